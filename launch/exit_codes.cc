@@ -1,0 +1,1 @@
+// placeholder removed by launch/flags

@@ -1,0 +1,43 @@
+// Optimizer: how a summed gradient changes a row and the state that lies beside it.
+//
+// Threads:   const after construction; any thread.
+// Exactness: elementwise f32, no contraction; a quantity of a whole row is a sum of partials per
+//            16 columns in column order (common/kernels/reductions.h), so the bits do not depend
+//            on instruction set or column cuts.
+// To add one, write ps/optimizers/<name>.cc; it registers itself here.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "common/registry.h"
+#include "sharding/table_spec.h"
+
+namespace rowhouse {
+
+// What one step says to every update made in it.
+struct StepContext {
+  uint64_t step = 0;           // steps are counted from 0
+  float learning_rate = 0.0f;  // already scheduled by the workers
+};
+
+class Optimizer {
+ public:
+  virtual ~Optimizer() = default;
+
+  // Floats of state beside a row of `dim` weights.
+  virtual size_t state_floats(size_t dim) const = 0;
+
+  // First value of the state of a row. Requires state.size() == state_floats(dim).
+  virtual void InitState(std::span<float> state) const = 0;
+
+  // One update of one touched row with the gradient summed over all workers. Called exactly once
+  // for a row and step, also when the sum is zero. gradient.size() == weights.size() == dim.
+  virtual void Apply(const StepContext& step, std::span<const float> gradient,
+                     std::span<float> weights, std::span<float> state) const = 0;
+};
+
+Registry<Optimizer, OptimizerOptions>& Optimizers();
+
+}  // namespace rowhouse

@@ -1,0 +1,48 @@
+// A stored record: weights f32, optimizer state f32, then 16 bytes {LSN u64, last step u32,
+// frequency u32}, little-endian. It moves through cache and store as one block of bytes.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <span>
+
+namespace rowhouse {
+
+struct RecordTrailer {
+  uint64_t lsn = 0;        // number under which the shard logged the last change; step + 1
+  uint32_t last_step = 0;  // step of the last push that touched the row
+  uint32_t frequency = 0;  // lookups counted so far, saturating; advisory
+};
+static_assert(sizeof(RecordTrailer) == 16);
+
+// Sizes and parts of the records of one table.
+struct RecordLayout {
+  uint32_t dim = 0;
+  uint32_t state_floats = 0;
+
+  size_t bytes() const { return (size_t{dim} + state_floats) * sizeof(float) + sizeof(RecordTrailer); }
+
+  // Records are 4-byte aligned; the trailer is copied because its LSN may not be 8-byte aligned.
+  std::span<float> weights(std::byte* record) const {
+    return {reinterpret_cast<float*>(record), dim};
+  }
+  std::span<const float> weights(const std::byte* record) const {
+    return {reinterpret_cast<const float*>(record), dim};
+  }
+  std::span<float> state(std::byte* record) const {
+    return {reinterpret_cast<float*>(record) + dim, state_floats};
+  }
+  std::span<const float> state(const std::byte* record) const {
+    return {reinterpret_cast<const float*>(record) + dim, state_floats};
+  }
+  RecordTrailer trailer(const std::byte* record) const {
+    RecordTrailer trailer;
+    std::memcpy(&trailer, record + bytes() - sizeof(trailer), sizeof(trailer));
+    return trailer;
+  }
+  void set_trailer(std::byte* record, const RecordTrailer& trailer) const {
+    std::memcpy(record + bytes() - sizeof(trailer), &trailer, sizeof(trailer));
+  }
+};
+
+}  // namespace rowhouse

@@ -1,0 +1,25 @@
+#include "common/nearest_name.h"
+
+#include "tests/testing/testing.h"
+
+namespace rowhouse {
+namespace {
+
+const std::vector<std::string> kNames = {"adagrad", "rowwise_adagrad", "sgd"};
+
+TEST(NearestName, ASlipOfTheHandFindsTheNameMeant) {
+  EXPECT_EQ(NearestName("adagard", kNames), "adagrad");
+  EXPECT_EQ(NearestName("sdg", kNames), "");
+  EXPECT_EQ(NearestName("sgdd", kNames), "sgd");
+}
+
+TEST(NearestName, SomethingElseFindsNothing) { EXPECT_EQ(NearestName("lamb", kNames), ""); }
+
+TEST(NearestName, DescriptionListsAllNamesAndAsks) {
+  EXPECT_EQ(DescribeKnownNames("adagard", kNames),
+            "(known: adagrad, rowwise_adagrad, sgd). Did you mean \"adagrad\"?");
+  EXPECT_EQ(DescribeKnownNames("lamb", kNames), "(known: adagrad, rowwise_adagrad, sgd)");
+}
+
+}  // namespace
+}  // namespace rowhouse

@@ -1,0 +1,33 @@
+#include "tests/testing/testing.h"
+
+#include <cstdlib>
+#include <fstream>
+
+namespace rowhouse {
+
+TempDir::TempDir() {
+  std::string pattern = (std::filesystem::temp_directory_path() / "rowhouse_test_XXXXXX").string();
+  CHECK(mkdtemp(pattern.data()) != nullptr) << "cannot make " << pattern;
+  path_ = pattern;
+}
+
+TempDir::~TempDir() {
+  std::error_code ignored;  // A test that made its directory unwritable has failed already.
+  std::filesystem::remove_all(path_, ignored);
+}
+
+nlohmann::json LoadVectors(const std::string& name) {
+  const std::string path = std::string(ROWHOUSE_TEST_VECTORS) + "/" + name;
+  std::ifstream in(path);
+  CHECK(in.good()) << "cannot read " << path;
+  return nlohmann::json::parse(in);
+}
+
+}  // namespace rowhouse
+
+int main(int argc, char** argv) {
+  FLAGS_logtostderr = true;
+  google::InitGoogleLogging(argv[0]);
+  testing::InitGoogleMock(&argc, argv);
+  return RUN_ALL_TESTS();
+}

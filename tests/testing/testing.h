@@ -1,0 +1,43 @@
+// What every test may use: status matchers, a directory of its own, the committed vectors.
+#pragma once
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "common/status.h"
+
+namespace rowhouse {
+
+// ASSERT_OK(expression): works on Status and Result.
+inline const Status& StatusOf(const Status& status) { return status; }
+template <typename T>
+const Status& StatusOf(const Result<T>& result) {
+  return result.status();
+}
+#define ASSERT_OK(expression) \
+  ASSERT_TRUE(::rowhouse::StatusOf(expression).ok()) << ::rowhouse::StatusOf(expression).ToString()
+#define EXPECT_OK(expression) \
+  EXPECT_TRUE(::rowhouse::StatusOf(expression).ok()) << ::rowhouse::StatusOf(expression).ToString()
+
+// A directory of this test alone, removed with everything in it.
+class TempDir {
+ public:
+  TempDir();
+  ~TempDir();
+  TempDir(const TempDir&) = delete;
+  TempDir& operator=(const TempDir&) = delete;
+  const std::string& path() const { return path_; }
+  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
+
+ private:
+  std::string path_;
+};
+
+// tests/vectors/<name>, parsed. Fails the test program if it is missing.
+nlohmann::json LoadVectors(const std::string& name);
+
+}  // namespace rowhouse

@@ -1,0 +1,30 @@
+// Batch: some consecutive samples of an epoch, as a dataset hands them to a worker.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace rowhouse {
+
+// The ids one feature looks up, in CSR form: bag s is ids[offsets[s] .. offsets[s + 1]).
+struct Bags {
+  std::vector<uint32_t> offsets = {0};  // samples + 1 values, first 0, last ids.size()
+  std::vector<uint64_t> ids;            // logical ids, duplicates allowed
+
+  size_t samples() const { return offsets.size() - 1; }
+  void clear() {
+    offsets.assign(1, 0);
+    ids.clear();
+  }
+};
+
+struct Batch {
+  size_t samples = 0;
+  size_t dense_features = 0;
+  std::vector<float> dense;     // samples x dense_features, row-major
+  std::vector<Bags> features;   // one a categorical feature, each with `samples` bags
+  std::vector<float> labels;    // samples values in [0, 1]
+};
+
+}  // namespace rowhouse
