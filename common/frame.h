@@ -1,0 +1,68 @@
+// Frame: one block of bytes on its way through queues and sockets, owned by exactly one place.
+//
+// A Frame made here is malloc'd and can be handed to ZeroMQ without a copy; a Frame received from
+// ZeroMQ keeps the library's buffer alive. Frames are copies, never pointers into a cache.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace rowhouse {
+
+class Frame {
+ public:
+  // Frees `data`; called once, on any thread.
+  using Release = void (*)(void* data, void* hint);
+
+  Frame() = default;
+  // `bytes` uninitialised bytes, aligned for any scalar.
+  explicit Frame(size_t bytes);
+  // Takes ownership of memory that `release` knows how to free.
+  Frame(std::byte* data, size_t size, Release release, void* hint)
+      : data_(data), size_(size), release_(release), hint_(hint) {}
+  static Frame CopyOf(std::span<const std::byte> bytes);
+  static Frame CopyOf(std::string_view text);
+
+  Frame(Frame&& other) noexcept { *this = std::move(other); }
+  Frame& operator=(Frame&& other) noexcept;
+  Frame(const Frame&) = delete;
+  Frame& operator=(const Frame&) = delete;
+  ~Frame() { Reset(); }
+
+  size_t size() const { return size_; }
+  std::byte* data() { return data_; }
+  const std::byte* data() const { return data_; }
+  std::span<const std::byte> bytes() const { return {data_, size_}; }
+  std::string_view text() const { return {reinterpret_cast<const char*>(data_), size_}; }
+
+  // The bytes as an array of T. Requires size() % sizeof(T) == 0; peers' frames are checked
+  // before (see wire/codec.h). Memory from malloc or ZeroMQ is aligned for any scalar.
+  template <typename T>
+  std::span<const T> As() const {
+    return {reinterpret_cast<const T*>(data_), size_ / sizeof(T)};
+  }
+  template <typename T>
+  std::span<T> As() {
+    return {reinterpret_cast<T*>(data_), size_ / sizeof(T)};
+  }
+
+  // Gives the memory away: the caller must call *release(data, *hint).
+  std::byte* Detach(Release* release, void** hint);
+
+ private:
+  void Reset();
+
+  std::byte* data_ = nullptr;
+  size_t size_ = 0;
+  Release release_ = nullptr;
+  void* hint_ = nullptr;
+};
+
+using Frames = std::vector<Frame>;
+
+}  // namespace rowhouse
