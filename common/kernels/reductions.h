@@ -1,0 +1,35 @@
+// Sums along a row whose bits depend neither on instruction set nor on column cuts.
+//
+// A row is taken in blocks of 16 columns. The partial of a block is one fixed tree over 16 lanes
+// (lane i takes lane i + 8, then i + 4, i + 2, i + 1; columns that are missing count as 0), all in
+// f32; the partials are added in column order. A shard that holds columns [16a, 16b) of a row can
+// therefore send its partials, and whoever adds them all gets the bits of the whole row.
+//
+// Threads: any.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+namespace rowhouse {
+
+inline constexpr size_t kReductionColumns = 16;
+
+constexpr size_t ReductionPartials(size_t columns) {
+  return (columns + kReductionColumns - 1) / kReductionColumns;
+}
+
+// partials[b] = sum of squares of columns [16b, 16b + 16).
+// Requires partials.size() == ReductionPartials(row.size()).
+void SumOfSquaresPartials(std::span<const float> row, std::span<float> partials);
+
+// The partials added in column order. 0 for none.
+float AddPartials(std::span<const float> partials);
+
+// AddPartials of all partials of the row.
+float SumOfSquares(std::span<const float> row);
+
+// SumOfSquares / columns, one f32 division. Requires a row of at least one column.
+float MeanSquare(std::span<const float> row);
+
+}  // namespace rowhouse

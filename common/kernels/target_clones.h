@@ -1,0 +1,17 @@
+// ROWHOUSE_TARGET_CLONES before a function: compiled for AVX-512, AVX2 and the base instruction
+// set; the loader picks once. All give the same bits, because the tree is built with
+// -ffp-contract=off and every horizontal sum has a fixed order.
+//
+// Off under sanitizers (the picking happens before their runtime is up) and for other compilers.
+// ROWHOUSE_KERNEL_BODY: inlined into its caller whatever that is compiled for, so that a test can
+// compile the same body for each instruction set.
+#pragma once
+
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && \
+    !defined(ROWHOUSE_NO_TARGET_CLONES)
+#define ROWHOUSE_TARGET_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
+#else
+#define ROWHOUSE_TARGET_CLONES
+#endif
+
+#define ROWHOUSE_KERNEL_BODY inline __attribute__((always_inline))

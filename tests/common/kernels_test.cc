@@ -1,0 +1,222 @@
+// The kernels against plain scalar loops, bit for bit: the dispatched form, and the same bodies
+// compiled for each instruction set this machine has (the dispatcher alone would test only one).
+#include <bit>
+#include <cmath>
+#include <random>
+#include <vector>
+
+#include "common/kernels/reduction_bodies.h"
+#include "common/kernels/reductions.h"
+#include "common/kernels/row_update_bodies.h"
+#include "common/kernels/row_updates.h"
+#include "tests/testing/testing.h"
+
+namespace rowhouse {
+namespace {
+
+// ---- Scalar references ----------------------------------------------------------------------
+#define ROWHOUSE_SCALAR __attribute__((noinline, optimize("no-tree-vectorize")))
+
+ROWHOUSE_SCALAR float ReferenceSumOfSquares(std::span<const float> row) {
+  float sum = 0.0f;
+  for (size_t first = 0; first < row.size(); first += 16) {
+    std::vector<float> lanes(16, 0.0f);
+    for (size_t i = 0; i < 16 && first + i < row.size(); ++i) {
+      lanes[i] = row[first + i] * row[first + i];
+    }
+    for (size_t width = 8; width > 0; width /= 2) {
+      for (size_t i = 0; i < width; ++i) lanes[i] += lanes[i + width];
+    }
+    sum += lanes[0];
+  }
+  return sum;
+}
+
+struct Rows {
+  std::vector<float> g, w, h;
+};
+
+ROWHOUSE_SCALAR Rows ReferenceAdagrad(Rows rows, float rate, float epsilon) {
+  for (size_t i = 0; i < rows.g.size(); ++i) {
+    rows.h[i] += rows.g[i] * rows.g[i];
+    rows.w[i] -= rate * (rows.g[i] / (std::sqrt(rows.h[i]) + epsilon));
+  }
+  return rows;
+}
+
+ROWHOUSE_SCALAR Rows ReferenceSgd(Rows rows, float rate) {
+  for (size_t i = 0; i < rows.g.size(); ++i) rows.w[i] -= rate * rows.g[i];
+  return rows;
+}
+
+ROWHOUSE_SCALAR Rows ReferenceScaled(Rows rows, float rate, float divisor) {
+  for (size_t i = 0; i < rows.g.size(); ++i) rows.w[i] -= rate * (rows.g[i] / divisor);
+  return rows;
+}
+
+ROWHOUSE_SCALAR Rows ReferenceAdd(Rows rows) {
+  for (size_t i = 0; i < rows.g.size(); ++i) rows.w[i] += rows.g[i];
+  return rows;
+}
+
+// ---- The bodies for one instruction set -----------------------------------------------------
+struct Kernels {
+  std::string name;
+  bool supported;
+  float (*sum_of_squares)(const float*, size_t);
+  void (*add)(const float*, float*, size_t);
+  void (*sgd)(float, const float*, float*, size_t);
+  void (*adagrad)(float, float, const float*, float*, float*, size_t);
+  void (*scaled)(float, float, const float*, float*, size_t);
+};
+
+#define ROWHOUSE_KERNELS_FOR(NAME, TARGET)                                                         \
+  struct NAME {                                                                                    \
+    TARGET static float Sum(const float* r, size_t n) {                                            \
+      return kernel_bodies::SumOfSquares(r, n);                                                    \
+    }                                                                                              \
+    TARGET static void Add(const float* a, float* s, size_t n) { kernel_bodies::AddRow(a, s, n); } \
+    TARGET static void Sgd(float rate, const float* g, float* w, size_t n) {                       \
+      kernel_bodies::SgdUpdate(rate, g, w, n);                                                     \
+    }                                                                                              \
+    TARGET static void Adagrad(float rate, float e, const float* g, float* w, float* h,            \
+                               size_t n) {                                                         \
+      kernel_bodies::AdagradUpdate(rate, e, g, w, h, n);                                           \
+    }                                                                                              \
+    TARGET static void Scaled(float rate, float d, const float* g, float* w, size_t n) {           \
+      kernel_bodies::ScaledUpdate(rate, d, g, w, n);                                               \
+    }                                                                                              \
+    static Kernels All(bool supported) {                                                           \
+      return {#NAME, supported, &Sum, &Add, &Sgd, &Adagrad, &Scaled};                              \
+    }                                                                                              \
+  }
+
+ROWHOUSE_KERNELS_FOR(Base, );
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
+ROWHOUSE_KERNELS_FOR(Avx2, __attribute__((target("avx2,fma"))));
+ROWHOUSE_KERNELS_FOR(Avx512, __attribute__((target("avx512f,fma"))));
+#endif
+
+// What the product calls.
+struct Dispatched {
+  static float Sum(const float* r, size_t n) { return SumOfSquares({r, n}); }
+  static void Add(const float* a, float* s, size_t n) { AddRow({a, n}, {s, n}); }
+  static void Sgd(float rate, const float* g, float* w, size_t n) {
+    SgdUpdate(rate, {g, n}, {w, n});
+  }
+  static void Adagrad(float rate, float e, const float* g, float* w, float* h, size_t n) {
+    AdagradUpdate(rate, e, {g, n}, {w, n}, {h, n});
+  }
+  static void Scaled(float rate, float d, const float* g, float* w, size_t n) {
+    ScaledUpdate(rate, d, {g, n}, {w, n});
+  }
+};
+
+std::vector<Kernels> AllKernels() {
+  std::vector<Kernels> all = {{"Dispatched", true, &Dispatched::Sum, &Dispatched::Add,
+                               &Dispatched::Sgd, &Dispatched::Adagrad, &Dispatched::Scaled},
+                              Base::All(true)};
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
+  all.push_back(Avx2::All(__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")));
+  all.push_back(Avx512::All(__builtin_cpu_supports("avx512f")));
+#endif
+  return all;
+}
+
+// ---- The tests ------------------------------------------------------------------------------
+class KernelTest : public testing::TestWithParam<Kernels> {
+ protected:
+  void SetUp() override {
+    if (!GetParam().supported) GTEST_SKIP() << "this CPU has no " << GetParam().name;
+  }
+
+  // Values over many magnitudes, so that a changed order of addition shows.
+  Rows Random(size_t n) {
+    Rows rows;
+    std::normal_distribution<float> normal;
+    std::uniform_int_distribution<int> exponent(-8, 8);
+    for (size_t i = 0; i < n; ++i) {
+      rows.g.push_back(std::ldexp(normal(generator_), exponent(generator_)));
+      rows.w.push_back(normal(generator_));
+      rows.h.push_back(std::abs(normal(generator_)));
+    }
+    return rows;
+  }
+
+  static std::vector<uint32_t> Bits(const std::vector<float>& values) {
+    std::vector<uint32_t> bits;
+    for (const float value : values) bits.push_back(std::bit_cast<uint32_t>(value));
+    return bits;
+  }
+  static void ExpectSameBits(const Rows& a, const Rows& b) {
+    EXPECT_EQ(Bits(a.w), Bits(b.w)) << "weights, size " << a.w.size();
+    EXPECT_EQ(Bits(a.h), Bits(b.h)) << "state, size " << a.h.size();
+  }
+
+  std::mt19937 generator_{20240607};
+};
+
+TEST_P(KernelTest, SumOfSquaresHasTheBitsOfTheFixedTree) {
+  for (size_t n = 0; n <= 300; ++n) {
+    const Rows rows = Random(n);
+    EXPECT_EQ(std::bit_cast<uint32_t>(GetParam().sum_of_squares(rows.g.data(), n)),
+              std::bit_cast<uint32_t>(ReferenceSumOfSquares(rows.g)))
+        << "size " << n;
+  }
+}
+
+TEST_P(KernelTest, UpdatesHaveTheBitsOfScalarLoops) {
+  for (size_t n = 0; n <= 200; ++n) {
+    const Rows rows = Random(n);
+    Rows got = rows;
+    GetParam().add(got.g.data(), got.w.data(), n);
+    ExpectSameBits(got, ReferenceAdd(rows));
+    got = rows;
+    GetParam().sgd(0.1f, got.g.data(), got.w.data(), n);
+    ExpectSameBits(got, ReferenceSgd(rows, 0.1f));
+    got = rows;
+    GetParam().adagrad(0.1f, 1e-8f, got.g.data(), got.w.data(), got.h.data(), n);
+    ExpectSameBits(got, ReferenceAdagrad(rows, 0.1f, 1e-8f));
+    got = rows;
+    GetParam().scaled(0.1f, 3.7f, got.g.data(), got.w.data(), n);
+    ExpectSameBits(got, ReferenceScaled(rows, 0.1f, 3.7f));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(InstructionSets, KernelTest, testing::ValuesIn(AllKernels()),
+                         [](const auto& test) { return test.param.name; });
+
+TEST(Reductions, HandComputedTree) {
+  // 2^24 + 1 is not a float: where the ones meet before the large value, they survive.
+  std::vector<float> row(16, 0.0f);
+  row[0] = 4096.0f;  // Its square is 2^24.
+  row[1] = 1.0f;
+  row[9] = 1.0f;  // Meets lane 1 first: 1 + 1 = 2, and 2^24 + 2 is exact.
+  EXPECT_EQ(SumOfSquares(row), 16777218.0f);
+  row[9] = 0.0f;
+  row[8] = 1.0f;  // Meets lane 0 first and is lost; then lane 1 is lost too.
+  EXPECT_EQ(SumOfSquares(row), 16777216.0f);
+}
+
+TEST(Reductions, PartialsOfColumnCutsAddUpToTheBitsOfTheWholeRow) {
+  std::mt19937 generator(5);
+  std::normal_distribution<float> normal;
+  std::vector<float> row(150);
+  for (float& value : row) value = normal(generator);
+  for (const size_t cut : {16u, 48u, 64u, 144u}) {
+    std::vector<float> partials(ReductionPartials(row.size()));
+    const std::span<const float> whole(row);
+    SumOfSquaresPartials(whole.first(cut), std::span(partials).first(cut / 16));
+    SumOfSquaresPartials(whole.subspan(cut), std::span(partials).subspan(cut / 16));
+    EXPECT_EQ(AddPartials(partials), SumOfSquares(row)) << "cut at " << cut;
+  }
+}
+
+TEST(Reductions, MeanSquareDividesOnceByTheColumns) {
+  const std::vector<float> row = {1.0f, 2.0f, 4.0f};
+  EXPECT_EQ(MeanSquare(row), 7.0f);
+  EXPECT_EQ(SumOfSquares({}), 0.0f);
+}
+
+}  // namespace
+}  // namespace rowhouse
