@@ -1,22 +1,60 @@
-// Mix64: the hash behind everything that is random "by number" instead of in sequence.
+// Random bits by name instead of in order: what a draw is depends on its key and its number only,
+// so any thread or rank may make any draw, and making one needs no state.
+//
+// Source: SplitMix64 (Steele, Lea and Flood, 2014) with its finaliser, Stafford's variant 13. Not
+// for cryptography. These numbers are part of what is stored (first values of untouched rows) and
+// of every result: they never change.
+//
+// numpy's generator, which DLRM's data is defined by, is in common/numpy_random.h.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
+#include <numbers>
 
 namespace rowhouse {
 
-// The finaliser of SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number
-// generators", 2014, with Stafford's variant 13 constants): a bijection of 64-bit words in which
-// every input bit flips every output bit with probability near 1/2. Values that were once drawn
-// with it are part of models on disk: it never changes.
+// A bijection of 64-bit words in which each bit of x changes half the bits of the result.
+// Mix64(0) is 0.
 constexpr uint64_t Mix64(uint64_t x) {
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
   x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
   return x ^ (x >> 31);
 }
 
-// What SplitMix64 adds between draws (2^64 / golden ratio, odd): Mix64(key + k * kMixIncrement),
-// k = 1, 2, ... is its sequence from state `key`.
-inline constexpr uint64_t kMixIncrement = 0x9e3779b97f4a7c15u;
+inline constexpr uint64_t kMixIncrement = 0x9e3779b97f4a7c15u;  // 2^64 / golden ratio, odd
+
+// The key of one purpose ("ids of feature 3") under a seed. Chain it for more parts:
+// MixKey(MixKey(seed, table), column).
+constexpr uint64_t MixKey(uint64_t seed, uint64_t stream) {
+  return Mix64(Mix64(seed + kMixIncrement) ^ Mix64(stream + 2 * kMixIncrement));
+}
+
+// Draw number `counter` under `key`. The counter is mixed before the key comes in, so that two
+// keys never give the same sequence at a distance.
+constexpr uint64_t MixBits(uint64_t key, uint64_t counter) {
+  return Mix64(key ^ Mix64(counter + kMixIncrement));
+}
+
+// [0, 1), a multiple of 2^-53.
+constexpr double ToUnitDouble(uint64_t bits) { return static_cast<double>(bits >> 11) * 0x1p-53; }
+
+// A standard normal from two words (Box and Muller, 1958), at most 8.6 in size.
+inline double ToNormal(uint64_t radius_bits, uint64_t angle_bits) {
+  const double u = static_cast<double>((radius_bits >> 11) + 1) * 0x1p-53;  // (0, 1]
+  return std::sqrt(-2.0 * std::log(u)) *
+         std::cos(2.0 * std::numbers::pi * ToUnitDouble(angle_bits));
+}
+
+// A short sequence of draws for things that need an unknown number of them, such as rejection:
+// seed one with MixBits(key, number of the thing).
+class SplitMix64 {
+ public:
+  explicit constexpr SplitMix64(uint64_t seed) : state_(seed) {}
+  constexpr uint64_t Next() { return Mix64(state_ += kMixIncrement); }
+
+ private:
+  uint64_t state_;
+};
 
 }  // namespace rowhouse
