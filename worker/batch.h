@@ -1,8 +1,11 @@
 // Batch: some consecutive samples of an epoch, as a dataset hands them to a worker.
 #pragma once
 
+#include <glog/logging.h>
+
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 namespace rowhouse {
@@ -13,6 +16,11 @@ struct Bags {
   std::vector<uint64_t> ids;            // logical ids, duplicates allowed
 
   size_t samples() const { return offsets.size() - 1; }
+  // The ids added since the last bag become the next one.
+  void EndBag() {
+    CHECK_LE(ids.size(), std::numeric_limits<uint32_t>::max()) << "too many lookups in one batch";
+    offsets.push_back(static_cast<uint32_t>(ids.size()));
+  }
   void clear() {
     offsets.assign(1, 0);
     ids.clear();
@@ -22,9 +30,19 @@ struct Bags {
 struct Batch {
   size_t samples = 0;
   size_t dense_features = 0;
-  std::vector<float> dense;     // samples x dense_features, row-major
-  std::vector<Bags> features;   // one a categorical feature, each with `samples` bags
-  std::vector<float> labels;    // samples values in [0, 1]
+  std::vector<float> dense;    // samples x dense_features, row-major
+  std::vector<Bags> features;  // one a categorical feature, each with `samples` bags
+  std::vector<float> labels;   // samples values in [0, 1]
+
+  // No samples of this shape; keeps the memory.
+  void Clear(size_t dense_width, size_t feature_count) {
+    samples = 0;
+    dense_features = dense_width;
+    dense.clear();
+    labels.clear();
+    features.resize(feature_count);
+    for (Bags& bags : features) bags.clear();
+  }
 };
 
 }  // namespace rowhouse
