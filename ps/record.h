@@ -20,7 +20,9 @@ struct RecordLayout {
   uint32_t dim = 0;
   uint32_t state_floats = 0;
 
-  size_t bytes() const { return (size_t{dim} + state_floats) * sizeof(float) + sizeof(RecordTrailer); }
+  size_t bytes() const {
+    return (size_t{dim} + state_floats) * sizeof(float) + sizeof(RecordTrailer);
+  }
 
   // Records are 4-byte aligned; the trailer is copied because its LSN may not be 8-byte aligned.
   std::span<float> weights(std::byte* record) const {

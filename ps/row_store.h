@@ -14,6 +14,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/registry.h"
@@ -32,10 +33,18 @@ struct StoreSlice {
 };
 
 struct RowStoreOptions {
-  std::string path;         // directory this store owns, made if missing; "" for `memory`
-  bool read_only = false;   // open what is there for reading; Put is a programmer's mistake
+  std::string path;        // directory this store owns, made if missing; "" for `memory`
+  bool read_only = false;  // open what is there for reading; Put is a programmer's mistake
   // RocksDB: shared block cache, write-buffer manager and threads. Null: the store makes its own.
   std::shared_ptr<StoreEnvironment> environment;
+};
+
+// What a store has done since it was opened.
+struct RowStoreCounters {
+  uint64_t rows_read = 0;     // asked for by Get, found or not
+  uint64_t rows_written = 0;  // by Puts that returned OK
+  uint64_t stalls = 0;        // Puts that had to wait for flush or compaction
+  uint64_t stall_ms = 0;      // for how long, together
 };
 
 class RowStore {
@@ -45,10 +54,12 @@ class RowStore {
   // Copies the record of rows[i] to out[i * record_bytes]. A row that is not stored leaves `out`
   // alone and adds i to *missing, in order. Fastest when rows ascend; rows need not be unique.
   // Requires out.size() == rows.size() * record_bytes.
-  virtual Status Get(const StoreSlice& slice, std::span<const RowId> rows,
-                     std::span<std::byte> out, std::vector<size_t>* missing) = 0;
+  virtual Status Get(const StoreSlice& slice, std::span<const RowId> rows, std::span<std::byte> out,
+                     std::vector<size_t>* missing) = 0;
 
-  // Replaces records, all of them or none. Requires unique rows.
+  // Replaces records, all of them or none. Requires unique rows. A store that cannot keep up
+  // waits, up to a limit of its own, and then returns kResourceExhausted, as it does when the
+  // disk is full; nothing is written then and the same Put may be tried again.
   virtual Status Put(const StoreSlice& slice, std::span<const RowId> rows,
                      std::span<const std::byte> records) = 0;
 
@@ -56,11 +67,19 @@ class RowStore {
   virtual Status Sync() = 0;
 
   // Calls visit(table, row, first_column, record) for every record in key order: table, row,
-  // first column. Stops at the first error, which it returns.
+  // first column. Stops at the first error, which it returns. `visit` must not call this store.
   using Visitor = std::function<Status(TableId, RowId, uint16_t, std::span<const std::byte>)>;
   virtual Status Scan(const Visitor& visit) = 0;
+
+  // May be called from any thread. Wrappers need not count.
+  virtual RowStoreCounters counters() const { return {}; }
 };
 
 Registry<RowStore, RowStoreOptions>& RowStores();
+
+// The kCorruption every store returns for a record that is not slice.record_bytes long. `where`
+// is the store's path.
+Status WrongRecordSize(const StoreSlice& slice, RowId row, size_t found_bytes,
+                       std::string_view where);
 
 }  // namespace rowhouse

@@ -1,0 +1,52 @@
+#include "ps/store_environment.h"
+
+#include <rocksdb/cache.h>
+#include <rocksdb/env.h>
+#include <rocksdb/write_buffer_manager.h>
+
+namespace rowhouse {
+namespace {
+
+constexpr size_t kMinMemtableBytes = size_t{256} << 10;  // RocksDB's least is 64 kB a memtable.
+constexpr int kMaxThreads = 256;
+
+Status ValidateThreads(const char* field, int threads) {
+  if (threads >= 1 && threads <= kMaxThreads) return OkStatus();
+  return UsageError("{}={} must be 1 to {}", field, threads, kMaxThreads);
+}
+
+}  // namespace
+
+Status StoreEnvironmentOptions::Validate() const {
+  if (block_cache_bytes == 0) return UsageError("block_cache_bytes=0 must be at least 1");
+  if (memtable_bytes < kMinMemtableBytes) {
+    return UsageError("memtable_bytes={} must be at least {}", memtable_bytes, kMinMemtableBytes);
+  }
+  RETURN_IF_ERROR(ValidateThreads("flush_threads", flush_threads));
+  RETURN_IF_ERROR(ValidateThreads("compaction_threads", compaction_threads));
+  if (max_open_files < 16)
+    return UsageError("max_open_files={} must be at least 16", max_open_files);
+  if (stall_limit_ms < 0)
+    return UsageError("stall_limit_ms={} must not be negative", stall_limit_ms);
+  return OkStatus();
+}
+
+StoreEnvironment::StoreEnvironment(const StoreEnvironmentOptions& options) : options_(options) {
+  const Status valid = options.Validate();
+  CHECK(valid.ok()) << valid.ToString();
+  block_cache_ = rocksdb::NewLRUCache(options.block_cache_bytes);
+  // Without allow_stall: a store that is over budget flushes, and stalls are reported per store.
+  write_buffers_ = std::make_shared<rocksdb::WriteBufferManager>(options.memtable_bytes);
+  // Pools belong to RocksDB's one Env per process. They are only raised, because another
+  // environment (of another cluster in this process) may count on its threads.
+  rocksdb::Env* env = rocksdb::Env::Default();
+  env->IncBackgroundThreadsIfNeeded(options.flush_threads, rocksdb::Env::Priority::HIGH);
+  env->IncBackgroundThreadsIfNeeded(options.compaction_threads, rocksdb::Env::Priority::LOW);
+}
+
+StoreEnvironment::~StoreEnvironment() = default;
+
+size_t StoreEnvironment::block_cache_used_bytes() const { return block_cache_->GetUsage(); }
+size_t StoreEnvironment::memtable_used_bytes() const { return write_buffers_->memory_usage(); }
+
+}  // namespace rowhouse

@@ -1,0 +1,63 @@
+// StoreEnvironment: what all row stores of a process share, so that 256 shards need no more memory
+// or threads than one: block cache, budget for memtables, flush and compaction threads.
+//
+// Threads: const after construction; any.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "common/status.h"
+
+namespace rocksdb {
+class Cache;
+class WriteBufferManager;
+}  // namespace rocksdb
+
+namespace rowhouse {
+
+struct StoreEnvironmentOptions {
+  // Blocks read from files, and their indexes and filters. The rows' own cache lies above, so
+  // this one is small.
+  size_t block_cache_bytes = size_t{64} << 20;
+  // Rows written and not flushed yet, of all stores together. A store also flushes when its own
+  // share, a third of this, is full, and refuses to hold more than all of it.
+  size_t memtable_bytes = size_t{64} << 20;
+  // Threads of the process; RocksDB's pools only ever grow.
+  int flush_threads = 1;
+  int compaction_threads = 1;
+  // Table files a store keeps open.
+  int max_open_files = 1024;
+  // How long a Put waits for flush and compaction before it gives up.
+  int64_t stall_limit_ms = 30'000;
+
+  // kUsage, naming the field, if a value is out of range.
+  Status Validate() const;
+};
+
+class StoreEnvironment {
+ public:
+  // Requires options.Validate().ok().
+  explicit StoreEnvironment(const StoreEnvironmentOptions& options);
+  ~StoreEnvironment();
+  StoreEnvironment(const StoreEnvironment&) = delete;
+  StoreEnvironment& operator=(const StoreEnvironment&) = delete;
+
+  const StoreEnvironmentOptions& options() const { return options_; }
+  const std::shared_ptr<rocksdb::Cache>& block_cache() const { return block_cache_; }
+  const std::shared_ptr<rocksdb::WriteBufferManager>& write_buffers() const {
+    return write_buffers_;
+  }
+
+  // In use right now.
+  size_t block_cache_used_bytes() const;
+  size_t memtable_used_bytes() const;
+
+ private:
+  const StoreEnvironmentOptions options_;
+  std::shared_ptr<rocksdb::Cache> block_cache_;
+  std::shared_ptr<rocksdb::WriteBufferManager> write_buffers_;
+};
+
+}  // namespace rowhouse
