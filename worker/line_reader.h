@@ -1,0 +1,47 @@
+// LineReader: a text file line by line in bounded memory, with errors an operator can act on.
+//
+// Threads: one thread.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/status.h"
+
+namespace rowhouse {
+
+class LineReader {
+ public:
+  static constexpr size_t kMaxLineBytes = size_t{1} << 20;
+
+  // kUsage, naming the file and the reason, if it is missing, forbidden or a directory.
+  static Result<LineReader> Open(const std::string& path);
+  LineReader(LineReader&& other) noexcept;
+  LineReader& operator=(LineReader&&) = delete;
+  ~LineReader();
+
+  // The next line without its end (LF or CRLF) in *line, which is valid until the next call; false
+  // at the end of the file. A last line needs no line end. kUsage if a line is longer than
+  // kMaxLineBytes, kIoError if the file cannot be read further.
+  Result<bool> Next(std::string_view* line);
+
+  // Of the line Next() gave last; the first line is 1.
+  uint64_t line_number() const { return line_number_; }
+
+ private:
+  LineReader(std::string path, int file);
+  // Moves what is left to the front of the buffer and reads more behind it.
+  Status Fill();
+
+  std::string path_;
+  int file_;
+  std::vector<char> buffer_;
+  size_t begin_ = 0;  // what is read and not yet given lies in [begin_, end_) of buffer_
+  size_t end_ = 0;
+  bool at_end_ = false;  // the file has no more
+  uint64_t line_number_ = 0;
+};
+
+}  // namespace rowhouse
