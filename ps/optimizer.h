@@ -1,6 +1,9 @@
 // Optimizer: how a summed gradient changes a row and the state that lies beside it.
 //
 // Threads:   const after construction; any thread.
+// State:     planes of one float per column, then floats of the whole row: state_floats(dim) =
+//            planes * dim + row floats for every dim (StateShapeOf). So the state of a column cut
+//            is the cut of the state, and a rows digest can number it.
 // Exactness: elementwise f32, no contraction; a quantity of a whole row is a sum of partials per
 //            16 columns in column order (common/kernels/reductions.h), so the bits do not depend
 //            on instruction set or column cuts.
@@ -39,5 +42,12 @@ class Optimizer {
 };
 
 Registry<Optimizer, OptimizerOptions>& Optimizers();
+
+// How many floats of state belong to each column and how many to the row.
+struct StateShape {
+  uint32_t planes = 0;
+  uint32_t row_floats = 0;
+};
+StateShape StateShapeOf(const Optimizer& optimizer);
 
 }  // namespace rowhouse

@@ -1,0 +1,108 @@
+// What every Optimizer promises. Runs once per registered name.
+#include <cmath>
+#include <random>
+
+#include "ps/optimizer.h"
+#include "tests/testing/testing.h"
+
+namespace rowhouse {
+namespace {
+
+using Row = std::vector<float>;
+
+class OptimizerContract : public testing::TestWithParam<std::string> {
+ protected:
+  std::unique_ptr<Optimizer> Make(const OptimizerOptions& options = {}) {
+    return Optimizers().Make(GetParam(), options).value();
+  }
+  Row Random(size_t n) {
+    std::normal_distribution<float> normal;
+    Row row(n);
+    for (float& value : row) value = normal(generator_);
+    return row;
+  }
+  static constexpr StepContext kStep{.step = 0, .learning_rate = 0.1f};
+  std::mt19937 generator_{7};
+};
+
+TEST_P(OptimizerContract, AZeroGradientChangesNoWeightAndMakesNoNaNFromZeroState) {
+  const auto optimizer = Make({.epsilon = 1e-10f, .initial_accumulator = 0.0f});
+  const Row before = Random(24);
+  Row weights = before, state(optimizer->state_floats(24), NAN);
+  optimizer->InitState(state);
+  const Row first_state = state;
+  for (int step = 0; step < 3; ++step) optimizer->Apply(kStep, Row(24, 0.0f), weights, state);
+  EXPECT_EQ(weights, before);
+  EXPECT_EQ(state, first_state);
+}
+
+TEST_P(OptimizerContract, InitStateWritesEveryFloat) {
+  const auto optimizer = Make({.epsilon = 1e-10f, .initial_accumulator = 0.25f});
+  Row state(optimizer->state_floats(17), NAN);
+  optimizer->InitState(state);
+  for (const float value : state) EXPECT_FALSE(std::isnan(value));
+}
+
+TEST_P(OptimizerContract, StateIsPlanesOfColumnsAndFloatsOfTheRowAtEveryDim) {
+  const auto optimizer = Make();
+  const StateShape shape = StateShapeOf(*optimizer);
+  for (const size_t dim : {1u, 2u, 15u, 16u, 64u, 4096u}) {
+    EXPECT_EQ(optimizer->state_floats(dim), shape.planes * dim + shape.row_floats) << dim;
+  }
+}
+
+TEST_P(OptimizerContract, TheSameInputGivesTheSameBits) {
+  const Row gradient = Random(33), first = Random(33);
+  Row results[2], states[2];
+  for (int run = 0; run < 2; ++run) {
+    const auto optimizer = Make();
+    results[run] = first;
+    states[run].resize(optimizer->state_floats(33));
+    optimizer->InitState(states[run]);
+    for (int step = 0; step < 5; ++step) {
+      optimizer->Apply(kStep, gradient, results[run], states[run]);
+    }
+  }
+  EXPECT_EQ(results[0], results[1]);
+  EXPECT_EQ(states[0], states[1]);
+}
+
+TEST_P(OptimizerContract, WeightsMoveAgainstTheGradientAndNotAtRateZero) {
+  const auto optimizer = Make();
+  Row gradient = Random(20);
+  for (float& g : gradient) g += g < 0 ? -0.1f : 0.1f;
+  const Row before = Random(20);
+  Row weights = before, state(optimizer->state_floats(20));
+  optimizer->InitState(state);
+  optimizer->Apply({.step = 0, .learning_rate = 0.0f}, gradient, weights, state);
+  EXPECT_EQ(weights, before);
+  optimizer->Apply(kStep, gradient, weights, state);
+  for (size_t c = 0; c < 20; ++c) {
+    EXPECT_EQ(weights[c]<before[c], gradient[c]> 0) << c;
+  }
+}
+
+// A row with columns [0, 16) and [16, 40) on two shards, where no quantity of a row is needed.
+TEST_P(OptimizerContract, ColumnsWithoutRowStateMayBeUpdatedInCuts) {
+  const auto optimizer = Make();
+  if (StateShapeOf(*optimizer).row_floats != 0) GTEST_SKIP() << "needs whole rows";
+  const Row gradient = Random(40), first = Random(40);
+  Row whole = first, whole_state(optimizer->state_floats(40));
+  optimizer->InitState(whole_state);
+  optimizer->Apply(kStep, gradient, whole, whole_state);
+
+  Row cut = first;
+  for (const auto& [begin, size] : {std::pair<size_t, size_t>{0, 16}, {16, 24}}) {
+    Row state(optimizer->state_floats(size));
+    optimizer->InitState(state);
+    optimizer->Apply(kStep, std::span(gradient).subspan(begin, size),
+                     std::span(cut).subspan(begin, size), state);
+  }
+  EXPECT_EQ(cut, whole);
+}
+
+INSTANTIATE_TEST_SUITE_P(Optimizers, OptimizerContract, testing::ValuesIn(Optimizers().Names()),
+                         [](const auto& test) { return test.param; });
+
+}  // namespace
+}  // namespace rowhouse
