@@ -1,0 +1,93 @@
+#include "common/transport/tcp_socket.h"
+
+#include <netdb.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <memory>
+
+namespace rowhouse {
+namespace {
+
+// All workers of a cluster may call within one millisecond; the kernel cuts it to somaxconn.
+constexpr int kBacklog = 4096;
+
+struct FreeAddresses {
+  void operator()(addrinfo* addresses) const { freeaddrinfo(addresses); }
+};
+using Addresses = std::unique_ptr<addrinfo, FreeAddresses>;
+
+Result<Addresses> Resolve(const std::string& host, const std::string& where) {
+  addrinfo hints = {};
+  hints.ai_family = AF_INET;
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_PASSIVE;
+  addrinfo* found = nullptr;
+  const char* name = host == "*" ? nullptr : host.c_str();
+  if (const int error = getaddrinfo(name, "0", &hints, &found); error != 0) {
+    return UsageError("cannot listen on {}: {}", where, gai_strerror(error));
+  }
+  return Addresses(found);
+}
+
+Status ListenError(const std::string& where) {
+  if (errno == EADDRINUSE) {
+    return UsageError(
+        "cannot listen on {}: address already in use (another process has this port; choose "
+        "another, or 0 for any that is free)",
+        where);
+  }
+  if (errno == EADDRNOTAVAIL) {
+    return UsageError("cannot listen on {}: this machine has no such address", where);
+  }
+  if (errno == EACCES) return UsageError("cannot listen on {}: not allowed", where);
+  return MakeStatus(StatusCode::kIoError, "cannot listen on {}: {}", where, std::strerror(errno));
+}
+
+}  // namespace
+
+ListeningSocket& ListeningSocket::operator=(ListeningSocket&& other) noexcept {
+  if (this == &other) return *this;
+  Close();
+  fd_ = std::exchange(other.fd_, -1);
+  port_ = other.port_;
+  host_ = std::move(other.host_);
+  return *this;
+}
+
+std::string ListeningSocket::endpoint() const { return fmt::format("tcp://{}:{}", host_, port_); }
+
+void ListeningSocket::Close() {
+  if (fd_ >= 0) close(fd_);
+  fd_ = -1;
+}
+
+Result<ListeningSocket> ListenTcp(const std::string& host, uint16_t port) {
+  ListeningSocket result;
+  result.host_ = host;
+  result.port_ = port;
+  const std::string where = result.endpoint();
+  ASSIGN_OR_RETURN(const Addresses addresses, Resolve(host, where));
+  sockaddr_in address = {};
+  std::memcpy(&address, addresses->ai_addr, sizeof(address));
+  address.sin_port = htons(port);
+
+  result.fd_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (result.fd_ < 0) return ListenError(where);
+  // A port whose last connections are in TIME_WAIT is free; one with a listener is not.
+  const int on = 1;
+  socklen_t length = sizeof(address);
+  auto* generic = reinterpret_cast<sockaddr*>(&address);
+  if (setsockopt(result.fd_, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) != 0 ||
+      bind(result.fd_, generic, length) != 0 || listen(result.fd_, kBacklog) != 0 ||
+      getsockname(result.fd_, generic, &length) != 0) {
+    return ListenError(where);
+  }
+  result.port_ = ntohs(address.sin_port);
+  return result;
+}
+
+}  // namespace rowhouse
