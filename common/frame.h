@@ -41,7 +41,7 @@ class Frame {
   std::string_view text() const { return {reinterpret_cast<const char*>(data_), size_}; }
 
   // The bytes as an array of T. Requires size() % sizeof(T) == 0; peers' frames are checked
-  // before (see wire/codec.h). Memory from malloc or ZeroMQ is aligned for any scalar.
+  // before (see wire/message.h). Frames of our own and frames received are aligned for u64.
   template <typename T>
   std::span<const T> As() const {
     return {reinterpret_cast<const T*>(data_), size_ / sizeof(T)};

@@ -3,11 +3,17 @@
 // way to several listeners. Implementations: zeromq.cc (TCP), inproc.cc (threads of one process).
 //
 // Threads:   a Listener or Dialer is made, used and closed on one thread. Only Wake() may be called
-//            from any other.
-// Delivery:  frames of one peer arrive in the order sent, whole or not at all; nothing is sent twice.
+//            from any other. A Transport may be used by all threads at once.
+// Delivery:  frames of one peer arrive in the order sent, whole or not at all; nothing is sent
+// twice.
+//            An accepted message is lost only with its connection: a peer that leaves or breaks off
+//            takes with it what was on its way. Who needs to know asks for an answer.
 // Blocking:  Send never blocks: what the peer's queue does not take is kept in a bounded queue and
 //            goes out during later calls; a full queue or unknown peer is an error, never a loss.
 //            Receive waits at most its time-out.
+// Frames:    a received frame's bytes are aligned for u64. A frame sent is gone: it is handed on
+//            without a copy where that pays, and its Release runs on a thread that uses this
+//            transport, never on one of ZeroMQ's.
 #pragma once
 
 #include <cstdint>
@@ -22,11 +28,12 @@
 namespace rowhouse {
 
 // Who a listener's message came from. Opaque bytes, at most 255; chosen by the dialer: job id,
-// rank, incarnation, session, never reused (design.md).
+// rank, incarnation, session; never reused, because a newcomer of the same identity takes over the
+// old one's connection. Not empty, and its first byte is not 0.
 using PeerId = std::string;
 
 struct Incoming {
-  PeerId peer;        // Listener: the sender's identity. Dialer: unused.
+  PeerId peer;          // Listener: the sender's identity. Dialer: unused.
   size_t listener = 0;  // Dialer: index of the listener that answered.
   Frames frames;
 };
@@ -44,7 +51,8 @@ class Listener {
   // kUnavailable if `to` is not connected (any more); kResourceExhausted if its queue is full.
   virtual Status Send(const PeerId& to, Frames frames) = 0;
 
-  // Makes a Receive that waits now, or else the next one, return at once. Any thread.
+  // Makes a Receive that waits now, or else the next one that would wait, return at once. Any
+  // thread. Several calls before a Receive count as one.
   virtual void Wake() = 0;
 };
 
@@ -52,9 +60,16 @@ class Dialer {
  public:
   virtual ~Dialer() = default;
 
-  // Adds a listener; returns its index (0, 1, ...). Connecting goes on in the background.
+  // Adds a listener; returns its index (0, 1, ...). Connecting goes on in the background, as often
+  // as it takes: the listener may come later, or go and come back.
   virtual Result<size_t> Connect(const std::string& endpoint) = 0;
 
+  // Starts `listener` afresh, as another peer: forgets what was still to be sent to it or read
+  // from it, and connects to `endpoint` under `identity`. For a peer that missed a deadline.
+  virtual Status Redial(size_t listener, const std::string& endpoint, const PeerId& identity) = 0;
+
+  // Accepts messages before the listener is there and keeps them, bounded as ever, until it is;
+  // kResourceExhausted if its queue is full.
   virtual Status Send(size_t listener, Frames frames) = 0;
 
   // The next message from any listener, taken fairly; nullopt when timeout_ms passed.
@@ -69,8 +84,10 @@ class Transport {
   // interfaces; "inproc://name". A port in use is kUsage and names it.
   virtual Result<std::unique_ptr<Listener>> Listen(const std::string& address) = 0;
 
-  // The same on a TCP socket somebody else has bound and listens on (ZMQ_USE_FD), so that a
-  // restarted server keeps its port. `endpoint` is what endpoint() returns. TCP only.
+  // The same on a TCP socket somebody else has bound and listens on (tcp_socket.h), so that a
+  // restarted server keeps its port. `fd` is duplicated: the caller still owns it, and while it is
+  // open the kernel queues peers for the next Listener. `endpoint` is what endpoint() returns.
+  // TCP only.
   virtual Result<std::unique_ptr<Listener>> ListenOn(int fd, const std::string& endpoint) = 0;
 
   // `identity`: the PeerId that listeners see.
@@ -82,14 +99,15 @@ struct ZeroMqOptions {
   int64_t max_message_bytes = 64 << 20;  // larger frames close the connection
   int high_water_mark = 1000;            // messages a peer, each way, inside ZeroMQ
   size_t peer_queue_messages = 10000;    // further messages a peer, in our bounded queue
-  int heartbeat_ms = 2000;               // 0: off
+  int heartbeat_ms = 2000;               // 0: off; a peer silent for five of them is gone
   int linger_ms = 1000;                  // how long closing waits for what is still to be sent
 };
 
-// The only makers; main builds one and hands it down.
+// The only makers; main builds one and hands it down. Listeners and dialers may outlive it. Raises
+// this process's soft limit of open files to the hard one: every connection needs one.
 std::unique_ptr<Transport> MakeZeroMqTransport(const ZeroMqOptions& options);
 
 // Queues between threads of one process. Two transports know nothing of each other.
-std::unique_ptr<Transport> MakeInprocTransport();
+std::unique_ptr<Transport> MakeInprocTransport(size_t peer_queue_messages = 10000);
 
 }  // namespace rowhouse
