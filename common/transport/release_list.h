@@ -1,0 +1,57 @@
+// ReleaseList: frames whose bytes ZeroMQ has sent come back here. Its free callback runs on the
+// I/O thread, which must go on moving bytes: it only pushes; the threads that use the sockets free.
+//
+// A stack after Treiber (1986); since FreeAll takes the whole of it at once, there is no ABA.
+//
+// Threads: all functions, any.
+#pragma once
+
+#include <atomic>
+#include <memory>
+
+#include "common/frame.h"
+
+namespace rowhouse {
+
+class ReleaseList {
+ public:
+  // A frame lent to ZeroMQ; lives until it has come back and been freed.
+  struct Loan {
+    Frame frame;
+    ReleaseList* list;
+    Loan* next = nullptr;
+  };
+
+  ReleaseList() = default;
+  ReleaseList(const ReleaseList&) = delete;
+  ReleaseList& operator=(const ReleaseList&) = delete;
+  // Every loan must have come back.
+  ~ReleaseList() { FreeAll(); }
+
+  Loan* Lend(Frame frame) { return new Loan{.frame = std::move(frame), .list = this}; }
+
+  // A callback as zmq_msg_init_data takes it; `hint` is the Loan. Lock-free.
+  static void Return(void* /*data*/, void* hint) {
+    auto* loan = static_cast<Loan*>(hint);
+    std::atomic<Loan*>& top = loan->list->top_;
+    loan->next = top.load(std::memory_order_relaxed);
+    while (!top.compare_exchange_weak(loan->next, loan, std::memory_order_release,
+                                      std::memory_order_relaxed)) {
+    }
+  }
+
+  // Frees what has come back. One load when there is nothing.
+  void FreeAll() {
+    if (top_.load(std::memory_order_relaxed) == nullptr) return;
+    Loan* loan = top_.exchange(nullptr, std::memory_order_acquire);
+    while (loan != nullptr) {
+      const std::unique_ptr<Loan> returned(loan);
+      loan = returned->next;
+    }
+  }
+
+ private:
+  std::atomic<Loan*> top_ = nullptr;
+};
+
+}  // namespace rowhouse

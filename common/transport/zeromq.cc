@@ -1,0 +1,505 @@
+// ZeroMQ over TCP: a ROUTER for each Listener, a DEALER for each line of a Dialer. The only file
+// that includes ZeroMQ. What libzmq 4.3.4 does by default and we must not have:
+//  - a ROUTER drops, and says it has sent, what its peer's queue does not take: ROUTER_MANDATORY
+//    makes that EAGAIN (kept in our own bounded queue) or EHOSTUNREACH (kUnavailable);
+//  - a peer that comes back while its broken connection is not yet noticed is turned away for
+//    good: ROUTER_HANDOVER lets it take over its own identity;
+//  - received messages up to 8 kB lie at any address inside a shared buffer: copied;
+//  - large blocks are freed on the I/O thread: they come back by a ReleaseList.
+// A DEALER keeps IMMEDIATE off: messages may wait in it before the listener is there and across a
+// reconnect, bounded by the high-water mark, and a listener that was started again learns of them.
+// With IMMEDIATE on they would be lost without a word at each disconnect.
+#include <fcntl.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <deque>
+#include <unordered_map>
+#include <zmq.hpp>
+
+#include "common/clock.h"
+#include "common/transport/release_list.h"
+#include "common/transport/transport.h"
+
+namespace rowhouse {
+namespace {
+
+// From here on a frame is cheaper to hand over than to copy (an allocation each way, and a free on
+// another core). Also the largest message that libzmq leaves in its shared buffer.
+constexpr size_t kZeroCopyBytes = 8192;
+// While something waits in a queue of ours, Receive looks this often whether it can go.
+constexpr TimeMs kFlushIntervalMs = 1;
+// A heartbeat may be late by what is before it on the wire and in the peer's queue.
+constexpr int kHeartbeatsMissed = 5;
+// Gives up a connection attempt and starts another, before the kernel's pauses reach minutes.
+constexpr int kConnectTimeoutMs = 5000;
+constexpr int kBacklog = 4096;
+// Messages a line may give in a row while others have some too.
+constexpr int kTurnMessages = 16;
+
+struct Context {
+  explicit Context(const ZeroMqOptions& zeromq_options) : options(zeromq_options) {}
+  const ZeroMqOptions options;
+  // Before `zmq`, which returns the last loans when it ends.
+  ReleaseList loans;
+  zmq::context_t zmq;
+};
+using ContextPtr = std::shared_ptr<Context>;
+
+using Parts = std::vector<zmq::message_t>;
+
+Status ZeroMqError(std::string_view action, const std::string& where, int error) {
+  const auto said = [&](StatusCode code, std::string_view reason) {
+    return MakeStatus(code, "cannot {} {}: {}", action, where, reason);
+  };
+  switch (error) {
+    case EADDRINUSE:
+      return said(StatusCode::kUsage,
+                  "address already in use (another process has this port; choose another, or 0 "
+                  "for any that is free)");
+    case EINVAL:
+    case EPROTONOSUPPORT:
+      return said(StatusCode::kUsage, "not an address such as tcp://10.0.0.1:5000");
+    case ENODEV:
+    case EADDRNOTAVAIL:
+      return said(StatusCode::kUsage,
+                  "this machine has no such interface (give an interface's address or name, or * "
+                  "for all)");
+    case EACCES:
+      return said(StatusCode::kUsage, "not allowed (ports below 1024 belong to root)");
+    case EMFILE:
+      return said(StatusCode::kResourceExhausted, "too many sockets (see ulimit -n)");
+    default:
+      return said(StatusCode::kIoError, zmq_strerror(error));
+  }
+}
+
+Status CheckScheme(std::string_view action, const std::string& address) {
+  if (address.starts_with("tcp://") || address.starts_with("ipc://")) return OkStatus();
+  return ZeroMqError(action, address, EPROTONOSUPPORT);
+}
+
+zmq::socket_t MakeSocket(Context& context, zmq::socket_type type) {
+  const ZeroMqOptions& options = context.options;
+  zmq::socket_t socket(context.zmq, type);
+  socket.set(zmq::sockopt::linger, options.linger_ms);
+  socket.set(zmq::sockopt::maxmsgsize, options.max_message_bytes);
+  socket.set(zmq::sockopt::sndhwm, options.high_water_mark);
+  socket.set(zmq::sockopt::rcvhwm, options.high_water_mark);
+  if (options.heartbeat_ms > 0) {
+    socket.set(zmq::sockopt::heartbeat_ivl, options.heartbeat_ms);
+    socket.set(zmq::sockopt::heartbeat_timeout, kHeartbeatsMissed * options.heartbeat_ms);
+  }
+  return socket;
+}
+
+// ---- Frames and ZeroMQ's messages -------------------------------------------------------------
+
+Result<Parts> ToParts(Context& context, Frames frames) {
+  CHECK(!frames.empty());
+  Parts parts;
+  parts.reserve(frames.size());
+  for (Frame& frame : frames) {
+    if (static_cast<int64_t>(frame.size()) > context.options.max_message_bytes) {
+      return MakeStatus(StatusCode::kResourceExhausted,
+                        "frame of {} bytes: the peer would hang up above {}", frame.size(),
+                        context.options.max_message_bytes);
+    }
+    if (frame.size() < kZeroCopyBytes) {
+      zmq::message_t& part = parts.emplace_back(frame.size());
+      if (frame.size() > 0) std::memcpy(part.data(), frame.data(), frame.size());
+    } else {
+      ReleaseList::Loan* loan = context.loans.Lend(std::move(frame));
+      parts.emplace_back(loan->frame.data(), loan->frame.size(), &ReleaseList::Return, loan);
+    }
+  }
+  return parts;
+}
+
+void DeleteMessage(void* /*data*/, void* hint) { delete static_cast<zmq::message_t*>(hint); }
+
+Frame ToFrame(zmq::message_t message) {
+  const bool is_aligned = reinterpret_cast<uintptr_t>(message.data()) % alignof(uint64_t) == 0;
+  if (message.size() <= kZeroCopyBytes || !is_aligned) {
+    return Frame::CopyOf(std::span(message.data<std::byte>(), message.size()));
+  }
+  auto* kept = new zmq::message_t(std::move(message));
+  return Frame(kept->data<std::byte>(), kept->size(), &DeleteMessage, kept);
+}
+
+// 0 or the error. Never waits.
+int SendPart(zmq::socket_t& socket, zmq::message_t& part, bool more) {
+  const int flags = ZMQ_DONTWAIT | (more ? ZMQ_SNDMORE : 0);
+  while (zmq_msg_send(part.handle(), socket.handle(), flags) < 0) {
+    if (errno != EINTR) return errno;
+  }
+  return 0;
+}
+
+enum class Sent { kYes, kFull, kUnreachable };
+
+// Sends `parts`, to `peer` where the socket is a ROUTER. They are untouched if the answer is kFull.
+Sent TrySend(zmq::socket_t& socket, const PeerId* peer, Parts& parts) {
+  if (peer != nullptr) {
+    zmq::message_t address(peer->data(), peer->size());
+    const int error = SendPart(socket, address, /*more=*/true);
+    if (error == EAGAIN) return Sent::kFull;
+    if (error == EHOSTUNREACH) return Sent::kUnreachable;
+    CHECK_EQ(error, 0) << zmq_strerror(error);
+  }
+  bool is_cut = false;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    const int error = SendPart(socket, parts[i], /*more=*/i + 1 < parts.size());
+    if (error == EAGAIN && i == 0 && peer == nullptr) return Sent::kFull;
+    CHECK(error == 0 || error == EAGAIN || error == EHOSTUNREACH) << zmq_strerror(error);
+    // The connection ended within the message, and ZeroMQ has rolled it back; it still wants the
+    // rest, which it drops, before the next message may begin.
+    if (error != 0) is_cut = true;
+  }
+  return is_cut ? Sent::kUnreachable : Sent::kYes;
+}
+
+// One whole message if there is one. Never waits.
+std::optional<Incoming> TryReceive(zmq::socket_t& socket, bool is_router) {
+  Incoming incoming;
+  bool has_peer = !is_router;
+  for (bool more = true; more;) {
+    zmq::message_t part;
+    while (zmq_msg_recv(part.handle(), socket.handle(), ZMQ_DONTWAIT) < 0) {
+      if (errno == EINTR) continue;
+      CHECK_EQ(errno, EAGAIN) << zmq_strerror(errno);
+      CHECK(incoming.frames.empty()) << "ZeroMQ gives messages whole";
+      return std::nullopt;
+    }
+    more = part.more();
+    if (has_peer) {
+      incoming.frames.push_back(ToFrame(std::move(part)));
+    } else {
+      incoming.peer = part.to_string();
+      has_peer = true;
+    }
+  }
+  return incoming;
+}
+
+// ---- Messages that ZeroMQ's own queue did not take ----------------------------------------------
+
+// The queue of one peer. Everything to that peer goes through it, so that order is kept.
+class Outbox {
+ public:
+  bool empty() const { return waiting_.empty(); }
+  size_t size() const { return waiting_.size(); }
+  void Clear() { waiting_.clear(); }
+
+  // kFull: some still wait.
+  Sent Flush(zmq::socket_t& socket, const PeerId* peer) {
+    while (!waiting_.empty()) {
+      const Sent sent = TrySend(socket, peer, waiting_.front());
+      if (sent != Sent::kYes) return sent;
+      waiting_.pop_front();
+    }
+    return Sent::kYes;
+  }
+
+  Status Send(zmq::socket_t& socket, const PeerId* peer, Parts parts, size_t limit,
+              const std::string& where) {
+    Sent sent = Flush(socket, peer);
+    if (sent == Sent::kYes) sent = TrySend(socket, peer, parts);
+    if (sent == Sent::kYes) return OkStatus();
+    if (sent == Sent::kUnreachable) {
+      return MakeStatus(StatusCode::kUnavailable, "{}: this peer is not connected", where);
+    }
+    if (waiting_.size() >= limit) {
+      return MakeStatus(StatusCode::kResourceExhausted,
+                        "{}: the peer does not read: {} messages wait for it", where, limit);
+    }
+    waiting_.push_back(std::move(parts));
+    return OkStatus();
+  }
+
+ private:
+  std::deque<Parts> waiting_;
+};
+
+// What is left of a wait.
+class Countdown {
+ public:
+  explicit Countdown(int timeout_ms) : end_ms_(clock_.NowMs() + timeout_ms) {
+    CHECK_GE(timeout_ms, 0) << "every wait has an end";
+  }
+  TimeMs LeftMs() const { return std::max<TimeMs>(0, end_ms_ - clock_.NowMs()); }
+
+ private:
+  const SystemClock clock_;
+  const TimeMs end_ms_;
+};
+
+void Poll(std::span<zmq_pollitem_t> items, TimeMs timeout_ms) {
+  const int ready = zmq_poll(items.data(), static_cast<int>(items.size()), timeout_ms);
+  CHECK(ready >= 0 || errno == EINTR) << zmq_strerror(errno);
+  if (ready <= 0) {
+    for (zmq_pollitem_t& item : items) item.revents = 0;
+  }
+}
+
+// ---- Listener -----------------------------------------------------------------------------------
+
+class ZeroMqListener final : public Listener {
+ public:
+  ZeroMqListener(ContextPtr context, zmq::socket_t socket, std::string endpoint)
+      : context_(std::move(context)),
+        socket_(std::move(socket)),
+        endpoint_(std::move(endpoint)),
+        wake_fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+    PCHECK(wake_fd_ >= 0) << "eventfd";
+  }
+  ~ZeroMqListener() override { close(wake_fd_); }
+
+  const std::string& endpoint() const override { return endpoint_; }
+
+  Result<std::optional<Incoming>> Receive(int timeout_ms) override {
+    const Countdown countdown(timeout_ms);
+    for (bool timed_out = false;;) {
+      context_->loans.FreeAll();
+      FlushOutboxes();
+      if (auto incoming = TryReceive(socket_, /*is_router=*/true)) return incoming;
+      if (timed_out) return std::optional<Incoming>();
+      const TimeMs left_ms = countdown.LeftMs();
+      zmq_pollitem_t items[] = {{socket_.handle(), 0, ZMQ_POLLIN, 0},
+                                {nullptr, wake_fd_, ZMQ_POLLIN, 0}};
+      Poll(items, outboxes_.empty() ? left_ms : std::min(left_ms, kFlushIntervalMs));
+      if (items[1].revents != 0) {
+        eventfd_t calls;
+        eventfd_read(wake_fd_, &calls);
+        return std::optional<Incoming>();
+      }
+      timed_out = left_ms == 0;
+    }
+  }
+
+  Status Send(const PeerId& to, Frames frames) override {
+    context_->loans.FreeAll();
+    ASSIGN_OR_RETURN(Parts parts, ToParts(*context_, std::move(frames)));
+    Outbox& outbox = outboxes_[to];
+    const Status status = outbox.Send(socket_, &to, std::move(parts),
+                                      context_->options.peer_queue_messages, endpoint_);
+    if (status.code() == StatusCode::kUnavailable) DropWaiting(outbox);
+    if (outbox.empty()) outboxes_.erase(to);
+    return status;
+  }
+
+  void Wake() override { eventfd_write(wake_fd_, 1); }
+
+ private:
+  void FlushOutboxes() {
+    for (auto outbox = outboxes_.begin(); outbox != outboxes_.end();) {
+      const Sent sent = outbox->second.Flush(socket_, &outbox->first);
+      if (sent == Sent::kUnreachable) DropWaiting(outbox->second);
+      outbox = sent == Sent::kFull ? std::next(outbox) : outboxes_.erase(outbox);
+    }
+  }
+
+  void DropWaiting(Outbox& outbox) {
+    if (outbox.empty()) return;
+    LOG(WARNING) << "peer gone listener=" << endpoint_ << " dropped_messages=" << outbox.size();
+    outbox.Clear();
+  }
+
+  const ContextPtr context_;
+  zmq::socket_t socket_;
+  const std::string endpoint_;
+  const int wake_fd_;
+  std::unordered_map<PeerId, Outbox> outboxes_;  // no empty ones
+};
+
+// ---- Dialer -------------------------------------------------------------------------------------
+
+class ZeroMqDialer final : public Dialer {
+ public:
+  ZeroMqDialer(ContextPtr context, PeerId identity)
+      : context_(std::move(context)), identity_(std::move(identity)) {}
+
+  Result<size_t> Connect(const std::string& endpoint) override {
+    ASSIGN_OR_RETURN(Line line, Dial(endpoint, identity_));
+    poll_items_.push_back({line.socket.handle(), 0, ZMQ_POLLIN, 0});
+    lines_.push_back(std::move(line));
+    return lines_.size() - 1;
+  }
+
+  Status Redial(size_t listener, const std::string& endpoint, const PeerId& identity) override {
+    CHECK_LT(listener, lines_.size());
+    ASSIGN_OR_RETURN(Line line, Dial(endpoint, identity));
+    lines_[listener].socket.set(zmq::sockopt::linger, 0);
+    waiting_ -= !lines_[listener].outbox.empty();
+    lines_[listener] = std::move(line);
+    poll_items_[listener].socket = lines_[listener].socket.handle();
+    return OkStatus();
+  }
+
+  Status Send(size_t listener, Frames frames) override {
+    CHECK_LT(listener, lines_.size());
+    context_->loans.FreeAll();
+    ASSIGN_OR_RETURN(Parts parts, ToParts(*context_, std::move(frames)));
+    Line& line = lines_[listener];
+    waiting_ -= !line.outbox.empty();
+    const Status status = line.outbox.Send(line.socket, nullptr, std::move(parts),
+                                           context_->options.peer_queue_messages, line.endpoint);
+    waiting_ += !line.outbox.empty();
+    return status;
+  }
+
+  Result<std::optional<Incoming>> Receive(int timeout_ms) override {
+    const Countdown countdown(timeout_ms);
+    for (bool timed_out = false;;) {
+      context_->loans.FreeAll();
+      if (waiting_ > 0) FlushOutboxes();
+      if (auto incoming = TakeFromReady()) return incoming;
+      if (timed_out) return std::optional<Incoming>();
+      const TimeMs left_ms = countdown.LeftMs();
+      Poll(poll_items_, waiting_ == 0 ? left_ms : std::min(left_ms, kFlushIntervalMs));
+      for (size_t i = 0; i < poll_items_.size(); ++i) {
+        if (poll_items_[i].revents != 0) ready_.push_back({.listener = i});
+      }
+      timed_out = left_ms == 0;
+    }
+  }
+
+ private:
+  struct Line {
+    zmq::socket_t socket;
+    std::string endpoint;
+    Outbox outbox;
+  };
+  // A line that had something to read, and how much of its turn is used.
+  struct Turn {
+    size_t listener;
+    int taken = 0;
+  };
+
+  Result<Line> Dial(const std::string& endpoint, const PeerId& identity) {
+    RETURN_IF_ERROR(CheckScheme("connect to", endpoint));
+    try {
+      zmq::socket_t socket = MakeSocket(*context_, zmq::socket_type::dealer);
+      socket.set(zmq::sockopt::routing_id, identity);
+      socket.set(zmq::sockopt::connect_timeout, kConnectTimeoutMs);
+      socket.connect(endpoint);
+      return Line{.socket = std::move(socket), .endpoint = endpoint, .outbox = {}};
+    } catch (const zmq::error_t& error) {
+      return ZeroMqError("connect to", endpoint, error.num());
+    }
+  }
+
+  void FlushOutboxes() {
+    for (Line& line : lines_) {
+      if (line.outbox.empty()) continue;
+      line.outbox.Flush(line.socket, nullptr);
+      waiting_ -= line.outbox.empty();
+    }
+  }
+
+  // The lines found ready take turns of a few messages; looking at all lines for each message
+  // would cost a system call for each line.
+  std::optional<Incoming> TakeFromReady() {
+    for (; !ready_.empty(); ready_.pop_front()) {
+      Turn& turn = ready_.front();
+      if (turn.taken == kTurnMessages) continue;
+      auto incoming = TryReceive(lines_[turn.listener].socket, /*is_router=*/false);
+      if (!incoming) continue;
+      ++turn.taken;
+      incoming->listener = turn.listener;
+      return incoming;
+    }
+    return std::nullopt;
+  }
+
+  const ContextPtr context_;
+  const PeerId identity_;
+  std::vector<Line> lines_;
+  std::vector<zmq_pollitem_t> poll_items_;  // one a line
+  std::deque<Turn> ready_;
+  size_t waiting_ = 0;  // lines with something in their outbox
+};
+
+// ---- Transport ----------------------------------------------------------------------------------
+
+void RaiseOpenFiles() {
+  rlimit limit = {};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max) return;
+  limit.rlim_cur = limit.rlim_max;
+  if (setrlimit(RLIMIT_NOFILE, &limit) != 0) PLOG(WARNING) << "cannot raise the open files limit";
+}
+
+class ZeroMqTransport final : public Transport {
+ public:
+  explicit ZeroMqTransport(const ZeroMqOptions& options)
+      : context_(std::make_shared<Context>(options)) {
+    RaiseOpenFiles();
+    context_->zmq.set(zmq::ctxopt::io_threads, options.io_threads);
+    // 1,023 by default; the real bound is that of open files.
+    context_->zmq.set(zmq::ctxopt::max_sockets, context_->zmq.get(zmq::ctxopt::socket_limit));
+  }
+
+  Result<std::unique_ptr<Listener>> Listen(const std::string& address) override {
+    RETURN_IF_ERROR(CheckScheme("listen on", address));
+    return Bind(address, /*fd=*/-1);
+  }
+
+  Result<std::unique_ptr<Listener>> ListenOn(int fd, const std::string& endpoint) override {
+    int listens = 0;
+    socklen_t length = sizeof(listens);
+    if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &length) != 0 || listens == 0) {
+      return UsageError("cannot listen on {}: descriptor {} is not a listening socket", endpoint,
+                        fd);
+    }
+    // ZeroMQ accepts until there is nobody left; on a blocking socket it would wait for the next.
+    fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
+    const int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    if (copy < 0) return ZeroMqError("listen on", endpoint, errno);
+    return Bind(endpoint, copy);
+  }
+
+  Result<std::unique_ptr<Dialer>> MakeDialer(const PeerId& identity) override {
+    CHECK(!identity.empty() && identity.size() <= 255 && identity[0] != '\0');
+    return std::unique_ptr<Dialer>(std::make_unique<ZeroMqDialer>(context_, identity));
+  }
+
+ private:
+  // On `fd`, which becomes the socket's, if there is one.
+  Result<std::unique_ptr<Listener>> Bind(const std::string& address, int fd) {
+    try {
+      zmq::socket_t socket = MakeSocket(*context_, zmq::socket_type::router);
+      socket.set(zmq::sockopt::router_mandatory, true);
+      socket.set(zmq::sockopt::router_handover, true);
+      socket.set(zmq::sockopt::backlog, kBacklog);
+      if (fd >= 0) {
+        socket.set(zmq::sockopt::use_fd, fd);
+        // With a descriptor the address is not looked at.
+        socket.bind("tcp://*:*");
+        return Made(std::move(socket), address);
+      }
+      socket.bind(address);
+      std::string endpoint = socket.get(zmq::sockopt::last_endpoint);
+      return Made(std::move(socket), std::move(endpoint));
+    } catch (const zmq::error_t& error) {
+      return ZeroMqError("listen on", address, error.num());
+    }
+  }
+
+  std::unique_ptr<Listener> Made(zmq::socket_t socket, std::string endpoint) {
+    return std::make_unique<ZeroMqListener>(context_, std::move(socket), std::move(endpoint));
+  }
+
+  const ContextPtr context_;
+};
+
+}  // namespace
+
+std::unique_ptr<Transport> MakeZeroMqTransport(const ZeroMqOptions& options) {
+  return std::make_unique<ZeroMqTransport>(options);
+}
+
+}  // namespace rowhouse
