@@ -1,0 +1,29 @@
+// Scatter: a permutation of 0 .. size-1 that looks random and takes no memory, so that neighbours
+// (the hottest ranks of a table, say) lie all over the range.
+//
+// Works in the next power of two by steps that can each be undone (add a key, multiply by an odd
+// number, fold the upper half onto the lower), and walks on where it lands beyond `size` (cycle
+// walking, Black and Rogaway, 2002): fewer than two rounds on average. Not for cryptography.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+namespace rowhouse {
+
+class Scatter {
+ public:
+  // Requires size in [1, 2^63].
+  Scatter(uint64_t size, uint64_t key);
+
+  // Requires index < size; different indexes give different results below size.
+  uint64_t operator()(uint64_t index) const;
+
+ private:
+  uint64_t size_;
+  uint64_t mask_;  // the next power of two, less one
+  int shift_;      // half the bits of the mask
+  std::array<uint64_t, 3> round_keys_;
+};
+
+}  // namespace rowhouse
