@@ -1,0 +1,187 @@
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "tests/testing/testing.h"
+#include "worker/dataset.h"
+
+namespace rowhouse {
+namespace {
+
+DatasetOptions Options() {
+  DatasetOptions options;
+  options.dense_features = 13;
+  options.table_rows.assign(26, 100000);
+  options.data_size = 20000;
+  options.test_samples = 20000;
+  return options;
+}
+
+std::unique_ptr<Dataset> Open(const DatasetOptions& options) {
+  return Datasets().Make("synthetic", options).value();
+}
+
+Batch TrainOf(const DatasetOptions& options) {
+  Batch batch;
+  EXPECT_OK(Open(options)->ReadTrain(0, 0, options.data_size, &batch));
+  return batch;
+}
+
+// What labels of logits N(log(1/3), scale^2) must look like, by integrating over the normal.
+struct Expected {
+  double positives = 0.0;
+  double auc = 0.0;
+};
+Expected Expect(double scale) {
+  double positives = 0.0, negatives = 0.0, ordered = 0.0;
+  constexpr double kStep = 0.002;
+  for (double z = -8.0; z <= 8.0; z += kStep) {
+    const double weight = std::exp(-z * z / 2.0) * kStep / std::sqrt(2.0 * M_PI);
+    const double p = 1.0 / (1.0 + 3.0 * std::exp(-scale * z));
+    ordered += weight * p * (negatives + weight * (1.0 - p) / 2.0);
+    positives += weight * p;
+    negatives += weight * (1.0 - p);
+  }
+  return {positives, ordered / positives / negatives};
+}
+
+TEST(SyntheticData, LogitsHaveTheDeviationAskedFor) {
+  for (const double scale : {0.5, 1.0, 3.0}) {
+    DatasetOptions options = Options();
+    options.effect_scale = scale;
+    const auto data = Open(options);
+    Batch test;
+    ASSERT_OK(data->ReadTest(0, options.test_samples, &test));
+    double positives = 0.0;
+    for (const float label : test.labels) positives += label;
+    const Expected expected = Expect(scale);
+    EXPECT_NEAR(positives / 20000.0, expected.positives, 0.02) << scale;
+    EXPECT_NEAR(data->TestAucCeiling(), expected.auc, 0.015) << scale;
+  }
+}
+
+TEST(SyntheticData, WithoutEffectsNoModelBeatsAGuess) {
+  DatasetOptions options = Options();
+  options.effect_scale = 0.0;
+  EXPECT_EQ(Open(options)->TestAucCeiling(), 0.5);  // All probabilities are equal.
+}
+
+TEST(SyntheticData, TheCeilingIsUnknownWithoutTestSamplesOfBothLabels) {
+  DatasetOptions options = Options();
+  options.test_samples = 0;
+  EXPECT_LT(Open(options)->TestAucCeiling(), 0.0);
+  options.test_samples = 1;
+  EXPECT_LT(Open(options)->TestAucCeiling(), 0.0);
+}
+
+TEST(SyntheticData, AnIdCarriesItsEffectIntoTrainAndTestAlike) {
+  DatasetOptions options = Options();
+  options.dense_features = 0;
+  options.table_rows = {6};
+  options.zipf_exponent = 0.0;
+  options.effect_scale = 2.0;
+  const auto data = Open(options);
+  Batch batches[2];
+  ASSERT_OK(data->ReadTrain(0, 0, 20000, &batches[0]));
+  ASSERT_OK(data->ReadTest(0, 20000, &batches[1]));
+  std::map<uint64_t, std::array<double, 2>> positives;
+  for (int set = 0; set < 2; ++set) {
+    for (size_t s = 0; s < 20000; ++s) {
+      positives[batches[set].features[0].ids[s]][static_cast<size_t>(set)] +=
+          batches[set].labels[s];
+    }
+  }
+  ASSERT_EQ(positives.size(), 6u);
+  double lowest = 1.0, highest = 0.0;
+  for (const auto& [id, count] : positives) {
+    const double samples = 20000.0 / 6.0;
+    EXPECT_NEAR(count[0] / samples, count[1] / samples, 0.1) << id;
+    lowest = std::min(lowest, count[0] / samples);
+    highest = std::max(highest, count[0] / samples);
+  }
+  EXPECT_GT(highest - lowest, 0.4);
+}
+
+TEST(SyntheticData, HotIdsAreZipfianAndScattered) {
+  DatasetOptions options = Options();
+  options.zipf_exponent = 1.0;
+  options.table_rows = {1000, 1000};
+  const Batch batch = TrainOf(options);
+  std::set<uint64_t> hottest;
+  for (const Bags& bags : batch.features) {
+    std::map<uint64_t, int> counts;
+    for (const uint64_t id : bags.ids) ++counts[id];
+    const auto hot = std::max_element(counts.begin(), counts.end(),
+                                      [](auto& a, auto& b) { return a.second < b.second; });
+    EXPECT_NEAR(hot->second, 20000 / 7.4855, 300);  // H(1000) = 7.4855.
+    hottest.insert(hot->first);
+  }
+  EXPECT_EQ(hottest.size(), 2u) << "both features have the same hottest id";
+  EXPECT_FALSE(hottest.contains(0)) << "the hottest id is the first row";
+}
+
+TEST(SyntheticData, DenseFeaturesAreStandardNormals) {
+  const Batch batch = TrainOf(Options());
+  double sum = 0.0, squares = 0.0;
+  for (const double value : batch.dense) {
+    sum += value;
+    squares += value * value;
+  }
+  const double count = static_cast<double>(batch.dense.size());
+  EXPECT_NEAR(sum / count, 0.0, 0.01);
+  EXPECT_NEAR(squares / count, 1.0, 0.02);
+}
+
+TEST(SyntheticData, TestSamplesAreNotTrainSamples) {
+  const auto data = Open(Options());
+  Batch train, test;
+  ASSERT_OK(data->ReadTrain(0, 0, 100, &train));
+  ASSERT_OK(data->ReadTest(0, 100, &test));
+  for (size_t i = 0; i < train.dense.size(); ++i) EXPECT_NE(train.dense[i], test.dense[i]);
+}
+
+TEST(SyntheticData, AnotherSeedIsAnotherWorld) {
+  DatasetOptions options = Options();
+  const Batch one = TrainOf(options);
+  options.seed = 124;
+  const Batch other = TrainOf(options);
+  EXPECT_NE(one.dense, other.dense);
+  EXPECT_NE(one.features[0].ids, other.features[0].ids);
+  EXPECT_NE(one.labels, other.labels);
+}
+
+TEST(SyntheticData, TablesOfATrillionRowsCostNothing) {
+  DatasetOptions options = Options();
+  options.table_rows.assign(26, 1000000000000);
+  options.data_size = 1000;
+  const Batch batch = TrainOf(options);
+  for (const uint64_t id : batch.features[25].ids) EXPECT_LT(id, 1000000000000u);
+}
+
+TEST(SyntheticData, WhatCannotBeMadeIsRefusedByName) {
+  const auto expect = [](const DatasetOptions& options, const std::string& part) {
+    const auto data = Datasets().Make("synthetic", options);
+    ASSERT_FALSE(data.ok()) << part;
+    EXPECT_EQ(data.status().code(), StatusCode::kUsage);
+    EXPECT_THAT(data.status().message(), testing::HasSubstr(part));
+  };
+  DatasetOptions options = Options();
+  options.zipf_exponent = -0.1;
+  expect(options, "zipf_exponent=-0.1");
+  options = Options();
+  options.effect_scale = NAN;
+  expect(options, "effect_scale=nan");
+  options = Options();
+  options.table_rows[3] = 0;
+  expect(options, "table 3 has 0 rows");
+  options = Options();
+  options.data_size = 0;
+  expect(options, "data_size is 0");
+  options.data_size = uint64_t{1} << 62;
+  expect(options, "2^62");
+}
+
+}  // namespace
+}  // namespace rowhouse
