@@ -15,6 +15,7 @@
 #include "sharding/table_spec.h"
 #include "worker/batch.h"
 #include "worker/row_batch.h"
+#include "worker/row_merge.h"
 
 namespace rowhouse {
 
@@ -23,7 +24,8 @@ class EmbeddingLayer {
   // Feature k looks up tables[k].
   explicit EmbeddingLayer(const std::vector<TableSpec>& tables);
 
-  // Takes a batch's bags, one a table. kUsage, naming table, sample and id, if an id is >= rows.
+  // Takes a batch's bags, one a table. kUsage, naming table, sample and id, if an id is >= rows;
+  // then everything is as before the call.
   Status Prepare(const std::vector<Bags>& features);
 
   // One a table, in table order. Prepare fills rows and counts and sizes values.
@@ -33,8 +35,8 @@ class EmbeddingLayer {
   // Requires out.size() == samples * dim of feature k's table.
   void Forward(size_t feature, std::span<float> out) const;
 
-  // Same shape as Forward's out: adds what feature k contributes to the gradients of its rows.
-  // Call for features in ascending order, once each.
+  // Same shape as Forward's out: overwrites the gradients of feature k's rows with the sums of
+  // their lookups' gradients. Once a feature and step.
   void Backward(size_t feature, std::span<const float> gradient);
 
  private:
@@ -43,6 +45,7 @@ class EmbeddingLayer {
     std::vector<uint32_t> slots;    // position in row_batches_[k].rows of each lookup
   };
   std::vector<TableSpec> tables_;
+  RowMerge merge_;
   std::vector<RowBatch> row_batches_;
   std::vector<Lookup> lookups_;
 };
