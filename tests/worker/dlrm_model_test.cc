@@ -1,0 +1,327 @@
+// The model against dlrm_tiny.json (float64 results of the original program's formulas) and
+// against central differences of its own loss.
+#include "worker/dlrm_model.h"
+
+#include <cmath>
+#include <random>
+
+#include "tests/testing/testing.h"
+#include "tests/testing/tiny_dlrm.h"
+#include "worker/dense_optimizer.h"
+
+namespace rowhouse {
+namespace {
+
+using nlohmann::json;
+
+void ExpectNear(std::span<const float> got, const std::vector<float>& want, const std::string& what,
+                double relative = 1e-5, double absolute = 1e-6) {
+  ASSERT_EQ(got.size(), want.size()) << what;
+  for (size_t i = 0; i < got.size(); ++i) {
+    EXPECT_NEAR(got[i], want[i], absolute + relative * std::fabs(want[i]))
+        << what << "[" << i << "]";
+  }
+}
+
+std::string NameOf(const json& c) {
+  return c.at("interaction").get<std::string>() + (c.at("itself").get<bool>() ? "_itself_" : "_") +
+         c.at("loss").get<std::string>();
+}
+
+class TinyCase : public testing::TestWithParam<size_t> {
+ protected:
+  const json c_ = LoadVectors("dlrm_tiny.json").at("cases").at(GetParam());
+};
+
+TEST_P(TinyCase, ForwardGivesPoolingProbabilitiesAndLoss) {
+  TinyDlrm dlrm(c_);
+  const Batch batch = TinyBatch(c_["batches"][0]);
+  const std::vector<float> p = dlrm.Forward(batch);
+  const json& want = c_["batch0"];
+  for (size_t k = 0; k < dlrm.pooled.size(); ++k) {
+    ExpectNear(dlrm.pooled[k], Flatten(want["emb_out"][k]), "pooled " + std::to_string(k));
+  }
+  ExpectNear(p, Flatten(want["p"]), "p");
+  const double loss = dlrm.model.LossSum(batch.labels) / static_cast<double>(batch.samples);
+  EXPECT_NEAR(loss, want["loss"].get<double>(), 1e-6);
+}
+
+TEST_P(TinyCase, BackwardGivesEveryGradient) {
+  TinyDlrm dlrm(c_);
+  const Batch batch = TinyBatch(c_["batches"][0]);
+  dlrm.Forward(batch);
+  dlrm.Backward(batch);
+  const json& want = c_["batch0"]["grads"];
+  ExpectNear(dlrm.model.gradients(), FlatMlps(want), "MLP gradients");
+  for (size_t k = 0; k < dlrm.tables.size(); ++k) {
+    ExpectNear(dlrm.TableGradient(k), Flatten(want["emb"][k]), "table " + std::to_string(k));
+  }
+}
+
+// Row optimizers live on another floor; these are their formulas, for the test alone.
+RowUpdate RowOracle(const std::string& name, float rate, std::map<size_t, std::vector<float>>* h) {
+  return [=](size_t table, std::span<const float> g, size_t row, std::span<float> w) {
+    std::vector<float>& state = (*h)[table * 1000 + row];
+    state.resize(g.size(), 0.0f);
+    float mean_square = 0.0f;
+    for (const float x : g) mean_square += x * x / static_cast<float>(g.size());
+    for (size_t i = 0; i < g.size(); ++i) {
+      state[i] += name == "rwsadagrad" ? mean_square : g[i] * g[i];
+      w[i] -= name == "sgd" ? rate * g[i] : rate * g[i] / (std::sqrt(state[i]) + 1e-10f);
+    }
+  };
+}
+
+TEST_P(TinyCase, ThreeStepsTrainTheSameWeights) {
+  const auto rate = c_["learning_rate"].get<float>();
+  for (const auto& [name, want] : c_["after"].items()) {
+    TinyDlrm dlrm(c_);
+    const auto optimizer = DenseOptimizers()
+                               .Make(name == "rwsadagrad" ? "rowwise_adagrad" : name,
+                                     {.parameters = dlrm.model.parameters().size()})
+                               .value();
+    std::map<size_t, std::vector<float>> state;
+    const RowUpdate update = RowOracle(name, rate, &state);
+    for (size_t step = 0; step < 3; ++step) {
+      const Batch batch = TinyBatch(c_["batches"][step]);
+      dlrm.Forward(batch);
+      EXPECT_NEAR(dlrm.model.LossSum(batch.labels) / static_cast<double>(batch.samples),
+                  want["losses"][step].get<double>(), 2e-6)
+          << name << " step " << step;
+      dlrm.Backward(batch);
+      optimizer->Apply(rate, dlrm.model.gradients(), dlrm.model.parameters());
+      dlrm.UpdateRows(update);
+      const std::string key = "step" + std::to_string(step + 1);
+      if (!want.contains(key)) continue;
+      // Adagrad's first step is lr * g / |g|: a gradient that is exactly zero in float64 and a
+      // rounding error here would show as 0.1, so this also says that none is.
+      ExpectNear(dlrm.model.parameters(), FlatMlps(want[key]), name + " " + key + " MLPs", 2e-5,
+                 2e-6);
+      for (size_t k = 0; k < dlrm.tables.size(); ++k) {
+        ExpectNear(dlrm.tables[k], Flatten(want[key]["emb"][k]), name + " " + key + " table", 2e-5,
+                   2e-6);
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(DlrmTiny, TinyCase, testing::Range<size_t>(0, 7), [](const auto& test) {
+  return NameOf(LoadVectors("dlrm_tiny.json").at("cases").at(test.param));
+});
+
+TEST(DlrmTinyFile, HasTheSevenCasesAbove) {
+  EXPECT_EQ(LoadVectors("dlrm_tiny.json").at("cases").size(), 7u);
+}
+
+TEST(DlrmModel, EmptyBagsAndDuplicatesPoolAndTrain) {
+  const json c = LoadVectors("dlrm_tiny.json").at("empty_bag_and_duplicate_case");
+  TinyDlrm dlrm(c);
+  const Batch batch = TinyBatch(c["batch"]);
+  ExpectNear(dlrm.Forward(batch), Flatten(c["p"]), "p");
+  for (size_t k = 0; k < dlrm.pooled.size(); ++k) {
+    ExpectNear(dlrm.pooled[k], Flatten(c["emb_out"][k]), "pooled");
+  }
+  EXPECT_NEAR(dlrm.model.LossSum(batch.labels) / 3.0, c["loss_value"].get<double>(), 1e-6);
+  dlrm.Backward(batch);
+  ExpectNear(dlrm.model.gradients(), FlatMlps(c["grads"]), "MLP gradients");
+  for (size_t k = 0; k < dlrm.tables.size(); ++k) {
+    ExpectNear(dlrm.TableGradient(k), Flatten(c["grads"]["emb"][k]), "table");
+  }
+}
+
+TEST(DlrmModel, LossThresholdClampsAndStopsTheGradient) {
+  const json vectors = LoadVectors("dlrm_tiny.json");
+  const json& c = vectors["cases"][1];  // dot, bce: the one the thresholds were computed for
+  ASSERT_EQ(NameOf(c), "dot_bce");
+  for (const json& want : vectors["loss_threshold"]) {
+    ModelSpec spec = TinySpec(c);
+    spec.loss_threshold = want["loss_threshold"].get<double>();
+    TinyDlrm dlrm(c, spec);
+    const Batch batch = TinyBatch(c["batches"][0]);
+    ExpectNear(dlrm.Forward(batch), Flatten(want["out"]), "out");
+    EXPECT_NEAR(dlrm.model.LossSum(batch.labels) / 2.0, want["loss"].get<double>(), 1e-6);
+    dlrm.Backward(batch);
+    EXPECT_NEAR(dlrm.model.gradients().back(), want["grad_last_bias"][0].get<double>(), 1e-6)
+        << "threshold " << spec.loss_threshold;
+  }
+}
+
+ModelSpec SmallSpec(const std::string& interaction) {
+  ModelSpec spec;
+  spec.bottom_mlp = {5, 7, 4};
+  spec.top_mlp = {6, 3, 1};
+  spec.features = 3;
+  spec.dim = 4;
+  spec.interaction = interaction;
+  spec.loss = "bce";
+  return spec;
+}
+
+struct RandomStep {
+  explicit RandomStep(const ModelSpec& spec, size_t samples, uint32_t seed = 7) : random(seed) {
+    dense = Draw(samples * spec.bottom_mlp[0]);
+    for (uint32_t k = 0; k < spec.features; ++k) pooled.push_back(Draw(samples * spec.dim));
+    for (size_t s = 0; s < samples; ++s) labels.push_back(s % 2 == 0 ? 1.0f : 0.25f);
+  }
+  std::vector<float> Draw(size_t count) {
+    std::uniform_real_distribution<float> uniform(-0.7f, 0.7f);
+    std::vector<float> values(count);
+    for (float& value : values) value = uniform(random);
+    return values;
+  }
+  std::mt19937 random;
+  std::vector<float> dense, labels;
+  std::vector<std::vector<float>> pooled;
+};
+
+// Compares gradients with central differences of the mean loss. Where the slopes to the left and
+// to the right differ, a ReLU bends between the points and no difference is right: such values are
+// counted, not compared.
+class DifferenceCheck {
+ public:
+  DifferenceCheck(DlrmModel* model, const RandomStep* step) : model_(model), step_(step) {}
+
+  void Expect(float gradient, float* value, const std::string& what) {
+    const float h = 2e-3f, before = *value;
+    const double here = MeanLoss();
+    *value = before + h;
+    const double right = (MeanLoss() - here) / double{h};
+    *value = before - h;
+    const double left = (here - MeanLoss()) / double{h};
+    *value = before;
+    ++values_;
+    largest_ = std::max(largest_, std::fabs(double{gradient}));
+    if (std::fabs(right - left) > 1e-3) {
+      ++bends_;
+      return;
+    }
+    EXPECT_NEAR(gradient, (left + right) / 2.0, 7e-4) << what;
+  }
+
+  // The comparison meant something: few bends, and gradients far above the tolerance.
+  void ExpectMeaningful() const {
+    EXPECT_LT(bends_, values_ / 10);
+    EXPECT_GT(largest_, 0.05);
+  }
+
+ private:
+  double MeanLoss() {
+    model_->Forward(step_->dense, step_->labels.size(), step_->pooled);
+    return model_->LossSum(step_->labels) / static_cast<double>(step_->labels.size());
+  }
+
+  DlrmModel* const model_;
+  const RandomStep* const step_;
+  size_t values_ = 0, bends_ = 0;
+  double largest_ = 0.0;
+};
+
+class GradientCheck : public testing::TestWithParam<std::tuple<std::string, bool>> {};
+
+TEST_P(GradientCheck, BackwardEqualsCentralDifferences) {
+  ModelSpec spec = SmallSpec(std::get<0>(GetParam()));
+  spec.interaction_itself = std::get<1>(GetParam());
+  DlrmModel model(spec);
+  RandomStep step(spec, 8, 1);
+  const std::vector<float> parameters = step.Draw(model.parameters().size());
+  std::copy(parameters.begin(), parameters.end(), model.parameters().begin());
+
+  model.Forward(step.dense, 8, step.pooled);
+  std::vector<std::vector<float>> pooled_gradients;
+  model.Backward(step.labels, 8, &pooled_gradients);
+  const std::vector<float> gradients(model.gradients().begin(), model.gradients().end());
+
+  DifferenceCheck check(&model, &step);
+  for (size_t i = 0; i < gradients.size(); ++i) {
+    check.Expect(gradients[i], &model.parameters()[i], "parameter " + std::to_string(i));
+  }
+  for (size_t k = 0; k < step.pooled.size(); ++k) {
+    for (size_t i = 0; i < step.pooled[k].size(); ++i) {
+      check.Expect(pooled_gradients[k][i], &step.pooled[k][i],
+                   "feature " + std::to_string(k) + " value " + std::to_string(i));
+    }
+  }
+  check.ExpectMeaningful();
+}
+
+INSTANTIATE_TEST_SUITE_P(Interactions, GradientCheck,
+                         testing::Values(std::make_tuple("dot", false),
+                                         std::make_tuple("dot", true),
+                                         std::make_tuple("cat", false)));
+
+TEST(DlrmModel, ShardsOfABatchSumToTheGradientOfTheWhole) {
+  const ModelSpec spec = SmallSpec("dot");
+  DlrmModel model(spec);
+  RandomStep step(spec, 300);  // more than two blocks of the interaction
+  const std::vector<float> parameters = step.Draw(model.parameters().size());
+  std::copy(parameters.begin(), parameters.end(), model.parameters().begin());
+  std::vector<std::vector<float>> pooled_gradients;
+
+  std::vector<float> sum(parameters.size(), 0.0f);
+  for (const auto& [first, count] : {std::pair<size_t, size_t>{0, 130}, {130, 0}, {130, 170}}) {
+    std::vector<std::vector<float>> pooled;
+    for (const auto& feature : step.pooled) {
+      pooled.emplace_back(feature.begin() + static_cast<ptrdiff_t>(first * 4),
+                          feature.begin() + static_cast<ptrdiff_t>((first + count) * 4));
+    }
+    model.Forward(std::span(step.dense).subspan(first * 5, count * 5), count, pooled);
+    model.Backward(std::span(step.labels).subspan(first, count), 300, &pooled_gradients);
+    for (size_t i = 0; i < sum.size(); ++i) sum[i] += model.gradients()[i];
+  }
+  model.Forward(step.dense, 300, step.pooled);
+  model.Backward(step.labels, 300, &pooled_gradients);
+  ExpectNear(model.gradients(), sum, "gradients", 1e-5, 1e-6);
+}
+
+TEST(DlrmModel, NoSamplesGiveZeroGradients) {
+  const ModelSpec spec = SmallSpec("dot");
+  DlrmModel model(spec);
+  RandomStep step(spec, 4);
+  std::vector<std::vector<float>> pooled_gradients;
+  std::fill(model.parameters().begin(), model.parameters().end(), 0.3f);
+  model.Forward(step.dense, 4, step.pooled);
+  model.Backward(step.labels, 4, &pooled_gradients);  // leaves gradients other than zero
+  ASSERT_NE(model.gradients().back(), 0.0f);
+
+  EXPECT_TRUE(model.Forward({}, 0, std::vector<std::vector<float>>(3)).empty());
+  EXPECT_EQ(model.LossSum({}), 0.0);
+  model.Backward({}, 4, &pooled_gradients);
+  EXPECT_THAT(model.gradients(), testing::Each(0.0f));
+  EXPECT_THAT(pooled_gradients, testing::Each(testing::IsEmpty()));
+}
+
+TEST(DlrmModel, TheSameStepTwiceGivesTheSameBits) {
+  const ModelSpec spec = SmallSpec("dot");
+  std::vector<std::vector<float>> gradients;
+  for (int run = 0; run < 2; ++run) {
+    DlrmModel model(spec);
+    RandomStep step(spec, 200);
+    std::fill(model.parameters().begin(), model.parameters().end(), 0.3f);
+    std::vector<std::vector<float>> pooled_gradients;
+    model.Forward(step.dense, 200, step.pooled);
+    model.Backward(step.labels, 200, &pooled_gradients);
+    gradients.emplace_back(model.gradients().begin(), model.gradients().end());
+    for (const auto& feature : pooled_gradients) {
+      gradients.back().insert(gradients.back().end(), feature.begin(), feature.end());
+    }
+  }
+  EXPECT_EQ(gradients[0], gradients[1]);
+}
+
+TEST(DlrmModel, LayersLieBottomFirstAndWithoutGaps) {
+  DlrmModel model(SmallSpec("cat"));
+  ASSERT_EQ(model.layers().size(), 5u);
+  EXPECT_EQ(model.bottom_layers(), 2u);
+  size_t next = 0;
+  for (const auto& layer : model.layers()) {
+    EXPECT_EQ(layer.weights, next);
+    EXPECT_EQ(layer.bias, next + size_t{layer.in} * layer.out);
+    next = layer.bias + layer.out;
+  }
+  EXPECT_EQ(model.layers()[2].in, 16u);
+  EXPECT_EQ(model.parameters().size(), next);
+  EXPECT_EQ(model.gradients().size(), next);
+}
+
+}  // namespace
+}  // namespace rowhouse

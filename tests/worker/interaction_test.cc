@@ -1,0 +1,81 @@
+#include "worker/interaction.h"
+
+#include <string>
+#include <vector>
+
+#include "tests/testing/testing.h"
+
+namespace rowhouse {
+namespace {
+
+// Vector i holds the i-th prime, so that every product names its pair.
+TEST(Interaction, PairsComeInDlrmsOrder) {
+  MatrixProducts products;
+  for (const auto& [vectors_text, want] :
+       LoadVectors("dlrm_tiny.json").at("interaction_order").items()) {
+    const auto vectors = static_cast<uint32_t>(std::stoul(vectors_text));
+    for (const bool itself : {false, true}) {
+      const std::vector<float> primes = {2, 3, 5, 7, 11};
+      std::vector<std::vector<float>> t;
+      for (uint32_t i = 0; i < vectors; ++i) {
+        t.push_back({primes[i], 0.0f, 0.0f, 10.0f * primes[i]});  // two samples of two columns
+      }
+      std::vector<const float*> pointers;
+      for (const auto& vector : t) pointers.push_back(vector.data());
+      const auto dot =
+          Interactions()
+              .Make("dot", {.vectors = vectors, .dim = 2, .itself = itself, .products = &products})
+              .value();
+      std::vector<float> z(2 * dot->width());
+      dot->Forward(pointers, 2, z.data());
+
+      std::vector<float> expected;
+      for (const float scale : {1.0f, 10.0f}) {
+        expected.push_back(scale == 1.0f ? 2.0f : 0.0f);
+        expected.push_back(scale == 1.0f ? 0.0f : 20.0f);
+        for (const auto& pair : want[itself ? "with_self" : "without_self"]) {
+          expected.push_back(scale * primes[pair[0].get<size_t>()] * scale *
+                             primes[pair[1].get<size_t>()]);
+        }
+      }
+      EXPECT_EQ(z, expected) << vectors << " vectors, itself " << itself;
+    }
+  }
+}
+
+TEST(Interaction, CatPutsVectorsSideBySide) {
+  const auto cat = Interactions().Make("cat", {.vectors = 2, .dim = 2}).value();
+  const std::vector<float> x = {1, 2, 5, 6}, y = {3, 4, 7, 8};
+  std::vector<float> z(8);
+  cat->Forward(std::vector<const float*>{x.data(), y.data()}, 2, z.data());
+  EXPECT_EQ(z, (std::vector<float>{1, 2, 3, 4, 5, 6, 7, 8}));
+
+  std::vector<float> dx(4), dy(4);
+  cat->Backward(z.data(), 2, std::vector<float*>{dx.data(), dy.data()});
+  EXPECT_EQ(dx, x);
+  EXPECT_EQ(dy, y);
+}
+
+TEST(Interaction, SamplesBeyondABlockAreTheSameAsAlone) {
+  MatrixProducts products;
+  const InteractionOptions options = {.vectors = 3, .dim = 5, .products = &products};
+  constexpr size_t kSamples = 150;
+  std::vector<std::vector<float>> t(3, std::vector<float>(kSamples * 5));
+  for (size_t i = 0; i < 3; ++i) {
+    for (size_t c = 0; c < t[i].size(); ++c) t[i][c] = static_cast<float>((c * 7 + i) % 11) - 5.0f;
+  }
+  const auto dot = Interactions().Make("dot", options).value();
+  std::vector<float> all(kSamples * dot->width());
+  dot->Forward(std::vector<const float*>{t[0].data(), t[1].data(), t[2].data()}, kSamples,
+               all.data());
+  for (const size_t s : {0ul, 127ul, 128ul, 149ul}) {
+    std::vector<float> one(dot->width());
+    const auto alone = Interactions().Make("dot", options).value();
+    alone->Forward(std::vector<const float*>{&t[0][s * 5], &t[1][s * 5], &t[2][s * 5]}, 1,
+                   one.data());
+    EXPECT_EQ(std::vector<float>(&all[s * 8], &all[s * 8] + 8), one) << "sample " << s;
+  }
+}
+
+}  // namespace
+}  // namespace rowhouse

@@ -1,0 +1,79 @@
+#include "worker/model_spec.h"
+
+#include <cmath>
+#include <functional>
+
+#include "tests/testing/testing.h"
+
+namespace rowhouse {
+namespace {
+
+using testing::HasSubstr;
+
+ModelSpec GoodSpec(const std::string& interaction) {
+  ModelSpec spec;
+  spec.bottom_mlp = {5, 7, 4};
+  spec.top_mlp = {6, 3, 1};
+  spec.features = 3;
+  spec.dim = 4;
+  spec.interaction = interaction;
+  return spec;
+}
+
+TEST(ModelSpec, InteractionWidthFollowsDlrm) {
+  for (const auto& want : LoadVectors("dlrm_tiny.json").at("num_interactions")) {
+    ModelSpec spec;
+    spec.features = want["num_sparse"].get<uint32_t>();
+    spec.dim = want["bottom_out"].get<uint32_t>();
+    spec.interaction = want["op"].get<std::string>();
+    spec.interaction_itself = want["itself"].get<bool>();
+    EXPECT_EQ(spec.interaction_width(), want["num_int"].get<uint32_t>()) << want.dump();
+  }
+}
+
+struct Mistake {
+  std::function<void(ModelSpec*)> make;
+  std::string says;
+};
+
+TEST(ModelSpec, MistakesAreNamed) {
+  EXPECT_OK(GoodSpec("dot").Validate());
+  EXPECT_OK(GoodSpec("cat").Validate());
+  const std::vector<Mistake> mistakes = {
+      {[](ModelSpec* s) { s->bottom_mlp = {13}; }, "arch_mlp_bot names 1 widths"},
+      {[](ModelSpec* s) {
+         s->bottom_mlp = {5, 0, 4};
+       },
+       "arch_mlp_bot: a layer of width 0"},
+      {[](ModelSpec* s) { s->top_mlp = {}; }, "arch_mlp_top is empty"},
+      {[](ModelSpec* s) {
+         s->top_mlp = {4, 2};
+       },
+       "arch_mlp_top ends in 2"},
+      {[](ModelSpec* s) { s->features = 0; }, "no embedding tables"},
+      {[](ModelSpec* s) { s->dim = 8; },
+       "arch_sparse_feature_size=8 does not match the last width of arch_mlp_bot, 4"},
+      {[](ModelSpec* s) { s->interaction = "dott"; }, "Did you mean \"dot\"?"},
+      {[](ModelSpec* s) { s->interaction = "cat", s->interaction_itself = true; },
+       "arch_interaction_itself needs"},
+      {[](ModelSpec* s) { s->loss = "bse"; }, "loss_function: unknown loss \"bse\""},
+      {[](ModelSpec* s) { s->loss_weights = {1.0}; }, "loss_weights has 1 values"},
+      {[](ModelSpec* s) {
+         s->loss_weights = {1.0, -2.0};
+       },
+       "loss_weights: -2"},
+      {[](ModelSpec* s) { s->loss_threshold = -0.1; }, "loss_threshold=-0.1"},
+      {[](ModelSpec* s) { s->loss_threshold = std::nan(""); }, "loss_threshold=nan"},
+      {[](ModelSpec* s) { s->loss_threshold = 0.75; }, "clamp every probability to one value"},
+  };
+  for (const Mistake& mistake : mistakes) {
+    ModelSpec spec = GoodSpec("dot");
+    mistake.make(&spec);
+    const Status status = spec.Validate();
+    EXPECT_EQ(status.code(), StatusCode::kUsage) << mistake.says;
+    EXPECT_THAT(status.message(), HasSubstr(mistake.says));
+  }
+}
+
+}  // namespace
+}  // namespace rowhouse

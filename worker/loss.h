@@ -1,0 +1,33 @@
+// Loss: what one predicted probability costs, given its label (SPEC 10; torch's MSELoss, BCELoss).
+//
+//   mse   (p - t)^2
+//   bce   -(t log p + (1 - t) log(1 - p)), each log clamped at -100
+//   wbce  w[class] * bce, class = t truncated to an integer: soft labels fall in class 0
+//
+// Threads: const after construction.
+#pragma once
+
+#include <array>
+
+#include "common/registry.h"
+
+namespace rowhouse {
+
+struct LossOptions {
+  std::array<double, 2> class_weights = {1.0, 1.0};  // wbce
+};
+
+class Loss {
+ public:
+  virtual ~Loss() = default;
+
+  // The loss of one sample. p and label in [0, 1].
+  virtual double Value(float p, float label) const = 0;
+
+  // Its derivative by p. bce divides by max(p(1 - p), 1e-12), as torch does.
+  virtual float Gradient(float p, float label) const = 0;
+};
+
+Registry<Loss, LossOptions>& Losses();
+
+}  // namespace rowhouse

@@ -1,0 +1,78 @@
+#include "worker/model_spec.h"
+
+#include <cmath>
+
+#include "worker/interaction.h"
+#include "worker/loss.h"
+
+namespace rowhouse {
+namespace {
+
+Status CheckWidths(const char* name, const std::vector<uint32_t>& widths) {
+  for (const uint32_t width : widths) {
+    if (width == 0)
+      return UsageError("{}: a layer of width 0; every width must be 1 or more", name);
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+uint32_t ModelSpec::interaction_width() const {
+  const InteractionOptions options = {
+      .vectors = features + 1, .dim = dim, .itself = interaction_itself};
+  return Interactions().Make(interaction, options).value()->width();
+}
+
+Status ModelSpec::Validate() const {
+  if (bottom_mlp.size() < 2) {
+    return UsageError(
+        "arch_mlp_bot names {} widths; it needs the number of dense features and at least one "
+        "layer, as in 13-512-16",
+        bottom_mlp.size());
+  }
+  if (top_mlp.empty()) {
+    return UsageError("arch_mlp_top is empty; it needs at least the last layer, of width 1");
+  }
+  RETURN_IF_ERROR(CheckWidths("arch_mlp_bot", bottom_mlp));
+  RETURN_IF_ERROR(CheckWidths("arch_mlp_top", top_mlp));
+  if (features == 0) return UsageError("the model has no embedding tables; it needs at least one");
+  if (dim != bottom_mlp.back()) {
+    return UsageError(
+        "arch_sparse_feature_size={} does not match the last width of arch_mlp_bot, {}: pooled "
+        "rows and the bottom MLP's output meet in the interaction, so make them equal",
+        dim, bottom_mlp.back());
+  }
+  if (top_mlp.back() != 1) {
+    return UsageError(
+        "arch_mlp_top ends in {}; the last layer gives one probability, so its width must be 1",
+        top_mlp.back());
+  }
+  RETURN_IF_ERROR(Interactions().Validate(interaction).Annotate("arch_interaction_op"));
+  if (interaction_itself && interaction != "dot") {
+    return UsageError("arch_interaction_itself needs arch_interaction_op=dot; it is \"{}\"",
+                      interaction);
+  }
+  RETURN_IF_ERROR(Losses().Validate(loss).Annotate("loss_function"));
+  if (loss_weights.size() != 2) {
+    return UsageError("loss_weights has {} values; wbce takes two, for class 0 and class 1",
+                      loss_weights.size());
+  }
+  for (const double weight : loss_weights) {
+    if (!(weight >= 0.0) || std::isinf(weight)) {
+      return UsageError("loss_weights: {} must be a finite number of 0 or more", weight);
+    }
+  }
+  if (!(loss_threshold >= 0.0 && loss_threshold <= 1.0)) {
+    return UsageError("loss_threshold={} must lie in [0, 1]; 0 switches it off", loss_threshold);
+  }
+  if (loss_threshold > 0.5 && loss_threshold < 1.0) {
+    return UsageError(
+        "loss_threshold={} would clamp every probability to one value: [t, 1 - t] is empty above "
+        "0.5",
+        loss_threshold);
+  }
+  return OkStatus();
+}
+
+}  // namespace rowhouse
