@@ -21,6 +21,8 @@ struct Kind {
   std::function<std::unique_ptr<Transport>(size_t peer_queue_messages)> make;
 };
 
+void PrintTo(const Kind& kind, std::ostream* out) { *out << kind.name; }
+
 std::unique_ptr<Transport> MakeZeroMq(size_t peer_queue_messages) {
   return MakeZeroMqTransport(
       {.high_water_mark = 2, .peer_queue_messages = peer_queue_messages, .linger_ms = 200});
