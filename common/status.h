@@ -105,11 +105,13 @@ class [[nodiscard]] Result {
 #define ROWHOUSE_CONCAT_(a, b) a##b
 #define ROWHOUSE_CONCAT(a, b) ROWHOUSE_CONCAT_(a, b)
 
-#define RETURN_IF_ERROR(expression)                          \
-  do {                                                       \
-    ::rowhouse::Status status_of_expression_ = (expression); \
-    if (!status_of_expression_.ok()) return status_of_expression_; \
+#define RETURN_IF_ERROR_(status, expression)   \
+  do {                                         \
+    const ::rowhouse::Status status = (expression); \
+    if (!status.ok()) return status;           \
   } while (false)
+#define RETURN_IF_ERROR(expression) \
+  RETURN_IF_ERROR_(ROWHOUSE_CONCAT(status_of_, __LINE__), expression)
 
 #define ASSIGN_OR_RETURN_(result, target, expression) \
   auto result = (expression);                         \
