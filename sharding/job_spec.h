@@ -1,0 +1,54 @@
+// JobSpec: all a PS node must know of a run. Workers send it in HELLO, each the same one; a node
+// takes the first and refuses others by name. As JSON it also is the heart of the manifest.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "common/status.h"
+#include "sharding/plan.h"
+#include "sharding/table_spec.h"
+
+namespace rowhouse {
+
+// Where one shard's rows lay when a model was saved.
+struct SavedShard {
+  ShardId shard{};
+  std::string host;
+  std::string directory;  // absolute, on that host
+};
+
+// What a run goes on from. Absent rows are rows nobody touched.
+struct LoadSpec {
+  uint64_t step = 0;  // steps applied when it was saved
+  std::string plan_digest;
+  std::vector<SavedShard> shards;
+};
+
+struct JobSpec {
+  uint64_t job_id = 0;        // of this run; never reused
+  std::string model_id;       // of the trained model, over all its runs
+  std::string config_digest;  // of everything that decides the trained bits
+  uint32_t workers = 1;
+  uint32_t shards_per_node = 1;
+  bool overwrite = false;  // an earlier model's rows in the row directories may be deleted
+  bool is_load = false;    // `load` holds; otherwise the run starts without rows
+  LoadSpec load;
+  std::vector<TableSpec> tables;
+  Plan plan;
+
+  uint64_t first_step() const { return is_load ? load.step : 0; }
+
+  std::string ToJsonText() const;
+  static Result<JobSpec> FromJsonText(const std::string& text);
+};
+
+nlohmann::json TablesToJson(const std::vector<TableSpec>& tables);
+Result<std::vector<TableSpec>> TablesFromJson(const nlohmann::json& json);
+
+nlohmann::json SavedShardsToJson(const std::vector<SavedShard>& shards);
+Result<std::vector<SavedShard>> SavedShardsFromJson(const nlohmann::json& json);
+
+}  // namespace rowhouse
