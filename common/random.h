@@ -22,18 +22,18 @@ constexpr uint64_t Mix64(uint64_t x) {
   return x ^ (x >> 31);
 }
 
-inline constexpr uint64_t kMixIncrement = 0x9e3779b97f4a7c15u;  // 2^64 / golden ratio, odd
+inline constexpr uint64_t kMix64Gamma = 0x9e3779b97f4a7c15u;  // 2^64 / golden ratio, odd
 
 // The key of one purpose ("ids of feature 3") under a seed. Chain it for more parts:
 // MixKey(MixKey(seed, table), column).
 constexpr uint64_t MixKey(uint64_t seed, uint64_t stream) {
-  return Mix64(Mix64(seed + kMixIncrement) ^ Mix64(stream + 2 * kMixIncrement));
+  return Mix64(Mix64(seed + kMix64Gamma) ^ Mix64(stream + 2 * kMix64Gamma));
 }
 
 // Draw number `counter` under `key`. The counter is mixed before the key comes in, so that two
 // keys never give the same sequence at a distance.
 constexpr uint64_t MixBits(uint64_t key, uint64_t counter) {
-  return Mix64(key ^ Mix64(counter + kMixIncrement));
+  return Mix64(key ^ Mix64(counter + kMix64Gamma));
 }
 
 // [0, 1), a multiple of 2^-53.
@@ -51,7 +51,7 @@ inline double ToNormal(uint64_t radius_bits, uint64_t angle_bits) {
 class SplitMix64 {
  public:
   explicit constexpr SplitMix64(uint64_t seed) : state_(seed) {}
-  constexpr uint64_t Next() { return Mix64(state_ += kMixIncrement); }
+  constexpr uint64_t Next() { return Mix64(state_ += kMix64Gamma); }
 
  private:
   uint64_t state_;

@@ -1,0 +1,104 @@
+// FLUSH, DIGEST, STATS, BYE: what one worker asks of a shard between two steps.
+// header.step: the number of steps applied that the request is about; the shard waits for it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "common/wire/header.h"
+
+namespace rowhouse {
+
+// Everything up to header.step survives a crash once this is answered with code 0.
+struct FlushRequest {
+  static constexpr MessageType kType = MessageType::kFlush;
+  template <class Archive>
+  void serialize(Archive&) {}
+};
+
+struct FlushReply {
+  static constexpr MessageType kType = MessageType::kFlushReply;
+  uint8_t code = 0;  // StatusCode
+  std::string message;
+
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(code, message);
+  }
+};
+
+struct DigestRequest {
+  static constexpr MessageType kType = MessageType::kDigest;
+  template <class Archive>
+  void serialize(Archive&) {}
+};
+
+struct DigestReply {
+  static constexpr MessageType kType = MessageType::kDigestReply;
+  uint8_t code = 0;  // StatusCode
+  std::string message;
+  uint64_t low = 0;  // rows digest of this shard, mod 2^128
+  uint64_t high = 0;
+  uint64_t rows = 0;  // rows that exist on this shard
+
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(code, message, low, high, rows);
+  }
+};
+
+struct StatsRequest {
+  static constexpr MessageType kType = MessageType::kStats;
+  template <class Archive>
+  void serialize(Archive&) {}
+};
+
+// Counters since the shard started.
+struct StatsReply {
+  static constexpr MessageType kType = MessageType::kStatsReply;
+  uint8_t code = 0;  // StatusCode
+  std::string message;
+  uint64_t rows_pulled = 0;   // by training pulls
+  uint64_t rows_pushed = 0;   // before merging over workers
+  uint64_t rows_updated = 0;  // optimizer runs
+  uint64_t cache_hits = 0;    // of rows_pulled
+  uint64_t cache_misses = 0;
+  uint64_t rows_evicted = 0;
+  uint64_t rows_written = 0;     // to the store
+  uint64_t rows_overflowed = 0;  // found no place in the cache: the batch was larger
+  uint64_t cache_rows = 0;       // capacity
+  uint64_t cache_bytes = 0;
+
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(code, message, rows_pulled, rows_pushed, rows_updated, cache_hits, cache_misses,
+            rows_evicted, rows_written, rows_overflowed, cache_rows, cache_bytes);
+  }
+};
+
+// The worker will send nothing more to the node.
+struct ByeRequest {
+  static constexpr MessageType kType = MessageType::kBye;
+  template <class Archive>
+  void serialize(Archive&) {}
+};
+
+struct ByeReply {
+  static constexpr MessageType kType = MessageType::kByeReply;
+  template <class Archive>
+  void serialize(Archive&) {}
+};
+
+// Any other request is answered by this when it cannot even be read.
+struct ErrorReply {
+  static constexpr MessageType kType = MessageType::kError;
+  uint8_t code = 0;  // StatusCode
+  std::string message;
+
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(code, message);
+  }
+};
+
+}  // namespace rowhouse

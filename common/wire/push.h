@@ -1,0 +1,38 @@
+// PUSH: one worker's gradients of step header.step for one shard, in header.parts parts.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/wire/pull.h"
+
+namespace rowhouse {
+
+// Payload: ids u64 (rows unique within a worker's push of a step), then gradients f32, row after
+// row. A worker that touched nothing sends one part without rows. header.sender: worker rank.
+struct PushRequest {
+  static constexpr MessageType kType = MessageType::kPush;
+  float learning_rate = 0.0f;  // of this step; the same from every worker
+  uint64_t samples = 0;        // this worker's samples in the step
+  std::vector<TablePart> tables;
+
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(learning_rate, samples, tables);
+  }
+};
+
+// Sent when the part has arrived, not when the step is applied.
+struct PushReply {
+  static constexpr MessageType kType = MessageType::kPushReply;
+  uint8_t code = 0;  // StatusCode
+  std::string message;
+
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(code, message);
+  }
+};
+
+}  // namespace rowhouse
