@@ -1,0 +1,133 @@
+// The MPI communicator on real ranks: the contract, and what the ranks that came say of one that
+// did not. Every rank runs every test; ctest starts it with 1, 2 and 3 ranks.
+#include <gtest/gtest.h>
+#include <mpi.h>
+
+#include <algorithm>
+#include <chrono>
+#include <iostream>
+#include <thread>
+
+#include "tests/testing/communicator_contract.h"
+#include "worker/mpi_communicator.h"
+
+namespace rowhouse {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+using testing::HasSubstr;
+
+constexpr int64_t kDeadlineMs = 1000;
+
+int Ranks() {
+  int ranks = 0;
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  return ranks;
+}
+
+std::unique_ptr<Communicator> Make(int64_t deadline_ms, int64_t roll_call_ms) {
+  MpiCommunicatorOptions options = {
+      .deadline_ms = deadline_ms, .roll_call_ms = roll_call_ms, .workers = {}};
+  for (int rank = 0; rank < Ranks(); ++rank) {
+    options.workers.push_back({.mpi_rank = rank + 10, .host = "host" + std::to_string(rank)});
+  }
+  return MakeMpiCommunicator(MPI_COMM_WORLD, options).value();
+}
+
+std::string NameOf(uint32_t worker) {
+  return "worker " + std::to_string(worker) + " (rank " + std::to_string(worker + 10) + " on host" +
+         std::to_string(worker) + ")";
+}
+
+TEST(MpiCommunicator, KeepsTheContract) {
+  const auto communicator = Make(30000, 1000);
+  EXPECT_EQ(communicator->size(), static_cast<uint32_t>(Ranks()));
+  ExpectCommunicatorContract(communicator.get());
+}
+
+TEST(MpiCommunicator, WaitsForOneThatIsSlowWithinTheDeadline) {
+  const auto communicator = Make(30000, 1000);
+  if (Raw(communicator->rank()) == 0) std::this_thread::sleep_for(milliseconds(150));
+  ExpectSumsInRankOrder(communicator.get(), 1000);
+}
+
+TEST(MpiCommunicator, TakesNoMoreThanAFewMillisecondsForAModelsGradients) {
+  const auto communicator = Make(30000, 1000);
+  std::vector<float> values(475000, 1.0f);
+  std::vector<double> times_ms;
+  for (int i = 0; i < 15; ++i) {
+    ASSERT_OK(communicator->AllGather({}, "start together"));
+    const auto start = steady_clock::now();
+    ASSERT_OK(communicator->SumInRankOrder(values, "dense gradients"));
+    times_ms.push_back(
+        std::chrono::duration<double, std::milli>(steady_clock::now() - start).count());
+  }
+  std::sort(times_ms.begin(), times_ms.end());
+  std::cout << "rank " << Raw(communicator->rank()) << " of " << communicator->size()
+            << ": 475,000 floats, median " << times_ms[7] << " ms\n";
+  EXPECT_LT(times_ms[7], 200.0);  // generous: the machine may be busy with other tests
+}
+
+// Leaves every rank, late or not, at the same point: the communicator of the next test is made by
+// all together.
+TEST(MpiCommunicator, NamesTheRankThatDoesNotComeInTime) {
+  if (Ranks() < 2) GTEST_SKIP() << "nobody to wait for";
+  const auto communicator = Make(kDeadlineMs, 700);
+  const uint32_t rank = Raw(communicator->rank()), absent = communicator->size() - 1;
+  std::vector<float> values(1000, 1.0f);
+  ASSERT_OK(communicator->SumInRankOrder(values, "step 11, dense gradients"));
+  if (rank == absent) {
+    std::this_thread::sleep_for(milliseconds(kDeadlineMs + 2500));
+  }
+  // Deadlines lie apart; the first to give up takes the others with it.
+  if (rank == 1 && rank != absent) std::this_thread::sleep_for(milliseconds(700));
+
+  const auto start = steady_clock::now();
+  const Status status = communicator->SumInRankOrder(values, "step 12, dense gradients");
+  const auto waited = steady_clock::now() - start;
+  EXPECT_EQ(status.code(), StatusCode::kDeadlineExceeded) << status.ToString();
+  if (rank == absent) {
+    EXPECT_THAT(status.message(), HasSubstr("this worker, " + std::to_string(absent)));
+    EXPECT_LT(waited, milliseconds(kDeadlineMs));
+  } else {
+    EXPECT_THAT(status.message(), HasSubstr("step 12, dense gradients: " + NameOf(absent) +
+                                            " did not come within 1000 ms"));
+    for (uint32_t came = 0; came < absent; ++came) {
+      EXPECT_THAT(status.message(), testing::Not(HasSubstr(NameOf(came))));
+    }
+    // Deadline, roll call, and some time for a busy machine; well before the absent one comes. Had
+    // rank 1 waited for its own deadline, that would be the sum of both.
+    EXPECT_LT(waited, milliseconds(kDeadlineMs + 700 + (rank == 1 ? -200 : 800)));
+  }
+  // Broken from now on, without waiting.
+  const auto again = steady_clock::now();
+  EXPECT_EQ(communicator->AllGather({}, "step 13").status().message(), status.message());
+  EXPECT_LT(steady_clock::now() - again, milliseconds(50));
+}
+
+TEST(MpiCommunicator, NamesTheRankThatComesDuringTheRollCall) {
+  if (Ranks() < 2) GTEST_SKIP() << "nobody to wait for";
+  const auto communicator = Make(kDeadlineMs, 5000);
+  const uint32_t rank = Raw(communicator->rank()), late = 0;
+  if (rank == late) std::this_thread::sleep_for(milliseconds(kDeadlineMs + 400));
+  const auto start = steady_clock::now();
+  const Status status = communicator->AllGather({}, "step 3, sample counts").status();
+  EXPECT_EQ(status.code(), StatusCode::kDeadlineExceeded) << status.ToString();
+  EXPECT_THAT(status.message(), HasSubstr(rank == late ? std::string("this worker, 0 (rank 10")
+                                                       : NameOf(late) + " came too late"));
+  // The roll call ends with the last answer.
+  EXPECT_LT(steady_clock::now() - start, milliseconds(kDeadlineMs + 2000));
+}
+
+}  // namespace
+}  // namespace rowhouse
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  google::InitGoogleLogging(argv[0]);
+  testing::InitGoogleTest(&argc, argv);
+  const int result = RUN_ALL_TESTS();
+  MPI_Finalize();
+  return result;
+}

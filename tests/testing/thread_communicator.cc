@@ -1,0 +1,118 @@
+#include "tests/testing/thread_communicator.h"
+
+#include <chrono>
+#include <condition_variable>
+#include <cstring>
+#include <mutex>
+
+#include "worker/roll_call.h"
+
+namespace rowhouse {
+namespace {
+
+using Messages = std::vector<std::vector<std::byte>>;
+
+// Where the threads of one run meet, call after call.
+class Meeting {
+ public:
+  Meeting(uint32_t workers, int64_t deadline_ms)
+      : deadline_ms_(deadline_ms), phases_(workers), messages_(workers) {}
+
+  size_t workers() const { return phases_.size(); }
+
+  // Leaves `mine` and takes everybody's when all have come.
+  Result<std::shared_ptr<const Messages>> Exchange(uint32_t worker, std::vector<std::byte> mine,
+                                                   const std::string& phase) {
+    std::unique_lock lock(mutex_);
+    RETURN_IF_ERROR(broken_);
+    phases_[worker] = phase;
+    messages_[worker] = std::move(mine);
+    const uint64_t meeting = meetings_;
+    if (++present_ == workers()) {
+      result_ = std::make_shared<const Messages>(std::move(messages_));
+      messages_.assign(workers(), {});
+      phases_.assign(workers(), std::nullopt);
+      present_ = 0;
+      ++meetings_;
+      changed_.notify_all();
+      return result_;
+    }
+    const auto is_over = [&] { return meetings_ != meeting || !broken_.ok(); };
+    const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(deadline_ms_);
+    if (!changed_.wait_until(lock, end, is_over)) {
+      broken_ = Describe(worker);
+      changed_.notify_all();
+    }
+    if (meetings_ == meeting) return broken_;
+    // The next meeting cannot end before this worker has come to it, so result_ is still ours.
+    return result_;
+  }
+
+ private:
+  Status Describe(uint32_t worker) const {
+    RollCall call = {.self = WorkerRank{worker}, .answers = {}, .deadline_ms = deadline_ms_};
+    std::vector<WorkerAddress> addresses;
+    for (const std::optional<std::string>& phase : phases_) {
+      addresses.push_back({.mpi_rank = static_cast<int>(addresses.size()), .host = "thread"});
+      call.answers.push_back(phase ? std::optional(RollCallAnswer{.phase = *phase}) : std::nullopt);
+    }
+    return DescribeRollCall(call, addresses);
+  }
+
+  const int64_t deadline_ms_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<std::optional<std::string>> phases_;  // of those present
+  Messages messages_;
+  size_t present_ = 0;
+  uint64_t meetings_ = 0;
+  std::shared_ptr<const Messages> result_;  // of the last meeting
+  Status broken_;
+};
+
+class ThreadCommunicator final : public Communicator {
+ public:
+  ThreadCommunicator(uint32_t rank, std::shared_ptr<Meeting> meeting)
+      : rank_(rank), meeting_(std::move(meeting)) {}
+
+  WorkerRank rank() const override { return WorkerRank{rank_}; }
+  uint32_t size() const override { return static_cast<uint32_t>(meeting_->workers()); }
+
+  Status SumInRankOrder(std::span<float> values, const std::string& phase) override {
+    const auto bytes = std::as_bytes(values);
+    ASSIGN_OR_RETURN(const auto all,
+                     meeting_->Exchange(rank_, {bytes.begin(), bytes.end()}, phase));
+    std::vector<float> addend(values.size());
+    for (size_t w = 0; w < all->size(); ++w) {
+      const std::vector<std::byte>& message = (*all)[w];
+      CHECK_EQ(message.size(), bytes.size()) << "workers sum vectors of different sizes";
+      if (message.empty()) continue;
+      std::memcpy(w == 0 ? values.data() : addend.data(), message.data(), message.size());
+      for (size_t i = 0; w > 0 && i < values.size(); ++i) values[i] += addend[i];
+    }
+    return OkStatus();
+  }
+
+  Result<Messages> AllGather(std::span<const std::byte> mine, const std::string& phase) override {
+    ASSIGN_OR_RETURN(const auto all, meeting_->Exchange(rank_, {mine.begin(), mine.end()}, phase));
+    return *all;
+  }
+
+ private:
+  const uint32_t rank_;
+  const std::shared_ptr<Meeting> meeting_;
+};
+
+}  // namespace
+
+std::vector<std::unique_ptr<Communicator>> MakeThreadCommunicators(uint32_t workers,
+                                                                   int64_t deadline_ms) {
+  const auto meeting = std::make_shared<Meeting>(workers, deadline_ms);
+  std::vector<std::unique_ptr<Communicator>> communicators;
+  for (uint32_t rank = 0; rank < workers; ++rank) {
+    communicators.push_back(std::make_unique<ThreadCommunicator>(rank, meeting));
+  }
+  return communicators;
+}
+
+}  // namespace rowhouse

@@ -1,0 +1,52 @@
+// The contract for communicators inside one process; tests/mpi/communicator_ranks.cc runs it on
+// real ranks.
+#include "tests/testing/communicator_contract.h"
+
+#include <thread>
+
+#include "tests/testing/thread_communicator.h"
+
+namespace rowhouse {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(SoloCommunicator, KeepsTheContract) {
+  ExpectCommunicatorContract(MakeSoloCommunicator().get());
+}
+
+class ThreadCommunicators : public testing::TestWithParam<uint32_t> {};
+
+TEST_P(ThreadCommunicators, KeepTheContract) {
+  auto communicators = MakeThreadCommunicators(GetParam());
+  std::vector<std::jthread> threads;
+  for (auto& communicator : communicators) {
+    threads.emplace_back([&communicator] { ExpectCommunicatorContract(communicator.get()); });
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Workers, ThreadCommunicators, testing::Values(1u, 2u, 3u, 5u));
+
+TEST(ThreadCommunicators, NameTheOneThatDidNotComeAndStayBroken) {
+  auto communicators = MakeThreadCommunicators(3, /*deadline_ms=*/30);
+  std::vector<Status> statuses(3);
+  {
+    std::vector<std::jthread> threads;
+    for (const size_t rank : {0u, 1u}) {
+      threads.emplace_back([&, rank] {
+        std::vector<float> values(4, 1.0f);
+        statuses[rank] = communicators[rank]->SumInRankOrder(values, "step 12, dense gradients");
+      });
+    }
+  }
+  for (const size_t rank : {0u, 1u}) {
+    EXPECT_EQ(statuses[rank].code(), StatusCode::kDeadlineExceeded);
+    EXPECT_EQ(statuses[rank].message(),
+              "step 12, dense gradients: worker 2 (rank 2 on thread) did not come within 30 ms; "
+              "the others wait in the same phase");
+  }
+  EXPECT_EQ(communicators[2]->AllGather({}, "late").status().message(), statuses[0].message());
+}
+
+}  // namespace
+}  // namespace rowhouse
