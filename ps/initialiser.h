@@ -5,8 +5,10 @@
 // To add one, write ps/initialisers/<name>.cc; it registers itself here.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "common/registry.h"
 #include "common/types.h"
@@ -22,6 +24,10 @@ struct InitialiserContext {
   // down the sequence is slow; never null.
   std::shared_ptr<const NumpyDraws> draws;
 };
+
+// By seed: NumpyDraws of every seed that `tables` use.
+using DrawsBySeed = std::map<uint64_t, std::shared_ptr<const NumpyDraws>>;
+DrawsBySeed MakeDraws(const std::vector<TableSpec>& tables);
 
 class Initialiser {
  public:

@@ -47,4 +47,12 @@ struct RecordLayout {
   }
 };
 
+// Adds lookups to a record's frequency, which stays at its maximum once there.
+inline void CountLookups(const RecordLayout& layout, std::byte* record, uint32_t lookups) {
+  RecordTrailer trailer = layout.trailer(record);
+  const uint64_t sum = uint64_t{trailer.frequency} + lookups;
+  trailer.frequency = static_cast<uint32_t>(sum < UINT32_MAX ? sum : UINT32_MAX);
+  layout.set_trailer(record, trailer);
+}
+
 }  // namespace rowhouse

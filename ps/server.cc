@@ -1,0 +1,155 @@
+#include "ps/server.h"
+
+#include <unistd.h>
+
+#include "common/wire/codec.h"
+#include "common/wire/control.h"
+#include "ps/shard_opening.h"
+#include "ps/store_environment.h"
+
+namespace rowhouse {
+
+Server::Server(const ServerOptions& options,
+               std::function<Result<std::unique_ptr<Listener>>(size_t)> shard_listener,
+               const Clock& clock)
+    : options_(options), shard_listener_(std::move(shard_listener)), clock_(clock) {}
+
+Server::~Server() = default;
+
+Status Server::Run(Listener& node, const std::atomic<bool>& stop, bool one_job) {
+  constexpr int kMaxWaitMs = 200;  // How soon `stop` is noticed.
+  while (!stop) {
+    ASSIGN_OR_RETURN(std::optional<Incoming> incoming, node.Receive(kMaxWaitMs));
+    if (!incoming) continue;
+    const PeerId peer = incoming->peer;
+    Result<Message> message = Unpack(std::move(incoming->frames));
+    Frames answer;
+    if (message.ok()) {
+      answer = Answer(message.value());
+    } else {
+      answer = EncodeMessage(Header{}, ErrorReply{static_cast<uint8_t>(message.status().code()),
+                                                  message.status().message()});
+    }
+    const Status sent = node.Send(peer, std::move(answer));
+    LOG_IF(WARNING, !sent.ok()) << "answer to HELLO lost: " << sent.message();
+    if (job_ && job_->gone.size() == job_->spec.workers) {
+      LOG(INFO) << fmt::format("job {:016x} ended", job_->spec.job_id);
+      job_.reset();
+      if (one_job) return OkStatus();
+    }
+  }
+  job_.reset();
+  return OkStatus();
+}
+
+Frames Server::Answer(const Message& message) {
+  Header header;
+  header.job_id = message.header.job_id;
+  header.request_id = message.header.request_id;
+  header.incarnation = options_.incarnation;
+  if (message.header.type == MessageType::kBye) {
+    if (job_ && job_->spec.job_id == message.header.job_id) {
+      job_->gone.insert(message.header.sender);
+    }
+    return EncodeMessage(header, ByeReply{});
+  }
+  const Result<HelloRequest> request = DecodeBody<HelloRequest>(message);
+  if (!request.ok()) {
+    return EncodeMessage(header, ErrorReply{static_cast<uint8_t>(request.status().code()),
+                                            request.status().message()});
+  }
+  return EncodeMessage(header, OnHello(message.header, request.value()));
+}
+
+HelloReply Server::OnHello(const Header& header, const HelloRequest& request) {
+  HelloReply reply;
+  reply.host = options_.host;
+  reply.pid = static_cast<uint32_t>(getpid());
+  Result<JobSpec> spec = JobSpec::FromJsonText(request.job_json);
+  Status status = spec.status();
+  if (status.ok() && header.sender >= spec.value().workers) {
+    status = CorruptionError("worker {} of {} does not exist", header.sender, spec.value().workers);
+  }
+  if (status.ok()) {
+    status = job_ ? CheckSameJob(spec.value(), request.node)
+                  : OpenJob(std::move(spec).value(), request.node);
+  }
+  if (!status.ok()) {
+    LOG(ERROR) << "worker " << header.sender << " on " << request.host
+               << " refused: " << status.message();
+    reply.code = static_cast<uint8_t>(status.code());
+    reply.message = status.message();
+    return reply;
+  }
+  reply.shards = job_->endpoints;
+  return reply;
+}
+
+Status Server::CheckSameJob(const JobSpec& spec, uint32_t node) const {
+  const JobSpec& mine = job_->spec;
+  if (spec.job_id != mine.job_id) {
+    return UsageError(
+        "this PS node (pid {} on {}) serves job {:016x} with {} workers; job {:016x} has to wait "
+        "until it ends, or to use another node",
+        getpid(), options_.host, mine.job_id, mine.workers, spec.job_id);
+  }
+  if (node != job_->node) {
+    return UsageError(
+        "this PS node (pid {} on {}) is named twice in --ps_endpoints, as node {} and {}", getpid(),
+        options_.host, job_->node, node);
+  }
+  if (spec.config_digest != mine.config_digest || spec.plan.digest() != mine.plan.digest()) {
+    return UsageError(
+        "workers of one job disagree: config {} and plan {} here, {} and {} from another; give all "
+        "ranks the same --config and flags",
+        spec.config_digest, spec.plan.digest(), mine.config_digest, mine.plan.digest());
+  }
+  return OkStatus();
+}
+
+Status Server::OpenJob(JobSpec spec, uint32_t node) {
+  const uint32_t per_node = spec.shards_per_node;
+  if ((node + 1) * per_node > spec.plan.shards()) {
+    return CorruptionError("node {} of {} does not exist", node, spec.plan.shards() / per_node);
+  }
+  if (!environment_) environment_ = std::make_shared<StoreEnvironment>(StoreEnvironmentOptions{});
+  Job job{.spec = std::move(spec), .node = node, .gone = {}, .runners = {}, .endpoints = {}};
+
+  const DrawsBySeed draws = MakeDraws(job.spec.tables);
+  for (uint32_t k = 0; k < per_node; ++k) {
+    const ShardId id{node * per_node + k};
+    const std::string name =
+        fmt::format("shard {} (PS node {}, pid {} on {})", Raw(id), node, getpid(), options_.host);
+    ASSIGN_OR_RETURN(std::unique_ptr<ShardStore> store,
+                     OpenShardStore({.store = options_.store,
+                                     .row_dir = options_.row_dir,
+                                     .host = options_.host,
+                                     .environment = environment_},
+                                    job.spec, id));
+    const ShardOptions shard_options{.id = id,
+                                     .name = name,
+                                     .job_id = job.spec.job_id,
+                                     .incarnation = options_.incarnation,
+                                     .workers = job.spec.workers,
+                                     .first_step = job.spec.first_step(),
+                                     .cache_bytes = options_.cache_bytes / per_node,
+                                     .cache_ratio = options_.cache_ratio,
+                                     .cache_ways = options_.cache_ways};
+    ASSIGN_OR_RETURN(std::unique_ptr<Shard> shard,
+                     Shard::Make(shard_options, job.spec.tables, job.spec.plan, draws));
+    const std::string directory = store->directory();
+    auto runner = std::make_unique<ShardRunner>(
+        fmt::format("shard-{}", Raw(id)), std::move(shard), std::move(store),
+        [this, k] { return shard_listener_(k); }, clock_);
+    ASSIGN_OR_RETURN(const std::string endpoint, runner->Start());
+    job.runners.push_back(std::move(runner));
+    job.endpoints.push_back({.shard = Raw(id), .endpoint = endpoint, .directory = directory});
+  }
+  LOG(INFO) << fmt::format("job {:016x} opened node={} shards={} workers={} step={}",
+                           job.spec.job_id, node, per_node, job.spec.workers,
+                           job.spec.first_step());
+  job_ = std::move(job);
+  return OkStatus();
+}
+
+}  // namespace rowhouse

@@ -1,0 +1,69 @@
+// Server: a PS node. One well-known listener answers HELLO; the first HELLO of a job brings the
+// job's tables and plan, opens this node's shards and starts a ShardRunner for each. When all
+// workers have said BYE the shards are closed and the node waits for the next job.
+//
+// Threads: Run on one thread; each shard has two of its own. `stop` may be set by any.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "common/clock.h"
+#include "common/transport/transport.h"
+#include "common/wire/hello.h"
+#include "common/wire/message.h"
+#include "ps/shard_runner.h"
+#include "sharding/job_spec.h"
+
+namespace rowhouse {
+
+struct ServerOptions {
+  std::string host;                // this machine's name, for messages to people
+  uint64_t incarnation = 1;        // of this process
+  std::string store = "rocksdb";   // a name of RowStores()
+  std::string row_dir;             // shard directories are made here; unused by `memory`
+  uint64_t cache_bytes = 1 << 30;  // over all shards of the node
+  double cache_ratio = 1.0;        // part of the rows kept in memory, (0, 1]
+  uint32_t cache_ways = 16;
+};
+
+class Server {
+ public:
+  // `shard_listener(k)` makes the listener of this node's k-th shard on the thread that asks.
+  Server(const ServerOptions& options,
+         std::function<Result<std::unique_ptr<Listener>>(size_t k)> shard_listener,
+         const Clock& clock);
+  ~Server();
+
+  // Serves until `stop`, or until a job has ended if `one_job`; then writes nothing more, closes
+  // the shards and returns. What an answered FLUSH covered is safe at any time.
+  Status Run(Listener& node, const std::atomic<bool>& stop, bool one_job);
+
+ private:
+  struct Job {
+    JobSpec spec;
+    uint32_t node = 0;
+    std::set<uint32_t> gone;  // workers that said BYE
+    std::vector<std::unique_ptr<ShardRunner>> runners;
+    std::vector<ShardEndpoint> endpoints;
+  };
+
+  Frames Answer(const Message& message);
+  HelloReply OnHello(const Header& header, const HelloRequest& request);
+  Status OpenJob(JobSpec spec, uint32_t node);
+  Status CheckSameJob(const JobSpec& spec, uint32_t node) const;
+
+  const ServerOptions options_;
+  const std::function<Result<std::unique_ptr<Listener>>(size_t)> shard_listener_;
+  const Clock& clock_;
+  std::shared_ptr<StoreEnvironment> environment_;
+  std::optional<Job> job_;
+};
+
+}  // namespace rowhouse

@@ -1,0 +1,251 @@
+// Shard: one shard of a PS node as a state machine: Handle(event, now) -> actions.
+//
+// It owns its rows (cache and what is stored), sums the pushes of a step in worker-rank order and
+// runs each table's optimizer once on every touched row (design: "The synchronous step, exactly").
+// It has no thread, lock, socket, file or clock and never blocks: the driver (ShardRunner in
+// production, SimCluster in tests) carries out its actions and hands the results back as events.
+//
+// Order:  store actions take effect in the order given. A read that follows a write sees it.
+// Faults: bytes from a peer never trip a CHECK. A failed store action makes the shard answer
+//         everything with that error from then on: it must not train on rows it may have lost.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <variant>
+#include <vector>
+
+#include "common/clock.h"
+#include "common/transport/transport.h"
+#include "common/types.h"
+#include "common/wire/control.h"
+#include "common/wire/message.h"
+#include "common/wire/pull.h"
+#include "common/wire/push.h"
+#include "ps/initialiser.h"
+#include "ps/optimizer.h"
+#include "ps/row_cache.h"
+#include "ps/row_store.h"
+#include "ps/store_batch.h"
+#include "sharding/plan.h"
+
+namespace rowhouse {
+
+// ---- Events ---------------------------------------------------------------------------------
+
+struct MessageArrived {
+  PeerId peer;
+  Frames frames;
+};
+struct RowsRead {  // a ReadRows action, done: records filled, missing named
+  uint64_t ticket = 0;
+  Status status;
+  std::vector<StoreRead> reads;
+};
+struct RowsWritten {
+  uint64_t ticket = 0;
+  Status status;
+};
+struct StoreSynced {
+  uint64_t ticket = 0;
+  Status status;
+};
+struct StoreScanned {
+  uint64_t ticket = 0;
+  Status status;
+  uint64_t digest_low = 0, digest_high = 0;  // mod 2^128
+  uint64_t rows = 0;
+};
+struct Tick {};  // a time asked for by WakeAt has come
+
+using ShardEvent =
+    std::variant<MessageArrived, RowsRead, RowsWritten, StoreSynced, StoreScanned, Tick>;
+
+// ---- Actions --------------------------------------------------------------------------------
+
+struct SendFrames {
+  PeerId peer;
+  Frames frames;
+};
+struct ReadRows {
+  uint64_t ticket = 0;
+  std::vector<StoreRead> reads;
+};
+struct WriteRows {
+  uint64_t ticket = 0;
+  std::vector<StoreWrite> writes;
+};
+struct SyncStore {  // make all writes so far survive, then note the directory clean at `steps`
+  uint64_t ticket = 0;
+  uint64_t steps = 0;
+};
+struct ScanStore {  // digest of every stored row
+  uint64_t ticket = 0;
+};
+struct WakeAt {  // replaces an earlier one
+  TimeMs at = 0;
+};
+
+using ShardAction = std::variant<SendFrames, ReadRows, WriteRows, SyncStore, ScanStore, WakeAt>;
+
+// ---- The shard ------------------------------------------------------------------------------
+
+struct ShardOptions {
+  ShardId id{};
+  std::string name;  // "shard 3 (PS node 1 on host a)", for messages to people
+  uint64_t job_id = 0;
+  uint64_t incarnation = 0;  // of this server process; requests name it
+  uint32_t workers = 1;
+  uint64_t first_step = 0;         // steps applied before this run
+  uint64_t cache_bytes = 1 << 30;  // over all tables of this shard
+  double cache_ratio = 1.0;        // and at most this part of each slice's rows, (0, 1]
+  uint32_t cache_ways = 16;
+  uint64_t max_unwritten_bytes = 256 << 20;  // writes under way before pulls have to wait
+};
+
+class Shard {
+ public:
+  // `draws`: by seed, one for each seed of the tables. kUsage on unknown names of families.
+  static Result<std::unique_ptr<Shard>> Make(const ShardOptions& options,
+                                             const std::vector<TableSpec>& tables, const Plan& plan,
+                                             const DrawsBySeed& draws);
+  ~Shard();
+
+  // Takes one event; the returned actions are to be carried out in order.
+  std::vector<ShardAction> Handle(ShardEvent event, TimeMs now);
+
+  // The number of steps applied so far, over all runs of the model.
+  uint64_t next_step() const { return next_step_; }
+  const StatsReply& stats() const { return stats_; }
+
+ private:
+  // One slice of a table that lies here.
+  struct SliceState {
+    Slice slice;
+    StoreSlice store;
+    std::unique_ptr<RowCache> cache;
+  };
+  struct TableState {
+    TableSpec spec;
+    RecordLayout layout;
+    std::unique_ptr<Optimizer> optimizer;
+    std::unique_ptr<Initialiser> initialiser;
+    std::vector<SliceState> slices;  // by ascending row
+    bool overflow_reported = false;
+  };
+  // A request that waits: for a step, for room, or for rows from the store.
+  struct PendingPull {
+    PeerId peer;
+    Header header;
+    bool eval = false;
+    TimeMs deadline = 0;
+    std::vector<TablePart> parts;
+    Frame ids;
+    Frame counts;
+    Frame rows;  // the reply, filled as rows are found
+    // Rows that were not in the cache: where in `rows` their weights go (float offset).
+    struct Miss {
+      uint32_t table;
+      RowId row;
+      uint32_t count;
+      size_t offset;
+    };
+    std::vector<Miss> misses;  // in the order of the reads
+  };
+  struct PendingControl {
+    PeerId peer;
+    Header header;
+    TimeMs deadline = 0;
+  };
+  // One part of a worker's push, kept as received.
+  struct PushPart {
+    std::vector<TablePart> tables;
+    Frame ids;
+    Frame gradients;
+  };
+  struct WorkerPush {
+    uint32_t parts_expected = 0;
+    std::map<uint32_t, PushPart> parts;
+    float learning_rate = 0.0f;
+    bool complete() const { return parts_expected != 0 && parts.size() == parts_expected; }
+  };
+  struct StepPushes {
+    std::vector<WorkerPush> workers;
+  };
+  // A touched row of the step being applied whose record is not in memory.
+  struct ApplyMiss {
+    uint32_t table;
+    RowId row;
+    std::vector<float> gradient;
+  };
+
+  Shard(const ShardOptions& options);
+
+  void OnMessage(MessageArrived message, TimeMs now);
+  void OnPull(const PeerId& peer, Message message, TimeMs now);
+  void OnPush(const PeerId& peer, Message message, TimeMs now);
+  void OnControl(const PeerId& peer, const Message& message, TimeMs now);
+  void OnRowsRead(RowsRead event);
+  void OnTick(TimeMs now);
+
+  Status CheckRequest(const Header& header) const;
+  Status CheckRows(const std::vector<TablePart>& parts, const Frame& ids) const;
+
+  void Advance();  // serves what the state now allows: pulls, controls, complete steps
+  bool IsStepComplete() const;
+  void ServePull(PendingPull pull);
+  void FinishPull(PendingPull pull, std::vector<StoreRead> reads);
+  void ServeControl(PendingControl control);
+  void ApplyStep();
+  void FinishApply(std::vector<StoreRead> reads);
+  void EndStep();
+  void WriteAllDirty();
+  void Fail(Status status);
+
+  SliceState* FindSlice(uint32_t table, RowId row);
+  void UpdateRecord(TableState& table, std::byte* record, std::span<const float> gradient);
+  // Puts a record into the cache if a way is free, writing back what leaves. False: no room.
+  bool Admit(TableState& table, SliceState& slice, RowId row, const std::byte* record, bool dirty,
+             bool pin);
+  void QueueWrite(const SliceState& slice, RowId row, std::span<const std::byte> record);
+  void FlushQueuedWrites();
+  void MaterialiseMissing(TableState& table, StoreRead& read);
+
+  template <typename Reply>
+  void Send(const PeerId& peer, const Header& request, const Reply& reply, Frames payload = {});
+  void SendError(const PeerId& peer, const Header& request, const Status& status);
+  void AskWakeUp();
+  std::string DescribeMissingPushes() const;
+
+  const ShardOptions options_;
+  std::vector<TableState> tables_;  // by table id
+  Status failure_;
+
+  uint64_t next_step_ = 0;  // the step to be applied next
+  std::map<uint64_t, StepPushes> pushes_;
+  bool applying_ = false;  // waits for rows of the step from the store
+  uint64_t apply_ticket_ = 0;
+  StepContext apply_context_;
+  std::vector<ApplyMiss> apply_misses_;
+
+  std::deque<PendingPull> parked_pulls_;
+  std::deque<PendingControl> parked_controls_;
+  std::unordered_map<uint64_t, PendingPull> reading_pulls_;      // by ticket
+  std::unordered_map<uint64_t, PendingControl> store_controls_;  // by ticket
+
+  uint64_t next_ticket_ = 1;
+  uint64_t unwritten_bytes_ = 0;
+  std::unordered_map<uint64_t, uint64_t> write_bytes_;                 // by ticket
+  std::map<std::pair<uint32_t, uint64_t>, StoreWrite> queued_writes_;  // by table, slice begin
+
+  TimeMs now_ = 0;
+  TimeMs wake_at_ = 0;  // 0: none asked
+  StatsReply stats_;
+  std::vector<ShardAction> actions_;  // of the Handle under way
+};
+
+}  // namespace rowhouse

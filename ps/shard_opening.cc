@@ -1,0 +1,238 @@
+#include "ps/shard_opening.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+
+#include "ps/directory_state.h"
+
+namespace rowhouse {
+namespace {
+
+constexpr size_t kRowsPerWrite = 4096;
+
+bool HoldsAnything(const std::string& directory) {
+  std::error_code ignored;  // What cannot be looked into is reported by whoever opens it.
+  return std::filesystem::exists(directory, ignored) &&
+         !std::filesystem::is_empty(directory, ignored);
+}
+
+Status RemoveAll(const std::string& directory) {
+  std::error_code error;
+  std::filesystem::remove_all(directory, error);
+  if (error) return UsageError("cannot delete {}: {}", directory, error.message());
+  return OkStatus();
+}
+
+class Opening {
+ public:
+  Opening(const ShardOpeningOptions& options, const JobSpec& job, ShardId shard)
+      : options_(options),
+        job_(job),
+        shard_(shard),
+        directory_(ShardDirectory(options.row_dir, shard)),
+        owner_{.model = job.model_id,
+               .shard = shard,
+               .shards = job.plan.shards(),
+               .plan_digest = job.plan.digest(),
+               .config_digest = job.config_digest} {}
+
+  Result<std::unique_ptr<ShardStore>> Open() {
+    if (options_.store == "memory") {
+      if (job_.is_load) {
+        return UsageError(
+            "--load: rows in memory (--store=memory) do not outlive a run; train and load with "
+            "--store=rocksdb");
+      }
+      ASSIGN_OR_RETURN(auto memory, RowStores().Make("memory", {}));
+      return std::make_unique<ShardStore>(std::move(memory), "", job_.tables);
+    }
+    if (!job_.is_load) return OpenNew();
+    return IsWhereItWasSaved() ? OpenSaved() : OpenRouted();
+  }
+
+ private:
+  Result<std::unique_ptr<RowStore>> OpenRows(const std::string& directory, bool read_only) const {
+    return RowStores().Make(
+        options_.store,
+        {.path = directory, .read_only = read_only, .environment = options_.environment});
+  }
+
+  Result<std::unique_ptr<ShardStore>> Finish(std::unique_ptr<RowStore> rows) const {
+    return std::make_unique<ShardStore>(std::move(rows), directory_, job_.tables);
+  }
+
+  // Makes room for rows of this run where others may lie.
+  Status Clear() {
+    if (!HoldsAnything(directory_)) return OkStatus();
+    const Result<DirectoryOwner> owner = ReadOwner(directory_);
+    if (!owner.ok()) {
+      return UsageError(
+          "{} is not empty and holds no rows of Rowhouse ({}); give another --row_dir", directory_,
+          owner.status().message());
+    }
+    if (!job_.overwrite) {
+      return UsageError(
+          "{} holds rows of model {}; go on from them with --load, delete them with --overwrite, "
+          "or give another --row_dir",
+          directory_, owner.value().model);
+    }
+    // Opening proves that no other process uses them; bytes that cannot be read may go.
+    const Status in_use = OpenRows(directory_, /*read_only=*/false).status();
+    if (in_use.code() == StatusCode::kUsage) return in_use;
+    return RemoveAll(directory_);
+  }
+
+  Result<std::unique_ptr<ShardStore>> OpenNew() {
+    RETURN_IF_ERROR(Clear());
+    RETURN_IF_ERROR(ClaimDirectory(directory_, owner_).status());
+    ASSIGN_OR_RETURN(auto rows, OpenRows(directory_, /*read_only=*/false));
+    return Finish(std::move(rows));
+  }
+
+  bool IsWhereItWasSaved() const {
+    if (job_.load.plan_digest != owner_.plan_digest) return false;
+    return std::any_of(job_.load.shards.begin(), job_.load.shards.end(),
+                       [this](const SavedShard& saved) {
+                         return saved.shard == shard_ && saved.host == options_.host &&
+                                saved.directory == directory_;
+                       });
+  }
+
+  // OK if the rows in `directory` are those the manifest names.
+  Status CheckSaved(const std::string& directory) const {
+    ASSIGN_OR_RETURN(const DirectoryState state, ReadState(directory));
+    RETURN_IF_ERROR(CheckClean(directory, state));
+    if (state.step != job_.load.step) {
+      return UsageError(
+          "{} holds rows after {} steps, the manifest of --model_dir was saved after {}; they do "
+          "not belong together",
+          directory, state.step, job_.load.step);
+    }
+    return OkStatus();
+  }
+
+  Result<std::unique_ptr<ShardStore>> OpenSaved() {
+    if (!HoldsAnything(directory_)) {
+      return UsageError("--load: the rows of shard {} were saved in {} on {}, and are not there",
+                        Raw(shard_), directory_, options_.host);
+    }
+    ASSIGN_OR_RETURN(const DirectoryOwner found, ReadOwner(directory_));
+    RETURN_IF_ERROR(CheckOwner(directory_, found, owner_));
+    RETURN_IF_ERROR(CheckSaved(directory_));
+    ASSIGN_OR_RETURN(auto rows, OpenRows(directory_, /*read_only=*/false));
+    return Finish(std::move(rows));
+  }
+
+  // Rows saved under another plan, or in other directories, are read from where they lie and kept
+  // here by this plan. The sources are not changed.
+  Result<std::unique_ptr<ShardStore>> OpenRouted() {
+    for (const SavedShard& saved : job_.load.shards) {
+      RETURN_IF_ERROR(CheckSource(saved));
+    }
+    // An owner without a state is what a routing that was cut off leaves; its rows are elsewhere.
+    if (HoldsAnything(directory_) && ReadOwner(directory_).ok() && !ReadState(directory_).ok()) {
+      RETURN_IF_ERROR(RemoveAll(directory_));
+    }
+    RETURN_IF_ERROR(Clear());
+    RETURN_IF_ERROR(ClaimDirectory(directory_, owner_).status());
+    const Status filled = Fill();
+    if (!filled.ok()) {
+      const Status removed = RemoveAll(directory_);
+      LOG_IF(ERROR, !removed.ok()) << removed.message();
+      return filled;
+    }
+    ASSIGN_OR_RETURN(auto rows, OpenRows(directory_, /*read_only=*/false));
+    return Finish(std::move(rows));
+  }
+
+  Status CheckSource(const SavedShard& saved) const {
+    const Result<DirectoryOwner> found = ReadOwner(saved.directory);
+    if (!found.ok()) {
+      return UsageError(
+          "--load under another plan or row directory: the rows of shard {} were saved in {} on "
+          "{}, which {} cannot read ({}); make all saved row directories readable there, or load "
+          "with the saved number of PS nodes and shards and the same --row_dir",
+          Raw(saved.shard), saved.directory, saved.host, options_.host, found.status().message());
+    }
+    if (found.value().model != job_.model_id || found.value().shard != saved.shard) {
+      return UsageError("--load: {} holds shard {} of model {}, not shard {} of model {}",
+                        saved.directory, Raw(found.value().shard), found.value().model,
+                        Raw(saved.shard), job_.model_id);
+    }
+    if (saved.directory == directory_) {
+      return UsageError(
+          "--load under another plan: {} holds rows of the saved plan; give another --row_dir, "
+          "the rows are routed there anew",
+          directory_);
+    }
+    return CheckSaved(saved.directory);
+  }
+
+  bool IsMine(TableId table, RowId row) const {
+    if (Raw(table) >= job_.tables.size()) return false;
+    for (const Slice& slice : job_.plan.slices(table)) {
+      if (Raw(row) >= slice.row_begin && Raw(row) < slice.row_end) return slice.shard == shard_;
+    }
+    return false;
+  }
+
+  Status Fill() {
+    ASSIGN_OR_RETURN(const auto target, OpenRows(directory_, /*read_only=*/false));
+    uint64_t rows = 0;
+    for (const SavedShard& saved : job_.load.shards) {
+      ASSIGN_OR_RETURN(const auto source, OpenRows(saved.directory, /*read_only=*/true));
+      StoreWrite batch;
+      const auto flush = [&]() -> Status {
+        rows += batch.rows.size();
+        const Status put = target->Put(batch.slice, batch.rows, batch.records);
+        batch.rows.clear();
+        batch.records.clear();
+        return put;
+      };
+      RETURN_IF_ERROR(source->Scan([&](TableId table, RowId row, uint16_t first_column,
+                                       std::span<const std::byte> record) -> Status {
+        if (!IsMine(table, row)) return OkStatus();
+        if (!batch.rows.empty() &&
+            (batch.slice.table != table || batch.rows.size() >= kRowsPerWrite)) {
+          RETURN_IF_ERROR(flush());
+        }
+        batch.slice = {.table = table,
+                       .first_column = first_column,
+                       .record_bytes = static_cast<uint32_t>(record.size())};
+        batch.rows.push_back(row);
+        batch.records.insert(batch.records.end(), record.begin(), record.end());
+        return OkStatus();
+      }));
+      if (!batch.rows.empty()) {
+        RETURN_IF_ERROR(flush());
+      }
+    }
+    RETURN_IF_ERROR(target->Sync());
+    RETURN_IF_ERROR(WriteState(directory_, {.is_clean = true, .step = job_.load.step}));
+    LOG(INFO) << "rows routed anew shard=" << Raw(shard_) << " rows=" << rows
+              << " from=" << job_.load.shards.size() << " directories";
+    return OkStatus();
+  }
+
+  const ShardOpeningOptions& options_;
+  const JobSpec& job_;
+  const ShardId shard_;
+  const std::string directory_;
+  const DirectoryOwner owner_;
+};
+
+}  // namespace
+
+std::string ShardDirectory(const std::string& row_dir, ShardId shard) {
+  std::error_code ignored;
+  const std::filesystem::path absolute = std::filesystem::absolute(row_dir, ignored);
+  return (absolute.lexically_normal() / fmt::format("shard-{:04}", Raw(shard))).string();
+}
+
+Result<std::unique_ptr<ShardStore>> OpenShardStore(const ShardOpeningOptions& options,
+                                                   const JobSpec& job, ShardId shard) {
+  return Opening(options, job, shard).Open();
+}
+
+}  // namespace rowhouse

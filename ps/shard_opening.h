@@ -1,0 +1,28 @@
+// Opening a shard's directory for a run: new, gone on from, or filled from the directories of a
+// model that was saved under another plan. Refuses, in a sentence, whatever could lose or mix rows.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "common/status.h"
+#include "ps/row_store.h"
+#include "ps/shard_store.h"
+#include "sharding/job_spec.h"
+
+namespace rowhouse {
+
+struct ShardOpeningOptions {
+  std::string store = "rocksdb";  // a name of RowStores()
+  std::string row_dir;            // shard k lies in <row_dir>/shard-<k, 4 digits>
+  std::string host;               // this machine's name
+  std::shared_ptr<StoreEnvironment> environment;
+};
+
+// Where a shard's rows lie under a row directory.
+std::string ShardDirectory(const std::string& row_dir, ShardId shard);
+
+Result<std::unique_ptr<ShardStore>> OpenShardStore(const ShardOpeningOptions& options,
+                                                   const JobSpec& job, ShardId shard);
+
+}  // namespace rowhouse

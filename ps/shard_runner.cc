@@ -1,0 +1,108 @@
+#include "ps/shard_runner.h"
+
+#include <algorithm>
+#include <future>
+#include <limits>
+#include <optional>
+#include <utility>
+
+#include "common/thread_name.h"
+#include "ps/io_thread.h"
+
+namespace rowhouse {
+
+ShardRunner::ShardRunner(std::string name, std::unique_ptr<Shard> shard,
+                         std::unique_ptr<ShardStore> store, ListenerFactory make_listener,
+                         const Clock& clock)
+    : name_(std::move(name)),
+      shard_(std::move(shard)),
+      store_(std::move(store)),
+      make_listener_(std::move(make_listener)),
+      clock_(clock) {}
+
+ShardRunner::~ShardRunner() { Stop(); }
+
+Result<std::string> ShardRunner::Start() {
+  std::promise<Result<std::string>> promise;
+  std::future<Result<std::string>> endpoint = promise.get_future();
+  thread_ = std::thread([this, &promise] {
+    NameThisThread(name_);
+    Run([&promise](Result<std::string> result) { promise.set_value(std::move(result)); });
+  });
+  Result<std::string> result = endpoint.get();
+  if (!result.ok()) thread_.join();
+  return result;
+}
+
+void ShardRunner::Stop() {
+  if (!thread_.joinable()) return;
+  is_stopping_ = true;
+  {
+    std::lock_guard lock(mutex_);
+    if (waking_ != nullptr) waking_->Wake();
+  }
+  thread_.join();
+}
+
+void ShardRunner::Run(std::function<void(Result<std::string>)> started) {
+  Result<std::unique_ptr<Listener>> listener = make_listener_();
+  if (!listener.ok()) return started(listener.status());
+  {
+    std::lock_guard lock(mutex_);
+    waking_ = listener.value().get();
+  }
+  started(listener.value()->endpoint());
+  Serve(*listener.value());
+  std::lock_guard lock(mutex_);
+  waking_ = nullptr;
+}
+
+void ShardRunner::Serve(Listener& listener) {
+  IoThread io(name_ + "-io", *store_, [this](ShardEvent event) {
+    std::lock_guard lock(mutex_);
+    completed_.push_back(std::move(event));
+    if (waking_ != nullptr) waking_->Wake();
+  });
+  TimeMs wake_at = std::numeric_limits<TimeMs>::max();
+
+  const auto handle = [&](ShardEvent event) {
+    for (ShardAction& action : shard_->Handle(std::move(event), clock_.NowMs())) {
+      if (auto* send = std::get_if<SendFrames>(&action)) {
+        // A peer that is gone asks nobody any more; its worker reports the loss itself.
+        const Status status = listener.Send(send->peer, std::move(send->frames));
+        LOG_IF(WARNING, !status.ok()) << name_ << " reply lost: " << status.message();
+      } else if (auto* wake = std::get_if<WakeAt>(&action)) {
+        wake_at = wake->at;
+      } else {
+        io.Submit(std::move(action));
+      }
+    }
+  };
+
+  while (!is_stopping_) {
+    std::vector<ShardEvent> completed;
+    {
+      std::lock_guard lock(mutex_);
+      completed.swap(completed_);
+    }
+    for (ShardEvent& event : completed) handle(std::move(event));
+
+    constexpr TimeMs kMaxWaitMs = 1000;
+    const TimeMs wait = std::clamp<TimeMs>(wake_at - clock_.NowMs(), 0, kMaxWaitMs);
+    Result<std::optional<Incoming>> incoming = listener.Receive(static_cast<int>(wait));
+    if (!incoming.ok()) {
+      LOG(ERROR) << name_ << " stops serving: " << incoming.status().message();
+      return;
+    }
+    if (incoming.value()) {
+      handle(
+          MessageArrived{std::move(incoming.value()->peer), std::move(incoming.value()->frames)});
+    }
+    if (clock_.NowMs() >= wake_at) {
+      wake_at = std::numeric_limits<TimeMs>::max();
+      handle(Tick{});
+    }
+  }
+}
+
+}  // namespace rowhouse

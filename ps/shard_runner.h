@@ -1,0 +1,57 @@
+// ShardRunner: drives one Shard in production: a thread with the shard's listener, and an I/O
+// thread with its store. The shard itself never sees either.
+//
+// Threads: Start and Stop from the owner's thread; everything else happens inside.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "common/clock.h"
+#include "common/transport/transport.h"
+#include "ps/shard.h"
+#include "ps/shard_store.h"
+
+namespace rowhouse {
+
+// Makes the shard's listener on the thread that will use it.
+using ListenerFactory = std::function<Result<std::unique_ptr<Listener>>()>;
+
+class ShardRunner {
+ public:
+  ShardRunner(std::string name, std::unique_ptr<Shard> shard, std::unique_ptr<ShardStore> store,
+              ListenerFactory make_listener, const Clock& clock);
+  // Stops if need be.
+  ~ShardRunner();
+
+  // Listens and serves. Returns the endpoint peers connect to.
+  Result<std::string> Start();
+
+  // Refuses new work, finishes store actions under way and joins. Stopping twice is fine.
+  void Stop();
+
+  const std::string& directory() const { return store_->directory(); }
+
+ private:
+  void Run(std::function<void(Result<std::string>)> started);
+  void Serve(Listener& listener);
+
+  const std::string name_;
+  std::unique_ptr<Shard> shard_;
+  std::unique_ptr<ShardStore> store_;
+  const ListenerFactory make_listener_;
+  const Clock& clock_;
+
+  std::atomic<bool> is_stopping_ = false;
+  std::mutex mutex_;                   // Order: none is taken inside it.
+  std::vector<ShardEvent> completed_;  // guarded by mutex_
+  Listener* waking_ = nullptr;         // guarded by mutex_; whom to wake
+  std::thread thread_;
+};
+
+}  // namespace rowhouse

@@ -1,0 +1,49 @@
+// ShardStore: carries out a shard's store actions on its RowStore, and keeps the word of its
+// directory: STATE.json says "open" from before the first write on and "clean" at a step from
+// the end of a sync on, so that nobody goes on from rows that a run left half-changed.
+//
+// Threads: one at a time (the shard's I/O thread; the test's own in simulation).
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/status.h"
+#include "ps/row_store.h"
+#include "ps/rows_digest.h"
+#include "ps/shard.h"
+#include "sharding/table_spec.h"
+
+namespace rowhouse {
+
+class ShardStore {
+ public:
+  // `directory`: where OWNER.json and STATE.json lie; "" for rows in memory.
+  ShardStore(std::unique_ptr<RowStore> store, std::string directory,
+             const std::vector<TableSpec>& tables);
+
+  const std::string& directory() const { return directory_; }
+
+  // Carries out one of ReadRows, WriteRows, SyncStore, ScanStore; returns what became of it.
+  // Any other action is a programmer's mistake.
+  ShardEvent Execute(ShardAction action);
+
+ private:
+  Status Write(const WriteRows& action);
+  Status Sync(uint64_t steps);
+  StoreScanned Scan(uint64_t ticket);
+
+  struct TableShape {
+    DigestedTable digested;
+    RecordLayout layout;
+  };
+
+  std::unique_ptr<RowStore> store_;
+  const std::string directory_;
+  std::vector<TableShape> tables_;  // by table id
+  bool is_open_ = false;            // STATE.json says "open"
+  uint64_t last_sync_steps_ = 0;
+};
+
+}  // namespace rowhouse
