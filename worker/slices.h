@@ -9,15 +9,15 @@
 
 namespace rowhouse {
 
-struct Slice {
+struct SampleSlice {
   uint64_t first = 0;  // within the batch
   uint64_t count = 0;
 
-  friend bool operator==(const Slice&, const Slice&) = default;
+  friend bool operator==(const SampleSlice&, const SampleSlice&) = default;
 };
 
 // Requires Raw(worker) < workers.
-constexpr Slice SliceOf(uint64_t batch_size, uint32_t workers, WorkerRank worker) {
+constexpr SampleSlice SliceOf(uint64_t batch_size, uint32_t workers, WorkerRank worker) {
   const uint64_t share = batch_size / workers;
   const uint64_t larger = batch_size % workers;  // workers that take one more
   const uint64_t index = Raw(worker);

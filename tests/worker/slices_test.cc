@@ -15,7 +15,7 @@ TEST(Slices, AreDlrms) {
     const auto workers = split["size"].get<uint32_t>();
     ASSERT_EQ(split["slices"].size(), workers);
     for (uint32_t w = 0; w < workers; ++w) {
-      const Slice slice = SliceOf(split["n"].get<uint64_t>(), workers, WorkerRank{w});
+      const SampleSlice slice = SliceOf(split["n"].get<uint64_t>(), workers, WorkerRank{w});
       EXPECT_EQ(slice.first, split["slices"][w][0].get<uint64_t>());
       EXPECT_EQ(slice.first + slice.count, split["slices"][w][1].get<uint64_t>());
     }
@@ -23,10 +23,10 @@ TEST(Slices, AreDlrms) {
 }
 
 TEST(Slices, WorkersBeyondTheSamplesTakeNone) {
-  EXPECT_EQ(SliceOf(2, 3, WorkerRank{0}), (Slice{0, 1}));
-  EXPECT_EQ(SliceOf(2, 3, WorkerRank{1}), (Slice{1, 1}));
-  EXPECT_EQ(SliceOf(2, 3, WorkerRank{2}), (Slice{2, 0}));
-  EXPECT_EQ(SliceOf(0, 1, WorkerRank{0}), (Slice{0, 0}));
+  EXPECT_EQ(SliceOf(2, 3, WorkerRank{0}), (SampleSlice{0, 1}));
+  EXPECT_EQ(SliceOf(2, 3, WorkerRank{1}), (SampleSlice{1, 1}));
+  EXPECT_EQ(SliceOf(2, 3, WorkerRank{2}), (SampleSlice{2, 0}));
+  EXPECT_EQ(SliceOf(0, 1, WorkerRank{0}), (SampleSlice{0, 0}));
 }
 
 RC_GTEST_PROP(SlicesProperty, TheyTileTheBatchAndDifferByOneAtMost, ()) {
@@ -34,7 +34,7 @@ RC_GTEST_PROP(SlicesProperty, TheyTileTheBatchAndDifferByOneAtMost, ()) {
   const auto workers = *rc::gen::inRange<uint32_t>(1, 300);
   uint64_t next = 0;
   for (uint32_t w = 0; w < workers; ++w) {
-    const Slice slice = SliceOf(batch_size, workers, WorkerRank{w});
+    const SampleSlice slice = SliceOf(batch_size, workers, WorkerRank{w});
     RC_ASSERT(slice.first == next);
     RC_ASSERT(slice.count - batch_size / workers <= 1);
     next += slice.count;

@@ -1,0 +1,144 @@
+// PsClient: one worker's side of pull and push as a state machine: it says which frames to send
+// and takes in what arrives. It has no thread, socket or clock; RunClient drives it over a Dialer,
+// SimCluster over a simulated network.
+//
+// Flow:      what goes to a shard in one operation is cut into parts of at most max_part_rows and
+//            max_part_bytes; at most `window` parts a shard are unanswered at any time. Every part
+//            has a deadline; the first failure ends the operation and stays.
+// Order:     one operation at a time; start the next when busy() is false.
+// Layout:    rows ascend within a RowBatch and slices are ranges of rows, so what a shard owns of a
+//            batch is one contiguous piece: replies are copied to their place in one move.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "common/clock.h"
+#include "common/frame.h"
+#include "common/status.h"
+#include "common/transport/transport.h"
+#include "common/types.h"
+#include "common/wire/control.h"
+#include "common/wire/message.h"
+#include "sharding/plan.h"
+#include "worker/row_batch.h"
+
+namespace rowhouse {
+
+// One shard as its clients see it; index in the vector = ShardId = listener index of the Dialer.
+struct ShardAddress {
+  std::string endpoint;  // "tcp://host:port"
+  std::string name;      // "shard 3 (PS node 1, rank 1 on host a, tcp://...)", for people
+  uint64_t incarnation = 0;
+  std::string host;
+  std::string directory;  // of its rows on that host; "" for rows in memory
+};
+
+struct PsClientOptions {
+  uint64_t job_id = 0;
+  WorkerRank worker{};
+  uint32_t deadline_ms = 60000;     // of each part, from sending to answer
+  uint32_t answer_grace_ms = 2000;  // longer than the deadline a shard is told, so that its own
+                                    // account of what is missing arrives first
+  size_t window = 4;                // unanswered parts a shard
+  size_t max_part_rows = 20000;
+  size_t max_part_bytes = 4 << 20;  // of rows and ids
+};
+
+class PsClient {
+ public:
+  PsClient(const PsClientOptions& options, const Plan& plan, std::vector<ShardAddress> shards);
+
+  // Fetches values of all rows of `batches` as they are before `step`. `batches` must stay where
+  // it is until busy() is false. `eval`: leave no trace on the shards.
+  void StartPull(uint64_t step, bool eval, std::vector<RowBatch>* batches);
+
+  // Sends the gradients of all rows of `batches`, and an empty push to shards that own none.
+  void StartPush(uint64_t step, float learning_rate, uint64_t samples,
+                 const std::vector<RowBatch>* batches);
+
+  // Asks every shard. `steps`: number of steps applied that the request is about.
+  void StartFlush(uint64_t steps);
+  void StartDigest(uint64_t steps);
+  void StartStats(uint64_t steps);
+
+  // One a shard, after the operation of that name.
+  const std::vector<DigestReply>& digests() const { return digests_; }
+  const std::vector<StatsReply>& stats() const { return stats_; }
+
+  bool busy() const { return status_.ok() && unanswered_ + unsent_ > 0; }
+  const Status& status() const { return status_; }
+
+  struct Outgoing {
+    size_t shard = 0;
+    Frames frames;
+  };
+  // What may be sent now, in order.
+  std::vector<Outgoing> TakeOutgoing(TimeMs now);
+
+  void OnMessage(size_t shard, Frames frames);
+
+  // Fails the operation if a part's deadline has passed.
+  void OnTick(TimeMs now);
+  // When OnTick next has something to do; nullopt if nothing is waited for.
+  std::optional<TimeMs> NextDeadline() const;
+
+  const std::vector<ShardAddress>& shards() const { return shards_; }
+
+ private:
+  // Rows [begin, end) of one batch.
+  struct Piece {
+    size_t batch = 0, begin = 0, end = 0;
+  };
+  struct Part {
+    size_t shard = 0;
+    uint32_t number = 0, count = 1;
+    std::vector<Piece> pieces;
+  };
+  struct Waiting {
+    Part part;
+    TimeMs deadline = 0;
+  };
+
+  void Start(MessageType type, uint64_t step);
+  void StartControl(MessageType type, uint64_t steps);
+  void CutIntoParts(const std::vector<RowBatch>& batches, bool send_empty);
+  Frames Encode(const Part& part, uint64_t request_id) const;
+  Frames EncodePull(const Header& header, const Part& part) const;
+  Frames EncodePush(const Header& header, const Part& part) const;
+  Status TakeReply(const Part& part, const Message& message);
+  Status CopyRows(const Part& part, const Message& message);
+  std::string Describe(size_t shard) const;
+
+  const PsClientOptions options_;
+  const Plan plan_;
+  const std::vector<ShardAddress> shards_;
+
+  Status status_;
+  MessageType type_ = MessageType::kPull;
+  uint64_t step_ = 0;
+  bool eval_ = false;
+  float learning_rate_ = 0.0f;
+  uint64_t samples_ = 0;
+  std::vector<RowBatch>* pull_batches_ = nullptr;
+  const std::vector<RowBatch>* push_batches_ = nullptr;
+
+  uint64_t next_request_id_ = 1;
+  std::vector<std::deque<Part>> to_send_;  // by shard
+  std::vector<size_t> in_flight_;          // by shard
+  size_t unsent_ = 0, unanswered_ = 0;
+  std::unordered_map<uint64_t, Waiting> waiting_;  // by request id
+  std::vector<DigestReply> digests_;
+  std::vector<StatsReply> stats_;
+};
+
+// Sends and receives until the operation under way is done. `dialer` has the client's shards as
+// its listeners, in order.
+Status RunClient(PsClient& client, Dialer& dialer, const Clock& clock);
+
+}  // namespace rowhouse

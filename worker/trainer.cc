@@ -1,0 +1,170 @@
+#include "worker/trainer.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+
+#include "worker/slices.h"
+
+namespace rowhouse {
+namespace {
+
+double SecondsSince(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+template <typename T>
+std::span<const std::byte> BytesOf(const std::vector<T>& values) {
+  return std::as_bytes(std::span(values));
+}
+
+template <typename T>
+void AppendFrom(const std::vector<std::byte>& bytes, std::vector<T>* values) {
+  const size_t before = values->size();
+  values->resize(before + bytes.size() / sizeof(T));
+  if (!bytes.empty()) std::memcpy(values->data() + before, bytes.data(), bytes.size());
+}
+
+}  // namespace
+
+Trainer::Trainer(const TrainerOptions& options, Dataset& data, TrainingStep& step, PsClient& client,
+                 Dialer& dialer, Communicator& workers, const Clock& clock,
+                 TrainerObserver& observer, const std::atomic<bool>& stop)
+    : options_(options),
+      data_(data),
+      step_(step),
+      client_(client),
+      dialer_(dialer),
+      workers_(workers),
+      clock_(clock),
+      observer_(observer),
+      stop_(stop) {
+  CHECK_GT(options_.mini_batch_size, 0u);
+  CHECK_GT(options_.test_mini_batch_size, 0u);
+}
+
+uint64_t Trainer::steps_per_epoch() const {
+  const uint64_t batch = options_.mini_batch_size;
+  const uint64_t steps = (data_.train_samples() + batch - 1) / batch;
+  return options_.max_steps_per_epoch == 0 ? steps : std::min(steps, options_.max_steps_per_epoch);
+}
+
+Result<TrainingSummary> Trainer::Train() {
+  const uint64_t per_epoch = steps_per_epoch();
+  const uint64_t last = options_.epochs * per_epoch;
+  TrainingSummary summary;
+  summary.steps_done = options_.first_step;
+  while (summary.steps_done < last && !summary.was_stopped) {
+    RETURN_IF_ERROR(RunStep(summary.steps_done));
+    const uint64_t in_epoch = summary.steps_done % per_epoch;
+    summary.samples += std::min(options_.mini_batch_size,
+                                data_.train_samples() - in_epoch * options_.mini_batch_size);
+    ++summary.steps_done;
+    const uint64_t done = summary.steps_done;
+    const uint64_t of_run = done - options_.first_step;
+    summary.was_stopped = is_stop_agreed_ || of_run == options_.stop_after_steps;
+    const bool is_epoch_end = done % per_epoch == 0;
+    if (options_.print_every_steps > 0 &&
+        ((in_epoch + 1) % options_.print_every_steps == 0 || is_epoch_end)) {
+      RETURN_IF_ERROR(Report(done, is_epoch_end));
+    }
+    const bool is_end = done == last || summary.was_stopped;
+    if (options_.test_every_steps > 0 && !is_end &&
+        (in_epoch + 1) % options_.test_every_steps == 0) {
+      ASSIGN_OR_RETURN(const Evaluation evaluation, Evaluate(done));
+      observer_.OnEvaluation(evaluation);
+    }
+  }
+  summary.was_stopped = summary.was_stopped && summary.steps_done < last;
+  summary.seconds = seconds_;
+  return summary;
+}
+
+Status Trainer::RunStep(uint64_t step) {
+  const auto start = std::chrono::steady_clock::now();
+  const uint64_t per_epoch = steps_per_epoch();
+  const uint64_t epoch = step / per_epoch;
+  const uint64_t first = (step % per_epoch) * options_.mini_batch_size;
+  const uint64_t samples = std::min(options_.mini_batch_size, data_.train_samples() - first);
+  const SampleSlice mine = SliceOf(samples, workers_.size(), workers_.rank());
+  RETURN_IF_ERROR(data_.ReadTrain(epoch, first + mine.first, mine.count, &batch_));
+  interval_data_seconds_ += SecondsSince(start);
+
+  RETURN_IF_ERROR(step_.Prepare(batch_));
+  client_.StartPull(step, /*eval=*/false, &step_.row_batches());
+  RETURN_IF_ERROR(RunClient(client_, dialer_, clock_));
+
+  if (stop_.load(std::memory_order_relaxed)) step_.AskToStop();
+  const StepFigures figures = step_.Compute(samples);
+  client_.StartPush(step, options_.learning_rate, mine.count, &step_.row_batches());
+  RETURN_IF_ERROR(RunClient(client_, dialer_, clock_));
+  RETURN_IF_ERROR(
+      workers_.SumInRankOrder(step_.exchange(), fmt::format("step {}, dense gradients", step)));
+  is_stop_agreed_ = step_.ApplyDense(options_.learning_rate);
+
+  interval_.loss_sum += figures.loss_sum;
+  interval_.samples += figures.samples;
+  interval_.correct += figures.correct;
+  ++interval_steps_;
+  const double seconds = SecondsSince(start);
+  interval_seconds_ += seconds;
+  seconds_ += seconds;
+  return OkStatus();
+}
+
+Status Trainer::Report(uint64_t step, bool is_epoch_end) {
+  ASSIGN_OR_RETURN(const std::vector<std::vector<std::byte>> all,
+                   workers_.AllGather(std::as_bytes(std::span(&interval_, 1)),
+                                      fmt::format("step {}, progress", step)));
+  StepFigures sum;
+  for (const std::vector<std::byte>& bytes : all) {
+    StepFigures one;
+    CHECK_EQ(bytes.size(), sizeof(one));
+    std::memcpy(&one, bytes.data(), sizeof(one));
+    sum.loss_sum += one.loss_sum;
+    sum.samples += one.samples;
+    sum.correct += one.correct;
+  }
+  const uint64_t per_epoch = steps_per_epoch();
+  const auto samples = static_cast<double>(sum.samples);
+  observer_.OnProgress({.epoch = (step - 1) / per_epoch,
+                        .step_of_epoch = is_epoch_end ? per_epoch : step % per_epoch,
+                        .steps_per_epoch = per_epoch,
+                        .step = step,
+                        .loss = sum.loss_sum / samples,
+                        .accuracy = static_cast<double>(sum.correct) / samples,
+                        .samples = sum.samples,
+                        .seconds = interval_seconds_,
+                        .data_seconds = interval_data_seconds_,
+                        .steps = interval_steps_});
+  interval_ = {};
+  interval_steps_ = 0;
+  interval_seconds_ = interval_data_seconds_ = 0.0;
+  return OkStatus();
+}
+
+Result<Evaluation> Trainer::Evaluate(uint64_t steps) {
+  std::vector<float> scores, labels;
+  const uint64_t total = data_.test_samples();
+  for (uint64_t first = 0; first < total; first += options_.test_mini_batch_size) {
+    const uint64_t samples = std::min(options_.test_mini_batch_size, total - first);
+    const SampleSlice mine = SliceOf(samples, workers_.size(), workers_.rank());
+    RETURN_IF_ERROR(data_.ReadTest(first + mine.first, mine.count, &batch_));
+    RETURN_IF_ERROR(step_.Prepare(batch_));
+    client_.StartPull(steps, /*eval=*/true, &step_.row_batches());
+    RETURN_IF_ERROR(RunClient(client_, dialer_, clock_));
+    const std::span<const float> predictions = step_.Predict();
+    scores.insert(scores.end(), predictions.begin(), predictions.end());
+    labels.insert(labels.end(), batch_.labels.begin(), batch_.labels.end());
+  }
+  const std::string phase = fmt::format("step {}, evaluation", steps);
+  ASSIGN_OR_RETURN(const auto all_scores, workers_.AllGather(BytesOf(scores), phase));
+  ASSIGN_OR_RETURN(const auto all_labels, workers_.AllGather(BytesOf(labels), phase));
+  scores.clear();
+  labels.clear();
+  for (const std::vector<std::byte>& bytes : all_scores) AppendFrom(bytes, &scores);
+  for (const std::vector<std::byte>& bytes : all_labels) AppendFrom(bytes, &labels);
+  return Evaluation{.step = steps, .samples = total, .metrics = ComputeMetrics(labels, scores)};
+}
+
+}  // namespace rowhouse

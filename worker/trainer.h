@@ -1,0 +1,108 @@
+// Trainer: the training loop of one worker, and evaluation between steps.
+//
+// Steps are counted from 0 over all runs of a model; step s of the model is step s mod N of epoch
+// s / N, N = steps_per_epoch(). Step t takes samples [tB, tB + B) of the epoch's order; worker w
+// takes its slice by numpy's array_split rule, so nothing but the slices depends on the number of
+// workers. See "The way of a step" in the README.
+// Threads: one.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+
+#include "common/clock.h"
+#include "common/status.h"
+#include "worker/communicator.h"
+#include "worker/dataset.h"
+#include "worker/metrics.h"
+#include "worker/ps_client.h"
+#include "worker/training_step.h"
+
+namespace rowhouse {
+
+struct TrainerOptions {
+  uint64_t mini_batch_size = 1;       // global
+  uint64_t test_mini_batch_size = 1;  // global
+  uint64_t epochs = 1;
+  uint64_t max_steps_per_epoch = 0;  // 0: all of the data
+  float learning_rate = 0.01f;
+  uint64_t print_every_steps = 1;  // 0: never
+  uint64_t test_every_steps = 0;   // 0: only at the end
+  uint64_t first_step = 0;         // steps done by earlier runs
+  uint64_t stop_after_steps = 0;   // of this run; 0: train to the end
+};
+
+// Means over all workers since the last report.
+struct TrainingProgress {
+  uint64_t epoch = 0;          // from 0
+  uint64_t step_of_epoch = 0;  // steps done in this epoch, 1 .. steps_per_epoch
+  uint64_t steps_per_epoch = 0;
+  uint64_t step = 0;  // steps done over all runs
+  double loss = 0.0;  // sample-weighted mean
+  double accuracy = 0.0;
+  uint64_t samples = 0;
+  double seconds = 0.0;       // wall clock of these steps on this worker
+  double data_seconds = 0.0;  // of them reading samples
+  uint64_t steps = 0;
+};
+
+struct Evaluation {
+  uint64_t step = 0;  // steps done when it was made
+  uint64_t samples = 0;
+  Metrics metrics;
+};
+
+// Called on every worker, between steps, with the same numbers.
+class TrainerObserver {
+ public:
+  virtual ~TrainerObserver() = default;
+  virtual void OnProgress(const TrainingProgress& progress) = 0;
+  virtual void OnEvaluation(const Evaluation& evaluation) = 0;
+};
+
+// What a run did, besides what observers saw.
+struct TrainingSummary {
+  uint64_t steps_done = 0;   // over all runs: the step a saved model goes on from
+  uint64_t samples = 0;      // of this run, over all workers
+  double seconds = 0.0;      // of this run's steps, without evaluations
+  bool was_stopped = false;  // by stop_after_steps or a signal, before the last epoch's end
+};
+
+class Trainer {
+ public:
+  // All outlive the trainer. `stop` may be set by a signal handler at any time.
+  Trainer(const TrainerOptions& options, Dataset& data, TrainingStep& step, PsClient& client,
+          Dialer& dialer, Communicator& workers, const Clock& clock, TrainerObserver& observer,
+          const std::atomic<bool>& stop);
+
+  uint64_t steps_per_epoch() const;
+
+  Result<TrainingSummary> Train();
+
+  // Scores the test samples on all workers; the result is the same on each. `steps`: done so far.
+  Result<Evaluation> Evaluate(uint64_t steps);
+
+ private:
+  Status RunStep(uint64_t step);
+  Status Report(uint64_t step, bool is_last_of_interval);
+
+  const TrainerOptions options_;
+  Dataset& data_;
+  TrainingStep& step_;
+  PsClient& client_;
+  Dialer& dialer_;
+  Communicator& workers_;
+  const Clock& clock_;
+  TrainerObserver& observer_;
+  const std::atomic<bool>& stop_;
+
+  Batch batch_;
+  bool is_stop_agreed_ = false;
+  StepFigures interval_;  // this worker's, since the last report
+  uint64_t interval_steps_ = 0;
+  double interval_seconds_ = 0.0, interval_data_seconds_ = 0.0;
+  double seconds_ = 0.0;
+};
+
+}  // namespace rowhouse
