@@ -1,0 +1,146 @@
+// The promise, on the in-process cluster: the same losses and the same rows digest, bit for bit,
+// whatever the number of shards, the cache, the size of parts and the order of deliveries.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "common/numpy_random.h"
+#include "tests/testing/sim_cluster.h"
+#include "tests/testing/testing.h"
+#include "worker/dense_initialiser.h"
+
+namespace rowhouse {
+namespace {
+
+constexpr int kSteps = 6;
+
+// Multi-hot bags with repeated rows, one table smaller than the number of shards.
+DatasetOptions DataOptions() {
+  DatasetOptions data;
+  data.dense_features = 5;
+  data.table_rows = {300, 40, 3, 1000};
+  data.seed = 727;
+  data.mini_batch_size = 24;
+  data.num_batches = kSteps;
+  data.num_indices_per_lookup = 6;
+  data.round_targets = true;
+  return data;
+}
+
+ModelSpec Model() {
+  ModelSpec model;
+  model.bottom_mlp = {5, 16, 8};
+  model.top_mlp = {16, 1};
+  model.features = 4;
+  model.dim = 8;
+  model.loss = "bce";
+  return model;
+}
+
+std::vector<TableSpec> Tables(const std::string& optimizer, const std::string& initialiser) {
+  std::vector<TableSpec> tables;
+  uint64_t draw = 0;
+  for (uint64_t rows : DataOptions().table_rows) {
+    TableSpec table;
+    table.id = TableId{static_cast<uint32_t>(tables.size())};
+    table.name = "t" + std::to_string(tables.size());
+    table.rows = rows;
+    table.dim = Model().dim;
+    table.optimizer = optimizer;
+    table.initialiser = initialiser;
+    table.initialiser_options = {.seed = 727, .first_draw = draw};
+    draw += rows * table.dim;
+    tables.push_back(table);
+  }
+  return tables;
+}
+
+struct Outcome {
+  std::vector<double> losses;
+  std::string digest;
+  std::vector<float> dense;
+  StatsReply stats;
+};
+
+Outcome Train(SimOptions options, const std::string& optimizer, const std::string& initialiser) {
+  const std::unique_ptr<Dataset> data = Datasets().Make("random", DataOptions()).value();
+  DlrmModel model(Model());
+  NumpyRandom random(727);
+  InitialiseDense(model.layers(), &random, model.parameters());
+  options.mini_batch_size = DataOptions().mini_batch_size;
+  options.dense_optimizer = optimizer == "sgd" ? "sgd" : "adagrad";
+  SimCluster cluster(options, Model(), Tables(optimizer, initialiser),
+                     {model.parameters().begin(), model.parameters().end()});
+  Outcome outcome;
+  for (int step = 0; step < kSteps; ++step) outcome.losses.push_back(cluster.Step(*data));
+  outcome.digest = cluster.Digest();
+  outcome.dense = cluster.DenseParameters(0);
+  outcome.stats = cluster.TotalStats();
+  return outcome;
+}
+
+class Exactness : public testing::TestWithParam<std::string> {};
+
+TEST_P(Exactness, LossesAndRowsAreTheSameForEveryPlanCacheAndOrder) {
+  for (const std::string initialiser : {"counter", "dlrm"}) {
+    for (uint32_t workers : {1u, 3u}) {
+      const Outcome expected = Train({.workers = workers}, GetParam(), initialiser);
+      uint64_t seed = 0;
+      for (uint32_t shards : {1u, 2u, 5u, 12u}) {
+        for (double cache_ratio : {1.0, 0.01, 0.2}) {
+          const SimOptions options{.seed = ++seed,
+                                   .shards = shards,
+                                   .workers = workers,
+                                   .cache_ratio = cache_ratio,
+                                   .cache_ways = seed % 2 == 0 ? 16u : 2u,
+                                   .max_part_rows = seed % 3 == 0 ? 7u : 20000u};
+          const Outcome outcome = Train(options, GetParam(), initialiser);
+          SCOPED_TRACE(fmt::format("workers {} shards {} cache {} seed {}", workers, shards,
+                                   cache_ratio, seed));
+          EXPECT_EQ(outcome.losses, expected.losses);
+          EXPECT_EQ(outcome.digest, expected.digest);
+          EXPECT_EQ(outcome.dense, expected.dense);
+          EXPECT_EQ(outcome.stats.rows_updated, expected.stats.rows_updated);
+        }
+      }
+    }
+  }
+}
+
+TEST_P(Exactness, NumbersOfWorkersAgreeTo1e5) {
+  const Outcome one = Train({.workers = 1}, GetParam(), "counter");
+  for (uint32_t workers : {2u, 3u, 4u}) {
+    const Outcome many = Train({.shards = 2, .workers = workers}, GetParam(), "counter");
+    for (int step = 0; step < kSteps; ++step) {
+      EXPECT_NEAR(many.losses[step], one.losses[step], 1e-5) << "step " << step;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Optimizers, Exactness, testing::ValuesIn(Optimizers().Names()),
+                         [](const auto& test) { return test.param; });
+
+TEST(Exactness, TheLossGoesDown) {
+  const Outcome outcome = Train({.workers = 2}, "adagrad", "counter");
+  EXPECT_TRUE(std::isfinite(outcome.losses.back()));
+  EXPECT_NE(outcome.losses.front(), outcome.losses.back());
+}
+
+TEST(Exactness, ATinyCacheOverflowsEvictsAndWritesBack) {
+  const Outcome outcome =
+      Train({.shards = 2, .workers = 2, .cache_ratio = 0.02}, "adagrad", "counter");
+  EXPECT_GT(outcome.stats.rows_overflowed, 0u);
+  EXPECT_GT(outcome.stats.rows_evicted, 0u);
+  EXPECT_GT(outcome.stats.rows_written, 0u);
+}
+
+TEST(Exactness, ABoundOnUnwrittenBytesDelaysButChangesNothing) {
+  const Outcome free = Train({.workers = 2, .cache_ratio = 0.05}, "adagrad", "counter");
+  const Outcome bound =
+      Train({.workers = 2, .cache_ratio = 0.05, .max_unwritten_bytes = 200}, "adagrad", "counter");
+  EXPECT_EQ(bound.digest, free.digest);
+  EXPECT_EQ(bound.losses, free.losses);
+}
+
+}  // namespace
+}  // namespace rowhouse

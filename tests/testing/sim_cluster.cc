@@ -1,0 +1,201 @@
+#include "tests/testing/sim_cluster.h"
+
+#include <glog/logging.h>
+#include <omp.h>
+
+#include "sharding/strategies/row_wise.h"
+#include "worker/slices.h"
+
+namespace rowhouse {
+namespace {
+constexpr uint64_t kJobId = 7;
+}
+
+struct SimCluster::ShardNode {
+  std::unique_ptr<Shard> shard;
+  std::unique_ptr<ShardStore> store;
+  std::deque<ShardAction> io;                   // in order, each completes when chosen
+  std::vector<std::deque<Frames>> from_worker;  // in order, one queue a worker
+};
+
+struct SimCluster::WorkerNode {
+  std::unique_ptr<TrainingStep> step;
+  std::unique_ptr<PsClient> client;
+  std::vector<std::deque<Frames>> from_shard;
+  Batch batch;
+};
+
+SimCluster::SimCluster(const SimOptions& options, const ModelSpec& model,
+                       const std::vector<TableSpec>& tables, const std::vector<float>& dense)
+    : options_(options), plan_(MakeRowWisePlan(tables, options.shards)), random_(options.seed) {
+  omp_set_num_threads(1);  // Tests run beside each other.
+  const DrawsBySeed draws = MakeDraws(tables);
+  std::vector<ShardAddress> addresses;
+  for (uint32_t s = 0; s < options.shards; ++s) {
+    auto node = std::make_unique<ShardNode>();
+    const ShardOptions shard_options{.id = ShardId{s},
+                                     .name = "shard " + std::to_string(s),
+                                     .job_id = kJobId,
+                                     .incarnation = 1,
+                                     .workers = options.workers,
+                                     .cache_ratio = options.cache_ratio,
+                                     .cache_ways = options.cache_ways,
+                                     .max_unwritten_bytes = options.max_unwritten_bytes};
+    node->shard = Shard::Make(shard_options, tables, plan_, draws).value();
+    node->store = std::make_unique<ShardStore>(RowStores().Make("memory", {}).value(), "", tables);
+    node->from_worker.resize(options.workers);
+    shards_.push_back(std::move(node));
+    ShardAddress address;
+    address.name = "shard " + std::to_string(s);
+    address.incarnation = 1;
+    addresses.push_back(std::move(address));
+  }
+  for (uint32_t w = 0; w < options.workers; ++w) {
+    auto node = std::make_unique<WorkerNode>();
+    node->step = std::make_unique<TrainingStep>(
+        model, tables,
+        DenseOptimizers().Make(options.dense_optimizer, {.parameters = dense.size()}).value());
+    CHECK_EQ(node->step->model().parameters().size(), dense.size());
+    std::copy(dense.begin(), dense.end(), node->step->model().parameters().begin());
+    node->client = std::make_unique<PsClient>(
+        PsClientOptions{
+            .job_id = kJobId, .worker = WorkerRank{w}, .max_part_rows = options.max_part_rows},
+        plan_, addresses);
+    node->from_shard.resize(options.shards);
+    workers_.push_back(std::move(node));
+  }
+}
+
+SimCluster::~SimCluster() = default;
+
+Shard& SimCluster::shard(size_t index) { return *shards_[index]->shard; }
+
+void SimCluster::Carry(size_t shard, std::vector<ShardAction> actions) {
+  for (ShardAction& action : actions) {
+    if (auto* send = std::get_if<SendFrames>(&action)) {
+      const size_t worker = std::stoul(send->peer);
+      workers_[worker]->from_shard[shard].push_back(std::move(send->frames));
+    } else if (!std::holds_alternative<WakeAt>(action)) {
+      shards_[shard]->io.push_back(std::move(action));
+    }
+  }
+}
+
+// Something that can happen next, chosen at random: a message arrives at a shard, a store action
+// completes, a reply arrives at a worker. False: nothing can happen.
+bool SimCluster::DeliverOne() {
+  struct Choice {
+    int kind;
+    size_t shard, worker;
+  };
+  std::vector<Choice> choices;
+  for (size_t s = 0; s < shards_.size(); ++s) {
+    if (!shards_[s]->io.empty()) choices.push_back({0, s, 0});
+    for (size_t w = 0; w < workers_.size(); ++w) {
+      if (!shards_[s]->from_worker[w].empty()) choices.push_back({1, s, w});
+      if (!workers_[w]->from_shard[s].empty()) choices.push_back({2, s, w});
+    }
+  }
+  if (choices.empty()) return false;
+  const Choice choice = choices[random_() % choices.size()];
+  ShardNode& shard = *shards_[choice.shard];
+  WorkerNode& worker = *workers_[choice.worker];
+  if (choice.kind == 0) {
+    ShardAction action = std::move(shard.io.front());
+    shard.io.pop_front();
+    Carry(choice.shard, shard.shard->Handle(shard.store->Execute(std::move(action)), 0));
+  } else if (choice.kind == 1) {
+    Frames frames = std::move(shard.from_worker[choice.worker].front());
+    shard.from_worker[choice.worker].pop_front();
+    Carry(choice.shard,
+          shard.shard->Handle(MessageArrived{std::to_string(choice.worker), std::move(frames)}, 0));
+  } else {
+    Frames frames = std::move(worker.from_shard[choice.shard].front());
+    worker.from_shard[choice.shard].pop_front();
+    worker.client->OnMessage(choice.shard, std::move(frames));
+    CHECK(worker.client->status().ok()) << worker.client->status().ToString();
+  }
+  return true;
+}
+
+void SimCluster::Deliver() {
+  for (;;) {
+    bool is_busy = false;
+    for (size_t w = 0; w < workers_.size(); ++w) {
+      for (PsClient::Outgoing& outgoing : workers_[w]->client->TakeOutgoing(0)) {
+        shards_[outgoing.shard]->from_worker[w].push_back(std::move(outgoing.frames));
+      }
+      is_busy = is_busy || workers_[w]->client->busy();
+    }
+    if (!is_busy) return;
+    CHECK(DeliverOne()) << "nothing moves: step " << step_ << ", seed " << options_.seed;
+  }
+}
+
+double SimCluster::Step(Dataset& data) {
+  const uint64_t first = step_ * options_.mini_batch_size;
+  const uint64_t samples = std::min(options_.mini_batch_size, data.train_samples() - first);
+  for (uint32_t w = 0; w < options_.workers; ++w) {
+    WorkerNode& worker = *workers_[w];
+    const SampleSlice mine = SliceOf(samples, options_.workers, WorkerRank{w});
+    const Status read = data.ReadTrain(0, first + mine.first, mine.count, &worker.batch);
+    CHECK(read.ok()) << read.ToString();
+    const Status prepared = worker.step->Prepare(worker.batch);
+    CHECK(prepared.ok()) << prepared.ToString();
+    worker.client->StartPull(step_, /*eval=*/false, &worker.step->row_batches());
+  }
+  Deliver();
+  double loss = 0.0;
+  for (auto& worker : workers_) {
+    loss += worker->step->Compute(samples).loss_sum;
+    worker->client->StartPush(step_, options_.learning_rate, worker->batch.samples,
+                              &worker->step->row_batches());
+  }
+  Deliver();
+  // The dense exchange: sums in rank order.
+  const std::span<float> first_exchange = workers_[0]->step->exchange();
+  std::vector<float> sum(first_exchange.begin(), first_exchange.end());
+  for (size_t w = 1; w < workers_.size(); ++w) {
+    const std::span<const float> exchange = workers_[w]->step->exchange();
+    for (size_t i = 0; i < sum.size(); ++i) sum[i] += exchange[i];
+  }
+  for (auto& worker : workers_) {
+    std::copy(sum.begin(), sum.end(), worker->step->exchange().begin());
+    worker->step->ApplyDense(options_.learning_rate);
+  }
+  ++step_;
+  return loss / static_cast<double>(samples);
+}
+
+std::string SimCluster::Digest() {
+  workers_[0]->client->StartDigest(step_);
+  Deliver();
+  RowsDigest digest;
+  for (const DigestReply& reply : workers_[0]->client->digests()) {
+    digest.Merge(RowsDigest(reply.high, reply.low));
+  }
+  return digest.hex();
+}
+
+StatsReply SimCluster::TotalStats() const {
+  StatsReply total;
+  for (const auto& node : shards_) {
+    const StatsReply& one = node->shard->stats();
+    total.rows_pulled += one.rows_pulled;
+    total.rows_pushed += one.rows_pushed;
+    total.rows_updated += one.rows_updated;
+    total.cache_hits += one.cache_hits;
+    total.cache_misses += one.cache_misses;
+    total.rows_evicted += one.rows_evicted;
+    total.rows_written += one.rows_written;
+    total.rows_overflowed += one.rows_overflowed;
+  }
+  return total;
+}
+
+std::vector<float> SimCluster::DenseParameters(size_t worker) {
+  const std::span<const float> parameters = workers_[worker]->step->model().parameters();
+  return {parameters.begin(), parameters.end()};
+}
+
+}  // namespace rowhouse

@@ -1,0 +1,70 @@
+// SimCluster: a whole run - shards, stores, workers - on one thread, from a seed. Messages and
+// store actions complete in a seeded random order (per connection and per shard in the order they
+// were made, as sockets and I/O threads keep it), so that any interleaving can be had again.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "ps/rows_digest.h"
+#include "ps/shard.h"
+#include "ps/shard_store.h"
+#include "sharding/plan.h"
+#include "worker/dataset.h"
+#include "worker/ps_client.h"
+#include "worker/training_step.h"
+
+namespace rowhouse {
+
+struct SimOptions {
+  uint64_t seed = 1;
+  uint32_t shards = 1;
+  uint32_t workers = 1;
+  double cache_ratio = 1.0;
+  uint32_t cache_ways = 16;
+  size_t max_part_rows = 20000;
+  uint64_t max_unwritten_bytes = 256 << 20;
+  uint64_t mini_batch_size = 32;
+  float learning_rate = 0.1f;
+  std::string dense_optimizer = "sgd";
+};
+
+class SimCluster {
+ public:
+  // `dense`: initial dense parameters.
+  SimCluster(const SimOptions& options, const ModelSpec& model,
+             const std::vector<TableSpec>& tables, const std::vector<float>& dense);
+  ~SimCluster();
+
+  // One step on samples [step * B, (step + 1) * B) of epoch 0; the mean loss over all workers.
+  // Fails the test (CHECK) on any error or if nothing moves any more.
+  double Step(Dataset& data);
+
+  // Of all rows, after the steps so far.
+  std::string Digest();
+
+  uint64_t steps() const { return step_; }
+  StatsReply TotalStats() const;
+  std::vector<float> DenseParameters(size_t worker);
+  Shard& shard(size_t index);
+
+ private:
+  struct ShardNode;
+  struct WorkerNode;
+
+  void Deliver();  // Until every client is idle.
+  bool DeliverOne();
+  void Carry(size_t shard, std::vector<ShardAction> actions);
+
+  const SimOptions options_;
+  Plan plan_;
+  std::mt19937_64 random_;
+  std::vector<std::unique_ptr<ShardNode>> shards_;
+  std::vector<std::unique_ptr<WorkerNode>> workers_;
+  uint64_t step_ = 0;
+};
+
+}  // namespace rowhouse
