@@ -10,9 +10,9 @@ namespace {
 
 // Vector i holds the i-th prime, so that every product names its pair.
 TEST(Interaction, PairsComeInDlrmsOrder) {
-  MatrixProducts products;
-  for (const auto& [vectors_text, want] :
-       LoadVectors("dlrm_tiny.json").at("interaction_order").items()) {
+  const auto file = LoadVectors("dlrm_tiny.json");
+  for (const auto& [vectors_text, want] : file.at("interaction_order").items()) {
+    MatrixProducts products;
     const auto vectors = static_cast<uint32_t>(std::stoul(vectors_text));
     for (const bool itself : {false, true}) {
       const std::vector<float> primes = {2, 3, 5, 7, 11};

@@ -12,7 +12,8 @@ std::unique_ptr<Loss> Make(const std::string& name, LossOptions options = {}) {
 }
 
 TEST(Loss, LogsAreClampedAtTheExtremes) {
-  for (const auto& want : LoadVectors("dlrm_tiny.json").at("loss_extremes")) {
+  const auto file = LoadVectors("dlrm_tiny.json");
+  for (const auto& want : file.at("loss_extremes")) {
     const float p = want["p"].get<float>(), label = want["t"].get<float>();
     EXPECT_NEAR(Make("bce")->Value(p, label), want["bce"].get<double>(), 1e-6) << want.dump();
     EXPECT_NEAR(Make("mse")->Value(p, label), want["mse"].get<double>(), 1e-6) << want.dump();

@@ -21,7 +21,8 @@ ModelSpec GoodSpec(const std::string& interaction) {
 }
 
 TEST(ModelSpec, InteractionWidthFollowsDlrm) {
-  for (const auto& want : LoadVectors("dlrm_tiny.json").at("num_interactions")) {
+  const auto file = LoadVectors("dlrm_tiny.json");
+  for (const auto& want : file.at("num_interactions")) {
     ModelSpec spec;
     spec.features = want["num_sparse"].get<uint32_t>();
     spec.dim = want["bottom_out"].get<uint32_t>();
