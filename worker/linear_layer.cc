@@ -1,7 +1,5 @@
 #include "worker/linear_layer.h"
 
-#include <algorithm>
-
 #include "common/kernels/target_clones.h"
 
 namespace rowhouse {
