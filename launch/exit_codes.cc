@@ -1,1 +1,0 @@
-// placeholder removed by launch/flags

@@ -1,0 +1,383 @@
+#include "launch/setting_fields.h"
+
+#include "launch/setting_kinds.h"
+#include "ps/initialiser.h"
+#include "ps/optimizer.h"
+#include "ps/row_store.h"
+#include "worker/interaction.h"
+#include "worker/loss.h"
+
+namespace rowhouse {
+namespace {
+
+using enum Section;
+using enum Digest;
+
+constexpr uint32_t kMostWidth = 1 << 20;
+constexpr uint32_t kMostMs = 24 * 3600 * 1000;
+
+bool IsPositive(double value) { return value > 0.0; }
+bool IsNotNegative(double value) { return value >= 0.0; }
+bool IsAny(double) { return true; }
+
+// ---- Fields of an own kind ------------------------------------------------------------------
+
+template <typename T>
+SettingField WholeListField(std::string name, Digest digest, uint64_t most,
+                            std::vector<T> (*read)(const Settings&),
+                            void (*write)(std::vector<T>, Settings&)) {
+  const std::string what =
+      fmt::format("whole numbers from 1 to {}, joined by - (such as 4-3-2)", most);
+  SettingField field{.name = std::move(name),
+                     .section = kModel,
+                     .kind = SettingKind::kNumberList,
+                     .is_part_of_digest = digest == kIn,
+                     .expected = what};
+  field.set = [=](const std::string& text, Settings& settings) {
+    std::vector<T> values;
+    for (const std::string& item : SplitList(text)) {
+      const auto value = ReadWhole(item);
+      if (!value || *value < 1 || *value > most) return Expected(what);
+      values.push_back(static_cast<T>(*value));
+    }
+    if (values.empty()) return Expected(what);
+    write(std::move(values), settings);
+    return OkStatus();
+  };
+  field.get = [read](const Settings& settings) {
+    return fmt::format("{}", fmt::join(read(settings), "-"));
+  };
+  return field;
+}
+
+SettingField LossWeights() {
+  const std::string what = "two numbers of 0 or more, joined by - or , (such as 1.0-1.0)";
+  SettingField field{.name = "loss_weights",
+                     .section = kModel,
+                     .kind = SettingKind::kNumberList,
+                     .is_part_of_digest = true,
+                     .expected = what};
+  field.set = [what](const std::string& text, Settings& settings) {
+    std::vector<double> weights;
+    for (const std::string& item : SplitList(text)) {
+      const auto weight = ReadReal(item);
+      if (!weight || *weight < 0.0) return Expected(what);
+      weights.push_back(*weight);
+    }
+    if (weights.size() != 2) return Expected(what);
+    settings.model.loss_weights = std::move(weights);
+    return OkStatus();
+  };
+  // Between commas, because 1e-05 holds a -.
+  field.get = [](const Settings& settings) {
+    return fmt::format("{}", fmt::join(settings.model.loss_weights, ","));
+  };
+  return field;
+}
+
+// The width of every table: what DLRM calls the sparse feature size.
+SettingField Dim() {
+  SettingField field = NumberField<uint32_t>(
+      "arch_sparse_feature_size", kModel, kIn, [](Settings& s) -> uint32_t& { return s.model.dim; },
+      1, 4096);
+  field.set = [set = field.set](const std::string& text, Settings& settings) {
+    RETURN_IF_ERROR(set(text, settings));
+    settings.table_defaults.dim = settings.model.dim;
+    for (TableSpec& table : settings.tables) table.dim = settings.model.dim;
+    return OkStatus();
+  };
+  return field;
+}
+
+SettingField Seed() {
+  SettingField field = NumberField<uint64_t>(
+      "numpy_rand_seed", kTraining, kIn, [](Settings& s) -> uint64_t& { return s.data.seed; }, 0,
+      0xffffffff);
+  field.set = [set = field.set](const std::string& text, Settings& settings) {
+    RETURN_IF_ERROR(set(text, settings));
+    settings.table_defaults.initialiser_options.seed = settings.data.seed;
+    for (TableSpec& table : settings.tables) table.initialiser_options.seed = settings.data.seed;
+    return OkStatus();
+  };
+  return field;
+}
+
+// One optimizer for the dense part and all rows, as in DLRM; a YAML file may give tables others.
+SettingField OptimizerName() {
+  SettingField field = TextField(
+      "optimizer", kTraining, kIn, [](Settings& s) -> std::string& { return s.training.optimizer; },
+      "sgd, adagrad, or rwsadagrad (rowwise_adagrad on rows, adagrad on the dense part)");
+  field.set = [](const std::string& text, Settings& settings) {
+    const std::string name = text == "rwsadagrad" ? "rowwise_adagrad" : text;
+    RETURN_IF_ERROR(Optimizers().Validate(name));
+    settings.training.optimizer = name;
+    settings.table_defaults.optimizer = name;
+    for (TableSpec& table : settings.tables) table.optimizer = name;
+    return OkStatus();
+  };
+  return field;
+}
+
+SettingField OptimizerOption(std::string name, float OptimizerOptions::*option, std::string what,
+                             bool (*is_legal)(double)) {
+  SettingField field{.name = std::move(name),
+                     .section = kTraining,
+                     .kind = SettingKind::kNumber,
+                     .is_part_of_digest = true,
+                     .expected = what};
+  field.set = [=](const std::string& text, Settings& settings) {
+    const auto value = ReadReal(text);
+    if (!value || !is_legal(*value)) return Expected(what);
+    const auto rounded = static_cast<float>(*value);
+    settings.training.optimizer_options.*option = rounded;
+    settings.table_defaults.optimizer_options.*option = rounded;
+    for (TableSpec& table : settings.tables) table.optimizer_options.*option = rounded;
+    return OkStatus();
+  };
+  field.get = [option](const Settings& settings) {
+    return fmt::format("{}", settings.training.optimizer_options.*option);
+  };
+  return field;
+}
+
+SettingField InitialiserName() {
+  SettingField field = TextField(
+      "initialiser", kModel, kIn,
+      [](Settings& s) -> std::string& { return s.table_defaults.initialiser; },
+      "counter (any table size) or dlrm (the numbers DLRM draws)");
+  field.set = [](const std::string& text, Settings& settings) {
+    RETURN_IF_ERROR(Initialisers().Validate(text));
+    settings.table_defaults.initialiser = text;
+    for (TableSpec& table : settings.tables) table.initialiser = text;
+    return OkStatus();
+  };
+  return field;
+}
+
+SettingField StoreName() {
+  SettingField field = TextField(
+      "store", kStorage, kOut, [](Settings& s) -> std::string& { return s.storage.store; },
+      "rocksdb, or memory (rows end with the run)");
+  field.set = [set = field.set](const std::string& text, Settings& settings) {
+    RETURN_IF_ERROR(RowStores().Validate(text));
+    return set(text, settings);
+  };
+  return field;
+}
+
+SettingField PsEndpoints() {
+  const std::string what = "addresses such as tcp://host:7001, joined by commas";
+  SettingField field{.name = "ps_endpoints",
+                     .section = kCluster,
+                     .kind = SettingKind::kTextList,
+                     .expected = what};
+  field.set = [what](const std::string& text, Settings& settings) {
+    std::vector<std::string> endpoints = SplitAtCommas(text);
+    for (const std::string& endpoint : endpoints) {
+      const size_t colon = endpoint.rfind(':');
+      const bool has_host = endpoint.starts_with("tcp://") && colon > 6;
+      const auto port = has_host ? ReadWhole(endpoint.substr(colon + 1)) : std::nullopt;
+      if (!port || *port < 1 || *port > 65535) return Expected(what);
+    }
+    settings.cluster.ps_endpoints = std::move(endpoints);
+    return OkStatus();
+  };
+  field.get = [](const Settings& settings) {
+    return fmt::format("{}", fmt::join(settings.cluster.ps_endpoints, ","));
+  };
+  return field;
+}
+
+SettingField ListenFds() {
+  const std::string what = "numbers of open sockets, joined by commas";
+  SettingField field{
+      .name = "listen_fds", .section = kServer, .kind = SettingKind::kNumberList, .expected = what};
+  field.set = [what](const std::string& text, Settings& settings) {
+    std::vector<int32_t> fds;
+    for (const std::string& item : SplitAtCommas(text)) {
+      const auto fd = ReadInteger(item);
+      if (!fd || *fd < 0 || *fd > 0x7fffffff) return Expected(what);
+      fds.push_back(static_cast<int32_t>(*fd));
+    }
+    settings.server.listen_fds = std::move(fds);
+    return OkStatus();
+  };
+  field.get = [](const Settings& settings) {
+    return fmt::format("{}", fmt::join(settings.server.listen_fds, ","));
+  };
+  return field;
+}
+
+// ---- The table ------------------------------------------------------------------------------
+
+std::vector<SettingField> MakeFields() {
+  // Members are picked by functions, because many lie two structs deep.
+#define MEMBER(type, path) [](Settings& s) -> type& { return s.path; }
+  return {
+      // Model.
+      Dim(),
+      WholeListField<uint64_t>(
+          "arch_embedding_size", kIn, uint64_t{1} << 63,
+          [](const Settings& s) {
+            std::vector<uint64_t> rows;
+            for (const TableSpec& table : s.tables) rows.push_back(table.rows);
+            return rows;
+          },
+          [](std::vector<uint64_t> rows, Settings& s) { s.SetTableRows(rows); }),
+      WholeListField<uint32_t>(
+          "arch_mlp_bot", kIn, kMostWidth, [](const Settings& s) { return s.model.bottom_mlp; },
+          [](std::vector<uint32_t> widths, Settings& s) { s.model.bottom_mlp = widths; }),
+      WholeListField<uint32_t>(
+          "arch_mlp_top", kIn, kMostWidth, [](const Settings& s) { return s.model.top_mlp; },
+          [](std::vector<uint32_t> widths, Settings& s) { s.model.top_mlp = widths; }),
+      ChoiceField("arch_interaction_op", kModel, kIn, MEMBER(std::string, model.interaction),
+                  Interactions().Names()),
+      BoolField("arch_interaction_itself", kModel, kIn, MEMBER(bool, model.interaction_itself)),
+      ChoiceField("loss_function", kModel, kIn, MEMBER(std::string, model.loss), Losses().Names()),
+      LossWeights(),
+      RealField("loss_threshold", kModel, kIn, MEMBER(double, model.loss_threshold),
+                "a number from 0 to below 1", [](double v) { return v >= 0.0 && v < 1.0; }),
+      InitialiserName(),
+
+      // Data.
+      ChoiceField("data_generation", kData, kIn, MEMBER(std::string, data_generation),
+                  {"random", "dataset", "synthetic"}),
+      TextField("data", kData, kOut, MEMBER(std::string, data.file), "a path"),
+      ChoiceField("data_set", kData, kIn, MEMBER(std::string, data_set), {"kaggle"}),
+      RealField("test_fraction", kData, kIn, MEMBER(double, data.test_fraction),
+                "a number from 0 to below 1", [](double v) { return v >= 0.0 && v < 1.0; }),
+      ChoiceField("id_mapping", kData, kIn, MEMBER(std::string, data.id_mapping),
+                  {"hash", "dictionary"}),
+      NumberField<int64_t>("max_ind_range", kData, kIn, MEMBER(int64_t, data.max_ind_range), -1),
+      ChoiceField("data_randomize", kData, kIn, MEMBER(std::string, data.randomize),
+                  {"total", "none"}),
+      NumberField<uint64_t>("data_size", kData, kIn, MEMBER(uint64_t, data.data_size), 1),
+      NumberField<uint64_t>("num_batches", kData, kIn, MEMBER(uint64_t, data.num_batches), 0),
+      NumberField<uint32_t>("num_indices_per_lookup", kData, kIn,
+                            MEMBER(uint32_t, data.num_indices_per_lookup), 1),
+      BoolField("num_indices_per_lookup_fixed", kData, kIn,
+                MEMBER(bool, data.num_indices_per_lookup_fixed)),
+      BoolField("round_targets", kData, kIn, MEMBER(bool, data.round_targets)),
+      ChoiceField("rand_data_dist", kData, kIn, MEMBER(std::string, data.rand_data_dist),
+                  {"uniform", "gaussian"}),
+      RealField("rand_data_min", kData, kIn, MEMBER(double, data.rand_data_min), "a number", IsAny),
+      RealField("rand_data_max", kData, kIn, MEMBER(double, data.rand_data_max), "a number", IsAny),
+      RealField("rand_data_mu", kData, kIn, MEMBER(double, data.rand_data_mu), "a number", IsAny),
+      RealField("rand_data_sigma", kData, kIn, MEMBER(double, data.rand_data_sigma),
+                "a number greater than 0", IsPositive),
+      NumberField<uint64_t>("synthetic_test_samples", kData, kIn,
+                            MEMBER(uint64_t, data.test_samples), 0),
+      RealField("zipf_exponent", kData, kIn, MEMBER(double, data.zipf_exponent),
+                "a number of 0 or more", IsNotNegative),
+      RealField("effect_scale", kData, kIn, MEMBER(double, data.effect_scale),
+                "a number of 0 or more", IsNotNegative),
+
+      // Training.
+      NumberField<uint64_t>("mini_batch_size", kTraining, kIn,
+                            MEMBER(uint64_t, data.mini_batch_size), 1, uint64_t{1} << 31),
+      NumberField<int64_t>("test_mini_batch_size", kTraining, kOut,
+                           MEMBER(int64_t, training.test_mini_batch_size), -1, int64_t{1} << 31),
+      NumberField<uint64_t>("nepochs", kTraining, kOut, MEMBER(uint64_t, training.nepochs), 1),
+      RealField("learning_rate", kTraining, kIn, MEMBER(double, training.learning_rate),
+                "a number of 0 or more", IsNotNegative),
+      OptimizerName(),
+      OptimizerOption("optimizer_epsilon", &OptimizerOptions::epsilon, "a number greater than 0",
+                      [](double v) { return static_cast<float>(v) > 0.0f; }),
+      OptimizerOption("optimizer_initial_accumulator", &OptimizerOptions::initial_accumulator,
+                      "a number of 0 or more", IsNotNegative),
+      Seed(),
+      NumberField<uint32_t>("threads", kTraining, kIn, MEMBER(uint32_t, training.threads), 1, 1024),
+      NumberField<uint64_t>("stop_after_steps", kTraining, kOut,
+                            MEMBER(uint64_t, training.stop_after_steps), 0),
+      NumberField<int64_t>("test_freq", kTraining, kOut, MEMBER(int64_t, training.test_freq), -1),
+      NumberField<int64_t>("print_freq", kTraining, kOut, MEMBER(int64_t, training.print_freq), -1),
+      BoolField("print_time", kTraining, kOut, MEMBER(bool, training.print_time)),
+      NumberField<int32_t>("print_precision", kTraining, kOut,
+                           MEMBER(int32_t, training.print_precision), 1, 17),
+
+      // Storage.
+      StoreName(),
+      TextField("row_dir", kStorage, kOut, MEMBER(std::string, storage.row_dir), "a directory"),
+      NumberField<uint64_t>("cache_mb", kStorage, kOut, MEMBER(uint64_t, storage.cache_mb), 1,
+                            uint64_t{1} << 24),
+      RealField("cache_ratio", kStorage, kOut, MEMBER(double, storage.cache_ratio),
+                "a number greater than 0, at most 1", [](double v) { return v > 0.0 && v <= 1.0; }),
+      NumberField<uint32_t>("cache_ways", kStorage, kOut, MEMBER(uint32_t, storage.cache_ways), 1,
+                            1024),
+
+      // Cluster.
+      NumberField<int32_t>("ps", kCluster, kOut, MEMBER(int32_t, cluster.ps), -1, 65536),
+      NumberField<uint32_t>("shards", kCluster, kOut, MEMBER(uint32_t, cluster.shards), 1, 1024),
+      PsEndpoints(),
+      NumberField<uint32_t>("rpc_deadline_ms", kCluster, kOut,
+                            MEMBER(uint32_t, cluster.rpc_deadline_ms), 1, kMostMs),
+      NumberField<uint32_t>("rendezvous_deadline_ms", kCluster, kOut,
+                            MEMBER(uint32_t, cluster.rendezvous_deadline_ms), 1, kMostMs),
+      NumberField<uint32_t>("stop_deadline_ms", kCluster, kOut,
+                            MEMBER(uint32_t, cluster.stop_deadline_ms), 1, kMostMs),
+
+      // Output.
+      TextField("model_dir", kOutput, kOut, MEMBER(std::string, output.model_dir), "a directory"),
+      TextField("report", kOutput, kOut, MEMBER(std::string, output.report), "a path"),
+
+      // What one run is told to do.
+      BoolField("load", kCommandLine, kOut, MEMBER(bool, output.load)),
+      BoolField("overwrite", kCommandLine, kOut, MEMBER(bool, output.overwrite)),
+
+      // rowhouse ps.
+      TextField("listen", kServer, kOut, MEMBER(std::string, server.listen),
+                "an address such as tcp://*:7001"),
+      NumberField<uint32_t>("workers", kServer, kOut, MEMBER(uint32_t, server.workers), 0, 65536),
+      NumberField<int32_t>("supervisor_fd", kServer, kOut, MEMBER(int32_t, server.supervisor_fd),
+                           -1),
+      ListenFds(),
+  };
+#undef MEMBER
+}
+
+}  // namespace
+
+std::string_view SectionName(Section section) {
+  switch (section) {
+    case kModel:
+      return "model";
+    case kData:
+      return "data";
+    case kTraining:
+      return "training";
+    case kStorage:
+      return "storage";
+    case kCluster:
+      return "cluster";
+    case kOutput:
+      return "output";
+    case kCommandLine:
+      return "run";
+    case kServer:
+      return "server";
+  }
+  return "";
+}
+
+std::span<const SettingField> SettingFields() {
+  static const std::vector<SettingField> fields = MakeFields();
+  return fields;
+}
+
+const SettingField* FindSettingField(std::string_view name) {
+  if (name == "raw_data_file") name = "data";
+  for (const SettingField& field : SettingFields()) {
+    if (field.name == name) return &field;
+  }
+  return nullptr;
+}
+
+std::vector<std::string> SettingNames(Section section) {
+  std::vector<std::string> names;
+  for (const SettingField& field : SettingFields()) {
+    if (field.section == section) names.push_back(field.name);
+  }
+  return names;
+}
+
+}  // namespace rowhouse

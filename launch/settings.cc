@@ -1,0 +1,187 @@
+#include "launch/settings.h"
+
+#include <fmt/ranges.h>
+#include <xxhash.h>
+
+#include "common/numpy_random.h"
+#include "launch/setting_fields.h"
+#include "ps/initialiser.h"
+#include "ps/optimizer.h"
+#include "ps/row_store.h"
+
+namespace rowhouse {
+namespace {
+
+Status ValidateTable(const TableSpec& table, const ModelSpec& model) {
+  const auto in_table = [&](const Status& status) {
+    return status.Annotate(fmt::format("table \"{}\"", table.name));
+  };
+  RETURN_IF_ERROR(in_table(Optimizers().Validate(table.optimizer)));
+  RETURN_IF_ERROR(in_table(Initialisers().Validate(table.initialiser)));
+  if (table.kind != "plain") {
+    return UsageError("table \"{}\": unknown kind \"{}\" (known: plain)", table.name, table.kind);
+  }
+  if (table.dim != model.dim) {
+    return UsageError(
+        "table \"{}\": dim={}, but arch_sparse_feature_size={}; rows of a plain table are as wide "
+        "as the model's vectors",
+        table.name, table.dim, model.dim);
+  }
+  if (table.initialiser == "dlrm") {
+    const auto draws = static_cast<unsigned __int128>(table.rows) * table.dim +
+                       table.initialiser_options.first_draw;
+    if (draws > NumpyDraws::kMaxDraws) {
+      return UsageError(
+          "table \"{}\": initialiser dlrm would need more than 2^33 draws of numpy's generator up "
+          "to its last row; initialiser counter has no such limit",
+          table.name);
+    }
+  }
+  return OkStatus();
+}
+
+// Settings that contradict each other.
+Status ValidateTogether(const Settings& s) {
+  if (s.data_generation == "dataset" && s.data.file.empty()) {
+    return UsageError("data_generation=dataset needs a file: give --data=FILE");
+  }
+  if (s.data_generation != "dataset" && !s.data.file.empty()) {
+    return UsageError(
+        "data={} is given, but data_generation={} reads no file; take one away, or say "
+        "data_generation=dataset",
+        s.data.file, s.data_generation);
+  }
+  if (s.data.rand_data_min > s.data.rand_data_max) {
+    return UsageError("rand_data_min={} is greater than rand_data_max={}", s.data.rand_data_min,
+                      s.data.rand_data_max);
+  }
+  if (s.output.load && s.output.model_dir.empty()) {
+    return UsageError("--load needs --model_dir: the directory of the model to go on from");
+  }
+  if (s.output.load && s.output.overwrite) {
+    return UsageError("--load goes on from the model that --overwrite deletes: give only one");
+  }
+  if (s.storage.store == "memory" && s.output.load) {
+    return UsageError("--load with store=memory: rows in memory ended with the run that had them");
+  }
+  if (!s.cluster.ps_endpoints.empty() && s.cluster.ps > 0) {
+    return UsageError(
+        "ps={} asks for PS nodes among the ranks, ps_endpoints={} for those that run already: "
+        "give only one",
+        s.cluster.ps, fmt::join(s.cluster.ps_endpoints, ","));
+  }
+  return OkStatus();
+}
+
+// The last part of a path: a data file may move between runs.
+std::string FileName(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
+}  // namespace
+
+Settings::Settings() {
+  model.bottom_mlp = {4, 3, 2};
+  model.top_mlp = {4, 2, 1};
+  model.dim = 2;
+  table_defaults.dim = model.dim;
+  SetTableRows({4, 3, 2});
+}
+
+void Settings::SetTableRows(const std::vector<uint64_t>& rows) {
+  if (tables.size() != rows.size()) {
+    tables.assign(rows.size(), table_defaults);
+    for (size_t i = 0; i < rows.size(); ++i) tables[i].name = fmt::format("t{}", i);
+  }
+  for (size_t i = 0; i < rows.size(); ++i) tables[i].rows = rows[i];
+}
+
+void Settings::Complete() {
+  if (data_generation.empty()) data_generation = data.file.empty() ? "random" : "dataset";
+  // DLRM caps tables at the range its ids are brought into.
+  const bool is_capped = data_generation == "dataset" && data.max_ind_range > 0;
+  uint64_t draws = 0;
+  data.table_rows.clear();
+  for (size_t i = 0; i < tables.size(); ++i) {
+    TableSpec& table = tables[i];
+    if (is_capped) table.rows = std::min(table.rows, static_cast<uint64_t>(data.max_ind_range));
+    table.id = TableId{static_cast<uint32_t>(i)};
+    table.initialiser_options.first_draw = draws;
+    if (__builtin_mul_overflow(table.rows, uint64_t{table.dim}, &draws) ||
+        __builtin_add_overflow(draws, table.initialiser_options.first_draw, &draws)) {
+      draws = UINT64_MAX;  // Only `dlrm` needs them, and Validate() refuses it such a table.
+    }
+    data.table_rows.push_back(table.rows);
+  }
+  model.features = static_cast<uint32_t>(tables.size());
+  data.dense_features = model.bottom_mlp.empty() ? 0 : model.bottom_mlp.front();
+}
+
+Status Settings::Validate() const {
+  RETURN_IF_ERROR(model.Validate());
+  RETURN_IF_ERROR(ValidateTables(tables));
+  for (const TableSpec& table : tables) RETURN_IF_ERROR(ValidateTable(table, model));
+  RETURN_IF_ERROR(Optimizers().Validate(training.optimizer));
+  RETURN_IF_ERROR(RowStores().Validate(storage.store));
+  RETURN_IF_ERROR(Datasets().Validate(data_source()));
+  return ValidateTogether(*this);
+}
+
+std::string Settings::data_source() const {
+  return data_generation == "dataset" ? "criteo" : data_generation;
+}
+
+uint64_t Settings::test_mini_batch_size() const {
+  return training.test_mini_batch_size < 1 ? data.mini_batch_size
+                                           : static_cast<uint64_t>(training.test_mini_batch_size);
+}
+
+std::string Settings::row_directory() const {
+  if (!storage.row_dir.empty()) return storage.row_dir;
+  return output.model_dir.empty() ? "" : output.model_dir + "/rows";
+}
+
+std::string Settings::report_path() const {
+  if (!output.report.empty()) return output.report;
+  return output.model_dir.empty() ? "" : output.model_dir + "/report.json";
+}
+
+Result<uint32_t> Settings::PsRanks(uint32_t ranks) const {
+  CHECK_GE(ranks, 1u);
+  if (!cluster.ps_endpoints.empty()) return uint32_t{0};
+  if (cluster.ps == 0) {
+    return UsageError(
+        "ps=0 leaves nobody to hold the rows; give --ps_endpoints=tcp://host:port,... of PS nodes "
+        "that run already, or ps=1 or more");
+  }
+  if (ranks == 1 && cluster.ps <= 1) return uint32_t{0};
+  const uint32_t ps = cluster.ps < 0 ? ranks / 2 : static_cast<uint32_t>(cluster.ps);
+  if (ps >= ranks) {
+    return UsageError(
+        "ps={} of {} rank{} leaves no worker; start at least {} ranks (mpirun -n {}), or lower ps",
+        ps, ranks, ranks == 1 ? "" : "s", ps + 1, ps + 1);
+  }
+  return ps;
+}
+
+std::string Settings::config_digest() const {
+  // A setting at its default is left out, so that models trained before a setting existed still
+  // have the digest they were saved with.
+  static const Settings defaults;
+  std::string text;
+  for (const SettingField& field : SettingFields()) {
+    if (!field.is_part_of_digest || field.get(*this) == field.get(defaults)) continue;
+    text += fmt::format("{}={}\n", field.name, field.get(*this));
+  }
+  text += fmt::format("data={}\n", FileName(data.file));
+  for (const TableSpec& table : tables) {
+    text += fmt::format(
+        "table {} rows={} dim={} kind={} optimizer={} epsilon={} "
+        "initial_accumulator={} initialiser={} seed={} first_draw={}\n",
+        table.name, table.rows, table.dim, table.kind, table.optimizer,
+        table.optimizer_options.epsilon, table.optimizer_options.initial_accumulator,
+        table.initialiser, table.initialiser_options.seed, table.initialiser_options.first_draw);
+  }
+  const XXH128_hash_t hash = XXH3_128bits(text.data(), text.size());
+  return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
+}
+
+}  // namespace rowhouse

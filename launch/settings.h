@@ -1,0 +1,115 @@
+// Settings: everything the operator decides, once, before anything starts. Built from defaults,
+// then the YAML file, then the flags given on the command line (launch/command_line.h), checked,
+// and handed to everybody by const reference. Nobody else reads flags, files or the environment.
+//
+// Threads: plain data.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/status.h"
+#include "sharding/table_spec.h"
+#include "worker/dataset.h"
+#include "worker/model_spec.h"
+
+namespace rowhouse {
+
+struct TrainingSettings {
+  int64_t test_mini_batch_size = -1;  // samples over all workers; -1: as mini_batch_size
+  uint64_t nepochs = 1;
+  double learning_rate = 0.01;
+  std::string optimizer = "sgd";       // of the dense part; name in Optimizers(), too
+  OptimizerOptions optimizer_options;  // of the dense part
+  int64_t print_freq = 1;              // steps between progress lines; below 1: none
+  int64_t test_freq = -1;              // steps between tests; below 1: only at the end
+  bool print_time = false;
+  int32_t print_precision = 5;    // digits of printed values
+  uint64_t stop_after_steps = 0;  // of this run, then save and stop; 0: train to the end
+  uint32_t threads = 1;           // compute threads of a worker; part of the promise
+};
+
+struct StorageSettings {
+  std::string store = "rocksdb";  // name in RowStores()
+  std::string row_dir;            // host-local; "": see Settings::row_directory()
+  uint64_t cache_mb = 1024;       // MiB of rows in memory, per PS node, over all tables
+  double cache_ratio = 1.0;       // and at most this part of each table's rows, (0, 1]
+  uint32_t cache_ways = 16;       // rows a row may take the place of
+};
+
+struct ClusterSettings {
+  int32_t ps = -1;                        // MPI ranks that are PS nodes; see PsRanks()
+  uint32_t shards = 1;                    // per PS node
+  std::vector<std::string> ps_endpoints;  // "tcp://host:port" of PS nodes outside mpirun
+  uint32_t rpc_deadline_ms = 60000;
+  uint32_t rendezvous_deadline_ms = 60000;
+  uint32_t stop_deadline_ms = 30000;
+};
+
+struct OutputSettings {
+  std::string model_dir;   // dense part, manifest, report; "": nothing is kept
+  std::string report;      // "": see Settings::report_path()
+  bool load = false;       // go on from model_dir
+  bool overwrite = false;  // an earlier model in model_dir and row_dir may be deleted
+};
+
+// Only of `rowhouse ps`.
+struct ServerSettings {
+  std::string listen = "tcp://*:0";  // where HELLO is answered
+  uint32_t workers = 0;              // expected; 0: as many as HELLO says
+  int32_t supervisor_fd = -1;        // pipe whose end of file means the supervisor is gone
+  std::vector<int32_t> listen_fds;   // sockets that the supervisor listens on: HELLO, then shards
+};
+
+struct Settings {
+  ModelSpec model;
+  TableSpec table_defaults;  // what a table has unless the YAML file says otherwise
+  std::vector<TableSpec> tables;
+  std::string data_generation;      // random | dataset | synthetic; "": dataset if there is a file
+  std::string data_set = "kaggle";  // the form of the file
+  DatasetOptions data;
+  TrainingSettings training;
+  StorageSettings storage;
+  ClusterSettings cluster;
+  OutputSettings output;
+  ServerSettings server;
+
+  // DLRM's defaults: three tables t0, t1, t2 of 4, 3 and 2 rows.
+  Settings();
+
+  // Makes tables t0, t1, ... of these sizes from table_defaults. Where there are as many tables
+  // already, they keep their names and options and only change their size.
+  void SetTableRows(const std::vector<uint64_t>& rows);
+
+  // Fills in what follows from other settings: table ids and first draws, the shape of the model
+  // and the data, data_generation. Call once everything is set, then Validate().
+  void Complete();
+
+  // Everything that can be known before a file or port is opened. kUsage, one sentence.
+  Status Validate() const;
+
+  // Name in Datasets(): random, criteo or synthetic.
+  std::string data_source() const;
+  uint64_t test_mini_batch_size() const;
+  // Where this host keeps rows: row_dir; or else <model_dir>/rows; or else "": a directory of
+  // this run alone, deleted at its end.
+  std::string row_directory() const;
+  // report; or else <model_dir>/report.json; or else "": no report.
+  std::string report_path() const;
+
+  // How many of `ranks` MPI ranks (1 without mpirun) are PS nodes; the others are workers.
+  //   ps_endpoints given: 0; the PS nodes are there already.
+  //   one rank:           0; the worker starts one PS node beside itself (ps may be -1 or 1).
+  //   ps = -1:            half of the ranks, rounded down.
+  // kUsage if no worker is left, or no PS node.
+  Result<uint32_t> PsRanks(uint32_t ranks) const;
+
+  // Hex of XXH3-128 over everything that decides the trained bits: model, tables, data, batch,
+  // seed, rate, optimizers, threads. Not in it: number of PS nodes and shards, cache, store,
+  // directories (of the data file only its name counts), deadlines, what is printed, how long to
+  // train. Equal digests: a run may go on where another stopped.
+  std::string config_digest() const;
+};
+
+}  // namespace rowhouse

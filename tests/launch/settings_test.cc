@@ -1,0 +1,338 @@
+#include "launch/settings.h"
+
+#include <nlohmann/json.hpp>
+
+#include "launch/setting_fields.h"
+#include "launch/yaml_config.h"
+#include "tests/testing/testing.h"
+
+namespace rowhouse {
+namespace {
+
+using testing::HasSubstr;
+
+Settings Defaults() {
+  Settings settings;
+  settings.Complete();
+  return settings;
+}
+
+Settings With(const std::string& name, const std::string& value) {
+  Settings settings;
+  const Status status = FindSettingField(name)->set(value, settings);
+  CHECK(status.ok()) << status.ToString();
+  settings.Complete();
+  return settings;
+}
+
+// The sentence for settings that must be refused.
+std::string Refusal(const Settings& settings) {
+  const Status status = settings.Validate();
+  if (status.ok()) return "accepted";
+  EXPECT_EQ(status.exit_code(), 2);
+  return status.message();
+}
+
+TEST(Settings, DlrmsDefaultsAreAModelThatTrains) {
+  const Settings settings = Defaults();
+  ASSERT_OK(settings.Validate());
+  EXPECT_EQ(settings.model.features, 3u);
+  EXPECT_EQ(settings.data.dense_features, 4u);
+  EXPECT_EQ(settings.data.table_rows, (std::vector<uint64_t>{4, 3, 2}));
+  EXPECT_EQ(settings.tables[2].name, "t2");
+  EXPECT_EQ(settings.data_source(), "random");
+  EXPECT_EQ(settings.test_mini_batch_size(), 1u);
+}
+
+TEST(Settings, FirstDrawsOfTablesFollowEachOther) {
+  // 4x2 and 3x2 draws come before the third table.
+  const Settings settings = Defaults();
+  EXPECT_EQ(settings.tables[0].initialiser_options.first_draw, 0u);
+  EXPECT_EQ(settings.tables[1].initialiser_options.first_draw, 8u);
+  EXPECT_EQ(settings.tables[2].initialiser_options.first_draw, 14u);
+}
+
+TEST(Settings, TheSeedIsThatOfDataAndTables) {
+  const Settings settings = With("numpy_rand_seed", "727");
+  EXPECT_EQ(settings.data.seed, 727u);
+  for (const TableSpec& table : settings.tables) {
+    EXPECT_EQ(table.initialiser_options.seed, 727u);
+  }
+}
+
+TEST(Settings, RwsadagradIsRowwiseAdagrad) {
+  const Settings settings = With("optimizer", "rwsadagrad");
+  EXPECT_EQ(settings.tables[0].optimizer, "rowwise_adagrad");
+  EXPECT_OK(settings.Validate());
+}
+
+TEST(Settings, MaxIndRangeCapsTablesOfADataset) {
+  Settings settings;
+  settings.data.file = "x.tsv";
+  settings.data.max_ind_range = 3;
+  settings.Complete();
+  EXPECT_EQ(settings.data_generation, "dataset");
+  EXPECT_EQ(settings.data.table_rows, (std::vector<uint64_t>{3, 3, 2}));
+}
+
+TEST(Settings, ContradictionsAreRefusedInWords) {
+  EXPECT_EQ(Refusal(With("data_generation", "dataset")),
+            "data_generation=dataset needs a file: give --data=FILE");
+  Settings settings = With("data_generation", "random");
+  settings.data.file = "x.tsv";
+  EXPECT_THAT(Refusal(settings), HasSubstr("data_generation=random reads no file"));
+  EXPECT_THAT(Refusal(With("rand_data_min", "3")), HasSubstr("is greater than rand_data_max=1"));
+  EXPECT_THAT(Refusal(With("load", "true")), HasSubstr("--load needs --model_dir"));
+
+  settings = With("load", "true");
+  settings.output.model_dir = "model";
+  EXPECT_OK(settings.Validate());
+  settings.storage.store = "memory";
+  EXPECT_THAT(Refusal(settings), HasSubstr("rows in memory ended with the run"));
+  settings.storage.store = "rocksdb";
+  settings.output.overwrite = true;
+  EXPECT_THAT(Refusal(settings), HasSubstr("give only one"));
+
+  settings = With("ps_endpoints", "tcp://a:1,tcp://b:2");
+  EXPECT_OK(settings.Validate());
+  settings.cluster.ps = 1;
+  EXPECT_THAT(Refusal(settings), HasSubstr("ps_endpoints=tcp://a:1,tcp://b:2 for those that run"));
+}
+
+TEST(Settings, TablesAreCheckedByName) {
+  Settings settings = Defaults();
+  settings.tables[1].dim = 3;
+  EXPECT_THAT(Refusal(settings), HasSubstr("table \"t1\": dim=3, but arch_sparse_feature_size=2"));
+  settings = Defaults();
+  settings.tables[0].optimizer = "adagard";
+  EXPECT_EQ(Refusal(settings),
+            "table \"t0\": unknown optimizer \"adagard\" (known: adagrad, rowwise_adagrad, sgd). "
+            "Did you mean \"adagrad\"?");
+  settings = Defaults();
+  settings.tables[0].kind = "qr";
+  EXPECT_THAT(Refusal(settings), HasSubstr("unknown kind \"qr\" (known: plain)"));
+}
+
+TEST(Settings, TheDlrmInitialiserRefusesDrawsNobodyCanMake) {
+  Settings settings = With("initialiser", "dlrm");
+  EXPECT_OK(settings.Validate());
+  settings.SetTableRows({4, uint64_t{1} << 33, 2});
+  settings.Complete();
+  EXPECT_THAT(Refusal(settings), HasSubstr("table \"t1\": initialiser dlrm would need more than "
+                                           "2^33 draws"));
+  settings.SetTableRows({uint64_t{1} << 63, uint64_t{1} << 63, 2});  // Their product overflows.
+  settings.Complete();
+  EXPECT_THAT(Refusal(settings), HasSubstr("table \"t0\": initialiser dlrm"));
+  settings.SetTableRows({4, 3, 2});
+  settings.Complete();
+  EXPECT_OK(settings.Validate());
+}
+
+TEST(Settings, DlrmsSanityChecksComeFirst) {
+  EXPECT_THAT(Refusal(With("arch_sparse_feature_size", "3")), HasSubstr("arch_mlp_bot"));
+}
+
+TEST(Settings, DirectoriesFollowFromTheModels) {
+  Settings settings;
+  EXPECT_EQ(settings.row_directory(), "");
+  EXPECT_EQ(settings.report_path(), "");
+  settings.output.model_dir = "m";
+  EXPECT_EQ(settings.row_directory(), "m/rows");
+  EXPECT_EQ(settings.report_path(), "m/report.json");
+  settings.storage.row_dir = "/fast/rows";
+  settings.output.report = "r.json";
+  EXPECT_EQ(settings.row_directory(), "/fast/rows");
+  EXPECT_EQ(settings.report_path(), "r.json");
+}
+
+TEST(PsRanks, HalfOfTheRanksUnlessTold) {
+  EXPECT_EQ(Defaults().PsRanks(1).value(), 0u);
+  EXPECT_EQ(Defaults().PsRanks(2).value(), 1u);
+  EXPECT_EQ(Defaults().PsRanks(5).value(), 2u);
+  EXPECT_EQ(With("ps", "3").PsRanks(4).value(), 3u);
+  EXPECT_EQ(With("ps", "1").PsRanks(1).value(), 0u);
+  EXPECT_EQ(With("ps_endpoints", "tcp://a:1").PsRanks(4).value(), 0u);
+}
+
+TEST(PsRanks, SomebodyMustTrainAndSomebodyMustHoldRows) {
+  EXPECT_EQ(With("ps", "4").PsRanks(4).status().message(),
+            "ps=4 of 4 ranks leaves no worker; start at least 5 ranks (mpirun -n 5), or lower ps");
+  EXPECT_EQ(With("ps", "2").PsRanks(1).status().message(),
+            "ps=2 of 1 rank leaves no worker; start at least 3 ranks (mpirun -n 3), or lower ps");
+  EXPECT_THAT(With("ps", "0").PsRanks(4).status().message(),
+              HasSubstr("ps=0 leaves nobody to hold the rows"));
+  EXPECT_EQ(With("ps", "0").PsRanks(4).status().exit_code(), 2);
+}
+
+// Another legal value of every setting.
+const std::map<std::string, std::string> kOthers = {
+    {"arch_sparse_feature_size", "8"},
+    {"arch_embedding_size", "9-8-7-6"},
+    {"arch_mlp_bot", "13-8"},
+    {"arch_mlp_top", "5-1"},
+    {"arch_interaction_op", "cat"},
+    {"arch_interaction_itself", "true"},
+    {"loss_function", "bce"},
+    {"loss_weights", "1e-05,2"},
+    {"loss_threshold", "0.25"},
+    {"initialiser", "dlrm"},
+    {"data_generation", "synthetic"},
+    {"data", "dir/some file.tsv"},
+    {"data_set", "kaggle"},
+    {"test_fraction", "0.1"},
+    {"id_mapping", "dictionary"},
+    {"max_ind_range", "100"},
+    {"data_randomize", "none"},
+    {"data_size", "1000"},
+    {"num_batches", "3"},
+    {"num_indices_per_lookup", "4"},
+    {"num_indices_per_lookup_fixed", "true"},
+    {"round_targets", "true"},
+    {"rand_data_dist", "gaussian"},
+    {"rand_data_min", "-2.5"},
+    {"rand_data_max", "7"},
+    {"rand_data_mu", "2"},
+    {"rand_data_sigma", "0.3"},
+    {"synthetic_test_samples", "50"},
+    {"zipf_exponent", "1.2"},
+    {"effect_scale", "2"},
+    {"mini_batch_size", "128"},
+    {"test_mini_batch_size", "256"},
+    {"nepochs", "2"},
+    {"learning_rate", "0.1"},
+    {"optimizer", "adagrad"},
+    {"optimizer_epsilon", "1e-08"},
+    {"optimizer_initial_accumulator", "0.1"},
+    {"numpy_rand_seed", "727"},
+    {"threads", "2"},
+    {"stop_after_steps", "9"},
+    {"test_freq", "10"},
+    {"print_freq", "100"},
+    {"print_time", "true"},
+    {"print_precision", "6"},
+    {"store", "memory"},
+    {"row_dir", "/rows: here"},
+    {"cache_mb", "64"},
+    {"cache_ratio", "0.01"},
+    {"cache_ways", "1"},
+    {"ps", "2"},
+    {"shards", "4"},
+    {"ps_endpoints", "tcp://host-a:7001,tcp://[::1]:7002"},
+    {"rpc_deadline_ms", "1000"},
+    {"rendezvous_deadline_ms", "2000"},
+    {"stop_deadline_ms", "3000"},
+    {"model_dir", "#model"},
+    {"report", "yes"},
+    {"load", "true"},
+    {"overwrite", "true"},
+    {"listen", "tcp://*:7001"},
+    {"workers", "3"},
+    {"supervisor_fd", "5"},
+    {"listen_fds", "7,8"}};
+
+TEST(SettingFields, EveryValueThatIsPrintedReadsBack) {
+  for (const SettingField& field : SettingFields()) {
+    ASSERT_TRUE(kOthers.contains(field.name)) << "add a value of " << field.name << " above";
+    EXPECT_EQ(field.get(With(field.name, kOthers.at(field.name))), kOthers.at(field.name))
+        << field.name;
+  }
+}
+
+TEST(ConfigDigest, WhatDecidesTheBitsChangesItAndNothingElseDoes) {
+  const std::set<std::string> without_effect = {"data_set",
+                                                "test_mini_batch_size",
+                                                "nepochs",
+                                                "stop_after_steps",
+                                                "test_freq",
+                                                "print_freq",
+                                                "print_time",
+                                                "print_precision",
+                                                "store",
+                                                "row_dir",
+                                                "cache_mb",
+                                                "cache_ratio",
+                                                "cache_ways",
+                                                "ps",
+                                                "shards",
+                                                "ps_endpoints",
+                                                "rpc_deadline_ms",
+                                                "rendezvous_deadline_ms",
+                                                "stop_deadline_ms",
+                                                "model_dir",
+                                                "report",
+                                                "load",
+                                                "overwrite",
+                                                "listen",
+                                                "workers",
+                                                "supervisor_fd",
+                                                "listen_fds"};
+  const std::string digest = Defaults().config_digest();
+  EXPECT_EQ(digest.size(), 32u);
+  for (const auto& [name, value] : kOthers) {
+    const bool is_same = With(name, value).config_digest() == digest;
+    EXPECT_EQ(is_same, without_effect.contains(name)) << name;
+  }
+}
+
+TEST(ConfigDigest, ADataFileMayMoveButNotBeAnother) {
+  const std::string digest = With("data", "a/x.tsv").config_digest();
+  EXPECT_EQ(With("data", "/b/x.tsv").config_digest(), digest);
+  EXPECT_NE(With("data", "a/y.tsv").config_digest(), digest);
+}
+
+TEST(ConfigDigest, EverythingOfATableCounts) {
+  const std::string digest = Defaults().config_digest();
+  const auto changed = [&](auto change) {
+    Settings settings = Defaults();
+    change(settings.tables[1]);
+    return settings.config_digest() != digest;
+  };
+  EXPECT_TRUE(changed([](TableSpec& t) { t.name = "user"; }));
+  EXPECT_TRUE(changed([](TableSpec& t) { t.rows = 5; }));
+  EXPECT_TRUE(changed([](TableSpec& t) { t.optimizer = "adagrad"; }));
+  EXPECT_TRUE(changed([](TableSpec& t) { t.optimizer_options.epsilon = 1e-8f; }));
+  EXPECT_TRUE(changed([](TableSpec& t) { t.initialiser = "dlrm"; }));
+}
+
+// Written down once: a change here breaks --load of every model there is.
+TEST(ConfigDigest, StaysWhatItWas) {
+  EXPECT_EQ(Defaults().config_digest(), "f563f5f4ff7a315b140342f83558cf79");
+  EXPECT_EQ(With("optimizer", "adagrad").config_digest(), "a2b9d8a1a573f360131f9f0551a02f90");
+}
+
+TEST(PrintConfig, WhatIsPrintedIsReadBackWhole) {
+  Settings settings;
+  ASSERT_OK(
+      ReadYamlText("tables:\n"
+                   "  list:\n"
+                   "    - {name: user-id, rows: 1000000000000, optimizer: rowwise_adagrad}\n"
+                   "    - {name: 'yes', rows: 2, dim: 3, epsilon: 1e-8,\n"
+                   "       initial_accumulator: 0.1, initialiser: dlrm}\n",
+                   "x.yaml", &settings));
+  for (const auto& [name, value] : kOthers) {
+    // These would make all tables alike.
+    if (name == "arch_embedding_size" || name == "optimizer" || name == "initialiser" ||
+        name == "arch_sparse_feature_size" || name.starts_with("optimizer_")) {
+      continue;
+    }
+    if (FindSettingField(name)->section == Section::kServer) continue;
+    if (FindSettingField(name)->section == Section::kCommandLine) continue;
+    ASSERT_OK(FindSettingField(name)->set(value, settings));
+  }
+  settings.Complete();
+
+  const std::string text = WriteYamlText(settings);
+  Settings again;
+  ASSERT_OK(ReadYamlText(text, "printed", &again));
+  again.Complete();
+  EXPECT_EQ(WriteYamlText(again), text);
+  EXPECT_EQ(again.config_digest(), settings.config_digest());
+  EXPECT_EQ(again.tables[1].name, "yes");
+  EXPECT_EQ(again.tables[0].rows, 1000000000000u);
+  for (const SettingField& field : SettingFields()) {
+    EXPECT_EQ(field.get(again), field.get(settings)) << field.name;
+  }
+}
+
+}  // namespace
+}  // namespace rowhouse

@@ -1,0 +1,199 @@
+// Every form a YAML file may have, and the sentence for every mistake in one.
+#include "launch/yaml_config.h"
+
+#include <filesystem>
+#include <fstream>
+
+#include "tests/testing/testing.h"
+
+namespace rowhouse {
+namespace {
+
+using testing::HasSubstr;
+
+Settings Read(const std::string& text) {
+  Settings settings;
+  const Status status = ReadYamlText(text, "x.yaml", &settings);
+  CHECK(status.ok()) << status.ToString();
+  settings.Complete();
+  return settings;
+}
+
+std::string Refusal(const std::string& text) {
+  Settings settings;
+  const Status status = ReadYamlText(text, "x.yaml", &settings);
+  if (status.ok()) return "accepted";
+  EXPECT_EQ(status.exit_code(), 2);
+  return status.message();
+}
+
+TEST(YamlConfig, SectionsHoldSettingsByTheirFlagsNames) {
+  const Settings settings = Read(
+      "model:\n"
+      "  arch_mlp_bot: [13, 512, 16]\n"
+      "  arch_mlp_top: 256-1\n"
+      "  arch_sparse_feature_size: 16\n"
+      "  loss_function: bce\n"
+      "  loss_weights: [0.5, 1e-05]\n"
+      "data: {data_generation: synthetic, data_size: 1000}\n"
+      "training: {optimizer: rwsadagrad, learning_rate: 0.1, print_time: yes}\n"
+      "storage: {cache_ratio: 0.01, row_dir: /fast/rows}\n"
+      "cluster: {ps: 2, ps_endpoints: ['tcp://a-b:1', 'tcp://c:2']}\n"
+      "output: {model_dir: m}\n");
+  EXPECT_EQ(settings.model.bottom_mlp, (std::vector<uint32_t>{13, 512, 16}));
+  EXPECT_EQ(settings.model.top_mlp, (std::vector<uint32_t>{256, 1}));
+  EXPECT_EQ(settings.model.loss, "bce");
+  EXPECT_EQ(settings.model.loss_weights, (std::vector<double>{0.5, 1e-05}));
+  EXPECT_EQ(settings.data_source(), "synthetic");
+  EXPECT_EQ(settings.training.optimizer, "rowwise_adagrad");
+  EXPECT_TRUE(settings.training.print_time);
+  EXPECT_EQ(settings.storage.cache_ratio, 0.01);
+  EXPECT_EQ(settings.cluster.ps_endpoints, (std::vector<std::string>{"tcp://a-b:1", "tcp://c:2"}));
+  EXPECT_EQ(settings.output.model_dir, "m");
+  EXPECT_EQ(settings.tables[0].dim, 16u);
+}
+
+TEST(YamlConfig, AnEmptyFileChangesNothing) {
+  Settings settings;
+  settings.Complete();
+  EXPECT_EQ(WriteYamlText(Read("# Only a comment.\n")), WriteYamlText(settings));
+  EXPECT_EQ(WriteYamlText(Read("model:\n")), WriteYamlText(settings));
+}
+
+TEST(YamlConfig, TablesAreAListWithDefaults) {
+  const Settings settings = Read(
+      "tables:\n"
+      "  defaults: {optimizer: adagrad, epsilon: 1e-8}\n"
+      "  list:\n"
+      "    - {name: user, rows: 1000000}\n"
+      "    - {name: item, rows: 10, optimizer: sgd, dim: 4}\n"
+      "model: {arch_sparse_feature_size: 8}\n"
+      "training: {numpy_rand_seed: 7}\n");
+  ASSERT_EQ(settings.tables.size(), 2u);
+  EXPECT_EQ(settings.tables[0].name, "user");
+  EXPECT_EQ(settings.tables[0].rows, 1000000u);
+  EXPECT_EQ(settings.tables[0].dim, 8u);
+  EXPECT_EQ(settings.tables[0].optimizer, "adagrad");
+  EXPECT_EQ(settings.tables[0].optimizer_options.epsilon, 1e-8f);
+  EXPECT_EQ(settings.tables[0].initialiser_options.seed, 7u);
+  EXPECT_EQ(settings.tables[1].optimizer, "sgd");
+  EXPECT_EQ(settings.tables[1].dim, 4u);
+  EXPECT_EQ(settings.tables[1].id, TableId{1});
+  EXPECT_EQ(settings.tables[1].initialiser_options.first_draw, 8000000u);
+}
+
+TEST(YamlConfig, TablesMayBeARowOfSizes) {
+  EXPECT_EQ(Read("tables: {rows: [5, 6]}").tables[1].name, "t1");
+  const Settings named = Read("tables: {rows: [5, 6], names: [C1, C2]}");
+  EXPECT_EQ(named.tables[1].name, "C2");
+  EXPECT_EQ(named.tables[1].rows, 6u);
+}
+
+TEST(YamlConfig, TablesOfArchEmbeddingSizeMayBeNamedAndHaveDefaults) {
+  const Settings settings = Read(
+      "model: {arch_embedding_size: 7-8}\n"
+      "tables: {names: [a, b], defaults: {optimizer: adagrad}}\n");
+  EXPECT_EQ(settings.tables[0].name, "a");
+  EXPECT_EQ(settings.tables[1].rows, 8u);
+  EXPECT_EQ(settings.tables[1].optimizer, "adagrad");
+}
+
+TEST(YamlConfig, AnUnknownKeyNamesPlaceSectionAndNearest) {
+  EXPECT_THAT(Refusal("training:\n  nepochs: 1\n  mini_bach_size: 4\n"),
+              testing::AllOf(testing::StartsWith("x.yaml:3:3: unknown key \"mini_bach_size\" in "
+                                                 "section training (known: mini_batch_size, "),
+                             testing::EndsWith("). Did you mean \"mini_batch_size\"?")));
+  EXPECT_EQ(Refusal("trainning: {}\n"),
+            "x.yaml:1:1: unknown key \"trainning\" in the file (known: model, tables, data, "
+            "training, storage, cluster, output). Did you mean \"training\"?");
+  EXPECT_EQ(Refusal("data:\n  nepochs: 2\n"),
+            "x.yaml:2:3: key \"nepochs\" belongs to section training, not to section data");
+  EXPECT_EQ(Refusal("training: {load: true}\n"),
+            "x.yaml:1:12: \"load\" is for the command line only: --load");
+  EXPECT_EQ(Refusal("tables: {list: [{name: a, row: 5}]}\n"),
+            "x.yaml:1:27: unknown key \"row\" in an entry of tables: list (known: name, rows, dim, "
+            "kind, optimizer, epsilon, initialiser, initial_accumulator). Did you mean \"rows\"?");
+}
+
+TEST(YamlConfig, AWrongValueSaysWhatIsExpected) {
+  EXPECT_EQ(Refusal("training:\n  nepochs: many\n"),
+            "x.yaml:2:12: nepochs: many: expected a whole number of 1 or more");
+  EXPECT_EQ(Refusal("training: {nepochs: 1.5}\n"),
+            "x.yaml:1:21: nepochs: 1.5: expected a whole number of 1 or more");
+  EXPECT_EQ(Refusal("storage: {cache_ratio: 0}\n"),
+            "x.yaml:1:24: cache_ratio: 0: expected a number greater than 0, at most 1");
+  EXPECT_EQ(Refusal("training:\n  nepochs: [1, 2]\n"),
+            "x.yaml:2:12: nepochs is a list: expected a whole number of 1 or more");
+  EXPECT_EQ(Refusal("training:\n  nepochs: {a: 1}\n"),
+            "x.yaml:2:12: nepochs is a map: expected a whole number of 1 or more");
+  EXPECT_THAT(Refusal("training:\n  nepochs:\n"),
+              HasSubstr("nepochs has no value: expected a whole number of 1 or more"));
+  EXPECT_EQ(Refusal("model: {loss_function: bse}\n"),
+            "x.yaml:1:24: loss_function: bse: expected one of bce, mse, wbce. Did you mean "
+            "\"bce\"?");
+  EXPECT_EQ(Refusal("model: [1]\n"), "x.yaml:1:8: section model must be a map of keys and values");
+  EXPECT_EQ(Refusal("just words\n"), "x.yaml:1:1: the file must be a map of keys and values");
+}
+
+TEST(YamlConfig, AKeyGivenTwiceIsAMistake) {
+  EXPECT_EQ(Refusal("training:\n  nepochs: 1\n  nepochs: 2\n"),
+            "x.yaml:3:3: key \"nepochs\" is given twice in section training, first in line 2");
+  EXPECT_EQ(Refusal("model: {}\nmodel: {}\n"),
+            "x.yaml:2:1: key \"model\" is given twice in the file, first in line 1");
+}
+
+TEST(YamlConfig, TablesThatMakeNoSenseAreNamed) {
+  EXPECT_EQ(Refusal("tables:\n  list:\n    - {rows: 5}\n"), "x.yaml:3:7: a table without \"name\"");
+  EXPECT_EQ(Refusal("tables: {list: [{name: a}]}\n"), "x.yaml:1:17: a table without \"rows\"");
+  EXPECT_EQ(Refusal("tables: {list: [{name: a, rows: 0}]}\n"),
+            "x.yaml:1:33: rows: 0: expected a whole number from 1 to 2^63");
+  EXPECT_EQ(Refusal("tables: {list: [{name: a, rows: 1}, {name: a, rows: 2}]}\n"),
+            "x.yaml:1:37: table \"a\" is named twice");
+  EXPECT_EQ(Refusal("tables: {rows: [1, 2], names: [a]}\n"),
+            "x.yaml:1:31: tables: names must be a list of 2 names, one a table");
+  EXPECT_EQ(Refusal("tables: {rows: 5}\n"),
+            "x.yaml:1:16: tables: rows must be a list such as [4, 3, 2]");
+  EXPECT_EQ(Refusal("tables: {list: 5}\n"),
+            "x.yaml:1:16: tables: list must be a list of maps such as {name: user, rows: 9}");
+  EXPECT_EQ(Refusal("tables: {list: [], rows: []}\n"),
+            "x.yaml:1:16: tables are given by \"list\" or by \"rows\", not by both");
+  EXPECT_EQ(Refusal("tables: {rows: [1]}\nmodel: {arch_embedding_size: 4}\n"),
+            "x.yaml:2:30: tables are given by model: arch_embedding_size or in section tables, not "
+            "by both");
+  EXPECT_THAT(Refusal("tables: {defaults: {optimizer: adagard}}\n"),
+              HasSubstr("x.yaml:1:32: unknown optimizer \"adagard\" (known: "));
+}
+
+TEST(YamlConfig, WhatIsNotYamlSaysWhere) {
+  EXPECT_THAT(Refusal("model: {arch_mlp_bot: [1, 2\ntraining: {}\n"),
+              testing::MatchesRegex("x\\.yaml:[0-9]+:[0-9]+: not YAML: .+"));
+  EXPECT_THAT(Refusal("a:\n\tb: 1\n"), HasSubstr("x.yaml:2:3: not YAML: "));
+}
+
+TEST(YamlConfig, AFileThatCannotBeReadIsNamed) {
+  Settings settings;
+  const TempDir dir;
+  for (const std::string& path : {dir / "missing.yaml", dir.path()}) {
+    const Status status = ReadYamlConfig(path, &settings);
+    EXPECT_EQ(status.exit_code(), 2) << path;
+    EXPECT_THAT(status.message(), HasSubstr(path));
+  }
+}
+
+TEST(YamlConfig, EveryConfigOfTheTreeIsLegal) {
+  size_t files = 0;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(std::string(ROWHOUSE_SOURCE_DIR) + "/configs")) {
+    if (entry.path().extension() != ".yaml") continue;
+    ++files;
+    Settings settings;
+    ASSERT_OK(ReadYamlConfig(entry.path().string(), &settings));
+    if (settings.data_generation == "dataset") settings.data.file = "given/by/flag.tsv";
+    settings.Complete();
+    EXPECT_OK(settings.Validate()) << entry.path();
+  }
+  EXPECT_GE(files, 2u);
+}
+
+}  // namespace
+}  // namespace rowhouse
