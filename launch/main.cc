@@ -1,1 +1,76 @@
-int main() { return 0; }
+// rowhouse VERB --flags: reads the command line and hands over to the verb. Exit codes: 0, 2 for
+// the operator's mistakes, 1 for the world's faults.
+#include <glog/logging.h>
+#include <poll.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <string_view>
+
+#include "launch/command_line.h"
+#include "launch/flags.h"
+#include "launch/verbs.h"
+#include "launch/yaml_config.h"
+
+namespace rowhouse {
+namespace {
+
+// Under mpirun all ranks of a host find the same mistake before they meet: one of them says it.
+bool SpeaksForItsHost() {
+  const char* local_rank = std::getenv("OMPI_COMM_WORLD_LOCAL_RANK");
+  return local_rank == nullptr || std::string_view(local_rank) == "0";
+}
+
+int ExitBeforeMeeting(const Status& status) {
+  if (SpeaksForItsHost()) {
+    std::fprintf(stderr, "rowhouse: %s\n", status.message().c_str());
+  } else {
+    // mpirun kills all ranks once one has ended: leave the speaker the time to be heard.
+    poll(nullptr, 0, 1000);
+  }
+  return status.exit_code();
+}
+
+int Print(const std::string& text) {
+  std::fputs(text.c_str(), stdout);
+  return 0;
+}
+
+Status RunVerb(const CommandLine& command_line, const Settings& settings) {
+  if (command_line.verb == "train") return RunTrain(settings);
+  if (command_line.verb == "ps") return RunPs(settings);
+  CHECK_EQ(command_line.verb, "bench");
+  return RunBench({command_line.arguments, command_line.Value(kJsonFlag)});
+}
+
+int Main(int argc, char** argv) {
+  const Result<CommandLine> command_line = ParseCommandLine(argc, argv);
+  if (!command_line.ok()) return ExitBeforeMeeting(command_line.status());
+  if (command_line.value().wants_version) return Print(VersionText());
+  if (command_line.value().wants_help) return Print(HelpText(command_line.value().verb));
+
+  const Result<Settings> settings = MakeSettings(command_line.value());
+  if (!settings.ok()) return ExitBeforeMeeting(settings.status());
+  if (const Status status = settings.value().Validate(); !status.ok()) {
+    return ExitBeforeMeeting(status);
+  }
+  if (command_line.value().Value(kPrintConfigFlag) == "true") {
+    return Print(WriteYamlText(settings.value()));
+  }
+
+  // To stderr unless --log_dir or --logtostderr=false says otherwise: nobody looks for logs in
+  // /tmp.
+  if (command_line.value().Value("log_dir").empty() &&
+      command_line.value().Value("logtostderr").empty()) {
+    FLAGS_logtostderr = true;
+  }
+  google::InitGoogleLogging(argv[0]);
+  const Status status = RunVerb(command_line.value(), settings.value());
+  if (!status.ok()) std::fprintf(stderr, "rowhouse: %s\n", status.message().c_str());
+  return status.exit_code();
+}
+
+}  // namespace
+}  // namespace rowhouse
+
+int main(int argc, char** argv) { return rowhouse::Main(argc, argv); }

@@ -1,0 +1,212 @@
+#include "launch/flags.h"
+
+#include <gflags/gflags.h>
+
+// Every flag: default, meaning, unit. Ranges are checked and printed by launch/setting_fields.cc,
+// where each has its entry; tests/launch/flags_test.cc compares names and defaults of both.
+// The names and defaults of DLRM's flags are DLRM's.
+
+// ---- Not settings ---------------------------------------------------------------------------
+
+DEFINE_string(config, "",
+              "YAML file with model, tables, data and training (see configs/); flags "
+              "given on the command line override it");
+DEFINE_bool(print_config, false,
+            "Print the effective settings as a YAML file for --config, and "
+            "stop");
+DEFINE_string(json, "", "bench: write the figures to this file as well");
+
+// ---- Model ----------------------------------------------------------------------------------
+
+DEFINE_uint32(arch_sparse_feature_size, 2, "Floats in an embedding row, of every table");
+DEFINE_string(arch_embedding_size, "4-3-2",
+              "Rows of each table. The tables are named t0, t1, ...; where --config has as many, "
+              "they keep their names and options");
+DEFINE_string(arch_mlp_bot, "4-3-2",
+              "Widths of the bottom MLP: dense features first, arch_sparse_feature_size last");
+DEFINE_string(arch_mlp_top, "4-2-1",
+              "Widths of the top MLP without its input, which follows from the interaction; 1 "
+              "last");
+DEFINE_string(arch_interaction_op, "dot",
+              "How pooled vectors meet: dot (products of all pairs) or cat (side by side)");
+DEFINE_bool(arch_interaction_itself, false, "dot: also the product of each vector with itself");
+DEFINE_string(loss_function, "mse",
+              "mse (mean square), bce (binary cross entropy), wbce (the same, weighted by class)");
+DEFINE_string(loss_weights, "1.0-1.0", "wbce: weights of class 0 and class 1");
+DEFINE_double(loss_threshold, 0.0, "Clamps predictions to [t, 1 - t]; 0: no clamp");
+DEFINE_string(initialiser, "counter",
+              "First values of rows: counter (a hash of seed, table, row and column, for tables "
+              "of any size) or dlrm (the numbers DLRM draws, for at most 2^33 of them)");
+
+// ---- Data -----------------------------------------------------------------------------------
+
+DEFINE_string(data_generation, "random",
+              "random (DLRM's generator), dataset (the file --data, which implies it) or "
+              "synthetic (Zipf ids with planted effects)");
+DEFINE_string(data, "", "dataset: Criteo's text file: label, 13 integers, 26 tokens, tabs between");
+DEFINE_string(raw_data_file, "", "DLRM's name of --data");
+DEFINE_string(data_set, "kaggle", "dataset: the form of the file");
+DEFINE_double(test_fraction, 0.0, "dataset: last part of the file, held out for testing; fraction");
+DEFINE_string(id_mapping, "hash",
+              "dataset: how a token becomes a row: hash (token modulo rows) or dictionary (in "
+              "order of first appearance)");
+DEFINE_int64(max_ind_range, -1,
+             "dataset: tokens modulo this before anything else, and tables of at most so many "
+             "rows; -1: off");
+DEFINE_string(data_randomize, "total",
+              "dataset: order of the train samples: total (one permutation) or none");
+DEFINE_uint64(data_size, 1, "random, synthetic: train samples");
+DEFINE_uint64(num_batches, 0,
+              "random: train batches, instead of data_size; others: end an epoch after so many "
+              "batches; 0: off");
+DEFINE_uint32(num_indices_per_lookup, 10, "random: most ids in a bag");
+DEFINE_bool(num_indices_per_lookup_fixed, false, "random: exactly so many ids in every bag");
+DEFINE_bool(round_targets, false, "random: labels 0 and 1 instead of numbers between");
+DEFINE_string(rand_data_dist, "uniform", "random: distribution of ids: uniform or gaussian");
+DEFINE_double(rand_data_min, 0, "gaussian: least id");
+DEFINE_double(rand_data_max, 1, "gaussian: greatest id");
+DEFINE_double(rand_data_mu, -1, "gaussian: mean; -1: the middle of min and max");
+DEFINE_double(rand_data_sigma, 1, "gaussian: standard deviation");
+DEFINE_uint64(synthetic_test_samples, 0, "synthetic: samples to test on");
+DEFINE_double(zipf_exponent, 1.05, "synthetic: id k of a table is as frequent as 1 / k^exponent");
+DEFINE_double(effect_scale, 1.0, "synthetic: standard deviation of the planted logit");
+
+// ---- Training -------------------------------------------------------------------------------
+
+DEFINE_uint64(mini_batch_size, 1, "Samples of a step over all workers");
+DEFINE_int64(test_mini_batch_size, -1, "The same when testing; -1: mini_batch_size");
+DEFINE_uint64(nepochs, 1, "Times to go through the train samples, over all runs of a model");
+DEFINE_double(learning_rate, 0.01, "Learning rate");
+DEFINE_string(optimizer, "sgd",
+              "sgd, adagrad, or rwsadagrad (one sum a row; adagrad on the dense part)");
+DEFINE_double(optimizer_epsilon, 1e-10, "adagrad, rwsadagrad: added after the root");
+DEFINE_double(optimizer_initial_accumulator, 0, "adagrad, rwsadagrad: first sum of squares");
+DEFINE_uint64(numpy_rand_seed, 123, "Seed of first values and of generated data");
+DEFINE_uint32(threads, 1,
+              "Compute threads of a worker. Another number gives other last bits, so it is never "
+              "derived from the machine");
+DEFINE_uint64(stop_after_steps, 0, "Steps of this run, then save and stop; 0: train to the end");
+DEFINE_int64(test_freq, -1, "Steps between tests; below 1: only at the end");
+DEFINE_int64(print_freq, 1, "Steps between progress lines; below 1: none");
+DEFINE_bool(print_time, false, "Time of a step in DLRM's progress line, in ms");
+DEFINE_int32(print_precision, 5, "Digits of printed values");
+
+// ---- Storage --------------------------------------------------------------------------------
+
+DEFINE_string(store, "rocksdb", "Where rows lie at rest: rocksdb or memory");
+DEFINE_string(row_dir, "",
+              "Directory for rows on each PS node's own disk; default: rows in --model_dir, or, "
+              "without that, a temporary directory deleted at the end");
+DEFINE_uint64(cache_mb, 1024,
+              "Most memory for rows on a PS node, over all its shards and tables; MiB");
+DEFINE_double(cache_ratio, 1.0, "And at most this part of the rows of each table; fraction");
+DEFINE_uint32(cache_ways, 16, "Rows whose place in the cache a row may take");
+
+// ---- Cluster --------------------------------------------------------------------------------
+
+DEFINE_int32(ps, -1,
+             "MPI ranks that are PS nodes, the others being workers; -1: half of the ranks, "
+             "rounded down. A run of one rank starts a PS node beside its worker");
+DEFINE_uint32(shards, 1, "Shards of each PS node; each is a thread with its own cache and store");
+DEFINE_string(ps_endpoints, "",
+              "PS nodes that run already (rowhouse ps); then every rank is a worker");
+DEFINE_uint32(rpc_deadline_ms, 60000, "Longest wait for an answer of a shard; ms");
+DEFINE_uint32(rendezvous_deadline_ms, 60000, "Longest wait for all ranks and PS nodes to meet; ms");
+DEFINE_uint32(stop_deadline_ms, 30000, "Longest wait for a PS node to write its rows and end; ms");
+
+// ---- Output ---------------------------------------------------------------------------------
+
+DEFINE_string(model_dir, "",
+              "Directory for the dense part, the manifest and the report; default: "
+              "nothing is kept");
+DEFINE_string(report, "", "File for the run's report, JSON; default: report.json in --model_dir");
+DEFINE_bool(load, false, "Go on from the model in --model_dir");
+DEFINE_bool(overwrite, false, "Delete an earlier model in --model_dir and --row_dir first");
+
+// ---- rowhouse ps ----------------------------------------------------------------------------
+
+DEFINE_string(listen, "tcp://*:0", "Where workers find this PS node; port 0: one that is free");
+DEFINE_uint32(workers, 0, "Workers to expect; 0: as many as the first one says");
+DEFINE_int32(supervisor_fd, -1, "Internal: pipe that ends when the supervisor does");
+DEFINE_string(listen_fds, "", "Internal: sockets inherited from the supervisor");
+
+namespace rowhouse {
+namespace {
+
+std::vector<UnsupportedFlag> MakeUnsupportedFlags() {
+  const std::string compressed = "compressed tables do not exist yet; tables are plain";
+  const std::string constant_rate = "the learning rate is constant; schedules do not exist yet";
+  const std::string mlperf = "there is no MLPerf logging; report.json has the run's figures";
+  const std::string no_gpu = "Rowhouse trains on CPUs only";
+  const std::string checkpoints = "models are kept in --model_dir and continued with --load";
+  const std::string quantised =
+      "rows and layers are 32-bit floats; quantised ones do not exist yet";
+  const std::string processed = "the text file is read directly: give --data, no processed copy";
+  const std::string profiling = "there is no profiler inside; perf works on the binary";
+  return {
+      {"weighted_pooling", "", false, "pooling is an unweighted sum"},
+      {"md_flag", "false", true, compressed},
+      {"md_threshold", "200", false, compressed},
+      {"md_temperature", "0.3", false, compressed},
+      {"md_round_dims", "false", true, compressed},
+      {"qr_flag", "false", true, compressed},
+      {"qr_threshold", "200", false, compressed},
+      {"qr_operation", "mult", false, compressed},
+      {"qr_collisions", "4", false, compressed},
+      {"activation_function", "relu", false, "hidden layers have ReLU and nothing else"},
+      {"data_trace_file", "./input/dist_emb_j.log", false,
+       "ids are not made from traces; see data_generation"},
+      {"data_trace_enable_padding", "false", true, "ids are not made from traces"},
+      {"processed_data_file", "", false, processed},
+      {"data_sub_sample_rate", "0.0", false, "no sample is dropped"},
+      {"num_workers", "0", false, "samples are read in the training process; start more workers"},
+      {"test_num_workers", "-1", false, "samples are read in the training process"},
+      {"memory_map", "false", true, processed},
+      {"sync_dense_params", "true", true, "dense replicas are always equal, bit for bit"},
+      {"dataset_multiprocessing", "false", true, processed},
+      {"inference_only", "false", true, "a verb for scoring does not exist yet"},
+      {"quantize_mlp_with_bit", "32", false, quantised},
+      {"quantize_emb_with_bit", "32", false, quantised},
+      {"save_onnx", "false", true, "models are not exported to ONNX"},
+      {"use_gpu", "false", true, no_gpu},
+      {"local_rank", "-1", false, "ranks come from mpirun"},
+      {"dist_backend", "", false, "workers meet over MPI; start them with mpirun"},
+      {"print_wall_time", "false", true, "log lines carry the time already"},
+      {"debug_mode", "false", true, "there is no debug print-out of weights"},
+      {"enable_profiling", "false", true, profiling},
+      {"plot_compute_graph", "false", true, profiling},
+      {"tensor_board_filename", "run_kaggle_pt", false,
+       "there is no TensorBoard log; report.json has the curves"},
+      {"save_model", "", false, checkpoints},
+      {"load_model", "", false, checkpoints},
+      {"mlperf_logging", "false", true, mlperf},
+      {"mlperf_acc_threshold", "0.0", false, mlperf},
+      {"mlperf_auc_threshold", "0.0", false, mlperf},
+      {"mlperf_bin_loader", "false", true, mlperf},
+      {"mlperf_bin_shuffle", "false", true, mlperf},
+      {"mlperf_grad_accum_iter", "1", false, "a step is one batch; raise mini_batch_size instead"},
+      {"lr_num_warmup_steps", "0", false, constant_rate},
+      {"lr_decay_start_step", "0", false, constant_rate},
+      {"lr_num_decay_steps", "0", false, constant_rate},
+  };
+}
+
+}  // namespace
+
+std::span<const std::string> LogFlags() {
+  static const std::vector<std::string> names = {
+      "logtostderr", "alsologtostderr", "colorlogtostderr", "stderrthreshold",
+      "minloglevel", "log_dir",         "log_prefix",       "max_log_size",
+      "v",           "vmodule"};
+  return names;
+}
+
+const UnsupportedFlag* FindUnsupportedFlag(std::string_view name) {
+  static const std::vector<UnsupportedFlag> flags = MakeUnsupportedFlags();
+  for (const UnsupportedFlag& flag : flags) {
+    if (flag.name == name) return &flag;
+  }
+  return nullptr;
+}
+
+}  // namespace rowhouse

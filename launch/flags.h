@@ -1,0 +1,34 @@
+// The flags of the process. launch/flags.cc is the only file that defines any: DEFINE_* give each
+// its help text and default. Values are read by launch/command_line.cc alone, which turns them
+// into Settings; nobody declares or reads FLAGS_*.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace rowhouse {
+
+// Flags that are no settings (launch/setting_fields.h has those).
+//   config, print_config: train, ps        json: bench
+//   flagfile, help, version: everywhere, handled while the command line is read
+inline constexpr std::string_view kConfigFlag = "config";
+inline constexpr std::string_view kPrintConfigFlag = "print_config";
+inline constexpr std::string_view kJsonFlag = "json";
+
+// glog's own flags that stay useful here.
+std::span<const std::string> LogFlags();
+
+// A flag of DLRM that Rowhouse knows and does not support.
+struct UnsupportedFlag {
+  std::string name;
+  std::string harmless;  // the value that asks for nothing: accepted, so that scripts go on working
+  bool is_bool = false;
+  std::string why;  // a clause: "the learning rate is constant until schedules exist"
+};
+
+// Null if there is none of this name.
+const UnsupportedFlag* FindUnsupportedFlag(std::string_view name);
+
+}  // namespace rowhouse

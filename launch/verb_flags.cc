@@ -1,0 +1,68 @@
+#include "launch/verb_flags.h"
+
+#include <algorithm>
+
+#include "launch/command_line.h"
+#include "launch/flags.h"
+#include "launch/setting_fields.h"
+
+namespace rowhouse {
+namespace {
+
+bool IsLogFlag(std::string_view flag) {
+  const auto names = LogFlags();
+  return std::find(names.begin(), names.end(), flag) != names.end();
+}
+
+// What a PS node learns from HELLO is no flag of `ps`.
+bool IsSectionOf(std::string_view verb, Section section) {
+  if (verb == "train") return section != Section::kServer;
+  if (verb != "ps") return false;
+  return section == Section::kStorage || section == Section::kServer;
+}
+
+bool IsAlsoOfPs(std::string_view flag) {
+  return flag == "rpc_deadline_ms" || flag == "rendezvous_deadline_ms" ||
+         flag == "stop_deadline_ms";
+}
+
+}  // namespace
+
+bool IsKnownFlag(std::string_view flag) {
+  return FindSettingField(flag) != nullptr || FindUnsupportedFlag(flag) != nullptr ||
+         IsLogFlag(flag) || flag == kConfigFlag || flag == kPrintConfigFlag || flag == kJsonFlag;
+}
+
+bool VerbHasFlag(std::string_view verb, std::string_view flag) {
+  if (IsLogFlag(flag)) return true;
+  if (flag == kConfigFlag || flag == kPrintConfigFlag) return verb != "bench";
+  if (flag == kJsonFlag) return verb == "bench";
+  const SettingField* field = FindSettingField(flag);
+  if (field == nullptr) return false;
+  return IsSectionOf(verb, field->section) || (verb == "ps" && IsAlsoOfPs(field->name));
+}
+
+std::string DescribeVerbsOfFlag(std::string_view flag) {
+  std::string text;
+  for (const Verb& verb : Verbs()) {
+    if (VerbHasFlag(verb.name, flag)) text += (text.empty() ? "" : " and ") + verb.name;
+  }
+  return text;
+}
+
+std::vector<std::string> FlagsOfVerb(std::string_view verb) {
+  std::vector<std::string> names = {"help",
+                                    "version",
+                                    "flagfile",
+                                    std::string(kConfigFlag),
+                                    std::string(kPrintConfigFlag),
+                                    std::string(kJsonFlag)};
+  for (const SettingField& field : SettingFields()) names.push_back(field.name);
+  for (const std::string& name : LogFlags()) names.push_back(name);
+  std::erase_if(names, [&](const std::string& name) {
+    return !verb.empty() && IsKnownFlag(name) && !VerbHasFlag(verb, name);
+  });
+  return names;
+}
+
+}  // namespace rowhouse

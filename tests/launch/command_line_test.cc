@@ -1,0 +1,256 @@
+// Every sentence the command line has for the operator, and every form it takes.
+#include "launch/command_line.h"
+
+#include <gflags/gflags.h>
+
+#include <fstream>
+
+#include "tests/testing/testing.h"
+
+namespace rowhouse {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+class CommandLineTest : public testing::Test {
+ protected:
+  static Result<CommandLine> Parse(std::vector<std::string> words) {
+    std::vector<const char*> argv = {"rowhouse"};
+    for (const std::string& word : words) argv.push_back(word.c_str());
+    return ParseCommandLine(static_cast<int>(argv.size()), argv.data());
+  }
+
+  // The sentence for a command line that must be refused.
+  static std::string Refusal(std::vector<std::string> words) {
+    const Result<CommandLine> result = Parse(std::move(words));
+    if (result.ok()) return "accepted";
+    EXPECT_EQ(result.status().exit_code(), 2);
+    return result.status().message();
+  }
+
+  static Settings Make(std::vector<std::string> words) {
+    const Result<CommandLine> command_line = Parse(std::move(words));
+    CHECK(command_line.ok()) << command_line.status().ToString();
+    return MakeSettings(command_line.value()).value();
+  }
+
+  std::string Write(const std::string& name, const std::string& text) {
+    std::ofstream(dir_ / name) << text;
+    return dir_ / name;
+  }
+
+  TempDir dir_;
+  gflags::FlagSaver saver_;
+};
+
+// ---- Forms ----------------------------------------------------------------------------------
+
+TEST_F(CommandLineTest, ValuesFollowAnEqualsSignOrABlank) {
+  EXPECT_EQ(Make({"train", "--mini_batch_size=7"}).data.mini_batch_size, 7u);
+  EXPECT_EQ(Make({"train", "--mini_batch_size", "8"}).data.mini_batch_size, 8u);
+  EXPECT_EQ(Make({"train", "--max_ind_range", "-1"}).data.max_ind_range, -1);
+}
+
+TEST_F(CommandLineTest, DashesStandForUnderscoresInNamesOnly) {
+  const Settings settings = Make({"train", "--mini-batch-size=7", "--model_dir=a-b"});
+  EXPECT_EQ(settings.data.mini_batch_size, 7u);
+  EXPECT_EQ(settings.output.model_dir, "a-b");
+}
+
+TEST_F(CommandLineTest, SwitchesHaveFourForms) {
+  EXPECT_TRUE(Make({"train", "--print_time"}).training.print_time);
+  EXPECT_FALSE(Make({"train", "--print_time", "--noprint_time"}).training.print_time);
+  EXPECT_FALSE(Make({"train", "--print_time=false"}).training.print_time);
+  EXPECT_TRUE(Make({"train", "--print-time", "--nepochs=2"}).training.print_time);
+}
+
+TEST_F(CommandLineTest, DlrmsBooleansTakeAWordAfterABlank) {
+  EXPECT_TRUE(Make({"train", "--round-targets", "True"}).data.round_targets);
+  EXPECT_FALSE(Make({"train", "--round-targets", "False"}).data.round_targets);
+  EXPECT_TRUE(
+      Make({"train", "--num-indices-per-lookup-fixed=true"}).data.num_indices_per_lookup_fixed);
+}
+
+TEST_F(CommandLineTest, TheLastOfSeveralValuesCounts) {
+  EXPECT_EQ(Make({"train", "--nepochs=2", "--nepochs=3"}).training.nepochs, 3u);
+}
+
+TEST_F(CommandLineTest, RawDataFileIsDlrmsNameOfData) {
+  const Settings settings = Make({"train", "--raw-data-file=x.tsv"});
+  EXPECT_EQ(settings.data.file, "x.tsv");
+  EXPECT_EQ(settings.data_source(), "criteo");
+}
+
+TEST_F(CommandLineTest, FlagFilesCountWhereTheyAreNamed) {
+  const std::string file = Write("x.flags",
+                                 "# Two flags.\n\n--nepochs=4\r\n  --mini-batch-size 16  \n"
+                                 "--model_dir=a dir\n--print_time\n");
+  const Settings settings = Make({"train", "--nepochs=2", "--flagfile=" + file});
+  EXPECT_EQ(settings.training.nepochs, 4u);
+  EXPECT_EQ(settings.data.mini_batch_size, 16u);
+  EXPECT_EQ(settings.output.model_dir, "a dir");
+  EXPECT_TRUE(settings.training.print_time);
+  EXPECT_EQ(Make({"train", "--flagfile", file, "--nepochs=2"}).training.nepochs, 2u);
+  EXPECT_OK(Parse({"train", "--flagfile=" + Write("empty.flags", "")}));
+}
+
+TEST_F(CommandLineTest, GlogsFlagsReachGlog) {
+  ASSERT_OK(Parse({"train", "--minloglevel=2", "--v=1"}));
+  EXPECT_EQ(gflags::GetCommandLineFlagInfoOrDie("minloglevel").current_value, "2");
+  EXPECT_EQ(Refusal({"train", "--minloglevel=high"}),
+            "--minloglevel=high: expected a value of type int32");
+}
+
+TEST_F(CommandLineTest, OnlyBenchTakesArguments) {
+  const Result<CommandLine> bench = Parse({"bench", "pull", "--json=x.json", "push"});
+  ASSERT_OK(bench);
+  EXPECT_EQ(bench.value().arguments, (std::vector<std::string>{"pull", "push"}));
+  EXPECT_EQ(bench.value().Value("json"), "x.json");
+  EXPECT_EQ(Refusal({"train", "data.tsv"}),
+            "unexpected argument \"data.tsv\"; rowhouse train takes flags only, and a flag begins "
+            "with --");
+}
+
+TEST_F(CommandLineTest, HelpAndVersionNeedNoVerb) {
+  EXPECT_TRUE(Parse({"--help"}).value().wants_help);
+  EXPECT_TRUE(Parse({"help"}).value().wants_help);
+  EXPECT_EQ(Parse({"train", "--help"}).value().verb, "train");
+  EXPECT_EQ(Parse({"help", "ps"}).value().verb, "ps");
+  EXPECT_TRUE(Parse({"--version"}).value().wants_version);
+  EXPECT_THAT(VersionText(), testing::MatchesRegex("rowhouse [0-9.]+\n"));
+  for (const Verb& verb : Verbs()) EXPECT_THAT(HelpText(""), HasSubstr("\n  " + verb.name));
+}
+
+// ---- Sentences ------------------------------------------------------------------------------
+
+TEST_F(CommandLineTest, AnUnknownVerbListsTheVerbs) {
+  EXPECT_EQ(Refusal({"tarin"}), "unknown verb \"tarin\" (known: train, ps, bench)");
+  EXPECT_EQ(Refusal({"trains"}),
+            "unknown verb \"trains\" (known: train, ps, bench). Did you mean \"train\"?");
+  EXPECT_EQ(Refusal({}),
+            "no verb given (known: train, ps, bench); rowhouse --help says what they "
+            "do");
+  EXPECT_THAT(Refusal({"--nepochs=1"}), StartsWith("no verb given"));
+}
+
+TEST_F(CommandLineTest, AnUnknownFlagNamesTheNearestAndItsLine) {
+  EXPECT_EQ(Refusal({"train", "--mini_bach_size=4"}),
+            "unknown flag --mini_bach_size. Did you mean --mini_batch_size?");
+  EXPECT_EQ(Refusal({"train", "--frobnicate"}),
+            "unknown flag --frobnicate; rowhouse train --help lists the flags");
+  const std::string file = Write("x.flags", "# Comment.\n\n--mini_bach_size=4\n");
+  EXPECT_EQ(Refusal({"train", "--flagfile=" + file}),
+            "unknown flag --mini_bach_size (" + file + ":3). Did you mean --mini_batch_size?");
+}
+
+TEST_F(CommandLineTest, GflagsOwnFlagsAreNoDoorsBesideOurs) {
+  EXPECT_THAT(Refusal({"train", "--fromenv=nepochs"}), StartsWith("unknown flag --fromenv"));
+  EXPECT_THAT(Refusal({"train", "--undefok=x"}), StartsWith("unknown flag --undefok"));
+}
+
+TEST_F(CommandLineTest, AnIllegalValueSaysWhatIsExpectedAndWhere) {
+  EXPECT_EQ(Refusal({"train", "--nepochs=0"}), "--nepochs=0: expected a whole number of 1 or more");
+  EXPECT_EQ(Refusal({"train", "--nepochs=2x"}),
+            "--nepochs=2x: expected a whole number of 1 or more");
+  EXPECT_EQ(Refusal({"train", "--cache_ratio=1.5"}),
+            "--cache_ratio=1.5: expected a number greater than 0, at most 1");
+  EXPECT_EQ(Refusal({"train", "--print_time=maybe"}), "--print_time=maybe: expected true or false");
+  EXPECT_EQ(Refusal({"train", "--loss_function=bse"}),
+            "--loss_function=bse: expected one of bce, mse, wbce. Did you mean \"bce\"?");
+  EXPECT_EQ(Refusal({"train", "--arch-mlp-bot=13-x"}),
+            "--arch_mlp_bot=13-x: expected whole numbers from 1 to 1048576, joined by - (such as "
+            "4-3-2)");
+  EXPECT_THAT(Refusal({"train", "--optimizer=adagard"}),
+              HasSubstr("unknown optimizer \"adagard\" (known: adagrad, rowwise_adagrad, sgd). Did "
+                        "you mean \"adagrad\"?"));
+  EXPECT_THAT(Refusal({"train", "--ps_endpoints=host:1"}),
+              HasSubstr("expected addresses such as tcp://host:7001, joined by commas"));
+  const std::string file = Write("x.flags", "--ps=two\n");
+  EXPECT_EQ(Refusal({"train", "--flagfile=" + file}),
+            "--ps=two (" + file + ":1): expected a whole number from -1 to 65536");
+}
+
+TEST_F(CommandLineTest, AMissingValueIsNoticed) {
+  EXPECT_EQ(Refusal({"train", "--nepochs"}), "--nepochs needs a value: --nepochs=VALUE");
+  EXPECT_EQ(Refusal({"train", "--model_dir", "--nepochs=2"}),
+            "--model_dir needs a value: --model_dir=VALUE");
+  EXPECT_EQ(Refusal({"train", "--noprint_time=true"}),
+            "--noprint_time=true: a switch that is turned off takes no value; say "
+            "--print_time=true");
+}
+
+TEST_F(CommandLineTest, AFlagOfAnotherVerbIsNoFlagHere) {
+  EXPECT_EQ(Refusal({"ps", "--nepochs=2"}),
+            "--nepochs=2 is no flag of rowhouse ps; it belongs to train");
+  EXPECT_EQ(Refusal({"train", "--listen=tcp://*:1"}),
+            "--listen=tcp://*:1 is no flag of rowhouse train; it belongs to ps");
+}
+
+TEST_F(CommandLineTest, DlrmsOtherFlagsAreRefusedWithAReasonUnlessTheyAskForNothing) {
+  EXPECT_EQ(Refusal({"train", "--use-gpu"}),
+            "--use_gpu=true is DLRM's and not supported: Rowhouse trains on CPUs only");
+  EXPECT_EQ(Refusal({"train", "--lr-num-warmup-steps=5"}),
+            "--lr_num_warmup_steps=5 is DLRM's and not supported: the learning rate is constant; "
+            "schedules do not exist yet");
+  EXPECT_EQ(Refusal({"train", "--weighted-pooling=fixed"}),
+            "--weighted_pooling=fixed is DLRM's and not supported: pooling is an unweighted sum");
+  EXPECT_OK(Parse({"train", "--nouse_gpu", "--lr-num-warmup-steps=0", "--md-temperature=0.30",
+                   "--activation-function=relu"}));
+}
+
+TEST_F(CommandLineTest, FlagFilesThatCannotBeReadAreNamed) {
+  EXPECT_THAT(Refusal({"train", "--flagfile=/nowhere.flags"}),
+              testing::AllOf(StartsWith("--flagfile=/nowhere.flags: "),
+                             HasSubstr("No such file or directory")));
+  const std::string itself = dir_ / "itself.flags";
+  Write("itself.flags", "--flagfile=" + itself + "\n");
+  EXPECT_EQ(
+      Refusal({"train", "--flagfile=" + itself}),
+      "--flagfile=" + itself + " (" + itself + ":1): flag files name each other more than 8 deep");
+  const std::string file = Write("x.flags", "nepochs=4\n");
+  EXPECT_EQ(Refusal({"train", "--flagfile=" + file}),
+            file +
+                ":1: \"nepochs=4\" is no flag; a line of a flag file is --NAME=VALUE or # "
+                "comment");
+}
+
+// ---- Flags over YAML ------------------------------------------------------------------------
+
+TEST_F(CommandLineTest, OnlyFlagsThatWereGivenOverrideTheConfig) {
+  const std::string config =
+      Write("x.yaml", "training: {nepochs: 5, mini_batch_size: 64}\ndata: {data_size: 1000}\n");
+  const Settings settings = Make({"train", "--mini_batch_size=32", "--config=" + config});
+  EXPECT_EQ(settings.training.nepochs, 5u);
+  EXPECT_EQ(settings.data.mini_batch_size, 32u);
+  EXPECT_EQ(settings.data.data_size, 1000u);
+}
+
+TEST_F(CommandLineTest, AFlagForAllTablesOverridesTheConfigsTables) {
+  const std::string config = Write("x.yaml",
+                                   "model: {arch_sparse_feature_size: 8}\n"
+                                   "tables: {list: [{name: user, rows: 9, optimizer: adagrad}]}\n");
+  EXPECT_EQ(Make({"train", "--config=" + config}).tables[0].optimizer, "adagrad");
+  const Settings settings = Make({"train", "--config=" + config, "--optimizer=sgd",
+                                  "--arch-sparse-feature-size=4", "--arch-embedding-size=20"});
+  ASSERT_EQ(settings.tables.size(), 1u);
+  EXPECT_EQ(settings.tables[0].name, "user");
+  EXPECT_EQ(settings.tables[0].rows, 20u);
+  EXPECT_EQ(settings.tables[0].dim, 4u);
+  EXPECT_EQ(settings.tables[0].optimizer, "sgd");
+  const Settings others = Make({"train", "--config=" + config, "--arch-embedding-size=20-30"});
+  ASSERT_EQ(others.tables.size(), 2u);
+  EXPECT_EQ(others.tables[1].name, "t1");
+}
+
+TEST_F(CommandLineTest, AMissingConfigIsNamed) {
+  const Result<Settings> settings = MakeSettings(Parse({"train", "--config=/no.yaml"}).value());
+  ASSERT_FALSE(settings.ok());
+  EXPECT_EQ(settings.status().exit_code(), 2);
+  EXPECT_THAT(
+      settings.status().message(),
+      testing::AllOf(HasSubstr("--config"), HasSubstr("/no.yaml"), HasSubstr("No such file")));
+}
+
+}  // namespace
+}  // namespace rowhouse
