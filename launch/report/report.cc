@@ -1,0 +1,156 @@
+#include "launch/report/report.h"
+
+#include <cmath>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "common/durable_file.h"
+#include "launch/setting_fields.h"
+#include "launch/setting_text.h"
+
+namespace rowhouse {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int kFormat = 1;
+
+// JSON has no NaN or infinity: what is no number is null.
+Json Number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+Json Number(const std::optional<double>& value) { return value ? Number(*value) : Json(nullptr); }
+
+Json NumberFromText(const std::string& text) {
+  if (const auto whole = ReadWhole(text)) return *whole;
+  if (const auto integer = ReadInteger(text)) return *integer;
+  const auto real = ReadReal(text);
+  CHECK(real.has_value()) << "a setting that is a number prints as \"" << text << "\"";
+  return *real;
+}
+
+Json FieldToJson(const SettingField& field, const std::string& text) {
+  Json list = Json::array();
+  switch (field.kind) {
+    case SettingKind::kBool:
+      return text == "true";
+    case SettingKind::kNumber:
+      return NumberFromText(text);
+    case SettingKind::kText:
+      return text;
+    case SettingKind::kNumberList:
+      for (const std::string& item : SplitList(text)) list.push_back(NumberFromText(item));
+      return list;
+    case SettingKind::kTextList:
+      for (const std::string& item : SplitAtCommas(text)) list.push_back(item);
+      return list;
+  }
+  return nullptr;
+}
+
+Json TablesToJson(const std::vector<TableSpec>& tables) {
+  Json list = Json::array();
+  for (const TableSpec& table : tables) {
+    list.push_back({{"name", table.name},
+                    {"rows", table.rows},
+                    {"dim", table.dim},
+                    {"kind", table.kind},
+                    {"optimizer", table.optimizer},
+                    {"initialiser", table.initialiser}});
+  }
+  return list;
+}
+
+Json EnvironmentToJson(const RunReport::Environment& environment) {
+  return {{"hosts", environment.hosts},
+          {"cores", environment.cores},
+          {"workers", environment.workers},
+          {"ps_nodes", environment.ps_nodes},
+          {"shards", environment.shards},
+          {"started_at", environment.started_at},
+          {"command_line", environment.command_line}};
+}
+
+Json CurveToJson(const std::vector<RunReport::CurvePoint>& curve) {
+  Json list = Json::array();
+  for (const RunReport::CurvePoint& point : curve) {
+    list.push_back({{"step", point.step},
+                    {"epoch", point.epoch},
+                    {"loss", Number(point.loss)},
+                    {"accuracy", Number(point.accuracy)},
+                    {"samples_per_second", Number(point.samples_per_second)}});
+  }
+  return list;
+}
+
+Json EvaluationsToJson(const std::vector<RunReport::Evaluation>& evaluations) {
+  Json list = Json::array();
+  for (const RunReport::Evaluation& evaluation : evaluations) {
+    list.push_back({{"step", evaluation.step},
+                    {"samples", evaluation.samples},
+                    {"auc", Number(evaluation.auc)},
+                    {"logloss", Number(evaluation.logloss)},
+                    {"accuracy", Number(evaluation.accuracy)}});
+  }
+  return list;
+}
+
+Json TotalsToJson(const RunReport::Totals& totals) {
+  return {{"steps", totals.steps},
+          {"samples", totals.samples},
+          {"seconds", Number(totals.seconds)},
+          {"samples_per_second", Number(totals.samples_per_second)},
+          {"test_auc_ceiling", Number(totals.test_auc_ceiling)},
+          {"was_stopped", totals.was_stopped}};
+}
+
+Json ShardsToJson(const std::vector<RunReport::Shard>& shards) {
+  Json list = Json::array();
+  for (const RunReport::Shard& shard : shards) {
+    list.push_back({{"name", shard.name},
+                    {"rows", shard.rows},
+                    {"rows_pulled", shard.rows_pulled},
+                    {"rows_pushed", shard.rows_pushed},
+                    {"cache_hits", shard.cache_hits},
+                    {"cache_misses", shard.cache_misses},
+                    {"rows_evicted", shard.rows_evicted},
+                    {"rows_written", shard.rows_written},
+                    {"rows_overflowed", shard.rows_overflowed},
+                    {"cache_rows", shard.cache_rows},
+                    {"cache_bytes", shard.cache_bytes}});
+  }
+  return list;
+}
+
+}  // namespace
+
+Json SettingsToJson(const Settings& settings) {
+  Json json = {{"config_digest", settings.config_digest()}};
+  for (const SettingField& field : SettingFields()) {
+    if (field.section == Section::kServer) continue;
+    json[std::string(SectionName(field.section))][field.name] =
+        FieldToJson(field, field.get(settings));
+  }
+  return json;
+}
+
+Json ReportToJson(const RunReport& report) {
+  return {{"format", kFormat},
+          {"settings", SettingsToJson(report.settings)},
+          {"tables", TablesToJson(report.settings.tables)},
+          {"environment", EnvironmentToJson(report.environment)},
+          {"curve", CurveToJson(report.curve)},
+          {"evaluations", EvaluationsToJson(report.evaluations)},
+          {"totals", TotalsToJson(report.totals)},
+          {"rows", {{"digest", report.rows.digest}, {"count", report.rows.count}}},
+          {"shards", ShardsToJson(report.shards)}};
+}
+
+Status WriteReport(const RunReport& report, const std::string& path) {
+  const std::string directory = std::filesystem::path(path).parent_path().string();
+  if (!directory.empty()) {
+    RETURN_IF_ERROR(MakeDirectoryDurably(directory).Annotate("the run's report"));
+  }
+  const std::string text = ReportToJson(report).dump(2) + "\n";
+  return WriteFileDurably(path, text).Annotate("the run's report");
+}
+
+}  // namespace rowhouse

@@ -1,0 +1,87 @@
+// RunReport: what a run was, did and reached, for people and scripts to read after it: report.json.
+//
+// Form (format 1): settings {section: {name: value}}, tables [...], environment, curve [...],
+// evaluations [...], totals, rows, shards [...]. Figures nobody knows are null, never 0.
+// Threads: plain data.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/status.h"
+#include "launch/settings.h"
+
+namespace rowhouse {
+
+struct RunReport {
+  struct Environment {
+    std::vector<std::string> hosts;  // each once
+    uint32_t cores = 0;              // of the host that wrote the report
+    uint32_t workers = 0;
+    uint32_t ps_nodes = 0;
+    uint32_t shards = 0;     // over all PS nodes
+    std::string started_at;  // "2025-01-31T12:00:00Z"
+    std::string command_line;
+  };
+  // Since the point before it.
+  struct CurvePoint {
+    uint64_t step = 0;  // steps done, over all runs of the model
+    uint64_t epoch = 0;
+    double loss = 0.0;  // mean over samples
+    std::optional<double> accuracy = {};
+    double samples_per_second = 0.0;
+  };
+  struct Evaluation {
+    uint64_t step = 0;
+    uint64_t samples = 0;
+    std::optional<double> auc = {};  // undefined where all labels are equal
+    double logloss = 0.0;
+    double accuracy = 0.0;
+  };
+  struct Totals {
+    uint64_t steps = 0;    // done, over all runs of the model
+    uint64_t samples = 0;  // trained in this run
+    double seconds = 0.0;  // of training steps
+    double samples_per_second = 0.0;
+    std::optional<double> test_auc_ceiling = {};  // of planted data
+    bool was_stopped = false;                     // before the last epoch's end
+  };
+  struct Rows {
+    std::string digest;  // "rows digest"
+    uint64_t count = 0;  // that exist
+  };
+  struct Shard {
+    std::string name;
+    uint64_t rows = 0;
+    uint64_t rows_pulled = 0;
+    uint64_t rows_pushed = 0;
+    uint64_t cache_hits = 0;
+    uint64_t cache_misses = 0;
+    uint64_t rows_evicted = 0;
+    uint64_t rows_written = 0;
+    uint64_t rows_overflowed = 0;  // found no place in the cache
+    uint64_t cache_rows = 0;       // capacity
+    uint64_t cache_bytes = 0;
+  };
+
+  Settings settings;
+  Environment environment;
+  std::vector<CurvePoint> curve;
+  std::vector<Evaluation> evaluations;
+  Totals totals;
+  Rows rows;
+  std::vector<Shard> shards;
+};
+
+nlohmann::ordered_json ReportToJson(const RunReport& report);
+
+// {section: {name: value}} of every setting but those of `rowhouse ps`, and the config digest.
+nlohmann::ordered_json SettingsToJson(const Settings& settings);
+
+// Replaces the file, whole or not at all; makes missing directories above it.
+Status WriteReport(const RunReport& report, const std::string& path);
+
+}  // namespace rowhouse

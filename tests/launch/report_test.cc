@@ -1,0 +1,96 @@
+#include "launch/report/report.h"
+
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "tests/testing/testing.h"
+
+namespace rowhouse {
+namespace {
+
+nlohmann::json ReadJson(const std::string& path) {
+  std::ifstream in(path);
+  return nlohmann::json::parse(in);
+}
+
+RunReport Sample() {
+  RunReport report;
+  report.settings.Complete();
+  report.environment = {.hosts = {"a", "b"},
+                        .cores = 2,
+                        .workers = 3,
+                        .ps_nodes = 2,
+                        .shards = 4,
+                        .started_at = "2025-01-31T12:00:00Z",
+                        .command_line = "rowhouse train"};
+  report.curve = {
+      {.step = 10, .epoch = 0, .loss = 0.5, .samples_per_second = 100.0},
+      {.step = 20, .epoch = 1, .loss = 0.25, .accuracy = 0.75, .samples_per_second = 200.0}};
+  report.evaluations = {{.step = 20, .samples = 7, .auc = 0.8, .logloss = 0.5, .accuracy = 0.7}};
+  report.totals = {.steps = 20, .samples = 1280, .seconds = 2.0, .samples_per_second = 640.0};
+  report.rows = {.digest = "00ff", .count = 9};
+  report.shards = {{.name = "shard 0", .rows = 9, .cache_hits = 5, .cache_misses = 2}};
+  return report;
+}
+
+TEST(Report, HoldsWhatTheRunWasDidAndReached) {
+  const TempDir dir;
+  const std::string path = dir / "made/on/the/way/report.json";
+  ASSERT_OK(WriteReport(Sample(), path));
+  const nlohmann::json json = ReadJson(path);
+  EXPECT_EQ(json["format"], 1);
+  EXPECT_EQ(json["environment"]["hosts"][1], "b");
+  EXPECT_EQ(json["curve"][1]["accuracy"], 0.75);
+  EXPECT_EQ(json["evaluations"][0]["auc"], 0.8);
+  EXPECT_EQ(json["totals"]["samples_per_second"], 640.0);
+  EXPECT_EQ(json["rows"]["digest"], "00ff");
+  EXPECT_EQ(json["shards"][0]["cache_hits"], 5);
+}
+
+TEST(Report, SettingsHaveTheirTypes) {
+  const nlohmann::json json = SettingsToJson(Sample().settings);
+  EXPECT_EQ(json["training"]["learning_rate"], 0.01);
+  EXPECT_EQ(json["training"]["nepochs"], 1);
+  EXPECT_EQ(json["training"]["print_time"], false);
+  EXPECT_EQ(json["model"]["arch_mlp_bot"], (std::vector<int>{4, 3, 2}));
+  EXPECT_EQ(json["data"]["max_ind_range"], -1);
+  EXPECT_EQ(json["cluster"]["ps_endpoints"], nlohmann::json::array());
+  EXPECT_EQ(json["config_digest"].get<std::string>().size(), 32u);
+  EXPECT_FALSE(json.contains("server"));
+}
+
+TEST(Report, FiguresNobodyKnowsAreNull) {
+  RunReport report = Sample();
+  report.evaluations[0].auc.reset();
+  report.evaluations[0].logloss = std::numeric_limits<double>::infinity();
+  const nlohmann::json json = ReportToJson(report);
+  EXPECT_TRUE(json["curve"][0]["accuracy"].is_null());
+  EXPECT_TRUE(json["evaluations"][0]["auc"].is_null());
+  EXPECT_TRUE(json["evaluations"][0]["logloss"].is_null());
+  EXPECT_TRUE(json["totals"]["test_auc_ceiling"].is_null());
+}
+
+TEST(Report, ReplacesAnEarlierOneAndLeavesNothingBeside) {
+  const TempDir dir;
+  RunReport report = Sample();
+  ASSERT_OK(WriteReport(report, dir / "report.json"));
+  report.rows.digest = "other";
+  ASSERT_OK(WriteReport(report, dir / "report.json"));
+  EXPECT_EQ(ReadJson(dir / "report.json")["rows"]["digest"], "other");
+  const std::filesystem::directory_iterator files(dir.path());
+  EXPECT_EQ(std::distance(begin(files), end(files)), 1);
+}
+
+TEST(Report, APlaceThatCannotBeWrittenIsNamed) {
+  const TempDir dir;
+  std::ofstream(dir / "file") << "x";
+  const Status status = WriteReport(Sample(), dir / "file/report.json");
+  ASSERT_FALSE(status.ok());
+  EXPECT_THAT(status.message(), testing::AllOf(testing::StartsWith("the run's report: "),
+                                               testing::HasSubstr(dir / "file")));
+}
+
+}  // namespace
+}  // namespace rowhouse
