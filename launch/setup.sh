@@ -1,0 +1,56 @@
+#!/usr/bin/env bash
+# Installs what building and testing need and is not there yet, from Debian 12's own packages.
+# Changes nothing where all is there; needs root or sudo only where something is missing.
+set -euo pipefail
+
+# The one list of packages.
+PACKAGES=(
+  g++ cmake ninja-build ccache pkg-config    # to build
+  libopenmpi-dev openmpi-bin                 # workers' dense exchange
+  libzmq3-dev cppzmq-dev libcereal-dev       # messages
+  librocksdb-dev                             # rows at rest
+  libdnnl-dev ocl-icd-opencl-dev             # dense layers; the second only to satisfy the first
+  libgflags-dev libgoogle-glog-dev libyaml-cpp-dev libfmt-dev nlohmann-json3-dev libxxhash-dev
+  libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev
+  iproute2                                   # hosts in tests are network namespaces
+)
+
+is_installed() {
+  [[ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" == installed ]]
+}
+
+if ! command -v dpkg-query >/dev/null; then
+  echo "setup.sh: this is no Debian; install by hand what these packages hold: ${PACKAGES[*]}" >&2
+  exit 2
+fi
+
+missing=()
+for package in "${PACKAGES[@]}"; do
+  is_installed "$package" || missing+=("$package")
+done
+if ((${#missing[@]} == 0)); then
+  echo "setup: all ${#PACKAGES[@]} packages are installed"
+  exit 0
+fi
+
+as_root=()
+if ((EUID != 0)); then
+  if ! command -v sudo >/dev/null; then
+    echo "setup.sh: not root and no sudo; as root: apt-get install ${missing[*]}" >&2
+    exit 2
+  fi
+  as_root=(sudo)
+fi
+install() {
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
+    apt-get install --yes --no-install-recommends "${missing[@]}"
+}
+
+echo "setup: installing ${missing[*]}"
+# Package lists may be old or not there at all: fetch them only if it does not work without.
+if ! install; then
+  echo "setup: fetching package lists, then once more"
+  "${as_root[@]}" apt-get update
+  install
+fi
+echo "setup: installed ${#missing[@]} packages"

@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# Installs what is missing, builds `release` and runs every test; ends with ctest's summary.
+#   launch/test.sh                every test
+#   launch/test.sh -R sim/        any arguments go to ctest
+#   launch/test.sh --sanitizers   then also the presets dev (ASan, UBSan: labels unit and sim) and
+#                                 tsan (label threads)
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+sanitizers=false
+ctest_arguments=()
+for argument in "$@"; do
+  case "$argument" in
+    --sanitizers) sanitizers=true ;;
+    *) ctest_arguments+=("$argument") ;;
+  esac
+done
+
+launch/setup.sh
+
+jobs="$(nproc)"
+# Builds a preset and runs its tests, failures with their output.
+build_and_test() {
+  local preset="$1"
+  echo "test: building preset $preset with $jobs jobs"
+  cmake --preset "$preset" >/dev/null
+  cmake --build --preset "$preset" --parallel "$jobs"
+  echo "test: running the tests of preset $preset"
+  ctest --preset "$preset" --parallel "$jobs" "${ctest_arguments[@]}"
+}
+
+build_and_test release
+if "$sanitizers"; then
+  build_and_test dev
+  build_and_test tsan
+fi
