@@ -28,7 +28,6 @@ Result<std::unique_ptr<Shard>> Shard::Make(const ShardOptions& options,
   CHECK_EQ(plan.tables(), tables.size());
   CHECK_GT(options.workers, 0u);
   std::unique_ptr<Shard> shard(new Shard(options));
-  uint64_t bytes_wanted = 0;
   for (const TableSpec& spec : tables) {
     TableState table;
     table.spec = spec;
@@ -40,7 +39,6 @@ Result<std::unique_ptr<Shard>> Shard::Make(const ShardOptions& options,
                     .state_floats = static_cast<uint32_t>(table.optimizer->state_floats(spec.dim))};
     for (const Slice& slice : plan.slices(spec.id)) {
       if (slice.shard != options.id) continue;
-      bytes_wanted += slice.rows() * table.layout.bytes();
       table.slices.push_back(
           {.slice = slice,
            .store = {.table = spec.id,
@@ -50,27 +48,41 @@ Result<std::unique_ptr<Shard>> Shard::Make(const ShardOptions& options,
     }
     shard->tables_.push_back(std::move(table));
   }
-  // One budget over all tables: what does not fit is scaled down alike.
-  const double fitting =
-      bytes_wanted <= options.cache_bytes
-          ? 1.0
-          : static_cast<double>(options.cache_bytes) / static_cast<double>(bytes_wanted);
-  const double ratio = std::min(options.cache_ratio, fitting);
-  for (TableState& table : shard->tables_) {
-    for (SliceState& slice : table.slices) {
-      const uint64_t rows = slice.slice.rows();
-      const uint64_t capacity =
-          ratio >= 1.0 ? rows : static_cast<uint64_t>(static_cast<double>(rows) * ratio);
-      slice.cache = std::make_unique<RowCache>(RowCacheOptions{.layout = table.layout,
-                                                               .first_row = slice.slice.row_begin,
-                                                               .rows = rows,
-                                                               .capacity_rows = capacity,
-                                                               .ways = options.cache_ways});
-      shard->stats_.cache_rows += slice.cache->capacity_rows();
-      shard->stats_.cache_bytes += slice.cache->capacity_rows() * table.layout.bytes();
-    }
-  }
+  shard->MakeCaches();
   return shard;
+}
+
+// One budget in bytes over all slices, dealt in equal shares from the smallest slice on; what a
+// slice does not need goes to the larger ones, so that small tables are held whole.
+void Shard::MakeCaches() {
+  std::vector<std::pair<TableState*, SliceState*>> slices;
+  for (TableState& table : tables_) {
+    for (SliceState& slice : table.slices) slices.emplace_back(&table, &slice);
+  }
+  const auto bytes_of = [](const auto& entry) {
+    return entry.second->slice.rows() * entry.first->layout.bytes();
+  };
+  std::stable_sort(slices.begin(), slices.end(),
+                   [&](const auto& a, const auto& b) { return bytes_of(a) < bytes_of(b); });
+  uint64_t left = options_.cache_bytes;
+  for (size_t i = 0; i < slices.size(); ++i) {
+    auto& [table, slice] = slices[i];
+    const uint64_t granted = std::min(bytes_of(slices[i]), left / (slices.size() - i));
+    left -= granted;
+    const uint64_t rows = slice->slice.rows();
+    uint64_t capacity = granted / table->layout.bytes();
+    if (options_.cache_ratio < 1.0) {
+      const double most = static_cast<double>(rows) * options_.cache_ratio;
+      capacity = std::min(capacity, static_cast<uint64_t>(most));
+    }
+    slice->cache = std::make_unique<RowCache>(RowCacheOptions{.layout = table->layout,
+                                                              .first_row = slice->slice.row_begin,
+                                                              .rows = rows,
+                                                              .capacity_rows = capacity,
+                                                              .ways = options_.cache_ways});
+    stats_.cache_rows += slice->cache->capacity_rows();
+    stats_.cache_bytes += slice->cache->capacity_rows() * table->layout.bytes();
+  }
 }
 
 std::vector<ShardAction> Shard::Handle(ShardEvent event, TimeMs now) {

@@ -185,6 +185,8 @@ class Shard {
 
   Shard(const ShardOptions& options);
 
+  void MakeCaches();
+
   void OnMessage(MessageArrived message, TimeMs now);
   void OnPull(const PeerId& peer, Message message, TimeMs now);
   void OnPush(const PeerId& peer, Message message, TimeMs now);
