@@ -55,7 +55,7 @@ class Opening {
   Result<std::unique_ptr<RowStore>> OpenRows(const std::string& directory, bool read_only) const {
     return RowStores().Make(
         options_.store,
-        {.path = directory, .read_only = read_only, .environment = options_.environment});
+        {.path = directory + "/rows", .read_only = read_only, .environment = options_.environment});
   }
 
   Result<std::unique_ptr<ShardStore>> Finish(std::unique_ptr<RowStore> rows) const {
@@ -70,6 +70,12 @@ class Opening {
       return UsageError(
           "{} is not empty and holds no rows of Rowhouse ({}); give another --row_dir", directory_,
           owner.status().message());
+    }
+    if (job_.is_load) {
+      return UsageError(
+          "--load under another plan or row directory: {} holds rows already (of model {}); give "
+          "an empty --row_dir, the saved rows are routed there anew",
+          directory_, owner.value().model);
     }
     if (!job_.overwrite) {
       return UsageError(
