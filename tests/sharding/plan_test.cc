@@ -1,0 +1,130 @@
+#include "sharding/plan.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "sharding/job_spec.h"
+#include "sharding/strategies/row_wise.h"
+#include "tests/testing/testing.h"
+
+namespace rowhouse {
+namespace {
+
+std::vector<TableSpec> Tables(const std::vector<uint64_t>& rows) {
+  std::vector<TableSpec> tables;
+  for (uint64_t n : rows) {
+    TableSpec table;
+    table.id = TableId{static_cast<uint32_t>(tables.size())};
+    table.name = "t" + std::to_string(tables.size());
+    table.rows = n;
+    table.dim = 4;
+    tables.push_back(table);
+  }
+  return tables;
+}
+
+Slice Piece(uint32_t table, uint64_t begin, uint64_t end, uint32_t shard) {
+  return {.table = TableId{table},
+          .row_begin = begin,
+          .row_end = end,
+          .column_begin = 0,
+          .column_end = 4,
+          .shard = ShardId{shard}};
+}
+
+TEST(Plan, RefusesGapsOverlapsAndMissingRowsByName) {
+  const auto tables = Tables({10});
+  const auto error = [&](std::vector<Slice> slices) {
+    return Plan::Make(tables, 2, std::move(slices)).status().message();
+  };
+  EXPECT_THAT(error({Piece(0, 0, 4, 0), Piece(0, 5, 10, 1)}),
+              testing::HasSubstr("rows [4, 5) have no owner"));
+  EXPECT_THAT(error({Piece(0, 0, 6, 0), Piece(0, 4, 10, 1)}),
+              testing::HasSubstr("rows [4, 6) have two owners"));
+  EXPECT_THAT(error({Piece(0, 0, 9, 0)}),
+              testing::HasSubstr("9 rows have owners, the table has 10"));
+  EXPECT_THAT(error({Piece(0, 0, 10, 2)}), testing::HasSubstr("belong to shard 2"));
+  EXPECT_THAT(error({Piece(0, 0, 10, 0), Piece(1, 0, 1, 0)}), testing::HasSubstr("names table 1"));
+  Slice cut = Piece(0, 0, 10, 0);
+  cut.column_end = 2;
+  EXPECT_THAT(error({cut}), testing::HasSubstr("columns [0, 2)"));
+}
+
+RC_GTEST_PROP(RowWisePlan, EveryRowHasExactlyOneOwnerAndPiecesDifferByOneRow, ()) {
+  const auto shards = *rc::gen::inRange<uint32_t>(1, 40);
+  const auto sizes = *rc::gen::nonEmpty(
+      rc::gen::container<std::vector<uint64_t>>(rc::gen::inRange<uint64_t>(1, 1000)));
+  const auto tables = Tables(sizes);
+  const Plan plan = MakeRowWisePlan(tables, shards);
+  for (const TableSpec& table : tables) {
+    uint64_t covered = 0, least = table.rows, most = 0;
+    for (const Slice& slice : plan.slices(table.id)) {
+      RC_ASSERT(slice.row_begin == covered);
+      covered = slice.row_end;
+      least = std::min(least, slice.rows());
+      most = std::max(most, slice.rows());
+    }
+    RC_ASSERT(covered == table.rows);
+    RC_ASSERT(most - least <= 1 || table.rows < shards);
+  }
+}
+
+RC_GTEST_PROP(RowWisePlan, SurvivesJson, ()) {
+  const auto shards = *rc::gen::inRange<uint32_t>(1, 9);
+  const auto tables = Tables({7, 1, 100, 3});
+  const Plan plan = MakeRowWisePlan(tables, shards);
+  const auto again = Plan::FromJson(nlohmann::json::parse(plan.ToJson().dump()), tables);
+  RC_ASSERT(again.ok());
+  RC_ASSERT(again.value().digest() == plan.digest());
+  RC_ASSERT(again.value().shards() == shards);
+}
+
+TEST(RowWisePlan, CutsTheLargestTablesWithoutOverflow) {
+  const Plan plan = MakeRowWisePlan(Tables({uint64_t{1} << 62}), 3);
+  EXPECT_EQ(plan.slices(TableId{0}).back().row_end, uint64_t{1} << 62);
+  EXPECT_EQ(plan.slices(TableId{0})[0].row_end, (uint64_t{1} << 62) / 3);
+}
+
+TEST(RowWisePlan, FirstPiecesOfDifferentTablesLieOnDifferentShards) {
+  const Plan plan = MakeRowWisePlan(Tables({100, 100}), 2);
+  EXPECT_EQ(plan.slices(TableId{0})[0].shard, ShardId{0});
+  EXPECT_EQ(plan.slices(TableId{1})[0].shard, ShardId{1});
+}
+
+TEST(Plan, ANewerFormatIsRefusedByName) {
+  const auto tables = Tables({10});
+  nlohmann::json json = MakeRowWisePlan(tables, 2).ToJson();
+  json["plan_version"] = 2;
+  const Status status = Plan::FromJson(json, tables).status();
+  EXPECT_EQ(status.code(), StatusCode::kUsage);
+  EXPECT_THAT(status.message(), testing::HasSubstr("version 2 is newer"));
+}
+
+TEST(JobSpec, SurvivesJsonAndRefusesNonsense) {
+  JobSpec job;
+  job.job_id = 0xfedcba9876543210u;
+  job.model_id = "m";
+  job.config_digest = "c";
+  job.workers = 3;
+  job.shards_per_node = 2;
+  job.tables = Tables({7, 50});
+  job.tables[1].optimizer_options.epsilon = 1e-8f;
+  job.plan = MakeRowWisePlan(job.tables, 4);
+  job.is_load = true;
+  job.load = {.step = 12, .plan_digest = "p", .shards = {{ShardId{1}, "host", "/rows/shard-0001"}}};
+  const Result<JobSpec> read = JobSpec::FromJsonText(job.ToJsonText());
+  ASSERT_OK(read);
+  const JobSpec& again = read.value();
+  EXPECT_EQ(again.ToJsonText(), job.ToJsonText());
+  EXPECT_EQ(again.job_id, job.job_id);
+  EXPECT_EQ(again.tables[1].optimizer_options.epsilon, 1e-8f);
+  EXPECT_EQ(again.first_step(), 12u);
+  for (const std::string text : {"", "{}", "[1]", "{\"job_id\": \"x\"}"}) {
+    EXPECT_EQ(JobSpec::FromJsonText(text).status().code(), StatusCode::kCorruption) << text;
+  }
+}
+
+}  // namespace
+}  // namespace rowhouse
