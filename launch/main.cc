@@ -37,7 +37,6 @@ int Print(const std::string& text) {
 }
 
 Status RunVerb(const CommandLine& command_line, const Settings& settings) {
-  if (command_line.verb == "train") return RunTrain(settings);
   if (command_line.verb == "ps") return RunPs(settings);
   CHECK_EQ(command_line.verb, "bench");
   return RunBench({command_line.arguments, command_line.Value(kJsonFlag)});
@@ -65,6 +64,7 @@ int Main(int argc, char** argv) {
     FLAGS_logtostderr = true;
   }
   google::InitGoogleLogging(argv[0]);
+  if (command_line.value().verb == "train") return RunTrain(settings.value());
   const Status status = RunVerb(command_line.value(), settings.value());
   if (!status.ok()) std::fprintf(stderr, "rowhouse: %s\n", status.message().c_str());
   return status.exit_code();

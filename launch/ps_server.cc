@@ -1,7 +1,155 @@
+#include <poll.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+#include <filesystem>
+#include <thread>
+
+#include "common/clock.h"
+#include "common/transport/tcp_socket.h"
+#include "launch/cpu_mask.h"
 #include "launch/verbs.h"
+#include "ps/server.h"
 
 namespace rowhouse {
+namespace {
 
-Status RunPs(const Settings&) { return Status(StatusCode::kInternal, "not written yet"); }
+std::atomic<bool> g_stop = false;
+
+void HandleStopSignals() {
+  struct sigaction action = {};
+  action.sa_handler = [](int) { g_stop = true; };
+  for (int signal : {SIGINT, SIGTERM}) sigaction(signal, &action, nullptr);
+  signal(SIGPIPE, SIG_IGN);
+}
+
+// Ends the process if it is still there when its time to stop is up: a store that hangs must not
+// keep ports and LOCKs for ever. What an answered FLUSH covered is safe.
+class StopDeadline {
+ public:
+  StopDeadline(int supervisor_fd, uint32_t deadline_ms)
+      : thread_([this, supervisor_fd, deadline_ms] { Watch(supervisor_fd, deadline_ms); }) {}
+  ~StopDeadline() {
+    is_over_ = true;
+    thread_.join();
+  }
+
+ private:
+  void Watch(int supervisor_fd, uint32_t deadline_ms) {
+    constexpr int kPollMs = 100;
+    const SystemClock clock;
+    TimeMs stop_by = 0;
+    while (!is_over_) {
+      pollfd supervisor = {.fd = supervisor_fd, .events = POLLIN, .revents = 0};
+      // Nothing is ever written to the pipe: readable means end of file, the supervisor is gone.
+      if (g_stop || supervisor_fd < 0) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(kPollMs));
+      } else if (poll(&supervisor, 1, kPollMs) > 0) {
+        g_stop = true;
+      }
+      if (!g_stop) continue;
+      if (stop_by == 0) stop_by = clock.NowMs() + deadline_ms;
+      if (clock.NowMs() < stop_by) continue;
+      fprintf(stderr, "rowhouse ps: did not stop within %u ms: giving up\n", deadline_ms);
+      _exit(1);
+    }
+  }
+
+  std::atomic<bool> is_over_ = false;
+  std::thread thread_;
+};
+
+// A directory of this run alone, removed at its end.
+class TemporaryRows {
+ public:
+  static Result<std::unique_ptr<TemporaryRows>> Make() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "rowhouse-rows-XXXXXX").string();
+    if (mkdtemp(pattern.data()) == nullptr) {
+      return UsageError("cannot make a directory for rows at {}: {}; set TMPDIR or --row_dir",
+                        pattern, std::strerror(errno));
+    }
+    return std::make_unique<TemporaryRows>(pattern);
+  }
+  explicit TemporaryRows(std::string path) : path_(std::move(path)) {}
+  ~TemporaryRows() {
+    std::error_code ignored;  // Nothing more can be done about leftovers.
+    std::filesystem::remove_all(path_, ignored);
+  }
+  const std::string& path() const { return path_; }
+
+ private:
+  const std::string path_;
+};
+
+// Incarnations of one port differ: what was meant for a server that died is refused by its heir.
+uint64_t NewIncarnation() {
+  timespec now = {};
+  clock_gettime(CLOCK_REALTIME, &now);
+  return (static_cast<uint64_t>(now.tv_sec) << 30) ^ static_cast<uint64_t>(now.tv_nsec);
+}
+
+std::string HostName() {
+  char name[256] = {};
+  gethostname(name, sizeof(name) - 1);
+  return name;
+}
+
+// "tcp://host:0" for "tcp://host:4000": shards listen beside the node on ports of the OS's choice.
+std::string AnyPortBeside(const std::string& endpoint) {
+  return endpoint.substr(0, endpoint.rfind(':')) + ":0";
+}
+
+Status Serve(const Settings& settings) {
+  const bool is_supervised = settings.server.supervisor_fd >= 0;
+  const SystemClock clock;
+  std::unique_ptr<TemporaryRows> temporary;
+  ServerOptions options{.host = HostName(),
+                        .incarnation = NewIncarnation(),
+                        .store = settings.storage.store,
+                        .row_dir = settings.row_directory(),
+                        .cache_bytes = settings.storage.cache_mb << 20,
+                        .cache_ratio = settings.storage.cache_ratio,
+                        .cache_ways = settings.storage.cache_ways};
+  if (options.row_dir.empty() && options.store != "memory") {
+    ASSIGN_OR_RETURN(temporary, TemporaryRows::Make());
+    options.row_dir = temporary->path();
+  }
+  const std::unique_ptr<Transport> transport = MakeZeroMqTransport({});
+  const std::vector<int32_t>& fds = settings.server.listen_fds;
+  const auto inherited = [&](size_t k) -> Result<std::unique_ptr<Listener>> {
+    if (k >= fds.size()) {
+      return UsageError("socket {} wanted, the supervisor gave {}", k, fds.size());
+    }
+    ASSIGN_OR_RETURN(const std::string endpoint, EndpointOf(fds[k]));
+    return transport->ListenOn(fds[k], endpoint);
+  };
+  ASSIGN_OR_RETURN(const std::unique_ptr<Listener> node,
+                   is_supervised ? inherited(0) : transport->Listen(settings.server.listen));
+  const std::string endpoint = node->endpoint();
+  const auto shard_listener = [&](size_t k) {
+    return is_supervised ? inherited(k + 1) : transport->Listen(AnyPortBeside(endpoint));
+  };
+  if (!is_supervised) {
+    fmt::print("rowhouse ps: listening on {}\n", endpoint);
+    fflush(stdout);
+  }
+  const StopDeadline stop_deadline(settings.server.supervisor_fd,
+                                   settings.cluster.stop_deadline_ms);
+  Server server(options, shard_listener, clock);
+  return server.Run(*node, g_stop, /*one_job=*/false);
+}
+
+}  // namespace
+
+Status RunPs(const Settings& settings) {
+  HandleStopSignals();
+  constexpr uint32_t kThreads = 4;  // a shard, its I/O, ZeroMQ's, the node
+  WidenCpuMask(kThreads);
+  return Serve(settings);
+}
 
 }  // namespace rowhouse

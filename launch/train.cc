@@ -1,7 +1,245 @@
+#include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <ctime>
+#include <set>
+#include <thread>
+
+#include "common/clock.h"
+#include "launch/cluster.h"
+#include "launch/cpu_mask.h"
+#include "launch/roles.h"
+#include "launch/supervisor.h"
 #include "launch/verbs.h"
+#include "launch/worker_run.h"
+#include "worker/agreement.h"
 
 namespace rowhouse {
+namespace {
 
-Status RunTrain(const Settings&) { return Status(StatusCode::kInternal, "not written yet"); }
+// The dense exchange outlasts a pull, so that a worker that waits for a shard speaks first.
+constexpr uint32_t kLongerThanAnyPullMs = 5000;
+constexpr uint32_t kTransportThreads = 1;  // ZeroMQ's, beside the compute threads
+
+// Set by SIGINT, SIGTERM and SIGUSR2 (which mpirun forwards): save and stop after this step.
+std::atomic<bool> g_stop = false;
+
+void HandleStopSignals() {
+  struct sigaction action = {};
+  action.sa_handler = [](int) { g_stop = true; };
+  for (int signal : {SIGINT, SIGTERM, SIGUSR2}) sigaction(signal, &action, nullptr);
+  signal(SIGPIPE, SIG_IGN);
+}
+
+void PrintError(const Status& status) {
+  fflush(stdout);
+  std::string_view rest = status.message();
+  while (!rest.empty()) {  // One message a line, each with the program's name.
+    const size_t end = rest.find('\n');
+    fmt::print(stderr, "rowhouse: {}\n", rest.substr(0, end));
+    rest = end == std::string_view::npos ? "" : rest.substr(end + 1);
+  }
+}
+
+std::string NodeName(size_t node, int rank, const std::string& host) {
+  return fmt::format("PS node {} (rank {} on {})", node, rank, host);
+}
+
+// The flags a server takes over from its supervisor.
+std::vector<std::string> ServerFlags(const Settings& settings) {
+  const StorageSettings& storage = settings.storage;
+  std::vector<std::string> flags = {
+      fmt::format("--store={}", storage.store),
+      fmt::format("--cache_mb={}", storage.cache_mb),
+      fmt::format("--cache_ratio={}", storage.cache_ratio),
+      fmt::format("--cache_ways={}", storage.cache_ways),
+  };
+  // Without one the server makes a directory of its own and deletes it at its end.
+  const std::string row_dir = settings.row_directory();
+  if (!row_dir.empty()) flags.push_back("--row_dir=" + row_dir);
+  return flags;
+}
+
+Supervisor MakeSupervisor(const Settings& settings, const std::string& host, bool one_host,
+                          const std::string& name) {
+  // On one host nobody outside it has to reach the node.
+  return Supervisor({.bind_host = one_host ? "127.0.0.1" : "*",
+                     .advertised_host = one_host ? "127.0.0.1" : host,
+                     .shards = settings.cluster.shards,
+                     .flags = ServerFlags(settings),
+                     .name = name,
+                     .stop_deadline_ms = settings.cluster.stop_deadline_ms});
+}
+
+// A PS rank: supervises its server until all workers have parted. Never waits inside MPI.
+Status Supervise(Cluster& cluster, Supervisor& supervisor) {
+  constexpr auto kPollInterval = std::chrono::milliseconds(20);
+  cluster.PartNow();
+  while (!cluster.HasParted()) {
+    RETURN_IF_ERROR(supervisor.Check());
+    std::this_thread::sleep_for(kPollInterval);
+  }
+  return supervisor.Stop();
+}
+
+std::string NowInUtc() {
+  const std::time_t now = std::time(nullptr);
+  std::tm utc = {};
+  gmtime_r(&now, &utc);
+  char text[32] = {};
+  std::strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &utc);
+  return text;
+}
+
+std::vector<NodeAddress> NodesFromEndpoints(const std::vector<std::string>& endpoints) {
+  std::vector<NodeAddress> nodes;
+  for (const std::string& endpoint : endpoints) {
+    nodes.push_back({.endpoint = endpoint, .name = fmt::format("PS node {}", nodes.size())});
+  }
+  return nodes;
+}
+
+WorkerRunOptions MakeWorkerRunOptions(const Settings& settings, const Cluster& cluster) {
+  const std::set<std::string> hosts(cluster.hosts().begin(), cluster.hosts().end());
+  return {.host = cluster.host(),
+          .nodes = NodesFromEndpoints(settings.cluster.ps_endpoints),
+          .shards_per_node = settings.cluster.shards,
+          .hosts = {hosts.begin(), hosts.end()},
+          .started_at = NowInUtc()};
+}
+
+// Without mpirun: one worker, and one PS node as a child unless --ps_endpoints names others.
+Status TrainAlone(const Settings& settings, Cluster& cluster) {
+  const SystemClock clock;
+  Supervisor supervisor =
+      MakeSupervisor(settings, cluster.host(), /*one_host=*/true, NodeName(0, 0, cluster.host()));
+  WorkerRunOptions options = MakeWorkerRunOptions(settings, cluster);
+  std::atomic<bool> is_done = false;
+  std::thread watcher;
+  if (options.nodes.empty()) {
+    RETURN_IF_ERROR(supervisor.Start());
+    options.nodes = {{.endpoint = supervisor.endpoint(), .name = NodeName(0, 0, cluster.host())}};
+    watcher = std::thread([&] {
+      while (!is_done) {
+        if (const Status status = supervisor.Check(); !status.ok() && !is_done) {
+          PrintError(status);
+          cluster.Abort(1);  // The worker would find out only at its deadline.
+        }
+        std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      }
+    });
+  }
+  const std::unique_ptr<Transport> transport = MakeZeroMqTransport({});
+  bool is_agreed = false;
+  const Status status = RunWorker(settings, options, *MakeSoloCommunicator(), *transport, clock,
+                                  g_stop, &is_agreed);
+  is_done = true;
+  if (watcher.joinable()) {
+    watcher.join();
+    const Status stopped = supervisor.Stop();
+    if (status.ok()) return stopped;
+  }
+  return status;
+}
+
+// All ranks must have been given the same: what decides the trained bits, and the shards.
+Status CheckSameSettings(const Settings& settings, Cluster& cluster) {
+  const std::string mine = fmt::format("{}, {} shards a node", settings.config_digest(),
+                                       settings.cluster.shards);
+  ASSIGN_OR_RETURN(const std::string first,
+                   BroadcastFromFirst(cluster.world(), mine, "comparing settings"));
+  Status status;
+  if (first != mine) {
+    status = UsageError(
+        "rank {} on {} was given other settings than rank 0 (config {}, there {}); give all ranks "
+        "the same --config and flags",
+        cluster.rank(), cluster.host(), mine, first);
+  }
+  return Agree(cluster.world(), status, "comparing settings");
+}
+
+// `*prints`: this rank is the one to print the status; the others have the same.
+Status TrainUnderMpirun(const Settings& settings, Cluster& cluster, bool* prints) {
+  const SystemClock clock;
+  const auto ranks = static_cast<uint32_t>(cluster.size());
+  RETURN_IF_ERROR(CheckSameSettings(settings, cluster));
+  ASSIGN_OR_RETURN(const uint32_t ps, settings.PsRanks(ranks));
+  ASSIGN_OR_RETURN(const Roles roles, DealRoles(cluster.hosts(), ps));
+  const bool one_host = std::all_of(cluster.hosts().begin(), cluster.hosts().end(),
+                                    [&](const std::string& host) { return host == cluster.host(); });
+  const auto mine = std::find(roles.ps.begin(), roles.ps.end(), cluster.rank());
+  const bool is_ps = mine != roles.ps.end();
+
+  Supervisor supervisor = MakeSupervisor(
+      settings, cluster.host(), one_host,
+      NodeName(static_cast<size_t>(mine - roles.ps.begin()), cluster.rank(), cluster.host()));
+  const Status started = is_ps ? supervisor.Start() : OkStatus();
+  RETURN_IF_ERROR(Agree(cluster.world(), started, "starting the PS nodes"));
+  ASSIGN_OR_RETURN(const auto endpoints,
+                   cluster.world().AllGather(std::as_bytes(std::span(supervisor.endpoint())),
+                                             "exchanging endpoints"));
+  ASSIGN_OR_RETURN(const std::unique_ptr<Communicator> workers,
+                   cluster.MakeWorkers(roles.workers, settings.cluster.rpc_deadline_ms +
+                                                          kLongerThanAnyPullMs));
+  if (is_ps) {
+    *prints = true;
+    const Status status = Supervise(cluster, supervisor);
+    if (status.ok()) return status;
+    PrintError(status);  // Workers would find out only at their deadlines.
+    cluster.Abort(1);
+  }
+
+  WorkerRunOptions options = MakeWorkerRunOptions(settings, cluster);
+  options.prints = cluster.rank() == roles.workers[0];
+  for (size_t n = 0; n < roles.ps.size(); ++n) {
+    const auto rank = static_cast<size_t>(roles.ps[n]);
+    options.nodes.push_back(
+        {.endpoint = {reinterpret_cast<const char*>(endpoints[rank].data()), endpoints[rank].size()},
+         .name = NodeName(n, roles.ps[n], cluster.hosts()[rank])});
+  }
+  if (options.prints) {
+    fmt::print("{} ranks: {} PS nodes of {} shards, {} workers\n", ranks, options.nodes.size(),
+               settings.cluster.shards, roles.workers.size());
+    fflush(stdout);
+  }
+  const std::unique_ptr<Transport> transport = MakeZeroMqTransport({});
+  bool is_agreed = false;
+  const Status status =
+      RunWorker(settings, options, *workers, *transport, clock, g_stop, &is_agreed);
+  if (!is_agreed) {
+    // The others wait for this worker: nothing but ending the run is left.
+    PrintError(status.Annotate(fmt::format("rank {} on {}", cluster.rank(), cluster.host())));
+    cluster.Abort(1);
+  }
+  cluster.PartNow();
+  while (!cluster.HasParted()) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  *prints = options.prints;
+  return status;
+}
+
+}  // namespace
+
+int RunTrain(const Settings& settings) {
+  HandleStopSignals();
+  Result<std::unique_ptr<Cluster>> joined = Cluster::Join(settings.cluster.rendezvous_deadline_ms);
+  if (!joined.ok()) {
+    PrintError(joined.status());
+    return joined.status().exit_code();
+  }
+  Cluster& cluster = *joined.value();
+  bool prints = cluster.rank() == 0;
+  WidenCpuMask(settings.training.threads + kTransportThreads);
+  // One rank that mpirun started has nobody to meet: it is a run without mpirun.
+  const bool is_alone = cluster.size() == 1;
+  const Status status =
+      is_alone ? TrainAlone(settings, cluster) : TrainUnderMpirun(settings, cluster, &prints);
+  if (!status.ok() && prints) PrintError(status);
+  cluster.Finalize();
+  return status.exit_code();
+}
 
 }  // namespace rowhouse

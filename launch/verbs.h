@@ -9,7 +9,8 @@
 
 namespace rowhouse {
 
-Status RunTrain(const Settings& settings);
+// Says on stderr what went wrong, once for all ranks; the exit code.
+int RunTrain(const Settings& settings);
 Status RunPs(const Settings& settings);
 
 struct BenchRequest {

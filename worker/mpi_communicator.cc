@@ -95,7 +95,7 @@ class MpiCommunicator final : public Communicator {
 
   Status Sum(std::span<float> values, const std::string& phase) {
     Exchange& e = *exchange_;
-    const Slice own = SliceOf(values.size(), size_, rank());
+    const SampleSlice own = SliceOf(values.size(), size_, rank());
     e.sent.assign(values.begin(), values.end());
     e.received.resize(own.count * size_);
     e.gathered.resize(values.size());
@@ -126,7 +126,7 @@ class MpiCommunicator final : public Communicator {
       values->resize(size_);
     }
     for (uint32_t w = 0; w < size_; ++w) {
-      const Slice slice = SliceOf(count, size_, WorkerRank{w});
+      const SampleSlice slice = SliceOf(count, size_, WorkerRank{w});
       e.send_counts[w] = static_cast<int>(slice.count);
       e.send_starts[w] = static_cast<int>(slice.first);
     }

@@ -1,5 +1,6 @@
 #include "common/transport/tcp_socket.h"
 
+#include <arpa/inet.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -88,6 +89,18 @@ Result<ListeningSocket> ListenTcp(const std::string& host, uint16_t port) {
   }
   result.port_ = ntohs(address.sin_port);
   return result;
+}
+
+Result<std::string> EndpointOf(int fd) {
+  sockaddr_in address = {};
+  socklen_t bytes = sizeof(address);
+  if (getsockname(fd, reinterpret_cast<sockaddr*>(&address), &bytes) != 0 ||
+      address.sin_family != AF_INET) {
+    return UsageError("descriptor {} is no TCP socket", fd);
+  }
+  char text[INET_ADDRSTRLEN] = {};
+  inet_ntop(AF_INET, &address.sin_addr, text, sizeof(text));
+  return fmt::format("tcp://{}:{}", text, ntohs(address.sin_port));
 }
 
 }  // namespace rowhouse

@@ -42,4 +42,8 @@ class ListeningSocket {
 // choice. A port in use, an unknown or foreign host are kUsage.
 Result<ListeningSocket> ListenTcp(const std::string& host, uint16_t port);
 
+// "tcp://address:port" of a socket inherited from whoever bound it; "tcp://0.0.0.0:port" if it
+// listens on all interfaces. kUsage if it is no TCP socket.
+Result<std::string> EndpointOf(int fd);
+
 }  // namespace rowhouse

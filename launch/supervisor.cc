@@ -1,0 +1,147 @@
+#include "launch/supervisor.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <thread>
+
+#include "common/clock.h"
+
+extern char** environ;
+
+namespace rowhouse {
+namespace {
+
+constexpr auto kPollInterval = std::chrono::milliseconds(10);
+
+// The child must not think it was started by mpirun: it never calls MPI.
+std::vector<std::string> EnvironmentWithoutMpi() {
+  std::vector<std::string> kept;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view text(*entry);
+    if (text.starts_with("OMPI_") || text.starts_with("PMIX_") || text.starts_with("PMI_")) continue;
+    kept.emplace_back(text);
+  }
+  return kept;
+}
+
+std::vector<char*> PointersTo(std::vector<std::string>& strings) {
+  std::vector<char*> pointers;
+  for (std::string& text : strings) pointers.push_back(text.data());
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+}  // namespace
+
+Supervisor::Supervisor(const SupervisorOptions& options) : options_(options) {}
+
+Supervisor::~Supervisor() {
+  if (pid_ > 0) {
+    kill(pid_, SIGKILL);
+    waitpid(pid_, nullptr, 0);
+  }
+  if (pipe_to_child_ >= 0) close(pipe_to_child_);
+}
+
+Status Supervisor::Start() {
+  for (uint32_t k = 0; k < options_.shards + 1; ++k) {
+    ASSIGN_OR_RETURN(ListeningSocket socket,
+                     ListenTcp(options_.bind_host, k == 0 ? options_.port : uint16_t{0}));
+    if (k == 0) endpoint_ = fmt::format("tcp://{}:{}", options_.advertised_host, socket.port());
+    sockets_.push_back(std::move(socket));
+  }
+  return Spawn().Annotate(options_.name);
+}
+
+Status Supervisor::Spawn() {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return IoError("pipe: {}", std::strerror(errno));
+  pipe_to_child_ = ends[1];
+
+  // Each descriptor is copied to a number above all that are open here, so that no copy lands on
+  // one still to be copied.
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  constexpr int kFirstChildFd = 1000;
+  int next = kFirstChildFd;
+  const auto hand_on = [&](int fd) {
+    posix_spawn_file_actions_adddup2(&actions, fd, next);
+    return next++;
+  };
+  std::vector<std::string> arguments = {"rowhouse", "ps"};
+  arguments.push_back(fmt::format("--supervisor_fd={}", hand_on(ends[0])));
+  std::string fds;
+  for (const ListeningSocket& socket : sockets_) {
+    fds += fmt::format("{}{}", fds.empty() ? "" : ",", hand_on(socket.fd()));
+  }
+  arguments.push_back("--listen_fds=" + fds);
+  arguments.push_back(fmt::format("--stop_deadline_ms={}", options_.stop_deadline_ms));
+  arguments.insert(arguments.end(), options_.flags.begin(), options_.flags.end());
+
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  // A session of its own: Ctrl-C and mpirun's signals reach the supervisor only. Signals that
+  // this process blocks or handles are as new in the child.
+  sigset_t none, all;
+  sigemptyset(&none);
+  sigfillset(&all);
+  posix_spawnattr_setsigmask(&attributes, &none);
+  posix_spawnattr_setsigdefault(&attributes, &all);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK |
+                                            POSIX_SPAWN_SETSIGDEF);
+  std::vector<std::string> environment = EnvironmentWithoutMpi();
+  const int error = posix_spawn(&pid_, "/proc/self/exe", &actions, &attributes,
+                                PointersTo(arguments).data(), PointersTo(environment).data());
+  posix_spawn_file_actions_destroy(&actions);
+  posix_spawnattr_destroy(&attributes);
+  close(ends[0]);
+  if (error != 0) {
+    pid_ = -1;
+    return IoError("cannot start the server: {}", std::strerror(error));
+  }
+  return OkStatus();
+}
+
+std::string Supervisor::DescribeEnd(int wait_status) const {
+  if (WIFSIGNALED(wait_status)) {
+    return fmt::format("{}: its server was killed by signal {} ({})", options_.name,
+                       WTERMSIG(wait_status), strsignal(WTERMSIG(wait_status)));
+  }
+  return fmt::format("{}: its server ended with exit code {}", options_.name,
+                     WEXITSTATUS(wait_status));
+}
+
+Status Supervisor::Check() {
+  if (pid_ > 0 && waitpid(pid_, &wait_status_, WNOHANG) == pid_) pid_ = -1;
+  if (pid_ > 0) return OkStatus();
+  return Status(StatusCode::kUnavailable, DescribeEnd(wait_status_));
+}
+
+Status Supervisor::Stop() {
+  if (pid_ <= 0) return Check();
+  close(pipe_to_child_);
+  pipe_to_child_ = -1;
+  const SystemClock clock;
+  const TimeMs deadline = clock.NowMs() + options_.stop_deadline_ms;
+  while (waitpid(pid_, &wait_status_, WNOHANG) == 0) {
+    if (clock.NowMs() >= deadline) {
+      kill(pid_, SIGKILL);
+      waitpid(pid_, &wait_status_, 0);
+      pid_ = -1;
+      return MakeStatus(StatusCode::kDeadlineExceeded,
+                        "{}: its server did not end within {} ms and was killed", options_.name,
+                        options_.stop_deadline_ms);
+    }
+    std::this_thread::sleep_for(kPollInterval);
+  }
+  pid_ = -1;
+  if (WIFEXITED(wait_status_) && WEXITSTATUS(wait_status_) == 0) return OkStatus();
+  return Status(StatusCode::kUnavailable, DescribeEnd(wait_status_));
+}
+
+}  // namespace rowhouse

@@ -1,0 +1,65 @@
+// Supervisor: what a PS rank is. Its server is a child process of its own (`rowhouse ps`, by
+// posix_spawn and exec, in a session of its own), because a server that dies must not take the
+// MPI rank with it, and because a process that has called MPI_Init must not fork.
+//
+// The supervisor owns the listening sockets and hands them on, so that a server started anew keeps
+// its ports. A pipe ties the child to it: at end of file the supervisor is gone, and the server
+// refuses new work, closes its stores and exits within --stop_deadline_ms.
+// Threads: one.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/status.h"
+#include "common/transport/tcp_socket.h"
+
+namespace rowhouse {
+
+struct SupervisorOptions {
+  std::string bind_host = "127.0.0.1";       // interface the sockets listen on
+  std::string advertised_host = "127.0.0.1"; // how workers reach it
+  uint16_t port = 0;                         // of the node; 0: of the OS's choice
+  uint32_t shards = 1;
+  std::vector<std::string> flags;            // "--row_dir=..." of the server
+  std::string name;                          // "PS node 1 (rank 1 on host a)"
+  uint32_t stop_deadline_ms = 30000;
+};
+
+class Supervisor {
+ public:
+  explicit Supervisor(const SupervisorOptions& options);
+  // Kills a server that still runs; Stop first for a clean end.
+  ~Supervisor();
+  Supervisor(const Supervisor&) = delete;
+  Supervisor& operator=(const Supervisor&) = delete;
+
+  // Binds the sockets and starts the server. A port in use is kUsage.
+  Status Start();
+
+  // "tcp://host:port" of the node.
+  const std::string& endpoint() const { return endpoint_; }
+  pid_t pid() const { return pid_; }
+
+  // OK while the server runs; else how it ended, naming node, pid and signal or exit code.
+  Status Check();
+
+  // Asks the server to end and waits for it, at most stop_deadline_ms; kills it then.
+  Status Stop();
+
+ private:
+  Status Spawn();
+  std::string DescribeEnd(int wait_status) const;
+
+  const SupervisorOptions options_;
+  std::string endpoint_;
+  std::vector<ListeningSocket> sockets_;  // the node's, then the shards'
+  int pipe_to_child_ = -1;       // held open; closing it is the order to stop
+  pid_t pid_ = -1;
+  int wait_status_ = 0;
+};
+
+}  // namespace rowhouse

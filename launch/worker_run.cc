@@ -1,0 +1,383 @@
+#include "launch/worker_run.h"
+
+#include <fmt/core.h>
+#include <omp.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <random>
+#include <thread>
+
+#include "common/durable_file.h"
+#include "common/numpy_random.h"
+#include "launch/manifest.h"
+#include "launch/report/report.h"
+#include "launch/terminal.h"
+#include "launch/yaml_config.h"
+#include "ps/rows_digest.h"
+#include "sharding/strategies/row_wise.h"
+#include "worker/agreement.h"
+#include "worker/dense_initialiser.h"
+#include "worker/trainer.h"
+
+namespace rowhouse {
+namespace {
+
+uint64_t RandomWord() {
+  std::random_device device;
+  return (uint64_t{device()} << 32) | device();
+}
+
+// What rank 0 decides for all: the job, and the dense part it starts from.
+struct Start {
+  JobSpec job;
+  std::vector<float> dense;  // parameters and optimizer state of a loaded model; else empty
+};
+
+Result<Start> PrepareStart(const Settings& settings, const WorkerRunOptions& options,
+                           uint32_t workers) {
+  const std::string& model_dir = settings.output.model_dir;
+  Start start;
+  JobSpec& job = start.job;
+  job.job_id = RandomWord();
+  job.model_id = fmt::format("{:016x}{:016x}", RandomWord(), RandomWord());
+  job.config_digest = settings.config_digest();
+  job.workers = workers;
+  job.shards_per_node = options.shards_per_node;
+  job.overwrite = settings.output.overwrite;
+  job.tables = settings.tables;
+  job.plan = MakeRowWisePlan(
+      job.tables, static_cast<uint32_t>(options.nodes.size()) * options.shards_per_node);
+  if (!settings.output.load) {
+    if (model_dir.empty() || !HasManifest(model_dir)) return start;
+    if (settings.output.overwrite) {
+      RETURN_IF_ERROR(RemoveModel(model_dir));
+      return start;
+    }
+    return UsageError(
+        "--model_dir={} holds a trained model; go on from it with --load, delete it with "
+        "--overwrite, or give another directory",
+        model_dir);
+  }
+  ASSIGN_OR_RETURN(const Manifest manifest, ReadManifest(model_dir));
+  if (manifest.config_digest != job.config_digest) {
+    return UsageError(
+        "--load: the model in {} was trained with other settings (digest {}, now {}); compare "
+        "{}/config.yaml with --print_config: model, tables, data, batch, seed, rate, optimizers and "
+        "threads must stay",
+        model_dir, manifest.config_digest, job.config_digest, model_dir);
+  }
+  job.model_id = manifest.model_id;
+  job.is_load = true;
+  job.load = {.step = manifest.steps,
+              .plan_digest = manifest.plan.digest(),
+              .shards = manifest.shards};
+  ASSIGN_OR_RETURN(start.dense, ReadDense(model_dir, manifest));
+  return start;
+}
+
+std::string BytesOf(const std::vector<float>& floats) {
+  return {reinterpret_cast<const char*>(floats.data()), floats.size() * sizeof(float)};
+}
+
+// Rank 0 prepares; everybody gets the same or the same error.
+Result<Start> ShareStart(const Settings& settings, const WorkerRunOptions& options,
+                         Communicator& workers) {
+  Start start;
+  Status status;
+  if (Raw(workers.rank()) == 0) {
+    Result<Start> prepared = PrepareStart(settings, options, workers.size());
+    status = prepared.status();
+    if (prepared.ok()) start = std::move(prepared).value();
+  }
+  RETURN_IF_ERROR(Agree(workers, status, "preparing the run"));
+  const bool is_first = Raw(workers.rank()) == 0;
+  ASSIGN_OR_RETURN(const std::string job_text,
+                   BroadcastFromFirst(workers, is_first ? start.job.ToJsonText() : "",
+                                      "sharing the job"));
+  ASSIGN_OR_RETURN(const std::string dense,
+                   BroadcastFromFirst(workers, BytesOf(start.dense), "sharing the dense part"));
+  ASSIGN_OR_RETURN(start.job, JobSpec::FromJsonText(job_text));
+  start.dense.resize(dense.size() / sizeof(float));
+  std::memcpy(start.dense.data(), dense.data(), dense.size());
+  return start;
+}
+
+// Fresh: DLRM's initial values, drawn after the tables' where those are drawn in order too.
+Status FillDense(const Settings& settings, const std::vector<float>& loaded,
+                       TrainingStep& step) {
+  const std::span<float> parameters = step.model().parameters();
+  const std::span<float> state = step.optimizer().state();
+  if (!loaded.empty()) {
+    if (loaded.size() != parameters.size() + state.size()) {
+      return CorruptionError("the saved dense part has {} floats, the model needs {}",
+                             loaded.size(), parameters.size() + state.size());
+    }
+    std::copy_n(loaded.begin(), parameters.size(), parameters.begin());
+    std::copy(loaded.begin() + static_cast<std::ptrdiff_t>(parameters.size()), loaded.end(),
+              state.begin());
+    return OkStatus();
+  }
+  uint64_t draws = 0;
+  for (const TableSpec& table : settings.tables) {
+    if (table.initialiser == "dlrm") draws += table.rows * table.dim;
+  }
+  NumpyRandom random = NumpyDraws(static_cast<uint32_t>(settings.data.seed)).At(draws);
+  InitialiseDense(step.model().layers(), &random, step.model().parameters());
+  return OkStatus();
+}
+
+std::vector<float> DenseToSave(TrainingStep& step) {
+  const std::span<const float> parameters = step.model().parameters();
+  const std::span<const float> state = step.optimizer().state();
+  std::vector<float> dense(parameters.begin(), parameters.end());
+  dense.insert(dense.end(), state.begin(), state.end());
+  return dense;
+}
+
+Result<std::unique_ptr<Dialer>> ConnectToShards(const std::vector<ShardAddress>& shards,
+                                                const JobSpec& job, WorkerRank worker,
+                                                Transport& transport) {
+  ASSIGN_OR_RETURN(std::unique_ptr<Dialer> dialer,
+                   transport.MakeDialer(fmt::format("{:016x}-w{}-i{}-s0", job.job_id, Raw(worker),
+                                                    getpid())));
+  for (const ShardAddress& shard : shards) {
+    RETURN_IF_ERROR(dialer->Connect(shard.endpoint).status().Annotate(shard.name));
+  }
+  return dialer;
+}
+
+TrainerOptions TrainerOptionsOf(const Settings& settings, const JobSpec& job) {
+  const TrainingSettings& training = settings.training;
+  const auto every = [](int64_t steps) { return steps < 1 ? 0 : static_cast<uint64_t>(steps); };
+  return {.mini_batch_size = settings.data.mini_batch_size,
+          .test_mini_batch_size = settings.test_mini_batch_size(),
+          .epochs = training.nepochs,
+          .max_steps_per_epoch = settings.data.num_batches,
+          .learning_rate = static_cast<float>(training.learning_rate),
+          .print_every_steps = every(training.print_freq),
+          .test_every_steps = every(training.test_freq),
+          .first_step = job.first_step(),
+          .stop_after_steps = training.stop_after_steps};
+}
+
+// One worker asks the shards; the others wait for what it found.
+struct RowFacts {
+  std::string digest;
+  uint64_t rows = 0;
+  std::vector<uint64_t> shard_rows;
+  std::vector<StatsReply> stats;
+};
+
+Result<RowFacts> AskShards(PsClient& client, Dialer& dialer, const Clock& clock, uint64_t steps,
+                           bool flush) {
+  RowFacts facts;
+  client.StartStats(steps);
+  RETURN_IF_ERROR(RunClient(client, dialer, clock));
+  facts.stats = client.stats();
+  if (flush) {
+    client.StartFlush(steps);
+    RETURN_IF_ERROR(RunClient(client, dialer, clock));
+  }
+  client.StartDigest(steps);
+  RETURN_IF_ERROR(RunClient(client, dialer, clock));
+  RowsDigest digest;
+  for (const DigestReply& reply : client.digests()) {
+    digest.Merge(RowsDigest(reply.high, reply.low));
+    facts.rows += reply.rows;
+    facts.shard_rows.push_back(reply.rows);
+  }
+  facts.digest = digest.hex();
+  return facts;
+}
+
+Status SaveRun(const Settings& settings, const JobSpec& job, const RowFacts& facts,
+               const std::vector<ShardAddress>& shards, uint64_t steps, uint64_t steps_per_epoch,
+               TrainingStep& step) {
+  Manifest manifest{.model_id = job.model_id,
+                    .config_digest = job.config_digest,
+                    .steps = steps,
+                    .steps_per_epoch = steps_per_epoch,
+                    .rows_digest = facts.digest,
+                    .tables = job.tables,
+                    .plan = job.plan,
+                    .shards = {},
+                    .dense_file = {},
+                    .dense_checksum = {}};
+  for (uint32_t s = 0; s < shards.size(); ++s) {
+    manifest.shards.push_back({ShardId{s}, shards[s].host, shards[s].directory});
+  }
+  return SaveModel(settings.output.model_dir, std::move(manifest), DenseToSave(step),
+                   WriteYamlText(settings));
+}
+
+std::optional<double> Defined(double value) {
+  return std::isnan(value) || value < 0.0 ? std::nullopt : std::optional(value);
+}
+
+double RateOf(const TrainingSummary& summary) {
+  return summary.seconds > 0.0 ? static_cast<double>(summary.samples) / summary.seconds : 0.0;
+}
+
+std::string CommandLineOfThisProcess() {
+  const Result<std::string> arguments = ReadFile("/proc/self/cmdline");  // Ended by zeros.
+  if (!arguments.ok()) return "";
+  std::string text = arguments.value();
+  std::replace(text.begin(), text.end(), '\0', ' ');
+  return text.substr(0, text.find_last_not_of(' ') + 1);
+}
+
+RunReport MakeReport(const Settings& settings, const WorkerRunOptions& options, uint32_t workers,
+                     const TrainingSummary& summary, const Evaluation& last, double ceiling,
+                     const Progress& progress, const RowFacts& facts,
+                     const std::vector<ShardAddress>& shards) {
+  RunReport report;
+  report.settings = settings;
+  report.environment = {.hosts = options.hosts,
+                        .cores = std::thread::hardware_concurrency(),
+                        .workers = workers,
+                        .ps_nodes = static_cast<uint32_t>(options.nodes.size()),
+                        .shards = static_cast<uint32_t>(shards.size()),
+                        .started_at = options.started_at,
+                        .command_line = CommandLineOfThisProcess()};
+  for (const TrainingProgress& point : progress.curve()) {
+    report.curve.push_back(
+        {.step = point.step,
+         .epoch = point.epoch,
+         .loss = point.loss,
+         .accuracy = point.accuracy,
+         .samples_per_second = static_cast<double>(point.samples) / point.seconds});
+  }
+  std::vector<Evaluation> evaluations = progress.evaluations();
+  if (last.samples > 0) evaluations.push_back(last);
+  for (const Evaluation& evaluation : evaluations) {
+    report.evaluations.push_back({.step = evaluation.step,
+                                  .samples = evaluation.samples,
+                                  .auc = Defined(evaluation.metrics.roc_auc),
+                                  .logloss = evaluation.metrics.logloss,
+                                  .accuracy = evaluation.metrics.accuracy});
+  }
+  report.totals = {.steps = summary.steps_done,
+                   .samples = summary.samples,
+                   .seconds = summary.seconds,
+                   .samples_per_second = RateOf(summary),
+                   .test_auc_ceiling = Defined(ceiling),
+                   .was_stopped = summary.was_stopped};
+  report.rows = {.digest = facts.digest, .count = facts.rows};
+  for (size_t s = 0; s < shards.size(); ++s) {
+    const StatsReply& stats = facts.stats[s];
+    report.shards.push_back({.name = shards[s].name,
+                             .rows = facts.shard_rows[s],
+                             .rows_pulled = stats.rows_pulled,
+                             .rows_pushed = stats.rows_pushed,
+                             .cache_hits = stats.cache_hits,
+                             .cache_misses = stats.cache_misses,
+                             .rows_evicted = stats.rows_evicted,
+                             .rows_written = stats.rows_written,
+                             .rows_overflowed = stats.rows_overflowed,
+                             .cache_rows = stats.cache_rows,
+                             .cache_bytes = stats.cache_bytes});
+  }
+  return report;
+}
+
+void PrintOutcome(const TrainingSummary& summary, const Evaluation& evaluation, double ceiling,
+                  const RowFacts& facts, const std::string& report_path) {
+  fmt::print("rows digest: {}\n", facts.digest);
+  if (ceiling >= 0.0) {
+    fmt::print("AUC ceiling of the planted model on these test samples: {:.4f}\n", ceiling);
+  }
+  const std::string tested =
+      evaluation.samples == 0
+          ? std::string("no test samples")
+          : fmt::format("test AUC {:.4f} logloss {:.4f}", evaluation.metrics.roc_auc,
+                        evaluation.metrics.logloss);
+  fmt::print("{}  {:.0f} samples/s{}\n", tested, RateOf(summary),
+             report_path.empty() ? "" : "  report: " + report_path);
+  std::fflush(stdout);
+}
+
+}  // namespace
+
+Status RunWorker(const Settings& settings, const WorkerRunOptions& options, Communicator& workers,
+                 Transport& transport, const Clock& clock, const std::atomic<bool>& stop,
+                 bool* is_agreed) {
+  *is_agreed = true;  // Until training starts every failure is everybody's.
+  omp_set_num_threads(static_cast<int>(settings.training.threads));
+
+  Result<std::unique_ptr<Dataset>> opened = Datasets().Make(settings.data_source(), settings.data);
+  RETURN_IF_ERROR(Agree(workers, opened.status(), "opening the data"));
+  const std::unique_ptr<Dataset> data = std::move(opened).value();
+
+  ASSIGN_OR_RETURN(const Start start, ShareStart(settings, options, workers));
+  const JobSpec& job = start.job;
+
+  std::unique_ptr<DenseOptimizer> optimizer;
+  TrainingStep step = [&] {
+    const size_t parameters = DlrmModel(settings.model).parameters().size();
+    const OptimizerOptions& of_dense = settings.training.optimizer_options;
+    return TrainingStep(
+        settings.model, settings.tables,
+        DenseOptimizers()
+            .Make(settings.training.optimizer, {.parameters = parameters,
+                                                .epsilon = of_dense.epsilon,
+                                                .initial_accumulator = of_dense.initial_accumulator})
+            .value());
+  }();
+  RETURN_IF_ERROR(Agree(workers, FillDense(settings, start.dense, step),
+                        "initialising the dense part"));
+
+  const RendezvousOptions rendezvous{.worker = workers.rank(),
+                                     .host = options.host,
+                                     .deadline_ms = settings.cluster.rendezvous_deadline_ms};
+  Result<std::vector<ShardAddress>> met =
+      MeetNodes(rendezvous, job, options.nodes, transport, clock);
+  RETURN_IF_ERROR(Agree(workers, met.status(), "meeting the PS nodes"));
+  const std::vector<ShardAddress> shards = std::move(met).value();
+  Result<std::unique_ptr<Dialer>> connected =
+      ConnectToShards(shards, job, workers.rank(), transport);
+  RETURN_IF_ERROR(Agree(workers, connected.status(), "connecting to the shards"));
+  const std::unique_ptr<Dialer> dialer = std::move(connected).value();
+
+  *is_agreed = false;
+  PsClient client({.job_id = job.job_id,
+                   .worker = workers.rank(),
+                   .deadline_ms = settings.cluster.rpc_deadline_ms},
+                  job.plan, shards);
+  Progress progress({.prints = options.prints,
+                     .is_terminal = IsWatchedOnTerminal(),
+                     .print_time = settings.training.print_time});
+  Trainer trainer(TrainerOptionsOf(settings, job), *data, step, client, *dialer, workers, clock,
+                  progress, stop);
+  ASSIGN_OR_RETURN(const TrainingSummary summary, trainer.Train());
+  ASSIGN_OR_RETURN(const Evaluation evaluation, trainer.Evaluate(summary.steps_done));
+
+  Status saved;
+  if (options.prints) {
+    const bool keep = !settings.output.model_dir.empty();
+    Result<RowFacts> facts =
+        AskShards(client, *dialer, clock, summary.steps_done, /*flush=*/keep);
+    saved = facts.status();
+    if (saved.ok() && keep) {
+      saved = SaveRun(settings, job, facts.value(), shards, summary.steps_done,
+                      trainer.steps_per_epoch(), step);
+    }
+    if (saved.ok()) {
+      const double ceiling = data->TestAucCeiling();
+      if (!settings.report_path().empty()) {
+        saved = WriteReport(MakeReport(settings, options, workers.size(), summary, evaluation, ceiling,
+                                       progress, facts.value(), shards),
+                            settings.report_path());
+      }
+      progress.ClearLine();
+      PrintOutcome(summary, evaluation, ceiling, facts.value(), settings.report_path());
+    }
+  }
+  RETURN_IF_ERROR(Agree(workers, saved, "saving the model"));
+  *is_agreed = true;
+  return PartFromNodes(rendezvous, job.job_id, options.nodes, transport, clock);
+}
+
+}  // namespace rowhouse
