@@ -1,0 +1,142 @@
+#include "launch/bench/one_shard.h"
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <utility>
+
+#include "ps/initialiser.h"
+#include "ps/row_store.h"
+#include "ps/shard.h"
+#include "ps/shard_store.h"
+#include "sharding/strategies/row_wise.h"
+#include "worker/scatter.h"
+
+namespace rowhouse {
+namespace {
+
+constexpr uint64_t kJobId = 1;
+constexpr uint64_t kIncarnation = 1;
+constexpr float kLearningRate = 0.01f;
+constexpr const char* kShardName = "bench shard";
+
+// A step's distinct rows, ascending, the more spread the fewer of the table they are.
+RowBatch MakeBatch(const OneShardOptions& options, uint64_t key) {
+  RowBatch batch{.table = TableId{0},
+                 .dim = options.dim,
+                 .rows = {},
+                 .counts = std::vector<uint32_t>(options.step_rows(), 1),
+                 .values = std::vector<float>(options.step_rows() * options.dim),
+                 .gradients = std::vector<float>(options.step_rows() * options.dim, 0.5f)};
+  const Scatter scatter(options.table_rows, key);
+  for (uint64_t i = 0; i < options.step_rows(); ++i) batch.rows.push_back(RowId{scatter(i)});
+  std::sort(batch.rows.begin(), batch.rows.end());
+  return batch;
+}
+
+}  // namespace
+
+OneShard::OneShard(const OneShardOptions& options)
+    : options_(options),
+      shard_transport_(MakeZeroMqTransport({})),
+      worker_transport_(MakeZeroMqTransport({})) {}
+
+// The worker leaves first, so that the shard has nothing left to send.
+OneShard::~OneShard() {
+  dialer_.reset();
+  if (runner_ != nullptr) runner_->Stop();
+}
+
+Result<std::unique_ptr<OneShard>> OneShard::Start(const OneShardOptions& options) {
+  CHECK_GE(options.table_rows, options.step_rows());
+  std::unique_ptr<OneShard> one(new OneShard(options));
+  TableSpec table;
+  table.name = "rows";
+  table.rows = options.table_rows;
+  table.dim = options.dim;
+  const std::vector<TableSpec> tables = {table};
+  const Plan plan = MakeRowWisePlan(tables, /*shards=*/1);
+
+  // A record is its weights and 16 bytes (sgd has no state): this budget holds the whole table.
+  const uint64_t cache_bytes = options.table_rows * (options.dim * sizeof(float) + 16);
+  ASSIGN_OR_RETURN(std::unique_ptr<Shard> shard, Shard::Make({.name = kShardName,
+                                                              .job_id = kJobId,
+                                                              .incarnation = kIncarnation,
+                                                              .workers = 1,
+                                                              .cache_bytes = cache_bytes},
+                                                             tables, plan, MakeDraws(tables)));
+  ASSIGN_OR_RETURN(std::unique_ptr<RowStore> rows, RowStores().Make("memory", {}));
+  one->runner_ = std::make_unique<ShardRunner>(
+      kShardName, std::move(shard),
+      std::make_unique<ShardStore>(std::move(rows), /*directory=*/"", tables),
+      [transport = one->shard_transport_.get()] { return transport->Listen("tcp://127.0.0.1:0"); },
+      one->clock_);
+  ASSIGN_OR_RETURN(const std::string endpoint, one->runner_->Start());
+
+  ASSIGN_OR_RETURN(one->dialer_, one->worker_transport_->MakeDialer("bench-worker"));
+  ASSIGN_OR_RETURN([[maybe_unused]] const size_t listener, one->dialer_->Connect(endpoint));
+  ShardAddress address;
+  address.endpoint = endpoint;
+  address.name = kShardName;
+  address.incarnation = kIncarnation;
+  // Rows alone bound a request: at dim 64 the usual bound of bytes would come first.
+  one->client_ = std::make_unique<PsClient>(PsClientOptions{.job_id = kJobId,
+                                                            .window = options.window,
+                                                            .max_part_rows = options.request_rows,
+                                                            .max_part_bytes = size_t{64} << 20},
+                                            plan, std::vector<ShardAddress>{address});
+
+  for (size_t i = 0; i < one->batches_.size(); ++i) {
+    one->batches_[i].push_back(MakeBatch(options, /*key=*/i));
+  }
+  for (size_t i = 0; i < one->batches_.size(); ++i) {
+    RETURN_IF_ERROR(one->Run(Operation::kPull));  // From here on they are in the cache.
+  }
+  return one;
+}
+
+Status OneShard::Run(Operation operation) {
+  std::vector<RowBatch>& batches = batches_[next_batch_];
+  next_batch_ = (next_batch_ + 1) % batches_.size();
+  if (operation == Operation::kPull) {
+    client_->StartPull(step_, /*eval=*/false, &batches);
+  } else {
+    client_->StartPush(step_++, kLearningRate, /*samples=*/1, &batches);
+  }
+  return RunClient(*client_, *dialer_, clock_);
+}
+
+Result<StatsReply> OneShard::Stats() {
+  client_->StartStats(step_);
+  RETURN_IF_ERROR(RunClient(*client_, *dialer_, clock_));
+  return client_->stats()[0];
+}
+
+Result<double> OneShard::RowsPerSecond(Operation operation, size_t steps) {
+  ASSIGN_OR_RETURN(const StatsReply before, Stats());
+  const auto begin = std::chrono::steady_clock::now();
+  for (size_t i = 0; i < steps; ++i) RETURN_IF_ERROR(Run(operation));
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+  ASSIGN_OR_RETURN(const StatsReply after, Stats());
+
+  const uint64_t rows = steps * options_.step_rows();
+  const bool is_pull = operation == Operation::kPull;
+  const uint64_t counted =
+      is_pull ? after.cache_hits - before.cache_hits : after.rows_updated - before.rows_updated;
+  const uint64_t missed = after.cache_misses - before.cache_misses;
+  if (counted != rows || missed != 0) {
+    return MakeStatus(StatusCode::kInternal, "{}: {} rows {}, {} of them served, {} not in cache",
+                      kShardName, rows, is_pull ? "pulled" : "pushed", counted, missed);
+  }
+  return static_cast<double>(rows) / seconds.count();
+}
+
+Result<double> OneShard::PulledRowsPerSecond(size_t steps) {
+  return RowsPerSecond(Operation::kPull, steps);
+}
+
+Result<double> OneShard::PushedRowsPerSecond(size_t steps) {
+  return RowsPerSecond(Operation::kPush, steps);
+}
+
+}  // namespace rowhouse

@@ -1,0 +1,67 @@
+// OneShard: one worker and one shard as in production, in this process: PsClient and Dialer here,
+// Shard, row cache, store and ShardRunner behind loopback TCP. What pull and push are measured on.
+//
+// One table whose rows fit into the cache. A step's rows are spread evenly over it and all of them
+// exist in the cache before anything is measured, so that no store is in the figure.
+// Threads: one caller; the shard's are inside.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "common/clock.h"
+#include "common/status.h"
+#include "common/transport/transport.h"
+#include "common/wire/control.h"
+#include "ps/shard_runner.h"
+#include "worker/ps_client.h"
+#include "worker/row_batch.h"
+
+namespace rowhouse {
+
+struct OneShardOptions {
+  uint64_t table_rows = 2'000'000;  // >= step_rows()
+  uint32_t dim = 64;
+  size_t request_rows = 20'000;
+  size_t step_requests = 20;  // of a step, each full
+  size_t window = 4;          // requests in flight
+
+  size_t step_rows() const { return request_rows * step_requests; }
+};
+
+class OneShard {
+ public:
+  static Result<std::unique_ptr<OneShard>> Start(const OneShardOptions& options);
+  ~OneShard();
+  OneShard(const OneShard&) = delete;
+  OneShard& operator=(const OneShard&) = delete;
+
+  // Pulls the rows of `steps` steps, or pushes gradients for them and has them applied (SGD).
+  // Returns rows a second; kInternal if the shard counted other work than that.
+  Result<double> PulledRowsPerSecond(size_t steps);
+  Result<double> PushedRowsPerSecond(size_t steps);
+
+ private:
+  explicit OneShard(const OneShardOptions& options);
+
+  enum class Operation { kPull, kPush };
+  Status Run(Operation operation);
+  Result<double> RowsPerSecond(Operation operation, size_t steps);
+  Result<StatsReply> Stats();
+
+  const OneShardOptions options_;
+  const SystemClock clock_;
+  std::unique_ptr<Transport> shard_transport_, worker_transport_;
+  std::unique_ptr<ShardRunner> runner_;
+  std::unique_ptr<Dialer> dialer_;
+  std::unique_ptr<PsClient> client_;
+  // Two steps' rows in turn, so that a row has left the CPU's caches when it is wanted again.
+  std::array<std::vector<RowBatch>, 2> batches_;
+  size_t next_batch_ = 0;
+  uint64_t step_ = 0;  // pushes done
+};
+
+}  // namespace rowhouse

@@ -1,0 +1,146 @@
+#include "launch/bench/bench.h"
+
+#include <algorithm>
+#include <array>
+
+#include "common/durable_file.h"
+#include "launch/bench/bench_figure.h"
+#include "launch/bench/one_shard.h"
+#include "launch/bench/raw_exchange.h"
+#include "tests/testing/testing.h"
+
+namespace rowhouse {
+namespace {
+
+using testing::Contains;
+using testing::HasSubstr;
+
+// Counts its samples: the i-th of the system is 10 + i, every one of the yardstick is 20.
+class CountingBench final : public Bench {
+ public:
+  explicit CountingBench(const BenchOptions&) {}
+  std::string unit() const override { return "things/s"; }
+  std::string yardstick() const override { return "always 20"; }
+  std::optional<double> target() const override { return std::nullopt; }
+  Result<double> MeasureSystem() override { return 10.0 + samples_++; }
+  Result<double> MeasureYardstick() override { return 20.0; }
+
+ private:
+  int samples_ = 0;
+};
+
+class FailingBench final : public Bench {
+ public:
+  explicit FailingBench(const BenchOptions&) {}
+  std::string unit() const override { return "things/s"; }
+  std::string yardstick() const override { return "none"; }
+  std::optional<double> target() const override { return 1.0; }
+  Result<double> MeasureSystem() override { return IoError("it broke"); }
+  Result<double> MeasureYardstick() override { return 1.0; }
+};
+
+// Only in this program; `rowhouse bench` does not know them.
+const bool kRegistered = Benches().Add<CountingBench>("counting_in_test") &&
+                         Benches().Add<FailingBench>("failing_in_test");
+
+TEST(BenchTest, PullAndPushAreKnown) {
+  EXPECT_THAT(Benches().Names(), Contains("pull"));
+  EXPECT_THAT(Benches().Names(), Contains("push"));
+}
+
+TEST(BenchTest, AnUnknownNameIsTheOperatorsMistakeAndListsTheKnownOnes) {
+  const Status status = RunBench({"counting_in_test", "pul"}, "");
+  EXPECT_EQ(status.exit_code(), 2);
+  EXPECT_THAT(status.message(), HasSubstr("\"pul\""));
+  EXPECT_THAT(status.message(), HasSubstr("push"));
+  EXPECT_THAT(status.message(), HasSubstr("Did you mean \"pull\"?"));
+}
+
+TEST(BenchTest, RatioIsTheMedianOfThePairsRatiosAndNotTheRatioOfTheMedians) {
+  // Ratios 0.5, 0.9, 0.2, 0.6, 1.0: median 0.6, spread (1.0 - 0.2) / 0.6.
+  const std::array<BenchPair, 5> pairs = {{{.system = 5, .yardstick = 10},
+                                           {.system = 9, .yardstick = 10},
+                                           {.system = 8, .yardstick = 40},
+                                           {.system = 12, .yardstick = 20},
+                                           {.system = 30, .yardstick = 30}}};
+  const BenchFigure figure = Summarise("hand", "rows/s", 0.6, pairs);
+  EXPECT_DOUBLE_EQ(figure.measured, 9.0);
+  EXPECT_DOUBLE_EQ(figure.yardstick, 20.0);
+  EXPECT_DOUBLE_EQ(figure.ratio, 0.6);
+  EXPECT_DOUBLE_EQ(figure.spread, 0.8 / 0.6);
+  EXPECT_EQ(figure.met(), true) << "a ratio that equals its target reaches it";
+  EXPECT_EQ(Summarise("hand", "rows/s", 0.61, pairs).met(), false);
+  EXPECT_EQ(Summarise("hand", "rows/s", std::nullopt, pairs).met(), std::nullopt);
+}
+
+TEST(BenchTest, MedianOfAnEvenNumberIsTheMeanOfTheMiddleTwo) {
+  const std::array<BenchPair, 4> pairs = {{{.system = 4, .yardstick = 1},
+                                           {.system = 1, .yardstick = 1},
+                                           {.system = 3, .yardstick = 1},
+                                           {.system = 8, .yardstick = 1}}};
+  EXPECT_DOUBLE_EQ(Summarise("hand", "rows/s", std::nullopt, pairs).ratio, 3.5);
+}
+
+TEST(BenchTest, TableLineSaysFigureAndVerdict) {
+  const BenchPair pair = {.system = 5'834'000, .yardstick = 10'000'000};
+  const std::string line =
+      FigureTableLine(Summarise("pull", "rows/s", 0.5, {&pair, 1}), "the same bytes");
+  EXPECT_THAT(line, HasSubstr("5.83 M rows/s"));
+  EXPECT_THAT(line, HasSubstr("10 M rows/s"));
+  EXPECT_THAT(line, HasSubstr("0.58"));
+  EXPECT_THAT(line, HasSubstr("yes"));
+}
+
+TEST(BenchTest, JsonHoldsOneObjectABenchWithExactlyTheAgreedKeys) {
+  const TempDir dir;
+  const std::string path = dir / "bench.json";
+  ASSERT_OK(RunBench({"counting_in_test"}, path));
+  const auto text = ReadFile(path);
+  ASSERT_OK(text);
+  const nlohmann::json list = nlohmann::json::parse(text.value());
+  ASSERT_EQ(list.size(), 1u);
+  // The first sample, 10, warms up; the others are 11 to 17, half of that as ratios.
+  static_assert(kMeasuredPairs == 7);
+  const nlohmann::json expected = {{"name", "counting_in_test"}, {"measured", 14.0},
+                                   {"unit", "things/s"},         {"yardstick", 20.0},
+                                   {"ratio", 14.0 / 20.0},       {"spread", 0.3 / 0.7},
+                                   {"target", nullptr},          {"met", nullptr}};
+  for (const auto& [key, value] : expected.items()) {
+    ASSERT_TRUE(list[0].contains(key)) << key;
+    if (value.is_number()) {
+      EXPECT_NEAR(list[0][key].get<double>(), value.get<double>(), 1e-12) << key;
+    } else {
+      EXPECT_EQ(list[0][key], value) << key;
+    }
+  }
+  EXPECT_EQ(list[0].size(), expected.size());
+}
+
+TEST(BenchTest, AFailureNamesItsBenchAndWritesNothing) {
+  const TempDir dir;
+  const Status status = RunBench({"counting_in_test", "failing_in_test"}, dir / "bench.json");
+  EXPECT_EQ(status.code(), StatusCode::kIoError);
+  EXPECT_EQ(status.message(), "bench failing_in_test: it broke");
+  EXPECT_EQ(ReadFile(dir / "bench.json").status().code(), StatusCode::kNotFound);
+}
+
+TEST(BenchTest, OneShardServesExactlyTheRowsThatAreCounted) {
+  const auto shard = OneShard::Start(
+      {.table_rows = 1000, .dim = 8, .request_rows = 50, .step_requests = 6, .window = 4});
+  ASSERT_OK(shard);
+  // Each of them fails unless the shard counted every row, and none as a miss.
+  EXPECT_OK(shard.value()->PulledRowsPerSecond(3));
+  EXPECT_OK(shard.value()->PushedRowsPerSecond(3));
+  EXPECT_OK(shard.value()->PulledRowsPerSecond(2)) << "pulls go on after pushed steps";
+}
+
+TEST(BenchTest, RawExchangeAnswersMoreRequestsThanItsWindowHolds) {
+  const auto raw = RawExchange::Start({.request_bytes = 100'000, .reply_bytes = 64, .window = 2});
+  ASSERT_OK(raw);
+  const auto rate = raw.value()->RequestsPerSecond(25);
+  ASSERT_OK(rate);
+  EXPECT_GT(rate.value(), 0.0);
+}
+
+}  // namespace
+}  // namespace rowhouse
