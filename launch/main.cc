@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "launch/bench/bench.h"
 #include "launch/command_line.h"
 #include "launch/flags.h"
 #include "launch/verbs.h"
@@ -39,7 +40,7 @@ int Print(const std::string& text) {
 Status RunVerb(const CommandLine& command_line, const Settings& settings) {
   if (command_line.verb == "ps") return RunPs(settings);
   CHECK_EQ(command_line.verb, "bench");
-  return RunBench({command_line.arguments, command_line.Value(kJsonFlag)});
+  return RunBench(command_line.arguments, command_line.Value(kJsonFlag));
 }
 
 int Main(int argc, char** argv) {

@@ -33,7 +33,7 @@ Status Server::Run(Listener& node, const std::atomic<bool>& stop, bool one_job) 
     const Status sent = node.Send(peer, std::move(answer));
     LOG_IF(WARNING, !sent.ok()) << "answer to HELLO lost: " << sent.message();
     if (job_ && job_->gone.size() == job_->spec.workers) {
-      LOG(INFO) << fmt::format("job {:016x} ended", job_->spec.job_id);
+      VLOG(1) << fmt::format("job {:016x} ended", job_->spec.job_id);
       job_.reset();
       if (one_job) return OkStatus();
     }
@@ -145,7 +145,7 @@ Status Server::OpenJob(JobSpec spec, uint32_t node) {
     job.runners.push_back(std::move(runner));
     job.endpoints.push_back({.shard = Raw(id), .endpoint = endpoint, .directory = directory});
   }
-  LOG(INFO) << fmt::format("job {:016x} opened node={} shards={} workers={} step={}",
+  VLOG(1) << fmt::format("job {:016x} opened node={} shards={} workers={} step={}",
                            job.spec.job_id, node, per_node, job.spec.workers,
                            job.spec.first_step());
   job_ = std::move(job);

@@ -1,7 +1,0 @@
-#include "launch/verbs.h"
-
-namespace rowhouse {
-
-Status RunBench(const BenchRequest&) { return Status(StatusCode::kInternal, "not written yet"); }
-
-}  // namespace rowhouse

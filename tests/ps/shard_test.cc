@@ -1,0 +1,260 @@
+// A shard on its own, event by event, with hand-computed numbers.
+#include "ps/shard.h"
+
+#include <map>
+#include <numeric>
+
+#include "common/wire/codec.h"
+#include "common/wire/control.h"
+#include "ps/shard_store.h"
+#include "sharding/strategies/row_wise.h"
+#include "tests/testing/testing.h"
+
+namespace rowhouse {
+namespace {
+
+constexpr uint64_t kJobId = 9;
+constexpr uint64_t kIncarnation = 4;
+
+TableSpec Table() {
+  TableSpec table;
+  table.name = "t";
+  table.rows = 10;
+  table.dim = 1;
+  table.optimizer = "adagrad";
+  return table;
+}
+
+Frame FrameOf(const std::vector<uint64_t>& values) {
+  return Frame::CopyOf(std::as_bytes(std::span(values)));
+}
+Frame FrameOf(const std::vector<float>& values) {
+  return Frame::CopyOf(std::as_bytes(std::span(values)));
+}
+Frame FrameOf(const std::vector<uint32_t>& values) {
+  return Frame::CopyOf(std::as_bytes(std::span(values)));
+}
+
+// Drives one shard of two workers; store actions are carried out at once unless held.
+class ShardTest : public testing::Test {
+ protected:
+  void Open(double cache_ratio = 1.0) {
+    const std::vector<TableSpec> tables = {Table()};
+    ShardOptions options;
+    options.name = "shard 0";
+    options.job_id = kJobId;
+    options.incarnation = kIncarnation;
+    options.workers = 2;
+    options.cache_ratio = cache_ratio;
+    shard_ =
+        Shard::Make(options, tables, MakeRowWisePlan(tables, 1), MakeDraws(tables)).value();
+    store_ = std::make_unique<ShardStore>(RowStores().Make("memory", {}).value(), "", tables);
+  }
+
+  Header HeaderOf(uint32_t worker, uint64_t step) {
+    Header header;
+    header.job_id = kJobId;
+    header.incarnation = kIncarnation;
+    header.request_id = ++request_;
+    header.sender = worker;
+    header.step = step;
+    header.deadline_ms = 1000;
+    return header;
+  }
+
+  void Handle(ShardEvent event, TimeMs now = 0) {
+    for (ShardAction& action : shard_->Handle(std::move(event), now)) {
+      if (auto* send = std::get_if<SendFrames>(&action)) {
+        Result<Message> message = Unpack(std::move(send->frames));
+        ASSERT_OK(message);
+        answers_[message.value().header.request_id] = std::move(message).value();
+      } else if (auto* wake = std::get_if<WakeAt>(&action)) {
+        wake_at_ = wake->at;
+      } else {
+        writes_ += std::holds_alternative<WriteRows>(action) ? 1 : 0;
+        Handle(store_->Execute(std::move(action)), now);
+      }
+    }
+  }
+
+  // Both return the request's id.
+  uint64_t Pull(uint32_t worker, uint64_t step, const std::vector<uint64_t>& rows,
+                bool eval = false) {
+    PullRequest request;
+    request.eval = eval;
+    request.tables = {{0, static_cast<uint32_t>(rows.size())}};
+    Frames payload;
+    payload.push_back(FrameOf(rows));
+    payload.push_back(eval ? Frame() : FrameOf(std::vector<uint32_t>(rows.size(), 1)));
+    Handle(MessageArrived{"peer", EncodeMessage(HeaderOf(worker, step), request, std::move(payload))});
+    return request_;
+  }
+  uint64_t Push(uint32_t worker, uint64_t step, const std::vector<uint64_t>& rows,
+                const std::vector<float>& gradients, uint32_t part = 0, uint32_t parts = 1) {
+    PushRequest request;
+    request.learning_rate = 0.1f;
+    request.tables = {{0, static_cast<uint32_t>(rows.size())}};
+    Frames payload;
+    payload.push_back(FrameOf(rows));
+    payload.push_back(FrameOf(gradients));
+    Header header = HeaderOf(worker, step);
+    header.part = part;
+    header.parts = parts;
+    Handle(MessageArrived{"peer", EncodeMessage(header, request, std::move(payload))});
+    return request_;
+  }
+
+  float PulledValue(uint64_t request) {
+    CHECK(answers_.contains(request));
+    CHECK_EQ(answers_[request].payload.size(), 1u);
+    return answers_[request].payload[0].As<float>()[0];
+  }
+  Status ErrorOf(uint64_t request) {
+    if (!answers_.contains(request)) return Status(StatusCode::kNotFound, "no answer");
+    const Result<ErrorReply> error = DecodeBody<ErrorReply>(answers_[request]);
+    if (!error.ok()) return OkStatus();
+    return Status(static_cast<StatusCode>(error.value().code), error.value().message);
+  }
+
+  std::unique_ptr<Shard> shard_;
+  std::unique_ptr<ShardStore> store_;
+  std::map<uint64_t, Message> answers_;
+  uint64_t request_ = 0;
+  int writes_ = 0;
+  TimeMs wake_at_ = 0;
+};
+
+TEST_F(ShardTest, TheGradientsOfAStepAreSummedAndTheOptimizerRunsOnce) {
+  Open();
+  const float before = PulledValue(Pull(0, 0, {3}));
+  Push(0, 0, {3}, {0.15f});
+  Push(1, 0, {3}, {0.05f});
+  // Adagrad on the sum moves by the whole rate; on the parts it would have moved by .1316.
+  EXPECT_NEAR(PulledValue(Pull(0, 1, {3})) - before, -0.1f, 1e-6);
+  EXPECT_EQ(shard_->next_step(), 1u);
+  EXPECT_EQ(shard_->stats().rows_updated, 1u);
+}
+
+TEST_F(ShardTest, APullWaitsUntilEveryWorkerHasPushedTheStepBefore) {
+  Open();
+  Push(0, 0, {3}, {1.0f});
+  const uint64_t pull = Pull(0, 1, {3});
+  EXPECT_FALSE(answers_.contains(pull));
+  Push(1, 0, {}, {});  // Nothing touched, and still needed.
+  EXPECT_TRUE(answers_.contains(pull));
+}
+
+TEST_F(ShardTest, APushIsCompleteWhenAllItsPartsAreHere) {
+  Open();
+  Push(0, 0, {3}, {1.0f}, 1, 2);
+  Push(1, 0, {}, {});
+  EXPECT_EQ(shard_->next_step(), 0u);
+  Push(0, 0, {4}, {1.0f}, 0, 2);
+  EXPECT_EQ(shard_->next_step(), 1u);
+}
+
+TEST_F(ShardTest, ARepeatedPushIsAnsweredAgainAndCountsOnce) {
+  Open();
+  Push(0, 0, {3}, {1.0f});
+  EXPECT_OK(ErrorOf(Push(0, 0, {3}, {1.0f})));
+  Push(1, 0, {3}, {1.0f});
+  EXPECT_EQ(shard_->next_step(), 1u);
+  EXPECT_OK(ErrorOf(Push(0, 0, {3}, {1.0f})));
+  EXPECT_EQ(shard_->next_step(), 1u);
+  EXPECT_EQ(shard_->stats().rows_updated, 1u);
+}
+
+TEST_F(ShardTest, APushMayBeOneStepAhead) {
+  Open();
+  Push(0, 0, {}, {});
+  Push(0, 1, {5}, {1.0f});
+  Push(1, 1, {}, {});
+  EXPECT_EQ(shard_->next_step(), 0u);
+  Push(1, 0, {}, {});
+  EXPECT_EQ(shard_->next_step(), 2u);
+}
+
+TEST_F(ShardTest, RowsThatWereOnlyPulledAreNeverWritten) {
+  Open(0.1);  // One row of ten: pulls evict each other.
+  for (uint64_t row = 0; row < 10; ++row) Pull(0, 0, {row}, row % 2 == 0);
+  Handle(MessageArrived{"peer", EncodeMessage(HeaderOf(0, 0), FlushRequest{})});
+  EXPECT_OK(ErrorOf(request_));
+  EXPECT_EQ(writes_, 0);
+}
+
+TEST_F(ShardTest, ABatchLargerThanTheCacheIsAppliedAllTheSame) {
+  Open(0.1);
+  std::vector<uint64_t> rows(10);
+  std::iota(rows.begin(), rows.end(), 0);
+  const uint64_t before = Pull(0, 0, rows);
+  Push(0, 0, rows, std::vector<float>(10, 1.0f));
+  Push(1, 0, {}, {});
+  const uint64_t after = Pull(0, 1, rows);
+  for (size_t i = 0; i < rows.size(); ++i) {
+    EXPECT_NEAR(answers_[after].payload[0].As<float>()[i],
+                answers_[before].payload[0].As<float>()[i] - 0.1f, 1e-6);
+  }
+  EXPECT_GT(shard_->stats().rows_overflowed, 0u);
+}
+
+TEST_F(ShardTest, AParkedPullEndsAtItsDeadlineNamingWhoDidNotPush) {
+  Open();
+  Push(0, 0, {3}, {1.0f});
+  const uint64_t pull = Pull(0, 1, {3});
+  EXPECT_EQ(wake_at_, 1000);
+  Handle(Tick{}, 999);
+  EXPECT_FALSE(answers_.contains(pull));
+  Handle(Tick{}, 1000);
+  EXPECT_EQ(ErrorOf(pull).code(), StatusCode::kDeadlineExceeded);
+  EXPECT_THAT(ErrorOf(pull).message(), testing::HasSubstr("step 0"));
+  EXPECT_THAT(ErrorOf(pull).message(), testing::HasSubstr("worker 1"));
+}
+
+TEST_F(ShardTest, WhatAPeerGetsWrongIsAnErrorAndHarmsNobody) {
+  Open();
+  EXPECT_EQ(ErrorOf(Pull(0, 0, {10})).code(), StatusCode::kCorruption) << "row beyond the table";
+  EXPECT_EQ(ErrorOf(Push(0, 0, {3}, {1.0f, 2.0f})).code(), StatusCode::kCorruption);
+  EXPECT_EQ(ErrorOf(Push(0, 9, {3}, {1.0f})).code(), StatusCode::kInternal) << "far ahead";
+  EXPECT_EQ(ErrorOf(Pull(7, 0, {3})).code(), StatusCode::kCorruption) << "no such worker";
+
+  Header header = HeaderOf(0, 0);
+  header.job_id = 1;
+  Handle(MessageArrived{"peer", EncodeMessage(header, FlushRequest{})});
+  EXPECT_EQ(ErrorOf(header.request_id).code(), StatusCode::kUnavailable);
+  header = HeaderOf(0, 0);
+  header.incarnation = 3;
+  Handle(MessageArrived{"peer", EncodeMessage(header, FlushRequest{})});
+  EXPECT_THAT(ErrorOf(header.request_id).message(), testing::HasSubstr("started anew"));
+
+  Frames garbage;
+  garbage.push_back(Frame::CopyOf("not a header"));
+  Handle(MessageArrived{"peer", std::move(garbage)});
+
+  Push(0, 0, {3}, {1.0f});
+  Push(1, 0, {3}, {1.0f});
+  EXPECT_EQ(shard_->next_step(), 1u) << "the step goes on as if nothing had been";
+}
+
+TEST_F(ShardTest, AfterAFailedStoreActionEverythingIsRefused) {
+  Open(0.1);
+  const uint64_t parked = Pull(0, 1, {3});
+  // A pull that misses asks for a read; here the read fails.
+  const PullRequest request{.eval = false, .tables = {{0, 1}}};
+  Frames payload;
+  payload.push_back(FrameOf(std::vector<uint64_t>{5}));
+  payload.push_back(FrameOf(std::vector<uint32_t>{1}));
+  const Header header = HeaderOf(0, 0);
+  auto actions = shard_->Handle(
+      MessageArrived{"peer", EncodeMessage(header, request, std::move(payload))}, 0);
+  auto& read = std::get<ReadRows>(actions.at(0));
+  Handle(RowsRead{.ticket = read.ticket,
+                  .status = Status(StatusCode::kIoError, "sector 7 is gone"),
+                  .reads = std::move(read.reads)});
+  for (const uint64_t id : {parked, header.request_id, Pull(1, 0, {1}), Push(1, 0, {}, {})}) {
+    EXPECT_EQ(ErrorOf(id).code(), StatusCode::kIoError);
+    EXPECT_EQ(ErrorOf(id).message(), "shard 0: sector 7 is gone");
+  }
+}
+
+}  // namespace
+}  // namespace rowhouse
