@@ -217,8 +217,8 @@ class Shard {
   void FlushQueuedWrites();
   void MaterialiseMissing(TableState& table, StoreRead& read);
 
-  template <typename Reply>
-  void Send(const PeerId& peer, const Header& request, const Reply& reply, Frames payload = {});
+  Header ReplyHeader(const Header& request) const;
+  void Send(const PeerId& peer, Frames frames);
   void SendError(const PeerId& peer, const Header& request, const Status& status);
   void AskWakeUp();
   std::string DescribeMissingPushes() const;

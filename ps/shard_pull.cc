@@ -1,0 +1,141 @@
+// The way of a pull: from the cache, or else from the store, or else from the initialiser.
+#include "common/wire/codec.h"
+#include "ps/shard.h"
+
+namespace rowhouse {
+
+void Shard::ServePull(PendingPull pull) {
+  size_t floats = 0;
+  for (const TablePart& part : pull.parts) {
+    floats += size_t{part.rows} * tables_[part.table].spec.dim;
+  }
+  pull.rows = Frame(floats * sizeof(float));
+  std::span<float> out = pull.rows.As<float>();
+  const std::span<const uint64_t> ids = pull.ids.As<uint64_t>();
+  const std::span<const uint32_t> counts = pull.counts.As<uint32_t>();
+
+  // Misses are read slice by slice; `reads` and `misses` keep the same order.
+  std::map<const SliceState*, std::pair<StoreRead, std::vector<PendingPull::Miss>>> misses;
+  size_t at = 0, offset = 0;
+  for (const TablePart& part : pull.parts) {
+    TableState& table = tables_[part.table];
+    const size_t dim = table.spec.dim;
+    for (uint32_t i = 0; i < part.rows; ++i, ++at, offset += dim) {
+      const RowId row{ids[at]};
+      SliceState* slice = FindSlice(part.table, row);
+      const RowCache::Slot slot = slice->cache->Find(row);
+      if (slot == RowCache::kNone) {
+        auto& [read, slice_misses] = misses[slice];
+        read.slice = slice->store;
+        read.rows.push_back(row);
+        slice_misses.push_back({part.table, row, pull.eval ? 0 : counts[at], offset});
+        continue;
+      }
+      std::byte* record = slice->cache->record(slot);
+      std::memcpy(&out[offset], record, dim * sizeof(float));
+      if (pull.eval) continue;
+      slice->cache->Pin(slot, pull.header.step);
+      CountLookups(table.layout, record, counts[at]);
+      ++stats_.cache_hits;
+    }
+  }
+  if (!pull.eval) stats_.rows_pulled += ids.size();
+  if (misses.empty()) {
+    Frames payload;
+    payload.push_back(std::move(pull.rows));
+    return Send(pull.peer,
+                EncodeMessage(ReplyHeader(pull.header), PullReply{}, std::move(payload)));
+  }
+  ReadRows action{.ticket = next_ticket_++, .reads = {}};
+  for (auto& [slice, entry] : misses) {
+    auto& [read, slice_misses] = entry;
+    read.records.resize(read.rows.size() * read.slice.record_bytes);
+    if (!pull.eval) stats_.cache_misses += read.rows.size();
+    action.reads.push_back(std::move(read));
+    pull.misses.insert(pull.misses.end(), slice_misses.begin(), slice_misses.end());
+  }
+  reading_pulls_.emplace(action.ticket, std::move(pull));
+  FlushQueuedWrites();  // A row written a moment ago must be read as it was written.
+  actions_.push_back(std::move(action));
+}
+
+void Shard::OnRowsRead(RowsRead event) {
+  if (!event.status.ok()) Fail(event.status);
+  if (!failure_.ok()) return;
+  if (applying_ && event.ticket == apply_ticket_) return FinishApply(std::move(event.reads));
+  auto pull = reading_pulls_.extract(event.ticket);
+  CHECK(!pull.empty()) << "read " << event.ticket << " ended twice";
+  FinishPull(std::move(pull.mapped()), std::move(event.reads));
+}
+
+// Gives rows that are not stored their first value, so that `read.records` is whole.
+void Shard::MaterialiseMissing(TableState& table, StoreRead& read) {
+  if (read.missing.empty()) return;
+  std::vector<RowId> rows;
+  rows.reserve(read.missing.size());
+  for (size_t i : read.missing) rows.push_back(read.rows[i]);
+  std::vector<float> weights(rows.size() * table.spec.dim);
+  table.initialiser->Fill(rows, weights);
+  for (size_t k = 0; k < rows.size(); ++k) {
+    std::byte* record = read.records.data() + read.missing[k] * read.slice.record_bytes;
+    std::memcpy(record, &weights[k * table.spec.dim], table.spec.dim * sizeof(float));
+    table.optimizer->InitState(table.layout.state(record));
+    table.layout.set_trailer(record, {});
+  }
+}
+
+void Shard::FinishPull(PendingPull pull, std::vector<StoreRead> reads) {
+  std::span<float> out = pull.rows.As<float>();
+  size_t miss = 0;
+  for (StoreRead& read : reads) {
+    TableState& table = tables_[Raw(read.slice.table)];
+    MaterialiseMissing(table, read);
+    for (size_t i = 0; i < read.rows.size(); ++i, ++miss) {
+      const PendingPull::Miss& wanted = pull.misses[miss];
+      SliceState& slice = *FindSlice(wanted.table, wanted.row);
+      std::byte* record = read.records.data() + i * read.slice.record_bytes;
+      // Another pull may have brought the row in while this one was reading.
+      const RowCache::Slot slot = slice.cache->Find(wanted.row);
+      if (slot != RowCache::kNone) record = slice.cache->record(slot);
+      if (!pull.eval) CountLookups(table.layout, record, wanted.count);
+      std::memcpy(&out[wanted.offset], record, table.spec.dim * sizeof(float));
+      if (pull.eval) continue;
+      if (slot != RowCache::kNone) {
+        slice.cache->Pin(slot, pull.header.step);
+      } else {
+        Admit(table, slice, wanted.row, record, /*dirty=*/false, /*pin=*/true);
+      }
+    }
+  }
+  Frames payload;
+  payload.push_back(std::move(pull.rows));
+  Send(pull.peer, EncodeMessage(ReplyHeader(pull.header), PullReply{}, std::move(payload)));
+}
+
+bool Shard::Admit(TableState& table, SliceState& slice, RowId row, const std::byte* record,
+                  bool dirty, bool pin) {
+  RowCache& cache = *slice.cache;
+  CacheVictim victim;
+  const RowCache::Slot slot = cache.Claim(row, next_step_, &victim);
+  if (slot == RowCache::kNone) {
+    ++stats_.rows_overflowed;
+    if (!table.overflow_reported) {
+      table.overflow_reported = true;
+      LOG(WARNING) << options_.name << " table \"" << table.spec.name << "\": the rows of one step "
+                   << "need more than the " << cache.capacity_rows()
+                   << " rows its cache holds; the rest is read and written one by one, slowly. "
+                   << "Raise --cache_ratio or --cache_mb.";
+    }
+    return false;
+  }
+  if (!victim.record.empty()) {
+    ++stats_.rows_evicted;
+    if (victim.is_dirty) QueueWrite(slice, victim.row, victim.record);
+  }
+  std::memcpy(cache.record(slot), record, table.layout.bytes());
+  if (dirty) cache.set_dirty(slot);
+  if (pin) cache.Pin(slot, next_step_);
+  return true;
+}
+
+}  // namespace rowhouse

@@ -1,0 +1,126 @@
+// One step: gradients summed in worker-rank order, one update of every touched row.
+#include <algorithm>
+
+#include "common/kernels/row_updates.h"
+#include "ps/shard.h"
+
+namespace rowhouse {
+
+void Shard::UpdateRecord(TableState& table, std::byte* record, std::span<const float> gradient) {
+  table.optimizer->Apply(apply_context_, gradient, table.layout.weights(record),
+                         table.layout.state(record));
+  RecordTrailer trailer = table.layout.trailer(record);
+  trailer.lsn = apply_context_.step + 1;
+  trailer.last_step = static_cast<uint32_t>(apply_context_.step);
+  table.layout.set_trailer(record, trailer);
+  ++stats_.rows_updated;
+}
+
+// Sums the gradients of each touched row in worker-rank order, starting from the first worker
+// that has the row, and updates it once. Rows not in memory are read first; FinishApply does them.
+void Shard::ApplyStep() {
+  const StepPushes& step = pushes_.at(next_step_);
+  apply_context_ = {.step = next_step_, .learning_rate = step.workers[0].learning_rate};
+
+  struct Touch {
+    RowId row;
+    uint32_t worker;
+    const float* gradient;
+  };
+  std::vector<std::vector<Touch>> touched(tables_.size());
+  for (uint32_t w = 0; w < step.workers.size(); ++w) {
+    for (const auto& [k, part] : step.workers[w].parts) {
+      const uint64_t* id = part.ids.As<uint64_t>().data();
+      const float* gradient = part.gradients.As<float>().data();
+      for (const TablePart& rows : part.tables) {
+        std::vector<Touch>& touches = touched[rows.table];
+        touches.reserve(touches.size() + rows.rows);
+        for (uint32_t i = 0; i < rows.rows; ++i) {
+          touches.push_back({RowId{*id++}, w, gradient});
+          gradient += tables_[rows.table].spec.dim;
+        }
+      }
+    }
+  }
+
+  std::map<const SliceState*, StoreRead> reads;
+  std::map<const SliceState*, std::vector<ApplyMiss>> misses;
+  std::vector<float> sum;
+  for (uint32_t t = 0; t < touched.size(); ++t) {
+    std::vector<Touch>& touches = touched[t];
+    TableState& table = tables_[t];
+    const size_t dim = table.spec.dim;
+    const auto by_row_then_worker = [](const Touch& a, const Touch& b) {
+      return a.row != b.row ? a.row < b.row : a.worker < b.worker;
+    };
+    if (!std::is_sorted(touches.begin(), touches.end(), by_row_then_worker)) {
+      std::stable_sort(touches.begin(), touches.end(), by_row_then_worker);
+    }
+    sum.resize(dim);
+    for (size_t i = 0; i < touches.size();) {
+      const RowId row = touches[i].row;
+      std::span<const float> gradient(touches[i].gradient, dim);
+      if (i + 1 < touches.size() && touches[i + 1].row == row) {
+        std::copy(gradient.begin(), gradient.end(), sum.begin());
+        for (++i; i < touches.size() && touches[i].row == row; ++i) {
+          AddRow(std::span<const float>(touches[i].gradient, dim), sum);
+        }
+        gradient = sum;
+      } else {
+        ++i;
+      }
+      SliceState& slice = *FindSlice(t, row);
+      const RowCache::Slot slot = slice.cache->Find(row);
+      if (slot == RowCache::kNone) {
+        StoreRead& read = reads[&slice];
+        read.slice = slice.store;
+        read.rows.push_back(row);
+        misses[&slice].push_back({t, row, {gradient.begin(), gradient.end()}});
+        continue;
+      }
+      UpdateRecord(table, slice.cache->record(slot), gradient);
+      slice.cache->set_dirty(slot);
+    }
+  }
+  if (reads.empty()) return EndStep();
+
+  ReadRows action{.ticket = next_ticket_++, .reads = {}};
+  apply_misses_.clear();
+  for (auto& [slice, read] : reads) {
+    read.records.resize(read.rows.size() * read.slice.record_bytes);
+    action.reads.push_back(std::move(read));
+    std::vector<ApplyMiss>& slice_misses = misses[slice];
+    std::move(slice_misses.begin(), slice_misses.end(), std::back_inserter(apply_misses_));
+  }
+  applying_ = true;
+  apply_ticket_ = action.ticket;
+  FlushQueuedWrites();
+  actions_.push_back(std::move(action));
+}
+
+void Shard::FinishApply(std::vector<StoreRead> reads) {
+  size_t miss = 0;
+  for (StoreRead& read : reads) {
+    TableState& table = tables_[Raw(read.slice.table)];
+    MaterialiseMissing(table, read);
+    for (size_t i = 0; i < read.rows.size(); ++i, ++miss) {
+      const ApplyMiss& touch = apply_misses_[miss];
+      SliceState& slice = *FindSlice(touch.table, touch.row);
+      std::byte* record = read.records.data() + i * read.slice.record_bytes;
+      UpdateRecord(table, record, touch.gradient);
+      if (!Admit(table, slice, touch.row, record, /*dirty=*/true, /*pin=*/false)) {
+        QueueWrite(slice, touch.row, {record, table.layout.bytes()});
+      }
+    }
+  }
+  apply_misses_.clear();
+  applying_ = false;
+  EndStep();
+}
+
+void Shard::EndStep() {
+  pushes_.erase(next_step_);
+  ++next_step_;
+}
+
+}  // namespace rowhouse
