@@ -8,6 +8,7 @@
 #include "ps/initialiser.h"
 #include "ps/optimizer.h"
 #include "ps/row_store.h"
+#include "worker/dense_optimizer.h"
 
 namespace rowhouse {
 namespace {
@@ -119,7 +120,7 @@ Status Settings::Validate() const {
   RETURN_IF_ERROR(model.Validate());
   RETURN_IF_ERROR(ValidateTables(tables));
   for (const TableSpec& table : tables) RETURN_IF_ERROR(ValidateTable(table, model));
-  RETURN_IF_ERROR(Optimizers().Validate(training.optimizer));
+  RETURN_IF_ERROR(DenseOptimizers().Validate(training.optimizer));
   RETURN_IF_ERROR(RowStores().Validate(storage.store));
   RETURN_IF_ERROR(Datasets().Validate(data_source()));
   return ValidateTogether(*this);

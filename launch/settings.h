@@ -20,7 +20,7 @@ struct TrainingSettings {
   int64_t test_mini_batch_size = -1;  // samples over all workers; -1: as mini_batch_size
   uint64_t nepochs = 1;
   double learning_rate = 0.01;
-  std::string optimizer = "sgd";       // of the dense part; name in Optimizers(), too
+  std::string optimizer = "sgd";       // of the dense part; name in DenseOptimizers()
   OptimizerOptions optimizer_options;  // of the dense part
   int64_t print_freq = 1;              // steps between progress lines; below 1: none
   int64_t test_freq = -1;              // steps between tests; below 1: only at the end
