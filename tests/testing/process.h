@@ -1,0 +1,106 @@
+// Real processes under test: run a command under a time limit, or start one and signal it while it
+// goes on; and `rowhouse train` as operators start it, with what it reported read back.
+//
+// Nothing outlives a Process: its end, or its time limit, kills the command and every process that
+// descends from it - mpirun's ranks and the PS servers too, which have groups and sessions of their
+// own. Programs are looked up in PATH; stdin is /dev/null. Threads: one caller each.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "tests/testing/testing.h"
+
+namespace rowhouse {
+
+struct Command {
+  std::vector<std::string> arguments;              // [0] is the program
+  std::map<std::string, std::string> environment;  // beside (or instead of) what this process has
+  std::string directory;                           // to run in; "": where this process runs
+  std::chrono::milliseconds time_limit{60000};
+};
+
+struct ProcessResult {
+  int exit_code = -1;      // -1: it did not exit by itself
+  int signal = 0;          // that ended it; 0: none
+  bool timed_out = false;  // killed at its limit
+  std::string out, err;
+  double seconds = 0.0;
+
+  // Everything, for the message of a failed assertion.
+  std::string Describe() const;
+};
+
+class Process {
+ public:
+  // A process that descends from the command.
+  struct Descendant {
+    pid_t pid = 0;
+    int rank = -1;  // in MPI_COMM_WORLD; -1: not started by mpirun (PS servers drop the variable)
+    std::vector<std::string> arguments;
+  };
+
+  // Starts it; a program that cannot be started ends with exit code 127, as in a shell.
+  explicit Process(Command command);
+  ~Process();
+  Process(const Process&) = delete;
+  Process& operator=(const Process&) = delete;
+
+  pid_t pid() const { return pid_; }
+  void Signal(int signal) const;  // to the command itself, not its descendants
+
+  // Parents before children. To find a server: arguments[1] == "ps".
+  std::vector<Descendant> Descendants() const;
+
+  // Waits until stdout or stderr holds `text`. False: the command ended or its limit came first.
+  bool WaitForOutput(const std::string& text);
+
+  // Waits for the end; at the time limit (counted from the start) kills everything.
+  ProcessResult Wait();
+
+ private:
+  bool Reap();  // true once the command has ended
+  bool IsOverdue() const;
+  void KillAll();
+
+  const Command command_;
+  const TempDir output_;
+  const std::chrono::steady_clock::time_point start_;
+  pid_t pid_ = -1;
+  bool has_ended_ = false;
+  int wait_status_ = 0;
+};
+
+// Start and Wait in one.
+ProcessResult RunCommand(Command command);
+
+// ---- rowhouse train ---------------------------------------------------------------------------
+
+struct TrainRun {
+  uint32_t ranks = 0;              // under mpirun; 0: without it
+  std::vector<std::string> flags;  // after `rowhouse train`
+  std::string directory;           // to run in
+  std::chrono::milliseconds time_limit{60000};
+};
+
+struct TrainResult : ProcessResult {
+  std::vector<double> printed_losses;  // of DLRM's lines, 6 decimals
+  std::vector<double> losses;          // of the report's curve, every bit
+  std::string digest;                  // of the line `rows digest:`; "": none
+  nlohmann::json report;               // null if none was written
+
+  // A counter of the report, summed over all shards.
+  uint64_t OverShards(const std::string& counter) const;
+};
+
+Command TrainCommand(const TrainRun& run);
+
+// Asks for a report unless the flags do (--report or --model_dir).
+TrainResult Train(TrainRun run);
+
+}  // namespace rowhouse
