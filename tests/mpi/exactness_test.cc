@@ -1,0 +1,225 @@
+// The promise through real processes: mpirun, ZeroMQ, RocksDB. The same losses and the same rows
+// digest, bit for bit, whatever the number of PS nodes, shards and cached rows; over numbers of
+// workers to 1e-5; and the same bits as the simulated cluster of tests/sim.
+//
+// 37 runs stand for all 162: every triple of values of (PS nodes, shards, cache, optimizer,
+// workers) occurs in one of them, which TheCasesCoverEveryTriple proves.
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include "common/numpy_random.h"
+#include "launch/command_line.h"
+#include "tests/testing/process.h"
+#include "tests/testing/sim_cluster.h"
+#include "worker/dense_initialiser.h"
+
+namespace rowhouse {
+namespace {
+
+constexpr size_t kSteps = 50;
+constexpr std::array kPsNodes = {"1", "2", "3"};
+constexpr std::array kShards = {"1", "2", "4"};
+constexpr std::array kCache = {"0.01", "1"};  // part of each table's rows
+constexpr std::array kOptimizers = {"sgd", "adagrad", "rwsadagrad"};
+constexpr std::array kWorkers = {"1", "2", "3"};
+
+// Indices into the lists above, in their order.
+using Case = std::array<size_t, 5>;
+constexpr size_t kLevels[5] = {3, 3, 2, 3, 3};
+enum Factor { kPs, kShard, kCached, kOptimizer, kWorker };
+
+std::string Name(const Case& c) {
+  return fmt::format("PS {} shards {} cache {} {} workers {}", kPsNodes[c[kPs]], kShards[c[kShard]],
+                     kCache[c[kCached]], kOptimizers[c[kOptimizer]], kWorkers[c[kWorker]]);
+}
+
+// One value each of three factors: (factors, values), the others 0.
+using Triple = std::array<size_t, 6>;
+
+std::set<Triple> TriplesOf(const Case& c) {
+  std::set<Triple> triples;
+  for (size_t i = 0; i < 5; ++i) {
+    for (size_t j = i + 1; j < 5; ++j) {
+      for (size_t k = j + 1; k < 5; ++k) triples.insert({i, j, k, c[i], c[j], c[k]});
+    }
+  }
+  return triples;
+}
+
+// The case all others of its optimizer and number of workers are compared with.
+Case Reference(size_t optimizer, size_t workers) { return {0, 0, 1, optimizer, workers}; }
+
+// The references, then greedily from the orthogonal array workers = PS + shards + optimizer mod 3
+// with either cache, whichever adds most triples.
+std::vector<Case> CoveringCases() {
+  std::vector<Case> cases, candidates;
+  for (size_t optimizer = 0; optimizer < 3; ++optimizer) {
+    for (size_t workers = 0; workers < 3; ++workers) cases.push_back(Reference(optimizer, workers));
+    for (size_t ps = 0; ps < 3; ++ps) {
+      for (size_t shards = 0; shards < 3; ++shards) {
+        for (size_t cache = 0; cache < 2; ++cache) {
+          candidates.push_back({ps, shards, cache, optimizer, (ps + shards + optimizer) % 3});
+        }
+      }
+    }
+  }
+  std::set<Triple> covered;
+  for (const Case& c : cases) covered.merge(TriplesOf(c));
+  for (;;) {
+    size_t most = 0;
+    const Case* best = nullptr;
+    for (const Case& candidate : candidates) {
+      const std::set<Triple> triples = TriplesOf(candidate);
+      const auto news = static_cast<size_t>(std::count_if(
+          triples.begin(), triples.end(), [&](const Triple& t) { return !covered.contains(t); }));
+      if (news > most) {
+        most = news;
+        best = &candidate;
+      }
+    }
+    if (best == nullptr) return cases;
+    cases.push_back(*best);
+    covered.merge(TriplesOf(*best));
+  }
+}
+
+// Each optimizer has data of its own kind: every one has tables of which 1 % is less than a step
+// touches.
+//   sgd:        a table with fewer rows than shards, bags of up to 8 distinct ids, DLRM's first
+//   rows adagrad:    ids repeated within bags (which only gaussian ids have), popular rows
+//   rwsadagrad: always 6 draws a bag, a last step with fewer samples than the others
+std::vector<std::string> ModelFlags(size_t optimizer) {
+  std::vector<std::string> flags = {"--arch_sparse_feature_size=8",
+                                    "--arch_mlp_bot=5-16-8",
+                                    "--arch_mlp_top=16-1",
+                                    "--loss_function=bce",
+                                    "--round_targets",
+                                    "--mini_batch_size=40",
+                                    "--learning_rate=0.1",
+                                    "--numpy_rand_seed=727",
+                                    "--rpc_deadline_ms=40000",
+                                    fmt::format("--optimizer={}", kOptimizers[optimizer])};
+  const auto add = [&](std::initializer_list<std::string> more) {
+    flags.insert(flags.end(), more);
+  };
+  if (optimizer == 0) {
+    add({"--arch_embedding_size=2000-60-3-5000", "--num_indices_per_lookup=8", "--num_batches=50",
+         "--initialiser=dlrm"});
+  } else if (optimizer == 1) {
+    add({"--arch_embedding_size=4000-900-1500", "--num_indices_per_lookup=8", "--num_batches=50",
+         "--rand_data_dist=gaussian", "--rand_data_max=899", "--rand_data_sigma=60"});
+  } else {
+    add({"--arch_embedding_size=3000-1000-40", "--num_indices_per_lookup=6",
+         "--num_indices_per_lookup_fixed", "--data_size=1977"});
+  }
+  return flags;
+}
+
+TrainResult TrainCase(const Case& c) {
+  TrainRun run{.ranks = static_cast<uint32_t>(c[kPs] + 1 + c[kWorker] + 1),
+               .flags = ModelFlags(c[kOptimizer])};
+  run.flags.push_back(fmt::format("--ps={}", kPsNodes[c[kPs]]));
+  run.flags.push_back(fmt::format("--shards={}", kShards[c[kShard]]));
+  run.flags.push_back(fmt::format("--cache_ratio={}", kCache[c[kCached]]));
+  const TempDir rows;
+  run.flags.push_back("--row_dir=" + rows.path());
+  return Train(std::move(run));
+}
+
+// The same settings, as the program itself reads them, on the cluster in one thread.
+TrainResult Simulate(size_t optimizer, uint32_t workers, uint32_t shards) {
+  std::vector<std::string> words = {"rowhouse", "train"};
+  const std::vector<std::string> flags = ModelFlags(optimizer);
+  words.insert(words.end(), flags.begin(), flags.end());
+  std::vector<const char*> argv;
+  for (const std::string& word : words) argv.push_back(word.c_str());
+  const Settings settings =
+      MakeSettings(ParseCommandLine(static_cast<int>(argv.size()), argv.data()).value()).value();
+
+  DlrmModel model(settings.model);
+  uint64_t draws = 0;  // DLRM draws its tables first.
+  for (const TableSpec& table : settings.tables) {
+    if (table.initialiser == "dlrm") draws += table.rows * table.dim;
+  }
+  NumpyRandom random = NumpyDraws(static_cast<uint32_t>(settings.data.seed)).At(draws);
+  InitialiseDense(model.layers(), &random, model.parameters());
+  const std::unique_ptr<Dataset> data =
+      Datasets().Make(settings.data_source(), settings.data).value();
+  SimCluster cluster({.seed = 4 + workers,
+                      .shards = shards,
+                      .workers = workers,
+                      .cache_ratio = 0.05,
+                      .mini_batch_size = settings.data.mini_batch_size,
+                      .learning_rate = static_cast<float>(settings.training.learning_rate),
+                      .dense_optimizer = settings.training.optimizer},
+                     settings.model, settings.tables,
+                     {model.parameters().begin(), model.parameters().end()});
+  TrainResult result;
+  const uint64_t batch = settings.data.mini_batch_size;
+  const uint64_t steps = (data->train_samples() + batch - 1) / batch;
+  for (uint64_t s = 0; s < steps; ++s) result.losses.push_back(cluster.Step(*data));
+  result.digest = cluster.Digest();
+  return result;
+}
+
+TEST(Exactness, TheCasesCoverEveryTriple) {
+  const std::vector<Case> cases = CoveringCases();
+  std::set<Triple> wanted, covered;
+  for (size_t all = 0; all < 162; ++all) {
+    size_t rest = all;
+    Case c;
+    for (size_t f = 0; f < 5; ++f) {
+      c[f] = rest % kLevels[f];
+      rest /= kLevels[f];
+    }
+    wanted.merge(TriplesOf(c));
+  }
+  for (const Case& c : cases) {
+    fmt::print("{}\n", Name(c));
+    covered.merge(TriplesOf(c));
+  }
+  EXPECT_EQ(covered, wanted);
+  EXPECT_LE(cases.size(), 40u);
+}
+
+class ExactnessOver : public testing::TestWithParam<size_t> {};
+
+TEST_P(ExactnessOver, PlansAndCachesAreBitIdenticalAndWorkersAgree) {
+  std::array<TrainResult, 3> references;  // by workers
+  for (const Case& c : CoveringCases()) {
+    if (c[kOptimizer] != GetParam()) continue;
+    SCOPED_TRACE(Name(c));
+    const TrainResult result = TrainCase(c);
+    ASSERT_EQ(result.exit_code, 0) << result.Describe();
+    ASSERT_EQ(result.losses.size(), kSteps) << result.Describe();
+    ASSERT_EQ(result.digest.size(), 32u);
+    EXPECT_EQ(result.report.at("environment").at("shards"),
+              std::stoul(kPsNodes[c[kPs]]) * std::stoul(kShards[c[kShard]]));
+    // A small cache must have been one: rows left it, and a step was larger than it.
+    EXPECT_EQ(result.OverShards("rows_evicted") > 0, c[kCached] == 0);
+    EXPECT_EQ(result.OverShards("rows_overflowed") > 0, c[kCached] == 0);
+
+    TrainResult& reference = references[c[kWorker]];
+    if (c == Reference(c[kOptimizer], c[kWorker])) reference = result;
+    EXPECT_EQ(result.losses, reference.losses);
+    EXPECT_EQ(result.digest, reference.digest);
+    for (size_t step = 0; step < kSteps; ++step) {
+      EXPECT_NEAR(result.losses[step], references[0].losses[step], 1e-5) << "step " << step;
+    }
+  }
+  EXPECT_NE(references[0].losses.front(), references[0].losses.back());
+
+  for (uint32_t workers = 1; workers <= 3; ++workers) {
+    SCOPED_TRACE(fmt::format("simulated, {} workers", workers));
+    const TrainResult simulated = Simulate(GetParam(), workers, /*shards=*/1 + workers);
+    EXPECT_EQ(simulated.losses, references[workers - 1].losses);
+    EXPECT_EQ(simulated.digest, references[workers - 1].digest);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Optimizers, ExactnessOver, testing::Values(0, 1, 2),
+                         [](const auto& test) { return std::string(kOptimizers[test.param]); });
+
+}  // namespace
+}  // namespace rowhouse
