@@ -1,0 +1,255 @@
+// Saving and going on, through real processes: a run that stopped and was loaded ends with the
+// bits of one that never stopped; what cannot be gone on from is refused with exit code 2 and a
+// sentence that names it, before anything changes.
+#include <signal.h>
+
+#include <fstream>
+
+#include "tests/testing/process.h"
+
+namespace rowhouse {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+// 390 samples: 10 steps an epoch, the last one smaller; a cache that evicts.
+std::vector<std::string> ModelFlags() {
+  return {"--arch_embedding_size=500-40-3-800",
+          "--arch_sparse_feature_size=8",
+          "--arch_mlp_bot=5-16-8",
+          "--arch_mlp_top=16-1",
+          "--loss_function=bce",
+          "--round_targets",
+          "--num_indices_per_lookup=8",
+          "--mini_batch_size=40",
+          "--data_size=390",
+          "--optimizer=adagrad",
+          "--learning_rate=0.05",
+          "--cache_ratio=0.1"};
+}
+
+std::string ReadAll(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+class Load : public testing::Test {
+ protected:
+  // Which of the plans of these tests: PS nodes and shards; always with two workers, because the
+  // number of workers may change the last bits.
+  struct Cluster {
+    uint32_t ps = 2, shards = 2;
+  };
+
+  static TrainRun Run(Cluster cluster, const std::vector<std::string>& flags) {
+    TrainRun run{.ranks = cluster.ps + 2, .flags = ModelFlags()};
+    run.flags.push_back(fmt::format("--ps={}", cluster.ps));
+    run.flags.push_back(fmt::format("--shards={}", cluster.shards));
+    run.flags.insert(run.flags.end(), flags.begin(), flags.end());
+    return run;
+  }
+
+  // 3 epochs, 30 steps, unless `flags` say otherwise; the model in `model`, rows in `rows`.
+  TrainResult TrainIn(const std::string& model, const std::string& rows, Cluster cluster,
+                      const std::vector<std::string>& flags) {
+    std::vector<std::string> all = {"--nepochs=3", "--model_dir=" + dir_ / model,
+                                    "--row_dir=" + dir_ / rows};
+    all.insert(all.end(), flags.begin(), flags.end());
+    return Train(Run(cluster, all));
+  }
+
+  std::string DenseBytes(const std::string& model) {
+    const auto manifest = nlohmann::json::parse(std::ifstream(dir_ / model + "/manifest.json"));
+    return ReadAll(dir_ / model + "/" + manifest.at("dense").at("file").get<std::string>());
+  }
+
+  TempDir dir_;
+};
+
+#define ASSERT_TRAINED(result) ASSERT_EQ((result).exit_code, 0) << (result).Describe()
+#define EXPECT_REFUSED(result, words)                      \
+  do {                                                     \
+    const TrainResult& refused = (result);                 \
+    EXPECT_EQ(refused.exit_code, 2) << refused.Describe(); \
+    EXPECT_THAT(refused.err, words);                       \
+    EXPECT_TRUE(refused.losses.empty());                   \
+  } while (false)
+
+// A run in parts: losses one after the other, digest of the last.
+struct Chain {
+  std::vector<double> losses;
+  std::string digest;
+  void Add(const TrainResult& part) {
+    losses.insert(losses.end(), part.losses.begin(), part.losses.end());
+    digest = part.digest;
+  }
+};
+
+TEST_F(Load, PartsAreTheRunThatNeverStopped) {
+  const TrainResult whole = TrainIn("whole", "whole_rows", {}, {});
+  ASSERT_TRAINED(whole);
+  ASSERT_EQ(whole.losses.size(), 30u);
+  EXPECT_GT(whole.OverShards("rows_evicted"), 0u);
+  EXPECT_FALSE(whole.report.at("totals").at("was_stopped"));
+
+  Chain parts;
+  // In the middle of the second epoch, at the end of it, at the end of all.
+  for (const auto& [flags, steps] : std::vector<std::pair<std::vector<std::string>, size_t>>{
+           {{"--stop_after_steps=12"}, 12},
+           {{"--load", "--stop_after_steps=8"}, 8},
+           {{"--load"}, 10}}) {
+    const TrainResult part = TrainIn("parts", "parts_rows", {}, flags);
+    ASSERT_TRAINED(part);
+    EXPECT_EQ(part.losses.size(), steps);
+    parts.Add(part);
+    EXPECT_EQ(part.report.at("totals").at("steps"), parts.losses.size());
+    EXPECT_EQ(part.report.at("totals").at("was_stopped"), parts.losses.size() < 30);
+  }
+  EXPECT_EQ(parts.losses, whole.losses);
+  EXPECT_EQ(parts.digest, whole.digest);
+  EXPECT_EQ(DenseBytes("parts"), DenseBytes("whole"));
+
+  // Loading what is finished trains nothing and changes nothing; more epochs go on.
+  const TrainResult finished = TrainIn("parts", "parts_rows", {}, {"--load"});
+  ASSERT_TRAINED(finished);
+  EXPECT_TRUE(finished.losses.empty());
+  EXPECT_EQ(finished.digest, whole.digest);
+  const TrainResult more = TrainIn("parts", "parts_rows", {}, {"--load", "--nepochs=4"});
+  ASSERT_TRAINED(more);
+  EXPECT_EQ(more.losses.size(), 10u);
+  EXPECT_NE(more.digest, whole.digest);
+}
+
+TEST_F(Load, AnotherPlanWithAnotherRowDirectoryGivesTheSameBits) {
+  const TrainResult whole = TrainIn("whole", "whole_rows", {}, {});
+  ASSERT_TRAINED(whole);
+  Chain parts;
+  const TrainResult first = TrainIn("parts", "rows_a", {2, 2}, {"--stop_after_steps=12"});
+  ASSERT_TRAINED(first);
+  parts.Add(first);
+  const TrainResult second = TrainIn("parts", "rows_b", {1, 3}, {"--load", "--stop_after_steps=8"});
+  ASSERT_TRAINED(second);
+  parts.Add(second);
+  const TrainResult third = TrainIn("parts", "rows_c", {3, 1}, {"--load"});
+  ASSERT_TRAINED(third);
+  parts.Add(third);
+  EXPECT_EQ(parts.losses, whole.losses);
+  EXPECT_EQ(parts.digest, whole.digest);
+  EXPECT_EQ(DenseBytes("parts"), DenseBytes("whole"));
+  EXPECT_EQ(third.report.at("rows").at("count"), whole.report.at("rows").at("count"));
+}
+
+TEST_F(Load, WhatDoesNotFitIsRefusedAndLeftAsItWas) {
+  const TrainResult first = TrainIn("model", "rows", {}, {"--stop_after_steps=12"});
+  ASSERT_TRAINED(first);
+
+  EXPECT_REFUSED(TrainIn("model", "rows", {1, 3}, {"--load"}),
+                 AllOf(HasSubstr("--load under another plan"), HasSubstr(dir_ / "rows"),
+                       HasSubstr("--row_dir")));
+  EXPECT_REFUSED(TrainIn("model", "rows", {}, {"--load", "--learning_rate=0.06"}),
+                 AllOf(HasSubstr("other settings"), HasSubstr("--print_config")));
+  EXPECT_REFUSED(TrainIn("model", "rows", {}, {"--load", "--optimizer=sgd"}),
+                 HasSubstr("other settings"));
+  EXPECT_REFUSED(TrainIn("nothing", "no_rows", {}, {"--load"}),
+                 AllOf(HasSubstr(dir_ / "nothing"), HasSubstr("without --load first")));
+
+  // A run that does not load finds the place taken.
+  EXPECT_REFUSED(TrainIn("model", "other_rows", {}, {}),
+                 AllOf(HasSubstr(dir_ / "model"), HasSubstr("--overwrite")));
+  EXPECT_REFUSED(TrainIn("other_model", "rows", {}, {}),
+                 AllOf(HasSubstr(dir_ / "rows"), HasSubstr("--overwrite")));
+
+  // One shard's rows are gone: where they were saved, and for a plan that would read them anew.
+  std::filesystem::rename(dir_ / "rows/shard-0001", dir_ / "lost");
+  EXPECT_REFUSED(TrainIn("model", "rows", {}, {"--load"}), HasSubstr(dir_ / "rows/shard-0001"));
+  EXPECT_REFUSED(TrainIn("model", "new_rows", {1, 3}, {"--load"}),
+                 AllOf(HasSubstr(dir_ / "rows/shard-0001"), HasSubstr("cannot read")));
+  std::filesystem::rename(dir_ / "lost", dir_ / "rows/shard-0001");
+
+  const TrainResult whole = TrainIn("whole", "whole_rows", {}, {});
+  const TrainResult rest = TrainIn("model", "rows", {}, {"--load"});
+  ASSERT_TRAINED(rest);
+  EXPECT_EQ(rest.digest, whole.digest);
+  EXPECT_EQ(DenseBytes("model"), DenseBytes("whole"));
+}
+
+TEST_F(Load, OverwriteDeletesModelAndRowsAndStartsAfresh) {
+  const TrainResult other =
+      TrainIn("model", "rows", {}, {"--stop_after_steps=12", "--numpy_rand_seed=1"});
+  ASSERT_TRAINED(other);
+  const TrainResult again = TrainIn("model", "rows", {}, {"--overwrite"});
+  ASSERT_TRAINED(again);
+  const TrainResult whole = TrainIn("whole", "whole_rows", {}, {});
+  ASSERT_TRAINED(whole);
+  EXPECT_EQ(again.losses, whole.losses);
+  EXPECT_EQ(again.digest, whole.digest);
+  EXPECT_EQ(again.report.at("rows"), whole.report.at("rows"));
+  EXPECT_EQ(DenseBytes("model"), DenseBytes("whole"));
+}
+
+TEST_F(Load, ARunThatWasKilledIsNotGoneOnFrom) {
+  ASSERT_TRAINED(TrainIn("model", "rows", {}, {"--stop_after_steps=12"}));
+  Process process(
+      TrainCommand(Run({}, {"--nepochs=100000", "--load", "--model_dir=" + dir_ / "model",
+                            "--row_dir=" + dir_ / "rows"})));
+  ASSERT_TRUE(process.WaitForOutput("of epoch 2")) << process.Wait().Describe();
+  for (const Process::Descendant& descendant : process.Descendants()) {
+    kill(descendant.pid, SIGKILL);
+  }
+  EXPECT_NE(process.Wait().exit_code, 0);
+  EXPECT_REFUSED(TrainIn("model", "rows", {}, {"--load"}),
+                 AllOf(HasSubstr(dir_ / "rows/shard-"), HasSubstr("did not end")));
+  ASSERT_TRAINED(TrainIn("model", "rows", {}, {"--overwrite"}));
+}
+
+// ---- Stopped by a signal ------------------------------------------------------------------------
+
+struct SignalCase {
+  std::string name;
+  int signal;
+  uint32_t ranks;  // 0: without mpirun
+};
+
+class StoppedBySignal : public Load, public testing::WithParamInterface<SignalCase> {
+ protected:
+  TrainRun RunIn(const std::string& model, const std::vector<std::string>& flags) {
+    TrainRun run{.ranks = GetParam().ranks, .flags = ModelFlags()};
+    run.flags.insert(run.flags.end(), {"--nepochs=100", "--model_dir=" + dir_ / model});
+    run.flags.insert(run.flags.end(), flags.begin(), flags.end());
+    return run;
+  }
+};
+
+TEST_P(StoppedBySignal, SavesAndGoesOnToTheSameBits) {
+  const TrainResult whole = Train(RunIn("whole", {}));
+  ASSERT_TRAINED(whole);
+  ASSERT_EQ(whole.losses.size(), 1000u);
+
+  Process process(TrainCommand(RunIn("parts", {})));
+  ASSERT_TRUE(process.WaitForOutput("of epoch 1")) << process.Wait().Describe();
+  process.Signal(GetParam().signal);
+  const ProcessResult stopped = process.Wait();
+  ASSERT_TRAINED(stopped);
+  const auto report = nlohmann::json::parse(std::ifstream(dir_ / "parts/report.json"));
+  EXPECT_TRUE(report.at("totals").at("was_stopped"));
+  std::vector<double> losses;
+  for (const auto& point : report.at("curve")) losses.push_back(point.at("loss"));
+  EXPECT_LT(losses.size(), 1000u);
+
+  const TrainResult rest = Train(RunIn("parts", {"--load"}));
+  ASSERT_TRAINED(rest);
+  losses.insert(losses.end(), rest.losses.begin(), rest.losses.end());
+  EXPECT_EQ(losses, whole.losses);
+  EXPECT_EQ(rest.digest, whole.digest);
+  EXPECT_EQ(DenseBytes("parts"), DenseBytes("whole"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Signals, StoppedBySignal,
+                         testing::Values(SignalCase{"SigtermAlone", SIGTERM, 0},
+                                         SignalCase{"Sigusr2Alone", SIGUSR2, 0},
+                                         SignalCase{"Sigusr2ToMpirun", SIGUSR2, 4}),
+                         [](const auto& test) { return test.param.name; });
+
+}  // namespace
+}  // namespace rowhouse
