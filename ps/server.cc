@@ -31,7 +31,8 @@ Status Server::Run(Listener& node, const std::atomic<bool>& stop, bool one_job) 
                                                   message.status().message()});
     }
     const Status sent = node.Send(peer, std::move(answer));
-    LOG_IF(WARNING, !sent.ok()) << "answer to HELLO lost: " << sent.message();
+    // A worker that another node has refused is gone by now.
+    VLOG_IF(1, !sent.ok()) << "answer to HELLO lost: " << sent.message();
     if (job_ && job_->gone.size() == job_->spec.workers) {
       VLOG(1) << fmt::format("job {:016x} ended", job_->spec.job_id);
       job_.reset();

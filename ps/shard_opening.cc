@@ -55,7 +55,7 @@ class Opening {
   Result<std::unique_ptr<RowStore>> OpenRows(const std::string& directory, bool read_only) const {
     return RowStores().Make(
         options_.store,
-        {.path = directory + "/rows", .read_only = read_only, .environment = options_.environment});
+        {.path = RowsDirectory(directory), .read_only = read_only, .environment = options_.environment});
   }
 
   Result<std::unique_ptr<ShardStore>> Finish(std::unique_ptr<RowStore> rows) const {
@@ -235,6 +235,8 @@ std::string ShardDirectory(const std::string& row_dir, ShardId shard) {
   const std::filesystem::path absolute = std::filesystem::absolute(row_dir, ignored);
   return (absolute.lexically_normal() / fmt::format("shard-{:04}", Raw(shard))).string();
 }
+
+std::string RowsDirectory(const std::string& shard_directory) { return shard_directory + "/rows"; }
 
 Result<std::unique_ptr<ShardStore>> OpenShardStore(const ShardOpeningOptions& options,
                                                    const JobSpec& job, ShardId shard) {

@@ -22,6 +22,9 @@ struct ShardOpeningOptions {
 // Where a shard's rows lie under a row directory.
 std::string ShardDirectory(const std::string& row_dir, ShardId shard);
 
+// Where the RowStore lies in a shard's directory, beside OWNER.json and STATE.json.
+std::string RowsDirectory(const std::string& shard_directory);
+
 Result<std::unique_ptr<ShardStore>> OpenShardStore(const ShardOpeningOptions& options,
                                                    const JobSpec& job, ShardId shard);
 

@@ -10,6 +10,7 @@
 
 #include "ps/record.h"
 #include "ps/row_store.h"
+#include "ps/shard_opening.h"
 #include "tests/testing/process.h"
 
 namespace rowhouse {
@@ -177,7 +178,8 @@ TEST(FinalWeights, OfDenseFileAndRowsAreThoseOfDlrm) {
   ExpectClose(floats, dense);
 
   const std::string directory = manifest.at("shards").at(0).at("directory");
-  const auto store = RowStores().Make("rocksdb", {.path = directory, .read_only = true});
+  const auto store =
+      RowStores().Make("rocksdb", {.path = RowsDirectory(directory), .read_only = true});
   ASSERT_OK(store);
   json expected = trace.at("initial").at("emb");  // What no step touched is not stored.
   const json& final_rows = trace.at("final").at("emb");
