@@ -1,0 +1,52 @@
+#!/usr/bin/env bash
+# Runs the commands of README.md as they stand there: every indented line that starts a script or
+# the binary. What a reader would supply is supplied: a data file, directories, hosts, a free port.
+# ./launch/test.sh is left out: it is what runs this test.
+set -euo pipefail
+root="$(cd "$(dirname "$0")/.." && pwd)"
+work="$(mktemp -d)"
+server=
+finish() {
+  [[ -z "$server" ]] || kill "$server" 2>/dev/null || true
+  rm -rf "$work"
+}
+trap finish EXIT
+
+# Criteo's format: label, 13 integers, 26 tokens; some fields empty.
+awk 'BEGIN { srand(7); for (i = 0; i < 2000; ++i) {
+  line = int(rand() * 2)
+  for (j = 0; j < 13; ++j) line = line "\t" (rand() < .1 ? "" : int(rand() * 100))
+  for (j = 0; j < 26; ++j) line = line "\t" (rand() < .1 ? "" : sprintf("%08x", int(rand() * 300)))
+  print line } }' >"$work/train.txt"
+
+mapfile -t commands < <(sed -n 's/^    \(\.\/launch\/.*\|build\/release\/.*\)$/\1/p' "$root/README.md")
+((${#commands[@]} >= 6)) || { echo "README.md has lost its commands: ${commands[*]}"; exit 1; }
+port=$((20000 + RANDOM % 20000))
+
+run=0
+for command in "${commands[@]}"; do
+  [[ "$command" == ./launch/test.sh* ]] && continue
+  run=$((run + 1))
+  directory="$work/$run"
+  mkdir "$directory"
+  line="${command//--host a:4,b:4/--host localhost:8}"
+  line="${line//\/fast\/rows/$directory/rows}"
+  line="${line//--data=train.txt/--data=$work/train.txt}"
+  line="${line//tcp:\/\/host:7001/tcp://localhost:$port}"
+  line="${line//:7001/:$port}"
+  line="${line//.\/launch\//$root/launch/}"
+  line="${line//build\/release\//$root/build/release/}"
+  line="${line//=configs\//=$root/configs/}"
+  echo "readme: $command"
+  if [[ "$command" == *" ps "* ]]; then
+    (cd "$directory" && eval "exec $line") >"$directory/out" 2>&1 &
+    server=$!
+    continue
+  fi
+  (cd "$directory" && eval "$line") >"$directory/out" 2>&1 ||
+    { cat "$directory/out"; echo "readme: failed: $command"; exit 1; }
+  [[ "$command" != *train* && "$command" != *quickstart* ]] ||
+    tail -n 1 "$directory/out" | grep -qE '^test AUC 0\.[0-9]{4} logloss [0-9.]+  [0-9]+ samples/s' ||
+    { cat "$directory/out"; echo "readme: no outcome at the end of: $command"; exit 1; }
+done
+echo "readme: $run commands ran"
