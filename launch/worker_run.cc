@@ -5,8 +5,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
 #include <cstring>
+#include <filesystem>
 #include <random>
 #include <thread>
 
@@ -36,6 +38,27 @@ struct Start {
   std::vector<float> dense;  // parameters and optimizer state of a loaded model; else empty
 };
 
+// A result that cannot be kept is to be found before hours of training, not after.
+Status CheckOutputDirectory(const std::string& directory, std::string_view flag) {
+  Status status = MakeDirectoryDurably(directory);
+  if (status.ok() && access(directory.c_str(), W_OK | X_OK) != 0) {
+    status = StatusFromErrno(errno, "write into", directory);
+  }
+  if (status.ok()) return status;
+  return UsageError("--{}: {}; give a directory that can be written", flag, status.message());
+}
+
+Status CheckOutputs(const Settings& settings) {
+  if (!settings.output.model_dir.empty()) {
+    RETURN_IF_ERROR(CheckOutputDirectory(settings.output.model_dir, "model_dir"));
+  }
+  const std::string report = std::filesystem::path(settings.output.report).parent_path();
+  if (!report.empty()) {
+    RETURN_IF_ERROR(CheckOutputDirectory(report, "report"));
+  }
+  return OkStatus();
+}
+
 Result<Start> PrepareStart(const Settings& settings, const WorkerRunOptions& options,
                            uint32_t workers) {
   const std::string& model_dir = settings.output.model_dir;
@@ -51,6 +74,7 @@ Result<Start> PrepareStart(const Settings& settings, const WorkerRunOptions& opt
   job.plan = MakeRowWisePlan(
       job.tables, static_cast<uint32_t>(options.nodes.size()) * options.shards_per_node);
   if (!settings.output.load) {
+    RETURN_IF_ERROR(CheckOutputs(settings));
     if (model_dir.empty() || !HasManifest(model_dir)) return start;
     if (settings.output.overwrite) {
       RETURN_IF_ERROR(RemoveModel(model_dir));
@@ -69,6 +93,7 @@ Result<Start> PrepareStart(const Settings& settings, const WorkerRunOptions& opt
         "threads must stay",
         model_dir, manifest.config_digest, job.config_digest, model_dir);
   }
+  RETURN_IF_ERROR(CheckOutputs(settings));
   job.model_id = manifest.model_id;
   job.is_load = true;
   job.load = {.step = manifest.steps,

@@ -160,6 +160,12 @@ TEST_F(Load, WhatDoesNotFitIsRefusedAndLeftAsItWas) {
   EXPECT_REFUSED(TrainIn("other_model", "rows", {}, {}),
                  AllOf(HasSubstr(dir_ / "rows"), HasSubstr("--overwrite")));
 
+  // A result that could not be kept is found before training, too.
+  EXPECT_REFUSED(Train(Run({}, {"--model_dir=/dev/null", "--row_dir=" + dir_ / "unused"})),
+                 AllOf(HasSubstr("--model_dir"), HasSubstr("/dev/null")));
+  EXPECT_REFUSED(Train(Run({}, {"--report=/proc/none/report.json"})),
+                 AllOf(HasSubstr("--report"), HasSubstr("/proc/none")));
+
   // One shard's rows are gone: where they were saved, and for a plan that would read them anew.
   std::filesystem::rename(dir_ / "rows/shard-0001", dir_ / "lost");
   EXPECT_REFUSED(TrainIn("model", "rows", {}, {"--load"}), HasSubstr(dir_ / "rows/shard-0001"));
