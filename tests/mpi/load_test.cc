@@ -3,6 +3,7 @@
 // sentence that names it, before anything changes.
 #include <signal.h>
 
+#include <algorithm>
 #include <fstream>
 
 #include "tests/testing/process.h"
@@ -200,9 +201,10 @@ TEST_F(Load, ARunThatWasKilledIsNotGoneOnFrom) {
       TrainCommand(Run({}, {"--nepochs=100000", "--load", "--model_dir=" + dir_ / "model",
                             "--row_dir=" + dir_ / "rows"})));
   ASSERT_TRUE(process.WaitForOutput("of epoch 2")) << process.Wait().Describe();
-  for (const Process::Descendant& descendant : process.Descendants()) {
-    kill(descendant.pid, SIGKILL);
-  }
+  // Servers first: one whose supervisor has gone ends in order, if it still can.
+  const std::vector<Process::Descendant> descendants = process.Descendants();
+  std::for_each(descendants.rbegin(), descendants.rend(),
+                [](const Process::Descendant& descendant) { kill(descendant.pid, SIGKILL); });
   EXPECT_NE(process.Wait().exit_code, 0);
   EXPECT_REFUSED(TrainIn("model", "rows", {}, {"--load"}),
                  AllOf(HasSubstr(dir_ / "rows/shard-"), HasSubstr("did not end")));
@@ -216,6 +218,7 @@ struct SignalCase {
   int signal;
   uint32_t ranks;  // 0: without mpirun
 };
+void PrintTo(const SignalCase& c, std::ostream* out) { *out << c.name; }
 
 class StoppedBySignal : public Load, public testing::WithParamInterface<SignalCase> {
  protected:

@@ -60,8 +60,10 @@ TEST(Process, ASignalReachesTheCommand) {
 }
 
 TEST(Process, RanksOfMpirunAndTheirServersAreFound) {
+  const TempDir rows;
   Process process(TrainCommand({.ranks = 2,
-                                .flags = {"--data_size=1000000", "--mini_batch_size=1", "--ps=1"},
+                                .flags = {"--data_size=1000000", "--mini_batch_size=1", "--ps=1",
+                                          "--row_dir=" + rows.path()},
                                 .time_limit = 20s}));
   ASSERT_TRUE(process.WaitForOutput("Finished training it 3/")) << process.Wait().Describe();
   std::vector<int> ranks;
