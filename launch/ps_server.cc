@@ -67,7 +67,8 @@ class StopDeadline {
 class TemporaryRows {
  public:
   static Result<std::unique_ptr<TemporaryRows>> Make() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "rowhouse-rows-XXXXXX").string();
+    std::string pattern =
+        (std::filesystem::temp_directory_path() / "rowhouse-rows-XXXXXX").string();
     if (mkdtemp(pattern.data()) == nullptr) {
       return UsageError("cannot make a directory for rows at {}: {}; set TMPDIR or --row_dir",
                         pattern, std::strerror(errno));
@@ -109,6 +110,7 @@ Status Serve(const Settings& settings) {
   std::unique_ptr<TemporaryRows> temporary;
   ServerOptions options{.host = HostName(),
                         .incarnation = NewIncarnation(),
+                        .logs_refusals = !is_supervised,
                         .store = settings.storage.store,
                         .row_dir = settings.row_directory(),
                         .cache_bytes = settings.storage.cache_mb << 20,

@@ -76,8 +76,8 @@ HelloReply Server::OnHello(const Header& header, const HelloRequest& request) {
                   : OpenJob(std::move(spec).value(), request.node);
   }
   if (!status.ok()) {
-    LOG(ERROR) << "worker " << header.sender << " on " << request.host
-               << " refused: " << status.message();
+    LOG_IF(ERROR, options_.logs_refusals)
+        << "worker " << header.sender << " on " << request.host << " refused: " << status.message();
     reply.code = static_cast<uint8_t>(status.code());
     reply.message = status.message();
     return reply;
@@ -146,9 +146,8 @@ Status Server::OpenJob(JobSpec spec, uint32_t node) {
     job.runners.push_back(std::move(runner));
     job.endpoints.push_back({.shard = Raw(id), .endpoint = endpoint, .directory = directory});
   }
-  VLOG(1) << fmt::format("job {:016x} opened node={} shards={} workers={} step={}",
-                           job.spec.job_id, node, per_node, job.spec.workers,
-                           job.spec.first_step());
+  VLOG(1) << fmt::format("job {:016x} opened node={} shards={} workers={} step={}", job.spec.job_id,
+                         node, per_node, job.spec.workers, job.spec.first_step());
   job_ = std::move(job);
   return OkStatus();
 }

@@ -26,6 +26,7 @@ namespace rowhouse {
 struct ServerOptions {
   std::string host;                // this machine's name, for messages to people
   uint64_t incarnation = 1;        // of this process
+  bool logs_refusals = true;       // false: the worker that was refused says so on its own
   std::string store = "rocksdb";   // a name of RowStores()
   std::string row_dir;             // shard directories are made here; unused by `memory`
   uint64_t cache_bytes = 1 << 30;  // over all shards of the node

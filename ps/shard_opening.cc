@@ -53,9 +53,9 @@ class Opening {
 
  private:
   Result<std::unique_ptr<RowStore>> OpenRows(const std::string& directory, bool read_only) const {
-    return RowStores().Make(
-        options_.store,
-        {.path = RowsDirectory(directory), .read_only = read_only, .environment = options_.environment});
+    return RowStores().Make(options_.store, {.path = RowsDirectory(directory),
+                                             .read_only = read_only,
+                                             .environment = options_.environment});
   }
 
   Result<std::unique_ptr<ShardStore>> Finish(std::unique_ptr<RowStore> rows) const {
@@ -133,6 +133,10 @@ class Opening {
   // Rows saved under another plan, or in other directories, are read from where they lie and kept
   // here by this plan. The sources are not changed.
   Result<std::unique_ptr<ShardStore>> OpenRouted() {
+    if (IsRoutedAlready()) {
+      ASSIGN_OR_RETURN(auto rows, OpenRows(directory_, /*read_only=*/false));
+      return Finish(std::move(rows));
+    }
     for (const SavedShard& saved : job_.load.shards) {
       RETURN_IF_ERROR(CheckSource(saved));
     }
@@ -150,6 +154,15 @@ class Opening {
     }
     ASSIGN_OR_RETURN(auto rows, OpenRows(directory_, /*read_only=*/false));
     return Finish(std::move(rows));
+  }
+
+  // An attempt before this one got as far as this shard and was refused elsewhere: the rows are
+  // here, as they were saved, and nothing has changed them.
+  bool IsRoutedAlready() const {
+    const Result<DirectoryOwner> owner = ReadOwner(directory_);
+    if (!owner.ok() || owner.value() != owner_) return false;
+    const Result<DirectoryState> state = ReadState(directory_);
+    return state.ok() && state.value().is_clean && state.value().step == job_.load.step;
   }
 
   Status CheckSource(const SavedShard& saved) const {

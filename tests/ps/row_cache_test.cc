@@ -11,8 +11,8 @@ namespace {
 constexpr RecordLayout kLayout{.dim = 2, .state_floats = 1};
 
 RowCacheOptions Options(uint64_t rows, uint64_t capacity, uint32_t ways) {
-  return {.layout = kLayout, .first_row = 100, .rows = rows, .capacity_rows = capacity,
-          .ways = ways};
+  return {
+      .layout = kLayout, .first_row = 100, .rows = rows, .capacity_rows = capacity, .ways = ways};
 }
 
 float& Value(RowCache& cache, RowCache::Slot slot) {
@@ -87,8 +87,8 @@ TEST(RowCache, DirtyRowsAreListedByAscendingRow) {
 // put there last, and a dirty record never disappears without having been handed out.
 TEST(RowCache, NoDirtyRecordIsEverLost) {
   RowCache cache(Options(500, 60, 4));
-  std::map<RowId, float> store;   // what was written back
-  std::map<RowId, float> truth;   // what every row should be
+  std::map<RowId, float> store;  // what was written back
+  std::map<RowId, float> truth;  // what every row should be
   std::mt19937 random(3);
   CacheVictim victim;
   for (uint64_t i = 0; i < 100000; ++i) {

@@ -46,8 +46,7 @@ class ShardTest : public testing::Test {
     options.incarnation = kIncarnation;
     options.workers = 2;
     options.cache_ratio = cache_ratio;
-    shard_ =
-        Shard::Make(options, tables, MakeRowWisePlan(tables, 1), MakeDraws(tables)).value();
+    shard_ = Shard::Make(options, tables, MakeRowWisePlan(tables, 1), MakeDraws(tables)).value();
     store_ = std::make_unique<ShardStore>(RowStores().Make("memory", {}).value(), "", tables);
   }
 
@@ -86,7 +85,8 @@ class ShardTest : public testing::Test {
     Frames payload;
     payload.push_back(FrameOf(rows));
     payload.push_back(eval ? Frame() : FrameOf(std::vector<uint32_t>(rows.size(), 1)));
-    Handle(MessageArrived{"peer", EncodeMessage(HeaderOf(worker, step), request, std::move(payload))});
+    Handle(
+        MessageArrived{"peer", EncodeMessage(HeaderOf(worker, step), request, std::move(payload))});
     return request_;
   }
   uint64_t Push(uint32_t worker, uint64_t step, const std::vector<uint64_t>& rows,
@@ -244,8 +244,8 @@ TEST_F(ShardTest, AfterAFailedStoreActionEverythingIsRefused) {
   payload.push_back(FrameOf(std::vector<uint64_t>{5}));
   payload.push_back(FrameOf(std::vector<uint32_t>{1}));
   const Header header = HeaderOf(0, 0);
-  auto actions = shard_->Handle(
-      MessageArrived{"peer", EncodeMessage(header, request, std::move(payload))}, 0);
+  auto actions =
+      shard_->Handle(MessageArrived{"peer", EncodeMessage(header, request, std::move(payload))}, 0);
   auto& read = std::get<ReadRows>(actions.at(0));
   Handle(RowsRead{.ticket = read.ticket,
                   .status = Status(StatusCode::kIoError, "sector 7 is gone"),
