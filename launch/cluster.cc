@@ -40,7 +40,8 @@ class InitWatchdog {
     if (!directory_.empty()) std::ofstream(MarkOf(LocalRank()));
     thread_ = std::thread([this, deadline_ms] {
       std::unique_lock lock(mutex_);
-      if (done_.wait_for(lock, std::chrono::milliseconds(deadline_ms), [this] { return is_done_; })) {
+      if (done_.wait_for(lock, std::chrono::milliseconds(deadline_ms),
+                         [this] { return is_done_; })) {
         return;
       }
       const std::string message = fmt::format(
@@ -121,18 +122,18 @@ class MpiCluster final : public Cluster {
     for (int r = 0; r < size_; ++r) ranks[static_cast<size_t>(r)] = {r, "an unknown host"};
     const std::string mine = HostName();
     {
-      ASSIGN_OR_RETURN(const auto first, MakeMpiCommunicator(MPI_COMM_WORLD,
-                                                             {.deadline_ms = deadline_ms,
-                                                              .workers = ranks}));
-      ASSIGN_OR_RETURN(const auto all, first->AllGather(std::as_bytes(std::span(mine)),
-                                                        "start of the run"));
+      ASSIGN_OR_RETURN(
+          const auto first,
+          MakeMpiCommunicator(MPI_COMM_WORLD, {.deadline_ms = deadline_ms, .workers = ranks}));
+      ASSIGN_OR_RETURN(const auto all,
+                       first->AllGather(std::as_bytes(std::span(mine)), "start of the run"));
       for (size_t r = 0; r < all.size(); ++r) {
         hosts_.emplace_back(reinterpret_cast<const char*>(all[r].data()), all[r].size());
         ranks[r].host = hosts_.back();
       }
     }
-    ASSIGN_OR_RETURN(world_, MakeMpiCommunicator(MPI_COMM_WORLD, {.deadline_ms = deadline_ms,
-                                                                  .workers = ranks}));
+    ASSIGN_OR_RETURN(world_, MakeMpiCommunicator(MPI_COMM_WORLD,
+                                                 {.deadline_ms = deadline_ms, .workers = ranks}));
     return OkStatus();
   }
 

@@ -50,8 +50,8 @@ Result<Manifest> ReadManifest(const std::string& model_dir) {
   const std::string path = ManifestPath(model_dir);
   if (!HasManifest(model_dir)) {
     return UsageError(
-        "{} does not exist: no model was saved in --model_dir={}; train without --load first",
-        path, model_dir);
+        "{} does not exist: no model was saved in --model_dir={}; train without --load first", path,
+        model_dir);
   }
   ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
   try {

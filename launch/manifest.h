@@ -30,9 +30,9 @@ struct Manifest {
   std::vector<TableSpec> tables;
   Plan plan;
   std::vector<SavedShard> shards;
-  std::string dense_file;        // name within the model directory
+  std::string dense_file;  // name within the model directory
   uint64_t dense_floats = 0;
-  std::string dense_checksum;    // XXH3-64, hex
+  std::string dense_checksum;  // XXH3-64, hex
 };
 
 // True if `model_dir` holds a manifest.

@@ -23,7 +23,8 @@ std::vector<std::string> EnvironmentWithoutMpi() {
   std::vector<std::string> kept;
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string_view text(*entry);
-    if (text.starts_with("OMPI_") || text.starts_with("PMIX_") || text.starts_with("PMI_")) continue;
+    if (text.starts_with("OMPI_") || text.starts_with("PMIX_") || text.starts_with("PMI_"))
+      continue;
     kept.emplace_back(text);
   }
   return kept;
@@ -92,8 +93,8 @@ Status Supervisor::Spawn() {
   sigfillset(&all);
   posix_spawnattr_setsigmask(&attributes, &none);
   posix_spawnattr_setsigdefault(&attributes, &all);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK |
-                                            POSIX_SPAWN_SETSIGDEF);
+  posix_spawnattr_setflags(&attributes,
+                           POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
   std::vector<std::string> environment = EnvironmentWithoutMpi();
   const int error = posix_spawn(&pid_, "/proc/self/exe", &actions, &attributes,
                                 PointersTo(arguments).data(), PointersTo(environment).data());

@@ -20,12 +20,12 @@
 namespace rowhouse {
 
 struct SupervisorOptions {
-  std::string bind_host = "127.0.0.1";       // interface the sockets listen on
-  std::string advertised_host = "127.0.0.1"; // how workers reach it
-  uint16_t port = 0;                         // of the node; 0: of the OS's choice
+  std::string bind_host = "127.0.0.1";        // interface the sockets listen on
+  std::string advertised_host = "127.0.0.1";  // how workers reach it
+  uint16_t port = 0;                          // of the node; 0: of the OS's choice
   uint32_t shards = 1;
-  std::vector<std::string> flags;            // "--row_dir=..." of the server
-  std::string name;                          // "PS node 1 (rank 1 on host a)"
+  std::vector<std::string> flags;  // "--row_dir=..." of the server
+  std::string name;                // "PS node 1 (rank 1 on host a)"
   uint32_t stop_deadline_ms = 30000;
 };
 
@@ -57,7 +57,7 @@ class Supervisor {
   const SupervisorOptions options_;
   std::string endpoint_;
   std::vector<ListeningSocket> sockets_;  // the node's, then the shards'
-  int pipe_to_child_ = -1;       // held open; closing it is the order to stop
+  int pipe_to_child_ = -1;                // held open; closing it is the order to stop
   pid_t pid_ = -1;
   int wait_status_ = 0;
 };

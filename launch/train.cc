@@ -135,8 +135,8 @@ Status TrainAlone(const Settings& settings, Cluster& cluster) {
   }
   const std::unique_ptr<Transport> transport = MakeZeroMqTransport({});
   bool is_agreed = false;
-  const Status status = RunWorker(settings, options, *MakeSoloCommunicator(), *transport, clock,
-                                  g_stop, &is_agreed);
+  const Status status =
+      RunWorker(settings, options, *MakeSoloCommunicator(), *transport, clock, g_stop, &is_agreed);
   is_done = true;
   if (watcher.joinable()) {
     watcher.join();
@@ -148,8 +148,8 @@ Status TrainAlone(const Settings& settings, Cluster& cluster) {
 
 // All ranks must have been given the same: what decides the trained bits, and the shards.
 Status CheckSameSettings(const Settings& settings, Cluster& cluster) {
-  const std::string mine = fmt::format("{}, {} shards a node", settings.config_digest(),
-                                       settings.cluster.shards);
+  const std::string mine =
+      fmt::format("{}, {} shards a node", settings.config_digest(), settings.cluster.shards);
   ASSIGN_OR_RETURN(const std::string first,
                    BroadcastFromFirst(cluster.world(), mine, "comparing settings"));
   Status status;
@@ -169,8 +169,9 @@ Status TrainUnderMpirun(const Settings& settings, Cluster& cluster, bool* prints
   RETURN_IF_ERROR(CheckSameSettings(settings, cluster));
   ASSIGN_OR_RETURN(const uint32_t ps, settings.PsRanks(ranks));
   ASSIGN_OR_RETURN(const Roles roles, DealRoles(cluster.hosts(), ps));
-  const bool one_host = std::all_of(cluster.hosts().begin(), cluster.hosts().end(),
-                                    [&](const std::string& host) { return host == cluster.host(); });
+  const bool one_host =
+      std::all_of(cluster.hosts().begin(), cluster.hosts().end(),
+                  [&](const std::string& host) { return host == cluster.host(); });
   const auto mine = std::find(roles.ps.begin(), roles.ps.end(), cluster.rank());
   const bool is_ps = mine != roles.ps.end();
 
@@ -182,9 +183,9 @@ Status TrainUnderMpirun(const Settings& settings, Cluster& cluster, bool* prints
   ASSIGN_OR_RETURN(const auto endpoints,
                    cluster.world().AllGather(std::as_bytes(std::span(supervisor.endpoint())),
                                              "exchanging endpoints"));
-  ASSIGN_OR_RETURN(const std::unique_ptr<Communicator> workers,
-                   cluster.MakeWorkers(roles.workers, settings.cluster.rpc_deadline_ms +
-                                                          kLongerThanAnyPullMs));
+  ASSIGN_OR_RETURN(
+      const std::unique_ptr<Communicator> workers,
+      cluster.MakeWorkers(roles.workers, settings.cluster.rpc_deadline_ms + kLongerThanAnyPullMs));
   if (is_ps) {
     *prints = true;
     const Status status = Supervise(cluster, supervisor);
@@ -197,9 +198,9 @@ Status TrainUnderMpirun(const Settings& settings, Cluster& cluster, bool* prints
   options.prints = cluster.rank() == roles.workers[0];
   for (size_t n = 0; n < roles.ps.size(); ++n) {
     const auto rank = static_cast<size_t>(roles.ps[n]);
-    options.nodes.push_back(
-        {.endpoint = {reinterpret_cast<const char*>(endpoints[rank].data()), endpoints[rank].size()},
-         .name = NodeName(n, roles.ps[n], cluster.hosts()[rank])});
+    options.nodes.push_back({.endpoint = {reinterpret_cast<const char*>(endpoints[rank].data()),
+                                          endpoints[rank].size()},
+                             .name = NodeName(n, roles.ps[n], cluster.hosts()[rank])});
   }
   if (options.prints) {
     fmt::print("{} ranks: {} PS nodes of {} shards, {} workers\n", ranks, options.nodes.size(),

@@ -71,8 +71,8 @@ Result<Start> PrepareStart(const Settings& settings, const WorkerRunOptions& opt
   job.shards_per_node = options.shards_per_node;
   job.overwrite = settings.output.overwrite;
   job.tables = settings.tables;
-  job.plan = MakeRowWisePlan(
-      job.tables, static_cast<uint32_t>(options.nodes.size()) * options.shards_per_node);
+  job.plan = MakeRowWisePlan(job.tables,
+                             static_cast<uint32_t>(options.nodes.size()) * options.shards_per_node);
   if (!settings.output.load) {
     RETURN_IF_ERROR(CheckOutputs(settings));
     if (model_dir.empty() || !HasManifest(model_dir)) return start;
@@ -89,16 +89,16 @@ Result<Start> PrepareStart(const Settings& settings, const WorkerRunOptions& opt
   if (manifest.config_digest != job.config_digest) {
     return UsageError(
         "--load: the model in {} was trained with other settings (digest {}, now {}); compare "
-        "{}/config.yaml with --print_config: model, tables, data, batch, seed, rate, optimizers and "
+        "{}/config.yaml with --print_config: model, tables, data, batch, seed, rate, optimizers "
+        "and "
         "threads must stay",
         model_dir, manifest.config_digest, job.config_digest, model_dir);
   }
   RETURN_IF_ERROR(CheckOutputs(settings));
   job.model_id = manifest.model_id;
   job.is_load = true;
-  job.load = {.step = manifest.steps,
-              .plan_digest = manifest.plan.digest(),
-              .shards = manifest.shards};
+  job.load = {
+      .step = manifest.steps, .plan_digest = manifest.plan.digest(), .shards = manifest.shards};
   ASSIGN_OR_RETURN(start.dense, ReadDense(model_dir, manifest));
   return start;
 }
@@ -119,9 +119,9 @@ Result<Start> ShareStart(const Settings& settings, const WorkerRunOptions& optio
   }
   RETURN_IF_ERROR(Agree(workers, status, "preparing the run"));
   const bool is_first = Raw(workers.rank()) == 0;
-  ASSIGN_OR_RETURN(const std::string job_text,
-                   BroadcastFromFirst(workers, is_first ? start.job.ToJsonText() : "",
-                                      "sharing the job"));
+  ASSIGN_OR_RETURN(
+      const std::string job_text,
+      BroadcastFromFirst(workers, is_first ? start.job.ToJsonText() : "", "sharing the job"));
   ASSIGN_OR_RETURN(const std::string dense,
                    BroadcastFromFirst(workers, BytesOf(start.dense), "sharing the dense part"));
   ASSIGN_OR_RETURN(start.job, JobSpec::FromJsonText(job_text));
@@ -131,8 +131,7 @@ Result<Start> ShareStart(const Settings& settings, const WorkerRunOptions& optio
 }
 
 // Fresh: DLRM's initial values, drawn after the tables' where those are drawn in order too.
-Status FillDense(const Settings& settings, const std::vector<float>& loaded,
-                       TrainingStep& step) {
+Status FillDense(const Settings& settings, const std::vector<float>& loaded, TrainingStep& step) {
   const std::span<float> parameters = step.model().parameters();
   const std::span<float> state = step.optimizer().state();
   if (!loaded.empty()) {
@@ -165,9 +164,9 @@ std::vector<float> DenseToSave(TrainingStep& step) {
 Result<std::unique_ptr<Dialer>> ConnectToShards(const std::vector<ShardAddress>& shards,
                                                 const JobSpec& job, WorkerRank worker,
                                                 Transport& transport) {
-  ASSIGN_OR_RETURN(std::unique_ptr<Dialer> dialer,
-                   transport.MakeDialer(fmt::format("{:016x}-w{}-i{}-s0", job.job_id, Raw(worker),
-                                                    getpid())));
+  ASSIGN_OR_RETURN(
+      std::unique_ptr<Dialer> dialer,
+      transport.MakeDialer(fmt::format("{:016x}-w{}-i{}-s0", job.job_id, Raw(worker), getpid())));
   for (const ShardAddress& shard : shards) {
     RETURN_IF_ERROR(dialer->Connect(shard.endpoint).status().Annotate(shard.name));
   }
@@ -315,10 +314,9 @@ void PrintOutcome(const TrainingSummary& summary, const Evaluation& evaluation, 
     fmt::print("AUC ceiling of the planted model on these test samples: {:.4f}\n", ceiling);
   }
   const std::string tested =
-      evaluation.samples == 0
-          ? std::string("no test samples")
-          : fmt::format("test AUC {:.4f} logloss {:.4f}", evaluation.metrics.roc_auc,
-                        evaluation.metrics.logloss);
+      evaluation.samples == 0 ? std::string("no test samples")
+                              : fmt::format("test AUC {:.4f} logloss {:.4f}",
+                                            evaluation.metrics.roc_auc, evaluation.metrics.logloss);
   fmt::print("{}  {:.0f} samples/s{}\n", tested, RateOf(summary),
              report_path.empty() ? "" : "  report: " + report_path);
   std::fflush(stdout);
@@ -343,16 +341,16 @@ Status RunWorker(const Settings& settings, const WorkerRunOptions& options, Comm
   TrainingStep step = [&] {
     const size_t parameters = DlrmModel(settings.model).parameters().size();
     const OptimizerOptions& of_dense = settings.training.optimizer_options;
-    return TrainingStep(
-        settings.model, settings.tables,
-        DenseOptimizers()
-            .Make(settings.training.optimizer, {.parameters = parameters,
-                                                .epsilon = of_dense.epsilon,
-                                                .initial_accumulator = of_dense.initial_accumulator})
-            .value());
+    return TrainingStep(settings.model, settings.tables,
+                        DenseOptimizers()
+                            .Make(settings.training.optimizer,
+                                  {.parameters = parameters,
+                                   .epsilon = of_dense.epsilon,
+                                   .initial_accumulator = of_dense.initial_accumulator})
+                            .value());
   }();
-  RETURN_IF_ERROR(Agree(workers, FillDense(settings, start.dense, step),
-                        "initialising the dense part"));
+  RETURN_IF_ERROR(
+      Agree(workers, FillDense(settings, start.dense, step), "initialising the dense part"));
 
   const RendezvousOptions rendezvous{.worker = workers.rank(),
                                      .host = options.host,
@@ -382,8 +380,7 @@ Status RunWorker(const Settings& settings, const WorkerRunOptions& options, Comm
   Status saved;
   if (options.prints) {
     const bool keep = !settings.output.model_dir.empty();
-    Result<RowFacts> facts =
-        AskShards(client, *dialer, clock, summary.steps_done, /*flush=*/keep);
+    Result<RowFacts> facts = AskShards(client, *dialer, clock, summary.steps_done, /*flush=*/keep);
     saved = facts.status();
     if (saved.ok() && keep) {
       saved = SaveRun(settings, job, facts.value(), shards, summary.steps_done,
@@ -392,8 +389,8 @@ Status RunWorker(const Settings& settings, const WorkerRunOptions& options, Comm
     if (saved.ok()) {
       const double ceiling = data->TestAucCeiling();
       if (!settings.report_path().empty()) {
-        saved = WriteReport(MakeReport(settings, options, workers.size(), summary, evaluation, ceiling,
-                                       progress, facts.value(), shards),
+        saved = WriteReport(MakeReport(settings, options, workers.size(), summary, evaluation,
+                                       ceiling, progress, facts.value(), shards),
                             settings.report_path());
       }
       progress.ClearLine();

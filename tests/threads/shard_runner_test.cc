@@ -72,9 +72,9 @@ TEST(ShardRunnerThreads, WorkersTrainTogetherThroughAServerAndTwiceOver) {
   std::atomic<bool> stop = false;
   std::thread server([&] {
     const std::unique_ptr<Listener> node = transport->Listen("inproc://node").value();
-    Server ps({.host = "here", .store = "memory", .cache_ratio = 0.3, .cache_ways = 2},
-              [&](size_t k) { return transport->Listen("inproc://shard-" + std::to_string(k)); },
-              clock);
+    Server ps(
+        {.host = "here", .store = "memory", .cache_ratio = 0.3, .cache_ways = 2},
+        [&](size_t k) { return transport->Listen("inproc://shard-" + std::to_string(k)); }, clock);
     EXPECT_OK(ps.Run(*node, stop, /*one_job=*/false));
   });
   for (int job = 0; job < 2; ++job) {  // The same server serves the next job.

@@ -1,0 +1,110 @@
+#include "launch/manifest.h"
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "common/durable_file.h"
+#include "sharding/strategies/row_wise.h"
+#include "tests/testing/testing.h"
+
+namespace rowhouse {
+namespace {
+
+Manifest Example() {
+  TableSpec table;
+  table.name = "user";
+  table.rows = 100;
+  table.dim = 4;
+  table.optimizer = "adagrad";
+  Manifest manifest;
+  manifest.model_id = "00112233445566778899aabbccddeeff";
+  manifest.config_digest = "c0ffee";
+  manifest.steps = 12;
+  manifest.steps_per_epoch = 5;
+  manifest.rows_digest = "00000000000000000000000000000001";
+  manifest.tables = {table};
+  manifest.plan = MakeRowWisePlan(manifest.tables, 2);
+  manifest.shards = {{ShardId{0}, "a", "/rows/shard-0000"}, {ShardId{1}, "b", "/rows/shard-0001"}};
+  return manifest;
+}
+
+const std::vector<float> kDense = {1.0f, -2.5f, 0.0f};
+
+TEST(Manifest, ASavedModelIsReadAsItWasWritten) {
+  const TempDir dir;
+  const std::string model = dir / "model";
+  EXPECT_FALSE(HasManifest(model));
+  ASSERT_OK(SaveModel(model, Example(), kDense, "model: {}\n"));
+  const Result<Manifest> read = ReadManifest(model);
+  ASSERT_OK(read);
+  EXPECT_EQ(read.value().model_id, Example().model_id);
+  EXPECT_EQ(read.value().steps, 12u);
+  EXPECT_EQ(read.value().plan.digest(), Example().plan.digest());
+  EXPECT_EQ(read.value().shards.at(1).directory, "/rows/shard-0001");
+  EXPECT_EQ(ReadDense(model, read.value()).value(), kDense);
+  EXPECT_EQ(ReadFile(model + "/config.yaml").value(), "model: {}\n");
+}
+
+TEST(Manifest, SavingAgainLeavesOneDenseFile) {
+  const TempDir dir;
+  ASSERT_OK(SaveModel(dir.path(), Example(), kDense, ""));
+  Manifest later = Example();
+  later.steps = 20;
+  ASSERT_OK(SaveModel(dir.path(), later, {}, ""));
+  EXPECT_FALSE(std::filesystem::exists(dir / "dense-12.bin"));
+  EXPECT_EQ(ReadDense(dir.path(), ReadManifest(dir.path()).value()).value(), std::vector<float>());
+}
+
+TEST(Manifest, ChangedBytesOfTheDenseFileAreFound) {
+  const TempDir dir;
+  ASSERT_OK(SaveModel(dir.path(), Example(), kDense, ""));
+  const Manifest manifest = ReadManifest(dir.path()).value();
+  std::string bytes = ReadFile(dir / "dense-12.bin").value();
+  bytes[5] ^= 1;
+  ASSERT_OK(WriteFileDurably(dir / "dense-12.bin", bytes));
+  EXPECT_THAT(ReadDense(dir.path(), manifest).status().message(),
+              testing::HasSubstr("dense-12.bin has checksum"));
+  ASSERT_OK(WriteFileDurably(dir / "dense-12.bin", bytes.substr(1)));
+  EXPECT_THAT(ReadDense(dir.path(), manifest).status().message(),
+              testing::HasSubstr("has 11 bytes"));
+}
+
+TEST(Manifest, WhatIsMissingNewerOrNoManifestIsSaidSo) {
+  const TempDir dir;
+  EXPECT_THAT(ReadManifest(dir.path()).status().message(),
+              testing::HasSubstr("no model was saved"));
+  EXPECT_EQ(ReadManifest(dir.path()).status().code(), StatusCode::kUsage);
+  ASSERT_OK(WriteFileDurably(dir / "manifest.json", "{\"format_version\": 2}"));
+  EXPECT_THAT(ReadManifest(dir.path()).status().message(),
+              testing::HasSubstr("format version 2 is newer"));
+  for (const std::string text : {"", "{}", "[]", "{\"format_version\": 1}"}) {
+    ASSERT_OK(WriteFileDurably(dir / "manifest.json", text));
+    EXPECT_EQ(ReadManifest(dir.path()).status().code(), StatusCode::kCorruption) << text;
+  }
+}
+
+TEST(Manifest, RemovingAModelKeepsWhatIsNotItsOwn) {
+  const TempDir dir;
+  ASSERT_OK(SaveModel(dir.path(), Example(), kDense, ""));
+  ASSERT_OK(WriteFileDurably(dir / "notes.txt", "mine"));
+  ASSERT_OK(RemoveModel(dir.path()));
+  EXPECT_FALSE(HasManifest(dir.path()));
+  EXPECT_FALSE(std::filesystem::exists(dir / "dense-12.bin"));
+  EXPECT_TRUE(std::filesystem::exists(dir / "notes.txt"));
+}
+
+// A model directory as version 1 of the format wrote it, kept for ever: every later version has
+// to read it. Never write these files anew.
+TEST(Manifest, VersionOneIsStillRead) {
+  const std::string model = std::string(ROWHOUSE_TEST_VECTORS) + "/model_v1";
+  const Result<Manifest> read = ReadManifest(model);
+  ASSERT_OK(read);
+  EXPECT_EQ(read.value().model_id, Example().model_id);
+  EXPECT_EQ(read.value().tables.at(0).name, "user");
+  EXPECT_EQ(read.value().plan.digest(), "db4847b4ca451305");
+  EXPECT_EQ(ReadDense(model, read.value()).value(), kDense);
+}
+
+}  // namespace
+}  // namespace rowhouse
