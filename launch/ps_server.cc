@@ -110,15 +110,17 @@ Status Serve(const Settings& settings) {
   std::unique_ptr<TemporaryRows> temporary;
   ServerOptions options{.host = HostName(),
                         .incarnation = NewIncarnation(),
-                        .logs_refusals = !is_supervised,
                         .store = settings.storage.store,
                         .row_dir = settings.row_directory(),
                         .cache_bytes = settings.storage.cache_mb << 20,
                         .cache_ratio = settings.storage.cache_ratio,
-                        .cache_ways = settings.storage.cache_ways};
+                        .cache_ways = settings.storage.cache_ways,
+                        .silence_ms = settings.cluster.rpc_deadline_ms,
+                        .is_refusal_logged = !is_supervised};
   if (options.row_dir.empty() && options.store != "memory") {
     ASSIGN_OR_RETURN(temporary, TemporaryRows::Make());
     options.row_dir = temporary->path();
+    options.rows_end_with_job = true;
   }
   const std::unique_ptr<Transport> transport = MakeZeroMqTransport({});
   const std::vector<int32_t>& fds = settings.server.listen_fds;

@@ -2,6 +2,9 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <filesystem>
+
 #include "common/wire/codec.h"
 #include "common/wire/control.h"
 #include "ps/shard_opening.h"
@@ -35,12 +38,29 @@ Status Server::Run(Listener& node, const std::atomic<bool>& stop, bool one_job) 
     VLOG_IF(1, !sent.ok()) << "answer to HELLO lost: " << sent.message();
     if (job_ && job_->gone.size() == job_->spec.workers) {
       VLOG(1) << fmt::format("job {:016x} ended", job_->spec.job_id);
-      job_.reset();
+      EndJob();
       if (one_job) return OkStatus();
     }
   }
-  job_.reset();
+  if (job_) EndJob();
   return OkStatus();
+}
+
+void Server::EndJob() {
+  std::vector<std::string> directories;
+  for (const ShardEndpoint& shard : job_->endpoints) directories.push_back(shard.directory);
+  job_.reset();  // Closes the shards.
+  if (!options_.rows_end_with_job) return;
+  for (const std::string& directory : directories) {
+    std::error_code ignored;  // The next job is told what is in its way.
+    if (!directory.empty()) std::filesystem::remove_all(directory, ignored);
+  }
+}
+
+TimeMs Server::SilenceMs() const {
+  TimeMs heard_at = job_->heard_at;
+  for (const auto& runner : job_->runners) heard_at = std::max(heard_at, runner->heard_at());
+  return clock_.NowMs() - heard_at;
 }
 
 Frames Server::Answer(const Message& message) {
@@ -71,17 +91,24 @@ HelloReply Server::OnHello(const Header& header, const HelloRequest& request) {
   if (status.ok() && header.sender >= spec.value().workers) {
     status = CorruptionError("worker {} of {} does not exist", header.sender, spec.value().workers);
   }
+  if (status.ok() && job_ && job_->spec.job_id != spec.value().job_id &&
+      SilenceMs() >= options_.silence_ms) {
+    LOG(WARNING) << fmt::format("job {:016x} gives way to another, nothing heard for {} ms",
+                                job_->spec.job_id, SilenceMs());
+    EndJob();
+  }
   if (status.ok()) {
     status = job_ ? CheckSameJob(spec.value(), request.node)
                   : OpenJob(std::move(spec).value(), request.node);
   }
   if (!status.ok()) {
-    LOG_IF(ERROR, options_.logs_refusals)
+    LOG_IF(ERROR, options_.is_refusal_logged)
         << "worker " << header.sender << " on " << request.host << " refused: " << status.message();
     reply.code = static_cast<uint8_t>(status.code());
     reply.message = status.message();
     return reply;
   }
+  job_->heard_at = clock_.NowMs();
   reply.shards = job_->endpoints;
   return reply;
 }
@@ -90,9 +117,11 @@ Status Server::CheckSameJob(const JobSpec& spec, uint32_t node) const {
   const JobSpec& mine = job_->spec;
   if (spec.job_id != mine.job_id) {
     return UsageError(
-        "this PS node (pid {} on {}) serves job {:016x} with {} workers; job {:016x} has to wait "
-        "until it ends, or to use another node",
-        getpid(), options_.host, mine.job_id, mine.workers, spec.job_id);
+        "this PS node (pid {} on {}) serves another job, {:016x} with {} worker{}, heard of {} ms "
+        "ago; wait until it ends (if it was killed: until nothing was heard of it for {} ms), or "
+        "use another node",
+        getpid(), options_.host, mine.job_id, mine.workers, mine.workers == 1 ? "" : "s",
+        SilenceMs(), options_.silence_ms);
   }
   if (node != job_->node) {
     return UsageError(

@@ -2,6 +2,9 @@
 // job's tables and plan, opens this node's shards and starts a ShardRunner for each. When all
 // workers have said BYE the shards are closed and the node waits for the next job.
 //
+// Workers that were killed say no BYE: a job of which nothing was heard for silence_ms gives way to
+// the next one that asks. Until then others are refused.
+//
 // Threads: Run on one thread; each shard has two of its own. `stop` may be set by any.
 #pragma once
 
@@ -26,12 +29,14 @@ namespace rowhouse {
 struct ServerOptions {
   std::string host;                // this machine's name, for messages to people
   uint64_t incarnation = 1;        // of this process
-  bool logs_refusals = true;       // false: the worker that was refused says so on its own
   std::string store = "rocksdb";   // a name of RowStores()
   std::string row_dir;             // shard directories are made here; unused by `memory`
   uint64_t cache_bytes = 1 << 30;  // over all shards of the node
   double cache_ratio = 1.0;        // part of the rows kept in memory, (0, 1]
   uint32_t cache_ways = 16;
+  uint32_t silence_ms = 60000;     // after which a job's workers may be taken for dead
+  bool rows_end_with_job = false;  // row_dir is nobody's: shard directories are deleted
+  bool is_refusal_logged = true;   // false: whoever is refused speaks in the same terminal
 };
 
 class Server {
@@ -50,6 +55,7 @@ class Server {
   struct Job {
     JobSpec spec;
     uint32_t node = 0;
+    TimeMs heard_at = 0;      // HELLO; the shards know of the rest
     std::set<uint32_t> gone;  // workers that said BYE
     std::vector<std::unique_ptr<ShardRunner>> runners;
     std::vector<ShardEndpoint> endpoints;
@@ -58,6 +64,9 @@ class Server {
   Frames Answer(const Message& message);
   HelloReply OnHello(const Header& header, const HelloRequest& request);
   Status OpenJob(JobSpec spec, uint32_t node);
+  void EndJob();
+  // How long ago a worker of the job was heard last.
+  TimeMs SilenceMs() const;
   Status CheckSameJob(const JobSpec& spec, uint32_t node) const;
 
   const ServerOptions options_;

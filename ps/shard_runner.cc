@@ -95,6 +95,7 @@ void ShardRunner::Serve(Listener& listener) {
       return;
     }
     if (incoming.value()) {
+      heard_at_ = clock_.NowMs();
       handle(
           MessageArrived{std::move(incoming.value()->peer), std::move(incoming.value()->frames)});
     }

@@ -35,6 +35,9 @@ class ShardRunner {
   // Refuses new work, finishes store actions under way and joins. Stopping twice is fine.
   void Stop();
 
+  // When the last message arrived; 0: none has. Any thread may ask.
+  TimeMs heard_at() const { return heard_at_; }
+
   const std::string& directory() const { return store_->directory(); }
 
  private:
@@ -48,6 +51,7 @@ class ShardRunner {
   const Clock& clock_;
 
   std::atomic<bool> is_stopping_ = false;
+  std::atomic<TimeMs> heard_at_ = 0;
   std::mutex mutex_;                   // Order: none is taken inside it.
   std::vector<ShardEvent> completed_;  // guarded by mutex_
   Listener* waking_ = nullptr;         // guarded by mutex_; whom to wake
