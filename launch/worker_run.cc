@@ -354,10 +354,19 @@ Status RunWorker(const Settings& settings, const WorkerRunOptions& options, Comm
 
   const RendezvousOptions rendezvous{.worker = workers.rank(),
                                      .host = options.host,
-                                     .deadline_ms = settings.cluster.rendezvous_deadline_ms};
+                                     .deadline_ms = settings.cluster.rendezvous_deadline_ms,
+                                     .stop = &stop};
   Result<std::vector<ShardAddress>> met =
       MeetNodes(rendezvous, job, options.nodes, transport, clock);
-  RETURN_IF_ERROR(Agree(workers, met.status(), "meeting the PS nodes"));
+  if (const Status agreed = Agree(workers, met.status(), "meeting the PS nodes"); !agreed.ok()) {
+    // Nodes that did not refuse hold the job open: they are free for others once told.
+    constexpr uint32_t kToldWithinMs = 1000;
+    const Status told = PartFromNodes(
+        {.worker = workers.rank(), .host = options.host, .deadline_ms = kToldWithinMs}, job.job_id,
+        options.nodes, transport, clock);
+    VLOG_IF(1, !told.ok()) << told.message();
+    return agreed;
+  }
   const std::vector<ShardAddress> shards = std::move(met).value();
   Result<std::unique_ptr<Dialer>> connected =
       ConnectToShards(shards, job, workers.rank(), transport);
@@ -399,7 +408,11 @@ Status RunWorker(const Settings& settings, const WorkerRunOptions& options, Comm
   }
   RETURN_IF_ERROR(Agree(workers, saved, "saving the model"));
   *is_agreed = true;
-  return PartFromNodes(rendezvous, job.job_id, options.nodes, transport, clock);
+  const RendezvousOptions parting{.worker = workers.rank(),
+                                  .host = options.host,
+                                  .deadline_ms = settings.cluster.rendezvous_deadline_ms};
+  return Agree(workers, PartFromNodes(parting, job.job_id, options.nodes, transport, clock),
+               "parting from the PS nodes");
 }
 
 }  // namespace rowhouse

@@ -18,8 +18,8 @@ std::string ReachableEndpoint(const std::string& endpoint, const std::string& no
 
 // Sends one message to every node and hands each answer to `take`, until all have answered.
 Status AskAll(const RendezvousOptions& options, const std::vector<NodeAddress>& nodes,
-              const std::string& identity, Transport& transport, const Clock& clock,
-              const std::function<Frames(size_t)>& ask,
+              const std::string& phase, const std::string& identity, Transport& transport,
+              const Clock& clock, const std::function<Frames(size_t)>& ask,
               const std::function<Status(size_t, const Message&)>& take) {
   ASSIGN_OR_RETURN(const std::unique_ptr<Dialer> dialer, transport.MakeDialer(identity));
   for (size_t n = 0; n < nodes.size(); ++n) {
@@ -28,10 +28,11 @@ Status AskAll(const RendezvousOptions& options, const std::vector<NodeAddress>& 
   }
   std::vector<bool> has_answered(nodes.size());
   const TimeMs deadline = clock.NowMs() + options.deadline_ms;
+  const auto is_stopped = [&] { return options.stop != nullptr && options.stop->load(); };
   while (std::find(has_answered.begin(), has_answered.end(), false) != has_answered.end()) {
     const TimeMs left = deadline - clock.NowMs();
-    if (left <= 0) break;
-    constexpr TimeMs kMaxWaitMs = 1000;
+    if (left <= 0 || is_stopped()) break;
+    constexpr TimeMs kMaxWaitMs = 200;  // How soon `stop` is noticed.
     ASSIGN_OR_RETURN(std::optional<Incoming> incoming,
                      dialer->Receive(static_cast<int>(std::min(left, kMaxWaitMs))));
     if (!incoming) continue;
@@ -47,9 +48,14 @@ Status AskAll(const RendezvousOptions& options, const std::vector<NodeAddress>& 
         fmt::format("{}{} at {}", silent.empty() ? "" : ", ", nodes[n].name, nodes[n].endpoint);
   }
   if (silent.empty()) return OkStatus();
+  if (is_stopped()) {
+    return MakeStatus(StatusCode::kUnavailable,
+                      "{}: worker {} on {} was told to stop while it waited for an answer from {}",
+                      phase, Raw(options.worker), options.host, silent);
+  }
   return MakeStatus(StatusCode::kDeadlineExceeded,
-                    "worker {} on {}: no answer within {} ms from {}", Raw(options.worker),
-                    options.host, options.deadline_ms, silent);
+                    "{}: worker {} on {} had no answer within {} ms from {}", phase,
+                    Raw(options.worker), options.host, options.deadline_ms, silent);
 }
 
 // An answer that is an error, as that error.
@@ -98,7 +104,7 @@ Result<std::vector<ShardAddress>> MeetNodes(const RendezvousOptions& options, co
     return OkStatus();
   };
   const std::string identity = fmt::format("hello-{:016x}-{}", job.job_id, Raw(options.worker));
-  RETURN_IF_ERROR(AskAll(options, nodes, identity, transport, clock, ask, take));
+  RETURN_IF_ERROR(AskAll(options, nodes, "meeting", identity, transport, clock, ask, take));
   return shards;
 }
 
@@ -114,7 +120,7 @@ Status PartFromNodes(const RendezvousOptions& options, uint64_t job_id,
   };
   const auto take = [](size_t, const Message& message) { return CheckNoError(message); };
   const std::string identity = fmt::format("bye-{:016x}-{}", job_id, Raw(options.worker));
-  return AskAll(options, nodes, identity, transport, clock, ask, take);
+  return AskAll(options, nodes, "parting", identity, transport, clock, ask, take);
 }
 
 }  // namespace rowhouse

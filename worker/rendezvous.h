@@ -1,6 +1,7 @@
 // Rendezvous: a worker meets the PS nodes of its run (HELLO) and parts from them (BYE).
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -24,6 +25,7 @@ struct RendezvousOptions {
   WorkerRank worker{};
   std::string host;              // this worker's
   uint32_t deadline_ms = 60000;  // for all nodes to answer, opening their stores included
+  const std::atomic<bool>* stop = nullptr;  // once true, nothing is waited for any more
 };
 
 // Says HELLO to every node (index = node number) and waits for all answers. Shards in ShardId
