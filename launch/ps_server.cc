@@ -1,17 +1,19 @@
 #include <poll.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
-#include <filesystem>
 #include <thread>
 
 #include "common/clock.h"
+#include "common/thread_name.h"
 #include "common/transport/tcp_socket.h"
 #include "launch/cpu_mask.h"
+#include "launch/temporary_rows.h"
 #include "launch/verbs.h"
 #include "ps/server.h"
 
@@ -63,29 +65,6 @@ class StopDeadline {
   std::thread thread_;
 };
 
-// A directory of this run alone, removed at its end.
-class TemporaryRows {
- public:
-  static Result<std::unique_ptr<TemporaryRows>> Make() {
-    std::string pattern =
-        (std::filesystem::temp_directory_path() / "rowhouse-rows-XXXXXX").string();
-    if (mkdtemp(pattern.data()) == nullptr) {
-      return UsageError("cannot make a directory for rows at {}: {}; set TMPDIR or --row_dir",
-                        pattern, std::strerror(errno));
-    }
-    return std::make_unique<TemporaryRows>(pattern);
-  }
-  explicit TemporaryRows(std::string path) : path_(std::move(path)) {}
-  ~TemporaryRows() {
-    std::error_code ignored;  // Nothing more can be done about leftovers.
-    std::filesystem::remove_all(path_, ignored);
-  }
-  const std::string& path() const { return path_; }
-
- private:
-  const std::string path_;
-};
-
 // Incarnations of one port differ: what was meant for a server that died is refused by its heir.
 uint64_t NewIncarnation() {
   timespec now = {};
@@ -106,6 +85,9 @@ std::string AnyPortBeside(const std::string& endpoint) {
 
 Status Serve(const Settings& settings) {
   const bool is_supervised = settings.server.supervisor_fd >= 0;
+  // The supervisor's death is seen at the pipe, unless somebody stopped this process (SIGSTOP):
+  // that death lets it go on, to see it.
+  if (is_supervised) prctl(PR_SET_PDEATHSIG, SIGCONT);
   const SystemClock clock;
   std::unique_ptr<TemporaryRows> temporary;
   ServerOptions options{.host = HostName(),
@@ -138,7 +120,10 @@ Status Serve(const Settings& settings) {
     return is_supervised ? inherited(k + 1) : transport->Listen(AnyPortBeside(endpoint));
   };
   if (!is_supervised) {
-    fmt::print("rowhouse ps: listening on {}\n", endpoint);
+    fmt::print("rowhouse ps: listening on {}{}\n", endpoint,
+               temporary == nullptr
+                   ? ""
+                   : "; rows are deleted when it ends, --row_dir=DIRECTORY keeps them");
     fflush(stdout);
   }
   const StopDeadline stop_deadline(settings.server.supervisor_fd,
@@ -151,6 +136,7 @@ Status Serve(const Settings& settings) {
 
 Status RunPs(const Settings& settings) {
   HandleStopSignals();
+  NameThisThread("rowhouse-ps");    // The supervisor starts it as /proc/self/exe.
   constexpr uint32_t kThreads = 4;  // a shard, its I/O, ZeroMQ's, the node
   WidenCpuMask(kThreads);
   return Serve(settings);

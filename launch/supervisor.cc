@@ -8,8 +8,10 @@
 
 #include <cstring>
 #include <thread>
+#include <utility>
 
 #include "common/clock.h"
+#include "launch/temporary_rows.h"
 
 extern char** environ;
 
@@ -42,11 +44,8 @@ std::vector<char*> PointersTo(std::vector<std::string>& strings) {
 Supervisor::Supervisor(const SupervisorOptions& options) : options_(options) {}
 
 Supervisor::~Supervisor() {
-  if (pid_ > 0) {
-    kill(pid_, SIGKILL);
-    waitpid(pid_, nullptr, 0);
-  }
-  if (pipe_to_child_ >= 0) close(pipe_to_child_);
+  const Status stopped = Stop();
+  LOG_IF(WARNING, !stopped.ok()) << stopped.message();
 }
 
 Status Supervisor::Start() {
@@ -108,41 +107,50 @@ Status Supervisor::Spawn() {
   return OkStatus();
 }
 
-std::string Supervisor::DescribeEnd(int wait_status) const {
+Status Supervisor::TakeEnd(int wait_status) {
+  const pid_t server = std::exchange(pid_, -1);
+  TemporaryRows::RemoveThoseOf(server);  // It did so itself, unless it was killed.
   if (WIFSIGNALED(wait_status)) {
-    return fmt::format("{}: its server was killed by signal {} ({})", options_.name,
-                       WTERMSIG(wait_status), strsignal(WTERMSIG(wait_status)));
+    end_ =
+        MakeStatus(StatusCode::kUnavailable, "{}: its server (pid {}) was killed by signal {} ({})",
+                   options_.name, server, WTERMSIG(wait_status), strsignal(WTERMSIG(wait_status)));
+  } else if (WEXITSTATUS(wait_status) == 2) {
+    end_ =
+        UsageError("{}: its server (pid {}) could not start, and said why", options_.name, server);
+  } else if (WEXITSTATUS(wait_status) != 0 || pipe_to_child_ >= 0) {
+    end_ = MakeStatus(StatusCode::kUnavailable, "{}: its server (pid {}) ended with exit code {}",
+                      options_.name, server, WEXITSTATUS(wait_status));
   }
-  return fmt::format("{}: its server ended with exit code {}", options_.name,
-                     WEXITSTATUS(wait_status));
+  return end_;
 }
 
 Status Supervisor::Check() {
-  if (pid_ > 0 && waitpid(pid_, &wait_status_, WNOHANG) == pid_) pid_ = -1;
-  if (pid_ > 0) return OkStatus();
-  return Status(StatusCode::kUnavailable, DescribeEnd(wait_status_));
+  int wait_status = 0;
+  if (pid_ > 0 && waitpid(pid_, &wait_status, WNOHANG) == pid_) return TakeEnd(wait_status);
+  return end_;
 }
 
 Status Supervisor::Stop() {
-  if (pid_ <= 0) return Check();
-  close(pipe_to_child_);
-  pipe_to_child_ = -1;
+  if (pipe_to_child_ >= 0) close(std::exchange(pipe_to_child_, -1));
+  if (pid_ <= 0) return end_;
+  kill(pid_, SIGCONT);  // Should somebody have stopped it: it has to see that the pipe is closed.
   const SystemClock clock;
   const TimeMs deadline = clock.NowMs() + options_.stop_deadline_ms;
-  while (waitpid(pid_, &wait_status_, WNOHANG) == 0) {
-    if (clock.NowMs() >= deadline) {
-      kill(pid_, SIGKILL);
-      waitpid(pid_, &wait_status_, 0);
-      pid_ = -1;
-      return MakeStatus(StatusCode::kDeadlineExceeded,
-                        "{}: its server did not end within {} ms and was killed", options_.name,
-                        options_.stop_deadline_ms);
+  int wait_status = 0;
+  while (waitpid(pid_, &wait_status, WNOHANG) == 0) {
+    if (clock.NowMs() < deadline) {
+      std::this_thread::sleep_for(kPollInterval);
+      continue;
     }
-    std::this_thread::sleep_for(kPollInterval);
+    kill(pid_, SIGKILL);
+    waitpid(pid_, &wait_status, 0);
+    end_ = MakeStatus(StatusCode::kDeadlineExceeded,
+                      "{}: its server (pid {}) did not end within {} ms and was killed",
+                      options_.name, pid_, options_.stop_deadline_ms);
+    TemporaryRows::RemoveThoseOf(std::exchange(pid_, -1));
+    return end_;
   }
-  pid_ = -1;
-  if (WIFEXITED(wait_status_) && WEXITSTATUS(wait_status_) == 0) return OkStatus();
-  return Status(StatusCode::kUnavailable, DescribeEnd(wait_status_));
+  return TakeEnd(wait_status);
 }
 
 }  // namespace rowhouse

@@ -32,7 +32,7 @@ struct SupervisorOptions {
 class Supervisor {
  public:
   explicit Supervisor(const SupervisorOptions& options);
-  // Kills a server that still runs; Stop first for a clean end.
+  // Stops a server that still runs; what went wrong is only logged then.
   ~Supervisor();
   Supervisor(const Supervisor&) = delete;
   Supervisor& operator=(const Supervisor&) = delete;
@@ -44,22 +44,24 @@ class Supervisor {
   const std::string& endpoint() const { return endpoint_; }
   pid_t pid() const { return pid_; }
 
-  // OK while the server runs; else how it ended, naming node, pid and signal or exit code.
+  // OK while the server runs; else how it ended, naming node, pid and signal or exit code. kUsage
+  // where the server found a mistake of the operator's, of which it has spoken itself.
   Status Check();
 
-  // Asks the server to end and waits for it, at most stop_deadline_ms; kills it then.
+  // Asks the server to end and waits for it, at most stop_deadline_ms; kills it then. OK if it
+  // ended in order. Stopping twice is fine.
   Status Stop();
 
  private:
   Status Spawn();
-  std::string DescribeEnd(int wait_status) const;
+  Status TakeEnd(int wait_status);
 
   const SupervisorOptions options_;
   std::string endpoint_;
   std::vector<ListeningSocket> sockets_;  // the node's, then the shards'
   int pipe_to_child_ = -1;                // held open; closing it is the order to stop
   pid_t pid_ = -1;
-  int wait_status_ = 0;
+  Status end_;  // how it ended; OK before and after an end in order
 };
 
 }  // namespace rowhouse
