@@ -10,13 +10,17 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <mutex>
 #include <thread>
+#include <utility>
 
 #include "worker/mpi_communicator.h"
 
 namespace rowhouse {
 namespace {
+
+constexpr int kPartingTag = 1;
 
 std::string EnvironmentOr(const char* name, const std::string& otherwise) {
   const char* value = std::getenv(name);
@@ -29,32 +33,24 @@ std::string HostName() {
   return name;
 }
 
-// MPI_Init waits, without a deadline, until every rank has called it. Each rank therefore leaves a
-// mark in the directory mpirun keeps for the job on each host; when time is up, the ranks of a
-// host can say which of their neighbours did not come.
-class InitWatchdog {
+// Some of MPI's calls wait for other ranks without a deadline. While one is under way a watchdog
+// keeps the time; when it is up, nothing but leaving is possible, and mpirun ends the others.
+class Watchdog {
  public:
-  explicit InitWatchdog(uint32_t deadline_ms)
-      : directory_(EnvironmentOr("PMIX_SERVER_TMPDIR", "")),
-        rank_(EnvironmentOr("OMPI_COMM_WORLD_RANK", "?")) {
-    if (!directory_.empty()) std::ofstream(MarkOf(LocalRank()));
-    thread_ = std::thread([this, deadline_ms] {
-      std::unique_lock lock(mutex_);
-      if (done_.wait_for(lock, std::chrono::milliseconds(deadline_ms),
-                         [this] { return is_done_; })) {
-        return;
-      }
-      const std::string message = fmt::format(
-          "rowhouse: rank {} on {}: start of the run: {} did not come within {} ms "
-          "(--rendezvous_deadline_ms)\n",
-          rank_, HostName(), DescribeMissing(), deadline_ms);
-      // MPI_Init holds the main thread: nothing but leaving is possible. mpirun ends the others.
-      fputs(message.c_str(), stderr);
-      _exit(1);
-    });
-  }
+  // `describe` says, at the deadline, what did not happen; called on another thread.
+  Watchdog(uint32_t deadline_ms, std::function<std::string()> describe)
+      : thread_([this, deadline_ms, describe = std::move(describe)] {
+          std::unique_lock lock(mutex_);
+          const auto deadline = std::chrono::milliseconds(deadline_ms);
+          if (done_.wait_for(lock, deadline, [this] { return is_done_; })) return;
+          const std::string message = fmt::format("rowhouse: rank {} on {}: {} within {} ms\n",
+                                                  EnvironmentOr("OMPI_COMM_WORLD_RANK", "?"),
+                                                  HostName(), describe(), deadline_ms);
+          fputs(message.c_str(), stderr);
+          _exit(1);
+        }) {}
 
-  ~InitWatchdog() {
+  ~Watchdog() {
     {
       std::lock_guard lock(mutex_);
       is_done_ = true;
@@ -64,12 +60,22 @@ class InitWatchdog {
   }
 
  private:
-  static std::string LocalRank() { return EnvironmentOr("OMPI_COMM_WORLD_LOCAL_RANK", "0"); }
+  std::mutex mutex_;
+  std::condition_variable done_;
+  bool is_done_ = false;  // guarded by mutex_
+  std::thread thread_;    // last: it uses the others
+};
 
-  std::string MarkOf(const std::string& local_rank) const {
-    return directory_ + "/rowhouse-came-" + local_rank;
+// Until MPI_Init returns nobody can be asked who is missing. Each rank therefore leaves a mark in
+// the directory that mpirun keeps for the job on each host, where its neighbours can see it.
+class ArrivalMarks {
+ public:
+  ArrivalMarks() : directory_(EnvironmentOr("PMIX_SERVER_TMPDIR", "")) {
+    if (!directory_.empty())
+      std::ofstream(MarkOf(EnvironmentOr("OMPI_COMM_WORLD_LOCAL_RANK", "0")));
   }
 
+  // "local rank 2 of 3 on hostA".
   std::string DescribeMissing() const {
     const int here = std::atoi(EnvironmentOr("OMPI_COMM_WORLD_LOCAL_SIZE", "0").c_str());
     std::string missing;
@@ -81,12 +87,12 @@ class InitWatchdog {
     return fmt::format("local rank {} of {} on {}", missing, here, HostName());
   }
 
+ private:
+  std::string MarkOf(const std::string& local_rank) const {
+    return directory_ + "/rowhouse-came-" + local_rank;
+  }
+
   const std::string directory_;
-  const std::string rank_;
-  std::mutex mutex_;
-  std::condition_variable done_;
-  bool is_done_ = false;  // guarded by mutex_
-  std::thread thread_;
 };
 
 class SoloCluster final : public Cluster {
@@ -98,8 +104,8 @@ class SoloCluster final : public Cluster {
   Result<std::unique_ptr<Communicator>> MakeWorkers(const std::vector<int>&, uint32_t) override {
     return MakeSoloCommunicator();
   }
-  void PartNow() override { has_parted_ = true; }
-  bool HasParted() override { return has_parted_; }
+  void PartNow() override {}
+  std::vector<int> NotParted() override { return {}; }
   void Abort(int exit_code) override {
     fflush(nullptr);
     _exit(exit_code);
@@ -109,7 +115,6 @@ class SoloCluster final : public Cluster {
  private:
   const std::vector<std::string> hosts_ = {HostName()};
   const std::unique_ptr<Communicator> world_ = MakeSoloCommunicator();
-  bool has_parted_ = false;
 };
 
 class MpiCluster final : public Cluster {
@@ -134,6 +139,12 @@ class MpiCluster final : public Cluster {
     }
     ASSIGN_OR_RETURN(world_, MakeMpiCommunicator(MPI_COMM_WORLD,
                                                  {.deadline_ms = deadline_ms, .workers = ranks}));
+    partings_.assign(static_cast<size_t>(size_), MPI_REQUEST_NULL);
+    for (int r = 0; r < size_; ++r) {
+      if (r == rank_) continue;
+      MPI_Irecv(nullptr, 0, MPI_BYTE, r, kPartingTag, MPI_COMM_WORLD,
+                &partings_[static_cast<size_t>(r)]);
+    }
     return OkStatus();
   }
 
@@ -148,6 +159,7 @@ class MpiCluster final : public Cluster {
     const auto me = std::find(workers.begin(), workers.end(), rank_);
     MPI_Comm comm = MPI_COMM_NULL;
     const int color = me == workers.end() ? MPI_UNDEFINED : 0;
+    const Watchdog watchdog(deadline_ms, [] { return "dealing roles: not all ranks came"; });
     if (MPI_Comm_split(MPI_COMM_WORLD, color, rank_, &comm) != MPI_SUCCESS) {
       return Status(StatusCode::kUnavailable, "MPI_Comm_split failed");
     }
@@ -161,16 +173,22 @@ class MpiCluster final : public Cluster {
   }
 
   void PartNow() override {
-    if (parting_ == MPI_REQUEST_NULL && !has_parted_) MPI_Ibarrier(MPI_COMM_WORLD, &parting_);
+    for (int r = 0; r < size_; ++r) {
+      if (r == rank_) continue;
+      MPI_Request request = MPI_REQUEST_NULL;
+      MPI_Isend(nullptr, 0, MPI_BYTE, r, kPartingTag, MPI_COMM_WORLD, &request);
+      MPI_Request_free(&request);  // It holds no buffer, so nothing has to wait for it.
+    }
   }
 
-  bool HasParted() override {
-    if (!has_parted_ && parting_ != MPI_REQUEST_NULL) {
-      int done = 0;
-      MPI_Test(&parting_, &done, MPI_STATUS_IGNORE);
-      has_parted_ = done != 0;
+  std::vector<int> NotParted() override {
+    std::vector<int> ranks;
+    for (int r = 0; r < size_; ++r) {
+      int has_come = 1;
+      if (r != rank_) MPI_Test(&partings_[static_cast<size_t>(r)], &has_come, MPI_STATUS_IGNORE);
+      if (!has_come) ranks.push_back(r);
     }
-    return has_parted_;
+    return ranks;
   }
 
   void Abort(int exit_code) override {
@@ -180,6 +198,8 @@ class MpiCluster final : public Cluster {
   }
 
   void Finalize() override {
+    constexpr uint32_t kDeadlineMs = 10000;  // All ranks have parted: they are on their way here.
+    const Watchdog watchdog(kDeadlineMs, [] { return "parting: not all ranks came"; });
     world_.reset();
     MPI_Finalize();
   }
@@ -188,8 +208,7 @@ class MpiCluster final : public Cluster {
   int rank_ = 0, size_ = 1;
   std::vector<std::string> hosts_;
   std::unique_ptr<Communicator> world_;
-  MPI_Request parting_ = MPI_REQUEST_NULL;
-  bool has_parted_ = false;
+  std::vector<MPI_Request> partings_;  // by rank; null once the rank has parted
 };
 
 }  // namespace
@@ -199,7 +218,11 @@ bool Cluster::IsUnderMpirun() { return std::getenv("OMPI_COMM_WORLD_SIZE") != nu
 Result<std::unique_ptr<Cluster>> Cluster::Join(uint32_t deadline_ms) {
   if (!IsUnderMpirun()) return std::unique_ptr<Cluster>(std::make_unique<SoloCluster>());
   {
-    const InitWatchdog watchdog(deadline_ms);
+    const ArrivalMarks marks;
+    const Watchdog watchdog(deadline_ms, [&marks] {
+      return fmt::format("start of the run (--rendezvous_deadline_ms): {} did not come",
+                         marks.DescribeMissing());
+    });
     int provided = 0;
     MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided);
   }

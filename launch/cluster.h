@@ -42,15 +42,16 @@ class Cluster {
   virtual Result<std::unique_ptr<Communicator>> MakeWorkers(const std::vector<int>& workers,
                                                             uint32_t deadline_ms) = 0;
 
-  // The last meeting. PartNow says "I am done"; HasParted() becomes true when all have. Ranks that
-  // supervise call it now and then instead of waiting inside MPI, which spins.
+  // The last meeting: tells all ranks that this one is done. Once.
   virtual void PartNow() = 0;
-  virtual bool HasParted() = 0;
+  // The ranks that have not told so yet, this one left out. Does not wait: ranks that supervise
+  // ask now and then instead of waiting inside MPI, which spins.
+  virtual std::vector<int> NotParted() = 0;
 
   // Ends every rank of the run with this exit code. Does not return under mpirun.
   virtual void Abort(int exit_code) = 0;
 
-  // The clean end; no call may follow.
+  // The clean end, once NotParted() is empty; no call may follow.
   virtual void Finalize() = 0;
 };
 

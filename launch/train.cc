@@ -1,18 +1,22 @@
 #include <fcntl.h>
+#include <fmt/ranges.h>
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <ctime>
 #include <set>
+#include <sstream>
 #include <thread>
 
 #include "common/clock.h"
 #include "launch/cluster.h"
 #include "launch/cpu_mask.h"
 #include "launch/roles.h"
+#include "launch/setting_fields.h"
 #include "launch/supervisor.h"
 #include "launch/verbs.h"
 #include "launch/worker_run.h"
@@ -31,7 +35,9 @@ std::atomic<bool> g_stop = false;
 void HandleStopSignals() {
   struct sigaction action = {};
   action.sa_handler = [](int) { g_stop = true; };
-  for (int signal : {SIGINT, SIGTERM, SIGUSR2}) sigaction(signal, &action, nullptr);
+  sigaction(SIGUSR2, &action, nullptr);
+  action.sa_flags = static_cast<int>(SA_RESETHAND);  // Who asks twice does not want to wait.
+  for (int signal : {SIGINT, SIGTERM}) sigaction(signal, &action, nullptr);
   signal(SIGPIPE, SIG_IGN);
 }
 
@@ -76,14 +82,18 @@ Supervisor MakeSupervisor(const Settings& settings, const std::string& host, boo
 }
 
 // A PS rank: supervises its server until all workers have parted. Never waits inside MPI.
-Status Supervise(Cluster& cluster, Supervisor& supervisor) {
+Status Supervise(Cluster& cluster, Supervisor& supervisor, const std::vector<int>& workers) {
   constexpr auto kPollInterval = std::chrono::milliseconds(20);
-  cluster.PartNow();
-  while (!cluster.HasParted()) {
-    RETURN_IF_ERROR(supervisor.Check());
+  const auto is_waited_for = [&](int rank) {
+    return std::find(workers.begin(), workers.end(), rank) != workers.end();
+  };
+  for (;;) {
+    RETURN_IF_ERROR(supervisor.Check().Annotate("training"));
+    const std::vector<int> missing = cluster.NotParted();
+    if (std::none_of(missing.begin(), missing.end(), is_waited_for)) break;
     std::this_thread::sleep_for(kPollInterval);
   }
-  return supervisor.Stop();
+  return supervisor.Stop().Annotate("parting");
 }
 
 std::string NowInUtc() {
@@ -115,6 +125,7 @@ WorkerRunOptions MakeWorkerRunOptions(const Settings& settings, const Cluster& c
 // Without mpirun: one worker, and one PS node as a child unless --ps_endpoints names others.
 Status TrainAlone(const Settings& settings, Cluster& cluster) {
   const SystemClock clock;
+  RETURN_IF_ERROR(settings.PsRanks(1).status());
   Supervisor supervisor =
       MakeSupervisor(settings, cluster.host(), /*one_host=*/true, NodeName(0, 0, cluster.host()));
   WorkerRunOptions options = MakeWorkerRunOptions(settings, cluster);
@@ -126,8 +137,8 @@ Status TrainAlone(const Settings& settings, Cluster& cluster) {
     watcher = std::thread([&] {
       while (!is_done) {
         if (const Status status = supervisor.Check(); !status.ok() && !is_done) {
-          PrintError(status);
-          cluster.Abort(1);  // The worker would find out only at its deadline.
+          PrintError(status.Annotate("training"));
+          cluster.Abort(status.exit_code());  // The worker would find out only at its deadline.
         }
         std::this_thread::sleep_for(std::chrono::milliseconds(50));
       }
@@ -146,18 +157,33 @@ Status TrainAlone(const Settings& settings, Cluster& cluster) {
   return status;
 }
 
-// All ranks must have been given the same: what decides the trained bits, and the shards.
+// "--name=value" of everything all ranks must have been given alike, and the config digest, which
+// covers the tables. Left out is what belongs to a host: paths, and what a PS node has of memory.
+std::vector<std::string> SharedSettings(const Settings& settings) {
+  std::vector<std::string> shared;
+  for (const SettingField& field : SettingFields()) {
+    if (field.section == Section::kStorage || field.section == Section::kServer) continue;
+    if (field.name == "data" || field.name == "model_dir" || field.name == "report") continue;
+    shared.push_back(fmt::format("--{}={}", field.name, field.get(settings)));
+  }
+  shared.push_back("the config digest " + settings.config_digest());
+  return shared;
+}
+
 Status CheckSameSettings(const Settings& settings, Cluster& cluster) {
-  const std::string mine =
-      fmt::format("{}, {} shards a node", settings.config_digest(), settings.cluster.shards);
+  const std::vector<std::string> mine = SharedSettings(settings);
   ASSIGN_OR_RETURN(const std::string first,
-                   BroadcastFromFirst(cluster.world(), mine, "comparing settings"));
+                   BroadcastFromFirst(cluster.world(), fmt::format("{}", fmt::join(mine, "\n")),
+                                      "comparing settings"));
+  std::istringstream lines(first);
   Status status;
-  if (first != mine) {
-    status = UsageError(
-        "rank {} on {} was given other settings than rank 0 (config {}, there {}); give all ranks "
-        "the same --config and flags",
-        cluster.rank(), cluster.host(), mine, first);
+  std::string its;
+  for (const std::string& own : mine) {
+    std::getline(lines, its);
+    if (own == its) continue;
+    status = UsageError("rank {} on {} was given {}, but rank 0 on {} {}; give all ranks the same",
+                        cluster.rank(), cluster.host(), own, cluster.hosts()[0], its);
+    break;
   }
   return Agree(cluster.world(), status, "comparing settings");
 }
@@ -188,10 +214,10 @@ Status TrainUnderMpirun(const Settings& settings, Cluster& cluster, bool* prints
       cluster.MakeWorkers(roles.workers, settings.cluster.rpc_deadline_ms + kLongerThanAnyPullMs));
   if (is_ps) {
     *prints = true;
-    const Status status = Supervise(cluster, supervisor);
+    const Status status = Supervise(cluster, supervisor, roles.workers);
     if (status.ok()) return status;
     PrintError(status);  // Workers would find out only at their deadlines.
-    cluster.Abort(1);
+    cluster.Abort(status.exit_code());
   }
 
   WorkerRunOptions options = MakeWorkerRunOptions(settings, cluster);
@@ -216,10 +242,34 @@ Status TrainUnderMpirun(const Settings& settings, Cluster& cluster, bool* prints
     PrintError(status.Annotate(fmt::format("rank {} on {}", cluster.rank(), cluster.host())));
     cluster.Abort(1);
   }
-  cluster.PartNow();
-  while (!cluster.HasParted()) std::this_thread::sleep_for(std::chrono::milliseconds(5));
   *prints = options.prints;
   return status;
+}
+
+// Waits for all ranks to part. They do within moments, except for PS nodes, which close their
+// stores first. Names those that did not come.
+Status Part(const Settings& settings, const Status& outcome, Cluster& cluster) {
+  constexpr uint32_t kMomentsMs = 3000;
+  // Where a wait for ranks has expired already, some will hardly come now.
+  const bool is_lost = outcome.code() == StatusCode::kDeadlineExceeded;
+  const uint32_t deadline_ms = kMomentsMs + (is_lost ? 0 : settings.cluster.stop_deadline_ms);
+  const SystemClock clock;
+  const TimeMs deadline = clock.NowMs() + deadline_ms;
+  cluster.PartNow();
+  for (;;) {
+    const std::vector<int> missing = cluster.NotParted();
+    if (missing.empty()) return OkStatus();
+    if (clock.NowMs() >= deadline) {
+      std::vector<std::string> names;
+      for (int rank : missing) {
+        names.push_back(
+            fmt::format("rank {} on {}", rank, cluster.hosts()[static_cast<size_t>(rank)]));
+      }
+      return MakeStatus(StatusCode::kDeadlineExceeded, "parting: {} did not come within {} ms",
+                        fmt::join(names, ", "), deadline_ms);
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
 }
 
 }  // namespace
@@ -238,6 +288,12 @@ int RunTrain(const Settings& settings) {
   const bool is_alone = cluster.size() == 1;
   const Status status =
       is_alone ? TrainAlone(settings, cluster) : TrainUnderMpirun(settings, cluster, &prints);
+  if (const Status parted = Part(settings, status, cluster); !parted.ok()) {
+    // Who did not come has not said it either: each rank tells what it knows.
+    const Status told = status.ok() ? parted : status;
+    PrintError(told);
+    cluster.Abort(told.exit_code());
+  }
   if (!status.ok() && prints) PrintError(status);
   cluster.Finalize();
   return status.exit_code();
