@@ -1,5 +1,7 @@
 #include "launch/setting_fields.h"
 
+#include <set>
+
 #include "launch/setting_kinds.h"
 #include "ps/initialiser.h"
 #include "ps/optimizer.h"
@@ -165,6 +167,14 @@ SettingField StoreName() {
   return field;
 }
 
+// "tcp://host:port" with a port of 1 or more, or also 0. ZeroMQ takes ports modulo 65536.
+bool IsAddress(const std::string& text, uint64_t least_port) {
+  const size_t colon = text.rfind(':');
+  if (!text.starts_with("tcp://") || colon <= 6) return false;
+  const auto port = ReadWhole(text.substr(colon + 1));
+  return port && *port >= least_port && *port <= 65535;
+}
+
 SettingField PsEndpoints() {
   const std::string what = "addresses such as tcp://host:7001, joined by commas";
   SettingField field{.name = "ps_endpoints",
@@ -173,17 +183,30 @@ SettingField PsEndpoints() {
                      .expected = what};
   field.set = [what](const std::string& text, Settings& settings) {
     std::vector<std::string> endpoints = SplitAtCommas(text);
+    std::set<std::string> seen;
     for (const std::string& endpoint : endpoints) {
-      const size_t colon = endpoint.rfind(':');
-      const bool has_host = endpoint.starts_with("tcp://") && colon > 6;
-      const auto port = has_host ? ReadWhole(endpoint.substr(colon + 1)) : std::nullopt;
-      if (!port || *port < 1 || *port > 65535) return Expected(what);
+      if (!IsAddress(endpoint, /*least_port=*/1)) return Expected(what);
+      if (!seen.insert(endpoint).second) {
+        return UsageError("{} is named twice; every PS node is one of the run", endpoint);
+      }
     }
     settings.cluster.ps_endpoints = std::move(endpoints);
     return OkStatus();
   };
   field.get = [](const Settings& settings) {
     return fmt::format("{}", fmt::join(settings.cluster.ps_endpoints, ","));
+  };
+  return field;
+}
+
+SettingField ListenAddress() {
+  const std::string what = "an address such as tcp://*:7001";
+  SettingField field = TextField(
+      "listen", kServer, kOut, [](Settings& s) -> std::string& { return s.server.listen; }, what);
+  field.set = [what](const std::string& text, Settings& settings) {
+    if (!IsAddress(text, /*least_port=*/0)) return Expected(what);
+    settings.server.listen = text;
+    return OkStatus();
   };
   return field;
 }
@@ -325,8 +348,7 @@ std::vector<SettingField> MakeFields() {
       BoolField("overwrite", kCommandLine, kOut, MEMBER(bool, output.overwrite)),
 
       // rowhouse ps.
-      TextField("listen", kServer, kOut, MEMBER(std::string, server.listen),
-                "an address such as tcp://*:7001"),
+      ListenAddress(),
       NumberField<uint32_t>("workers", kServer, kOut, MEMBER(uint32_t, server.workers), 0, 65536),
       NumberField<int32_t>("supervisor_fd", kServer, kOut, MEMBER(int32_t, server.supervisor_fd),
                            -1),
