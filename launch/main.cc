@@ -51,6 +51,9 @@ void KeepLargeBlocks() {
   mallopt(M_MMAP_THRESHOLD, kLargestMmapThreshold);
   mallopt(M_TRIM_THRESHOLD, 512 << 20);
   mallopt(M_TOP_PAD, 16 << 20);
+  // Frames are freed on another thread than the one that received them. One arena keeps what is
+  // freed; an arena a thread gives emptied heaps back, and they fault in again.
+  mallopt(M_ARENA_MAX, 1);
 }
 
 int Main(int argc, char** argv) {

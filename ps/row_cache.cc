@@ -85,6 +85,7 @@ RowCache::Slot RowCache::Claim(RowId row, uint64_t step, CacheVictim* victim) {
 }
 
 void RowCache::Pin(Slot slot, uint64_t step) {
+  if (is_direct_) return;  // Nothing is ever claimed from anybody: no use and no pin to note.
   last_use_[slot] = ++now_;
   pinned_until_[slot] = static_cast<uint32_t>(step + 1);
 }

@@ -41,6 +41,8 @@ class RowCache {
  public:
   using Slot = uint64_t;
   static constexpr Slot kNone = ~Slot{0};
+  // How far ahead to Prefetch: measured, 8 and 16 are alike, 4 and 32 a little slower.
+  static constexpr size_t kPrefetchRows = 8;
 
   explicit RowCache(const RowCacheOptions& options);
   ~RowCache();
@@ -53,6 +55,19 @@ class RowCache {
 
   // The slot of a row, or kNone. Does not count as use.
   Slot Find(RowId row) const;
+
+  // Starts fetching what Find, and in a direct array the use, of a row of the slice will touch. A
+  // row is several lines anywhere in memory; without this each row waits for the one before.
+  void Prefetch(RowId row) const {
+    const Slot first = FirstWay(row);
+    __builtin_prefetch(&tags_[first]);
+    if (!is_direct_) return;  // Which way it is in only Find knows.
+    constexpr size_t kLineBytes = 64;
+    const std::byte* const end = record(first) + record_bytes_ + kLineBytes - 1;
+    for (const std::byte* line = record(first); line < end; line += kLineBytes) {
+      __builtin_prefetch(line, /*rw=*/1);
+    }
+  }
 
   // A slot for a row that is not in the cache, its record uninitialised, clean and unpinned; what
   // lay there goes to *victim (victim->record empty if nothing did). kNone if every way is pinned

@@ -189,7 +189,7 @@ bool Shard::IsStepComplete() const {
 
 Shard::SliceState* Shard::FindSlice(uint32_t table, RowId row) {
   for (SliceState& slice : tables_[table].slices) {
-    if (Raw(row) >= slice.slice.row_begin && Raw(row) < slice.slice.row_end) return &slice;
+    if (slice.Has(row)) return &slice;
   }
   return nullptr;
 }

@@ -128,6 +128,8 @@ class Shard {
     Slice slice;
     StoreSlice store;
     std::unique_ptr<RowCache> cache;
+
+    bool Has(RowId row) const { return Raw(row) >= slice.row_begin && Raw(row) < slice.row_end; }
   };
   struct TableState {
     TableSpec spec;

@@ -80,9 +80,8 @@ Status Shard::CheckRows(const std::vector<TablePart>& parts, const Frame& ids) c
     const TableState& table = tables_[part.table];
     for (uint32_t i = 0; i < part.rows; ++i, ++id) {
       const bool is_here =
-          std::any_of(table.slices.begin(), table.slices.end(), [&](const SliceState& slice) {
-            return *id >= slice.slice.row_begin && *id < slice.slice.row_end;
-          });
+          std::any_of(table.slices.begin(), table.slices.end(),
+                      [&](const SliceState& slice) { return slice.Has(RowId{*id}); });
       if (!is_here) {
         return CorruptionError("{}: table \"{}\" row {} does not lie here", options_.name,
                                table.spec.name, *id);

@@ -23,6 +23,10 @@ void Shard::ServePull(PendingPull pull) {
     for (uint32_t i = 0; i < part.rows; ++i, ++at, offset += dim) {
       const RowId row{ids[at]};
       SliceState* slice = FindSlice(part.table, row);
+      if (i + RowCache::kPrefetchRows < part.rows) {
+        const RowId ahead{ids[at + RowCache::kPrefetchRows]};
+        if (slice->Has(ahead)) slice->cache->Prefetch(ahead);
+      }
       const RowCache::Slot slot = slice->cache->Find(row);
       if (slot == RowCache::kNone) {
         auto& [read, slice_misses] = misses[slice];

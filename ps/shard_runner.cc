@@ -25,9 +25,10 @@ ShardRunner::~ShardRunner() { Stop(); }
 Result<std::string> ShardRunner::Start() {
   std::promise<Result<std::string>> promise;
   std::future<Result<std::string>> endpoint = promise.get_future();
-  thread_ = std::thread([this, &promise] {
+  // The thread owns the promise: set_value may still be returning when this function has.
+  thread_ = std::thread([this, started = std::move(promise)]() mutable {
     NameThisThread(name_);
-    Run([&promise](Result<std::string> result) { promise.set_value(std::move(result)); });
+    Run([&started](Result<std::string> result) { started.set_value(std::move(result)); });
   });
   Result<std::string> result = endpoint.get();
   if (!result.ok()) thread_.join();

@@ -28,13 +28,19 @@ void Shard::ApplyStep() {
     const float* gradient;
   };
   std::vector<std::vector<Touch>> touched(tables_.size());
+  std::vector<size_t> touches_of_table(tables_.size());
+  for (const WorkerPush& worker : step.workers) {
+    for (const auto& [k, part] : worker.parts) {
+      for (const TablePart& rows : part.tables) touches_of_table[rows.table] += rows.rows;
+    }
+  }
+  for (size_t t = 0; t < touched.size(); ++t) touched[t].reserve(touches_of_table[t]);
   for (uint32_t w = 0; w < step.workers.size(); ++w) {
     for (const auto& [k, part] : step.workers[w].parts) {
       const uint64_t* id = part.ids.As<uint64_t>().data();
       const float* gradient = part.gradients.As<float>().data();
       for (const TablePart& rows : part.tables) {
         std::vector<Touch>& touches = touched[rows.table];
-        touches.reserve(touches.size() + rows.rows);
         for (uint32_t i = 0; i < rows.rows; ++i) {
           touches.push_back({RowId{*id++}, w, gradient});
           gradient += tables_[rows.table].spec.dim;
@@ -70,6 +76,13 @@ void Shard::ApplyStep() {
         ++i;
       }
       SliceState& slice = *FindSlice(t, row);
+      if (i + RowCache::kPrefetchRows < touches.size()) {
+        const Touch& ahead = touches[i + RowCache::kPrefetchRows];
+        if (slice.Has(ahead.row)) slice.cache->Prefetch(ahead.row);
+        for (size_t c = 0; c < dim; c += 64 / sizeof(float)) {
+          __builtin_prefetch(ahead.gradient + c);
+        }
+      }
       const RowCache::Slot slot = slice.cache->Find(row);
       if (slot == RowCache::kNone) {
         StoreRead& read = reads[&slice];
