@@ -19,6 +19,10 @@ done
 launch/setup.sh
 
 jobs="$(nproc)"
+log="$(mktemp)"
+trap 'rm -f "$log"' EXIT
+outcome=()
+failed=false
 # Builds a preset and runs its tests, failures with their output.
 build_and_test() {
   local preset="$1"
@@ -26,7 +30,8 @@ build_and_test() {
   cmake --preset "$preset" >/dev/null
   cmake --build --preset "$preset" --parallel "$jobs"
   echo "test: running the tests of preset $preset"
-  ctest --preset "$preset" --parallel "$jobs" "${ctest_arguments[@]}"
+  ctest --preset "$preset" --parallel "$jobs" "${ctest_arguments[@]}" 2>&1 | tee "$log" || failed=true
+  outcome+=("$preset: $(grep -E '^[0-9]+% tests passed' "$log" || echo 'no test ran')")
 }
 
 build_and_test release
@@ -34,3 +39,11 @@ if "$sanitizers"; then
   build_and_test dev
   build_and_test tsan
 fi
+
+# The last line tells the outcome.
+line="$(printf '%s; ' "${outcome[@]}")"
+if "$failed"; then
+  echo "test: FAILED: ${line%; }"
+  exit 1
+fi
+echo "test: passed: ${line%; }"

@@ -22,6 +22,7 @@
 #include "sharding/strategies/row_wise.h"
 #include "worker/agreement.h"
 #include "worker/dense_initialiser.h"
+#include "worker/matrix_product.h"
 #include "worker/trainer.h"
 
 namespace rowhouse {
@@ -101,6 +102,20 @@ Result<Start> PrepareStart(const Settings& settings, const WorkerRunOptions& opt
       .step = manifest.steps, .plan_digest = manifest.plan.digest(), .shards = manifest.shards};
   ASSIGN_OR_RETURN(start.dense, ReadDense(model_dir, manifest));
   return start;
+}
+
+// The promise of equal bits over runs holds for one instruction set; replicas never drift apart,
+// because oneDNN makes gradients only.
+Status WarnOfMixedCpus(Communicator& workers, const WorkerRunOptions& options) {
+  const int mine = OneDnnCpuIsa();
+  ASSIGN_OR_RETURN(const auto all, workers.AllGather(std::as_bytes(std::span(&mine, 1)),
+                                                     "comparing instruction sets"));
+  const bool are_same =
+      std::all_of(all.begin(), all.end(), [&](const auto& one) { return one == all.front(); });
+  LOG_IF(WARNING, !are_same && options.prints)
+      << "workers have CPUs of different instruction sets: the same run on other hosts may give "
+         "other bits; DNNL_MAX_CPU_ISA pins the lowest";
+  return OkStatus();
 }
 
 std::string BytesOf(const std::vector<float>& floats) {
@@ -334,6 +349,7 @@ Status RunWorker(const Settings& settings, const WorkerRunOptions& options, Comm
   RETURN_IF_ERROR(Agree(workers, opened.status(), "opening the data"));
   const std::unique_ptr<Dataset> data = std::move(opened).value();
 
+  RETURN_IF_ERROR(WarnOfMixedCpus(workers, options));
   ASSIGN_OR_RETURN(const Start start, ShareStart(settings, options, workers));
   const JobSpec& job = start.job;
 

@@ -90,4 +90,6 @@ void MatrixProducts::Multiply(const ProductShape& shape, const float* a, const f
   }
 }
 
+int OneDnnCpuIsa() { return static_cast<int>(dnnl::get_effective_cpu_isa()); }
+
 }  // namespace rowhouse

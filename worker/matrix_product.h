@@ -41,4 +41,8 @@ class MatrixProducts {
   std::unique_ptr<Impl> impl_;
 };
 
+// The widest instruction set oneDNN uses in this process, as its own number. Its bits depend on it:
+// workers of one run should all have the same (DNNL_MAX_CPU_ISA lowers it).
+int OneDnnCpuIsa();
+
 }  // namespace rowhouse
