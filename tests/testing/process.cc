@@ -141,6 +141,7 @@ std::vector<Process::Descendant> Process::Descendants() const {
     if (pid == pid_) continue;
     descendants.push_back(
         {.pid = pid,
+         .parent = ParentOf(pid),
          .rank = RankOf(pid),
          .arguments = SplitAtZeros(ReadAll("/proc/" + std::to_string(pid) + "/cmdline"))});
   }
@@ -164,6 +165,8 @@ void Process::KillAll() {
   waitpid(pid_, &wait_status_, 0);
   has_ended_ = true;
 }
+
+std::string Process::Output() const { return ReadAll(output_ / "out"); }
 
 bool Process::WaitForOutput(const std::string& text) {
   for (;;) {

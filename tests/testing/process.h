@@ -41,6 +41,7 @@ class Process {
   // A process that descends from the command.
   struct Descendant {
     pid_t pid = 0;
+    pid_t parent = 0;
     int rank = -1;  // in MPI_COMM_WORLD; -1: not started by mpirun (PS servers drop the variable)
     std::vector<std::string> arguments;
   };
@@ -56,6 +57,9 @@ class Process {
 
   // Parents before children. To find a server: arguments[1] == "ps".
   std::vector<Descendant> Descendants() const;
+
+  // What stdout holds so far.
+  std::string Output() const;
 
   // Waits until stdout or stderr holds `text`. False: the command ended or its limit came first.
   bool WaitForOutput(const std::string& text);
