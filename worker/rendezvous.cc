@@ -103,6 +103,7 @@ Result<std::vector<ShardAddress>> MeetNodes(const RendezvousOptions& options, co
     }
     return OkStatus();
   };
+  VLOG(1) << "worker " << Raw(options.worker) << " meets " << nodes.size() << " PS nodes";
   const std::string identity = fmt::format("hello-{:016x}-{}", job.job_id, Raw(options.worker));
   RETURN_IF_ERROR(AskAll(options, nodes, "meeting", identity, transport, clock, ask, take));
   return shards;

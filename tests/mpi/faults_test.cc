@@ -1,0 +1,408 @@
+// Real processes that stop, die or never come: every run ends within its deadline with exit code 1
+// and a sentence that names rank (or worker), host and phase, and leaves no process and no file.
+#include <signal.h>
+#include <unistd.h>
+
+#include <thread>
+
+#include "tests/testing/left_behind.h"
+#include "tests/testing/process.h"
+
+namespace rowhouse {
+namespace {
+
+using std::chrono::milliseconds;
+using testing::ContainsRegex;
+using testing::HasSubstr;
+
+// Short, yet longer than a loaded machine makes a healthy run wait.
+constexpr uint32_t kRpcMs = 2000;
+constexpr uint32_t kStopMs = 3000;
+constexpr uint32_t kRendezvousMs = 20000;
+// What the product adds to --rpc_deadline_ms: a worker that waits for a shard lets the shard speak
+// first, one that waits for workers lets the one that waits for a shard speak first.
+constexpr uint32_t kPullMs = kRpcMs + 2000;
+constexpr uint32_t kExchangeMs = kRpcMs + 5000;
+// For mpirun to end a run (it waits a second before it kills) and for a loaded machine.
+constexpr milliseconds kToEnd(8000);
+
+std::string HostName() {
+  char name[256] = {};
+  gethostname(name, sizeof(name) - 1);
+  return name;
+}
+
+// Flags of a run that goes on for hours, unless `flags` say otherwise.
+std::vector<std::string> Flags(const std::vector<std::string>& flags = {}) {
+  std::vector<std::string> all = {"--arch_embedding_size=1000-1000",
+                                  "--mini_batch_size=30",
+                                  "--data_size=600000000",
+                                  "--print_freq=50",
+                                  fmt::format("--rpc_deadline_ms={}", kRpcMs),
+                                  fmt::format("--stop_deadline_ms={}", kStopMs),
+                                  fmt::format("--rendezvous_deadline_ms={}", kRendezvousMs)};
+  all.insert(all.end(), flags.begin(), flags.end());
+  return all;
+}
+
+class Faults : public testing::Test {
+ protected:
+  // Everything a run makes for itself lies in `tmp_`, and so marks its processes.
+  Command InTmp(Command command) {
+    command.environment["TMPDIR"] = tmp_.path();
+    return command;
+  }
+
+  Command TrainInTmp(uint32_t ranks, const std::vector<std::string>& flags) {
+    return InTmp(TrainCommand({.ranks = ranks, .flags = flags}));
+  }
+
+  // Servers learn of their supervisor's end at once and have kStopMs to end.
+  void ExpectNothingLeft() { EXPECT_EQ(LeftBehind(tmp_.path(), milliseconds(2 * kStopMs)), ""); }
+
+  static pid_t PidOfRank(const Process& process, int rank) {
+    for (const Process::Descendant& descendant : process.Descendants()) {
+      if (descendant.rank == rank) return descendant.pid;
+    }
+    return -1;
+  }
+
+  // The server of a PS rank, or of a run without mpirun.
+  static pid_t PidOfServer(const Process& process, pid_t supervisor) {
+    for (const Process::Descendant& descendant : process.Descendants()) {
+      if (descendant.parent == supervisor && descendant.arguments.size() > 1 &&
+          descendant.arguments[1] == "ps") {
+        return descendant.pid;
+      }
+    }
+    return -1;
+  }
+
+  static bool WaitForTraining(Process& process) {
+    return process.WaitForOutput("training it 100/");
+  }
+
+  // Does `fault` and waits for the end, which has to come within `limit`.
+  template <typename Fault>
+  static ProcessResult EndAfter(Process& process, milliseconds limit, const Fault& fault) {
+    fault();
+    const auto start = std::chrono::steady_clock::now();
+    const ProcessResult result = process.Wait();
+    EXPECT_LT(std::chrono::steady_clock::now() - start, limit) << result.Describe();
+    EXPECT_FALSE(result.timed_out);
+    return result;
+  }
+
+  const std::string host_ = HostName();
+  TempDir tmp_;
+};
+
+// ---- One process of a run under mpirun ----------------------------------------------------------
+// Ranks 0 and 1 are PS nodes, ranks 2, 3 and 4 the workers 0, 1 and 2.
+
+struct FaultCase {
+  std::string name;
+  bool is_server = false;  // of the rank; else the rank itself
+  int rank = 0;
+  int signal = SIGKILL;
+  milliseconds limit{0};  // of the product; kToEnd comes on top
+  std::string words;      // a regular expression; HOST stands for this machine
+};
+
+class FaultUnderMpirun : public Faults, public testing::WithParamInterface<FaultCase> {};
+
+TEST_P(FaultUnderMpirun, EndsTheRunWithASentence) {
+  const FaultCase& fault = GetParam();
+  Process process(TrainInTmp(5, Flags({"--ps=2", "--shards=2"})));
+  ASSERT_TRUE(WaitForTraining(process)) << process.Wait().Describe();
+  const pid_t rank = PidOfRank(process, fault.rank);
+  const pid_t pid = fault.is_server ? PidOfServer(process, rank) : rank;
+  ASSERT_GT(pid, 0);
+
+  const ProcessResult result =
+      EndAfter(process, fault.limit + kToEnd, [&] { kill(pid, fault.signal); });
+  std::string words = fault.words;
+  for (size_t at; (at = words.find("HOST")) != std::string::npos;) words.replace(at, 4, host_);
+  EXPECT_THAT(result.err, ContainsRegex(words));
+  // mpirun's own code for a rank that a signal ended is 128 + the signal.
+  const bool is_rank_killed = !fault.is_server && fault.signal == SIGKILL;
+  EXPECT_EQ(result.exit_code, is_rank_killed ? 128 + SIGKILL : 1) << result.Describe();
+  ExpectNothingLeft();
+}
+
+const FaultCase kFaults[] = {
+    {.name = "AWorkerIsStopped",
+     .rank = 4,
+     .signal = SIGSTOP,
+     .limit = milliseconds(kExchangeMs),
+     .words = fmt::format("step [0-9]+, (dense gradients|progress): worker 2 \\(rank 4 on HOST\\) "
+                          "did not come within {} ms",
+                          kExchangeMs)},
+    {.name = "TheWorkerThatPrintsIsStopped",
+     .rank = 2,
+     .signal = SIGSTOP,
+     .limit = milliseconds(kExchangeMs),
+     .words =
+         "step [0-9]+, (dense gradients|progress): worker 0 \\(rank 2 on HOST\\) did not come"},
+    {.name = "AServerIsStopped",
+     .is_server = true,
+     .rank = 0,
+     .signal = SIGSTOP,
+     .limit = milliseconds(kPullMs),
+     .words = fmt::format("worker [012]: (pull|push) of step [0-9]+ to shard [01] of PS node 0 "
+                          "\\(rank 0 on HOST\\) at tcp://[^ ]+: no answer for {} ms",
+                          kPullMs)},
+    {.name = "AServerIsKilled",
+     .is_server = true,
+     .rank = 1,
+     .words = "training: PS node 1 \\(rank 1 on HOST\\): its server \\(pid [0-9]+\\) was killed by "
+              "signal 9"},
+    // A rank that dies is mpirun's to report: it ends the others before they notice.
+    {.name = "AWorkerIsKilled", .rank = 3, .words = "rank 3 .*on node HOST exited on signal 9"},
+    {.name = "ASupervisorIsKilled", .rank = 0, .words = "rank 0 .*on node HOST exited on signal 9"},
+};
+
+INSTANTIATE_TEST_SUITE_P(Runs, FaultUnderMpirun, testing::ValuesIn(kFaults),
+                         [](const auto& test) { return test.param.name; });
+
+TEST_F(Faults, ASupervisorThatIsStoppedIsNamedWhenTheOthersPart) {
+  Process process(TrainInTmp(3, Flags({"--ps=1", "--data_size=30000"})));
+  ASSERT_TRUE(WaitForTraining(process)) << process.Wait().Describe();
+  // Its server goes on, so the workers end their training.
+  const ProcessResult result = EndAfter(process, milliseconds(20000) + kToEnd,
+                                        [&] { kill(PidOfRank(process, 0), SIGSTOP); });
+  EXPECT_EQ(result.exit_code, 1) << result.Describe();
+  EXPECT_THAT(result.err, HasSubstr(fmt::format("parting: rank 0 on {} did not come", host_)));
+  ExpectNothingLeft();
+}
+
+// ---- Ranks that never come ----------------------------------------------------------------------
+
+// mpirun of three ranks, one of which sleeps instead of training.
+Command WithARankThatNeverComes(int rank, int ranks, const std::vector<std::string>& flags) {
+  const std::string script = fmt::format(
+      "if [ $OMPI_COMM_WORLD_RANK = {} ]; then exec sleep 600; else exec \"$@\"; fi", rank);
+  Command command{.arguments = {ROWHOUSE_SOURCE_DIR "/tests/mpi/mpirun.sh", "-n",
+                                std::to_string(ranks), "sh", "-c", script, "sh", ROWHOUSE_BINARY,
+                                "train"}};
+  const std::vector<std::string> all = Flags(flags);
+  command.arguments.insert(command.arguments.end(), all.begin(), all.end());
+  return command;
+}
+
+TEST_F(Faults, ARankThatNeverComesIsNamed) {
+  for (const int rank : {0, 2}) {
+    const ProcessResult result =
+        RunCommand(InTmp(WithARankThatNeverComes(rank, 3, {"--rendezvous_deadline_ms=1500"})));
+    EXPECT_EQ(result.exit_code, 1) << result.Describe();
+    EXPECT_LT(result.seconds, 1.5 + 8.0);
+    EXPECT_THAT(result.err, HasSubstr(fmt::format("local rank {} of 3 on {} did not come within "
+                                                  "1500 ms",
+                                                  rank, host_)));
+    EXPECT_THAT(result.err, HasSubstr("start of the run"));
+    ExpectNothingLeft();
+  }
+}
+
+// ---- Runs without mpirun ------------------------------------------------------------------------
+
+TEST_F(Faults, AloneAServerThatIsKilledEndsTheRunAtOnce) {
+  Process process(TrainInTmp(0, Flags()));
+  ASSERT_TRUE(WaitForTraining(process)) << process.Wait().Describe();
+  const ProcessResult result = EndAfter(
+      process, milliseconds(2000), [&] { kill(PidOfServer(process, process.pid()), SIGKILL); });
+  EXPECT_EQ(result.exit_code, 1) << result.Describe();
+  EXPECT_THAT(result.err, ContainsRegex("training: PS node 0 \\(rank 0 on " + host_ +
+                                        "\\): its server \\(pid [0-9]+\\) was killed by signal 9"));
+  ExpectNothingLeft();
+}
+
+TEST_F(Faults, AloneAServerThatIsStoppedEndsTheRunAtTheDeadline) {
+  Process process(TrainInTmp(0, Flags()));
+  ASSERT_TRUE(WaitForTraining(process)) << process.Wait().Describe();
+  const ProcessResult result = EndAfter(process, milliseconds(kPullMs) + kToEnd, [&] {
+    kill(PidOfServer(process, process.pid()), SIGSTOP);
+  });
+  EXPECT_EQ(result.exit_code, 1) << result.Describe();
+  EXPECT_THAT(result.err,
+              ContainsRegex("worker 0: (pull|push) of step [0-9]+ to shard 0 of PS node "
+                            "0 \\(rank 0 on " +
+                            host_ + "\\)"));
+  ExpectNothingLeft();
+}
+
+TEST_F(Faults, AloneAServerWhoseWorkerIsKilledEndsByItself) {
+  Process process(TrainInTmp(0, Flags()));
+  ASSERT_TRUE(WaitForTraining(process)) << process.Wait().Describe();
+  process.Signal(SIGKILL);
+  EXPECT_EQ(process.Wait().signal, SIGKILL);
+  ExpectNothingLeft();
+}
+
+// ---- Ctrl-C -------------------------------------------------------------------------------------
+
+TEST_F(Faults, CtrlCEndsARunInOrder) {
+  Process process(TrainInTmp(0, Flags()));
+  ASSERT_TRUE(WaitForTraining(process)) << process.Wait().Describe();
+  const ProcessResult result = EndAfter(process, kToEnd, [&] { process.Signal(SIGINT); });
+  EXPECT_EQ(result.exit_code, 0) << result.Describe();
+  EXPECT_THAT(result.out, HasSubstr("rows digest: "));
+  EXPECT_EQ(result.err, "");
+  ExpectNothingLeft();
+}
+
+TEST_F(Faults, CtrlCToMpirunLeavesNothingBehind) {
+  Process process(TrainInTmp(5, Flags({"--ps=2", "--shards=2"})));
+  ASSERT_TRUE(WaitForTraining(process)) << process.Wait().Describe();
+  EndAfter(process, kToEnd, [&] { process.Signal(SIGINT); });
+  ExpectNothingLeft();
+}
+
+// ---- Servers of their own -----------------------------------------------------------------------
+
+class OwnServer : public Faults {
+ protected:
+  void StartServer(const std::vector<std::string>& flags = {}) {
+    Command command{.arguments = {ROWHOUSE_BINARY, "ps", "--listen=tcp://127.0.0.1:0",
+                                  fmt::format("--stop_deadline_ms={}", kStopMs)}};
+    command.arguments.insert(command.arguments.end(), flags.begin(), flags.end());
+    server_ = std::make_unique<Process>(InTmp(command));
+    static const std::string kListening = "listening on ";
+    ASSERT_TRUE(server_->WaitForOutput("\n")) << server_->Wait().Describe();
+    const std::string line = server_->Output();
+    const size_t at = line.find(kListening);
+    ASSERT_NE(at, std::string::npos) << line;
+    endpoint_ = line.substr(at + kListening.size());
+    endpoint_ = endpoint_.substr(0, endpoint_.find_first_of(";\n"));
+  }
+
+  // One epoch of 20 steps, unless `flags` say otherwise.
+  Command TrainThere(const std::vector<std::string>& flags = {}, uint32_t ranks = 0) {
+    std::vector<std::string> all = {"--data_size=600", "--ps_endpoints=" + endpoint_};
+    all.insert(all.end(), flags.begin(), flags.end());
+    return TrainInTmp(ranks, Flags(all));
+  }
+
+  static std::string DigestOf(const ProcessResult& result) {
+    const size_t at = result.out.find("rows digest: ");
+    return at == std::string::npos ? result.Describe() : result.out.substr(at, 13 + 32);
+  }
+
+  std::unique_ptr<Process> server_;
+  std::string endpoint_;
+};
+
+const std::vector<std::string> kGoesOn = {"--data_size=600000000"};
+
+TEST_F(OwnServer, ServesOneJobAfterAnother) {
+  StartServer();
+  const ProcessResult first = RunCommand(TrainThere());
+  EXPECT_EQ(first.exit_code, 0) << first.Describe();
+  const ProcessResult second = RunCommand(TrainThere());
+  EXPECT_EQ(second.exit_code, 0) << second.Describe();
+  EXPECT_EQ(DigestOf(second), DigestOf(first));
+  const ProcessResult by_two = RunCommand(TrainThere({"--num_batches=5"}, 2));
+  EXPECT_EQ(by_two.exit_code, 0) << by_two.Describe();
+}
+
+TEST_F(OwnServer, ThatIsKilledIsNamedByTheWorker) {
+  StartServer({"--store=memory"});
+  Process process(TrainThere(kGoesOn));
+  ASSERT_TRUE(WaitForTraining(process)) << process.Wait().Describe();
+  const ProcessResult result =
+      EndAfter(process, milliseconds(kPullMs) + kToEnd, [&] { server_->Signal(SIGKILL); });
+  EXPECT_EQ(server_->Wait().signal, SIGKILL);
+  EXPECT_EQ(result.exit_code, 1) << result.Describe();
+  EXPECT_THAT(result.err, ContainsRegex(fmt::format(
+                              "worker 0: (pull|push) of step [0-9]+ to shard 0 of PS node 0 at "
+                              "tcp://127.0.0.1:[0-9]+: no answer for {} ms",
+                              kPullMs)));
+  ExpectNothingLeft();
+}
+
+TEST_F(OwnServer, ThatIsNotThereIsNamedAfterTheDeadline) {
+  for (const uint32_t ranks : {0u, 2u}) {
+    endpoint_ = "tcp://127.0.0.1:9";  // "discard": nobody has it
+    const ProcessResult result = RunCommand(TrainThere({"--rendezvous_deadline_ms=1500"}, ranks));
+    EXPECT_EQ(result.exit_code, 1) << result.Describe();
+    EXPECT_LT(result.seconds, 1.5 + 8.0);
+    EXPECT_THAT(result.err, HasSubstr(fmt::format("meeting: worker 0 on {} had no answer within "
+                                                  "1500 ms from PS node 0 at tcp://127.0.0.1:9",
+                                                  host_)));
+    ExpectNothingLeft();
+  }
+}
+
+TEST_F(OwnServer, ThatIsNotThereIsNotWaitedForAfterCtrlC) {
+  endpoint_ = "tcp://127.0.0.1:9";
+  Process process(TrainThere({"-v=1"}));
+  ASSERT_TRUE(process.WaitForOutput("worker 0 meets 1 PS nodes")) << process.Wait().Describe();
+  const ProcessResult result = EndAfter(process, kToEnd, [&] { process.Signal(SIGINT); });
+  EXPECT_EQ(result.exit_code, 1) << result.Describe();
+  EXPECT_THAT(result.err, HasSubstr("told to stop while it waited for an answer from PS node 0"));
+}
+
+TEST_F(OwnServer, ThatIsBusyRefusesUntilTheJobEnds) {
+  StartServer();
+  Process process(TrainThere(kGoesOn));
+  ASSERT_TRUE(WaitForTraining(process)) << process.Wait().Describe();
+  const ProcessResult refused = RunCommand(TrainThere());
+  EXPECT_EQ(refused.exit_code, 2) << refused.Describe();
+  EXPECT_THAT(refused.err, HasSubstr("serves another job"));
+  EXPECT_THAT(refused.err, HasSubstr(" on " + host_));
+  process.Signal(SIGINT);
+  EXPECT_EQ(process.Wait().exit_code, 0);
+  EXPECT_EQ(RunCommand(TrainThere()).exit_code, 0);
+}
+
+TEST_F(OwnServer, OfAJobThatWasKilledIsFreeOnceItWasSilentLongEnough) {
+  StartServer({"--rpc_deadline_ms=1000"});
+  Process process(TrainThere(kGoesOn));
+  ASSERT_TRUE(WaitForTraining(process)) << process.Wait().Describe();
+  process.Signal(SIGKILL);
+  process.Wait();
+  const ProcessResult refused = RunCommand(TrainThere());
+  EXPECT_EQ(refused.exit_code, 2) << refused.Describe();
+  EXPECT_THAT(refused.err, HasSubstr("until nothing was heard of it for 1000 ms"));
+
+  std::this_thread::sleep_for(milliseconds(1000));
+  const ProcessResult accepted = RunCommand(TrainThere());
+  EXPECT_EQ(accepted.exit_code, 0) << accepted.Describe();
+}
+
+TEST_F(OwnServer, OfAMeetingThatFailedIsFreeAtOnce) {
+  StartServer();
+  const std::string there = endpoint_;
+  endpoint_ += ",tcp://127.0.0.1:9";
+  EXPECT_EQ(RunCommand(TrainThere({"--rendezvous_deadline_ms=1000"})).exit_code, 1);
+  endpoint_ = there;
+  const ProcessResult result = RunCommand(TrainThere());
+  EXPECT_EQ(result.exit_code, 0) << result.Describe();
+}
+
+TEST_F(OwnServer, IsFreeWhenOneOfTwoWorkersNeverCame) {
+  StartServer();
+  const ProcessResult result = RunCommand(InTmp(WithARankThatNeverComes(
+      1, 2, {"--ps_endpoints=" + endpoint_, "--rendezvous_deadline_ms=1500"})));
+  EXPECT_EQ(result.exit_code, 1) << result.Describe();
+  EXPECT_THAT(result.err, HasSubstr("local rank 1 of 2 on " + host_ + " did not come"));
+  EXPECT_EQ(RunCommand(TrainThere()).exit_code, 0);
+}
+
+TEST_F(OwnServer, EndsInOrderOnSigtermAlsoInTheMiddleOfAJob) {
+  StartServer();
+  EXPECT_EQ(EndAfter(*server_, kToEnd, [&] { server_->Signal(SIGTERM); }).exit_code, 0);
+  ExpectNothingLeft();
+
+  StartServer();
+  Process process(TrainThere(kGoesOn));
+  ASSERT_TRUE(WaitForTraining(process)) << process.Wait().Describe();
+  EXPECT_EQ(EndAfter(*server_, kToEnd, [&] { server_->Signal(SIGTERM); }).exit_code, 0);
+  const ProcessResult result = process.Wait();
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err, ContainsRegex("(pull|push) of step [0-9]+ to shard 0 of PS node 0"));
+  ExpectNothingLeft();
+}
+
+}  // namespace
+}  // namespace rowhouse
