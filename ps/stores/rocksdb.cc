@@ -87,8 +87,10 @@ Status Translate(const rocksdb::Status& status, const std::string& path, std::st
 // Opening fails in more ways that the operator can mend.
 Status TranslateOpen(const rocksdb::Status& status, const std::string& path) {
   if (status.IsIOError() && Mentions(status, "LOCK: Resource temporarily unavailable")) {
-    return UsageError("row directory {} is in use by another process (its LOCK is held): {}", path,
-                      status.ToString());
+    return UsageError(
+        "row directory {} is in use by another process (its LOCK is held); wait until that has "
+        "ended, or give another --row_dir",
+        path);
   }
   if (status.IsIOError() && Mentions(status, "lock hold by current process")) {
     return UsageError("row directory {} is in use by this process already (its LOCK is held): {}",

@@ -143,7 +143,7 @@ TEST(RocksDbStore, ALockHeldByAnotherProcessIsToldAsSuch) {
   ASSERT_EQ(locked, 'y');
   EXPECT_EQ(status.code(), StatusCode::kUsage);
   EXPECT_THAT(status.message(), HasSubstr("row directory " + (dir / "rows") +
-                                          " is in use by another process (its LOCK is held): "));
+                                          " is in use by another process (its LOCK is held); "));
 }
 
 // ---- Bytes that are not what was written ------------------------------------------------------
