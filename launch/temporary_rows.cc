@@ -25,16 +25,23 @@ std::string NamePrefix(pid_t server) {
   return fmt::format("rowhouse-rows-{}-{}-", host, server);
 }
 
+Status CannotMake(const std::string& path, int error) {
+  return UsageError("cannot make a directory for rows at {}: {}; give --row_dir or set TMPDIR",
+                    path, std::strerror(error));
+}
+
 }  // namespace
+
+Status TemporaryRows::Check() {
+  const std::string directory = TemporaryDirectory() + "/";  // A file fails with the slash.
+  return access(directory.c_str(), W_OK | X_OK) == 0 ? OkStatus() : CannotMake(directory, errno);
+}
 
 Result<std::unique_ptr<TemporaryRows>> TemporaryRows::Make() {
   const std::string pattern =
       fmt::format("{}/{}XXXXXX", TemporaryDirectory(), NamePrefix(getpid()));
   std::string path = pattern;
-  if (mkdtemp(path.data()) == nullptr) {
-    return UsageError("cannot make a directory for rows at {}: {}; give --row_dir or set TMPDIR",
-                      pattern, std::strerror(errno));
-  }
+  if (mkdtemp(path.data()) == nullptr) return CannotMake(pattern, errno);
   return std::unique_ptr<TemporaryRows>(new TemporaryRows(std::move(path)));
 }
 

@@ -15,6 +15,8 @@ namespace rowhouse {
 
 class TemporaryRows {
  public:
+  // OK if Make() may well succeed: to be found out before a server is started.
+  static Status Check();
   // Makes "<TMPDIR or /tmp>/rowhouse-rows-<host>-<this pid>-XXXXXX". kUsage where that is
   // impossible.
   static Result<std::unique_ptr<TemporaryRows>> Make();

@@ -18,6 +18,7 @@
 #include "launch/roles.h"
 #include "launch/setting_fields.h"
 #include "launch/supervisor.h"
+#include "launch/temporary_rows.h"
 #include "launch/verbs.h"
 #include "launch/worker_run.h"
 #include "worker/agreement.h"
@@ -81,6 +82,13 @@ Supervisor MakeSupervisor(const Settings& settings, const std::string& host, boo
                      .stop_deadline_ms = settings.cluster.stop_deadline_ms});
 }
 
+Status StartServer(const Settings& settings, Supervisor& supervisor) {
+  if (settings.row_directory().empty() && settings.storage.store != "memory") {
+    RETURN_IF_ERROR(TemporaryRows::Check());
+  }
+  return supervisor.Start();
+}
+
 // A PS rank: supervises its server until all workers have parted. Never waits inside MPI.
 Status Supervise(Cluster& cluster, Supervisor& supervisor, const std::vector<int>& workers) {
   constexpr auto kPollInterval = std::chrono::milliseconds(20);
@@ -132,7 +140,7 @@ Status TrainAlone(const Settings& settings, Cluster& cluster) {
   std::atomic<bool> is_done = false;
   std::thread watcher;
   if (options.nodes.empty()) {
-    RETURN_IF_ERROR(supervisor.Start());
+    RETURN_IF_ERROR(StartServer(settings, supervisor));
     options.nodes = {{.endpoint = supervisor.endpoint(), .name = NodeName(0, 0, cluster.host())}};
     watcher = std::thread([&] {
       while (!is_done) {
@@ -204,7 +212,7 @@ Status TrainUnderMpirun(const Settings& settings, Cluster& cluster, bool* prints
   Supervisor supervisor = MakeSupervisor(
       settings, cluster.host(), one_host,
       NodeName(static_cast<size_t>(mine - roles.ps.begin()), cluster.rank(), cluster.host()));
-  const Status started = is_ps ? supervisor.Start() : OkStatus();
+  const Status started = is_ps ? StartServer(settings, supervisor) : OkStatus();
   RETURN_IF_ERROR(Agree(cluster.world(), started, "starting the PS nodes"));
   ASSIGN_OR_RETURN(const auto endpoints,
                    cluster.world().AllGather(std::as_bytes(std::span(supervisor.endpoint())),
