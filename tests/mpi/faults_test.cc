@@ -109,6 +109,8 @@ struct FaultCase {
   std::string words;      // a regular expression; HOST stands for this machine
 };
 
+std::ostream& operator<<(std::ostream& out, const FaultCase& fault) { return out << fault.name; }
+
 class FaultUnderMpirun : public Faults, public testing::WithParamInterface<FaultCase> {};
 
 TEST_P(FaultUnderMpirun, EndsTheRunWithASentence) {

@@ -1,0 +1,357 @@
+// The operator's mistakes, through the binary: exit code 2 and exactly one message that says what
+// is wrong and where, before training starts.
+#include <signal.h>
+#include <sys/mount.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+
+#include "common/transport/tcp_socket.h"
+#include "tests/testing/left_behind.h"
+#include "tests/testing/process.h"
+
+namespace rowhouse {
+namespace {
+
+using std::chrono::milliseconds;
+using testing::HasSubstr;
+
+// Flags for the Criteo files that SetUp makes.
+std::vector<std::string> OnCriteo(const std::vector<std::string>& flags) {
+  std::string sizes = "5";
+  for (int i = 1; i < 26; ++i) sizes += "-5";
+  std::vector<std::string> all = {"train", "--arch_mlp_bot=13-3-2",
+                                  "--arch_embedding_size=" + sizes, "--mini_batch_size=2"};
+  all.insert(all.end(), flags.begin(), flags.end());
+  return all;
+}
+
+// 20 good lines, of which one may be replaced.
+void WriteCriteo(const std::string& path, int bad_line = 0, const std::string& replacement = "") {
+  std::ofstream out(path);
+  for (int line = 1; line <= 20; ++line) {
+    if (line == bad_line) {
+      out << replacement << "\n";
+      continue;
+    }
+    out << line % 2;
+    for (int i = 0; i < 13; ++i) out << "\t" << line + i;
+    for (int i = 0; i < 26; ++i) out << fmt::format("\t{:08x}", line * 26 + i);
+    out << "\n";
+  }
+}
+
+// A good line but for field I3.
+std::string LineWithABadInteger() {
+  std::string line = "1\t1\t2\tx3";
+  for (int i = 3; i < 13; ++i) line += "\t1";
+  for (int i = 0; i < 26; ++i) line += "\t0000000a";
+  return line;
+}
+
+class OperatorErrors : public testing::Test {
+ protected:
+  void SetUp() override {
+    WriteCriteo(dir_ / "bad_integer.tsv", 7, LineWithABadInteger());
+    WriteCriteo(dir_ / "short_line.tsv", 3, "1\t2\t3");
+    WriteCriteo(dir_ / "good.tsv");
+    std::ofstream(dir_ / "empty.tsv");
+    std::ofstream(dir_ / "a_file") << "in the place of a directory\n";
+    std::ofstream(dir_ / "typo.yaml") << "model:\n  arch_mlp_bott: [4, 3, 2]\n";
+    std::ofstream(dir_ / "value.yaml") << "training:\n  mini_batch_size: many\n";
+    std::ofstream(dir_ / "syntax.yaml") << "model: [\n";
+    std::ofstream(dir_ / "typo.flags") << "--mini_batch_size=2\n--lerning_rate=0.1\n";
+    std::filesystem::create_directories(dir_ / "foreign/shard-0000");
+    std::ofstream(dir_ / "foreign/shard-0000/thesis.txt") << "not ours\n";
+    std::filesystem::create_directories(dir_ / "tmp");
+  }
+
+  // `rowhouse ARGUMENTS` in dir_; `before`: mpirun and its flags.
+  Command CommandOf(const std::vector<std::string>& arguments,
+                    const std::vector<std::string>& before = {}) {
+    Command command{.arguments = before, .directory = dir_.path()};
+    command.arguments.push_back(ROWHOUSE_BINARY);
+    command.arguments.insert(command.arguments.end(), arguments.begin(), arguments.end());
+    command.environment["TMPDIR"] = dir_ / "tmp";
+    return command;
+  }
+
+  static std::vector<std::string> Mpirun(uint32_t ranks) {
+    return {ROWHOUSE_SOURCE_DIR "/tests/mpi/mpirun.sh", "-n", std::to_string(ranks)};
+  }
+
+  // "rowhouse: ..." lines of stderr; mpirun adds lines of its own.
+  static std::vector<std::string> Messages(const ProcessResult& result) {
+    std::vector<std::string> messages;
+    std::istringstream lines(result.err);
+    for (std::string line; std::getline(lines, line);) {
+      if (line.starts_with("rowhouse")) messages.push_back(line);
+    }
+    return messages;
+  }
+
+  void ExpectRefused(const ProcessResult& result, const std::vector<std::string>& words) {
+    ExpectMessage(result, words);
+    EXPECT_EQ(LeftBehind(dir_ / "tmp", milliseconds(5000)), "");
+  }
+
+  static void ExpectMessage(const ProcessResult& result, const std::vector<std::string>& words) {
+    EXPECT_EQ(result.exit_code, 2) << result.Describe();
+    const std::vector<std::string> messages = Messages(result);
+    ASSERT_EQ(messages.size(), 1u) << result.Describe();
+    EXPECT_TRUE(messages[0].starts_with("rowhouse: "));
+    for (const std::string& word : words) EXPECT_THAT(messages[0], HasSubstr(word));
+    EXPECT_THAT(result.out, testing::Not(HasSubstr("Finished training")));
+  }
+
+  TempDir dir_;
+};
+
+// ---- What needs no other process ----------------------------------------------------------------
+
+struct Mistake {
+  std::string name;
+  std::vector<std::string> arguments;
+  std::vector<std::string> words;  // all are in the message
+  uint32_t ranks = 0;              // under mpirun; 0: without
+};
+
+std::ostream& operator<<(std::ostream& out, const Mistake& mistake) { return out << mistake.name; }
+
+class Mistakes : public OperatorErrors, public testing::WithParamInterface<Mistake> {};
+
+TEST_P(Mistakes, EndWithCode2AndOneMessage) {
+  const Mistake& mistake = GetParam();
+  const auto before = mistake.ranks == 0 ? std::vector<std::string>() : Mpirun(mistake.ranks);
+  ExpectRefused(RunCommand(CommandOf(mistake.arguments, before)), mistake.words);
+}
+
+const Mistake kMistakes[] = {
+    // Command line and configuration.
+    {"NoVerb", {}, {"no verb", "train, ps"}},
+    {"MistypedVerb", {"trian"}, {"unknown verb \"trian\"", "train"}},
+    {"MistypedFlag",
+     {"train", "--mini-bach-size=2"},
+     {"mini_bach_size", "Did you mean --mini_batch_size?"}},
+    {"MistypedFlagUnderMpirun",
+     {"train", "--mini-bach-size=2"},
+     {"Did you mean --mini_batch_size?"},
+     3},
+    {"MistypedFlagInAFile",
+     {"train", "--flagfile=typo.flags"},
+     {"lerning_rate", "typo.flags:2", "learning_rate"}},
+    {"FlagOfAnotherVerb", {"ps", "--nepochs=3"}, {"--nepochs", "belongs to train"}},
+    {"MistypedKey",
+     {"train", "--config=typo.yaml"},
+     {"typo.yaml:2:3", "arch_mlp_bott", "Did you mean \"arch_mlp_bot\"?"}},
+    {"BadValueOfAKey",
+     {"train", "--config=value.yaml"},
+     {"value.yaml:2:", "mini_batch_size", "many"}},
+    {"NoYaml", {"train", "--config=syntax.yaml"}, {"syntax.yaml:"}},
+    {"MissingConfig", {"train", "--config=absent.yaml"}, {"absent.yaml", "No such file"}},
+    {"MissingFlagFile", {"train", "--flagfile=absent.flags"}, {"absent.flags", "No such file"}},
+
+    // Data.
+    {"MissingData", OnCriteo({"--data=absent.tsv"}), {"absent.tsv", "No such file"}},
+    {"MissingDataUnderMpirun", OnCriteo({"--data=absent.tsv"}), {"absent.tsv", "No such file"}, 3},
+    {"EmptyData", OnCriteo({"--data=empty.tsv"}), {"empty.tsv", "empty"}},
+    {"DirectoryAsData", OnCriteo({"--data=tmp"}), {"tmp", "directory"}},
+    {"BadFieldInData", OnCriteo({"--data=bad_integer.tsv"}), {"bad_integer.tsv:7:7:", "\"x3\""}},
+    {"BadFieldInDataUnderMpirun",
+     OnCriteo({"--data=bad_integer.tsv"}),
+     {"bad_integer.tsv:7:7:"},
+     4},
+    {"ShortLineInData",
+     OnCriteo({"--data=short_line.tsv"}),
+     {"short_line.tsv:3:6:", "3 fields", "40"}},
+    {"MoreIdsThanRows",
+     OnCriteo({"--data=good.tsv", "--id_mapping=dictionary"}),
+     {"good.tsv", "20 rows", "arch_embedding_size="}},
+    {"DataOfAnotherShape", {"train", "--data=good.tsv"}, {"13", "arch_mlp_bot"}},
+    {"DatasetWithoutAFile", {"train", "--data_generation=dataset"}, {"--data=FILE"}},
+
+    // Model and training.
+    {"DimsThatDoNotMeet",
+     {"train", "--arch_mlp_bot=4-3-3"},
+     {"arch_sparse_feature_size=2", "arch_mlp_bot", "3"}},
+    {"TopThatDoesNotEndInOne", {"train", "--arch_mlp_top=4-2"}, {"arch_mlp_top", "1"}},
+    {"ATableWithoutRows",
+     {"train", "--arch_embedding_size=4-0-2"},
+     {"arch_embedding_size=4-0-2", "from 1"}},
+    {"MistypedOptimizer",
+     {"train", "--optimizer=adagrat"},
+     {"adagrat", "Did you mean \"adagrad\"?"}},
+    {"NanRate", {"train", "--learning_rate=nan"}, {"--learning_rate=nan", "number"}},
+    {"InfiniteRate", {"train", "--learning_rate=inf"}, {"--learning_rate=inf", "number"}},
+    {"NanRange", {"train", "--rand_data_min=nan"}, {"--rand_data_min=nan"}},
+    {"NoBatch", {"train", "--mini_batch_size=0"}, {"--mini_batch_size=0", "from 1"}},
+    {"TooManyDrawsForDlrm",
+     {"train", "--initialiser=dlrm", "--arch_embedding_size=99999999999"},
+     {"t0", "2^33", "counter"}},
+
+    // Cluster and storage.
+    {"NoShards", {"train", "--shards=0"}, {"--shards=0", "from 1"}},
+    {"NoCache", {"train", "--cache_ratio=0"}, {"--cache_ratio=0", "greater than 0"}},
+    {"MoreCacheThanRows", {"train", "--cache_ratio=2"}, {"--cache_ratio=2", "at most 1"}},
+    {"MistypedStore", {"train", "--store=rockdb"}, {"rockdb", "Did you mean \"rocksdb\"?"}},
+    {"NoWorkerLeft", {"train", "--ps=4"}, {"ps=4 of 4 ranks", "mpirun -n 5"}, 4},
+    {"NoWorkerLeftOfOneRank", {"train", "--ps=2"}, {"ps=2 of 1 rank", "mpirun -n 3"}, 1},
+    {"NoWorkerLeftWithoutMpirun", {"train", "--ps=2"}, {"ps=2 of 1 rank", "mpirun -n 3"}},
+    {"NobodyHoldsTheRows", {"train", "--ps=0"}, {"ps=0", "--ps_endpoints"}},
+    {"NobodyHoldsTheRowsUnderMpirun", {"train", "--ps=0"}, {"ps=0", "--ps_endpoints"}, 2},
+    {"EndpointWithoutScheme",
+     {"train", "--ps_endpoints=localhost:7001"},
+     {"--ps_endpoints=localhost:7001", "tcp://host:7001"}},
+    {"EndpointWithoutPort",
+     {"train", "--ps_endpoints=tcp://localhost"},
+     {"tcp://localhost", "tcp://host:7001"}},
+    {"EndpointNamedTwice", {"train", "--ps_endpoints=tcp://a:1,tcp://a:1"}, {"tcp://a:1", "twice"}},
+    {"EndpointsBesidePsRanks",
+     {"train", "--ps=1", "--ps_endpoints=tcp://a:1"},
+     {"ps=1", "tcp://a:1", "only one"}},
+    {"NoSuchPort", {"ps", "--listen=tcp://127.0.0.1:99999"}, {"--listen=tcp://127.0.0.1:99999"}},
+    {"NoAddress", {"ps", "--listen=localhost"}, {"--listen=localhost", "tcp://*:7001"}},
+    {"NotThisMachine", {"ps", "--listen=tcp://192.0.2.1:7001"}, {"192.0.2.1", "no such interface"}},
+
+    // Directories.
+    {"RowDirectoryIsAFile", {"train", "--row_dir=a_file"}, {"a_file", "Not a directory"}},
+    {"RowDirectoryIsAFileUnderMpirun",
+     {"train", "--row_dir=a_file", "--ps=1"},
+     {"a_file", "PS node 0 (rank 0 on "},
+     3},
+    {"RowDirectoryIsNotOurs",
+     {"train", "--row_dir=foreign"},
+     {"foreign/shard-0000", "not empty", "--row_dir"}},
+    {"ModelDirectoryIsAFile", {"train", "--model_dir=a_file"}, {"a_file", "--model_dir", "is a file"}},
+    {"LoadWithoutADirectory", {"train", "--load"}, {"--load needs --model_dir"}},
+    {"LoadWithoutAModel",
+     {"train", "--load", "--model_dir=nothing"},
+     {"nothing/manifest.json", "train without --load first"}},
+    {"LoadWithoutAModelUnderMpirun",
+     {"train", "--load", "--model_dir=nothing"},
+     {"nothing/manifest.json"},
+     3},
+    {"LoadAndOverwrite",
+     {"train", "--load", "--overwrite", "--model_dir=m"},
+     {"--load", "--overwrite", "only one"}},
+};
+
+INSTANTIATE_TEST_SUITE_P(Of, Mistakes, testing::ValuesIn(kMistakes),
+                         [](const auto& test) { return test.param.name; });
+
+// ---- What needs something to be in the way ------------------------------------------------------
+
+TEST_F(OperatorErrors, APortInUseIsNamed) {
+  const Result<ListeningSocket> taken = ListenTcp("127.0.0.1", 0);
+  ASSERT_OK(taken);
+  const std::string address = fmt::format("tcp://127.0.0.1:{}", taken.value().port());
+  ExpectRefused(RunCommand(CommandOf({"ps", "--listen=" + address})), {address, "in use"});
+}
+
+TEST_F(OperatorErrors, RowsThatAnotherProcessUsesAreRefused) {
+  Process other(CommandOf({"train", "--row_dir=rows", "--data_size=100000000"}));
+  ASSERT_TRUE(other.WaitForOutput("Finished training it 10/")) << other.Wait().Describe();
+  ExpectMessage(RunCommand(CommandOf({"train", "--row_dir=rows", "--overwrite"})),
+                {"rows/shard-0000", "in use by another process", "--row_dir"});
+  other.Signal(SIGINT);
+  EXPECT_EQ(other.Wait().exit_code, 0);
+}
+
+TEST_F(OperatorErrors, RowsAndModelsOfAnotherRunAreRefused) {
+  ASSERT_EQ(RunCommand(CommandOf({"train", "--model_dir=model", "--row_dir=rows"})).exit_code, 0);
+  ExpectRefused(RunCommand(CommandOf({"train", "--model_dir=model2", "--row_dir=rows"})),
+                {"rows/shard-0000", "holds rows of model", "--overwrite"});
+  ExpectRefused(RunCommand(CommandOf({"train", "--model_dir=model", "--row_dir=rows2"})),
+                {"--model_dir=model", "--load", "--overwrite"});
+  ExpectRefused(RunCommand(CommandOf({"train", "--model_dir=model", "--row_dir=rows", "--load",
+                                      "--learning_rate=0.5"})),
+                {"model", "other settings", "config.yaml"});
+  // Under another plan the rows are routed into a new directory, never into their own.
+  ExpectRefused(RunCommand(CommandOf(
+                    {"train", "--model_dir=model", "--row_dir=rows", "--load", "--shards=2"})),
+                {"rows/shard-0000", "--row_dir"});
+}
+
+TEST_F(OperatorErrors, RanksThatWereGivenDifferentFlagsAreNamed) {
+  const auto run = [&](const std::string& flag) {
+    Command command = CommandOf({"train"}, Mpirun(1));
+    command.arguments.insert(command.arguments.end(),
+                             {":", "-n", "1", ROWHOUSE_BINARY, "train", flag});
+    return RunCommand(command);
+  };
+  for (const std::string flag : {"--learning_rate=0.5", "--nepochs=2", "--ps=0", "--shards=2"}) {
+    ExpectRefused(run(flag), {"rank 1", flag, "rank 0", "give all ranks the same"});
+  }
+}
+
+TEST_F(OperatorErrors, ADirectoryThatMayNotBeWrittenIsNamed) {
+  if (geteuid() == 0) GTEST_SKIP() << "root may write everywhere";
+  std::filesystem::create_directories(dir_ / "locked");
+  std::filesystem::permissions(
+      dir_ / "locked", std::filesystem::perms::owner_read | std::filesystem::perms::owner_exec);
+  ExpectRefused(RunCommand(CommandOf({"train", "--row_dir=locked/rows"})),
+                {"locked/rows", "Permission denied"});
+  ExpectRefused(RunCommand(CommandOf({"train", "--model_dir=locked/model"})),
+                {"locked/model", "Permission denied"});
+}
+
+TEST_F(OperatorErrors, ATmpdirThatIsNotThereIsNamed) {
+  Command command = CommandOf({"train"});
+  command.environment["TMPDIR"] = dir_ / "absent";
+  ExpectRefused(RunCommand(command),
+                {dir_ / "absent", "No such file or directory", "--row_dir", "TMPDIR"});
+}
+
+// ---- A disk that fills up -----------------------------------------------------------------------
+
+class FullDisk : public OperatorErrors {
+ protected:
+  void SetUp() override {
+    OperatorErrors::SetUp();
+    std::filesystem::create_directories(small_);
+    if (mount("tmpfs", small_.c_str(), "tmpfs", 0, "size=4m") != 0) {
+      GTEST_SKIP() << "mount of a small tmpfs: " << strerror(errno);
+    }
+    is_mounted_ = true;
+  }
+  void TearDown() override {
+    if (!is_mounted_) return;
+    EXPECT_EQ(umount(small_.c_str()), 0) << strerror(errno);
+  }
+
+  const std::string small_ = dir_ / "small";
+  bool is_mounted_ = false;
+};
+
+TEST_F(FullDisk, UnderRowsEndsTheRunWithASentence) {
+  const ProcessResult result = RunCommand(CommandOf(
+      {"train", "--row_dir=small/rows", "--arch_sparse_feature_size=16", "--arch_mlp_bot=4-16",
+       "--arch_embedding_size=1000000-1000000", "--cache_ratio=0.01", "--mini_batch_size=2000",
+       "--data_size=2000000", "--print_freq=0", "--rpc_deadline_ms=10000"}));
+  EXPECT_EQ(result.exit_code, 1) << result.Describe();
+  const std::vector<std::string> messages = Messages(result);
+  ASSERT_EQ(messages.size(), 1u) << result.Describe();
+  EXPECT_THAT(messages[0], HasSubstr("of step "));
+  EXPECT_THAT(messages[0], HasSubstr("PS node 0 (rank 0 on "));
+  EXPECT_THAT(messages[0], HasSubstr("small/rows/shard-0000"));
+  EXPECT_THAT(messages[0], HasSubstr("the disk is full"));
+  EXPECT_EQ(LeftBehind(dir_ / "tmp", milliseconds(5000)), "");
+}
+
+TEST_F(FullDisk, UnderTheModelEndsTheRunWithASentence) {
+  std::ofstream(small_ + "/ballast") << std::string(3 << 20, 'x');
+  // A dense part of 4 MB.
+  const ProcessResult result = RunCommand(CommandOf(
+      {"train", "--model_dir=small/model", "--row_dir=rows", "--arch_mlp_bot=4-1000-1000-2"}));
+  EXPECT_EQ(result.exit_code, 1) << result.Describe();
+  const std::vector<std::string> messages = Messages(result);
+  ASSERT_EQ(messages.size(), 1u) << result.Describe();
+  EXPECT_THAT(messages[0], HasSubstr("small/model/"));
+  EXPECT_THAT(messages[0], HasSubstr("No space left on device"));
+}
+
+}  // namespace
+}  // namespace rowhouse
