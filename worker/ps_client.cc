@@ -147,59 +147,55 @@ Frames PsClient::Encode(const Part& part, uint64_t request_id) const {
 
 namespace {
 
-// One frame with [begin, end) of `width` elements a row of each piece, piece after piece.
-template <typename T, typename Pieces, typename Source>
-Frame Gather(const Pieces& pieces, const Source& source) {
+// One column of the rows of a part, piece after piece, `width(batch)` elements a row.
+template <typename T, typename Pieces, typename Width>
+Frame Gather(const std::vector<RowBatch>& batches, const Pieces& pieces,
+             std::vector<T> RowBatch::*column, const Width& width) {
   size_t bytes = 0;
-  for (const auto& piece : pieces) bytes += source(piece).size_bytes();
+  for (const auto& piece : pieces) {
+    bytes += (piece.end - piece.begin) * width(batches[piece.batch]) * sizeof(T);
+  }
   Frame frame(bytes);
   std::byte* to = frame.data();
   for (const auto& piece : pieces) {
-    const std::span<const T> from = source(piece);
-    if (!from.empty()) std::memcpy(to, from.data(), from.size_bytes());
-    to += from.size_bytes();
+    const RowBatch& batch = batches[piece.batch];
+    const size_t piece_bytes = (piece.end - piece.begin) * width(batch) * sizeof(T);
+    std::memcpy(to, (batch.*column).data() + piece.begin * width(batch), piece_bytes);
+    to += piece_bytes;
   }
   return frame;
 }
 
+constexpr auto kOneARow = [](const RowBatch&) { return size_t{1}; };
+constexpr auto kDimARow = [](const RowBatch& batch) { return size_t{batch.dim}; };
+
 }  // namespace
 
-Frames PsClient::EncodePull(const Header& header, const Part& part) const {
-  PullRequest request;
-  request.eval = eval_;
-  const std::vector<RowBatch>& batches = *pull_batches_;
+std::vector<TablePart> PsClient::TablesOf(const std::vector<RowBatch>& batches, const Part& part) {
+  std::vector<TablePart> tables;
   for (const Piece& piece : part.pieces) {
-    request.tables.push_back(
+    tables.push_back(
         {Raw(batches[piece.batch].table), static_cast<uint32_t>(piece.end - piece.begin)});
   }
+  return tables;
+}
+
+Frames PsClient::EncodePull(const Header& header, const Part& part) const {
+  const std::vector<RowBatch>& batches = *pull_batches_;
   Frames payload;
-  payload.push_back(Gather<RowId>(part.pieces, [&](const Piece& piece) {
-    return std::span(batches[piece.batch].rows).subspan(piece.begin, piece.end - piece.begin);
-  }));
-  payload.push_back(eval_ ? Frame() : Gather<uint32_t>(part.pieces, [&](const Piece& piece) {
-    return std::span(batches[piece.batch].counts).subspan(piece.begin, piece.end - piece.begin);
-  }));
+  payload.push_back(Gather(batches, part.pieces, &RowBatch::rows, kOneARow));
+  payload.push_back(eval_ ? Frame() : Gather(batches, part.pieces, &RowBatch::counts, kOneARow));
+  const PullRequest request{.eval = eval_, .tables = TablesOf(batches, part)};
   return EncodeMessage(header, request, std::move(payload));
 }
 
 Frames PsClient::EncodePush(const Header& header, const Part& part) const {
-  PushRequest request;
-  request.learning_rate = learning_rate_;
-  request.samples = samples_;
   const std::vector<RowBatch>& batches = *push_batches_;
-  for (const Piece& piece : part.pieces) {
-    request.tables.push_back(
-        {Raw(batches[piece.batch].table), static_cast<uint32_t>(piece.end - piece.begin)});
-  }
   Frames payload;
-  payload.push_back(Gather<RowId>(part.pieces, [&](const Piece& piece) {
-    return std::span(batches[piece.batch].rows).subspan(piece.begin, piece.end - piece.begin);
-  }));
-  payload.push_back(Gather<float>(part.pieces, [&](const Piece& piece) {
-    const RowBatch& batch = batches[piece.batch];
-    return std::span(batch.gradients)
-        .subspan(piece.begin * batch.dim, (piece.end - piece.begin) * batch.dim);
-  }));
+  payload.push_back(Gather(batches, part.pieces, &RowBatch::rows, kOneARow));
+  payload.push_back(Gather(batches, part.pieces, &RowBatch::gradients, kDimARow));
+  const PushRequest request{
+      .learning_rate = learning_rate_, .samples = samples_, .tables = TablesOf(batches, part)};
   return EncodeMessage(header, request, std::move(payload));
 }
 

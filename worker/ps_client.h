@@ -25,6 +25,7 @@
 #include "common/types.h"
 #include "common/wire/control.h"
 #include "common/wire/message.h"
+#include "common/wire/pull.h"
 #include "sharding/plan.h"
 #include "worker/row_batch.h"
 
@@ -108,6 +109,7 @@ class PsClient {
   void Start(MessageType type, uint64_t step);
   void StartControl(MessageType type, uint64_t steps);
   void CutIntoParts(const std::vector<RowBatch>& batches, bool send_empty);
+  static std::vector<TablePart> TablesOf(const std::vector<RowBatch>& batches, const Part& part);
   Frames Encode(const Part& part, uint64_t request_id) const;
   Frames EncodePull(const Header& header, const Part& part) const;
   Frames EncodePush(const Header& header, const Part& part) const;
