@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "common/clock.h"
+#include "common/open_files.h"
 #include "launch/temporary_rows.h"
 
 extern char** environ;
@@ -49,6 +50,7 @@ Supervisor::~Supervisor() {
 }
 
 Status Supervisor::Start() {
+  RaiseOpenFilesLimit();  // The child's numbers of its sockets begin at 1000.
   for (uint32_t k = 0; k < options_.shards + 1; ++k) {
     ASSIGN_OR_RETURN(ListeningSocket socket,
                      ListenTcp(options_.bind_host, k == 0 ? options_.port : uint16_t{0}));
@@ -69,8 +71,10 @@ Status Supervisor::Spawn() {
   posix_spawn_file_actions_init(&actions);
   constexpr int kFirstChildFd = 1000;
   int next = kFirstChildFd;
+  int refused = 0;
   const auto hand_on = [&](int fd) {
-    posix_spawn_file_actions_adddup2(&actions, fd, next);
+    const int error = posix_spawn_file_actions_adddup2(&actions, fd, next);
+    if (error != 0) refused = error;
     return next++;
   };
   std::vector<std::string> arguments = {"rowhouse", "ps"};
@@ -80,6 +84,14 @@ Status Supervisor::Spawn() {
     fds += fmt::format("{}{}", fds.empty() ? "" : ",", hand_on(socket.fd()));
   }
   arguments.push_back("--listen_fds=" + fds);
+  if (refused != 0) {
+    posix_spawn_file_actions_destroy(&actions);
+    close(ends[0]);
+    return UsageError(
+        "{} shards need sockets numbered up to {}, more than this process may have open ({}); "
+        "raise ulimit -n or lower --shards",
+        options_.shards, next - 1, std::strerror(refused));
+  }
   arguments.push_back(fmt::format("--stop_deadline_ms={}", options_.stop_deadline_ms));
   arguments.insert(arguments.end(), options_.flags.begin(), options_.flags.end());
 

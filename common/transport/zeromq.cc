@@ -11,7 +11,6 @@
 // With IMMEDIATE on they would be lost without a word at each disconnect.
 #include <fcntl.h>
 #include <sys/eventfd.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -22,6 +21,7 @@
 #include <zmq.hpp>
 
 #include "common/clock.h"
+#include "common/open_files.h"
 #include "common/transport/release_list.h"
 #include "common/transport/transport.h"
 
@@ -426,18 +426,11 @@ class ZeroMqDialer final : public Dialer {
 
 // ---- Transport ----------------------------------------------------------------------------------
 
-void RaiseOpenFiles() {
-  rlimit limit = {};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max) return;
-  limit.rlim_cur = limit.rlim_max;
-  if (setrlimit(RLIMIT_NOFILE, &limit) != 0) PLOG(WARNING) << "cannot raise the open files limit";
-}
-
 class ZeroMqTransport final : public Transport {
  public:
   explicit ZeroMqTransport(const ZeroMqOptions& options)
       : context_(std::make_shared<Context>(options)) {
-    RaiseOpenFiles();
+    RaiseOpenFilesLimit();
     context_->zmq.set(zmq::ctxopt::io_threads, options.io_threads);
     // 1,023 by default; the real bound is that of open files.
     context_->zmq.set(zmq::ctxopt::max_sockets, context_->zmq.get(zmq::ctxopt::socket_limit));

@@ -1,0 +1,17 @@
+// The process's limit of open files (`ulimit -n`): sockets, RocksDB's files, a server's listeners.
+#pragma once
+
+#include <glog/logging.h>
+#include <sys/resource.h>
+
+namespace rowhouse {
+
+// Raises the soft limit (often 1,024) to the hard one. Children inherit it.
+inline void RaiseOpenFilesLimit() {
+  rlimit limit = {};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max) return;
+  limit.rlim_cur = limit.rlim_max;
+  if (setrlimit(RLIMIT_NOFILE, &limit) != 0) PLOG(WARNING) << "cannot raise the open files limit";
+}
+
+}  // namespace rowhouse
