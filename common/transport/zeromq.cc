@@ -78,9 +78,16 @@ Status ZeroMqError(std::string_view action, const std::string& where, int error)
   }
 }
 
-Status CheckScheme(std::string_view action, const std::string& address) {
-  if (address.starts_with("tcp://") || address.starts_with("ipc://")) return OkStatus();
-  return ZeroMqError(action, address, EPROTONOSUPPORT);
+Status CheckAddress(std::string_view action, const std::string& address) {
+  if (address.starts_with("ipc://")) return OkStatus();
+  if (!address.starts_with("tcp://")) return ZeroMqError(action, address, EPROTONOSUPPORT);
+  // libzmq takes a port above 65535 modulo 65536: it would listen where nobody looks.
+  const std::string port = address.substr(address.rfind(':') + 1);
+  const bool is_number = !port.empty() && port.find_first_not_of("0123456789") == port.npos;
+  if (is_number && (port.size() > 5 || std::stoul(port) > 65535)) {
+    return UsageError("cannot {} {}: port {} is above 65535", action, address, port);
+  }
+  return OkStatus();
 }
 
 zmq::socket_t MakeSocket(Context& context, zmq::socket_type type) {
@@ -381,7 +388,7 @@ class ZeroMqDialer final : public Dialer {
   };
 
   Result<Line> Dial(const std::string& endpoint, const PeerId& identity) {
-    RETURN_IF_ERROR(CheckScheme("connect to", endpoint));
+    RETURN_IF_ERROR(CheckAddress("connect to", endpoint));
     try {
       zmq::socket_t socket = MakeSocket(*context_, zmq::socket_type::dealer);
       socket.set(zmq::sockopt::routing_id, identity);
@@ -437,7 +444,7 @@ class ZeroMqTransport final : public Transport {
   }
 
   Result<std::unique_ptr<Listener>> Listen(const std::string& address) override {
-    RETURN_IF_ERROR(CheckScheme("listen on", address));
+    RETURN_IF_ERROR(CheckAddress("listen on", address));
     return Bind(address, /*fd=*/-1);
   }
 

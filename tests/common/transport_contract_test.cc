@@ -437,7 +437,8 @@ TEST_P(TransportContract, AnAddressInUseIsTheOperatorsMistakeAndNamed) {
 
 TEST_P(TransportContract, ABadAddressIsTheOperatorsMistake) {
   auto dialer = transport_->MakeDialer("d").value();
-  for (const std::string address : {"", "nowhere", "tcp://", "udp://127.0.0.1:1", "inproc://"}) {
+  for (const std::string address : {"", "nowhere", "tcp://", "udp://127.0.0.1:1", "inproc://",
+                                    "tcp://127.0.0.1:65536", "tcp://127.0.0.1:99999"}) {
     EXPECT_EQ(transport_->Listen(address).status().code(), StatusCode::kUsage) << address;
     EXPECT_EQ(dialer->Connect(address).status().code(), StatusCode::kUsage) << address;
   }
