@@ -334,6 +334,8 @@ std::vector<SettingField> MakeFields() {
       PsEndpoints(),
       NumberField<uint32_t>("rpc_deadline_ms", kCluster, kOut,
                             MEMBER(uint32_t, cluster.rpc_deadline_ms), 1, kMostMs),
+      NumberField<uint32_t>("save_deadline_ms", kCluster, kOut,
+                            MEMBER(uint32_t, cluster.save_deadline_ms), 1, kMostMs),
       NumberField<uint32_t>("rendezvous_deadline_ms", kCluster, kOut,
                             MEMBER(uint32_t, cluster.rendezvous_deadline_ms), 1, kMostMs),
       NumberField<uint32_t>("stop_deadline_ms", kCluster, kOut,

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstdio>
 #include <ctime>
+#include <limits>
 #include <set>
 #include <sstream>
 #include <thread>
@@ -154,8 +155,9 @@ Status TrainAlone(const Settings& settings, Cluster& cluster) {
   }
   const std::unique_ptr<Transport> transport = MakeZeroMqTransport({});
   bool is_agreed = false;
+  const std::unique_ptr<Communicator> alone = MakeSoloCommunicator();
   const Status status =
-      RunWorker(settings, options, *MakeSoloCommunicator(), *transport, clock, g_stop, &is_agreed);
+      RunWorker(settings, options, *alone, *alone, *transport, clock, g_stop, &is_agreed);
   is_done = true;
   if (watcher.joinable()) {
     watcher.join();
@@ -196,6 +198,12 @@ Status CheckSameSettings(const Settings& settings, Cluster& cluster) {
   return Agree(cluster.world(), status, "comparing settings");
 }
 
+// As long as two operations on all rows may take, and a little more; the most an int can say.
+uint32_t SavingDeadlineMs(const Settings& settings) {
+  const uint64_t both = 2 * uint64_t{settings.cluster.save_deadline_ms} + kLongerThanAnyPullMs;
+  return static_cast<uint32_t>(std::min<uint64_t>(both, std::numeric_limits<int32_t>::max()));
+}
+
 // `*prints`: this rank is the one to print the status; the others have the same.
 Status TrainUnderMpirun(const Settings& settings, Cluster& cluster, bool* prints) {
   const SystemClock clock;
@@ -220,6 +228,9 @@ Status TrainUnderMpirun(const Settings& settings, Cluster& cluster, bool* prints
   ASSIGN_OR_RETURN(
       const std::unique_ptr<Communicator> workers,
       cluster.MakeWorkers(roles.workers, settings.cluster.rpc_deadline_ms + kLongerThanAnyPullMs));
+  // Rank 0 waits for flush and digest in turn, the others for rank 0.
+  ASSIGN_OR_RETURN(const std::unique_ptr<Communicator> saving,
+                   cluster.MakeWorkers(roles.workers, SavingDeadlineMs(settings)));
   if (is_ps) {
     *prints = true;
     const Status status = Supervise(cluster, supervisor, roles.workers);
@@ -244,7 +255,7 @@ Status TrainUnderMpirun(const Settings& settings, Cluster& cluster, bool* prints
   const std::unique_ptr<Transport> transport = MakeZeroMqTransport({});
   bool is_agreed = false;
   const Status status =
-      RunWorker(settings, options, *workers, *transport, clock, g_stop, &is_agreed);
+      RunWorker(settings, options, *workers, *saving, *transport, clock, g_stop, &is_agreed);
   if (!is_agreed) {
     // The others wait for this worker: nothing but ending the run is left.
     PrintError(status.Annotate(fmt::format("rank {} on {}", cluster.rank(), cluster.host())));

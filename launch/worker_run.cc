@@ -99,7 +99,11 @@ Result<Start> PrepareStart(const Settings& settings, const WorkerRunOptions& opt
   job.model_id = manifest.model_id;
   job.is_load = true;
   job.load = {
-      .step = manifest.steps, .plan_digest = manifest.plan.digest(), .shards = manifest.shards};
+      .step = manifest.steps,
+      .steps_per_epoch = manifest.steps_per_epoch,
+      .plan_digest = manifest.plan.digest(),
+      .shards = manifest.shards,
+  };
   ASSIGN_OR_RETURN(start.dense, ReadDense(model_dir, manifest));
   return start;
 }
@@ -202,6 +206,16 @@ TrainerOptions TrainerOptionsOf(const Settings& settings, const JobSpec& job) {
           .stop_after_steps = training.stop_after_steps};
 }
 
+// The reader's position goes on from the step only if epochs are as long as they were.
+Status CheckSameData(const Settings& settings, const JobSpec& job, const Dataset& data) {
+  const uint64_t steps = StepsPerEpoch(data, TrainerOptionsOf(settings, job));
+  if (!job.is_load || steps == job.load.steps_per_epoch) return OkStatus();
+  return UsageError(
+      "--load: the data have {} steps an epoch, those the model in {} was trained on had {}; give "
+      "the same data and --num_batches",
+      steps, settings.output.model_dir, job.load.steps_per_epoch);
+}
+
 // One worker asks the shards; the others wait for what it found.
 struct RowFacts {
   std::string digest;
@@ -210,16 +224,11 @@ struct RowFacts {
   std::vector<StatsReply> stats;
 };
 
-Result<RowFacts> AskShards(PsClient& client, Dialer& dialer, const Clock& clock, uint64_t steps,
-                           bool flush) {
+Result<RowFacts> AskForRows(PsClient& client, Dialer& dialer, const Clock& clock, uint64_t steps) {
   RowFacts facts;
   client.StartStats(steps);
   RETURN_IF_ERROR(RunClient(client, dialer, clock));
   facts.stats = client.stats();
-  if (flush) {
-    client.StartFlush(steps);
-    RETURN_IF_ERROR(RunClient(client, dialer, clock));
-  }
   client.StartDigest(steps);
   RETURN_IF_ERROR(RunClient(client, dialer, clock));
   RowsDigest digest;
@@ -232,14 +241,14 @@ Result<RowFacts> AskShards(PsClient& client, Dialer& dialer, const Clock& clock,
   return facts;
 }
 
-Status SaveRun(const Settings& settings, const JobSpec& job, const RowFacts& facts,
+Status SaveRun(const Settings& settings, const JobSpec& job, const std::string& rows_digest,
                const std::vector<ShardAddress>& shards, uint64_t steps, uint64_t steps_per_epoch,
                TrainingStep& step) {
   Manifest manifest{.model_id = job.model_id,
                     .config_digest = job.config_digest,
                     .steps = steps,
                     .steps_per_epoch = steps_per_epoch,
-                    .rows_digest = facts.digest,
+                    .rows_digest = rows_digest,
                     .tables = job.tables,
                     .plan = job.plan,
                     .shards = {},
@@ -340,8 +349,8 @@ void PrintOutcome(const TrainingSummary& summary, const Evaluation& evaluation, 
 }  // namespace
 
 Status RunWorker(const Settings& settings, const WorkerRunOptions& options, Communicator& workers,
-                 Transport& transport, const Clock& clock, const std::atomic<bool>& stop,
-                 bool* is_agreed) {
+                 Communicator& saving, Transport& transport, const Clock& clock,
+                 const std::atomic<bool>& stop, bool* is_agreed) {
   *is_agreed = true;  // Until training starts every failure is everybody's.
   omp_set_num_threads(static_cast<int>(settings.training.threads));
 
@@ -368,6 +377,8 @@ Status RunWorker(const Settings& settings, const WorkerRunOptions& options, Comm
   RETURN_IF_ERROR(
       Agree(workers, FillDense(settings, start.dense, step), "initialising the dense part"));
 
+  RETURN_IF_ERROR(Agree(workers, CheckSameData(settings, job, *data), "comparing the data"));
+
   const RendezvousOptions rendezvous{.worker = workers.rank(),
                                      .host = options.host,
                                      .deadline_ms = settings.cluster.rendezvous_deadline_ms,
@@ -392,7 +403,8 @@ Status RunWorker(const Settings& settings, const WorkerRunOptions& options, Comm
   *is_agreed = false;
   PsClient client({.job_id = job.job_id,
                    .worker = workers.rank(),
-                   .deadline_ms = settings.cluster.rpc_deadline_ms},
+                   .deadline_ms = settings.cluster.rpc_deadline_ms,
+                   .control_deadline_ms = settings.cluster.save_deadline_ms},
                   job.plan, shards);
   Progress progress({.prints = options.prints,
                      .is_terminal = IsWatchedOnTerminal(),
@@ -404,13 +416,22 @@ Status RunWorker(const Settings& settings, const WorkerRunOptions& options, Comm
 
   Status saved;
   if (options.prints) {
+    // The model is whole as soon as its rows are flushed: their digest, which reads them all, comes
+    // into the manifest afterwards.
     const bool keep = !settings.output.model_dir.empty();
-    Result<RowFacts> facts = AskShards(client, *dialer, clock, summary.steps_done, /*flush=*/keep);
-    saved = facts.status();
-    if (saved.ok() && keep) {
-      saved = SaveRun(settings, job, facts.value(), shards, summary.steps_done,
-                      trainer.steps_per_epoch(), step);
+    const auto save = [&](const std::string& rows_digest) {
+      return keep ? SaveRun(settings, job, rows_digest, shards, summary.steps_done,
+                            trainer.steps_per_epoch(), step)
+                  : OkStatus();
+    };
+    if (keep) {
+      client.StartFlush(summary.steps_done);
+      saved = RunClient(client, *dialer, clock);
+      if (saved.ok()) saved = save("");
     }
+    Result<RowFacts> facts =
+        saved.ok() ? AskForRows(client, *dialer, clock, summary.steps_done) : saved;
+    saved = facts.ok() ? save(facts.value().digest) : facts.status();
     if (saved.ok()) {
       const double ceiling = data->TestAucCeiling();
       if (!settings.report_path().empty()) {
@@ -422,7 +443,7 @@ Status RunWorker(const Settings& settings, const WorkerRunOptions& options, Comm
       PrintOutcome(summary, evaluation, ceiling, facts.value(), settings.report_path());
     }
   }
-  RETURN_IF_ERROR(Agree(workers, saved, "saving the model"));
+  RETURN_IF_ERROR(Agree(saving, saved, "saving the model"));
   *is_agreed = true;
   const RendezvousOptions parting{.worker = workers.rank(),
                                   .host = options.host,

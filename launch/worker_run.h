@@ -27,8 +27,9 @@ struct WorkerRunOptions {
 // Trains, evaluates, saves and prints the outcome. Fails on every worker alike where the failure
 // is found before training starts (`*is_agreed` is true then: nobody is left waiting); later only
 // where it happened, and the caller has to end the others.
+// `saving`: the same workers with the patience that saving takes.
 Status RunWorker(const Settings& settings, const WorkerRunOptions& options, Communicator& workers,
-                 Transport& transport, const Clock& clock, const std::atomic<bool>& stop,
-                 bool* is_agreed);
+                 Communicator& saving, Transport& transport, const Clock& clock,
+                 const std::atomic<bool>& stop, bool* is_agreed);
 
 }  // namespace rowhouse

@@ -130,7 +130,7 @@ Status CheckOwner(const std::string& directory, const DirectoryOwner& found,
   if (found.shards != expected.shards) {
     return UsageError(
         "row directory {} is one of {} shards, and this run has {}. Start as many shards, or "
-        "spread the rows anew by `rowhouse ckpt reshard`",
+        "give --load another --row_dir",
         directory, found.shards, expected.shards);
   }
   if (found.shard != expected.shard) {
@@ -142,7 +142,7 @@ Status CheckOwner(const std::string& directory, const DirectoryOwner& found,
   if (found.plan_digest != expected.plan_digest) {
     return UsageError(
         "row directory {} holds rows dealt to shards by another plan ({}, and this run's is {}). "
-        "Use that plan, or spread the rows anew by `rowhouse ckpt reshard`",
+        "Use that plan, or give --load another --row_dir",
         directory, found.plan_digest, expected.plan_digest);
   }
   if (found.config_digest != expected.config_digest) {
@@ -158,8 +158,8 @@ Status CheckClean(const std::string& directory, const DirectoryState& state) {
   if (state.is_clean) return OkStatus();
   return UsageError(
       "row directory {}: rows were being changed, from step {} on, by a run that did not end in "
-      "order, so they are not all of one step. Restore them from a checkpoint, or remove the "
-      "directory to start anew",
+      "order, so they are not all of one step. Go on from a copy of --model_dir and "
+      "--row_dir made before that run, or train anew with --overwrite",
       directory, state.step);
 }
 

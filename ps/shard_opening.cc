@@ -59,7 +59,8 @@ class Opening {
   }
 
   Result<std::unique_ptr<ShardStore>> Finish(std::unique_ptr<RowStore> rows) const {
-    return std::make_unique<ShardStore>(std::move(rows), directory_, job_.tables);
+    return std::make_unique<ShardStore>(std::move(rows), directory_, job_.tables,
+                                        job_.first_step());
   }
 
   // Makes room for rows of this run where others may lie.

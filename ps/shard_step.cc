@@ -119,6 +119,12 @@ void Shard::FinishApply(std::vector<StoreRead> reads) {
     for (size_t i = 0; i < read.rows.size(); ++i, ++miss) {
       const ApplyMiss& touch = apply_misses_[miss];
       SliceState& slice = *FindSlice(touch.table, touch.row);
+      // A pull of the same step, still under way when its worker pushed, may have brought it in.
+      if (const RowCache::Slot slot = slice.cache->Find(touch.row); slot != RowCache::kNone) {
+        UpdateRecord(table, slice.cache->record(slot), touch.gradient);
+        slice.cache->set_dirty(slot);
+        continue;
+      }
       std::byte* record = read.records.data() + i * read.slice.record_bytes;
       UpdateRecord(table, record, touch.gradient);
       if (!Admit(table, slice, touch.row, record, /*dirty=*/true, /*pin=*/false)) {

@@ -6,8 +6,8 @@
 namespace rowhouse {
 
 ShardStore::ShardStore(std::unique_ptr<RowStore> store, std::string directory,
-                       const std::vector<TableSpec>& tables)
-    : store_(std::move(store)), directory_(std::move(directory)) {
+                       const std::vector<TableSpec>& tables, uint64_t steps)
+    : store_(std::move(store)), directory_(std::move(directory)), last_sync_steps_(steps) {
   for (const TableSpec& spec : tables) {
     const auto optimizer = Optimizers().Make(spec.optimizer, spec.optimizer_options).value();
     tables_.push_back(

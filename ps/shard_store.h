@@ -20,8 +20,9 @@ namespace rowhouse {
 class ShardStore {
  public:
   // `directory`: where OWNER.json and STATE.json lie; "" for rows in memory.
+  // `steps`: applied to the rows that are there.
   ShardStore(std::unique_ptr<RowStore> store, std::string directory,
-             const std::vector<TableSpec>& tables);
+             const std::vector<TableSpec>& tables, uint64_t steps = 0);
 
   const std::string& directory() const { return directory_; }
 

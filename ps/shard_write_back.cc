@@ -27,7 +27,7 @@ void Shard::FlushQueuedWrites() {
 }
 
 void Shard::WriteAllDirty() {
-  // Slices of this size keep one write's copy small beside the cache itself.
+  // RocksDB's batches stay small; the copies of all of them wait in memory until they are written.
   constexpr size_t kMaxWriteBytes = 8 << 20;
   for (TableState& table : tables_) {
     for (SliceState& slice : table.slices) {

@@ -81,6 +81,7 @@ std::string JobSpec::ToJsonText() const {
                          {"plan", plan.ToJson()}};
   if (is_load) {
     json["load"] = {{"step", load.step},
+                    {"steps_per_epoch", load.steps_per_epoch},
                     {"plan_digest", load.plan_digest},
                     {"shards", SavedShardsToJson(load.shards)}};
   }
@@ -103,6 +104,7 @@ Result<JobSpec> JobSpec::FromJsonText(const std::string& text) {
       const nlohmann::json& load = json.at("load");
       job.is_load = true;
       job.load.step = load.at("step").get<uint64_t>();
+      job.load.steps_per_epoch = load.at("steps_per_epoch").get<uint64_t>();
       job.load.plan_digest = load.at("plan_digest").get<std::string>();
       ASSIGN_OR_RETURN(job.load.shards, SavedShardsFromJson(load.at("shards")));
     }

@@ -22,7 +22,8 @@ struct SavedShard {
 
 // What a run goes on from. Absent rows are rows nobody touched.
 struct LoadSpec {
-  uint64_t step = 0;  // steps applied when it was saved
+  uint64_t step = 0;             // steps applied when it was saved
+  uint64_t steps_per_epoch = 0;  // of the data it was trained on
   std::string plan_digest;
   std::vector<SavedShard> shards;
 };

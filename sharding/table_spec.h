@@ -13,8 +13,8 @@ namespace rowhouse {
 
 // What row optimizers take besides the learning rate, which travels with every push.
 struct OptimizerOptions {
-  float epsilon = 1e-10f;           // added after the root
-  float initial_accumulator = 0.0f; // first value of squared-gradient sums
+  float epsilon = 1e-10f;            // added after the root
+  float initial_accumulator = 0.0f;  // first value of squared-gradient sums
 };
 
 // What initialisers take besides the table's name and shape.
@@ -24,10 +24,10 @@ struct InitialiserOptions {
 };
 
 struct TableSpec {
-  TableId id{};                        // given by the manifest, by name
-  std::string name;                    // unique in the model; [A-Za-z0-9_.-]+
-  uint64_t rows = 0;                   // 1 .. 2^63
-  uint32_t dim = 0;                    // columns, 1 .. 4096
+  TableId id{};       // given by the manifest, by name
+  std::string name;   // unique in the model; [A-Za-z0-9_.-]+
+  uint64_t rows = 0;  // 1 .. 2^63
+  uint32_t dim = 0;   // columns, 1 .. 4096
   std::string kind = "plain";
   std::string optimizer = "sgd";
   OptimizerOptions optimizer_options;

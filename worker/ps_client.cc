@@ -110,15 +110,19 @@ std::vector<PsClient::Outgoing> PsClient::TakeOutgoing(TimeMs now) {
       to_send_[shard].pop_front();
       const uint64_t id = next_request_id_++;
       outgoing.push_back({.shard = shard, .frames = Encode(part, id)});
-      waiting_.emplace(id,
-                       Waiting{.part = std::move(part),
-                               .deadline = now + options_.deadline_ms + options_.answer_grace_ms});
+      waiting_.emplace(id, Waiting{.part = std::move(part),
+                                   .deadline = now + DeadlineMs() + options_.answer_grace_ms});
       ++in_flight_[shard];
       --unsent_;
       ++unanswered_;
     }
   }
   return outgoing;
+}
+
+uint32_t PsClient::DeadlineMs() const {
+  const bool is_rows = type_ == MessageType::kPull || type_ == MessageType::kPush;
+  return is_rows ? options_.deadline_ms : options_.control_deadline_ms;
 }
 
 Frames PsClient::Encode(const Part& part, uint64_t request_id) const {
@@ -128,7 +132,7 @@ Frames PsClient::Encode(const Part& part, uint64_t request_id) const {
   header.step = step_;
   header.part = part.number;
   header.parts = part.count;
-  header.deadline_ms = options_.deadline_ms;
+  header.deadline_ms = DeadlineMs();
   header.sender = Raw(options_.worker);
   header.incarnation = shards_[part.shard].incarnation;
   switch (type_) {
@@ -271,9 +275,8 @@ void PsClient::OnTick(TimeMs now) {
   if (!status_.ok()) return;
   for (const auto& [id, waiting] : waiting_) {
     if (now < waiting.deadline) continue;
-    status_ =
-        MakeStatus(StatusCode::kDeadlineExceeded, "{}: no answer for {} ms",
-                   Describe(waiting.part.shard), options_.deadline_ms + options_.answer_grace_ms);
+    status_ = MakeStatus(StatusCode::kDeadlineExceeded, "{}: no answer for {} ms",
+                         Describe(waiting.part.shard), DeadlineMs() + options_.answer_grace_ms);
     return;
   }
 }

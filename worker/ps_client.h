@@ -43,7 +43,8 @@ struct ShardAddress {
 struct PsClientOptions {
   uint64_t job_id = 0;
   WorkerRank worker{};
-  uint32_t deadline_ms = 60000;     // of each part, from sending to answer
+  uint32_t deadline_ms = 60000;            // of a part of pull or push, from sending to answer
+  uint32_t control_deadline_ms = 1800000;  // of flush and digest, which write or read all rows
   uint32_t answer_grace_ms = 2000;  // longer than the deadline a shard is told, so that its own
                                     // account of what is missing arrives first
   size_t window = 4;                // unanswered parts a shard
@@ -110,6 +111,7 @@ class PsClient {
   void StartControl(MessageType type, uint64_t steps);
   void CutIntoParts(const std::vector<RowBatch>& batches, bool send_empty);
   static std::vector<TablePart> TablesOf(const std::vector<RowBatch>& batches, const Part& part);
+  uint32_t DeadlineMs() const;  // of the operation under way
   Frames Encode(const Part& part, uint64_t request_id) const;
   Frames EncodePull(const Header& header, const Part& part) const;
   Frames EncodePush(const Header& header, const Part& part) const;

@@ -43,11 +43,13 @@ Trainer::Trainer(const TrainerOptions& options, Dataset& data, TrainingStep& ste
   CHECK_GT(options_.test_mini_batch_size, 0u);
 }
 
-uint64_t Trainer::steps_per_epoch() const {
-  const uint64_t batch = options_.mini_batch_size;
-  const uint64_t steps = (data_.train_samples() + batch - 1) / batch;
-  return options_.max_steps_per_epoch == 0 ? steps : std::min(steps, options_.max_steps_per_epoch);
+uint64_t StepsPerEpoch(const Dataset& data, const TrainerOptions& options) {
+  const uint64_t batch = options.mini_batch_size;
+  const uint64_t steps = (data.train_samples() + batch - 1) / batch;
+  return options.max_steps_per_epoch == 0 ? steps : std::min(steps, options.max_steps_per_epoch);
 }
+
+uint64_t Trainer::steps_per_epoch() const { return StepsPerEpoch(data_, options_); }
 
 Result<TrainingSummary> Trainer::Train() {
   const uint64_t per_epoch = steps_per_epoch();
@@ -69,7 +71,7 @@ Result<TrainingSummary> Trainer::Train() {
       RETURN_IF_ERROR(Report(done, is_epoch_end));
     }
     const bool is_end = done == last || summary.was_stopped;
-    if (options_.test_every_steps > 0 && !is_end &&
+    if (options_.test_every_steps > 0 && data_.test_samples() > 0 && !is_end &&
         (in_epoch + 1) % options_.test_every_steps == 0) {
       ASSIGN_OR_RETURN(const Evaluation evaluation, Evaluate(done));
       observer_.OnEvaluation(evaluation);

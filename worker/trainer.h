@@ -33,6 +33,9 @@ struct TrainerOptions {
   uint64_t stop_after_steps = 0;   // of this run; 0: train to the end
 };
 
+// Steps of an epoch; the last may have fewer samples.
+uint64_t StepsPerEpoch(const Dataset& data, const TrainerOptions& options);
+
 // Means over all workers since the last report.
 struct TrainingProgress {
   uint64_t epoch = 0;          // from 0

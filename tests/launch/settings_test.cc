@@ -220,6 +220,7 @@ const std::map<std::string, std::string> kOthers = {
     {"ps_endpoints", "tcp://host-a:7001,tcp://[::1]:7002"},
     {"rpc_deadline_ms", "1000"},
     {"rendezvous_deadline_ms", "2000"},
+    {"save_deadline_ms", "3000"},
     {"stop_deadline_ms", "3000"},
     {"model_dir", "#model"},
     {"report", "yes"},

@@ -83,6 +83,23 @@ class Criteo : public testing::Test {
   }
 };
 
+TEST_F(Criteo, AModelIsNotGoneOnFromWithDataOfAnotherLength) {
+  const TempDir dir;
+  for (const size_t lines : {1000, 2000}) {
+    std::filesystem::create_directories(dir / std::to_string(lines));
+    std::ofstream(dir / std::to_string(lines) + "/clicks.tsv", std::ios::binary)
+        << MakeClicks(lines).text;
+  }
+  const std::string model = "--model_dir=" + dir / "model";
+  const TrainResult first = TrainOn(dir / "1000/clicks.tsv", {model, "--stop_after_steps=3"});
+  ASSERT_EQ(first.exit_code, 0) << first.Describe();
+  const TrainResult other = TrainOn(dir / "2000/clicks.tsv", {model, "--load"});
+  EXPECT_EQ(other.exit_code, 2) << other.Describe();
+  EXPECT_THAT(other.err, HasSubstr("steps an epoch"));
+  const TrainResult same = TrainOn(dir / "1000/clicks.tsv", {model, "--load"});
+  EXPECT_EQ(same.exit_code, 0) << same.Describe();
+}
+
 TEST_F(Criteo, TrainsWithEitherIdMappingAndFindsThePlantedEffect) {
   constexpr size_t kLines = 3000, kTrained = 2700, kEpochs = 2;
   const Clicks clicks = MakeClicks(kLines);

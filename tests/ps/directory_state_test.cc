@@ -90,13 +90,13 @@ TEST(DirectoryState, EachDifferenceOfOwnersHasItsSentence) {
             "its rows are not needed");
   EXPECT_EQ(complaint([](DirectoryOwner& o) { o.shards = 4; }),
             "usage: row directory /d is one of 4 shards, and this run has 8. Start as many "
-            "shards, or spread the rows anew by `rowhouse ckpt reshard`");
+            "shards, or give --load another --row_dir");
   EXPECT_EQ(complaint([](DirectoryOwner& o) { o.shard = ShardId{2}; }),
             "usage: row directory /d holds rows of shard 2, and shard 3 was to open it. Were "
             "directories of PS nodes exchanged? Give each node its own");
   EXPECT_EQ(complaint([](DirectoryOwner& o) { o.plan_digest = "aa09"; }),
             "usage: row directory /d holds rows dealt to shards by another plan (aa09, and this "
-            "run's is aa01). Use that plan, or spread the rows anew by `rowhouse ckpt reshard`");
+            "run's is aa01). Use that plan, or give --load another --row_dir");
   EXPECT_EQ(complaint([](DirectoryOwner& o) { o.config_digest = "bb09"; }),
             "usage: row directory /d holds rows trained with another config (bb09, and this run's "
             "is bb02). Use that config, or name another directory");
@@ -112,8 +112,8 @@ TEST(DirectoryState, ARunThatDidNotEndInOrderIsTold) {
   EXPECT_OK(CheckClean("/d", {.is_clean = true, .step = 5}));
   EXPECT_EQ(CheckClean("/d", {.is_clean = false, .step = 5}).ToString(),
             "usage: row directory /d: rows were being changed, from step 5 on, by a run that did "
-            "not end in order, so they are not all of one step. Restore them from a checkpoint, "
-            "or remove the directory to start anew");
+            "not end in order, so they are not all of one step. Go on from a copy of "
+            "--model_dir and --row_dir made before that run, or train anew with --overwrite");
 }
 
 TEST(ClaimDirectory, AnEmptyDirectoryBecomesOursAndStaysSo) {

@@ -197,6 +197,38 @@ TEST_F(ShardTest, ABatchLargerThanTheCacheIsAppliedAllTheSame) {
   EXPECT_GT(shard_->stats().rows_overflowed, 0u);
 }
 
+// A worker that pushes while its own pull still reads breaks the protocol; the row must not come to
+// lie in the cache twice all the same.
+TEST_F(ShardTest, APushThatOvertakesItsPullLeavesOneCopyOfTheRow) {
+  Open(0.5);
+  const PullRequest request{.eval = false, .tables = {{0, 1}}};
+  Frames payload;
+  payload.push_back(FrameOf(std::vector<uint64_t>{5}));
+  payload.push_back(FrameOf(std::vector<uint32_t>{1}));
+  auto pull = shard_->Handle(
+      MessageArrived{"peer", EncodeMessage(HeaderOf(0, 0), request, std::move(payload))}, 0);
+  ShardAction read = std::move(pull.at(0));
+
+  PushRequest push;
+  push.learning_rate = 0.1f;
+  push.tables = {{0, 1}};
+  Frames gradients;
+  gradients.push_back(FrameOf(std::vector<uint64_t>{5}));
+  gradients.push_back(FrameOf(std::vector<float>{1.0f}));
+  Push(1, 0, {}, {});
+  auto applying = shard_->Handle(
+      MessageArrived{"peer", EncodeMessage(HeaderOf(0, 0), push, std::move(gradients))}, 0);
+  ShardAction apply_read = std::move(applying.back());
+  ASSERT_TRUE(std::holds_alternative<ReadRows>(apply_read));
+  Handle(store_->Execute(std::move(read)));
+  Handle(store_->Execute(std::move(apply_read)));
+  EXPECT_EQ(shard_->next_step(), 1u);
+  const float once = PulledValue(Pull(0, 1, {5}));
+  Push(0, 1, {5}, {0.0f});
+  Push(1, 1, {}, {});
+  EXPECT_EQ(PulledValue(Pull(0, 2, {5})), once);
+}
+
 TEST_F(ShardTest, AParkedPullEndsAtItsDeadlineNamingWhoDidNotPush) {
   Open();
   Push(0, 0, {3}, {1.0f});

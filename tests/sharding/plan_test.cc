@@ -113,7 +113,7 @@ TEST(JobSpec, SurvivesJsonAndRefusesNonsense) {
   job.tables[1].optimizer_options.epsilon = 1e-8f;
   job.plan = MakeRowWisePlan(job.tables, 4);
   job.is_load = true;
-  job.load = {.step = 12, .plan_digest = "p", .shards = {{ShardId{1}, "host", "/rows/shard-0001"}}};
+  job.load = {.step = 12, .steps_per_epoch = 5, .plan_digest = "p", .shards = {{ShardId{1}, "host", "/rows/shard-0001"}}};
   const Result<JobSpec> read = JobSpec::FromJsonText(job.ToJsonText());
   ASSERT_OK(read);
   const JobSpec& again = read.value();
@@ -121,6 +121,7 @@ TEST(JobSpec, SurvivesJsonAndRefusesNonsense) {
   EXPECT_EQ(again.job_id, job.job_id);
   EXPECT_EQ(again.tables[1].optimizer_options.epsilon, 1e-8f);
   EXPECT_EQ(again.first_step(), 12u);
+  EXPECT_EQ(again.load.steps_per_epoch, 5u);
   for (const std::string text : {"", "{}", "[1]", "{\"job_id\": \"x\"}"}) {
     EXPECT_EQ(JobSpec::FromJsonText(text).status().code(), StatusCode::kCorruption) << text;
   }
