@@ -90,13 +90,13 @@ TEST_F(Criteo, AModelIsNotGoneOnFromWithDataOfAnotherLength) {
     std::ofstream(dir / std::to_string(lines) + "/clicks.tsv", std::ios::binary)
         << MakeClicks(lines).text;
   }
-  const std::string model = "--model_dir=" + dir / "model";
-  const TrainResult first = TrainOn(dir / "1000/clicks.tsv", {model, "--stop_after_steps=3"});
+  const std::string model = "--model_dir=" + dir / "model", rows = "--row_dir=" + dir / "rows";
+  const TrainResult first = TrainOn(dir / "1000/clicks.tsv", {model, rows, "--stop_after_steps=3"});
   ASSERT_EQ(first.exit_code, 0) << first.Describe();
-  const TrainResult other = TrainOn(dir / "2000/clicks.tsv", {model, "--load"});
+  const TrainResult other = TrainOn(dir / "2000/clicks.tsv", {model, rows, "--load"});
   EXPECT_EQ(other.exit_code, 2) << other.Describe();
   EXPECT_THAT(other.err, HasSubstr("steps an epoch"));
-  const TrainResult same = TrainOn(dir / "1000/clicks.tsv", {model, "--load"});
+  const TrainResult same = TrainOn(dir / "1000/clicks.tsv", {model, rows, "--load"});
   EXPECT_EQ(same.exit_code, 0) << same.Describe();
 }
 
