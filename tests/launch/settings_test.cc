@@ -258,6 +258,7 @@ TEST(ConfigDigest, WhatDecidesTheBitsChangesItAndNothingElseDoes) {
                                                 "ps_endpoints",
                                                 "rpc_deadline_ms",
                                                 "rendezvous_deadline_ms",
+                                                "save_deadline_ms",
                                                 "stop_deadline_ms",
                                                 "model_dir",
                                                 "report",
