@@ -76,14 +76,7 @@ void ExpectTested(const TrainResult& result, uint64_t train_samples, uint64_t te
   EXPECT_GT(logloss, 0.0);
 }
 
-class Criteo : public testing::Test {
- protected:
-  void SetUp() override {
-    if (!std::filesystem::exists(kConfig)) GTEST_SKIP() << kConfig << " does not exist";
-  }
-};
-
-TEST_F(Criteo, AModelIsNotGoneOnFromWithDataOfAnotherLength) {
+TEST(Criteo, AModelIsNotGoneOnFromWithDataOfAnotherLength) {
   const TempDir dir;
   for (const size_t lines : {1000, 2000}) {
     std::filesystem::create_directories(dir / std::to_string(lines));
@@ -100,7 +93,7 @@ TEST_F(Criteo, AModelIsNotGoneOnFromWithDataOfAnotherLength) {
   EXPECT_EQ(same.exit_code, 0) << same.Describe();
 }
 
-TEST_F(Criteo, TrainsWithEitherIdMappingAndFindsThePlantedEffect) {
+TEST(Criteo, TrainsWithEitherIdMappingAndFindsThePlantedEffect) {
   constexpr size_t kLines = 3000, kTrained = 2700, kEpochs = 2;
   const Clicks clicks = MakeClicks(kLines);
   const TempDir dir;
@@ -129,7 +122,7 @@ TEST_F(Criteo, TrainsWithEitherIdMappingAndFindsThePlantedEffect) {
   EXPECT_EQ(digests.size(), 2u);
 }
 
-TEST_F(Criteo, TheHeadOfCriteosOwnFileTrainsAsItIs) {
+TEST(Criteo, TheHeadOfCriteosOwnFileTrainsAsItIs) {
   const std::string file = ROWHOUSE_SOURCE_DIR "/../shared/data/criteo/criteo_head_9999_raw.tsv";
   if (!std::filesystem::exists(file)) {
     GTEST_SKIP() << file << " does not exist: Criteo's data may not be passed on with the program";
