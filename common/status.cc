@@ -4,15 +4,24 @@ namespace rowhouse {
 
 std::string_view StatusCodeName(StatusCode code) {
   switch (code) {
-    case StatusCode::kOk: return "ok";
-    case StatusCode::kUsage: return "usage";
-    case StatusCode::kNotFound: return "not found";
-    case StatusCode::kCorruption: return "corruption";
-    case StatusCode::kUnavailable: return "unavailable";
-    case StatusCode::kDeadlineExceeded: return "deadline exceeded";
-    case StatusCode::kResourceExhausted: return "resource exhausted";
-    case StatusCode::kIoError: return "io error";
-    case StatusCode::kInternal: return "internal";
+    case StatusCode::kOk:
+      return "ok";
+    case StatusCode::kUsage:
+      return "usage";
+    case StatusCode::kNotFound:
+      return "not found";
+    case StatusCode::kCorruption:
+      return "corruption";
+    case StatusCode::kUnavailable:
+      return "unavailable";
+    case StatusCode::kDeadlineExceeded:
+      return "deadline exceeded";
+    case StatusCode::kResourceExhausted:
+      return "resource exhausted";
+    case StatusCode::kIoError:
+      return "io error";
+    case StatusCode::kInternal:
+      return "internal";
   }
   return "unknown";  // A code from a newer peer.
 }

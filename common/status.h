@@ -18,12 +18,12 @@ namespace rowhouse {
 // Numbers travel on the wire: never reuse one.
 enum class StatusCode : uint8_t {
   kOk = 0,
-  kUsage = 1,             // the operator can mend it: exit code 2
+  kUsage = 1,  // the operator can mend it: exit code 2
   kNotFound = 2,
-  kCorruption = 3,        // bytes that are not what was written
-  kUnavailable = 4,       // a peer or resource is gone
-  kDeadlineExceeded = 5,  // a wait ended without what it waited for
-  kResourceExhausted = 6, // a bound was reached: queue, disk, memory
+  kCorruption = 3,         // bytes that are not what was written
+  kUnavailable = 4,        // a peer or resource is gone
+  kDeadlineExceeded = 5,   // a wait ended without what it waited for
+  kResourceExhausted = 6,  // a bound was reached: queue, disk, memory
   kIoError = 7,
   kInternal = 8,
 };
@@ -74,8 +74,8 @@ Status IoError(fmt::format_string<Args...> format, Args&&... args) {
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : value_(std::move(value)) {}          // NOLINT: implicit by intent
-  Result(Status status) : status_(std::move(status)) {   // NOLINT: implicit by intent
+  Result(T value) : value_(std::move(value)) {}         // NOLINT: implicit by intent
+  Result(Status status) : status_(std::move(status)) {  // NOLINT: implicit by intent
     CHECK(!status_.ok()) << "a Result without a value needs an error";
   }
 
@@ -105,10 +105,10 @@ class [[nodiscard]] Result {
 #define ROWHOUSE_CONCAT_(a, b) a##b
 #define ROWHOUSE_CONCAT(a, b) ROWHOUSE_CONCAT_(a, b)
 
-#define RETURN_IF_ERROR_(status, expression)   \
-  do {                                         \
+#define RETURN_IF_ERROR_(status, expression)        \
+  do {                                              \
     const ::rowhouse::Status status = (expression); \
-    if (!status.ok()) return status;           \
+    if (!status.ok()) return status;                \
   } while (false)
 #define RETURN_IF_ERROR(expression) \
   RETURN_IF_ERROR_(ROWHOUSE_CONCAT(status_of_, __LINE__), expression)

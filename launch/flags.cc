@@ -110,9 +110,10 @@ DEFINE_int32(ps, -1,
 DEFINE_uint32(shards, 1, "Shards of each PS node; each is a thread with its own cache and store");
 DEFINE_string(ps_endpoints, "",
               "PS nodes that run already (rowhouse ps); then every rank is a worker");
-DEFINE_uint32(rpc_deadline_ms, 60000,
-              "Longest wait for an answer of a shard; of ps: a job that was silent for so long gives "
-              "way to the next; ms");
+DEFINE_uint32(
+    rpc_deadline_ms, 60000,
+    "Longest wait for an answer of a shard; of ps: a job that was silent for so long gives "
+    "way to the next; ms");
 DEFINE_uint32(save_deadline_ms, 1800000,
               "Longest wait for a shard to write all rows back, or to digest them; ms");
 DEFINE_uint32(rendezvous_deadline_ms, 60000, "Longest wait for all ranks and PS nodes to meet; ms");

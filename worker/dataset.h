@@ -23,17 +23,19 @@ struct DatasetOptions {
   uint32_t dense_features = 0;
   std::vector<uint64_t> table_rows;  // rows of each table, in feature order
 
-  uint64_t seed = 123;               // numpy seed of DLRM's generator; seed of the synthetic source
-  uint64_t mini_batch_size = 1;      // global; DLRM's generator draws batch by batch
-  std::string file;                  // criteo: path of the TSV file
-  double test_fraction = 0.0;        // criteo: last part of the file held out, [0, 1)
-  std::string randomize = "total";   // criteo: order of train samples: total (one permutation) | none
-  std::string id_mapping = "hash";   // criteo: hash (token modulo rows) | dictionary (first appearance)
-  int64_t max_ind_range = -1;        // criteo: tokens modulo this before anything else; -1 off
+  uint64_t seed = 123;           // numpy seed of DLRM's generator; seed of the synthetic source
+  uint64_t mini_batch_size = 1;  // global; DLRM's generator draws batch by batch
+  std::string file;              // criteo: path of the TSV file
+  double test_fraction = 0.0;    // criteo: last part of the file held out, [0, 1)
+  std::string randomize =
+      "total";  // criteo: order of train samples: total (one permutation) | none
+  std::string id_mapping =
+      "hash";                  // criteo: hash (token modulo rows) | dictionary (first appearance)
+  int64_t max_ind_range = -1;  // criteo: tokens modulo this before anything else; -1 off
 
   // DLRM's generator (SPEC 12), names and defaults as there.
   uint64_t data_size = 1;
-  uint64_t num_batches = 0;          // > 0 overrides data_size
+  uint64_t num_batches = 0;  // > 0 overrides data_size
   uint32_t num_indices_per_lookup = 10;
   bool num_indices_per_lookup_fixed = false;
   bool round_targets = false;
@@ -43,7 +45,7 @@ struct DatasetOptions {
   // The synthetic source: Zipf ids with a planted effect per id.
   uint64_t test_samples = 0;
   double zipf_exponent = 1.05;
-  double effect_scale = 1.0;         // standard deviation of the logit over samples
+  double effect_scale = 1.0;  // standard deviation of the logit over samples
 };
 
 class Dataset {

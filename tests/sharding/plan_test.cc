@@ -113,7 +113,10 @@ TEST(JobSpec, SurvivesJsonAndRefusesNonsense) {
   job.tables[1].optimizer_options.epsilon = 1e-8f;
   job.plan = MakeRowWisePlan(job.tables, 4);
   job.is_load = true;
-  job.load = {.step = 12, .steps_per_epoch = 5, .plan_digest = "p", .shards = {{ShardId{1}, "host", "/rows/shard-0001"}}};
+  job.load = {.step = 12,
+              .steps_per_epoch = 5,
+              .plan_digest = "p",
+              .shards = {{ShardId{1}, "host", "/rows/shard-0001"}}};
   const Result<JobSpec> read = JobSpec::FromJsonText(job.ToJsonText());
   ASSERT_OK(read);
   const JobSpec& again = read.value();
