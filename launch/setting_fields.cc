@@ -3,9 +3,9 @@
 #include <set>
 
 #include "launch/setting_kinds.h"
-#include "ps/initialiser.h"
-#include "ps/optimizer.h"
 #include "ps/row_store.h"
+#include "sharding/initialiser.h"
+#include "sharding/optimizer.h"
 #include "worker/interaction.h"
 #include "worker/loss.h"
 

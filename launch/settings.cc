@@ -5,9 +5,9 @@
 
 #include "common/numpy_random.h"
 #include "launch/setting_fields.h"
-#include "ps/initialiser.h"
-#include "ps/optimizer.h"
 #include "ps/row_store.h"
+#include "sharding/initialiser.h"
+#include "sharding/optimizer.h"
 #include "worker/dense_optimizer.h"
 
 namespace rowhouse {

@@ -18,7 +18,7 @@
 #include "launch/report/report.h"
 #include "launch/terminal.h"
 #include "launch/yaml_config.h"
-#include "ps/rows_digest.h"
+#include "sharding/rows_digest.h"
 #include "sharding/strategies/row_wise.h"
 #include "worker/agreement.h"
 #include "worker/dense_initialiser.h"

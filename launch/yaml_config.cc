@@ -11,8 +11,8 @@
 #include "common/nearest_name.h"
 #include "launch/setting_fields.h"
 #include "launch/setting_text.h"
-#include "ps/initialiser.h"
-#include "ps/optimizer.h"
+#include "sharding/initialiser.h"
+#include "sharding/optimizer.h"
 
 namespace rowhouse {
 namespace {

@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "common/types.h"
-#include "ps/record.h"
+#include "sharding/record.h"
 
 namespace rowhouse {
 

@@ -26,11 +26,11 @@
 #include "common/wire/message.h"
 #include "common/wire/pull.h"
 #include "common/wire/push.h"
-#include "ps/initialiser.h"
-#include "ps/optimizer.h"
 #include "ps/row_cache.h"
 #include "ps/row_store.h"
 #include "ps/store_batch.h"
+#include "sharding/initialiser.h"
+#include "sharding/optimizer.h"
 #include "sharding/plan.h"
 
 namespace rowhouse {

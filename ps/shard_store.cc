@@ -1,7 +1,7 @@
 #include "ps/shard_store.h"
 
 #include "ps/directory_state.h"
-#include "ps/optimizer.h"
+#include "sharding/optimizer.h"
 
 namespace rowhouse {
 

@@ -11,8 +11,8 @@
 
 #include "common/status.h"
 #include "ps/row_store.h"
-#include "ps/rows_digest.h"
 #include "ps/shard.h"
+#include "sharding/rows_digest.h"
 #include "sharding/table_spec.h"
 
 namespace rowhouse {

@@ -5,10 +5,10 @@
 #include <string>
 #include <utility>
 
-#include "ps/initialiser.h"
 #include "ps/row_store.h"
 #include "ps/shard.h"
 #include "ps/shard_store.h"
+#include "sharding/initialiser.h"
 #include "sharding/strategies/row_wise.h"
 #include "worker/scatter.h"
 

@@ -3,9 +3,9 @@
 // the memtables and what comes after it is in the push log.
 //
 // One database per shard with one column family, `rows`, beside the `default` RocksDB insists on.
-// Key: ps/store_key.h. Value: the record as it is (ps/record.h), uncompressed: trained floats do
-// not compress. A Put is one WriteBatch and therefore lies in one memtable: flushed whole or lost
-// whole.
+// Key: ps/store_key.h. Value: the record as it is (sharding/record.h), uncompressed: trained floats
+// do not compress. A Put is one WriteBatch and therefore lies in one memtable: flushed whole or
+// lost whole.
 #include <rocksdb/db.h>
 #include <rocksdb/filter_policy.h>
 #include <rocksdb/listener.h>

@@ -8,9 +8,9 @@
 #include <map>
 #include <span>
 
-#include "ps/record.h"
 #include "ps/row_store.h"
 #include "ps/shard_opening.h"
+#include "sharding/record.h"
 #include "tests/testing/process.h"
 
 namespace rowhouse {

@@ -4,7 +4,7 @@
 #include <limits>
 #include <vector>
 
-#include "ps/record.h"
+#include "sharding/record.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {

@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "ps/rows_digest.h"
 #include "ps/shard.h"
 #include "ps/shard_store.h"
 #include "sharding/plan.h"
+#include "sharding/rows_digest.h"
 #include "worker/dataset.h"
 #include "worker/ps_client.h"
 #include "worker/training_step.h"

@@ -1,7 +1,7 @@
 #include <bit>
 
 #include "common/numpy_random.h"
-#include "ps/initialiser.h"
+#include "sharding/initialiser.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {

@@ -1,6 +1,6 @@
 // Each optimizer against the reference runs (tests/vectors/optimizers.json: torch in float64 for
 // sgd and adagrad), then steps computed by hand.
-#include "ps/optimizer.h"
+#include "sharding/optimizer.h"
 
 #include <cmath>
 #include <map>

@@ -1,4 +1,4 @@
-#include "ps/optimizer.h"
+#include "sharding/optimizer.h"
 
 namespace rowhouse {
 

@@ -7,7 +7,7 @@
 // Exactness: elementwise f32, no contraction; a quantity of a whole row is a sum of partials per
 //            16 columns in column order (common/kernels/reductions.h), so the bits do not depend
 //            on instruction set or column cuts.
-// To add one, write ps/optimizers/<name>.cc; it registers itself here.
+// To add one, write sharding/optimizers/<name>.cc; it registers itself here.
 #pragma once
 
 #include <cstddef>

@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "common/numpy_random.h"
-#include "ps/initialiser.h"
+#include "sharding/initialiser.h"
 
 namespace rowhouse {
 namespace {

@@ -2,7 +2,7 @@
 // touched need not be stored: name, version and seed in the manifest *are* their checkpoint.
 //
 // Threads: const after construction; any thread.
-// To add one, write ps/initialisers/<name>.cc; it registers itself here.
+// To add one, write sharding/initialisers/<name>.cc; it registers itself here.
 #pragma once
 
 #include <map>

@@ -6,7 +6,7 @@
 
 #include "common/kernels/reductions.h"
 #include "common/kernels/row_updates.h"
-#include "ps/optimizer.h"
+#include "sharding/optimizer.h"
 
 namespace rowhouse {
 namespace {

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "common/kernels/row_updates.h"
-#include "ps/optimizer.h"
+#include "sharding/optimizer.h"
 
 namespace rowhouse {
 namespace {

@@ -1,4 +1,4 @@
-#include "ps/initialiser.h"
+#include "sharding/initialiser.h"
 
 #include "common/numpy_random.h"
 

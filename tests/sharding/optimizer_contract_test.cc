@@ -2,7 +2,7 @@
 #include <cmath>
 #include <random>
 
-#include "ps/optimizer.h"
+#include "sharding/optimizer.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {

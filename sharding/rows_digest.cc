@@ -1,5 +1,5 @@
 #define XXH_INLINE_ALL  // A call of the library per float costs twice the hash.
-#include "ps/rows_digest.h"
+#include "sharding/rows_digest.h"
 
 #include <fmt/format.h>
 #include <glog/logging.h>

@@ -1,6 +1,6 @@
 // Stochastic gradient descent:  w -= learning_rate * g.
 #include "common/kernels/row_updates.h"
-#include "ps/optimizer.h"
+#include "sharding/optimizer.h"
 
 namespace rowhouse {
 namespace {

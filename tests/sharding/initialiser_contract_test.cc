@@ -7,7 +7,7 @@
 #include <set>
 
 #include "common/numpy_random.h"
-#include "ps/initialiser.h"
+#include "sharding/initialiser.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {

@@ -1,4 +1,4 @@
-#include "ps/rows_digest.h"
+#include "sharding/rows_digest.h"
 
 #include <xxhash.h>
 

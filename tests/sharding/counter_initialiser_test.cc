@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "common/random.h"
-#include "ps/initialiser.h"
+#include "sharding/initialiser.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {

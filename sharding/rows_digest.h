@@ -8,7 +8,7 @@
 //                                                          value   u32 little-endian, its bits)
 // where `column` is global (first column of the slice + i); `part` is 0 for a weight, 1 + p for
 // the state float of plane p, and 0x8000 + j, at column 0, for float j of the row's own state
-// (ps/optimizer.h). No LSN, step or frequency is in it. These bytes never change: digests are
+// (sharding/optimizer.h). No LSN, step or frequency is in it. These bytes never change: digests are
 // compared over versions and lie in manifests.
 //
 // Threads: one per RowsDigest; make one per thread or shard and Merge.
@@ -21,8 +21,8 @@
 #include <string_view>
 
 #include "common/types.h"
-#include "ps/optimizer.h"
-#include "ps/record.h"
+#include "sharding/optimizer.h"
+#include "sharding/record.h"
 
 namespace rowhouse {
 

@@ -17,7 +17,7 @@
 
 #include "common/kernels/target_clones.h"
 #include "common/random.h"
-#include "ps/initialiser.h"
+#include "sharding/initialiser.h"
 
 namespace rowhouse {
 namespace {
