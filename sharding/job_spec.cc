@@ -1,23 +1,57 @@
 #include "sharding/job_spec.h"
 
+#include <map>
 #include <nlohmann/json.hpp>
 
 namespace rowhouse {
 
+namespace {
+
+// Every option of a table that came after version 1 of the format, by its name in JSON: absent
+// where it has its default, so that older manifests mean what they meant. `visit(name, member of
+// table)` reads or writes one.
+template <typename Table, typename Visit>
+void VisitLaterOptions(Table& table, Visit visit) {
+  visit("learning_rate_decay", table.optimizer_options.learning_rate_decay);
+  visit("weight_decay", table.optimizer_options.weight_decay);
+  visit("momentum", table.optimizer_options.momentum);
+  visit("beta1", table.optimizer_options.beta1);
+  visit("beta2", table.optimizer_options.beta2);
+  visit("l1", table.optimizer_options.l1);
+  visit("l2", table.optimizer_options.l2);
+  visit("beta", table.optimizer_options.beta);
+  visit("first_values_file", table.initialiser_options.file);
+  visit("first_value", table.initialiser_options.value);
+  visit("learning_rate_factor", table.learning_rate_factor);
+  visit("max_norm", table.max_norm);
+  visit("norm_type", table.norm_type);
+  visit("scale_grad_by_freq", table.scale_grad_by_freq);
+}
+
+}  // namespace
+
 nlohmann::json TablesToJson(const std::vector<TableSpec>& tables) {
   nlohmann::json json = nlohmann::json::array();
   for (const TableSpec& table : tables) {
-    json.push_back({{"name", table.name},
-                    {"id", Raw(table.id)},
-                    {"rows", table.rows},
-                    {"dim", table.dim},
-                    {"kind", table.kind},
-                    {"optimizer", table.optimizer},
-                    {"epsilon", table.optimizer_options.epsilon},
-                    {"initial_accumulator", table.optimizer_options.initial_accumulator},
-                    {"initialiser", table.initialiser},
-                    {"seed", table.initialiser_options.seed},
-                    {"first_draw", table.initialiser_options.first_draw}});
+    nlohmann::json all = {{"name", table.name},
+                          {"id", Raw(table.id)},
+                          {"rows", table.rows},
+                          {"dim", table.dim},
+                          {"kind", table.kind},
+                          {"optimizer", table.optimizer},
+                          {"epsilon", table.optimizer_options.epsilon},
+                          {"initial_accumulator", table.optimizer_options.initial_accumulator},
+                          {"initialiser", table.initialiser},
+                          {"seed", table.initialiser_options.seed},
+                          {"first_draw", table.initialiser_options.first_draw}};
+    std::map<std::string, nlohmann::json> defaults;
+    static const TableSpec kDefault;
+    VisitLaterOptions(kDefault,
+                      [&](const char* name, const auto& value) { defaults[name] = value; });
+    VisitLaterOptions(table, [&](const char* name, const auto& value) {
+      if (nlohmann::json(value) != defaults[name]) all[name] = value;
+    });
+    json.push_back(std::move(all));
   }
   return json;
 }
@@ -38,6 +72,9 @@ Result<std::vector<TableSpec>> TablesFromJson(const nlohmann::json& json) {
       spec.initialiser = table.at("initialiser").get<std::string>();
       spec.initialiser_options.seed = table.at("seed").get<uint64_t>();
       spec.initialiser_options.first_draw = table.at("first_draw").get<uint64_t>();
+      VisitLaterOptions(spec, [&table](const char* name, auto& value) {
+        if (table.contains(name)) table.at(name).get_to(value);
+      });
       tables.push_back(std::move(spec));
     }
   } catch (const nlohmann::json::exception& error) {

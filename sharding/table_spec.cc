@@ -1,7 +1,9 @@
 #include "sharding/table_spec.h"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
+#include <utility>
 
 namespace rowhouse {
 namespace {
@@ -33,6 +35,38 @@ Status TableSpec::Validate() const {
   if (!(optimizer_options.initial_accumulator >= 0.0f)) {
     return UsageError("table \"{}\": initial_accumulator={} must not be negative", name,
                       optimizer_options.initial_accumulator);
+  }
+  const OptimizerOptions& o = optimizer_options;
+  const std::pair<const char*, float> not_negative[] = {
+      {"learning_rate_decay", o.learning_rate_decay},
+      {"weight_decay", o.weight_decay},
+      {"l1", o.l1},
+      {"l2", o.l2},
+      {"beta", o.beta}};
+  for (const auto& [option, value] : not_negative) {
+    if (!(value >= 0.0f) || std::isinf(value)) {
+      return UsageError("table \"{}\": {}={} must be a finite number of 0 or more", name, option,
+                        value);
+    }
+  }
+  const std::pair<const char*, float> below_one[] = {
+      {"momentum", o.momentum}, {"beta1", o.beta1}, {"beta2", o.beta2}};
+  for (const auto& [option, value] : below_one) {
+    if (!(value >= 0.0f && value < 1.0f)) {
+      return UsageError("table \"{}\": {}={} must lie in [0, 1)", name, option, value);
+    }
+  }
+  if (!(learning_rate_factor >= 0.0) || std::isinf(learning_rate_factor)) {
+    return UsageError("table \"{}\": learning_rate_factor={} must be a finite number of 0 or more",
+                      name, learning_rate_factor);
+  }
+  if (!(max_norm >= 0.0) || std::isinf(max_norm)) {
+    return UsageError("table \"{}\": max_norm={} must be a finite number of 0 or more; 0: off",
+                      name, max_norm);
+  }
+  if (!(norm_type > 0.0)) {
+    return UsageError("table \"{}\": norm_type={} must be greater than 0 (2: Euclidean)", name,
+                      norm_type);
   }
   return OkStatus();
 }

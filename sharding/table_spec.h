@@ -15,12 +15,26 @@ namespace rowhouse {
 struct OptimizerOptions {
   float epsilon = 1e-10f;            // added after the root
   float initial_accumulator = 0.0f;  // first value of squared-gradient sums
+  float learning_rate_decay = 0.0f;  // Adagrads: rate / (1 + (t - 1) * this), t = step + 1
+  float weight_decay = 0.0f;         // where the optimizer defines it
+  float momentum = 0.9f;             // momentum: [0, 1)
+  float beta1 = 0.9f;                // Adams: of the mean, [0, 1)
+  float beta2 = 0.999f;              // Adams: of the mean square, [0, 1)
+  float l1 = 0.0f;                   // FTRL: pulls weights to exactly 0
+  float l2 = 0.0f;                   // FTRL
+  float beta = 1.0f;                 // FTRL: added to the root of the gradient square sum
+
+  bool operator==(const OptimizerOptions&) const = default;
 };
 
 // What initialisers take besides the table's name and shape.
 struct InitialiserOptions {
   uint64_t seed = 123;      // [0, 2^32) for `dlrm`, as numpy takes it
   uint64_t first_draw = 0;  // `dlrm`: number of draws before row 0 of this table
+  std::string file;         // `npy`: path of a .npy of rows x dim floats, on every host that
+                            // keeps rows of the table
+  double value = 0.0;       // `constant`: every weight
+  bool operator==(const InitialiserOptions&) const = default;
 };
 
 struct TableSpec {
@@ -33,6 +47,16 @@ struct TableSpec {
   OptimizerOptions optimizer_options;
   std::string initialiser = "counter";
   InitialiserOptions initialiser_options;
+  double learning_rate_factor = 1.0;  // times the rate a push carries; [0, inf)
+
+  // A row that is used in a step and whose norm_type-norm exceeds max_norm is first scaled by
+  // max_norm / (norm + 1e-7) (torch's EmbeddingBag); 0: off. It changes the stored row.
+  double max_norm = 0.0;
+  double norm_type = 2.0;
+  // The summed gradient of a row is divided by the row's lookups in the step over all workers.
+  bool scale_grad_by_freq = false;
+
+  bool operator==(const TableSpec&) const = default;
 
   // kUsage, naming the table and the field, if a value is out of range. Names of families
   // (kind, optimizer, initialiser) are checked by their registries.
