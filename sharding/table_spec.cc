@@ -56,6 +56,10 @@ Status TableSpec::Validate() const {
       return UsageError("table \"{}\": {}={} must lie in [0, 1)", name, option, value);
     }
   }
+  if (!(initialiser_options.scale >= 0.0) || std::isinf(initialiser_options.scale)) {
+    return UsageError("table \"{}\": initial_scale={} must be a finite number of 0 or more", name,
+                      initialiser_options.scale);
+  }
   if (!(learning_rate_factor >= 0.0) || std::isinf(learning_rate_factor)) {
     return UsageError("table \"{}\": learning_rate_factor={} must be a finite number of 0 or more",
                       name, learning_rate_factor);

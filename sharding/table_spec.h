@@ -1,4 +1,4 @@
-// TableSpec: what a model says of one physical table. The same on every rank; travels in HELLO
+// TableSpec: one physical table: rows as they are stored. The same on every rank; travels in HELLO
 // and lies in the manifest, so a shard learns everything it needs from it.
 #pragma once
 
@@ -34,15 +34,18 @@ struct InitialiserOptions {
   std::string file;         // `npy`: path of a .npy of rows x dim floats, on every host that
                             // keeps rows of the table
   double value = 0.0;       // `constant`: every weight
+  // `counter`: bound of the uniform distribution, 0: sqrt(1/rows). `normal`: its standard
+  // deviation, 0: Xavier's, sqrt(2 / (rows + dim)).
+  double scale = 0.0;
   bool operator==(const InitialiserOptions&) const = default;
 };
 
 struct TableSpec {
-  TableId id{};       // given by the manifest, by name
-  std::string name;   // unique in the model; [A-Za-z0-9_.-]+
-  uint64_t rows = 0;  // 1 .. 2^63
-  uint32_t dim = 0;   // columns, 1 .. 4096
-  std::string kind = "plain";
+  TableId id{};                // given by the manifest, by name
+  std::string name;            // unique in the model; [A-Za-z0-9_.-]+
+  uint64_t rows = 0;           // 1 .. 2^63
+  uint32_t dim = 0;            // columns, 1 .. 4096
+  std::string kind = "plain";  // of the logical table it belongs to; for people
   std::string optimizer = "sgd";
   OptimizerOptions optimizer_options;
   std::string initialiser = "counter";

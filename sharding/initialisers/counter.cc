@@ -1,11 +1,11 @@
-// "counter": uniform in (-sqrt(1/n), sqrt(1/n)), n = rows of the table, every weight a hash of
-// (seed, table name, row, column) and of nothing else, so that rows may be made in any order, by
-// any shard, at any time.
+// "counter": uniform in (-b, b), b = the option scale or else sqrt(1/n), n = rows of the table;
+// every weight a hash of (seed, table name, row, column) and of nothing else, so that rows may be
+// made in any order, by any shard, at any time.
 //
 //   table key = XXH3_64bits(seed = seed of the table, table name)
 //   row key   = XXH3_64bits(seed = table key, row u64 little-endian)
 //   word(p)   = Mix64(row key + (p + 1) * kMix64Gamma): columns 2p (low half) and 2p + 1 (high)
-//   weight    = (2 * (half >> 8) + 1 - 2^24) * 2^-24 * f32(sqrt(1/n))
+//   weight    = (2 * (half >> 8) + 1 - 2^24) * 2^-24 * f32(b)
 //
 // The first factor is an odd integer below 2^24: exact in f32, symmetric around 0 and never 0.
 // These bits are what untouched rows of every model on disk are: they never change.
@@ -43,7 +43,7 @@ class CounterInitialiser final : public Initialiser {
         rows_(context.table.rows),
         table_key_(XXH3_64bits_withSeed(context.table.name.data(), context.table.name.size(),
                                         context.table.initialiser_options.seed)),
-        scale_(static_cast<float>(std::sqrt(1.0 / static_cast<double>(rows_))) * 0x1p-24f) {}
+        scale_(static_cast<float>(BoundOf(context.table)) * 0x1p-24f) {}
 
   void Fill(std::span<const RowId> rows, std::span<float> out) const override {
     CHECK_EQ(out.size(), rows.size() * dim_);
@@ -56,6 +56,11 @@ class CounterInitialiser final : public Initialiser {
   }
 
  private:
+  static double BoundOf(const TableSpec& table) {
+    const double scale = table.initialiser_options.scale;
+    return scale > 0.0 ? scale : std::sqrt(1.0 / static_cast<double>(table.rows));
+  }
+
   void FillRow(uint64_t row_key, std::span<float> row) const {
     const size_t whole_pairs = row.size() / 2;
     FillPairs(row_key, 0, whole_pairs, scale_, row.data());

@@ -30,7 +30,8 @@ TEST(TablesToJson, EveryOptionSurvives) {
                              .l1 = 0.6f,
                              .l2 = 0.7f,
                              .beta = 0.8f};
-  table.initialiser_options = {.seed = 7, .first_draw = 8, .file = "rows.npy", .value = 1.5};
+  table.initialiser_options = {
+      .seed = 7, .first_draw = 8, .file = "rows.npy", .value = 1.5, .scale = 0.25};
   table.learning_rate_factor = 0.5;
   table.max_norm = 2.5;
   table.norm_type = 1.0;

@@ -1,0 +1,84 @@
+#include "sharding/embedding_tables.h"
+
+#include <map>
+
+namespace rowhouse {
+namespace {
+
+class Resolver {
+ public:
+  explicit Resolver(const std::vector<LogicalTable>& tables) : tables_(tables) {}
+
+  Result<EmbeddingTables> Resolve() {
+    for (const LogicalTable& table : tables_) {
+      RETURN_IF_ERROR(Add(table));
+    }
+    RETURN_IF_ERROR(ValidateTables(result_.physical));
+    return std::move(result_);
+  }
+
+ private:
+  Status Add(const LogicalTable& table) {
+    RETURN_IF_ERROR(table.Validate());
+    for (const FeatureTable& other : result_.features) {
+      if (other.table.name == table.name) {
+        return UsageError("table \"{}\" is named twice", table.name);
+      }
+    }
+    ASSIGN_OR_RETURN(std::unique_ptr<TableKind> kind,
+                     TableKinds().Make(table.kind, {.table = table, .model = tables_}));
+    FeatureTable feature{.table = table, .kind = std::move(kind), .parts = {}, .weights = {}};
+    const KindLayout& layout = feature.kind->layout();
+    std::vector<TableId> ids;
+    for (const PhysicalTable& physical : layout.tables) {
+      ASSIGN_OR_RETURN(const TableId id, AddPhysical(table, physical));
+      ids.push_back(id);
+    }
+    for (const uint32_t part : layout.parts) feature.parts.push_back(ids[part]);
+    if (table.weighted_pooling == "learned") {
+      PhysicalTable weights = MakePhysical(table, ".weights", table.rows, 1);
+      weights.spec.initialiser = "constant";
+      weights.spec.initialiser_options = {.value = 1.0};
+      weights.spec.max_norm = 0.0;
+      ASSIGN_OR_RETURN(feature.weights, AddPhysical(table, weights));
+    }
+    result_.features.push_back(std::move(feature));
+    return OkStatus();
+  }
+
+  Result<TableId> AddPhysical(const LogicalTable& table, const PhysicalTable& physical) {
+    const auto next = TableId{static_cast<uint32_t>(result_.physical.size())};
+    TableSpec spec = physical.spec;
+    spec.kind = table.kind;
+    const auto [found, is_new] = by_name_.emplace(spec.name, next);
+    spec.id = found->second;
+    if (is_new) {
+      result_.physical.push_back(spec);
+      result_.on_workers.push_back(physical.on_workers);
+      result_.is_frozen.push_back(table.freeze);
+      return next;
+    }
+    const size_t index = Raw(found->second);
+    if (result_.physical[index] != spec || result_.on_workers[index] != physical.on_workers ||
+        result_.is_frozen[index] != table.freeze) {
+      return UsageError(
+          "table \"{}\": its rows are those of \"{}\", which another table made with other rows, "
+          "dim, kind, optimizer, first values, norm or freeze; tables that share rows must agree "
+          "on them",
+          table.name, spec.name);
+    }
+    return found->second;
+  }
+
+  const std::vector<LogicalTable>& tables_;
+  EmbeddingTables result_;
+  std::map<std::string, TableId> by_name_;
+};
+
+}  // namespace
+
+Result<EmbeddingTables> EmbeddingTables::Make(const std::vector<LogicalTable>& tables) {
+  return Resolver(tables).Resolve();
+}
+
+}  // namespace rowhouse

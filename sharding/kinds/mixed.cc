@@ -1,0 +1,90 @@
+// mixed: rows the narrower the larger the table (Ginart et al., 2019; DLRM's --md-flag, SPEC 6.1),
+// then a projection without bias to the model's width. The dims follow from the sizes of all mixed
+// tables of the model: the smallest keeps the full dim.
+//   temperature (0.3)   0: all keep the full dim; the same for all mixed tables of a model
+//   round_dims (false)  to powers of two; never above the full dim; the same for all, too
+//   lookups (1)         mean lookups in a bag: a table that is asked more often gets wider rows
+//   row_dim (the rule)  floats of a row, by hand
+#include <algorithm>
+
+#include "sharding/mixed_dimensions.h"
+#include "sharding/table_kind.h"
+
+namespace rowhouse {
+namespace {
+
+struct MixedOptions {
+  double temperature = 0.3;
+  bool round_dims = false;
+  double lookups = 1.0;
+  uint32_t row_dim = 0;  // 0: by the rule
+};
+
+Result<MixedOptions> ReadOptions(const LogicalTable& table) {
+  KindOptionReader options(table);
+  MixedOptions mixed;
+  mixed.temperature = options.Real("temperature", 0.3, 0.0, 10.0);
+  mixed.round_dims = options.Bool("round_dims", false);
+  mixed.lookups = options.Real("lookups", 1.0, 1e-3, 1e9);
+  mixed.row_dim = static_cast<uint32_t>(options.Whole("row_dim", 0, 1, table.dim));
+  RETURN_IF_ERROR(options.Finish());
+  return mixed;
+}
+
+class Mixed final : public TableKind {
+ public:
+  static Result<std::unique_ptr<TableKind>> Make(const KindContext& context) {
+    const LogicalTable& table = context.table;
+    ASSIGN_OR_RETURN(const MixedOptions mine, ReadOptions(table));
+    uint32_t width = mine.row_dim;
+    if (width == 0) {
+      ASSIGN_OR_RETURN(width, DimByRule(context, mine));
+    }
+    auto kind = std::make_unique<Mixed>();
+    kind->layout_ = {.tables = {MakePhysical(table, "", table.rows, width)},
+                     .parts = {0},
+                     .width = width,
+                     .out_width = table.dim,
+                     .projects = width != table.dim,
+                     .projection_initialiser = "xavier_uniform"};
+    return Result<std::unique_ptr<TableKind>>(std::move(kind));
+  }
+
+  const KindLayout& layout() const override { return layout_; }
+  void Resolve(size_t, std::span<const uint64_t> ids, std::span<uint64_t> rows) const override {
+    std::copy(ids.begin(), ids.end(), rows.begin());
+  }
+
+ private:
+  static Result<uint32_t> DimByRule(const KindContext& context, const MixedOptions& mine) {
+    std::vector<uint64_t> rows;
+    std::vector<double> lookups;
+    size_t place = 0;
+    for (const LogicalTable& other : context.model) {
+      if (other.kind != "mixed") continue;
+      ASSIGN_OR_RETURN(const MixedOptions options, ReadOptions(other));
+      if (options.temperature != mine.temperature || options.round_dims != mine.round_dims ||
+          other.dim != context.table.dim) {
+        return UsageError(
+            "tables \"{}\" and \"{}\": all mixed tables of a model share dim, temperature and "
+            "round_dims, because each one's width follows from the sizes of all",
+            context.table.name, other.name);
+      }
+      if (other.name == context.table.name) place = rows.size();
+      rows.push_back(other.rows);
+      lookups.push_back(options.lookups);
+    }
+    const std::vector<uint32_t> dims = MixedDimensions(rows, {.temperature = mine.temperature,
+                                                              .base_dim = context.table.dim,
+                                                              .round_to_power = mine.round_dims,
+                                                              .lookups = lookups});
+    return std::min(dims[place], context.table.dim);
+  }
+
+  KindLayout layout_;
+};
+
+const bool kRegistered = TableKinds().Add("mixed", &Mixed::Make);
+
+}  // namespace
+}  // namespace rowhouse

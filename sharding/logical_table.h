@@ -1,0 +1,41 @@
+// LogicalTable: what a model says of one embedding table, which is what one categorical feature
+// looks its ids up in: ids in, one vector a bag out. Its kind (sharding/table_kind.h) says which
+// physical tables hold it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "sharding/table_spec.h"
+
+namespace rowhouse {
+
+// Options of a table's kind by name, as text; what they mean is said in the kind's file.
+using KindOptions = std::map<std::string, std::string>;
+
+// As a TableSpec, `name`, `rows` (ids are 0 .. rows - 1), `dim` and `kind` are the logical table's;
+// optimizer, first values and norms are handed on to its physical tables. `id` is unused.
+struct LogicalTable : TableSpec {
+  KindOptions kind_options;
+
+  // What a bag of ids gives (torch.nn.EmbeddingBag, SPEC 1).
+  std::string pooling = "sum";  // sum | mean | max
+  // Per-id weights of a sum: none; fixed (all 1: no effect, as in DLRM); learned (rows of width 1,
+  // first value 1, trained by the table's optimizer).
+  std::string weighted_pooling = "none";
+  std::optional<uint64_t> padding_id;  // lookups of it count as not there
+  // What an id >= rows is: error; modulo (id mod rows); padding (not there).
+  std::string bad_ids = "error";
+  bool freeze = false;  // keeps its first values; nothing of it is pushed
+  // Of rows; times the schedule's factor. Unset: the run's rate.
+  std::optional<double> learning_rate;
+
+  bool operator==(const LogicalTable&) const = default;
+
+  // kUsage, naming the table and the field. Names of families are checked by their registries.
+  Status Validate() const;
+};
+
+}  // namespace rowhouse

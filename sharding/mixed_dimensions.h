@@ -1,0 +1,25 @@
+// Mixed dimensions (Ginart et al., 2019; DLRM's md_solver; SPEC 6.1): how wide the rows of tables
+// of different sizes should be: d_i = lambda * n_i^(-temperature), in float32 as DLRM computes it.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace rowhouse {
+
+struct MixedDimensionOptions {
+  double temperature = 0.3;              // 0: all tables get the same dim
+  uint32_t base_dim = 0;                 // dim of the smallest table; or, if 0,
+  double budget = 0.0;                   // about how many weights all tables have together
+  bool round_to_power = false;           // to the nearest power of two
+  std::span<const double> lookups = {};  // mean lookups of each table; none: 1 each
+};
+
+// One dim a table, in the order given, each 1 or more, rounded half to even. The floor of 1 may
+// make all tables together exceed the budget, a power of two the base_dim.
+// Requires rows >= 1 and either base_dim >= 1 or budget > 0.
+std::vector<uint32_t> MixedDimensions(std::span<const uint64_t> rows,
+                                      const MixedDimensionOptions& options);
+
+}  // namespace rowhouse

@@ -1,0 +1,111 @@
+#include "sharding/table_kind.h"
+
+#include <charconv>
+#include <cmath>
+
+#include "common/nearest_name.h"
+
+namespace rowhouse {
+
+Registry<TableKind, KindContext>& TableKinds() {
+  static Registry<TableKind, KindContext> registry("table kind");
+  return registry;
+}
+
+const std::string* KindOptionReader::Find(const std::string& name) {
+  known_.push_back(name);
+  const auto found = table_.kind_options.find(name);
+  return found == table_.kind_options.end() ? nullptr : &found->second;
+}
+
+void KindOptionReader::Refuse(const std::string& name, const std::string& value,
+                              const std::string& expected) {
+  if (!status_.ok()) return;
+  status_ = UsageError("table \"{}\": {}={}: expected {}", table_.name, name, value, expected);
+}
+
+uint64_t KindOptionReader::Whole(const std::string& name, uint64_t otherwise, uint64_t least,
+                                 uint64_t most) {
+  const std::string* text = Find(name);
+  if (text == nullptr) return otherwise;
+  const bool is_hex = text->starts_with("0x") || text->starts_with("0X");
+  const char* begin = text->data() + (is_hex ? 2 : 0);
+  const char* end = text->data() + text->size();
+  uint64_t value = 0;
+  const auto [stop, error] = std::from_chars(begin, end, value, is_hex ? 16 : 10);
+  if (begin != end && error == std::errc() && stop == end && value >= least && value <= most) {
+    return value;
+  }
+  Refuse(name, *text, fmt::format("a whole number from {} to {}", least, most));
+  return otherwise;
+}
+
+double KindOptionReader::Real(const std::string& name, double otherwise, double least,
+                              double most) {
+  const std::string* text = Find(name);
+  if (text == nullptr) return otherwise;
+  double value = 0.0;
+  const char* end = text->data() + text->size();
+  const auto [stop, error] = std::from_chars(text->data(), end, value);
+  if (!text->empty() && error == std::errc() && stop == end && value >= least && value <= most) {
+    return value;
+  }
+  Refuse(name, *text, fmt::format("a number from {} to {}", least, most));
+  return otherwise;
+}
+
+bool KindOptionReader::Bool(const std::string& name, bool otherwise) {
+  const std::string* text = Find(name);
+  if (text == nullptr) return otherwise;
+  if (*text == "true") return true;
+  if (*text != "false") Refuse(name, *text, "true or false");
+  return false;
+}
+
+std::string KindOptionReader::Text(const std::string& name, const std::string& otherwise) {
+  const std::string* text = Find(name);
+  return text == nullptr ? otherwise : *text;
+}
+
+std::string KindOptionReader::Choice(const std::string& name,
+                                     const std::vector<std::string>& known) {
+  const std::string* text = Find(name);
+  if (text == nullptr) return known.front();
+  for (const std::string& one : known) {
+    if (one == *text) return one;
+  }
+  Refuse(name, *text, fmt::format("one of {}", fmt::join(known, ", ")));
+  return known.front();
+}
+
+Status KindOptionReader::Finish() const {
+  for (const auto& [name, value] : table_.kind_options) {
+    bool is_known = false;
+    for (const std::string& one : known_) is_known |= one == name;
+    if (is_known) continue;
+    if (known_.empty()) {
+      return UsageError("table \"{}\": a {} table has no options of its own; \"{}\" is none",
+                        table_.name, table_.kind, name);
+    }
+    return UsageError("table \"{}\": unknown option \"{}\" of a {} table {}", table_.name, name,
+                      table_.kind, DescribeKnownNames(name, known_));
+  }
+  return status_;
+}
+
+PhysicalTable MakePhysical(const LogicalTable& table, const std::string& suffix, uint64_t rows,
+                           uint32_t dim) {
+  PhysicalTable physical{.spec = table};
+  physical.spec.id = TableId{};
+  physical.spec.name += suffix;
+  physical.spec.rows = rows;
+  physical.spec.dim = dim;
+  return physical;
+}
+
+Combine CombineOf(const std::string& operation) {
+  if (operation == "mult") return Combine::kProduct;
+  return operation == "concat" ? Combine::kConcat : Combine::kSum;
+}
+
+}  // namespace rowhouse

@@ -1,0 +1,104 @@
+// TableKind: how one logical table is kept: its physical tables, and which of their rows an id is.
+//
+// An id's lookup has one or more *parts*, each a row of one physical table. Their vectors are
+// combined to one vector an id, which is pooled over the bag; the pooled vector may at last be
+// projected to the width the model wants, by a dense parameter of the workers. Routers, servers and
+// stores see physical rows only and never learn which kind made them.
+//
+// Threads: const after construction; any thread. No I/O.
+// To add one, write sharding/kinds/<name>.cc; it registers itself here.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "common/registry.h"
+#include "sharding/logical_table.h"
+
+namespace rowhouse {
+
+// How the vectors of an id's parts become one: elementwise sum or product, in part order, or one
+// after the other.
+enum class Combine { kSum, kProduct, kConcat };
+
+struct PhysicalTable {
+  // Name, rows, dim and first values; the same name in two logical tables means the same table.
+  TableSpec spec;
+  // May live on every worker as dense parameters, allreduced, instead of on shards: the model
+  // trained is the same, bit for bit.
+  bool on_workers = false;
+};
+
+struct KindLayout {
+  std::vector<PhysicalTable> tables;
+  std::vector<uint32_t> parts;  // part p of a lookup is a row of tables[parts[p]]; not empty
+  Combine combine = Combine::kSum;
+  bool pool_first = false;  // pool each part, then combine the pooled vectors
+  // Floats of a combined vector: the parts' dim, or the sum of them for kConcat.
+  uint32_t width = 0;
+  // What the table gives to the model. Projected from `width` by a matrix out_width x width without
+  // bias iff `projects`; otherwise equal to `width`.
+  uint32_t out_width = 0;
+  bool projects = false;
+  std::string projection_initialiser = "xavier_normal";  // or xavier_uniform
+};
+
+class TableKind {
+ public:
+  virtual ~TableKind() = default;
+
+  virtual const KindLayout& layout() const = 0;
+
+  // rows[i] = the row of tables[parts[part]] that part `part` of ids[i] is.
+  // Requires every id < rows of the logical table and rows.size() == ids.size().
+  virtual void Resolve(size_t part, std::span<const uint64_t> ids,
+                       std::span<uint64_t> rows) const = 0;
+};
+
+struct KindContext {
+  const LogicalTable& table;
+  // All tables of the model, for kinds whose shape depends on the others. Includes `table`.
+  std::span<const LogicalTable> model;
+};
+
+// Members refuse, by kUsage and with the table's name, what they cannot be.
+Registry<TableKind, KindContext>& TableKinds();
+
+// Reads a kind's options; any that is left over is refused, naming those the kind has.
+class KindOptionReader {
+ public:
+  explicit KindOptionReader(const LogicalTable& table) : table_(table) {}
+
+  // Each returns the option's value, or `otherwise` where it is not given; a value that cannot be
+  // read or is out of range is remembered for Finish().
+  uint64_t Whole(const std::string& name, uint64_t otherwise, uint64_t least, uint64_t most);
+  double Real(const std::string& name, double otherwise, double least, double most);
+  bool Bool(const std::string& name, bool otherwise);
+  std::string Text(const std::string& name, const std::string& otherwise);
+  std::string Choice(const std::string& name, const std::vector<std::string>& known);  // first
+
+  bool Has(const std::string& name) const { return table_.kind_options.contains(name); }
+
+  // The first mistake, or OK. Call after all options were read.
+  Status Finish() const;
+
+ private:
+  const std::string* Find(const std::string& name);
+  void Refuse(const std::string& name, const std::string& value, const std::string& expected);
+
+  const LogicalTable& table_;
+  std::vector<std::string> known_;
+  Status status_;
+};
+
+// A physical table with the logical one's optimizer and first values; `suffix` is added to the
+// name.
+PhysicalTable MakePhysical(const LogicalTable& table, const std::string& suffix, uint64_t rows,
+                           uint32_t dim);
+
+// Combine::kSum for "add", kProduct for "mult", kConcat for "concat".
+Combine CombineOf(const std::string& operation);
+
+}  // namespace rowhouse
