@@ -9,15 +9,24 @@
 namespace rowhouse {
 namespace {
 
-constexpr int kPlanVersion = 1;
+constexpr int kPlanVersion = 2;          // the newest; read
+constexpr int kPlanOfShardsVersion = 1;  // knows no tables on workers; written where it is enough
+
+constexpr const char* kWorkersInJson = "workers";
 
 Status CheckSlice(const TableSpec& table, uint32_t shards, const Slice& slice) {
   if (slice.column_begin != 0 || slice.column_end != table.dim) {
     return UsageError(
         "plan: table \"{}\": columns [{}, {}) are a cut of {} columns; plans of version {} keep "
-        "rows "
-        "whole",
+        "rows whole",
         table.name, slice.column_begin, slice.column_end, table.dim, kPlanVersion);
+  }
+  if (slice.shard == kOnWorkers) {
+    if (slice.row_begin == 0 && slice.row_end == table.rows) return OkStatus();
+    return UsageError(
+        "plan: table \"{}\": rows [{}, {}) of {} are on the workers; plans of version {} put whole "
+        "tables there",
+        table.name, slice.row_begin, slice.row_end, table.rows, kPlanVersion);
   }
   if (Raw(slice.shard) >= shards) {
     return UsageError(
@@ -74,6 +83,11 @@ std::span<const Slice> Plan::slices(TableId table) const {
   return std::span(slices_).subspan(first_slice_[t], first_slice_[t + 1] - first_slice_[t]);
 }
 
+bool Plan::is_on_workers(TableId table) const {
+  const std::span<const Slice> of_table = slices(table);
+  return !of_table.empty() && of_table.front().shard == kOnWorkers;
+}
+
 std::string Plan::digest() const {
   const std::string text = ToJson().dump();
   return fmt::format("{:016x}", XXH3_64bits(text.data(), text.size()));
@@ -81,13 +95,19 @@ std::string Plan::digest() const {
 
 nlohmann::json Plan::ToJson() const {
   nlohmann::json slices = nlohmann::json::array();
+  int version = kPlanOfShardsVersion;
   for (const Slice& slice : slices_) {
+    nlohmann::json shard = Raw(slice.shard);
+    if (slice.shard == kOnWorkers) {
+      shard = kWorkersInJson;
+      version = kPlanVersion;
+    }
     slices.push_back({{"table", Raw(slice.table)},
                       {"rows", {slice.row_begin, slice.row_end}},
                       {"columns", {slice.column_begin, slice.column_end}},
-                      {"shard", Raw(slice.shard)}});
+                      {"shard", std::move(shard)}});
   }
-  return {{"plan_version", kPlanVersion}, {"shards", shards_}, {"slices", std::move(slices)}};
+  return {{"plan_version", version}, {"shards", shards_}, {"slices", std::move(slices)}};
 }
 
 Result<Plan> Plan::FromJson(const nlohmann::json& json, const std::vector<TableSpec>& tables) {
@@ -99,12 +119,14 @@ Result<Plan> Plan::FromJson(const nlohmann::json& json, const std::vector<TableS
     }
     std::vector<Slice> slices;
     for (const nlohmann::json& slice : json.at("slices")) {
-      slices.push_back({.table = TableId{slice.at("table").get<uint32_t>()},
-                        .row_begin = slice.at("rows").at(0).get<uint64_t>(),
-                        .row_end = slice.at("rows").at(1).get<uint64_t>(),
-                        .column_begin = slice.at("columns").at(0).get<uint32_t>(),
-                        .column_end = slice.at("columns").at(1).get<uint32_t>(),
-                        .shard = ShardId{slice.at("shard").get<uint32_t>()}});
+      const nlohmann::json& shard = slice.at("shard");
+      slices.push_back(
+          {.table = TableId{slice.at("table").get<uint32_t>()},
+           .row_begin = slice.at("rows").at(0).get<uint64_t>(),
+           .row_end = slice.at("rows").at(1).get<uint64_t>(),
+           .column_begin = slice.at("columns").at(0).get<uint32_t>(),
+           .column_end = slice.at("columns").at(1).get<uint32_t>(),
+           .shard = shard == kWorkersInJson ? kOnWorkers : ShardId{shard.get<uint32_t>()}});
     }
     return Make(tables, json.at("shards").get<uint32_t>(), std::move(slices));
   } catch (const nlohmann::json::exception& error) {

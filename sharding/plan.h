@@ -17,6 +17,10 @@
 
 namespace rowhouse {
 
+// The owner of a slice that lives on every worker as dense parameters, allreduced in rank order,
+// and on no shard. So far of whole tables only.
+inline constexpr ShardId kOnWorkers{UINT32_MAX};
+
 // Rows [row_begin, row_end) and columns [column_begin, column_end) of a table.
 struct Slice {
   TableId table{};
@@ -46,9 +50,13 @@ class Plan {
   // The slices of one table, by ascending row.
   std::span<const Slice> slices(TableId table) const;
 
+  // True for a table that lives on the workers.
+  bool is_on_workers(TableId table) const;
+
   // Hex digest of everything that routes: equal plans, equal digests.
   std::string digest() const;
 
+  // Version 2 of the format if a table is on the workers, else version 1.
   nlohmann::json ToJson() const;
   static Result<Plan> FromJson(const nlohmann::json& json, const std::vector<TableSpec>& tables);
 

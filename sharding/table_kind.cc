@@ -1,7 +1,8 @@
 #include "sharding/table_kind.h"
 
+#include <algorithm>
 #include <charconv>
-#include <cmath>
+#include <map>
 
 #include "common/nearest_name.h"
 
@@ -12,8 +13,30 @@ Registry<TableKind, KindContext>& TableKinds() {
   return registry;
 }
 
+namespace {
+
+std::map<std::string, std::vector<std::string>>& OptionsByKind() {
+  static std::map<std::string, std::vector<std::string>> options;
+  return options;
+}
+
+}  // namespace
+
+bool AddTableKind(const std::string& name, std::vector<std::string> options,
+                  Registry<TableKind, KindContext>::Factory factory) {
+  OptionsByKind()[name] = std::move(options);
+  return TableKinds().Add(name, std::move(factory));
+}
+
+std::vector<std::string> KindOptionNames(const std::string& kind) {
+  const auto found = OptionsByKind().find(kind);
+  return found == OptionsByKind().end() ? std::vector<std::string>() : found->second;
+}
+
 const std::string* KindOptionReader::Find(const std::string& name) {
-  known_.push_back(name);
+  const std::vector<std::string> declared = KindOptionNames(table_.kind);
+  CHECK(std::find(declared.begin(), declared.end(), name) != declared.end())
+      << "kind " << table_.kind << " reads the option " << name << " it was not registered with";
   const auto found = table_.kind_options.find(name);
   return found == table_.kind_options.end() ? nullptr : &found->second;
 }
@@ -79,16 +102,11 @@ std::string KindOptionReader::Choice(const std::string& name,
 }
 
 Status KindOptionReader::Finish() const {
+  const std::vector<std::string> known = KindOptionNames(table_.kind);
   for (const auto& [name, value] : table_.kind_options) {
-    bool is_known = false;
-    for (const std::string& one : known_) is_known |= one == name;
-    if (is_known) continue;
-    if (known_.empty()) {
-      return UsageError("table \"{}\": a {} table has no options of its own; \"{}\" is none",
-                        table_.name, table_.kind, name);
-    }
+    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
     return UsageError("table \"{}\": unknown option \"{}\" of a {} table {}", table_.name, name,
-                      table_.kind, DescribeKnownNames(name, known_));
+                      table_.kind, DescribeKnownNames(name, known));
   }
   return status_;
 }

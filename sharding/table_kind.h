@@ -66,7 +66,14 @@ struct KindContext {
 // Members refuse, by kUsage and with the table's name, what they cannot be.
 Registry<TableKind, KindContext>& TableKinds();
 
-// Reads a kind's options; any that is left over is refused, naming those the kind has.
+// Registers a member and the names of the options it reads.
+bool AddTableKind(const std::string& name, std::vector<std::string> options,
+                  Registry<TableKind, KindContext>::Factory factory);
+
+// The options of a registered kind; none for an unknown name.
+std::vector<std::string> KindOptionNames(const std::string& kind);
+
+// Reads a kind's options, each of which the kind was registered with; any other is refused.
 class KindOptionReader {
  public:
   explicit KindOptionReader(const LogicalTable& table) : table_(table) {}
@@ -79,8 +86,6 @@ class KindOptionReader {
   std::string Text(const std::string& name, const std::string& otherwise);
   std::string Choice(const std::string& name, const std::vector<std::string>& known);  // first
 
-  bool Has(const std::string& name) const { return table_.kind_options.contains(name); }
-
   // The first mistake, or OK. Call after all options were read.
   Status Finish() const;
 
@@ -89,7 +94,6 @@ class KindOptionReader {
   void Refuse(const std::string& name, const std::string& value, const std::string& expected);
 
   const LogicalTable& table_;
-  std::vector<std::string> known_;
   Status status_;
 };
 

@@ -33,7 +33,7 @@ void PsClient::StartPull(uint64_t step, bool eval, std::vector<RowBatch>* batche
   Start(MessageType::kPull, step);
   eval_ = eval;
   pull_batches_ = batches;
-  CutIntoParts(*batches, /*send_empty=*/false);
+  CutIntoParts(*batches, /*is_push=*/false);
 }
 
 void PsClient::StartPush(uint64_t step, float learning_rate, uint64_t samples,
@@ -42,7 +42,7 @@ void PsClient::StartPush(uint64_t step, float learning_rate, uint64_t samples,
   learning_rate_ = learning_rate;
   samples_ = samples;
   push_batches_ = batches;
-  CutIntoParts(*batches, /*send_empty=*/true);
+  CutIntoParts(*batches, /*is_push=*/true);
 }
 
 void PsClient::StartFlush(uint64_t steps) { StartControl(MessageType::kFlush, steps); }
@@ -57,7 +57,7 @@ void PsClient::StartControl(MessageType type, uint64_t steps) {
   }
 }
 
-void PsClient::CutIntoParts(const std::vector<RowBatch>& batches, bool send_empty) {
+void PsClient::CutIntoParts(const std::vector<RowBatch>& batches, bool is_push) {
   struct Open {
     std::vector<Part> parts;
     size_t rows = 0, bytes = 0;  // in the last part
@@ -65,6 +65,7 @@ void PsClient::CutIntoParts(const std::vector<RowBatch>& batches, bool send_empt
   std::vector<Open> open(shards_.size());
   for (size_t b = 0; b < batches.size(); ++b) {
     const RowBatch& batch = batches[b];
+    if (plan_.is_on_workers(batch.table) || (is_push && !batch.trains)) continue;
     const size_t row_bytes = sizeof(uint64_t) + batch.dim * sizeof(float);
     auto first = batch.rows.begin();
     for (const Slice& slice : plan_.slices(batch.table)) {
@@ -91,7 +92,7 @@ void PsClient::CutIntoParts(const std::vector<RowBatch>& batches, bool send_empt
   }
   for (size_t shard = 0; shard < open.size(); ++shard) {
     std::vector<Part>& parts = open[shard].parts;
-    if (parts.empty() && send_empty) parts.push_back({.shard = shard, .pieces = {}});
+    if (parts.empty() && is_push) parts.push_back({.shard = shard, .pieces = {}});
     for (uint32_t k = 0; k < parts.size(); ++k) {
       parts[k].number = k;
       parts[k].count = static_cast<uint32_t>(parts.size());

@@ -109,7 +109,9 @@ class PsClient {
 
   void Start(MessageType type, uint64_t step);
   void StartControl(MessageType type, uint64_t steps);
-  void CutIntoParts(const std::vector<RowBatch>& batches, bool send_empty);
+  // Tables on the workers take no part, nor do frozen ones in a push; every shard gets a push, if
+  // an empty one.
+  void CutIntoParts(const std::vector<RowBatch>& batches, bool is_push);
   static std::vector<TablePart> TablesOf(const std::vector<RowBatch>& batches, const Part& part);
   uint32_t DeadlineMs() const;  // of the operation under way
   Frames Encode(const Part& part, uint64_t request_id) const;

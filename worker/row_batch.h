@@ -12,6 +12,7 @@ namespace rowhouse {
 struct RowBatch {
   TableId table{};
   uint32_t dim = 0;
+  bool trains = true;            // false: a frozen table, whose rows are never pushed
   std::vector<RowId> rows;       // unique, ascending
   std::vector<uint32_t> counts;  // lookups of each row in this batch, >= 1
   std::vector<float> values;     // rows x dim, filled by the pull

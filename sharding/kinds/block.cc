@@ -35,7 +35,7 @@ class Block final : public TableKind {
   KindLayout layout_;
 };
 
-const bool kRegistered = TableKinds().Add("block", &Block::Make);
+const bool kRegistered = AddTableKind("block", {"block_dim"}, &Block::Make);
 
 }  // namespace
 }  // namespace rowhouse

@@ -59,7 +59,8 @@ class Hashed final : public TableKind {
   std::vector<uint64_t> seeds_;
 };
 
-const bool kRegistered = TableKinds().Add("hashed", &Hashed::Make);
+const bool kRegistered =
+    AddTableKind("hashed", {"buckets", "hash_seed", "hashes", "operation", "share"}, &Hashed::Make);
 
 }  // namespace
 }  // namespace rowhouse

@@ -84,7 +84,8 @@ class Mixed final : public TableKind {
   KindLayout layout_;
 };
 
-const bool kRegistered = TableKinds().Add("mixed", &Mixed::Make);
+const bool kRegistered =
+    AddTableKind("mixed", {"temperature", "round_dims", "lookups", "row_dim"}, &Mixed::Make);
 
 }  // namespace
 }  // namespace rowhouse

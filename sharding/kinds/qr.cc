@@ -68,7 +68,8 @@ class QuotientRemainder final : public TableKind {
   uint64_t collisions_ = 1;
 };
 
-const bool kRegistered = TableKinds().Add("qr", &QuotientRemainder::Make);
+const bool kRegistered = AddTableKind("qr", {"collisions", "operation", "pool_first", "remainder"},
+                                      &QuotientRemainder::Make);
 
 }  // namespace
 }  // namespace rowhouse

@@ -96,10 +96,32 @@ TEST(RowWisePlan, FirstPiecesOfDifferentTablesLieOnDifferentShards) {
 TEST(Plan, ANewerFormatIsRefusedByName) {
   const auto tables = Tables({10});
   nlohmann::json json = MakeRowWisePlan(tables, 2).ToJson();
-  json["plan_version"] = 2;
+  json["plan_version"] = 3;
   const Status status = Plan::FromJson(json, tables).status();
   EXPECT_EQ(status.code(), StatusCode::kUsage);
-  EXPECT_THAT(status.message(), testing::HasSubstr("version 2 is newer"));
+  EXPECT_THAT(status.message(), testing::HasSubstr("version 3 is newer"));
+}
+
+TEST(Plan, ATableMayLiveOnTheWorkers) {
+  const auto tables = Tables({10, 4});
+  const Plan plan = MakeRowWisePlan(tables, 2, {false, true});
+  EXPECT_FALSE(plan.is_on_workers(TableId{0}));
+  EXPECT_TRUE(plan.is_on_workers(TableId{1}));
+  const nlohmann::json json = plan.ToJson();
+  EXPECT_EQ(json["plan_version"], 2);
+  const Result<Plan> read = Plan::FromJson(json, tables);
+  ASSERT_OK(read);
+  EXPECT_EQ(read.value().digest(), plan.digest());
+  EXPECT_NE(plan.digest(), MakeRowWisePlan(tables, 2).digest());
+}
+
+TEST(Plan, HalfATableOnTheWorkersIsRefused) {
+  const auto tables = Tables({10});
+  const auto plan =
+      Plan::Make(tables, 1,
+                 {{.row_begin = 0, .row_end = 5, .column_end = 4, .shard = kOnWorkers},
+                  {.row_begin = 5, .row_end = 10, .column_end = 4}});
+  EXPECT_THAT(plan.status().message(), testing::HasSubstr("whole tables"));
 }
 
 TEST(JobSpec, SurvivesJsonAndRefusesNonsense) {
