@@ -80,12 +80,12 @@ SettingField LossWeights() {
 // The width of every table: what DLRM calls the sparse feature size.
 SettingField Dim() {
   SettingField field = NumberField<uint32_t>(
-      "arch_sparse_feature_size", kModel, kIn, [](Settings& s) -> uint32_t& { return s.model.dim; },
-      1, 4096);
+      "arch_sparse_feature_size", kModel, kIn,
+      [](Settings& s) -> uint32_t& { return s.sparse_feature_size; }, 1, 4096);
   field.set = [set = field.set](const std::string& text, Settings& settings) {
     RETURN_IF_ERROR(set(text, settings));
-    settings.table_defaults.dim = settings.model.dim;
-    for (TableSpec& table : settings.tables) table.dim = settings.model.dim;
+    settings.table_defaults.dim = settings.sparse_feature_size;
+    for (TableSpec& table : settings.tables) table.dim = settings.sparse_feature_size;
     return OkStatus();
   };
   return field;

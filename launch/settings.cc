@@ -13,7 +13,7 @@
 namespace rowhouse {
 namespace {
 
-Status ValidateTable(const TableSpec& table, const ModelSpec& model) {
+Status ValidateTable(const TableSpec& table) {
   const auto in_table = [&](const Status& status) {
     return status.Annotate(fmt::format("table \"{}\"", table.name));
   };
@@ -21,12 +21,6 @@ Status ValidateTable(const TableSpec& table, const ModelSpec& model) {
   RETURN_IF_ERROR(in_table(Initialisers().Validate(table.initialiser)));
   if (table.kind != "plain") {
     return UsageError("table \"{}\": unknown kind \"{}\" (known: plain)", table.name, table.kind);
-  }
-  if (table.dim != model.dim) {
-    return UsageError(
-        "table \"{}\": dim={}, but arch_sparse_feature_size={}; rows of a plain table are as wide "
-        "as the model's vectors",
-        table.name, table.dim, model.dim);
   }
   if (table.initialiser == "dlrm") {
     const auto draws = static_cast<unsigned __int128>(table.rows) * table.dim +
@@ -82,8 +76,7 @@ std::string FileName(const std::string& path) { return path.substr(path.rfind('/
 Settings::Settings() {
   model.bottom_mlp = {4, 3, 2};
   model.top_mlp = {4, 2, 1};
-  model.dim = 2;
-  table_defaults.dim = model.dim;
+  table_defaults.dim = sparse_feature_size;
   SetTableRows({4, 3, 2});
 }
 
@@ -112,14 +105,15 @@ void Settings::Complete() {
     }
     data.table_rows.push_back(table.rows);
   }
-  model.features = static_cast<uint32_t>(tables.size());
+  model.feature_widths.clear();
+  for (const TableSpec& table : tables) model.feature_widths.push_back(table.dim);
   data.dense_features = model.bottom_mlp.empty() ? 0 : model.bottom_mlp.front();
 }
 
 Status Settings::Validate() const {
   RETURN_IF_ERROR(model.Validate());
   RETURN_IF_ERROR(ValidateTables(tables));
-  for (const TableSpec& table : tables) RETURN_IF_ERROR(ValidateTable(table, model));
+  for (const TableSpec& table : tables) RETURN_IF_ERROR(ValidateTable(table));
   RETURN_IF_ERROR(DenseOptimizers().Validate(training.optimizer));
   RETURN_IF_ERROR(RowStores().Validate(storage.store));
   RETURN_IF_ERROR(Datasets().Validate(data_source()));

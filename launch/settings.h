@@ -65,7 +65,8 @@ struct ServerSettings {
 
 struct Settings {
   ModelSpec model;
-  TableSpec table_defaults;  // what a table has unless the YAML file says otherwise
+  uint32_t sparse_feature_size = 2;  // floats in a row of a table, unless the YAML file says else
+  TableSpec table_defaults;          // what a table has unless the YAML file says otherwise
   std::vector<TableSpec> tables;
   std::string data_generation;      // random | dataset | synthetic; "": dataset if there is a file
   std::string data_set = "kaggle";  // the form of the file

@@ -151,7 +151,7 @@ Result<Start> ShareStart(const Settings& settings, const WorkerRunOptions& optio
 
 // Fresh: DLRM's initial values, drawn after the tables' where those are drawn in order too.
 Status FillDense(const Settings& settings, const std::vector<float>& loaded, TrainingStep& step) {
-  const std::span<float> parameters = step.model().parameters();
+  const std::span<float> parameters = step.dense().values();
   const std::span<float> state = step.optimizer().state();
   if (!loaded.empty()) {
     if (loaded.size() != parameters.size() + state.size()) {
@@ -168,12 +168,12 @@ Status FillDense(const Settings& settings, const std::vector<float>& loaded, Tra
     if (table.initialiser == "dlrm") draws += table.rows * table.dim;
   }
   NumpyRandom random = NumpyDraws(static_cast<uint32_t>(settings.data.seed)).At(draws);
-  InitialiseDense(step.model().layers(), &random, step.model().parameters());
+  InitialiseDense(step.model().layers(), &random, parameters);
   return OkStatus();
 }
 
 std::vector<float> DenseToSave(TrainingStep& step) {
-  const std::span<const float> parameters = step.model().parameters();
+  const std::span<const float> parameters = step.dense().values();
   const std::span<const float> state = step.optimizer().state();
   std::vector<float> dense(parameters.begin(), parameters.end());
   dense.insert(dense.end(), state.begin(), state.end());
@@ -362,18 +362,10 @@ Status RunWorker(const Settings& settings, const WorkerRunOptions& options, Comm
   ASSIGN_OR_RETURN(const Start start, ShareStart(settings, options, workers));
   const JobSpec& job = start.job;
 
-  std::unique_ptr<DenseOptimizer> optimizer;
-  TrainingStep step = [&] {
-    const size_t parameters = DlrmModel(settings.model).parameters().size();
-    const OptimizerOptions& of_dense = settings.training.optimizer_options;
-    return TrainingStep(settings.model, settings.tables,
-                        DenseOptimizers()
-                            .Make(settings.training.optimizer,
-                                  {.parameters = parameters,
-                                   .epsilon = of_dense.epsilon,
-                                   .initial_accumulator = of_dense.initial_accumulator})
-                            .value());
-  }();
+  const OptimizerOptions& of_dense = settings.training.optimizer_options;
+  TrainingStep step(
+      settings.model, settings.tables, settings.training.optimizer,
+      {.epsilon = of_dense.epsilon, .initial_accumulator = of_dense.initial_accumulator});
   RETURN_IF_ERROR(
       Agree(workers, FillDense(settings, start.dense, step), "initialising the dense part"));
 

@@ -1,5 +1,7 @@
 #include "worker/dlrm_model.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -16,24 +18,26 @@ bool IsActive(double loss_threshold) { return loss_threshold > 0.0 && loss_thres
 }  // namespace
 
 struct DlrmModel::Impl {
-  explicit Impl(const ModelSpec& spec);
+  Impl(const ModelSpec& spec, DenseParameters* parameters);
 
-  void AddLayer(uint32_t in, uint32_t out, Activation activation);
-  const float* LayerParameters(size_t layer) const { return &parameters[views[layer].weights]; }
-  float* LayerGradients(size_t layer) { return &gradients[views[layer].weights]; }
+  void AddLayer(std::string_view mlp, size_t number, uint32_t in, uint32_t out,
+                Activation activation);
+  const float* LayerParameters(size_t layer) { return &parameters->values()[views[layer].weights]; }
+  float* LayerGradients(size_t layer) { return &parameters->gradients()[views[layer].weights]; }
   // Runs layers [first, last) on x; layer l's output is outputs[l].
   void ForwardLayers(size_t first, size_t last, const float* x);
   // Given deltas[last - 1], fills gradients and deltas of layers [first, last), and dx unless null.
   void BackwardLayers(size_t first, size_t last, const float* x, float* dx);
 
   const ModelSpec spec;
+  DenseParameters* const parameters;
+  size_t first_block = 0, end_block = 0;  // of `parameters`: the model's own
   MatrixProducts products;
   std::unique_ptr<Interaction> interaction;
   std::unique_ptr<Loss> loss;
   std::vector<LinearLayer> layers;  // bottom first
   std::vector<LayerView> views;     // as layers
   size_t bottom_layers = 0;
-  std::vector<float> parameters, gradients;
 
   // The last Forward. A span of `dense` would outlive the caller's batch, so it is copied.
   size_t samples = 0;
@@ -47,38 +51,40 @@ struct DlrmModel::Impl {
   std::vector<float> interacted_delta;
 };
 
-DlrmModel::Impl::Impl(const ModelSpec& model) : spec(model) {
+DlrmModel::Impl::Impl(const ModelSpec& model, DenseParameters* dense_parameters)
+    : spec(model), parameters(dense_parameters), first_block(dense_parameters->blocks().size()) {
   const Status status = spec.Validate();
   CHECK(status.ok()) << status.ToString();
-  interaction = Interactions()
-                    .Make(spec.interaction, {.vectors = spec.features + 1,
-                                             .dim = spec.dim,
-                                             .itself = spec.interaction_itself,
-                                             .products = &products})
-                    .value();
+  interaction = Interactions().Make(spec.interaction, spec.interaction_options(&products)).value();
   loss = Losses()
              .Make(spec.loss, {.class_weights = {spec.loss_weights[0], spec.loss_weights[1]}})
              .value();
   for (size_t i = 1; i < spec.bottom_mlp.size(); ++i) {
-    AddLayer(spec.bottom_mlp[i - 1], spec.bottom_mlp[i], Activation::kRelu);
+    AddLayer("bot_l", i - 1, spec.bottom_mlp[i - 1], spec.bottom_mlp[i], Activation::kRelu);
   }
   bottom_layers = layers.size();
   uint32_t in = interaction->width();
   for (size_t i = 0; i < spec.top_mlp.size(); ++i) {
     // The last layer's sigmoid is part of the loss, below.
     const bool is_last = i + 1 == spec.top_mlp.size();
-    AddLayer(in, spec.top_mlp[i], is_last ? Activation::kNone : Activation::kRelu);
+    AddLayer("top_l", i, in, spec.top_mlp[i], is_last ? Activation::kNone : Activation::kRelu);
     in = spec.top_mlp[i];
   }
-  parameters.assign(views.back().bias + views.back().out, 0.0f);
-  gradients.assign(parameters.size(), 0.0f);
+  end_block = parameters->blocks().size();
   outputs.resize(layers.size());
   deltas.resize(layers.size());
 }
 
-void DlrmModel::Impl::AddLayer(uint32_t in, uint32_t out, Activation activation) {
-  const size_t weights = views.empty() ? 0 : views.back().bias + views.back().out;
-  views.push_back({.in = in, .out = out, .weights = weights, .bias = weights + size_t{out} * in});
+void DlrmModel::Impl::AddLayer(std::string_view mlp, size_t number, uint32_t in, uint32_t out,
+                               Activation activation) {
+  // torch counts activations as layers of their own.
+  const std::string name = fmt::format("{}.{}", mlp, 2 * number);
+  const size_t weights = parameters->Add(name + ".weight", out, in);
+  const size_t bias = parameters->Add(name + ".bias", out, 1);
+  views.push_back({.in = in,
+                   .out = out,
+                   .weights = parameters->blocks()[weights].offset,
+                   .bias = parameters->blocks()[bias].offset});
   layers.emplace_back(in, out, activation, &products);
 }
 
@@ -104,12 +110,10 @@ void DlrmModel::Impl::BackwardLayers(size_t first, size_t last, const float* x, 
   }
 }
 
-DlrmModel::DlrmModel(const ModelSpec& spec) : impl_(std::make_unique<Impl>(spec)) {}
+DlrmModel::DlrmModel(const ModelSpec& spec, DenseParameters* parameters)
+    : impl_(std::make_unique<Impl>(spec, parameters)) {}
 DlrmModel::~DlrmModel() = default;
 
-std::span<float> DlrmModel::parameters() { return impl_->parameters; }
-std::span<const float> DlrmModel::gradients() const { return impl_->gradients; }
-std::span<float> DlrmModel::gradients() { return impl_->gradients; }
 const std::vector<DlrmModel::LayerView>& DlrmModel::layers() const { return impl_->views; }
 size_t DlrmModel::bottom_layers() const { return impl_->bottom_layers; }
 
@@ -117,8 +121,10 @@ std::span<const float> DlrmModel::Forward(std::span<const float> dense, size_t s
                                           std::span<const std::vector<float>> pooled) {
   Impl& m = *impl_;
   CHECK_EQ(dense.size(), samples * m.spec.bottom_mlp.front());
-  CHECK_EQ(pooled.size(), m.spec.features);
-  for (const std::vector<float>& vectors : pooled) CHECK_EQ(vectors.size(), samples * m.spec.dim);
+  CHECK_EQ(pooled.size(), m.spec.features());
+  for (size_t k = 0; k < pooled.size(); ++k) {
+    CHECK_EQ(pooled[k].size(), samples * m.spec.feature_widths[k]);
+  }
   m.samples = samples;
   m.sigmoid.resize(samples);
   m.probabilities.resize(samples);
@@ -156,10 +162,14 @@ void DlrmModel::Backward(std::span<const float> labels, uint64_t global_samples,
   Impl& m = *impl_;
   CHECK_EQ(labels.size(), m.samples);
   CHECK_GE(global_samples, m.samples);
-  pooled_gradients->resize(m.spec.features);
-  for (std::vector<float>& gradient : *pooled_gradients) gradient.resize(m.samples * m.spec.dim);
+  pooled_gradients->resize(m.spec.features());
+  for (size_t k = 0; k < m.spec.features(); ++k) {
+    (*pooled_gradients)[k].resize(m.samples * m.spec.feature_widths[k]);
+  }
   if (m.samples == 0) {
-    std::fill(m.gradients.begin(), m.gradients.end(), 0.0f);
+    for (size_t block = m.first_block; block < m.end_block; ++block) {
+      std::ranges::fill(m.parameters->gradients(block), 0.0f);
+    }
     return;
   }
 
@@ -178,7 +188,7 @@ void DlrmModel::Backward(std::span<const float> labels, uint64_t global_samples,
                    m.interacted_delta.data());
 
   std::vector<float>& bottom_delta = m.deltas[m.bottom_layers - 1];
-  bottom_delta.resize(m.samples * m.spec.dim);
+  bottom_delta.resize(m.samples * m.spec.bottom_mlp.back());
   std::vector<float*> gradients = {bottom_delta.data()};
   for (std::vector<float>& feature : *pooled_gradients) gradients.push_back(feature.data());
   m.interaction->Backward(m.interacted_delta.data(), m.samples, gradients);

@@ -1,6 +1,7 @@
 #include "worker/interaction.h"
 
 #include <algorithm>
+#include <numeric>
 #include <vector>
 
 namespace rowhouse {
@@ -12,8 +13,8 @@ constexpr size_t kSamplesPerBlock = 128;
 class DotInteraction final : public Interaction {
  public:
   explicit DotInteraction(const InteractionOptions& options)
-      : vectors_(options.vectors),
-        dim_(options.dim),
+      : vectors_(static_cast<uint32_t>(options.widths.size())),
+        dim_(options.widths.front()),
         itself_(options.itself),
         products_(options.products) {}
 
@@ -110,31 +111,35 @@ class DotInteraction final : public Interaction {
 
 class CatInteraction final : public Interaction {
  public:
-  explicit CatInteraction(const InteractionOptions& options)
-      : vectors_(options.vectors), dim_(options.dim) {}
+  explicit CatInteraction(const InteractionOptions& options) : widths_(options.widths) {}
 
-  uint32_t width() const override { return vectors_ * dim_; }
+  uint32_t width() const override {
+    return std::accumulate(widths_.begin(), widths_.end(), uint32_t{0});
+  }
+
+  bool takes_any_widths() const override { return true; }
 
   void Forward(std::span<const float* const> vectors, size_t samples, float* z) override {
-    CHECK_EQ(vectors.size(), vectors_);
+    CHECK_EQ(vectors.size(), widths_.size());
     for (size_t s = 0; s < samples; ++s) {
-      for (const float* vector : vectors) z = std::copy_n(vector + s * dim_, dim_, z);
+      for (size_t i = 0; i < widths_.size(); ++i) {
+        z = std::copy_n(vectors[i] + s * widths_[i], widths_[i], z);
+      }
     }
   }
 
   void Backward(const float* dz, size_t samples, std::span<float* const> gradients) override {
-    CHECK_EQ(gradients.size(), vectors_);
+    CHECK_EQ(gradients.size(), widths_.size());
     for (size_t s = 0; s < samples; ++s) {
-      for (float* gradient : gradients) {
-        std::copy_n(dz, dim_, gradient + s * dim_);
-        dz += dim_;
+      for (size_t i = 0; i < widths_.size(); ++i) {
+        std::copy_n(dz, widths_[i], gradients[i] + s * widths_[i]);
+        dz += widths_[i];
       }
     }
   }
 
  private:
-  const uint32_t vectors_;
-  const uint32_t dim_;
+  const std::vector<uint32_t> widths_;
 };
 
 const bool kDot = Interactions().Add<DotInteraction>("dot");

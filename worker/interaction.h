@@ -1,8 +1,8 @@
 // Interaction: how DLRM combines the bottom MLP's output and the pooled embeddings of a sample
-// (SPEC 10), F vectors of `dim` floats: t_0 the bottom output, t_1.. the features in order.
+// (SPEC 10), F vectors: t_0 the bottom output, t_1.. the features in order.
 //
 //   dot: [t_0 | <t_i, t_j> for i = 0..F-1, j = 0..i-1 (or ..i with `itself`)]
-//   cat: [t_0 | t_1 | ...]
+//   cat: [t_0 | t_1 | ...], of any widths
 //
 // Threads:   one caller.
 // Exactness: dot is a batched product (matrix_product.h); measured at batch 128 on one core it
@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "common/registry.h"
 #include "worker/matrix_product.h"
@@ -20,8 +21,7 @@
 namespace rowhouse {
 
 struct InteractionOptions {
-  uint32_t vectors = 0;  // F = features + 1
-  uint32_t dim = 0;
+  std::vector<uint32_t> widths;        // of t_0, t_1, ..., each >= 1
   bool itself = false;                 // dot: pairs (i, i) too
   MatrixProducts* products = nullptr;  // outlives the interaction; not needed for width()
 };
@@ -33,11 +33,14 @@ class Interaction {
   // Floats of one sample's result.
   virtual uint32_t width() const = 0;
 
-  // vectors[i]: samples x dim, t_i of every sample. z: samples x width, overwritten.
+  // Whether vectors may differ in width; otherwise all are as wide as t_0.
+  virtual bool takes_any_widths() const { return false; }
+
+  // vectors[i]: samples x widths[i], t_i of every sample. z: samples x width, overwritten.
   // Requires samples >= 1, here and below.
   virtual void Forward(std::span<const float* const> vectors, size_t samples, float* z) = 0;
 
-  // dz: samples x width, for the last Forward. Overwrites gradients[i], samples x dim each.
+  // dz: samples x width, for the last Forward. Overwrites gradients[i], samples x widths[i].
   virtual void Backward(const float* dz, size_t samples, std::span<float* const> gradients) = 0;
 };
 

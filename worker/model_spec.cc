@@ -16,12 +16,34 @@ Status CheckWidths(const char* name, const std::vector<uint32_t>& widths) {
   return OkStatus();
 }
 
+// Pooled rows and the bottom MLP's output meet in the interaction.
+Status CheckVectors(const ModelSpec& spec) {
+  const InteractionOptions options = spec.interaction_options();
+  if (Interactions().Make(spec.interaction, options).value()->takes_any_widths()) return OkStatus();
+  const uint32_t want = spec.bottom_mlp.back();
+  for (uint32_t k = 0; k < spec.features(); ++k) {
+    const uint32_t width = spec.feature_widths[k];
+    if (width == want) continue;
+    return UsageError(
+        "feature {} is {} wide (from arch_sparse_feature_size or its table's dim), but the last "
+        "width of arch_mlp_bot is {}, and arch_interaction_op={} needs vectors of one width: make "
+        "them equal, where a qr table with operation concat gives vectors 2x its dim; or take cat",
+        k, width, want, spec.interaction);
+  }
+  return OkStatus();
+}
+
 }  // namespace
 
+InteractionOptions ModelSpec::interaction_options(MatrixProducts* products) const {
+  InteractionOptions options = {
+      .widths = {bottom_mlp.back()}, .itself = interaction_itself, .products = products};
+  options.widths.insert(options.widths.end(), feature_widths.begin(), feature_widths.end());
+  return options;
+}
+
 uint32_t ModelSpec::interaction_width() const {
-  const InteractionOptions options = {
-      .vectors = features + 1, .dim = dim, .itself = interaction_itself};
-  return Interactions().Make(interaction, options).value()->width();
+  return Interactions().Make(interaction, interaction_options()).value()->width();
 }
 
 Status ModelSpec::Validate() const {
@@ -36,12 +58,8 @@ Status ModelSpec::Validate() const {
   }
   RETURN_IF_ERROR(CheckWidths("arch_mlp_bot", bottom_mlp));
   RETURN_IF_ERROR(CheckWidths("arch_mlp_top", top_mlp));
-  if (features == 0) return UsageError("the model has no embedding tables; it needs at least one");
-  if (dim != bottom_mlp.back()) {
-    return UsageError(
-        "arch_sparse_feature_size={} does not match the last width of arch_mlp_bot, {}: pooled "
-        "rows and the bottom MLP's output meet in the interaction, so make them equal",
-        dim, bottom_mlp.back());
+  if (feature_widths.empty()) {
+    return UsageError("the model has no embedding tables; it needs at least one");
   }
   if (top_mlp.back() != 1) {
     return UsageError(
@@ -49,6 +67,7 @@ Status ModelSpec::Validate() const {
         top_mlp.back());
   }
   RETURN_IF_ERROR(Interactions().Validate(interaction).Annotate("arch_interaction_op"));
+  RETURN_IF_ERROR(CheckVectors(*this));
   if (interaction_itself && interaction != "dot") {
     return UsageError("arch_interaction_itself needs arch_interaction_op=dot; it is \"{}\"",
                       interaction);

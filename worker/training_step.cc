@@ -8,11 +8,14 @@
 namespace rowhouse {
 
 TrainingStep::TrainingStep(const ModelSpec& model, const std::vector<TableSpec>& tables,
-                           std::unique_ptr<DenseOptimizer> optimizer)
-    : spec_(model), embedding_(tables), model_(model), optimizer_(std::move(optimizer)) {
-  CHECK_EQ(tables.size(), model.features);
+                           const std::string& optimizer, DenseOptimizerOptions optimizer_options)
+    : spec_(model), embedding_(tables), model_(model, &dense_) {
+  CHECK_EQ(tables.size(), model.features());
+  dense_.Allocate();
+  optimizer_options.parameters = dense_.size();
+  optimizer_ = DenseOptimizers().Make(optimizer, optimizer_options).value();
   pooled_.resize(tables.size());
-  exchange_.resize(model_.parameters().size() + 1);
+  exchange_.resize(dense_.size() + 1);
 }
 
 Status TrainingStep::Prepare(const Batch& batch) {
@@ -22,7 +25,7 @@ Status TrainingStep::Prepare(const Batch& batch) {
 
 std::span<const float> TrainingStep::Predict() {
   for (size_t k = 0; k < pooled_.size(); ++k) {
-    pooled_[k].resize(batch_->samples * spec_.dim);
+    pooled_[k].resize(batch_->samples * spec_.feature_widths[k]);
     embedding_.Forward(k, pooled_[k]);
   }
   return model_.Forward(batch_->dense, batch_->samples, pooled_);
@@ -39,7 +42,7 @@ StepFigures TrainingStep::Compute(uint64_t global_samples) {
   }
   model_.Backward(batch_->labels, global_samples, &pooled_gradients_);
   for (size_t k = 0; k < pooled_.size(); ++k) embedding_.Backward(k, pooled_gradients_[k]);
-  const std::span<const float> gradients = model_.gradients();
+  const std::span<const float> gradients = dense_.gradients();
   std::copy(gradients.begin(), gradients.end(), exchange_.begin());
   exchange_.back() = is_stop_asked_ ? 1.0f : 0.0f;
   return figures;
@@ -47,7 +50,7 @@ StepFigures TrainingStep::Compute(uint64_t global_samples) {
 
 bool TrainingStep::ApplyDense(float learning_rate) {
   const std::span<float> summed(exchange_);
-  optimizer_->Apply(learning_rate, summed.first(summed.size() - 1), model_.parameters());
+  optimizer_->Apply(learning_rate, summed.first(summed.size() - 1), dense_.values());
   return exchange_.back() > 0.0f;
 }
 

@@ -9,11 +9,13 @@
 
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "common/status.h"
 #include "worker/batch.h"
 #include "worker/dense_optimizer.h"
+#include "worker/dense_parameters.h"
 #include "worker/dlrm_model.h"
 #include "worker/embedding.h"
 
@@ -29,8 +31,10 @@ struct StepFigures {
 class TrainingStep {
  public:
   // Feature k of the data looks up tables[k]. Requires model.Validate() to be OK.
+  // `optimizer` is a name of DenseOptimizers(); the number of parameters in its options is filled
+  // in here.
   TrainingStep(const ModelSpec& model, const std::vector<TableSpec>& tables,
-               std::unique_ptr<DenseOptimizer> optimizer);
+               const std::string& optimizer, DenseOptimizerOptions optimizer_options);
 
   // Takes this worker's samples of a step (0 is a number too). kUsage if an id is out of range.
   Status Prepare(const Batch& batch);
@@ -53,17 +57,19 @@ class TrainingStep {
   // Runs the dense optimizer on the summed exchange(). True: some worker was asked to stop.
   bool ApplyDense(float learning_rate);
 
+  DenseParameters& dense() { return dense_; }
   DlrmModel& model() { return model_; }
   DenseOptimizer& optimizer() { return *optimizer_; }
 
  private:
   ModelSpec spec_;
+  DenseParameters dense_;
   EmbeddingLayer embedding_;
   DlrmModel model_;
   std::unique_ptr<DenseOptimizer> optimizer_;
 
   const Batch* batch_ = nullptr;
-  std::vector<std::vector<float>> pooled_;  // a feature: samples x dim
+  std::vector<std::vector<float>> pooled_;  // a feature: samples x its width
   std::vector<std::vector<float>> pooled_gradients_;
   std::vector<float> exchange_;
   bool is_stop_asked_ = false;

@@ -36,7 +36,7 @@ std::string Refusal(const Settings& settings) {
 TEST(Settings, DlrmsDefaultsAreAModelThatTrains) {
   const Settings settings = Defaults();
   ASSERT_OK(settings.Validate());
-  EXPECT_EQ(settings.model.features, 3u);
+  EXPECT_EQ(settings.model.feature_widths, (std::vector<uint32_t>{2, 2, 2}));
   EXPECT_EQ(settings.data.dense_features, 4u);
   EXPECT_EQ(settings.data.table_rows, (std::vector<uint64_t>{4, 3, 2}));
   EXPECT_EQ(settings.tables[2].name, "t2");
@@ -102,7 +102,10 @@ TEST(Settings, ContradictionsAreRefusedInWords) {
 TEST(Settings, TablesAreCheckedByName) {
   Settings settings = Defaults();
   settings.tables[1].dim = 3;
-  EXPECT_THAT(Refusal(settings), HasSubstr("table \"t1\": dim=3, but arch_sparse_feature_size=2"));
+  settings.Complete();
+  EXPECT_THAT(Refusal(settings), HasSubstr("feature 1 is 3 wide"));
+  settings.model.interaction = "cat";
+  EXPECT_OK(settings.Validate());
   settings = Defaults();
   settings.tables[0].optimizer = "adagard";
   EXPECT_EQ(Refusal(settings),

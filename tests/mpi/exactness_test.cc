@@ -137,13 +137,15 @@ TrainResult Simulate(size_t optimizer, uint32_t workers, uint32_t shards) {
   const Settings settings =
       MakeSettings(ParseCommandLine(static_cast<int>(argv.size()), argv.data()).value()).value();
 
-  DlrmModel model(settings.model);
+  DenseParameters dense;
+  const DlrmModel model(settings.model, &dense);
+  dense.Allocate();
   uint64_t draws = 0;  // DLRM draws its tables first.
   for (const TableSpec& table : settings.tables) {
     if (table.initialiser == "dlrm") draws += table.rows * table.dim;
   }
   NumpyRandom random = NumpyDraws(static_cast<uint32_t>(settings.data.seed)).At(draws);
-  InitialiseDense(model.layers(), &random, model.parameters());
+  InitialiseDense(model.layers(), &random, dense.values());
   const std::unique_ptr<Dataset> data =
       Datasets().Make(settings.data_source(), settings.data).value();
   SimCluster cluster({.seed = 4 + workers,
@@ -154,7 +156,7 @@ TrainResult Simulate(size_t optimizer, uint32_t workers, uint32_t shards) {
                       .learning_rate = static_cast<float>(settings.training.learning_rate),
                       .dense_optimizer = settings.training.optimizer},
                      settings.model, settings.tables,
-                     {model.parameters().begin(), model.parameters().end()});
+                     {dense.values().begin(), dense.values().end()});
   TrainResult result;
   const uint64_t batch = settings.data.mini_batch_size;
   const uint64_t steps = (data->train_samples() + batch - 1) / batch;

@@ -31,8 +31,7 @@ ModelSpec Model() {
   ModelSpec model;
   model.bottom_mlp = {5, 16, 8};
   model.top_mlp = {16, 1};
-  model.features = 4;
-  model.dim = 8;
+  model.feature_widths = {8, 8, 8, 8};
   model.loss = "bce";
   return model;
 }
@@ -45,7 +44,7 @@ std::vector<TableSpec> Tables(const std::string& optimizer, const std::string& i
     table.id = TableId{static_cast<uint32_t>(tables.size())};
     table.name = "t" + std::to_string(tables.size());
     table.rows = rows;
-    table.dim = Model().dim;
+    table.dim = 8;
     table.optimizer = optimizer;
     table.initialiser = initialiser;
     table.initialiser_options = {.seed = 727, .first_draw = draw};
@@ -64,13 +63,15 @@ struct Outcome {
 
 Outcome Train(SimOptions options, const std::string& optimizer, const std::string& initialiser) {
   const std::unique_ptr<Dataset> data = Datasets().Make("random", DataOptions()).value();
-  DlrmModel model(Model());
+  DenseParameters dense;
+  const DlrmModel model(Model(), &dense);
+  dense.Allocate();
   NumpyRandom random(727);
-  InitialiseDense(model.layers(), &random, model.parameters());
+  InitialiseDense(model.layers(), &random, dense.values());
   options.mini_batch_size = DataOptions().mini_batch_size;
   options.dense_optimizer = optimizer == "sgd" ? "sgd" : "adagrad";
   SimCluster cluster(options, Model(), Tables(optimizer, initialiser),
-                     {model.parameters().begin(), model.parameters().end()});
+                     {dense.values().begin(), dense.values().end()});
   Outcome outcome;
   for (int step = 0; step < kSteps; ++step) outcome.losses.push_back(cluster.Step(*data));
   outcome.digest = cluster.Digest();

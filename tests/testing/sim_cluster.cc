@@ -52,11 +52,10 @@ SimCluster::SimCluster(const SimOptions& options, const ModelSpec& model,
   }
   for (uint32_t w = 0; w < options.workers; ++w) {
     auto node = std::make_unique<WorkerNode>();
-    node->step = std::make_unique<TrainingStep>(
-        model, tables,
-        DenseOptimizers().Make(options.dense_optimizer, {.parameters = dense.size()}).value());
-    CHECK_EQ(node->step->model().parameters().size(), dense.size());
-    std::copy(dense.begin(), dense.end(), node->step->model().parameters().begin());
+    node->step = std::make_unique<TrainingStep>(model, tables, options.dense_optimizer,
+                                                DenseOptimizerOptions{});
+    CHECK_EQ(node->step->dense().size(), dense.size());
+    std::copy(dense.begin(), dense.end(), node->step->dense().values().begin());
     node->client = std::make_unique<PsClient>(
         PsClientOptions{
             .job_id = kJobId, .worker = WorkerRank{w}, .max_part_rows = options.max_part_rows},
@@ -194,7 +193,7 @@ StatsReply SimCluster::TotalStats() const {
 }
 
 std::vector<float> SimCluster::DenseParameters(size_t worker) {
-  const std::span<const float> parameters = workers_[worker]->step->model().parameters();
+  const std::span<const float> parameters = workers_[worker]->step->dense().values();
   return {parameters.begin(), parameters.end()};
 }
 

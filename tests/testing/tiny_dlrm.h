@@ -25,7 +25,7 @@ inline std::vector<float> Flatten(const nlohmann::json& array) {
   return values;
 }
 
-// {"bot": [{W, b}], "top": [{W, b}]} in the order of DlrmModel::parameters().
+// {"bot": [{W, b}], "top": [{W, b}]} in the order of DlrmModel's blocks.
 inline std::vector<float> FlatMlps(const nlohmann::json& mlps) {
   std::vector<float> values;
   for (const char* mlp : {"bot", "top"}) {
@@ -44,8 +44,7 @@ inline ModelSpec TinySpec(const nlohmann::json& c) {
   spec.bottom_mlp = c.at("ln_bot").get<std::vector<uint32_t>>();
   const auto top = c.at("ln_top").get<std::vector<uint32_t>>();
   spec.top_mlp.assign(top.begin() + 1, top.end());
-  spec.features = static_cast<uint32_t>(c.at("ln_emb").size());
-  spec.dim = c.at("m_spa").get<uint32_t>();
+  spec.feature_widths.assign(c.at("ln_emb").size(), c.at("m_spa").get<uint32_t>());
   spec.interaction = c.at("interaction").get<std::string>();
   spec.interaction_itself = c.at("itself").get<bool>();
   spec.loss = c.at("loss").get<std::string>();
@@ -93,11 +92,12 @@ class TinyDlrm {
  public:
   explicit TinyDlrm(const nlohmann::json& c) : TinyDlrm(c, TinySpec(c)) {}
   TinyDlrm(const nlohmann::json& c, const ModelSpec& spec)
-      : dim_(spec.dim), embedding(TinyTables(c)), model(spec) {
+      : dim_(spec.feature_widths.front()), embedding(TinyTables(c)), model(spec, &dense) {
+    dense.Allocate();
     for (const auto& table : c.at("params").at("emb")) tables.push_back(Flatten(table));
     const std::vector<float> mlps = FlatMlps(c.at("params"));
-    CHECK_EQ(mlps.size(), model.parameters().size());
-    std::copy(mlps.begin(), mlps.end(), model.parameters().begin());
+    CHECK_EQ(mlps.size(), dense.size());
+    std::copy(mlps.begin(), mlps.end(), dense.values().begin());
   }
 
   std::vector<float> Forward(const Batch& batch) {
@@ -147,6 +147,7 @@ class TinyDlrm {
 
  public:
   EmbeddingLayer embedding;
+  DenseParameters dense;
   DlrmModel model;
   std::vector<std::vector<float>> tables;  // rows x dim each
   std::vector<std::vector<float>> pooled;  // of the last Forward

@@ -12,8 +12,7 @@ ModelSpec SpecOf(const nlohmann::json& config) {
   ModelSpec spec;
   spec.bottom_mlp = config.at("bot").get<std::vector<uint32_t>>();
   spec.top_mlp = config.at("topsfx").get<std::vector<uint32_t>>();
-  spec.features = static_cast<uint32_t>(config.at("ln_emb").size());
-  spec.dim = config.at("m").get<uint32_t>();
+  spec.feature_widths.assign(config.at("ln_emb").size(), config.at("m").get<uint32_t>());
   spec.interaction = config.at("op").get<std::string>();
   spec.interaction_itself = config.at("itself").get<bool>();
   return spec;
@@ -33,12 +32,14 @@ TEST(InitialiseDense, GivesTheInitialWeightsOfTheOriginalProgram) {
     for (const auto& rows : config.at("ln_emb")) {
       table_draws += rows.get<uint64_t>() * config.at("m").get<uint64_t>();
     }
-    DlrmModel model(SpecOf(config));
+    DenseParameters dense;
+    const DlrmModel model(SpecOf(config), &dense);
+    dense.Allocate();
     NumpyRandom random = NumpyDraws(config.at("seed").get<uint32_t>()).At(table_draws);
-    InitialiseDense(model.layers(), &random, model.parameters());
+    InitialiseDense(model.layers(), &random, dense.values());
 
     const std::vector<float> want = FlatMlps(trace.at("initial"));
-    EXPECT_EQ(std::vector<float>(model.parameters().begin(), model.parameters().end()), want)
+    EXPECT_EQ(std::vector<float>(dense.values().begin(), dense.values().end()), want)
         << config.dump();
   }
   EXPECT_GE(traces, 1u);

@@ -52,7 +52,7 @@ TEST_P(TinyCase, BackwardGivesEveryGradient) {
   dlrm.Forward(batch);
   dlrm.Backward(batch);
   const json& want = c_["batch0"]["grads"];
-  ExpectNear(dlrm.model.gradients(), FlatMlps(want), "MLP gradients");
+  ExpectNear(dlrm.dense.gradients(), FlatMlps(want), "MLP gradients");
   for (size_t k = 0; k < dlrm.tables.size(); ++k) {
     ExpectNear(dlrm.TableGradient(k), Flatten(want["emb"][k]), "table " + std::to_string(k));
   }
@@ -78,7 +78,7 @@ TEST_P(TinyCase, ThreeStepsTrainTheSameWeights) {
     TinyDlrm dlrm(c_);
     const auto optimizer = DenseOptimizers()
                                .Make(name == "rwsadagrad" ? "rowwise_adagrad" : name,
-                                     {.parameters = dlrm.model.parameters().size()})
+                                     {.parameters = dlrm.dense.size()})
                                .value();
     std::map<size_t, std::vector<float>> state;
     const RowUpdate update = RowOracle(name, rate, &state);
@@ -89,14 +89,13 @@ TEST_P(TinyCase, ThreeStepsTrainTheSameWeights) {
                   want["losses"][step].get<double>(), 2e-6)
           << name << " step " << step;
       dlrm.Backward(batch);
-      optimizer->Apply(rate, dlrm.model.gradients(), dlrm.model.parameters());
+      optimizer->Apply(rate, dlrm.dense.gradients(), dlrm.dense.values());
       dlrm.UpdateRows(update);
       const std::string key = "step" + std::to_string(step + 1);
       if (!want.contains(key)) continue;
       // Adagrad's first step is lr * g / |g|: a gradient that is exactly zero in float64 and a
       // rounding error here would show as 0.1, so this also says that none is.
-      ExpectNear(dlrm.model.parameters(), FlatMlps(want[key]), name + " " + key + " MLPs", 2e-5,
-                 2e-6);
+      ExpectNear(dlrm.dense.values(), FlatMlps(want[key]), name + " " + key + " MLPs", 2e-5, 2e-6);
       for (size_t k = 0; k < dlrm.tables.size(); ++k) {
         ExpectNear(dlrm.tables[k], Flatten(want[key]["emb"][k]), name + " " + key + " table", 2e-5,
                    2e-6);
@@ -123,7 +122,7 @@ TEST(DlrmModel, EmptyBagsAndDuplicatesPoolAndTrain) {
   }
   EXPECT_NEAR(dlrm.model.LossSum(batch.labels) / 3.0, c["loss_value"].get<double>(), 1e-6);
   dlrm.Backward(batch);
-  ExpectNear(dlrm.model.gradients(), FlatMlps(c["grads"]), "MLP gradients");
+  ExpectNear(dlrm.dense.gradients(), FlatMlps(c["grads"]), "MLP gradients");
   for (size_t k = 0; k < dlrm.tables.size(); ++k) {
     ExpectNear(dlrm.TableGradient(k), Flatten(c["grads"]["emb"][k]), "table");
   }
@@ -141,7 +140,7 @@ TEST(DlrmModel, LossThresholdClampsAndStopsTheGradient) {
     ExpectNear(dlrm.Forward(batch), Flatten(want["out"]), "out");
     EXPECT_NEAR(dlrm.model.LossSum(batch.labels) / 2.0, want["loss"].get<double>(), 1e-6);
     dlrm.Backward(batch);
-    EXPECT_NEAR(dlrm.model.gradients().back(), want["grad_last_bias"][0].get<double>(), 1e-6)
+    EXPECT_NEAR(dlrm.dense.gradients().back(), want["grad_last_bias"][0].get<double>(), 1e-6)
         << "threshold " << spec.loss_threshold;
   }
 }
@@ -150,17 +149,23 @@ ModelSpec SmallSpec(const std::string& interaction) {
   ModelSpec spec;
   spec.bottom_mlp = {5, 7, 4};
   spec.top_mlp = {6, 3, 1};
-  spec.features = 3;
-  spec.dim = 4;
+  spec.feature_widths = {4, 4, 4};
   spec.interaction = interaction;
   spec.loss = "bce";
   return spec;
 }
 
+// A model with parameters of its own.
+struct OwningModel {
+  explicit OwningModel(const ModelSpec& spec) : model(spec, &dense) { dense.Allocate(); }
+  DenseParameters dense;
+  DlrmModel model;
+};
+
 struct RandomStep {
   explicit RandomStep(const ModelSpec& spec, size_t samples, uint32_t seed = 7) : random(seed) {
     dense = Draw(samples * spec.bottom_mlp[0]);
-    for (uint32_t k = 0; k < spec.features; ++k) pooled.push_back(Draw(samples * spec.dim));
+    for (const uint32_t width : spec.feature_widths) pooled.push_back(Draw(samples * width));
     for (size_t s = 0; s < samples; ++s) labels.push_back(s % 2 == 0 ? 1.0f : 0.25f);
   }
   std::vector<float> Draw(size_t count) {
@@ -221,19 +226,21 @@ class GradientCheck : public testing::TestWithParam<std::tuple<std::string, bool
 TEST_P(GradientCheck, BackwardEqualsCentralDifferences) {
   ModelSpec spec = SmallSpec(std::get<0>(GetParam()));
   spec.interaction_itself = std::get<1>(GetParam());
-  DlrmModel model(spec);
+  OwningModel owning(spec);
+  DlrmModel& model = owning.model;
   RandomStep step(spec, 8, 1);
-  const std::vector<float> parameters = step.Draw(model.parameters().size());
-  std::copy(parameters.begin(), parameters.end(), model.parameters().begin());
+  const std::vector<float> parameters = step.Draw(owning.dense.size());
+  std::copy(parameters.begin(), parameters.end(), owning.dense.values().begin());
 
   model.Forward(step.dense, 8, step.pooled);
   std::vector<std::vector<float>> pooled_gradients;
   model.Backward(step.labels, 8, &pooled_gradients);
-  const std::vector<float> gradients(model.gradients().begin(), model.gradients().end());
+  const std::vector<float> gradients(owning.dense.gradients().begin(),
+                                     owning.dense.gradients().end());
 
   DifferenceCheck check(&model, &step);
   for (size_t i = 0; i < gradients.size(); ++i) {
-    check.Expect(gradients[i], &model.parameters()[i], "parameter " + std::to_string(i));
+    check.Expect(gradients[i], &owning.dense.values()[i], "parameter " + std::to_string(i));
   }
   for (size_t k = 0; k < step.pooled.size(); ++k) {
     for (size_t i = 0; i < step.pooled[k].size(); ++i) {
@@ -251,10 +258,11 @@ INSTANTIATE_TEST_SUITE_P(Interactions, GradientCheck,
 
 TEST(DlrmModel, ShardsOfABatchSumToTheGradientOfTheWhole) {
   const ModelSpec spec = SmallSpec("dot");
-  DlrmModel model(spec);
+  OwningModel owning(spec);
+  DlrmModel& model = owning.model;
   RandomStep step(spec, 300);  // more than two blocks of the interaction
-  const std::vector<float> parameters = step.Draw(model.parameters().size());
-  std::copy(parameters.begin(), parameters.end(), model.parameters().begin());
+  const std::vector<float> parameters = step.Draw(owning.dense.size());
+  std::copy(parameters.begin(), parameters.end(), owning.dense.values().begin());
   std::vector<std::vector<float>> pooled_gradients;
 
   std::vector<float> sum(parameters.size(), 0.0f);
@@ -266,27 +274,28 @@ TEST(DlrmModel, ShardsOfABatchSumToTheGradientOfTheWhole) {
     }
     model.Forward(std::span(step.dense).subspan(first * 5, count * 5), count, pooled);
     model.Backward(std::span(step.labels).subspan(first, count), 300, &pooled_gradients);
-    for (size_t i = 0; i < sum.size(); ++i) sum[i] += model.gradients()[i];
+    for (size_t i = 0; i < sum.size(); ++i) sum[i] += owning.dense.gradients()[i];
   }
   model.Forward(step.dense, 300, step.pooled);
   model.Backward(step.labels, 300, &pooled_gradients);
-  ExpectNear(model.gradients(), sum, "gradients", 1e-5, 1e-6);
+  ExpectNear(owning.dense.gradients(), sum, "gradients", 1e-5, 1e-6);
 }
 
 TEST(DlrmModel, NoSamplesGiveZeroGradients) {
   const ModelSpec spec = SmallSpec("dot");
-  DlrmModel model(spec);
+  OwningModel owning(spec);
+  DlrmModel& model = owning.model;
   RandomStep step(spec, 4);
   std::vector<std::vector<float>> pooled_gradients;
-  std::fill(model.parameters().begin(), model.parameters().end(), 0.3f);
+  std::fill(owning.dense.values().begin(), owning.dense.values().end(), 0.3f);
   model.Forward(step.dense, 4, step.pooled);
   model.Backward(step.labels, 4, &pooled_gradients);  // leaves gradients other than zero
-  ASSERT_NE(model.gradients().back(), 0.0f);
+  ASSERT_NE(owning.dense.gradients().back(), 0.0f);
 
   EXPECT_TRUE(model.Forward({}, 0, std::vector<std::vector<float>>(3)).empty());
   EXPECT_EQ(model.LossSum({}), 0.0);
   model.Backward({}, 4, &pooled_gradients);
-  EXPECT_THAT(model.gradients(), testing::Each(0.0f));
+  EXPECT_THAT(owning.dense.gradients(), testing::Each(0.0f));
   EXPECT_THAT(pooled_gradients, testing::Each(testing::IsEmpty()));
 }
 
@@ -294,13 +303,14 @@ TEST(DlrmModel, TheSameStepTwiceGivesTheSameBits) {
   const ModelSpec spec = SmallSpec("dot");
   std::vector<std::vector<float>> gradients;
   for (int run = 0; run < 2; ++run) {
-    DlrmModel model(spec);
+    OwningModel owning(spec);
+    DlrmModel& model = owning.model;
     RandomStep step(spec, 200);
-    std::fill(model.parameters().begin(), model.parameters().end(), 0.3f);
+    std::fill(owning.dense.values().begin(), owning.dense.values().end(), 0.3f);
     std::vector<std::vector<float>> pooled_gradients;
     model.Forward(step.dense, 200, step.pooled);
     model.Backward(step.labels, 200, &pooled_gradients);
-    gradients.emplace_back(model.gradients().begin(), model.gradients().end());
+    gradients.emplace_back(owning.dense.gradients().begin(), owning.dense.gradients().end());
     for (const auto& feature : pooled_gradients) {
       gradients.back().insert(gradients.back().end(), feature.begin(), feature.end());
     }
@@ -309,7 +319,8 @@ TEST(DlrmModel, TheSameStepTwiceGivesTheSameBits) {
 }
 
 TEST(DlrmModel, LayersLieBottomFirstAndWithoutGaps) {
-  DlrmModel model(SmallSpec("cat"));
+  OwningModel owning(SmallSpec("cat"));
+  DlrmModel& model = owning.model;
   ASSERT_EQ(model.layers().size(), 5u);
   EXPECT_EQ(model.bottom_layers(), 2u);
   size_t next = 0;
@@ -319,8 +330,13 @@ TEST(DlrmModel, LayersLieBottomFirstAndWithoutGaps) {
     next = layer.bias + layer.out;
   }
   EXPECT_EQ(model.layers()[2].in, 16u);
-  EXPECT_EQ(model.parameters().size(), next);
-  EXPECT_EQ(model.gradients().size(), next);
+  EXPECT_EQ(owning.dense.size(), next);
+  std::vector<std::string> names;
+  for (const DenseParameters::Block& block : owning.dense.blocks()) names.push_back(block.name);
+  EXPECT_THAT(names, testing::ElementsAre("bot_l.0.weight", "bot_l.0.bias", "bot_l.2.weight",
+                                          "bot_l.2.bias", "top_l.0.weight", "top_l.0.bias",
+                                          "top_l.2.weight", "top_l.2.bias", "top_l.4.weight",
+                                          "top_l.4.bias"));
 }
 
 }  // namespace

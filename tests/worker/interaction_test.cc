@@ -22,10 +22,11 @@ TEST(Interaction, PairsComeInDlrmsOrder) {
       }
       std::vector<const float*> pointers;
       for (const auto& vector : t) pointers.push_back(vector.data());
-      const auto dot =
-          Interactions()
-              .Make("dot", {.vectors = vectors, .dim = 2, .itself = itself, .products = &products})
-              .value();
+      const auto dot = Interactions()
+                           .Make("dot", {.widths = std::vector<uint32_t>(vectors, 2),
+                                         .itself = itself,
+                                         .products = &products})
+                           .value();
       std::vector<float> z(2 * dot->width());
       dot->Forward(pointers, 2, z.data());
 
@@ -43,14 +44,15 @@ TEST(Interaction, PairsComeInDlrmsOrder) {
   }
 }
 
-TEST(Interaction, CatPutsVectorsSideBySide) {
-  const auto cat = Interactions().Make("cat", {.vectors = 2, .dim = 2}).value();
-  const std::vector<float> x = {1, 2, 5, 6}, y = {3, 4, 7, 8};
-  std::vector<float> z(8);
+TEST(Interaction, CatPutsVectorsOfAnyWidthsSideBySide) {
+  const auto cat = Interactions().Make("cat", {.widths = {2, 1}}).value();
+  ASSERT_EQ(cat->width(), 3u);
+  const std::vector<float> x = {1, 2, 4, 5}, y = {3, 6};
+  std::vector<float> z(6);
   cat->Forward(std::vector<const float*>{x.data(), y.data()}, 2, z.data());
-  EXPECT_EQ(z, (std::vector<float>{1, 2, 3, 4, 5, 6, 7, 8}));
+  EXPECT_EQ(z, (std::vector<float>{1, 2, 3, 4, 5, 6}));
 
-  std::vector<float> dx(4), dy(4);
+  std::vector<float> dx(4), dy(2);
   cat->Backward(z.data(), 2, std::vector<float*>{dx.data(), dy.data()});
   EXPECT_EQ(dx, x);
   EXPECT_EQ(dy, y);
@@ -58,7 +60,7 @@ TEST(Interaction, CatPutsVectorsSideBySide) {
 
 TEST(Interaction, SamplesBeyondABlockAreTheSameAsAlone) {
   MatrixProducts products;
-  const InteractionOptions options = {.vectors = 3, .dim = 5, .products = &products};
+  const InteractionOptions options = {.widths = {5, 5, 5}, .products = &products};
   constexpr size_t kSamples = 150;
   std::vector<std::vector<float>> t(3, std::vector<float>(kSamples * 5));
   for (size_t i = 0; i < 3; ++i) {

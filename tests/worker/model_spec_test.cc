@@ -14,8 +14,7 @@ ModelSpec GoodSpec(const std::string& interaction) {
   ModelSpec spec;
   spec.bottom_mlp = {5, 7, 4};
   spec.top_mlp = {6, 3, 1};
-  spec.features = 3;
-  spec.dim = 4;
+  spec.feature_widths = {4, 4, 4};
   spec.interaction = interaction;
   return spec;
 }
@@ -24,8 +23,8 @@ TEST(ModelSpec, InteractionWidthFollowsDlrm) {
   const auto file = LoadVectors("dlrm_tiny.json");
   for (const auto& want : file.at("num_interactions")) {
     ModelSpec spec;
-    spec.features = want["num_sparse"].get<uint32_t>();
-    spec.dim = want["bottom_out"].get<uint32_t>();
+    spec.bottom_mlp = {want["bottom_out"].get<uint32_t>()};
+    spec.feature_widths.assign(want["num_sparse"].get<uint32_t>(), spec.bottom_mlp.back());
     spec.interaction = want["op"].get<std::string>();
     spec.interaction_itself = want["itself"].get<bool>();
     EXPECT_EQ(spec.interaction_width(), want["num_int"].get<uint32_t>()) << want.dump();
@@ -40,6 +39,10 @@ struct Mistake {
 TEST(ModelSpec, MistakesAreNamed) {
   EXPECT_OK(GoodSpec("dot").Validate());
   EXPECT_OK(GoodSpec("cat").Validate());
+  ModelSpec unequal = GoodSpec("cat");
+  unequal.feature_widths = {1, 7, 4};
+  EXPECT_OK(unequal.Validate());
+  EXPECT_EQ(unequal.interaction_width(), 16u);
   const std::vector<Mistake> mistakes = {
       {[](ModelSpec* s) { s->bottom_mlp = {13}; }, "arch_mlp_bot names 1 widths"},
       {[](ModelSpec* s) {
@@ -51,9 +54,10 @@ TEST(ModelSpec, MistakesAreNamed) {
          s->top_mlp = {4, 2};
        },
        "arch_mlp_top ends in 2"},
-      {[](ModelSpec* s) { s->features = 0; }, "no embedding tables"},
-      {[](ModelSpec* s) { s->dim = 8; },
-       "arch_sparse_feature_size=8 does not match the last width of arch_mlp_bot, 4"},
+      {[](ModelSpec* s) { s->feature_widths.clear(); }, "no embedding tables"},
+      {[](ModelSpec* s) { s->feature_widths[2] = 2; },
+       "feature 2 is 2 wide (from arch_sparse_feature_size or its table's dim), but the last width "
+       "of arch_mlp_bot is 4, and arch_interaction_op=dot"},
       {[](ModelSpec* s) { s->interaction = "dott"; }, "Did you mean \"dot\"?"},
       {[](ModelSpec* s) { s->interaction = "cat", s->interaction_itself = true; },
        "arch_interaction_itself needs"},

@@ -1,0 +1,60 @@
+// DenseParameters: every parameter of the dense part and its gradient, in two flat f32 arrays of
+// the same layout, so that exchange, optimizer and checkpoint see one vector each.
+//
+// Layers add named blocks, then the owner calls Allocate(), then spans may be taken. Blocks lie in
+// the order in which they were added, without gaps; saved models hold this order, so new kinds of
+// layers add theirs after those that are there.
+// Threads: one writer.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace rowhouse {
+
+// What a block holds before training, unless something else is written over it.
+enum class FirstValues { kZero, kXavierNormal, kXavierUniform };
+
+class DenseParameters {
+ public:
+  struct Block {
+    std::string name;                // unique; torch's, as in "bot_l.0.weight"
+    uint32_t rows = 0, columns = 0;  // row-major; a bias has one column
+    FirstValues first_values = FirstValues::kZero;
+    size_t offset = 0;  // in floats
+
+    size_t size() const { return size_t{rows} * columns; }
+  };
+
+  DenseParameters() = default;
+  DenseParameters(const DenseParameters&) = delete;
+  DenseParameters& operator=(const DenseParameters&) = delete;
+
+  // Returns the block's number. Requires a new name, rows and columns of 1 or more, and that
+  // Allocate() was not called.
+  size_t Add(std::string name, uint32_t rows, uint32_t columns,
+             FirstValues first_values = FirstValues::kZero);
+
+  // Once, after the last Add(): all zeros.
+  void Allocate();
+
+  const std::vector<Block>& blocks() const { return blocks_; }
+  size_t size() const { return size_; }  // floats, also before Allocate()
+
+  // Valid until the owner goes; all of them, or those of one block. Require Allocate().
+  std::span<float> values();
+  std::span<float> values(size_t block);
+  std::span<float> gradients();
+  std::span<float> gradients(size_t block);
+
+ private:
+  std::vector<Block> blocks_;
+  size_t size_ = 0;
+  bool is_allocated_ = false;
+  std::vector<float> values_, gradients_;
+};
+
+}  // namespace rowhouse
