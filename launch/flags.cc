@@ -76,7 +76,16 @@ DEFINE_double(effect_scale, 1.0, "synthetic: standard deviation of the planted l
 DEFINE_uint64(mini_batch_size, 1, "Samples of a step over all workers");
 DEFINE_int64(test_mini_batch_size, -1, "The same when testing; -1: mini_batch_size");
 DEFINE_uint64(nepochs, 1, "Times to go through the train samples, over all runs of a model");
-DEFINE_double(learning_rate, 0.01, "Learning rate");
+DEFINE_double(learning_rate, 0.01, "Learning rate, before the schedule of lr_policy");
+DEFINE_string(lr_policy, "poly2",
+              "Rate of a step, counted from the model's first: poly2 (DLRM's: linear warm-up, "
+              "quadratic decay; without such steps, constant), poly2_smooth (the same without its "
+              "plateau before decay and its jump) or constant");
+DEFINE_uint64(lr_num_warmup_steps, 0, "Steps in which the rate rises to learning_rate; 0: none");
+DEFINE_uint64(lr_decay_start_step, 0,
+              "Step, from 1, with which the decay starts; lr_num_warmup_steps or "
+              "more");
+DEFINE_uint64(lr_num_decay_steps, 0, "Steps in which the rate falls towards 1e-7; 0: no decay");
 DEFINE_string(optimizer, "sgd",
               "sgd, adagrad, or rwsadagrad (one sum a row; adagrad on the dense part)");
 DEFINE_double(optimizer_epsilon, 1e-10, "adagrad, rwsadagrad: added after the root");
@@ -140,7 +149,6 @@ namespace {
 
 std::vector<UnsupportedFlag> MakeUnsupportedFlags() {
   const std::string compressed = "compressed tables do not exist yet; tables are plain";
-  const std::string constant_rate = "the learning rate is constant; schedules do not exist yet";
   const std::string mlperf = "there is no MLPerf logging; report.json has the run's figures";
   const std::string no_gpu = "Rowhouse trains on CPUs only";
   const std::string checkpoints = "models are kept in --model_dir and continued with --load";
@@ -190,9 +198,6 @@ std::vector<UnsupportedFlag> MakeUnsupportedFlags() {
       {"mlperf_bin_loader", "false", true, mlperf},
       {"mlperf_bin_shuffle", "false", true, mlperf},
       {"mlperf_grad_accum_iter", "1", false, "a step is one batch; raise mini_batch_size instead"},
-      {"lr_num_warmup_steps", "0", false, constant_rate},
-      {"lr_decay_start_step", "0", false, constant_rate},
-      {"lr_num_decay_steps", "0", false, constant_rate},
   };
 }
 

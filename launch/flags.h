@@ -25,7 +25,7 @@ struct UnsupportedFlag {
   std::string name;
   std::string harmless;  // the value that asks for nothing: accepted, so that scripts go on working
   bool is_bool = false;
-  std::string why;  // a clause: "the learning rate is constant until schedules exist"
+  std::string why;  // a clause: "Rowhouse trains on CPUs only"
 };
 
 // Null if there is none of this name.

@@ -8,6 +8,7 @@
 #include "sharding/optimizer.h"
 #include "worker/interaction.h"
 #include "worker/loss.h"
+#include "worker/lr_policy.h"
 
 namespace rowhouse {
 namespace {
@@ -303,6 +304,14 @@ std::vector<SettingField> MakeFields() {
       NumberField<uint64_t>("nepochs", kTraining, kOut, MEMBER(uint64_t, training.nepochs), 1),
       RealField("learning_rate", kTraining, kIn, MEMBER(double, training.learning_rate),
                 "a number of 0 or more", IsNotNegative),
+      ChoiceField("lr_policy", kTraining, kIn, MEMBER(std::string, training.lr_policy),
+                  LrPolicies().Names()),
+      NumberField<uint64_t>("lr_num_warmup_steps", kTraining, kIn,
+                            MEMBER(uint64_t, training.lr_num_warmup_steps), 0, kMostLrSteps),
+      NumberField<uint64_t>("lr_decay_start_step", kTraining, kIn,
+                            MEMBER(uint64_t, training.lr_decay_start_step), 0, kMostLrSteps),
+      NumberField<uint64_t>("lr_num_decay_steps", kTraining, kIn,
+                            MEMBER(uint64_t, training.lr_num_decay_steps), 0, kMostLrSteps),
       OptimizerName(),
       OptimizerOption("optimizer_epsilon", &OptimizerOptions::epsilon, "a number greater than 0",
                       [](double v) { return static_cast<float>(v) > 0.0f; }),

@@ -73,6 +73,13 @@ std::string FileName(const std::string& path) { return path.substr(path.rfind('/
 
 }  // namespace
 
+LrPolicyOptions TrainingSettings::lr_policy_options() const {
+  return {.base = learning_rate,
+          .warmup_steps = lr_num_warmup_steps,
+          .decay_start_step = lr_decay_start_step,
+          .decay_steps = lr_num_decay_steps};
+}
+
 Settings::Settings() {
   model.bottom_mlp = {4, 3, 2};
   model.top_mlp = {4, 2, 1};
@@ -115,6 +122,7 @@ Status Settings::Validate() const {
   RETURN_IF_ERROR(ValidateTables(tables));
   for (const TableSpec& table : tables) RETURN_IF_ERROR(ValidateTable(table));
   RETURN_IF_ERROR(DenseOptimizers().Validate(training.optimizer));
+  RETURN_IF_ERROR(LrPolicies().Make(training.lr_policy, training.lr_policy_options()).status());
   RETURN_IF_ERROR(RowStores().Validate(storage.store));
   RETURN_IF_ERROR(Datasets().Validate(data_source()));
   return ValidateTogether(*this);

@@ -12,6 +12,7 @@
 #include "common/status.h"
 #include "sharding/table_spec.h"
 #include "worker/dataset.h"
+#include "worker/lr_policy.h"
 #include "worker/model_spec.h"
 
 namespace rowhouse {
@@ -19,7 +20,11 @@ namespace rowhouse {
 struct TrainingSettings {
   int64_t test_mini_batch_size = -1;  // samples over all workers; -1: as mini_batch_size
   uint64_t nepochs = 1;
-  double learning_rate = 0.01;
+  double learning_rate = 0.01;       // the base rate of lr_policy
+  std::string lr_policy = "poly2";   // name in LrPolicies()
+  uint64_t lr_num_warmup_steps = 0;  // what they mean: worker/lr_policy.h
+  uint64_t lr_decay_start_step = 0;
+  uint64_t lr_num_decay_steps = 0;
   std::string optimizer = "sgd";       // of the dense part; name in DenseOptimizers()
   OptimizerOptions optimizer_options;  // of the dense part
   int64_t print_freq = 1;              // steps between progress lines; below 1: none
@@ -28,6 +33,8 @@ struct TrainingSettings {
   int32_t print_precision = 5;    // digits of printed values
   uint64_t stop_after_steps = 0;  // of this run, then save and stop; 0: train to the end
   uint32_t threads = 1;           // compute threads of a worker; part of the promise
+
+  LrPolicyOptions lr_policy_options() const;
 };
 
 struct StorageSettings {
@@ -108,9 +115,9 @@ struct Settings {
   Result<uint32_t> PsRanks(uint32_t ranks) const;
 
   // Hex of XXH3-128 over everything that decides the trained bits: model, tables, data, batch,
-  // seed, rate, optimizers, threads. Not in it: number of PS nodes and shards, cache, store,
-  // directories (of the data file only its name counts), deadlines, what is printed, how long to
-  // train. Equal digests: a run may go on where another stopped.
+  // seed, rate and its schedule, optimizers, threads. Not in it: number of PS nodes and shards,
+  // cache, store, directories (of the data file only its name counts), deadlines, what is printed,
+  // how long to train. Equal digests: a run may go on where another stopped.
   std::string config_digest() const;
 };
 

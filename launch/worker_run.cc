@@ -90,9 +90,8 @@ Result<Start> PrepareStart(const Settings& settings, const WorkerRunOptions& opt
   if (manifest.config_digest != job.config_digest) {
     return UsageError(
         "--load: the model in {} was trained with other settings (digest {}, now {}); compare "
-        "{}/config.yaml with --print_config: model, tables, data, batch, seed, rate, optimizers "
-        "and "
-        "threads must stay",
+        "{}/config.yaml with --print_config: model, tables, data, batch, seed, rate and its "
+        "schedule, optimizers and threads must stay",
         model_dir, manifest.config_digest, job.config_digest, model_dir);
   }
   RETURN_IF_ERROR(CheckOutputs(settings));
@@ -199,7 +198,6 @@ TrainerOptions TrainerOptionsOf(const Settings& settings, const JobSpec& job) {
           .test_mini_batch_size = settings.test_mini_batch_size(),
           .epochs = training.nepochs,
           .max_steps_per_epoch = settings.data.num_batches,
-          .learning_rate = static_cast<float>(training.learning_rate),
           .print_every_steps = every(training.print_freq),
           .test_every_steps = every(training.test_freq),
           .first_step = job.first_step(),
@@ -296,7 +294,8 @@ RunReport MakeReport(const Settings& settings, const WorkerRunOptions& options, 
          .epoch = point.epoch,
          .loss = point.loss,
          .accuracy = point.accuracy,
-         .samples_per_second = static_cast<double>(point.samples) / point.seconds});
+         .samples_per_second = static_cast<double>(point.samples) / point.seconds,
+         .learning_rate = point.learning_rate});
   }
   std::vector<Evaluation> evaluations = progress.evaluations();
   if (last.samples > 0) evaluations.push_back(last);
@@ -401,8 +400,10 @@ Status RunWorker(const Settings& settings, const WorkerRunOptions& options, Comm
   Progress progress({.prints = options.prints,
                      .is_terminal = IsWatchedOnTerminal(),
                      .print_time = settings.training.print_time});
-  Trainer trainer(TrainerOptionsOf(settings, job), *data, step, client, *dialer, workers, clock,
-                  progress, stop);
+  const std::unique_ptr<LrPolicy> lr_policy =
+      LrPolicies().Make(settings.training.lr_policy, settings.training.lr_policy_options()).value();
+  Trainer trainer(TrainerOptionsOf(settings, job), *lr_policy, *data, step, client, *dialer,
+                  workers, clock, progress, stop);
   ASSIGN_OR_RETURN(const TrainingSummary summary, trainer.Train());
   ASSIGN_OR_RETURN(const Evaluation evaluation, trainer.Evaluate(summary.steps_done));
 

@@ -27,10 +27,11 @@ void AppendFrom(const std::vector<std::byte>& bytes, std::vector<T>* values) {
 
 }  // namespace
 
-Trainer::Trainer(const TrainerOptions& options, Dataset& data, TrainingStep& step, PsClient& client,
-                 Dialer& dialer, Communicator& workers, const Clock& clock,
-                 TrainerObserver& observer, const std::atomic<bool>& stop)
+Trainer::Trainer(const TrainerOptions& options, const LrPolicy& lr_policy, Dataset& data,
+                 TrainingStep& step, PsClient& client, Dialer& dialer, Communicator& workers,
+                 const Clock& clock, TrainerObserver& observer, const std::atomic<bool>& stop)
     : options_(options),
+      lr_policy_(lr_policy),
       data_(data),
       step_(step),
       client_(client),
@@ -98,11 +99,12 @@ Status Trainer::RunStep(uint64_t step) {
 
   if (stop_.load(std::memory_order_relaxed)) step_.AskToStop();
   const StepFigures figures = step_.Compute(samples);
-  client_.StartPush(step, options_.learning_rate, mine.count, &step_.row_batches());
+  const auto learning_rate = static_cast<float>(lr_policy_.Rate(step));
+  client_.StartPush(step, learning_rate, mine.count, &step_.row_batches());
   RETURN_IF_ERROR(RunClient(client_, dialer_, clock_));
   RETURN_IF_ERROR(
       workers_.SumInRankOrder(step_.exchange(), fmt::format("step {}, dense gradients", step)));
-  is_stop_agreed_ = step_.ApplyDense(options_.learning_rate);
+  is_stop_agreed_ = step_.ApplyDense(learning_rate);
 
   interval_.loss_sum += figures.loss_sum;
   interval_.samples += figures.samples;
@@ -138,7 +140,8 @@ Status Trainer::Report(uint64_t step, bool is_epoch_end) {
                         .samples = sum.samples,
                         .seconds = interval_seconds_,
                         .data_seconds = interval_data_seconds_,
-                        .steps = interval_steps_});
+                        .steps = interval_steps_,
+                        .learning_rate = lr_policy_.Rate(step - 1)});
   interval_ = {};
   interval_steps_ = 0;
   interval_seconds_ = interval_data_seconds_ = 0.0;

@@ -15,6 +15,7 @@
 #include "common/status.h"
 #include "worker/communicator.h"
 #include "worker/dataset.h"
+#include "worker/lr_policy.h"
 #include "worker/metrics.h"
 #include "worker/ps_client.h"
 #include "worker/training_step.h"
@@ -26,11 +27,10 @@ struct TrainerOptions {
   uint64_t test_mini_batch_size = 1;  // global
   uint64_t epochs = 1;
   uint64_t max_steps_per_epoch = 0;  // 0: all of the data
-  float learning_rate = 0.01f;
-  uint64_t print_every_steps = 1;  // 0: never
-  uint64_t test_every_steps = 0;   // 0: only at the end
-  uint64_t first_step = 0;         // steps done by earlier runs
-  uint64_t stop_after_steps = 0;   // of this run; 0: train to the end
+  uint64_t print_every_steps = 1;    // 0: never
+  uint64_t test_every_steps = 0;     // 0: only at the end
+  uint64_t first_step = 0;           // steps done by earlier runs
+  uint64_t stop_after_steps = 0;     // of this run; 0: train to the end
 };
 
 // Steps of an epoch; the last may have fewer samples.
@@ -48,6 +48,7 @@ struct TrainingProgress {
   double seconds = 0.0;       // wall clock of these steps on this worker
   double data_seconds = 0.0;  // of them reading samples
   uint64_t steps = 0;
+  double learning_rate = 0.0;  // of the last of them
 };
 
 struct Evaluation {
@@ -75,9 +76,9 @@ struct TrainingSummary {
 class Trainer {
  public:
   // All outlive the trainer. `stop` may be set by a signal handler at any time.
-  Trainer(const TrainerOptions& options, Dataset& data, TrainingStep& step, PsClient& client,
-          Dialer& dialer, Communicator& workers, const Clock& clock, TrainerObserver& observer,
-          const std::atomic<bool>& stop);
+  Trainer(const TrainerOptions& options, const LrPolicy& lr_policy, Dataset& data,
+          TrainingStep& step, PsClient& client, Dialer& dialer, Communicator& workers,
+          const Clock& clock, TrainerObserver& observer, const std::atomic<bool>& stop);
 
   uint64_t steps_per_epoch() const;
 
@@ -91,6 +92,7 @@ class Trainer {
   Status Report(uint64_t step, bool is_last_of_interval);
 
   const TrainerOptions options_;
+  const LrPolicy& lr_policy_;
   Dataset& data_;
   TrainingStep& step_;
   PsClient& client_;

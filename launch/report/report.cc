@@ -76,7 +76,8 @@ Json CurveToJson(const std::vector<RunReport::CurvePoint>& curve) {
                     {"epoch", point.epoch},
                     {"loss", Number(point.loss)},
                     {"accuracy", Number(point.accuracy)},
-                    {"samples_per_second", Number(point.samples_per_second)}});
+                    {"samples_per_second", Number(point.samples_per_second)},
+                    {"learning_rate", Number(point.learning_rate)}});
   }
   return list;
 }

@@ -33,6 +33,7 @@ struct RunReport {
     double loss = 0.0;  // mean over samples
     std::optional<double> accuracy = {};
     double samples_per_second = 0.0;
+    double learning_rate = 0.0;  // of the last step
   };
   struct Evaluation {
     uint64_t step = 0;

@@ -190,13 +190,9 @@ TEST_F(CommandLineTest, AFlagOfAnotherVerbIsNoFlagHere) {
 TEST_F(CommandLineTest, DlrmsOtherFlagsAreRefusedWithAReasonUnlessTheyAskForNothing) {
   EXPECT_EQ(Refusal({"train", "--use-gpu"}),
             "--use_gpu=true is DLRM's and not supported: Rowhouse trains on CPUs only");
-  EXPECT_EQ(Refusal({"train", "--lr-num-warmup-steps=5"}),
-            "--lr_num_warmup_steps=5 is DLRM's and not supported: the learning rate is constant; "
-            "schedules do not exist yet");
   EXPECT_EQ(Refusal({"train", "--weighted-pooling=fixed"}),
             "--weighted_pooling=fixed is DLRM's and not supported: pooling is an unweighted sum");
-  EXPECT_OK(Parse({"train", "--nouse_gpu", "--lr-num-warmup-steps=0", "--md-temperature=0.30",
-                   "--activation-function=relu"}));
+  EXPECT_OK(Parse({"train", "--nouse_gpu", "--md-temperature=0.30", "--activation-function=relu"}));
 }
 
 TEST_F(CommandLineTest, FlagFilesThatCannotBeReadAreNamed) {

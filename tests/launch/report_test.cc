@@ -25,9 +25,13 @@ RunReport Sample() {
                         .shards = 4,
                         .started_at = "2025-01-31T12:00:00Z",
                         .command_line = "rowhouse train"};
-  report.curve = {
-      {.step = 10, .epoch = 0, .loss = 0.5, .samples_per_second = 100.0},
-      {.step = 20, .epoch = 1, .loss = 0.25, .accuracy = 0.75, .samples_per_second = 200.0}};
+  report.curve = {{.step = 10, .epoch = 0, .loss = 0.5, .samples_per_second = 100.0},
+                  {.step = 20,
+                   .epoch = 1,
+                   .loss = 0.25,
+                   .accuracy = 0.75,
+                   .samples_per_second = 200.0,
+                   .learning_rate = 0.05}};
   report.evaluations = {{.step = 20, .samples = 7, .auc = 0.8, .logloss = 0.5, .accuracy = 0.7}};
   report.totals = {.steps = 20, .samples = 1280, .seconds = 2.0, .samples_per_second = 640.0};
   report.rows = {.digest = "00ff", .count = 9};
@@ -43,6 +47,7 @@ TEST(Report, HoldsWhatTheRunWasDidAndReached) {
   EXPECT_EQ(json["format"], 1);
   EXPECT_EQ(json["environment"]["hosts"][1], "b");
   EXPECT_EQ(json["curve"][1]["accuracy"], 0.75);
+  EXPECT_EQ(json["curve"][1]["learning_rate"], 0.05);
   EXPECT_EQ(json["evaluations"][0]["auc"], 0.8);
   EXPECT_EQ(json["totals"]["samples_per_second"], 640.0);
   EXPECT_EQ(json["rows"]["digest"], "00ff");

@@ -99,6 +99,31 @@ TEST(Settings, ContradictionsAreRefusedInWords) {
   EXPECT_THAT(Refusal(settings), HasSubstr("ps_endpoints=tcp://a:1,tcp://b:2 for those that run"));
 }
 
+TEST(Settings, TheScheduleIsThatOfThePolicy) {
+  Settings settings = With("lr_num_warmup_steps", "5");
+  EXPECT_THAT(Refusal(settings), HasSubstr("lr_num_warmup_steps=5 is greater than "
+                                           "lr_decay_start_step=0, but warm-up must finish before "
+                                           "decay starts"));
+  settings.training.lr_decay_start_step = 8;
+  settings.training.lr_num_decay_steps = 4;
+  EXPECT_OK(settings.Validate());
+  settings.training.lr_policy = "poly2_smooth";
+  EXPECT_OK(settings.Validate());
+  settings.training.lr_policy = "constant";
+  EXPECT_THAT(Refusal(settings), HasSubstr("lr_policy=constant has no schedule, but "
+                                           "lr_num_warmup_steps=5, lr_decay_start_step=8, "
+                                           "lr_num_decay_steps=4"));
+  EXPECT_OK(With("lr_policy", "constant").Validate());
+
+  // Each option reaches the place that is its own: 24 * 2 / 5, then 24 * (3 / 4)^2 at step 9.
+  settings.training.lr_policy = "poly2";
+  settings.training.learning_rate = 24.0;
+  const auto policy =
+      LrPolicies().Make(settings.training.lr_policy, settings.training.lr_policy_options()).value();
+  EXPECT_DOUBLE_EQ(policy->Rate(1), 9.6);
+  EXPECT_DOUBLE_EQ(policy->Rate(8), 13.5);
+}
+
 TEST(Settings, TablesAreCheckedByName) {
   Settings settings = Defaults();
   settings.tables[1].dim = 3;
@@ -203,6 +228,10 @@ const std::map<std::string, std::string> kOthers = {
     {"test_mini_batch_size", "256"},
     {"nepochs", "2"},
     {"learning_rate", "0.1"},
+    {"lr_policy", "poly2_smooth"},
+    {"lr_num_warmup_steps", "5"},
+    {"lr_decay_start_step", "8"},
+    {"lr_num_decay_steps", "4"},
     {"optimizer", "adagrad"},
     {"optimizer_epsilon", "1e-08"},
     {"optimizer_initial_accumulator", "0.1"},

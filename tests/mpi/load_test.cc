@@ -122,6 +122,57 @@ TEST_F(Load, PartsAreTheRunThatNeverStopped) {
   EXPECT_NE(more.digest, whole.digest);
 }
 
+TEST_F(Load, TheScheduleOfTheLearningRateGoesOn) {
+  const auto train = [&](const std::string& model, std::vector<std::string> flags) {
+    flags.insert(flags.end(), {"--lr-num-warmup-steps=15", "--lr-decay-start-step=18",
+                               "--lr-num-decay-steps=8"});
+    return TrainIn(model, model + "_rows", {}, flags);
+  };
+  const auto append_rates = [](const TrainResult& result, std::vector<double>* rates) {
+    for (const auto& point : result.report.at("curve")) rates->push_back(point["learning_rate"]);
+  };
+  const TrainResult whole = train("whole", {});
+  ASSERT_TRAINED(whole);
+  std::vector<double> whole_rates, rates;
+  append_rates(whole, &whole_rates);
+  ASSERT_EQ(whole_rates.size(), 30u);
+  EXPECT_DOUBLE_EQ(whole_rates[0], 0.05 / 15);
+  EXPECT_DOUBLE_EQ(whole_rates[16], 0.05 * 14 / 15);
+  EXPECT_DOUBLE_EQ(whole_rates[17], 0.05);
+  EXPECT_DOUBLE_EQ(whole_rates[29], 0.05 / 64);
+
+  // Stopped in the middle of the warm-up, and of the decay.
+  Chain parts;
+  for (const std::vector<std::string>& flags : std::vector<std::vector<std::string>>{
+           {"--stop_after_steps=7"}, {"--load", "--stop_after_steps=14"}, {"--load"}}) {
+    const TrainResult part = train("parts", flags);
+    ASSERT_TRAINED(part);
+    parts.Add(part);
+    append_rates(part, &rates);
+  }
+  EXPECT_EQ(rates, whole_rates);
+  EXPECT_EQ(parts.losses, whole.losses);
+  EXPECT_EQ(parts.digest, whole.digest);
+  EXPECT_EQ(DenseBytes("parts"), DenseBytes("whole"));
+
+  // No model goes on under another schedule.
+  EXPECT_REFUSED(TrainIn("parts", "parts_rows", {}, {"--load"}),
+                 HasSubstr("rate and its schedule"));
+}
+
+TEST_F(Load, TheRateOfAStepIsThatOfRowsAndDensePart) {
+  const TrainResult half = TrainIn("half", "half_rows", {},
+                                   {"--stop_after_steps=1", "--learning_rate=0.1",
+                                    "--lr_num_warmup_steps=2", "--lr_decay_start_step=2"});
+  ASSERT_TRAINED(half);
+  const TrainResult constant =
+      TrainIn("constant", "constant_rows", {},
+              {"--stop_after_steps=1", "--learning_rate=0.05", "--lr_policy=constant"});
+  ASSERT_TRAINED(constant);
+  EXPECT_EQ(half.digest, constant.digest);
+  EXPECT_EQ(DenseBytes("half"), DenseBytes("constant"));
+}
+
 TEST_F(Load, AnotherPlanWithAnotherRowDirectoryGivesTheSameBits) {
   const TrainResult whole = TrainIn("whole", "whole_rows", {}, {});
   ASSERT_TRAINED(whole);
