@@ -1,8 +1,9 @@
 #include "worker/embedding_bag.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
+
+#include "common/kernels/row_norm.h"
 
 namespace rowhouse {
 namespace {
@@ -197,13 +198,7 @@ void RenormaliseRows(std::span<const uint32_t> slots, double max_norm, double no
   std::sort(distinct.begin(), distinct.end());
   distinct.erase(std::unique(distinct.begin(), distinct.end()), distinct.end());
   for (const uint32_t slot : distinct) {
-    float* row = &rows[size_t{slot} * dim];
-    double sum = 0.0;
-    for (size_t c = 0; c < dim; ++c) sum += std::pow(std::fabs(double{row[c]}), norm_type);
-    const double norm = std::pow(sum, 1.0 / norm_type);
-    if (norm <= max_norm) continue;
-    const auto scale = static_cast<float>(max_norm / (norm + 1e-7));
-    for (size_t c = 0; c < dim; ++c) row[c] *= scale;
+    RenormaliseRow(max_norm, norm_type, rows.subspan(size_t{slot} * dim, dim));
   }
 }
 

@@ -88,8 +88,8 @@ void AddSumGradients(const BagView& bags, std::span<const float> gradient, size_
 void GatherRows(std::span<const uint32_t> slots, std::span<const float> rows, size_t dim,
                 std::span<float> out);
 
-// max_norm: multiplies every row named in `slots` whose `norm_type`-norm exceeds max_norm by
-// max_norm / (norm + 1e-7), in place, once a row however often it is named. It changes parameters.
+// max_norm: RenormaliseRow (common/kernels/row_norm.h) of every row named in `slots`, in place,
+// once a row however often it is named. It changes parameters.
 void RenormaliseRows(std::span<const uint32_t> slots, double max_norm, double norm_type, size_t dim,
                      std::span<float> rows);
 
