@@ -395,7 +395,8 @@ Status RunWorker(const Settings& settings, const WorkerRunOptions& options, Comm
   PsClient client({.job_id = job.job_id,
                    .worker = workers.rank(),
                    .deadline_ms = settings.cluster.rpc_deadline_ms,
-                   .control_deadline_ms = settings.cluster.save_deadline_ms},
+                   .control_deadline_ms = settings.cluster.save_deadline_ms,
+                   .push_counts = DividesByLookups(job.tables)},
                   job.plan, shards);
   Progress progress({.prints = options.prints,
                      .is_terminal = IsWatchedOnTerminal(),

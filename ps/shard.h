@@ -168,6 +168,7 @@ class Shard {
     std::vector<TablePart> tables;
     Frame ids;
     Frame gradients;
+    Frame counts;  // one a row, or empty where no table of the part needs them
   };
   struct WorkerPush {
     uint32_t parts_expected = 0;
@@ -198,6 +199,7 @@ class Shard {
 
   Status CheckRequest(const Header& header) const;
   Status CheckRows(const std::vector<TablePart>& parts, const Frame& ids) const;
+  Status CheckPushedCounts(const std::vector<TablePart>& parts, const Frame& counts) const;
 
   void Advance();  // serves what the state now allows: pulls, controls, complete steps
   bool IsStepComplete() const;

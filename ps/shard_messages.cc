@@ -91,6 +91,30 @@ Status Shard::CheckRows(const std::vector<TablePart>& parts, const Frame& ids) c
   return OkStatus();
 }
 
+// Whoever divides by counts must find one for every row, and none of 0. `parts` are sound.
+Status Shard::CheckPushedCounts(const std::vector<TablePart>& parts, const Frame& counts) const {
+  uint64_t rows = 0;
+  const TableSpec* needs_them = nullptr;
+  for (const TablePart& part : parts) {
+    const TableSpec& table = tables_[part.table].spec;
+    if (table.scale_grad_by_freq && part.rows > 0) needs_them = &table;
+    rows += part.rows;
+  }
+  if (counts.size() == 0 && needs_them == nullptr) return OkStatus();
+  if (counts.size() != rows * sizeof(uint32_t)) {
+    return CorruptionError(
+        "{}: {} bytes of counts for {} rows{}", options_.name, counts.size(), rows,
+        needs_them == nullptr ? ""
+                              : fmt::format("; table \"{}\" divides by them", needs_them->name));
+  }
+  const std::span<const uint32_t> all = counts.As<uint32_t>();
+  if (const auto zero = std::find(all.begin(), all.end(), 0u); zero != all.end()) {
+    return CorruptionError("{}: row {} of a push was looked up 0 times", options_.name,
+                           zero - all.begin());
+  }
+  return OkStatus();
+}
+
 void Shard::OnPull(const PeerId& peer, Message message, TimeMs now) {
   const Header header = message.header;
   Result<PullRequest> body = DecodeBody<PullRequest>(message);
@@ -132,13 +156,14 @@ void Shard::OnPush(const PeerId& peer, Message message, TimeMs) {
   Result<PushRequest> body = DecodeBody<PushRequest>(message);
   if (!body.ok()) return SendError(peer, header, body.status());
   const auto refuse = [&](Status status) { SendError(peer, header, status); };
-  if (message.payload.size() != 2) {
-    return refuse(CorruptionError("{}: a push has 2 payload frames, not {}", options_.name,
+  if (message.payload.size() != 3) {
+    return refuse(CorruptionError("{}: a push has 3 payload frames, not {}", options_.name,
                                   message.payload.size()));
   }
   PushPart part{.tables = std::move(body.value().tables),
                 .ids = std::move(message.payload[0]),
-                .gradients = std::move(message.payload[1])};
+                .gradients = std::move(message.payload[1]),
+                .counts = std::move(message.payload[2])};
   if (Status status = CheckRows(part.tables, part.ids); !status.ok()) return refuse(status);
   uint64_t floats = 0, rows = 0;
   for (const TablePart& table : part.tables) {
@@ -148,6 +173,9 @@ void Shard::OnPush(const PeerId& peer, Message message, TimeMs) {
   if (part.gradients.size() != floats * sizeof(float)) {
     return refuse(CorruptionError("{}: {} bytes of gradients for {} floats", options_.name,
                                   part.gradients.size(), floats));
+  }
+  if (Status status = CheckPushedCounts(part.tables, part.counts); !status.ok()) {
+    return refuse(status);
   }
   if (header.parts == 0 || header.part >= header.parts) {
     return refuse(

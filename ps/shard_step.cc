@@ -17,7 +17,8 @@ void Shard::UpdateRecord(TableState& table, std::byte* record, std::span<const f
 }
 
 // Sums the gradients of each touched row in worker-rank order, starting from the first worker
-// that has the row, and updates it once. Rows not in memory are read first; FinishApply does them.
+// that has the row (scale_grad_by_freq: and divides the sum by the lookups of all workers), and
+// updates it once. Rows not in memory are read first; FinishApply does them.
 void Shard::ApplyStep() {
   const StepPushes& step = pushes_.at(next_step_);
   apply_context_ = {.step = next_step_, .learning_rate = step.workers[0].learning_rate};
@@ -25,6 +26,7 @@ void Shard::ApplyStep() {
   struct Touch {
     RowId row;
     uint32_t worker;
+    uint32_t lookups;  // 0 where the push does not say
     const float* gradient;
   };
   std::vector<std::vector<Touch>> touched(tables_.size());
@@ -39,10 +41,12 @@ void Shard::ApplyStep() {
     for (const auto& [k, part] : step.workers[w].parts) {
       const uint64_t* id = part.ids.As<uint64_t>().data();
       const float* gradient = part.gradients.As<float>().data();
+      const bool is_counted = part.counts.size() > 0;
+      const uint32_t* count = part.counts.As<uint32_t>().data();
       for (const TablePart& rows : part.tables) {
         std::vector<Touch>& touches = touched[rows.table];
         for (uint32_t i = 0; i < rows.rows; ++i) {
-          touches.push_back({RowId{*id++}, w, gradient});
+          touches.push_back({RowId{*id++}, w, is_counted ? *count++ : 0, gradient});
           gradient += tables_[rows.table].spec.dim;
         }
       }
@@ -66,14 +70,23 @@ void Shard::ApplyStep() {
     for (size_t i = 0; i < touches.size();) {
       const RowId row = touches[i].row;
       std::span<const float> gradient(touches[i].gradient, dim);
+      uint64_t lookups = touches[i].lookups;
       if (i + 1 < touches.size() && touches[i + 1].row == row) {
         std::copy(gradient.begin(), gradient.end(), sum.begin());
         for (++i; i < touches.size() && touches[i].row == row; ++i) {
           AddRow(std::span<const float>(touches[i].gradient, dim), sum);
+          lookups += touches[i].lookups;
         }
         gradient = sum;
       } else {
         ++i;
+      }
+      if (table.spec.scale_grad_by_freq && lookups > 1) {
+        // `gradient` may be `sum` itself.
+        std::transform(
+            gradient.begin(), gradient.end(), sum.begin(),
+            [divisor = static_cast<float>(lookups)](float value) { return value / divisor; });
+        gradient = sum;
       }
       SliceState& slice = *FindSlice(t, row);
       if (i + RowCache::kPrefetchRows < touches.size()) {

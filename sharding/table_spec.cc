@@ -91,4 +91,9 @@ Status ValidateTables(const std::vector<TableSpec>& tables) {
   return OkStatus();
 }
 
+bool DividesByLookups(const std::vector<TableSpec>& tables) {
+  return std::any_of(tables.begin(), tables.end(),
+                     [](const TableSpec& table) { return table.scale_grad_by_freq; });
+}
+
 }  // namespace rowhouse

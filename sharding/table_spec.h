@@ -69,4 +69,7 @@ struct TableSpec {
 // Every spec valid, names unique, ids dense from 0.
 Status ValidateTables(const std::vector<TableSpec>& tables);
 
+// Whether pushes have to carry lookup counts: any table with scale_grad_by_freq.
+bool DividesByLookups(const std::vector<TableSpec>& tables);
+
 }  // namespace rowhouse

@@ -199,6 +199,8 @@ Frames PsClient::EncodePush(const Header& header, const Part& part) const {
   Frames payload;
   payload.push_back(Gather(batches, part.pieces, &RowBatch::rows, kOneARow));
   payload.push_back(Gather(batches, part.pieces, &RowBatch::gradients, kDimARow));
+  payload.push_back(options_.push_counts ? Gather(batches, part.pieces, &RowBatch::counts, kOneARow)
+                                         : Frame());
   const PushRequest request{
       .learning_rate = learning_rate_, .samples = samples_, .tables = TablesOf(batches, part)};
   return EncodeMessage(header, request, std::move(payload));

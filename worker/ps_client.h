@@ -50,6 +50,7 @@ struct PsClientOptions {
   size_t window = 4;                // unanswered parts a shard
   size_t max_part_rows = 20000;
   size_t max_part_bytes = 4 << 20;  // of rows and ids
+  bool push_counts = false;  // a table has scale_grad_by_freq: pushes carry their rows' lookups
 };
 
 class PsClient {

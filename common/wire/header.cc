@@ -127,6 +127,10 @@ Result<Header> DecodeHeader(std::span<const std::byte> header, std::span<const s
                            body.size(), expected, crc);
   }
   if (version == 0) return CorruptionError("message of protocol version 0, which never was");
+  if (version < kOldestProtocolVersion) {
+    return CorruptionError("the peer speaks protocol version {}, this build {} to {}", version,
+                           kOldestProtocolVersion, kProtocolVersion);
+  }
   Header result;
   result.type = static_cast<MessageType>(Load<uint16_t>(header, kTypeAt));
   result.job_id = Load<uint64_t>(header, kJobIdAt);

@@ -2,6 +2,7 @@
 #include <optional>
 #include <random>
 
+#include "common/crc32c.h"
 #include "common/wire/codec.h"
 #include "tests/testing/testing.h"
 
@@ -214,7 +215,17 @@ TEST(WireMessage, ANewerVersionIsNamedWhateverItsSealIs) {
   Frames frames = EncodeMessage({}, Empty{});
   frames[0].data()[4] = std::byte{9};
   EXPECT_EQ(Unpack(std::move(frames)).status().message(),
-            "the peer speaks protocol version 9, this build up to 1");
+            "the peer speaks protocol version 9, this build up to 2");
+}
+
+TEST(WireMessage, AnOlderVersionThatIsNoLongerUnderstoodIsNamed) {
+  Frames frames = EncodeMessage({}, Empty{});
+  frames[0].data()[4] = std::byte{kOldestProtocolVersion - 1};
+  const std::span<const std::byte> sealed = frames[0].bytes().first(kHeaderBytes - 4);
+  const uint32_t crc = ExtendCrc32c(Crc32c(sealed), frames[1].bytes());
+  std::memcpy(frames[0].data() + kHeaderBytes - 4, &crc, sizeof(crc));
+  EXPECT_EQ(Unpack(std::move(frames)).status().message(),
+            "the peer speaks protocol version 1, this build 2 to 2");
 }
 
 TEST(WireMessage, AnotherProtocolIsRefusedByItsMagic) {

@@ -97,6 +97,7 @@ class ShardTest : public testing::Test {
     Frames payload;
     payload.push_back(FrameOf(rows));
     payload.push_back(FrameOf(gradients));
+    payload.push_back(Frame());
     Header header = HeaderOf(worker, step);
     header.part = part;
     header.parts = parts;
@@ -215,6 +216,7 @@ TEST_F(ShardTest, APushThatOvertakesItsPullLeavesOneCopyOfTheRow) {
   Frames gradients;
   gradients.push_back(FrameOf(std::vector<uint64_t>{5}));
   gradients.push_back(FrameOf(std::vector<float>{1.0f}));
+  gradients.push_back(Frame());
   Push(1, 0, {}, {});
   auto applying = shard_->Handle(
       MessageArrived{"peer", EncodeMessage(HeaderOf(0, 0), push, std::move(gradients))}, 0);

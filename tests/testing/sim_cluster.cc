@@ -56,10 +56,12 @@ SimCluster::SimCluster(const SimOptions& options, const ModelSpec& model,
                                                 DenseOptimizerOptions{});
     CHECK_EQ(node->step->dense().size(), dense.size());
     std::copy(dense.begin(), dense.end(), node->step->dense().values().begin());
-    node->client = std::make_unique<PsClient>(
-        PsClientOptions{
-            .job_id = kJobId, .worker = WorkerRank{w}, .max_part_rows = options.max_part_rows},
-        plan_, addresses);
+    node->client =
+        std::make_unique<PsClient>(PsClientOptions{.job_id = kJobId,
+                                                   .worker = WorkerRank{w},
+                                                   .max_part_rows = options.max_part_rows,
+                                                   .push_counts = DividesByLookups(tables)},
+                                   plan_, addresses);
     node->from_shard.resize(options.shards);
     workers_.push_back(std::move(node));
   }

@@ -1,0 +1,179 @@
+// What a table may ask of its shard besides an optimizer: scale_grad_by_freq. Hand-computed numbers, and what peers get wrong.
+#include <limits>
+#include <map>
+
+#include "common/wire/codec.h"
+#include "common/wire/control.h"
+#include "ps/shard.h"
+#include "ps/shard_store.h"
+#include "sharding/strategies/row_wise.h"
+#include "tests/testing/testing.h"
+
+namespace rowhouse {
+namespace {
+
+constexpr uint32_t kDim = 3;
+
+TableSpec Table() {
+  TableSpec table;
+  table.name = "t";
+  table.rows = 10;
+  table.dim = kDim;
+  return table;
+}
+
+template <typename T>
+Frame FrameOf(const std::vector<T>& values) {
+  return Frame::CopyOf(std::as_bytes(std::span(values)));
+}
+
+// One shard with rows in memory; store actions are carried out at once.
+class ShardTableOptions : public testing::Test {
+ protected:
+  void Open(const TableSpec& table, uint32_t workers, double cache_ratio = 1.0) {
+    const std::vector<TableSpec> tables = {table};
+    ShardOptions options;
+    options.name = "shard 0";
+    options.workers = workers;
+    options.cache_ratio = cache_ratio;
+    shard_ = Shard::Make(options, tables, MakeRowWisePlan(tables, 1), MakeDraws(tables)).value();
+    store_ = std::make_unique<ShardStore>(RowStores().Make("memory", {}).value(), "", tables);
+  }
+
+  void Handle(ShardEvent event) {
+    for (ShardAction& action : shard_->Handle(std::move(event), 0)) {
+      if (auto* send = std::get_if<SendFrames>(&action)) {
+        answer_ = Unpack(std::move(send->frames)).value();
+      } else if (!std::holds_alternative<WakeAt>(action)) {
+        Handle(store_->Execute(std::move(action)));
+      }
+    }
+  }
+
+  // The weights of one row before `step`.
+  std::vector<float> Pull(uint64_t step, uint64_t row) {
+    const PullRequest request{.eval = true, .tables = {{0, 1}}};
+    Frames payload;
+    payload.push_back(FrameOf(std::vector<uint64_t>{row}));
+    payload.push_back(Frame());
+    Handle(
+        MessageArrived{"peer", EncodeMessage(Header{.step = step}, request, std::move(payload))});
+    EXPECT_EQ(answer_.header.type, MessageType::kPullReply);
+    CHECK_EQ(answer_.payload.size(), 1u);
+    const std::span<const float> weights = answer_.payload[0].As<float>();
+    return {weights.begin(), weights.end()};
+  }
+
+  // One part of a push, at a rate of 1; its answer.
+  Status PushFrame(uint32_t worker, uint64_t step, const std::vector<uint64_t>& rows,
+                   const std::vector<float>& gradients, Frame counts) {
+    const PushRequest request{.learning_rate = 1.0f,
+                              .tables = {{0, static_cast<uint32_t>(rows.size())}}};
+    Frames payload;
+    payload.push_back(FrameOf(rows));
+    payload.push_back(FrameOf(gradients));
+    payload.push_back(std::move(counts));
+    Handle(MessageArrived{"peer", EncodeMessage(Header{.step = step, .sender = worker}, request,
+                                                std::move(payload))});
+    const Result<ErrorReply> error = DecodeBody<ErrorReply>(answer_);
+    if (!error.ok()) return OkStatus();
+    return Status(static_cast<StatusCode>(error.value().code), error.value().message);
+  }
+  Status Push(uint32_t worker, uint64_t step, const std::vector<uint64_t>& rows,
+              const std::vector<float>& gradients, const std::vector<uint32_t>& counts = {}) {
+    return PushFrame(worker, step, rows, gradients, FrameOf(counts));
+  }
+
+  std::unique_ptr<Shard> shard_;
+  std::unique_ptr<ShardStore> store_;
+  Message answer_;
+};
+
+// ---- scale_grad_by_freq ---------------------------------------------------------------------
+
+TEST_F(ShardTableOptions, TheSumOfAllWorkersIsDividedByTheLookupsOfAllWorkers) {
+  for (const double cache_ratio : {1.0, 0.1}) {
+    TableSpec table = Table();
+    table.scale_grad_by_freq = true;
+    Open(table, /*workers=*/3, cache_ratio);
+    std::vector<float> both = Pull(0, 3), alone = Pull(0, 4), once = Pull(0, 5);
+    // Row 3: 2 + 5 lookups on workers 0 and 2; row 4: 3 on worker 0; row 5: one on worker 2.
+    ASSERT_OK(Push(0, 0, {3, 4}, {0.1f, 0.2f, 0.3f, 6.0f, 6.0f, 6.0f}, {2, 3}));
+    ASSERT_OK(Push(1, 0, {}, {}));
+    ASSERT_OK(Push(2, 0, {3, 5}, {0.7f, 0.8f, 0.9f, 1.0f, 1.0f, 1.0f}, {5, 1}));
+    const float first[] = {0.1f, 0.2f, 0.3f}, second[] = {0.7f, 0.8f, 0.9f};
+    for (size_t c = 0; c < kDim; ++c) {
+      both[c] -= (first[c] + second[c]) / 7.0f;
+      alone[c] -= 2.0f;
+      once[c] -= 1.0f;
+    }
+    EXPECT_EQ(Pull(1, 3), both);
+    EXPECT_EQ(Pull(1, 4), alone);
+    EXPECT_EQ(Pull(1, 5), once);
+  }
+}
+
+TEST_F(ShardTableOptions, LookupsOfManyWorkersDoNotWrapAround) {
+  TableSpec table = Table();
+  table.scale_grad_by_freq = true;
+  Open(table, /*workers=*/2);
+  std::vector<float> want = Pull(0, 3);
+  const uint32_t most = std::numeric_limits<uint32_t>::max();
+  for (uint32_t w = 0; w < 2; ++w) {
+    ASSERT_OK(Push(w, 0, {3}, std::vector<float>(kDim, 0x1p31f), {most}));
+  }
+  for (float& weight : want) weight -= 0.5f;  // 2^32 / 2^33
+  EXPECT_EQ(Pull(1, 3), want);
+}
+
+TEST_F(ShardTableOptions, WithoutScaleGradByFreqCountsAreWelcomeAndChangeNothing) {
+  Open(Table(), 1);
+  std::vector<float> want = Pull(0, 3);
+  ASSERT_OK(Push(0, 0, {3}, {1.0f, 1.0f, 1.0f}, {4}));
+  for (float& weight : want) weight -= 1.0f;
+  EXPECT_EQ(Pull(1, 3), want);
+}
+
+TEST_F(ShardTableOptions, WrongCountsAreRefusedAndHarmNobody) {
+  TableSpec table = Table();
+  table.scale_grad_by_freq = true;
+  Open(table, 1);
+  const std::vector<float> before = Pull(0, 3);
+  const std::vector<float> gradients(2 * kDim, 1.0f);
+  const auto expect_refused = [&](Frame counts, const char* why) {
+    const Status status = PushFrame(0, 0, {3, 4}, gradients, std::move(counts));
+    EXPECT_EQ(status.code(), StatusCode::kCorruption);
+    EXPECT_THAT(status.message(), testing::HasSubstr(why));
+  };
+  expect_refused(Frame(), "0 bytes of counts for 2 rows; table \"t\" divides by them");
+  expect_refused(FrameOf(std::vector<uint32_t>{1}), "4 bytes of counts for 2 rows");
+  expect_refused(FrameOf(std::vector<uint32_t>{1, 1, 1}), "12 bytes of counts for 2 rows");
+  expect_refused(Frame::CopyOf("1234567"), "7 bytes of counts for 2 rows");
+  expect_refused(FrameOf(std::vector<uint32_t>{1, 0}), "row 1 of a push was looked up 0 times");
+
+  // A peer that forgets the frame altogether, or sends one too many.
+  for (const size_t frames : {2u, 4u}) {
+    const PushRequest request{.learning_rate = 1.0f, .tables = {{0, 2}}};
+    Frames payload;
+    payload.push_back(FrameOf(std::vector<uint64_t>{3, 4}));
+    payload.push_back(FrameOf(gradients));
+    while (payload.size() < frames) payload.push_back(FrameOf(std::vector<uint32_t>{1, 1}));
+    Handle(MessageArrived{"peer", EncodeMessage(Header{}, request, std::move(payload))});
+    EXPECT_THAT(DecodeBody<ErrorReply>(answer_).value().message,
+                testing::HasSubstr("a push has 3 payload frames"));
+  }
+
+  EXPECT_EQ(shard_->next_step(), 0u);
+  EXPECT_EQ(Pull(0, 3), before);
+  EXPECT_OK(Push(0, 0, {3, 4}, gradients, {1, 1}));
+  EXPECT_EQ(shard_->next_step(), 1u) << "the step goes on as if nothing had been";
+}
+
+TEST_F(ShardTableOptions, CountsOfTheWrongSizeAreRefusedWhereNobodyNeedsThemToo) {
+  Open(Table(), 1);
+  EXPECT_EQ(Push(0, 0, {3}, {1.0f, 1.0f, 1.0f}, {1, 1}).code(), StatusCode::kCorruption);
+  EXPECT_EQ(Push(0, 0, {}, {}, {1}).code(), StatusCode::kCorruption);
+}
+
+}  // namespace
+}  // namespace rowhouse

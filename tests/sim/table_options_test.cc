@@ -1,0 +1,122 @@
+// scale_grad_by_freq on the in-process cluster: the same rows, bit for bit, on any
+// number of shards and any cache, and the same training on any number of workers.
+#include <algorithm>
+#include <cmath>
+
+#include "common/numpy_random.h"
+#include "tests/testing/sim_cluster.h"
+#include "tests/testing/testing.h"
+#include "worker/dense_initialiser.h"
+
+namespace rowhouse {
+namespace {
+
+constexpr int kSteps = 5;
+
+// Few rows, so that most are looked up more than once a step, by more than one worker.
+DatasetOptions DataOptions() {
+  DatasetOptions data;
+  data.dense_features = 4;
+  data.table_rows = {60, 7, 300};
+  data.seed = 31;
+  data.mini_batch_size = 24;
+  data.num_batches = kSteps;
+  data.num_indices_per_lookup = 5;
+  data.round_targets = true;
+  return data;
+}
+
+ModelSpec Model() {
+  ModelSpec model;
+  model.bottom_mlp = {4, 8};
+  model.top_mlp = {8, 1};
+  model.features = 3;
+  model.dim = 8;
+  model.loss = "bce";
+  return model;
+}
+
+// The options under test, on tables 0 and 2; table 1 has none.
+struct Options {
+  std::string name;
+  bool scale_grad_by_freq = false;
+};
+
+std::vector<TableSpec> Tables(const Options& options) {
+  std::vector<TableSpec> tables;
+  for (const uint64_t rows : DataOptions().table_rows) {
+    TableSpec table;
+    table.id = TableId{static_cast<uint32_t>(tables.size())};
+    table.name = "t" + std::to_string(tables.size());
+    table.rows = rows;
+    table.dim = Model().dim;
+    table.optimizer = "adagrad";
+    if (Raw(table.id) != 1) {
+      table.scale_grad_by_freq = options.scale_grad_by_freq;
+    }
+    tables.push_back(table);
+  }
+  return tables;
+}
+
+struct Outcome {
+  std::vector<double> losses;
+  std::string digest;
+};
+
+Outcome Train(SimOptions options, const Options& table_options) {
+  const std::unique_ptr<Dataset> data = Datasets().Make("random", DataOptions()).value();
+  DlrmModel model(Model());
+  NumpyRandom random(31);
+  InitialiseDense(model.layers(), &random, model.parameters());
+  options.mini_batch_size = DataOptions().mini_batch_size;
+  SimCluster cluster(options, Model(), Tables(table_options),
+                     {model.parameters().begin(), model.parameters().end()});
+  Outcome outcome;
+  for (int step = 0; step < kSteps; ++step) outcome.losses.push_back(cluster.Step(*data));
+  outcome.digest = cluster.Digest();
+  return outcome;
+}
+
+class SimTableOptions : public testing::TestWithParam<Options> {};
+
+TEST_P(SimTableOptions, RowsAreTheSameForEveryPlanCacheAndOrder) {
+  uint64_t seed = 0;
+  for (const uint32_t workers : {1u, 2u, 3u}) {
+    const Outcome expected = Train({.workers = workers}, GetParam());
+    EXPECT_NE(expected.digest, Train({.workers = workers}, {}).digest) << "they do something";
+    for (const uint32_t shards : {1u, 2u, 3u}) {
+      for (const double cache_ratio : {1.0, 0.05}) {
+        const SimOptions options{.seed = ++seed,
+                                 .shards = shards,
+                                 .workers = workers,
+                                 .cache_ratio = cache_ratio,
+                                 .cache_ways = 2,
+                                 .max_part_rows = seed % 3 == 0 ? 7u : 20000u};
+        const Outcome outcome = Train(options, GetParam());
+        SCOPED_TRACE(fmt::format("workers {} shards {} cache {}", workers, shards, cache_ratio));
+        EXPECT_EQ(outcome.losses, expected.losses);
+        EXPECT_EQ(outcome.digest, expected.digest);
+      }
+    }
+  }
+}
+
+TEST_P(SimTableOptions, NumbersOfWorkersAgreeTo1e5) {
+  const Outcome one = Train({.workers = 1}, GetParam());
+  for (const uint32_t workers : {2u, 3u}) {
+    const Outcome many = Train({.shards = 2, .workers = workers}, GetParam());
+    for (int step = 0; step < kSteps; ++step) {
+      EXPECT_NEAR(many.losses[step], one.losses[step], 1e-5)
+          << workers << " workers, step " << step;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Options, SimTableOptions,
+                         testing::Values(Options{.name = "scale_grad_by_freq",
+                                                 .scale_grad_by_freq = true}),
+                         [](const auto& test) { return test.param.name; });
+
+}  // namespace
+}  // namespace rowhouse
