@@ -1,12 +1,17 @@
 // One step: gradients summed in worker-rank order, one update of every touched row.
 #include <algorithm>
 
+#include "common/kernels/row_norm.h"
 #include "common/kernels/row_updates.h"
 #include "ps/shard.h"
 
 namespace rowhouse {
 
 void Shard::UpdateRecord(TableState& table, std::byte* record, std::span<const float> gradient) {
+  // The workers did the same to the copies they computed `gradient` with.
+  if (table.spec.max_norm > 0.0) {
+    RenormaliseRow(table.spec.max_norm, table.spec.norm_type, table.layout.weights(record));
+  }
   table.optimizer->Apply(apply_context_, gradient, table.layout.weights(record),
                          table.layout.state(record));
   RecordTrailer trailer = table.layout.trailer(record);

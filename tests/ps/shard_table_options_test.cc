@@ -1,7 +1,10 @@
-// What a table may ask of its shard besides an optimizer: scale_grad_by_freq. Hand-computed numbers, and what peers get wrong.
+// What a table may ask of its shard besides an optimizer: max_norm and scale_grad_by_freq.
+// Hand-computed numbers, and what peers get wrong.
+#include <cmath>
 #include <limits>
 #include <map>
 
+#include "common/kernels/row_norm.h"
 #include "common/wire/codec.h"
 #include "common/wire/control.h"
 #include "ps/shard.h"
@@ -88,6 +91,44 @@ class ShardTableOptions : public testing::Test {
   std::unique_ptr<ShardStore> store_;
   Message answer_;
 };
+
+// ---- max_norm -------------------------------------------------------------------------------
+
+TEST_F(ShardTableOptions, MaxNormShortensTheStoredRowAndThenTheOptimizerRuns) {
+  for (const double cache_ratio : {1.0, 0.1}) {  // Found in the cache, and read from the store.
+    for (const double norm_type : {2.0, 1.0, 2.5, std::numeric_limits<double>::infinity()}) {
+      TableSpec table = Table();
+      table.max_norm = 0.05;
+      table.norm_type = norm_type;
+      Open(table, /*workers=*/2, cache_ratio);
+      std::vector<float> want = Pull(0, 3);
+      const std::vector<float> untouched = Pull(0, 4);
+      ASSERT_TRUE(RenormaliseRow(table.max_norm, norm_type, want)) << "a row that is too long";
+      for (float& weight : want) weight -= 1.0f * (0.5f + 0.25f);
+
+      ASSERT_OK(Push(0, 0, {3}, std::vector<float>(kDim, 0.5f)));
+      ASSERT_OK(Push(1, 0, {3}, std::vector<float>(kDim, 0.25f)));
+      EXPECT_EQ(Pull(1, 3), want) << norm_type;
+      EXPECT_EQ(Pull(1, 4), untouched) << "only rows of the step";
+
+      // What the update made too long again waits for the next step.
+      ASSERT_TRUE(RenormaliseRow(table.max_norm, norm_type, want));
+      ASSERT_OK(Push(0, 1, {3}, std::vector<float>(kDim, 0.0f)));
+      ASSERT_OK(Push(1, 1, {}, {}));
+      EXPECT_EQ(Pull(2, 3), want);
+      EXPECT_NEAR(RowNorm(Pull(2, 3), norm_type), table.max_norm, 1e-6);
+    }
+  }
+}
+
+TEST_F(ShardTableOptions, MaxNormLeavesRowsThatAreShortEnough) {
+  TableSpec table = Table();
+  table.max_norm = 100.0;
+  Open(table, 1);
+  const std::vector<float> before = Pull(0, 3);
+  ASSERT_OK(Push(0, 0, {3}, std::vector<float>(kDim, 0.0f)));
+  EXPECT_EQ(Pull(1, 3), before);
+}
 
 // ---- scale_grad_by_freq ---------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-// scale_grad_by_freq on the in-process cluster: the same rows, bit for bit, on any
+// max_norm and scale_grad_by_freq on the in-process cluster: the same rows, bit for bit, on any
 // number of shards and any cache, and the same training on any number of workers.
 #include <algorithm>
 #include <cmath>
@@ -39,6 +39,8 @@ ModelSpec Model() {
 // The options under test, on tables 0 and 2; table 1 has none.
 struct Options {
   std::string name;
+  double max_norm = 0.0;
+  double norm_type = 2.0;
   bool scale_grad_by_freq = false;
 };
 
@@ -52,6 +54,8 @@ std::vector<TableSpec> Tables(const Options& options) {
     table.dim = Model().dim;
     table.optimizer = "adagrad";
     if (Raw(table.id) != 1) {
+      table.max_norm = options.max_norm;
+      table.norm_type = options.norm_type;
       table.scale_grad_by_freq = options.scale_grad_by_freq;
     }
     tables.push_back(table);
@@ -113,10 +117,13 @@ TEST_P(SimTableOptions, NumbersOfWorkersAgreeTo1e5) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Options, SimTableOptions,
-                         testing::Values(Options{.name = "scale_grad_by_freq",
-                                                 .scale_grad_by_freq = true}),
-                         [](const auto& test) { return test.param.name; });
+INSTANTIATE_TEST_SUITE_P(
+    Options, SimTableOptions,
+    testing::Values(
+        Options{.name = "scale_grad_by_freq", .scale_grad_by_freq = true},
+        Options{.name = "max_norm", .max_norm = 0.1},
+        Options{.name = "both", .max_norm = 0.2, .norm_type = 1.5, .scale_grad_by_freq = true}),
+    [](const auto& test) { return test.param.name; });
 
 }  // namespace
 }  // namespace rowhouse
