@@ -37,6 +37,24 @@ DEFINE_double(loss_threshold, 0.0, "Clamps predictions to [t, 1 - t]; 0: no clam
 DEFINE_string(initialiser, "counter",
               "First values of rows: counter (a hash of seed, table, row and column, for tables "
               "of any size) or dlrm (the numbers DLRM draws, for at most 2^33 of them)");
+DEFINE_string(
+    weighted_pooling, "none",
+    "Weights of ids in a bag's sum, of all tables: none, fixed (all 1) or learned (rows of "
+    "width 1)");
+DEFINE_bool(qr_flag, false, "Keeps tables of more than qr_threshold rows as kind qr");
+DEFINE_uint64(qr_threshold, 200, "qr_flag: tables of at most so many rows stay plain");
+DEFINE_uint64(qr_collisions, 4, "qr_flag: rows of the remainder table");
+DEFINE_string(qr_operation, "mult",
+              "qr_flag: how quotient and remainder are combined: mult, add or concat (vectors of "
+              "twice the width)");
+DEFINE_bool(
+    qr_pool_first, false,
+    "qr_flag: pools quotients and remainders apart, as DLRM does, instead of combining them "
+    "per id as the paper means it");
+DEFINE_bool(md_flag, false, "Keeps tables of more than md_threshold rows as kind mixed");
+DEFINE_uint64(md_threshold, 200, "md_flag: tables of at most so many rows stay plain");
+DEFINE_double(md_temperature, 0.3, "md_flag: how fast rows get narrower as tables get larger");
+DEFINE_bool(md_round_dims, false, "md_flag: widths are powers of two");
 
 // ---- Data -----------------------------------------------------------------------------------
 
@@ -89,6 +107,10 @@ DEFINE_uint64(lr_num_decay_steps, 0, "Steps in which the rate falls towards 1e-7
 DEFINE_string(optimizer, "sgd",
               "sgd, adagrad, or rwsadagrad (one sum a row; adagrad on the dense part)");
 DEFINE_double(optimizer_epsilon, 1e-10, "adagrad, rwsadagrad: added after the root");
+DEFINE_uint32(
+    mlperf_grad_accum_iter, 1,
+    "Mini-batches that make up a step: gradients are accumulated over them, and the loss is "
+    "the mean over all their samples; saves memory, trains as one batch of that size");
 DEFINE_double(optimizer_initial_accumulator, 0, "adagrad, rwsadagrad: first sum of squares");
 DEFINE_uint64(numpy_rand_seed, 123, "Seed of first values and of generated data");
 DEFINE_uint32(threads, 1,
@@ -148,7 +170,6 @@ namespace rowhouse {
 namespace {
 
 std::vector<UnsupportedFlag> MakeUnsupportedFlags() {
-  const std::string compressed = "compressed tables do not exist yet; tables are plain";
   const std::string mlperf = "there is no MLPerf logging; report.json has the run's figures";
   const std::string no_gpu = "Rowhouse trains on CPUs only";
   const std::string checkpoints = "models are kept in --model_dir and continued with --load";
@@ -157,15 +178,6 @@ std::vector<UnsupportedFlag> MakeUnsupportedFlags() {
   const std::string processed = "the text file is read directly: give --data, no processed copy";
   const std::string profiling = "there is no profiler inside; perf works on the binary";
   return {
-      {"weighted_pooling", "", false, "pooling is an unweighted sum"},
-      {"md_flag", "false", true, compressed},
-      {"md_threshold", "200", false, compressed},
-      {"md_temperature", "0.3", false, compressed},
-      {"md_round_dims", "false", true, compressed},
-      {"qr_flag", "false", true, compressed},
-      {"qr_threshold", "200", false, compressed},
-      {"qr_operation", "mult", false, compressed},
-      {"qr_collisions", "4", false, compressed},
       {"activation_function", "relu", false, "hidden layers have ReLU and nothing else"},
       {"data_trace_file", "./input/dist_emb_j.log", false,
        "ids are not made from traces; see data_generation"},
@@ -197,7 +209,6 @@ std::vector<UnsupportedFlag> MakeUnsupportedFlags() {
       {"mlperf_auc_threshold", "0.0", false, mlperf},
       {"mlperf_bin_loader", "false", true, mlperf},
       {"mlperf_bin_shuffle", "false", true, mlperf},
-      {"mlperf_grad_accum_iter", "1", false, "a step is one batch; raise mini_batch_size instead"},
   };
 }
 

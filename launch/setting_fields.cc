@@ -86,7 +86,7 @@ SettingField Dim() {
   field.set = [set = field.set](const std::string& text, Settings& settings) {
     RETURN_IF_ERROR(set(text, settings));
     settings.table_defaults.dim = settings.sparse_feature_size;
-    for (TableSpec& table : settings.tables) table.dim = settings.sparse_feature_size;
+    for (LogicalTable& table : settings.tables) table.dim = settings.sparse_feature_size;
     return OkStatus();
   };
   return field;
@@ -99,7 +99,7 @@ SettingField Seed() {
   field.set = [set = field.set](const std::string& text, Settings& settings) {
     RETURN_IF_ERROR(set(text, settings));
     settings.table_defaults.initialiser_options.seed = settings.data.seed;
-    for (TableSpec& table : settings.tables) table.initialiser_options.seed = settings.data.seed;
+    for (LogicalTable& table : settings.tables) table.initialiser_options.seed = settings.data.seed;
     return OkStatus();
   };
   return field;
@@ -115,7 +115,7 @@ SettingField OptimizerName() {
     RETURN_IF_ERROR(Optimizers().Validate(name));
     settings.training.optimizer = name;
     settings.table_defaults.optimizer = name;
-    for (TableSpec& table : settings.tables) table.optimizer = name;
+    for (LogicalTable& table : settings.tables) table.optimizer = name;
     return OkStatus();
   };
   return field;
@@ -134,7 +134,7 @@ SettingField OptimizerOption(std::string name, float OptimizerOptions::*option, 
     const auto rounded = static_cast<float>(*value);
     settings.training.optimizer_options.*option = rounded;
     settings.table_defaults.optimizer_options.*option = rounded;
-    for (TableSpec& table : settings.tables) table.optimizer_options.*option = rounded;
+    for (LogicalTable& table : settings.tables) table.optimizer_options.*option = rounded;
     return OkStatus();
   };
   field.get = [option](const Settings& settings) {
@@ -151,7 +151,24 @@ SettingField InitialiserName() {
   field.set = [](const std::string& text, Settings& settings) {
     RETURN_IF_ERROR(Initialisers().Validate(text));
     settings.table_defaults.initialiser = text;
-    for (TableSpec& table : settings.tables) table.initialiser = text;
+    for (LogicalTable& table : settings.tables) table.initialiser = text;
+    return OkStatus();
+  };
+  return field;
+}
+
+// Of all tables; DLRM's word for learned weights is anything but "fixed".
+SettingField WeightedPooling() {
+  SettingField field = TextField(
+      "weighted_pooling", kModel, kOut,
+      [](Settings& s) -> std::string& { return s.table_defaults.weighted_pooling; },
+      "none, fixed or learned");
+  field.set = [](const std::string& text, Settings& settings) {
+    if (text != "none" && text != "fixed" && text != "learned") {
+      return Expected("none, fixed or learned");
+    }
+    settings.table_defaults.weighted_pooling = text;
+    for (LogicalTable& table : settings.tables) table.weighted_pooling = text;
     return OkStatus();
   };
   return field;
@@ -244,7 +261,7 @@ std::vector<SettingField> MakeFields() {
           "arch_embedding_size", kIn, uint64_t{1} << 63,
           [](const Settings& s) {
             std::vector<uint64_t> rows;
-            for (const TableSpec& table : s.tables) rows.push_back(table.rows);
+            for (const LogicalTable& table : s.tables) rows.push_back(table.rows);
             return rows;
           },
           [](std::vector<uint64_t> rows, Settings& s) { s.SetTableRows(rows); }),
@@ -262,6 +279,22 @@ std::vector<SettingField> MakeFields() {
       RealField("loss_threshold", kModel, kIn, MEMBER(double, model.loss_threshold),
                 "a number from 0 to below 1", [](double v) { return v >= 0.0 && v < 1.0; }),
       InitialiserName(),
+      WeightedPooling(),
+      // In the digest by the tables' kinds.
+      BoolField("qr_flag", kModel, kOut, MEMBER(bool, compression.qr_flag)),
+      NumberField<uint64_t>("qr_threshold", kModel, kOut,
+                            MEMBER(uint64_t, compression.qr_threshold), 0),
+      NumberField<uint64_t>("qr_collisions", kModel, kOut,
+                            MEMBER(uint64_t, compression.qr_collisions), 1, uint64_t{1} << 62),
+      ChoiceField("qr_operation", kModel, kOut, MEMBER(std::string, compression.qr_operation),
+                  {"mult", "add", "concat"}),
+      BoolField("qr_pool_first", kModel, kOut, MEMBER(bool, compression.qr_pool_first)),
+      BoolField("md_flag", kModel, kOut, MEMBER(bool, compression.md_flag)),
+      NumberField<uint64_t>("md_threshold", kModel, kOut,
+                            MEMBER(uint64_t, compression.md_threshold), 0),
+      RealField("md_temperature", kModel, kOut, MEMBER(double, compression.md_temperature),
+                "a number of 0 or more", IsNotNegative),
+      BoolField("md_round_dims", kModel, kOut, MEMBER(bool, compression.md_round_dims)),
 
       // Data.
       ChoiceField("data_generation", kData, kIn, MEMBER(std::string, data_generation),
@@ -319,6 +352,8 @@ std::vector<SettingField> MakeFields() {
                       "a number of 0 or more", IsNotNegative),
       Seed(),
       NumberField<uint32_t>("threads", kTraining, kIn, MEMBER(uint32_t, training.threads), 1, 1024),
+      NumberField<uint32_t>("mlperf_grad_accum_iter", kTraining, kIn,
+                            MEMBER(uint32_t, training.accumulation), 1, 1 << 20),
       NumberField<uint64_t>("stop_after_steps", kTraining, kOut,
                             MEMBER(uint64_t, training.stop_after_steps), 0),
       NumberField<int64_t>("test_freq", kTraining, kOut, MEMBER(int64_t, training.test_freq), -1),

@@ -3,8 +3,11 @@
 #include <fmt/ranges.h>
 #include <xxhash.h>
 
+#include <cmath>
+
 #include "common/numpy_random.h"
 #include "launch/setting_fields.h"
+#include "launch/table_fields.h"
 #include "ps/row_store.h"
 #include "sharding/initialiser.h"
 #include "sharding/optimizer.h"
@@ -19,9 +22,6 @@ Status ValidateTable(const TableSpec& table) {
   };
   RETURN_IF_ERROR(in_table(Optimizers().Validate(table.optimizer)));
   RETURN_IF_ERROR(in_table(Initialisers().Validate(table.initialiser)));
-  if (table.kind != "plain") {
-    return UsageError("table \"{}\": unknown kind \"{}\" (known: plain)", table.name, table.kind);
-  }
   if (table.initialiser == "dlrm") {
     const auto draws = static_cast<unsigned __int128>(table.rows) * table.dim +
                        table.initialiser_options.first_draw;
@@ -31,6 +31,43 @@ Status ValidateTable(const TableSpec& table) {
           "to its last row; initialiser counter has no such limit",
           table.name);
     }
+  }
+  return OkStatus();
+}
+
+// Vectors of one width meet in the interaction; a message with the table's name is better than the
+// model's, which knows features by number only.
+Status ValidateWidths(const Settings& s) {
+  if (s.model.interaction == "cat" || s.model.bottom_mlp.empty()) return OkStatus();
+  const uint32_t wanted = s.model.bottom_mlp.back();
+  for (const FeatureTable& feature : s.embedding.features) {
+    if (feature.out_width() == wanted) continue;
+    const LogicalTable& table = feature.table;
+    const bool is_wider = feature.out_width() > table.dim;
+    return UsageError(
+        "table \"{}\" ({}, dim {}) gives vectors of {} floats, the bottom MLP (arch_mlp_bot) of "
+        "{}: "
+        "interaction {} needs them equal{}",
+        table.name, table.kind, table.dim, feature.out_width(), wanted, s.model.interaction,
+        is_wider ? "; concat widens vectors, so that every table must be wide or compressed alike, "
+                   "and arch_mlp_bot end in that width"
+                 : "");
+  }
+  return OkStatus();
+}
+
+Status ValidateCompression(const Settings& s) {
+  if (s.compression.qr_flag && s.compression.md_flag) {
+    return UsageError("qr_flag and md_flag both ask for a kind of the large tables: give only one");
+  }
+  if (!s.compression.qr_flag && !s.compression.md_flag) return OkStatus();
+  for (const LogicalTable& table : s.tables) {
+    if (table.weighted_pooling == "none") continue;
+    return UsageError(
+        "{} with weighted_pooling={} (table \"{}\"): DLRM defines no weights for compressed "
+        "tables; "
+        "take one of the flags away, or give kinds and weights table by table in --config",
+        s.compression.qr_flag ? "qr_flag" : "md_flag", table.weighted_pooling, table.name);
   }
   return OkStatus();
 }
@@ -97,30 +134,69 @@ void Settings::SetTableRows(const std::vector<uint64_t>& rows) {
 
 void Settings::Complete() {
   if (data_generation.empty()) data_generation = data.file.empty() ? "random" : "dataset";
+  CompressTables();
   // DLRM caps tables at the range its ids are brought into.
   const bool is_capped = data_generation == "dataset" && data.max_ind_range > 0;
   uint64_t draws = 0;
   data.table_rows.clear();
-  for (size_t i = 0; i < tables.size(); ++i) {
-    TableSpec& table = tables[i];
+  for (LogicalTable& table : tables) {
     if (is_capped) table.rows = std::min(table.rows, static_cast<uint64_t>(data.max_ind_range));
-    table.id = TableId{static_cast<uint32_t>(i)};
+    data.table_rows.push_back(table.rows);
+    // DLRM draws its compressed tables with torch, not with numpy.
+    if (table.kind != "plain" && table.initialiser == "dlrm") table.initialiser = "counter";
+    if (table.learning_rate) {
+      table.learning_rate_factor = training.learning_rate > 0.0
+                                       ? *table.learning_rate / training.learning_rate
+                                       : (*table.learning_rate > 0.0 ? HUGE_VAL : 1.0);
+    }
+    if (table.kind != "plain") continue;
     table.initialiser_options.first_draw = draws;
     if (__builtin_mul_overflow(table.rows, uint64_t{table.dim}, &draws) ||
         __builtin_add_overflow(draws, table.initialiser_options.first_draw, &draws)) {
       draws = UINT64_MAX;  // Only `dlrm` needs them, and Validate() refuses it such a table.
     }
-    data.table_rows.push_back(table.rows);
   }
+  Result<EmbeddingTables> made = EmbeddingTables::Make(tables);
+  embedding_status_ = made.status();
+  embedding = made.ok() ? std::move(made).value() : EmbeddingTables();
   model.feature_widths.clear();
-  for (const TableSpec& table : tables) model.feature_widths.push_back(table.dim);
+  for (const FeatureTable& feature : embedding.features) {
+    model.feature_widths.push_back(feature.out_width());
+  }
   data.dense_features = model.bottom_mlp.empty() ? 0 : model.bottom_mlp.front();
 }
 
+void Settings::CompressTables() {
+  const CompressionSettings& c = compression;
+  for (LogicalTable& table : tables) {
+    if (table.kind != "plain" || !table.kind_options.empty()) continue;
+    if (c.qr_flag && table.rows > c.qr_threshold) {
+      table.kind = "qr";
+      table.kind_options = {{"collisions", fmt::format("{}", c.qr_collisions)},
+                            {"operation", c.qr_operation}};
+      if (c.qr_pool_first) table.kind_options["pool_first"] = "true";
+    } else if (c.md_flag && table.rows > c.md_threshold) {
+      table.kind = "mixed";
+      table.kind_options = {{"temperature", fmt::format("{}", c.md_temperature)}};
+      if (c.md_round_dims) table.kind_options["round_dims"] = "true";
+    }
+  }
+}
+
 Status Settings::Validate() const {
+  if (tables.empty()) return UsageError("the model has no tables");
+  RETURN_IF_ERROR(ValidateCompression(*this));
+  for (const LogicalTable& table : tables) {
+    if (!std::isinf(table.learning_rate_factor)) continue;
+    return UsageError(
+        "table \"{}\": learning_rate={}, but the run's is 0; a schedule scales both, so the run's "
+        "must be greater than 0",
+        table.name, *table.learning_rate);
+  }
+  RETURN_IF_ERROR(embedding_status_);
+  for (const TableSpec& table : embedding.physical) RETURN_IF_ERROR(ValidateTable(table));
+  RETURN_IF_ERROR(ValidateWidths(*this));
   RETURN_IF_ERROR(model.Validate());
-  RETURN_IF_ERROR(ValidateTables(tables));
-  for (const TableSpec& table : tables) RETURN_IF_ERROR(ValidateTable(table));
   RETURN_IF_ERROR(DenseOptimizers().Validate(training.optimizer));
   RETURN_IF_ERROR(LrPolicies().Make(training.lr_policy, training.lr_policy_options()).status());
   RETURN_IF_ERROR(RowStores().Validate(storage.store));
@@ -175,13 +251,17 @@ std::string Settings::config_digest() const {
     text += fmt::format("{}={}\n", field.name, field.get(*this));
   }
   text += fmt::format("data={}\n", FileName(data.file));
-  for (const TableSpec& table : tables) {
+  // What the line below has had from the start; the rest follows where it is not the default.
+  static const std::vector<std::string> kAlways = {
+      "rows", "dim", "optimizer", "epsilon", "initial_accumulator", "initialiser"};
+  for (const LogicalTable& table : tables) {
     text += fmt::format(
         "table {} rows={} dim={} kind={} optimizer={} epsilon={} "
-        "initial_accumulator={} initialiser={} seed={} first_draw={}\n",
+        "initial_accumulator={} initialiser={} seed={} first_draw={}{}\n",
         table.name, table.rows, table.dim, table.kind, table.optimizer,
         table.optimizer_options.epsilon, table.optimizer_options.initial_accumulator,
-        table.initialiser, table.initialiser_options.seed, table.initialiser_options.first_draw);
+        table.initialiser, table.initialiser_options.seed, table.initialiser_options.first_draw,
+        DescribeTableFields(table, kAlways));
   }
   const XXH128_hash_t hash = XXH3_128bits(text.data(), text.size());
   return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);

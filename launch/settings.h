@@ -10,7 +10,8 @@
 #include <vector>
 
 #include "common/status.h"
-#include "sharding/table_spec.h"
+#include "sharding/embedding_tables.h"
+#include "sharding/logical_table.h"
 #include "worker/dataset.h"
 #include "worker/lr_policy.h"
 #include "worker/model_spec.h"
@@ -32,9 +33,24 @@ struct TrainingSettings {
   bool print_time = false;
   int32_t print_precision = 5;    // digits of printed values
   uint64_t stop_after_steps = 0;  // of this run, then save and stop; 0: train to the end
+  uint32_t accumulation = 1;      // pieces a step's samples are computed in, one after the other
   uint32_t threads = 1;           // compute threads of a worker; part of the promise
 
   LrPolicyOptions lr_policy_options() const;
+};
+
+// DLRM's flags that choose a kind for plain tables by their size; Settings::Complete() turns them
+// into kinds.
+struct CompressionSettings {
+  bool qr_flag = false;
+  uint64_t qr_threshold = 200;  // only tables of more rows
+  uint64_t qr_collisions = 4;
+  std::string qr_operation = "mult";  // mult | add | concat
+  bool qr_pool_first = false;         // true: as DLRM does it
+  bool md_flag = false;
+  uint64_t md_threshold = 200;
+  double md_temperature = 0.3;
+  bool md_round_dims = false;
 };
 
 struct StorageSettings {
@@ -73,8 +89,9 @@ struct ServerSettings {
 struct Settings {
   ModelSpec model;
   uint32_t sparse_feature_size = 2;  // floats in a row of a table, unless the YAML file says else
-  TableSpec table_defaults;          // what a table has unless the YAML file says otherwise
-  std::vector<TableSpec> tables;
+  LogicalTable table_defaults;       // what a table has unless the YAML file says otherwise
+  std::vector<LogicalTable> tables;
+  CompressionSettings compression;
   std::string data_generation;      // random | dataset | synthetic; "": dataset if there is a file
   std::string data_set = "kaggle";  // the form of the file
   DatasetOptions data;
@@ -91,9 +108,13 @@ struct Settings {
   // already, they keep their names and options and only change their size.
   void SetTableRows(const std::vector<uint64_t>& rows);
 
-  // Fills in what follows from other settings: table ids and first draws, the shape of the model
-  // and the data, data_generation. Call once everything is set, then Validate().
+  // Fills in what follows from other settings: the kinds DLRM's flags ask for, first draws, the
+  // physical tables, the shape of the model and the data, data_generation. Call once everything is
+  // set, then Validate().
   void Complete();
+
+  // By Complete(): the tables resolved; empty if Validate() has something to say of them.
+  EmbeddingTables embedding;
 
   // Everything that can be known before a file or port is opened. kUsage, one sentence.
   Status Validate() const;
@@ -119,6 +140,11 @@ struct Settings {
   // cache, store, directories (of the data file only its name counts), deadlines, what is printed,
   // how long to train. Equal digests: a run may go on where another stopped.
   std::string config_digest() const;
+
+ private:
+  void CompressTables();
+
+  Status embedding_status_;
 };
 
 }  // namespace rowhouse

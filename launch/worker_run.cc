@@ -71,7 +71,7 @@ Result<Start> PrepareStart(const Settings& settings, const WorkerRunOptions& opt
   job.workers = workers;
   job.shards_per_node = options.shards_per_node;
   job.overwrite = settings.output.overwrite;
-  job.tables = settings.tables;
+  job.tables = settings.embedding.physical;
   job.plan = MakeRowWisePlan(job.tables,
                              static_cast<uint32_t>(options.nodes.size()) * options.shards_per_node);
   if (!settings.output.load) {
@@ -163,7 +163,7 @@ Status FillDense(const Settings& settings, const std::vector<float>& loaded, Tra
     return OkStatus();
   }
   uint64_t draws = 0;
-  for (const TableSpec& table : settings.tables) {
+  for (const TableSpec& table : settings.embedding.physical) {
     if (table.initialiser == "dlrm") draws += table.rows * table.dim;
   }
   NumpyRandom random = NumpyDraws(static_cast<uint32_t>(settings.data.seed)).At(draws);
@@ -194,10 +194,13 @@ Result<std::unique_ptr<Dialer>> ConnectToShards(const std::vector<ShardAddress>&
 TrainerOptions TrainerOptionsOf(const Settings& settings, const JobSpec& job) {
   const TrainingSettings& training = settings.training;
   const auto every = [](int64_t steps) { return steps < 1 ? 0 : static_cast<uint64_t>(steps); };
-  return {.mini_batch_size = settings.data.mini_batch_size,
+  // Batches that are accumulated make one step.
+  const uint64_t batches = training.accumulation;
+  const uint64_t most_batches = settings.data.num_batches;
+  return {.mini_batch_size = settings.data.mini_batch_size * batches,
           .test_mini_batch_size = settings.test_mini_batch_size(),
           .epochs = training.nepochs,
-          .max_steps_per_epoch = settings.data.num_batches,
+          .max_steps_per_epoch = (most_batches + batches - 1) / batches,
           .print_every_steps = every(training.print_freq),
           .test_every_steps = every(training.test_freq),
           .first_step = job.first_step(),
@@ -362,9 +365,12 @@ Status RunWorker(const Settings& settings, const WorkerRunOptions& options, Comm
   const JobSpec& job = start.job;
 
   const OptimizerOptions& of_dense = settings.training.optimizer_options;
-  TrainingStep step(
-      settings.model, settings.tables, settings.training.optimizer,
-      {.epsilon = of_dense.epsilon, .initial_accumulator = of_dense.initial_accumulator});
+  TrainingStep step({.model = settings.model,
+                     .tables = settings.embedding,
+                     .optimizer = settings.training.optimizer,
+                     .optimizer_options = {.epsilon = of_dense.epsilon,
+                                           .initial_accumulator = of_dense.initial_accumulator},
+                     .accumulation = settings.training.accumulation});
   RETURN_IF_ERROR(
       Agree(workers, FillDense(settings, start.dense, step), "initialising the dense part"));
 

@@ -11,6 +11,7 @@
 #include "common/nearest_name.h"
 #include "launch/setting_fields.h"
 #include "launch/setting_text.h"
+#include "launch/table_fields.h"
 #include "sharding/initialiser.h"
 #include "sharding/optimizer.h"
 
@@ -19,8 +20,6 @@ namespace {
 
 constexpr Section kSections[] = {Section::kModel,   Section::kData,    Section::kTraining,
                                  Section::kStorage, Section::kCluster, Section::kOutput};
-const std::vector<std::string> kTableOptions = {"dim",     "kind",        "optimizer",
-                                                "epsilon", "initialiser", "initial_accumulator"};
 
 // One file being read. Every error is made by At(), which knows where.
 class YamlReader {
@@ -132,10 +131,10 @@ class YamlReader {
 
   Status ReadTables(const YAML::Node& map, const YAML::Node& model) {
     RETURN_IF_ERROR(CheckKeys(map, "section tables", {"defaults", "rows", "names", "list"}));
-    TableSpec& defaults = settings_.table_defaults;
+    LogicalTable& defaults = settings_.table_defaults;
     if (map["defaults"].IsDefined()) {
-      RETURN_IF_ERROR(CheckKeys(map["defaults"], "tables: defaults", kTableOptions));
-      RETURN_IF_ERROR(ReadTableOptions(map["defaults"], &defaults));
+      RETURN_IF_ERROR(
+          ReadTableOptions(map["defaults"], "tables: defaults", {"name", "rows"}, &defaults));
     }
     if (map["list"].IsDefined() && (map["rows"].IsDefined() || map["names"].IsDefined())) {
       return At(map["list"].Mark(), "tables are given by \"list\" or by \"rows\", not by both");
@@ -149,7 +148,7 @@ class YamlReader {
     if (map["list"].IsDefined()) return ReadTableList(map["list"]);
     if (map["rows"].IsDefined()) return ReadTableRows(map["rows"], map["names"]);
     // Sizes from elsewhere: the defaults and names still count.
-    for (TableSpec& table : settings_.tables) {
+    for (LogicalTable& table : settings_.tables) {
       const auto [name, rows] = std::pair(table.name, table.rows);
       table = defaults;
       table.name = name;
@@ -163,7 +162,7 @@ class YamlReader {
     if (!rows.IsSequence()) return At(rows.Mark(), "tables: rows must be a list such as [4, 3, 2]");
     settings_.tables.clear();
     for (size_t i = 0; i < rows.size(); ++i) {
-      TableSpec table = settings_.table_defaults;
+      LogicalTable table = settings_.table_defaults;
       table.name = fmt::format("t{}", i);
       RETURN_IF_ERROR(ReadTableOption("rows", rows[i], &table));
       settings_.tables.push_back(table);
@@ -186,16 +185,16 @@ class YamlReader {
     if (!list.IsSequence()) {
       return At(list.Mark(), "tables: list must be a list of maps such as {{name: user, rows: 9}}");
     }
-    std::vector<std::string> known = {"name", "rows"};
-    known.insert(known.end(), kTableOptions.begin(), kTableOptions.end());
     settings_.tables.clear();
     for (const YAML::Node& entry : list) {
-      RETURN_IF_ERROR(CheckKeys(entry, "an entry of tables: list", known));
+      if (!entry.IsMap()) {
+        return At(entry.Mark(), "an entry of tables: list must be a map of keys and values");
+      }
+      LogicalTable table = settings_.table_defaults;
+      RETURN_IF_ERROR(ReadTableOptions(entry, "an entry of tables: list", {}, &table));
       for (const char* key : {"name", "rows"}) {
         if (!entry[key].IsDefined()) return At(entry.Mark(), "a table without \"{}\"", key);
       }
-      TableSpec table = settings_.table_defaults;
-      RETURN_IF_ERROR(ReadTableOptions(entry, &table));
       settings_.tables.push_back(table);
     }
     return CheckTableNames(list);
@@ -210,55 +209,50 @@ class YamlReader {
     return OkStatus();
   }
 
-  Status ReadTableOptions(const YAML::Node& map, TableSpec* table) {
+  // `without`: keys this map does not have.
+  Status ReadTableOptions(const YAML::Node& map, const std::string& where,
+                          const std::vector<std::string>& without, LogicalTable* table) {
+    // The kind first: it says which other keys there are.
+    if (map.IsMap() && map["kind"].IsDefined()) {
+      RETURN_IF_ERROR(ReadTableOption("kind", map["kind"], table));
+    }
+    std::vector<std::string> known = {"name", "kind"};
+    for (const TableField& field : TableFields()) known.push_back(field.name);
+    for (const std::string& option : KindOptionNames(table->kind)) known.push_back(option);
+    std::erase_if(known, [&without](const std::string& key) {
+      return std::find(without.begin(), without.end(), key) != without.end();
+    });
+    RETURN_IF_ERROR(CheckKeys(map, where + fmt::format(" (kind {})", table->kind), known));
     for (const auto& entry : map) {
       const YAML::Node &key = entry.first, &value = entry.second;
-      RETURN_IF_ERROR(ReadTableOption(key.Scalar(), value, table));
+      if (key.Scalar() != "kind") RETURN_IF_ERROR(ReadTableOption(key.Scalar(), value, table));
     }
     return OkStatus();
   }
 
-  Status ReadTableOption(const std::string& key, const YAML::Node& value, TableSpec* table) {
-    const auto wrong = [&](const std::string& expected) {
-      return At(value.Mark(), "{}: {}: expected {}", key, value.Scalar(), expected);
-    };
+  Status ReadTableOption(const std::string& key, const YAML::Node& value, LogicalTable* table) {
     std::string text;
     RETURN_IF_ERROR(ReadScalar(key, value, "a plain value", &text));
     if (key == "name") {
       table->name = text;
-    } else if (key == "kind") {
-      table->kind = text;
-    } else if (key == "initialiser") {
-      const Status status = Initialisers().Validate(text);
-      if (!status.ok()) return At(value.Mark(), "{}", status.message());
-      table->initialiser = text;
-    } else if (key == "optimizer") {
-      table->optimizer = text == "rwsadagrad" ? "rowwise_adagrad" : text;
-      const Status status = Optimizers().Validate(table->optimizer);
-      if (!status.ok()) return At(value.Mark(), "{}", status.message());
-    } else if (key == "rows") {
-      const auto rows = ReadWhole(text);
-      if (!rows || *rows < 1 || *rows > uint64_t{1} << 63) {
-        return wrong("a whole number from 1 to 2^63");
-      }
-      table->rows = *rows;
-    } else if (key == "dim") {
-      const auto dim = ReadWhole(text);
-      if (!dim || *dim < 1 || *dim > 4096) return wrong("a whole number from 1 to 4096");
-      table->dim = static_cast<uint32_t>(*dim);
-    } else if (key == "epsilon") {
-      const auto epsilon = ReadReal(text);
-      if (!epsilon || !(static_cast<float>(*epsilon) > 0.0f)) {
-        return wrong("a number greater than 0");
-      }
-      table->optimizer_options.epsilon = static_cast<float>(*epsilon);
-    } else {
-      CHECK_EQ(key, "initial_accumulator");
-      const auto first = ReadReal(text);
-      if (!first || *first < 0.0) return wrong("a number of 0 or more");
-      table->optimizer_options.initial_accumulator = static_cast<float>(*first);
+      return OkStatus();
     }
-    return OkStatus();
+    if (key == "kind") {
+      const Status status = TableKinds().Validate(text);
+      if (!status.ok()) return At(value.Mark(), "{}", status.message());
+      // Options of another kind, from the defaults, mean nothing to this one.
+      if (table->kind != text) table->kind_options.clear();
+      table->kind = text;
+      return OkStatus();
+    }
+    const TableField* field = FindTableField(key);
+    if (field == nullptr) {
+      table->kind_options[key] = text;
+      return OkStatus();
+    }
+    const Status status = field->set(text, *table);
+    if (status.ok()) return status;
+    return At(value.Mark(), "{}: {}: {}", key, text, status.message());
   }
 
   const std::string name_;
@@ -286,6 +280,24 @@ void EmitField(const SettingField& field, const std::string& text, YAML::Emitter
     out << item;
   }
   out << YAML::EndSeq;
+}
+
+// A table with all that is not as in a fresh one; words are quoted, because a name may be "yes".
+void EmitTable(const LogicalTable& table, YAML::Emitter& out) {
+  static const LogicalTable kFresh;
+  out << YAML::Flow << YAML::BeginMap << YAML::Key << "name" << YAML::Value << YAML::DoubleQuoted
+      << table.name << YAML::Key << "kind" << YAML::Value << table.kind;
+  for (const TableField& field : TableFields()) {
+    const std::string text = field.get(table);
+    const bool is_plain_default =
+        text == field.get(kFresh) && field.name != "optimizer" && field.name != "initialiser";
+    if (is_plain_default) continue;
+    out << YAML::Key << field.name << YAML::Value << YAML::DoubleQuoted << text;
+  }
+  for (const auto& [option, value] : table.kind_options) {
+    out << YAML::Key << option << YAML::Value << YAML::DoubleQuoted << value;
+  }
+  out << YAML::EndMap;
 }
 
 }  // namespace
@@ -320,15 +332,7 @@ std::string WriteYamlText(const Settings& settings) {
   }
   out << YAML::Key << "tables" << YAML::Value << YAML::BeginMap;
   out << YAML::Key << "list" << YAML::Value << YAML::BeginSeq;
-  for (const TableSpec& table : settings.tables) {
-    out << YAML::Flow << YAML::BeginMap << YAML::Key << "name" << YAML::Value << YAML::DoubleQuoted
-        << table.name << YAML::Key << "rows" << YAML::Value << table.rows << YAML::Key << "dim"
-        << YAML::Value << table.dim << YAML::Key << "kind" << YAML::Value << table.kind << YAML::Key
-        << "optimizer" << YAML::Value << table.optimizer << YAML::Key << "epsilon" << YAML::Value
-        << fmt::format("{}", table.optimizer_options.epsilon) << YAML::Key << "initial_accumulator"
-        << YAML::Value << fmt::format("{}", table.optimizer_options.initial_accumulator)
-        << YAML::Key << "initialiser" << YAML::Value << table.initialiser << YAML::EndMap;
-  }
+  for (const LogicalTable& table : settings.tables) EmitTable(table, out);
   out << YAML::EndSeq << YAML::EndMap << YAML::EndMap;
   return std::string(out.c_str()) + "\n";
 }

@@ -3,7 +3,8 @@
 //   model, data, training, storage, cluster, output: keys are setting names
 //   (launch/setting_fields.h),
 //           which are the flags' names; lists may be written [13, 512, 16] or 13-512-16.
-//   tables: defaults: {kind, optimizer, epsilon, initial_accumulator, initialiser, dim}
+//   tables: defaults: {kind, optimizer, dim, pooling, ...}: what launch/table_fields.h lists, and
+//                     the options of the kind (sharding/kinds/)
 //           then either  rows: [1460, 583]  with  names: [C1, C2]  (without: t0, t1, ...)
 //           or           list: [{name: user, rows: 1000000, optimizer: sgd}, ...]
 //

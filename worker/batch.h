@@ -14,6 +14,7 @@ namespace rowhouse {
 struct Bags {
   std::vector<uint32_t> offsets = {0};  // samples + 1 values, first 0, last ids.size()
   std::vector<uint64_t> ids;            // logical ids, duplicates allowed
+  std::vector<float> weights;           // per-sample weights, one an id; or none
 
   size_t samples() const { return offsets.size() - 1; }
   // The ids added since the last bag become the next one.
@@ -24,6 +25,7 @@ struct Bags {
   void clear() {
     offsets.assign(1, 0);
     ids.clear();
+    weights.clear();
   }
 };
 

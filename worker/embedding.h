@@ -1,53 +1,115 @@
-// EmbeddingLayer: bags of ids to pooled vectors and back, over rows somebody else fetches.
+// EmbeddingLayer: bags of ids to the vectors the model takes, and back, over rows somebody else
+// fetches, for tables of every kind (sharding/table_kind.h).
 //
-// A step: Prepare(features) merges repeated ids, so that each row crosses the wire once; the
-// caller fills the values of row_batches(); Forward pools; Backward merges gradients by row, in
-// (feature, sample, position) order, into the gradients of row_batches().
-// Pooling is sum, f32, left to right as in the bag (`pooling_sum: bag_order`, SPEC 1).
-// Threads: one.
+// A step: Prepare(features) turns ids into physical rows and merges repeated ones, so that each row
+// crosses the wire once; the caller fills the values of row_batches(); RowsArrived(); then, for all
+// samples or chunk by chunk, Forward of each feature and Backward of each feature in the same
+// order. Backward merges gradients by row, in (chunk, feature, part, sample, position) order, into
+// the gradients of row_batches().
+//
+// Pooling is f32, left to right as in the bag (`pooling_sum: bag_order`, SPEC 1); a table of more
+// parts is combined per id, then pooled, unless its kind says pool_first.
+// Threads: one; products use the OpenMP threads the process was given.
 #pragma once
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "common/status.h"
-#include "sharding/table_spec.h"
+#include "sharding/embedding_tables.h"
 #include "worker/batch.h"
+#include "worker/dense_parameters.h"
+#include "worker/embedding_bag.h"
+#include "worker/matrix_product.h"
 #include "worker/row_batch.h"
 #include "worker/row_merge.h"
+#include "worker/slices.h"
 
 namespace rowhouse {
 
 class EmbeddingLayer {
  public:
-  // Feature k looks up tables[k].
-  explicit EmbeddingLayer(const std::vector<TableSpec>& tables);
+  // Adds the projections of kinds that have one to `dense`, as blocks "<table>.projection" of
+  // out_width x width, in feature order. `dense` outlives the layer.
+  EmbeddingLayer(const EmbeddingTables& tables, DenseParameters* dense);
 
-  // Takes a batch's bags, one a table. kUsage, naming table, sample and id, if an id is >= rows;
-  // then everything is as before the call.
+  // Takes a batch's bags, one a feature. kUsage, naming table, sample and id, if an id is >= rows
+  // of a table whose bad_ids is "error", or if weights come with pooling other than sum; then
+  // everything is as before the call.
   Status Prepare(const std::vector<Bags>& features);
 
-  // One a table, in table order. Prepare fills rows and counts and sizes values.
+  // One a physical table, in their order. Prepare fills rows and counts and sizes values.
   std::vector<RowBatch>& row_batches() { return row_batches_; }
+  const std::vector<RowBatch>& row_batches() const { return row_batches_; }
 
-  // out[s * dim ..] = sum of the rows of bag s; an empty bag gives zeros.
-  // Requires out.size() == samples * dim of feature k's table.
-  void Forward(size_t feature, std::span<float> out) const;
+  // To be called once the values are there: scales rows whose norm exceeds their table's max_norm,
+  // as shards do to what they keep. Zeroes the gradients.
+  void RowsArrived();
 
-  // Same shape as Forward's out: overwrites the gradients of feature k's rows with the sums of
-  // their lookups' gradients. Once a feature and step.
-  void Backward(size_t feature, std::span<const float> gradient);
+  // out[i * out_width ..] = the vector of sample samples.first + i; an empty bag gives zeros
+  // (before projection). Requires out.size() == samples.count * out_width of the feature.
+  void Forward(size_t feature, SampleSlice samples, std::span<float> out);
+
+  // `gradient` is that of the last Forward's out of this feature, for the same samples. Adds to the
+  // gradients of row_batches(); overwrites those of the projection's block.
+  void Backward(size_t feature, SampleSlice samples, std::span<const float> gradient);
+
+  size_t features() const { return tables_.features.size(); }
+  uint32_t out_width(size_t feature) const { return tables_.features[feature].out_width(); }
+
+  // The projections: their blocks in the dense parameters, for first values and freezing.
+  struct Projection {
+    size_t feature = 0;
+    size_t block = 0;  // number in DenseParameters
+  };
+  const std::vector<Projection>& projections() const { return projections_; }
+  const EmbeddingTables& tables() const { return tables_; }
 
  private:
-  struct Lookup {
-    std::vector<uint32_t> offsets;  // samples + 1
-    std::vector<uint32_t> slots;    // position in row_batches_[k].rows of each lookup
+  // One feature of the batch at hand. Lookup i is slots[part][i] of the table of that part.
+  struct Lookups {
+    std::vector<uint32_t> offsets;      // samples + 1
+    std::vector<float> sample_weights;  // one a lookup, or none
+    std::vector<size_t> first;          // of each part, and of the weights last: its first lookup
+                                        // among those of its table
+    // Of the last Forward.
+    std::vector<float> weights;                  // one a lookup, or none: of sample and id
+    std::vector<std::vector<float>> parts;       // vectors of each part, of lookups or bags
+    std::vector<std::vector<uint32_t>> winners;  // of max: of each part, or of the combined vectors
+    std::vector<float> combined;                 // lookups x width
+    std::vector<float> pooled;                   // samples x width, where projected
   };
-  std::vector<TableSpec> tables_;
+
+  void Resolve(size_t feature, const Bags& bags);
+  // Of the lookups of one part, or, for the number after the last, of the learned weights.
+  std::span<const uint32_t> Slots(size_t feature, size_t part) const;
+  void WeighLookups(size_t feature);
+  // Bags of the samples over `slots`, with the weights of the last WeighLookups.
+  BagView ViewOf(size_t feature, SampleSlice samples, std::span<const uint32_t> slots) const;
+  void Pool(size_t feature, SampleSlice samples, std::span<float> out);
+  void PoolCombined(size_t feature, SampleSlice samples, std::span<float> out);
+  void Unpool(size_t feature, SampleSlice samples, std::span<const float> gradient);
+  void UnpoolCombined(size_t feature, SampleSlice samples, std::span<const float> gradient);
+  void AddWeightGradients(size_t feature, SampleSlice samples, const std::vector<float>& by_lookup);
+  // Slots that say: lookup begin + i is vector i. Good until the next call.
+  std::span<const uint32_t> PlacesFrom(size_t begin, size_t count);
+
+  const EmbeddingTables tables_;
+  DenseParameters* const dense_;
+  std::vector<Projection> projections_;
+  std::vector<int64_t> projection_of_;  // of each feature: index in projections_, or -1
+  MatrixProducts products_;
+
   RowMerge merge_;
   std::vector<RowBatch> row_batches_;
-  std::vector<Lookup> lookups_;
+  std::vector<Lookups> lookups_;
+  std::vector<std::vector<uint64_t>> ids_;    // of each physical table: rows looked up, in order
+  std::vector<std::vector<uint32_t>> slots_;  // and their places in row_batches_[t].rows
+  std::vector<uint64_t> kept_ids_;            // of the feature being resolved
+  std::vector<uint32_t> places_;              // see PlacesFrom
+  std::vector<float> pooled_gradient_, combined_gradient_, part_gradient_;
 };
 
 }  // namespace rowhouse

@@ -159,6 +159,10 @@ void AddBagGradients(const BagView& bags, const BagOptions& options,
   if (options.pooling == Pooling::kMax) {
     return AddMaxGradients(bags, *winners, gradient.data(), dim, row_gradients.data());
   }
+  if (options.pooling == Pooling::kSum && bags.weights.empty() && !options.padding_slot &&
+      !options.scale_grad_by_freq) {
+    return AddSumGradients(bags, gradient, dim, row_gradients);
+  }
   std::vector<uint32_t> lookups_of_slot;
   if (options.scale_grad_by_freq) {
     lookups_of_slot.assign(row_gradients.size() / dim, 0);

@@ -93,12 +93,19 @@ Status Trainer::RunStep(uint64_t step) {
   RETURN_IF_ERROR(data_.ReadTrain(epoch, first + mine.first, mine.count, &batch_));
   interval_data_seconds_ += SecondsSince(start);
 
-  RETURN_IF_ERROR(step_.Prepare(batch_));
+  // Which samples of the data those of the batch are.
+  const auto in_batch = [&](const Status& status) {
+    return status.Annotate(
+        fmt::format("step {} (epoch {}, samples from {})", step, epoch, first + mine.first));
+  };
+  RETURN_IF_ERROR(in_batch(step_.Prepare(batch_)));
   client_.StartPull(step, /*eval=*/false, &step_.row_batches());
   RETURN_IF_ERROR(RunClient(client_, dialer_, clock_));
 
   if (stop_.load(std::memory_order_relaxed)) step_.AskToStop();
-  const StepFigures figures = step_.Compute(samples);
+  const Result<StepFigures> computed = step_.Compute(samples);
+  RETURN_IF_ERROR(in_batch(computed.status()));
+  const StepFigures& figures = computed.value();
   const auto learning_rate = static_cast<float>(lr_policy_.Rate(step));
   client_.StartPush(step, learning_rate, mine.count, &step_.row_batches());
   RETURN_IF_ERROR(RunClient(client_, dialer_, clock_));

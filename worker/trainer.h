@@ -23,7 +23,7 @@
 namespace rowhouse {
 
 struct TrainerOptions {
-  uint64_t mini_batch_size = 1;       // global
+  uint64_t mini_batch_size = 1;       // samples of a step, global
   uint64_t test_mini_batch_size = 1;  // global
   uint64_t epochs = 1;
   uint64_t max_steps_per_epoch = 0;  // 0: all of the data

@@ -5,52 +5,152 @@
 #include <algorithm>
 #include <cmath>
 
-namespace rowhouse {
+#include "common/kernels/finite.h"
 
-TrainingStep::TrainingStep(const ModelSpec& model, const std::vector<TableSpec>& tables,
-                           const std::string& optimizer, DenseOptimizerOptions optimizer_options)
-    : spec_(model), embedding_(tables), model_(model, &dense_) {
-  CHECK_EQ(tables.size(), model.features());
+namespace rowhouse {
+namespace {
+
+SampleSlice Piece(const SampleSlice& samples, uint32_t pieces, uint32_t index) {
+  const SampleSlice piece = SliceOf(samples.count, pieces, WorkerRank{index});
+  return {samples.first + piece.first, piece.count};
+}
+
+Status CheckRows(const TableSpec& table, const RowBatch& batch, const std::vector<float>& values,
+                 const char* what) {
+  const std::optional<size_t> bad = FirstNotFinite(values);
+  if (!bad) return OkStatus();
+  return MakeStatus(StatusCode::kInternal, "table \"{}\", row {}: its {} is {} in column {}",
+                    table.name, Raw(batch.rows[*bad / batch.dim]), what, values[*bad],
+                    *bad % batch.dim);
+}
+
+}  // namespace
+
+TrainingStep::TrainingStep(const TrainingStepOptions& options)
+    : options_(options), model_(options.model, &dense_), embedding_(options.tables, &dense_) {
+  CHECK_EQ(embedding_.features(), options_.model.features());
+  CHECK_GE(options_.accumulation, 1u);
   dense_.Allocate();
+  DenseOptimizerOptions optimizer_options = options_.optimizer_options;
   optimizer_options.parameters = dense_.size();
-  optimizer_ = DenseOptimizers().Make(optimizer, optimizer_options).value();
-  pooled_.resize(tables.size());
+  optimizer_ = DenseOptimizers().Make(options_.optimizer, optimizer_options).value();
+  pooled_.resize(embedding_.features());
+  pooled_gradients_.resize(embedding_.features());
   exchange_.resize(dense_.size() + 1);
 }
 
 Status TrainingStep::Prepare(const Batch& batch) {
+  if (const auto bad = FirstNotFinite(batch.dense)) {
+    return UsageError(
+        "sample {} of the batch: dense feature {} is {}; a model learns nothing from it",
+        *bad / batch.dense_features, *bad % batch.dense_features, batch.dense[*bad]);
+  }
+  if (const auto bad = FirstNotFinite(batch.labels)) {
+    return UsageError("sample {} of the batch: its label is {}", *bad, batch.labels[*bad]);
+  }
   batch_ = &batch;
   return embedding_.Prepare(batch.features);
 }
 
-std::span<const float> TrainingStep::Predict() {
+std::span<const float> TrainingStep::Forward(SampleSlice samples) {
   for (size_t k = 0; k < pooled_.size(); ++k) {
-    pooled_[k].resize(batch_->samples * spec_.feature_widths[k]);
-    embedding_.Forward(k, pooled_[k]);
+    pooled_[k].resize(samples.count * embedding_.out_width(k));
+    embedding_.Forward(k, samples, pooled_[k]);
   }
-  return model_.Forward(batch_->dense, batch_->samples, pooled_);
+  const size_t width = batch_->dense_features;
+  return model_.Forward(
+      std::span(batch_->dense).subspan(samples.first * width, samples.count * width), samples.count,
+      pooled_);
 }
 
-StepFigures TrainingStep::Compute(uint64_t global_samples) {
-  const std::span<const float> predictions = Predict();
+std::span<const float> TrainingStep::Predict() {
+  embedding_.RowsArrived();
+  return Forward({0, batch_->samples});
+}
+
+StepFigures TrainingStep::ComputePiece(SampleSlice samples, uint64_t global_samples) {
+  const std::span<const float> predictions = Forward(samples);
+  const std::span<const float> labels =
+      std::span(batch_->labels).subspan(samples.first, samples.count);
   StepFigures figures;
-  figures.samples = batch_->samples;
-  figures.loss_sum = model_.LossSum(batch_->labels);
-  for (size_t s = 0; s < batch_->samples; ++s) {
+  figures.samples = samples.count;
+  figures.loss_sum = model_.LossSum(labels);
+  for (size_t s = 0; s < samples.count; ++s) {
     // nearbyint rounds half to even, as numpy does: exactly 0.5 counts as class 0.
-    figures.correct += std::nearbyint(predictions[s]) == batch_->labels[s] ? 1 : 0;
+    figures.correct += std::nearbyint(predictions[s]) == labels[s] ? 1 : 0;
   }
-  model_.Backward(batch_->labels, global_samples, &pooled_gradients_);
-  for (size_t k = 0; k < pooled_.size(); ++k) embedding_.Backward(k, pooled_gradients_[k]);
-  const std::span<const float> gradients = dense_.gradients();
-  std::copy(gradients.begin(), gradients.end(), exchange_.begin());
-  exchange_.back() = is_stop_asked_ ? 1.0f : 0.0f;
+  model_.Backward(labels, global_samples, &pooled_gradients_);
+  for (size_t k = 0; k < pooled_.size(); ++k) {
+    embedding_.Backward(k, samples, pooled_gradients_[k]);
+  }
   return figures;
 }
 
+Result<StepFigures> TrainingStep::Compute(uint64_t global_samples) {
+  embedding_.RowsArrived();
+  StepFigures sum;
+  for (uint32_t piece = 0; piece < options_.accumulation; ++piece) {
+    const StepFigures figures =
+        ComputePiece(Piece({0, batch_->samples}, options_.accumulation, piece), global_samples);
+    sum.loss_sum += figures.loss_sum;
+    sum.samples += figures.samples;
+    sum.correct += figures.correct;
+    const std::span<const float> gradients = dense_.gradients();
+    if (piece == 0) {
+      std::copy(gradients.begin(), gradients.end(), exchange_.begin());
+    } else {
+      for (size_t i = 0; i < gradients.size(); ++i) exchange_[i] += gradients[i];
+    }
+  }
+  exchange_.back() = is_stop_asked_ ? 1.0f : 0.0f;
+  RETURN_IF_ERROR(CheckFinite(sum.loss_sum));
+  return sum;
+}
+
+// What is nearest to the cause is named: a bad row makes everything after it bad.
+Status TrainingStep::CheckFinite(double loss_sum) const {
+  const EmbeddingTables& tables = embedding_.tables();
+  if (!std::isfinite(loss_sum)) {
+    for (const RowBatch& batch : embedding_.row_batches()) {
+      RETURN_IF_ERROR(CheckRows(tables.physical[Raw(batch.table)], batch, batch.values, "weight"));
+    }
+    return MakeStatus(StatusCode::kInternal,
+                      "the loss is {}, though all rows are finite; the dense part diverged: "
+                      "lower learning_rate",
+                      loss_sum);
+  }
+  for (const RowBatch& batch : embedding_.row_batches()) {
+    RETURN_IF_ERROR(
+        CheckRows(tables.physical[Raw(batch.table)], batch, batch.gradients, "gradient"));
+  }
+  for (const DenseParameters::Block& block : dense_.blocks()) {
+    const std::span<const float> gradients =
+        std::span(exchange_).subspan(block.offset, block.size());
+    if (const auto bad = FirstNotFinite(gradients)) {
+      return MakeStatus(StatusCode::kInternal, "dense parameters \"{}\": gradient {} is {}",
+                        block.name, *bad, gradients[*bad]);
+    }
+  }
+  return OkStatus();
+}
+
 bool TrainingStep::ApplyDense(float learning_rate) {
+  // Frozen projections have no gradient; weight decay must not move them either.
+  frozen_.clear();
+  for (const EmbeddingLayer::Projection& projection : embedding_.projections()) {
+    if (!embedding_.tables().features[projection.feature].table.freeze) continue;
+    const std::span<const float> values = dense_.values(projection.block);
+    frozen_.insert(frozen_.end(), values.begin(), values.end());
+  }
   const std::span<float> summed(exchange_);
   optimizer_->Apply(learning_rate, summed.first(summed.size() - 1), dense_.values());
+  auto kept = frozen_.begin();
+  for (const EmbeddingLayer::Projection& projection : embedding_.projections()) {
+    if (!embedding_.tables().features[projection.feature].table.freeze) continue;
+    const std::span<float> values = dense_.values(projection.block);
+    std::copy_n(kept, values.size(), values.begin());
+    kept += static_cast<std::ptrdiff_t>(values.size());
+  }
   return exchange_.back() > 0.0f;
 }
 

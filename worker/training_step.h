@@ -28,26 +28,35 @@ struct StepFigures {
   uint64_t correct = 0;  // round_half_even(p) == label
 };
 
+struct TrainingStepOptions {
+  ModelSpec model;                          // Validate() is OK
+  EmbeddingTables tables;                   // feature k of the data looks up tables.features[k]
+  std::string optimizer = "sgd";            // of the dense part, a name of DenseOptimizers()
+  DenseOptimizerOptions optimizer_options;  // the number of parameters is filled in
+  // Forward and backward go over a worker's samples in this many pieces, one after the other, so
+  // that only the activations of one piece are in memory. Gradients are summed over them: the same
+  // step to f32's rounding (gradient accumulation).
+  uint32_t accumulation = 1;
+};
+
 class TrainingStep {
  public:
-  // Feature k of the data looks up tables[k]. Requires model.Validate() to be OK.
-  // `optimizer` is a name of DenseOptimizers(); the number of parameters in its options is filled
-  // in here.
-  TrainingStep(const ModelSpec& model, const std::vector<TableSpec>& tables,
-               const std::string& optimizer, DenseOptimizerOptions optimizer_options);
+  explicit TrainingStep(const TrainingStepOptions& options);
 
-  // Takes this worker's samples of a step (0 is a number too). kUsage if an id is out of range.
+  // Takes this worker's samples of a step (0 is a number too). kUsage if an id is out of range or a
+  // dense feature or label is not a finite number, naming sample and place.
   Status Prepare(const Batch& batch);
 
-  // The rows of the step, distinct and ascending; values to be filled before Compute.
+  // The rows of the step, distinct and ascending; values to be filled before what follows.
   std::vector<RowBatch>& row_batches() { return embedding_.row_batches(); }
 
   // Forward only: a probability a sample, good until the next call.
   std::span<const float> Predict();
 
   // Forward and backward for the loss divided by `global_samples`, the samples of all workers.
-  // Fills the gradients of row_batches() and of exchange().
-  StepFigures Compute(uint64_t global_samples);
+  // Fills the gradients of row_batches() and of exchange(). kInternal if the loss, a row or a
+  // gradient is not finite, naming table and row or the dense block; then nothing may be pushed.
+  Result<StepFigures> Compute(uint64_t global_samples);
 
   // The dense gradients, to be summed over workers, and one number more: whether this worker was
   // asked to stop (its sum tells all workers, at the same step).
@@ -60,18 +69,24 @@ class TrainingStep {
   DenseParameters& dense() { return dense_; }
   DlrmModel& model() { return model_; }
   DenseOptimizer& optimizer() { return *optimizer_; }
+  const EmbeddingLayer& embedding() const { return embedding_; }
 
  private:
-  ModelSpec spec_;
+  std::span<const float> Forward(SampleSlice samples);
+  StepFigures ComputePiece(SampleSlice samples, uint64_t global_samples);
+  Status CheckFinite(double loss_sum) const;
+
+  const TrainingStepOptions options_;
   DenseParameters dense_;
-  EmbeddingLayer embedding_;
   DlrmModel model_;
+  EmbeddingLayer embedding_;  // after the model: its projections follow the model's parameters
   std::unique_ptr<DenseOptimizer> optimizer_;
 
   const Batch* batch_ = nullptr;
   std::vector<std::vector<float>> pooled_;  // a feature: samples x its width
   std::vector<std::vector<float>> pooled_gradients_;
   std::vector<float> exchange_;
+  std::vector<float> frozen_;  // values of frozen blocks, one after the other
   bool is_stop_asked_ = false;
 };
 

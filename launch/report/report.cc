@@ -46,9 +46,9 @@ Json FieldToJson(const SettingField& field, const std::string& text) {
   return nullptr;
 }
 
-Json TablesToJson(const std::vector<TableSpec>& tables) {
+Json TablesToJson(const std::vector<LogicalTable>& tables) {
   Json list = Json::array();
-  for (const TableSpec& table : tables) {
+  for (const LogicalTable& table : tables) {
     list.push_back({{"name", table.name},
                     {"rows", table.rows},
                     {"dim", table.dim},

@@ -190,8 +190,6 @@ TEST_F(CommandLineTest, AFlagOfAnotherVerbIsNoFlagHere) {
 TEST_F(CommandLineTest, DlrmsOtherFlagsAreRefusedWithAReasonUnlessTheyAskForNothing) {
   EXPECT_EQ(Refusal({"train", "--use-gpu"}),
             "--use_gpu=true is DLRM's and not supported: Rowhouse trains on CPUs only");
-  EXPECT_EQ(Refusal({"train", "--weighted-pooling=fixed"}),
-            "--weighted_pooling=fixed is DLRM's and not supported: pooling is an unweighted sum");
   EXPECT_OK(Parse({"train", "--nouse_gpu", "--md-temperature=0.30", "--activation-function=relu"}));
 }
 

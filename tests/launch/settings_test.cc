@@ -128,17 +128,66 @@ TEST(Settings, TablesAreCheckedByName) {
   Settings settings = Defaults();
   settings.tables[1].dim = 3;
   settings.Complete();
-  EXPECT_THAT(Refusal(settings), HasSubstr("feature 1 is 3 wide"));
+  EXPECT_THAT(Refusal(settings),
+              HasSubstr("table \"t1\" (plain, dim 3) gives vectors of 3 floats"));
   settings.model.interaction = "cat";
   EXPECT_OK(settings.Validate());
   settings = Defaults();
   settings.tables[0].optimizer = "adagard";
+  settings.Complete();
   EXPECT_EQ(Refusal(settings),
             "table \"t0\": unknown optimizer \"adagard\" (known: adagrad, rowwise_adagrad, sgd). "
             "Did you mean \"adagrad\"?");
   settings = Defaults();
-  settings.tables[0].kind = "qr";
-  EXPECT_THAT(Refusal(settings), HasSubstr("unknown kind \"qr\" (known: plain)"));
+  settings.tables[0].kind = "qrr";
+  settings.Complete();
+  EXPECT_THAT(Refusal(settings), HasSubstr("unknown table kind \"qrr\" (known: block, "));
+}
+
+TEST(Settings, DlrmsFlagsCompressTablesAboveAThreshold) {
+  Settings settings = Defaults();
+  settings.SetTableRows({1000, 100, 300});
+  settings.compression = {.qr_flag = true, .qr_threshold = 200, .qr_collisions = 8};
+  settings.Complete();
+  EXPECT_OK(settings.Validate());
+  EXPECT_EQ(settings.tables[0].kind, "qr");
+  EXPECT_EQ(settings.tables[1].kind, "plain");
+  ASSERT_EQ(settings.embedding.physical.size(), 5u);
+  EXPECT_EQ(settings.embedding.physical[0].name, "t0.quotient");
+  EXPECT_EQ(settings.embedding.physical[0].rows, 125u);
+  EXPECT_EQ(settings.embedding.physical[1].rows, 8u);
+
+  settings.compression.md_flag = true;
+  EXPECT_THAT(Refusal(settings), HasSubstr("qr_flag and md_flag"));
+  settings.compression.md_flag = false;
+  settings.tables[1].weighted_pooling = "learned";
+  EXPECT_THAT(Refusal(settings), HasSubstr("qr_flag with weighted_pooling=learned (table \"t1\")"));
+}
+
+TEST(Settings, ConcatNeedsAllVectorsAsWide) {
+  Settings settings = Defaults();
+  settings.SetTableRows({1000, 100});
+  settings.model.bottom_mlp = {4, 4};
+  settings.compression = {.qr_flag = true, .qr_operation = "concat"};
+  settings.Complete();
+  EXPECT_THAT(Refusal(settings),
+              HasSubstr("table \"t1\" (plain, dim 2) gives vectors of 2 floats"));
+  settings.SetTableRows({1000, 900});
+  settings.Complete();
+  EXPECT_OK(settings.Validate());
+}
+
+TEST(Settings, MixedTablesBelowTheThresholdStayPlain) {
+  Settings settings = Defaults();
+  settings.SetTableRows({1000, 100000, 10});
+  settings.model.bottom_mlp = {4, 8};
+  for (LogicalTable& table : settings.tables) table.dim = 8;
+  settings.compression = {.md_flag = true, .md_round_dims = true};
+  settings.Complete();
+  EXPECT_OK(settings.Validate());
+  EXPECT_EQ(settings.embedding.physical[0].dim, 8u);
+  EXPECT_EQ(settings.embedding.physical[1].dim, 2u);
+  EXPECT_EQ(settings.tables[2].kind, "plain");
 }
 
 TEST(Settings, TheDlrmInitialiserRefusesDrawsNobodyCanMake) {
@@ -222,6 +271,17 @@ const std::map<std::string, std::string> kOthers = {
     {"rand_data_mu", "2"},
     {"rand_data_sigma", "0.3"},
     {"synthetic_test_samples", "50"},
+    {"weighted_pooling", "learned"},
+    {"qr_flag", "true"},
+    {"qr_threshold", "100"},
+    {"qr_collisions", "8"},
+    {"qr_operation", "add"},
+    {"qr_pool_first", "true"},
+    {"md_flag", "true"},
+    {"md_threshold", "100"},
+    {"md_temperature", "0.5"},
+    {"md_round_dims", "true"},
+    {"mlperf_grad_accum_iter", "2"},
     {"zipf_exponent", "1.2"},
     {"effect_scale", "2"},
     {"mini_batch_size", "128"},
@@ -272,34 +332,16 @@ TEST(SettingFields, EveryValueThatIsPrintedReadsBack) {
 }
 
 TEST(ConfigDigest, WhatDecidesTheBitsChangesItAndNothingElseDoes) {
-  const std::set<std::string> without_effect = {"data_set",
-                                                "test_mini_batch_size",
-                                                "nepochs",
-                                                "stop_after_steps",
-                                                "test_freq",
-                                                "print_freq",
-                                                "print_time",
-                                                "print_precision",
-                                                "store",
-                                                "row_dir",
-                                                "cache_mb",
-                                                "cache_ratio",
-                                                "cache_ways",
-                                                "ps",
-                                                "shards",
-                                                "ps_endpoints",
-                                                "rpc_deadline_ms",
-                                                "rendezvous_deadline_ms",
-                                                "save_deadline_ms",
-                                                "stop_deadline_ms",
-                                                "model_dir",
-                                                "report",
-                                                "load",
-                                                "overwrite",
-                                                "listen",
-                                                "workers",
-                                                "supervisor_fd",
-                                                "listen_fds"};
+  const std::set<std::string> without_effect = {
+      "data_set",
+      // Alone they ask for nothing; kinds of tables do.
+      "qr_flag", "qr_threshold", "qr_collisions", "qr_operation", "qr_pool_first", "md_flag",
+      "md_threshold", "md_temperature", "md_round_dims", "test_mini_batch_size", "nepochs",
+      "stop_after_steps", "test_freq", "print_freq", "print_time", "print_precision", "store",
+      "row_dir", "cache_mb", "cache_ratio", "cache_ways", "ps", "shards", "ps_endpoints",
+      "rpc_deadline_ms", "rendezvous_deadline_ms", "save_deadline_ms", "stop_deadline_ms",
+      "model_dir", "report", "load", "overwrite", "listen", "workers", "supervisor_fd",
+      "listen_fds"};
   const std::string digest = Defaults().config_digest();
   EXPECT_EQ(digest.size(), 32u);
   for (const auto& [name, value] : kOthers) {

@@ -141,7 +141,7 @@ TrainResult Simulate(size_t optimizer, uint32_t workers, uint32_t shards) {
   const DlrmModel model(settings.model, &dense);
   dense.Allocate();
   uint64_t draws = 0;  // DLRM draws its tables first.
-  for (const TableSpec& table : settings.tables) {
+  for (const TableSpec& table : settings.embedding.physical) {
     if (table.initialiser == "dlrm") draws += table.rows * table.dim;
   }
   NumpyRandom random = NumpyDraws(static_cast<uint32_t>(settings.data.seed)).At(draws);
@@ -155,7 +155,7 @@ TrainResult Simulate(size_t optimizer, uint32_t workers, uint32_t shards) {
                       .mini_batch_size = settings.data.mini_batch_size,
                       .learning_rate = static_cast<float>(settings.training.learning_rate),
                       .dense_optimizer = settings.training.optimizer},
-                     settings.model, settings.tables,
+                     settings.model, settings.embedding,
                      {dense.values().begin(), dense.values().end()});
   TrainResult result;
   const uint64_t batch = settings.data.mini_batch_size;

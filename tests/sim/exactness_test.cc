@@ -36,12 +36,11 @@ ModelSpec Model() {
   return model;
 }
 
-std::vector<TableSpec> Tables(const std::string& optimizer, const std::string& initialiser) {
-  std::vector<TableSpec> tables;
+EmbeddingTables Tables(const std::string& optimizer, const std::string& initialiser) {
+  std::vector<LogicalTable> tables;
   uint64_t draw = 0;
   for (uint64_t rows : DataOptions().table_rows) {
-    TableSpec table;
-    table.id = TableId{static_cast<uint32_t>(tables.size())};
+    LogicalTable table;
     table.name = "t" + std::to_string(tables.size());
     table.rows = rows;
     table.dim = 8;
@@ -51,7 +50,7 @@ std::vector<TableSpec> Tables(const std::string& optimizer, const std::string& i
     draw += rows * table.dim;
     tables.push_back(table);
   }
-  return tables;
+  return EmbeddingTables::Make(tables).value();
 }
 
 struct Outcome {

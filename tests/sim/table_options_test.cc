@@ -30,8 +30,7 @@ ModelSpec Model() {
   ModelSpec model;
   model.bottom_mlp = {4, 8};
   model.top_mlp = {8, 1};
-  model.features = 3;
-  model.dim = 8;
+  model.feature_widths = {8, 8, 8};
   model.loss = "bce";
   return model;
 }
@@ -44,23 +43,22 @@ struct Options {
   bool scale_grad_by_freq = false;
 };
 
-std::vector<TableSpec> Tables(const Options& options) {
-  std::vector<TableSpec> tables;
+EmbeddingTables Tables(const Options& options) {
+  std::vector<LogicalTable> tables;
   for (const uint64_t rows : DataOptions().table_rows) {
-    TableSpec table;
-    table.id = TableId{static_cast<uint32_t>(tables.size())};
+    LogicalTable table;
     table.name = "t" + std::to_string(tables.size());
     table.rows = rows;
-    table.dim = Model().dim;
+    table.dim = Model().bottom_mlp.back();
     table.optimizer = "adagrad";
-    if (Raw(table.id) != 1) {
+    if (tables.size() != 1) {
       table.max_norm = options.max_norm;
       table.norm_type = options.norm_type;
       table.scale_grad_by_freq = options.scale_grad_by_freq;
     }
     tables.push_back(table);
   }
-  return tables;
+  return EmbeddingTables::Make(tables).value();
 }
 
 struct Outcome {
@@ -70,12 +68,14 @@ struct Outcome {
 
 Outcome Train(SimOptions options, const Options& table_options) {
   const std::unique_ptr<Dataset> data = Datasets().Make("random", DataOptions()).value();
-  DlrmModel model(Model());
+  DenseParameters dense;
+  const DlrmModel model(Model(), &dense);
+  dense.Allocate();
   NumpyRandom random(31);
-  InitialiseDense(model.layers(), &random, model.parameters());
+  InitialiseDense(model.layers(), &random, dense.values());
   options.mini_batch_size = DataOptions().mini_batch_size;
   SimCluster cluster(options, Model(), Tables(table_options),
-                     {model.parameters().begin(), model.parameters().end()});
+                     {dense.values().begin(), dense.values().end()});
   Outcome outcome;
   for (int step = 0; step < kSteps; ++step) outcome.losses.push_back(cluster.Step(*data));
   outcome.digest = cluster.Digest();

@@ -26,8 +26,11 @@ struct SimCluster::WorkerNode {
 };
 
 SimCluster::SimCluster(const SimOptions& options, const ModelSpec& model,
-                       const std::vector<TableSpec>& tables, const std::vector<float>& dense)
-    : options_(options), plan_(MakeRowWisePlan(tables, options.shards)), random_(options.seed) {
+                       const EmbeddingTables& embedding, const std::vector<float>& dense)
+    : options_(options),
+      plan_(MakeRowWisePlan(embedding.physical, options.shards, embedding.on_workers)),
+      random_(options.seed) {
+  const std::vector<TableSpec>& tables = embedding.physical;
   omp_set_num_threads(1);  // Tests run beside each other.
   const DrawsBySeed draws = MakeDraws(tables);
   std::vector<ShardAddress> addresses;
@@ -52,8 +55,11 @@ SimCluster::SimCluster(const SimOptions& options, const ModelSpec& model,
   }
   for (uint32_t w = 0; w < options.workers; ++w) {
     auto node = std::make_unique<WorkerNode>();
-    node->step = std::make_unique<TrainingStep>(model, tables, options.dense_optimizer,
-                                                DenseOptimizerOptions{});
+    node->step =
+        std::make_unique<TrainingStep>(TrainingStepOptions{.model = model,
+                                                           .tables = embedding,
+                                                           .optimizer = options.dense_optimizer,
+                                                           .accumulation = options.accumulation});
     CHECK_EQ(node->step->dense().size(), dense.size());
     std::copy(dense.begin(), dense.end(), node->step->dense().values().begin());
     node->client =
@@ -148,7 +154,9 @@ double SimCluster::Step(Dataset& data) {
   Deliver();
   double loss = 0.0;
   for (auto& worker : workers_) {
-    loss += worker->step->Compute(samples).loss_sum;
+    const Result<StepFigures> computed = worker->step->Compute(samples);
+    CHECK(computed.ok()) << computed.status().ToString();
+    loss += computed.value().loss_sum;
     worker->client->StartPush(step_, options_.learning_rate, worker->batch.samples,
                               &worker->step->row_batches());
   }

@@ -30,13 +30,14 @@ struct SimOptions {
   uint64_t mini_batch_size = 32;
   float learning_rate = 0.1f;
   std::string dense_optimizer = "sgd";
+  uint32_t accumulation = 1;
 };
 
 class SimCluster {
  public:
   // `dense`: initial dense parameters.
-  SimCluster(const SimOptions& options, const ModelSpec& model,
-             const std::vector<TableSpec>& tables, const std::vector<float>& dense);
+  SimCluster(const SimOptions& options, const ModelSpec& model, const EmbeddingTables& tables,
+             const std::vector<float>& dense);
   ~SimCluster();
 
   // One step on samples [step * B, (step + 1) * B) of epoch 0; the mean loss over all workers.

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "sharding/table_spec.h"
+#include "sharding/embedding_tables.h"
 #include "worker/batch.h"
 #include "worker/dlrm_model.h"
 #include "worker/embedding.h"
@@ -54,17 +54,16 @@ inline ModelSpec TinySpec(const nlohmann::json& c) {
   return spec;
 }
 
-inline std::vector<TableSpec> TinyTables(const nlohmann::json& c) {
-  std::vector<TableSpec> tables;
+inline EmbeddingTables TinyTables(const nlohmann::json& c) {
+  std::vector<LogicalTable> tables;
   for (const auto& rows : c.at("ln_emb")) {
-    TableSpec table;
-    table.id = TableId{static_cast<uint32_t>(tables.size())};
+    LogicalTable table;
     table.name = "table" + std::to_string(tables.size());
     table.rows = rows.get<uint64_t>();
     table.dim = c.at("m_spa").get<uint32_t>();
     tables.push_back(table);
   }
-  return tables;
+  return EmbeddingTables::Make(tables).value();
 }
 
 // {X, offsets (without the last), indices, T}
@@ -92,7 +91,7 @@ class TinyDlrm {
  public:
   explicit TinyDlrm(const nlohmann::json& c) : TinyDlrm(c, TinySpec(c)) {}
   TinyDlrm(const nlohmann::json& c, const ModelSpec& spec)
-      : dim_(spec.feature_widths.front()), embedding(TinyTables(c)), model(spec, &dense) {
+      : dim_(spec.feature_widths.front()), model(spec, &dense), embedding(TinyTables(c), &dense) {
     dense.Allocate();
     for (const auto& table : c.at("params").at("emb")) tables.push_back(Flatten(table));
     const std::vector<float> mlps = FlatMlps(c.at("params"));
@@ -103,14 +102,17 @@ class TinyDlrm {
   std::vector<float> Forward(const Batch& batch) {
     const Status status = embedding.Prepare(batch.features);
     CHECK(status.ok()) << status.ToString();
-    pooled.resize(tables.size());
     for (size_t k = 0; k < tables.size(); ++k) {
       RowBatch& rows = embedding.row_batches()[k];
       for (size_t r = 0; r < rows.rows.size(); ++r) {
         std::copy_n(&tables[k][Raw(rows.rows[r]) * dim_], dim_, &rows.values[r * dim_]);
       }
+    }
+    embedding.RowsArrived();
+    pooled.resize(tables.size());
+    for (size_t k = 0; k < tables.size(); ++k) {
       pooled[k].resize(batch.samples * dim_);
-      embedding.Forward(k, pooled[k]);
+      embedding.Forward(k, {0, batch.samples}, pooled[k]);
     }
     const auto p = model.Forward(batch.dense, batch.samples, pooled);
     return {p.begin(), p.end()};
@@ -119,7 +121,8 @@ class TinyDlrm {
   void Backward(const Batch& batch) {
     std::vector<std::vector<float>> gradients;
     model.Backward(batch.labels, batch.samples, &gradients);
-    for (size_t k = 0; k < tables.size(); ++k) embedding.Backward(k, gradients[k]);
+    for (size_t k = 0; k < tables.size(); ++k)
+      embedding.Backward(k, {0, batch.samples}, gradients[k]);
   }
 
   // The gradient of a whole table; zeros for rows the batch did not touch.
@@ -146,9 +149,9 @@ class TinyDlrm {
   const uint32_t dim_;
 
  public:
-  EmbeddingLayer embedding;
   DenseParameters dense;
   DlrmModel model;
+  EmbeddingLayer embedding;
   std::vector<std::vector<float>> tables;  // rows x dim each
   std::vector<std::vector<float>> pooled;  // of the last Forward
 };
