@@ -1,13 +1,8 @@
 // Interaction: how DLRM combines the bottom MLP's output and the pooled embeddings of a sample
 // (SPEC 10), F vectors: t_0 the bottom output, t_1.. the features in order.
 //
-//   dot: [t_0 | <t_i, t_j> for i = 0..F-1, j = 0..i-1 (or ..i with `itself`)]
-//   cat: [t_0 | t_1 | ...], of any widths
-//
-// Threads:   one caller.
-// Exactness: dot is a batched product (matrix_product.h); measured at batch 128 on one core it
-//            takes 29 us (27 vectors of 16) and 21 us (9 of 64) where our best loop takes 42 and
-//            28, and 31 and 11 us backward where ours takes 51 and 19.
+// Threads: one caller.
+// To add one, write worker/interactions/<name>.cc; it registers itself here.
 #pragma once
 
 #include <cstddef>
