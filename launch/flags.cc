@@ -28,8 +28,11 @@ DEFINE_string(arch_mlp_top, "4-2-1",
               "Widths of the top MLP without its input, which follows from the interaction; 1 "
               "last");
 DEFINE_string(arch_interaction_op, "dot",
-              "How pooled vectors meet: dot (products of all pairs) or cat (side by side)");
+              "How pooled vectors meet: dot (products of all pairs), cat (side by side, of any "
+              "widths) or dcn (cross layers of DCN-v2, as in MLPerf's DLRM-v2)");
 DEFINE_bool(arch_interaction_itself, false, "dot: also the product of each vector with itself");
+DEFINE_uint32(dcn_num_layers, 3, "dcn: cross layers");
+DEFINE_uint32(dcn_low_rank_dim, 512, "dcn: rank of each cross layer's matrix");
 DEFINE_string(loss_function, "mse",
               "mse (mean square), bce (binary cross entropy), wbce (the same, weighted by class)");
 DEFINE_string(loss_weights, "1.0-1.0", "wbce: weights of class 0 and class 1");

@@ -24,6 +24,7 @@
 #include "worker/dense_initialiser.h"
 #include "worker/matrix_product.h"
 #include "worker/trainer.h"
+#include "worker/xavier.h"
 
 namespace rowhouse {
 namespace {
@@ -162,6 +163,7 @@ Status FillDense(const Settings& settings, const std::vector<float>& loaded, Tra
               state.begin());
     return OkStatus();
   }
+  FillFirstValues(settings.data.seed, &step.dense());
   uint64_t draws = 0;
   for (const TableSpec& table : settings.embedding.physical) {
     if (table.initialiser == "dlrm") draws += table.rows * table.dim;

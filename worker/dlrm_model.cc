@@ -70,6 +70,7 @@ DlrmModel::Impl::Impl(const ModelSpec& model, DenseParameters* dense_parameters)
     AddLayer("top_l", i, in, spec.top_mlp[i], is_last ? Activation::kNone : Activation::kRelu);
     in = spec.top_mlp[i];
   }
+  interaction->AddParameters(parameters);
   end_block = parameters->blocks().size();
   outputs.resize(layers.size());
   deltas.resize(layers.size());

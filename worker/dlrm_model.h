@@ -21,8 +21,8 @@ class DlrmModel {
  public:
   // Adds the blocks of the bottom, then the top MLP, per layer W (out x in) then b (out), by
   // torch's names ("bot_l.0.weight", "bot_l.0.bias", "bot_l.2.weight", ...: odd numbers are
-  // activations). `parameters` outlives the model and is allocated before the first Forward.
-  // Requires spec.Validate() to be OK.
+  // activations), then those of the interaction. `parameters` outlives the model and is allocated
+  // before the first Forward. Requires spec.Validate() to be OK.
   DlrmModel(const ModelSpec& spec, DenseParameters* parameters);
   ~DlrmModel();
 

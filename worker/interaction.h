@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "common/registry.h"
+#include "worker/dense_parameters.h"
 #include "worker/matrix_product.h"
 
 namespace rowhouse {
@@ -18,6 +19,8 @@ namespace rowhouse {
 struct InteractionOptions {
   std::vector<uint32_t> widths;        // of t_0, t_1, ..., each >= 1
   bool itself = false;                 // dot: pairs (i, i) too
+  uint32_t dcn_num_layers = 3;         // dcn: cross layers, >= 1
+  uint32_t dcn_low_rank_dim = 512;     // dcn: >= 1
   MatrixProducts* products = nullptr;  // outlives the interaction; not needed for width()
 };
 
@@ -30,6 +33,10 @@ class Interaction {
 
   // Whether vectors may differ in width; otherwise all are as wide as t_0.
   virtual bool takes_any_widths() const { return false; }
+
+  // Interactions with parameters add their blocks here: once, before the first Forward, by when
+  // `parameters`, which outlives them, is allocated. Backward overwrites their gradients.
+  virtual void AddParameters(DenseParameters* /*parameters*/) {}
 
   // vectors[i]: samples x widths[i], t_i of every sample. z: samples x width, overwritten.
   // Requires samples >= 1, here and below.

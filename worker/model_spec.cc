@@ -36,8 +36,11 @@ Status CheckVectors(const ModelSpec& spec) {
 }  // namespace
 
 InteractionOptions ModelSpec::interaction_options(MatrixProducts* products) const {
-  InteractionOptions options = {
-      .widths = {bottom_mlp.back()}, .itself = interaction_itself, .products = products};
+  InteractionOptions options = {.widths = {bottom_mlp.back()},
+                                .itself = interaction_itself,
+                                .dcn_num_layers = dcn_num_layers,
+                                .dcn_low_rank_dim = dcn_low_rank_dim,
+                                .products = products};
   options.widths.insert(options.widths.end(), feature_widths.begin(), feature_widths.end());
   return options;
 }
@@ -67,11 +70,15 @@ Status ModelSpec::Validate() const {
         top_mlp.back());
   }
   RETURN_IF_ERROR(Interactions().Validate(interaction).Annotate("arch_interaction_op"));
-  RETURN_IF_ERROR(CheckVectors(*this));
+  if (dcn_num_layers == 0 || dcn_low_rank_dim == 0) {
+    return UsageError("dcn_num_layers={} and dcn_low_rank_dim={} must be 1 or more", dcn_num_layers,
+                      dcn_low_rank_dim);
+  }
   if (interaction_itself && interaction != "dot") {
     return UsageError("arch_interaction_itself needs arch_interaction_op=dot; it is \"{}\"",
                       interaction);
   }
+  RETURN_IF_ERROR(CheckVectors(*this));
   RETURN_IF_ERROR(Losses().Validate(loss).Annotate("loss_function"));
   if (loss_weights.size() != 2) {
     return UsageError("loss_weights has {} values; wbce takes two, for class 0 and class 1",

@@ -15,8 +15,10 @@ struct ModelSpec {
   std::vector<uint32_t> bottom_mlp;      // widths, input first: {13, 512, 256, 64, 16}
   std::vector<uint32_t> top_mlp;         // widths without the input, which follows: {512, 256, 1}
   std::vector<uint32_t> feature_widths;  // of each categorical feature's pooled vector, in order
-  std::string interaction = "dot";       // dot | cat
+  std::string interaction = "dot";       // a name of Interactions()
   bool interaction_itself = false;       // dot: pairs (i, i) too
+  uint32_t dcn_num_layers = 3;           // dcn: cross layers
+  uint32_t dcn_low_rank_dim = 512;       // dcn: width between the two products of a layer
   std::string loss = "mse";              // mse | bce | wbce
   std::vector<double> loss_weights = {1.0, 1.0};  // wbce: of class 0 and 1
   double loss_threshold = 0.0;                    // in (0, 1): p clamped to [t, 1 - t]

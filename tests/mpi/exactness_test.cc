@@ -165,6 +165,23 @@ TrainResult Simulate(size_t optimizer, uint32_t workers, uint32_t shards) {
   return result;
 }
 
+// Cross layers are dense parameters of another kind: exchanged, optimized and summed as the MLPs.
+TEST(Exactness, CrossLayersTrainTheSameOnAnyPlan) {
+  std::vector<TrainResult> results;
+  for (const uint32_t ps : {1u, 2u}) {
+    TrainRun run{.ranks = ps + 1, .flags = ModelFlags(1)};
+    run.flags.insert(run.flags.end(), {fmt::format("--ps={}", ps), "--arch_interaction_op=dcn",
+                                       "--dcn_num_layers=2", "--dcn_low_rank_dim=4"});
+    results.push_back(Train(std::move(run)));
+    ASSERT_EQ(results.back().exit_code, 0) << results.back().Describe();
+  }
+  ASSERT_EQ(results[0].losses.size(), kSteps);
+  EXPECT_LT(results[0].losses.back(), results[0].losses.front());
+  EXPECT_EQ(results[0].losses, results[1].losses);
+  EXPECT_EQ(results[0].digest, results[1].digest);
+  EXPECT_EQ(results[0].digest.size(), 32u);
+}
+
 TEST(Exactness, TheCasesCoverEveryTriple) {
   const std::vector<Case> cases = CoveringCases();
   std::set<Triple> wanted, covered;

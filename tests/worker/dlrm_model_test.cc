@@ -1,5 +1,5 @@
-// The model against dlrm_tiny.json (float64 results of the original program's formulas) and
-// against central differences of its own loss.
+// The model against dlrm_tiny.json (float64 results of the original program's formulas). Its
+// gradients against central differences: gradient_test.cc.
 #include "worker/dlrm_model.h"
 
 #include <cmath>
@@ -179,83 +179,6 @@ struct RandomStep {
   std::vector<std::vector<float>> pooled;
 };
 
-// Compares gradients with central differences of the mean loss. Where the slopes to the left and
-// to the right differ, a ReLU bends between the points and no difference is right: such values are
-// counted, not compared.
-class DifferenceCheck {
- public:
-  DifferenceCheck(DlrmModel* model, const RandomStep* step) : model_(model), step_(step) {}
-
-  void Expect(float gradient, float* value, const std::string& what) {
-    const float h = 2e-3f, before = *value;
-    const double here = MeanLoss();
-    *value = before + h;
-    const double right = (MeanLoss() - here) / double{h};
-    *value = before - h;
-    const double left = (here - MeanLoss()) / double{h};
-    *value = before;
-    ++values_;
-    largest_ = std::max(largest_, std::fabs(double{gradient}));
-    if (std::fabs(right - left) > 1e-3) {
-      ++bends_;
-      return;
-    }
-    EXPECT_NEAR(gradient, (left + right) / 2.0, 7e-4) << what;
-  }
-
-  // The comparison meant something: few bends, and gradients far above the tolerance.
-  void ExpectMeaningful() const {
-    EXPECT_LT(bends_, values_ / 10);
-    EXPECT_GT(largest_, 0.05);
-  }
-
- private:
-  double MeanLoss() {
-    model_->Forward(step_->dense, step_->labels.size(), step_->pooled);
-    return model_->LossSum(step_->labels) / static_cast<double>(step_->labels.size());
-  }
-
-  DlrmModel* const model_;
-  const RandomStep* const step_;
-  size_t values_ = 0, bends_ = 0;
-  double largest_ = 0.0;
-};
-
-class GradientCheck : public testing::TestWithParam<std::tuple<std::string, bool>> {};
-
-TEST_P(GradientCheck, BackwardEqualsCentralDifferences) {
-  ModelSpec spec = SmallSpec(std::get<0>(GetParam()));
-  spec.interaction_itself = std::get<1>(GetParam());
-  OwningModel owning(spec);
-  DlrmModel& model = owning.model;
-  RandomStep step(spec, 8, 1);
-  const std::vector<float> parameters = step.Draw(owning.dense.size());
-  std::copy(parameters.begin(), parameters.end(), owning.dense.values().begin());
-
-  model.Forward(step.dense, 8, step.pooled);
-  std::vector<std::vector<float>> pooled_gradients;
-  model.Backward(step.labels, 8, &pooled_gradients);
-  const std::vector<float> gradients(owning.dense.gradients().begin(),
-                                     owning.dense.gradients().end());
-
-  DifferenceCheck check(&model, &step);
-  for (size_t i = 0; i < gradients.size(); ++i) {
-    check.Expect(gradients[i], &owning.dense.values()[i], "parameter " + std::to_string(i));
-  }
-  for (size_t k = 0; k < step.pooled.size(); ++k) {
-    for (size_t i = 0; i < step.pooled[k].size(); ++i) {
-      check.Expect(pooled_gradients[k][i], &step.pooled[k][i],
-                   "feature " + std::to_string(k) + " value " + std::to_string(i));
-    }
-  }
-  check.ExpectMeaningful();
-}
-
-INSTANTIATE_TEST_SUITE_P(Interactions, GradientCheck,
-                         testing::Values(std::make_tuple("dot", false),
-                                         std::make_tuple("dot", true),
-                                         std::make_tuple("cat", false)));
-
 TEST(DlrmModel, ShardsOfABatchSumToTheGradientOfTheWhole) {
   const ModelSpec spec = SmallSpec("dot");
   OwningModel owning(spec);
@@ -281,13 +204,15 @@ TEST(DlrmModel, ShardsOfABatchSumToTheGradientOfTheWhole) {
   ExpectNear(owning.dense.gradients(), sum, "gradients", 1e-5, 1e-6);
 }
 
-TEST(DlrmModel, NoSamplesGiveZeroGradients) {
-  const ModelSpec spec = SmallSpec("dot");
+class NoSamples : public testing::TestWithParam<std::string> {};
+
+TEST_P(NoSamples, GiveZeroGradients) {
+  const ModelSpec spec = SmallSpec(GetParam());
   OwningModel owning(spec);
   DlrmModel& model = owning.model;
   RandomStep step(spec, 4);
   std::vector<std::vector<float>> pooled_gradients;
-  std::fill(owning.dense.values().begin(), owning.dense.values().end(), 0.3f);
+  std::fill(owning.dense.values().begin(), owning.dense.values().end(), 0.1f);
   model.Forward(step.dense, 4, step.pooled);
   model.Backward(step.labels, 4, &pooled_gradients);  // leaves gradients other than zero
   ASSERT_NE(owning.dense.gradients().back(), 0.0f);
@@ -298,6 +223,9 @@ TEST(DlrmModel, NoSamplesGiveZeroGradients) {
   EXPECT_THAT(owning.dense.gradients(), testing::Each(0.0f));
   EXPECT_THAT(pooled_gradients, testing::Each(testing::IsEmpty()));
 }
+
+INSTANTIATE_TEST_SUITE_P(Interactions, NoSamples, testing::ValuesIn(Interactions().Names()),
+                         [](const auto& test) { return test.param; });
 
 TEST(DlrmModel, TheSameStepTwiceGivesTheSameBits) {
   const ModelSpec spec = SmallSpec("dot");
@@ -337,6 +265,26 @@ TEST(DlrmModel, LayersLieBottomFirstAndWithoutGaps) {
                                           "bot_l.2.bias", "top_l.0.weight", "top_l.0.bias",
                                           "top_l.2.weight", "top_l.2.bias", "top_l.4.weight",
                                           "top_l.4.bias"));
+}
+
+TEST(DlrmModel, CrossLayersLieAfterBothMlps) {
+  ModelSpec spec = SmallSpec("dcn");
+  spec.dcn_num_layers = 2;
+  spec.dcn_low_rank_dim = 3;
+  OwningModel owning(spec);
+  const std::vector<DenseParameters::Block>& blocks = owning.dense.blocks();
+  ASSERT_EQ(blocks.size(), 16u);
+  EXPECT_EQ(blocks[9].name, "top_l.4.bias");
+  EXPECT_EQ(blocks[10].name, "crossnet.V_kernels.0");
+  EXPECT_EQ(blocks[10].rows, 3u);
+  EXPECT_EQ(blocks[10].columns, 16u);
+  EXPECT_EQ(blocks[10].first_values, FirstValues::kXavierNormal);
+  EXPECT_EQ(blocks[14].name, "crossnet.W_kernels.1");
+  EXPECT_EQ(blocks[14].rows, 16u);
+  EXPECT_EQ(blocks[14].columns, 3u);
+  EXPECT_EQ(blocks[15].name, "crossnet.bias.1");
+  EXPECT_EQ(blocks[15].first_values, FirstValues::kZero);
+  EXPECT_EQ(owning.model.layers()[2].in, 16u);
 }
 
 }  // namespace

@@ -58,6 +58,41 @@ TEST(Interaction, CatPutsVectorsOfAnyWidthsSideBySide) {
   EXPECT_EQ(dy, y);
 }
 
+// Two cross layers of rank 1 over two vectors of one column, worked out by hand:
+//   x0 = (2, 3); V0 x0 = -1, W0 . + b0 = (0.5, -1.5), x1 = (3, -1.5)
+//   V1 x1 = 4.5, W1 . + b1 = (4.5, -3.5), x2 = (12, -12); then back from dz = (1, 1).
+TEST(Interaction, DcnIsWhatItIsByHand) {
+  MatrixProducts products;
+  const auto dcn =
+      Interactions()
+          .Make(
+              "dcn",
+              {.widths = {1, 1}, .dcn_num_layers = 2, .dcn_low_rank_dim = 1, .products = &products})
+          .value();
+  ASSERT_EQ(dcn->width(), 2u);
+  DenseParameters parameters;
+  dcn->AddParameters(&parameters);
+  parameters.Allocate();
+  const std::vector<float> values = {1, -1, 0.5, 2,  1, 0.5,  // V0, W0, b0
+                                     2, 1,  1,   -1, 0, 1};   // V1, W1, b1
+  ASSERT_EQ(parameters.size(), values.size());
+  std::ranges::copy(values, parameters.values().begin());
+
+  // A sample of zeros before it adds nothing.
+  const std::vector<float> x = {0, 2}, y = {0, 3};
+  std::vector<float> z(4);
+  dcn->Forward(std::vector<const float*>{x.data(), y.data()}, 2, z.data());
+  EXPECT_EQ(z, (std::vector<float>{0, 0, 12, -12}));
+
+  std::vector<float> dx(2), dy(2);
+  const std::vector<float> dz = {0, 0, 1, 1};
+  dcn->Backward(dz.data(), 2, std::vector<float*>{dx.data(), dy.data()});
+  EXPECT_EQ(dx, (std::vector<float>{0, 2}));
+  EXPECT_EQ(dy, (std::vector<float>{0, -2.5}));
+  EXPECT_THAT(parameters.gradients(), testing::ElementsAre(-2, -3, 2, 0, -2, 0,  //
+                                                           -3, 1.5, 9, 13.5, 2, 3));
+}
+
 TEST(Interaction, SamplesBeyondABlockAreTheSameAsAlone) {
   MatrixProducts products;
   const InteractionOptions options = {.widths = {5, 5, 5}, .products = &products};

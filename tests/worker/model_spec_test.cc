@@ -39,6 +39,8 @@ struct Mistake {
 TEST(ModelSpec, MistakesAreNamed) {
   EXPECT_OK(GoodSpec("dot").Validate());
   EXPECT_OK(GoodSpec("cat").Validate());
+  EXPECT_OK(GoodSpec("dcn").Validate());
+  EXPECT_EQ(GoodSpec("dcn").interaction_width(), 16u);
   ModelSpec unequal = GoodSpec("cat");
   unequal.feature_widths = {1, 7, 4};
   EXPECT_OK(unequal.Validate());
@@ -61,6 +63,7 @@ TEST(ModelSpec, MistakesAreNamed) {
       {[](ModelSpec* s) { s->interaction = "dott"; }, "Did you mean \"dot\"?"},
       {[](ModelSpec* s) { s->interaction = "cat", s->interaction_itself = true; },
        "arch_interaction_itself needs"},
+      {[](ModelSpec* s) { s->dcn_low_rank_dim = 0; }, "dcn_low_rank_dim=0 must be 1 or more"},
       {[](ModelSpec* s) { s->loss = "bse"; }, "loss_function: unknown loss \"bse\""},
       {[](ModelSpec* s) { s->loss_weights = {1.0}; }, "loss_weights has 1 values"},
       {[](ModelSpec* s) {
