@@ -41,6 +41,7 @@ void NumpyRandom::Twist() {
   }
   w[kWords - 1] = Twisted(w[kWords - 1], w[0], w[kShift - 1]);
   next_ = 0;
+  ++twists_;
 }
 
 void NumpyRandom::SkipDoubles(uint64_t draws) {

@@ -34,12 +34,16 @@ class NumpyRandom {
   // Passes over `draws` doubles without making them: a sixth of the cost of drawing them.
   void SkipDoubles(uint64_t draws);
 
+  // Since the seed; a double takes two.
+  uint64_t words_drawn() const { return twists_ * words_.size() + next_ - words_.size(); }
+
  private:
   // Replaces all words by the next 624. Words are kept untempered, so skipping costs only this.
   void Twist();
 
   std::array<uint32_t, 624> words_;
   uint32_t next_ = 624;
+  uint64_t twists_ = 0;
   bool has_normal_ = false;
   double normal_ = 0.0;
 };

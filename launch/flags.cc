@@ -123,7 +123,12 @@ DEFINE_uint64(stop_after_steps, 0, "Steps of this run, then save and stop; 0: tr
 DEFINE_int64(test_freq, -1, "Steps between tests; below 1: only at the end");
 DEFINE_int64(print_freq, 1, "Steps between progress lines; below 1: none");
 DEFINE_bool(print_time, false, "Time of a step in DLRM's progress line, in ms");
-DEFINE_int32(print_precision, 5, "Digits of printed values");
+DEFINE_int32(print_precision, 5, "Digits of the values that debug_mode prints");
+DEFINE_bool(debug_mode, false,
+            "Print model, data and all parameters before and after training, as DLRM does (of long "
+            "arrays both ends). With data_generation=random and initialiser=dlrm it changes the "
+            "first values, as in DLRM, where printing the data takes numbers of the generator "
+            "before the weights do; otherwise it changes nothing");
 
 // ---- Storage --------------------------------------------------------------------------------
 
@@ -200,7 +205,6 @@ std::vector<UnsupportedFlag> MakeUnsupportedFlags() {
       {"local_rank", "-1", false, "ranks come from mpirun"},
       {"dist_backend", "", false, "workers meet over MPI; start them with mpirun"},
       {"print_wall_time", "false", true, "log lines carry the time already"},
-      {"debug_mode", "false", true, "there is no debug print-out of weights"},
       {"enable_profiling", "false", true, profiling},
       {"plot_compute_graph", "false", true, profiling},
       {"tensor_board_filename", "run_kaggle_pt", false,

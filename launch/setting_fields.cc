@@ -365,6 +365,7 @@ std::vector<SettingField> MakeFields() {
       BoolField("print_time", kTraining, kOut, MEMBER(bool, training.print_time)),
       NumberField<int32_t>("print_precision", kTraining, kOut,
                            MEMBER(int32_t, training.print_precision), 1, 17),
+      BoolField("debug_mode", kTraining, kOut, MEMBER(bool, training.debug_mode)),
 
       // Storage.
       StoreName(),

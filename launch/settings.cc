@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 #include <xxhash.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "common/numpy_random.h"
@@ -105,6 +106,17 @@ Status ValidateTogether(const Settings& s) {
   return OkStatus();
 }
 
+uint64_t DrawsOfPrinting(const Settings& s) {
+  const bool draws_rows = std::any_of(s.tables.begin(), s.tables.end(), [](const TableSpec& table) {
+    return table.initialiser == "dlrm";
+  });
+  if (!s.training.debug_mode || !draws_rows) return 0;
+  const Result<std::unique_ptr<Dataset>> data = Datasets().Make(s.data_source(), s.data);
+  if (!data.ok()) return 0;  // The run says why when it opens them.
+  const std::optional<NumpyRandom> after = data.value()->GeneratorAfterEpoch();
+  return after ? after->words_drawn() / 2 : 0;
+}
+
 // The last part of a path: a data file may move between runs.
 std::string FileName(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
@@ -137,11 +149,15 @@ void Settings::Complete() {
   CompressTables();
   // DLRM caps tables at the range its ids are brought into.
   const bool is_capped = data_generation == "dataset" && data.max_ind_range > 0;
-  uint64_t draws = 0;
   data.table_rows.clear();
   for (LogicalTable& table : tables) {
     if (is_capped) table.rows = std::min(table.rows, static_cast<uint64_t>(data.max_ind_range));
     data.table_rows.push_back(table.rows);
+  }
+  data.dense_features = model.bottom_mlp.empty() ? 0 : model.bottom_mlp.front();
+  printing_draws = DrawsOfPrinting(*this);
+  uint64_t draws = printing_draws;
+  for (LogicalTable& table : tables) {
     // DLRM draws its compressed tables with torch, not with numpy.
     if (table.kind != "plain" && table.initialiser == "dlrm") table.initialiser = "counter";
     if (table.learning_rate) {
@@ -163,7 +179,6 @@ void Settings::Complete() {
   for (const FeatureTable& feature : embedding.features) {
     model.feature_widths.push_back(feature.out_width());
   }
-  data.dense_features = model.bottom_mlp.empty() ? 0 : model.bottom_mlp.front();
 }
 
 void Settings::CompressTables() {

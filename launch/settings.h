@@ -31,7 +31,8 @@ struct TrainingSettings {
   int64_t print_freq = 1;              // steps between progress lines; below 1: none
   int64_t test_freq = -1;              // steps between tests; below 1: only at the end
   bool print_time = false;
-  int32_t print_precision = 5;    // digits of printed values
+  int32_t print_precision = 5;    // digits of values printed by debug_mode
+  bool debug_mode = false;        // print model, data and parameters as DLRM does
   uint64_t stop_after_steps = 0;  // of this run, then save and stop; 0: train to the end
   uint32_t accumulation = 1;      // pieces a step's samples are computed in, one after the other
   uint32_t threads = 1;           // compute threads of a worker; part of the promise
@@ -100,6 +101,10 @@ struct Settings {
   ClusterSettings cluster;
   OutputSettings output;
   ServerSettings server;
+
+  // Complete(): numbers that DLRM's generator gives to the data that debug_mode prints, before it
+  // draws any weight; 0 where no weight is drawn by it, or where nothing is printed.
+  uint64_t printing_draws = 0;
 
   // DLRM's defaults: three tables t0, t1, t2 of 4, 3 and 2 rows.
   Settings();

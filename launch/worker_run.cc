@@ -14,6 +14,7 @@
 
 #include "common/durable_file.h"
 #include "common/numpy_random.h"
+#include "launch/debug_print.h"
 #include "launch/manifest.h"
 #include "launch/report/report.h"
 #include "launch/terminal.h"
@@ -150,7 +151,8 @@ Result<Start> ShareStart(const Settings& settings, const WorkerRunOptions& optio
 }
 
 // Fresh: DLRM's initial values, drawn after the tables' where those are drawn in order too.
-Status FillDense(const Settings& settings, const std::vector<float>& loaded, TrainingStep& step) {
+Status FillDense(const Settings& settings, const std::vector<float>& loaded, Dataset& data,
+                 TrainingStep& step) {
   const std::span<float> parameters = step.dense().values();
   const std::span<float> state = step.optimizer().state();
   if (!loaded.empty()) {
@@ -168,7 +170,14 @@ Status FillDense(const Settings& settings, const std::vector<float>& loaded, Tra
   for (const TableSpec& table : settings.embedding.physical) {
     if (table.initialiser == "dlrm") draws += table.rows * table.dim;
   }
-  NumpyRandom random = NumpyDraws(static_cast<uint32_t>(settings.data.seed)).At(draws);
+  NumpyRandom random(0);
+  if (settings.printing_draws > 0) {
+    // Not by their number: a normal drawn for the data may have left another for the weights.
+    random = data.GeneratorAfterEpoch().value();
+    random.SkipDoubles(draws);
+  } else {
+    random = NumpyDraws(static_cast<uint32_t>(settings.data.seed)).At(draws);
+  }
   InitialiseDense(step.model().layers(), &random, parameters);
   return OkStatus();
 }
@@ -374,7 +383,7 @@ Status RunWorker(const Settings& settings, const WorkerRunOptions& options, Comm
                                            .initial_accumulator = of_dense.initial_accumulator},
                      .accumulation = settings.training.accumulation});
   RETURN_IF_ERROR(
-      Agree(workers, FillDense(settings, start.dense, step), "initialising the dense part"));
+      Agree(workers, FillDense(settings, start.dense, *data, step), "initialising the dense part"));
 
   RETURN_IF_ERROR(Agree(workers, CheckSameData(settings, job, *data), "comparing the data"));
 
@@ -400,6 +409,7 @@ Status RunWorker(const Settings& settings, const WorkerRunOptions& options, Comm
   const std::unique_ptr<Dialer> dialer = std::move(connected).value();
 
   *is_agreed = false;
+  const bool prints_all = settings.training.debug_mode && options.prints;
   PsClient client({.job_id = job.job_id,
                    .worker = workers.rank(),
                    .deadline_ms = settings.cluster.rpc_deadline_ms,
@@ -413,7 +423,20 @@ Status RunWorker(const Settings& settings, const WorkerRunOptions& options, Comm
       LrPolicies().Make(settings.training.lr_policy, settings.training.lr_policy_options()).value();
   Trainer trainer(TrainerOptionsOf(settings, job), *lr_policy, *data, step, client, *dialer,
                   workers, clock, progress, stop);
+  const auto print_parameters = [&](std::string_view title, uint64_t steps) {
+    return PrintParameters(title, steps, settings.training.print_precision, job.tables,
+                           step.dense(), client, *dialer, clock);
+  };
+  if (prints_all) {
+    fmt::print("{}", ModelArchText(settings));
+    RETURN_IF_ERROR(PrintData(trainer.steps_per_epoch(), settings.data.mini_batch_size, *data));
+    RETURN_IF_ERROR(print_parameters("initial parameters (weights and bias):", job.first_step()));
+  }
   ASSIGN_OR_RETURN(const TrainingSummary summary, trainer.Train());
+  if (prints_all) {
+    progress.ClearLine();
+    RETURN_IF_ERROR(print_parameters("updated parameters (weights and bias):", summary.steps_done));
+  }
   ASSIGN_OR_RETURN(const Evaluation evaluation, trainer.Evaluate(summary.steps_done));
 
   Status saved;

@@ -8,9 +8,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "common/numpy_random.h"
 #include "common/registry.h"
 #include "common/status.h"
 #include "worker/batch.h"
@@ -62,6 +64,10 @@ class Dataset {
   // The ROC AUC on the test samples of the model that made the labels, or a negative number where
   // nobody knows it. Known for planted data: the ceiling of any model.
   virtual double TestAucCeiling() { return -1.0; }
+
+  // numpy's generator as reading one epoch from its beginning leaves it; nothing where train
+  // samples are not drawn from one. Costs such a reading.
+  virtual std::optional<NumpyRandom> GeneratorAfterEpoch() { return std::nullopt; }
 };
 
 Registry<Dataset, DatasetOptions>& Datasets();

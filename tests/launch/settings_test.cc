@@ -52,6 +52,27 @@ TEST(Settings, FirstDrawsOfTablesFollowEachOther) {
   EXPECT_EQ(settings.tables[2].initialiser_options.first_draw, 14u);
 }
 
+TEST(Settings, WeightsAreDrawnAfterTheDataThatDebugModePrints) {
+  Settings settings = With("debug_mode", "true");
+  EXPECT_EQ(settings.printing_draws, 0u);  // Nobody draws rows.
+  EXPECT_EQ(settings.config_digest(), Defaults().config_digest());
+
+  // DLRM's trace (dlrm_cli_traces.json): three batches of two samples.
+  settings = With("initialiser", "dlrm");
+  settings.data.mini_batch_size = 2;
+  settings.data.data_size = 6;
+  settings.training.debug_mode = true;
+  settings.Complete();
+  EXPECT_EQ(settings.printing_draws, 78u);
+  EXPECT_EQ(settings.tables[1].initialiser_options.first_draw, 78u + 8);
+  const std::string digest = settings.config_digest();
+  settings.training.debug_mode = false;
+  settings.Complete();
+  EXPECT_EQ(settings.printing_draws, 0u);
+  EXPECT_EQ(settings.tables[1].initialiser_options.first_draw, 8u);
+  EXPECT_NE(settings.config_digest(), digest);
+}
+
 TEST(Settings, TheSeedIsThatOfDataAndTables) {
   const Settings settings = With("numpy_rand_seed", "727");
   EXPECT_EQ(settings.data.seed, 727u);
@@ -304,6 +325,7 @@ const std::map<std::string, std::string> kOthers = {
     {"print_freq", "100"},
     {"print_time", "true"},
     {"print_precision", "6"},
+    {"debug_mode", "true"},
     {"store", "memory"},
     {"row_dir", "/rows: here"},
     {"cache_mb", "64"},
@@ -339,7 +361,7 @@ TEST(ConfigDigest, WhatDecidesTheBitsChangesItAndNothingElseDoes) {
       // Alone they ask for nothing; kinds of tables do.
       "qr_flag", "qr_threshold", "qr_collisions", "qr_operation", "qr_pool_first", "md_flag",
       "md_threshold", "md_temperature", "md_round_dims", "test_mini_batch_size", "nepochs",
-      "stop_after_steps", "test_freq", "print_freq", "print_time", "print_precision", "store",
+      "stop_after_steps", "test_freq", "print_freq", "print_time", "print_precision", "debug_mode", "store",
       "row_dir", "cache_mb", "cache_ratio", "cache_ways", "ps", "shards", "ps_endpoints",
       "rpc_deadline_ms", "rendezvous_deadline_ms", "save_deadline_ms", "stop_deadline_ms",
       "model_dir", "report", "load", "overwrite", "listen", "workers", "supervisor_fd",

@@ -1,12 +1,13 @@
 // DLRM's own losses, through `rowhouse train` with DLRM's own flags (vectors dlrm_cli_traces.json:
 // 32 runs of the reference program or of the original). Each as one process with its PS node; one
-// of each optimizer also under mpirun. The only trace left out is that of --debug-mode, which
-// Rowhouse does not have.
+// of each optimizer also under mpirun.
 #include <algorithm>
 #include <cstring>
 #include <fstream>
+#include <functional>
 #include <map>
 #include <span>
+#include <sstream>
 
 #include "ps/row_store.h"
 #include "ps/shard_opening.h"
@@ -58,6 +59,7 @@ std::vector<std::string> FlagsOf(const json& config) {
   add("rounding", "--round-targets", python_bool);
   add("epochs", "--nepochs", number);
   if (config.value("itself", false)) flags.push_back("--arch-interaction-itself");
+  if (config.value("debug", false)) flags.push_back("--debug-mode");
   // These defaults are of the traces, not of DLRM.
   const json& defaults = Vectors().at("defaults");
   flags.push_back("--mini-batch-size=" + config.value("mb", defaults.at("mb")).dump());
@@ -94,11 +96,12 @@ std::string OptimizerOf(const json& config) { return config.value("optk", "sgd")
 class Traces : public testing::TestWithParam<std::string> {};
 
 TEST_P(Traces, EveryLossOfDlrmIsOurs) {
-  static const std::map<std::string, int> kTraces = {{"sgd", 9}, {"adagrad", 7}, {"rwsadagrad", 8}};
+  static const std::map<std::string, int> kTraces = {
+      {"sgd", 10}, {"adagrad", 7}, {"rwsadagrad", 8}};
   int runs = 0;
   for (const json& trace : Vectors().at("traces")) {
     const json& config = trace.at("config");
-    if (OptimizerOf(config) != GetParam() || config.value("debug", false)) continue;
+    if (OptimizerOf(config) != GetParam()) continue;
     SCOPED_TRACE(config.dump());
     const TrainResult result = Train({.flags = FlagsOf(config)});
     if (IsIllConditioned(config)) {
@@ -219,6 +222,71 @@ TEST(FinalWeights, OfDenseFileAndRowsAreThoseOfDlrm) {
       }));
   EXPECT_EQ(stored, result.report.at("rows").at("count"));
   EXPECT_EQ(expected, final_rows) << "a row that changed was not stored";
+}
+
+// All numbers of a weight's description in a trace: tables, then layers.
+std::vector<double> NumbersOf(const json& weights) {
+  std::vector<double> numbers;
+  const std::function<void(const json&)> add = [&](const json& value) {
+    if (value.is_number()) return numbers.push_back(value.get<double>());
+    for (const json& element : value) add(element);
+  };
+  add(weights.at("emb"));
+  for (const char* mlp : {"bot", "top"}) {
+    for (const json& layer : weights.at(mlp)) {
+      add(layer.at("W"));
+      add(layer.at("b"));
+    }
+  }
+  return numbers;
+}
+
+// The numbers printed after a title, up to the next line of words.
+std::vector<double> NumbersAfter(const std::string& title, const std::string& text) {
+  std::istringstream lines(text.substr(text.find(title) + title.size() + 1));
+  std::vector<double> numbers;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.find_first_not_of(" []-+.e0123456789") != std::string::npos) break;
+    std::ranges::replace_if(
+        line, [](char c) { return c == '[' || c == ']'; }, ' ');
+    std::istringstream values(line);
+    for (double value; values >> value;) numbers.push_back(value);
+  }
+  return numbers;
+}
+
+void ExpectClose(const std::vector<double>& found, const std::vector<double>& expected,
+                 double tolerance) {
+  ASSERT_EQ(found.size(), expected.size());
+  for (size_t i = 0; i < found.size(); ++i) {
+    EXPECT_NEAR(found[i], expected[i], tolerance) << "number " << i;
+  }
+}
+
+// traces[1] has the weights that DLRM prints before and after training.
+TEST(DebugMode, PrintsTheModelTheDataAndTheWeightsOfDlrm) {
+  const json& trace = Vectors().at("traces").at(1);
+  ASSERT_TRUE(trace.at("config").at("debug"));
+  for (const uint32_t ranks : {0u, 4u}) {
+    SCOPED_TRACE(ranks);
+    TrainRun run{.ranks = ranks, .flags = FlagsOf(trace.at("config"))};
+    run.flags.push_back("--print-precision=9");
+    const TrainResult result = Train(run);
+    ExpectLosses(result, trace.at("losses"), kTolerance);
+    EXPECT_THAT(result.out, testing::HasSubstr("model arch:\n"
+                                               "mlp top arch 3 layers, with input to output "
+                                               "dimensions:\n[8 4 2 1]\n"
+                                               "# of interactions\n8\n"));
+    EXPECT_THAT(result.out, testing::HasSubstr("data (inputs and targets):\n"
+                                               "mini-batch: 0\n"
+                                               "tensor([[0.6965, 0.2861, 0.2269, 0.5513],\n"
+                                               "        [0.7195, 0.4231, 0.9808, 0.6848]])\n"));
+    EXPECT_THAT(result.out, testing::HasSubstr("mini-batch: 2\n"));
+    ExpectClose(NumbersAfter("initial parameters (weights and bias):", result.out),
+                NumbersOf(trace.at("initial")), 1e-9);
+    ExpectClose(NumbersAfter("updated parameters (weights and bias):", result.out),
+                NumbersOf(trace.at("final")), kTolerance);
+  }
 }
 
 }  // namespace

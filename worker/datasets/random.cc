@@ -57,6 +57,14 @@ class RandomData final : public Dataset {
     return OkStatus();
   }
 
+  std::optional<NumpyRandom> GeneratorAfterEpoch() override {
+    Position position = Start();
+    while (position.batch * options_.mini_batch_size < train_samples_) {
+      Draw(&position, 0, 0, nullptr);
+    }
+    return position.random;
+  }
+
  private:
   // The generator right before it draws a batch.
   struct Position {

@@ -171,5 +171,30 @@ TEST(RandomData, WhatCannotBeDrawnIsRefusedByName) {
   ExpectUsage(options, "data_size");
 }
 
+// What --debug-mode leaves for the weights.
+TEST(RandomData, TheGeneratorAfterAnEpochGoesOnWhereTheDataEnded) {
+  DatasetOptions options;
+  options.dense_features = 1;
+  options.table_rows = {100};
+  options.seed = 5;
+  options.num_indices_per_lookup = 1;
+  options.num_indices_per_lookup_fixed = true;
+  options.rand_data_dist = "gaussian";
+  options.rand_data_max = 99;
+  const auto data = Datasets().Make("random", options).value();
+  NumpyRandom after = data->GeneratorAfterEpoch().value();
+
+  NumpyRandom random(5);
+  EXPECT_EQ(random.words_drawn(), 0u);
+  random.NextDouble();
+  random.Normal(49.5, 1.0);  // of a pair: the other is kept for whoever draws next
+  random.NextDouble();
+  EXPECT_EQ(after.words_drawn(), random.words_drawn());
+  EXPECT_EQ(after.Normal(0.0, 1.0), random.Normal(0.0, 1.0));
+  EXPECT_EQ(after.NextDouble(), random.NextDouble());
+
+  EXPECT_FALSE(Datasets().Make("synthetic", options).value()->GeneratorAfterEpoch().has_value());
+}
+
 }  // namespace
 }  // namespace rowhouse
