@@ -1,10 +1,9 @@
 #include "launch/report/report.h"
 
 #include <cmath>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "common/durable_file.h"
+#include "launch/report/report_file.h"
 #include "launch/setting_fields.h"
 #include "launch/setting_text.h"
 
@@ -12,8 +11,6 @@ namespace rowhouse {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-constexpr int kFormat = 1;
 
 // JSON has no NaN or infinity: what is no number is null.
 Json Number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
@@ -134,7 +131,7 @@ Json SettingsToJson(const Settings& settings) {
 }
 
 Json ReportToJson(const RunReport& report) {
-  return {{"format", kFormat},
+  return {{"format", kReportFormat},
           {"settings", SettingsToJson(report.settings)},
           {"tables", TablesToJson(report.settings.tables)},
           {"environment", EnvironmentToJson(report.environment)},
@@ -146,12 +143,8 @@ Json ReportToJson(const RunReport& report) {
 }
 
 Status WriteReport(const RunReport& report, const std::string& path) {
-  const std::string directory = std::filesystem::path(path).parent_path().string();
-  if (!directory.empty()) {
-    RETURN_IF_ERROR(MakeDirectoryDurably(directory).Annotate("the run's report"));
-  }
   const std::string text = ReportToJson(report).dump(2) + "\n";
-  return WriteFileDurably(path, text).Annotate("the run's report");
+  return WriteReportFile(path, text).Annotate("the run's report");
 }
 
 }  // namespace rowhouse

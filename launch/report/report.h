@@ -16,6 +16,8 @@
 
 namespace rowhouse {
 
+inline constexpr int kReportFormat = 1;
+
 struct RunReport {
   struct Environment {
     std::vector<std::string> hosts;  // each once

@@ -1,0 +1,39 @@
+#include "launch/report/figure_text.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+
+namespace rowhouse {
+
+std::string NumberText(double value) {
+  if (!std::isfinite(value)) return "-";
+  return fmt::format("{:.6g}", value == 0.0 ? 0.0 : value);  // -0 is 0
+}
+
+std::string CountText(double value) {
+  if (!std::isfinite(value)) return "-";
+  std::string digits = fmt::format("{:.0f}", std::fabs(value));
+  const std::string sign = value < 0.0 && digits != "0" ? "-" : "";
+  for (size_t left = 3; left < digits.size(); left += 4) {
+    digits.insert(digits.size() - left, ",");
+  }
+  return sign + digits;
+}
+
+std::string BytesText(double bytes) {
+  if (!std::isfinite(bytes)) return "-";
+  constexpr std::array<const char*, 7> kUnits = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+  size_t unit = 0;
+  // What would print as 1024.00 is 1 of the next unit.
+  while (std::fabs(bytes) >= 1023.995 && unit + 1 < kUnits.size()) {
+    bytes /= 1024.0;
+    ++unit;
+  }
+  if (unit == 0) return fmt::format("{:.0f} B", bytes == 0.0 ? 0.0 : bytes);
+  const int decimals = std::fabs(bytes) < 10.0 ? 2 : std::fabs(bytes) < 100.0 ? 1 : 0;
+  return fmt::format("{:.{}f} {}", bytes, decimals, kUnits[unit]);
+}
+
+}  // namespace rowhouse

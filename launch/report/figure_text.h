@@ -1,0 +1,17 @@
+// Figures as people read them; the same text everywhere, whatever the locale. Threads: any.
+#pragma once
+
+#include <string>
+
+namespace rowhouse {
+
+// Six significant digits ("0.8125", "1.5e+09"); "-" for what is no finite number.
+std::string NumberText(double value);
+
+// "12,345,678": rounded, thousands apart; "-" for what is no finite number.
+std::string CountText(double value);
+
+// "512 B", "1.50 MiB": powers of 1024, three digits or so; "-" for what is no finite number.
+std::string BytesText(double bytes);
+
+}  // namespace rowhouse
