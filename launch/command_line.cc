@@ -71,7 +71,7 @@ class Parser {
       return UsageError("no verb given (known: {}); rowhouse --help says what they do",
                         DescribeVerbs());
     }
-    if (!result_.arguments.empty() && result_.verb != "bench") {
+    if (!result_.arguments.empty() && !TakesArguments()) {
       return UsageError(
           "unexpected argument \"{}\"; rowhouse {} takes flags only, and a flag "
           "begins with --",
@@ -87,6 +87,12 @@ class Parser {
     std::string text;
     for (const Verb& verb : Verbs()) text += (text.empty() ? "" : ", ") + verb.name;
     return text;
+  }
+
+  bool TakesArguments() const {
+    return std::any_of(Verbs().begin(), Verbs().end(), [&](const Verb& verb) {
+      return verb.name == result_.verb && !verb.arguments.empty();
+    });
   }
 
   Status CheckVerb() const {

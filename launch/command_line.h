@@ -32,7 +32,7 @@ struct GivenFlag {
 struct CommandLine {
   std::string verb;  // "" only with help or version
   std::vector<GivenFlag> flags;
-  std::vector<std::string> arguments;  // of bench: names
+  std::vector<std::string> arguments;  // of bench: names; of compare: reports
   bool wants_help = false;
   bool wants_version = false;
 
@@ -42,7 +42,8 @@ struct CommandLine {
 
 struct Verb {
   std::string name;
-  std::string what;  // one line for --help
+  std::string what;            // one line for --help
+  std::string arguments = {};  // how --help names them: "[NAME ...]"; "": it takes none
 };
 const std::vector<Verb>& Verbs();
 

@@ -15,6 +15,8 @@ DEFINE_bool(print_config, false,
             "Print the effective settings as a YAML file for --config, and "
             "stop");
 DEFINE_string(json, "", "bench: write the figures to this file as well");
+DEFINE_string(out, "", "compare: the HTML page to write; required");
+DEFINE_string(csv, "", "compare: write the table to this file as well");
 
 // ---- Model ----------------------------------------------------------------------------------
 

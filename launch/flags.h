@@ -11,11 +11,13 @@
 namespace rowhouse {
 
 // Flags that are no settings (launch/setting_fields.h has those).
-//   config, print_config: train, ps        json: bench
+//   config, print_config: train, ps        json: bench        out, csv: compare
 //   flagfile, help, version: everywhere, handled while the command line is read
 inline constexpr std::string_view kConfigFlag = "config";
 inline constexpr std::string_view kPrintConfigFlag = "print_config";
 inline constexpr std::string_view kJsonFlag = "json";
+inline constexpr std::string_view kOutFlag = "out";
+inline constexpr std::string_view kCsvFlag = "csv";
 
 // glog's own flags that stay useful here.
 std::span<const std::string> LogFlags();

@@ -46,7 +46,9 @@ const std::vector<Verb>& Verbs() {
        "trains a model: under mpirun some ranks are PS nodes, the others workers; "
        "without it, one of each"},
       {"ps", "a PS node of its own, which workers find by --ps_endpoints"},
-      {"bench", "measures this machine's limits and the system beside them"},
+      {"bench", "measures this machine's limits and the system beside them", "[NAME ...]"},
+      {"compare", "prints the runs whose reports are named side by side, and writes a page of them",
+       "REPORT.json ..."},
   };
   return verbs;
 }
@@ -58,19 +60,20 @@ std::string HelpText(const std::string& verb) {
     std::string text =
         "rowhouse: a distributed parameter server that trains DLRM models whose embedding tables\n"
         "are larger than one host's memory\n\nusage: rowhouse VERB [--flag=value ...]\n\n";
-    for (const Verb& known : Verbs()) text += fmt::format("  {:6} {}\n", known.name, known.what);
+    for (const Verb& known : Verbs()) text += fmt::format("  {:8} {}\n", known.name, known.what);
     return text + "\nrowhouse VERB --help lists the flags of a verb; rowhouse --version.\n";
   }
   std::string text;
   for (const Verb& known : Verbs()) {
-    if (known.name == verb) text = fmt::format("rowhouse {}: {}\n\n", verb, known.what);
+    if (known.name != verb) continue;
+    text = fmt::format("rowhouse {}: {}\n\nusage: rowhouse {} [--flag=value ...]{}{}\n", verb,
+                       known.what, verb, known.arguments.empty() ? "" : " ", known.arguments);
   }
-  text += fmt::format("usage: rowhouse {} [--flag=value ...]{}\n", verb,
-                      verb == "bench" ? " [NAME ...]" : "");
   text +=
       "  --flagfile=FILE reads flags from a file, one a line. A switch is turned on by --name\n"
       "  and off by --noname. - may stand for _ in names.\n\n";
-  for (const std::string_view flag : {kConfigFlag, kPrintConfigFlag, kJsonFlag}) {
+  for (const std::string_view flag :
+       {kConfigFlag, kPrintConfigFlag, kJsonFlag, kOutFlag, kCsvFlag}) {
     if (VerbHasFlag(verb, flag)) text += DescribeFlag(std::string(flag), "");
   }
   Section section{};

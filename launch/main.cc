@@ -40,6 +40,10 @@ int Print(const std::string& text) {
 
 Status RunVerb(const CommandLine& command_line, const Settings& settings) {
   if (command_line.verb == "ps") return RunPs(settings);
+  if (command_line.verb == "compare") {
+    return RunCompare(command_line.arguments, command_line.Value(kOutFlag),
+                      command_line.Value(kCsvFlag));
+  }
   CHECK_EQ(command_line.verb, "bench");
   return RunBench(command_line.arguments, command_line.Value(kJsonFlag));
 }

@@ -30,13 +30,15 @@ bool IsAlsoOfPs(std::string_view flag) {
 
 bool IsKnownFlag(std::string_view flag) {
   return FindSettingField(flag) != nullptr || FindUnsupportedFlag(flag) != nullptr ||
-         IsLogFlag(flag) || flag == kConfigFlag || flag == kPrintConfigFlag || flag == kJsonFlag;
+         IsLogFlag(flag) || flag == kConfigFlag || flag == kPrintConfigFlag || flag == kJsonFlag ||
+         flag == kOutFlag || flag == kCsvFlag;
 }
 
 bool VerbHasFlag(std::string_view verb, std::string_view flag) {
   if (IsLogFlag(flag)) return true;
-  if (flag == kConfigFlag || flag == kPrintConfigFlag) return verb != "bench";
+  if (flag == kConfigFlag || flag == kPrintConfigFlag) return verb == "train" || verb == "ps";
   if (flag == kJsonFlag) return verb == "bench";
+  if (flag == kOutFlag || flag == kCsvFlag) return verb == "compare";
   const SettingField* field = FindSettingField(flag);
   if (field == nullptr) return false;
   return IsSectionOf(verb, field->section) || (verb == "ps" && IsAlsoOfPs(field->name));
@@ -56,7 +58,9 @@ std::vector<std::string> FlagsOfVerb(std::string_view verb) {
                                     "flagfile",
                                     std::string(kConfigFlag),
                                     std::string(kPrintConfigFlag),
-                                    std::string(kJsonFlag)};
+                                    std::string(kJsonFlag),
+                                    std::string(kOutFlag),
+                                    std::string(kCsvFlag)};
   for (const SettingField& field : SettingFields()) names.push_back(field.name);
   for (const std::string& name : LogFlags()) names.push_back(name);
   std::erase_if(names, [&](const std::string& name) {

@@ -2,6 +2,9 @@
 // Validate()d.
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "common/status.h"
 #include "launch/settings.h"
 
@@ -10,5 +13,10 @@ namespace rowhouse {
 // Says on stderr what went wrong, once for all ranks; the exit code.
 int RunTrain(const Settings& settings);
 Status RunPs(const Settings& settings);
+// Prints a table of the runs whose report.json files are named, and writes it as a page with a plot
+// to `html_path` and, unless that is "", as CSV to `csv_path`. kUsage, and nothing printed or
+// written, for a report that cannot be read.
+Status RunCompare(const std::vector<std::string>& reports, const std::string& html_path,
+                  const std::string& csv_path);
 
 }  // namespace rowhouse

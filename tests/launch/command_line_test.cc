@@ -102,11 +102,15 @@ TEST_F(CommandLineTest, GlogsFlagsReachGlog) {
             "--minloglevel=high: expected a value of type int32");
 }
 
-TEST_F(CommandLineTest, OnlyBenchTakesArguments) {
+TEST_F(CommandLineTest, OnlyBenchAndCompareTakeArguments) {
   const Result<CommandLine> bench = Parse({"bench", "pull", "--json=x.json", "push"});
   ASSERT_OK(bench);
   EXPECT_EQ(bench.value().arguments, (std::vector<std::string>{"pull", "push"}));
   EXPECT_EQ(bench.value().Value("json"), "x.json");
+  const Result<CommandLine> compare = Parse({"compare", "a.json", "--out", "x.html", "b.json"});
+  ASSERT_OK(compare);
+  EXPECT_EQ(compare.value().arguments, (std::vector<std::string>{"a.json", "b.json"}));
+  EXPECT_EQ(compare.value().Value("out"), "x.html");
   EXPECT_EQ(Refusal({"train", "data.tsv"}),
             "unexpected argument \"data.tsv\"; rowhouse train takes flags only, and a flag begins "
             "with --");
@@ -125,11 +129,11 @@ TEST_F(CommandLineTest, HelpAndVersionNeedNoVerb) {
 // ---- Sentences ------------------------------------------------------------------------------
 
 TEST_F(CommandLineTest, AnUnknownVerbListsTheVerbs) {
-  EXPECT_EQ(Refusal({"tarin"}), "unknown verb \"tarin\" (known: train, ps, bench)");
+  EXPECT_EQ(Refusal({"tarin"}), "unknown verb \"tarin\" (known: train, ps, bench, compare)");
   EXPECT_EQ(Refusal({"trains"}),
-            "unknown verb \"trains\" (known: train, ps, bench). Did you mean \"train\"?");
+            "unknown verb \"trains\" (known: train, ps, bench, compare). Did you mean \"train\"?");
   EXPECT_EQ(Refusal({}),
-            "no verb given (known: train, ps, bench); rowhouse --help says what they "
+            "no verb given (known: train, ps, bench, compare); rowhouse --help says what they "
             "do");
   EXPECT_THAT(Refusal({"--nepochs=1"}), StartsWith("no verb given"));
 }
@@ -185,6 +189,10 @@ TEST_F(CommandLineTest, AFlagOfAnotherVerbIsNoFlagHere) {
             "--nepochs=2 is no flag of rowhouse ps; it belongs to train");
   EXPECT_EQ(Refusal({"train", "--listen=tcp://*:1"}),
             "--listen=tcp://*:1 is no flag of rowhouse train; it belongs to ps");
+  EXPECT_EQ(Refusal({"compare", "a.json", "--json=b.json"}),
+            "--json=b.json is no flag of rowhouse compare; it belongs to bench");
+  EXPECT_EQ(Refusal({"train", "--out=x.html"}),
+            "--out=x.html is no flag of rowhouse train; it belongs to compare");
 }
 
 TEST_F(CommandLineTest, DlrmsOtherFlagsAreRefusedWithAReasonUnlessTheyAskForNothing) {

@@ -151,6 +151,9 @@ const Mistake kMistakes[] = {
      {"train", "--config=value.yaml"},
      {"value.yaml:2:", "mini_batch_size", "many"}},
     {"NoYaml", {"train", "--config=syntax.yaml"}, {"syntax.yaml:"}},
+    {"MissingReport", {"compare", "absent.json", "--out=x.html"}, {"absent.json", "No such file"}},
+    {"NoReport", {"compare", "a_file", "--out=x.html"}, {"a_file", "no JSON"}},
+    {"MistypedFlagOfCompare", {"compare", "a_file", "--output=x.html"}, {"--output"}},
     {"MissingConfig", {"train", "--config=absent.yaml"}, {"absent.yaml", "No such file"}},
     {"MissingFlagFile", {"train", "--flagfile=absent.flags"}, {"absent.flags", "No such file"}},
 

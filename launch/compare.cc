@@ -1,0 +1,50 @@
+// rowhouse compare: reports of runs in, a table and a page out.
+#include <cstdio>
+#include <filesystem>
+
+#include "launch/report/comparison.h"
+#include "launch/report/report_file.h"
+#include "launch/verbs.h"
+
+namespace rowhouse {
+namespace {
+
+bool IsSameFile(const std::string& a, const std::string& b) {
+  std::error_code ignored;  // What does not exist is no file that could be lost.
+  return std::filesystem::equivalent(a, b, ignored);
+}
+
+Status CheckOutput(const std::string& flag, const std::string& path,
+                   const std::vector<std::string>& reports) {
+  for (const std::string& report : reports) {
+    if (IsSameFile(path, report)) {
+      return UsageError("--{}={} would replace the report {}; name another file", flag, path,
+                        report);
+    }
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+Status RunCompare(const std::vector<std::string>& reports, const std::string& html_path,
+                  const std::string& csv_path) {
+  if (reports.empty()) {
+    return UsageError(
+        "no report named; say rowhouse compare REPORT.json [REPORT.json ...] --out=FILE.html");
+  }
+  if (html_path.empty()) return UsageError("--out is missing; say --out=FILE.html");
+  if (html_path == csv_path) {
+    return UsageError("--out and --csv both name {}; name two files", html_path);
+  }
+  RETURN_IF_ERROR(CheckOutput("out", html_path, reports));
+  RETURN_IF_ERROR(CheckOutput("csv", csv_path, reports));
+  ASSIGN_OR_RETURN(const std::vector<ComparedRun> runs, ReadComparedRuns(reports));
+
+  std::fputs(TableAsText(ComparisonTable(runs)).c_str(), stdout);
+  RETURN_IF_ERROR(ComparisonPage(runs).Write(html_path).Annotate("--out"));
+  if (csv_path.empty()) return OkStatus();
+  return WriteReportFile(csv_path, ComparisonCsv(runs)).Annotate("--csv");
+}
+
+}  // namespace rowhouse
