@@ -1,7 +1,10 @@
 #include "sharding/job_spec.h"
 
+#include <cmath>
+#include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <type_traits>
 
 namespace rowhouse {
 
@@ -29,6 +32,26 @@ void VisitLaterOptions(Table& table, Visit visit) {
   visit("scale_grad_by_freq", table.scale_grad_by_freq);
 }
 
+// JSON has no infinity, which norm_type may be.
+template <typename Value>
+nlohmann::json ValueToJson(const Value& value) {
+  if constexpr (std::is_floating_point_v<Value>) {
+    if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
+  }
+  return value;
+}
+
+template <typename Value>
+void ValueFromJson(const nlohmann::json& json, Value& value) {
+  if constexpr (std::is_floating_point_v<Value>) {
+    if (json == "inf" || json == "-inf") {
+      value = std::numeric_limits<Value>::infinity() * (json == "inf" ? Value{1} : Value{-1});
+      return;
+    }
+  }
+  json.get_to(value);
+}
+
 }  // namespace
 
 nlohmann::json TablesToJson(const std::vector<TableSpec>& tables) {
@@ -47,10 +70,11 @@ nlohmann::json TablesToJson(const std::vector<TableSpec>& tables) {
                           {"first_draw", table.initialiser_options.first_draw}};
     std::map<std::string, nlohmann::json> defaults;
     static const TableSpec kDefault;
-    VisitLaterOptions(kDefault,
-                      [&](const char* name, const auto& value) { defaults[name] = value; });
+    VisitLaterOptions(kDefault, [&](const char* name, const auto& value) {
+      defaults[name] = ValueToJson(value);
+    });
     VisitLaterOptions(table, [&](const char* name, const auto& value) {
-      if (nlohmann::json(value) != defaults[name]) all[name] = value;
+      if (ValueToJson(value) != defaults[name]) all[name] = ValueToJson(value);
     });
     json.push_back(std::move(all));
   }
@@ -74,7 +98,7 @@ Result<std::vector<TableSpec>> TablesFromJson(const nlohmann::json& json) {
       spec.initialiser_options.seed = table.at("seed").get<uint64_t>();
       spec.initialiser_options.first_draw = table.at("first_draw").get<uint64_t>();
       VisitLaterOptions(spec, [&table](const char* name, auto& value) {
-        if (table.contains(name)) table.at(name).get_to(value);
+        if (table.contains(name)) ValueFromJson(table.at(name), value);
       });
       tables.push_back(std::move(spec));
     }

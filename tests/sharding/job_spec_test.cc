@@ -2,6 +2,7 @@
 // they meant.
 #include "sharding/job_spec.h"
 
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "tests/testing/testing.h"
@@ -37,6 +38,14 @@ TEST(TablesToJson, EveryOptionSurvives) {
   table.norm_type = 1.0;
   table.scale_grad_by_freq = true;
 
+  const auto read = TablesFromJson(nlohmann::json::parse(TablesToJson({table}).dump()));
+  ASSERT_OK(read.status());
+  EXPECT_EQ(read.value(), std::vector{table});
+}
+
+TEST(TablesToJson, AnInfiniteNormTypeSurvives) {
+  TableSpec table = NamedTable();
+  table.norm_type = std::numeric_limits<double>::infinity();
   const auto read = TablesFromJson(nlohmann::json::parse(TablesToJson({table}).dump()));
   ASSERT_OK(read.status());
   EXPECT_EQ(read.value(), std::vector{table});
