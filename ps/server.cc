@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 
 #include "common/wire/codec.h"
 #include "common/wire/control.h"
@@ -137,6 +138,23 @@ Status Server::CheckSameJob(const JobSpec& spec, uint32_t node) const {
   return OkStatus();
 }
 
+namespace {
+
+// The tables of which rows lie on a node.
+std::vector<TableSpec> TablesOn(const JobSpec& job, uint32_t node) {
+  std::vector<TableSpec> tables;
+  std::copy_if(job.tables.begin(), job.tables.end(), std::back_inserter(tables),
+               [&](const TableSpec& table) {
+                 const std::span<const Slice> slices = job.plan.slices(table.id);
+                 return std::any_of(slices.begin(), slices.end(), [&](const Slice& slice) {
+                   return Raw(slice.shard) / job.shards_per_node == node;
+                 });
+               });
+  return tables;
+}
+
+}  // namespace
+
 Status Server::OpenJob(JobSpec spec, uint32_t node) {
   const uint32_t per_node = spec.shards_per_node;
   if ((node + 1) * per_node > spec.plan.shards()) {
@@ -145,19 +163,15 @@ Status Server::OpenJob(JobSpec spec, uint32_t node) {
   if (!environment_) environment_ = std::make_shared<StoreEnvironment>(StoreEnvironmentOptions{});
   Job job{.spec = std::move(spec), .node = node, .gone = {}, .runners = {}, .endpoints = {}};
 
-  const DrawsBySeed draws = MakeDraws(job.spec.tables);
+  ASSIGN_OR_RETURN(const InitialiserSources sources,
+                   InitialiserSources::Open(TablesOn(job.spec, node)));
+  // All that can be refused about the tables is refused before a directory is claimed.
+  std::vector<std::unique_ptr<Shard>> shards;
   for (uint32_t k = 0; k < per_node; ++k) {
     const ShardId id{node * per_node + k};
-    const std::string name =
-        fmt::format("shard {} (PS node {}, pid {} on {})", Raw(id), node, getpid(), options_.host);
-    ASSIGN_OR_RETURN(std::unique_ptr<ShardStore> store,
-                     OpenShardStore({.store = options_.store,
-                                     .row_dir = options_.row_dir,
-                                     .host = options_.host,
-                                     .environment = environment_},
-                                    job.spec, id));
     const ShardOptions shard_options{.id = id,
-                                     .name = name,
+                                     .name = fmt::format("shard {} (PS node {}, pid {} on {})",
+                                                         Raw(id), node, getpid(), options_.host),
                                      .job_id = job.spec.job_id,
                                      .incarnation = options_.incarnation,
                                      .workers = job.spec.workers,
@@ -166,10 +180,20 @@ Status Server::OpenJob(JobSpec spec, uint32_t node) {
                                      .cache_ratio = options_.cache_ratio,
                                      .cache_ways = options_.cache_ways};
     ASSIGN_OR_RETURN(std::unique_ptr<Shard> shard,
-                     Shard::Make(shard_options, job.spec.tables, job.spec.plan, draws));
+                     Shard::Make(shard_options, job.spec.tables, job.spec.plan, sources));
+    shards.push_back(std::move(shard));
+  }
+  for (uint32_t k = 0; k < per_node; ++k) {
+    const ShardId id{node * per_node + k};
+    ASSIGN_OR_RETURN(std::unique_ptr<ShardStore> store,
+                     OpenShardStore({.store = options_.store,
+                                     .row_dir = options_.row_dir,
+                                     .host = options_.host,
+                                     .environment = environment_},
+                                    job.spec, id));
     const std::string directory = store->directory();
     auto runner = std::make_unique<ShardRunner>(
-        fmt::format("shard-{}", Raw(id)), std::move(shard), std::move(store),
+        fmt::format("shard-{}", Raw(id)), std::move(shards[k]), std::move(store),
         [this, k] { return shard_listener_(k); }, clock_);
     ASSIGN_OR_RETURN(const std::string endpoint, runner->Start());
     job.runners.push_back(std::move(runner));

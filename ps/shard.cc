@@ -13,7 +13,7 @@ Shard::~Shard() = default;
 
 Result<std::unique_ptr<Shard>> Shard::Make(const ShardOptions& options,
                                            const std::vector<TableSpec>& tables, const Plan& plan,
-                                           const DrawsBySeed& draws) {
+                                           const InitialiserSources& sources) {
   CHECK_EQ(plan.tables(), tables.size());
   CHECK_GT(options.workers, 0u);
   std::unique_ptr<Shard> shard(new Shard(options));
@@ -21,9 +21,7 @@ Result<std::unique_ptr<Shard>> Shard::Make(const ShardOptions& options,
     TableState table;
     table.spec = spec;
     ASSIGN_OR_RETURN(table.optimizer, Optimizers().Make(spec.optimizer, spec.optimizer_options));
-    ASSIGN_OR_RETURN(
-        table.initialiser,
-        Initialisers().Make(spec.initialiser, {spec, draws.at(spec.initialiser_options.seed)}));
+    RETURN_IF_ERROR(Initialisers().Validate(spec.initialiser));
     table.layout = {.dim = spec.dim,
                     .state_floats = static_cast<uint32_t>(table.optimizer->state_floats(spec.dim))};
     for (const Slice& slice : plan.slices(spec.id)) {
@@ -34,6 +32,10 @@ Result<std::unique_ptr<Shard>> Shard::Make(const ShardOptions& options,
                      .first_column = static_cast<uint16_t>(slice.column_begin),
                      .record_bytes = static_cast<uint32_t>(table.layout.bytes())},
            .cache = nullptr});
+    }
+    if (!table.slices.empty()) {
+      ASSIGN_OR_RETURN(table.initialiser,
+                       Initialisers().Make(spec.initialiser, sources.ContextOf(spec)));
     }
     shard->tables_.push_back(std::move(table));
   }

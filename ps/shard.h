@@ -109,10 +109,11 @@ struct ShardOptions {
 
 class Shard {
  public:
-  // `draws`: by seed, one for each seed of the tables. kUsage on unknown names of families.
+  // `sources`: opened for all tables that have rows here. kUsage on unknown names of families and
+  // on tables whose first values cannot be what their initialiser says.
   static Result<std::unique_ptr<Shard>> Make(const ShardOptions& options,
                                              const std::vector<TableSpec>& tables, const Plan& plan,
-                                             const DrawsBySeed& draws);
+                                             const InitialiserSources& sources);
   ~Shard();
 
   // Takes one event; the returned actions are to be carried out in order.
@@ -135,8 +136,8 @@ class Shard {
     TableSpec spec;
     RecordLayout layout;
     std::unique_ptr<Optimizer> optimizer;
-    std::unique_ptr<Initialiser> initialiser;
-    std::vector<SliceState> slices;  // by ascending row
+    std::unique_ptr<Initialiser> initialiser;  // null if no row lies here
+    std::vector<SliceState> slices;            // by ascending row
     bool overflow_reported = false;
   };
   // A request that waits: for a step, for room, or for rows from the store.
@@ -219,7 +220,7 @@ class Shard {
              bool pin);
   void QueueWrite(const SliceState& slice, RowId row, std::span<const std::byte> record);
   void FlushQueuedWrites();
-  void MaterialiseMissing(TableState& table, StoreRead& read);
+  Status MaterialiseMissing(TableState& table, StoreRead& read);
 
   Header ReplyHeader(const Header& request) const;
   void Send(const PeerId& peer, Frames frames);

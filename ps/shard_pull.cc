@@ -73,19 +73,20 @@ void Shard::OnRowsRead(RowsRead event) {
 }
 
 // Gives rows that are not stored their first value, so that `read.records` is whole.
-void Shard::MaterialiseMissing(TableState& table, StoreRead& read) {
-  if (read.missing.empty()) return;
+Status Shard::MaterialiseMissing(TableState& table, StoreRead& read) {
+  if (read.missing.empty()) return OkStatus();
   std::vector<RowId> rows;
   rows.reserve(read.missing.size());
   for (size_t i : read.missing) rows.push_back(read.rows[i]);
   std::vector<float> weights(rows.size() * table.spec.dim);
-  table.initialiser->Fill(rows, weights);
+  RETURN_IF_ERROR(table.initialiser->Fill(rows, weights));
   for (size_t k = 0; k < rows.size(); ++k) {
     std::byte* record = read.records.data() + read.missing[k] * read.slice.record_bytes;
     std::memcpy(record, &weights[k * table.spec.dim], table.spec.dim * sizeof(float));
     table.optimizer->InitState(table.layout.state(record));
     table.layout.set_trailer(record, {});
   }
+  return OkStatus();
 }
 
 void Shard::FinishPull(PendingPull pull, std::vector<StoreRead> reads) {
@@ -93,7 +94,10 @@ void Shard::FinishPull(PendingPull pull, std::vector<StoreRead> reads) {
   size_t miss = 0;
   for (StoreRead& read : reads) {
     TableState& table = tables_[Raw(read.slice.table)];
-    MaterialiseMissing(table, read);
+    if (Status status = MaterialiseMissing(table, read); !status.ok()) {
+      Fail(std::move(status));
+      return SendError(pull.peer, pull.header, failure_);
+    }
     for (size_t i = 0; i < read.rows.size(); ++i, ++miss) {
       const PendingPull::Miss& wanted = pull.misses[miss];
       SliceState& slice = *FindSlice(wanted.table, wanted.row);

@@ -133,7 +133,9 @@ void Shard::FinishApply(std::vector<StoreRead> reads) {
   size_t miss = 0;
   for (StoreRead& read : reads) {
     TableState& table = tables_[Raw(read.slice.table)];
-    MaterialiseMissing(table, read);
+    if (Status status = MaterialiseMissing(table, read); !status.ok()) {
+      return Fail(std::move(status));
+    }
     for (size_t i = 0; i < read.rows.size(); ++i, ++miss) {
       const ApplyMiss& touch = apply_misses_[miss];
       SliceState& slice = *FindSlice(touch.table, touch.row);

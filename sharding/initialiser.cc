@@ -1,5 +1,6 @@
 #include "sharding/initialiser.h"
 
+#include "common/npy_file.h"
 #include "common/numpy_random.h"
 
 namespace rowhouse {
@@ -9,14 +10,27 @@ Registry<Initialiser, InitialiserContext>& Initialisers() {
   return registry;
 }
 
-DrawsBySeed MakeDraws(const std::vector<TableSpec>& tables) {
-  DrawsBySeed draws;
+Result<InitialiserSources> InitialiserSources::Open(const std::vector<TableSpec>& tables) {
+  InitialiserSources sources;
   for (const TableSpec& table : tables) {
-    const uint64_t seed = table.initialiser_options.seed;
-    if (draws.contains(seed)) continue;
-    draws[seed] = std::make_shared<const NumpyDraws>(static_cast<uint32_t>(seed));
+    const InitialiserOptions& options = table.initialiser_options;
+    if (!sources.draws_.contains(options.seed)) {
+      sources.draws_[options.seed] =
+          std::make_shared<const NumpyDraws>(static_cast<uint32_t>(options.seed));
+    }
+    if (options.file.empty() || sources.files_.contains(options.file)) continue;
+    Result<std::shared_ptr<const NpyFile>> file = NpyFile::Open(options.file);
+    if (!file.ok()) return file.status().Annotate(fmt::format("table \"{}\"", table.name));
+    sources.files_[options.file] = std::move(file).value();
   }
-  return draws;
+  return sources;
+}
+
+InitialiserContext InitialiserSources::ContextOf(const TableSpec& table) const {
+  const InitialiserOptions& options = table.initialiser_options;
+  return {.table = table,
+          .draws = draws_.at(options.seed),
+          .file = options.file.empty() ? nullptr : files_.at(options.file)};
 }
 
 }  // namespace rowhouse

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "common/registry.h"
@@ -16,26 +17,39 @@
 
 namespace rowhouse {
 
+class NpyFile;     // common/npy_file.h
 class NumpyDraws;  // common/numpy_random.h
 
 struct InitialiserContext {
   TableSpec table;
-  // Shared by all tables of a process with one seed, because finding the state at a draw far
-  // down the sequence is slow; never null.
-  std::shared_ptr<const NumpyDraws> draws;
+  std::shared_ptr<const NumpyDraws> draws;        // of the table's seed; never null
+  std::shared_ptr<const NpyFile> file = nullptr;  // opened; null if the table names none
 };
 
-// By seed: NumpyDraws of every seed that `tables` use.
-using DrawsBySeed = std::map<uint64_t, std::shared_ptr<const NumpyDraws>>;
-DrawsBySeed MakeDraws(const std::vector<TableSpec>& tables);
+// What the initialisers of a process share: draws, because finding the state at a draw far down
+// the sequence is slow, and files, each opened once.
+class InitialiserSources {
+ public:
+  // Whatever `tables` name, opened and checked to be readable. kUsage, naming table and file, if
+  // one is not. Give only the tables that have rows here: others' files need not be here.
+  static Result<InitialiserSources> Open(const std::vector<TableSpec>& tables);
+
+  // Requires `table` to be one of those given to Open.
+  InitialiserContext ContextOf(const TableSpec& table) const;
+
+ private:
+  std::map<uint64_t, std::shared_ptr<const NumpyDraws>> draws_;  // by seed
+  std::map<std::string, std::shared_ptr<const NpyFile>> files_;  // by path
+};
 
 class Initialiser {
  public:
   virtual ~Initialiser() = default;
 
-  // Writes whole rows: out[i * dim ..] = first weights of rows[i]. Fastest when rows ascend.
+  // Writes whole rows: out[i * dim ..] = first weights of rows[i]. Fastest when rows ascend. Fails
+  // only where first values come from outside and can no longer be had.
   // Requires out.size() == rows.size() * dim and every row < table.rows.
-  virtual void Fill(std::span<const RowId> rows, std::span<float> out) const = 0;
+  virtual Status Fill(std::span<const RowId> rows, std::span<float> out) const = 0;
 };
 
 Registry<Initialiser, InitialiserContext>& Initialisers();

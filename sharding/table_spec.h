@@ -32,7 +32,7 @@ struct InitialiserOptions {
   uint64_t seed = 123;      // [0, 2^32) for `dlrm`, as numpy takes it
   uint64_t first_draw = 0;  // `dlrm`: number of draws before row 0 of this table
   std::string file;         // `npy`: path of a .npy of rows x dim floats, on every host that
-                            // keeps rows of the table
+                            // keeps rows of the table; relative to where its server runs
   double value = 0.0;       // `constant`: every weight
   // `counter`: bound of the uniform distribution, 0: sqrt(1/rows). `normal`: its standard
   // deviation, 0: Xavier's, sqrt(2 / (rows + dim)).

@@ -59,12 +59,13 @@ Result<std::unique_ptr<OneShard>> OneShard::Start(const OneShardOptions& options
 
   // A record is its weights and 16 bytes (sgd has no state): this budget holds the whole table.
   const uint64_t cache_bytes = options.table_rows * (options.dim * sizeof(float) + 16);
+  ASSIGN_OR_RETURN(const InitialiserSources sources, InitialiserSources::Open(tables));
   ASSIGN_OR_RETURN(std::unique_ptr<Shard> shard, Shard::Make({.name = kShardName,
                                                               .job_id = kJobId,
                                                               .incarnation = kIncarnation,
                                                               .workers = 1,
                                                               .cache_bytes = cache_bytes},
-                                                             tables, plan, MakeDraws(tables)));
+                                                             tables, plan, sources));
   ASSIGN_OR_RETURN(std::unique_ptr<RowStore> rows, RowStores().Make("memory", {}));
   one->runner_ = std::make_unique<ShardRunner>(
       kShardName, std::move(shard),

@@ -45,7 +45,7 @@ class CounterInitialiser final : public Initialiser {
                                         context.table.initialiser_options.seed)),
         scale_(static_cast<float>(BoundOf(context.table)) * 0x1p-24f) {}
 
-  void Fill(std::span<const RowId> rows, std::span<float> out) const override {
+  Status Fill(std::span<const RowId> rows, std::span<float> out) const override {
     CHECK_EQ(out.size(), rows.size() * dim_);
     for (size_t i = 0; i < rows.size(); ++i) {
       const uint64_t row = Raw(rows[i]);
@@ -53,6 +53,7 @@ class CounterInitialiser final : public Initialiser {
       const uint64_t row_key = XXH3_64bits_withSeed(&row, sizeof(row), table_key_);
       FillRow(row_key, out.subspan(i * dim_, dim_));
     }
+    return OkStatus();
   }
 
  private:

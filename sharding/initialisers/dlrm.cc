@@ -17,7 +17,7 @@ class DlrmInitialiser final : public Initialiser {
  public:
   static Result<std::unique_ptr<Initialiser>> Make(const InitialiserContext& context);
 
-  void Fill(std::span<const RowId> rows, std::span<float> out) const override;
+  Status Fill(std::span<const RowId> rows, std::span<float> out) const override;
 
  private:
   explicit DlrmInitialiser(const InitialiserContext& context)
@@ -55,7 +55,7 @@ Result<std::unique_ptr<Initialiser>> DlrmInitialiser::Make(const InitialiserCont
   return std::unique_ptr<Initialiser>(new DlrmInitialiser(context));
 }
 
-void DlrmInitialiser::Fill(std::span<const RowId> rows, std::span<float> out) const {
+Status DlrmInitialiser::Fill(std::span<const RowId> rows, std::span<float> out) const {
   CHECK_EQ(out.size(), rows.size() * dim_);
   std::optional<NumpyRandom> generator;
   uint64_t next_draw = 0;  // What the generator gives next.
@@ -74,6 +74,7 @@ void DlrmInitialiser::Fill(std::span<const RowId> rows, std::span<float> out) co
     }
     next_draw = draw + dim_;
   }
+  return OkStatus();
 }
 
 const bool kRegistered = Initialisers().Add("dlrm", &DlrmInitialiser::Make);

@@ -198,6 +198,11 @@ const Mistake kMistakes[] = {
     {"TooManyDrawsForDlrm",
      {"train", "--initialiser=dlrm", "--arch_embedding_size=99999999999"},
      {"t0", "2^33", "counter"}},
+    {"NoFileOfFirstValues", {"train", "--initialiser=npy"}, {"PS node 0", "t0", ".npy file"}},
+    {"NoFileOfFirstValuesUnderMpirun",
+     {"train", "--initialiser=npy", "--ps=1"},
+     {"PS node 0", "t0", ".npy file"},
+     3},
 
     // Cluster and storage.
     {"NoShards", {"train", "--shards=0"}, {"--shards=0", "from 1"}},

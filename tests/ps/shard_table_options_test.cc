@@ -1,8 +1,9 @@
-// What a table may ask of its shard besides an optimizer: max_norm and scale_grad_by_freq.
-// Hand-computed numbers, and what peers get wrong.
-#include <cmath>
+// What a table may ask of its shard besides an optimizer: max_norm, scale_grad_by_freq, and where
+// first values come from. Hand-computed numbers, and what peers get wrong.
+#include <unistd.h>
+
 #include <limits>
-#include <map>
+#include <numeric>
 
 #include "common/kernels/row_norm.h"
 #include "common/wire/codec.h"
@@ -10,6 +11,7 @@
 #include "ps/shard.h"
 #include "ps/shard_store.h"
 #include "sharding/strategies/row_wise.h"
+#include "tests/testing/npy_writer.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {
@@ -39,7 +41,9 @@ class ShardTableOptions : public testing::Test {
     options.name = "shard 0";
     options.workers = workers;
     options.cache_ratio = cache_ratio;
-    shard_ = Shard::Make(options, tables, MakeRowWisePlan(tables, 1), MakeDraws(tables)).value();
+    shard_ = Shard::Make(options, tables, MakeRowWisePlan(tables, 1),
+                         InitialiserSources::Open(tables).value())
+                 .value();
     store_ = std::make_unique<ShardStore>(RowStores().Make("memory", {}).value(), "", tables);
   }
 
@@ -214,6 +218,79 @@ TEST_F(ShardTableOptions, CountsOfTheWrongSizeAreRefusedWhereNobodyNeedsThemToo)
   Open(Table(), 1);
   EXPECT_EQ(Push(0, 0, {3}, {1.0f, 1.0f, 1.0f}, {1, 1}).code(), StatusCode::kCorruption);
   EXPECT_EQ(Push(0, 0, {}, {}, {1}).code(), StatusCode::kCorruption);
+}
+
+// ---- First values ---------------------------------------------------------------------------
+
+class ShardFirstValues : public ShardTableOptions {
+ protected:
+  TableSpec NpyTable() {
+    TableSpec table = Table();
+    table.initialiser = "npy";
+    table.initialiser_options.file = path_;
+    std::vector<float> values(table.rows * kDim);
+    std::iota(values.begin(), values.end(), 0.0f);
+    WriteNpy<float>(path_, kDim, values);
+    return table;
+  }
+
+  TempDir dir_;
+  const std::string path_ = dir_ / "t.npy";
+};
+
+TEST_F(ShardFirstValues, ComeFromTheFileUntilARowIsPushed) {
+  Open(NpyTable(), 1);
+  EXPECT_EQ(Pull(0, 3), (std::vector<float>{9.0f, 10.0f, 11.0f}));
+  ASSERT_OK(Push(0, 0, {3}, {1.0f, 1.0f, 1.0f}));
+  EXPECT_EQ(Pull(1, 3), (std::vector<float>{8.0f, 9.0f, 10.0f}));
+}
+
+TEST_F(ShardFirstValues, AFileThatIsGoneFailsTheShardAndNothingElse) {
+  for (const bool is_pull : {true, false}) {
+    Open(NpyTable(), 1);
+    EXPECT_EQ(Pull(0, 3), (std::vector<float>{9.0f, 10.0f, 11.0f}));
+    ASSERT_EQ(::truncate(path_.c_str(), 128), 0);
+    if (is_pull) {
+      const PullRequest request{.eval = true, .tables = {{0, 1}}};
+      Frames payload;
+      payload.push_back(FrameOf(std::vector<uint64_t>{4}));
+      payload.push_back(Frame());
+      Handle(MessageArrived{"peer", EncodeMessage(Header{}, request, std::move(payload))});
+    } else {
+      ASSERT_OK(Push(0, 0, {4}, {1.0f, 1.0f, 1.0f}));  // Answered before it is applied.
+      EXPECT_EQ(shard_->next_step(), 0u);
+      Handle(MessageArrived{"peer", EncodeMessage(Header{}, FlushRequest{})});
+    }
+    const Result<ErrorReply> error = DecodeBody<ErrorReply>(answer_);
+    ASSERT_OK(error);
+    EXPECT_EQ(error.value().code, static_cast<uint8_t>(StatusCode::kIoError));
+    EXPECT_THAT(error.value().message,
+                testing::AllOf(testing::StartsWith("shard 0: table \"t\": "),
+                               testing::HasSubstr(path_), testing::HasSubstr("truncated")));
+  }
+}
+
+TEST_F(ShardFirstValues, AFileIsNeededOnlyWhereRowsOfItsTableLie) {
+  TableSpec away = NpyTable(), here = Table();
+  here.name = "here";
+  here.id = TableId{1};
+  const std::vector<TableSpec> tables = {away, here};
+  const Plan plan =
+      Plan::Make(tables, 2,
+                 {{.table = TableId{0}, .row_end = 10, .column_end = kDim, .shard = ShardId{1}},
+                  {.table = TableId{1}, .row_end = 10, .column_end = kDim, .shard = ShardId{0}}})
+          .value();
+  const InitialiserSources sources = InitialiserSources::Open({here}).value();
+  EXPECT_OK(Shard::Make({.id = ShardId{0}}, tables, plan, sources));
+}
+
+TEST_F(ShardFirstValues, AFileOfAnotherShapeIsTheOperatorsMistake) {
+  TableSpec table = NpyTable();
+  table.rows = 11;
+  const std::vector<TableSpec> tables = {table};
+  const InitialiserSources sources = InitialiserSources::Open(tables).value();
+  const Status status = Shard::Make({}, tables, MakeRowWisePlan(tables, 1), sources).status();
+  EXPECT_EQ(status.code(), StatusCode::kUsage);
 }
 
 }  // namespace

@@ -46,7 +46,9 @@ class ShardTest : public testing::Test {
     options.incarnation = kIncarnation;
     options.workers = 2;
     options.cache_ratio = cache_ratio;
-    shard_ = Shard::Make(options, tables, MakeRowWisePlan(tables, 1), MakeDraws(tables)).value();
+    shard_ = Shard::Make(options, tables, MakeRowWisePlan(tables, 1),
+                         InitialiserSources::Open(tables).value())
+                 .value();
     store_ = std::make_unique<ShardStore>(RowStores().Make("memory", {}).value(), "", tables);
   }
 

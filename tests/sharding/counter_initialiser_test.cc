@@ -18,7 +18,7 @@ std::vector<float> Fill(const std::string& name, uint64_t table_rows, uint32_t d
   table.dim = dim;
   table.initialiser_options.seed = seed;
   std::vector<float> out(rows.size() * dim);
-  Initialisers().Make("counter", {table, nullptr}).value()->Fill(rows, out);
+  EXPECT_OK(Initialisers().Make("counter", {table, nullptr}).value()->Fill(rows, out));
   return out;
 }
 

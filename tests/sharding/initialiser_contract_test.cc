@@ -1,4 +1,4 @@
-// What every Initialiser promises. Runs once per registered name.
+// What every Initialiser promises, once per registered name; and what those that draw do besides.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -6,8 +6,8 @@
 #include <random>
 #include <set>
 
-#include "common/numpy_random.h"
 #include "sharding/initialiser.h"
+#include "tests/testing/npy_writer.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {
@@ -22,15 +22,19 @@ class InitialiserContract : public testing::TestWithParam<std::string> {
     table.dim = dim;
     return table;
   }
-  std::unique_ptr<Initialiser> Make(const TableSpec& table) {
-    auto draws =
-        std::make_shared<NumpyDraws>(static_cast<uint32_t>(table.initialiser_options.seed));
-    return Initialisers().Make(GetParam(), {table, draws}).value();
+  // With a file of any values beside it, for those who want one.
+  std::unique_ptr<Initialiser> Make(TableSpec table) {
+    table.initialiser_options.file = dir_ / fmt::format("{}x{}.npy", table.rows, table.dim);
+    std::vector<float> values(table.rows * table.dim);
+    std::iota(values.begin(), values.end(), 0.5f);
+    WriteNpy<float>(table.initialiser_options.file, table.dim, values);
+    const InitialiserSources sources = InitialiserSources::Open({table}).value();
+    return Initialisers().Make(GetParam(), sources.ContextOf(table)).value();
   }
   static std::vector<float> Fill(const Initialiser& initialiser, const std::vector<RowId>& rows,
                                  uint32_t dim) {
     std::vector<float> out(rows.size() * dim, NAN);
-    initialiser.Fill(rows, out);
+    EXPECT_OK(initialiser.Fill(rows, out));
     return out;
   }
   static std::vector<RowId> RowsTo(uint64_t end) {
@@ -38,7 +42,11 @@ class InitialiserContract : public testing::TestWithParam<std::string> {
     for (uint64_t row = 0; row < end; ++row) rows.push_back(RowId{row});
     return rows;
   }
+
+  TempDir dir_;
 };
+
+class DrawingInitialiser : public InitialiserContract {};
 
 TEST_P(InitialiserContract, ARowHasTheSameBitsAloneInAnyOrderAndRepeated) {
   const uint32_t dim = 7;
@@ -65,7 +73,7 @@ TEST_P(InitialiserContract, AnotherObjectOfTheSameTableGivesTheSameBits) {
   EXPECT_EQ(Fill(*Make(table), RowsTo(100), 16), Fill(*Make(table), RowsTo(100), 16));
 }
 
-TEST_P(InitialiserContract, AnotherSeedGivesOtherRows) {
+TEST_P(DrawingInitialiser, AnotherSeedGivesOtherRows) {
   TableSpec table = Table(100, 16);
   const std::vector<float> first = Fill(*Make(table), RowsTo(100), 16);
   table.initialiser_options.seed += 1;
@@ -76,7 +84,7 @@ TEST_P(InitialiserContract, AnotherSeedGivesOtherRows) {
 }
 
 // Uniform over (-b, b), b = sqrt(1/n): mean 0, variance b^2/3, and nothing shared by neighbours.
-TEST_P(InitialiserContract, ValuesAreUniformAndNeighboursAreNotCorrelated) {
+TEST_P(DrawingInitialiser, ValuesAreUniformAndNeighboursAreNotCorrelated) {
   const uint64_t rows = 4096;
   const uint32_t dim = 32;
   const double bound = std::sqrt(1.0 / static_cast<double>(rows));
@@ -114,6 +122,8 @@ TEST_P(InitialiserContract, ARowOutsideTheTableIsAProgrammersMistake) {
 
 INSTANTIATE_TEST_SUITE_P(Initialisers, InitialiserContract,
                          testing::ValuesIn(Initialisers().Names()),
+                         [](const auto& test) { return test.param; });
+INSTANTIATE_TEST_SUITE_P(Initialisers, DrawingInitialiser, testing::Values("counter", "dlrm"),
                          [](const auto& test) { return test.param; });
 
 }  // namespace

@@ -12,7 +12,7 @@ using testing::IsSupersetOf;
 
 TEST(Registries, EachFamilyHoldsItsMembers) {
   EXPECT_THAT(Optimizers().Names(), IsSupersetOf({"adagrad", "rowwise_adagrad", "sgd"}));
-  EXPECT_THAT(Initialisers().Names(), IsSupersetOf({"counter", "dlrm"}));
+  EXPECT_THAT(Initialisers().Names(), IsSupersetOf({"constant", "counter", "dlrm", "npy"}));
 }
 
 TEST(Registries, TheDefaultsOfATableAreKnown) {

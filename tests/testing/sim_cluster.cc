@@ -32,7 +32,7 @@ SimCluster::SimCluster(const SimOptions& options, const ModelSpec& model,
       random_(options.seed) {
   const std::vector<TableSpec>& tables = embedding.physical;
   omp_set_num_threads(1);  // Tests run beside each other.
-  const DrawsBySeed draws = MakeDraws(tables);
+  const InitialiserSources sources = InitialiserSources::Open(tables).value();
   std::vector<ShardAddress> addresses;
   for (uint32_t s = 0; s < options.shards; ++s) {
     auto node = std::make_unique<ShardNode>();
@@ -44,7 +44,7 @@ SimCluster::SimCluster(const SimOptions& options, const ModelSpec& model,
                                      .cache_ratio = options.cache_ratio,
                                      .cache_ways = options.cache_ways,
                                      .max_unwritten_bytes = options.max_unwritten_bytes};
-    node->shard = Shard::Make(shard_options, tables, plan_, draws).value();
+    node->shard = Shard::Make(shard_options, tables, plan_, sources).value();
     node->store = std::make_unique<ShardStore>(RowStores().Make("memory", {}).value(), "", tables);
     node->from_worker.resize(options.workers);
     shards_.push_back(std::move(node));

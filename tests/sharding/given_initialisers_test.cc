@@ -1,0 +1,134 @@
+// First values that the operator gives: a constant, or a NumPy file; and what is wrong with them.
+#include <unistd.h>
+
+#include <cmath>
+#include <limits>
+
+#include "sharding/initialiser.h"
+#include "tests/testing/npy_writer.h"
+#include "tests/testing/testing.h"
+
+namespace rowhouse {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+TableSpec Table(const std::string& initialiser, uint64_t rows, uint32_t dim) {
+  TableSpec table;
+  table.name = "user";
+  table.rows = rows;
+  table.dim = dim;
+  table.initialiser = initialiser;
+  return table;
+}
+
+Result<std::unique_ptr<Initialiser>> Make(const TableSpec& table) {
+  ASSIGN_OR_RETURN(const InitialiserSources sources, InitialiserSources::Open({table}));
+  return Initialisers().Make(table.initialiser, sources.ContextOf(table));
+}
+
+TEST(ConstantInitialiser, GivesItsValueRoundedOnce) {
+  TableSpec table = Table("constant", 10, 3);
+  for (const double value : {0.0, -2.5, 0.1, 3.4028234663852886e38}) {
+    table.initialiser_options.value = value;
+    std::vector<float> out(6, -1.0f);
+    const std::vector<RowId> rows = {RowId{9}, RowId{0}};
+    ASSERT_OK(Make(table).value()->Fill(rows, out));
+    EXPECT_EQ(out, std::vector<float>(6, static_cast<float>(value)));
+  }
+}
+
+TEST(ConstantInitialiser, AValueThatIsNoFloatIsRefused) {
+  TableSpec table = Table("constant", 10, 3);
+  for (const double value : {1e39, -1e39, std::numeric_limits<double>::infinity(),
+                             std::numeric_limits<double>::quiet_NaN()}) {
+    table.initialiser_options.value = value;
+    const Status status = Make(table).status();
+    EXPECT_EQ(status.code(), StatusCode::kUsage);
+    EXPECT_THAT(status.message(), HasSubstr("table \"user\""));
+  }
+}
+
+class NpyInitialiser : public testing::Test {
+ protected:
+  TableSpec TableOf(uint64_t rows, uint32_t dim) {
+    TableSpec table = Table("npy", rows, dim);
+    table.initialiser_options.file = path_;
+    return table;
+  }
+
+  TempDir dir_;
+  const std::string path_ = dir_ / "user.npy";
+};
+
+TEST_F(NpyInitialiser, RowsAreThoseOfTheFile) {
+  const std::vector<double> values = {0.1, 1, 2, 3, 4, 5, 6, 7};
+  WriteNpy<double>(path_, 2, values);
+  const auto initialiser = Make(TableOf(4, 2));
+  ASSERT_OK(initialiser);
+  // A run, a step back, and a row twice.
+  const std::vector<RowId> rows = {RowId{1}, RowId{2}, RowId{0}, RowId{0}, RowId{3}};
+  std::vector<float> out(10);
+  ASSERT_OK(initialiser.value()->Fill(rows, out));
+  EXPECT_EQ(out, (std::vector<float>{2, 3, 4, 5, 0.1f, 1, 0.1f, 1, 6, 7}));
+}
+
+TEST_F(NpyInitialiser, AnotherShapeIsRefusedWithBoth) {
+  WriteNpy<float>(path_, 2, std::vector<float>(8));
+  for (const auto& [rows, dim] : {std::pair{2, 4}, {3, 2}, {5, 2}, {4, 1}}) {
+    const Status status =
+        Make(TableOf(static_cast<uint64_t>(rows), static_cast<uint32_t>(dim))).status();
+    EXPECT_EQ(status.code(), StatusCode::kUsage);
+    EXPECT_THAT(
+        status.message(),
+        AllOf(HasSubstr("table \"user\""), HasSubstr(path_), HasSubstr("holds 4 rows of 2 columns"),
+              HasSubstr(fmt::format("{} rows of {} are needed", rows, dim))));
+  }
+}
+
+TEST_F(NpyInitialiser, AFileThatCannotBeUsedIsRefusedNamingTheTable) {
+  EXPECT_THAT(Make(TableOf(4, 2)).status().ToString(),
+              AllOf(HasSubstr("usage: table \"user\": cannot read "), HasSubstr(path_)));
+  WriteBytes(path_, "id,weight\n");
+  EXPECT_THAT(Make(TableOf(4, 2)).status().ToString(), HasSubstr("is not a .npy file"));
+  EXPECT_THAT(Make(Table("npy", 4, 2)).status().ToString(),
+              HasSubstr("usage: table \"user\": initialiser \"npy\" needs the .npy file of 4 x 2"));
+}
+
+TEST_F(NpyInitialiser, AValueThatIsNotFiniteIsNamedWhenItsRowIsFirstUsed) {
+  const std::vector<double> values = {0, 1, 2, 3, 4, 1e300, 6, 7};
+  WriteNpy<double>(path_, 2, values);
+  const auto initialiser = Make(TableOf(4, 2));
+  ASSERT_OK(initialiser);
+  std::vector<float> out(4);
+  EXPECT_OK(initialiser.value()->Fill(std::vector{RowId{0}, RowId{1}}, out));
+  const Status status = initialiser.value()->Fill(std::vector{RowId{1}, RowId{2}}, out);
+  EXPECT_EQ(status.code(), StatusCode::kUsage);
+  EXPECT_THAT(status.message(), HasSubstr("holds inf in row 2, column 1"));
+}
+
+TEST_F(NpyInitialiser, AFileThatIsTruncatedLaterIsAnError) {
+  WriteNpy<float>(path_, 2, std::vector<float>(8));
+  const auto initialiser = Make(TableOf(4, 2));
+  ASSERT_OK(initialiser);
+  ASSERT_EQ(::truncate(path_.c_str(), 0), 0);
+  std::vector<float> out(2);
+  const Status status = initialiser.value()->Fill(std::vector{RowId{1}}, out);
+  EXPECT_EQ(status.code(), StatusCode::kIoError);
+  EXPECT_THAT(status.message(), AllOf(HasSubstr("table \"user\""), HasSubstr(path_)));
+}
+
+TEST(InitialiserSources, TablesOfOneFileShareIt) {
+  TempDir dir;
+  std::vector<TableSpec> tables = {Table("npy", 2, 2), Table("npy", 2, 2)};
+  for (TableSpec& table : tables) table.initialiser_options.file = dir / "a.npy";
+  WriteNpy<float>(dir / "a.npy", 2, std::vector<float>(4));
+  const auto sources = InitialiserSources::Open(tables);
+  ASSERT_OK(sources);
+  EXPECT_EQ(sources.value().ContextOf(tables[0]).file, sources.value().ContextOf(tables[1]).file);
+  EXPECT_EQ(sources.value().ContextOf(tables[0]).draws, sources.value().ContextOf(tables[1]).draws);
+}
+
+}  // namespace
+}  // namespace rowhouse
