@@ -75,7 +75,8 @@ Result<Start> PrepareStart(const Settings& settings, const WorkerRunOptions& opt
   job.overwrite = settings.output.overwrite;
   job.tables = settings.embedding.physical;
   job.plan = MakeRowWisePlan(job.tables,
-                             static_cast<uint32_t>(options.nodes.size()) * options.shards_per_node);
+                             static_cast<uint32_t>(options.nodes.size()) * options.shards_per_node,
+                             settings.embedding.on_workers);
   if (!settings.output.load) {
     RETURN_IF_ERROR(CheckOutputs(settings));
     if (model_dir.empty() || !HasManifest(model_dir)) return start;
@@ -95,6 +96,16 @@ Result<Start> PrepareStart(const Settings& settings, const WorkerRunOptions& opt
         "{}/config.yaml with --print_config: model, tables, data, batch, seed, rate and its "
         "schedule, optimizers and threads must stay",
         model_dir, manifest.config_digest, job.config_digest, model_dir);
+  }
+  for (const TableSpec& table : job.tables) {
+    const bool is_there = job.plan.is_on_workers(table.id);
+    if (manifest.plan.is_on_workers(table.id) == is_there) continue;
+    return UsageError(
+        "--load: the rows of table \"{}\" were saved {}; give the same (option remainder of its "
+        "kind), they are not moved",
+        table.name,
+        is_there ? "on the shards, and are asked for on the workers"
+                 : "on the workers, and are asked for on the shards");
   }
   RETURN_IF_ERROR(CheckOutputs(settings));
   job.model_id = manifest.model_id;
@@ -156,14 +167,15 @@ Status FillDense(const Settings& settings, const std::vector<float>& loaded, Dat
   const std::span<float> parameters = step.dense().values();
   const std::span<float> state = step.optimizer().state();
   if (!loaded.empty()) {
-    if (loaded.size() != parameters.size() + state.size()) {
+    const size_t of_dense = parameters.size() + state.size();
+    if (loaded.size() != of_dense + step.rows()->saved_floats()) {
       return CorruptionError("the saved dense part has {} floats, the model needs {}",
-                             loaded.size(), parameters.size() + state.size());
+                             loaded.size(), of_dense + step.rows()->saved_floats());
     }
     std::copy_n(loaded.begin(), parameters.size(), parameters.begin());
-    std::copy(loaded.begin() + static_cast<std::ptrdiff_t>(parameters.size()), loaded.end(),
-              state.begin());
-    return OkStatus();
+    std::copy_n(loaded.begin() + static_cast<std::ptrdiff_t>(parameters.size()), state.size(),
+                state.begin());
+    return step.rows()->Load(std::span(loaded).subspan(of_dense));
   }
   FillFirstValues(settings.data.seed, &step.dense());
   uint64_t draws = 0;
@@ -187,6 +199,8 @@ std::vector<float> DenseToSave(TrainingStep& step) {
   const std::span<const float> state = step.optimizer().state();
   std::vector<float> dense(parameters.begin(), parameters.end());
   dense.insert(dense.end(), state.begin(), state.end());
+  const std::vector<float> rows = step.rows()->Save();
+  dense.insert(dense.end(), rows.begin(), rows.end());
   return dense;
 }
 
@@ -236,14 +250,16 @@ struct RowFacts {
   std::vector<StatsReply> stats;
 };
 
-Result<RowFacts> AskForRows(PsClient& client, Dialer& dialer, const Clock& clock, uint64_t steps) {
+Result<RowFacts> AskForRows(PsClient& client, Dialer& dialer, const Clock& clock, uint64_t steps,
+                            const WorkerRows& of_workers) {
   RowFacts facts;
   client.StartStats(steps);
   RETURN_IF_ERROR(RunClient(client, dialer, clock));
   facts.stats = client.stats();
   client.StartDigest(steps);
   RETURN_IF_ERROR(RunClient(client, dialer, clock));
-  RowsDigest digest;
+  RowsDigest digest = of_workers.Digest();
+  facts.rows = of_workers.existing_rows();
   for (const DigestReply& reply : client.digests()) {
     digest.Merge(RowsDigest(reply.high, reply.low));
     facts.rows += reply.rows;
@@ -375,13 +391,16 @@ Status RunWorker(const Settings& settings, const WorkerRunOptions& options, Comm
   ASSIGN_OR_RETURN(const Start start, ShareStart(settings, options, workers));
   const JobSpec& job = start.job;
 
+  Result<std::unique_ptr<WorkerRows>> worker_rows = WorkerRows::Make(job.tables, job.plan);
+  RETURN_IF_ERROR(Agree(workers, worker_rows.status(), "making the rows of the workers"));
   const OptimizerOptions& of_dense = settings.training.optimizer_options;
   TrainingStep step({.model = settings.model,
                      .tables = settings.embedding,
                      .optimizer = settings.training.optimizer,
                      .optimizer_options = {.epsilon = of_dense.epsilon,
                                            .initial_accumulator = of_dense.initial_accumulator},
-                     .accumulation = settings.training.accumulation});
+                     .accumulation = settings.training.accumulation},
+                    std::move(worker_rows).value());
   RETURN_IF_ERROR(
       Agree(workers, FillDense(settings, start.dense, *data, step), "initialising the dense part"));
 
@@ -455,7 +474,7 @@ Status RunWorker(const Settings& settings, const WorkerRunOptions& options, Comm
       if (saved.ok()) saved = save("");
     }
     Result<RowFacts> facts =
-        saved.ok() ? AskForRows(client, *dialer, clock, summary.steps_done) : saved;
+        saved.ok() ? AskForRows(client, *dialer, clock, summary.steps_done, *step.rows()) : saved;
     saved = facts.ok() ? save(facts.value().digest) : facts.status();
     if (saved.ok()) {
       const double ceiling = data->TestAucCeiling();

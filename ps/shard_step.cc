@@ -1,23 +1,15 @@
 // One step: gradients summed in worker-rank order, one update of every touched row.
 #include <algorithm>
 
-#include "common/kernels/row_norm.h"
 #include "common/kernels/row_updates.h"
 #include "ps/shard.h"
+#include "sharding/record_update.h"
 
 namespace rowhouse {
 
-void Shard::UpdateRecord(TableState& table, std::byte* record, std::span<const float> gradient) {
-  // The workers did the same to the copies they computed `gradient` with.
-  if (table.spec.max_norm > 0.0) {
-    RenormaliseRow(table.spec.max_norm, table.spec.norm_type, table.layout.weights(record));
-  }
-  table.optimizer->Apply(apply_context_, gradient, table.layout.weights(record),
-                         table.layout.state(record));
-  RecordTrailer trailer = table.layout.trailer(record);
-  trailer.lsn = apply_context_.step + 1;
-  trailer.last_step = static_cast<uint32_t>(apply_context_.step);
-  table.layout.set_trailer(record, trailer);
+void Shard::UpdateTouched(TableState& table, std::byte* record, std::span<const float> gradient) {
+  UpdateRecord(table.spec, *table.optimizer, table.layout, apply_context_.step,
+               apply_context_.learning_rate, gradient, record);
   ++stats_.rows_updated;
 }
 
@@ -109,7 +101,7 @@ void Shard::ApplyStep() {
         misses[&slice].push_back({t, row, {gradient.begin(), gradient.end()}});
         continue;
       }
-      UpdateRecord(table, slice.cache->record(slot), gradient);
+      UpdateTouched(table, slice.cache->record(slot), gradient);
       slice.cache->set_dirty(slot);
     }
   }
@@ -141,12 +133,12 @@ void Shard::FinishApply(std::vector<StoreRead> reads) {
       SliceState& slice = *FindSlice(touch.table, touch.row);
       // A pull of the same step, still under way when its worker pushed, may have brought it in.
       if (const RowCache::Slot slot = slice.cache->Find(touch.row); slot != RowCache::kNone) {
-        UpdateRecord(table, slice.cache->record(slot), touch.gradient);
+        UpdateTouched(table, slice.cache->record(slot), touch.gradient);
         slice.cache->set_dirty(slot);
         continue;
       }
       std::byte* record = read.records.data() + i * read.slice.record_bytes;
-      UpdateRecord(table, record, touch.gradient);
+      UpdateTouched(table, record, touch.gradient);
       if (!Admit(table, slice, touch.row, record, /*dirty=*/true, /*pin=*/false)) {
         QueueWrite(slice, touch.row, {record, table.layout.bytes()});
       }

@@ -111,7 +111,7 @@ Status Trainer::RunStep(uint64_t step) {
   RETURN_IF_ERROR(RunClient(client_, dialer_, clock_));
   RETURN_IF_ERROR(
       workers_.SumInRankOrder(step_.exchange(), fmt::format("step {}, dense gradients", step)));
-  is_stop_agreed_ = step_.ApplyDense(learning_rate);
+  is_stop_agreed_ = step_.ApplyDense(learning_rate, step);
 
   interval_.loss_sum += figures.loss_sum;
   interval_.samples += figures.samples;

@@ -26,8 +26,11 @@ Status CheckRows(const TableSpec& table, const RowBatch& batch, const std::vecto
 
 }  // namespace
 
-TrainingStep::TrainingStep(const TrainingStepOptions& options)
-    : options_(options), model_(options.model, &dense_), embedding_(options.tables, &dense_) {
+TrainingStep::TrainingStep(const TrainingStepOptions& options, std::unique_ptr<WorkerRows> rows)
+    : options_(options),
+      model_(options.model, &dense_),
+      embedding_(options.tables, &dense_),
+      rows_(std::move(rows)) {
   CHECK_EQ(embedding_.features(), options_.model.features());
   CHECK_GE(options_.accumulation, 1u);
   dense_.Allocate();
@@ -36,7 +39,7 @@ TrainingStep::TrainingStep(const TrainingStepOptions& options)
   optimizer_ = DenseOptimizers().Make(options_.optimizer, optimizer_options).value();
   pooled_.resize(embedding_.features());
   pooled_gradients_.resize(embedding_.features());
-  exchange_.resize(dense_.size() + 1);
+  exchange_.resize(dense_.size() + (rows_ ? rows_->exchange_floats() : 0) + 1);
 }
 
 Status TrainingStep::Prepare(const Batch& batch) {
@@ -49,7 +52,9 @@ Status TrainingStep::Prepare(const Batch& batch) {
     return UsageError("sample {} of the batch: its label is {}", *bad, batch.labels[*bad]);
   }
   batch_ = &batch;
-  return embedding_.Prepare(batch.features);
+  RETURN_IF_ERROR(embedding_.Prepare(batch.features));
+  if (rows_) rows_->Fill(&embedding_.row_batches());
+  return OkStatus();
 }
 
 std::span<const float> TrainingStep::Forward(SampleSlice samples) {
@@ -102,6 +107,10 @@ Result<StepFigures> TrainingStep::Compute(uint64_t global_samples) {
       for (size_t i = 0; i < gradients.size(); ++i) exchange_[i] += gradients[i];
     }
   }
+  if (rows_) {
+    rows_->WriteGradients(embedding_.row_batches(),
+                          std::span(exchange_).subspan(dense_.size(), rows_->exchange_floats()));
+  }
   exchange_.back() = is_stop_asked_ ? 1.0f : 0.0f;
   RETURN_IF_ERROR(CheckFinite(sum.loss_sum));
   return sum;
@@ -134,7 +143,7 @@ Status TrainingStep::CheckFinite(double loss_sum) const {
   return OkStatus();
 }
 
-bool TrainingStep::ApplyDense(float learning_rate) {
+bool TrainingStep::ApplyDense(float learning_rate, uint64_t step) {
   // Frozen projections have no gradient; weight decay must not move them either.
   frozen_.clear();
   for (const EmbeddingLayer::Projection& projection : embedding_.projections()) {
@@ -142,14 +151,17 @@ bool TrainingStep::ApplyDense(float learning_rate) {
     const std::span<const float> values = dense_.values(projection.block);
     frozen_.insert(frozen_.end(), values.begin(), values.end());
   }
-  const std::span<float> summed(exchange_);
-  optimizer_->Apply(learning_rate, summed.first(summed.size() - 1), dense_.values());
+  const std::span<const float> summed(exchange_);
+  optimizer_->Apply(learning_rate, summed.first(dense_.size()), dense_.values());
   auto kept = frozen_.begin();
   for (const EmbeddingLayer::Projection& projection : embedding_.projections()) {
     if (!embedding_.tables().features[projection.feature].table.freeze) continue;
     const std::span<float> values = dense_.values(projection.block);
     std::copy_n(kept, values.size(), values.begin());
     kept += static_cast<std::ptrdiff_t>(values.size());
+  }
+  if (rows_) {
+    rows_->Apply(step, learning_rate, summed.subspan(dense_.size(), rows_->exchange_floats()));
   }
   return exchange_.back() > 0.0f;
 }

@@ -18,6 +18,7 @@
 #include "worker/dense_parameters.h"
 #include "worker/dlrm_model.h"
 #include "worker/embedding.h"
+#include "worker/worker_rows.h"
 
 namespace rowhouse {
 
@@ -41,13 +42,16 @@ struct TrainingStepOptions {
 
 class TrainingStep {
  public:
-  explicit TrainingStep(const TrainingStepOptions& options);
+  // `rows`: of tables on the workers; null where the plan has none there.
+  explicit TrainingStep(const TrainingStepOptions& options,
+                        std::unique_ptr<WorkerRows> rows = nullptr);
 
   // Takes this worker's samples of a step (0 is a number too). kUsage if an id is out of range or a
   // dense feature or label is not a finite number, naming sample and place.
   Status Prepare(const Batch& batch);
 
-  // The rows of the step, distinct and ascending; values to be filled before what follows.
+  // The rows of the step, distinct and ascending; values to be filled before what follows, save
+  // those of tables on the workers, which Prepare fills.
   std::vector<RowBatch>& row_batches() { return embedding_.row_batches(); }
 
   // Forward only: a probability a sample, good until the next call.
@@ -58,18 +62,21 @@ class TrainingStep {
   // gradient is not finite, naming table and row or the dense block; then nothing may be pushed.
   Result<StepFigures> Compute(uint64_t global_samples);
 
-  // The dense gradients, to be summed over workers, and one number more: whether this worker was
-  // asked to stop (its sum tells all workers, at the same step).
+  // To be summed over workers: the dense gradients, those of rows on the workers, and one number
+  // more: whether this worker was asked to stop (its sum tells all workers, at the same step).
   std::span<float> exchange() { return exchange_; }
   void AskToStop() { is_stop_asked_ = true; }
 
-  // Runs the dense optimizer on the summed exchange(). True: some worker was asked to stop.
-  bool ApplyDense(float learning_rate);
+  // Runs the optimizers of the dense part and of rows on the workers on the summed exchange().
+  // True: some worker was asked to stop.
+  bool ApplyDense(float learning_rate, uint64_t step);
 
   DenseParameters& dense() { return dense_; }
   DlrmModel& model() { return model_; }
   DenseOptimizer& optimizer() { return *optimizer_; }
   const EmbeddingLayer& embedding() const { return embedding_; }
+  // Null where no table is on the workers.
+  WorkerRows* rows() { return rows_.get(); }
 
  private:
   std::span<const float> Forward(SampleSlice samples);
@@ -81,6 +88,7 @@ class TrainingStep {
   DlrmModel model_;
   EmbeddingLayer embedding_;  // after the model: its projections follow the model's parameters
   std::unique_ptr<DenseOptimizer> optimizer_;
+  const std::unique_ptr<WorkerRows> rows_;
 
   const Batch* batch_ = nullptr;
   std::vector<std::vector<float>> pooled_;  // a feature: samples x its width

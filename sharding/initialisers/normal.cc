@@ -27,7 +27,7 @@ class NormalInitialiser final : public Initialiser {
                                         context.table.initialiser_options.seed)),
         deviation_(DeviationOf(context.table)) {}
 
-  void Fill(std::span<const RowId> rows, std::span<float> out) const override {
+  Status Fill(std::span<const RowId> rows, std::span<float> out) const override {
     CHECK_EQ(out.size(), rows.size() * dim_);
     for (size_t i = 0; i < rows.size(); ++i) {
       CHECK_LT(Raw(rows[i]), rows_);
@@ -37,6 +37,7 @@ class NormalInitialiser final : public Initialiser {
             static_cast<float>(deviation_ * ToNormal(MixBits(key, 2 * c), MixBits(key, 2 * c + 1)));
       }
     }
+    return OkStatus();
   }
 
  private:

@@ -59,7 +59,8 @@ SimCluster::SimCluster(const SimOptions& options, const ModelSpec& model,
         std::make_unique<TrainingStep>(TrainingStepOptions{.model = model,
                                                            .tables = embedding,
                                                            .optimizer = options.dense_optimizer,
-                                                           .accumulation = options.accumulation});
+                                                           .accumulation = options.accumulation},
+                                       WorkerRows::Make(tables, plan_).value());
     CHECK_EQ(node->step->dense().size(), dense.size());
     std::copy(dense.begin(), dense.end(), node->step->dense().values().begin());
     node->client =
@@ -170,7 +171,7 @@ double SimCluster::Step(Dataset& data) {
   }
   for (auto& worker : workers_) {
     std::copy(sum.begin(), sum.end(), worker->step->exchange().begin());
-    worker->step->ApplyDense(options_.learning_rate);
+    worker->step->ApplyDense(options_.learning_rate, step_);
   }
   ++step_;
   return loss / static_cast<double>(samples);
@@ -182,6 +183,11 @@ std::string SimCluster::Digest() {
   RowsDigest digest;
   for (const DigestReply& reply : workers_[0]->client->digests()) {
     digest.Merge(RowsDigest(reply.high, reply.low));
+  }
+  digest.Merge(workers_[0]->step->rows()->Digest());
+  for (const auto& worker : workers_) {
+    CHECK(worker->step->rows()->Digest() == workers_[0]->step->rows()->Digest())
+        << "workers drifted apart";
   }
   return digest.hex();
 }

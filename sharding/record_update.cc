@@ -1,0 +1,23 @@
+#include "sharding/record_update.h"
+
+#include "common/kernels/row_norm.h"
+
+namespace rowhouse {
+
+void UpdateRecord(const TableSpec& table, const Optimizer& optimizer, const RecordLayout& layout,
+                  uint64_t step, float learning_rate, std::span<const float> gradient,
+                  std::byte* record) {
+  if (table.max_norm > 0.0) {
+    RenormaliseRow(table.max_norm, table.norm_type, layout.weights(record));
+  }
+  RecordTrailer trailer = layout.trailer(record);
+  const StepContext context{
+      .step = step,
+      .learning_rate = static_cast<float>(double{learning_rate} * table.learning_rate_factor)};
+  optimizer.Apply(context, gradient, layout.weights(record), layout.state(record));
+  trailer.lsn = step + 1;
+  trailer.last_step = static_cast<uint32_t>(step);
+  layout.set_trailer(record, trailer);
+}
+
+}  // namespace rowhouse

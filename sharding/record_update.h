@@ -1,0 +1,21 @@
+// What one step does to the record of one touched row: the same wherever the row lives.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "sharding/optimizer.h"
+#include "sharding/record.h"
+#include "sharding/table_spec.h"
+
+namespace rowhouse {
+
+// `gradient` is summed over all workers; `learning_rate` is the run's. Rows with a max_norm are
+// first scaled as the workers scaled the copies they computed the gradient with; then the optimizer
+// runs once; the trailer says so. A record whose LSN is 0 was never pushed.
+void UpdateRecord(const TableSpec& table, const Optimizer& optimizer, const RecordLayout& layout,
+                  uint64_t step, float learning_rate, std::span<const float> gradient,
+                  std::byte* record);
+
+}  // namespace rowhouse

@@ -1,0 +1,124 @@
+// Rows on the workers are the rows a shard would have made: the remainder table of a QR embedding
+// lives here or there, and losses and rows digest are the same, bit for bit.
+#include "worker/worker_rows.h"
+
+#include "sharding/strategies/row_wise.h"
+#include "tests/testing/sim_cluster.h"
+#include "tests/testing/testing.h"
+
+namespace rowhouse {
+namespace {
+
+constexpr int kSteps = 5;
+
+DatasetOptions DataOptions() {
+  DatasetOptions data;
+  data.dense_features = 4;
+  data.table_rows = {200, 50};
+  data.seed = 5;
+  data.mini_batch_size = 24;
+  data.num_batches = kSteps;
+  data.num_indices_per_lookup = 5;
+  data.round_targets = true;
+  return data;
+}
+
+struct Case {
+  std::string optimizer;
+  bool scale_grad_by_freq = false;
+  double max_norm = 0.0;
+};
+
+EmbeddingTables Tables(const Case& c, const std::string& remainder) {
+  std::vector<LogicalTable> tables;
+  for (const uint64_t rows : DataOptions().table_rows) {
+    LogicalTable table;
+    table.name = "t" + std::to_string(tables.size());
+    table.rows = rows;
+    table.dim = 4;
+    table.kind = "qr";
+    table.kind_options = {{"collisions", "sqrt"}, {"remainder", remainder}};
+    table.optimizer = c.optimizer;
+    table.scale_grad_by_freq = c.scale_grad_by_freq;
+    table.max_norm = c.max_norm;
+    tables.push_back(table);
+  }
+  return EmbeddingTables::Make(tables).value();
+}
+
+struct Outcome {
+  std::vector<double> losses;
+  std::string digest;
+  uint64_t rows_pulled = 0;
+};
+
+Outcome Train(const Case& c, const std::string& remainder, SimOptions options) {
+  ModelSpec model;
+  model.bottom_mlp = {4, 4};
+  model.top_mlp = {6, 1};
+  model.feature_widths = {4, 4};
+  model.loss = "bce";
+  DenseParameters dense;
+  const DlrmModel unused(model, &dense);
+  options.mini_batch_size = DataOptions().mini_batch_size;
+  std::vector<float> first(dense.size());
+  for (size_t i = 0; i < first.size(); ++i) first[i] = 0.1f * static_cast<float>(i % 7) - 0.3f;
+  SimCluster cluster(options, model, Tables(c, remainder), first);
+  const std::unique_ptr<Dataset> data = Datasets().Make("random", DataOptions()).value();
+  Outcome outcome;
+  for (int step = 0; step < kSteps; ++step) outcome.losses.push_back(cluster.Step(*data));
+  outcome.digest = cluster.Digest();
+  outcome.rows_pulled = cluster.TotalStats().rows_pulled;
+  return outcome;
+}
+
+TEST(WorkerRows, TrainTheSameModelAsRowsOnShards) {
+  std::vector<Case> cases = {{.optimizer = "adagrad", .scale_grad_by_freq = true, .max_norm = 0.1}};
+  for (const std::string& optimizer : Optimizers().Names())
+    cases.push_back({.optimizer = optimizer});
+  for (const Case& c : cases) {
+    for (const uint32_t workers : {1u, 2u, 3u}) {
+      SCOPED_TRACE(fmt::format("{} workers {}", c.optimizer, workers));
+      const Outcome on_shards = Train(c, "shards", {.shards = 2, .workers = workers});
+      const Outcome on_workers = Train(c, "workers", {.seed = 9, .workers = workers});
+      EXPECT_EQ(on_workers.losses, on_shards.losses);
+      EXPECT_EQ(on_workers.digest, on_shards.digest);
+      EXPECT_LT(on_workers.rows_pulled, on_shards.rows_pulled);
+    }
+  }
+}
+
+TEST(WorkerRows, ComeBackAsTheyWereSaved) {
+  const EmbeddingTables tables = Tables({.optimizer = "adagrad"}, "workers");
+  const Plan plan = MakeRowWisePlan(tables.physical, 1, tables.on_workers);
+  const auto rows = WorkerRows::Make(tables.physical, plan).value();
+  EXPECT_EQ(rows->existing_rows(), 0u);
+  EXPECT_EQ(rows->Digest(), RowsDigest());
+  std::vector<float> exchange(rows->exchange_floats(), -0.0f);
+  // Table t0.remainder has 15 rows of 4 columns; row 2 is touched once.
+  std::fill_n(&exchange[2 * 4], 4, 0.5f);
+  exchange[15 * 4 + 2] = 1.0f;
+  rows->Apply(/*step=*/0, /*learning_rate=*/0.1f, exchange);
+  EXPECT_EQ(rows->existing_rows(), 1u);
+
+  const auto again = WorkerRows::Make(tables.physical, plan).value();
+  ASSERT_OK(again->Load(rows->Save()));
+  EXPECT_EQ(again->Digest(), rows->Digest());
+  EXPECT_EQ(again->Load(std::vector<float>(3)).code(), StatusCode::kCorruption);
+}
+
+TEST(WorkerRows, ALargeTableIsRefused) {
+  LogicalTable table;
+  table.name = "user";
+  table.rows = uint64_t{1} << 60;
+  table.dim = 4;
+  table.kind = "qr";
+  table.kind_options = {{"collisions", "sqrt"}, {"remainder", "workers"}};
+  const EmbeddingTables tables = EmbeddingTables::Make({table}).value();
+  const Plan plan = MakeRowWisePlan(tables.physical, 1, tables.on_workers);
+  EXPECT_THAT(WorkerRows::Make(tables.physical, plan).status().message(),
+              testing::HasSubstr("table \"user.remainder\": 1073741824 rows"));
+}
+
+}  // namespace
+}  // namespace rowhouse

@@ -1,0 +1,76 @@
+// WorkerRows: the rows of tables that live on the workers (Plan::is_on_workers): whole, on every
+// worker alike, trained like any rows: their gradients join the dense exchange and are summed in
+// rank order, then the table's own row optimizer runs once on every touched row. The rows, and
+// their digest, are those a shard would have made, bit for bit.
+//
+// For small tables that every lookup hits, such as the remainders of a QR embedding: a step moves
+// the whole table through the exchange, and pulls and pushes none of it.
+// Threads: one.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "common/status.h"
+#include "sharding/optimizer.h"
+#include "sharding/plan.h"
+#include "sharding/record.h"
+#include "sharding/rows_digest.h"
+#include "worker/row_batch.h"
+
+namespace rowhouse {
+
+class WorkerRows {
+ public:
+  // With their first values. kUsage if a table on the workers has more than kMostFloats weights, or
+  // if its first values cannot be made.
+  static constexpr uint64_t kMostFloats = uint64_t{1} << 26;
+  static Result<std::unique_ptr<WorkerRows>> Make(const std::vector<TableSpec>& tables,
+                                                  const Plan& plan);
+
+  // What a pull does for the rest: writes the values of the batches of these tables.
+  void Fill(std::vector<RowBatch>* batches) const;
+
+  // Floats of the exchange that are theirs.
+  size_t exchange_floats() const { return exchange_floats_; }
+
+  // Writes this worker's gradients. Rows that it did not touch hold -0, which changes no other
+  // worker's gradient when added, not even the sign of a zero. Requires exchange_floats() floats.
+  void WriteGradients(const std::vector<RowBatch>& batches, std::span<float> exchange) const;
+
+  // Updates the rows that any worker touched by the exchange summed over all.
+  void Apply(uint64_t step, float learning_rate, std::span<const float> exchange);
+
+  // Of the rows that exist, those touched so far; as of shards.
+  RowsDigest Digest() const;
+  uint64_t existing_rows() const;
+
+  // All records, for the model's dense file. Load requires what Save gave for the same tables;
+  // kCorruption if the size differs.
+  std::vector<float> Save() const;
+  Status Load(std::span<const float> saved);
+  size_t saved_floats() const;
+
+ private:
+  struct Table {
+    TableSpec spec;
+    std::unique_ptr<Optimizer> optimizer;
+    RecordLayout layout;
+    std::vector<std::byte> records;  // spec.rows of them
+
+    std::byte* record(uint64_t row) { return &records[row * layout.bytes()]; }
+    const std::byte* record(uint64_t row) const { return &records[row * layout.bytes()]; }
+    bool Exists(uint64_t row) const { return layout.trailer(record(row)).lsn != 0; }
+    // Floats of the exchange: the gradients, then one number a row: how often it was touched.
+    size_t exchange_floats() const { return spec.rows * (spec.dim + 1); }
+  };
+
+  std::vector<Table> tables_;
+  std::vector<int64_t> place_;  // of each physical table in tables_, or -1
+  size_t exchange_floats_ = 0;
+};
+
+}  // namespace rowhouse
