@@ -25,6 +25,26 @@ ROWHOUSE_TARGET_CLONES void ScaledClones(float rate, float divisor, const float*
   kernel_bodies::ScaledUpdate(rate, divisor, g, w, n);
 }
 
+ROWHOUSE_TARGET_CLONES void AddDecayClones(float decay, const float* g, const float* w, float* sum,
+                                           size_t n) {
+  kernel_bodies::AddDecay(decay, g, w, sum, n);
+}
+
+ROWHOUSE_TARGET_CLONES void MomentumClones(float rate, float momentum, const float* g, float* w,
+                                           float* v, size_t n) {
+  kernel_bodies::MomentumUpdate(rate, momentum, g, w, v, n);
+}
+
+ROWHOUSE_TARGET_CLONES void AdamClones(const AdamFactors& factors, const float* g, float* w,
+                                       float* m, float* v, size_t n) {
+  kernel_bodies::AdamUpdate(factors, g, w, m, v, n);
+}
+
+ROWHOUSE_TARGET_CLONES void FtrlClones(const FtrlFactors& factors, const float* g, float* w,
+                                       float* q, float* n, size_t size) {
+  kernel_bodies::FtrlUpdate(factors, g, w, q, n, size);
+}
+
 }  // namespace
 
 void AddRow(std::span<const float> addend, std::span<float> sum) {
@@ -47,6 +67,36 @@ void AdagradUpdate(float rate, float epsilon, std::span<const float> g, std::spa
 void ScaledUpdate(float rate, float divisor, std::span<const float> g, std::span<float> w) {
   CHECK_EQ(g.size(), w.size());
   ScaledClones(rate, divisor, g.data(), w.data(), w.size());
+}
+
+void AddDecay(float decay, std::span<const float> g, std::span<const float> w,
+              std::span<float> sum) {
+  CHECK_EQ(g.size(), w.size());
+  CHECK_EQ(g.size(), sum.size());
+  AddDecayClones(decay, g.data(), w.data(), sum.data(), g.size());
+}
+
+void MomentumUpdate(float rate, float momentum, std::span<const float> g, std::span<float> w,
+                    std::span<float> v) {
+  CHECK_EQ(g.size(), w.size());
+  CHECK_EQ(g.size(), v.size());
+  MomentumClones(rate, momentum, g.data(), w.data(), v.data(), w.size());
+}
+
+void AdamUpdate(const AdamFactors& factors, std::span<const float> g, std::span<float> w,
+                std::span<float> m, std::span<float> v) {
+  CHECK_EQ(g.size(), w.size());
+  CHECK_EQ(g.size(), m.size());
+  CHECK_EQ(g.size(), v.size());
+  AdamClones(factors, g.data(), w.data(), m.data(), v.data(), w.size());
+}
+
+void FtrlUpdate(const FtrlFactors& factors, std::span<const float> g, std::span<float> w,
+                std::span<float> q, std::span<float> n) {
+  CHECK_EQ(g.size(), w.size());
+  CHECK_EQ(g.size(), q.size());
+  CHECK_EQ(g.size(), n.size());
+  FtrlClones(factors, g.data(), w.data(), q.data(), n.data(), w.size());
 }
 
 }  // namespace rowhouse

@@ -21,4 +21,45 @@ void AdagradUpdate(float rate, float epsilon, std::span<const float> g, std::spa
 // w -= rate * (g / divisor): Adagrad with one accumulator for the row.
 void ScaledUpdate(float rate, float divisor, std::span<const float> g, std::span<float> w);
 
+// sum = g + decay * w: a gradient with L2.
+void AddDecay(float decay, std::span<const float> g, std::span<const float> w,
+              std::span<float> sum);
+
+// v = momentum * v + g;  w -= rate * v
+void MomentumUpdate(float rate, float momentum, std::span<const float> g, std::span<float> w,
+                    std::span<float> v);
+
+// What a step of an Adam says to every column.
+struct AdamFactors {
+  float keep_mean = 1.0f;  // m and v are multiplied by these first: the steps a row missed
+  float keep_square = 1.0f;
+  float take_mean = 0.1f;      // 1 - beta1
+  float take_square = 0.001f;  // 1 - beta2
+  float root_scale = 1.0f;     // of sqrt(v), before epsilon
+  float epsilon = 1e-8f;
+  float keep_weight = 1.0f;  // 1 - rate * decoupled decay
+  float rate = 0.0f;         // with the correction of m's bias
+};
+
+// m *= keep_mean;    m += (g - m) * take_mean
+// v *= keep_square;  v += (g*g - v) * take_square
+// w = w * keep_weight - rate * (m / (sqrt(v) * root_scale + epsilon))
+void AdamUpdate(const AdamFactors& factors, std::span<const float> g, std::span<float> w,
+                std::span<float> m, std::span<float> v);
+
+// FTRL-Proximal as a step from the weight where it stands (sharding/optimizers/ftrl.cc has the
+// algebra). n: sum of squared gradients; q: where w is 0, the part of l1 that is used up.
+//   n += g*g;  r = rate / (beta + sqrt(n) + rate*l2), or 0 where that is 0 / 0
+//   p = l1 * sign(w), or q where w is 0
+//   up = w + r * (p - g - l1);  down = w + r * (p - g + l1)
+//   w = up if up > 0, down if down < 0, else 0, and then q = w / r + (p - g) within [-l1, l1]
+struct FtrlFactors {
+  float rate = 0.0f;
+  float beta = 1.0f;
+  float l1 = 0.0f;
+  float l2 = 0.0f;
+};
+void FtrlUpdate(const FtrlFactors& factors, std::span<const float> g, std::span<float> w,
+                std::span<float> q, std::span<float> n);
+
 }  // namespace rowhouse

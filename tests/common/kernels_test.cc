@@ -1,5 +1,6 @@
 // The kernels against plain scalar loops, bit for bit: the dispatched form, and the same bodies
 // compiled for each instruction set this machine has (the dispatcher alone would test only one).
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <random>
@@ -33,7 +34,7 @@ ROWHOUSE_SCALAR float ReferenceSumOfSquares(std::span<const float> row) {
 }
 
 struct Rows {
-  std::vector<float> g, w, h;
+  std::vector<float> g, w, h, k = {};
 };
 
 ROWHOUSE_SCALAR Rows ReferenceAdagrad(Rows rows, float rate, float epsilon) {
@@ -59,6 +60,52 @@ ROWHOUSE_SCALAR Rows ReferenceAdd(Rows rows) {
   return rows;
 }
 
+ROWHOUSE_SCALAR Rows ReferenceDecay(Rows rows, float decay) {
+  for (size_t i = 0; i < rows.g.size(); ++i) rows.h[i] = rows.g[i] + decay * rows.w[i];
+  return rows;
+}
+
+ROWHOUSE_SCALAR Rows ReferenceMomentum(Rows rows, float rate, float momentum) {
+  for (size_t i = 0; i < rows.g.size(); ++i) {
+    rows.h[i] = momentum * rows.h[i] + rows.g[i];
+    rows.w[i] -= rate * rows.h[i];
+  }
+  return rows;
+}
+
+ROWHOUSE_SCALAR Rows ReferenceAdam(Rows rows, const AdamFactors& f) {
+  for (size_t i = 0; i < rows.g.size(); ++i) {
+    rows.k[i] *= f.keep_mean;
+    rows.k[i] += (rows.g[i] - rows.k[i]) * f.take_mean;
+    rows.h[i] *= f.keep_square;
+    rows.h[i] += (rows.g[i] * rows.g[i] - rows.h[i]) * f.take_square;
+    rows.w[i] *= f.keep_weight;
+    rows.w[i] -= f.rate * (rows.k[i] / (std::sqrt(rows.h[i]) * f.root_scale + f.epsilon));
+  }
+  return rows;
+}
+
+ROWHOUSE_SCALAR Rows ReferenceFtrl(Rows rows, const FtrlFactors& f) {
+  for (size_t i = 0; i < rows.g.size(); ++i) {
+    float &w = rows.w[i], &q = rows.k[i], &n = rows.h[i];
+    n += rows.g[i] * rows.g[i];
+    const float divisor = (f.beta + std::sqrt(n)) + f.rate * f.l2;
+    const float r = divisor > 0 ? f.rate / divisor : 0;
+    float p = q;
+    if (w > 0) p = f.l1;
+    if (w < 0) p = -f.l1;
+    const float up = w + r * ((p - rows.g[i]) - f.l1), down = w + r * ((p - rows.g[i]) + f.l1);
+    if (up > 0 || down < 0) {
+      w = up > 0 ? up : down;
+      q = 0;
+    } else {
+      if (r > 0) q = std::clamp(w / r + (p - rows.g[i]), -f.l1, f.l1);
+      w = 0;
+    }
+  }
+  return rows;
+}
+
 // ---- The bodies for one instruction set -----------------------------------------------------
 struct Kernels {
   std::string name;
@@ -68,6 +115,10 @@ struct Kernels {
   void (*sgd)(float, const float*, float*, size_t);
   void (*adagrad)(float, float, const float*, float*, float*, size_t);
   void (*scaled)(float, float, const float*, float*, size_t);
+  void (*decay)(float, const float*, const float*, float*, size_t);
+  void (*momentum)(float, float, const float*, float*, float*, size_t);
+  void (*adam)(const AdamFactors&, const float*, float*, float*, float*, size_t);
+  void (*ftrl)(const FtrlFactors&, const float*, float*, float*, float*, size_t);
 };
 
 #define ROWHOUSE_KERNELS_FOR(NAME, TARGET)                                                         \
@@ -86,8 +137,24 @@ struct Kernels {
     TARGET static void Scaled(float rate, float d, const float* g, float* w, size_t n) {           \
       kernel_bodies::ScaledUpdate(rate, d, g, w, n);                                               \
     }                                                                                              \
+    TARGET static void Decay(float d, const float* g, const float* w, float* s, size_t n) {        \
+      kernel_bodies::AddDecay(d, g, w, s, n);                                                      \
+    }                                                                                              \
+    TARGET static void Momentum(float rate, float m, const float* g, float* w, float* v,           \
+                                size_t n) {                                                        \
+      kernel_bodies::MomentumUpdate(rate, m, g, w, v, n);                                          \
+    }                                                                                              \
+    TARGET static void Adam(const AdamFactors& f, const float* g, float* w, float* m, float* v,    \
+                            size_t n) {                                                            \
+      kernel_bodies::AdamUpdate(f, g, w, m, v, n);                                                 \
+    }                                                                                              \
+    TARGET static void Ftrl(const FtrlFactors& f, const float* g, float* w, float* q, float* s,    \
+                            size_t n) {                                                            \
+      kernel_bodies::FtrlUpdate(f, g, w, q, s, n);                                                 \
+    }                                                                                              \
     static Kernels All(bool supported) {                                                           \
-      return {#NAME, supported, &Sum, &Add, &Sgd, &Adagrad, &Scaled};                              \
+      return {#NAME,   supported, &Sum,      &Add,  &Sgd, &Adagrad,                                \
+              &Scaled, &Decay,    &Momentum, &Adam, &Ftrl};                                        \
     }                                                                                              \
   }
 
@@ -110,12 +177,26 @@ struct Dispatched {
   static void Scaled(float rate, float d, const float* g, float* w, size_t n) {
     ScaledUpdate(rate, d, {g, n}, {w, n});
   }
+  static void Decay(float d, const float* g, const float* w, float* s, size_t n) {
+    AddDecay(d, {g, n}, {w, n}, {s, n});
+  }
+  static void Momentum(float rate, float m, const float* g, float* w, float* v, size_t n) {
+    MomentumUpdate(rate, m, {g, n}, {w, n}, {v, n});
+  }
+  static void Adam(const AdamFactors& f, const float* g, float* w, float* m, float* v, size_t n) {
+    AdamUpdate(f, {g, n}, {w, n}, {m, n}, {v, n});
+  }
+  static void Ftrl(const FtrlFactors& f, const float* g, float* w, float* q, float* s, size_t n) {
+    FtrlUpdate(f, {g, n}, {w, n}, {q, n}, {s, n});
+  }
+  static Kernels All() {
+    return {"Dispatched", true,   &Sum,      &Add,  &Sgd, &Adagrad,
+            &Scaled,      &Decay, &Momentum, &Adam, &Ftrl};
+  }
 };
 
 std::vector<Kernels> AllKernels() {
-  std::vector<Kernels> all = {{"Dispatched", true, &Dispatched::Sum, &Dispatched::Add,
-                               &Dispatched::Sgd, &Dispatched::Adagrad, &Dispatched::Scaled},
-                              Base::All(true)};
+  std::vector<Kernels> all = {Dispatched::All(), Base::All(true)};
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
   all.push_back(Avx2::All(__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")));
   all.push_back(Avx512::All(__builtin_cpu_supports("avx512f")));
@@ -139,6 +220,7 @@ class KernelTest : public testing::TestWithParam<Kernels> {
       rows.g.push_back(std::ldexp(normal(generator_), exponent(generator_)));
       rows.w.push_back(normal(generator_));
       rows.h.push_back(std::abs(normal(generator_)));
+      rows.k.push_back(normal(generator_));
     }
     return rows;
   }
@@ -151,6 +233,7 @@ class KernelTest : public testing::TestWithParam<Kernels> {
   static void ExpectSameBits(const Rows& a, const Rows& b) {
     EXPECT_EQ(Bits(a.w), Bits(b.w)) << "weights, size " << a.w.size();
     EXPECT_EQ(Bits(a.h), Bits(b.h)) << "state, size " << a.h.size();
+    EXPECT_EQ(Bits(a.k), Bits(b.k)) << "second state, size " << a.k.size();
   }
 
   std::mt19937 generator_{20240607};
@@ -180,6 +263,40 @@ TEST_P(KernelTest, UpdatesHaveTheBitsOfScalarLoops) {
     got = rows;
     GetParam().scaled(0.1f, 3.7f, got.g.data(), got.w.data(), n);
     ExpectSameBits(got, ReferenceScaled(rows, 0.1f, 3.7f));
+    got = rows;
+    GetParam().decay(0.3f, got.g.data(), got.w.data(), got.h.data(), n);
+    ExpectSameBits(got, ReferenceDecay(rows, 0.3f));
+    got = rows;
+    GetParam().momentum(0.1f, 0.9f, got.g.data(), got.w.data(), got.h.data(), n);
+    ExpectSameBits(got, ReferenceMomentum(rows, 0.1f, 0.9f));
+    got = rows;
+    const AdamFactors adam{.keep_mean = 0.81f,
+                           .keep_square = 0.998f,
+                           .root_scale = 1.7f,
+                           .keep_weight = 0.99f,
+                           .rate = 0.01f};
+    GetParam().adam(adam, got.g.data(), got.w.data(), got.k.data(), got.h.data(), n);
+    ExpectSameBits(got, ReferenceAdam(rows, adam));
+  }
+}
+
+TEST_P(KernelTest, FtrlHasTheBitsOfScalarBranches) {
+  for (size_t n = 0; n <= 200; ++n) {
+    Rows rows = Random(n);
+    for (size_t i = 0; i < n; ++i) {
+      rows.k[i] = 0.0f;
+      if (i % 3 != 0) continue;  // Every third weight is 0 with some of l1 used up.
+      rows.w[i] = 0.0f;
+      rows.k[i] = 0.2f * static_cast<float>(i % 5) - 0.4f;
+      if (i % 9 == 0) rows.g[i] = rows.h[i] = 0.0f;
+    }
+    for (const FtrlFactors& f : {FtrlFactors{.rate = 0.1f, .beta = 1.0f, .l1 = 0.5f, .l2 = 0.1f},
+                                 FtrlFactors{.rate = 0.1f, .beta = 0.0f, .l1 = 0.5f},
+                                 FtrlFactors{.rate = 0.0f, .l1 = 0.5f, .l2 = 0.1f}}) {
+      Rows got = rows;
+      GetParam().ftrl(f, got.g.data(), got.w.data(), got.k.data(), got.h.data(), n);
+      ExpectSameBits(got, ReferenceFtrl(rows, f));
+    }
   }
 }
 
