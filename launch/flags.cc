@@ -111,7 +111,8 @@ DEFINE_uint64(lr_decay_start_step, 0,
 DEFINE_uint64(lr_num_decay_steps, 0, "Steps in which the rate falls towards 1e-7; 0: no decay");
 DEFINE_string(optimizer, "sgd",
               "sgd, adagrad, or rwsadagrad (one sum a row; adagrad on the dense part)");
-DEFINE_double(optimizer_epsilon, 1e-10, "adagrad, rwsadagrad: added after the root");
+DEFINE_double(optimizer_epsilon, 0,
+              "Adagrads, Adams: added after the root; 0: 1e-10 for Adagrads, 1e-8 for Adams");
 DEFINE_uint32(
     mlperf_grad_accum_iter, 1,
     "Mini-batches that make up a step: gradients are accumulated over them, and the loss is "

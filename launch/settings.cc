@@ -256,13 +256,27 @@ Result<uint32_t> Settings::PsRanks(uint32_t ranks) const {
   return ps;
 }
 
+namespace {
+
+// Version 1 knew these, and wrote the Adagrads' epsilon for every table that was given none.
+bool IsOfVersion1(const std::string& optimizer) {
+  return optimizer == "sgd" || optimizer == "adagrad" || optimizer == "rowwise_adagrad";
+}
+
+}  // namespace
+
 std::string Settings::config_digest() const {
   // A setting at its default is left out, so that models trained before a setting existed still
   // have the digest they were saved with.
   static const Settings defaults;
+  constexpr float kEpsilonOfVersion1 = 1e-10f;
   std::string text;
   for (const SettingField& field : SettingFields()) {
     if (!field.is_part_of_digest || field.get(*this) == field.get(defaults)) continue;
+    const bool is_epsilon_of_version_1 = field.name == "optimizer_epsilon" &&
+                                         training.optimizer_options.epsilon == kEpsilonOfVersion1 &&
+                                         IsOfVersion1(training.optimizer);
+    if (is_epsilon_of_version_1) continue;
     text += fmt::format("{}={}\n", field.name, field.get(*this));
   }
   text += fmt::format("data={}\n", FileName(data.file));
@@ -270,12 +284,15 @@ std::string Settings::config_digest() const {
   static const std::vector<std::string> kAlways = {
       "rows", "dim", "optimizer", "epsilon", "initial_accumulator", "initialiser"};
   for (const LogicalTable& table : tables) {
+    const float epsilon = IsOfVersion1(table.optimizer)
+                              ? table.optimizer_options.epsilon_or(kEpsilonOfVersion1)
+                              : table.optimizer_options.epsilon;
     text += fmt::format(
         "table {} rows={} dim={} kind={} optimizer={} epsilon={} "
         "initial_accumulator={} initialiser={} seed={} first_draw={}{}\n",
-        table.name, table.rows, table.dim, table.kind, table.optimizer,
-        table.optimizer_options.epsilon, table.optimizer_options.initial_accumulator,
-        table.initialiser, table.initialiser_options.seed, table.initialiser_options.first_draw,
+        table.name, table.rows, table.dim, table.kind, table.optimizer, epsilon,
+        table.optimizer_options.initial_accumulator, table.initialiser,
+        table.initialiser_options.seed, table.initialiser_options.first_draw,
         DescribeTableFields(table, kAlways));
   }
   const XXH128_hash_t hash = XXH3_128bits(text.data(), text.size());

@@ -183,7 +183,7 @@ std::vector<TableField> MakeTableFields() {
       Bool("scale_grad_by_freq", MEMBER(bool, scale_grad_by_freq)),
       LearningRate(),
       OptimizerName(),
-      Real<float>("epsilon", "a number greater than 0", IsPositive,
+      Real<float>("epsilon", "a number greater than 0, or 0 for the optimizer's own", IsNotNegative,
                   MEMBER(float, optimizer_options.epsilon)),
       Real<float>("initial_accumulator", "a number of 0 or more", IsNotNegative,
                   MEMBER(float, optimizer_options.initial_accumulator)),

@@ -15,14 +15,10 @@ namespace {
 // table)` reads or writes one.
 template <typename Table, typename Visit>
 void VisitLaterOptions(Table& table, Visit visit) {
-  visit("learning_rate_decay", table.optimizer_options.learning_rate_decay);
-  visit("weight_decay", table.optimizer_options.weight_decay);
-  visit("momentum", table.optimizer_options.momentum);
-  visit("beta1", table.optimizer_options.beta1);
-  visit("beta2", table.optimizer_options.beta2);
-  visit("l1", table.optimizer_options.l1);
-  visit("l2", table.optimizer_options.l2);
-  visit("beta", table.optimizer_options.beta);
+  for (const OptimizerOptionField& option : OptimizerOptionFields()) {
+    if (option.is_for_all) continue;  // Of version 1.
+    visit(std::string(option.name).c_str(), table.optimizer_options.*option.member);
+  }
   visit("first_values_file", table.initialiser_options.file);
   visit("first_value", table.initialiser_options.value);
   visit("first_values_scale", table.initialiser_options.scale);

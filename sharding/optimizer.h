@@ -7,22 +7,29 @@
 // Exactness: elementwise f32, no contraction; a quantity of a whole row is a sum of partials per
 //            16 columns in column order (common/kernels/reductions.h), so the bits do not depend
 //            on instruction set or column cuts.
+// Lazy:      an update happens in steps that touch the row and in no other; what that means for
+//            momentum, decay and the Adams is said in each file.
 // To add one, write sharding/optimizers/<name>.cc; it registers itself here.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
+#include <string>
 
 #include "common/registry.h"
-#include "sharding/table_spec.h"
+#include "sharding/optimizer_options.h"
 
 namespace rowhouse {
 
 // What one step says to every update made in it.
 struct StepContext {
   uint64_t step = 0;           // steps are counted from 0
-  float learning_rate = 0.0f;  // already scheduled by the workers
+  float learning_rate = 0.0f;  // already scheduled by the workers, times the table's factor
+  // Steps since the row's last push that did not touch it; 0 if the last step did, and for a row
+  // that never was pushed.
+  uint64_t missed_steps = 0;
 };
 
 class Optimizer {
@@ -42,6 +49,17 @@ class Optimizer {
 };
 
 Registry<Optimizer, OptimizerOptions>& Optimizers();
+
+// Registers a Member, whose kTakes lists the options it takes: making one with others set is
+// kUsage. `static constexpr OptimizerOptionMember kTakes[] = {&OptimizerOptions::weight_decay};`
+template <typename Member>
+bool AddOptimizer(const std::string& name) {
+  return Optimizers().Add(
+      name, [name](const OptimizerOptions& options) -> Result<std::unique_ptr<Optimizer>> {
+        RETURN_IF_ERROR(CheckTaken(name, options, Member::kTakes));
+        return std::unique_ptr<Optimizer>(std::make_unique<Member>(options));
+      });
+}
 
 // How many floats of state belong to each column and how many to the row.
 struct StateShape {

@@ -11,9 +11,13 @@ void UpdateRecord(const TableSpec& table, const Optimizer& optimizer, const Reco
     RenormaliseRow(table.max_norm, table.norm_type, layout.weights(record));
   }
   RecordTrailer trailer = layout.trailer(record);
-  const StepContext context{
+  StepContext context{
       .step = step,
       .learning_rate = static_cast<float>(double{learning_rate} * table.learning_rate_factor)};
+  // The trailer keeps the low 32 bits of the step.
+  if (trailer.lsn != 0) {
+    context.missed_steps = static_cast<uint32_t>(step) - trailer.last_step - 1;
+  }
   optimizer.Apply(context, gradient, layout.weights(record), layout.state(record));
   trailer.lsn = step + 1;
   trailer.last_step = static_cast<uint32_t>(step);

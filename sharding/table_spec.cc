@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
-#include <utility>
 
 namespace rowhouse {
 namespace {
@@ -28,33 +27,10 @@ Status TableSpec::Validate() const {
   if (dim == 0 || dim > kMaxDim) {
     return UsageError("table \"{}\": dim={} must be 1 to {}", name, dim, kMaxDim);
   }
-  if (!(optimizer_options.epsilon > 0.0f)) {
-    return UsageError("table \"{}\": epsilon={} must be greater than 0", name,
-                      optimizer_options.epsilon);
-  }
-  if (!(optimizer_options.initial_accumulator >= 0.0f)) {
-    return UsageError("table \"{}\": initial_accumulator={} must not be negative", name,
-                      optimizer_options.initial_accumulator);
-  }
-  const OptimizerOptions& o = optimizer_options;
-  const std::pair<const char*, float> not_negative[] = {
-      {"learning_rate_decay", o.learning_rate_decay},
-      {"weight_decay", o.weight_decay},
-      {"l1", o.l1},
-      {"l2", o.l2},
-      {"beta", o.beta}};
-  for (const auto& [option, value] : not_negative) {
-    if (!(value >= 0.0f) || std::isinf(value)) {
-      return UsageError("table \"{}\": {}={} must be a finite number of 0 or more", name, option,
-                        value);
-    }
-  }
-  const std::pair<const char*, float> below_one[] = {
-      {"momentum", o.momentum}, {"beta1", o.beta1}, {"beta2", o.beta2}};
-  for (const auto& [option, value] : below_one) {
-    if (!(value >= 0.0f && value < 1.0f)) {
-      return UsageError("table \"{}\": {}={} must lie in [0, 1)", name, option, value);
-    }
+  for (const OptimizerOptionField& option : OptimizerOptionFields()) {
+    const float value = optimizer_options.*option.member;
+    if (option.is_legal(value)) continue;
+    return UsageError("table \"{}\": {}={} must be {}", name, option.name, value, option.range);
   }
   if (!(initialiser_options.scale >= 0.0) || std::isinf(initialiser_options.scale)) {
     return UsageError("table \"{}\": initial_scale={} must be a finite number of 0 or more", name,

@@ -8,24 +8,9 @@
 
 #include "common/status.h"
 #include "common/types.h"
+#include "sharding/optimizer_options.h"
 
 namespace rowhouse {
-
-// What row optimizers take besides the learning rate, which travels with every push.
-struct OptimizerOptions {
-  float epsilon = 1e-10f;            // added after the root
-  float initial_accumulator = 0.0f;  // first value of squared-gradient sums
-  float learning_rate_decay = 0.0f;  // Adagrads: rate / (1 + (t - 1) * this), t = step + 1
-  float weight_decay = 0.0f;         // where the optimizer defines it
-  float momentum = 0.9f;             // momentum: [0, 1)
-  float beta1 = 0.9f;                // Adams: of the mean, [0, 1)
-  float beta2 = 0.999f;              // Adams: of the mean square, [0, 1)
-  float l1 = 0.0f;                   // FTRL: pulls weights to exactly 0
-  float l2 = 0.0f;                   // FTRL
-  float beta = 1.0f;                 // FTRL: added to the root of the gradient square sum
-
-  bool operator==(const OptimizerOptions&) const = default;
-};
 
 // What initialisers take besides the table's name and shape.
 struct InitialiserOptions {

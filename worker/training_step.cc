@@ -152,7 +152,7 @@ bool TrainingStep::ApplyDense(float learning_rate, uint64_t step) {
     frozen_.insert(frozen_.end(), values.begin(), values.end());
   }
   const std::span<const float> summed(exchange_);
-  optimizer_->Apply(learning_rate, summed.first(dense_.size()), dense_.values());
+  optimizer_->Apply(learning_rate, step, summed.first(dense_.size()), dense_.values());
   auto kept = frozen_.begin();
   for (const EmbeddingLayer::Projection& projection : embedding_.projections()) {
     if (!embedding_.tables().features[projection.feature].table.freeze) continue;

@@ -67,8 +67,8 @@ class TrainingStep {
   std::span<float> exchange() { return exchange_; }
   void AskToStop() { is_stop_asked_ = true; }
 
-  // Runs the optimizers of the dense part and of rows on the workers on the summed exchange().
-  // True: some worker was asked to stop.
+  // Runs the optimizers of the dense part and of rows on the workers on the exchange() of this step,
+  // counted from 0, summed over all. True: some worker was asked to stop.
   bool ApplyDense(float learning_rate, uint64_t step);
 
   DenseParameters& dense() { return dense_; }

@@ -166,8 +166,8 @@ TEST_F(CommandLineTest, AnIllegalValueSaysWhatIsExpectedAndWhere) {
             "--arch_mlp_bot=13-x: expected whole numbers from 1 to 1048576, joined by - (such as "
             "4-3-2)");
   EXPECT_THAT(Refusal({"train", "--optimizer=adagard"}),
-              HasSubstr("unknown optimizer \"adagard\" (known: adagrad, rowwise_adagrad, sgd). Did "
-                        "you mean \"adagrad\"?"));
+              HasSubstr("unknown optimizer \"adagard\" (known: adagrad, adam, ftrl, lazy_adam, "
+                        "momentum, rowwise_adagrad, sgd). Did you mean \"adagrad\"?"));
   EXPECT_THAT(Refusal({"train", "--ps_endpoints=host:1"}),
               HasSubstr("expected addresses such as tcp://host:7001, joined by commas"));
   const std::string file = Write("x.flags", "--ps=two\n");

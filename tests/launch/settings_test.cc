@@ -157,8 +157,8 @@ TEST(Settings, TablesAreCheckedByName) {
   settings.tables[0].optimizer = "adagard";
   settings.Complete();
   EXPECT_EQ(Refusal(settings),
-            "table \"t0\": unknown optimizer \"adagard\" (known: adagrad, rowwise_adagrad, sgd). "
-            "Did you mean \"adagrad\"?");
+            "table \"t0\": unknown optimizer \"adagard\" (known: adagrad, adam, ftrl, lazy_adam, "
+            "momentum, rowwise_adagrad, sgd). Did you mean \"adagrad\"?");
   settings = Defaults();
   settings.tables[0].kind = "qrr";
   settings.Complete();

@@ -1,6 +1,7 @@
 // A shard on its own, event by event, with hand-computed numbers.
 #include "ps/shard.h"
 
+#include <cmath>
 #include <map>
 #include <numeric>
 
@@ -38,8 +39,8 @@ Frame FrameOf(const std::vector<uint32_t>& values) {
 // Drives one shard of two workers; store actions are carried out at once unless held.
 class ShardTest : public testing::Test {
  protected:
-  void Open(double cache_ratio = 1.0) {
-    const std::vector<TableSpec> tables = {Table()};
+  void Open(double cache_ratio = 1.0, const TableSpec& table = Table()) {
+    const std::vector<TableSpec> tables = {table};
     ShardOptions options;
     options.name = "shard 0";
     options.job_id = kJobId;
@@ -136,6 +137,47 @@ TEST_F(ShardTest, TheGradientsOfAStepAreSummedAndTheOptimizerRunsOnce) {
   EXPECT_NEAR(PulledValue(Pull(0, 1, {3})) - before, -0.1f, 1e-6);
   EXPECT_EQ(shard_->next_step(), 1u);
   EXPECT_EQ(shard_->stats().rows_updated, 1u);
+}
+
+TEST_F(ShardTest, TheRateOfATableIsThatOfThePushTimesItsFactor) {
+  TableSpec table = Table();
+  table.learning_rate_factor = 0.25;
+  Open(1.0, table);
+  const float before = PulledValue(Pull(0, 0, {3}));
+  Push(0, 0, {3}, {7.0f});
+  Push(1, 0, {}, {});
+  EXPECT_NEAR(PulledValue(Pull(0, 1, {3})) - before, -0.1 * 0.25, 1e-6);
+}
+
+// With beta1 = 1/2, beta2 = 0 and gradient 1 a push moves a row by rate * m / (1 - 2^-t), where
+// m = m * 2^-missed / 2 + 1/2. A missed step that were not counted would show in m.
+TEST_F(ShardTest, AnOptimizerIsToldTheStepsARowMissed) {
+  TableSpec table = Table();
+  table.optimizer = "adam";
+  table.optimizer_options = {.beta1 = 0.5f, .beta2 = 0.0f};
+  for (const double cache_ratio : {1.0, 0.1}) {  // With one row of ten the trailer is stored.
+    Open(cache_ratio, table);
+    float before = PulledValue(Pull(0, 0, {3}, /*eval=*/true));
+    double mean = 0.0;
+    uint64_t last = 0;
+    for (uint64_t step = 0; step <= 9; ++step) {
+      const bool is_touched = step == 2 || step == 3 || step == 9;  // First, next, five missed.
+      Push(0, step, {is_touched ? uint64_t{3} : uint64_t{8}}, {1.0f});
+      Push(1, step, {5}, {1.0f});
+      const float after = PulledValue(Pull(0, step + 1, {3}, /*eval=*/true));
+      if (is_touched) {
+        const auto missed = static_cast<double>(step - last - 1);
+        mean = step == 2 ? 0.5 : mean * std::exp2(-missed) / 2 + 0.5;
+        last = step;
+        EXPECT_NEAR(after - before, -0.1 * mean / (1 - std::exp2(-1.0 - static_cast<double>(step))),
+                    1e-6)
+            << step;
+      } else {
+        EXPECT_EQ(after, before) << step;
+      }
+      before = after;
+    }
+  }
 }
 
 TEST_F(ShardTest, APullWaitsUntilEveryWorkerHasPushedTheStepBefore) {

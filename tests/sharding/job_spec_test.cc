@@ -2,9 +2,11 @@
 // they meant.
 #include "sharding/job_spec.h"
 
+#include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "sharding/optimizer.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {
@@ -49,6 +51,30 @@ TEST(TablesToJson, AnInfiniteNormTypeSurvives) {
   const auto read = TablesFromJson(nlohmann::json::parse(TablesToJson({table}).dump()));
   ASSERT_OK(read.status());
   EXPECT_EQ(read.value(), std::vector{table});
+}
+
+// Version 1 wrote the Adagrads' epsilon for every table.
+TEST(TablesToJson, TheEpsilonOfVersion1IsReadAsItIs) {
+  nlohmann::json json = TablesToJson({NamedTable()});
+  json[0]["epsilon"] = 1e-10;
+  const auto read = TablesFromJson(json);
+  ASSERT_OK(read.status());
+  EXPECT_EQ(read.value()[0].optimizer_options.epsilon, 1e-10f);
+  EXPECT_OK(Optimizers().Make("sgd", read.value()[0].optimizer_options).status());
+}
+
+TEST(TableSpec, EveryOptionHasItsRange) {
+  for (const OptimizerOptionField& option : OptimizerOptionFields()) {
+    for (const float wrong : {-0.5f, INFINITY, NAN}) {
+      TableSpec table = NamedTable();
+      table.optimizer_options.*option.member = wrong;
+      EXPECT_EQ(table.Validate().message(),
+                fmt::format("table \"user\": {}={} must be {}", option.name, wrong, option.range));
+    }
+  }
+  TableSpec table = NamedTable();
+  table.optimizer_options.beta2 = 1.0f;
+  EXPECT_FALSE(table.Validate().ok());
 }
 
 TEST(TablesToJson, OptionsAtTheirDefaultsAreLeftOut) {

@@ -59,8 +59,9 @@ TEST_P(OptimizerContract, TheSameInputGivesTheSameBits) {
     results[run] = first;
     states[run].resize(optimizer->state_floats(33));
     optimizer->InitState(states[run]);
-    for (int step = 0; step < 5; ++step) {
-      optimizer->Apply(kStep, gradient, results[run], states[run]);
+    for (uint64_t step = 0; step < 15; step += 3) {
+      optimizer->Apply({.step = step, .learning_rate = 0.1f, .missed_steps = step == 0 ? 0u : 2u},
+                       gradient, results[run], states[run]);
     }
   }
   EXPECT_EQ(results[0], results[1]);
@@ -99,6 +100,36 @@ TEST_P(OptimizerContract, ColumnsWithoutRowStateMayBeUpdatedInCuts) {
                      std::span(cut).subspan(begin, size), state);
   }
   EXPECT_EQ(cut, whole);
+}
+
+// An option without effect is refused; so one that is not refused must have an effect.
+TEST_P(OptimizerContract, EveryOptionIsUsedOrRefused) {
+  const Row first = Random(8);
+  std::vector<Row> gradients;
+  for (int step = 0; step < 4; ++step) gradients.push_back(Random(8));
+  const auto train = [&](const Optimizer& optimizer) {
+    Row weights = first, state(optimizer.state_floats(8));
+    optimizer.InitState(state);
+    for (uint64_t step = 0; step < gradients.size(); ++step) {
+      optimizer.Apply({.step = step, .learning_rate = 0.1f}, gradients[step], weights, state);
+    }
+    return weights;
+  };
+  const Row without = train(*Make());
+  for (const OptimizerOptionField& field : OptimizerOptionFields()) {
+    if (field.is_for_all) continue;
+    OptimizerOptions options;
+    options.*field.member = 0.5f;
+    const auto made = Optimizers().Make(GetParam(), options);
+    if (made.ok()) {
+      EXPECT_NE(train(*made.value()), without) << field.name;
+    } else {
+      EXPECT_EQ(made.status().exit_code(), 2);
+      EXPECT_THAT(made.status().message(),
+                  testing::HasSubstr(
+                      fmt::format("{} has no use for {}=0.5; it takes ", GetParam(), field.name)));
+    }
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Optimizers, OptimizerContract, testing::ValuesIn(Optimizers().Names()),

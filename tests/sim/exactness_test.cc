@@ -36,7 +36,8 @@ ModelSpec Model() {
   return model;
 }
 
-EmbeddingTables Tables(const std::string& optimizer, const std::string& initialiser) {
+std::vector<LogicalTable> LogicalTables(const std::string& optimizer,
+                                        const std::string& initialiser) {
   std::vector<LogicalTable> tables;
   uint64_t draw = 0;
   for (uint64_t rows : DataOptions().table_rows) {
@@ -50,7 +51,11 @@ EmbeddingTables Tables(const std::string& optimizer, const std::string& initiali
     draw += rows * table.dim;
     tables.push_back(table);
   }
-  return EmbeddingTables::Make(tables).value();
+  return tables;
+}
+
+EmbeddingTables Tables(const std::string& optimizer, const std::string& initialiser) {
+  return EmbeddingTables::Make(LogicalTables(optimizer, initialiser)).value();
 }
 
 struct Outcome {
@@ -60,7 +65,7 @@ struct Outcome {
   StatsReply stats;
 };
 
-Outcome Train(SimOptions options, const std::string& optimizer, const std::string& initialiser) {
+Outcome Train(SimOptions options, const EmbeddingTables& tables) {
   const std::unique_ptr<Dataset> data = Datasets().Make("random", DataOptions()).value();
   DenseParameters dense;
   const DlrmModel model(Model(), &dense);
@@ -68,15 +73,18 @@ Outcome Train(SimOptions options, const std::string& optimizer, const std::strin
   NumpyRandom random(727);
   InitialiseDense(model.layers(), &random, dense.values());
   options.mini_batch_size = DataOptions().mini_batch_size;
-  options.dense_optimizer = optimizer == "sgd" ? "sgd" : "adagrad";
-  SimCluster cluster(options, Model(), Tables(optimizer, initialiser),
-                     {dense.values().begin(), dense.values().end()});
+  SimCluster cluster(options, Model(), tables, {dense.values().begin(), dense.values().end()});
   Outcome outcome;
   for (int step = 0; step < kSteps; ++step) outcome.losses.push_back(cluster.Step(*data));
   outcome.digest = cluster.Digest();
   outcome.dense = cluster.DenseParameters(0);
   outcome.stats = cluster.TotalStats();
   return outcome;
+}
+
+Outcome Train(SimOptions options, const std::string& optimizer, const std::string& initialiser) {
+  options.dense_optimizer = optimizer;
+  return Train(options, Tables(optimizer, initialiser));
 }
 
 class Exactness : public testing::TestWithParam<std::string> {};
@@ -86,7 +94,7 @@ TEST_P(Exactness, LossesAndRowsAreTheSameForEveryPlanCacheAndOrder) {
     for (uint32_t workers : {1u, 3u}) {
       const Outcome expected = Train({.workers = workers}, GetParam(), initialiser);
       uint64_t seed = 0;
-      for (uint32_t shards : {1u, 2u, 5u, 12u}) {
+      for (uint32_t shards : {1u, 2u, 3u, 12u}) {
         for (double cache_ratio : {1.0, 0.01, 0.2}) {
           const SimOptions options{.seed = ++seed,
                                    .shards = shards,
@@ -119,6 +127,32 @@ TEST_P(Exactness, NumbersOfWorkersAgreeTo1e5) {
 
 INSTANTIATE_TEST_SUITE_P(Optimizers, Exactness, testing::ValuesIn(Optimizers().Names()),
                          [](const auto& test) { return test.param; });
+
+TEST(Exactness, TablesMayHaveOptimizersRatesAndOptionsOfTheirOwn) {
+  std::vector<LogicalTable> tables = LogicalTables("adam", "counter");
+  tables[0].optimizer_options = {.epsilon = 1e-3f, .weight_decay = 0.01f, .beta1 = 0.8f};
+  tables[1].optimizer = "ftrl";
+  tables[1].optimizer_options = {.l1 = 0.01f, .l2 = 0.1f};
+  tables[2].optimizer = "momentum";
+  tables[2].learning_rate_factor = 0.3;
+  tables[3].optimizer = "rowwise_adagrad";
+  tables[3].optimizer_options = {.learning_rate_decay = 0.1f, .weight_decay = 0.01f};
+  const auto train = [&](uint32_t shards, double cache_ratio) {
+    return Train(
+        {.shards = shards, .workers = 3, .cache_ratio = cache_ratio, .dense_optimizer = "adamw"},
+        EmbeddingTables::Make(tables).value());
+  };
+  const Outcome expected = train(1, 1.0);
+  for (uint32_t shards : {1u, 2u, 3u}) {
+    for (double cache_ratio : {0.01, 1.0}) {
+      const Outcome outcome = train(shards, cache_ratio);
+      EXPECT_EQ(outcome.losses, expected.losses) << shards << " shards, cache " << cache_ratio;
+      EXPECT_EQ(outcome.digest, expected.digest) << shards << " shards, cache " << cache_ratio;
+    }
+  }
+  tables[2].learning_rate_factor = 1.0;
+  EXPECT_NE(train(1, 1.0).digest, expected.digest);
+}
 
 TEST(Exactness, TheLossGoesDown) {
   const Outcome outcome = Train({.workers = 2}, "adagrad", "counter");

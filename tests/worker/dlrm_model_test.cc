@@ -89,7 +89,7 @@ TEST_P(TinyCase, ThreeStepsTrainTheSameWeights) {
                   want["losses"][step].get<double>(), 2e-6)
           << name << " step " << step;
       dlrm.Backward(batch);
-      optimizer->Apply(rate, dlrm.dense.gradients(), dlrm.dense.values());
+      optimizer->Apply(rate, step, dlrm.dense.gradients(), dlrm.dense.values());
       dlrm.UpdateRows(update);
       const std::string key = "step" + std::to_string(step + 1);
       if (!want.contains(key)) continue;

@@ -1,4 +1,7 @@
 // Adagrad (Duchi et al., 2011):  s += g * g;  w -= learning_rate * (g / (sqrt(s) + epsilon)).
+//
+// Its own epsilon is 1e-10. learning_rate_decay divides the rate by 1 + step * decay; weight_decay
+// is L2, inside the square too. All as torch's.
 #include <vector>
 
 #include "common/kernels/row_updates.h"
@@ -9,25 +12,27 @@ namespace {
 
 class Adagrad final : public DenseOptimizer {
  public:
+  static constexpr OptimizerOptionMember kTakes[] = {
+      &OptimizerOptions::epsilon, &OptimizerOptions::initial_accumulator,
+      &OptimizerOptions::learning_rate_decay, &OptimizerOptions::weight_decay};
   explicit Adagrad(const DenseOptimizerOptions& options)
-      : epsilon_(options.epsilon), sums_(options.parameters, options.initial_accumulator) {}
-
-  void Apply(float learning_rate, std::span<const float> gradients,
-             std::span<float> parameters) override {
-    CHECK_EQ(gradients.size(), sums_.size());
-    CHECK_EQ(parameters.size(), sums_.size());
-    AdagradUpdate(learning_rate, epsilon_, gradients, parameters, sums_);
-  }
+      : DenseOptimizer(options), sums_(options.parameters, options.options.initial_accumulator) {}
 
   std::span<float> state() override { return sums_; }
 
  private:
-  const float epsilon_;
+  void Update(float learning_rate, uint64_t step, std::span<const float> gradients,
+              std::span<float> parameters) override {
+    AdagradUpdate(options().decayed_rate(learning_rate, step), options().epsilon_or(1e-10f),
+                  Decayed(gradients, parameters), parameters, sums_);
+  }
+
   std::vector<float> sums_;  // of squared gradients
 };
 
-const bool kAdagrad = DenseOptimizers().Add<Adagrad>("adagrad");
-const bool kRowwise = DenseOptimizers().Add<Adagrad>("rowwise_adagrad");
+const bool kAdagrad = AddDenseOptimizer<Adagrad>("adagrad");
+const bool kRowwise = AddDenseOptimizer<Adagrad>("rowwise_adagrad");
+const bool kFtrl = AddDenseOptimizer<Adagrad>("ftrl");
 
 }  // namespace
 }  // namespace rowhouse

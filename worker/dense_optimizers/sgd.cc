@@ -1,4 +1,4 @@
-// SGD:  w -= learning_rate * g.
+// SGD:  w -= learning_rate * g. weight_decay is L2.
 #include "common/kernels/row_updates.h"
 #include "worker/dense_optimizer.h"
 
@@ -7,22 +7,19 @@ namespace {
 
 class Sgd final : public DenseOptimizer {
  public:
-  explicit Sgd(const DenseOptimizerOptions& options) : parameters_(options.parameters) {}
-
-  void Apply(float learning_rate, std::span<const float> gradients,
-             std::span<float> parameters) override {
-    CHECK_EQ(gradients.size(), parameters_);
-    CHECK_EQ(parameters.size(), parameters_);
-    SgdUpdate(learning_rate, gradients, parameters);
-  }
+  static constexpr OptimizerOptionMember kTakes[] = {&OptimizerOptions::weight_decay};
+  explicit Sgd(const DenseOptimizerOptions& options) : DenseOptimizer(options) {}
 
   std::span<float> state() override { return {}; }
 
  private:
-  const size_t parameters_;
+  void Update(float learning_rate, uint64_t, std::span<const float> gradients,
+              std::span<float> parameters) override {
+    SgdUpdate(learning_rate, Decayed(gradients, parameters), parameters);
+  }
 };
 
-const bool kRegistered = DenseOptimizers().Add<Sgd>("sgd");
+const bool kRegistered = AddDenseOptimizer<Sgd>("sgd");
 
 }  // namespace
 }  // namespace rowhouse
