@@ -109,15 +109,34 @@ DEFINE_uint64(lr_decay_start_step, 0,
               "Step, from 1, with which the decay starts; lr_num_warmup_steps or "
               "more");
 DEFINE_uint64(lr_num_decay_steps, 0, "Steps in which the rate falls towards 1e-7; 0: no decay");
-DEFINE_string(optimizer, "sgd",
-              "sgd, adagrad, or rwsadagrad (one sum a row; adagrad on the dense part)");
+DEFINE_string(
+    optimizer, "sgd",
+    "Of the rows and, with what goes with it, of the dense part. All of them change a row "
+    "only in steps that touch it; adam lets its moments fade meanwhile, lazy_adam "
+    "(torch's SparseAdam) does not");
 DEFINE_double(optimizer_epsilon, 0,
               "Adagrads, Adams: added after the root; 0: 1e-10 for Adagrads, 1e-8 for Adams");
+DEFINE_double(optimizer_initial_accumulator, 0, "Adagrads, ftrl: first sum of squares");
+DEFINE_double(optimizer_lr_decay, 0, "Adagrads: step t, from 0, has the rate / (1 + t * this)");
+DEFINE_double(optimizer_weight_decay, 0,
+              "All but ftrl: times the weight, added to the gradient (L2); of rows only those "
+              "touched");
+DEFINE_double(optimizer_momentum, 0.9, "momentum: part of the velocity a step keeps");
+DEFINE_double(optimizer_beta1, 0.9, "Adams: part of the mean a step keeps");
+DEFINE_double(optimizer_beta2, 0.999, "Adams: part of the mean square a step keeps");
+DEFINE_double(optimizer_l1, 0, "ftrl: L1, which makes weights exactly 0");
+DEFINE_double(optimizer_l2, 0, "ftrl: L2");
+DEFINE_double(optimizer_beta, 1, "ftrl: the rate of a weight is rate / (this + root of its sum)");
+DEFINE_string(dense_optimizer, "", "Of the dense part, where it is to be another than optimizer");
+DEFINE_double(dense_learning_rate, -1,
+              "Learning rate of the dense part, with the same schedule; -1: learning_rate");
+DEFINE_double(dense_weight_decay, -1,
+              "Weight decay of the dense part; -1: 0.01 for adamw, optimizer_weight_decay for "
+              "others");
 DEFINE_uint32(
     mlperf_grad_accum_iter, 1,
     "Mini-batches that make up a step: gradients are accumulated over them, and the loss is "
     "the mean over all their samples; saves memory, trains as one batch of that size");
-DEFINE_double(optimizer_initial_accumulator, 0, "adagrad, rwsadagrad: first sum of squares");
 DEFINE_uint64(numpy_rand_seed, 123, "Seed of first values and of generated data");
 DEFINE_uint32(threads, 1,
               "Compute threads of a worker. Another number gives other last bits, so it is never "

@@ -2,10 +2,12 @@
 
 #include <set>
 
+#include "launch/optimizer_fields.h"
 #include "launch/setting_kinds.h"
 #include "ps/row_store.h"
 #include "sharding/initialiser.h"
 #include "sharding/optimizer.h"
+#include "worker/dense_optimizer.h"
 #include "worker/interaction.h"
 #include "worker/loss.h"
 #include "worker/lr_policy.h"
@@ -21,6 +23,7 @@ constexpr uint32_t kMostMs = 24 * 3600 * 1000;
 
 bool IsPositive(double value) { return value > 0.0; }
 bool IsNotNegative(double value) { return value >= 0.0; }
+bool IsNotNegativeOrMinusOne(double value) { return value >= 0.0 || value == -1.0; }
 bool IsAny(double) { return true; }
 
 // ---- Fields of an own kind ------------------------------------------------------------------
@@ -109,9 +112,15 @@ SettingField Seed() {
 SettingField OptimizerName() {
   SettingField field = TextField(
       "optimizer", kTraining, kIn, [](Settings& s) -> std::string& { return s.training.optimizer; },
-      "sgd, adagrad, or rwsadagrad (rowwise_adagrad on rows, adagrad on the dense part)");
+      "sgd, momentum, adagrad, rwsadagrad (rowwise_adagrad on rows, adagrad on the dense part), "
+      "adam, lazy_adam (adam on the dense part) or ftrl (adagrad on the dense part)");
   field.set = [](const std::string& text, Settings& settings) {
     const std::string name = text == "rwsadagrad" ? "rowwise_adagrad" : text;
+    if (name == "adamw") {
+      return UsageError(
+          "adamw is of the dense part alone, since it decays rows that no step touches; give "
+          "dense_optimizer=adamw and optimizer=lazy_adam or adam");
+    }
     RETURN_IF_ERROR(Optimizers().Validate(name));
     settings.training.optimizer = name;
     settings.table_defaults.optimizer = name;
@@ -121,24 +130,35 @@ SettingField OptimizerName() {
   return field;
 }
 
-SettingField OptimizerOption(std::string name, float OptimizerOptions::*option, std::string what,
-                             bool (*is_legal)(double)) {
-  SettingField field{.name = std::move(name),
+SettingField DenseOptimizerName() {
+  SettingField field = TextField(
+      "dense_optimizer", kTraining, kIn,
+      [](Settings& s) -> std::string& { return s.training.dense_optimizer; },
+      "sgd, momentum, adagrad, adam or adamw; nothing: what goes with optimizer");
+  field.set = [set = field.set](const std::string& text, Settings& settings) {
+    if (!text.empty()) RETURN_IF_ERROR(DenseOptimizers().Validate(text));
+    return set(text, settings);
+  };
+  return field;
+}
+
+// Of all tables and the dense part. Settings::Complete() takes it away where it has no use.
+SettingField OptimizerOption(std::string_view name) {
+  const OptimizerOptionField& option = *FindOptimizerOption(name);
+  SettingField field{.name = std::string(option.setting),
                      .section = kTraining,
                      .kind = SettingKind::kNumber,
                      .is_part_of_digest = true,
-                     .expected = what};
-  field.set = [=](const std::string& text, Settings& settings) {
-    const auto value = ReadReal(text);
-    if (!value || !is_legal(*value)) return Expected(what);
-    const auto rounded = static_cast<float>(*value);
-    settings.training.optimizer_options.*option = rounded;
-    settings.table_defaults.optimizer_options.*option = rounded;
-    for (LogicalTable& table : settings.tables) table.optimizer_options.*option = rounded;
+                     .expected = std::string(option.range)};
+  field.set = [&option](const std::string& text, Settings& settings) {
+    RETURN_IF_ERROR(ReadOptimizerOption(option, text, &settings.training.optimizer_options));
+    const float value = settings.training.optimizer_options.*option.member;
+    settings.table_defaults.optimizer_options.*option.member = value;
+    for (LogicalTable& table : settings.tables) table.optimizer_options.*option.member = value;
     return OkStatus();
   };
-  field.get = [option](const Settings& settings) {
-    return fmt::format("{}", settings.training.optimizer_options.*option);
+  field.get = [&option](const Settings& settings) {
+    return PrintOptimizerOption(option, settings.training.optimizer_options);
   };
   return field;
 }
@@ -350,11 +370,21 @@ std::vector<SettingField> MakeFields() {
       NumberField<uint64_t>("lr_num_decay_steps", kTraining, kIn,
                             MEMBER(uint64_t, training.lr_num_decay_steps), 0, kMostLrSteps),
       OptimizerName(),
-      OptimizerOption("optimizer_epsilon", &OptimizerOptions::epsilon,
-                      "a number greater than 0, or 0 for the optimizer's own",
-                      [](double v) { return v == 0.0 || static_cast<float>(v) > 0.0f; }),
-      OptimizerOption("optimizer_initial_accumulator", &OptimizerOptions::initial_accumulator,
-                      "a number of 0 or more", IsNotNegative),
+      OptimizerOption("epsilon"),
+      OptimizerOption("initial_accumulator"),
+      OptimizerOption("learning_rate_decay"),
+      OptimizerOption("weight_decay"),
+      OptimizerOption("momentum"),
+      OptimizerOption("beta1"),
+      OptimizerOption("beta2"),
+      OptimizerOption("l1"),
+      OptimizerOption("l2"),
+      OptimizerOption("beta"),
+      DenseOptimizerName(),
+      RealField("dense_learning_rate", kTraining, kIn, MEMBER(double, training.dense_learning_rate),
+                "a number of 0 or more, or -1 for that of the rows", IsNotNegativeOrMinusOne),
+      RealField("dense_weight_decay", kTraining, kIn, MEMBER(double, training.dense_weight_decay),
+                "a number of 0 or more, or -1 for the default", IsNotNegativeOrMinusOne),
       Seed(),
       NumberField<uint32_t>("threads", kTraining, kIn, MEMBER(uint32_t, training.threads), 1, 1024),
       NumberField<uint32_t>("mlperf_grad_accum_iter", kTraining, kIn,

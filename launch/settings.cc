@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "common/numpy_random.h"
 #include "launch/setting_fields.h"
@@ -12,16 +13,27 @@
 #include "ps/row_store.h"
 #include "sharding/initialiser.h"
 #include "sharding/optimizer.h"
-#include "worker/dense_optimizer.h"
 
 namespace rowhouse {
 namespace {
+
+bool RowsTake(const std::string& optimizer, const OptimizerOptionField& option, float value) {
+  OptimizerOptions options;
+  options.*option.member = value;
+  return Optimizers().Make(optimizer, options).ok();
+}
+
+bool DenseTakes(const std::string& optimizer, const OptimizerOptionField& option, float value) {
+  DenseOptimizerOptions options;
+  options.options.*option.member = value;
+  return DenseOptimizers().Make(optimizer, options).ok();
+}
 
 Status ValidateTable(const TableSpec& table) {
   const auto in_table = [&](const Status& status) {
     return status.Annotate(fmt::format("table \"{}\"", table.name));
   };
-  RETURN_IF_ERROR(in_table(Optimizers().Validate(table.optimizer)));
+  RETURN_IF_ERROR(in_table(Optimizers().Make(table.optimizer, table.optimizer_options).status()));
   RETURN_IF_ERROR(in_table(Initialisers().Validate(table.initialiser)));
   if (table.initialiser == "dlrm") {
     const auto draws = static_cast<unsigned __int128>(table.rows) * table.dim +
@@ -69,6 +81,41 @@ Status ValidateCompression(const Settings& s) {
         "tables; "
         "take one of the flags away, or give kinds and weights table by table in --config",
         s.compression.qr_flag ? "qr_flag" : "md_flag", table.weighted_pooling, table.name);
+  }
+  return OkStatus();
+}
+
+// An option of the whole run is for every optimizer that takes it; for none, it is a mistake.
+Status ValidateOptimizers(const Settings& s) {
+  static const OptimizerOptions kDefaults;
+  const std::string dense = s.dense_optimizer();
+  RETURN_IF_ERROR(DenseOptimizers().Validate(dense));
+  for (const OptimizerOptionField& option : OptimizerOptionFields()) {
+    const float value = s.training.optimizer_options.*option.member;
+    if (option.is_for_all || value == kDefaults.*option.member) continue;
+    const bool is_decay = option.member == &OptimizerOptions::weight_decay;
+    bool is_taken = !is_decay && DenseTakes(dense, option, value);
+    std::set<std::string> names;
+    for (const TableSpec& table : s.tables) {
+      is_taken = is_taken || RowsTake(table.optimizer, option, value);
+      names.insert(table.optimizer);
+    }
+    if (is_taken) continue;
+    if (is_decay) {
+      return UsageError(
+          "optimizer_weight_decay={}: optimizer {} of the rows has no weight decay; give "
+          "dense_weight_decay for the dense part, optimizer_l2 for ftrl",
+          value, fmt::join(names, ", "));
+    }
+    return UsageError(
+        "{}={}: neither optimizer {} of the rows nor {} of the dense part has a use for it",
+        option.setting, value, fmt::join(names, ", "), dense);
+  }
+  if (s.training.learning_rate == 0.0 && s.training.dense_learning_rate > 0.0) {
+    return UsageError(
+        "dense_learning_rate={} with learning_rate=0: the dense rate is kept as a multiple of the "
+        "rows'; give a learning_rate above 0",
+        s.training.dense_learning_rate);
   }
   return OkStatus();
 }
@@ -149,6 +196,16 @@ void Settings::Complete() {
   CompressTables();
   // DLRM caps tables at the range its ids are brought into.
   const bool is_capped = data_generation == "dataset" && data.max_ind_range > 0;
+  for (LogicalTable& table : tables) {
+    for (const OptimizerOptionField& option : OptimizerOptionFields()) {
+      static const OptimizerOptions kDefaults;
+      float& value = table.optimizer_options.*option.member;
+      const bool is_of_run = value == training.optimizer_options.*option.member;
+      if (is_of_run && !RowsTake(table.optimizer, option, value)) {
+        value = kDefaults.*option.member;
+      }
+    }
+  }
   data.table_rows.clear();
   for (LogicalTable& table : tables) {
     if (is_capped) table.rows = std::min(table.rows, static_cast<uint64_t>(data.max_ind_range));
@@ -212,11 +269,34 @@ Status Settings::Validate() const {
   for (const TableSpec& table : embedding.physical) RETURN_IF_ERROR(ValidateTable(table));
   RETURN_IF_ERROR(ValidateWidths(*this));
   RETURN_IF_ERROR(model.Validate());
-  RETURN_IF_ERROR(DenseOptimizers().Validate(training.optimizer));
+  RETURN_IF_ERROR(ValidateOptimizers(*this));
   RETURN_IF_ERROR(LrPolicies().Make(training.lr_policy, training.lr_policy_options()).status());
   RETURN_IF_ERROR(RowStores().Validate(storage.store));
   RETURN_IF_ERROR(Datasets().Validate(data_source()));
   return ValidateTogether(*this);
+}
+
+std::string Settings::dense_optimizer() const {
+  return training.dense_optimizer.empty() ? training.optimizer : training.dense_optimizer;
+}
+
+DenseOptimizerOptions Settings::dense_optimizer_options() const {
+  static const OptimizerOptions kDefaults;
+  const std::string name = dense_optimizer();
+  DenseOptimizerOptions dense{.options = training.optimizer_options};
+  if (training.dense_weight_decay >= 0.0) {
+    dense.options.weight_decay = static_cast<float>(training.dense_weight_decay);
+  } else if (name == "adamw") {
+    dense.options.weight_decay = 0.01f;
+  }
+  for (const OptimizerOptionField& option : OptimizerOptionFields()) {
+    float& value = dense.options.*option.member;
+    if (!DenseTakes(name, option, value)) value = kDefaults.*option.member;
+  }
+  if (training.dense_learning_rate >= 0.0 && training.learning_rate > 0.0) {
+    dense.learning_rate_factor = training.dense_learning_rate / training.learning_rate;
+  }
+  return dense;
 }
 
 std::string Settings::data_source() const {
@@ -275,7 +355,7 @@ std::string Settings::config_digest() const {
     if (!field.is_part_of_digest || field.get(*this) == field.get(defaults)) continue;
     const bool is_epsilon_of_version_1 = field.name == "optimizer_epsilon" &&
                                          training.optimizer_options.epsilon == kEpsilonOfVersion1 &&
-                                         IsOfVersion1(training.optimizer);
+                                         IsOfVersion1(dense_optimizer());
     if (is_epsilon_of_version_1) continue;
     text += fmt::format("{}={}\n", field.name, field.get(*this));
   }

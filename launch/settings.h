@@ -13,6 +13,7 @@
 #include "sharding/embedding_tables.h"
 #include "sharding/logical_table.h"
 #include "worker/dataset.h"
+#include "worker/dense_optimizer.h"
 #include "worker/lr_policy.h"
 #include "worker/model_spec.h"
 
@@ -26,8 +27,11 @@ struct TrainingSettings {
   uint64_t lr_num_warmup_steps = 0;  // what they mean: worker/lr_policy.h
   uint64_t lr_decay_start_step = 0;
   uint64_t lr_num_decay_steps = 0;
-  std::string optimizer = "sgd";       // of the dense part; name in DenseOptimizers()
-  OptimizerOptions optimizer_options;  // of the dense part
+  std::string optimizer = "sgd";       // of rows and dense part unless something says otherwise
+  std::string dense_optimizer;         // name in DenseOptimizers(); "": as optimizer
+  OptimizerOptions optimizer_options;  // given for the whole run; each optimizer takes its own
+  double dense_learning_rate = -1.0;   // while the rows have learning_rate; -1: the same
+  double dense_weight_decay = -1.0;    // -1: see Settings::dense_optimizer_options()
   int64_t print_freq = 1;              // steps between progress lines; below 1: none
   int64_t test_freq = -1;              // steps between tests; below 1: only at the end
   bool print_time = false;
@@ -114,8 +118,9 @@ struct Settings {
   void SetTableRows(const std::vector<uint64_t>& rows);
 
   // Fills in what follows from other settings: the kinds DLRM's flags ask for, first draws, the
-  // physical tables, the shape of the model and the data, data_generation. Call once everything is
-  // set, then Validate().
+  // physical tables, the shape of the model and the data, data_generation; takes options
+  // given for the whole run away from tables whose optimizer has no use for them. Call once
+  // everything is set, then Validate().
   void Complete();
 
   // By Complete(): the tables resolved; empty if Validate() has something to say of them.
@@ -124,6 +129,11 @@ struct Settings {
   // Everything that can be known before a file or port is opened. kUsage, one sentence.
   Status Validate() const;
 
+  // Name in DenseOptimizers().
+  std::string dense_optimizer() const;
+  // What it is made with. Its weight decay is dense_weight_decay; or else 0.01 for adamw (torch's
+  // default) and optimizer_weight_decay for others. The number of parameters is for others to say.
+  DenseOptimizerOptions dense_optimizer_options() const;
   // Name in Datasets(): random, criteo or synthetic.
   std::string data_source() const;
   uint64_t test_mini_batch_size() const;

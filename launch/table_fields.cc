@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "common/nearest_name.h"
+#include "launch/optimizer_fields.h"
 #include "launch/setting_text.h"
 #include "sharding/initialiser.h"
 #include "sharding/optimizer.h"
@@ -134,6 +135,20 @@ TableField OptimizerName() {
           .get = [](const LogicalTable& table) { return table.optimizer; }};
 }
 
+TableField OptimizerOption(const std::string& name) {
+  const OptimizerOptionField& option = *FindOptimizerOption(name);
+  return {.name = name,
+          .expected = std::string(option.range),
+          .set =
+              [&option](const std::string& text, LogicalTable& table) {
+                return ReadOptimizerOption(option, text, &table.optimizer_options);
+              },
+          .get =
+              [&option](const LogicalTable& table) {
+                return PrintOptimizerOption(option, table.optimizer_options);
+              }};
+}
+
 // First values from a .npy file: says the initialiser and its file at once.
 TableField InitFrom() {
   return {.name = "init_from",
@@ -183,10 +198,16 @@ std::vector<TableField> MakeTableFields() {
       Bool("scale_grad_by_freq", MEMBER(bool, scale_grad_by_freq)),
       LearningRate(),
       OptimizerName(),
-      Real<float>("epsilon", "a number greater than 0, or 0 for the optimizer's own", IsNotNegative,
-                  MEMBER(float, optimizer_options.epsilon)),
-      Real<float>("initial_accumulator", "a number of 0 or more", IsNotNegative,
-                  MEMBER(float, optimizer_options.initial_accumulator)),
+      OptimizerOption("epsilon"),
+      OptimizerOption("initial_accumulator"),
+      OptimizerOption("learning_rate_decay"),
+      OptimizerOption("weight_decay"),
+      OptimizerOption("momentum"),
+      OptimizerOption("beta1"),
+      OptimizerOption("beta2"),
+      OptimizerOption("l1"),
+      OptimizerOption("l2"),
+      OptimizerOption("beta"),
       Word(
           "initialiser", "the name of first values",
           [](const std::string& text) { return Initialisers().Validate(text); },

@@ -393,15 +393,12 @@ Status RunWorker(const Settings& settings, const WorkerRunOptions& options, Comm
 
   Result<std::unique_ptr<WorkerRows>> worker_rows = WorkerRows::Make(job.tables, job.plan);
   RETURN_IF_ERROR(Agree(workers, worker_rows.status(), "making the rows of the workers"));
-  const OptimizerOptions& of_dense = settings.training.optimizer_options;
-  TrainingStep step(
-      {.model = settings.model,
-       .tables = settings.embedding,
-       .optimizer = settings.training.optimizer,
-       .optimizer_options = {.options = {.epsilon = of_dense.epsilon,
-                                         .initial_accumulator = of_dense.initial_accumulator}},
-       .accumulation = settings.training.accumulation},
-      std::move(worker_rows).value());
+  TrainingStep step({.model = settings.model,
+                     .tables = settings.embedding,
+                     .optimizer = settings.dense_optimizer(),
+                     .optimizer_options = settings.dense_optimizer_options(),
+                     .accumulation = settings.training.accumulation},
+                    std::move(worker_rows).value());
   RETURN_IF_ERROR(
       Agree(workers, FillDense(settings, start.dense, *data, step), "initialising the dense part"));
 

@@ -282,15 +282,18 @@ void EmitField(const SettingField& field, const std::string& text, YAML::Emitter
   out << YAML::EndSeq;
 }
 
-// A table with all that is not as in a fresh one; words are quoted, because a name may be "yes".
-void EmitTable(const LogicalTable& table, YAML::Emitter& out) {
+// A table with all that is not as in a fresh one, or as the settings of the run make it; words are
+// quoted, because a name may be "yes".
+void EmitTable(const LogicalTable& table, const OptimizerOptions& of_run, YAML::Emitter& out) {
   static const LogicalTable kFresh;
+  LogicalTable inherited;
+  inherited.optimizer_options = of_run;
   out << YAML::Flow << YAML::BeginMap << YAML::Key << "name" << YAML::Value << YAML::DoubleQuoted
       << table.name << YAML::Key << "kind" << YAML::Value << table.kind;
   for (const TableField& field : TableFields()) {
     const std::string text = field.get(table);
-    const bool is_plain_default =
-        text == field.get(kFresh) && field.name != "optimizer" && field.name != "initialiser";
+    const bool is_plain_default = text == field.get(kFresh) && text == field.get(inherited) &&
+                                  field.name != "optimizer" && field.name != "initialiser";
     if (is_plain_default) continue;
     out << YAML::Key << field.name << YAML::Value << YAML::DoubleQuoted << text;
   }
@@ -332,7 +335,8 @@ std::string WriteYamlText(const Settings& settings) {
   }
   out << YAML::Key << "tables" << YAML::Value << YAML::BeginMap;
   out << YAML::Key << "list" << YAML::Value << YAML::BeginSeq;
-  for (const LogicalTable& table : settings.tables) EmitTable(table, out);
+  for (const LogicalTable& table : settings.tables)
+    EmitTable(table, settings.training.optimizer_options, out);
   out << YAML::EndSeq << YAML::EndMap << YAML::EndMap;
   return std::string(out.c_str()) + "\n";
 }

@@ -165,9 +165,11 @@ TEST_F(CommandLineTest, AnIllegalValueSaysWhatIsExpectedAndWhere) {
   EXPECT_EQ(Refusal({"train", "--arch-mlp-bot=13-x"}),
             "--arch_mlp_bot=13-x: expected whole numbers from 1 to 1048576, joined by - (such as "
             "4-3-2)");
-  EXPECT_THAT(Refusal({"train", "--optimizer=adagard"}),
-              HasSubstr("unknown optimizer \"adagard\" (known: adagrad, adam, ftrl, lazy_adam, "
-                        "momentum, rowwise_adagrad, sgd). Did you mean \"adagrad\"?"));
+  EXPECT_THAT(
+      Refusal({"train", "--optimizer=adagard"}),
+      HasSubstr("unknown optimizer \"adagard\" (known: adagrad, adam, ftrl, lazy_adam, momentum, "
+                "rowwise_adagrad, sgd). Did "
+                "you mean \"adagrad\"?"));
   EXPECT_THAT(Refusal({"train", "--ps_endpoints=host:1"}),
               HasSubstr("expected addresses such as tcp://host:7001, joined by commas"));
   const std::string file = Write("x.flags", "--ps=two\n");

@@ -4,6 +4,7 @@
 
 #include "launch/setting_fields.h"
 #include "launch/yaml_config.h"
+#include "sharding/optimizer.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {
@@ -85,6 +86,106 @@ TEST(Settings, RwsadagradIsRowwiseAdagrad) {
   const Settings settings = With("optimizer", "rwsadagrad");
   EXPECT_EQ(settings.tables[0].optimizer, "rowwise_adagrad");
   EXPECT_OK(settings.Validate());
+}
+
+// ---- Optimizers -----------------------------------------------------------------------------
+
+Settings WithAll(const std::vector<std::pair<std::string, std::string>>& values) {
+  Settings settings;
+  for (const auto& [name, value] : values) {
+    const Status status = FindSettingField(name)->set(value, settings);
+    CHECK(status.ok()) << status.ToString();
+  }
+  settings.Complete();
+  return settings;
+}
+
+TEST(Optimizers, EveryOneOfTheRowsHasADensePartThatGoesWithIt) {
+  for (const std::string& name : Optimizers().Names()) {
+    const Settings settings = With("optimizer", name);
+    EXPECT_OK(settings.Validate()) << name;
+    EXPECT_EQ(settings.dense_optimizer(), name);
+    EXPECT_OK(DenseOptimizers().Make(name, settings.dense_optimizer_options()).status());
+  }
+  Settings settings;
+  EXPECT_THAT(FindSettingField("optimizer")->set("adamw", settings).message(),
+              HasSubstr("give dense_optimizer=adamw and optimizer=lazy_adam or adam"));
+}
+
+TEST(Optimizers, TheDensePartMayHaveAnother) {
+  const Settings settings = WithAll({{"optimizer", "lazy_adam"},
+                                     {"dense_optimizer", "adamw"},
+                                     {"learning_rate", "0.1"},
+                                     {"dense_learning_rate", "0.01"}});
+  EXPECT_OK(settings.Validate());
+  EXPECT_EQ(settings.tables[0].optimizer, "lazy_adam");
+  EXPECT_EQ(settings.dense_optimizer(), "adamw");
+  EXPECT_DOUBLE_EQ(settings.dense_optimizer_options().learning_rate_factor, 0.1);
+  EXPECT_EQ(Defaults().dense_optimizer_options().learning_rate_factor, 1.0);
+
+  Settings wrong;
+  EXPECT_THAT(FindSettingField("dense_optimizer")->set("adamv", wrong).message(),
+              HasSubstr("unknown dense optimizer \"adamv\""));
+  EXPECT_THAT(Refusal(WithAll({{"learning_rate", "0"}, {"dense_learning_rate", "0.1"}})),
+              HasSubstr("give a learning_rate above 0"));
+}
+
+TEST(Optimizers, WeightDecayOfTheDensePart) {
+  const auto decay = [](const std::vector<std::pair<std::string, std::string>>& values) {
+    return WithAll(values).dense_optimizer_options().options.weight_decay;
+  };
+  EXPECT_EQ(decay({}), 0.0f);
+  EXPECT_EQ(decay({{"optimizer_weight_decay", "0.5"}}), 0.5f);
+  EXPECT_EQ(decay({{"optimizer_weight_decay", "0.5"}, {"dense_weight_decay", "0"}}), 0.0f);
+  EXPECT_EQ(decay({{"dense_optimizer", "adamw"}}), 0.01f);
+  EXPECT_EQ(decay({{"dense_optimizer", "adamw"}, {"optimizer_weight_decay", "0.5"}}), 0.01f);
+  EXPECT_EQ(decay({{"dense_optimizer", "adamw"}, {"dense_weight_decay", "0.25"}}), 0.25f);
+  EXPECT_EQ(WithAll({{"dense_weight_decay", "0.25"}}).tables[0].optimizer_options.weight_decay,
+            0.0f);
+}
+
+TEST(Optimizers, AnOptionOfTheRunIsForThoseThatTakeIt) {
+  const Settings settings = WithAll({{"optimizer", "lazy_adam"},
+                                     {"dense_optimizer", "momentum"},
+                                     {"optimizer_momentum", "0.5"},
+                                     {"optimizer_beta1", "0.75"}});
+  EXPECT_OK(settings.Validate());
+  EXPECT_EQ(settings.tables[0].optimizer_options.beta1, 0.75f);
+  EXPECT_EQ(settings.tables[0].optimizer_options.momentum, OptimizerOptions().momentum);
+  const OptimizerOptions dense = settings.dense_optimizer_options().options;
+  EXPECT_EQ(dense.beta1, OptimizerOptions().beta1);
+  EXPECT_EQ(dense.momentum, 0.5f);
+}
+
+TEST(Optimizers, AnOptionThatNoneTakesIsRefused) {
+  EXPECT_EQ(
+      Refusal(WithAll({{"optimizer", "adagrad"}, {"optimizer_momentum", "0.5"}})),
+      "optimizer_momentum=0.5: neither optimizer adagrad of the rows nor adagrad of the dense "
+      "part has a use for it");
+  EXPECT_THAT(Refusal(WithAll({{"optimizer", "ftrl"}, {"optimizer_weight_decay", "0.5"}})),
+              HasSubstr("optimizer ftrl of the rows has no weight decay; give dense_weight_decay "
+                        "for the dense part, optimizer_l2 for ftrl"));
+  EXPECT_OK(WithAll({{"optimizer", "adagrad"}, {"optimizer_momentum", "0.9"}}).Validate());
+
+  Settings settings = Defaults();
+  settings.tables[1].optimizer_options.beta1 = 0.5f;
+  settings.Complete();
+  EXPECT_EQ(Refusal(settings),
+            "table \"t1\": optimizer sgd has no use for beta1=0.5; it takes weight_decay");
+}
+
+TEST(Optimizers, OptionsThatAreNoFloatsInRangeAreRefused) {
+  Settings settings;
+  const auto refused = [&](const std::string& name, const std::string& value) {
+    return FindSettingField(name)->set(value, settings).message();
+  };
+  EXPECT_EQ(refused("optimizer_beta2", "0.9999999999"), "expected a number from 0 to below 1");
+  EXPECT_EQ(refused("optimizer_epsilon", "1e-60"),
+            "expected a number greater than 0, or 0 for the optimizer's own");
+  EXPECT_EQ(refused("optimizer_l1", "1e60"), "expected a number of 0 or more");
+  EXPECT_EQ(refused("optimizer_l1", "much"), "expected a number of 0 or more");
+  EXPECT_EQ(refused("dense_learning_rate", "-0.5"),
+            "expected a number of 0 or more, or -1 for that of the rows");
 }
 
 TEST(Settings, MaxIndRangeCapsTablesOfADataset) {
@@ -318,6 +419,17 @@ const std::map<std::string, std::string> kOthers = {
     {"optimizer", "adagrad"},
     {"optimizer_epsilon", "1e-08"},
     {"optimizer_initial_accumulator", "0.1"},
+    {"optimizer_lr_decay", "0.5"},
+    {"optimizer_weight_decay", "0.001"},
+    {"optimizer_momentum", "0.5"},
+    {"optimizer_beta1", "0.8"},
+    {"optimizer_beta2", "0.99"},
+    {"optimizer_l1", "0.25"},
+    {"optimizer_l2", "2"},
+    {"optimizer_beta", "0.5"},
+    {"dense_optimizer", "adamw"},
+    {"dense_learning_rate", "0.05"},
+    {"dense_weight_decay", "0.02"},
     {"numpy_rand_seed", "727"},
     {"threads", "2"},
     {"stop_after_steps", "9"},
@@ -392,12 +504,20 @@ TEST(ConfigDigest, EverythingOfATableCounts) {
   EXPECT_TRUE(changed([](TableSpec& t) { t.optimizer = "adagrad"; }));
   EXPECT_TRUE(changed([](TableSpec& t) { t.optimizer_options.epsilon = 1e-8f; }));
   EXPECT_TRUE(changed([](TableSpec& t) { t.initialiser = "dlrm"; }));
+  for (const OptimizerOptionField& option : OptimizerOptionFields()) {
+    EXPECT_TRUE(changed([&](TableSpec& t) { t.optimizer_options.*option.member = 0.25f; }))
+        << option.name;
+  }
 }
 
 // Written down once: a change here breaks --load of every model there is.
 TEST(ConfigDigest, StaysWhatItWas) {
   EXPECT_EQ(Defaults().config_digest(), "f563f5f4ff7a315b140342f83558cf79");
   EXPECT_EQ(With("optimizer", "adagrad").config_digest(), "a2b9d8a1a573f360131f9f0551a02f90");
+  // Configs saved by version 1 say the Adagrads' epsilon.
+  EXPECT_EQ(With("optimizer_epsilon", "1e-10").config_digest(), Defaults().config_digest());
+  EXPECT_EQ(WithAll({{"optimizer", "adagrad"}, {"optimizer_epsilon", "1e-10"}}).config_digest(),
+            "a2b9d8a1a573f360131f9f0551a02f90");
 }
 
 TEST(PrintConfig, WhatIsPrintedIsReadBackWhole) {
@@ -407,7 +527,11 @@ TEST(PrintConfig, WhatIsPrintedIsReadBackWhole) {
                    "  list:\n"
                    "    - {name: user-id, rows: 1000000000000, optimizer: rowwise_adagrad}\n"
                    "    - {name: 'yes', rows: 2, dim: 3, epsilon: 1e-8,\n"
-                   "       initial_accumulator: 0.1, initialiser: dlrm}\n",
+                   "       initial_accumulator: 0.1, initialiser: dlrm}\n"
+                   "    - {name: c, rows: 2, optimizer: ftrl, l1: 0.1, l2: 0.2, beta: 0.3}\n"
+                   "    - {name: d, rows: 2, optimizer: momentum, momentum: 0.9}\n"
+                   "    - {name: e, rows: 2, optimizer: momentum}\n"
+                   "training: {optimizer_momentum: 0.5}\n",
                    "x.yaml", &settings));
   for (const auto& [name, value] : kOthers) {
     // These would make all tables alike.
@@ -429,6 +553,10 @@ TEST(PrintConfig, WhatIsPrintedIsReadBackWhole) {
   EXPECT_EQ(again.config_digest(), settings.config_digest());
   EXPECT_EQ(again.tables[1].name, "yes");
   EXPECT_EQ(again.tables[0].rows, 1000000000000u);
+  EXPECT_EQ(again.tables, settings.tables);
+  EXPECT_EQ(again.tables[2].optimizer_options.l2, 0.2f);
+  EXPECT_EQ(again.tables[3].optimizer_options.momentum, 0.9f);
+  EXPECT_EQ(again.tables[4].optimizer_options.momentum, 0.5f);
   for (const SettingField& field : SettingFields()) {
     EXPECT_EQ(field.get(again), field.get(settings)) << field.name;
   }

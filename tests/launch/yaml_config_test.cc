@@ -82,6 +82,32 @@ TEST(YamlConfig, TablesAreAListWithDefaults) {
   EXPECT_EQ(settings.tables[1].initialiser_options.first_draw, 8000000u);
 }
 
+TEST(YamlConfig, TablesHaveOptionsOfTheirOptimizers) {
+  const Settings settings = Read(
+      "training: {optimizer: adagrad, optimizer_weight_decay: 0.25}\n"
+      "tables:\n"
+      "  defaults: {learning_rate_decay: 0.5}\n"
+      "  list:\n"
+      "    - {name: a, rows: 9, epsilon: 1e-8, initial_accumulator: 0.1}\n"
+      "    - {name: b, rows: 9, optimizer: adam, learning_rate_decay: 0, beta1: 0.8, beta2: 0.99}\n"
+      "    - {name: c, rows: 9, optimizer: ftrl, learning_rate_decay: 0, l1: 1, l2: 2, beta: 3}\n"
+      "    - {name: d, rows: 9, optimizer: momentum, learning_rate_decay: 0, momentum: 0.7,\n"
+      "       weight_decay: 0.5}\n");
+  EXPECT_OK(settings.Validate());
+  EXPECT_EQ(settings.tables[0].optimizer_options, (OptimizerOptions{.epsilon = 1e-8f,
+                                                                    .initial_accumulator = 0.1f,
+                                                                    .learning_rate_decay = 0.5f,
+                                                                    .weight_decay = 0.25f}));
+  EXPECT_EQ(settings.tables[1].optimizer_options,
+            (OptimizerOptions{.weight_decay = 0.25f, .beta1 = 0.8f, .beta2 = 0.99f}));
+  EXPECT_EQ(settings.tables[2].optimizer_options,
+            (OptimizerOptions{.l1 = 1.0f, .l2 = 2.0f, .beta = 3.0f}));
+  EXPECT_EQ(settings.tables[3].optimizer_options,
+            (OptimizerOptions{.weight_decay = 0.5f, .momentum = 0.7f}));
+  EXPECT_EQ(Refusal("tables: {defaults: {beta1: 1}}\n"),
+            "x.yaml:1:28: beta1: 1: expected a number from 0 to below 1");
+}
+
 TEST(YamlConfig, TablesMayBeARowOfSizes) {
   EXPECT_EQ(Read("tables: {rows: [5, 6]}").tables[1].name, "t1");
   const Settings named = Read("tables: {rows: [5, 6], names: [C1, C2]}");

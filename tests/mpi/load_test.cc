@@ -173,6 +173,30 @@ TEST_F(Load, TheRateOfAStepIsThatOfRowsAndDensePart) {
   EXPECT_EQ(DenseBytes("half"), DenseBytes("constant"));
 }
 
+// Adam's t, its moments and the steps that a row missed across the stop.
+TEST_F(Load, AdamGoesOnWithTheBitsOfTheRunThatNeverStopped) {
+  const auto train = [this](const std::string& model, const std::string& rows, Cluster cluster,
+                            std::vector<std::string> flags) {
+    for (const char* flag : {"--optimizer=adam", "--dense_optimizer=adamw", "--nepochs=2",
+                             "--learning_rate=0.01", "--dense_learning_rate=0.003"}) {
+      flags.emplace_back(flag);
+    }
+    return TrainIn(model, rows, cluster, flags);
+  };
+  const TrainResult whole = train("whole", "whole_rows", {}, {});
+  ASSERT_TRAINED(whole);
+  Chain parts;
+  const TrainResult first = train("parts", "rows_a", {2, 2}, {"--stop_after_steps=7"});
+  ASSERT_TRAINED(first);
+  parts.Add(first);
+  const TrainResult second = train("parts", "rows_b", {1, 3}, {"--load"});
+  ASSERT_TRAINED(second);
+  parts.Add(second);
+  EXPECT_EQ(parts.losses, whole.losses);
+  EXPECT_EQ(parts.digest, whole.digest);
+  EXPECT_EQ(DenseBytes("parts"), DenseBytes("whole"));
+}
+
 TEST_F(Load, AnotherPlanWithAnotherRowDirectoryGivesTheSameBits) {
   const TrainResult whole = TrainIn("whole", "whole_rows", {}, {});
   ASSERT_TRAINED(whole);
