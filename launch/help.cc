@@ -4,6 +4,7 @@
 #include "launch/command_line.h"
 #include "launch/flags.h"
 #include "launch/setting_fields.h"
+#include "launch/setting_text.h"
 #include "launch/verb_flags.h"
 
 namespace rowhouse {
@@ -30,9 +31,10 @@ std::string Wrap(const std::string& text) {
 
 std::string DescribeFlag(const std::string& name, const std::string& expected) {
   gflags::CommandLineFlagInfo info = gflags::GetCommandLineFlagInfoOrDie(name.c_str());
-  const std::string head = info.default_value.empty()
-                               ? fmt::format("  --{} (default: none)\n", name)
-                               : fmt::format("  --{} (default: {})\n", name, info.default_value);
+  std::string value = info.default_value.empty() ? "none" : info.default_value;
+  // gflags prints 17 digits: 0.90000000000000002.
+  if (info.type == "double") value = fmt::format("{}", ReadReal(value).value());
+  const std::string head = fmt::format("  --{} (default: {})\n", name, value);
   std::string text = info.description + ".";
   if (!expected.empty()) text += " Takes " + expected + ".";
   return head + Wrap(text);

@@ -123,6 +123,7 @@ TEST(Flags, HelpShowsEveryFlagOfAVerbWithDefaultAndRange) {
   }
   EXPECT_THAT(help, testing::HasSubstr("--mini_batch_size (default: 1)\n      Samples of a step "
                                        "over all workers. Takes a whole number from 1 to "));
+  EXPECT_THAT(help, testing::HasSubstr("--optimizer_beta1 (default: 0.9)\n"));
   EXPECT_THAT(HelpText("ps"), testing::HasSubstr("--listen (default: tcp://*:0)"));
   EXPECT_THAT(HelpText("ps"), testing::Not(testing::HasSubstr("--nepochs")));
 }
