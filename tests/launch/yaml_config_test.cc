@@ -144,6 +144,26 @@ TEST(YamlConfig, AnUnknownKeyNamesPlaceSectionAndNearest) {
               testing::AllOf(HasSubstr("(kind qr)"), testing::EndsWith("\"collisions\"?")));
 }
 
+TEST(YamlConfig, AWrongValueSaysWhatIsExpected) {
+  EXPECT_EQ(Refusal("training:\n  nepochs: many\n"),
+            "x.yaml:2:12: nepochs: many: expected a whole number of 1 or more");
+  EXPECT_EQ(Refusal("training: {nepochs: 1.5}\n"),
+            "x.yaml:1:21: nepochs: 1.5: expected a whole number of 1 or more");
+  EXPECT_EQ(Refusal("storage: {cache_ratio: 0}\n"),
+            "x.yaml:1:24: cache_ratio: 0: expected a number greater than 0, at most 1");
+  EXPECT_EQ(Refusal("training:\n  nepochs: [1, 2]\n"),
+            "x.yaml:2:12: nepochs is a list: expected a whole number of 1 or more");
+  EXPECT_EQ(Refusal("training:\n  nepochs: {a: 1}\n"),
+            "x.yaml:2:12: nepochs is a map: expected a whole number of 1 or more");
+  EXPECT_THAT(Refusal("training:\n  nepochs:\n"),
+              HasSubstr("nepochs has no value: expected a whole number of 1 or more"));
+  EXPECT_EQ(Refusal("model: {loss_function: bse}\n"),
+            "x.yaml:1:24: loss_function: bse: expected one of bce, mse, wbce. Did you mean "
+            "\"bce\"?");
+  EXPECT_EQ(Refusal("model: [1]\n"), "x.yaml:1:8: section model must be a map of keys and values");
+  EXPECT_EQ(Refusal("just words\n"), "x.yaml:1:1: the file must be a map of keys and values");
+}
+
 TEST(YamlConfig, AKeyGivenTwiceIsAMistake) {
   EXPECT_EQ(Refusal("training:\n  nepochs: 1\n  nepochs: 2\n"),
             "x.yaml:3:3: key \"nepochs\" is given twice in section training, first in line 2");
