@@ -149,10 +149,10 @@ TableField OptimizerOption(const std::string& name) {
               }};
 }
 
-// First values from a .npy file: says the initialiser and its file at once.
+// First values from .npy files, one a physical table: says the initialiser and its files at once.
 TableField InitFrom() {
   return {.name = "init_from",
-          .expected = "a path of a .npy file",
+          .expected = "a path of a .npy file, or more joined by commas",
           .set =
               [](const std::string& text, LogicalTable& table) {
                 if (text.empty()) return OkStatus();

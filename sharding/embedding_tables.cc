@@ -1,9 +1,29 @@
 #include "sharding/embedding_tables.h"
 
+#include <algorithm>
 #include <map>
 
 namespace rowhouse {
 namespace {
+
+std::vector<std::string> SplitAtCommas(const std::string& text) {
+  std::vector<std::string> items;
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find(',', begin), text.size());
+    if (end > begin) items.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return items;
+}
+
+// "user.quotient (25 x 8), user.remainder (4 x 8)"
+std::string NamesOf(const KindLayout& layout) {
+  std::vector<std::string> names;
+  for (const PhysicalTable& table : layout.tables) {
+    names.push_back(fmt::format("{} ({} x {})", table.spec.name, table.spec.rows, table.spec.dim));
+  }
+  return fmt::format("{}", fmt::join(names, ", "));
+}
 
 class Resolver {
  public:
@@ -30,7 +50,17 @@ class Resolver {
     FeatureTable feature{.table = table, .kind = std::move(kind), .parts = {}, .weights = {}};
     const KindLayout& layout = feature.kind->layout();
     std::vector<TableId> ids;
-    for (const PhysicalTable& physical : layout.tables) {
+    const std::vector<std::string> files = SplitAtCommas(table.initialiser_options.file);
+    if (table.initialiser == "npy" && files.size() != layout.tables.size()) {
+      return UsageError(
+          "table \"{}\": init_from names {} files, a {} table is kept in {}: {}; give one for "
+          "each, "
+          "joined by commas",
+          table.name, files.size(), table.kind, layout.tables.size(), NamesOf(layout));
+    }
+    for (size_t i = 0; i < layout.tables.size(); ++i) {
+      PhysicalTable physical = layout.tables[i];
+      if (table.initialiser == "npy") physical.spec.initialiser_options.file = files[i];
       ASSIGN_OR_RETURN(const TableId id, AddPhysical(table, physical));
       ids.push_back(id);
     }

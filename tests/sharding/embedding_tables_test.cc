@@ -1,0 +1,92 @@
+// A whole model resolved: which physical tables there are, in which order, and what is refused.
+#include "sharding/embedding_tables.h"
+
+#include "tests/testing/testing.h"
+
+namespace rowhouse {
+namespace {
+
+using testing::HasSubstr;
+
+LogicalTable Table(const std::string& name, uint64_t rows) {
+  LogicalTable table;
+  table.name = name;
+  table.rows = rows;
+  table.dim = 4;
+  return table;
+}
+
+std::string Refusal(const std::vector<LogicalTable>& tables) {
+  return EmbeddingTables::Make(tables).status().message();
+}
+
+TEST(EmbeddingTables, PhysicalTablesFollowTheirFeatures) {
+  LogicalTable qr = Table("b", 100), weighted = Table("c", 7);
+  qr.kind = "qr";
+  qr.freeze = true;
+  weighted.weighted_pooling = "learned";
+  weighted.max_norm = 1.0;
+  const EmbeddingTables tables = EmbeddingTables::Make({Table("a", 10), qr, weighted}).value();
+  std::vector<std::string> names;
+  for (const TableSpec& spec : tables.physical) {
+    EXPECT_EQ(Raw(spec.id), names.size());
+    names.push_back(spec.name);
+  }
+  EXPECT_EQ(names, (std::vector<std::string>{"a", "b.quotient", "b.remainder", "c", "c.weights"}));
+  EXPECT_EQ(tables.is_frozen, (std::vector<bool>{false, true, true, false, false}));
+  const TableSpec& weights = tables.physical[4];
+  EXPECT_EQ(weights.dim, 1u);
+  EXPECT_EQ(weights.initialiser_options.value, 1.0);
+  EXPECT_EQ(weights.max_norm, 0.0) << "a norm of rows says nothing of weights";
+  EXPECT_EQ(tables.features[2].weights, TableId{4});
+  EXPECT_EQ(tables.features[1].parts, (std::vector<TableId>{TableId{1}, TableId{2}}));
+}
+
+TEST(EmbeddingTables, TablesOfOneNameAreOneIfTheyAgree) {
+  LogicalTable a = Table("a", 10), b = Table("b", 10);
+  a.kind_options = b.kind_options = {{"share", "both"}};
+  const EmbeddingTables tables = EmbeddingTables::Make({a, b}).value();
+  ASSERT_EQ(tables.physical.size(), 1u);
+  EXPECT_EQ(tables.physical[0].name, "both");
+  EXPECT_EQ(tables.features[1].parts, std::vector<TableId>{TableId{0}});
+  b.optimizer = "adagrad";
+  EXPECT_THAT(Refusal({a, b}), HasSubstr("table \"b\": its rows are those of \"both\""));
+  // A name that happens to be another table's part.
+  LogicalTable qr = Table("c", 100);
+  qr.kind = "qr";
+  EXPECT_THAT(Refusal({qr, Table("c.quotient", 25)}), HasSubstr("\"c.quotient\""));
+}
+
+TEST(EmbeddingTables, EveryPartHasAFileOfItsOwn) {
+  LogicalTable table = Table("a", 100);
+  table.kind = "qr";
+  table.initialiser = "npy";
+  table.initialiser_options.file = "q.npy";
+  EXPECT_THAT(Refusal({table}), HasSubstr("init_from names 1 files, a qr table is kept in 2: "
+                                          "a.quotient (25 x 4), a.remainder (4 x 4)"));
+  table.initialiser_options.file = "q.npy,r.npy";
+  const EmbeddingTables tables = EmbeddingTables::Make({table}).value();
+  EXPECT_EQ(tables.physical[0].initialiser_options.file, "q.npy");
+  EXPECT_EQ(tables.physical[1].initialiser_options.file, "r.npy");
+}
+
+TEST(EmbeddingTables, WhatDoesNotGoTogetherIsNamed) {
+  EXPECT_THAT(Refusal({Table("a", 10), Table("a", 10)}), HasSubstr("table \"a\" is named twice"));
+  LogicalTable table = Table("a", 10);
+  table.weighted_pooling = "learned";
+  table.pooling = "max";
+  EXPECT_THAT(Refusal({table}), HasSubstr("weighted_pooling=learned needs pooling=sum"));
+  table = Table("a", 10);
+  table.pooling = "max";
+  table.scale_grad_by_freq = true;
+  EXPECT_THAT(Refusal({table}), HasSubstr("scale_grad_by_freq is not defined for pooling=max"));
+  table = Table("a", 10);
+  table.padding_id = 10;
+  EXPECT_THAT(Refusal({table}), HasSubstr("padding_id=10 is outside its 10 rows"));
+  table = Table("a", 10);
+  table.pooling = "men";
+  EXPECT_THAT(Refusal({table}), HasSubstr("Did you mean \"mean\"?"));
+}
+
+}  // namespace
+}  // namespace rowhouse
