@@ -39,9 +39,11 @@ DEFINE_string(loss_function, "mse",
               "mse (mean square), bce (binary cross entropy), wbce (the same, weighted by class)");
 DEFINE_string(loss_weights, "1.0-1.0", "wbce: weights of class 0 and class 1");
 DEFINE_double(loss_threshold, 0.0, "Clamps predictions to [t, 1 - t]; 0: no clamp");
-DEFINE_string(initialiser, "counter",
-              "First values of rows: counter (a hash of seed, table, row and column, for tables "
-              "of any size) or dlrm (the numbers DLRM draws, for at most 2^33 of them)");
+DEFINE_string(
+    initialiser, "counter",
+    "First values of rows: counter (uniform, a hash of seed, table, row and column, for "
+    "tables of any size), normal (the same, Xavier's), dlrm (the numbers DLRM draws, for at "
+    "most 2^33 of them); --config also knows constant and init_from");
 DEFINE_string(
     weighted_pooling, "none",
     "Weights of ids in a bag's sum, of all tables: none, fixed (all 1) or learned (rows of "
