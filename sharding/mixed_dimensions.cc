@@ -7,6 +7,11 @@
 #include <numeric>
 
 namespace rowhouse {
+namespace {
+
+constexpr float kMostDim = 0x1p31f;  // wider than any row may be, and still a uint32_t
+
+}  // namespace
 
 std::vector<uint32_t> MixedDimensions(std::span<const uint64_t> rows,
                                       const MixedDimensionOptions& options) {
@@ -37,8 +42,14 @@ std::vector<uint32_t> MixedDimensions(std::span<const uint64_t> rows,
   std::vector<uint32_t> dims(rows.size());
   for (const size_t i : order) {
     float dim = lambda * std::pow(sizes[i], -temperature);
+    if (options.base_dim >= 1 && !std::isnormal(lambda)) {
+      // A steep rule over large tables: lambda is beyond f32, the dim need not be.
+      const double ratio = double{sizes[order.front()]} / double{sizes[i]};
+      dim = static_cast<float>(options.base_dim * std::pow(ratio, options.temperature));
+    }
     if (options.base_dim >= 1 && i == order.front()) dim = static_cast<float>(options.base_dim);
-    dim = std::nearbyint(std::max(dim, 1.0f));
+    // 1 where it is no number.
+    dim = std::nearbyint(std::min(std::max(1.0f, dim), kMostDim));
     if (options.round_to_power) dim = std::exp2(std::nearbyint(std::log2(dim)));
     dims[i] = static_cast<uint32_t>(dim);
   }

@@ -16,7 +16,7 @@ struct MixedDimensionOptions {
   std::span<const double> lookups = {};  // mean lookups of each table; none: 1 each
 };
 
-// One dim a table, in the order given, each 1 or more, rounded half to even. The floor of 1 may
+// One dim a table, in the order given, each 1 to 2^31, rounded half to even. The floor of 1 may
 // make all tables together exceed the budget, a power of two the base_dim.
 // Requires rows >= 1 and either base_dim >= 1 or budget > 0.
 std::vector<uint32_t> MixedDimensions(std::span<const uint64_t> rows,
