@@ -89,6 +89,8 @@ class Resolver {
       return next;
     }
     const size_t index = Raw(found->second);
+    // Counted for each feature, whatever its initialiser; the rows are drawn once.
+    spec.initialiser_options.first_draw = result_.physical[index].initialiser_options.first_draw;
     if (result_.physical[index] != spec || result_.on_workers[index] != physical.on_workers ||
         result_.is_frozen[index] != table.freeze) {
       return UsageError(

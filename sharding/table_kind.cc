@@ -90,6 +90,13 @@ std::string KindOptionReader::Text(const std::string& name, const std::string& o
   return text == nullptr ? otherwise : *text;
 }
 
+std::string KindOptionReader::TableName(const std::string& name, const std::string& otherwise) {
+  const std::string text = Text(name, otherwise);
+  const TableSpec named{.name = text, .rows = 1, .dim = 1};
+  if (!named.Validate().ok()) Refuse(name, text, "a name of A-Z a-z 0-9 _ . -");
+  return text;
+}
+
 std::string KindOptionReader::Choice(const std::string& name,
                                      const std::vector<std::string>& known) {
   const std::string* text = Find(name);

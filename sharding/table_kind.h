@@ -84,6 +84,7 @@ class KindOptionReader {
   double Real(const std::string& name, double otherwise, double least, double most);
   bool Bool(const std::string& name, bool otherwise);
   std::string Text(const std::string& name, const std::string& otherwise);
+  std::string TableName(const std::string& name, const std::string& otherwise);
   std::string Choice(const std::string& name, const std::vector<std::string>& known);  // first
 
   // The first mistake, or OK. Call after all options were read.

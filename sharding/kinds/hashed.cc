@@ -23,7 +23,7 @@ class Hashed final : public TableKind {
     const uint64_t seed = options.Whole("hash_seed", 0xA5A5A5A5, 0, UINT64_MAX);
     const uint64_t hashes = options.Whole("hashes", 1, 1, kMostHashes);
     const std::string operation = options.Choice("operation", {"add", "mult", "concat"});
-    const std::string name = options.Text("share", table.name);
+    const std::string name = options.TableName("share", table.name);
     RETURN_IF_ERROR(options.Finish());
     if (buckets == 0) {
       return UsageError("table \"{}\": a hashed table needs buckets, the rows its ids share",

@@ -11,7 +11,7 @@ class Plain final : public TableKind {
  public:
   static Result<std::unique_ptr<TableKind>> Make(const KindContext& context) {
     KindOptionReader options(context.table);
-    const std::string name = options.Text("share", context.table.name);
+    const std::string name = options.TableName("share", context.table.name);
     RETURN_IF_ERROR(options.Finish());
     auto kind = std::make_unique<Plain>();
     const LogicalTable& table = context.table;

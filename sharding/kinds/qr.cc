@@ -7,8 +7,9 @@
 //                       DLRM and hpcaitech do; the same for bags of one id
 //   remainder (shards)  where the remainder table lives, which every lookup hits: shards, or
 //                       workers (a dense, allreduced parameter); the model is the same to the bit
-// The quotient of whole numbers, not DLRM's of floats, which is wrong from 2^24 on; first values
-// are symmetric around 0, of the size sqrt(1/rows) DLRM meant.
+// The quotient of whole numbers, not DLRM's of floats, which is wrong from 2^24 on. First values
+// are symmetric around 0, of the size sqrt(1/rows) DLRM meant; those of "normal" are Xavier's, as
+// hpcaitech's.
 #include <cmath>
 
 #include "sharding/table_kind.h"
@@ -50,7 +51,8 @@ class QuotientRemainder final : public TableKind {
     kind->layout_.tables[1].on_workers = on_workers;
     for (PhysicalTable& physical : kind->layout_.tables) {
       double& scale = physical.spec.initialiser_options.scale;
-      if (scale == 0.0) scale = std::sqrt(1.0 / static_cast<double>(table.rows));
+      if (scale == 0.0 && table.initialiser != "normal")
+        scale = std::sqrt(1.0 / static_cast<double>(table.rows));
     }
     return Result<std::unique_ptr<TableKind>>(std::move(kind));
   }

@@ -2,6 +2,7 @@
 // without running anything.
 #include "sharding/initialiser.h"
 #include "sharding/optimizer.h"
+#include "sharding/table_kind.h"
 #include "sharding/table_spec.h"
 #include "tests/testing/testing.h"
 
@@ -13,12 +14,14 @@ using testing::IsSupersetOf;
 TEST(Registries, EachFamilyHoldsItsMembers) {
   EXPECT_THAT(Optimizers().Names(), IsSupersetOf({"adagrad", "rowwise_adagrad", "sgd"}));
   EXPECT_THAT(Initialisers().Names(), IsSupersetOf({"constant", "counter", "dlrm", "npy"}));
+  EXPECT_THAT(TableKinds().Names(), IsSupersetOf({"block", "hashed", "mixed", "plain", "qr"}));
 }
 
 TEST(Registries, TheDefaultsOfATableAreKnown) {
   const TableSpec table;
   EXPECT_OK(Optimizers().Validate(table.optimizer));
   EXPECT_OK(Initialisers().Validate(table.initialiser));
+  EXPECT_OK(TableKinds().Validate(table.kind));
 }
 
 TEST(Registries, AnUnknownNameIsAnsweredWithTheKnownOnes) {

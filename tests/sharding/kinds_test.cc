@@ -1,0 +1,404 @@
+// What each kind makes of a table: rows, widths, bytes, and what it refuses. The numbers are those
+// of composite_embeddings.json (SPEC 4-6).
+#include <cmath>
+
+#include "sharding/embedding_tables.h"
+#include "tests/testing/kind_options.h"
+#include "tests/testing/testing.h"
+
+namespace rowhouse {
+namespace {
+
+using nlohmann::json;
+using testing::AllOf;
+using testing::HasSubstr;
+
+EmbeddingTables Resolved(const std::string& kind, const KindOptions& options, uint64_t rows,
+                         uint32_t dim) {
+  return EmbeddingTables::Make({TableOfKind(kind, options, rows, dim)}).value();
+}
+
+std::string Refusal(const std::vector<LogicalTable>& tables) {
+  const Status status = EmbeddingTables::Make(tables).status();
+  EXPECT_EQ(status.code(), StatusCode::kUsage);
+  return status.message();
+}
+
+std::string Refusal(const std::string& kind, const KindOptions& options) {
+  return Refusal({TableOfKind(kind, options, 100, 8)});
+}
+
+std::vector<uint64_t> RowsOfPart(const FeatureTable& feature, size_t part,
+                                 const std::vector<uint64_t>& ids) {
+  std::vector<uint64_t> rows(ids.size());
+  feature.kind->Resolve(part, ids, rows);
+  return rows;
+}
+
+// Bytes of all weights: rows on shards or workers, and projections.
+uint64_t Bytes(const EmbeddingTables& tables) {
+  uint64_t floats = 0;
+  for (const TableSpec& table : tables.physical) floats += table.rows * table.dim;
+  for (const FeatureTable& feature : tables.features) {
+    const KindLayout& layout = feature.kind->layout();
+    if (layout.projects) floats += uint64_t{layout.out_width} * layout.width;
+  }
+  return floats * sizeof(float);
+}
+
+// ---- Sizes --------------------------------------------------------------------------------------
+
+// What `tensor_parallel_saving` counts (a block table cut by rows *and* columns, each device with
+// a projection of its own) is a layout no table of ours has: P is one, on every worker.
+TEST(Kinds, TakeTheBytesOfTheNotebook) {
+  const json file = LoadVectors("composite_embeddings.json");
+  ASSERT_EQ(file["block"]["memory"].size(), 5u);
+  for (const json& want : file["block"]["memory"]) {
+    const auto rows = want["V"].get<uint64_t>();
+    const auto dim = want["E"].get<uint32_t>();
+    const uint64_t full = Bytes(Resolved("plain", {}, rows, dim));
+    EXPECT_EQ(full, want["full_bytes"].get<uint64_t>());
+    const std::string block_dim = std::to_string(want["Eb"].get<uint32_t>());
+    const uint64_t block = Bytes(Resolved("block", {{"block_dim", block_dim}}, rows, dim));
+    EXPECT_EQ(block, want["block_bytes"].get<uint64_t>()) << want;
+    const EmbeddingTables qr = Resolved("qr", {{"collisions", "sqrt"}}, rows, dim);
+    EXPECT_EQ(qr.physical[1].rows, want["qr_sqrt_bucket"].get<uint64_t>());
+    EXPECT_EQ(Bytes(qr), want["qr_bytes"].get<uint64_t>());
+    EXPECT_EQ(full >> 20, want["full_MiB_floor"].get<uint64_t>());
+    EXPECT_EQ(block >> 20, want["block_MiB_floor"].get<uint64_t>());
+    EXPECT_EQ(Bytes(qr) >> 20, want["qr_MiB_floor"].get<uint64_t>());
+    EXPECT_EQ(static_cast<int64_t>(full - Bytes(qr)) / 4, want["qr_saved_params"].get<int64_t>());
+    // The notebook counts a projection also where rows have full width, and one is not needed.
+    const int64_t needless = want["Eb"] == want["E"] ? int64_t{dim} * dim : 0;
+    EXPECT_EQ(static_cast<int64_t>(full - block) / 4 - needless,
+              want["block_saved_params"].get<int64_t>());
+  }
+}
+
+TEST(Kinds, AHashedTableIsItsWorkingSet) {
+  for (const json& want : LoadVectors("micro_dlrm_dram.json")["sizes"]) {
+    const auto buckets = want["virtual_table_size"].get<uint64_t>();
+    const auto dim = want["m_spa"].get<uint32_t>();
+    std::vector<LogicalTable> tables;
+    for (int k = 0; k < 3; ++k) {
+      tables.push_back(TableOfKind(
+          "hashed", {{"buckets", std::to_string(buckets)}, {"share", "all"}}, 1682, dim));
+      tables.back().name += std::to_string(k);
+    }
+    const EmbeddingTables resolved = EmbeddingTables::Make(tables).value();
+    EXPECT_EQ(resolved.physical.size(), 1u);
+    EXPECT_EQ(Bytes(resolved), want["working_set_bytes"].get<uint64_t>());
+    uint64_t bytes_a_sample = 0;
+    for (const FeatureTable& feature : resolved.features) {
+      bytes_a_sample += feature.parts.size() * feature.kind->layout().width * sizeof(float);
+    }
+    EXPECT_EQ(8192 * bytes_a_sample, want["lookup_bytes_per_step_B8192"].get<uint64_t>());
+  }
+}
+
+TEST(Kinds, XavierFollowsTheShapeOfEachMatrix) {
+  for (const json& want : LoadVectors("composite_embeddings.json")["block"]["xavier"]) {
+    const double size = want["rows"].get<double>() + want["cols"].get<double>();
+    EXPECT_NEAR(std::sqrt(2.0 / size), want["std_normal"].get<double>(), 1e-12);
+    EXPECT_NEAR(std::sqrt(6.0 / size), want["bound_uniform"].get<double>(), 1e-12);
+  }
+}
+
+// ---- block --------------------------------------------------------------------------------------
+
+TEST(Block, HasARowOf64AndAProjectionUnlessTheTableIsNarrow) {
+  const EmbeddingTables wide = Resolved("block", {}, 100, 128);
+  EXPECT_EQ(wide.physical[0].dim, 64u);
+  EXPECT_TRUE(wide.features[0].kind->layout().projects);
+  EXPECT_EQ(wide.features[0].out_width(), 128u);
+  const EmbeddingTables narrow = Resolved("block", {}, 100, 16);
+  EXPECT_EQ(narrow.physical[0].dim, 16u);
+  EXPECT_FALSE(narrow.features[0].kind->layout().projects);
+}
+
+TEST(Block, RefusesRowsWiderThanTheTable) {
+  EXPECT_THAT(Refusal("block", {{"block_dim", "9"}}),
+              HasSubstr("table \"table0\": block_dim=9: expected a whole number from 1 to 8"));
+  EXPECT_THAT(Refusal("block", {{"block_dim", "0"}}), HasSubstr("block_dim=0"));
+}
+
+// ---- hashed -------------------------------------------------------------------------------------
+
+TEST(Hashed, IsTheHashOfTheIdModuloTheBuckets) {
+  const json file = LoadVectors("hash_virtual_table.json");
+  for (const json& want : file["vectors"]) {
+    const auto id = static_cast<uint64_t>(want["id"].get<int64_t>());
+    if (id >= uint64_t{1} << 63) continue;  // negative: no table has so many ids
+    const std::string seed = std::to_string(want["seed"].get<uint64_t>());
+    for (size_t m = 0; m < file["mods"].size(); ++m) {
+      const EmbeddingTables tables =
+          Resolved("hashed", {{"buckets", file["mods"][m].dump()}, {"hash_seed", seed}},
+                   uint64_t{1} << 63, 4);
+      EXPECT_EQ(tables.physical[0].rows, file["mods"][m].get<uint64_t>());
+      EXPECT_EQ(RowsOfPart(tables.features[0], 0, {id})[0], want["rows"][m].get<uint64_t>());
+    }
+  }
+}
+
+TEST(Hashed, MoreHashesAreIndependent) {
+  const EmbeddingTables tables =
+      Resolved("hashed", {{"buckets", "1000"}, {"hashes", "3"}, {"operation", "concat"}}, 5000, 4);
+  EXPECT_EQ(tables.features[0].out_width(), 12u);
+  EXPECT_EQ(tables.physical.size(), 1u) << "all of them look into one table";
+  std::vector<uint64_t> ids(5000);
+  for (size_t i = 0; i < ids.size(); ++i) ids[i] = i;
+  const FeatureTable& feature = tables.features[0];
+  for (const auto& [a, b] : {std::pair(0, 1), std::pair(0, 2), std::pair(1, 2)}) {
+    const std::vector<uint64_t> first = RowsOfPart(feature, a, ids);
+    const std::vector<uint64_t> second = RowsOfPart(feature, b, ids);
+    size_t equal = 0;
+    for (size_t i = 0; i < ids.size(); ++i) equal += first[i] == second[i] ? 1 : 0;
+    EXPECT_LE(equal, 20u) << "5 are expected by chance";
+  }
+}
+
+TEST(Hashed, TheSeedMayBeHexadecimal) {
+  const EmbeddingTables by_default = Resolved("hashed", {{"buckets", "1000"}}, 100, 4);
+  const EmbeddingTables hex =
+      Resolved("hashed", {{"buckets", "1000"}, {"hash_seed", "0xA5A5a5a5"}}, 100, 4);
+  const std::vector<uint64_t> ids = {0, 1, 2, 99};
+  EXPECT_EQ(RowsOfPart(hex.features[0], 0, ids), RowsOfPart(by_default.features[0], 0, ids));
+  EXPECT_THAT(Refusal("hashed", {{"buckets", "9"}, {"hash_seed", "0x"}}), HasSubstr("hash_seed"));
+}
+
+TEST(Hashed, RefusesToGuessBuckets) {
+  EXPECT_THAT(Refusal("hashed", {}), HasSubstr("table \"table0\": a hashed table needs buckets"));
+  EXPECT_THAT(Refusal("hashed", {{"buckets", "0"}}), HasSubstr("buckets=0"));
+  EXPECT_THAT(Refusal("hashed", {{"buckets", "5"}, {"hashes", "9"}}), HasSubstr("from 1 to 8"));
+  EXPECT_THAT(Refusal("hashed", {{"buckets", "5"}, {"operation", "max"}}),
+              HasSubstr("operation=max: expected one of add, mult, concat"));
+}
+
+// ---- qr -----------------------------------------------------------------------------------------
+
+TEST(QuotientRemainder, HasDlrmsRows) {
+  for (const json& want : LoadVectors("composite_embeddings.json")["qr_dlrm"]["rows"]) {
+    const auto rows = want["n"].get<uint64_t>();
+    const EmbeddingTables tables =
+        Resolved("qr", {{"collisions", want["collisions"].dump()}}, rows, 16);
+    EXPECT_EQ(tables.physical[0].rows, want["q_rows"].get<uint64_t>()) << want;
+    EXPECT_EQ(tables.physical[1].rows, want["r_rows"].get<uint64_t>()) << want;
+    const auto kept = static_cast<double>(tables.physical[0].rows + tables.physical[1].rows);
+    EXPECT_NEAR(kept / static_cast<double>(rows), want["params_ratio_to_full"].get<double>(),
+                1e-12);
+  }
+}
+
+TEST(QuotientRemainder, SqrtIsTheLeastRootThatHolds) {
+  for (const json& want : LoadVectors("composite_embeddings.json")["qr_hpcai"]["buckets"]) {
+    const auto rows = want["n"].get<uint64_t>();
+    const auto bucket = want["bucket"].get<uint64_t>();
+    const EmbeddingTables tables = Resolved("qr", {{"collisions", "sqrt"}}, rows, 4);
+    EXPECT_EQ(tables.physical[1].rows, bucket) << want;
+    // hpcaitech's quotient table has `bucket` rows too; ours only those an id can reach.
+    EXPECT_EQ(tables.physical[0].rows, (rows + bucket - 1) / bucket) << want;
+    EXPECT_LE(tables.physical[0].rows, bucket) << want;
+  }
+  const EmbeddingTables largest = Resolved("qr", {{"collisions", "sqrt"}}, uint64_t{1} << 63, 4);
+  EXPECT_EQ(largest.physical[1].rows, 3037000500u);
+}
+
+// The first id whose quotient DLRM computes wrongly, in floats. (How many of 640 samples are wrong,
+// as the file counts too, depends on samples it does not name.)
+TEST(QuotientRemainder, DividesWholeNumbers) {
+  const json file = LoadVectors("composite_embeddings.json");
+  ASSERT_EQ(file["qr_float_division_hazard"].size(), 6u);
+  for (const json& want : file["qr_float_division_hazard"]) {
+    const auto collisions = want["collisions"].get<uint64_t>();
+    const auto& [id, wrong, right] =
+        want["first_id_got_expected"].get<std::tuple<uint64_t, uint64_t, uint64_t>>();
+    const EmbeddingTables tables =
+        Resolved("qr", {{"collisions", std::to_string(collisions)}}, uint64_t{1} << 40, 4);
+    EXPECT_EQ(RowsOfPart(tables.features[0], 0, {id})[0], right);
+    EXPECT_EQ(RowsOfPart(tables.features[0], 1, {id})[0], id - right * collisions);
+    const float in_floats = static_cast<float>(id) / static_cast<float>(collisions);
+    EXPECT_EQ(static_cast<uint64_t>(in_floats), wrong);
+  }
+}
+
+TEST(QuotientRemainder, QuotientAndRemainderMakeTheId) {
+  const EmbeddingTables tables = Resolved("qr", {{"collisions", "7"}}, 1000, 4);
+  std::vector<uint64_t> ids(1000);
+  for (size_t i = 0; i < ids.size(); ++i) ids[i] = i;
+  const std::vector<uint64_t> q = RowsOfPart(tables.features[0], 0, ids);
+  const std::vector<uint64_t> r = RowsOfPart(tables.features[0], 1, ids);
+  for (size_t i = 0; i < ids.size(); ++i) EXPECT_EQ(q[i] * 7 + r[i], i);
+}
+
+TEST(QuotientRemainder, TheRemainderMayLiveOnWorkers) {
+  EXPECT_EQ(Resolved("qr", {}, 100, 4).on_workers, (std::vector<bool>{false, false}));
+  EXPECT_EQ(Resolved("qr", {{"remainder", "workers"}}, 100, 4).on_workers,
+            (std::vector<bool>{false, true}));
+}
+
+TEST(QuotientRemainder, FirstValuesAreOfTheSizeOfTheWholeTableUnlessTheyAreXaviers) {
+  LogicalTable table = TableOfKind("qr", {}, 10'000, 4);
+  const auto scales = [&table] {
+    const EmbeddingTables tables = EmbeddingTables::Make({table}).value();
+    return std::vector<double>{tables.physical[0].initialiser_options.scale,
+                               tables.physical[1].initialiser_options.scale};
+  };
+  EXPECT_EQ(scales(), (std::vector<double>{0.01, 0.01}));
+  table.initialiser = "normal";
+  EXPECT_EQ(scales(), (std::vector<double>{0.0, 0.0})) << "by the shape of each table";
+  table.initialiser_options.scale = 0.5;
+  EXPECT_EQ(scales(), (std::vector<double>{0.5, 0.5}));
+}
+
+TEST(QuotientRemainder, RefusesWhatIsNoNumberOfCollisions) {
+  EXPECT_THAT(Refusal("qr", {{"collisions", "0"}}), HasSubstr("collisions=0"));
+  EXPECT_THAT(Refusal("qr", {{"collisions", "-4"}}), HasSubstr("collisions=-4"));
+  EXPECT_THAT(Refusal("qr", {{"operation", "sum"}}), HasSubstr("one of mult, add, concat"));
+  EXPECT_THAT(Refusal("qr", {{"pool_first", "yes"}}), HasSubstr("expected true or false"));
+  EXPECT_THAT(Refusal("qr", {{"remainder", "worker"}}), HasSubstr("one of shards, workers"));
+}
+
+// ---- mixed --------------------------------------------------------------------------------------
+
+std::vector<LogicalTable> MixedTables(const std::vector<uint64_t>& rows, uint32_t dim,
+                                      const KindOptions& options) {
+  std::vector<LogicalTable> tables;
+  for (const uint64_t n : rows) {
+    tables.push_back(TableOfKind("mixed", options, n, dim));
+    tables.back().name = "table" + std::to_string(tables.size() - 1);
+  }
+  return tables;
+}
+
+// Each table's width follows from the sizes of all; never above the model's.
+TEST(Mixed, HasTheDimsOfTheRule) {
+  const json file = LoadVectors("composite_embeddings.json");
+  size_t cases = 0;
+  for (const json& want : file["mixed_dimension"]["solver"]) {
+    if (!want.contains("d0")) continue;  // by a budget: a model's widths follow from its own
+    ++cases;
+    const auto dim = want["d0"].get<uint32_t>();
+    std::vector<LogicalTable> tables =
+        MixedTables(want["n"].get<std::vector<uint64_t>>(), dim,
+                    {{"temperature", want["alpha"].dump()},
+                     {"round_dims", want["round_to_pow2"].get<bool>() ? "true" : "false"}});
+    for (size_t i = 0; want.contains("k") && i < tables.size(); ++i) {
+      tables[i].kind_options["lookups"] = want["k"][i].dump();
+    }
+    // Tables of another kind have no say.
+    LogicalTable plain = TableOfKind("plain", {}, 1, dim);
+    plain.name = "other";
+    tables.insert(tables.begin(), plain);
+    const EmbeddingTables resolved = EmbeddingTables::Make(tables).value();
+    for (size_t i = 0; i < want["n"].size(); ++i) {
+      const uint32_t by_rule = want["dims"][i].get<uint32_t>();
+      EXPECT_EQ(resolved.physical[i + 1].dim, std::min(by_rule, dim)) << want;
+      EXPECT_EQ(resolved.features[i + 1].kind->layout().projects, by_rule < dim);
+      EXPECT_EQ(resolved.features[i + 1].out_width(), dim);
+    }
+  }
+  EXPECT_EQ(cases, 24u);
+}
+
+TEST(Mixed, AWidthMayBeGivenByHand) {
+  std::vector<LogicalTable> tables = MixedTables({10, 1000}, 16, {});
+  tables[1].kind_options["row_dim"] = "5";
+  const EmbeddingTables resolved = EmbeddingTables::Make(tables).value();
+  EXPECT_EQ(resolved.physical[0].dim, 16u);
+  EXPECT_EQ(resolved.physical[1].dim, 5u);
+  tables[1].kind_options["row_dim"] = "17";
+  EXPECT_THAT(Refusal(tables), HasSubstr("row_dim=17: expected a whole number from 1 to 16"));
+}
+
+TEST(Mixed, RefusesTablesThatDisagree) {
+  const std::vector<LogicalTable> good = MixedTables({10, 1000}, 16, {});
+  const auto disagreement =
+      AllOf(HasSubstr("\"table0\" and \"table1\""), HasSubstr("share dim, temperature and"));
+  std::vector<LogicalTable> tables = good;
+  tables[1].kind_options["temperature"] = "0.4";
+  EXPECT_THAT(Refusal(tables), disagreement);
+  tables = good;
+  tables[1].kind_options["round_dims"] = "true";
+  EXPECT_THAT(Refusal(tables), disagreement);
+  tables = good;
+  tables[1].dim = 8;
+  EXPECT_THAT(Refusal(tables), disagreement);
+  tables = good;
+  tables[1].kind_options["temperature"] = "nan";
+  EXPECT_THAT(Refusal(tables), HasSubstr("table \"table1\": temperature=nan"));
+}
+
+// ---- Tables that share rows ---------------------------------------------------------------------
+
+TEST(SharedTables, AreOnePhysicalTable) {
+  LogicalTable a = TableOfKind("hashed", {{"buckets", "50"}, {"share", "all"}}, 100, 4), b = a;
+  b.name = "table1";
+  b.rows = 7;  // ids, not rows: each has its own
+  b.kind_options["hash_seed"] = "1";
+  b.pooling = "mean";
+  const EmbeddingTables tables = EmbeddingTables::Make({a, b}).value();
+  ASSERT_EQ(tables.physical.size(), 1u);
+  EXPECT_EQ(tables.physical[0].name, "all");
+  EXPECT_EQ(tables.features[0].parts, tables.features[1].parts);
+}
+
+// Where DLRM's draws of a table begin is counted for each feature; the first one's are the table's.
+TEST(SharedTables, BeginAtTheFirstOnesDraw) {
+  LogicalTable a = TableOfKind("plain", {{"share", "all"}}, 100, 4), b = a;
+  b.name = "table1";
+  a.initialiser_options.first_draw = 7;
+  b.initialiser_options.first_draw = 407;
+  const Result<EmbeddingTables> tables = EmbeddingTables::Make({a, b});
+  ASSERT_OK(tables);
+  EXPECT_EQ(tables.value().physical[0].initialiser_options.first_draw, 7u);
+}
+
+TEST(SharedTables, RefuseToDiffer) {
+  const LogicalTable a = TableOfKind("plain", {{"share", "all"}}, 100, 4);
+  const auto refused = [&a](const std::function<void(LogicalTable*)>& change) {
+    LogicalTable b = a;
+    b.name = "table1";
+    EXPECT_OK(EmbeddingTables::Make({a, b}));
+    change(&b);
+    EXPECT_THAT(Refusal({a, b}), HasSubstr("table \"table1\": its rows are those of \"all\""));
+  };
+  refused([](LogicalTable* b) { b->rows = 99; });
+  refused([](LogicalTable* b) { b->dim = 5; });
+  refused([](LogicalTable* b) { b->optimizer = "adagrad"; });
+  refused([](LogicalTable* b) { b->initialiser_options.seed = 5; });
+  refused([](LogicalTable* b) { b->max_norm = 5; });
+  refused([](LogicalTable* b) { b->freeze = true; });
+  refused([](LogicalTable* b) {
+    b->kind = "hashed";
+    b->kind_options = {{"share", "all"}, {"buckets", "100"}};
+  });
+}
+
+TEST(SharedTables, ATableCannotTakeTheRowsOfAnothersPart) {
+  const LogicalTable qr = TableOfKind("qr", {}, 100, 4);
+  LogicalTable plain = TableOfKind("plain", {{"share", "table0.remainder"}}, 4, 4);
+  plain.name = "table1";
+  EXPECT_THAT(Refusal({qr, plain}), HasSubstr("its rows are those of \"table0.remainder\""));
+}
+
+TEST(LearnedWeights, AreATableOfWidthOneThatStartsAtOne) {
+  for (const std::string& kind : TableKinds().Names()) {
+    LogicalTable table = TableOfKind(kind, MinimalOptions(kind), 100, 8);
+    table.weighted_pooling = "learned";
+    table.optimizer = "adagrad";
+    table.max_norm = 1.0;
+    const EmbeddingTables tables = EmbeddingTables::Make({table}).value();
+    ASSERT_TRUE(tables.features[0].weights) << kind;
+    const TableSpec& weights = tables.physical[Raw(*tables.features[0].weights)];
+    EXPECT_EQ(weights.name, "table0.weights");
+    EXPECT_EQ(weights.rows, 100u) << "one an id, also where ids share rows";
+    EXPECT_EQ(weights.dim, 1u);
+    EXPECT_EQ(weights.optimizer, "adagrad");
+    EXPECT_EQ(weights.initialiser, "constant");
+    EXPECT_EQ(weights.initialiser_options.value, 1.0);
+    EXPECT_EQ(weights.max_norm, 0.0) << "a norm of rows, not of weights";
+  }
+}
+
+}  // namespace
+}  // namespace rowhouse
