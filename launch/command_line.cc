@@ -49,7 +49,8 @@ bool LooksLikeFlag(std::string_view word) {
   return word.size() > 1 && word[0] == '-' && (word[1] == '-' || std::isalpha(word[1]));
 }
 
-bool IsSwitch(const std::string& name) {
+bool IsSwitch(const std::string& verb, const std::string& name) {
+  if (IsSwitchOf(verb, name)) return true;
   if (const UnsupportedFlag* flag = FindUnsupportedFlag(name)) return flag->is_bool;
   gflags::CommandLineFlagInfo info;
   return gflags::GetCommandLineFlagInfo(name.c_str(), &info) && info.type == "bool";
@@ -130,7 +131,8 @@ class Parser {
         continue;
       }
       const bool is_negated = !IsKnownFlag(flag.name) && flag.name.starts_with("no") &&
-                              IsKnownFlag(flag.name.substr(2)) && IsSwitch(flag.name.substr(2));
+                              IsKnownFlag(flag.name.substr(2)) &&
+                              IsSwitch(result_.verb, flag.name.substr(2));
       if (is_negated) {
         if (flag.value) {
           return UsageError("{}{}: a switch that is turned off takes no value; say --{}={}",
@@ -141,7 +143,7 @@ class Parser {
       if (flag.name != "flagfile" && !IsKnownFlag(flag.name)) return UnknownFlag(flag, word);
       if (!flag.value) {
         const bool has_next = i + 1 < words.size();
-        if (IsSwitch(flag.name)) {
+        if (IsSwitch(result_.verb, flag.name)) {
           // DLRM's scripts write "--round-targets True".
           const bool is_next_value = has_next && !LooksLikeFlag(words[i + 1].text) &&
                                      ReadBool(words[i + 1].text).has_value();
@@ -221,6 +223,14 @@ class Parser {
       Settings scratch;
       const Status status = field->set(flag.value, scratch);
       if (!status.ok()) return status.Annotate(flag.Describe());
+    }
+    if (field == nullptr && IsSwitch(result_.verb, flag.name)) {
+      const auto value = ReadBool(flag.value);
+      if (!value) {
+        return UsageError("{}: --{} is a switch of rowhouse {}: expected true, false or no value",
+                          flag.Describe(), flag.name, result_.verb);
+      }
+      flag.value = *value ? "true" : "false";
     }
     if (gflags::SetCommandLineOption(flag.name.c_str(), flag.value.c_str()).empty()) {
       gflags::CommandLineFlagInfo info = gflags::GetCommandLineFlagInfoOrDie(flag.name.c_str());

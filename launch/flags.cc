@@ -14,9 +14,16 @@ DEFINE_string(config, "",
 DEFINE_bool(print_config, false,
             "Print the effective settings as a YAML file for --config, and "
             "stop");
-DEFINE_string(json, "", "bench: write the figures to this file as well");
+DEFINE_string(json, "",
+              "bench: write the figures to this file as well; plan: a switch, print JSON instead "
+              "of tables");
 DEFINE_string(out, "", "compare: the HTML page to write; required");
 DEFINE_string(csv, "", "compare: write the table to this file as well");
+
+DEFINE_bool(sizes, false,
+            "plan: bytes of every table, and the largest vocabulary of every kind in memory_mb");
+DEFINE_string(memory_mb, "",
+              "plan: memory to find the largest vocabularies for, MiB; default: cache_mb");
 
 // ---- Model ----------------------------------------------------------------------------------
 

@@ -11,13 +11,16 @@
 namespace rowhouse {
 
 // Flags that are no settings (launch/setting_fields.h has those).
-//   config, print_config: train, ps        json: bench        out, csv: compare
+//   config: train, ps, plan       print_config: train, ps       json: bench, plan
+//   out, csv: compare             sizes, memory_mb: plan
 //   flagfile, help, version: everywhere, handled while the command line is read
 inline constexpr std::string_view kConfigFlag = "config";
 inline constexpr std::string_view kPrintConfigFlag = "print_config";
 inline constexpr std::string_view kJsonFlag = "json";
 inline constexpr std::string_view kOutFlag = "out";
 inline constexpr std::string_view kCsvFlag = "csv";
+inline constexpr std::string_view kSizesFlag = "sizes";
+inline constexpr std::string_view kMemoryMbFlag = "memory_mb";
 
 // glog's own flags that stay useful here.
 std::span<const std::string> LogFlags();

@@ -51,6 +51,7 @@ const std::vector<Verb>& Verbs() {
       {"bench", "measures this machine's limits and the system beside them", "[NAME ...]"},
       {"compare", "prints the runs whose reports are named side by side, and writes a page of them",
        "REPORT.json ..."},
+      {"plan", "--sizes: bytes of a model's tables and the largest vocabularies; starts nothing"},
   };
   return verbs;
 }
@@ -75,7 +76,7 @@ std::string HelpText(const std::string& verb) {
       "  --flagfile=FILE reads flags from a file, one a line. A switch is turned on by --name\n"
       "  and off by --noname. - may stand for _ in names.\n\n";
   for (const std::string_view flag :
-       {kConfigFlag, kPrintConfigFlag, kJsonFlag, kOutFlag, kCsvFlag}) {
+       {kConfigFlag, kPrintConfigFlag, kSizesFlag, kMemoryMbFlag, kJsonFlag, kOutFlag, kCsvFlag}) {
     if (VerbHasFlag(verb, flag)) text += DescribeFlag(std::string(flag), "");
   }
   Section section{};

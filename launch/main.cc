@@ -44,6 +44,11 @@ Status RunVerb(const CommandLine& command_line, const Settings& settings) {
     return RunCompare(command_line.arguments, command_line.Value(kOutFlag),
                       command_line.Value(kCsvFlag));
   }
+  if (command_line.verb == "plan") {
+    return RunPlan(settings, {.wants_sizes = command_line.Value(kSizesFlag) == "true",
+                              .wants_json = command_line.Value(kJsonFlag) == "true",
+                              .memory_mb = command_line.Value(kMemoryMbFlag)});
+  }
   CHECK_EQ(command_line.verb, "bench");
   return RunBench(command_line.arguments, command_line.Value(kJsonFlag));
 }

@@ -17,6 +17,7 @@ bool IsLogFlag(std::string_view flag) {
 // What a PS node learns from HELLO is no flag of `ps`.
 bool IsSectionOf(std::string_view verb, Section section) {
   if (verb == "train") return section != Section::kServer;
+  if (verb == "plan") return section <= Section::kCluster;
   if (verb != "ps") return false;
   return section == Section::kStorage || section == Section::kServer;
 }
@@ -31,17 +32,23 @@ bool IsAlsoOfPs(std::string_view flag) {
 bool IsKnownFlag(std::string_view flag) {
   return FindSettingField(flag) != nullptr || FindUnsupportedFlag(flag) != nullptr ||
          IsLogFlag(flag) || flag == kConfigFlag || flag == kPrintConfigFlag || flag == kJsonFlag ||
-         flag == kOutFlag || flag == kCsvFlag;
+         flag == kOutFlag || flag == kCsvFlag || flag == kSizesFlag || flag == kMemoryMbFlag;
 }
 
 bool VerbHasFlag(std::string_view verb, std::string_view flag) {
   if (IsLogFlag(flag)) return true;
-  if (flag == kConfigFlag || flag == kPrintConfigFlag) return verb == "train" || verb == "ps";
-  if (flag == kJsonFlag) return verb == "bench";
+  if (flag == kPrintConfigFlag) return verb == "train" || verb == "ps";
+  if (flag == kConfigFlag) return verb == "train" || verb == "ps" || verb == "plan";
+  if (flag == kJsonFlag) return verb == "bench" || verb == "plan";
+  if (flag == kSizesFlag || flag == kMemoryMbFlag) return verb == "plan";
   if (flag == kOutFlag || flag == kCsvFlag) return verb == "compare";
   const SettingField* field = FindSettingField(flag);
   if (field == nullptr) return false;
   return IsSectionOf(verb, field->section) || (verb == "ps" && IsAlsoOfPs(field->name));
+}
+
+bool IsSwitchOf(std::string_view verb, std::string_view flag) {
+  return verb == "plan" && flag == kJsonFlag;
 }
 
 std::string DescribeVerbsOfFlag(std::string_view flag) {
@@ -60,7 +67,9 @@ std::vector<std::string> FlagsOfVerb(std::string_view verb) {
                                     std::string(kPrintConfigFlag),
                                     std::string(kJsonFlag),
                                     std::string(kOutFlag),
-                                    std::string(kCsvFlag)};
+                                    std::string(kCsvFlag),
+                                    std::string(kSizesFlag),
+                                    std::string(kMemoryMbFlag)};
   for (const SettingField& field : SettingFields()) names.push_back(field.name);
   for (const std::string& name : LogFlags()) names.push_back(name);
   std::erase_if(names, [&](const std::string& name) {

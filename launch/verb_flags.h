@@ -12,6 +12,9 @@ bool IsKnownFlag(std::string_view flag);
 
 bool VerbHasFlag(std::string_view verb, std::string_view flag);
 
+// Flags that take a value for other verbs and none for this one.
+bool IsSwitchOf(std::string_view verb, std::string_view flag);
+
 // "train", "train and ps".
 std::string DescribeVerbsOfFlag(std::string_view flag);
 

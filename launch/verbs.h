@@ -19,4 +19,13 @@ Status RunPs(const Settings& settings);
 Status RunCompare(const std::vector<std::string>& reports, const std::string& html_path,
                   const std::string& csv_path);
 
+struct PlanRequest {
+  bool wants_sizes = false;
+  bool wants_json = false;
+  std::string memory_mb;  // as given: MiB to find vocabularies for; "": settings.storage.cache_mb
+};
+// Prints the sizes of the model's tables (launch/report/size_plan.h). kUsage if nothing is asked
+// for.
+Status RunPlan(const Settings& settings, const PlanRequest& request);
+
 }  // namespace rowhouse

@@ -115,6 +115,27 @@ ModelSizes SizesOf(const EmbeddingTables& tables) {
   return sizes;
 }
 
+uint64_t QuantisedBytes(const EmbeddingTables& tables, uint32_t bits) {
+  uint64_t bytes = 0;
+  for (const TableSpec& table : tables.physical) {
+    bytes = Sum(bytes, Product(table.rows, QuantisedRowBytes(bits, table.dim)));
+  }
+  return bytes;
+}
+
+ShardBytes FullestShard(const EmbeddingTables& tables, uint32_t shards) {
+  ShardBytes bytes;
+  for (size_t t = 0; t < tables.physical.size(); ++t) {
+    if (tables.on_workers[t]) continue;
+    const TableSpec& table = tables.physical[t];
+    bytes.by_rows = Sum(bytes.by_rows, RowSplitBytes(table.rows, table.dim, shards, 0));
+    bytes.by_columns = Sum(bytes.by_columns, ColumnSplitBytes(table.rows, table.dim, shards, 0));
+    bytes.as_blocks = Sum(bytes.as_blocks,
+                          FloatBytes(SplitIntoBlocks(table.rows, table.dim, shards).per_rank, 1));
+  }
+  return bytes;
+}
+
 Result<Vocabulary> LargestVocabulary(LogicalTable like, uint64_t memory_bytes) {
   const std::vector<std::string> options = KindOptionNames(like.kind);
   const bool has_buckets = std::find(options.begin(), options.end(), "buckets") != options.end();

@@ -57,6 +57,18 @@ struct ModelSizes {
 
 ModelSizes SizesOf(const EmbeddingTables& tables);
 
+// Bytes of weights over all physical tables, were every row quantised (see QuantisedRowBytes).
+uint64_t QuantisedBytes(const EmbeddingTables& tables, uint32_t bits);
+
+// Bytes of weights of the tables on shards that the fullest of them has at most, if every table is
+// cut by rows; or by columns; or by rows that are then kept as block tables (see SplitIntoBlocks).
+struct ShardBytes {
+  uint64_t by_rows = 0;
+  uint64_t by_columns = 0;
+  uint64_t as_blocks = 0;
+};
+ShardBytes FullestShard(const EmbeddingTables& tables, uint32_t shards);
+
 // ---- The largest vocabulary
 // -----------------------------------------------------------------------
 

@@ -116,6 +116,22 @@ TEST_F(CommandLineTest, OnlyBenchAndCompareTakeArguments) {
             "with --");
 }
 
+TEST_F(CommandLineTest, JsonIsAFileOfBenchAndASwitchOfPlan) {
+  const Result<CommandLine> plan =
+      Parse({"plan", "--json", "--sizes", "--memory_mb=7", "--qr_flag", "--cache_mb=3"});
+  ASSERT_OK(plan);
+  EXPECT_EQ(plan.value().Value("json"), "true");
+  EXPECT_EQ(plan.value().Value("sizes"), "true");
+  EXPECT_EQ(plan.value().Value("memory_mb"), "7");
+  EXPECT_TRUE(MakeSettings(plan.value()).value().compression.qr_flag);
+  EXPECT_EQ(Parse({"plan", "--nojson"}).value().Value("json"), "false");
+  EXPECT_EQ(Parse({"plan", "--json", "yes"}).value().Value("json"), "true");
+  EXPECT_EQ(Refusal({"plan", "--json=x.json"}),
+            "--json=x.json: --json is a switch of rowhouse plan: expected true, false or no value");
+  EXPECT_EQ(Refusal({"plan", "--model_dir=x"}),
+            "--model_dir=x is no flag of rowhouse plan; it belongs to train");
+}
+
 TEST_F(CommandLineTest, HelpAndVersionNeedNoVerb) {
   EXPECT_TRUE(Parse({"--help"}).value().wants_help);
   EXPECT_TRUE(Parse({"help"}).value().wants_help);
@@ -129,12 +145,14 @@ TEST_F(CommandLineTest, HelpAndVersionNeedNoVerb) {
 // ---- Sentences ------------------------------------------------------------------------------
 
 TEST_F(CommandLineTest, AnUnknownVerbListsTheVerbs) {
-  EXPECT_EQ(Refusal({"tarin"}), "unknown verb \"tarin\" (known: train, ps, bench, compare)");
-  EXPECT_EQ(Refusal({"trains"}),
-            "unknown verb \"trains\" (known: train, ps, bench, compare). Did you mean \"train\"?");
-  EXPECT_EQ(Refusal({}),
-            "no verb given (known: train, ps, bench, compare); rowhouse --help says what they "
-            "do");
+  EXPECT_EQ(Refusal({"tarin"}), "unknown verb \"tarin\" (known: train, ps, bench, compare, plan)");
+  EXPECT_EQ(
+      Refusal({"trains"}),
+      "unknown verb \"trains\" (known: train, ps, bench, compare, plan). Did you mean \"train\"?");
+  EXPECT_EQ(
+      Refusal({}),
+      "no verb given (known: train, ps, bench, compare, plan); rowhouse --help says what they "
+      "do");
   EXPECT_THAT(Refusal({"--nepochs=1"}), StartsWith("no verb given"));
 }
 
@@ -188,11 +206,11 @@ TEST_F(CommandLineTest, AMissingValueIsNoticed) {
 
 TEST_F(CommandLineTest, AFlagOfAnotherVerbIsNoFlagHere) {
   EXPECT_EQ(Refusal({"ps", "--nepochs=2"}),
-            "--nepochs=2 is no flag of rowhouse ps; it belongs to train");
+            "--nepochs=2 is no flag of rowhouse ps; it belongs to train and plan");
   EXPECT_EQ(Refusal({"train", "--listen=tcp://*:1"}),
             "--listen=tcp://*:1 is no flag of rowhouse train; it belongs to ps");
   EXPECT_EQ(Refusal({"compare", "a.json", "--json=b.json"}),
-            "--json=b.json is no flag of rowhouse compare; it belongs to bench");
+            "--json=b.json is no flag of rowhouse compare; it belongs to bench and plan");
   EXPECT_EQ(Refusal({"train", "--out=x.html"}),
             "--out=x.html is no flag of rowhouse train; it belongs to compare");
 }

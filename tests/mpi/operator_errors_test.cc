@@ -154,6 +154,11 @@ const Mistake kMistakes[] = {
     {"MissingReport", {"compare", "absent.json", "--out=x.html"}, {"absent.json", "No such file"}},
     {"NoReport", {"compare", "a_file", "--out=x.html"}, {"a_file", "no JSON"}},
     {"MistypedFlagOfCompare", {"compare", "a_file", "--output=x.html"}, {"--output"}},
+    {"PlanOfNothing", {"plan"}, {"--sizes"}},
+    {"MistypedFlagOfPlan", {"plan", "--size"}, {"--size", "Did you mean --sizes?"}},
+    {"ModelThatCannotBePlanned",
+     {"plan", "--sizes", "--arch_mlp_bot=4-3"},
+     {"arch_mlp_bot", "needs them equal"}},
     {"MissingConfig", {"train", "--config=absent.yaml"}, {"absent.yaml", "No such file"}},
     {"MissingFlagFile", {"train", "--flagfile=absent.flags"}, {"absent.flags", "No such file"}},
 

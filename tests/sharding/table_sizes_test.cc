@@ -182,6 +182,18 @@ TEST(ModelSizes, SeveralHashesReadSeveralRowsOfOneTable) {
   EXPECT_EQ(sizes.of_plain(), 0.01);
 }
 
+TEST(ModelSizes, OverShardsAndInFewerBits) {
+  const EmbeddingTables tables =
+      EmbeddingTables::Make({Table("qr", 100, 8, {{"collisions", "10"}, {"remainder", "workers"}})})
+          .value();
+  EXPECT_EQ(QuantisedBytes(tables, 8), 20u * 16);
+  EXPECT_EQ(QuantisedBytes(tables, 4), 20u * 8);
+  const ShardBytes bytes = FullestShard(tables, 4);  // 10 rows; the others are on workers
+  EXPECT_EQ(bytes.by_rows, 3u * 32);
+  EXPECT_EQ(bytes.by_columns, 10u * 8);
+  EXPECT_EQ(bytes.as_blocks, (2u * 2 + 8 * 2) * 4);
+}
+
 // ---- The largest vocabulary
 // -----------------------------------------------------------------------
 

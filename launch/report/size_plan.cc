@@ -1,0 +1,310 @@
+#include "launch/report/size_plan.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "launch/report/comparison.h"
+#include "launch/report/figure_text.h"
+#include "sharding/record.h"
+#include "worker/dlrm_model.h"
+
+namespace rowhouse {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// ---- Making -------------------------------------------------------------------------------------
+
+// What the model's first table of this kind says, if one does.
+std::string OptionOr(const Settings& settings, const std::string& kind, const std::string& option,
+                     const std::string& otherwise) {
+  for (const LogicalTable& table : settings.tables) {
+    if (table.kind != kind) continue;
+    const auto found = table.kind_options.find(option);
+    if (found != table.kind_options.end()) return found->second;
+  }
+  return otherwise;
+}
+
+// Options of a kind that are worth knowing the size of. Kinds that are not named are asked as they
+// are by default.
+std::vector<KindOptions> OptionsToAsk(const Settings& settings, const std::string& kind) {
+  const uint32_t dim = settings.sparse_feature_size;
+  const auto one = [&](const std::string& option, const std::string& value) {
+    return KindOptions{{option, value}};
+  };
+  if (kind == "block") {
+    return {one("block_dim", OptionOr(settings, kind, "block_dim",
+                                      fmt::format("{}", std::min<uint32_t>(64, dim))))};
+  }
+  if (kind == "mixed") {
+    return {one("row_dim",
+                OptionOr(settings, kind, "row_dim", fmt::format("{}", std::max(1u, dim / 4))))};
+  }
+  if (kind == "qr") {
+    std::vector<KindOptions> asked = {
+        one("collisions", OptionOr(settings, kind, "collisions", "4"))};
+    if (asked[0] != one("collisions", "sqrt")) asked.push_back(one("collisions", "sqrt"));
+    return asked;
+  }
+  return {{}};
+}
+
+std::vector<SizePlan::KindVocabulary> AskKinds(const Settings& settings, const LogicalTable& asked,
+                                               uint64_t memory_bytes) {
+  std::vector<SizePlan::KindVocabulary> all;
+  for (const std::string& kind : TableKinds().Names()) {
+    for (const KindOptions& options : OptionsToAsk(settings, kind)) {
+      LogicalTable table = asked;
+      table.kind = kind;
+      table.kind_options = options;
+      SizePlan::KindVocabulary one{.kind = kind, .options = options};
+      Result<Vocabulary> largest = LargestVocabulary(table, memory_bytes);
+      if (largest.ok()) {
+        one.vocabulary = largest.value();
+      } else {
+        one.refusal = largest.status().message();
+      }
+      all.push_back(std::move(one));
+    }
+  }
+  return all;
+}
+
+uint32_t ShardsOf(const ClusterSettings& cluster) {
+  const auto given = static_cast<uint32_t>(cluster.ps_endpoints.size());
+  const uint32_t asked = cluster.ps > 0 ? static_cast<uint32_t>(cluster.ps) : 0;
+  return std::max({1u, given, asked}) * cluster.shards;
+}
+
+std::string PlaceOf(const FeatureTable& feature, const EmbeddingTables& tables) {
+  bool on_shards = feature.weights && !tables.on_workers[Raw(*feature.weights)];
+  bool on_workers = false;
+  for (const TableId part : feature.parts) {
+    (tables.on_workers[Raw(part)] ? on_workers : on_shards) = true;
+  }
+  if (on_shards && on_workers) return "shards and workers";
+  return on_workers ? "workers" : "shards";
+}
+
+// ---- JSON ---------------------------------------------------------------------------------------
+
+Json BytesToJson(const TableBytes& bytes) {
+  return {
+      {"rows_bytes", bytes.rows}, {"state_bytes", bytes.state}, {"trailer_bytes", bytes.trailers}};
+}
+
+Json TableToJson(const SizePlan& plan, size_t number) {
+  const FeatureTable& feature = plan.tables.features[number];
+  const LogicalTableSizes& sizes = plan.sizes.tables[number];
+  Json physical = Json::array();
+  for (const PhysicalTable& table : feature.kind->layout().tables) {
+    physical.push_back(table.spec.name);
+  }
+  if (feature.weights) physical.push_back(plan.tables.physical[Raw(*feature.weights)].name);
+  Json json = {{"name", feature.table.name},       {"kind", feature.table.kind},
+               {"rows", feature.table.rows},       {"dim", feature.table.dim},
+               {"out_width", feature.out_width()}, {"physical_rows", sizes.physical_rows},
+               {"physical_tables", physical}};
+  json.update(BytesToJson(sizes.bytes));
+  json.update({{"projection_bytes", sizes.projection},
+               {"plain_rows_bytes", sizes.plain_rows},
+               {"of_plain", sizes.of_plain()},
+               {"lookup_bytes", sizes.lookup},
+               {"lives_on", PlaceOf(feature, plan.tables)}});
+  return json;
+}
+
+Json PhysicalToJson(const SizePlan& plan, size_t number) {
+  const TableSpec& table = plan.tables.physical[number];
+  Json json = {{"name", table.name},
+               {"kind", table.kind},
+               {"rows", table.rows},
+               {"dim", table.dim},
+               {"optimizer", table.optimizer}};
+  json.update(BytesToJson(plan.sizes.physical[number]));
+  json["lives_on"] = plan.tables.on_workers[number] ? "workers" : "shards";
+  return json;
+}
+
+Json VocabularyToJson(const SizePlan::KindVocabulary& one) {
+  const Vocabulary& vocabulary = one.vocabulary;
+  const bool is_known = one.refusal.empty();
+  return {{"kind", one.kind},
+          {"options", one.options},
+          {"ids", is_known && vocabulary.ids ? Json(*vocabulary.ids) : Json(nullptr)},
+          {"is_bounded", is_known ? Json(vocabulary.ids.has_value()) : Json(nullptr)},
+          {"physical_rows", is_known ? Json(vocabulary.physical_rows) : Json(nullptr)},
+          {"bytes", is_known ? Json(vocabulary.bytes) : Json(nullptr)},
+          {"refusal", is_known ? Json(nullptr) : Json(one.refusal)}};
+}
+
+// ---- Text ---------------------------------------------------------------------------------------
+
+std::string Bytes(uint64_t bytes) { return BytesText(static_cast<double>(bytes)); }
+std::string Count(uint64_t count) {
+  return fmt::format("{}", CountText(static_cast<double>(count)));
+}
+
+HtmlTable TextTable(const std::vector<std::string>& names, size_t words) {
+  HtmlTable table = {.columns = {}, .rows = {}};
+  for (size_t i = 0; i < names.size(); ++i) {
+    table.columns.push_back({.name = names[i], .is_number = i >= words});
+  }
+  return table;
+}
+
+std::string TablesText(const SizePlan& plan) {
+  HtmlTable text = TextTable({"table", "kind", "lives on", "ids", "rows", "dim", "of rows",
+                              "weights", "state", "trailers", "projection", "of plain"},
+                             3);
+  for (size_t i = 0; i < plan.tables.features.size(); ++i) {
+    const FeatureTable& feature = plan.tables.features[i];
+    const LogicalTableSizes& sizes = plan.sizes.tables[i];
+    std::vector<uint32_t> dims;
+    for (const PhysicalTable& table : feature.kind->layout().tables) dims.push_back(table.spec.dim);
+    text.rows.push_back({feature.table.name, feature.table.kind, PlaceOf(feature, plan.tables),
+                         Count(feature.table.rows), Count(sizes.physical_rows),
+                         fmt::format("{}", feature.table.dim),
+                         fmt::format("{}", fmt::join(dims, "+")), Bytes(sizes.bytes.rows),
+                         Bytes(sizes.bytes.state), Bytes(sizes.bytes.trailers),
+                         Bytes(sizes.projection), fmt::format("{:.4f}", sizes.of_plain())});
+  }
+  const ModelSizes& all = plan.sizes;
+  text.rows.push_back({"total", "", "", "", "", "", "", Bytes(all.bytes.rows),
+                       Bytes(all.bytes.state), Bytes(all.bytes.trailers), Bytes(all.projections),
+                       fmt::format("{:.4f}", all.of_plain())});
+  return TableAsText(text);
+}
+
+std::string OptionsText(const KindOptions& options) {
+  std::vector<std::string> words;
+  for (const auto& [name, value] : options) words.push_back(name + "=" + value);
+  return fmt::format("{}", fmt::join(words, " "));
+}
+
+std::string VocabulariesText(const SizePlan& plan) {
+  HtmlTable text = TextTable({"kind", "options", "ids", "rows", "bytes"}, 2);
+  for (const SizePlan::KindVocabulary& one : plan.vocabularies) {
+    const Vocabulary& vocabulary = one.vocabulary;
+    if (!one.refusal.empty()) {
+      text.rows.push_back({one.kind, OptionsText(one.options), "-", "-", "-"});
+    } else if (vocabulary.ids) {
+      text.rows.push_back({one.kind, OptionsText(one.options), Count(*vocabulary.ids),
+                           Count(vocabulary.physical_rows), Bytes(vocabulary.bytes)});
+    } else {
+      text.rows.push_back({one.kind, fmt::format("buckets={}", vocabulary.physical_rows),
+                           "unbounded", Count(vocabulary.physical_rows), Bytes(vocabulary.bytes)});
+    }
+  }
+  return TableAsText(text);
+}
+
+std::string FiguresText(const SizePlan& plan) {
+  const ModelSizes& sizes = plan.sizes;
+  const auto line = [](const std::string& name, const std::string& value) {
+    return fmt::format("{:<34}{}\n", name, value);
+  };
+  std::string text;
+  text += line("rows and projections:",
+               fmt::format("{} ({} bytes), {:.4f} of {} as plain tables",
+                           Bytes(sizes.rows_and_projections()), Count(sizes.rows_and_projections()),
+                           sizes.of_plain(), Bytes(sizes.plain_rows)));
+  text += line("with state and trailers:", Bytes(sizes.bytes.total()));
+  text += line("dense part:", fmt::format("{} parameters, {}", Count(plan.dense_parameters),
+                                          Bytes(plan.dense_parameters * sizeof(float))));
+  text += line("rows read by a sample:",
+               fmt::format("{} bytes, at one id a table", Count(sizes.lookup)));
+  text += line("rows in 8 and in 4 bits:",
+               fmt::format("{} and {}", Bytes(plan.rows_in_8_bits), Bytes(plan.rows_in_4_bits)));
+  text += line("cache of a PS node:",
+               fmt::format("bytes = cache_sets * cache_lines * dim * element_size = {} * {} * {} * "
+                           "4 = {} of weights",
+                           plan.cache.sets, plan.cache.lines, plan.asked.dim, plan.cache.bytes));
+  if (plan.shards > 1) {
+    text +=
+        line(fmt::format("at most on one of {} shards:", plan.shards),
+             fmt::format("{} of weights cut by rows, as training does; by columns {}; by rows "
+                         "as block tables {}",
+                         Bytes(plan.fullest_shard.by_rows), Bytes(plan.fullest_shard.by_columns),
+                         Bytes(plan.fullest_shard.as_blocks)));
+  }
+  return text;
+}
+
+}  // namespace
+
+SizePlan MakeSizePlan(const Settings& settings, uint64_t memory_bytes) {
+  SizePlan plan;
+  plan.tables = settings.embedding;
+  plan.sizes = SizesOf(plan.tables);
+  DenseParameters dense;  // Never allocated: only its size is asked for.
+  const DlrmModel model(settings.model, &dense);
+  plan.dense_parameters = dense.size();
+  plan.rows_in_8_bits = QuantisedBytes(plan.tables, 8);
+  plan.rows_in_4_bits = QuantisedBytes(plan.tables, 4);
+  plan.shards = ShardsOf(settings.cluster);
+  plan.fullest_shard = FullestShard(plan.tables, plan.shards);
+
+  plan.asked.name = "asked";
+  plan.asked.rows = 1;
+  plan.asked.dim = settings.sparse_feature_size;
+  plan.asked.optimizer = settings.table_defaults.optimizer;
+  plan.asked.optimizer_options = settings.table_defaults.optimizer_options;
+  const uint64_t record_bytes = BytesOfTable(plan.asked, false, false).total();
+  plan.cache.lines = settings.storage.cache_ways;
+  plan.cache.sets = (settings.storage.cache_mb << 20) / (record_bytes * plan.cache.lines);
+  plan.cache.bytes = CacheBytes(plan.cache.sets, plan.cache.lines, plan.asked.dim);
+  plan.memory_bytes = memory_bytes;
+  plan.vocabularies = AskKinds(settings, plan.asked, memory_bytes);
+  return plan;
+}
+
+Json SizePlanToJson(const SizePlan& plan) {
+  Json tables = Json::array(), physical = Json::array(), vocabularies = Json::array();
+  for (size_t i = 0; i < plan.tables.features.size(); ++i) tables.push_back(TableToJson(plan, i));
+  for (size_t t = 0; t < plan.tables.physical.size(); ++t) {
+    physical.push_back(PhysicalToJson(plan, t));
+  }
+  for (const auto& one : plan.vocabularies) vocabularies.push_back(VocabularyToJson(one));
+  Json totals = BytesToJson(plan.sizes.bytes);
+  totals.update(
+      {{"projection_bytes", plan.sizes.projections},
+       {"plain_rows_bytes", plan.sizes.plain_rows},
+       {"of_plain", plan.sizes.of_plain()},
+       {"lookup_bytes", plan.sizes.lookup},
+       {"dense_parameters", plan.dense_parameters},
+       {"parameters", plan.sizes.rows_and_projections() / sizeof(float) + plan.dense_parameters},
+       {"rows_bytes_in_8_bits", plan.rows_in_8_bits},
+       {"rows_bytes_in_4_bits", plan.rows_in_4_bits}});
+  return {{"format", kSizePlanFormat},
+          {"tables", tables},
+          {"physical_tables", physical},
+          {"totals", totals},
+          {"cache",
+           {{"cache_sets", plan.cache.sets},
+            {"cache_lines", plan.cache.lines},
+            {"dim", plan.asked.dim},
+            {"element_size", sizeof(float)},
+            {"bytes", plan.cache.bytes}}},
+          {"shards",
+           {{"count", plan.shards},
+            {"by_rows_bytes", plan.fullest_shard.by_rows},
+            {"by_columns_bytes", plan.fullest_shard.by_columns},
+            {"as_blocks_bytes", plan.fullest_shard.as_blocks}}},
+          {"memory_bytes", plan.memory_bytes},
+          {"vocabulary_dim", plan.asked.dim},
+          {"vocabulary_optimizer", plan.asked.optimizer},
+          {"vocabularies", vocabularies}};
+}
+
+std::string SizePlanText(const SizePlan& plan) {
+  return TablesText(plan) + "\n" + FiguresText(plan) +
+         fmt::format("\nThe largest table of {} floats a row and optimizer {} in {}:\n\n",
+                     plan.asked.dim, plan.asked.optimizer, Bytes(plan.memory_bytes)) +
+         VocabulariesText(plan);
+}
+
+}  // namespace rowhouse
