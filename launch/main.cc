@@ -74,7 +74,8 @@ int Main(int argc, char** argv) {
 
   const Result<Settings> settings = MakeSettings(command_line.value());
   if (!settings.ok()) return ExitBeforeMeeting(settings.status());
-  if (const Status status = settings.value().Validate(); !status.ok()) {
+  const bool reads_data = command_line.value().verb != "plan";
+  if (const Status status = settings.value().Validate(reads_data); !status.ok()) {
     return ExitBeforeMeeting(status);
   }
   if (command_line.value().Value(kPrintConfigFlag) == "true") {

@@ -121,8 +121,8 @@ Status ValidateOptimizers(const Settings& s) {
 }
 
 // Settings that contradict each other.
-Status ValidateTogether(const Settings& s) {
-  if (s.data_generation == "dataset" && s.data.file.empty()) {
+Status ValidateTogether(const Settings& s, bool reads_data) {
+  if (reads_data && s.data_generation == "dataset" && s.data.file.empty()) {
     return UsageError("data_generation=dataset needs a file: give --data=FILE");
   }
   if (s.data_generation != "dataset" && !s.data.file.empty()) {
@@ -255,7 +255,7 @@ void Settings::CompressTables() {
   }
 }
 
-Status Settings::Validate() const {
+Status Settings::Validate(bool reads_data) const {
   if (tables.empty()) return UsageError("the model has no tables");
   RETURN_IF_ERROR(ValidateCompression(*this));
   for (const LogicalTable& table : tables) {
@@ -273,7 +273,7 @@ Status Settings::Validate() const {
   RETURN_IF_ERROR(LrPolicies().Make(training.lr_policy, training.lr_policy_options()).status());
   RETURN_IF_ERROR(RowStores().Validate(storage.store));
   RETURN_IF_ERROR(Datasets().Validate(data_source()));
-  return ValidateTogether(*this);
+  return ValidateTogether(*this, reads_data);
 }
 
 std::string Settings::dense_optimizer() const {

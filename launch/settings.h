@@ -127,7 +127,8 @@ struct Settings {
   EmbeddingTables embedding;
 
   // Everything that can be known before a file or port is opened. kUsage, one sentence.
-  Status Validate() const;
+  // `reads_data`: false for verbs that want no data file.
+  Status Validate(bool reads_data = true) const;
 
   // Name in DenseOptimizers().
   std::string dense_optimizer() const;

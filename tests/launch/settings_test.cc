@@ -299,6 +299,14 @@ TEST(Settings, ConcatNeedsAllVectorsAsWide) {
   EXPECT_OK(settings.Validate());
 }
 
+TEST(Settings, AVerbWithoutDataNeedsNoFile) {
+  Settings settings = Defaults();
+  settings.data_generation = "dataset";
+  settings.Complete();
+  EXPECT_THAT(Refusal(settings), HasSubstr("needs a file"));
+  EXPECT_OK(settings.Validate(/*reads_data=*/false));
+}
+
 TEST(Settings, MixedTablesBelowTheThresholdStayPlain) {
   Settings settings = Defaults();
   settings.SetTableRows({1000, 100000, 10});
