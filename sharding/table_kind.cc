@@ -48,7 +48,7 @@ void KindOptionReader::Refuse(const std::string& name, const std::string& value,
 }
 
 uint64_t KindOptionReader::Whole(const std::string& name, uint64_t otherwise, uint64_t least,
-                                 uint64_t most) {
+                                 uint64_t most, const std::string& also) {
   const std::string* text = Find(name);
   if (text == nullptr) return otherwise;
   const bool is_hex = text->starts_with("0x") || text->starts_with("0X");
@@ -59,7 +59,9 @@ uint64_t KindOptionReader::Whole(const std::string& name, uint64_t otherwise, ui
   if (begin != end && error == std::errc() && stop == end && value >= least && value <= most) {
     return value;
   }
-  Refuse(name, *text, fmt::format("a whole number from {} to {}", least, most));
+  Refuse(name, *text,
+         fmt::format("a whole number from {} to {}{}", least, most,
+                     also.empty() ? "" : ", or " + also));
   return otherwise;
 }
 

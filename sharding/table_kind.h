@@ -79,8 +79,10 @@ class KindOptionReader {
   explicit KindOptionReader(const LogicalTable& table) : table_(table) {}
 
   // Each returns the option's value, or `otherwise` where it is not given; a value that cannot be
-  // read or is out of range is remembered for Finish().
-  uint64_t Whole(const std::string& name, uint64_t otherwise, uint64_t least, uint64_t most);
+  // read or is out of range is remembered for Finish(). `also`: a word the caller takes beside
+  // numbers, for the message.
+  uint64_t Whole(const std::string& name, uint64_t otherwise, uint64_t least, uint64_t most,
+                 const std::string& also = "");
   double Real(const std::string& name, double otherwise, double least, double most);
   bool Bool(const std::string& name, bool otherwise);
   std::string Text(const std::string& name, const std::string& otherwise);

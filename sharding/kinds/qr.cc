@@ -31,8 +31,9 @@ class QuotientRemainder final : public TableKind {
     const LogicalTable& table = context.table;
     KindOptionReader options(table);
     const bool is_sqrt = options.Text("collisions", "4") == "sqrt";
-    const uint64_t collisions =
-        is_sqrt ? CeilSqrt(table.rows) : options.Whole("collisions", 4, 1, uint64_t{1} << 62);
+    const uint64_t collisions = is_sqrt
+                                    ? CeilSqrt(table.rows)
+                                    : options.Whole("collisions", 4, 1, uint64_t{1} << 62, "sqrt");
     const Combine combine = CombineOf(options.Choice("operation", {"mult", "add", "concat"}));
     const bool pool_first = options.Bool("pool_first", false);
     const bool on_workers = options.Choice("remainder", {"shards", "workers"}) == "workers";
