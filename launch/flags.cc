@@ -195,6 +195,8 @@ DEFINE_string(model_dir, "",
               "Directory for the dense part, the manifest and the report; default: "
               "nothing is kept");
 DEFINE_string(report, "", "File for the run's report, JSON; default: report.json in --model_dir");
+DEFINE_string(label, "",
+              "What rowhouse compare calls the run; default: the last part of --model_dir");
 DEFINE_bool(load, false, "Go on from the model in --model_dir");
 DEFINE_bool(overwrite, false, "Delete an earlier model in --model_dir and --row_dir first");
 

@@ -424,6 +424,7 @@ std::vector<SettingField> MakeFields() {
       // Output.
       TextField("model_dir", kOutput, kOut, MEMBER(std::string, output.model_dir), "a directory"),
       TextField("report", kOutput, kOut, MEMBER(std::string, output.report), "a path"),
+      TextField("label", kOutput, kOut, MEMBER(std::string, output.label), "a name"),
 
       // What one run is told to do.
       BoolField("load", kCommandLine, kOut, MEMBER(bool, output.load)),

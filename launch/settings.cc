@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <set>
 
 #include "common/numpy_random.h"
@@ -316,6 +317,12 @@ std::string Settings::row_directory() const {
 std::string Settings::report_path() const {
   if (!output.report.empty()) return output.report;
   return output.model_dir.empty() ? "" : output.model_dir + "/report.json";
+}
+
+std::string Settings::run_label() const {
+  if (!output.label.empty() || output.model_dir.empty()) return output.label;
+  const std::filesystem::path path = std::filesystem::absolute(output.model_dir).lexically_normal();
+  return path.has_filename() ? path.filename() : path.parent_path().filename();
 }
 
 Result<uint32_t> Settings::PsRanks(uint32_t ranks) const {

@@ -79,6 +79,7 @@ struct ClusterSettings {
 struct OutputSettings {
   std::string model_dir;   // dense part, manifest, report; "": nothing is kept
   std::string report;      // "": see Settings::report_path()
+  std::string label;       // "": see Settings::run_label()
   bool load = false;       // go on from model_dir
   bool overwrite = false;  // an earlier model in model_dir and row_dir may be deleted
 };
@@ -143,6 +144,8 @@ struct Settings {
   std::string row_directory() const;
   // report; or else <model_dir>/report.json; or else "": no report.
   std::string report_path() const;
+  // What comparisons call the run: label; or else the last part of model_dir; or else "".
+  std::string run_label() const;
 
   // How many of `ranks` MPI ranks (1 without mpirun) are PS nodes; the others are workers.
   //   ps_endpoints given: 0; the PS nodes are there already.

@@ -6,6 +6,7 @@
 #include "launch/report/report_file.h"
 #include "launch/setting_fields.h"
 #include "launch/setting_text.h"
+#include "sharding/table_sizes.h"
 
 namespace rowhouse {
 namespace {
@@ -54,6 +55,13 @@ Json TablesToJson(const std::vector<LogicalTable>& tables) {
                     {"initialiser", table.initialiser}});
   }
   return list;
+}
+
+Json ModelBytesToJson(const Settings& settings) {
+  const ModelSizes sizes = SizesOf(settings.embedding);
+  return {{"rows", sizes.rows_and_projections()},
+          {"state", sizes.bytes.state},
+          {"plain_rows", sizes.plain_rows}};
 }
 
 Json EnvironmentToJson(const RunReport::Environment& environment) {
@@ -131,9 +139,12 @@ Json SettingsToJson(const Settings& settings) {
 }
 
 Json ReportToJson(const RunReport& report) {
+  const std::string label = report.settings.run_label();
   return {{"format", kReportFormat},
+          {"label", label.empty() ? Json(nullptr) : Json(label)},
           {"settings", SettingsToJson(report.settings)},
           {"tables", TablesToJson(report.settings.tables)},
+          {"model_bytes", ModelBytesToJson(report.settings)},
           {"environment", EnvironmentToJson(report.environment)},
           {"curve", CurveToJson(report.curve)},
           {"evaluations", EvaluationsToJson(report.evaluations)},

@@ -1,8 +1,10 @@
 // RunReport: what a run was, did and reached, for people and scripts to read after it: report.json.
 //
-// Form (format 1): settings {section: {name: value}}, tables [...], environment, curve [...],
-// evaluations [...], totals, rows, shards [...]. Figures nobody knows are null, never 0.
-// Threads: plain data.
+// Form (format 1): label, settings {section: {name: value}}, tables [...], model_bytes,
+// environment, curve [...], evaluations [...], totals, rows, shards [...]. Figures nobody knows are
+// null, never 0. model_bytes {rows, state, plain_rows} are those of the whole model
+// (sharding/table_sizes.h), touched or not: of rows, with projections and learned weights; of their
+// optimizer state; and of the rows if every table were plain. Threads: plain data.
 #pragma once
 
 #include <cstdint>
@@ -79,6 +81,7 @@ struct RunReport {
   std::vector<Shard> shards;
 };
 
+// Requires settings that are Complete() and Validate()d.
 nlohmann::ordered_json ReportToJson(const RunReport& report);
 
 // {section: {name: value}} of every setting but those of `rowhouse ps`, and the config digest.

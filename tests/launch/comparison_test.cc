@@ -71,14 +71,21 @@ class ComparisonTest : public testing::Test {
 // ---- Reading ------------------------------------------------------------------------------------
 
 TEST_F(ComparisonTest, ReadsWhatTrainingRunsWrite) {
-  const ComparedRun run = Read({WriteJson("runs/today/report.json", Report(0.79))})[0];
+  Json report = Report(0.79);
+  const ComparedRun run = Read({WriteJson("runs/today/report.json", report)})[0];
   EXPECT_EQ(run.name, "today");
   EXPECT_EQ(run.samples_per_second, 123456.0);
   EXPECT_EQ(run.test_auc, 0.79) << "of the last evaluation";
   EXPECT_EQ(run.test_logloss, 0.45);
   EXPECT_EQ(run.test_auc_ceiling, 0.8125);
-  EXPECT_EQ(run.rows_bytes, std::nullopt);
-  EXPECT_EQ(run.OfPlain(), std::nullopt);
+  EXPECT_EQ(run.rows_bytes, 72.0) << "DLRM's default tables: 4, 3 and 2 rows of 2 floats";
+  EXPECT_EQ(run.OfPlain(), 1.0);
+  report.erase("model_bytes");  // As before reports had them.
+  report.erase("label");
+  const ComparedRun old = Read({WriteJson("runs/yesterday/report.json", report)})[0];
+  EXPECT_EQ(old.name, "yesterday");
+  EXPECT_EQ(old.rows_bytes, std::nullopt);
+  EXPECT_EQ(old.OfPlain(), std::nullopt);
 }
 
 TEST_F(ComparisonTest, ReadsLabelAndBytesWhereTheyAre) {

@@ -66,6 +66,34 @@ TEST(Report, SettingsHaveTheirTypes) {
   EXPECT_FALSE(json.contains("server"));
 }
 
+TEST(Report, SaysWhatTheModelTakes) {
+  RunReport report = Sample();
+  LogicalTable& table = report.settings.tables[0];
+  table.rows = 1000;
+  table.kind = "block";
+  table.kind_options = {{"block_dim", "1"}};
+  table.optimizer = "adagrad";
+  table.weighted_pooling = "learned";
+  report.settings.Complete();
+  // 1000 rows of 1 float and 1 weight, a projection 2 x 1, and tables of 3 and 2 rows of 2 floats.
+  EXPECT_EQ(ReportToJson(report)["model_bytes"].dump(),
+            R"({"rows":8048,"state":8000,"plain_rows":12040})");
+}
+
+TEST(Report, IsLabelledByTheOperatorOrByItsDirectory) {
+  RunReport report = Sample();
+  const auto label = [&] { return ReportToJson(report)["label"]; };
+  EXPECT_TRUE(label().is_null());
+  report.settings.output.model_dir = "runs/block-32";
+  EXPECT_EQ(label(), "block-32");
+  report.settings.output.model_dir = "runs/block-32/";
+  EXPECT_EQ(label(), "block-32");
+  const std::string digest = report.settings.config_digest();
+  report.settings.output.label = "blocks of 32";
+  EXPECT_EQ(label(), "blocks of 32");
+  EXPECT_EQ(report.settings.config_digest(), digest);
+}
+
 TEST(Report, FiguresNobodyKnowsAreNull) {
   RunReport report = Sample();
   report.evaluations[0].auc.reset();

@@ -399,6 +399,7 @@ const std::map<std::string, std::string> kOthers = {
     {"round_targets", "true"},
     {"rand_data_dist", "gaussian"},
     {"rand_data_min", "-2.5"},
+    {"label", "blocks of 32"},
     {"rand_data_max", "7"},
     {"rand_data_mu", "2"},
     {"rand_data_sigma", "0.3"},
@@ -484,7 +485,7 @@ TEST(ConfigDigest, WhatDecidesTheBitsChangesItAndNothingElseDoes) {
       "stop_after_steps", "test_freq", "print_freq", "print_time", "print_precision", "debug_mode", "store",
       "row_dir", "cache_mb", "cache_ratio", "cache_ways", "ps", "shards", "ps_endpoints",
       "rpc_deadline_ms", "rendezvous_deadline_ms", "save_deadline_ms", "stop_deadline_ms",
-      "model_dir", "report", "load", "overwrite", "listen", "workers", "supervisor_fd",
+      "model_dir", "report", "label", "load", "overwrite", "listen", "workers", "supervisor_fd",
       "listen_fds"};
   const std::string digest = Defaults().config_digest();
   EXPECT_EQ(digest.size(), 32u);
