@@ -1,0 +1,82 @@
+// What the YAML file says of single tables, through the real binary and its shards.
+#include <fstream>
+
+#include "tests/testing/npy_writer.h"
+#include "tests/testing/process.h"
+
+namespace rowhouse {
+namespace {
+
+using testing::HasSubstr;
+
+class TableOptions : public testing::Test {
+ protected:
+  // A model of the tables `list` (YAML), 12 steps of 32 samples, 2 PS nodes and 1 worker.
+  TrainResult TrainTables(const std::string& list, const std::vector<std::string>& flags = {}) {
+    const std::string config = dir_ / fmt::format("{}.yaml", ++configs_);
+    std::ofstream(config) << "model: {arch_mlp_bot: [4, 8, 4], arch_mlp_top: [8, 1], "
+                             "arch_sparse_feature_size: 4, loss_function: bce}\n"
+                             "training: {mini_batch_size: 32, learning_rate: 0.1}\n"
+                             "data: {num_batches: 12, round_targets: true}\n"
+                             "tables: {list: ["
+                          << list << "]}\n";
+    TrainRun run{.ranks = 3, .flags = {"--config=" + config, "--ps=2"}};
+    run.flags.insert(run.flags.end(), flags.begin(), flags.end());
+    return Train(run);
+  }
+
+  TempDir dir_;
+  int configs_ = 0;
+};
+
+TEST_F(TableOptions, FirstValuesMayComeFromFiles) {
+  WriteNpy<float>(dir_ / "plain.npy", 4, std::vector<float>(60 * 4, 0.25f));
+  WriteNpy<float>(dir_ / "q.npy", 4, std::vector<float>(10 * 4, 0.25f));
+  WriteNpy<float>(dir_ / "r.npy", 4, std::vector<float>(4 * 4, 0.25f));
+  const TrainResult from_files =
+      TrainTables(fmt::format("{{name: a, rows: 60, init_from: {}}}, "
+                              "{{name: b, rows: 40, kind: qr, init_from: '{},{}'}}",
+                              dir_ / "plain.npy", dir_ / "q.npy", dir_ / "r.npy"));
+  ASSERT_EQ(from_files.exit_code, 0) << from_files.Describe();
+  const TrainResult constant = TrainTables(
+      "{name: a, rows: 60, initialiser: constant, initial_value: 0.25}, "
+      "{name: b, rows: 40, kind: qr, initialiser: constant, initial_value: 0.25}");
+  EXPECT_EQ(from_files.losses, constant.losses);
+  EXPECT_EQ(from_files.digest, constant.digest);
+
+  const TrainResult wrong =
+      TrainTables(fmt::format("{{name: a, rows: 61, init_from: {}}}", dir_ / "plain.npy"));
+  EXPECT_EQ(wrong.exit_code, 2) << wrong.Describe();
+  EXPECT_THAT(wrong.err, HasSubstr("plain.npy"));
+}
+
+TEST_F(TableOptions, ATablesRateIsItsOwn) {
+  const TrainResult still = TrainTables("{name: a, rows: 60, learning_rate: 0}");
+  const TrainResult frozen = TrainTables("{name: a, rows: 60, freeze: true}");
+  const TrainResult trained = TrainTables("{name: a, rows: 60}");
+  ASSERT_EQ(still.exit_code, 0) << still.Describe();
+  EXPECT_EQ(still.losses, frozen.losses);
+  EXPECT_NE(still.losses, trained.losses);
+  EXPECT_EQ(TrainTables("{name: a, rows: 60, learning_rate: 0.1}").digest, trained.digest);
+  // Frozen rows never come to be.
+  EXPECT_EQ(frozen.digest, std::string(32, '0'));
+}
+
+TEST_F(TableOptions, AccumulatedBatchesTrainAsOneLargeOne) {
+  const std::string tables = "{name: a, rows: 60}, {name: b, rows: 100, kind: block, block_dim: 2}";
+  const std::vector<std::string> data = {"--data_generation=synthetic", "--data_size=960",
+                                         "--num_batches=0", "--print_freq=1"};
+  std::vector<std::string> large = data, small = data;
+  large.push_back("--mini_batch_size=96");
+  small.insert(small.end(), {"--mini_batch_size=24", "--mlperf-grad-accum-iter=4"});
+  const TrainResult at_once = TrainTables(tables, large);
+  const TrainResult in_pieces = TrainTables(tables, small);
+  ASSERT_EQ(at_once.exit_code, 0) << at_once.Describe();
+  ASSERT_EQ(in_pieces.exit_code, 0) << in_pieces.Describe();
+  ASSERT_EQ(at_once.losses.size(), 10u);
+  ASSERT_EQ(in_pieces.losses.size(), 10u);
+  for (size_t i = 0; i < 10; ++i) EXPECT_NEAR(in_pieces.losses[i], at_once.losses[i], 1e-5) << i;
+}
+
+}  // namespace
+}  // namespace rowhouse
