@@ -102,6 +102,11 @@ DEFINE_double(rand_data_sigma, 1, "gaussian: standard deviation");
 DEFINE_uint64(synthetic_test_samples, 0, "synthetic: samples to test on");
 DEFINE_double(zipf_exponent, 1.05, "synthetic: id k of a table is as frequent as 1 / k^exponent");
 DEFINE_double(effect_scale, 1.0, "synthetic: standard deviation of the planted logit");
+DEFINE_uint32(synthetic_bag_length, 1, "synthetic: ids in a bag");
+DEFINE_bool(synthetic_bag_fixed, true,
+            "synthetic: every bag has synthetic_bag_length ids; otherwise 1 to so many");
+DEFINE_bool(synthetic_weights, false,
+            "synthetic: a weight from 0.5 to 1.5 for every id of a bag; tables need pooling sum");
 
 // ---- Training -------------------------------------------------------------------------------
 

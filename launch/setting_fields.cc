@@ -352,6 +352,10 @@ std::vector<SettingField> MakeFields() {
                 "a number of 0 or more", IsNotNegative),
       RealField("effect_scale", kData, kIn, MEMBER(double, data.effect_scale),
                 "a number of 0 or more", IsNotNegative),
+      NumberField<uint32_t>("synthetic_bag_length", kData, kIn, MEMBER(uint32_t, data.bag_length),
+                            1, 65536),
+      BoolField("synthetic_bag_fixed", kData, kIn, MEMBER(bool, data.bag_length_fixed)),
+      BoolField("synthetic_weights", kData, kIn, MEMBER(bool, data.has_lookup_weights)),
 
       // Training.
       NumberField<uint64_t>("mini_batch_size", kTraining, kIn,

@@ -132,6 +132,15 @@ Status ValidateTogether(const Settings& s, bool reads_data) {
         "data_generation=dataset",
         s.data.file, s.data_generation);
   }
+  if (s.data_generation == "synthetic" && s.data.has_lookup_weights) {
+    for (const LogicalTable& table : s.tables) {
+      if (table.pooling == "sum") continue;
+      return UsageError(
+          "synthetic_weights gives every id of a bag a weight, which needs pooling=sum; that of "
+          "table \"{}\" is {}",
+          table.name, table.pooling);
+    }
+  }
   if (s.data.rand_data_min > s.data.rand_data_max) {
     return UsageError("rand_data_min={} is greater than rand_data_max={}", s.data.rand_data_min,
                       s.data.rand_data_max);

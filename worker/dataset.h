@@ -47,7 +47,10 @@ struct DatasetOptions {
   // The synthetic source: Zipf ids with a planted effect per id.
   uint64_t test_samples = 0;
   double zipf_exponent = 1.05;
-  double effect_scale = 1.0;  // standard deviation of the logit over samples
+  double effect_scale = 1.0;        // standard deviation of the logit over samples
+  uint32_t bag_length = 1;          // ids in a bag: exactly so many, or
+  bool bag_length_fixed = true;     // if not fixed, 1 to so many
+  bool has_lookup_weights = false;  // Bags::weights in [0.5, 1.5)
 };
 
 class Dataset {

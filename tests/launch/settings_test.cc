@@ -203,6 +203,14 @@ TEST(Settings, ContradictionsAreRefusedInWords) {
   Settings settings = With("data_generation", "random");
   settings.data.file = "x.tsv";
   EXPECT_THAT(Refusal(settings), HasSubstr("data_generation=random reads no file"));
+  Settings weighted = With("data_generation", "synthetic");
+  weighted.data.has_lookup_weights = true;
+  EXPECT_OK(weighted.Validate());
+  weighted.tables[1].pooling = "mean";
+  weighted.Complete();
+  EXPECT_EQ(Refusal(weighted),
+            "synthetic_weights gives every id of a bag a weight, which needs pooling=sum; that of "
+            "table \"t1\" is mean");
   EXPECT_THAT(Refusal(With("rand_data_min", "3")), HasSubstr("is greater than rand_data_max=1"));
   EXPECT_THAT(Refusal(With("load", "true")), HasSubstr("--load needs --model_dir"));
 
@@ -417,6 +425,9 @@ const std::map<std::string, std::string> kOthers = {
     {"mlperf_grad_accum_iter", "2"},
     {"zipf_exponent", "1.2"},
     {"effect_scale", "2"},
+    {"synthetic_bag_length", "4"},
+    {"synthetic_bag_fixed", "false"},
+    {"synthetic_weights", "true"},
     {"mini_batch_size", "128"},
     {"test_mini_batch_size", "256"},
     {"nepochs", "2"},

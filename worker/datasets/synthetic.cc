@@ -1,18 +1,22 @@
 // "synthetic": click data of any size with an answer that is known, for tables of any size. No file
 // and no state: sample s is a function of (seed, s), so any rank may read any slice at once.
 //
-// Ids. One a bag. Feature k draws a Zipf rank (worker/zipf.h) over its table's rows; a permutation
-// (worker/scatter.h) turns ranks into ids, so that the hot rows lie all over the table.
+// Ids. A bag holds bag_length of them, or 1 to bag_length, each length as often. Feature k draws a
+// Zipf rank (worker/zipf.h) over its table's rows for each; a permutation (worker/scatter.h) turns
+// ranks into ids, so that the hot rows lie all over the table. An id may be in a bag twice.
+// Weights. None; or one an id, uniform in [0.5, 1.5), in steps of 2^-23.
 // Dense features. Standard normals.
-// Labels. Every id and every dense feature has a planted effect, a standard normal of its own. A
-// sample's effects are summed, shifted and scaled so that the logit has mean log(1/3) (a quarter of
-// the labels are 1, about as in Criteo's data) and standard deviation effect_scale over samples;
-// the label is 1 with probability 1 / (1 + exp(-logit)). Mean and deviation of the sum are those of
-// 16,384 samples that belong to neither set, so they are right to about 1 %.
+// Labels. Every id and every dense feature has a planted effect, a standard normal of its own; the
+// effect of a bag is the mean over its ids, each times its weight, so that longer bags do not drown
+// the rest. A sample's effects are summed, shifted and scaled so that the logit has mean log(1/3)
+// (a quarter of the labels are 1, about as in Criteo's data) and standard deviation effect_scale
+// over samples; the label is 1 with probability 1 / (1 + exp(-logit)). Mean and deviation of the
+// sum are those of 16,384 samples that belong to neither set, so they are right to about 1 %.
 // Order. Train samples are 0 .. data_size - 1 in every epoch (they are independent, so an order
 // means nothing); test samples follow them.
 //
-// Reads dense_features, table_rows, seed, data_size, test_samples, zipf_exponent, effect_scale.
+// Reads dense_features, table_rows, seed, data_size, test_samples, zipf_exponent, effect_scale,
+// bag_length, bag_length_fixed, has_lookup_weights.
 //
 // Hosts: the same sample everywhere, except that log and exp of the C library may differ in the
 // last bit between processors with and without FMA, which can move a sample that lies on a border.
@@ -33,6 +37,7 @@ constexpr double kMeanLogit = -1.0986122886681098;  // log(1/3)
 constexpr uint64_t kPilotSamples = 16384;
 constexpr uint64_t kFirstPilot = uint64_t{1} << 62;  // above the number of any other sample
 constexpr uint64_t kMostRows = uint64_t{1} << 50;
+constexpr uint32_t kMostBagLength = 1 << 16;
 
 // What the keys under a seed are for. Numbers are part of the data: never change one.
 enum Purpose : uint64_t {
@@ -41,7 +46,9 @@ enum Purpose : uint64_t {
   kIdEffect = 3,
   kDense = 4,
   kDenseEffect = 5,
-  kLabel = 6
+  kLabel = 6,
+  kBagLength = 7,
+  kWeight = 8
 };
 
 double NormalOf(uint64_t key, uint64_t number) {
@@ -52,22 +59,58 @@ double NormalOf(uint64_t key, uint64_t number) {
 class Feature {
  public:
   Feature(const DatasetOptions& options, uint64_t index)
-      : id_key_(MixKey(MixKey(options.seed, kId), index)),
+      : length_key_(MixKey(MixKey(options.seed, kBagLength), index)),
+        most_ids_(options.bag_length),
+        is_length_fixed_(options.bag_length_fixed),
+        has_weights_(options.has_lookup_weights),
         effect_key_(MixKey(MixKey(options.seed, kIdEffect), index)),
         zipf_(options.table_rows[index], options.zipf_exponent),
-        scatter_(options.table_rows[index], MixKey(MixKey(options.seed, kScatter), index)) {}
-
-  uint64_t IdOf(uint64_t sample) const {
-    SplitMix64 bits(MixBits(id_key_, sample));
-    return scatter_(zipf_.Draw(&bits) - 1);
+        scatter_(options.table_rows[index], MixKey(MixKey(options.seed, kScatter), index)) {
+    // The first id's key is that of data of one id a bag, which were there before bags.
+    const uint64_t id_key = MixKey(MixKey(options.seed, kId), index);
+    const uint64_t weight_key = MixKey(MixKey(options.seed, kWeight), index);
+    for (uint32_t position = 0; position < most_ids_; ++position) {
+      id_keys_.push_back(position == 0 ? id_key : MixKey(id_key, position));
+      weight_keys_.push_back(MixKey(weight_key, position));
+    }
   }
-  double EffectOf(uint64_t id) const { return NormalOf(effect_key_, id); }
+
+  // Adds the sample's bag; returns its effect.
+  double AddBag(uint64_t sample, Bags* bags) const {
+    const uint32_t length = LengthOf(sample);
+    double effects = 0.0;
+    for (uint32_t position = 0; position < length; ++position) {
+      SplitMix64 bits(MixBits(id_keys_[position], sample));
+      const uint64_t id = scatter_(zipf_.Draw(&bits) - 1);
+      bags->ids.push_back(id);
+      double effect = NormalOf(effect_key_, id);
+      if (has_weights_) {
+        bags->weights.push_back(WeightOf(MixBits(weight_keys_[position], sample)));
+        effect *= bags->weights.back();
+      }
+      effects += effect;
+    }
+    bags->EndBag();
+    return effects / length;
+  }
 
  private:
-  const uint64_t id_key_;
+  uint32_t LengthOf(uint64_t sample) const {
+    if (is_length_fixed_) return most_ids_;
+    return 1 + static_cast<uint32_t>(ToUnitDouble(MixBits(length_key_, sample)) * most_ids_);
+  }
+
+  // 23 bits, so that the largest is below 1.5 also as a float.
+  static float WeightOf(uint64_t bits) { return 0.5f + static_cast<float>(bits >> 41) * 0x1p-23f; }
+
+  const uint64_t length_key_;
+  const uint32_t most_ids_;
+  const bool is_length_fixed_;
+  const bool has_weights_;
   const uint64_t effect_key_;
   const Zipf zipf_;
   const Scatter scatter_;
+  std::vector<uint64_t> id_keys_, weight_keys_;  // by position in the bag
 };
 
 class SyntheticData final : public Dataset {
@@ -136,10 +179,7 @@ class SyntheticData final : public Dataset {
       effects += dense_effects_[k] * value;
     }
     for (size_t k = 0; k < features_.size(); ++k) {
-      const uint64_t id = features_[k].IdOf(sample);
-      out->features[k].ids.push_back(id);
-      out->features[k].EndBag();
-      effects += features_[k].EffectOf(id);
+      effects += features_[k].AddBag(sample, &out->features[k]);
     }
     return effects;
   }
@@ -187,6 +227,10 @@ Result<std::unique_ptr<Dataset>> Open(const DatasetOptions& options) {
   if (!(options.effect_scale >= 0.0 && std::isfinite(options.effect_scale))) {
     return UsageError("effect_scale={} is not a standard deviation (0 or more)",
                       options.effect_scale);
+  }
+  if (options.bag_length < 1 || options.bag_length > kMostBagLength) {
+    return UsageError("synthetic_bag_length={}: expected 1 to {} ids in a bag", options.bag_length,
+                      kMostBagLength);
   }
   for (size_t table = 0; table < options.table_rows.size(); ++table) {
     if (options.table_rows[table] >= 1 && options.table_rows[table] <= kMostRows) continue;

@@ -160,6 +160,138 @@ TEST(SyntheticData, TablesOfATrillionRowsCostNothing) {
   for (const uint64_t id : batch.features[25].ids) EXPECT_LT(id, 1000000000000u);
 }
 
+// Golden: what these settings gave before bags had lengths.
+TEST(SyntheticData, BagsOfOneIdAreWhatTheyAlwaysWere) {
+  DatasetOptions options = Options();
+  options.table_rows = {1000, 4000000};
+  options.dense_features = 1;
+  Batch batch;
+  ASSERT_OK(Open(options)->ReadTrain(0, 0, 5, &batch));
+  EXPECT_EQ(batch.features[0].ids, (std::vector<uint64_t>{996, 379, 281, 32, 113}));
+  EXPECT_EQ(batch.features[1].ids,
+            (std::vector<uint64_t>{1910736, 551576, 664164, 1672442, 761422}));
+  EXPECT_EQ(batch.features[0].offsets, (std::vector<uint32_t>{0, 1, 2, 3, 4, 5}));
+  EXPECT_TRUE(batch.features[0].weights.empty());
+  EXPECT_EQ(batch.labels, (std::vector<float>{1, 1, 1, 0, 0}));
+  EXPECT_EQ(Open(options)->TestAucCeiling(), 0x1.7addcb69541a3p-1);
+}
+
+TEST(SyntheticData, BagsHaveTheLengthAskedForAndBeginWithTheIdOfShorterOnes) {
+  DatasetOptions options = Options();
+  options.data_size = 2000;
+  options.table_rows = {100000, 50};
+  const Batch one = TrainOf(options);
+  options.bag_length = 4;
+  const Batch four = TrainOf(options);
+  options.bag_length_fixed = false;
+  const Batch some = TrainOf(options);
+  for (size_t k = 0; k < 2; ++k) {
+    std::array<double, 5> bags_of{};
+    size_t begin = 0;
+    for (size_t s = 0; s < 2000; ++s) {
+      ASSERT_EQ(four.features[k].offsets[s + 1], 4 * (s + 1));
+      EXPECT_EQ(four.features[k].ids[4 * s], one.features[k].ids[s]);
+      const size_t length = some.features[k].offsets[s + 1] - begin;
+      ASSERT_TRUE(length >= 1 && length <= 4) << length;
+      ++bags_of[length];
+      for (size_t i = 0; i < length; ++i) {
+        EXPECT_EQ(some.features[k].ids[begin + i], four.features[k].ids[4 * s + i]);
+      }
+      begin += length;
+    }
+    for (size_t length = 1; length <= 4; ++length) EXPECT_NEAR(bags_of[length], 500, 80);
+  }
+  EXPECT_NE(some.features[0].offsets, some.features[1].offsets) << "each feature has its own";
+}
+
+TEST(SyntheticData, WeightsLieAroundOneAndChangeNoId) {
+  DatasetOptions options = Options();
+  options.bag_length = 3;
+  options.bag_length_fixed = false;
+  options.table_rows = {1000, 1000};
+  const Batch plain = TrainOf(options);
+  options.has_lookup_weights = true;
+  const Batch weighted = TrainOf(options);
+  std::set<float> seen;
+  for (size_t k = 0; k < 2; ++k) {
+    const Bags& bags = weighted.features[k];
+    EXPECT_EQ(bags.ids, plain.features[k].ids);
+    EXPECT_EQ(bags.offsets, plain.features[k].offsets);
+    ASSERT_EQ(bags.weights.size(), bags.ids.size());
+    double sum = 0.0;
+    for (const float weight : bags.weights) {
+      EXPECT_TRUE(weight >= 0.5f && weight < 1.5f) << weight;
+      sum += weight;
+      seen.insert(weight);
+    }
+    EXPECT_NEAR(sum / static_cast<double>(bags.weights.size()), 1.0, 0.01);
+  }
+  EXPECT_GT(seen.size(), 50000u) << "of each feature, sample and position its own";
+  EXPECT_NE(plain.labels, weighted.labels) << "a weight counts in the planted effect";
+}
+
+// A slice read alone holds what it holds within a larger one.
+TEST(SyntheticData, BagsAndWeightsDoNotDependOnTheSlice) {
+  DatasetOptions options = Options();
+  options.data_size = 64;
+  options.bag_length = 5;
+  options.bag_length_fixed = false;
+  options.has_lookup_weights = true;
+  const Batch all = TrainOf(options);
+  const auto data = Open(options);
+  for (uint64_t s = 63; s < 64; --s) {
+    Batch one;
+    ASSERT_OK(data->ReadTrain(1, s, 1, &one));
+    for (size_t k = 0; k < 26; ++k) {
+      const Bags& bags = all.features[k];
+      const auto slice = [&](const auto& values) {
+        return std::vector(values.begin() + bags.offsets[s], values.begin() + bags.offsets[s + 1]);
+      };
+      EXPECT_EQ(one.features[k].ids, slice(bags.ids));
+      EXPECT_EQ(one.features[k].weights, slice(bags.weights));
+    }
+    EXPECT_EQ(one.labels[0], all.labels[s]);
+  }
+}
+
+TEST(SyntheticData, LongBagsAreAsPredictableAsShortOnes) {
+  DatasetOptions options = Options();
+  options.bag_length = 5;
+  options.data_size = 1;
+  for (const bool is_fixed : {true, false}) {
+    options.bag_length_fixed = is_fixed;
+    options.has_lookup_weights = !is_fixed;
+    EXPECT_NEAR(Open(options)->TestAucCeiling(), Expect(1.0).auc, 0.015) << is_fixed;
+  }
+}
+
+// One feature and no other input: the mean effect of a bag decides. With two ids of a bag, the
+// clicks of bags {a, b} lie between those of {a, a} and {b, b}.
+TEST(SyntheticData, TheEffectOfABagIsTheMeanOfItsIds) {
+  DatasetOptions options = Options();
+  options.dense_features = 0;
+  options.table_rows = {2};
+  options.zipf_exponent = 0.0;
+  options.effect_scale = 2.0;
+  options.bag_length = 2;
+  options.data_size = 40000;
+  const Batch batch = TrainOf(options);
+  std::array<double, 3> clicks{}, bags{};
+  for (size_t s = 0; s < 40000; ++s) {
+    const size_t ones = batch.features[0].ids[2 * s] + batch.features[0].ids[2 * s + 1];
+    ++bags[ones];
+    clicks[ones] += batch.labels[s];
+  }
+  const auto logit = [&](size_t ones) {
+    const double rate = clicks[ones] / bags[ones];
+    return std::log(rate / (1.0 - rate));
+  };
+  EXPECT_NEAR(bags[1] / 40000.0, 0.5, 0.02);
+  EXPECT_NEAR(logit(1), std::log(1.0 / 3.0), 0.15);
+  EXPECT_NEAR(logit(1), (logit(0) + logit(2)) / 2.0, 0.2);
+  EXPECT_NEAR(std::abs(logit(2) - logit(0)), 2 * 2.0 * std::sqrt(2.0), 0.5);
+}
+
 TEST(SyntheticData, WhatCannotBeMadeIsRefusedByName) {
   const auto expect = [](const DatasetOptions& options, const std::string& part) {
     const auto data = Datasets().Make("synthetic", options);
@@ -176,6 +308,9 @@ TEST(SyntheticData, WhatCannotBeMadeIsRefusedByName) {
   options = Options();
   options.table_rows[3] = 0;
   expect(options, "table 3 has 0 rows");
+  options = Options();
+  options.bag_length = 0;
+  expect(options, "synthetic_bag_length=0");
   options = Options();
   options.data_size = 0;
   expect(options, "data_size is 0");
