@@ -1,0 +1,98 @@
+// What half_precision.cc compiles for each instruction set. Include that header, not this one.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+#include "common/kernels/target_clones.h"
+#include "common/random.h"
+
+namespace rowhouse::kernel_bodies {
+
+// How a fraction of `Bits` bits below the last kept one rounds: what is added before it is cut off.
+struct ToNearestEven {
+  template <int Bits, typename Word>
+  ROWHOUSE_KERNEL_BODY Word Addend(Word magnitude, size_t) const {
+    return ((Word{1} << (Bits - 1)) - 1) + (magnitude >> Bits & 1);
+  }
+};
+
+struct Stochastically {
+  uint64_t key;
+  uint64_t first;
+
+  template <int Bits, typename Word>
+  ROWHOUSE_KERNEL_BODY Word Addend(Word, size_t i) const {
+    static_assert(Bits <= 32);
+    return static_cast<Word>(MixBits(key, first + i) >> (64 - Bits));
+  }
+};
+
+inline constexpr uint32_t kInfinity = 0x7f800000;  // f32's
+
+ROWHOUSE_KERNEL_BODY void WidenBf16(const uint16_t* halves, float* values, size_t n) {
+  for (size_t i = 0; i < n; ++i) values[i] = std::bit_cast<float>(uint32_t{halves[i]} << 16);
+}
+
+template <typename Rounding>
+ROWHOUSE_KERNEL_BODY void RoundToBf16(const Rounding& rounding, const float* values,
+                                      uint16_t* halves, size_t n) {
+  for (size_t i = 0; i < n; ++i) {
+    const uint32_t bits = std::bit_cast<uint32_t>(values[i]);
+    const uint32_t magnitude = bits & 0x7fffffff;
+    uint32_t half = (magnitude + rounding.template Addend<16>(magnitude, i)) >> 16;
+    half = half > 0x7f7f ? 0x7f7f : half;
+    // An infinity, or a NaN, whose payload must not be cut off whole.
+    const uint32_t cut = magnitude >> 16;
+    const uint32_t special = magnitude > kInfinity && cut == 0x7f80 ? 0x7fc0 : cut;
+    half = magnitude >= kInfinity ? special : half;
+    halves[i] = static_cast<uint16_t>(bits >> 16 & 0x8000) | static_cast<uint16_t>(half);
+  }
+}
+
+// In two passes, because a choice around a product of floats would keep the loop from being
+// vectorised.
+ROWHOUSE_KERNEL_BODY void WidenF16(const uint16_t* halves, float* values, size_t n) {
+  for (size_t i = 0; i < n; ++i) {  // What it is if subnormal: exact, and normal in f32.
+    values[i] = static_cast<float>(static_cast<int32_t>(halves[i] & 0x7fff)) * 0x1p-24f;
+  }
+  for (size_t i = 0; i < n; ++i) {
+    const uint32_t half = halves[i] & 0x7fff;
+    const uint32_t subnormal = std::bit_cast<uint32_t>(values[i]);
+    const uint32_t bias = half >= 0x7c00 ? 224u << 23 : 112u << 23;  // Infinity and NaN: all ones.
+    const uint32_t bits = half < 0x0400 ? subnormal : (half << 13) + bias;
+    values[i] = std::bit_cast<float>(bits | static_cast<uint32_t>(halves[i] & 0x8000) << 16);
+  }
+}
+
+// |value| as f16's bits with 32 more bits below the last one, so that adding carries from mantissa
+// to exponent. f32 has 13 of them; below f16's smallest normal the mantissa moves further down.
+ROWHOUSE_KERNEL_BODY uint64_t WideF16(uint32_t magnitude) {
+  constexpr uint32_t kLeastNormal = 113;  // f32's exponent field of 2^-14
+  const uint32_t exponent = magnitude >> 23;
+  const uint64_t normal = static_cast<uint64_t>(magnitude - (112u << 23)) << 19;
+  const uint64_t mantissa = (magnitude & 0x7fffff) | 0x800000;
+  // In units of 2^-24, value = mantissa * 2^(exponent - 150 + 24). Beyond 63 nothing is left.
+  const uint32_t shift = exponent < 63 ? 63 : 126 - exponent;
+  const uint64_t subnormal = (mantissa << 32) >> (shift & 63);
+  return exponent >= kLeastNormal ? normal : subnormal;
+}
+
+template <typename Rounding>
+ROWHOUSE_KERNEL_BODY void RoundToF16(const Rounding& rounding, const float* values,
+                                     uint16_t* halves, size_t n) {
+  for (size_t i = 0; i < n; ++i) {
+    const uint32_t bits = std::bit_cast<uint32_t>(values[i]);
+    const uint32_t magnitude = bits & 0x7fffffff;
+    const uint64_t wide = WideF16(magnitude);
+    auto half = static_cast<uint32_t>((wide + rounding.template Addend<32>(wide, i)) >> 32);
+    half = half > 0x7bff ? 0x7bff : half;
+    const uint32_t cut = 0x7c00 | (magnitude >> 13 & 0x3ff);
+    const uint32_t special = magnitude > kInfinity && cut == 0x7c00 ? 0x7e00 : cut;
+    half = magnitude >= kInfinity ? special : half;
+    halves[i] = static_cast<uint16_t>(bits >> 16 & 0x8000) | static_cast<uint16_t>(half);
+  }
+}
+
+}  // namespace rowhouse::kernel_bodies
