@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "common/wire/codec.h"
+#include "sharding/record_weights.h"
 
 namespace rowhouse {
 
@@ -22,8 +23,7 @@ Result<std::unique_ptr<Shard>> Shard::Make(const ShardOptions& options,
     table.spec = spec;
     ASSIGN_OR_RETURN(table.optimizer, Optimizers().Make(spec.optimizer, spec.optimizer_options));
     RETURN_IF_ERROR(Initialisers().Validate(spec.initialiser));
-    table.layout = {.dim = spec.dim,
-                    .state_floats = static_cast<uint32_t>(table.optimizer->state_floats(spec.dim))};
+    table.layout = LayoutOf(spec, *table.optimizer);
     for (const Slice& slice : plan.slices(spec.id)) {
       if (slice.shard != options.id) continue;
       table.slices.push_back(
@@ -227,7 +227,7 @@ Header Shard::ReplyHeader(const Header& request) const {
 }
 
 void Shard::Send(const PeerId& peer, Frames frames) {
-  actions_.push_back(SendFrames{peer, std::move(frames)});
+  actions_.emplace_back(SendFrames{peer, std::move(frames)});
 }
 
 void Shard::SendError(const PeerId& peer, const Header& request, const Status& status) {

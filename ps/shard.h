@@ -214,7 +214,8 @@ class Shard {
   void Fail(Status status);
 
   SliceState* FindSlice(uint32_t table, RowId row);
-  void UpdateTouched(TableState& table, std::byte* record, std::span<const float> gradient);
+  void UpdateTouched(TableState& table, const SliceState& slice, RowId row,
+                     std::span<const float> gradient, std::byte* record);
   // Puts a record into the cache if a way is free, writing back what leaves. False: no room.
   bool Admit(TableState& table, SliceState& slice, RowId row, const std::byte* record, bool dirty,
              bool pin);

@@ -1,6 +1,7 @@
 // The way of a pull: from the cache, or else from the store, or else from the initialiser.
 #include "common/wire/codec.h"
 #include "ps/shard.h"
+#include "sharding/record_weights.h"
 
 namespace rowhouse {
 
@@ -36,7 +37,7 @@ void Shard::ServePull(PendingPull pull) {
         continue;
       }
       std::byte* record = slice->cache->record(slot);
-      std::memcpy(&out[offset], record, dim * sizeof(float));
+      ReadWeights(table.layout, record, out.subspan(offset, dim));
       if (pull.eval) continue;
       slice->cache->Pin(slot, pull.header.step);
       CountLookups(table.layout, record, counts[at]);
@@ -82,7 +83,8 @@ Status Shard::MaterialiseMissing(TableState& table, StoreRead& read) {
   RETURN_IF_ERROR(table.initialiser->Fill(rows, weights));
   for (size_t k = 0; k < rows.size(); ++k) {
     std::byte* record = read.records.data() + read.missing[k] * read.slice.record_bytes;
-    std::memcpy(record, &weights[k * table.spec.dim], table.spec.dim * sizeof(float));
+    WriteFirstWeights(table.layout, std::span(weights).subspan(k * table.spec.dim, table.spec.dim),
+                      record);
     table.optimizer->InitState(table.layout.state(record));
     table.layout.set_trailer(record, {});
   }
@@ -106,7 +108,7 @@ void Shard::FinishPull(PendingPull pull, std::vector<StoreRead> reads) {
       const RowCache::Slot slot = slice.cache->Find(wanted.row);
       if (slot != RowCache::kNone) record = slice.cache->record(slot);
       if (!pull.eval) CountLookups(table.layout, record, wanted.count);
-      std::memcpy(&out[wanted.offset], record, table.spec.dim * sizeof(float));
+      ReadWeights(table.layout, record, out.subspan(wanted.offset, table.spec.dim));
       if (pull.eval) continue;
       if (slot != RowCache::kNone) {
         slice.cache->Pin(slot, pull.header.step);

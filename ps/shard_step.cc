@@ -7,9 +7,10 @@
 
 namespace rowhouse {
 
-void Shard::UpdateTouched(TableState& table, std::byte* record, std::span<const float> gradient) {
-  UpdateRecord(table.spec, *table.optimizer, table.layout, apply_context_.step,
-               apply_context_.learning_rate, gradient, record);
+void Shard::UpdateTouched(TableState& table, const SliceState& slice, RowId row,
+                          std::span<const float> gradient, std::byte* record) {
+  UpdateRecord(table.spec, *table.optimizer, table.layout, {row, slice.slice.column_begin},
+               apply_context_.step, apply_context_.learning_rate, gradient, record);
   ++stats_.rows_updated;
 }
 
@@ -101,7 +102,7 @@ void Shard::ApplyStep() {
         misses[&slice].push_back({t, row, {gradient.begin(), gradient.end()}});
         continue;
       }
-      UpdateTouched(table, slice.cache->record(slot), gradient);
+      UpdateTouched(table, slice, row, gradient, slice.cache->record(slot));
       slice.cache->set_dirty(slot);
     }
   }
@@ -133,12 +134,12 @@ void Shard::FinishApply(std::vector<StoreRead> reads) {
       SliceState& slice = *FindSlice(touch.table, touch.row);
       // A pull of the same step, still under way when its worker pushed, may have brought it in.
       if (const RowCache::Slot slot = slice.cache->Find(touch.row); slot != RowCache::kNone) {
-        UpdateTouched(table, slice.cache->record(slot), touch.gradient);
+        UpdateTouched(table, slice, touch.row, touch.gradient, slice.cache->record(slot));
         slice.cache->set_dirty(slot);
         continue;
       }
       std::byte* record = read.records.data() + i * read.slice.record_bytes;
-      UpdateTouched(table, record, touch.gradient);
+      UpdateTouched(table, slice, touch.row, touch.gradient, record);
       if (!Admit(table, slice, touch.row, record, /*dirty=*/true, /*pin=*/false)) {
         QueueWrite(slice, touch.row, {record, table.layout.bytes()});
       }

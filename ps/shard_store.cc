@@ -2,6 +2,7 @@
 
 #include "ps/directory_state.h"
 #include "sharding/optimizer.h"
+#include "sharding/record_weights.h"
 
 namespace rowhouse {
 
@@ -10,10 +11,8 @@ ShardStore::ShardStore(std::unique_ptr<RowStore> store, std::string directory,
     : store_(std::move(store)), directory_(std::move(directory)), last_sync_steps_(steps) {
   for (const TableSpec& spec : tables) {
     const auto optimizer = Optimizers().Make(spec.optimizer, spec.optimizer_options).value();
-    tables_.push_back(
-        {.digested = DigestedTable(spec.name, StateShapeOf(*optimizer)),
-         .layout = {.dim = spec.dim,
-                    .state_floats = static_cast<uint32_t>(optimizer->state_floats(spec.dim))}});
+    tables_.push_back({.digested = DigestedTable(spec.name, StateShapeOf(*optimizer)),
+                       .layout = LayoutOf(spec, *optimizer)});
   }
 }
 

@@ -70,6 +70,7 @@ class Resolver {
       weights.spec.initialiser = "constant";
       weights.spec.initialiser_options = {.value = 1.0};
       weights.spec.max_norm = 0.0;
+      weights.spec.precision = TableSpec().precision;  // One column in 2 bytes would fill 4.
       ASSIGN_OR_RETURN(feature.weights, AddPhysical(table, weights));
     }
     result_.features.push_back(std::move(feature));
@@ -95,8 +96,8 @@ class Resolver {
         result_.is_frozen[index] != table.freeze) {
       return UsageError(
           "table \"{}\": its rows are those of \"{}\", which another table made with other rows, "
-          "dim, kind, optimizer, first values, norm or freeze; tables that share rows must agree "
-          "on them",
+          "dim, kind, optimizer, first values, precision, norm or freeze; tables that share rows "
+          "must agree on them",
           table.name, spec.name);
     }
     return found->second;

@@ -29,7 +29,7 @@ struct EmbeddingTables {
   std::vector<bool> is_frozen;      // of each physical table
 
   // kUsage, naming the table, if a table is invalid or its kind refuses it, or two features share a
-  // physical table and differ in its rows, dim, optimizer, first values or norms.
+  // physical table and differ in its rows, dim, optimizer, first values, precision or norms.
   static Result<EmbeddingTables> Make(const std::vector<LogicalTable>& tables);
 };
 

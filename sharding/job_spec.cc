@@ -22,6 +22,7 @@ void VisitLaterOptions(Table& table, Visit visit) {
   visit("first_values_file", table.initialiser_options.file);
   visit("first_value", table.initialiser_options.value);
   visit("first_values_scale", table.initialiser_options.scale);
+  visit("precision", table.precision);
   visit("learning_rate_factor", table.learning_rate_factor);
   visit("max_norm", table.max_norm);
   visit("norm_type", table.norm_type);

@@ -16,14 +16,15 @@ namespace rowhouse {
 using KindOptions = std::map<std::string, std::string>;
 
 // As a TableSpec, `name`, `rows` (ids are 0 .. rows - 1), `dim` and `kind` are the logical table's;
-// optimizer, first values and norms are handed on to its physical tables. `id` is unused.
+// optimizer, first values, precision and norms are handed on to its physical tables. `id` is
+// unused.
 struct LogicalTable : TableSpec {
   KindOptions kind_options;
 
   // What a bag of ids gives (torch.nn.EmbeddingBag, SPEC 1).
   std::string pooling = "sum";  // sum | mean | max
   // Per-id weights of a sum: none; fixed (all 1: no effect, as in DLRM); learned (rows of width 1,
-  // first value 1, trained by the table's optimizer).
+  // first value 1, trained by the table's optimizer, always f32).
   std::string weighted_pooling = "none";
   std::optional<uint64_t> padding_id;  // lookups of it count as not there
   // What an id >= rows is: error; modulo (id mod rows); padding (not there).

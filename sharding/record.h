@@ -1,10 +1,13 @@
-// A stored record: weights f32, optimizer state f32, then 16 bytes {LSN u64, last step u32,
-// frequency u32}, little-endian. It moves through cache and store as one block of bytes.
+// A stored record: weights in the table's precision, filled up with zeros to 4 bytes, optimizer
+// state f32, then 16 bytes {LSN u64, last step u32, frequency u32}, little-endian. It moves through
+// cache and store as one block of bytes.
 #pragma once
 
 #include <cstdint>
 #include <cstring>
 #include <span>
+
+#include "sharding/precision.h"
 
 namespace rowhouse {
 
@@ -19,12 +22,15 @@ static_assert(sizeof(RecordTrailer) == 16);
 struct RecordLayout {
   uint32_t dim = 0;
   uint32_t state_floats = 0;
+  Precision precision = Precision::kF32;
 
+  size_t weight_bytes() const { return (dim * BytesOfWeight(precision) + 3) / 4 * 4; }  // of all
   size_t bytes() const {
-    return (size_t{dim} + state_floats) * sizeof(float) + sizeof(RecordTrailer);
+    return weight_bytes() + state_floats * sizeof(float) + sizeof(RecordTrailer);
   }
 
   // Records are 4-byte aligned; the trailer is copied because its LSN may not be 8-byte aligned.
+  // `weights` require f32; sharding/record_weights.h reads and writes those of any precision.
   std::span<float> weights(std::byte* record) const {
     return {reinterpret_cast<float*>(record), dim};
   }
@@ -32,10 +38,10 @@ struct RecordLayout {
     return {reinterpret_cast<const float*>(record), dim};
   }
   std::span<float> state(std::byte* record) const {
-    return {reinterpret_cast<float*>(record) + dim, state_floats};
+    return {reinterpret_cast<float*>(record + weight_bytes()), state_floats};
   }
   std::span<const float> state(const std::byte* record) const {
-    return {reinterpret_cast<const float*>(record) + dim, state_floats};
+    return {reinterpret_cast<const float*>(record + weight_bytes()), state_floats};
   }
   RecordTrailer trailer(const std::byte* record) const {
     RecordTrailer trailer;

@@ -7,6 +7,8 @@
 
 #include <bit>
 
+#include "sharding/record_weights.h"
+
 namespace rowhouse {
 namespace {
 
@@ -36,7 +38,14 @@ void RowsDigest::Add(const DigestedTable& table, RowId row, uint16_t first_colum
                      const RecordLayout& layout, const std::byte* record) {
   const StateShape shape = table.state_shape();
   CHECK_EQ(layout.state_floats, shape.planes * layout.dim + shape.row_floats);
-  AddFloats(table.name_hash(), row, first_column, kWeights, layout.weights(record));
+  if (layout.precision == Precision::kF32) {
+    AddFloats(table.name_hash(), row, first_column, kWeights, layout.weights(record));
+  } else {
+    float scratch[TableSpec::kMaxDim];
+    const std::span<float> weights(scratch, layout.dim);
+    ReadWeights(layout, record, weights);
+    AddFloats(table.name_hash(), row, first_column, kWeights, weights);
+  }
   const std::span<const float> state = layout.state(record);
   for (uint16_t plane = 0; plane < shape.planes; ++plane) {
     AddFloats(table.name_hash(), row, first_column, static_cast<uint16_t>(kFirstPlane + plane),

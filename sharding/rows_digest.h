@@ -5,11 +5,13 @@
 //   XXH3_128bits(seed = XXH3_64bits(table name), 16 bytes: row     u64 little-endian
 //                                                          column  u16 little-endian
 //                                                          part    u16 little-endian
-//                                                          value   u32 little-endian, its bits)
+//                                                          value   u32 little-endian, its bits
+//                                                                  as f32)
 // where `column` is global (first column of the slice + i); `part` is 0 for a weight, 1 + p for
 // the state float of plane p, and 0x8000 + j, at column 0, for float j of the row's own state
-// (sharding/optimizer.h). No LSN, step or frequency is in it. These bytes never change: digests are
-// compared over versions and lie in manifests.
+// (sharding/optimizer.h). A weight kept in 16 bits counts as the f32 that it is. No LSN, step or
+// frequency is in it. These bytes never change: digests are compared over versions and lie in
+// manifests.
 //
 // Threads: one per RowsDigest; make one per thread or shard and Merge.
 #pragma once

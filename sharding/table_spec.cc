@@ -4,11 +4,12 @@
 #include <cmath>
 #include <set>
 
+#include "common/nearest_name.h"
+
 namespace rowhouse {
 namespace {
 
 constexpr uint64_t kMaxRows = uint64_t{1} << 63;
-constexpr uint32_t kMaxDim = 4096;
 
 bool IsNameLetter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
@@ -26,6 +27,10 @@ Status TableSpec::Validate() const {
   }
   if (dim == 0 || dim > kMaxDim) {
     return UsageError("table \"{}\": dim={} must be 1 to {}", name, dim, kMaxDim);
+  }
+  if (!FindPrecision(precision)) {
+    return UsageError("table \"{}\": precision: unknown \"{}\" {}", name, precision,
+                      DescribeKnownNames(precision, PrecisionNames()));
   }
   for (const OptimizerOptionField& option : OptimizerOptionFields()) {
     const float value = optimizer_options.*option.member;

@@ -9,6 +9,7 @@
 #include "common/status.h"
 #include "common/types.h"
 #include "sharding/optimizer_options.h"
+#include "sharding/precision.h"
 
 namespace rowhouse {
 
@@ -26,15 +27,20 @@ struct InitialiserOptions {
 };
 
 struct TableSpec {
+  static constexpr uint32_t kMaxDim = 4096;
+
   TableId id{};                // given by the manifest, by name
   std::string name;            // unique in the model; [A-Za-z0-9_.-]+
   uint64_t rows = 0;           // 1 .. 2^63
-  uint32_t dim = 0;            // columns, 1 .. 4096
+  uint32_t dim = 0;            // columns, 1 .. kMaxDim
   std::string kind = "plain";  // of the logical table it belongs to; for people
   std::string optimizer = "sgd";
   OptimizerOptions optimizer_options;
   std::string initialiser = "counter";
   InitialiserOptions initialiser_options;
+  // How weights are kept, in cache and store: f32, bf16 or f16. What is pulled, pushed and updated
+  // is f32, and so is optimizer state; after an update weights are rounded (record_weights.h).
+  std::string precision = "f32";
   double learning_rate_factor = 1.0;  // times the rate a push carries; [0, inf)
 
   // A row that is used in a step and whose norm_type-norm exceeds max_norm is first scaled by

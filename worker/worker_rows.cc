@@ -30,8 +30,7 @@ Result<std::unique_ptr<WorkerRows>> WorkerRows::Make(const std::vector<TableSpec
     ASSIGN_OR_RETURN(table.optimizer, Optimizers().Make(spec.optimizer, spec.optimizer_options));
     ASSIGN_OR_RETURN(const std::unique_ptr<Initialiser> initialiser,
                      Initialisers().Make(spec.initialiser, sources.ContextOf(spec)));
-    table.layout = {.dim = spec.dim,
-                    .state_floats = static_cast<uint32_t>(table.optimizer->state_floats(spec.dim))};
+    table.layout = LayoutOf(spec, *table.optimizer);
     table.records.resize(spec.rows * table.layout.bytes());
     std::vector<RowId> ids(spec.rows);
     for (uint64_t row = 0; row < spec.rows; ++row) ids[row] = RowId{row};
@@ -39,7 +38,7 @@ Result<std::unique_ptr<WorkerRows>> WorkerRows::Make(const std::vector<TableSpec
     RETURN_IF_ERROR(initialiser->Fill(ids, weights));
     for (uint64_t row = 0; row < spec.rows; ++row) {
       std::byte* record = table.record(row);
-      std::copy_n(&weights[row * spec.dim], spec.dim, table.layout.weights(record).begin());
+      WriteFirstWeights(table.layout, std::span(weights).subspan(row * spec.dim, spec.dim), record);
       table.optimizer->InitState(table.layout.state(record));
     }
     rows->place_[Raw(spec.id)] = static_cast<int64_t>(rows->tables_.size());
@@ -55,8 +54,8 @@ void WorkerRows::Fill(std::vector<RowBatch>* batches) const {
     if (place < 0) continue;
     const Table& table = tables_[static_cast<size_t>(place)];
     for (size_t r = 0; r < batch.rows.size(); ++r) {
-      const std::span<const float> weights = table.layout.weights(table.record(Raw(batch.rows[r])));
-      std::copy(weights.begin(), weights.end(), &batch.values[r * batch.dim]);
+      ReadWeights(table.layout, table.record(Raw(batch.rows[r])),
+                  std::span(batch.values).subspan(r * batch.dim, batch.dim));
     }
   }
 }
@@ -97,8 +96,8 @@ void WorkerRows::Apply(uint64_t step, float learning_rate, std::span<const float
         for (float& value : divided) value /= touches[row];
         gradient = divided;
       }
-      UpdateRecord(table.spec, *table.optimizer, table.layout, step, learning_rate, gradient,
-                   table.record(row));
+      UpdateRecord(table.spec, *table.optimizer, table.layout, {RowId{row}}, step, learning_rate,
+                   gradient, table.record(row));
     }
   }
 }

@@ -1,5 +1,5 @@
-// What a table may ask of its shard besides an optimizer: max_norm, scale_grad_by_freq, and where
-// first values come from. Hand-computed numbers, and what peers get wrong.
+// What a table may ask of its shard besides an optimizer: max_norm, scale_grad_by_freq, precision,
+// and where first values come from. Hand-computed numbers, and what peers get wrong.
 #include <unistd.h>
 
 #include <limits>
@@ -10,6 +10,7 @@
 #include "common/wire/control.h"
 #include "ps/shard.h"
 #include "ps/shard_store.h"
+#include "sharding/record_weights.h"
 #include "sharding/strategies/row_wise.h"
 #include "tests/testing/npy_writer.h"
 #include "tests/testing/testing.h"
@@ -132,6 +133,42 @@ TEST_F(ShardTableOptions, MaxNormLeavesRowsThatAreShortEnough) {
   const std::vector<float> before = Pull(0, 3);
   ASSERT_OK(Push(0, 0, {3}, std::vector<float>(kDim, 0.0f)));
   EXPECT_EQ(Pull(1, 3), before);
+}
+
+// ---- precision ------------------------------------------------------------------------------
+
+// Pulled as f32: first values as they would be stored, then what was stored.
+TEST_F(ShardTableOptions, HalvesArePulledAsTheyAreStored) {
+  for (const double cache_ratio : {1.0, 0.1}) {  // 0.1: one row, so each pull reads the store.
+    for (const std::string precision : {"bf16", "f16"}) {
+      SCOPED_TRACE(fmt::format("{} cache {}", precision, cache_ratio));
+      TableSpec table = Table();
+      Open(table, 1);
+      const std::vector<float> first = Pull(0, 3), other = Pull(0, 4);
+      table.precision = precision;
+      const RecordLayout layout = LayoutOf(table, *Optimizers().Make(table.optimizer, {}).value());
+      std::vector<std::byte> record(layout.bytes());
+      std::vector<float> want(kDim), want_other(kDim);
+      WriteFirstWeights(layout, other, record.data());
+      ReadWeights(layout, record.data(), want_other);
+      WriteFirstWeights(layout, first, record.data());
+      ReadWeights(layout, record.data(), want);
+      ASSERT_NE(want, first);
+
+      Open(table, 1, cache_ratio);
+      EXPECT_EQ(Pull(0, 3), want);
+      for (uint64_t step = 0; step < 3; ++step) {
+        const std::vector<float> gradient = {0.01f, 1e-4f, -1e-5f};
+        for (size_t c = 0; c < kDim; ++c) want[c] -= 1.0f * gradient[c];
+        WriteUpdatedWeights(layout, RoundingOf(table, {RowId{3}}, step), want, record.data());
+        ReadWeights(layout, record.data(), want);
+        // Row 5 takes the way of row 3 in a cache of one.
+        ASSERT_OK(Push(0, step, {3, 5}, {0.01f, 1e-4f, -1e-5f, 1.0f, 1.0f, 1.0f}));
+        EXPECT_EQ(Pull(step + 1, 3), want);
+        EXPECT_EQ(Pull(step + 1, 4), want_other) << "never touched";
+      }
+    }
+  }
 }
 
 // ---- scale_grad_by_freq ---------------------------------------------------------------------

@@ -35,6 +35,7 @@ TEST(TablesToJson, EveryOptionSurvives) {
                              .beta = 0.8f};
   table.initialiser_options = {
       .seed = 7, .first_draw = 8, .file = "rows.npy", .value = 1.5, .scale = 0.25};
+  table.precision = "bf16";
   table.learning_rate_factor = 0.5;
   table.max_norm = 2.5;
   table.norm_type = 1.0;
@@ -81,6 +82,7 @@ TEST(TablesToJson, OptionsAtTheirDefaultsAreLeftOut) {
   const nlohmann::json json = TablesToJson({NamedTable()});
   EXPECT_FALSE(json[0].contains("max_norm")) << json.dump();
   EXPECT_FALSE(json[0].contains("beta1")) << json.dump();
+  EXPECT_FALSE(json[0].contains("precision")) << json.dump();
   const auto read = TablesFromJson(json);
   ASSERT_OK(read.status());
   EXPECT_EQ(read.value(), std::vector{NamedTable()});
