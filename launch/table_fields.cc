@@ -209,6 +209,10 @@ std::vector<TableField> MakeTableFields() {
       OptimizerOption("l2"),
       OptimizerOption("beta"),
       Word(
+          "precision", "f32, bf16 or f16",
+          [](const std::string& text) { return OneOf(text, PrecisionNames()); },
+          MEMBER(std::string, precision)),
+      Word(
           "initialiser", "the name of first values",
           [](const std::string& text) { return Initialisers().Validate(text); },
           MEMBER(std::string, initialiser)),

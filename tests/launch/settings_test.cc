@@ -524,6 +524,7 @@ TEST(ConfigDigest, EverythingOfATableCounts) {
   EXPECT_TRUE(changed([](TableSpec& t) { t.optimizer = "adagrad"; }));
   EXPECT_TRUE(changed([](TableSpec& t) { t.optimizer_options.epsilon = 1e-8f; }));
   EXPECT_TRUE(changed([](TableSpec& t) { t.initialiser = "dlrm"; }));
+  EXPECT_TRUE(changed([](TableSpec& t) { t.precision = "f16"; }));
   for (const OptimizerOptionField& option : OptimizerOptionFields()) {
     EXPECT_TRUE(changed([&](TableSpec& t) { t.optimizer_options.*option.member = 0.25f; }))
         << option.name;
@@ -550,7 +551,7 @@ TEST(PrintConfig, WhatIsPrintedIsReadBackWhole) {
                    "       initial_accumulator: 0.1, initialiser: dlrm}\n"
                    "    - {name: c, rows: 2, optimizer: ftrl, l1: 0.1, l2: 0.2, beta: 0.3}\n"
                    "    - {name: d, rows: 2, optimizer: momentum, momentum: 0.9}\n"
-                   "    - {name: e, rows: 2, optimizer: momentum}\n"
+                   "    - {name: e, rows: 2, optimizer: momentum, precision: bf16}\n"
                    "training: {optimizer_momentum: 0.5}\n",
                    "x.yaml", &settings));
   for (const auto& [name, value] : kOthers) {
@@ -577,6 +578,7 @@ TEST(PrintConfig, WhatIsPrintedIsReadBackWhole) {
   EXPECT_EQ(again.tables[2].optimizer_options.l2, 0.2f);
   EXPECT_EQ(again.tables[3].optimizer_options.momentum, 0.9f);
   EXPECT_EQ(again.tables[4].optimizer_options.momentum, 0.5f);
+  EXPECT_EQ(again.tables[4].precision, "bf16");
   for (const SettingField& field : SettingFields()) {
     EXPECT_EQ(field.get(again), field.get(settings)) << field.name;
   }

@@ -108,6 +108,22 @@ TEST(YamlConfig, TablesHaveOptionsOfTheirOptimizers) {
             "x.yaml:1:28: beta1: 1: expected a number from 0 to below 1");
 }
 
+TEST(YamlConfig, TablesHaveAPrecision) {
+  const Settings settings = Read(
+      "tables:\n"
+      "  defaults: {precision: bf16}\n"
+      "  list:\n"
+      "    - {name: a, rows: 9}\n"
+      "    - {name: b, rows: 9, precision: f32}\n"
+      "    - {name: c, rows: 9, precision: f16}\n");
+  EXPECT_EQ(settings.embedding.physical[0].precision, "bf16");
+  EXPECT_EQ(settings.embedding.physical[1].precision, "f32");
+  EXPECT_EQ(settings.embedding.physical[2].precision, "f16");
+  EXPECT_EQ(Refusal("tables: {defaults: {precision: fp16}}\n"),
+            "x.yaml:1:32: precision: fp16: unknown \"fp16\" (known: f32, bf16, f16). Did you mean "
+            "\"f16\"?");
+}
+
 TEST(YamlConfig, TablesMayBeARowOfSizes) {
   EXPECT_EQ(Read("tables: {rows: [5, 6]}").tables[1].name, "t1");
   const Settings named = Read("tables: {rows: [5, 6], names: [C1, C2]}");

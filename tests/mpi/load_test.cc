@@ -197,6 +197,34 @@ TEST_F(Load, AdamGoesOnWithTheBitsOfTheRunThatNeverStopped) {
   EXPECT_EQ(DenseBytes("parts"), DenseBytes("whole"));
 }
 
+// Rounding is drawn by step and row: neither a stop nor another plan changes it.
+TEST_F(Load, RowsOfHalvesGoOnWithTheBitsOfTheRunThatNeverStopped) {
+  const std::string config = dir_ / "halves.yaml";
+  std::ofstream(config) << "tables: {defaults: {precision: bf16}}\n";
+  const auto train = [&](const std::string& model, const std::string& rows, Cluster cluster,
+                         std::vector<std::string> flags) {
+    flags.push_back("--config=" + config);
+    return TrainIn(model, rows, cluster, flags);
+  };
+  const TrainResult whole = train("whole", "whole_rows", {}, {});
+  ASSERT_TRAINED(whole);
+  EXPECT_GT(whole.OverShards("rows_evicted"), 0u);
+  Chain parts;
+  for (const auto& [rows, cluster, flags] :
+       std::vector<std::tuple<std::string, Cluster, std::vector<std::string>>>{
+           {"rows_a", {2, 2}, {"--stop_after_steps=7"}},
+           {"rows_a", {2, 2}, {"--load", "--stop_after_steps=12"}},
+           {"rows_b", {1, 3}, {"--load"}}}) {
+    const TrainResult part = train("parts", rows, cluster, flags);
+    ASSERT_TRAINED(part);
+    parts.Add(part);
+  }
+  EXPECT_EQ(parts.losses, whole.losses);
+  EXPECT_EQ(parts.digest, whole.digest);
+  EXPECT_EQ(DenseBytes("parts"), DenseBytes("whole"));
+  EXPECT_REFUSED(TrainIn("parts", "rows_b", {1, 3}, {"--load"}), HasSubstr("other settings"));
+}
+
 TEST_F(Load, AnotherPlanWithAnotherRowDirectoryGivesTheSameBits) {
   const TrainResult whole = TrainIn("whole", "whole_rows", {}, {});
   ASSERT_TRAINED(whole);
