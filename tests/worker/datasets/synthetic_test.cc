@@ -257,6 +257,7 @@ TEST(SyntheticData, BagsAndWeightsDoNotDependOnTheSlice) {
 TEST(SyntheticData, LongBagsAreAsPredictableAsShortOnes) {
   DatasetOptions options = Options();
   options.bag_length = 5;
+  options.table_rows.assign(6, 100000);
   options.data_size = 1;
   for (const bool is_fixed : {true, false}) {
     options.bag_length_fixed = is_fixed;
