@@ -8,11 +8,9 @@
 #include <array>
 #include <set>
 
-#include "common/numpy_random.h"
 #include "launch/command_line.h"
 #include "tests/testing/process.h"
-#include "tests/testing/sim_cluster.h"
-#include "worker/dense_initialiser.h"
+#include "tests/testing/sim_training.h"
 
 namespace rowhouse {
 namespace {
@@ -137,31 +135,20 @@ TrainResult Simulate(size_t optimizer, uint32_t workers, uint32_t shards) {
   const Settings settings =
       MakeSettings(ParseCommandLine(static_cast<int>(argv.size()), argv.data()).value()).value();
 
-  DenseParameters dense;
-  const DlrmModel model(settings.model, &dense);
-  dense.Allocate();
-  uint64_t draws = 0;  // DLRM draws its tables first.
-  for (const TableSpec& table : settings.embedding.physical) {
-    if (table.initialiser == "dlrm") draws += table.rows * table.dim;
-  }
-  NumpyRandom random = NumpyDraws(static_cast<uint32_t>(settings.data.seed)).At(draws);
-  InitialiseDense(model.layers(), &random, dense.values());
-  const std::unique_ptr<Dataset> data =
-      Datasets().Make(settings.data_source(), settings.data).value();
-  SimCluster cluster({.seed = 4 + workers,
-                      .shards = shards,
-                      .workers = workers,
-                      .cache_ratio = 0.05,
-                      .mini_batch_size = settings.data.mini_batch_size,
-                      .learning_rate = static_cast<float>(settings.training.learning_rate),
-                      .dense_optimizer = settings.training.optimizer},
-                     settings.model, settings.embedding,
-                     {dense.values().begin(), dense.values().end()});
+  const SimOutcome outcome =
+      TrainOnSim({.seed = 4 + workers,
+                  .shards = shards,
+                  .workers = workers,
+                  .cache_ratio = 0.05,
+                  .learning_rate = static_cast<float>(settings.training.learning_rate),
+                  .dense_optimizer = settings.training.optimizer},
+                 {.model = settings.model,
+                  .tables = settings.embedding,
+                  .data = settings.data,
+                  .source = settings.data_source()});
   TrainResult result;
-  const uint64_t batch = settings.data.mini_batch_size;
-  const uint64_t steps = (data->train_samples() + batch - 1) / batch;
-  for (uint64_t s = 0; s < steps; ++s) result.losses.push_back(cluster.Step(*data));
-  result.digest = cluster.Digest();
+  result.losses = outcome.losses;
+  result.digest = outcome.digest;
   return result;
 }
 

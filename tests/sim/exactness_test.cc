@@ -4,10 +4,8 @@
 
 #include <cmath>
 
-#include "common/numpy_random.h"
-#include "tests/testing/sim_cluster.h"
+#include "tests/testing/sim_training.h"
 #include "tests/testing/testing.h"
-#include "worker/dense_initialiser.h"
 
 namespace rowhouse {
 namespace {
@@ -31,7 +29,6 @@ ModelSpec Model() {
   ModelSpec model;
   model.bottom_mlp = {5, 16, 8};
   model.top_mlp = {16, 1};
-  model.feature_widths = {8, 8, 8, 8};
   model.loss = "bce";
   return model;
 }
@@ -58,31 +55,11 @@ EmbeddingTables Tables(const std::string& optimizer, const std::string& initiali
   return EmbeddingTables::Make(LogicalTables(optimizer, initialiser)).value();
 }
 
-struct Outcome {
-  std::vector<double> losses;
-  std::string digest;
-  std::vector<float> dense;
-  StatsReply stats;
-};
-
-Outcome Train(SimOptions options, const EmbeddingTables& tables) {
-  const std::unique_ptr<Dataset> data = Datasets().Make("random", DataOptions()).value();
-  DenseParameters dense;
-  const DlrmModel model(Model(), &dense);
-  dense.Allocate();
-  NumpyRandom random(727);
-  InitialiseDense(model.layers(), &random, dense.values());
-  options.mini_batch_size = DataOptions().mini_batch_size;
-  SimCluster cluster(options, Model(), tables, {dense.values().begin(), dense.values().end()});
-  Outcome outcome;
-  for (int step = 0; step < kSteps; ++step) outcome.losses.push_back(cluster.Step(*data));
-  outcome.digest = cluster.Digest();
-  outcome.dense = cluster.DenseParameters(0);
-  outcome.stats = cluster.TotalStats();
-  return outcome;
+SimOutcome Train(const SimOptions& options, const EmbeddingTables& tables) {
+  return TrainOnSim(options, {.model = Model(), .tables = tables, .data = DataOptions()});
 }
 
-Outcome Train(SimOptions options, const std::string& optimizer, const std::string& initialiser) {
+SimOutcome Train(SimOptions options, const std::string& optimizer, const std::string& initialiser) {
   options.dense_optimizer = optimizer;
   return Train(options, Tables(optimizer, initialiser));
 }
@@ -92,7 +69,7 @@ class Exactness : public testing::TestWithParam<std::string> {};
 TEST_P(Exactness, LossesAndRowsAreTheSameForEveryPlanCacheAndOrder) {
   for (const std::string initialiser : {"counter", "dlrm"}) {
     for (uint32_t workers : {1u, 3u}) {
-      const Outcome expected = Train({.workers = workers}, GetParam(), initialiser);
+      const SimOutcome expected = Train({.workers = workers}, GetParam(), initialiser);
       uint64_t seed = 0;
       for (uint32_t shards : {1u, 2u, 3u, 12u}) {
         for (double cache_ratio : {1.0, 0.01, 0.2}) {
@@ -102,7 +79,7 @@ TEST_P(Exactness, LossesAndRowsAreTheSameForEveryPlanCacheAndOrder) {
                                    .cache_ratio = cache_ratio,
                                    .cache_ways = seed % 2 == 0 ? 16u : 2u,
                                    .max_part_rows = seed % 3 == 0 ? 7u : 20000u};
-          const Outcome outcome = Train(options, GetParam(), initialiser);
+          const SimOutcome outcome = Train(options, GetParam(), initialiser);
           SCOPED_TRACE(fmt::format("workers {} shards {} cache {} seed {}", workers, shards,
                                    cache_ratio, seed));
           EXPECT_EQ(outcome.losses, expected.losses);
@@ -116,9 +93,9 @@ TEST_P(Exactness, LossesAndRowsAreTheSameForEveryPlanCacheAndOrder) {
 }
 
 TEST_P(Exactness, NumbersOfWorkersAgreeTo1e5) {
-  const Outcome one = Train({.workers = 1}, GetParam(), "counter");
+  const SimOutcome one = Train({.workers = 1}, GetParam(), "counter");
   for (uint32_t workers : {2u, 3u, 4u}) {
-    const Outcome many = Train({.shards = 2, .workers = workers}, GetParam(), "counter");
+    const SimOutcome many = Train({.shards = 2, .workers = workers}, GetParam(), "counter");
     for (int step = 0; step < kSteps; ++step) {
       EXPECT_NEAR(many.losses[step], one.losses[step], 1e-5) << "step " << step;
     }
@@ -142,10 +119,10 @@ TEST(Exactness, TablesMayHaveOptimizersRatesAndOptionsOfTheirOwn) {
         {.shards = shards, .workers = 3, .cache_ratio = cache_ratio, .dense_optimizer = "adamw"},
         EmbeddingTables::Make(tables).value());
   };
-  const Outcome expected = train(1, 1.0);
+  const SimOutcome expected = train(1, 1.0);
   for (uint32_t shards : {1u, 2u, 3u}) {
     for (double cache_ratio : {0.01, 1.0}) {
-      const Outcome outcome = train(shards, cache_ratio);
+      const SimOutcome outcome = train(shards, cache_ratio);
       EXPECT_EQ(outcome.losses, expected.losses) << shards << " shards, cache " << cache_ratio;
       EXPECT_EQ(outcome.digest, expected.digest) << shards << " shards, cache " << cache_ratio;
     }
@@ -155,13 +132,13 @@ TEST(Exactness, TablesMayHaveOptimizersRatesAndOptionsOfTheirOwn) {
 }
 
 TEST(Exactness, TheLossGoesDown) {
-  const Outcome outcome = Train({.workers = 2}, "adagrad", "counter");
+  const SimOutcome outcome = Train({.workers = 2}, "adagrad", "counter");
   EXPECT_TRUE(std::isfinite(outcome.losses.back()));
   EXPECT_NE(outcome.losses.front(), outcome.losses.back());
 }
 
 TEST(Exactness, ATinyCacheOverflowsEvictsAndWritesBack) {
-  const Outcome outcome =
+  const SimOutcome outcome =
       Train({.shards = 2, .workers = 2, .cache_ratio = 0.02}, "adagrad", "counter");
   EXPECT_GT(outcome.stats.rows_overflowed, 0u);
   EXPECT_GT(outcome.stats.rows_evicted, 0u);
@@ -169,8 +146,8 @@ TEST(Exactness, ATinyCacheOverflowsEvictsAndWritesBack) {
 }
 
 TEST(Exactness, ABoundOnUnwrittenBytesDelaysButChangesNothing) {
-  const Outcome free = Train({.workers = 2, .cache_ratio = 0.05}, "adagrad", "counter");
-  const Outcome bound =
+  const SimOutcome free = Train({.workers = 2, .cache_ratio = 0.05}, "adagrad", "counter");
+  const SimOutcome bound =
       Train({.workers = 2, .cache_ratio = 0.05, .max_unwritten_bytes = 200}, "adagrad", "counter");
   EXPECT_EQ(bound.digest, free.digest);
   EXPECT_EQ(bound.losses, free.losses);

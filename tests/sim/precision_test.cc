@@ -4,10 +4,8 @@
 
 #include <cmath>
 
-#include "common/numpy_random.h"
-#include "tests/testing/sim_cluster.h"
+#include "tests/testing/sim_training.h"
 #include "tests/testing/testing.h"
-#include "worker/dense_initialiser.h"
 
 namespace rowhouse {
 namespace {
@@ -30,7 +28,6 @@ ModelSpec Model() {
   ModelSpec model;
   model.bottom_mlp = {4, 7};
   model.top_mlp = {8, 1};
-  model.feature_widths = {7, 7, 7, 7};
   model.loss = "bce";
   return model;
 }
@@ -56,27 +53,10 @@ std::vector<LogicalTable> Tables(const Case& c) {
   return tables;
 }
 
-struct Outcome {
-  std::vector<double> losses;
-  std::string digest;
-  StatsReply stats;
-};
-
-Outcome Train(SimOptions options, const std::vector<LogicalTable>& tables) {
-  const std::unique_ptr<Dataset> data = Datasets().Make("random", DataOptions()).value();
-  DenseParameters dense;
-  const DlrmModel model(Model(), &dense);
-  dense.Allocate();
-  NumpyRandom random(77);
-  InitialiseDense(model.layers(), &random, dense.values());
-  options.mini_batch_size = DataOptions().mini_batch_size;
-  SimCluster cluster(options, Model(), EmbeddingTables::Make(tables).value(),
-                     {dense.values().begin(), dense.values().end()});
-  Outcome outcome;
-  for (int step = 0; step < kSteps; ++step) outcome.losses.push_back(cluster.Step(*data));
-  outcome.digest = cluster.Digest();
-  outcome.stats = cluster.TotalStats();
-  return outcome;
+SimOutcome Train(const SimOptions& options, const std::vector<LogicalTable>& tables) {
+  return TrainOnSim(
+      options,
+      {.model = Model(), .tables = EmbeddingTables::Make(tables).value(), .data = DataOptions()});
 }
 
 class SimPrecision : public testing::TestWithParam<Case> {};
@@ -84,7 +64,7 @@ class SimPrecision : public testing::TestWithParam<Case> {};
 TEST_P(SimPrecision, LossesAndRowsAreTheSameForEveryPlanCacheAndOrder) {
   uint64_t seed = 0;
   for (const uint32_t workers : {1u, 3u}) {
-    const Outcome expected = Train({.workers = workers}, Tables(GetParam()));
+    const SimOutcome expected = Train({.workers = workers}, Tables(GetParam()));
     EXPECT_NE(expected.digest,
               Train({.workers = workers}, Tables({"f32", GetParam().optimizer})).digest);
     for (const uint32_t shards : {1u, 2u, 3u}) {
@@ -95,7 +75,7 @@ TEST_P(SimPrecision, LossesAndRowsAreTheSameForEveryPlanCacheAndOrder) {
                                  .cache_ratio = cache_ratio,
                                  .cache_ways = seed % 2 == 0 ? 16u : 2u,
                                  .max_part_rows = seed % 3 == 0 ? 7u : 20000u};
-        const Outcome outcome = Train(options, Tables(GetParam()));
+        const SimOutcome outcome = Train(options, Tables(GetParam()));
         SCOPED_TRACE(fmt::format("workers {} shards {} cache {}", workers, shards, cache_ratio));
         EXPECT_EQ(outcome.losses, expected.losses);
         EXPECT_EQ(outcome.digest, expected.digest);
@@ -117,8 +97,8 @@ TEST_P(SimPrecision, RowsOnWorkersAreThoseOfShards) {
     return tables;
   };
   for (const uint32_t workers : {1u, 3u}) {
-    const Outcome on_shards = Train({.shards = 2, .workers = workers}, with_remainder("shards"));
-    const Outcome on_workers = Train({.seed = 9, .workers = workers}, with_remainder("workers"));
+    const SimOutcome on_shards = Train({.shards = 2, .workers = workers}, with_remainder("shards"));
+    const SimOutcome on_workers = Train({.seed = 9, .workers = workers}, with_remainder("workers"));
     EXPECT_EQ(on_workers.losses, on_shards.losses);
     EXPECT_EQ(on_workers.digest, on_shards.digest);
     EXPECT_LT(on_workers.stats.rows_pulled, on_shards.stats.rows_pulled);
@@ -127,8 +107,8 @@ TEST_P(SimPrecision, RowsOnWorkersAreThoseOfShards) {
 
 // A step of bf16 is 2^-8 of a weight, so the losses of f32 rows are near.
 TEST_P(SimPrecision, TheLossesAreNearThoseOfF32) {
-  const Outcome outcome = Train({}, Tables(GetParam()));
-  const Outcome wide = Train({}, Tables({"f32", GetParam().optimizer}));
+  const SimOutcome outcome = Train({}, Tables(GetParam()));
+  const SimOutcome wide = Train({}, Tables({"f32", GetParam().optimizer}));
   for (int step = 0; step < kSteps; ++step) {
     EXPECT_NEAR(outcome.losses[step], wide.losses[step], 2e-2) << "step " << step;
   }

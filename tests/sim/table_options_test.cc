@@ -3,10 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "common/numpy_random.h"
-#include "tests/testing/sim_cluster.h"
+#include "tests/testing/sim_training.h"
 #include "tests/testing/testing.h"
-#include "worker/dense_initialiser.h"
 
 namespace rowhouse {
 namespace {
@@ -30,7 +28,6 @@ ModelSpec Model() {
   ModelSpec model;
   model.bottom_mlp = {4, 8};
   model.top_mlp = {8, 1};
-  model.feature_widths = {8, 8, 8};
   model.loss = "bce";
   return model;
 }
@@ -61,25 +58,9 @@ EmbeddingTables Tables(const Options& options) {
   return EmbeddingTables::Make(tables).value();
 }
 
-struct Outcome {
-  std::vector<double> losses;
-  std::string digest;
-};
-
-Outcome Train(SimOptions options, const Options& table_options) {
-  const std::unique_ptr<Dataset> data = Datasets().Make("random", DataOptions()).value();
-  DenseParameters dense;
-  const DlrmModel model(Model(), &dense);
-  dense.Allocate();
-  NumpyRandom random(31);
-  InitialiseDense(model.layers(), &random, dense.values());
-  options.mini_batch_size = DataOptions().mini_batch_size;
-  SimCluster cluster(options, Model(), Tables(table_options),
-                     {dense.values().begin(), dense.values().end()});
-  Outcome outcome;
-  for (int step = 0; step < kSteps; ++step) outcome.losses.push_back(cluster.Step(*data));
-  outcome.digest = cluster.Digest();
-  return outcome;
+SimOutcome Train(const SimOptions& options, const Options& table_options) {
+  return TrainOnSim(options,
+                    {.model = Model(), .tables = Tables(table_options), .data = DataOptions()});
 }
 
 class SimTableOptions : public testing::TestWithParam<Options> {};
@@ -87,7 +68,7 @@ class SimTableOptions : public testing::TestWithParam<Options> {};
 TEST_P(SimTableOptions, RowsAreTheSameForEveryPlanCacheAndOrder) {
   uint64_t seed = 0;
   for (const uint32_t workers : {1u, 2u, 3u}) {
-    const Outcome expected = Train({.workers = workers}, GetParam());
+    const SimOutcome expected = Train({.workers = workers}, GetParam());
     EXPECT_NE(expected.digest, Train({.workers = workers}, {}).digest) << "they do something";
     for (const uint32_t shards : {1u, 2u, 3u}) {
       for (const double cache_ratio : {1.0, 0.05}) {
@@ -97,7 +78,7 @@ TEST_P(SimTableOptions, RowsAreTheSameForEveryPlanCacheAndOrder) {
                                  .cache_ratio = cache_ratio,
                                  .cache_ways = 2,
                                  .max_part_rows = seed % 3 == 0 ? 7u : 20000u};
-        const Outcome outcome = Train(options, GetParam());
+        const SimOutcome outcome = Train(options, GetParam());
         SCOPED_TRACE(fmt::format("workers {} shards {} cache {}", workers, shards, cache_ratio));
         EXPECT_EQ(outcome.losses, expected.losses);
         EXPECT_EQ(outcome.digest, expected.digest);
@@ -107,9 +88,9 @@ TEST_P(SimTableOptions, RowsAreTheSameForEveryPlanCacheAndOrder) {
 }
 
 TEST_P(SimTableOptions, NumbersOfWorkersAgreeTo1e5) {
-  const Outcome one = Train({.workers = 1}, GetParam());
+  const SimOutcome one = Train({.workers = 1}, GetParam());
   for (const uint32_t workers : {2u, 3u}) {
-    const Outcome many = Train({.shards = 2, .workers = workers}, GetParam());
+    const SimOutcome many = Train({.shards = 2, .workers = workers}, GetParam());
     for (int step = 0; step < kSteps; ++step) {
       EXPECT_NEAR(many.losses[step], one.losses[step], 1e-5)
           << workers << " workers, step " << step;

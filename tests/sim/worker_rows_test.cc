@@ -3,7 +3,7 @@
 #include "worker/worker_rows.h"
 
 #include "sharding/strategies/row_wise.h"
-#include "tests/testing/sim_cluster.h"
+#include "tests/testing/sim_training.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {
@@ -46,30 +46,13 @@ EmbeddingTables Tables(const Case& c, const std::string& remainder) {
   return EmbeddingTables::Make(tables).value();
 }
 
-struct Outcome {
-  std::vector<double> losses;
-  std::string digest;
-  uint64_t rows_pulled = 0;
-};
-
-Outcome Train(const Case& c, const std::string& remainder, SimOptions options) {
+SimOutcome Train(const Case& c, const std::string& remainder, const SimOptions& options) {
   ModelSpec model;
   model.bottom_mlp = {4, 4};
   model.top_mlp = {6, 1};
-  model.feature_widths = {4, 4};
   model.loss = "bce";
-  DenseParameters dense;
-  const DlrmModel unused(model, &dense);
-  options.mini_batch_size = DataOptions().mini_batch_size;
-  std::vector<float> first(dense.size());
-  for (size_t i = 0; i < first.size(); ++i) first[i] = 0.1f * static_cast<float>(i % 7) - 0.3f;
-  SimCluster cluster(options, model, Tables(c, remainder), first);
-  const std::unique_ptr<Dataset> data = Datasets().Make("random", DataOptions()).value();
-  Outcome outcome;
-  for (int step = 0; step < kSteps; ++step) outcome.losses.push_back(cluster.Step(*data));
-  outcome.digest = cluster.Digest();
-  outcome.rows_pulled = cluster.TotalStats().rows_pulled;
-  return outcome;
+  return TrainOnSim(options,
+                    {.model = model, .tables = Tables(c, remainder), .data = DataOptions()});
 }
 
 TEST(WorkerRows, TrainTheSameModelAsRowsOnShards) {
@@ -79,11 +62,13 @@ TEST(WorkerRows, TrainTheSameModelAsRowsOnShards) {
   for (const Case& c : cases) {
     for (const uint32_t workers : {1u, 2u, 3u}) {
       SCOPED_TRACE(fmt::format("{} workers {}", c.optimizer, workers));
-      const Outcome on_shards = Train(c, "shards", {.shards = 2, .workers = workers});
-      const Outcome on_workers = Train(c, "workers", {.seed = 9, .workers = workers});
+      const SimOutcome on_shards = Train(c, "shards", {.shards = 2, .workers = workers});
+      const SimOutcome on_workers = Train(c, "workers", {.seed = 9, .workers = workers});
       EXPECT_EQ(on_workers.losses, on_shards.losses);
       EXPECT_EQ(on_workers.digest, on_shards.digest);
-      EXPECT_LT(on_workers.rows_pulled, on_shards.rows_pulled);
+      EXPECT_EQ(on_workers.rows, on_shards.rows);
+      EXPECT_EQ(on_workers.dense, on_shards.dense);
+      EXPECT_LT(on_workers.stats.rows_pulled, on_shards.stats.rows_pulled);
     }
   }
 }

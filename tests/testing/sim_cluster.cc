@@ -3,13 +3,27 @@
 #include <glog/logging.h>
 #include <omp.h>
 
+#include "common/numpy_random.h"
 #include "sharding/strategies/row_wise.h"
+#include "worker/dense_initialiser.h"
 #include "worker/slices.h"
+#include "worker/xavier.h"
 
 namespace rowhouse {
 namespace {
 constexpr uint64_t kJobId = 7;
+
+void FillDense(uint32_t seed, const std::vector<TableSpec>& tables, TrainingStep* step) {
+  FillFirstValues(seed, &step->dense());
+  uint64_t draws = 0;
+  for (const TableSpec& table : tables) {
+    if (table.initialiser == "dlrm") draws += table.rows * table.dim;
+  }
+  NumpyRandom random = NumpyDraws(seed).At(draws);
+  InitialiseDense(step->model().layers(), &random, step->dense().values());
 }
+
+}  // namespace
 
 struct SimCluster::ShardNode {
   std::unique_ptr<Shard> shard;
@@ -26,7 +40,7 @@ struct SimCluster::WorkerNode {
 };
 
 SimCluster::SimCluster(const SimOptions& options, const ModelSpec& model,
-                       const EmbeddingTables& embedding, const std::vector<float>& dense)
+                       const EmbeddingTables& embedding)
     : options_(options),
       plan_(MakeRowWisePlan(embedding.physical, options.shards, embedding.on_workers)),
       random_(options.seed) {
@@ -61,8 +75,7 @@ SimCluster::SimCluster(const SimOptions& options, const ModelSpec& model,
                                                            .optimizer = options.dense_optimizer,
                                                            .accumulation = options.accumulation},
                                        WorkerRows::Make(tables, plan_).value());
-    CHECK_EQ(node->step->dense().size(), dense.size());
-    std::copy(dense.begin(), dense.end(), node->step->dense().values().begin());
+    FillDense(options.model_seed, tables, node->step.get());
     node->client =
         std::make_unique<PsClient>(PsClientOptions{.job_id = kJobId,
                                                    .worker = WorkerRank{w},
@@ -177,19 +190,23 @@ double SimCluster::Step(Dataset& data) {
   return loss / static_cast<double>(samples);
 }
 
-std::string SimCluster::Digest() {
+SimCluster::Rows SimCluster::AllRows() {
   workers_[0]->client->StartDigest(step_);
   Deliver();
   RowsDigest digest;
+  Rows rows;
   for (const DigestReply& reply : workers_[0]->client->digests()) {
     digest.Merge(RowsDigest(reply.high, reply.low));
+    rows.count += reply.rows;
   }
-  digest.Merge(workers_[0]->step->rows()->Digest());
+  const WorkerRows& of_workers = *workers_[0]->step->rows();
+  digest.Merge(of_workers.Digest());
+  rows.count += of_workers.existing_rows();
   for (const auto& worker : workers_) {
-    CHECK(worker->step->rows()->Digest() == workers_[0]->step->rows()->Digest())
-        << "workers drifted apart";
+    CHECK(worker->step->rows()->Digest() == of_workers.Digest()) << "workers drifted apart";
   }
-  return digest.hex();
+  rows.digest = digest.hex();
+  return rows;
 }
 
 StatsReply SimCluster::TotalStats() const {

@@ -27,25 +27,30 @@ struct SimOptions {
   uint32_t cache_ways = 16;
   size_t max_part_rows = 20000;
   uint64_t max_unwritten_bytes = 256 << 20;
-  uint64_t mini_batch_size = 32;
+  uint64_t mini_batch_size = 32;  // samples of a step, over all workers
   float learning_rate = 0.1f;
   std::string dense_optimizer = "sgd";
+  uint32_t model_seed = 123;  // of the first values of dense parameters, as numpy_rand_seed
   uint32_t accumulation = 1;
 };
 
 class SimCluster {
  public:
-  // `dense`: initial dense parameters.
-  SimCluster(const SimOptions& options, const ModelSpec& model, const EmbeddingTables& tables,
-             const std::vector<float>& dense);
+  // Dense parameters begin as in a run of the program: DLRM's draws for the MLPs, after those of
+  // the tables that are drawn in order; a function of seed and name for all others.
+  SimCluster(const SimOptions& options, const ModelSpec& model, const EmbeddingTables& tables);
   ~SimCluster();
 
   // One step on samples [step * B, (step + 1) * B) of epoch 0; the mean loss over all workers.
   // Fails the test (CHECK) on any error or if nothing moves any more.
   double Step(Dataset& data);
 
-  // Of all rows, after the steps so far.
-  std::string Digest();
+  // Of all rows, after the steps so far; and how many exist.
+  struct Rows {
+    std::string digest;
+    uint64_t count = 0;
+  };
+  Rows AllRows();
 
   uint64_t steps() const { return step_; }
   StatsReply TotalStats() const;

@@ -1,0 +1,54 @@
+// A training run on the simulated cluster, from beginning to end: what to train, and all that two
+// runs of the same model on different clusters have to agree on.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/testing/sim_cluster.h"
+
+namespace rowhouse {
+
+struct SimTask {
+  ModelSpec model;  // feature_widths are those of the tables
+  EmbeddingTables tables;
+  DatasetOptions data;  // a step's samples are data.mini_batch_size
+  std::string source = "random";
+};
+
+struct SimOutcome {
+  std::vector<double> losses;  // of each step, over all workers
+  std::string digest;          // of all rows
+  uint64_t rows = 0;           // that exist
+  std::vector<float> dense;    // the parameters of worker 0
+  StatsReply stats;            // over all shards
+};
+
+// The cluster's options but for mini_batch_size and model_seed, which are those of the data. Trains
+// `steps` steps of epoch 0, or as many as it has for 0. Fails the test if a replica of the dense
+// part differs from another.
+inline SimOutcome TrainOnSim(SimOptions options, SimTask task, uint64_t steps = 0) {
+  task.model.feature_widths.clear();
+  for (const FeatureTable& feature : task.tables.features) {
+    task.model.feature_widths.push_back(feature.out_width());
+  }
+  options.mini_batch_size = task.data.mini_batch_size;
+  options.model_seed = static_cast<uint32_t>(task.data.seed);
+  const std::unique_ptr<Dataset> data = Datasets().Make(task.source, task.data).value();
+  if (steps == 0) {
+    steps = (data->train_samples() + options.mini_batch_size - 1) / options.mini_batch_size;
+  }
+  SimCluster cluster(options, task.model, task.tables);
+  SimOutcome outcome;
+  for (uint64_t step = 0; step < steps; ++step) outcome.losses.push_back(cluster.Step(*data));
+  const SimCluster::Rows rows = cluster.AllRows();
+  outcome.digest = rows.digest;
+  outcome.rows = rows.count;
+  outcome.dense = cluster.DenseParameters(0);
+  for (size_t w = 1; w < options.workers; ++w) CHECK(cluster.DenseParameters(w) == outcome.dense);
+  outcome.stats = cluster.TotalStats();
+  return outcome;
+}
+
+}  // namespace rowhouse
