@@ -1,5 +1,6 @@
 #include "worker/training_step.h"
 
+#include <fmt/core.h>
 #include <glog/logging.h>
 
 #include <algorithm>
@@ -15,14 +16,25 @@ SampleSlice Piece(const SampleSlice& samples, uint32_t pieces, uint32_t index) {
   return {samples.first + piece.first, piece.count};
 }
 
-Status CheckRows(const TableSpec& table, const RowBatch& batch, const std::vector<float>& values,
-                 const char* what) {
-  const std::optional<size_t> bad = FirstNotFinite(values);
-  if (!bad) return OkStatus();
-  return MakeStatus(StatusCode::kInternal, "table \"{}\", row {}: its {} is {} in column {}",
-                    table.name, Raw(batch.rows[*bad / batch.dim]), what, values[*bad],
-                    *bad % batch.dim);
-}
+// The weight that is not a number, or else the one furthest from 0, and whose it is.
+class Furthest {
+ public:
+  // `name_of(i)` says whose values[i] is.
+  template <typename NameOf>
+  void Look(std::span<const float> values, const NameOf& name_of) {
+    for (size_t i = 0; i < values.size(); ++i) {
+      const float distance = std::isnan(values[i]) ? HUGE_VALF : std::abs(values[i]);
+      if (distance <= distance_) continue;
+      distance_ = distance;
+      text_ = fmt::format("{}, of {}", values[i], name_of(i));
+    }
+  }
+  const std::string& text() const { return text_; }
+
+ private:
+  float distance_ = -1.0f;
+  std::string text_;
+};
 
 }  // namespace
 
@@ -116,31 +128,46 @@ Result<StepFigures> TrainingStep::Compute(uint64_t global_samples) {
   return sum;
 }
 
-// What is nearest to the cause is named: a bad row makes everything after it bad.
-Status TrainingStep::CheckFinite(double loss_sum) const {
-  const EmbeddingTables& tables = embedding_.tables();
-  if (!std::isfinite(loss_sum)) {
-    for (const RowBatch& batch : embedding_.row_batches()) {
-      RETURN_IF_ERROR(CheckRows(tables.physical[Raw(batch.table)], batch, batch.values, "weight"));
-    }
-    return MakeStatus(StatusCode::kInternal,
-                      "the loss is {}, though all rows are finite; the dense part diverged: "
-                      "lower learning_rate",
-                      loss_sum);
-  }
+// The gradient of one row is bad because of another's weight as a rule: the likely cause is named
+// too, which is the weight furthest from 0.
+Status TrainingStep::CheckFinite(double loss_sum) {
+  const std::string bad = WhatIsNotFinite(loss_sum);
+  if (bad.empty()) return OkStatus();
+  Furthest furthest;
   for (const RowBatch& batch : embedding_.row_batches()) {
-    RETURN_IF_ERROR(
-        CheckRows(tables.physical[Raw(batch.table)], batch, batch.gradients, "gradient"));
+    furthest.Look(batch.values, [&](size_t i) { return RowName(batch, i); });
+  }
+  for (const DenseParameters::Block& block : dense_.blocks()) {
+    furthest.Look(dense_.values().subspan(block.offset, block.size()),
+                  [&](size_t) { return fmt::format("dense parameters \"{}\"", block.name); });
+  }
+  return MakeStatus(StatusCode::kInternal,
+                    "{}; the weight furthest from 0 is {}: lower learning_rate", bad,
+                    furthest.text());
+}
+
+std::string TrainingStep::WhatIsNotFinite(double loss_sum) const {
+  if (!std::isfinite(loss_sum)) return fmt::format("the loss is {}", loss_sum);
+  for (const RowBatch& batch : embedding_.row_batches()) {
+    if (const auto bad = FirstNotFinite(batch.gradients)) {
+      return fmt::format("the gradient of {} is {}", RowName(batch, *bad), batch.gradients[*bad]);
+    }
   }
   for (const DenseParameters::Block& block : dense_.blocks()) {
     const std::span<const float> gradients =
         std::span(exchange_).subspan(block.offset, block.size());
     if (const auto bad = FirstNotFinite(gradients)) {
-      return MakeStatus(StatusCode::kInternal, "dense parameters \"{}\": gradient {} is {}",
-                        block.name, *bad, gradients[*bad]);
+      return fmt::format("the gradient of dense parameters \"{}\" is {} at {}", block.name,
+                         gradients[*bad], *bad);
     }
   }
-  return OkStatus();
+  return "";
+}
+
+std::string TrainingStep::RowName(const RowBatch& batch, size_t index) const {
+  return fmt::format("table \"{}\", row {}, column {}",
+                     embedding_.tables().physical[Raw(batch.table)].name,
+                     Raw(batch.rows[index / batch.dim]), index % batch.dim);
 }
 
 bool TrainingStep::ApplyDense(float learning_rate, uint64_t step) {

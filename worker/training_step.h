@@ -58,8 +58,9 @@ class TrainingStep {
   std::span<const float> Predict();
 
   // Forward and backward for the loss divided by `global_samples`, the samples of all workers.
-  // Fills the gradients of row_batches() and of exchange(). kInternal if the loss, a row or a
-  // gradient is not finite, naming table and row or the dense block; then nothing may be pushed.
+  // Fills the gradients of row_batches() and of exchange(). kInternal if the loss or a gradient is
+  // not finite, naming it and the weight furthest from 0, with table and row or dense block; then
+  // nothing may be pushed.
   Result<StepFigures> Compute(uint64_t global_samples);
 
   // To be summed over workers: the dense gradients, those of rows on the workers, and one number
@@ -67,8 +68,8 @@ class TrainingStep {
   std::span<float> exchange() { return exchange_; }
   void AskToStop() { is_stop_asked_ = true; }
 
-  // Runs the optimizers of the dense part and of rows on the workers on the exchange() of this step,
-  // counted from 0, summed over all. True: some worker was asked to stop.
+  // Runs the optimizers of the dense part and of rows on the workers on the exchange() of this
+  // step, counted from 0, summed over all. True: some worker was asked to stop.
   bool ApplyDense(float learning_rate, uint64_t step);
 
   DenseParameters& dense() { return dense_; }
@@ -81,7 +82,9 @@ class TrainingStep {
  private:
   std::span<const float> Forward(SampleSlice samples);
   StepFigures ComputePiece(SampleSlice samples, uint64_t global_samples);
-  Status CheckFinite(double loss_sum) const;
+  Status CheckFinite(double loss_sum);
+  std::string WhatIsNotFinite(double loss_sum) const;              // "": nothing
+  std::string RowName(const RowBatch& batch, size_t index) const;  // of a float of the batch
 
   const TrainingStepOptions options_;
   DenseParameters dense_;
