@@ -11,7 +11,7 @@
 namespace rowhouse {
 
 struct SimTask {
-  ModelSpec model;  // feature_widths are those of the tables
+  ModelSpec model;  // but for feature_widths, which are those of the tables
   EmbeddingTables tables;
   DatasetOptions data;  // a step's samples are data.mini_batch_size
   std::string source = "random";
@@ -25,21 +25,26 @@ struct SimOutcome {
   StatsReply stats;            // over all shards
 };
 
+inline ModelSpec ModelOf(const SimTask& task) {
+  ModelSpec model = task.model;
+  model.feature_widths.clear();
+  for (const FeatureTable& feature : task.tables.features) {
+    model.feature_widths.push_back(feature.out_width());
+  }
+  return model;
+}
+
 // The cluster's options but for mini_batch_size and model_seed, which are those of the data. Trains
 // `steps` steps of epoch 0, or as many as it has for 0. Fails the test if a replica of the dense
 // part differs from another.
-inline SimOutcome TrainOnSim(SimOptions options, SimTask task, uint64_t steps = 0) {
-  task.model.feature_widths.clear();
-  for (const FeatureTable& feature : task.tables.features) {
-    task.model.feature_widths.push_back(feature.out_width());
-  }
+inline SimOutcome TrainOnSim(SimOptions options, const SimTask& task, uint64_t steps = 0) {
   options.mini_batch_size = task.data.mini_batch_size;
   options.model_seed = static_cast<uint32_t>(task.data.seed);
   const std::unique_ptr<Dataset> data = Datasets().Make(task.source, task.data).value();
   if (steps == 0) {
     steps = (data->train_samples() + options.mini_batch_size - 1) / options.mini_batch_size;
   }
-  SimCluster cluster(options, task.model, task.tables);
+  SimCluster cluster(options, ModelOf(task), task.tables);
   SimOutcome outcome;
   for (uint64_t step = 0; step < steps; ++step) outcome.losses.push_back(cluster.Step(*data));
   const SimCluster::Rows rows = cluster.AllRows();

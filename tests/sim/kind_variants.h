@@ -1,0 +1,99 @@
+// Small models for tests of table kinds: two tables of one kind, in every form the kind has, on
+// data whose rows are looked up by several workers in a step.
+#pragma once
+
+#include <algorithm>
+#include <functional>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "sharding/table_kind.h"
+#include "tests/testing/kind_options.h"
+#include "tests/testing/sim_training.h"
+
+namespace rowhouse {
+
+struct KindVariant {
+  std::string name;  // of the test
+  std::string kind;
+  KindOptions options;
+  KindOptions of_second = {};  // instead of, or beside, those options, on the second table
+  uint64_t second_rows = 40;
+};
+
+inline std::ostream& operator<<(std::ostream& out, const KindVariant& v) { return out << v.name; }
+
+inline std::vector<KindVariant> KindVariants() {
+  std::vector<KindVariant> variants = {
+      {"plain", "plain", {}},
+      {.name = "plain_shared", .kind = "plain", .options = {{"share", "ids"}}, .second_rows = 120},
+      {"hashed", "hashed", {{"buckets", "30"}}},
+      {"hashed_shared",
+       "hashed",
+       {{"buckets", "30"}, {"share", "virtual"}},
+       {{"hash_seed", "7"}, {"hashes", "2"}}},
+      {"hashed_two_add", "hashed", {{"buckets", "30"}, {"hashes", "2"}}},
+      {"hashed_two_mult", "hashed", {{"buckets", "30"}, {"hashes", "2"}, {"operation", "mult"}}},
+      {"hashed_two_concat",
+       "hashed",
+       {{"buckets", "30"}, {"hashes", "2"}, {"operation", "concat"}}},
+      {"block", "block", {{"block_dim", "3"}}},
+      {"block_of_full_width", "block", {}},
+      {"mixed", "mixed", {{"temperature", "0.5"}}},
+      {"mixed_by_hand", "mixed", {{"row_dim", "2"}}, {{"row_dim", "5"}}},
+      {"qr_sqrt_on_workers", "qr", {{"collisions", "sqrt"}, {"remainder", "workers"}}},
+  };
+  for (const std::string operation : {"mult", "add", "concat"}) {
+    variants.push_back({"qr_" + operation, "qr", {{"operation", operation}}});
+    variants.push_back({"qr_" + operation + "_pool_first",
+                        "qr",
+                        {{"operation", operation}, {"pool_first", "true"}}});
+  }
+  // A kind that is not named above comes with what it cannot do without.
+  for (const std::string& kind : TableKinds().Names()) {
+    const auto is_of_kind = [&kind](const KindVariant& v) { return v.kind == kind; };
+    if (std::none_of(variants.begin(), variants.end(), is_of_kind)) {
+      variants.push_back({kind, kind, MinimalOptions(kind)});
+    }
+  }
+  return variants;
+}
+
+constexpr uint64_t kVariantSteps = 4;
+
+// 20 samples a step, bags of up to 4 ids; a table of 120 rows and a smaller one.
+inline DatasetOptions VariantData(const KindVariant& variant) {
+  DatasetOptions data;
+  data.dense_features = 3;
+  data.table_rows = {120, variant.second_rows};
+  data.seed = 99;
+  data.mini_batch_size = 20;
+  data.num_batches = kVariantSteps;
+  data.num_indices_per_lookup = 4;
+  data.round_targets = true;
+  return data;
+}
+
+// `customise` is called with each of the two tables.
+inline SimTask TaskOf(const KindVariant& variant,
+                      const std::function<void(LogicalTable&)>& customise) {
+  SimTask task{.data = VariantData(variant)};
+  std::vector<LogicalTable> tables(2);
+  for (size_t t = 0; t < tables.size(); ++t) {
+    tables[t].name = t == 0 ? "a" : "b";
+    tables[t].rows = task.data.table_rows[t];
+    tables[t].dim = 8;
+    tables[t].kind = variant.kind;
+    tables[t].kind_options = variant.options;
+    customise(tables[t]);
+  }
+  for (const auto& [name, value] : variant.of_second) tables[1].kind_options[name] = value;
+  task.tables = EmbeddingTables::Make(tables).value();
+  task.model.bottom_mlp = {3, task.tables.features[0].out_width()};
+  task.model.top_mlp = {4, 1};
+  task.model.loss = "bce";
+  return task;
+}
+
+}  // namespace rowhouse
