@@ -4,13 +4,11 @@
 //
 // 37 runs stand for all 162: every triple of values of (PS nodes, shards, cache, optimizer,
 // workers) occurs in one of them, which TheCasesCoverEveryTriple proves.
-#include <algorithm>
 #include <array>
-#include <set>
 
-#include "launch/command_line.h"
+#include "tests/mpi/simulated_train.h"
+#include "tests/testing/covering_cases.h"
 #include "tests/testing/process.h"
-#include "tests/testing/sim_training.h"
 
 namespace rowhouse {
 namespace {
@@ -23,8 +21,7 @@ constexpr std::array kOptimizers = {"sgd", "adagrad", "rwsadagrad"};
 constexpr std::array kWorkers = {"1", "2", "3"};
 
 // Indices into the lists above, in their order.
-using Case = std::array<size_t, 5>;
-constexpr size_t kLevels[5] = {3, 3, 2, 3, 3};
+using Case = FactorLevels;
 enum Factor { kPs, kShard, kCached, kOptimizer, kWorker };
 
 std::string Name(const Case& c) {
@@ -32,28 +29,17 @@ std::string Name(const Case& c) {
                      kCache[c[kCached]], kOptimizers[c[kOptimizer]], kWorkers[c[kWorker]]);
 }
 
-// One value each of three factors: (factors, values), the others 0.
-using Triple = std::array<size_t, 6>;
-
-std::set<Triple> TriplesOf(const Case& c) {
-  std::set<Triple> triples;
-  for (size_t i = 0; i < 5; ++i) {
-    for (size_t j = i + 1; j < 5; ++j) {
-      for (size_t k = j + 1; k < 5; ++k) triples.insert({i, j, k, c[i], c[j], c[k]});
-    }
-  }
-  return triples;
-}
-
 // The case all others of its optimizer and number of workers are compared with.
 Case Reference(size_t optimizer, size_t workers) { return {0, 0, 1, optimizer, workers}; }
 
-// The references, then greedily from the orthogonal array workers = PS + shards + optimizer mod 3
-// with either cache, whichever adds most triples.
-std::vector<Case> CoveringCases() {
-  std::vector<Case> cases, candidates;
+// The references, then from the orthogonal array workers = PS + shards + optimizer mod 3 with
+// either cache.
+std::vector<Case> ExactnessCases() {
+  std::vector<Case> references, candidates;
   for (size_t optimizer = 0; optimizer < 3; ++optimizer) {
-    for (size_t workers = 0; workers < 3; ++workers) cases.push_back(Reference(optimizer, workers));
+    for (size_t workers = 0; workers < 3; ++workers) {
+      references.push_back(Reference(optimizer, workers));
+    }
     for (size_t ps = 0; ps < 3; ++ps) {
       for (size_t shards = 0; shards < 3; ++shards) {
         for (size_t cache = 0; cache < 2; ++cache) {
@@ -62,24 +48,7 @@ std::vector<Case> CoveringCases() {
       }
     }
   }
-  std::set<Triple> covered;
-  for (const Case& c : cases) covered.merge(TriplesOf(c));
-  for (;;) {
-    size_t most = 0;
-    const Case* best = nullptr;
-    for (const Case& candidate : candidates) {
-      const std::set<Triple> triples = TriplesOf(candidate);
-      const auto news = static_cast<size_t>(std::count_if(
-          triples.begin(), triples.end(), [&](const Triple& t) { return !covered.contains(t); }));
-      if (news > most) {
-        most = news;
-        best = &candidate;
-      }
-    }
-    if (best == nullptr) return cases;
-    cases.push_back(*best);
-    covered.merge(TriplesOf(*best));
-  }
+  return CoveringCases(std::move(references), candidates, /*strength=*/3);
 }
 
 // Each optimizer has data of its own kind: every one has tables of which 1 % is less than a step
@@ -125,33 +94,6 @@ TrainResult TrainCase(const Case& c) {
   return Train(std::move(run));
 }
 
-// The same settings, as the program itself reads them, on the cluster in one thread.
-TrainResult Simulate(size_t optimizer, uint32_t workers, uint32_t shards) {
-  std::vector<std::string> words = {"rowhouse", "train"};
-  const std::vector<std::string> flags = ModelFlags(optimizer);
-  words.insert(words.end(), flags.begin(), flags.end());
-  std::vector<const char*> argv;
-  for (const std::string& word : words) argv.push_back(word.c_str());
-  const Settings settings =
-      MakeSettings(ParseCommandLine(static_cast<int>(argv.size()), argv.data()).value()).value();
-
-  const SimOutcome outcome =
-      TrainOnSim({.seed = 4 + workers,
-                  .shards = shards,
-                  .workers = workers,
-                  .cache_ratio = 0.05,
-                  .learning_rate = static_cast<float>(settings.training.learning_rate),
-                  .dense_optimizer = settings.training.optimizer},
-                 {.model = settings.model,
-                  .tables = settings.embedding,
-                  .data = settings.data,
-                  .source = settings.data_source()});
-  TrainResult result;
-  result.losses = outcome.losses;
-  result.digest = outcome.digest;
-  return result;
-}
-
 // Cross layers are dense parameters of another kind: exchanged, optimized and summed as the MLPs.
 TEST(Exactness, CrossLayersTrainTheSameOnAnyPlan) {
   std::vector<TrainResult> results;
@@ -170,22 +112,9 @@ TEST(Exactness, CrossLayersTrainTheSameOnAnyPlan) {
 }
 
 TEST(Exactness, TheCasesCoverEveryTriple) {
-  const std::vector<Case> cases = CoveringCases();
-  std::set<Triple> wanted, covered;
-  for (size_t all = 0; all < 162; ++all) {
-    size_t rest = all;
-    Case c;
-    for (size_t f = 0; f < 5; ++f) {
-      c[f] = rest % kLevels[f];
-      rest /= kLevels[f];
-    }
-    wanted.merge(TriplesOf(c));
-  }
-  for (const Case& c : cases) {
-    fmt::print("{}\n", Name(c));
-    covered.merge(TriplesOf(c));
-  }
-  EXPECT_EQ(covered, wanted);
+  const std::vector<Case> cases = ExactnessCases();
+  for (const Case& c : cases) fmt::print("{}\n", Name(c));
+  EXPECT_EQ(CombinationsOfAll(cases, 3), CombinationsOfAll(AllCases({3, 3, 2, 3, 3}), 3));
   EXPECT_LE(cases.size(), 40u);
 }
 
@@ -193,7 +122,7 @@ class ExactnessOver : public testing::TestWithParam<size_t> {};
 
 TEST_P(ExactnessOver, PlansAndCachesAreBitIdenticalAndWorkersAgree) {
   std::array<TrainResult, 3> references;  // by workers
-  for (const Case& c : CoveringCases()) {
+  for (const Case& c : ExactnessCases()) {
     if (c[kOptimizer] != GetParam()) continue;
     SCOPED_TRACE(Name(c));
     const TrainResult result = TrainCase(c);
@@ -218,7 +147,9 @@ TEST_P(ExactnessOver, PlansAndCachesAreBitIdenticalAndWorkersAgree) {
 
   for (uint32_t workers = 1; workers <= 3; ++workers) {
     SCOPED_TRACE(fmt::format("simulated, {} workers", workers));
-    const TrainResult simulated = Simulate(GetParam(), workers, /*shards=*/1 + workers);
+    const TrainResult simulated = SimulateTrain(
+        ModelFlags(GetParam()),
+        {.seed = 4 + workers, .shards = 1 + workers, .workers = workers, .cache_ratio = 0.05});
     EXPECT_EQ(simulated.losses, references[workers - 1].losses);
     EXPECT_EQ(simulated.digest, references[workers - 1].digest);
   }

@@ -69,12 +69,13 @@ SimCluster::SimCluster(const SimOptions& options, const ModelSpec& model,
   }
   for (uint32_t w = 0; w < options.workers; ++w) {
     auto node = std::make_unique<WorkerNode>();
-    node->step =
-        std::make_unique<TrainingStep>(TrainingStepOptions{.model = model,
-                                                           .tables = embedding,
-                                                           .optimizer = options.dense_optimizer,
-                                                           .accumulation = options.accumulation},
-                                       WorkerRows::Make(tables, plan_).value());
+    node->step = std::make_unique<TrainingStep>(
+        TrainingStepOptions{.model = model,
+                            .tables = embedding,
+                            .optimizer = options.dense_optimizer,
+                            .optimizer_options = options.dense_optimizer_options,
+                            .accumulation = options.accumulation},
+        WorkerRows::Make(tables, plan_).value());
     FillDense(options.model_seed, tables, node->step.get());
     node->client =
         std::make_unique<PsClient>(PsClientOptions{.job_id = kJobId,

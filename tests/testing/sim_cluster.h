@@ -30,6 +30,7 @@ struct SimOptions {
   uint64_t mini_batch_size = 32;  // samples of a step, over all workers
   float learning_rate = 0.1f;
   std::string dense_optimizer = "sgd";
+  DenseOptimizerOptions dense_optimizer_options;
   uint32_t model_seed = 123;  // of the first values of dense parameters, as numpy_rand_seed
   uint32_t accumulation = 1;
 };
