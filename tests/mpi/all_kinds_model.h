@@ -1,0 +1,87 @@
+// A YAML model with tables of every kind, in most of their forms, and most table options. Rows and
+// bags are such that 1 % of a table is less than a step touches.
+#pragma once
+
+#include <fmt/core.h>
+
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sharding/optimizer.h"
+#include "sharding/table_kind.h"
+
+namespace rowhouse {
+
+// Tables that share rows share the optimizer.
+inline bool IsShared(std::string_view table) {
+  return table.find("share:") != std::string_view::npos;
+}
+
+// `optimizer`: of rows and dense part; "each": of the tables each registered one in turn. Poolings
+// go round the tables, too: over rotations 0, 1 and 2 each table has sum, mean and max; those whose
+// options need a sum keep it.
+inline std::string AllKindsYaml(const std::string& optimizer, size_t rotation) {
+  static constexpr const char* kPoolings[] = {"sum", "mean", "max"};
+  static constexpr const char* kTables[] = {
+      "{{name: plain, rows: 900, pooling: {}}}",
+      "{{name: shared_1, rows: 400, pooling: {}, share: ids}}",
+      "{{name: shared_2, rows: 400, pooling: {}, share: ids}}",
+      "{{name: hashed, kind: hashed, buckets: 150, rows: 100000, pooling: {}}}",
+      "{{name: virtual_1, kind: hashed, buckets: 300, share: virtual, rows: 700, pooling: {}}}",
+      "{{name: virtual_2, kind: hashed, buckets: 300, share: virtual, hash_seed: 5, hashes: 2, "
+      "rows: 80, pooling: {}}}",
+      "{{name: hashed_mult, kind: hashed, buckets: 90, hashes: 2, operation: mult, rows: 600, "
+      "pooling: {}}}",
+      "{{name: hashed_concat, kind: hashed, buckets: 90, hashes: 2, operation: concat, dim: 4, "
+      "rows: 600, pooling: {}}}",
+      "{{name: block, kind: block, block_dim: 3, rows: 500, pooling: {}}}",
+      "{{name: mixed_1, kind: mixed, rows: 2000, pooling: {}}}",
+      "{{name: mixed_2, kind: mixed, rows: 100, pooling: {}}}",
+      "{{name: qr_mult, kind: qr, rows: 500, pooling: {}}}",
+      "{{name: qr_add, kind: qr, operation: add, pool_first: true, rows: 500, pooling: {}}}",
+      "{{name: qr_concat, kind: qr, operation: concat, dim: 4, rows: 500, pooling: {}}}",
+      "{{name: qr_on_workers, kind: qr, collisions: sqrt, remainder: workers, rows: 500, "
+      "pooling: {}}}",
+      "{{name: bf16, precision: bf16, rows: 300, pooling: {}}}",
+      "{{name: f16, kind: qr, precision: f16, rows: 300, pooling: {}}}",
+      "{{name: padded, rows: 300, padding_id: 7, pooling: {}}}",
+      "{{name: frozen, kind: block, block_dim: 4, rows: 300, freeze: true, pooling: {}}}",
+      "{{name: shortened, kind: qr, max_norm: 0.05, rows: 300, pooling: {}}}",
+  };
+  std::string text = fmt::format(
+      "model:\n"
+      "  arch_mlp_bot: [5, 16, 8]\n"
+      "  arch_mlp_top: [16, 1]\n"
+      "  arch_sparse_feature_size: 8\n"
+      "  loss_function: bce\n"
+      "data: {{num_batches: 20, num_indices_per_lookup: 6, round_targets: true}}\n"
+      "training: {{mini_batch_size: 40, optimizer: {}, learning_rate: 0.05}}\n"
+      "tables:\n"
+      "  list:\n",
+      optimizer == "each" ? "adam" : optimizer);
+  const std::vector<std::string> optimizers = Optimizers().Names();
+  for (size_t t = 0; t < std::size(kTables); ++t) {
+    std::string options = kPoolings[(t + rotation) % 3];
+    if (optimizer == "each" && !IsShared(kTables[t])) {
+      options += ", optimizer: " + optimizers[t % optimizers.size()];
+    }
+    text += "  - " + fmt::format(fmt::runtime(kTables[t]), options) + "\n";
+  }
+  text +=
+      "  - {name: weighted, kind: hashed, buckets: 200, rows: 300, weighted_pooling: learned}\n"
+      "  - {name: divided, rows: 60, scale_grad_by_freq: true}\n";
+  return text;
+}
+
+inline constexpr size_t kAllKindsSteps = 20;
+
+inline std::string WriteAllKindsYaml(const std::string& path, const std::string& optimizer,
+                                     size_t rotation) {
+  std::ofstream(path) << AllKindsYaml(optimizer, rotation);
+  return path;
+}
+
+}  // namespace rowhouse
