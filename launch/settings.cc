@@ -49,6 +49,9 @@ Status ValidateTable(const TableSpec& table) {
   return OkStatus();
 }
 
+// As concat does.
+bool IsWidened(const FeatureTable& feature) { return feature.out_width() > feature.table.dim; }
+
 // Vectors of one width meet in the interaction; a message with the table's name is better than the
 // model's, which knows features by number only.
 Status ValidateWidths(const Settings& s) {
@@ -57,15 +60,15 @@ Status ValidateWidths(const Settings& s) {
   for (const FeatureTable& feature : s.embedding.features) {
     if (feature.out_width() == wanted) continue;
     const LogicalTable& table = feature.table;
-    const bool is_wider = feature.out_width() > table.dim;
     return UsageError(
         "table \"{}\" ({}, dim {}) gives vectors of {} floats, the bottom MLP (arch_mlp_bot) of "
         "{}: "
-        "interaction {} needs them equal{}",
+        "interaction {} needs them equal; {}",
         table.name, table.kind, table.dim, feature.out_width(), wanted, s.model.interaction,
-        is_wider ? "; concat widens vectors, so that every table must be wide or compressed alike, "
-                   "and arch_mlp_bot end in that width"
-                 : "");
+        std::ranges::any_of(s.embedding.features, IsWidened)
+            ? "concat widens vectors, so that every table must be wide or compressed alike, and "
+              "arch_mlp_bot end in that width"
+            : "change arch_sparse_feature_size, the table's dim or the last of arch_mlp_bot");
   }
   return OkStatus();
 }
@@ -250,6 +253,8 @@ void Settings::Complete() {
 
 void Settings::CompressTables() {
   const CompressionSettings& c = compression;
+  uint64_t fewest_rows = UINT64_MAX;
+  for (const LogicalTable& table : tables) fewest_rows = std::min(fewest_rows, table.rows);
   for (LogicalTable& table : tables) {
     if (table.kind != "plain" || !table.kind_options.empty()) continue;
     if (c.qr_flag && table.rows > c.qr_threshold) {
@@ -259,7 +264,9 @@ void Settings::CompressTables() {
       if (c.qr_pool_first) table.kind_options["pool_first"] = "true";
     } else if (c.md_flag && table.rows > c.md_threshold) {
       table.kind = "mixed";
-      table.kind_options = {{"temperature", fmt::format("{}", c.md_temperature)}};
+      // DLRM's rule counts tables that stay plain, too.
+      table.kind_options = {{"temperature", fmt::format("{}", c.md_temperature)},
+                            {"full_dim_rows", fmt::format("{}", fewest_rows)}};
       if (c.md_round_dims) table.kind_options["round_dims"] = "true";
     }
   }

@@ -259,7 +259,8 @@ TEST(Settings, TablesAreCheckedByName) {
   settings.tables[1].dim = 3;
   settings.Complete();
   EXPECT_THAT(Refusal(settings),
-              HasSubstr("table \"t1\" (plain, dim 3) gives vectors of 3 floats"));
+              AllOf(HasSubstr("table \"t1\" (plain, dim 3) gives vectors of 3 floats"),
+                    HasSubstr("arch_mlp_bot) of 2"), HasSubstr("arch_sparse_feature_size")));
   settings.model.interaction = "cat";
   EXPECT_OK(settings.Validate());
   settings = Defaults();
@@ -301,7 +302,8 @@ TEST(Settings, ConcatNeedsAllVectorsAsWide) {
   settings.compression = {.qr_flag = true, .qr_operation = "concat"};
   settings.Complete();
   EXPECT_THAT(Refusal(settings),
-              HasSubstr("table \"t1\" (plain, dim 2) gives vectors of 2 floats"));
+              AllOf(HasSubstr("table \"t1\" (plain, dim 2) gives vectors of 2 floats"),
+                    HasSubstr("concat widens")));
   settings.SetTableRows({1000, 900});
   settings.Complete();
   EXPECT_OK(settings.Validate());
@@ -315,7 +317,8 @@ TEST(Settings, AVerbWithoutDataNeedsNoFile) {
   EXPECT_OK(settings.Validate(/*reads_data=*/false));
 }
 
-TEST(Settings, MixedTablesBelowTheThresholdStayPlain) {
+// DLRM: md_solver([1000, 100000, 10], 0.3, d0 = 8, round_dim) = [2, 1, 8].
+TEST(Settings, MixedTablesBelowTheThresholdStayPlainAndCountInTheRule) {
   Settings settings = Defaults();
   settings.SetTableRows({1000, 100000, 10});
   settings.model.bottom_mlp = {4, 8};
@@ -323,8 +326,9 @@ TEST(Settings, MixedTablesBelowTheThresholdStayPlain) {
   settings.compression = {.md_flag = true, .md_round_dims = true};
   settings.Complete();
   EXPECT_OK(settings.Validate());
-  EXPECT_EQ(settings.embedding.physical[0].dim, 8u);
-  EXPECT_EQ(settings.embedding.physical[1].dim, 2u);
+  EXPECT_EQ(settings.embedding.physical[0].dim, 2u);
+  EXPECT_EQ(settings.embedding.physical[1].dim, 1u);
+  EXPECT_EQ(settings.embedding.physical[2].dim, 8u);
   EXPECT_EQ(settings.tables[2].kind, "plain");
 }
 
@@ -493,8 +497,8 @@ TEST(ConfigDigest, WhatDecidesTheBitsChangesItAndNothingElseDoes) {
       // Alone they ask for nothing; kinds of tables do.
       "qr_flag", "qr_threshold", "qr_collisions", "qr_operation", "qr_pool_first", "md_flag",
       "md_threshold", "md_temperature", "md_round_dims", "test_mini_batch_size", "nepochs",
-      "stop_after_steps", "test_freq", "print_freq", "print_time", "print_precision", "debug_mode", "store",
-      "row_dir", "cache_mb", "cache_ratio", "cache_ways", "ps", "shards", "ps_endpoints",
+      "stop_after_steps", "test_freq", "print_freq", "print_time", "print_precision", "debug_mode",
+      "store", "row_dir", "cache_mb", "cache_ratio", "cache_ways", "ps", "shards", "ps_endpoints",
       "rpc_deadline_ms", "rendezvous_deadline_ms", "save_deadline_ms", "stop_deadline_ms",
       "model_dir", "report", "label", "load", "overwrite", "listen", "workers", "supervisor_fd",
       "listen_fds"};

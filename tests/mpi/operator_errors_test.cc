@@ -184,7 +184,7 @@ const Mistake kMistakes[] = {
     // Model and training.
     {"DimsThatDoNotMeet",
      {"train", "--arch_mlp_bot=4-3-3"},
-     {"feature 0", "2 wide", "arch_sparse_feature_size", "arch_mlp_bot is 3"}},
+     {"table \"t0\"", "2 floats", "arch_mlp_bot) of 3", "change arch_sparse_feature_size"}},
     {"TopThatDoesNotEndInOne", {"train", "--arch_mlp_top=4-2"}, {"arch_mlp_top", "1"}},
     {"ATableWithoutRows",
      {"train", "--arch_embedding_size=4-0-2"},

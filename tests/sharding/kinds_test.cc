@@ -300,6 +300,34 @@ TEST(Mixed, HasTheDimsOfTheRule) {
   EXPECT_EQ(cases, 24u);
 }
 
+// The tables of a rule need not all be mixed: with full_dim_rows, those that are have the same
+// dims.
+TEST(Mixed, TheRuleMayCountASmallerTable) {
+  const json file = LoadVectors("composite_embeddings.json");
+  size_t cases = 0;
+  for (const json& want : file["mixed_dimension"]["solver"]) {
+    if (!want.contains("d0") || want.contains("k") || want["n"].size() < 2) continue;
+    ++cases;
+    auto rows = want["n"].get<std::vector<uint64_t>>();
+    auto dims = want["dims"].get<std::vector<uint32_t>>();
+    const auto smallest = std::ranges::min_element(rows) - rows.begin();
+    const uint64_t fewest = rows[static_cast<size_t>(smallest)];
+    rows.erase(rows.begin() + smallest);
+    dims.erase(dims.begin() + smallest);
+    const auto dim = want["d0"].get<uint32_t>();
+    const std::vector<LogicalTable> tables =
+        MixedTables(rows, dim,
+                    {{"temperature", want["alpha"].dump()},
+                     {"round_dims", want["round_to_pow2"].get<bool>() ? "true" : "false"},
+                     {"full_dim_rows", std::to_string(fewest)}});
+    const EmbeddingTables resolved = EmbeddingTables::Make(tables).value();
+    for (size_t i = 0; i < rows.size(); ++i) {
+      EXPECT_EQ(resolved.physical[i].dim, std::min(dims[i], dim)) << want;
+    }
+  }
+  EXPECT_GT(cases, 10u);
+}
+
 TEST(Mixed, AWidthMayBeGivenByHand) {
   std::vector<LogicalTable> tables = MixedTables({10, 1000}, 16, {});
   tables[1].kind_options["row_dim"] = "5";
@@ -313,12 +341,15 @@ TEST(Mixed, AWidthMayBeGivenByHand) {
 TEST(Mixed, RefusesTablesThatDisagree) {
   const std::vector<LogicalTable> good = MixedTables({10, 1000}, 16, {});
   const auto disagreement =
-      AllOf(HasSubstr("\"table0\" and \"table1\""), HasSubstr("share dim, temperature and"));
+      AllOf(HasSubstr("\"table0\" and \"table1\""), HasSubstr("share dim, temperature, "));
   std::vector<LogicalTable> tables = good;
   tables[1].kind_options["temperature"] = "0.4";
   EXPECT_THAT(Refusal(tables), disagreement);
   tables = good;
   tables[1].kind_options["round_dims"] = "true";
+  EXPECT_THAT(Refusal(tables), disagreement);
+  tables = good;
+  tables[1].kind_options["full_dim_rows"] = "7";
   EXPECT_THAT(Refusal(tables), disagreement);
   tables = good;
   tables[1].dim = 8;
