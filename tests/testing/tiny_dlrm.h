@@ -90,12 +90,16 @@ using RowUpdate =
 class TinyDlrm {
  public:
   explicit TinyDlrm(const nlohmann::json& c) : TinyDlrm(c, TinySpec(c)) {}
-  TinyDlrm(const nlohmann::json& c, const ModelSpec& spec)
+  // Without the case's top MLP, that of `spec` has yet to be filled.
+  TinyDlrm(const nlohmann::json& c, const ModelSpec& spec, bool with_top = true)
       : dim_(spec.feature_widths.front()), model(spec, &dense), embedding(TinyTables(c), &dense) {
     dense.Allocate();
     for (const auto& table : c.at("params").at("emb")) tables.push_back(Flatten(table));
-    const std::vector<float> mlps = FlatMlps(c.at("params"));
-    CHECK_EQ(mlps.size(), dense.size());
+    nlohmann::json params = c.at("params");
+    if (!with_top) params["top"] = nlohmann::json::array();
+    const std::vector<float> mlps = FlatMlps(params);
+    if (with_top) CHECK_EQ(mlps.size(), dense.size());
+    CHECK_LE(mlps.size(), dense.size());
     std::copy(mlps.begin(), mlps.end(), dense.values().begin());
   }
 

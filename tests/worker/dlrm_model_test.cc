@@ -2,9 +2,14 @@
 // gradients against central differences: gradient_test.cc.
 #include "worker/dlrm_model.h"
 
+#include <algorithm>
 #include <cmath>
+#include <map>
+#include <memory>
 #include <random>
+#include <utility>
 
+#include "sharding/optimizer.h"
 #include "tests/testing/testing.h"
 #include "tests/testing/tiny_dlrm.h"
 #include "worker/dense_optimizer.h"
@@ -22,6 +27,8 @@ void ExpectNear(std::span<const float> got, const std::vector<float>& want, cons
         << what << "[" << i << "]";
   }
 }
+
+float Logit(float p) { return static_cast<float>(std::log(p / (1.0 - p))); }
 
 std::string NameOf(const json& c) {
   return c.at("interaction").get<std::string>() + (c.at("itself").get<bool>() ? "_itself_" : "_") +
@@ -46,6 +53,40 @@ TEST_P(TinyCase, ForwardGivesPoolingProbabilitiesAndLoss) {
   EXPECT_NEAR(loss, want["loss"].get<double>(), 1e-6);
 }
 
+// The interaction's output, which the model keeps to itself: a top MLP of one neuron that looks at
+// one of its columns shows it, as a logit.
+std::vector<float> InteractionOf(const json& c, const Batch& batch, size_t width) {
+  ModelSpec spec = TinySpec(c);
+  spec.top_mlp = {1};
+  std::vector<float> z(batch.samples * width);
+  for (size_t column = 0; column < width; ++column) {
+    TinyDlrm probe(c, spec, /*with_top=*/false);
+    const DlrmModel::LayerView top = probe.model.layers().back();
+    CHECK_EQ(top.in, width);
+    std::ranges::fill(probe.dense.values().subspan(top.weights, width), 0.0f);
+    probe.dense.values()[top.weights + column] = 1.0f;
+    probe.dense.values()[top.bias] = 0.0f;
+    const std::vector<float> p = probe.Forward(batch);
+    for (size_t s = 0; s < batch.samples; ++s) z[s * width + column] = Logit(p[s]);
+  }
+  return z;
+}
+
+TEST_P(TinyCase, ForwardGivesBottomInteractionAndLogits) {
+  const Batch batch = TinyBatch(c_["batches"][0]);
+  const json& want = c_["batch0"];
+  const size_t width = want["interaction"][0].size();
+  const std::vector<float> z = InteractionOf(c_, batch, width);
+  ExpectNear(z, Flatten(want["interaction"]), "interaction");
+  for (size_t s = 0; s < batch.samples; ++s) {  // The bottom MLP's vector comes first.
+    const std::vector<float> bottom = Flatten(want["bottom_out"][s]);
+    ExpectNear(std::span(z).subspan(s * width, bottom.size()), bottom, "bottom");
+  }
+  std::vector<float> logits = TinyDlrm(c_).Forward(batch);
+  for (float& p : logits) p = Logit(p);
+  ExpectNear(logits, Flatten(want["logit"]), "logit");
+}
+
 TEST_P(TinyCase, BackwardGivesEveryGradient) {
   TinyDlrm dlrm(c_);
   const Batch batch = TinyBatch(c_["batches"][0]);
@@ -58,30 +99,37 @@ TEST_P(TinyCase, BackwardGivesEveryGradient) {
   }
 }
 
-// Row optimizers live on another floor; these are their formulas, for the test alone.
-RowUpdate RowOracle(const std::string& name, float rate, std::map<size_t, std::vector<float>>* h) {
-  return [=](size_t table, std::span<const float> g, size_t row, std::span<float> w) {
-    std::vector<float>& state = (*h)[table * 1000 + row];
-    state.resize(g.size(), 0.0f);
-    float mean_square = 0.0f;
-    for (const float x : g) mean_square += x * x / static_cast<float>(g.size());
-    for (size_t i = 0; i < g.size(); ++i) {
-      state[i] += name == "rwsadagrad" ? mean_square : g[i] * g[i];
-      w[i] -= name == "sgd" ? rate * g[i] : rate * g[i] / (std::sqrt(state[i]) + 1e-10f);
+// What PS nodes do to rows, with the optimizers they do it with.
+class TinyRows {
+ public:
+  TinyRows(const std::string& optimizer, float rate)
+      : optimizer_(Optimizers().Make(optimizer, {}).value()), rate_(rate) {}
+
+  void Update(size_t table, uint64_t step, std::span<const float> gradient, size_t row,
+              std::span<float> weights) {
+    auto [entry, is_new] = states_.try_emplace({table, row});
+    std::vector<float>& state = entry->second;
+    if (is_new) {
+      state.resize(optimizer_->state_floats(weights.size()));
+      optimizer_->InitState(state);
     }
-  };
-}
+    optimizer_->Apply({.step = step, .learning_rate = rate_}, gradient, weights, state);
+  }
+
+ private:
+  const std::unique_ptr<Optimizer> optimizer_;
+  const float rate_;
+  std::map<std::pair<size_t, size_t>, std::vector<float>> states_;
+};
 
 TEST_P(TinyCase, ThreeStepsTrainTheSameWeights) {
   const auto rate = c_["learning_rate"].get<float>();
   for (const auto& [name, want] : c_["after"].items()) {
     TinyDlrm dlrm(c_);
-    const auto optimizer = DenseOptimizers()
-                               .Make(name == "rwsadagrad" ? "rowwise_adagrad" : name,
-                                     {.parameters = dlrm.dense.size()})
-                               .value();
-    std::map<size_t, std::vector<float>> state;
-    const RowUpdate update = RowOracle(name, rate, &state);
+    const std::string optimizer_name = name == "rwsadagrad" ? "rowwise_adagrad" : name;
+    const auto optimizer =
+        DenseOptimizers().Make(optimizer_name, {.parameters = dlrm.dense.size()}).value();
+    TinyRows rows(optimizer_name, rate);
     for (size_t step = 0; step < 3; ++step) {
       const Batch batch = TinyBatch(c_["batches"][step]);
       dlrm.Forward(batch);
@@ -90,7 +138,9 @@ TEST_P(TinyCase, ThreeStepsTrainTheSameWeights) {
           << name << " step " << step;
       dlrm.Backward(batch);
       optimizer->Apply(rate, step, dlrm.dense.gradients(), dlrm.dense.values());
-      dlrm.UpdateRows(update);
+      dlrm.UpdateRows([&](size_t table, std::span<const float> g, size_t row, std::span<float> w) {
+        rows.Update(table, step, g, row, w);
+      });
       const std::string key = "step" + std::to_string(step + 1);
       if (!want.contains(key)) continue;
       // Adagrad's first step is lr * g / |g|: a gradient that is exactly zero in float64 and a
@@ -120,6 +170,8 @@ TEST(DlrmModel, EmptyBagsAndDuplicatesPoolAndTrain) {
   for (size_t k = 0; k < dlrm.pooled.size(); ++k) {
     ExpectNear(dlrm.pooled[k], Flatten(c["emb_out"][k]), "pooled");
   }
+  const size_t width = c["interaction_out"][0].size();
+  ExpectNear(InteractionOf(c, batch, width), Flatten(c["interaction_out"]), "interaction");
   EXPECT_NEAR(dlrm.model.LossSum(batch.labels) / 3.0, c["loss_value"].get<double>(), 1e-6);
   dlrm.Backward(batch);
   ExpectNear(dlrm.dense.gradients(), FlatMlps(c["grads"]), "MLP gradients");
