@@ -234,6 +234,26 @@ std::string FiguresText(const SizePlan& plan) {
   return text;
 }
 
+// As a shard sizes its caches (ps/shard.cc), were the model's rows all of plan.asked's dim.
+SizePlan::Cache CacheOf(const Settings& settings, const SizePlan& plan) {
+  uint64_t rows = 0;
+  for (size_t t = 0; t < plan.tables.physical.size(); ++t) {
+    if (plan.tables.on_workers[t]) continue;
+    if (__builtin_add_overflow(rows, plan.tables.physical[t].rows, &rows)) rows = UINT64_MAX;
+  }
+  const StorageSettings& storage = settings.storage;
+  if (storage.cache_ratio < 1.0) {
+    rows = static_cast<uint64_t>(static_cast<double>(rows) * storage.cache_ratio);
+  }
+  const uint64_t record_bytes = BytesOfTable(plan.asked, false, false).total();
+  rows = std::min(rows, (storage.cache_mb << 20) / record_bytes);
+  SizePlan::Cache cache;
+  cache.lines = std::min<uint64_t>(storage.cache_ways, std::max<uint64_t>(rows, 1));
+  cache.sets = rows / cache.lines;
+  cache.bytes = CacheBytes(cache.sets, cache.lines, plan.asked.dim);
+  return cache;
+}
+
 }  // namespace
 
 SizePlan MakeSizePlan(const Settings& settings, uint64_t memory_bytes) {
@@ -253,10 +273,7 @@ SizePlan MakeSizePlan(const Settings& settings, uint64_t memory_bytes) {
   plan.asked.dim = settings.sparse_feature_size;
   plan.asked.optimizer = settings.table_defaults.optimizer;
   plan.asked.optimizer_options = settings.table_defaults.optimizer_options;
-  const uint64_t record_bytes = BytesOfTable(plan.asked, false, false).total();
-  plan.cache.lines = settings.storage.cache_ways;
-  plan.cache.sets = (settings.storage.cache_mb << 20) / (record_bytes * plan.cache.lines);
-  plan.cache.bytes = CacheBytes(plan.cache.sets, plan.cache.lines, plan.asked.dim);
+  plan.cache = CacheOf(settings, plan);
   plan.memory_bytes = memory_bytes;
   plan.vocabularies = AskKinds(settings, plan.asked, memory_bytes);
   return plan;

@@ -23,7 +23,8 @@ struct SizePlan {
     std::string refusal;  // the kind's, if it cannot be such a table; then no vocabulary
     Vocabulary vocabulary;
   };
-  // Weights that the cache of one PS node holds, as if it were for one table of `asked`.
+  // Weights that the cache of one PS node holds, as if all rows were of `asked`: as many rows as
+  // the model has on shards, at most cache_ratio of them, at most what cache_mb holds.
   struct Cache {
     uint64_t sets = 0;
     uint64_t lines = 0;

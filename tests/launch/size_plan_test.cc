@@ -119,6 +119,24 @@ TEST(SizePlan, OptionsOfTheModelsTablesAreAskedFor) {
   EXPECT_THAT(asked, testing::UnorderedElementsAre("block_dim=4", "collisions=sqrt", "row_dim=2"));
 }
 
+// SPEC 8: cache_sets x cache_lines x dim x 4.
+TEST(SizePlan, ACacheHoldsNoMoreRowsThanThereAre) {
+  for (const nlohmann::json& want : LoadVectors("table_sizes.json")["cache_size_formula"]) {
+    if (want["element_size"] != sizeof(float)) continue;
+    const auto dim = want["embedding_dim"].get<uint32_t>();
+    Settings settings = Model({Table("t", want["cache_sets"], dim)}, dim);
+    settings.storage.cache_mb = 1 << 20;
+    settings.storage.cache_ways = want["cache_lines"];
+    EXPECT_EQ(SizePlanToJson(MakeSizePlan(settings, 1))["cache"]["bytes"], want["bytes"]);
+    // As large a part of a larger table.
+    settings = Model({Table("t", 10 * want["cache_sets"].get<uint64_t>(), dim)}, dim);
+    settings.storage.cache_mb = 1 << 20;
+    settings.storage.cache_ways = want["cache_lines"];
+    settings.storage.cache_ratio = 0.1;
+    EXPECT_EQ(SizePlanToJson(MakeSizePlan(settings, 1))["cache"]["bytes"], want["bytes"]);
+  }
+}
+
 TEST(SizePlan, TextIsAlignedInUnits) {
   Settings settings = Model(
       {Table("a_table", 1048576, 512, "block", {{"block_dim", "128"}}), Table("b", 7, 512)}, 512);
