@@ -1,6 +1,10 @@
 // What each kind makes of a table: rows, widths, bytes, and what it refuses. The numbers are those
 // of composite_embeddings.json (SPEC 4-6).
 #include <cmath>
+#include <numeric>
+#include <set>
+#include <utility>
+#include <vector>
 
 #include "sharding/embedding_tables.h"
 #include "tests/testing/kind_options.h"
@@ -256,6 +260,30 @@ TEST(QuotientRemainder, RefusesWhatIsNoNumberOfCollisions) {
   EXPECT_THAT(Refusal("qr", {{"operation", "sum"}}), HasSubstr("one of mult, add, concat"));
   EXPECT_THAT(Refusal("qr", {{"pool_first", "yes"}}), HasSubstr("expected true or false"));
   EXPECT_THAT(Refusal("qr", {{"remainder", "worker"}}), HasSubstr("one of shards, workers"));
+}
+
+// ---- compositional ------------------------------------------------------------------------------
+
+TEST(Compositional, DigitsOfAnIdAreItsAlone) {
+  for (const auto& [rows, parts] : {std::pair<uint64_t, uint64_t>{1000, 3}, {1001, 3}, {37, 5}}) {
+    const LogicalTable table =
+        TableOfKind("compositional", {{"parts", std::to_string(parts)}}, rows, 4);
+    const auto kind = TableKinds().Make("compositional", {.table = table, .model = {&table, 1}});
+    std::vector<uint64_t> ids(rows), digit(rows);
+    std::iota(ids.begin(), ids.end(), uint64_t{0});
+    std::vector<std::vector<uint64_t>> digits(rows);
+    for (size_t part = 0; part < parts; ++part) {
+      kind.value()->Resolve(part, ids, digit);
+      for (size_t i = 0; i < rows; ++i) digits[i].push_back(digit[i]);
+    }
+    EXPECT_EQ(std::set(digits.begin(), digits.end()).size(), rows);
+  }
+  // 10^3 ids are three digits of ten, one more needs a larger base.
+  for (const auto& [rows, first] : {std::pair<uint64_t, uint64_t>{1000, 10}, {1001, 11}}) {
+    const LogicalTable table = TableOfKind("compositional", {}, rows, 4);
+    const auto kind = TableKinds().Make("compositional", {.table = table, .model = {&table, 1}});
+    EXPECT_EQ(kind.value()->layout().tables.front().spec.rows, first);
+  }
 }
 
 // ---- mixed --------------------------------------------------------------------------------------
