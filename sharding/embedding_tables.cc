@@ -70,6 +70,8 @@ class Resolver {
       weights.spec.initialiser = "constant";
       weights.spec.initialiser_options = {.value = 1.0};
       weights.spec.max_norm = 0.0;
+      // Of the rows' gradient: a weight of an id is a parameter like any other (DLRM's v_W).
+      weights.spec.scale_grad_by_freq = false;
       weights.spec.precision = TableSpec().precision;  // One column in 2 bytes would fill 4.
       ASSIGN_OR_RETURN(feature.weights, AddPhysical(table, weights));
     }

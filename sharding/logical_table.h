@@ -24,7 +24,7 @@ struct LogicalTable : TableSpec {
   // What a bag of ids gives (torch.nn.EmbeddingBag, SPEC 1).
   std::string pooling = "sum";  // sum | mean | max
   // Per-id weights of a sum: none; fixed (all 1: no effect, as in DLRM); learned (rows of width 1,
-  // first value 1, trained by the table's optimizer, always f32).
+  // first value 1, trained by the table's optimizer, always f32, never divided by lookups).
   std::string weighted_pooling = "none";
   std::optional<uint64_t> padding_id;  // lookups of it count as not there
   // What an id >= rows is: error; modulo (id mod rows); padding (not there).

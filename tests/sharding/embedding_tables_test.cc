@@ -26,6 +26,7 @@ TEST(EmbeddingTables, PhysicalTablesFollowTheirFeatures) {
   qr.freeze = true;
   weighted.weighted_pooling = "learned";
   weighted.max_norm = 1.0;
+  weighted.scale_grad_by_freq = true;
   const EmbeddingTables tables = EmbeddingTables::Make({Table("a", 10), qr, weighted}).value();
   std::vector<std::string> names;
   for (const TableSpec& spec : tables.physical) {
@@ -38,6 +39,8 @@ TEST(EmbeddingTables, PhysicalTablesFollowTheirFeatures) {
   EXPECT_EQ(weights.dim, 1u);
   EXPECT_EQ(weights.initialiser_options.value, 1.0);
   EXPECT_EQ(weights.max_norm, 0.0) << "a norm of rows says nothing of weights";
+  EXPECT_TRUE(tables.physical[3].scale_grad_by_freq);
+  EXPECT_FALSE(weights.scale_grad_by_freq) << "nor does their number of lookups";
   EXPECT_EQ(tables.features[2].weights, TableId{4});
   EXPECT_EQ(tables.features[1].parts, (std::vector<TableId>{TableId{1}, TableId{2}}));
 }
