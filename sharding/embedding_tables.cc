@@ -6,11 +6,17 @@
 namespace rowhouse {
 namespace {
 
+// "a.npy, b.npy" is two names: spaces around one are no part of it.
 std::vector<std::string> SplitAtCommas(const std::string& text) {
+  constexpr const char* kSpace = " \t";
   std::vector<std::string> items;
   for (size_t begin = 0; begin <= text.size();) {
     const size_t end = std::min(text.find(',', begin), text.size());
-    if (end > begin) items.push_back(text.substr(begin, end - begin));
+    const std::string item = text.substr(begin, end - begin);
+    const size_t first = item.find_first_not_of(kSpace);
+    if (first != std::string::npos) {
+      items.push_back(item.substr(first, item.find_last_not_of(kSpace) + 1 - first));
+    }
     begin = end + 1;
   }
   return items;
@@ -53,10 +59,10 @@ class Resolver {
     const std::vector<std::string> files = SplitAtCommas(table.initialiser_options.file);
     if (table.initialiser == "npy" && files.size() != layout.tables.size()) {
       return UsageError(
-          "table \"{}\": init_from names {} files, a {} table is kept in {}: {}; give one for "
-          "each, "
-          "joined by commas",
-          table.name, files.size(), table.kind, layout.tables.size(), NamesOf(layout));
+          "table \"{}\": init_from names {} file{}, a {} table is kept in {}: {}; give one for "
+          "each, joined by commas",
+          table.name, files.size(), files.size() == 1 ? "" : "s", table.kind, layout.tables.size(),
+          NamesOf(layout));
     }
     for (size_t i = 0; i < layout.tables.size(); ++i) {
       PhysicalTable physical = layout.tables[i];

@@ -65,12 +65,17 @@ TEST(EmbeddingTables, EveryPartHasAFileOfItsOwn) {
   table.kind = "qr";
   table.initialiser = "npy";
   table.initialiser_options.file = "q.npy";
-  EXPECT_THAT(Refusal({table}), HasSubstr("init_from names 1 files, a qr table is kept in 2: "
-                                          "a.quotient (25 x 4), a.remainder (4 x 4)"));
-  table.initialiser_options.file = "q.npy,r.npy";
-  const EmbeddingTables tables = EmbeddingTables::Make({table}).value();
-  EXPECT_EQ(tables.physical[0].initialiser_options.file, "q.npy");
-  EXPECT_EQ(tables.physical[1].initialiser_options.file, "r.npy");
+  EXPECT_THAT(Refusal({table}), HasSubstr("init_from names 1 file, a qr table is kept in 2: "
+                                          "a.quotient (25 x 4), a.remainder (4 x 4); give one for "
+                                          "each, joined by commas"));
+  table.initialiser_options.file = "q.npy,r.npy,s.npy";
+  EXPECT_THAT(Refusal({table}), HasSubstr("init_from names 3 files, a qr table"));
+  for (const std::string files : {"q 1.npy,r.npy", "q 1.npy, r.npy", " q 1.npy ,\tr.npy ,"}) {
+    table.initialiser_options.file = files;
+    const EmbeddingTables tables = EmbeddingTables::Make({table}).value();
+    EXPECT_EQ(tables.physical[0].initialiser_options.file, "q 1.npy") << files;
+    EXPECT_EQ(tables.physical[1].initialiser_options.file, "r.npy") << files;
+  }
 }
 
 TEST(EmbeddingTables, WhatDoesNotGoTogetherIsNamed) {
