@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <xxhash.h>
 
 #include <algorithm>
 #include <bit>
@@ -149,6 +150,7 @@ Status NpyFile::ReadHeader() {
     return UsageError("cannot read {}: {}", path_, std::strerror(errno));
   if (!S_ISREG(found.st_mode)) return UsageError("{} is not a file; {}", path_, kNeeded);
   const auto size = static_cast<uint64_t>(found.st_size);
+  bytes_ = size;
 
   // Magic, format, and the length of the text, in 2 bytes in format 1 and in 4 since.
   std::byte start[12] = {};
@@ -214,6 +216,20 @@ Status NpyFile::ReadBytes(uint64_t at, std::span<std::byte> out) const {
     out = out.subspan(static_cast<size_t>(got));
   }
   return OkStatus();
+}
+
+Result<std::string> NpyFile::Checksum() const {
+  constexpr uint64_t kPieceBytes = 1 << 20;
+  const std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)> state(XXH3_createState(),
+                                                                       &XXH3_freeState);
+  XXH3_64bits_reset(state.get());
+  std::vector<std::byte> piece(std::min(bytes_, kPieceBytes));
+  for (uint64_t at = 0; at < bytes_; at += piece.size()) {
+    piece.resize(std::min(bytes_ - at, kPieceBytes));
+    RETURN_IF_ERROR(ReadBytes(at, piece));
+    XXH3_64bits_update(state.get(), piece.data(), piece.size());
+  }
+  return fmt::format("{:016x}", XXH3_64bits_digest(state.get()));
 }
 
 Status NpyFile::Read(uint64_t first, std::span<float> out) const {

@@ -28,6 +28,10 @@ class NpyFile {
   const std::string& path() const { return path_; }
   uint64_t rows() const { return rows_; }
   uint64_t columns() const { return columns_; }
+  uint64_t bytes() const { return bytes_; }  // of the file, header included
+
+  // XXH3-64 of the whole file, hex. Reads all of it. kIoError as Read.
+  Result<std::string> Checksum() const;
 
   // out = rows [first, first + out.size() / columns()), row after row. kIoError, naming the file,
   // if they are no longer there. Requires whole rows of the file.
@@ -41,7 +45,7 @@ class NpyFile {
 
   const std::string path_;
   const int fd_;
-  uint64_t rows_ = 0, columns_ = 0;
+  uint64_t rows_ = 0, columns_ = 0, bytes_ = 0;
   uint64_t data_at_ = 0;        // file offset of row 0
   uint32_t element_bytes_ = 0;  // 4 or 8
 };

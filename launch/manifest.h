@@ -1,10 +1,12 @@
 // Manifest: what a saved model consists of, as readable JSON in --model_dir:
 //   manifest.json        format version, digests, tables, shards, step, the dense file's checksum
-//   dense-<steps>.bin    dense parameters, then the dense optimizer's state: f32, little-endian; then
+//   dense-<steps>.bin    dense parameters, then the dense optimizer's state: f32, little-endian;
+//   then
 //                        the records of tables on the workers (worker/worker_rows.h)
 //   config.yaml          the effective settings, for people and for `--config`
 // Rows lie in the shards' directories on their hosts; rows nobody touched are not stored, so the
-// initialisers' names and seeds in `tables` are their checkpoint.
+// initialisers' names and seeds in `tables` are their checkpoint, and where they come from a file,
+// its size and XXH3-64.
 //
 // The manifest is written last, by rename, after everything it names: a crash leaves the old one.
 #pragma once

@@ -19,6 +19,7 @@
 #include "launch/report/report.h"
 #include "launch/terminal.h"
 #include "launch/yaml_config.h"
+#include "sharding/initialiser.h"
 #include "sharding/rows_digest.h"
 #include "sharding/strategies/row_wise.h"
 #include "worker/agreement.h"
@@ -79,7 +80,10 @@ Result<Start> PrepareStart(const Settings& settings, const WorkerRunOptions& opt
                              settings.embedding.on_workers);
   if (!settings.output.load) {
     RETURN_IF_ERROR(CheckOutputs(settings));
-    if (model_dir.empty() || !HasManifest(model_dir)) return start;
+    if (model_dir.empty()) return start;
+    // A model that is kept says what its files of first values were.
+    RETURN_IF_ERROR(SumUpFiles(&job.tables).Annotate("init_from, read by the first worker"));
+    if (!HasManifest(model_dir)) return start;
     if (settings.output.overwrite) {
       RETURN_IF_ERROR(RemoveModel(model_dir));
       return start;
@@ -97,7 +101,11 @@ Result<Start> PrepareStart(const Settings& settings, const WorkerRunOptions& opt
         "schedule, optimizers and threads must stay",
         model_dir, manifest.config_digest, job.config_digest, model_dir);
   }
-  for (const TableSpec& table : job.tables) {
+  for (TableSpec& table : job.tables) {
+    // Whoever keeps rows of the table looks whether its file is still the same.
+    const InitialiserOptions& saved = manifest.tables.at(Raw(table.id)).initialiser_options;
+    table.initialiser_options.file_bytes = saved.file_bytes;
+    table.initialiser_options.file_xxh3 = saved.file_xxh3;
     const bool is_there = job.plan.is_on_workers(table.id);
     if (manifest.plan.is_on_workers(table.id) == is_there) continue;
     return UsageError(

@@ -10,20 +10,60 @@ Registry<Initialiser, InitialiserContext>& Initialisers() {
   return registry;
 }
 
+namespace {
+
+Result<std::shared_ptr<const NpyFile>> OpenFile(const TableSpec& table) {
+  Result<std::shared_ptr<const NpyFile>> file = NpyFile::Open(table.initialiser_options.file);
+  if (!file.ok()) return file.status().Annotate(fmt::format("table \"{}\"", table.name));
+  return file;
+}
+
+// Rows that nobody touched are nowhere but in the file: another one would change the model.
+Status CheckSameBytes(const TableSpec& table, const NpyFile& file, const std::string& checksum) {
+  const InitialiserOptions& options = table.initialiser_options;
+  if (file.bytes() == options.file_bytes && checksum == options.file_xxh3) return OkStatus();
+  return UsageError(
+      "table \"{}\": {} ({} bytes, XXH3 {}) is not the file the model was made with ({} bytes, "
+      "XXH3 {}), from which rows that were never trained are still drawn; give a copy of that one, "
+      "under any name",
+      table.name, file.path(), file.bytes(), checksum, options.file_bytes, options.file_xxh3);
+}
+
+}  // namespace
+
 Result<InitialiserSources> InitialiserSources::Open(const std::vector<TableSpec>& tables) {
   InitialiserSources sources;
+  std::map<std::string, std::string> checksums;  // by path: a file is read once
   for (const TableSpec& table : tables) {
     const InitialiserOptions& options = table.initialiser_options;
     if (!sources.draws_.contains(options.seed)) {
       sources.draws_[options.seed] =
           std::make_shared<const NumpyDraws>(static_cast<uint32_t>(options.seed));
     }
-    if (options.file.empty() || sources.files_.contains(options.file)) continue;
-    Result<std::shared_ptr<const NpyFile>> file = NpyFile::Open(options.file);
-    if (!file.ok()) return file.status().Annotate(fmt::format("table \"{}\"", table.name));
-    sources.files_[options.file] = std::move(file).value();
+    if (options.file.empty()) continue;
+    std::shared_ptr<const NpyFile>& file = sources.files_[options.file];
+    if (file == nullptr) {
+      ASSIGN_OR_RETURN(file, OpenFile(table));
+    }
+    if (options.file_xxh3.empty()) continue;
+    std::string& checksum = checksums[options.file];
+    if (checksum.empty()) {
+      ASSIGN_OR_RETURN(checksum, file->Checksum());
+    }
+    RETURN_IF_ERROR(CheckSameBytes(table, *file, checksum));
   }
   return sources;
+}
+
+Status SumUpFiles(std::vector<TableSpec>* tables) {
+  for (TableSpec& table : *tables) {
+    InitialiserOptions& options = table.initialiser_options;
+    if (options.file.empty()) continue;
+    ASSIGN_OR_RETURN(const std::shared_ptr<const NpyFile> file, OpenFile(table));
+    options.file_bytes = file->bytes();
+    ASSIGN_OR_RETURN(options.file_xxh3, file->Checksum());
+  }
+  return OkStatus();
 }
 
 InitialiserContext InitialiserSources::ContextOf(const TableSpec& table) const {

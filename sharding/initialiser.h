@@ -30,8 +30,9 @@ struct InitialiserContext {
 // the sequence is slow, and files, each opened once.
 class InitialiserSources {
  public:
-  // Whatever `tables` name, opened and checked to be readable. kUsage, naming table and file, if
-  // one is not. Give only the tables that have rows here: others' files need not be here.
+  // Whatever `tables` name, opened and checked to be readable and, where the table says what was in
+  // it, to hold the same bytes still. kUsage, naming table and file, if one is not. Give only the
+  // tables that have rows here: others' files need not be here.
   static Result<InitialiserSources> Open(const std::vector<TableSpec>& tables);
 
   // Requires `table` to be one of those given to Open.
@@ -41,6 +42,10 @@ class InitialiserSources {
   std::map<uint64_t, std::shared_ptr<const NumpyDraws>> draws_;  // by seed
   std::map<std::string, std::shared_ptr<const NpyFile>> files_;  // by path
 };
+
+// Writes size and checksum of each table's file into the table. kUsage, naming table and file, if
+// one cannot be read.
+Status SumUpFiles(std::vector<TableSpec>* tables);
 
 class Initialiser {
  public:

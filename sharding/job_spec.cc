@@ -20,6 +20,8 @@ void VisitLaterOptions(Table& table, Visit visit) {
     visit(std::string(option.name).c_str(), table.optimizer_options.*option.member);
   }
   visit("first_values_file", table.initialiser_options.file);
+  visit("first_values_file_bytes", table.initialiser_options.file_bytes);
+  visit("first_values_file_xxh3", table.initialiser_options.file_xxh3);
   visit("first_value", table.initialiser_options.value);
   visit("first_values_scale", table.initialiser_options.scale);
   visit("precision", table.precision);

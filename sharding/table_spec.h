@@ -19,6 +19,8 @@ struct InitialiserOptions {
   uint64_t first_draw = 0;  // `dlrm`: number of draws before row 0 of this table
   std::string file;         // `npy`: path of a .npy of rows x dim floats, on every host that
                             // keeps rows of the table; relative to where its server runs
+  uint64_t file_bytes = 0;  // size of `file` when the model was made, and its XXH3-64, hex;
+  std::string file_xxh3;    // "": not known. It may move, but not change
   double value = 0.0;       // `constant`: every weight
   // `counter`: bound of the uniform distribution, 0: sqrt(1/rows). `normal`: its standard
   // deviation, 0: Xavier's, sqrt(2 / (rows + dim)).

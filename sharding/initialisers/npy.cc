@@ -1,7 +1,8 @@
 // "npy": row r is row r of the NumPy file InitialiserOptions::file, a matrix of exactly the table's
 // rows and columns (common/npy_file.h). Values are looked at when a row is first used: one that is
 // no finite f32 is the operator's mistake. The file must lie, with the same bytes, wherever rows of
-// the table are kept, as long as the model is used: rows nobody touched are nowhere else.
+// the table are kept, as long as the model is used: rows nobody touched are nowhere else. The
+// manifest says which bytes; whoever opens the file compares them (initialiser.h).
 #include <algorithm>
 #include <cmath>
 

@@ -2,6 +2,7 @@
 #include "common/npy_file.h"
 
 #include <unistd.h>
+#include <xxhash.h>
 
 #include <cmath>
 #include <vector>
@@ -160,6 +161,20 @@ TEST_F(NpyFileTest, WhatIsNoFileIsRefused) {
   EXPECT_THAT(NpyFile::Open(dir_ / "missing.npy").status().ToString(),
               AllOf(HasSubstr("usage: cannot read"), HasSubstr("No such file")));
   EXPECT_THAT(NpyFile::Open(dir_.path()).status().message(), HasSubstr("is not a file"));
+}
+
+TEST_F(NpyFileTest, TheChecksumIsThatOfAllBytes) {
+  for (const size_t value_bytes : {size_t{0}, size_t{24}, size_t{5} << 19}) {
+    std::string bytes = NpyHeaderBytes(NpyDict("<f4", value_bytes / 4, 1));
+    for (size_t i = 0; i < value_bytes; ++i) bytes += static_cast<char>(i * i % 251);
+    const auto file = NpyFile::Open(Write(bytes));
+    ASSERT_OK(file);
+    EXPECT_EQ(file.value()->bytes(), bytes.size());
+    const std::string expected = fmt::format("{:016x}", XXH3_64bits(bytes.data(), bytes.size()));
+    EXPECT_EQ(file.value()->Checksum().value(), expected);
+    ASSERT_EQ(::truncate(path_.c_str(), 100), 0);
+    EXPECT_EQ(file.value()->Checksum().status().code(), StatusCode::kIoError);
+  }
 }
 
 TEST_F(NpyFileTest, AFileThatIsTruncatedWhileInUseIsAnErrorOfItsRows) {

@@ -17,6 +17,10 @@ Manifest Example() {
   table.rows = 100;
   table.dim = 4;
   table.optimizer = "adagrad";
+  table.initialiser = "npy";
+  table.initialiser_options.file = "user.npy";
+  table.initialiser_options.file_bytes = 1728;
+  table.initialiser_options.file_xxh3 = "0123456789abcdef";
   Manifest manifest;
   manifest.model_id = "00112233445566778899aabbccddeeff";
   manifest.config_digest = "c0ffee";
@@ -40,6 +44,7 @@ TEST(Manifest, ASavedModelIsReadAsItWasWritten) {
   ASSERT_OK(read);
   EXPECT_EQ(read.value().model_id, Example().model_id);
   EXPECT_EQ(read.value().steps, 12u);
+  EXPECT_EQ(read.value().tables, Example().tables) << "and what the file of first values was";
   EXPECT_EQ(read.value().plan.digest(), Example().plan.digest());
   EXPECT_EQ(read.value().shards.at(1).directory, "/rows/shard-0001");
   EXPECT_EQ(ReadDense(model, read.value()).value(), kDense);

@@ -516,6 +516,18 @@ TEST(ConfigDigest, ADataFileMayMoveButNotBeAnother) {
   EXPECT_NE(With("data", "a/y.tsv").config_digest(), digest);
 }
 
+// What is in it, the manifest says.
+TEST(ConfigDigest, AFileOfFirstValuesMayMove) {
+  const auto from = [](const std::string& file) {
+    Settings settings = Defaults();
+    settings.tables[1].initialiser = "npy";
+    settings.tables[1].initialiser_options.file = file;
+    return settings.config_digest();
+  };
+  EXPECT_EQ(from("a/x.npy"), from("b/y.npy"));
+  EXPECT_NE(from("a/x.npy"), Defaults().config_digest());
+}
+
 TEST(ConfigDigest, EverythingOfATableCounts) {
   const std::string digest = Defaults().config_digest();
   const auto changed = [&](auto change) {

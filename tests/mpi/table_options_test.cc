@@ -1,4 +1,6 @@
 // What the YAML file says of single tables, through the real binary and its shards.
+#include <algorithm>
+#include <filesystem>
 #include <fstream>
 
 #include "tests/testing/npy_writer.h"
@@ -48,6 +50,49 @@ TEST_F(TableOptions, FirstValuesMayComeFromFiles) {
       TrainTables(fmt::format("{{name: a, rows: 61, init_from: {}}}", dir_ / "plain.npy"));
   EXPECT_EQ(wrong.exit_code, 2) << wrong.Describe();
   EXPECT_THAT(wrong.err, HasSubstr("plain.npy"));
+}
+
+// Rows that were never touched are drawn from the file after --load, too: by shards and, for tables
+// that live there, by workers.
+TEST_F(TableOptions, AFileOfFirstValuesMayMoveButNotChange) {
+  std::vector<float> plain(60 * 4), q(10 * 4), r(4 * 4);
+  for (size_t i = 0; i < plain.size(); ++i) plain[i] = 0.001f * static_cast<float>(i);
+  WriteNpy<float>(dir_ / "plain.npy", 4, plain);
+  WriteNpy<float>(dir_ / "q.npy", 4, q);
+  WriteNpy<float>(dir_ / "r.npy", 4, r);
+  const auto train = [&](const std::string& plain_file, const std::string& r_file,
+                         const std::vector<std::string>& flags) {
+    return TrainTables(
+        fmt::format("{{name: a, rows: 60, init_from: {}}}, "
+                    "{{name: b, rows: 40, kind: qr, remainder: workers, init_from: '{}, {}'}}",
+                    dir_ / plain_file, dir_ / "q.npy", dir_ / r_file),
+        flags);
+  };
+  const std::string model = "--model_dir=" + dir_ / "model";
+  const TrainResult whole = train("plain.npy", "r.npy", {});
+  const TrainResult first = train("plain.npy", "r.npy", {model, "--stop_after_steps=1"});
+  ASSERT_EQ(first.exit_code, 0) << first.Describe();
+
+  const auto refuses = [&](const TrainResult& result, const std::string& file) {
+    EXPECT_EQ(result.exit_code, 2) << result.Describe();
+    EXPECT_THAT(result.err, testing::AllOf(HasSubstr(dir_ / file),
+                                           HasSubstr("not the file the model was made with")));
+  };
+  plain.back() += 1.0f;
+  r.front() += 1.0f;
+  WriteNpy<float>(dir_ / "other.npy", 4, plain);
+  WriteNpy<float>(dir_ / "other_r.npy", 4, r);
+  refuses(train("other.npy", "r.npy", {model, "--load"}), "other.npy");
+  refuses(train("plain.npy", "other_r.npy", {model, "--load"}), "other_r.npy");
+  // Rows routed anew into another directory.
+  refuses(
+      train("other.npy", "r.npy", {model, "--load", "--shards=2", "--row_dir=" + dir_ / "rows"}),
+      "other.npy");
+
+  std::filesystem::rename(dir_ / "plain.npy", dir_ / "moved.npy");
+  const TrainResult rest = train("moved.npy", "r.npy", {model, "--load"});
+  ASSERT_EQ(rest.exit_code, 0) << rest.Describe();
+  EXPECT_EQ(rest.digest, whole.digest);
 }
 
 TEST_F(TableOptions, ATablesRateIsItsOwn) {

@@ -119,6 +119,38 @@ TEST_F(NpyInitialiser, AFileThatIsTruncatedLaterIsAnError) {
   EXPECT_THAT(status.message(), AllOf(HasSubstr("table \"user\""), HasSubstr(path_)));
 }
 
+TEST_F(NpyInitialiser, AFileMayMoveButNotChange) {
+  std::vector<float> values(8, 0.5f);
+  WriteNpy<float>(path_, 2, values);
+  std::vector<TableSpec> tables = {TableOf(4, 2), Table("counter", 4, 2)};
+  ASSERT_OK(SumUpFiles(&tables));
+  EXPECT_EQ(tables[0].initialiser_options.file_bytes, 128u + 8 * sizeof(float));
+  EXPECT_EQ(tables[0].initialiser_options.file_xxh3.size(), 16u);
+  EXPECT_EQ(tables[1], Table("counter", 4, 2));
+  EXPECT_OK(InitialiserSources::Open(tables));
+
+  TableSpec moved = tables[0];
+  moved.initialiser_options.file = dir_ / "moved.npy";
+  WriteNpy<float>(moved.initialiser_options.file, 2, values);
+  EXPECT_OK(Make(moved));
+
+  values.back() = 0.25f;  // As many bytes.
+  WriteNpy<float>(moved.initialiser_options.file, 2, values);
+  const Status changed = Make(moved).status();
+  EXPECT_EQ(changed.code(), StatusCode::kUsage);
+  EXPECT_THAT(changed.message(), AllOf(HasSubstr("table \"user\""), HasSubstr(dir_ / "moved.npy"),
+                                       HasSubstr("is not the file the model was made with"),
+                                       HasSubstr(tables[0].initialiser_options.file_xxh3)));
+  // Also where another table has the same file, and nothing to say of it.
+  TableSpec silent = moved;
+  silent.initialiser_options.file_xxh3 = "";
+  EXPECT_OK(InitialiserSources::Open({silent}));
+  EXPECT_FALSE(InitialiserSources::Open({silent, moved}).ok());
+
+  tables[0].initialiser_options.file = dir_ / "absent.npy";
+  EXPECT_THAT(SumUpFiles(&tables).ToString(), HasSubstr("usage: table \"user\": cannot read "));
+}
+
 TEST(InitialiserSources, TablesOfOneFileShareIt) {
   TempDir dir;
   std::vector<TableSpec> tables = {Table("npy", 2, 2), Table("npy", 2, 2)};
