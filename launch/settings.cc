@@ -220,9 +220,13 @@ void Settings::Complete() {
     }
   }
   data.table_rows.clear();
+  data.table_names.clear();
+  data.takes_bad_ids.clear();
   for (LogicalTable& table : tables) {
     if (is_capped) table.rows = std::min(table.rows, static_cast<uint64_t>(data.max_ind_range));
     data.table_rows.push_back(table.rows);
+    data.table_names.push_back(table.name);
+    data.takes_bad_ids.push_back(table.bad_ids != "error");
   }
   data.dense_features = model.bottom_mlp.empty() ? 0 : model.bottom_mlp.front();
   printing_draws = DrawsOfPrinting(*this);

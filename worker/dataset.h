@@ -24,6 +24,9 @@ struct DatasetOptions {
   // The model's shape, which the data must fit.
   uint32_t dense_features = 0;
   std::vector<uint64_t> table_rows;  // rows of each table, in feature order
+  // Of each table; where they are not given, tables are numbered and take ids of their rows only.
+  std::vector<std::string> table_names;
+  std::vector<bool> takes_bad_ids;  // its bad_ids is modulo or padding: ids may be >= its rows
 
   uint64_t seed = 123;           // numpy seed of DLRM's generator; seed of the synthetic source
   uint64_t mini_batch_size = 1;  // global; DLRM's generator draws batch by batch
@@ -51,6 +54,12 @@ struct DatasetOptions {
   uint32_t bag_length = 1;          // ids in a bag: exactly so many, or
   bool bag_length_fixed = true;     // if not fixed, 1 to so many
   bool has_lookup_weights = false;  // Bags::weights in [0.5, 1.5)
+
+  // `table 2 "C3"`, for messages.
+  std::string Describe(size_t table) const;
+  bool TakesBadIds(size_t table) const {
+    return table < takes_bad_ids.size() && takes_bad_ids[table];
+  }
 };
 
 class Dataset {

@@ -177,7 +177,7 @@ const Mistake kMistakes[] = {
      {"short_line.tsv:3:6:", "3 fields", "40"}},
     {"MoreIdsThanRows",
      OnCriteo({"--data=good.tsv", "--id_mapping=dictionary"}),
-     {"good.tsv", "20 rows", "arch_embedding_size="}},
+     {"good.tsv", "table 0 \"t0\"", "20 rows", "arch_embedding_size=", "bad_ids: modulo"}},
     {"DataOfAnotherShape", {"train", "--data=good.tsv"}, {"13", "arch_mlp_bot"}},
     {"DatasetWithoutAFile", {"train", "--data_generation=dataset"}, {"--data=FILE"}},
 

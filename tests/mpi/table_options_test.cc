@@ -107,6 +107,69 @@ TEST_F(TableOptions, ATablesRateIsItsOwn) {
   EXPECT_EQ(frozen.digest, std::string(32, '0'));
 }
 
+// Gaussian ids are cut at rand_data_max, so that the last one, 40, is common.
+TEST_F(TableOptions, IdsOutOfRangeArePadding) {
+  const std::vector<std::string> data = {"--rand-data-dist=gaussian", "--rand-data-max=40",
+                                         "--rand-data-sigma=15",
+                                         "--num-indices-per-lookup-fixed=true"};
+  const auto train = [&](const std::string& options) {
+    return TrainTables(
+        "{name: a, initialiser: counter, initial_scale: 0.2, " + options + "}, {name: b, rows: 50}",
+        data);
+  };
+  const TrainResult padding = train("rows: 40, bad_ids: padding");
+  ASSERT_EQ(padding.exit_code, 0) << padding.Describe();
+  ASSERT_EQ(padding.losses.size(), 12u);
+  const TrainResult expected = train("rows: 41, padding_id: 40");
+  EXPECT_EQ(padding.losses, expected.losses);
+  EXPECT_EQ(padding.digest, expected.digest);
+  EXPECT_NE(padding.losses, train("rows: 41").losses) << "the id is there";
+
+  const TrainResult refused = train("rows: 40");
+  EXPECT_EQ(refused.exit_code, 2) << refused.Describe();
+  EXPECT_THAT(refused.err, HasSubstr("rand_data_max=40 is not a row of table 0 \"a\""));
+}
+
+// 96 lines, each with one token in all columns.
+void WriteCriteo(const std::string& path, uint32_t (*token)(uint32_t line)) {
+  std::ofstream out(path);
+  for (uint32_t line = 0; line < 96; ++line) {
+    out << line % 2;
+    for (uint32_t i = 0; i < 13; ++i) out << "\t" << (line + i) % 7;
+    for (uint32_t i = 0; i < 26; ++i) out << fmt::format("\t{:08x}", token(line));
+    out << "\n";
+  }
+}
+
+// A dictionary that outgrows the tables, and one whose ids have been brought into them before.
+TEST_F(TableOptions, IdsOutOfRangeAreTakenModuloOrDropped) {
+  WriteCriteo(dir_ / "all.tsv", [](uint32_t line) { return line; });
+  WriteCriteo(dir_ / "modulo.tsv", [](uint32_t line) { return line % 20; });
+  WriteCriteo(dir_ / "cut.tsv", [](uint32_t line) { return std::min(line, 20u); });
+  const auto train = [&](const std::string& file, const std::string& options) {
+    std::string tables;
+    for (int k = 0; k < 26; ++k) {
+      tables += fmt::format("{}{{name: C{}, kind: {}, initial_scale: 0.2, {}}}", k == 0 ? "" : ", ",
+                            k + 1, k % 2 == 0 ? "plain" : "qr", options);
+    }
+    return TrainTables(tables, {"--arch-mlp-bot=13-4", "--data=" + dir_ / file,
+                                "--id_mapping=dictionary", "--num_batches=0"});
+  };
+  const TrainResult modulo = train("all.tsv", "rows: 20, bad_ids: modulo");
+  ASSERT_EQ(modulo.exit_code, 0) << modulo.Describe();
+  ASSERT_EQ(modulo.losses.size(), 3u);
+  const TrainResult reduced = train("modulo.tsv", "rows: 20");
+  EXPECT_EQ(modulo.losses, reduced.losses);
+  EXPECT_EQ(modulo.digest, reduced.digest);
+
+  const TrainResult padding = train("all.tsv", "rows: 20, bad_ids: padding");
+  ASSERT_EQ(padding.exit_code, 0) << padding.Describe();
+  const TrainResult dropped = train("cut.tsv", "rows: 21, padding_id: 20");
+  EXPECT_EQ(padding.losses, dropped.losses);
+  EXPECT_EQ(padding.digest, dropped.digest);
+  EXPECT_NE(padding.losses, modulo.losses);
+}
+
 TEST_F(TableOptions, AccumulatedBatchesTrainAsOneLargeOne) {
   const std::string tables = "{name: a, rows: 60}, {name: b, rows: 100, kind: block, block_dim: 2}";
   const std::vector<std::string> data = {"--data_generation=synthetic", "--data_size=960",

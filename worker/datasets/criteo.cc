@@ -4,12 +4,13 @@
 // Ids. Tokens are taken modulo max_ind_range if that is above 0, then, by id_mapping:
 //   hash        modulo the table's rows;
 //   dictionary  numbered from 0 in order of first appearance over the whole file, so a table needs
-//               as many rows as its column has different tokens. More are refused by number.
+//               as many rows as its column has different tokens. More are refused by number,
+//               except of tables that take bad ids.
 // Order. The last test_fraction of the lines is the test set, in file order. The lines before it
 // are trained in one order in all epochs, as DLRM does: by randomize `total`, numpy's permutation
 // from `seed`, or `none`, file order.
 //
-// Reads dense_features, table_rows, seed, file, test_fraction, randomize, id_mapping,
+// Reads dense_features, table_*, takes_bad_ids, seed, file, test_fraction, randomize, id_mapping,
 // max_ind_range. The file is read once, when the dataset is opened, and kept in memory as 160 bytes
 // a line; faults are kUsage "FILE:LINE:COLUMN: what is wrong".
 #include <algorithm>
@@ -126,7 +127,9 @@ Status Validate(const DatasetOptions& options) {
         options.table_rows.size(), kTables, kTables);
   }
   for (size_t table = 0; table < kTables; ++table) {
-    if (options.table_rows[table] == 0) return UsageError("table {} has 0 rows", table);
+    if (options.table_rows[table] == 0) {
+      return UsageError("{} has 0 rows", options.Describe(table));
+    }
   }
   if (!(options.test_fraction >= 0.0 && options.test_fraction < 1.0)) {
     return UsageError("test_fraction={} is not in [0, 1)", options.test_fraction);
@@ -171,16 +174,17 @@ Result<Samples> ReadSamples(const std::string& path, std::span<IdMapping> mappin
   return samples;
 }
 
-Status CheckRows(const std::string& path, std::span<const IdMapping> mappings) {
+Status CheckRows(const DatasetOptions& options, std::span<const IdMapping> mappings) {
   std::vector<uint64_t> needed;
   for (const IdMapping& mapping : mappings) needed.push_back(mapping.rows_needed());
   for (size_t table = 0; table < mappings.size(); ++table) {
-    if (needed[table] <= mappings[table].rows()) continue;
+    if (needed[table] <= mappings[table].rows() || options.TakesBadIds(table)) continue;
     return UsageError(
-        "\"{}\": the dictionary of table {} (token C{}) needs {} rows and the table "
-        "has {}. This file needs arch_embedding_size={} or more; "
-        "or choose id_mapping hash, or a lower max_ind_range",
-        path, table, table + 1, needed[table], mappings[table].rows(), fmt::join(needed, "-"));
+        "\"{}\": the dictionary of {} (token C{}) needs {} rows and the table has {}. This file "
+        "needs arch_embedding_size={} or more; or choose id_mapping hash, or a lower "
+        "max_ind_range, or give the table bad_ids: modulo or padding (--config, section tables)",
+        options.file, options.Describe(table), table + 1, needed[table], mappings[table].rows(),
+        fmt::join(needed, "-"));
   }
   return OkStatus();
 }
@@ -190,7 +194,7 @@ Result<std::unique_ptr<Dataset>> Open(const DatasetOptions& options) {
   std::vector<IdMapping> mappings;
   for (size_t table = 0; table < kTables; ++table) mappings.emplace_back(options, table);
   ASSIGN_OR_RETURN(Samples samples, ReadSamples(options.file, mappings));
-  RETURN_IF_ERROR(CheckRows(options.file, mappings));
+  RETURN_IF_ERROR(CheckRows(options, mappings));
 
   const auto lines = static_cast<double>(samples.size());
   const auto test = static_cast<size_t>(RoundHalfEven(lines * options.test_fraction));

@@ -6,7 +6,9 @@
 // table are half as likely as the others); n labels. Batch 0 starts from the seed, so every epoch
 // is the first one again, and mini_batch_size changes the data.
 //
-// Reads dense_features, table_rows, seed, mini_batch_size, data_size, num_batches,
+// Gaussian ids reach rand_data_max in every table: only tables that take bad ids may be smaller.
+//
+// Reads dense_features, table_*, takes_bad_ids, seed, mini_batch_size, data_size, num_batches,
 // num_indices_per_lookup and _fixed, round_targets, rand_data_*. Has no test samples.
 //
 // A slice costs a walk over its whole batch, with draws of other samples skipped; batches read in
@@ -21,6 +23,8 @@
 
 namespace rowhouse {
 namespace {
+
+constexpr double kIdsEnd = 0x1p63;
 
 class RandomData final : public Dataset {
  public:
@@ -136,8 +140,9 @@ class RandomData final : public Dataset {
     std::sort(drawn_.begin(), drawn_.end());
     drawn_.erase(std::unique(drawn_.begin(), drawn_.end()), drawn_.end());
     for (const double value : drawn_) {
-      // Beyond 2^53 rows a double may round up to `rows` itself.
-      bags->ids.push_back(std::min(static_cast<uint64_t>(value), rows - 1));
+      const auto id = static_cast<uint64_t>(value);
+      // Beyond 2^53 rows a uniform double may round up to `rows` itself.
+      bags->ids.push_back(gaussian_ ? id : std::min(id, rows - 1));
     }
     bags->EndBag();
   }
@@ -174,7 +179,7 @@ Status Validate(const DatasetOptions& options) {
   }
   for (size_t table = 0; table < options.table_rows.size(); ++table) {
     if (options.table_rows[table] == 0) {
-      return UsageError("table {} has 0 rows: no id can be drawn for it", table);
+      return UsageError("{} has 0 rows: no id can be drawn for it", options.Describe(table));
     }
   }
   const std::vector<std::string> dists = {"gaussian", "uniform"};
@@ -185,22 +190,23 @@ Status Validate(const DatasetOptions& options) {
   if (options.rand_data_dist == "uniform") return OkStatus();
 
   const double low = options.rand_data_min, high = options.rand_data_max;
-  if (!(low > -1.0 && low <= high)) {
+  if (!(low > -1.0 && low <= high && high < kIdsEnd)) {
     return UsageError(
-        "gaussian ids lie in [rand_data_min={}, rand_data_max={}]: that must be a "
-        "range of row numbers, from 0 up",
+        "gaussian ids lie in [rand_data_min={}, rand_data_max={}]: that must be a range of ids, "
+        "from 0 up and below 2^63",
         low, high);
   }
   if (!(options.rand_data_sigma >= 0.0)) {
     return UsageError("rand_data_sigma={} is negative", options.rand_data_sigma);
   }
   for (size_t table = 0; table < options.table_rows.size(); ++table) {
-    if (high >= static_cast<double>(options.table_rows[table])) {
-      return UsageError(
-          "rand_data_max={} is not a row of table {}, which has {} rows: gaussian "
-          "ids reach rand_data_max in every table, so lower it to {} or less",
-          high, table, options.table_rows[table], options.table_rows[table] - 1);
-    }
+    if (high < static_cast<double>(options.table_rows[table])) continue;
+    if (options.TakesBadIds(table)) continue;
+    return UsageError(
+        "rand_data_max={} is not a row of {}, which has {} rows: gaussian ids reach rand_data_max "
+        "in every table, so lower it to {} or less, or give the table bad_ids: modulo or padding "
+        "(--config, section tables)",
+        high, options.Describe(table), options.table_rows[table], options.table_rows[table] - 1);
   }
   return OkStatus();
 }

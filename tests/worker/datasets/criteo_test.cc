@@ -109,6 +109,22 @@ TEST_F(CriteoDataTest, ADictionaryThatOutgrowsItsTableSaysHowManyRowsItNeeds) {
   ExpectUsage("arch_embedding_size=2-2-3-2-2-3-2-3-2-3-2-2-3-2-3-3-2-2-2-3-2-2-2-2-2-3 or more");
 }
 
+TEST_F(CriteoDataTest, ADictionaryMayOutgrowATableThatTakesBadIds) {
+  WriteLines(5);  // 5 tokens in every column
+  options_.id_mapping = "dictionary";
+  options_.table_rows[2] = 2;
+  options_.table_rows[7] = 4;
+  for (int table = 0; table < 26; ++table)
+    options_.table_names.push_back(fmt::format("C{}", table));
+  options_.takes_bad_ids.assign(26, false);
+  options_.takes_bad_ids[2] = true;
+  ExpectUsage("dictionary of table 7 \"C7\" (token C8) needs 5 rows and the table has 4");
+  ExpectUsage("bad_ids: modulo or padding");
+  options_.takes_bad_ids[7] = true;
+  const auto data = Open();
+  EXPECT_EQ(TrainOf(data.get()).features[2].ids, (std::vector<uint64_t>{0, 1, 2, 3, 4}));
+}
+
 TEST_F(CriteoDataTest, TheDictionaryCountsTestLinesToo) {
   WriteVectors();
   options_.id_mapping = "dictionary";

@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <algorithm>
+
 #include "tests/testing/testing.h"
 #include "worker/dataset.h"
 
@@ -134,6 +136,23 @@ TEST(RandomData, BagsAreSortedDistinctAndInRange) {
   }
 }
 
+// Larger tables would get the same ids: where a table ends is for its policy to say.
+TEST(RandomData, GaussianIdsGoBeyondTablesThatTakeThem) {
+  DatasetOptions options = Small();
+  options.table_rows = {60, 7, 60};
+  options.rand_data_dist = "gaussian";
+  options.rand_data_max = 59;
+  options.rand_data_sigma = 15;
+  options.num_indices_per_lookup_fixed = true;  // else a small table has shorter bags
+  options.takes_bad_ids = {false, true, false};
+  Batch small, large;
+  ASSERT_OK(Open(options)->ReadTrain(0, 0, 30, &small));
+  options.table_rows = {60, 60, 60};
+  ASSERT_OK(Open(options)->ReadTrain(0, 0, 30, &large));
+  for (size_t k = 0; k < 3; ++k) EXPECT_EQ(small.features[k].ids, large.features[k].ids);
+  EXPECT_GE(*std::max_element(small.features[1].ids.begin(), small.features[1].ids.end()), 40u);
+}
+
 TEST(RandomData, TheLastIdOfTheLargestTableStaysInRange) {
   DatasetOptions options = Small();
   options.table_rows = {uint64_t{1} << 63};
@@ -163,6 +182,14 @@ TEST(RandomData, WhatCannotBeDrawnIsRefusedByName) {
   options = Small();
   options.rand_data_dist = "gaussian";
   ExpectUsage(options, "rand_data_max=1 is not a row of table 1, which has 1 rows");
+  options.table_names = {"a", "b", "c"};
+  ExpectUsage(options, "rand_data_max=1 is not a row of table 1 \"b\", which has 1 rows");
+  ExpectUsage(options, "bad_ids: modulo or padding");
+  options.takes_bad_ids = {true, false, true};
+  ExpectUsage(options, "is not a row of table 1 \"b\"");
+  options.rand_data_max = 0x1p63;
+  ExpectUsage(options, "below 2^63");
+  options.rand_data_max = 1;
   options.table_rows = {5, 5};
   options.rand_data_min = -2;
   ExpectUsage(options, "rand_data_min=-2");
