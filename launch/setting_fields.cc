@@ -170,8 +170,8 @@ SettingField InitialiserName() {
       "counter (any table size) or dlrm (the numbers DLRM draws)");
   field.set = [](const std::string& text, Settings& settings) {
     RETURN_IF_ERROR(Initialisers().Validate(text));
-    settings.table_defaults.initialiser = text;
-    for (LogicalTable& table : settings.tables) table.initialiser = text;
+    SetInitialiser(text, &settings.table_defaults);
+    for (LogicalTable& table : settings.tables) SetInitialiser(text, &table);
     return OkStatus();
   };
   return field;

@@ -149,6 +149,18 @@ TableField OptimizerOption(const std::string& name) {
               }};
 }
 
+TableField InitialiserName() {
+  return {.name = "initialiser",
+          .expected = "the name of first values",
+          .set =
+              [](const std::string& text, LogicalTable& table) {
+                RETURN_IF_ERROR(Initialisers().Validate(text));
+                SetInitialiser(text, &table);
+                return OkStatus();
+              },
+          .get = [](const LogicalTable& table) { return table.initialiser; }};
+}
+
 // First values from .npy files, one a physical table: says the initialiser and its files at once.
 TableField InitFrom() {
   return {.name = "init_from",
@@ -156,7 +168,7 @@ TableField InitFrom() {
           .set =
               [](const std::string& text, LogicalTable& table) {
                 if (text.empty()) return OkStatus();
-                table.initialiser = "npy";
+                SetInitialiser("npy", &table);
                 table.initialiser_options.file = text;
                 return OkStatus();
               },
@@ -212,10 +224,7 @@ std::vector<TableField> MakeTableFields() {
           "precision", "f32, bf16 or f16",
           [](const std::string& text) { return OneOf(text, PrecisionNames()); },
           MEMBER(std::string, precision)),
-      Word(
-          "initialiser", "the name of first values",
-          [](const std::string& text) { return Initialisers().Validate(text); },
-          MEMBER(std::string, initialiser)),
+      InitialiserName(),
       Real<double>("initial_scale", "a number of 0 or more (0: the initialiser's own)",
                    IsNotNegative, MEMBER(double, initialiser_options.scale)),
       Real<double>(

@@ -223,11 +223,27 @@ class YamlReader {
       return std::find(without.begin(), without.end(), key) != without.end();
     });
     RETURN_IF_ERROR(CheckKeys(map, where + fmt::format(" (kind {})", table->kind), known));
+    // These take away what others before them, the defaults, said of first values.
+    for (const char* key : {"initialiser", "init_from"}) {
+      if (map[key].IsDefined()) RETURN_IF_ERROR(ReadInitialiserOption(key, map, table));
+    }
     for (const auto& entry : map) {
-      const YAML::Node &key = entry.first, &value = entry.second;
-      if (key.Scalar() != "kind") RETURN_IF_ERROR(ReadTableOption(key.Scalar(), value, table));
+      const std::string& key = entry.first.Scalar();
+      if (key == "kind" || key == "initialiser" || key == "init_from") continue;
+      RETURN_IF_ERROR(ReadTableOption(key, entry.second, table));
     }
     return OkStatus();
+  }
+
+  Status ReadInitialiserOption(const std::string& key, const YAML::Node& map, LogicalTable* table) {
+    const std::string before = table->initialiser;
+    RETURN_IF_ERROR(ReadTableOption(key, map[key], table));
+    const bool are_both = key == "init_from" && map["initialiser"].IsDefined();
+    if (!are_both || table->initialiser == before) return OkStatus();
+    return At(map[key].Mark(),
+              "init_from: {}: these are the first values of initialiser npy, and initialiser: {} "
+              "is given beside it; give only one of the two",
+              map[key].Scalar(), before);
   }
 
   Status ReadTableOption(const std::string& key, const YAML::Node& value, LogicalTable* table) {

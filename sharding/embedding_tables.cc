@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include "sharding/initialiser.h"
+
 namespace rowhouse {
 namespace {
 
@@ -46,6 +48,7 @@ class Resolver {
  private:
   Status Add(const LogicalTable& table) {
     RETURN_IF_ERROR(table.Validate());
+    RETURN_IF_ERROR(CheckInitialiserOptions(table));
     for (const FeatureTable& other : result_.features) {
       if (other.table.name == table.name) {
         return UsageError("table \"{}\" is named twice", table.name);

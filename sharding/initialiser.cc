@@ -1,5 +1,11 @@
 #include "sharding/initialiser.h"
 
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <iterator>
+#include <string_view>
+
 #include "common/npy_file.h"
 #include "common/numpy_random.h"
 
@@ -11,6 +17,34 @@ Registry<Initialiser, InitialiserContext>& Initialisers() {
 }
 
 namespace {
+
+// What AddInitialiser may name.
+struct InitialiserOption {
+  std::string_view name;
+  std::string (*print)(const InitialiserOptions& options);  // "": as by default
+  void (*reset)(InitialiserOptions* options);
+};
+
+std::string PrintUnlessZero(double value) { return value == 0.0 ? "" : fmt::format("{}", value); }
+
+constexpr InitialiserOption kOptions[] = {
+    {"initial_scale", [](const InitialiserOptions& o) { return PrintUnlessZero(o.scale); },
+     [](InitialiserOptions* o) { o->scale = 0.0; }},
+    {"initial_value", [](const InitialiserOptions& o) { return PrintUnlessZero(o.value); },
+     [](InitialiserOptions* o) { o->value = 0.0; }},
+    {"init_from", [](const InitialiserOptions& o) { return o.file; },
+     [](InitialiserOptions* o) { o->file.clear(); }},
+};
+
+std::map<std::string, std::vector<std::string>>& TakenByInitialiser() {
+  static std::map<std::string, std::vector<std::string>> taken;
+  return taken;
+}
+
+bool Takes(const std::string& initialiser, std::string_view option) {
+  const std::vector<std::string>& taken = TakenByInitialiser().at(initialiser);
+  return std::find(taken.begin(), taken.end(), option) != taken.end();
+}
 
 Result<std::shared_ptr<const NpyFile>> OpenFile(const TableSpec& table) {
   Result<std::shared_ptr<const NpyFile>> file = NpyFile::Open(table.initialiser_options.file);
@@ -30,6 +64,38 @@ Status CheckSameBytes(const TableSpec& table, const NpyFile& file, const std::st
 }
 
 }  // namespace
+
+bool AddInitialiser(const std::string& name, std::vector<std::string> takes,
+                    Registry<Initialiser, InitialiserContext>::Factory factory) {
+  for (const std::string& option : takes) {
+    CHECK(std::any_of(std::begin(kOptions), std::end(kOptions),
+                      [&option](const InitialiserOption& known) { return known.name == option; }))
+        << "initialiser " << name << " takes " << option << ", which is none of the options";
+  }
+  TakenByInitialiser()[name] = std::move(takes);
+  return Initialisers().Add(name, std::move(factory));
+}
+
+Status CheckInitialiserOptions(const TableSpec& table) {
+  RETURN_IF_ERROR(
+      Initialisers().Validate(table.initialiser).Annotate(fmt::format("table \"{}\"", table.name)));
+  for (const InitialiserOption& option : kOptions) {
+    const std::string value = option.print(table.initialiser_options);
+    if (value.empty() || Takes(table.initialiser, option.name)) continue;
+    const std::vector<std::string>& taken = TakenByInitialiser().at(table.initialiser);
+    return UsageError("table \"{}\": initialiser {} has no use for {}={}; it takes {}", table.name,
+                      table.initialiser, option.name, value,
+                      taken.empty() ? "no options" : fmt::format("{}", fmt::join(taken, ", ")));
+  }
+  return OkStatus();
+}
+
+void SetInitialiser(const std::string& name, TableSpec* table) {
+  table->initialiser = name;
+  for (const InitialiserOption& option : kOptions) {
+    if (!Takes(name, option.name)) option.reset(&table->initialiser_options);
+  }
+}
 
 Result<InitialiserSources> InitialiserSources::Open(const std::vector<TableSpec>& tables) {
   InitialiserSources sources;

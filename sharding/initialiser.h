@@ -59,4 +59,25 @@ class Initialiser {
 
 Registry<Initialiser, InitialiserContext>& Initialisers();
 
+// Registers a member and the options of a table it takes, of initial_scale, initial_value and
+// init_from.
+bool AddInitialiser(const std::string& name, std::vector<std::string> takes,
+                    Registry<Initialiser, InitialiserContext>::Factory factory);
+
+template <typename Member>
+bool AddInitialiser(const std::string& name, std::vector<std::string> takes) {
+  return AddInitialiser(
+      name, std::move(takes),
+      [](const InitialiserContext& context) -> Result<std::unique_ptr<Initialiser>> {
+        return std::unique_ptr<Initialiser>(std::make_unique<Member>(context));
+      });
+}
+
+// kUsage, naming table and option, if one that the table's initialiser does not take differs from
+// its default: an option without effect is a mistake.
+Status CheckInitialiserOptions(const TableSpec& table);
+
+// Gives `table` another initialiser, and those options that mean nothing to it their defaults.
+void SetInitialiser(const std::string& name, TableSpec* table);
+
 }  // namespace rowhouse

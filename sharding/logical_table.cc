@@ -35,6 +35,12 @@ Status LogicalTable::Validate() const {
   if (scale_grad_by_freq && pooling == "max") {
     return UsageError("table \"{}\": scale_grad_by_freq is not defined for pooling=max", name);
   }
+  if (norm_type != 2.0 && max_norm == 0.0) {
+    return UsageError(
+        "table \"{}\": norm_type={} has no effect without max_norm; give one above 0, or leave "
+        "norm_type away",
+        name, norm_type);
+  }
   if (padding_id && *padding_id >= rows) {
     return UsageError("table \"{}\": padding_id={} is outside its {} rows", name, *padding_id,
                       rows);

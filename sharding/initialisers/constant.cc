@@ -37,7 +37,7 @@ class ConstantInitialiser final : public Initialiser {
   const float value_;
 };
 
-const bool kRegistered = Initialisers().Add("constant", &ConstantInitialiser::Make);
+const bool kRegistered = AddInitialiser("constant", {"initial_value"}, &ConstantInitialiser::Make);
 
 }  // namespace
 }  // namespace rowhouse

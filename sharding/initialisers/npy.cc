@@ -62,7 +62,7 @@ class NpyInitialiser final : public Initialiser {
   const std::shared_ptr<const NpyFile> file_;
 };
 
-const bool kRegistered = Initialisers().Add("npy", &NpyInitialiser::Make);
+const bool kRegistered = AddInitialiser("npy", {"init_from"}, &NpyInitialiser::Make);
 
 }  // namespace
 }  // namespace rowhouse

@@ -226,6 +226,52 @@ TEST(YamlConfig, ATableTakesTheOptionsOfItsKind) {
   EXPECT_EQ(Read(WriteYamlText(settings)).config_digest(), settings.config_digest());
 }
 
+TEST(YamlConfig, ATableSaysItsFirstValuesOnce) {
+  // Whatever stands first.
+  for (const std::string map :
+       {"init_from: f.npy, initialiser: constant", "initialiser: constant, init_from: f.npy"}) {
+    EXPECT_THAT(Refusal("tables: {list: [{name: a, rows: 5, " + map + "}]}\n"),
+                testing::AllOf(testing::StartsWith("x.yaml:1:"),
+                               HasSubstr("init_from: f.npy: these are the first values of "
+                                         "initialiser npy, and initialiser: constant is given")));
+    EXPECT_THAT(Refusal("tables: {defaults: {" + map + "}}\n"), HasSubstr("only one of the two"));
+  }
+  const Settings settings = Read(
+      "tables:\n"
+      "  defaults: {initial_value: 0.5, initialiser: constant}\n"
+      "  list:\n"
+      "    - {name: a, rows: 9}\n"
+      "    - {name: b, rows: 9, init_from: f.npy}\n"
+      "    - {name: c, rows: 9, init_from: f.npy, initialiser: npy}\n"
+      "    - {name: d, rows: 9, initial_scale: 0.1, initialiser: normal}\n");
+  EXPECT_OK(settings.Validate());
+  EXPECT_EQ(settings.tables[0].initialiser_options.value, 0.5);
+  for (const size_t t : {1u, 2u}) {
+    EXPECT_EQ(settings.tables[t].initialiser, "npy");
+    EXPECT_EQ(settings.tables[t].initialiser_options.file, "f.npy");
+    EXPECT_EQ(settings.tables[t].initialiser_options.value, 0.0) << "the default of another";
+  }
+  EXPECT_EQ(settings.tables[3].initialiser_options.scale, 0.1);
+  EXPECT_EQ(Read(WriteYamlText(settings)).config_digest(), settings.config_digest());
+  // Defaults that name a file, and a table that wants none of it.
+  const Settings other = Read(
+      "tables: {defaults: {init_from: f.npy}, list: [{name: a, rows: 9, initialiser: counter}]}\n");
+  EXPECT_EQ(other.tables[0].initialiser_options.file, "");
+}
+
+TEST(YamlConfig, OptionsWithoutEffectAreRefused) {
+  const auto refusal = [](const std::string& options) {
+    return Read("tables: {list: [{name: a, rows: 9, " + options + "}]}\n").Validate().message();
+  };
+  EXPECT_THAT(refusal("initial_value: 0.5"),
+              HasSubstr("table \"a\": initialiser counter has no use for initial_value=0.5"));
+  EXPECT_THAT(refusal("initialiser: constant, initial_scale: 0.5"), HasSubstr("initial_scale=0.5"));
+  EXPECT_THAT(refusal("initial_scale: 0.5, init_from: f.npy"), HasSubstr("initialiser npy has no"));
+  EXPECT_THAT(refusal("norm_type: 1"), HasSubstr("norm_type=1 has no effect without max_norm"));
+  EXPECT_THAT(refusal("beta1: 0.5"), HasSubstr("optimizer sgd has no use for beta1=0.5"));
+  EXPECT_EQ(refusal("max_norm: 1, norm_type: 1"), "");
+}
+
 TEST(YamlConfig, WhatIsNotYamlSaysWhere) {
   EXPECT_THAT(Refusal("model: {arch_mlp_bot: [1, 2\ntraining: {}\n"),
               testing::MatchesRegex("x\\.yaml:[0-9]+:[0-9]+: not YAML: .+"));

@@ -92,6 +92,11 @@ TEST(EmbeddingTables, WhatDoesNotGoTogetherIsNamed) {
   table.padding_id = 10;
   EXPECT_THAT(Refusal({table}), HasSubstr("padding_id=10 is outside its 10 rows"));
   table = Table("a", 10);
+  table.norm_type = 1.0;
+  EXPECT_THAT(Refusal({table}), HasSubstr("norm_type=1 has no effect without max_norm"));
+  table.max_norm = 1.0;
+  EXPECT_EQ(Refusal({table}), "");
+  table = Table("a", 10);
   table.pooling = "men";
   EXPECT_THAT(Refusal({table}), HasSubstr("Did you mean \"mean\"?"));
 }

@@ -151,6 +151,38 @@ TEST_F(NpyInitialiser, AFileMayMoveButNotChange) {
   EXPECT_THAT(SumUpFiles(&tables).ToString(), HasSubstr("usage: table \"user\": cannot read "));
 }
 
+TEST(InitialiserOptions, WhatHasNoEffectIsRefused) {
+  const auto refusal = [](const std::string& initialiser, const InitialiserOptions& options) {
+    TableSpec table = Table(initialiser, 4, 2);
+    table.initialiser_options = options;
+    return CheckInitialiserOptions(table).message();
+  };
+  const InitialiserOptions scale{.scale = 0.1};
+  const InitialiserOptions value{.value = 0.5};
+  const InitialiserOptions file{.file = "a.npy"};
+  EXPECT_EQ(refusal("counter", scale) + refusal("normal", scale), "");
+  EXPECT_EQ(refusal("constant", value) + refusal("npy", file), "");
+  EXPECT_EQ(refusal("counter", value),
+            "table \"user\": initialiser counter has no use for initial_value=0.5; it takes "
+            "initial_scale");
+  EXPECT_EQ(refusal("dlrm", scale),
+            "table \"user\": initialiser dlrm has no use for initial_scale=0.1; it takes no "
+            "options");
+  EXPECT_THAT(refusal("normal", file), HasSubstr("no use for init_from=a.npy"));
+  EXPECT_THAT(refusal("constant", scale), HasSubstr("it takes initial_value"));
+  EXPECT_THAT(refusal("npy", value), HasSubstr("it takes init_from"));
+  EXPECT_THAT(refusal("counted", {}), HasSubstr("Did you mean \"counter\"?"));
+}
+
+TEST(InitialiserOptions, AnotherInitialiserKeepsWhatItTakes) {
+  TableSpec table = Table("counter", 4, 2);
+  table.initialiser_options.scale = 0.1;
+  SetInitialiser("normal", &table);
+  EXPECT_EQ(table.initialiser_options.scale, 0.1);
+  SetInitialiser("npy", &table);
+  EXPECT_EQ(table.initialiser_options, InitialiserOptions());
+}
+
 TEST(InitialiserSources, TablesOfOneFileShareIt) {
   TempDir dir;
   std::vector<TableSpec> tables = {Table("npy", 2, 2), Table("npy", 2, 2)};
