@@ -203,10 +203,12 @@ const Mistake kMistakes[] = {
     {"TooManyDrawsForDlrm",
      {"train", "--initialiser=dlrm", "--arch_embedding_size=99999999999"},
      {"t0", "2^33", "counter"}},
-    {"NoFileOfFirstValues", {"train", "--initialiser=npy"}, {"PS node 0", "t0", ".npy file"}},
+    {"NoFileOfFirstValues",
+     {"train", "--initialiser=npy"},
+     {"t0", "init_from names 0 files", "4 x 2"}},
     {"NoFileOfFirstValuesUnderMpirun",
      {"train", "--initialiser=npy", "--ps=1"},
-     {"PS node 0", "t0", ".npy file"},
+     {"t0", "init_from names 0 files", "4 x 2"},
      3},
 
     // Cluster and storage.
