@@ -23,7 +23,10 @@ constexpr uint32_t kMostMs = 24 * 3600 * 1000;
 
 bool IsPositive(double value) { return value > 0.0; }
 bool IsNotNegative(double value) { return value >= 0.0; }
-bool IsNotNegativeOrMinusOne(double value) { return value >= 0.0 || value == -1.0; }
+bool IsFloatNotNegative(double value) { return value >= 0.0 && IsFiniteAsFloat(value); }
+bool IsFloatNotNegativeOrMinusOne(double value) {
+  return IsFloatNotNegative(value) || value == -1.0;
+}
 bool IsAny(double) { return true; }
 
 // ---- Fields of an own kind ------------------------------------------------------------------
@@ -364,7 +367,7 @@ std::vector<SettingField> MakeFields() {
                            MEMBER(int64_t, training.test_mini_batch_size), -1, int64_t{1} << 31),
       NumberField<uint64_t>("nepochs", kTraining, kOut, MEMBER(uint64_t, training.nepochs), 1),
       RealField("learning_rate", kTraining, kIn, MEMBER(double, training.learning_rate),
-                "a number of 0 or more", IsNotNegative),
+                "a number from 0 to 3.4e38", IsFloatNotNegative),
       ChoiceField("lr_policy", kTraining, kIn, MEMBER(std::string, training.lr_policy),
                   LrPolicies().Names()),
       NumberField<uint64_t>("lr_num_warmup_steps", kTraining, kIn,
@@ -386,9 +389,10 @@ std::vector<SettingField> MakeFields() {
       OptimizerOption("beta"),
       DenseOptimizerName(),
       RealField("dense_learning_rate", kTraining, kIn, MEMBER(double, training.dense_learning_rate),
-                "a number of 0 or more, or -1 for that of the rows", IsNotNegativeOrMinusOne),
+                "a number from 0 to 3.4e38, or -1 for that of the rows",
+                IsFloatNotNegativeOrMinusOne),
       RealField("dense_weight_decay", kTraining, kIn, MEMBER(double, training.dense_weight_decay),
-                "a number of 0 or more, or -1 for the default", IsNotNegativeOrMinusOne),
+                "a number from 0 to 3.4e38, or -1 for the default", IsFloatNotNegativeOrMinusOne),
       Seed(),
       NumberField<uint32_t>("threads", kTraining, kIn, MEMBER(uint32_t, training.threads), 1, 1024),
       NumberField<uint32_t>("mlperf_grad_accum_iter", kTraining, kIn,

@@ -41,6 +41,8 @@ std::optional<double> ReadReal(std::string_view text) {
   return value;
 }
 
+bool IsFiniteAsFloat(double value) { return std::isfinite(static_cast<float>(value)); }
+
 std::optional<bool> ReadBool(std::string_view text) {
   std::string lower(text);
   std::transform(lower.begin(), lower.end(), lower.begin(),

@@ -15,6 +15,10 @@ namespace rowhouse {
 std::optional<int64_t> ReadInteger(std::string_view text);
 std::optional<uint64_t> ReadWhole(std::string_view text);
 std::optional<double> ReadReal(std::string_view text);  // finite
+
+// Whether what is computed with as f32 is finite there: up to 3.4028235e38.
+bool IsFiniteAsFloat(double value);
+
 // true, t, yes, y, 1, on and their opposites, in any case: DLRM's scripts write True.
 std::optional<bool> ReadBool(std::string_view text);
 

@@ -121,6 +121,12 @@ Status ValidateOptimizers(const Settings& s) {
         "rows'; give a learning_rate above 0",
         s.training.dense_learning_rate);
   }
+  if (std::isinf(s.dense_optimizer_options().learning_rate_factor)) {
+    return UsageError(
+        "dense_learning_rate={} with learning_rate={}: the dense rate is kept as a multiple of the "
+        "rows', and this one is too large; give a larger learning_rate",
+        s.training.dense_learning_rate, s.training.learning_rate);
+  }
   return OkStatus();
 }
 
@@ -282,9 +288,9 @@ Status Settings::Validate(bool reads_data) const {
   for (const LogicalTable& table : tables) {
     if (!std::isinf(table.learning_rate_factor)) continue;
     return UsageError(
-        "table \"{}\": learning_rate={}, but the run's is 0; a schedule scales both, so the run's "
-        "must be greater than 0",
-        table.name, *table.learning_rate);
+        "table \"{}\": learning_rate={}, but the run's is {}; a schedule scales both, so the run's "
+        "must be greater than 0, and large enough to be multiplied",
+        table.name, *table.learning_rate, training.learning_rate);
   }
   RETURN_IF_ERROR(embedding_status_);
   for (const TableSpec& table : embedding.physical) RETURN_IF_ERROR(ValidateTable(table));

@@ -15,6 +15,7 @@ Status Expected(const std::string& what) { return UsageError("expected {}", what
 
 bool IsPositive(double value) { return value > 0.0; }
 bool IsNotNegative(double value) { return value >= 0.0; }
+bool IsFloatNotNegative(double value) { return value >= 0.0 && IsFiniteAsFloat(value); }
 
 TableField Whole(std::string name, uint64_t low, uint64_t high,
                  void (*write)(LogicalTable&, uint64_t), uint64_t (*read)(const LogicalTable&)) {
@@ -106,13 +107,13 @@ TableField PaddingId() {
 }
 
 TableField LearningRate() {
-  const std::string what = "a number of 0 or more, or run";
+  const std::string what = "a number from 0 to 3.4e38, or run";
   return {.name = "learning_rate",
           .expected = what,
           .set =
               [what](const std::string& text, LogicalTable& table) {
                 const auto value = ReadReal(text);
-                if (text != "run" && (!value || *value < 0.0)) return Expected(what);
+                if (text != "run" && (!value || !IsFloatNotNegative(*value))) return Expected(what);
                 table.learning_rate = text == "run" ? std::nullopt : std::optional<double>(*value);
                 return OkStatus();
               },
@@ -225,11 +226,10 @@ std::vector<TableField> MakeTableFields() {
           [](const std::string& text) { return OneOf(text, PrecisionNames()); },
           MEMBER(std::string, precision)),
       InitialiserName(),
-      Real<double>("initial_scale", "a number of 0 or more (0: the initialiser's own)",
-                   IsNotNegative, MEMBER(double, initialiser_options.scale)),
-      Real<double>(
-          "initial_value", "a number", [](double) { return true; },
-          MEMBER(double, initialiser_options.value)),
+      Real<double>("initial_scale", "a number from 0 to 3.4e38 (0: the initialiser's own)",
+                   IsFloatNotNegative, MEMBER(double, initialiser_options.scale)),
+      Real<double>("initial_value", "a number of at most 3.4e38", IsFiniteAsFloat,
+                   MEMBER(double, initialiser_options.value)),
       InitFrom(),
   };
 #undef MEMBER

@@ -37,7 +37,8 @@ Status TableSpec::Validate() const {
     if (option.is_legal(value)) continue;
     return UsageError("table \"{}\": {}={} must be {}", name, option.name, value, option.range);
   }
-  if (!(initialiser_options.scale >= 0.0) || std::isinf(initialiser_options.scale)) {
+  if (!(initialiser_options.scale >= 0.0) ||
+      std::isinf(static_cast<float>(initialiser_options.scale))) {
     return UsageError("table \"{}\": initial_scale={} must be a finite number of 0 or more", name,
                       initialiser_options.scale);
   }

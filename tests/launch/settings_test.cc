@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "launch/setting_fields.h"
+#include "launch/table_fields.h"
 #include "launch/yaml_config.h"
 #include "sharding/optimizer.h"
 #include "tests/testing/testing.h"
@@ -184,8 +185,38 @@ TEST(Optimizers, OptionsThatAreNoFloatsInRangeAreRefused) {
             "expected a number greater than 0, or 0 for the optimizer's own");
   EXPECT_EQ(refused("optimizer_l1", "1e60"), "expected a number of 0 or more");
   EXPECT_EQ(refused("optimizer_l1", "much"), "expected a number of 0 or more");
+  const std::string rate = "a number from 0 to 3.4e38";
   EXPECT_EQ(refused("dense_learning_rate", "-0.5"),
-            "expected a number of 0 or more, or -1 for that of the rows");
+            "expected " + rate + ", or -1 for that of the rows");
+  // Finite, but not as f32, which they are computed with.
+  EXPECT_EQ(refused("learning_rate", "1e39"), "expected " + rate);
+  EXPECT_EQ(refused("dense_learning_rate", "1e39"),
+            "expected " + rate + ", or -1 for that of the rows");
+  EXPECT_EQ(refused("dense_weight_decay", "1e39"), "expected " + rate + ", or -1 for the default");
+  EXPECT_EQ(refused("learning_rate", "3.4e38"), "");
+  LogicalTable table;
+  const auto refused_of_table = [&](const std::string& name, const std::string& value) {
+    return FindTableField(name)->set(value, table).message();
+  };
+  EXPECT_EQ(refused_of_table("learning_rate", "1e39"), "expected " + rate + ", or run");
+  EXPECT_EQ(refused_of_table("initial_scale", "1e39"),
+            "expected " + rate + " (0: the initialiser's own)");
+  EXPECT_EQ(refused_of_table("initial_value", "-1e39"), "expected a number of at most 3.4e38");
+  EXPECT_EQ(refused_of_table("initial_value", "-3.4e38"), "");
+}
+
+// Rates of tables and of the dense part are kept as multiples of the run's.
+TEST(Settings, ARateThatIsNoMultipleOfTheRunsIsRefused) {
+  Settings settings = Defaults();
+  settings.training.learning_rate = 1e-310;
+  settings.training.dense_learning_rate = 1.0;
+  settings.Complete();
+  EXPECT_THAT(Refusal(settings), HasSubstr("dense_learning_rate=1 with learning_rate=1e-310"));
+  settings.training.dense_learning_rate = -1.0;
+  settings.tables[1].learning_rate = 1.0;
+  settings.Complete();
+  EXPECT_THAT(Refusal(settings),
+              HasSubstr("table \"t1\": learning_rate=1, but the run's is 1e-310"));
 }
 
 TEST(Settings, MaxIndRangeCapsTablesOfADataset) {
