@@ -157,8 +157,7 @@ void Shard::AskWakeUp() {
 // One pass serves all that the present state allows; applying a step changes the state, so it
 // goes on until nothing more moves.
 void Shard::Advance() {
-  if (!failure_.ok()) return;
-  for (;;) {
+  while (failure_.ok()) {
     if (!applying_ && unwritten_bytes_ < options_.max_unwritten_bytes) {
       std::deque<PendingPull> parked = std::exchange(parked_pulls_, {});
       for (PendingPull& pull : parked) {

@@ -7,7 +7,8 @@
 //
 // Order:  store actions take effect in the order given. A read that follows a write sees it.
 // Faults: bytes from a peer never trip a CHECK. A failed store action makes the shard answer
-//         everything with that error from then on: it must not train on rows it may have lost.
+//         everything with that error from then on: it must not train on rows it may have lost. So
+//         does a row with a number that is none when it is to be written: none reaches the store.
 #pragma once
 
 #include <cstdint>
@@ -219,7 +220,8 @@ class Shard {
   // Puts a record into the cache if a way is free, writing back what leaves. False: no room.
   bool Admit(TableState& table, SliceState& slice, RowId row, const std::byte* record, bool dirty,
              bool pin);
-  void QueueWrite(const SliceState& slice, RowId row, std::span<const std::byte> record);
+  void QueueWrite(const TableState& table, const SliceState& slice, RowId row,
+                  const std::byte* record);
   void FlushQueuedWrites();
   Status MaterialiseMissing(TableState& table, StoreRead& read);
 

@@ -140,7 +140,7 @@ bool Shard::Admit(TableState& table, SliceState& slice, RowId row, const std::by
   }
   if (!victim.record.empty()) {
     ++stats_.rows_evicted;
-    if (victim.is_dirty) QueueWrite(slice, victim.row, victim.record);
+    if (victim.is_dirty) QueueWrite(table, slice, victim.row, victim.record.data());
   }
   std::memcpy(cache.record(slot), record, table.layout.bytes());
   if (dirty) cache.set_dirty(slot);

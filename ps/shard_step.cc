@@ -141,7 +141,7 @@ void Shard::FinishApply(std::vector<StoreRead> reads) {
       std::byte* record = read.records.data() + i * read.slice.record_bytes;
       UpdateTouched(table, slice, touch.row, touch.gradient, record);
       if (!Admit(table, slice, touch.row, record, /*dirty=*/true, /*pin=*/false)) {
-        QueueWrite(slice, touch.row, {record, table.layout.bytes()});
+        QueueWrite(table, slice, touch.row, record);
       }
     }
   }

@@ -1,14 +1,22 @@
 // Rows on their way to the store, and the requests that ask for all of them to be there.
 #include "common/wire/codec.h"
 #include "ps/shard.h"
+#include "sharding/record_finite.h"
 
 namespace rowhouse {
 
-void Shard::QueueWrite(const SliceState& slice, RowId row, std::span<const std::byte> record) {
+// Here rows are looked at, not when they are updated: once they are cached, updates are many times
+// as frequent, and an unsound row that is not used again does no harm before.
+void Shard::QueueWrite(const TableState& table, const SliceState& slice, RowId row,
+                       const std::byte* record) {
+  if (!IsFiniteRecord(table.layout, record)) {
+    const RecordPlace place{row, slice.slice.column_begin};
+    return Fail(NotFiniteError(table.spec, table.layout, place, record));
+  }
   StoreWrite& write = queued_writes_[{Raw(slice.slice.table), slice.slice.row_begin}];
   write.slice = slice.store;
   write.rows.push_back(row);
-  write.records.insert(write.records.end(), record.begin(), record.end());
+  write.records.insert(write.records.end(), record, record + table.layout.bytes());
   ++stats_.rows_written;
 }
 
@@ -33,7 +41,7 @@ void Shard::WriteAllDirty() {
     for (SliceState& slice : table.slices) {
       size_t bytes = 0;
       for (const auto& [row, slot] : slice.cache->DirtySlots()) {
-        QueueWrite(slice, row, {slice.cache->record(slot), table.layout.bytes()});
+        QueueWrite(table, slice, row, slice.cache->record(slot));
         slice.cache->set_clean(slot);
         bytes += table.layout.bytes();
         if (bytes >= kMaxWriteBytes) {
@@ -57,6 +65,7 @@ void Shard::ServeControl(PendingControl control) {
     return Send(control.peer, EncodeMessage(ReplyHeader(control.header), stats_));
   }
   WriteAllDirty();
+  if (!failure_.ok()) return SendError(control.peer, control.header, failure_);
   const uint64_t ticket = next_ticket_++;
   if (control.header.type == MessageType::kFlush) {
     actions_.push_back(SyncStore{.ticket = ticket, .steps = next_step_});

@@ -1,32 +1,46 @@
-// Where the first number is that is not one. Bits are looked at, so it vectorises and no compiler
-// flag can assume it away.
+// Numbers that are none: whether and where there is an infinity or NaN. Bits are looked at, so it
+// vectorises and no compiler flag can assume it away.
 #pragma once
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 
 namespace rowhouse {
 
+inline bool IsFinite(float value) {
+  constexpr uint32_t kExponent = 0x7f800000;
+  return (std::bit_cast<uint32_t>(value) & kExponent) != kExponent;
+}
+
+inline bool AreFinite(std::span<const float> values) {
+  uint32_t bad = 0;
+  for (const float value : values) bad |= static_cast<uint32_t>(!IsFinite(value));
+  return bad == 0;
+}
+
 // Index of the first infinity or NaN.
 inline std::optional<size_t> FirstNotFinite(std::span<const float> values) {
-  constexpr uint32_t kExponent = 0x7f800000;
   constexpr size_t kBlock = 1024;
   for (size_t begin = 0; begin < values.size(); begin += kBlock) {
-    const size_t end = std::min(values.size(), begin + kBlock);
-    uint32_t bad = 0;
-    for (size_t i = begin; i < end; ++i) {
-      bad |= static_cast<uint32_t>((std::bit_cast<uint32_t>(values[i]) & kExponent) == kExponent);
-    }
-    if (bad == 0) continue;
-    for (size_t i = begin; i < end; ++i) {
-      if ((std::bit_cast<uint32_t>(values[i]) & kExponent) == kExponent) return i;
-    }
+    const std::span<const float> block =
+        values.subspan(begin, std::min(kBlock, values.size() - begin));
+    if (AreFinite(block)) continue;
+    const auto bad = std::find_if_not(block.begin(), block.end(), IsFinite);
+    return begin + static_cast<size_t>(bad - block.begin());
   }
   return std::nullopt;
+}
+
+// For messages: a NaN without its sign, which says nothing and differs between processors.
+template <typename T>
+T ForPeople(T value) {
+  return std::isnan(value) ? std::numeric_limits<T>::quiet_NaN() : value;
 }
 
 }  // namespace rowhouse

@@ -2,6 +2,7 @@
 #include "ps/shard.h"
 
 #include <cmath>
+#include <limits>
 #include <map>
 #include <numeric>
 
@@ -332,6 +333,51 @@ TEST_F(ShardTest, AfterAFailedStoreActionEverythingIsRefused) {
     EXPECT_EQ(ErrorOf(id).code(), StatusCode::kIoError);
     EXPECT_EQ(ErrorOf(id).message(), "shard 0: sector 7 is gone");
   }
+}
+
+// Nothing of such a row reaches the store, and nobody is told that all is kept.
+TEST_F(ShardTest, ARowThatIsNoLongerFiniteEndsTheRunWhenItIsToBeKept) {
+  TableSpec table = Table();
+  table.optimizer = "sgd";
+  for (const bool by_flush : {true, false}) {
+    Open(/*cache_ratio=*/1.0, table);
+    writes_ = 0;
+    Pull(0, 0, {3, 4});
+    Push(0, 0, {3, 4}, {0.5f, std::numeric_limits<float>::max()});
+    Push(1, 0, {4}, {std::numeric_limits<float>::max()});
+    EXPECT_EQ(shard_->next_step(), 1u);
+    const Header header = HeaderOf(0, 1);
+    Handle(MessageArrived{"peer", by_flush ? EncodeMessage(header, FlushRequest{}, {})
+                                           : EncodeMessage(header, DigestRequest{}, {})});
+    const Status refused = ErrorOf(request_);
+    EXPECT_EQ(refused.code(), StatusCode::kInternal);
+    EXPECT_EQ(refused.message(),
+              "shard 0: table \"t\", row 4: column 0 is -inf after step 0: lower learning_rate");
+    // From then on everything is answered so.
+    EXPECT_EQ(ErrorOf(Pull(0, 1, {3})).message(), refused.message());
+    EXPECT_EQ(ErrorOf(Push(0, 1, {3}, {0.0f})).message(), refused.message());
+    Handle(MessageArrived{"peer", EncodeMessage(HeaderOf(0, 1), FlushRequest{}, {})});
+    EXPECT_EQ(ErrorOf(request_).message(), refused.message());
+    StoreRead read{.slice = {.table = TableId{0}, .first_column = 0, .record_bytes = 20},
+                   .rows = {RowId{4}}};
+    read.records.resize(20);
+    const auto found = std::get<RowsRead>(store_->Execute(ReadRows{.ticket = 1, .reads = {read}}));
+    ASSERT_OK(found.status);
+    EXPECT_EQ(found.reads[0].missing.size(), 1u);
+  }
+}
+
+TEST_F(ShardTest, ARowThatIsNoLongerFiniteIsFoundWhenItLeavesTheCache) {
+  TableSpec table = Table();
+  table.optimizer = "sgd";
+  Open(/*cache_ratio=*/0.1, table);  // One row.
+  Push(0, 0, {4}, {std::numeric_limits<float>::max()});
+  Push(1, 0, {4}, {std::numeric_limits<float>::max()});
+  EXPECT_OK(ErrorOf(Pull(0, 1, {4}, /*eval=*/true)));
+  Push(0, 1, {5}, {0.0f});
+  Push(1, 1, {5}, {0.0f});
+  EXPECT_THAT(ErrorOf(Pull(0, 2, {3})).message(), testing::HasSubstr("table \"t\", row 4"));
+  EXPECT_EQ(writes_, 0);
 }
 
 }  // namespace
