@@ -259,7 +259,7 @@ Status TrainUnderMpirun(const Settings& settings, Cluster& cluster, bool* prints
   if (!is_agreed) {
     // The others wait for this worker: nothing but ending the run is left.
     PrintError(status.Annotate(fmt::format("rank {} on {}", cluster.rank(), cluster.host())));
-    cluster.Abort(1);
+    cluster.Abort(status.exit_code());
   }
   *prints = options.prints;
   return status;

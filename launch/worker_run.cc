@@ -383,6 +383,17 @@ void PrintOutcome(const TrainingSummary& summary, const Evaluation& evaluation, 
   std::fflush(stdout);
 }
 
+// The end of a run that failed on all workers: nodes that are there hold the job open, and are free
+// for others once told.
+void PartEarly(const WorkerRunOptions& options, WorkerRank worker, uint64_t job_id,
+               Transport& transport, const Clock& clock) {
+  constexpr uint32_t kToldWithinMs = 1000;
+  const Status told =
+      PartFromNodes({.worker = worker, .host = options.host, .deadline_ms = kToldWithinMs}, job_id,
+                    options.nodes, transport, clock);
+  VLOG_IF(1, !told.ok()) << told.message();
+}
+
 }  // namespace
 
 Status RunWorker(const Settings& settings, const WorkerRunOptions& options, Communicator& workers,
@@ -418,14 +429,12 @@ Status RunWorker(const Settings& settings, const WorkerRunOptions& options, Comm
                                      .stop = &stop};
   Result<std::vector<ShardAddress>> met =
       MeetNodes(rendezvous, job, options.nodes, transport, clock);
-  if (const Status agreed = Agree(workers, met.status(), "meeting the PS nodes"); !agreed.ok()) {
-    // Nodes that did not refuse hold the job open: they are free for others once told.
-    constexpr uint32_t kToldWithinMs = 1000;
-    const Status told = PartFromNodes(
-        {.worker = workers.rank(), .host = options.host, .deadline_ms = kToldWithinMs}, job.job_id,
-        options.nodes, transport, clock);
-    VLOG_IF(1, !told.ok()) << told.message();
-    return agreed;
+  // What several nodes refuse, each worker may have heard of another.
+  bool are_all_heard = false;
+  const Status all_met = AgreeOnOne(workers, met.status(), "meeting the PS nodes", &are_all_heard);
+  if (!all_met.ok()) {
+    PartEarly(options, workers.rank(), job.job_id, transport, clock);
+    return all_met;
   }
   const std::vector<ShardAddress> shards = std::move(met).value();
   Result<std::unique_ptr<Dialer>> connected =
@@ -457,12 +466,21 @@ Status RunWorker(const Settings& settings, const WorkerRunOptions& options, Comm
     RETURN_IF_ERROR(PrintData(trainer.steps_per_epoch(), settings.data.mini_batch_size, *data));
     RETURN_IF_ERROR(print_parameters("initial parameters (weights and bias):", job.first_step()));
   }
-  ASSIGN_OR_RETURN(const TrainingSummary summary, trainer.Train());
+  const auto failed = [&](const Status& status, bool is_everybodys) {
+    *is_agreed = is_everybodys;
+    if (is_everybodys) PartEarly(options, workers.rank(), job.job_id, transport, clock);
+    return status;
+  };
+  const Result<TrainingSummary> trained = trainer.Train();
+  if (!trained.ok()) return failed(trained.status(), trainer.is_failure_agreed());
+  const TrainingSummary& summary = trained.value();
   if (prints_all) {
     progress.ClearLine();
     RETURN_IF_ERROR(print_parameters("updated parameters (weights and bias):", summary.steps_done));
   }
-  ASSIGN_OR_RETURN(const Evaluation evaluation, trainer.Evaluate(summary.steps_done));
+  const Result<Evaluation> evaluated = trainer.Evaluate(summary.steps_done);
+  if (!evaluated.ok()) return failed(evaluated.status(), trainer.is_failure_agreed());
+  const Evaluation& evaluation = evaluated.value();
 
   Status saved;
   if (options.prints) {
@@ -493,7 +511,9 @@ Status RunWorker(const Settings& settings, const WorkerRunOptions& options, Comm
       PrintOutcome(summary, evaluation, ceiling, facts.value(), settings.report_path());
     }
   }
-  RETURN_IF_ERROR(Agree(saving, saved, "saving the model"));
+  bool is_everybodys = false;
+  saved = AgreeOnOne(saving, saved, "saving the model", &is_everybodys);
+  if (!saved.ok()) return failed(saved, is_everybodys);
   *is_agreed = true;
   const RendezvousOptions parting{.worker = workers.rank(),
                                   .host = options.host,

@@ -24,9 +24,9 @@ struct WorkerRunOptions {
   bool prints = true;              // rank 0's worker
 };
 
-// Trains, evaluates, saves and prints the outcome. Fails on every worker alike where the failure
-// is found before training starts (`*is_agreed` is true then: nobody is left waiting); later only
-// where it happened, and the caller has to end the others.
+// Trains, evaluates, saves and prints the outcome. Fails on every worker alike where the failure is
+// found before training starts, or is one of model or data, or of saving (`*is_agreed` is true
+// then: nobody is left waiting); else only where it happened, and the caller has to end the others.
 // `saving`: the same workers with the patience that saving takes.
 Status RunWorker(const Settings& settings, const WorkerRunOptions& options, Communicator& workers,
                  Communicator& saving, Transport& transport, const Clock& clock,

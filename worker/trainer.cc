@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstring>
 
+#include "worker/agreement.h"
 #include "worker/slices.h"
 
 namespace rowhouse {
@@ -23,6 +24,13 @@ void AppendFrom(const std::vector<std::byte>& bytes, std::vector<T>* values) {
   const size_t before = values->size();
   values->resize(before + bytes.size() / sizeof(T));
   if (!bytes.empty()) std::memcpy(values->data() + before, bytes.data(), bytes.size());
+}
+
+// Whether a failure is one of model or data, noticed at once: then all workers can meet to hear of
+// it. Others wait for what is gone, or on a machine that has to be named.
+bool CanBeAgreedOn(const Status& status) {
+  return status.ok() || status.code() == StatusCode::kUsage ||
+         status.code() == StatusCode::kInternal;
 }
 
 }  // namespace
@@ -83,7 +91,12 @@ Result<TrainingSummary> Trainer::Train() {
   return summary;
 }
 
-Status Trainer::RunStep(uint64_t step) {
+Status Trainer::AgreeOn(const Status& mine, const std::string& phase) {
+  if (!CanBeAgreedOn(mine)) return mine;
+  return AgreeOnOne(workers_, mine, phase, &is_failure_agreed_);
+}
+
+Status Trainer::PullComputePush(uint64_t step, float learning_rate, StepFigures* figures) {
   const auto start = std::chrono::steady_clock::now();
   const uint64_t per_epoch = steps_per_epoch();
   const uint64_t epoch = step / per_epoch;
@@ -105,13 +118,26 @@ Status Trainer::RunStep(uint64_t step) {
   if (stop_.load(std::memory_order_relaxed)) step_.AskToStop();
   const Result<StepFigures> computed = step_.Compute(samples);
   RETURN_IF_ERROR(in_batch(computed.status()));
-  const StepFigures& figures = computed.value();
-  const auto learning_rate = static_cast<float>(lr_policy_.Rate(step));
+  *figures = computed.value();
   client_.StartPush(step, learning_rate, mine.count, &step_.row_batches());
-  RETURN_IF_ERROR(RunClient(client_, dialer_, clock_));
-  RETURN_IF_ERROR(
-      workers_.SumInRankOrder(step_.exchange(), fmt::format("step {}, dense gradients", step)));
-  is_stop_agreed_ = step_.ApplyDense(learning_rate, step);
+  return RunClient(client_, dialer_, clock_);
+}
+
+Status Trainer::RunStep(uint64_t step) {
+  const auto start = std::chrono::steady_clock::now();
+  const auto learning_rate = static_cast<float>(lr_policy_.Rate(step));
+  StepFigures figures;
+  const Status mine = PullComputePush(step, learning_rate, &figures);
+  if (!CanBeAgreedOn(mine)) return mine;
+  // No worker waits for the push of one that gave up before it meets it in this exchange.
+  if (!mine.ok()) step_.GiveUp();
+  const std::string phase = fmt::format("step {}, dense gradients", step);
+  const Status summed = workers_.SumInRankOrder(step_.exchange(), phase);
+  if (!summed.ok()) return mine.ok() ? summed : mine;
+  if (step_.has_anybody_given_up()) return AgreeOn(mine, phase);
+  const Result<bool> applied = step_.ApplyDense(learning_rate, step);
+  if (!applied.ok()) return AgreeOn(applied.status(), phase);
+  is_stop_agreed_ = applied.value();
 
   interval_.loss_sum += figures.loss_sum;
   interval_.samples += figures.samples;
@@ -155,28 +181,41 @@ Status Trainer::Report(uint64_t step, bool is_epoch_end) {
   return OkStatus();
 }
 
-Result<Evaluation> Trainer::Evaluate(uint64_t steps) {
-  std::vector<float> scores, labels;
+Status Trainer::ScoreTestSamples(uint64_t steps, std::vector<float>* scores,
+                                 std::vector<float>* labels) {
   const uint64_t total = data_.test_samples();
   for (uint64_t first = 0; first < total; first += options_.test_mini_batch_size) {
     const uint64_t samples = std::min(options_.test_mini_batch_size, total - first);
     const SampleSlice mine = SliceOf(samples, workers_.size(), workers_.rank());
     RETURN_IF_ERROR(data_.ReadTest(first + mine.first, mine.count, &batch_));
-    RETURN_IF_ERROR(step_.Prepare(batch_));
+    const auto in_batch = [&](const Status& status) {
+      return status.Annotate(
+          fmt::format("evaluation after {} steps (batch {}, test samples from {})", steps,
+                      first / options_.test_mini_batch_size, first + mine.first));
+    };
+    RETURN_IF_ERROR(in_batch(step_.Prepare(batch_)));
     client_.StartPull(steps, /*eval=*/true, &step_.row_batches());
     RETURN_IF_ERROR(RunClient(client_, dialer_, clock_));
-    const std::span<const float> predictions = step_.Predict();
-    scores.insert(scores.end(), predictions.begin(), predictions.end());
-    labels.insert(labels.end(), batch_.labels.begin(), batch_.labels.end());
+    const Result<std::span<const float>> predictions = step_.Predict();
+    RETURN_IF_ERROR(in_batch(predictions.status()));
+    scores->insert(scores->end(), predictions.value().begin(), predictions.value().end());
+    labels->insert(labels->end(), batch_.labels.begin(), batch_.labels.end());
   }
+  return OkStatus();
+}
+
+Result<Evaluation> Trainer::Evaluate(uint64_t steps) {
+  std::vector<float> scores, labels;
   const std::string phase = fmt::format("step {}, evaluation", steps);
+  RETURN_IF_ERROR(AgreeOn(ScoreTestSamples(steps, &scores, &labels), phase));
   ASSIGN_OR_RETURN(const auto all_scores, workers_.AllGather(BytesOf(scores), phase));
   ASSIGN_OR_RETURN(const auto all_labels, workers_.AllGather(BytesOf(labels), phase));
   scores.clear();
   labels.clear();
   for (const std::vector<std::byte>& bytes : all_scores) AppendFrom(bytes, &scores);
   for (const std::vector<std::byte>& bytes : all_labels) AppendFrom(bytes, &labels);
-  return Evaluation{.step = steps, .samples = total, .metrics = ComputeMetrics(labels, scores)};
+  return Evaluation{
+      .step = steps, .samples = data_.test_samples(), .metrics = ComputeMetrics(labels, scores)};
 }
 
 }  // namespace rowhouse

@@ -82,13 +82,23 @@ class Trainer {
 
   uint64_t steps_per_epoch() const;
 
+  // What is wrong with the model or the data (kUsage, kInternal) fails on all workers alike, with
+  // one message; the loss of a peer or a machine's trouble where it was noticed.
   Result<TrainingSummary> Train();
 
   // Scores the test samples on all workers; the result is the same on each. `steps`: done so far.
   Result<Evaluation> Evaluate(uint64_t steps);
 
+  // Of a failure of Train or Evaluate: whether all workers return it, so that nobody waits.
+  bool is_failure_agreed() const { return is_failure_agreed_; }
+
  private:
   Status RunStep(uint64_t step);
+  // A step up to the exchange, of this worker's samples of it.
+  Status PullComputePush(uint64_t step, float learning_rate, StepFigures* figures);
+  Status ScoreTestSamples(uint64_t steps, std::vector<float>* scores, std::vector<float>* labels);
+  // Every worker calls it at the same place, but those whose failure cannot be agreed on.
+  Status AgreeOn(const Status& mine, const std::string& phase);
   Status Report(uint64_t step, bool is_last_of_interval);
 
   const TrainerOptions options_;
@@ -104,6 +114,7 @@ class Trainer {
 
   Batch batch_;
   bool is_stop_agreed_ = false;
+  bool is_failure_agreed_ = false;
   StepFigures interval_;  // this worker's, since the last report
   uint64_t interval_steps_ = 0;
   double interval_seconds_ = 0.0, interval_data_seconds_ = 0.0;

@@ -16,6 +16,9 @@ SampleSlice Piece(const SampleSlice& samples, uint32_t pieces, uint32_t index) {
   return {samples.first + piece.first, piece.count};
 }
 
+// At the end of the exchange: asked to stop, gave up.
+constexpr size_t kFlags = 2;
+
 // The weight that is not a number, or else the one furthest from 0, and whose it is.
 class Furthest {
  public:
@@ -26,7 +29,7 @@ class Furthest {
       const float distance = std::isnan(values[i]) ? HUGE_VALF : std::abs(values[i]);
       if (distance <= distance_) continue;
       distance_ = distance;
-      text_ = fmt::format("{}, of {}", values[i], name_of(i));
+      text_ = fmt::format("{}, of {}", ForPeople(values[i]), name_of(i));
     }
   }
   const std::string& text() const { return text_; }
@@ -51,17 +54,18 @@ TrainingStep::TrainingStep(const TrainingStepOptions& options, std::unique_ptr<W
   optimizer_ = DenseOptimizers().Make(options_.optimizer, optimizer_options).value();
   pooled_.resize(embedding_.features());
   pooled_gradients_.resize(embedding_.features());
-  exchange_.resize(dense_.size() + (rows_ ? rows_->exchange_floats() : 0) + 1);
+  exchange_.resize(dense_.size() + (rows_ ? rows_->exchange_floats() : 0) + kFlags);
 }
 
 Status TrainingStep::Prepare(const Batch& batch) {
   if (const auto bad = FirstNotFinite(batch.dense)) {
     return UsageError(
         "sample {} of the batch: dense feature {} is {}; a model learns nothing from it",
-        *bad / batch.dense_features, *bad % batch.dense_features, batch.dense[*bad]);
+        *bad / batch.dense_features, *bad % batch.dense_features, ForPeople(batch.dense[*bad]));
   }
   if (const auto bad = FirstNotFinite(batch.labels)) {
-    return UsageError("sample {} of the batch: its label is {}", *bad, batch.labels[*bad]);
+    return UsageError("sample {} of the batch: its label is {}", *bad,
+                      ForPeople(batch.labels[*bad]));
   }
   batch_ = &batch;
   RETURN_IF_ERROR(embedding_.Prepare(batch.features));
@@ -80,9 +84,14 @@ std::span<const float> TrainingStep::Forward(SampleSlice samples) {
       pooled_);
 }
 
-std::span<const float> TrainingStep::Predict() {
+Result<std::span<const float>> TrainingStep::Predict() {
   embedding_.RowsArrived();
-  return Forward({0, batch_->samples});
+  const std::span<const float> predictions = Forward({0, batch_->samples});
+  if (const auto bad = FirstNotFinite(predictions)) {
+    return Diverged(fmt::format("sample {} of the batch: the prediction is {}", *bad,
+                                ForPeople(predictions[*bad])));
+  }
+  return predictions;
 }
 
 StepFigures TrainingStep::ComputePiece(SampleSlice samples, uint64_t global_samples) {
@@ -123,16 +132,20 @@ Result<StepFigures> TrainingStep::Compute(uint64_t global_samples) {
     rows_->WriteGradients(embedding_.row_batches(),
                           std::span(exchange_).subspan(dense_.size(), rows_->exchange_floats()));
   }
-  exchange_.back() = is_stop_asked_ ? 1.0f : 0.0f;
-  RETURN_IF_ERROR(CheckFinite(sum.loss_sum));
+  exchange_[exchange_.size() - kFlags] = is_stop_asked_ ? 1.0f : 0.0f;
+  exchange_.back() = 0.0f;
+  if (const std::string bad = WhatIsNotFinite(sum.loss_sum); !bad.empty()) return Diverged(bad);
   return sum;
+}
+
+void TrainingStep::GiveUp() {
+  std::fill(exchange_.begin(), exchange_.end(), 0.0f);
+  exchange_.back() = 1.0f;
 }
 
 // The gradient of one row is bad because of another's weight as a rule: the likely cause is named
 // too, which is the weight furthest from 0.
-Status TrainingStep::CheckFinite(double loss_sum) {
-  const std::string bad = WhatIsNotFinite(loss_sum);
-  if (bad.empty()) return OkStatus();
+Status TrainingStep::Diverged(const std::string& what) {
   Furthest furthest;
   for (const RowBatch& batch : embedding_.row_batches()) {
     furthest.Look(batch.values, [&](size_t i) { return RowName(batch, i); });
@@ -142,15 +155,16 @@ Status TrainingStep::CheckFinite(double loss_sum) {
                   [&](size_t) { return fmt::format("dense parameters \"{}\"", block.name); });
   }
   return MakeStatus(StatusCode::kInternal,
-                    "{}; the weight furthest from 0 is {}: lower learning_rate", bad,
+                    "{}; the weight furthest from 0 is {}: lower learning_rate", what,
                     furthest.text());
 }
 
 std::string TrainingStep::WhatIsNotFinite(double loss_sum) const {
-  if (!std::isfinite(loss_sum)) return fmt::format("the loss is {}", loss_sum);
+  if (!std::isfinite(loss_sum)) return fmt::format("the loss is {}", ForPeople(loss_sum));
   for (const RowBatch& batch : embedding_.row_batches()) {
     if (const auto bad = FirstNotFinite(batch.gradients)) {
-      return fmt::format("the gradient of {} is {}", RowName(batch, *bad), batch.gradients[*bad]);
+      return fmt::format("the gradient of {} is {}", RowName(batch, *bad),
+                         ForPeople(batch.gradients[*bad]));
     }
   }
   for (const DenseParameters::Block& block : dense_.blocks()) {
@@ -158,7 +172,7 @@ std::string TrainingStep::WhatIsNotFinite(double loss_sum) const {
         std::span(exchange_).subspan(block.offset, block.size());
     if (const auto bad = FirstNotFinite(gradients)) {
       return fmt::format("the gradient of dense parameters \"{}\" is {} at {}", block.name,
-                         gradients[*bad], *bad);
+                         ForPeople(gradients[*bad]), *bad);
     }
   }
   return "";
@@ -170,7 +184,27 @@ std::string TrainingStep::RowName(const RowBatch& batch, size_t index) const {
                      Raw(batch.rows[index / batch.dim]), index % batch.dim);
 }
 
-bool TrainingStep::ApplyDense(float learning_rate, uint64_t step) {
+// Replicas are the same to the bit, so every worker finds the same.
+Status TrainingStep::CheckDense(uint64_t step) {
+  for (const DenseParameters::Block& block : dense_.blocks()) {
+    const std::span<const float> values = dense_.values().subspan(block.offset, block.size());
+    if (const auto bad = FirstNotFinite(values)) {
+      return MakeStatus(StatusCode::kInternal,
+                        "dense parameters \"{}\" hold {} at {} after step {}: lower learning_rate",
+                        block.name, ForPeople(values[*bad]), *bad, step);
+    }
+  }
+  const std::span<const float> state = optimizer_->state();
+  if (const auto bad = FirstNotFinite(state)) {
+    return MakeStatus(StatusCode::kInternal,
+                      "the optimizer state of the dense part holds {} after step {}: lower "
+                      "learning_rate",
+                      ForPeople(state[*bad]), step);
+  }
+  return OkStatus();
+}
+
+Result<bool> TrainingStep::ApplyDense(float learning_rate, uint64_t step) {
   // Frozen projections have no gradient; weight decay must not move them either.
   frozen_.clear();
   for (const EmbeddingLayer::Projection& projection : embedding_.projections()) {
@@ -187,10 +221,12 @@ bool TrainingStep::ApplyDense(float learning_rate, uint64_t step) {
     std::copy_n(kept, values.size(), values.begin());
     kept += static_cast<std::ptrdiff_t>(values.size());
   }
+  RETURN_IF_ERROR(CheckDense(step));
   if (rows_) {
-    rows_->Apply(step, learning_rate, summed.subspan(dense_.size(), rows_->exchange_floats()));
+    RETURN_IF_ERROR(
+        rows_->Apply(step, learning_rate, summed.subspan(dense_.size(), rows_->exchange_floats())));
   }
-  return exchange_.back() > 0.0f;
+  return exchange_[exchange_.size() - kFlags] > 0.0f;
 }
 
 }  // namespace rowhouse

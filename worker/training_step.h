@@ -54,8 +54,9 @@ class TrainingStep {
   // those of tables on the workers, which Prepare fills.
   std::vector<RowBatch>& row_batches() { return embedding_.row_batches(); }
 
-  // Forward only: a probability a sample, good until the next call.
-  std::span<const float> Predict();
+  // Forward only: a probability a sample, good until the next call. kInternal, as for Compute, if
+  // one is not finite.
+  Result<std::span<const float>> Predict();
 
   // Forward and backward for the loss divided by `global_samples`, the samples of all workers.
   // Fills the gradients of row_batches() and of exchange(). kInternal if the loss or a gradient is
@@ -63,14 +64,21 @@ class TrainingStep {
   // nothing may be pushed.
   Result<StepFigures> Compute(uint64_t global_samples);
 
-  // To be summed over workers: the dense gradients, those of rows on the workers, and one number
-  // more: whether this worker was asked to stop (its sum tells all workers, at the same step).
+  // To be summed over workers: the dense gradients, those of rows on the workers, and two numbers
+  // more: whether this worker was asked to stop and whether it gave up (their sums tell all
+  // workers, at the same step).
   std::span<float> exchange() { return exchange_; }
   void AskToStop() { is_stop_asked_ = true; }
 
+  // Instead of Compute, or when it has failed: exchange() says so, and nothing else.
+  void GiveUp();
+  // Of the exchange() summed over all: some worker gave up, and nobody may apply it.
+  bool has_anybody_given_up() const { return exchange_.back() > 0.0f; }
+
   // Runs the optimizers of the dense part and of rows on the workers on the exchange() of this
-  // step, counted from 0, summed over all. True: some worker was asked to stop.
-  bool ApplyDense(float learning_rate, uint64_t step);
+  // step, counted from 0, summed over all. True: some worker was asked to stop. kInternal if a
+  // parameter, weight or float of optimizer state is not finite afterwards, naming it.
+  Result<bool> ApplyDense(float learning_rate, uint64_t step);
 
   DenseParameters& dense() { return dense_; }
   DlrmModel& model() { return model_; }
@@ -82,7 +90,8 @@ class TrainingStep {
  private:
   std::span<const float> Forward(SampleSlice samples);
   StepFigures ComputePiece(SampleSlice samples, uint64_t global_samples);
-  Status CheckFinite(double loss_sum);
+  Status Diverged(const std::string& what);
+  Status CheckDense(uint64_t step);
   std::string WhatIsNotFinite(double loss_sum) const;              // "": nothing
   std::string RowName(const RowBatch& batch, size_t index) const;  // of a float of the batch
 

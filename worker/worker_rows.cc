@@ -6,6 +6,7 @@
 
 #include "common/kernels/row_updates.h"
 #include "sharding/initialiser.h"
+#include "sharding/record_finite.h"
 #include "sharding/record_update.h"
 
 namespace rowhouse {
@@ -80,7 +81,7 @@ void WorkerRows::WriteGradients(const std::vector<RowBatch>& batches,
   }
 }
 
-void WorkerRows::Apply(uint64_t step, float learning_rate, std::span<const float> exchange) {
+Status WorkerRows::Apply(uint64_t step, float learning_rate, std::span<const float> exchange) {
   CHECK_EQ(exchange.size(), exchange_floats_);
   std::vector<float> divided;
   for (Table& table : tables_) {
@@ -98,8 +99,12 @@ void WorkerRows::Apply(uint64_t step, float learning_rate, std::span<const float
       }
       UpdateRecord(table.spec, *table.optimizer, table.layout, {RowId{row}}, step, learning_rate,
                    gradient, table.record(row));
+      if (!IsFiniteRecord(table.layout, table.record(row))) {
+        return NotFiniteError(table.spec, table.layout, {RowId{row}}, table.record(row));
+      }
     }
   }
+  return OkStatus();
 }
 
 RowsDigest WorkerRows::Digest() const {

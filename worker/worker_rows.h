@@ -41,8 +41,9 @@ class WorkerRows {
   // worker's gradient when added, not even the sign of a zero. Requires exchange_floats() floats.
   void WriteGradients(const std::vector<RowBatch>& batches, std::span<float> exchange) const;
 
-  // Updates the rows that any worker touched by the exchange summed over all.
-  void Apply(uint64_t step, float learning_rate, std::span<const float> exchange);
+  // Updates the rows that any worker touched by the exchange summed over all. kInternal, naming the
+  // row, if one is not finite afterwards.
+  Status Apply(uint64_t step, float learning_rate, std::span<const float> exchange);
 
   // Of the rows that exist, those touched so far; as of shards.
   RowsDigest Digest() const;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "common/kernels/finite.h"
 #include "common/npy_file.h"
 #include "sharding/initialiser.h"
 
@@ -54,7 +55,7 @@ class NpyInitialiser final : public Initialiser {
     if (bad == values.end()) return OkStatus();
     const auto at = static_cast<size_t>(bad - values.begin());
     return UsageError("table \"{}\": {} holds {} in row {}, column {}; finite f32 are needed",
-                      name_, file_->path(), *bad, first_row + at / dim_, at % dim_);
+                      name_, file_->path(), ForPeople(*bad), first_row + at / dim_, at % dim_);
   }
 
   const std::string name_;

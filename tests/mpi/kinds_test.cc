@@ -158,7 +158,15 @@ std::ostream& operator<<(std::ostream& out, const Failure& failure) { return out
 
 class CannotBeTrained : public testing::TestWithParam<Failure> {};
 
-// Every rank ends, also those that saw nothing wrong.
+int CountOf(const std::string& words, const std::string& text) {
+  int count = 0;
+  for (size_t at = text.find(words); at != std::string::npos; at = text.find(words, at + 1)) {
+    ++count;
+  }
+  return count;
+}
+
+// Every rank ends, also those that saw nothing wrong, with one message and no model.
 TEST_P(CannotBeTrained, EndsTheRunWithASentence) {
   const Failure& failure = GetParam();
   const TempDir dir, tmp;
@@ -168,12 +176,15 @@ TEST_P(CannotBeTrained, EndsTheRunWithASentence) {
       .flags = {"--config=" + dir / "wild.yaml", "--ps=2", "--shards=2", "--rpc_deadline_ms=10000"},
       .time_limit = std::chrono::milliseconds(20000)};
   run.flags.insert(run.flags.end(), failure.flags.begin(), failure.flags.end());
+  run.flags.push_back("--model_dir=" + dir / "model");
   Command command = TrainCommand(run);
   command.environment["TMPDIR"] = tmp.path();
   const ProcessResult result = RunCommand(command);
   EXPECT_FALSE(result.timed_out);
   EXPECT_EQ(result.exit_code, failure.exit_code) << result.Describe();
   EXPECT_THAT(result.err, ContainsRegex(failure.words));
+  EXPECT_EQ(CountOf("rowhouse: ", result.err), 1) << result.err;
+  EXPECT_FALSE(std::filesystem::exists(dir / "model/manifest.json"));
   EXPECT_EQ(LeftBehind(tmp.path(), std::chrono::milliseconds(6000)), "");
 }
 
@@ -188,6 +199,16 @@ INSTANTIATE_TEST_SUITE_P(
                 .flags = {"--dense_learning_rate=1e30"},
                 .words = "step [0-9]+ .*(the loss|the gradient of .*) is .*furthest from 0 is .*"
                          "dense parameters \".*\": lower learning_rate"},
+        // There is no next step that would notice.
+        Failure{.name = "RowsDivergeInTheLastStep",
+                .flags = {"--num_batches=1", "--learning_rate=1e35",
+                          "--optimizer_weight_decay=1e10", "--dense_weight_decay=0"},
+                .words = "table \"[a-z_.]+\", row [0-9]+: column [0-9]+ is -?inf after step 0: "
+                         "lower learning_rate"},
+        Failure{.name = "TheDensePartDivergesInTheLastStep",
+                .flags = {"--num_batches=1", "--learning_rate=1e35", "--dense_weight_decay=1e10"},
+                .words = "dense parameters \".*\" hold -?inf at [0-9]+ after step 0: "
+                         "lower learning_rate"},
         Failure{.name = "IdsAreOutsideTheirTable",
                 .section = ", rand_data_dist: gaussian, rand_data_max: 100",
                 .exit_code = 2,

@@ -4,13 +4,16 @@
 #include <sys/mount.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <cstring>
 #include <fstream>
 #include <sstream>
 
 #include "common/transport/tcp_socket.h"
 #include "tests/testing/left_behind.h"
+#include "tests/testing/npy_writer.h"
 #include "tests/testing/process.h"
 
 namespace rowhouse {
@@ -198,6 +201,9 @@ const Mistake kMistakes[] = {
      {"train", "--lr-num-warmup-steps=5", "--lr-decay-start-step=4", "--lr-num-decay-steps=3"},
      {"lr_num_warmup_steps=5", "lr_decay_start_step=4", "warm-up must finish before decay starts"}},
     {"MistypedPolicy", {"train", "--lr_policy=poly"}, {"--lr_policy=poly", "\"poly2\""}},
+    {"RateThatIsInfiniteAsFloat",
+     {"train", "--learning_rate=1e39"},
+     {"--learning_rate=1e39", "3.4e38"}},
     {"NanRange", {"train", "--rand_data_min=nan"}, {"--rand_data_min=nan"}},
     {"NoBatch", {"train", "--mini_batch_size=0"}, {"--mini_batch_size=0", "from 1"}},
     {"TooManyDrawsForDlrm",
@@ -262,6 +268,31 @@ const Mistake kMistakes[] = {
 
 INSTANTIATE_TEST_SUITE_P(Of, Mistakes, testing::ValuesIn(kMistakes),
                          [](const auto& test) { return test.param.name; });
+
+// ---- First values from a file -------------------------------------------------------------------
+
+// Found by two PS nodes and told to two workers: code and message are those of a run of one.
+TEST_F(OperatorErrors, AFileOfFirstValuesThatDoesNotFitIsRefusedOnceForAllRanks) {
+  std::vector<float> values(64 * 4, 0.25f);
+  WriteNpy<float>(dir_ / "wide.npy", 4, values);
+  std::fill(values.begin(), values.end(), -std::nanf(""));
+  WriteNpy<float>(dir_ / "nan.npy", 4, values);
+  const auto run = [&](const std::string& file, int rows, const std::vector<std::string>& before) {
+    std::ofstream(dir_ / "npy.yaml")
+        << "model: {arch_mlp_bot: [4, 4], arch_sparse_feature_size: 4}\n"
+        << "tables: {list: [{name: a, rows: " << rows << ", init_from: " << file << "}]}\n";
+    std::vector<std::string> arguments = {"train", "--config=npy.yaml", "--mini_batch_size=32",
+                                          "--num_batches=2"};
+    if (!before.empty()) arguments.push_back("--ps=2");
+    return RunCommand(CommandOf(arguments, before));
+  };
+  for (const auto& before : {std::vector<std::string>(), Mpirun(4)}) {
+    ExpectRefused(run("wide.npy", 65, before),
+                  {"PS node ", "wide.npy holds 64 rows of 4 columns; 65 rows of 4 are needed"});
+    ExpectRefused(run("nan.npy", 64, before),
+                  {"table \"a\": nan.npy holds nan in row ", "finite f32 are needed"});
+  }
+}
 
 // ---- What needs something to be in the way ------------------------------------------------------
 

@@ -83,7 +83,7 @@ TEST(WorkerRows, ComeBackAsTheyWereSaved) {
   // Table t0.remainder has 15 rows of 4 columns; row 2 is touched once.
   std::fill_n(&exchange[2 * 4], 4, 0.5f);
   exchange[15 * 4 + 2] = 1.0f;
-  rows->Apply(/*step=*/0, /*learning_rate=*/0.1f, exchange);
+  ASSERT_OK(rows->Apply(/*step=*/0, /*learning_rate=*/0.1f, exchange));
   EXPECT_EQ(rows->existing_rows(), 1u);
 
   const auto again = WorkerRows::Make(tables.physical, plan).value();

@@ -185,7 +185,8 @@ double SimCluster::Step(Dataset& data) {
   }
   for (auto& worker : workers_) {
     std::copy(sum.begin(), sum.end(), worker->step->exchange().begin());
-    worker->step->ApplyDense(options_.learning_rate, step_);
+    const Result<bool> applied = worker->step->ApplyDense(options_.learning_rate, step_);
+    CHECK(applied.ok()) << applied.status().ToString();
   }
   ++step_;
   return loss / static_cast<double>(samples);

@@ -1,0 +1,59 @@
+#include "worker/agreement.h"
+
+#include <thread>
+#include <vector>
+
+#include "tests/testing/testing.h"
+#include "tests/testing/thread_communicator.h"
+
+namespace rowhouse {
+namespace {
+
+struct Heard {
+  Status status;
+  bool is_agreed = false;
+};
+
+// What every rank hears of `mine`, one a rank; an absent rank (null) does not come.
+std::vector<Heard> TellAll(const std::vector<const Status*>& mine, int64_t deadline_ms = 30000) {
+  auto ranks = MakeThreadCommunicators(static_cast<uint32_t>(mine.size()), deadline_ms);
+  std::vector<Heard> heard(mine.size());
+  std::vector<std::thread> threads;
+  for (size_t r = 0; r < mine.size(); ++r) {
+    if (mine[r] == nullptr) continue;
+    threads.emplace_back([&, r] {
+      heard[r].status = AgreeOnOne(*ranks[r], *mine[r], "telling", &heard[r].is_agreed);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  return heard;
+}
+
+TEST(Agreement, OneMessageIsEverybodysTheOperatorsMistakesFirst) {
+  const Status ok;
+  const Status broken(StatusCode::kInternal, "broken");
+  const Status wrong(StatusCode::kUsage, "wrong"), wrong_too(StatusCode::kUsage, "wrong too");
+  const auto expect = [](const std::vector<Heard>& heard, const Status& told) {
+    for (const Heard& one : heard) {
+      EXPECT_EQ(one.status.code(), told.code());
+      EXPECT_EQ(one.status.message(), told.message());
+      EXPECT_EQ(one.is_agreed, !told.ok());
+    }
+  };
+  expect(TellAll({&ok, &ok}), ok);
+  expect(TellAll({&ok, &broken, &ok}), broken);
+  expect(TellAll({&broken, &wrong, &wrong_too}), wrong);
+  expect(TellAll({&wrong_too, &broken, &wrong}), wrong_too);
+}
+
+TEST(Agreement, WithoutAllRanksAFailureStaysWhereItIs) {
+  const Status ok, wrong(StatusCode::kUsage, "wrong");
+  const std::vector<Heard> heard = TellAll({&wrong, &ok, nullptr}, /*deadline_ms=*/50);
+  EXPECT_EQ(heard[0].status.message(), "wrong");
+  EXPECT_FALSE(heard[0].is_agreed);
+  EXPECT_EQ(heard[1].status.code(), StatusCode::kDeadlineExceeded);
+  EXPECT_FALSE(heard[1].is_agreed);
+}
+
+}  // namespace
+}  // namespace rowhouse

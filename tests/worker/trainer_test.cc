@@ -1,0 +1,176 @@
+// The training loop where it has to end: what two workers return when one of them finds a number
+// that is none. All rows live on the workers, so that no shard is asked for any.
+#include "worker/trainer.h"
+
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <thread>
+
+#include "common/wire/codec.h"
+#include "common/wire/push.h"
+#include "sharding/strategies/row_wise.h"
+#include "tests/testing/testing.h"
+#include "tests/testing/thread_communicator.h"
+
+namespace rowhouse {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+constexpr uint64_t kTrain = 12, kTest = 8;
+
+// Sample i looks up row i mod 4 and has the label i mod 2.
+class Samples final : public Dataset {
+ public:
+  uint64_t train_samples() const override { return kTrain; }
+  uint64_t test_samples() const override { return kTest; }
+  Status ReadTrain(uint64_t, uint64_t first, uint64_t count, Batch* batch) override {
+    return Read(first, count, sick_train_, batch);
+  }
+  Status ReadTest(uint64_t first, uint64_t count, Batch* batch) override {
+    return Read(first, count, sick_test_, batch);
+  }
+
+  uint64_t sick_train_ = kTrain, sick_test_ = kTest;
+  float sick_value_ = 0.0f;  // of a dense feature of them
+
+ private:
+  Status Read(uint64_t first, uint64_t count, uint64_t sick, Batch* batch) {
+    batch->Clear(2, 1);
+    for (uint64_t s = first; s < first + count; ++s) {
+      batch->dense.insert(batch->dense.end(), {0.5f, s == sick ? sick_value_ : 0.25f});
+      batch->features[0].ids.push_back(s % 4);
+      batch->features[0].EndBag();
+      batch->labels.push_back(static_cast<float>(s % 2));
+    }
+    batch->samples = count;
+    return OkStatus();
+  }
+};
+
+// Shards answer every push at once; nothing else may be asked of them.
+class AnsweringDialer final : public Dialer {
+ public:
+  Result<size_t> Connect(const std::string&) override { return size_t{0}; }
+  Status Redial(size_t, const std::string&, const PeerId&) override { return OkStatus(); }
+  Status Send(size_t listener, Frames frames) override {
+    const Message message = Unpack(std::move(frames)).value();
+    CHECK(message.header.type == MessageType::kPush);
+    answers_.push_back(
+        {.peer = {}, .listener = listener, .frames = EncodeMessage(message.header, PushReply{})});
+    return OkStatus();
+  }
+  Result<std::optional<Incoming>> Receive(int) override {
+    CHECK(!answers_.empty()) << "nothing is on its way";
+    Incoming answer = std::move(answers_.front());
+    answers_.erase(answers_.begin());
+    return std::optional<Incoming>(std::move(answer));
+  }
+
+ private:
+  std::vector<Incoming> answers_;
+};
+
+class NoObserver final : public TrainerObserver {
+ public:
+  void OnProgress(const TrainingProgress&) override {}
+  void OnEvaluation(const Evaluation&) override {}
+};
+
+struct Outcome {
+  Status status;
+  bool is_agreed = false;
+};
+
+struct Sickness {
+  uint64_t train_sample = kTrain, test_sample = kTest;
+  float value = -kNan;  // of a dense feature of these samples
+  double rate = 0.1;
+  float dense_decay = 0.0f;
+  float dense_weight = 0.01f;  // of all dense parameters
+};
+
+// Trains an epoch of 3 steps of 4 samples on 2 workers, then evaluates 2 batches of 4.
+std::vector<Outcome> RunTwo(const Sickness& sickness) {
+  constexpr uint32_t kWorkers = 2;
+  LogicalTable table;
+  table.name = "t";
+  table.rows = 4;
+  table.dim = 2;
+  const EmbeddingTables tables = EmbeddingTables::Make({table}).value();
+  const Plan plan = MakeRowWisePlan(tables.physical, 1, {true});
+  ModelSpec model;
+  model.bottom_mlp = {2, 2};
+  model.top_mlp = {1};
+  model.feature_widths = {2};
+  const auto communicators = MakeThreadCommunicators(kWorkers);
+  std::vector<Outcome> outcomes(kWorkers);
+  const auto work = [&](uint32_t w) {
+    Samples data;
+    data.sick_train_ = sickness.train_sample;
+    data.sick_test_ = sickness.test_sample;
+    data.sick_value_ = sickness.value;
+    DenseOptimizerOptions optimizer;
+    optimizer.options.weight_decay = sickness.dense_decay;
+    TrainingStep step({.model = model, .tables = tables, .optimizer_options = optimizer},
+                      WorkerRows::Make(tables.physical, plan).value());
+    for (float& value : step.dense().values()) value = sickness.dense_weight;
+    PsClient client({.worker = WorkerRank{w}}, plan, {ShardAddress{.name = "shard 0"}});
+    AnsweringDialer dialer;
+    const SystemClock clock;
+    NoObserver observer;
+    const std::atomic<bool> stop = false;
+    const auto rate = LrPolicies().Make("constant", {.base = sickness.rate}).value();
+    Trainer trainer({.mini_batch_size = 4, .test_mini_batch_size = 4}, *rate, data, step, client,
+                    dialer, *communicators[w], clock, observer, stop);
+    const auto trained = trainer.Train();
+    outcomes[w].status =
+        trained.ok() ? trainer.Evaluate(trained.value().steps_done).status() : trained.status();
+    outcomes[w].is_agreed = trainer.is_failure_agreed();
+  };
+  std::thread other([&] { work(1); });
+  work(0);
+  other.join();
+  return outcomes;
+}
+
+void ExpectEverywhere(const Sickness& sickness, StatusCode code, const std::string& words) {
+  const std::vector<Outcome> outcomes = RunTwo(sickness);
+  for (const Outcome& outcome : outcomes) {
+    EXPECT_EQ(outcome.status.code(), code);
+    EXPECT_THAT(outcome.status.message(), HasSubstr(words));
+    EXPECT_EQ(outcome.status.message(), outcomes[0].status.message());
+    EXPECT_EQ(outcome.is_agreed, code != StatusCode::kOk);
+  }
+}
+
+TEST(Trainer, ASoundRunEndsWell) { ExpectEverywhere({}, StatusCode::kOk, ""); }
+
+// Step 1 takes samples 4 to 7, of which worker 1 has 6 and 7.
+TEST(Trainer, WhatIsWrongWithOneWorkersSamplesIsEverybodysFailure) {
+  ExpectEverywhere({.train_sample = 7}, StatusCode::kUsage,
+                   "step 1 (epoch 0, samples from 6): sample 1 of the batch: dense feature 1 is "
+                   "nan;");
+  ExpectEverywhere({.test_sample = 6}, StatusCode::kUsage,
+                   "evaluation after 3 steps (batch 1, test samples from 6): sample 0 of the "
+                   "batch: dense feature 1 is nan;");
+}
+
+// The gradient is finite; what the optimizer makes of it is not, and there is no next step that
+// would notice.
+TEST(Trainer, TheDensePartIsLookedAtAfterEveryUpdate) {
+  ExpectEverywhere({.rate = 1e30, .dense_decay = 1e30f}, StatusCode::kInternal,
+                   "after step 0: lower learning_rate");
+}
+
+// The bottom MLP overflows, and the row it meets has a negative weight.
+TEST(Trainer, APredictionThatIsNoNumberIsNoResult) {
+  ExpectEverywhere({.test_sample = 5, .value = 3e38f, .dense_weight = 10.0f}, StatusCode::kInternal,
+                   "evaluation after 3 steps (batch 1, test samples from 4): sample 1 of the "
+                   "batch: the prediction is nan; the weight furthest from 0 is ");
+}
+
+}  // namespace
+}  // namespace rowhouse
