@@ -212,7 +212,7 @@ INSTANTIATE_TEST_SUITE_P(
         Failure{.name = "IdsAreOutsideTheirTable",
                 .section = ", rand_data_dist: gaussian, rand_data_max: 100",
                 .exit_code = 2,
-                .words = "rand_data_max=100 is not a row of table 0, which has 100 rows"}),
+                .words = "rand_data_max=100 is not a row of table 0 \"calm\", which has 100 rows"}),
     [](const auto& test) { return test.param.name; });
 
 }  // namespace
