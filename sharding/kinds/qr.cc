@@ -12,18 +12,11 @@
 // hpcaitech's.
 #include <cmath>
 
+#include "common/ceil_sqrt.h"
 #include "sharding/table_kind.h"
 
 namespace rowhouse {
 namespace {
-
-// The least s with s * s >= n.
-uint64_t CeilSqrt(uint64_t n) {
-  auto s = static_cast<uint64_t>(std::sqrt(static_cast<double>(n)));
-  while (static_cast<unsigned __int128>(s) * s < n) ++s;
-  while (s > 1 && static_cast<unsigned __int128>(s - 1) * (s - 1) >= n) --s;
-  return s;
-}
 
 class QuotientRemainder final : public TableKind {
  public:
