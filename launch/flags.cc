@@ -24,6 +24,27 @@ DEFINE_bool(sizes, false,
             "plan: bytes of every table, and the largest vocabulary of every kind in memory_mb");
 DEFINE_string(memory_mb, "",
               "plan: memory to find the largest vocabularies for, MiB; default: cache_mb");
+DEFINE_string(embeddings_per_feat, "",
+              "plan: rows of each table, with commas between: what LoadBalanceManager deals to "
+              "num_groups ranks. Prints groups, offsets, cuts, block widths and bucket sizes; no "
+              "config counts");
+DEFINE_uint32(num_groups, 4,
+              "embeddings_per_feat: ranks, 1 to 65536; fair: at most as many as rows, others: as "
+              "tables");
+DEFINE_uint32(base_emb_dim, 128,
+              "embeddings_per_feat: floats of a row of full width, 1 to 4096; smaller parts of all "
+              "rows get narrower ones");
+DEFINE_string(lbm, "fair",
+              "embeddings_per_feat: fair (rows in contiguous ranges of equal size, which cut "
+              "tables), shuffle (whole tables in numpy's random order) or greedy (whole tables, "
+              "largest first, each to the least loaded rank)");
+DEFINE_uint32(lbm_seed, 111, "lbm shuffle: seed of numpy's generator");
+DEFINE_uint32(lbm_shuffle_call, 1,
+              "lbm shuffle: which of the generator's shuffles, 1 to 1048576; the second manager of "
+              "a notebook has number 2");
+DEFINE_string(lbm_capacities, "",
+              "lbm fair, greedy: how much each rank can hold, relative to the others, as whole "
+              "numbers with commas between; default: all the same");
 
 // ---- Model ----------------------------------------------------------------------------------
 

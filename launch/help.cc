@@ -51,7 +51,9 @@ const std::vector<Verb>& Verbs() {
       {"bench", "measures this machine's limits and the system beside them", "[NAME ...]"},
       {"compare", "prints the runs whose reports are named side by side, and writes a page of them",
        "REPORT.json ..."},
-      {"plan", "--sizes: bytes of a model's tables and the largest vocabularies; starts nothing"},
+      {"plan",
+       "--sizes: bytes of a model's tables and the largest vocabularies; --embeddings_per_feat: "
+       "rows dealt to ranks by LoadBalanceManager; starts nothing"},
   };
   return verbs;
 }
@@ -75,8 +77,10 @@ std::string HelpText(const std::string& verb) {
   text +=
       "  --flagfile=FILE reads flags from a file, one a line. A switch is turned on by --name\n"
       "  and off by --noname. - may stand for _ in names.\n\n";
-  for (const std::string_view flag :
-       {kConfigFlag, kPrintConfigFlag, kSizesFlag, kMemoryMbFlag, kJsonFlag, kOutFlag, kCsvFlag}) {
+  std::vector<std::string_view> flags = {kConfigFlag, kPrintConfigFlag, kJsonFlag, kOutFlag,
+                                         kCsvFlag};
+  flags.insert(flags.end(), kPlanFlags.begin(), kPlanFlags.end());
+  for (const std::string_view flag : flags) {
     if (VerbHasFlag(verb, flag)) text += DescribeFlag(std::string(flag), "");
   }
   Section section{};

@@ -11,6 +11,7 @@
 #include "launch/bench/bench.h"
 #include "launch/command_line.h"
 #include "launch/flags.h"
+#include "launch/load_balance_flags.h"
 #include "launch/verbs.h"
 #include "launch/yaml_config.h"
 
@@ -45,9 +46,11 @@ Status RunVerb(const CommandLine& command_line, const Settings& settings) {
                       command_line.Value(kCsvFlag));
   }
   if (command_line.verb == "plan") {
-    return RunPlan(settings, {.wants_sizes = command_line.Value(kSizesFlag) == "true",
-                              .wants_json = command_line.Value(kJsonFlag) == "true",
-                              .memory_mb = command_line.Value(kMemoryMbFlag)});
+    PlanRequest request = {.wants_sizes = command_line.Value(kSizesFlag) == "true",
+                           .wants_json = command_line.Value(kJsonFlag) == "true",
+                           .memory_mb = command_line.Value(kMemoryMbFlag)};
+    ASSIGN_OR_RETURN(request.load_balance, ReadLoadBalanceFlags(command_line));
+    return RunPlan(settings, request);
   }
   CHECK_EQ(command_line.verb, "bench");
   return RunBench(command_line.arguments, command_line.Value(kJsonFlag));

@@ -22,6 +22,10 @@ bool IsSectionOf(std::string_view verb, Section section) {
   return section == Section::kStorage || section == Section::kServer;
 }
 
+bool IsPlanFlag(std::string_view flag) {
+  return std::find(kPlanFlags.begin(), kPlanFlags.end(), flag) != kPlanFlags.end();
+}
+
 bool IsAlsoOfPs(std::string_view flag) {
   return flag == "rpc_deadline_ms" || flag == "rendezvous_deadline_ms" ||
          flag == "stop_deadline_ms";
@@ -32,7 +36,7 @@ bool IsAlsoOfPs(std::string_view flag) {
 bool IsKnownFlag(std::string_view flag) {
   return FindSettingField(flag) != nullptr || FindUnsupportedFlag(flag) != nullptr ||
          IsLogFlag(flag) || flag == kConfigFlag || flag == kPrintConfigFlag || flag == kJsonFlag ||
-         flag == kOutFlag || flag == kCsvFlag || flag == kSizesFlag || flag == kMemoryMbFlag;
+         flag == kOutFlag || flag == kCsvFlag || IsPlanFlag(flag);
 }
 
 bool VerbHasFlag(std::string_view verb, std::string_view flag) {
@@ -40,7 +44,7 @@ bool VerbHasFlag(std::string_view verb, std::string_view flag) {
   if (flag == kPrintConfigFlag) return verb == "train" || verb == "ps";
   if (flag == kConfigFlag) return verb == "train" || verb == "ps" || verb == "plan";
   if (flag == kJsonFlag) return verb == "bench" || verb == "plan";
-  if (flag == kSizesFlag || flag == kMemoryMbFlag) return verb == "plan";
+  if (IsPlanFlag(flag)) return verb == "plan";
   if (flag == kOutFlag || flag == kCsvFlag) return verb == "compare";
   const SettingField* field = FindSettingField(flag);
   if (field == nullptr) return false;
@@ -67,9 +71,8 @@ std::vector<std::string> FlagsOfVerb(std::string_view verb) {
                                     std::string(kPrintConfigFlag),
                                     std::string(kJsonFlag),
                                     std::string(kOutFlag),
-                                    std::string(kCsvFlag),
-                                    std::string(kSizesFlag),
-                                    std::string(kMemoryMbFlag)};
+                                    std::string(kCsvFlag)};
+  names.insert(names.end(), kPlanFlags.begin(), kPlanFlags.end());
   for (const SettingField& field : SettingFields()) names.push_back(field.name);
   for (const std::string& name : LogFlags()) names.push_back(name);
   std::erase_if(names, [&](const std::string& name) {

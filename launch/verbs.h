@@ -2,11 +2,13 @@
 // Validate()d.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "common/status.h"
 #include "launch/settings.h"
+#include "sharding/load_balance_manager.h"
 
 namespace rowhouse {
 
@@ -23,9 +25,10 @@ struct PlanRequest {
   bool wants_sizes = false;
   bool wants_json = false;
   std::string memory_mb;  // as given: MiB to find vocabularies for; "": settings.storage.cache_mb
+  std::optional<LoadBalanceManager> load_balance = {};
 };
-// Prints the sizes of the model's tables (launch/report/size_plan.h). kUsage if nothing is asked
-// for.
+// Prints what is asked for: the sizes of the model's tables (launch/report/size_plan.h), or what
+// the LoadBalanceManager decided (launch/report/load_balance_report.h). kUsage unless it is one.
 Status RunPlan(const Settings& settings, const PlanRequest& request);
 
 }  // namespace rowhouse

@@ -1,0 +1,67 @@
+// LoadBalanceManager for the terminal, and the flags that ask for one.
+#include "launch/report/load_balance_report.h"
+
+#include "launch/load_balance_flags.h"
+#include "tests/testing/testing.h"
+
+namespace rowhouse {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+std::string Text(const LoadBalanceOptions& options) {
+  return LoadBalanceText(LoadBalanceManager::Make(options).value());
+}
+
+Result<std::optional<LoadBalanceManager>> Read(const std::vector<GivenFlag>& flags) {
+  return ReadLoadBalanceFlags({.verb = "plan", .flags = flags});
+}
+
+TEST(LoadBalanceText, SaysHowGreedyAndShuffleCameAbout) {
+  LoadBalanceOptions options{
+      .embeddings_per_feat = {3, 3, 2, 2, 2}, .num_groups = 2, .mode = LoadBalanceMode::kGreedy};
+  EXPECT_THAT(Text(options), HasSubstr("greedy: 12 rows of 5 tables on 2 ranks; the fullest has "
+                                       "1.1667 of its share\nno deal of whole tables has less on "
+                                       "its fullest rank than 6 rows\n"));
+  EXPECT_THAT(Text(options), HasSubstr("   0     7    1.1667      128           3  0@0 2@3 4@5\n"));
+  options.capacities = {1, 5};
+  EXPECT_THAT(Text(options), Not(HasSubstr("no deal")));
+  options.capacities = {};
+  options.mode = LoadBalanceMode::kShuffle;
+  options.shuffle_call_number = 3;
+  EXPECT_THAT(Text(options), HasSubstr("shuffle 3 of seed 111\n"));
+}
+
+TEST(LoadBalanceText, SharesFollowCapacities) {
+  const std::string text =
+      Text({.embeddings_per_feat = {30, 71}, .num_groups = 3, .capacities = {5, 1, 4}});
+  EXPECT_THAT(text, HasSubstr("the fullest has 1.0149 of its share"));
+  EXPECT_THAT(text, HasSubstr("   1    10    0.9901       16           4  1[20:30)@0\n"));
+}
+
+TEST(LoadBalanceFlags, TheLastOfSeveralValuesCounts) {
+  const auto manager = Read({{"embeddings_per_feat", "5,5"},
+                             {"num_groups", "2"},
+                             {"lbm", "greedy"},
+                             {"embeddings_per_feat", "9"},
+                             {"num_groups", "1"}});
+  ASSERT_OK(manager);
+  EXPECT_EQ(manager.value()->total_rows(), 9u);
+  EXPECT_EQ(manager.value()->options().mode, LoadBalanceMode::kGreedy);
+}
+
+TEST(LoadBalanceFlags, NoneAskForNothing) { EXPECT_FALSE(Read({}).value().has_value()); }
+
+TEST(LoadBalanceFlags, MistakesSayWhereTheyStand) {
+  EXPECT_EQ(Read({{"embeddings_per_feat", "5,x", "my.flags:3"}}).status().message(),
+            "--embeddings_per_feat=5,x (my.flags:3): item 2 of 2 is \"x\"; expected the rows of "
+            "each table: whole numbers from 1 to 9223372036854775807");
+  EXPECT_THAT(Read({{"embeddings_per_feat", "1,1", "my.flags:3"}}).status().message(),
+              HasSubstr("plan --lbm=fair (my.flags:3): num_groups=4 exceeds the 2 rows"));
+  EXPECT_THAT(Read({{"lbm_capacities", "1", "my.flags:4"}}).status().message(),
+              HasSubstr("--lbm_capacities=1 (my.flags:4) is for LoadBalanceManager"));
+}
+
+}  // namespace
+}  // namespace rowhouse
