@@ -10,7 +10,7 @@
 #include "ps/shard_store.h"
 #include "sharding/initialiser.h"
 #include "sharding/strategies/row_wise.h"
-#include "worker/scatter.h"
+#include "common/scatter.h"
 
 namespace rowhouse {
 namespace {

@@ -2,7 +2,7 @@
 // and no state: sample s is a function of (seed, s), so any rank may read any slice at once.
 //
 // Ids. A bag holds bag_length of them, or 1 to bag_length, each length as often. Feature k draws a
-// Zipf rank (worker/zipf.h) over its table's rows for each; a permutation (worker/scatter.h) turns
+// Zipf rank (worker/zipf.h) over its table's rows for each; a permutation (common/scatter.h) turns
 // ranks into ids, so that the hot rows lie all over the table. An id may be in a bag twice.
 // Weights. None; or one an id, uniform in [0.5, 1.5), in steps of 2^-23.
 // Dense features. Standard normals.
@@ -25,9 +25,9 @@
 #include <optional>
 
 #include "common/random.h"
+#include "common/scatter.h"
 #include "worker/dataset.h"
 #include "worker/metrics.h"
-#include "worker/scatter.h"
 #include "worker/zipf.h"
 
 namespace rowhouse {

@@ -1,4 +1,4 @@
-#include "worker/scatter.h"
+#include "common/scatter.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
@@ -19,6 +19,7 @@ RC_GTEST_PROP(ScatterProperty, EveryIndexHasItsOwnPlace, (uint64_t key)) {
     RC_ASSERT(place < size);
     RC_ASSERT(!taken[place]);
     taken[place] = true;
+    RC_ASSERT(scatter.Inverse(place) == i);
   }
 }
 
@@ -49,6 +50,9 @@ TEST(Scatter, TheLargestRangeWorks) {
   const Scatter scatter(uint64_t{1} << 63, 9);
   EXPECT_NE(scatter(0), scatter(1));
   EXPECT_LT(scatter((uint64_t{1} << 63) - 1), uint64_t{1} << 63);
+  for (const uint64_t i : {uint64_t{0}, uint64_t{12345}, (uint64_t{1} << 63) - 1}) {
+    EXPECT_EQ(scatter.Inverse(scatter(i)), i);
+  }
 }
 
 }  // namespace

@@ -19,6 +19,9 @@ class Scatter {
   // Requires index < size; different indexes give different results below size.
   uint64_t operator()(uint64_t index) const;
 
+  // The index that has this place: Inverse((*this)(i)) == i. Requires place < size.
+  uint64_t Inverse(uint64_t place) const;
+
  private:
   uint64_t size_;
   uint64_t mask_;  // the next power of two, less one
