@@ -12,6 +12,7 @@ namespace rowhouse {
 RowCache::RowCache(const RowCacheOptions& options)
     : layout_(options.layout),
       record_bytes_(options.layout.bytes()),
+      order_(options.order),
       first_row_(options.first_row) {
   CHECK_GT(options.rows, 0u);
   CHECK_GT(options.ways, 0u);
@@ -39,7 +40,7 @@ RowCache::RowCache(const RowCacheOptions& options)
 RowCache::~RowCache() { munmap(records_, mapped_bytes_); }
 
 RowCache::Slot RowCache::FirstWay(RowId row) const {
-  if (is_direct_) return Raw(row) - first_row_;
+  if (is_direct_) return order_.PositionOf(row) - first_row_;
   // High bits of a product instead of a remainder: sets_ need not be a power of two.
   const uint64_t hash = Mix64(Raw(row));
   return static_cast<uint64_t>((static_cast<unsigned __int128>(hash) * sets_) >> 64) * ways_;

@@ -19,12 +19,14 @@
 
 #include "common/types.h"
 #include "sharding/record.h"
+#include "sharding/row_order.h"
 
 namespace rowhouse {
 
 struct RowCacheOptions {
   RecordLayout layout;
-  uint64_t first_row = 0;      // of the slice
+  RowOrder order;              // of the table
+  uint64_t first_row = 0;      // of the slice: a position in that order
   uint64_t rows = 0;           // of the slice, > 0
   uint64_t capacity_rows = 0;  // >= rows: direct array; else rounded up to whole sets
   uint32_t ways = 16;          // >= 1; more than the capacity means one set of all slots
@@ -94,6 +96,7 @@ class RowCache {
 
   const RecordLayout layout_;
   const size_t record_bytes_;
+  const RowOrder order_;
   const uint64_t first_row_;
   bool is_direct_ = false;
   uint64_t sets_ = 0, ways_ = 0, slots_ = 0;

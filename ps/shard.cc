@@ -19,26 +19,40 @@ Result<std::unique_ptr<Shard>> Shard::Make(const ShardOptions& options,
   CHECK_GT(options.workers, 0u);
   std::unique_ptr<Shard> shard(new Shard(options));
   for (const TableSpec& spec : tables) {
-    TableState table;
-    table.spec = spec;
-    ASSIGN_OR_RETURN(table.optimizer, Optimizers().Make(spec.optimizer, spec.optimizer_options));
+    shard->first_cut_.push_back(shard->cuts_.size());
+    RETURN_IF_ERROR(Optimizers().Make(spec.optimizer, spec.optimizer_options).status());
     RETURN_IF_ERROR(Initialisers().Validate(spec.initialiser));
-    table.layout = LayoutOf(spec, *table.optimizer);
+    std::map<uint32_t, std::vector<Slice>> by_column;
     for (const Slice& slice : plan.slices(spec.id)) {
-      if (slice.shard != options.id) continue;
-      table.slices.push_back(
-          {.slice = slice,
-           .store = {.table = spec.id,
-                     .first_column = static_cast<uint16_t>(slice.column_begin),
-                     .record_bytes = static_cast<uint32_t>(table.layout.bytes())},
-           .cache = nullptr});
+      if (slice.shard == options.id) by_column[slice.column_begin].push_back(slice);
     }
-    if (!table.slices.empty()) {
-      ASSIGN_OR_RETURN(table.initialiser,
+    for (const auto& [first_column, slices] : by_column) {
+      CutState cut;
+      cut.spec = spec;
+      cut.first_column = first_column;
+      cut.order = plan.order(spec.id);
+      cut.worker_rows = plan.worker_rows(spec.id);
+      ASSIGN_OR_RETURN(cut.optimizer, Optimizers().Make(spec.optimizer, spec.optimizer_options));
+      ASSIGN_OR_RETURN(cut.initialiser,
                        Initialisers().Make(spec.initialiser, sources.ContextOf(spec)));
+      cut.layout = LayoutOf(spec, *cut.optimizer, slices.front().columns());
+      for (const Slice& slice : slices) {
+        if (slice.columns() != cut.layout.dim) {
+          return UsageError(
+              "plan: table \"{}\": {} has slices of {} and of {} columns from column {} on; slices "
+              "of one shard that begin at one column must end at one, too",
+              spec.name, options.name, cut.layout.dim, slice.columns(), first_column);
+        }
+        cut.slices.push_back({.slice = slice,
+                              .store = {.table = spec.id,
+                                        .first_column = static_cast<uint16_t>(first_column),
+                                        .record_bytes = static_cast<uint32_t>(cut.layout.bytes())},
+                              .cache = nullptr});
+      }
+      shard->cuts_.push_back(std::move(cut));
     }
-    shard->tables_.push_back(std::move(table));
   }
+  shard->first_cut_.push_back(shard->cuts_.size());
   shard->MakeCaches();
   return shard;
 }
@@ -46,9 +60,9 @@ Result<std::unique_ptr<Shard>> Shard::Make(const ShardOptions& options,
 // One budget in bytes over all slices, dealt in equal shares from the smallest slice on; what a
 // slice does not need goes to the larger ones, so that small tables are held whole.
 void Shard::MakeCaches() {
-  std::vector<std::pair<TableState*, SliceState*>> slices;
-  for (TableState& table : tables_) {
-    for (SliceState& slice : table.slices) slices.emplace_back(&table, &slice);
+  std::vector<std::pair<CutState*, SliceState*>> slices;
+  for (CutState& cut : cuts_) {
+    for (SliceState& slice : cut.slices) slices.emplace_back(&cut, &slice);
   }
   const auto bytes_of = [](const auto& entry) {
     return entry.second->slice.rows() * entry.first->layout.bytes();
@@ -57,22 +71,23 @@ void Shard::MakeCaches() {
                    [&](const auto& a, const auto& b) { return bytes_of(a) < bytes_of(b); });
   uint64_t left = options_.cache_bytes;
   for (size_t i = 0; i < slices.size(); ++i) {
-    auto& [table, slice] = slices[i];
+    auto& [cut, slice] = slices[i];
     const uint64_t granted = std::min(bytes_of(slices[i]), left / (slices.size() - i));
     left -= granted;
     const uint64_t rows = slice->slice.rows();
-    uint64_t capacity = granted / table->layout.bytes();
+    uint64_t capacity = granted / cut->layout.bytes();
     if (options_.cache_ratio < 1.0) {
       const double most = static_cast<double>(rows) * options_.cache_ratio;
       capacity = std::min(capacity, static_cast<uint64_t>(most));
     }
-    slice->cache = std::make_unique<RowCache>(RowCacheOptions{.layout = table->layout,
+    slice->cache = std::make_unique<RowCache>(RowCacheOptions{.layout = cut->layout,
+                                                              .order = cut->order,
                                                               .first_row = slice->slice.row_begin,
                                                               .rows = rows,
                                                               .capacity_rows = capacity,
                                                               .ways = options_.cache_ways});
     stats_.cache_rows += slice->cache->capacity_rows();
-    stats_.cache_bytes += slice->cache->capacity_rows() * table->layout.bytes();
+    stats_.cache_bytes += slice->cache->capacity_rows() * cut->layout.bytes();
   }
 }
 
@@ -188,11 +203,27 @@ bool Shard::IsStepComplete() const {
                      [](const WorkerPush& worker) { return worker.complete(); });
 }
 
-Shard::SliceState* Shard::FindSlice(uint32_t table, RowId row) {
-  for (SliceState& slice : tables_[table].slices) {
-    if (slice.Has(row)) return &slice;
+Shard::CutState* Shard::FindCut(uint32_t table, uint32_t first_column) {
+  if (table + 1 >= first_cut_.size()) return nullptr;
+  for (size_t i = first_cut_[table]; i < first_cut_[table + 1]; ++i) {
+    if (cuts_[i].first_column == first_column) return &cuts_[i];
   }
   return nullptr;
+}
+
+Shard::CutState& Shard::CutOf(const StoreSlice& slice) {
+  CutState* cut = FindCut(Raw(slice.table), slice.first_column);
+  CHECK(cut != nullptr);
+  return *cut;
+}
+
+Shard::SliceState* Shard::CutState::Find(RowId row) {
+  const uint64_t position = order.PositionOf(row);
+  if (slices.size() == 1) return slices.front().Has(position) ? &slices.front() : nullptr;
+  const auto slice = std::upper_bound(
+      slices.begin(), slices.end(), position,
+      [](uint64_t at, const SliceState& other) { return at < other.slice.row_end; });
+  return slice != slices.end() && slice->Has(position) ? &*slice : nullptr;
 }
 
 void Shard::Fail(Status status) {

@@ -16,6 +16,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <unordered_map>
 #include <variant>
 #include <vector>
@@ -131,15 +132,29 @@ class Shard {
     StoreSlice store;
     std::unique_ptr<RowCache> cache;
 
-    bool Has(RowId row) const { return Raw(row) >= slice.row_begin && Raw(row) < slice.row_end; }
+    bool Has(uint64_t position) const {
+      return position >= slice.row_begin && position < slice.row_end;
+    }
   };
-  struct TableState {
-    TableSpec spec;
-    RecordLayout layout;
+  // The slices of one table that begin at one column: of records of one layout.
+  struct CutState {
+    TableSpec spec;  // of whole rows
+    uint32_t first_column = 0;
+    RecordLayout layout;  // of these columns
+    RowOrder order;
+    std::vector<RowId> worker_rows;  // ascending; never here
     std::unique_ptr<Optimizer> optimizer;
-    std::unique_ptr<Initialiser> initialiser;  // null if no row lies here
-    std::vector<SliceState> slices;            // by ascending row
+    std::unique_ptr<Initialiser> initialiser;  // of whole rows
+    std::vector<SliceState> slices;            // by ascending position
     bool overflow_reported = false;
+
+    // Null if the row does not lie here.
+    SliceState* Find(RowId row);
+  };
+  // As TablePart, of cuts_[cut].
+  struct CutRows {
+    uint32_t cut = 0;
+    uint32_t rows = 0;
   };
   // A request that waits: for a step, for room, or for rows from the store.
   struct PendingPull {
@@ -147,13 +162,13 @@ class Shard {
     Header header;
     bool eval = false;
     TimeMs deadline = 0;
-    std::vector<TablePart> parts;
+    std::vector<CutRows> parts;
     Frame ids;
     Frame counts;
     Frame rows;  // the reply, filled as rows are found
     // Rows that were not in the cache: where in `rows` their weights go (float offset).
     struct Miss {
-      uint32_t table;
+      uint32_t cut;
       RowId row;
       uint32_t count;
       size_t offset;
@@ -167,7 +182,7 @@ class Shard {
   };
   // One part of a worker's push, kept as received.
   struct PushPart {
-    std::vector<TablePart> tables;
+    std::vector<CutRows> parts;
     Frame ids;
     Frame gradients;
     Frame counts;  // one a row, or empty where no table of the part needs them
@@ -183,7 +198,7 @@ class Shard {
   };
   // A touched row of the step being applied whose record is not in memory.
   struct ApplyMiss {
-    uint32_t table;
+    uint32_t cut;
     RowId row;
     std::vector<float> gradient;
   };
@@ -200,8 +215,9 @@ class Shard {
   void OnTick(TimeMs now);
 
   Status CheckRequest(const Header& header) const;
-  Status CheckRows(const std::vector<TablePart>& parts, const Frame& ids) const;
-  Status CheckPushedCounts(const std::vector<TablePart>& parts, const Frame& counts) const;
+  // What the parts are here; kCorruption if any row does not lie here.
+  Result<std::vector<CutRows>> TakeParts(const std::vector<TablePart>& parts, const Frame& ids);
+  Status CheckPushedCounts(const std::vector<CutRows>& parts, const Frame& counts) const;
 
   void Advance();  // serves what the state now allows: pulls, controls, complete steps
   bool IsStepComplete() const;
@@ -214,16 +230,16 @@ class Shard {
   void WriteAllDirty();
   void Fail(Status status);
 
-  SliceState* FindSlice(uint32_t table, RowId row);
-  void UpdateTouched(TableState& table, const SliceState& slice, RowId row,
-                     std::span<const float> gradient, std::byte* record);
+  CutState* FindCut(uint32_t table, uint32_t first_column);  // null: not here
+  CutState& CutOf(const StoreSlice& slice);
+  void UpdateTouched(CutState& cut, RowId row, std::span<const float> gradient, std::byte* record);
   // Puts a record into the cache if a way is free, writing back what leaves. False: no room.
-  bool Admit(TableState& table, SliceState& slice, RowId row, const std::byte* record, bool dirty,
+  bool Admit(CutState& cut, SliceState& slice, RowId row, const std::byte* record, bool dirty,
              bool pin);
-  void QueueWrite(const TableState& table, const SliceState& slice, RowId row,
+  void QueueWrite(const CutState& cut, const SliceState& slice, RowId row,
                   const std::byte* record);
   void FlushQueuedWrites();
-  Status MaterialiseMissing(TableState& table, StoreRead& read);
+  Status MaterialiseMissing(CutState& cut, StoreRead& read);
 
   Header ReplyHeader(const Header& request) const;
   void Send(const PeerId& peer, Frames frames);
@@ -232,7 +248,8 @@ class Shard {
   std::string DescribeMissingPushes() const;
 
   const ShardOptions options_;
-  std::vector<TableState> tables_;  // by table id
+  std::vector<CutState> cuts_;     // by table, then first column
+  std::vector<size_t> first_cut_;  // of each table, and one past the end
   Status failure_;
 
   uint64_t next_step_ = 0;  // the step to be applied next
@@ -249,8 +266,9 @@ class Shard {
 
   uint64_t next_ticket_ = 1;
   uint64_t unwritten_bytes_ = 0;
-  std::unordered_map<uint64_t, uint64_t> write_bytes_;                 // by ticket
-  std::map<std::pair<uint32_t, uint64_t>, StoreWrite> queued_writes_;  // by table, slice begin
+  std::unordered_map<uint64_t, uint64_t> write_bytes_;  // by ticket
+  std::map<std::tuple<uint32_t, uint32_t, uint64_t>, StoreWrite>
+      queued_writes_;  // by table, column and row the slice begins at
 
   TimeMs now_ = 0;
   TimeMs wake_at_ = 0;  // 0: none asked

@@ -66,37 +66,40 @@ Status Shard::CheckRequest(const Header& header) const {
 }
 
 // Every id must lie in a slice of this shard; a peer's mistake must not become ours.
-Status Shard::CheckRows(const std::vector<TablePart>& parts, const Frame& ids) const {
+Result<std::vector<Shard::CutRows>> Shard::TakeParts(const std::vector<TablePart>& parts,
+                                                     const Frame& ids) {
   uint64_t rows = 0;
   for (const TablePart& part : parts) rows += part.rows;
   if (ids.size() != rows * sizeof(uint64_t)) {
     return CorruptionError("{}: {} bytes of ids for {} rows", options_.name, ids.size(), rows);
   }
+  std::vector<CutRows> taken;
   const uint64_t* id = ids.As<uint64_t>().data();
   for (const TablePart& part : parts) {
-    if (part.table >= tables_.size()) {
-      return CorruptionError("{}: table {} does not exist", options_.name, part.table);
+    CutState* cut = FindCut(part.table, part.first_column);
+    if (cut == nullptr) {
+      return CorruptionError("{}: no rows of table {} lie here from column {} on", options_.name,
+                             part.table, part.first_column);
     }
-    const TableState& table = tables_[part.table];
     for (uint32_t i = 0; i < part.rows; ++i, ++id) {
-      const bool is_here =
-          std::any_of(table.slices.begin(), table.slices.end(),
-                      [&](const SliceState& slice) { return slice.Has(RowId{*id}); });
-      if (!is_here) {
+      const RowId row{*id};
+      if (Raw(row) >= cut->spec.rows || cut->Find(row) == nullptr ||
+          std::binary_search(cut->worker_rows.begin(), cut->worker_rows.end(), row)) {
         return CorruptionError("{}: table \"{}\" row {} does not lie here", options_.name,
-                               table.spec.name, *id);
+                               cut->spec.name, *id);
       }
     }
+    taken.push_back({.cut = static_cast<uint32_t>(cut - cuts_.data()), .rows = part.rows});
   }
-  return OkStatus();
+  return taken;
 }
 
-// Whoever divides by counts must find one for every row, and none of 0. `parts` are sound.
-Status Shard::CheckPushedCounts(const std::vector<TablePart>& parts, const Frame& counts) const {
+// Whoever divides by counts must find one for every row, and none of 0.
+Status Shard::CheckPushedCounts(const std::vector<CutRows>& parts, const Frame& counts) const {
   uint64_t rows = 0;
   const TableSpec* needs_them = nullptr;
-  for (const TablePart& part : parts) {
-    const TableSpec& table = tables_[part.table].spec;
+  for (const CutRows& part : parts) {
+    const TableSpec& table = cuts_[part.cut].spec;
     if (table.scale_grad_by_freq && part.rows > 0) needs_them = &table;
     rows += part.rows;
   }
@@ -129,14 +132,14 @@ void Shard::OnPull(const PeerId& peer, Message message, TimeMs now) {
                    .header = header,
                    .eval = eval,
                    .deadline = DeadlineOf(header, now),
-                   .parts = std::move(body.value().tables),
+                   .parts = {},
                    .ids = std::move(message.payload[0]),
                    .counts = std::move(message.payload[1]),
                    .rows = {},
                    .misses = {}};
-  if (Status status = CheckRows(pull.parts, pull.ids); !status.ok()) {
-    return SendError(peer, header, status);
-  }
+  Result<std::vector<CutRows>> parts = TakeParts(body.value().tables, pull.ids);
+  if (!parts.ok()) return SendError(peer, header, parts.status());
+  pull.parts = std::move(parts).value();
   const size_t rows = pull.ids.size() / sizeof(uint64_t);
   if (pull.counts.size() != (eval ? 0 : rows * sizeof(uint32_t))) {
     return SendError(peer, header,
@@ -160,21 +163,23 @@ void Shard::OnPush(const PeerId& peer, Message message, TimeMs) {
     return refuse(CorruptionError("{}: a push has 3 payload frames, not {}", options_.name,
                                   message.payload.size()));
   }
-  PushPart part{.tables = std::move(body.value().tables),
+  PushPart part{.parts = {},
                 .ids = std::move(message.payload[0]),
                 .gradients = std::move(message.payload[1]),
                 .counts = std::move(message.payload[2])};
-  if (Status status = CheckRows(part.tables, part.ids); !status.ok()) return refuse(status);
+  Result<std::vector<CutRows>> parts = TakeParts(body.value().tables, part.ids);
+  if (!parts.ok()) return refuse(parts.status());
+  part.parts = std::move(parts).value();
   uint64_t floats = 0, rows = 0;
-  for (const TablePart& table : part.tables) {
-    floats += uint64_t{table.rows} * tables_[table.table].spec.dim;
-    rows += table.rows;
+  for (const CutRows& of_cut : part.parts) {
+    floats += uint64_t{of_cut.rows} * cuts_[of_cut.cut].layout.dim;
+    rows += of_cut.rows;
   }
   if (part.gradients.size() != floats * sizeof(float)) {
     return refuse(CorruptionError("{}: {} bytes of gradients for {} floats", options_.name,
                                   part.gradients.size(), floats));
   }
-  if (Status status = CheckPushedCounts(part.tables, part.counts); !status.ok()) {
+  if (Status status = CheckPushedCounts(part.parts, part.counts); !status.ok()) {
     return refuse(status);
   }
   if (header.parts == 0 || header.part >= header.parts) {

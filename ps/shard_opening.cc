@@ -5,6 +5,7 @@
 #include <map>
 
 #include "ps/directory_state.h"
+#include "sharding/record_weights.h"
 
 namespace rowhouse {
 namespace {
@@ -189,15 +190,36 @@ class Opening {
     return CheckSaved(saved.directory);
   }
 
-  bool IsMine(TableId table, RowId row) const {
+  // Whether a stored record is of a slice of this shard. Records are moved whole: kUsage where the
+  // plan cuts a row's columns elsewhere than they were cut when it was saved.
+  Result<bool> IsMine(TableId table, RowId row, uint16_t first_column, size_t bytes) const {
     if (Raw(table) >= job_.tables.size()) return false;
-    for (const Slice& slice : job_.plan.slices(table)) {
-      if (Raw(row) >= slice.row_begin && Raw(row) < slice.row_end) return slice.shard == shard_;
+    const uint64_t position = job_.plan.order(table).PositionOf(row);
+    const std::span<const Slice> slices = job_.plan.slices(table);
+    for (size_t i = 0; i < slices.size(); ++i) {
+      if (position < slices[i].row_begin || position >= slices[i].row_end) continue;
+      if (slices[i].column_begin != first_column) continue;
+      if (record_bytes_[Raw(table)][i] != bytes) break;
+      return slices[i].shard == shard_;
     }
-    return false;
+    return UsageError(
+        "--load: the rows of table \"{}\" were saved with their columns cut at other places than "
+        "this run's plan cuts them; load with the strategy, or the plan, the model was saved with",
+        job_.tables[Raw(table)].name);
+  }
+
+  void SizeRecords() {
+    for (const TableSpec& spec : job_.tables) {
+      const auto optimizer = Optimizers().Make(spec.optimizer, spec.optimizer_options).value();
+      std::vector<size_t>& bytes = record_bytes_.emplace_back();
+      for (const Slice& slice : job_.plan.slices(spec.id)) {
+        bytes.push_back(LayoutOf(spec, *optimizer, slice.columns()).bytes());
+      }
+    }
   }
 
   Status Fill() {
+    SizeRecords();
     ASSIGN_OR_RETURN(const auto target, OpenRows(directory_, /*read_only=*/false));
     uint64_t rows = 0;
     for (const SavedShard& saved : job_.load.shards) {
@@ -212,9 +234,11 @@ class Opening {
       };
       RETURN_IF_ERROR(source->Scan([&](TableId table, RowId row, uint16_t first_column,
                                        std::span<const std::byte> record) -> Status {
-        if (!IsMine(table, row)) return OkStatus();
+        ASSIGN_OR_RETURN(const bool is_mine, IsMine(table, row, first_column, record.size()));
+        if (!is_mine) return OkStatus();
         if (!batch.rows.empty() &&
-            (batch.slice.table != table || batch.rows.size() >= kRowsPerWrite)) {
+            (batch.slice.table != table || batch.slice.first_column != first_column ||
+             batch.rows.size() >= kRowsPerWrite)) {
           RETURN_IF_ERROR(flush());
         }
         batch.slice = {.table = table,
@@ -240,6 +264,7 @@ class Opening {
   const ShardId shard_;
   const std::string directory_;
   const DirectoryOwner owner_;
+  std::vector<std::vector<size_t>> record_bytes_;  // of each table: of each of its slices
 };
 
 }  // namespace

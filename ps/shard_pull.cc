@@ -7,9 +7,7 @@ namespace rowhouse {
 
 void Shard::ServePull(PendingPull pull) {
   size_t floats = 0;
-  for (const TablePart& part : pull.parts) {
-    floats += size_t{part.rows} * tables_[part.table].spec.dim;
-  }
+  for (const CutRows& part : pull.parts) floats += size_t{part.rows} * cuts_[part.cut].layout.dim;
   pull.rows = Frame(floats * sizeof(float));
   std::span<float> out = pull.rows.As<float>();
   const std::span<const uint64_t> ids = pull.ids.As<uint64_t>();
@@ -18,29 +16,29 @@ void Shard::ServePull(PendingPull pull) {
   // Misses are read slice by slice; `reads` and `misses` keep the same order.
   std::map<const SliceState*, std::pair<StoreRead, std::vector<PendingPull::Miss>>> misses;
   size_t at = 0, offset = 0;
-  for (const TablePart& part : pull.parts) {
-    TableState& table = tables_[part.table];
-    const size_t dim = table.spec.dim;
+  for (const CutRows& part : pull.parts) {
+    CutState& cut = cuts_[part.cut];
+    const size_t dim = cut.layout.dim;
     for (uint32_t i = 0; i < part.rows; ++i, ++at, offset += dim) {
       const RowId row{ids[at]};
-      SliceState* slice = FindSlice(part.table, row);
+      SliceState* slice = cut.Find(row);
       if (i + RowCache::kPrefetchRows < part.rows) {
         const RowId ahead{ids[at + RowCache::kPrefetchRows]};
-        if (slice->Has(ahead)) slice->cache->Prefetch(ahead);
+        if (slice->Has(cut.order.PositionOf(ahead))) slice->cache->Prefetch(ahead);
       }
       const RowCache::Slot slot = slice->cache->Find(row);
       if (slot == RowCache::kNone) {
         auto& [read, slice_misses] = misses[slice];
         read.slice = slice->store;
         read.rows.push_back(row);
-        slice_misses.push_back({part.table, row, pull.eval ? 0 : counts[at], offset});
+        slice_misses.push_back({part.cut, row, pull.eval ? 0 : counts[at], offset});
         continue;
       }
       std::byte* record = slice->cache->record(slot);
-      ReadWeights(table.layout, record, out.subspan(offset, dim));
+      ReadWeights(cut.layout, record, out.subspan(offset, dim));
       if (pull.eval) continue;
       slice->cache->Pin(slot, pull.header.step);
-      CountLookups(table.layout, record, counts[at]);
+      CountLookups(cut.layout, record, counts[at]);
       ++stats_.cache_hits;
     }
   }
@@ -74,19 +72,20 @@ void Shard::OnRowsRead(RowsRead event) {
 }
 
 // Gives rows that are not stored their first value, so that `read.records` is whole.
-Status Shard::MaterialiseMissing(TableState& table, StoreRead& read) {
+Status Shard::MaterialiseMissing(CutState& cut, StoreRead& read) {
   if (read.missing.empty()) return OkStatus();
   std::vector<RowId> rows;
   rows.reserve(read.missing.size());
   for (size_t i : read.missing) rows.push_back(read.rows[i]);
-  std::vector<float> weights(rows.size() * table.spec.dim);
-  RETURN_IF_ERROR(table.initialiser->Fill(rows, weights));
+  std::vector<float> weights(rows.size() * cut.spec.dim);  // whole rows
+  RETURN_IF_ERROR(cut.initialiser->Fill(rows, weights));
   for (size_t k = 0; k < rows.size(); ++k) {
     std::byte* record = read.records.data() + read.missing[k] * read.slice.record_bytes;
-    WriteFirstWeights(table.layout, std::span(weights).subspan(k * table.spec.dim, table.spec.dim),
-                      record);
-    table.optimizer->InitState(table.layout.state(record));
-    table.layout.set_trailer(record, {});
+    WriteFirstWeights(
+        cut.layout, std::span(weights).subspan(k * cut.spec.dim + cut.first_column, cut.layout.dim),
+        record);
+    cut.optimizer->InitState(cut.layout.state(record));
+    cut.layout.set_trailer(record, {});
   }
   return OkStatus();
 }
@@ -95,25 +94,25 @@ void Shard::FinishPull(PendingPull pull, std::vector<StoreRead> reads) {
   std::span<float> out = pull.rows.As<float>();
   size_t miss = 0;
   for (StoreRead& read : reads) {
-    TableState& table = tables_[Raw(read.slice.table)];
-    if (Status status = MaterialiseMissing(table, read); !status.ok()) {
+    CutState& cut = CutOf(read.slice);
+    if (Status status = MaterialiseMissing(cut, read); !status.ok()) {
       Fail(std::move(status));
       return SendError(pull.peer, pull.header, failure_);
     }
     for (size_t i = 0; i < read.rows.size(); ++i, ++miss) {
       const PendingPull::Miss& wanted = pull.misses[miss];
-      SliceState& slice = *FindSlice(wanted.table, wanted.row);
+      SliceState& slice = *cut.Find(wanted.row);
       std::byte* record = read.records.data() + i * read.slice.record_bytes;
       // Another pull may have brought the row in while this one was reading.
       const RowCache::Slot slot = slice.cache->Find(wanted.row);
       if (slot != RowCache::kNone) record = slice.cache->record(slot);
-      if (!pull.eval) CountLookups(table.layout, record, wanted.count);
-      ReadWeights(table.layout, record, out.subspan(wanted.offset, table.spec.dim));
+      if (!pull.eval) CountLookups(cut.layout, record, wanted.count);
+      ReadWeights(cut.layout, record, out.subspan(wanted.offset, cut.layout.dim));
       if (pull.eval) continue;
       if (slot != RowCache::kNone) {
         slice.cache->Pin(slot, pull.header.step);
       } else {
-        Admit(table, slice, wanted.row, record, /*dirty=*/false, /*pin=*/true);
+        Admit(cut, slice, wanted.row, record, /*dirty=*/false, /*pin=*/true);
       }
     }
   }
@@ -122,16 +121,16 @@ void Shard::FinishPull(PendingPull pull, std::vector<StoreRead> reads) {
   Send(pull.peer, EncodeMessage(ReplyHeader(pull.header), PullReply{}, std::move(payload)));
 }
 
-bool Shard::Admit(TableState& table, SliceState& slice, RowId row, const std::byte* record,
-                  bool dirty, bool pin) {
+bool Shard::Admit(CutState& cut, SliceState& slice, RowId row, const std::byte* record, bool dirty,
+                  bool pin) {
   RowCache& cache = *slice.cache;
   CacheVictim victim;
   const RowCache::Slot slot = cache.Claim(row, next_step_, &victim);
   if (slot == RowCache::kNone) {
     ++stats_.rows_overflowed;
-    if (!table.overflow_reported) {
-      table.overflow_reported = true;
-      LOG(WARNING) << options_.name << " table \"" << table.spec.name << "\": the rows of one step "
+    if (!cut.overflow_reported) {
+      cut.overflow_reported = true;
+      LOG(WARNING) << options_.name << " table \"" << cut.spec.name << "\": the rows of one step "
                    << "need more than the " << cache.capacity_rows()
                    << " rows its cache holds; the rest is read and written one by one, slowly. "
                    << "Raise --cache_ratio or --cache_mb.";
@@ -140,9 +139,9 @@ bool Shard::Admit(TableState& table, SliceState& slice, RowId row, const std::by
   }
   if (!victim.record.empty()) {
     ++stats_.rows_evicted;
-    if (victim.is_dirty) QueueWrite(table, slice, victim.row, victim.record.data());
+    if (victim.is_dirty) QueueWrite(cut, slice, victim.row, victim.record.data());
   }
-  std::memcpy(cache.record(slot), record, table.layout.bytes());
+  std::memcpy(cache.record(slot), record, cut.layout.bytes());
   if (dirty) cache.set_dirty(slot);
   if (pin) cache.Pin(slot, next_step_);
   return true;

@@ -7,10 +7,10 @@
 
 namespace rowhouse {
 
-void Shard::UpdateTouched(TableState& table, const SliceState& slice, RowId row,
-                          std::span<const float> gradient, std::byte* record) {
-  UpdateRecord(table.spec, *table.optimizer, table.layout, {row, slice.slice.column_begin},
-               apply_context_.step, apply_context_.learning_rate, gradient, record);
+void Shard::UpdateTouched(CutState& cut, RowId row, std::span<const float> gradient,
+                          std::byte* record) {
+  UpdateRecord(cut.spec, *cut.optimizer, cut.layout, {row, cut.first_column}, apply_context_.step,
+               apply_context_.learning_rate, gradient, record);
   ++stats_.rows_updated;
 }
 
@@ -27,25 +27,25 @@ void Shard::ApplyStep() {
     uint32_t lookups;  // 0 where the push does not say
     const float* gradient;
   };
-  std::vector<std::vector<Touch>> touched(tables_.size());
-  std::vector<size_t> touches_of_table(tables_.size());
+  std::vector<std::vector<Touch>> touched(cuts_.size());
+  std::vector<size_t> touches_of_cut(cuts_.size());
   for (const WorkerPush& worker : step.workers) {
     for (const auto& [k, part] : worker.parts) {
-      for (const TablePart& rows : part.tables) touches_of_table[rows.table] += rows.rows;
+      for (const CutRows& rows : part.parts) touches_of_cut[rows.cut] += rows.rows;
     }
   }
-  for (size_t t = 0; t < touched.size(); ++t) touched[t].reserve(touches_of_table[t]);
+  for (size_t c = 0; c < touched.size(); ++c) touched[c].reserve(touches_of_cut[c]);
   for (uint32_t w = 0; w < step.workers.size(); ++w) {
     for (const auto& [k, part] : step.workers[w].parts) {
       const uint64_t* id = part.ids.As<uint64_t>().data();
       const float* gradient = part.gradients.As<float>().data();
       const bool is_counted = part.counts.size() > 0;
       const uint32_t* count = part.counts.As<uint32_t>().data();
-      for (const TablePart& rows : part.tables) {
-        std::vector<Touch>& touches = touched[rows.table];
+      for (const CutRows& rows : part.parts) {
+        std::vector<Touch>& touches = touched[rows.cut];
         for (uint32_t i = 0; i < rows.rows; ++i) {
           touches.push_back({RowId{*id++}, w, is_counted ? *count++ : 0, gradient});
-          gradient += tables_[rows.table].spec.dim;
+          gradient += cuts_[rows.cut].layout.dim;
         }
       }
     }
@@ -54,10 +54,10 @@ void Shard::ApplyStep() {
   std::map<const SliceState*, StoreRead> reads;
   std::map<const SliceState*, std::vector<ApplyMiss>> misses;
   std::vector<float> sum;
-  for (uint32_t t = 0; t < touched.size(); ++t) {
-    std::vector<Touch>& touches = touched[t];
-    TableState& table = tables_[t];
-    const size_t dim = table.spec.dim;
+  for (uint32_t c = 0; c < touched.size(); ++c) {
+    std::vector<Touch>& touches = touched[c];
+    CutState& cut = cuts_[c];
+    const size_t dim = cut.layout.dim;
     const auto by_row_then_worker = [](const Touch& a, const Touch& b) {
       return a.row != b.row ? a.row < b.row : a.worker < b.worker;
     };
@@ -79,19 +79,19 @@ void Shard::ApplyStep() {
       } else {
         ++i;
       }
-      if (table.spec.scale_grad_by_freq && lookups > 1) {
+      if (cut.spec.scale_grad_by_freq && lookups > 1) {
         // `gradient` may be `sum` itself.
         std::transform(
             gradient.begin(), gradient.end(), sum.begin(),
             [divisor = static_cast<float>(lookups)](float value) { return value / divisor; });
         gradient = sum;
       }
-      SliceState& slice = *FindSlice(t, row);
+      SliceState& slice = *cut.Find(row);
       if (i + RowCache::kPrefetchRows < touches.size()) {
         const Touch& ahead = touches[i + RowCache::kPrefetchRows];
-        if (slice.Has(ahead.row)) slice.cache->Prefetch(ahead.row);
-        for (size_t c = 0; c < dim; c += 64 / sizeof(float)) {
-          __builtin_prefetch(ahead.gradient + c);
+        if (slice.Has(cut.order.PositionOf(ahead.row))) slice.cache->Prefetch(ahead.row);
+        for (size_t at = 0; at < dim; at += 64 / sizeof(float)) {
+          __builtin_prefetch(ahead.gradient + at);
         }
       }
       const RowCache::Slot slot = slice.cache->Find(row);
@@ -99,10 +99,10 @@ void Shard::ApplyStep() {
         StoreRead& read = reads[&slice];
         read.slice = slice.store;
         read.rows.push_back(row);
-        misses[&slice].push_back({t, row, {gradient.begin(), gradient.end()}});
+        misses[&slice].push_back({c, row, {gradient.begin(), gradient.end()}});
         continue;
       }
-      UpdateTouched(table, slice, row, gradient, slice.cache->record(slot));
+      UpdateTouched(cut, row, gradient, slice.cache->record(slot));
       slice.cache->set_dirty(slot);
     }
   }
@@ -125,23 +125,23 @@ void Shard::ApplyStep() {
 void Shard::FinishApply(std::vector<StoreRead> reads) {
   size_t miss = 0;
   for (StoreRead& read : reads) {
-    TableState& table = tables_[Raw(read.slice.table)];
-    if (Status status = MaterialiseMissing(table, read); !status.ok()) {
+    CutState& cut = CutOf(read.slice);
+    if (Status status = MaterialiseMissing(cut, read); !status.ok()) {
       return Fail(std::move(status));
     }
     for (size_t i = 0; i < read.rows.size(); ++i, ++miss) {
       const ApplyMiss& touch = apply_misses_[miss];
-      SliceState& slice = *FindSlice(touch.table, touch.row);
+      SliceState& slice = *cut.Find(touch.row);
       // A pull of the same step, still under way when its worker pushed, may have brought it in.
       if (const RowCache::Slot slot = slice.cache->Find(touch.row); slot != RowCache::kNone) {
-        UpdateTouched(table, slice, touch.row, touch.gradient, slice.cache->record(slot));
+        UpdateTouched(cut, touch.row, touch.gradient, slice.cache->record(slot));
         slice.cache->set_dirty(slot);
         continue;
       }
       std::byte* record = read.records.data() + i * read.slice.record_bytes;
-      UpdateTouched(table, slice, touch.row, touch.gradient, record);
-      if (!Admit(table, slice, touch.row, record, /*dirty=*/true, /*pin=*/false)) {
-        QueueWrite(table, slice, touch.row, record);
+      UpdateTouched(cut, touch.row, touch.gradient, record);
+      if (!Admit(cut, slice, touch.row, record, /*dirty=*/true, /*pin=*/false)) {
+        QueueWrite(cut, slice, touch.row, record);
       }
     }
   }

@@ -1,5 +1,8 @@
 #include "ps/shard_store.h"
 
+#include <optional>
+#include <tuple>
+
 #include "ps/directory_state.h"
 #include "sharding/optimizer.h"
 #include "sharding/record_weights.h"
@@ -10,9 +13,10 @@ ShardStore::ShardStore(std::unique_ptr<RowStore> store, std::string directory,
                        const std::vector<TableSpec>& tables, uint64_t steps)
     : store_(std::move(store)), directory_(std::move(directory)), last_sync_steps_(steps) {
   for (const TableSpec& spec : tables) {
-    const auto optimizer = Optimizers().Make(spec.optimizer, spec.optimizer_options).value();
-    tables_.push_back({.digested = DigestedTable(spec.name, StateShapeOf(*optimizer)),
-                       .layout = LayoutOf(spec, *optimizer)});
+    auto optimizer = Optimizers().Make(spec.optimizer, spec.optimizer_options).value();
+    DigestedTable digested(spec.name, StateShapeOf(*optimizer));
+    tables_.push_back(
+        {.spec = spec, .optimizer = std::move(optimizer), .digested = std::move(digested)});
   }
 }
 
@@ -61,15 +65,23 @@ StoreScanned ShardStore::Scan(uint64_t ticket) {
   StoreScanned event;
   event.ticket = ticket;
   RowsDigest digest;
+  // Records of one table, column and size come one after the other as a rule.
+  std::tuple<uint32_t, uint16_t, size_t> last;
+  std::optional<RecordLayout> layout;
   event.status = store_->Scan([&](TableId table, RowId row, uint16_t first_column,
                                   std::span<const std::byte> record) -> Status {
-    if (Raw(table) >= tables_.size() || record.size() != tables_[Raw(table)].layout.bytes()) {
+    const std::tuple which(Raw(table), first_column, record.size());
+    if (Raw(table) < tables_.size() && (!layout || which != last)) {
+      const TableShape& shape = tables_[Raw(table)];
+      layout = LayoutOfRecord(shape.spec, *shape.optimizer, first_column, record.size());
+      last = which;
+    }
+    if (Raw(table) >= tables_.size() || !layout) {
       return CorruptionError("row {} of table {} has {} bytes, which no table of the model has",
                              Raw(row), Raw(table), record.size());
     }
-    const TableShape& shape = tables_[Raw(table)];
-    digest.Add(shape.digested, row, first_column, shape.layout, record.data());
-    ++event.rows;
+    digest.Add(tables_[Raw(table)].digested, row, first_column, *layout, record.data());
+    if (first_column == 0) ++event.rows;  // Every row has it, on one shard.
     return OkStatus();
   });
   event.digest_high = digest.high();

@@ -36,8 +36,9 @@ class ShardStore {
   StoreScanned Scan(uint64_t ticket);
 
   struct TableShape {
+    TableSpec spec;
+    std::unique_ptr<Optimizer> optimizer;
     DigestedTable digested;
-    RecordLayout layout;
   };
 
   std::unique_ptr<RowStore> store_;

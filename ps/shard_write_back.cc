@@ -7,16 +7,16 @@ namespace rowhouse {
 
 // Here rows are looked at, not when they are updated: once they are cached, updates are many times
 // as frequent, and an unsound row that is not used again does no harm before.
-void Shard::QueueWrite(const TableState& table, const SliceState& slice, RowId row,
+void Shard::QueueWrite(const CutState& cut, const SliceState& slice, RowId row,
                        const std::byte* record) {
-  if (!IsFiniteRecord(table.layout, record)) {
-    const RecordPlace place{row, slice.slice.column_begin};
-    return Fail(NotFiniteError(table.spec, table.layout, place, record));
+  if (!IsFiniteRecord(cut.layout, record)) {
+    return Fail(NotFiniteError(cut.spec, cut.layout, {row, cut.first_column}, record));
   }
-  StoreWrite& write = queued_writes_[{Raw(slice.slice.table), slice.slice.row_begin}];
+  StoreWrite& write =
+      queued_writes_[{Raw(slice.slice.table), slice.slice.column_begin, slice.slice.row_begin}];
   write.slice = slice.store;
   write.rows.push_back(row);
-  write.records.insert(write.records.end(), record, record + table.layout.bytes());
+  write.records.insert(write.records.end(), record, record + cut.layout.bytes());
   ++stats_.rows_written;
 }
 
@@ -37,13 +37,13 @@ void Shard::FlushQueuedWrites() {
 void Shard::WriteAllDirty() {
   // RocksDB's batches stay small; the copies of all of them wait in memory until they are written.
   constexpr size_t kMaxWriteBytes = 8 << 20;
-  for (TableState& table : tables_) {
-    for (SliceState& slice : table.slices) {
+  for (CutState& cut : cuts_) {
+    for (SliceState& slice : cut.slices) {
       size_t bytes = 0;
       for (const auto& [row, slot] : slice.cache->DirtySlots()) {
-        QueueWrite(table, slice, row, slice.cache->record(slot));
+        QueueWrite(cut, slice, row, slice.cache->record(slot));
         slice.cache->set_clean(slot);
-        bytes += table.layout.bytes();
+        bytes += cut.layout.bytes();
         if (bytes >= kMaxWriteBytes) {
           FlushQueuedWrites();
           bytes = 0;

@@ -18,7 +18,11 @@ struct RecordTrailer {
 };
 static_assert(sizeof(RecordTrailer) == 16);
 
-// Sizes and parts of the records of one table.
+// Columns are cut at multiples of this, so that sums over a row's columns, which are made of
+// partials of so many (sharding/optimizer.h), have the same bits.
+inline constexpr uint32_t kColumnsPerCut = 16;
+
+// Sizes and parts of the records of one table, or of a cut of its columns.
 struct RecordLayout {
   uint32_t dim = 0;
   uint32_t state_floats = 0;

@@ -28,9 +28,25 @@ void WriteFloats(const RecordLayout& layout, std::span<const float> weights, std
 }  // namespace
 
 RecordLayout LayoutOf(const TableSpec& table, const Optimizer& optimizer) {
-  return {.dim = table.dim,
-          .state_floats = static_cast<uint32_t>(optimizer.state_floats(table.dim)),
+  return LayoutOf(table, optimizer, table.dim);
+}
+
+RecordLayout LayoutOf(const TableSpec& table, const Optimizer& optimizer, uint32_t columns) {
+  return {.dim = columns,
+          .state_floats = static_cast<uint32_t>(optimizer.state_floats(columns)),
           .precision = FindPrecision(table.precision).value()};
+}
+
+std::optional<RecordLayout> LayoutOfRecord(const TableSpec& table, const Optimizer& optimizer,
+                                           uint32_t first_column, size_t bytes) {
+  if (first_column >= table.dim || first_column % kColumnsPerCut != 0) return std::nullopt;
+  const RecordLayout rest = LayoutOf(table, optimizer, table.dim - first_column);
+  if (rest.bytes() == bytes) return rest;
+  for (uint32_t columns = kColumnsPerCut; columns < rest.dim; columns += kColumnsPerCut) {
+    const RecordLayout cut = LayoutOf(table, optimizer, columns);
+    if (cut.bytes() == bytes) return cut;
+  }
+  return std::nullopt;
 }
 
 void WidenWeights(const RecordLayout& layout, const std::byte* record, std::span<float> weights) {

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <span>
 
 #include "common/kernels/half_precision.h"
@@ -17,8 +18,15 @@
 
 namespace rowhouse {
 
-// Of whole rows. Requires a table that is valid and the optimizer it names.
+// Requires a table that is valid and the optimizer it names. Of whole rows, or of `columns` of
+// them.
 RecordLayout LayoutOf(const TableSpec& table, const Optimizer& optimizer);
+RecordLayout LayoutOf(const TableSpec& table, const Optimizer& optimizer, uint32_t columns);
+
+// That of a record of `bytes` which begins at first_column, or nothing if no cut of the table's
+// columns has such records.
+std::optional<RecordLayout> LayoutOfRecord(const TableSpec& table, const Optimizer& optimizer,
+                                           uint32_t first_column, size_t bytes);
 
 void WidenWeights(const RecordLayout& layout, const std::byte* record, std::span<float> weights);
 

@@ -16,6 +16,7 @@ PsClient::PsClient(const PsClientOptions& options, const Plan& plan,
   in_flight_.resize(shards_.size());
   digests_.resize(shards_.size());
   stats_.resize(shards_.size());
+  for (uint32_t t = 0; t < plan_.tables(); ++t) bands_.push_back(plan_.bands(TableId{t}));
 }
 
 std::string PsClient::Describe(size_t shard) const {
@@ -57,38 +58,83 @@ void PsClient::StartControl(MessageType type, uint64_t steps) {
   }
 }
 
+void PsClient::DealRows(const RowBatch& batch, Deal* deal) const {
+  const std::vector<Plan::Band>& bands = bands_[Raw(batch.table)];
+  const RowOrder& order = plan_.order(batch.table);
+  const std::vector<RowId>& on_workers = plan_.worker_rows(batch.table);
+  deal->rows.clear();
+  deal->ends.clear();
+  if (!order.is_scattered() && on_workers.empty()) {
+    auto end = batch.rows.begin();
+    for (const Plan::Band& band : bands) {
+      end = std::lower_bound(end, batch.rows.end(), RowId{band.row_end});
+      deal->ends.push_back(static_cast<size_t>(end - batch.rows.begin()));
+    }
+    CHECK(end == batch.rows.end()) << "a row beyond its table";
+    return;
+  }
+  // By band, in the order of rows within each: counted, then placed.
+  std::vector<uint32_t> kept, band_of;
+  deal->ends.assign(bands.size(), 0);
+  auto worker_row = on_workers.begin();
+  for (uint32_t r = 0; r < batch.rows.size(); ++r) {
+    worker_row = std::lower_bound(worker_row, on_workers.end(), batch.rows[r]);
+    if (worker_row != on_workers.end() && *worker_row == batch.rows[r]) continue;
+    const uint64_t position = order.PositionOf(batch.rows[r]);
+    const auto band =
+        std::upper_bound(bands.begin(), bands.end(), position,
+                         [](uint64_t at, const Plan::Band& other) { return at < other.row_end; });
+    CHECK(band != bands.end()) << "a row beyond its table";
+    kept.push_back(r);
+    band_of.push_back(static_cast<uint32_t>(band - bands.begin()));
+    ++deal->ends[band_of.back()];
+  }
+  std::vector<size_t> next(bands.size());
+  for (size_t b = 1; b < bands.size(); ++b) {
+    next[b] = deal->ends[b - 1];
+    deal->ends[b] += deal->ends[b - 1];
+  }
+  deal->rows.resize(kept.size());
+  for (size_t i = 0; i < kept.size(); ++i) deal->rows[next[band_of[i]]++] = kept[i];
+}
+
 void PsClient::CutIntoParts(const std::vector<RowBatch>& batches, bool is_push) {
   struct Open {
     std::vector<Part> parts;
     size_t rows = 0, bytes = 0;  // in the last part
   };
   std::vector<Open> open(shards_.size());
+  deals_.resize(batches.size());
   for (size_t b = 0; b < batches.size(); ++b) {
     const RowBatch& batch = batches[b];
     if (plan_.is_on_workers(batch.table) || (is_push && !batch.trains)) continue;
-    const size_t row_bytes = sizeof(uint64_t) + batch.dim * sizeof(float);
-    auto first = batch.rows.begin();
-    for (const Slice& slice : plan_.slices(batch.table)) {
-      const auto last = std::lower_bound(first, batch.rows.end(), RowId{slice.row_end});
-      Open& to = open[Raw(slice.shard)];
-      while (first != last) {
-        if (to.parts.empty() || to.rows >= options_.max_part_rows ||
-            to.bytes + row_bytes > options_.max_part_bytes) {
-          to.parts.push_back({.shard = Raw(slice.shard), .pieces = {}});
-          to.rows = to.bytes = 0;
+    DealRows(batch, &deals_[b]);
+    size_t band_begin = 0;
+    for (size_t k = 0; k < deals_[b].ends.size(); band_begin = deals_[b].ends[k++]) {
+      for (const Slice& slice : bands_[Raw(batch.table)][k].cuts) {
+        const size_t row_bytes = sizeof(uint64_t) + slice.columns() * sizeof(float);
+        Open& to = open[Raw(slice.shard)];
+        for (size_t begin = band_begin; begin < deals_[b].ends[k];) {
+          if (to.parts.empty() || to.rows >= options_.max_part_rows ||
+              to.bytes + row_bytes > options_.max_part_bytes) {
+            to.parts.push_back({.shard = Raw(slice.shard), .pieces = {}});
+            to.rows = to.bytes = 0;
+          }
+          const size_t room =
+              std::max<size_t>(1, std::min(options_.max_part_rows - to.rows,
+                                           (options_.max_part_bytes - to.bytes) / row_bytes));
+          const size_t rows = std::min(room, deals_[b].ends[k] - begin);
+          to.parts.back().pieces.push_back({.batch = b,
+                                            .begin = begin,
+                                            .end = begin + rows,
+                                            .first_column = slice.column_begin,
+                                            .columns = slice.columns()});
+          to.rows += rows;
+          to.bytes += rows * row_bytes;
+          begin += rows;
         }
-        const size_t room =
-            std::max<size_t>(1, std::min(options_.max_part_rows - to.rows,
-                                         (options_.max_part_bytes - to.bytes) / row_bytes));
-        const size_t rows = std::min<size_t>(room, static_cast<size_t>(last - first));
-        const auto begin = static_cast<size_t>(first - batch.rows.begin());
-        to.parts.back().pieces.push_back({.batch = b, .begin = begin, .end = begin + rows});
-        to.rows += rows;
-        to.bytes += rows * row_bytes;
-        first += static_cast<std::ptrdiff_t>(rows);
       }
     }
-    CHECK(first == batch.rows.end()) << "a row beyond its table";
   }
   for (size_t shard = 0; shard < open.size(); ++shard) {
     std::vector<Part>& parts = open[shard].parts;
@@ -150,37 +196,64 @@ Frames PsClient::Encode(const Part& part, uint64_t request_id) const {
   }
 }
 
-namespace {
-
-// One column of the rows of a part, piece after piece, `width(batch)` elements a row.
-template <typename T, typename Pieces, typename Width>
-Frame Gather(const std::vector<RowBatch>& batches, const Pieces& pieces,
-             std::vector<T> RowBatch::*column, const Width& width) {
-  size_t bytes = 0;
-  for (const auto& piece : pieces) {
-    bytes += (piece.end - piece.begin) * width(batches[piece.batch]) * sizeof(T);
-  }
-  Frame frame(bytes);
-  std::byte* to = frame.data();
-  for (const auto& piece : pieces) {
-    const RowBatch& batch = batches[piece.batch];
-    const size_t piece_bytes = (piece.end - piece.begin) * width(batch) * sizeof(T);
-    std::memcpy(to, (batch.*column).data() + piece.begin * width(batch), piece_bytes);
-    to += piece_bytes;
+// Ids or counts of the rows of a part, piece after piece.
+template <typename T>
+Frame PsClient::GatherNumbers(const std::vector<RowBatch>& batches, const Part& part,
+                              std::vector<T> RowBatch::*column) const {
+  size_t rows = 0;
+  for (const Piece& piece : part.pieces) rows += piece.rows();
+  Frame frame(rows * sizeof(T));
+  T* to = frame.As<T>().data();
+  for (const Piece& piece : part.pieces) {
+    const std::vector<T>& from = batches[piece.batch].*column;
+    const std::vector<uint32_t>& deal = deals_[piece.batch].rows;
+    if (deal.empty()) {
+      to = std::copy(from.begin() + piece.begin, from.begin() + piece.end, to);
+      continue;
+    }
+    for (size_t p = piece.begin; p < piece.end; ++p) *to++ = from[deal[p]];
   }
   return frame;
 }
 
-constexpr auto kOneARow = [](const RowBatch&) { return size_t{1}; };
-constexpr auto kDimARow = [](const RowBatch& batch) { return size_t{batch.dim}; };
+void PsClient::GatherPiece(const Piece& piece, const std::vector<float>& plane, size_t width,
+                           float* to) const {
+  const std::vector<uint32_t>& deal = deals_[piece.batch].rows;
+  if (deal.empty() && piece.columns == width) {
+    std::memcpy(to, &plane[piece.begin * width], piece.rows() * width * sizeof(float));
+    return;
+  }
+  for (size_t p = piece.begin; p < piece.end; ++p, to += piece.columns) {
+    const size_t row = deal.empty() ? p : deal[p];
+    std::memcpy(to, &plane[row * width + piece.first_column], piece.columns * sizeof(float));
+  }
+}
 
-}  // namespace
+void PsClient::ScatterPiece(const Piece& piece, const float* from, size_t width,
+                            std::vector<float>* plane) const {
+  const std::vector<uint32_t>& deal = deals_[piece.batch].rows;
+  if (deal.empty() && piece.columns == width) {
+    std::memcpy(&(*plane)[piece.begin * width], from, piece.rows() * width * sizeof(float));
+    return;
+  }
+  for (size_t p = piece.begin; p < piece.end; ++p, from += piece.columns) {
+    const size_t row = deal.empty() ? p : deal[p];
+    std::memcpy(&(*plane)[row * width + piece.first_column], from, piece.columns * sizeof(float));
+  }
+}
+
+size_t PsClient::FloatsOf(const Part& part) {
+  size_t floats = 0;
+  for (const Piece& piece : part.pieces) floats += piece.rows() * piece.columns;
+  return floats;
+}
 
 std::vector<TablePart> PsClient::TablesOf(const std::vector<RowBatch>& batches, const Part& part) {
   std::vector<TablePart> tables;
   for (const Piece& piece : part.pieces) {
-    tables.push_back(
-        {Raw(batches[piece.batch].table), static_cast<uint32_t>(piece.end - piece.begin)});
+    tables.push_back({.table = Raw(batches[piece.batch].table),
+                      .rows = static_cast<uint32_t>(piece.rows()),
+                      .first_column = piece.first_column});
   }
   return tables;
 }
@@ -188,8 +261,8 @@ std::vector<TablePart> PsClient::TablesOf(const std::vector<RowBatch>& batches, 
 Frames PsClient::EncodePull(const Header& header, const Part& part) const {
   const std::vector<RowBatch>& batches = *pull_batches_;
   Frames payload;
-  payload.push_back(Gather(batches, part.pieces, &RowBatch::rows, kOneARow));
-  payload.push_back(eval_ ? Frame() : Gather(batches, part.pieces, &RowBatch::counts, kOneARow));
+  payload.push_back(GatherNumbers(batches, part, &RowBatch::rows));
+  payload.push_back(eval_ ? Frame() : GatherNumbers(batches, part, &RowBatch::counts));
   const PullRequest request{.eval = eval_, .tables = TablesOf(batches, part)};
   return EncodeMessage(header, request, std::move(payload));
 }
@@ -197,9 +270,15 @@ Frames PsClient::EncodePull(const Header& header, const Part& part) const {
 Frames PsClient::EncodePush(const Header& header, const Part& part) const {
   const std::vector<RowBatch>& batches = *push_batches_;
   Frames payload;
-  payload.push_back(Gather(batches, part.pieces, &RowBatch::rows, kOneARow));
-  payload.push_back(Gather(batches, part.pieces, &RowBatch::gradients, kDimARow));
-  payload.push_back(options_.push_counts ? Gather(batches, part.pieces, &RowBatch::counts, kOneARow)
+  payload.push_back(GatherNumbers(batches, part, &RowBatch::rows));
+  payload.emplace_back(FloatsOf(part) * sizeof(float));
+  float* to = payload.back().As<float>().data();
+  for (const Piece& piece : part.pieces) {
+    const RowBatch& batch = batches[piece.batch];
+    GatherPiece(piece, batch.gradients, batch.dim, to);
+    to += piece.rows() * piece.columns;
+  }
+  payload.push_back(options_.push_counts ? GatherNumbers(batches, part, &RowBatch::counts)
                                          : Frame());
   const PushRequest request{
       .learning_rate = learning_rate_, .samples = samples_, .tables = TablesOf(batches, part)};
@@ -257,19 +336,15 @@ Status PsClient::TakeReply(const Part& part, const Message& message) {
 Status PsClient::CopyRows(const Part& part, const Message& message) {
   PullReply reply;
   RETURN_IF_ERROR(DecodeReply(message, &reply));
-  size_t bytes = 0;
-  for (const Piece& piece : part.pieces) {
-    bytes += (piece.end - piece.begin) * (*pull_batches_)[piece.batch].dim * sizeof(float);
-  }
+  const size_t bytes = FloatsOf(part) * sizeof(float);
   if (message.payload.size() != 1 || message.payload[0].size() != bytes) {
     return CorruptionError("the answer does not hold the {} bytes of rows asked for", bytes);
   }
-  const std::byte* from = message.payload[0].data();
+  const float* from = message.payload[0].As<float>().data();
   for (const Piece& piece : part.pieces) {
     RowBatch& batch = (*pull_batches_)[piece.batch];
-    const size_t piece_bytes = (piece.end - piece.begin) * batch.dim * sizeof(float);
-    std::memcpy(&batch.values[piece.begin * batch.dim], from, piece_bytes);
-    from += piece_bytes;
+    ScatterPiece(piece, from, batch.dim, &batch.values);
+    from += piece.rows() * piece.columns;
   }
   return OkStatus();
 }

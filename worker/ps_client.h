@@ -6,8 +6,9 @@
 //            max_part_bytes; at most `window` parts a shard are unanswered at any time. Every part
 //            has a deadline; the first failure ends the operation and stays.
 // Order:     one operation at a time; start the next when busy() is false.
-// Layout:    rows ascend within a RowBatch and slices are ranges of rows, so what a shard owns of a
-//            batch is one contiguous piece: replies are copied to their place in one move.
+// Layout:    rows ascend within a RowBatch. Where slices are ranges of rows, what a shard owns of a
+//            batch is one contiguous piece, and moves at once; where the plan scatters rows, or has
+//            some of them on the workers, it is a list of places (Deal).
 #pragma once
 
 #include <cstdint>
@@ -94,9 +95,17 @@ class PsClient {
   const std::vector<ShardAddress>& shards() const { return shards_; }
 
  private:
-  // Rows [begin, end) of one batch.
+  // The batch's rows at places [begin, end) of its deal, columns [first_column, + columns).
   struct Piece {
     size_t batch = 0, begin = 0, end = 0;
+    uint32_t first_column = 0, columns = 0;
+
+    size_t rows() const { return end - begin; }
+  };
+  // A batch's rows, band after band: place p is row `rows[p]`, or p itself where that is empty.
+  struct Deal {
+    std::vector<uint32_t> rows;
+    std::vector<size_t> ends;  // of each band
   };
   struct Part {
     size_t shard = 0;
@@ -113,6 +122,16 @@ class PsClient {
   // Tables on the workers take no part, nor do frozen ones in a push; every shard gets a push, if
   // an empty one.
   void CutIntoParts(const std::vector<RowBatch>& batches, bool is_push);
+  void DealRows(const RowBatch& batch, Deal* deal) const;
+  // Copies the piece's columns of a plane of `width` floats a row to consecutive places, or back.
+  void GatherPiece(const Piece& piece, const std::vector<float>& plane, size_t width,
+                   float* to) const;
+  void ScatterPiece(const Piece& piece, const float* from, size_t width,
+                    std::vector<float>* plane) const;
+  template <typename T>
+  Frame GatherNumbers(const std::vector<RowBatch>& batches, const Part& part,
+                      std::vector<T> RowBatch::*column) const;
+  static size_t FloatsOf(const Part& part);
   static std::vector<TablePart> TablesOf(const std::vector<RowBatch>& batches, const Part& part);
   uint32_t DeadlineMs() const;  // of the operation under way
   Frames Encode(const Part& part, uint64_t request_id) const;
@@ -125,6 +144,7 @@ class PsClient {
   const PsClientOptions options_;
   const Plan plan_;
   const std::vector<ShardAddress> shards_;
+  std::vector<std::vector<Plan::Band>> bands_;  // of each table
 
   Status status_;
   MessageType type_ = MessageType::kPull;
@@ -134,6 +154,8 @@ class PsClient {
   uint64_t samples_ = 0;
   std::vector<RowBatch>* pull_batches_ = nullptr;
   const std::vector<RowBatch>* push_batches_ = nullptr;
+
+  std::vector<Deal> deals_;  // of each batch of the operation under way
 
   uint64_t next_request_id_ = 1;
   std::vector<std::deque<Part>> to_send_;  // by shard

@@ -11,35 +11,47 @@
 
 namespace rowhouse {
 
+std::optional<uint64_t> WorkerRows::Table::PlaceOf(RowId row) const {
+  if (rows.empty()) return Raw(row);
+  const auto found = std::lower_bound(rows.begin(), rows.end(), row);
+  if (found == rows.end() || *found != row) return std::nullopt;
+  return static_cast<uint64_t>(found - rows.begin());
+}
+
 Result<std::unique_ptr<WorkerRows>> WorkerRows::Make(const std::vector<TableSpec>& tables,
                                                      const Plan& plan) {
   auto rows = std::make_unique<WorkerRows>();
   rows->place_.assign(tables.size(), -1);
   std::vector<TableSpec> mine;
   for (const TableSpec& spec : tables) {
-    if (plan.is_on_workers(spec.id)) mine.push_back(spec);
+    if (plan.is_on_workers(spec.id) || !plan.worker_rows(spec.id).empty()) mine.push_back(spec);
   }
   ASSIGN_OR_RETURN(const InitialiserSources sources, InitialiserSources::Open(mine));
   for (const TableSpec& spec : mine) {
-    if (spec.rows > kMostFloats / spec.dim) {
+    Table table{.rows = plan.worker_rows(spec.id),
+                .spec = spec,
+                .optimizer = nullptr,
+                .layout = {},
+                .records = {}};
+    if (table.size() > kMostFloats / spec.dim) {
       return UsageError(
           "table \"{}\": {} rows of {} floats are too many to live on every worker and cross the "
           "wire in every step; the limit is {} floats: let the shards have them",
-          spec.name, spec.rows, spec.dim, kMostFloats);
+          spec.name, table.size(), spec.dim, kMostFloats);
     }
-    Table table{.spec = spec, .optimizer = nullptr, .layout = {}, .records = {}};
     ASSIGN_OR_RETURN(table.optimizer, Optimizers().Make(spec.optimizer, spec.optimizer_options));
     ASSIGN_OR_RETURN(const std::unique_ptr<Initialiser> initialiser,
                      Initialisers().Make(spec.initialiser, sources.ContextOf(spec)));
     table.layout = LayoutOf(spec, *table.optimizer);
-    table.records.resize(spec.rows * table.layout.bytes());
-    std::vector<RowId> ids(spec.rows);
-    for (uint64_t row = 0; row < spec.rows; ++row) ids[row] = RowId{row};
-    std::vector<float> weights(spec.rows * spec.dim);
+    table.records.resize(table.size() * table.layout.bytes());
+    std::vector<RowId> ids(table.size());
+    for (uint64_t place = 0; place < ids.size(); ++place) ids[place] = table.RowAt(place);
+    std::vector<float> weights(ids.size() * spec.dim);
     RETURN_IF_ERROR(initialiser->Fill(ids, weights));
-    for (uint64_t row = 0; row < spec.rows; ++row) {
-      std::byte* record = table.record(row);
-      WriteFirstWeights(table.layout, std::span(weights).subspan(row * spec.dim, spec.dim), record);
+    for (uint64_t place = 0; place < ids.size(); ++place) {
+      std::byte* record = table.record(place);
+      WriteFirstWeights(table.layout, std::span(weights).subspan(place * spec.dim, spec.dim),
+                        record);
       table.optimizer->InitState(table.layout.state(record));
     }
     rows->place_[Raw(spec.id)] = static_cast<int64_t>(rows->tables_.size());
@@ -55,7 +67,9 @@ void WorkerRows::Fill(std::vector<RowBatch>* batches) const {
     if (place < 0) continue;
     const Table& table = tables_[static_cast<size_t>(place)];
     for (size_t r = 0; r < batch.rows.size(); ++r) {
-      ReadWeights(table.layout, table.record(Raw(batch.rows[r])),
+      const std::optional<uint64_t> at = table.PlaceOf(batch.rows[r]);
+      if (!at) continue;
+      ReadWeights(table.layout, table.record(*at),
                   std::span(batch.values).subspan(r * batch.dim, batch.dim));
     }
   }
@@ -71,12 +85,13 @@ void WorkerRows::WriteGradients(const std::vector<RowBatch>& batches,
     size_t offset = 0;
     for (int64_t t = 0; t < place; ++t) offset += tables_[static_cast<size_t>(t)].exchange_floats();
     const Table& table = tables_[static_cast<size_t>(place)];
-    const std::span<float> gradients = exchange.subspan(offset, table.spec.rows * table.spec.dim);
-    const std::span<float> touches = exchange.subspan(offset + gradients.size(), table.spec.rows);
+    const std::span<float> gradients = exchange.subspan(offset, table.size() * table.spec.dim);
+    const std::span<float> touches = exchange.subspan(offset + gradients.size(), table.size());
     for (size_t r = 0; r < batch.rows.size(); ++r) {
-      const uint64_t row = Raw(batch.rows[r]);
-      std::copy_n(&batch.gradients[r * batch.dim], batch.dim, &gradients[row * batch.dim]);
-      touches[row] = static_cast<float>(batch.counts[r]);
+      const std::optional<uint64_t> at = table.PlaceOf(batch.rows[r]);
+      if (!at) continue;
+      std::copy_n(&batch.gradients[r * batch.dim], batch.dim, &gradients[*at * batch.dim]);
+      touches[*at] = static_cast<float>(batch.counts[r]);
     }
   }
 }
@@ -86,21 +101,22 @@ Status WorkerRows::Apply(uint64_t step, float learning_rate, std::span<const flo
   std::vector<float> divided;
   for (Table& table : tables_) {
     const size_t dim = table.spec.dim;
-    const std::span<const float> gradients = exchange.first(table.spec.rows * dim);
-    const std::span<const float> touches = exchange.subspan(gradients.size(), table.spec.rows);
+    const std::span<const float> gradients = exchange.first(table.size() * dim);
+    const std::span<const float> touches = exchange.subspan(gradients.size(), table.size());
     exchange = exchange.subspan(table.exchange_floats());
-    for (uint64_t row = 0; row < table.spec.rows; ++row) {
-      if (!(touches[row] > 0.0f)) continue;
-      std::span<const float> gradient = gradients.subspan(row * dim, dim);
+    for (uint64_t place = 0; place < table.size(); ++place) {
+      if (!(touches[place] > 0.0f)) continue;
+      std::span<const float> gradient = gradients.subspan(place * dim, dim);
       if (table.spec.scale_grad_by_freq) {
         divided.assign(gradient.begin(), gradient.end());
-        for (float& value : divided) value /= touches[row];
+        for (float& value : divided) value /= touches[place];
         gradient = divided;
       }
-      UpdateRecord(table.spec, *table.optimizer, table.layout, {RowId{row}}, step, learning_rate,
-                   gradient, table.record(row));
-      if (!IsFiniteRecord(table.layout, table.record(row))) {
-        return NotFiniteError(table.spec, table.layout, {RowId{row}}, table.record(row));
+      const RecordPlace at{table.RowAt(place)};
+      UpdateRecord(table.spec, *table.optimizer, table.layout, at, step, learning_rate, gradient,
+                   table.record(place));
+      if (!IsFiniteRecord(table.layout, table.record(place))) {
+        return NotFiniteError(table.spec, table.layout, at, table.record(place));
       }
     }
   }
@@ -111,9 +127,10 @@ RowsDigest WorkerRows::Digest() const {
   RowsDigest digest;
   for (const Table& table : tables_) {
     const DigestedTable digested(table.spec.name, StateShapeOf(*table.optimizer));
-    for (uint64_t row = 0; row < table.spec.rows; ++row) {
-      if (table.Exists(row)) {
-        digest.Add(digested, RowId{row}, /*first_column=*/0, table.layout, table.record(row));
+    for (uint64_t place = 0; place < table.size(); ++place) {
+      if (table.Exists(place)) {
+        digest.Add(digested, table.RowAt(place), /*first_column=*/0, table.layout,
+                   table.record(place));
       }
     }
   }
@@ -123,7 +140,7 @@ RowsDigest WorkerRows::Digest() const {
 uint64_t WorkerRows::existing_rows() const {
   uint64_t rows = 0;
   for (const Table& table : tables_) {
-    for (uint64_t row = 0; row < table.spec.rows; ++row) rows += table.Exists(row) ? 1 : 0;
+    for (uint64_t place = 0; place < table.size(); ++place) rows += table.Exists(place) ? 1 : 0;
   }
   return rows;
 }

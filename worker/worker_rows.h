@@ -1,16 +1,18 @@
-// WorkerRows: the rows of tables that live on the workers (Plan::is_on_workers): whole, on every
-// worker alike, trained like any rows: their gradients join the dense exchange and are summed in
-// rank order, then the table's own row optimizer runs once on every touched row. The rows, and
-// their digest, are those a shard would have made, bit for bit.
+// WorkerRows: the rows that live on the workers, of whole tables (Plan::is_on_workers) and single
+// ones of others (Plan::worker_rows): on every worker alike, trained like any rows: their gradients
+// join the dense exchange and are summed in rank order, then the table's own row optimizer runs
+// once on every touched row. The rows, and their digest, are those a shard would have made, bit for
+// bit.
 //
-// For small tables that every lookup hits, such as the remainders of a QR embedding: a step moves
-// the whole table through the exchange, and pulls and pushes none of it.
-// Threads: one.
+// For small tables that every lookup hits, such as the remainders of a QR embedding, and the
+// hottest rows of large ones: a step moves all of these through the exchange, and pulls and pushes
+// none. Threads: one.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -57,16 +59,21 @@ class WorkerRows {
 
  private:
   struct Table {
+    std::vector<RowId> rows;  // ascending; empty: all of them
     TableSpec spec;
     std::unique_ptr<Optimizer> optimizer;
     RecordLayout layout;
-    std::vector<std::byte> records;  // spec.rows of them
+    std::vector<std::byte> records;  // size() of them
 
-    std::byte* record(uint64_t row) { return &records[row * layout.bytes()]; }
-    const std::byte* record(uint64_t row) const { return &records[row * layout.bytes()]; }
-    bool Exists(uint64_t row) const { return layout.trailer(record(row)).lsn != 0; }
+    uint64_t size() const { return rows.empty() ? spec.rows : rows.size(); }
+    RowId RowAt(uint64_t place) const { return rows.empty() ? RowId{place} : rows[place]; }
+    // Where a row lies among those here; nothing if it is not here.
+    std::optional<uint64_t> PlaceOf(RowId row) const;
+    std::byte* record(uint64_t place) { return &records[place * layout.bytes()]; }
+    const std::byte* record(uint64_t place) const { return &records[place * layout.bytes()]; }
+    bool Exists(uint64_t place) const { return layout.trailer(record(place)).lsn != 0; }
     // Floats of the exchange: the gradients, then one number a row: how often it was touched.
-    size_t exchange_floats() const { return spec.rows * (spec.dim + 1); }
+    size_t exchange_floats() const { return size() * (spec.dim + 1); }
   };
 
   std::vector<Table> tables_;

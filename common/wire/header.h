@@ -16,8 +16,8 @@
 //       56      4  reserved, 0
 //       60      4  crc32c of the 60 bytes before and the body frame
 //
-// Adding or changing a message's field or payload raises kProtocolVersion. Ids and rows in payload frames are
-// not under the checksum: TCP's, and the store's own, cover them.
+// Adding or changing a message's field or payload raises kProtocolVersion. Ids and rows in payload
+// frames are not under the checksum: TCP's, and the store's own, cover them.
 //
 // Threads: pure functions.
 #pragma once
@@ -31,8 +31,8 @@
 
 namespace rowhouse {
 
-inline constexpr uint16_t kProtocolVersion = 2;
-inline constexpr uint16_t kOldestProtocolVersion = 2;  // whose messages are still understood
+inline constexpr uint16_t kProtocolVersion = 3;
+inline constexpr uint16_t kOldestProtocolVersion = 3;  // whose messages are still understood
 inline constexpr size_t kHeaderBytes = 64;
 
 // Numbers travel on the wire: never reuse one.

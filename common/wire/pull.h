@@ -9,14 +9,16 @@
 
 namespace rowhouse {
 
-// How many of the following rows belong to a table; a table may appear more than once.
+// How many of the following rows belong to a table, and from which column on: up to the end of the
+// slice that begins there. A table may appear more than once.
 struct TablePart {
   uint32_t table = 0;
   uint32_t rows = 0;
+  uint32_t first_column = 0;
 
   template <class Archive>
   void serialize(Archive& archive) {
-    archive(table, rows);
+    archive(table, rows, first_column);
   }
 };
 
@@ -34,7 +36,7 @@ struct PullRequest {
   }
 };
 
-// Payload when code is 0: weights f32, row after row, in the order asked.
+// Payload when code is 0: weights f32 of the columns asked for, row after row, in the order asked.
 struct PullReply {
   static constexpr MessageType kType = MessageType::kPullReply;
   uint8_t code = 0;  // StatusCode

@@ -9,10 +9,10 @@
 
 namespace rowhouse {
 
-// Payload: ids u64 (rows unique within a worker's push of a step), then gradients f32, row after
-// row, then lookup counts u32: one a row, each at least 1, if any table of the part has
-// scale_grad_by_freq; otherwise they may be left empty. A worker that touched nothing sends one
-// part without rows. header.sender: worker rank.
+// Payload: ids u64 (rows unique, per table and first column, within a worker's push of a step),
+// then gradients f32 of those columns, row after row, then lookup counts u32: one a row, each at
+// least 1, if any table of the part has scale_grad_by_freq; otherwise they may be left empty. A
+// worker that touched nothing sends one part without rows. header.sender: worker rank.
 struct PushRequest {
   static constexpr MessageType kType = MessageType::kPush;
   float learning_rate = 0.0f;  // of this step; the same from every worker

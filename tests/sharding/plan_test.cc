@@ -4,6 +4,7 @@
 #include <rapidcheck/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "sharding/job_spec.h"
 #include "sharding/strategies/row_wise.h"
@@ -11,6 +12,8 @@
 
 namespace rowhouse {
 namespace {
+
+using testing::HasSubstr;
 
 std::vector<TableSpec> Tables(const std::vector<uint64_t>& rows) {
   std::vector<TableSpec> tables;
@@ -48,8 +51,89 @@ TEST(Plan, RefusesGapsOverlapsAndMissingRowsByName) {
   EXPECT_THAT(error({Piece(0, 0, 10, 2)}), testing::HasSubstr("belong to shard 2"));
   EXPECT_THAT(error({Piece(0, 0, 10, 0), Piece(1, 0, 1, 0)}), testing::HasSubstr("names table 1"));
   Slice cut = Piece(0, 0, 10, 0);
-  cut.column_end = 2;
-  EXPECT_THAT(error({cut}), testing::HasSubstr("columns [0, 2)"));
+  cut.column_end = 5;
+  EXPECT_THAT(error({cut}), testing::HasSubstr("columns [0, 5) are no range of its 4 columns"));
+}
+
+// ---- Cuts of columns ----------------------------------------------------------------------------
+
+Slice Cut(uint64_t row_begin, uint64_t row_end, uint32_t column_begin, uint32_t column_end) {
+  return {.row_begin = row_begin,
+          .row_end = row_end,
+          .column_begin = column_begin,
+          .column_end = column_end};
+}
+
+TEST(Plan, ColumnsAreCutWithinBands) {
+  std::vector<TableSpec> tables = Tables({10});
+  tables[0].dim = 48;
+  const auto error = [&](std::vector<Slice> slices) {
+    return Plan::Make(tables, 1, std::move(slices)).status().message();
+  };
+  const Plan plan =
+      Plan::Make(tables, 1, {Cut(4, 10, 0, 48), Cut(0, 4, 32, 48), Cut(0, 4, 0, 32)}).value();
+  const std::vector<Plan::Band> bands = plan.bands(TableId{0});
+  ASSERT_EQ(bands.size(), 2u);
+  ASSERT_EQ(bands[0].cuts.size(), 2u);
+  EXPECT_EQ(bands[0].cuts[0].column_end, 32u);
+  EXPECT_EQ(bands[1].row_begin, 4u);
+  EXPECT_EQ(plan.ToJson()["plan_version"], 3);
+
+  EXPECT_THAT(error({Cut(0, 10, 0, 8), Cut(0, 10, 8, 48)}), HasSubstr("multiples of 16"));
+  EXPECT_THAT(error({Cut(0, 10, 0, 16), Cut(0, 10, 32, 48)}),
+              HasSubstr("columns [16, 32) have no owner"));
+  EXPECT_THAT(error({Cut(0, 10, 0, 32), Cut(0, 10, 16, 48)}),
+              HasSubstr("columns [16, 32) have two owners"));
+  EXPECT_THAT(error({Cut(0, 10, 0, 32)}), HasSubstr("columns [32, 48) have no owner"));
+  EXPECT_THAT(error({Cut(0, 10, 0, 32), Cut(0, 4, 32, 48), Cut(4, 10, 32, 48)}),
+              HasSubstr("overlap"));
+  tables[0].optimizer = "rowwise_adagrad";
+  EXPECT_THAT(error({Cut(0, 10, 0, 16), Cut(0, 10, 16, 48)}),
+              HasSubstr("optimizer rowwise_adagrad keeps state of a whole row"));
+  EXPECT_EQ(error({Cut(0, 10, 0, 48)}), "");
+  tables[0].optimizer = "adagrad";
+  tables[0].max_norm = 1.0;
+  EXPECT_THAT(error({Cut(0, 10, 0, 16), Cut(0, 10, 16, 48)}), HasSubstr("max_norm"));
+}
+
+// ---- Rows that are placed otherwise than as numbered --------------------------------------------
+
+TEST(Plan, RowsMayBeScatteredAndLiveOnTheWorkers) {
+  const std::vector<TableSpec> tables = Tables({10, 7});
+  const TablePlacement scattered{
+      .table = TableId{1}, .order = RowOrder::Scattered(7, 42), .worker_rows = {}};
+  const TablePlacement hot{.table = TableId{0}, .order = {}, .worker_rows = {RowId{3}, RowId{9}}};
+  const Plan plan =
+      Plan::Make(tables, 2, {Piece(0, 0, 10, 0), Piece(1, 0, 3, 0), Piece(1, 3, 7, 1)},
+                 {scattered, hot})
+          .value();
+  EXPECT_TRUE(plan.has_worker_rows());
+  EXPECT_EQ(plan.worker_rows(TableId{0}), hot.worker_rows);
+  std::set<uint64_t> positions;
+  for (uint64_t row = 0; row < 7; ++row) {
+    const uint64_t position = plan.order(TableId{1}).PositionOf(RowId{row});
+    EXPECT_EQ(plan.order(TableId{1}).RowAt(position), RowId{row});
+    positions.insert(position);
+  }
+  EXPECT_EQ(positions, (std::set<uint64_t>{0, 1, 2, 3, 4, 5, 6}));
+
+  const Result<Plan> again = Plan::FromJson(nlohmann::json::parse(plan.ToJson().dump()), tables);
+  ASSERT_OK(again);
+  EXPECT_EQ(again.value().digest(), plan.digest());
+  EXPECT_EQ(again.value().order(TableId{1}).key(), 42u);
+  EXPECT_EQ(again.value().worker_rows(TableId{0}), hot.worker_rows);
+
+  const auto error = [&](const TablePlacement& placement) {
+    return Plan::Make(tables, 2, {Piece(0, 0, 10, 0), Piece(1, 0, 7, 0)}, {placement})
+        .status()
+        .message();
+  };
+  EXPECT_THAT(error({.table = TableId{0}, .order = {}, .worker_rows = {RowId{3}, RowId{3}}}),
+              HasSubstr("must ascend"));
+  EXPECT_THAT(error({.table = TableId{0}, .order = {}, .worker_rows = {RowId{10}}}),
+              HasSubstr("row 10 of worker_rows is beyond its 10 rows"));
+  EXPECT_THAT(error({.table = TableId{2}, .order = {}, .worker_rows = {}}),
+              HasSubstr("places table 2"));
 }
 
 RC_GTEST_PROP(RowWisePlan, EveryRowHasExactlyOneOwnerAndPiecesDifferByOneRow, ()) {
@@ -96,10 +180,10 @@ TEST(RowWisePlan, FirstPiecesOfDifferentTablesLieOnDifferentShards) {
 TEST(Plan, ANewerFormatIsRefusedByName) {
   const auto tables = Tables({10});
   nlohmann::json json = MakeRowWisePlan(tables, 2).ToJson();
-  json["plan_version"] = 3;
+  json["plan_version"] = 4;
   const Status status = Plan::FromJson(json, tables).status();
   EXPECT_EQ(status.code(), StatusCode::kUsage);
-  EXPECT_THAT(status.message(), testing::HasSubstr("version 3 is newer"));
+  EXPECT_THAT(status.message(), testing::HasSubstr("version 4 is newer"));
 }
 
 TEST(Plan, ATableMayLiveOnTheWorkers) {
