@@ -217,6 +217,17 @@ DEFINE_uint32(stop_deadline_ms, 30000, "Longest wait for a PS node to write its 
 
 // ---- Output ---------------------------------------------------------------------------------
 
+DEFINE_string(strategy, "row_wise",
+              "Which shards own which rows: row_wise, row_wise_hashed, column_wise, grid, "
+              "replicated, skew_aware, fair, table_wise_lpt, _greedy, _round_robin or _shuffle");
+DEFINE_uint32(row_cuts, 0, "grid: ranges of rows a table is cut into; 0: as many as it takes");
+DEFINE_uint32(column_cuts, 0,
+              "grid, column_wise: ranges of columns a row is cut into; 0: 2, one a shard");
+DEFINE_uint64(strategy_seed, 111, "table_wise_shuffle, row_wise_hashed: seed of the order");
+DEFINE_uint32(hot_rows, 1024, "skew_aware: hottest rows kept on the workers, at most");
+DEFINE_string(access_counts, "", "skew_aware: file of rowhouse plan --count_ids");
+DEFINE_string(plan, "", "Plan to route by, a file of rowhouse plan --out; strategy is not asked");
+DEFINE_uint64(ps_rows_mb, 0, "Rows and state that a plan may give a PS node; MiB, 0: any");
 DEFINE_string(model_dir, "",
               "Directory for the dense part, the manifest and the report; default: "
               "nothing is kept");

@@ -7,6 +7,7 @@
 #include "ps/row_store.h"
 #include "sharding/initialiser.h"
 #include "sharding/optimizer.h"
+#include "sharding/strategy.h"
 #include "worker/dense_optimizer.h"
 #include "worker/interaction.h"
 #include "worker/loss.h"
@@ -203,6 +204,17 @@ SettingField StoreName() {
       "rocksdb, or memory (rows end with the run)");
   field.set = [set = field.set](const std::string& text, Settings& settings) {
     RETURN_IF_ERROR(RowStores().Validate(text));
+    return set(text, settings);
+  };
+  return field;
+}
+
+SettingField StrategyName() {
+  SettingField field = TextField(
+      "strategy", kCluster, kOut, [](Settings& s) -> std::string& { return s.sharding.strategy; },
+      "the name of a sharding strategy");
+  field.set = [set = field.set](const std::string& text, Settings& settings) {
+    RETURN_IF_ERROR(ShardingStrategies().Validate(text));
     return set(text, settings);
   };
   return field;
@@ -428,6 +440,22 @@ std::vector<SettingField> MakeFields() {
                             MEMBER(uint32_t, cluster.rendezvous_deadline_ms), 1, kMostMs),
       NumberField<uint32_t>("stop_deadline_ms", kCluster, kOut,
                             MEMBER(uint32_t, cluster.stop_deadline_ms), 1, kMostMs),
+
+      // Which shards own which rows.
+      StrategyName(),
+      NumberField<uint32_t>("row_cuts", kCluster, kOut, MEMBER(uint32_t, sharding.options.row_cuts),
+                            0, 65536),
+      NumberField<uint32_t>("column_cuts", kCluster, kOut,
+                            MEMBER(uint32_t, sharding.options.column_cuts), 0, 256),
+      NumberField<uint64_t>("strategy_seed", kCluster, kOut,
+                            MEMBER(uint64_t, sharding.options.seed), 0),
+      NumberField<uint32_t>("hot_rows", kCluster, kOut, MEMBER(uint32_t, sharding.options.hot_rows),
+                            0, 1 << 20),
+      TextField("access_counts", kCluster, kOut, MEMBER(std::string, sharding.access_counts),
+                "a file"),
+      TextField("plan", kCluster, kOut, MEMBER(std::string, sharding.plan), "a file"),
+      NumberField<uint64_t>("ps_rows_mb", kCluster, kOut, MEMBER(uint64_t, sharding.ps_rows_mb), 0,
+                            uint64_t{1} << 40),
 
       // Output.
       TextField("model_dir", kOutput, kOut, MEMBER(std::string, output.model_dir), "a directory"),

@@ -12,6 +12,7 @@
 #include "common/status.h"
 #include "sharding/embedding_tables.h"
 #include "sharding/logical_table.h"
+#include "sharding/strategy.h"
 #include "worker/dataset.h"
 #include "worker/dense_optimizer.h"
 #include "worker/lr_policy.h"
@@ -76,6 +77,15 @@ struct ClusterSettings {
   uint32_t stop_deadline_ms = 30000;
 };
 
+// Which shards own which rows; decides no bit of the model.
+struct ShardingSettings {
+  std::string strategy = "row_wise";  // name in ShardingStrategies(); of tables that name none
+  StrategyOptions options;
+  std::string access_counts;  // file of rowhouse plan --count_ids; "": none
+  std::string plan;           // file of rowhouse plan --out; "": the plan is made by strategy
+  uint64_t ps_rows_mb = 0;    // MiB of rows and state a PS node may be given; 0: any
+};
+
 struct OutputSettings {
   std::string model_dir;   // dense part, manifest, report; "": nothing is kept
   std::string report;      // "": see Settings::report_path()
@@ -104,6 +114,7 @@ struct Settings {
   TrainingSettings training;
   StorageSettings storage;
   ClusterSettings cluster;
+  ShardingSettings sharding;
   OutputSettings output;
   ServerSettings server;
 

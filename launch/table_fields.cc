@@ -7,6 +7,7 @@
 #include "launch/setting_text.h"
 #include "sharding/initialiser.h"
 #include "sharding/optimizer.h"
+#include "sharding/strategy.h"
 
 namespace rowhouse {
 namespace {
@@ -205,6 +206,10 @@ std::vector<TableField> MakeTableFields() {
           },
           MEMBER(std::string, bad_ids)),
       Bool("freeze", MEMBER(bool, freeze)),
+      Word(
+          "strategy", "the name of a sharding strategy",
+          [](const std::string& text) { return ShardingStrategies().Validate(text); },
+          MEMBER(std::string, strategy)),
       Real<double>("max_norm", "a number of 0 or more (0: off)", IsNotNegative,
                    MEMBER(double, max_norm)),
       Real<double>("norm_type", "a number greater than 0", IsPositive, MEMBER(double, norm_type)),

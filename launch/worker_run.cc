@@ -16,12 +16,12 @@
 #include "common/numpy_random.h"
 #include "launch/debug_print.h"
 #include "launch/manifest.h"
+#include "launch/plan_of_run.h"
 #include "launch/report/report.h"
 #include "launch/terminal.h"
 #include "launch/yaml_config.h"
 #include "sharding/initialiser.h"
 #include "sharding/rows_digest.h"
-#include "sharding/strategies/row_wise.h"
 #include "worker/agreement.h"
 #include "worker/dense_initialiser.h"
 #include "worker/matrix_product.h"
@@ -63,6 +63,27 @@ Status CheckOutputs(const Settings& settings) {
   return OkStatus();
 }
 
+// The records of rows on the workers are loaded as they were saved.
+Status CheckRowsOnWorkers(const JobSpec& job, const Plan& saved) {
+  for (const TableSpec& table : job.tables) {
+    const bool is_there = job.plan.is_on_workers(table.id);
+    if (saved.is_on_workers(table.id) != is_there) {
+      return UsageError(
+          "--load: the rows of table \"{}\" were saved {}; give the same strategy (or option "
+          "remainder of its kind), they are not moved",
+          table.name,
+          is_there ? "on the shards, and are asked for on the workers"
+                   : "on the workers, and are asked for on the shards");
+    }
+    if (saved.worker_rows(table.id) == job.plan.worker_rows(table.id)) continue;
+    return UsageError(
+        "--load: {} single rows of table \"{}\" were saved on the workers, {} are asked for there, "
+        "and not the same ones; they are not moved: give the plan the model was saved with",
+        saved.worker_rows(table.id).size(), table.name, job.plan.worker_rows(table.id).size());
+  }
+  return OkStatus();
+}
+
 Result<Start> PrepareStart(const Settings& settings, const WorkerRunOptions& options,
                            uint32_t workers) {
   const std::string& model_dir = settings.output.model_dir;
@@ -75,9 +96,8 @@ Result<Start> PrepareStart(const Settings& settings, const WorkerRunOptions& opt
   job.shards_per_node = options.shards_per_node;
   job.overwrite = settings.output.overwrite;
   job.tables = settings.embedding.physical;
-  job.plan = MakeRowWisePlan(job.tables,
-                             static_cast<uint32_t>(options.nodes.size()) * options.shards_per_node,
-                             settings.embedding.on_workers);
+  ASSIGN_OR_RETURN(job.plan, PlanOf(settings, static_cast<uint32_t>(options.nodes.size()),
+                                    options.shards_per_node));
   if (!settings.output.load) {
     RETURN_IF_ERROR(CheckOutputs(settings));
     if (model_dir.empty()) return start;
@@ -106,15 +126,8 @@ Result<Start> PrepareStart(const Settings& settings, const WorkerRunOptions& opt
     const InitialiserOptions& saved = manifest.tables.at(Raw(table.id)).initialiser_options;
     table.initialiser_options.file_bytes = saved.file_bytes;
     table.initialiser_options.file_xxh3 = saved.file_xxh3;
-    const bool is_there = job.plan.is_on_workers(table.id);
-    if (manifest.plan.is_on_workers(table.id) == is_there) continue;
-    return UsageError(
-        "--load: the rows of table \"{}\" were saved {}; give the same (option remainder of its "
-        "kind), they are not moved",
-        table.name,
-        is_there ? "on the shards, and are asked for on the workers"
-                 : "on the workers, and are asked for on the shards");
   }
+  RETURN_IF_ERROR(CheckRowsOnWorkers(job, manifest.plan));
   RETURN_IF_ERROR(CheckOutputs(settings));
   job.model_id = manifest.model_id;
   job.is_load = true;

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "common/status.h"
@@ -27,6 +28,9 @@ struct EmbeddingTables {
   std::vector<TableSpec> physical;  // ids 0, 1, ...: in order of their features
   std::vector<bool> on_workers;     // of each physical table: its kind asks for it
   std::vector<bool> is_frozen;      // of each physical table
+  // Of each physical table: the sharding strategy it asks for; "": the run's. It decides no bit of
+  // the model.
+  std::vector<std::string> strategies;
 
   // kUsage, naming the table, if a table is invalid or its kind refuses it, or two features share a
   // physical table and differ in its rows, dim, optimizer, first values, precision or norms.

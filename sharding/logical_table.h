@@ -29,6 +29,9 @@ struct LogicalTable : TableSpec {
   std::optional<uint64_t> padding_id;  // lookups of it count as not there
   // What an id >= rows is: error; modulo (id mod rows); padding (not there).
   std::string bad_ids = "error";
+  // Which shards own its rows (sharding/strategy.h); "": as the run says. Decides no bit of the
+  // model.
+  std::string strategy;
   bool freeze = false;  // keeps its first values; nothing of it is pushed
   // Of rows; times the schedule's factor. Unset: the run's rate.
   std::optional<double> learning_rate;

@@ -5,12 +5,12 @@
 #include <string>
 #include <utility>
 
+#include "common/scatter.h"
 #include "ps/row_store.h"
 #include "ps/shard.h"
 #include "ps/shard_store.h"
 #include "sharding/initialiser.h"
-#include "sharding/strategies/row_wise.h"
-#include "common/scatter.h"
+#include "sharding/plan_maker.h"
 
 namespace rowhouse {
 namespace {

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/durable_file.h"
-#include "sharding/strategies/row_wise.h"
+#include "sharding/plan_maker.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {

@@ -5,7 +5,7 @@
 #include <filesystem>
 
 #include "ps/directory_state.h"
-#include "sharding/strategies/row_wise.h"
+#include "sharding/plan_maker.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {

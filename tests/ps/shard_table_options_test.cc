@@ -11,7 +11,7 @@
 #include "ps/shard.h"
 #include "ps/shard_store.h"
 #include "sharding/record_weights.h"
-#include "sharding/strategies/row_wise.h"
+#include "sharding/plan_maker.h"
 #include "tests/testing/npy_writer.h"
 #include "tests/testing/testing.h"
 

@@ -9,7 +9,7 @@
 #include "common/wire/codec.h"
 #include "common/wire/control.h"
 #include "ps/shard_store.h"
-#include "sharding/strategies/row_wise.h"
+#include "sharding/plan_maker.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {

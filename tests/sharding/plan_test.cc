@@ -7,7 +7,7 @@
 #include <set>
 
 #include "sharding/job_spec.h"
-#include "sharding/strategies/row_wise.h"
+#include "sharding/plan_maker.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {

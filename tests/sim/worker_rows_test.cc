@@ -2,7 +2,7 @@
 // lives here or there, and losses and rows digest are the same, bit for bit.
 #include "worker/worker_rows.h"
 
-#include "sharding/strategies/row_wise.h"
+#include "sharding/plan_maker.h"
 #include "tests/testing/sim_training.h"
 #include "tests/testing/testing.h"
 

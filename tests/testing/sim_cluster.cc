@@ -4,7 +4,7 @@
 #include <omp.h>
 
 #include "common/numpy_random.h"
-#include "sharding/strategies/row_wise.h"
+#include "sharding/plan_maker.h"
 #include "worker/dense_initialiser.h"
 #include "worker/slices.h"
 #include "worker/xavier.h"
@@ -12,6 +12,12 @@
 namespace rowhouse {
 namespace {
 constexpr uint64_t kJobId = 7;
+
+Plan PlanOf(const SimOptions& options, const EmbeddingTables& tables) {
+  PlanOptions plan = options.plan;
+  plan.shards = options.shards;
+  return MakePlan(tables, plan).value();
+}
 
 void FillDense(uint32_t seed, const std::vector<TableSpec>& tables, TrainingStep* step) {
   FillFirstValues(seed, &step->dense());
@@ -41,9 +47,7 @@ struct SimCluster::WorkerNode {
 
 SimCluster::SimCluster(const SimOptions& options, const ModelSpec& model,
                        const EmbeddingTables& embedding)
-    : options_(options),
-      plan_(MakeRowWisePlan(embedding.physical, options.shards, embedding.on_workers)),
-      random_(options.seed) {
+    : options_(options), plan_(PlanOf(options, embedding)), random_(options.seed) {
   const std::vector<TableSpec>& tables = embedding.physical;
   omp_set_num_threads(1);  // Tests run beside each other.
   const InitialiserSources sources = InitialiserSources::Open(tables).value();

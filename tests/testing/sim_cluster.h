@@ -11,7 +11,7 @@
 
 #include "ps/shard.h"
 #include "ps/shard_store.h"
-#include "sharding/plan.h"
+#include "sharding/plan_maker.h"
 #include "sharding/rows_digest.h"
 #include "worker/dataset.h"
 #include "worker/ps_client.h"
@@ -33,6 +33,8 @@ struct SimOptions {
   DenseOptimizerOptions dense_optimizer_options;
   uint32_t model_seed = 123;  // of the first values of dense parameters, as numpy_rand_seed
   uint32_t accumulation = 1;
+  // Which shards own which rows; its number of shards is that above.
+  PlanOptions plan;
 };
 
 class SimCluster {

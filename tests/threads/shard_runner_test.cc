@@ -3,7 +3,7 @@
 #include "ps/shard_runner.h"
 
 #include "ps/server.h"
-#include "sharding/strategies/row_wise.h"
+#include "sharding/plan_maker.h"
 #include "tests/testing/testing.h"
 #include "worker/ps_client.h"
 #include "worker/rendezvous.h"

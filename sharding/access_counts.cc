@@ -1,0 +1,123 @@
+#include "sharding/access_counts.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <utility>
+
+namespace rowhouse {
+namespace {
+
+constexpr int kVersion = 1;
+
+Status CheckAccesses(const TableAccesses& table) {
+  const auto refuse = [&](const std::string& what) {
+    return UsageError("access counts: table \"{}\": {}", table.name, what);
+  };
+  if (table.rows < 1 || table.range_rows < 1)
+    return refuse("rows and range_rows must be 1 or more");
+  const uint64_t ranges = (table.rows - 1) / table.range_rows + 1;
+  if (table.ranges.size() != ranges) {
+    return refuse(fmt::format("{} ranges of {} rows, {} are needed for {} rows",
+                              table.ranges.size(), table.range_rows, ranges, table.rows));
+  }
+  for (const TableAccesses::Row& hot : table.hottest) {
+    if (hot.row >= table.rows) {
+      return refuse(fmt::format("row {} is beyond its {} rows", hot.row, table.rows));
+    }
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+uint64_t TableAccesses::total() const {
+  return std::accumulate(ranges.begin(), ranges.end(), uint64_t{0});
+}
+
+const TableAccesses* AccessCounts::Find(const std::string& name) const {
+  const auto found =
+      std::ranges::find_if(tables, [&](const TableAccesses& table) { return table.name == name; });
+  return found == tables.end() ? nullptr : &*found;
+}
+
+nlohmann::json AccessCounts::ToJson() const {
+  nlohmann::json list = nlohmann::json::array();
+  for (const TableAccesses& table : tables) {
+    nlohmann::json hottest = nlohmann::json::array();
+    for (const TableAccesses::Row& hot : table.hottest) hottest.push_back({hot.row, hot.count});
+    list.push_back({{"name", table.name},
+                    {"rows", table.rows},
+                    {"total", table.total()},
+                    {"range_rows", table.range_rows},
+                    {"ranges", table.ranges},
+                    {"hottest", std::move(hottest)}});
+  }
+  return {{"access_counts_version", kVersion}, {"tables", std::move(list)}};
+}
+
+Result<AccessCounts> AccessCounts::FromJson(const nlohmann::json& json) {
+  AccessCounts counts;
+  try {
+    const int version = json.at("access_counts_version").get<int>();
+    if (version > kVersion) {
+      return UsageError(
+          "access counts: version {} is newer than this program, which reads up to {}", version,
+          kVersion);
+    }
+    for (const nlohmann::json& from : json.at("tables")) {
+      TableAccesses table{.name = from.at("name").get<std::string>(),
+                          .rows = from.at("rows").get<uint64_t>(),
+                          .range_rows = from.at("range_rows").get<uint64_t>(),
+                          .ranges = from.at("ranges").get<std::vector<uint64_t>>(),
+                          .hottest = {}};
+      for (const nlohmann::json& hot : from.at("hottest")) {
+        table.hottest.push_back({hot.at(0).get<uint64_t>(), hot.at(1).get<uint64_t>()});
+      }
+      RETURN_IF_ERROR(CheckAccesses(table));
+      counts.tables.push_back(std::move(table));
+    }
+  } catch (const nlohmann::json::exception& error) {
+    return UsageError("access counts: {}; they are made by rowhouse plan --count_ids",
+                      error.what());
+  }
+  return counts;
+}
+
+AccessCounter::AccessCounter(std::string name, uint64_t rows) {
+  CHECK_GE(rows, 1u);
+  counts_.name = std::move(name);
+  counts_.rows = rows;
+  counts_.range_rows = (rows - 1) / kMostRanges + 1;
+  counts_.ranges.resize((rows - 1) / counts_.range_rows + 1);
+}
+
+void AccessCounter::Add(uint64_t row, uint64_t count) {
+  counts_.ranges[row / counts_.range_rows] += count;
+  sketch_[row] += count;
+  if (sketch_.size() > kSketchRows) Purge();
+}
+
+// Takes the median count off all counters, which frees half of them.
+void AccessCounter::Purge() {
+  std::vector<uint64_t> values;
+  values.reserve(sketch_.size());
+  for (const auto& [row, count] : sketch_) values.push_back(count);
+  const auto median = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), median, values.end());
+  const uint64_t off = *median;
+  std::erase_if(sketch_, [off](const auto& entry) { return entry.second <= off; });
+  for (auto& [row, count] : sketch_) count -= off;
+}
+
+TableAccesses AccessCounter::Finish() const {
+  TableAccesses result = counts_;
+  for (const auto& [row, count] : sketch_) result.hottest.push_back({row, count});
+  std::ranges::sort(result.hottest, [](const auto& a, const auto& b) {
+    return a.count != b.count ? a.count > b.count : a.row < b.row;
+  });
+  if (result.hottest.size() > kHottestRows) result.hottest.resize(kHottestRows);
+  return result;
+}
+
+}  // namespace rowhouse

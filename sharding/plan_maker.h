@@ -1,0 +1,33 @@
+// MakePlan: one plan of all tables, each placed by its own strategy.
+//
+// Threads: a pure function, the same on every rank.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sharding/embedding_tables.h"
+#include "sharding/strategy.h"
+
+namespace rowhouse {
+
+struct PlanOptions {
+  uint32_t shards = 1;                // > 0
+  std::string strategy = "row_wise";  // of tables that name none
+  StrategyOptions options;
+  std::vector<uint32_t> capacities;  // of shards, relative to one another, each 1 or more; none:
+                                     // all the same
+  const AccessCounts* accesses = nullptr;  // null: nobody counted
+};
+
+// Tables that their kind keeps on the workers (EmbeddingTables::on_workers) are replicated,
+// whatever they name. kUsage, naming the table, for an unknown strategy or one that cannot place
+// it.
+Result<Plan> MakePlan(const EmbeddingTables& tables, const PlanOptions& options);
+
+// Of tables without a model: row_wise, but for those on the workers (one value a table, or none).
+// Requires shards > 0 and valid tables.
+Plan MakeRowWisePlan(const std::vector<TableSpec>& tables, uint32_t shards,
+                     const std::vector<bool>& on_workers = {});
+
+}  // namespace rowhouse

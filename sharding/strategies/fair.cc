@@ -1,0 +1,29 @@
+// fair: all tables, laid end to end, are cut into ranges of as many rows for each shard, or as
+// their capacities say: hpcaitech's LoadBalanceManager with do_fair
+// (sharding/load_balance_manager.h; SPEC 3.1). At most one table is cut at each shard's border.
+// Rows of different width count alike.
+#include <utility>
+
+#include "sharding/load_balance_manager.h"
+#include "sharding/strategy.h"
+
+namespace rowhouse {
+namespace {
+
+class Fair final : public ShardingStrategy {
+ public:
+  Result<Placed> Place(const StrategyRequest& request) const override {
+    LoadBalanceOptions options{.num_groups = request.shards, .mode = LoadBalanceMode::kFair};
+    options.capacities.assign(request.capacities.begin(), request.capacities.end());
+    for (const TableSpec& table : request.tables) options.embeddings_per_feat.push_back(table.rows);
+    ASSIGN_OR_RETURN(const LoadBalanceManager manager, LoadBalanceManager::Make(options));
+    ASSIGN_OR_RETURN(std::vector<Slice> slices,
+                     manager.Slices({request.tables.begin(), request.tables.end()}));
+    return Placed{.slices = std::move(slices), .placements = {}};
+  }
+};
+
+const bool kRegistered = AddShardingStrategy<Fair>("fair");
+
+}  // namespace
+}  // namespace rowhouse

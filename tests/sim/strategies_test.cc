@@ -1,0 +1,105 @@
+// The promise for every sharding strategy: the same losses, rows and dense parameters, bit for bit,
+// as on one shard, for every table kind and pooling.
+#include "sharding/strategy.h"
+#include "tests/sim/kind_variants.h"
+#include "tests/testing/access_counts.h"
+#include "tests/testing/testing.h"
+
+namespace rowhouse {
+namespace {
+
+constexpr uint32_t kDim = 40;  // two cuts of 16 columns and one of 8
+
+class Strategies : public testing::TestWithParam<std::string> {
+ protected:
+  // On `options` as they are, but sharded by the strategy.
+  static SimOutcome TrainSharded(SimOptions options, const SimTask& task) {
+    const AccessCounts accesses = CountsByRank(task.tables.physical);
+    options.plan.strategy = GetParam();
+    options.plan.accesses = &accesses;
+    options.plan.options.hot_rows = 5;
+    return TrainOnSim(options, task);
+  }
+
+  static void ExpectSame(const SimOutcome& outcome, const SimOutcome& expected) {
+    EXPECT_EQ(outcome.losses, expected.losses);
+    EXPECT_EQ(outcome.digest, expected.digest);
+    EXPECT_EQ(outcome.rows, expected.rows);
+    EXPECT_EQ(outcome.dense, expected.dense);
+  }
+};
+
+TEST_P(Strategies, TrainEveryKindToTheBitsOfOneShard) {
+  uint64_t seed = 0;
+  for (const KindVariant& variant : KindVariants()) {
+    for (const std::string pooling : {"sum", "mean", "max"}) {
+      for (const std::string optimizer : {"sgd", "adagrad", "adam"}) {
+        const SimTask task = TaskOf(variant, [&](LogicalTable& table) {
+          table.dim = kDim;
+          table.pooling = pooling;
+          table.optimizer = optimizer;
+        });
+        const SimOutcome expected = TrainOnSim({.workers = 3}, task);
+        EXPECT_GT(expected.rows, 0u);
+        for (const uint32_t shards : {1u, 2u, 4u}) {
+          SCOPED_TRACE(fmt::format("{} {} {} shards {}", variant.name, pooling, optimizer, shards));
+          ++seed;
+          ExpectSame(TrainSharded({.seed = seed,
+                                   .shards = shards,
+                                   .workers = 3,
+                                   .cache_ratio = seed % 2 == 0 ? 1.0 : 0.05,
+                                   .cache_ways = seed % 3 == 0 ? 16u : 2u,
+                                   .max_part_rows = seed % 3 == 0 ? 7u : 20000u},
+                                  task),
+                     expected);
+        }
+      }
+    }
+  }
+}
+
+// What touches single columns or rows: halves with stochastic rounding, numpy's draws, counts.
+TEST_P(Strategies, TrainTheTableOptionsToTheBitsOfOneShard) {
+  using Customise = std::function<void(LogicalTable&)>;
+  const std::vector<std::pair<std::string, Customise>> variants = {
+      {"bf16", [](LogicalTable& table) { table.precision = "bf16"; }},
+      {"f16", [](LogicalTable& table) { table.precision = "f16"; }},
+      {"dlrm", [](LogicalTable& table) { table.initialiser = "dlrm"; }},
+      {"momentum", [](LogicalTable& table) { table.optimizer = "momentum"; }},
+      {"counts", [](LogicalTable& table) { table.scale_grad_by_freq = true; }},
+      {"learned", [](LogicalTable& table) { table.weighted_pooling = "learned"; }},
+      {"frozen", [](LogicalTable& table) { table.freeze = true; }},
+  };
+  for (const auto& [name, customise] : variants) {
+    const SimTask task = TaskOf({"plain", "plain", {}}, [&](LogicalTable& table) {
+      table.dim = kDim;
+      customise(table);
+    });
+    SCOPED_TRACE(name);
+    ExpectSame(TrainSharded({.seed = 3, .shards = 3, .workers = 2, .cache_ratio = 0.1}, task),
+               TrainOnSim({.workers = 2}, task));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Strategies, testing::ValuesIn(ShardingStrategies().Names()),
+                         [](const auto& test) { return test.param; });
+
+TEST(Strategies, MayDifferFromTableToTable) {
+  std::vector<std::string> names = {"column_wise", "row_wise_hashed"};
+  const auto customise = [&](LogicalTable& table) {
+    table.dim = kDim;
+    table.strategy = table.name == "a" ? names[0] : names[1];
+  };
+  const KindVariant qr{"qr", "qr", {}};
+  const SimOutcome expected = TrainOnSim({}, TaskOf(qr, customise));
+  for (const auto& pair : std::vector<std::vector<std::string>>{
+           {"grid", "replicated"}, {"table_wise_lpt", "grid"}, {"fair", "column_wise"}}) {
+    names = pair;
+    const SimOutcome outcome = TrainOnSim({.shards = 3}, TaskOf(qr, customise));
+    EXPECT_EQ(outcome.losses, expected.losses);
+    EXPECT_EQ(outcome.digest, expected.digest);
+  }
+}
+
+}  // namespace
+}  // namespace rowhouse
