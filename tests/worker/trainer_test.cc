@@ -9,7 +9,7 @@
 
 #include "common/wire/codec.h"
 #include "common/wire/push.h"
-#include "sharding/strategies/row_wise.h"
+#include "sharding/plan_maker.h"
 #include "tests/testing/testing.h"
 #include "tests/testing/thread_communicator.h"
 
