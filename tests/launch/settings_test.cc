@@ -505,6 +505,14 @@ const std::map<std::string, std::string> kOthers = {
     {"rendezvous_deadline_ms", "2000"},
     {"save_deadline_ms", "3000"},
     {"stop_deadline_ms", "3000"},
+    {"strategy", "grid"},
+    {"row_cuts", "3"},
+    {"column_cuts", "2"},
+    {"strategy_seed", "5"},
+    {"hot_rows", "10"},
+    {"access_counts", "counts.json"},
+    {"plan", "plan.json"},
+    {"ps_rows_mb", "512"},
     {"model_dir", "#model"},
     {"report", "yes"},
     {"load", "true"},
@@ -530,9 +538,10 @@ TEST(ConfigDigest, WhatDecidesTheBitsChangesItAndNothingElseDoes) {
       "md_threshold", "md_temperature", "md_round_dims", "test_mini_batch_size", "nepochs",
       "stop_after_steps", "test_freq", "print_freq", "print_time", "print_precision", "debug_mode",
       "store", "row_dir", "cache_mb", "cache_ratio", "cache_ways", "ps", "shards", "ps_endpoints",
-      "rpc_deadline_ms", "rendezvous_deadline_ms", "save_deadline_ms", "stop_deadline_ms",
-      "model_dir", "report", "label", "load", "overwrite", "listen", "workers", "supervisor_fd",
-      "listen_fds"};
+      "strategy", "row_cuts", "column_cuts", "strategy_seed", "hot_rows", "access_counts", "plan",
+      "ps_rows_mb", "rpc_deadline_ms", "rendezvous_deadline_ms", "save_deadline_ms",
+      "stop_deadline_ms", "model_dir", "report", "label", "load", "overwrite", "listen", "workers",
+      "supervisor_fd", "listen_fds"};
   const std::string digest = Defaults().config_digest();
   EXPECT_EQ(digest.size(), 32u);
   for (const auto& [name, value] : kOthers) {
