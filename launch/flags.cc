@@ -225,6 +225,8 @@ DEFINE_uint32(column_cuts, 0,
               "grid, column_wise: ranges of columns a row is cut into; 0: 2, one a shard");
 DEFINE_uint64(strategy_seed, 111, "table_wise_shuffle, row_wise_hashed: seed of the order");
 DEFINE_uint32(hot_rows, 1024, "skew_aware: hottest rows kept on the workers, at most");
+DEFINE_string(pool_on, "workers",
+              "Who pools bags: workers (from rows) or shards (which send sums)");
 DEFINE_string(access_counts, "", "skew_aware: file of rowhouse plan --count_ids");
 DEFINE_string(plan, "", "Plan to route by, a file of rowhouse plan --out; strategy is not asked");
 DEFINE_uint64(ps_rows_mb, 0, "Rows and state that a plan may give a PS node; MiB, 0: any");

@@ -40,12 +40,32 @@ Status CheckMemory(const Settings& settings, const Plan& plan, uint32_t shards_p
   return OkStatus();
 }
 
+// Workers merge the gradients of a shared table piece by piece of their samples, shards list by
+// list.
+Status CheckAccumulation(const Settings& settings, const Plan& plan) {
+  if (settings.training.accumulation <= 1) return OkStatus();
+  std::vector<int> lookups(settings.embedding.physical.size());
+  for (const FeatureTable& feature : settings.embedding.features) {
+    for (const TableId part : feature.parts) ++lookups[Raw(part)];
+  }
+  for (const TableSpec& table : settings.embedding.physical) {
+    if (lookups[Raw(table.id)] < 2 || !plan.pools_on_shards(table.id)) continue;
+    return UsageError(
+        "table \"{}\" is shared and pooled on the shards, which with mlperf_grad_accum_iter={} "
+        "would "
+        "sum gradients in another order; give it pool_on: workers",
+        table.name, settings.training.accumulation);
+  }
+  return OkStatus();
+}
+
 }  // namespace
 
 Result<Plan> PlanOf(const Settings& settings, uint32_t nodes, uint32_t shards_per_node) {
   PlanOptions options{.shards = nodes * shards_per_node,
                       .strategy = settings.sharding.strategy,
                       .options = settings.sharding.options,
+                      .pool_on = settings.sharding.pool_on,
                       .capacities = {},
                       .accesses = nullptr};
   AccessCounts accesses;
@@ -58,6 +78,7 @@ Result<Plan> PlanOf(const Settings& settings, uint32_t nodes, uint32_t shards_pe
     options.accesses = &accesses;
   }
   ASSIGN_OR_RETURN(Plan plan, MakePlan(settings.embedding, options));
+  RETURN_IF_ERROR(CheckAccumulation(settings, plan));
   RETURN_IF_ERROR(CheckMemory(settings, plan, shards_per_node));
   return plan;
 }

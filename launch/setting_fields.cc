@@ -451,6 +451,8 @@ std::vector<SettingField> MakeFields() {
                             MEMBER(uint64_t, sharding.options.seed), 0),
       NumberField<uint32_t>("hot_rows", kCluster, kOut, MEMBER(uint32_t, sharding.options.hot_rows),
                             0, 1 << 20),
+      ChoiceField("pool_on", kCluster, kOut, MEMBER(std::string, sharding.pool_on),
+                  {"workers", "shards"}),
       TextField("access_counts", kCluster, kOut, MEMBER(std::string, sharding.access_counts),
                 "a file"),
       TextField("plan", kCluster, kOut, MEMBER(std::string, sharding.plan), "a file"),

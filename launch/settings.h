@@ -81,9 +81,10 @@ struct ClusterSettings {
 struct ShardingSettings {
   std::string strategy = "row_wise";  // name in ShardingStrategies(); of tables that name none
   StrategyOptions options;
-  std::string access_counts;  // file of rowhouse plan --count_ids; "": none
-  std::string plan;           // file of rowhouse plan --out; "": the plan is made by strategy
-  uint64_t ps_rows_mb = 0;    // MiB of rows and state a PS node may be given; 0: any
+  std::string pool_on = "workers";  // or shards; of tables that do not say
+  std::string access_counts;        // file of rowhouse plan --count_ids; "": none
+  std::string plan;                 // file of rowhouse plan --out; "": the plan is made by strategy
+  uint64_t ps_rows_mb = 0;          // MiB of rows and state a PS node may be given; 0: any
 };
 
 struct OutputSettings {

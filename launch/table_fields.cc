@@ -193,6 +193,12 @@ std::vector<TableField> MakeTableFields() {
           },
           MEMBER(std::string, pooling)),
       Word(
+          "pooling_sum", "bag_order or exact",
+          [](const std::string& text) {
+            return OneOf(text, {"bag_order", "exact"});
+          },
+          MEMBER(std::string, pooling_sum)),
+      Word(
           "weighted_pooling", "none, fixed or learned",
           [](const std::string& text) {
             return OneOf(text, {"none", "fixed", "learned"});
@@ -210,6 +216,12 @@ std::vector<TableField> MakeTableFields() {
           "strategy", "the name of a sharding strategy",
           [](const std::string& text) { return ShardingStrategies().Validate(text); },
           MEMBER(std::string, strategy)),
+      Word(
+          "pool_on", "workers or shards",
+          [](const std::string& text) {
+            return OneOf(text, {"workers", "shards"});
+          },
+          MEMBER(std::string, pool_on)),
       Real<double>("max_norm", "a number of 0 or more (0: off)", IsNotNegative,
                    MEMBER(double, max_norm)),
       Real<double>("norm_type", "a number greater than 0", IsPositive, MEMBER(double, norm_type)),

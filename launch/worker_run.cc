@@ -429,6 +429,7 @@ Status RunWorker(const Settings& settings, const WorkerRunOptions& options, Comm
                      .tables = settings.embedding,
                      .optimizer = settings.dense_optimizer(),
                      .optimizer_options = settings.dense_optimizer_options(),
+                     .pools_on_shards = job.plan.pooled_on_shards(),
                      .accumulation = settings.training.accumulation},
                     std::move(worker_rows).value());
   RETURN_IF_ERROR(

@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "common/clock.h"
+#include "common/kernels/embedding_bag.h"
 #include "common/transport/transport.h"
 #include "common/types.h"
 #include "common/wire/control.h"
@@ -156,6 +157,19 @@ class Shard {
     uint32_t cut = 0;
     uint32_t rows = 0;
   };
+  // Bags as a pull gave them, with the rows they look up.
+  struct PulledBags {
+    BagPart part;
+    uint32_t cut = 0;
+    std::vector<uint64_t> rows;     // distinct, ascending
+    std::vector<uint32_t> slots;    // of each lookup: its row's place in `rows`
+    std::vector<uint32_t> offsets;  // bags + 1
+    std::vector<float> weights;     // one a lookup, or none
+
+    BagView view() const { return {.offsets = offsets, .slots = slots, .weights = weights}; }
+  };
+  // list, first column, first bag
+  using BagKey = std::tuple<uint32_t, uint32_t, uint32_t>;
   // A request that waits: for a step, for room, or for rows from the store.
   struct PendingPull {
     PeerId peer;
@@ -165,7 +179,9 @@ class Shard {
     std::vector<CutRows> parts;
     Frame ids;
     Frame counts;
-    Frame rows;  // the reply, filled as rows are found
+    Frame rows;  // filled as rows are found: those of the reply, then those of the bags
+    size_t reply_floats = 0;  // of the first
+    std::vector<PulledBags> bags;
     // Rows that were not in the cache: where in `rows` their weights go (float offset).
     struct Miss {
       uint32_t cut;
@@ -186,6 +202,9 @@ class Shard {
     Frame ids;
     Frame gradients;
     Frame counts;  // one a row, or empty where no table of the part needs them
+    std::vector<BagPart> bags;
+    Frame bag_gradients;
+    Frame bag_winners;
   };
   struct WorkerPush {
     uint32_t parts_expected = 0;
@@ -195,6 +214,7 @@ class Shard {
   };
   struct StepPushes {
     std::vector<WorkerPush> workers;
+    std::vector<std::map<BagKey, PulledBags>> bags;  // of each worker: pulled, not applied yet
   };
   // A touched row of the step being applied whose record is not in memory.
   struct ApplyMiss {
@@ -208,6 +228,19 @@ class Shard {
   void MakeCaches();
 
   void OnMessage(MessageArrived message, TimeMs now);
+  // Bags pooled on shards (shard_bags.cc).
+  Result<std::vector<PulledBags>> TakeBags(const std::vector<BagPart>& parts, const Frame& ids,
+                                           const Frame& lengths, const Frame& weights);
+  void AddRowsOfBags(PendingPull* pull) const;
+  Status CheckPushedBags(const Header& header, const PushPart& part) const;
+  void AnswerPull(PendingPull pull);
+  // What bags push to the rows of one cut: as rows would have been pushed.
+  struct BagGradients {
+    std::vector<uint64_t> rows;  // distinct, ascending
+    std::vector<float> gradients;
+  };
+  std::map<uint32_t, BagGradients> GradientsOfBags(const StepPushes& step, uint32_t worker) const;
+
   void OnPull(const PeerId& peer, Message message, TimeMs now);
   void OnPush(const PeerId& peer, Message message, TimeMs now);
   void OnControl(const PeerId& peer, const Message& message, TimeMs now);
@@ -236,8 +269,7 @@ class Shard {
   // Puts a record into the cache if a way is free, writing back what leaves. False: no room.
   bool Admit(CutState& cut, SliceState& slice, RowId row, const std::byte* record, bool dirty,
              bool pin);
-  void QueueWrite(const CutState& cut, const SliceState& slice, RowId row,
-                  const std::byte* record);
+  void QueueWrite(const CutState& cut, const SliceState& slice, RowId row, const std::byte* record);
   void FlushQueuedWrites();
   Status MaterialiseMissing(CutState& cut, StoreRead& read);
 

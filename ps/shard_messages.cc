@@ -123,10 +123,11 @@ void Shard::OnPull(const PeerId& peer, Message message, TimeMs now) {
   Result<PullRequest> body = DecodeBody<PullRequest>(message);
   if (!body.ok()) return SendError(peer, header, body.status());
   const bool eval = body.value().eval;
-  if (message.payload.size() != 2) {
+  const size_t pull_frames = body.value().bags.empty() ? 2 : 5;
+  if (message.payload.size() != pull_frames) {
     return SendError(peer, header,
-                     CorruptionError("{}: a pull has 2 payload frames, not {}", options_.name,
-                                     message.payload.size()));
+                     CorruptionError("{}: a pull has {} payload frames, not {}", options_.name,
+                                     pull_frames, message.payload.size()));
   }
   PendingPull pull{.peer = peer,
                    .header = header,
@@ -136,6 +137,7 @@ void Shard::OnPull(const PeerId& peer, Message message, TimeMs now) {
                    .ids = std::move(message.payload[0]),
                    .counts = std::move(message.payload[1]),
                    .rows = {},
+                   .bags = {},
                    .misses = {}};
   Result<std::vector<CutRows>> parts = TakeParts(body.value().tables, pull.ids);
   if (!parts.ok()) return SendError(peer, header, parts.status());
@@ -146,6 +148,13 @@ void Shard::OnPull(const PeerId& peer, Message message, TimeMs now) {
                      CorruptionError("{}: {} bytes of counts for {} rows", options_.name,
                                      pull.counts.size(), rows));
   }
+  if (!body.value().bags.empty()) {
+    Result<std::vector<PulledBags>> bags =
+        TakeBags(body.value().bags, message.payload[2], message.payload[3], message.payload[4]);
+    if (!bags.ok()) return SendError(peer, header, bags.status());
+    pull.bags = std::move(bags).value();
+  }
+  AddRowsOfBags(&pull);
   if (header.step < next_step_) {
     return SendError(peer, header,
                      MakeStatus(StatusCode::kInternal, "{}: pull of step {}, but step {} is next",
@@ -159,14 +168,22 @@ void Shard::OnPush(const PeerId& peer, Message message, TimeMs) {
   Result<PushRequest> body = DecodeBody<PushRequest>(message);
   if (!body.ok()) return SendError(peer, header, body.status());
   const auto refuse = [&](Status status) { SendError(peer, header, status); };
-  if (message.payload.size() != 3) {
-    return refuse(CorruptionError("{}: a push has 3 payload frames, not {}", options_.name,
-                                  message.payload.size()));
+  const size_t push_frames = body.value().bags.empty() ? 3 : 5;
+  if (message.payload.size() != push_frames) {
+    return refuse(CorruptionError("{}: a push has {} payload frames, not {}", options_.name,
+                                  push_frames, message.payload.size()));
   }
   PushPart part{.parts = {},
                 .ids = std::move(message.payload[0]),
                 .gradients = std::move(message.payload[1]),
-                .counts = std::move(message.payload[2])};
+                .counts = std::move(message.payload[2]),
+                .bags = std::move(body.value().bags),
+                .bag_gradients = {},
+                .bag_winners = {}};
+  if (!part.bags.empty()) {
+    part.bag_gradients = std::move(message.payload[3]);
+    part.bag_winners = std::move(message.payload[4]);
+  }
   Result<std::vector<CutRows>> parts = TakeParts(body.value().tables, part.ids);
   if (!parts.ok()) return refuse(parts.status());
   part.parts = std::move(parts).value();
@@ -194,6 +211,7 @@ void Shard::OnPush(const PeerId& peer, Message message, TimeMs) {
     return refuse(MakeStatus(StatusCode::kInternal, "{}: push of step {}, but step {} is next",
                              options_.name, header.step, next_step_));
   }
+  if (Status status = CheckPushedBags(header, part); !status.ok()) return refuse(status);
   StepPushes& step = pushes_[header.step];
   step.workers.resize(options_.workers);
   WorkerPush& worker = step.workers[header.sender];

@@ -43,12 +43,7 @@ void Shard::ServePull(PendingPull pull) {
     }
   }
   if (!pull.eval) stats_.rows_pulled += ids.size();
-  if (misses.empty()) {
-    Frames payload;
-    payload.push_back(std::move(pull.rows));
-    return Send(pull.peer,
-                EncodeMessage(ReplyHeader(pull.header), PullReply{}, std::move(payload)));
-  }
+  if (misses.empty()) return AnswerPull(std::move(pull));
   ReadRows action{.ticket = next_ticket_++, .reads = {}};
   for (auto& [slice, entry] : misses) {
     auto& [read, slice_misses] = entry;
@@ -116,9 +111,7 @@ void Shard::FinishPull(PendingPull pull, std::vector<StoreRead> reads) {
       }
     }
   }
-  Frames payload;
-  payload.push_back(std::move(pull.rows));
-  Send(pull.peer, EncodeMessage(ReplyHeader(pull.header), PullReply{}, std::move(payload)));
+  AnswerPull(std::move(pull));
 }
 
 bool Shard::Admit(CutState& cut, SliceState& slice, RowId row, const std::byte* record, bool dirty,

@@ -51,6 +51,19 @@ void Shard::ApplyStep() {
     }
   }
 
+  // Rows of one cut are pushed either so or so.
+  std::vector<std::map<uint32_t, BagGradients>> of_bags;
+  for (uint32_t w = 0; w < step.workers.size(); ++w) {
+    of_bags.push_back(GradientsOfBags(step, w));
+    for (const auto& [cut, bags] : of_bags.back()) {
+      const float* gradient = bags.gradients.data();
+      for (const uint64_t row : bags.rows) {
+        touched[cut].push_back({RowId{row}, w, 0, gradient});
+        gradient += cuts_[cut].layout.dim;
+      }
+    }
+  }
+
   std::map<const SliceState*, StoreRead> reads;
   std::map<const SliceState*, std::vector<ApplyMiss>> misses;
   std::vector<float> sum;

@@ -99,16 +99,19 @@ class Resolver {
       result_.on_workers.push_back(physical.on_workers);
       result_.is_frozen.push_back(table.freeze);
       result_.strategies.push_back(table.strategy);
+      result_.pool_on.push_back(table.pool_on);
       return next;
     }
     const size_t index = Raw(found->second);
     // Counted for each feature, whatever its initialiser; the rows are drawn once.
     spec.initialiser_options.first_draw = result_.physical[index].initialiser_options.first_draw;
     if (result_.physical[index] != spec || result_.on_workers[index] != physical.on_workers ||
-        result_.is_frozen[index] != table.freeze || result_.strategies[index] != table.strategy) {
+        result_.is_frozen[index] != table.freeze || result_.strategies[index] != table.strategy ||
+        result_.pool_on[index] != table.pool_on) {
       return UsageError(
           "table \"{}\": its rows are those of \"{}\", which another table made with other rows, "
-          "dim, kind, optimizer, first values, precision, norm, freeze or strategy; tables that "
+          "dim, kind, optimizer, first values, precision, norm, freeze, strategy or pool_on; "
+          "tables that "
           "share rows "
           "must agree on them",
           table.name, spec.name);

@@ -31,6 +31,7 @@ struct EmbeddingTables {
   // Of each physical table: the sharding strategy it asks for; "": the run's. It decides no bit of
   // the model.
   std::vector<std::string> strategies;
+  std::vector<std::string> pool_on;  // of each physical table: workers, shards or "": as the run
 
   // kUsage, naming the table, if a table is invalid or its kind refuses it, or two features share a
   // physical table and differ in its rows, dim, optimizer, first values, precision or norms.

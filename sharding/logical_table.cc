@@ -24,6 +24,10 @@ Status LogicalTable::Validate() const {
   RETURN_IF_ERROR(TableSpec::Validate());
   RETURN_IF_ERROR(
       CheckName(*this, "pooling", pooling, std::array<std::string, 3>{"sum", "mean", "max"}));
+  RETURN_IF_ERROR(CheckName(*this, "pooling_sum", pooling_sum,
+                            std::array<std::string, 2>{"bag_order", "exact"}));
+  RETURN_IF_ERROR(
+      CheckName(*this, "pool_on", pool_on, std::array<std::string, 3>{"", "workers", "shards"}));
   RETURN_IF_ERROR(CheckName(*this, "weighted_pooling", weighted_pooling,
                             std::array<std::string, 3>{"none", "fixed", "learned"}));
   RETURN_IF_ERROR(CheckName(*this, "bad_ids", bad_ids,

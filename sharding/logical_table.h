@@ -23,6 +23,9 @@ struct LogicalTable : TableSpec {
 
   // What a bag of ids gives (torch.nn.EmbeddingBag, SPEC 1).
   std::string pooling = "sum";  // sum | mean | max
+  // How sum and mean add up: bag_order (f32, left to right) or exact
+  // (common/kernels/embedding_bag.h), which a bag that several shards pool needs.
+  std::string pooling_sum = "bag_order";
   // Per-id weights of a sum: none; fixed (all 1: no effect, as in DLRM); learned (rows of width 1,
   // first value 1, trained by the table's optimizer, always f32, never divided by lookups).
   std::string weighted_pooling = "none";
@@ -32,6 +35,7 @@ struct LogicalTable : TableSpec {
   // Which shards own its rows (sharding/strategy.h); "": as the run says. Decides no bit of the
   // model.
   std::string strategy;
+  std::string pool_on;  // who pools its bags: workers | shards; "": as the run says. Decides no bit
   bool freeze = false;  // keeps its first values; nothing of it is pushed
   // Of rows; times the schedule's factor. Unset: the run's rate.
   std::optional<double> learning_rate;

@@ -105,6 +105,11 @@ Status CheckTable(const TableSpec& table, uint32_t shards, std::span<const Slice
 
 Status CheckPlacement(const TableSpec& table, const TablePlacement& placement, bool on_workers) {
   const std::vector<RowId>& rows = placement.worker_rows;
+  if (placement.pools_on_shards && (on_workers || !rows.empty())) {
+    return UsageError(
+        "plan: table \"{}\" has rows on the workers: its bags cannot be pooled on the shards",
+        table.name);
+  }
   if (rows.empty()) return OkStatus();
   if (on_workers) {
     return UsageError("plan: table \"{}\" is on the workers, whole: worker_rows has no meaning",
@@ -180,6 +185,21 @@ std::vector<Plan::Band> Plan::bands(TableId table) const {
 bool Plan::is_on_workers(TableId table) const {
   const std::span<const Slice> of_table = slices(table);
   return !of_table.empty() && of_table.front().shard == kOnWorkers;
+}
+
+bool Plan::splits_bags(TableId table) const {
+  const std::vector<Band> all = bands(table);
+  return std::ranges::any_of(all, [&](const Band& band) {
+    return !std::ranges::equal(band.cuts, all.front().cuts, [](const Slice& a, const Slice& b) {
+      return a.shard == b.shard && a.column_begin == b.column_begin;
+    });
+  });
+}
+
+std::vector<bool> Plan::pooled_on_shards() const {
+  std::vector<bool> pooled;
+  for (const TablePlacement& placement : placements_) pooled.push_back(placement.pools_on_shards);
+  return pooled;
 }
 
 bool Plan::has_worker_rows() const {

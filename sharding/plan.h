@@ -45,6 +45,8 @@ struct TablePlacement {
   TableId table{};
   RowOrder order;
   std::vector<RowId> worker_rows;  // ascending; live on the workers whatever slice they lie in
+  // Shards pool bags of this table and take gradients of bags; else workers pull rows and pool.
+  bool pools_on_shards = false;
 };
 
 class Plan {
@@ -52,7 +54,8 @@ class Plan {
   // Empty: no tables, no shards. Only good for being assigned to.
   Plan() = default;
 
-  // `placements`: of tables that are not placed as numbered, or have rows on the workers. kUsage,
+  // `placements`: of tables that are not placed as numbered, have rows on the workers or are pooled
+  // on the shards; one a table at most. kUsage,
   // naming table and rows, unless the slices partition every table into bands; if a cut is not at
   // a multiple of kColumnsPerCut; and if columns of a table are cut that has max_norm or an
   // optimizer with state of the whole row, which need a row in one place.
@@ -83,6 +86,10 @@ class Plan {
   const std::vector<RowId>& worker_rows(TableId table) const {
     return placements_[Raw(table)].worker_rows;
   }
+  // True if the rows of a bag may lie on more than one shard, for any of its columns.
+  bool splits_bags(TableId table) const;
+  bool pools_on_shards(TableId table) const { return placements_[Raw(table)].pools_on_shards; }
+  std::vector<bool> pooled_on_shards() const;  // of each table
   // True if any row of any table lives on the workers.
   bool has_worker_rows() const;
 
@@ -90,7 +97,8 @@ class Plan {
   std::string digest() const;
 
   // The oldest version of the format that can say it: 1 keeps rows whole and on shards, 2 knows
-  // tables on the workers, 3 cuts of columns, row orders and single rows on the workers.
+  // tables on the workers, 3 cuts of columns, row orders, single rows on the workers and
+  // pooling on the shards.
   nlohmann::json ToJson() const;
   static Result<Plan> FromJson(const nlohmann::json& json, const std::vector<TableSpec>& tables);
 

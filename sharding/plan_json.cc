@@ -23,7 +23,8 @@ int VersionOf(const Plan& plan) {
     if (plan.is_on_workers(table)) version = std::max(version, kWithTablesOnWorkers);
     const bool is_cut = std::ranges::any_of(
         plan.bands(table), [](const Plan::Band& band) { return band.cuts.size() > 1; });
-    if (is_cut || plan.order(table).is_scattered() || !plan.worker_rows(table).empty()) {
+    if (is_cut || plan.order(table).is_scattered() || !plan.worker_rows(table).empty() ||
+        plan.pools_on_shards(table)) {
       return kNewest;
     }
   }
@@ -37,6 +38,7 @@ json PlacementsToJson(const Plan& plan) {
     json placement;
     if (plan.order(table).is_scattered()) placement["scatter_key"] = plan.order(table).key();
     for (const RowId row : plan.worker_rows(table)) placement["worker_rows"].push_back(Raw(row));
+    if (plan.pools_on_shards(table)) placement["pools_on_shards"] = true;
     if (placement.is_null()) continue;
     placement["table"] = t;
     placements.push_back(std::move(placement));
@@ -63,6 +65,7 @@ Result<std::vector<TablePlacement>> PlacementsFromJson(const json& placements,
         placement.worker_rows.push_back(RowId{row.get<uint64_t>()});
       }
     }
+    placement.pools_on_shards = from.value("pools_on_shards", false);
     result.push_back(std::move(placement));
   }
   return result;

@@ -28,7 +28,11 @@ class Maker {
     for (const auto& [key, group] : by_strategy) {
       RETURN_IF_ERROR(Place(key.second, group));
     }
-    return Plan::Make(tables_.physical, options_.shards, std::move(slices_), placements_);
+    PlacePooling();
+    ASSIGN_OR_RETURN(
+        Plan plan, Plan::Make(tables_.physical, options_.shards, std::move(slices_), placements_));
+    RETURN_IF_ERROR(CheckPoolingOnShards(tables_, plan));
+    return plan;
   }
 
  private:
@@ -59,6 +63,29 @@ class Maker {
     return OkStatus();
   }
 
+  void PlacePooling() {
+    for (const TableSpec& table : tables_.physical) {
+      const std::string& own = tables_.pool_on[Raw(table.id)];
+      const bool is_pooled = (own.empty() ? options_.pool_on : own) == "shards";
+      // Weights that are learned are no rows of the model's vectors.
+      if (!is_pooled || IsOfLearnedWeights(table.id)) continue;
+      const auto placement = std::ranges::find_if(
+          placements_, [&](const TablePlacement& other) { return other.table == table.id; });
+      if (placement != placements_.end()) {
+        placement->pools_on_shards = true;
+      } else {
+        placements_.push_back(
+            {.table = table.id, .order = {}, .worker_rows = {}, .pools_on_shards = true});
+      }
+    }
+  }
+
+  bool IsOfLearnedWeights(TableId table) const {
+    return std::ranges::any_of(tables_.features, [table](const FeatureTable& feature) {
+      return feature.weights == table;
+    });
+  }
+
   const EmbeddingTables& tables_;
   const PlanOptions& options_;
   std::vector<uint64_t> bytes_there_;
@@ -74,6 +101,36 @@ Result<Plan> MakePlan(const EmbeddingTables& tables, const PlanOptions& options)
   return Maker(tables, options).Make();
 }
 
+Status CheckPoolingOnShards(const EmbeddingTables& tables, const Plan& plan) {
+  for (const FeatureTable& feature : tables.features) {
+    for (const TableId part : feature.parts) {
+      if (!plan.pools_on_shards(part)) continue;
+      const TableSpec& physical = tables.physical[Raw(part)];
+      const auto refuse = [&](const std::string& why) {
+        return UsageError(
+            "table \"{}\": its bags cannot be pooled on the shards: {}; give it pool_on: "
+            "workers",
+            feature.table.name, why);
+      };
+      if (feature.parts.size() > 1 && !feature.kind->layout().pool_first) {
+        return refuse("the parts of an id are combined before pooling");
+      }
+      if (feature.weights) return refuse("the weights of its ids are learned");
+      if (physical.max_norm > 0.0) return refuse("its rows have max_norm");
+      if (physical.scale_grad_by_freq) {
+        return refuse("scale_grad_by_freq needs the lookups of a row");
+      }
+      if (plan.splits_bags(part) && feature.table.pooling != "max" &&
+          feature.table.pooling_sum != "exact") {
+        return refuse(
+            "they are split over shards, and a sum in bag order cannot be; pooling_sum: exact can, "
+            "and so can a strategy that keeps rows together (table_wise_lpt, column_wise)");
+      }
+    }
+  }
+  return OkStatus();
+}
+
 Plan MakeRowWisePlan(const std::vector<TableSpec>& tables, uint32_t shards,
                      const std::vector<bool>& on_workers) {
   CHECK(on_workers.empty() || on_workers.size() == tables.size());
@@ -82,6 +139,7 @@ Plan MakeRowWisePlan(const std::vector<TableSpec>& tables, uint32_t shards,
   model.on_workers = on_workers;
   model.on_workers.resize(tables.size());
   model.strategies.resize(tables.size());
+  model.pool_on.resize(tables.size());
   return MakePlan(model, {.shards = shards}).value();
 }
 

@@ -15,6 +15,7 @@ struct PlanOptions {
   uint32_t shards = 1;                // > 0
   std::string strategy = "row_wise";  // of tables that name none
   StrategyOptions options;
+  std::string pool_on = "workers";   // or shards; of tables that do not say
   std::vector<uint32_t> capacities;  // of shards, relative to one another, each 1 or more; none:
                                      // all the same
   const AccessCounts* accesses = nullptr;  // null: nobody counted
@@ -24,6 +25,11 @@ struct PlanOptions {
 // whatever they name. kUsage, naming the table, for an unknown strategy or one that cannot place
 // it.
 Result<Plan> MakePlan(const EmbeddingTables& tables, const PlanOptions& options);
+
+// OK if whatever the plan pools on shards gives the bits that workers would have: of tables whose
+// lookups are pooled as they are, row by row, and whose bags lie whole on one shard, unless their
+// pooling is max or their pooling_sum exact. kUsage, naming the table, otherwise.
+Status CheckPoolingOnShards(const EmbeddingTables& tables, const Plan& plan);
 
 // Of tables without a model: row_wise, but for those on the workers (one value a table, or none).
 // Requires shards > 0 and valid tables.

@@ -15,7 +15,9 @@ Pooling PoolingOf(const LogicalTable& table) {
   return table.pooling == "max" ? Pooling::kMax : Pooling::kSum;
 }
 
-BagOptions OptionsOf(const LogicalTable& table) { return {.pooling = PoolingOf(table)}; }
+BagOptions OptionsOf(const LogicalTable& table) {
+  return {.pooling = PoolingOf(table), .exact = table.pooling_sum == "exact"};
+}
 
 // Floats of the vector of one part.
 uint32_t PartDim(const FeatureTable& feature, size_t part) {
@@ -32,7 +34,8 @@ Status BadId(const LogicalTable& table, size_t sample, uint64_t id) {
 
 }  // namespace
 
-EmbeddingLayer::EmbeddingLayer(const EmbeddingTables& tables, DenseParameters* dense)
+EmbeddingLayer::EmbeddingLayer(const EmbeddingTables& tables, DenseParameters* dense,
+                               const std::vector<bool>& pools_on_shards)
     : tables_(tables),
       dense_(dense),
       projection_of_(tables.features.size(), -1),
@@ -48,6 +51,20 @@ EmbeddingLayer::EmbeddingLayer(const EmbeddingTables& tables, DenseParameters* d
   for (size_t k = 0; k < tables_.features.size(); ++k) {
     const FeatureTable& feature = tables_.features[k];
     const KindLayout& layout = feature.kind->layout();
+    std::vector<int64_t>& bags_of_parts = bags_of_.emplace_back();
+    for (const TableId part : feature.parts) {
+      const bool is_pooled = !pools_on_shards.empty() && pools_on_shards[Raw(part)];
+      bags_of_parts.push_back(is_pooled ? static_cast<int64_t>(bag_batches_.size()) : -1);
+      if (!is_pooled) continue;
+      BagBatch bags;
+      bags.table = part;
+      bags.dim = tables_.physical[Raw(part)].dim;
+      bags.table_rows = tables_.physical[Raw(part)].rows;
+      bags.pooling = PoolingOf(feature.table);
+      bags.exact = OptionsOf(feature.table).exact;
+      bags.trains = !tables_.is_frozen[Raw(part)];
+      bag_batches_.push_back(std::move(bags));
+    }
     if (!layout.projects) continue;
     const FirstValues first = layout.projection_initialiser == "xavier_uniform"
                                   ? FirstValues::kXavierUniform
@@ -122,6 +139,14 @@ void EmbeddingLayer::Resolve(size_t feature, const Bags& bags) {
     ids = kept_ids_;
   }
   for (size_t part = 0; part < at.parts.size(); ++part) {
+    if (BagBatch* const on_shards = BagsOf(feature, part)) {
+      lookups.first.push_back(0);
+      on_shards->offsets = lookups.offsets;
+      on_shards->weights = lookups.sample_weights;
+      on_shards->rows.resize(ids.size());
+      at.kind->Resolve(part, ids, on_shards->rows);
+      continue;
+    }
     std::vector<uint64_t>& rows = ids_[Raw(at.parts[part])];
     lookups.first.push_back(rows.size());
     rows.resize(rows.size() + ids.size());
@@ -134,7 +159,40 @@ void EmbeddingLayer::Resolve(size_t feature, const Bags& bags) {
   }
 }
 
+BagBatch* EmbeddingLayer::BagsOf(size_t feature, size_t part) {
+  const int64_t place = bags_of_[feature][part];
+  return place < 0 ? nullptr : &bag_batches_[static_cast<size_t>(place)];
+}
+
+void EmbeddingLayer::TakePooled(const BagBatch& bags, SampleSlice samples, bool is_mean,
+                                std::span<float> out) {
+  std::copy_n(&bags.pooled[samples.first * bags.dim], out.size(), out.data());
+  if (!is_mean) return;
+  for (size_t i = 0; i < samples.count; ++i) {
+    const uint32_t members = bags.offsets[samples.first + i + 1] - bags.offsets[samples.first + i];
+    if (members == 0) continue;
+    for (float& value : out.subspan(i * bags.dim, bags.dim)) value /= static_cast<float>(members);
+  }
+}
+
+void EmbeddingLayer::PushPooled(BagBatch* bags, SampleSlice samples, bool is_mean,
+                                std::span<const float> gradient) {
+  float* to = &bags->gradients[samples.first * bags->dim];
+  std::copy(gradient.begin(), gradient.end(), to);
+  if (!is_mean) return;
+  for (size_t i = 0; i < samples.count; ++i, to += bags->dim) {
+    const uint32_t members =
+        bags->offsets[samples.first + i + 1] - bags->offsets[samples.first + i];
+    const float scale = 1.0f / static_cast<float>(members);
+    for (size_t c = 0; members > 0 && c < bags->dim; ++c) to[c] *= scale;
+  }
+}
+
 void EmbeddingLayer::RowsArrived() {
+  for (BagBatch& bags : bag_batches_) {
+    CHECK_EQ(bags.pooled.size(), bags.bags() * bags.dim);
+    bags.gradients.assign(bags.pooled.size(), 0.0f);
+  }
   for (size_t t = 0; t < row_batches_.size(); ++t) {
     RowBatch& batch = row_batches_[t];
     CHECK_EQ(batch.values.size(), batch.rows.size() * batch.dim);
@@ -206,6 +264,12 @@ void EmbeddingLayer::Pool(size_t feature, SampleSlice samples, std::span<float> 
     if (parts > 1) {
       lookups.parts[part].resize(samples.count * batch.dim);
       pooled = lookups.parts[part];
+    }
+    if (const BagBatch* const on_shards = BagsOf(feature, part)) {
+      if (samples.count > 0) {
+        TakePooled(*on_shards, samples, PoolingOf(at.table) == Pooling::kMean, pooled);
+      }
+      continue;
     }
     PoolBags(ViewOf(feature, samples, Slots(feature, part)), OptionsOf(at.table), batch.values,
              batch.dim, pooled, &lookups.winners[part]);
@@ -285,6 +349,12 @@ void EmbeddingLayer::Unpool(size_t feature, SampleSlice samples, std::span<const
       SplitGradient(layout.combine, lookups.parts, part, gradient, samples.count, batch.dim,
                     part_gradient_);
       of_part = part_gradient_;
+    }
+    if (BagBatch* const on_shards = BagsOf(feature, part)) {
+      if (samples.count > 0) {
+        PushPooled(on_shards, samples, PoolingOf(at.table) == Pooling::kMean, of_part);
+      }
+      continue;
     }
     const BagView bags = ViewOf(feature, samples, Slots(feature, part));
     AddBagGradients(bags, OptionsOf(at.table), of_part, batch.dim, &lookups.winners[part],

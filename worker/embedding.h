@@ -17,11 +17,12 @@
 #include <string>
 #include <vector>
 
+#include "common/kernels/embedding_bag.h"
 #include "common/status.h"
 #include "sharding/embedding_tables.h"
+#include "worker/bag_batch.h"
 #include "worker/batch.h"
 #include "worker/dense_parameters.h"
-#include "worker/embedding_bag.h"
 #include "worker/matrix_product.h"
 #include "worker/row_batch.h"
 #include "worker/row_merge.h"
@@ -32,8 +33,10 @@ namespace rowhouse {
 class EmbeddingLayer {
  public:
   // Adds the projections of kinds that have one to `dense`, as blocks "<table>.projection" of
-  // out_width x width, in feature order. `dense` outlives the layer.
-  EmbeddingLayer(const EmbeddingTables& tables, DenseParameters* dense);
+  // out_width x width, in feature order. `dense` outlives the layer. `pools_on_shards`: of each
+  // physical table, whether shards pool its bags (Plan); none: no.
+  EmbeddingLayer(const EmbeddingTables& tables, DenseParameters* dense,
+                 const std::vector<bool>& pools_on_shards = {});
 
   // Takes a batch's bags, one a feature. kUsage, naming table, sample and id, if an id is >= rows
   // of a table whose bad_ids is "error", or if weights come with pooling other than sum; then
@@ -43,6 +46,11 @@ class EmbeddingLayer {
   // One a physical table, in their order. Prepare fills rows and counts and sizes values.
   std::vector<RowBatch>& row_batches() { return row_batches_; }
   const std::vector<RowBatch>& row_batches() const { return row_batches_; }
+
+  // The bags that shards pool, of each part of each feature whose table they pool, in that order;
+  // row_batches() have no rows of those tables. Prepare fills what they look up.
+  std::vector<BagBatch>& bag_batches() { return bag_batches_; }
+  const std::vector<BagBatch>& bag_batches() const { return bag_batches_; }
 
   // To be called once the values are there: scales rows whose norm exceeds their table's max_norm,
   // as shards do to what they keep. Zeroes the gradients.
@@ -83,6 +91,11 @@ class EmbeddingLayer {
   };
 
   void Resolve(size_t feature, const Bags& bags);
+  // Null where workers pool.
+  BagBatch* BagsOf(size_t feature, size_t part);
+  void TakePooled(const BagBatch& bags, SampleSlice samples, bool is_mean, std::span<float> out);
+  void PushPooled(BagBatch* bags, SampleSlice samples, bool is_mean,
+                  std::span<const float> gradient);
   // Of the lookups of one part, or, for the number after the last, of the learned weights.
   std::span<const uint32_t> Slots(size_t feature, size_t part) const;
   void WeighLookups(size_t feature);
@@ -104,6 +117,8 @@ class EmbeddingLayer {
 
   RowMerge merge_;
   std::vector<RowBatch> row_batches_;
+  std::vector<BagBatch> bag_batches_;
+  std::vector<std::vector<int64_t>> bags_of_;  // of each feature's parts: in bag_batches_, or -1
   std::vector<Lookups> lookups_;
   std::vector<std::vector<uint64_t>> ids_;    // of each physical table: rows looked up, in order
   std::vector<std::vector<uint32_t>> slots_;  // and their places in row_batches_[t].rows

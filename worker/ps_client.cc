@@ -7,6 +7,16 @@
 #include "common/wire/push.h"
 
 namespace rowhouse {
+namespace {
+
+uint64_t BytesOf(const Frames& frames) {
+  uint64_t bytes = 0;
+  for (const Frame& frame : frames) bytes += frame.size();
+  return bytes;
+}
+
+}  // namespace
+
 PsClient::PsClient(const PsClientOptions& options, const Plan& plan,
                    std::vector<ShardAddress> shards)
     : options_(options), plan_(plan), shards_(std::move(shards)) {
@@ -30,10 +40,13 @@ void PsClient::Start(MessageType type, uint64_t step) {
   step_ = step;
 }
 
-void PsClient::StartPull(uint64_t step, bool eval, std::vector<RowBatch>* batches) {
+void PsClient::StartPull(uint64_t step, bool eval, std::vector<RowBatch>* batches,
+                         std::vector<BagBatch>* bags) {
   Start(MessageType::kPull, step);
   eval_ = eval;
   pull_batches_ = batches;
+  bags_ = bags;
+  GroupBags();
   CutIntoParts(*batches, /*is_push=*/false);
 }
 
@@ -53,7 +66,7 @@ void PsClient::StartStats(uint64_t steps) { StartControl(MessageType::kStats, st
 void PsClient::StartControl(MessageType type, uint64_t steps) {
   Start(type, steps);
   for (size_t shard = 0; shard < shards_.size(); ++shard) {
-    to_send_[shard].push_back({.shard = shard, .pieces = {}});
+    to_send_[shard].push_back({.shard = shard, .pieces = {}, .bags = {}});
     ++unsent_;
   }
 }
@@ -98,26 +111,23 @@ void PsClient::DealRows(const RowBatch& batch, Deal* deal) const {
   for (size_t i = 0; i < kept.size(); ++i) deal->rows[next[band_of[i]]++] = kept[i];
 }
 
-void PsClient::CutIntoParts(const std::vector<RowBatch>& batches, bool is_push) {
-  struct Open {
-    std::vector<Part> parts;
-    size_t rows = 0, bytes = 0;  // in the last part
-  };
-  std::vector<Open> open(shards_.size());
+void PsClient::AddRows(const std::vector<RowBatch>& batches, bool is_push,
+                       std::vector<OpenParts>* open) {
   deals_.resize(batches.size());
   for (size_t b = 0; b < batches.size(); ++b) {
     const RowBatch& batch = batches[b];
-    if (plan_.is_on_workers(batch.table) || (is_push && !batch.trains)) continue;
+    if (batch.rows.empty() || plan_.is_on_workers(batch.table) || (is_push && !batch.trains))
+      continue;
     DealRows(batch, &deals_[b]);
     size_t band_begin = 0;
     for (size_t k = 0; k < deals_[b].ends.size(); band_begin = deals_[b].ends[k++]) {
       for (const Slice& slice : bands_[Raw(batch.table)][k].cuts) {
         const size_t row_bytes = sizeof(uint64_t) + slice.columns() * sizeof(float);
-        Open& to = open[Raw(slice.shard)];
+        OpenParts& to = (*open)[Raw(slice.shard)];
         for (size_t begin = band_begin; begin < deals_[b].ends[k];) {
           if (to.parts.empty() || to.rows >= options_.max_part_rows ||
               to.bytes + row_bytes > options_.max_part_bytes) {
-            to.parts.push_back({.shard = Raw(slice.shard), .pieces = {}});
+            to.parts.push_back({.shard = Raw(slice.shard), .pieces = {}, .bags = {}});
             to.rows = to.bytes = 0;
           }
           const size_t room =
@@ -136,9 +146,15 @@ void PsClient::CutIntoParts(const std::vector<RowBatch>& batches, bool is_push) 
       }
     }
   }
+}
+
+void PsClient::CutIntoParts(const std::vector<RowBatch>& batches, bool is_push) {
+  std::vector<OpenParts> open(shards_.size());
+  AddRows(batches, is_push, &open);
+  AddBags(is_push, &open);
   for (size_t shard = 0; shard < open.size(); ++shard) {
     std::vector<Part>& parts = open[shard].parts;
-    if (parts.empty() && is_push) parts.push_back({.shard = shard, .pieces = {}});
+    if (parts.empty() && is_push) parts.push_back({.shard = shard, .pieces = {}, .bags = {}});
     for (uint32_t k = 0; k < parts.size(); ++k) {
       parts[k].number = k;
       parts[k].count = static_cast<uint32_t>(parts.size());
@@ -157,6 +173,7 @@ std::vector<PsClient::Outgoing> PsClient::TakeOutgoing(TimeMs now) {
       to_send_[shard].pop_front();
       const uint64_t id = next_request_id_++;
       outgoing.push_back({.shard = shard, .frames = Encode(part, id)});
+      bytes_moved_ += BytesOf(outgoing.back().frames);
       waiting_.emplace(id, Waiting{.part = std::move(part),
                                    .deadline = now + DeadlineMs() + options_.answer_grace_ms});
       ++in_flight_[shard];
@@ -263,7 +280,9 @@ Frames PsClient::EncodePull(const Header& header, const Part& part) const {
   Frames payload;
   payload.push_back(GatherNumbers(batches, part, &RowBatch::rows));
   payload.push_back(eval_ ? Frame() : GatherNumbers(batches, part, &RowBatch::counts));
-  const PullRequest request{.eval = eval_, .tables = TablesOf(batches, part)};
+  if (!part.bags.empty()) EncodeBags(part, &payload);
+  const PullRequest request{
+      .eval = eval_, .tables = TablesOf(batches, part), .bags = BagPartsOf(part)};
   return EncodeMessage(header, request, std::move(payload));
 }
 
@@ -280,13 +299,17 @@ Frames PsClient::EncodePush(const Header& header, const Part& part) const {
   }
   payload.push_back(options_.push_counts ? GatherNumbers(batches, part, &RowBatch::counts)
                                          : Frame());
-  const PushRequest request{
-      .learning_rate = learning_rate_, .samples = samples_, .tables = TablesOf(batches, part)};
+  if (!part.bags.empty()) EncodeBagGradients(part, &payload);
+  const PushRequest request{.learning_rate = learning_rate_,
+                            .samples = samples_,
+                            .tables = TablesOf(batches, part),
+                            .bags = BagPartsOf(part)};
   return EncodeMessage(header, request, std::move(payload));
 }
 
 void PsClient::OnMessage(size_t shard, Frames frames) {
   if (!status_.ok()) return;
+  bytes_moved_ += BytesOf(frames);
   Result<Message> unpacked = Unpack(std::move(frames));
   if (!unpacked.ok()) {
     status_ = unpacked.status().Annotate(Describe(shard));
@@ -337,8 +360,12 @@ Status PsClient::CopyRows(const Part& part, const Message& message) {
   PullReply reply;
   RETURN_IF_ERROR(DecodeReply(message, &reply));
   const size_t bytes = FloatsOf(part) * sizeof(float);
-  if (message.payload.size() != 1 || message.payload[0].size() != bytes) {
+  const size_t frames = part.bags.empty() ? 1 : 3;
+  if (message.payload.size() != frames || message.payload[0].size() != bytes) {
     return CorruptionError("the answer does not hold the {} bytes of rows asked for", bytes);
+  }
+  if (!part.bags.empty()) {
+    RETURN_IF_ERROR(CopyBags(part, message.payload[1], message.payload[2]));
   }
   const float* from = message.payload[0].As<float>().data();
   for (const Piece& piece : part.pieces) {

@@ -28,6 +28,7 @@
 #include "common/wire/message.h"
 #include "common/wire/pull.h"
 #include "sharding/plan.h"
+#include "worker/bag_batch.h"
 #include "worker/row_batch.h"
 
 namespace rowhouse {
@@ -60,9 +61,12 @@ class PsClient {
 
   // Fetches values of all rows of `batches` as they are before `step`. `batches` must stay where
   // it is until busy() is false. `eval`: leave no trace on the shards.
-  void StartPull(uint64_t step, bool eval, std::vector<RowBatch>* batches);
+  // `bags`, of tables that the plan pools on the shards, are pooled there; null: none.
+  void StartPull(uint64_t step, bool eval, std::vector<RowBatch>* batches,
+                 std::vector<BagBatch>* bags = nullptr);
 
   // Sends the gradients of all rows of `batches`, and an empty push to shards that own none.
+  // The bags of a push are those of the pull before it, with their gradients.
   void StartPush(uint64_t step, float learning_rate, uint64_t samples,
                  const std::vector<RowBatch>* batches);
 
@@ -94,6 +98,9 @@ class PsClient {
 
   const std::vector<ShardAddress>& shards() const { return shards_; }
 
+  // Bytes of frames sent and taken in so far, over all shards.
+  uint64_t bytes_moved() const { return bytes_moved_; }
+
  private:
   // The batch's rows at places [begin, end) of its deal, columns [first_column, + columns).
   struct Piece {
@@ -107,10 +114,30 @@ class PsClient {
     std::vector<uint32_t> rows;
     std::vector<size_t> ends;  // of each band
   };
+  // What one shard pools of a BagBatch, for columns [first_column, + columns).
+  struct BagGroup {
+    size_t batch = 0;
+    size_t shard = 0;
+    uint32_t first_column = 0, columns = 0;
+    bool is_whole = true;           // all lookups of the batch lie there; else:
+    std::vector<uint32_t> lookups;  // places in the batch's rows
+    std::vector<uint32_t> offsets;  // bags + 1, in `lookups`, or as the batch's
+  };
+  // Bags [begin, end) of a group.
+  struct BagPiece {
+    size_t group = 0;
+    uint32_t begin = 0, end = 0;
+  };
   struct Part {
     size_t shard = 0;
     uint32_t number = 0, count = 1;
     std::vector<Piece> pieces;
+    std::vector<BagPiece> bags;
+  };
+  // The last of the parts of one shard that are being filled.
+  struct OpenParts {
+    std::vector<Part> parts;
+    size_t rows = 0, bytes = 0;  // in the last part
   };
   struct Waiting {
     Part part;
@@ -122,6 +149,15 @@ class PsClient {
   // Tables on the workers take no part, nor do frozen ones in a push; every shard gets a push, if
   // an empty one.
   void CutIntoParts(const std::vector<RowBatch>& batches, bool is_push);
+  void AddRows(const std::vector<RowBatch>& batches, bool is_push, std::vector<OpenParts>* open);
+  void AddBags(bool is_push, std::vector<OpenParts>* open) const;
+  void GroupBags();
+  uint32_t LookupsOf(const BagPiece& piece) const;
+  std::vector<BagPart> BagPartsOf(const Part& part) const;
+  void EncodeBags(const Part& part, Frames* payload) const;
+  void EncodeBagGradients(const Part& part, Frames* payload) const;
+  static uint32_t WinnerThere(const BagGroup& group, uint32_t bag, uint32_t winner);
+  Status CopyBags(const Part& part, const Frame& sums, const Frame& winners);
   void DealRows(const RowBatch& batch, Deal* deal) const;
   // Copies the piece's columns of a plane of `width` floats a row to consecutive places, or back.
   void GatherPiece(const Piece& piece, const std::vector<float>& plane, size_t width,
@@ -154,9 +190,14 @@ class PsClient {
   uint64_t samples_ = 0;
   std::vector<RowBatch>* pull_batches_ = nullptr;
   const std::vector<RowBatch>* push_batches_ = nullptr;
+  std::vector<BagBatch>* bags_ = nullptr;  // of the last pull
+  std::vector<BagGroup> groups_;           // of them
+  // Of partial sums, by batch: added up as shards answer, in any order; exact.
+  std::vector<std::vector<double>> partial_sums_;
 
   std::vector<Deal> deals_;  // of each batch of the operation under way
 
+  uint64_t bytes_moved_ = 0;
   uint64_t next_request_id_ = 1;
   std::vector<std::deque<Part>> to_send_;  // by shard
   std::vector<size_t> in_flight_;          // by shard

@@ -112,7 +112,7 @@ Status Trainer::PullComputePush(uint64_t step, float learning_rate, StepFigures*
         fmt::format("step {} (epoch {}, samples from {})", step, epoch, first + mine.first));
   };
   RETURN_IF_ERROR(in_batch(step_.Prepare(batch_)));
-  client_.StartPull(step, /*eval=*/false, &step_.row_batches());
+  client_.StartPull(step, /*eval=*/false, &step_.row_batches(), &step_.bag_batches());
   RETURN_IF_ERROR(RunClient(client_, dialer_, clock_));
 
   if (stop_.load(std::memory_order_relaxed)) step_.AskToStop();
@@ -194,7 +194,7 @@ Status Trainer::ScoreTestSamples(uint64_t steps, std::vector<float>* scores,
                       first / options_.test_mini_batch_size, first + mine.first));
     };
     RETURN_IF_ERROR(in_batch(step_.Prepare(batch_)));
-    client_.StartPull(steps, /*eval=*/true, &step_.row_batches());
+    client_.StartPull(steps, /*eval=*/true, &step_.row_batches(), &step_.bag_batches());
     RETURN_IF_ERROR(RunClient(client_, dialer_, clock_));
     const Result<std::span<const float>> predictions = step_.Predict();
     RETURN_IF_ERROR(in_batch(predictions.status()));

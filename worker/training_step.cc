@@ -44,7 +44,7 @@ class Furthest {
 TrainingStep::TrainingStep(const TrainingStepOptions& options, std::unique_ptr<WorkerRows> rows)
     : options_(options),
       model_(options.model, &dense_),
-      embedding_(options.tables, &dense_),
+      embedding_(options.tables, &dense_, options.pools_on_shards),
       rows_(std::move(rows)) {
   CHECK_EQ(embedding_.features(), options_.model.features());
   CHECK_GE(options_.accumulation, 1u);
@@ -165,6 +165,13 @@ std::string TrainingStep::WhatIsNotFinite(double loss_sum) const {
     if (const auto bad = FirstNotFinite(batch.gradients)) {
       return fmt::format("the gradient of {} is {}", RowName(batch, *bad),
                          ForPeople(batch.gradients[*bad]));
+    }
+  }
+  for (const BagBatch& batch : embedding_.bag_batches()) {
+    if (const auto bad = FirstNotFinite(batch.gradients)) {
+      return fmt::format("the gradient of sample {}'s bag of table \"{}\" is {}", *bad / batch.dim,
+                         embedding_.tables().physical[Raw(batch.table)].name,
+                         batch.gradients[*bad]);
     }
   }
   for (const DenseParameters::Block& block : dense_.blocks()) {

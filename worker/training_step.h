@@ -34,6 +34,7 @@ struct TrainingStepOptions {
   EmbeddingTables tables;                   // feature k of the data looks up tables.features[k]
   std::string optimizer = "sgd";            // of the dense part, a name of DenseOptimizers()
   DenseOptimizerOptions optimizer_options;  // the number of parameters is filled in
+  std::vector<bool> pools_on_shards = {};   // of each physical table, as the plan says; none: no
   // Forward and backward go over a worker's samples in this many pieces, one after the other, so
   // that only the activations of one piece are in memory. Gradients are summed over them: the same
   // step to f32's rounding (gradient accumulation).
@@ -53,6 +54,8 @@ class TrainingStep {
   // The rows of the step, distinct and ascending; values to be filled before what follows, save
   // those of tables on the workers, which Prepare fills.
   std::vector<RowBatch>& row_batches() { return embedding_.row_batches(); }
+  // The bags of the step that shards pool; to be pulled and pushed with the rows.
+  std::vector<BagBatch>& bag_batches() { return embedding_.bag_batches(); }
 
   // Forward only: a probability a sample, good until the next call. kInternal, as for Compute, if
   // one is not finite.

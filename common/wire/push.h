@@ -18,10 +18,11 @@ struct PushRequest {
   float learning_rate = 0.0f;  // of this step; the same from every worker
   uint64_t samples = 0;        // this worker's samples in the step
   std::vector<TablePart> tables;
+  std::vector<BagPart> bags;
 
   template <class Archive>
   void serialize(Archive& archive) {
-    archive(learning_rate, samples, tables);
+    archive(learning_rate, samples, tables, bags);
   }
 };
 

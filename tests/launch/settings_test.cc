@@ -510,6 +510,7 @@ const std::map<std::string, std::string> kOthers = {
     {"column_cuts", "2"},
     {"strategy_seed", "5"},
     {"hot_rows", "10"},
+    {"pool_on", "shards"},
     {"access_counts", "counts.json"},
     {"plan", "plan.json"},
     {"ps_rows_mb", "512"},
@@ -538,10 +539,10 @@ TEST(ConfigDigest, WhatDecidesTheBitsChangesItAndNothingElseDoes) {
       "md_threshold", "md_temperature", "md_round_dims", "test_mini_batch_size", "nepochs",
       "stop_after_steps", "test_freq", "print_freq", "print_time", "print_precision", "debug_mode",
       "store", "row_dir", "cache_mb", "cache_ratio", "cache_ways", "ps", "shards", "ps_endpoints",
-      "strategy", "row_cuts", "column_cuts", "strategy_seed", "hot_rows", "access_counts", "plan",
-      "ps_rows_mb", "rpc_deadline_ms", "rendezvous_deadline_ms", "save_deadline_ms",
-      "stop_deadline_ms", "model_dir", "report", "label", "load", "overwrite", "listen", "workers",
-      "supervisor_fd", "listen_fds"};
+      "strategy", "row_cuts", "column_cuts", "strategy_seed", "hot_rows", "pool_on",
+      "access_counts", "plan", "ps_rows_mb", "rpc_deadline_ms", "rendezvous_deadline_ms",
+      "save_deadline_ms", "stop_deadline_ms", "model_dir", "report", "label", "load", "overwrite",
+      "listen", "workers", "supervisor_fd", "listen_fds"};
   const std::string digest = Defaults().config_digest();
   EXPECT_EQ(digest.size(), 32u);
   for (const auto& [name, value] : kOthers) {

@@ -78,6 +78,7 @@ SimCluster::SimCluster(const SimOptions& options, const ModelSpec& model,
                             .tables = embedding,
                             .optimizer = options.dense_optimizer,
                             .optimizer_options = options.dense_optimizer_options,
+                            .pools_on_shards = plan_.pooled_on_shards(),
                             .accumulation = options.accumulation},
         WorkerRows::Make(tables, plan_).value());
     FillDense(options.model_seed, tables, node->step.get());
@@ -168,7 +169,8 @@ double SimCluster::Step(Dataset& data) {
     CHECK(read.ok()) << read.ToString();
     const Status prepared = worker.step->Prepare(worker.batch);
     CHECK(prepared.ok()) << prepared.ToString();
-    worker.client->StartPull(step_, /*eval=*/false, &worker.step->row_batches());
+    worker.client->StartPull(step_, /*eval=*/false, &worker.step->row_batches(),
+                             &worker.step->bag_batches());
   }
   Deliver();
   double loss = 0.0;

@@ -1,6 +1,6 @@
 // Every case of embedding_bag.json (torch's operator, float64): forward, gradient by row, gradient
 // of per-sample weights, and rows after renormalisation.
-#include "worker/embedding_bag.h"
+#include "common/kernels/embedding_bag.h"
 
 #include <cmath>
 #include <random>

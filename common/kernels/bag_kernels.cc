@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
+#include "common/kernels/embedding_bag.h"
 #include "common/kernels/target_clones.h"
-#include "worker/embedding_bag.h"
 
 namespace rowhouse {
 namespace {
@@ -80,7 +80,36 @@ void AddCsr(const uint32_t* offsets, size_t bags, const uint32_t* slots,
   }
 }
 
+// A multiple of 2^-36, ties to even. Below 2^15 or so: adding 1.5 * 2^16 leaves 52 - 16 = 36 bits
+// after the point, and beyond that terms are as f32 has them already.
+constexpr double kExactMagic = 0x1.8p16;
+constexpr float kExactLimit = 0x1p12f;  // from here on f32 is coarser than 2^-12: nothing to round
+
+ROWHOUSE_TARGET_CLONES
+void AddExactCsr(const uint32_t* offsets, size_t bags, const uint32_t* slots, const float* weights,
+                 const float* rows, size_t dim, double* sums) {
+  for (size_t b = 0; b < bags; ++b, sums += dim) {
+    for (size_t p = offsets[b]; p < offsets[b + 1]; ++p) {
+      const float* row = rows + size_t{slots[p]} * dim;
+      const float weight = weights == nullptr ? 1.0f : weights[p];
+      for (size_t c = 0; c < dim; ++c) {
+        const float term = weight * row[c];
+        const double wide = term;
+        const double rounded = (wide + kExactMagic) - kExactMagic;
+        sums[c] += term > -kExactLimit && term < kExactLimit ? rounded : wide;
+      }
+    }
+  }
+}
+
 }  // namespace
+
+void AddExactSums(const BagView& bags, std::span<const float> rows, size_t dim,
+                  std::span<double> sums) {
+  CHECK_EQ(sums.size(), bags.bags() * dim);
+  AddExactCsr(bags.offsets.data(), bags.bags(), bags.slots.data(),
+              bags.weights.empty() ? nullptr : bags.weights.data(), rows.data(), dim, sums.data());
+}
 
 void SumBags(const BagView& bags, std::span<const float> rows, size_t dim, std::span<float> out) {
   CHECK_EQ(out.size(), bags.bags() * dim);

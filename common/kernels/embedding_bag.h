@@ -2,7 +2,9 @@
 // an array of `dim` floats a row, addressed by slot.
 //
 // Forward, per bag, padding members left out first:
-//   sum   sum of weight * row (weight 1 when none are given), f32, left to right, from 0
+//   sum   sum of weight * row (weight 1 when none are given), f32, left to right, from 0; with
+//         `exact`, each term rounded to a multiple of 2^-36, all added in f64 and rounded once: the
+//         same bits in whatever groups a bag is summed, while sums stay below 2^16
 //   mean  that sum without weights, divided by the members counted
 //   max   per column the greatest value; the earliest position in the bag wins a tie
 //   an empty bag, or one of padding only, gives zeros
@@ -31,6 +33,7 @@ struct BagOptions {
   Pooling pooling = Pooling::kSum;
   std::optional<uint32_t> padding_slot = std::nullopt;  // a row that means "nothing here"
   bool scale_grad_by_freq = false;                      // not with max
+  bool exact = false;                                   // sum and mean; see above
 };
 
 // A batch of bags in CSR form: bag b is slots[offsets[b] .. offsets[b + 1]).
@@ -63,6 +66,10 @@ inline constexpr uint32_t kNoWinner = UINT32_MAX;
 // from, kNoWinner for an empty bag; other poolings leave it alone and allow null.
 void PoolBags(const BagView& bags, const BagOptions& options, std::span<const float> rows,
               size_t dim, std::span<float> out, std::vector<uint32_t>* winners);
+
+// Adds exact terms of bags to `sums` (bags x dim). No padding.
+void AddExactSums(const BagView& bags, std::span<const float> rows, size_t dim,
+                  std::span<double> sums);
 
 // Adds to row_gradients (as rows) what bags contribute. `winners` is PoolBags's, for max only.
 void AddBagGradients(const BagView& bags, const BagOptions& options,

@@ -1,4 +1,4 @@
-#include "worker/embedding_bag.h"
+#include "common/kernels/embedding_bag.h"
 
 #include <algorithm>
 #include <limits>
@@ -44,6 +44,15 @@ size_t Members(const BagView& bags, const BagOptions& options, size_t bag) {
 
 void AddScaled(const float* row, float scale, size_t dim, float* out) {
   for (size_t c = 0; c < dim; ++c) out[c] += scale * row[c];
+}
+
+void DivideByMembers(const BagView& bags, const BagOptions& options, size_t dim,
+                     std::span<float> out) {
+  for (size_t b = 0; b < bags.bags(); ++b) {
+    const size_t members = Members(bags, options, b);
+    if (members == 0) continue;
+    for (size_t c = 0; c < dim; ++c) out[b * dim + c] /= static_cast<float>(members);
+  }
 }
 
 void PoolMax(const BagView& bags, const BagOptions& options, const float* rows, size_t dim,
@@ -131,6 +140,15 @@ Status ValidateBags(const BagView& bags, const BagOptions& options) {
 void PoolBags(const BagView& bags, const BagOptions& options, std::span<const float> rows,
               size_t dim, std::span<float> out, std::vector<uint32_t>* winners) {
   CHECK_EQ(out.size(), bags.bags() * dim);
+  if (options.exact && options.pooling != Pooling::kMax) {
+    CHECK(!options.padding_slot);
+    std::vector<double> sums(out.size());
+    AddExactSums(bags, rows, dim, sums);
+    std::transform(sums.begin(), sums.end(), out.begin(),
+                   [](double sum) { return static_cast<float>(sum); });
+    if (options.pooling == Pooling::kMean) DivideByMembers(bags, options, dim, out);
+    return;
+  }
   if (options.pooling == Pooling::kSum && bags.weights.empty() && !options.padding_slot) {
     return SumBags(bags, rows, dim, out);
   }
@@ -145,11 +163,8 @@ void PoolBags(const BagView& bags, const BagOptions& options, std::span<const fl
       const float weight = bags.weights.empty() ? 1.0f : bags.weights[p];
       AddScaled(&rows[size_t{bags.slots[p]} * dim], weight, dim, pooled);
     }
-    const size_t members = Members(bags, options, b);
-    if (options.pooling == Pooling::kMean && members > 0) {
-      for (size_t c = 0; c < dim; ++c) pooled[c] /= static_cast<float>(members);
-    }
   }
+  if (options.pooling == Pooling::kMean) DivideByMembers(bags, options, dim, out);
 }
 
 void AddBagGradients(const BagView& bags, const BagOptions& options,

@@ -1,0 +1,151 @@
+// Bags pooled on the shards: the same losses, rows and dense parameters, bit for bit, as with rows
+// pulled and pooled by the workers.
+#include <set>
+
+#include "sharding/strategy.h"
+#include "tests/sim/kind_variants.h"
+#include "tests/testing/testing.h"
+
+namespace rowhouse {
+namespace {
+
+using Customise = std::function<void(LogicalTable&)>;
+
+constexpr uint32_t kDim = 40;  // two cuts of 16 columns and one of 8
+
+class PoolingOnShards : public testing::TestWithParam<std::string> {
+ protected:
+  static SimOptions OnShards(uint64_t seed, uint32_t shards) {
+    SimOptions options{.seed = seed,
+                       .shards = shards,
+                       .workers = 3,
+                       .cache_ratio = seed % 2 == 0 ? 1.0 : 0.05,
+                       .cache_ways = 2,
+                       .max_part_rows = seed % 3 == 0 ? 11u : 20000u};
+    options.plan.strategy = GetParam();
+    options.plan.pool_on = "shards";
+    return options;
+  }
+
+  static void ExpectSame(const SimOutcome& outcome, const SimOutcome& expected) {
+    EXPECT_EQ(outcome.losses, expected.losses);
+    EXPECT_EQ(outcome.digest, expected.digest);
+    EXPECT_EQ(outcome.rows, expected.rows);
+    EXPECT_EQ(outcome.dense, expected.dense);
+  }
+
+  static SimTask Task(const KindVariant& variant, const Customise& customise) {
+    return TaskOf(variant, [&](LogicalTable& table) {
+      table.dim = kDim;
+      table.optimizer = "adagrad";
+      customise(table);
+    });
+  }
+
+  // Trains the task both ways, or, where the plan must not pool it so, sees it refused. Returns
+  // whether it was trained.
+  bool Compare(const SimTask& task, const std::string& name) {
+    SCOPED_TRACE(name);
+    bool is_trained = false;
+    for (const uint32_t shards : {1u, 3u}) {
+      const SimOptions options = OnShards(++seed_, shards);
+      PlanOptions plan = options.plan;
+      plan.shards = shards;
+      const Status status = MakePlan(task.tables, plan).status();
+      if (!status.ok()) {
+        EXPECT_THAT(status.message(), testing::HasSubstr("cannot be pooled on the shards"));
+        continue;
+      }
+      ExpectSame(TrainOnSim(options, task), TrainOnSim({.workers = 3}, task));
+      is_trained = true;
+    }
+    return is_trained;
+  }
+
+  uint64_t seed_ = 0;
+};
+
+TEST_P(PoolingOnShards, TrainsEveryKindToTheBitsOfWorkersThatPool) {
+  std::set<std::string> trained;
+  for (const KindVariant& variant : KindVariants()) {
+    for (const std::string pooling : {"sum", "mean", "max"}) {
+      for (const std::string sum : {"bag_order", "exact"}) {
+        const SimTask task = Task(variant, [&](LogicalTable& table) {
+          table.pooling = pooling;
+          table.pooling_sum = sum;
+        });
+        if (Compare(task, variant.name + " " + pooling + " " + sum)) trained.insert(variant.kind);
+      }
+    }
+  }
+  EXPECT_THAT(trained, testing::IsSupersetOf({"block", "hashed", "mixed", "plain", "qr"}));
+}
+
+TEST_P(PoolingOnShards, TrainsTheTableOptionsToo) {
+  const std::vector<std::pair<std::string, Customise>> variants = {
+      {"bf16", [](LogicalTable& table) { table.precision = "bf16"; }},
+      {"padding", [](LogicalTable& table) { table.padding_id = 3; }},
+      {"frozen", [](LogicalTable& table) { table.freeze = table.name == "a"; }},
+      {"adam", [](LogicalTable& table) { table.optimizer = "adam"; }},
+  };
+  for (const auto& [name, customise] : variants) {
+    const SimTask task = Task({"plain", "plain", {}}, [&](LogicalTable& table) {
+      table.pooling_sum = "exact";
+      customise(table);
+    });
+    EXPECT_TRUE(Compare(task, name));
+  }
+}
+
+TEST_P(PoolingOnShards, TakesTheWeightsOfSamples) {
+  SimTask task =
+      Task({"plain", "plain", {}}, [](LogicalTable& table) { table.pooling_sum = "exact"; });
+  task.source = "synthetic";
+  task.data.bag_length = 5;
+  task.data.bag_length_fixed = false;
+  task.data.has_lookup_weights = true;
+  EXPECT_TRUE(Compare(task, "weights"));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, PoolingOnShards,
+                         testing::Values("row_wise", "row_wise_hashed", "column_wise", "grid",
+                                         "table_wise_lpt"),
+                         [](const auto& test) { return test.param; });
+
+// ---- What is refused ----------------------------------------------------------------------------
+
+std::string Refusal(const KindVariant& variant, const std::string& strategy,
+                    const Customise& customise) {
+  const SimTask task = TaskOf(variant, customise);
+  return MakePlan(task.tables, {.shards = 2, .strategy = strategy, .pool_on = "shards"})
+      .status()
+      .message();
+}
+
+TEST(PoolingOnShardsRefused, WhatWouldChangeBitsIsRefusedByName) {
+  using testing::HasSubstr;
+  const KindVariant plain{"plain", "plain", {}};
+  const auto nothing = [](LogicalTable&) {};
+  EXPECT_THAT(Refusal(plain, "row_wise", nothing),
+              AllOf(HasSubstr("table \"a\": its bags cannot be pooled on the shards"),
+                    HasSubstr("pooling_sum: exact")));
+  EXPECT_EQ(Refusal(plain, "row_wise", [](LogicalTable& t) { t.pooling_sum = "exact"; }), "");
+  EXPECT_EQ(Refusal(plain, "row_wise", [](LogicalTable& t) { t.pooling = "max"; }), "");
+  EXPECT_EQ(Refusal(plain, "table_wise_lpt", nothing), "");
+  EXPECT_EQ(Refusal(plain, "row_wise", [](LogicalTable& t) { t.pool_on = "workers"; }), "");
+  EXPECT_THAT(Refusal({"qr", "qr", {}}, "table_wise_lpt", nothing),
+              HasSubstr("combined before pooling"));
+  EXPECT_EQ(Refusal({"qr", "qr", {{"pool_first", "true"}}}, "table_wise_lpt", nothing), "");
+  EXPECT_THAT(Refusal(plain, "table_wise_lpt", [](LogicalTable& t) { t.max_norm = 1.0; }),
+              HasSubstr("max_norm"));
+  EXPECT_THAT(
+      Refusal(plain, "table_wise_lpt", [](LogicalTable& t) { t.scale_grad_by_freq = true; }),
+      HasSubstr("scale_grad_by_freq"));
+  EXPECT_THAT(
+      Refusal(plain, "table_wise_lpt", [](LogicalTable& t) { t.weighted_pooling = "learned"; }),
+      HasSubstr("weights of its ids are learned"));
+  EXPECT_THAT(Refusal(plain, "replicated", nothing), HasSubstr("has rows on the workers"));
+}
+
+}  // namespace
+}  // namespace rowhouse
