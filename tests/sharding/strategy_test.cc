@@ -198,6 +198,36 @@ TEST(ColumnWise, CutsLieAtMultiplesOf16) {
   EXPECT_EQ(ColumnCuts(1, 1), (std::vector<uint32_t>{0, 1}));
 }
 
+// SPEC 9 cuts at any column; here a column of the vectors is a unit of 16.
+TEST(ColumnWise, UnitsAreCutAsTheVectorsSay) {
+  const auto vectors = LoadVectors("parallel.json");
+  for (const auto& want : vectors["column_split"]) {
+    const auto world = want["world"].get<uint32_t>();
+    const std::vector<uint32_t> cuts =
+        ColumnCuts(want["dim"].get<uint32_t>() * kColumnsPerCut, world);
+    ASSERT_EQ(cuts.size(), world + 1);
+    for (uint32_t p = 0; p < world; ++p) {
+      EXPECT_EQ(cuts[p], want["ranges"][p][0].get<uint32_t>() * kColumnsPerCut);
+      EXPECT_EQ(cuts[p + 1], want["ranges"][p][1].get<uint32_t>() * kColumnsPerCut);
+    }
+  }
+}
+
+TEST(RowWise, RowsAreCutAsTheVectorsSay) {
+  const auto vectors = LoadVectors("parallel.json");
+  for (const auto& want : vectors["vocab_split"]) {
+    const auto world = want["world"].get<uint32_t>();
+    const EmbeddingTables model = Model({want["rows"].get<uint64_t>()}, 4);
+    const Plan plan = MakePlan(model, {.shards = world, .capacities = {}}).value();
+    for (uint32_t p = 0; p < world; ++p) {
+      const Slice& slice = plan.slices(TableId{0})[p];
+      EXPECT_EQ(slice.shard, ShardId{p});
+      EXPECT_EQ(slice.row_begin, want["ranges"][p][0].get<uint64_t>());
+      EXPECT_EQ(slice.row_end, want["ranges"][p][1].get<uint64_t>());
+    }
+  }
+}
+
 TEST(ColumnWise, ATableThatNeedsWholeRowsIsRefusedByName) {
   EmbeddingTables model = Model({100}, 32);
   model.physical[0].optimizer = "rowwise_adagrad";

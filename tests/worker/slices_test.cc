@@ -22,6 +22,22 @@ TEST(Slices, AreDlrms) {
   }
 }
 
+TEST(Slices, AreTheStridesOfAnAllToAll) {
+  const auto vectors = LoadVectors("parallel.json");
+  for (const auto& split : vectors["gather_scatter_strides"]) {
+    const auto workers = split["world"].get<uint32_t>();
+    for (uint32_t w = 0; w < workers; ++w) {
+      EXPECT_EQ(SliceOf(split["batch"].get<uint64_t>(), workers, WorkerRank{w}).count,
+                split["strides"][w].get<uint64_t>());
+    }
+  }
+  const auto& tablewise = vectors["tablewise"];
+  for (uint32_t w = 0; w < 2; ++w) {
+    EXPECT_EQ(SliceOf(tablewise["batch"].get<uint64_t>(), 2, WorkerRank{w}).count,
+              tablewise["batch_split_world2"][w].get<uint64_t>());
+  }
+}
+
 TEST(Slices, WorkersBeyondTheSamplesTakeNone) {
   EXPECT_EQ(SliceOf(2, 3, WorkerRank{0}), (SampleSlice{0, 1}));
   EXPECT_EQ(SliceOf(2, 3, WorkerRank{1}), (SampleSlice{1, 1}));

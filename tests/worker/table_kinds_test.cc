@@ -100,8 +100,8 @@ TEST(BlockTables, LeaveOutIdsTheyDoNotHave) {
 
 // The original projects on every rank and reduces projected vectors, which is another model for
 // mean and max (`equal` says so); ours pools the rows of all shards and projects once, so every
-// plan gives `unsharded`. Of parallel.json, column_split, vocab_split, gather_scatter_strides and
-// tablewise are about strategies the product does not have; dlrm_slice is worker/slices.h.
+// plan gives `unsharded`. The rest of parallel.json is in
+// slices_test.cc, table_wise_test.cc and sharding/strategy_test.cc.
 TEST(BlockTables, AreTheSameHoweverTheirRowsAreSharded) {
   const json block = LoadVectors("parallel.json")["sharded_block"];
   const std::vector<float> rows = Flatten(block["table"]);
