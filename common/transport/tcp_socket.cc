@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <netdb.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -89,6 +90,39 @@ Result<ListeningSocket> ListenTcp(const std::string& host, uint16_t port) {
   }
   result.port_ = ntohs(address.sin_port);
   return result;
+}
+
+Status TryConnect(const std::string& endpoint, int deadline_ms) {
+  constexpr std::string_view kScheme = "tcp://";
+  const size_t colon = endpoint.rfind(':');
+  CHECK(endpoint.starts_with(kScheme) && colon > kScheme.size()) << endpoint;
+  const std::string host = endpoint.substr(kScheme.size(), colon - kScheme.size());
+  addrinfo hints = {};
+  hints.ai_family = AF_INET;
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  const auto failed = [&](const char* why) {
+    return MakeStatus(StatusCode::kUnavailable, "cannot connect to {}: {}", endpoint, why);
+  };
+  if (const int error = getaddrinfo(host.c_str(), endpoint.c_str() + colon + 1, &hints, &found);
+      error != 0) {
+    return failed(gai_strerror(error));
+  }
+  const Addresses addresses(found);
+  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (fd < 0) return failed(std::strerror(errno));
+  int error = connect(fd, addresses->ai_addr, addresses->ai_addrlen) == 0 ? 0 : errno;
+  if (error == EINPROGRESS) {
+    pollfd connecting = {.fd = fd, .events = POLLOUT, .revents = 0};
+    socklen_t bytes = sizeof(error);
+    if (poll(&connecting, 1, deadline_ms) != 1) {
+      error = ETIMEDOUT;
+    } else if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &bytes) != 0) {
+      error = errno;
+    }
+  }
+  close(fd);
+  return error == 0 ? OkStatus() : failed(std::strerror(error));
 }
 
 Result<std::string> EndpointOf(int fd) {

@@ -42,6 +42,10 @@ class ListeningSocket {
 // choice. A port in use, an unknown or foreign host are kUsage.
 Result<ListeningSocket> ListenTcp(const std::string& host, uint16_t port);
 
+// Whether somebody listens at "tcp://host:port" and can be reached from here, within deadline_ms:
+// connects and closes. kUnavailable says why not ("No route to host").
+Status TryConnect(const std::string& endpoint, int deadline_ms);
+
 // "tcp://address:port" of a socket inherited from whoever bound it; "tcp://0.0.0.0:port" if it
 // listens on all interfaces. kUsage if it is no TCP socket.
 Result<std::string> EndpointOf(int fd);

@@ -45,6 +45,18 @@ TEST(ListeningSocket, MovingHandsOverTheDescriptor) {
   EXPECT_NE(fcntl(fd, F_GETFD), -1);
 }
 
+TEST(TryConnect, SaysWhetherSomebodyListensOrWhyNot) {
+  constexpr int kDeadlineMs = 2000;
+  ListeningSocket socket = ListenTcp("127.0.0.1", 0).value();
+  const std::string endpoint = socket.endpoint();
+  EXPECT_OK(TryConnect(endpoint, kDeadlineMs));
+  socket.Close();
+  const Status gone = TryConnect(endpoint, kDeadlineMs);
+  EXPECT_EQ(gone.code(), StatusCode::kUnavailable);
+  EXPECT_EQ(gone.message(), "cannot connect to " + endpoint + ": Connection refused");
+  EXPECT_EQ(TryConnect("tcp://no such host:1", kDeadlineMs).code(), StatusCode::kUnavailable);
+}
+
 // True if a child sees an open descriptor `fd`.
 bool ChildSees(int fd, const posix_spawn_file_actions_t* actions) {
   const std::string script = fmt::format("test -e /proc/self/fd/{}", fd);
