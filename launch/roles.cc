@@ -4,44 +4,77 @@
 #include <map>
 
 namespace rowhouse {
+namespace {
+
+// Ranks of each host, ascending; hosts by name.
+using RanksByHost = std::map<std::string, std::vector<int>>;
+
+RanksByHost GroupByHost(const std::vector<std::string>& hosts) {
+  RanksByHost ranks;
+  for (size_t rank = 0; rank < hosts.size(); ++rank) {
+    ranks[hosts[rank]].push_back(static_cast<int>(rank));
+  }
+  return ranks;
+}
+
+// Each host's first taken[h] ranks are PS nodes.
+Roles RolesOf(const RanksByHost& by_host, const std::vector<size_t>& taken) {
+  Roles roles;
+  size_t h = 0;
+  for (const auto& [host, ranks] : by_host) {
+    const auto first_worker = ranks.begin() + static_cast<std::ptrdiff_t>(taken[h++]);
+    roles.ps.insert(roles.ps.end(), ranks.begin(), first_worker);
+    roles.workers.insert(roles.workers.end(), first_worker, ranks.end());
+  }
+  std::sort(roles.workers.begin(), roles.workers.end());
+  return roles;
+}
+
+}  // namespace
 
 Result<Roles> DealRoles(const std::vector<std::string>& hosts, uint32_t ps) {
-  const size_t ranks = hosts.size();
-  if (ps >= ranks) {
+  if (ps >= hosts.size()) {
     return UsageError(
         "--ps={} leaves none of the {} ranks to work; start mpirun with -n {} or more, or lower "
         "--ps",
-        ps, ranks, ps + 1);
+        ps, hosts.size(), ps + 1);
   }
-  // Hosts in order of their first rank, each with its ranks.
-  std::vector<std::vector<int>> by_host;
-  std::map<std::string, size_t> index;
-  for (size_t rank = 0; rank < ranks; ++rank) {
-    const auto [entry, is_new] = index.emplace(hosts[rank], by_host.size());
-    if (is_new) by_host.emplace_back();
-    by_host[entry->second].push_back(static_cast<int>(rank));
-  }
-  std::vector<bool> is_ps(ranks);
+  const RanksByHost by_host = GroupByHost(hosts);
   std::vector<size_t> taken(by_host.size());
-  Roles roles;
+  uint32_t left = ps;
   // First round of turns leaves every host a worker where it can; the second takes what is left.
   for (const size_t keep : {size_t{1}, size_t{0}}) {
-    for (bool has_moved = true; has_moved && roles.ps.size() < ps;) {
+    for (bool has_moved = true; has_moved && left > 0;) {
       has_moved = false;
-      for (size_t h = 0; h < by_host.size() && roles.ps.size() < ps; ++h) {
-        if (taken[h] + keep >= by_host[h].size()) continue;
-        const int rank = by_host[h][taken[h]++];
-        is_ps[static_cast<size_t>(rank)] = true;
-        roles.ps.push_back(rank);
+      size_t h = 0;
+      for (const auto& [host, ranks] : by_host) {
+        size_t& of_host = taken[h++];
+        if (left == 0 || of_host + keep >= ranks.size()) continue;
+        ++of_host;
+        --left;
         has_moved = true;
       }
     }
   }
-  std::sort(roles.ps.begin(), roles.ps.end());
-  for (size_t rank = 0; rank < ranks; ++rank) {
-    if (!is_ps[rank]) roles.workers.push_back(static_cast<int>(rank));
+  return RolesOf(by_host, taken);
+}
+
+Result<Roles> DealRolesPerHost(const std::vector<std::string>& hosts, uint32_t ps_per_host) {
+  const RanksByHost by_host = GroupByHost(hosts);
+  for (const auto& [host, ranks] : by_host) {
+    if (ranks.size() >= ps_per_host) continue;
+    return UsageError(
+        "--ps_per_host={} does not fit host {}, where mpirun started {} rank{}; give it more slots "
+        "(--host {}:{}), or lower --ps_per_host",
+        ps_per_host, host, ranks.size(), ranks.size() == 1 ? "" : "s", host, ps_per_host + 1);
   }
-  return roles;
+  if (by_host.size() * ps_per_host >= hosts.size()) {
+    return UsageError(
+        "--ps_per_host={} on {} host{} leaves none of the {} ranks to work; start more ranks on "
+        "some host, or lower --ps_per_host",
+        ps_per_host, by_host.size(), by_host.size() == 1 ? "" : "s", hosts.size());
+  }
+  return RolesOf(by_host, std::vector<size_t>(by_host.size(), ps_per_host));
 }
 
 }  // namespace rowhouse
