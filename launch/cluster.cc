@@ -27,12 +27,6 @@ std::string EnvironmentOr(const char* name, const std::string& otherwise) {
   return value == nullptr ? otherwise : value;
 }
 
-std::string HostName() {
-  char name[256] = {};
-  gethostname(name, sizeof(name) - 1);
-  return name;
-}
-
 // Some of MPI's calls wait for other ranks without a deadline. While one is under way a watchdog
 // keeps the time; when it is up, nothing but leaving is possible, and mpirun ends the others.
 class Watchdog {
@@ -99,6 +93,7 @@ class SoloCluster final : public Cluster {
  public:
   int rank() const override { return 0; }
   int size() const override { return 1; }
+  const std::vector<HostFacts>& facts() const override { return facts_; }
   const std::vector<std::string>& hosts() const override { return hosts_; }
   Communicator& world() override { return *world_; }
   Result<std::unique_ptr<Communicator>> MakeWorkers(const std::vector<int>&, uint32_t) override {
@@ -113,7 +108,8 @@ class SoloCluster final : public Cluster {
   void Finalize() override {}
 
  private:
-  const std::vector<std::string> hosts_ = {HostName()};
+  const std::vector<HostFacts> facts_ = {FactsOfThisHost()};
+  const std::vector<std::string> hosts_ = NamesOfHosts(facts_);
   const std::unique_ptr<Communicator> world_ = MakeSoloCommunicator();
 };
 
@@ -125,7 +121,7 @@ class MpiCluster final : public Cluster {
     // Nobody's host is known before the first exchange.
     std::vector<WorkerAddress> ranks(static_cast<size_t>(size_));
     for (int r = 0; r < size_; ++r) ranks[static_cast<size_t>(r)] = {r, "an unknown host"};
-    const std::string mine = HostName();
+    const std::string mine = ToText(FactsOfThisHost());
     {
       ASSIGN_OR_RETURN(
           const auto first,
@@ -133,10 +129,13 @@ class MpiCluster final : public Cluster {
       ASSIGN_OR_RETURN(const auto all,
                        first->AllGather(std::as_bytes(std::span(mine)), "start of the run"));
       for (size_t r = 0; r < all.size(); ++r) {
-        hosts_.emplace_back(reinterpret_cast<const char*>(all[r].data()), all[r].size());
-        ranks[r].host = hosts_.back();
+        ASSIGN_OR_RETURN(
+            facts_.emplace_back(),
+            HostFactsFromText({reinterpret_cast<const char*>(all[r].data()), all[r].size()}));
       }
     }
+    hosts_ = NamesOfHosts(facts_);
+    for (size_t r = 0; r < hosts_.size(); ++r) ranks[r].host = hosts_[r];
     ASSIGN_OR_RETURN(world_, MakeMpiCommunicator(MPI_COMM_WORLD,
                                                  {.deadline_ms = deadline_ms, .workers = ranks}));
     partings_.assign(static_cast<size_t>(size_), MPI_REQUEST_NULL);
@@ -150,6 +149,7 @@ class MpiCluster final : public Cluster {
 
   int rank() const override { return rank_; }
   int size() const override { return size_; }
+  const std::vector<HostFacts>& facts() const override { return facts_; }
   const std::vector<std::string>& hosts() const override { return hosts_; }
 
   Communicator& world() override { return *world_; }
@@ -206,6 +206,7 @@ class MpiCluster final : public Cluster {
 
  private:
   int rank_ = 0, size_ = 1;
+  std::vector<HostFacts> facts_;
   std::vector<std::string> hosts_;
   std::unique_ptr<Communicator> world_;
   std::vector<MPI_Request> partings_;  // by rank; null once the rank has parted

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "common/status.h"
+#include "launch/host_facts.h"
 #include "worker/communicator.h"
 
 namespace rowhouse {
@@ -32,7 +33,8 @@ class Cluster {
 
   virtual int rank() const = 0;
   virtual int size() const = 0;
-  virtual const std::vector<std::string>& hosts() const = 0;  // by rank
+  virtual const std::vector<HostFacts>& facts() const = 0;    // by rank
+  virtual const std::vector<std::string>& hosts() const = 0;  // by rank; their NamesOfHosts()
   const std::string& host() const { return hosts()[static_cast<size_t>(rank())]; }
 
   // All ranks. Used before training starts and by ranks that do not supervise afterwards.

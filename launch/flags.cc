@@ -202,7 +202,13 @@ DEFINE_uint32(cache_ways, 16, "Rows whose place in the cache a row may take");
 
 DEFINE_int32(ps, -1,
              "MPI ranks that are PS nodes, the others being workers; -1: half of the ranks, "
-             "rounded down. A run of one rank starts a PS node beside its worker");
+             "rounded down. They are spread evenly over the hosts. A run of one rank starts a PS "
+             "node beside its worker");
+DEFINE_uint32(ps_per_host, 0, "The same, but so many on every host; 0: as many as --ps says");
+DEFINE_string(bind_interface, "",
+              "Network interface that PS nodes listen on and are reached by, one that each host "
+              "has; default: loopback where all ranks are on one host, or else the first whose "
+              "network all hosts share");
 DEFINE_uint32(shards, 1, "Shards of each PS node; each is a thread with its own cache and store");
 DEFINE_string(ps_endpoints, "",
               "PS nodes that run already (rowhouse ps); then every rank is a worker");

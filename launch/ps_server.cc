@@ -13,6 +13,7 @@
 #include "common/thread_name.h"
 #include "common/transport/tcp_socket.h"
 #include "launch/cpu_mask.h"
+#include "launch/host_facts.h"
 #include "launch/temporary_rows.h"
 #include "launch/verbs.h"
 #include "ps/server.h"
@@ -70,12 +71,6 @@ uint64_t NewIncarnation() {
   timespec now = {};
   clock_gettime(CLOCK_REALTIME, &now);
   return (static_cast<uint64_t>(now.tv_sec) << 30) ^ static_cast<uint64_t>(now.tv_nsec);
-}
-
-std::string HostName() {
-  char name[256] = {};
-  gethostname(name, sizeof(name) - 1);
-  return name;
 }
 
 // "tcp://host:0" for "tcp://host:4000": shards listen beside the node on ports of the OS's choice.

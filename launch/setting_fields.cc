@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include "launch/network_interface.h"
 #include "launch/optimizer_fields.h"
 #include "launch/setting_kinds.h"
 #include "ps/row_store.h"
@@ -252,6 +253,20 @@ SettingField PsEndpoints() {
   return field;
 }
 
+SettingField BindInterface() {
+  const std::string what =
+      "a name such as eth0, a network such as 10.0.0.0/24 or an IPv4 address such as 10.0.0.1";
+  SettingField field = TextField(
+      "bind_interface", kCluster, kOut,
+      [](Settings& s) -> std::string& { return s.cluster.bind_interface; }, what);
+  field.set = [what](const std::string& text, Settings& settings) {
+    if (!text.empty() && !IsInterfaceChoice(text)) return Expected(what);
+    settings.cluster.bind_interface = text;
+    return OkStatus();
+  };
+  return field;
+}
+
 SettingField ListenAddress() {
   const std::string what = "an address such as tcp://*:7001";
   SettingField field = TextField(
@@ -430,6 +445,9 @@ std::vector<SettingField> MakeFields() {
 
       // Cluster.
       NumberField<int32_t>("ps", kCluster, kOut, MEMBER(int32_t, cluster.ps), -1, 65536),
+      NumberField<uint32_t>("ps_per_host", kCluster, kOut, MEMBER(uint32_t, cluster.ps_per_host), 0,
+                            65536),
+      BindInterface(),
       NumberField<uint32_t>("shards", kCluster, kOut, MEMBER(uint32_t, cluster.shards), 1, 1024),
       PsEndpoints(),
       NumberField<uint32_t>("rpc_deadline_ms", kCluster, kOut,

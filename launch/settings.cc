@@ -169,6 +169,11 @@ Status ValidateTogether(const Settings& s, bool reads_data) {
         "give only one",
         s.cluster.ps, fmt::join(s.cluster.ps_endpoints, ","));
   }
+  if (s.cluster.ps_per_host > 0 && (s.cluster.ps >= 0 || !s.cluster.ps_endpoints.empty())) {
+    return UsageError(
+        "ps_per_host={} says how many PS nodes there are, and so does {}: give only one",
+        s.cluster.ps_per_host, s.cluster.ps >= 0 ? "ps" : "ps_endpoints");
+  }
   return OkStatus();
 }
 
@@ -358,6 +363,11 @@ Result<uint32_t> Settings::PsRanks(uint32_t ranks) const {
     return UsageError(
         "ps=0 leaves nobody to hold the rows; give --ps_endpoints=tcp://host:port,... of PS nodes "
         "that run already, or ps=1 or more");
+  }
+  if (ranks == 1 && cluster.ps_per_host > 1) {
+    return UsageError(
+        "ps_per_host={} of 1 rank leaves no worker; start {} ranks a host or more (mpirun -n {})",
+        cluster.ps_per_host, cluster.ps_per_host + 1, cluster.ps_per_host + 1);
   }
   if (ranks == 1 && cluster.ps <= 1) return uint32_t{0};
   const uint32_t ps = cluster.ps < 0 ? ranks / 2 : static_cast<uint32_t>(cluster.ps);

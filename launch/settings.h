@@ -69,6 +69,8 @@ struct StorageSettings {
 
 struct ClusterSettings {
   int32_t ps = -1;                        // MPI ranks that are PS nodes; see PsRanks()
+  uint32_t ps_per_host = 0;               // the same, on each host; 0: ps of them, spread
+  std::string bind_interface;             // of PS nodes; "": see InterfaceToListenOn()
   uint32_t shards = 1;                    // per PS node
   std::vector<std::string> ps_endpoints;  // "tcp://host:port" of PS nodes outside mpirun
   uint32_t rpc_deadline_ms = 60000;
@@ -163,6 +165,7 @@ struct Settings {
   //   ps_endpoints given: 0; the PS nodes are there already.
   //   one rank:           0; the worker starts one PS node beside itself (ps may be -1 or 1).
   //   ps = -1:            half of the ranks, rounded down.
+  // With ps_per_host the hosts decide (launch/roles.h), except that one rank starts one PS node.
   // kUsage if no worker is left, or no PS node.
   Result<uint32_t> PsRanks(uint32_t ranks) const;
 

@@ -53,8 +53,8 @@ Status Supervisor::Start() {
   RaiseOpenFilesLimit();  // The child's numbers of its sockets begin at 1000.
   for (uint32_t k = 0; k < options_.shards + 1; ++k) {
     ASSIGN_OR_RETURN(ListeningSocket socket,
-                     ListenTcp(options_.bind_host, k == 0 ? options_.port : uint16_t{0}));
-    if (k == 0) endpoint_ = fmt::format("tcp://{}:{}", options_.advertised_host, socket.port());
+                     ListenTcp(options_.address, k == 0 ? options_.port : uint16_t{0}));
+    if (k == 0) endpoint_ = socket.endpoint();
     sockets_.push_back(std::move(socket));
   }
   return Spawn().Annotate(options_.name);

@@ -20,9 +20,8 @@
 namespace rowhouse {
 
 struct SupervisorOptions {
-  std::string bind_host = "127.0.0.1";        // interface the sockets listen on
-  std::string advertised_host = "127.0.0.1";  // how workers reach it
-  uint16_t port = 0;                          // of the node; 0: of the OS's choice
+  std::string address = "127.0.0.1";  // that the sockets listen on and workers reach
+  uint16_t port = 0;                  // of the node; 0: of the OS's choice
   uint32_t shards = 1;
   std::vector<std::string> flags;  // "--row_dir=..." of the server
   std::string name;                // "PS node 1 (rank 1 on host a)"

@@ -16,6 +16,7 @@
 #include "common/clock.h"
 #include "launch/cluster.h"
 #include "launch/cpu_mask.h"
+#include "launch/rank_map.h"
 #include "launch/roles.h"
 #include "launch/setting_fields.h"
 #include "launch/supervisor.h"
@@ -72,15 +73,13 @@ std::vector<std::string> ServerFlags(const Settings& settings) {
   return flags;
 }
 
-Supervisor MakeSupervisor(const Settings& settings, const std::string& host, bool one_host,
-                          const std::string& name) {
-  // On one host nobody outside it has to reach the node.
-  return Supervisor({.bind_host = one_host ? "127.0.0.1" : "*",
-                     .advertised_host = one_host ? "127.0.0.1" : host,
-                     .shards = settings.cluster.shards,
-                     .flags = ServerFlags(settings),
-                     .name = name,
-                     .stop_deadline_ms = settings.cluster.stop_deadline_ms});
+SupervisorOptions MakeSupervisorOptions(const Settings& settings, const std::string& address,
+                                        const std::string& name) {
+  return {.address = address,
+          .shards = settings.cluster.shards,
+          .flags = ServerFlags(settings),
+          .name = name,
+          .stop_deadline_ms = settings.cluster.stop_deadline_ms};
 }
 
 Status StartServer(const Settings& settings, Supervisor& supervisor) {
@@ -135,8 +134,10 @@ WorkerRunOptions MakeWorkerRunOptions(const Settings& settings, const Cluster& c
 Status TrainAlone(const Settings& settings, Cluster& cluster) {
   const SystemClock clock;
   RETURN_IF_ERROR(settings.PsRanks(1).status());
-  Supervisor supervisor =
-      MakeSupervisor(settings, cluster.host(), /*one_host=*/true, NodeName(0, 0, cluster.host()));
+  ASSIGN_OR_RETURN(const NetworkInterface interface,
+                   InterfaceToListenOn(settings.cluster.bind_interface, cluster.facts(), 0));
+  Supervisor supervisor(
+      MakeSupervisorOptions(settings, interface.address, NodeName(0, 0, cluster.host())));
   WorkerRunOptions options = MakeWorkerRunOptions(settings, cluster);
   std::atomic<bool> is_done = false;
   std::thread watcher;
@@ -174,6 +175,7 @@ std::vector<std::string> SharedSettings(const Settings& settings) {
   for (const SettingField& field : SettingFields()) {
     if (field.section == Section::kStorage || field.section == Section::kServer) continue;
     if (field.name == "data" || field.name == "model_dir" || field.name == "report") continue;
+    if (field.name == "bind_interface") continue;
     shared.push_back(fmt::format("--{}={}", field.name, field.get(settings)));
   }
   shared.push_back("the config digest " + settings.config_digest());
@@ -204,27 +206,82 @@ uint32_t SavingDeadlineMs(const Settings& settings) {
   return static_cast<uint32_t>(std::min<uint64_t>(both, std::numeric_limits<int32_t>::max()));
 }
 
+Result<Roles> DealRolesAsTold(const Settings& settings, const Cluster& cluster) {
+  const uint32_t per_host = settings.cluster.ps_per_host;
+  if (per_host > 0) return DealRolesPerHost(cluster.hosts(), per_host);
+  ASSIGN_OR_RETURN(const uint32_t ps, settings.PsRanks(static_cast<uint32_t>(cluster.size())));
+  return DealRoles(cluster.hosts(), ps);
+}
+
+// Starts the server of this rank, PS node `node`; `*interface` is where it listens.
+Status StartNode(const Settings& settings, const Cluster& cluster, size_t node,
+                 std::unique_ptr<Supervisor>* supervisor, NetworkInterface* interface) {
+  ASSIGN_OR_RETURN(*interface, InterfaceToListenOn(settings.cluster.bind_interface, cluster.facts(),
+                                                   static_cast<size_t>(cluster.rank())));
+  *supervisor = std::make_unique<Supervisor>(MakeSupervisorOptions(
+      settings, interface->address, NodeName(node, cluster.rank(), cluster.host())));
+  return StartServer(settings, **supervisor);
+}
+
+// Where all ranks are, and where PS nodes listen: gathered by MPI, the same on all ranks.
+Result<std::vector<RankPlace>> GatherPlaces(const std::string& endpoint,
+                                            const std::string& interface, Cluster& cluster) {
+  const std::string mine = endpoint + " " + interface;
+  ASSIGN_OR_RETURN(const auto all, cluster.world().AllGather(std::as_bytes(std::span(mine)),
+                                                             "exchanging endpoints"));
+  std::vector<RankPlace> places;
+  for (size_t r = 0; r < all.size(); ++r) {
+    const std::string text(reinterpret_cast<const char*>(all[r].data()), all[r].size());
+    const size_t blank = text.find(' ');
+    places.push_back({.host = cluster.hosts()[r],
+                      .cpus = cluster.facts()[r].cpus,
+                      .endpoint = text.substr(0, blank),
+                      .interface = text.substr(blank + 1)});
+  }
+  return places;
+}
+
+// A node that cannot be reached is found here, with a reason, not at the deadline of the first
+// HELLO without one. One worker of each host looks; its neighbours use the same network.
+Status CheckReachable(const Settings& settings, const Roles& roles,
+                      const std::vector<RankPlace>& places, const Cluster& cluster) {
+  const auto first = std::find_if(roles.workers.begin(), roles.workers.end(), [&](int worker) {
+    return places[static_cast<size_t>(worker)].host == cluster.host();
+  });
+  if (first == roles.workers.end() || *first != cluster.rank()) return OkStatus();
+  constexpr uint32_t kMostWaitMs = 10000;  // Three attempts of the kernel's.
+  const auto deadline_ms =
+      static_cast<int>(std::min(kMostWaitMs, settings.cluster.rendezvous_deadline_ms));
+  for (size_t n = 0; n < roles.ps.size(); ++n) {
+    const RankPlace& place = places[static_cast<size_t>(roles.ps[n])];
+    const Status reached = TryConnect(place.endpoint, deadline_ms);
+    if (reached.ok()) continue;
+    return UsageError(
+        "host {} does not reach {} on its interface {}: {}; look at routes and firewalls between "
+        "the two, or name another network with --bind_interface",
+        cluster.host(), NodeName(n, roles.ps[n], place.host), place.interface, reached.message());
+  }
+  return OkStatus();
+}
+
 // `*prints`: this rank is the one to print the status; the others have the same.
 Status TrainUnderMpirun(const Settings& settings, Cluster& cluster, bool* prints) {
   const SystemClock clock;
-  const auto ranks = static_cast<uint32_t>(cluster.size());
   RETURN_IF_ERROR(CheckSameSettings(settings, cluster));
-  ASSIGN_OR_RETURN(const uint32_t ps, settings.PsRanks(ranks));
-  ASSIGN_OR_RETURN(const Roles roles, DealRoles(cluster.hosts(), ps));
-  const bool one_host =
-      std::all_of(cluster.hosts().begin(), cluster.hosts().end(),
-                  [&](const std::string& host) { return host == cluster.host(); });
+  ASSIGN_OR_RETURN(const Roles roles, DealRolesAsTold(settings, cluster));
   const auto mine = std::find(roles.ps.begin(), roles.ps.end(), cluster.rank());
   const bool is_ps = mine != roles.ps.end();
 
-  Supervisor supervisor = MakeSupervisor(
-      settings, cluster.host(), one_host,
-      NodeName(static_cast<size_t>(mine - roles.ps.begin()), cluster.rank(), cluster.host()));
-  const Status started = is_ps ? StartServer(settings, supervisor) : OkStatus();
+  std::unique_ptr<Supervisor> supervisor;
+  NetworkInterface interface;
+  const auto node = static_cast<size_t>(mine - roles.ps.begin());
+  const Status started =
+      is_ps ? StartNode(settings, cluster, node, &supervisor, &interface) : OkStatus();
   RETURN_IF_ERROR(Agree(cluster.world(), started, "starting the PS nodes"));
-  ASSIGN_OR_RETURN(const auto endpoints,
-                   cluster.world().AllGather(std::as_bytes(std::span(supervisor.endpoint())),
-                                             "exchanging endpoints"));
+  ASSIGN_OR_RETURN(const std::vector<RankPlace> places,
+                   GatherPlaces(is_ps ? supervisor->endpoint() : "", interface.name, cluster));
+  RETURN_IF_ERROR(Agree(cluster.world(), CheckReachable(settings, roles, places, cluster),
+                        "reaching the PS nodes"));
   ASSIGN_OR_RETURN(
       const std::unique_ptr<Communicator> workers,
       cluster.MakeWorkers(roles.workers, settings.cluster.rpc_deadline_ms + kLongerThanAnyPullMs));
@@ -233,7 +290,7 @@ Status TrainUnderMpirun(const Settings& settings, Cluster& cluster, bool* prints
                    cluster.MakeWorkers(roles.workers, SavingDeadlineMs(settings)));
   if (is_ps) {
     *prints = true;
-    const Status status = Supervise(cluster, supervisor, roles.workers);
+    const Status status = Supervise(cluster, *supervisor, roles.workers);
     if (status.ok()) return status;
     PrintError(status);  // Workers would find out only at their deadlines.
     cluster.Abort(status.exit_code());
@@ -243,13 +300,12 @@ Status TrainUnderMpirun(const Settings& settings, Cluster& cluster, bool* prints
   options.prints = cluster.rank() == roles.workers[0];
   for (size_t n = 0; n < roles.ps.size(); ++n) {
     const auto rank = static_cast<size_t>(roles.ps[n]);
-    options.nodes.push_back({.endpoint = {reinterpret_cast<const char*>(endpoints[rank].data()),
-                                          endpoints[rank].size()},
-                             .name = NodeName(n, roles.ps[n], cluster.hosts()[rank])});
+    options.nodes.push_back(
+        {.endpoint = places[rank].endpoint, .name = NodeName(n, roles.ps[n], places[rank].host)});
   }
   if (options.prints) {
-    fmt::print("{} ranks: {} PS nodes of {} shards, {} workers\n", ranks, options.nodes.size(),
-               settings.cluster.shards, roles.workers.size());
+    fmt::print("{}",
+               RankMapText(roles, settings.cluster.shards, places, settings.cluster.ps_endpoints));
     fflush(stdout);
   }
   const std::unique_ptr<Transport> transport = MakeZeroMqTransport({});

@@ -258,6 +258,12 @@ TEST(Settings, ContradictionsAreRefusedInWords) {
   EXPECT_OK(settings.Validate());
   settings.cluster.ps = 1;
   EXPECT_THAT(Refusal(settings), HasSubstr("ps_endpoints=tcp://a:1,tcp://b:2 for those that run"));
+
+  settings = With("ps_per_host", "2");
+  EXPECT_OK(settings.Validate());
+  settings.cluster.ps = 2;
+  EXPECT_THAT(Refusal(settings), HasSubstr("ps_per_host=2 says how many PS nodes there are, and "
+                                           "so does ps: give only one"));
 }
 
 TEST(Settings, TheScheduleIsThatOfThePolicy) {
@@ -412,6 +418,9 @@ TEST(PsRanks, SomebodyMustTrainAndSomebodyMustHoldRows) {
   EXPECT_THAT(With("ps", "0").PsRanks(4).status().message(),
               HasSubstr("ps=0 leaves nobody to hold the rows"));
   EXPECT_EQ(With("ps", "0").PsRanks(4).status().exit_code(), 2);
+  EXPECT_EQ(With("ps_per_host", "1").PsRanks(1).value(), 0u);
+  EXPECT_THAT(With("ps_per_host", "2").PsRanks(1).status().message(),
+              HasSubstr("ps_per_host=2 of 1 rank leaves no worker"));
 }
 
 // Another legal value of every setting.
@@ -499,6 +508,8 @@ const std::map<std::string, std::string> kOthers = {
     {"cache_ratio", "0.01"},
     {"cache_ways", "1"},
     {"ps", "2"},
+    {"ps_per_host", "3"},
+    {"bind_interface", "10.0.0.0/24"},
     {"shards", "4"},
     {"ps_endpoints", "tcp://host-a:7001,tcp://[::1]:7002"},
     {"rpc_deadline_ms", "1000"},
@@ -538,11 +549,12 @@ TEST(ConfigDigest, WhatDecidesTheBitsChangesItAndNothingElseDoes) {
       "qr_flag", "qr_threshold", "qr_collisions", "qr_operation", "qr_pool_first", "md_flag",
       "md_threshold", "md_temperature", "md_round_dims", "test_mini_batch_size", "nepochs",
       "stop_after_steps", "test_freq", "print_freq", "print_time", "print_precision", "debug_mode",
-      "store", "row_dir", "cache_mb", "cache_ratio", "cache_ways", "ps", "shards", "ps_endpoints",
-      "strategy", "row_cuts", "column_cuts", "strategy_seed", "hot_rows", "pool_on",
-      "access_counts", "plan", "ps_rows_mb", "rpc_deadline_ms", "rendezvous_deadline_ms",
-      "save_deadline_ms", "stop_deadline_ms", "model_dir", "report", "label", "load", "overwrite",
-      "listen", "workers", "supervisor_fd", "listen_fds"};
+      "store", "row_dir", "cache_mb", "cache_ratio", "cache_ways", "ps", "ps_per_host",
+      "bind_interface", "shards", "ps_endpoints", "strategy", "row_cuts", "column_cuts",
+      "strategy_seed", "hot_rows", "pool_on", "access_counts", "plan", "ps_rows_mb",
+      "rpc_deadline_ms", "rendezvous_deadline_ms", "save_deadline_ms", "stop_deadline_ms",
+      "model_dir", "report", "label", "load", "overwrite", "listen", "workers", "supervisor_fd",
+      "listen_fds"};
   const std::string digest = Defaults().config_digest();
   EXPECT_EQ(digest.size(), 32u);
   for (const auto& [name, value] : kOthers) {
