@@ -29,14 +29,14 @@ for command in "${commands[@]}"; do
   run=$((run + 1))
   directory="$work/$run"
   mkdir "$directory"
-  line="${command//--host a:4,b:4/--host localhost:8}"
-  line="${line//\/fast\/rows/$directory/rows}"
+  echo "localhost slots=4" >"$directory/hosts"
+  line="${command//\/fast\/rows/$directory/rows}"
   line="${line//--data=train.txt/--data=$work/train.txt}"
   line="${line//tcp:\/\/host:7001/tcp://localhost:$port}"
   line="${line//:7001/:$port}"
   line="${line//.\/launch\//$root/launch/}"
   line="${line//build\/release\//$root/build/release/}"
-  line="${line//=configs\//=$root/configs/}"
+  line="${line//configs\//$root/configs/}"
   echo "readme: $command"
   if [[ "$command" == *" ps "* ]]; then
     (cd "$directory" && eval "exec $line") >"$directory/out" 2>&1 &

@@ -1,0 +1,159 @@
+#!/usr/bin/env bash
+# Trains on several hosts. First looks whether all of them can take part, then starts mpirun:
+#   launch/cluster.sh HOSTFILE CONFIG [flags of rowhouse train ...]
+# --help says the rest.
+set -euo pipefail
+here="$(cd "$(dirname "$0")/.." && pwd)"
+
+usage() {
+  cat <<'END'
+usage: launch/cluster.sh HOSTFILE CONFIG [flags of rowhouse train ...]
+
+  HOSTFILE  a host a line, with its number of ranks (PS nodes and workers): hosta slots=4
+  CONFIG    the model, a YAML file (configs/)
+
+such as: launch/cluster.sh hosts configs/criteo_kaggle.yaml --data=/data/train.txt --ps_per_host=2
+         --model_dir=/shared/model --row_dir=/fast/rows
+
+Start it on one of the hosts. Every host must have this build, CONFIG, flag files and the data under
+the same paths, Open MPI, and let this one in by ssh without a password. All of that is looked at
+before anything starts; what is wrong is said, with the host, and the exit code is 2. So are
+settings. Which host gets which PS nodes is printed at the start of the run. PS nodes listen on
+ports of the system's choice, which every host tries before training: hosts must let each other in.
+
+  LAUNCH_AGENT   what starts a command on a host, called with host and command; default: ssh
+  HOST_DEADLINE  longest wait for an answer of a host, s; default: 20
+END
+}
+
+wrong=0
+complain() {
+  echo "cluster.sh: $*" >&2
+  wrong=1
+}
+refuse() {
+  complain "$@"
+  exit 2
+}
+
+for argument in "$@"; do
+  [[ "$argument" != --help && "$argument" != -h ]] || { usage; exit 0; }
+done
+(($# >= 2)) || { usage >&2; exit 2; }
+hostfile="$1" config="$2"
+shift 2
+for file in "$hostfile" "$config"; do
+  [[ -f "$file" && -r "$file" ]] || refuse "$file: no such file, or not readable"
+done
+config="$(realpath "$config")"
+binary="$(command -v rowhouse || echo "$here/build/release/bin/rowhouse")"
+[[ -x "$binary" ]] || refuse "$binary is not built; ./launch/quickstart.sh builds it"
+
+# ---- Hosts and ranks ----------------------------------------------------------------------------
+
+hosts=() ranks=0 number=0
+while IFS= read -r line || [[ -n "$line" ]]; do
+  number=$((number + 1))
+  line="${line%%#*}"
+  read -r host rest <<<"$line" || true
+  [[ -n "$host" ]] || continue
+  [[ " $rest " =~ [[:space:]]slots=([1-9][0-9]*)[[:space:]] ]] ||
+    refuse "$hostfile line $number: say how many ranks $host takes: $host slots=4"
+  [[ " ${hosts[*]-} " != *" $host "* ]] ||
+    refuse "$hostfile line $number: $host is named twice; add up its slots in one line"
+  hosts+=("$host")
+  ranks=$((ranks + BASH_REMATCH[1]))
+done <"$hostfile"
+((${#hosts[@]} > 0)) || refuse "$hostfile names no host"
+
+# ---- Settings -----------------------------------------------------------------------------------
+
+# The program's own message says what is wrong with them.
+settings="$("$binary" train --config="$config" "$@" --print_config)" || exit 2
+setting() { sed -n "s/^  $1: \"\(.*\)\"\$/\1/p" <<<"$settings"; }
+data="$(setting data)"
+interface="$(setting bind_interface)"
+same=("$binary" "$config")  # files whose bytes must agree
+for argument in "$@"; do
+  [[ "$argument" != --flagfile=* ]] || same+=("$(realpath "${argument#--flagfile=}")")
+done
+
+# ---- Every host ---------------------------------------------------------------------------------
+
+agent=(ssh -o BatchMode=yes -o ConnectTimeout=10)
+[[ -z "${LAUNCH_AGENT-}" ]] || read -ra agent <<<"$LAUNCH_AGENT"
+deadline="${HOST_DEADLINE:-20}"
+
+# Runs a command on a host; on this one as it is, because mpirun does so too.
+on() {
+  local host="$1" command="$2"
+  if [[ "$host" == localhost || "$host" == "$(hostname)" || "$host" == "$(hostname -s)" ]]; then
+    bash -c "$command" </dev/null
+  else
+    timeout "$deadline" "${agent[@]}" "$host" "$command" </dev/null
+  fi
+}
+
+# Says "came", "entered", "CHECKSUM  PATH" of each file, "version TEXT", "orted PATH", "data BYTES";
+# nothing of what is not there.
+look="echo came; cd $(printf %q "$PWD") || exit; echo entered; sha256sum"
+for file in "${same[@]}"; do look+=" $(printf %q "$file")"; done
+look+=" 2>/dev/null; echo version \$($(printf %q "$binary") --version 2>&1 | tail -n 1)"
+look+="; echo orted \$(command -v orted)"
+[[ -z "$data" ]] || look+="; echo data \$(stat -L -c %s $(printf %q "$data") 2>/dev/null)"
+
+answers="$(mktemp -d)"
+trap 'rm -rf "$answers"' EXIT
+for host in "${hosts[@]}"; do
+  { on "$host" "$look" >"$answers/$host.out" 2>"$answers/$host.err" ||
+    echo "(exit code $?)" >>"$answers/$host.err"; } &
+done
+wait
+bash -c "$look" >"$answers/.this" 2>/dev/null </dev/null || true
+
+answer() { sed -n "s|^$2 *||p" "$answers/$1"; }  # of a file here, what follows a word
+checksum() { awk -v path="$2" 'substr($0, 67) == path { print $1 }' "$answers/$1"; }
+
+for host in "${hosts[@]}"; do
+  if ! grep -qx came "$answers/$host.out"; then
+    complain "host $host cannot be reached by ${agent[0]} within $deadline s:" \
+      "$(tr '\n' ' ' <"$answers/$host.err")"
+    continue
+  fi
+  if ! grep -qx entered "$answers/$host.out"; then
+    complain "host $host has no directory $PWD, where ranks would run"
+    continue
+  fi
+  for file in "${same[@]}"; do
+    its="$(checksum "$host.out" "$file")"
+    if [[ -z "$its" ]]; then
+      complain "host $host has no $file; copy it there (rsync -a $file $host:$file)"
+    elif [[ "$its" != "$(checksum .this "$file")" ]]; then
+      complain "host $host has another $file than this one; copy it there (rsync -a $file $host:$file)"
+    elif [[ "$file" == "$binary" && "$(answer "$host.out" version)" != "$(answer .this version)" ]]; then
+      complain "host $host cannot run $file: $(answer "$host.out" version); launch/setup.sh installs" \
+        "what it needs"
+    fi
+  done
+  [[ -n "$(answer "$host.out" orted)" ]] ||
+    complain "host $host has no Open MPI on its PATH (orted); launch/setup.sh installs it"
+  if [[ -n "$data" && -z "$(answer "$host.out" data)" ]]; then
+    complain "host $host has no data file $data (seen from $PWD)"
+  elif [[ -n "$data" && "$(answer "$host.out" data)" != "$(answer .this data)" ]]; then
+    complain "host $host has $(answer "$host.out" data) bytes of $data, this one" \
+      "$(answer .this data); give all hosts the same file"
+  fi
+done
+((wrong == 0)) || exit 2
+echo "cluster: ${#hosts[@]} hosts answer and have this build; $ranks ranks"
+
+# ---- The run ------------------------------------------------------------------------------------
+
+arguments=(--hostfile "$hostfile" -n "$ranks")
+[[ -z "${LAUNCH_AGENT-}" ]] || arguments+=(--mca plm_rsh_agent "$LAUNCH_AGENT")
+# The dense exchange keeps to the network of the rows. An address alone is of one host only.
+if [[ "$interface" == */* || "$interface" == *[a-z]* ]]; then
+  arguments+=(--mca btl_tcp_if_include "$interface")
+fi
+rm -rf "$answers"
+exec "$here/launch/mpirun.sh" "${arguments[@]}" "$binary" train --config="$config" "$@"

@@ -1,0 +1,203 @@
+// Two hosts: network namespaces, each with a name and a disk for rows of its own, which mpirun
+// enters by its launch agent. Training, saving and loading over both gives the bits of one host;
+// what keeps hosts apart is found before training, and said with host and place.
+#include <algorithm>
+#include <regex>
+
+#include "tests/mpi/namespace_hosts.h"
+
+namespace rowhouse {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+// 390 samples: 10 steps an epoch, the last one smaller; a cache that evicts.
+std::vector<std::string> ModelFlags() {
+  return {"--arch_embedding_size=500-40-3-800",
+          "--arch_sparse_feature_size=8",
+          "--arch_mlp_bot=5-16-8",
+          "--arch_mlp_top=16-1",
+          "--loss_function=bce",
+          "--round_targets",
+          "--num_indices_per_lookup=8",
+          "--mini_batch_size=40",
+          "--data_size=390",
+          "--nepochs=3",
+          "--optimizer=adagrad",
+          "--learning_rate=0.05",
+          "--cache_ratio=0.1",
+          "--shards=2"};
+}
+
+class Hosts : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!hosts_.why_not().empty()) GTEST_SKIP() << "hosts: " << hosts_.why_not();
+    std::vector<std::string> print = {ROWHOUSE_BINARY, "train", "--print_config"};
+    for (const std::string& flag : ModelFlags()) print.push_back(flag);
+    std::ofstream(dir_ / "config.yaml") << RunCommand({.arguments = print}).out;
+  }
+
+  // launch/cluster.sh as an operator on host `from` says it; `path` goes before PATH.
+  ProcessResult Cluster(const std::string& hostfile, const std::vector<std::string>& flags,
+                        const std::string& from = "alpha", const std::string& path = "/usr/bin") {
+    std::ofstream(dir_ / "hosts") << hostfile;
+    return hosts_.RunOn(from,
+                        fmt::format("cd {0}; PATH={1}:$PATH {2}/launch/cluster.sh hosts "
+                                    "config.yaml {3}",
+                                    dir_.path(), path, ROWHOUSE_SOURCE_DIR, fmt::join(flags, " ")),
+                        {{"LAUNCH_AGENT", hosts_.agent()}});
+  }
+
+  std::string Digest(const ProcessResult& result) const {
+    std::smatch found;
+    const bool is_there = std::regex_search(result.out, found, std::regex("rows digest: (\\w+)"));
+    return is_there ? found[1].str() : "";
+  }
+
+  // Losses of the report in the model's directory, and every bit of them.
+  std::vector<double> Losses(const std::string& model) const {
+    std::vector<double> losses;
+    const auto report = nlohmann::json::parse(std::ifstream(dir_ / model + "/report.json"));
+    for (const auto& point : report.at("curve")) losses.push_back(point.at("loss"));
+    return losses;
+  }
+
+  const TempDir dir_;
+  const NamespaceHosts hosts_;
+};
+
+#define ASSERT_TRAINED(result) ASSERT_EQ((result).exit_code, 0) << (result).Describe()
+
+TEST_F(Hosts, TrainSaveAndLoadOverTwoGivesTheBitsOfOne) {
+  std::vector<std::string> flags = ModelFlags();
+  flags.insert(flags.end(), {"--ps=2", "--row_dir=" + dir_ / "whole_rows"});
+  const TrainResult whole = Train({.ranks = 4, .flags = flags});
+  ASSERT_TRAINED(whole);
+  ASSERT_EQ(whole.losses.size(), 30u);
+
+  const std::vector<std::string> kept = {"--model_dir=" + dir_ / "model",
+                                         "--row_dir=" + hosts_.rows() + "/of_model"};
+  const auto with = [&](const std::string& more) {
+    std::vector<std::string> all = kept;
+    all.push_back(more);
+    return all;
+  };
+  const ProcessResult first =
+      Cluster("alpha slots=2\nbeta slots=2\n", with("--stop_after_steps=12"));
+  ASSERT_TRAINED(first);
+  EXPECT_THAT(first.out, HasSubstr("4 ranks on 2 hosts: 2 PS nodes of 2 shards, 2 workers\n"));
+  EXPECT_TRUE(std::regex_search(
+      first.out, std::regex(" 0  alpha +\\d+  PS node 0  tcp://10\\.77\\.0\\.1:\\d+ \\(eth0\\)\n"
+                            " +1  alpha +\\d+  worker 0\n"
+                            " +2  beta +\\d+  PS node 1  tcp://10\\.77\\.0\\.2:\\d+ \\(eth0\\)\n"
+                            " +3  beta +\\d+  worker 1\n")))
+      << first.out;
+  std::vector<double> losses = Losses("model");
+  EXPECT_EQ(losses.size(), 12u);
+
+  // Each node's shards lie on its host's own disk and nowhere else.
+  const std::string list = "ls " + hosts_.rows() + "/of_model";
+  const std::string of_alpha = hosts_.RunOn("alpha", list).out;
+  const std::string of_beta = hosts_.RunOn("beta", list).out;
+  EXPECT_NE(of_alpha, "");
+  EXPECT_NE(of_beta, "");
+  EXPECT_NE(of_alpha, of_beta);
+  EXPECT_TRUE(std::filesystem::is_empty(hosts_.rows()));
+
+  // mpirun begins with the host it is started on: nodes stay where their rows are all the same.
+  const ProcessResult second = Cluster("alpha slots=2\nbeta slots=2\n", with("--load"), "beta");
+  ASSERT_TRAINED(second);
+  EXPECT_TRUE(std::regex_search(second.out, std::regex(" 0  beta +\\d+  PS node 1 ")))
+      << second.out;
+  for (const double loss : Losses("model")) losses.push_back(loss);
+  EXPECT_EQ(losses, whole.losses);
+  EXPECT_EQ(Digest(second), whole.digest);
+  EXPECT_EQ(hosts_.RunOn("beta", list).out, of_beta);
+}
+
+TEST_F(Hosts, PsNodesOnEveryHostAndTheNetworkTheyListenOnAreTheOperatorsChoice) {
+  const std::string three_each = "alpha slots=3\nbeta slots=3\n";
+  const ProcessResult trained =
+      Cluster(three_each, {"--ps_per_host=2", "--bind_interface=10.77.0.0/16", "--data_size=40"});
+  ASSERT_TRAINED(trained);
+  EXPECT_THAT(trained.out, AllOf(HasSubstr("6 ranks on 2 hosts: 4 PS nodes of 2 shards, 2 workers"),
+                                 HasSubstr("PS node 1  tcp://10.77.0.1:"),
+                                 HasSubstr("PS node 2  tcp://10.77.0.2:")));
+
+  const auto refused = [&](const std::string& hostfile, const std::string& flag) {
+    const ProcessResult result = Cluster(hostfile, {flag});
+    EXPECT_EQ(result.exit_code, 2) << result.Describe();
+    EXPECT_THAT(result.out, Not(HasSubstr("Finished training")));
+    return result.err;
+  };
+  EXPECT_THAT(refused("alpha slots=3\nbeta slots=1\n", "--ps_per_host=2"),
+              HasSubstr("--ps_per_host=2 does not fit host beta, where mpirun started 1 rank;"));
+  EXPECT_THAT(refused(three_each, "--ps=6"), HasSubstr("ps=6 of 6 ranks leaves no worker"));
+  EXPECT_THAT(refused(three_each, "--bind_interface=10.77.0.2"),
+              HasSubstr("--bind_interface=10.77.0.2: host alpha has no such interface; those with "
+                        "an address: lo 127.0.0.1/8, eth0 10.77.0.1/24"));
+}
+
+// A network of each host that leads to no other: the exchange of the workers finds its way, rows
+// do not.
+TEST_F(Hosts, APsNodeThatIsNotReachedIsNamedBeforeTraining) {
+  for (const std::string host : NamespaceHosts::kNames) {
+    const std::string network = host == "alpha" ? "10.88.1.1/24" : "10.88.2.1/24";
+    const ProcessResult made =
+        hosts_.RunOn(host, "ip link add out type veth peer name end && ip addr add " + network +
+                               " dev out && ip link set out up && ip link set end up");
+    ASSERT_EQ(made.exit_code, 0) << made.Describe();
+  }
+  const ProcessResult result = hosts_.RunOn(
+      "alpha",
+      fmt::format("{0}/launch/mpirun.sh -n 4 --host alpha:2,beta:2 --mca plm_rsh_agent {1} "
+                  "--mca btl_tcp_if_include eth0 {2} train --bind_interface=out "
+                  "--config={3}/config.yaml",
+                  ROWHOUSE_SOURCE_DIR, hosts_.agent(), ROWHOUSE_BINARY, dir_.path()));
+  EXPECT_EQ(result.exit_code, 2) << result.Describe();
+  EXPECT_THAT(result.err,
+              AllOf(HasSubstr("host alpha does not reach PS node 1 (rank 2 on beta) on its "
+                              "interface out: cannot connect to tcp://10.88.2.1:"),
+                    HasSubstr("Network is unreachable"),
+                    HasSubstr("host beta does not reach PS node 0 (rank 0 on alpha)")));
+  EXPECT_THAT(result.out, Not(HasSubstr("Finished training")));
+}
+
+TEST_F(Hosts, ClusterShSaysWhichHostLacksWhat) {
+  const auto refused = [&](const std::string& hostfile, const std::vector<std::string>& flags) {
+    const ProcessResult result = Cluster(hostfile, flags);
+    EXPECT_EQ(result.exit_code, 2) << result.Describe();
+    EXPECT_EQ(result.out, "");
+    return result.err;
+  };
+  const std::string both = "alpha slots=1 # here\n\nbeta slots=1\n";
+  EXPECT_THAT(refused("alpha slots=2\ngamma slots=2\n", {}),
+              HasSubstr("host gamma cannot be reached by"));
+  EXPECT_THAT(refused("alpha\n", {}), HasSubstr("hosts line 1: say how many ranks alpha takes"));
+  EXPECT_THAT(refused("alpha slots=1\nalpha slots=2\n", {}), HasSubstr("alpha is named twice"));
+  EXPECT_THAT(refused(both, {"--nepoch=3"}), HasSubstr("unknown flag --nepoch"));
+
+  // A disk of beta's own over a shared directory.
+  const std::string data = dir_ / "data";
+  std::filesystem::create_directory(data);
+  std::ofstream(data + "/train.txt") << "0\n";
+  std::filesystem::copy_file(ROWHOUSE_BINARY, data + "/rowhouse");
+  ASSERT_EQ(hosts_.RunOn("beta", "mount -t tmpfs data " + data).exit_code, 0);
+  EXPECT_THAT(refused(both, {"--arch_mlp_bot=13-8", "--data_generation=dataset",
+                             "--data=" + data + "/train.txt"}),
+              AllOf(HasSubstr("host beta has no data file " + data), Not(HasSubstr("host alpha"))));
+  ASSERT_EQ(hosts_
+                .RunOn("beta", "echo an older build > " + data + "/rowhouse; chmod +x " + data +
+                                   "/rowhouse")
+                .exit_code,
+            0);
+  const ProcessResult older = Cluster(both, {}, "alpha", data);
+  EXPECT_EQ(older.exit_code, 2) << older.Describe();
+  EXPECT_THAT(older.err, HasSubstr("host beta has another " + data + "/rowhouse than this one"));
+}
+
+}  // namespace
+}  // namespace rowhouse
