@@ -123,9 +123,15 @@ class MpiCluster final : public Cluster {
     for (int r = 0; r < size_; ++r) ranks[static_cast<size_t>(r)] = {r, "an unknown host"};
     const std::string mine = ToText(FactsOfThisHost());
     {
+      auto watchdog = std::make_unique<Watchdog>(deadline_ms, [] {
+        return "start of the run (--rendezvous_deadline_ms; where hosts do not reach each other, "
+               "mpirun --mca btl_tcp_if_include NETWORK names another way): MPI brought no word "
+               "from other ranks";
+      });
       ASSIGN_OR_RETURN(
           const auto first,
           MakeMpiCommunicator(MPI_COMM_WORLD, {.deadline_ms = deadline_ms, .workers = ranks}));
+      watchdog.reset();
       ASSIGN_OR_RETURN(const auto all,
                        first->AllGather(std::as_bytes(std::span(mine)), "start of the run"));
       for (size_t r = 0; r < all.size(); ++r) {

@@ -250,8 +250,9 @@ Status CheckReachable(const Settings& settings, const Roles& roles,
   });
   if (first == roles.workers.end() || *first != cluster.rank()) return OkStatus();
   constexpr uint32_t kMostWaitMs = 10000;  // Three attempts of the kernel's.
+  // Half of what the others wait, so that the reason comes before their deadline.
   const auto deadline_ms =
-      static_cast<int>(std::min(kMostWaitMs, settings.cluster.rendezvous_deadline_ms));
+      static_cast<int>(std::min(kMostWaitMs, settings.cluster.rendezvous_deadline_ms / 2));
   for (size_t n = 0; n < roles.ps.size(); ++n) {
     const RankPlace& place = places[static_cast<size_t>(roles.ps[n])];
     const Status reached = TryConnect(place.endpoint, deadline_ms);

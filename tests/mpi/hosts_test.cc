@@ -51,6 +51,36 @@ class Hosts : public testing::Test {
                         {{"LAUNCH_AGENT", hosts_.agent()}});
   }
 
+  // An interface `out` of each host, up and with an address, from which no other host is reached:
+  // there is no route, or, if `drops`, there is one to nowhere, as through a firewall.
+  void MakeNetworksThatLeadNowhere(bool drops) {
+    for (const int host : {0, 1}) {
+      std::string commands = fmt::format(
+          "set -e; ip link add out type veth peer name end; ip addr add 10.88.{}.1/24 dev out; "
+          "ip link set out up; ip link set end up",
+          host);
+      if (drops) {
+        commands += fmt::format(
+            "; ip route add 10.88.{0}.0/24 dev out; "
+            "ip neigh add 10.88.{0}.1 lladdr 02:00:00:00:00:01 dev out",
+            1 - host);
+      }
+      const ProcessResult made =
+          hosts_.RunOn(NamespaceHosts::kNames[static_cast<size_t>(host)], commands);
+      ASSERT_EQ(made.exit_code, 0) << made.Describe();
+    }
+  }
+
+  // 2 ranks on each host, by mpirun on alpha; MPI's own messages travel by `interface`.
+  ProcessResult RunRanks(const std::string& interface, const std::string& flag) {
+    return hosts_.RunOn(
+        "alpha",
+        fmt::format("{0}/launch/mpirun.sh -n 4 --host alpha:2,beta:2 --mca plm_rsh_agent {1} "
+                    "--mca btl_tcp_if_include {2} {3} train {4} --config={5}/config.yaml",
+                    ROWHOUSE_SOURCE_DIR, hosts_.agent(), interface, ROWHOUSE_BINARY, flag,
+                    dir_.path()));
+  }
+
   std::string Digest(const ProcessResult& result) const {
     std::smatch found;
     const bool is_there = std::regex_search(result.out, found, std::regex("rows digest: (\\w+)"));
@@ -141,29 +171,29 @@ TEST_F(Hosts, PsNodesOnEveryHostAndTheNetworkTheyListenOnAreTheOperatorsChoice) 
                         "an address: lo 127.0.0.1/8, eth0 10.77.0.1/24"));
 }
 
-// A network of each host that leads to no other: the exchange of the workers finds its way, rows
-// do not.
+// The exchange of the workers finds its way, rows do not.
 TEST_F(Hosts, APsNodeThatIsNotReachedIsNamedBeforeTraining) {
-  for (const std::string host : NamespaceHosts::kNames) {
-    const std::string network = host == "alpha" ? "10.88.1.1/24" : "10.88.2.1/24";
-    const ProcessResult made =
-        hosts_.RunOn(host, "ip link add out type veth peer name end && ip addr add " + network +
-                               " dev out && ip link set out up && ip link set end up");
-    ASSERT_EQ(made.exit_code, 0) << made.Describe();
-  }
-  const ProcessResult result = hosts_.RunOn(
-      "alpha",
-      fmt::format("{0}/launch/mpirun.sh -n 4 --host alpha:2,beta:2 --mca plm_rsh_agent {1} "
-                  "--mca btl_tcp_if_include eth0 {2} train --bind_interface=out "
-                  "--config={3}/config.yaml",
-                  ROWHOUSE_SOURCE_DIR, hosts_.agent(), ROWHOUSE_BINARY, dir_.path()));
+  MakeNetworksThatLeadNowhere(/*drops=*/false);
+  const ProcessResult result = RunRanks("eth0", "--bind_interface=out");
   EXPECT_EQ(result.exit_code, 2) << result.Describe();
   EXPECT_THAT(result.err,
               AllOf(HasSubstr("host alpha does not reach PS node 1 (rank 2 on beta) on its "
-                              "interface out: cannot connect to tcp://10.88.2.1:"),
+                              "interface out: cannot connect to tcp://10.88.1.1:"),
                     HasSubstr("Network is unreachable"),
                     HasSubstr("host beta does not reach PS node 0 (rank 0 on alpha)")));
   EXPECT_THAT(result.out, Not(HasSubstr("Finished training")));
+}
+
+TEST_F(Hosts, WhatAFirewallDropsIsToldAtTheDeadline) {
+  MakeNetworksThatLeadNowhere(/*drops=*/true);
+  const ProcessResult rows = RunRanks("eth0", "--bind_interface=out --rendezvous_deadline_ms=2000");
+  EXPECT_EQ(rows.exit_code, 2) << rows.Describe();
+  EXPECT_THAT(rows.err,
+              AllOf(HasSubstr("does not reach PS node"), HasSubstr("Connection timed out")));
+  const ProcessResult ranks = RunRanks("out", "--rendezvous_deadline_ms=2000");
+  EXPECT_EQ(ranks.exit_code, 1) << ranks.Describe();
+  EXPECT_THAT(ranks.err, AllOf(HasSubstr("start of the run (--rendezvous_deadline_ms"),
+                               HasSubstr("MPI brought no word from other ranks within 2000 ms")));
 }
 
 TEST_F(Hosts, ClusterShSaysWhichHostLacksWhat) {
