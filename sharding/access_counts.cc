@@ -1,9 +1,13 @@
 #include "sharding/access_counts.h"
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <utility>
+
+#include "common/random.h"
 
 namespace rowhouse {
 namespace {
@@ -90,16 +94,31 @@ AccessCounter::AccessCounter(std::string name, uint64_t rows) {
   counts_.rows = rows;
   counts_.range_rows = (rows - 1) / kMostRanges + 1;
   counts_.ranges.resize((rows - 1) / counts_.range_rows + 1);
+  registers_.resize(size_t{1} << kRegisterBits);
 }
 
 void AccessCounter::Add(uint64_t row, uint64_t count) {
   counts_.ranges[row / counts_.range_rows] += count;
   sketch_[row] += count;
+  constexpr uint64_t kKey = 0x726f7773;  // any number would do
+  const uint64_t bits = MixBits(kKey, row);
+  uint8_t& most = registers_[bits >> (64 - kRegisterBits)];
+  most = std::max(most, static_cast<uint8_t>(std::countl_zero(bits << kRegisterBits | 1) + 1));
   if (sketch_.size() > kSketchRows) Purge();
+}
+
+uint64_t AccessCounter::rows_touched() const {
+  if (!is_purged_) return sketch_.size();
+  const auto registers = static_cast<double>(registers_.size());
+  double sum = 0.0;
+  for (const uint8_t zeros : registers_) sum += std::exp2(-static_cast<double>(zeros));
+  const double estimate = 0.7213 / (1.0 + 1.079 / registers) * registers * registers / sum;
+  return std::min(counts_.rows, static_cast<uint64_t>(std::llround(estimate)));
 }
 
 // Takes the median count off all counters, which frees half of them.
 void AccessCounter::Purge() {
+  is_purged_ = true;
   std::vector<uint64_t> values;
   values.reserve(sketch_.size());
   for (const auto& [row, count] : sketch_) values.push_back(count);

@@ -59,11 +59,19 @@ class AccessCounter {
   void Add(uint64_t row, uint64_t count = 1);  // row < rows
   TableAccesses Finish() const;
 
+  // Rows that were looked up at least once: exactly while the sketch holds them all; then by
+  // HyperLogLog (Flajolet et al., 2007), with a standard error of 1.6 %.
+  uint64_t rows_touched() const;
+
  private:
+  static constexpr uint32_t kRegisterBits = 12;
+
   void Purge();
 
   TableAccesses counts_;
+  bool is_purged_ = false;
   std::unordered_map<uint64_t, uint64_t> sketch_;  // row -> count
+  std::vector<uint8_t> registers_;
 };
 
 }  // namespace rowhouse

@@ -100,6 +100,7 @@ class Plan {
   // tables on the workers, 3 cuts of columns, row orders, single rows on the workers and
   // pooling on the shards.
   nlohmann::json ToJson() const;
+  // Tables by number or by name. kCorruption for what is no plan; otherwise as Make.
   static Result<Plan> FromJson(const nlohmann::json& json, const std::vector<TableSpec>& tables);
 
  private:

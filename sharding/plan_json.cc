@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "sharding/json_text.h"
 #include "sharding/plan.h"
 
 namespace rowhouse {
@@ -46,23 +47,61 @@ json PlacementsToJson(const Plan& plan) {
   return placements;
 }
 
+// A table by number, as plans are sent and kept, or by name, as in files for people.
+Result<TableId> TableFromJson(const json& from, const std::vector<TableSpec>& tables) {
+  if (from.is_string()) {
+    const auto found =
+        std::ranges::find_if(tables, [&](const TableSpec& table) { return table.name == from; });
+    if (found != tables.end()) return found->id;
+    return UsageError("plan: names table {}, which the model does not have", from.dump());
+  }
+  ASSIGN_OR_RETURN(const uint64_t number, ReadJsonNumber(from, "table", UINT32_MAX));
+  return TableId{static_cast<uint32_t>(number)};
+}
+
+Result<Slice> SliceFromJson(const json& from, const std::vector<TableSpec>& tables) {
+  constexpr uint64_t kMostShard = UINT32_MAX - 1;  // the last number means the workers
+  Slice slice;
+  ASSIGN_OR_RETURN(slice.table, TableFromJson(from.at("table"), tables));
+  const json& rows = from.at("rows");
+  ASSIGN_OR_RETURN(slice.row_begin, ReadJsonNumber(rows.at(0), "the first row", UINT64_MAX));
+  ASSIGN_OR_RETURN(slice.row_end, ReadJsonNumber(rows.at(1), "the end of the rows", UINT64_MAX));
+  const json& columns = from.at("columns");
+  ASSIGN_OR_RETURN(const uint64_t begin,
+                   ReadJsonNumber(columns.at(0), "the first column", UINT32_MAX));
+  ASSIGN_OR_RETURN(const uint64_t end,
+                   ReadJsonNumber(columns.at(1), "the end of the columns", UINT32_MAX));
+  slice.column_begin = static_cast<uint32_t>(begin);
+  slice.column_end = static_cast<uint32_t>(end);
+  const json& shard = from.at("shard");
+  slice.shard = kOnWorkers;
+  if (shard != kWorkers) {
+    ASSIGN_OR_RETURN(const uint64_t number, ReadJsonNumber(shard, "shard", kMostShard));
+    slice.shard = ShardId{static_cast<uint32_t>(number)};
+  }
+  return slice;
+}
+
 Result<std::vector<TablePlacement>> PlacementsFromJson(const json& placements,
                                                        const std::vector<TableSpec>& tables) {
   std::vector<TablePlacement> result;
   for (const json& from : placements) {
-    TablePlacement placement{
-        .table = TableId{from.at("table").get<uint32_t>()}, .order = {}, .worker_rows = {}};
+    TablePlacement placement;
+    ASSIGN_OR_RETURN(placement.table, TableFromJson(from.at("table"), tables));
     if (Raw(placement.table) >= tables.size()) {
       return UsageError("plan: places table {}, but the model has {} tables", Raw(placement.table),
                         tables.size());
     }
     if (from.contains("scatter_key")) {
-      placement.order = RowOrder::Scattered(tables[Raw(placement.table)].rows,
-                                            from.at("scatter_key").get<uint64_t>());
+      ASSIGN_OR_RETURN(const uint64_t key,
+                       ReadJsonNumber(from.at("scatter_key"), "scatter_key", UINT64_MAX));
+      placement.order = RowOrder::Scattered(tables[Raw(placement.table)].rows, key);
     }
     if (from.contains("worker_rows")) {
       for (const json& row : from.at("worker_rows")) {
-        placement.worker_rows.push_back(RowId{row.get<uint64_t>()});
+        ASSIGN_OR_RETURN(const uint64_t number,
+                         ReadJsonNumber(row, "a row of worker_rows", UINT64_MAX));
+        placement.worker_rows.push_back(RowId{number});
       }
     }
     placement.pools_on_shards = from.value("pools_on_shards", false);
@@ -96,20 +135,20 @@ Result<Plan> Plan::FromJson(const json& from, const std::vector<TableSpec>& tabl
                         version, kNewest);
     }
     std::vector<Slice> slices;
-    for (const json& slice : from.at("slices")) {
-      const json& shard = slice.at("shard");
-      slices.push_back({.table = TableId{slice.at("table").get<uint32_t>()},
-                        .row_begin = slice.at("rows").at(0).get<uint64_t>(),
-                        .row_end = slice.at("rows").at(1).get<uint64_t>(),
-                        .column_begin = slice.at("columns").at(0).get<uint32_t>(),
-                        .column_end = slice.at("columns").at(1).get<uint32_t>(),
-                        .shard = shard == kWorkers ? kOnWorkers : ShardId{shard.get<uint32_t>()}});
+    for (const json& one : from.at("slices")) {
+      Result<Slice> slice = SliceFromJson(one, tables);
+      if (!slice.ok()) {
+        return slice.status().Annotate(fmt::format("plan: slice {}", slices.size() + 1));
+      }
+      slices.push_back(slice.value());
     }
     std::vector<TablePlacement> placements;
     if (from.contains("placements")) {
       ASSIGN_OR_RETURN(placements, PlacementsFromJson(from.at("placements"), tables));
     }
-    return Make(tables, from.at("shards").get<uint32_t>(), std::move(slices), placements);
+    ASSIGN_OR_RETURN(const uint64_t shards,
+                     ReadJsonNumber(from.at("shards"), "shards", UINT32_MAX));
+    return Make(tables, static_cast<uint32_t>(shards), std::move(slices), placements);
   } catch (const json::exception& error) {
     return CorruptionError("plan: {}", error.what());
   }

@@ -1,0 +1,160 @@
+#include "sharding/plan_file.h"
+
+#include <fmt/ranges.h>
+#include <xxhash.h>
+
+#include <algorithm>
+
+#include "sharding/json_text.h"
+#include "sharding/strategy.h"
+
+namespace rowhouse {
+namespace {
+
+using nlohmann::json;
+using nlohmann::ordered_json;
+
+constexpr uint32_t kMostNodes = 65536;
+constexpr uint32_t kMostShardsPerNode = 1024;
+
+// What a plan depends on: the rate and first values of a table may change.
+ordered_json TableToJson(const TableSpec& table) {
+  return {{"id", Raw(table.id)},          {"name", table.name},
+          {"rows", table.rows},           {"dim", table.dim},
+          {"optimizer", table.optimizer}, {"record_bytes", RecordBytes(table)}};
+}
+
+ordered_json TablesToPlanJson(const std::vector<TableSpec>& tables) {
+  ordered_json list = ordered_json::array();
+  for (const TableSpec& table : tables) list.push_back(TableToJson(table));
+  return list;
+}
+
+std::string DigestOf(const ordered_json& tables) {
+  const std::string text = tables.dump();
+  return fmt::format("{:016x}", XXH3_64bits(text.data(), text.size()));
+}
+
+ordered_json WithNames(const json& plan, const std::vector<TableSpec>& tables) {
+  // In the order in which people look for things; what is left comes after.
+  ordered_json named = {{"plan_version", plan.at("plan_version")}, {"shards", plan.at("shards")}};
+  for (const char* key : {"slices", "placements"}) {
+    if (!plan.contains(key)) continue;
+    ordered_json list = ordered_json::array();
+    for (const json& from : plan.at(key)) {
+      ordered_json one = {{"table", tables[from.at("table").get<size_t>()].name}};
+      for (const char* first : {"rows", "columns"}) {
+        if (from.contains(first)) one[first] = from.at(first);
+      }
+      for (const auto& [name, value] : from.items()) {
+        if (!one.contains(name)) one[name] = value;
+      }
+      list.push_back(std::move(one));
+    }
+    named[key] = std::move(list);
+  }
+  for (const auto& [key, value] : plan.items()) {
+    if (!named.contains(key)) named[key] = value;
+  }
+  return named;
+}
+
+const TableSpec* FindTable(const std::vector<TableSpec>& tables, const std::string& name) {
+  const auto found =
+      std::ranges::find_if(tables, [&](const TableSpec& table) { return table.name == name; });
+  return found == tables.end() ? nullptr : &*found;
+}
+
+// The tables of the file are those of the model, one by one; the first difference, by name.
+Status CompareTables(const json& list, const std::vector<TableSpec>& tables) {
+  constexpr const char* kMakeAnother = "it is of another config: make one by rowhouse plan --out";
+  if (!list.is_array()) return UsageError("\"tables\" is no list");
+  for (const json& from : list) {
+    const std::string name = from.at("name").get<std::string>();
+    const TableSpec* table = FindTable(tables, name);
+    if (table == nullptr) {
+      return UsageError("table \"{}\" of the plan is none of this model's; {}", name, kMakeAnother);
+    }
+    const ordered_json mine = TableToJson(*table);
+    for (const auto& [key, value] : mine.items()) {
+      if (from.contains(key) && from.at(key) == json(value)) continue;
+      return UsageError("table \"{}\": {} is {} in the plan, {} in this model; {}", name, key,
+                        from.value(key, json()).dump(), value.dump(), kMakeAnother);
+    }
+  }
+  for (const TableSpec& table : tables) {
+    const bool is_there =
+        std::ranges::any_of(list, [&](const json& from) { return from.at("name") == table.name; });
+    if (!is_there) {
+      return UsageError("the plan says nothing of table \"{}\"; {}", table.name, kMakeAnother);
+    }
+  }
+  if (list.size() != tables.size()) {
+    return UsageError("\"tables\" has {} entries for {} tables: one is there twice", list.size(),
+                      tables.size());
+  }
+  return OkStatus();
+}
+
+Result<PlanFile> Read(const json& from, const std::vector<TableSpec>& tables) {
+  if (!from.is_object() || !from.contains("rowhouse_plan")) {
+    return UsageError("is no plan: there is no \"rowhouse_plan\"; make one by rowhouse plan --out");
+  }
+  ASSIGN_OR_RETURN(const uint64_t format,
+                   ReadJsonNumber(from.at("rowhouse_plan"), "rowhouse_plan", INT32_MAX));
+  if (format > PlanFile::kFormat) {
+    return UsageError("format {} is newer than this program, which reads up to {}", format,
+                      PlanFile::kFormat);
+  }
+  RETURN_IF_ERROR(CompareTables(from.at("tables"), tables));
+  const std::string digest = DigestOf(TablesToPlanJson(tables));
+  if (from.at("tables_digest") != digest) {
+    return UsageError("tables_digest is {}, that of the tables it lists is {}: one was edited",
+                      from.at("tables_digest").dump(), digest);
+  }
+  PlanFile file{.strategy = from.at("strategy").get<std::string>(), .plan = {}};
+  ASSIGN_OR_RETURN(const uint64_t ps, ReadJsonNumber(from.at("ps"), "ps", kMostNodes));
+  ASSIGN_OR_RETURN(const uint64_t shards_per_ps,
+                   ReadJsonNumber(from.at("shards_per_ps"), "shards_per_ps", kMostShardsPerNode));
+  file.ps = static_cast<uint32_t>(ps);
+  file.shards_per_ps = static_cast<uint32_t>(shards_per_ps);
+  ASSIGN_OR_RETURN(file.plan, Plan::FromJson(from.at("plan"), tables));
+  if (ps * shards_per_ps != file.plan.shards() || file.plan.shards() == 0) {
+    return UsageError("{} PS nodes of {} shards are {} shards, its plan is for {}", ps,
+                      shards_per_ps, ps * shards_per_ps, file.plan.shards());
+  }
+  return file;
+}
+
+}  // namespace
+
+std::string PlanFileText(const PlanFile& file, const std::vector<TableSpec>& tables) {
+  ordered_json list = TablesToPlanJson(tables);
+  const std::string digest = DigestOf(list);
+  return JsonLines({{"rowhouse_plan", PlanFile::kFormat},
+                    {"tables_digest", digest},
+                    {"strategy", file.strategy},
+                    {"ps", file.ps},
+                    {"shards_per_ps", file.shards_per_ps},
+                    {"tables", std::move(list)},
+                    {"plan", WithNames(file.plan.ToJson(), tables)}});
+}
+
+Result<PlanFile> ReadPlanFile(const std::string& text, const std::vector<TableSpec>& tables) {
+  try {
+    const json from = json::parse(text);
+    Result<PlanFile> file = Read(from, tables);
+    // Whatever is wrong with it, the operator can mend.
+    if (!file.ok()) return Status(StatusCode::kUsage, file.status().message());
+    return file;
+  } catch (const json::parse_error& error) {
+    const size_t read = std::min(text.size(), error.byte == 0 ? 0 : error.byte - 1);
+    const auto end = text.begin() + static_cast<std::ptrdiff_t>(read);
+    const auto line = 1 + std::count(text.begin(), end, '\n');
+    return UsageError("line {}: is no JSON", line);
+  } catch (const json::exception& error) {
+    return UsageError("is no plan: {}", error.what());
+  }
+}
+
+}  // namespace rowhouse
