@@ -115,6 +115,8 @@ Status WorkerRows::Apply(uint64_t step, float learning_rate, std::span<const flo
       const RecordPlace at{table.RowAt(place)};
       UpdateRecord(table.spec, *table.optimizer, table.layout, at, step, learning_rate, gradient,
                    table.record(place));
+      // As shards count the lookups of their rows.
+      CountLookups(table.layout, table.record(place), static_cast<uint32_t>(touches[place]));
       if (!IsFiniteRecord(table.layout, table.record(place))) {
         return NotFiniteError(table.spec, table.layout, at, table.record(place));
       }
