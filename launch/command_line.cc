@@ -276,15 +276,47 @@ Result<CommandLine> ParseCommandLine(int argc, const char* const* argv) {
   return parser.Take();
 }
 
+namespace {
+
+// --config; or else, of a plan that is made from a model, the model's own.
+std::string ConfigOf(const CommandLine& command_line) {
+  const std::string config = command_line.Value(kConfigFlag);
+  const std::string model_dir = command_line.Value(kMeasuredFlag);
+  return config.empty() && !model_dir.empty() ? model_dir + "/config.yaml" : config;
+}
+
+// What strategies are told has no effect where a file says who owns what.
+Status CheckPlanStandsAlone(const CommandLine& command_line, const Settings& settings) {
+  if (settings.sharding.plan.empty()) return OkStatus();
+  for (const GivenFlag& flag : command_line.flags) {
+    for (const std::string_view name :
+         {"strategy", "row_cuts", "column_cuts", "strategy_seed", "hot_rows", "access_counts"}) {
+      // A plan that is looked at may be judged by counts.
+      const bool is_of_looking = command_line.verb == "plan" && name == "access_counts";
+      if (flag.name != name || is_of_looking) continue;
+      return UsageError("{}: --plan={} says already which shards own which rows; give only one",
+                        flag.Describe(), settings.sharding.plan);
+    }
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
 Result<Settings> MakeSettings(const CommandLine& command_line) {
   Settings settings;
-  const std::string config = command_line.Value(kConfigFlag);
+  const std::string config = ConfigOf(command_line);
   if (!config.empty()) RETURN_IF_ERROR(ReadYamlConfig(config, &settings));
   for (const GivenFlag& flag : command_line.flags) {
     const SettingField* field = FindSettingField(flag.name);
     if (field == nullptr) continue;
     RETURN_IF_ERROR(field->set(flag.value, settings).Annotate(flag.Describe()));
   }
+  // A plan made from a measured run is not the one that run had.
+  if (!command_line.Value(kMeasuredFlag).empty() && command_line.Value("plan").empty()) {
+    settings.sharding.plan.clear();
+  }
+  RETURN_IF_ERROR(CheckPlanStandsAlone(command_line, settings));
   settings.Complete();
   return settings;
 }

@@ -17,13 +17,24 @@ DEFINE_bool(print_config, false,
 DEFINE_string(json, "",
               "bench: write the figures to this file as well; plan: a switch, print JSON instead "
               "of tables");
-DEFINE_string(out, "", "compare: the HTML page to write; required");
+DEFINE_string(
+    out, "",
+    "compare: the HTML page to write; required. plan: the file of the plan, for --plan, or "
+    "of the counts, for --access_counts");
 DEFINE_string(csv, "", "compare: write the table to this file as well");
 
 DEFINE_bool(sizes, false,
             "plan: bytes of every table, and the largest vocabulary of every kind in memory_mb");
 DEFINE_string(memory_mb, "",
               "plan: memory to find the largest vocabularies for, MiB; default: cache_mb");
+DEFINE_bool(count_ids, false,
+            "plan: how often training looks up each row: reads an epoch of the data, prints the "
+            "hottest rows, and writes counts to --out");
+DEFINE_string(max_samples, "", "count_ids: samples to read at most; default: all of the epoch");
+DEFINE_string(measured, "",
+              "plan: a --model_dir: the plan is made from the lookups its rows were counted while "
+              "it was trained, by skew_aware unless --strategy says otherwise; --config is its own "
+              "unless it is given");
 DEFINE_string(embeddings_per_feat, "",
               "plan: rows of each table, with commas between: what LoadBalanceManager deals to "
               "num_groups ranks. Prints groups, offsets, cuts, block widths and bucket sizes; no "
@@ -221,7 +232,7 @@ DEFINE_uint32(save_deadline_ms, 1800000,
 DEFINE_uint32(rendezvous_deadline_ms, 60000, "Longest wait for all ranks and PS nodes to meet; ms");
 DEFINE_uint32(stop_deadline_ms, 30000, "Longest wait for a PS node to write its rows and end; ms");
 
-// ---- Output ---------------------------------------------------------------------------------
+// ---- Which shards own which rows ------------------------------------------------------------
 
 DEFINE_string(strategy, "row_wise",
               "Which shards own which rows: row_wise, row_wise_hashed, column_wise, grid, "
@@ -234,8 +245,14 @@ DEFINE_uint32(hot_rows, 1024, "skew_aware: hottest rows kept on the workers, at 
 DEFINE_string(pool_on, "workers",
               "Who pools bags: workers (from rows) or shards (which send sums)");
 DEFINE_string(access_counts, "", "skew_aware: file of rowhouse plan --count_ids");
-DEFINE_string(plan, "", "Plan to route by, a file of rowhouse plan --out; strategy is not asked");
+DEFINE_string(
+    plan, "",
+    "Plan to route by, a file of rowhouse plan --out, on the first worker's host; strategy "
+    "is not asked");
 DEFINE_uint64(ps_rows_mb, 0, "Rows and state that a plan may give a PS node; MiB, 0: any");
+
+// ---- Output ---------------------------------------------------------------------------------
+
 DEFINE_string(model_dir, "",
               "Directory for the dense part, the manifest and the report; default: "
               "nothing is kept");

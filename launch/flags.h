@@ -13,7 +13,7 @@ namespace rowhouse {
 
 // Flags that are no settings (launch/setting_fields.h has those).
 //   config: train, ps, plan       print_config: train, ps       json: bench, plan
-//   out, csv: compare             kPlanFlags: plan
+//   out: compare, plan            csv: compare                  kPlanFlags: plan
 //   flagfile, help, version: everywhere, handled while the command line is read
 inline constexpr std::string_view kConfigFlag = "config";
 inline constexpr std::string_view kPrintConfigFlag = "print_config";
@@ -22,6 +22,9 @@ inline constexpr std::string_view kOutFlag = "out";
 inline constexpr std::string_view kCsvFlag = "csv";
 inline constexpr std::string_view kSizesFlag = "sizes";
 inline constexpr std::string_view kMemoryMbFlag = "memory_mb";
+inline constexpr std::string_view kCountIdsFlag = "count_ids";
+inline constexpr std::string_view kMaxSamplesFlag = "max_samples";
+inline constexpr std::string_view kMeasuredFlag = "measured";
 inline constexpr std::string_view kEmbeddingsPerFeatFlag = "embeddings_per_feat";
 inline constexpr std::string_view kNumGroupsFlag = "num_groups";
 inline constexpr std::string_view kBaseEmbDimFlag = "base_emb_dim";
@@ -32,8 +35,9 @@ inline constexpr std::string_view kLbmCapacitiesFlag = "lbm_capacities";
 
 // Flags of `plan` alone, as --help lists them.
 inline constexpr std::array kPlanFlags = {
-    kSizesFlag, kMemoryMbFlag, kEmbeddingsPerFeatFlag, kNumGroupsFlag,    kBaseEmbDimFlag,
-    kLbmFlag,   kLbmSeedFlag,  kLbmShuffleCallFlag,    kLbmCapacitiesFlag};
+    kSizesFlag,    kMemoryMbFlag,          kCountIdsFlag,       kMaxSamplesFlag,
+    kMeasuredFlag, kEmbeddingsPerFeatFlag, kNumGroupsFlag,      kBaseEmbDimFlag,
+    kLbmFlag,      kLbmSeedFlag,           kLbmShuffleCallFlag, kLbmCapacitiesFlag};
 // Those that do nothing without --embeddings_per_feat.
 inline constexpr std::array kLoadBalanceFlags = {
     kNumGroupsFlag, kBaseEmbDimFlag,     kLbmFlag,

@@ -52,8 +52,10 @@ const std::vector<Verb>& Verbs() {
       {"compare", "prints the runs whose reports are named side by side, and writes a page of them",
        "REPORT.json ..."},
       {"plan",
-       "--sizes: bytes of a model's tables and the largest vocabularies; --embeddings_per_feat: "
-       "rows dealt to ranks by LoadBalanceManager; starts nothing"},
+       "which shards own which rows (--strategy, --out); --count_ids: how often rows are looked "
+       "up; "
+       "--sizes: bytes of tables, largest vocabularies; --embeddings_per_feat: what "
+       "LoadBalanceManager deals; starts nothing"},
   };
   return verbs;
 }

@@ -39,6 +39,26 @@ int Print(const std::string& text) {
   return 0;
 }
 
+bool WantsCounts(const CommandLine& command_line) {
+  return command_line.Value(kCountIdsFlag) == "true";
+}
+
+Result<PlanRequest> ReadPlanRequest(const CommandLine& command_line) {
+  PlanRequest request = {.wants_sizes = command_line.Value(kSizesFlag) == "true",
+                         .wants_counts = WantsCounts(command_line),
+                         .wants_json = command_line.Value(kJsonFlag) == "true",
+                         .memory_mb = command_line.Value(kMemoryMbFlag),
+                         .max_samples = command_line.Value(kMaxSamplesFlag),
+                         .measured = command_line.Value(kMeasuredFlag),
+                         .has_strategy = !command_line.Value("strategy").empty(),
+                         .out = command_line.Value(kOutFlag)};
+  request.wants_plan = request.has_strategy || !request.measured.empty() ||
+                       !command_line.Value("plan").empty() ||
+                       (!request.out.empty() && !request.wants_counts);
+  ASSIGN_OR_RETURN(request.load_balance, ReadLoadBalanceFlags(command_line));
+  return request;
+}
+
 Status RunVerb(const CommandLine& command_line, const Settings& settings) {
   if (command_line.verb == "ps") return RunPs(settings);
   if (command_line.verb == "compare") {
@@ -46,10 +66,7 @@ Status RunVerb(const CommandLine& command_line, const Settings& settings) {
                       command_line.Value(kCsvFlag));
   }
   if (command_line.verb == "plan") {
-    PlanRequest request = {.wants_sizes = command_line.Value(kSizesFlag) == "true",
-                           .wants_json = command_line.Value(kJsonFlag) == "true",
-                           .memory_mb = command_line.Value(kMemoryMbFlag)};
-    ASSIGN_OR_RETURN(request.load_balance, ReadLoadBalanceFlags(command_line));
+    ASSIGN_OR_RETURN(const PlanRequest request, ReadPlanRequest(command_line));
     return RunPlan(settings, request);
   }
   CHECK_EQ(command_line.verb, "bench");
@@ -77,7 +94,7 @@ int Main(int argc, char** argv) {
 
   const Result<Settings> settings = MakeSettings(command_line.value());
   if (!settings.ok()) return ExitBeforeMeeting(settings.status());
-  const bool reads_data = command_line.value().verb != "plan";
+  const bool reads_data = command_line.value().verb != "plan" || WantsCounts(command_line.value());
   if (const Status status = settings.value().Validate(reads_data); !status.ok()) {
     return ExitBeforeMeeting(status);
   }

@@ -1,11 +1,16 @@
-// rowhouse plan: what a run would take, by arithmetic; nothing is started.
+// rowhouse plan: what a run would take, and which shards would own which rows; nothing is started.
 #include <cstdio>
-#include <nlohmann/json.hpp>
 
+#include "common/durable_file.h"
+#include "launch/id_counting.h"
+#include "launch/measured_accesses.h"
+#include "launch/plan_of_run.h"
 #include "launch/report/load_balance_report.h"
+#include "launch/report/plan_report.h"
 #include "launch/report/size_plan.h"
 #include "launch/setting_text.h"
 #include "launch/verbs.h"
+#include "sharding/json_text.h"
 
 namespace rowhouse {
 namespace {
@@ -32,27 +37,110 @@ Status PlanSizes(const Settings& settings, const PlanRequest& request) {
   return OkStatus();
 }
 
+// Prints `text`, or `file_text` for --json, once it is written where --out says.
+Status Deliver(const PlanRequest& request, const std::string& file_text, std::string text) {
+  if (!request.out.empty()) {
+    const Status written = WriteFileDurably(request.out, file_text);
+    if (written.code() == StatusCode::kNotFound) {
+      return UsageError("--out={}: {}", request.out, written.message());
+    }
+    if (!written.ok()) return written.Annotate("--out=" + request.out);
+    text += fmt::format("\nwritten to {}\n", request.out);
+  }
+  std::fputs(request.wants_json ? file_text.c_str() : text.c_str(), stdout);
+  return OkStatus();
+}
+
+Status CountAccesses(const Settings& settings, const PlanRequest& request) {
+  uint64_t most = 0;
+  if (!request.max_samples.empty()) {
+    const auto value = ReadWhole(request.max_samples);
+    if (!value || *value < 1) {
+      return UsageError("--max_samples={}: expected a whole number of 1 or more",
+                        request.max_samples);
+    }
+    most = *value;
+  }
+  ASSIGN_OR_RETURN(const IdCounts counts, CountIds(settings, most));
+  return Deliver(request, JsonLines(counts.counts.ToJson()), IdCountsText(counts));
+}
+
+Status PlanRun(Settings settings, const PlanRequest& request) {
+  ShardingSettings& sharding = settings.sharding;
+  std::optional<AccessCounts> accesses;
+  if (!request.measured.empty()) {
+    if (!sharding.plan.empty()) {
+      return UsageError("--plan={} is made already, --measured={} makes one: give only one",
+                        sharding.plan, request.measured);
+    }
+    if (!request.has_strategy) sharding.strategy = "skew_aware";
+    ASSIGN_OR_RETURN(accesses, MeasuredAccesses(settings, request.measured));
+  } else if (!sharding.access_counts.empty()) {
+    ASSIGN_OR_RETURN(accesses, ReadAccessCounts(sharding.access_counts));
+  }
+  const uint32_t endpoints = static_cast<uint32_t>(settings.cluster.ps_endpoints.size());
+  PlanFile file{.strategy = sharding.strategy,
+                .ps = settings.cluster.ps > 0 ? static_cast<uint32_t>(settings.cluster.ps)
+                                              : std::max(1u, endpoints),
+                .shards_per_ps = settings.cluster.shards,
+                .plan = {}};
+  if (!sharding.plan.empty()) {
+    ASSIGN_OR_RETURN(const PlanFile given, ReadPlanOf(settings));
+    file.strategy = given.strategy;
+    if (settings.cluster.ps <= 0 && endpoints == 0) {
+      file.ps = given.ps;
+      file.shards_per_ps = given.shards_per_ps;
+    }
+  }
+  const AccessCounts* counted = accesses ? &*accesses : nullptr;
+  ASSIGN_OR_RETURN(file.plan, PlanOf(settings, file.ps, file.shards_per_ps, counted));
+  const std::vector<TableSpec>& tables = settings.embedding.physical;
+  return Deliver(request, PlanFileText(file, tables), PlanText(file, tables, counted));
+}
+
+// The flags that say what to do; the first that stands beside another.
+Status CheckOneAtATime(const PlanRequest& request) {
+  std::vector<std::string_view> asked;
+  if (request.wants_sizes) asked.push_back("--sizes");
+  if (request.load_balance) asked.push_back("--embeddings_per_feat");
+  if (request.wants_counts) asked.push_back("--count_ids");
+  if (request.wants_plan) {
+    asked.push_back(request.has_strategy        ? "--strategy"
+                    : !request.measured.empty() ? "--measured"
+                    : request.out.empty()       ? "--plan"
+                                                : "--out");
+  }
+  if (asked.size() > 1) {
+    return UsageError("{} and {} ask for different things; ask for one at a time", asked[0],
+                      asked[1]);
+  }
+  return OkStatus();
+}
+
 }  // namespace
 
 Status RunPlan(const Settings& settings, const PlanRequest& request) {
-  if (request.wants_sizes && request.load_balance) {
-    return UsageError(
-        "--sizes is of the model's tables, --embeddings_per_feat of those it names; ask for one "
-        "at a time");
-  }
+  RETURN_IF_ERROR(CheckOneAtATime(request));
   if (!request.memory_mb.empty() && !request.wants_sizes) {
     return UsageError("--memory_mb={} is for vocabularies; say --sizes as well", request.memory_mb);
   }
+  if (!request.max_samples.empty() && !request.wants_counts) {
+    return UsageError("--max_samples={} is for counting; say --count_ids as well",
+                      request.max_samples);
+  }
   if (request.wants_sizes) return PlanSizes(settings, request);
+  if (request.wants_counts) return CountAccesses(settings, request);
+  if (request.wants_plan) return PlanRun(settings, request);
   if (request.load_balance) {
     PrintForm(request, LoadBalanceToJson(*request.load_balance),
               LoadBalanceText(*request.load_balance));
     return OkStatus();
   }
   return UsageError(
-      "nothing to plan; say rowhouse plan --sizes, for the bytes of every table and the largest "
-      "vocabularies a memory holds, or rowhouse plan --embeddings_per_feat=ROWS,ROWS,... for "
-      "rows dealt to ranks by LoadBalanceManager");
+      "nothing to plan; say rowhouse plan --strategy=NAME --ps=N, and --out=FILE to keep it, for "
+      "which shards own which rows; --count_ids, for how often rows are looked up; --sizes, for "
+      "the bytes of every table and the largest vocabularies a memory holds; or "
+      "--embeddings_per_feat=ROWS,ROWS,... for rows dealt to ranks by LoadBalanceManager");
 }
 
 }  // namespace rowhouse

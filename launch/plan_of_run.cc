@@ -1,40 +1,35 @@
 #include "launch/plan_of_run.h"
 
-#include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "common/durable_file.h"
+#include "sharding/plan_load.h"
 #include "sharding/plan_maker.h"
 
 namespace rowhouse {
 namespace {
 
-Result<nlohmann::json> ReadJson(const std::string& flag, const std::string& path) {
-  std::ifstream file(path);
-  if (!file) return UsageError("--{}={}: cannot be read", flag, path);
-  nlohmann::json json = nlohmann::json::parse(file, nullptr, /*allow_exceptions=*/false);
-  if (json.is_discarded()) return UsageError("--{}={}: is no JSON", flag, path);
-  return json;
+// Whatever is wrong with a file that was named, the operator can mend.
+Result<std::string> ReadNamedFile(const std::string& given, const std::string& path) {
+  Result<std::string> text = ReadFile(path);
+  if (!text.ok()) return UsageError("{}: {}", given, text.status().message());
+  return text;
 }
 
-// Bytes of weights, state and trailers that each node would hold, all rows touched.
+// Every row touched.
 Status CheckMemory(const Settings& settings, const Plan& plan, uint32_t shards_per_node) {
   if (settings.sharding.ps_rows_mb == 0) return OkStatus();
   std::vector<double> bytes(plan.shards() / shards_per_node);
-  for (const TableSpec& table : settings.embedding.physical) {
-    for (const Slice& slice : plan.slices(table.id)) {
-      if (slice.shard == kOnWorkers) continue;
-      bytes[Raw(slice.shard) / shards_per_node] += static_cast<double>(slice.rows()) *
-                                                   slice.columns() / table.dim *
-                                                   static_cast<double>(RecordBytes(table));
-    }
+  const PlanLoad load = LoadOf(settings.embedding.physical, plan, nullptr);
+  for (size_t s = 0; s < load.shards.size(); ++s) {
+    bytes[s / shards_per_node] += load.shards[s].bytes;
   }
   for (size_t node = 0; node < bytes.size(); ++node) {
     const double mb = bytes[node] / (1 << 20);
     if (mb <= static_cast<double>(settings.sharding.ps_rows_mb)) continue;
     return UsageError(
         "--ps_rows_mb={}: the plan gives PS node {} {:.1f} MiB of rows and state; use more PS "
-        "nodes "
-        "(--ps), another --strategy, or a higher limit",
+        "nodes (--ps), another --strategy, or a higher limit",
         settings.sharding.ps_rows_mb, node, mb);
   }
   return OkStatus();
@@ -59,25 +54,60 @@ Status CheckAccumulation(const Settings& settings, const Plan& plan) {
   return OkStatus();
 }
 
-}  // namespace
+Result<Plan> PlanOfFile(const Settings& settings, uint32_t nodes, uint32_t shards_per_node) {
+  ASSIGN_OR_RETURN(PlanFile file, ReadPlanOf(settings));
+  if (file.ps != nodes || file.shards_per_ps != shards_per_node) {
+    return UsageError(
+        "--plan={}: it is for {} PS nodes of {} shards, the run has {} of {}; give --ps={} "
+        "--shards={}, or make another by rowhouse plan --ps={} --shards={} --out=FILE",
+        settings.sharding.plan, file.ps, file.shards_per_ps, nodes, shards_per_node, file.ps,
+        file.shards_per_ps, nodes, shards_per_node);
+  }
+  return std::move(file.plan);
+}
 
-Result<Plan> PlanOf(const Settings& settings, uint32_t nodes, uint32_t shards_per_node) {
-  PlanOptions options{.shards = nodes * shards_per_node,
+Result<Plan> PlanOfStrategies(const Settings& settings, uint32_t shards,
+                              const AccessCounts* measured) {
+  PlanOptions options{.shards = shards,
                       .strategy = settings.sharding.strategy,
                       .options = settings.sharding.options,
                       .pool_on = settings.sharding.pool_on,
                       .capacities = {},
-                      .accesses = nullptr};
+                      .accesses = measured};
   AccessCounts accesses;
-  if (!settings.sharding.access_counts.empty()) {
-    const std::string& path = settings.sharding.access_counts;
-    ASSIGN_OR_RETURN(const nlohmann::json json, ReadJson("access_counts", path));
-    Result<AccessCounts> read = AccessCounts::FromJson(json);
-    if (!read.ok()) return read.status().Annotate("--access_counts=" + path);
-    accesses = std::move(read).value();
+  if (measured == nullptr && !settings.sharding.access_counts.empty()) {
+    ASSIGN_OR_RETURN(accesses, ReadAccessCounts(settings.sharding.access_counts));
     options.accesses = &accesses;
   }
-  ASSIGN_OR_RETURN(Plan plan, MakePlan(settings.embedding, options));
+  return MakePlan(settings.embedding, options);
+}
+
+}  // namespace
+
+Result<PlanFile> ReadPlanOf(const Settings& settings) {
+  const std::string given = "--plan=" + settings.sharding.plan;
+  ASSIGN_OR_RETURN(const std::string text, ReadNamedFile(given, settings.sharding.plan));
+  Result<PlanFile> file = ReadPlanFile(text, settings.embedding.physical);
+  if (!file.ok()) return file.status().Annotate(given);
+  return file;
+}
+
+Result<AccessCounts> ReadAccessCounts(const std::string& path) {
+  const std::string given = "--access_counts=" + path;
+  ASSIGN_OR_RETURN(const std::string text, ReadNamedFile(given, path));
+  const nlohmann::json json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (json.is_discarded()) return UsageError("{}: is no JSON", given);
+  Result<AccessCounts> counts = AccessCounts::FromJson(json);
+  if (!counts.ok()) return counts.status().Annotate(given);
+  return counts;
+}
+
+Result<Plan> PlanOf(const Settings& settings, uint32_t nodes, uint32_t shards_per_node,
+                    const AccessCounts* measured) {
+  ASSIGN_OR_RETURN(Plan plan, settings.sharding.plan.empty()
+                                  ? PlanOfStrategies(settings, nodes * shards_per_node, measured)
+                                  : PlanOfFile(settings, nodes, shards_per_node));
+  RETURN_IF_ERROR(CheckPoolingOnShards(settings.embedding, plan));
   RETURN_IF_ERROR(CheckAccumulation(settings, plan));
   RETURN_IF_ERROR(CheckMemory(settings, plan, shards_per_node));
   return plan;

@@ -45,7 +45,8 @@ bool VerbHasFlag(std::string_view verb, std::string_view flag) {
   if (flag == kConfigFlag) return verb == "train" || verb == "ps" || verb == "plan";
   if (flag == kJsonFlag) return verb == "bench" || verb == "plan";
   if (IsPlanFlag(flag)) return verb == "plan";
-  if (flag == kOutFlag || flag == kCsvFlag) return verb == "compare";
+  if (flag == kOutFlag) return verb == "compare" || verb == "plan";
+  if (flag == kCsvFlag) return verb == "compare";
   const SettingField* field = FindSettingField(flag);
   if (field == nullptr) return false;
   return IsSectionOf(verb, field->section) || (verb == "ps" && IsAlsoOfPs(field->name));

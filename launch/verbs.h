@@ -23,12 +23,20 @@ Status RunCompare(const std::vector<std::string>& reports, const std::string& ht
 
 struct PlanRequest {
   bool wants_sizes = false;
+  bool wants_counts = false;  // --count_ids
+  bool wants_plan = false;    // --out, --measured, --plan or --strategy was given, and no counts
   bool wants_json = false;
-  std::string memory_mb;  // as given: MiB to find vocabularies for; "": settings.storage.cache_mb
+  std::string memory_mb = {};    // as given: MiB to find vocabularies for; "": storage.cache_mb
+  std::string max_samples = {};  // as given, of --count_ids; "": all
+  std::string measured = {};     // a model's directory; "": none
+  bool has_strategy = false;     // --strategy was given
+  std::string out = {};          // file to write; "": none
   std::optional<LoadBalanceManager> load_balance = {};
 };
-// Prints what is asked for: the sizes of the model's tables (launch/report/size_plan.h), or what
-// the LoadBalanceManager decided (launch/report/load_balance_report.h). kUsage unless it is one.
+// Prints what is asked for: the sizes of the model's tables (launch/report/size_plan.h), the plan
+// of a run or counts of its data (launch/report/plan_report.h), or what the LoadBalanceManager
+// decided (launch/report/load_balance_report.h); writes plan or counts to `out`, whole or not at
+// all. kUsage unless it is one.
 Status RunPlan(const Settings& settings, const PlanRequest& request);
 
 }  // namespace rowhouse

@@ -212,7 +212,7 @@ TEST_F(CommandLineTest, AFlagOfAnotherVerbIsNoFlagHere) {
   EXPECT_EQ(Refusal({"compare", "a.json", "--json=b.json"}),
             "--json=b.json is no flag of rowhouse compare; it belongs to bench and plan");
   EXPECT_EQ(Refusal({"train", "--out=x.html"}),
-            "--out=x.html is no flag of rowhouse train; it belongs to compare");
+            "--out=x.html is no flag of rowhouse train; it belongs to compare and plan");
 }
 
 TEST_F(CommandLineTest, DlrmsOtherFlagsAreRefusedWithAReasonUnlessTheyAskForNothing) {

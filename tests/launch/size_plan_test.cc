@@ -187,7 +187,16 @@ TEST(PlanVerb, RefusesWhatItCannotDo) {
     EXPECT_EQ(status.exit_code(), 2);
     return status.message();
   };
-  EXPECT_THAT(refusal({.wants_json = true}), HasSubstr("say rowhouse plan --sizes"));
+  EXPECT_THAT(refusal({.wants_json = true}), HasSubstr("--sizes, for the bytes of every table"));
+  EXPECT_THAT(refusal({.wants_sizes = true, .wants_plan = true, .out = "x"}),
+              HasSubstr("--sizes and --out ask for different things"));
+  EXPECT_THAT(refusal({.wants_counts = true, .wants_plan = true, .has_strategy = true}),
+              HasSubstr("--count_ids and --strategy"));
+  EXPECT_THAT(refusal({.max_samples = "5"}), HasSubstr("--max_samples=5 is for counting"));
+  EXPECT_THAT(refusal({.wants_counts = true, .max_samples = "0"}),
+              HasSubstr("--max_samples=0: expected a whole number of 1 or more"));
+  EXPECT_THAT(refusal({.wants_plan = true, .measured = "absent"}),
+              HasSubstr("--measured=absent: holds no saved model"));
   for (const std::string given : {"0", "-1", "many", "16777217"}) {
     EXPECT_EQ(refusal({.wants_sizes = true, .memory_mb = given}),
               "--memory_mb=" + given + ": expected a whole number from 1 to 16777216");

@@ -1,0 +1,162 @@
+// The plan of a run, from files and from strategies, and the refusals of files that do not fit.
+#include "launch/plan_of_run.h"
+
+#include <fstream>
+
+#include "launch/command_line.h"
+#include "launch/report/plan_report.h"
+#include "sharding/json_text.h"
+#include "tests/testing/access_counts.h"
+#include "tests/testing/testing.h"
+
+namespace rowhouse {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+class PlanOfRun : public testing::Test {
+ protected:
+  PlanOfRun() {
+    settings_.SetTableRows({100000, 30, 2000});
+    settings_.Complete();
+  }
+
+  std::string Write(const std::string& name, const std::string& text) {
+    std::ofstream(dir_ / name) << text;
+    return dir_ / name;
+  }
+
+  Plan Made(uint32_t nodes, uint32_t shards) { return PlanOf(settings_, nodes, shards).value(); }
+
+  // Writes a file of what the strategies of settings_ make, and names it.
+  void PlanByFile(uint32_t nodes, uint32_t shards) {
+    const std::string text = PlanFileText({.strategy = settings_.sharding.strategy,
+                                           .ps = nodes,
+                                           .shards_per_ps = shards,
+                                           .plan = Made(nodes, shards)},
+                                          settings_.embedding.physical);
+    settings_.sharding.plan = Write("plan.json", text);
+  }
+
+  std::string Refusal(uint32_t nodes, uint32_t shards) {
+    const Status status = PlanOf(settings_, nodes, shards).status();
+    EXPECT_EQ(status.exit_code(), 2) << status.ToString();
+    return status.message();
+  }
+
+  Settings settings_;
+  TempDir dir_;
+};
+
+TEST_F(PlanOfRun, IsTheFilesWhateverTheStrategy) {
+  settings_.sharding.strategy = "row_wise_hashed";
+  const std::string digest = Made(2, 3).digest();
+  PlanByFile(2, 3);
+  settings_.sharding.strategy = "table_wise_lpt";
+  EXPECT_EQ(Made(2, 3).digest(), digest);
+  settings_.sharding.plan.clear();
+  EXPECT_NE(Made(2, 3).digest(), digest);
+}
+
+TEST_F(PlanOfRun, OfOtherNumbersOfNodesOrShardsIsRefused) {
+  PlanByFile(8, 1);
+  EXPECT_THAT(Refusal(2, 1), AllOf(HasSubstr("plan.json: it is for 8 PS nodes of 1 shards"),
+                                   HasSubstr("the run has 2 of 1"), HasSubstr("--ps=8")));
+  EXPECT_THAT(Refusal(4, 2), HasSubstr("the run has 4 of 2"));
+}
+
+TEST_F(PlanOfRun, FilesThatAreNoneAreRefusedByName) {
+  settings_.sharding.plan = dir_ / "absent.json";
+  EXPECT_THAT(Refusal(1, 1),
+              AllOf(HasSubstr("--plan=" + dir_ / "absent.json"), HasSubstr("No such file")));
+  settings_.sharding.plan = Write("text", "row_wise\n");
+  EXPECT_THAT(Refusal(1, 1), HasSubstr("text: line 1: is no JSON"));
+  settings_.sharding.plan.clear();
+  settings_.sharding.strategy = "skew_aware";
+  EXPECT_THAT(Refusal(2, 1), HasSubstr("--access_counts=FILE"));
+  settings_.sharding.access_counts = dir_ / "absent.json";
+  EXPECT_THAT(Refusal(2, 1), HasSubstr("--access_counts=" + dir_ / "absent.json"));
+  settings_.sharding.access_counts = Write("text", "{");
+  EXPECT_THAT(Refusal(2, 1), HasSubstr("text: is no JSON"));
+  settings_.sharding.access_counts = Write("text", "{}");
+  EXPECT_THAT(Refusal(2, 1), HasSubstr("--count_ids"));
+}
+
+TEST_F(PlanOfRun, CountsComeFromTheFileOrAsMeasured) {
+  settings_.sharding.strategy = "skew_aware";
+  const AccessCounts counts = CountsByRank(settings_.embedding.physical);
+  const std::string digest = PlanOf(settings_, 2, 1, &counts).value().digest();
+  settings_.sharding.access_counts = Write("counts.json", JsonLines(counts.ToJson()));
+  EXPECT_EQ(Made(2, 1).digest(), digest);
+}
+
+// 102,030 rows of 2 floats and a trailer, 24 bytes: 2.34 MiB.
+TEST_F(PlanOfRun, ThatFillsANodeBeyondItsMemoryIsRefused) {
+  settings_.sharding.ps_rows_mb = 1;
+  EXPECT_THAT(Refusal(2, 1), AllOf(HasSubstr("--ps_rows_mb=1: the plan gives PS node 0 1.2 MiB"),
+                                   HasSubstr("(--ps)")));
+  EXPECT_OK(PlanOf(settings_, 3, 1));
+  settings_.sharding.strategy = "table_wise_lpt";
+  EXPECT_THAT(Refusal(3, 1), HasSubstr("gives PS node 0 2.3 MiB"));
+  settings_.sharding.ps_rows_mb = 0;
+  PlanByFile(3, 1);
+  settings_.sharding.ps_rows_mb = 1;
+  EXPECT_THAT(Refusal(3, 1), HasSubstr("--ps_rows_mb=1"));
+}
+
+TEST(PlanFlags, OfStrategiesBesideAPlanAreRefused) {
+  const auto made = [](std::vector<const char*> flags) {
+    flags.insert(flags.begin(), {"rowhouse"});
+    const Result<CommandLine> line = ParseCommandLine(static_cast<int>(flags.size()), flags.data());
+    return MakeSettings(line.value()).status();
+  };
+  for (const char* flag :
+       {"--strategy=grid", "--strategy=row_wise", "--row_cuts=2", "--column_cuts=2",
+        "--strategy_seed=5", "--hot_rows=3", "--access_counts=x"}) {
+    EXPECT_THAT(made({"train", "--plan=p.json", flag}).message(),
+                AllOf(HasSubstr(flag), HasSubstr("--plan=p.json"), HasSubstr("only one")));
+  }
+  EXPECT_OK(made({"train", "--plan=p.json"}));
+  EXPECT_OK(made({"train", "--strategy=grid", "--row_cuts=2"}));
+  EXPECT_OK(made({"plan", "--plan=p.json", "--access_counts=x"}));
+}
+
+// ---- What is printed ----------------------------------------------------------------------------
+
+TEST_F(PlanOfRun, PrintsALineAShardAndWhatLivesOnTheWorkers) {
+  AccessCounts counts = CountsByRank(settings_.embedding.physical);
+  settings_.sharding.strategy = "skew_aware";
+  settings_.sharding.options.hot_rows = 2;
+  const PlanFile file{.strategy = "skew_aware",
+                      .ps = 2,
+                      .shards_per_ps = 1,
+                      .plan = PlanOf(settings_, 2, 1, &counts).value()};
+  const std::string text = PlanText(file, settings_.embedding.physical, &counts);
+  EXPECT_THAT(text, HasSubstr("skew_aware: 3 tables on 2 PS nodes of 1 shards; 2.34 MiB"));
+  EXPECT_THAT(text, HasSubstr("\nPS node  shard "));
+  EXPECT_THAT(text, HasSubstr("max/mean: bytes "));
+  EXPECT_THAT(text, HasSubstr(", accesses 1.0"));
+  EXPECT_THAT(text, HasSubstr("on each worker: 48 B"));
+  EXPECT_THAT(text, HasSubstr("single rows: 2 of t1"));
+  const std::string uncounted = PlanText(file, settings_.embedding.physical, nullptr);
+  EXPECT_THAT(uncounted, testing::Not(HasSubstr("accesses 1.0")));
+}
+
+TEST(IdCountsText, SaysHowHotTheTopIs) {
+  AccessCounter small("small", 1000), large("large", uint64_t{1} << 40);
+  for (uint64_t row = 0; row < 1000; ++row) small.Add(row, row < 10 ? 91 : row < 100 ? 1 : 0);
+  for (uint64_t row = 0; row < 20000; ++row) large.Add(row << 20, 1);
+  const IdCounts counts{.counts = {.tables = {small.Finish(), large.Finish()}},
+                        .rows_touched = {100, 20000},
+                        .samples = 1234,
+                        .rows_pulled = {77, 20000}};
+  const std::string text = IdCountsText(counts);
+  EXPECT_THAT(text, HasSubstr("1,234 samples"));
+  EXPECT_THAT(text, HasSubstr("91.00 %"));
+  EXPECT_THAT(text, HasSubstr("9.10 %  0 (9.10 %) 1 (9.10 %) 2 (9.10 %)"));
+  EXPECT_THAT(text, HasSubstr("> 40.96 %")) << "of the 8192 rows that are known";
+}
+
+}  // namespace
+}  // namespace rowhouse
