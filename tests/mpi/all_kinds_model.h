@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "sharding/optimizer.h"
+#include "sharding/record.h"
 #include "sharding/table_kind.h"
 #include "tests/testing/kind_options.h"
 
@@ -25,7 +26,9 @@ inline bool IsShared(std::string_view table) {
 // `optimizer`: of rows and dense part; "each": of the tables each registered one in turn. Poolings
 // go round the tables, too: over rotations 0, 1 and 2 each table has sum, mean and max; those whose
 // options need a sum keep it.
-inline std::string AllKindsYaml(const std::string& optimizer, size_t rotation) {
+// `dim`: of all tables but the narrowed ones, and what these are projected or concatenated to;
+// where that is wide enough to be cut, a table whose rows must stay whole names a strategy.
+inline std::string AllKindsYaml(const std::string& optimizer, size_t rotation, uint32_t dim = 8) {
   static constexpr const char* kPoolings[] = {"sum", "mean", "max"};
   static constexpr const char* kTables[] = {
       "{{name: plain, rows: 900, pooling: {}}}",
@@ -37,14 +40,14 @@ inline std::string AllKindsYaml(const std::string& optimizer, size_t rotation) {
       "rows: 80, pooling: {}}}",
       "{{name: hashed_mult, kind: hashed, buckets: 90, hashes: 2, operation: mult, rows: 600, "
       "pooling: {}}}",
-      "{{name: hashed_concat, kind: hashed, buckets: 90, hashes: 2, operation: concat, dim: 4, "
+      "{{name: hashed_concat, kind: hashed, buckets: 90, hashes: 2, operation: concat, dim: HALF, "
       "rows: 600, pooling: {}}}",
       "{{name: block, kind: block, block_dim: 3, rows: 500, pooling: {}}}",
       "{{name: mixed_1, kind: mixed, rows: 2000, pooling: {}}}",
       "{{name: mixed_2, kind: mixed, rows: 100, pooling: {}}}",
       "{{name: qr_mult, kind: qr, rows: 500, pooling: {}}}",
       "{{name: qr_add, kind: qr, operation: add, pool_first: true, rows: 500, pooling: {}}}",
-      "{{name: qr_concat, kind: qr, operation: concat, dim: 4, rows: 500, pooling: {}}}",
+      "{{name: qr_concat, kind: qr, operation: concat, dim: HALF, rows: 500, pooling: {}}}",
       "{{name: qr_on_workers, kind: qr, collisions: sqrt, remainder: workers, rows: 500, "
       "pooling: {}}}",
       "{{name: bf16, precision: bf16, rows: 300, pooling: {}}}",
@@ -55,22 +58,29 @@ inline std::string AllKindsYaml(const std::string& optimizer, size_t rotation) {
   };
   std::string text = fmt::format(
       "model:\n"
-      "  arch_mlp_bot: [5, 16, 8]\n"
+      "  arch_mlp_bot: [5, 16, {}]\n"
       "  arch_mlp_top: [16, 1]\n"
-      "  arch_sparse_feature_size: 8\n"
+      "  arch_sparse_feature_size: {}\n"
       "  loss_function: bce\n"
       "data: {{num_batches: 20, num_indices_per_lookup: 6, round_targets: true}}\n"
       "training: {{mini_batch_size: 40, optimizer: {}, learning_rate: 0.05}}\n"
       "tables:\n"
       "  list:\n",
-      optimizer == "each" ? "adam" : optimizer);
+      dim, dim, optimizer == "each" ? "adam" : optimizer);
   const std::vector<std::string> optimizers = Optimizers().Names();
   for (size_t t = 0; t < std::size(kTables); ++t) {
     std::string options = kPoolings[(t + rotation) % 3];
     if (optimizer == "each" && !IsShared(kTables[t])) {
       options += ", optimizer: " + optimizers[t % optimizers.size()];
     }
-    text += "  - " + fmt::format(fmt::runtime(kTables[t]), options) + "\n";
+    std::string table = fmt::format(fmt::runtime(kTables[t]), options);
+    if (const size_t at = table.find("HALF"); at != std::string::npos) {
+      table.replace(at, 4, fmt::format("{}", dim / 2));
+    }
+    if (dim > kColumnsPerCut && table.find("max_norm") != std::string::npos) {
+      table.replace(table.rfind('}'), 1, ", strategy: row_wise}");
+    }
+    text += "  - " + table + "\n";
   }
   for (const std::string& kind : TableKinds().Names()) {
     if (kind == "plain" || text.find("kind: " + kind) != std::string::npos) continue;
@@ -88,9 +98,12 @@ inline std::string AllKindsYaml(const std::string& optimizer, size_t rotation) {
 
 inline constexpr size_t kAllKindsSteps = 20;
 
+// A row has columns to cut: two of 16 and one of 8.
+inline constexpr uint32_t kWideDim = 40;
+
 inline std::string WriteAllKindsYaml(const std::string& path, const std::string& optimizer,
-                                     size_t rotation) {
-  std::ofstream(path) << AllKindsYaml(optimizer, rotation);
+                                     size_t rotation, uint32_t dim = 8) {
+  std::ofstream(path) << AllKindsYaml(optimizer, rotation, dim);
   return path;
 }
 

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstring>
 #include <fstream>
+#include <functional>
 #include <sstream>
 
 #include "common/transport/tcp_socket.h"
@@ -202,6 +203,16 @@ const Mistake kMistakes[] = {
      {"plan", "--embeddings_per_feat=9,9", "--base_emb_dim=0"},
      {"--base_emb_dim=0", "from 1 to 4096"}},
     {"RanksOfNothing", {"plan", "--num_groups=3"}, {"--num_groups=3", "--embeddings_per_feat"}},
+    {"PlanForNoRun", {"plan", "--count_ids", "--strategy=grid"}, {"--count_ids", "--strategy"}},
+    {"PlanThatCannotBeWritten",
+     {"plan", "--strategy=grid", "--out=absent/plan.json"},
+     {"--out=absent/plan.json", "No such file"}},
+    {"MeasuredModelThatIsNone",
+     {"plan", "--measured=tmp", "--config=value.yaml"},
+     {"value.yaml:2:"}},
+    {"CountsOfDataOfAnotherShape",
+     {"plan", "--count_ids", "--data=absent.tsv", "--arch_mlp_bot=13-3-2"},
+     {"3 tables", "26 categorical features"}},
     {"MissingConfig", {"train", "--config=absent.yaml"}, {"absent.yaml", "No such file"}},
     {"MissingFlagFile", {"train", "--flagfile=absent.flags"}, {"absent.flags", "No such file"}},
 
@@ -255,6 +266,39 @@ const Mistake kMistakes[] = {
     {"NoFileOfFirstValuesUnderMpirun",
      {"train", "--initialiser=npy", "--ps=1"},
      {"t0", "init_from names 0 files", "4 x 2"},
+     3},
+
+    // Which shards own which rows.
+    {"MistypedStrategy", {"train", "--strategy=row_wize"}, {"--strategy=row_wize", "\"row_wise\""}},
+    {"PlanBesideAStrategy",
+     {"train", "--plan=plan.json", "--strategy=row_wise"},
+     {"--strategy=row_wise", "--plan=plan.json", "only one"}},
+    {"PlanBesideAStrategyUnderMpirun",
+     {"train", "--plan=plan.json", "--strategy=row_wise"},
+     {"--strategy=row_wise", "--plan=plan.json", "only one"},
+     3},
+    {"MissingPlan", {"train", "--plan=absent.json"}, {"--plan=absent.json", "No such file"}},
+    {"MissingPlanUnderMpirun",
+     {"train", "--plan=absent.json", "--ps=1"},
+     {"--plan=absent.json", "No such file"},
+     3},
+    {"PlanThatIsNoJson", {"train", "--plan=a_file"}, {"--plan=a_file: line 1: is no JSON"}},
+    {"PlanThatIsNoJsonUnderMpirun",
+     {"train", "--plan=a_file", "--ps=1"},
+     {"--plan=a_file: line 1: is no JSON"},
+     3},
+    {"HotRowsOfNobodyKnowsWhich",
+     {"train", "--strategy=skew_aware"},
+     {"skew_aware", "--count_ids", "--access_counts=FILE"}},
+    {"MissingCounts",
+     {"train", "--strategy=skew_aware", "--access_counts=absent.json"},
+     {"--access_counts=absent.json", "No such file"}},
+    {"MoreRowsThanMemory",
+     {"train", "--arch_embedding_size=100000-3-2", "--ps_rows_mb=1"},
+     {"--ps_rows_mb=1", "PS node 0 2.3 MiB"}},
+    {"MoreRowsThanMemoryUnderMpirun",
+     {"train", "--arch_embedding_size=100000-3-2", "--ps_rows_mb=1", "--ps=2"},
+     {"--ps_rows_mb=1", "PS node 0 1.1 MiB"},
      3},
 
     // Cluster and storage.
@@ -331,6 +375,51 @@ TEST_F(OperatorErrors, AFileOfFirstValuesThatDoesNotFitIsRefusedOnceForAllRanks)
                   {"PS node ", "wide.npy holds 64 rows of 4 columns; 65 rows of 4 are needed"});
     ExpectRefused(run("nan.npy", 64, before),
                   {"table \"a\": nan.npy holds nan in row ", "finite f32 are needed"});
+  }
+}
+
+// ---- Plans that do not fit ----------------------------------------------------------------------
+
+TEST_F(OperatorErrors, PlansThatDoNotFitAreRefusedOnceBeforeTraining) {
+  const auto plan = [&](const std::string& ps) {
+    const ProcessResult made = RunCommand(CommandOf({"plan", "--ps=" + ps, "--out=plan.json"}));
+    EXPECT_EQ(made.exit_code, 0) << made.Describe();
+    return nlohmann::json::parse(std::ifstream(dir_ / "plan.json"));
+  };
+  // Tables t0, t1, t2 of 4, 3 and 2 rows of 2 floats; alone or under mpirun one PS node.
+  const nlohmann::json good = plan("1"), of_eight = plan("8");
+  struct Case {
+    std::function<void(nlohmann::json&)> change;
+    std::vector<std::string> words;
+    std::vector<std::string> flags = {};
+  };
+  using nlohmann::json;
+  const std::vector<Case> cases = {
+      {[](json&) {}, {"table \"t0\"", "rows is 4 in the plan, 5"}, {"--arch_embedding_size=5-3-2"}},
+      {[](json&) {}, {"table \"t0\"", "optimizer is \"sgd\" in the plan"}, {"--optimizer=adam"}},
+      {[](json& f) { f["plan"]["slices"].erase(1); }, {"table \"t1\"", "0 rows have owners"}},
+      {[](json& f) {
+         json half = f["plan"]["slices"][0];
+         half["rows"] = {2, 4};
+         f["plan"]["slices"].push_back(half);
+       },
+       {"table \"t0\"", "rows [2, 4) have two owners"}},
+      {[](json& f) { f["plan"]["slices"][2]["columns"][1] = 3; },
+       {"table \"t2\"", "columns [0, 3) are no range of its 2 columns"}},
+      {[](json& f) { f["rowhouse_plan"] = 7; }, {"format 7 is newer"}},
+      {[&](json& f) { f = of_eight; }, {"8 PS nodes of 1 shards", "the run has 1 of 1"}},
+  };
+  for (const Case& c : cases) {
+    json file = good;
+    c.change(file);
+    std::ofstream(dir_ / "plan.json") << file.dump(1);
+    for (const auto& before : {std::vector<std::string>(), Mpirun(3)}) {
+      std::vector<std::string> arguments = {"train", "--plan=plan.json", "--ps=1"};
+      arguments.insert(arguments.end(), c.flags.begin(), c.flags.end());
+      std::vector<std::string> words = c.words;
+      words.push_back("--plan=plan.json: ");
+      ExpectRefused(RunCommand(CommandOf(arguments, before)), words);
+    }
   }
 }
 

@@ -1,0 +1,298 @@
+// Sharding strategies through real processes: each trains tables of all kinds to the bits of one
+// shard, on any number of PS nodes, shards and workers; goes on from what it saved; and plans and
+// counts travel as files. TheCasesCoverEveryPair proves that a few runs meet each strategy with
+// each of the rest.
+#include <array>
+#include <fstream>
+#include <map>
+
+#include "sharding/plan_load.h"
+#include "sharding/strategy.h"
+#include "tests/mpi/all_kinds_model.h"
+#include "tests/mpi/simulated_train.h"
+#include "tests/testing/covering_cases.h"
+
+namespace rowhouse {
+namespace {
+
+using nlohmann::json;
+using testing::AllOf;
+using testing::HasSubstr;
+
+constexpr std::array kPsNodes = {1u, 2u, 3u};
+constexpr std::array kShards = {1u, 2u};
+constexpr std::array kWorkers = {1u, 2u, 3u};
+constexpr std::array kOptimizers = {"sgd", "adagrad", "adam"};
+
+enum Factor { kStrategy, kPs, kShard, kWorker, kOptimizer };
+
+FactorLevels LevelCounts() {
+  return {ShardingStrategies().Names().size(), kPsNodes.size(), kShards.size(), kWorkers.size(),
+          kOptimizers.size()};
+}
+
+std::vector<FactorLevels> StrategyCases() {
+  return CoveringCases({}, AllCases(LevelCounts()), /*strength=*/2);
+}
+
+std::string Name(const FactorLevels& c) {
+  return fmt::format("{} PS {} shards {} workers {} {}", ShardingStrategies().Names()[c[kStrategy]],
+                     kPsNodes[c[kPs]], kShards[c[kShard]], kWorkers[c[kWorker]],
+                     kOptimizers[c[kOptimizer]]);
+}
+
+TEST(Strategies, TheCasesCoverEveryPair) {
+  const std::vector<FactorLevels> cases = StrategyCases();
+  for (const FactorLevels& c : cases) fmt::print("{}\n", Name(c));
+  EXPECT_EQ(CombinationsOfAll(cases, 2), CombinationsOfAll(AllCases(LevelCounts()), 2));
+  EXPECT_LE(cases.size(), 40u);
+}
+
+ProcessResult RunPlan(std::vector<std::string> flags) {
+  flags.insert(flags.begin(), {ROWHOUSE_BINARY, "plan"});
+  return RunCommand({.arguments = std::move(flags)});
+}
+
+json ReadJson(const std::string& path) { return json::parse(std::ifstream(path)); }
+
+// The largest over the mean of rows pulled from the shards.
+double PullsMaxOverMean(const TrainResult& result) {
+  std::vector<double> pulls;
+  for (const json& shard : result.report.at("shards")) pulls.push_back(shard.at("rows_pulled"));
+  return MaxOverMean(pulls);
+}
+
+#define ASSERT_TRAINED(result) ASSERT_EQ((result).exit_code, 0) << (result).Describe()
+#define EXPECT_REFUSED(result, words)                      \
+  do {                                                     \
+    const ProcessResult refused = (result);                \
+    EXPECT_EQ(refused.exit_code, 2) << refused.Describe(); \
+    EXPECT_THAT(refused.err, words);                       \
+  } while (false)
+
+class StrategiesUnderMpirun : public testing::TestWithParam<std::string> {
+ protected:
+  // Counts of the model's ids, which skew_aware needs.
+  std::string Count(const std::string& config) {
+    const ProcessResult result =
+        RunPlan({"--config=" + config, "--count_ids", "--out=" + dir_ / "counts.json"});
+    EXPECT_EQ(result.exit_code, 0) << result.Describe();
+    return dir_ / "counts.json";
+  }
+
+  TempDir dir_;
+};
+
+TEST_P(StrategiesUnderMpirun, TrainAllKindsToTheBitsOfTheSimulatedCluster) {
+  for (const FactorLevels& c : StrategyCases()) {
+    if (ShardingStrategies().Names()[c[kStrategy]] != GetParam()) continue;
+    SCOPED_TRACE(Name(c));
+    const std::string config =
+        WriteAllKindsYaml(dir_ / "wide.yaml", kOptimizers[c[kOptimizer]], c[kWorker], kWideDim);
+    std::vector<std::string> flags = {"--config=" + config,
+                                      "--strategy=" + GetParam(),
+                                      fmt::format("--ps={}", kPsNodes[c[kPs]]),
+                                      fmt::format("--shards={}", kShards[c[kShard]]),
+                                      "--cache_ratio=0.05",
+                                      "--hot_rows=20",
+                                      "--rpc_deadline_ms=40000"};
+    if (GetParam() == "skew_aware") flags.push_back("--access_counts=" + Count(config));
+    const TrainResult result =
+        Train({.ranks = kPsNodes[c[kPs]] + kWorkers[c[kWorker]], .flags = flags});
+    ASSERT_TRAINED(result);
+    ASSERT_EQ(result.losses.size(), kAllKindsSteps) << result.Describe();
+    const TrainResult simulated =
+        SimulateTrain({"--config=" + config}, {.workers = kWorkers[c[kWorker]]});
+    EXPECT_EQ(result.losses, simulated.losses);
+    EXPECT_EQ(result.digest, simulated.digest);
+    EXPECT_NE(result.losses.front(), result.losses.back());
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, StrategiesUnderMpirun,
+                         testing::ValuesIn(ShardingStrategies().Names()),
+                         [](const auto& test) { return test.param; });
+
+// ---- Going on -----------------------------------------------------------------------------------
+
+class StrategiesLoaded : public testing::Test {
+ protected:
+  TrainResult TrainIn(const std::string& model, const std::string& rows,
+                      const std::string& strategy, std::vector<std::string> flags) {
+    flags.insert(flags.end(),
+                 {"--config=" + config_, "--strategy=" + strategy, "--ps=2", "--shards=2",
+                  "--model_dir=" + dir_ / model, "--row_dir=" + dir_ / rows});
+    return Train({.ranks = 4, .flags = std::move(flags)});
+  }
+
+  const TempDir dir_;
+  const std::string config_ = WriteAllKindsYaml(dir_ / "wide.yaml", "adagrad", 0, kWideDim);
+};
+
+TEST_F(StrategiesLoaded, PartsAreTheRunThatNeverStoppedWhereverTheRowsLie) {
+  const TrainResult whole = TrainIn("whole", "whole_rows", "row_wise", {});
+  ASSERT_TRAINED(whole);
+  std::vector<double> losses;
+  std::string digest;
+  // The same twice, then others, routed anew.
+  for (const auto& part :
+       {TrainIn("parts", "rows", "row_wise_hashed", {"--stop_after_steps=4"}),
+        TrainIn("parts", "rows", "row_wise_hashed", {"--load", "--stop_after_steps=5"}),
+        TrainIn("parts", "rows_2", "table_wise_lpt", {"--load", "--stop_after_steps=4"}),
+        TrainIn("parts", "rows_3", "fair", {"--load"})}) {
+    ASSERT_TRAINED(part);
+    losses.insert(losses.end(), part.losses.begin(), part.losses.end());
+    digest = part.digest;
+  }
+  EXPECT_EQ(losses, whole.losses);
+  EXPECT_EQ(digest, whole.digest);
+}
+
+TEST_F(StrategiesLoaded, WhatTheRowsCannotFollowIsRefusedInWords) {
+  const TrainResult whole = TrainIn("whole", "whole_rows", "row_wise", {});
+  ASSERT_TRAINED(whole);
+  const TrainResult first = TrainIn("cut", "rows", "column_wise", {"--stop_after_steps=7"});
+  ASSERT_TRAINED(first);
+  EXPECT_REFUSED(TrainIn("cut", "rows_2", "row_wise", {"--load"}),
+                 AllOf(HasSubstr("table \""), HasSubstr("columns cut at other places"),
+                       HasSubstr("the strategy, or the plan, the model was saved with")));
+  EXPECT_REFUSED(TrainIn("cut", "rows", "grid", {"--load"}), HasSubstr("--row_dir"));
+  EXPECT_REFUSED(TrainIn("cut", "rows_2", "replicated", {"--load"}),
+                 AllOf(HasSubstr("were saved on the shards"), HasSubstr("on the workers")));
+  // Nothing of that has harmed it.
+  const TrainResult rest = TrainIn("cut", "rows", "column_wise", {"--load"});
+  ASSERT_TRAINED(rest);
+  std::vector<double> losses = first.losses;
+  losses.insert(losses.end(), rest.losses.begin(), rest.losses.end());
+  EXPECT_EQ(losses, whole.losses);
+  EXPECT_EQ(rest.digest, whole.digest);
+}
+
+// ---- Plans and counts as files ------------------------------------------------------------------
+
+// Zipf ids, numbered by no rank; bags of one id.
+constexpr const char* kSkewed = R"(
+model: {arch_mlp_bot: [5, 8], arch_mlp_top: [16, 1], arch_sparse_feature_size: 8,
+        loss_function: bce}
+data: {data_generation: synthetic, data_size: 6000, zipf_exponent: 1.3}
+training: {mini_batch_size: 60, learning_rate: 0.05, optimizer: adagrad, print_freq: 1}
+tables:
+  list:
+  - {name: large, rows: 20000}
+  - {name: medium, rows: 900, kind: qr, collisions: 30, remainder: workers}
+  - {name: small, rows: 60, padding_id: 3, bad_ids: padding}
+)";
+
+class PlanFiles : public testing::Test {
+ protected:
+  PlanFiles() { std::ofstream(config_) << kSkewed; }
+
+  // On 2 PS nodes of 2 shards.
+  TrainResult TrainOn(std::vector<std::string> flags) {
+    flags.insert(flags.end(), {"--config=" + config_, "--ps=2", "--shards=2"});
+    return Train({.ranks = 4, .flags = std::move(flags)});
+  }
+
+  // Prints to nowhere; the file's name.
+  std::string PlanTo(const std::string& name, std::vector<std::string> flags) {
+    flags.insert(flags.end(),
+                 {"--config=" + config_, "--ps=2", "--shards=2", "--out=" + dir_ / name});
+    const ProcessResult result = RunPlan(std::move(flags));
+    EXPECT_EQ(result.exit_code, 0) << result.Describe();
+    return dir_ / name;
+  }
+
+  const TempDir dir_;
+  const std::string config_ = dir_ / "skewed.yaml";
+};
+
+TEST_F(PlanFiles, RouteARunAsTheStrategyDoesThatMadeThem) {
+  const TrainResult by_name = TrainOn({"--strategy=grid"});
+  ASSERT_TRAINED(by_name);
+  const std::string plan = PlanTo("plan.json", {"--strategy=grid"});
+  const TrainResult by_file = TrainOn({"--plan=" + plan, "--model_dir=" + dir_ / "model"});
+  ASSERT_TRAINED(by_file);
+  EXPECT_EQ(by_file.losses, by_name.losses);
+  EXPECT_EQ(by_file.digest, by_name.digest);
+  for (size_t s = 0; s < 4; ++s) {
+    EXPECT_EQ(by_file.report["shards"][s]["rows_pulled"],
+              by_name.report["shards"][s]["rows_pulled"]);
+  }
+  const ProcessResult read = RunPlan({"--config=" + config_, "--plan=" + plan, "--json"});
+  EXPECT_EQ(read.out, std::string(std::istreambuf_iterator<char>(std::ifstream(plan).rdbuf()), {}));
+  // Going on: by the same file, not by another.
+  const TrainResult more =
+      TrainOn({"--plan=" + plan, "--model_dir=" + dir_ / "model", "--load", "--nepochs=2"});
+  ASSERT_TRAINED(more);
+  EXPECT_EQ(more.losses.size(), by_name.losses.size());
+  const std::string other = PlanTo("other.json", {"--strategy=table_wise_lpt"});
+  EXPECT_REFUSED(
+      TrainOn({"--plan=" + other, "--model_dir=" + dir_ / "model", "--load", "--nepochs=3"}),
+      HasSubstr("--row_dir"));
+}
+
+// Of one worker, an epoch: ids counted beforehand are what shards and workers counted.
+TEST_F(PlanFiles, CountsAreWhatTheShardsCounted) {
+  const std::string counts = PlanTo("counts.json", {"--count_ids"});
+  const TrainResult run = Train({.ranks = 3,
+                                 .flags = {"--config=" + config_, "--ps=2", "--shards=2",
+                                           "--model_dir=" + dir_ / "model"}});
+  ASSERT_TRAINED(run);
+  const ProcessResult printed = RunPlan({"--config=" + config_, "--count_ids"});
+  EXPECT_THAT(printed.out, AllOf(HasSubstr("6,000 samples"), HasSubstr("medium.remainder")));
+  // Column "rows pulled" of tables on shards.
+  uint64_t pulled = 0;
+  std::istringstream lines(printed.out);
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    std::vector<std::string> columns(std::istream_iterator<std::string>(words), {});
+    if (columns.size() < 6 || columns[0] == "table" || columns[0] == "medium.remainder") continue;
+    std::erase(columns[4], ',');
+    pulled += std::stoull(columns[4]);
+  }
+  EXPECT_EQ(pulled, run.OverShards("rows_pulled"));
+
+  // The plan from counts and that from the model's records are one.
+  const std::string from_counts =
+      PlanTo("by_counts.json", {"--strategy=skew_aware", "--access_counts=" + counts});
+  const std::string from_rows = PlanTo("by_rows.json", {"--measured=" + dir_ / "model"});
+  EXPECT_EQ(ReadJson(from_counts), ReadJson(from_rows));
+}
+
+TEST_F(PlanFiles, MadeFromTheLastRunsLoadBalanceTheNext) {
+  const TrainResult first = TrainOn({"--strategy=row_wise", "--model_dir=" + dir_ / "first"});
+  ASSERT_TRAINED(first);
+  const std::string plan = PlanTo("plan.json", {"--measured=" + dir_ / "first"});
+  EXPECT_EQ(ReadJson(plan).at("strategy"), "skew_aware");
+  const TrainResult second = TrainOn({"--plan=" + plan, "--model_dir=" + dir_ / "second"});
+  ASSERT_TRAINED(second);
+  EXPECT_EQ(second.losses, first.losses);
+  EXPECT_EQ(second.digest, first.digest);
+  EXPECT_LT(PullsMaxOverMean(second), 0.9 * PullsMaxOverMean(first));
+  fmt::print("rows pulled, max/mean: row_wise {:.3f}, measured {:.3f}\n", PullsMaxOverMean(first),
+             PullsMaxOverMean(second));
+  // Rows on the workers are counted as well: from the second run the same plan comes out. Its own
+  // config says what it needs.
+  const ProcessResult again =
+      RunPlan({"--measured=" + dir_ / "second", "--out=" + dir_ / "again.json"});
+  ASSERT_EQ(again.exit_code, 0) << again.Describe();
+  EXPECT_EQ(ReadJson(dir_ / "again.json"), ReadJson(plan));
+}
+
+TEST_F(PlanFiles, MeasuringWhatCannotBeReadIsRefused) {
+  ASSERT_TRAINED(TrainOn({"--model_dir=" + dir_ / "model", "--stop_after_steps=5"}));
+  const auto plan = [&](const std::vector<std::string>& flags) {
+    std::vector<std::string> all = {"--measured=" + dir_ / "model"};
+    all.insert(all.end(), flags.begin(), flags.end());
+    return RunPlan(all);
+  };
+  EXPECT_REFUSED(plan({"--config=" + config_, "--arch_embedding_size=20000-901-60"}),
+                 AllOf(HasSubstr("--measured="), HasSubstr("medium.quotient")));
+  EXPECT_REFUSED(plan({"--plan=" + PlanTo("p.json", {"--strategy=fair"})}), HasSubstr("only one"));
+  std::filesystem::rename(dir_ / "model/rows/shard-0001", dir_ / "elsewhere");
+  EXPECT_REFUSED(plan({}), AllOf(HasSubstr("rows of shard 1 were saved in"),
+                                 HasSubstr("model/rows/shard-0001"), HasSubstr("--count_ids")));
+}
+
+}  // namespace
+}  // namespace rowhouse
