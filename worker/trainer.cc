@@ -26,6 +26,14 @@ void AppendFrom(const std::vector<std::byte>& bytes, std::vector<T>* values) {
   if (!bytes.empty()) std::memcpy(values->data() + before, bytes.data(), bytes.size());
 }
 
+double MedianOf(std::vector<float> values) {
+  if (values.empty()) return 0.0;
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  if (values.size() % 2 == 1) return *middle;
+  return (double{*middle} + double{*std::max_element(values.begin(), middle)}) / 2;
+}
+
 // Whether a failure is one of model or data, noticed at once: then all workers can meet to hear of
 // it. Others wait for what is gone, or on a machine that has to be named.
 bool CanBeAgreedOn(const Status& status) {
@@ -88,7 +96,23 @@ Result<TrainingSummary> Trainer::Train() {
   }
   summary.was_stopped = summary.was_stopped && summary.steps_done < last;
   summary.seconds = seconds_;
+  summary.median_step_seconds = MedianOf(step_seconds_);
+  ASSIGN_OR_RETURN(summary.wire_bytes, WireBytesOfAll());
   return summary;
+}
+
+Result<uint64_t> Trainer::WireBytesOfAll() const {
+  ASSIGN_OR_RETURN(const std::vector<std::vector<std::byte>> all,
+                   workers_.AllGather(std::as_bytes(std::span(&wire_bytes_, 1)),
+                                      "the end of training, bytes moved"));
+  uint64_t sum = 0;
+  for (const std::vector<std::byte>& bytes : all) {
+    uint64_t one = 0;
+    CHECK_EQ(bytes.size(), sizeof(one));
+    std::memcpy(&one, bytes.data(), sizeof(one));
+    sum += one;
+  }
+  return sum;
 }
 
 Status Trainer::AgreeOn(const Status& mine, const std::string& phase) {
@@ -125,6 +149,7 @@ Status Trainer::PullComputePush(uint64_t step, float learning_rate, StepFigures*
 
 Status Trainer::RunStep(uint64_t step) {
   const auto start = std::chrono::steady_clock::now();
+  const uint64_t bytes_before = client_.bytes_moved();
   const auto learning_rate = static_cast<float>(lr_policy_.Rate(step));
   StepFigures figures;
   const Status mine = PullComputePush(step, learning_rate, &figures);
@@ -146,6 +171,8 @@ Status Trainer::RunStep(uint64_t step) {
   const double seconds = SecondsSince(start);
   interval_seconds_ += seconds;
   seconds_ += seconds;
+  step_seconds_.push_back(static_cast<float>(seconds));
+  wire_bytes_ += client_.bytes_moved() - bytes_before;
   return OkStatus();
 }
 

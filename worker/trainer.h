@@ -10,6 +10,7 @@
 #include <atomic>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "common/clock.h"
 #include "common/status.h"
@@ -67,10 +68,12 @@ class TrainerObserver {
 
 // What a run did, besides what observers saw.
 struct TrainingSummary {
-  uint64_t steps_done = 0;   // over all runs: the step a saved model goes on from
-  uint64_t samples = 0;      // of this run, over all workers
-  double seconds = 0.0;      // of this run's steps, without evaluations
-  bool was_stopped = false;  // by stop_after_steps or a signal, before the last epoch's end
+  uint64_t steps_done = 0;           // over all runs: the step a saved model goes on from
+  uint64_t samples = 0;              // of this run, over all workers
+  double seconds = 0.0;              // of this run's steps, without evaluations
+  double median_step_seconds = 0.0;  // of this worker's; the mean of the middle two of an even many
+  uint64_t wire_bytes = 0;           // of frames to and from shards in these steps, all workers'
+  bool was_stopped = false;          // by stop_after_steps or a signal, before the last epoch's end
 };
 
 class Trainer {
@@ -100,6 +103,7 @@ class Trainer {
   // Every worker calls it at the same place, but those whose failure cannot be agreed on.
   Status AgreeOn(const Status& mine, const std::string& phase);
   Status Report(uint64_t step, bool is_last_of_interval);
+  Result<uint64_t> WireBytesOfAll() const;
 
   const TrainerOptions options_;
   const LrPolicy& lr_policy_;
@@ -118,7 +122,9 @@ class Trainer {
   StepFigures interval_;  // this worker's, since the last report
   uint64_t interval_steps_ = 0;
   double interval_seconds_ = 0.0, interval_data_seconds_ = 0.0;
+  std::vector<float> step_seconds_;
   double seconds_ = 0.0;
+  uint64_t wire_bytes_ = 0;
 };
 
 }  // namespace rowhouse

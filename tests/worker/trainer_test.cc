@@ -79,9 +79,16 @@ class NoObserver final : public TrainerObserver {
   void OnEvaluation(const Evaluation&) override {}
 };
 
+uint64_t BytesOfFrames(const Frames& frames) {
+  uint64_t bytes = 0;
+  for (const Frame& frame : frames) bytes += frame.size();
+  return bytes;
+}
+
 struct Outcome {
   Status status;
   bool is_agreed = false;
+  TrainingSummary summary;
 };
 
 struct Sickness {
@@ -128,6 +135,7 @@ std::vector<Outcome> RunTwo(const Sickness& sickness) {
     const auto trained = trainer.Train();
     outcomes[w].status =
         trained.ok() ? trainer.Evaluate(trained.value().steps_done).status() : trained.status();
+    if (trained.ok()) outcomes[w].summary = trained.value();
     outcomes[w].is_agreed = trainer.is_failure_agreed();
   };
   std::thread other([&] { work(1); });
@@ -149,6 +157,19 @@ void ExpectEverywhere(const Sickness& sickness, StatusCode code, const std::stri
 TEST(Trainer, ASoundRunEndsWell) { ExpectEverywhere({}, StatusCode::kOk, ""); }
 
 // Step 1 takes samples 4 to 7, of which worker 1 has 6 and 7.
+TEST(Trainer, BytesAreThoseOfAllWorkersAndTimesOnesOwn) {
+  // 3 steps, in each of which either worker has an empty push answered.
+  Frames nothing;
+  for (int frame = 0; frame < 3; ++frame) nothing.emplace_back();  // ids, gradients, counts
+  const uint64_t push = BytesOfFrames(EncodeMessage({}, PushRequest{}, std::move(nothing))) +
+                        BytesOfFrames(EncodeMessage({}, PushReply{}));
+  for (const Outcome& outcome : RunTwo({})) {
+    EXPECT_EQ(outcome.summary.wire_bytes, 2 * 3 * push);
+    EXPECT_GT(outcome.summary.median_step_seconds, 0.0);
+    EXPECT_LT(outcome.summary.median_step_seconds, outcome.summary.seconds);
+  }
+}
+
 TEST(Trainer, WhatIsWrongWithOneWorkersSamplesIsEverybodysFailure) {
   ExpectEverywhere({.train_sample = 7}, StatusCode::kUsage,
                    "step 1 (epoch 0, samples from 6): sample 1 of the batch: dense feature 1 is "
