@@ -101,31 +101,32 @@ Result<Plan> MakePlan(const EmbeddingTables& tables, const PlanOptions& options)
   return Maker(tables, options).Make();
 }
 
+std::string WhyNotPooledOnShards(const EmbeddingTables& tables, const FeatureTable& feature,
+                                 TableId part, const Plan& plan) {
+  const TableSpec& physical = tables.physical[Raw(part)];
+  if (feature.parts.size() > 1 && !feature.kind->layout().pool_first) {
+    return "the parts of an id are combined before pooling";
+  }
+  if (feature.weights) return "the weights of its ids are learned";
+  if (physical.max_norm > 0.0) return "its rows have max_norm";
+  if (physical.scale_grad_by_freq) return "scale_grad_by_freq needs the lookups of a row";
+  if (plan.splits_bags(part) && feature.table.pooling != "max" &&
+      feature.table.pooling_sum != "exact") {
+    return "they are split over shards, and a sum in bag order cannot be; pooling_sum: exact can, "
+           "and so can a strategy that keeps rows together (table_wise_lpt, column_wise)";
+  }
+  return "";
+}
+
 Status CheckPoolingOnShards(const EmbeddingTables& tables, const Plan& plan) {
   for (const FeatureTable& feature : tables.features) {
     for (const TableId part : feature.parts) {
       if (!plan.pools_on_shards(part)) continue;
-      const TableSpec& physical = tables.physical[Raw(part)];
-      const auto refuse = [&](const std::string& why) {
-        return UsageError(
-            "table \"{}\": its bags cannot be pooled on the shards: {}; give it pool_on: "
-            "workers",
-            feature.table.name, why);
-      };
-      if (feature.parts.size() > 1 && !feature.kind->layout().pool_first) {
-        return refuse("the parts of an id are combined before pooling");
-      }
-      if (feature.weights) return refuse("the weights of its ids are learned");
-      if (physical.max_norm > 0.0) return refuse("its rows have max_norm");
-      if (physical.scale_grad_by_freq) {
-        return refuse("scale_grad_by_freq needs the lookups of a row");
-      }
-      if (plan.splits_bags(part) && feature.table.pooling != "max" &&
-          feature.table.pooling_sum != "exact") {
-        return refuse(
-            "they are split over shards, and a sum in bag order cannot be; pooling_sum: exact can, "
-            "and so can a strategy that keeps rows together (table_wise_lpt, column_wise)");
-      }
+      const std::string why = WhyNotPooledOnShards(tables, feature, part, plan);
+      if (why.empty()) continue;
+      return UsageError(
+          "table \"{}\": its bags cannot be pooled on the shards: {}; give it pool_on: workers",
+          feature.table.name, why);
     }
   }
   return OkStatus();

@@ -31,6 +31,11 @@ Result<Plan> MakePlan(const EmbeddingTables& tables, const PlanOptions& options)
 // pooling is max or their pooling_sum exact. kUsage, naming the table, otherwise.
 Status CheckPoolingOnShards(const EmbeddingTables& tables, const Plan& plan);
 
+// Why the bags of one part of a feature cannot be pooled where this plan has its rows, whether it
+// asks for it or not; "": they can.
+std::string WhyNotPooledOnShards(const EmbeddingTables& tables, const FeatureTable& feature,
+                                 TableId part, const Plan& plan);
+
 // Of tables without a model: row_wise, but for those on the workers (one value a table, or none).
 // Requires shards > 0 and valid tables.
 Plan MakeRowWisePlan(const std::vector<TableSpec>& tables, uint32_t shards,
