@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstring>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <random>
 #include <thread>
 
@@ -18,6 +19,7 @@
 #include "launch/manifest.h"
 #include "launch/plan_of_run.h"
 #include "launch/report/report.h"
+#include "launch/report/traffic_report.h"
 #include "launch/terminal.h"
 #include "launch/yaml_config.h"
 #include "sharding/initialiser.h"
@@ -326,10 +328,52 @@ std::string CommandLineOfThisProcess() {
   return text.substr(0, text.find_last_not_of(' ') + 1);
 }
 
+// Null: nobody counted.
+Result<std::optional<AccessCounts>> AccessCountsOf(const Settings& settings) {
+  std::optional<AccessCounts> counts;
+  if (settings.sharding.access_counts.empty()) return counts;
+  ASSIGN_OR_RETURN(const std::string text, ReadFile(settings.sharding.access_counts));
+  const auto json = nlohmann::json::parse(text, /*cb=*/nullptr, /*allow_exceptions=*/false);
+  ASSIGN_OR_RETURN(counts, AccessCounts::FromJson(json));
+  return counts;
+}
+
+Result<std::vector<TableTraffic>> TrafficOfRun(const Settings& settings, const Plan& plan,
+                                               uint32_t workers) {
+  ASSIGN_OR_RETURN(const std::optional<AccessCounts> counts, AccessCountsOf(settings));
+  return TrafficOf(settings.embedding, plan, StepShapeOf(settings, workers),
+                   counts ? &*counts : nullptr);
+}
+
+// What the plan gave each PS node, and what came of it.
+RunReport::Sharding ShardingOf(const Plan& plan, const std::vector<TableSpec>& tables,
+                               std::vector<TableTraffic> traffic, uint32_t shards_per_node,
+                               const RowFacts& facts) {
+  RunReport::Sharding sharding{
+      .plan_digest = plan.digest(), .ps_nodes = {}, .traffic = std::move(traffic)};
+  sharding.ps_nodes.resize(plan.shards() / shards_per_node);
+  for (const TableSpec& table : tables) {
+    for (const Slice& slice : plan.slices(table.id)) {
+      if (slice.shard == kOnWorkers) continue;
+      sharding.ps_nodes[Raw(slice.shard) / shards_per_node].placed_bytes +=
+          static_cast<double>(slice.rows()) * slice.columns() / table.dim *
+          static_cast<double>(RecordBytes(table));
+    }
+  }
+  for (size_t s = 0; s < facts.stats.size(); ++s) {
+    RunReport::PsNode& node = sharding.ps_nodes[s / shards_per_node];
+    node.rows += facts.shard_rows[s];
+    node.rows_pulled += facts.stats[s].rows_pulled;
+    node.rows_pushed += facts.stats[s].rows_pushed;
+    node.cache_bytes += facts.stats[s].cache_bytes;
+  }
+  return sharding;
+}
+
 RunReport MakeReport(const Settings& settings, const WorkerRunOptions& options, uint32_t workers,
-                     const TrainingSummary& summary, const Evaluation& last, double ceiling,
-                     const Progress& progress, const RowFacts& facts,
-                     const std::vector<ShardAddress>& shards) {
+                     const TrainingSummary& summary, uint64_t first_step, const Evaluation& last,
+                     double ceiling, const Progress& progress, const RowFacts& facts,
+                     RunReport::Sharding sharding, const std::vector<ShardAddress>& shards) {
   RunReport report;
   report.settings = settings;
   report.environment = {.hosts = options.hosts,
@@ -363,6 +407,12 @@ RunReport MakeReport(const Settings& settings, const WorkerRunOptions& options, 
                    .samples_per_second = RateOf(summary),
                    .test_auc_ceiling = Defined(ceiling),
                    .was_stopped = summary.was_stopped};
+  if (const uint64_t steps = summary.steps_done - first_step; steps > 0) {
+    report.totals.median_step_ms = summary.median_step_seconds * 1e3;
+    report.totals.wire_bytes_per_step =
+        static_cast<double>(summary.wire_bytes) / static_cast<double>(steps);
+  }
+  report.sharding = std::move(sharding);
   report.rows = {.digest = facts.digest, .count = facts.rows};
   for (size_t s = 0; s < shards.size(); ++s) {
     const StatsReply& stats = facts.stats[s];
@@ -436,6 +486,16 @@ Status RunWorker(const Settings& settings, const WorkerRunOptions& options, Comm
       Agree(workers, FillDense(settings, start.dense, *data, step), "initialising the dense part"));
 
   RETURN_IF_ERROR(Agree(workers, CheckSameData(settings, job, *data), "comparing the data"));
+
+  std::vector<TableTraffic> traffic;
+  Status estimated;
+  if (options.prints) {
+    Result<std::vector<TableTraffic>> found = TrafficOfRun(settings, job.plan, workers.size());
+    estimated = found.status().Annotate("--access_counts");
+    if (found.ok()) traffic = std::move(found).value();
+    fmt::print("{}", TrafficHints(settings.embedding, traffic));
+  }
+  RETURN_IF_ERROR(Agree(workers, estimated, "estimating what the plan moves"));
 
   const RendezvousOptions rendezvous{.worker = workers.rank(),
                                      .host = options.host,
@@ -517,9 +577,12 @@ Status RunWorker(const Settings& settings, const WorkerRunOptions& options, Comm
     if (saved.ok()) {
       const double ceiling = data->TestAucCeiling();
       if (!settings.report_path().empty()) {
-        saved = WriteReport(MakeReport(settings, options, workers.size(), summary, evaluation,
-                                       ceiling, progress, facts.value(), shards),
-                            settings.report_path());
+        RunReport::Sharding sharding =
+            ShardingOf(job.plan, job.tables, traffic, options.shards_per_node, facts.value());
+        saved = WriteReport(
+            MakeReport(settings, options, workers.size(), summary, job.first_step(), evaluation,
+                       ceiling, progress, facts.value(), std::move(sharding), shards),
+            settings.report_path());
       }
       progress.ClearLine();
       PrintOutcome(summary, evaluation, ceiling, facts.value(), settings.report_path());

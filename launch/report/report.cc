@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "launch/report/report_file.h"
+#include "launch/report/traffic_report.h"
 #include "launch/setting_fields.h"
 #include "launch/setting_text.h"
 #include "sharding/table_sizes.h"
@@ -105,7 +106,27 @@ Json TotalsToJson(const RunReport::Totals& totals) {
           {"seconds", Number(totals.seconds)},
           {"samples_per_second", Number(totals.samples_per_second)},
           {"test_auc_ceiling", Number(totals.test_auc_ceiling)},
-          {"was_stopped", totals.was_stopped}};
+          {"was_stopped", totals.was_stopped},
+          {"median_step_ms", Number(totals.median_step_ms)},
+          {"wire_bytes_per_step", Number(totals.wire_bytes_per_step)}};
+}
+
+Json ShardingToJson(const Settings& settings, const RunReport::Sharding& sharding) {
+  Json nodes = Json::array();
+  for (const RunReport::PsNode& node : sharding.ps_nodes) {
+    nodes.push_back({{"placed_bytes", Number(node.placed_bytes)},
+                     {"rows", node.rows},
+                     {"rows_pulled", node.rows_pulled},
+                     {"rows_pushed", node.rows_pushed},
+                     {"cache_bytes", node.cache_bytes}});
+  }
+  // A plan that was read from a file may have been made in any way.
+  const bool is_made = settings.sharding.plan.empty();
+  return {{"strategy", is_made ? Json(settings.sharding.strategy) : Json(nullptr)},
+          {"pool_on", is_made ? Json(settings.sharding.pool_on) : Json(nullptr)},
+          {"plan_digest", sharding.plan_digest},
+          {"ps_nodes", nodes},
+          {"tables", TrafficToJson(settings.embedding, sharding.traffic)}};
 }
 
 Json ShardsToJson(const std::vector<RunReport::Shard>& shards) {
@@ -150,6 +171,7 @@ Json ReportToJson(const RunReport& report) {
           {"evaluations", EvaluationsToJson(report.evaluations)},
           {"totals", TotalsToJson(report.totals)},
           {"rows", {{"digest", report.rows.digest}, {"count", report.rows.count}}},
+          {"sharding", ShardingToJson(report.settings, report.sharding)},
           {"shards", ShardsToJson(report.shards)}};
 }
 

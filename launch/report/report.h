@@ -1,10 +1,12 @@
 // RunReport: what a run was, did and reached, for people and scripts to read after it: report.json.
 //
 // Form (format 1): label, settings {section: {name: value}}, tables [...], model_bytes,
-// environment, curve [...], evaluations [...], totals, rows, shards [...]. Figures nobody knows are
-// null, never 0. model_bytes {rows, state, plain_rows} are those of the whole model
+// environment, curve [...], evaluations [...], totals, rows, sharding, shards [...]. Figures nobody
+// knows are null, never 0. model_bytes {rows, state, plain_rows} are those of the whole model
 // (sharding/table_sizes.h), touched or not: of rows, with projections and learned weights; of their
-// optimizer state; and of the rows if every table were plain. Threads: plain data.
+// optimizer state; and of the rows if every table were plain. sharding {strategy, pool_on,
+// plan_digest, ps_nodes [...], tables [...]}: what the plan gave each PS node to hold and to do,
+// and what it was expected to move (launch/report/traffic_report.h). Threads: plain data.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +17,7 @@
 
 #include "common/status.h"
 #include "launch/settings.h"
+#include "sharding/plan_traffic.h"
 
 namespace rowhouse {
 
@@ -53,10 +56,25 @@ struct RunReport {
     double samples_per_second = 0.0;
     std::optional<double> test_auc_ceiling = {};  // of planted data
     bool was_stopped = false;                     // before the last epoch's end
+    std::optional<double> median_step_ms = {};    // of the worker that wrote the report
+    // Frames between workers and shards in training steps, both directions, over all workers.
+    std::optional<double> wire_bytes_per_step = {};
   };
   struct Rows {
     std::string digest;  // "rows digest"
     uint64_t count = 0;  // that exist
+  };
+  struct PsNode {
+    double placed_bytes = 0;  // of rows and state that the plan puts there, touched or not
+    uint64_t rows = 0;        // that exist there
+    uint64_t rows_pulled = 0;
+    uint64_t rows_pushed = 0;
+    uint64_t cache_bytes = 0;
+  };
+  struct Sharding {
+    std::string plan_digest;
+    std::vector<PsNode> ps_nodes;
+    std::vector<TableTraffic> traffic;
   };
   struct Shard {
     std::string name;
@@ -78,6 +96,7 @@ struct RunReport {
   std::vector<Evaluation> evaluations;
   Totals totals;
   Rows rows;
+  Sharding sharding;
   std::vector<Shard> shards;
 };
 

@@ -33,7 +33,17 @@ RunReport Sample() {
                    .samples_per_second = 200.0,
                    .learning_rate = 0.05}};
   report.evaluations = {{.step = 20, .samples = 7, .auc = 0.8, .logloss = 0.5, .accuracy = 0.7}};
-  report.totals = {.steps = 20, .samples = 1280, .seconds = 2.0, .samples_per_second = 640.0};
+  report.totals = {.steps = 20,
+                   .samples = 1280,
+                   .seconds = 2.0,
+                   .samples_per_second = 640.0,
+                   .median_step_ms = 97.5,
+                   .wire_bytes_per_step = 4096.0};
+  report.sharding = {.plan_digest = "0abc",
+                     .ps_nodes = {{.placed_bytes = 144.0, .rows_pulled = 7, .rows_pushed = 6},
+                                  {.placed_bytes = 72.0, .cache_bytes = 64}},
+                     .traffic = {{.table = TableId{1}, .lookups = 30, .refusal = {}},
+                                 {.table = TableId{2}, .refusal = "no"}}};
   report.rows = {.digest = "00ff", .count = 9};
   report.shards = {{.name = "shard 0", .rows = 9, .cache_hits = 5, .cache_misses = 2}};
   return report;
@@ -52,6 +62,28 @@ TEST(Report, HoldsWhatTheRunWasDidAndReached) {
   EXPECT_EQ(json["totals"]["samples_per_second"], 640.0);
   EXPECT_EQ(json["rows"]["digest"], "00ff");
   EXPECT_EQ(json["shards"][0]["cache_hits"], 5);
+}
+
+TEST(Report, SaysHowRowsWereShardedAndWhatThatCost) {
+  RunReport report = Sample();
+  report.settings.sharding.strategy = "grid";
+  report.settings.sharding.pool_on = "shards";
+  const nlohmann::json json = ReportToJson(report);
+  EXPECT_EQ(json["totals"]["median_step_ms"], 97.5);
+  EXPECT_EQ(json["totals"]["wire_bytes_per_step"], 4096.0);
+  const nlohmann::json& sharding = json["sharding"];
+  EXPECT_EQ(sharding["strategy"], "grid");
+  EXPECT_EQ(sharding["pool_on"], "shards");
+  EXPECT_EQ(sharding["plan_digest"], "0abc");
+  EXPECT_EQ(sharding["ps_nodes"][0]["placed_bytes"], 144.0);
+  EXPECT_EQ(sharding["ps_nodes"][0]["rows_pulled"], 7);
+  EXPECT_EQ(sharding["ps_nodes"][0]["rows_pushed"], 6);
+  EXPECT_EQ(sharding["ps_nodes"][1]["cache_bytes"], 64);
+  EXPECT_EQ(sharding["tables"][0]["name"], "t1");
+  EXPECT_EQ(sharding["tables"][0]["lookups"], 30.0);
+  EXPECT_TRUE(sharding["tables"][1]["by_bags"].is_null());
+  report.settings.sharding.plan = "plan.json";
+  EXPECT_TRUE(ReportToJson(report)["sharding"]["strategy"].is_null());
 }
 
 TEST(Report, SettingsHaveTheirTypes) {

@@ -1,0 +1,95 @@
+// What a plan moves, in words and as JSON.
+#include "launch/report/traffic_report.h"
+
+#include <nlohmann/json.hpp>
+
+#include "sharding/plan_maker.h"
+#include "tests/testing/testing.h"
+
+namespace rowhouse {
+namespace {
+
+// DLRM's three default tables, of 4, 3 and 2 rows.
+Settings Sample() {
+  Settings settings;
+  settings.Complete();
+  return settings;
+}
+
+std::vector<TableTraffic> ThreeTables() {
+  return {{.table = TableId{0},
+           .lookups = 300,
+           .distinct_rows = 200,
+           .by_rows = 4096,
+           .by_bags = 1024,
+           .refusal = {}},
+          {.table = TableId{1},
+           .lookups = 300,
+           .distinct_rows = 3,
+           .by_rows = 128,
+           .by_bags = 1024,
+           .refusal = {},
+           .pools_on_shards = true},
+          {.table = TableId{2},
+           .lookups = 5,
+           .distinct_rows = 5,
+           .by_rows = 64,
+           .refusal = "its rows have max_norm"}};
+}
+
+TEST(TrafficReport, BagsAreAsLongAsTheDataSourceMakesThem) {
+  Settings settings = Sample();
+  settings.data.mini_batch_size = 32;
+  settings.training.accumulation = 4;
+  settings.data.num_indices_per_lookup = 100;
+  settings.data.num_indices_per_lookup_fixed = true;
+  StepShape step = StepShapeOf(settings, 3);
+  EXPECT_EQ(step.samples, 128u);
+  EXPECT_EQ(step.workers, 3u);
+  EXPECT_EQ(step.bag_lengths, (std::vector<double>{100, 100, 100}));
+  settings.data.num_indices_per_lookup_fixed = false;
+  EXPECT_EQ(StepShapeOf(settings, 1).bag_lengths, (std::vector<double>{2, 1.5, 1}))
+      << "drawn up to the rows of the table";
+  settings.data_generation = "synthetic";
+  settings.data.bag_length = 4;
+  EXPECT_EQ(StepShapeOf(settings, 1).bag_lengths, (std::vector<double>{4, 4, 4}));
+  settings.data.bag_length_fixed = false;
+  EXPECT_EQ(StepShapeOf(settings, 1).bag_lengths, (std::vector<double>{2.5, 2.5, 2.5}));
+  settings.data_generation = "dataset";
+  EXPECT_EQ(StepShapeOf(settings, 1).bag_lengths, (std::vector<double>{1, 1, 1}));
+}
+
+TEST(TrafficReport, TheTableSaysWhichIsLess) {
+  EXPECT_EQ(TrafficText(Sample().embedding, ThreeTables()),
+            "Bytes a step between workers and shards, estimated: 5.06 KiB as planned\n\n"
+            "table  lookups  distinct rows  merged rows      bags  less  pool_on\n"
+            "t0         300            200     4.00 KiB  1.00 KiB  bags  workers\n"
+            "t1         300              3        128 B  1.00 KiB  rows  shards\n"
+            "t2           5              5         64 B         -  rows  workers\n");
+}
+
+TEST(TrafficReport, HintsNameTablesThatWouldMoveLessTheOtherWay) {
+  const EmbeddingTables tables = Sample().embedding;
+  std::vector<TableTraffic> traffic = ThreeTables();
+  EXPECT_EQ(TrafficHints(tables, traffic),
+            "pooling: of table (t1) bags move about 1.00 KiB a step, merged rows would move 128 B "
+            "(an estimate); pool_on=workers saves it\n"
+            "pooling: of table (t0) merged rows move about 4.00 KiB a step, bags would move 1.00 "
+            "KiB (an estimate); pool_on=shards saves it\n");
+  traffic[0].by_bags = 2048;  // Half is no reason: the estimate is one of ids spread evenly.
+  traffic[1].by_rows = 1024;
+  EXPECT_EQ(TrafficHints(tables, traffic), "");
+  traffic[2] = traffic[1] = ThreeTables()[0];
+  EXPECT_THAT(TrafficHints(tables, traffic), testing::HasSubstr("2 tables (t0, t0) merged"));
+}
+
+TEST(TrafficReport, AsJsonWhatCannotBePooledIsNull) {
+  const auto json = TrafficToJson(Sample().embedding, ThreeTables());
+  EXPECT_EQ(json[1].dump(),
+            R"({"name":"t1","pool_on":"shards","lookups":300.0,"distinct_rows":3.0,)"
+            R"("by_rows":128.0,"by_bags":1024.0})");
+  EXPECT_TRUE(json[2]["by_bags"].is_null());
+}
+
+}  // namespace
+}  // namespace rowhouse
