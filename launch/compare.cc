@@ -4,6 +4,7 @@
 
 #include "launch/report/comparison.h"
 #include "launch/report/report_file.h"
+#include "launch/report/strategy_comparison.h"
 #include "launch/verbs.h"
 
 namespace rowhouse {
@@ -25,10 +26,18 @@ Status CheckOutput(const std::string& flag, const std::string& path,
   return OkStatus();
 }
 
+Status Publish(const HtmlTable& table, const HtmlPage& page, const std::string& csv,
+               const std::string& html_path, const std::string& csv_path) {
+  std::fputs(TableAsText(table).c_str(), stdout);
+  RETURN_IF_ERROR(page.Write(html_path).Annotate("--out"));
+  if (csv_path.empty()) return OkStatus();
+  return WriteReportFile(csv_path, csv).Annotate("--csv");
+}
+
 }  // namespace
 
 Status RunCompare(const std::vector<std::string>& reports, const std::string& html_path,
-                  const std::string& csv_path) {
+                  const std::string& csv_path, bool of_strategies) {
   if (reports.empty()) {
     return UsageError(
         "no report named; say rowhouse compare REPORT.json [REPORT.json ...] --out=FILE.html");
@@ -39,12 +48,15 @@ Status RunCompare(const std::vector<std::string>& reports, const std::string& ht
   }
   RETURN_IF_ERROR(CheckOutput("out", html_path, reports));
   RETURN_IF_ERROR(CheckOutput("csv", csv_path, reports));
+  if (of_strategies) {
+    ASSIGN_OR_RETURN(const std::vector<StrategyCost> costs, ReadStrategyCosts(reports));
+    RETURN_IF_ERROR(Publish(StrategyTable(costs), StrategyPage(costs), StrategyCsv(costs),
+                            html_path, csv_path));
+    return CheckSameRows(costs);
+  }
   ASSIGN_OR_RETURN(const std::vector<ComparedRun> runs, ReadComparedRuns(reports));
-
-  std::fputs(TableAsText(ComparisonTable(runs)).c_str(), stdout);
-  RETURN_IF_ERROR(ComparisonPage(runs).Write(html_path).Annotate("--out"));
-  if (csv_path.empty()) return OkStatus();
-  return WriteReportFile(csv_path, ComparisonCsv(runs)).Annotate("--csv");
+  return Publish(ComparisonTable(runs), ComparisonPage(runs), ComparisonCsv(runs), html_path,
+                 csv_path);
 }
 
 }  // namespace rowhouse

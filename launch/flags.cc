@@ -22,6 +22,9 @@ DEFINE_string(
     "compare: the HTML page to write; required. plan: the file of the plan, for --plan, or "
     "of the counts, for --access_counts");
 DEFINE_string(csv, "", "compare: write the table to this file as well");
+DEFINE_bool(
+    strategies, false,
+    "compare: what sharding cost each run (memory, rows, bytes, time), not what it learned");
 
 DEFINE_bool(sizes, false,
             "plan: bytes of every table, and the largest vocabulary of every kind in memory_mb");

@@ -13,13 +13,14 @@ namespace rowhouse {
 
 // Flags that are no settings (launch/setting_fields.h has those).
 //   config: train, ps, plan       print_config: train, ps       json: bench, plan
-//   out: compare, plan            csv: compare                  kPlanFlags: plan
+//   out: compare, plan            csv, strategies: compare      kPlanFlags: plan
 //   flagfile, help, version: everywhere, handled while the command line is read
 inline constexpr std::string_view kConfigFlag = "config";
 inline constexpr std::string_view kPrintConfigFlag = "print_config";
 inline constexpr std::string_view kJsonFlag = "json";
 inline constexpr std::string_view kOutFlag = "out";
 inline constexpr std::string_view kCsvFlag = "csv";
+inline constexpr std::string_view kStrategiesFlag = "strategies";
 inline constexpr std::string_view kSizesFlag = "sizes";
 inline constexpr std::string_view kMemoryMbFlag = "memory_mb";
 inline constexpr std::string_view kCountIdsFlag = "count_ids";

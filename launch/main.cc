@@ -63,7 +63,7 @@ Status RunVerb(const CommandLine& command_line, const Settings& settings) {
   if (command_line.verb == "ps") return RunPs(settings);
   if (command_line.verb == "compare") {
     return RunCompare(command_line.arguments, command_line.Value(kOutFlag),
-                      command_line.Value(kCsvFlag));
+                      command_line.Value(kCsvFlag), command_line.Value(kStrategiesFlag) == "true");
   }
   if (command_line.verb == "plan") {
     ASSIGN_OR_RETURN(const PlanRequest request, ReadPlanRequest(command_line));

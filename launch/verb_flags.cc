@@ -36,7 +36,7 @@ bool IsAlsoOfPs(std::string_view flag) {
 bool IsKnownFlag(std::string_view flag) {
   return FindSettingField(flag) != nullptr || FindUnsupportedFlag(flag) != nullptr ||
          IsLogFlag(flag) || flag == kConfigFlag || flag == kPrintConfigFlag || flag == kJsonFlag ||
-         flag == kOutFlag || flag == kCsvFlag || IsPlanFlag(flag);
+         flag == kOutFlag || flag == kCsvFlag || flag == kStrategiesFlag || IsPlanFlag(flag);
 }
 
 bool VerbHasFlag(std::string_view verb, std::string_view flag) {
@@ -46,7 +46,7 @@ bool VerbHasFlag(std::string_view verb, std::string_view flag) {
   if (flag == kJsonFlag) return verb == "bench" || verb == "plan";
   if (IsPlanFlag(flag)) return verb == "plan";
   if (flag == kOutFlag) return verb == "compare" || verb == "plan";
-  if (flag == kCsvFlag) return verb == "compare";
+  if (flag == kCsvFlag || flag == kStrategiesFlag) return verb == "compare";
   const SettingField* field = FindSettingField(flag);
   if (field == nullptr) return false;
   return IsSectionOf(verb, field->section) || (verb == "ps" && IsAlsoOfPs(field->name));
@@ -72,7 +72,8 @@ std::vector<std::string> FlagsOfVerb(std::string_view verb) {
                                     std::string(kPrintConfigFlag),
                                     std::string(kJsonFlag),
                                     std::string(kOutFlag),
-                                    std::string(kCsvFlag)};
+                                    std::string(kCsvFlag),
+                                    std::string(kStrategiesFlag)};
   names.insert(names.end(), kPlanFlags.begin(), kPlanFlags.end());
   for (const SettingField& field : SettingFields()) names.push_back(field.name);
   for (const std::string& name : LogFlags()) names.push_back(name);

@@ -17,9 +17,10 @@ int RunTrain(const Settings& settings);
 Status RunPs(const Settings& settings);
 // Prints a table of the runs whose report.json files are named, and writes it as a page with a plot
 // to `html_path` and, unless that is "", as CSV to `csv_path`. kUsage, and nothing printed or
-// written, for a report that cannot be read.
+// written, for a report that cannot be read. `of_strategies`: what sharding cost, not what runs
+// learned; kInternal, after all is written, if runs ended with different rows.
 Status RunCompare(const std::vector<std::string>& reports, const std::string& html_path,
-                  const std::string& csv_path);
+                  const std::string& csv_path, bool of_strategies = false);
 
 struct PlanRequest {
   bool wants_sizes = false;

@@ -8,10 +8,10 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "common/durable_file.h"
 #include "launch/report/figure_text.h"
 #include "launch/report/markup_text.h"
 #include "launch/report/report.h"
+#include "launch/report/report_file.h"
 
 namespace rowhouse {
 namespace {
@@ -75,11 +75,7 @@ std::string NameOfFile(const std::string& path) {
 }
 
 Result<ComparedRun> ReadComparedRun(const std::string& path) {
-  const Result<std::string> text = ReadFile(path);
-  // Whatever the reason, it is the operator who named the file.
-  if (!text.ok()) return UsageError("the report of a run: {}", text.status().message());
-  const Json json = Json::parse(text.value(), /*cb=*/nullptr, /*allow_exceptions=*/false);
-  if (json.is_discarded()) return UsageError("{}: no JSON, so no report of a run", path);
+  ASSIGN_OR_RETURN(const Json json, ReadReportFile(path));
   ComparedRun run{.path = path};
   RETURN_IF_ERROR(ReadReport(json, &run).Annotate(path));
   if (run.name.empty()) run.name = NameOfFile(path);
@@ -93,17 +89,6 @@ constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 // Unknown figures and those that are not finite are "-".
 std::string FixedText(const std::optional<double>& figure, int decimals) {
   return figure ? fmt::format("{:.{}f}", *figure, decimals) : "-";
-}
-
-std::string CsvFigure(const std::optional<double>& figure) {
-  return figure ? fmt::format("{}", *figure) : "";
-}
-
-std::string CsvText(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char letter : text) quoted.append(letter == '"' ? 2 : 1, letter);
-  return quoted + "\"";
 }
 
 }  // namespace

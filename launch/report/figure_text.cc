@@ -36,4 +36,15 @@ std::string BytesText(double bytes) {
   return fmt::format("{:.{}f} {}", bytes, decimals, kUnits[unit]);
 }
 
+std::string CsvFigure(const std::optional<double>& figure) {
+  return figure ? fmt::format("{}", *figure) : "";
+}
+
+std::string CsvText(const std::string& text) {
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char letter : text) quoted.append(letter == '"' ? 2 : 1, letter);
+  return quoted + "\"";
+}
+
 }  // namespace rowhouse

@@ -1,0 +1,196 @@
+#include "launch/report/strategy_comparison.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "launch/report/comparison.h"
+#include "launch/report/figure_text.h"
+#include "launch/report/report.h"
+#include "launch/report/report_file.h"
+
+namespace rowhouse {
+namespace {
+
+using Json = nlohmann::json;
+
+// ---- Reading ------------------------------------------------------------------------------------
+
+Result<double> Figure(const Json& json, const char* pointer) {
+  const Json::json_pointer place(pointer);
+  if (json.contains(place) && json[place].is_number()) return json[place].get<double>();
+  return UsageError("no number at {}; it is no report of a run that trained a step", pointer);
+}
+
+Result<std::string> Text(const Json& json, const char* pointer) {
+  const Json::json_pointer place(pointer);
+  if (json.contains(place) && json[place].is_string()) return json[place].get<std::string>();
+  return UsageError("no text at {}; it is no report of a run with a strategy", pointer);
+}
+
+Result<StrategyCost::OverNodes> OverNodes(const Json& nodes, const char* pointer) {
+  StrategyCost::OverNodes over;
+  for (const Json& node : nodes) {
+    ASSIGN_OR_RETURN(const double figure, Figure(node, pointer));
+    over.max = std::max(over.max, figure);
+    over.mean += figure / static_cast<double>(nodes.size());
+  }
+  return over;
+}
+
+Result<std::string> NameOf(const Json& json) {
+  if (json.contains("label") && json["label"].is_string()) return json["label"].get<std::string>();
+  ASSIGN_OR_RETURN(const std::string strategy, Text(json, "/sharding/strategy"));
+  ASSIGN_OR_RETURN(const std::string pool_on, Text(json, "/sharding/pool_on"));
+  return strategy + (pool_on == "shards" ? "+bags" : "");
+}
+
+Result<StrategyCost> CostOf(const Json& json) {
+  if (!json.is_object() || json.value("format", Json()) != Json(kReportFormat)) {
+    return UsageError("no report of format {}", kReportFormat);
+  }
+  StrategyCost cost;
+  ASSIGN_OR_RETURN(cost.name, NameOf(json));
+  if (json.contains("refused")) {
+    ASSIGN_OR_RETURN(cost.refused, Text(json, "/refused"));
+    return cost;
+  }
+  ASSIGN_OR_RETURN(const std::string digest, Text(json, "/rows/digest"));
+  ASSIGN_OR_RETURN(const double step_ms, Figure(json, "/totals/median_step_ms"));
+  ASSIGN_OR_RETURN(cost.wire_bytes, Figure(json, "/totals/wire_bytes_per_step"));
+  ASSIGN_OR_RETURN(const double steps, Figure(json, "/totals/steps"));
+  const Json nodes = json.value(Json::json_pointer("/sharding/ps_nodes"), Json::array());
+  ASSIGN_OR_RETURN(cost.placed_bytes, OverNodes(nodes, "/placed_bytes"));
+  ASSIGN_OR_RETURN(cost.rows_pulled, OverNodes(nodes, "/rows_pulled"));
+  cost.rows_pulled.max /= steps;
+  cost.rows_pulled.mean /= steps;
+  cost.digests = {digest};
+  cost.step_ms = {step_ms};
+  return cost;
+}
+
+// ---- Text ---------------------------------------------------------------------------------------
+
+std::string Megabytes(double bytes) { return fmt::format("{:.3f}", bytes / 1e6); }
+
+Plot CostPlot(const std::vector<StrategyCost>& costs) {
+  Plot plot = {.title = "Bytes on the wire and time of a step",
+               .description = "A mark for each strategy: left moves less, down is faster.",
+               .x_name = "bytes on the wire a step",
+               .y_name = "ms a step",
+               .x_scale = PlotScale::kLog2,
+               .x_unit = PlotUnit::kBytes,
+               .series = {{.name = "", .points = {}}}};
+  for (const StrategyCost& cost : costs) {
+    if (!cost.refused.empty()) continue;
+    plot.series[0].points.push_back({cost.wire_bytes, cost.median_step_ms(), cost.name});
+  }
+  return plot;
+}
+
+}  // namespace
+
+double StrategyCost::median_step_ms() const {
+  const size_t middle = step_ms.size() / 2;
+  return step_ms.size() % 2 == 1 ? step_ms[middle] : (step_ms[middle - 1] + step_ms[middle]) / 2;
+}
+
+Result<std::vector<StrategyCost>> ReadStrategyCosts(const std::vector<std::string>& paths) {
+  std::vector<StrategyCost> costs;
+  for (const std::string& path : paths) {
+    ASSIGN_OR_RETURN(const Json json, ReadReportFile(path));
+    Result<StrategyCost> read = CostOf(json);
+    if (!read.ok()) return read.status().Annotate(path);
+    const auto same = std::ranges::find(costs, read.value().name, &StrategyCost::name);
+    if (same == costs.end()) {
+      costs.push_back(std::move(read).value());
+    } else if (same->refused != read.value().refused) {
+      return UsageError("{}: {} was refused in one run and trained in another", path, same->name);
+    } else if (same->refused.empty()) {
+      same->digests.push_back(read.value().digests[0]);
+      same->step_ms.push_back(read.value().step_ms[0]);
+      std::ranges::sort(same->step_ms);
+    }
+  }
+  return costs;
+}
+
+HtmlTable StrategyTable(const std::vector<StrategyCost>& costs) {
+  HtmlTable table = {.columns = {{.name = "strategy"},
+                                 {.name = "placed, max", .is_number = true},
+                                 {.name = "max/mean", .is_number = true},
+                                 {.name = "rows pulled a step, max", .is_number = true},
+                                 {.name = "max/mean", .is_number = true},
+                                 {.name = "MB a step", .is_number = true},
+                                 {.name = "ms a step", .is_number = true},
+                                 {.name = "min..max", .is_number = true},
+                                 {.name = "rows digest"}},
+                     .rows = {}};
+  for (const StrategyCost& cost : costs) {
+    if (!cost.refused.empty()) {
+      table.rows.push_back(
+          {cost.name, "-", "-", "-", "-", "-", "-", "-", "refused: " + cost.refused});
+      continue;
+    }
+    table.rows.push_back({cost.name, BytesText(cost.placed_bytes.max),
+                          fmt::format("{:.3f}", cost.placed_bytes.max_over_mean()),
+                          CountText(cost.rows_pulled.max),
+                          fmt::format("{:.3f}", cost.rows_pulled.max_over_mean()),
+                          Megabytes(cost.wire_bytes), fmt::format("{:.2f}", cost.median_step_ms()),
+                          fmt::format("{:.2f}..{:.2f}", cost.step_ms.front(), cost.step_ms.back()),
+                          cost.digests[0]});
+  }
+  return table;
+}
+
+HtmlPage StrategyPage(const std::vector<StrategyCost>& costs) {
+  HtmlPage page("Sharding strategies compared");
+  page.AddTable(StrategyTable(costs));
+  page.AddParagraph(
+      "placed: bytes of rows and state that the plan puts on the fullest PS node, if every row is "
+      "touched. rows pulled: by all workers from the busiest PS node. MB a step: frames between "
+      "workers and shards, both directions, all workers; what the workers exchange among "
+      "themselves is not in it. ms a step: the median step of a run; of several runs their median, "
+      "and the least and the most. +bags: bags are pooled on the shards.");
+  page.AddPlot(CostPlot(costs));
+  return page;
+}
+
+std::string StrategyCsv(const std::vector<StrategyCost>& costs) {
+  std::string text =
+      "strategy,placed_bytes_max,placed_bytes_max_over_mean,rows_pulled_per_step_max,"
+      "rows_pulled_max_over_mean,wire_bytes_per_step,step_ms_median,step_ms_min,step_ms_max,"
+      "repetitions,rows_digest,refused\n";
+  for (const StrategyCost& cost : costs) {
+    if (!cost.refused.empty()) {
+      text += fmt::format("{},,,,,,,,,,,{}\n", CsvText(cost.name), CsvText(cost.refused));
+      continue;
+    }
+    text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},\n", CsvText(cost.name),
+                        cost.placed_bytes.max, cost.placed_bytes.max_over_mean(),
+                        cost.rows_pulled.max, cost.rows_pulled.max_over_mean(), cost.wire_bytes,
+                        cost.median_step_ms(), cost.step_ms.front(), cost.step_ms.back(),
+                        cost.step_ms.size(), cost.digests[0]);
+  }
+  return text;
+}
+
+Status CheckSameRows(const std::vector<StrategyCost>& costs) {
+  const StrategyCost* first = nullptr;
+  for (const StrategyCost& cost : costs) {
+    for (const std::string& digest : cost.digests) {
+      if (first == nullptr) first = &cost;
+      if (digest == first->digests[0]) continue;
+      return MakeStatus(StatusCode::kInternal,
+                        "rows digest {} with {}, but {} with {}: of the same model, data and seed "
+                        "they must be the same; if these runs were of the same, it is a defect",
+                        first->digests[0], first->name, digest, cost.name);
+    }
+  }
+  if (first == nullptr)
+    return UsageError("every strategy was refused: there is nothing to compare");
+  return OkStatus();
+}
+
+}  // namespace rowhouse

@@ -1,0 +1,119 @@
+#!/usr/bin/env bash
+# What each sharding strategy costs on one model: trains it under mpirun with every strategy, once
+# with bags pooled on the workers and once on the shards ("+bags"), all on the same data from the
+# same seed, and sets the runs side by side: a table here, and in DIR a report a run,
+# strategies.html (one file, to be opened anywhere) and strategies.csv.
+#   launch/strategies.sh CONFIG [--repeat N] [--out DIR] [--ps N] [--workers N] [--only NAMES]
+#                        [--quick] [flags of rowhouse train]
+#     CONFIG         a model, as for rowhouse train --config
+#     --repeat N     every strategy N times, one round after the other; times get a spread (1)
+#     --out DIR      where reports and pages go (runs/strategies); replaces those of an earlier time
+#     --ps N         PS nodes (2)        --workers N  workers (1)
+#     --only NAMES   of these strategies, with commas between ("table_wise_lpt,row_wise+bags")
+#     --quick        5 steps: shows that all of it works; its times mean nothing
+# Flags go to every run: --stop_after_steps=200, say. skew_aware is told how often rows are looked up
+# by --access_counts=FILE, or else by a count of the first 100,000 samples (rowhouse plan --count_ids).
+# Needs build/release/bin/rowhouse (launch/quickstart.sh builds it) or rowhouse on the PATH.
+# What cannot be (a sum in bag order over several shards, say) is in the table with the reason.
+# Exit code: 0; 1 if runs ended with different rows, which no strategy may do; 2 for a mistake.
+set -euo pipefail
+here="$(cd "$(dirname "$0")/.." && pwd)"
+
+usage() {
+  echo "strategies: $1; say launch/strategies.sh CONFIG [--repeat N] [--out DIR] [--ps N]" \
+    "[--workers N] [--only NAMES] [--quick] [flags of rowhouse train]" >&2
+  exit 2
+}
+config=
+repeat=1
+out="$here/runs/strategies"
+ps=2
+workers=1
+only=
+samples=100000
+flags=()
+while (($# > 0)); do
+  case "$1" in
+    --repeat | --out | --ps | --workers | --only) (($# > 1)) || usage "$1 without a value" ;;&
+    --repeat) repeat="$2"; shift 2 ;;
+    --out) out="$2"; shift 2 ;;
+    --ps) ps="$2"; shift 2 ;;
+    --workers) workers="$2"; shift 2 ;;
+    --only) only=",$2,"; shift 2 ;;
+    # Before the operator's own flags, which win.
+    --quick) samples=2000; flags=(--stop_after_steps=5 --synthetic_test_samples=64 "${flags[@]}"); shift ;;
+    --*=*) flags+=("$1"); shift ;;
+    --*) usage "$1: give flags of rowhouse train as --name=value" ;;
+    *) [[ -z "$config" ]] || usage "$config and $1: one model at a time"
+       config="$1"; shift ;;
+  esac
+done
+[[ -n "$config" ]] || usage "no CONFIG"
+[[ -f "$config" ]] || usage "CONFIG $config is no file"
+for number in "--repeat $repeat" "--ps $ps" "--workers $workers"; do
+  [[ "$number" =~ \ [1-9][0-9]{0,2}$ ]] || usage "$number is no number from 1 to 999"
+done
+mkdir -p "$out"
+out="$(cd "$out" && pwd)"
+
+command -v rowhouse >/dev/null || export PATH="$here/build/release/bin:$PATH"
+command -v rowhouse >/dev/null || usage "no rowhouse in $here/build/release/bin: run launch/quickstart.sh first"
+
+# One file a strategy; row_wise, the default, first.
+names=(row_wise)
+for file in "$here"/sharding/strategies/*.cc; do
+  name="$(basename "$file" .cc)"
+  [[ "$name" == row_wise ]] || names+=("$name")
+done
+runs=()
+for name in "${names[@]}"; do
+  for run in "$name" "$name+bags"; do
+    [[ -n "$only" && "$only" != *",$run,"* ]] || runs+=("$run")
+  done
+done
+((${#runs[@]} > 0)) || usage "--only ${only//,/ } names none of: ${names[*]} (with or without +bags)"
+
+# Text as a JSON string.
+quoted() {
+  local text="${1//\\/\\\\}"
+  text="${text//\"/\\\"}"
+  printf '"%s"' "${text//[[:cntrl:]]/ }"
+}
+
+errors="$(mktemp)"
+trap 'rm -f "$errors"' EXIT
+rm -f "$out"/*.json "$out"/strategies.html "$out"/strategies.csv
+# Where it cannot be counted, skew_aware is refused and says so.
+if [[ " ${flags[*]}" != *" --access_counts="* && "${runs[*]}" == *skew_aware* ]] &&
+  rowhouse plan --count_ids --max_samples="$samples" --config="$config" "${flags[@]}" \
+    --out="$out/access_counts.json" >"$errors" 2>&1; then
+  flags+=(--access_counts="$out/access_counts.json")
+fi
+reports=()
+for ((round = 1; round <= repeat; ++round)); do
+  for run in "${runs[@]}"; do
+    pool_on=workers
+    [[ "$run" != *+bags ]] || pool_on=shards
+    report="$out/$run-$round.json"
+    reports+=("$report")
+    code=0
+    outcome="$("$here/launch/mpirun.sh" -n $((ps + workers)) rowhouse train --config="$config" \
+      "${flags[@]}" --ps="$ps" --strategy="${run%+bags}" --pool_on="$pool_on" --label="$run" \
+      --report="$report" 2>"$errors" | tail -n 1)" || code=$?
+    if ((code == 0)); then
+      echo "strategies: $run: $outcome"
+    elif ((code == 2)) && why="$(grep -m 1 -o 'rowhouse: .*' "$errors")"; then
+      echo "strategies: $run: refused"
+      printf '{"format": 1, "label": %s, "refused": %s}\n' \
+        "$(quoted "$run")" "$(quoted "${why#rowhouse: }")" >"$report"
+    else
+      cat "$errors" >&2
+      echo "strategies: $run: training failed" >&2
+      exit 1
+    fi
+  done
+done
+echo
+
+rowhouse compare --strategies "${reports[@]}" --out="$out/strategies.html" --csv="$out/strategies.csv"
+echo "page: $out/strategies.html"

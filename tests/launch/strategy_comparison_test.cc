@@ -1,0 +1,169 @@
+// What strategies cost, read from reports and set side by side, and the verb on top.
+#include "launch/report/strategy_comparison.h"
+
+#include <filesystem>
+#include <fstream>
+
+#include "common/durable_file.h"
+#include "launch/report/comparison.h"
+#include "launch/report/report.h"
+#include "launch/verbs.h"
+#include "tests/testing/testing.h"
+#include "tests/testing/well_formed.h"
+
+namespace rowhouse {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::StartsWith;
+using Json = nlohmann::ordered_json;
+
+class StrategyComparison : public testing::Test {
+ protected:
+  // As a training run writes it: two PS nodes, the first with three quarters of everything.
+  static Json Report(const std::string& label, double ms) {
+    RunReport report;
+    report.settings.output.label = label;
+    report.settings.sharding.strategy = "grid";
+    report.settings.sharding.pool_on = "shards";
+    report.settings.Complete();
+    report.totals = {.steps = 10, .median_step_ms = ms, .wire_bytes_per_step = 2.5e6};
+    report.rows = {.digest = "00ff", .count = 9};
+    report.sharding = {.plan_digest = "0abc",
+                       .ps_nodes = {{.placed_bytes = 3072.0, .rows_pulled = 30000},
+                                    {.placed_bytes = 1024.0, .rows_pulled = 10000}},
+                       .traffic = {}};
+    return ReportToJson(report);
+  }
+
+  static Json Refused(const std::string& label) {
+    return {{"format", 1}, {"label", label}, {"refused", "table \"t0\": no, not so"}};
+  }
+
+  std::string Write(const std::string& name, const Json& json) {
+    std::ofstream(dir_ / name) << json.dump();
+    return dir_ / name;
+  }
+
+  std::vector<StrategyCost> Read(const std::vector<std::string>& paths) {
+    const auto costs = ReadStrategyCosts(paths);
+    CHECK(costs.ok()) << costs.status().ToString();
+    return costs.value();
+  }
+
+  std::vector<StrategyCost> Three() {
+    return Read({Write("1.json", Report("row_wise", 12.0)), Write("2.json", Report("grid", 4.0)),
+                 Write("3.json", Refused("grid+bags")), Write("4.json", Report("row_wise", 10.0)),
+                 Write("5.json", Report("grid", 5.0)), Write("6.json", Refused("grid+bags"))});
+  }
+
+  std::string Refusal(const Json& json) {
+    const auto costs = ReadStrategyCosts({Write("bad.json", json)});
+    EXPECT_EQ(costs.status().exit_code(), 2);
+    EXPECT_THAT(costs.status().message(), StartsWith((dir_ / "bad.json") + ": "));
+    return costs.status().message();
+  }
+
+  const TempDir dir_;
+};
+
+TEST_F(StrategyComparison, RepetitionsOfOneLabelAreOneStrategy) {
+  const std::vector<StrategyCost> costs = Three();
+  ASSERT_EQ(costs.size(), 3u);
+  EXPECT_EQ(costs[0].name, "row_wise");
+  EXPECT_EQ(costs[0].step_ms, (std::vector<double>{10.0, 12.0}));
+  EXPECT_EQ(costs[0].median_step_ms(), 11.0);
+  EXPECT_EQ(costs[0].digests.size(), 2u);
+  EXPECT_EQ(costs[0].placed_bytes.max, 3072.0);
+  EXPECT_EQ(costs[0].placed_bytes.max_over_mean(), 1.5);
+  EXPECT_EQ(costs[0].rows_pulled.max, 3000.0) << "a step";
+  EXPECT_EQ(costs[0].wire_bytes, 2.5e6);
+  EXPECT_EQ(costs[2].refused, "table \"t0\": no, not so");
+}
+
+TEST_F(StrategyComparison, WithoutALabelARunIsCalledByItsStrategy) {
+  EXPECT_EQ(Read({Write("1.json", Report("", 1.0))})[0].name, "grid+bags");
+  Json report = Report("", 1.0);
+  report["sharding"]["pool_on"] = "workers";
+  // Nothing lies on a PS node.
+  for (Json& node : report["sharding"]["ps_nodes"]) node["placed_bytes"] = 0.0;
+  const StrategyCost cost = Read({Write("1.json", report)})[0];
+  EXPECT_EQ(cost.name, "grid");
+  EXPECT_EQ(cost.placed_bytes.max_over_mean(), 1.0);
+}
+
+TEST_F(StrategyComparison, TheTableIsAlignedForATerminal) {
+  EXPECT_EQ(
+      TableAsText(StrategyTable(Three())),
+      "strategy   placed, max  max/mean  rows pulled a step, max  max/mean  MB a step  ms a step  "
+      "    min..max  rows digest\n"
+      "row_wise      3.00 KiB     1.500                    3,000     1.500      2.500      11.00  "
+      "10.00..12.00  00ff\n"
+      "grid          3.00 KiB     1.500                    3,000     1.500      2.500       4.50  "
+      "  4.00..5.00  00ff\n"
+      "grid+bags            -         -                        -         -          -          -  "
+      "           -  refused: table \"t0\": no, not so\n");
+}
+
+TEST_F(StrategyComparison, CsvHoldsEveryBitAndTheReasons) {
+  EXPECT_EQ(StrategyCsv(Three()),
+            "strategy,placed_bytes_max,placed_bytes_max_over_mean,rows_pulled_per_step_max,"
+            "rows_pulled_max_over_mean,wire_bytes_per_step,step_ms_median,step_ms_min,step_ms_max,"
+            "repetitions,rows_digest,refused\n"
+            "row_wise,3072,1.5,3000,1.5,2500000,11,10,12,2,00ff,\n"
+            "grid,3072,1.5,3000,1.5,2500000,4.5,4,5,2,00ff,\n"
+            "grid+bags,,,,,,,,,,,\"table \"\"t0\"\": no, not so\"\n");
+}
+
+TEST_F(StrategyComparison, ThePageIsWellFormedAndNamesEverything) {
+  const std::string page = StrategyPage(Three()).Text();
+  EXPECT_EQ(MarkupFault(page), "");
+  EXPECT_THAT(page, AllOf(HasSubstr("row_wise"), HasSubstr("grid+bags"), HasSubstr("2.500"),
+                          HasSubstr("no, not so"), HasSubstr("<svg")));
+}
+
+TEST_F(StrategyComparison, RowsThatDifferAreADefectAndAreNamed) {
+  EXPECT_OK(CheckSameRows(Three()));
+  std::vector<StrategyCost> costs = Three();
+  costs[1].digests[1] = "0000";
+  const Status status = CheckSameRows(costs);
+  EXPECT_EQ(status.code(), StatusCode::kInternal);
+  EXPECT_THAT(status.message(), StartsWith("rows digest 00ff with row_wise, but 0000 with grid: "));
+  EXPECT_EQ(CheckSameRows({costs[2]}).message(),
+            "every strategy was refused: there is nothing to compare");
+}
+
+TEST_F(StrategyComparison, WhatIsNoReportOfShardingIsNamed) {
+  EXPECT_THAT(Refusal({{"format", 2}}), HasSubstr("no report of format 1"));
+  EXPECT_THAT(Refusal(Json::array()), HasSubstr("no report of format 1"));
+  EXPECT_THAT(Refusal({{"format", 1}}), HasSubstr("no text at /sharding/strategy"));
+  EXPECT_THAT(Refusal({{"format", 1}, {"label", "x"}, {"refused", 7}}),
+              HasSubstr("no text at /refused"));
+  Json report = Report("x", 1.0);
+  report["totals"]["median_step_ms"] = nullptr;  // No step was trained.
+  EXPECT_THAT(Refusal(report), HasSubstr("no number at /totals/median_step_ms"));
+  const auto both =
+      ReadStrategyCosts({Write("a.json", Report("x", 1.0)), Write("b.json", Refused("x"))});
+  EXPECT_EQ(both.status().message(),
+            (dir_ / "b.json") + ": x was refused in one run and trained in another");
+}
+
+TEST_F(StrategyComparison, TheVerbPrintsAndWritesAndThenSaysThatRowsDiffer) {
+  const std::string a = Write("a.json", Report("a", 1.0));
+  Json other = Report("b", 1.0);
+  other["rows"]["digest"] = "0000";
+  const std::string b = Write("b.json", other);
+  testing::internal::CaptureStdout();
+  const Status status =
+      RunCompare({a, b}, dir_ / "out/x.html", dir_ / "out/x.csv", /*of_strategies=*/true);
+  const std::string printed = testing::internal::GetCapturedStdout();
+  EXPECT_EQ(status.exit_code(), 1) << status.ToString();
+  const auto costs = Read({a, b});
+  EXPECT_EQ(printed, TableAsText(StrategyTable(costs)));
+  EXPECT_EQ(ReadFile(dir_ / "out/x.html").value(), StrategyPage(costs).Text());
+  EXPECT_EQ(ReadFile(dir_ / "out/x.csv").value(), StrategyCsv(costs));
+}
+
+}  // namespace
+}  // namespace rowhouse
