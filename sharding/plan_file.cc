@@ -1,6 +1,5 @@
 #include "sharding/plan_file.h"
 
-#include <fmt/ranges.h>
 #include <xxhash.h>
 
 #include <algorithm>

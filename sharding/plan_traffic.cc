@@ -13,11 +13,12 @@ namespace {
 constexpr double kValue = sizeof(float), kPartial = sizeof(double);
 constexpr double kRowId = sizeof(uint64_t), kCount = sizeof(uint32_t), kLength = sizeof(uint32_t);
 
-// Rows touched of `rows` that are looked up alike.
-double Touched(double rows, double lookups) {
-  if (rows <= 0.0 || lookups <= 0.0) return 0.0;
-  // rows * (1 - (1 - 1 / rows)^lookups), without the cancellation of large tables.
-  return rows <= 1.0 ? 1.0 : -rows * std::expm1(lookups * std::log1p(-1.0 / rows));
+// Rows touched of `rows` that have `share` of all lookups, each as much of it: each is missed by
+// every lookup with (1 - share / rows)^lookups, here without the cancellation of large tables.
+double Touched(double rows, double share, double lookups) {
+  if (rows <= 0.0 || share <= 0.0 || lookups <= 0.0) return 0.0;
+  if (share >= rows) return rows;
+  return -rows * std::expm1(lookups * std::log1p(-share / rows));
 }
 
 // Pieces that a row of the table is cut into, over its rows.
@@ -116,7 +117,7 @@ double ExpectedDistinctRows(uint64_t rows, double lookups, const TableAccesses* 
                             std::span<const RowId> but_for) {
   const auto all = static_cast<double>(rows);
   if (accesses == nullptr || accesses->total() == 0) {
-    return Touched(all, lookups) * (1.0 - static_cast<double>(but_for.size()) / all);
+    return Touched(all, 1.0, lookups) * (1.0 - static_cast<double>(but_for.size()) / all);
   }
   const auto total = static_cast<double>(accesses->total());
   std::vector<double> left(accesses->ranges.begin(), accesses->ranges.end());
@@ -128,16 +129,15 @@ double ExpectedDistinctRows(uint64_t rows, double lookups, const TableAccesses* 
   double distinct = 0;
   for (const TableAccesses::Row& hot : accesses->hottest) {
     const auto count = static_cast<double>(hot.count);
-    // A row with a share of all lookups is missed by every one of them with (1 - share)^lookups.
     if (!std::ranges::binary_search(but_for, RowId{hot.row})) {
-      distinct += count >= total ? 1.0 : -std::expm1(lookups * std::log1p(-count / total));
+      distinct += Touched(1.0, count / total, lookups);
     }
     const size_t range = hot.row / accesses->range_rows;
     left[range] = std::max(0.0, left[range] - count);
     --rows_left[range];
   }
   for (size_t r = 0; r < left.size(); ++r) {
-    distinct += Touched(rows_left[r], lookups * left[r] / total);
+    distinct += Touched(rows_left[r], left[r] / total, lookups);
   }
   return distinct;
 }

@@ -234,9 +234,9 @@ TEST_F(PlanFiles, RouteARunAsTheStrategyDoesThatMadeThem) {
 // Of one worker, an epoch: ids counted beforehand are what shards and workers counted.
 TEST_F(PlanFiles, CountsAreWhatTheShardsCounted) {
   const std::string counts = PlanTo("counts.json", {"--count_ids"});
-  const TrainResult run = Train({.ranks = 3,
-                                 .flags = {"--config=" + config_, "--ps=2", "--shards=2",
-                                           "--model_dir=" + dir_ / "model"}});
+  const TrainResult run = Train(
+      {.ranks = 3,
+       .flags = {"--config=" + config_, "--ps=2", "--shards=2", "--model_dir=" + dir_ / "model"}});
   ASSERT_TRAINED(run);
   const ProcessResult printed = RunPlan({"--config=" + config_, "--count_ids"});
   EXPECT_THAT(printed.out, AllOf(HasSubstr("6,000 samples"), HasSubstr("medium.remainder")));

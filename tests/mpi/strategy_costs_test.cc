@@ -117,7 +117,7 @@ std::vector<std::string> FieldsOf(const std::string& line) {
   return fields;
 }
 
-TEST(Strategies, TheScriptSetsARunOfEachStrategySideBySide) {
+TEST(StrategiesScript, TheScriptSetsARunOfEachStrategySideBySide) {
   const TempDir dir;
   const ProcessResult result = RunScript({ROWHOUSE_SOURCE_DIR "/configs/micro_dlrm.yaml", "--quick",
                                           "--out", dir / "out", "--store=memory"});
@@ -153,7 +153,7 @@ TEST(Strategies, TheScriptSetsARunOfEachStrategySideBySide) {
   EXPECT_THAT(ReadFile(dir / "out/strategies.html").value(), HasSubstr("table_wise_lpt+bags"));
 }
 
-TEST(Strategies, TheScriptRefusesWhatItDoesNotKnow) {
+TEST(StrategiesScript, TheScriptRefusesWhatItDoesNotKnow) {
   const std::string config = ROWHOUSE_SOURCE_DIR "/configs/micro_dlrm.yaml";
   const std::vector<std::vector<std::string>> kMistakes = {
       {"--repeat", "2"},         {config, "--repeat"},
