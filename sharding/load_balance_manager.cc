@@ -13,7 +13,7 @@ namespace {
 
 using Wide = unsigned __int128;
 
-constexpr uint64_t kMostRows = (uint64_t{1} << 63) - 1;  // so that local ids fit int64_t
+constexpr uint64_t kMostRows = uint64_t{1} << 63;  // so that local ids fit int64_t
 
 Status CheckTables(const LoadBalanceOptions& options) {
   const std::vector<uint64_t>& rows = options.embeddings_per_feat;
@@ -28,7 +28,7 @@ Status CheckTables(const LoadBalanceOptions& options) {
           feature, rows.size());
     }
     if (rows[feature] > kMostRows - total) {
-      return UsageError("embeddings_per_feat: tables 0 to {} have 2^63 rows or more together",
+      return UsageError("embeddings_per_feat: tables 0 to {} have more than 2^63 rows together",
                         feature);
     }
     total += rows[feature];

@@ -35,7 +35,7 @@ const std::vector<std::string>& LoadBalanceModeNames();
 std::string_view LoadBalanceModeName(LoadBalanceMode mode);
 
 struct LoadBalanceOptions {
-  std::vector<uint64_t> embeddings_per_feat;  // rows of each table, 1 and more; together < 2^63
+  std::vector<uint64_t> embeddings_per_feat;  // rows of each table, 1 and more; together <= 2^63
   uint32_t num_groups = 4;                    // ranks; fair: at most rows, others: at most tables
   uint32_t base_emb_dim = 128;                // floats of a row of full width, 1 and more
   LoadBalanceMode mode = LoadBalanceMode::kFair;

@@ -358,12 +358,12 @@ TEST(LoadBalanceManager, ShardWeightsAreRowsInLocalOrder) {
 }
 
 TEST(LoadBalanceManager, RowsNearTheLimitAreCutExactly) {
-  const uint64_t most = (uint64_t{1} << 63) - 1;
+  const uint64_t most = uint64_t{1} << 63;
   const auto manager = Made({.embeddings_per_feat = {most}, .num_groups = 2});
   EXPECT_EQ(manager.Cuts(), (Cuts{{0, {most / 2}}}));
-  EXPECT_EQ(RowsOf(manager), (Sizes{most / 2, most / 2 + 1}));
+  EXPECT_EQ(RowsOf(manager), (Sizes{most / 2, most / 2}));
   const Sizes ids = {most - 1};
-  EXPECT_EQ(manager.ShardTensor(ids, 1).value().local_ids[0], static_cast<int64_t>(most / 2));
+  EXPECT_EQ(manager.ShardTensor(ids, 1).value().local_ids[0], static_cast<int64_t>(most / 2 - 1));
   EXPECT_EQ(manager.ShardTensor(ids, 1).value().is_on_this_rank[0], 1);
 }
 
@@ -378,8 +378,8 @@ TEST(LoadBalanceManager, RefusesWhatCannotBeDealt) {
   const auto whole = LoadBalanceMode::kShuffle;
   EXPECT_THAT(refusal({}), HasSubstr("embeddings_per_feat is empty"));
   EXPECT_THAT(refusal({.embeddings_per_feat = {3, 0, 2}}), HasSubstr("table 1 of 3 has 0 rows"));
-  EXPECT_THAT(refusal({.embeddings_per_feat = {1, UINT64_MAX >> 1}}),
-              HasSubstr("tables 0 to 1 have 2^63 rows or more"));
+  EXPECT_THAT(refusal({.embeddings_per_feat = {1, uint64_t{1} << 63}}),
+              HasSubstr("tables 0 to 1 have more than 2^63 rows"));
   EXPECT_THAT(refusal({.embeddings_per_feat = {3}, .num_groups = 0}), HasSubstr("num_groups=0"));
   EXPECT_THAT(refusal({.embeddings_per_feat = {3}, .num_groups = 1, .base_emb_dim = 0}),
               HasSubstr("base_emb_dim=0"));
