@@ -56,8 +56,11 @@ class Resolver {
     }
     ASSIGN_OR_RETURN(std::unique_ptr<TableKind> kind,
                      TableKinds().Make(table.kind, {.table = table, .model = tables_}));
-    FeatureTable feature{.table = table, .kind = std::move(kind), .parts = {}, .weights = {}};
+    FeatureTable feature{
+        .table = table, .kind = std::move(kind), .parts = {}, .groups = {}, .weights = {}};
     const KindLayout& layout = feature.kind->layout();
+    feature.groups = GroupsOf(layout, table.name);
+    RETURN_IF_ERROR(CheckGroups(feature));
     std::vector<TableId> ids;
     const std::vector<std::string> files = SplitAtCommas(table.initialiser_options.file);
     if (table.initialiser == "npy" && files.size() != layout.tables.size()) {
@@ -85,6 +88,29 @@ class Resolver {
       ASSIGN_OR_RETURN(feature.weights, AddPhysical(table, weights));
     }
     result_.features.push_back(std::move(feature));
+    return OkStatus();
+  }
+
+  Status CheckGroups(const FeatureTable& feature) {
+    const LogicalTable& table = feature.table;
+    if (table.pooling == "max" && feature.groups.size() > 1) {
+      return UsageError(
+          "table \"{}\": pooling=max of a {} table whose ids are in {} groups: each group is "
+          "pooled "
+          "before a projection of its own, and the maximum over vectors that are projected "
+          "differently is none; give it sum or mean, or a kind of one projection (block)",
+          table.name, table.kind, feature.groups.size());
+    }
+    for (const IdGroup& group : feature.groups) {
+      if (!group.projects) continue;
+      const Projected projected{table.kind, group.width, feature.out_width(), table.freeze};
+      const auto [found, is_new] = projections_.emplace(group.projection, projected);
+      if (found->second == projected) continue;
+      return UsageError(
+          "table \"{}\": its projection \"{}\" is that of another table, which differs in kind, "
+          "dim or freeze; give one of them another name",
+          table.name, group.projection);
+    }
     return OkStatus();
   }
 
@@ -122,6 +148,14 @@ class Resolver {
   const std::vector<LogicalTable>& tables_;
   EmbeddingTables result_;
   std::map<std::string, TableId> by_name_;
+
+  struct Projected {
+    std::string kind;
+    uint32_t width, out_width;
+    bool is_frozen;
+    bool operator==(const Projected&) const = default;
+  };
+  std::map<std::string, Projected> projections_;
 };
 
 }  // namespace

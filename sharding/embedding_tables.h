@@ -18,6 +18,7 @@ struct FeatureTable {
   LogicalTable table;
   std::shared_ptr<const TableKind> kind;
   std::vector<TableId> parts;      // physical table of each part of a lookup
+  std::vector<IdGroup> groups;     // at least one
   std::optional<TableId> weights;  // of learned weighted pooling: rows of width 1, row = id
 
   uint32_t out_width() const { return kind->layout().out_width; }
@@ -33,8 +34,9 @@ struct EmbeddingTables {
   std::vector<std::string> strategies;
   std::vector<std::string> pool_on;  // of each physical table: workers, shards or "": as the run
 
-  // kUsage, naming the table, if a table is invalid or its kind refuses it, or two features share a
-  // physical table and differ in its rows, dim, optimizer, first values, precision or norms.
+  // kUsage, naming the table, if a table is invalid or its kind refuses it, if it asks for the max
+  // of several groups, or if two features share a physical table or a projection and differ in its
+  // shape, optimizer, first values, precision, norms or freezing.
   static Result<EmbeddingTables> Make(const std::vector<LogicalTable>& tables);
 };
 

@@ -101,10 +101,23 @@ Result<Plan> MakePlan(const EmbeddingTables& tables, const PlanOptions& options)
   return Maker(tables, options).Make();
 }
 
+namespace {
+
+// Whether rows of the part are only some of those that an id is.
+bool IsCombined(const FeatureTable& feature, TableId part) {
+  return std::ranges::any_of(feature.groups, [&](const IdGroup& group) {
+    const auto first = feature.parts.begin() + static_cast<std::ptrdiff_t>(group.first_part);
+    return group.parts > 1 && std::find(first, first + static_cast<std::ptrdiff_t>(group.parts),
+                                        part) != first + static_cast<std::ptrdiff_t>(group.parts);
+  });
+}
+
+}  // namespace
+
 std::string WhyNotPooledOnShards(const EmbeddingTables& tables, const FeatureTable& feature,
                                  TableId part, const Plan& plan) {
   const TableSpec& physical = tables.physical[Raw(part)];
-  if (feature.parts.size() > 1 && !feature.kind->layout().pool_first) {
+  if (IsCombined(feature, part) && !feature.kind->layout().pool_first) {
     return "the parts of an id are combined before pooling";
   }
   if (feature.weights) return "the weights of its ids are learned";

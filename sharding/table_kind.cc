@@ -8,6 +8,18 @@
 
 namespace rowhouse {
 
+std::vector<IdGroup> GroupsOf(const KindLayout& layout, const std::string& table) {
+  if (!layout.groups.empty()) return layout.groups;
+  return {{.parts = static_cast<uint32_t>(layout.parts.size()),
+           .width = layout.width,
+           .projects = layout.projects,
+           .projection = table + ".projection"}};
+}
+
+void TableKind::Assign(std::span<const uint64_t>, std::span<uint32_t> groups) const {
+  std::fill(groups.begin(), groups.end(), 0u);
+}
+
 Registry<TableKind, KindContext>& TableKinds() {
   static Registry<TableKind, KindContext> registry("table kind");
   return registry;

@@ -5,6 +5,11 @@
 // projected to the width the model wants, by a dense parameter of the workers. Routers, servers and
 // stores see physical rows only and never learn which kind made them.
 //
+// A kind may keep its ids in several *groups*, each with parts, width and projection of its own: an
+// id is in one of them. A bag gives the sum of what its groups give, each pooled and projected on
+// its own; a mean divides by the members of the whole bag. So it is what the ids' projected vectors
+// give, pooled. A max of these is no sum of maxima; a table of more than one group refuses it.
+//
 // Threads: const after construction; any thread. No I/O.
 // To add one, write sharding/kinds/<name>.cc; it registers itself here.
 #pragma once
@@ -31,6 +36,15 @@ struct PhysicalTable {
   bool on_workers = false;
 };
 
+// Ids that are kept alike.
+struct IdGroup {
+  uint32_t first_part = 0;  // its parts are KindLayout's [first_part, first_part + parts)
+  uint32_t parts = 1;
+  uint32_t width = 0;  // floats of a combined vector
+  bool projects = false;
+  std::string projection;  // name of the dense parameter; groups that name the same one share it
+};
+
 struct KindLayout {
   std::vector<PhysicalTable> tables;
   std::vector<uint32_t> parts;  // part p of a lookup is a row of tables[parts[p]]; not empty
@@ -43,7 +57,12 @@ struct KindLayout {
   uint32_t out_width = 0;
   bool projects = false;
   std::string projection_initialiser = "xavier_normal";  // or xavier_uniform
+  // Of a kind whose ids are not all kept alike; `width` and `projects` above are then unused.
+  std::vector<IdGroup> groups;
 };
+
+// The groups, at least one: of all parts, projected by "<table>.projection", unless layout says.
+std::vector<IdGroup> GroupsOf(const KindLayout& layout, const std::string& table);
 
 class TableKind {
  public:
@@ -51,8 +70,12 @@ class TableKind {
 
   virtual const KindLayout& layout() const = 0;
 
+  // groups[i] = the group that ids[i] is in. Requires as Resolve.
+  virtual void Assign(std::span<const uint64_t> ids, std::span<uint32_t> groups) const;
+
   // rows[i] = the row of tables[parts[part]] that part `part` of ids[i] is.
-  // Requires every id < rows of the logical table and rows.size() == ids.size().
+  // Requires every id < rows of the logical table and in the group of the part, and
+  // rows.size() == ids.size().
   virtual void Resolve(size_t part, std::span<const uint64_t> ids,
                        std::span<uint64_t> rows) const = 0;
 };

@@ -1,6 +1,8 @@
 #include "sharding/table_sizes.h"
 
 #include <algorithm>
+#include <set>
+#include <string>
 
 #include "sharding/optimizer.h"
 #include "sharding/record.h"
@@ -35,17 +37,27 @@ uint64_t PieceOf(uint64_t n, uint32_t ranks, uint32_t rank) {
   return n / ranks + (rank < n % ranks ? 1 : 0);
 }
 
+uint64_t ProjectionBytes(const FeatureTable& feature, const IdGroup& group) {
+  return group.projects ? FloatBytes(feature.out_width(), group.width) : 0;
+}
+
 LogicalTableSizes SizesOfFeature(const FeatureTable& feature, const ModelSizes& model,
                                  const EmbeddingTables& tables) {
-  const KindLayout& layout = feature.kind->layout();
   LogicalTableSizes sizes;
   std::vector<TableId> own;  // each once, though several parts may be rows of it
   for (const TableId part : feature.parts) {
     const TableSpec& table = tables.physical[Raw(part)];
-    sizes.lookup = Sum(sizes.lookup, FloatBytes(1, table.dim));
     if (std::find(own.begin(), own.end(), part) != own.end()) continue;
     own.push_back(part);
     sizes.physical_rows = Sum(sizes.physical_rows, table.rows);
+  }
+  for (const IdGroup& group : feature.groups) {
+    uint64_t floats = 0;
+    for (uint32_t p = 0; p < group.parts; ++p) {
+      floats += tables.physical[Raw(feature.parts[group.first_part + p])].dim;
+    }
+    sizes.lookup = std::max(sizes.lookup, FloatBytes(1, floats));
+    sizes.projection = Sum(sizes.projection, ProjectionBytes(feature, group));
   }
   sizes.plain_rows = FloatBytes(feature.table.rows, feature.table.dim);
   if (feature.weights) {
@@ -54,7 +66,6 @@ LogicalTableSizes SizesOfFeature(const FeatureTable& feature, const ModelSizes& 
     sizes.plain_rows = Sum(sizes.plain_rows, FloatBytes(feature.table.rows, 1));
   }
   for (const TableId id : own) sizes.bytes += model.physical[Raw(id)];
-  if (layout.projects) sizes.projection = FloatBytes(layout.out_width, layout.width);
   return sizes;
 }
 
@@ -105,9 +116,13 @@ ModelSizes SizesOf(const EmbeddingTables& tables) {
         BytesOfTable(tables.physical[t], tables.on_workers[t], tables.is_frozen[t]));
     sizes.bytes += sizes.physical.back();
   }
+  std::set<std::string> projections;
   for (const FeatureTable& feature : tables.features) {
     const LogicalTableSizes table = SizesOfFeature(feature, sizes, tables);
-    sizes.projections = Sum(sizes.projections, table.projection);
+    for (const IdGroup& group : feature.groups) {
+      if (!projections.insert(group.projection).second) continue;
+      sizes.projections = Sum(sizes.projections, ProjectionBytes(feature, group));
+    }
     sizes.plain_rows = Sum(sizes.plain_rows, table.plain_rows);
     sizes.lookup = Sum(sizes.lookup, table.lookup);
     sizes.tables.push_back(table);

@@ -34,9 +34,9 @@ TableBytes BytesOfTable(const TableSpec& table, bool on_workers, bool is_frozen)
 struct LogicalTableSizes {
   uint64_t physical_rows = 0;  // over its physical tables, without those of learned weights
   TableBytes bytes;            // with those of learned weights
-  uint64_t projection = 0;     // bytes of the workers' projection; 0: none
+  uint64_t projection = 0;     // bytes of the workers' projections; 0: none
   uint64_t plain_rows = 0;     // bytes of rows if its kind were plain
-  uint64_t lookup = 0;         // bytes of rows that one id reads
+  uint64_t lookup = 0;         // bytes of rows that one id reads, of the group that reads most
 
   // What the model keeps of it, by what it would keep if it were plain.
   double of_plain() const;
@@ -46,7 +46,7 @@ struct ModelSizes {
   std::vector<LogicalTableSizes> tables;  // one a feature
   std::vector<TableBytes> physical;       // one a physical table
   TableBytes bytes;                       // over physical tables, each once
-  uint64_t projections = 0;               // over features
+  uint64_t projections = 0;               // of all features, each once
   uint64_t plain_rows = 0;                // over features: sharing is compression, too
   uint64_t lookup = 0;                    // bytes of rows that a sample of one id a feature reads
 

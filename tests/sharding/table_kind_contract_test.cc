@@ -27,6 +27,23 @@ class TableKindContract : public testing::TestWithParam<std::string> {
     kind.Resolve(part, ids, rows);
     return rows;
   }
+  static std::vector<uint32_t> Assign(const TableKind& kind, const std::vector<uint64_t>& ids) {
+    std::vector<uint32_t> groups(ids.size(), UINT32_MAX);
+    kind.Assign(ids, groups);
+    return groups;
+  }
+  // Those of `ids` that have the part.
+  static std::vector<uint64_t> WithPart(const TableKind& kind, size_t part,
+                                        const std::vector<uint64_t>& ids) {
+    const std::vector<IdGroup> groups = GroupsOf(kind.layout(), "");
+    const std::vector<uint32_t> assigned = Assign(kind, ids);
+    std::vector<uint64_t> with;
+    for (size_t i = 0; i < ids.size(); ++i) {
+      const IdGroup& group = groups.at(assigned[i]);
+      if (part - group.first_part < group.parts) with.push_back(ids[i]);
+    }
+    return with;
+  }
   // Both ends, and some between.
   static std::vector<uint64_t> IdsOf(uint64_t rows) {
     std::vector<uint64_t> ids = {0, rows - 1, rows / 2};
@@ -45,7 +62,7 @@ TEST_P(TableKindContract, EveryPartOfEveryIdIsARowOfItsTable) {
     for (size_t part = 0; part < layout.parts.size(); ++part) {
       ASSERT_LT(layout.parts[part], layout.tables.size());
       const uint64_t rows = layout.tables[layout.parts[part]].spec.rows;
-      for (const uint64_t row : Resolve(*kind, part, IdsOf(size))) {
+      for (const uint64_t row : Resolve(*kind, part, WithPart(*kind, part, IdsOf(size)))) {
         ASSERT_LT(row, rows) << "part " << part << " of a table of " << size;
       }
     }
@@ -55,13 +72,18 @@ TEST_P(TableKindContract, EveryPartOfEveryIdIsARowOfItsTable) {
 TEST_P(TableKindContract, AnIdHasTheSameRowsAloneRepeatedAndInAnotherObject) {
   const auto kind = Make(Table(1000, 8)), other = Make(Table(1000, 8));
   std::vector<uint64_t> ids = IdsOf(1000);
-  ids.push_back(ids.front());
+  const std::vector<uint32_t> groups = Assign(*kind, ids);
+  EXPECT_EQ(Assign(*other, ids), groups);
+  for (size_t i = 0; i < ids.size(); ++i) ASSERT_EQ(Assign(*kind, {ids[i]})[0], groups[i]);
   for (size_t part = 0; part < kind->layout().parts.size(); ++part) {
-    const std::vector<uint64_t> rows = Resolve(*kind, part, ids);
+    std::vector<uint64_t> with = WithPart(*kind, part, ids);
+    ASSERT_FALSE(with.empty()) << "a part that no id has";
+    with.push_back(with.front());
+    const std::vector<uint64_t> rows = Resolve(*kind, part, with);
     EXPECT_EQ(rows.front(), rows.back());
-    EXPECT_EQ(Resolve(*other, part, ids), rows);
-    for (size_t i = 0; i < ids.size(); ++i) {
-      ASSERT_EQ(Resolve(*kind, part, {ids[i]}), std::vector<uint64_t>{rows[i]});
+    EXPECT_EQ(Resolve(*other, part, with), rows);
+    for (size_t i = 0; i < with.size(); ++i) {
+      ASSERT_EQ(Resolve(*kind, part, {with[i]}), std::vector<uint64_t>{rows[i]});
     }
   }
 }
@@ -70,19 +92,28 @@ TEST_P(TableKindContract, WidthsFollowFromThePartsAndEndAtTheTables) {
   for (const uint32_t dim : {1u, 8u, 128u}) {
     const auto kind = Make(Table(1000, dim));
     const KindLayout& layout = kind->layout();
-    uint32_t sum = 0;
-    for (const uint32_t part : layout.parts) {
-      EXPECT_EQ(layout.tables[part].spec.dim, layout.tables[layout.parts[0]].spec.dim);
-      sum += layout.tables[part].spec.dim;
+    size_t next = 0;
+    for (const IdGroup& group : GroupsOf(layout, "table0")) {
+      ASSERT_EQ(group.first_part, next) << "every part is of one group";
+      next += group.parts;
+      ASSERT_GE(group.parts, 1u);
+      ASSERT_LE(next, layout.parts.size());
+      uint32_t sum = 0;
+      const uint32_t first = layout.tables[layout.parts[group.first_part]].spec.dim;
+      for (size_t part = group.first_part; part < next; ++part) {
+        EXPECT_EQ(layout.tables[layout.parts[part]].spec.dim, first);
+        sum += first;
+      }
+      EXPECT_EQ(group.width, layout.combine == Combine::kConcat ? sum : first);
+      if (group.projects) {
+        EXPECT_EQ(layout.out_width, dim);
+        EXPECT_FALSE(group.projection.empty());
+      } else {
+        EXPECT_EQ(layout.out_width, group.width);
+      }
     }
-    EXPECT_EQ(layout.width,
-              layout.combine == Combine::kConcat ? sum : layout.tables[layout.parts[0]].spec.dim);
-    if (layout.projects) {
-      EXPECT_EQ(layout.out_width, dim);
-      EXPECT_THAT(layout.projection_initialiser, testing::AnyOf("xavier_normal", "xavier_uniform"));
-    } else {
-      EXPECT_EQ(layout.out_width, layout.width);
-    }
+    EXPECT_EQ(next, layout.parts.size());
+    EXPECT_THAT(layout.projection_initialiser, testing::AnyOf("xavier_normal", "xavier_uniform"));
   }
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "sharding/table_sizes.h"
 #include "tests/sim/kind_variants.h"
 #include "tests/testing/testing.h"
 
@@ -127,11 +128,7 @@ TEST_P(KindOptionsOf, FrozenTablesHaveNoRowsAndKeepTheirProjections) {
   SimCluster fresh({.model_seed = static_cast<uint32_t>(task.data.seed)}, ModelOf(task),
                    task.tables);
   const std::vector<float> first = fresh.DenseParameters(0);
-  size_t projected = 0;
-  for (const FeatureTable& feature : task.tables.features) {
-    const KindLayout& layout = feature.kind->layout();
-    if (layout.projects) projected += size_t{layout.width} * layout.out_width;
-  }
+  const size_t projected = SizesOf(task.tables).projections / sizeof(float);
   const auto of_projections = static_cast<std::ptrdiff_t>(first.size() - projected);
   EXPECT_TRUE(std::equal(first.begin() + of_projections, first.end(),
                          frozen.dense.begin() + of_projections));
