@@ -83,7 +83,8 @@ inline std::string AllKindsYaml(const std::string& optimizer, size_t rotation, u
     text += "  - " + table + "\n";
   }
   for (const std::string& kind : TableKinds().Names()) {
-    if (kind == "plain" || text.find("kind: " + kind) != std::string::npos) continue;
+    if (kind == "plain" || kind == "grouped") continue;  // "grouped" follows
+    if (text.find("kind: " + kind) != std::string::npos) continue;
     std::string options;
     for (const auto& [name, value] : MinimalOptions(kind)) {
       options += fmt::format(", {}: {}", name, value);
@@ -91,6 +92,9 @@ inline std::string AllKindsYaml(const std::string& optimizer, size_t rotation, u
     text += fmt::format("  - {{name: one_{}, kind: {}, rows: 300{}}}\n", kind, kind, options);
   }
   text +=
+      "  - {name: grouped_1, kind: grouped, groups: 3, rows: 400}\n"
+      "  - {name: grouped_2, kind: grouped, groups: 3, rows: 200, pooling: mean}\n"
+      "  - {name: grouped_qr, kind: grouped, method: qr, share: qr, rows: 300}\n"
       "  - {name: weighted, kind: hashed, buckets: 200, rows: 300, weighted_pooling: learned}\n"
       "  - {name: divided, rows: 60, scale_grad_by_freq: true}\n";
   return text;

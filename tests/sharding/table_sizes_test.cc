@@ -173,6 +173,21 @@ TEST(ModelSizes, LearnedWeightsAreRowsAlsoOfThePlainTable) {
   EXPECT_EQ(sizes.lookup, (2u + 1) * 4);
 }
 
+TEST(ModelSizes, GroupsOfSeveralTablesAreCountedOnce) {
+  // 160 rows in 4 groups of 40, rows of 2 floats: the first table is in three, the other in one.
+  LogicalTable first = Table("grouped", 100, 8), second = Table("grouped", 60, 8);
+  second.name = "second";
+  const ModelSizes sizes = SizesOf({first, second});
+  EXPECT_EQ(sizes.bytes.rows, 160u * 2 * 4);
+  EXPECT_EQ(sizes.projections, 4u * 8 * 2 * 4);
+  EXPECT_EQ(sizes.tables[0].physical_rows, 3u * 40);
+  EXPECT_EQ(sizes.tables[0].projection, 3u * 8 * 2 * 4);
+  EXPECT_EQ(sizes.tables[1].physical_rows, 2u * 40);
+  EXPECT_EQ(sizes.tables[1].projection, 2u * 8 * 2 * 4);
+  EXPECT_EQ(sizes.lookup, 2u * 2 * 4) << "of one row an id";
+  EXPECT_EQ(sizes.plain_rows, 160u * 8 * 4);
+}
+
 TEST(ModelSizes, SeveralHashesReadSeveralRowsOfOneTable) {
   const ModelSizes sizes =
       SizesOf({Table("hashed", 1000, 4, {{"buckets", "10"}, {"hashes", "3"}})});

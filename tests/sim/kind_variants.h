@@ -20,6 +20,12 @@ struct KindVariant {
   KindOptions options;
   KindOptions of_second = {};  // instead of, or beside, those options, on the second table
   uint64_t second_rows = 40;
+  bool takes_max = true;  // false: its ids are in groups, which have no max
+
+  std::vector<std::string> Poolings() const {
+    return takes_max ? std::vector<std::string>{"sum", "mean", "max"}
+                     : std::vector<std::string>{"sum", "mean"};
+  }
 };
 
 inline std::ostream& operator<<(std::ostream& out, const KindVariant& v) { return out << v.name; }
@@ -40,6 +46,13 @@ inline std::vector<KindVariant> KindVariants() {
        {{"buckets", "30"}, {"hashes", "2"}, {"operation", "concat"}}},
       {"block", "block", {{"block_dim", "3"}}},
       {"block_of_full_width", "block", {}},
+      // The first table is in all three groups, the last of which the second one shares.
+      {.name = "grouped", .kind = "grouped", .options = {{"groups", "3"}}, .takes_max = false},
+      {.name = "grouped_qr",
+       .kind = "grouped",
+       .options = {{"groups", "3"}, {"method", "qr"}},
+       .takes_max = false},
+      {"grouped_greedy", "grouped", {{"groups", "2"}, {"mode", "greedy"}}},
       {"mixed", "mixed", {{"temperature", "0.5"}}},
       {"mixed_by_hand", "mixed", {{"row_dim", "2"}}, {{"row_dim", "5"}}},
       {"qr_sqrt_on_workers", "qr", {{"collisions", "sqrt"}, {"remainder", "workers"}}},

@@ -8,8 +8,6 @@
 namespace rowhouse {
 namespace {
 
-const std::vector<std::string> kPoolings = {"sum", "mean", "max"};
-
 TEST(KindVariants, AreOfEveryKind) {
   std::set<std::string> kinds;
   for (const KindVariant& variant : KindVariants()) kinds.insert(variant.kind);
@@ -32,7 +30,7 @@ class Kinds : public testing::TestWithParam<KindVariant> {
 TEST_P(Kinds, AreBitIdenticalOnEveryPlanAndCache) {
   uint64_t seed = 0, evicted = 0, overflowed = 0;
   std::vector<std::string> digests;
-  for (const std::string& pooling : kPoolings) {
+  for (const std::string& pooling : GetParam().Poolings()) {
     for (const std::string& optimizer : Optimizers().Names()) {
       for (const uint32_t workers : {1u, 3u}) {
         const SimOutcome expected = Train({.workers = workers}, pooling, optimizer);
@@ -67,7 +65,7 @@ TEST_P(Kinds, AreBitIdenticalOnEveryPlanAndCache) {
 }
 
 TEST_P(Kinds, NumbersOfWorkersAgreeTo1e5) {
-  for (const std::string& pooling : kPoolings) {
+  for (const std::string& pooling : GetParam().Poolings()) {
     for (const std::string& optimizer : Optimizers().Names()) {
       const SimOutcome one = Train({.workers = 1}, pooling, optimizer);
       for (const uint32_t workers : {2u, 4u}) {

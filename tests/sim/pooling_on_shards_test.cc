@@ -68,7 +68,7 @@ class PoolingOnShards : public testing::TestWithParam<std::string> {
 TEST_P(PoolingOnShards, TrainsEveryKindToTheBitsOfWorkersThatPool) {
   std::set<std::string> trained;
   for (const KindVariant& variant : KindVariants()) {
-    for (const std::string pooling : {"sum", "mean", "max"}) {
+    for (const std::string& pooling : variant.Poolings()) {
       for (const std::string sum : {"bag_order", "exact"}) {
         const SimTask task = Task(variant, [&](LogicalTable& table) {
           table.pooling = pooling;
@@ -78,7 +78,8 @@ TEST_P(PoolingOnShards, TrainsEveryKindToTheBitsOfWorkersThatPool) {
       }
     }
   }
-  EXPECT_THAT(trained, testing::IsSupersetOf({"block", "hashed", "mixed", "plain", "qr"}));
+  EXPECT_THAT(trained,
+              testing::IsSupersetOf({"block", "grouped", "hashed", "mixed", "plain", "qr"}));
 }
 
 TEST_P(PoolingOnShards, TrainsTheTableOptionsToo) {
@@ -135,6 +136,9 @@ TEST(PoolingOnShardsRefused, WhatWouldChangeBitsIsRefusedByName) {
   EXPECT_EQ(Refusal(plain, "row_wise", [](LogicalTable& t) { t.pool_on = "workers"; }), "");
   EXPECT_THAT(Refusal({"qr", "qr", {}}, "table_wise_lpt", nothing),
               HasSubstr("combined before pooling"));
+  EXPECT_THAT(Refusal({"grouped_qr", "grouped", {{"method", "qr"}}}, "table_wise_lpt", nothing),
+              HasSubstr("combined before pooling"));
+  EXPECT_EQ(Refusal({"grouped", "grouped", {}}, "table_wise_lpt", nothing), "");
   EXPECT_EQ(Refusal({"qr", "qr", {{"pool_first", "true"}}}, "table_wise_lpt", nothing), "");
   EXPECT_THAT(Refusal(plain, "table_wise_lpt", [](LogicalTable& t) { t.max_norm = 1.0; }),
               HasSubstr("max_norm"));

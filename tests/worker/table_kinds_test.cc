@@ -175,6 +175,78 @@ TEST(BlockTables, AreTheSameHoweverTheirRowsAreSharded) {
   }
 }
 
+// ---- grouped ------------------------------------------------------------------------------------
+
+// parallel.json's sharded_block with groups for ranks: with equal projections sum and mean are
+// those of the layer that is not grouped, and the gradients of each group's rows and projection are
+// those of its rank. As one table of all ids (a sample is a bag of 4), and as 4 tables, whose
+// vectors the sample adds and whose groups cross tables.
+TEST(GroupedTables, EqualTheUnshardedLayerWhereProjectionsAre) {
+  const json block = LoadVectors("parallel.json")["sharded_block"];
+  const std::vector<float> rows = Flatten(block["table"]), projection = Flatten(block["proj"]);
+  const std::vector<float> gradient = Flatten(block["grad_out"]);
+  const auto dim = static_cast<uint32_t>(block["proj"].size());
+  const auto sizes = block["sizes"].get<std::vector<uint64_t>>();
+  size_t compared = 0;
+  for (const json& want : block["cases"]) {
+    const auto groups = want["ranks"].get<size_t>();
+    const std::string mode = want["mode"];
+    // A single group of dim has rows of full width; max has no groups.
+    if (groups == 1 || mode == "max") continue;
+    for (const bool is_one : {true, false}) {
+      if (!is_one && mode == "mean") continue;  // of one id each
+      SCOPED_TRACE(fmt::format("{} {} of {}", mode, groups, is_one));
+      ++compared;
+      std::vector<LogicalTable> tables;
+      std::vector<Bags> features;
+      if (is_one) {
+        features.emplace_back();
+      } else {
+        features.resize(sizes.size());
+      }
+      for (const json& sample : block["ids"]) {
+        uint64_t first = 0;
+        for (size_t k = 0; k < sizes.size(); ++k) {
+          const auto id = sample[k].get<uint64_t>();
+          features[is_one ? 0 : k].ids.push_back(is_one ? first + id : id);
+          first += sizes[k];
+        }
+        for (Bags& bags : features) bags.EndBag();
+      }
+      for (size_t k = 0; k < features.size(); ++k) {
+        const KindOptions options = {{"groups", std::to_string(groups)}};
+        tables.push_back(TableOfKind("grouped", options, is_one ? rows.size() / 2 : sizes[k], dim));
+        tables.back().name = fmt::format("t{}", k);
+        tables.back().pooling = mode;
+      }
+      EmbeddingOverArrays layer(tables);
+      ASSERT_EQ(layer.tables.size(), groups);
+      ASSERT_EQ(layer.dense.size(), groups * projection.size());
+      for (size_t g = 0; g < groups; ++g) {
+        const size_t first = want["ranges"][g][0].get<size_t>() * 2;
+        ASSERT_EQ(first + layer.tables[g].size(), want["ranges"][g][1].get<size_t>() * 2);
+        std::copy_n(rows.begin() + static_cast<ptrdiff_t>(first), layer.tables[g].size(),
+                    layer.tables[g].begin());
+        std::ranges::copy(projection, layer.dense.values(g).begin());
+      }
+      std::vector<float> sum(gradient.size(), 0.0f);
+      for (const std::vector<float>& out : layer.Forward(features)) {
+        for (size_t i = 0; i < sum.size(); ++i) sum[i] += out[i];
+      }
+      ExpectNear(sum, want["unsharded"]);
+      for (size_t k = 0; k < features.size(); ++k) {
+        layer.embedding.Backward(k, {0, features[k].samples()}, gradient);
+      }
+      if (!want.contains("grad_table_by_rank")) continue;
+      for (size_t g = 0; g < groups; ++g) {
+        ExpectNear(layer.TableGradient(g), want["grad_table_by_rank"][g]);
+        ExpectNear(layer.dense.gradients(g), want["grad_proj_by_rank"][g]);
+      }
+    }
+  }
+  EXPECT_EQ(compared, 6u);
+}
+
 // ---- qr -----------------------------------------------------------------------------------------
 
 // Runs one case of tables `q` and `r` and compares output and gradients, where given.
