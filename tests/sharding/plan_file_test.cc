@@ -27,6 +27,7 @@ EmbeddingTables Model() {
   }
   model.on_workers = {false, false, true};
   model.strategies.resize(3);
+  model.pool_on.resize(3);
   return model;
 }
 

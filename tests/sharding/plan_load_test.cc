@@ -24,6 +24,7 @@ EmbeddingTables Model() {
   model.physical = {Table(0, 300, 40), Table(1, 17, 8), Table(2, 5, 4)};
   model.on_workers = {false, false, true};
   model.strategies.resize(3);
+  model.pool_on.resize(3);
   return model;
 }
 
