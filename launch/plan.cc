@@ -8,6 +8,7 @@
 #include "launch/report/load_balance_report.h"
 #include "launch/report/plan_report.h"
 #include "launch/report/size_plan.h"
+#include "launch/report/traffic_report.h"
 #include "launch/setting_text.h"
 #include "launch/verbs.h"
 #include "sharding/json_text.h"
@@ -95,7 +96,11 @@ Status PlanRun(Settings settings, const PlanRequest& request) {
   const AccessCounts* counted = accesses ? &*accesses : nullptr;
   ASSIGN_OR_RETURN(file.plan, PlanOf(settings, file.ps, file.shards_per_ps, counted));
   const std::vector<TableSpec>& tables = settings.embedding.physical;
-  return Deliver(request, PlanFileText(file, tables), PlanText(file, tables, counted));
+  const std::vector<TableTraffic> traffic =
+      TrafficOf(settings.embedding, file.plan, StepShapeOf(settings, /*workers=*/1), counted);
+  return Deliver(request, PlanFileText(file, tables),
+                 PlanText(file, tables, counted) + "\nOn the wire in a step of one worker:\n\n" +
+                     TrafficText(settings.embedding, traffic));
 }
 
 // The flags that say what to do; the first that stands beside another.

@@ -9,7 +9,6 @@
 #include <cmath>
 #include <cstring>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <random>
 #include <thread>
 
@@ -328,19 +327,12 @@ std::string CommandLineOfThisProcess() {
   return text.substr(0, text.find_last_not_of(' ') + 1);
 }
 
-// Null: nobody counted.
-Result<std::optional<AccessCounts>> AccessCountsOf(const Settings& settings) {
-  std::optional<AccessCounts> counts;
-  if (settings.sharding.access_counts.empty()) return counts;
-  ASSIGN_OR_RETURN(const std::string text, ReadFile(settings.sharding.access_counts));
-  const auto json = nlohmann::json::parse(text, /*cb=*/nullptr, /*allow_exceptions=*/false);
-  ASSIGN_OR_RETURN(counts, AccessCounts::FromJson(json));
-  return counts;
-}
-
 Result<std::vector<TableTraffic>> TrafficOfRun(const Settings& settings, const Plan& plan,
                                                uint32_t workers) {
-  ASSIGN_OR_RETURN(const std::optional<AccessCounts> counts, AccessCountsOf(settings));
+  std::optional<AccessCounts> counts;
+  if (!settings.sharding.access_counts.empty()) {
+    ASSIGN_OR_RETURN(counts, ReadAccessCounts(settings.sharding.access_counts));
+  }
   return TrafficOf(settings.embedding, plan, StepShapeOf(settings, workers),
                    counts ? &*counts : nullptr);
 }
@@ -491,7 +483,7 @@ Status RunWorker(const Settings& settings, const WorkerRunOptions& options, Comm
   Status estimated;
   if (options.prints) {
     Result<std::vector<TableTraffic>> found = TrafficOfRun(settings, job.plan, workers.size());
-    estimated = found.status().Annotate("--access_counts");
+    estimated = found.status();
     if (found.ok()) traffic = std::move(found).value();
     fmt::print("{}", TrafficHints(settings.embedding, traffic));
   }
