@@ -8,10 +8,12 @@
 #     CONFIG         a model, as for rowhouse train --config
 #     --repeat N     every strategy N times, one round after the other; times get a spread (1)
 #     --out DIR      where reports and pages go (runs/strategies); replaces those of an earlier time
+#                    (STRATEGY-ROUND.json, access_counts.json, strategies.html and .csv), no others
 #     --ps N         PS nodes (2)        --workers N  workers (1)
 #     --only NAMES   of these strategies, with commas between ("table_wise_lpt,row_wise+bags")
 #     --quick        5 steps: shows that all of it works; its times mean nothing
-# Flags go to every run: --stop_after_steps=200, say. skew_aware is told how often rows are looked up
+# Flags go to every run: --stop_after_steps=200, say; not those that differ from run to run, such as
+# --strategy. skew_aware is told how often rows are looked up
 # by --access_counts=FILE, or else by a count of the first 100,000 samples (rowhouse plan --count_ids).
 # Needs build/release/bin/rowhouse (launch/quickstart.sh builds it) or rowhouse on the PATH.
 # What cannot be (a sum in bag order over several shards, say) is in the table with the reason.
@@ -39,10 +41,19 @@ while (($# > 0)); do
     --out) out="$2"; shift 2 ;;
     --ps) ps="$2"; shift 2 ;;
     --workers) workers="$2"; shift 2 ;;
-    --only) only=",$2,"; shift 2 ;;
+    --only) only="$2"; shift 2
+            [[ "$only" =~ ^[^,\ ]+(,[^,\ ]+)*$ ]] || usage "--only \"$only\": give names with commas between" ;;
     # Before the operator's own flags, which win.
     --quick) samples=2000; flags=(--stop_after_steps=5 --synthetic_test_samples=64 "${flags[@]}"); shift ;;
-    --*=*) flags+=("$1"); shift ;;
+    --*=*)
+      name="${1%%=*}"
+      case "${name//-/_}" in
+        __ps) usage "$1: say --ps ${1#*=}" ;;
+        __strategy | __pool_on) usage "$1: every strategy gets its runs; say --only NAMES for some" ;;
+        __plan) usage "$1: a plan is no strategy; train it alone (rowhouse train)" ;;
+        __config | __label | __report) usage "$1: the script gives it to each run" ;;
+      esac
+      flags+=("$1"); shift ;;
     --*) usage "$1: give flags of rowhouse train as --name=value" ;;
     *) [[ -z "$config" ]] || usage "$config and $1: one model at a time"
        config="$1"; shift ;;
@@ -65,13 +76,18 @@ for file in "$here"/sharding/strategies/*.cc; do
   name="$(basename "$file" .cc)"
   [[ "$name" == row_wise ]] || names+=("$name")
 done
-runs=()
-for name in "${names[@]}"; do
-  for run in "$name" "$name+bags"; do
-    [[ -n "$only" && "$only" != *",$run,"* ]] || runs+=("$run")
-  done
+all=()
+for name in "${names[@]}"; do all+=("$name" "$name+bags"); done
+asked=()
+[[ -z "$only" ]] || IFS=, read -ra asked <<<"$only"
+for run in "${asked[@]}"; do
+  [[ " ${all[*]} " == *" $run "* ]] ||
+    usage "--only $only: \"$run\" is none of: ${names[*]} (with or without +bags)"
 done
-((${#runs[@]} > 0)) || usage "--only ${only//,/ } names none of: ${names[*]} (with or without +bags)"
+runs=()
+for run in "${all[@]}"; do
+  ((${#asked[@]} > 0)) && [[ " ${asked[*]} " != *" $run "* ]] || runs+=("$run")
+done
 
 # Text as a JSON string.
 quoted() {
@@ -82,7 +98,12 @@ quoted() {
 
 errors="$(mktemp)"
 trap 'rm -f "$errors"' EXIT
-rm -f "$out"/*.json "$out"/strategies.html "$out"/strategies.csv
+rm -f "$out"/strategies.html "$out"/strategies.csv
+for run in "${all[@]}"; do
+  for file in "$out/$run"-*.json; do
+    [[ ! "$file" =~ -[1-9][0-9]*\.json$ ]] || rm -f "$file"
+  done
+done
 # Where it cannot be counted, skew_aware is refused and says so.
 if [[ " ${flags[*]}" != *" --access_counts="* && "${runs[*]}" == *skew_aware* ]] &&
   rowhouse plan --count_ids --max_samples="$samples" --config="$config" "${flags[@]}" \

@@ -13,6 +13,7 @@
 namespace rowhouse {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 
 // ---- Bytes --------------------------------------------------------------------------------------
@@ -166,6 +167,49 @@ TEST(StrategiesScript, TheScriptRefusesWhatItDoesNotKnow) {
     EXPECT_THAT(result.err, HasSubstr("strategies: ")) << result.Describe();
     EXPECT_THAT(result.err, HasSubstr("say launch/strategies.sh CONFIG")) << result.Describe();
   }
+}
+
+TEST(StrategiesScript, TheScriptSaysWhichNameItDoesNotKnowAndWhichFlagsAreItsOwn) {
+  const std::string config = ROWHOUSE_SOURCE_DIR "/configs/micro_dlrm.yaml";
+  const auto refusal = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), config);
+    const ProcessResult result = RunScript(arguments);
+    EXPECT_EQ(result.exit_code, 2) << result.Describe();
+    return result.err;
+  };
+  EXPECT_THAT(refusal({"--only", "row_wise,typo"}),
+              AllOf(HasSubstr("--only row_wise,typo: \"typo\" is none of: row_wise "),
+                    HasSubstr("table_wise_lpt"), HasSubstr("+bags")));
+  EXPECT_THAT(refusal({"--only", "row_wise,,grid"}), HasSubstr("commas between"));
+  EXPECT_THAT(refusal({"--strategy=grid"}), HasSubstr("--strategy=grid: every strategy gets"));
+  EXPECT_THAT(refusal({"--pool-on=shards"}), HasSubstr("--pool-on=shards: every strategy gets"));
+  EXPECT_THAT(refusal({"--ps=3"}), HasSubstr("--ps=3: say --ps 3"));
+  for (const char* flag : {"--label=x", "--report=x", "--config=x", "--plan=x"}) {
+    EXPECT_THAT(refusal({flag}), HasSubstr(std::string("strategies: ") + flag));
+  }
+}
+
+TEST(StrategiesScript, TheScriptDeletesNothingButWhatItWrote) {
+  const TempDir dir;
+  std::filesystem::create_directory(dir / "out");
+  const std::vector<std::string> kTheirs = {"counts.json", "row_wise.json", "row_wise-mine.json",
+                                            "notes-1.json", "page.html"};
+  const std::vector<std::string> kEarlier = {"grid-1.json", "row_wise+bags-12.json",
+                                             "strategies.csv"};
+  for (const auto* names : {&kTheirs, &kEarlier}) {
+    for (const std::string& name : *names) std::ofstream(dir / ("out/" + name)) << "{}";
+  }
+  const ProcessResult result =
+      RunScript({ROWHOUSE_SOURCE_DIR "/configs/micro_dlrm.yaml", "--quick", "--only",
+                 "table_wise_lpt", "--out", dir / "out", "--store=memory"});
+  ASSERT_EQ(result.exit_code, 0) << result.Describe();
+  for (const std::string& name : kTheirs) {
+    EXPECT_EQ(ReadFile(dir / ("out/" + name)).value(), "{}") << name;
+  }
+  EXPECT_FALSE(std::filesystem::exists(dir / "out/grid-1.json"));
+  EXPECT_FALSE(std::filesystem::exists(dir / "out/row_wise+bags-12.json"));
+  EXPECT_NE(ReadFile(dir / "out/strategies.csv").value(), "{}");
+  EXPECT_TRUE(std::filesystem::exists(dir / "out/table_wise_lpt-1.json"));
 }
 
 }  // namespace
