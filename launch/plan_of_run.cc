@@ -1,8 +1,7 @@
 #include "launch/plan_of_run.h"
 
-#include <nlohmann/json.hpp>
-
 #include "common/durable_file.h"
+#include "sharding/json_text.h"
 #include "sharding/plan_load.h"
 #include "sharding/plan_maker.h"
 
@@ -95,9 +94,9 @@ Result<PlanFile> ReadPlanOf(const Settings& settings) {
 Result<AccessCounts> ReadAccessCounts(const std::string& path) {
   const std::string given = "--access_counts=" + path;
   ASSIGN_OR_RETURN(const std::string text, ReadNamedFile(given, path));
-  const nlohmann::json json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (json.is_discarded()) return UsageError("{}: is no JSON", given);
-  Result<AccessCounts> counts = AccessCounts::FromJson(json);
+  const Result<JsonText> json = ReadJsonText(text);
+  if (!json.ok()) return json.status().Annotate(given);
+  Result<AccessCounts> counts = AccessCounts::FromJson(json.value().value);
   if (!counts.ok()) return counts.status().Annotate(given);
   return counts;
 }

@@ -8,11 +8,12 @@
 #include <utility>
 
 #include "common/random.h"
+#include "sharding/json_text.h"
 
 namespace rowhouse {
 namespace {
 
-constexpr int kVersion = 1;
+constexpr uint64_t kVersion = 1;
 
 Status CheckAccesses(const TableAccesses& table) {
   const auto refuse = [&](const std::string& what) {
@@ -31,6 +32,33 @@ Status CheckAccesses(const TableAccesses& table) {
     }
   }
   return OkStatus();
+}
+
+Result<TableAccesses> TableFromJson(const nlohmann::json& from) {
+  RETURN_IF_ERROR(
+      CheckJsonKeys(from, {"name", "rows", "range_rows", "ranges", "hottest"}, {"total"}));
+  TableAccesses table;
+  ASSIGN_OR_RETURN(table.name, ReadJsonString(from.at("name"), "name"));
+  ASSIGN_OR_RETURN(table.rows, ReadJsonNumber(from.at("rows"), "rows", UINT64_MAX));
+  ASSIGN_OR_RETURN(table.range_rows,
+                   ReadJsonNumber(from.at("range_rows"), "range_rows", UINT64_MAX));
+  RETURN_IF_ERROR(CheckJsonList(from.at("ranges"), "ranges"));
+  for (const nlohmann::json& range : from.at("ranges")) {
+    ASSIGN_OR_RETURN(const uint64_t count, ReadJsonNumber(range, "one of ranges", UINT64_MAX));
+    table.ranges.push_back(count);
+  }
+  RETURN_IF_ERROR(CheckJsonList(from.at("hottest"), "hottest"));
+  for (const nlohmann::json& hot : from.at("hottest")) {
+    RETURN_IF_ERROR(CheckJsonList(hot, "one of hottest"));
+    if (hot.size() != 2) {
+      return CorruptionError("one of hottest is {}; expected a row and its count", hot.dump());
+    }
+    TableAccesses::Row row;
+    ASSIGN_OR_RETURN(row.row, ReadJsonNumber(hot[0], "a row of hottest", UINT64_MAX));
+    ASSIGN_OR_RETURN(row.count, ReadJsonNumber(hot[1], "a count of hottest", UINT64_MAX));
+    table.hottest.push_back(row);
+  }
+  return table;
 }
 
 }  // namespace
@@ -61,29 +89,32 @@ nlohmann::json AccessCounts::ToJson() const {
 }
 
 Result<AccessCounts> AccessCounts::FromJson(const nlohmann::json& json) {
-  AccessCounts counts;
-  try {
-    const int version = json.at("access_counts_version").get<int>();
-    if (version > kVersion) {
-      return UsageError(
-          "access counts: version {} is newer than this program, which reads up to {}", version,
-          kVersion);
-    }
-    for (const nlohmann::json& from : json.at("tables")) {
-      TableAccesses table{.name = from.at("name").get<std::string>(),
-                          .rows = from.at("rows").get<uint64_t>(),
-                          .range_rows = from.at("range_rows").get<uint64_t>(),
-                          .ranges = from.at("ranges").get<std::vector<uint64_t>>(),
-                          .hottest = {}};
-      for (const nlohmann::json& hot : from.at("hottest")) {
-        table.hottest.push_back({hot.at(0).get<uint64_t>(), hot.at(1).get<uint64_t>()});
-      }
-      RETURN_IF_ERROR(CheckAccesses(table));
-      counts.tables.push_back(std::move(table));
-    }
-  } catch (const nlohmann::json::exception& error) {
+  const auto refuse = [](const Status& status) {
     return UsageError("access counts: {}; they are made by rowhouse plan --count_ids",
-                      error.what());
+                      status.message());
+  };
+  // The version first: a newer one may have keys that nobody here knows.
+  if (!json.is_object() || !json.contains("access_counts_version")) {
+    return refuse(CheckJsonKeys(json, {"access_counts_version", "tables"}));
+  }
+  const Result<uint64_t> version =
+      ReadJsonNumber(json.at("access_counts_version"), "access_counts_version", INT32_MAX);
+  if (!version.ok()) return refuse(version.status());
+  if (version.value() < 1 || version.value() > kVersion) {
+    return UsageError("access counts: version {} is {} than this program, which reads up to {}",
+                      version.value(), version.value() < 1 ? "older" : "newer", kVersion);
+  }
+  AccessCounts counts;
+  Status status = CheckJsonKeys(json, {"access_counts_version", "tables"});
+  if (status.ok()) status = CheckJsonList(json.at("tables"), "tables");
+  if (!status.ok()) return refuse(status);
+  for (const nlohmann::json& from : json.at("tables")) {
+    Result<TableAccesses> table = TableFromJson(from);
+    if (!table.ok()) {
+      return refuse(table.status().Annotate(fmt::format("table {}", counts.tables.size() + 1)));
+    }
+    RETURN_IF_ERROR(CheckAccesses(table.value()));
+    counts.tables.push_back(std::move(table).value());
   }
   return counts;
 }

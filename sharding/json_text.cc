@@ -1,6 +1,13 @@
 #include "sharding/json_text.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
+#include <functional>
+#include <iterator>
+#include <set>
+
+#include "common/nearest_name.h"
 
 namespace rowhouse {
 namespace {
@@ -31,17 +38,132 @@ std::string Lines(const ordered_json& object, size_t depth) {
   return text + std::string(depth, ' ') + "}";
 }
 
+// Letters of a text, counting the lines that were read.
+class LineCounter {
+ public:
+  using iterator_category = std::forward_iterator_tag;
+  using value_type = char;
+  using difference_type = std::ptrdiff_t;
+  using pointer = const char*;
+  using reference = const char&;
+
+  LineCounter(const char* at, size_t* line) : at_(at), line_(line) {}
+  reference operator*() const { return *at_; }
+  LineCounter& operator++() {
+    if (*at_++ == '\n') ++*line_;
+    return *this;
+  }
+  LineCounter operator++(int) {
+    const LineCounter before = *this;
+    ++*this;
+    return before;
+  }
+  bool operator==(const LineCounter& other) const { return at_ == other.at_; }
+
+ private:
+  const char* at_;
+  size_t* line_;
+};
+
+// Follows the parser through a text.
+struct Follower {
+  std::map<std::string, std::vector<size_t>>* lines;
+  size_t line = 1;
+  std::vector<std::set<std::string>> keys = {};  // of the objects around, by depth
+  std::vector<std::string> last_key = {};        // of each depth
+  std::string twice = {};                        // the first such mistake
+
+  bool operator()(int depth, nlohmann::json::parse_event_t event, nlohmann::json& parsed) {
+    using Event = nlohmann::json::parse_event_t;
+    const auto d = static_cast<size_t>(depth);
+    if (keys.size() < d + 2) {
+      keys.resize(d + 2);
+      last_key.resize(d + 2);
+    }
+    if (event == Event::object_start) {
+      keys[d + 1].clear();
+      // In a list, whose key is a level up.
+      if (d >= 2 && last_key[d].empty()) (*lines)[last_key[d - 1]].push_back(line);
+    } else if (event == Event::array_start) {
+      last_key[d + 1].clear();
+    } else if (event == Event::key) {
+      last_key[d] = parsed.get<std::string>();
+      if (!keys[d].insert(last_key[d]).second && twice.empty()) {
+        twice = fmt::format("line {}: the key \"{}\" is there twice", line, last_key[d]);
+      }
+    }
+    return true;
+  }
+};
+
+std::string Shown(const nlohmann::json& value) {
+  constexpr size_t kMostShown = 40;
+  return value.dump().substr(0, kMostShown);
+}
+
 }  // namespace
 
 std::string JsonLines(const ordered_json& object) { return Lines(object, 0) + "\n"; }
 
 Result<uint64_t> ReadJsonNumber(const nlohmann::json& value, std::string_view what, uint64_t most) {
-  constexpr size_t kMostShown = 40;
   const bool is_whole =
       value.is_number_unsigned() || (value.is_number_integer() && value.get<int64_t>() >= 0);
   if (is_whole && value.get<uint64_t>() <= most) return value.get<uint64_t>();
-  return CorruptionError("{} is {}; expected a whole number from 0 to {}", what,
-                         value.dump().substr(0, kMostShown), most);
+  return CorruptionError("{} is {}; expected a whole number from 0 to {}", what, Shown(value),
+                         most);
+}
+
+std::string JsonText::Describe(std::string_view what, const std::string& key, size_t index) const {
+  const auto found = lines.find(key);
+  if (found == lines.end() || index >= found->second.size()) {
+    return fmt::format("{} {}", what, index + 1);
+  }
+  return fmt::format("{} {} (line {})", what, index + 1, found->second[index]);
+}
+
+Result<JsonText> ReadJsonText(const std::string& text) {
+  JsonText read;
+  Follower follower{.lines = &read.lines};
+  size_t unused = 0;
+  const LineCounter begin(text.data(), &follower.line), end(text.data() + text.size(), &unused);
+  try {
+    // The parser copies what it is called back with.
+    read.value = nlohmann::json::parse(begin, end, std::ref(follower));
+  } catch (const nlohmann::json::parse_error& error) {
+    const size_t passed = std::min(text.size(), error.byte == 0 ? 0 : error.byte - 1);
+    const auto at = text.begin() + static_cast<std::ptrdiff_t>(passed);
+    return UsageError("line {}: is no JSON", 1 + std::count(text.begin(), at, '\n'));
+  }
+  if (!follower.twice.empty()) return UsageError("{}", follower.twice);
+  return read;
+}
+
+Status CheckJsonKeys(const nlohmann::json& object, const std::vector<std::string>& needed,
+                     const std::vector<std::string>& optional) {
+  if (!object.is_object()) {
+    return CorruptionError("is {}; expected an object with \"{}\"", Shown(object),
+                           fmt::join(needed, "\", \""));
+  }
+  for (const std::string& key : needed) {
+    if (!object.contains(key)) return CorruptionError("has no \"{}\"", key);
+  }
+  std::vector<std::string> known = needed;
+  known.insert(known.end(), optional.begin(), optional.end());
+  for (const auto& [key, value] : object.items()) {
+    if (std::ranges::find(known, key) != known.end()) continue;
+    return CorruptionError("has an unknown \"{}\" {}", key, DescribeKnownNames(key, known));
+  }
+  return OkStatus();
+}
+
+Result<std::string> ReadJsonString(const nlohmann::json& value, std::string_view what) {
+  if (value.is_string()) return value.get<std::string>();
+  return CorruptionError("{} is {}; expected a text", what, Shown(value));
+}
+
+Status CheckJsonList(const nlohmann::json& value, std::string_view what) {
+  if (value.is_array()) return OkStatus();
+  return CorruptionError("{} is {}; expected a list", what, Shown(value));
 }
 
 }  // namespace rowhouse

@@ -4,9 +4,11 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "common/status.h"
 
@@ -19,5 +21,29 @@ std::string JsonLines(const nlohmann::ordered_json& object);
 // kCorruption, saying `what` it should have been, for anything but a whole number from 0 to `most`:
 // the library's own conversion takes -1, 1.5 and 2^32 for others.
 Result<uint64_t> ReadJsonNumber(const nlohmann::json& value, std::string_view what, uint64_t most);
+
+// What a text says, and where.
+struct JsonText {
+  nlohmann::json value;
+  // By key: the line, from 1, of each object in the list that has it. Of keys that stand at one
+  // place of the text only.
+  std::map<std::string, std::vector<size_t>> lines;
+
+  // "slice 3 (line 17)", of element `index`, from 0, of the list `key`; without a line if the text
+  // has none there.
+  std::string Describe(std::string_view what, const std::string& key, size_t index) const;
+};
+
+// kUsage, naming the line, for what is no JSON, and for an object that has a key twice.
+Result<JsonText> ReadJsonText(const std::string& text);
+
+// OK for an object that has all of `needed`, and nothing else but what `optional` names. Otherwise
+// kCorruption with the rest of a sentence about it: "has no \"shard\"".
+Status CheckJsonKeys(const nlohmann::json& object, const std::vector<std::string>& needed,
+                     const std::vector<std::string>& optional = {});
+
+// kCorruption, saying `what` it should have been, for anything but a text, or but a list.
+Result<std::string> ReadJsonString(const nlohmann::json& value, std::string_view what);
+Status CheckJsonList(const nlohmann::json& value, std::string_view what);
 
 }  // namespace rowhouse

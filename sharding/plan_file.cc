@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "sharding/json_text.h"
+#include "sharding/plan_json.h"
 #include "sharding/strategy.h"
 
 namespace rowhouse {
@@ -65,11 +66,19 @@ const TableSpec* FindTable(const std::vector<TableSpec>& tables, const std::stri
 }
 
 // The tables of the file are those of the model, one by one; the first difference, by name.
-Status CompareTables(const json& list, const std::vector<TableSpec>& tables) {
+Status CompareTables(const JsonText& text, const std::vector<TableSpec>& tables) {
   constexpr const char* kMakeAnother = "it is of another config: make one by rowhouse plan --out";
-  if (!list.is_array()) return UsageError("\"tables\" is no list");
-  for (const json& from : list) {
-    const std::string name = from.at("name").get<std::string>();
+  const json& list = text.value.at("tables");
+  RETURN_IF_ERROR(CheckJsonList(list, "tables"));
+  for (size_t i = 0; i < list.size(); ++i) {
+    const json& from = list[i];
+    const std::string where = text.Describe("table", "tables", i);
+    const Status keys =
+        CheckJsonKeys(from, {"name"}, {"id", "rows", "dim", "optimizer", "record_bytes"});
+    if (!keys.ok()) return keys.Annotate(where);
+    const Result<std::string> read = ReadJsonString(from.at("name"), "name");
+    if (!read.ok()) return read.status().Annotate(where);
+    const std::string& name = read.value();
     const TableSpec* table = FindTable(tables, name);
     if (table == nullptr) {
       return UsageError("table \"{}\" of the plan is none of this model's; {}", name, kMakeAnother);
@@ -95,29 +104,41 @@ Status CompareTables(const json& list, const std::vector<TableSpec>& tables) {
   return OkStatus();
 }
 
-Result<PlanFile> Read(const json& from, const std::vector<TableSpec>& tables) {
+Result<PlanFile> Read(const JsonText& text, const std::vector<TableSpec>& tables) {
+  const json& from = text.value;
   if (!from.is_object() || !from.contains("rowhouse_plan")) {
     return UsageError("is no plan: there is no \"rowhouse_plan\"; make one by rowhouse plan --out");
   }
   ASSIGN_OR_RETURN(const uint64_t format,
                    ReadJsonNumber(from.at("rowhouse_plan"), "rowhouse_plan", INT32_MAX));
-  if (format > PlanFile::kFormat) {
-    return UsageError("format {} is newer than this program, which reads up to {}", format,
-                      PlanFile::kFormat);
+  if (format < 1 || format > PlanFile::kFormat) {
+    return UsageError("format {} is {} than this program, which reads up to {}", format,
+                      format < 1 ? "older" : "newer", PlanFile::kFormat);
   }
-  RETURN_IF_ERROR(CompareTables(from.at("tables"), tables));
+  RETURN_IF_ERROR(CheckJsonKeys(from, {"rowhouse_plan", "tables_digest", "strategy", "ps",
+                                       "shards_per_ps", "tables", "plan"}));
+  RETURN_IF_ERROR(CompareTables(text, tables));
   const std::string digest = DigestOf(TablesToPlanJson(tables));
   if (from.at("tables_digest") != digest) {
     return UsageError("tables_digest is {}, that of the tables it lists is {}: one was edited",
                       from.at("tables_digest").dump(), digest);
   }
-  PlanFile file{.strategy = from.at("strategy").get<std::string>(), .plan = {}};
+  PlanFile file;
+  ASSIGN_OR_RETURN(file.strategy, ReadJsonString(from.at("strategy"), "strategy"));
+  RETURN_IF_ERROR(ShardingStrategies().Validate(file.strategy));
   ASSIGN_OR_RETURN(const uint64_t ps, ReadJsonNumber(from.at("ps"), "ps", kMostNodes));
   ASSIGN_OR_RETURN(const uint64_t shards_per_ps,
                    ReadJsonNumber(from.at("shards_per_ps"), "shards_per_ps", kMostShardsPerNode));
   file.ps = static_cast<uint32_t>(ps);
   file.shards_per_ps = static_cast<uint32_t>(shards_per_ps);
-  ASSIGN_OR_RETURN(file.plan, Plan::FromJson(from.at("plan"), tables));
+  Result<PlanParts> parts =
+      ReadPlanParts(from.at("plan"), tables, [&](const std::string& list, size_t index) {
+        return text.Describe(list == "slices" ? "slice" : "placement", list, index);
+      });
+  if (!parts.ok()) return parts.status().Annotate("plan");
+  ASSIGN_OR_RETURN(file.plan,
+                   Plan::Make(tables, parts.value().shards, std::move(parts.value().slices),
+                              parts.value().placements));
   if (ps * shards_per_ps != file.plan.shards() || file.plan.shards() == 0) {
     return UsageError("{} PS nodes of {} shards are {} shards, its plan is for {}", ps,
                       shards_per_ps, ps * shards_per_ps, file.plan.shards());
@@ -140,20 +161,11 @@ std::string PlanFileText(const PlanFile& file, const std::vector<TableSpec>& tab
 }
 
 Result<PlanFile> ReadPlanFile(const std::string& text, const std::vector<TableSpec>& tables) {
-  try {
-    const json from = json::parse(text);
-    Result<PlanFile> file = Read(from, tables);
-    // Whatever is wrong with it, the operator can mend.
-    if (!file.ok()) return Status(StatusCode::kUsage, file.status().message());
-    return file;
-  } catch (const json::parse_error& error) {
-    const size_t read = std::min(text.size(), error.byte == 0 ? 0 : error.byte - 1);
-    const auto end = text.begin() + static_cast<std::ptrdiff_t>(read);
-    const auto line = 1 + std::count(text.begin(), end, '\n');
-    return UsageError("line {}: is no JSON", line);
-  } catch (const json::exception& error) {
-    return UsageError("is no plan: {}", error.what());
-  }
+  ASSIGN_OR_RETURN(const JsonText read, ReadJsonText(text));
+  Result<PlanFile> file = Read(read, tables);
+  // Whatever is wrong with it, the operator can mend.
+  if (!file.ok()) return Status(StatusCode::kUsage, file.status().message());
+  return file;
 }
 
 }  // namespace rowhouse

@@ -31,9 +31,10 @@ struct PlanFile {
 
 std::string PlanFileText(const PlanFile& file, const std::vector<TableSpec>& tables);
 
-// kUsage, one sentence that says where, for what is no such JSON, of a newer format, of tables that
-// differ from `tables` in more than their rate and first values (naming the first that does), or
-// holds no plan of them (sharding/plan.h).
+// kUsage, one sentence that says where (slice, placement or table by number and line), for what is
+// no such JSON or has a key that nobody reads, of a newer format, of an unknown strategy, of tables
+// that differ from `tables` in more than their rate and first values (naming the first that does),
+// or holds no plan of them (sharding/plan.h).
 Result<PlanFile> ReadPlanFile(const std::string& text, const std::vector<TableSpec>& tables);
 
 }  // namespace rowhouse

@@ -78,7 +78,7 @@ TEST_F(PlanOfRun, FilesThatAreNoneAreRefusedByName) {
   settings_.sharding.access_counts = dir_ / "absent.json";
   EXPECT_THAT(Refusal(2, 1), HasSubstr("--access_counts=" + dir_ / "absent.json"));
   settings_.sharding.access_counts = Write("text", "{");
-  EXPECT_THAT(Refusal(2, 1), HasSubstr("text: is no JSON"));
+  EXPECT_THAT(Refusal(2, 1), HasSubstr("text: line 1: is no JSON"));
   settings_.sharding.access_counts = Write("text", "{}");
   EXPECT_THAT(Refusal(2, 1), HasSubstr("--count_ids"));
 }
@@ -111,9 +111,9 @@ TEST(PlanFlags, OfStrategiesBesideAPlanAreRefused) {
     const Result<CommandLine> line = ParseCommandLine(static_cast<int>(flags.size()), flags.data());
     return MakeSettings(line.value()).status();
   };
-  for (const char* flag :
-       {"--strategy=grid", "--strategy=row_wise", "--row_cuts=2", "--column_cuts=2",
-        "--strategy_seed=5", "--hot_rows=3", "--access_counts=x"}) {
+  for (const char* flag : {"--strategy=grid", "--strategy=row_wise", "--row_cuts=2",
+                           "--column_cuts=2", "--strategy_seed=5", "--hot_rows=3",
+                           "--access_counts=x", "--pool_on=shards", "--pool_on=workers"}) {
     EXPECT_THAT(made({"train", "--plan=p.json", flag}).message(),
                 AllOf(HasSubstr(flag), HasSubstr("--plan=p.json"), HasSubstr("only one")));
   }

@@ -13,6 +13,7 @@ namespace {
 using nlohmann::json;
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 
 EmbeddingTables Model() {
   EmbeddingTables model;
@@ -131,16 +132,17 @@ TEST(PlanFile, WithAMistakeIsRefusedBySayingWhichAndWhere) {
   EXPECT_THAT(refusal([](json& f) { f["plan"]["slices"][0]["shard"] = 4; }),
               HasSubstr("belong to shard 4, but there are 4 shards"));
   EXPECT_THAT(refusal([](json& f) { f["plan"]["slices"][0]["table"] = "usr"; }),
-              HasSubstr("slice 1: plan: names table \"usr\""));
+              HasSubstr("plan: slice 1 (line 1): names table \"usr\""));
   EXPECT_THAT(refusal([](json& f) { f["plan"]["slices"][2]["shard"] = "worker"; }),
-              HasSubstr("slice 3: shard is \"worker\""));
+              HasSubstr("slice 3 (line 1): shard is \"worker\"; expected a whole number from 0 to "
+                        "4294967294, or \"workers\""));
   // Numbers that a careless conversion would take for others.
   EXPECT_THAT(refusal([](json& f) { f["plan"]["slices"][0]["columns"][1] = 4294967336; }),
-              HasSubstr("slice 1: the end of the columns is 4294967336"));
+              HasSubstr("slice 1 (line 1): the end of columns is 4294967336"));
   EXPECT_THAT(refusal([](json& f) { f["plan"]["slices"][0]["rows"][0] = -1; }),
-              HasSubstr("slice 1: the first row is -1"));
+              HasSubstr("slice 1 (line 1): the first of rows is -1"));
   EXPECT_THAT(refusal([](json& f) { f["plan"]["slices"][0]["rows"][1] = 25.5; }),
-              HasSubstr("the end of the rows is 25.5"));
+              HasSubstr("the end of rows is 25.5"));
   EXPECT_THAT(refusal([](json& f) { f["plan"]["plan_version"] = 99; }),
               HasSubstr("version 99 is newer"));
   EXPECT_THAT(refusal([](json& f) { f["plan"].erase("slices"); }), HasSubstr("slices"));
@@ -157,6 +159,108 @@ TEST(PlanFile, WithAMistakeIsRefusedBySayingWhichAndWhere) {
   EXPECT_THAT(refusal([](json& f) { f["ps"] = "two"; }), HasSubstr("ps is \"two\""));
   EXPECT_THAT(refusal([](json& f) { f.erase("strategy"); }), HasSubstr("strategy"));
   EXPECT_THAT(refusal([](json& f) { f = json::array(); }), HasSubstr("is no plan"));
+}
+
+// What nobody reads, or reads as something else, is named with the line it stands in.
+TEST(PlanFile, WithWhatNobodyReadsIsRefusedByNumberAndLine) {
+  const auto refusal = [](const std::string& strategy, const std::string& from,
+                          const std::string& to) {
+    std::string text = TextOf(strategy);
+    const size_t at = text.find(from);
+    CHECK(at != std::string::npos) << from;
+    text.replace(at, from.size(), to);
+    const Status status = ReadPlanFile(text, Model().physical).status();
+    EXPECT_EQ(status.exit_code(), 2) << status.ToString();
+    EXPECT_THAT(status.message(), Not(HasSubstr("json.exception")));
+    return status.message();
+  };
+  const std::string kSecond = "\"rows\":[25,50],\"columns\":[0,40],\"shard\":1";
+  const auto slice = [&](const std::string& to) { return refusal("row_wise", kSecond, to); };
+  EXPECT_THAT(slice("\"rows\":[25,50],\"columns\":[0,40],\"shrad\":1"),
+              HasSubstr("plan: slice 2 (line 16): has no \"shard\""));
+  EXPECT_THAT(slice(kSecond + ",\"shards\":2"),
+              AllOf(HasSubstr("slice 2 (line 16): has an unknown \"shards\" (known: "),
+                    HasSubstr("Did you mean \"shard\"?")));
+  EXPECT_THAT(slice(kSecond + ",\"shard\":2"),
+              HasSubstr("line 16: the key \"shard\" is there twice"));
+  EXPECT_THAT(slice("\"rows\":[25],\"columns\":[0,40],\"shard\":1"),
+              HasSubstr("slice 2 (line 16): rows is [25]; expected two numbers"));
+  EXPECT_THAT(slice("\"rows\":[25,50],\"columns\":[0,16,40],\"shard\":1"),
+              HasSubstr("slice 2 (line 16): columns is [0,16,40]; expected two numbers"));
+  EXPECT_THAT(slice("\"rows\":\"25-50\",\"columns\":[0,40],\"shard\":1"),
+              HasSubstr("slice 2 (line 16): rows is \"25-50\"; expected a list"));
+  EXPECT_THAT(slice("\"rows\":[\"25\",50],\"columns\":[0,40],\"shard\":1"),
+              HasSubstr("slice 2 (line 16): the first of rows is \"25\"; expected a whole number"));
+  EXPECT_THAT(slice("\"rows\":[50,25],\"columns\":[0,40],\"shard\":1"),
+              HasSubstr("slice 2 (line 16): rows [50, 25) are no range"));
+  EXPECT_THAT(
+      slice("\"rows\":[25,50],\"columns\":[0,32],\"shard\":1"),
+      HasSubstr("slice 2 (line 16): has 32 of the 40 columns of table \"user\", which plans "
+                "have from plan_version 3 on; this one says 2"));
+  EXPECT_THAT(slice("\"rows\":[25,50],\"columns\":[0,40],\"shard\":null"),
+              HasSubstr("slice 2 (line 16): shard is null"));
+  EXPECT_THAT(slice("\"rows\":[25,50],\"columns\":[0,40],\"shard\":1},7,{\"rows\":[0,1]"),
+              HasSubstr("slice 3"));
+
+  const std::string kPlaced = "\"scatter_key\":";
+  const auto placement = [&](const std::string& to) {
+    return refusal("row_wise_hashed", kPlaced, to);
+  };
+  EXPECT_THAT(placement("\"pool_on\":\"shards\",\"scatter_key\":"),
+              HasSubstr("placement 1 (line 26): has an unknown \"pool_on\""));
+  EXPECT_THAT(
+      placement("\"pools_on_shards\":\"yes\",\"scatter_key\":"),
+      HasSubstr("placement 1 (line 26): pools_on_shards is \"yes\"; expected true or false"));
+  EXPECT_THAT(placement("\"worker_rows\":3,\"scatter_key\":"),
+              HasSubstr("placement 1 (line 26): worker_rows is 3; expected a list"));
+  EXPECT_THAT(placement("\"worker_rows\":[\"3\"],\"scatter_key\":"),
+              HasSubstr("placement 1 (line 26): a row of worker_rows is \"3\""));
+  EXPECT_THAT(
+      refusal("row_wise_hashed", "{\"table\":\"item\",\"scatter", "{\"table\":\"user\",\"scatter"),
+      HasSubstr("placement 2 (line 27): table \"user\" has one already"));
+
+  const auto top = [&](const std::string& from, const std::string& to) {
+    return refusal("row_wise_hashed", from, to);
+  };
+  EXPECT_THAT(top("\"ps\": 2,", "\"ps\": 2,\n \"ps_rows_mb\": 1,"),
+              HasSubstr("has an unknown \"ps_rows_mb\""));
+  EXPECT_THAT(top("\"strategy\": \"row_wise_hashed\"", "\"strategy\": \"row_wise_hash\""),
+              HasSubstr("unknown sharding strategy \"row_wise_hash\""));
+  EXPECT_THAT(top("\"strategy\": \"row_wise_hashed\"", "\"strategy\": 4"),
+              HasSubstr("strategy is 4; expected a text"));
+  EXPECT_THAT(top("\"plan_version\": 3", "\"plan_version\": \"3\""),
+              HasSubstr("plan: plan_version is \"3\"; expected a whole number"));
+  EXPECT_THAT(top("\"plan_version\": 3", "\"plan_version\": 0"), HasSubstr("version 0 is older"));
+  EXPECT_THAT(
+      top("\"plan_version\": 3", "\"plan_version\": 2"),
+      HasSubstr("has placements, which plans have from plan_version 3 on; this one says 2"));
+  EXPECT_THAT(top("\"plan_version\": 3,", "\"plan_version\": 3, \"slcies\": [],"),
+              HasSubstr("has an unknown \"slcies\""));
+  EXPECT_THAT(
+      refusal("replicated", "\"plan_version\": 2", "\"plan_version\": 1"),
+      HasSubstr("slice 1 (line 15): is on the workers, which plans have from plan_version 2"));
+  EXPECT_THAT(top("\"id\":1,", "\"id\":1,\"pooling\":\"sum\","),
+              HasSubstr("table 2 (line 9): has an unknown \"pooling\""));
+  EXPECT_THAT(top("\"name\":\"item\",", "\"name\":7,"),
+              HasSubstr("table 2 (line 9): name is 7; expected a text"));
+}
+
+TEST(PlanFile, WhosePartsAreOfOtherTypesIsRefusedInASentence) {
+  for (const char* key : {"tables_digest", "strategy", "ps", "shards_per_ps", "tables", "plan"}) {
+    for (const json& value :
+         std::vector<json>{nullptr, "x", -1, 1.5, json::array(), json::object()}) {
+      json file = json::parse(TextOf("row_wise_hashed"));
+      if (file[key].type() == value.type()) continue;
+      file[key] = value;
+      const Status status = ReadPlanFile(file.dump(), Model().physical).status();
+      EXPECT_EQ(status.exit_code(), 2) << key << " " << value << ": " << status.ToString();
+      EXPECT_THAT(status.message(), AllOf(HasSubstr(key), Not(HasSubstr("json.exception"))));
+    }
+    json file = json::parse(TextOf("row_wise_hashed"));
+    file.erase(key);
+    EXPECT_THAT(ReadPlanFile(file.dump(), Model().physical).status().message(),
+                HasSubstr(fmt::format("has no \"{}\"", key)));
+  }
 }
 
 TEST(PlanFile, ThatIsNoJsonIsRefusedByItsLine) {

@@ -5,6 +5,7 @@
 #include <rapidcheck/gtest.h>
 
 #include <cmath>
+#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -343,6 +344,33 @@ TEST(AccessCounts, SurviveJsonAndRefuseNonsense) {
   json = counts.ToJson();
   json["access_counts_version"] = 2;
   EXPECT_THAT(AccessCounts::FromJson(json).status().message(), HasSubstr("version 2 is newer"));
+
+  const auto refusal = [&](const std::function<void(nlohmann::json&)>& change) {
+    nlohmann::json changed = counts.ToJson();
+    change(changed);
+    const Status status = AccessCounts::FromJson(changed).status();
+    EXPECT_EQ(status.exit_code(), 2) << status.ToString();
+    EXPECT_THAT(status.message(), testing::Not(HasSubstr("json.exception")));
+    return status.message();
+  };
+  using Json = nlohmann::json;
+  EXPECT_THAT(refusal([](Json& j) { j["tables"][1].erase("name"); }),
+              HasSubstr("access counts: table 2: has no \"name\""));
+  EXPECT_THAT(refusal([](Json& j) { j["tables"][1]["name"] = 1; }), HasSubstr("name is 1"));
+  EXPECT_THAT(refusal([](Json& j) { j["tables"][0]["hot"] = 1; }),
+              HasSubstr("table 1: has an unknown \"hot\""));
+  EXPECT_THAT(refusal([](Json& j) { j["tables"][0]["rows"] = "100"; }),
+              HasSubstr("table 1: rows is \"100\""));
+  EXPECT_THAT(refusal([](Json& j) { j["tables"][0]["ranges"][3] = -1; }),
+              HasSubstr("one of ranges is -1"));
+  EXPECT_THAT(refusal([](Json& j) { j["tables"][0]["hottest"][0] = 5; }),
+              HasSubstr("one of hottest is 5"));
+  EXPECT_THAT(refusal([](Json& j) { j["tables"][0]["hottest"][0].push_back(5); }),
+              HasSubstr("expected a row and its count"));
+  EXPECT_THAT(refusal([](Json& j) { j["tables"] = nullptr; }), HasSubstr("tables is null"));
+  EXPECT_THAT(refusal([](Json& j) { j["access_counts_version"] = "1"; }),
+              HasSubstr("access_counts_version is \"1\""));
+  EXPECT_THAT(refusal([](Json& j) { j["table"] = 1; }), HasSubstr("has an unknown \"table\""));
 }
 
 }  // namespace
