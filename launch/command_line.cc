@@ -10,6 +10,7 @@
 #include "launch/flags.h"
 #include "launch/setting_fields.h"
 #include "launch/setting_text.h"
+#include "launch/strategy_settings.h"
 #include "launch/verb_flags.h"
 #include "launch/yaml_config.h"
 
@@ -313,11 +314,18 @@ Result<Settings> MakeSettings(const CommandLine& command_line) {
     RETURN_IF_ERROR(field->set(flag.value, settings).Annotate(flag.Describe()));
   }
   // A plan made from a measured run is not the one that run had.
-  if (!command_line.Value(kMeasuredFlag).empty() && command_line.Value("plan").empty()) {
+  const bool is_measured = !command_line.Value(kMeasuredFlag).empty();
+  if (is_measured && command_line.Value("plan").empty()) {
     settings.sharding.plan.clear();
+    if (command_line.Value("strategy").empty()) settings.sharding.strategy = "skew_aware";
   }
   RETURN_IF_ERROR(CheckPlanStandsAlone(command_line, settings));
   settings.Complete();
+  if (is_measured) {
+    std::vector<std::string> given;
+    for (const GivenFlag& flag : command_line.flags) given.push_back(flag.name);
+    ForgetIdleStrategySettings(given, &settings);
+  }
   return settings;
 }
 

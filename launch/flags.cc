@@ -243,7 +243,8 @@ DEFINE_string(strategy, "row_wise",
 DEFINE_uint32(row_cuts, 0, "grid: ranges of rows a table is cut into; 0: as many as it takes");
 DEFINE_uint32(column_cuts, 0,
               "grid, column_wise: ranges of columns a row is cut into; 0: 2, one a shard");
-DEFINE_uint64(strategy_seed, 111, "table_wise_shuffle, row_wise_hashed: seed of the order");
+DEFINE_uint64(strategy_seed, 111,
+              "table_wise_shuffle, row_wise_hashed: seed of the order, below 2^32");
 DEFINE_uint32(hot_rows, 1024, "skew_aware: hottest rows kept on the workers, at most");
 DEFINE_string(pool_on, "workers",
               "Who pools bags: workers (from rows) or shards (which send sums)");

@@ -66,15 +66,14 @@ Status CountAccesses(const Settings& settings, const PlanRequest& request) {
   return Deliver(request, JsonLines(counts.counts.ToJson()), IdCountsText(counts));
 }
 
-Status PlanRun(Settings settings, const PlanRequest& request) {
-  ShardingSettings& sharding = settings.sharding;
+Status PlanRun(const Settings& settings, const PlanRequest& request) {
+  const ShardingSettings& sharding = settings.sharding;
   std::optional<AccessCounts> accesses;
   if (!request.measured.empty()) {
     if (!sharding.plan.empty()) {
       return UsageError("--plan={} is made already, --measured={} makes one: give only one",
                         sharding.plan, request.measured);
     }
-    if (!request.has_strategy) sharding.strategy = "skew_aware";
     ASSIGN_OR_RETURN(accesses, MeasuredAccesses(settings, request.measured));
   } else if (!sharding.access_counts.empty()) {
     ASSIGN_OR_RETURN(accesses, ReadAccessCounts(sharding.access_counts));

@@ -466,7 +466,7 @@ std::vector<SettingField> MakeFields() {
       NumberField<uint32_t>("column_cuts", kCluster, kOut,
                             MEMBER(uint32_t, sharding.options.column_cuts), 0, 256),
       NumberField<uint64_t>("strategy_seed", kCluster, kOut,
-                            MEMBER(uint64_t, sharding.options.seed), 0),
+                            MEMBER(uint64_t, sharding.options.seed), 0, UINT32_MAX),
       NumberField<uint32_t>("hot_rows", kCluster, kOut, MEMBER(uint32_t, sharding.options.hot_rows),
                             0, 1 << 20),
       ChoiceField("pool_on", kCluster, kOut, MEMBER(std::string, sharding.pool_on),

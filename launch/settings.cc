@@ -10,6 +10,7 @@
 
 #include "common/numpy_random.h"
 #include "launch/setting_fields.h"
+#include "launch/strategy_settings.h"
 #include "launch/table_fields.h"
 #include "ps/row_store.h"
 #include "sharding/initialiser.h"
@@ -305,6 +306,7 @@ Status Settings::Validate(bool reads_data) const {
   RETURN_IF_ERROR(LrPolicies().Make(training.lr_policy, training.lr_policy_options()).status());
   RETURN_IF_ERROR(RowStores().Validate(storage.store));
   RETURN_IF_ERROR(Datasets().Validate(data_source()));
+  if (sharding.plan.empty()) RETURN_IF_ERROR(CheckStrategySettings(*this));
   return ValidateTogether(*this, reads_data);
 }
 

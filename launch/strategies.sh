@@ -13,7 +13,7 @@
 #     --only NAMES   of these strategies, with commas between ("table_wise_lpt,row_wise+bags")
 #     --quick        5 steps: shows that all of it works; its times mean nothing
 # Flags go to every run: --stop_after_steps=200, say; not those that differ from run to run, such as
-# --strategy. skew_aware is told how often rows are looked up
+# --strategy, and flags that some strategies only read (--hot_rows, ...) to those. skew_aware is told how often rows are looked up
 # by --access_counts=FILE, or else by a count of the first 100,000 samples (rowhouse plan --count_ids).
 # Needs build/release/bin/rowhouse (launch/quickstart.sh builds it) or rowhouse on the PATH.
 # What cannot be (a sum in bag order over several shards, say) is in the table with the reason.
@@ -96,6 +96,22 @@ quoted() {
   printf '"%s"' "${text//[[:cntrl:]]/ }"
 }
 
+# The operator's flags for a strategy: others would refuse what only some read. A strategy's file
+# says what it reads (settings()).
+flags_of() {
+  local flag name
+  for flag in "${flags[@]}"; do
+    name="${flag%%=*}"
+    name="${name#--}"
+    name="${name//-/_}"
+    case "$name" in
+      row_cuts | column_cuts | strategy_seed | hot_rows)
+        grep -q "\"$name\"" "$here/sharding/strategies/$1.cc" || continue ;;
+    esac
+    printf '%s\0' "$flag"
+  done
+}
+
 errors="$(mktemp)"
 trap 'rm -f "$errors"' EXIT
 rm -f "$out"/strategies.html "$out"/strategies.csv
@@ -106,7 +122,8 @@ for run in "${all[@]}"; do
 done
 # Where it cannot be counted, skew_aware is refused and says so.
 if [[ " ${flags[*]}" != *" --access_counts="* && "${runs[*]}" == *skew_aware* ]] &&
-  rowhouse plan --count_ids --max_samples="$samples" --config="$config" "${flags[@]}" \
+  mapfile -d '' mine < <(flags_of row_wise) &&
+  rowhouse plan --count_ids --max_samples="$samples" --config="$config" "${mine[@]}" \
     --out="$out/access_counts.json" >"$errors" 2>&1; then
   flags+=(--access_counts="$out/access_counts.json")
 fi
@@ -115,11 +132,12 @@ for ((round = 1; round <= repeat; ++round)); do
   for run in "${runs[@]}"; do
     pool_on=workers
     [[ "$run" != *+bags ]] || pool_on=shards
+    mapfile -d '' mine < <(flags_of "${run%+bags}")
     report="$out/$run-$round.json"
     reports+=("$report")
     code=0
     outcome="$("$here/launch/mpirun.sh" -n $((ps + workers)) rowhouse train --config="$config" \
-      "${flags[@]}" --ps="$ps" --strategy="${run%+bags}" --pool_on="$pool_on" --label="$run" \
+      "${mine[@]}" --ps="$ps" --strategy="${run%+bags}" --pool_on="$pool_on" --label="$run" \
       --report="$report" 2>"$errors" | tail -n 1)" || code=$?
     if ((code == 0)); then
       echo "strategies: $run: $outcome"

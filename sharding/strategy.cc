@@ -55,6 +55,22 @@ std::vector<uint32_t> ColumnCuts(uint32_t dim, uint32_t pieces) {
   return cuts;
 }
 
+Status CheckColumnCuts(const StrategyRequest& request) {
+  const TableSpec* widest = nullptr;
+  for (const TableSpec& table : request.tables) {
+    if (widest == nullptr || table.dim > widest->dim) widest = &table;
+  }
+  if (widest == nullptr) return OkStatus();
+  const uint32_t most = (widest->dim + kColumnsPerCut - 1) / kColumnsPerCut;
+  if (request.options.column_cuts <= most) return OkStatus();
+  return UsageError(
+      "column_cuts={}: a row of \"{}\", the widest table, has {} columns and is cut at multiples "
+      "of "
+      "{}, into {} at most; give at most {}, or 0 for as many as are useful",
+      request.options.column_cuts, widest->name, widest->dim, kColumnsPerCut,
+      most == 1 ? "one piece" : fmt::format("{} pieces", most), most);
+}
+
 std::vector<ShardId> DealToLeastLoaded(const StrategyRequest& request,
                                        std::span<const size_t> order) {
   std::vector<unsigned __int128> load(request.shards);

@@ -19,9 +19,11 @@ namespace rowhouse {
 
 // What an operator may say of strategies; each reads what concerns it.
 struct StrategyOptions {
-  uint32_t row_cuts = 0;     // grid: bands; 0: as many as come nearest to shards / column_cuts
-  uint32_t column_cuts = 0;  // column_wise, grid: cuts of a row; 0: as many as useful
-  uint64_t seed = 111;       // shuffle: of numpy's generator; row_wise_hashed: of the order
+  uint32_t row_cuts = 0;     // grid: bands, at most rows of the largest table; 0: as many as come
+                             // nearest to shards / column_cuts
+  uint32_t column_cuts = 0;  // column_wise, grid: pieces of a row, at most as many as the widest
+                             // table can be cut into; 0: as many as useful
+  uint64_t seed = 111;       // shuffle: of numpy's generator; row_wise_hashed: of the order; < 2^32
   uint32_t hot_rows = 1024;  // skew_aware: so many rows at most, over its tables, on the workers
 };
 
@@ -47,6 +49,10 @@ class ShardingStrategy {
 
   // True if it fills what others leave free: it is asked after those that spread tables evenly.
   virtual bool fills() const { return false; }
+
+  // What it reads of the request beside tables and shards, by the names of the settings: of
+  // row_cuts, column_cuts, strategy_seed and hot_rows.
+  virtual std::vector<std::string> settings() const { return {}; }
 
   // kUsage, naming the table, if one cannot be placed so.
   virtual Result<Placed> Place(const StrategyRequest& request) const = 0;
@@ -78,6 +84,9 @@ std::vector<uint64_t> CutsByCapacity(uint64_t total, const StrategyRequest& requ
 // Where `dim` columns are cut into `pieces` at multiples of kColumnsPerCut, as evenly as that
 // allows, the wider pieces first; fewer pieces where there are not as many multiples.
 std::vector<uint32_t> ColumnCuts(uint32_t dim, uint32_t pieces);
+
+// kUsage if there are column_cuts that no table of the request can be cut into.
+Status CheckColumnCuts(const StrategyRequest& request);
 
 // Owners of whole tables: each in `order` goes to the shard that would hold the least, by bytes
 // over capacity; to the lowest of equals.

@@ -2,8 +2,9 @@
 // one for each shard), at multiples of 16 (torchrec's COLUMN_WISE; SPEC 9). A row's work is spread
 // evenly whatever rows are hot; but every shard is asked for every row.
 //
-// Piece after piece goes to shard after shard, from table to table. Tables of at most 16 columns
-// stay whole; a table whose optimizer or max_norm needs whole rows is refused by the plan.
+// Piece after piece goes to shard after shard, from table to table. Narrow tables are cut into as
+// many as they can be, those of at most 16 columns not at all; a table whose optimizer or max_norm
+// needs whole rows is refused by the plan.
 #include "sharding/strategy.h"
 
 namespace rowhouse {
@@ -11,7 +12,10 @@ namespace {
 
 class ColumnWise final : public ShardingStrategy {
  public:
+  std::vector<std::string> settings() const override { return {"column_cuts"}; }
+
   Result<Placed> Place(const StrategyRequest& request) const override {
+    RETURN_IF_ERROR(CheckColumnCuts(request));
     const uint32_t pieces =
         request.options.column_cuts == 0 ? request.shards : request.options.column_cuts;
     Placed placed;

@@ -1,7 +1,9 @@
 // grid: every table is cut by rows (option row_cuts) and by columns (option column_cuts, at
 // multiples of 16; by default 2 where the table has so many columns), the pieces dealt to shard
 // after shard (torchrec's GRID_SHARD). By default there are enough row cuts to give every shard a
-// piece.
+// piece. Smaller and narrower tables are cut into as many as they can be.
+#include <algorithm>
+
 #include "sharding/strategy.h"
 
 namespace rowhouse {
@@ -9,8 +11,12 @@ namespace {
 
 class Grid final : public ShardingStrategy {
  public:
+  std::vector<std::string> settings() const override { return {"row_cuts", "column_cuts"}; }
+
   Result<Placed> Place(const StrategyRequest& request) const override {
     const StrategyOptions& options = request.options;
+    RETURN_IF_ERROR(CheckColumnCuts(request));
+    RETURN_IF_ERROR(CheckRowCuts(request));
     Placed placed;
     uint32_t next = 0;
     for (const TableSpec& table : request.tables) {
@@ -33,6 +39,19 @@ class Grid final : public ShardingStrategy {
       }
     }
     return placed;
+  }
+
+ private:
+  static Status CheckRowCuts(const StrategyRequest& request) {
+    const auto largest = std::ranges::max_element(request.tables, {}, &TableSpec::rows);
+    if (largest == request.tables.end() || request.options.row_cuts <= largest->rows) {
+      return OkStatus();
+    }
+    return UsageError(
+        "row_cuts={}: \"{}\", the largest table, has {} rows; give at most as many, or 0 for as "
+        "many "
+        "as give every shard a piece",
+        request.options.row_cuts, largest->name, largest->rows);
   }
 };
 

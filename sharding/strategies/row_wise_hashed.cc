@@ -11,6 +11,8 @@ namespace {
 
 class RowWiseHashed final : public ShardingStrategy {
  public:
+  std::vector<std::string> settings() const override { return {"strategy_seed"}; }
+
   Result<Placed> Place(const StrategyRequest& request) const override {
     Placed placed;
     const std::unique_ptr<ShardingStrategy> row_wise =

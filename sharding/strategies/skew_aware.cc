@@ -98,6 +98,8 @@ class Weights {
 
 class SkewAware final : public ShardingStrategy {
  public:
+  std::vector<std::string> settings() const override { return {"hot_rows"}; }
+
   Result<Placed> Place(const StrategyRequest& request) const override {
     if (request.accesses == nullptr) {
       return UsageError(

@@ -11,7 +11,13 @@ namespace {
 
 class TableWiseShuffle final : public ShardingStrategy {
  public:
+  std::vector<std::string> settings() const override { return {"strategy_seed"}; }
+
   Result<Placed> Place(const StrategyRequest& request) const override {
+    if (request.options.seed > UINT32_MAX) {
+      return UsageError("strategy_seed={}: numpy's generator takes seeds from 0 to {}",
+                        request.options.seed, UINT32_MAX);
+    }
     const size_t tables = request.tables.size();
     NumpyRandom random(static_cast<uint32_t>(request.options.seed));
     const std::vector<uint64_t> order = random.Permutation(tables);

@@ -94,9 +94,10 @@ TEST_P(StrategiesUnderMpirun, TrainAllKindsToTheBitsOfTheSimulatedCluster) {
                                       fmt::format("--ps={}", kPsNodes[c[kPs]]),
                                       fmt::format("--shards={}", kShards[c[kShard]]),
                                       "--cache_ratio=0.05",
-                                      "--hot_rows=20",
                                       "--rpc_deadline_ms=40000"};
-    if (GetParam() == "skew_aware") flags.push_back("--access_counts=" + Count(config));
+    if (GetParam() == "skew_aware") {
+      flags.insert(flags.end(), {"--hot_rows=20", "--access_counts=" + Count(config)});
+    }
     const TrainResult result =
         Train({.ranks = kPsNodes[c[kPs]] + kWorkers[c[kWorker]], .flags = flags});
     ASSERT_TRAINED(result);

@@ -238,6 +238,30 @@ TEST(ColumnWise, ATableThatNeedsWholeRowsIsRefusedByName) {
   EXPECT_THAT(status.message(), HasSubstr("table \"t0\": optimizer rowwise_adagrad"));
 }
 
+TEST(Strategy, MoreCutsThanATableCanHaveAreRefusedByName) {
+  const EmbeddingTables model = Model({100, 7}, 40);
+  const auto refusal = [&](const std::string& strategy, const StrategyOptions& options) {
+    const Status status =
+        MakePlan(model, {.shards = 2, .strategy = strategy, .options = options}).status();
+    if (!status.ok()) EXPECT_EQ(status.code(), StatusCode::kUsage);
+    return status.message();
+  };
+  for (const std::string strategy : {"column_wise", "grid"}) {
+    EXPECT_THAT(
+        refusal(strategy, {.column_cuts = 256}),
+        testing::AllOf(HasSubstr("column_cuts=256: a row of \"t0\", the widest table, has 40 "
+                                 "columns"),
+                       HasSubstr("into 3 pieces at most")))
+        << strategy;
+    EXPECT_EQ(refusal(strategy, {.column_cuts = 3}), "");
+  }
+  EXPECT_THAT(refusal("grid", {.row_cuts = 101}),
+              HasSubstr("row_cuts=101: \"t0\", the largest table, has 100 rows"));
+  EXPECT_EQ(refusal("grid", {.row_cuts = 100}), "");
+  EXPECT_THAT(refusal("table_wise_shuffle", {.seed = uint64_t{1} << 32}),
+              HasSubstr("strategy_seed=4294967296"));
+}
+
 // ---- Skew ---------------------------------------------------------------------------------------
 
 double WeightOfRank(uint64_t rank) { return std::pow(static_cast<double>(rank + 1), -1.05); }

@@ -1,0 +1,92 @@
+// Settings of strategies that nobody reads are mistakes.
+#include "launch/strategy_settings.h"
+
+#include <fstream>
+
+#include "launch/command_line.h"
+#include "launch/setting_fields.h"
+#include "tests/testing/testing.h"
+
+namespace rowhouse {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+Settings With(const std::vector<std::pair<std::string, std::string>>& values) {
+  Settings settings;
+  for (const auto& [name, value] : values) {
+    const Status status = FindSettingField(name)->set(value, settings);
+    CHECK(status.ok()) << status.ToString();
+  }
+  settings.Complete();
+  return settings;
+}
+
+// "": accepted.
+std::string Refusal(const std::vector<std::pair<std::string, std::string>>& values) {
+  const Status status = With(values).Validate();
+  if (!status.ok()) EXPECT_EQ(status.exit_code(), 2);
+  return status.message();
+}
+
+TEST(StrategySettings, ThatNoStrategyReadsAreRefusedByName) {
+  EXPECT_THAT(Refusal({{"row_cuts", "2"}}),
+              HasSubstr("row_cuts=2: strategy row_wise has no use for it; it is for grid"));
+  EXPECT_THAT(Refusal({{"strategy", "column_wise"}, {"row_cuts", "2"}}), HasSubstr("row_cuts=2"));
+  EXPECT_THAT(Refusal({{"column_cuts", "2"}}), HasSubstr("it is for column_wise, grid"));
+  EXPECT_THAT(Refusal({{"strategy", "fair"}, {"strategy_seed", "5"}}),
+              HasSubstr("strategy_seed=5: strategy fair has no use for it; it is for "
+                        "row_wise_hashed, table_wise_shuffle"));
+  EXPECT_THAT(Refusal({{"strategy", "grid"}, {"hot_rows", "5"}}), HasSubstr("for skew_aware"));
+  // At its default it says nothing.
+  EXPECT_EQ(Refusal({{"hot_rows", "1024"}, {"strategy_seed", "111"}, {"row_cuts", "0"}}), "");
+  EXPECT_EQ(Refusal({{"strategy", "grid"}, {"row_cuts", "2"}, {"column_cuts", "1"}}), "");
+  EXPECT_EQ(Refusal({{"strategy", "column_wise"}, {"column_cuts", "1"}}), "");
+  EXPECT_EQ(Refusal({{"strategy", "row_wise_hashed"}, {"strategy_seed", "5"}}), "");
+  EXPECT_EQ(Refusal({{"strategy", "skew_aware"}, {"hot_rows", "5"}}), "");
+}
+
+TEST(StrategySettings, AreForTablesWithAStrategyOfTheirOwnToo) {
+  Settings settings = With({{"row_cuts", "2"}});
+  settings.tables[1].strategy = "grid";
+  settings.Complete();
+  EXPECT_OK(settings.Validate());
+  // All tables have others than the run's.
+  settings = With({{"strategy", "grid"}, {"row_cuts", "2"}});
+  for (LogicalTable& table : settings.tables) table.strategy = "fair";
+  settings.Complete();
+  EXPECT_THAT(settings.Validate().message(), HasSubstr("strategy fair has no use"));
+}
+
+TEST(StrategySettings, SeedsAreThoseOfNumpy) {
+  Settings settings;
+  const SettingField& seed = *FindSettingField("strategy_seed");
+  EXPECT_OK(seed.set("4294967295", settings));
+  EXPECT_EQ(seed.set("4294967296", settings).message(),
+            "expected a whole number from 0 to 4294967295");
+}
+
+// A plan is made anew from a model's config, whose strategy is another.
+TEST(StrategySettings, OfTheMeasuredRunAreForgottenAndGivenOnesAreNot) {
+  const TempDir dir;
+  std::ofstream(dir / "config.yaml") << "cluster: {strategy: grid, row_cuts: 3, hot_rows: 5}\n";
+  const std::string measured = "--measured=" + std::string(dir / "");
+  const auto made = [&](std::vector<std::string> flags) {
+    std::vector<const char*> words = {"rowhouse", "plan", measured.c_str()};
+    for (const std::string& flag : flags) words.push_back(flag.c_str());
+    return MakeSettings(ParseCommandLine(static_cast<int>(words.size()), words.data()).value())
+        .value();
+  };
+  const Settings again = made({});
+  EXPECT_OK(again.Validate(/*reads_data=*/false));
+  EXPECT_EQ(again.sharding.strategy, "skew_aware");
+  EXPECT_EQ(again.sharding.options.row_cuts, 0u);
+  EXPECT_EQ(again.sharding.options.hot_rows, 5u);
+  EXPECT_EQ(made({"--strategy=grid"}).sharding.options.row_cuts, 3u);
+  EXPECT_THAT(made({"--row_cuts=2"}).Validate(false).message(),
+              AllOf(HasSubstr("row_cuts=2"), HasSubstr("skew_aware")));
+}
+
+}  // namespace
+}  // namespace rowhouse
