@@ -290,8 +290,8 @@ std::string ConfigOf(const CommandLine& command_line) {
 Status CheckPlanStandsAlone(const CommandLine& command_line, const Settings& settings) {
   if (settings.sharding.plan.empty()) return OkStatus();
   for (const GivenFlag& flag : command_line.flags) {
-    for (const std::string_view name : {"strategy", "row_cuts", "column_cuts", "strategy_seed",
-                                        "hot_rows", "access_counts", "pool_on"}) {
+    for (const std::string_view name : {"strategy", "capacities", "row_cuts", "column_cuts",
+                                        "strategy_seed", "hot_rows", "access_counts", "pool_on"}) {
       // A plan that is looked at may be judged by counts.
       const bool is_of_looking = command_line.verb == "plan" && name == "access_counts";
       if (flag.name != name || is_of_looking) continue;

@@ -240,6 +240,11 @@ DEFINE_uint32(stop_deadline_ms, 30000, "Longest wait for a PS node to write its 
 DEFINE_string(strategy, "row_wise",
               "Which shards own which rows: row_wise, row_wise_hashed, column_wise, grid, "
               "replicated, skew_aware, fair, table_wise_lpt, _greedy, _round_robin or _shuffle");
+DEFINE_string(
+    capacities, "",
+    "What each PS node can hold, relative to the others, in the order of the map that a run "
+    "prints (2,1,1: the first twice as much); its shards share it alike; default: all the "
+    "same. For row_wise, row_wise_hashed, skew_aware, fair, table_wise_lpt and _greedy");
 DEFINE_uint32(row_cuts, 0, "grid: ranges of rows a table is cut into; 0: as many as it takes");
 DEFINE_uint32(column_cuts, 0,
               "grid, column_wise: ranges of columns a row is cut into; 0: 2, one a shard");

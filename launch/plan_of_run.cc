@@ -1,5 +1,8 @@
 #include "launch/plan_of_run.h"
 
+#include <fmt/ranges.h>
+
+#include "common/counted.h"
 #include "common/durable_file.h"
 #include "sharding/json_text.h"
 #include "sharding/plan_load.h"
@@ -65,14 +68,32 @@ Result<Plan> PlanOfFile(const Settings& settings, uint32_t nodes, uint32_t shard
   return std::move(file.plan);
 }
 
-Result<Plan> PlanOfStrategies(const Settings& settings, uint32_t shards,
+// Of each shard: as much as of its PS node, which has as many as any other.
+Result<std::vector<uint32_t>> CapacitiesOfShards(const Settings& settings, uint32_t nodes,
+                                                 uint32_t shards_per_node) {
+  const std::vector<uint32_t>& given = settings.sharding.capacities;
+  std::vector<uint32_t> capacities;
+  if (given.empty()) return capacities;
+  if (given.size() != nodes) {
+    return UsageError("capacities={}: {} for {}; give one a PS node, in the order of their numbers",
+                      fmt::join(given, ","), Counted(given.size(), "weight"),
+                      Counted(nodes, "PS node"));
+  }
+  for (const uint32_t capacity : given) {
+    capacities.insert(capacities.end(), shards_per_node, capacity);
+  }
+  return capacities;
+}
+
+Result<Plan> PlanOfStrategies(const Settings& settings, uint32_t nodes, uint32_t shards_per_node,
                               const AccessCounts* measured) {
-  PlanOptions options{.shards = shards,
+  PlanOptions options{.shards = nodes * shards_per_node,
                       .strategy = settings.sharding.strategy,
                       .options = settings.sharding.options,
                       .pool_on = settings.sharding.pool_on,
                       .capacities = {},
                       .accesses = measured};
+  ASSIGN_OR_RETURN(options.capacities, CapacitiesOfShards(settings, nodes, shards_per_node));
   AccessCounts accesses;
   if (measured == nullptr && !settings.sharding.access_counts.empty()) {
     ASSIGN_OR_RETURN(accesses, ReadAccessCounts(settings.sharding.access_counts));
@@ -104,7 +125,7 @@ Result<AccessCounts> ReadAccessCounts(const std::string& path) {
 Result<Plan> PlanOf(const Settings& settings, uint32_t nodes, uint32_t shards_per_node,
                     const AccessCounts* measured) {
   ASSIGN_OR_RETURN(Plan plan, settings.sharding.plan.empty()
-                                  ? PlanOfStrategies(settings, nodes * shards_per_node, measured)
+                                  ? PlanOfStrategies(settings, nodes, shards_per_node, measured)
                                   : PlanOfFile(settings, nodes, shards_per_node));
   RETURN_IF_ERROR(CheckPoolingOnShards(settings.embedding, plan));
   RETURN_IF_ERROR(CheckAccumulation(settings, plan));

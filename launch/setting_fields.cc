@@ -221,6 +221,29 @@ SettingField StrategyName() {
   return field;
 }
 
+SettingField Capacities() {
+  const std::string what =
+      "whole numbers from 1 to 4294967295, one a PS node, joined by commas (such as 2,1,1)";
+  SettingField field{.name = "capacities",
+                     .section = kCluster,
+                     .kind = SettingKind::kNumberList,
+                     .expected = what};
+  field.set = [what](const std::string& text, Settings& settings) {
+    std::vector<uint32_t> capacities;
+    for (const std::string& item : SplitAtCommas(text)) {
+      const auto value = ReadWhole(item);
+      if (!value || *value < 1 || *value > UINT32_MAX) return Expected(what);
+      capacities.push_back(static_cast<uint32_t>(*value));
+    }
+    settings.sharding.capacities = std::move(capacities);
+    return OkStatus();
+  };
+  field.get = [](const Settings& settings) {
+    return fmt::format("{}", fmt::join(settings.sharding.capacities, ","));
+  };
+  return field;
+}
+
 // "tcp://host:port" with a port of 1 or more, or also 0. ZeroMQ takes ports modulo 65536.
 bool IsAddress(const std::string& text, uint64_t least_port) {
   const size_t colon = text.rfind(':');
@@ -461,6 +484,7 @@ std::vector<SettingField> MakeFields() {
 
       // Which shards own which rows.
       StrategyName(),
+      Capacities(),
       NumberField<uint32_t>("row_cuts", kCluster, kOut, MEMBER(uint32_t, sharding.options.row_cuts),
                             0, 65536),
       NumberField<uint32_t>("column_cuts", kCluster, kOut,

@@ -82,6 +82,7 @@ struct ClusterSettings {
 // Which shards own which rows; decides no bit of the model.
 struct ShardingSettings {
   std::string strategy = "row_wise";  // name in ShardingStrategies(); of tables that name none
+  std::vector<uint32_t> capacities;   // of PS nodes, relative to one another; none: all the same
   StrategyOptions options;
   std::string pool_on = "workers";  // or shards; of tables that do not say
   std::string access_counts;        // file of rowhouse plan --count_ids; "": none

@@ -105,7 +105,7 @@ flags_of() {
     name="${name#--}"
     name="${name//-/_}"
     case "$name" in
-      row_cuts | column_cuts | strategy_seed | hot_rows)
+      capacities | row_cuts | column_cuts | strategy_seed | hot_rows)
         grep -q "\"$name\"" "$here/sharding/strategies/$1.cc" || continue ;;
     esac
     printf '%s\0' "$flag"

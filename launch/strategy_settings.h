@@ -1,4 +1,4 @@
-// Settings that only some sharding strategies read: row_cuts, column_cuts, strategy_seed, hot_rows.
+// Settings that only some sharding strategies read: capacities, row_cuts, ...
 //
 // Threads: pure functions.
 #pragma once

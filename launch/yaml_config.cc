@@ -248,7 +248,12 @@ class YamlReader {
 
   Status ReadTableOption(const std::string& key, const YAML::Node& value, LogicalTable* table) {
     std::string text;
-    RETURN_IF_ERROR(ReadScalar(key, value, "a plain value", &text));
+    const std::vector<std::string> of_kind = KindOptionNames(table->kind);
+    if (value.IsSequence() && std::find(of_kind.begin(), of_kind.end(), key) != of_kind.end()) {
+      RETURN_IF_ERROR(JoinSequence(key, value, &text));
+    } else {
+      RETURN_IF_ERROR(ReadScalar(key, value, "a plain value", &text));
+    }
     if (key == "name") {
       table->name = text;
       return OkStatus();

@@ -51,7 +51,7 @@ class ShardingStrategy {
   virtual bool fills() const { return false; }
 
   // What it reads of the request beside tables and shards, by the names of the settings: of
-  // row_cuts, column_cuts, strategy_seed and hot_rows.
+  // capacities, row_cuts, column_cuts, strategy_seed and hot_rows.
   virtual std::vector<std::string> settings() const { return {}; }
 
   // kUsage, naming the table, if one cannot be placed so.

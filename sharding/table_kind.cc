@@ -77,6 +77,27 @@ uint64_t KindOptionReader::Whole(const std::string& name, uint64_t otherwise, ui
   return otherwise;
 }
 
+std::vector<uint64_t> KindOptionReader::Wholes(const std::string& name, uint64_t least,
+                                               uint64_t most) {
+  const std::string* text = Find(name);
+  std::vector<uint64_t> values;
+  if (text == nullptr) return values;
+  const char* const end = text->data() + text->size();
+  for (const char* at = text->data();; ++at) {
+    uint64_t value = 0;
+    const auto [stop, error] = std::from_chars(at, end, value);
+    const bool is_item = error == std::errc() && (stop == end || *stop == ',');
+    if (!is_item || value < least || value > most) {
+      Refuse(name, *text,
+             fmt::format("whole numbers from {} to {}, joined by commas", least, most));
+      return {};
+    }
+    values.push_back(value);
+    if (stop == end) return values;
+    at = stop;
+  }
+}
+
 double KindOptionReader::Real(const std::string& name, double otherwise, double least,
                               double most) {
   const std::string* text = Find(name);

@@ -106,6 +106,7 @@ class KindOptionReader {
   // numbers, for the message.
   uint64_t Whole(const std::string& name, uint64_t otherwise, uint64_t least, uint64_t most,
                  const std::string& also = "");
+  std::vector<uint64_t> Wholes(const std::string& name, uint64_t least, uint64_t most);  // 2,1,1
   double Real(const std::string& name, double otherwise, double least, double most);
   bool Bool(const std::string& name, bool otherwise);
   std::string Text(const std::string& name, const std::string& otherwise);

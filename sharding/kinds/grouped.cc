@@ -5,9 +5,11 @@
 //   groups (4, or what there is to deal if less)  1 to 4096; fair: at most rows, else tables
 //   mode (fair)      fair cuts the tables laid end to end into groups of equal size and width;
 //                    shuffle and greedy deal whole tables: the larger a group, the wider its rows
-//   method (block)   block: an id is a row of its group; qr: it is a row of quotients times a row
-//   of
-//                    remainders, by id, of ceil(sqrt(rows)) remainders a group
+//   method (block)   block: an id is a row of its group; qr: it is a row of quotients times a
+//                    row of remainders, by id, of ceil(sqrt(rows)) remainders a group
+//   capacities (all the same)  fair, greedy: the part of each group, relative to the others, such
+//                    as 2,1,1; one a group, and as many groups as there are where groups is not
+//                    given. They belong to the model, like the groups: PS nodes have their own
 //   share (grouped)  tables that give the same word are dealt together; they agree on all of these
 //                    options and on dim
 // The width of a group is LoadBalanceManager's block dim of a base of dim, and never above dim;
@@ -27,6 +29,7 @@ constexpr uint64_t kMostGroups = 4096;
 struct GroupedOptions {
   uint64_t groups = 0;  // 0: not given
   std::string mode, method, share;
+  std::vector<uint64_t> capacities;
 
   bool operator==(const GroupedOptions&) const = default;
 };
@@ -38,6 +41,7 @@ Result<GroupedOptions> ReadOptions(const LogicalTable& table) {
   grouped.mode = options.Choice("mode", LoadBalanceModeNames());
   grouped.method = options.Choice("method", {"block", "qr"});
   grouped.share = options.TableName("share", "grouped");
+  grouped.capacities = options.Wholes("capacities", 1, UINT32_MAX);
   RETURN_IF_ERROR(options.Finish());
   return grouped;
 }
@@ -113,7 +117,8 @@ class Grouped final : public TableKind {
       if (options != mine || other.dim != context.table.dim) {
         return UsageError(
             "table \"{}\" and table \"{}\": grouped tables of the same share ({}) must agree on "
-            "dim, groups, mode and method, because they are dealt to the same groups; give one of "
+            "dim, groups, mode, method and capacities, because they are dealt to the same groups; "
+            "give one of "
             "them another share",
             context.table.name, other.name, mine.share);
       }
@@ -130,7 +135,9 @@ class Grouped final : public TableKind {
     const auto& modes = LoadBalanceModeNames();
     const auto mode = std::find(modes.begin(), modes.end(), options.mode) - modes.begin();
     of_manager.mode = static_cast<LoadBalanceMode>(mode);
+    of_manager.capacities.assign(options.capacities.begin(), options.capacities.end());
     uint64_t groups = options.groups;
+    if (groups == 0) groups = options.capacities.size();
     if (groups == 0) {
       const bool is_fair = of_manager.mode == LoadBalanceMode::kFair;
       for (const uint64_t rows : dealt.rows) groups += is_fair ? std::min<uint64_t>(rows, 4) : 1;
@@ -182,7 +189,7 @@ class Grouped final : public TableKind {
 };
 
 const bool kRegistered =
-    AddTableKind("grouped", {"groups", "mode", "method", "share"}, &Grouped::Make);
+    AddTableKind("grouped", {"groups", "mode", "method", "share", "capacities"}, &Grouped::Make);
 
 }  // namespace
 }  // namespace rowhouse

@@ -12,6 +12,8 @@ namespace {
 
 class Fair final : public ShardingStrategy {
  public:
+  std::vector<std::string> settings() const override { return {"capacities"}; }
+
   Result<Placed> Place(const StrategyRequest& request) const override {
     LoadBalanceOptions options{.num_groups = request.shards, .mode = LoadBalanceMode::kFair};
     options.capacities.assign(request.capacities.begin(), request.capacities.end());

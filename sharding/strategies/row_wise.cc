@@ -11,6 +11,8 @@ namespace {
 
 class RowWise final : public ShardingStrategy {
  public:
+  std::vector<std::string> settings() const override { return {"capacities"}; }
+
   Result<Placed> Place(const StrategyRequest& request) const override {
     Placed placed;
     for (size_t t = 0; t < request.tables.size(); ++t) {

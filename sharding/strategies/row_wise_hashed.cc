@@ -11,7 +11,7 @@ namespace {
 
 class RowWiseHashed final : public ShardingStrategy {
  public:
-  std::vector<std::string> settings() const override { return {"strategy_seed"}; }
+  std::vector<std::string> settings() const override { return {"capacities", "strategy_seed"}; }
 
   Result<Placed> Place(const StrategyRequest& request) const override {
     Placed placed;

@@ -98,7 +98,7 @@ class Weights {
 
 class SkewAware final : public ShardingStrategy {
  public:
-  std::vector<std::string> settings() const override { return {"hot_rows"}; }
+  std::vector<std::string> settings() const override { return {"capacities", "hot_rows"}; }
 
   Result<Placed> Place(const StrategyRequest& request) const override {
     if (request.accesses == nullptr) {

@@ -12,6 +12,8 @@ class TableWiseGreedy final : public ShardingStrategy {
  public:
   bool fills() const override { return true; }
 
+  std::vector<std::string> settings() const override { return {"capacities"}; }
+
   Result<Placed> Place(const StrategyRequest& request) const override {
     std::vector<size_t> order(request.tables.size());
     std::iota(order.begin(), order.end(), size_t{0});

@@ -6,6 +6,7 @@
 #include "launch/command_line.h"
 #include "launch/report/plan_report.h"
 #include "sharding/json_text.h"
+#include "sharding/plan_load.h"
 #include "tests/testing/access_counts.h"
 #include "tests/testing/testing.h"
 
@@ -105,14 +106,35 @@ TEST_F(PlanOfRun, ThatFillsANodeBeyondItsMemoryIsRefused) {
   EXPECT_THAT(Refusal(3, 1), HasSubstr("--ps_rows_mb=1"));
 }
 
+TEST_F(PlanOfRun, GivesEachNodeWhatItsCapacitySays) {
+  settings_.sharding.capacities = {3, 1};
+  // Some read them; whole tables of 100,000, 30 and 2,000 rows go to the larger node but for one.
+  for (const std::string strategy : {"row_wise", "row_wise_hashed", "fair"}) {
+    settings_.sharding.strategy = strategy;
+    settings_.Complete();
+    EXPECT_OK(settings_.Validate());
+    const PlanLoad load = LoadOf(settings_.embedding.physical, Made(2, 2), nullptr);
+    const double first = load.shards[0].rows + load.shards[1].rows;
+    EXPECT_NEAR(first, 0.75 * 102030, 4) << strategy;
+    EXPECT_NEAR(load.shards[0].rows, load.shards[1].rows, 4) << "the shards of a node share it";
+  }
+  settings_.sharding.capacities = {1, 90};
+  settings_.sharding.strategy = "table_wise_lpt";
+  const PlanLoad load = LoadOf(settings_.embedding.physical, Made(2, 1), nullptr);
+  EXPECT_GE(load.shards[1].rows, 100000);
+  settings_.sharding.capacities = {1, 2, 3};
+  EXPECT_THAT(Refusal(2, 1), HasSubstr("capacities=1,2,3: 3 weights for 2 PS nodes"));
+  EXPECT_THAT(Refusal(1, 3), HasSubstr("3 weights for 1 PS node;"));
+}
+
 TEST(PlanFlags, OfStrategiesBesideAPlanAreRefused) {
   const auto made = [](std::vector<const char*> flags) {
     flags.insert(flags.begin(), {"rowhouse"});
     const Result<CommandLine> line = ParseCommandLine(static_cast<int>(flags.size()), flags.data());
     return MakeSettings(line.value()).status();
   };
-  for (const char* flag : {"--strategy=grid", "--strategy=row_wise", "--row_cuts=2",
-                           "--column_cuts=2", "--strategy_seed=5", "--hot_rows=3",
+  for (const char* flag : {"--strategy=grid", "--strategy=row_wise", "--capacities=2,1",
+                           "--row_cuts=2", "--column_cuts=2", "--strategy_seed=5", "--hot_rows=3",
                            "--access_counts=x", "--pool_on=shards", "--pool_on=workers"}) {
     EXPECT_THAT(made({"train", "--plan=p.json", flag}).message(),
                 AllOf(HasSubstr(flag), HasSubstr("--plan=p.json"), HasSubstr("only one")));

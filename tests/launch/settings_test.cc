@@ -517,6 +517,7 @@ const std::map<std::string, std::string> kOthers = {
     {"save_deadline_ms", "3000"},
     {"stop_deadline_ms", "3000"},
     {"strategy", "grid"},
+    {"capacities", "2,1,1"},
     {"row_cuts", "3"},
     {"column_cuts", "2"},
     {"strategy_seed", "5"},
@@ -550,8 +551,8 @@ TEST(ConfigDigest, WhatDecidesTheBitsChangesItAndNothingElseDoes) {
       "md_threshold", "md_temperature", "md_round_dims", "test_mini_batch_size", "nepochs",
       "stop_after_steps", "test_freq", "print_freq", "print_time", "print_precision", "debug_mode",
       "store", "row_dir", "cache_mb", "cache_ratio", "cache_ways", "ps", "ps_per_host",
-      "bind_interface", "shards", "ps_endpoints", "strategy", "row_cuts", "column_cuts",
-      "strategy_seed", "hot_rows", "pool_on", "access_counts", "plan", "ps_rows_mb",
+      "bind_interface", "shards", "ps_endpoints", "strategy", "capacities", "row_cuts",
+      "column_cuts", "strategy_seed", "hot_rows", "pool_on", "access_counts", "plan", "ps_rows_mb",
       "rpc_deadline_ms", "rendezvous_deadline_ms", "save_deadline_ms", "stop_deadline_ms",
       "model_dir", "report", "label", "load", "overwrite", "listen", "workers", "supervisor_fd",
       "listen_fds"};

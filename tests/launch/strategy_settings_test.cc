@@ -39,6 +39,14 @@ TEST(StrategySettings, ThatNoStrategyReadsAreRefusedByName) {
               HasSubstr("strategy_seed=5: strategy fair has no use for it; it is for "
                         "row_wise_hashed, table_wise_shuffle"));
   EXPECT_THAT(Refusal({{"strategy", "grid"}, {"hot_rows", "5"}}), HasSubstr("for skew_aware"));
+  for (const std::string name :
+       {"column_wise", "grid", "replicated", "table_wise_round_robin", "table_wise_shuffle"}) {
+    EXPECT_THAT(Refusal({{"strategy", name}, {"capacities", "2,1"}}),
+                HasSubstr("capacities=2,1: strategy " + name +
+                          " has no use for it; it is for fair, "
+                          "row_wise, row_wise_hashed, skew_aware, table_wise_greedy, "
+                          "table_wise_lpt"));
+  }
   // At its default it says nothing.
   EXPECT_EQ(Refusal({{"hot_rows", "1024"}, {"strategy_seed", "111"}, {"row_cuts", "0"}}), "");
   EXPECT_EQ(Refusal({{"strategy", "grid"}, {"row_cuts", "2"}, {"column_cuts", "1"}}), "");
@@ -65,6 +73,18 @@ TEST(StrategySettings, SeedsAreThoseOfNumpy) {
   EXPECT_OK(seed.set("4294967295", settings));
   EXPECT_EQ(seed.set("4294967296", settings).message(),
             "expected a whole number from 0 to 4294967295");
+}
+
+TEST(StrategySettings, CapacitiesAreNumbersFromOne) {
+  Settings settings;
+  const SettingField& capacities = *FindSettingField("capacities");
+  for (const char* wrong : {"0", "1,0", "-1", "1,-2", "1,,2", "1,x", "1.5", "4294967296", "1-2"}) {
+    EXPECT_THAT(capacities.set(wrong, settings).message(),
+                HasSubstr("expected whole numbers from 1 to 4294967295, one a PS node"))
+        << wrong;
+  }
+  EXPECT_OK(capacities.set("3,1", settings));
+  EXPECT_EQ(settings.sharding.capacities, (std::vector<uint32_t>{3, 1}));
 }
 
 // A plan is made anew from a model's config, whose strategy is another.

@@ -232,6 +232,22 @@ TEST_F(PlanFiles, RouteARunAsTheStrategyDoesThatMadeThem) {
       HasSubstr("--row_dir"));
 }
 
+// On 2 PS nodes, of which the second can hold three times as much.
+TEST_F(PlanFiles, CapacitiesOfNodesDecideWhatTheyHold) {
+  const TrainResult even = TrainOn({});
+  const TrainResult weighed = TrainOn({"--capacities=1,3", "--strategy=row_wise_hashed"});
+  ASSERT_TRAINED(even);
+  ASSERT_TRAINED(weighed);
+  EXPECT_EQ(weighed.losses, even.losses);
+  EXPECT_EQ(weighed.digest, even.digest);
+  const json& nodes = weighed.report["sharding"]["ps_nodes"];
+  EXPECT_NEAR(nodes[1]["placed_bytes"].get<double>(), 3 * nodes[0]["placed_bytes"].get<double>(),
+              0.01 * nodes[1]["placed_bytes"].get<double>());
+  EXPECT_REFUSED(TrainOn({"--capacities=1,2,3"}), HasSubstr("3 weights for 2 PS nodes"));
+  EXPECT_REFUSED(TrainOn({"--capacities=1,2", "--strategy=grid"}),
+                 HasSubstr("strategy grid has no use for it"));
+}
+
 // Of one worker, an epoch: ids counted beforehand are what shards and workers counted.
 TEST_F(PlanFiles, CountsAreWhatTheShardsCounted) {
   const std::string counts = PlanTo("counts.json", {"--count_ids"});

@@ -524,6 +524,23 @@ TEST(Grouped, WholeTablesGetWiderRowsInLargerGroups) {
   EXPECT_TRUE(Physical(qr).contains("t0.group0.remainder (1854 x 128)"));
 }
 
+// 100 rows in parts of 5, 1 and 2 of 8: 62, 12 and the rest; widths 16 / 2^floor(log2(8 / part)).
+TEST(Grouped, CapacitiesWeighTheGroups) {
+  EXPECT_EQ(
+      Physical(
+          EmbeddingTables::Make(GroupedTables({60, 40}, 16, {{"capacities", "5,1,2"}})).value()),
+      (std::set<std::string>{"t0.group0 (62 x 16)", "t0.group1 (12 x 2)", "t0.group2 (26 x 4)"}));
+  EXPECT_THAT(Refusal("grouped", {{"capacities", "5,1"}, {"groups", "3"}}),
+              HasSubstr("2 capacities for num_groups=3"));
+  EXPECT_THAT(Refusal("grouped", {{"capacities", "5,1"}, {"mode", "shuffle"}}),
+              HasSubstr("shuffle deals equally many"));
+  for (const char* wrong : {"", "0,1", "1,", ",1", "1,-1", "1;2", "1,4294967296"}) {
+    EXPECT_THAT(Refusal("grouped", {{"capacities", wrong}}),
+                HasSubstr("expected whole numbers from 1 to 4294967295, joined by commas"))
+        << wrong;
+  }
+}
+
 TEST(Grouped, RefusesWhatCannotBeGrouped) {
   std::vector<LogicalTable> two = GroupedTables({60, 40}, 8, {{"groups", "2"}});
   two[1].dim = 4;
