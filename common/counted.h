@@ -9,9 +9,10 @@
 
 namespace rowhouse {
 
-// `what` is the word for one, whose plural has an s.
-inline std::string Counted(uint64_t number, std::string_view what) {
-  return fmt::format("{} {}{}", number, what, number == 1 ? "" : "s");
+// `one` and `many`: the word for one, and for others; "": the same with an s.
+inline std::string Counted(uint64_t number, std::string_view one, std::string_view many = "") {
+  if (number == 1 || !many.empty()) return fmt::format("{} {}", number, number == 1 ? one : many);
+  return fmt::format("{} {}s", number, one);
 }
 
 }  // namespace rowhouse

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "common/ceil_sqrt.h"
+#include "common/counted.h"
 #include "common/numpy_random.h"
 #include "sharding/longest_processing_time.h"
 
@@ -37,26 +38,11 @@ Status CheckTables(const LoadBalanceOptions& options) {
 }
 
 Status CheckGroups(const LoadBalanceOptions& options) {
-  const std::vector<uint64_t>& rows = options.embeddings_per_feat;
   if (options.num_groups == 0) {
     return UsageError("num_groups=0: rows need a rank to lie on; give 1 or more");
   }
   if (options.base_emb_dim == 0) {
     return UsageError("base_emb_dim=0: rows need a float; give 1 or more");
-  }
-  const bool is_fair = options.mode == LoadBalanceMode::kFair;
-  if (!is_fair && options.num_groups > rows.size()) {
-    return UsageError(
-        "num_groups={} exceeds the {} tables of embeddings_per_feat, and {} keeps tables whole; "
-        "give at most {}, or use fair, which cuts tables",
-        options.num_groups, rows.size(), LoadBalanceModeName(options.mode), rows.size());
-  }
-  const uint64_t total = std::accumulate(rows.begin(), rows.end(), uint64_t{0});
-  if (options.num_groups > total) {
-    return UsageError(
-        "num_groups={} exceeds the {} rows of embeddings_per_feat, and each rank needs one; give "
-        "at most {}",
-        options.num_groups, total, total);
   }
   return OkStatus();
 }
@@ -70,8 +56,8 @@ Status CheckCapacities(const LoadBalanceOptions& options) {
         "greedy");
   }
   if (capacities.size() != options.num_groups) {
-    return UsageError("{} capacities for num_groups={}; give one a rank", capacities.size(),
-                      options.num_groups);
+    return UsageError("{} for num_groups={}; give one a rank",
+                      Counted(capacities.size(), "capacity", "capacities"), options.num_groups);
   }
   for (size_t rank = 0; rank < capacities.size(); ++rank) {
     if (capacities[rank] == 0) {
@@ -113,25 +99,25 @@ Result<LoadBalanceManager> LoadBalanceManager::Make(LoadBalanceOptions options) 
   LoadBalanceManager manager(std::move(options));
   switch (manager.options_.mode) {
     case LoadBalanceMode::kFair:
-      RETURN_IF_ERROR(manager.CutFairly());
+      manager.CutFairly();
       break;
     case LoadBalanceMode::kShuffle:
-      RETURN_IF_ERROR(manager.DealWholeTables(manager.ShuffledGroups()));
+      manager.DealWholeTables(manager.ShuffledGroups());
       break;
     case LoadBalanceMode::kGreedy: {
       std::vector<uint32_t> capacities;
       for (uint32_t rank = 0; rank < manager.num_groups(); ++rank) {
         capacities.push_back(manager.capacity(rank));
       }
-      RETURN_IF_ERROR(manager.DealWholeTables(
-          LongestProcessingTime(manager.options_.embeddings_per_feat, capacities)));
+      manager.DealWholeTables(
+          LongestProcessingTime(manager.options_.embeddings_per_feat, capacities));
       break;
     }
   }
   return manager;
 }
 
-Status LoadBalanceManager::CutFairly() {
+void LoadBalanceManager::CutFairly() {
   const std::vector<uint64_t>& rows = options_.embeddings_per_feat;
   uint32_t feature = 0;
   uint64_t row = 0;  // of the feature
@@ -141,12 +127,6 @@ Status LoadBalanceManager::CutFairly() {
         static_cast<uint64_t>(Wide{total_rows()} * capacity(rank) / total_capacity_);
     const bool is_last = rank + 1 == num_groups();
     const uint64_t end = is_last ? total_rows() : global + nominal_rows_[rank];
-    if (nominal_rows_[rank] == 0) {
-      return UsageError(
-          "rank {} would get no row: its capacity is {} of {} over {} rows; give it more, or "
-          "fewer ranks",
-          rank, capacity(rank), total_capacity_, total_rows());
-    }
     for (uint64_t local = 0; global < end;) {
       const uint64_t taken = std::min(rows[feature] - row, end - global);
       segments_[rank].push_back({feature, row, row + taken, local});
@@ -159,7 +139,6 @@ Status LoadBalanceManager::CutFairly() {
       }
     }
   }
-  return OkStatus();
 }
 
 std::vector<std::vector<uint32_t>> LoadBalanceManager::ShuffledGroups() const {
@@ -169,25 +148,17 @@ std::vector<std::vector<uint32_t>> LoadBalanceManager::ShuffledGroups() const {
     std::iota(features.begin(), features.end(), 0u);
     random.Shuffle(std::span<uint32_t>(features));
   }
-  const size_t each = features.size() / num_groups();
-  std::vector<std::vector<uint32_t>> groups;
-  for (uint32_t rank = 0; rank < num_groups(); ++rank) {
-    const auto begin = features.begin() + static_cast<std::ptrdiff_t>(rank * each);
-    const bool is_last = rank + 1 == num_groups();
-    groups.emplace_back(begin,
-                        is_last ? features.end() : begin + static_cast<std::ptrdiff_t>(each));
+  // Where there are more ranks than tables, the first have one each.
+  const size_t each = std::max<size_t>(features.size() / num_groups(), 1);
+  std::vector<std::vector<uint32_t>> groups(num_groups());
+  for (size_t i = 0; i < features.size(); ++i) {
+    groups[std::min<size_t>(i / each, num_groups() - 1)].push_back(features[i]);
   }
   return groups;
 }
 
-Status LoadBalanceManager::DealWholeTables(const std::vector<std::vector<uint32_t>>& groups) {
+void LoadBalanceManager::DealWholeTables(const std::vector<std::vector<uint32_t>>& groups) {
   for (uint32_t rank = 0; rank < num_groups(); ++rank) {
-    if (groups[rank].empty()) {
-      return UsageError(
-          "rank {} would get no table: its capacity is {} of {}; give it more, or fewer ranks, or "
-          "use fair, which cuts tables",
-          rank, capacity(rank), total_capacity_);
-    }
     uint64_t local = 0;
     for (const uint32_t feature : groups[rank]) {
       const uint64_t rows = options_.embeddings_per_feat[feature];
@@ -196,7 +167,6 @@ Status LoadBalanceManager::DealWholeTables(const std::vector<std::vector<uint32_
     }
     nominal_rows_[rank] = local;
   }
-  return OkStatus();
 }
 
 uint32_t LoadBalanceManager::capacity(uint32_t rank) const {
@@ -264,12 +234,14 @@ std::map<uint32_t, std::vector<uint64_t>> LoadBalanceManager::Cuts() const {
 
 std::pair<uint64_t, uint64_t> LoadBalanceManager::Range(uint32_t rank) const {
   CHECK(options_.mode == LoadBalanceMode::kFair) << "whole tables are no range of global rows";
-  const Segment& first = segments(rank).front();
-  const uint64_t begin = all_feat_offsets_[first.feature] + first.row_begin;
+  CHECK_LT(rank, num_groups());
+  const uint64_t begin =
+      std::accumulate(nominal_rows_.begin(), nominal_rows_.begin() + rank, uint64_t{0});
   return {begin, begin + NumEmbeddingsOnRank(rank)};
 }
 
 uint64_t LoadBalanceManager::NumEmbeddingsOnRank(uint32_t rank) const {
+  if (segments(rank).empty()) return 0;
   const Segment& last = segments(rank).back();
   return last.local_begin + last.rows();
 }
@@ -281,7 +253,7 @@ uint64_t LoadBalanceManager::remainder_rows() const {
 }
 
 uint32_t LoadBalanceManager::EmbDim(uint32_t rank) const {
-  CHECK_LT(rank, num_groups());
+  if (segments(rank).empty()) return 0;
   // A fair rank's part is that of its capacity, not of the few rows that rounding takes or gives.
   const bool is_fair = options_.mode == LoadBalanceMode::kFair;
   const auto all = static_cast<double>(is_fair ? total_capacity_ : total_rows());
@@ -290,8 +262,9 @@ uint32_t LoadBalanceManager::EmbDim(uint32_t rank) const {
 }
 
 uint64_t LoadBalanceManager::QrBucketSize(uint32_t rank) const {
-  CHECK_LT(rank, num_groups());
-  return CeilSqrt(nominal_rows_[rank]);
+  if (segments(rank).empty()) return 0;
+  // The last rank may have nothing but the remainder.
+  return std::max<uint64_t>(CeilSqrt(nominal_rows_[rank]), 1);
 }
 
 uint32_t LoadBalanceManager::BlockDim(uint32_t base, double divisor) {

@@ -10,9 +10,9 @@
 // group, that is of the plan's shard.
 //
 // Where the originals err, this does what SPEC recommends: rows that do not divide belong to the
-// last rank; a cut between two tables is none, and gives no group a table without rows; fair takes
-// more ranks than tables; foreign ids are masked and never clamped to a row of somebody else.
-// Threads: plain data.
+// last rank; a cut between two tables is none, and gives no group a table without rows; there may
+// be more ranks than tables, or than rows, and what is left over is empty; foreign ids are masked
+// and never clamped to a row of somebody else. Threads: plain data.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +36,7 @@ std::string_view LoadBalanceModeName(LoadBalanceMode mode);
 
 struct LoadBalanceOptions {
   std::vector<uint64_t> embeddings_per_feat;  // rows of each table, 1 and more; together <= 2^63
-  uint32_t num_groups = 4;                    // ranks; fair: at most rows, others: at most tables
+  uint32_t num_groups = 4;                    // ranks, 1 and more
   uint32_t base_emb_dim = 128;                // floats of a row of full width, 1 and more
   LoadBalanceMode mode = LoadBalanceMode::kFair;
   uint32_t shuffle_seed = 111;  // shuffle: of numpy's legacy generator; 111 is the original's
@@ -44,7 +44,7 @@ struct LoadBalanceOptions {
   // from one generator a process: its second manager of a notebook has number 2.
   uint32_t shuffle_call_number = 1;
   // fair, greedy: how much each rank can hold, relative to the others (MB, say), 1 and more; one a
-  // rank, or none: all the same. A rank whose part would come to no row at all is refused.
+  // rank, or none: all the same. A part that comes to no row at all leaves its rank empty.
   std::vector<uint32_t> capacities = {};
 };
 
@@ -80,7 +80,8 @@ class LoadBalanceManager {
 
   // ---- The plan and its views -------------------------------------------------------------------
 
-  // The segments of a rank by local row: they fill [0, NumEmbeddingsOnRank(rank)) without a gap.
+  // The segments of a rank by local row: they fill [0, NumEmbeddingsOnRank(rank)) without a gap. An
+  // empty rank has none, and no features, offsets, columns of a batch or weights either.
   std::span<const Segment> segments(uint32_t rank) const;
 
   // Feature f as table f, whole columns of tables[f].dim, shard = rank. By rank and local row.
@@ -91,7 +92,7 @@ class LoadBalanceManager {
   std::vector<uint32_t> Group(uint32_t rank) const;          // features, by local row
   std::vector<uint64_t> Offsets(uint32_t rank) const;        // first local row of each of them
   std::map<uint32_t, std::vector<uint64_t>> Cuts() const;    // positions within a feature, > 0
-  std::pair<uint64_t, uint64_t> Range(uint32_t rank) const;  // fair: global rows, half-open
+  std::pair<uint64_t, uint64_t> Range(uint32_t rank) const;  // fair: global rows, [begin, end)
   const std::vector<uint64_t>& all_feat_offsets() const { return all_feat_offsets_; }  // F + 1
   uint64_t total_rows() const { return all_feat_offsets_.back(); }
   uint64_t NumEmbeddingsOnRank(uint32_t rank) const;
@@ -104,9 +105,10 @@ class LoadBalanceManager {
   uint64_t remainder_rows() const;
 
   // Floats of a rank's block: BlockDim(all rows / its nominal rows, or num_groups where capacities
-  // are equal): the larger a rank's part, the wider its rows.
+  // are equal): the larger a rank's part, the wider its rows. 0 of an empty rank.
   uint32_t EmbDim(uint32_t rank) const;
-  // Rows of each of two tables that stand for a rank's: ceil(sqrt(nominal rows)).
+  // Rows of each of two tables that stand for a rank's: ceil(sqrt(nominal rows)), 1 and more; 0 of
+  // an empty rank.
   uint64_t QrBucketSize(uint32_t rank) const;
 
   // max(2, base / 2^floor(log2(divisor)), rounded down). Requires base >= 1 and divisor >= 1.
@@ -124,8 +126,8 @@ class LoadBalanceManager {
 
  private:
   explicit LoadBalanceManager(LoadBalanceOptions options);
-  Status CutFairly();
-  Status DealWholeTables(const std::vector<std::vector<uint32_t>>& groups);
+  void CutFairly();
+  void DealWholeTables(const std::vector<std::vector<uint32_t>>& groups);
   std::vector<std::vector<uint32_t>> ShuffledGroups() const;
   uint32_t capacity(uint32_t rank) const;
 

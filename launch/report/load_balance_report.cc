@@ -33,8 +33,9 @@ void AddFair(const LoadBalanceManager& manager, Json* json) {
   out["remainder_rows"] = manager.remainder_rows();
   if (!AreCapacitiesEqual(manager)) return;
   out["num_embeddings_per_rank"] = manager.NominalRows(0);
-  out["emb_dim"] = manager.EmbDim(0);
-  out["qr_bucket_size"] = manager.QrBucketSize(0);
+  // Of the last, which is never empty.
+  out["emb_dim"] = manager.EmbDim(manager.num_groups() - 1);
+  out["qr_bucket_size"] = manager.QrBucketSize(manager.num_groups() - 1);
 }
 
 void AddShuffle(const LoadBalanceManager& manager, Json* json) {

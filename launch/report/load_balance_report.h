@@ -12,7 +12,7 @@ namespace rowhouse {
 // The keys of SPEC 3's vectors. Of every mode:
 //   lbm, embeddings_per_feat (sizes: the same), num_groups, base_emb_dim, capacities (if given);
 //   all_feat_offsets; groups, offsets, num_embeddings_on_rank, emb_dims, qr_bucket_sizes, each a
-//   rank; cuts {table: [row]}; segments_feature_lo_hi_localstart
+//   rank, [] and 0 of one without rows; cuts {table: [row]}; segments_feature_lo_hi_localstart
 // fair: ranges, remainder_rows and, where capacities are equal, num_embeddings_per_rank (without
 //   the remainder), emb_dim and qr_bucket_size, which are the same of all ranks
 // shuffle, greedy: rows_per_group. shuffle: numpy_seed, shuffle_call_number, permutation

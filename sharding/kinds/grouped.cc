@@ -2,7 +2,8 @@
 // tables of one `share`, dealt to `groups` groups by LoadBalanceManager; each group has a width, a
 // physical table (or two) and a projection of its own, which the parts of all tables in it share.
 // The groups belong to the model: shards cut their tables like any other.
-//   groups (4, or what there is to deal if less)  1 to 4096; fair: at most rows, else tables
+//   groups (4, or what there is to deal if less)  1 to 4096; fair: at most rows. Whole tables: of
+//                    more groups than tables some are empty, and nothing is trained for them
 //   mode (fair)      fair cuts the tables laid end to end into groups of equal size and width;
 //                    shuffle and greedy deal whole tables: the larger a group, the wider its rows
 //   method (block)   block: an id is a row of its group; qr: it is a row of quotients times a
@@ -59,6 +60,7 @@ class Grouped final : public TableKind {
     const LogicalTable& table = context.table;
     ASSIGN_OR_RETURN(const GroupedOptions options, ReadOptions(table));
     ASSIGN_OR_RETURN(const Dealt dealt, FindDealt(context, options));
+    RETURN_IF_ERROR(CheckGroups(table, options, dealt));
     const Result<LoadBalanceManager> manager =
         LoadBalanceManager::Make(OptionsOf(table, options, dealt));
     if (!manager.ok()) {
@@ -127,6 +129,18 @@ class Grouped final : public TableKind {
       dealt.rows.push_back(other.rows);
     }
     return dealt;
+  }
+
+  // LoadBalanceManager would give all rows to the last group.
+  static Status CheckGroups(const LogicalTable& table, const GroupedOptions& options,
+                            const Dealt& dealt) {
+    const uint64_t groups = std::max<uint64_t>(options.groups, options.capacities.size());
+    uint64_t rows = 0;
+    for (const uint64_t of_table : dealt.rows) rows += std::min(of_table, kMostGroups);
+    if (options.mode != "fair" || groups <= rows) return OkStatus();
+    return UsageError(
+        "table \"{}\": groups={} exceeds the {} rows of the tables dealt together; give at most {}",
+        table.name, groups, rows, rows);
   }
 
   static LoadBalanceOptions OptionsOf(const LogicalTable& table, const GroupedOptions& options,

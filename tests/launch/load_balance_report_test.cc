@@ -1,6 +1,8 @@
 // LoadBalanceManager for the terminal, and the flags that ask for one.
 #include "launch/report/load_balance_report.h"
 
+#include <nlohmann/json.hpp>
+
 #include "launch/load_balance_flags.h"
 #include "tests/testing/testing.h"
 
@@ -40,6 +42,19 @@ TEST(LoadBalanceText, SharesFollowCapacities) {
   EXPECT_THAT(text, HasSubstr("   1    10    0.9901       16           4  1[20:30)@0\n"));
 }
 
+TEST(LoadBalanceText, EmptyRanksHoldNothing) {
+  const LoadBalanceOptions options{
+      .embeddings_per_feat = {100, 9}, .num_groups = 3, .mode = LoadBalanceMode::kGreedy};
+  EXPECT_THAT(Text(options), HasSubstr("   2     0    0.0000        0           0  \n"));
+  const auto json = LoadBalanceToJson(LoadBalanceManager::Make(options).value());
+  EXPECT_EQ(json["groups"].dump(), "[[0],[1],[]]");
+  EXPECT_EQ(json["offsets"].dump(), "[[0],[0],[]]");
+  EXPECT_EQ(json["emb_dims"].dump(), "[128,16,0]");
+  EXPECT_EQ(json["qr_bucket_sizes"].dump(), "[10,3,0]");
+  EXPECT_EQ(json["num_embeddings_on_rank"].dump(), "[100,9,0]");
+  EXPECT_EQ(json["optimal_max_load"], 100);
+}
+
 TEST(LoadBalanceFlags, TheLastOfSeveralValuesCounts) {
   const auto manager = Read({{"embeddings_per_feat", "5,5"},
                              {"num_groups", "2"},
@@ -57,8 +72,10 @@ TEST(LoadBalanceFlags, MistakesSayWhereTheyStand) {
   EXPECT_EQ(Read({{"embeddings_per_feat", "5,x", "my.flags:3"}}).status().message(),
             "--embeddings_per_feat=5,x (my.flags:3): item 2 of 2 is \"x\"; expected the rows of "
             "each table: whole numbers from 1 to 9223372036854775807");
-  EXPECT_THAT(Read({{"embeddings_per_feat", "1,1", "my.flags:3"}}).status().message(),
-              HasSubstr("plan --lbm=fair (my.flags:3): num_groups=4 exceeds the 2 rows"));
+  EXPECT_THAT(Read({{"embeddings_per_feat", "1,1", "my.flags:3"}, {"lbm_capacities", "1"}})
+                  .status()
+                  .message(),
+              HasSubstr("plan --lbm=fair (my.flags:3): 1 capacity for num_groups=4"));
   EXPECT_THAT(Read({{"lbm_capacities", "1", "my.flags:4"}}).status().message(),
               HasSubstr("--lbm_capacities=1 (my.flags:4) is for LoadBalanceManager"));
 }

@@ -109,6 +109,17 @@ TEST_F(LoadBalancePlan, CapacitiesWeighRanksThatThenHaveNoCommonWidth) {
             json({{0, 1, 3}, {2}}));
 }
 
+TEST_F(LoadBalancePlan, OfMoreRanksThanTablesSomeAreEmpty) {
+  for (const std::string mode : {"shuffle", "greedy"}) {
+    const json printed = Printed({100, 2020, 3203}, 4, mode, {"--base_emb_dim=128"});
+    ASSERT_EQ(printed["groups"].size(), 4u);
+    EXPECT_EQ(printed["groups"][3], json::array()) << mode;
+    EXPECT_EQ(printed["emb_dims"][3], 0);
+    EXPECT_EQ(printed["qr_bucket_sizes"][3], 0);
+    EXPECT_EQ(printed["num_embeddings_on_rank"][3], 0);
+  }
+}
+
 TEST_F(LoadBalancePlan, WithoutJsonItIsATable) {
   const ProcessResult result =
       RunCommand({.arguments = {ROWHOUSE_BINARY, "plan", "--embeddings_per_feat=100,2020,3203"}});

@@ -525,6 +525,19 @@ TEST(Grouped, WholeTablesGetWiderRowsInLargerGroups) {
 }
 
 // 100 rows in parts of 5, 1 and 2 of 8: 62, 12 and the rest; widths 16 / 2^floor(log2(8 / part)).
+TEST(Grouped, OfMoreGroupsThanTablesSomeAreEmpty) {
+  for (const std::string mode : {"shuffle", "greedy"}) {
+    for (const std::string method : {"block", "qr"}) {
+      const EmbeddingTables tables =
+          EmbeddingTables::Make(
+              GroupedTables({60, 40}, 16, {{"groups", "5"}, {"mode", mode}, {"method", method}}))
+              .value();
+      EXPECT_EQ(tables.physical.size(), method == "qr" ? 4u : 2u) << mode;
+      for (const FeatureTable& feature : tables.features) EXPECT_EQ(feature.groups.size(), 1u);
+    }
+  }
+}
+
 TEST(Grouped, CapacitiesWeighTheGroups) {
   EXPECT_EQ(
       Physical(
@@ -548,8 +561,6 @@ TEST(Grouped, RefusesWhatCannotBeGrouped) {
   two[1].kind_options["share"] = "other";
   EXPECT_OK(EmbeddingTables::Make(two).status());
   EXPECT_THAT(Refusal("grouped", {{"groups", "101"}}), HasSubstr("exceeds the 100 rows"));
-  EXPECT_THAT(Refusal("grouped", {{"groups", "2"}, {"mode", "greedy"}}),
-              HasSubstr("table \"table0\": groups: num_groups=2 exceeds the 1 tables"));
   LogicalTable max = TableOfKind("grouped", {}, 100, 8);
   max.pooling = "max";
   EXPECT_THAT(Refusal({max}), AllOf(HasSubstr("table \"table0\": pooling=max"),

@@ -53,6 +53,7 @@ inline std::vector<KindVariant> KindVariants() {
        .options = {{"groups", "3"}, {"method", "qr"}},
        .takes_max = false},
       {"grouped_greedy", "grouped", {{"groups", "2"}, {"mode", "greedy"}}},
+      {"grouped_with_empty_groups", "grouped", {{"groups", "4"}, {"mode", "shuffle"}}},
       {"mixed", "mixed", {{"temperature", "0.5"}}},
       {"mixed_by_hand", "mixed", {{"row_dim", "2"}}, {{"row_dim", "5"}}},
       {"qr_sqrt_on_workers", "qr", {{"collisions", "sqrt"}, {"remainder", "workers"}}},

@@ -81,6 +81,16 @@ TEST_P(Strategies, TrainTheTableOptionsToTheBitsOfOneShard) {
   }
 }
 
+TEST_P(Strategies, TrainFewerRowsThanShards) {
+  SimTask task = TaskOf({"plain", "plain", {}}, [](LogicalTable& table) {
+    table.dim = kDim;
+    table.rows = table.name == "a" ? 5 : 3;
+  });
+  task.data.table_rows = {5, 3};
+  ExpectSame(TrainSharded({.seed = 5, .shards = 11, .workers = 2}, task),
+             TrainOnSim({.workers = 2}, task));
+}
+
 INSTANTIATE_TEST_SUITE_P(All, Strategies, testing::ValuesIn(ShardingStrategies().Names()),
                          [](const auto& test) { return test.param; });
 
