@@ -107,7 +107,9 @@ Status CheckPlacement(const TableSpec& table, const TablePlacement& placement, b
   const std::vector<RowId>& rows = placement.worker_rows;
   if (placement.pools_on_shards && (on_workers || !rows.empty())) {
     return UsageError(
-        "plan: table \"{}\" has rows on the workers: its bags cannot be pooled on the shards",
+        "plan: table \"{}\" has rows on the workers: its bags cannot be pooled on the shards; give "
+        "it "
+        "pool_on: workers",
         table.name);
   }
   if (rows.empty()) return OkStatus();

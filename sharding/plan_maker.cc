@@ -28,7 +28,7 @@ class Maker {
     for (const auto& [key, group] : by_strategy) {
       RETURN_IF_ERROR(Place(key.second, group));
     }
-    PlacePooling();
+    RETURN_IF_ERROR(PlacePooling());
     ASSIGN_OR_RETURN(
         Plan plan, Plan::Make(tables_.physical, options_.shards, std::move(slices_), placements_));
     RETURN_IF_ERROR(CheckPoolingOnShards(tables_, plan));
@@ -44,12 +44,15 @@ class Maker {
 
   Status Place(const std::string& name, const std::vector<TableSpec>& group) {
     ASSIGN_OR_RETURN(const auto strategy, ShardingStrategies().Make(name, {}));
+    std::vector<bool> pools_on_shards;
+    for (const TableSpec& table : group) pools_on_shards.push_back(AsksForShards(table.id));
     ASSIGN_OR_RETURN(Placed placed, strategy->Place({.tables = group,
                                                      .shards = options_.shards,
                                                      .capacities = options_.capacities,
                                                      .bytes_there = bytes_there_,
                                                      .accesses = options_.accesses,
-                                                     .options = options_.options}));
+                                                     .options = options_.options,
+                                                     .pools_on_shards = pools_on_shards}));
     for (const Slice& slice : placed.slices) {
       if (slice.shard == kOnWorkers) continue;
       const TableSpec& table = tables_.physical[Raw(slice.table)];
@@ -63,12 +66,27 @@ class Maker {
     return OkStatus();
   }
 
-  void PlacePooling() {
+  bool AsksForShards(TableId table) const {
+    const std::string& own = tables_.pool_on[Raw(table)];
+    // Weights that are learned are no rows of the model's vectors.
+    return (own.empty() ? options_.pool_on : own) == "shards" && !IsOfLearnedWeights(table);
+  }
+
+  bool IsOnWorkers(TableId table) const {
+    return std::ranges::any_of(slices_, [table](const Slice& slice) {
+      return slice.table == table && slice.shard == kOnWorkers;
+    });
+  }
+
+  Status PlacePooling() {
+    bool is_asked = false, is_pooled = false;  // for the whole run; any table
     for (const TableSpec& table : tables_.physical) {
-      const std::string& own = tables_.pool_on[Raw(table.id)];
-      const bool is_pooled = (own.empty() ? options_.pool_on : own) == "shards";
-      // Weights that are learned are no rows of the model's vectors.
-      if (!is_pooled || IsOfLearnedWeights(table.id)) continue;
+      if (!AsksForShards(table.id)) continue;
+      // What is asked for the whole run is for tables that can; a table's own word stands, and the
+      // plan refuses it.
+      is_asked = is_asked || tables_.pool_on[Raw(table.id)].empty();
+      if (IsOnWorkers(table.id) && tables_.pool_on[Raw(table.id)].empty()) continue;
+      is_pooled = true;
       const auto placement = std::ranges::find_if(
           placements_, [&](const TablePlacement& other) { return other.table == table.id; });
       if (placement != placements_.end()) {
@@ -78,6 +96,10 @@ class Maker {
             {.table = table.id, .order = {}, .worker_rows = {}, .pools_on_shards = true});
       }
     }
+    if (!is_asked || is_pooled) return OkStatus();
+    return UsageError(
+        "pool_on=shards: all tables have their rows on the workers, and are pooled there; say "
+        "pool_on=workers, or another strategy");
   }
 
   bool IsOfLearnedWeights(TableId table) const {
@@ -138,7 +160,8 @@ Status CheckPoolingOnShards(const EmbeddingTables& tables, const Plan& plan) {
       const std::string why = WhyNotPooledOnShards(tables, feature, part, plan);
       if (why.empty()) continue;
       return UsageError(
-          "table \"{}\": its bags cannot be pooled on the shards: {}; give it pool_on: workers",
+          "table \"{}\": its bags cannot be pooled on the shards: {}; give it pool_on: workers in "
+          "the config, or all tables --pool_on=workers",
           feature.table.name, why);
     }
   }

@@ -22,8 +22,9 @@ struct PlanOptions {
 };
 
 // Tables that their kind keeps on the workers (EmbeddingTables::on_workers) are replicated,
-// whatever they name. kUsage, naming the table, for an unknown strategy or one that cannot place
-// it.
+// whatever they name. Tables on the workers are pooled there; kUsage if one asks for the shards
+// itself, or if pool_on=shards is left without a table. kUsage, naming the table, for an unknown
+// strategy or one that cannot place it.
 Result<Plan> MakePlan(const EmbeddingTables& tables, const PlanOptions& options);
 
 // OK if whatever the plan pools on shards gives the bits that workers would have: of tables whose

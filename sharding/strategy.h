@@ -24,7 +24,8 @@ struct StrategyOptions {
   uint32_t column_cuts = 0;  // column_wise, grid: pieces of a row, at most as many as the widest
                              // table can be cut into; 0: as many as useful
   uint64_t seed = 111;       // shuffle: of numpy's generator; row_wise_hashed: of the order; < 2^32
-  uint32_t hot_rows = 1024;  // skew_aware: so many rows at most, over its tables, on the workers
+  uint32_t hot_rows = 1024;  // skew_aware: so many rows at most, over its tables, on the workers;
+                             // none of tables that shards pool
 };
 
 struct StrategyRequest {
@@ -34,6 +35,7 @@ struct StrategyRequest {
   std::span<const uint64_t> bytes_there;   // of shards: what other tables put there already
   const AccessCounts* accesses = nullptr;  // of all tables; null: nobody counted
   StrategyOptions options;
+  std::vector<bool> pools_on_shards = {};  // of `tables`, as asked for; none: no
 
   uint32_t capacity(uint32_t shard) const { return capacities.empty() ? 1 : capacities[shard]; }
 };

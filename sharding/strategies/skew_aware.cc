@@ -2,8 +2,9 @@
 // instead of equal size; the hottest rows, which no cut can divide, live on the workers.
 //
 // A row is that hot if it alone has more than kHotShare of what a shard should have; the option
-// hot_rows is the most there can be, over all tables. A row of a table that nobody looked up, and a
-// small share of all others, weighs by its bytes, so that cold rows are spread as well.
+// hot_rows is the most there can be, over all tables. Of a table whose bags the shards pool, all
+// rows stay there: bags cannot be pooled half here, half there. A row of a table that nobody looked
+// up, and a small share of all others, weighs by its bytes, so that cold rows are spread as well.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -147,6 +148,7 @@ class SkewAware final : public ShardingStrategy {
       const StrategyRequest& request, const std::vector<const TableAccesses*>& accesses) {
     std::vector<HotRow> rows;
     for (size_t t = 0; t < accesses.size(); ++t) {
+      if (!request.pools_on_shards.empty() && request.pools_on_shards[t]) continue;
       const double of_shard = static_cast<double>(accesses[t]->total()) / request.shards;
       for (const TableAccesses::Row& row : accesses[t]->hottest) {
         const double share = static_cast<double>(row.count) / of_shard;

@@ -296,6 +296,42 @@ TEST_F(PlanFiles, MadeFromTheLastRunsLoadBalanceTheNext) {
   EXPECT_EQ(ReadJson(dir_ / "again.json"), ReadJson(plan));
 }
 
+// Of a model whose bags the shards pooled: they do so by the new plan, too, or it says what to say.
+TEST_F(PlanFiles, MadeFromARunThatPooledOnShardsPoolThere) {
+  const std::string model = R"(
+model: {arch_mlp_bot: [5, 8], arch_mlp_top: [16, 1], arch_sparse_feature_size: 8,
+        loss_function: bce}
+data: {data_generation: synthetic, data_size: 3000, zipf_exponent: 1.3, synthetic_bag_length: 4}
+training: {mini_batch_size: 60, learning_rate: 0.05}
+cluster: {pool_on: shards, ps: 2, shards: 2}
+)";
+  std::ofstream(dir_ / "exact.yaml")
+      << model << "tables: {defaults: {pooling_sum: exact}, rows: [20000, 60]}\n";
+  std::ofstream(dir_ / "in_order.yaml") << model << "tables: {rows: [20000, 60]}\n";
+  const auto train = [&](const std::string& config, std::vector<std::string> flags) {
+    flags.push_back("--config=" + (dir_ / config));
+    return Train({.ranks = 4, .flags = std::move(flags)});
+  };
+  const TrainResult first = train("exact.yaml", {"--model_dir=" + dir_ / "first"});
+  ASSERT_TRAINED(first);
+  const ProcessResult made =
+      RunPlan({"--measured=" + dir_ / "first", "--out=" + dir_ / "plan.json"});
+  ASSERT_EQ(made.exit_code, 0) << made.Describe();
+  EXPECT_EQ(ReadJson(dir_ / "plan.json").at("strategy"), "skew_aware");
+  EXPECT_EQ(ReadJson(dir_ / "plan.json")["plan"]["placements"][0]["pools_on_shards"], true);
+  const TrainResult second = train("exact.yaml", {"--plan=" + dir_ / "plan.json"});
+  ASSERT_TRAINED(second);
+  EXPECT_EQ(second.losses, first.losses);
+  EXPECT_EQ(second.digest, first.digest);
+
+  ASSERT_TRAINED(
+      train("in_order.yaml", {"--model_dir=" + dir_ / "second", "--strategy=table_wise_lpt"}));
+  EXPECT_REFUSED(RunPlan({"--measured=" + dir_ / "second"}),
+                 AllOf(HasSubstr("pooling_sum: exact"), HasSubstr("--pool_on=workers")));
+  const ProcessResult by_workers = RunPlan({"--measured=" + dir_ / "second", "--pool_on=workers"});
+  EXPECT_EQ(by_workers.exit_code, 0) << by_workers.Describe();
+}
+
 TEST_F(PlanFiles, MeasuringWhatCannotBeReadIsRefused) {
   ASSERT_TRAINED(TrainOn({"--model_dir=" + dir_ / "model", "--stop_after_steps=5"}));
   const auto plan = [&](const std::vector<std::string>& flags) {

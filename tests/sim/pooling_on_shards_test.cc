@@ -4,6 +4,7 @@
 
 #include "sharding/strategy.h"
 #include "tests/sim/kind_variants.h"
+#include "tests/testing/access_counts.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {
@@ -24,6 +25,7 @@ class PoolingOnShards : public testing::TestWithParam<std::string> {
                        .max_part_rows = seed % 3 == 0 ? 11u : 20000u};
     options.plan.strategy = GetParam();
     options.plan.pool_on = "shards";
+    options.plan.options.hot_rows = 5;
     return options;
   }
 
@@ -48,12 +50,16 @@ class PoolingOnShards : public testing::TestWithParam<std::string> {
     SCOPED_TRACE(name);
     bool is_trained = false;
     for (const uint32_t shards : {1u, 3u}) {
-      const SimOptions options = OnShards(++seed_, shards);
+      SimOptions options = OnShards(++seed_, shards);
+      const AccessCounts accesses = CountsByRank(task.tables.physical);
+      options.plan.accesses = &accesses;
       PlanOptions plan = options.plan;
       plan.shards = shards;
       const Status status = MakePlan(task.tables, plan).status();
       if (!status.ok()) {
-        EXPECT_THAT(status.message(), testing::HasSubstr("cannot be pooled on the shards"));
+        EXPECT_THAT(status.message(),
+                    testing::HasSubstr(IsOnWorkers() ? "all tables have their rows on the workers"
+                                                     : "cannot be pooled on the shards"));
         continue;
       }
       ExpectSame(TrainOnSim(options, task), TrainOnSim({.workers = 3}, task));
@@ -61,6 +67,9 @@ class PoolingOnShards : public testing::TestWithParam<std::string> {
     }
     return is_trained;
   }
+
+  // Then there is nothing to pool on the shards.
+  static bool IsOnWorkers() { return GetParam() == "replicated"; }
 
   uint64_t seed_ = 0;
 };
@@ -78,6 +87,10 @@ TEST_P(PoolingOnShards, TrainsEveryKindToTheBitsOfWorkersThatPool) {
       }
     }
   }
+  if (IsOnWorkers()) {
+    EXPECT_THAT(trained, testing::IsEmpty());
+    return;
+  }
   EXPECT_THAT(trained,
               testing::IsSupersetOf({"block", "grouped", "hashed", "mixed", "plain", "qr"}));
 }
@@ -94,7 +107,7 @@ TEST_P(PoolingOnShards, TrainsTheTableOptionsToo) {
       table.pooling_sum = "exact";
       customise(table);
     });
-    EXPECT_TRUE(Compare(task, name));
+    EXPECT_EQ(Compare(task, name), !IsOnWorkers());
   }
 }
 
@@ -105,13 +118,36 @@ TEST_P(PoolingOnShards, TakesTheWeightsOfSamples) {
   task.data.bag_length = 5;
   task.data.bag_length_fixed = false;
   task.data.has_lookup_weights = true;
-  EXPECT_TRUE(Compare(task, "weights"));
+  EXPECT_EQ(Compare(task, "weights"), !IsOnWorkers());
 }
 
-INSTANTIATE_TEST_SUITE_P(All, PoolingOnShards,
-                         testing::Values("row_wise", "row_wise_hashed", "column_wise", "grid",
-                                         "table_wise_lpt"),
+INSTANTIATE_TEST_SUITE_P(All, PoolingOnShards, testing::ValuesIn(ShardingStrategies().Names()),
                          [](const auto& test) { return test.param; });
+
+// What the run asks for is for tables that are on the shards.
+TEST(PoolingOnShards, LeavesTablesOnTheWorkersToThem) {
+  for (const std::string strategy : {"table_wise_lpt", "skew_aware"}) {
+    const SimTask task = TaskOf({"plain", "plain", {}}, [](LogicalTable& table) {
+      table.dim = kDim;
+      table.pooling_sum = "exact";
+      if (table.name == "a") table.strategy = "replicated";
+    });
+    const AccessCounts accesses = CountsByRank(task.tables.physical);
+    const PlanOptions options{
+        .shards = 3, .strategy = strategy, .pool_on = "shards", .accesses = &accesses};
+    const Plan plan = MakePlan(task.tables, options).value();
+    EXPECT_FALSE(plan.pools_on_shards(TableId{0}));
+    EXPECT_TRUE(plan.pools_on_shards(TableId{1}));
+    EXPECT_TRUE(plan.worker_rows(TableId{1}).empty()) << "hot rows stay where bags are pooled";
+    SimOptions on_shards{.seed = 3, .shards = 3, .workers = 2};
+    on_shards.plan = options;
+    const SimOutcome outcome = TrainOnSim(on_shards, task),
+                     expected = TrainOnSim({.workers = 2}, task);
+    EXPECT_EQ(outcome.losses, expected.losses);
+    EXPECT_EQ(outcome.digest, expected.digest);
+    EXPECT_EQ(outcome.dense, expected.dense);
+  }
+}
 
 // ---- What is refused ----------------------------------------------------------------------------
 
@@ -129,7 +165,7 @@ TEST(PoolingOnShardsRefused, WhatWouldChangeBitsIsRefusedByName) {
   const auto nothing = [](LogicalTable&) {};
   EXPECT_THAT(Refusal(plain, "row_wise", nothing),
               AllOf(HasSubstr("table \"a\": its bags cannot be pooled on the shards"),
-                    HasSubstr("pooling_sum: exact")));
+                    HasSubstr("pooling_sum: exact"), HasSubstr("--pool_on=workers")));
   EXPECT_EQ(Refusal(plain, "row_wise", [](LogicalTable& t) { t.pooling_sum = "exact"; }), "");
   EXPECT_EQ(Refusal(plain, "row_wise", [](LogicalTable& t) { t.pooling = "max"; }), "");
   EXPECT_EQ(Refusal(plain, "table_wise_lpt", nothing), "");
@@ -148,7 +184,10 @@ TEST(PoolingOnShardsRefused, WhatWouldChangeBitsIsRefusedByName) {
   EXPECT_THAT(
       Refusal(plain, "table_wise_lpt", [](LogicalTable& t) { t.weighted_pooling = "learned"; }),
       HasSubstr("weights of its ids are learned"));
-  EXPECT_THAT(Refusal(plain, "replicated", nothing), HasSubstr("has rows on the workers"));
+  EXPECT_THAT(Refusal(plain, "replicated", nothing),
+              HasSubstr("all tables have their rows on the workers"));
+  EXPECT_THAT(Refusal(plain, "replicated", [](LogicalTable& t) { t.pool_on = "shards"; }),
+              HasSubstr("table \"a\" has rows on the workers"));
 }
 
 }  // namespace
