@@ -7,6 +7,7 @@
 
 #include <fstream>
 #include <iterator>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,12 +24,29 @@ inline bool IsShared(std::string_view table) {
   return table.find("share:") != std::string_view::npos;
 }
 
+// Whether shards can pool it: ids that are several rows, combined before pooling, and options that
+// need the rows themselves keep it with the workers.
+inline bool CanPoolOnShards(std::string_view table) {
+  const auto says = [table](std::string_view words) {
+    return table.find(words) != std::string_view::npos;
+  };
+  if (says("kind: qr") || says("method: qr") || says("compositional")) {
+    return says("pool_first: true") && !says("max_norm");
+  }
+  // Virtual tables are one table.
+  return !says("hashes: 2") && !says("share: virtual") && !says("learned") && !says("max_norm") &&
+         !says("scale_grad_by_freq");
+}
+
 // `optimizer`: of rows and dense part; "each": of the tables each registered one in turn. Poolings
 // go round the tables, too: over rotations 0, 1 and 2 each table has sum, mean and max; those whose
 // options need a sum keep it.
 // `dim`: of all tables but the narrowed ones, and what these are projected or concatenated to;
 // where that is wide enough to be cut, a table whose rows must stay whole names a strategy.
-inline std::string AllKindsYaml(const std::string& optimizer, size_t rotation, uint32_t dim = 8) {
+// `pools_on_shards`: tables are summed such that shards can pool them, by pool_on=shards, and those
+// that cannot say so.
+inline std::string AllKindsYaml(const std::string& optimizer, size_t rotation, uint32_t dim = 8,
+                                bool pools_on_shards = false) {
   static constexpr const char* kPoolings[] = {"sum", "mean", "max"};
   static constexpr const char* kTables[] = {
       "{{name: plain, rows: 900, pooling: {}}}",
@@ -97,7 +115,17 @@ inline std::string AllKindsYaml(const std::string& optimizer, size_t rotation, u
       "  - {name: grouped_qr, kind: grouped, method: qr, share: qr, rows: 300}\n"
       "  - {name: weighted, kind: hashed, buckets: 200, rows: 300, weighted_pooling: learned}\n"
       "  - {name: divided, rows: 60, scale_grad_by_freq: true}\n";
-  return text;
+  if (!pools_on_shards) return text;
+  std::string changed;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("  - {")) {
+      line.replace(line.rfind('}'), 1,
+                   CanPoolOnShards(line) ? ", pooling_sum: exact}" : ", pool_on: workers}");
+    }
+    changed += line + "\n";
+  }
+  return changed;
 }
 
 inline constexpr size_t kAllKindsSteps = 20;
@@ -106,8 +134,9 @@ inline constexpr size_t kAllKindsSteps = 20;
 inline constexpr uint32_t kWideDim = 40;
 
 inline std::string WriteAllKindsYaml(const std::string& path, const std::string& optimizer,
-                                     size_t rotation, uint32_t dim = 8) {
-  std::ofstream(path) << AllKindsYaml(optimizer, rotation, dim);
+                                     size_t rotation, uint32_t dim = 8,
+                                     bool pools_on_shards = false) {
+  std::ofstream(path) << AllKindsYaml(optimizer, rotation, dim, pools_on_shards);
   return path;
 }
 

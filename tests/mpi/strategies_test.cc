@@ -24,27 +24,40 @@ constexpr std::array kShards = {1u, 2u};
 constexpr std::array kWorkers = {1u, 2u, 3u};
 constexpr std::array kOptimizers = {"sgd", "adagrad", "adam"};
 
-enum Factor { kStrategy, kPs, kShard, kWorker, kOptimizer };
+constexpr std::array kPooled = {"workers", "shards"};
 
-FactorLevels LevelCounts() {
-  return {ShardingStrategies().Names().size(), kPsNodes.size(), kShards.size(), kWorkers.size(),
-          kOptimizers.size()};
+enum Factor { kStrategy, kPs, kShard, kWorker, kOptimizer, kPoolOn };
+
+const std::string& StrategyOf(const FactorLevels& c) {
+  static const std::vector<std::string> names = ShardingStrategies().Names();
+  return names[c[kStrategy]];
+}
+
+// All but what there is not: with every table on the workers, shards have nothing to pool.
+std::vector<FactorLevels> PossibleCases() {
+  std::vector<FactorLevels> cases =
+      AllCases({ShardingStrategies().Names().size(), kPsNodes.size(), kShards.size(),
+                kWorkers.size(), kOptimizers.size(), kPooled.size()});
+  std::erase_if(cases, [](const FactorLevels& c) {
+    return StrategyOf(c) == "replicated" && kPooled[c[kPoolOn]] == std::string("shards");
+  });
+  return cases;
 }
 
 std::vector<FactorLevels> StrategyCases() {
-  return CoveringCases({}, AllCases(LevelCounts()), /*strength=*/2);
+  return CoveringCases({}, PossibleCases(), /*strength=*/2);
 }
 
 std::string Name(const FactorLevels& c) {
-  return fmt::format("{} PS {} shards {} workers {} {}", ShardingStrategies().Names()[c[kStrategy]],
-                     kPsNodes[c[kPs]], kShards[c[kShard]], kWorkers[c[kWorker]],
-                     kOptimizers[c[kOptimizer]]);
+  return fmt::format("{} PS {} shards {} workers {} {} pool_on {}", StrategyOf(c), kPsNodes[c[kPs]],
+                     kShards[c[kShard]], kWorkers[c[kWorker]], kOptimizers[c[kOptimizer]],
+                     kPooled[c[kPoolOn]]);
 }
 
 TEST(Strategies, TheCasesCoverEveryPair) {
   const std::vector<FactorLevels> cases = StrategyCases();
   for (const FactorLevels& c : cases) fmt::print("{}\n", Name(c));
-  EXPECT_EQ(CombinationsOfAll(cases, 2), CombinationsOfAll(AllCases(LevelCounts()), 2));
+  EXPECT_EQ(CombinationsOfAll(cases, 2), CombinationsOfAll(PossibleCases(), 2));
   EXPECT_LE(cases.size(), 40u);
 }
 
@@ -85,12 +98,14 @@ class StrategiesUnderMpirun : public testing::TestWithParam<std::string> {
 
 TEST_P(StrategiesUnderMpirun, TrainAllKindsToTheBitsOfTheSimulatedCluster) {
   for (const FactorLevels& c : StrategyCases()) {
-    if (ShardingStrategies().Names()[c[kStrategy]] != GetParam()) continue;
+    if (StrategyOf(c) != GetParam()) continue;
     SCOPED_TRACE(Name(c));
-    const std::string config =
-        WriteAllKindsYaml(dir_ / "wide.yaml", kOptimizers[c[kOptimizer]], c[kWorker], kWideDim);
+    const std::string pool_on = kPooled[c[kPoolOn]];
+    const std::string config = WriteAllKindsYaml(dir_ / "wide.yaml", kOptimizers[c[kOptimizer]],
+                                                 c[kWorker], kWideDim, pool_on == "shards");
     std::vector<std::string> flags = {"--config=" + config,
                                       "--strategy=" + GetParam(),
+                                      "--pool_on=" + pool_on,
                                       fmt::format("--ps={}", kPsNodes[c[kPs]]),
                                       fmt::format("--shards={}", kShards[c[kShard]]),
                                       "--cache_ratio=0.05",
