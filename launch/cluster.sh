@@ -145,7 +145,8 @@ for host in "${hosts[@]}"; do
   fi
 done
 ((wrong == 0)) || exit 2
-echo "cluster: ${#hosts[@]} hosts answer and have this build; $ranks ranks"
+if ((${#hosts[@]} == 1)); then answering="1 host answers and has"; else answering="${#hosts[@]} hosts answer and have"; fi
+echo "cluster: $answering this build; $ranks rank$( ((ranks == 1)) || echo s)"
 
 # ---- The run ------------------------------------------------------------------------------------
 

@@ -307,7 +307,14 @@ Status CheckPlanStandsAlone(const CommandLine& command_line, const Settings& set
 Result<Settings> MakeSettings(const CommandLine& command_line) {
   Settings settings;
   const std::string config = ConfigOf(command_line);
-  if (!config.empty()) RETURN_IF_ERROR(ReadYamlConfig(config, &settings));
+  if (!config.empty()) {
+    const Status read = ReadYamlConfig(config, &settings);
+    if (!read.ok() && command_line.Value(kConfigFlag).empty() && !ReadFile(config).ok()) {
+      return UsageError("--measured={}: holds no saved model ({}); give the --model_dir of a run",
+                        command_line.Value(kMeasuredFlag), ReadFile(config).status().message());
+    }
+    RETURN_IF_ERROR(read);
+  }
   for (const GivenFlag& flag : command_line.flags) {
     const SettingField* field = FindSettingField(flag.name);
     if (field == nullptr) continue;

@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "common/counted.h"
 #include "launch/manifest.h"
 #include "ps/directory_state.h"
 #include "ps/row_store.h"
@@ -30,7 +31,7 @@ Status CheckTables(const std::vector<TableSpec>& tables, const std::vector<Table
         "the model has {}, this config table \"{}\" of {} rows; plan with the config "
         "it was trained with (config.yaml beside it)",
         t < saved.size() ? fmt::format("table \"{}\" of {} rows", saved[t].name, saved[t].rows)
-                         : fmt::format("{} tables", saved.size()),
+                         : Counted(saved.size(), "table"),
         tables[t].name, tables[t].rows);
   }
   return OkStatus();

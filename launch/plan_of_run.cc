@@ -60,10 +60,10 @@ Result<Plan> PlanOfFile(const Settings& settings, uint32_t nodes, uint32_t shard
   ASSIGN_OR_RETURN(PlanFile file, ReadPlanOf(settings));
   if (file.ps != nodes || file.shards_per_ps != shards_per_node) {
     return UsageError(
-        "--plan={}: it is for {} PS nodes of {} shards, the run has {} of {}; give --ps={} "
+        "--plan={}: it is for {} of {}, the run has {} of {}; give --ps={} "
         "--shards={}, or make another by rowhouse plan --ps={} --shards={} --out=FILE",
-        settings.sharding.plan, file.ps, file.shards_per_ps, nodes, shards_per_node, file.ps,
-        file.shards_per_ps, nodes, shards_per_node);
+        settings.sharding.plan, Counted(file.ps, "PS node"), Counted(file.shards_per_ps, "shard"),
+        nodes, shards_per_node, file.ps, file.shards_per_ps, nodes, shards_per_node);
   }
   return std::move(file.plan);
 }
@@ -124,6 +124,12 @@ Result<AccessCounts> ReadAccessCounts(const std::string& path) {
 
 Result<Plan> PlanOf(const Settings& settings, uint32_t nodes, uint32_t shards_per_node,
                     const AccessCounts* measured) {
+  if (uint64_t{nodes} * shards_per_node > kMostShards) {
+    return UsageError("--ps={} --shards={}: {} of {} are {} shards in all; a plan has at most {}",
+                      nodes, shards_per_node, Counted(nodes, "PS node"),
+                      Counted(shards_per_node, "shard"), uint64_t{nodes} * shards_per_node,
+                      kMostShards);
+  }
   ASSIGN_OR_RETURN(Plan plan, settings.sharding.plan.empty()
                                   ? PlanOfStrategies(settings, nodes, shards_per_node, measured)
                                   : PlanOfFile(settings, nodes, shards_per_node));

@@ -6,14 +6,9 @@
 #include <array>
 #include <set>
 
+#include "common/counted.h"
+
 namespace rowhouse {
-namespace {
-
-std::string Count(size_t number, const std::string& what) {
-  return fmt::format("{} {}{}", number, what, number == 1 ? "" : "s");
-}
-
-}  // namespace
 
 std::string RankMapText(const Roles& roles, uint32_t shards_per_node,
                         const std::vector<RankPlace>& ranks,
@@ -40,9 +35,9 @@ std::string RankMapText(const Roles& roles, uint32_t shards_per_node,
     for (size_t c = 0; c < line.size(); ++c) widths[c] = std::max(widths[c], line[c].size());
   }
   std::string text = fmt::format(
-      "{} on {}: {} of {}, {}\n", Count(ranks.size(), "rank"), Count(hosts.size(), "host"),
-      Count(roles.ps.size() + ps_endpoints.size(), "PS node"), Count(shards_per_node, "shard"),
-      Count(roles.workers.size(), "worker"));
+      "{} on {}: {} of {}, {}\n", Counted(ranks.size(), "rank"), Counted(hosts.size(), "host"),
+      Counted(roles.ps.size() + ps_endpoints.size(), "PS node"), Counted(shards_per_node, "shard"),
+      Counted(roles.workers.size(), "worker"));
   for (const Line& line : lines) {
     std::string row = fmt::format("{:>{}}  {:<{}}  {:>{}}  {:<{}}  {}", line[0], widths[0], line[1],
                                   widths[1], line[2], widths[2], line[3], widths[3], line[4]);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include "common/counted.h"
+
 namespace rowhouse {
 namespace {
 
@@ -35,9 +37,9 @@ Roles RolesOf(const RanksByHost& by_host, const std::vector<size_t>& taken) {
 Result<Roles> DealRoles(const std::vector<std::string>& hosts, uint32_t ps) {
   if (ps >= hosts.size()) {
     return UsageError(
-        "--ps={} leaves none of the {} ranks to work; start mpirun with -n {} or more, or lower "
+        "--ps={} leaves none of {} to work; start mpirun with -n {} or more, or lower "
         "--ps",
-        ps, hosts.size(), ps + 1);
+        ps, Counted(hosts.size(), "rank"), ps + 1);
   }
   const RanksByHost by_host = GroupByHost(hosts);
   std::vector<size_t> taken(by_host.size());
@@ -64,15 +66,15 @@ Result<Roles> DealRolesPerHost(const std::vector<std::string>& hosts, uint32_t p
   for (const auto& [host, ranks] : by_host) {
     if (ranks.size() >= ps_per_host) continue;
     return UsageError(
-        "--ps_per_host={} does not fit host {}, where mpirun started {} rank{}; give it more slots "
+        "--ps_per_host={} does not fit host {}, where mpirun started {}; give it more slots "
         "(--host {}:{}), or lower --ps_per_host",
-        ps_per_host, host, ranks.size(), ranks.size() == 1 ? "" : "s", host, ps_per_host + 1);
+        ps_per_host, host, Counted(ranks.size(), "rank"), host, ps_per_host + 1);
   }
   if (by_host.size() * ps_per_host >= hosts.size()) {
     return UsageError(
-        "--ps_per_host={} on {} host{} leaves none of the {} ranks to work; start more ranks on "
+        "--ps_per_host={} on {} leaves none of {} to work; start more ranks on "
         "some host, or lower --ps_per_host",
-        ps_per_host, by_host.size(), by_host.size() == 1 ? "" : "s", hosts.size());
+        ps_per_host, Counted(by_host.size(), "host"), Counted(hosts.size(), "rank"));
   }
   return RolesOf(by_host, std::vector<size_t>(by_host.size(), ps_per_host));
 }

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "common/clock.h"
+#include "common/counted.h"
 #include "common/open_files.h"
 #include "launch/temporary_rows.h"
 
@@ -88,9 +89,9 @@ Status Supervisor::Spawn() {
     posix_spawn_file_actions_destroy(&actions);
     close(ends[0]);
     return UsageError(
-        "{} shards need sockets numbered up to {}, more than this process may have open ({}); "
+        "{} need sockets numbered up to {}, more than this process may have open ({}); "
         "raise ulimit -n or lower --shards",
-        options_.shards, next - 1, std::strerror(refused));
+        Counted(options_.shards, "shard"), next - 1, std::strerror(refused));
   }
   arguments.push_back(fmt::format("--stop_deadline_ms={}", options_.stop_deadline_ms));
   arguments.insert(arguments.end(), options_.flags.begin(), options_.flags.end());

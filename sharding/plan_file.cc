@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "common/counted.h"
 #include "sharding/json_text.h"
 #include "sharding/plan_json.h"
 #include "sharding/strategy.h"
@@ -129,6 +130,10 @@ Result<PlanFile> Read(const JsonText& text, const std::vector<TableSpec>& tables
   ASSIGN_OR_RETURN(const uint64_t ps, ReadJsonNumber(from.at("ps"), "ps", kMostNodes));
   ASSIGN_OR_RETURN(const uint64_t shards_per_ps,
                    ReadJsonNumber(from.at("shards_per_ps"), "shards_per_ps", kMostShardsPerNode));
+  if (ps * shards_per_ps > kMostShards) {
+    return UsageError("ps and shards_per_ps are {} shards in all; a plan has at most {}",
+                      ps * shards_per_ps, kMostShards);
+  }
   file.ps = static_cast<uint32_t>(ps);
   file.shards_per_ps = static_cast<uint32_t>(shards_per_ps);
   Result<PlanParts> parts =
@@ -140,8 +145,9 @@ Result<PlanFile> Read(const JsonText& text, const std::vector<TableSpec>& tables
                    Plan::Make(tables, parts.value().shards, std::move(parts.value().slices),
                               parts.value().placements));
   if (ps * shards_per_ps != file.plan.shards() || file.plan.shards() == 0) {
-    return UsageError("{} PS nodes of {} shards are {} shards, its plan is for {}", ps,
-                      shards_per_ps, ps * shards_per_ps, file.plan.shards());
+    return UsageError("{} of {} are {}, its plan is for {}", Counted(ps, "PS node"),
+                      Counted(shards_per_ps, "shard"), Counted(ps * shards_per_ps, "shard"),
+                      file.plan.shards());
   }
   return file;
 }

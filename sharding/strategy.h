@@ -17,6 +17,9 @@
 
 namespace rowhouse {
 
+// Of all PS nodes together: what a plan's slices still fit into memory and a file for.
+inline constexpr uint32_t kMostShards = 1 << 16;
+
 // What an operator may say of strategies; each reads what concerns it.
 struct StrategyOptions {
   uint32_t row_cuts = 0;     // grid: bands, at most rows of the largest table; 0: as many as come

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "common/counted.h"
 #include "launch/report/comparison.h"
 #include "launch/report/figure_text.h"
 #include "sharding/longest_processing_time.h"
@@ -145,10 +146,10 @@ std::string LoadBalanceText(const LoadBalanceManager& manager) {
   }
   const Json json = LoadBalanceToJson(manager);
   std::string text = fmt::format(
-      "LoadBalanceManager, {}: {} rows of {} tables on {} ranks; the fullest has {:.4f} of its "
+      "LoadBalanceManager, {}: {} rows of {} on {}; the fullest has {:.4f} of its "
       "share\n",
-      LoadBalanceModeName(options.mode), Count(manager.total_rows()), manager.num_features(),
-      manager.num_groups(), fullest);
+      LoadBalanceModeName(options.mode), Count(manager.total_rows()),
+      Counted(manager.num_features(), "table"), Counted(manager.num_groups(), "rank"), fullest);
   if (options.mode == LoadBalanceMode::kShuffle) {
     text +=
         fmt::format("shuffle {} of seed {}\n", options.shuffle_call_number, options.shuffle_seed);

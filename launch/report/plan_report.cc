@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "common/counted.h"
 #include "launch/report/comparison.h"
 #include "launch/report/figure_text.h"
 #include "sharding/plan_load.h"
@@ -91,8 +92,9 @@ std::string PlanText(const PlanFile& file, const std::vector<TableSpec>& tables,
                           accesses == nullptr ? "-" : Percent(shard.accesses, all)});
   }
   std::string text =
-      fmt::format("{}: {} tables on {} PS nodes of {} shards; {} of rows, state and trailers\n\n",
-                  file.strategy, tables.size(), file.ps, file.shards_per_ps, BytesText(bytes));
+      fmt::format("{}: {} on {} of {}; {} of rows, state and trailers\n\n", file.strategy,
+                  Counted(tables.size(), "table"), Counted(file.ps, "PS node"),
+                  Counted(file.shards_per_ps, "shard"), BytesText(bytes));
   text += TableAsText(table);
   text += fmt::format("\nmax/mean: bytes {}, rows {}",
                       Balance(file, load, [](const ShardLoad& s) { return s.bytes; }),

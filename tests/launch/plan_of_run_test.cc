@@ -62,7 +62,7 @@ TEST_F(PlanOfRun, IsTheFilesWhateverTheStrategy) {
 
 TEST_F(PlanOfRun, OfOtherNumbersOfNodesOrShardsIsRefused) {
   PlanByFile(8, 1);
-  EXPECT_THAT(Refusal(2, 1), AllOf(HasSubstr("plan.json: it is for 8 PS nodes of 1 shards"),
+  EXPECT_THAT(Refusal(2, 1), AllOf(HasSubstr("plan.json: it is for 8 PS nodes of 1 shard,"),
                                    HasSubstr("the run has 2 of 1"), HasSubstr("--ps=8")));
   EXPECT_THAT(Refusal(4, 2), HasSubstr("the run has 4 of 2"));
 }
@@ -155,7 +155,7 @@ TEST_F(PlanOfRun, PrintsALineAShardAndWhatLivesOnTheWorkers) {
                       .shards_per_ps = 1,
                       .plan = PlanOf(settings_, 2, 1, &counts).value()};
   const std::string text = PlanText(file, settings_.embedding.physical, &counts);
-  EXPECT_THAT(text, HasSubstr("skew_aware: 3 tables on 2 PS nodes of 1 shards; 2.34 MiB"));
+  EXPECT_THAT(text, HasSubstr("skew_aware: 3 tables on 2 PS nodes of 1 shard; 2.34 MiB"));
   EXPECT_THAT(text, HasSubstr("\nPS node  shard "));
   EXPECT_THAT(text, HasSubstr("max/mean: bytes "));
   EXPECT_THAT(text, HasSubstr(", accesses 1.0"));

@@ -43,7 +43,7 @@ TEST(Roles, PerHostEveryHostGivesAsManyOrIsNamed) {
   EXPECT_THAT(small.message(), HasSubstr("host b, where mpirun started 1 rank;"));
   const Status idle = DealRolesPerHost({"a", "b"}, 1).status();
   EXPECT_EQ(idle.code(), StatusCode::kUsage);
-  EXPECT_THAT(idle.message(), HasSubstr("leaves none of the 2 ranks to work"));
+  EXPECT_THAT(idle.message(), HasSubstr("leaves none of 2 ranks to work"));
 }
 
 // ---- Any hosts, any number --------------------------------------------------------------------

@@ -380,6 +380,17 @@ TEST_F(OperatorErrors, AFileOfFirstValuesThatDoesNotFitIsRefusedOnceForAllRanks)
 
 // ---- Plans that do not fit ----------------------------------------------------------------------
 
+TEST_F(OperatorErrors, PlansOfMoreShardsThanThereCanBeAreRefusedAtOnce) {
+  ExpectRefused(
+      RunCommand(CommandOf({"plan", "--strategy=row_wise", "--ps=65536", "--shards=1024"})),
+      {"65536 PS nodes of 1024 shards are 67108864 shards in all", "at most 65536"});
+}
+
+TEST_F(OperatorErrors, AModelThatIsNotThereToBeMeasuredIsNamed) {
+  ExpectRefused(RunCommand(CommandOf({"plan", "--measured=nosuch"})),
+                {"--measured=nosuch: holds no saved model", "nosuch/config.yaml"});
+}
+
 TEST_F(OperatorErrors, PlansThatDoNotFitAreRefusedOnceBeforeTraining) {
   const auto plan = [&](const std::string& ps) {
     const ProcessResult made = RunCommand(CommandOf({"plan", "--ps=" + ps, "--out=plan.json"}));
@@ -407,7 +418,7 @@ TEST_F(OperatorErrors, PlansThatDoNotFitAreRefusedOnceBeforeTraining) {
       {[](json& f) { f["plan"]["slices"][2]["columns"][1] = 3; },
        {"table \"t2\"", "columns [0, 3) are no range of its 2 columns"}},
       {[](json& f) { f["rowhouse_plan"] = 7; }, {"format 7 is newer"}},
-      {[&](json& f) { f = of_eight; }, {"8 PS nodes of 1 shards", "the run has 1 of 1"}},
+      {[&](json& f) { f = of_eight; }, {"8 PS nodes of 1 shard,", "the run has 1 of 1"}},
   };
   for (const Case& c : cases) {
     json file = good;

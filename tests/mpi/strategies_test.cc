@@ -263,6 +263,21 @@ TEST_F(PlanFiles, CapacitiesOfNodesDecideWhatTheyHold) {
                  HasSubstr("strategy grid has no use for it"));
 }
 
+// As the README says.
+TEST_F(PlanFiles, SayWhatTheShardsGetAndTheBytesOfAStep) {
+  const ProcessResult printed =
+      RunPlan({"--config=" + config_, "--ps=2", "--shards=2", "--strategy=row_wise"});
+  ASSERT_EQ(printed.exit_code, 0) << printed.Describe();
+  EXPECT_THAT(printed.out,
+              AllOf(HasSubstr("row_wise: 4 tables on 2 PS nodes of 2 shards; "),
+                    HasSubstr("\nPS node  shard "), HasSubstr("max/mean: bytes "),
+                    HasSubstr("\nOn the wire in a step of one worker:\n"),
+                    HasSubstr("Bytes a step between workers and shards, estimated: ")));
+  for (const char* table : {"\nlarge ", "\nmedium.quotient ", "\nsmall "}) {
+    EXPECT_THAT(printed.out.substr(printed.out.find("On the wire")), HasSubstr(table));
+  }
+}
+
 // Of one worker, an epoch: ids counted beforehand are what shards and workers counted.
 TEST_F(PlanFiles, CountsAreWhatTheShardsCounted) {
   const std::string counts = PlanTo("counts.json", {"--count_ids"});
