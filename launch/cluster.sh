@@ -54,6 +54,9 @@ binary="$(command -v rowhouse || echo "$here/build/release/bin/rowhouse")"
 hosts=() ranks=0 number=0
 while IFS= read -r line || [[ -n "$line" ]]; do
   number=$((number + 1))
+  # mpirun reads the file, too, and takes the letter for a part of the word before it.
+  [[ "$line" != *$'\r' ]] || refuse "$hostfile line $number ends with a carriage return, as Windows" \
+    "writes lines; take them away: sed -i 's/\\r\$//' $hostfile"
   line="${line%%#*}"
   read -r host rest <<<"$line" || true
   [[ -n "$host" ]] || continue

@@ -2,6 +2,8 @@
 // enters by its launch agent. Training, saving and loading over both gives the bits of one host;
 // what keeps hosts apart is found before training, and said with host and place.
 #include <algorithm>
+#include <cstdlib>
+#include <filesystem>
 #include <regex>
 
 #include "tests/mpi/namespace_hosts.h"
@@ -227,6 +229,20 @@ TEST_F(Hosts, ClusterShSaysWhichHostLacksWhat) {
   const ProcessResult older = Cluster(both, {}, "alpha", data);
   EXPECT_EQ(older.exit_code, 2) << older.Describe();
   EXPECT_THAT(older.err, HasSubstr("host beta has another " + data + "/rowhouse than this one"));
+}
+
+// Before any host is asked.
+TEST(ClusterScript, AHostFileWithWindowsLinesIsRefusedInWords) {
+  const TempDir dir;
+  std::ofstream(dir / "hosts") << "alpha slots=2\nbeta slots=2\r\n";
+  std::ofstream(dir / "config.yaml") << "{}\n";
+  const std::filesystem::path rowhouse = ROWHOUSE_BINARY;
+  const ProcessResult result = RunCommand(
+      {.arguments = {ROWHOUSE_SOURCE_DIR "/launch/cluster.sh", dir / "hosts", dir / "config.yaml"},
+       .environment = {{"PATH", rowhouse.parent_path().string() + ":" + getenv("PATH")}}});
+  EXPECT_EQ(result.exit_code, 2) << result.Describe();
+  EXPECT_THAT(result.err, AllOf(HasSubstr("hosts line 2 ends with a carriage return"),
+                                HasSubstr("sed -i 's/\\r$//' " + dir / "hosts")));
 }
 
 }  // namespace
