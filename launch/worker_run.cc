@@ -22,6 +22,7 @@
 #include "launch/terminal.h"
 #include "launch/yaml_config.h"
 #include "sharding/initialiser.h"
+#include "sharding/plan_load.h"
 #include "sharding/rows_digest.h"
 #include "worker/agreement.h"
 #include "worker/dense_initialiser.h"
@@ -270,6 +271,8 @@ struct RowFacts {
   uint64_t rows = 0;
   std::vector<uint64_t> shard_rows;
   std::vector<StatsReply> stats;
+  uint64_t worker_rows = 0;   // that exist on the workers
+  uint64_t worker_bytes = 0;  // of all that are there
 };
 
 Result<RowFacts> AskForRows(PsClient& client, Dialer& dialer, const Clock& clock, uint64_t steps,
@@ -281,7 +284,9 @@ Result<RowFacts> AskForRows(PsClient& client, Dialer& dialer, const Clock& clock
   client.StartDigest(steps);
   RETURN_IF_ERROR(RunClient(client, dialer, clock));
   RowsDigest digest = of_workers.Digest();
-  facts.rows = of_workers.existing_rows();
+  facts.worker_rows = of_workers.existing_rows();
+  facts.worker_bytes = of_workers.saved_floats() * sizeof(float);
+  facts.rows = facts.worker_rows;
   for (const DigestReply& reply : client.digests()) {
     digest.Merge(RowsDigest(reply.high, reply.low));
     facts.rows += reply.rows;
@@ -341,16 +346,15 @@ Result<std::vector<TableTraffic>> TrafficOfRun(const Settings& settings, const P
 RunReport::Sharding ShardingOf(const Plan& plan, const std::vector<TableSpec>& tables,
                                std::vector<TableTraffic> traffic, uint32_t shards_per_node,
                                const RowFacts& facts) {
-  RunReport::Sharding sharding{
-      .plan_digest = plan.digest(), .ps_nodes = {}, .traffic = std::move(traffic)};
+  RunReport::Sharding sharding{.plan_digest = plan.digest(),
+                               .ps_nodes = {},
+                               .worker_rows = facts.worker_rows,
+                               .worker_bytes = facts.worker_bytes,
+                               .traffic = std::move(traffic)};
   sharding.ps_nodes.resize(plan.shards() / shards_per_node);
-  for (const TableSpec& table : tables) {
-    for (const Slice& slice : plan.slices(table.id)) {
-      if (slice.shard == kOnWorkers) continue;
-      sharding.ps_nodes[Raw(slice.shard) / shards_per_node].placed_bytes +=
-          static_cast<double>(slice.rows()) * slice.columns() / table.dim *
-          static_cast<double>(RecordBytes(table));
-    }
+  const PlanLoad load = LoadOf(tables, plan, /*accesses=*/nullptr);
+  for (size_t s = 0; s < load.shards.size(); ++s) {
+    sharding.ps_nodes[s / shards_per_node].placed_bytes += load.shards[s].bytes;
   }
   for (size_t s = 0; s < facts.stats.size(); ++s) {
     RunReport::PsNode& node = sharding.ps_nodes[s / shards_per_node];

@@ -126,6 +126,7 @@ Json ShardingToJson(const Settings& settings, const RunReport::Sharding& shardin
           {"pool_on", is_made ? Json(settings.sharding.pool_on) : Json(nullptr)},
           {"plan_digest", sharding.plan_digest},
           {"ps_nodes", nodes},
+          {"on_each_worker", {{"rows", sharding.worker_rows}, {"bytes", sharding.worker_bytes}}},
           {"tables", TrafficToJson(settings.embedding, sharding.traffic)}};
 }
 

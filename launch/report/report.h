@@ -5,8 +5,9 @@
 // knows are null, never 0. model_bytes {rows, state, plain_rows} are those of the whole model
 // (sharding/table_sizes.h), touched or not: of rows, with projections and learned weights; of their
 // optimizer state; and of the rows if every table were plain. sharding {strategy, pool_on,
-// plan_digest, ps_nodes [...], tables [...]}: what the plan gave each PS node to hold and to do,
-// and what it was expected to move (launch/report/traffic_report.h). Threads: plain data.
+// plan_digest, ps_nodes [...], on_each_worker {rows, bytes}, tables [...]}: what the plan gave each
+// PS node to hold and to do, and what it was expected to move (launch/report/traffic_report.h).
+// Threads: plain data.
 #pragma once
 
 #include <cstdint>
@@ -65,15 +66,17 @@ struct RunReport {
     uint64_t count = 0;  // that exist
   };
   struct PsNode {
-    double placed_bytes = 0;  // of rows and state that the plan puts there, touched or not
-    uint64_t rows = 0;        // that exist there
+    double placed_bytes = 0;  // by arithmetic: of records that the plan puts there, touched or not
+    uint64_t rows = 0;        // counted: stored there, a row where its first columns are
     uint64_t rows_pulled = 0;
     uint64_t rows_pushed = 0;
-    uint64_t cache_bytes = 0;
+    uint64_t cache_bytes = 0;  // memory that its caches take
   };
   struct Sharding {
     std::string plan_digest;
     std::vector<PsNode> ps_nodes;
+    uint64_t worker_rows = 0;   // counted: that exist on the workers, the same on each
+    uint64_t worker_bytes = 0;  // memory that each of them keeps for such rows, existing or not
     std::vector<TableTraffic> traffic;
   };
   struct Shard {

@@ -62,6 +62,10 @@ Result<StrategyCost> CostOf(const Json& json) {
   ASSIGN_OR_RETURN(const double steps, Figure(json, "/totals/steps"));
   const Json nodes = json.value(Json::json_pointer("/sharding/ps_nodes"), Json::array());
   ASSIGN_OR_RETURN(cost.placed_bytes, OverNodes(nodes, "/placed_bytes"));
+  ASSIGN_OR_RETURN(cost.cache_bytes, OverNodes(nodes, "/cache_bytes"));
+  ASSIGN_OR_RETURN(cost.rows_stored, OverNodes(nodes, "/rows"));
+  const Result<double> on_workers = Figure(json, "/sharding/on_each_worker/bytes");
+  if (on_workers.ok()) cost.worker_bytes = on_workers.value();
   ASSIGN_OR_RETURN(cost.rows_pulled, OverNodes(nodes, "/rows_pulled"));
   cost.rows_pulled.max /= steps;
   cost.rows_pulled.mean /= steps;
@@ -118,8 +122,13 @@ Result<std::vector<StrategyCost>> ReadStrategyCosts(const std::vector<std::strin
 
 HtmlTable StrategyTable(const std::vector<StrategyCost>& costs) {
   HtmlTable table = {.columns = {{.name = "strategy"},
-                                 {.name = "placed, max", .is_number = true},
+                                 {.name = "plan, max", .is_number = true},
                                  {.name = "max/mean", .is_number = true},
+                                 {.name = "cache, max", .is_number = true},
+                                 {.name = "max/mean", .is_number = true},
+                                 {.name = "rows stored, max", .is_number = true},
+                                 {.name = "max/mean", .is_number = true},
+                                 {.name = "on a worker", .is_number = true},
                                  {.name = "rows pulled a step, max", .is_number = true},
                                  {.name = "max/mean", .is_number = true},
                                  {.name = "MB a step", .is_number = true},
@@ -129,17 +138,22 @@ HtmlTable StrategyTable(const std::vector<StrategyCost>& costs) {
                      .rows = {}};
   for (const StrategyCost& cost : costs) {
     if (!cost.refused.empty()) {
-      table.rows.push_back(
-          {cost.name, "-", "-", "-", "-", "-", "-", "-", "refused: " + cost.refused});
+      std::vector<std::string> row(table.columns.size(), "-");
+      row.front() = cost.name;
+      row.back() = "refused: " + cost.refused;
+      table.rows.push_back(std::move(row));
       continue;
     }
-    table.rows.push_back({cost.name, BytesText(cost.placed_bytes.max),
-                          fmt::format("{:.3f}", cost.placed_bytes.max_over_mean()),
-                          CountText(cost.rows_pulled.max),
-                          fmt::format("{:.3f}", cost.rows_pulled.max_over_mean()),
-                          Megabytes(cost.wire_bytes), fmt::format("{:.2f}", cost.median_step_ms()),
-                          fmt::format("{:.2f}..{:.2f}", cost.step_ms.front(), cost.step_ms.back()),
-                          cost.digests[0]});
+    table.rows.push_back(
+        {cost.name, BytesText(cost.placed_bytes.max),
+         fmt::format("{:.3f}", cost.placed_bytes.max_over_mean()), BytesText(cost.cache_bytes.max),
+         fmt::format("{:.3f}", cost.cache_bytes.max_over_mean()), CountText(cost.rows_stored.max),
+         fmt::format("{:.3f}", cost.rows_stored.max_over_mean()),
+         cost.worker_bytes ? BytesText(*cost.worker_bytes) : "-", CountText(cost.rows_pulled.max),
+         fmt::format("{:.3f}", cost.rows_pulled.max_over_mean()), Megabytes(cost.wire_bytes),
+         fmt::format("{:.2f}", cost.median_step_ms()),
+         fmt::format("{:.2f}..{:.2f}", cost.step_ms.front(), cost.step_ms.back()),
+         cost.digests[0]});
   }
   return table;
 }
@@ -148,8 +162,11 @@ HtmlPage StrategyPage(const std::vector<StrategyCost>& costs) {
   HtmlPage page("Sharding strategies compared");
   page.AddTable(StrategyTable(costs));
   page.AddParagraph(
-      "placed: bytes of rows and state that the plan puts on the fullest PS node, if every row is "
-      "touched. rows pulled: by all workers from the busiest PS node. MB a step: frames between "
+      "plan: bytes of rows and state that the plan puts on the fullest PS node, by arithmetic, if "
+      "every row is touched. cache: memory that its caches took. rows stored: on the fullest PS "
+      "node at the end, counted, each row where its first columns are. on a worker: memory that "
+      "each worker took for rows that live on the workers. rows pulled: by all workers from the "
+      "busiest PS node. MB a step: frames between "
       "workers and shards, both directions, all workers; what the workers exchange among "
       "themselves is not in it. ms a step: the median step of a run; of several runs their median, "
       "and the least and the most. +bags: bags are pooled on the shards.");
@@ -159,19 +176,23 @@ HtmlPage StrategyPage(const std::vector<StrategyCost>& costs) {
 
 std::string StrategyCsv(const std::vector<StrategyCost>& costs) {
   std::string text =
-      "strategy,placed_bytes_max,placed_bytes_max_over_mean,rows_pulled_per_step_max,"
+      "strategy,placed_bytes_max,placed_bytes_max_over_mean,cache_bytes_max,"
+      "cache_bytes_max_over_mean,rows_stored_max,rows_stored_max_over_mean,worker_bytes,rows_"
+      "pulled_per_step_max,"
       "rows_pulled_max_over_mean,wire_bytes_per_step,step_ms_median,step_ms_min,step_ms_max,"
       "repetitions,rows_digest,refused\n";
   for (const StrategyCost& cost : costs) {
     if (!cost.refused.empty()) {
-      text += fmt::format("{},,,,,,,,,,,{}\n", CsvText(cost.name), CsvText(cost.refused));
+      text += fmt::format("{},,,,,,,,,,,,,,,,{}\n", CsvText(cost.name), CsvText(cost.refused));
       continue;
     }
-    text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},\n", CsvText(cost.name),
-                        cost.placed_bytes.max, cost.placed_bytes.max_over_mean(),
-                        cost.rows_pulled.max, cost.rows_pulled.max_over_mean(), cost.wire_bytes,
-                        cost.median_step_ms(), cost.step_ms.front(), cost.step_ms.back(),
-                        cost.step_ms.size(), cost.digests[0]);
+    text += fmt::format(
+        "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},\n", CsvText(cost.name),
+        cost.placed_bytes.max, cost.placed_bytes.max_over_mean(), cost.cache_bytes.max,
+        cost.cache_bytes.max_over_mean(), cost.rows_stored.max, cost.rows_stored.max_over_mean(),
+        cost.worker_bytes ? fmt::format("{}", *cost.worker_bytes) : "", cost.rows_pulled.max,
+        cost.rows_pulled.max_over_mean(), cost.wire_bytes, cost.median_step_ms(),
+        cost.step_ms.front(), cost.step_ms.back(), cost.step_ms.size(), cost.digests[0]);
   }
   return text;
 }

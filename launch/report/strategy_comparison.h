@@ -24,11 +24,14 @@ struct StrategyCost {
   };
   std::string name;     // the label, or else the strategy and "+bags" where shards pool
   std::string refused;  // why; "": it was trained, and what follows is known
-  std::vector<std::string> digests;  // of rows, of each repetition
-  OverNodes placed_bytes;            // of rows and state; no row on a PS node: 0
-  OverNodes rows_pulled;             // a step
-  double wire_bytes = 0;             // a step
-  std::vector<double> step_ms;       // the median step of each repetition, ascending
+  std::vector<std::string> digests;    // of rows, of each repetition
+  OverNodes placed_bytes;              // by the plan, of records; no row on a PS node: 0
+  OverNodes cache_bytes;               // measured: memory of the caches
+  OverNodes rows_stored;               // counted at the end, a row where its first columns are
+  std::optional<double> worker_bytes;  // memory of rows on each worker; older reports: nothing
+  OverNodes rows_pulled;               // a step
+  double wire_bytes = 0;               // a step
+  std::vector<double> step_ms;         // the median step of each repetition, ascending
 
   double median_step_ms() const;
 };
@@ -40,7 +43,8 @@ Result<std::vector<StrategyCost>> ReadStrategyCosts(const std::vector<std::strin
 HtmlTable StrategyTable(const std::vector<StrategyCost>& costs);
 HtmlPage StrategyPage(const std::vector<StrategyCost>& costs);
 
-// RFC 4180 with \n: strategy, placed_bytes_max, placed_bytes_max_over_mean,
+// RFC 4180 with \n: strategy, placed_bytes_max, placed_bytes_max_over_mean, cache_bytes_max,
+// cache_bytes_max_over_mean, rows_stored_max, rows_stored_max_over_mean, worker_bytes,
 // rows_pulled_per_step_max, rows_pulled_max_over_mean, wire_bytes_per_step, step_ms_median,
 // step_ms_min, step_ms_max, repetitions, rows_digest, refused.
 std::string StrategyCsv(const std::vector<StrategyCost>& costs);

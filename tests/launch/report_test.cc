@@ -42,6 +42,8 @@ RunReport Sample() {
   report.sharding = {.plan_digest = "0abc",
                      .ps_nodes = {{.placed_bytes = 144.0, .rows_pulled = 7, .rows_pushed = 6},
                                   {.placed_bytes = 72.0, .cache_bytes = 64}},
+                     .worker_rows = 3,
+                     .worker_bytes = 288,
                      .traffic = {{.table = TableId{1}, .lookups = 30, .refusal = {}},
                                  {.table = TableId{2}, .refusal = "no"}}};
   report.rows = {.digest = "00ff", .count = 9};
@@ -79,6 +81,8 @@ TEST(Report, SaysHowRowsWereShardedAndWhatThatCost) {
   EXPECT_EQ(sharding["ps_nodes"][0]["rows_pulled"], 7);
   EXPECT_EQ(sharding["ps_nodes"][0]["rows_pushed"], 6);
   EXPECT_EQ(sharding["ps_nodes"][1]["cache_bytes"], 64);
+  EXPECT_EQ(sharding["on_each_worker"]["rows"], 3);
+  EXPECT_EQ(sharding["on_each_worker"]["bytes"], 288);
   EXPECT_EQ(sharding["tables"][0]["name"], "t1");
   EXPECT_EQ(sharding["tables"][0]["lookups"], 30.0);
   EXPECT_TRUE(sharding["tables"][1]["by_bags"].is_null());

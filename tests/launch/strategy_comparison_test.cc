@@ -30,10 +30,14 @@ class StrategyComparison : public testing::Test {
     report.settings.Complete();
     report.totals = {.steps = 10, .median_step_ms = ms, .wire_bytes_per_step = 2.5e6};
     report.rows = {.digest = "00ff", .count = 9};
-    report.sharding = {.plan_digest = "0abc",
-                       .ps_nodes = {{.placed_bytes = 3072.0, .rows_pulled = 30000},
-                                    {.placed_bytes = 1024.0, .rows_pulled = 10000}},
-                       .traffic = {}};
+    report.sharding = {
+        .plan_digest = "0abc",
+        .ps_nodes =
+            {{.placed_bytes = 3072.0, .rows = 80, .rows_pulled = 30000, .cache_bytes = 4096},
+             {.placed_bytes = 1024.0, .rows = 20, .rows_pulled = 10000, .cache_bytes = 2048}},
+        .worker_rows = 5,
+        .worker_bytes = 512,
+        .traffic = {}};
     return ReportToJson(report);
   }
 
@@ -79,6 +83,10 @@ TEST_F(StrategyComparison, RepetitionsOfOneLabelAreOneStrategy) {
   EXPECT_EQ(costs[0].placed_bytes.max_over_mean(), 1.5);
   EXPECT_EQ(costs[0].rows_pulled.max, 3000.0) << "a step";
   EXPECT_EQ(costs[0].wire_bytes, 2.5e6);
+  EXPECT_EQ(costs[0].cache_bytes.max, 4096.0);
+  EXPECT_EQ(costs[0].rows_stored.max, 80.0);
+  EXPECT_EQ(costs[0].rows_stored.max_over_mean(), 1.6);
+  EXPECT_EQ(costs[0].worker_bytes, 512.0);
   EXPECT_EQ(costs[2].refused, "table \"t0\": no, not so");
 }
 
@@ -93,27 +101,47 @@ TEST_F(StrategyComparison, WithoutALabelARunIsCalledByItsStrategy) {
   EXPECT_EQ(cost.placed_bytes.max_over_mean(), 1.0);
 }
 
+// Reports from before it was measured.
+TEST_F(StrategyComparison, WhatNobodyMeasuredIsNoNumber) {
+  Json report = Report("old", 1.0);
+  report["sharding"].erase("on_each_worker");
+  const std::vector<StrategyCost> costs = Read({Write("1.json", report)});
+  EXPECT_EQ(costs[0].worker_bytes, std::nullopt);
+  EXPECT_THAT(TableAsText(StrategyTable(costs)), HasSubstr("1.600            -  "));
+  EXPECT_THAT(StrategyCsv(costs), HasSubstr("\nold,3072,1.5,4096,"));
+}
+
 TEST_F(StrategyComparison, TheTableIsAlignedForATerminal) {
-  EXPECT_EQ(
-      TableAsText(StrategyTable(Three())),
-      "strategy   placed, max  max/mean  rows pulled a step, max  max/mean  MB a step  ms a step  "
-      "    min..max  rows digest\n"
-      "row_wise      3.00 KiB     1.500                    3,000     1.500      2.500      11.00  "
-      "10.00..12.00  00ff\n"
-      "grid          3.00 KiB     1.500                    3,000     1.500      2.500       4.50  "
-      "  4.00..5.00  00ff\n"
-      "grid+bags            -         -                        -         -          -          -  "
-      "           -  refused: table \"t0\": no, not so\n");
+  EXPECT_EQ(TableAsText(StrategyTable(Three())),
+            "strategy   plan, max  max/mean  cache, max  max/mean  rows stored, max  max/mean  on "
+            "a worker  "
+            "rows pulled a step, max  max/mean  MB a step  ms a step  "
+            "    min..max  rows digest\n"
+            "row_wise    3.00 KiB     1.500    4.00 KiB     1.333                80     1.600      "
+            "  512 B  "
+            "                  3,000     1.500      2.500      11.00  "
+            "10.00..12.00  00ff\n"
+            "grid        3.00 KiB     1.500    4.00 KiB     1.333                80     1.600      "
+            "  512 B  "
+            "                  3,000     1.500      2.500       4.50  "
+            "  4.00..5.00  00ff\n"
+            "grid+bags          -         -           -         -                 -         -      "
+            "      -  "
+            "                      -         -          -          -  "
+            "           -  refused: table \"t0\": no, not so\n");
 }
 
 TEST_F(StrategyComparison, CsvHoldsEveryBitAndTheReasons) {
-  EXPECT_EQ(StrategyCsv(Three()),
-            "strategy,placed_bytes_max,placed_bytes_max_over_mean,rows_pulled_per_step_max,"
-            "rows_pulled_max_over_mean,wire_bytes_per_step,step_ms_median,step_ms_min,step_ms_max,"
-            "repetitions,rows_digest,refused\n"
-            "row_wise,3072,1.5,3000,1.5,2500000,11,10,12,2,00ff,\n"
-            "grid,3072,1.5,3000,1.5,2500000,4.5,4,5,2,00ff,\n"
-            "grid+bags,,,,,,,,,,,\"table \"\"t0\"\": no, not so\"\n");
+  EXPECT_EQ(
+      StrategyCsv(Three()),
+      "strategy,placed_bytes_max,placed_bytes_max_over_mean,cache_bytes_max,"
+      "cache_bytes_max_over_mean,rows_stored_max,rows_stored_max_over_mean,worker_bytes,"
+      "rows_pulled_per_step_max,"
+      "rows_pulled_max_over_mean,wire_bytes_per_step,step_ms_median,step_ms_min,step_ms_max,"
+      "repetitions,rows_digest,refused\n"
+      "row_wise,3072,1.5,4096,1.3333333333333333,80,1.6,512,3000,1.5,2500000,11,10,12,2,00ff,\n"
+      "grid,3072,1.5,4096,1.3333333333333333,80,1.6,512,3000,1.5,2500000,4.5,4,5,2,00ff,\n"
+      "grid+bags,,,,,,,,,,,,,,,,\"table \"\"t0\"\": no, not so\"\n");
 }
 
 TEST_F(StrategyComparison, ThePageIsWellFormedAndNamesEverything) {
