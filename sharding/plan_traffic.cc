@@ -79,9 +79,13 @@ class Estimate {
 
   void CountRows(const TableSpec& table, TableTraffic* traffic) const {
     const TableAccesses* counted = accesses_ == nullptr ? nullptr : accesses_->Find(table.name);
+    const bool is_counted = counted != nullptr && counted->total() > 0;
     const double of_worker = traffic->lookups / step_.workers;
-    traffic->distinct_rows = step_.workers * ExpectedDistinctRows(table.rows, of_worker, counted,
-                                                                  plan_.worker_rows(table.id));
+    traffic->distinct_rows =
+        step_.workers *
+        (is_counted || step_.zipf_exponent == 0
+             ? ExpectedDistinctRows(table.rows, of_worker, counted, plan_.worker_rows(table.id))
+             : DistinctZipfRows(table));
     const double cuts = MeanCuts(plan_, table);
     const double values = table.dim * kValue;
     double bytes = cuts * (kRowId + kCount) + values;
@@ -90,6 +94,31 @@ class Estimate {
       bytes += cuts * (kRowId + counts) + values;
     }
     traffic->by_rows = traffic->distinct_rows * bytes;
+  }
+
+  // Of a worker. Features that share a table have their frequent ids in different places.
+  double DistinctZipfRows(const TableSpec& table) const {
+    const auto rows = static_cast<double>(table.rows);
+    const size_t on_workers = plan_.worker_rows(table.id).size();  // the most frequent, if any
+    double missed = 1.0;                                           // the chance of a row
+    for (size_t f = 0; f < tables_.features.size(); ++f) {
+      const FeatureTable& feature = tables_.features[f];
+      const uint64_t ids = feature.table.rows;
+      const double lookups =
+          static_cast<double>(step_.samples) * step_.bag_lengths[f] / step_.workers;
+      const auto times = static_cast<size_t>(feature.weights == table.id) +
+                         static_cast<size_t>(std::ranges::count(feature.parts, table.id));
+      if (times == 0) continue;
+      const bool is_row_an_id = table.rows >= ids;
+      const double distinct =
+          ExpectedDistinctIds(ids, step_.zipf_exponent, lookups,
+                              is_row_an_id ? std::min<uint64_t>(on_workers, ids) : 0);
+      const double touched = is_row_an_id ? distinct
+                                          : Touched(rows, 1.0, distinct) *
+                                                (1.0 - static_cast<double>(on_workers) / rows);
+      missed *= std::pow(1.0 - std::min(1.0, touched / rows), static_cast<double>(times));
+    }
+    return rows * (1.0 - missed);
   }
 
   double BytesByBags(const FeatureTable& feature, const TableSpec& table, double lookups) const {
@@ -138,6 +167,39 @@ double ExpectedDistinctRows(uint64_t rows, double lookups, const TableAccesses* 
   }
   for (size_t r = 0; r < left.size(); ++r) {
     distinct += Touched(rows_left[r], left[r] / total, lookups);
+  }
+  return distinct;
+}
+
+double ExpectedDistinctIds(uint64_t ids, double zipf_exponent, double lookups, uint64_t without) {
+  CHECK_LE(without, ids);
+  constexpr double kOneByOne = 4096;  // ranks; from there on in blocks of 0.5 %
+  constexpr double kGrowth = 1.005;
+  const auto end = static_cast<double>(ids);
+  // Of ranks (from, to], each standing for the density around it.
+  const auto mass = [zipf_exponent](double from, double to) {
+    const double a = from + 0.5, b = to + 0.5, power = 1.0 - zipf_exponent;
+    return std::abs(power) < 1e-9 ? std::log(b / a)
+                                  : (std::pow(b, power) - std::pow(a, power)) / power;
+  };
+  struct Block {
+    double ranks, mass, last;
+  };
+  std::vector<Block> blocks;
+  double all = 0;
+  for (double rank = 0; rank < end;) {
+    const double next =
+        std::min(end, rank < kOneByOne ? rank + 1 : std::max(rank + 1, std::floor(rank * kGrowth)));
+    const double of_block = next == rank + 1 ? std::pow(next, -zipf_exponent) : mass(rank, next);
+    blocks.push_back({next - rank, of_block, next});
+    all += of_block;
+    rank = next;
+  }
+  double distinct = 0;
+  for (const Block& block : blocks) {
+    const double counted =
+        std::clamp(block.last - static_cast<double>(without), 0.0, block.ranks) / block.ranks;
+    distinct += counted * Touched(block.ranks, block.mass / all, lookups);
   }
   return distinct;
 }

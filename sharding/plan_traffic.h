@@ -20,6 +20,9 @@ struct StepShape {
   uint64_t samples = 1;             // over all workers
   uint32_t workers = 1;             // > 0; each merges the rows of its own samples
   std::vector<double> bag_lengths;  // of each feature: mean number of ids, >= 0
+  // Ids are drawn by Zipf: the k-th most frequent of a feature as often as k^-exponent, >= 0; 0:
+  // all alike. Where it is not known, 0 gives the most distinct rows.
+  double zipf_exponent = 0;
 };
 
 struct TableTraffic {
@@ -35,9 +38,9 @@ struct TableTraffic {
 };
 
 // Of every physical table that is not whole on the workers. Lookups are taken to be independent of
-// each other, and where nobody counted (`accesses` null, or without the table), spread evenly over
-// the table's rows: the most distinct rows, so merging rows moves at most what is said here.
-// Requires a bag length for each feature.
+// each other, and where nobody counted (`accesses` null, or without the table), as the step's Zipf
+// says; of kinds whose rows stand for several ids, the distinct ids are spread evenly over the
+// rows. Requires a bag length for each feature.
 std::vector<TableTraffic> TrafficOf(const EmbeddingTables& tables, const Plan& plan,
                                     const StepShape& step, const AccessCounts* accesses);
 
@@ -46,5 +49,10 @@ std::vector<TableTraffic> TrafficOf(const EmbeddingTables& tables, const Plan& p
 // for the rest.
 double ExpectedDistinctRows(uint64_t rows, double lookups, const TableAccesses* accesses,
                             std::span<const RowId> but_for = {});
+
+// The same of `ids` ids that Zipf draws, without the `without` most frequent ones. Within 1 % of
+// the sum over all ids, in constant time. Requires without <= ids.
+double ExpectedDistinctIds(uint64_t ids, double zipf_exponent, double lookups,
+                           uint64_t without = 0);
 
 }  // namespace rowhouse

@@ -11,8 +11,9 @@
 namespace rowhouse {
 namespace {
 
-// What is less by less than this is no reason to pool elsewhere: the estimate takes ids to be
-// spread evenly, and merged rows of real data are fewer.
+// What is less by less than this is no reason to pool elsewhere: where neither the data source nor
+// counts say how ids are spread, the estimate takes them to be spread evenly, and merged rows of
+// real data are fewer.
 constexpr double kWorthSaying = 0.5;
 
 double MeanBagLength(const Settings& settings, uint64_t rows) {
@@ -50,9 +51,11 @@ std::string Hint(const std::vector<std::string>& names, const char* now, double 
 }  // namespace
 
 StepShape StepShapeOf(const Settings& settings, uint32_t workers) {
-  StepShape step{.samples = settings.data.mini_batch_size * settings.training.accumulation,
-                 .workers = workers,
-                 .bag_lengths = {}};
+  StepShape step{
+      .samples = settings.data.mini_batch_size * settings.training.accumulation,
+      .workers = workers,
+      .bag_lengths = {},
+      .zipf_exponent = settings.data_source() == "synthetic" ? settings.data.zipf_exponent : 0.0};
   for (const FeatureTable& feature : settings.embedding.features) {
     step.bag_lengths.push_back(MeanBagLength(settings, feature.table.rows));
   }

@@ -11,8 +11,9 @@
 
 namespace rowhouse {
 
-// Samples of a step and the mean length of bags as the data source makes them; of files, whose bags
-// nobody has read yet, one id. Requires settings that are Complete().
+// Samples of a step, the mean length of bags and the spread of ids as the data source makes them;
+// of files, which nobody has read yet, bags of one id, spread evenly. Requires settings that are
+// Complete().
 StepShape StepShapeOf(const Settings& settings, uint32_t workers);
 
 // A line a table: lookups and distinct rows a step, bytes by merged rows and by bags, which of them

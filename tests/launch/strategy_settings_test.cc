@@ -26,7 +26,9 @@ Settings With(const std::vector<std::pair<std::string, std::string>>& values) {
 // "": accepted.
 std::string Refusal(const std::vector<std::pair<std::string, std::string>>& values) {
   const Status status = With(values).Validate();
-  if (!status.ok()) EXPECT_EQ(status.exit_code(), 2);
+  if (!status.ok()) {
+    EXPECT_EQ(status.exit_code(), 2);
+  }
   return status.message();
 }
 

@@ -1,8 +1,11 @@
 // What a plan moves, in words and as JSON.
 #include "launch/report/traffic_report.h"
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "launch/id_counting.h"
+#include "launch/yaml_config.h"
 #include "sharding/plan_maker.h"
 #include "tests/testing/testing.h"
 
@@ -57,6 +60,56 @@ TEST(TrafficReport, BagsAreAsLongAsTheDataSourceMakesThem) {
   EXPECT_EQ(StepShapeOf(settings, 1).bag_lengths, (std::vector<double>{2.5, 2.5, 2.5}));
   settings.data_generation = "dataset";
   EXPECT_EQ(StepShapeOf(settings, 1).bag_lengths, (std::vector<double>{1, 1, 1}));
+}
+
+// Rows that an epoch's first steps touch, counted as a worker resolves them, over what is expected.
+// The largest and the least of all tables.
+std::pair<double, double> ExpectedOverCounted(const Settings& settings) {
+  constexpr uint64_t kSteps = 2;
+  CHECK(settings.Validate().ok());
+  const StepShape step = StepShapeOf(settings, 1);
+  const IdCounts counts = CountIds(settings, kSteps * step.samples).value();
+  const Plan plan = MakePlan(settings.embedding, {.shards = 2}).value();
+  std::pair<double, double> ratios = {HUGE_VAL, 0.0};
+  for (const TableTraffic& table : TrafficOf(settings.embedding, plan, step, nullptr)) {
+    const double counted = static_cast<double>(counts.rows_pulled[Raw(table.table)]) / kSteps;
+    const double ratio = table.distinct_rows / counted;
+    ratios = {std::min(ratios.first, ratio), std::max(ratios.second, ratio)};
+  }
+  return ratios;
+}
+
+TEST(TrafficReport, KnowsHowSyntheticIdsAreSpread) {
+  Settings settings;
+  ASSERT_OK(ReadYamlConfig(ROWHOUSE_SOURCE_DIR "/configs/strategies.yaml", &settings));
+  settings.Complete();
+  const auto [least, most] = ExpectedOverCounted(settings);
+  EXPECT_GT(least, 0.95);
+  EXPECT_LT(most, 1.05);
+  settings.data_generation = "dataset";
+  EXPECT_EQ(StepShapeOf(settings, 1).zipf_exponent, 0.0);
+}
+
+// Of kinds whose rows stand for several ids.
+TEST(TrafficReport, KnowsRoughlyWhatKindsMakeOfSpreadIds) {
+  Settings settings;
+  ASSERT_OK(ReadYamlText(R"(
+model: {arch_mlp_bot: [5, 8], arch_mlp_top: [8, 1], arch_sparse_feature_size: 8}
+data: {data_generation: synthetic, data_size: 4000, synthetic_bag_length: 5, zipf_exponent: 1.1}
+training: {mini_batch_size: 500}
+tables:
+  list:
+  - {name: hashed, rows: 30000, kind: hashed, buckets: 2000}
+  - {name: qr, rows: 30000, kind: qr, collisions: 20}
+  - {name: shared_1, rows: 9000, share: ids}
+  - {name: shared_2, rows: 9000, share: ids}
+  - {name: mixed, rows: 9000, kind: mixed, row_dim: 4}
+)",
+                         "kinds.yaml", &settings));
+  settings.Complete();
+  const auto [least, most] = ExpectedOverCounted(settings);
+  EXPECT_GT(least, 0.75);
+  EXPECT_LT(most, 1.25);
 }
 
 TEST(TrafficReport, TheTableSaysWhichIsLess) {

@@ -93,6 +93,25 @@ TEST_F(DlrmBenchmarkBytes, ManyLookupsOfFewRowsAreToldToBeMerged) {
   EXPECT_THAT(result.out, HasSubstr("pool_on=workers saves it"));
 }
 
+// Skewed ids, of which the config says how skewed they are, over 2 PS nodes.
+TEST(StrategyCosts, BytesAreEstimatedWithinAQuarterOfWhatIsCounted) {
+  for (const char* pool_on : {"workers", "shards"}) {
+    const TrainResult result =
+        Train({.ranks = 3,
+               .flags = {"--config=" ROWHOUSE_SOURCE_DIR "/configs/strategies.yaml", "--ps=2",
+                         "--stop_after_steps=4", "--synthetic_test_samples=64", "--store=memory",
+                         std::string("--pool_on=") + pool_on}});
+    ASSERT_EQ(result.exit_code, 0) << result.Describe();
+    double estimated = 0;
+    for (const auto& table : result.report.at("sharding").at("tables")) {
+      estimated += table.at(*pool_on == 's' ? "by_bags" : "by_rows").get<double>();
+    }
+    const double counted = result.report.at("totals").at("wire_bytes_per_step").get<double>();
+    fmt::print("{}: estimated {:.0f}, counted {:.0f}\n", pool_on, estimated, counted);
+    EXPECT_NEAR(estimated, counted, 0.25 * counted) << pool_on;
+  }
+}
+
 // ---- The script ---------------------------------------------------------------------------------
 
 ProcessResult RunScript(const std::vector<std::string>& arguments) {

@@ -177,28 +177,28 @@ TEST(PlanFile, WithWhatNobodyReadsIsRefusedByNumberAndLine) {
   const std::string kSecond = "\"rows\":[25,50],\"columns\":[0,40],\"shard\":1";
   const auto slice = [&](const std::string& to) { return refusal("row_wise", kSecond, to); };
   EXPECT_THAT(slice("\"rows\":[25,50],\"columns\":[0,40],\"shrad\":1"),
-              HasSubstr("plan: slice 2 (line 16): has no \"shard\""));
+              HasSubstr("plan: slice 2 (line 17): has no \"shard\""));
   EXPECT_THAT(slice(kSecond + ",\"shards\":2"),
-              AllOf(HasSubstr("slice 2 (line 16): has an unknown \"shards\" (known: "),
+              AllOf(HasSubstr("slice 2 (line 17): has an unknown \"shards\" (known: "),
                     HasSubstr("Did you mean \"shard\"?")));
   EXPECT_THAT(slice(kSecond + ",\"shard\":2"),
-              HasSubstr("line 16: the key \"shard\" is there twice"));
+              HasSubstr("line 17: the key \"shard\" is there twice"));
   EXPECT_THAT(slice("\"rows\":[25],\"columns\":[0,40],\"shard\":1"),
-              HasSubstr("slice 2 (line 16): rows is [25]; expected two numbers"));
+              HasSubstr("slice 2 (line 17): rows is [25]; expected two numbers"));
   EXPECT_THAT(slice("\"rows\":[25,50],\"columns\":[0,16,40],\"shard\":1"),
-              HasSubstr("slice 2 (line 16): columns is [0,16,40]; expected two numbers"));
+              HasSubstr("slice 2 (line 17): columns is [0,16,40]; expected two numbers"));
   EXPECT_THAT(slice("\"rows\":\"25-50\",\"columns\":[0,40],\"shard\":1"),
-              HasSubstr("slice 2 (line 16): rows is \"25-50\"; expected a list"));
+              HasSubstr("slice 2 (line 17): rows is \"25-50\"; expected a list"));
   EXPECT_THAT(slice("\"rows\":[\"25\",50],\"columns\":[0,40],\"shard\":1"),
-              HasSubstr("slice 2 (line 16): the first of rows is \"25\"; expected a whole number"));
+              HasSubstr("slice 2 (line 17): the first of rows is \"25\"; expected a whole number"));
   EXPECT_THAT(slice("\"rows\":[50,25],\"columns\":[0,40],\"shard\":1"),
-              HasSubstr("slice 2 (line 16): rows [50, 25) are no range"));
+              HasSubstr("slice 2 (line 17): rows [50, 25) are no range"));
   EXPECT_THAT(
       slice("\"rows\":[25,50],\"columns\":[0,32],\"shard\":1"),
-      HasSubstr("slice 2 (line 16): has 32 of the 40 columns of table \"user\", which plans "
+      HasSubstr("slice 2 (line 17): has 32 of the 40 columns of table \"user\", which plans "
                 "have from plan_version 3 on; this one says 2"));
   EXPECT_THAT(slice("\"rows\":[25,50],\"columns\":[0,40],\"shard\":null"),
-              HasSubstr("slice 2 (line 16): shard is null"));
+              HasSubstr("slice 2 (line 17): shard is null"));
   EXPECT_THAT(slice("\"rows\":[25,50],\"columns\":[0,40],\"shard\":1},7,{\"rows\":[0,1]"),
               HasSubstr("slice 3"));
 
@@ -207,17 +207,17 @@ TEST(PlanFile, WithWhatNobodyReadsIsRefusedByNumberAndLine) {
     return refusal("row_wise_hashed", kPlaced, to);
   };
   EXPECT_THAT(placement("\"pool_on\":\"shards\",\"scatter_key\":"),
-              HasSubstr("placement 1 (line 26): has an unknown \"pool_on\""));
+              HasSubstr("placement 1 (line 27): has an unknown \"pool_on\""));
   EXPECT_THAT(
       placement("\"pools_on_shards\":\"yes\",\"scatter_key\":"),
-      HasSubstr("placement 1 (line 26): pools_on_shards is \"yes\"; expected true or false"));
+      HasSubstr("placement 1 (line 27): pools_on_shards is \"yes\"; expected true or false"));
   EXPECT_THAT(placement("\"worker_rows\":3,\"scatter_key\":"),
-              HasSubstr("placement 1 (line 26): worker_rows is 3; expected a list"));
+              HasSubstr("placement 1 (line 27): worker_rows is 3; expected a list"));
   EXPECT_THAT(placement("\"worker_rows\":[\"3\"],\"scatter_key\":"),
-              HasSubstr("placement 1 (line 26): a row of worker_rows is \"3\""));
+              HasSubstr("placement 1 (line 27): a row of worker_rows is \"3\""));
   EXPECT_THAT(
       refusal("row_wise_hashed", "{\"table\":\"item\",\"scatter", "{\"table\":\"user\",\"scatter"),
-      HasSubstr("placement 2 (line 27): table \"user\" has one already"));
+      HasSubstr("placement 2 (line 28): table \"user\" has one already"));
 
   const auto top = [&](const std::string& from, const std::string& to) {
     return refusal("row_wise_hashed", from, to);
@@ -238,7 +238,7 @@ TEST(PlanFile, WithWhatNobodyReadsIsRefusedByNumberAndLine) {
               HasSubstr("has an unknown \"slcies\""));
   EXPECT_THAT(
       refusal("replicated", "\"plan_version\": 2", "\"plan_version\": 1"),
-      HasSubstr("slice 1 (line 15): is on the workers, which plans have from plan_version 2"));
+      HasSubstr("slice 1 (line 16): is on the workers, which plans have from plan_version 2"));
   EXPECT_THAT(top("\"id\":1,", "\"id\":1,\"pooling\":\"sum\","),
               HasSubstr("table 2 (line 9): has an unknown \"pooling\""));
   EXPECT_THAT(top("\"name\":\"item\",", "\"name\":7,"),

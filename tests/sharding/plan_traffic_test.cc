@@ -1,6 +1,7 @@
 // Bytes a step by arithmetic, against sums done by hand and draws that are counted.
 #include "sharding/plan_traffic.h"
 
+#include <cmath>
 #include <set>
 
 #include "common/random.h"
@@ -74,6 +75,28 @@ TEST(ExpectedDistinctRows, IsCloseToACountOnZipfianRows) {
   const auto count = static_cast<double>(touched.size());
   EXPECT_NEAR(ExpectedDistinctRows(kRows, kLookups, &counted), count, 0.03 * count);
   EXPECT_GT(ExpectedDistinctRows(kRows, kLookups, nullptr), 1.5 * count);
+}
+
+TEST(ExpectedDistinctIds, IsTheSumOverAllRanks) {
+  for (const double exponent : {0.0, 0.5, 1.0, 1.05, 2.0}) {
+    for (const uint64_t ids : {1ul, 200ul, 5000ul, 400000ul}) {
+      double all = 0, sum = 0, rest = 0;
+      for (uint64_t k = 1; k <= ids; ++k) all += std::pow(static_cast<double>(k), -exponent);
+      for (uint64_t k = 1; k <= ids; ++k) {
+        const double p = std::pow(static_cast<double>(k), -exponent) / all;
+        const double touched = p >= 1 ? 1 : 1 - std::pow(1 - p, 10240);
+        sum += touched;
+        if (k > 100) rest += touched;
+      }
+      EXPECT_NEAR(ExpectedDistinctIds(ids, exponent, 10240), sum, 0.01 * sum)
+          << exponent << " " << ids;
+      EXPECT_NEAR(ExpectedDistinctIds(ids, exponent, 10240, std::min(ids, 100ul)), rest,
+                  0.01 * rest)
+          << exponent << " " << ids;
+    }
+  }
+  EXPECT_LT(ExpectedDistinctIds(uint64_t{1} << 50, 1.05, 1e6), 1e6);
+  EXPECT_EQ(ExpectedDistinctIds(10, 1.05, 0), 0.0);
 }
 
 // ---- Bytes --------------------------------------------------------------------------------------

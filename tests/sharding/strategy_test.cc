@@ -239,7 +239,9 @@ TEST(Strategy, MoreCutsThanATableCanHaveAreRefusedByName) {
   const auto refusal = [&](const std::string& strategy, const StrategyOptions& options) {
     const Status status =
         MakePlan(model, {.shards = 2, .strategy = strategy, .options = options}).status();
-    if (!status.ok()) EXPECT_EQ(status.code(), StatusCode::kUsage);
+    if (!status.ok()) {
+      EXPECT_EQ(status.code(), StatusCode::kUsage);
+    }
     return status.message();
   };
   for (const std::string strategy : {"column_wise", "grid"}) {
