@@ -211,6 +211,19 @@ DEFINE_uint64(cache_mb, 1024,
               "Most memory for rows on a PS node, over all its shards and tables; MiB");
 DEFINE_double(cache_ratio, 1.0, "And at most this part of the rows of each table; fraction");
 DEFINE_uint32(cache_ways, 16, "Rows whose place in the cache a row may take");
+DEFINE_uint32(
+    prefetch_steps, 8,
+    "Most steps ahead that workers tell shards which rows they will pull, so that these are "
+    "read from disk before; how many they do adapts to whether pulls wait for a disk; 0: "
+    "never");
+DEFINE_uint64(
+    max_dirty_steps, 0,
+    "A changed row is written to the row directory at most so many steps later; 0: with a "
+    "push log 1000, without one when it must leave the cache or is saved");
+DEFINE_string(
+    durability, "none",
+    "What an answered push survives. none: nothing, what was saved does; wal: the end of "
+    "the PS process, by a log of pushes beside the rows; fsync: that of the machine, too");
 
 // ---- Cluster --------------------------------------------------------------------------------
 

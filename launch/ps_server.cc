@@ -92,8 +92,14 @@ Status Serve(const Settings& settings) {
                         .cache_bytes = settings.storage.cache_mb << 20,
                         .cache_ratio = settings.storage.cache_ratio,
                         .cache_ways = settings.storage.cache_ways,
+                        .max_dirty_steps = settings.storage.max_dirty_steps,
+                        .durability = settings.storage.durability,
                         .silence_ms = settings.cluster.rpc_deadline_ms,
                         .is_refusal_logged = !is_supervised};
+  constexpr uint64_t kMaxDirtySteps = 1000;  // else a log has no end
+  if (options.durability != "none" && options.max_dirty_steps == 0) {
+    options.max_dirty_steps = kMaxDirtySteps;
+  }
   if (options.row_dir.empty() && options.store != "memory") {
     ASSIGN_OR_RETURN(temporary, TemporaryRows::Make());
     options.row_dir = temporary->path();

@@ -465,6 +465,12 @@ std::vector<SettingField> MakeFields() {
                 "a number greater than 0, at most 1", [](double v) { return v > 0.0 && v <= 1.0; }),
       NumberField<uint32_t>("cache_ways", kStorage, kOut, MEMBER(uint32_t, storage.cache_ways), 1,
                             1024),
+      NumberField<uint32_t>("prefetch_steps", kStorage, kOut,
+                            MEMBER(uint32_t, storage.prefetch_steps), 0, 1024),
+      NumberField<uint64_t>("max_dirty_steps", kStorage, kOut,
+                            MEMBER(uint64_t, storage.max_dirty_steps), 0),
+      ChoiceField("durability", kStorage, kOut, MEMBER(std::string, storage.durability),
+                  {"none", "wal", "fsync"}),
 
       // Cluster.
       NumberField<int32_t>("ps", kCluster, kOut, MEMBER(int32_t, cluster.ps), -1, 65536),

@@ -164,6 +164,19 @@ Status ValidateTogether(const Settings& s, bool reads_data) {
   if (s.storage.store == "memory" && s.output.load) {
     return UsageError("--load with store=memory: rows in memory ended with the run that had them");
   }
+  if (s.storage.durability != "none" && s.storage.store == "memory") {
+    return UsageError(
+        "durability={} with store=memory: a log of pushes is kept beside rows on disk; give "
+        "store=rocksdb, or leave durability out",
+        s.storage.durability);
+  }
+  if (s.storage.durability != "none" && s.row_directory().empty() &&
+      s.cluster.ps_endpoints.empty()) {
+    return UsageError(
+        "durability={}: rows of a run without --model_dir or --row_dir are deleted at its end, and "
+        "their log with them; give one of the two",
+        s.storage.durability);
+  }
   if (!s.cluster.ps_endpoints.empty() && s.cluster.ps > 0) {
     return UsageError(
         "ps={} asks for PS nodes among the ranks, ps_endpoints={} for those that run already: "

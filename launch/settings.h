@@ -65,6 +65,9 @@ struct StorageSettings {
   uint64_t cache_mb = 1024;       // MiB of rows in memory, per PS node, over all tables
   double cache_ratio = 1.0;       // and at most this part of each table's rows, (0, 1]
   uint32_t cache_ways = 16;       // rows a row may take the place of
+  uint32_t prefetch_steps = 8;    // most steps ahead that shards are told of; see Lookahead
+  uint64_t max_dirty_steps = 0;  // changed rows are written so soon; 0: 1000 with a log, else never
+  std::string durability = "none";  // none, wal or fsync
 };
 
 struct ClusterSettings {

@@ -66,6 +66,8 @@ std::vector<std::string> ServerFlags(const Settings& settings) {
       fmt::format("--cache_mb={}", storage.cache_mb),
       fmt::format("--cache_ratio={}", storage.cache_ratio),
       fmt::format("--cache_ways={}", storage.cache_ways),
+      fmt::format("--max_dirty_steps={}", storage.max_dirty_steps),
+      fmt::format("--durability={}", storage.durability),
   };
   // Without one the server makes a directory of its own and deletes it at its end.
   const std::string row_dir = settings.row_directory();

@@ -252,7 +252,8 @@ TrainerOptions TrainerOptionsOf(const Settings& settings, const JobSpec& job) {
           .print_every_steps = every(training.print_freq),
           .test_every_steps = every(training.test_freq),
           .first_step = job.first_step(),
-          .stop_after_steps = training.stop_after_steps};
+          .stop_after_steps = training.stop_after_steps,
+          .prefetch_steps = settings.storage.prefetch_steps};
 }
 
 // The reader's position goes on from the step only if epochs are as long as they were.

@@ -1,11 +1,18 @@
 #include "ps/io_thread.h"
 
+#include <chrono>
+#include <utility>
+
 #include "common/thread_name.h"
 
 namespace rowhouse {
 
-IoThread::IoThread(std::string name, ShardStore& store, std::function<void(ShardEvent)> done)
-    : store_(store), done_(std::move(done)), thread_([this, name = std::move(name)] {
+IoThread::IoThread(std::string name, size_t max_batch, Executor execute,
+                   std::function<void(ShardEvent)> done)
+    : max_batch_(max_batch),
+      execute_(std::move(execute)),
+      done_(std::move(done)),
+      thread_([this, name = std::move(name)] {
         NameThisThread(name);
         Run();
       }) {}
@@ -15,7 +22,7 @@ IoThread::~IoThread() {
     std::lock_guard lock(mutex_);
     is_closing_ = true;
   }
-  submitted_.notify_one();
+  changed_.notify_one();
   thread_.join();
 }
 
@@ -24,20 +31,63 @@ void IoThread::Submit(ShardAction action) {
     std::lock_guard lock(mutex_);
     queue_.push_back(std::move(action));
   }
-  submitted_.notify_one();
+  changed_.notify_one();
+}
+
+namespace {
+
+// The status of what may find no room; others go on as they are.
+const Status* StatusOf(const ShardEvent& event) {
+  if (const auto* written = std::get_if<RowsWritten>(&event)) return &written->status;
+  if (const auto* synced = std::get_if<StoreSynced>(&event)) return &synced->status;
+  if (const auto* truncated = std::get_if<LogTruncated>(&event)) return &truncated->status;
+  const auto* appended = std::get_if<LogAppended>(&event);
+  return appended == nullptr ? nullptr : &appended->status;
+}
+
+bool FoundNoRoom(const ShardEvent& event) {
+  const Status* const status = StatusOf(event);
+  return status != nullptr && status->code() == StatusCode::kResourceExhausted;
+}
+
+}  // namespace
+
+void IoThread::CarryOut(std::span<ShardAction> actions) {
+  constexpr auto kTryAgainAfter = std::chrono::milliseconds(500);
+  bool is_blocked = false;
+  while (!actions.empty()) {
+    std::vector<ShardEvent> events = execute_(actions);
+    CHECK(!events.empty() && events.size() <= actions.size());
+    bool is_given_up = false;
+    if (FoundNoRoom(events.back())) {
+      done_(StoreBlocked{*StatusOf(events.back())});
+      is_blocked = true;
+      std::unique_lock lock(mutex_);
+      is_given_up = changed_.wait_for(lock, kTryAgainAfter, [this] { return is_closing_; });
+      lock.unlock();
+      if (!is_given_up) events.pop_back();
+    } else if (std::exchange(is_blocked, false)) {
+      done_(StoreUnblocked{});
+    }
+    actions = actions.subspan(events.size());
+    for (ShardEvent& event : events) done_(std::move(event));
+  }
 }
 
 void IoThread::Run() {
+  std::vector<ShardAction> actions;
   for (;;) {
-    ShardAction action;
+    actions.clear();
     {
       std::unique_lock lock(mutex_);
-      submitted_.wait(lock, [this] { return is_closing_ || !queue_.empty(); });
+      changed_.wait(lock, [this] { return is_closing_ || !queue_.empty(); });
       if (queue_.empty()) return;
-      action = std::move(queue_.front());
-      queue_.pop_front();
+      while (!queue_.empty() && actions.size() < max_batch_) {
+        actions.push_back(std::move(queue_.front()));
+        queue_.pop_front();
+      }
     }
-    done_(store_.Execute(std::move(action)));
+    CarryOut(actions);
   }
 }
 

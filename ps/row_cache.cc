@@ -88,12 +88,17 @@ RowCache::Slot RowCache::Claim(RowId row, uint64_t step, CacheVictim* victim) {
 void RowCache::Pin(Slot slot, uint64_t step) {
   if (is_direct_) return;  // Nothing is ever claimed from anybody: no use and no pin to note.
   last_use_[slot] = ++now_;
-  pinned_until_[slot] = static_cast<uint32_t>(step + 1);
+  Announce(slot, step);
 }
 
-std::vector<std::pair<RowId, RowCache::Slot>> RowCache::DirtySlots() const {
+void RowCache::Announce(Slot slot, uint64_t step) {
+  if (is_direct_) return;
+  pinned_until_[slot] = std::max(pinned_until_[slot], static_cast<uint32_t>(step + 1));
+}
+
+std::vector<std::pair<RowId, RowCache::Slot>> RowCache::DirtySlots(Slot begin, Slot end) const {
   std::vector<std::pair<RowId, Slot>> dirty;
-  for (Slot slot = 0; slot < slots_; ++slot) {
+  for (Slot slot = begin; slot < end; ++slot) {
     if (dirty_[slot] != 0) dirty.emplace_back(RowId{tags_[slot] - 1}, slot);
   }
   std::sort(dirty.begin(), dirty.end());

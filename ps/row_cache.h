@@ -79,6 +79,9 @@ class RowCache {
   // Notes a use, and keeps the slot from being claimed until a step after `step`.
   void Pin(Slot slot, uint64_t step);
 
+  // Keeps the slot as Pin does, for a step to come, without noting a use.
+  void Announce(Slot slot, uint64_t step);
+
   std::byte* record(Slot slot) { return records_ + slot * record_bytes_; }
   const std::byte* record(Slot slot) const { return records_ + slot * record_bytes_; }
 
@@ -88,8 +91,8 @@ class RowCache {
   void set_dirty(Slot slot) { dirty_[slot] = 1; }
   void set_clean(Slot slot) { dirty_[slot] = 0; }
 
-  // Slots of all dirty rows with their rows, by ascending row.
-  std::vector<std::pair<RowId, Slot>> DirtySlots() const;
+  // Slots in [begin, end) of dirty rows with their rows, by ascending row.
+  std::vector<std::pair<RowId, Slot>> DirtySlots(Slot begin, Slot end) const;
 
  private:
   Slot FirstWay(RowId row) const;

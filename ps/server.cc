@@ -178,7 +178,9 @@ Status Server::OpenJob(JobSpec spec, uint32_t node) {
                                      .first_step = job.spec.first_step(),
                                      .cache_bytes = options_.cache_bytes / per_node,
                                      .cache_ratio = options_.cache_ratio,
-                                     .cache_ways = options_.cache_ways};
+                                     .cache_ways = options_.cache_ways,
+                                     .max_dirty_steps = options_.max_dirty_steps,
+                                     .logs_pushes = options_.durability != "none"};
     ASSIGN_OR_RETURN(std::unique_ptr<Shard> shard,
                      Shard::Make(shard_options, job.spec.tables, job.spec.plan, sources));
     shards.push_back(std::move(shard));
@@ -192,8 +194,15 @@ Status Server::OpenJob(JobSpec spec, uint32_t node) {
                                      .environment = environment_},
                                     job.spec, id));
     const std::string directory = store->directory();
+    std::unique_ptr<PushLog> log;
+    if (options_.durability != "none") {
+      ASSIGN_OR_RETURN(log, PushLog::Open({.directory = directory + "/log",
+                                           .shard = id,
+                                           .job_id = job.spec.job_id,
+                                           .syncs = options_.durability == "fsync"}));
+    }
     auto runner = std::make_unique<ShardRunner>(
-        fmt::format("shard-{}", Raw(id)), std::move(shards[k]), std::move(store),
+        fmt::format("shard-{}", Raw(id)), std::move(shards[k]), std::move(store), std::move(log),
         [this, k] { return shard_listener_(k); }, clock_);
     ASSIGN_OR_RETURN(const std::string endpoint, runner->Start());
     job.runners.push_back(std::move(runner));

@@ -34,9 +34,11 @@ struct ServerOptions {
   uint64_t cache_bytes = 1 << 30;  // over all shards of the node
   double cache_ratio = 1.0;        // part of the rows kept in memory, (0, 1]
   uint32_t cache_ways = 16;
-  uint32_t silence_ms = 60000;     // after which a job's workers may be taken for dead
-  bool rows_end_with_job = false;  // row_dir is nobody's: shard directories are deleted
-  bool is_refusal_logged = true;   // false: whoever is refused speaks in the same terminal
+  uint64_t max_dirty_steps = 0;     // see ShardOptions
+  std::string durability = "none";  // none, wal or fsync; the latter need a store with a directory
+  uint32_t silence_ms = 60000;      // after which a job's workers may be taken for dead
+  bool rows_end_with_job = false;   // row_dir is nobody's: shard directories are deleted
+  bool is_refusal_logged = true;    // false: whoever is refused speaks in the same terminal
 };
 
 class Server {

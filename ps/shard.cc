@@ -9,7 +9,8 @@
 
 namespace rowhouse {
 
-Shard::Shard(const ShardOptions& options) : options_(options), next_step_(options.first_step) {}
+Shard::Shard(const ShardOptions& options)
+    : options_(options), next_step_(options.first_step), lap_began_(options.first_step) {}
 Shard::~Shard() = default;
 
 Result<std::unique_ptr<Shard>> Shard::Make(const ShardOptions& options,
@@ -104,11 +105,7 @@ std::vector<ShardAction> Shard::Handle(ShardEvent event, TimeMs now) {
     unwritten_bytes_ -= bytes.mapped();
     if (!written->status.ok()) Fail(written->status);
   } else if (auto* synced = std::get_if<StoreSynced>(&event)) {
-    if (!synced->status.ok()) Fail(synced->status);
-    if (auto control = store_controls_.extract(synced->ticket); !control.empty()) {
-      Send(control.mapped().peer,
-           EncodeMessage(ReplyHeader(control.mapped().header), FlushReply{}));
-    }
+    OnStoreSynced(*synced);
   } else if (auto* scanned = std::get_if<StoreScanned>(&event)) {
     if (!scanned->status.ok()) Fail(scanned->status);
     if (auto control = store_controls_.extract(scanned->ticket); !control.empty()) {
@@ -118,6 +115,20 @@ std::vector<ShardAction> Shard::Handle(ShardEvent event, TimeMs now) {
       reply.rows = scanned->rows;
       Send(control.mapped().peer, EncodeMessage(ReplyHeader(control.mapped().header), reply));
     }
+  } else if (auto* counted = std::get_if<StoreCounted>(&event)) {
+    if (auto control = store_controls_.extract(counted->ticket); !control.empty()) {
+      Send(control.mapped().peer,
+           EncodeMessage(ReplyHeader(control.mapped().header), StatsWith(counted->counters)));
+    }
+  } else if (auto* appended = std::get_if<LogAppended>(&event)) {
+    OnLogAppended(*appended);
+  } else if (auto* truncated = std::get_if<LogTruncated>(&event)) {
+    if (!truncated->status.ok()) Fail(truncated->status);
+  } else if (auto* blocked = std::get_if<StoreBlocked>(&event)) {
+    OnStoreBlocked(blocked->status);
+  } else if (std::holds_alternative<StoreUnblocked>(event)) {
+    LOG(WARNING) << options_.name << " goes on: its store takes writes again";
+    is_blocked_ = false;
   } else {
     OnTick(now);
   }
@@ -125,6 +136,11 @@ std::vector<ShardAction> Shard::Handle(ShardEvent event, TimeMs now) {
   FlushQueuedWrites();
   AskWakeUp();
   return std::exchange(actions_, {});
+}
+
+TimeMs Shard::DeadlineOf(const Header& header, TimeMs now) {
+  constexpr TimeMs kNever = std::numeric_limits<TimeMs>::max();
+  return header.deadline_ms == 0 ? kNever : now + header.deadline_ms;
 }
 
 void Shard::OnTick(TimeMs now) {
@@ -144,6 +160,23 @@ void Shard::OnTick(TimeMs now) {
   };
   expire(parked_pulls_);
   expire(parked_controls_);
+}
+
+// Everybody who waits is told, and waits from now on as long as it was ready to.
+void Shard::OnStoreBlocked(const Status& status) {
+  const BusyReply busy{.message = fmt::format("{} waits: {}", options_.name, status.message())};
+  LOG_IF(WARNING, !is_blocked_) << busy.message;
+  is_blocked_ = true;
+  const auto tell = [&](auto& waiting) {
+    waiting.deadline = DeadlineOf(waiting.header, now_);
+    Send(waiting.peer, EncodeMessage(ReplyHeader(waiting.header), busy));
+  };
+  for (PendingPull& pull : parked_pulls_) tell(pull);
+  for (auto& [ticket, pull] : reading_pulls_) tell(pull);
+  for (PendingControl& control : parked_controls_) tell(control);
+  for (auto& [ticket, control] : store_controls_) tell(control);
+  for (auto& [ticket, push] : logging_pushes_) tell(push);
+  if (save_) tell(save_->control);
 }
 
 std::string Shard::DescribeMissingPushes() const {
@@ -166,13 +199,15 @@ void Shard::AskWakeUp() {
   }
   if (earliest == std::numeric_limits<TimeMs>::max() || earliest == wake_at_) return;
   wake_at_ = earliest;
-  actions_.push_back(WakeAt{earliest});
+  actions_.emplace_back(WakeAt{earliest});
 }
 
 // One pass serves all that the present state allows; applying a step changes the state, so it
 // goes on until nothing more moves.
 void Shard::Advance() {
   while (failure_.ok()) {
+    if (save_) ContinueSave();
+    if (!failure_.ok()) return;
     if (!applying_ && unwritten_bytes_ < options_.max_unwritten_bytes) {
       std::deque<PendingPull> parked = std::exchange(parked_pulls_, {});
       for (PendingPull& pull : parked) {
@@ -191,7 +226,7 @@ void Shard::Advance() {
         }
       }
     }
-    if (applying_ || !IsStepComplete()) return;
+    if (applying_ || save_ || !IsStepComplete()) return;
     ApplyStep();
   }
 }
@@ -238,6 +273,10 @@ void Shard::Fail(Status status) {
   for (const auto& [ticket, control] : store_controls_) {
     SendError(control.peer, control.header, failure_);
   }
+  for (const auto& [ticket, push] : logging_pushes_) SendError(push.peer, push.header, failure_);
+  logging_pushes_.clear();
+  if (save_) SendError(save_->control.peer, save_->control.header, failure_);
+  save_.reset();
   parked_pulls_.clear();
   reading_pulls_.clear();
   parked_controls_.clear();

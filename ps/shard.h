@@ -7,17 +7,21 @@
 //
 // Order:  store actions take effect in the order given. A read that follows a write sees it.
 // Faults: bytes from a peer never trip a CHECK. A failed store action makes the shard answer
-//         everything with that error from then on: it must not train on rows it may have lost. So
-//         does a row with a number that is none when it is to be written: none reaches the store.
+//         everything with that error from then on: it must not train on rows it may have lost. One
+//         that finds no room on the disk has not failed: the driver tries it again, and the shard
+//         says BUSY to those who wait for it, so that their deadlines begin anew. As a failure does
+//         a row with a number that is none when it is to be written: none reaches the store.
 #pragma once
 
 #include <cstdint>
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <unordered_map>
+#include <unordered_set>
 #include <variant>
 #include <vector>
 
@@ -29,6 +33,7 @@
 #include "common/wire/message.h"
 #include "common/wire/pull.h"
 #include "common/wire/push.h"
+#include "ps/push_log.h"
 #include "ps/row_cache.h"
 #include "ps/row_store.h"
 #include "ps/store_batch.h"
@@ -63,10 +68,29 @@ struct StoreScanned {
   uint64_t digest_low = 0, digest_high = 0;  // mod 2^128
   uint64_t rows = 0;
 };
+struct LogAppended {
+  uint64_t ticket = 0;
+  Status status;
+  uint64_t log_bytes = 0;  // appended so far
+};
+struct LogTruncated {
+  Status status;
+};
+struct StoreCounted {
+  uint64_t ticket = 0;
+  RowStoreCounters counters;
+};
+// A write or sync found no room (kResourceExhausted) and is tried again until there is; store
+// actions after it wait. Comes again and again while that lasts.
+struct StoreBlocked {
+  Status status;
+};
+struct StoreUnblocked {};
 struct Tick {};  // a time asked for by WakeAt has come
 
 using ShardEvent =
-    std::variant<MessageArrived, RowsRead, RowsWritten, StoreSynced, StoreScanned, Tick>;
+    std::variant<MessageArrived, RowsRead, RowsWritten, StoreSynced, StoreScanned, StoreCounted,
+                 LogAppended, LogTruncated, StoreBlocked, StoreUnblocked, Tick>;
 
 // ---- Actions --------------------------------------------------------------------------------
 
@@ -82,18 +106,31 @@ struct WriteRows {
   uint64_t ticket = 0;
   std::vector<StoreWrite> writes;
 };
-struct SyncStore {  // make all writes so far survive, then note the directory clean at `steps`
+struct SyncStore {  // make all writes so far survive; then:
   uint64_t ticket = 0;
   uint64_t steps = 0;
+  bool is_clean = true;  // note that the directory has the rows after `steps`, and no others
+};
+// Append a push to the log, in the order given, beside the actions of the store.
+struct AppendLog {
+  uint64_t ticket = 0;
+  std::shared_ptr<const LoggedPush> push;
+};
+struct TruncateLog {
+  uint64_t low_water = 0;  // LSN
 };
 struct ScanStore {  // digest of every stored row
+  uint64_t ticket = 0;
+};
+struct CountStore {
   uint64_t ticket = 0;
 };
 struct WakeAt {  // replaces an earlier one
   TimeMs at = 0;
 };
 
-using ShardAction = std::variant<SendFrames, ReadRows, WriteRows, SyncStore, ScanStore, WakeAt>;
+using ShardAction = std::variant<SendFrames, ReadRows, WriteRows, SyncStore, ScanStore, CountStore,
+                                 AppendLog, TruncateLog, WakeAt>;
 
 // ---- The shard ------------------------------------------------------------------------------
 
@@ -107,7 +144,11 @@ struct ShardOptions {
   uint64_t cache_bytes = 1 << 30;  // over all tables of this shard
   double cache_ratio = 1.0;        // and at most this part of each slice's rows, (0, 1]
   uint32_t cache_ways = 16;
-  uint64_t max_unwritten_bytes = 256 << 20;  // writes under way before pulls have to wait
+  // Rows changed are written at the latest so many steps later; 0: when they must leave or are
+  // saved.
+  uint64_t max_dirty_steps = 0;
+  bool logs_pushes = false;  // answers a push, and applies it, when the push log has it
+  uint64_t max_unwritten_bytes = 256 << 20;  // writes under way before pulls and saves have to wait
 };
 
 class Shard {
@@ -132,6 +173,10 @@ class Shard {
     Slice slice;
     StoreSlice store;
     std::unique_ptr<RowCache> cache;
+    RowCache::Slot hand = 0;           // of the sweeper
+    std::unordered_set<RowId> coming;  // being read because they were announced
+    // While any such read is under way: rows written, with the next ticket at that time.
+    std::unordered_map<RowId, uint64_t> written_at;
 
     bool Has(uint64_t position) const {
       return position >= slice.row_begin && position < slice.row_end;
@@ -190,11 +235,23 @@ class Shard {
       size_t offset;
     };
     std::vector<Miss> misses;  // in the order of the reads
+    std::vector<Miss> coming;  // being read already, for a prefetch
+    bool has_waited = false;   // for the store
   };
+  // What to read, with the misses of the same order.
+  using MissesBySlice =
+      std::map<const SliceState*, std::pair<StoreRead, std::vector<PendingPull::Miss>>>;
   struct PendingControl {
     PeerId peer;
     Header header;
     TimeMs deadline = 0;
+  };
+  // All dirty rows on their way to the store, piece by piece, for a request. No step is applied
+  // meanwhile, so that what is saved is the rows after one step.
+  struct Save {
+    PendingControl control;
+    size_t cut = 0, slice = 0;
+    RowCache::Slot next = 0;
   };
   // One part of a worker's push, kept as received.
   struct PushPart {
@@ -205,12 +262,20 @@ class Shard {
     std::vector<BagPart> bags;
     Frame bag_gradients;
     Frame bag_winners;
+    Frame body;  // as received, for the log
   };
   struct WorkerPush {
     uint32_t parts_expected = 0;
-    std::map<uint32_t, PushPart> parts;
+    std::map<uint32_t, std::shared_ptr<const PushPart>> parts;
+    uint32_t answered = 0;  // parts that are in the log, or need not be
     float learning_rate = 0.0f;
-    bool complete() const { return parts_expected != 0 && parts.size() == parts_expected; }
+    bool complete() const { return parts_expected != 0 && answered == parts_expected; }
+  };
+  // A part of a push that is on its way to the log.
+  struct LoggingPush {
+    PeerId peer;
+    Header header;
+    TimeMs deadline = 0;
   };
   struct StepPushes {
     std::vector<WorkerPush> workers;
@@ -243,8 +308,11 @@ class Shard {
 
   void OnPull(const PeerId& peer, Message message, TimeMs now);
   void OnPush(const PeerId& peer, Message message, TimeMs now);
+  void OnPrefetch(const Message& message);
+  void FinishPrefetch(uint64_t ticket, uint64_t step, std::vector<StoreRead> reads);
   void OnControl(const PeerId& peer, const Message& message, TimeMs now);
   void OnRowsRead(RowsRead event);
+  void OnStoreBlocked(const Status& status);
   void OnTick(TimeMs now);
 
   Status CheckRequest(const Header& header) const;
@@ -255,12 +323,23 @@ class Shard {
   void Advance();  // serves what the state now allows: pulls, controls, complete steps
   bool IsStepComplete() const;
   void ServePull(PendingPull pull);
+  void ReadMisses(PendingPull pull, MissesBySlice misses);
+  // Counts the lookups of a row of the pull and copies its weights to their place.
+  void TakeRow(const PendingPull& pull, const PendingPull::Miss& wanted, std::byte* record,
+               std::span<float> out);
   void FinishPull(PendingPull pull, std::vector<StoreRead> reads);
   void ServeControl(PendingControl control);
+  void LogPush(const PeerId& peer, const Header& header, float learning_rate,
+               std::shared_ptr<const PushPart> part, TimeMs now);
+  void OnLogAppended(const LogAppended& event);
+  void OnStoreSynced(const StoreSynced& event);
+  void Sweep();
   void ApplyStep();
   void FinishApply(std::vector<StoreRead> reads);
   void EndStep();
-  void WriteAllDirty();
+  void ContinueSave();
+  // Those of slots [begin, end), by ascending row.
+  void WriteDirty(CutState& cut, SliceState& slice, RowCache::Slot begin, RowCache::Slot end);
   void Fail(Status status);
 
   CutState* FindCut(uint32_t table, uint32_t first_column);  // null: not here
@@ -269,7 +348,8 @@ class Shard {
   // Puts a record into the cache if a way is free, writing back what leaves. False: no room.
   bool Admit(CutState& cut, SliceState& slice, RowId row, const std::byte* record, bool dirty,
              bool pin);
-  void QueueWrite(const CutState& cut, const SliceState& slice, RowId row, const std::byte* record);
+  void TakeVictim(const CutState& cut, SliceState& slice, const CacheVictim& victim);
+  void QueueWrite(const CutState& cut, SliceState& slice, RowId row, const std::byte* record);
   void FlushQueuedWrites();
   Status MaterialiseMissing(CutState& cut, StoreRead& read);
 
@@ -277,6 +357,8 @@ class Shard {
   void Send(const PeerId& peer, Frames frames);
   void SendError(const PeerId& peer, const Header& request, const Status& status);
   void AskWakeUp();
+  static TimeMs DeadlineOf(const Header& header, TimeMs now);
+  StatsReply StatsWith(const RowStoreCounters& counters) const;
   std::string DescribeMissingPushes() const;
 
   const ShardOptions options_;
@@ -286,14 +368,21 @@ class Shard {
 
   uint64_t next_step_ = 0;  // the step to be applied next
   std::map<uint64_t, StepPushes> pushes_;
-  bool applying_ = false;  // waits for rows of the step from the store
+  bool is_blocked_ = false;  // the store finds no room
+  bool applying_ = false;    // waits for rows of the step from the store
   uint64_t apply_ticket_ = 0;
   StepContext apply_context_;
   std::vector<ApplyMiss> apply_misses_;
 
   std::deque<PendingPull> parked_pulls_;
   std::deque<PendingControl> parked_controls_;
-  std::unordered_map<uint64_t, PendingPull> reading_pulls_;      // by ticket
+  std::unordered_map<uint64_t, PendingPull> reading_pulls_;   // by ticket
+  std::unordered_map<uint64_t, LoggingPush> logging_pushes_;  // by ticket
+  // Of syncs under way: the LSN up to which all changes are in the store then.
+  std::unordered_map<uint64_t, uint64_t> syncs_;       // by ticket
+  uint64_t lap_began_ = 0;                             // of the sweeper: steps applied then
+  std::unordered_map<uint64_t, uint64_t> prefetches_;  // by ticket: the step announced
+  std::optional<Save> save_;
   std::unordered_map<uint64_t, PendingControl> store_controls_;  // by ticket
 
   uint64_t next_ticket_ = 1;

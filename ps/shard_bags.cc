@@ -119,7 +119,8 @@ void Shard::AnswerPull(PendingPull pull) {
   if (pull.bags.empty()) {
     payload.push_back(std::move(pull.rows));
     return Send(pull.peer,
-                EncodeMessage(ReplyHeader(pull.header), PullReply{}, std::move(payload)));
+                EncodeMessage(ReplyHeader(pull.header), PullReply{.has_waited = pull.has_waited},
+                              std::move(payload)));
   }
   const std::span<const float> rows = pull.rows.As<float>();
   Frame reply(pull.reply_floats * sizeof(float));
@@ -172,7 +173,8 @@ void Shard::AnswerPull(PendingPull pull) {
   payload.push_back(std::move(reply));
   payload.push_back(std::move(sums));
   payload.push_back(std::move(winners));
-  Send(pull.peer, EncodeMessage(ReplyHeader(pull.header), PullReply{}, std::move(payload)));
+  Send(pull.peer, EncodeMessage(ReplyHeader(pull.header), PullReply{.has_waited = pull.has_waited},
+                                std::move(payload)));
 }
 
 Status Shard::CheckPushedBags(const Header& header, const PushPart& part) const {
@@ -230,9 +232,9 @@ std::map<uint32_t, Shard::BagGradients> Shard::GradientsOfBags(const StepPushes&
   // By cut, and in it by list and bag.
   std::map<std::pair<uint32_t, BagKey>, Pushed> pushed;
   for (const auto& [k, part] : step.workers[worker].parts) {
-    const float* gradients = part.bag_gradients.As<float>().data();
-    const uint32_t* winners = part.bag_winners.As<uint32_t>().data();
-    for (const BagPart& bags : part.bags) {
+    const float* gradients = part->bag_gradients.As<float>().data();
+    const uint32_t* winners = part->bag_winners.As<uint32_t>().data();
+    for (const BagPart& bags : part->bags) {
       const BagKey key(bags.list, bags.first_column, bags.bag_begin);
       const PulledBags& pulled = step.bags[worker].at(key);
       pushed.emplace(std::pair(pulled.cut, key), Pushed{&pulled, gradients, winners});

@@ -1,7 +1,6 @@
 // What a shard makes of its peers' bytes: every size, row and number is checked here; what goes on
 // from here is sound. Requests that have to wait are parked for Advance.
 #include <algorithm>
-#include <limits>
 
 #include "common/wire/codec.h"
 #include "ps/shard.h"
@@ -12,10 +11,6 @@ namespace {
 // How many steps ahead of the one to be applied a push may be. Workers meet in the dense exchange
 // of every step, so one ahead is all that can happen; more is a broken peer.
 constexpr uint64_t kMaxStepsAhead = 2;
-
-TimeMs DeadlineOf(const Header& header, TimeMs now) {
-  return header.deadline_ms == 0 ? std::numeric_limits<TimeMs>::max() : now + header.deadline_ms;
-}
 
 }  // namespace
 
@@ -37,6 +32,8 @@ void Shard::OnMessage(MessageArrived arrived, TimeMs now) {
       return OnPull(arrived.peer, std::move(message), now);
     case MessageType::kPush:
       return OnPush(arrived.peer, std::move(message), now);
+    case MessageType::kPrefetch:
+      return OnPrefetch(message);
     case MessageType::kFlush:
     case MessageType::kDigest:
     case MessageType::kStats:
@@ -163,7 +160,7 @@ void Shard::OnPull(const PeerId& peer, Message message, TimeMs now) {
   parked_pulls_.push_back(std::move(pull));  // Advance serves it at once if it can.
 }
 
-void Shard::OnPush(const PeerId& peer, Message message, TimeMs) {
+void Shard::OnPush(const PeerId& peer, Message message, TimeMs now) {
   const Header header = message.header;
   Result<PushRequest> body = DecodeBody<PushRequest>(message);
   if (!body.ok()) return SendError(peer, header, body.status());
@@ -179,7 +176,8 @@ void Shard::OnPush(const PeerId& peer, Message message, TimeMs) {
                 .counts = std::move(message.payload[2]),
                 .bags = std::move(body.value().bags),
                 .bag_gradients = {},
-                .bag_winners = {}};
+                .bag_winners = {},
+                .body = std::move(message.body)};
   if (!part.bags.empty()) {
     part.bag_gradients = std::move(message.payload[3]);
     part.bag_winners = std::move(message.payload[4]);
@@ -222,7 +220,15 @@ void Shard::OnPush(const PeerId& peer, Message message, TimeMs) {
   }
   worker.parts_expected = header.parts;
   worker.learning_rate = body.value().learning_rate;
-  if (worker.parts.emplace(header.part, std::move(part)).second) stats_.rows_pushed += rows;
+  auto kept = std::make_shared<const PushPart>(std::move(part));
+  if (!worker.parts.emplace(header.part, kept).second) {
+    return Send(peer, EncodeMessage(ReplyHeader(header), PushReply{}));
+  }
+  stats_.rows_pushed += rows;
+  if (options_.logs_pushes) {
+    return LogPush(peer, header, worker.learning_rate, std::move(kept), now);
+  }
+  ++worker.answered;
   Send(peer, EncodeMessage(ReplyHeader(header), PushReply{}));
 }
 

@@ -1,4 +1,6 @@
 // The way of a pull: from the cache, or else from the store, or else from the initialiser.
+#include <utility>
+
 #include "common/wire/codec.h"
 #include "ps/shard.h"
 #include "sharding/record_weights.h"
@@ -13,8 +15,7 @@ void Shard::ServePull(PendingPull pull) {
   const std::span<const uint64_t> ids = pull.ids.As<uint64_t>();
   const std::span<const uint32_t> counts = pull.counts.As<uint32_t>();
 
-  // Misses are read slice by slice; `reads` and `misses` keep the same order.
-  std::map<const SliceState*, std::pair<StoreRead, std::vector<PendingPull::Miss>>> misses;
+  MissesBySlice misses;
   size_t at = 0, offset = 0;
   for (const CutRows& part : pull.parts) {
     CutState& cut = cuts_[part.cut];
@@ -28,10 +29,15 @@ void Shard::ServePull(PendingPull pull) {
       }
       const RowCache::Slot slot = slice->cache->Find(row);
       if (slot == RowCache::kNone) {
+        const PendingPull::Miss miss{part.cut, row, pull.eval ? 0 : counts[at], offset};
+        if (!slice->coming.empty() && slice->coming.contains(row)) {
+          pull.coming.push_back(miss);
+          continue;
+        }
         auto& [read, slice_misses] = misses[slice];
         read.slice = slice->store;
         read.rows.push_back(row);
-        slice_misses.push_back({part.cut, row, pull.eval ? 0 : counts[at], offset});
+        slice_misses.push_back(miss);
         continue;
       }
       std::byte* record = slice->cache->record(slot);
@@ -42,25 +48,41 @@ void Shard::ServePull(PendingPull pull) {
       ++stats_.cache_hits;
     }
   }
-  if (!pull.eval) stats_.rows_pulled += ids.size();
-  if (misses.empty()) return AnswerPull(std::move(pull));
+  if (!pull.eval) {
+    ++stats_.pulls;
+    stats_.rows_pulled += ids.size();
+    for (const auto& [slice, entry] : misses) stats_.cache_misses += entry.second.size();
+    stats_.cache_misses += pull.coming.size();
+  }
+  if (misses.empty() && pull.coming.empty()) return AnswerPull(std::move(pull));
+  pull.has_waited = true;
+  if (!pull.eval) ++stats_.pulls_from_store;
+  ReadMisses(std::move(pull), std::move(misses));
+}
+
+// Without any misses the read is a fence: reads are carried out in order, so when it is done rows
+// that were on their way have come.
+void Shard::ReadMisses(PendingPull pull, MissesBySlice misses) {
   ReadRows action{.ticket = next_ticket_++, .reads = {}};
+  pull.misses.clear();
   for (auto& [slice, entry] : misses) {
     auto& [read, slice_misses] = entry;
     read.records.resize(read.rows.size() * read.slice.record_bytes);
-    if (!pull.eval) stats_.cache_misses += read.rows.size();
     action.reads.push_back(std::move(read));
     pull.misses.insert(pull.misses.end(), slice_misses.begin(), slice_misses.end());
   }
   reading_pulls_.emplace(action.ticket, std::move(pull));
   FlushQueuedWrites();  // A row written a moment ago must be read as it was written.
-  actions_.push_back(std::move(action));
+  actions_.emplace_back(std::move(action));
 }
 
 void Shard::OnRowsRead(RowsRead event) {
   if (!event.status.ok()) Fail(event.status);
   if (!failure_.ok()) return;
   if (applying_ && event.ticket == apply_ticket_) return FinishApply(std::move(event.reads));
+  if (const auto prefetch = prefetches_.extract(event.ticket); !prefetch.empty()) {
+    return FinishPrefetch(event.ticket, prefetch.mapped(), std::move(event.reads));
+  }
   auto pull = reading_pulls_.extract(event.ticket);
   CHECK(!pull.empty()) << "read " << event.ticket << " ended twice";
   FinishPull(std::move(pull.mapped()), std::move(event.reads));
@@ -101,8 +123,7 @@ void Shard::FinishPull(PendingPull pull, std::vector<StoreRead> reads) {
       // Another pull may have brought the row in while this one was reading.
       const RowCache::Slot slot = slice.cache->Find(wanted.row);
       if (slot != RowCache::kNone) record = slice.cache->record(slot);
-      if (!pull.eval) CountLookups(cut.layout, record, wanted.count);
-      ReadWeights(cut.layout, record, out.subspan(wanted.offset, cut.layout.dim));
+      TakeRow(pull, wanted, record, out);
       if (pull.eval) continue;
       if (slot != RowCache::kNone) {
         slice.cache->Pin(slot, pull.header.step);
@@ -111,7 +132,30 @@ void Shard::FinishPull(PendingPull pull, std::vector<StoreRead> reads) {
       }
     }
   }
-  AnswerPull(std::move(pull));
+  if (pull.coming.empty()) return AnswerPull(std::move(pull));
+  MissesBySlice misses;
+  for (const PendingPull::Miss& wanted : std::exchange(pull.coming, {})) {
+    SliceState& slice = *cuts_[wanted.cut].Find(wanted.row);
+    const RowCache::Slot slot = slice.cache->Find(wanted.row);
+    if (slot != RowCache::kNone) {
+      TakeRow(pull, wanted, slice.cache->record(slot), out);
+      if (!pull.eval) slice.cache->Pin(slot, pull.header.step);
+      continue;
+    }
+    auto& [read, slice_misses] = misses[&slice];  // It came, and found no place in the cache.
+    read.slice = slice.store;
+    read.rows.push_back(wanted.row);
+    slice_misses.push_back(wanted);
+  }
+  if (misses.empty()) return AnswerPull(std::move(pull));
+  ReadMisses(std::move(pull), std::move(misses));
+}
+
+void Shard::TakeRow(const PendingPull& pull, const PendingPull::Miss& wanted, std::byte* record,
+                    std::span<float> out) {
+  const RecordLayout& layout = cuts_[wanted.cut].layout;
+  if (!pull.eval) CountLookups(layout, record, wanted.count);
+  ReadWeights(layout, record, out.subspan(wanted.offset, layout.dim));
 }
 
 bool Shard::Admit(CutState& cut, SliceState& slice, RowId row, const std::byte* record, bool dirty,
@@ -130,14 +174,17 @@ bool Shard::Admit(CutState& cut, SliceState& slice, RowId row, const std::byte* 
     }
     return false;
   }
-  if (!victim.record.empty()) {
-    ++stats_.rows_evicted;
-    if (victim.is_dirty) QueueWrite(cut, slice, victim.row, victim.record.data());
-  }
+  TakeVictim(cut, slice, victim);
   std::memcpy(cache.record(slot), record, cut.layout.bytes());
   if (dirty) cache.set_dirty(slot);
   if (pin) cache.Pin(slot, next_step_);
   return true;
+}
+
+void Shard::TakeVictim(const CutState& cut, SliceState& slice, const CacheVictim& victim) {
+  if (victim.record.empty()) return;
+  ++stats_.rows_evicted;
+  if (victim.is_dirty) QueueWrite(cut, slice, victim.row, victim.record.data());
 }
 
 }  // namespace rowhouse

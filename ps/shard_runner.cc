@@ -8,15 +8,17 @@
 
 #include "common/thread_name.h"
 #include "ps/io_thread.h"
+#include "ps/log_actions.h"
 
 namespace rowhouse {
 
 ShardRunner::ShardRunner(std::string name, std::unique_ptr<Shard> shard,
-                         std::unique_ptr<ShardStore> store, ListenerFactory make_listener,
-                         const Clock& clock)
+                         std::unique_ptr<ShardStore> store, std::unique_ptr<PushLog> log,
+                         ListenerFactory make_listener, const Clock& clock)
     : name_(std::move(name)),
       shard_(std::move(shard)),
       store_(std::move(store)),
+      log_(std::move(log)),
       make_listener_(std::move(make_listener)),
       clock_(clock) {}
 
@@ -59,11 +61,25 @@ void ShardRunner::Run(std::function<void(Result<std::string>)> started) {
 }
 
 void ShardRunner::Serve(Listener& listener) {
-  IoThread io(name_ + "-io", *store_, [this](ShardEvent event) {
+  const auto done = [this](ShardEvent event) {
     std::lock_guard lock(mutex_);
     completed_.push_back(std::move(event));
     if (waking_ != nullptr) waking_->Wake();
-  });
+  };
+  const auto execute = [this](std::span<ShardAction> actions) {
+    std::vector<ShardEvent> events;
+    events.push_back(store_->Execute(actions.front()));
+    return events;
+  };
+  IoThread io(name_ + "-io", /*max_batch=*/1, execute, done);
+  std::optional<IoThread> log_io;
+  if (log_ != nullptr) {
+    constexpr size_t kMostPushesASync = 64;
+    log_io.emplace(
+        name_ + "-log", kMostPushesASync,
+        [this](std::span<ShardAction> actions) { return CarryOutLogActions(*log_, actions); },
+        done);
+  }
   TimeMs wake_at = std::numeric_limits<TimeMs>::max();
 
   const auto handle = [&](ShardEvent event) {
@@ -74,6 +90,10 @@ void ShardRunner::Serve(Listener& listener) {
         LOG_IF(WARNING, !status.ok()) << name_ << " reply lost: " << status.message();
       } else if (auto* wake = std::get_if<WakeAt>(&action)) {
         wake_at = wake->at;
+      } else if (std::holds_alternative<AppendLog>(action) ||
+                 std::holds_alternative<TruncateLog>(action)) {
+        CHECK(log_io) << name_ << " has no push log";
+        log_io->Submit(std::move(action));
       } else {
         io.Submit(std::move(action));
       }

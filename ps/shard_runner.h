@@ -1,5 +1,5 @@
-// ShardRunner: drives one Shard in production: a thread with the shard's listener, and an I/O
-// thread with its store. The shard itself never sees either.
+// ShardRunner: drives one Shard in production: a thread with the shard's listener, an I/O thread
+// with its store, and another with its push log, if it has one. The shard itself sees none.
 //
 // Threads: Start and Stop from the owner's thread; everything else happens inside.
 #pragma once
@@ -24,8 +24,9 @@ using ListenerFactory = std::function<Result<std::unique_ptr<Listener>>()>;
 
 class ShardRunner {
  public:
+  // `log`: where a shard that logs pushes does; else null.
   ShardRunner(std::string name, std::unique_ptr<Shard> shard, std::unique_ptr<ShardStore> store,
-              ListenerFactory make_listener, const Clock& clock);
+              std::unique_ptr<PushLog> log, ListenerFactory make_listener, const Clock& clock);
   // Stops if need be.
   ~ShardRunner();
 
@@ -47,6 +48,7 @@ class ShardRunner {
   const std::string name_;
   std::unique_ptr<Shard> shard_;
   std::unique_ptr<ShardStore> store_;
+  std::unique_ptr<PushLog> log_;
   const ListenerFactory make_listener_;
   const Clock& clock_;
 

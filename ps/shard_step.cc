@@ -31,17 +31,17 @@ void Shard::ApplyStep() {
   std::vector<size_t> touches_of_cut(cuts_.size());
   for (const WorkerPush& worker : step.workers) {
     for (const auto& [k, part] : worker.parts) {
-      for (const CutRows& rows : part.parts) touches_of_cut[rows.cut] += rows.rows;
+      for (const CutRows& rows : part->parts) touches_of_cut[rows.cut] += rows.rows;
     }
   }
   for (size_t c = 0; c < touched.size(); ++c) touched[c].reserve(touches_of_cut[c]);
   for (uint32_t w = 0; w < step.workers.size(); ++w) {
     for (const auto& [k, part] : step.workers[w].parts) {
-      const uint64_t* id = part.ids.As<uint64_t>().data();
-      const float* gradient = part.gradients.As<float>().data();
-      const bool is_counted = part.counts.size() > 0;
-      const uint32_t* count = part.counts.As<uint32_t>().data();
-      for (const CutRows& rows : part.parts) {
+      const uint64_t* id = part->ids.As<uint64_t>().data();
+      const float* gradient = part->gradients.As<float>().data();
+      const bool is_counted = part->counts.size() > 0;
+      const uint32_t* count = part->counts.As<uint32_t>().data();
+      for (const CutRows& rows : part->parts) {
         std::vector<Touch>& touches = touched[rows.cut];
         for (uint32_t i = 0; i < rows.rows; ++i) {
           touches.push_back({RowId{*id++}, w, is_counted ? *count++ : 0, gradient});
@@ -132,7 +132,7 @@ void Shard::ApplyStep() {
   applying_ = true;
   apply_ticket_ = action.ticket;
   FlushQueuedWrites();
-  actions_.push_back(std::move(action));
+  actions_.emplace_back(std::move(action));
 }
 
 void Shard::FinishApply(std::vector<StoreRead> reads) {
@@ -166,6 +166,7 @@ void Shard::FinishApply(std::vector<StoreRead> reads) {
 void Shard::EndStep() {
   pushes_.erase(next_step_);
   ++next_step_;
+  Sweep();
 }
 
 }  // namespace rowhouse

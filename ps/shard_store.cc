@@ -20,7 +20,7 @@ ShardStore::ShardStore(std::unique_ptr<RowStore> store, std::string directory,
   }
 }
 
-ShardEvent ShardStore::Execute(ShardAction action) {
+ShardEvent ShardStore::Execute(ShardAction& action) {
   if (auto* read = std::get_if<ReadRows>(&action)) {
     RowsRead event{.ticket = read->ticket, .status = {}, .reads = std::move(read->reads)};
     for (StoreRead& one : event.reads) {
@@ -33,7 +33,10 @@ ShardEvent ShardStore::Execute(ShardAction action) {
     return RowsWritten{.ticket = write->ticket, .status = Write(*write)};
   }
   if (auto* sync = std::get_if<SyncStore>(&action)) {
-    return StoreSynced{.ticket = sync->ticket, .status = Sync(sync->steps)};
+    return StoreSynced{.ticket = sync->ticket, .status = Sync(*sync)};
+  }
+  if (auto* count = std::get_if<CountStore>(&action)) {
+    return StoreCounted{.ticket = count->ticket, .counters = store_->counters()};
   }
   auto* scan = std::get_if<ScanStore>(&action);
   CHECK(scan != nullptr) << "not a store action";
@@ -51,13 +54,14 @@ Status ShardStore::Write(const WriteRows& action) {
   return OkStatus();
 }
 
-Status ShardStore::Sync(uint64_t steps) {
+Status ShardStore::Sync(const SyncStore& action) {
   RETURN_IF_ERROR(store_->Sync());
+  if (!action.is_clean) return OkStatus();
   if (!directory_.empty()) {
-    RETURN_IF_ERROR(WriteState(directory_, {.is_clean = true, .step = steps}));
+    RETURN_IF_ERROR(WriteState(directory_, {.is_clean = true, .step = action.steps}));
   }
   is_open_ = false;
-  last_sync_steps_ = steps;
+  last_sync_steps_ = action.steps;
   return OkStatus();
 }
 

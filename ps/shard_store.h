@@ -26,13 +26,15 @@ class ShardStore {
 
   const std::string& directory() const { return directory_; }
 
-  // Carries out one of ReadRows, WriteRows, SyncStore, ScanStore; returns what became of it.
-  // Any other action is a programmer's mistake.
-  ShardEvent Execute(ShardAction action);
+  // Carries out one of ReadRows, WriteRows, SyncStore, ScanStore, CountStore; returns what became
+  // of it. Any other action is a programmer's mistake. A write or sync that found no room
+  // (kResourceExhausted) may be carried out again: `action` is as it was.
+  ShardEvent Execute(ShardAction& action);
+  ShardEvent Execute(ShardAction&& action) { return Execute(action); }
 
  private:
   Status Write(const WriteRows& action);
-  Status Sync(uint64_t steps);
+  Status Sync(const SyncStore& action);
   StoreScanned Scan(uint64_t ticket);
 
   struct TableShape {

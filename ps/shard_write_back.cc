@@ -1,4 +1,6 @@
 // Rows on their way to the store, and the requests that ask for all of them to be there.
+#include <algorithm>
+
 #include "common/wire/codec.h"
 #include "ps/shard.h"
 #include "sharding/record_finite.h"
@@ -7,8 +9,7 @@ namespace rowhouse {
 
 // Here rows are looked at, not when they are updated: once they are cached, updates are many times
 // as frequent, and an unsound row that is not used again does no harm before.
-void Shard::QueueWrite(const CutState& cut, const SliceState& slice, RowId row,
-                       const std::byte* record) {
+void Shard::QueueWrite(const CutState& cut, SliceState& slice, RowId row, const std::byte* record) {
   if (!IsFiniteRecord(cut.layout, record)) {
     return Fail(NotFiniteError(cut.spec, cut.layout, {row, cut.first_column}, record));
   }
@@ -18,6 +19,7 @@ void Shard::QueueWrite(const CutState& cut, const SliceState& slice, RowId row,
   write.rows.push_back(row);
   write.records.insert(write.records.end(), record, record + cut.layout.bytes());
   ++stats_.rows_written;
+  if (!prefetches_.empty()) slice.written_at[row] = next_ticket_;
 }
 
 void Shard::FlushQueuedWrites() {
@@ -31,27 +33,95 @@ void Shard::FlushQueuedWrites() {
   queued_writes_.clear();
   unwritten_bytes_ += bytes;
   write_bytes_.emplace(action.ticket, bytes);
-  actions_.push_back(std::move(action));
+  actions_.emplace_back(std::move(action));
 }
 
-void Shard::WriteAllDirty() {
-  // RocksDB's batches stay small; the copies of all of them wait in memory until they are written.
-  constexpr size_t kMaxWriteBytes = 8 << 20;
-  for (CutState& cut : cuts_) {
-    for (SliceState& slice : cut.slices) {
-      size_t bytes = 0;
-      for (const auto& [row, slot] : slice.cache->DirtySlots()) {
-        QueueWrite(cut, slice, row, slice.cache->record(slot));
-        slice.cache->set_clean(slot);
-        bytes += cut.layout.bytes();
-        if (bytes >= kMaxWriteBytes) {
-          FlushQueuedWrites();
-          bytes = 0;
-        }
+// Pieces of a few MB, and no more of them at a time than may wait to be written: their copies take
+// bounded memory, however many rows are dirty. RowsWritten brings it back here.
+void Shard::ContinueSave() {
+  constexpr size_t kPieceBytes = 8 << 20;
+  Save& save = *save_;
+  for (; save.cut < cuts_.size(); ++save.cut, save.slice = 0) {
+    CutState& cut = cuts_[save.cut];
+    const RowCache::Slot piece = std::max<RowCache::Slot>(
+        1, std::min<uint64_t>(kPieceBytes, options_.max_unwritten_bytes) / cut.layout.bytes());
+    for (; save.slice < cut.slices.size(); ++save.slice, save.next = 0) {
+      SliceState& slice = cut.slices[save.slice];
+      while (save.next < slice.cache->capacity_rows()) {
+        if (unwritten_bytes_ >= options_.max_unwritten_bytes) return;
+        const RowCache::Slot end = std::min(slice.cache->capacity_rows(), save.next + piece);
+        WriteDirty(cut, slice, save.next, end);
+        if (!failure_.ok()) return;
+        FlushQueuedWrites();
+        save.next = end;
       }
     }
   }
+  const uint64_t ticket = next_ticket_++;
+  if (save.control.header.type == MessageType::kFlush) {
+    syncs_.emplace(ticket, next_step_);  // In synchronous mode a change's LSN is its step + 1.
+    actions_.emplace_back(SyncStore{.ticket = ticket, .steps = next_step_});
+  } else {
+    actions_.emplace_back(ScanStore{.ticket = ticket});
+  }
+  store_controls_.emplace(ticket, std::move(save.control));
+  save_.reset();
+}
+
+void Shard::WriteDirty(CutState& cut, SliceState& slice, RowCache::Slot begin, RowCache::Slot end) {
+  for (const auto& [row, slot] : slice.cache->DirtySlots(begin, end)) {
+    QueueWrite(cut, slice, row, slice.cache->record(slot));
+    slice.cache->set_clean(slot);
+  }
+}
+
+// A hand a slice goes over all slots once in max_dirty_steps steps, so what was dirty when a lap
+// began is written when it ends; no row needs to know since when it is dirty. With a log each lap
+// ends in a sync of the store, after which the log is not needed that far.
+void Shard::Sweep() {
+  if (options_.max_dirty_steps == 0) return;
+  const uint64_t written_before = stats_.rows_written;
+  for (CutState& cut : cuts_) {
+    for (SliceState& slice : cut.slices) {
+      const RowCache::Slot slots = slice.cache->capacity_rows();
+      const RowCache::Slot share =
+          (slots + options_.max_dirty_steps - 1) / options_.max_dirty_steps;
+      const RowCache::Slot end = std::min(slots, slice.hand + share);
+      WriteDirty(cut, slice, slice.hand, end);
+      slice.hand = end;
+    }
+  }
+  stats_.rows_swept += stats_.rows_written - written_before;
+  if (next_step_ - lap_began_ < options_.max_dirty_steps || !failure_.ok()) return;
   FlushQueuedWrites();
+  if (options_.logs_pushes) {
+    const uint64_t ticket = next_ticket_++;
+    syncs_.emplace(ticket, lap_began_);
+    actions_.emplace_back(SyncStore{.ticket = ticket, .steps = next_step_, .is_clean = false});
+  }
+  lap_began_ = next_step_;
+  for (CutState& cut : cuts_) {
+    for (SliceState& slice : cut.slices) slice.hand = 0;
+  }
+}
+
+void Shard::OnStoreSynced(const StoreSynced& event) {
+  if (!event.status.ok()) Fail(event.status);
+  const auto sync = syncs_.extract(event.ticket);
+  if (failure_.ok() && options_.logs_pushes && !sync.empty()) {
+    actions_.emplace_back(TruncateLog{.low_water = sync.mapped()});
+  }
+  if (auto control = store_controls_.extract(event.ticket); !control.empty()) {
+    Send(control.mapped().peer, EncodeMessage(ReplyHeader(control.mapped().header), FlushReply{}));
+  }
+}
+
+StatsReply Shard::StatsWith(const RowStoreCounters& counters) const {
+  StatsReply reply = stats_;
+  reply.store_rows_read = counters.rows_read;
+  reply.store_stalls = counters.stalls;
+  reply.store_stall_ms = counters.stall_ms;
+  return reply;
 }
 
 void Shard::ServeControl(PendingControl control) {
@@ -62,17 +132,17 @@ void Shard::ServeControl(PendingControl control) {
                    options_.name, control.header.step, next_step_));
   }
   if (control.header.type == MessageType::kStats) {
-    return Send(control.peer, EncodeMessage(ReplyHeader(control.header), stats_));
+    const uint64_t ticket = next_ticket_++;
+    actions_.emplace_back(CountStore{.ticket = ticket});
+    store_controls_.emplace(ticket, std::move(control));
+    return;
   }
-  WriteAllDirty();
-  if (!failure_.ok()) return SendError(control.peer, control.header, failure_);
-  const uint64_t ticket = next_ticket_++;
-  if (control.header.type == MessageType::kFlush) {
-    actions_.push_back(SyncStore{.ticket = ticket, .steps = next_step_});
-  } else {
-    actions_.push_back(ScanStore{.ticket = ticket});
+  if (save_) {  // One at a time; Advance comes back to it.
+    parked_controls_.push_back(std::move(control));
+    return;
   }
-  store_controls_.emplace(ticket, std::move(control));
+  save_ = Save{.control = std::move(control)};
+  ContinueSave();
 }
 
 }  // namespace rowhouse

@@ -1,8 +1,10 @@
 #include "worker/ps_client.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "common/wire/codec.h"
+#include "common/wire/prefetch.h"
 #include "common/wire/pull.h"
 #include "common/wire/push.h"
 
@@ -43,6 +45,7 @@ void PsClient::Start(MessageType type, uint64_t step) {
 void PsClient::StartPull(uint64_t step, bool eval, std::vector<RowBatch>* batches,
                          std::vector<BagBatch>* bags) {
   Start(MessageType::kPull, step);
+  has_pull_waited_ = false;
   eval_ = eval;
   pull_batches_ = batches;
   bags_ = bags;
@@ -167,6 +170,7 @@ void PsClient::CutIntoParts(const std::vector<RowBatch>& batches, bool is_push) 
 std::vector<PsClient::Outgoing> PsClient::TakeOutgoing(TimeMs now) {
   std::vector<Outgoing> outgoing;
   if (!status_.ok()) return outgoing;
+  outgoing = std::exchange(announcements_, {});
   for (size_t shard = 0; shard < shards_.size(); ++shard) {
     while (!to_send_[shard].empty() && in_flight_[shard] < options_.window) {
       Part part = std::move(to_send_[shard].front());
@@ -174,8 +178,7 @@ std::vector<PsClient::Outgoing> PsClient::TakeOutgoing(TimeMs now) {
       const uint64_t id = next_request_id_++;
       outgoing.push_back({.shard = shard, .frames = Encode(part, id)});
       bytes_moved_ += BytesOf(outgoing.back().frames);
-      waiting_.emplace(id, Waiting{.part = std::move(part),
-                                   .deadline = now + DeadlineMs() + options_.answer_grace_ms});
+      waiting_.emplace(id, Waiting{.part = std::move(part), .deadline = DeadlineFrom(now)});
       ++in_flight_[shard];
       --unsent_;
       ++unanswered_;
@@ -184,12 +187,35 @@ std::vector<PsClient::Outgoing> PsClient::TakeOutgoing(TimeMs now) {
   return outgoing;
 }
 
+TimeMs PsClient::DeadlineFrom(TimeMs now) const {
+  return now + DeadlineMs() + options_.answer_grace_ms;
+}
+
 uint32_t PsClient::DeadlineMs() const {
   const bool is_rows = type_ == MessageType::kPull || type_ == MessageType::kPush;
   return is_rows ? options_.deadline_ms : options_.control_deadline_ms;
 }
 
-Frames PsClient::Encode(const Part& part, uint64_t request_id) const {
+void PsClient::Announce(uint64_t step, const std::vector<RowBatch>& batches) {
+  CHECK(!busy()) << "one operation at a time";
+  std::vector<OpenParts> open(shards_.size());
+  AddRows(batches, /*is_push=*/false, &open);
+  for (const OpenParts& of_shard : open) {
+    for (const Part& part : of_shard.parts) {
+      Header header = HeaderOf(part, next_request_id_++);
+      header.step = step;
+      Frames payload;
+      payload.push_back(GatherNumbers(batches, part, &RowBatch::rows));
+      announcements_.push_back(
+          {.shard = part.shard,
+           .frames = EncodeMessage(header, PrefetchRequest{.tables = TablesOf(batches, part)},
+                                   std::move(payload))});
+      bytes_moved_ += BytesOf(announcements_.back().frames);
+    }
+  }
+}
+
+Header PsClient::HeaderOf(const Part& part, uint64_t request_id) const {
   Header header;
   header.job_id = options_.job_id;
   header.request_id = request_id;
@@ -199,6 +225,11 @@ Frames PsClient::Encode(const Part& part, uint64_t request_id) const {
   header.deadline_ms = DeadlineMs();
   header.sender = Raw(options_.worker);
   header.incarnation = shards_[part.shard].incarnation;
+  return header;
+}
+
+Frames PsClient::Encode(const Part& part, uint64_t request_id) const {
+  const Header header = HeaderOf(part, request_id);
   switch (type_) {
     case MessageType::kPull:
       return EncodePull(header, part);
@@ -318,12 +349,25 @@ void PsClient::OnMessage(size_t shard, Frames frames) {
   const Message& message = unpacked.value();
   const auto waiting = waiting_.find(message.header.request_id);
   if (waiting == waiting_.end()) return;  // An answer to an operation that was given up.
+  if (message.header.type == MessageType::kBusy) return OnBusy(message, &waiting->second);
   const Part part = std::move(waiting->second.part);
   waiting_.erase(waiting);
   --in_flight_[part.shard];
   --unanswered_;
   const Status status = TakeReply(part, message);
   if (!status.ok()) status_ = status.Annotate(Describe(part.shard));
+}
+
+void PsClient::OnBusy(const Message& message, Waiting* waiting) {
+  const Result<BusyReply> busy = DecodeBody<BusyReply>(message);
+  if (!busy.ok()) {
+    status_ = busy.status().Annotate(Describe(waiting->part.shard));
+    return;
+  }
+  waiting->begins_anew = true;
+  if (busy.value().message == busy_message_) return;
+  busy_message_ = busy.value().message;
+  LOG(WARNING) << "worker " << Raw(options_.worker) << ": " << busy_message_;
 }
 
 namespace {
@@ -364,6 +408,7 @@ Status PsClient::CopyRows(const Part& part, const Message& message) {
   if (message.payload.size() != frames || message.payload[0].size() != bytes) {
     return CorruptionError("the answer does not hold the {} bytes of rows asked for", bytes);
   }
+  has_pull_waited_ = has_pull_waited_ || reply.has_waited;
   if (!part.bags.empty()) {
     RETURN_IF_ERROR(CopyBags(part, message.payload[1], message.payload[2]));
   }
@@ -378,7 +423,8 @@ Status PsClient::CopyRows(const Part& part, const Message& message) {
 
 void PsClient::OnTick(TimeMs now) {
   if (!status_.ok()) return;
-  for (const auto& [id, waiting] : waiting_) {
+  for (auto& [id, waiting] : waiting_) {
+    if (std::exchange(waiting.begins_anew, false)) waiting.deadline = DeadlineFrom(now);
     if (now < waiting.deadline) continue;
     status_ = MakeStatus(StatusCode::kDeadlineExceeded, "{}: no answer for {} ms",
                          Describe(waiting.part.shard), DeadlineMs() + options_.answer_grace_ms);
@@ -396,11 +442,12 @@ std::optional<TimeMs> PsClient::NextDeadline() const {
 
 Status RunClient(PsClient& client, Dialer& dialer, const Clock& clock) {
   constexpr TimeMs kMaxWaitMs = 1000;
-  while (client.busy()) {
+  for (;;) {
     for (PsClient::Outgoing& outgoing : client.TakeOutgoing(clock.NowMs())) {
       RETURN_IF_ERROR(dialer.Send(outgoing.shard, std::move(outgoing.frames))
                           .Annotate(client.shards()[outgoing.shard].name));
     }
+    if (!client.busy()) return client.status();
     const TimeMs now = clock.NowMs();
     const TimeMs wait = client.NextDeadline().value_or(now + kMaxWaitMs) - now;
     ASSIGN_OR_RETURN(std::optional<Incoming> incoming,
@@ -410,7 +457,6 @@ Status RunClient(PsClient& client, Dialer& dialer, const Clock& clock) {
     }
     client.OnTick(clock.NowMs());
   }
-  return client.status();
 }
 
 }  // namespace rowhouse

@@ -4,7 +4,8 @@
 //
 // Flow:      what goes to a shard in one operation is cut into parts of at most max_part_rows and
 //            max_part_bytes; at most `window` parts a shard are unanswered at any time. Every part
-//            has a deadline; the first failure ends the operation and stays.
+//            has a deadline, which begins anew when the shard says BUSY; the first failure ends the
+//            operation and stays.
 // Order:     one operation at a time; start the next when busy() is false.
 // Layout:    rows ascend within a RowBatch. Where slices are ranges of rows, what a shard owns of a
 //            batch is one contiguous piece, and moves at once; where the plan scatters rows, or has
@@ -64,6 +65,12 @@ class PsClient {
   // `bags`, of tables that the plan pools on the shards, are pooled there; null: none.
   void StartPull(uint64_t step, bool eval, std::vector<RowBatch>* batches,
                  std::vector<BagBatch>* bags = nullptr);
+
+  // Tells shards which rows a step to come will pull; they may read them before. Sent with the
+  // operation under way or the next; nobody answers. Not while busy().
+  void Announce(uint64_t step, const std::vector<RowBatch>& batches);
+  // Whether a shard had to read its disk for the last pull.
+  bool has_pull_waited() const { return has_pull_waited_; }
 
   // Sends the gradients of all rows of `batches`, and an empty push to shards that own none.
   // The bags of a push are those of the pull before it, with their gradients.
@@ -142,6 +149,7 @@ class PsClient {
   struct Waiting {
     Part part;
     TimeMs deadline = 0;
+    bool begins_anew = false;  // the shard said BUSY; from the next tick on
   };
 
   void Start(MessageType type, uint64_t step);
@@ -170,7 +178,10 @@ class PsClient {
   static size_t FloatsOf(const Part& part);
   static std::vector<TablePart> TablesOf(const std::vector<RowBatch>& batches, const Part& part);
   uint32_t DeadlineMs() const;  // of the operation under way
+  TimeMs DeadlineFrom(TimeMs now) const;
+  void OnBusy(const Message& message, Waiting* waiting);
   Frames Encode(const Part& part, uint64_t request_id) const;
+  Header HeaderOf(const Part& part, uint64_t request_id) const;
   Frames EncodePull(const Header& header, const Part& part) const;
   Frames EncodePush(const Header& header, const Part& part) const;
   Status TakeReply(const Part& part, const Message& message);
@@ -183,6 +194,7 @@ class PsClient {
   std::vector<std::vector<Plan::Band>> bands_;  // of each table
 
   Status status_;
+  std::string busy_message_;  // the last that was told
   MessageType type_ = MessageType::kPull;
   uint64_t step_ = 0;
   bool eval_ = false;
@@ -199,6 +211,8 @@ class PsClient {
 
   uint64_t bytes_moved_ = 0;
   uint64_t next_request_id_ = 1;
+  std::vector<Outgoing> announcements_;  // not sent yet
+  bool has_pull_waited_ = false;
   std::vector<std::deque<Part>> to_send_;  // by shard
   std::vector<size_t> in_flight_;          // by shard
   size_t unsent_ = 0, unanswered_ = 0;
@@ -207,8 +221,8 @@ class PsClient {
   std::vector<StatsReply> stats_;
 };
 
-// Sends and receives until the operation under way is done. `dialer` has the client's shards as
-// its listeners, in order.
+// Sends announcements, then sends and receives until the operation under way is done. `dialer` has
+// the client's shards as its listeners, in order.
 Status RunClient(PsClient& client, Dialer& dialer, const Clock& clock);
 
 }  // namespace rowhouse

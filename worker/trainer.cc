@@ -55,7 +55,10 @@ Trainer::Trainer(const TrainerOptions& options, const LrPolicy& lr_policy, Datas
       workers_(workers),
       clock_(clock),
       observer_(observer),
-      stop_(stop) {
+      stop_(stop),
+      lookahead_([this](uint64_t at, Batch* batch) { return ReadSamples(at, batch); },
+                 step.embedding().tables(), options.prefetch_steps,
+                 options.epochs * StepsPerEpoch(data, options)) {
   CHECK_GT(options_.mini_batch_size, 0u);
   CHECK_GT(options_.test_mini_batch_size, 0u);
 }
@@ -120,30 +123,51 @@ Status Trainer::AgreeOn(const Status& mine, const std::string& phase) {
   return AgreeOnOne(workers_, mine, phase, &is_failure_agreed_);
 }
 
-Status Trainer::PullComputePush(uint64_t step, float learning_rate, StepFigures* figures) {
-  const auto start = std::chrono::steady_clock::now();
+Trainer::SamplesOfStep Trainer::SamplesOf(uint64_t step) const {
   const uint64_t per_epoch = steps_per_epoch();
-  const uint64_t epoch = step / per_epoch;
   const uint64_t first = (step % per_epoch) * options_.mini_batch_size;
-  const uint64_t samples = std::min(options_.mini_batch_size, data_.train_samples() - first);
-  const SampleSlice mine = SliceOf(samples, workers_.size(), workers_.rank());
-  RETURN_IF_ERROR(data_.ReadTrain(epoch, first + mine.first, mine.count, &batch_));
+  const uint64_t global = std::min(options_.mini_batch_size, data_.train_samples() - first);
+  const SampleSlice mine = SliceOf(global, workers_.size(), workers_.rank());
+  return {.epoch = step / per_epoch,
+          .global = global,
+          .first = first + mine.first,
+          .count = mine.count};
+}
+
+Status Trainer::ReadSamples(uint64_t step, Batch* batch) {
+  const auto start = std::chrono::steady_clock::now();
+  const SamplesOfStep samples = SamplesOf(step);
+  const Status read = data_.ReadTrain(samples.epoch, samples.first, samples.count, batch);
   interval_data_seconds_ += SecondsSince(start);
+  return read;
+}
+
+Status Trainer::PullComputePush(uint64_t step, float learning_rate, StepFigures* figures) {
+  ASSIGN_OR_RETURN(const Batch* const batch, lookahead_.Take(step));
 
   // Which samples of the data those of the batch are.
+  const SamplesOfStep samples = SamplesOf(step);
   const auto in_batch = [&](const Status& status) {
     return status.Annotate(
-        fmt::format("step {} (epoch {}, samples from {})", step, epoch, first + mine.first));
+        fmt::format("step {} (epoch {}, samples from {})", step, samples.epoch, samples.first));
   };
-  RETURN_IF_ERROR(in_batch(step_.Prepare(batch_)));
+  RETURN_IF_ERROR(in_batch(step_.Prepare(*batch)));
   client_.StartPull(step, /*eval=*/false, &step_.row_batches(), &step_.bag_batches());
   RETURN_IF_ERROR(RunClient(client_, dialer_, clock_));
 
+  // Behind the pull, so that it does not wait for them; shards read while this worker computes.
+  lookahead_.OnPulled(client_.has_pull_waited());
+  uint64_t to_come = 0;
+  while (const std::vector<RowBatch>* rows = lookahead_.NextToAnnounce(&to_come)) {
+    client_.Announce(to_come, *rows);
+  }
+  RETURN_IF_ERROR(RunClient(client_, dialer_, clock_));
+
   if (stop_.load(std::memory_order_relaxed)) step_.AskToStop();
-  const Result<StepFigures> computed = step_.Compute(samples);
+  const Result<StepFigures> computed = step_.Compute(samples.global);
   RETURN_IF_ERROR(in_batch(computed.status()));
   *figures = computed.value();
-  client_.StartPush(step, learning_rate, mine.count, &step_.row_batches());
+  client_.StartPush(step, learning_rate, samples.count, &step_.row_batches());
   return RunClient(client_, dialer_, clock_);
 }
 

@@ -16,6 +16,7 @@
 #include "common/status.h"
 #include "worker/communicator.h"
 #include "worker/dataset.h"
+#include "worker/lookahead.h"
 #include "worker/lr_policy.h"
 #include "worker/metrics.h"
 #include "worker/ps_client.h"
@@ -32,6 +33,7 @@ struct TrainerOptions {
   uint64_t test_every_steps = 0;     // 0: only at the end
   uint64_t first_step = 0;           // steps done by earlier runs
   uint64_t stop_after_steps = 0;     // of this run; 0: train to the end
+  uint32_t prefetch_steps = 0;  // most steps whose rows shards are told of ahead; see Lookahead
 };
 
 // Steps of an epoch; the last may have fewer samples.
@@ -97,6 +99,12 @@ class Trainer {
 
  private:
   Status RunStep(uint64_t step);
+  // This worker's samples of a step: [first, first + count) of the epoch's order, of `global`.
+  struct SamplesOfStep {
+    uint64_t epoch = 0, global = 0, first = 0, count = 0;
+  };
+  SamplesOfStep SamplesOf(uint64_t step) const;
+  Status ReadSamples(uint64_t step, Batch* batch);
   // A step up to the exchange, of this worker's samples of it.
   Status PullComputePush(uint64_t step, float learning_rate, StepFigures* figures);
   Status ScoreTestSamples(uint64_t steps, std::vector<float>* scores, std::vector<float>* labels);
@@ -116,7 +124,8 @@ class Trainer {
   TrainerObserver& observer_;
   const std::atomic<bool>& stop_;
 
-  Batch batch_;
+  Lookahead lookahead_;
+  Batch batch_;  // of test samples
   bool is_stop_agreed_ = false;
   bool is_failure_agreed_ = false;
   StepFigures interval_;  // this worker's, since the last report

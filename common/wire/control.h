@@ -1,4 +1,4 @@
-// FLUSH, DIGEST, STATS, BYE: what one worker asks of a shard between two steps.
+// FLUSH, DIGEST, STATS, BYE, BUSY: what one worker asks of a shard between two steps.
 // header.step: the number of steps applied that the request is about; the shard waits for it.
 #pragma once
 
@@ -68,11 +68,25 @@ struct StatsReply {
   uint64_t rows_overflowed = 0;  // found no place in the cache: the batch was larger
   uint64_t cache_rows = 0;       // capacity
   uint64_t cache_bytes = 0;
+  uint64_t rows_announced = 0;    // by prefetches, the same row as often as it was
+  uint64_t rows_prefetched = 0;   // of them brought into the cache, before a pull asked
+  uint64_t pulls = 0;             // by training: parts
+  uint64_t pulls_from_store = 0;  // of them that waited for rows from the store
+  uint64_t rows_swept = 0;        // of rows_written: by the sweeper
+  uint64_t log_bytes = 0;         // appended to the push log
+  // Of the store.
+  uint64_t store_rows_read = 0;
+  uint64_t store_stalls = 0;  // writes that had to wait for flush or compaction
+  uint64_t store_stall_ms = 0;
+  uint64_t store_bytes_read = 0;     // from files
+  uint64_t store_bytes_written = 0;  // to files, by flush and compaction
 
   template <class Archive>
   void serialize(Archive& archive) {
     archive(code, message, rows_pulled, rows_pushed, rows_updated, cache_hits, cache_misses,
-            rows_evicted, rows_written, rows_overflowed, cache_rows, cache_bytes);
+            rows_evicted, rows_written, rows_overflowed, cache_rows, cache_bytes, rows_announced,
+            rows_prefetched, pulls, pulls_from_store, rows_swept, log_bytes, store_rows_read,
+            store_stalls, store_stall_ms, store_bytes_read, store_bytes_written);
   }
 };
 
@@ -87,6 +101,19 @@ struct ByeReply {
   static constexpr MessageType kType = MessageType::kByeReply;
   template <class Archive>
   void serialize(Archive&) {}
+};
+
+// Not an answer but the word that one will come: the shard cannot go on now (its disk is full), and
+// has not forgotten the request that header.request_id names. Whoever waits for it begins to count
+// its deadline anew.
+struct BusyReply {
+  static constexpr MessageType kType = MessageType::kBusy;
+  std::string message;
+
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(message);
+  }
 };
 
 // Any other request is answered by this when it cannot even be read.

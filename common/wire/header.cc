@@ -81,6 +81,10 @@ std::string_view MessageTypeName(MessageType type) {
       return "ping reply";
     case MessageType::kError:
       return "error";
+    case MessageType::kPrefetch:
+      return "prefetch";
+    case MessageType::kBusy:
+      return "busy";
   }
   return "unknown";
 }

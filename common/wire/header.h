@@ -31,8 +31,8 @@
 
 namespace rowhouse {
 
-inline constexpr uint16_t kProtocolVersion = 3;
-inline constexpr uint16_t kOldestProtocolVersion = 3;  // whose messages are still understood
+inline constexpr uint16_t kProtocolVersion = 4;
+inline constexpr uint16_t kOldestProtocolVersion = 4;  // whose messages are still understood
 inline constexpr size_t kHeaderBytes = 64;
 
 // Numbers travel on the wire: never reuse one.
@@ -54,6 +54,8 @@ enum class MessageType : uint16_t {
   kPing = 15,
   kPingReply = 16,
   kError = 17,
+  kPrefetch = 18,
+  kBusy = 19,
 };
 
 // "pull", "pull reply", ...; "unknown" for a number this build does not know.

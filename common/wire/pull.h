@@ -69,10 +69,11 @@ struct PullReply {
   static constexpr MessageType kType = MessageType::kPullReply;
   uint8_t code = 0;  // StatusCode
   std::string message;
+  bool has_waited = false;  // for rows from the store
 
   template <class Archive>
   void serialize(Archive& archive) {
-    archive(code, message);
+    archive(code, message, has_waited);
   }
 };
 

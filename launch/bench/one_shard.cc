@@ -70,6 +70,7 @@ Result<std::unique_ptr<OneShard>> OneShard::Start(const OneShardOptions& options
   one->runner_ = std::make_unique<ShardRunner>(
       kShardName, std::move(shard),
       std::make_unique<ShardStore>(std::move(rows), /*directory=*/"", tables),
+      /*log=*/nullptr,
       [transport = one->shard_transport_.get()] { return transport->Listen("tcp://127.0.0.1:0"); },
       one->clock_);
   ASSIGN_OR_RETURN(const std::string endpoint, one->runner_->Start());

@@ -18,7 +18,7 @@ const Header kHeader = {.type = MessageType::kPull,
 
 constexpr char kHeaderHex[] =
     "52574853"
-    "0300"
+    "0400"
     "0300"
     "0807060504030201"
     "1817161514131211"
@@ -29,7 +29,7 @@ constexpr char kHeaderHex[] =
     "07000000"
     "3837363534333231"
     "00000000"
-    "eb77ebb9";
+    "e7d72f34";
 
 std::string Hex(std::span<const std::byte> bytes) {
   std::string hex;
@@ -51,7 +51,8 @@ TEST(WireGolden, TypesKeepTheirNumbers) {
                                                "pull reply",  "push",   "push reply",   "flush",
                                                "flush reply", "digest", "digest reply", "bye",
                                                "bye reply",   "stats",  "stats reply",  "ping",
-                                               "ping reply",  "error",  "unknown"};
+                                               "ping reply",  "error",  "prefetch",     "busy",
+                                               "unknown"};
   for (uint16_t number = 0; number < names.size(); ++number) {
     EXPECT_EQ(MessageTypeName(static_cast<MessageType>(number)), names[number]);
   }

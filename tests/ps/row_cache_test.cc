@@ -76,7 +76,7 @@ TEST(RowCache, DirtyRowsAreListedByAscendingRow) {
     if (row != 400) cache.set_dirty(slot);
   }
   std::vector<RowId> rows;
-  for (const auto& [row, slot] : cache.DirtySlots()) {
+  for (const auto& [row, slot] : cache.DirtySlots(0, cache.capacity_rows())) {
     rows.push_back(row);
     EXPECT_EQ(cache.Find(row), slot);
   }

@@ -10,8 +10,8 @@
 #include "common/wire/control.h"
 #include "ps/shard.h"
 #include "ps/shard_store.h"
-#include "sharding/record_weights.h"
 #include "sharding/plan_maker.h"
+#include "sharding/record_weights.h"
 #include "tests/testing/npy_writer.h"
 #include "tests/testing/testing.h"
 

@@ -131,6 +131,43 @@ TEST(Exactness, TablesMayHaveOptimizersRatesAndOptionsOfTheirOwn) {
   EXPECT_NE(train(1, 1.0).digest, expected.digest);
 }
 
+// What the storage tier does beside the training changes when rows move, and no number: rows read
+// ahead, swept and logged, on stores that run full, in any order of deliveries.
+TEST(Exactness, PrefetchesSweepsLogsAndFullDisksChangeNoBit) {
+  for (const std::string optimizer : {"sgd", "adagrad"}) {
+    for (const uint32_t workers : {1u, 3u}) {
+      const SimOutcome expected = Train({.workers = workers}, optimizer, "counter");
+      StatsReply sum;
+      for (uint64_t seed = 1; seed <= 24; ++seed) {
+        SCOPED_TRACE(fmt::format("{} workers {} seed {}", optimizer, workers, seed));
+        const SimOptions options{
+            .seed = seed,
+            .shards = static_cast<uint32_t>(1 + seed % 3),
+            .workers = workers,
+            .cache_ratio = seed % 4 == 0 ? 1.0 : 0.01 * static_cast<double>(seed),
+            .cache_ways = seed % 2 == 0 ? 16u : 2u,
+            .max_part_rows = seed % 3 == 0 ? 7u : 20000u,
+            .max_unwritten_bytes = seed % 5 == 0 ? 1000u : 1u << 20,
+            .max_dirty_steps = seed % 3,
+            .logs_pushes = seed % 2 == 1,
+            .stores_run_full = seed % 4 == 3,
+            .prefetch_steps = static_cast<uint32_t>(seed % 5)};
+        const SimOutcome outcome = Train(options, optimizer, "counter");
+        EXPECT_EQ(outcome.losses, expected.losses);
+        EXPECT_EQ(outcome.digest, expected.digest);
+        EXPECT_EQ(outcome.dense, expected.dense);
+        EXPECT_EQ(outcome.stats.rows_updated, expected.stats.rows_updated);
+        sum.rows_prefetched += outcome.stats.rows_prefetched;
+        sum.rows_swept += outcome.stats.rows_swept;
+        sum.log_bytes += outcome.stats.log_bytes;
+      }
+      EXPECT_GT(sum.rows_prefetched, 0u);
+      EXPECT_GT(sum.rows_swept, 0u);
+      EXPECT_GT(sum.log_bytes, 0u);
+    }
+  }
+}
+
 TEST(Exactness, TheLossGoesDown) {
   const SimOutcome outcome = Train({.workers = 2}, "adagrad", "counter");
   EXPECT_TRUE(std::isfinite(outcome.losses.back()));

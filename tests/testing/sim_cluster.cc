@@ -3,6 +3,8 @@
 #include <glog/logging.h>
 #include <omp.h>
 
+#include <utility>
+
 #include "common/numpy_random.h"
 #include "sharding/plan_maker.h"
 #include "worker/dense_initialiser.h"
@@ -34,7 +36,10 @@ void FillDense(uint32_t seed, const std::vector<TableSpec>& tables, TrainingStep
 struct SimCluster::ShardNode {
   std::unique_ptr<Shard> shard;
   std::unique_ptr<ShardStore> store;
-  std::deque<ShardAction> io;                   // in order, each completes when chosen
+  std::deque<ShardAction> io;   // in order, each completes when chosen
+  bool is_blocked = false;      // the first of them has found no room
+  std::deque<ShardAction> log;  // likewise
+  uint64_t log_bytes = 0;
   std::vector<std::deque<Frames>> from_worker;  // in order, one queue a worker
 };
 
@@ -42,7 +47,7 @@ struct SimCluster::WorkerNode {
   std::unique_ptr<TrainingStep> step;
   std::unique_ptr<PsClient> client;
   std::vector<std::deque<Frames>> from_shard;
-  Batch batch;
+  std::unique_ptr<Lookahead> lookahead;
 };
 
 SimCluster::SimCluster(const SimOptions& options, const ModelSpec& model,
@@ -61,6 +66,8 @@ SimCluster::SimCluster(const SimOptions& options, const ModelSpec& model,
                                      .workers = options.workers,
                                      .cache_ratio = options.cache_ratio,
                                      .cache_ways = options.cache_ways,
+                                     .max_dirty_steps = options.max_dirty_steps,
+                                     .logs_pushes = options.logs_pushes,
                                      .max_unwritten_bytes = options.max_unwritten_bytes};
     node->shard = Shard::Make(shard_options, tables, plan_, sources).value();
     node->store = std::make_unique<ShardStore>(RowStores().Make("memory", {}).value(), "", tables);
@@ -102,7 +109,10 @@ void SimCluster::Carry(size_t shard, std::vector<ShardAction> actions) {
     if (auto* send = std::get_if<SendFrames>(&action)) {
       const size_t worker = std::stoul(send->peer);
       workers_[worker]->from_shard[shard].push_back(std::move(send->frames));
-    } else if (!std::holds_alternative<WakeAt>(action)) {
+    } else if (std::holds_alternative<AppendLog>(action)) {
+      shards_[shard]->log.push_back(std::move(action));
+    } else if (!std::holds_alternative<WakeAt>(action) &&
+               !std::holds_alternative<TruncateLog>(action)) {
       shards_[shard]->io.push_back(std::move(action));
     }
   }
@@ -118,6 +128,7 @@ bool SimCluster::DeliverOne() {
   std::vector<Choice> choices;
   for (size_t s = 0; s < shards_.size(); ++s) {
     if (!shards_[s]->io.empty()) choices.push_back({0, s, 0});
+    if (!shards_[s]->log.empty()) choices.push_back({3, s, 0});
     for (size_t w = 0; w < workers_.size(); ++w) {
       if (!shards_[s]->from_worker[w].empty()) choices.push_back({1, s, w});
       if (!workers_[w]->from_shard[s].empty()) choices.push_back({2, s, w});
@@ -128,9 +139,13 @@ bool SimCluster::DeliverOne() {
   ShardNode& shard = *shards_[choice.shard];
   WorkerNode& worker = *workers_[choice.worker];
   if (choice.kind == 0) {
-    ShardAction action = std::move(shard.io.front());
-    shard.io.pop_front();
-    Carry(choice.shard, shard.shard->Handle(shard.store->Execute(std::move(action)), 0));
+    CarryOutOne(choice.shard);
+  } else if (choice.kind == 3) {
+    const auto append = std::get<AppendLog>(shard.log.front());
+    shard.log.pop_front();
+    for (const auto frame : append.push->frames) shard.log_bytes += frame.size();
+    Carry(choice.shard,
+          shard.shard->Handle(LogAppended{append.ticket, OkStatus(), shard.log_bytes}, 0));
   } else if (choice.kind == 1) {
     Frames frames = std::move(shard.from_worker[choice.worker].front());
     shard.from_worker[choice.worker].pop_front();
@@ -143,6 +158,40 @@ bool SimCluster::DeliverOne() {
     CHECK(worker.client->status().ok()) << worker.client->status().ToString();
   }
   return true;
+}
+
+void SimCluster::CarryOutOne(size_t shard) {
+  ShardNode& node = *shards_[shard];
+  const bool is_write = std::holds_alternative<WriteRows>(node.io.front()) ||
+                        std::holds_alternative<SyncStore>(node.io.front());
+  if (options_.stores_run_full && is_write && random_() % 3 != 0) {
+    node.is_blocked = true;
+    const Status full(StatusCode::kResourceExhausted, "the disk is full");
+    return Carry(shard, node.shard->Handle(StoreBlocked{full}, 0));
+  }
+  ShardAction action = std::move(node.io.front());
+  node.io.pop_front();
+  ShardEvent event = node.store->Execute(action);
+  if (std::exchange(node.is_blocked, false)) {
+    Carry(shard, node.shard->Handle(StoreUnblocked{}, 0));
+  }
+  Carry(shard, node.shard->Handle(std::move(event), 0));
+}
+
+Lookahead& SimCluster::LookaheadOf(uint32_t worker, Dataset& data) {
+  std::unique_ptr<Lookahead>& lookahead = workers_[worker]->lookahead;
+  if (lookahead != nullptr) return *lookahead;
+  const uint64_t batch = options_.mini_batch_size;
+  const auto read = [this, worker, batch, &data](uint64_t step, Batch* to) {
+    const uint64_t samples = std::min(batch, data.train_samples() - step * batch);
+    const SampleSlice mine = SliceOf(samples, options_.workers, WorkerRank{worker});
+    return data.ReadTrain(0, step * batch + mine.first, mine.count, to);
+  };
+  lookahead = std::make_unique<Lookahead>(read, workers_[worker]->step->embedding().tables(),
+                                          options_.prefetch_steps,
+                                          (data.train_samples() + batch - 1) / batch);
+  for (uint32_t k = 0; k < options_.prefetch_steps; ++k) lookahead->OnPulled(true);
+  return *lookahead;
 }
 
 void SimCluster::Deliver() {
@@ -160,15 +209,20 @@ void SimCluster::Deliver() {
 }
 
 double SimCluster::Step(Dataset& data) {
-  const uint64_t first = step_ * options_.mini_batch_size;
-  const uint64_t samples = std::min(options_.mini_batch_size, data.train_samples() - first);
+  const uint64_t samples =
+      std::min(options_.mini_batch_size, data.train_samples() - step_ * options_.mini_batch_size);
   for (uint32_t w = 0; w < options_.workers; ++w) {
     WorkerNode& worker = *workers_[w];
-    const SampleSlice mine = SliceOf(samples, options_.workers, WorkerRank{w});
-    const Status read = data.ReadTrain(0, first + mine.first, mine.count, &worker.batch);
-    CHECK(read.ok()) << read.ToString();
-    const Status prepared = worker.step->Prepare(worker.batch);
+    Lookahead& lookahead = LookaheadOf(w, data);
+    const Result<const Batch*> batch = lookahead.Take(step_);
+    CHECK(batch.ok()) << batch.status().ToString();
+    const Status prepared = worker.step->Prepare(*batch.value());
     CHECK(prepared.ok()) << prepared.ToString();
+    // Before the pull, so that announcements and pulls overtake each other in every way.
+    uint64_t to_come = 0;
+    while (const std::vector<RowBatch>* rows = lookahead.NextToAnnounce(&to_come)) {
+      worker.client->Announce(to_come, *rows);
+    }
     worker.client->StartPull(step_, /*eval=*/false, &worker.step->row_batches(),
                              &worker.step->bag_batches());
   }
@@ -178,8 +232,7 @@ double SimCluster::Step(Dataset& data) {
     const Result<StepFigures> computed = worker->step->Compute(samples);
     CHECK(computed.ok()) << computed.status().ToString();
     loss += computed.value().loss_sum;
-    worker->client->StartPush(step_, options_.learning_rate, worker->batch.samples,
-                              &worker->step->row_batches());
+    worker->client->StartPush(step_, options_.learning_rate, samples, &worker->step->row_batches());
   }
   Deliver();
   // The dense exchange: sums in rank order.
@@ -229,6 +282,10 @@ StatsReply SimCluster::TotalStats() const {
     total.rows_evicted += one.rows_evicted;
     total.rows_written += one.rows_written;
     total.rows_overflowed += one.rows_overflowed;
+    total.rows_announced += one.rows_announced;
+    total.rows_prefetched += one.rows_prefetched;
+    total.rows_swept += one.rows_swept;
+    total.log_bytes += one.log_bytes;
   }
   return total;
 }

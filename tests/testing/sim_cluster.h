@@ -14,6 +14,7 @@
 #include "sharding/plan_maker.h"
 #include "sharding/rows_digest.h"
 #include "worker/dataset.h"
+#include "worker/lookahead.h"
 #include "worker/ps_client.h"
 #include "worker/training_step.h"
 
@@ -27,6 +28,10 @@ struct SimOptions {
   uint32_t cache_ways = 16;
   size_t max_part_rows = 20000;
   uint64_t max_unwritten_bytes = 256 << 20;
+  uint64_t max_dirty_steps = 0;
+  bool logs_pushes = false;       // to a log that forgets, and answers when chosen
+  bool stores_run_full = false;   // now and then a store finds no room for a while
+  uint32_t prefetch_steps = 0;    // that workers announce, always
   uint64_t mini_batch_size = 32;  // samples of a step, over all workers
   float learning_rate = 0.1f;
   std::string dense_optimizer = "sgd";
@@ -66,6 +71,9 @@ class SimCluster {
 
   void Deliver();  // Until every client is idle.
   bool DeliverOne();
+  // The next action of a shard's store, unless it finds no room this time.
+  void CarryOutOne(size_t shard);
+  Lookahead& LookaheadOf(uint32_t worker, Dataset& data);
   void Carry(size_t shard, std::vector<ShardAction> actions);
 
   const SimOptions options_;

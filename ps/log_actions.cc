@@ -1,0 +1,29 @@
+#include "ps/log_actions.h"
+
+namespace rowhouse {
+
+std::vector<ShardEvent> CarryOutLogActions(PushLog& log, std::span<const ShardAction> actions) {
+  std::vector<ShardEvent> events;
+  if (const auto* truncate = std::get_if<TruncateLog>(&actions.front())) {
+    events.push_back(LogTruncated{log.Truncate(truncate->low_water)});
+    return events;
+  }
+  std::vector<LoggedPush> pushes;
+  std::vector<uint64_t> tickets;
+  for (const ShardAction& action : actions) {
+    const auto* append = std::get_if<AppendLog>(&action);
+    if (append == nullptr) break;
+    pushes.push_back(*append->push);
+    tickets.push_back(append->ticket);
+  }
+  CHECK(!pushes.empty()) << "not an action of the log";
+  const Status status = log.Append(pushes);
+  for (const uint64_t ticket : tickets) {
+    events.push_back(
+        LogAppended{.ticket = ticket, .status = status, .log_bytes = log.bytes_appended()});
+    if (status.code() == StatusCode::kResourceExhausted) break;
+  }
+  return events;
+}
+
+}  // namespace rowhouse

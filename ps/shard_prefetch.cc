@@ -1,0 +1,90 @@
+// Rows announced for a step to come: read from the store before a pull asks, and kept in the cache
+// until it has. Whether a row is announced changes when it is read, never what a pull returns.
+#include "common/wire/codec.h"
+#include "common/wire/prefetch.h"
+#include "ps/shard.h"
+
+namespace rowhouse {
+
+// No answer goes back: what is wrong with an announcement is told here.
+void Shard::OnPrefetch(const Message& message) {
+  const auto refuse = [&](const Status& status) {
+    LOG(WARNING) << options_.name << ": prefetch of worker " << message.header.sender
+                 << " ignored: " << status.message();
+  };
+  const Result<PrefetchRequest> body = DecodeBody<PrefetchRequest>(message);
+  if (!body.ok()) return refuse(body.status());
+  if (message.payload.size() != 1) {
+    return refuse(CorruptionError("it has {} payload frames, not 1", message.payload.size()));
+  }
+  const Frame& ids = message.payload[0];
+  const Result<std::vector<CutRows>> parts = TakeParts(body.value().tables, ids);
+  if (!parts.ok()) return refuse(parts.status());
+  const uint64_t step = message.header.step;
+  stats_.rows_announced += ids.size() / sizeof(uint64_t);
+  if (step < next_step_ || is_blocked_) return;
+
+  std::map<const SliceState*, StoreRead> reads;
+  const uint64_t* id = ids.As<uint64_t>().data();
+  for (const CutRows& part : parts.value()) {
+    CutState& cut = cuts_[part.cut];
+    for (uint32_t i = 0; i < part.rows; ++i) {
+      const RowId row{*id++};
+      SliceState& slice = *cut.Find(row);
+      const RowCache::Slot slot = slice.cache->Find(row);
+      if (slot != RowCache::kNone) {
+        slice.cache->Announce(slot, step);
+        continue;
+      }
+      // Half of a cache: what is in flight must find room beside what is to come.
+      if (slice.coming.size() >= std::max<uint64_t>(1, slice.cache->capacity_rows() / 2)) continue;
+      if (!slice.coming.insert(row).second) continue;
+      StoreRead& read = reads[&slice];
+      read.slice = slice.store;
+      read.rows.push_back(row);
+    }
+  }
+  if (reads.empty()) return;
+  ReadRows action{.ticket = next_ticket_++, .reads = {}};
+  for (auto& [slice, read] : reads) {
+    read.records.resize(read.rows.size() * read.slice.record_bytes);
+    action.reads.push_back(std::move(read));
+  }
+  prefetches_.emplace(action.ticket, step);
+  FlushQueuedWrites();  // A row written a moment ago must be read as it was written.
+  actions_.emplace_back(std::move(action));
+}
+
+void Shard::FinishPrefetch(uint64_t ticket, uint64_t step, std::vector<StoreRead> reads) {
+  for (StoreRead& read : reads) {
+    CutState& cut = CutOf(read.slice);
+    if (Status status = MaterialiseMissing(cut, read); !status.ok()) {
+      return Fail(std::move(status));
+    }
+    for (size_t i = 0; i < read.rows.size(); ++i) {
+      const RowId row = read.rows[i];
+      SliceState& slice = *cut.Find(row);
+      slice.coming.erase(row);
+      // A step that was applied meanwhile may have written it since it was read.
+      const auto written = slice.written_at.find(row);
+      if (written != slice.written_at.end() && written->second > ticket) continue;
+      RowCache::Slot slot = slice.cache->Find(row);
+      if (slot == RowCache::kNone) {
+        CacheVictim victim;
+        slot = slice.cache->Claim(row, step, &victim);
+        if (slot == RowCache::kNone) continue;
+        TakeVictim(cut, slice, victim);
+        std::memcpy(slice.cache->record(slot), read.records.data() + i * read.slice.record_bytes,
+                    read.slice.record_bytes);
+        ++stats_.rows_prefetched;
+      }
+      slice.cache->Announce(slot, step);
+    }
+  }
+  if (!prefetches_.empty()) return;
+  for (CutState& cut : cuts_) {
+    for (SliceState& slice : cut.slices) slice.written_at.clear();
+  }
+}
+
+}  // namespace rowhouse

@@ -1,0 +1,372 @@
+// A shard and its store, action by action: saves, sweeps, prefetches, the push log, a full disk.
+#include <map>
+
+#include "common/wire/codec.h"
+#include "common/wire/control.h"
+#include "common/wire/prefetch.h"
+#include "ps/log_actions.h"
+#include "ps/shard.h"
+#include "ps/shard_store.h"
+#include "sharding/plan_maker.h"
+#include "tests/testing/testing.h"
+
+namespace rowhouse {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr uint64_t kJobId = 9;
+constexpr uint64_t kRows = 64;
+
+template <typename T>
+Frame FrameOf(const std::vector<T>& values) {
+  return Frame::CopyOf(std::as_bytes(std::span(values)));
+}
+
+// One shard of one worker. Its store actions wait until they are carried out, in order.
+class ShardStorageTest : public testing::Test {
+ protected:
+  void Open(ShardOptions options) {
+    TableSpec table;
+    table.name = "t";
+    table.rows = kRows;
+    table.dim = 1;
+    table.optimizer = "sgd";
+    const std::vector<TableSpec> tables = {table};
+    options.name = "shard 0";
+    options.job_id = kJobId;
+    shard_ = Shard::Make(options, tables, MakeRowWisePlan(tables, 1),
+                         InitialiserSources::Open(tables).value())
+                 .value();
+    store_ = std::make_unique<ShardStore>(RowStores().Make("memory", {}).value(), "", tables);
+  }
+
+  Header HeaderOf(uint64_t step) {
+    Header header;
+    header.job_id = kJobId;
+    header.request_id = ++request_;
+    header.step = step;
+    header.deadline_ms = 1000;
+    return header;
+  }
+
+  void Handle(ShardEvent event, TimeMs now = 0) {
+    for (ShardAction& action : shard_->Handle(std::move(event), now)) {
+      if (auto* send = std::get_if<SendFrames>(&action)) {
+        Message message = Unpack(std::move(send->frames)).value();
+        if (message.header.type == MessageType::kBusy) {
+          busy_[message.header.request_id] = DecodeBody<BusyReply>(message).value().message;
+        } else {
+          answers_[message.header.request_id] = std::move(message);
+        }
+      } else if (auto* wake = std::get_if<WakeAt>(&action)) {
+        wake_at_ = wake->at;
+      } else if (std::holds_alternative<AppendLog>(action) ||
+                 std::holds_alternative<TruncateLog>(action)) {
+        log_actions_.push_back(std::move(action));
+      } else {
+        waiting_.push_back(std::move(action));
+      }
+    }
+  }
+  // Carries out the next store action.
+  void CarryOutOne() {
+    ASSERT_FALSE(waiting_.empty());
+    ShardAction action = std::move(waiting_.front());
+    waiting_.pop_front();
+    Handle(store_->Execute(action));
+  }
+  void CarryOutAll() {
+    while (!waiting_.empty()) CarryOutOne();
+  }
+  template <typename Action>
+  bool IsNext() const {
+    return !waiting_.empty() && std::holds_alternative<Action>(waiting_.front());
+  }
+
+  uint64_t Pull(uint64_t step, const std::vector<uint64_t>& rows, bool eval = false) {
+    Frames payload;
+    payload.push_back(FrameOf(rows));
+    payload.push_back(eval ? Frame() : FrameOf(std::vector<uint32_t>(rows.size(), 1)));
+    const PullRequest request{
+        .eval = eval, .tables = {{0, static_cast<uint32_t>(rows.size()), 0}}, .bags = {}};
+    Handle(MessageArrived{"peer", EncodeMessage(HeaderOf(step), request, std::move(payload))});
+    return request_;
+  }
+  // Moves each row by -0.5.
+  uint64_t Push(uint64_t step, const std::vector<uint64_t>& rows) {
+    Frames payload;
+    payload.push_back(FrameOf(rows));
+    payload.push_back(FrameOf(std::vector<float>(rows.size(), 1.0f)));
+    payload.push_back(Frame());
+    const PushRequest request{.learning_rate = 0.5f,
+                              .samples = 1,
+                              .tables = {{0, static_cast<uint32_t>(rows.size()), 0}},
+                              .bags = {}};
+    Handle(MessageArrived{"peer", EncodeMessage(HeaderOf(step), request, std::move(payload))});
+    return request_;
+  }
+  void Prefetch(uint64_t step, const std::vector<uint64_t>& rows) {
+    Frames payload;
+    payload.push_back(FrameOf(rows));
+    const PrefetchRequest request{.tables = {{0, static_cast<uint32_t>(rows.size()), 0}}};
+    Handle(MessageArrived{"peer", EncodeMessage(HeaderOf(step), request, std::move(payload))});
+  }
+  uint64_t Flush(uint64_t steps) {
+    Handle(MessageArrived{"peer", EncodeMessage(HeaderOf(steps), FlushRequest{}, {})});
+    return request_;
+  }
+  std::vector<float> Pulled(uint64_t request) const {
+    const Message& message = answers_.at(request);
+    CHECK(message.header.type == MessageType::kPullReply);
+    const std::span<const float> values = message.payload[0].As<float>();
+    return {values.begin(), values.end()};
+  }
+  bool HasWaited(uint64_t request) const {
+    return DecodeBody<PullReply>(answers_.at(request)).value().has_waited;
+  }
+  // Rows 0 .. kRows - 1, pulled and pushed in step 0, are in the store.
+  void StoreAllRows() {
+    std::vector<uint64_t> rows(kRows);
+    for (uint64_t row = 0; row < kRows; ++row) rows[row] = row;
+    const uint64_t pull = Pull(0, rows);
+    CarryOutAll();
+    first_ = Pulled(pull);
+    Push(0, rows);
+    CarryOutAll();
+    Flush(1);
+    CarryOutAll();
+  }
+
+  std::unique_ptr<Shard> shard_;
+  std::unique_ptr<ShardStore> store_;
+  std::deque<ShardAction> waiting_, log_actions_;
+  std::map<uint64_t, Message> answers_;
+  std::map<uint64_t, std::string> busy_;
+  std::vector<float> first_;  // values of all rows
+  uint64_t request_ = 0;
+  TimeMs wake_at_ = 0;
+};
+
+TEST_F(ShardStorageTest, ASaveWaitsForRoomBetweenItsPieces) {
+  Open({.max_unwritten_bytes = 1});
+  std::vector<uint64_t> rows = {1, 2, 3};
+  const uint64_t pull = Pull(0, rows);
+  CarryOutAll();
+  ASSERT_EQ(Pulled(pull).size(), 3u);
+  Push(0, rows);
+  const uint64_t flush = Flush(1);
+  ASSERT_TRUE(IsNext<WriteRows>());
+  EXPECT_EQ(waiting_.size(), 1u) << "nothing follows before there is room";
+  // The rows of the next step may not get into what is saved as that of this one.
+  Push(1, rows);
+  EXPECT_EQ(shard_->next_step(), 1u);
+  for (int written = 0; written < 3; ++written) {
+    ASSERT_TRUE(IsNext<WriteRows>());
+    EXPECT_EQ(std::get<WriteRows>(waiting_.front()).writes.at(0).rows.size(), 1u);
+    CarryOutOne();
+  }
+  ASSERT_TRUE(IsNext<SyncStore>());
+  EXPECT_EQ(std::get<SyncStore>(waiting_.front()).steps, 1u);
+  EXPECT_EQ(shard_->next_step(), 2u) << "all is on its way: the next step may change rows";
+  EXPECT_FALSE(answers_.contains(flush));
+  CarryOutAll();
+  EXPECT_TRUE(answers_.contains(flush));
+}
+
+TEST_F(ShardStorageTest, WhoWaitsForAFullDiskIsToldAndWaitsOn) {
+  Open({.cache_ratio = 0.1, .max_unwritten_bytes = 1});
+  Push(0, {1, 2, 3});
+  CarryOutAll();
+  const uint64_t flush = Flush(1);
+  const Status full(StatusCode::kResourceExhausted, "the disk is full");
+  Handle(StoreBlocked{full}, 900);
+  EXPECT_THAT(busy_[flush], HasSubstr("shard 0 waits: the disk is full"));
+  const uint64_t pull = Pull(1, {40});
+  Handle(StoreBlocked{full}, 950);
+  EXPECT_THAT(busy_[pull], HasSubstr("the disk is full"));
+  Handle(Tick{}, 1940);
+  EXPECT_FALSE(answers_.contains(pull)) << "its 1000 ms began anew at 950";
+  Handle(StoreUnblocked{});
+  CarryOutAll();
+  EXPECT_EQ(answers_.at(flush).header.type, MessageType::kFlushReply);
+  EXPECT_EQ(Pulled(pull).size(), 1u);
+}
+
+TEST_F(ShardStorageTest, ASweepWritesEveryChangedRowWithinItsSteps) {
+  Open({.max_dirty_steps = 4});
+  std::map<uint64_t, uint64_t> changed_at;  // rows that are not written yet
+  for (uint64_t step = 0; step < 20; ++step) {
+    Push(step, {step % kRows, (step * 7) % kRows});
+    changed_at.try_emplace(step % kRows, step);
+    changed_at.try_emplace((step * 7) % kRows, step);
+    while (!waiting_.empty()) {
+      if (const auto* write = std::get_if<WriteRows>(&waiting_.front())) {
+        for (const StoreWrite& one : write->writes) {
+          EXPECT_TRUE(std::is_sorted(one.rows.begin(), one.rows.end()));
+          for (const RowId row : one.rows) changed_at.erase(Raw(row));
+        }
+      }
+      CarryOutOne();
+    }
+    for (const auto& [row, at] : changed_at) EXPECT_LT(step - at, 4u) << "row " << row;
+  }
+  EXPECT_GT(shard_->stats().rows_swept, 0u);
+  EXPECT_EQ(shard_->stats().rows_swept, shard_->stats().rows_written);
+}
+
+TEST_F(ShardStorageTest, AnAnnouncedRowIsThereWhenItIsPulled) {
+  Open({.cache_ratio = 0.25, .cache_ways = 16});
+  StoreAllRows();
+  Prefetch(1, {50, 51});
+  ASSERT_TRUE(IsNext<ReadRows>());
+  CarryOutAll();
+  const uint64_t reads = shard_->stats().pulls_from_store;
+  const uint64_t pull = Pull(1, {50, 51});
+  ASSERT_TRUE(answers_.contains(pull)) << "no store action may be waited for";
+  EXPECT_EQ(Pulled(pull), (std::vector<float>{first_[50] - 0.5f, first_[51] - 0.5f}));
+  EXPECT_FALSE(HasWaited(pull));
+  EXPECT_EQ(shard_->stats().pulls_from_store, reads);
+  EXPECT_EQ(shard_->stats().rows_announced, 2u);
+}
+
+TEST_F(ShardStorageTest, APullOfRowsOnTheirWayReadsThemOnce) {
+  Open({.cache_ratio = 0.25, .cache_ways = 16});
+  StoreAllRows();
+  const std::vector<uint64_t> rows = {50, 51, 52, 53};
+  Prefetch(1, rows);
+  const uint64_t pull = Pull(1, rows);
+  EXPECT_FALSE(answers_.contains(pull));
+  uint64_t rows_read = 0;
+  while (!waiting_.empty()) {
+    if (const auto* read = std::get_if<ReadRows>(&waiting_.front())) {
+      for (const StoreRead& one : read->reads) rows_read += one.rows.size();
+    }
+    CarryOutOne();
+  }
+  EXPECT_LE(rows_read, rows.size());
+  EXPECT_EQ(Pulled(pull)[3], first_[53] - 0.5f);
+  EXPECT_TRUE(HasWaited(pull));
+}
+
+// The row is read for a later step, then changed and thrown out before the read comes back: what
+// was read is older than what was written.
+TEST_F(ShardStorageTest, ARowWrittenSinceItWasReadAheadIsReadAgain) {
+  Open({.cache_ratio = 1.0 / kRows, .cache_ways = 1});  // room for one row
+  StoreAllRows();
+  const uint64_t pull = Pull(1, {20});
+  while (IsNext<WriteRows>()) CarryOutOne();
+  ASSERT_TRUE(IsNext<ReadRows>());
+  Prefetch(2, {20});  // Not there yet: read for the pull, and for this.
+  CarryOutOne();
+  ASSERT_TRUE(answers_.contains(pull));
+  ASSERT_TRUE(IsNext<ReadRows>()) << "of the prefetch";
+  ShardAction held = std::move(waiting_.front());
+  waiting_.pop_front();
+  ShardEvent read = store_->Execute(held);
+  Push(1, {20});
+  ASSERT_EQ(shard_->next_step(), 2u);
+  const uint64_t other = Pull(2, {30});  // Takes the place of row 20, which is written.
+  CarryOutAll();
+  ASSERT_TRUE(answers_.contains(other));
+  Handle(std::move(read));
+  const uint64_t again = Pull(2, {20});
+  CarryOutAll();
+  EXPECT_EQ(Pulled(again)[0], first_[20] - 1.0f);
+}
+
+TEST_F(ShardStorageTest, AnAnnouncementThatIsWrongOrLateIsIgnored) {
+  Open({.cache_ratio = 0.25});
+  StoreAllRows();
+  Prefetch(0, {50});
+  EXPECT_TRUE(waiting_.empty()) << "step 0 is over";
+  Prefetch(1, {kRows});
+  EXPECT_TRUE(waiting_.empty()) << "no such row";
+  EXPECT_FALSE(answers_.contains(request_)) << "nobody is answered";
+  const uint64_t pull = Pull(1, {50});
+  CarryOutAll();
+  EXPECT_EQ(Pulled(pull).size(), 1u);
+}
+
+class ShardLogTest : public ShardStorageTest {
+ protected:
+  void OpenWithLog(uint64_t max_dirty_steps = 0) {
+    Open({.max_dirty_steps = max_dirty_steps, .logs_pushes = true});
+    log_ = PushLog::Open({.directory = dir_ / "log"}).value();
+  }
+  void CarryOutLog() {
+    while (!log_actions_.empty()) {
+      const ShardAction action = std::move(log_actions_.front());
+      log_actions_.pop_front();
+      for (ShardEvent& event : CarryOutLogActions(*log_, std::span(&action, 1))) {
+        Handle(std::move(event));
+      }
+    }
+  }
+  std::vector<uint64_t> LsnsInLog() {
+    std::vector<uint64_t> lsns;
+    EXPECT_OK(ReadPushLog(dir_ / "log", [&](const LoggedPush& push) {
+      lsns.push_back(push.lsn);
+      return OkStatus();
+    }));
+    return lsns;
+  }
+
+  TempDir dir_;
+  std::unique_ptr<PushLog> log_;
+};
+
+TEST_F(ShardLogTest, APushIsAnsweredAndAppliedWhenTheLogHasIt) {
+  OpenWithLog();
+  const uint64_t push = Push(0, {5});
+  EXPECT_FALSE(answers_.contains(push));
+  EXPECT_EQ(shard_->next_step(), 0u);
+  CarryOutLog();
+  EXPECT_EQ(answers_.at(push).header.type, MessageType::kPushReply);
+  CarryOutAll();
+  EXPECT_EQ(shard_->next_step(), 1u);
+  ASSERT_EQ(LsnsInLog(), (std::vector<uint64_t>{1}));
+  EXPECT_OK(ReadPushLog(dir_ / "log", [&](const LoggedPush& logged) {
+    EXPECT_EQ(logged.sequence, push);
+    EXPECT_EQ(logged.learning_rate, 0.5f);
+    EXPECT_EQ(logged.frames.size(), 4u);
+    EXPECT_EQ(logged.frames[1].size(), sizeof(uint64_t));
+    EXPECT_EQ(logged.frames[2].size(), sizeof(float));
+    return OkStatus();
+  }));
+  EXPECT_GT(shard_->stats().log_bytes, 0u);
+}
+
+TEST_F(ShardLogTest, ALogThatFailsEndsTheTraining) {
+  OpenWithLog();
+  const uint64_t push = Push(0, {5});
+  const auto ticket = std::get<AppendLog>(log_actions_.front()).ticket;
+  Handle(LogAppended{
+      .ticket = ticket, .status = Status(StatusCode::kIoError, "no log"), .log_bytes = 0});
+  EXPECT_EQ(answers_.at(push).header.type, MessageType::kError);
+  EXPECT_EQ(answers_.at(Pull(0, {5})).header.type, MessageType::kError);
+}
+
+// The log keeps what the store does not have: after a lap of the sweeper and a sync, no more than
+// the steps since the lap began.
+TEST_F(ShardLogTest, ASweepLetsTheLogForget) {
+  OpenWithLog(/*max_dirty_steps=*/4);
+  for (uint64_t step = 0; step < 9; ++step) {
+    Push(step, {step});
+    CarryOutLog();
+    CarryOutAll();
+    CarryOutLog();
+  }
+  // Laps end after steps 4 and 8; the second has written what was changed before step 4.
+  const std::vector<uint64_t> lsns = LsnsInLog();
+  ASSERT_FALSE(lsns.empty());
+  EXPECT_GE(lsns.front(), 1u);
+  EXPECT_EQ(lsns.back(), 9u);
+  Flush(9);
+  CarryOutAll();
+  CarryOutLog();
+  EXPECT_TRUE(LsnsInLog().empty()) << "all is saved";
+}
+
+}  // namespace
+}  // namespace rowhouse

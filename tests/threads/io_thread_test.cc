@@ -1,0 +1,76 @@
+// The I/O thread with an executor that finds no room for a while.
+#include "ps/io_thread.h"
+
+#include <atomic>
+#include <future>
+
+#include "tests/testing/testing.h"
+
+namespace rowhouse {
+namespace {
+
+const Status kFull(StatusCode::kResourceExhausted, "the disk is full");
+
+std::vector<ShardEvent> EventOf(uint64_t ticket, const Status& status) {
+  std::vector<ShardEvent> events;
+  events.push_back(RowsWritten{ticket, status});
+  return events;
+}
+
+TEST(IoThreadThreads, TriesAgainInOrderUntilThereIsRoom) {
+  std::atomic<int> failures = 2;
+  std::vector<uint64_t> carried_out;  // on the I/O thread
+  std::vector<std::string> told;      // likewise
+  std::promise<void> all;
+  {
+    IoThread io(
+        "io", /*max_batch=*/2,
+        [&](std::span<ShardAction> actions) {
+          const uint64_t ticket = std::get<WriteRows>(actions.front()).ticket;
+          if (ticket == 2 && failures-- > 0) return EventOf(ticket, kFull);
+          carried_out.push_back(ticket);
+          return EventOf(ticket, OkStatus());
+        },
+        [&](ShardEvent event) {
+          if (std::holds_alternative<StoreBlocked>(event)) told.push_back("blocked");
+          if (std::holds_alternative<StoreUnblocked>(event)) told.push_back("unblocked");
+          if (const auto* written = std::get_if<RowsWritten>(&event)) {
+            EXPECT_OK(written->status);
+            told.push_back(std::to_string(written->ticket));
+            if (written->ticket == 3) all.set_value();
+          }
+        });
+    for (uint64_t ticket = 1; ticket <= 3; ++ticket)
+      io.Submit(WriteRows{.ticket = ticket, .writes = {}});
+    all.get_future().wait();
+  }
+  EXPECT_EQ(carried_out, (std::vector<uint64_t>{1, 2, 3}));
+  EXPECT_THAT(told, testing::ElementsAre("1", "blocked", "blocked", "unblocked", "2", "3"));
+}
+
+TEST(IoThreadThreads, GivesUpWhenItIsToEnd) {
+  std::promise<void> blocked;
+  std::atomic<bool> is_told = false;
+  std::vector<Status> ended;
+  {
+    IoThread io(
+        "io", 1,
+        [](std::span<ShardAction> actions) {
+          return EventOf(std::get<WriteRows>(actions.front()).ticket, kFull);
+        },
+        [&](ShardEvent event) {
+          if (std::holds_alternative<StoreBlocked>(event) && !is_told.exchange(true)) {
+            blocked.set_value();
+          }
+          if (const auto* written = std::get_if<RowsWritten>(&event))
+            ended.push_back(written->status);
+        });
+    io.Submit(WriteRows{.ticket = 1, .writes = {}});
+    blocked.get_future().wait();
+  }
+  ASSERT_EQ(ended.size(), 1u);
+  EXPECT_EQ(ended[0].code(), StatusCode::kResourceExhausted);
+}
+
+}  // namespace
+}  // namespace rowhouse
