@@ -91,6 +91,11 @@ Result<Vocabulary> LargestVocabulary(LogicalTable like, uint64_t memory_bytes);
 // Weights in a cache of `sets` sets of `lines` rows each (SPEC 8).
 uint64_t CacheBytes(uint64_t sets, uint64_t lines, uint32_t dim, uint32_t element_bytes = 4);
 
+// Rows of a table that a cache of so large a part of it holds, ratio in [0, 1]: the whole part of
+// rows * ratio; of the table-wise variant 2000 more, and the whole table at most (SPEC 8).
+uint64_t CachedRows(uint64_t rows, double ratio);
+uint64_t CachedRowsTableWise(uint64_t rows, double ratio);
+
 // A row of `bits`-bit codes and its scale and bias, which are f32 beside 8-bit codes and f16 beside
 // narrower ones (SPEC 17): 8: dim + 8; 4 and 2: ceil(dim * bits / 8) + 4. Requires 8, 4 or 2.
 uint64_t QuantisedRowBytes(uint32_t bits, uint32_t dim);
