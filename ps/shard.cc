@@ -6,6 +6,7 @@
 
 #include "common/wire/codec.h"
 #include "sharding/record_weights.h"
+#include "sharding/table_sizes.h"
 
 namespace rowhouse {
 
@@ -18,6 +19,7 @@ Result<std::unique_ptr<Shard>> Shard::Make(const ShardOptions& options,
                                            const InitialiserSources& sources) {
   CHECK_EQ(plan.tables(), tables.size());
   CHECK_GT(options.workers, 0u);
+  RETURN_IF_ERROR(CachePolicies().Validate(options.cache_policy));
   std::unique_ptr<Shard> shard(new Shard(options));
   for (const TableSpec& spec : tables) {
     shard->first_cut_.push_back(shard->cuts_.size());
@@ -76,17 +78,21 @@ void Shard::MakeCaches() {
     const uint64_t granted = std::min(bytes_of(slices[i]), left / (slices.size() - i));
     left -= granted;
     const uint64_t rows = slice->slice.rows();
-    uint64_t capacity = granted / cut->layout.bytes();
-    if (options_.cache_ratio < 1.0) {
-      const double most = static_cast<double>(rows) * options_.cache_ratio;
-      capacity = std::min(capacity, static_cast<uint64_t>(most));
-    }
+    const uint64_t capacity =
+        std::min(granted / cut->layout.bytes(), CachedRows(rows, options_.cache_ratio));
+    const TableAccesses* const accesses = options_.cache_frequencies == nullptr
+                                              ? nullptr
+                                              : options_.cache_frequencies->Find(cut->spec.name);
+    const auto frequencies =
+        accesses == nullptr ? nullptr : std::make_shared<const RowFrequencies>(*accesses);
     slice->cache = std::make_unique<RowCache>(RowCacheOptions{.layout = cut->layout,
                                                               .order = cut->order,
                                                               .first_row = slice->slice.row_begin,
                                                               .rows = rows,
                                                               .capacity_rows = capacity,
-                                                              .ways = options_.cache_ways});
+                                                              .ways = options_.cache_ways,
+                                                              .policy = options_.cache_policy,
+                                                              .frequencies = frequencies});
     stats_.cache_rows += slice->cache->capacity_rows();
     stats_.cache_bytes += slice->cache->capacity_rows() * cut->layout.bytes();
   }

@@ -144,6 +144,8 @@ struct ShardOptions {
   uint64_t cache_bytes = 1 << 30;  // over all tables of this shard
   double cache_ratio = 1.0;        // and at most this part of each slice's rows, (0, 1]
   uint32_t cache_ways = 16;
+  std::string cache_policy = kDefaultCachePolicy;                   // a name of CachePolicies()
+  std::shared_ptr<const AccessCounts> cache_frequencies = nullptr;  // null: not known
   // Rows changed are written at the latest so many steps later; 0: when they must leave or are
   // saved.
   uint64_t max_dirty_steps = 0;

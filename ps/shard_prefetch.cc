@@ -71,7 +71,7 @@ void Shard::FinishPrefetch(uint64_t ticket, uint64_t step, std::vector<StoreRead
       RowCache::Slot slot = slice.cache->Find(row);
       if (slot == RowCache::kNone) {
         CacheVictim victim;
-        slot = slice.cache->Claim(row, step, &victim);
+        slot = slice.cache->Claim(row, next_step_, &victim, /*wanted=*/step);
         if (slot == RowCache::kNone) continue;
         TakeVictim(cut, slice, victim);
         std::memcpy(slice.cache->record(slot), read.records.data() + i * read.slice.record_bytes,

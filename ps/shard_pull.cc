@@ -23,9 +23,14 @@ void Shard::ServePull(PendingPull pull) {
     for (uint32_t i = 0; i < part.rows; ++i, ++at, offset += dim) {
       const RowId row{ids[at]};
       SliceState* slice = cut.Find(row);
-      if (i + RowCache::kPrefetchRows < part.rows) {
-        const RowId ahead{ids[at + RowCache::kPrefetchRows]};
-        if (slice->Has(cut.order.PositionOf(ahead))) slice->cache->Prefetch(ahead);
+      const auto is_ahead = [&](size_t rows) {
+        return i + rows < part.rows && slice->Has(cut.order.PositionOf(RowId{ids[at + rows]}));
+      };
+      if (is_ahead(2 * RowCache::kPrefetchRows)) {
+        slice->cache->PrefetchTags(RowId{ids[at + 2 * RowCache::kPrefetchRows]});
+      }
+      if (is_ahead(RowCache::kPrefetchRows)) {
+        slice->cache->Prefetch(RowId{ids[at + RowCache::kPrefetchRows]});
       }
       const RowCache::Slot slot = slice->cache->Find(row);
       if (slot == RowCache::kNone) {

@@ -100,6 +100,10 @@ void Shard::ApplyStep() {
         gradient = sum;
       }
       SliceState& slice = *cut.Find(row);
+      if (i + 2 * RowCache::kPrefetchRows < touches.size()) {
+        const RowId ahead = touches[i + 2 * RowCache::kPrefetchRows].row;
+        if (slice.Has(cut.order.PositionOf(ahead))) slice.cache->PrefetchTags(ahead);
+      }
       if (i + RowCache::kPrefetchRows < touches.size()) {
         const Touch& ahead = touches[i + RowCache::kPrefetchRows];
         if (slice.Has(cut.order.PositionOf(ahead.row))) slice.cache->Prefetch(ahead.row);

@@ -1,5 +1,6 @@
 // Each family holds the names that others rely on: a suite over an empty registry would pass
 // without running anything.
+#include "ps/cache_policy.h"
 #include "ps/row_store.h"
 #include "tests/testing/testing.h"
 
@@ -7,6 +8,9 @@ namespace rowhouse {
 namespace {
 
 TEST(Registries, EachFamilyHoldsItsMembers) {
+  EXPECT_THAT(CachePolicies().Names(),
+              testing::IsSupersetOf({"clock", "dataset", "lfu", "lrfu", "lru", "w_tinylfu"}));
+  EXPECT_OK(CachePolicies().Validate(kDefaultCachePolicy));
   EXPECT_THAT(RowStores().Names(), testing::IsSupersetOf({"memory", "rocksdb"}));
 }
 

@@ -1,8 +1,5 @@
 #include "ps/row_cache.h"
 
-#include <map>
-#include <random>
-
 #include "tests/testing/testing.h"
 
 namespace rowhouse {
@@ -34,14 +31,43 @@ TEST(RowCache, ASliceThatFitsIsADirectArrayThatNeverEvicts) {
   }
 }
 
-TEST(RowCache, CapacityIsRoundedUpToWholeSets) {
-  EXPECT_EQ(RowCache(Options(1000, 10, 4)).capacity_rows(), 12u);
+TEST(RowCache, SetsTimesWaysIsAtMostTheCapacity) {
+  EXPECT_EQ(RowCache(Options(1000, 10, 4)).capacity_rows(), 9u) << "3 sets of 3, not 2 of 4";
+  EXPECT_EQ(RowCache(Options(1000, 31, 16)).capacity_rows(), 30u) << "2 of 15, not 1 of 16";
+  EXPECT_EQ(RowCache(Options(1000, 810, 16)).capacity_rows(), 800u) << "50 of 16, not 51 of 15";
   EXPECT_EQ(RowCache(Options(1000, 3, 16)).capacity_rows(), 3u);
   EXPECT_EQ(RowCache(Options(1000, 0, 16)).capacity_rows(), 1u);
+  EXPECT_EQ(RowCache(Options(1000, 810, 1)).capacity_rows(), 810u) << "any slot";
+}
+
+TEST(RowCache, ASlotTakesEightBytesBesideItsRecord) {
+  EXPECT_EQ(RowCache(Options(100000, 5000, 16)).bytes_per_slot(), 8u);
+  EXPECT_EQ(RowCache(Options(100000, 5000, 16)).index_bytes(), 0u);
+  EXPECT_EQ(RowCache(Options(100000, 100000, 16)).bytes_per_slot(), 1u) << "a direct array";
+  EXPECT_EQ(RowCache(Options(uint64_t{1} << 40, 16, 16)).bytes_per_slot(), 12u) << "wide tags";
+  EXPECT_EQ(RowCache(Options(100000, 4096, 1)).index_bytes(), 8192u * 4) << "any slot";
+}
+
+TEST(RowCache, WideTagsTellAllRowsOfATableApart) {
+  for (const uint32_t ways : {1u, 16u}) {
+    RowCache cache(Options(uint64_t{1} << 40, 64, ways));
+    CacheVictim victim;
+    for (uint64_t i = 0; i < 300; ++i) {
+      const RowId row{100 + (i << 31)};
+      ASSERT_EQ(cache.Find(row), RowCache::kNone);
+      const RowCache::Slot slot = cache.Claim(row, i, &victim);
+      ASSERT_EQ(cache.Find(row), slot);
+      if (victim.record.empty()) continue;
+      EXPECT_EQ((Raw(victim.row) - 100) % (uint64_t{1} << 31), 0u);
+      EXPECT_LT(victim.row, row);
+    }
+  }
 }
 
 TEST(RowCache, TheLeastRecentlyUsedUnpinnedRowMakesRoom) {
-  RowCache cache(Options(1000, 3, 3));
+  RowCacheOptions options = Options(1000, 3, 3);
+  options.policy = "lru";
+  RowCache cache(options);
   CacheVictim victim;
   for (uint64_t row : {101, 102, 103}) {
     cache.Pin(cache.Claim(RowId{row}, 5, &victim), 5);
@@ -81,31 +107,6 @@ TEST(RowCache, DirtyRowsAreListedByAscendingRow) {
     EXPECT_EQ(cache.Find(row), slot);
   }
   EXPECT_EQ(rows, (std::vector<RowId>{RowId{150}, RowId{160}, RowId{900}}));
-}
-
-// A million random finds and claims against a plain map: what the cache holds is always what was
-// put there last, and a dirty record never disappears without having been handed out.
-TEST(RowCache, NoDirtyRecordIsEverLost) {
-  RowCache cache(Options(500, 60, 4));
-  std::map<RowId, float> store;  // what was written back
-  std::map<RowId, float> truth;  // what every row should be
-  std::mt19937 random(3);
-  CacheVictim victim;
-  for (uint64_t i = 0; i < 100000; ++i) {
-    const RowId row{100 + random() % 500};
-    RowCache::Slot slot = cache.Find(row);
-    if (slot == RowCache::kNone) {
-      slot = cache.Claim(row, i, &victim);
-      ASSERT_NE(slot, RowCache::kNone);
-      if (victim.is_dirty) store[victim.row] = kLayout.weights(victim.record.data())[0];
-      Value(cache, slot) = store[row];
-    }
-    ASSERT_EQ(Value(cache, slot), truth[row]) << "access " << i;
-    if (random() % 3 == 0) {
-      truth[row] = Value(cache, slot) = static_cast<float>(i);
-      cache.set_dirty(slot);
-    }
-  }
 }
 
 }  // namespace

@@ -1,0 +1,63 @@
+// CachePlaces: in which set of a cache a row may lie, and the tag it has there.
+//
+// Positions of the slice's rows are scattered over the next power of two, 2^b, by a permutation
+// (common/scatter.h); a set is a range of scattered positions, all ranges as long to one position.
+// So (set, low bits of the scattered position) says which row it is, and what is kept of a row in
+// the cache is 32 bits as long as rows / sets <= 2^31, beyond that 64.
+//
+// Threads: const after construction.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+
+#include "common/scatter.h"
+
+namespace rowhouse {
+
+class CachePlaces {
+ public:
+  // Requires rows in [1, 2^63], sets in [1, 2^32].
+  CachePlaces(uint64_t rows, uint64_t sets)
+      : bits_(std::max(1, static_cast<int>(std::bit_width(rows - 1)))),
+        sets_(sets),
+        scatter_(uint64_t{1} << bits_, kKey) {}
+
+  struct Place {
+    uint64_t set;
+    uint64_t tag;  // scattered position
+  };
+  // Of the row at this position of the slice.
+  Place Of(uint64_t position) const {
+    const uint64_t tag = scatter_(position);
+    return {static_cast<uint64_t>((static_cast<unsigned __int128>(tag) * sets_) >> bits_), tag};
+  }
+
+  // The position that has this set and these low 32 bits of the tag. Requires !is_wide().
+  uint64_t PositionOf(uint64_t set, uint32_t low_bits) const {
+    const uint64_t first = FirstTag(set);
+    return scatter_.Inverse(first + (low_bits - static_cast<uint32_t>(first)));
+  }
+  // The same of a whole tag.
+  uint64_t PositionOf(uint64_t tag) const { return scatter_.Inverse(tag); }
+
+  // Whether 32 bits of the tag do not tell the rows of a set apart.
+  bool is_wide() const {
+    return ((static_cast<unsigned __int128>(1) << bits_) + sets_ - 1) / sets_ > uint64_t{1} << 32;
+  }
+
+ private:
+  static constexpr uint64_t kKey = 0x63616368;  // any number would do
+
+  uint64_t FirstTag(uint64_t set) const {
+    const unsigned __int128 scaled = static_cast<unsigned __int128>(set) << bits_;
+    return static_cast<uint64_t>((scaled + sets_ - 1) / sets_);
+  }
+
+  int bits_;
+  uint64_t sets_;
+  Scatter scatter_;
+};
+
+}  // namespace rowhouse

@@ -1,0 +1,64 @@
+// SlotIndex: tag -> slot, for caches in which a row may lie in any slot. Open addressing with
+// linear probing over twice the slots, 4 bytes an entry; what is erased is closed up behind (Knuth,
+// TAOCP 3, algorithm 6.4 R), so the table never fills with tombstones.
+//
+// The tags themselves are the cache's: `tag_of(slot)` gives that of a slot in the index.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <vector>
+
+#include "common/random.h"
+
+namespace rowhouse {
+
+class SlotIndex {
+ public:
+  static constexpr uint32_t kNone = ~uint32_t{0};
+
+  // Requires slots < 2^31.
+  explicit SlotIndex(uint64_t slots) : entries_(std::bit_ceil(2 * slots), kNone) {}
+
+  size_t bytes() const { return entries_.size() * sizeof(uint32_t); }
+
+  // kNone if no slot in the index has the tag.
+  template <typename TagOf>
+  uint32_t Find(uint64_t tag, const TagOf& tag_of) const {
+    for (size_t i = Home(tag); entries_[i] != kNone; i = Next(i)) {
+      if (tag_of(entries_[i]) == tag) return entries_[i];
+    }
+    return kNone;
+  }
+
+  // Requires that the tag is not there.
+  void Insert(uint64_t tag, uint32_t slot) {
+    size_t i = Home(tag);
+    while (entries_[i] != kNone) i = Next(i);
+    entries_[i] = slot;
+  }
+
+  // Requires that the slot is there; its tag is still the one it was inserted under.
+  template <typename TagOf>
+  void Erase(uint32_t slot, const TagOf& tag_of) {
+    size_t hole = Home(tag_of(slot));
+    while (entries_[hole] != slot) hole = Next(hole);
+    for (size_t i = Next(hole); entries_[i] != kNone; i = Next(i)) {
+      // An entry may move to the hole unless its home lies behind the hole, cyclically.
+      const size_t home = Home(tag_of(entries_[i]));
+      if (((i - home) & (entries_.size() - 1)) >= ((i - hole) & (entries_.size() - 1))) {
+        entries_[hole] = entries_[i];
+        hole = i;
+      }
+    }
+    entries_[hole] = kNone;
+  }
+
+ private:
+  size_t Home(uint64_t tag) const { return Mix64(tag) & (entries_.size() - 1); }
+  size_t Next(size_t i) const { return (i + 1) & (entries_.size() - 1); }
+
+  std::vector<uint32_t> entries_;
+};
+
+}  // namespace rowhouse

@@ -1,0 +1,41 @@
+// Which of 16 tags equal one: bit i of the result is that of tags[i].
+//
+// The tags of a set lie side by side, so one compare of a line of 64 bytes says where a row is.
+// Both forms give the same bits; the scalar one is what other machines than x86 run, and what the
+// test compares with.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
+namespace rowhouse {
+
+inline constexpr size_t kTagsPerMatch = 16;
+
+inline uint32_t MatchTagsScalar(const uint32_t* tags, uint32_t wanted) {
+  uint32_t mask = 0;
+  for (size_t i = 0; i < kTagsPerMatch; ++i) mask |= static_cast<uint32_t>(tags[i] == wanted) << i;
+  return mask;
+}
+
+// Reads 16 tags, of any alignment.
+inline uint32_t MatchTags(const uint32_t* tags, uint32_t wanted) {
+#ifdef __SSE2__
+  const auto* lanes = reinterpret_cast<const __m128i*>(tags);
+  const __m128i all = _mm_set1_epi32(static_cast<int>(wanted));
+  // Each compare gives four words of ones or zeros; packing twice leaves a byte of each.
+  const __m128i low = _mm_packs_epi32(_mm_cmpeq_epi32(_mm_loadu_si128(lanes), all),
+                                      _mm_cmpeq_epi32(_mm_loadu_si128(lanes + 1), all));
+  const __m128i high = _mm_packs_epi32(_mm_cmpeq_epi32(_mm_loadu_si128(lanes + 2), all),
+                                       _mm_cmpeq_epi32(_mm_loadu_si128(lanes + 3), all));
+  return static_cast<uint32_t>(_mm_movemask_epi8(_mm_packs_epi16(low, high)));
+#else
+  return MatchTagsScalar(tags, wanted);
+#endif
+}
+
+}  // namespace rowhouse
