@@ -209,6 +209,11 @@ DEFINE_string(row_dir, "",
               "without that, a temporary directory deleted at the end");
 DEFINE_uint64(cache_mb, 1024,
               "Most memory for rows on a PS node, over all its shards and tables; MiB");
+DEFINE_uint64(
+    memory_limit_mb, 0,
+    "Most memory of a PS node, all that it holds: its cache is as large as --cache_mb says, "
+    "or as the limit leaves beside requests, RocksDB and the process; MiB, 128 or more; 0: "
+    "no limit");
 DEFINE_double(cache_ratio, 1.0, "And at most this part of the rows of each table; fraction");
 DEFINE_uint32(cache_ways, 16, "Rows whose place in the cache a row may take");
 DEFINE_uint32(

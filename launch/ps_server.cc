@@ -90,6 +90,7 @@ Status Serve(const Settings& settings) {
                         .store = settings.storage.store,
                         .row_dir = settings.row_directory(),
                         .cache_bytes = settings.storage.cache_mb << 20,
+                        .memory_limit_bytes = settings.storage.memory_limit_mb << 20,
                         .cache_ratio = settings.storage.cache_ratio,
                         .cache_ways = settings.storage.cache_ways,
                         .max_dirty_steps = settings.storage.max_dirty_steps,

@@ -461,6 +461,8 @@ std::vector<SettingField> MakeFields() {
       TextField("row_dir", kStorage, kOut, MEMBER(std::string, storage.row_dir), "a directory"),
       NumberField<uint64_t>("cache_mb", kStorage, kOut, MEMBER(uint64_t, storage.cache_mb), 1,
                             uint64_t{1} << 24),
+      NumberField<uint64_t>("memory_limit_mb", kStorage, kOut,
+                            MEMBER(uint64_t, storage.memory_limit_mb), 0, uint64_t{1} << 24),
       RealField("cache_ratio", kStorage, kOut, MEMBER(double, storage.cache_ratio),
                 "a number greater than 0, at most 1", [](double v) { return v > 0.0 && v <= 1.0; }),
       NumberField<uint32_t>("cache_ways", kStorage, kOut, MEMBER(uint32_t, storage.cache_ways), 1,

@@ -12,6 +12,7 @@
 #include "launch/setting_fields.h"
 #include "launch/strategy_settings.h"
 #include "launch/table_fields.h"
+#include "ps/memory_budget.h"
 #include "ps/row_store.h"
 #include "sharding/initialiser.h"
 #include "sharding/optimizer.h"
@@ -163,6 +164,9 @@ Status ValidateTogether(const Settings& s, bool reads_data) {
   }
   if (s.storage.store == "memory" && s.output.load) {
     return UsageError("--load with store=memory: rows in memory ended with the run that had them");
+  }
+  if (s.storage.memory_limit_mb != 0) {
+    RETURN_IF_ERROR(DivideMemory(s.storage.memory_limit_mb << 20).status());
   }
   if (s.storage.durability != "none" && s.storage.store == "memory") {
     return UsageError(

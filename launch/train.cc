@@ -64,6 +64,7 @@ std::vector<std::string> ServerFlags(const Settings& settings) {
   std::vector<std::string> flags = {
       fmt::format("--store={}", storage.store),
       fmt::format("--cache_mb={}", storage.cache_mb),
+      fmt::format("--memory_limit_mb={}", storage.memory_limit_mb),
       fmt::format("--cache_ratio={}", storage.cache_ratio),
       fmt::format("--cache_ways={}", storage.cache_ways),
       fmt::format("--max_dirty_steps={}", storage.max_dirty_steps),

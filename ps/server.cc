@@ -8,6 +8,7 @@
 
 #include "common/wire/codec.h"
 #include "common/wire/control.h"
+#include "ps/memory_budget.h"
 #include "ps/shard_opening.h"
 #include "ps/store_environment.h"
 
@@ -16,7 +17,15 @@ namespace rowhouse {
 Server::Server(const ServerOptions& options,
                std::function<Result<std::unique_ptr<Listener>>(size_t)> shard_listener,
                const Clock& clock)
-    : options_(options), shard_listener_(std::move(shard_listener)), clock_(clock) {}
+    : options_(options), shard_listener_(std::move(shard_listener)), clock_(clock) {
+  if (options_.memory_limit_bytes == 0) return;
+  const Result<MemoryBudget> budget = DivideMemory(options_.memory_limit_bytes);
+  CHECK(budget.ok()) << budget.status().message();
+  options_.cache_bytes = std::min(options_.cache_bytes, budget.value().cache_bytes);
+  store_options_.memtable_bytes = budget.value().memtable_bytes;
+  store_options_.block_cache_bytes = budget.value().block_cache_bytes;
+  unwritten_bytes_ = budget.value().unwritten_bytes;
+}
 
 Server::~Server() = default;
 
@@ -160,7 +169,7 @@ Status Server::OpenJob(JobSpec spec, uint32_t node) {
   if ((node + 1) * per_node > spec.plan.shards()) {
     return CorruptionError("node {} of {} does not exist", node, spec.plan.shards() / per_node);
   }
-  if (!environment_) environment_ = std::make_shared<StoreEnvironment>(StoreEnvironmentOptions{});
+  if (!environment_) environment_ = std::make_shared<StoreEnvironment>(store_options_);
   Job job{.spec = std::move(spec), .node = node, .gone = {}, .runners = {}, .endpoints = {}};
 
   ASSIGN_OR_RETURN(const InitialiserSources sources,
@@ -180,7 +189,10 @@ Status Server::OpenJob(JobSpec spec, uint32_t node) {
                                      .cache_ratio = options_.cache_ratio,
                                      .cache_ways = options_.cache_ways,
                                      .max_dirty_steps = options_.max_dirty_steps,
-                                     .logs_pushes = options_.durability != "none"};
+                                     .logs_pushes = options_.durability != "none",
+                                     .max_unwritten_bytes = unwritten_bytes_ == 0
+                                                                ? ShardOptions().max_unwritten_bytes
+                                                                : unwritten_bytes_ / per_node};
     ASSIGN_OR_RETURN(std::unique_ptr<Shard> shard,
                      Shard::Make(shard_options, job.spec.tables, job.spec.plan, sources));
     shards.push_back(std::move(shard));
@@ -193,6 +205,11 @@ Status Server::OpenJob(JobSpec spec, uint32_t node) {
                                      .host = options_.host,
                                      .environment = environment_},
                                     job.spec, id));
+    if (job.spec.is_load) {
+      RETURN_IF_ERROR(store->VisitRows([&](TableId table, RowId row, uint16_t first_column) {
+        shards[k]->NoteStored(table, row, first_column);
+      }));
+    }
     const std::string directory = store->directory();
     std::unique_ptr<PushLog> log;
     if (options_.durability != "none") {

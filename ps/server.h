@@ -22,17 +22,19 @@
 #include "common/wire/hello.h"
 #include "common/wire/message.h"
 #include "ps/shard_runner.h"
+#include "ps/store_environment.h"
 #include "sharding/job_spec.h"
 
 namespace rowhouse {
 
 struct ServerOptions {
-  std::string host;                // this machine's name, for messages to people
-  uint64_t incarnation = 1;        // of this process
-  std::string store = "rocksdb";   // a name of RowStores()
-  std::string row_dir;             // shard directories are made here; unused by `memory`
-  uint64_t cache_bytes = 1 << 30;  // over all shards of the node
-  double cache_ratio = 1.0;        // part of the rows kept in memory, (0, 1]
+  std::string host;                 // this machine's name, for messages to people
+  uint64_t incarnation = 1;         // of this process
+  std::string store = "rocksdb";    // a name of RowStores()
+  std::string row_dir;              // shard directories are made here; unused by `memory`
+  uint64_t cache_bytes = 1 << 30;   // over all shards of the node
+  uint64_t memory_limit_bytes = 0;  // of all the node holds (MemoryBudget); 0: none
+  double cache_ratio = 1.0;         // part of the rows kept in memory, (0, 1]
   uint32_t cache_ways = 16;
   uint64_t max_dirty_steps = 0;     // see ShardOptions
   std::string durability = "none";  // none, wal or fsync; the latter need a store with a directory
@@ -43,6 +45,7 @@ struct ServerOptions {
 
 class Server {
  public:
+  // Requires of options.memory_limit_bytes, if it is not 0, that DivideMemory takes it.
   // `shard_listener(k)` makes the listener of this node's k-th shard on the thread that asks.
   Server(const ServerOptions& options,
          std::function<Result<std::unique_ptr<Listener>>(size_t k)> shard_listener,
@@ -71,7 +74,9 @@ class Server {
   TimeMs SilenceMs() const;
   Status CheckSameJob(const JobSpec& spec, uint32_t node) const;
 
-  const ServerOptions options_;
+  ServerOptions options_;
+  uint64_t unwritten_bytes_ = 0;  // over all shards; 0: as each has it by itself
+  StoreEnvironmentOptions store_options_;
   const std::function<Result<std::unique_ptr<Listener>>(size_t)> shard_listener_;
   const Clock& clock_;
   std::shared_ptr<StoreEnvironment> environment_;

@@ -57,7 +57,33 @@ Result<std::unique_ptr<Shard>> Shard::Make(const ShardOptions& options,
   }
   shard->first_cut_.push_back(shard->cuts_.size());
   shard->MakeCaches();
+  shard->MakeWrittenRows();
   return shard;
+}
+
+// A bit a row where a sixteenth of the cache's budget is enough for that, dealt as the cache is;
+// else a filter.
+void Shard::MakeWrittenRows() {
+  std::vector<SliceState*> slices;
+  for (CutState& cut : cuts_) {
+    for (SliceState& slice : cut.slices) slices.push_back(&slice);
+  }
+  std::stable_sort(slices.begin(), slices.end(), [](const SliceState* a, const SliceState* b) {
+    return a->slice.rows() < b->slice.rows();
+  });
+  uint64_t left = options_.cache_bytes / 16;
+  for (size_t i = 0; i < slices.size(); ++i) {
+    const uint64_t rows = slices[i]->slice.rows();
+    const uint64_t granted = std::min(rows / 8 + 64, left / (slices.size() - i));
+    left -= granted;
+    slices[i]->written = std::make_unique<WrittenRows>(rows, granted);
+  }
+}
+
+void Shard::NoteStored(TableId table, RowId row, uint16_t first_column) {
+  CutState* const cut = FindCut(Raw(table), first_column);
+  SliceState* const slice = cut == nullptr ? nullptr : cut->Find(row);
+  if (slice != nullptr) slice->written->Add(cut->order.PositionOf(row) - slice->slice.row_begin);
 }
 
 // One budget in bytes over all slices, dealt in equal shares from the smallest slice on; what a

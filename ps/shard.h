@@ -37,6 +37,7 @@
 #include "ps/row_cache.h"
 #include "ps/row_store.h"
 #include "ps/store_batch.h"
+#include "ps/written_rows.h"
 #include "sharding/initialiser.h"
 #include "sharding/optimizer.h"
 #include "sharding/plan.h"
@@ -169,17 +170,26 @@ class Shard {
   uint64_t next_step() const { return next_step_; }
   const StatsReply& stats() const { return stats_; }
 
+  // To be told before the first event of every record that is in the store already; a row that is
+  // not, and was never written since, is not looked up there. Rows of other shards are ignored.
+  void NoteStored(TableId table, RowId row, uint16_t first_column);
+
  private:
   // One slice of a table that lies here.
   struct SliceState {
     Slice slice;
     StoreSlice store;
     std::unique_ptr<RowCache> cache;
-    RowCache::Slot hand = 0;           // of the sweeper
-    std::unordered_set<RowId> coming;  // being read because they were announced
+    std::unique_ptr<WrittenRows> written;  // positions from slice.row_begin on
+    RowCache::Slot hand = 0;               // of the sweeper
+    std::unordered_set<RowId> coming;      // being read because they were announced
     // While any such read is under way: rows written, with the next ticket at that time.
     std::unordered_map<RowId, uint64_t> written_at;
 
+    // False: was never written, so its first value is its value if it is not in the cache.
+    bool MayBeStored(uint64_t position) const {
+      return written->MayContain(position - slice.row_begin);
+    }
     bool Has(uint64_t position) const {
       return position >= slice.row_begin && position < slice.row_end;
     }
@@ -293,6 +303,7 @@ class Shard {
   Shard(const ShardOptions& options);
 
   void MakeCaches();
+  void MakeWrittenRows();
 
   void OnMessage(MessageArrived message, TimeMs now);
   // Bags pooled on shards (shard_bags.cc).
@@ -311,6 +322,7 @@ class Shard {
   void OnPull(const PeerId& peer, Message message, TimeMs now);
   void OnPush(const PeerId& peer, Message message, TimeMs now);
   void OnPrefetch(const Message& message);
+  void Keep(SliceState& slice, RowCache::Slot slot, uint64_t step) const;
   void FinishPrefetch(uint64_t ticket, uint64_t step, std::vector<StoreRead> reads);
   void OnControl(const PeerId& peer, const Message& message, TimeMs now);
   void OnRowsRead(RowsRead event);
@@ -327,6 +339,10 @@ class Shard {
   void ServePull(PendingPull pull);
   void ReadMisses(PendingPull pull, MissesBySlice misses);
   // Counts the lookups of a row of the pull and copies its weights to their place.
+  // All rows of one read, with `wanted` in their order: those that are not stored get their first
+  // value, each goes to its place in the reply and, unless for eval, into the cache.
+  Status TakeRead(const PendingPull& pull, StoreRead& read,
+                  std::span<const PendingPull::Miss> wanted, std::span<float> out);
   void TakeRow(const PendingPull& pull, const PendingPull::Miss& wanted, std::byte* record,
                std::span<float> out);
   void FinishPull(PendingPull pull, std::vector<StoreRead> reads);

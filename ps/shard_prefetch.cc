@@ -1,5 +1,7 @@
 // Rows announced for a step to come: read from the store before a pull asks, and kept in the cache
 // until it has. Whether a row is announced changes when it is read, never what a pull returns.
+#include <algorithm>
+
 #include "common/wire/codec.h"
 #include "common/wire/prefetch.h"
 #include "ps/shard.h"
@@ -33,9 +35,10 @@ void Shard::OnPrefetch(const Message& message) {
       SliceState& slice = *cut.Find(row);
       const RowCache::Slot slot = slice.cache->Find(row);
       if (slot != RowCache::kNone) {
-        slice.cache->Announce(slot, step);
+        Keep(slice, slot, step);
         continue;
       }
+      if (!slice.MayBeStored(cut.order.PositionOf(row))) continue;  // No disk is waited for.
       // Half of a cache: what is in flight must find room beside what is to come.
       if (slice.coming.size() >= std::max<uint64_t>(1, slice.cache->capacity_rows() / 2)) continue;
       if (!slice.coming.insert(row).second) continue;
@@ -55,6 +58,15 @@ void Shard::OnPrefetch(const Message& message) {
   actions_.emplace_back(std::move(action));
 }
 
+// An announcement of the step that is next comes late, but not too late.
+void Shard::Keep(SliceState& slice, RowCache::Slot slot, uint64_t step) const {
+  if (step > next_step_) {
+    slice.cache->Announce(slot, step);
+  } else if (step == next_step_) {
+    slice.cache->Pin(slot, step);
+  }
+}
+
 void Shard::FinishPrefetch(uint64_t ticket, uint64_t step, std::vector<StoreRead> reads) {
   for (StoreRead& read : reads) {
     CutState& cut = CutOf(read.slice);
@@ -71,14 +83,14 @@ void Shard::FinishPrefetch(uint64_t ticket, uint64_t step, std::vector<StoreRead
       RowCache::Slot slot = slice.cache->Find(row);
       if (slot == RowCache::kNone) {
         CacheVictim victim;
-        slot = slice.cache->Claim(row, next_step_, &victim, /*wanted=*/step);
+        slot = slice.cache->Claim(row, next_step_, &victim, /*wanted=*/std::max(step, next_step_));
         if (slot == RowCache::kNone) continue;
         TakeVictim(cut, slice, victim);
         std::memcpy(slice.cache->record(slot), read.records.data() + i * read.slice.record_bytes,
                     read.slice.record_bytes);
         ++stats_.rows_prefetched;
       }
-      slice.cache->Announce(slot, step);
+      Keep(slice, slot, step);
     }
   }
   if (!prefetches_.empty()) return;

@@ -1,4 +1,5 @@
 // The way of a pull: from the cache, or else from the store, or else from the initialiser.
+#include <numeric>
 #include <utility>
 
 #include "common/wire/codec.h"
@@ -15,7 +16,7 @@ void Shard::ServePull(PendingPull pull) {
   const std::span<const uint64_t> ids = pull.ids.As<uint64_t>();
   const std::span<const uint32_t> counts = pull.counts.As<uint32_t>();
 
-  MissesBySlice misses;
+  MissesBySlice misses, first_values;
   size_t at = 0, offset = 0;
   for (const CutRows& part : pull.parts) {
     CutState& cut = cuts_[part.cut];
@@ -39,7 +40,8 @@ void Shard::ServePull(PendingPull pull) {
           pull.coming.push_back(miss);
           continue;
         }
-        auto& [read, slice_misses] = misses[slice];
+        const bool is_new = !slice->MayBeStored(cut.order.PositionOf(row));
+        auto& [read, slice_misses] = (is_new ? first_values : misses)[slice];
         read.slice = slice->store;
         read.rows.push_back(row);
         slice_misses.push_back(miss);
@@ -57,7 +59,18 @@ void Shard::ServePull(PendingPull pull) {
     ++stats_.pulls;
     stats_.rows_pulled += ids.size();
     for (const auto& [slice, entry] : misses) stats_.cache_misses += entry.second.size();
+    for (const auto& [slice, entry] : first_values) stats_.cache_misses += entry.second.size();
     stats_.cache_misses += pull.coming.size();
+  }
+  for (auto& [slice, entry] : first_values) {
+    auto& [read, wanted] = entry;
+    read.records.resize(read.rows.size() * read.slice.record_bytes);
+    read.missing.resize(read.rows.size());
+    std::iota(read.missing.begin(), read.missing.end(), size_t{0});
+    if (Status status = TakeRead(pull, read, wanted, out); !status.ok()) {
+      Fail(std::move(status));
+      return SendError(pull.peer, pull.header, failure_);
+    }
   }
   if (misses.empty() && pull.coming.empty()) return AnswerPull(std::move(pull));
   pull.has_waited = true;
@@ -116,25 +129,11 @@ void Shard::FinishPull(PendingPull pull, std::vector<StoreRead> reads) {
   std::span<float> out = pull.rows.As<float>();
   size_t miss = 0;
   for (StoreRead& read : reads) {
-    CutState& cut = CutOf(read.slice);
-    if (Status status = MaterialiseMissing(cut, read); !status.ok()) {
+    const auto wanted = std::span(pull.misses).subspan(miss, read.rows.size());
+    miss += read.rows.size();
+    if (Status status = TakeRead(pull, read, wanted, out); !status.ok()) {
       Fail(std::move(status));
       return SendError(pull.peer, pull.header, failure_);
-    }
-    for (size_t i = 0; i < read.rows.size(); ++i, ++miss) {
-      const PendingPull::Miss& wanted = pull.misses[miss];
-      SliceState& slice = *cut.Find(wanted.row);
-      std::byte* record = read.records.data() + i * read.slice.record_bytes;
-      // Another pull may have brought the row in while this one was reading.
-      const RowCache::Slot slot = slice.cache->Find(wanted.row);
-      if (slot != RowCache::kNone) record = slice.cache->record(slot);
-      TakeRow(pull, wanted, record, out);
-      if (pull.eval) continue;
-      if (slot != RowCache::kNone) {
-        slice.cache->Pin(slot, pull.header.step);
-      } else {
-        Admit(cut, slice, wanted.row, record, /*dirty=*/false, /*pin=*/true);
-      }
     }
   }
   if (pull.coming.empty()) return AnswerPull(std::move(pull));
@@ -154,6 +153,27 @@ void Shard::FinishPull(PendingPull pull, std::vector<StoreRead> reads) {
   }
   if (misses.empty()) return AnswerPull(std::move(pull));
   ReadMisses(std::move(pull), std::move(misses));
+}
+
+Status Shard::TakeRead(const PendingPull& pull, StoreRead& read,
+                       std::span<const PendingPull::Miss> wanted, std::span<float> out) {
+  CutState& cut = CutOf(read.slice);
+  RETURN_IF_ERROR(MaterialiseMissing(cut, read));
+  for (size_t i = 0; i < read.rows.size(); ++i) {
+    SliceState& slice = *cut.Find(wanted[i].row);
+    std::byte* record = read.records.data() + i * read.slice.record_bytes;
+    // Another pull may have brought the row in while this one was reading.
+    const RowCache::Slot slot = slice.cache->Find(wanted[i].row);
+    if (slot != RowCache::kNone) record = slice.cache->record(slot);
+    TakeRow(pull, wanted[i], record, out);
+    if (pull.eval) continue;
+    if (slot != RowCache::kNone) {
+      slice.cache->Pin(slot, pull.header.step);
+    } else {
+      Admit(cut, slice, wanted[i].row, record, /*dirty=*/false, /*pin=*/true);
+    }
+  }
+  return OkStatus();
 }
 
 void Shard::TakeRow(const PendingPull& pull, const PendingPull::Miss& wanted, std::byte* record,

@@ -65,6 +65,14 @@ Status ShardStore::Sync(const SyncStore& action) {
   return OkStatus();
 }
 
+Status ShardStore::VisitRows(const std::function<void(TableId, RowId, uint16_t)>& visit) {
+  return store_->Scan(
+      [&](TableId table, RowId row, uint16_t first_column, std::span<const std::byte>) -> Status {
+        visit(table, row, first_column);
+        return OkStatus();
+      });
+}
+
 StoreScanned ShardStore::Scan(uint64_t ticket) {
   StoreScanned event;
   event.ticket = ticket;

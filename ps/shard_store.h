@@ -5,6 +5,7 @@
 // Threads: one at a time (the shard's I/O thread; the test's own in simulation).
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -25,6 +26,9 @@ class ShardStore {
              const std::vector<TableSpec>& tables, uint64_t steps = 0);
 
   const std::string& directory() const { return directory_; }
+
+  // Visits every record there is, by what names it.
+  Status VisitRows(const std::function<void(TableId, RowId, uint16_t first_column)>& visit);
 
   // Carries out one of ReadRows, WriteRows, SyncStore, ScanStore, CountStore; returns what became
   // of it. Any other action is a programmer's mistake. A write or sync that found no room

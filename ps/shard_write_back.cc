@@ -19,6 +19,7 @@ void Shard::QueueWrite(const CutState& cut, SliceState& slice, RowId row, const 
   write.rows.push_back(row);
   write.records.insert(write.records.end(), record, record + cut.layout.bytes());
   ++stats_.rows_written;
+  slice.written->Add(cut.order.PositionOf(row) - slice.slice.row_begin);
   if (!prefetches_.empty()) slice.written_at[row] = next_ticket_;
 }
 

@@ -215,6 +215,25 @@ TEST_F(ShardStorageTest, ASweepWritesEveryChangedRowWithinItsSteps) {
   EXPECT_EQ(shard_->stats().rows_swept, shard_->stats().rows_written);
 }
 
+TEST_F(ShardStorageTest, ARowThatWasNeverWrittenIsNotLookedUp) {
+  Open({.cache_ratio = 0.25});
+  const uint64_t first = Pull(0, {5, 6, 7});
+  EXPECT_TRUE(answers_.contains(first)) << "its first value is known without the store";
+  EXPECT_FALSE(HasWaited(first));
+  Push(0, {5});
+  Flush(1);
+  CarryOutAll();
+  const uint64_t later = Pull(1, {40, 41});
+  EXPECT_TRUE(waiting_.empty());
+  EXPECT_TRUE(answers_.contains(later));
+  // One that a run before this wrote is.
+  shard_->NoteStored(TableId{0}, RowId{50}, 0);
+  const uint64_t stored = Pull(1, {50});
+  EXPECT_FALSE(answers_.contains(stored));
+  CarryOutAll();
+  EXPECT_TRUE(HasWaited(stored));
+}
+
 TEST_F(ShardStorageTest, AnAnnouncedRowIsThereWhenItIsPulled) {
   Open({.cache_ratio = 0.25, .cache_ways = 16});
   StoreAllRows();

@@ -247,6 +247,7 @@ TEST_F(ShardTest, ABatchLargerThanTheCacheIsAppliedAllTheSame) {
 // lie in the cache twice all the same.
 TEST_F(ShardTest, APushThatOvertakesItsPullLeavesOneCopyOfTheRow) {
   Open(0.5);
+  shard_->NoteStored(TableId{0}, RowId{5}, 0);  // It may be, as far as the shard knows: it looks.
   const PullRequest request{.eval = false, .tables = {{0, 1}}};
   Frames payload;
   payload.push_back(FrameOf(std::vector<uint64_t>{5}));
@@ -316,6 +317,7 @@ TEST_F(ShardTest, WhatAPeerGetsWrongIsAnErrorAndHarmsNobody) {
 
 TEST_F(ShardTest, AfterAFailedStoreActionEverythingIsRefused) {
   Open(0.1);
+  shard_->NoteStored(TableId{0}, RowId{5}, 0);
   const uint64_t parked = Pull(0, 1, {3});
   // A pull that misses asks for a read; here the read fails.
   const PullRequest request{.eval = false, .tables = {{0, 1}}};

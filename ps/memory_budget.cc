@@ -1,0 +1,25 @@
+#include "ps/memory_budget.h"
+
+#include <algorithm>
+
+namespace rowhouse {
+
+Result<MemoryBudget> DivideMemory(uint64_t limit_bytes) {
+  constexpr uint64_t kMostStoreBytes = uint64_t{64} << 20;  // as StoreEnvironmentOptions has it
+  if (limit_bytes < MemoryBudget::kLeastBytes) {
+    return UsageError(
+        "memory_limit_mb={} is less than the {} MiB that a PS node needs for itself, RocksDB and "
+        "the requests under way",
+        limit_bytes >> 20, MemoryBudget::kLeastBytes >> 20);
+  }
+  MemoryBudget budget{.request_bytes = limit_bytes / 4,
+                      .memtable_bytes = std::min(limit_bytes / 8, kMostStoreBytes),
+                      .block_cache_bytes = std::min(limit_bytes / 16, kMostStoreBytes),
+                      .unwritten_bytes = limit_bytes / 16,
+                      .cache_bytes = 0};
+  // Records, an eighth of them for what stands beside: 8 bytes a slot and the written rows' sets.
+  budget.cache_bytes = (limit_bytes - budget.total()) / 9 * 8;
+  return budget;
+}
+
+}  // namespace rowhouse

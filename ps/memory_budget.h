@@ -1,0 +1,38 @@
+// MemoryBudget: how a PS node's --memory_limit_mb is divided, so that all it holds stays within it.
+//
+//   process    code, libraries, stacks and heaps, RocksDB's tables of open files: kProcessBytes
+//   requests   what pulls and pushes hold while they are answered and applied: a quarter
+//   memtables  rows on their way to disk: an eighth, at most what a node without a limit has
+//   blocks     of files read, with their indexes and filters: a sixteenth, likewise
+//   unwritten  copies of rows that wait for the store: a sixteenth
+//   cache      the rest: records, 8 bytes a slot beside them, and which rows were ever written
+//
+// Threads: pure functions.
+#pragma once
+
+#include <cstdint>
+
+#include "common/status.h"
+
+namespace rowhouse {
+
+struct MemoryBudget {
+  static constexpr uint64_t kProcessBytes = uint64_t{56} << 20;
+  static constexpr uint64_t kLeastBytes = uint64_t{128} << 20;
+
+  uint64_t request_bytes = 0;
+  uint64_t memtable_bytes = 0;
+  uint64_t block_cache_bytes = 0;
+  uint64_t unwritten_bytes = 0;
+  uint64_t cache_bytes = 0;  // of records alone
+
+  uint64_t total() const {
+    return kProcessBytes + request_bytes + memtable_bytes + block_cache_bytes + unwritten_bytes +
+           cache_bytes + cache_bytes / 8;
+  }
+};
+
+// kUsage if the limit is below kLeastBytes.
+Result<MemoryBudget> DivideMemory(uint64_t limit_bytes);
+
+}  // namespace rowhouse
