@@ -423,7 +423,16 @@ RunReport MakeReport(const Settings& settings, const WorkerRunOptions& options, 
                              .rows_written = stats.rows_written,
                              .rows_overflowed = stats.rows_overflowed,
                              .cache_rows = stats.cache_rows,
-                             .cache_bytes = stats.cache_bytes});
+                             .cache_bytes = stats.cache_bytes,
+                             .rows_announced = stats.rows_announced,
+                             .rows_prefetched = stats.rows_prefetched,
+                             .pulls = stats.pulls,
+                             .pulls_from_store = stats.pulls_from_store,
+                             .rows_swept = stats.rows_swept,
+                             .log_bytes = stats.log_bytes,
+                             .store_rows_read = stats.store_rows_read,
+                             .store_stalls = stats.store_stalls,
+                             .store_stall_ms = stats.store_stall_ms});
   }
   return report;
 }

@@ -142,6 +142,15 @@ Json ShardsToJson(const std::vector<RunReport::Shard>& shards) {
                     {"rows_evicted", shard.rows_evicted},
                     {"rows_written", shard.rows_written},
                     {"rows_overflowed", shard.rows_overflowed},
+                    {"rows_announced", shard.rows_announced},
+                    {"rows_prefetched", shard.rows_prefetched},
+                    {"pulls", shard.pulls},
+                    {"pulls_from_store", shard.pulls_from_store},
+                    {"rows_swept", shard.rows_swept},
+                    {"log_bytes", shard.log_bytes},
+                    {"store_rows_read", shard.store_rows_read},
+                    {"store_stalls", shard.store_stalls},
+                    {"store_stall_ms", shard.store_stall_ms},
                     {"cache_rows", shard.cache_rows},
                     {"cache_bytes", shard.cache_bytes}});
   }
