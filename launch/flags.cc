@@ -215,7 +215,16 @@ DEFINE_uint64(
     "or as the limit leaves beside requests, RocksDB and the process; MiB, 128 or more; 0: "
     "no limit");
 DEFINE_double(cache_ratio, 1.0, "And at most this part of the rows of each table; fraction");
-DEFINE_uint32(cache_ways, 16, "Rows whose place in the cache a row may take");
+DEFINE_uint32(cache_ways, 16, "Rows whose place in the cache a row may take; 1: that of any");
+DEFINE_string(cache_policy, "lrfu",
+              "Which rows a cache keeps: lrfu, lfu, lru, clock, w_tinylfu, or dataset, which ranks "
+              "rows by --cache_frequencies, or else by their numbers");
+DEFINE_string(cache_frequencies, "",
+              "File of rowhouse plan --count_ids, on each PS node: what policy dataset ranks by "
+              "and what caches begin with");
+DEFINE_double(cache_warmup_ratio, 0.7,
+              "With --cache_frequencies: part of each cache that begins with the hottest rows; "
+              "fraction");
 DEFINE_uint32(
     prefetch_steps, 8,
     "Most steps ahead that workers tell shards which rows they will pull, so that these are "

@@ -112,8 +112,8 @@ Result<PlanFile> ReadPlanOf(const Settings& settings) {
   return file;
 }
 
-Result<AccessCounts> ReadAccessCounts(const std::string& path) {
-  const std::string given = "--access_counts=" + path;
+Result<AccessCounts> ReadAccessCounts(const std::string& path, const std::string& flag) {
+  const std::string given = fmt::format("--{}={}", flag, path);
   ASSIGN_OR_RETURN(const std::string text, ReadNamedFile(given, path));
   const Result<JsonText> json = ReadJsonText(text);
   if (!json.ok()) return json.status().Annotate(given);

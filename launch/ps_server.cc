@@ -14,6 +14,7 @@
 #include "common/transport/tcp_socket.h"
 #include "launch/cpu_mask.h"
 #include "launch/host_facts.h"
+#include "launch/plan_of_run.h"
 #include "launch/temporary_rows.h"
 #include "launch/verbs.h"
 #include "ps/server.h"
@@ -93,6 +94,8 @@ Status Serve(const Settings& settings) {
                         .memory_limit_bytes = settings.storage.memory_limit_mb << 20,
                         .cache_ratio = settings.storage.cache_ratio,
                         .cache_ways = settings.storage.cache_ways,
+                        .cache_policy = settings.storage.cache_policy,
+                        .cache_warmup_ratio = settings.storage.cache_warmup_ratio,
                         .max_dirty_steps = settings.storage.max_dirty_steps,
                         .durability = settings.storage.durability,
                         .silence_ms = settings.cluster.rpc_deadline_ms,
@@ -100,6 +103,10 @@ Status Serve(const Settings& settings) {
   constexpr uint64_t kMaxDirtySteps = 1000;  // else a log has no end
   if (options.durability != "none" && options.max_dirty_steps == 0) {
     options.max_dirty_steps = kMaxDirtySteps;
+  }
+  if (const std::string& file = settings.storage.cache_frequencies; !file.empty()) {
+    ASSIGN_OR_RETURN(AccessCounts counts, ReadAccessCounts(file, "cache_frequencies"));
+    options.cache_frequencies = std::make_shared<const AccessCounts>(std::move(counts));
   }
   if (options.row_dir.empty() && options.store != "memory") {
     ASSIGN_OR_RETURN(temporary, TemporaryRows::Make());

@@ -5,6 +5,7 @@
 #include "launch/network_interface.h"
 #include "launch/optimizer_fields.h"
 #include "launch/setting_kinds.h"
+#include "ps/cache_policy.h"
 #include "ps/row_store.h"
 #include "sharding/initialiser.h"
 #include "sharding/optimizer.h"
@@ -205,6 +206,18 @@ SettingField StoreName() {
       "rocksdb, or memory (rows end with the run)");
   field.set = [set = field.set](const std::string& text, Settings& settings) {
     RETURN_IF_ERROR(RowStores().Validate(text));
+    return set(text, settings);
+  };
+  return field;
+}
+
+SettingField CachePolicyName() {
+  SettingField field = TextField(
+      "cache_policy", kStorage, kOut,
+      [](Settings& s) -> std::string& { return s.storage.cache_policy; },
+      "the name of a cache policy");
+  field.set = [set = field.set](const std::string& text, Settings& settings) {
+    RETURN_IF_ERROR(CachePolicies().Validate(text));
     return set(text, settings);
   };
   return field;
@@ -467,6 +480,11 @@ std::vector<SettingField> MakeFields() {
                 "a number greater than 0, at most 1", [](double v) { return v > 0.0 && v <= 1.0; }),
       NumberField<uint32_t>("cache_ways", kStorage, kOut, MEMBER(uint32_t, storage.cache_ways), 1,
                             1024),
+      CachePolicyName(),
+      TextField("cache_frequencies", kStorage, kOut, MEMBER(std::string, storage.cache_frequencies),
+                "a file of rowhouse plan --count_ids"),
+      RealField("cache_warmup_ratio", kStorage, kOut, MEMBER(double, storage.cache_warmup_ratio),
+                "a number from 0 to 1", [](double v) { return v >= 0.0 && v <= 1.0; }),
       NumberField<uint32_t>("prefetch_steps", kStorage, kOut,
                             MEMBER(uint32_t, storage.prefetch_steps), 0, 1024),
       NumberField<uint64_t>("max_dirty_steps", kStorage, kOut,

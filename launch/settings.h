@@ -60,13 +60,16 @@ struct CompressionSettings {
 };
 
 struct StorageSettings {
-  std::string store = "rocksdb";  // name in RowStores()
-  std::string row_dir;            // host-local; "": see Settings::row_directory()
-  uint64_t cache_mb = 1024;       // MiB of rows in memory, per PS node, over all tables
-  double cache_ratio = 1.0;       // and at most this part of each table's rows, (0, 1]
-  uint64_t memory_limit_mb = 0;   // MiB of a PS node, all it holds; 0: what its parts come to
-  uint32_t cache_ways = 16;       // rows a row may take the place of
-  uint32_t prefetch_steps = 8;    // most steps ahead that shards are told of; see Lookahead
+  std::string store = "rocksdb";      // name in RowStores()
+  std::string row_dir;                // host-local; "": see Settings::row_directory()
+  uint64_t cache_mb = 1024;           // MiB of rows in memory, per PS node, over all tables
+  double cache_ratio = 1.0;           // and at most this part of each table's rows, (0, 1]
+  uint64_t memory_limit_mb = 0;       // MiB of a PS node, all it holds; 0: what its parts come to
+  uint32_t cache_ways = 16;           // rows a row may take the place of; 1: any
+  std::string cache_policy = "lrfu";  // name in CachePolicies()
+  std::string cache_frequencies;      // file of access counts on each PS node; "": none known
+  double cache_warmup_ratio = 0.7;    // part of a cache that begins with its hottest rows, [0, 1]
+  uint32_t prefetch_steps = 8;        // most steps ahead that shards are told of; see Lookahead
   uint64_t max_dirty_steps = 0;  // changed rows are written so soon; 0: 1000 with a log, else never
   std::string durability = "none";  // none, wal or fsync
 };

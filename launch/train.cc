@@ -16,6 +16,7 @@
 #include "common/clock.h"
 #include "launch/cluster.h"
 #include "launch/cpu_mask.h"
+#include "launch/plan_of_run.h"
 #include "launch/rank_map.h"
 #include "launch/roles.h"
 #include "launch/setting_fields.h"
@@ -67,9 +68,14 @@ std::vector<std::string> ServerFlags(const Settings& settings) {
       fmt::format("--memory_limit_mb={}", storage.memory_limit_mb),
       fmt::format("--cache_ratio={}", storage.cache_ratio),
       fmt::format("--cache_ways={}", storage.cache_ways),
+      fmt::format("--cache_policy={}", storage.cache_policy),
+      fmt::format("--cache_warmup_ratio={}", storage.cache_warmup_ratio),
       fmt::format("--max_dirty_steps={}", storage.max_dirty_steps),
       fmt::format("--durability={}", storage.durability),
   };
+  if (!storage.cache_frequencies.empty()) {
+    flags.push_back("--cache_frequencies=" + storage.cache_frequencies);
+  }
   // Without one the server makes a directory of its own and deletes it at its end.
   const std::string row_dir = settings.row_directory();
   if (!row_dir.empty()) flags.push_back("--row_dir=" + row_dir);
@@ -88,6 +94,9 @@ SupervisorOptions MakeSupervisorOptions(const Settings& settings, const std::str
 Status StartServer(const Settings& settings, Supervisor& supervisor) {
   if (settings.row_directory().empty() && settings.storage.store != "memory") {
     RETURN_IF_ERROR(TemporaryRows::Check());
+  }
+  if (const std::string& file = settings.storage.cache_frequencies; !file.empty()) {
+    RETURN_IF_ERROR(ReadAccessCounts(file, "cache_frequencies").status());
   }
   return supervisor.Start();
 }

@@ -31,20 +31,25 @@ double RowFrequencies::Of(RowId row) const {
 }
 
 std::vector<std::pair<RowId, uint64_t>> RowFrequencies::Hottest(
-    uint64_t rows, const std::function<bool(RowId)>& is_wanted) const {
+    uint64_t most, uint64_t begin, uint64_t end,
+    const std::function<bool(RowId)>& is_wanted) const {
+  end = std::min(end, rows_);
   std::vector<std::pair<RowId, uint64_t>> result;
   for (const TableAccesses::Row& hot : hottest_) {
-    if (result.size() >= rows) return result;
-    if (is_wanted(RowId{hot.row})) result.emplace_back(RowId{hot.row}, hot.count);
+    if (result.size() >= most) return result;
+    if (hot.row < begin || hot.row >= end || !is_wanted(RowId{hot.row})) continue;
+    result.emplace_back(RowId{hot.row}, hot.count);
   }
   // A sketch's hottest rows are those it could tell; any other row is taken to be colder.
-  std::vector<size_t> ranges(means_.size());
-  std::iota(ranges.begin(), ranges.end(), size_t{0});
+  std::vector<size_t> ranges;
+  for (size_t i = begin / range_rows_; i < means_.size() && i * range_rows_ < end; ++i) {
+    ranges.push_back(i);
+  }
   std::ranges::stable_sort(ranges, std::greater(), [&](size_t i) { return means_[i]; });
   for (const size_t range : ranges) {
-    const uint64_t end = std::min(rows_, (range + 1) * range_rows_);
-    for (uint64_t row = range * range_rows_; row < end; ++row) {
-      if (result.size() >= rows) return result;
+    const uint64_t range_end = std::min(end, (range + 1) * range_rows_);
+    for (uint64_t row = std::max(begin, range * range_rows_); row < range_end; ++row) {
+      if (result.size() >= most) return result;
       if (counts_.contains(row) || !is_wanted(RowId{row})) continue;
       result.emplace_back(RowId{row}, static_cast<uint64_t>(std::llround(means_[range])));
     }

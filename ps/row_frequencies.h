@@ -23,10 +23,11 @@ class RowFrequencies {
   // Expected lookups, in the file's unit. 0 for a row beyond the counted table.
   double Of(RowId row) const;
 
-  // At most `rows` rows that `is_wanted`, by falling frequency, then row, with their lookups. Rows
-  // that were never looked up come last.
+  // At most `most` rows of [begin, end) that `is_wanted`, by falling frequency, then row, with
+  // their lookups. Rows that were never looked up come last.
   std::vector<std::pair<RowId, uint64_t>> Hottest(
-      uint64_t rows, const std::function<bool(RowId)>& is_wanted) const;
+      uint64_t most, uint64_t begin, uint64_t end,
+      const std::function<bool(RowId)>& is_wanted) const;
 
  private:
   uint64_t rows_;

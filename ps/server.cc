@@ -188,6 +188,9 @@ Status Server::OpenJob(JobSpec spec, uint32_t node) {
                                      .cache_bytes = options_.cache_bytes / per_node,
                                      .cache_ratio = options_.cache_ratio,
                                      .cache_ways = options_.cache_ways,
+                                     .cache_policy = options_.cache_policy,
+                                     .cache_frequencies = options_.cache_frequencies,
+                                     .cache_warmup_ratio = options_.cache_warmup_ratio,
                                      .max_dirty_steps = options_.max_dirty_steps,
                                      .logs_pushes = options_.durability != "none",
                                      .max_unwritten_bytes = unwritten_bytes_ == 0

@@ -21,8 +21,10 @@
 #include "common/transport/transport.h"
 #include "common/wire/hello.h"
 #include "common/wire/message.h"
+#include "ps/cache_policy.h"
 #include "ps/shard_runner.h"
 #include "ps/store_environment.h"
+#include "sharding/access_counts.h"
 #include "sharding/job_spec.h"
 
 namespace rowhouse {
@@ -35,8 +37,11 @@ struct ServerOptions {
   uint64_t cache_bytes = 1 << 30;   // over all shards of the node
   uint64_t memory_limit_bytes = 0;  // of all the node holds (MemoryBudget); 0: none
   double cache_ratio = 1.0;         // part of the rows kept in memory, (0, 1]
-  uint32_t cache_ways = 16;
-  uint64_t max_dirty_steps = 0;     // see ShardOptions
+  uint32_t cache_ways = 16;         // 1: any slot
+  std::string cache_policy = kDefaultCachePolicy;                   // a name of CachePolicies()
+  std::shared_ptr<const AccessCounts> cache_frequencies = nullptr;  // null: not known
+  double cache_warmup_ratio = 0.7;                                  // see ShardOptions
+  uint64_t max_dirty_steps = 0;                                     // see ShardOptions
   std::string durability = "none";  // none, wal or fsync; the latter need a store with a directory
   uint32_t silence_ms = 60000;      // after which a job's workers may be taken for dead
   bool rows_end_with_job = false;   // row_dir is nobody's: shard directories are deleted

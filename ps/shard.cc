@@ -50,7 +50,8 @@ Result<std::unique_ptr<Shard>> Shard::Make(const ShardOptions& options,
                               .store = {.table = spec.id,
                                         .first_column = static_cast<uint16_t>(first_column),
                                         .record_bytes = static_cast<uint32_t>(cut.layout.bytes())},
-                              .cache = nullptr});
+                              .cache = nullptr,
+                              .frequencies = nullptr});
       }
       shard->cuts_.push_back(std::move(cut));
     }
@@ -109,8 +110,7 @@ void Shard::MakeCaches() {
     const TableAccesses* const accesses = options_.cache_frequencies == nullptr
                                               ? nullptr
                                               : options_.cache_frequencies->Find(cut->spec.name);
-    const auto frequencies =
-        accesses == nullptr ? nullptr : std::make_shared<const RowFrequencies>(*accesses);
+    if (accesses != nullptr) slice->frequencies = std::make_shared<RowFrequencies>(*accesses);
     slice->cache = std::make_unique<RowCache>(RowCacheOptions{.layout = cut->layout,
                                                               .order = cut->order,
                                                               .first_row = slice->slice.row_begin,
@@ -118,7 +118,7 @@ void Shard::MakeCaches() {
                                                               .capacity_rows = capacity,
                                                               .ways = options_.cache_ways,
                                                               .policy = options_.cache_policy,
-                                                              .frequencies = frequencies});
+                                                              .frequencies = slice->frequencies});
     stats_.cache_rows += slice->cache->capacity_rows();
     stats_.cache_bytes += slice->cache->capacity_rows() * cut->layout.bytes();
   }
@@ -127,6 +127,7 @@ void Shard::MakeCaches() {
 std::vector<ShardAction> Shard::Handle(ShardEvent event, TimeMs now) {
   now_ = now;
   actions_.clear();
+  if (!std::exchange(has_begun_, true)) StartPreload();
   if (auto* message = std::get_if<MessageArrived>(&event)) {
     OnMessage(std::move(*message), now);
   } else if (auto* read = std::get_if<RowsRead>(&event)) {

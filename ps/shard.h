@@ -18,6 +18,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <tuple>
 #include <unordered_map>
@@ -145,8 +146,11 @@ struct ShardOptions {
   uint64_t cache_bytes = 1 << 30;  // over all tables of this shard
   double cache_ratio = 1.0;        // and at most this part of each slice's rows, (0, 1]
   uint32_t cache_ways = 16;
-  std::string cache_policy = kDefaultCachePolicy;                   // a name of CachePolicies()
-  std::shared_ptr<const AccessCounts> cache_frequencies = nullptr;  // null: not known
+  std::string cache_policy = kDefaultCachePolicy;  // a name of CachePolicies()
+  // Lookups of the tables, as far as they are known: caches begin with the hottest rows, as many as
+  // fill this part of their slots. Null: with none.
+  std::shared_ptr<const AccessCounts> cache_frequencies = nullptr;
+  double cache_warmup_ratio = 0.7;
   // Rows changed are written at the latest so many steps later; 0: when they must leave or are
   // saved.
   uint64_t max_dirty_steps = 0;
@@ -185,6 +189,7 @@ class Shard {
     std::unordered_set<RowId> coming;      // being read because they were announced
     // While any such read is under way: rows written, with the next ticket at that time.
     std::unordered_map<RowId, uint64_t> written_at;
+    std::shared_ptr<const RowFrequencies> frequencies;  // of the table; null: not known
 
     // False: was never written, so its first value is its value if it is not in the cache.
     bool MayBeStored(uint64_t position) const {
@@ -304,6 +309,9 @@ class Shard {
 
   void MakeCaches();
   void MakeWrittenRows();
+  // The hottest rows, read into the caches before the first step is applied (shard_preload.cc).
+  void StartPreload();
+  void FinishPreload(std::vector<StoreRead> reads);
 
   void OnMessage(MessageArrived message, TimeMs now);
   // Bags pooled on shards (shard_bags.cc).
@@ -386,8 +394,10 @@ class Shard {
 
   uint64_t next_step_ = 0;  // the step to be applied next
   std::map<uint64_t, StepPushes> pushes_;
-  bool is_blocked_ = false;  // the store finds no room
-  bool applying_ = false;    // waits for rows of the step from the store
+  bool has_begun_ = false;       // an event was handled
+  std::set<uint64_t> preloads_;  // tickets of reads under way
+  bool is_blocked_ = false;      // the store finds no room
+  bool applying_ = false;        // waits for rows of the step from the store
   uint64_t apply_ticket_ = 0;
   StepContext apply_context_;
   std::vector<ApplyMiss> apply_misses_;

@@ -97,6 +97,7 @@ void Shard::ReadMisses(PendingPull pull, MissesBySlice misses) {
 void Shard::OnRowsRead(RowsRead event) {
   if (!event.status.ok()) Fail(event.status);
   if (!failure_.ok()) return;
+  if (preloads_.erase(event.ticket) != 0) return FinishPreload(std::move(event.reads));
   if (applying_ && event.ticket == apply_ticket_) return FinishApply(std::move(event.reads));
   if (const auto prefetch = prefetches_.extract(event.ticket); !prefetch.empty()) {
     return FinishPrefetch(event.ticket, prefetch.mapped(), std::move(event.reads));

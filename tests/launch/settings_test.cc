@@ -508,6 +508,9 @@ const std::map<std::string, std::string> kOthers = {
     {"memory_limit_mb", "512"},
     {"cache_ratio", "0.01"},
     {"cache_ways", "1"},
+    {"cache_policy", "lru"},
+    {"cache_frequencies", "counts.json"},
+    {"cache_warmup_ratio", "0.5"},
     {"prefetch_steps", "3"},
     {"max_dirty_steps", "100"},
     {"durability", "wal"},
@@ -555,12 +558,12 @@ TEST(ConfigDigest, WhatDecidesTheBitsChangesItAndNothingElseDoes) {
       "md_threshold", "md_temperature", "md_round_dims", "test_mini_batch_size", "nepochs",
       "stop_after_steps", "test_freq", "print_freq", "print_time", "print_precision", "debug_mode",
       "store", "row_dir", "cache_mb", "memory_limit_mb", "cache_ratio", "cache_ways",
-      "prefetch_steps", "max_dirty_steps", "durability", "ps", "ps_per_host",
-      "bind_interface", "shards", "ps_endpoints", "strategy", "capacities", "row_cuts", "column_cuts",
-      "strategy_seed", "hot_rows", "pool_on", "access_counts", "plan", "ps_rows_mb",
-      "rpc_deadline_ms", "rendezvous_deadline_ms", "save_deadline_ms", "stop_deadline_ms",
-      "model_dir", "report", "label", "load", "overwrite", "listen", "workers", "supervisor_fd",
-      "listen_fds"};
+      "cache_policy", "cache_frequencies", "cache_warmup_ratio", "prefetch_steps",
+      "max_dirty_steps", "durability", "ps", "ps_per_host", "bind_interface", "shards",
+      "ps_endpoints", "strategy", "capacities", "row_cuts", "column_cuts", "strategy_seed",
+      "hot_rows", "pool_on", "access_counts", "plan", "ps_rows_mb", "rpc_deadline_ms",
+      "rendezvous_deadline_ms", "save_deadline_ms", "stop_deadline_ms", "model_dir", "report",
+      "label", "load", "overwrite", "listen", "workers", "supervisor_fd", "listen_fds"};
   const std::string digest = Defaults().config_digest();
   EXPECT_EQ(digest.size(), 32u);
   for (const auto& [name, value] : kOthers) {

@@ -107,11 +107,12 @@ TEST(RowFrequencies, HotRowsByNumberOthersByTheMeanOfTheirRange) {
   EXPECT_EQ(frequencies.Of(RowId{24}), 8.0);        // 40, 5
   EXPECT_EQ(frequencies.Of(RowId{25}), 0.0) << "beyond the counted table";
   const auto even = [](RowId row) { return Raw(row) % 2 == 0; };
-  const auto hottest = frequencies.Hottest(5, even);
+  const auto hottest = frequencies.Hottest(5, 0, 25, even);
   EXPECT_EQ(hottest,
             (std::vector<std::pair<RowId, uint64_t>>{
                 {RowId{12}, 28}, {RowId{20}, 8}, {RowId{22}, 8}, {RowId{24}, 8}, {RowId{0}, 2}}));
-  EXPECT_EQ(frequencies.Hottest(100, even).size(), 13u);
+  EXPECT_EQ(frequencies.Hottest(100, 0, 1000, even).size(), 13u);
+  EXPECT_EQ(frequencies.Hottest(100, 9, 20, even).size(), 5u);
 }
 
 }  // namespace

@@ -54,7 +54,8 @@ class Manager {
     // Rows of an LFU keep their numbers.
     std::vector<std::pair<RowId, uint64_t>> hottest;
     if (counts) {
-      hottest = RowFrequencies(AccessesOf(*counts)).Hottest(rows, [](RowId) { return true; });
+      hottest =
+          RowFrequencies(AccessesOf(*counts)).Hottest(rows, 0, rows, [](RowId) { return true; });
       for (uint64_t i = 0; i < rows && policy == "dataset"; ++i) rank_[Raw(hottest[i].first)] = i;
     } else {
       for (uint64_t row = 0; row < rows; ++row) hottest.emplace_back(RowId{row}, 0);

@@ -4,6 +4,8 @@
 
 #include <cmath>
 
+#include "ps/cache_policy.h"
+#include "sharding/access_counts.h"
 #include "tests/testing/sim_training.h"
 #include "tests/testing/testing.h"
 
@@ -129,6 +131,58 @@ TEST(Exactness, TablesMayHaveOptimizersRatesAndOptionsOfTheirOwn) {
   }
   tables[2].learning_rate_factor = 1.0;
   EXPECT_NE(train(1, 1.0).digest, expected.digest);
+}
+
+// A policy decides which rows are in memory and nothing else, from the first step on: caches may
+// begin with rows that a file of counts calls hot.
+TEST(Exactness, EveryCachePolicyTrainsTheSameModel) {
+  const EmbeddingTables tables = Tables("adagrad", "counter");
+  auto counts = std::make_shared<AccessCounts>();
+  for (const TableSpec& table : tables.physical) {
+    AccessCounter counter(table.name, table.rows);
+    for (uint64_t i = 0; i < 500; ++i) counter.Add(i * i % table.rows);
+    counts->tables.push_back(counter.Finish());
+  }
+  const SimOutcome expected = Train({.workers = 2, .dense_optimizer = "adagrad"}, tables);
+  uint32_t seed = 0;
+  for (const std::string& policy : CachePolicies().Names()) {
+    for (const double cache_ratio : {0.01, 0.05, 0.3}) {
+      for (const uint32_t ways : {1u, 2u, 16u}) {
+        for (const bool is_warm : {false, true}) {
+          const SimOutcome outcome = Train({.seed = ++seed,
+                                            .shards = 1 + seed % 3,
+                                            .workers = 2,
+                                            .cache_ratio = cache_ratio,
+                                            .cache_ways = ways,
+                                            .cache_policy = policy,
+                                            .cache_frequencies = is_warm ? counts : nullptr,
+                                            .dense_optimizer = "adagrad"},
+                                           tables);
+          SCOPED_TRACE(fmt::format("{} cache {} ways {} warm {} seed {}", policy, cache_ratio, ways,
+                                   is_warm, seed));
+          EXPECT_EQ(outcome.losses, expected.losses);
+          EXPECT_EQ(outcome.digest, expected.digest);
+          EXPECT_EQ(outcome.dense, expected.dense);
+          EXPECT_GT(outcome.stats.rows_evicted, 0u);
+        }
+      }
+    }
+  }
+}
+
+TEST(Exactness, AWarmCacheHasItsFirstHitsBeforeItsFirstMisses) {
+  const EmbeddingTables tables = Tables("sgd", "counter");
+  auto counts = std::make_shared<AccessCounts>();
+  for (const TableSpec& table : tables.physical) {
+    AccessCounter counter(table.name, table.rows);
+    for (uint64_t row = 0; row < table.rows; ++row) counter.Add(row, 1 + table.rows - row);
+    counts->tables.push_back(counter.Finish());
+  }
+  const auto hits = [&](std::shared_ptr<const AccessCounts> frequencies) {
+    return Train({.cache_ratio = 0.3, .cache_frequencies = std::move(frequencies)}, tables)
+        .stats.cache_hits;
+  };
+  EXPECT_GT(hits(counts), hits(nullptr));
 }
 
 // What the storage tier does beside the training changes when rows move, and no number: rows read

@@ -66,6 +66,8 @@ SimCluster::SimCluster(const SimOptions& options, const ModelSpec& model,
                                      .workers = options.workers,
                                      .cache_ratio = options.cache_ratio,
                                      .cache_ways = options.cache_ways,
+                                     .cache_policy = options.cache_policy,
+                                     .cache_frequencies = options.cache_frequencies,
                                      .max_dirty_steps = options.max_dirty_steps,
                                      .logs_pushes = options.logs_pushes,
                                      .max_unwritten_bytes = options.max_unwritten_bytes};
