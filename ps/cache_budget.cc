@@ -1,0 +1,92 @@
+#include "ps/cache_budget.h"
+
+#include <glog/logging.h>
+
+#include <algorithm>
+
+namespace rowhouse {
+namespace {
+
+constexpr uint64_t kParts = 256;  // the budget is looked at in so many parts
+
+double MissesOf(const TableDemand& table, uint64_t bytes) {
+  return table.accesses *
+         table.miss_ratio(static_cast<double>(bytes) / static_cast<double>(table.row_bytes));
+}
+
+// A stretch of a table's hull: so many bytes more save so many misses each.
+struct Stretch {
+  size_t table;
+  uint64_t bytes;
+  double saved_per_byte;
+};
+
+// The lower convex hull of misses over bytes, as stretches of falling worth.
+void AddHull(const TableDemand& table, size_t number, uint64_t budget,
+             std::vector<Stretch>* stretches) {
+  struct Point {
+    uint64_t bytes;
+    double misses;
+  };
+  const auto slope = [](const Point& from, const Point& to) {
+    return (from.misses - to.misses) / static_cast<double>(to.bytes - from.bytes);
+  };
+  const uint64_t most = std::min(table.bytes, budget);
+  std::vector<Point> hull = {{0, MissesOf(table, 0)}};
+  for (uint64_t part = 1; part <= kParts && most > 0; ++part) {
+    const auto bytes = static_cast<uint64_t>(static_cast<unsigned __int128>(most) * part / kParts);
+    if (bytes == hull.back().bytes) continue;
+    // A table that is whole in memory misses nothing, first accesses included.
+    const Point point{bytes, bytes == table.bytes ? 0.0 : MissesOf(table, bytes)};
+    while (hull.size() > 1 &&
+           slope(hull[hull.size() - 2], hull.back()) <= slope(hull.back(), point)) {
+      hull.pop_back();
+    }
+    hull.push_back(point);
+  }
+  for (size_t i = 1; i < hull.size(); ++i) {
+    stretches->push_back({number, hull[i].bytes - hull[i - 1].bytes, slope(hull[i - 1], hull[i])});
+  }
+}
+
+}  // namespace
+
+double PredictedMisses(const std::vector<TableDemand>& tables, const std::vector<uint64_t>& bytes) {
+  CHECK_EQ(tables.size(), bytes.size());
+  double misses = 0.0;
+  for (size_t i = 0; i < tables.size(); ++i) {
+    if (bytes[i] < tables[i].bytes) misses += MissesOf(tables[i], bytes[i]);
+  }
+  return misses;
+}
+
+std::vector<uint64_t> SplitBudget(const std::vector<TableDemand>& tables, uint64_t budget) {
+  std::vector<Stretch> stretches;
+  for (size_t i = 0; i < tables.size(); ++i) AddHull(tables[i], i, budget, &stretches);
+  // Stable: of one table the stretches stay in their order.
+  std::ranges::stable_sort(stretches, std::greater(), &Stretch::saved_per_byte);
+  std::vector<uint64_t> bytes(tables.size());
+  for (const Stretch& stretch : stretches) {
+    const uint64_t granted = std::min(stretch.bytes, budget);
+    bytes[stretch.table] += granted;
+    budget -= granted;
+  }
+  return bytes;
+}
+
+std::vector<uint64_t> MoveBudget(const std::vector<TableDemand>& tables, uint64_t budget,
+                                 double least_saving) {
+  std::vector<uint64_t> now;
+  uint64_t all = 0;
+  for (const TableDemand& table : tables) {
+    now.push_back(table.has_bytes);
+    all += table.has_bytes;
+  }
+  std::vector<uint64_t> split = SplitBudget(tables, budget);
+  if (all > budget) return split;
+  const double misses = PredictedMisses(tables, now);
+  return misses - PredictedMisses(tables, split) >= least_saving * misses && misses > 0.0 ? split
+                                                                                          : now;
+}
+
+}  // namespace rowhouse

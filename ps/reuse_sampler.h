@@ -1,0 +1,68 @@
+// ReuseSampler: what part of a table's accesses a cache of any size would miss, from a sample of
+// its rows: SHARDS with a fixed number of rows (Waldspurger, Park, Garthwaite and Ahmad, "Efficient
+// MRC Construction with SHARDS", FAST 2015), of LRU.
+//
+// A row is sampled if its hash is below a threshold, which falls so that never more than kRows are
+// followed; distances and counts are scaled by the part of rows sampled. About 500 KB at most,
+// however large the table. The hash is fixed: the same accesses give the same curve.
+//
+// Threads: one at a time.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <set>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "common/types.h"
+
+namespace rowhouse {
+
+class ReuseSampler {
+ public:
+  static constexpr size_t kRows = 4096;
+
+  ReuseSampler();
+
+  void Add(RowId row);
+
+  // Accesses so far, those before an Age counted as little as it says.
+  double accesses() const { return accesses_; }
+
+  // Of the accesses, the part that an LRU cache of so many rows would have missed, [0, 1]; first
+  // accesses of rows are misses of any. 1 before the first access.
+  double MissRatio(double cache_rows) const;
+
+  // Makes all accesses so far count half, so that the curve follows a table that changes.
+  void Age();
+
+  size_t rows_followed() const { return last_.size(); }
+
+ private:
+  static constexpr uint64_t kHashes = uint64_t{1} << 32;
+  // Distances in buckets of an eighth of an octave.
+  static constexpr int kPerOctave = 8;
+  static constexpr size_t kBuckets = 64 * kPerOctave;
+
+  double rate() const { return static_cast<double>(threshold_) / static_cast<double>(kHashes); }
+  static size_t BucketOf(double distance);
+  // Fenwick tree over times: 1 where a followed row was last used.
+  void Mark(size_t time, int32_t change);
+  uint32_t MarkedUpTo(size_t time) const;
+  void RenumberTimes();
+  void Forget();
+
+  uint64_t threshold_ = kHashes;  // hashes below are sampled
+  double accesses_ = 0.0;
+  double sampled_ = 0.0;                       // in buckets_ and first_uses_
+  double first_uses_ = 0.0;                    // sampled
+  std::array<double, kBuckets> buckets_ = {};  // sampled accesses by distance
+  std::unordered_map<uint64_t, size_t> last_;  // row -> time of its last use
+  std::set<std::pair<uint64_t, uint64_t>> by_hash_;
+  size_t now_ = 0;
+  std::vector<uint32_t> tree_;
+};
+
+}  // namespace rowhouse
