@@ -18,6 +18,10 @@ DEFINE_string(json, "",
               "bench: write the figures to this file as well; plan: a switch, print JSON instead "
               "of tables");
 DEFINE_string(
+    trace, "",
+    "bench: a trace of accesses to measure hit ratios of caches on as well: a text file of "
+    "one number a line");
+DEFINE_string(
     out, "",
     "compare: the HTML page to write; required. plan: the file of the plan, for --plan, or "
     "of the counts, for --access_counts");

@@ -79,7 +79,7 @@ std::string HelpText(const std::string& verb) {
   text +=
       "  --flagfile=FILE reads flags from a file, one a line. A switch is turned on by --name\n"
       "  and off by --noname. - may stand for _ in names.\n\n";
-  std::vector<std::string_view> flags = {kConfigFlag, kPrintConfigFlag, kJsonFlag,
+  std::vector<std::string_view> flags = {kConfigFlag, kPrintConfigFlag, kJsonFlag,      kTraceFlag,
                                          kOutFlag,    kCsvFlag,         kStrategiesFlag};
   flags.insert(flags.end(), kPlanFlags.begin(), kPlanFlags.end());
   for (const std::string_view flag : flags) {

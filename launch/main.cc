@@ -70,7 +70,8 @@ Status RunVerb(const CommandLine& command_line, const Settings& settings) {
     return RunPlan(settings, request);
   }
   CHECK_EQ(command_line.verb, "bench");
-  return RunBench(command_line.arguments, command_line.Value(kJsonFlag));
+  return RunBench(command_line.arguments, command_line.Value(kJsonFlag),
+                  {.trace = command_line.Value(kTraceFlag)});
 }
 
 // libzmq mallocs every frame it receives. By default glibc maps blocks of this size anew each time

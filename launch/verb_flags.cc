@@ -36,7 +36,8 @@ bool IsAlsoOfPs(std::string_view flag) {
 bool IsKnownFlag(std::string_view flag) {
   return FindSettingField(flag) != nullptr || FindUnsupportedFlag(flag) != nullptr ||
          IsLogFlag(flag) || flag == kConfigFlag || flag == kPrintConfigFlag || flag == kJsonFlag ||
-         flag == kOutFlag || flag == kCsvFlag || flag == kStrategiesFlag || IsPlanFlag(flag);
+         flag == kTraceFlag || flag == kOutFlag || flag == kCsvFlag || flag == kStrategiesFlag ||
+         IsPlanFlag(flag);
 }
 
 bool VerbHasFlag(std::string_view verb, std::string_view flag) {
@@ -45,6 +46,7 @@ bool VerbHasFlag(std::string_view verb, std::string_view flag) {
   if (flag == kConfigFlag) return verb == "train" || verb == "ps" || verb == "plan";
   if (flag == kJsonFlag) return verb == "bench" || verb == "plan";
   if (IsPlanFlag(flag)) return verb == "plan";
+  if (flag == kTraceFlag) return verb == "bench";
   if (flag == kOutFlag) return verb == "compare" || verb == "plan";
   if (flag == kCsvFlag || flag == kStrategiesFlag) return verb == "compare";
   const SettingField* field = FindSettingField(flag);
@@ -71,6 +73,7 @@ std::vector<std::string> FlagsOfVerb(std::string_view verb) {
                                     std::string(kConfigFlag),
                                     std::string(kPrintConfigFlag),
                                     std::string(kJsonFlag),
+                                    std::string(kTraceFlag),
                                     std::string(kOutFlag),
                                     std::string(kCsvFlag),
                                     std::string(kStrategiesFlag)};

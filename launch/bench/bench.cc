@@ -2,12 +2,13 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cstdio>
+#include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "common/durable_file.h"
-#include "launch/bench/bench_figure.h"
 
 namespace rowhouse {
 namespace {
@@ -22,37 +23,58 @@ Result<BenchPair> MeasurePair(Bench& bench, bool system_first) {
   return pair;
 }
 
-Result<BenchFigure> Measure(const std::string& name, Bench& bench) {
+// What stands for a name on the command line: itself, or all that begin with it.
+Result<std::vector<std::string>> NamesOf(const std::string& name) {
+  const std::vector<std::string> known = Benches().Names();
+  if (std::ranges::find(known, name) != known.end()) return std::vector{name};
+  std::vector<std::string> group;
+  std::ranges::copy_if(known, std::back_inserter(group),
+                       [&](const std::string& other) { return other.starts_with(name + "_"); });
+  if (group.empty()) RETURN_IF_ERROR(Benches().Validate(name));
+  return group;
+}
+
+}  // namespace
+
+Result<std::vector<BenchFigure>> Bench::Measure(const std::string& name) {
   std::vector<BenchPair> pairs;
   // The first pair warms up caches, connections and clock rate, and is not counted. Who goes first
   // alternates, so that a machine that slows down slows both alike.
   for (int i = -1; i < kMeasuredPairs; ++i) {
-    ASSIGN_OR_RETURN(const BenchPair pair, MeasurePair(bench, /*system_first=*/i % 2 == 0));
+    ASSIGN_OR_RETURN(const BenchPair pair, MeasurePair(*this, /*system_first=*/i % 2 == 0));
     if (i >= 0) pairs.push_back(pair);
   }
-  return Summarise(name, bench.unit(), bench.target(), pairs);
+  return std::vector{Summarise(name, unit(), target(), pairs)};
 }
 
-}  // namespace
+Result<double> CountBench::MeasureSystem() { LOG(FATAL) << "it counts"; }
+Result<double> CountBench::MeasureYardstick() { LOG(FATAL) << "it counts"; }
 
 Registry<Bench, BenchOptions>& Benches() {
   static Registry<Bench, BenchOptions> registry("bench");
   return registry;
 }
 
-Status RunBench(const std::vector<std::string>& names, const std::string& json_path) {
-  for (const std::string& name : names) RETURN_IF_ERROR(Benches().Validate(name));
+Status RunBench(const std::vector<std::string>& asked, const std::string& json_path,
+                const BenchOptions& options) {
+  std::vector<std::string> names = asked.empty() ? Benches().Names() : std::vector<std::string>();
+  for (const std::string& name : asked) {
+    ASSIGN_OR_RETURN(const std::vector<std::string> group, NamesOf(name));
+    names.insert(names.end(), group.begin(), group.end());
+  }
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
   fmt::print("{}\n", FigureTableHead());
-  for (const std::string& name : names.empty() ? Benches().Names() : names) {
+  for (const std::string& name : names) {
     const auto annotate = [&](const Status& status) { return status.Annotate("bench " + name); };
-    Result<std::unique_ptr<Bench>> bench = Benches().Make(name, {});
+    Result<std::unique_ptr<Bench>> bench = Benches().Make(name, options);
     if (!bench.ok()) return annotate(bench.status());
-    const Result<BenchFigure> figure = Measure(name, *bench.value());
-    if (!figure.ok()) return annotate(figure.status());
-    fmt::print("{}\n", FigureTableLine(figure.value(), bench.value()->yardstick()));
+    const Result<std::vector<BenchFigure>> figures = bench.value()->Measure(name);
+    if (!figures.ok()) return annotate(figures.status());
+    for (const BenchFigure& figure : figures.value()) {
+      fmt::print("{}\n", FigureTableLine(figure, bench.value()->yardstick()));
+      list.push_back(FigureToJson(figure));
+    }
     std::fflush(stdout);
-    list.push_back(FigureToJson(figure.value()));
   }
   if (json_path.empty()) return OkStatus();
   return WriteFileDurably(json_path, list.dump(2) + "\n");

@@ -3,7 +3,9 @@
 // Absolute figures drift from machine to machine and from minute to minute; the ratio of two
 // measured next to each other does not. So every bench brings its yardstick: the least work that
 // could do the same job (moving the same bytes, gathering the same rows), and is judged by the
-// ratio. Both are rates, so that more is better and a target is the least ratio.
+// ratio. Both are rates, so that more is better and a target is the least ratio. What is counted
+// and not timed (hit ratios, bytes) is the same in every run: a CountBench, with figures of its
+// own.
 //
 // Threads: made, used and destroyed on one thread, never two benches at once.
 // To add one, write launch/bench/<name>.cc; it registers itself here. A bench should take below
@@ -16,11 +18,14 @@
 
 #include "common/registry.h"
 #include "common/status.h"
+#include "launch/bench/bench_figure.h"
 
 namespace rowhouse {
 
 // What every bench is given. Sizes are not among it: they are part of what a bench measures.
-struct BenchOptions {};
+struct BenchOptions {
+  std::string trace = "";  // a file of accesses, one number a line; "": benches of it are skipped
+};
 
 class Bench {
  public:
@@ -33,18 +38,34 @@ class Bench {
   // One sample each, in units, of work that takes a tenth of a second or more. > 0.
   virtual Result<double> MeasureSystem() = 0;
   virtual Result<double> MeasureYardstick() = 0;
+
+  // The figures, named after the bench: as a rule one, of kMeasuredPairs pairs. None: what it needs
+  // was not given, which it has printed.
+  virtual Result<std::vector<BenchFigure>> Measure(const std::string& name);
+};
+
+// A bench whose figures are counts. Instead of rates and pairs it has a Measure of its own.
+class CountBench : public Bench {
+ public:
+  std::string unit() const final { return ""; }
+  std::optional<double> target() const final { return std::nullopt; }
+  Result<double> MeasureSystem() final;
+  Result<double> MeasureYardstick() final;
+  Result<std::vector<BenchFigure>> Measure(const std::string& name) override = 0;
 };
 
 Registry<Bench, BenchOptions>& Benches();
 
 inline constexpr int kMeasuredPairs = 7;  // odd: the median is one of them
 
-// Runs the benches named, in that order (all, by name, if none is), prints a table line by line
+// Runs the benches named, in that order (all, by name, if none is; "tier" stands for all whose
+// names begin with "tier_", and so any such name that is none itself), prints a table line by line
 // to stdout and, unless `json_path` is "", writes the same as a list of
 //   {name, measured, unit, yardstick, ratio, spread, target, met}
 // where `yardstick` is a figure in the same unit (see bench_figure.h). A missed target is no
 // error. An unknown name is kUsage and nothing is run; an error of one bench ends the run, and
 // nothing is written.
-Status RunBench(const std::vector<std::string>& names, const std::string& json_path);
+Status RunBench(const std::vector<std::string>& names, const std::string& json_path,
+                const BenchOptions& options = {});
 
 }  // namespace rowhouse

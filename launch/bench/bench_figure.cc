@@ -20,13 +20,14 @@ double Median(std::vector<double> values) {
 
 // Three digits and the unit's prefix: 5834000 rows/s is "5.83 M rows/s".
 std::string WithPrefix(double value, const std::string& unit) {
+  if (unit.empty()) return fmt::format("{:.3f}", value);  // a part of 1
   constexpr const char* kPrefixes[] = {"", "k ", "M ", "G ", "T "};
   size_t prefix = 0;
   for (; value >= 999.5 && prefix + 1 < std::size(kPrefixes); ++prefix) value /= 1000.0;
   return fmt::format("{:.3g} {}{}", value, kPrefixes[prefix], unit);
 }
 
-constexpr const char* kLineFormat = "{:<12}{:>18}{:>18}{:>8}{:>9}{:>9}{:>6}  {}";
+constexpr const char* kLineFormat = "{:<36}{:>18}{:>18}{:>8}{:>9}{:>9}{:>6}  {}";
 
 }  // namespace
 

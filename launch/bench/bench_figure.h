@@ -19,7 +19,7 @@ struct BenchPair {
 
 struct BenchFigure {
   std::string name;
-  std::string unit;
+  std::string unit;              // "": a part of 1
   double measured = 0.0;         // median of the system's samples
   double yardstick = 0.0;        // median of the yardstick's samples
   double ratio = 0.0;            // median of the pairs' ratios; not measured / yardstick
