@@ -57,8 +57,9 @@ Result<std::unique_ptr<OneShard>> OneShard::Start(const OneShardOptions& options
   const std::vector<TableSpec> tables = {table};
   const Plan plan = MakeRowWisePlan(tables, /*shards=*/1);
 
-  // A record is its weights and 16 bytes (sgd has no state): this budget holds the whole table.
-  const uint64_t cache_bytes = options.table_rows * (options.dim * sizeof(float) + 16);
+  // A record is its weights and 16 bytes (sgd has no state).
+  const uint64_t cache_rows = options.cache_rows == 0 ? options.table_rows : options.cache_rows;
+  const uint64_t cache_bytes = cache_rows * (options.dim * sizeof(float) + 16);
   ASSIGN_OR_RETURN(const InitialiserSources sources, InitialiserSources::Open(tables));
   ASSIGN_OR_RETURN(std::unique_ptr<Shard> shard, Shard::Make({.name = kShardName,
                                                               .job_id = kJobId,

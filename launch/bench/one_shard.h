@@ -1,9 +1,9 @@
 // OneShard: one worker and one shard as in production, in this process: PsClient and Dialer here,
 // Shard, row cache, store and ShardRunner behind loopback TCP. What pull and push are measured on.
 //
-// One table whose rows fit into the cache. A step's rows are spread evenly over it and all of them
-// exist in the cache before anything is measured, so that no store is in the figure.
-// Threads: one caller; the shard's are inside.
+// One table whose rows, or those of its steps, fit into the cache. A step's rows are spread evenly
+// over it and all of them exist in the cache before anything is measured, so that no store is in
+// the figure. Threads: one caller; the shard's are inside.
 #pragma once
 
 #include <array>
@@ -28,6 +28,9 @@ struct OneShardOptions {
   size_t request_rows = 20'000;
   size_t step_requests = 20;  // of a step, each full
   size_t window = 4;          // requests in flight
+  // Rows the cache holds; 0: all, as a direct array. Else it must be large enough that no set has
+  // more rows of the steps than ways, or the figure is refused.
+  uint64_t cache_rows = 0;
 
   size_t step_rows() const { return request_rows * step_requests; }
 };

@@ -48,6 +48,28 @@ TEST(BenchTest, PullAndPushAreKnown) {
   EXPECT_THAT(Benches().Names(), Contains("push"));
 }
 
+TEST(BenchTest, ANameStandsForAllThatBeginWithIt) {
+  const TempDir dir;
+  ASSERT_OK(RunBench({"counting_in"}, dir / "bench.json"));
+  EXPECT_THAT(ReadFile(dir / "bench.json").value(), HasSubstr("\"counting_in_test\""));
+  EXPECT_EQ(RunBench({"counting_i"}, "").exit_code(), 2) << "whole words only";
+}
+
+TEST(BenchTest, ABenchOfATraceThatWasNotGivenIsSkippedAndOneThatIsNotThereIsAMistake) {
+  const TempDir dir;
+  ASSERT_OK(RunBench({"tier_hit_ratio_trace"}, dir / "bench.json"));
+  EXPECT_EQ(ReadFile(dir / "bench.json").value(), "[]\n");
+  const Status status = RunBench({"tier_hit_ratio_trace"}, "", {.trace = dir / "none"});
+  EXPECT_EQ(status.exit_code(), 2);
+  EXPECT_THAT(status.message(), HasSubstr("--trace="));
+}
+
+TEST(BenchTest, ACachedRowTakesEightBytesBesideItsRecord) {
+  const TempDir dir;
+  ASSERT_OK(RunBench({"tier_cached_row_bytes"}, dir / "bench.json"));
+  EXPECT_THAT(ReadFile(dir / "bench.json").value(), HasSubstr("\"met\": true"));
+}
+
 TEST(BenchTest, AnUnknownNameIsTheOperatorsMistakeAndListsTheKnownOnes) {
   const Status status = RunBench({"counting_in_test", "pul"}, "");
   EXPECT_EQ(status.exit_code(), 2);

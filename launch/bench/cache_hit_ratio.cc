@@ -1,0 +1,65 @@
+#include "launch/bench/cache_hit_ratio.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "ps/row_cache.h"
+
+namespace rowhouse {
+namespace {
+
+constexpr RecordLayout kLayout{.dim = 1, .state_floats = 0};
+
+}  // namespace
+
+double CacheHitRatio(const AccessTrace& trace, const CacheRun& run) {
+  RowCache cache({.layout = kLayout,
+                  .rows = trace.rows,
+                  .capacity_rows = run.slots,
+                  .ways = run.ways,
+                  .policy = run.policy});
+  const std::vector<uint64_t> next = NextAccesses(trace);
+  std::vector<RecordTrailer> store(trace.rows);
+  const size_t batch = run.batch();
+  size_t hits = 0, announced = 0;  // accesses
+  for (size_t i = 0; i < trace.accesses.size(); ++i) {
+    const uint64_t step = i / batch;
+    const RowId row{trace.accesses[i]};
+    if (run.announced_batches > 0 && i % batch == 0) {
+      const size_t end =
+          std::min(trace.accesses.size(), (step + 1 + run.announced_batches) * batch);
+      for (announced = std::max(announced, i); announced < end; ++announced) {
+        const RowCache::Slot slot = cache.Find(RowId{trace.accesses[announced]});
+        if (slot != RowCache::kNone) cache.Announce(slot, announced / batch);
+      }
+    }
+    RowCache::Slot slot = cache.Find(row);
+    if (slot != RowCache::kNone) {
+      ++hits;
+      cache.Pin(slot, step);
+      CountLookups(kLayout, cache.record(slot), 1);
+    } else {
+      CacheVictim victim;
+      slot = cache.Claim(row, step, &victim);
+      if (!victim.record.empty()) {
+        store[Raw(victim.row)] = kLayout.trailer(victim.record.data());
+      }
+      RecordTrailer trailer = store[Raw(row)];
+      ++trailer.frequency;
+      if (slot == RowCache::kNone) {
+        trailer.last_step = static_cast<uint32_t>(step);
+        store[Raw(row)] = trailer;
+        continue;
+      }
+      kLayout.set_trailer(cache.record(slot), trailer);
+      cache.Pin(slot, step);
+    }
+    RecordTrailer trailer = kLayout.trailer(cache.record(slot));
+    trailer.last_step = static_cast<uint32_t>(step);  // its push
+    kLayout.set_trailer(cache.record(slot), trailer);
+    if (next[i] < announced) cache.Announce(slot, next[i] / batch);
+  }
+  return static_cast<double>(hits) / static_cast<double>(trace.accesses.size());
+}
+
+}  // namespace rowhouse

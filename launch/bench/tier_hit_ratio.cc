@@ -1,0 +1,197 @@
+// tier_hit_ratio: hits of the default policy, with any slot and with 16 ways, beside the better of
+// LRU and perfect LFU; rows ".../belady" set the optimum beside the same. Caches of 1, 5 and 20 %
+// of the rows. _scan, _drift and _trace (--trace) are the same of other accesses, _announced with
+// the rows of the next 200 batches known, and tier_policies compares all policies.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <memory>
+
+#include "launch/bench/access_trace.h"
+#include "launch/bench/bench.h"
+#include "launch/bench/cache_hit_ratio.h"
+#include "launch/bench/hit_ratio_yardsticks.h"
+#include "ps/cache_policy.h"
+
+namespace rowhouse {
+namespace {
+
+constexpr double kExponents[] = {0.8, 1.05, 1.2};
+constexpr int kPercents[] = {1, 5, 20};
+constexpr uint32_t kAnySlot = 1, kWays = 16;
+
+struct Yardsticks {
+  double lru = 0.0, lfu = 0.0, belady = 0.0;
+  double better() const { return std::max(lru, lfu); }
+};
+
+Yardsticks YardsticksOf(const AccessTrace& trace, size_t slots) {
+  return {.lru = LruHitRatio(trace, slots),
+          .lfu = LfuHitRatio(trace, slots),
+          .belady = BeladyHitRatio(trace, slots)};
+}
+
+size_t SlotsOf(const AccessTrace& trace, int percent) {
+  return std::max<size_t>(1, trace.rows * static_cast<size_t>(percent) / 100);
+}
+
+std::vector<AccessTrace> ZipfTraces(TraceShape shape) {
+  std::vector<AccessTrace> traces;
+  for (const double exponent : kExponents) traces.push_back(ZipfTrace(exponent, shape));
+  return traces;
+}
+
+// `least`: the hit ratio that is the target.
+BenchFigure Figure(const std::string& name, double hits, double yardstick,
+                   std::optional<double> least) {
+  BenchFigure figure{.name = name,
+                     .unit = "",
+                     .measured = hits,
+                     .yardstick = yardstick,
+                     .ratio = hits / yardstick,
+                     .spread = 0.0,
+                     .target = std::nullopt};
+  if (least) figure.target = *least / yardstick;
+  return figure;
+}
+
+std::string NameOf(const AccessTrace& trace, int percent, const std::string& what) {
+  return fmt::format("tier_hits/{}/{}%/{}", trace.name, percent, what);
+}
+
+// How far below the better of the two yardsticks a cache of these ways may be.
+double Allowance(uint32_t ways) { return ways == kAnySlot ? 0.015 : 0.03; }
+
+std::string WaysText(uint32_t ways) { return ways == kAnySlot ? "any" : fmt::format("{}", ways); }
+
+class HitRatioBench final : public CountBench {
+ public:
+  HitRatioBench(std::vector<AccessTrace> traces, bool drifts)
+      : traces_(std::move(traces)), drifts_(drifts) {}
+
+  std::string yardstick() const override { return "the better of LRU and perfect LFU, any slot"; }
+
+  Result<std::vector<BenchFigure>> Measure(const std::string&) override {
+    std::vector<BenchFigure> figures;
+    for (const AccessTrace& trace : traces_) {
+      for (const int percent : kPercents) {
+        const size_t slots = SlotsOf(trace, percent);
+        const Yardsticks yardsticks = YardsticksOf(trace, slots);
+        const double better = yardsticks.better();
+        for (const uint32_t ways : {kAnySlot, kWays}) {
+          const double hits =
+              CacheHitRatio(trace, {.slots = slots, .ways = ways, .policy = kDefaultCachePolicy});
+          // Where popularity drifts, any slot must be above both.
+          const double least =
+              drifts_ && ways == kAnySlot ? std::nextafter(better, 1.0) : better - Allowance(ways);
+          figures.push_back(Figure(NameOf(trace, percent, WaysText(ways)), hits, better, least));
+        }
+        figures.push_back(
+            Figure(NameOf(trace, percent, "belady"), yardsticks.belady, better, std::nullopt));
+      }
+    }
+    return figures;
+  }
+
+ private:
+  const std::vector<AccessTrace> traces_;
+  const bool drifts_;
+};
+
+class AnnouncedBench final : public CountBench {
+ public:
+  explicit AnnouncedBench(const BenchOptions&) {}
+
+  std::string yardstick() const override { return "half way from perfect LFU to Belady's optimum"; }
+
+  Result<std::vector<BenchFigure>> Measure(const std::string&) override {
+    std::vector<BenchFigure> figures;
+    for (const TraceShape shape : {TraceShape::kPlain, TraceShape::kScan, TraceShape::kDrift}) {
+      for (const AccessTrace& trace : ZipfTraces(shape)) {
+        for (const int percent : kPercents) {
+          const size_t slots = SlotsOf(trace, percent);
+          const double half = (LfuHitRatio(trace, slots) + BeladyHitRatio(trace, slots)) / 2.0;
+          for (const uint32_t ways : {kAnySlot, kWays}) {
+            const double hits = CacheHitRatio(trace, {.slots = slots,
+                                                      .ways = ways,
+                                                      .policy = kDefaultCachePolicy,
+                                                      .announced_batches = 200});
+            figures.push_back(
+                Figure(NameOf(trace, percent, WaysText(ways) + "+200"), hits, half, half));
+          }
+        }
+      }
+    }
+    return figures;
+  }
+};
+
+// Of each policy the mean over all traces, caches of 5 % and 16 ways.
+class PoliciesBench final : public CountBench {
+ public:
+  explicit PoliciesBench(const BenchOptions&) {}
+
+  std::string yardstick() const override {
+    return "mean of the better of LRU and perfect LFU, any slot";
+  }
+
+  Result<std::vector<BenchFigure>> Measure(const std::string& name) override {
+    std::vector<AccessTrace> traces;
+    for (const TraceShape shape : {TraceShape::kPlain, TraceShape::kScan, TraceShape::kDrift}) {
+      for (AccessTrace& trace : ZipfTraces(shape)) traces.push_back(std::move(trace));
+    }
+    const auto mean = [&](const std::function<double(const AccessTrace&, size_t slots)>& of) {
+      double sum = 0.0;
+      for (const AccessTrace& trace : traces) sum += of(trace, SlotsOf(trace, 5));
+      return sum / static_cast<double>(traces.size());
+    };
+    const double better = mean([](const AccessTrace& trace, size_t slots) {
+      return std::max(LruHitRatio(trace, slots), LfuHitRatio(trace, slots));
+    });
+    std::vector<BenchFigure> figures;
+    for (const std::string& policy : CachePolicies().Names()) {
+      const double hits = mean([&](const AccessTrace& trace, size_t slots) {
+        return CacheHitRatio(trace, {.slots = slots, .ways = kWays, .policy = policy});
+      });
+      figures.push_back(Figure(name + "/" + policy, hits, better, std::nullopt));
+    }
+    return figures;
+  }
+};
+
+// Stands for a bench whose trace was not given.
+class SkippedBench final : public CountBench {
+ public:
+  std::string yardstick() const override { return ""; }
+  Result<std::vector<BenchFigure>> Measure(const std::string& name) override {
+    fmt::print("{}: skipped: give a trace of accesses with --trace=FILE\n", name);
+    return std::vector<BenchFigure>();
+  }
+};
+
+bool AddOf(const std::string& name, TraceShape shape) {
+  return Benches().Add(name, [shape](const BenchOptions&) -> Result<std::unique_ptr<Bench>> {
+    return std::unique_ptr<Bench>(
+        std::make_unique<HitRatioBench>(ZipfTraces(shape), shape == TraceShape::kDrift));
+  });
+}
+
+Result<std::unique_ptr<Bench>> MakeOfTrace(const BenchOptions& options) {
+  if (options.trace.empty()) return std::unique_ptr<Bench>(std::make_unique<SkippedBench>());
+  ASSIGN_OR_RETURN(AccessTrace trace, ReadTrace(options.trace));
+  std::vector<AccessTrace> traces;
+  traces.push_back(std::move(trace));
+  return std::unique_ptr<Bench>(std::make_unique<HitRatioBench>(std::move(traces), false));
+}
+
+const bool kRegistered = AddOf("tier_hit_ratio", TraceShape::kPlain) &&
+                         AddOf("tier_hit_ratio_scan", TraceShape::kScan) &&
+                         AddOf("tier_hit_ratio_drift", TraceShape::kDrift) &&
+                         Benches().Add("tier_hit_ratio_trace", &MakeOfTrace) &&
+                         Benches().Add<AnnouncedBench>("tier_hit_ratio_announced") &&
+                         Benches().Add<PoliciesBench>("tier_policies");
+
+}  // namespace
+}  // namespace rowhouse
