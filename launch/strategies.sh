@@ -12,9 +12,10 @@
 #     --ps N         PS nodes (2)        --workers N  workers (1)
 #     --only NAMES   of these strategies, with commas between ("table_wise_lpt,row_wise+bags")
 #     --quick        5 steps: shows that all of it works; its times mean nothing
-# Flags go to every run: --stop_after_steps=200, say; not those that differ from run to run, such as
-# --strategy, and flags that some strategies only read (--hot_rows, ...) to those. skew_aware is told how often rows are looked up
-# by --access_counts=FILE, or else by a count of the first 100,000 samples (rowhouse plan --count_ids).
+# Flags go to every run: --stop_after_steps=200, say; those that only some strategies read
+# (--hot_rows, ...) go to these; those that differ from run to run (--strategy, ...) are refused.
+# skew_aware is told how often rows are looked up by --access_counts=FILE, or else by a count of the
+# first 100,000 samples (rowhouse plan --count_ids).
 # Needs build/release/bin/rowhouse (launch/quickstart.sh builds it) or rowhouse on the PATH.
 # What cannot be (a sum in bag order over several shards, say) is in the table with the reason.
 # Exit code: 0; 1 if runs ended with different rows, which no strategy may do; 2 for a mistake.

@@ -70,7 +70,7 @@ struct RunReport {
     uint64_t rows = 0;        // counted: stored there, a row where its first columns are
     uint64_t rows_pulled = 0;
     uint64_t rows_pushed = 0;
-    uint64_t cache_bytes = 0;  // memory that its caches take
+    uint64_t cache_bytes = 0;  // memory set aside for its caches
   };
   struct Sharding {
     std::string plan_digest;

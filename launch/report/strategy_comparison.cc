@@ -163,7 +163,8 @@ HtmlPage StrategyPage(const std::vector<StrategyCost>& costs) {
   page.AddTable(StrategyTable(costs));
   page.AddParagraph(
       "plan: bytes of rows and state that the plan puts on the fullest PS node, by arithmetic, if "
-      "every row is touched. cache: memory that its caches took. rows stored: on the fullest PS "
+      "every row is touched. cache: memory set aside for its caches. rows stored: on the fullest "
+      "PS "
       "node at the end, counted, each row where its first columns are. on a worker: memory that "
       "each worker took for rows that live on the workers. rows pulled: by all workers from the "
       "busiest PS node. MB a step: frames between "
