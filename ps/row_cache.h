@@ -100,8 +100,9 @@ class RowCache {
 
   // A slot for a row that is not in the cache, its record uninitialised, clean and unpinned; what
   // lay there goes to *victim (victim->record empty if nothing did). kNone if every slot the row
-  // may take is pinned for a step >= `step`, or announced for a step <= `wanted`: that in which the
-  // row itself is needed, later than `step` if it is read in early. Requires Find(row) == kNone.
+  // may take is pinned for a step >= `step`, or announced for a step <= `wanted`: that of the row's
+  // own next use, if it is known to be later than `step`; then the row is worth no place.
+  // Requires Find(row) == kNone.
   Slot Claim(RowId row, uint64_t step, CacheVictim* victim,
              std::optional<uint64_t> wanted = std::nullopt);
 

@@ -1,6 +1,7 @@
 #include "launch/bench/cache_hit_ratio.h"
 
 #include <algorithm>
+#include <optional>
 #include <vector>
 
 #include "ps/row_cache.h"
@@ -9,6 +10,7 @@ namespace rowhouse {
 namespace {
 
 constexpr RecordLayout kLayout{.dim = 1, .state_floats = 0};
+constexpr uint64_t kNeverWanted = uint64_t{1} << 62;  // as far as is known
 
 }  // namespace
 
@@ -40,7 +42,12 @@ double CacheHitRatio(const AccessTrace& trace, const CacheRun& run) {
       CountLookups(kLayout, cache.record(slot), 1);
     } else {
       CacheVictim victim;
-      slot = cache.Claim(row, step, &victim);
+      // Where announcements are heard, a row that is needed later than all others is not kept.
+      std::optional<uint64_t> wanted;
+      if (run.announced_batches > 0) {
+        wanted = std::max(step, next[i] < announced ? next[i] / batch : kNeverWanted);
+      }
+      slot = cache.Claim(row, step, &victim, wanted);
       if (!victim.record.empty()) {
         store[Raw(victim.row)] = kLayout.trailer(victim.record.data());
       }

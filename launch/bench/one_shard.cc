@@ -39,7 +39,8 @@ RowBatch MakeBatch(const OneShardOptions& options, uint64_t key) {
 OneShard::OneShard(const OneShardOptions& options)
     : options_(options),
       shard_transport_(MakeZeroMqTransport({})),
-      worker_transport_(MakeZeroMqTransport({})) {}
+      worker_transport_(MakeZeroMqTransport({})),
+      batches_(options.steps) {}
 
 // The worker leaves first, so that the shard has nothing left to send.
 OneShard::~OneShard() {

@@ -6,7 +6,6 @@
 // the figure. Threads: one caller; the shard's are inside.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -27,6 +26,7 @@ struct OneShardOptions {
   uint32_t dim = 64;
   size_t request_rows = 20'000;
   size_t step_requests = 20;  // of a step, each full
+  size_t steps = 2;           // with rows of their own, in turn
   size_t window = 4;          // requests in flight
   // Rows the cache holds; 0: all, as a direct array. Else it must be large enough that no set has
   // more rows of the steps than ways, or the figure is refused.
@@ -61,8 +61,8 @@ class OneShard {
   std::unique_ptr<ShardRunner> runner_;
   std::unique_ptr<Dialer> dialer_;
   std::unique_ptr<PsClient> client_;
-  // Two steps' rows in turn, so that a row has left the CPU's caches when it is wanted again.
-  std::array<std::vector<RowBatch>, 2> batches_;
+  // Several steps' rows in turn, so that a row has left the CPU's caches when it is wanted again.
+  std::vector<std::vector<RowBatch>> batches_;
   size_t next_batch_ = 0;
   uint64_t step_ = 0;  // pushes done
 };

@@ -11,13 +11,15 @@
 namespace rowhouse {
 namespace {
 
-constexpr size_t kSteps = 4;  // a sample: each of OneShard's two batches twice
+constexpr size_t kSteps = 5;  // a sample: each of OneShard's steps once
 
 class CacheHitBench final : public Bench {
  public:
   static Result<std::unique_ptr<Bench>> Make(const BenchOptions&) {
     OneShardOptions sizes;
-    sizes.step_requests = 10;
+    // Of a step's rows few are neighbours in the table, as of a batch.
+    sizes.step_requests = 4;
+    sizes.steps = kSteps;
     auto bench = std::make_unique<CacheHitBench>();
     ASSIGN_OR_RETURN(bench->direct_, OneShard::Start(sizes));
     // 3 of the 16 ways of a set are in use on average: none has more rows than ways.
