@@ -242,6 +242,12 @@ DEFINE_string(
     durability, "none",
     "What an answered push survives. none: nothing, what was saved does; wal: the end of "
     "the PS process, by a log of pushes beside the rows; fsync: that of the machine, too");
+DEFINE_string(store_compression, "none",
+              "Of rows at rest that have not changed for long: none, or zstd, which helps where "
+              "rows are short of training or kept in 16 bits, and costs time of every read");
+DEFINE_bool(direct_reads, false,
+            "Read and write rows past the system's page cache, so that a PS node needs no memory "
+            "beyond its own; for disks that answer many reads at once");
 
 // ---- Cluster --------------------------------------------------------------------------------
 

@@ -98,6 +98,8 @@ Status Serve(const Settings& settings) {
                         .cache_warmup_ratio = settings.storage.cache_warmup_ratio,
                         .max_dirty_steps = settings.storage.max_dirty_steps,
                         .durability = settings.storage.durability,
+                        .environment = {.compression = settings.storage.store_compression,
+                                        .direct_reads = settings.storage.direct_reads},
                         .silence_ms = settings.cluster.rpc_deadline_ms,
                         .is_refusal_logged = !is_supervised};
   constexpr uint64_t kMaxDirtySteps = 1000;  // else a log has no end

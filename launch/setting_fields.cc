@@ -223,6 +223,17 @@ SettingField CachePolicyName() {
   return field;
 }
 
+SettingField StoreCompression() {
+  SettingField field = TextField(
+      "store_compression", kStorage, kOut,
+      [](Settings& s) -> std::string& { return s.storage.store_compression; }, "none or zstd");
+  field.set = [set = field.set](const std::string& text, Settings& settings) {
+    if (text != "none" && text != "zstd") return Expected("none or zstd");
+    return set(text, settings);
+  };
+  return field;
+}
+
 SettingField StrategyName() {
   SettingField field = TextField(
       "strategy", kCluster, kOut, [](Settings& s) -> std::string& { return s.sharding.strategy; },
@@ -491,6 +502,8 @@ std::vector<SettingField> MakeFields() {
                             MEMBER(uint64_t, storage.max_dirty_steps), 0),
       ChoiceField("durability", kStorage, kOut, MEMBER(std::string, storage.durability),
                   {"none", "wal", "fsync"}),
+      StoreCompression(),
+      BoolField("direct_reads", kStorage, kOut, MEMBER(bool, storage.direct_reads)),
 
       // Cluster.
       NumberField<int32_t>("ps", kCluster, kOut, MEMBER(int32_t, cluster.ps), -1, 65536),

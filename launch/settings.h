@@ -71,7 +71,9 @@ struct StorageSettings {
   double cache_warmup_ratio = 0.7;    // part of a cache that begins with its hottest rows, [0, 1]
   uint32_t prefetch_steps = 8;        // most steps ahead that shards are told of; see Lookahead
   uint64_t max_dirty_steps = 0;  // changed rows are written so soon; 0: 1000 with a log, else never
-  std::string durability = "none";  // none, wal or fsync
+  std::string durability = "none";         // none, wal or fsync
+  std::string store_compression = "none";  // or zstd; see StoreEnvironmentOptions
+  bool direct_reads = false;               // past the page cache
 };
 
 struct ClusterSettings {

@@ -72,6 +72,8 @@ std::vector<std::string> ServerFlags(const Settings& settings) {
       fmt::format("--cache_warmup_ratio={}", storage.cache_warmup_ratio),
       fmt::format("--max_dirty_steps={}", storage.max_dirty_steps),
       fmt::format("--durability={}", storage.durability),
+      fmt::format("--store_compression={}", storage.store_compression),
+      fmt::format("--direct_reads={}", storage.direct_reads),
   };
   if (!storage.cache_frequencies.empty()) {
     flags.push_back("--cache_frequencies=" + storage.cache_frequencies);

@@ -39,12 +39,30 @@ struct RowStoreOptions {
   std::shared_ptr<StoreEnvironment> environment;
 };
 
-// What a store has done since it was opened.
+// What a store has done since it was opened. Bytes of files are 0 for a store without any.
 struct RowStoreCounters {
-  uint64_t rows_read = 0;     // asked for by Get, found or not
-  uint64_t rows_written = 0;  // by Puts that returned OK
-  uint64_t stalls = 0;        // Puts that had to wait for flush or compaction
-  uint64_t stall_ms = 0;      // for how long, together
+  uint64_t rows_read = 0;        // asked for by Get, found or not
+  uint64_t rows_written = 0;     // by Puts that returned OK
+  uint64_t stalls = 0;           // Puts that had to wait for flush or compaction
+  uint64_t stall_ms = 0;         // for how long, together
+  uint64_t bytes_read = 0;       // of records found by Get
+  uint64_t bytes_written = 0;    // of records, by Puts that returned OK
+  uint64_t file_bytes_read = 0;  // from files, or the system's cache of them, by Get
+  uint64_t file_reads = 0;       // in so many reads
+  uint64_t bytes_flushed = 0;    // memory to files
+  uint64_t bytes_compacted = 0;  // written by compaction; it reads a little more
+  uint64_t disk_full = 0;        // times the disk was found full
+
+  // Bytes moved for each byte asked for; 0 before there is one.
+  double read_amplification() const;
+  double write_amplification() const;
+};
+
+// What a store takes on disk.
+struct RowStoreLevel {
+  int level = 0;  // 0: as flushed; the larger, the older the rows
+  uint64_t files = 0;
+  uint64_t bytes = 0;
 };
 
 class RowStore {
@@ -59,11 +77,16 @@ class RowStore {
 
   // Replaces records, all of them or none. Requires unique rows. A store that cannot keep up
   // waits, up to a limit of its own, and then returns kResourceExhausted, as it does when the
-  // disk is full; nothing is written then and the same Put may be tried again.
+  // disk is full; nothing is written then and the same Put may be tried again, at once or any
+  // time later. Rows Put before are still there, in memory if not on disk, and can be read. Where
+  // there is room again the next Put or Sync finds it and succeeds: nobody has to be told, and
+  // trying costs little while there is none. After any other error nothing may be relied on but
+  // what the last Sync covered.
   virtual Status Put(const StoreSlice& slice, std::span<const RowId> rows,
                      std::span<const std::byte> records) = 0;
 
-  // Makes everything Put so far survive a crash of process or machine.
+  // Makes everything Put so far survive a crash of process or machine. kResourceExhausted as for
+  // Put: all of it is still in memory, and the same Sync may be tried again until there is room.
   virtual Status Sync() = 0;
 
   // Calls visit(table, row, first_column, record) for every record in key order: table, row,
@@ -73,6 +96,17 @@ class RowStore {
 
   // May be called from any thread. Wrappers need not count.
   virtual RowStoreCounters counters() const { return {}; }
+
+  // A number that every Put changes and that is the same when the store is opened again without
+  // one; 0 where there is none. What is derived from the rows is good as long as it stays.
+  virtual uint64_t stamp() const { return 0; }
+
+  // Syncs, then rewrites the files so that each row is there once. Takes as long as reading and
+  // writing all rows, and up to as much disk as they take.
+  virtual Status Compact() { return Sync(); }
+
+  // By ascending level; empty for a store without files.
+  virtual std::vector<RowStoreLevel> levels() const { return {}; }
 };
 
 Registry<RowStore, RowStoreOptions>& RowStores();

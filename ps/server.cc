@@ -10,7 +10,6 @@
 #include "common/wire/control.h"
 #include "ps/memory_budget.h"
 #include "ps/shard_opening.h"
-#include "ps/store_environment.h"
 
 namespace rowhouse {
 
@@ -22,8 +21,8 @@ Server::Server(const ServerOptions& options,
   const Result<MemoryBudget> budget = DivideMemory(options_.memory_limit_bytes);
   CHECK(budget.ok()) << budget.status().message();
   options_.cache_bytes = std::min(options_.cache_bytes, budget.value().cache_bytes);
-  store_options_.memtable_bytes = budget.value().memtable_bytes;
-  store_options_.block_cache_bytes = budget.value().block_cache_bytes;
+  options_.environment.memtable_bytes = budget.value().memtable_bytes;
+  options_.environment.block_cache_bytes = budget.value().block_cache_bytes;
   unwritten_bytes_ = budget.value().unwritten_bytes;
 }
 
@@ -169,7 +168,7 @@ Status Server::OpenJob(JobSpec spec, uint32_t node) {
   if ((node + 1) * per_node > spec.plan.shards()) {
     return CorruptionError("node {} of {} does not exist", node, spec.plan.shards() / per_node);
   }
-  if (!environment_) environment_ = std::make_shared<StoreEnvironment>(store_options_);
+  if (!environment_) environment_ = std::make_shared<StoreEnvironment>(options_.environment);
   Job job{.spec = std::move(spec), .node = node, .gone = {}, .runners = {}, .endpoints = {}};
 
   ASSIGN_OR_RETURN(const InitialiserSources sources,

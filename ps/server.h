@@ -43,9 +43,10 @@ struct ServerOptions {
   double cache_warmup_ratio = 0.7;                                  // see ShardOptions
   uint64_t max_dirty_steps = 0;                                     // see ShardOptions
   std::string durability = "none";  // none, wal or fsync; the latter need a store with a directory
-  uint32_t silence_ms = 60000;      // after which a job's workers may be taken for dead
-  bool rows_end_with_job = false;   // row_dir is nobody's: shard directories are deleted
-  bool is_refusal_logged = true;    // false: whoever is refused speaks in the same terminal
+  StoreEnvironmentOptions environment;  // of all stores of the node
+  uint32_t silence_ms = 60000;          // after which a job's workers may be taken for dead
+  bool rows_end_with_job = false;       // row_dir is nobody's: shard directories are deleted
+  bool is_refusal_logged = true;        // false: whoever is refused speaks in the same terminal
 };
 
 class Server {
@@ -81,7 +82,6 @@ class Server {
 
   ServerOptions options_;
   uint64_t unwritten_bytes_ = 0;  // over all shards; 0: as each has it by itself
-  StoreEnvironmentOptions store_options_;
   const std::function<Result<std::unique_ptr<Listener>>(size_t)> shard_listener_;
   const Clock& clock_;
   std::shared_ptr<StoreEnvironment> environment_;

@@ -9,6 +9,14 @@ namespace {
 
 constexpr size_t kMinMemtableBytes = size_t{256} << 10;  // RocksDB's least is 64 kB a memtable.
 constexpr int kMaxThreads = 256;
+// A disk of this kind answers 11,000 reads of 4 kB a second one by one, 37,000 by 8 threads and
+// 43,000 by 16.
+constexpr int kDirectReadThreads = 16;
+
+size_t ReadThreads(const StoreEnvironmentOptions& options) {
+  if (options.read_threads > 0) return static_cast<size_t>(options.read_threads);
+  return options.direct_reads ? kDirectReadThreads : 1;
+}
 
 Status ValidateThreads(const char* field, int threads) {
   if (threads >= 1 && threads <= kMaxThreads) return OkStatus();
@@ -24,6 +32,10 @@ Status StoreEnvironmentOptions::Validate() const {
   }
   RETURN_IF_ERROR(ValidateThreads("flush_threads", flush_threads));
   RETURN_IF_ERROR(ValidateThreads("compaction_threads", compaction_threads));
+  if (read_threads != 0) RETURN_IF_ERROR(ValidateThreads("read_threads", read_threads));
+  if (compression != "none" && compression != "zstd") {
+    return UsageError("compression=\"{}\" must be none or zstd", compression);
+  }
   if (max_open_files < 16)
     return UsageError("max_open_files={} must be at least 16", max_open_files);
   if (stall_limit_ms < 0)
@@ -31,7 +43,10 @@ Status StoreEnvironmentOptions::Validate() const {
   return OkStatus();
 }
 
-StoreEnvironment::StoreEnvironment(const StoreEnvironmentOptions& options) : options_(options) {
+StoreEnvironment::StoreEnvironment(const StoreEnvironmentOptions& options)
+    : options_(options),
+      files_(options.files != nullptr ? options.files : rocksdb::Env::Default()),
+      reads_(ReadThreads(options)) {
   const Status valid = options.Validate();
   CHECK(valid.ok()) << valid.ToString();
   block_cache_ = rocksdb::NewLRUCache(options.block_cache_bytes);
@@ -40,6 +55,9 @@ StoreEnvironment::StoreEnvironment(const StoreEnvironmentOptions& options) : opt
   // Pools belong to RocksDB's one Env per process. They are only raised, because another
   // environment (of another cluster in this process) may count on its threads.
   rocksdb::Env* env = rocksdb::Env::Default();
+  // Reads and flushes come first at the disk. Not at the CPU as well: beside workers that use all
+  // of it, compaction of the lowest priority comes to nothing, and Puts stall for seconds.
+  env->LowerThreadPoolIOPriority(rocksdb::Env::Priority::LOW);
   env->IncBackgroundThreadsIfNeeded(options.flush_threads, rocksdb::Env::Priority::HIGH);
   env->IncBackgroundThreadsIfNeeded(options.compaction_threads, rocksdb::Env::Priority::LOW);
 }

@@ -31,7 +31,10 @@ struct Home {
 
 const std::vector<Home> kHomes = {
     {"ZeroMQ", "zmq", {"common/transport/zeromq.cc"}},
-    {"RocksDB", "rocksdb/", {"ps/stores/rocksdb.cc", "ps/store_environment.cc"}},
+    {"RocksDB",
+     "rocksdb/",
+     {"ps/stores/rocksdb.cc", "ps/store_environment.cc", "ps/rocksdb_",
+      "launch/bench/bare_rocksdb.cc"}},
     {"cereal", "cereal/", {"common/wire/"}},
     {"MPI", "mpi.h", {"worker/mpi_", "launch/cluster."}},
     {"gflags", "gflags/", {"launch/flags.", "launch/command_line.", "launch/help.cc"}},

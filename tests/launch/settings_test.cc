@@ -514,6 +514,8 @@ const std::map<std::string, std::string> kOthers = {
     {"prefetch_steps", "3"},
     {"max_dirty_steps", "100"},
     {"durability", "wal"},
+    {"store_compression", "zstd"},
+    {"direct_reads", "true"},
     {"ps", "2"},
     {"ps_per_host", "3"},
     {"bind_interface", "10.0.0.0/24"},
@@ -559,11 +561,12 @@ TEST(ConfigDigest, WhatDecidesTheBitsChangesItAndNothingElseDoes) {
       "stop_after_steps", "test_freq", "print_freq", "print_time", "print_precision", "debug_mode",
       "store", "row_dir", "cache_mb", "memory_limit_mb", "cache_ratio", "cache_ways",
       "cache_policy", "cache_frequencies", "cache_warmup_ratio", "prefetch_steps",
-      "max_dirty_steps", "durability", "ps", "ps_per_host", "bind_interface", "shards",
-      "ps_endpoints", "strategy", "capacities", "row_cuts", "column_cuts", "strategy_seed",
-      "hot_rows", "pool_on", "access_counts", "plan", "ps_rows_mb", "rpc_deadline_ms",
-      "rendezvous_deadline_ms", "save_deadline_ms", "stop_deadline_ms", "model_dir", "report",
-      "label", "load", "overwrite", "listen", "workers", "supervisor_fd", "listen_fds"};
+      "max_dirty_steps", "durability", "store_compression", "direct_reads", "ps", "ps_per_host",
+      "bind_interface", "shards", "ps_endpoints", "strategy", "capacities", "row_cuts",
+      "column_cuts", "strategy_seed", "hot_rows", "pool_on", "access_counts", "plan", "ps_rows_mb",
+      "rpc_deadline_ms", "rendezvous_deadline_ms", "save_deadline_ms", "stop_deadline_ms",
+      "model_dir", "report", "label", "load", "overwrite", "listen", "workers", "supervisor_fd",
+      "listen_fds"};
   const std::string digest = Defaults().config_digest();
   EXPECT_EQ(digest.size(), 32u);
   for (const auto& [name, value] : kOthers) {

@@ -10,6 +10,7 @@
 #include <fstream>
 #include <mutex>
 #include <numeric>
+#include <tuple>
 
 #include "ps/row_store.h"
 #include "ps/store_environment.h"
@@ -137,6 +138,7 @@ TEST(RocksDbStore, ALockHeldByAnotherProcessIsToldAsSuch) {
   char locked = '?';
   ASSERT_EQ(read(ready[0], &locked, 1), 1);
   const Status status = TryOpen(dir / "rows").status();
+  const Status reading = TryOpen(dir / "rows", /*read_only=*/true).status();
   close(done[1]);
   waitpid(child, nullptr, 0);
   for (const int fd : {ready[0], ready[1], done[0]}) close(fd);
@@ -144,6 +146,7 @@ TEST(RocksDbStore, ALockHeldByAnotherProcessIsToldAsSuch) {
   EXPECT_EQ(status.code(), StatusCode::kUsage);
   EXPECT_THAT(status.message(), HasSubstr("row directory " + (dir / "rows") +
                                           " is in use by another process (its LOCK is held); "));
+  EXPECT_EQ(reading.ToString(), status.ToString());  // Files would vanish under a reader.
 }
 
 // ---- Bytes that are not what was written ------------------------------------------------------
@@ -209,6 +212,79 @@ TEST(RocksDbStore, AKeyOfAnotherLengthIsCorruption) {
   const Status status = store->Scan([](TableId, RowId, uint16_t, auto) { return OkStatus(); });
   EXPECT_EQ(status.code(), StatusCode::kCorruption);
   EXPECT_THAT(status.message(), HasSubstr("a key of 5 bytes where 14 are due"));
+}
+
+// ---- What it does with its files ------------------------------------------------------------
+
+TEST(RocksDbStore, CountsBytesOfRowsAndOfFiles) {
+  TempDir dir;
+  auto store = Open(dir / "rows");
+  constexpr size_t kRows = 400, kRowBytes = kRows * 256;
+  ASSERT_OK(PutLetter(*store, 'a', kRows));
+  EXPECT_EQ(store->counters().bytes_written, kRowBytes);
+  ASSERT_OK(store->Sync());
+  EXPECT_GE(store->counters().bytes_flushed, kRowBytes);
+  EXPECT_LT(store->counters().bytes_flushed, kRowBytes * 5 / 4);
+  std::vector<std::byte> out(2 * kSlice.record_bytes);
+  std::vector<size_t> missing;
+  // Two rows of one block, and one that is not there.
+  ASSERT_OK(store->Get(kSlice, std::vector{RowId{3}, RowId{4}}, out, &missing));
+  EXPECT_EQ(store->counters().bytes_read, 512u);
+  EXPECT_GE(store->counters().file_bytes_read, 3000u);
+  EXPECT_LT(store->counters().file_bytes_read, 20'000u);
+  EXPECT_LE(store->counters().file_reads, 3u);
+  ASSERT_OK(store->Compact());
+  EXPECT_GE(store->counters().bytes_compacted, kRowBytes);
+  EXPECT_GE(store->counters().write_amplification(), 2.0);
+  EXPECT_LT(store->counters().write_amplification(), 2.5);
+}
+
+TEST(RocksDbStore, AReadInProgressElsewhereDoesNotStandInTheWayOfAnother) {
+  TempDir dir;
+  {
+    auto store = Open(dir / "rows");
+    ASSERT_OK(PutLetter(*store, 'a', 8));
+    ASSERT_OK(store->Sync());
+  }
+  auto first = TryOpen(dir / "rows", /*read_only=*/true);
+  auto second = TryOpen(dir / "rows", /*read_only=*/true);
+  ASSERT_OK(first);
+  ASSERT_OK(second);
+}
+
+// The same rows whichever way they are read and kept; a Get larger and one smaller than all
+// reading threads take at once.
+TEST(RocksDbStore, DirectReadsThreadsAndCompressionChangeNoByte) {
+  for (const auto& [direct, threads, compression] :
+       {std::tuple{true, 0, "none"}, {false, 3, "zstd"}, {true, 5, "zstd"}}) {
+    TempDir dir;
+    StoreEnvironmentOptions options = Small();
+    options.direct_reads = direct;
+    options.read_threads = threads;
+    options.compression = compression;
+    auto store = Open(dir / "rows", options);
+    constexpr uint64_t kRows = 5000;
+    for (uint64_t row = 0; row < kRows; row += 500) {
+      ASSERT_OK(PutLetter(*store, static_cast<char>('a' + row / 500), 500, row));
+    }
+    ASSERT_OK(store->Compact());
+    for (const uint64_t step : {uint64_t{1}, uint64_t{97}}) {
+      std::vector<RowId> rows;
+      for (uint64_t row = 0; row < kRows + 200; row += step) rows.push_back(RowId{row});
+      std::vector<std::byte> out(rows.size() * kSlice.record_bytes, std::byte('.'));
+      std::vector<size_t> missing;
+      ASSERT_OK(store->Get(kSlice, rows, out, &missing));
+      std::vector<size_t> beyond;
+      for (size_t k = 0; k < rows.size(); ++k) {
+        const bool is_there = Raw(rows[k]) < kRows;
+        if (!is_there) beyond.push_back(k);
+        const auto letter = std::byte(is_there ? 'a' + Raw(rows[k]) / 500 : '.');
+        const auto record = std::span(out).subspan(k * kSlice.record_bytes, kSlice.record_bytes);
+        ASSERT_EQ(std::count(record.begin(), record.end(), letter), kSlice.record_bytes) << k;
+      }
+      EXPECT_EQ(missing, beyond);
+    }
+  }
 }
 
 // ---- Crash ----------------------------------------------------------------------------------
@@ -365,6 +441,11 @@ class SmallDisk {
     if (mounted_) umount2(path_.c_str(), MNT_DETACH);
   }
   bool mounted() const { return mounted_; }
+  void Resize(const std::string& bytes) {
+    const std::string options = "size=" + bytes;
+    PCHECK(mount("none", path_.c_str(), "tmpfs", MS_REMOUNT, options.c_str()) == 0);
+  }
+  void Grow() { Resize("64m"); }
 
  private:
   const std::string path_;
@@ -386,8 +467,74 @@ TEST(RocksDbStore, AFullDiskIsToldWithThePath) {
   EXPECT_EQ(status.code(), StatusCode::kResourceExhausted) << status.ToString();
   EXPECT_THAT(status.message(),
               HasSubstr("row directory " + (dir / "disk/rows") + ": sync: the disk is full"));
-  // Nothing is accepted that could not be kept.
-  EXPECT_EQ(PutLetter(*store, 'b', 1).code(), StatusCode::kResourceExhausted);
+  // Nothing is accepted that could not be kept, and to try costs nothing.
+  const Status put = PutLetter(*store, 'b', 1);
+  EXPECT_EQ(put.code(), StatusCode::kResourceExhausted);
+  EXPECT_THAT(put.message(), HasSubstr("kB of rows wait in memory to be written"));
+  EXPECT_EQ(store->Sync().code(), StatusCode::kResourceExhausted);
+  EXPECT_GE(store->counters().disk_full, 1u);
+  // What was Put is still there.
+  std::vector<std::byte> out(kSlice.record_bytes);
+  std::vector<size_t> missing;
+  ASSERT_OK(store->Get(kSlice, RowsFrom(15'999, 1), out, &missing));
+  EXPECT_EQ(out[7], std::byte('a'));
+
+  // The first Put that finds room is taken, without waiting for RocksDB to look by itself.
+  disk.Grow();
+  ASSERT_OK(PutLetter(*store, 'b', 1));
+  ASSERT_OK(store->Get(kSlice, RowsFrom(0, 1), out, &missing));
+  EXPECT_EQ(out[7], std::byte('b'));
+  ASSERT_OK(store->Sync());
+  ASSERT_OK(store->Get(kSlice, RowsFrom(0, 1), out, &missing));
+  EXPECT_EQ(out[7], std::byte('b'));
+  store.reset();
+  store = Open(dir / "disk/rows", options);
+  ASSERT_OK(store->Get(kSlice, RowsFrom(0, 1), out, &missing));
+  EXPECT_EQ(out[7], std::byte('b'));
+  ASSERT_OK(store->Get(kSlice, RowsFrom(15'999, 1), out, &missing));
+  EXPECT_EQ(out[7], std::byte('a'));
+  EXPECT_TRUE(missing.empty());
+}
+
+// The disk fills up again and again, at any moment of flush and compaction, and somebody makes room
+// each time: every Put is tried until it is taken, and none is lost.
+TEST(RocksDbStore, ADiskThatIsFullNowAndThenLosesNothing) {
+  TempDir dir;
+  SmallDisk disk(dir / "disk");
+  if (!disk.mounted()) GTEST_SKIP() << "needs to mount a tmpfs: " << strerror(errno);
+  disk.Resize("16m");
+  StoreEnvironmentOptions options = Small();
+  options.memtable_bytes = 600 << 10;
+  options.stall_limit_ms = 200;
+  auto store = Open(dir / "disk/rows", options);
+  const std::string ballast = dir / "disk/ballast";
+  constexpr size_t kRows = 200;
+  size_t refused = 0;
+  for (uint64_t batch = 0; batch < 100; ++batch) {
+    if (batch % 40 == 15) std::ofstream(ballast) << std::string(size_t{24} << 20, 'x');
+    for (;;) {
+      const Status put =
+          PutLetter(*store, static_cast<char>('a' + batch % 26), kRows, (batch % 40) * kRows);
+      if (put.ok()) break;
+      ASSERT_EQ(put.code(), StatusCode::kResourceExhausted) << put.ToString();
+      ++refused;
+      std::filesystem::remove(ballast);
+    }
+  }
+  std::filesystem::remove(ballast);
+  ASSERT_OK(store->Sync());
+  EXPECT_GT(refused, 0u);
+  store.reset();
+  store = Open(dir / "disk/rows", options);
+  std::vector<std::byte> out(kRows * kSlice.record_bytes);
+  std::vector<size_t> missing;
+  for (uint64_t place = 0; place < 40; ++place) {
+    const uint64_t last = place < 20 ? place + 80 : place + 40;  // batch that wrote it
+    ASSERT_OK(store->Get(kSlice, RowsFrom(place * kRows, kRows), out, &missing));
+    ASSERT_TRUE(missing.empty());
+    const auto letter = std::byte('a' + last % 26);
+    EXPECT_EQ(std::count(out.begin(), out.end(), letter), std::ssize(out)) << place;
+  }
 }
 
 // ---- The environment ------------------------------------------------------------------------
@@ -416,6 +563,10 @@ TEST(StoreEnvironment, OptionsOutOfRangeAreNamed) {
   EXPECT_OK(options.Validate());
   options.memtable_bytes = 1000;
   EXPECT_EQ(options.Validate().ToString(), "usage: memtable_bytes=1000 must be at least 262144");
+  options = {.compression = "lz4"};
+  EXPECT_EQ(options.Validate().ToString(), "usage: compression=\"lz4\" must be none or zstd");
+  options = {.read_threads = -1};
+  EXPECT_EQ(options.Validate().ToString(), "usage: read_threads=-1 must be 1 to 256");
   options = {.flush_threads = 0};
   EXPECT_EQ(options.Validate().ToString(), "usage: flush_threads=0 must be 1 to 256");
   options = {.stall_limit_ms = -1};

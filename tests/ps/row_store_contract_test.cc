@@ -214,6 +214,46 @@ TEST_P(RowStoreContract, CountsRowsReadAndWritten) {
   EXPECT_EQ(store->counters().rows_read, 3u);
   EXPECT_EQ(store->counters().rows_written, 2u);
   EXPECT_EQ(store->counters().stalls, 0u);
+  EXPECT_EQ(store->counters().disk_full, 0u);
+}
+
+TEST_P(RowStoreContract, AStampChangesWithEveryPutAndOutlivesTheStore) {
+  auto store = Open();
+  if (store->stamp() == 0) GTEST_SKIP() << "has none";
+  const uint64_t empty = store->stamp();
+  ASSERT_OK(store->Put(kSlice, Rows{RowId{1}}, Records("a")));
+  const uint64_t one = store->stamp();
+  EXPECT_NE(one, empty);
+  ASSERT_OK(store->Put(kSlice, Rows{RowId{1}}, Records("a")));  // The same once more.
+  const uint64_t two = store->stamp();
+  EXPECT_NE(two, one);
+  EXPECT_EQ(Letters(*store, {RowId{1}, RowId{2}}), "a.");
+  ASSERT_OK(store->Sync());
+  EXPECT_EQ(store->stamp(), two);
+  ASSERT_OK(store->Compact());
+  EXPECT_EQ(store->stamp(), two);
+  store.reset();
+  EXPECT_EQ(Open()->stamp(), two);
+  EXPECT_EQ(TryOpen(/*read_only=*/true).value()->stamp(), two);
+}
+
+TEST_P(RowStoreContract, CompactionKeepsTheRowsAndOneCopyOfEach) {
+  auto store = Open();
+  for (const char* letters : {"abc", "def", "ghi"}) {
+    ASSERT_OK(store->Put(kSlice, Rows{RowId{1}, RowId{2}, RowId{3}}, Records(letters)));
+    ASSERT_OK(store->Sync());
+  }
+  ASSERT_OK(store->Compact());
+  EXPECT_EQ(Scanned(*store), "3/1/0=g8 3/2/0=h8 3/3/0=i8 ");
+  const std::vector<RowStoreLevel> levels = store->levels();
+  if (!keeps_rows()) {
+    EXPECT_TRUE(levels.empty());
+    return;
+  }
+  ASSERT_EQ(levels.size(), 1u);
+  EXPECT_EQ(levels[0].files, 1u);
+  EXPECT_GT(levels[0].bytes, 3u * (kBytes + StoreKey::kBytes));
+  EXPECT_LT(levels[0].bytes, 4096u);
 }
 
 TEST_P(RowStoreContract, WhatWasSyncedIsThereWhenOpenedAgain) {

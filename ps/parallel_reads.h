@@ -1,0 +1,47 @@
+// ParallelReads: a few threads that help their callers through loops that wait for a disk. A disk
+// answers many reads at once in the time of one; RocksDB, as distributions build it, asks for one
+// after the other.
+//
+// Threads: any; several callers share the helpers. A caller always works along, so that it comes
+// to an end even where all helpers are busy with others.
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace rowhouse {
+
+class ParallelReads {
+ public:
+  // Callers and helpers together make `threads` >= 1 of one loop; 1: no helpers.
+  explicit ParallelReads(size_t threads);
+  ~ParallelReads();
+  ParallelReads(const ParallelReads&) = delete;
+  ParallelReads& operator=(const ParallelReads&) = delete;
+
+  size_t threads() const { return threads_; }
+
+  // Calls work(thread, i) for each i < n, in any order, and returns when all have returned.
+  // thread < threads() is different for any two calls that run at the same time.
+  using Work = std::function<void(size_t thread, size_t i)>;
+  void Run(size_t n, const Work& work);
+
+ private:
+  struct Loop;
+  void Help();
+
+  const size_t threads_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<std::shared_ptr<Loop>> loops_;  // guarded by mutex_; an entry for each helper wanted
+  bool is_closing_ = false;                  // guarded by mutex_
+  std::vector<std::thread> helpers_;
+};
+
+}  // namespace rowhouse

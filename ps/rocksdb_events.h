@@ -1,0 +1,62 @@
+// RocksDbEvents: what RocksDB tells of its background work: bytes flushed and compacted, stalls
+// that begin and end, and a disk that is full.
+//
+// Threads: RocksDB calls it on its own; everything else from any.
+#pragma once
+
+#include <rocksdb/env.h>
+#include <rocksdb/listener.h>
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+
+namespace rowhouse {
+
+class RocksDbEvents final : public rocksdb::EventListener {
+ public:
+  uint64_t bytes_flushed() const { return bytes_flushed_; }
+  uint64_t bytes_compacted() const { return bytes_compacted_; }
+
+  // Counts changes of stall conditions, and flushes.
+  uint64_t changes();
+  // Waits until there were more changes than `seen`, or the disk is full, or `limit` has passed.
+  void WaitForChange(uint64_t seen, std::chrono::milliseconds limit);
+
+  // True from the moment background work, or SetDiskFull, found the disk full until
+  // SetDiskHasRoom.
+  bool is_disk_full() const { return is_disk_full_; }
+  void SetDiskFull() { is_disk_full_ = true; }
+  void SetDiskHasRoom() { is_disk_full_ = false; }
+  uint64_t times_disk_full() const { return times_disk_full_; }
+
+  void OnStallConditionsChanged(const rocksdb::WriteStallInfo&) override;
+  void OnFlushCompleted(rocksdb::DB*, const rocksdb::FlushJobInfo& info) override;
+  void OnCompactionCompleted(rocksdb::DB*, const rocksdb::CompactionJobInfo& info) override;
+  void OnBackgroundError(rocksdb::BackgroundErrorReason, rocksdb::Status* error) override;
+  void OnErrorRecoveryBegin(rocksdb::BackgroundErrorReason, rocksdb::Status error,
+                            bool* recovers_by_itself) override;
+
+ private:
+  void CountChange();
+
+  std::atomic<uint64_t> bytes_flushed_ = 0;
+  std::atomic<uint64_t> bytes_compacted_ = 0;
+  std::atomic<uint64_t> times_disk_full_ = 0;
+  std::atomic<bool> is_disk_full_ = false;
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  uint64_t changes_ = 0;  // guarded by mutex_
+};
+
+// RocksDB's own log, into this program's: its errors as warnings, its warnings where --v=1 asks for
+// them. Left alone it writes a file beside the rows, and ends the process (7.8 with assertions, as
+// Debian builds it) when the disk is too full to write to that.
+std::shared_ptr<rocksdb::Logger> MakeRocksDbLog(const std::string& path);
+
+}  // namespace rowhouse

@@ -1,0 +1,71 @@
+// FaultyFiles: the system's files as RocksDB sees them, of which reads, writes and fsyncs fail, are
+// torn or late when the test says so, and which forget what was not synced when "power" fails.
+//
+// Threads: any, as RocksDB's file systems.
+#pragma once
+
+#include <rocksdb/env.h>
+#include <rocksdb/file_system.h>
+
+#include <atomic>
+#include <chrono>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+namespace rowhouse {
+
+enum class FileFault {
+  kNone,
+  kRead,       // EIO
+  kWrite,      // EIO, nothing written
+  kTornWrite,  // EIO, half of it written
+  kSync,       // EIO of fsync
+  kNoSpace,    // ENOSPC of writes
+};
+
+class FaultyFiles final : public rocksdb::FileSystemWrapper {
+ public:
+  FaultyFiles() : FileSystemWrapper(rocksdb::FileSystem::Default()) {}
+  const char* Name() const override { return "FaultyFiles"; }
+
+  // Of the operations that can fail so, `good` more go well; then `times` of them fail.
+  void Fail(FileFault fault, int64_t good, int64_t times);
+  void Heal() { Fail(FileFault::kNone, 0, 0); }
+  // Whether one of them has failed since Fail.
+  bool has_failed() const { return has_failed_; }
+  // Every fsync takes so much longer.
+  void SetSyncDelay(std::chrono::milliseconds delay) { sync_delay_ms_ = delay.count(); }
+  // From now on nothing reaches a file; once all are closed, LoseUnsynced() takes away what no
+  // fsync covered. Then the power is on again.
+  void PowerOff() { is_off_ = true; }
+  void LoseUnsynced();
+
+  rocksdb::IOStatus NewWritableFile(const std::string& path, const rocksdb::FileOptions& options,
+                                    std::unique_ptr<rocksdb::FSWritableFile>* file,
+                                    rocksdb::IODebugContext* context) override;
+  rocksdb::IOStatus NewRandomAccessFile(const std::string& path,
+                                        const rocksdb::FileOptions& options,
+                                        std::unique_ptr<rocksdb::FSRandomAccessFile>* file,
+                                        rocksdb::IODebugContext* context) override;
+  rocksdb::IOStatus RenameFile(const std::string& from, const std::string& to,
+                               const rocksdb::IOOptions& options,
+                               rocksdb::IODebugContext* context) override;
+
+ private:
+  class Writable;
+  class Readable;
+  // True if the next operation of that kind is to fail.
+  bool Fails(FileFault fault);
+
+  std::mutex mutex_;
+  FileFault fault_ = FileFault::kNone;      // guarded by mutex_
+  int64_t good_ = 0, times_ = 0;            // guarded by mutex_
+  std::map<std::string, uint64_t> synced_;  // bytes of each file written; guarded by mutex_
+  std::atomic<bool> has_failed_ = false;
+  std::atomic<bool> is_off_ = false;
+  std::atomic<int64_t> sync_delay_ms_ = 0;
+};
+
+}  // namespace rowhouse
