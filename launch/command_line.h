@@ -32,7 +32,8 @@ struct GivenFlag {
 struct CommandLine {
   std::string verb;  // "" only with help or version
   std::vector<GivenFlag> flags;
-  std::vector<std::string> arguments;  // of bench: names; of compare: reports
+  std::vector<std::string>
+      arguments;  // of bench: names; of ckpt: what it does; of compare: reports
   bool wants_help = false;
   bool wants_version = false;
 

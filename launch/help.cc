@@ -49,6 +49,10 @@ const std::vector<Verb>& Verbs() {
        "without it, one of each"},
       {"ps", "a PS node of its own, which workers find by --ps_endpoints"},
       {"bench", "measures this machine's limits and the system beside them", "[NAME ...]"},
+      {"ckpt",
+       "looks into the saved model of --model_dir: a row, what its tables and shards take; "
+       "compacts its rows",
+       "inspect TABLE ID | stats | compact"},
       {"compare", "prints the runs whose reports are named side by side, and writes a page of them",
        "REPORT.json ..."},
       {"plan",

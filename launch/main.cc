@@ -61,6 +61,7 @@ Result<PlanRequest> ReadPlanRequest(const CommandLine& command_line) {
 
 Status RunVerb(const CommandLine& command_line, const Settings& settings) {
   if (command_line.verb == "ps") return RunPs(settings);
+  if (command_line.verb == "ckpt") return RunCkpt(settings, command_line.arguments);
   if (command_line.verb == "compare") {
     return RunCompare(command_line.arguments, command_line.Value(kOutFlag),
                       command_line.Value(kCsvFlag), command_line.Value(kStrategiesFlag) == "true");
@@ -95,7 +96,8 @@ int Main(int argc, char** argv) {
 
   const Result<Settings> settings = MakeSettings(command_line.value());
   if (!settings.ok()) return ExitBeforeMeeting(settings.status());
-  const bool reads_data = command_line.value().verb != "plan" || WantsCounts(command_line.value());
+  const bool reads_data = command_line.value().verb == "plan" ? WantsCounts(command_line.value())
+                                                              : command_line.value().verb != "ckpt";
   if (const Status status = settings.value().Validate(reads_data); !status.ok()) {
     return ExitBeforeMeeting(status);
   }

@@ -3,12 +3,8 @@
 #include <cstring>
 
 #include "common/counted.h"
-#include "launch/manifest.h"
-#include "ps/directory_state.h"
-#include "ps/row_store.h"
-#include "ps/shard_opening.h"
-#include "sharding/optimizer.h"
-#include "sharding/record_weights.h"
+#include "launch/saved_rows.h"
+#include "sharding/record.h"
 
 namespace rowhouse {
 namespace {
@@ -37,25 +33,15 @@ Status CheckTables(const std::vector<TableSpec>& tables, const std::vector<Table
   return OkStatus();
 }
 
-Status CountShard(const Settings& settings, const Manifest& manifest, const SavedShard& saved,
+Status CountShard(const Settings& settings, const SavedRows& model, const SavedShard& saved,
                   Counters* counters) {
-  const Result<DirectoryOwner> owner = ReadOwner(saved.directory);
-  if (!owner.ok()) {
-    return UsageError(
-        "the rows of shard {} were saved in \"{}\" on {}, and cannot be read here ({}); make them "
-        "readable, or count ids by rowhouse plan --count_ids",
-        Raw(saved.shard), saved.directory, saved.host, owner.status().message());
+  const Manifest& manifest = model.manifest();
+  const auto opened = model.OpenShard(saved, {.read_only = true}, settings.storage.store);
+  if (opened.status().code() == StatusCode::kUsage) {
+    return UsageError("{}; or count ids by rowhouse plan --count_ids", opened.status().message());
   }
-  if (owner.value().model != manifest.model_id || owner.value().shard != saved.shard) {
-    return UsageError("{} holds shard {} of model {}, not shard {} of model {}", saved.directory,
-                      Raw(owner.value().shard), owner.value().model, Raw(saved.shard),
-                      manifest.model_id);
-  }
-  ASSIGN_OR_RETURN(const DirectoryState state, ReadState(saved.directory));
-  RETURN_IF_ERROR(CheckClean(saved.directory, state));
-  ASSIGN_OR_RETURN(const auto rows,
-                   RowStores().Make(settings.storage.store,
-                                    {.path = RowsDirectory(saved.directory), .read_only = true}));
+  if (!opened.ok()) return opened.status();
+  RowStore* const rows = opened.value().get();
   return rows->Scan([&](TableId table, RowId row, uint16_t first_column,
                         std::span<const std::byte> record) -> Status {
     if (Raw(table) >= counters->size() || Raw(row) >= manifest.tables[Raw(table)].rows ||
@@ -71,58 +57,21 @@ Status CountShard(const Settings& settings, const Manifest& manifest, const Save
   });
 }
 
-// They are the end of the dense file, in the order of the tables (worker/worker_rows.h).
-Status CountRowsOnWorkers(const std::string& model_dir, const Manifest& manifest,
-                          Counters* counters) {
-  if (!manifest.plan.has_worker_rows()) return OkStatus();
-  struct Part {
-    const TableSpec* table;
-    std::vector<RowId> rows;  // none: all
-    uint64_t count;
-    size_t record_bytes;
-  };
-  std::vector<Part> parts;
-  uint64_t bytes = 0;
-  for (const TableSpec& table : manifest.tables) {
-    const bool is_whole = manifest.plan.is_on_workers(table.id);
-    const std::vector<RowId>& rows = manifest.plan.worker_rows(table.id);
-    if (!is_whole && rows.empty()) continue;
-    const auto optimizer = Optimizers().Make(table.optimizer, table.optimizer_options).value();
-    parts.push_back({.table = &table,
-                     .rows = rows,
-                     .count = is_whole ? table.rows : rows.size(),
-                     .record_bytes = LayoutOf(table, *optimizer).bytes()});
-    bytes += parts.back().count * parts.back().record_bytes;
-  }
-  ASSIGN_OR_RETURN(const std::vector<float> dense, ReadDense(model_dir, manifest));
-  std::span<const std::byte> rest = std::as_bytes(std::span(dense));
-  if (rest.size() < bytes) {
-    return CorruptionError("{}/{} has {} bytes, the rows on the workers alone take {}", model_dir,
-                           manifest.dense_file, rest.size(), bytes);
-  }
-  rest = rest.last(bytes);
-  for (const Part& part : parts) {
-    for (uint64_t place = 0; place < part.count; ++place) {
-      const uint32_t frequency = FrequencyIn(rest.first(part.record_bytes));
-      rest = rest.subspan(part.record_bytes);
-      if (frequency == 0) continue;
-      (*counters)[Raw(part.table->id)].Add(part.rows.empty() ? place : Raw(part.rows[place]),
-                                           frequency);
-    }
-  }
-  return OkStatus();
-}
-
 Result<AccessCounts> Measure(const Settings& settings, const std::string& model_dir) {
-  if (!HasManifest(model_dir)) return UsageError("holds no saved model; train with --model_dir");
-  ASSIGN_OR_RETURN(const Manifest manifest, ReadManifest(model_dir));
+  ASSIGN_OR_RETURN(const SavedRows model, SavedRows::Open(model_dir));
+  const Manifest& manifest = model.manifest();
   RETURN_IF_ERROR(CheckTables(settings.embedding.physical, manifest.tables));
   Counters counters;
   for (const TableSpec& table : manifest.tables) counters.emplace_back(table.name, table.rows);
   for (const SavedShard& saved : manifest.shards) {
-    RETURN_IF_ERROR(CountShard(settings, manifest, saved, &counters));
+    RETURN_IF_ERROR(CountShard(settings, model, saved, &counters));
   }
-  RETURN_IF_ERROR(CountRowsOnWorkers(model_dir, manifest, &counters));
+  RETURN_IF_ERROR(model.ScanRowsOnWorkers(
+      [&](TableId table, RowId row, std::span<const std::byte> record) -> Status {
+        const uint32_t frequency = FrequencyIn(record);
+        if (frequency > 0) counters[Raw(table)].Add(Raw(row), frequency);
+        return OkStatus();
+      }));
   AccessCounts counts;
   for (const AccessCounter& counter : counters) counts.tables.push_back(counter.Finish());
   return counts;

@@ -22,6 +22,12 @@ bool IsSectionOf(std::string_view verb, Section section) {
   return section == Section::kStorage || section == Section::kServer;
 }
 
+// What says where a saved model is and how its rows are kept.
+bool IsOfCkpt(std::string_view flag) {
+  return flag == "model_dir" || flag == "store" || flag == "store_compression" ||
+         flag == "direct_reads";
+}
+
 bool IsPlanFlag(std::string_view flag) {
   return std::find(kPlanFlags.begin(), kPlanFlags.end(), flag) != kPlanFlags.end();
 }
@@ -51,7 +57,8 @@ bool VerbHasFlag(std::string_view verb, std::string_view flag) {
   if (flag == kCsvFlag || flag == kStrategiesFlag) return verb == "compare";
   const SettingField* field = FindSettingField(flag);
   if (field == nullptr) return false;
-  return IsSectionOf(verb, field->section) || (verb == "ps" && IsAlsoOfPs(field->name));
+  return IsSectionOf(verb, field->section) || (verb == "ps" && IsAlsoOfPs(field->name)) ||
+         (verb == "ckpt" && IsOfCkpt(field->name));
 }
 
 bool IsSwitchOf(std::string_view verb, std::string_view flag) {

@@ -22,6 +22,11 @@ Status RunPs(const Settings& settings);
 Status RunCompare(const std::vector<std::string>& reports, const std::string& html_path,
                   const std::string& csv_path, bool of_strategies = false);
 
+// inspect TABLE ID, stats or compact, of the model in settings.output.model_dir: prints what it
+// finds. kUsage for what the operator can mend: names, rows on other hosts, in use, or left open by
+// a run; kCorruption, naming shard and file, for rows that are not what was written.
+Status RunCkpt(const Settings& settings, const std::vector<std::string>& arguments);
+
 struct PlanRequest {
   bool wants_sizes = false;
   bool wants_counts = false;  // --count_ids

@@ -129,7 +129,7 @@ TEST_F(CommandLineTest, JsonIsAFileOfBenchAndASwitchOfPlan) {
   EXPECT_EQ(Refusal({"plan", "--json=x.json"}),
             "--json=x.json: --json is a switch of rowhouse plan: expected true, false or no value");
   EXPECT_EQ(Refusal({"plan", "--model_dir=x"}),
-            "--model_dir=x is no flag of rowhouse plan; it belongs to train");
+            "--model_dir=x is no flag of rowhouse plan; it belongs to train and ckpt");
 }
 
 TEST_F(CommandLineTest, HelpAndVersionNeedNoVerb) {
@@ -145,14 +145,15 @@ TEST_F(CommandLineTest, HelpAndVersionNeedNoVerb) {
 // ---- Sentences ------------------------------------------------------------------------------
 
 TEST_F(CommandLineTest, AnUnknownVerbListsTheVerbs) {
-  EXPECT_EQ(Refusal({"tarin"}), "unknown verb \"tarin\" (known: train, ps, bench, compare, plan)");
-  EXPECT_EQ(
-      Refusal({"trains"}),
-      "unknown verb \"trains\" (known: train, ps, bench, compare, plan). Did you mean \"train\"?");
-  EXPECT_EQ(
-      Refusal({}),
-      "no verb given (known: train, ps, bench, compare, plan); rowhouse --help says what they "
-      "do");
+  EXPECT_EQ(Refusal({"tarin"}),
+            "unknown verb \"tarin\" (known: train, ps, bench, ckpt, compare, plan)");
+  EXPECT_EQ(Refusal({"trains"}),
+            "unknown verb \"trains\" (known: train, ps, bench, ckpt, compare, plan). Did you mean "
+            "\"train\"?");
+  EXPECT_EQ(Refusal({}),
+            "no verb given (known: train, ps, bench, ckpt, compare, plan); rowhouse --help says "
+            "what they "
+            "do");
   EXPECT_THAT(Refusal({"--nepochs=1"}), StartsWith("no verb given"));
 }
 

@@ -1,0 +1,309 @@
+// rowhouse ckpt: looks into a saved model and compacts its rows.
+//
+//   ckpt inspect TABLE ID   one row: where it lies, how often it was used, weights and state
+//   ckpt stats              tables and shards: rows, bytes, levels, files, the cache's hits
+//   ckpt compact            rewrites each shard's files so that each row is there once
+//
+// inspect and stats only read. `stats` reads every row, and so checks every checksum.
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "common/durable_file.h"
+#include "common/nearest_name.h"
+#include "launch/saved_rows.h"
+#include "launch/verbs.h"
+#include "ps/store_environment.h"
+#include "sharding/initialiser.h"
+#include "sharding/optimizer.h"
+#include "sharding/record_weights.h"
+
+namespace rowhouse {
+namespace {
+
+std::string Megabytes(uint64_t bytes) {
+  return fmt::format("{:.1f} MB", static_cast<double>(bytes) / 1e6);
+}
+
+// ---- inspect --------------------------------------------------------------------------------
+
+// A table by the name rows are kept under. Kinds that keep a logical table in several parts name
+// them NAME.part; which row of each an id is only the model's config can say.
+Result<const TableSpec*> FindTable(const std::vector<TableSpec>& tables, const std::string& name) {
+  std::vector<std::string> names, parts;
+  for (const TableSpec& table : tables) {
+    if (table.name == name) return &table;
+    names.push_back(table.name);
+    if (table.name.starts_with(name + ".")) {
+      parts.push_back(fmt::format("{} ({} rows)", table.name, table.rows));
+    }
+  }
+  if (!parts.empty()) {
+    return UsageError(
+        "table \"{}\" is kept in {} physical tables: {}; name one of them, and a row "
+        "of it",
+        name, parts.size(), fmt::join(parts, ", "));
+  }
+  return UsageError("unknown table \"{}\" {}", name, DescribeKnownNames(name, names));
+}
+
+Result<RowId> ReadRow(const std::string& text, const TableSpec& table) {
+  uint64_t row = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), row);
+  if (error != std::errc{} || end != text.data() + text.size() || row >= table.rows) {
+    return UsageError("\"{}\" is no row of table \"{}\": a number from 0 to {}", text, table.name,
+                      table.rows - 1);
+  }
+  return RowId{row};
+}
+
+// As many floats a line as fit, each with the digits that give it back.
+void PrintFloats(const char* head, std::span<const float> values) {
+  std::string line = head;
+  for (const float value : values) {
+    const std::string text = fmt::format(" {}", value);
+    if (line.size() + text.size() > 100) {
+      fmt::print("{}\n", line);
+      line = "   ";
+    }
+    line += text;
+  }
+  fmt::print("{}\n", line);
+}
+
+void PrintRecord(const TableSpec& table, const RecordLayout& layout, uint32_t first_column,
+                 const std::byte* record) {
+  if (layout.dim != table.dim) {
+    fmt::print("columns {} to {}\n", first_column, first_column + layout.dim - 1);
+  }
+  const RecordTrailer trailer = layout.trailer(record);
+  if (trailer.lsn == 0) {
+    fmt::print("no step has changed it; looked up {} times\n", trailer.frequency);
+  } else {
+    fmt::print("LSN {}, last changed in step {}, looked up {} times\n", trailer.lsn,
+               trailer.last_step, trailer.frequency);
+  }
+  std::vector<float> weights(layout.dim);
+  ReadWeights(layout, record, weights);
+  PrintFloats("weights", weights);
+  const std::span<const float> state = layout.state(record);
+  if (!state.empty()) PrintFloats("state", state);
+}
+
+// What a pull of a row that no step has changed gives.
+Status PrintFirstValue(const TableSpec& table, const Optimizer& optimizer, RowId row) {
+  ASSIGN_OR_RETURN(const InitialiserSources sources, InitialiserSources::Open({table}));
+  ASSIGN_OR_RETURN(const auto initialiser,
+                   Initialisers().Make(table.initialiser, sources.ContextOf(table)));
+  std::vector<float> weights(table.dim);
+  RETURN_IF_ERROR(initialiser->Fill(std::span(&row, 1), weights));
+  const RecordLayout layout = LayoutOf(table, optimizer);
+  std::vector<std::byte> record(layout.bytes());
+  WriteFirstWeights(layout, weights, record.data());
+  ReadWeights(layout, record.data(), weights);
+  fmt::print("never written: no step has changed it, and it is its first value ({}, seed {})\n",
+             table.initialiser, table.initialiser_options.seed);
+  PrintFloats("weights", weights);
+  return OkStatus();
+}
+
+Status PrintRowOnWorkers(const SavedRows& model, const TableSpec& table, const RecordLayout& layout,
+                         RowId row) {
+  fmt::print("on the workers, in {}\n", model.manifest().dense_file);
+  return model.ScanRowsOnWorkers(
+      [&](TableId id, RowId at, std::span<const std::byte> record) -> Status {
+        if (id == table.id && at == row) PrintRecord(table, layout, 0, record.data());
+        return OkStatus();
+      });
+}
+
+Status Inspect(const SavedRows& model, const StorageSettings& storage, const std::string& name,
+               const std::string& id) {
+  const Manifest& manifest = model.manifest();
+  ASSIGN_OR_RETURN(const TableSpec* table, FindTable(manifest.tables, name));
+  ASSIGN_OR_RETURN(const RowId row, ReadRow(id, *table));
+  const auto optimizer = Optimizers().Make(table->optimizer, table->optimizer_options).value();
+  fmt::print("table {} row {} of {}: {} x {}, {}, after {} steps\n", table->name, Raw(row),
+             table->rows, table->dim, table->precision, table->optimizer, manifest.steps);
+
+  const std::vector<RowId>& on_workers = manifest.plan.worker_rows(table->id);
+  if (manifest.plan.is_on_workers(table->id) ||
+      std::binary_search(on_workers.begin(), on_workers.end(), row)) {
+    return PrintRowOnWorkers(model, *table, LayoutOf(*table, *optimizer), row);
+  }
+  const uint64_t position = manifest.plan.order(table->id).PositionOf(row);
+  bool is_written = false;
+  for (const Slice& slice : manifest.plan.slices(table->id)) {
+    if (position < slice.row_begin || position >= slice.row_end) continue;
+    const SavedShard* saved = model.FindShard(slice.shard);
+    if (saved == nullptr) {
+      return CorruptionError("the manifest has no directory of shard {}", Raw(slice.shard));
+    }
+    const RecordLayout layout = LayoutOf(*table, *optimizer, slice.columns());
+    fmt::print("shard {}, {} on {}\n", Raw(slice.shard), saved->directory, saved->host);
+    ASSIGN_OR_RETURN(const auto rows, model.OpenShard(*saved, {.read_only = true}, storage.store));
+    std::vector<std::byte> record(layout.bytes());
+    std::vector<size_t> missing;
+    RETURN_IF_ERROR(rows->Get({.table = table->id,
+                               .first_column = static_cast<uint16_t>(slice.column_begin),
+                               .record_bytes = static_cast<uint32_t>(layout.bytes())},
+                              std::span(&row, 1), record, &missing)
+                        .Annotate(fmt::format("shard {}", Raw(slice.shard))));
+    if (!missing.empty()) continue;
+    is_written = true;
+    PrintRecord(*table, layout, slice.column_begin, record.data());
+  }
+  return is_written ? OkStatus() : PrintFirstValue(*table, *optimizer, row);
+}
+
+// ---- stats ----------------------------------------------------------------------------------
+
+struct StoredBytes {
+  uint64_t rows = 0;
+  uint64_t bytes = 0;  // of records
+};
+
+constexpr const char* kStatsLine = "{:<7}{:<24}{:>14}{:>14}{:>14}{:>7}  {}\n";
+
+std::string DescribeLevels(const std::vector<RowStoreLevel>& levels) {
+  std::string text;
+  for (const RowStoreLevel& level : levels) {
+    text += fmt::format("{}L{}: {} in {}", text.empty() ? "" : ", ", level.level,
+                        Megabytes(level.bytes), level.files);
+  }
+  return text.empty() ? "-" : text;
+}
+
+uint64_t BytesOf(const std::vector<RowStoreLevel>& levels) {
+  uint64_t bytes = 0;
+  for (const RowStoreLevel& level : levels) bytes += level.bytes;
+  return bytes;
+}
+
+uint64_t FilesOf(const std::vector<RowStoreLevel>& levels) {
+  uint64_t files = 0;
+  for (const RowStoreLevel& level : levels) files += level.files;
+  return files;
+}
+
+// Of the run that saved the model, if its report lies beside it.
+std::string DescribeHits(const std::string& model_dir) {
+  const Result<std::string> text = ReadFile(model_dir + "/report.json");
+  if (!text.ok()) return "not recorded: no report.json in --model_dir";
+  const auto json = nlohmann::json::parse(text.value(), nullptr, /*allow_exceptions=*/false);
+  uint64_t hits = 0, misses = 0;
+  if (json.is_object() && json.contains("shards") && json["shards"].is_array()) {
+    for (const auto& shard : json["shards"]) {
+      if (!shard.is_object()) continue;
+      hits += shard.value("cache_hits", uint64_t{0});
+      misses += shard.value("cache_misses", uint64_t{0});
+    }
+  }
+  if (hits + misses == 0) return "not recorded";
+  return fmt::format("{:.2f} % of {} rows pulled by the run that saved it",
+                     100.0 * static_cast<double>(hits) / static_cast<double>(hits + misses),
+                     hits + misses);
+}
+
+Status PrintStats(const SavedRows& model, const StorageSettings& storage,
+                  const std::string& model_dir) {
+  const Manifest& manifest = model.manifest();
+  fmt::print("model {} after {} steps, {} shards\n", manifest.model_id, manifest.steps,
+             manifest.shards.size());
+  fmt::print("cache hits: {}\n", DescribeHits(model_dir));
+  fmt::print(fmt::runtime(kStatsLine), "shard", "table", "rows", "of records", "of files", "files",
+             "levels");
+  StoredBytes all;
+  uint64_t file_bytes = 0;
+  for (const SavedShard& saved : manifest.shards) {
+    ASSIGN_OR_RETURN(const auto rows, model.OpenShard(saved, {.read_only = true}, storage.store));
+    std::vector<StoredBytes> tables(manifest.tables.size());
+    RETURN_IF_ERROR(rows->Scan([&](TableId table, RowId, uint16_t,
+                                   std::span<const std::byte> record) -> Status {
+                          if (Raw(table) >= tables.size()) {
+                            return CorruptionError("{}: table {} is none of the model's",
+                                                   saved.directory, Raw(table));
+                          }
+                          ++tables[Raw(table)].rows;
+                          tables[Raw(table)].bytes += record.size();
+                          return OkStatus();
+                        })
+                        .Annotate(fmt::format("shard {}", Raw(saved.shard))));
+    StoredBytes shard;
+    for (const TableSpec& table : manifest.tables) {
+      const StoredBytes& stored = tables[Raw(table.id)];
+      if (stored.rows == 0) continue;
+      fmt::print(fmt::runtime(kStatsLine), Raw(saved.shard), table.name, stored.rows,
+                 Megabytes(stored.bytes), "", "", "");
+      shard.rows += stored.rows;
+      shard.bytes += stored.bytes;
+    }
+    const std::vector<RowStoreLevel> levels = rows->levels();
+    fmt::print(fmt::runtime(kStatsLine), Raw(saved.shard), "all", shard.rows,
+               Megabytes(shard.bytes), Megabytes(BytesOf(levels)), FilesOf(levels),
+               DescribeLevels(levels));
+    all.rows += shard.rows;
+    all.bytes += shard.bytes;
+    file_bytes += BytesOf(levels);
+  }
+  fmt::print(fmt::runtime(kStatsLine), "all", "", all.rows, Megabytes(all.bytes),
+             Megabytes(file_bytes), "",
+             all.bytes == 0
+                 ? ""
+                 : fmt::format("{:.2f} bytes of files for each of records",
+                               static_cast<double>(file_bytes) / static_cast<double>(all.bytes)));
+  return OkStatus();
+}
+
+// ---- compact --------------------------------------------------------------------------------
+
+Status Compact(const SavedRows& model, const StorageSettings& storage) {
+  const auto environment = std::make_shared<StoreEnvironment>(StoreEnvironmentOptions{
+      .compression = storage.store_compression, .direct_reads = storage.direct_reads});
+  for (const SavedShard& saved : model.manifest().shards) {
+    ASSIGN_OR_RETURN(const auto rows,
+                     model.OpenShard(saved, {.environment = environment}, storage.store));
+    const std::vector<RowStoreLevel> before = rows->levels();
+    RETURN_IF_ERROR(rows->Compact().Annotate(fmt::format("shard {}", Raw(saved.shard))));
+    const std::vector<RowStoreLevel> after = rows->levels();
+    fmt::print("shard {}: {} in {} files -> {} in {} files\n", Raw(saved.shard),
+               Megabytes(BytesOf(before)), FilesOf(before), Megabytes(BytesOf(after)),
+               FilesOf(after));
+    std::fflush(stdout);
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+Status RunCkpt(const Settings& settings, const std::vector<std::string>& arguments) {
+  const std::vector<std::string> known = {"inspect", "stats", "compact"};
+  if (arguments.empty()) return UsageError("ckpt needs one of inspect, stats, compact");
+  const std::string& action = arguments[0];
+  if (std::find(known.begin(), known.end(), action) == known.end()) {
+    return UsageError("unknown action \"{}\" of ckpt {}", action,
+                      DescribeKnownNames(action, known));
+  }
+  const size_t due = action == "inspect" ? 3 : 1;
+  if (arguments.size() != due) {
+    return UsageError("ckpt {} takes {}, not {} arguments", action,
+                      due == 3 ? "TABLE and ID" : "flags only", arguments.size() - 1);
+  }
+  const std::string& model_dir = settings.output.model_dir;
+  if (model_dir.empty()) {
+    return UsageError("ckpt {} needs --model_dir=DIRECTORY of a saved model", action);
+  }
+  const auto carry = [&]() -> Status {
+    ASSIGN_OR_RETURN(const SavedRows model, SavedRows::Open(model_dir));
+    if (action == "inspect") return Inspect(model, settings.storage, arguments[1], arguments[2]);
+    if (action == "stats") return PrintStats(model, settings.storage, model_dir);
+    return Compact(model, settings.storage);
+  };
+  return carry().Annotate("--model_dir=" + model_dir);
+}
+
+}  // namespace rowhouse

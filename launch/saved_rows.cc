@@ -1,0 +1,91 @@
+#include "launch/saved_rows.h"
+
+#include <algorithm>
+
+#include "ps/directory_state.h"
+#include "ps/shard_opening.h"
+#include "sharding/optimizer.h"
+#include "sharding/record_weights.h"
+
+namespace rowhouse {
+
+Result<SavedRows> SavedRows::Open(const std::string& model_dir) {
+  if (!HasManifest(model_dir)) return UsageError("holds no saved model; train with --model_dir");
+  SavedRows rows;
+  rows.model_dir_ = model_dir;
+  ASSIGN_OR_RETURN(rows.manifest_, ReadManifest(model_dir));
+  return rows;
+}
+
+const SavedShard* SavedRows::FindShard(ShardId shard) const {
+  const auto found = std::find_if(manifest_.shards.begin(), manifest_.shards.end(),
+                                  [&](const SavedShard& saved) { return saved.shard == shard; });
+  return found == manifest_.shards.end() ? nullptr : &*found;
+}
+
+Result<std::unique_ptr<RowStore>> SavedRows::OpenShard(const SavedShard& saved,
+                                                       RowStoreOptions options,
+                                                       const std::string& store) const {
+  const Result<DirectoryOwner> owner = ReadOwner(saved.directory);
+  if (!owner.ok()) {
+    return UsageError(
+        "the rows of shard {} were saved in \"{}\" on {}, and cannot be read here ({}); make them "
+        "readable",
+        Raw(saved.shard), saved.directory, saved.host, owner.status().message());
+  }
+  if (owner.value().model != manifest_.model_id || owner.value().shard != saved.shard) {
+    return UsageError("{} holds shard {} of model {}, not shard {} of model {}", saved.directory,
+                      Raw(owner.value().shard), owner.value().model, Raw(saved.shard),
+                      manifest_.model_id);
+  }
+  ASSIGN_OR_RETURN(const DirectoryState state, ReadState(saved.directory));
+  RETURN_IF_ERROR(CheckClean(saved.directory, state));
+  if (state.step != manifest_.steps) {
+    return UsageError("{} holds rows after {} steps, the manifest was saved after {}",
+                      saved.directory, state.step, manifest_.steps);
+  }
+  options.path = RowsDirectory(saved.directory);
+  Result<std::unique_ptr<RowStore>> rows = RowStores().Make(store, options);
+  if (rows.ok()) return rows;
+  return rows.status().Annotate(fmt::format("shard {}", Raw(saved.shard)));
+}
+
+Status SavedRows::ScanRowsOnWorkers(const Visitor& visit) const {
+  if (!manifest_.plan.has_worker_rows()) return OkStatus();
+  struct Part {
+    TableId table;
+    std::vector<RowId> rows;  // none: all
+    uint64_t count;
+    size_t record_bytes;
+  };
+  std::vector<Part> parts;
+  uint64_t bytes = 0;
+  for (const TableSpec& table : manifest_.tables) {
+    const bool is_whole = manifest_.plan.is_on_workers(table.id);
+    const std::vector<RowId>& rows = manifest_.plan.worker_rows(table.id);
+    if (!is_whole && rows.empty()) continue;
+    const auto optimizer = Optimizers().Make(table.optimizer, table.optimizer_options).value();
+    parts.push_back({.table = table.id,
+                     .rows = rows,
+                     .count = is_whole ? table.rows : rows.size(),
+                     .record_bytes = LayoutOf(table, *optimizer).bytes()});
+    bytes += parts.back().count * parts.back().record_bytes;
+  }
+  ASSIGN_OR_RETURN(const std::vector<float> dense, ReadDense(model_dir_, manifest_));
+  std::span<const std::byte> rest = std::as_bytes(std::span(dense));
+  if (rest.size() < bytes) {
+    return CorruptionError("{}/{} has {} bytes, the rows on the workers alone take {}", model_dir_,
+                           manifest_.dense_file, rest.size(), bytes);
+  }
+  rest = rest.last(bytes);
+  for (const Part& part : parts) {
+    for (uint64_t place = 0; place < part.count; ++place) {
+      RETURN_IF_ERROR(visit(part.table, part.rows.empty() ? RowId{place} : part.rows[place],
+                            rest.first(part.record_bytes)));
+      rest = rest.subspan(part.record_bytes);
+    }
+  }
+  return OkStatus();
+}
+
+}  // namespace rowhouse

@@ -1,0 +1,46 @@
+// SavedRows: the rows of a saved model where they lie: on its shards' directories, and, of tables
+// and rows that live on the workers, at the end of the dense file.
+//
+// Threads: one.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "common/status.h"
+#include "launch/manifest.h"
+#include "ps/row_store.h"
+
+namespace rowhouse {
+
+class SavedRows {
+ public:
+  // Of the model in `model_dir`. kUsage if there is none.
+  static Result<SavedRows> Open(const std::string& model_dir);
+
+  const Manifest& manifest() const { return manifest_; }
+
+  // The rows of one of manifest().shards, for reading unless `options` say otherwise; their path is
+  // filled in. kUsage, in a sentence, for rows on other hosts, of another model, of another step,
+  // rows that a run left open and rows that somebody uses.
+  Result<std::unique_ptr<RowStore>> OpenShard(const SavedShard& saved,
+                                              RowStoreOptions options = {.read_only = true},
+                                              const std::string& store = "rocksdb") const;
+
+  // Null if the plan gave the shard to nobody, which no saved model has.
+  const SavedShard* FindShard(ShardId shard) const;
+
+  // Calls visit(table, row, record) for each row on the workers, by table, then row; records are
+  // whole and may be of rows that no step touched.
+  using Visitor = std::function<Status(TableId, RowId, std::span<const std::byte>)>;
+  Status ScanRowsOnWorkers(const Visitor& visit) const;
+
+ private:
+  std::string model_dir_;
+  Manifest manifest_;
+};
+
+}  // namespace rowhouse

@@ -1,0 +1,249 @@
+// rowhouse ckpt through the binary: what it says of a model that was just trained, compared with
+// the rows themselves; what it refuses; and what a flipped byte comes to, here and in training.
+#include <signal.h>
+
+#include <fstream>
+#include <set>
+
+#include "launch/saved_rows.h"
+#include "ps/shard_opening.h"
+#include "sharding/initialiser.h"
+#include "sharding/optimizer.h"
+#include "sharding/record_weights.h"
+#include "tests/testing/process.h"
+
+namespace rowhouse {
+namespace {
+
+using testing::AllOf;
+using testing::ContainsRegex;
+using testing::HasSubstr;
+
+class Ckpt : public testing::Test {
+ protected:
+  TrainResult TrainModel(std::vector<std::string> flags = {}) {
+    std::vector<std::string> all = {"--arch_embedding_size=4000-40",
+                                    "--arch_sparse_feature_size=8",
+                                    "--arch_mlp_bot=5-8",
+                                    "--arch_mlp_top=8-1",
+                                    "--num_indices_per_lookup=4",
+                                    "--mini_batch_size=40",
+                                    "--data_size=800",
+                                    "--optimizer=adagrad",
+                                    "--learning_rate=0.1",
+                                    "--shards=2",
+                                    "--cache_ratio=0.1",
+                                    "--model_dir=" + dir_ / "model"};
+    all.insert(all.end(), flags.begin(), flags.end());
+    return Train({.flags = all});
+  }
+
+  ProcessResult Run(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), {ROWHOUSE_BINARY, "ckpt"});
+    arguments.push_back("--model_dir=" + dir_ / "model");
+    return RunCommand({.arguments = arguments});
+  }
+
+  std::string Shard(int shard) { return dir_ / fmt::format("model/rows/shard-{:04}", shard); }
+
+  // Flips a bit in the middle of each table file of a shard; how many there were.
+  int Damage(int shard) {
+    int files = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(Shard(shard) + "/rows")) {
+      if (entry.path().extension() != ".sst") continue;
+      std::fstream file(entry.path(), std::ios::in | std::ios::out | std::ios::binary);
+      const auto at = static_cast<std::streamoff>(entry.file_size() / 3);
+      file.seekg(at);
+      const char byte = static_cast<char>(file.get() ^ 0x10);
+      file.seekp(at);
+      file.put(byte);
+      ++files;
+    }
+    return files;
+  }
+
+  TempDir dir_;
+};
+
+// "weights 0.5 -1\n    2" -> {0.5, -1, 2}: the numbers behind `head` up to the next line that
+// begins with a letter.
+std::vector<float> FloatsBehind(const std::string& text, const std::string& head) {
+  const size_t begin = text.find("\n" + head);
+  CHECK(begin != std::string::npos) << text;
+  std::istringstream in(text.substr(begin + 1 + head.size()));
+  std::vector<float> values;
+  for (float value; in >> value;) values.push_back(value);
+  return values;
+}
+
+struct StoredRow {
+  int shard;
+  std::vector<std::byte> record;
+};
+
+TEST_F(Ckpt, InspectSaysOfARowWhatIsStored) {
+  ASSERT_EQ(TrainModel().exit_code, 0);
+  const auto model = SavedRows::Open(dir_ / "model");
+  ASSERT_OK(model);
+  const TableSpec table = model.value().manifest().tables[0];
+  ASSERT_EQ(table.rows, 4000u);
+  std::map<uint64_t, StoredRow> stored;
+  for (const SavedShard& saved : model.value().manifest().shards) {
+    const auto rows = model.value().OpenShard(saved);
+    ASSERT_OK(rows);
+    ASSERT_OK(rows.value()->Scan([&](TableId id, RowId row, uint16_t, auto record) {
+      if (id == table.id) {
+        stored[Raw(row)] = {static_cast<int>(Raw(saved.shard)), {record.begin(), record.end()}};
+      }
+      return OkStatus();
+    }));
+  }
+  ASSERT_GT(stored.size(), 1000u);
+  ASSERT_LT(stored.size(), 4000u);
+  const auto optimizer = Optimizers().Make(table.optimizer, table.optimizer_options).value();
+  const RecordLayout layout = LayoutOf(table, *optimizer);
+
+  for (const auto& [row, of] : {*stored.begin(), *stored.rbegin()}) {
+    const ProcessResult result = Run({"inspect", "t0", std::to_string(row)});
+    ASSERT_EQ(result.exit_code, 0) << result.Describe();
+    EXPECT_EQ(result.err, "");
+    const RecordTrailer trailer = layout.trailer(of.record.data());
+    EXPECT_EQ(trailer.lsn, trailer.last_step + 1u);
+    EXPECT_THAT(result.out,
+                HasSubstr(fmt::format("table t0 row {} of 4000: 8 x f32, adagrad, after "
+                                      "20 steps\n",
+                                      row)));
+    EXPECT_THAT(result.out, HasSubstr(fmt::format("shard {}, {} on ", of.shard, Shard(of.shard))));
+    EXPECT_THAT(result.out,
+                HasSubstr(fmt::format("LSN {}, last changed in step {}, looked up {} times\n",
+                                      trailer.lsn, trailer.last_step, trailer.frequency)));
+    std::vector<float> weights(8);
+    ReadWeights(layout, of.record.data(), weights);
+    EXPECT_EQ(FloatsBehind(result.out, "weights"), weights);
+    const auto state = layout.state(of.record.data());
+    EXPECT_EQ(FloatsBehind(result.out, "state"), std::vector<float>(state.begin(), state.end()));
+  }
+
+  // A row no step touched is its first value.
+  uint64_t absent = 0;
+  while (stored.contains(absent)) ++absent;
+  const ProcessResult result = Run({"inspect", "t0", std::to_string(absent)});
+  ASSERT_EQ(result.exit_code, 0) << result.Describe();
+  EXPECT_THAT(result.out, HasSubstr("never written: no step has changed it, and it is its first "
+                                    "value (counter, seed 123)\n"));
+  const auto sources = InitialiserSources::Open({table});
+  const auto initialiser = Initialisers().Make("counter", sources.value().ContextOf(table)).value();
+  std::vector<float> first(8);
+  ASSERT_OK(initialiser->Fill(std::array{RowId{absent}}, first));
+  EXPECT_EQ(FloatsBehind(result.out, "weights"), first);
+}
+
+TEST_F(Ckpt, StatsCountRowsAndCompactLeavesOneCopyOfEach) {
+  const TrainResult trained = TrainModel();
+  ASSERT_EQ(trained.exit_code, 0) << trained.Describe();
+  const ProcessResult before = Run({"stats"});
+  ASSERT_EQ(before.exit_code, 0) << before.Describe();
+  const auto hits = trained.OverShards("cache_hits"), misses = trained.OverShards("cache_misses");
+  EXPECT_THAT(before.out, HasSubstr(fmt::format("cache hits: {:.2f} % of {} rows pulled",
+                                                100.0 * static_cast<double>(hits) /
+                                                    static_cast<double>(hits + misses),
+                                                hits + misses)));
+  for (const char* line : {"\n0 +t0 +[0-9]+ ", "\n0 +all +[0-9]+ .* L[06]: [0-9.]+ MB in [0-9]+",
+                           "\n1 +t0 +[0-9]+ ", "\nall +[0-9]+ .* bytes of files for each"}) {
+    EXPECT_THAT(before.out, ContainsRegex(line));
+  }
+  const ProcessResult compacted = Run({"compact"});
+  ASSERT_EQ(compacted.exit_code, 0) << compacted.Describe();
+  for (const int shard : {0, 1}) {
+    EXPECT_THAT(compacted.out, ContainsRegex(fmt::format("shard {}: [0-9.]+ MB in [0-9]+ files -> "
+                                                         "[0-9.]+ MB in 1 files\n",
+                                                         shard)));
+  }
+  EXPECT_THAT(Run({"stats"}).out,
+              ContainsRegex("\n0 +all +[0-9]+ .* 1  L[1-6]: [0-9.]+ MB in 1\n"));
+  // The model is what it was, and can be gone on from.
+  const TrainResult loaded = TrainModel({"--load"});
+  ASSERT_EQ(loaded.exit_code, 0) << loaded.Describe();
+  EXPECT_EQ(loaded.digest, trained.digest);
+}
+
+TEST_F(Ckpt, WhatTheOperatorCanMendIsRefusedInWords) {
+  EXPECT_THAT(Run({"stats"}).err, HasSubstr("--model_dir=" + dir_ / "model: holds no saved model"));
+  ASSERT_EQ(TrainModel().exit_code, 0);
+  struct Case {
+    std::vector<std::string> arguments;
+    std::string words;
+  };
+  for (const Case& one : std::vector<Case>{
+           {{}, "ckpt needs one of inspect, stats, compact"},
+           {{"inspct", "t0", "1"},
+            "unknown action \"inspct\" of ckpt (known: inspect, stats, "
+            "compact). Did you mean \"inspect\"?"},
+           {{"inspect", "t0"}, "ckpt inspect takes TABLE and ID, not 1 arguments"},
+           {{"stats", "t0"}, "ckpt stats takes flags only, not 1 arguments"},
+           {{"inspect", "t3", "0"}, "unknown table \"t3\" (known: t0, t1). Did you mean \"t0\"?"},
+           {{"inspect", "t1", "40"}, "\"40\" is no row of table \"t1\": a number from 0 to 39"},
+           {{"inspect", "t1", "-1"}, "is no row of table"},
+           {{"inspect", "t1", "1x"}, "\"1x\" is no row of table"},
+           {{"stats", "--cache_mb=3"}, "--cache_mb"}}) {
+    const ProcessResult result = Run(one.arguments);
+    EXPECT_EQ(result.exit_code, 2) << result.Describe();
+    EXPECT_THAT(result.err, HasSubstr(one.words));
+    EXPECT_EQ(result.out, "");
+  }
+  const ProcessResult nowhere = RunCommand({.arguments = {ROWHOUSE_BINARY, "ckpt", "stats"}});
+  EXPECT_EQ(nowhere.exit_code, 2);
+  EXPECT_THAT(nowhere.err, HasSubstr("ckpt stats needs --model_dir=DIRECTORY of a saved model"));
+
+  std::filesystem::rename(Shard(1), dir_ / "moved");
+  const ProcessResult lost = Run({"stats"});
+  EXPECT_EQ(lost.exit_code, 2);
+  EXPECT_THAT(lost.err, AllOf(HasSubstr("the rows of shard 1 were saved in"), HasSubstr(Shard(1)),
+                              HasSubstr("make them readable")));
+}
+
+TEST_F(Ckpt, ATableOfSeveralPartsSaysWhichThereAre) {
+  ASSERT_EQ(TrainModel({"--qr_flag", "--qr_collisions=4"}).exit_code, 0);
+  const ProcessResult result = Run({"inspect", "t0", "1"});
+  EXPECT_EQ(result.exit_code, 2) << result.Describe();
+  EXPECT_THAT(result.err,
+              ContainsRegex("table \"t0\" is kept in 2 physical tables: t0\\.[a-z]+ "
+                            "\\([0-9]+ rows\\), t0\\.[a-z]+ \\([0-9]+ rows\\); name one"));
+}
+
+TEST_F(Ckpt, RowsInUseAreRefused) {
+  ASSERT_EQ(TrainModel().exit_code, 0);
+  // A run that goes on from them for long.
+  Process run(TrainCommand(
+      {.flags = {"--config=" + dir_ / "model/config.yaml", "--load", "--nepochs=100000",
+                 "--print_freq=1", "--model_dir=" + dir_ / "model"}}));
+  ASSERT_TRUE(run.WaitForOutput("Finished training it")) << run.Wait().Describe();
+  for (const char* action : {"stats", "compact"}) {
+    const ProcessResult result = Run({action});
+    EXPECT_EQ(result.exit_code, 2) << result.Describe();
+    // Whichever is seen first: the state of the directory, or the lock in it.
+    EXPECT_THAT(result.err, AllOf(HasSubstr(Shard(0)), ContainsRegex("in use|did not end")));
+  }
+  run.Signal(SIGINT);
+  EXPECT_EQ(run.Wait().exit_code, 0);
+  EXPECT_EQ(Run({"stats"}).exit_code, 0);
+}
+
+// ---- Bytes that are not what was written ----------------------------------------------------
+
+TEST_F(Ckpt, AFlippedByteIsNamedByShardAndFileAndNeverTrainedOn) {
+  ASSERT_EQ(TrainModel().exit_code, 0);
+  ASSERT_GT(Damage(1), 0);
+  const std::string file = Shard(1) + "/rows/[0-9]+\\.sst";
+  for (const ProcessResult& result :
+       {Run({"stats"}), Run({"compact"}), ProcessResult(TrainModel({"--load", "--nepochs=2"}))}) {
+    EXPECT_EQ(result.exit_code, 1) << result.Describe();
+    EXPECT_THAT(result.err, AllOf(HasSubstr("shard 1"), ContainsRegex(file)));
+  }
+  // Nothing was saved over it.
+  const auto manifest = nlohmann::json::parse(std::ifstream(dir_ / "model/manifest.json"));
+  EXPECT_EQ(manifest.at("steps"), 20);
+}
+
+}  // namespace
+}  // namespace rowhouse
