@@ -64,9 +64,15 @@ Status RunBench(const std::vector<std::string>& asked, const std::string& json_p
   }
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
   fmt::print("{}\n", FigureTableHead());
+  BenchOptions kept = options;
+  kept.kept = std::make_shared<std::map<std::string, std::shared_ptr<void>>>();
   for (const std::string& name : names) {
     const auto annotate = [&](const Status& status) { return status.Annotate("bench " + name); };
-    Result<std::unique_ptr<Bench>> bench = Benches().Make(name, options);
+    Result<std::unique_ptr<Bench>> bench = Benches().Make(name, kept);
+    if (bench.status().code() == StatusCode::kUnavailable) {
+      fmt::print("{} left out: {}\n", name, bench.status().message());
+      continue;
+    }
     if (!bench.ok()) return annotate(bench.status());
     const Result<std::vector<BenchFigure>> figures = bench.value()->Measure(name);
     if (!figures.ok()) return annotate(figures.status());

@@ -9,9 +9,12 @@
 //
 // Threads: made, used and destroyed on one thread, never two benches at once.
 // To add one, write launch/bench/<name>.cc; it registers itself here. A bench should take below
-// 5 seconds: its making and kMeasuredPairs + 1 samples of each kind.
+// 5 seconds: its making and kMeasuredPairs + 1 samples of each kind. Those of the storage tier
+// (tier_*) take a minute each.
 #pragma once
 
+#include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -25,15 +28,18 @@ namespace rowhouse {
 // What every bench is given. Sizes are not among it: they are part of what a bench measures.
 struct BenchOptions {
   std::string trace = "";  // a file of accesses, one number a line; "": benches of it are skipped
+  // What took long to make and later benches of the run can use, by name. Null: kept for nobody.
+  std::shared_ptr<std::map<std::string, std::shared_ptr<void>>> kept = nullptr;
 };
 
 class Bench {
  public:
   virtual ~Bench() = default;
 
-  virtual std::string unit() const = 0;              // "rows/s"
-  virtual std::string yardstick() const = 0;         // in words, for the table
-  virtual std::optional<double> target() const = 0;  // least ratio; nullopt: none was set
+  virtual std::string unit() const = 0;       // "rows/s"
+  virtual std::string yardstick() const = 0;  // in words, for the table
+  // Least ratio; nullopt: none was set. Asked for after the samples, on which it may depend.
+  virtual std::optional<double> target() const = 0;
 
   // One sample each, in units, of work that takes a tenth of a second or more. > 0.
   virtual Result<double> MeasureSystem() = 0;
@@ -64,7 +70,7 @@ inline constexpr int kMeasuredPairs = 7;  // odd: the median is one of them
 //   {name, measured, unit, yardstick, ratio, spread, target, met}
 // where `yardstick` is a figure in the same unit (see bench_figure.h). A missed target is no
 // error. An unknown name is kUsage and nothing is run; an error of one bench ends the run, and
-// nothing is written.
+// nothing is written. One that cannot be made here (kUnavailable) is left out, with its reason.
 Status RunBench(const std::vector<std::string>& names, const std::string& json_path,
                 const BenchOptions& options = {});
 

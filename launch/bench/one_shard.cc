@@ -20,6 +20,26 @@ constexpr uint64_t kIncarnation = 1;
 constexpr float kLearningRate = 0.01f;
 constexpr const char* kShardName = "bench shard";
 
+// A store that somebody else keeps, to look at its counters and to outlive the shard.
+class LentStore final : public RowStore {
+ public:
+  explicit LentStore(std::shared_ptr<RowStore> store) : store_(std::move(store)) {}
+  Status Get(const StoreSlice& slice, std::span<const RowId> rows, std::span<std::byte> out,
+             std::vector<size_t>* missing) override {
+    return store_->Get(slice, rows, out, missing);
+  }
+  Status Put(const StoreSlice& slice, std::span<const RowId> rows,
+             std::span<const std::byte> records) override {
+    return store_->Put(slice, rows, records);
+  }
+  Status Sync() override { return store_->Sync(); }
+  Status Scan(const Visitor& visit) override { return store_->Scan(visit); }
+  uint64_t stamp() const override { return store_->stamp(); }
+
+ private:
+  const std::shared_ptr<RowStore> store_;
+};
+
 // A step's distinct rows, ascending, the more spread the fewer of the table they are.
 RowBatch MakeBatch(const OneShardOptions& options, uint64_t key) {
   RowBatch batch{.table = TableId{0},
@@ -49,7 +69,7 @@ OneShard::~OneShard() {
 }
 
 Result<std::unique_ptr<OneShard>> OneShard::Start(const OneShardOptions& options) {
-  CHECK_GE(options.table_rows, options.step_rows());
+  CHECK(options.store != nullptr || options.table_rows >= options.step_rows());
   std::unique_ptr<OneShard> one(new OneShard(options));
   TableSpec table;
   table.name = "rows";
@@ -68,11 +88,18 @@ Result<std::unique_ptr<OneShard>> OneShard::Start(const OneShardOptions& options
                                                               .workers = 1,
                                                               .cache_bytes = cache_bytes},
                                                              tables, plan, sources));
-  ASSIGN_OR_RETURN(std::unique_ptr<RowStore> rows, RowStores().Make("memory", {}));
+  std::unique_ptr<RowStore> rows;
+  if (options.store != nullptr) {
+    rows = std::make_unique<LentStore>(options.store);
+  } else {
+    ASSIGN_OR_RETURN(rows, RowStores().Make("memory", {}));
+  }
+  auto store = std::make_unique<ShardStore>(std::move(rows), /*directory=*/"", tables);
+  RETURN_IF_ERROR(store->VisitRows([&shard](TableId id, RowId row, uint16_t first_column) {
+    shard->NoteStored(id, row, first_column);
+  }));
   one->runner_ = std::make_unique<ShardRunner>(
-      kShardName, std::move(shard),
-      std::make_unique<ShardStore>(std::move(rows), /*directory=*/"", tables),
-      /*log=*/nullptr,
+      kShardName, std::move(shard), std::move(store), /*log=*/nullptr,
       [transport = one->shard_transport_.get()] { return transport->Listen("tcp://127.0.0.1:0"); },
       one->clock_);
   ASSIGN_OR_RETURN(const std::string endpoint, one->runner_->Start());
@@ -90,6 +117,7 @@ Result<std::unique_ptr<OneShard>> OneShard::Start(const OneShardOptions& options
                                                             .max_part_bytes = size_t{64} << 20},
                                             plan, std::vector<ShardAddress>{address});
 
+  if (options.store != nullptr) return one;
   for (size_t i = 0; i < one->batches_.size(); ++i) {
     one->batches_[i].push_back(MakeBatch(options, /*key=*/i));
   }
@@ -97,6 +125,17 @@ Result<std::unique_ptr<OneShard>> OneShard::Start(const OneShardOptions& options
     RETURN_IF_ERROR(one->Run(Operation::kPull));  // From here on they are in the cache.
   }
   return one;
+}
+
+Status OneShard::Pull(std::vector<RowBatch>* batches) {
+  client_->StartPull(step_, /*eval=*/false, batches);
+  return RunClient(*client_, *dialer_, clock_);
+}
+
+Status OneShard::PullAndPush(std::vector<RowBatch>* batches) {
+  RETURN_IF_ERROR(Pull(batches));
+  client_->StartPush(step_++, kLearningRate, /*samples=*/1, batches);
+  return RunClient(*client_, *dialer_, clock_);
 }
 
 Status OneShard::Run(Operation operation) {

@@ -1,9 +1,11 @@
 // OneShard: one worker and one shard as in production, in this process: PsClient and Dialer here,
-// Shard, row cache, store and ShardRunner behind loopback TCP. What pull and push are measured on.
+// Shard, row cache, store and ShardRunner behind loopback TCP. What pull, push and the storage tier
+// are measured on.
 //
-// One table whose rows, or those of its steps, fit into the cache. A step's rows are spread evenly
-// over it and all of them exist in the cache before anything is measured, so that no store is in
-// the figure. Threads: one caller; the shard's are inside.
+// One table. For pull and push its rows, or those of its steps, fit into the cache: a step's rows
+// are spread evenly over it and all of them exist in the cache before anything is measured, so that
+// no store is in the figure. The tier brings a store, a smaller cache and batches of its own.
+// Threads: one caller; the shard's are inside.
 #pragma once
 
 #include <cstddef>
@@ -15,6 +17,7 @@
 #include "common/status.h"
 #include "common/transport/transport.h"
 #include "common/wire/control.h"
+#include "ps/row_store.h"
 #include "ps/shard_runner.h"
 #include "worker/ps_client.h"
 #include "worker/row_batch.h"
@@ -31,6 +34,9 @@ struct OneShardOptions {
   // Rows the cache holds; 0: all, as a direct array. Else it must be large enough that no set has
   // more rows of the steps than ways, or the figure is refused.
   uint64_t cache_rows = 0;
+  // Rows of table 0 that exist already; null: none, in memory. Then `pull` and `push` measure
+  // nothing: batches are the caller's.
+  std::shared_ptr<RowStore> store = nullptr;
 
   size_t step_rows() const { return request_rows * step_requests; }
 };
@@ -47,13 +53,17 @@ class OneShard {
   Result<double> PulledRowsPerSecond(size_t steps);
   Result<double> PushedRowsPerSecond(size_t steps);
 
+  // Pulls the rows of one batch of table 0, and, to change them, pushes its gradients.
+  Status Pull(std::vector<RowBatch>* batches);
+  Status PullAndPush(std::vector<RowBatch>* batches);
+  Result<StatsReply> Stats();
+
  private:
   explicit OneShard(const OneShardOptions& options);
 
   enum class Operation { kPull, kPush };
   Status Run(Operation operation);
   Result<double> RowsPerSecond(Operation operation, size_t steps);
-  Result<StatsReply> Stats();
 
   const OneShardOptions options_;
   const SystemClock clock_;

@@ -1,0 +1,11 @@
+// tier_by_id: ids by Zipf 1.05, beside bare RocksDB that reads and writes each id as it comes.
+#include "launch/bench/tier_bench.h"
+
+namespace rowhouse {
+namespace {
+
+const bool kRegistered =
+    AddTierBench("tier_by_id", {.exponent = 1.05, .yardstick_by_id = true, .target = 6.0});
+
+}  // namespace
+}  // namespace rowhouse

@@ -1,0 +1,70 @@
+// tier_disk, tier_disk_peak: what rows take on disk, compacted, and at the worst moment while they
+// are filled in and rewritten in batches of scattered rows. The "rate" is weights, state and 16
+// bytes of each row, the yardstick the bytes of files, so that the target 1.3 is a ratio of 1
+// / 1.3.
+#include <algorithm>
+
+#include "common/scatter.h"
+#include "launch/bench/tier_bench.h"
+
+namespace rowhouse {
+namespace {
+
+constexpr double kRowBytes = static_cast<double>(TierRows::kRows * TierRows::kRecordBytes);
+constexpr uint64_t kRewrites = 60;  // batches
+
+class DiskBench final : public Bench {
+ public:
+  static Result<std::unique_ptr<Bench>> Make(const BenchOptions& kept, bool is_peak) {
+    auto bench = std::make_unique<DiskBench>();
+    bench->is_peak_ = is_peak;
+    ASSIGN_OR_RETURN(const auto rows, TierRows::Of(kept));
+    ASSIGN_OR_RETURN(const auto copy, rows->MakeCopy());
+    ASSIGN_OR_RETURN(const auto store, RowStores().Make("rocksdb", {.path = copy->path()}));
+    double peak = rows->peak_while_filled();
+    const Scatter scatter(TierRows::kRows, /*key=*/29);
+    std::vector<RowId> batch(TierRows::kBatchIds);
+    std::vector<std::byte> records(TierRows::kBatchIds * TierRows::kRecordBytes);
+    for (uint64_t i = 0; i < kRewrites; ++i) {
+      RETURN_IF_ERROR(StopSignal::Check());
+      for (size_t k = 0; k < batch.size(); ++k) {
+        batch[k] = RowId{scatter(i * TierRows::kBatchIds + k)};
+      }
+      std::sort(batch.begin(), batch.end());
+      std::vector<size_t> missing;
+      RETURN_IF_ERROR(store->Get(TierRows::kSlice, batch, records, &missing));
+      RETURN_IF_ERROR(store->Put(TierRows::kSlice, batch, records));
+      peak = std::max(peak, static_cast<double>(BytesOfFiles(copy->path())) / kRowBytes);
+    }
+    if (is_peak) {
+      bench->disk_bytes_ = peak * kRowBytes;
+    } else {
+      RETURN_IF_ERROR(store->Compact());
+      bench->disk_bytes_ = static_cast<double>(BytesOfFiles(copy->path()));
+    }
+    return std::unique_ptr<Bench>(std::move(bench));
+  }
+
+  std::string unit() const override { return "B"; }
+  std::string yardstick() const override {
+    return is_peak_ ? "bytes of files, at most, while rows are written"
+                    : "bytes of files, compacted";
+  }
+  std::optional<double> target() const override { return 1.0 / (is_peak_ ? 1.6 : 1.3); }
+  Result<double> MeasureSystem() override { return kRowBytes; }
+  Result<double> MeasureYardstick() override { return disk_bytes_; }
+
+ private:
+  StopSignal stop_signal_;
+  bool is_peak_ = false;
+  double disk_bytes_ = 0.0;
+};
+
+const bool kRegistered = Benches().Add("tier_disk", [](const BenchOptions& kept) {
+  return DiskBench::Make(kept, false);
+}) && Benches().Add("tier_disk_peak", [](const BenchOptions& kept) {
+  return DiskBench::Make(kept, true);
+});
+
+}  // namespace
+}  // namespace rowhouse

@@ -1,0 +1,12 @@
+// tier_zipf: ids by Zipf 1.05, beside bare RocksDB that merges and sorts the ids of each batch. The
+// cache spares the reads of rows that lie in it and no others, so that 1 / (unique misses) is the
+// most there is to gain; target 80 % of that.
+#include "launch/bench/tier_bench.h"
+
+namespace rowhouse {
+namespace {
+
+const bool kRegistered = AddTierBench("tier_zipf", {.exponent = 1.05});
+
+}  // namespace
+}  // namespace rowhouse
