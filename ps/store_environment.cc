@@ -55,8 +55,8 @@ StoreEnvironment::StoreEnvironment(const StoreEnvironmentOptions& options)
   // Pools belong to RocksDB's one Env per process. They are only raised, because another
   // environment (of another cluster in this process) may count on its threads.
   rocksdb::Env* env = rocksdb::Env::Default();
-  // Reads and flushes come first at the disk. Not at the CPU as well: beside workers that use all
-  // of it, compaction of the lowest priority comes to nothing, and Puts stall for seconds.
+  // Reads and flushes come first at the disk. Not at the CPU as well: a Put that stalls waits for
+  // compaction, and beside workers that use all of it that would come to nothing.
   env->LowerThreadPoolIOPriority(rocksdb::Env::Priority::LOW);
   env->IncBackgroundThreadsIfNeeded(options.flush_threads, rocksdb::Env::Priority::HIGH);
   env->IncBackgroundThreadsIfNeeded(options.compaction_threads, rocksdb::Env::Priority::LOW);
