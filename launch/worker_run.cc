@@ -432,7 +432,9 @@ RunReport MakeReport(const Settings& settings, const WorkerRunOptions& options, 
                              .log_bytes = stats.log_bytes,
                              .store_rows_read = stats.store_rows_read,
                              .store_stalls = stats.store_stalls,
-                             .store_stall_ms = stats.store_stall_ms});
+                             .store_stall_ms = stats.store_stall_ms,
+                             .store_bytes_read = stats.store_bytes_read,
+                             .store_bytes_written = stats.store_bytes_written});
   }
   return report;
 }

@@ -122,6 +122,8 @@ StatsReply Shard::StatsWith(const RowStoreCounters& counters) const {
   reply.store_rows_read = counters.rows_read;
   reply.store_stalls = counters.stalls;
   reply.store_stall_ms = counters.stall_ms;
+  reply.store_bytes_read = counters.file_bytes_read;
+  reply.store_bytes_written = counters.bytes_flushed + counters.bytes_compacted;
   return reply;
 }
 

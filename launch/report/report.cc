@@ -151,6 +151,8 @@ Json ShardsToJson(const std::vector<RunReport::Shard>& shards) {
                     {"store_rows_read", shard.store_rows_read},
                     {"store_stalls", shard.store_stalls},
                     {"store_stall_ms", shard.store_stall_ms},
+                    {"store_bytes_read", shard.store_bytes_read},
+                    {"store_bytes_written", shard.store_bytes_written},
                     {"cache_rows", shard.cache_rows},
                     {"cache_bytes", shard.cache_bytes}});
   }

@@ -316,7 +316,13 @@ Status RocksDbStore::Put(const StoreSlice& slice, std::span<const RowId> rows,
   CHECK(!read_only_) << "Put to a store opened for reading";
   CHECK_EQ(records.size(), rows.size() * slice.record_bytes);
   batch_.Clear();
-  for (size_t i = 0; i < rows.size(); ++i) {
+  // In the order of keys, where each goes into the memtable beside the one before.
+  order_.resize(rows.size());
+  std::iota(order_.begin(), order_.end(), size_t{0});
+  if (!std::is_sorted(rows.begin(), rows.end())) {
+    std::sort(order_.begin(), order_.end(), [&](size_t a, size_t b) { return rows[a] < rows[b]; });
+  }
+  for (const size_t i : order_) {
     const StoreKey::Encoded key = StoreKey{slice.table, rows[i], slice.first_column}.Encode();
     const char* record = reinterpret_cast<const char*>(records.data()) + i * slice.record_bytes;
     const rocksdb::Status added = batch_.Put(rows_, rocksdb::Slice(key.data(), StoreKey::kBytes),
