@@ -138,6 +138,11 @@ Status OneShard::PullAndPush(std::vector<RowBatch>* batches) {
   return RunClient(*client_, *dialer_, clock_);
 }
 
+Status OneShard::Announce(uint64_t steps_ahead, const std::vector<RowBatch>& batches) {
+  client_->Announce(step_ + steps_ahead, batches);
+  return RunClient(*client_, *dialer_, clock_);
+}
+
 Status OneShard::Run(Operation operation) {
   std::vector<RowBatch>& batches = batches_[next_batch_];
   next_batch_ = (next_batch_ + 1) % batches_.size();

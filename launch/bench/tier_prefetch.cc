@@ -1,0 +1,177 @@
+// tier_prefetch: how long a pull takes whose rows were announced 4 batches ahead, Zipf 1.05 and a
+// cache of a tenth of the table, while batches come half as fast as the tier can train them; beside
+// the same pulls of a table that is all in memory. Both as pulls a second, so that more is better:
+// 1.5 times the time is a ratio of 0.67.
+#include <algorithm>
+#include <chrono>
+#include <deque>
+#include <thread>
+
+#include "launch/bench/tier_bench.h"
+
+namespace rowhouse {
+namespace {
+
+using SteadyClock = std::chrono::steady_clock;
+using Seconds = std::chrono::duration<double>;
+
+constexpr size_t kAhead = 4;
+constexpr size_t kPulls = 9;  // of a sample, which is their median
+constexpr size_t kWarmBatches = 24;
+
+double MedianOf(std::vector<double> values) {
+  std::nth_element(values.begin(), values.begin() + values.size() / 2, values.end());
+  return values[values.size() / 2];
+}
+
+class PrefetchBench final : public Bench {
+ public:
+  static Result<std::unique_ptr<Bench>> Make(const BenchOptions& kept, bool is_direct) {
+    auto bench = std::make_unique<PrefetchBench>();
+    RETURN_IF_ERROR(bench->Open(kept, is_direct));
+    return std::unique_ptr<Bench>(std::move(bench));
+  }
+  ~PrefetchBench() override {  // Before its directory.
+    tier_.reset();
+    store_.reset();
+  }
+
+  std::string unit() const override { return "pulls/s"; }
+  std::string yardstick() const override {
+    return fmt::format(
+        "all in memory; {:.0f} % of the pulls waited for a disk",
+        pulls_ == 0 ? 0.0 : 100.0 * static_cast<double>(waited_) / static_cast<double>(pulls_));
+  }
+  std::optional<double> target() const override { return 1.0 / 1.5; }
+
+  Result<double> MeasureSystem() override {
+    ASSIGN_OR_RETURN(const StatsReply before, tier_->Stats());
+    std::vector<double> seconds;
+    for (size_t i = 0; i < kPulls; ++i) {
+      RETURN_IF_ERROR(StopSignal::Check());
+      while (coming_.size() <= kAhead) {
+        coming_.push_back(NextBatch(tier_ids_));
+        RETURN_IF_ERROR(tier_->Announce(coming_.size() - 1, coming_.back()));
+      }
+      const SteadyClock::time_point begin = SteadyClock::now();
+      RETURN_IF_ERROR(tier_->Pull(&coming_.front()));
+      seconds.push_back(Seconds(SteadyClock::now() - begin).count());
+      RETURN_IF_ERROR(tier_->PullAndPush(&coming_.front()));
+      coming_.pop_front();
+      std::this_thread::sleep_until(
+          begin + std::chrono::duration_cast<SteadyClock::duration>(2 * batch_time_));
+    }
+    ASSIGN_OR_RETURN(const StatsReply after, tier_->Stats());
+    pulls_ += kPulls;
+    waited_ += after.pulls_from_store - before.pulls_from_store;
+    return 1.0 / MedianOf(seconds);
+  }
+
+  Result<double> MeasureYardstick() override {
+    std::vector<double> seconds;
+    for (size_t i = 0; i < kPulls; ++i) {
+      RETURN_IF_ERROR(StopSignal::Check());
+      std::vector<RowBatch> batches = NextBatch(memory_ids_);
+      const SteadyClock::time_point begin = SteadyClock::now();
+      RETURN_IF_ERROR(memory_->Pull(&batches));
+      seconds.push_back(Seconds(SteadyClock::now() - begin).count());
+    }
+    return 1.0 / MedianOf(seconds);
+  }
+
+ private:
+  static std::vector<RowBatch> NextBatch(IdStream& ids) {
+    std::vector<RowId> rows = ids.Next(TierRows::kBatchIds);
+    std::sort(rows.begin(), rows.end());
+    rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
+    return BatchOf(std::move(rows));
+  }
+  static std::vector<RowBatch> BatchOf(std::vector<RowId> rows) {
+    RowBatch batch{.table = TierRows::kSlice.table, .dim = TierRows::kDim};
+    batch.counts.assign(rows.size(), 1);
+    batch.values.resize(rows.size() * TierRows::kDim);
+    batch.gradients.assign(rows.size() * TierRows::kDim, 0.5f);
+    batch.rows = std::move(rows);
+    std::vector<RowBatch> batches;
+    batches.push_back(std::move(batch));
+    return batches;
+  }
+
+  Status Open(const BenchOptions& kept, bool is_direct) {
+    StoreEnvironmentOptions environment;
+    environment.direct_reads = is_direct;
+    constexpr uint64_t kMemoryBytes = TierRows::kRows * TierRows::kRecordBytes;
+    if (is_direct) {
+      ASSIGN_OR_RETURN(limit_,
+                       MemoryLimit::Set(TierRows::kCacheBytes + kMemoryBytes +
+                                        environment.memtable_bytes + (uint64_t{256} << 20)));
+    }
+    ASSIGN_OR_RETURN(rows_, TierRows::Of(kept));
+    ASSIGN_OR_RETURN(tier_rows_, rows_->MakeCopy());
+    ASSIGN_OR_RETURN(
+        std::unique_ptr<RowStore> store,
+        RowStores().Make("rocksdb",
+                         {.path = tier_rows_->path(),
+                          .environment = std::make_shared<StoreEnvironment>(environment)}));
+    store_ = std::move(store);
+    ASSIGN_OR_RETURN(tier_, OneShard::Start({.table_rows = TierRows::kRows,
+                                             .dim = TierRows::kDim,
+                                             .request_rows = TierRows::kBatchIds,
+                                             .cache_rows = TierRows::kCacheRows,
+                                             .store = store_}));
+    ASSIGN_OR_RETURN(std::unique_ptr<RowStore> none, RowStores().Make("memory", {}));
+    ASSIGN_OR_RETURN(memory_, OneShard::Start({.table_rows = TierRows::kRows,
+                                               .dim = TierRows::kDim,
+                                               .request_rows = TierRows::kBatchIds,
+                                               .store = std::move(none)}));
+    for (uint64_t row = 0; row < TierRows::kRows;) {
+      RETURN_IF_ERROR(StopSignal::Check());
+      std::vector<RowId> rows;
+      for (; row < TierRows::kRows && rows.size() < TierRows::kBatchIds; ++row) {
+        rows.push_back(RowId{row});
+      }
+      std::vector<RowBatch> batches = BatchOf(std::move(rows));
+      RETURN_IF_ERROR(memory_->Pull(&batches));
+    }
+    // The hottest rows, then batches as they will come; the last tell how fast that is.
+    for (uint64_t rank = TierRows::kCacheRows; rank > 0;) {
+      RETURN_IF_ERROR(StopSignal::Check());
+      std::vector<RowId> rows;
+      for (; rank > 0 && rows.size() < TierRows::kBatchIds; --rank) {
+        rows.push_back(tier_ids_.OfRank(rank));
+      }
+      std::sort(rows.begin(), rows.end());
+      std::vector<RowBatch> batches = BatchOf(std::move(rows));
+      RETURN_IF_ERROR(tier_->PullAndPush(&batches));
+    }
+    SteadyClock::time_point begin;
+    for (size_t i = 0; i < kWarmBatches; ++i) {
+      RETURN_IF_ERROR(StopSignal::Check());
+      if (i == kWarmBatches / 2) begin = SteadyClock::now();
+      std::vector<RowBatch> batches = NextBatch(tier_ids_);
+      RETURN_IF_ERROR(tier_->PullAndPush(&batches));
+    }
+    batch_time_ = Seconds(SteadyClock::now() - begin) / (kWarmBatches / 2.0);
+    return OkStatus();
+  }
+
+  StopSignal stop_signal_;
+  std::shared_ptr<TierRows> rows_;
+  std::unique_ptr<MemoryLimit> limit_;
+  std::unique_ptr<TierRows::Copy> tier_rows_;
+  std::shared_ptr<RowStore> store_;
+  std::unique_ptr<OneShard> tier_, memory_;
+  IdStream tier_ids_{1.05}, memory_ids_{1.05};
+  Seconds batch_time_{0.0};
+  std::deque<std::vector<RowBatch>> coming_;  // announced; the front is next
+  uint64_t pulls_ = 0, waited_ = 0;
+};
+
+const bool kRegistered = Benches().Add("tier_prefetch", [](const BenchOptions& kept) {
+  return PrefetchBench::Make(kept, false);
+}) && Benches().Add("tier_prefetch_direct", [](const BenchOptions& kept) {
+  return PrefetchBench::Make(kept, true);
+});
+
+}  // namespace
+}  // namespace rowhouse
