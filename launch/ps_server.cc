@@ -86,6 +86,7 @@ Status Serve(const Settings& settings) {
   if (is_supervised) prctl(PR_SET_PDEATHSIG, SIGCONT);
   const SystemClock clock;
   std::unique_ptr<TemporaryRows> temporary;
+  constexpr int64_t kStallLimitMs = 2000;  // then shards say BUSY, and try again
   ServerOptions options{.host = HostName(),
                         .incarnation = NewIncarnation(),
                         .store = settings.storage.store,
@@ -99,7 +100,8 @@ Status Serve(const Settings& settings) {
                         .max_dirty_steps = settings.storage.max_dirty_steps,
                         .durability = settings.storage.durability,
                         .environment = {.compression = settings.storage.store_compression,
-                                        .direct_reads = settings.storage.direct_reads},
+                                        .direct_reads = settings.storage.direct_reads,
+                                        .stall_limit_ms = kStallLimitMs},
                         .silence_ms = settings.cluster.rpc_deadline_ms,
                         .is_refusal_logged = !is_supervised};
   constexpr uint64_t kMaxDirtySteps = 1000;  // else a log has no end

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "common/counted.h"
 #include "common/durable_file.h"
 
 namespace rowhouse {
@@ -129,9 +130,9 @@ Status CheckOwner(const std::string& directory, const DirectoryOwner& found,
   }
   if (found.shards != expected.shards) {
     return UsageError(
-        "row directory {} is one of {} shards, and this run has {}. Start as many shards, or "
+        "row directory {} is one of {}, and this run has {}. Start as many shards, or "
         "give --load another --row_dir",
-        directory, found.shards, expected.shards);
+        directory, Counted(found.shards, "shard"), expected.shards);
   }
   if (found.shard != expected.shard) {
     return UsageError(

@@ -208,9 +208,10 @@ Status Server::OpenJob(JobSpec spec, uint32_t node) {
                                      .environment = environment_},
                                     job.spec, id));
     if (job.spec.is_load) {
-      RETURN_IF_ERROR(store->VisitRows([&](TableId table, RowId row, uint16_t first_column) {
+      const Status visited = store->VisitRows([&](TableId table, RowId row, uint16_t first_column) {
         shards[k]->NoteStored(table, row, first_column);
-      }));
+      });
+      RETURN_IF_ERROR(visited.Annotate(fmt::format("shard {}", Raw(id))));
     }
     const std::string directory = store->directory();
     std::unique_ptr<PushLog> log;

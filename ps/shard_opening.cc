@@ -183,8 +183,9 @@ class Opening {
     }
     if (saved.directory == directory_) {
       return UsageError(
-          "--load under another plan: {} holds rows of the saved plan; give another --row_dir, "
-          "the rows are routed there anew",
+          "--load under another plan: {} holds rows of the saved plan; give the plan or strategy "
+          "it "
+          "was saved with, or another --row_dir: the rows are routed there anew",
           directory_);
     }
     return CheckSaved(saved.directory);

@@ -45,7 +45,7 @@ struct StoreEnvironmentOptions {
   // RocksDB's access to files; null: the system's. Outlives the environment. For tests.
   rocksdb::Env* files = nullptr;
   // How long a Put waits for flush and compaction before it gives up.
-  int64_t stall_limit_ms = 2'000;
+  int64_t stall_limit_ms = 30'000;
 
   // kUsage, naming the field, if a value is out of range.
   Status Validate() const;

@@ -38,6 +38,7 @@ std::string PsClient::Describe(size_t shard) const {
 
 void PsClient::Start(MessageType type, uint64_t step) {
   CHECK(!busy()) << "one operation at a time";
+  was_busy_ = false;
   type_ = type;
   step_ = step;
 }
@@ -365,9 +366,8 @@ void PsClient::OnBusy(const Message& message, Waiting* waiting) {
     return;
   }
   waiting->begins_anew = true;
-  if (busy.value().message == busy_message_) return;
-  busy_message_ = busy.value().message;
-  LOG(WARNING) << "worker " << Raw(options_.worker) << ": " << busy_message_;
+  if (std::exchange(was_busy_, true)) return;
+  LOG(WARNING) << "worker " << Raw(options_.worker) << ": " << busy.value().message;
 }
 
 namespace {

@@ -194,7 +194,7 @@ class PsClient {
   std::vector<std::vector<Plan::Band>> bands_;  // of each table
 
   Status status_;
-  std::string busy_message_;  // the last that was told
+  bool was_busy_ = false;  // a shard said so in this operation, and it was told
   MessageType type_ = MessageType::kPull;
   uint64_t step_ = 0;
   bool eval_ = false;
