@@ -150,7 +150,7 @@ TEST_F(ShardOpening, RoutingNeedsEverySourceAndAnotherDirectory) {
   for (uint32_t s = 0; s < 2; ++s) Save(Job(2), s, "old", 5);
   const JobSpec loading = Loading(Job(3), Job(2), "old", 5);
   EXPECT_THAT(Open(loading, 0, "old").status().message(),
-              testing::HasSubstr("give another --row_dir"));
+              testing::HasSubstr("or another --row_dir"));
   std::filesystem::remove_all(ShardDirectory(dir_ / "old", ShardId{1}));
   const Status refused = Open(loading, 0, "new").status();
   EXPECT_EQ(refused.code(), StatusCode::kUsage);
