@@ -407,9 +407,9 @@ class Shard {
   std::unordered_map<uint64_t, PendingPull> reading_pulls_;   // by ticket
   std::unordered_map<uint64_t, LoggingPush> logging_pushes_;  // by ticket
   // Of syncs under way: the LSN up to which all changes are in the store then.
-  std::unordered_map<uint64_t, uint64_t> syncs_;       // by ticket
-  uint64_t lap_began_ = 0;                             // of the sweeper: steps applied then
-  std::unordered_map<uint64_t, uint64_t> prefetches_;  // by ticket: the step announced
+  std::unordered_map<uint64_t, uint64_t> syncs_;  // by ticket
+  uint64_t lap_began_ = 0;                        // of the sweeper: steps applied then
+  std::map<uint64_t, uint64_t> prefetches_;       // by ticket: the step announced
   std::optional<Save> save_;
   std::unordered_map<uint64_t, PendingControl> store_controls_;  // by ticket
 

@@ -93,9 +93,12 @@ void Shard::FinishPrefetch(uint64_t ticket, uint64_t step, std::vector<StoreRead
       Keep(slice, slot, step);
     }
   }
-  if (!prefetches_.empty()) return;
+  // What was written before the oldest read under way was asked for, that read has seen.
+  const uint64_t oldest = prefetches_.empty() ? next_ticket_ : prefetches_.begin()->first;
   for (CutState& cut : cuts_) {
-    for (SliceState& slice : cut.slices) slice.written_at.clear();
+    for (SliceState& slice : cut.slices) {
+      std::erase_if(slice.written_at, [&](const auto& entry) { return entry.second <= oldest; });
+    }
   }
 }
 

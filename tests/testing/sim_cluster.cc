@@ -230,11 +230,14 @@ double SimCluster::Step(Dataset& data) {
   }
   Deliver();
   double loss = 0.0;
-  for (auto& worker : workers_) {
+  for (uint32_t w = 0; w < options_.workers; ++w) {
+    const auto& worker = workers_[w];
+    const SampleSlice mine = SliceOf(samples, options_.workers, WorkerRank{w});
     const Result<StepFigures> computed = worker->step->Compute(samples);
     CHECK(computed.ok()) << computed.status().ToString();
     loss += computed.value().loss_sum;
-    worker->client->StartPush(step_, options_.learning_rate, samples, &worker->step->row_batches());
+    worker->client->StartPush(step_, options_.learning_rate, mine.count,
+                              &worker->step->row_batches());
   }
   Deliver();
   // The dense exchange: sums in rank order.
