@@ -10,17 +10,12 @@
 namespace rowhouse {
 namespace {
 
-constexpr uint64_t kFactor = 0xd6e8feb86659fd93u;  // odd
-
 // x with x * kFactor == 1 mod 2^64; each step doubles the bits that are right (Newton).
 constexpr uint64_t InverseOf(uint64_t odd) {
   uint64_t x = odd;
   for (int step = 0; step < 5; ++step) x *= 2 - odd * x;
   return x;
 }
-constexpr uint64_t kInverse = InverseOf(kFactor);
-static_assert(kFactor * kInverse == 1);
-
 }  // namespace
 
 Scatter::Scatter(uint64_t size, uint64_t key) : size_(size) {
@@ -33,21 +28,10 @@ Scatter::Scatter(uint64_t size, uint64_t key) : size_(size) {
   }
 }
 
-uint64_t Scatter::operator()(uint64_t index) const {
-  DCHECK_LT(index, size_);
-  uint64_t x = index;
-  do {
-    for (const uint64_t round_key : round_keys_) {
-      x = (x + round_key) & mask_;
-      x = (x * kFactor) & mask_;
-      x ^= x >> shift_;
-    }
-  } while (x >= size_);
-  return x;
-}
-
 uint64_t Scatter::Inverse(uint64_t place) const {
   DCHECK_LT(place, size_);
+  constexpr uint64_t kInverse = InverseOf(kFactor);
+  static_assert(kFactor * kInverse == 1);
   uint64_t x = place;
   do {
     for (size_t round = round_keys_.size(); round-- > 0;) {

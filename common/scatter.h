@@ -17,12 +17,24 @@ class Scatter {
   Scatter(uint64_t size, uint64_t key);
 
   // Requires index < size; different indexes give different results below size.
-  uint64_t operator()(uint64_t index) const;
+  uint64_t operator()(uint64_t index) const {
+    uint64_t x = index;
+    do {
+      for (const uint64_t round_key : round_keys_) {
+        x = (x + round_key) & mask_;
+        x = (x * kFactor) & mask_;
+        x ^= x >> shift_;
+      }
+    } while (x >= size_);
+    return x;
+  }
 
   // The index that has this place: Inverse((*this)(i)) == i. Requires place < size.
   uint64_t Inverse(uint64_t place) const;
 
  private:
+  static constexpr uint64_t kFactor = 0xd6e8feb86659fd93u;  // odd
+
   uint64_t size_;
   uint64_t mask_;  // the next power of two, less one
   int shift_;      // half the bits of the mask

@@ -3,6 +3,7 @@
 #include <glog/logging.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstring>
 #include <utility>
@@ -100,27 +101,42 @@ RowCache::Slot RowCache::FindPlace(const CachePlaces::Place& place) const {
   return kNone;
 }
 
-void RowCache::PrefetchTags(RowId row) const {
-  if (is_direct_ || index_) return;
-  const Slot first = places_->Of(PositionOf(row)).set * ways_;
-  const SlotGroup* const group = &groups_[first / kTagsPerMatch];
-  __builtin_prefetch(group->tags);
-  __builtin_prefetch(group->words, /*rw=*/1);
-}
-
-void RowCache::Prefetch(RowId row) const {
-  Slot slot;
-  if (is_direct_) {
-    slot = PositionOf(row);
-    __builtin_prefetch(&direct_flags_[slot]);
-  } else {
-    slot = Find(row);
-    if (slot == kNone) return;
-  }
+void RowCache::Fetch(Slot slot) const {
   constexpr size_t kLineBytes = 64;
   const std::byte* const end = record(slot) + record_bytes_ + kLineBytes - 1;
   for (const std::byte* line = record(slot); line < end; line += kLineBytes) {
     __builtin_prefetch(line, /*rw=*/1);
+  }
+}
+
+void RowCache::FindTogether(std::span<const RowId> rows, std::span<Slot> slots) const {
+  CHECK_LE(rows.size(), kTogether);
+  CHECK_EQ(rows.size(), slots.size());
+  if (is_direct_) {
+    for (size_t i = 0; i < rows.size(); ++i) {
+      slots[i] = Find(rows[i]);
+      Fetch(PositionOf(rows[i]));
+    }
+    return;
+  }
+  if (index_) {
+    for (size_t i = 0; i < rows.size(); ++i) {
+      slots[i] = Find(rows[i]);
+      if (slots[i] != kNone) Fetch(slots[i]);
+    }
+    return;
+  }
+  std::array<CachePlaces::Place, kTogether> places;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    places[i] = places_->Of(PositionOf(rows[i]));
+    const SlotGroup* const group = &groups_[places[i].set * ways_ / kTagsPerMatch];
+    __builtin_prefetch(group->tags);
+    __builtin_prefetch(group->words, /*rw=*/1);
+  }
+  for (size_t i = 0; i < rows.size(); ++i) {
+    slots[i] = FindPlace(places[i]);
+    const Slot use = slots[i] != kNone ? slots[i] : EmptySlot(places[i]);
+    if (use != kNone) Fetch(use);
   }
 }
 
@@ -129,9 +145,16 @@ RowCache::Slot RowCache::EmptySlot(const CachePlaces::Place& place) const {
     if (!emptied_.empty()) return emptied_.top();
     return never_used_ < slots_ ? never_used_ : kNone;
   }
-  const Slot first = place.set * ways_;
-  for (Slot slot = first; slot < first + ways_; ++slot) {
-    if ((Word(slot).flags & kOccupied) == 0) return slot;
+  const Slot first = place.set * ways_, end = first + ways_;
+  for (Slot group = first / kTagsPerMatch * kTagsPerMatch; group < end; group += kTagsPerMatch) {
+    static_assert(std::endian::native == std::endian::little && kOccupied == 1);
+    uint32_t empty =
+        ~HighByteLowBits(reinterpret_cast<const uint32_t*>(groups_[group / kTagsPerMatch].words)) &
+        0xffff;
+    if (group < first) empty &= ~0u << (first - group);
+    if (empty == 0) continue;
+    const Slot slot = group + static_cast<uint64_t>(std::countr_zero(empty));
+    return slot < end ? slot : kNone;
   }
   return kNone;
 }

@@ -294,6 +294,24 @@ Shard::SliceState* Shard::CutState::Find(RowId row) {
   return slice != slices.end() && slice->Has(position) ? &*slice : nullptr;
 }
 
+void Shard::CutState::FindTogether(std::span<const RowId> rows, FoundTogether* found) {
+  std::array<RowCache::Slot, RowCache::kTogether> slots;
+  for (size_t begin = 0; begin < rows.size();) {  // Rows of one slice after another.
+    SliceState* const slice = Find(rows[begin]);
+    size_t end = begin + 1;
+    while (end < rows.size() && (slices.size() == 1 || slice->Has(order.PositionOf(rows[end])))) {
+      ++end;
+    }
+    slice->cache->FindTogether(rows.subspan(begin, end - begin),
+                               std::span(slots).subspan(begin, end - begin));
+    for (; begin < end; ++begin) {
+      (*found)[begin] = {slice, slots[begin]};
+      if (slots[begin] != RowCache::kNone) continue;
+      slice->written->Prefetch(order.PositionOf(rows[begin]) - slice->slice.row_begin);
+    }
+  }
+}
+
 void Shard::Fail(Status status) {
   if (!failure_.ok()) return;
   failure_ = status.Annotate(options_.name);

@@ -13,6 +13,7 @@
 //         a row with a number that is none when it is to be written: none reaches the store.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -213,6 +214,13 @@ class Shard {
 
     // Null if the row does not lie here.
     SliceState* Find(RowId row);
+    // Where up to kTogether rows that lie here are in the caches (RowCache::FindTogether).
+    struct Found {
+      SliceState* slice;
+      RowCache::Slot slot;
+    };
+    using FoundTogether = std::array<Found, RowCache::kTogether>;
+    void FindTogether(std::span<const RowId> rows, FoundTogether* found);
   };
   // As TablePart, of cuts_[cut].
   struct CutRows {
@@ -351,6 +359,9 @@ class Shard {
   // value, each goes to its place in the reply and, unless for eval, into the cache.
   Status TakeRead(const PendingPull& pull, StoreRead& read,
                   std::span<const PendingPull::Miss> wanted, std::span<float> out);
+  // The same of rows of one slice that were never written: nothing is read.
+  Status TakeFirstValues(const PendingPull& pull, SliceState& slice,
+                         std::span<const PendingPull::Miss> wanted, std::span<float> out);
   void TakeRow(const PendingPull& pull, const PendingPull::Miss& wanted, std::byte* record,
                std::span<float> out);
   void FinishPull(PendingPull pull, std::vector<StoreRead> reads);
@@ -371,12 +382,17 @@ class Shard {
   CutState* FindCut(uint32_t table, uint32_t first_column);  // null: not here
   CutState& CutOf(const StoreSlice& slice);
   void UpdateTouched(CutState& cut, RowId row, std::span<const float> gradient, std::byte* record);
-  // Puts a record into the cache if a way is free, writing back what leaves. False: no room.
+  // A place in the cache for a row that is not in it, writing back what leaves. kNone: no room.
+  RowCache::Slot ClaimSlot(CutState& cut, SliceState& slice, RowId row);
+  // Puts a record into the cache if there is a place. False: no room.
   bool Admit(CutState& cut, SliceState& slice, RowId row, const std::byte* record, bool dirty,
              bool pin);
   void TakeVictim(const CutState& cut, SliceState& slice, const CacheVictim& victim);
   void QueueWrite(const CutState& cut, SliceState& slice, RowId row, const std::byte* record);
   void FlushQueuedWrites();
+  // Weights and state of a row that was never pushed; `weights` those of the whole row.
+  static void WriteFirstValue(const CutState& cut, std::span<const float> weights,
+                              std::byte* record);
   Status MaterialiseMissing(CutState& cut, StoreRead& read);
 
   Header ReplyHeader(const Header& request) const;

@@ -1,5 +1,7 @@
 // The way of a pull: from the cache, or else from the store, or else from the initialiser.
-#include <numeric>
+#include <algorithm>
+#include <array>
+#include <functional>
 #include <utility>
 
 #include "common/wire/codec.h"
@@ -7,41 +9,54 @@
 #include "sharding/record_weights.h"
 
 namespace rowhouse {
+namespace {
+
+std::span<const RowId> RowsOf(const Frame& ids) {
+  static_assert(sizeof(RowId) == sizeof(uint64_t));
+  return ids.As<RowId>();
+}
+
+}  // namespace
 
 void Shard::ServePull(PendingPull pull) {
   size_t floats = 0;
   for (const CutRows& part : pull.parts) floats += size_t{part.rows} * cuts_[part.cut].layout.dim;
   pull.rows = Frame(floats * sizeof(float));
   std::span<float> out = pull.rows.As<float>();
-  const std::span<const uint64_t> ids = pull.ids.As<uint64_t>();
   const std::span<const uint32_t> counts = pull.counts.As<uint32_t>();
 
-  MissesBySlice misses, first_values;
+  MissesBySlice misses;
+  std::map<SliceState*, std::vector<PendingPull::Miss>> first_values;
   size_t at = 0, offset = 0;
   for (const CutRows& part : pull.parts) {
     CutState& cut = cuts_[part.cut];
     const size_t dim = cut.layout.dim;
-    for (uint32_t i = 0; i < part.rows; ++i, ++at, offset += dim) {
-      const RowId row{ids[at]};
-      SliceState* slice = cut.Find(row);
-      const auto is_ahead = [&](size_t rows) {
-        return i + rows < part.rows && slice->Has(cut.order.PositionOf(RowId{ids[at + rows]}));
-      };
-      if (is_ahead(2 * RowCache::kPrefetchRows)) {
-        slice->cache->PrefetchTags(RowId{ids[at + 2 * RowCache::kPrefetchRows]});
+    const std::span<const RowId> rows = RowsOf(pull.ids).subspan(at, part.rows);
+    CutState::FoundTogether found, ahead;
+    const auto find = [&](size_t begin, CutState::FoundTogether* into) {
+      if (begin >= rows.size()) return;
+      cut.FindTogether(rows.subspan(begin, std::min(RowCache::kTogether, rows.size() - begin)),
+                       into);
+    };
+    find(0, &ahead);
+    for (size_t i = 0; i < rows.size(); ++i, ++at, offset += dim) {
+      if (i % RowCache::kTogether == 0) {
+        found = ahead;
+        find(i + RowCache::kTogether, &ahead);
       }
-      if (is_ahead(RowCache::kPrefetchRows)) {
-        slice->cache->Prefetch(RowId{ids[at + RowCache::kPrefetchRows]});
-      }
-      const RowCache::Slot slot = slice->cache->Find(row);
+      const RowId row = rows[i];
+      const auto [slice, slot] = found[i % RowCache::kTogether];
       if (slot == RowCache::kNone) {
         const PendingPull::Miss miss{part.cut, row, pull.eval ? 0 : counts[at], offset};
         if (!slice->coming.empty() && slice->coming.contains(row)) {
           pull.coming.push_back(miss);
           continue;
         }
-        const bool is_new = !slice->MayBeStored(cut.order.PositionOf(row));
-        auto& [read, slice_misses] = (is_new ? first_values : misses)[slice];
+        if (!slice->MayBeStored(cut.order.PositionOf(row))) {
+          first_values[slice].push_back(miss);
+          continue;
+        }
+        auto& [read, slice_misses] = misses[slice];
         read.slice = slice->store;
         read.rows.push_back(row);
         slice_misses.push_back(miss);
@@ -57,17 +72,13 @@ void Shard::ServePull(PendingPull pull) {
   }
   if (!pull.eval) {
     ++stats_.pulls;
-    stats_.rows_pulled += ids.size();
+    stats_.rows_pulled += at;
     for (const auto& [slice, entry] : misses) stats_.cache_misses += entry.second.size();
-    for (const auto& [slice, entry] : first_values) stats_.cache_misses += entry.second.size();
+    for (const auto& [slice, wanted] : first_values) stats_.cache_misses += wanted.size();
     stats_.cache_misses += pull.coming.size();
   }
-  for (auto& [slice, entry] : first_values) {
-    auto& [read, wanted] = entry;
-    read.records.resize(read.rows.size() * read.slice.record_bytes);
-    read.missing.resize(read.rows.size());
-    std::iota(read.missing.begin(), read.missing.end(), size_t{0});
-    if (Status status = TakeRead(pull, read, wanted, out); !status.ok()) {
+  for (auto& [slice, wanted] : first_values) {
+    if (Status status = TakeFirstValues(pull, *slice, wanted, out); !status.ok()) {
       Fail(std::move(status));
       return SendError(pull.peer, pull.header, failure_);
     }
@@ -107,6 +118,12 @@ void Shard::OnRowsRead(RowsRead event) {
   FinishPull(std::move(pull.mapped()), std::move(event.reads));
 }
 
+void Shard::WriteFirstValue(const CutState& cut, std::span<const float> weights,
+                            std::byte* record) {
+  WriteFirstWeights(cut.layout, weights.subspan(cut.first_column, cut.layout.dim), record);
+  cut.optimizer->InitState(cut.layout.state(record));
+}
+
 // Gives rows that are not stored their first value, so that `read.records` is whole.
 Status Shard::MaterialiseMissing(CutState& cut, StoreRead& read) {
   if (read.missing.empty()) return OkStatus();
@@ -116,11 +133,8 @@ Status Shard::MaterialiseMissing(CutState& cut, StoreRead& read) {
   std::vector<float> weights(rows.size() * cut.spec.dim);  // whole rows
   RETURN_IF_ERROR(cut.initialiser->Fill(rows, weights));
   for (size_t k = 0; k < rows.size(); ++k) {
-    std::byte* record = read.records.data() + read.missing[k] * read.slice.record_bytes;
-    WriteFirstWeights(
-        cut.layout, std::span(weights).subspan(k * cut.spec.dim + cut.first_column, cut.layout.dim),
-        record);
-    cut.optimizer->InitState(cut.layout.state(record));
+    std::byte* const record = read.records.data() + read.missing[k] * read.slice.record_bytes;
+    WriteFirstValue(cut, std::span(weights).subspan(k * cut.spec.dim, cut.spec.dim), record);
     cut.layout.set_trailer(record, {});
   }
   return OkStatus();
@@ -177,6 +191,57 @@ Status Shard::TakeRead(const PendingPull& pull, StoreRead& read,
   return OkStatus();
 }
 
+// A few rows at a time, from the initialiser straight to their places.
+Status Shard::TakeFirstValues(const PendingPull& pull, SliceState& slice,
+                              std::span<const PendingPull::Miss> wanted, std::span<float> out) {
+  CutState& cut = CutOf(slice.store);
+  RowCache& cache = *slice.cache;
+  const size_t dim = cut.spec.dim;
+  std::vector<RowId> rows;
+  for (const PendingPull::Miss& miss : wanted) rows.push_back(miss.row);
+  const bool ascend = std::ranges::adjacent_find(rows, std::greater_equal()) == rows.end();
+  std::vector<float> weights(std::min(RowCache::kTogether, rows.size()) * dim);
+  std::vector<std::byte> no_place(cut.layout.bytes());
+  std::array<RowCache::Slot, RowCache::kTogether> slots, ahead;
+  std::array<bool, RowCache::kTogether> is_there;
+  const auto rows_from = [&](size_t begin) {
+    return std::span(rows).subspan(begin, std::min(RowCache::kTogether, rows.size() - begin));
+  };
+  const auto find = [&](size_t begin) {
+    if (begin >= rows.size()) return;
+    const std::span<const RowId> next = rows_from(begin);
+    cache.FindTogether(next, std::span(ahead).first(next.size()));
+  };
+  find(0);
+  for (size_t begin = 0; begin < rows.size(); begin += RowCache::kTogether) {
+    slots = ahead;
+    find(begin + RowCache::kTogether);
+    const std::span<const RowId> now = rows_from(begin);
+    for (size_t i = 0; i < now.size(); ++i) {
+      if (!ascend) slots[i] = cache.Find(now[i]);  // May be there twice.
+      is_there[i] = slots[i] != RowCache::kNone;
+      if (pull.eval) continue;
+      if (!is_there[i]) slots[i] = ClaimSlot(cut, slice, now[i]);
+      if (slots[i] == RowCache::kNone) continue;
+      // Pinned at once: the next claim must not take the same place. Pinning looks at the trailer.
+      std::byte* const record = cache.record(slots[i]);
+      if (!is_there[i]) cut.layout.set_trailer(record, {});
+      CountLookups(cut.layout, record, wanted[begin + i].count);
+      cache.Pin(slots[i], pull.header.step);
+    }
+    RETURN_IF_ERROR(cut.initialiser->Fill(now, std::span(weights).first(now.size() * dim)));
+    for (size_t i = 0; i < now.size(); ++i) {
+      std::byte* const record =
+          slots[i] == RowCache::kNone ? no_place.data() : cache.record(slots[i]);
+      if (!is_there[i]) {
+        WriteFirstValue(cut, std::span(weights).subspan(i * dim, dim), record);
+      }
+      ReadWeights(cut.layout, record, out.subspan(wanted[begin + i].offset, cut.layout.dim));
+    }
+  }
+  return OkStatus();
+}
+
 void Shard::TakeRow(const PendingPull& pull, const PendingPull::Miss& wanted, std::byte* record,
                     std::span<float> out) {
   const RecordLayout& layout = cuts_[wanted.cut].layout;
@@ -184,23 +249,30 @@ void Shard::TakeRow(const PendingPull& pull, const PendingPull::Miss& wanted, st
   ReadWeights(layout, record, out.subspan(wanted.offset, layout.dim));
 }
 
-bool Shard::Admit(CutState& cut, SliceState& slice, RowId row, const std::byte* record, bool dirty,
-                  bool pin) {
+RowCache::Slot Shard::ClaimSlot(CutState& cut, SliceState& slice, RowId row) {
   RowCache& cache = *slice.cache;
   CacheVictim victim;
   const RowCache::Slot slot = cache.Claim(row, next_step_, &victim);
-  if (slot == RowCache::kNone) {
-    ++stats_.rows_overflowed;
-    if (!cut.overflow_reported) {
-      cut.overflow_reported = true;
-      LOG(WARNING) << options_.name << " table \"" << cut.spec.name << "\": the rows of one step "
-                   << "need more than the " << cache.capacity_rows()
-                   << " rows its cache holds; the rest is read and written one by one, slowly. "
-                   << "Raise --cache_ratio or --cache_mb.";
-    }
-    return false;
+  if (slot != RowCache::kNone) {
+    TakeVictim(cut, slice, victim);
+    return slot;
   }
-  TakeVictim(cut, slice, victim);
+  ++stats_.rows_overflowed;
+  if (!cut.overflow_reported) {
+    cut.overflow_reported = true;
+    LOG(WARNING) << options_.name << " table \"" << cut.spec.name << "\": the rows of one step "
+                 << "need more than the " << cache.capacity_rows()
+                 << " rows its cache holds; the rest is read and written one by one, slowly. "
+                 << "Raise --cache_ratio or --cache_mb.";
+  }
+  return slot;
+}
+
+bool Shard::Admit(CutState& cut, SliceState& slice, RowId row, const std::byte* record, bool dirty,
+                  bool pin) {
+  const RowCache::Slot slot = ClaimSlot(cut, slice, row);
+  if (slot == RowCache::kNone) return false;
+  RowCache& cache = *slice.cache;
   std::memcpy(cache.record(slot), record, cut.layout.bytes());
   if (dirty) cache.set_dirty(slot);
   if (pin) cache.Pin(slot, next_step_);

@@ -67,6 +67,8 @@ void Shard::ApplyStep() {
   std::map<const SliceState*, StoreRead> reads;
   std::map<const SliceState*, std::vector<ApplyMiss>> misses;
   std::vector<float> sum;
+  std::vector<RowId> rows;          // touched, ascending
+  std::vector<size_t> first_touch;  // of each, and one past the end
   for (uint32_t c = 0; c < touched.size(); ++c) {
     std::vector<Touch>& touches = touched[c];
     CutState& cut = cuts_[c];
@@ -78,19 +80,44 @@ void Shard::ApplyStep() {
       std::stable_sort(touches.begin(), touches.end(), by_row_then_worker);
     }
     sum.resize(dim);
-    for (size_t i = 0; i < touches.size();) {
-      const RowId row = touches[i].row;
-      std::span<const float> gradient(touches[i].gradient, dim);
-      uint64_t lookups = touches[i].lookups;
-      if (i + 1 < touches.size() && touches[i + 1].row == row) {
+    rows.clear();
+    first_touch.clear();
+    for (size_t i = 0; i < touches.size(); ++i) {
+      if (i > 0 && touches[i].row == rows.back()) continue;
+      rows.push_back(touches[i].row);
+      first_touch.push_back(i);
+    }
+    first_touch.push_back(touches.size());
+    CutState::FoundTogether found, ahead;
+    const auto find = [&](size_t begin, CutState::FoundTogether* into) {
+      if (begin >= rows.size()) return;
+      const size_t together = std::min(RowCache::kTogether, rows.size() - begin);
+      cut.FindTogether(std::span(rows).subspan(begin, together), into);
+      const std::span<const Touch> of_rows(touches.data() + first_touch[begin],
+                                           touches.data() + first_touch[begin + together]);
+      for (const Touch& touch : of_rows) {
+        for (size_t at = 0; at < dim; at += 64 / sizeof(float)) {
+          __builtin_prefetch(touch.gradient + at);
+        }
+      }
+    };
+    find(0, &ahead);
+    for (size_t r = 0; r < rows.size(); ++r) {
+      if (r % RowCache::kTogether == 0) {
+        found = ahead;
+        find(r + RowCache::kTogether, &ahead);
+      }
+      const RowId row = rows[r];
+      const size_t first = first_touch[r], end = first_touch[r + 1];
+      std::span<const float> gradient(touches[first].gradient, dim);
+      uint64_t lookups = touches[first].lookups;
+      if (first + 1 < end) {
         std::copy(gradient.begin(), gradient.end(), sum.begin());
-        for (++i; i < touches.size() && touches[i].row == row; ++i) {
+        for (size_t i = first + 1; i < end; ++i) {
           AddRow(std::span<const float>(touches[i].gradient, dim), sum);
           lookups += touches[i].lookups;
         }
         gradient = sum;
-      } else {
-        ++i;
       }
       if (cut.spec.scale_grad_by_freq && lookups > 1) {
         // `gradient` may be `sum` itself.
@@ -99,28 +126,16 @@ void Shard::ApplyStep() {
             [divisor = static_cast<float>(lookups)](float value) { return value / divisor; });
         gradient = sum;
       }
-      SliceState& slice = *cut.Find(row);
-      if (i + 2 * RowCache::kPrefetchRows < touches.size()) {
-        const RowId ahead = touches[i + 2 * RowCache::kPrefetchRows].row;
-        if (slice.Has(cut.order.PositionOf(ahead))) slice.cache->PrefetchTags(ahead);
-      }
-      if (i + RowCache::kPrefetchRows < touches.size()) {
-        const Touch& ahead = touches[i + RowCache::kPrefetchRows];
-        if (slice.Has(cut.order.PositionOf(ahead.row))) slice.cache->Prefetch(ahead.row);
-        for (size_t at = 0; at < dim; at += 64 / sizeof(float)) {
-          __builtin_prefetch(ahead.gradient + at);
-        }
-      }
-      const RowCache::Slot slot = slice.cache->Find(row);
+      const auto [slice, slot] = found[r % RowCache::kTogether];
       if (slot == RowCache::kNone) {
-        StoreRead& read = reads[&slice];
-        read.slice = slice.store;
+        StoreRead& read = reads[slice];
+        read.slice = slice->store;
         read.rows.push_back(row);
-        misses[&slice].push_back({c, row, {gradient.begin(), gradient.end()}});
+        misses[slice].push_back({c, row, {gradient.begin(), gradient.end()}});
         continue;
       }
-      UpdateTouched(cut, row, gradient, slice.cache->record(slot));
-      slice.cache->set_dirty(slot);
+      UpdateTouched(cut, row, gradient, slice->cache->record(slot));
+      slice->cache->set_dirty(slot);
     }
   }
   if (reads.empty()) return EndStep();

@@ -38,4 +38,26 @@ inline uint32_t MatchTags(const uint32_t* tags, uint32_t wanted) {
 #endif
 }
 
+// Of 16 words of 32 bits, the lowest bit of each one's highest byte: bit i is that of word i.
+inline uint32_t HighByteLowBitsScalar(const uint32_t* words) {
+  uint32_t mask = 0;
+  for (size_t i = 0; i < kTagsPerMatch; ++i) mask |= (words[i] >> 24 & 1) << i;
+  return mask;
+}
+
+inline uint32_t HighByteLowBits(const uint32_t* words) {
+#ifdef __SSE2__
+  const auto* lanes = reinterpret_cast<const __m128i*>(words);
+  uint32_t mask = 0;
+  for (int lane = 0; lane < 4; ++lane) {
+    // That bit becomes the sign.
+    const __m128i signs = _mm_slli_epi32(_mm_loadu_si128(lanes + lane), 7);
+    mask |= static_cast<uint32_t>(_mm_movemask_ps(_mm_castsi128_ps(signs))) << (4 * lane);
+  }
+  return mask;
+#else
+  return HighByteLowBitsScalar(words);
+#endif
+}
+
 }  // namespace rowhouse

@@ -1,10 +1,8 @@
 #include "ps/written_rows.h"
 
 #include <glog/logging.h>
-#include <sys/mman.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 #include <utility>
 
@@ -40,18 +38,13 @@ size_t RoundUpToLines(uint64_t bytes) { return (bytes + kLine - 1) / kLine * kLi
 
 }  // namespace
 
-void WrittenRows::Unmap::operator()(std::byte* memory) const { PCHECK(munmap(memory, bytes) == 0); }
-
 WrittenRows::WrittenRows(uint64_t rows, uint64_t budget_bytes) : rows_(rows) {
   CHECK_GE(rows, 1u);
   const uint64_t budget = std::max<uint64_t>(budget_bytes / kLine * kLine, kLine);
   const uint64_t exact = RoundUpToLines((rows - 1) / 8 + 1);
   is_exact_ = exact <= budget;
   bytes_ = is_exact_ ? exact : budget;
-  void* memory = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  PCHECK(memory != MAP_FAILED) << "no " << bytes_ << " bytes for the rows that were written";
-  memory_ = {static_cast<std::byte*>(memory), Unmap{bytes_}};
+  memory_ = PageMemory(bytes_);
 }
 
 WrittenRows::~WrittenRows() = default;
@@ -61,14 +54,14 @@ WrittenRows& WrittenRows::operator=(WrittenRows&& other) noexcept = default;
 void WrittenRows::Add(uint64_t position) {
   CHECK_LT(position, rows_);
   if (is_exact_) {
-    std::byte& byte = memory_[position / 8];
+    std::byte& byte = memory_.data()[position / 8];
     const std::byte bit = std::byte{1} << (position % 8);
     added_ += (byte & bit) == std::byte{0} ? 1 : 0;
     byte |= bit;
     return;
   }
   const uint64_t hash = Hash(position);
-  std::byte* block = memory_.get() + BlockOffset(hash, bytes_);
+  std::byte* block = memory_.data() + BlockOffset(hash, bytes_);
   uint32_t words[kBlockWords];
   std::memcpy(words, block, kBlockBytes);
   uint32_t fresh = 0;
@@ -84,11 +77,11 @@ void WrittenRows::Add(uint64_t position) {
 bool WrittenRows::MayContain(uint64_t position) const {
   CHECK_LT(position, rows_);
   if (is_exact_) {
-    return (memory_[position / 8] & (std::byte{1} << (position % 8))) != std::byte{0};
+    return (memory_.data()[position / 8] & (std::byte{1} << (position % 8))) != std::byte{0};
   }
   const uint64_t hash = Hash(position);
   uint32_t words[kBlockWords];
-  std::memcpy(words, memory_.get() + BlockOffset(hash, bytes_), kBlockBytes);
+  std::memcpy(words, memory_.data() + BlockOffset(hash, bytes_), kBlockBytes);
   uint32_t absent = 0;
   for (size_t i = 0; i < kBlockWords; ++i) absent |= BitOfWord(hash, i) & ~words[i];
   return absent == 0;
@@ -96,12 +89,12 @@ bool WrittenRows::MayContain(uint64_t position) const {
 
 void WrittenRows::Prefetch(uint64_t position) const {
   const size_t offset = is_exact_ ? position / 8 : BlockOffset(Hash(position), bytes_);
-  __builtin_prefetch(memory_.get() + offset);
+  __builtin_prefetch(memory_.data() + offset);
 }
 
 void WrittenRows::SetBytes(std::span<const std::byte> bytes, uint64_t added) {
   CHECK_EQ(bytes.size(), bytes_);
-  std::memcpy(memory_.get(), bytes.data(), bytes_);
+  std::memcpy(memory_.data(), bytes.data(), bytes_);
   added_ = added;
 }
 

@@ -13,8 +13,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
+
+#include "ps/page_memory.h"
 
 namespace rowhouse {
 
@@ -44,20 +45,15 @@ class WrittenRows {
 
   // The set as bytes, to be kept (ps/written_rows_file.h) and given back to a set made with the
   // same arguments. SetBytes requires bytes().size() bytes.
-  std::span<const std::byte> bytes() const { return {memory_.get(), bytes_}; }
+  std::span<const std::byte> bytes() const { return {memory_.data(), bytes_}; }
   void SetBytes(std::span<const std::byte> bytes, uint64_t added);
 
  private:
-  struct Unmap {
-    size_t bytes;
-    void operator()(std::byte* memory) const;
-  };
-
   uint64_t rows_ = 0;
   size_t bytes_ = 0;
   bool is_exact_ = false;
   uint64_t added_ = 0;
-  std::unique_ptr<std::byte[], Unmap> memory_;
+  PageMemory memory_;
 };
 
 }  // namespace rowhouse

@@ -1,102 +1,132 @@
 // tier_first_touch: rows that no step has touched, pulled for the first time: the shard computes
-// their first values and gives them a place in the cache, without a look into the store. Beside it,
-// writing the same bytes to memory.
+// their first values and gives them a place in a cache of 16 ways, without a look into the store.
+// Beside it, writing the same bytes to memory one after another; the pages of both were written
+// before. The shard is asked directly: what a wire costs is `pull`'s.
+//
+// tier_first_touch_scattered: beside writing records of as many bytes to places in random order, as
+// a cache has them, which no cache could do faster.
 #include <chrono>
 #include <cstring>
+#include <vector>
 
-#include "launch/bench/tier_bench.h"
+#include "common/scatter.h"
+#include "common/wire/codec.h"
+#include "common/wire/pull.h"
+#include "launch/bench/bench.h"
+#include "ps/shard.h"
+#include "sharding/initialiser.h"
+#include "sharding/plan_maker.h"
 
 namespace rowhouse {
 namespace {
 
 constexpr uint64_t kRows = uint64_t{1} << 40;  // far more than will be asked for
-constexpr size_t kBatches = 10;                // of a sample
-// Rows of a step stay in the cache until the next one: all that are asked for have a place.
-constexpr uint64_t kCacheRows = kBatches * (kMeasuredPairs + 2) * TierRows::kBatchIds;
+constexpr uint32_t kDim = 64;
+constexpr uint32_t kPullRows = 20'000;
+constexpr size_t kPulls = 10;  // of a sample
+constexpr size_t kRecordBytes = kDim * sizeof(float) + sizeof(RecordTrailer);
+constexpr size_t kSampleRows = kPulls * kPullRows;
+// Rows of a step stay in the cache until the next one: as good as all that are asked for have a
+// place, though sets fill up unevenly.
+constexpr uint64_t kCacheRows = 2 * (kMeasuredPairs + 1) * kSampleRows;
+constexpr uint64_t kJobId = 1;
 
 class FirstTouchBench final : public Bench {
  public:
-  static Result<std::unique_ptr<Bench>> Make(const BenchOptions& kept, bool is_direct) {
-    auto bench = std::make_unique<FirstTouchBench>();
-    StoreEnvironmentOptions environment;
-    environment.direct_reads = is_direct;
-    if (is_direct) {
-      ASSIGN_OR_RETURN(bench->limit_,
-                       MemoryLimit::Set(2 * kCacheRows * TierRows::kRecordBytes +
-                                        environment.memtable_bytes + (uint64_t{256} << 20)));
-    }
-    ASSIGN_OR_RETURN(bench->rows_, TierRows::Of(kept));
-    bench->directory_ = bench->rows_->MakeEmpty();
+  explicit FirstTouchBench(bool is_scattered) : is_scattered_(is_scattered) {
+    // All of it, so that no page is new: of the scattered as much as the shard's cache has.
+    const uint64_t rows = is_scattered ? kCacheRows : kSampleRows;
+    memory_.resize(rows * kRecordBytes);
+  }
+
+  static Result<std::unique_ptr<Bench>> Make(bool is_scattered) {
+    TableSpec table;
+    table.name = "rows";
+    table.rows = kRows;
+    table.dim = kDim;
+    const std::vector<TableSpec> tables = {table};
+    ASSIGN_OR_RETURN(const InitialiserSources sources, InitialiserSources::Open(tables));
+    auto bench = std::make_unique<FirstTouchBench>(is_scattered);
     ASSIGN_OR_RETURN(
-        std::unique_ptr<RowStore> store,
-        RowStores().Make("rocksdb",
-                         {.path = bench->directory_->path(),
-                          .environment = std::make_shared<StoreEnvironment>(environment)}));
-    ASSIGN_OR_RETURN(bench->shard_,
-                     OneShard::Start({.table_rows = kRows,
-                                      .dim = TierRows::kDim,
-                                      .request_rows = TierRows::kBatchIds,
-                                      .cache_rows = kCacheRows * 3 / 2,  // sets fill up unevenly
-                                      .store = std::move(store)}));
-    bench->batches_.push_back({.table = TierRows::kSlice.table,
-                               .dim = TierRows::kDim,
-                               .counts = std::vector<uint32_t>(TierRows::kBatchIds, 1),
-                               .values = std::vector<float>(TierRows::kBatchIds * TierRows::kDim)});
-    bench->memory_.resize(TierRows::kCacheBytes);
+        bench->shard_,
+        Shard::Make(
+            {.name = "bench shard", .job_id = kJobId, .cache_bytes = kCacheRows * kRecordBytes},
+            tables, MakeRowWisePlan(tables, /*shards=*/1), sources));
     return std::unique_ptr<Bench>(std::move(bench));
   }
-  ~FirstTouchBench() override { shard_.reset(); }  // Before its directory.
 
   std::string unit() const override { return "rows/s"; }
-  std::string yardstick() const override { return "writing their bytes to memory"; }
-  std::optional<double> target() const override { return 0.25; }
+  std::string yardstick() const override {
+    return is_scattered_ ? "writing their bytes to memory, record by record in random order"
+                         : "writing their bytes to memory";
+  }
+  std::optional<double> target() const override {
+    return is_scattered_ ? std::nullopt : std::optional(0.25);
+  }
 
   Result<double> MeasureSystem() override {
-    return RowsPerSecond([&]() -> Status {
-      std::vector<RowId>& rows = batches_[0].rows;
-      rows.clear();
-      for (size_t i = 0; i < TierRows::kBatchIds; ++i, next_ += 7) rows.push_back(RowId{next_});
-      return shard_->Pull(&batches_);
-    });
+    const auto begin = std::chrono::steady_clock::now();
+    for (size_t i = 0; i < kPulls; ++i) RETURN_IF_ERROR(PullNewRows());
+    return RowsPerSecondSince(begin);
   }
 
   Result<double> MeasureYardstick() override {
-    return RowsPerSecond([&]() -> Status {
-      constexpr size_t kBytes = TierRows::kBatchIds * TierRows::kRecordBytes;
-      if (at_ + kBytes > memory_.size()) at_ = 0;
-      std::memset(memory_.data() + at_, static_cast<int>(at_ >> 20), kBytes);
-      at_ += kBytes;
-      return OkStatus();
-    });
+    const auto begin = std::chrono::steady_clock::now();
+    ++written_;
+    if (is_scattered_) {
+      for (size_t i = 0; i < kSampleRows; ++i) {
+        std::memset(memory_.data() + scatter_(i) * kRecordBytes, written_, kRecordBytes);
+      }
+    } else {
+      std::memset(memory_.data(), written_, memory_.size());
+    }
+    asm volatile("" : : "r"(memory_.data()) : "memory");  // It is written.
+    return RowsPerSecondSince(begin);
   }
 
  private:
-  template <typename Work>
-  static Result<double> RowsPerSecond(Work work) {
-    const auto begin = std::chrono::steady_clock::now();
-    for (size_t i = 0; i < kBatches; ++i) {
-      RETURN_IF_ERROR(StopSignal::Check());
-      RETURN_IF_ERROR(work());
-    }
+  using Time = std::chrono::steady_clock::time_point;
+
+  static double RowsPerSecondSince(Time begin) {
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
-    return static_cast<double>(kBatches * TierRows::kBatchIds) / seconds.count();
+    return static_cast<double>(kSampleRows) / seconds.count();
   }
 
-  StopSignal stop_signal_;
-  std::shared_ptr<TierRows> rows_;
-  std::unique_ptr<MemoryLimit> limit_;
-  std::unique_ptr<TierRows::Copy> directory_;
-  std::unique_ptr<OneShard> shard_;
-  std::vector<RowBatch> batches_;
+  Status PullNewRows() {
+    Frame ids(kPullRows * sizeof(uint64_t)), counts(kPullRows * sizeof(uint32_t));
+    for (uint64_t& id : ids.As<uint64_t>()) id = next_ += 7;
+    for (uint32_t& count : counts.As<uint32_t>()) count = 1;
+    Frames payload;
+    payload.push_back(std::move(ids));
+    payload.push_back(std::move(counts));
+    Header header;
+    header.job_id = kJobId;
+    const PullRequest request{.tables = {{0, kPullRows, 0}}, .bags = {}};
+    const uint64_t misses_before = shard_->stats().cache_misses;
+    const std::vector<ShardAction> actions = shard_->Handle(
+        MessageArrived{"bench", EncodeMessage(header, request, std::move(payload))}, 0);
+    if (actions.size() != 1 || !std::holds_alternative<SendFrames>(actions[0]) ||
+        shard_->stats().cache_misses - misses_before != kPullRows ||
+        shard_->stats().rows_evicted != 0 ||
+        shard_->stats().rows_overflowed * 100 > shard_->stats().rows_pulled) {
+      return MakeStatus(StatusCode::kInternal, "the shard did not answer with {} new rows",
+                        kPullRows);
+    }
+    return OkStatus();
+  }
+
+  std::unique_ptr<Shard> shard_;
   uint64_t next_ = 0;
+  const bool is_scattered_;
+  const Scatter scatter_{kCacheRows, /*key=*/5};
   std::vector<std::byte> memory_;
-  size_t at_ = 0;
+  int written_ = 0;
 };
 
-const bool kRegistered = Benches().Add("tier_first_touch", [](const BenchOptions& kept) {
-  return FirstTouchBench::Make(kept, false);
-}) && Benches().Add("tier_first_touch_direct", [](const BenchOptions& kept) {
-  return FirstTouchBench::Make(kept, true);
+const bool kRegistered = Benches().Add("tier_first_touch", [](const BenchOptions&) {
+  return FirstTouchBench::Make(false);
+}) && Benches().Add("tier_first_touch_scattered", [](const BenchOptions&) {
+  return FirstTouchBench::Make(true);
 });
 
 }  // namespace

@@ -34,6 +34,20 @@ TEST(TagMatch, ABitForEachEqualTag) {
   EXPECT_EQ(MatchTags(tags.data(), 8), 0u);
 }
 
+RC_GTEST_PROP(HighByteProperty, VectorsAndScalarsGiveTheSameBits, ()) {
+  std::array<uint32_t, kTagsPerMatch> words;
+  for (uint32_t& word : words) word = *rc::gen::arbitrary<uint32_t>();
+  RC_ASSERT(HighByteLowBits(words.data()) == HighByteLowBitsScalar(words.data()));
+}
+
+TEST(HighByte, ABitForEachWordThatHasIt) {
+  std::array<uint32_t, kTagsPerMatch> words = {};
+  words[2] = 0x01000000;
+  words[3] = 0xfe00ffff;
+  words[15] = 0xffffffff;
+  EXPECT_EQ(HighByteLowBits(words.data()), 0x8004u);
+}
+
 RC_GTEST_PROP(CachePlacesProperty, SetAndTagSayWhichRowItIs, ()) {
   const auto bits = *rc::gen::inRange<int>(0, 63);
   const uint64_t rows = (uint64_t{1} << bits) + *rc::gen::inRange<uint64_t>(0, 1 << (bits / 2));
