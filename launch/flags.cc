@@ -21,6 +21,7 @@ DEFINE_string(
     trace, "",
     "bench: a trace of accesses to measure hit ratios of caches on as well: a text file of "
     "one number a line");
+DEFINE_bool(long, false, "bench: tier_long, too: a table of 10^8 rows; minutes, and 10 GB of disk");
 DEFINE_string(
     out, "",
     "compare: the HTML page to write; required. plan: the file of the plan, for --plan, or "

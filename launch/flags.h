@@ -14,12 +14,13 @@ namespace rowhouse {
 // Flags that are no settings (launch/setting_fields.h has those).
 //   config: train, ps, plan       print_config: train, ps       json: bench, plan
 //   out: compare, plan            csv, strategies: compare      kPlanFlags: plan
-//   trace: bench
+//   trace, long: bench
 //   flagfile, help, version: everywhere, handled while the command line is read
 inline constexpr std::string_view kConfigFlag = "config";
 inline constexpr std::string_view kPrintConfigFlag = "print_config";
 inline constexpr std::string_view kJsonFlag = "json";
 inline constexpr std::string_view kTraceFlag = "trace";
+inline constexpr std::string_view kLongFlag = "long";
 inline constexpr std::string_view kOutFlag = "out";
 inline constexpr std::string_view kCsvFlag = "csv";
 inline constexpr std::string_view kStrategiesFlag = "strategies";

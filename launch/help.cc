@@ -83,8 +83,8 @@ std::string HelpText(const std::string& verb) {
   text +=
       "  --flagfile=FILE reads flags from a file, one a line. A switch is turned on by --name\n"
       "  and off by --noname. - may stand for _ in names.\n\n";
-  std::vector<std::string_view> flags = {kConfigFlag, kPrintConfigFlag, kJsonFlag,      kTraceFlag,
-                                         kOutFlag,    kCsvFlag,         kStrategiesFlag};
+  std::vector<std::string_view> flags = {kConfigFlag, kPrintConfigFlag, kJsonFlag, kTraceFlag,
+                                         kLongFlag,   kOutFlag,         kCsvFlag,  kStrategiesFlag};
   flags.insert(flags.end(), kPlanFlags.begin(), kPlanFlags.end());
   for (const std::string_view flag : flags) {
     if (VerbHasFlag(verb, flag)) text += DescribeFlag(std::string(flag), "");

@@ -72,7 +72,8 @@ Status RunVerb(const CommandLine& command_line, const Settings& settings) {
   }
   CHECK_EQ(command_line.verb, "bench");
   return RunBench(command_line.arguments, command_line.Value(kJsonFlag),
-                  {.trace = command_line.Value(kTraceFlag)});
+                  {.trace = command_line.Value(kTraceFlag),
+                   .is_long = command_line.Value(kLongFlag) == "true"});
 }
 
 // libzmq mallocs every frame it receives. By default glibc maps blocks of this size anew each time

@@ -42,8 +42,8 @@ bool IsAlsoOfPs(std::string_view flag) {
 bool IsKnownFlag(std::string_view flag) {
   return FindSettingField(flag) != nullptr || FindUnsupportedFlag(flag) != nullptr ||
          IsLogFlag(flag) || flag == kConfigFlag || flag == kPrintConfigFlag || flag == kJsonFlag ||
-         flag == kTraceFlag || flag == kOutFlag || flag == kCsvFlag || flag == kStrategiesFlag ||
-         IsPlanFlag(flag);
+         flag == kTraceFlag || flag == kLongFlag || flag == kOutFlag || flag == kCsvFlag ||
+         flag == kStrategiesFlag || IsPlanFlag(flag);
 }
 
 bool VerbHasFlag(std::string_view verb, std::string_view flag) {
@@ -52,7 +52,7 @@ bool VerbHasFlag(std::string_view verb, std::string_view flag) {
   if (flag == kConfigFlag) return verb == "train" || verb == "ps" || verb == "plan";
   if (flag == kJsonFlag) return verb == "bench" || verb == "plan";
   if (IsPlanFlag(flag)) return verb == "plan";
-  if (flag == kTraceFlag) return verb == "bench";
+  if (flag == kTraceFlag || flag == kLongFlag) return verb == "bench";
   if (flag == kOutFlag) return verb == "compare" || verb == "plan";
   if (flag == kCsvFlag || flag == kStrategiesFlag) return verb == "compare";
   const SettingField* field = FindSettingField(flag);

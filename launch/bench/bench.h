@@ -28,6 +28,7 @@ namespace rowhouse {
 // What every bench is given. Sizes are not among it: they are part of what a bench measures.
 struct BenchOptions {
   std::string trace = "";  // a file of accesses, one number a line; "": benches of it are skipped
+  bool is_long = false;    // those that take many minutes, too
   // What took long to make and later benches of the run can use, by name. Null: kept for nobody.
   std::shared_ptr<std::map<std::string, std::shared_ptr<void>>> kept = nullptr;
 };

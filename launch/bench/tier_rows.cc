@@ -69,12 +69,8 @@ Status TierRows::Fill() {
   return store->Sync();
 }
 
-std::unique_ptr<TierRows::Copy> TierRows::MakeEmpty() {
-  return std::make_unique<Copy>(fmt::format("{}/copy-{}", directory_->path(), copies_++));
-}
-
 Result<std::unique_ptr<TierRows::Copy>> TierRows::MakeCopy() {
-  std::unique_ptr<Copy> copy = MakeEmpty();
+  auto copy = std::make_unique<Copy>(fmt::format("{}/copy-{}", directory_->path(), copies_++));
   std::error_code error;
   fs::create_directory(copy->path(), error);
   for (const auto& entry : fs::directory_iterator(directory_->path() + "/filled", error)) {

@@ -49,8 +49,6 @@ class TierRows {
     const std::string path_;
   };
   Result<std::unique_ptr<Copy>> MakeCopy();
-  // The same without rows.
-  std::unique_ptr<Copy> MakeEmpty();
 
   // Most bytes of files for each byte of records written so far, looked at after every batch once
   // a tenth of the rows was there.

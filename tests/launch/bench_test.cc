@@ -64,6 +64,12 @@ TEST(BenchTest, ABenchOfATraceThatWasNotGivenIsSkippedAndOneThatIsNotThereIsAMis
   EXPECT_THAT(status.message(), HasSubstr("--trace="));
 }
 
+TEST(BenchTest, ALongBenchIsLeftOutUnlessAskedFor) {
+  const TempDir dir;
+  ASSERT_OK(RunBench({"tier_long"}, dir / "bench.json"));
+  EXPECT_EQ(ReadFile(dir / "bench.json").value(), "[]\n");
+}
+
 TEST(BenchTest, ACachedRowTakesEightBytesBesideItsRecord) {
   const TempDir dir;
   ASSERT_OK(RunBench({"tier_cached_row_bytes"}, dir / "bench.json"));

@@ -1,0 +1,135 @@
+// tier_long, with --long: a table of 10^8 rows of 16 floats with a cache of 512 MB, on an empty
+// disk. Each row is touched once (pulled, pushed) in scattered order, then Zipf 1.05 trains. Its
+// figures:
+//   touched   rows/s of all of that, beside those of the first tenth of the rows
+//   zipf      ids/s, beside the rows/s of touching
+//   disk      bytes of files, beside weights and 16 bytes a row
+//   memory    peak of the process, beside cache, memtables and block cache; by itself only, as a
+//             run's other benches are in the peak
+// Some minutes and 10 GB.
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "common/scatter.h"
+#include "launch/bench/bench.h"
+#include "launch/bench/one_shard.h"
+#include "launch/bench/stop_signal.h"
+#include "launch/bench/tier_rows.h"
+#include "launch/temporary_rows.h"
+#include "ps/store_environment.h"
+#include "worker/zipf.h"
+
+namespace rowhouse {
+namespace {
+
+constexpr uint64_t kRows = 100'000'000;
+constexpr uint32_t kDim = 16;
+constexpr uint64_t kRecordBytes = kDim * sizeof(float) + 16;
+constexpr uint64_t kCacheBytes = uint64_t{512} << 20;
+constexpr size_t kBatchRows = 100'000;
+constexpr size_t kZipfBatches = 100;
+
+double SecondsSince(std::chrono::steady_clock::time_point begin) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+BenchFigure Figure(const std::string& name, const std::string& unit, double measured,
+                   double yardstick) {
+  return {.name = name,
+          .unit = unit,
+          .measured = measured,
+          .yardstick = yardstick,
+          .ratio = measured / yardstick,
+          .spread = 0.0,
+          .target = std::nullopt};
+}
+
+class LongBench final : public CountBench {
+ public:
+  explicit LongBench(bool is_asked) : is_asked_(is_asked) {}
+
+  std::string yardstick() const override {
+    return "rows/s of the first tenth; of touching; bytes of rows; cache and memtables";
+  }
+
+  Result<std::vector<BenchFigure>> Measure(const std::string& name) override {
+    if (!is_asked_) {
+      fmt::print("{} left out: it takes minutes and 10 GB of disk; give --long\n", name);
+      return std::vector<BenchFigure>();
+    }
+    ASSIGN_OR_RETURN(const std::unique_ptr<TemporaryRows> directory, TemporaryRows::Make());
+    const StoreEnvironmentOptions environment;
+    ASSIGN_OR_RETURN(
+        std::shared_ptr<RowStore> store,
+        RowStores().Make("rocksdb",
+                         {.path = directory->path() + "/rows",
+                          .environment = std::make_shared<StoreEnvironment>(environment)}));
+    ASSIGN_OR_RETURN(const std::unique_ptr<OneShard> shard,
+                     OneShard::Start({.table_rows = kRows,
+                                      .dim = kDim,
+                                      .request_rows = kBatchRows,
+                                      .cache_rows = kCacheBytes / kRecordBytes,
+                                      .store = store}));
+    std::vector<RowBatch> batches = {{.table = TableId{0}, .dim = kDim}};
+    std::vector<RowId>& rows = batches[0].rows;
+    const auto train = [&]() -> Status {
+      RETURN_IF_ERROR(StopSignal::Check());
+      std::sort(rows.begin(), rows.end());
+      rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
+      batches[0].counts.assign(rows.size(), 1);
+      batches[0].values.resize(rows.size() * kDim);
+      batches[0].gradients.assign(rows.size() * kDim, 0.5f);
+      return shard->PullAndPush(&batches);
+    };
+
+    const Scatter scatter(kRows, /*key=*/41);
+    auto begin = std::chrono::steady_clock::now();
+    double first_tenth = 0.0;
+    for (uint64_t at = 0; at < kRows; at += kBatchRows) {
+      rows.clear();
+      for (uint64_t i = at; i < at + kBatchRows; ++i) rows.push_back(RowId{scatter(i)});
+      RETURN_IF_ERROR(train());
+      if (at + kBatchRows == kRows / 10) first_tenth = kRows / 10 / SecondsSince(begin);
+    }
+    const double touched = kRows / SecondsSince(begin);
+
+    const Zipf zipf(kRows, 1.05);
+    SplitMix64 bits(43);
+    begin = std::chrono::steady_clock::now();
+    for (size_t i = 0; i < kZipfBatches; ++i) {
+      rows.clear();
+      while (rows.size() < kBatchRows) rows.push_back(RowId{scatter(zipf.Draw(&bits) - 1)});
+      RETURN_IF_ERROR(train());
+    }
+    const double trained = kZipfBatches * kBatchRows / SecondsSince(begin);
+    ASSIGN_OR_RETURN(const StatsReply stats, shard->Stats());
+    if (stats.rows_written < kRows / 2) {
+      return MakeStatus(StatusCode::kInternal, "only {} rows were written", stats.rows_written);
+    }
+
+    rusage usage = {};
+    PCHECK(getrusage(RUSAGE_SELF, &usage) == 0);
+    const auto held = static_cast<double>(kCacheBytes + environment.memtable_bytes +
+                                          environment.block_cache_bytes);
+    return std::vector{
+        Figure(name + "/touched", "rows/s", touched, first_tenth),
+        Figure(name + "/zipf", "ids/s", trained, touched),
+        Figure(name + "/disk", "B", static_cast<double>(BytesOfFiles(directory->path() + "/rows")),
+               kRows * kRecordBytes),
+        Figure(name + "/memory", "B", static_cast<double>(usage.ru_maxrss) * 1024, held)};
+  }
+
+ private:
+  StopSignal stop_signal_;
+  const bool is_asked_;
+};
+
+const bool kRegistered =
+    Benches().Add("tier_long", [](const BenchOptions& options) -> Result<std::unique_ptr<Bench>> {
+      return std::unique_ptr<Bench>(std::make_unique<LongBench>(options.is_long));
+    });
+
+}  // namespace
+}  // namespace rowhouse
