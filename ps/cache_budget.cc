@@ -14,6 +14,8 @@ double MissesOf(const TableDemand& table, uint64_t bytes) {
          table.miss_ratio(static_cast<double>(bytes) / static_cast<double>(table.row_bytes));
 }
 
+uint64_t MostOf(const TableDemand& table) { return std::min(table.bytes, table.most_bytes); }
+
 // A stretch of a table's hull: so many bytes more save so many misses each.
 struct Stretch {
   size_t table;
@@ -21,8 +23,9 @@ struct Stretch {
   double saved_per_byte;
 };
 
-// The lower convex hull of misses over bytes, as stretches of falling worth.
-void AddHull(const TableDemand& table, size_t number, uint64_t budget,
+// The lower convex hull of misses over bytes, from `least` to `budget` more, as stretches of
+// falling worth.
+void AddHull(const TableDemand& table, size_t number, uint64_t least, uint64_t budget,
              std::vector<Stretch>* stretches) {
   struct Point {
     uint64_t bytes;
@@ -31,10 +34,11 @@ void AddHull(const TableDemand& table, size_t number, uint64_t budget,
   const auto slope = [](const Point& from, const Point& to) {
     return (from.misses - to.misses) / static_cast<double>(to.bytes - from.bytes);
   };
-  const uint64_t most = std::min(table.bytes, budget);
-  std::vector<Point> hull = {{0, MissesOf(table, 0)}};
-  for (uint64_t part = 1; part <= kParts && most > 0; ++part) {
-    const auto bytes = static_cast<uint64_t>(static_cast<unsigned __int128>(most) * part / kParts);
+  const uint64_t more = std::min(MostOf(table) - least, budget);
+  std::vector<Point> hull = {{least, MissesOf(table, least)}};
+  for (uint64_t part = 1; part <= kParts && more > 0; ++part) {
+    const uint64_t bytes =
+        least + static_cast<uint64_t>(static_cast<unsigned __int128>(more) * part / kParts);
     if (bytes == hull.back().bytes) continue;
     // A table that is whole in memory misses nothing, first accesses included.
     const Point point{bytes, bytes == table.bytes ? 0.0 : MissesOf(table, bytes)};
@@ -61,11 +65,17 @@ double PredictedMisses(const std::vector<TableDemand>& tables, const std::vector
 }
 
 std::vector<uint64_t> SplitBudget(const std::vector<TableDemand>& tables, uint64_t budget) {
+  std::vector<uint64_t> bytes;
+  for (const TableDemand& table : tables) {
+    bytes.push_back(std::min({table.least_bytes, MostOf(table), budget}));
+    budget -= bytes.back();
+  }
   std::vector<Stretch> stretches;
-  for (size_t i = 0; i < tables.size(); ++i) AddHull(tables[i], i, budget, &stretches);
+  for (size_t i = 0; i < tables.size(); ++i) {
+    AddHull(tables[i], i, bytes[i], budget, &stretches);
+  }
   // Stable: of one table the stretches stay in their order.
   std::ranges::stable_sort(stretches, std::greater(), &Stretch::saved_per_byte);
-  std::vector<uint64_t> bytes(tables.size());
   for (const Stretch& stretch : stretches) {
     const uint64_t granted = std::min(stretch.bytes, budget);
     bytes[stretch.table] += granted;

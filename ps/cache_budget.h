@@ -10,23 +10,27 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <vector>
 
 namespace rowhouse {
 
 struct TableDemand {
-  uint64_t bytes = 0;                                   // of all its rows: more is of no use
-  uint64_t row_bytes = 1;                               // of one cached row, > 0
-  double accesses = 0.0;                                // in the time that is looked back on
-  std::function<double(double cache_rows)> miss_ratio;  // falls with rows
-  uint64_t has_bytes = 0;                               // now
+  uint64_t bytes = 0;                                          // of all its rows: more is of no use
+  uint64_t least_bytes = 0;                                    // that it keeps at any rate
+  uint64_t most_bytes = std::numeric_limits<uint64_t>::max();  // that it may have, if not all
+  uint64_t row_bytes = 1;                                      // of one cached row, > 0
+  double accesses = 0.0;                                       // in the time that is looked back on
+  std::function<double(double cache_rows)> miss_ratio;         // falls with rows
+  uint64_t has_bytes = 0;                                      // now
 };
 
 // Misses over all tables, if they have these bytes.
 double PredictedMisses(const std::vector<TableDemand>& tables, const std::vector<uint64_t>& bytes);
 
-// Bytes of each table: none has more than all its rows take, all together at most `budget`, and all
-// of it is dealt out as far as rows need it. Deterministic.
+// Bytes of each table: none has more than all its rows take, or it may have, nor less than its
+// least as far as the budget goes; all together at most `budget`, and all of it is dealt out as far
+// as rows need it. Deterministic.
 std::vector<uint64_t> SplitBudget(const std::vector<TableDemand>& tables, uint64_t budget);
 
 // The same, but what tables have now unless a new split would save `least_saving` of the misses

@@ -2,15 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-
-#include "common/random.h"
+#include <iterator>
+#include <memory>
 
 namespace rowhouse {
-namespace {
-
-constexpr uint64_t kKey = 0x7368617264730a;  // any number would do
-
-}  // namespace
 
 ReuseSampler::ReuseSampler() : tree_(4 * kRows + 1) {}
 
@@ -60,10 +55,7 @@ void ReuseSampler::Forget() {
   sampled_ *= scale;
 }
 
-void ReuseSampler::Add(RowId row) {
-  accesses_ += 1.0;
-  const uint64_t hash = MixBits(kKey, Raw(row)) >> 32;
-  if (hash >= threshold_) return;
+void ReuseSampler::AddSampled(RowId row, uint64_t hash) {
   if (now_ + 1 == tree_.size()) RenumberTimes();
   sampled_ += 1.0;
   const auto [found, is_new] = last_.emplace(Raw(row), now_);
@@ -81,15 +73,23 @@ void ReuseSampler::Add(RowId row) {
   if (last_.size() > kRows) Forget();
 }
 
-double ReuseSampler::MissRatio(double cache_rows) const {
+double ReuseSampler::MissRatio(double cache_rows) const { return Curve()(cache_rows); }
+
+std::function<double(double)> ReuseSampler::Curve() const {
   const double expected = accesses_ * rate();
-  if (expected <= 0.0) return 1.0;
+  if (expected <= 0.0) return [](double) { return 1.0; };
+  // By the first bucket that is not cached.
+  const auto ratios = std::make_shared<std::array<double, kBuckets>>();
   double misses = first_uses_;
-  for (size_t i = BucketOf(cache_rows); i < kBuckets; ++i) misses += buckets_[i];
+  for (size_t i = kBuckets; i-- > 0;) {
+    misses += buckets_[i];
+    (*ratios)[i] = std::clamp(misses / expected, 0.0, 1.0);
+  }
   // A hot row that is, or is not, in the sample is most of its error, and is a hit of any cache:
-  // the accesses that the sample has too few or too many are hits ("SHARDS-adj").
-  if (cache_rows < 1.0) misses += expected - sampled_;
-  return std::clamp(misses / expected, 0.0, 1.0);
+  // the accesses that the sample has too few or too many are hits ("SHARDS-adj"), but of no cache.
+  return [ratios](double cache_rows) {
+    return cache_rows < 1.0 ? 1.0 : (*ratios)[BucketOf(cache_rows)];
+  };
 }
 
 void ReuseSampler::Age() {

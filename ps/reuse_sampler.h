@@ -11,11 +11,13 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <set>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "common/random.h"
 #include "common/types.h"
 
 namespace rowhouse {
@@ -26,7 +28,12 @@ class ReuseSampler {
 
   ReuseSampler();
 
-  void Add(RowId row);
+  // An access. Of a row that is not sampled it costs a hash and a compare.
+  void Add(RowId row) {
+    accesses_ += 1.0;
+    const uint64_t hash = Mix64(Raw(row) ^ kHashKey) >> 32;
+    if (hash < threshold_) AddSampled(row, hash);
+  }
 
   // Accesses so far, those before an Age counted as little as it says.
   double accesses() const { return accesses_; }
@@ -35,6 +42,9 @@ class ReuseSampler {
   // accesses of rows are misses of any. 1 before the first access.
   double MissRatio(double cache_rows) const;
 
+  // MissRatio as it is now: to be kept, and asked by any thread.
+  std::function<double(double cache_rows)> Curve() const;
+
   // Makes all accesses so far count half, so that the curve follows a table that changes.
   void Age();
 
@@ -42,12 +52,14 @@ class ReuseSampler {
 
  private:
   static constexpr uint64_t kHashes = uint64_t{1} << 32;
+  static constexpr uint64_t kHashKey = 0x7368617264730a;  // any number would do
   // Distances in buckets of an eighth of an octave.
   static constexpr int kPerOctave = 8;
   static constexpr size_t kBuckets = 64 * kPerOctave;
 
   double rate() const { return static_cast<double>(threshold_) / static_cast<double>(kHashes); }
   static size_t BucketOf(double distance);
+  void AddSampled(RowId row, uint64_t hash);
   // Fenwick tree over times: 1 where a followed row was last used.
   void Mark(size_t time, int32_t change);
   uint32_t MarkedUpTo(size_t time) const;

@@ -60,6 +60,20 @@ TEST(CacheBudget, AWholeTableMissesNotEvenFirstAccesses) {
   EXPECT_EQ(PredictedMisses({cold}, {3999}), 1000.0);
 }
 
+TEST(CacheBudget, ATableKeepsItsLeastAndHasNoMoreThanItMay) {
+  std::vector<TableDemand> tables = {Table(10'000, 1000), Table(40'000, 2000)};
+  tables[0].least_bytes = 3000;
+  EXPECT_THAT(SplitBudget(tables, 12'000), testing::ElementsAre(3000u, 9000u));
+  EXPECT_THAT(SplitBudget(tables, 2000), testing::ElementsAre(2000u, 0u));
+  tables[1].most_bytes = 5000;
+  EXPECT_THAT(SplitBudget(tables, 12'000), testing::ElementsAre(7000u, 5000u));
+  // A part of a table misses first accesses, also where it may have no more than that.
+  TableDemand cold = Table(1000, 0);
+  cold.most_bytes = 4000;
+  cold.miss_ratio = [](double) { return 1.0; };
+  EXPECT_EQ(PredictedMisses({cold}, {4000}), 1000.0);
+}
+
 TEST(CacheBudget, NothingMovesForLittle) {
   std::vector<TableDemand> tables = {Table(10'000, 1000, 6000), Table(10'400, 1000, 6000)};
   EXPECT_EQ(MoveBudget(tables, 12'000), (std::vector<uint64_t>{6000, 6000}))
@@ -143,6 +157,16 @@ TEST(ReuseSampler, FewRowsAreFollowedExactlyAsFarAsBucketsTellThemApart) {
   for (int i = 0; i < 40'000; ++i) sampler.Add(RowId{static_cast<uint64_t>(i % 100)});
   EXPECT_EQ(sampler.MissRatio(80.0), 1.0) << "a loop over 100 rows";
   EXPECT_NEAR(sampler.MissRatio(120.0), 100.0 / 40'000, 1e-9);
+}
+
+TEST(ReuseSampler, ACurveStaysAsItWas) {
+  ReuseSampler sampler;
+  for (int i = 0; i < 1000; ++i) sampler.Add(RowId{static_cast<uint64_t>(i % 10)});
+  const std::function<double(double)> curve = sampler.Curve();
+  for (int i = 0; i < 1000; ++i) sampler.Add(RowId{static_cast<uint64_t>(1000 + i)});
+  EXPECT_NEAR(curve(20.0), 10.0 / 1000, 1e-9);
+  EXPECT_EQ(curve(0.0), 1.0);
+  EXPECT_NEAR(sampler.MissRatio(20.0), 1010.0 / 2000, 1e-9);
 }
 
 TEST(ReuseSampler, AgeingFollowsATableThatChanges) {
