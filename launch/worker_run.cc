@@ -434,7 +434,8 @@ RunReport MakeReport(const Settings& settings, const WorkerRunOptions& options, 
                              .store_stalls = stats.store_stalls,
                              .store_stall_ms = stats.store_stall_ms,
                              .store_bytes_read = stats.store_bytes_read,
-                             .store_bytes_written = stats.store_bytes_written});
+                             .store_bytes_written = stats.store_bytes_written,
+                             .cache_bytes_moved = stats.cache_bytes_moved});
   }
   return report;
 }

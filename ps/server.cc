@@ -175,6 +175,7 @@ Status Server::OpenJob(JobSpec spec, uint32_t node) {
                    InitialiserSources::Open(TablesOn(job.spec, node)));
   // All that can be refused about the tables is refused before a directory is claimed.
   std::vector<std::unique_ptr<Shard>> shards;
+  std::vector<CacheLedger::Shard> accounts;
   for (uint32_t k = 0; k < per_node; ++k) {
     const ShardId id{node * per_node + k};
     const ShardOptions shard_options{.id = id,
@@ -185,6 +186,7 @@ Status Server::OpenJob(JobSpec spec, uint32_t node) {
                                      .workers = job.spec.workers,
                                      .first_step = job.spec.first_step(),
                                      .cache_bytes = options_.cache_bytes / per_node,
+                                     .cache_move_steps = options_.cache_move_steps,
                                      .cache_ratio = options_.cache_ratio,
                                      .cache_ways = options_.cache_ways,
                                      .cache_policy = options_.cache_policy,
@@ -197,8 +199,10 @@ Status Server::OpenJob(JobSpec spec, uint32_t node) {
                                                                 : unwritten_bytes_ / per_node};
     ASSIGN_OR_RETURN(std::unique_ptr<Shard> shard,
                      Shard::Make(shard_options, job.spec.tables, job.spec.plan, sources));
+    accounts.push_back({.bytes = shard->granted_cache_bytes(), .asks = shard->moves_cache_bytes()});
     shards.push_back(std::move(shard));
   }
+  const auto ledger = std::make_shared<CacheLedger>(options_.cache_bytes, accounts);
   for (uint32_t k = 0; k < per_node; ++k) {
     const ShardId id{node * per_node + k};
     ASSIGN_OR_RETURN(std::unique_ptr<ShardStore> store,
@@ -223,7 +227,8 @@ Status Server::OpenJob(JobSpec spec, uint32_t node) {
     }
     auto runner = std::make_unique<ShardRunner>(
         fmt::format("shard-{}", Raw(id)), std::move(shards[k]), std::move(store), std::move(log),
-        [this, k] { return shard_listener_(k); }, clock_);
+        [this, k] { return shard_listener_(k); }, clock_,
+        CacheAccount{.ledger = ledger, .shard = k});
     ASSIGN_OR_RETURN(const std::string endpoint, runner->Start());
     job.runners.push_back(std::move(runner));
     job.endpoints.push_back({.shard = Raw(id), .endpoint = endpoint, .directory = directory});

@@ -37,6 +37,7 @@ struct ServerOptions {
   uint64_t cache_bytes = 1 << 30;   // over all shards of the node
   uint64_t memory_limit_bytes = 0;  // of all the node holds (MemoryBudget); 0: none
   double cache_ratio = 1.0;         // part of the rows kept in memory, (0, 1]
+  uint64_t cache_move_steps = 256;  // see ShardOptions
   uint32_t cache_ways = 16;         // 1: any slot
   std::string cache_policy = kDefaultCachePolicy;                   // a name of CachePolicies()
   std::shared_ptr<const AccessCounts> cache_frequencies = nullptr;  // null: not known

@@ -6,7 +6,6 @@
 
 #include "common/wire/codec.h"
 #include "sharding/record_weights.h"
-#include "sharding/table_sizes.h"
 
 namespace rowhouse {
 
@@ -87,43 +86,6 @@ void Shard::NoteStored(TableId table, RowId row, uint16_t first_column) {
   if (slice != nullptr) slice->written->Add(cut->order.PositionOf(row) - slice->slice.row_begin);
 }
 
-// One budget in bytes over all slices, dealt in equal shares from the smallest slice on; what a
-// slice does not need goes to the larger ones, so that small tables are held whole.
-void Shard::MakeCaches() {
-  std::vector<std::pair<CutState*, SliceState*>> slices;
-  for (CutState& cut : cuts_) {
-    for (SliceState& slice : cut.slices) slices.emplace_back(&cut, &slice);
-  }
-  const auto bytes_of = [](const auto& entry) {
-    return entry.second->slice.rows() * entry.first->layout.bytes();
-  };
-  std::stable_sort(slices.begin(), slices.end(),
-                   [&](const auto& a, const auto& b) { return bytes_of(a) < bytes_of(b); });
-  uint64_t left = options_.cache_bytes;
-  for (size_t i = 0; i < slices.size(); ++i) {
-    auto& [cut, slice] = slices[i];
-    const uint64_t granted = std::min(bytes_of(slices[i]), left / (slices.size() - i));
-    left -= granted;
-    const uint64_t rows = slice->slice.rows();
-    const uint64_t capacity =
-        std::min(granted / cut->layout.bytes(), CachedRows(rows, options_.cache_ratio));
-    const TableAccesses* const accesses = options_.cache_frequencies == nullptr
-                                              ? nullptr
-                                              : options_.cache_frequencies->Find(cut->spec.name);
-    if (accesses != nullptr) slice->frequencies = std::make_shared<RowFrequencies>(*accesses);
-    slice->cache = std::make_unique<RowCache>(RowCacheOptions{.layout = cut->layout,
-                                                              .order = cut->order,
-                                                              .first_row = slice->slice.row_begin,
-                                                              .rows = rows,
-                                                              .capacity_rows = capacity,
-                                                              .ways = options_.cache_ways,
-                                                              .policy = options_.cache_policy,
-                                                              .frequencies = slice->frequencies});
-    stats_.cache_rows += slice->cache->capacity_rows();
-    stats_.cache_bytes += slice->cache->capacity_rows() * cut->layout.bytes();
-  }
-}
-
 std::vector<ShardAction> Shard::Handle(ShardEvent event, TimeMs now) {
   now_ = now;
   actions_.clear();
@@ -157,6 +119,8 @@ std::vector<ShardAction> Shard::Handle(ShardEvent event, TimeMs now) {
     OnLogAppended(*appended);
   } else if (auto* truncated = std::get_if<LogTruncated>(&event)) {
     if (!truncated->status.ok()) Fail(truncated->status);
+  } else if (auto* granted = std::get_if<CacheGranted>(&event)) {
+    OnCacheGranted(std::move(*granted));
   } else if (auto* blocked = std::get_if<StoreBlocked>(&event)) {
     OnStoreBlocked(blocked->status);
   } else if (std::holds_alternative<StoreUnblocked>(event)) {

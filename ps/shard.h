@@ -35,7 +35,9 @@
 #include "common/wire/message.h"
 #include "common/wire/pull.h"
 #include "common/wire/push.h"
+#include "ps/cache_ledger.h"
 #include "ps/push_log.h"
+#include "ps/reuse_sampler.h"
 #include "ps/row_cache.h"
 #include "ps/row_store.h"
 #include "ps/store_batch.h"
@@ -89,11 +91,14 @@ struct StoreBlocked {
   Status status;
 };
 struct StoreUnblocked {};
+struct CacheGranted {  // the answer to AskCacheBudget
+  CacheGrant grant;
+};
 struct Tick {};  // a time asked for by WakeAt has come
 
 using ShardEvent =
     std::variant<MessageArrived, RowsRead, RowsWritten, StoreSynced, StoreScanned, StoreCounted,
-                 LogAppended, LogTruncated, StoreBlocked, StoreUnblocked, Tick>;
+                 LogAppended, LogTruncated, StoreBlocked, StoreUnblocked, CacheGranted, Tick>;
 
 // ---- Actions --------------------------------------------------------------------------------
 
@@ -128,12 +133,15 @@ struct ScanStore {  // digest of every stored row
 struct CountStore {
   uint64_t ticket = 0;
 };
+struct AskCacheBudget {  // the node's CacheLedger
+  CacheDemands demands;
+};
 struct WakeAt {  // replaces an earlier one
   TimeMs at = 0;
 };
 
 using ShardAction = std::variant<SendFrames, ReadRows, WriteRows, SyncStore, ScanStore, CountStore,
-                                 AppendLog, TruncateLog, WakeAt>;
+                                 AppendLog, TruncateLog, AskCacheBudget, WakeAt>;
 
 // ---- The shard ------------------------------------------------------------------------------
 
@@ -144,8 +152,11 @@ struct ShardOptions {
   uint64_t incarnation = 0;  // of this server process; requests name it
   uint32_t workers = 1;
   uint64_t first_step = 0;         // steps applied before this run
-  uint64_t cache_bytes = 1 << 30;  // over all tables of this shard
-  double cache_ratio = 1.0;        // and at most this part of each slice's rows, (0, 1]
+  uint64_t cache_bytes = 1 << 30;  // over all tables of this shard, to begin with
+  // After so many steps each, bytes of caches may move between its tables, and between the shards
+  // of the node; its AskCacheBudget must be answered then. 0: never. Of all shards of a node alike.
+  uint64_t cache_move_steps = 0;
+  double cache_ratio = 1.0;  // and at most this part of each slice's rows, (0, 1]
   uint32_t cache_ways = 16;
   std::string cache_policy = kDefaultCachePolicy;  // a name of CachePolicies()
   // Lookups of the tables, as far as they are known: caches begin with the hottest rows, as many as
@@ -174,6 +185,9 @@ class Shard {
   // The number of steps applied so far, over all runs of the model.
   uint64_t next_step() const { return next_step_; }
   const StatsReply& stats() const { return stats_; }
+  // Bytes its caches may take now, and whether it will ever ask for others.
+  uint64_t granted_cache_bytes() const;
+  bool moves_cache_bytes() const { return !moving_slices_.empty(); }
 
   // To be told before the first event of every record that is in the store already; a row that is
   // not, and was never written since, is not looked up there. Rows of other shards are ignored.
@@ -186,8 +200,14 @@ class Shard {
     StoreSlice store;
     std::unique_ptr<RowCache> cache;
     std::unique_ptr<WrittenRows> written;  // positions from slice.row_begin on
+    uint64_t cache_bytes = 0;              // that the cache may take
     RowCache::Slot hand = 0;               // of the sweeper
-    std::unordered_set<RowId> coming;      // being read because they were announced
+    // Null: the cache has what it has for ever. Else (shard_caches.cc):
+    std::unique_ptr<ReuseSampler> reuse;  // of rows pulled
+    uint64_t first_cache_bytes = 0;
+    double accesses_before = 0.0;      // when the round began
+    RowCache::Slot cleaned = 0;        // before it is resized: slots below were written
+    std::unordered_set<RowId> coming;  // being read because they were announced
     // While any such read is under way: rows written, with the next ticket at that time.
     std::unordered_map<RowId, uint64_t> written_at;
     std::shared_ptr<const RowFrequencies> frequencies;  // of the table; null: not known
@@ -315,8 +335,15 @@ class Shard {
 
   Shard(const ShardOptions& options);
 
-  void MakeCaches();
   void MakeWrittenRows();
+  // Bytes of the caches (shard_caches.cc).
+  void MakeCaches();
+  void CountCacheBytes();
+  void MoveCaches();
+  void BeginRound();
+  void OnCacheGranted(CacheGranted event);
+  bool CarryOutGrant();
+  bool CleanForMove(CutState& cut, SliceState& slice);
   // The hottest rows, read into the caches before the first step is applied (shard_preload.cc).
   void StartPreload();
   void FinishPreload(std::vector<StoreRead> reads);
@@ -375,6 +402,7 @@ class Shard {
   void FinishApply(std::vector<StoreRead> reads);
   void EndStep();
   void ContinueSave();
+  RowCache::Slot SlotsOfPiece(const CutState& cut) const;  // of what is written at once, at most
   // Those of slots [begin, end), by ascending row.
   void WriteDirty(CutState& cut, SliceState& slice, RowCache::Slot begin, RowCache::Slot end);
   void Fail(Status status);
@@ -427,6 +455,12 @@ class Shard {
   uint64_t lap_began_ = 0;                        // of the sweeper: steps applied then
   std::map<uint64_t, uint64_t> prefetches_;       // by ticket: the step announced
   std::optional<Save> save_;
+
+  std::vector<std::pair<CutState*, SliceState*>> moving_slices_;  // those whose bytes may move
+  CacheDemands demands_;                                          // of them, as the round began
+  CacheGrant grant_;                                              // the last
+  bool is_grant_awaited_ = false;                                 // asked for, not answered
+
   std::unordered_map<uint64_t, PendingControl> store_controls_;  // by ticket
 
   uint64_t next_ticket_ = 1;

@@ -31,7 +31,7 @@ void Shard::StartPreload() {
         std::sort(read.rows.begin(), read.rows.end());
         read.records.resize(read.rows.size() * cut.layout.bytes());
         preloads_.insert(action.ticket);
-        actions_.push_back(std::move(action));
+        actions_.emplace_back(std::move(action));
       }
     }
   }

@@ -46,6 +46,7 @@ void Shard::ServePull(PendingPull pull) {
       }
       const RowId row = rows[i];
       const auto [slice, slot] = found[i % RowCache::kTogether];
+      if (slice->reuse != nullptr && !pull.eval) slice->reuse->Add(row);
       if (slot == RowCache::kNone) {
         const PendingPull::Miss miss{part.cut, row, pull.eval ? 0 : counts[at], offset};
         if (!slice->coming.empty() && slice->coming.contains(row)) {

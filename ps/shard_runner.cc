@@ -14,13 +14,14 @@ namespace rowhouse {
 
 ShardRunner::ShardRunner(std::string name, std::unique_ptr<Shard> shard,
                          std::unique_ptr<ShardStore> store, std::unique_ptr<PushLog> log,
-                         ListenerFactory make_listener, const Clock& clock)
+                         ListenerFactory make_listener, const Clock& clock, CacheAccount account)
     : name_(std::move(name)),
       shard_(std::move(shard)),
       store_(std::move(store)),
       log_(std::move(log)),
       make_listener_(std::move(make_listener)),
-      clock_(clock) {}
+      clock_(clock),
+      account_(std::move(account)) {}
 
 ShardRunner::~ShardRunner() { Stop(); }
 
@@ -94,6 +95,10 @@ void ShardRunner::Serve(Listener& listener) {
                  std::holds_alternative<TruncateLog>(action)) {
         CHECK(log_io) << name_ << " has no push log";
         log_io->Submit(std::move(action));
+      } else if (auto* ask = std::get_if<AskCacheBudget>(&action)) {
+        CHECK(account_.ledger != nullptr) << name_ << " has no account";
+        // Handled later: actions that follow this one come before those of its answer.
+        done(CacheGranted{account_.ledger->Ask(account_.shard, std::move(ask->demands))});
       } else {
         io.Submit(std::move(action));
       }

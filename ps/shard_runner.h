@@ -14,6 +14,7 @@
 
 #include "common/clock.h"
 #include "common/transport/transport.h"
+#include "ps/cache_ledger.h"
 #include "ps/shard.h"
 #include "ps/shard_store.h"
 
@@ -22,11 +23,19 @@ namespace rowhouse {
 // Makes the shard's listener on the thread that will use it.
 using ListenerFactory = std::function<Result<std::unique_ptr<Listener>>()>;
 
+// A shard's place in its node's ledger.
+struct CacheAccount {
+  std::shared_ptr<CacheLedger> ledger;  // null: none
+  size_t shard = 0;
+};
+
 class ShardRunner {
  public:
-  // `log`: where a shard that logs pushes does; else null.
+  // `log`: where a shard that logs pushes does; else null. `account`: of a shard whose caches may
+  // change their sizes.
   ShardRunner(std::string name, std::unique_ptr<Shard> shard, std::unique_ptr<ShardStore> store,
-              std::unique_ptr<PushLog> log, ListenerFactory make_listener, const Clock& clock);
+              std::unique_ptr<PushLog> log, ListenerFactory make_listener, const Clock& clock,
+              CacheAccount account = {});
   // Stops if need be.
   ~ShardRunner();
 
@@ -51,6 +60,7 @@ class ShardRunner {
   std::unique_ptr<PushLog> log_;
   const ListenerFactory make_listener_;
   const Clock& clock_;
+  const CacheAccount account_;
 
   std::atomic<bool> is_stopping_ = false;
   std::atomic<TimeMs> heard_at_ = 0;

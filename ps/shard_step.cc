@@ -186,6 +186,7 @@ void Shard::EndStep() {
   pushes_.erase(next_step_);
   ++next_step_;
   Sweep();
+  MoveCaches();
 }
 
 }  // namespace rowhouse

@@ -37,15 +37,19 @@ void Shard::FlushQueuedWrites() {
   actions_.emplace_back(std::move(action));
 }
 
+RowCache::Slot Shard::SlotsOfPiece(const CutState& cut) const {
+  constexpr uint64_t kPieceBytes = 8 << 20;
+  return std::max<RowCache::Slot>(
+      1, std::min(kPieceBytes, options_.max_unwritten_bytes) / cut.layout.bytes());
+}
+
 // Pieces of a few MB, and no more of them at a time than may wait to be written: their copies take
 // bounded memory, however many rows are dirty. RowsWritten brings it back here.
 void Shard::ContinueSave() {
-  constexpr size_t kPieceBytes = 8 << 20;
   Save& save = *save_;
   for (; save.cut < cuts_.size(); ++save.cut, save.slice = 0) {
     CutState& cut = cuts_[save.cut];
-    const RowCache::Slot piece = std::max<RowCache::Slot>(
-        1, std::min<uint64_t>(kPieceBytes, options_.max_unwritten_bytes) / cut.layout.bytes());
+    const RowCache::Slot piece = SlotsOfPiece(cut);
     for (; save.slice < cut.slices.size(); ++save.slice, save.next = 0) {
       SliceState& slice = cut.slices[save.slice];
       while (save.next < slice.cache->capacity_rows()) {

@@ -80,13 +80,15 @@ struct StatsReply {
   uint64_t store_stall_ms = 0;
   uint64_t store_bytes_read = 0;     // from files
   uint64_t store_bytes_written = 0;  // to files, by flush and compaction
+  // By which caches of tables that gained were made larger, since the shard began.
+  uint64_t cache_bytes_moved = 0;
 
   template <class Archive>
   void serialize(Archive& archive) {
     archive(code, message, rows_pulled, rows_pushed, rows_updated, cache_hits, cache_misses,
             rows_evicted, rows_written, rows_overflowed, cache_rows, cache_bytes, rows_announced,
             rows_prefetched, pulls, pulls_from_store, rows_swept, log_bytes, store_rows_read,
-            store_stalls, store_stall_ms, store_bytes_read, store_bytes_written);
+            store_stalls, store_stall_ms, store_bytes_read, store_bytes_written, cache_bytes_moved);
   }
 };
 

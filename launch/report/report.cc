@@ -154,7 +154,8 @@ Json ShardsToJson(const std::vector<RunReport::Shard>& shards) {
                     {"store_bytes_read", shard.store_bytes_read},
                     {"store_bytes_written", shard.store_bytes_written},
                     {"cache_rows", shard.cache_rows},
-                    {"cache_bytes", shard.cache_bytes}});
+                    {"cache_bytes", shard.cache_bytes},
+                    {"cache_bytes_moved", shard.cache_bytes_moved}});
   }
   return list;
 }

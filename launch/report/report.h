@@ -102,6 +102,7 @@ struct RunReport {
     uint64_t store_stall_ms = 0;       // for how long, together
     uint64_t store_bytes_read = 0;     // of its files
     uint64_t store_bytes_written = 0;  // to its files, by flushes and compactions
+    uint64_t cache_bytes_moved = 0;    // by which caches of tables that gained grew
   };
 
   Settings settings;

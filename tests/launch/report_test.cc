@@ -47,7 +47,8 @@ RunReport Sample() {
                      .traffic = {{.table = TableId{1}, .lookups = 30, .refusal = {}},
                                  {.table = TableId{2}, .refusal = "no"}}};
   report.rows = {.digest = "00ff", .count = 9};
-  report.shards = {{.name = "shard 0", .rows = 9, .cache_hits = 5, .cache_misses = 2}};
+  report.shards = {
+      {.name = "shard 0", .rows = 9, .cache_hits = 5, .cache_misses = 2, .cache_bytes_moved = 8}};
   return report;
 }
 
@@ -64,6 +65,7 @@ TEST(Report, HoldsWhatTheRunWasDidAndReached) {
   EXPECT_EQ(json["totals"]["samples_per_second"], 640.0);
   EXPECT_EQ(json["rows"]["digest"], "00ff");
   EXPECT_EQ(json["shards"][0]["cache_hits"], 5);
+  EXPECT_EQ(json["shards"][0]["cache_bytes_moved"], 8);
 }
 
 TEST(Report, SaysHowRowsWereShardedAndWhatThatCost) {

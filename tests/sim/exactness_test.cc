@@ -222,6 +222,47 @@ TEST(Exactness, PrefetchesSweepsLogsAndFullDisksChangeNoBit) {
   }
 }
 
+// Bytes of caches move between tables and shards beside all of that.
+TEST(Exactness, CachesThatChangeTheirSizesChangeNoBit) {
+  for (const uint32_t workers : {1u, 3u}) {
+    const SimOutcome expected = Train({.workers = workers}, "adagrad", "counter");
+    uint64_t moved = 0, prefetched = 0, swept = 0, overflowed = 0;
+    for (uint64_t seed = 1; seed <= 48; ++seed) {
+      SCOPED_TRACE(fmt::format("workers {} seed {}", workers, seed));
+      const uint64_t cache_bytes = 4000 * (1 + seed % 5);
+      const SimOptions options{.seed = seed,
+                               .shards = static_cast<uint32_t>(1 + seed % 3),
+                               .workers = workers,
+                               .cache_bytes = cache_bytes,
+                               .cache_move_steps = 1 + seed % 2,
+                               .cache_ratio = seed % 7 == 0 ? 0.5 : 1.0,
+                               .cache_ways = seed % 4 == 0   ? 1u
+                                             : seed % 2 == 0 ? 16u
+                                                             : 2u,
+                               .max_part_rows = seed % 3 == 0 ? 7u : 20000u,
+                               .max_unwritten_bytes = seed % 5 == 0 ? 1000u : 1u << 20,
+                               .max_dirty_steps = seed % 3,
+                               .logs_pushes = seed % 2 == 1,
+                               .stores_run_full = seed % 4 == 3,
+                               .prefetch_steps = static_cast<uint32_t>(seed % 5)};
+      const SimOutcome outcome = Train(options, "adagrad", "counter");
+      EXPECT_EQ(outcome.losses, expected.losses);
+      EXPECT_EQ(outcome.digest, expected.digest);
+      EXPECT_EQ(outcome.dense, expected.dense);
+      EXPECT_EQ(outcome.stats.rows_updated, expected.stats.rows_updated);
+      EXPECT_LE(outcome.stats.cache_bytes, cache_bytes);
+      moved += outcome.stats.cache_bytes_moved;
+      prefetched += outcome.stats.rows_prefetched;
+      swept += outcome.stats.rows_swept;
+      overflowed += outcome.stats.rows_overflowed;
+    }
+    EXPECT_GT(moved, 0u);
+    EXPECT_GT(prefetched, 0u);
+    EXPECT_GT(swept, 0u);
+    EXPECT_GT(overflowed, 0u);
+  }
+}
+
 TEST(Exactness, TheLossGoesDown) {
   const SimOutcome outcome = Train({.workers = 2}, "adagrad", "counter");
   EXPECT_TRUE(std::isfinite(outcome.losses.back()));

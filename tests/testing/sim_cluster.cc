@@ -3,6 +3,7 @@
 #include <glog/logging.h>
 #include <omp.h>
 
+#include <optional>
 #include <utility>
 
 #include "common/numpy_random.h"
@@ -40,6 +41,7 @@ struct SimCluster::ShardNode {
   bool is_blocked = false;      // the first of them has found no room
   std::deque<ShardAction> log;  // likewise
   uint64_t log_bytes = 0;
+  std::optional<CacheDemands> demands;          // asked, not answered
   std::vector<std::deque<Frames>> from_worker;  // in order, one queue a worker
 };
 
@@ -64,6 +66,8 @@ SimCluster::SimCluster(const SimOptions& options, const ModelSpec& model,
                                      .job_id = kJobId,
                                      .incarnation = 1,
                                      .workers = options.workers,
+                                     .cache_bytes = options.cache_bytes / options.shards,
+                                     .cache_move_steps = options.cache_move_steps,
                                      .cache_ratio = options.cache_ratio,
                                      .cache_ways = options.cache_ways,
                                      .cache_policy = options.cache_policy,
@@ -80,6 +84,12 @@ SimCluster::SimCluster(const SimOptions& options, const ModelSpec& model,
     address.incarnation = 1;
     addresses.push_back(std::move(address));
   }
+  std::vector<CacheLedger::Shard> accounts;
+  for (const auto& node : shards_) {
+    accounts.push_back(
+        {.bytes = node->shard->granted_cache_bytes(), .asks = node->shard->moves_cache_bytes()});
+  }
+  ledger_ = std::make_unique<CacheLedger>(options.cache_bytes, accounts);
   for (uint32_t w = 0; w < options.workers; ++w) {
     auto node = std::make_unique<WorkerNode>();
     node->step = std::make_unique<TrainingStep>(
@@ -113,6 +123,8 @@ void SimCluster::Carry(size_t shard, std::vector<ShardAction> actions) {
       workers_[worker]->from_shard[shard].push_back(std::move(send->frames));
     } else if (std::holds_alternative<AppendLog>(action)) {
       shards_[shard]->log.push_back(std::move(action));
+    } else if (auto* ask = std::get_if<AskCacheBudget>(&action)) {
+      shards_[shard]->demands = std::move(ask->demands);
     } else if (!std::holds_alternative<WakeAt>(action) &&
                !std::holds_alternative<TruncateLog>(action)) {
       shards_[shard]->io.push_back(std::move(action));
@@ -131,6 +143,7 @@ bool SimCluster::DeliverOne() {
   for (size_t s = 0; s < shards_.size(); ++s) {
     if (!shards_[s]->io.empty()) choices.push_back({0, s, 0});
     if (!shards_[s]->log.empty()) choices.push_back({3, s, 0});
+    if (shards_[s]->demands) choices.push_back({4, s, 0});
     for (size_t w = 0; w < workers_.size(); ++w) {
       if (!shards_[s]->from_worker[w].empty()) choices.push_back({1, s, w});
       if (!workers_[w]->from_shard[s].empty()) choices.push_back({2, s, w});
@@ -148,6 +161,10 @@ bool SimCluster::DeliverOne() {
     for (const auto frame : append.push->frames) shard.log_bytes += frame.size();
     Carry(choice.shard,
           shard.shard->Handle(LogAppended{append.ticket, OkStatus(), shard.log_bytes}, 0));
+  } else if (choice.kind == 4) {
+    CacheDemands demands = *std::exchange(shard.demands, std::nullopt);
+    CacheGrant grant = ledger_->Ask(choice.shard, std::move(demands));
+    Carry(choice.shard, shard.shard->Handle(CacheGranted{std::move(grant)}, 0));
   } else if (choice.kind == 1) {
     Frames frames = std::move(shard.from_worker[choice.worker].front());
     shard.from_worker[choice.worker].pop_front();
@@ -291,6 +308,8 @@ StatsReply SimCluster::TotalStats() const {
     total.rows_prefetched += one.rows_prefetched;
     total.rows_swept += one.rows_swept;
     total.log_bytes += one.log_bytes;
+    total.cache_bytes += one.cache_bytes;
+    total.cache_bytes_moved += one.cache_bytes_moved;
   }
   return total;
 }

@@ -24,6 +24,8 @@ struct SimOptions {
   uint64_t seed = 1;
   uint32_t shards = 1;
   uint32_t workers = 1;
+  uint64_t cache_bytes = 1 << 30;  // over all shards, which are one node
+  uint64_t cache_move_steps = 0;   // see ShardOptions
   double cache_ratio = 1.0;
   uint32_t cache_ways = 16;
   std::string cache_policy = kDefaultCachePolicy;
@@ -82,6 +84,7 @@ class SimCluster {
   Plan plan_;
   std::mt19937_64 random_;
   std::vector<std::unique_ptr<ShardNode>> shards_;
+  std::unique_ptr<CacheLedger> ledger_;
   std::vector<std::unique_ptr<WorkerNode>> workers_;
   uint64_t step_ = 0;
 };

@@ -16,28 +16,38 @@ constexpr uint32_t kShards = 2;
 constexpr uint64_t kRows = 40;
 constexpr uint64_t kSteps = 20;
 
-JobSpec Job() {
-  TableSpec table;
-  table.name = "t";
-  table.rows = kRows;
-  table.dim = 2;
+JobSpec Job(uint32_t tables) {
   JobSpec job;
   job.job_id = 5;
   job.model_id = "m";
   job.config_digest = "c";
   job.workers = kWorkers;
   job.shards_per_node = kShards;
-  job.tables = {table};
+  for (uint32_t t = 0; t < tables; ++t) {
+    TableSpec table;
+    table.id = TableId{t};
+    table.name = "t" + std::to_string(t);
+    table.rows = kRows;
+    table.dim = 2;
+    job.tables.push_back(table);
+  }
   job.plan = MakeRowWisePlan(job.tables, kShards);
   return job;
 }
 
-// Pulls all rows, pushes 1 for each, kSteps times. Returns how far row 0 moved.
-Result<float> Work(Transport& transport, uint32_t worker, const Clock& clock) {
+struct Outcome {
+  float moved = 0.0f;  // row 0 of the first table
+  std::vector<StatsReply> stats;
+};
+
+// Pulls so many rows of the first table, the next ones in each step, and one of others; pushes 1
+// for each, kSteps times. Requires that step kSteps comes to row 0 again.
+Result<Outcome> Work(Transport& transport, uint32_t worker, const Clock& clock, uint32_t tables = 1,
+                     uint64_t rows_of_step = kRows) {
   const RendezvousOptions rendezvous{
       .worker = WorkerRank{worker}, .host = "here", .deadline_ms = 20000};
   const std::vector<NodeAddress> nodes = {{.endpoint = "inproc://node", .name = "PS node 0"}};
-  const JobSpec job = Job();
+  const JobSpec job = Job(tables);
   ASSIGN_OR_RETURN(const std::vector<ShardAddress> shards,
                    MeetNodes(rendezvous, job, nodes, transport, clock));
   ASSIGN_OR_RETURN(const std::unique_ptr<Dialer> dialer,
@@ -47,14 +57,20 @@ Result<float> Work(Transport& transport, uint32_t worker, const Clock& clock) {
   }
   PsClient client({.job_id = job.job_id, .worker = WorkerRank{worker}, .max_part_rows = 7},
                   job.plan, shards);
-  std::vector<RowBatch> batches(1);
-  batches[0].dim = 2;
-  for (uint64_t row = 0; row < kRows; ++row) batches[0].rows.push_back(RowId{row});
-  batches[0].counts.assign(kRows, 1);
-  batches[0].values.resize(kRows * 2);
-  batches[0].gradients.assign(kRows * 2, 1.0f);
+  std::vector<RowBatch> batches(tables);
   float first = 0.0f;
   for (uint64_t step = 0; step <= kSteps; ++step) {
+    for (uint32_t t = 0; t < tables; ++t) {
+      RowBatch& batch = batches[t];
+      batch.table = TableId{t};
+      batch.dim = 2;
+      batch.rows.clear();
+      const uint64_t rows = t == 0 ? rows_of_step : 1;
+      for (uint64_t i = 0; i < rows; ++i) batch.rows.push_back(RowId{(step * rows + i) % kRows});
+      batch.counts.assign(batch.rows.size(), 1);
+      batch.values.resize(batch.rows.size() * 2);
+      batch.gradients.assign(batch.rows.size() * 2, 1.0f);
+    }
     client.StartPull(step, /*eval=*/step == kSteps, &batches);
     RETURN_IF_ERROR(RunClient(client, *dialer, clock));
     if (step == 0) first = batches[0].values[0];
@@ -62,8 +78,11 @@ Result<float> Work(Transport& transport, uint32_t worker, const Clock& clock) {
     client.StartPush(step, 0.5f, 1, &batches);
     RETURN_IF_ERROR(RunClient(client, *dialer, clock));
   }
+  const float last = batches[0].values[0];
+  client.StartStats(kSteps);
+  RETURN_IF_ERROR(RunClient(client, *dialer, clock));
   RETURN_IF_ERROR(PartFromNodes(rendezvous, job.job_id, nodes, transport, clock));
-  return batches[0].values[0] - first;
+  return Outcome{.moved = last - first, .stats = client.stats()};
 }
 
 TEST(ShardRunnerThreads, WorkersTrainTogetherThroughAServerAndTwiceOver) {
@@ -79,18 +98,59 @@ TEST(ShardRunnerThreads, WorkersTrainTogetherThroughAServerAndTwiceOver) {
   });
   for (int job = 0; job < 2; ++job) {  // The same server serves the next job.
     std::vector<std::thread> workers;
-    std::vector<Result<float>> moved(kWorkers, Status(StatusCode::kInternal, "did not run"));
+    std::vector<Result<Outcome>> outcomes(kWorkers, Status(StatusCode::kInternal, "did not run"));
     for (uint32_t w = 0; w < kWorkers; ++w) {
-      workers.emplace_back([&, w] { moved[w] = Work(*transport, w, clock); });
+      workers.emplace_back([&, w] { outcomes[w] = Work(*transport, w, clock); });
     }
     for (std::thread& worker : workers) worker.join();
-    for (const Result<float>& one : moved) {
+    for (const Result<Outcome>& one : outcomes) {
       ASSERT_OK(one);
-      EXPECT_NEAR(one.value(), -0.5f * kWorkers * kSteps, 1e-3f);
+      EXPECT_NEAR(one.value().moved, -0.5f * kWorkers * kSteps, 1e-3f);
     }
   }
   stop = true;
   server.join();
+}
+
+// Every step the shards ask the node's ledger, each from its own thread. There is room for all rows
+// of the first table and a few of the second.
+TEST(ShardRunnerThreads, ShardsMoveBytesOfTheirCachesWhileWorkersTrain) {
+  constexpr uint64_t kCacheBytes = 1600;
+  constexpr uint64_t kRowsOfStep = 4;
+  const SystemClock clock;
+  const std::unique_ptr<Transport> transport = MakeInprocTransport();
+  std::atomic<bool> stop = false;
+  std::thread server([&] {
+    const std::unique_ptr<Listener> node = transport->Listen("inproc://node").value();
+    Server ps(
+        {.host = "here",
+         .store = "memory",
+         .cache_bytes = kCacheBytes,
+         .cache_move_steps = 1,
+         .cache_ways = 1,
+         .max_dirty_steps = 3},
+        [&](size_t k) { return transport->Listen("inproc://shard-" + std::to_string(k)); }, clock);
+    EXPECT_OK(ps.Run(*node, stop, /*one_job=*/true));
+  });
+  std::vector<std::thread> workers;
+  std::vector<Result<Outcome>> outcomes(kWorkers, Status(StatusCode::kInternal, "did not run"));
+  for (uint32_t w = 0; w < kWorkers; ++w) {
+    workers.emplace_back(
+        [&, w] { outcomes[w] = Work(*transport, w, clock, /*tables=*/2, kRowsOfStep); });
+  }
+  for (std::thread& worker : workers) worker.join();
+  server.join();
+  for (const Result<Outcome>& one : outcomes) {
+    ASSERT_OK(one);
+    EXPECT_NEAR(one.value().moved, -0.5f * kWorkers * kSteps * kRowsOfStep / kRows, 1e-3f);
+    uint64_t bytes = 0, bytes_moved = 0;
+    for (const StatsReply& stats : one.value().stats) {
+      bytes += stats.cache_bytes;
+      bytes_moved += stats.cache_bytes_moved;
+    }
+    EXPECT_LE(bytes, kCacheBytes);
+    EXPECT_GT(bytes_moved, 0u);
+  }
 }
 
 }  // namespace
