@@ -344,18 +344,24 @@ void RowCache::Pin(Slot slot, uint64_t step) {
   word.time = static_cast<uint16_t>(std::max(time, at_step));
 }
 
-void RowCache::Announce(Slot slot, uint64_t step) {
-  if (is_direct_) return;
+std::optional<RowCache::LaterUse> RowCache::Announce(Slot slot, uint64_t step) {
+  if (is_direct_) return std::nullopt;
   const auto next_use = static_cast<int64_t>(step);
-  if (next_use <= now_ || next_use - now_ > static_cast<int64_t>(kMostStepsAhead)) return;
+  if (next_use <= now_ || next_use - now_ > static_cast<int64_t>(kMostStepsAhead)) {
+    return std::nullopt;
+  }
   SlotWord& word = Word(slot);
   const int64_t time = StepOf(word);
+  std::optional<LaterUse> later;
   uint8_t pin = word.flags & static_cast<uint8_t>(~(kOccupied | kDirty | kAnnounced));
   if ((word.flags & kAnnounced) != 0) {
-    if (time >= now_ && time <= next_use) return;
+    if (time == next_use) return std::nullopt;
+    const auto at = static_cast<uint64_t>(time);
+    if (time >= now_ && time < next_use) return LaterUse{.after = at, .step = step};
+    if (time > next_use) later = LaterUse{.after = step, .step = at};
   } else if (time >= now_) {
     // Pinned, too. A pin until after the use says more; one that the flags cannot hold is kept.
-    if (time >= next_use || time - now_ >= kMostPinAhead) return;
+    if (time >= next_use || time - now_ >= kMostPinAhead) return std::nullopt;
     pin = static_cast<uint8_t>(kPinned | static_cast<uint8_t>(time << kPinShift));
   }
   if (next_use > time) {
@@ -363,6 +369,7 @@ void RowCache::Announce(Slot slot, uint64_t step) {
   }
   word.time = static_cast<uint16_t>(step);
   word.flags = (word.flags & (kOccupied | kDirty)) | kAnnounced | pin;
+  return later;
 }
 
 // ---- All of them ------------------------------------------------------------------------------

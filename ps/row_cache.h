@@ -119,8 +119,13 @@ class RowCache {
 
   // Says that the row of the slot will be used in `step`, and not before. Heard if step is later
   // than any a use was noted in, by kMostStepsAhead at most; the earliest of several counts. It is
-  // forgotten when the row is used in that step.
-  void Announce(Slot slot, uint64_t step);
+  // forgotten when the row is used in that step. Returns what must be announced again to be known,
+  // if anything: the later of two steps, after the earlier.
+  struct LaterUse {
+    uint64_t after = 0;
+    uint64_t step = 0;
+  };
+  std::optional<LaterUse> Announce(Slot slot, uint64_t step);
 
   std::byte* record(Slot slot) { return records_.data() + slot * record_bytes_; }
   const std::byte* record(Slot slot) const { return records_.data() + slot * record_bytes_; }

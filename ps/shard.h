@@ -23,7 +23,6 @@
 #include <string>
 #include <tuple>
 #include <unordered_map>
-#include <unordered_set>
 #include <variant>
 #include <vector>
 
@@ -205,9 +204,10 @@ class Shard {
     // Null: the cache has what it has for ever. Else (shard_caches.cc):
     std::unique_ptr<ReuseSampler> reuse;  // of rows pulled
     uint64_t first_cache_bytes = 0;
-    double accesses_before = 0.0;      // when the round began
-    RowCache::Slot cleaned = 0;        // before it is resized: slots below were written
-    std::unordered_set<RowId> coming;  // being read because they were announced
+    double accesses_before = 0.0;  // when the round began
+    RowCache::Slot cleaned = 0;    // before it is resized: slots below were written
+    // Being read because they were announced, and for which step: the earliest.
+    std::unordered_map<RowId, uint64_t> coming;
     // While any such read is under way: rows written, with the next ticket at that time.
     std::unordered_map<RowId, uint64_t> written_at;
     std::shared_ptr<const RowFrequencies> frequencies;  // of the table; null: not known
@@ -365,8 +365,10 @@ class Shard {
   void OnPull(const PeerId& peer, Message message, TimeMs now);
   void OnPush(const PeerId& peer, Message message, TimeMs now);
   void OnPrefetch(const Message& message);
-  void Keep(SliceState& slice, RowCache::Slot slot, uint64_t step) const;
-  void FinishPrefetch(uint64_t ticket, uint64_t step, std::vector<StoreRead> reads);
+  void Keep(SliceState& slice, RowCache::Slot slot, RowId row, uint64_t step);
+  void AnnounceLater(SliceState& slice, RowId row, const RowCache::LaterUse& use);
+  void AnnounceAgain();
+  void FinishPrefetch(uint64_t ticket, std::vector<StoreRead> reads);
   void OnControl(const PeerId& peer, const Message& message, TimeMs now);
   void OnRowsRead(RowsRead event);
   void OnStoreBlocked(const Status& status);
@@ -453,7 +455,16 @@ class Shard {
   // Of syncs under way: the LSN up to which all changes are in the store then.
   std::unordered_map<uint64_t, uint64_t> syncs_;  // by ticket
   uint64_t lap_began_ = 0;                        // of the sweeper: steps applied then
-  std::map<uint64_t, uint64_t> prefetches_;       // by ticket: the step announced
+  std::set<uint64_t> prefetches_;                 // tickets of reads under way
+  // Uses announced beyond the next one, which is all that a cache remembers of a row: by the step
+  // after which they are announced again.
+  struct LaterUse {
+    SliceState* slice;
+    RowId row;
+    uint64_t step;
+  };
+  std::map<uint64_t, std::vector<LaterUse>> later_uses_;
+  uint64_t later_uses_count_ = 0;
   std::optional<Save> save_;
 
   std::vector<std::pair<CutState*, SliceState*>> moving_slices_;  // those whose bytes may move

@@ -35,13 +35,19 @@ void Shard::OnPrefetch(const Message& message) {
       SliceState& slice = *cut.Find(row);
       const RowCache::Slot slot = slice.cache->Find(row);
       if (slot != RowCache::kNone) {
-        Keep(slice, slot, step);
+        Keep(slice, slot, row, step);
         continue;
       }
       if (!slice.MayBeStored(cut.order.PositionOf(row))) continue;  // No disk is waited for.
       // Half of a cache: what is in flight must find room beside what is to come.
+      if (const auto coming = slice.coming.find(row); coming != slice.coming.end()) {
+        const auto [first, last] = std::minmax(coming->second, step);
+        if (first != last) AnnounceLater(slice, row, {.after = first, .step = last});
+        coming->second = first;
+        continue;
+      }
       if (slice.coming.size() >= std::max<uint64_t>(1, slice.cache->capacity_rows() / 2)) continue;
-      if (!slice.coming.insert(row).second) continue;
+      slice.coming.emplace(row, step);
       StoreRead& read = reads[&slice];
       read.slice = slice.store;
       read.rows.push_back(row);
@@ -53,21 +59,39 @@ void Shard::OnPrefetch(const Message& message) {
     read.records.resize(read.rows.size() * read.slice.record_bytes);
     action.reads.push_back(std::move(read));
   }
-  prefetches_.emplace(action.ticket, step);
+  prefetches_.insert(action.ticket);
   FlushQueuedWrites();  // A row written a moment ago must be read as it was written.
   actions_.emplace_back(std::move(action));
 }
 
 // An announcement of the step that is next comes late, but not too late.
-void Shard::Keep(SliceState& slice, RowCache::Slot slot, uint64_t step) const {
+void Shard::Keep(SliceState& slice, RowCache::Slot slot, RowId row, uint64_t step) {
   if (step > next_step_) {
-    slice.cache->Announce(slot, step);
+    if (const auto later = slice.cache->Announce(slot, step)) AnnounceLater(slice, row, *later);
   } else if (step == next_step_) {
     slice.cache->Pin(slot, step);
   }
 }
 
-void Shard::FinishPrefetch(uint64_t ticket, uint64_t step, std::vector<StoreRead> reads) {
+void Shard::AnnounceLater(SliceState& slice, RowId row, const RowCache::LaterUse& use) {
+  if (use.after < next_step_ || later_uses_count_ >= 4 * stats_.cache_rows) return;
+  later_uses_[use.after].push_back({&slice, row, use.step});
+  ++later_uses_count_;
+}
+
+// Rows that were used in the steps applied, as announced, and will be used again.
+void Shard::AnnounceAgain() {
+  while (!later_uses_.empty() && later_uses_.begin()->first < next_step_) {
+    const auto uses = later_uses_.extract(later_uses_.begin());
+    later_uses_count_ -= uses.mapped().size();
+    for (const LaterUse& use : uses.mapped()) {
+      const RowCache::Slot slot = use.slice->cache->Find(use.row);
+      if (slot != RowCache::kNone) Keep(*use.slice, slot, use.row, use.step);
+    }
+  }
+}
+
+void Shard::FinishPrefetch(uint64_t ticket, std::vector<StoreRead> reads) {
   for (StoreRead& read : reads) {
     CutState& cut = CutOf(read.slice);
     if (Status status = MaterialiseMissing(cut, read); !status.ok()) {
@@ -76,7 +100,7 @@ void Shard::FinishPrefetch(uint64_t ticket, uint64_t step, std::vector<StoreRead
     for (size_t i = 0; i < read.rows.size(); ++i) {
       const RowId row = read.rows[i];
       SliceState& slice = *cut.Find(row);
-      slice.coming.erase(row);
+      const uint64_t step = slice.coming.extract(row).mapped();
       // A step that was applied meanwhile may have written it since it was read.
       const auto written = slice.written_at.find(row);
       if (written != slice.written_at.end() && written->second > ticket) continue;
@@ -90,11 +114,11 @@ void Shard::FinishPrefetch(uint64_t ticket, uint64_t step, std::vector<StoreRead
                     read.slice.record_bytes);
         ++stats_.rows_prefetched;
       }
-      Keep(slice, slot, step);
+      Keep(slice, slot, row, step);
     }
   }
   // What was written before the oldest read under way was asked for, that read has seen.
-  const uint64_t oldest = prefetches_.empty() ? next_ticket_ : prefetches_.begin()->first;
+  const uint64_t oldest = prefetches_.empty() ? next_ticket_ : *prefetches_.begin();
   for (CutState& cut : cuts_) {
     for (SliceState& slice : cut.slices) {
       std::erase_if(slice.written_at, [&](const auto& entry) { return entry.second <= oldest; });

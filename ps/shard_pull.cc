@@ -111,8 +111,8 @@ void Shard::OnRowsRead(RowsRead event) {
   if (!failure_.ok()) return;
   if (preloads_.erase(event.ticket) != 0) return FinishPreload(std::move(event.reads));
   if (applying_ && event.ticket == apply_ticket_) return FinishApply(std::move(event.reads));
-  if (const auto prefetch = prefetches_.extract(event.ticket); !prefetch.empty()) {
-    return FinishPrefetch(event.ticket, prefetch.mapped(), std::move(event.reads));
+  if (prefetches_.erase(event.ticket) != 0) {
+    return FinishPrefetch(event.ticket, std::move(event.reads));
   }
   auto pull = reading_pulls_.extract(event.ticket);
   CHECK(!pull.empty()) << "read " << event.ticket << " ended twice";

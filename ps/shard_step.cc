@@ -185,6 +185,7 @@ void Shard::FinishApply(std::vector<StoreRead> reads) {
 void Shard::EndStep() {
   pushes_.erase(next_step_);
   ++next_step_;
+  AnnounceAgain();
   Sweep();
   MoveCaches();
 }

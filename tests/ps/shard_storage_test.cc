@@ -1,4 +1,5 @@
 // A shard and its store, action by action: saves, sweeps, prefetches, the push log, a full disk.
+#include <algorithm>
 #include <map>
 
 #include "common/wire/codec.h"
@@ -247,6 +248,37 @@ TEST_F(ShardStorageTest, AnAnnouncedRowIsThereWhenItIsPulled) {
   EXPECT_FALSE(HasWaited(pull));
   EXPECT_EQ(shard_->stats().pulls_from_store, reads);
   EXPECT_EQ(shard_->stats().rows_announced, 2u);
+}
+
+// A cache remembers one next use of a row; the shard those after it.
+TEST_F(ShardStorageTest, ARowAnnouncedForSeveralStepsIsThereInAllOfThem) {
+  for (const bool is_read_first : {true, false}) {
+    for (const bool earliest_first : {true, false}) {
+      Open({.cache_ratio = 0.25, .cache_ways = 16});
+      StoreAllRows();
+      std::vector<uint64_t> steps = {1, 4, 9};
+      if (!earliest_first) std::ranges::reverse(steps);
+      for (const uint64_t step : steps) {
+        Prefetch(step, {50});
+        if (is_read_first) CarryOutAll();
+      }
+      CarryOutAll();
+      for (uint64_t step = 1; step < 10; ++step) {
+        std::vector<uint64_t> rows;  // Half the cache, others in each step.
+        for (uint64_t i = 0; i < 8; ++i) rows.push_back((step * 8 + i) % 48);
+        std::ranges::sort(rows);
+        if (step == 1 || step == 4 || step == 9) {
+          const uint64_t pull = Pull(step, {50});
+          EXPECT_TRUE(answers_.contains(pull)) << "step " << step;
+          CarryOutAll();
+        }
+        Pull(step, rows);
+        CarryOutAll();
+        Push(step, rows);
+        CarryOutAll();
+      }
+    }
+  }
 }
 
 TEST_F(ShardStorageTest, APullOfRowsOnTheirWayReadsThemOnce) {
