@@ -419,6 +419,7 @@ class Shard {
              bool pin);
   void TakeVictim(const CutState& cut, SliceState& slice, const CacheVictim& victim);
   void QueueWrite(const CutState& cut, SliceState& slice, RowId row, const std::byte* record);
+  StoreWrite& QueuedWriteOf(const SliceState& slice);
   void FlushQueuedWrites();
   // Weights and state of a row that was never pushed; `weights` those of the whole row.
   static void WriteFirstValue(const CutState& cut, std::span<const float> weights,

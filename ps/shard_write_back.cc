@@ -13,14 +13,19 @@ void Shard::QueueWrite(const CutState& cut, SliceState& slice, RowId row, const 
   if (!IsFiniteRecord(cut.layout, record)) {
     return Fail(NotFiniteError(cut.spec, cut.layout, {row, cut.first_column}, record));
   }
-  StoreWrite& write =
-      queued_writes_[{Raw(slice.slice.table), slice.slice.column_begin, slice.slice.row_begin}];
-  write.slice = slice.store;
+  StoreWrite& write = QueuedWriteOf(slice);
   write.rows.push_back(row);
   write.records.insert(write.records.end(), record, record + cut.layout.bytes());
   ++stats_.rows_written;
   slice.written->Add(cut.order.PositionOf(row) - slice.slice.row_begin);
   if (!prefetches_.empty()) slice.written_at[row] = next_ticket_;
+}
+
+StoreWrite& Shard::QueuedWriteOf(const SliceState& slice) {
+  StoreWrite& write =
+      queued_writes_[{Raw(slice.slice.table), slice.slice.column_begin, slice.slice.row_begin}];
+  write.slice = slice.store;
+  return write;
 }
 
 void Shard::FlushQueuedWrites() {
@@ -38,13 +43,15 @@ void Shard::FlushQueuedWrites() {
 }
 
 RowCache::Slot Shard::SlotsOfPiece(const CutState& cut) const {
-  constexpr uint64_t kPieceBytes = 8 << 20;
+  constexpr uint64_t kPieceBytes = 1 << 20;
   return std::max<RowCache::Slot>(
       1, std::min(kPieceBytes, options_.max_unwritten_bytes) / cut.layout.bytes());
 }
 
-// Pieces of a few MB, and no more of them at a time than may wait to be written: their copies take
-// bounded memory, however many rows are dirty. RowsWritten brings it back here.
+// In pieces, and no more of them at a time than may wait to be written: their copies take bounded
+// memory, however many rows are dirty. RowsWritten brings it back here. Pieces are as large as the
+// blocks of memtables, which take the places they leave in the heap: larger ones would find none
+// again, and the heap would grow by what is written.
 void Shard::ContinueSave() {
   Save& save = *save_;
   for (; save.cut < cuts_.size(); ++save.cut, save.slice = 0) {
@@ -74,7 +81,12 @@ void Shard::ContinueSave() {
 }
 
 void Shard::WriteDirty(CutState& cut, SliceState& slice, RowCache::Slot begin, RowCache::Slot end) {
-  for (const auto& [row, slot] : slice.cache->DirtySlots(begin, end)) {
+  const std::vector<std::pair<RowId, RowCache::Slot>> dirty = slice.cache->DirtySlots(begin, end);
+  if (dirty.empty()) return;
+  StoreWrite& write = QueuedWriteOf(slice);
+  write.rows.reserve(write.rows.size() + dirty.size());
+  write.records.reserve(write.records.size() + dirty.size() * cut.layout.bytes());
+  for (const auto& [row, slot] : dirty) {
     QueueWrite(cut, slice, row, slice.cache->record(slot));
     slice.cache->set_clean(slot);
   }
