@@ -32,7 +32,11 @@ DEFINE_bool(
     "compare: what sharding cost each run (memory, rows, bytes, time), not what it learned");
 
 DEFINE_bool(sizes, false,
-            "plan: bytes of every table, and the largest vocabulary of every kind in memory_mb");
+            "plan: bytes of every table, memory and disk of every PS node, and the largest "
+            "vocabulary of every kind in memory_mb");
+DEFINE_string(touched_rows, "all",
+              "sizes: the rows that count for memory and disk of PS nodes: all, or run, those that "
+              "the run's samples look up (of generated data; of a file by --access_counts)");
 DEFINE_string(memory_mb, "",
               "plan: memory to find the largest vocabularies for, MiB; default: cache_mb");
 DEFINE_bool(count_ids, false,

@@ -26,6 +26,7 @@ inline constexpr std::string_view kCsvFlag = "csv";
 inline constexpr std::string_view kStrategiesFlag = "strategies";
 inline constexpr std::string_view kSizesFlag = "sizes";
 inline constexpr std::string_view kMemoryMbFlag = "memory_mb";
+inline constexpr std::string_view kTouchedRowsFlag = "touched_rows";
 inline constexpr std::string_view kCountIdsFlag = "count_ids";
 inline constexpr std::string_view kMaxSamplesFlag = "max_samples";
 inline constexpr std::string_view kMeasuredFlag = "measured";
@@ -39,9 +40,9 @@ inline constexpr std::string_view kLbmCapacitiesFlag = "lbm_capacities";
 
 // Flags of `plan` alone, as --help lists them.
 inline constexpr std::array kPlanFlags = {
-    kSizesFlag,    kMemoryMbFlag,          kCountIdsFlag,       kMaxSamplesFlag,
-    kMeasuredFlag, kEmbeddingsPerFeatFlag, kNumGroupsFlag,      kBaseEmbDimFlag,
-    kLbmFlag,      kLbmSeedFlag,           kLbmShuffleCallFlag, kLbmCapacitiesFlag};
+    kSizesFlag,    kMemoryMbFlag,          kTouchedRowsFlag,  kCountIdsFlag,   kMaxSamplesFlag,
+    kMeasuredFlag, kEmbeddingsPerFeatFlag, kNumGroupsFlag,    kBaseEmbDimFlag, kLbmFlag,
+    kLbmSeedFlag,  kLbmShuffleCallFlag,    kLbmCapacitiesFlag};
 // Those that do nothing without --embeddings_per_feat.
 inline constexpr std::array kLoadBalanceFlags = {
     kNumGroupsFlag, kBaseEmbDimFlag,     kLbmFlag,

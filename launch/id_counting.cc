@@ -5,18 +5,15 @@
 #include "worker/embedding.h"
 
 namespace rowhouse {
-namespace {
 
-// Of an epoch, as the run ends it (--num_batches).
-uint64_t SamplesOf(const Settings& settings, const Dataset& data, uint64_t step_samples) {
+uint64_t SamplesOfEpoch(const Settings& settings, const Dataset& data) {
   const uint64_t pieces = settings.training.accumulation;
+  const uint64_t step_samples = settings.data.mini_batch_size * pieces;
   const uint64_t steps = (settings.data.num_batches + pieces - 1) / pieces;
   uint64_t most = 0;
   if (steps == 0 || __builtin_mul_overflow(steps, step_samples, &most)) most = UINT64_MAX;
   return std::min(data.train_samples(), most);
 }
-
-}  // namespace
 
 Result<IdCounts> CountIds(const Settings& settings, uint64_t max_samples) {
   ASSIGN_OR_RETURN(const std::unique_ptr<Dataset> data,
@@ -30,7 +27,7 @@ Result<IdCounts> CountIds(const Settings& settings, uint64_t max_samples) {
   IdCounts result;
   result.rows_pulled.resize(tables.size());
   const uint64_t step_samples = settings.data.mini_batch_size * settings.training.accumulation;
-  result.samples = SamplesOf(settings, *data, step_samples);
+  result.samples = SamplesOfEpoch(settings, *data);
   if (max_samples > 0) result.samples = std::min(result.samples, max_samples);
   Batch batch;
   for (uint64_t first = 0; first < result.samples; first += step_samples) {

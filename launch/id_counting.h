@@ -9,6 +9,7 @@
 
 #include "launch/settings.h"
 #include "sharding/access_counts.h"
+#include "worker/dataset.h"
 
 namespace rowhouse {
 
@@ -19,6 +20,9 @@ struct IdCounts {
   // Rows that cross the wire in an epoch of one worker: each row once a step.
   std::vector<uint64_t> rows_pulled;  // of each table
 };
+
+// Samples of an epoch, as the run ends it (num_batches). `data`: of the settings.
+uint64_t SamplesOfEpoch(const Settings& settings, const Dataset& data);
 
 // Of the first `max_samples` of the epoch at most; 0: of all. Requires settings that are
 // Validate()d. Errors are those of the data, and of ids that no table takes.

@@ -48,6 +48,7 @@ Result<PlanRequest> ReadPlanRequest(const CommandLine& command_line) {
                          .wants_counts = WantsCounts(command_line),
                          .wants_json = command_line.Value(kJsonFlag) == "true",
                          .memory_mb = command_line.Value(kMemoryMbFlag),
+                         .touched_rows = command_line.Value(kTouchedRowsFlag),
                          .max_samples = command_line.Value(kMaxSamplesFlag),
                          .measured = command_line.Value(kMeasuredFlag),
                          .has_strategy = !command_line.Value("strategy").empty(),

@@ -6,6 +6,7 @@
 #include "launch/measured_accesses.h"
 #include "launch/plan_of_run.h"
 #include "launch/report/load_balance_report.h"
+#include "launch/report/node_plan.h"
 #include "launch/report/plan_report.h"
 #include "launch/report/size_plan.h"
 #include "launch/report/traffic_report.h"
@@ -34,7 +35,12 @@ Status PlanSizes(const Settings& settings, const PlanRequest& request) {
     memory_mb = *value;
   }
   const SizePlan plan = MakeSizePlan(settings, memory_mb << 20);
-  PrintForm(request, SizePlanToJson(plan), SizePlanText(plan));
+  ASSIGN_OR_RETURN(
+      const NodePlan nodes,
+      MakeNodePlan(settings, request.touched_rows.empty() ? "all" : request.touched_rows));
+  nlohmann::ordered_json json = SizePlanToJson(plan);
+  json["ps_nodes"] = NodePlanToJson(nodes);
+  PrintForm(request, json, SizePlanText(plan) + "\n" + NodePlanText(nodes));
   return OkStatus();
 }
 
@@ -128,6 +134,10 @@ Status RunPlan(const Settings& settings, const PlanRequest& request) {
   if (!request.memory_mb.empty() && !request.wants_sizes) {
     return UsageError("--memory_mb={} is for vocabularies; say --sizes as well", request.memory_mb);
   }
+  if (!request.touched_rows.empty() && !request.wants_sizes) {
+    return UsageError("--touched_rows={} is for sizes of PS nodes; say --sizes as well",
+                      request.touched_rows);
+  }
   if (!request.max_samples.empty() && !request.wants_counts) {
     return UsageError("--max_samples={} is for counting; say --count_ids as well",
                       request.max_samples);
@@ -143,7 +153,7 @@ Status RunPlan(const Settings& settings, const PlanRequest& request) {
   return UsageError(
       "nothing to plan; say rowhouse plan --strategy=NAME --ps=N, and --out=FILE to keep it, for "
       "which shards own which rows; --count_ids, for how often rows are looked up; --sizes, for "
-      "the bytes of every table and the largest vocabularies a memory holds; or "
+      "the bytes of every table and PS node and the largest vocabularies a memory holds; or "
       "--embeddings_per_feat=ROWS,ROWS,... for rows dealt to ranks by LoadBalanceManager");
 }
 

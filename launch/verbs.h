@@ -32,14 +32,16 @@ struct PlanRequest {
   bool wants_counts = false;  // --count_ids
   bool wants_plan = false;    // --out, --measured, --plan or --strategy was given, and no counts
   bool wants_json = false;
-  std::string memory_mb = {};    // as given: MiB to find vocabularies for; "": storage.cache_mb
-  std::string max_samples = {};  // as given, of --count_ids; "": all
-  std::string measured = {};     // a model's directory; "": none
-  bool has_strategy = false;     // --strategy was given
-  std::string out = {};          // file to write; "": none
+  std::string memory_mb = {};     // as given: MiB to find vocabularies for; "": storage.cache_mb
+  std::string touched_rows = {};  // as given, of --sizes; "": all
+  std::string max_samples = {};   // as given, of --count_ids; "": all
+  std::string measured = {};      // a model's directory; "": none
+  bool has_strategy = false;      // --strategy was given
+  std::string out = {};           // file to write; "": none
   std::optional<LoadBalanceManager> load_balance = {};
 };
-// Prints what is asked for: the sizes of the model's tables (launch/report/size_plan.h), the plan
+// Prints what is asked for: the sizes of the model's tables and of PS nodes
+// (launch/report/size_plan.h, node_plan.h), the plan
 // of a run or counts of its data (launch/report/plan_report.h), or what the LoadBalanceManager
 // decided (launch/report/load_balance_report.h); writes plan or counts to `out`, whole or not at
 // all. kUsage unless it is one.

@@ -86,6 +86,16 @@ Status CheckRowsOnWorkers(const JobSpec& job, const Plan& saved) {
   return OkStatus();
 }
 
+Result<std::vector<TableTraffic>> TrafficOfRun(const Settings& settings, const Plan& plan,
+                                               uint32_t workers) {
+  std::optional<AccessCounts> counts;
+  if (!settings.sharding.access_counts.empty()) {
+    ASSIGN_OR_RETURN(counts, ReadAccessCounts(settings.sharding.access_counts));
+  }
+  return TrafficOf(settings.embedding, plan, StepShapeOf(settings, workers),
+                   counts ? &*counts : nullptr);
+}
+
 Result<Start> PrepareStart(const Settings& settings, const WorkerRunOptions& options,
                            uint32_t workers) {
   const std::string& model_dir = settings.output.model_dir;
@@ -100,6 +110,10 @@ Result<Start> PrepareStart(const Settings& settings, const WorkerRunOptions& opt
   job.tables = settings.embedding.physical;
   ASSIGN_OR_RETURN(job.plan, PlanOf(settings, static_cast<uint32_t>(options.nodes.size()),
                                     options.shards_per_node));
+  ASSIGN_OR_RETURN(const std::vector<TableTraffic> traffic,
+                   TrafficOfRun(settings, job.plan, workers));
+  job.step_rows.resize(job.tables.size());
+  for (const TableTraffic& table : traffic) job.step_rows[Raw(table.table)] = table.distinct_rows;
   if (!settings.output.load) {
     RETURN_IF_ERROR(CheckOutputs(settings));
     if (model_dir.empty()) return start;
@@ -331,16 +345,6 @@ std::string CommandLineOfThisProcess() {
   std::string text = arguments.value();
   std::replace(text.begin(), text.end(), '\0', ' ');
   return text.substr(0, text.find_last_not_of(' ') + 1);
-}
-
-Result<std::vector<TableTraffic>> TrafficOfRun(const Settings& settings, const Plan& plan,
-                                               uint32_t workers) {
-  std::optional<AccessCounts> counts;
-  if (!settings.sharding.access_counts.empty()) {
-    ASSIGN_OR_RETURN(counts, ReadAccessCounts(settings.sharding.access_counts));
-  }
-  return TrafficOf(settings.embedding, plan, StepShapeOf(settings, workers),
-                   counts ? &*counts : nullptr);
 }
 
 // What the plan gave each PS node, and what came of it.

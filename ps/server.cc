@@ -9,6 +9,7 @@
 #include "common/wire/codec.h"
 #include "common/wire/control.h"
 #include "ps/memory_budget.h"
+#include "ps/memory_estimate.h"
 #include "ps/shard_opening.h"
 
 namespace rowhouse {
@@ -168,6 +169,13 @@ Status Server::OpenJob(JobSpec spec, uint32_t node) {
   if ((node + 1) * per_node > spec.plan.shards()) {
     return CorruptionError("node {} of {} does not exist", node, spec.plan.shards() / per_node);
   }
+  RETURN_IF_ERROR(CheckRequestsFit(
+      {.shards = SlicesOfNode(spec.tables, spec.plan, node, per_node, {}, spec.step_rows),
+       .cache_bytes = options_.cache_bytes,
+       .memory_limit_bytes = options_.memory_limit_bytes,
+       .cache_ratio = options_.cache_ratio,
+       .cache_ways = options_.cache_ways},
+      node, spec.workers));
   if (!environment_) environment_ = std::make_shared<StoreEnvironment>(options_.environment);
   Job job{.spec = std::move(spec), .node = node, .gone = {}, .runners = {}, .endpoints = {}};
 

@@ -1,5 +1,6 @@
 #include "sharding/job_spec.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -146,6 +147,7 @@ std::string JobSpec::ToJsonText() const {
                     {"plan_digest", load.plan_digest},
                     {"shards", SavedShardsToJson(load.shards)}};
   }
+  if (!step_rows.empty()) json["step_rows"] = step_rows;
   return json.dump();
 }
 
@@ -169,8 +171,17 @@ Result<JobSpec> JobSpec::FromJsonText(const std::string& text) {
       job.load.plan_digest = load.at("plan_digest").get<std::string>();
       ASSIGN_OR_RETURN(job.load.shards, SavedShardsFromJson(load.at("shards")));
     }
+    if (json.contains("step_rows")) {
+      job.step_rows = json.at("step_rows").get<std::vector<double>>();
+    }
   } catch (const nlohmann::json::exception& error) {
     return CorruptionError("job description: {}", error.what());
+  }
+  const bool is_sound = std::ranges::all_of(
+      job.step_rows, [](double rows) { return std::isfinite(rows) && rows >= 0; });
+  if (!is_sound || (!job.step_rows.empty() && job.step_rows.size() != job.tables.size())) {
+    return CorruptionError("job description: {} numbers of rows a step for {} tables",
+                           job.step_rows.size(), job.tables.size());
   }
   if (job.workers == 0 || job.shards_per_node == 0 ||
       job.plan.shards() % job.shards_per_node != 0) {

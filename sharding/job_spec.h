@@ -39,6 +39,9 @@ struct JobSpec {
   LoadSpec load;
   std::vector<TableSpec> tables;
   Plan plan;
+  // About how many rows of each table a step pulls, those of each worker counted apart: what a
+  // node with a limit of memory must have room for. Empty: not known.
+  std::vector<double> step_rows;
 
   uint64_t first_step() const { return is_load ? load.step : 0; }
 

@@ -2,6 +2,7 @@
 #include "launch/report/size_plan.h"
 
 #include "launch/command_line.h"
+#include "launch/report/node_plan.h"
 #include "launch/verbs.h"
 #include "tests/testing/testing.h"
 
@@ -174,11 +175,14 @@ std::string Printed(const Settings& settings, const PlanRequest& request) {
 TEST(PlanVerb, PrintsOneFormOrTheOther) {
   Settings settings = Model({Table("t", 10, 2)}, 2);
   settings.storage.cache_mb = 3;
+  const NodePlan nodes = MakeNodePlan(settings).value();
   EXPECT_EQ(Printed(settings, {.wants_sizes = true}),
-            SizePlanText(MakeSizePlan(settings, 3 << 20)));
+            SizePlanText(MakeSizePlan(settings, 3 << 20)) + "\n" + NodePlanText(nodes));
+  Json json = SizePlanToJson(MakeSizePlan(settings, 5 << 20));
+  json["ps_nodes"] = NodePlanToJson(nodes);
   EXPECT_EQ(
       Json::parse(Printed(settings, {.wants_sizes = true, .wants_json = true, .memory_mb = "5"})),
-      SizePlanToJson(MakeSizePlan(settings, 5 << 20)));
+      json);
 }
 
 TEST(PlanVerb, RefusesWhatItCannotDo) {

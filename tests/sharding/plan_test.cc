@@ -231,6 +231,13 @@ TEST(JobSpec, SurvivesJsonAndRefusesNonsense) {
   EXPECT_EQ(again.tables[1].optimizer_options.epsilon, 1e-8f);
   EXPECT_EQ(again.first_step(), 12u);
   EXPECT_EQ(again.load.steps_per_epoch, 5u);
+  EXPECT_TRUE(again.step_rows.empty());
+  job.step_rows = {3.5, 0};
+  EXPECT_EQ(JobSpec::FromJsonText(job.ToJsonText()).value().step_rows, job.step_rows);
+  for (const std::vector<double>& wrong : std::vector<std::vector<double>>{{1}, {1, -1}}) {
+    job.step_rows = wrong;
+    EXPECT_EQ(JobSpec::FromJsonText(job.ToJsonText()).status().code(), StatusCode::kCorruption);
+  }
   for (const std::string text : {"", "{}", "[1]", "{\"job_id\": \"x\"}"}) {
     EXPECT_EQ(JobSpec::FromJsonText(text).status().code(), StatusCode::kCorruption) << text;
   }
