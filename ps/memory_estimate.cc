@@ -284,7 +284,7 @@ uint64_t RequestBytes(const NodeSize& node) {
   return Whole(bytes);
 }
 
-Status CheckRequestsFit(const NodeSize& node, uint32_t number, uint32_t workers) {
+Status CheckRequestsFit(const NodeSize& node, uint32_t workers) {
   if (node.memory_limit_bytes == 0) return OkStatus();
   ASSIGN_OR_RETURN(const MemoryBudget budget, DivideMemory(node.memory_limit_bytes));
   const uint64_t bytes = RequestBytes(node);
@@ -296,10 +296,10 @@ Status CheckRequestsFit(const NodeSize& node, uint32_t number, uint32_t workers)
   constexpr uint64_t kMb = uint64_t{1} << 20;
   const uint64_t limits = node.memory_limit_bytes / budget.request_bytes;  // a quarter is theirs
   return UsageError(
-      "PS node {}: a step pulls and pushes about {:.0f} rows there, from {}, which take {:.1f} MiB "
-      "while it is applied; of memory_limit_mb={} only {:.1f} MiB are for requests. Give "
-      "--memory_limit_mb={} or more, a smaller --mini-batch-size, or more PS nodes (--ps)",
-      number, rows, Counted(workers, "worker"), static_cast<double>(bytes) / kMiB,
+      "a step pulls and pushes about {:.0f} rows here, from {}, which take {:.1f} MiB while it is "
+      "applied; of memory_limit_mb={} only {:.1f} MiB are for requests. Give --memory_limit_mb={} "
+      "or more, a smaller --mini-batch-size, or more PS nodes (--ps)",
+      rows, Counted(workers, "worker"), static_cast<double>(bytes) / kMiB,
       node.memory_limit_bytes / kMb, static_cast<double>(budget.request_bytes) / kMiB,
       (bytes * limits + kMb - 1) / kMb);
 }

@@ -74,9 +74,9 @@ DiskEstimate EstimateDisk(const NodeSize& node);
 // pulled rows with what is read from the store for them, and pushed rows with what is summed up.
 uint64_t RequestBytes(const NodeSize& node);
 
-// kUsage, naming the node and the limit, if the requests of a step take more than its
+// kUsage, naming the limit and one that is enough, if the requests of a step take more than its
 // memory_limit_bytes has for requests. `workers`: for the message.
-Status CheckRequestsFit(const NodeSize& node, uint32_t number, uint32_t workers);
+Status CheckRequestsFit(const NodeSize& node, uint32_t workers);
 
 // The slices of each shard of a PS node. `touched_rows` and `step_rows`: of each table, over all
 // its slices; empty: all rows, and none. `is_frozen` and `pulled_rows`: of each table; empty:

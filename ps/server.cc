@@ -175,7 +175,7 @@ Status Server::OpenJob(JobSpec spec, uint32_t node) {
        .memory_limit_bytes = options_.memory_limit_bytes,
        .cache_ratio = options_.cache_ratio,
        .cache_ways = options_.cache_ways},
-      node, spec.workers));
+      spec.workers));
   if (!environment_) environment_ = std::make_shared<StoreEnvironment>(options_.environment);
   Job job{.spec = std::move(spec), .node = node, .gone = {}, .runners = {}, .endpoints = {}};
 

@@ -169,7 +169,7 @@ Result<NodePlan> MakeNodePlan(const Settings& settings, const std::string& touch
                   .has_huge_pages = HasHugePages()};
     NodePlan::Node node{.memory = EstimateMemory(size),
                         .disk = EstimateDisk(size),
-                        .refusal = CheckRequestsFit(size, n, sizes.workers).message()};
+                        .refusal = CheckRequestsFit(size, sizes.workers).message()};
     for (const std::vector<SliceSize>& shard : size.shards) {
       for (const SliceSize& slice : shard) {
         node.rows += static_cast<double>(slice.rows);

@@ -83,8 +83,8 @@ TEST(NodePlan, ALimitIsToldWithWhatItSavesAndWhatItRefuses) {
 
   settings.data.mini_batch_size = 200'000;
   plan = MakeNodePlan(settings).value();
-  EXPECT_THAT(plan.nodes[1].refusal, HasSubstr("PS node 1: a step pulls and pushes about"));
-  EXPECT_THAT(NodePlanText(plan), HasSubstr("it would refuse the run: PS node 0: a step"));
+  EXPECT_THAT(plan.nodes[1].refusal, HasSubstr("a step pulls and pushes about"));
+  EXPECT_THAT(NodePlanText(plan), HasSubstr("it would refuse the run: a step"));
 }
 
 TEST(NodePlan, JsonHasEveryPartInBytes) {

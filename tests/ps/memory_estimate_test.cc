@@ -152,18 +152,18 @@ TEST(MemoryEstimate, AStepThatCannotFitIsRefusedWithTheLimitThatItNeeds) {
   node.memory_limit_bytes = uint64_t{128} << 20;  // 32 MiB for requests
   const double bytes = 100'000.0 * (8 + 4 + 256 + 8 + 272);
   EXPECT_EQ(RequestBytes(node), bytes);
-  const Status refused = CheckRequestsFit(node, 3, 2);
+  const Status refused = CheckRequestsFit(node, 2);
   EXPECT_EQ(refused.exit_code(), 2);
   EXPECT_THAT(refused.message(),
-              testing::StartsWith("PS node 3: a step pulls and pushes about 100000 rows there, "
+              testing::StartsWith("a step pulls and pushes about 100000 rows here, "
                                   "from 2 workers, which take 52.3 MiB"));
   EXPECT_THAT(refused.message(), testing::HasSubstr("memory_limit_mb=128 only 32.0 MiB"));
   EXPECT_THAT(refused.message(), testing::HasSubstr("--memory_limit_mb=210 or more"));
   node.memory_limit_bytes = uint64_t{210} << 20;
-  EXPECT_OK(CheckRequestsFit(node, 3, 2));
+  EXPECT_OK(CheckRequestsFit(node, 2));
   node.memory_limit_bytes = 0;
   node.shards[0][0].step_rows = 1e12;
-  EXPECT_OK(CheckRequestsFit(node, 3, 2)) << "without a limit nothing is refused";
+  EXPECT_OK(CheckRequestsFit(node, 2)) << "without a limit nothing is refused";
 }
 
 TEST(MemoryEstimate, SlicesShareTheirTablesRows) {

@@ -1,0 +1,97 @@
+// What `rowhouse plan --sizes` predicts of a PS node, beside what one takes: peak resident memory
+// (VmHWM) and bytes of files. Runs are as small as makes the rows, not the process, most of it.
+#include <filesystem>
+#include <fstream>
+
+#include "tests/testing/process.h"
+
+namespace rowhouse {
+namespace {
+
+// Peak resident memory of a process.
+double PeakBytes(pid_t pid) {
+  std::ifstream file(fmt::format("/proc/{}/status", pid));
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with("VmHWM:")) return std::stod(line.substr(6)) * 1024;
+  }
+  return 0;
+}
+
+double BytesOfFilesBelow(const std::string& directory) {
+  double bytes = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(directory)) {
+    if (entry.is_regular_file()) bytes += static_cast<double>(entry.file_size());
+  }
+  return bytes;
+}
+
+struct Sizes {
+  double memory = 0, disk = 0;
+};
+
+const std::vector<std::string> kModel = {
+    "--arch_sparse_feature_size=64", "--arch_mlp_bot=13-64",    "--arch_mlp_top=64-1",
+    "--loss_function=bce",           "--mini_batch_size=16384", "--learning_rate=0.02",
+    "--data_generation=synthetic",   "--zipf_exponent=0",       "--data_size=600000"};
+
+void Measure(const std::vector<std::string>& memory, const std::vector<std::string>& model,
+             Sizes* sizes) {
+  const TempDir dir;
+  std::vector<std::string> serve = {ROWHOUSE_BINARY, "ps", "--listen=tcp://127.0.0.1:0",
+                                    "--row_dir=" + (dir / "rows")};
+  serve.insert(serve.end(), memory.begin(), memory.end());
+  Process server({.arguments = serve, .time_limit = std::chrono::minutes(2)});
+  ASSERT_TRUE(server.WaitForOutput("listening on"));
+  const std::string output = server.Output();
+  const size_t begin = output.find("tcp://");
+  std::vector<std::string> train = {
+      ROWHOUSE_BINARY, "train", "--print_freq=-1",
+      "--ps_endpoints=" + output.substr(begin, output.find_first_of("; \n", begin) - begin)};
+  train.insert(train.end(), model.begin(), model.end());
+  const ProcessResult trained =
+      RunCommand({.arguments = train, .time_limit = std::chrono::minutes(2)});
+  ASSERT_EQ(trained.exit_code, 0) << trained.Describe();
+  *sizes = {.memory = PeakBytes(server.pid()), .disk = BytesOfFilesBelow(dir / "rows")};
+}
+
+Sizes Predict(const std::vector<std::string>& memory, const std::vector<std::string>& model) {
+  std::vector<std::string> plan = {ROWHOUSE_BINARY, "plan", "--sizes", "--json",
+                                   "--touched_rows=run"};
+  plan.insert(plan.end(), memory.begin(), memory.end());
+  plan.insert(plan.end(), model.begin(), model.end());
+  const ProcessResult planned = RunCommand({.arguments = plan});
+  EXPECT_EQ(planned.exit_code, 0) << planned.Describe();
+  const auto node = nlohmann::json::parse(planned.out)["ps_nodes"]["nodes"][0];
+  return {.memory = node["memory"]["total_bytes"], .disk = node["disk"]["compacted_bytes"]};
+}
+
+TEST(SizePrediction, OfRowsInMemoryIsWithin10Percent) {
+  std::vector<std::string> model = kModel;
+  model.push_back("--arch_embedding_size=300000-300000-300000");
+  const std::vector<std::string> memory = {"--cache_mb=1024"};
+  Sizes measured;
+  ASSERT_NO_FATAL_FAILURE(Measure(memory, model, &measured));
+  const Sizes predicted = Predict(memory, model);
+  EXPECT_NEAR(predicted.memory / measured.memory, 1.0, 0.1)
+      << predicted.memory << " " << measured.memory;
+  EXPECT_NEAR(predicted.disk / measured.disk, 1.0, 0.1) << predicted.disk << " " << measured.disk;
+}
+
+// How full memtables and queues become depends on the disk; rows that are rewritten lie in files
+// more than once until they are compacted. So of files no more is asked than the worst moment.
+TEST(SizePrediction, OfRowsOnDiskUnderALimitIsClose) {
+  std::vector<std::string> model = kModel;
+  model.push_back("--arch_embedding_size=400000-400000-400000");
+  const std::vector<std::string> memory = {"--memory_limit_mb=192"};
+  Sizes measured;
+  ASSERT_NO_FATAL_FAILURE(Measure(memory, model, &measured));
+  const Sizes predicted = Predict(memory, model);
+  EXPECT_LT(measured.memory, uint64_t{192} << 20);
+  EXPECT_NEAR(predicted.memory / measured.memory, 1.0, 0.2)
+      << predicted.memory << " " << measured.memory;
+  EXPECT_GT(measured.disk, 0.95 * predicted.disk);
+  EXPECT_LT(measured.disk, 2.1 * predicted.disk);
+}
+
+}  // namespace
+}  // namespace rowhouse
