@@ -90,4 +90,16 @@ rocksdb::DBOptions RowDatabaseOptions(const StoreEnvironment& environment,
   return options;
 }
 
+uint64_t BackgroundJobs(rocksdb::DB& db, rocksdb::ColumnFamilyHandle* family) {
+  uint64_t jobs = 0;
+  for (const std::string& property :
+       {rocksdb::DB::Properties::kMemTableFlushPending, rocksdb::DB::Properties::kNumRunningFlushes,
+        rocksdb::DB::Properties::kCompactionPending,
+        rocksdb::DB::Properties::kNumRunningCompactions}) {
+    uint64_t value = 0;
+    if (db.GetIntProperty(family, property, &value)) jobs += value;
+  }
+  return jobs;
+}
+
 }  // namespace rowhouse

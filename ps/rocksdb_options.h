@@ -1,12 +1,14 @@
 // How RocksDB is set up for rows: chosen by measurement, the figures and the command that
 // reprints them are in docs/storage.md.
 //
-// Threads: pure functions.
+// Threads: any.
 #pragma once
 
+#include <rocksdb/db.h>
 #include <rocksdb/options.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 
 #include "ps/store_environment.h"
@@ -17,5 +19,8 @@ namespace rowhouse {
 rocksdb::ColumnFamilyOptions RowFamilyOptions(const StoreEnvironment& environment, size_t number);
 // `path`: of its files, for the log.
 rocksdb::DBOptions RowDatabaseOptions(const StoreEnvironment& environment, const std::string& path);
+
+// Flushes and compactions of a column family that are due or, of the whole database, under way.
+uint64_t BackgroundJobs(rocksdb::DB& db, rocksdb::ColumnFamilyHandle* family);
 
 }  // namespace rowhouse

@@ -52,6 +52,7 @@ struct RowStoreCounters {
   uint64_t bytes_flushed = 0;    // memory to files
   uint64_t bytes_compacted = 0;  // written by compaction; it reads a little more
   uint64_t disk_full = 0;        // times the disk was found full
+  uint64_t background_jobs = 0;  // flushes and compactions due or under way now
 
   // Bytes moved for each byte asked for; 0 before there is one.
   double read_amplification() const;

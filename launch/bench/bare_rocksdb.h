@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "common/status.h"
+#include "ps/rocksdb_options.h"
 #include "ps/row_store.h"
 #include "ps/store_environment.h"
 
@@ -34,6 +35,7 @@ class BareRocksDb {
   Status Read(const StoreSlice& slice, std::span<const RowId> rows);
   // The same one by one, as they come.
   Status ChangeEach(const StoreSlice& slice, std::span<const RowId> rows);
+  uint64_t background_jobs() const { return BackgroundJobs(*db_, families_[1]); }
 
  private:
   explicit BareRocksDb(const StoreEnvironmentOptions& options);

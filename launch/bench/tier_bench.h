@@ -62,6 +62,7 @@ class TierBench final : public Bench {
   explicit TierBench(const TierBenchOptions& options);
   Status Open(const BenchOptions& kept);
   Status WarmUp();
+  size_t BatchesOfSample() const;
   Status TrainBatch(std::span<const RowId> ids);
   // 1 / (rows that were not in the cache, of the distinct rows of batches); 0 before any.
   double Ceiling() const;

@@ -221,7 +221,8 @@ RowStoreCounters RocksDbStore::counters() const {
           .file_reads = file_reads_,
           .bytes_flushed = events_->bytes_flushed(),
           .bytes_compacted = events_->bytes_compacted(),
-          .disk_full = events_->times_disk_full()};
+          .disk_full = events_->times_disk_full(),
+          .background_jobs = db_ == nullptr ? 0 : BackgroundJobs(*db_, rows_)};
 }
 
 // Worth a line in everybody's log where rows had to wait.
