@@ -224,6 +224,7 @@ void Shard::Advance() {
       }
     }
     if (applying_ || save_ || !IsStepComplete()) return;
+    if (hand_over_) hand_over_(std::exchange(actions_, {}));
     ApplyStep();
   }
 }

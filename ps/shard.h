@@ -16,6 +16,7 @@
 #include <array>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -177,6 +178,11 @@ class Shard {
                                              const std::vector<TableSpec>& tables, const Plan& plan,
                                              const InitialiserSources& sources);
   ~Shard();
+
+  // Given the actions made so far in a Handle before the shard is busy with a step, so that the
+  // answers to pushes among them need not wait for it. Without, they come with the others.
+  using HandOver = std::function<void(std::vector<ShardAction>)>;
+  void set_hand_over(HandOver hand_over) { hand_over_ = std::move(hand_over); }
 
   // Takes one event; the returned actions are to be carried out in order.
   std::vector<ShardAction> Handle(ShardEvent event, TimeMs now);
@@ -485,6 +491,7 @@ class Shard {
   TimeMs wake_at_ = 0;  // 0: none asked
   StatsReply stats_;
   std::vector<ShardAction> actions_;  // of the Handle under way
+  HandOver hand_over_;                // null: none
 };
 
 }  // namespace rowhouse

@@ -83,8 +83,8 @@ void ShardRunner::Serve(Listener& listener) {
   }
   TimeMs wake_at = std::numeric_limits<TimeMs>::max();
 
-  const auto handle = [&](ShardEvent event) {
-    for (ShardAction& action : shard_->Handle(std::move(event), clock_.NowMs())) {
+  const auto carry_out = [&](std::vector<ShardAction> actions) {
+    for (ShardAction& action : actions) {
       if (auto* send = std::get_if<SendFrames>(&action)) {
         // A peer that is gone asks nobody any more; its worker reports the loss itself.
         const Status status = listener.Send(send->peer, std::move(send->frames));
@@ -103,6 +103,10 @@ void ShardRunner::Serve(Listener& listener) {
         io.Submit(std::move(action));
       }
     }
+  };
+  shard_->set_hand_over(carry_out);
+  const auto handle = [&](ShardEvent event) {
+    carry_out(shard_->Handle(std::move(event), clock_.NowMs()));
   };
 
   while (!is_stopping_) {

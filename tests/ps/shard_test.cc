@@ -199,6 +199,24 @@ TEST_F(ShardTest, APushIsCompleteWhenAllItsPartsAreHere) {
   EXPECT_EQ(shard_->next_step(), 1u);
 }
 
+TEST_F(ShardTest, APushIsAnsweredBeforeItsStepIsApplied) {
+  Open();
+  std::vector<size_t> handed_over;
+  shard_->set_hand_over([&](std::vector<ShardAction> actions) {
+    EXPECT_EQ(shard_->next_step(), 0u) << "not yet";
+    EXPECT_EQ(shard_->stats().rows_updated, 0u);
+    for (const ShardAction& action : actions) {
+      EXPECT_TRUE(std::holds_alternative<SendFrames>(action));
+    }
+    handed_over.push_back(actions.size());
+  });
+  const uint64_t first = Push(0, 0, {3}, {1.0f});
+  EXPECT_TRUE(answers_.contains(first)) << "no step begins with it";
+  Push(1, 0, {3}, {1.0f});
+  EXPECT_EQ(handed_over, std::vector<size_t>{1});
+  EXPECT_EQ(shard_->next_step(), 1u);
+}
+
 TEST_F(ShardTest, ARepeatedPushIsAnsweredAgainAndCountsOnce) {
   Open();
   Push(0, 0, {3}, {1.0f});
