@@ -104,9 +104,8 @@ Status Serve(const Settings& settings) {
                                         .stall_limit_ms = kStallLimitMs},
                         .silence_ms = settings.cluster.rpc_deadline_ms,
                         .is_refusal_logged = !is_supervised};
-  constexpr uint64_t kMaxDirtySteps = 1000;  // else a log has no end
   if (options.durability != "none" && options.max_dirty_steps == 0) {
-    options.max_dirty_steps = kMaxDirtySteps;
+    options.max_dirty_steps = kMaxDirtyStepsWithLog;
   }
   if (const std::string& file = settings.storage.cache_frequencies; !file.empty()) {
     ASSIGN_OR_RETURN(AccessCounts counts, ReadAccessCounts(file, "cache_frequencies"));

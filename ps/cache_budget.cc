@@ -3,6 +3,7 @@
 #include <glog/logging.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace rowhouse {
 namespace {
@@ -85,7 +86,7 @@ std::vector<uint64_t> SplitBudget(const std::vector<TableDemand>& tables, uint64
 }
 
 std::vector<uint64_t> MoveBudget(const std::vector<TableDemand>& tables, uint64_t budget,
-                                 double least_saving) {
+                                 double least_saving, uint64_t most_moved) {
   std::vector<uint64_t> now;
   uint64_t all = 0;
   for (const TableDemand& table : tables) {
@@ -95,8 +96,17 @@ std::vector<uint64_t> MoveBudget(const std::vector<TableDemand>& tables, uint64_
   std::vector<uint64_t> split = SplitBudget(tables, budget);
   if (all > budget) return split;
   const double misses = PredictedMisses(tables, now);
-  return misses - PredictedMisses(tables, split) >= least_saving * misses && misses > 0.0 ? split
-                                                                                          : now;
+  if (misses <= 0.0 || misses - PredictedMisses(tables, split) < least_saving * misses) return now;
+  uint64_t moved = 0;
+  for (size_t i = 0; i < now.size(); ++i) moved += std::max(split[i], now[i]) - now[i];
+  if (moved <= most_moved) return split;
+  const double part = static_cast<double>(most_moved) / static_cast<double>(moved);
+  for (size_t i = 0; i < now.size(); ++i) {
+    const double change = part * (static_cast<double>(split[i]) - static_cast<double>(now[i]));
+    // Down: what is given away is a byte more at most, what is got a byte less.
+    split[i] = now[i] + static_cast<uint64_t>(static_cast<int64_t>(std::floor(change)));
+  }
+  return split;
 }
 
 }  // namespace rowhouse

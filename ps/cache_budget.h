@@ -34,8 +34,10 @@ double PredictedMisses(const std::vector<TableDemand>& tables, const std::vector
 std::vector<uint64_t> SplitBudget(const std::vector<TableDemand>& tables, uint64_t budget);
 
 // The same, but what tables have now unless a new split would save `least_saving` of the misses
-// that are predicted for now, or they have more than the budget.
+// that are predicted for now, or they have more than the budget. No more than about `most_moved`
+// bytes are given from tables to others at once: a part of the way there.
 std::vector<uint64_t> MoveBudget(const std::vector<TableDemand>& tables, uint64_t budget,
-                                 double least_saving = 0.05);
+                                 double least_saving = 0.05,
+                                 uint64_t most_moved = std::numeric_limits<uint64_t>::max());
 
 }  // namespace rowhouse

@@ -17,8 +17,9 @@ uint64_t BytesOf(const CacheDemands& demands) {
 
 }  // namespace
 
-CacheLedger::CacheLedger(uint64_t budget_bytes, const std::vector<Shard>& shards)
-    : budget_bytes_(budget_bytes) {
+CacheLedger::CacheLedger(uint64_t budget_bytes, const std::vector<Shard>& shards,
+                         uint64_t most_moved_bytes)
+    : budget_bytes_(budget_bytes), most_moved_bytes_(most_moved_bytes) {
   for (const Shard& shard : shards) {
     Account account;
     account.held = shard.bytes;
@@ -85,7 +86,8 @@ void CacheLedger::Decide() {
     all.insert(all.end(), account.said.slices.begin(), account.said.slices.end());
   }
   decided_round_ = round;
-  const std::vector<uint64_t> bytes = MoveBudget(all, budget);
+  const std::vector<uint64_t> bytes =
+      MoveBudget(all, budget, /*least_saving=*/0.05, most_moved_bytes_);
   auto next = bytes.begin();
   for (Account& account : accounts_) {
     if (!account.asks) continue;

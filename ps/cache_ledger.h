@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <mutex>
 #include <vector>
 
@@ -37,8 +38,10 @@ class CacheLedger {
     bool asks = false;   // else it holds them for ever
   };
 
-  // Requires that shards hold no more than the budget.
-  CacheLedger(uint64_t budget_bytes, const std::vector<Shard>& shards);
+  // Requires that shards hold no more than the budget. `most_moved_bytes`: in one round, about:
+  // rows that leave are read again, and those that stay are moved in memory while nobody is served.
+  CacheLedger(uint64_t budget_bytes, const std::vector<Shard>& shards,
+              uint64_t most_moved_bytes = std::numeric_limits<uint64_t>::max());
 
   // `has_bytes` of the demands is what the shard's caches have now: all that was granted before, if
   // anything was. Requires that the shard is one that asks.
@@ -63,7 +66,7 @@ class CacheLedger {
   void Decide();
   uint64_t Held() const;
 
-  const uint64_t budget_bytes_;
+  const uint64_t budget_bytes_, most_moved_bytes_;
   mutable std::mutex mutex_;
   std::vector<Account> accounts_;  // guarded by mutex_
   uint64_t decided_round_ = 0;     // guarded by mutex_

@@ -269,6 +269,23 @@ DiskEstimate EstimateDisk(const NodeSize& node) {
     }
     most_unordered = std::max(most_unordered, unordered);
   }
+  if (node.logs_pushes) {
+    // Two laps of the sweeper, as long as their steps or bytes.
+    const double lap_bytes = static_cast<double>(ShardOptions().max_lap_log_bytes);
+    double log = 0;
+    for (const std::vector<SliceSize>& shard : node.shards) {
+      double step = 0, run = 0;
+      for (const SliceSize& slice : shard) {
+        if (!slice.is_written) continue;
+        const double row = sizeof(uint64_t) + static_cast<double>(slice.columns) * sizeof(float);
+        step += slice.step_rows * row;
+        run += slice.pulled_rows.value_or(HUGE_VAL) * row;
+      }
+      const double lap = std::min(static_cast<double>(node.max_dirty_steps) * step, lap_bytes);
+      log += std::min(2 * lap, run);
+    }
+    disk.log = Whole(log);
+  }
   disk.records = Whole(StoredBy(node).bytes);
   disk.compacted = Whole(compacted);
   disk.peak = Whole(compacted + kCompacting * most_unordered + kOlderCopies * older);

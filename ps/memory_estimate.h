@@ -38,6 +38,7 @@ struct NodeSize {
   double cache_ratio = 1.0;
   uint32_t cache_ways = 16;
   uint64_t max_dirty_steps = 0;
+  bool logs_pushes = false;    // --durability; then max_dirty_steps > 0
   bool has_huge_pages = true;  // the system gives them (ps/page_memory.h)
 };
 
@@ -66,6 +67,7 @@ struct DiskEstimate {
   // With older copies, and what compactions write before their inputs go. No more than
   // compacted where rows are only written by a save, in their order.
   uint64_t peak = 0;
+  uint64_t log = 0;  // of pushes, at most; besides
 };
 // All 0 for store=memory.
 DiskEstimate EstimateDisk(const NodeSize& node);

@@ -167,8 +167,14 @@ struct ShardOptions {
   // saved.
   uint64_t max_dirty_steps = 0;
   bool logs_pushes = false;  // answers a push, and applies it, when the push log has it
+  // With a log: after so many bytes of it rows are written though it is not so many steps yet. A
+  // log holds two laps of the sweeper at most.
+  uint64_t max_lap_log_bytes = uint64_t{512} << 20;
   uint64_t max_unwritten_bytes = 256 << 20;  // writes under way before pulls and saves have to wait
 };
+
+// Where a log is kept and no other number is given: else it had no end.
+inline constexpr uint64_t kMaxDirtyStepsWithLog = 1000;
 
 class Shard {
  public:
@@ -352,7 +358,9 @@ class Shard {
   bool CleanForMove(CutState& cut, SliceState& slice);
   // The hottest rows, read into the caches before the first step is applied (shard_preload.cc).
   void StartPreload();
+  void ContinuePreload();
   void FinishPreload(std::vector<StoreRead> reads);
+  void TakePreloaded(CutState& cut, StoreRead& read);
 
   void OnMessage(MessageArrived message, TimeMs now);
   // Bags pooled on shards (shard_bags.cc).
@@ -405,6 +413,7 @@ class Shard {
                std::shared_ptr<const PushPart> part, TimeMs now);
   void OnLogAppended(const LogAppended& event);
   void OnStoreSynced(const StoreSynced& event);
+  double LapProgress() const;
   void Sweep();
   void ApplyStep();
   void FinishApply(std::vector<StoreRead> reads);
@@ -447,8 +456,16 @@ class Shard {
 
   uint64_t next_step_ = 0;  // the step to be applied next
   std::map<uint64_t, StepPushes> pushes_;
-  bool has_begun_ = false;       // an event was handled
-  std::set<uint64_t> preloads_;  // tickets of reads under way
+  bool has_begun_ = false;  // an event was handled
+  // Rows to be read into a cache before the first step, the hottest first.
+  struct Preload {
+    CutState* cut;
+    SliceState* slice;
+    std::vector<RowId> rows;
+    size_t next = 0;
+  };
+  std::deque<Preload> preloads_;
+  uint64_t preload_ticket_ = 0;  // of the read under way; 0: none
   bool is_blocked_ = false;      // the store finds no room
   bool applying_ = false;        // waits for rows of the step from the store
   uint64_t apply_ticket_ = 0;
@@ -462,6 +479,7 @@ class Shard {
   // Of syncs under way: the LSN up to which all changes are in the store then.
   std::unordered_map<uint64_t, uint64_t> syncs_;  // by ticket
   uint64_t lap_began_ = 0;                        // of the sweeper: steps applied then
+  uint64_t lap_log_began_ = 0;                    // and bytes logged
   std::set<uint64_t> prefetches_;                 // tickets of reads under way
   // Uses announced beyond the next one, which is all that a cache remembers of a row: by the step
   // after which they are announced again.

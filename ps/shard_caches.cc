@@ -51,9 +51,9 @@ void Shard::MakeCaches() {
   }
   CountCacheBytes();
   if (all_fit || options_.cache_move_steps == 0) return;
-  // Small slices that are whole stay so. A large one has bytes that may do more elsewhere.
+  // What is a direct array stays one, and nothing becomes one: that would take the memory of both.
   for (const auto& [cut, slice] : slices) {
-    if (slice->cache->is_direct() && slice->cache_bytes < options_.cache_bytes / 16) continue;
+    if (slice->cache->is_direct()) continue;
     slice->reuse = std::make_unique<ReuseSampler>();
     slice->first_cache_bytes = slice->cache_bytes;
     moving_slices_.emplace_back(cut, slice);
@@ -111,13 +111,14 @@ void Shard::BeginRound() {
         static_cast<uint64_t>(std::ceil((reuse.accesses() - slice->accesses_before) / steps));
     const uint64_t least = (2 * rows_a_step + 1) * row_bytes;
     demands_.fixed_bytes -= slice->cache_bytes;
-    demands_.slices.push_back({.bytes = rows * row_bytes,
-                               .least_bytes = std::min(slice->first_cache_bytes, least),
-                               .most_bytes = CachedRows(rows, options_.cache_ratio) * row_bytes,
-                               .row_bytes = row_bytes,
-                               .accesses = reuse.accesses(),
-                               .miss_ratio = reuse.Curve(),
-                               .has_bytes = slice->cache_bytes});
+    demands_.slices.push_back(
+        {.bytes = rows * row_bytes,
+         .least_bytes = std::min(slice->first_cache_bytes, least),
+         .most_bytes = std::min(CachedRows(rows, options_.cache_ratio), rows - 1) * row_bytes,
+         .row_bytes = row_bytes,
+         .accesses = reuse.accesses(),
+         .miss_ratio = reuse.Curve(),
+         .has_bytes = slice->cache_bytes});
     reuse.Age();
     slice->accesses_before = reuse.accesses();
   }
@@ -141,10 +142,10 @@ bool Shard::CarryOutGrant() {
       SliceState& slice = *moving_slices_[i].second;
       const uint64_t bytes = grant_.bytes[i];
       if (bytes == slice.cache_bytes || (bytes > slice.cache_bytes) != is_growth) continue;
-      // The sweeper's hand stays right where nothing is dirty, whatever slots rows have then.
-      if ((!is_growth || options_.max_dirty_steps != 0) && !CleanForMove(cut, slice)) {
-        return false;
-      }
+      // The sweeper's hand stays right where nothing is dirty, whatever slots rows have then. And
+      // what leaves must not be more than may wait to be written.
+      const bool is_large = slice.cache_bytes > bytes + options_.max_unwritten_bytes / 2;
+      if ((is_large || options_.max_dirty_steps != 0) && !CleanForMove(cut, slice)) return false;
       if (!failure_.ok()) return false;
       slice.cache->Resize(bytes / cut.layout.bytes(),
                           [&](const CacheVictim& victim) { TakeVictim(cut, slice, victim); });

@@ -109,7 +109,7 @@ void Shard::ReadMisses(PendingPull pull, MissesBySlice misses) {
 void Shard::OnRowsRead(RowsRead event) {
   if (!event.status.ok()) Fail(event.status);
   if (!failure_.ok()) return;
-  if (preloads_.erase(event.ticket) != 0) return FinishPreload(std::move(event.reads));
+  if (event.ticket == preload_ticket_) return FinishPreload(std::move(event.reads));
   if (applying_ && event.ticket == apply_ticket_) return FinishApply(std::move(event.reads));
   if (prefetches_.erase(event.ticket) != 0) {
     return FinishPrefetch(event.ticket, std::move(event.reads));

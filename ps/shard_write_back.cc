@@ -1,5 +1,6 @@
 // Rows on their way to the store, and the requests that ask for all of them to be there.
 #include <algorithm>
+#include <cmath>
 
 #include "common/wire/codec.h"
 #include "ps/shard.h"
@@ -92,24 +93,37 @@ void Shard::WriteDirty(CutState& cut, SliceState& slice, RowCache::Slot begin, R
   }
 }
 
+// How much of a lap of the sweeper is over: that of its steps or, if that is more, of the bytes a
+// log may take meanwhile.
+double Shard::LapProgress() const {
+  const double steps =
+      static_cast<double>(next_step_ - lap_began_) / static_cast<double>(options_.max_dirty_steps);
+  if (!options_.logs_pushes) return steps;
+  return std::max(steps, static_cast<double>(stats_.log_bytes - lap_log_began_) /
+                             static_cast<double>(options_.max_lap_log_bytes));
+}
+
 // A hand a slice goes over all slots once in max_dirty_steps steps, so what was dirty when a lap
 // began is written when it ends; no row needs to know since when it is dirty. With a log each lap
 // ends in a sync of the store, after which the log is not needed that far.
 void Shard::Sweep() {
   if (options_.max_dirty_steps == 0) return;
+  const double progress = LapProgress();
   const uint64_t written_before = stats_.rows_written;
   for (CutState& cut : cuts_) {
     for (SliceState& slice : cut.slices) {
       const RowCache::Slot slots = slice.cache->capacity_rows();
-      const RowCache::Slot share =
-          (slots + options_.max_dirty_steps - 1) / options_.max_dirty_steps;
-      const RowCache::Slot end = std::min(slots, slice.hand + share);
+      const auto end = progress >= 1.0
+                           ? slots
+                           : std::min(slots, static_cast<RowCache::Slot>(
+                                                 std::ceil(progress * static_cast<double>(slots))));
+      if (end <= slice.hand) continue;
       WriteDirty(cut, slice, slice.hand, end);
       slice.hand = end;
     }
   }
   stats_.rows_swept += stats_.rows_written - written_before;
-  if (next_step_ - lap_began_ < options_.max_dirty_steps || !failure_.ok()) return;
+  if (progress < 1.0 || !failure_.ok()) return;
   FlushQueuedWrites();
   if (options_.logs_pushes) {
     const uint64_t ticket = next_ticket_++;
@@ -117,6 +131,7 @@ void Shard::Sweep() {
     actions_.emplace_back(SyncStore{.ticket = ticket, .steps = next_step_, .is_clean = false});
   }
   lap_began_ = next_step_;
+  lap_log_began_ = stats_.log_bytes;
   for (CutState& cut : cuts_) {
     for (SliceState& slice : cut.slices) slice.hand = 0;
   }

@@ -23,7 +23,7 @@ StopSignal::~StopSignal() {
 
 Status StopSignal::Check() {
   if (!g_stop) return OkStatus();
-  return MakeStatus(StatusCode::kUnavailable, "stopped by a signal");
+  return MakeStatus(StatusCode::kInternal, "stopped by a signal");
 }
 
 }  // namespace rowhouse

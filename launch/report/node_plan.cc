@@ -14,6 +14,7 @@
 #include "launch/report/figure_text.h"
 #include "launch/report/traffic_report.h"
 #include "ps/memory_budget.h"
+#include "ps/shard.h"
 #include "worker/dataset.h"
 
 namespace rowhouse {
@@ -163,9 +164,10 @@ Result<NodePlan> MakeNodePlan(const Settings& settings, const std::string& touch
                   .memory_limit_bytes = sizes.memory_limit_bytes,
                   .cache_ratio = storage.cache_ratio,
                   .cache_ways = storage.cache_ways,
-                  .max_dirty_steps = storage.durability == "none"
-                                         ? storage.max_dirty_steps
-                                         : std::max<uint64_t>(1, storage.max_dirty_steps),
+                  .max_dirty_steps = storage.durability != "none" && storage.max_dirty_steps == 0
+                                         ? kMaxDirtyStepsWithLog
+                                         : storage.max_dirty_steps,
+                  .logs_pushes = storage.durability != "none",
                   .has_huge_pages = HasHugePages()};
     NodePlan::Node node{.memory = EstimateMemory(size),
                         .disk = EstimateDisk(size),
@@ -197,7 +199,8 @@ Json NodePlanToJson(const NodePlan& plan) {
                      {"disk",
                       {{"records_bytes", node.disk.records},
                        {"compacted_bytes", node.disk.compacted},
-                       {"peak_bytes", node.disk.peak}}},
+                       {"peak_bytes", node.disk.peak},
+                       {"log_bytes", node.disk.log}}},
                      {"refusal", node.refusal.empty() ? Json(nullptr) : Json(node.refusal)}});
   }
   return {{"touched_rows", plan.touched},
@@ -232,11 +235,14 @@ std::string NodePlanText(const NodePlan& plan) {
                    : fmt::format("{} compacted, for {} of records; {} at most while it trains",
                                  Bytes(node.disk.compacted), Bytes(node.disk.records),
                                  Bytes(node.disk.peak)));
+  if (node.disk.log > 0) {
+    text += line("its log of pushes:", fmt::format("{} at most", Bytes(node.disk.log)));
+  }
   if (plan.nodes.size() > 1) {
     uint64_t memory = 0, disk = 0;
     for (const NodePlan::Node& one : plan.nodes) {
       memory += one.memory.total();
-      disk += one.disk.peak;
+      disk += one.disk.peak + one.disk.log;
     }
     text += line(fmt::format("all {} PS nodes:", plan.nodes.size()),
                  fmt::format("{} of memory, {} of disk at most", Bytes(memory), Bytes(disk)));

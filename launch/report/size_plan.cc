@@ -7,6 +7,7 @@
 
 #include "launch/report/comparison.h"
 #include "launch/report/figure_text.h"
+#include "ps/memory_budget.h"
 #include "sharding/record.h"
 #include "worker/dlrm_model.h"
 
@@ -234,7 +235,7 @@ std::string FiguresText(const SizePlan& plan) {
   return text;
 }
 
-// As a shard sizes its caches (ps/shard.cc), were the model's rows all of plan.asked's dim.
+// As a PS node sizes its caches, were the model's rows all of plan.asked's dim and dealt evenly.
 SizePlan::Cache CacheOf(const Settings& settings, const SizePlan& plan) {
   uint64_t rows = 0;
   for (size_t t = 0; t < plan.tables.physical.size(); ++t) {
@@ -245,8 +246,15 @@ SizePlan::Cache CacheOf(const Settings& settings, const SizePlan& plan) {
   if (storage.cache_ratio < 1.0) {
     rows = static_cast<uint64_t>(static_cast<double>(rows) * storage.cache_ratio);
   }
+  const uint64_t nodes = plan.shards / settings.cluster.shards;
+  rows = rows / nodes + (rows % nodes != 0 ? 1 : 0);
+  uint64_t bytes = storage.cache_mb << 20;
+  if (storage.memory_limit_mb > 0) {
+    const Result<MemoryBudget> budget = DivideMemory(storage.memory_limit_mb << 20);
+    if (budget.ok()) bytes = std::min(bytes, budget.value().cache_bytes);  // Else refused below.
+  }
   const uint64_t record_bytes = BytesOfTable(plan.asked, false, false).total();
-  rows = std::min(rows, (storage.cache_mb << 20) / record_bytes);
+  rows = std::min(rows, bytes / record_bytes);
   SizePlan::Cache cache;
   cache.lines = std::min<uint64_t>(storage.cache_ways, std::max<uint64_t>(rows, 1));
   cache.sets = rows / cache.lines;

@@ -86,6 +86,17 @@ TEST(CacheBudget, NothingMovesForLittle) {
   EXPECT_EQ(less[0] + less[1], 8000u) << "they have more than there is";
 }
 
+TEST(CacheBudget, MovesAPartOfTheWayWhereAllOfItIsTooMuchAtOnce) {
+  const std::vector<TableDemand> tables = {Table(10'000, 1000, 6000), Table(20'000, 1000, 6000)};
+  const uint64_t whole = MoveBudget(tables, 12'000)[1] - 6000;
+  ASSERT_GT(whole, 2000u);
+  const std::vector<uint64_t> part = MoveBudget(tables, 12'000, 0.05, /*most_moved=*/1000);
+  EXPECT_LE(part[0] + part[1], 12'000u);
+  EXPECT_GE(part[0] + part[1], 11'999u);
+  EXPECT_NEAR(static_cast<double>(part[1]), 7000.0, 1.0);
+  EXPECT_EQ(MoveBudget(tables, 12'000, 0.05, whole), MoveBudget(tables, 12'000));
+}
+
 RC_GTEST_PROP(CacheBudgetProperty, NoMoreThanThereIsAndNoWorseThanAnEqualSplit, ()) {
   const auto count = *rc::gen::inRange<size_t>(1, 6);
   std::vector<TableDemand> tables;

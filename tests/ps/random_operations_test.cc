@@ -1,11 +1,13 @@
 // Random operations on a shard over a real RocksDB, beside a std::map of what its rows should be:
-// pulls, pushes, announcements, sweeps, saves and reopenings, with caches, policies and settings of
-// the store drawn anew at each opening, and store actions that are carried out late.
+// pulls, pushes, announcements, sweeps, saves and reopenings, with caches that begin empty or warm
+// and move their bytes, policies, settings of the store and the log drawn anew at each opening, and
+// actions that are carried out late.
 //
 //   ROWHOUSE_RANDOM_SECONDS  how long (0.5)
 //   ROWHOUSE_RANDOM_SEED     of the first draw (1)
 #include <chrono>
 #include <deque>
+#include <limits>
 #include <map>
 #include <optional>
 #include <random>
@@ -14,9 +16,12 @@
 #include "common/wire/codec.h"
 #include "common/wire/control.h"
 #include "common/wire/prefetch.h"
+#include "ps/cache_ledger.h"
+#include "ps/log_actions.h"
 #include "ps/shard.h"
 #include "ps/shard_store.h"
 #include "ps/store_environment.h"
+#include "sharding/access_counts.h"
 #include "sharding/plan_maker.h"
 #include "sharding/record_update.h"
 #include "tests/testing/testing.h"
@@ -27,6 +32,7 @@ namespace {
 constexpr uint64_t kJobId = 11;
 constexpr float kLearningRate = 0.05f;
 constexpr size_t kStepsKnownAhead = 4;
+constexpr size_t kAll = std::numeric_limits<size_t>::max();
 
 template <typename T>
 Frame FrameOf(const std::vector<T>& values) {
@@ -118,6 +124,13 @@ class RandomOperationsTest : public testing::Test {
                Table(2, "half", 5'000, 4, "rowwise_adagrad", "bf16")};
     sources_.emplace(InitialiserSources::Open(tables_).value());
     for (const TableSpec& table : tables_) models_.emplace_back(table, *sources_);
+    auto counts = std::make_shared<AccessCounts>();
+    for (const TableSpec& table : tables_) {
+      AccessCounter counter(table.name, table.rows);
+      for (uint64_t row = 0; row < table.rows; ++row) counter.Add(row, table.rows - row);
+      counts->tables.push_back(counter.Finish());
+    }
+    counts_ = std::move(counts);
   }
 
   uint64_t Draw(uint64_t below) { return random_() % below; }
@@ -138,21 +151,31 @@ class RandomOperationsTest : public testing::Test {
                               .environment = std::make_shared<StoreEnvironment>(environment)})
             .value(),
         "", tables_, step_);
+    const bool logs = Draw(3) == 0;
+    if (logs) log_ = PushLog::Open({.directory = directory_.path() + "/log"}).value();
     const std::vector<std::string> policies = CachePolicies().Names();
     shard_ = Shard::Make({.name = "shard 0",
                           .job_id = kJobId,
                           .first_step = step_,
                           .cache_bytes = OneOf<uint64_t>({20'000, 200'000, 1'000'000, 1 << 30}),
+                          .cache_move_steps = OneOf<uint64_t>({0, 1, 5}),
                           .cache_ratio = OneOf({0.01, 0.1, 0.5, 1.0}),
                           .cache_ways = OneOf<uint32_t>({1, 2, 16, 64}),
                           .cache_policy = policies[Draw(policies.size())],
+                          .cache_frequencies = Draw(3) == 0 ? counts_ : nullptr,
                           .max_dirty_steps = OneOf<uint64_t>({0, 1, 7, 50}),
+                          .logs_pushes = logs,
+                          .max_lap_log_bytes = OneOf<uint64_t>({100'000, 512 << 20}),
                           .max_unwritten_bytes = OneOf<uint64_t>({1, 10'000, 256 << 20})},
                          tables_, MakeRowWisePlan(tables_, 1), *sources_)
                  .value();
     ASSERT_OK(store_->VisitRows([&](TableId table, RowId row, uint16_t first_column) {
       shard_->NoteStored(table, row, first_column);
     }));
+    const uint64_t bytes = shard_->granted_cache_bytes();
+    ledger_ = std::make_unique<CacheLedger>(
+        bytes,
+        std::vector<CacheLedger::Shard>{{.bytes = bytes, .asks = shard_->moves_cache_bytes()}});
   }
 
   // Some rows of each table, some hotter than others.
@@ -182,21 +205,44 @@ class RandomOperationsTest : public testing::Test {
       if (auto* send = std::get_if<SendFrames>(&action)) {
         Message message = Unpack(std::move(send->frames)).value();
         answers_[message.header.request_id] = std::move(message);
+      } else if (auto* ask = std::get_if<AskCacheBudget>(&action)) {
+        asked_.push_back(std::move(ask->demands));
+      } else if (std::holds_alternative<AppendLog>(action) ||
+                 std::holds_alternative<TruncateLog>(action)) {
+        log_actions_.push_back(std::move(action));
       } else if (!std::holds_alternative<WakeAt>(action)) {
         waiting_.push_back(std::move(action));
       }
     }
   }
+  // Of the store, the log and the ledger, in turn.
   void CarryOut(size_t actions) {
-    for (; actions > 0 && !waiting_.empty(); --actions) {
-      ShardAction action = std::move(waiting_.front());
-      waiting_.pop_front();
-      Handle(store_->Execute(action));
+    for (; actions > 0 && IsAnythingWaiting(); --actions) {
+      if (!waiting_.empty()) {
+        ShardAction action = std::move(waiting_.front());
+        waiting_.pop_front();
+        Handle(store_->Execute(action));
+      }
+      if (!log_actions_.empty()) {
+        const ShardAction action = std::move(log_actions_.front());
+        log_actions_.pop_front();
+        for (ShardEvent& event : CarryOutLogActions(*log_, std::span(&action, 1))) {
+          Handle(std::move(event));
+        }
+      }
+      if (!asked_.empty()) {
+        CacheDemands demands = std::move(asked_.front());
+        asked_.pop_front();
+        Handle(CacheGranted{ledger_->Ask(0, std::move(demands))});
+      }
     }
+  }
+  bool IsAnythingWaiting() const {
+    return !waiting_.empty() || !log_actions_.empty() || !asked_.empty();
   }
   // Carries out what is needed until the answer has come.
   Message AnswerTo(uint64_t request) {
-    while (!answers_.contains(request) && !waiting_.empty()) CarryOut(1);
+    while (!answers_.contains(request) && IsAnythingWaiting()) CarryOut(1);
     auto answer = answers_.extract(request);
     CHECK(!answer.empty()) << "no answer to request " << request;
     return std::move(answer.mapped());
@@ -302,7 +348,7 @@ class RandomOperationsTest : public testing::Test {
   void SaveAndCompare() {
     Handle(MessageArrived{"peer", EncodeMessage(HeaderOf(step_), FlushRequest{}, {})});
     ASSERT_EQ(AnswerTo(request_).header.type, MessageType::kFlushReply);
-    CarryOut(waiting_.size() + 1000);
+    CarryOut(kAll);
     std::vector<size_t> stored(tables_.size());
     ASSERT_OK(store_->VisitRows([&](TableId table, RowId, uint16_t) { ++stored[Raw(table)]; }));
     for (size_t table = 0; table < tables_.size(); ++table) {
@@ -331,10 +377,11 @@ class RandomOperationsTest : public testing::Test {
   }
 
   void Close() {
-    CarryOut(waiting_.size() + 1000);
+    CarryOut(kAll);
+    bytes_moved_ += shard_->stats().cache_bytes_moved;
     shard_.reset();
     store_.reset();
-    waiting_.clear();
+    log_.reset();
     answers_.clear();
     ahead_.clear();
   }
@@ -346,11 +393,15 @@ class RandomOperationsTest : public testing::Test {
   std::optional<InitialiserSources> sources_;
   std::vector<TableModel> models_;
   std::unique_ptr<ShardStore> store_;
+  std::unique_ptr<PushLog> log_;
+  std::unique_ptr<CacheLedger> ledger_;
   std::unique_ptr<Shard> shard_;
-  std::deque<ShardAction> waiting_;
+  std::shared_ptr<const AccessCounts> counts_;
+  std::deque<ShardAction> waiting_, log_actions_;
+  std::deque<CacheDemands> asked_;
   std::map<uint64_t, Message> answers_;
   std::deque<Batch> ahead_;
-  uint64_t request_ = 0, step_ = 0, rows_checked_ = 0;
+  uint64_t request_ = 0, step_ = 0, rows_checked_ = 0, bytes_moved_ = 0;
 };
 
 TEST_F(RandomOperationsTest, ServeWhatAMapWould) {
@@ -371,11 +422,12 @@ TEST_F(RandomOperationsTest, ServeWhatAMapWould) {
     ++lives;
   } while (std::chrono::steady_clock::now() - begin < limit);
   EXPECT_GT(rows_checked_, 0u);
-  RecordProperty("rows_checked", static_cast<int>(rows_checked_ % 1'000'000'000));
-  std::cout << fmt::format(
-      "{} openings, {} steps, {} rows pulled and compared, {} stored\n", lives, step_,
-      rows_checked_,
-      models_[0].rows().size() + models_[1].rows().size() + models_[2].rows().size());
+  size_t stored = 0;
+  for (const TableModel& model : models_) stored += model.rows().size();
+  fmt::print(
+      "{} openings, {} steps, {} rows pulled and compared, {} bytes of caches moved, {} rows "
+      "stored\n",
+      lives, step_, rows_checked_, bytes_moved_, stored);
 }
 
 }  // namespace

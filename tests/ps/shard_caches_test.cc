@@ -240,7 +240,8 @@ TEST(ShardCaches, WhatAMoveWritesGoesInPieces) {
   EXPECT_LE(node.most_written_at_once(), 2000 + 5 * 2 * kRowsOfStep * kRowBytes);
 }
 
-TEST(ShardCaches, ATableMayBecomeWhole) {
+// That would take the memory of both: the cache it has and the array.
+TEST(ShardCaches, ATableGrowsButNeverIntoADirectArray) {
   OneNode node({.cache_bytes = kBudget, .cache_move_steps = 32}, /*hot_rows=*/1000);
   // Half of the budget has room for 800 of the thousand.
   for (uint64_t step = 0; step < 256; ++step) {
@@ -249,7 +250,8 @@ TEST(ShardCaches, ATableMayBecomeWhole) {
     rows.hot.erase(std::unique(rows.hot.begin(), rows.hot.end()), rows.hot.end());
     node.Step(rows);
   }
-  EXPECT_EQ(node.demands().slices[0].has_bytes, 1000 * kRowBytes);
+  EXPECT_GT(node.demands().slices[0].has_bytes, 900 * kRowBytes);
+  EXPECT_LT(node.demands().slices[0].has_bytes, 1000 * kRowBytes);
 }
 
 TEST(ShardCaches, WhereAllRowsFitNobodyAsks) {

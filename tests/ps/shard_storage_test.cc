@@ -8,6 +8,7 @@
 #include "ps/log_actions.h"
 #include "ps/shard.h"
 #include "ps/shard_store.h"
+#include "sharding/access_counts.h"
 #include "sharding/plan_maker.h"
 #include "tests/testing/testing.h"
 
@@ -233,6 +234,24 @@ TEST_F(ShardStorageTest, ARowThatWasNeverWrittenIsNotLookedUp) {
   EXPECT_FALSE(answers_.contains(stored));
   CarryOutAll();
   EXPECT_TRUE(HasWaited(stored));
+}
+
+// A cache that begins with the hottest rows looks up those that were written, and no others.
+TEST_F(ShardStorageTest, RowsThatWereNeverWrittenAreNotReadToWarmACache) {
+  AccessCounter counter("t", kRows);
+  for (uint64_t row = 0; row < kRows; ++row) counter.Add(row, kRows - row);
+  AccessCounts counts;
+  counts.tables.push_back(counter.Finish());
+  Open({.cache_ratio = 0.25, .cache_frequencies = std::make_shared<AccessCounts>(counts)});
+  shard_->NoteStored(TableId{0}, RowId{2}, 0);
+  shard_->NoteStored(TableId{0}, RowId{40}, 0);  // Not among the hottest.
+  const uint64_t pull = Pull(0, {0, 1, 3});
+  EXPECT_TRUE(answers_.contains(pull));
+  EXPECT_EQ(shard_->stats().cache_hits, 3u) << "they have their first values";
+  ASSERT_EQ(waiting_.size(), 1u);
+  const auto& read = std::get<ReadRows>(waiting_.front());
+  ASSERT_EQ(read.reads.size(), 1u);
+  EXPECT_EQ(read.reads[0].rows, std::vector<RowId>{RowId{2}});
 }
 
 TEST_F(ShardStorageTest, AnAnnouncedRowIsThereWhenItIsPulled) {

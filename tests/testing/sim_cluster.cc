@@ -76,6 +76,8 @@ SimCluster::SimCluster(const SimOptions& options, const ModelSpec& model,
                                      .logs_pushes = options.logs_pushes,
                                      .max_unwritten_bytes = options.max_unwritten_bytes};
     node->shard = Shard::Make(shard_options, tables, plan_, sources).value();
+    node->shard->set_hand_over(
+        [this, s](std::vector<ShardAction> actions) { Carry(s, std::move(actions)); });
     node->store = std::make_unique<ShardStore>(RowStores().Make("memory", {}).value(), "", tables);
     node->from_worker.resize(options.workers);
     shards_.push_back(std::move(node));
