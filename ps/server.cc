@@ -204,7 +204,8 @@ Status Server::OpenJob(JobSpec spec, uint32_t node) {
                                      .logs_pushes = options_.durability != "none",
                                      .max_unwritten_bytes = unwritten_bytes_ == 0
                                                                 ? ShardOptions().max_unwritten_bytes
-                                                                : unwritten_bytes_ / per_node};
+                                                                : unwritten_bytes_ / per_node,
+                                     .keeps_written_rows = options_.store != "memory"};
     ASSIGN_OR_RETURN(std::unique_ptr<Shard> shard,
                      Shard::Make(shard_options, job.spec.tables, job.spec.plan, sources));
     accounts.push_back({.bytes = shard->granted_cache_bytes(), .asks = shard->moves_cache_bytes()});
@@ -221,10 +222,8 @@ Status Server::OpenJob(JobSpec spec, uint32_t node) {
                                      .environment = environment_},
                                     job.spec, id));
     if (job.spec.is_load) {
-      const Status visited = store->VisitRows([&](TableId table, RowId row, uint16_t first_column) {
-        shards[k]->NoteStored(table, row, first_column);
-      });
-      RETURN_IF_ERROR(visited.Annotate(fmt::format("shard {}", Raw(id))));
+      RETURN_IF_ERROR(
+          store->TellStored(shards[k].get()).Annotate(fmt::format("shard {}", Raw(id))));
     }
     const std::string directory = store->directory();
     std::unique_ptr<PushLog> log;

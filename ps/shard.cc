@@ -86,6 +86,19 @@ void Shard::NoteStored(TableId table, RowId row, uint16_t first_column) {
   if (slice != nullptr) slice->written->Add(cut->order.PositionOf(row) - slice->slice.row_begin);
 }
 
+std::vector<WrittenSlice> Shard::written_slices() const {
+  std::vector<WrittenSlice> slices;
+  for (const CutState& cut : cuts_) {
+    for (const SliceState& slice : cut.slices) {
+      slices.push_back({.table = slice.slice.table,
+                        .first_column = slice.store.first_column,
+                        .first_position = slice.slice.row_begin,
+                        .rows = slice.written.get()});
+    }
+  }
+  return slices;
+}
+
 std::vector<ShardAction> Shard::Handle(ShardEvent event, TimeMs now) {
   now_ = now;
   actions_.clear();

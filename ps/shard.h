@@ -41,7 +41,7 @@
 #include "ps/row_cache.h"
 #include "ps/row_store.h"
 #include "ps/store_batch.h"
-#include "ps/written_rows.h"
+#include "ps/written_rows_file.h"
 #include "sharding/initialiser.h"
 #include "sharding/optimizer.h"
 #include "sharding/plan.h"
@@ -118,6 +118,8 @@ struct SyncStore {  // make all writes so far survive; then:
   uint64_t ticket = 0;
   uint64_t steps = 0;
   bool is_clean = true;  // note that the directory has the rows after `steps`, and no others
+  // To be kept beside the rows then (ps/written_rows_file.h); "": nothing is.
+  std::string written_rows = {};
 };
 // Append a push to the log, in the order given, beside the actions of the store.
 struct AppendLog {
@@ -171,6 +173,9 @@ struct ShardOptions {
   // log holds two laps of the sweeper at most.
   uint64_t max_lap_log_bytes = uint64_t{512} << 20;
   uint64_t max_unwritten_bytes = 256 << 20;  // writes under way before pulls and saves have to wait
+  // A save says which rows were ever written, so that opening them again needs no scan. That takes
+  // memory while it lasts, at most a sixteenth of cache_bytes. For stores that have a directory.
+  bool keeps_written_rows = false;
 };
 
 // Where a log is kept and no other number is given: else it had no end.
@@ -203,6 +208,9 @@ class Shard {
   // To be told before the first event of every record that is in the store already; a row that is
   // not, and was never written since, is not looked up there. Rows of other shards are ignored.
   void NoteStored(TableId table, RowId row, uint16_t first_column);
+  // The sets of what was told and written, of every slice that lies here, always in one order. To
+  // be filled before the first event, in place of NoteStored.
+  std::vector<WrittenSlice> written_slices() const;
 
  private:
   // One slice of a table that lies here.

@@ -1,13 +1,21 @@
 #include "ps/shard_store.h"
 
+#include <glog/logging.h>
+
 #include <optional>
 #include <tuple>
 
 #include "ps/directory_state.h"
+#include "ps/written_rows_file.h"
 #include "sharding/optimizer.h"
 #include "sharding/record_weights.h"
 
 namespace rowhouse {
+namespace {
+
+constexpr const char* kWrittenRowsFile = "/written_rows";
+
+}  // namespace
 
 ShardStore::ShardStore(std::unique_ptr<RowStore> store, std::string directory,
                        const std::vector<TableSpec>& tables, uint64_t steps)
@@ -54,7 +62,7 @@ Status ShardStore::Write(const WriteRows& action) {
   return OkStatus();
 }
 
-Status ShardStore::Sync(const SyncStore& action) {
+Status ShardStore::Sync(SyncStore& action) {
   RETURN_IF_ERROR(store_->Sync());
   if (!action.is_clean) return OkStatus();
   if (!directory_.empty()) {
@@ -62,7 +70,31 @@ Status ShardStore::Sync(const SyncStore& action) {
   }
   is_open_ = false;
   last_sync_steps_ = action.steps;
+  if (!directory_.empty() && !action.written_rows.empty()) {
+    KeepWrittenRows(std::move(action.written_rows));
+  }
   return OkStatus();
+}
+
+// The rows are saved without it: what goes wrong here costs the next run a scan, no more.
+void ShardStore::KeepWrittenRows(std::string image) const {
+  if (store_->stamp() == 0) return;
+  const Status kept =
+      SaveWrittenRows(directory_ + kWrittenRowsFile, store_->stamp(), std::move(image));
+  LOG_IF(WARNING, !kept.ok()) << "the next --load has to scan all rows of " << directory_ << ": "
+                              << kept.message();
+}
+
+Status ShardStore::TellStored(Shard* shard) {
+  if (!directory_.empty()) {
+    const Status known =
+        LoadWrittenRows(directory_ + kWrittenRowsFile, store_->stamp(), shard->written_slices());
+    if (known.ok()) return OkStatus();
+    VLOG(1) << "scans all rows of " << directory_ << ": " << known.message();
+  }
+  return VisitRows([shard](TableId table, RowId row, uint16_t first_column) {
+    shard->NoteStored(table, row, first_column);
+  });
 }
 
 Status ShardStore::VisitRows(const std::function<void(TableId, RowId, uint16_t)>& visit) {

@@ -73,7 +73,10 @@ void Shard::ContinueSave() {
   const uint64_t ticket = next_ticket_++;
   if (save.control.header.type == MessageType::kFlush) {
     syncs_.emplace(ticket, next_step_);  // In synchronous mode a change's LSN is its step + 1.
-    actions_.emplace_back(SyncStore{.ticket = ticket, .steps = next_step_});
+    SyncStore sync{.ticket = ticket, .steps = next_step_};
+    // A copy: rows are written, and noted, while the store is at it.
+    if (options_.keeps_written_rows) sync.written_rows = ImageOfWrittenRows(written_slices());
+    actions_.emplace_back(std::move(sync));
   } else {
     actions_.emplace_back(ScanStore{.ticket = ticket});
   }

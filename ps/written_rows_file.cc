@@ -3,6 +3,7 @@
 #include <glog/logging.h>
 
 #include <bit>
+#include <cstddef>
 #include <cstring>
 #include <string_view>
 
@@ -61,20 +62,28 @@ bool IsSameSet(const SetHead& a, const SetHead& b) {
 
 }  // namespace
 
-Status SaveWrittenRows(const std::string& path, uint64_t stamp,
-                       std::span<const WrittenSlice> slices) {
-  CHECK_NE(stamp, 0u);
-  FileHead head{.magic = {}, .stamp = stamp, .sets = slices.size()};
+std::string ImageOfWrittenRows(std::span<const WrittenSlice> slices) {
+  FileHead head{.magic = {}, .stamp = 0, .sets = slices.size()};
   std::memcpy(head.magic, kMagic.data(), kMagic.size());
+  size_t due = sizeof head + sizeof(uint32_t);  // With the checksum that is still to come.
+  for (const WrittenSlice& slice : slices) due += sizeof(SetHead) + slice.rows->memory_bytes();
   std::string text;
+  text.reserve(due);
   Append(head, &text);
   for (const WrittenSlice& slice : slices) Append(HeadOf(slice), &text);
   for (const WrittenSlice& slice : slices) {
     const std::span<const std::byte> bytes = slice.rows->bytes();
     text.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   }
-  Append(Crc32c(text), &text);
-  return WriteFileDurably(path, text);
+  return text;
+}
+
+Status SaveWrittenRows(const std::string& path, uint64_t stamp, std::string image) {
+  CHECK_NE(stamp, 0u);
+  CHECK_GE(image.size(), sizeof(FileHead));
+  std::memcpy(image.data() + offsetof(FileHead, stamp), &stamp, sizeof stamp);
+  Append(Crc32c(image), &image);
+  return WriteFileDurably(path, image);
 }
 
 Status LoadWrittenRows(const std::string& path, uint64_t stamp,

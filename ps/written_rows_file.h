@@ -28,9 +28,12 @@ struct WrittenSlice {
   WrittenRows* rows = nullptr;
 };
 
-// Replaces the file, whole or not at all. Requires stamp != 0.
-Status SaveWrittenRows(const std::string& path, uint64_t stamp,
-                       std::span<const WrittenSlice> slices);
+// The file of these sets as they are now, but for what only their store knows, the stamp, and so
+// without the checksum: as large as the sets.
+std::string ImageOfWrittenRows(std::span<const WrittenSlice> slices);
+
+// Completes the image and replaces the file by it, whole or not at all. Requires stamp != 0.
+Status SaveWrittenRows(const std::string& path, uint64_t stamp, std::string image);
 
 // Fills the sets from the file if it is whole, of this stamp, and of just these sets, all made with
 // the arguments they had when it was written. Otherwise changes nothing and says why: kNotFound,

@@ -150,7 +150,7 @@ class RandomOperationsTest : public testing::Test {
             .Make("rocksdb", {.path = directory_.path() + "/rows",
                               .environment = std::make_shared<StoreEnvironment>(environment)})
             .value(),
-        "", tables_, step_);
+        directory_.path(), tables_, step_);
     const bool logs = Draw(3) == 0;
     if (logs) log_ = PushLog::Open({.directory = directory_.path() + "/log"}).value();
     const std::vector<std::string> policies = CachePolicies().Names();
@@ -166,12 +166,11 @@ class RandomOperationsTest : public testing::Test {
                           .max_dirty_steps = OneOf<uint64_t>({0, 1, 7, 50}),
                           .logs_pushes = logs,
                           .max_lap_log_bytes = OneOf<uint64_t>({100'000, 512 << 20}),
-                          .max_unwritten_bytes = OneOf<uint64_t>({1, 10'000, 256 << 20})},
+                          .max_unwritten_bytes = OneOf<uint64_t>({1, 10'000, 256 << 20}),
+                          .keeps_written_rows = Draw(4) != 0},
                          tables_, MakeRowWisePlan(tables_, 1), *sources_)
                  .value();
-    ASSERT_OK(store_->VisitRows([&](TableId table, RowId row, uint16_t first_column) {
-      shard_->NoteStored(table, row, first_column);
-    }));
+    ASSERT_OK(store_->TellStored(shard_.get()));
     const uint64_t bytes = shard_->granted_cache_bytes();
     ledger_ = std::make_unique<CacheLedger>(
         bytes,

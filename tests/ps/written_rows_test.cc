@@ -104,7 +104,7 @@ class WrittenRowsFile : public testing::Test {
   WrittenRowsFile() {
     for (const uint64_t position : {0, 3, 999}) saved_.exact.Add(position);
     for (const uint64_t position : {5, 6}) saved_.filter.Add(position);
-    CHECK(SaveWrittenRows(path_, 77, saved_.slices()).ok());
+    CHECK(SaveWrittenRows(path_, 77, ImageOfWrittenRows(saved_.slices())).ok());
   }
   // What Load says; a refusal has to leave the sets empty.
   Status Load(uint64_t stamp = 77) {
