@@ -298,7 +298,7 @@ Status RunCkpt(const Settings& settings, const std::vector<std::string>& argumen
     return UsageError("ckpt {} needs --model_dir=DIRECTORY of a saved model", action);
   }
   const auto carry = [&]() -> Status {
-    ASSIGN_OR_RETURN(const SavedRows model, SavedRows::Open(model_dir));
+    ASSIGN_OR_RETURN(const SavedRows model, SavedRows::Open(model_dir, settings.storage.row_dir));
     if (action == "inspect") return Inspect(model, settings.storage, arguments[1], arguments[2]);
     if (action == "stats") return PrintStats(model, settings.storage, model_dir);
     return Compact(model, settings.storage);

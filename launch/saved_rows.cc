@@ -9,11 +9,28 @@
 
 namespace rowhouse {
 
-Result<SavedRows> SavedRows::Open(const std::string& model_dir) {
+namespace {
+
+bool HoldsShard(const std::string& directory, const Manifest& manifest, ShardId shard) {
+  const Result<DirectoryOwner> owner = ReadOwner(directory);
+  return owner.ok() && owner.value().model == manifest.model_id && owner.value().shard == shard &&
+         owner.value().plan_digest == manifest.plan.digest();
+}
+
+}  // namespace
+
+Result<SavedRows> SavedRows::Open(const std::string& model_dir, const std::string& row_dir) {
   if (!HasManifest(model_dir)) return UsageError("holds no saved model; train with --model_dir");
   SavedRows rows;
   rows.model_dir_ = model_dir;
   ASSIGN_OR_RETURN(rows.manifest_, ReadManifest(model_dir));
+  for (SavedShard& saved : rows.manifest_.shards) {
+    const std::string here =
+        ShardDirectory(row_dir.empty() ? model_dir + "/rows" : row_dir, saved.shard);
+    // Its state is looked at when it is opened: rows here that cannot be used are no reason to
+    // change others somewhere else.
+    if (HoldsShard(here, rows.manifest_, saved.shard)) saved.directory = here;
+  }
   return rows;
 }
 

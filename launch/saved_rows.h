@@ -18,9 +18,13 @@ namespace rowhouse {
 
 class SavedRows {
  public:
-  // Of the model in `model_dir`. kUsage if there is none.
-  static Result<SavedRows> Open(const std::string& model_dir);
+  // Of the model in `model_dir`. Rows are looked for where a run that goes on from the model looks:
+  // in `row_dir`, "" being <model_dir>/rows, so that a model that was copied or moved is itself;
+  // and only where that holds no rows of a shard, in the directory the manifest names. kUsage if
+  // there is no model.
+  static Result<SavedRows> Open(const std::string& model_dir, const std::string& row_dir = "");
 
+  // As saved, but each shard's directory is the one where its rows were found.
   const Manifest& manifest() const { return manifest_; }
 
   // The rows of one of manifest().shards, for reading unless `options` say otherwise; their path is

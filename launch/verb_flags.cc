@@ -24,8 +24,8 @@ bool IsSectionOf(std::string_view verb, Section section) {
 
 // What says where a saved model is and how its rows are kept.
 bool IsOfCkpt(std::string_view flag) {
-  return flag == "model_dir" || flag == "store" || flag == "store_compression" ||
-         flag == "direct_reads";
+  return flag == "model_dir" || flag == "row_dir" || flag == "store" ||
+         flag == "store_compression" || flag == "direct_reads";
 }
 
 bool IsPlanFlag(std::string_view flag) {

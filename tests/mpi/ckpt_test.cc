@@ -2,7 +2,9 @@
 // the rows themselves; what it refuses; and what a flipped byte comes to, here and in training.
 #include <signal.h>
 
+#include <filesystem>
 #include <fstream>
+#include <map>
 #include <set>
 
 #include "launch/saved_rows.h"
@@ -227,6 +229,51 @@ TEST_F(Ckpt, RowsInUseAreRefused) {
   run.Signal(SIGINT);
   EXPECT_EQ(run.Wait().exit_code, 0);
   EXPECT_EQ(Run({"stats"}).exit_code, 0);
+}
+
+// What `directory` holds: each file's path below it and its bytes.
+std::map<std::string, std::string> FilesIn(const std::string& directory) {
+  std::map<std::string, std::string> files;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(directory)) {
+    if (!entry.is_regular_file()) continue;
+    std::ifstream in(entry.path(), std::ios::binary);
+    files[entry.path().lexically_relative(directory)] = {std::istreambuf_iterator<char>(in), {}};
+  }
+  return files;
+}
+
+TEST_F(Ckpt, ACopyAndAModelThatWasMovedAreThemselves) {
+  const TrainResult trained = TrainModel();
+  ASSERT_EQ(trained.exit_code, 0) << trained.Describe();
+  std::filesystem::copy(dir_ / "model", dir_ / "backup", std::filesystem::copy_options::recursive);
+  const auto original = FilesIn(dir_ / "model"), copy = FilesIn(dir_ / "backup");
+  const auto ckpt = [&](const std::string& action, const std::vector<std::string>& flags) {
+    std::vector<std::string> arguments = {ROWHOUSE_BINARY, "ckpt", action};
+    arguments.insert(arguments.end(), flags.begin(), flags.end());
+    return RunCommand({.arguments = arguments});
+  };
+  const ProcessResult compacted = ckpt("compact", {"--model_dir=" + dir_ / "backup"});
+  EXPECT_EQ(compacted.exit_code, 0) << compacted.Describe();
+  EXPECT_EQ(FilesIn(dir_ / "model"), original);
+  EXPECT_NE(FilesIn(dir_ / "backup"), copy);
+
+  // Rows of the copy that cannot be used are refused; the original's are not taken for them.
+  const std::string state = dir_ / "backup/rows/shard-0000/STATE.json";
+  std::filesystem::rename(state, state + ".away");
+  const ProcessResult refused = ckpt("compact", {"--model_dir=" + dir_ / "backup"});
+  EXPECT_NE(refused.exit_code, 0);
+  EXPECT_THAT(refused.err, HasSubstr(dir_ / "backup/rows/shard-0000"));
+  EXPECT_EQ(FilesIn(dir_ / "model"), original);
+  std::filesystem::rename(state + ".away", state);
+
+  std::filesystem::rename(dir_ / "model", dir_ / "moved");
+  EXPECT_EQ(ckpt("stats", {"--model_dir=" + dir_ / "moved"}).exit_code, 0);
+  // Rows apart from their model.
+  std::filesystem::rename(dir_ / "moved/rows", dir_ / "elsewhere");
+  EXPECT_EQ(ckpt("stats", {"--model_dir=" + dir_ / "moved"}).exit_code, 2);
+  const ProcessResult apart =
+      ckpt("stats", {"--model_dir=" + dir_ / "moved", "--row_dir=" + dir_ / "elsewhere"});
+  EXPECT_EQ(apart.exit_code, 0) << apart.Describe();
 }
 
 // ---- Bytes that are not what was written ----------------------------------------------------
