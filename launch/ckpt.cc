@@ -212,8 +212,12 @@ std::string DescribeHits(const std::string& model_dir) {
 Status PrintStats(const SavedRows& model, const StorageSettings& storage,
                   const std::string& model_dir) {
   const Manifest& manifest = model.manifest();
-  fmt::print("model {} after {} steps, {} shards\n", manifest.model_id, manifest.steps,
-             manifest.shards.size());
+  // Whatever would be refused is refused before anything is printed.
+  for (const SavedShard& saved : manifest.shards) {
+    RETURN_IF_ERROR(model.OpenShard(saved, {.read_only = true}, storage.store).status());
+  }
+  fmt::print("model {} after {} steps, {} shard{}\n", manifest.model_id, manifest.steps,
+             manifest.shards.size(), manifest.shards.size() == 1 ? "" : "s");
   fmt::print("cache hits: {}\n", DescribeHits(model_dir));
   fmt::print(fmt::runtime(kStatsLine), "shard", "table", "rows", "of records", "of files", "files",
              "levels");
@@ -261,18 +265,31 @@ Status PrintStats(const SavedRows& model, const StorageSettings& storage,
 
 // ---- compact --------------------------------------------------------------------------------
 
-Status Compact(const SavedRows& model, const StorageSettings& storage) {
-  const auto environment = std::make_shared<StoreEnvironment>(StoreEnvironmentOptions{
-      .compression = storage.store_compression, .direct_reads = storage.direct_reads});
+std::string DescribeFiles(const std::vector<RowStoreLevel>& levels) {
+  const uint64_t files = FilesOf(levels);
+  return fmt::format("{} in {} file{}", Megabytes(BytesOf(levels)), files, files == 1 ? "" : "s");
+}
+
+// `given`: what --store_compression says; "": what a shard's files have already.
+Status Compact(const SavedRows& model, const StorageSettings& storage, const std::string& given) {
+  const auto environment_of = [&storage](const std::string& compression) {
+    return std::make_shared<StoreEnvironment>(
+        StoreEnvironmentOptions{.compression = compression, .direct_reads = storage.direct_reads});
+  };
   for (const SavedShard& saved : model.manifest().shards) {
-    ASSIGN_OR_RETURN(const auto rows,
-                     model.OpenShard(saved, {.environment = environment}, storage.store));
+    std::string compression = given;
+    if (given.empty()) {
+      ASSIGN_OR_RETURN(const auto files,
+                       model.OpenShard(saved, {.read_only = true}, storage.store));
+      ASSIGN_OR_RETURN(compression, files->compression());
+    }
+    ASSIGN_OR_RETURN(
+        const auto rows,
+        model.OpenShard(saved, {.environment = environment_of(compression)}, storage.store));
     const std::vector<RowStoreLevel> before = rows->levels();
     RETURN_IF_ERROR(rows->Compact().Annotate(fmt::format("shard {}", Raw(saved.shard))));
-    const std::vector<RowStoreLevel> after = rows->levels();
-    fmt::print("shard {}: {} in {} files -> {} in {} files\n", Raw(saved.shard),
-               Megabytes(BytesOf(before)), FilesOf(before), Megabytes(BytesOf(after)),
-               FilesOf(after));
+    fmt::print("shard {}: {} -> {}, compression {}\n", Raw(saved.shard), DescribeFiles(before),
+               DescribeFiles(rows->levels()), compression);
     std::fflush(stdout);
   }
   return OkStatus();
@@ -280,7 +297,8 @@ Status Compact(const SavedRows& model, const StorageSettings& storage) {
 
 }  // namespace
 
-Status RunCkpt(const Settings& settings, const std::vector<std::string>& arguments) {
+Status RunCkpt(const Settings& settings, const std::vector<std::string>& arguments,
+               const std::string& given_compression) {
   const std::vector<std::string> known = {"inspect", "stats", "compact"};
   if (arguments.empty()) return UsageError("ckpt needs one of inspect, stats, compact");
   const std::string& action = arguments[0];
@@ -301,7 +319,7 @@ Status RunCkpt(const Settings& settings, const std::vector<std::string>& argumen
     ASSIGN_OR_RETURN(const SavedRows model, SavedRows::Open(model_dir, settings.storage.row_dir));
     if (action == "inspect") return Inspect(model, settings.storage, arguments[1], arguments[2]);
     if (action == "stats") return PrintStats(model, settings.storage, model_dir);
-    return Compact(model, settings.storage);
+    return Compact(model, settings.storage, given_compression);
   };
   return carry().Annotate("--model_dir=" + model_dir);
 }

@@ -62,7 +62,9 @@ Result<PlanRequest> ReadPlanRequest(const CommandLine& command_line) {
 
 Status RunVerb(const CommandLine& command_line, const Settings& settings) {
   if (command_line.verb == "ps") return RunPs(settings);
-  if (command_line.verb == "ckpt") return RunCkpt(settings, command_line.arguments);
+  if (command_line.verb == "ckpt") {
+    return RunCkpt(settings, command_line.arguments, command_line.Value("store_compression"));
+  }
   if (command_line.verb == "compare") {
     return RunCompare(command_line.arguments, command_line.Value(kOutFlag),
                       command_line.Value(kCsvFlag), command_line.Value(kStrategiesFlag) == "true");

@@ -25,7 +25,10 @@ Status RunCompare(const std::vector<std::string>& reports, const std::string& ht
 // inspect TABLE ID, stats or compact, of the model in settings.output.model_dir: prints what it
 // finds. kUsage for what the operator can mend: names, rows on other hosts, in use, or left open by
 // a run; kCorruption, naming shard and file, for rows that are not what was written.
-Status RunCkpt(const Settings& settings, const std::vector<std::string>& arguments);
+// `given_compression`: what compact compresses with, as given on the command line; "": whatever
+// each shard's files are compressed with already.
+Status RunCkpt(const Settings& settings, const std::vector<std::string>& arguments,
+               const std::string& given_compression);
 
 struct PlanRequest {
   bool wants_sizes = false;

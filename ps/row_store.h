@@ -108,6 +108,10 @@ class RowStore {
 
   // By ascending level; empty for a store without files.
   virtual std::vector<RowStoreLevel> levels() const { return {}; }
+
+  // What any of the files is compressed with, as StoreEnvironmentOptions names it; "none" if none
+  // is. Reads of every file what it says of itself.
+  virtual Result<std::string> compression() const { return std::string("none"); }
 };
 
 Registry<RowStore, RowStoreOptions>& RowStores();

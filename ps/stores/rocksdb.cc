@@ -10,6 +10,7 @@
 #include <rocksdb/db.h>
 #include <rocksdb/perf_context.h>
 #include <rocksdb/perf_level.h>
+#include <rocksdb/table_properties.h>
 #include <rocksdb/write_batch.h>
 #include <unistd.h>
 
@@ -119,6 +120,7 @@ class RocksDbStore final : public RowStore {
   uint64_t stamp() const override { return db_->GetLatestSequenceNumber() + 1; }
   Status Compact() override;
   std::vector<RowStoreLevel> levels() const override;
+  Result<std::string> compression() const override;
 
  private:
   explicit RocksDbStore(const RowStoreOptions& options)
@@ -467,6 +469,15 @@ std::vector<RowStoreLevel> RocksDbStore::levels() const {
     levels.push_back({.level = level.level, .files = level.files.size(), .bytes = level.size});
   }
   return levels;
+}
+
+Result<std::string> RocksDbStore::compression() const {
+  rocksdb::TablePropertiesCollection files;
+  RETURN_IF_ERROR(Translate(db_->GetPropertiesOfAllTables(rows_, &files), path_, "properties"));
+  const bool is_any = std::any_of(files.begin(), files.end(), [](const auto& file) {
+    return file.second->compression_name == "ZSTD";
+  });
+  return std::string(is_any ? "zstd" : "none");
 }
 
 Status RocksDbStore::Scan(const Visitor& visit) {

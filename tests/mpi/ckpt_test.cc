@@ -157,8 +157,8 @@ TEST_F(Ckpt, StatsCountRowsAndCompactLeavesOneCopyOfEach) {
   const ProcessResult compacted = Run({"compact"});
   ASSERT_EQ(compacted.exit_code, 0) << compacted.Describe();
   for (const int shard : {0, 1}) {
-    EXPECT_THAT(compacted.out, ContainsRegex(fmt::format("shard {}: [0-9.]+ MB in [0-9]+ files -> "
-                                                         "[0-9.]+ MB in 1 files\n",
+    EXPECT_THAT(compacted.out, ContainsRegex(fmt::format("shard {}: [0-9.]+ MB in [0-9]+ files? -> "
+                                                         "[0-9.]+ MB in 1 file, compression none\n",
                                                          shard)));
   }
   EXPECT_THAT(Run({"stats"}).out,
@@ -167,6 +167,34 @@ TEST_F(Ckpt, StatsCountRowsAndCompactLeavesOneCopyOfEach) {
   const TrainResult loaded = TrainModel({"--load"});
   ASSERT_EQ(loaded.exit_code, 0) << loaded.Describe();
   EXPECT_EQ(loaded.digest, trained.digest);
+}
+
+TEST_F(Ckpt, CompactKeepsTheCompressionTheFilesHaveUnlessOneIsGiven) {
+  ASSERT_EQ(TrainModel().exit_code, 0);
+  for (const auto& [flags, compression] :
+       std::vector<std::pair<std::vector<std::string>, std::string>>{
+           {{}, "none"},
+           {{"--store_compression=zstd"}, "zstd"},
+           {{}, "zstd"},
+           {{"--store_compression=none"}, "none"},
+           {{}, "none"}}) {
+    std::vector<std::string> arguments = {"compact"};
+    arguments.insert(arguments.end(), flags.begin(), flags.end());
+    const ProcessResult result = Run(arguments);
+    ASSERT_EQ(result.exit_code, 0) << result.Describe();
+    const auto model = SavedRows::Open(dir_ / "model");
+    ASSERT_OK(model);
+    for (const SavedShard& saved : model.value().manifest().shards) {
+      EXPECT_THAT(result.out, ContainsRegex(fmt::format("shard {}: .*, compression {}\n",
+                                                        Raw(saved.shard), compression)));
+      EXPECT_EQ(model.value().OpenShard(saved).value()->compression().value(), compression);
+    }
+  }
+}
+
+TEST_F(Ckpt, StatsOfOneShardAreOfOneShard) {
+  ASSERT_EQ(TrainModel({"--shards=1"}).exit_code, 0);
+  EXPECT_THAT(Run({"stats"}).out, HasSubstr("after 20 steps, 1 shard\n"));
 }
 
 TEST_F(Ckpt, WhatTheOperatorCanMendIsRefusedInWords) {
@@ -200,6 +228,7 @@ TEST_F(Ckpt, WhatTheOperatorCanMendIsRefusedInWords) {
   std::filesystem::rename(Shard(1), dir_ / "moved");
   const ProcessResult lost = Run({"stats"});
   EXPECT_EQ(lost.exit_code, 2);
+  EXPECT_EQ(lost.out, "");
   EXPECT_THAT(lost.err, AllOf(HasSubstr("the rows of shard 1 were saved in"), HasSubstr(Shard(1)),
                               HasSubstr("make them readable")));
 }

@@ -268,6 +268,7 @@ TEST(RocksDbStore, DirectReadsThreadsAndCompressionChangeNoByte) {
       ASSERT_OK(PutLetter(*store, static_cast<char>('a' + row / 500), 500, row));
     }
     ASSERT_OK(store->Compact());
+    EXPECT_EQ(store->compression().value(), compression);
     for (const uint64_t step : {uint64_t{1}, uint64_t{97}}) {
       std::vector<RowId> rows;
       for (uint64_t row = 0; row < kRows + 200; row += step) rows.push_back(RowId{row});
