@@ -45,6 +45,12 @@ const Status* StatusOf(const ShardEvent& event) {
   return appended == nullptr ? nullptr : &appended->status;
 }
 
+Blocked WhatIsBlocked(const ShardEvent& event) {
+  const bool is_log =
+      std::holds_alternative<LogAppended>(event) || std::holds_alternative<LogTruncated>(event);
+  return is_log ? Blocked::kLog : Blocked::kStore;
+}
+
 bool FoundNoRoom(const ShardEvent& event) {
   const Status* const status = StatusOf(event);
   return status != nullptr && status->code() == StatusCode::kResourceExhausted;
@@ -60,14 +66,14 @@ void IoThread::CarryOut(std::span<ShardAction> actions) {
     CHECK(!events.empty() && events.size() <= actions.size());
     bool is_given_up = false;
     if (FoundNoRoom(events.back())) {
-      done_(StoreBlocked{*StatusOf(events.back())});
+      done_(StoreBlocked{*StatusOf(events.back()), WhatIsBlocked(events.back())});
       is_blocked = true;
       std::unique_lock lock(mutex_);
       is_given_up = changed_.wait_for(lock, kTryAgainAfter, [this] { return is_closing_; });
       lock.unlock();
       if (!is_given_up) events.pop_back();
     } else if (std::exchange(is_blocked, false)) {
-      done_(StoreUnblocked{});
+      done_(StoreUnblocked{WhatIsBlocked(events.back())});
     }
     actions = actions.subspan(events.size());
     for (ShardEvent& event : events) done_(std::move(event));

@@ -135,10 +135,9 @@ std::vector<ShardAction> Shard::Handle(ShardEvent event, TimeMs now) {
   } else if (auto* granted = std::get_if<CacheGranted>(&event)) {
     OnCacheGranted(std::move(*granted));
   } else if (auto* blocked = std::get_if<StoreBlocked>(&event)) {
-    OnStoreBlocked(blocked->status);
-  } else if (std::holds_alternative<StoreUnblocked>(event)) {
-    LOG(WARNING) << options_.name << " goes on: its store takes writes again";
-    is_blocked_ = false;
+    OnStoreBlocked(*blocked);
+  } else if (auto* unblocked = std::get_if<StoreUnblocked>(&event)) {
+    OnStoreUnblocked(*unblocked);
   } else {
     OnTick(now);
   }
@@ -173,10 +172,11 @@ void Shard::OnTick(TimeMs now) {
 }
 
 // Everybody who waits is told, and waits from now on as long as it was ready to.
-void Shard::OnStoreBlocked(const Status& status) {
-  const BusyReply busy{.message = fmt::format("{} waits: {}", options_.name, status.message())};
-  LOG_IF(WARNING, !is_blocked_) << busy.message;
-  is_blocked_ = true;
+void Shard::OnStoreBlocked(const StoreBlocked& event) {
+  const BusyReply busy{.message =
+                           fmt::format("{} waits: {}", options_.name, event.status.message())};
+  const bool is_news = blocked_.insert(event.what).second;
+  LOG_IF(WARNING, is_news) << busy.message;
   const auto tell = [&](auto& waiting) {
     waiting.deadline = DeadlineOf(waiting.header, now_);
     Send(waiting.peer, EncodeMessage(ReplyHeader(waiting.header), busy));
@@ -187,6 +187,11 @@ void Shard::OnStoreBlocked(const Status& status) {
   for (auto& [ticket, control] : store_controls_) tell(control);
   for (auto& [ticket, push] : logging_pushes_) tell(push);
   if (save_) tell(save_->control);
+}
+
+void Shard::OnStoreUnblocked(const StoreUnblocked& event) {
+  blocked_.erase(event.what);
+  LOG_IF(WARNING, !IsBlocked()) << options_.name << " goes on: what it writes finds room again";
 }
 
 std::string Shard::DescribeMissingPushes() const {

@@ -85,12 +85,18 @@ struct StoreCounted {
   uint64_t ticket = 0;
   RowStoreCounters counters;
 };
-// A write or sync found no room (kResourceExhausted) and is tried again until there is; store
-// actions after it wait. Comes again and again while that lasts.
+// Whose write finds no room: they are tried again beside each other, so one may while the other
+// may not.
+enum class Blocked : uint8_t { kStore, kLog };
+// A write or sync found no room (kResourceExhausted) and is tried again until there is; actions
+// after it, of the store or of the log, wait. Comes again and again while that lasts.
 struct StoreBlocked {
   Status status;
+  Blocked what = Blocked::kStore;
 };
-struct StoreUnblocked {};
+struct StoreUnblocked {
+  Blocked what = Blocked::kStore;
+};
 struct CacheGranted {  // the answer to AskCacheBudget
   CacheGrant grant;
 };
@@ -393,7 +399,9 @@ class Shard {
   void FinishPrefetch(uint64_t ticket, std::vector<StoreRead> reads);
   void OnControl(const PeerId& peer, const Message& message, TimeMs now);
   void OnRowsRead(RowsRead event);
-  void OnStoreBlocked(const Status& status);
+  void OnStoreBlocked(const StoreBlocked& event);
+  void OnStoreUnblocked(const StoreUnblocked& event);
+  bool IsBlocked() const { return !blocked_.empty(); }
   void OnTick(TimeMs now);
 
   Status CheckRequest(const Header& header) const;
@@ -474,7 +482,7 @@ class Shard {
   };
   std::deque<Preload> preloads_;
   uint64_t preload_ticket_ = 0;  // of the read under way; 0: none
-  bool is_blocked_ = false;      // the store finds no room
+  std::set<Blocked> blocked_;    // who finds no room
   bool applying_ = false;        // waits for rows of the step from the store
   uint64_t apply_ticket_ = 0;
   StepContext apply_context_;

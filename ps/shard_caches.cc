@@ -83,7 +83,7 @@ uint64_t Shard::granted_cache_bytes() const {
 // as far as it has room for them. Reads for announcements may be under way; what they bring is
 // looked up anew when it comes, as after any eviction.
 void Shard::MoveCaches() {
-  if (moving_slices_.empty() || is_grant_awaited_ || is_blocked_ || !failure_.ok()) return;
+  if (moving_slices_.empty() || is_grant_awaited_ || IsBlocked() || !failure_.ok()) return;
   if (!reading_pulls_.empty()) return;
   if (!CarryOutGrant() || !failure_.ok()) return;
   if (next_step_ / options_.cache_move_steps > demands_.round) {

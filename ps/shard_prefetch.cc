@@ -24,7 +24,7 @@ void Shard::OnPrefetch(const Message& message) {
   if (!parts.ok()) return refuse(parts.status());
   const uint64_t step = message.header.step;
   stats_.rows_announced += ids.size() / sizeof(uint64_t);
-  if (step < next_step_ || is_blocked_) return;
+  if (step < next_step_ || IsBlocked()) return;
 
   std::map<const SliceState*, StoreRead> reads;
   const uint64_t* id = ids.As<uint64_t>().data();

@@ -364,8 +364,8 @@ TEST_F(ShardStorageTest, AnAnnouncementThatIsWrongOrLateIsIgnored) {
 
 class ShardLogTest : public ShardStorageTest {
  protected:
-  void OpenWithLog(uint64_t max_dirty_steps = 0) {
-    Open({.max_dirty_steps = max_dirty_steps, .logs_pushes = true});
+  void OpenWithLog(uint64_t max_dirty_steps = 0, double cache_ratio = 1.0) {
+    Open({.cache_ratio = cache_ratio, .max_dirty_steps = max_dirty_steps, .logs_pushes = true});
     log_ = PushLog::Open({.directory = dir_ / "log"}).value();
   }
   void CarryOutLog() {
@@ -376,6 +376,16 @@ class ShardLogTest : public ShardStorageTest {
         Handle(std::move(event));
       }
     }
+  }
+  // As StoreAllRows.
+  void StoreAllRowsWithLog() {
+    std::vector<uint64_t> rows(kRows);
+    for (uint64_t row = 0; row < kRows; ++row) rows[row] = row;
+    Push(0, rows);
+    CarryOutLog();
+    Flush(1);
+    CarryOutAll();
+    CarryOutLog();
   }
   std::vector<uint64_t> LsnsInLog() {
     std::vector<uint64_t> lsns;
@@ -409,6 +419,29 @@ TEST_F(ShardLogTest, APushIsAnsweredAndAppliedWhenTheLogHasIt) {
     return OkStatus();
   }));
   EXPECT_GT(shard_->stats().log_bytes, 0u);
+}
+
+TEST_F(ShardLogTest, IsBlockedWhileItsStoreOrItsLogIs) {
+  OpenWithLog(/*max_dirty_steps=*/0, /*cache_ratio=*/0.1);
+  StoreAllRowsWithLog();
+  const Status full(StatusCode::kResourceExhausted, "the disk is full");
+  // Rows announced are read unless the shard is blocked.
+  const auto reads_ahead = [&](uint64_t row) {
+    Prefetch(shard_->next_step() + 1, {row});
+    const bool is_read = IsNext<ReadRows>();
+    CarryOutAll();
+    return is_read;
+  };
+  EXPECT_TRUE(reads_ahead(20));
+  Handle(StoreBlocked{full, Blocked::kStore});
+  Handle(StoreBlocked{full, Blocked::kLog});
+  Handle(StoreUnblocked{Blocked::kStore});
+  EXPECT_FALSE(reads_ahead(21)) << "the log still waits";
+  Handle(StoreBlocked{full, Blocked::kStore});
+  Handle(StoreUnblocked{Blocked::kLog});
+  EXPECT_FALSE(reads_ahead(21)) << "the store does";
+  Handle(StoreUnblocked{Blocked::kStore});
+  EXPECT_TRUE(reads_ahead(21));
 }
 
 TEST_F(ShardLogTest, ALogThatFailsEndsTheTraining) {
