@@ -185,7 +185,9 @@ void Shard::OnStoreBlocked(const StoreBlocked& event) {
   for (auto& [ticket, pull] : reading_pulls_) tell(pull);
   for (PendingControl& control : parked_controls_) tell(control);
   for (auto& [ticket, control] : store_controls_) tell(control);
-  for (auto& [ticket, push] : logging_pushes_) tell(push);
+  for (auto& [ticket, pushes] : logging_pushes_) {
+    for (LoggingPush& push : pushes) tell(push);
+  }
   if (save_) tell(save_->control);
 }
 
@@ -307,7 +309,9 @@ void Shard::Fail(Status status) {
   for (const auto& [ticket, control] : store_controls_) {
     SendError(control.peer, control.header, failure_);
   }
-  for (const auto& [ticket, push] : logging_pushes_) SendError(push.peer, push.header, failure_);
+  for (const auto& [ticket, pushes] : logging_pushes_) {
+    for (const LoggingPush& push : pushes) SendError(push.peer, push.header, failure_);
+  }
   logging_pushes_.clear();
   if (save_) SendError(save_->control.peer, save_->control.header, failure_);
   save_.reset();

@@ -342,7 +342,7 @@ class Shard {
     float learning_rate = 0.0f;
     bool complete() const { return parts_expected != 0 && answered == parts_expected; }
   };
-  // A part of a push that is on its way to the log.
+  // Who waits for a part of a push that is on its way to the log.
   struct LoggingPush {
     PeerId peer;
     Header header;
@@ -427,6 +427,8 @@ class Shard {
   void ServeControl(PendingControl control);
   void LogPush(const PeerId& peer, const Header& header, float learning_rate,
                std::shared_ptr<const PushPart> part, TimeMs now);
+  // Answers a part that is here already when the log has it.
+  void AnswerAgain(const PeerId& peer, const Header& header, TimeMs now);
   void OnLogAppended(const LogAppended& event);
   void OnStoreSynced(const StoreSynced& event);
   double LapProgress() const;
@@ -490,8 +492,9 @@ class Shard {
 
   std::deque<PendingPull> parked_pulls_;
   std::deque<PendingControl> parked_controls_;
-  std::unordered_map<uint64_t, PendingPull> reading_pulls_;   // by ticket
-  std::unordered_map<uint64_t, LoggingPush> logging_pushes_;  // by ticket
+  std::unordered_map<uint64_t, PendingPull> reading_pulls_;  // by ticket
+  // By ticket; first who sent the part, then who sent it again.
+  std::unordered_map<uint64_t, std::vector<LoggingPush>> logging_pushes_;
   // Of syncs under way: the LSN up to which all changes are in the store then.
   std::unordered_map<uint64_t, uint64_t> syncs_;  // by ticket
   uint64_t lap_began_ = 0;                        // of the sweeper: steps applied then

@@ -34,9 +34,21 @@ void Shard::LogPush(const PeerId& peer, const Header& header, float learning_rat
   }
   push.owner = std::move(part);
   const uint64_t ticket = next_ticket_++;
-  logging_pushes_.emplace(ticket, LoggingPush{peer, header, DeadlineOf(header, now)});
+  logging_pushes_[ticket].push_back({peer, header, DeadlineOf(header, now)});
   actions_.emplace_back(
       AppendLog{.ticket = ticket, .push = std::make_shared<const LoggedPush>(std::move(push))});
+}
+
+void Shard::AnswerAgain(const PeerId& peer, const Header& header, TimeMs now) {
+  for (auto& [ticket, waiting] : logging_pushes_) {
+    const Header& first = waiting.front().header;
+    if (first.step != header.step || first.sender != header.sender || first.part != header.part) {
+      continue;
+    }
+    waiting.push_back({peer, header, DeadlineOf(header, now)});
+    return;
+  }
+  Send(peer, EncodeMessage(ReplyHeader(header), PushReply{}));
 }
 
 void Shard::OnLogAppended(const LogAppended& event) {
@@ -45,10 +57,12 @@ void Shard::OnLogAppended(const LogAppended& event) {
   stats_.log_bytes = event.log_bytes;
   const auto push = logging_pushes_.extract(event.ticket);
   CHECK(!push.empty()) << "append " << event.ticket << " ended twice";
-  const Header& header = push.mapped().header;
+  const Header& header = push.mapped().front().header;
   // A step is applied when all of it is in the log, so it is still there.
   ++pushes_.at(header.step).workers[header.sender].answered;
-  Send(push.mapped().peer, EncodeMessage(ReplyHeader(header), PushReply{}));
+  for (const LoggingPush& waiting : push.mapped()) {
+    Send(waiting.peer, EncodeMessage(ReplyHeader(waiting.header), PushReply{}));
+  }
 }
 
 }  // namespace rowhouse

@@ -221,9 +221,7 @@ void Shard::OnPush(const PeerId& peer, Message message, TimeMs now) {
   worker.parts_expected = header.parts;
   worker.learning_rate = body.value().learning_rate;
   auto kept = std::make_shared<const PushPart>(std::move(part));
-  if (!worker.parts.emplace(header.part, kept).second) {
-    return Send(peer, EncodeMessage(ReplyHeader(header), PushReply{}));
-  }
+  if (!worker.parts.emplace(header.part, kept).second) return AnswerAgain(peer, header, now);
   stats_.rows_pushed += rows;
   if (options_.logs_pushes) {
     return LogPush(peer, header, worker.learning_rate, std::move(kept), now);

@@ -101,6 +101,13 @@ class ShardStorageTest : public testing::Test {
   }
   // Moves each row by -0.5.
   uint64_t Push(uint64_t step, const std::vector<uint64_t>& rows) {
+    return PushPart(step, rows, 0, 1);
+  }
+  uint64_t PushPart(uint64_t step, const std::vector<uint64_t>& rows, uint32_t part,
+                    uint32_t parts) {
+    Header header = HeaderOf(step);
+    header.part = part;
+    header.parts = parts;
     Frames payload;
     payload.push_back(FrameOf(rows));
     payload.push_back(FrameOf(std::vector<float>(rows.size(), 1.0f)));
@@ -109,7 +116,7 @@ class ShardStorageTest : public testing::Test {
                               .samples = 1,
                               .tables = {{0, static_cast<uint32_t>(rows.size()), 0}},
                               .bags = {}};
-    Handle(MessageArrived{"peer", EncodeMessage(HeaderOf(step), request, std::move(payload))});
+    Handle(MessageArrived{"peer", EncodeMessage(header, request, std::move(payload))});
     return request_;
   }
   void Prefetch(uint64_t step, const std::vector<uint64_t>& rows) {
@@ -442,6 +449,34 @@ TEST_F(ShardLogTest, IsBlockedWhileItsStoreOrItsLogIs) {
   EXPECT_FALSE(reads_ahead(21)) << "the store does";
   Handle(StoreUnblocked{Blocked::kStore});
   EXPECT_TRUE(reads_ahead(21));
+}
+
+TEST_F(ShardLogTest, APushThatComesTwiceIsAnsweredTwiceAndNotBeforeTheLogHasIt) {
+  OpenWithLog();
+  const uint64_t first = Push(0, {5});
+  const uint64_t second = Push(0, {5});
+  EXPECT_EQ(log_actions_.size(), 1u) << "it is logged once";
+  EXPECT_FALSE(answers_.contains(first));
+  EXPECT_FALSE(answers_.contains(second)) << "the log does not have it";
+  Handle(StoreBlocked{Status(StatusCode::kResourceExhausted, "full"), Blocked::kLog});
+  EXPECT_TRUE(busy_.contains(first));
+  EXPECT_TRUE(busy_.contains(second));
+  CarryOutLog();
+  EXPECT_EQ(answers_.at(first).header.type, MessageType::kPushReply);
+  EXPECT_EQ(answers_.at(second).header.type, MessageType::kPushReply);
+  CarryOutAll();
+  EXPECT_EQ(shard_->next_step(), 1u);
+}
+
+// Of two parts one is in the log.
+TEST_F(ShardLogTest, APartThatIsInTheLogIsAnsweredAtOnce) {
+  OpenWithLog();
+  const uint64_t first = PushPart(0, {5}, 0, 2);
+  CarryOutLog();
+  EXPECT_TRUE(answers_.contains(first));
+  EXPECT_TRUE(answers_.contains(PushPart(0, {5}, 0, 2)));
+  EXPECT_TRUE(log_actions_.empty());
+  EXPECT_FALSE(answers_.contains(PushPart(0, {6}, 1, 2)));
 }
 
 TEST_F(ShardLogTest, ALogThatFailsEndsTheTraining) {
