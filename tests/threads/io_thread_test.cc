@@ -48,6 +48,45 @@ TEST(IoThreadThreads, TriesAgainInOrderUntilThereIsRoom) {
   EXPECT_THAT(told, testing::ElementsAre("1", "blocked", "blocked", "unblocked", "2", "3"));
 }
 
+TEST(IoThreadThreads, SaysWhetherTheStoreOrTheLogIsBlocked) {
+  const auto told_of = [](ShardAction action, const auto& event_of) {
+    std::vector<Blocked> told;  // on the I/O thread
+    std::promise<void> done;
+    {
+      bool is_full = true;  // likewise
+      IoThread io(
+          "io", 1,
+          [&](std::span<ShardAction>) {
+            std::vector<ShardEvent> events;
+            events.push_back(event_of(std::exchange(is_full, false) ? kFull : OkStatus()));
+            return events;
+          },
+          [&](const ShardEvent& event) {
+            if (const auto* blocked = std::get_if<StoreBlocked>(&event)) {
+              told.push_back(blocked->what);
+            } else if (const auto* unblocked = std::get_if<StoreUnblocked>(&event)) {
+              told.push_back(unblocked->what);
+            } else {
+              done.set_value();
+            }
+          });
+      io.Submit(std::move(action));
+      done.get_future().wait();
+    }
+    return told;
+  };
+  EXPECT_THAT(told_of(SyncStore{},
+                      [](Status status) {
+                        return StoreSynced{0, status};
+                      }),
+              testing::ElementsAre(Blocked::kStore, Blocked::kStore));
+  EXPECT_THAT(told_of(AppendLog{},
+                      [](Status status) {
+                        return LogAppended{0, status, 0};
+                      }),
+              testing::ElementsAre(Blocked::kLog, Blocked::kLog));
+}
+
 TEST(IoThreadThreads, GivesUpWhenItIsToEnd) {
   std::promise<void> blocked;
   std::atomic<bool> is_told = false;
