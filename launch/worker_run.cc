@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstring>
 #include <filesystem>
+#include <optional>
 #include <random>
 #include <thread>
 
@@ -28,6 +29,7 @@
 #include "worker/dense_initialiser.h"
 #include "worker/matrix_product.h"
 #include "worker/trainer.h"
+#include "worker/waiting_for_room.h"
 #include "worker/xavier.h"
 
 namespace rowhouse {
@@ -537,6 +539,8 @@ Status RunWorker(const Settings& settings, const WorkerRunOptions& options, Comm
                    .control_deadline_ms = settings.cluster.save_deadline_ms,
                    .push_counts = DividesByLookups(job.tables)},
                   job.plan, shards);
+  std::optional<WaitingForRoom> training_waits(std::in_place, workers, client, *dialer, clock);
+  std::optional<WaitingForRoom> saving_waits(std::in_place, saving, client, *dialer, clock);
   Progress progress({.prints = options.prints,
                      .is_terminal = IsWatchedOnTerminal(),
                      .print_time = settings.training.print_time});
@@ -605,6 +609,8 @@ Status RunWorker(const Settings& settings, const WorkerRunOptions& options, Comm
   saved = AgreeOnOne(saving, saved, "saving the model", &is_everybodys);
   if (!saved.ok()) return failed(saved, is_everybodys);
   *is_agreed = true;
+  training_waits.reset();  // The nodes are told to go.
+  saving_waits.reset();
   const RendezvousOptions parting{.worker = workers.rank(),
                                   .host = options.host,
                                   .deadline_ms = settings.cluster.rendezvous_deadline_ms};

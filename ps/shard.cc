@@ -177,6 +177,8 @@ void Shard::OnStoreBlocked(const StoreBlocked& event) {
                            fmt::format("{} waits: {}", options_.name, event.status.message())};
   const bool is_news = blocked_.insert(event.what).second;
   LOG_IF(WARNING, is_news) << busy.message;
+  last_blocked_at_ = now_;
+  why_blocked_ = event.status.message();
   const auto tell = [&](auto& waiting) {
     waiting.deadline = DeadlineOf(waiting.header, now_);
     Send(waiting.peer, EncodeMessage(ReplyHeader(waiting.header), busy));
@@ -193,6 +195,7 @@ void Shard::OnStoreBlocked(const StoreBlocked& event) {
 
 void Shard::OnStoreUnblocked(const StoreUnblocked& event) {
   blocked_.erase(event.what);
+  last_blocked_at_ = now_;
   LOG_IF(WARNING, !IsBlocked()) << options_.name << " goes on: what it writes finds room again";
 }
 

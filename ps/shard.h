@@ -9,8 +9,10 @@
 // Faults: bytes from a peer never trip a CHECK. A failed store action makes the shard answer
 //         everything with that error from then on: it must not train on rows it may have lost. One
 //         that finds no room on the disk has not failed: the driver tries it again, and the shard
-//         says BUSY to those who wait for it, so that their deadlines begin anew. As a failure does
-//         a row with a number that is none when it is to be written: none reaches the store.
+//         says BUSY to those who wait for it, so that their deadlines begin anew. A STATS request
+//         is told at once, and also if that ended less than its deadline ago: workers ask when
+//         others keep them waiting. As a failure does a row with a number that is none when it is
+//         to be written: none reaches the store.
 #pragma once
 
 #include <array>
@@ -484,8 +486,10 @@ class Shard {
   };
   std::deque<Preload> preloads_;
   uint64_t preload_ticket_ = 0;  // of the read under way; 0: none
-  std::set<Blocked> blocked_;    // who finds no room
-  bool applying_ = false;        // waits for rows of the step from the store
+  std::set<Blocked> blocked_;              // who finds no room
+  std::optional<TimeMs> last_blocked_at_;  // when somebody last was
+  std::string why_blocked_;                // the last time
+  bool applying_ = false;                  // waits for rows of the step from the store
   uint64_t apply_ticket_ = 0;
   StepContext apply_context_;
   std::vector<ApplyMiss> apply_misses_;

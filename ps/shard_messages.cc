@@ -231,6 +231,13 @@ void Shard::OnPush(const PeerId& peer, Message message, TimeMs now) {
 }
 
 void Shard::OnControl(const PeerId& peer, const Message& message, TimeMs now) {
+  const bool was_blocked =
+      last_blocked_at_ && now - *last_blocked_at_ < TimeMs{message.header.deadline_ms};
+  if (message.header.type == MessageType::kStats && (IsBlocked() || was_blocked)) {
+    const std::string text =
+        fmt::format("{} {}: {}", options_.name, IsBlocked() ? "waits" : "has waited", why_blocked_);
+    Send(peer, EncodeMessage(ReplyHeader(message.header), BusyReply{.message = text}));
+  }
   parked_controls_.push_back(
       {.peer = peer, .header = message.header, .deadline = DeadlineOf(message.header, now)});
 }

@@ -162,17 +162,17 @@ StatsReply Shard::StatsWith(const RowStoreCounters& counters) const {
 }
 
 void Shard::ServeControl(PendingControl control) {
+  if (control.header.type == MessageType::kStats) {  // Of now, whatever step was asked about.
+    const uint64_t ticket = next_ticket_++;
+    actions_.emplace_back(CountStore{.ticket = ticket});
+    store_controls_.emplace(ticket, std::move(control));
+    return;
+  }
   if (control.header.step != next_step_) {
     return SendError(
         control.peer, control.header,
         MakeStatus(StatusCode::kInternal, "{}: asked about step {}, but step {} is next",
                    options_.name, control.header.step, next_step_));
-  }
-  if (control.header.type == MessageType::kStats) {
-    const uint64_t ticket = next_ticket_++;
-    actions_.emplace_back(CountStore{.ticket = ticket});
-    store_controls_.emplace(ticket, std::move(control));
-    return;
   }
   if (save_) {  // One at a time; Advance comes back to it.
     parked_controls_.push_back(std::move(control));

@@ -80,6 +80,7 @@ class MpiCommunicator final : public Communicator {
   Status Begin(const std::string& phase) {
     RETURN_IF_ERROR(broken_);
     begin_ = clock_.NowMs();
+    deadline_ = begin_ + deadline_ms_;
     if (roll_call_.IsCalled()) return Break(roll_call_.Hold(phase, /*came_late=*/true));
     return OkStatus();
   }
@@ -169,6 +170,7 @@ class MpiCommunicator final : public Communicator {
   // Waits for exchange_->request, whose making returned `error`, until the call's deadline.
   Status Wait(int error, const std::string& phase) {
     TimeMs next_look = begin_;
+    bool has_expired = false;
     for (int tests = 0;; ++tests) {
       if (error != MPI_SUCCESS) return MpiError(phase, error);
       int is_done = 0;
@@ -176,7 +178,13 @@ class MpiCommunicator final : public Communicator {
       if (error == MPI_SUCCESS && is_done != 0) return OkStatus();
       if (tests < kEagerTests) continue;
       const TimeMs now = clock_.NowMs();
-      if (now >= begin_ + deadline_ms_) return roll_call_.Hold(phase, /*came_late=*/false);
+      if (now >= deadline_) {
+        // The others may have come while patience was asked for, so the request is tested again.
+        if (has_expired) return roll_call_.Hold(phase, /*came_late=*/false);
+        has_expired = !WaitsOn(deadline_ms_, phase);
+        if (!has_expired) deadline_ = clock_.NowMs() + deadline_ms_;
+        continue;
+      }
       if (now > next_look) {
         next_look = now;
         // One look on the way in is not enough: a message that has arrived shows at a later one.
@@ -199,7 +207,8 @@ class MpiCommunicator final : public Communicator {
   std::unique_ptr<Exchange> exchange_;
   const SystemClock clock_;
   uint32_t rank_ = 0, size_ = 0;
-  TimeMs begin_ = 0;
+  TimeMs begin_ = 0;     // of the call
+  TimeMs deadline_ = 0;  // of its wait
   Status broken_;
 };
 

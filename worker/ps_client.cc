@@ -38,7 +38,8 @@ std::string PsClient::Describe(size_t shard) const {
 
 void PsClient::Start(MessageType type, uint64_t step) {
   CHECK(!busy()) << "one operation at a time";
-  was_busy_ = false;
+  busy_message_.clear();
+  look_within_ms_ = 0;
   type_ = type;
   step_ = step;
 }
@@ -66,6 +67,13 @@ void PsClient::StartPush(uint64_t step, float learning_rate, uint64_t samples,
 void PsClient::StartFlush(uint64_t steps) { StartControl(MessageType::kFlush, steps); }
 void PsClient::StartDigest(uint64_t steps) { StartControl(MessageType::kDigest, steps); }
 void PsClient::StartStats(uint64_t steps) { StartControl(MessageType::kStats, steps); }
+
+// Step 0 is applied before every other: no shard lets this wait for a push.
+void PsClient::StartLook(uint32_t within_ms) {
+  CHECK_GT(within_ms, 0u);
+  StartControl(MessageType::kStats, 0);
+  look_within_ms_ = within_ms;
+}
 
 void PsClient::StartControl(MessageType type, uint64_t steps) {
   Start(type, steps);
@@ -194,7 +202,7 @@ TimeMs PsClient::DeadlineFrom(TimeMs now) const {
 
 uint32_t PsClient::DeadlineMs() const {
   const bool is_rows = type_ == MessageType::kPull || type_ == MessageType::kPush;
-  return is_rows ? options_.deadline_ms : options_.control_deadline_ms;
+  return is_rows || IsLook() ? options_.deadline_ms : options_.control_deadline_ms;
 }
 
 void PsClient::Announce(uint64_t step, const std::vector<RowBatch>& batches) {
@@ -223,7 +231,7 @@ Header PsClient::HeaderOf(const Part& part, uint64_t request_id) const {
   header.step = step_;
   header.part = part.number;
   header.parts = part.count;
-  header.deadline_ms = DeadlineMs();
+  header.deadline_ms = IsLook() ? look_within_ms_ : DeadlineMs();
   header.sender = Raw(options_.worker);
   header.incarnation = shards_[part.shard].incarnation;
   return header;
@@ -366,8 +374,11 @@ void PsClient::OnBusy(const Message& message, Waiting* waiting) {
     return;
   }
   waiting->begins_anew = true;
-  if (std::exchange(was_busy_, true)) return;
-  LOG(WARNING) << "worker " << Raw(options_.worker) << ": " << busy.value().message;
+  if (!busy_message_.empty()) return;
+  busy_message_ = busy.value().message;
+  // Counts hold nobody up; who looks says itself what it found.
+  LOG_IF(WARNING, type_ != MessageType::kStats)
+      << "worker " << Raw(options_.worker) << ": " << busy_message_;
 }
 
 namespace {

@@ -81,6 +81,11 @@ class PsClient {
   void StartFlush(uint64_t steps);
   void StartDigest(uint64_t steps);
   void StartStats(uint64_t steps);
+  // Asks every shard whether its disk is full, or was within `within_ms`: busy_message() says so
+  // afterwards. Ends when there is room, or fails if a shard that is not busy says nothing.
+  void StartLook(uint32_t within_ms);
+  // What the first shard said that was BUSY during the last operation; "": none was.
+  const std::string& busy_message() const { return busy_message_; }
 
   // One a shard, after the operation of that name.
   const std::vector<DigestReply>& digests() const { return digests_; }
@@ -177,6 +182,7 @@ class PsClient {
                       std::vector<T> RowBatch::*column) const;
   static size_t FloatsOf(const Part& part);
   static std::vector<TablePart> TablesOf(const std::vector<RowBatch>& batches, const Part& part);
+  bool IsLook() const { return look_within_ms_ > 0; }
   uint32_t DeadlineMs() const;  // of the operation under way
   TimeMs DeadlineFrom(TimeMs now) const;
   void OnBusy(const Message& message, Waiting* waiting);
@@ -194,7 +200,8 @@ class PsClient {
   std::vector<std::vector<Plan::Band>> bands_;  // of each table
 
   Status status_;
-  bool was_busy_ = false;  // a shard said so in this operation, and it was told
+  std::string busy_message_;
+  uint32_t look_within_ms_ = 0;  // of a look; else 0
   MessageType type_ = MessageType::kPull;
   uint64_t step_ = 0;
   bool eval_ = false;

@@ -120,6 +120,39 @@ TEST(MpiCommunicator, NamesTheRankThatComesDuringTheRollCall) {
   EXPECT_LT(steady_clock::now() - start, milliseconds(kDeadlineMs + 2000));
 }
 
+// The late rank comes after several deadlines of the others, which lie apart.
+TEST(MpiCommunicator, WaitsOnAsLongAsItsPatienceSays) {
+  const auto communicator = Make(200, 1000);
+  const uint32_t rank = Raw(communicator->rank());
+  int asked = 0;
+  communicator->set_patience([&](uint32_t waited_ms, const std::string&) {
+    EXPECT_EQ(waited_ms, 200u);
+    ++asked;
+    std::this_thread::sleep_for(milliseconds(30));
+    return true;
+  });
+  if (rank == 0) std::this_thread::sleep_for(milliseconds(900));
+  if (rank == 1) std::this_thread::sleep_for(milliseconds(70));
+  ExpectSumsInRankOrder(communicator.get(), 1000);
+  if (rank != 0) {
+    EXPECT_GE(asked, 2);
+  }
+  ExpectSumsInRankOrder(communicator.get(), 1000);
+}
+
+// What came while patience was asked for is taken, whatever it says.
+TEST(MpiCommunicator, TakesWhatCameWhilePatienceWasAskedFor) {
+  if (Ranks() != 2) GTEST_SKIP() << "of two ranks";
+  const auto communicator = Make(300, 1000);
+  const bool is_late = Raw(communicator->rank()) == 1;
+  communicator->set_patience([&](uint32_t, const std::string&) {
+    std::this_thread::sleep_for(milliseconds(700));
+    return is_late;
+  });
+  if (is_late) std::this_thread::sleep_for(milliseconds(600));
+  ASSERT_OK(communicator->AllGather({}, "gather"));
+}
+
 }  // namespace
 }  // namespace rowhouse
 

@@ -518,37 +518,51 @@ class FullDisk : public OperatorErrors {
     EXPECT_EQ(umount(small_.c_str()), 0) << strerror(errno);
   }
 
+  // Trains on rows that do not fit the small disk, which grows after `pause`.
+  void ExpectAPauseWithTheSameRows(std::chrono::seconds pause,
+                                   const std::vector<std::string>& before = {}) {
+    const auto train = [&](const std::string& rows) {
+      Command command = CommandOf(
+          {"train", "--row_dir=" + rows, "--arch_sparse_feature_size=16", "--arch_mlp_bot=4-16",
+           "--arch_embedding_size=1000000-1000000", "--cache_ratio=0.01", "--mini_batch_size=2000",
+           "--data_size=250000", "--print_freq=0", "--rpc_deadline_ms=2000"},
+          before);
+      command.time_limit = std::chrono::minutes(3);
+      return command;
+    };
+    const auto digest_of = [](const std::string& out) {
+      const size_t at = out.find("rows digest: ");
+      return at == std::string::npos ? out : out.substr(at, out.find('\n', at) - at);
+    };
+    const ProcessResult expected = RunCommand(train("rows"));
+    ASSERT_EQ(expected.exit_code, 0) << expected.Describe();
+
+    Process paused(train("small/rows"));
+    ASSERT_TRUE(paused.WaitForOutput("the disk is full")) << paused.Wait().Describe();
+    std::this_thread::sleep_for(pause);
+    ASSERT_EQ(mount("tmpfs", small_.c_str(), "tmpfs", MS_REMOUNT, "size=400m"), 0)
+        << strerror(errno);
+    const ProcessResult result = paused.Wait();
+    EXPECT_EQ(result.exit_code, 0) << result.Describe();
+    EXPECT_THAT(result.err, HasSubstr("small/rows/shard-000"));
+    EXPECT_THAT(result.err, HasSubstr("goes on"));
+    EXPECT_EQ(digest_of(result.out), digest_of(expected.out));
+    EXPECT_EQ(LeftBehind(dir_ / "tmp", milliseconds(5000)), "");
+  }
+
   const std::string small_ = dir_ / "small";
   bool is_mounted_ = false;
 };
 
 // Longer than any deadline of the workers: BUSY keeps them waiting.
 TEST_F(FullDisk, UnderRowsPausesTheRunUntilThereIsRoom) {
-  const auto train = [&](const std::string& rows) {
-    Command command = CommandOf({"train", "--row_dir=" + rows, "--arch_sparse_feature_size=16",
-                                 "--arch_mlp_bot=4-16", "--arch_embedding_size=1000000-1000000",
-                                 "--cache_ratio=0.01", "--mini_batch_size=2000",
-                                 "--data_size=250000", "--print_freq=0", "--rpc_deadline_ms=2000"});
-    command.time_limit = std::chrono::minutes(3);
-    return command;
-  };
-  const auto digest_of = [](const std::string& out) {
-    const size_t at = out.find("rows digest: ");
-    return at == std::string::npos ? out : out.substr(at, out.find('\n', at) - at);
-  };
-  const ProcessResult expected = RunCommand(train("rows"));
-  ASSERT_EQ(expected.exit_code, 0) << expected.Describe();
+  ExpectAPauseWithTheSameRows(std::chrono::seconds(6));
+}
 
-  Process paused(train("small/rows"));
-  ASSERT_TRUE(paused.WaitForOutput("the disk is full")) << paused.Wait().Describe();
-  std::this_thread::sleep_for(std::chrono::seconds(6));
-  ASSERT_EQ(mount("tmpfs", small_.c_str(), "tmpfs", MS_REMOUNT, "size=400m"), 0) << strerror(errno);
-  const ProcessResult result = paused.Wait();
-  EXPECT_EQ(result.exit_code, 0) << result.Describe();
-  EXPECT_THAT(result.err, HasSubstr("small/rows/shard-0000"));
-  EXPECT_THAT(result.err, HasSubstr("goes on"));
-  EXPECT_EQ(digest_of(result.out), digest_of(expected.out));
-  EXPECT_EQ(LeftBehind(dir_ / "tmp", milliseconds(5000)), "");
+// As a rule one worker waits for the other in the exchange of gradients, whose deadline is 5 s
+// longer, while that one waits for the disk.
+TEST_F(FullDisk, PausesWorkersThatWaitForEachOther) {
+  ExpectAPauseWithTheSameRows(std::chrono::seconds(20), Mpirun(4));
 }
 
 TEST_F(FullDisk, UnderTheModelEndsTheRunWithASentence) {

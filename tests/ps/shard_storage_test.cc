@@ -125,6 +125,10 @@ class ShardStorageTest : public testing::Test {
     const PrefetchRequest request{.tables = {{0, static_cast<uint32_t>(rows.size()), 0}}};
     Handle(MessageArrived{"peer", EncodeMessage(HeaderOf(step), request, std::move(payload))});
   }
+  uint64_t Stats(TimeMs now) {
+    Handle(MessageArrived{"peer", EncodeMessage(HeaderOf(0), StatsRequest{}, {})}, now);
+    return request_;
+  }
   uint64_t Flush(uint64_t steps) {
     Handle(MessageArrived{"peer", EncodeMessage(HeaderOf(steps), FlushRequest{}, {})});
     return request_;
@@ -204,6 +208,22 @@ TEST_F(ShardStorageTest, WhoWaitsForAFullDiskIsToldAndWaitsOn) {
   CarryOutAll();
   EXPECT_EQ(answers_.at(flush).header.type, MessageType::kFlushReply);
   EXPECT_EQ(Pulled(pull).size(), 1u);
+}
+
+// Requests wait 1000 ms.
+TEST_F(ShardStorageTest, WhoAsksForCountsIsToldOfAFullDiskWithinTheTimeItWaits) {
+  Open({});
+  Push(0, {1});
+  EXPECT_FALSE(busy_.contains(Stats(5000)));
+  const Status full(StatusCode::kResourceExhausted, "the disk is full");
+  Handle(StoreBlocked{full}, 5500);
+  EXPECT_EQ(busy_[Stats(5501)], "shard 0 waits: the disk is full") << "without a wait";
+  Handle(StoreUnblocked{}, 5600);
+  EXPECT_EQ(busy_[Stats(6599)], "shard 0 has waited: the disk is full");
+  EXPECT_FALSE(busy_.contains(Stats(6600)));
+  CarryOutAll();
+  EXPECT_EQ(answers_.at(request_).header.type, MessageType::kStatsReply)
+      << "step 0 was asked about, step 1 is next";
 }
 
 TEST_F(ShardStorageTest, ASweepWritesEveryChangedRowWithinItsSteps) {

@@ -19,10 +19,12 @@ class Meeting {
       : deadline_ms_(deadline_ms), phases_(workers), messages_(workers) {}
 
   size_t workers() const { return phases_.size(); }
+  int64_t deadline_ms() const { return deadline_ms_; }
 
   // Leaves `mine` and takes everybody's when all have come.
   Result<std::shared_ptr<const Messages>> Exchange(uint32_t worker, std::vector<std::byte> mine,
-                                                   const std::string& phase) {
+                                                   const std::string& phase,
+                                                   const std::function<bool()>& waits_on) {
     std::unique_lock lock(mutex_);
     RETURN_IF_ERROR(broken_);
     phases_[worker] = phase;
@@ -38,8 +40,11 @@ class Meeting {
       return result_;
     }
     const auto is_over = [&] { return meetings_ != meeting || !broken_.ok(); };
-    const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(deadline_ms_);
-    if (!changed_.wait_until(lock, end, is_over)) {
+    while (!changed_.wait_for(lock, std::chrono::milliseconds(deadline_ms_), is_over)) {
+      lock.unlock();
+      const bool is_patient = waits_on();
+      lock.lock();
+      if (is_patient || is_over()) continue;
       broken_ = Describe(worker);
       changed_.notify_all();
     }
@@ -80,8 +85,7 @@ class ThreadCommunicator final : public Communicator {
 
   Status SumInRankOrder(std::span<float> values, const std::string& phase) override {
     const auto bytes = std::as_bytes(values);
-    ASSIGN_OR_RETURN(const auto all,
-                     meeting_->Exchange(rank_, {bytes.begin(), bytes.end()}, phase));
+    ASSIGN_OR_RETURN(const auto all, Exchange({bytes.begin(), bytes.end()}, phase));
     std::vector<float> addend(values.size());
     for (size_t w = 0; w < all->size(); ++w) {
       const std::vector<std::byte>& message = (*all)[w];
@@ -94,11 +98,17 @@ class ThreadCommunicator final : public Communicator {
   }
 
   Result<Messages> AllGather(std::span<const std::byte> mine, const std::string& phase) override {
-    ASSIGN_OR_RETURN(const auto all, meeting_->Exchange(rank_, {mine.begin(), mine.end()}, phase));
+    ASSIGN_OR_RETURN(const auto all, Exchange({mine.begin(), mine.end()}, phase));
     return *all;
   }
 
  private:
+  Result<std::shared_ptr<const Messages>> Exchange(std::vector<std::byte> mine,
+                                                   const std::string& phase) {
+    return meeting_->Exchange(rank_, std::move(mine), phase,
+                              [&] { return WaitsOn(meeting_->deadline_ms(), phase); });
+  }
+
   const uint32_t rank_;
   const std::shared_ptr<Meeting> meeting_;
 };

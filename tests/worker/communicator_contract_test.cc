@@ -48,5 +48,19 @@ TEST(ThreadCommunicators, NameTheOneThatDidNotComeAndStayBroken) {
   EXPECT_EQ(communicators[2]->AllGather({}, "late").status().message(), statuses[0].message());
 }
 
+TEST(ThreadCommunicators, WaitOnAsLongAsTheirPatienceSays) {
+  auto communicators = MakeThreadCommunicators(2, /*deadline_ms=*/10);
+  std::jthread late;
+  int asked = 0;
+  communicators[0]->set_patience([&](uint32_t waited_ms, const std::string& phase) {
+    EXPECT_EQ(waited_ms, 10u);
+    EXPECT_EQ(phase, "gather");
+    if (++asked == 3) late = std::jthread([&] { ExpectGathers(communicators[1].get(), 0); });
+    return true;
+  });
+  ExpectGathers(communicators[0].get(), 0);
+  EXPECT_GE(asked, 3);
+}
+
 }  // namespace
 }  // namespace rowhouse
