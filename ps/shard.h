@@ -485,7 +485,7 @@ class Shard {
     size_t next = 0;
   };
   std::deque<Preload> preloads_;
-  uint64_t preload_ticket_ = 0;  // of the read under way; 0: none
+  uint64_t preload_ticket_ = 0;            // of the read under way; 0: none
   std::set<Blocked> blocked_;              // who finds no room
   std::optional<TimeMs> last_blocked_at_;  // when somebody last was
   std::string why_blocked_;                // the last time
