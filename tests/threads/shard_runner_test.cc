@@ -2,6 +2,8 @@
 // what ThreadSanitizer watches. The sums are small integers, so the outcome is exact.
 #include "ps/shard_runner.h"
 
+#include <algorithm>
+
 #include "ps/server.h"
 #include "sharding/plan_maker.h"
 #include "tests/testing/testing.h"
@@ -40,8 +42,9 @@ struct Outcome {
   std::vector<StatsReply> stats;
 };
 
-// Pulls so many rows of the first table, the next ones in each step, and one of others; pushes 1
-// for each, kSteps times. Requires that step kSteps comes to row 0 again.
+// Pulls so many rows of the first table, up and down its numbers, and one of others; pushes 1 for
+// each, kSteps times. Requires that each step's rows are on the way up or down, and that step
+// kSteps begins at row 0 again.
 Result<Outcome> Work(Transport& transport, uint32_t worker, const Clock& clock, uint32_t tables = 1,
                      uint64_t rows_of_step = kRows) {
   const RendezvousOptions rendezvous{
@@ -66,7 +69,11 @@ Result<Outcome> Work(Transport& transport, uint32_t worker, const Clock& clock, 
       batch.dim = 2;
       batch.rows.clear();
       const uint64_t rows = t == 0 ? rows_of_step : 1;
-      for (uint64_t i = 0; i < rows; ++i) batch.rows.push_back(RowId{(step * rows + i) % kRows});
+      for (uint64_t i = 0; i < rows; ++i) {
+        const uint64_t at = (step * rows + i) % (2 * kRows);
+        batch.rows.push_back(RowId{at < kRows ? at : 2 * kRows - 1 - at});
+      }
+      std::ranges::sort(batch.rows);
       batch.counts.assign(batch.rows.size(), 1);
       batch.values.resize(batch.rows.size() * 2);
       batch.gradients.assign(batch.rows.size() * 2, 1.0f);
@@ -112,10 +119,10 @@ TEST(ShardRunnerThreads, WorkersTrainTogetherThroughAServerAndTwiceOver) {
   server.join();
 }
 
-// Every step the shards ask the node's ledger, each from its own thread. There is room for all rows
-// of the first table and a few of the second.
+// Every step the shards ask the node's ledger, each from its own thread. The second table, of which
+// a row is pulled in each step, has bytes that do more for the first.
 TEST(ShardRunnerThreads, ShardsMoveBytesOfTheirCachesWhileWorkersTrain) {
-  constexpr uint64_t kCacheBytes = 1600;
+  constexpr uint64_t kCacheBytes = 1000;
   constexpr uint64_t kRowsOfStep = 4;
   const SystemClock clock;
   const std::unique_ptr<Transport> transport = MakeInprocTransport();
