@@ -92,6 +92,7 @@ class RowStore {
 
   // Calls visit(table, row, first_column, record) for every record in key order: table, row,
   // first column. Stops at the first error, which it returns. `visit` must not call this store.
+  // Records are aligned for floats, and there until `visit` returns.
   using Visitor = std::function<Status(TableId, RowId, uint16_t, std::span<const std::byte>)>;
   virtual Status Scan(const Visitor& visit) = 0;
 

@@ -96,8 +96,8 @@ void Shard::AddRowsOfBags(PendingPull* pull) const {
   const size_t first = rows;
   for (const PulledBags& bags : pull->bags) rows += bags.rows.size();
   Frame ids(rows * sizeof(uint64_t)), counts(pull->eval ? 0 : rows * sizeof(uint32_t));
-  std::memcpy(ids.data(), pull->ids.data(), pull->ids.size());
-  std::memcpy(counts.data(), pull->counts.data(), pull->counts.size());
+  std::ranges::copy(pull->ids.bytes(), ids.data());
+  std::ranges::copy(pull->counts.bytes(), counts.data());
   uint64_t* id = ids.As<uint64_t>().data() + first;
   size_t at = first;
   for (const PulledBags& bags : pull->bags) {
@@ -124,7 +124,7 @@ void Shard::AnswerPull(PendingPull pull) {
   }
   const std::span<const float> rows = pull.rows.As<float>();
   Frame reply(pull.reply_floats * sizeof(float));
-  std::memcpy(reply.data(), rows.data(), reply.size());
+  std::ranges::copy(rows.first(pull.reply_floats), reply.As<float>().begin());
   size_t sum_bytes = 0, winner_bytes = 0;
   for (const PulledBags& bags : pull.bags) {
     const size_t values = size_t{bags.part.bags} * cuts_[bags.cut].layout.dim;

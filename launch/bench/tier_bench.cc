@@ -8,8 +8,9 @@
 namespace rowhouse {
 namespace {
 
-// Of a sample: enough that memtables are filled and flushed in it; or, id by id, that is slow.
-constexpr size_t kBatches = 40, kBatchesById = 8;
+// Of a sample: enough that memtables are filled and flushed in it; few of them are where every
+// batch fills a good part of one, or each id is a read of its own.
+constexpr size_t kBatches = 40, kFewBatches = 4;
 constexpr size_t kWarmBatches = 8;  // after the hottest rows
 constexpr uint64_t kMiB = uint64_t{1} << 20;
 
@@ -151,7 +152,7 @@ Status TierBench::TrainBatch(std::span<const RowId> ids) {
 }
 
 size_t TierBench::BatchesOfSample() const {
-  return options_.yardstick_by_id ? kBatchesById : kBatches;
+  return options_.yardstick_by_id || options_.exponent == 0.0 ? kFewBatches : kBatches;
 }
 
 Result<double> TierBench::MeasureSystem() {

@@ -486,14 +486,17 @@ Status RocksDbStore::Scan(const Visitor& visit) {
   options.fill_cache = false;  // A scan reads everything once; the rows of pulls should stay.
   options.readahead_size = size_t{2} << 20;
   const std::unique_ptr<rocksdb::Iterator> at(db_->NewIterator(options, rows_));
+  std::vector<std::byte> record;
   for (at->SeekToFirst(); at->Valid(); at->Next()) {
     if (at->key().size() != StoreKey::kBytes) {
       return CorruptionError("row directory {}: a key of {} bytes where {} are due", path_,
                              at->key().size(), StoreKey::kBytes);
     }
     const StoreKey key = StoreKey::Decode(at->key().data());
-    const std::span<const char> value(at->value().data(), at->value().size());
-    RETURN_IF_ERROR(visit(key.table, key.row, key.first_column, std::as_bytes(value)));
+    // A value lies where its block has it; records are read as floats.
+    record.resize(at->value().size());
+    std::memcpy(record.data(), at->value().data(), record.size());
+    RETURN_IF_ERROR(visit(key.table, key.row, key.first_column, record));
   }
   return Translate(at->status(), path_, "scan");
 }

@@ -15,9 +15,7 @@ using testing::HasSubstr;
 
 template <typename T>
 Frame FrameOf(const std::vector<T>& values) {
-  Frame frame(values.size() * sizeof(T));
-  std::memcpy(frame.data(), values.data(), frame.size());
-  return frame;
+  return Frame::CopyOf(std::as_bytes(std::span(values)));
 }
 
 // A table of 10 rows of 2 columns; row r is (r + 1, -(r + 1)) after one push.
