@@ -197,10 +197,8 @@ Status PushLog::Write(std::span<const LoggedPush> pushes) {
 
 Status PushLog::Truncate(uint64_t low_water) {
   low_water_ = std::max(low_water_, low_water);
-  // Of the last segment, too, once everything in it is below the mark.
-  if (segments_.back().last_lsn != 0 && segments_.back().last_lsn <= low_water_) {
-    RETURN_IF_ERROR(Begin());
-  }
+  const uint64_t oldest = segments_.front().last_lsn;  // 0: it is empty, and the last
+  if (oldest != 0 && oldest <= low_water_) RETURN_IF_ERROR(Begin());
   while (segments_.size() > 1 && segments_.front().last_lsn <= low_water_) {
     const std::string path = PathOf(segments_.front().number);
     if (unlink(path.c_str()) != 0) return StatusFromErrno(errno, "delete", path);

@@ -20,7 +20,8 @@
 //
 // little-endian. A record that is cut off, at the end of the last segment, was never answered.
 // The low-water mark L: the changes of every LSN <= L are in the row store for good; segments with
-// no others are deleted.
+// no others are deleted. Before any is, another is begun, so that the last one always says up to
+// where records may be gone.
 //
 // Not RocksDB's own log: that ends with each flush of a memtable, and costs a copy into its blocks.
 // Threads: one at a time (the shard's log thread).

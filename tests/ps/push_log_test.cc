@@ -119,13 +119,15 @@ TEST_F(PushLogTest, RollsOverAndDropsSegmentsBelowTheLowWaterMark) {
     ASSERT_OK(log->Append(std::vector{Push(step, 0, {big})}));
   EXPECT_EQ(log->segments(), 6u);
   ASSERT_OK(log->Truncate(3));  // LSNs 1, 2, 3 are of steps 0, 1, 2.
-  EXPECT_EQ(log->segments(), 3u);
-  ASSERT_OK(Read());
+  EXPECT_EQ(log->segments(), 4u);
+  Result<PushLogContent> content = Read();
+  ASSERT_OK(content);
+  EXPECT_EQ(content.value().low_water, 3u) << "what is gone must be known to be saved";
   ASSERT_EQ(records_.size(), 3u);
   EXPECT_THAT(records_[0], HasSubstr("4/3/"));
   ASSERT_OK(log->Truncate(6));
   EXPECT_EQ(log->segments(), 1u) << "all that is left is an empty one";
-  const Result<PushLogContent> content = Read();
+  content = Read();
   ASSERT_OK(content);
   EXPECT_EQ(content.value().records, 0u);
   EXPECT_EQ(content.value().low_water, 6u);
