@@ -1,7 +1,5 @@
 #include "common/scatter.h"
 
-#include <glog/logging.h>
-
 #include <algorithm>
 #include <bit>
 
@@ -16,6 +14,7 @@ constexpr uint64_t InverseOf(uint64_t odd) {
   for (int step = 0; step < 5; ++step) x *= 2 - odd * x;
   return x;
 }
+
 }  // namespace
 
 Scatter::Scatter(uint64_t size, uint64_t key) : size_(size) {

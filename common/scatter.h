@@ -6,6 +6,8 @@
 // walking, Black and Rogaway, 2002): fewer than two rounds on average. Not for cryptography.
 #pragma once
 
+#include <glog/logging.h>
+
 #include <array>
 #include <cstdint>
 
@@ -18,6 +20,7 @@ class Scatter {
 
   // Requires index < size; different indexes give different results below size.
   uint64_t operator()(uint64_t index) const {
+    DCHECK_LT(index, size_);
     uint64_t x = index;
     do {
       for (const uint64_t round_key : round_keys_) {

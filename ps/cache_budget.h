@@ -5,6 +5,8 @@
 // which is best for hulls (Suh, Devadas and Rudolph, 2001; Talus, Beckmann and Sanchez, 2015, for
 // why hulls). Moving rows costs reads, so nothing moves for little.
 //
+// Before anything is known of the accesses, tables get equal shares.
+//
 // Threads: pure functions.
 #pragma once
 
@@ -14,6 +16,9 @@
 #include <vector>
 
 namespace rowhouse {
+
+// Of each what it wants, or an equal share of what those that want less have left.
+std::vector<uint64_t> EqualShares(const std::vector<uint64_t>& wanted, uint64_t budget);
 
 struct TableDemand {
   uint64_t bytes = 0;                                          // of all its rows: more is of no use

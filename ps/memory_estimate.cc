@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <numeric>
 
 #include "common/counted.h"
+#include "ps/cache_budget.h"
 #include "ps/cache_places.h"
 #include "ps/memory_budget.h"
 #include "ps/row_cache.h"
@@ -46,20 +46,6 @@ constexpr double kCompacting = 0.6, kOlderCopies = 0.5;
 // A pushed row is summed by way of so many bytes a worker (Shard::ApplyStep).
 constexpr double kTouchBytes = 24;
 constexpr double kIdBytes = sizeof(uint64_t), kCountBytes = sizeof(uint32_t);
-
-// As a shard deals its caches and sets (ps/shard.cc): equal shares from the smallest on, what one
-// does not need going to the larger ones.
-std::vector<uint64_t> Deal(const std::vector<uint64_t>& wanted, uint64_t budget) {
-  std::vector<size_t> order(wanted.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::ranges::stable_sort(order, {}, [&](size_t i) { return wanted[i]; });
-  std::vector<uint64_t> dealt(wanted.size());
-  for (size_t i = 0; i < order.size(); ++i) {
-    dealt[order[i]] = std::min(wanted[order[i]], budget / (order.size() - i));
-    budget -= dealt[order[i]];
-  }
-  return dealt;
-}
 
 // Bytes of pages of which some part was touched, of `bytes` in units of which each was with
 // `chance`.
@@ -129,7 +115,7 @@ std::vector<SliceCache> CachesOf(const std::vector<SliceSize>& shard, const Node
   std::vector<uint64_t> wanted;
   for (const SliceSize& slice : shard) wanted.push_back(slice.rows * slice.record_bytes);
   const double budget = BudgetsOf(node).cache / static_cast<double>(node.shards.size());
-  const std::vector<uint64_t> dealt = Deal(wanted, static_cast<uint64_t>(budget));
+  const std::vector<uint64_t> dealt = EqualShares(wanted, static_cast<uint64_t>(budget));
   std::vector<SliceCache> caches;
   for (size_t i = 0; i < shard.size(); ++i) caches.push_back(CacheOf(shard[i], dealt[i], node));
   return caches;
@@ -139,7 +125,7 @@ double WrittenRowsBytes(const std::vector<SliceSize>& shard, const NodeSize& nod
   std::vector<uint64_t> wanted;
   for (const SliceSize& slice : shard) wanted.push_back(slice.rows / 8 + 64);
   const double budget = BudgetsOf(node).cache / static_cast<double>(node.shards.size()) / 16;
-  const std::vector<uint64_t> dealt = Deal(wanted, static_cast<uint64_t>(budget));
+  const std::vector<uint64_t> dealt = EqualShares(wanted, static_cast<uint64_t>(budget));
   double bytes = 0;
   for (size_t i = 0; i < shard.size(); ++i) {
     if (!shard[i].is_written) continue;

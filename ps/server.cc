@@ -211,8 +211,10 @@ Status Server::OpenJob(JobSpec spec, uint32_t node) {
     accounts.push_back({.bytes = shard->granted_cache_bytes(), .asks = shard->moves_cache_bytes()});
     shards.push_back(std::move(shard));
   }
+  // A cache that shrinks is written before, and steps wait.
+  const uint64_t most_moved_at_once = options_.cache_bytes / 8;
   const auto ledger =
-      std::make_shared<CacheLedger>(options_.cache_bytes, accounts, options_.cache_bytes / 8);
+      std::make_shared<CacheLedger>(options_.cache_bytes, accounts, most_moved_at_once);
   for (uint32_t k = 0; k < per_node; ++k) {
     const ShardId id{node * per_node + k};
     ASSIGN_OR_RETURN(std::unique_ptr<ShardStore> store,

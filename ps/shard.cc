@@ -65,18 +65,16 @@ Result<std::unique_ptr<Shard>> Shard::Make(const ShardOptions& options,
 // else a filter.
 void Shard::MakeWrittenRows() {
   std::vector<SliceState*> slices;
+  std::vector<uint64_t> wanted;
   for (CutState& cut : cuts_) {
-    for (SliceState& slice : cut.slices) slices.push_back(&slice);
+    for (SliceState& slice : cut.slices) {
+      slices.push_back(&slice);
+      wanted.push_back(slice.slice.rows() / 8 + 64);
+    }
   }
-  std::stable_sort(slices.begin(), slices.end(), [](const SliceState* a, const SliceState* b) {
-    return a->slice.rows() < b->slice.rows();
-  });
-  uint64_t left = options_.cache_bytes / 16;
+  const std::vector<uint64_t> shares = EqualShares(wanted, options_.cache_bytes / 16);
   for (size_t i = 0; i < slices.size(); ++i) {
-    const uint64_t rows = slices[i]->slice.rows();
-    const uint64_t granted = std::min(rows / 8 + 64, left / (slices.size() - i));
-    left -= granted;
-    slices[i]->written = std::make_unique<WrittenRows>(rows, granted);
+    slices[i]->written = std::make_unique<WrittenRows>(slices[i]->slice.rows(), shares[i]);
   }
 }
 
@@ -298,6 +296,22 @@ void Shard::CutState::FindTogether(std::span<const RowId> rows, FoundTogether* f
       slice->written->Prefetch(order.PositionOf(rows[begin]) - slice->slice.row_begin);
     }
   }
+}
+
+std::span<const Shard::FindAhead::Found> Shard::FindAhead::Next() {
+  if (next_ == 0) Look(0);  // Else nothing is being fetched yet.
+  const size_t count = std::min(RowCache::kTogether, rows_.size() - next_);
+  found_ = ahead_;
+  next_ += count;
+  Look(next_);
+  return std::span(found_).first(count);
+}
+
+void Shard::FindAhead::Look(size_t begin) {
+  if (begin == rows_.size()) return;
+  const auto rows = rows_.subspan(begin, std::min(RowCache::kTogether, rows_.size() - begin));
+  cut_.FindTogether(rows, &ahead_);
+  if (fetch_) fetch_(begin, begin + rows.size());
 }
 
 void Shard::Fail(Status status) {

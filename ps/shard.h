@@ -270,6 +270,27 @@ class Shard {
     using FoundTogether = std::array<Found, RowCache::kTogether>;
     void FindTogether(std::span<const RowId> rows, FoundTogether* found);
   };
+  // Where rows that lie here are in the caches, in their order, up to kTogether at a time. While
+  // these are used memory is asked for those behind them, which were looked for before: who puts
+  // rows into the cache meanwhile looks again.
+  class FindAhead {
+   public:
+    using Found = CutState::Found;
+    // What else is used of rows [begin, end): called as they are looked for.
+    using Fetch = std::function<void(size_t begin, size_t end)>;
+    FindAhead(CutState& cut, std::span<const RowId> rows, Fetch fetch = nullptr)
+        : cut_(cut), rows_(rows), fetch_(std::move(fetch)) {}
+    // Good until the next call; none when all rows had their turn.
+    std::span<const Found> Next();
+
+   private:
+    void Look(size_t begin);
+    CutState& cut_;
+    const std::span<const RowId> rows_;
+    const Fetch fetch_;
+    size_t next_ = 0;
+    CutState::FoundTogether found_ = {}, ahead_ = {};
+  };
   // As TablePart, of cuts_[cut].
   struct CutRows {
     uint32_t cut = 0;

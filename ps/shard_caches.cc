@@ -13,27 +13,24 @@
 
 namespace rowhouse {
 
-// One budget in bytes over all slices, dealt in equal shares from the smallest slice on; what a
-// slice does not need goes to the larger ones, so that small tables are held whole.
+// One budget in bytes over all slices; what a slice does not need of its share goes to the larger
+// ones, so that small tables are held whole.
 void Shard::MakeCaches() {
   std::vector<std::pair<CutState*, SliceState*>> slices;
+  std::vector<uint64_t> wanted;
   for (CutState& cut : cuts_) {
-    for (SliceState& slice : cut.slices) slices.emplace_back(&cut, &slice);
+    for (SliceState& slice : cut.slices) {
+      slices.emplace_back(&cut, &slice);
+      wanted.push_back(slice.slice.rows() * cut.layout.bytes());
+    }
   }
-  const auto bytes_of = [](const auto& entry) {
-    return entry.second->slice.rows() * entry.first->layout.bytes();
-  };
-  std::stable_sort(slices.begin(), slices.end(),
-                   [&](const auto& a, const auto& b) { return bytes_of(a) < bytes_of(b); });
-  uint64_t left = options_.cache_bytes;
+  const std::vector<uint64_t> shares = EqualShares(wanted, options_.cache_bytes);
   bool all_fit = true;
   for (size_t i = 0; i < slices.size(); ++i) {
     auto& [cut, slice] = slices[i];
-    const uint64_t granted = std::min(bytes_of(slices[i]), left / (slices.size() - i));
-    left -= granted;
     const uint64_t rows = slice->slice.rows();
     const uint64_t most_rows = CachedRows(rows, options_.cache_ratio);
-    const uint64_t capacity = std::min(granted / cut->layout.bytes(), most_rows);
+    const uint64_t capacity = std::min(shares[i] / cut->layout.bytes(), most_rows);
     const TableAccesses* const accesses = options_.cache_frequencies == nullptr
                                               ? nullptr
                                               : options_.cache_frequencies->Find(cut->spec.name);

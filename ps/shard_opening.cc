@@ -184,8 +184,7 @@ class Opening {
     if (saved.directory == directory_) {
       return UsageError(
           "--load under another plan: {} holds rows of the saved plan; give the plan or strategy "
-          "it "
-          "was saved with, or another --row_dir: the rows are routed there anew",
+          "it was saved with, or another --row_dir: the rows are routed there anew",
           directory_);
     }
     return CheckSaved(saved.directory);

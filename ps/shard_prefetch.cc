@@ -39,13 +39,13 @@ void Shard::OnPrefetch(const Message& message) {
         continue;
       }
       if (!slice.MayBeStored(cut.order.PositionOf(row))) continue;  // No disk is waited for.
-      // Half of a cache: what is in flight must find room beside what is to come.
       if (const auto coming = slice.coming.find(row); coming != slice.coming.end()) {
         const auto [first, last] = std::minmax(coming->second, step);
         if (first != last) AnnounceLater(slice, row, {.after = first, .step = last});
         coming->second = first;
         continue;
       }
+      // Half of a cache: what is in flight must find room beside what is to come.
       if (slice.coming.size() >= std::max<uint64_t>(1, slice.cache->capacity_rows() / 2)) continue;
       slice.coming.emplace(row, step);
       StoreRead& read = reads[&slice];

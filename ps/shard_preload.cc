@@ -59,10 +59,12 @@ void Shard::ContinuePreload() {
     std::iota(never_written.missing.begin(), never_written.missing.end(), size_t{0});
     TakePreloaded(cut, never_written);
     if (!failure_.ok()) return;
-    if (stored.rows.empty()) continue;
-    stored.records.resize(stored.rows.size() * cut.layout.bytes());
+    // With nothing to read, too: others have their turn before more rows are computed.
     ReadRows action{.ticket = next_ticket_++, .reads = {}};
-    action.reads.push_back(std::move(stored));
+    if (!stored.rows.empty()) {
+      stored.records.resize(stored.rows.size() * cut.layout.bytes());
+      action.reads.push_back(std::move(stored));
+    }
     preload_ticket_ = action.ticket;
     actions_.emplace_back(std::move(action));
     return;

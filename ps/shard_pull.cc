@@ -32,18 +32,10 @@ void Shard::ServePull(PendingPull pull) {
     CutState& cut = cuts_[part.cut];
     const size_t dim = cut.layout.dim;
     const std::span<const RowId> rows = RowsOf(pull.ids).subspan(at, part.rows);
-    CutState::FoundTogether found, ahead;
-    const auto find = [&](size_t begin, CutState::FoundTogether* into) {
-      if (begin >= rows.size()) return;
-      cut.FindTogether(rows.subspan(begin, std::min(RowCache::kTogether, rows.size() - begin)),
-                       into);
-    };
-    find(0, &ahead);
+    FindAhead ahead(cut, rows);
+    std::span<const FindAhead::Found> found;
     for (size_t i = 0; i < rows.size(); ++i, ++at, offset += dim) {
-      if (i % RowCache::kTogether == 0) {
-        found = ahead;
-        find(i + RowCache::kTogether, &ahead);
-      }
+      if (i % RowCache::kTogether == 0) found = ahead.Next();
       const RowId row = rows[i];
       const auto [slice, slot] = found[i % RowCache::kTogether];
       if (slice->reuse != nullptr && !pull.eval) slice->reuse->Add(row);
@@ -203,23 +195,15 @@ Status Shard::TakeFirstValues(const PendingPull& pull, SliceState& slice,
   const bool ascend = std::ranges::adjacent_find(rows, std::greater_equal()) == rows.end();
   std::vector<float> weights(std::min(RowCache::kTogether, rows.size()) * dim);
   std::vector<std::byte> no_place(cut.layout.bytes());
-  std::array<RowCache::Slot, RowCache::kTogether> slots, ahead;
+  std::array<RowCache::Slot, RowCache::kTogether> slots;
   std::array<bool, RowCache::kTogether> is_there;
-  const auto rows_from = [&](size_t begin) {
-    return std::span(rows).subspan(begin, std::min(RowCache::kTogether, rows.size() - begin));
-  };
-  const auto find = [&](size_t begin) {
-    if (begin >= rows.size()) return;
-    const std::span<const RowId> next = rows_from(begin);
-    cache.FindTogether(next, std::span(ahead).first(next.size()));
-  };
-  find(0);
+  FindAhead ahead(cut, rows);
   for (size_t begin = 0; begin < rows.size(); begin += RowCache::kTogether) {
-    slots = ahead;
-    find(begin + RowCache::kTogether);
-    const std::span<const RowId> now = rows_from(begin);
+    const std::span<const FindAhead::Found> found = ahead.Next();
+    const std::span<const RowId> now = std::span(rows).subspan(begin, found.size());
     for (size_t i = 0; i < now.size(); ++i) {
-      if (!ascend) slots[i] = cache.Find(now[i]);  // May be there twice.
+      // Where rows do not ascend one may be named twice.
+      slots[i] = ascend ? found[i].slot : cache.Find(now[i]);
       is_there[i] = slots[i] != RowCache::kNone;
       if (pull.eval) continue;
       if (!is_there[i]) slots[i] = ClaimSlot(cut, slice, now[i]);

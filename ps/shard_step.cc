@@ -88,25 +88,18 @@ void Shard::ApplyStep() {
       first_touch.push_back(i);
     }
     first_touch.push_back(touches.size());
-    CutState::FoundTogether found, ahead;
-    const auto find = [&](size_t begin, CutState::FoundTogether* into) {
-      if (begin >= rows.size()) return;
-      const size_t together = std::min(RowCache::kTogether, rows.size() - begin);
-      cut.FindTogether(std::span(rows).subspan(begin, together), into);
+    FindAhead ahead(cut, rows, [&](size_t begin, size_t end) {
       const std::span<const Touch> of_rows(touches.data() + first_touch[begin],
-                                           touches.data() + first_touch[begin + together]);
+                                           touches.data() + first_touch[end]);
       for (const Touch& touch : of_rows) {
         for (size_t at = 0; at < dim; at += 64 / sizeof(float)) {
           __builtin_prefetch(touch.gradient + at);
         }
       }
-    };
-    find(0, &ahead);
+    });
+    std::span<const FindAhead::Found> found;
     for (size_t r = 0; r < rows.size(); ++r) {
-      if (r % RowCache::kTogether == 0) {
-        found = ahead;
-        find(r + RowCache::kTogether, &ahead);
-      }
+      if (r % RowCache::kTogether == 0) found = ahead.Next();
       const RowId row = rows[r];
       const size_t first = first_touch[r], end = first_touch[r + 1];
       std::span<const float> gradient(touches[first].gradient, dim);

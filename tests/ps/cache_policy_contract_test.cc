@@ -46,6 +46,26 @@ RowCache::Slot Bring(RowCache& cache, RowId row, uint64_t step, float value, Cac
   return slot;
 }
 
+TEST_P(CachePolicyContract, RowsAreFoundTogetherWhereTheyAreFoundOneByOne) {
+  for (const uint32_t ways : {1u, 3u, 16u}) {
+    for (const uint64_t capacity : {kCapacity, kRows}) {  // the latter: a direct array
+      RowCache cache(Options(ways, capacity));
+      std::mt19937_64 random(ways);
+      for (uint64_t step = 0; step < 200; ++step) {
+        std::vector<RowId> rows(random() % (RowCache::kTogether + 1));
+        for (RowId& row : rows) row = RowId{100 + random() % kRows};
+        std::vector<RowCache::Slot> slots(rows.size()), one_by_one;
+        cache.FindTogether(rows, slots);
+        for (const RowId row : rows) one_by_one.push_back(cache.Find(row));
+        ASSERT_EQ(slots, one_by_one) << ways << " ways, step " << step;
+        if (rows.empty() || one_by_one[0] != RowCache::kNone) continue;
+        CacheVictim victim;
+        Bring(cache, rows[0], step, 1.0f, &victim);
+      }
+    }
+  }
+}
+
 TEST_P(CachePolicyContract, ARowIsFoundWhereItWasClaimedUntilItLeaves) {
   for (const uint32_t ways : kWays) {
     RowCache cache(Options(ways));
