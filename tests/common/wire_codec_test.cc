@@ -4,6 +4,7 @@
 
 #include "common/crc32c.h"
 #include "common/wire/codec.h"
+#include "tests/testing/frame_of.h"
 #include "tests/testing/testing.h"
 
 // After GoogleTest, whose names it uses.
@@ -101,7 +102,7 @@ RC_GTEST_PROP(WireCodec, WhatIsWrittenIsRead, ()) {
   const Everything all = ArbitraryEverything();
   const auto rows = *rc::gen::arbitrary<std::vector<float>>();
   Frames payload;
-  payload.push_back(Frame::CopyOf(std::as_bytes(std::span(rows))));
+  payload.push_back(FrameOf(rows));
   Result<Message> message = Unpack(EncodeMessage({.step = 3}, all, std::move(payload)));
   RC_ASSERT(message.ok());
   RC_ASSERT(message.value().header.type == MessageType::kPing);

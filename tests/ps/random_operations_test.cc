@@ -24,6 +24,7 @@
 #include "sharding/access_counts.h"
 #include "sharding/plan_maker.h"
 #include "sharding/record_update.h"
+#include "tests/testing/frame_of.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {
@@ -33,11 +34,6 @@ constexpr uint64_t kJobId = 11;
 constexpr float kLearningRate = 0.05f;
 constexpr size_t kStepsKnownAhead = 4;
 constexpr size_t kAll = std::numeric_limits<size_t>::max();
-
-template <typename T>
-Frame FrameOf(const std::vector<T>& values) {
-  return Frame::CopyOf(std::as_bytes(std::span(values)));
-}
 
 double FromEnvironment(const char* name, double otherwise) {
   const char* const value = getenv(name);

@@ -5,6 +5,7 @@
 #include "common/wire/codec.h"
 #include "ps/shard.h"
 #include "sharding/plan_maker.h"
+#include "tests/testing/frame_of.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {
@@ -12,11 +13,6 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
-
-template <typename T>
-Frame FrameOf(const std::vector<T>& values) {
-  return Frame::CopyOf(std::as_bytes(std::span(values)));
-}
 
 // A table of 10 rows of 2 columns; row r is (r + 1, -(r + 1)) after one push.
 class ShardBags : public testing::Test {

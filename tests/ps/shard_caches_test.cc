@@ -10,6 +10,7 @@
 #include "ps/shard.h"
 #include "ps/shard_store.h"
 #include "sharding/plan_maker.h"
+#include "tests/testing/frame_of.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {
@@ -20,11 +21,6 @@ constexpr uint64_t kUniformRows = 20'000;
 constexpr uint64_t kRowBytes = 20;  // one weight and 16 bytes, of which none is state (sgd)
 constexpr uint64_t kBudget = 1600 * kRowBytes;
 constexpr size_t kRowsOfStep = 40;  // of each table
-
-template <typename T>
-Frame FrameOf(const std::vector<T>& values) {
-  return Frame::CopyOf(std::as_bytes(std::span(values)));
-}
 
 // What a step looks up: of either table distinct rows, in order.
 struct StepRows {

@@ -12,6 +12,7 @@
 #include "ps/shard_store.h"
 #include "sharding/access_counts.h"
 #include "sharding/plan_maker.h"
+#include "tests/testing/frame_of.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {
@@ -21,11 +22,6 @@ using testing::HasSubstr;
 
 constexpr uint64_t kJobId = 9;
 constexpr uint64_t kRows = 64;
-
-template <typename T>
-Frame FrameOf(const std::vector<T>& values) {
-  return Frame::CopyOf(std::as_bytes(std::span(values)));
-}
 
 // One shard of one worker. Its store actions wait until they are carried out, in order.
 class ShardStorageTest : public testing::Test {

@@ -12,6 +12,7 @@
 #include "ps/shard_store.h"
 #include "sharding/plan_maker.h"
 #include "sharding/record_weights.h"
+#include "tests/testing/frame_of.h"
 #include "tests/testing/npy_writer.h"
 #include "tests/testing/testing.h"
 
@@ -26,11 +27,6 @@ TableSpec Table() {
   table.rows = 10;
   table.dim = kDim;
   return table;
-}
-
-template <typename T>
-Frame FrameOf(const std::vector<T>& values) {
-  return Frame::CopyOf(std::as_bytes(std::span(values)));
 }
 
 // One shard with rows in memory; store actions are carried out at once.

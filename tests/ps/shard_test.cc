@@ -10,6 +10,7 @@
 #include "common/wire/control.h"
 #include "ps/shard_store.h"
 #include "sharding/plan_maker.h"
+#include "tests/testing/frame_of.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {
@@ -25,16 +26,6 @@ TableSpec Table() {
   table.dim = 1;
   table.optimizer = "adagrad";
   return table;
-}
-
-Frame FrameOf(const std::vector<uint64_t>& values) {
-  return Frame::CopyOf(std::as_bytes(std::span(values)));
-}
-Frame FrameOf(const std::vector<float>& values) {
-  return Frame::CopyOf(std::as_bytes(std::span(values)));
-}
-Frame FrameOf(const std::vector<uint32_t>& values) {
-  return Frame::CopyOf(std::as_bytes(std::span(values)));
 }
 
 // Drives one shard of two workers; store actions are carried out at once unless held.
