@@ -34,44 +34,40 @@ const std::vector<std::string> kModel = {
     "--loss_function=bce",           "--mini_batch_size=16384", "--learning_rate=0.02",
     "--data_generation=synthetic",   "--zipf_exponent=0",       "--data_size=600000"};
 
-void Measure(const std::vector<std::string>& memory, const std::vector<std::string>& model,
-             Sizes* sizes) {
+// `memory`: the flag of what a PS node may take; `rows`: that of the tables' rows.
+void Measure(const std::string& memory, const std::string& rows, Sizes* sizes) {
   const TempDir dir;
-  std::vector<std::string> serve = {ROWHOUSE_BINARY, "ps", "--listen=tcp://127.0.0.1:0",
-                                    "--row_dir=" + (dir / "rows")};
-  serve.insert(serve.end(), memory.begin(), memory.end());
-  Process server({.arguments = serve, .time_limit = std::chrono::minutes(2)});
+  Process server({.arguments = {ROWHOUSE_BINARY, "ps", "--listen=tcp://127.0.0.1:0",
+                                "--row_dir=" + (dir / "rows"), memory},
+                  .time_limit = std::chrono::minutes(2)});
   ASSERT_TRUE(server.WaitForOutput("listening on"));
   const std::string output = server.Output();
   const size_t begin = output.find("tcp://");
   std::vector<std::string> train = {
-      ROWHOUSE_BINARY, "train", "--print_freq=-1",
+      ROWHOUSE_BINARY, "train", "--print_freq=-1", rows,
       "--ps_endpoints=" + output.substr(begin, output.find_first_of("; \n", begin) - begin)};
-  train.insert(train.end(), model.begin(), model.end());
+  train.insert(train.end(), kModel.begin(), kModel.end());
   const ProcessResult trained =
       RunCommand({.arguments = train, .time_limit = std::chrono::minutes(2)});
   ASSERT_EQ(trained.exit_code, 0) << trained.Describe();
   *sizes = {.memory = PeakBytes(server.pid()), .disk = BytesOfFilesBelow(dir / "rows")};
 }
 
-Sizes Predict(const std::vector<std::string>& memory, const std::vector<std::string>& model) {
-  std::vector<std::string> plan = {ROWHOUSE_BINARY, "plan", "--sizes", "--json",
-                                   "--touched_rows=run"};
-  plan.insert(plan.end(), memory.begin(), memory.end());
-  plan.insert(plan.end(), model.begin(), model.end());
+void Predict(const std::string& memory, const std::string& rows, Sizes* sizes) {
+  std::vector<std::string> plan = {ROWHOUSE_BINARY,      "plan", "--sizes", "--json",
+                                   "--touched_rows=run", memory, rows};
+  plan.insert(plan.end(), kModel.begin(), kModel.end());
   const ProcessResult planned = RunCommand({.arguments = plan});
-  EXPECT_EQ(planned.exit_code, 0) << planned.Describe();
+  ASSERT_EQ(planned.exit_code, 0) << planned.Describe();
   const auto node = nlohmann::json::parse(planned.out)["ps_nodes"]["nodes"][0];
-  return {.memory = node["memory"]["total_bytes"], .disk = node["disk"]["compacted_bytes"]};
+  *sizes = {.memory = node["memory"]["total_bytes"], .disk = node["disk"]["compacted_bytes"]};
 }
 
 TEST(SizePrediction, OfRowsInMemoryIsWithin10Percent) {
-  std::vector<std::string> model = kModel;
-  model.push_back("--arch_embedding_size=300000-300000-300000");
-  const std::vector<std::string> memory = {"--cache_mb=1024"};
-  Sizes measured;
-  ASSERT_NO_FATAL_FAILURE(Measure(memory, model, &measured));
-  const Sizes predicted = Predict(memory, model);
+  const std::string memory = "--cache_mb=1024", rows = "--arch_embedding_size=300000-300000-300000";
+  Sizes measured, predicted;
+  ASSERT_NO_FATAL_FAILURE(Measure(memory, rows, &measured));
+  ASSERT_NO_FATAL_FAILURE(Predict(memory, rows, &predicted));
   EXPECT_NEAR(predicted.memory / measured.memory, 1.0, 0.1)
       << predicted.memory << " " << measured.memory;
   EXPECT_NEAR(predicted.disk / measured.disk, 1.0, 0.1) << predicted.disk << " " << measured.disk;
@@ -80,12 +76,11 @@ TEST(SizePrediction, OfRowsInMemoryIsWithin10Percent) {
 // How full memtables and queues become depends on the disk; rows that are rewritten lie in files
 // more than once until they are compacted. So of files no more is asked than the worst moment.
 TEST(SizePrediction, OfRowsOnDiskUnderALimitIsClose) {
-  std::vector<std::string> model = kModel;
-  model.push_back("--arch_embedding_size=400000-400000-400000");
-  const std::vector<std::string> memory = {"--memory_limit_mb=192"};
-  Sizes measured;
-  ASSERT_NO_FATAL_FAILURE(Measure(memory, model, &measured));
-  const Sizes predicted = Predict(memory, model);
+  const std::string memory = "--memory_limit_mb=192",
+                    rows = "--arch_embedding_size=400000-400000-400000";
+  Sizes measured, predicted;
+  ASSERT_NO_FATAL_FAILURE(Measure(memory, rows, &measured));
+  ASSERT_NO_FATAL_FAILURE(Predict(memory, rows, &predicted));
   EXPECT_LT(measured.memory, uint64_t{192} << 20);
   EXPECT_NEAR(predicted.memory / measured.memory, 1.0, 0.2)
       << predicted.memory << " " << measured.memory;

@@ -92,25 +92,38 @@ Result<Outcome> Work(Transport& transport, uint32_t worker, const Clock& clock, 
   return Outcome{.moved = last - first, .stats = client.stats()};
 }
 
+// Work() of all workers at once, each on a thread of its own.
+std::vector<Result<Outcome>> WorkTogether(Transport& transport, const Clock& clock,
+                                          uint32_t tables = 1, uint64_t rows_of_step = kRows) {
+  std::vector<std::thread> workers;
+  std::vector<Result<Outcome>> outcomes(kWorkers, Status(StatusCode::kInternal, "did not run"));
+  for (uint32_t w = 0; w < kWorkers; ++w) {
+    workers.emplace_back([&, w] { outcomes[w] = Work(transport, w, clock, tables, rows_of_step); });
+  }
+  for (std::thread& worker : workers) worker.join();
+  return outcomes;
+}
+
+// The PS node that Work() asks, until `stop` or, if `one_job`, until a job has ended.
+void Serve(const ServerOptions& options, bool one_job, Transport& transport, const Clock& clock,
+           const std::atomic<bool>& stop) {
+  const std::unique_ptr<Listener> node = transport.Listen("inproc://node").value();
+  Server ps(
+      options, [&](size_t k) { return transport.Listen("inproc://shard-" + std::to_string(k)); },
+      clock);
+  EXPECT_OK(ps.Run(*node, stop, one_job));
+}
+
 TEST(ShardRunnerThreads, WorkersTrainTogetherThroughAServerAndTwiceOver) {
   const SystemClock clock;
   const std::unique_ptr<Transport> transport = MakeInprocTransport();
   std::atomic<bool> stop = false;
   std::thread server([&] {
-    const std::unique_ptr<Listener> node = transport->Listen("inproc://node").value();
-    Server ps(
-        {.host = "here", .store = "memory", .cache_ratio = 0.3, .cache_ways = 2},
-        [&](size_t k) { return transport->Listen("inproc://shard-" + std::to_string(k)); }, clock);
-    EXPECT_OK(ps.Run(*node, stop, /*one_job=*/false));
+    Serve({.host = "here", .store = "memory", .cache_ratio = 0.3, .cache_ways = 2},
+          /*one_job=*/false, *transport, clock, stop);
   });
   for (int job = 0; job < 2; ++job) {  // The same server serves the next job.
-    std::vector<std::thread> workers;
-    std::vector<Result<Outcome>> outcomes(kWorkers, Status(StatusCode::kInternal, "did not run"));
-    for (uint32_t w = 0; w < kWorkers; ++w) {
-      workers.emplace_back([&, w] { outcomes[w] = Work(*transport, w, clock); });
-    }
-    for (std::thread& worker : workers) worker.join();
-    for (const Result<Outcome>& one : outcomes) {
+    for (const Result<Outcome>& one : WorkTogether(*transport, clock)) {
       ASSERT_OK(one);
       EXPECT_NEAR(one.value().moved, -0.5f * kWorkers * kSteps, 1e-3f);
     }
@@ -128,24 +141,16 @@ TEST(ShardRunnerThreads, ShardsMoveBytesOfTheirCachesWhileWorkersTrain) {
   const std::unique_ptr<Transport> transport = MakeInprocTransport();
   std::atomic<bool> stop = false;
   std::thread server([&] {
-    const std::unique_ptr<Listener> node = transport->Listen("inproc://node").value();
-    Server ps(
-        {.host = "here",
-         .store = "memory",
-         .cache_bytes = kCacheBytes,
-         .cache_move_steps = 1,
-         .cache_ways = 1,
-         .max_dirty_steps = 3},
-        [&](size_t k) { return transport->Listen("inproc://shard-" + std::to_string(k)); }, clock);
-    EXPECT_OK(ps.Run(*node, stop, /*one_job=*/true));
+    Serve({.host = "here",
+           .store = "memory",
+           .cache_bytes = kCacheBytes,
+           .cache_move_steps = 1,
+           .cache_ways = 1,
+           .max_dirty_steps = 3},
+          /*one_job=*/true, *transport, clock, stop);
   });
-  std::vector<std::thread> workers;
-  std::vector<Result<Outcome>> outcomes(kWorkers, Status(StatusCode::kInternal, "did not run"));
-  for (uint32_t w = 0; w < kWorkers; ++w) {
-    workers.emplace_back(
-        [&, w] { outcomes[w] = Work(*transport, w, clock, /*tables=*/2, kRowsOfStep); });
-  }
-  for (std::thread& worker : workers) worker.join();
+  const std::vector<Result<Outcome>> outcomes =
+      WorkTogether(*transport, clock, /*tables=*/2, kRowsOfStep);
   server.join();
   for (const Result<Outcome>& one : outcomes) {
     ASSERT_OK(one);
