@@ -4,6 +4,7 @@
 
 #include "common/counted.h"
 #include "common/durable_file.h"
+#include "launch/report/traffic_report.h"
 #include "sharding/json_text.h"
 #include "sharding/plan_load.h"
 #include "sharding/plan_maker.h"
@@ -137,6 +138,16 @@ Result<Plan> PlanOf(const Settings& settings, uint32_t nodes, uint32_t shards_pe
   RETURN_IF_ERROR(CheckAccumulation(settings, plan));
   RETURN_IF_ERROR(CheckMemory(settings, plan, shards_per_node));
   return plan;
+}
+
+Result<std::vector<TableTraffic>> TrafficOfRun(const Settings& settings, const Plan& plan,
+                                               uint32_t workers) {
+  std::optional<AccessCounts> counts;
+  if (!settings.sharding.access_counts.empty()) {
+    ASSIGN_OR_RETURN(counts, ReadAccessCounts(settings.sharding.access_counts));
+  }
+  return TrafficOf(settings.embedding, plan, StepShapeOf(settings, workers),
+                   counts ? &*counts : nullptr);
 }
 
 }  // namespace rowhouse

@@ -1,11 +1,13 @@
 // The plan a run routes by: read from the operator's file, or made by the strategies that its
-// settings name.
+// settings name; and what it moves.
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "launch/settings.h"
 #include "sharding/plan_file.h"
+#include "sharding/plan_traffic.h"
 
 namespace rowhouse {
 
@@ -20,5 +22,10 @@ Result<Plan> PlanOf(const Settings& settings, uint32_t nodes, uint32_t shards_pe
 Result<PlanFile> ReadPlanOf(const Settings& settings);
 Result<AccessCounts> ReadAccessCounts(const std::string& path,
                                       const std::string& flag = "access_counts");
+
+// What the plan moves in a step of so many workers, by the counts that access_counts names, if any;
+// kUsage for a file of counts that cannot be read.
+Result<std::vector<TableTraffic>> TrafficOfRun(const Settings& settings, const Plan& plan,
+                                               uint32_t workers);
 
 }  // namespace rowhouse

@@ -8,7 +8,6 @@
 #include "common/clock.h"
 #include "common/status.h"
 #include "common/transport/transport.h"
-#include "launch/progress.h"
 #include "launch/settings.h"
 #include "worker/communicator.h"
 #include "worker/rendezvous.h"

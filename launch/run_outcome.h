@@ -1,0 +1,46 @@
+// RunOutcome: what a run came to, as its report and as the lines it ends with. Known to the worker
+// that prints. Threads: plain data.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/wire/control.h"
+#include "launch/progress.h"
+#include "launch/report/report.h"
+#include "launch/settings.h"
+#include "launch/worker_run.h"
+#include "sharding/job_spec.h"
+#include "worker/rendezvous.h"
+#include "worker/trainer.h"
+
+namespace rowhouse {
+
+// Of all rows after the last step. Those that nobody touched are none.
+struct RowFacts {
+  std::string digest;
+  uint64_t rows = 0;
+  std::vector<uint64_t> shard_rows;
+  std::vector<StatsReply> stats;  // by shard
+  uint64_t worker_rows = 0;       // that exist on the workers
+  uint64_t worker_bytes = 0;      // of all that are there
+};
+
+struct RunOutcome {
+  TrainingSummary summary;
+  Evaluation evaluation;      // after the last step; of no samples: there are none to test on
+  double auc_ceiling = -1.0;  // Dataset::TestAucCeiling()
+  RowFacts rows;
+};
+
+// `shards`: those of the job, by number; `traffic`: what its plan was expected to move.
+RunReport ReportOf(const Settings& settings, const WorkerRunOptions& options, const JobSpec& job,
+                   const std::vector<ShardAddress>& shards, std::vector<TableTraffic> traffic,
+                   const Progress& progress, const RunOutcome& outcome);
+
+// "rows digest: ...", and "test AUC 0.7712 logloss 0.4612  N samples/s  report: ..." as the last
+// line. `report_path`: "": there is none.
+void PrintOutcome(const RunOutcome& outcome, const std::string& report_path);
+
+}  // namespace rowhouse

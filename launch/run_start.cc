@@ -1,0 +1,155 @@
+#include "launch/run_start.h"
+
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <random>
+
+#include "common/durable_file.h"
+#include "launch/manifest.h"
+#include "launch/plan_of_run.h"
+#include "sharding/initialiser.h"
+#include "worker/agreement.h"
+
+namespace rowhouse {
+namespace {
+
+uint64_t RandomWord() {
+  std::random_device device;
+  return (uint64_t{device()} << 32) | device();
+}
+
+// A result that cannot be kept is to be found before hours of training, not after.
+Status CheckOutputDirectory(const std::string& directory, std::string_view flag) {
+  Status status = MakeDirectoryDurably(directory);
+  if (status.ok() && access(directory.c_str(), W_OK | X_OK) != 0) {
+    status = StatusFromErrno(errno, "write into", directory);
+  }
+  if (status.ok()) return status;
+  return UsageError("--{}: {}; give a directory that can be written", flag, status.message());
+}
+
+Status CheckOutputs(const Settings& settings) {
+  if (!settings.output.model_dir.empty()) {
+    RETURN_IF_ERROR(CheckOutputDirectory(settings.output.model_dir, "model_dir"));
+  }
+  const std::string report = std::filesystem::path(settings.output.report).parent_path();
+  if (!report.empty()) {
+    RETURN_IF_ERROR(CheckOutputDirectory(report, "report"));
+  }
+  return OkStatus();
+}
+
+// The records of rows on the workers are loaded as they were saved.
+Status CheckRowsOnWorkers(const JobSpec& job, const Plan& saved) {
+  for (const TableSpec& table : job.tables) {
+    const bool is_there = job.plan.is_on_workers(table.id);
+    if (saved.is_on_workers(table.id) != is_there) {
+      return UsageError(
+          "--load: the rows of table \"{}\" were saved {}; give the same strategy (or option "
+          "remainder of its kind), they are not moved",
+          table.name,
+          is_there ? "on the shards, and are asked for on the workers"
+                   : "on the workers, and are asked for on the shards");
+    }
+    if (saved.worker_rows(table.id) == job.plan.worker_rows(table.id)) continue;
+    return UsageError(
+        "--load: {} single rows of table \"{}\" were saved on the workers, {} are asked for there, "
+        "and not the same ones; they are not moved: give the plan the model was saved with",
+        saved.worker_rows(table.id).size(), table.name, job.plan.worker_rows(table.id).size());
+  }
+  return OkStatus();
+}
+
+Result<RunStart> PrepareStart(const Settings& settings, uint32_t nodes, uint32_t shards_per_node,
+                              uint32_t workers) {
+  const std::string& model_dir = settings.output.model_dir;
+  RunStart start;
+  JobSpec& job = start.job;
+  job.job_id = RandomWord();
+  job.model_id = fmt::format("{:016x}{:016x}", RandomWord(), RandomWord());
+  job.config_digest = settings.config_digest();
+  job.workers = workers;
+  job.shards_per_node = shards_per_node;
+  job.overwrite = settings.output.overwrite;
+  job.tables = settings.embedding.physical;
+  ASSIGN_OR_RETURN(job.plan, PlanOf(settings, nodes, shards_per_node));
+  ASSIGN_OR_RETURN(const std::vector<TableTraffic> traffic,
+                   TrafficOfRun(settings, job.plan, workers));
+  job.step_rows.resize(job.tables.size());
+  for (const TableTraffic& table : traffic) job.step_rows[Raw(table.table)] = table.distinct_rows;
+  if (!settings.output.load) {
+    RETURN_IF_ERROR(CheckOutputs(settings));
+    if (model_dir.empty()) return start;
+    // A model that is kept says what its files of first values were.
+    RETURN_IF_ERROR(SumUpFiles(&job.tables).Annotate("init_from, read by the first worker"));
+    if (!HasManifest(model_dir)) return start;
+    if (settings.output.overwrite) {
+      RETURN_IF_ERROR(RemoveModel(model_dir));
+      return start;
+    }
+    return UsageError(
+        "--model_dir={} holds a trained model; go on from it with --load, delete it with "
+        "--overwrite, or give another directory",
+        model_dir);
+  }
+  ASSIGN_OR_RETURN(const Manifest manifest, ReadManifest(model_dir));
+  if (manifest.config_digest != job.config_digest) {
+    return UsageError(
+        "--load: the model in {} was trained with other settings (digest {}, now {}); compare "
+        "{}/config.yaml with --print_config: model, tables, data, batch, seed, rate and its "
+        "schedule, optimizers and threads must stay",
+        model_dir, manifest.config_digest, job.config_digest, model_dir);
+  }
+  for (TableSpec& table : job.tables) {
+    // Whoever keeps rows of the table looks whether its file is still the same.
+    const InitialiserOptions& saved = manifest.tables.at(Raw(table.id)).initialiser_options;
+    table.initialiser_options.file_bytes = saved.file_bytes;
+    table.initialiser_options.file_xxh3 = saved.file_xxh3;
+  }
+  RETURN_IF_ERROR(CheckRowsOnWorkers(job, manifest.plan));
+  RETURN_IF_ERROR(CheckOutputs(settings));
+  job.model_id = manifest.model_id;
+  job.is_load = true;
+  job.load = {
+      .step = manifest.steps,
+      .steps_per_epoch = manifest.steps_per_epoch,
+      .plan_digest = manifest.plan.digest(),
+      .shards = manifest.shards,
+  };
+  ASSIGN_OR_RETURN(start.dense, ReadDense(model_dir, manifest));
+  return start;
+}
+
+std::string BytesOf(const std::vector<float>& floats) {
+  return {reinterpret_cast<const char*>(floats.data()), floats.size() * sizeof(float)};
+}
+
+}  // namespace
+
+Result<RunStart> ShareStart(const Settings& settings, uint32_t nodes, uint32_t shards_per_node,
+                            Communicator& workers) {
+  RunStart start;
+  Status status;
+  if (Raw(workers.rank()) == 0) {
+    Result<RunStart> prepared = PrepareStart(settings, nodes, shards_per_node, workers.size());
+    status = prepared.status();
+    if (prepared.ok()) start = std::move(prepared).value();
+  }
+  RETURN_IF_ERROR(Agree(workers, status, "preparing the run"));
+  const bool is_first = Raw(workers.rank()) == 0;
+  ASSIGN_OR_RETURN(
+      const std::string job_text,
+      BroadcastFromFirst(workers, is_first ? start.job.ToJsonText() : "", "sharing the job"));
+  ASSIGN_OR_RETURN(const std::string dense,
+                   BroadcastFromFirst(workers, BytesOf(start.dense), "sharing the dense part"));
+  ASSIGN_OR_RETURN(start.job, JobSpec::FromJsonText(job_text));
+  start.dense.resize(dense.size() / sizeof(float));
+  std::memcpy(start.dense.data(), dense.data(), dense.size());
+  return start;
+}
+
+}  // namespace rowhouse
