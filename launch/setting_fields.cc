@@ -1,14 +1,10 @@
 #include "launch/setting_fields.h"
 
-#include <set>
-
-#include "launch/network_interface.h"
-#include "launch/optimizer_fields.h"
+#include "launch/address_fields.h"
+#include "launch/all_tables_fields.h"
 #include "launch/setting_kinds.h"
 #include "ps/cache_policy.h"
 #include "ps/row_store.h"
-#include "sharding/initialiser.h"
-#include "sharding/optimizer.h"
 #include "sharding/strategy.h"
 #include "worker/dense_optimizer.h"
 #include "worker/interaction.h"
@@ -87,55 +83,6 @@ SettingField LossWeights() {
   return field;
 }
 
-// The width of every table: what DLRM calls the sparse feature size.
-SettingField Dim() {
-  SettingField field = NumberField<uint32_t>(
-      "arch_sparse_feature_size", kModel, kIn,
-      [](Settings& s) -> uint32_t& { return s.sparse_feature_size; }, 1, 4096);
-  field.set = [set = field.set](const std::string& text, Settings& settings) {
-    RETURN_IF_ERROR(set(text, settings));
-    settings.table_defaults.dim = settings.sparse_feature_size;
-    for (LogicalTable& table : settings.tables) table.dim = settings.sparse_feature_size;
-    return OkStatus();
-  };
-  return field;
-}
-
-SettingField Seed() {
-  SettingField field = NumberField<uint64_t>(
-      "numpy_rand_seed", kTraining, kIn, [](Settings& s) -> uint64_t& { return s.data.seed; }, 0,
-      0xffffffff);
-  field.set = [set = field.set](const std::string& text, Settings& settings) {
-    RETURN_IF_ERROR(set(text, settings));
-    settings.table_defaults.initialiser_options.seed = settings.data.seed;
-    for (LogicalTable& table : settings.tables) table.initialiser_options.seed = settings.data.seed;
-    return OkStatus();
-  };
-  return field;
-}
-
-// One optimizer for the dense part and all rows, as in DLRM; a YAML file may give tables others.
-SettingField OptimizerName() {
-  SettingField field = TextField(
-      "optimizer", kTraining, kIn, [](Settings& s) -> std::string& { return s.training.optimizer; },
-      "sgd, momentum, adagrad, rwsadagrad (rowwise_adagrad on rows, adagrad on the dense part), "
-      "adam, lazy_adam (adam on the dense part) or ftrl (adagrad on the dense part)");
-  field.set = [](const std::string& text, Settings& settings) {
-    const std::string name = text == "rwsadagrad" ? "rowwise_adagrad" : text;
-    if (name == "adamw") {
-      return UsageError(
-          "adamw is of the dense part alone, since it decays rows that no step touches; give "
-          "dense_optimizer=adamw and optimizer=lazy_adam or adam");
-    }
-    RETURN_IF_ERROR(Optimizers().Validate(name));
-    settings.training.optimizer = name;
-    settings.table_defaults.optimizer = name;
-    for (LogicalTable& table : settings.tables) table.optimizer = name;
-    return OkStatus();
-  };
-  return field;
-}
-
 SettingField DenseOptimizerName() {
   SettingField field = TextField(
       "dense_optimizer", kTraining, kIn,
@@ -144,58 +91,6 @@ SettingField DenseOptimizerName() {
   field.set = [set = field.set](const std::string& text, Settings& settings) {
     if (!text.empty()) RETURN_IF_ERROR(DenseOptimizers().Validate(text));
     return set(text, settings);
-  };
-  return field;
-}
-
-// Of all tables and the dense part. Settings::Complete() takes it away where it has no use.
-SettingField OptimizerOption(std::string_view name) {
-  const OptimizerOptionField& option = *FindOptimizerOption(name);
-  SettingField field{.name = std::string(option.setting),
-                     .section = kTraining,
-                     .kind = SettingKind::kNumber,
-                     .is_part_of_digest = true,
-                     .expected = std::string(option.range)};
-  field.set = [&option](const std::string& text, Settings& settings) {
-    RETURN_IF_ERROR(ReadOptimizerOption(option, text, &settings.training.optimizer_options));
-    const float value = settings.training.optimizer_options.*option.member;
-    settings.table_defaults.optimizer_options.*option.member = value;
-    for (LogicalTable& table : settings.tables) table.optimizer_options.*option.member = value;
-    return OkStatus();
-  };
-  field.get = [&option](const Settings& settings) {
-    return PrintOptimizerOption(option, settings.training.optimizer_options);
-  };
-  return field;
-}
-
-SettingField InitialiserName() {
-  SettingField field = TextField(
-      "initialiser", kModel, kIn,
-      [](Settings& s) -> std::string& { return s.table_defaults.initialiser; },
-      "counter (any table size) or dlrm (the numbers DLRM draws)");
-  field.set = [](const std::string& text, Settings& settings) {
-    RETURN_IF_ERROR(Initialisers().Validate(text));
-    SetInitialiser(text, &settings.table_defaults);
-    for (LogicalTable& table : settings.tables) SetInitialiser(text, &table);
-    return OkStatus();
-  };
-  return field;
-}
-
-// Of all tables; DLRM's word for learned weights is anything but "fixed".
-SettingField WeightedPooling() {
-  SettingField field = TextField(
-      "weighted_pooling", kModel, kOut,
-      [](Settings& s) -> std::string& { return s.table_defaults.weighted_pooling; },
-      "none, fixed or learned");
-  field.set = [](const std::string& text, Settings& settings) {
-    if (text != "none" && text != "fixed" && text != "learned") {
-      return Expected("none, fixed or learned");
-    }
-    settings.table_defaults.weighted_pooling = text;
-    for (LogicalTable& table : settings.tables) table.weighted_pooling = text;
-    return OkStatus();
   };
   return field;
 }
@@ -268,84 +163,6 @@ SettingField Capacities() {
   return field;
 }
 
-// "tcp://host:port" with a port of 1 or more, or also 0. ZeroMQ takes ports modulo 65536.
-bool IsAddress(const std::string& text, uint64_t least_port) {
-  const size_t colon = text.rfind(':');
-  if (!text.starts_with("tcp://") || colon <= 6) return false;
-  const auto port = ReadWhole(text.substr(colon + 1));
-  return port && *port >= least_port && *port <= 65535;
-}
-
-SettingField PsEndpoints() {
-  const std::string what = "addresses such as tcp://host:7001, joined by commas";
-  SettingField field{.name = "ps_endpoints",
-                     .section = kCluster,
-                     .kind = SettingKind::kTextList,
-                     .expected = what};
-  field.set = [what](const std::string& text, Settings& settings) {
-    std::vector<std::string> endpoints = SplitAtCommas(text);
-    std::set<std::string> seen;
-    for (const std::string& endpoint : endpoints) {
-      if (!IsAddress(endpoint, /*least_port=*/1)) return Expected(what);
-      if (!seen.insert(endpoint).second) {
-        return UsageError("{} is named twice; every PS node is one of the run", endpoint);
-      }
-    }
-    settings.cluster.ps_endpoints = std::move(endpoints);
-    return OkStatus();
-  };
-  field.get = [](const Settings& settings) {
-    return fmt::format("{}", fmt::join(settings.cluster.ps_endpoints, ","));
-  };
-  return field;
-}
-
-SettingField BindInterface() {
-  const std::string what =
-      "a name such as eth0, a network such as 10.0.0.0/24 or an IPv4 address such as 10.0.0.1";
-  SettingField field = TextField(
-      "bind_interface", kCluster, kOut,
-      [](Settings& s) -> std::string& { return s.cluster.bind_interface; }, what);
-  field.set = [what](const std::string& text, Settings& settings) {
-    if (!text.empty() && !IsInterfaceChoice(text)) return Expected(what);
-    settings.cluster.bind_interface = text;
-    return OkStatus();
-  };
-  return field;
-}
-
-SettingField ListenAddress() {
-  const std::string what = "an address such as tcp://*:7001";
-  SettingField field = TextField(
-      "listen", kServer, kOut, [](Settings& s) -> std::string& { return s.server.listen; }, what);
-  field.set = [what](const std::string& text, Settings& settings) {
-    if (!IsAddress(text, /*least_port=*/0)) return Expected(what);
-    settings.server.listen = text;
-    return OkStatus();
-  };
-  return field;
-}
-
-SettingField ListenFds() {
-  const std::string what = "numbers of open sockets, joined by commas";
-  SettingField field{
-      .name = "listen_fds", .section = kServer, .kind = SettingKind::kNumberList, .expected = what};
-  field.set = [what](const std::string& text, Settings& settings) {
-    std::vector<int32_t> fds;
-    for (const std::string& item : SplitAtCommas(text)) {
-      const auto fd = ReadInteger(item);
-      if (!fd || *fd < 0 || *fd > 0x7fffffff) return Expected(what);
-      fds.push_back(static_cast<int32_t>(*fd));
-    }
-    settings.server.listen_fds = std::move(fds);
-    return OkStatus();
-  };
-  field.get = [](const Settings& settings) {
-    return fmt::format("{}", fmt::join(settings.server.listen_fds, ","));
-  };
-  return field;
-}
-
 // ---- The table ------------------------------------------------------------------------------
 
 std::vector<SettingField> MakeFields() {
@@ -353,7 +170,7 @@ std::vector<SettingField> MakeFields() {
 #define MEMBER(type, path) [](Settings& s) -> type& { return s.path; }
   return {
       // Model.
-      Dim(),
+      DimSetting(),
       WholeListField<uint64_t>(
           "arch_embedding_size", kIn, uint64_t{1} << 63,
           [](const Settings& s) {
@@ -379,8 +196,8 @@ std::vector<SettingField> MakeFields() {
       LossWeights(),
       RealField("loss_threshold", kModel, kIn, MEMBER(double, model.loss_threshold),
                 "a number from 0 to below 1", [](double v) { return v >= 0.0 && v < 1.0; }),
-      InitialiserName(),
-      WeightedPooling(),
+      InitialiserSetting(),
+      WeightedPoolingSetting(),
       // In the digest by the tables' kinds.
       BoolField("qr_flag", kModel, kOut, MEMBER(bool, compression.qr_flag)),
       NumberField<uint64_t>("qr_threshold", kModel, kOut,
@@ -450,24 +267,24 @@ std::vector<SettingField> MakeFields() {
                             MEMBER(uint64_t, training.lr_decay_start_step), 0, kMostLrSteps),
       NumberField<uint64_t>("lr_num_decay_steps", kTraining, kIn,
                             MEMBER(uint64_t, training.lr_num_decay_steps), 0, kMostLrSteps),
-      OptimizerName(),
-      OptimizerOption("epsilon"),
-      OptimizerOption("initial_accumulator"),
-      OptimizerOption("learning_rate_decay"),
-      OptimizerOption("weight_decay"),
-      OptimizerOption("momentum"),
-      OptimizerOption("beta1"),
-      OptimizerOption("beta2"),
-      OptimizerOption("l1"),
-      OptimizerOption("l2"),
-      OptimizerOption("beta"),
+      OptimizerSetting(),
+      OptimizerOptionSetting("epsilon"),
+      OptimizerOptionSetting("initial_accumulator"),
+      OptimizerOptionSetting("learning_rate_decay"),
+      OptimizerOptionSetting("weight_decay"),
+      OptimizerOptionSetting("momentum"),
+      OptimizerOptionSetting("beta1"),
+      OptimizerOptionSetting("beta2"),
+      OptimizerOptionSetting("l1"),
+      OptimizerOptionSetting("l2"),
+      OptimizerOptionSetting("beta"),
       DenseOptimizerName(),
       RealField("dense_learning_rate", kTraining, kIn, MEMBER(double, training.dense_learning_rate),
                 "a number from 0 to 3.4e38, or -1 for that of the rows",
                 IsFloatNotNegativeOrMinusOne),
       RealField("dense_weight_decay", kTraining, kIn, MEMBER(double, training.dense_weight_decay),
                 "a number from 0 to 3.4e38, or -1 for the default", IsFloatNotNegativeOrMinusOne),
-      Seed(),
+      SeedSetting(),
       NumberField<uint32_t>("threads", kTraining, kIn, MEMBER(uint32_t, training.threads), 1, 1024),
       NumberField<uint32_t>("mlperf_grad_accum_iter", kTraining, kIn,
                             MEMBER(uint32_t, training.accumulation), 1, 1 << 20),
@@ -509,9 +326,9 @@ std::vector<SettingField> MakeFields() {
       NumberField<int32_t>("ps", kCluster, kOut, MEMBER(int32_t, cluster.ps), -1, 65536),
       NumberField<uint32_t>("ps_per_host", kCluster, kOut, MEMBER(uint32_t, cluster.ps_per_host), 0,
                             65536),
-      BindInterface(),
+      BindInterfaceSetting(),
       NumberField<uint32_t>("shards", kCluster, kOut, MEMBER(uint32_t, cluster.shards), 1, 1024),
-      PsEndpoints(),
+      PsEndpointsSetting(),
       NumberField<uint32_t>("rpc_deadline_ms", kCluster, kOut,
                             MEMBER(uint32_t, cluster.rpc_deadline_ms), 1, kMostMs),
       NumberField<uint32_t>("save_deadline_ms", kCluster, kOut,
@@ -550,11 +367,11 @@ std::vector<SettingField> MakeFields() {
       BoolField("overwrite", kCommandLine, kOut, MEMBER(bool, output.overwrite)),
 
       // rowhouse ps.
-      ListenAddress(),
+      ListenSetting(),
       NumberField<uint32_t>("workers", kServer, kOut, MEMBER(uint32_t, server.workers), 0, 65536),
       NumberField<int32_t>("supervisor_fd", kServer, kOut, MEMBER(int32_t, server.supervisor_fd),
                            -1),
-      ListenFds(),
+      ListenFdsSetting(),
   };
 #undef MEMBER
 }

@@ -1,5 +1,5 @@
 // Makers of SettingFields: how a member of Settings of one type is read, checked and printed.
-// Only launch/setting_fields.cc needs them.
+// Only launch/setting_fields.cc and the makers of single fields need them.
 #pragma once
 
 #include <fmt/format.h>
