@@ -13,6 +13,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "common/counted.h"
 #include "common/durable_file.h"
 #include "common/nearest_name.h"
 #include "launch/saved_rows.h"
@@ -39,7 +40,7 @@ Result<const TableSpec*> FindTable(const std::vector<TableSpec>& tables, const s
     if (table.name == name) return &table;
     names.push_back(table.name);
     if (table.name.starts_with(name + ".")) {
-      parts.push_back(fmt::format("{} ({} rows)", table.name, table.rows));
+      parts.push_back(fmt::format("{} ({})", table.name, Counted(table.rows, "row")));
     }
   }
   if (!parts.empty()) {
@@ -82,10 +83,10 @@ void PrintRecord(const TableSpec& table, const RecordLayout& layout, uint32_t fi
   }
   const RecordTrailer trailer = layout.trailer(record);
   if (trailer.lsn == 0) {
-    fmt::print("no step has changed it; looked up {} times\n", trailer.frequency);
+    fmt::print("no step has changed it; looked up {}\n", Counted(trailer.frequency, "time"));
   } else {
-    fmt::print("LSN {}, last changed in step {}, looked up {} times\n", trailer.lsn,
-               trailer.last_step, trailer.frequency);
+    fmt::print("LSN {}, last changed in step {}, looked up {}\n", trailer.lsn, trailer.last_step,
+               Counted(trailer.frequency, "time"));
   }
   std::vector<float> weights(layout.dim);
   ReadWeights(layout, record, weights);
@@ -127,8 +128,8 @@ Status Inspect(const SavedRows& model, const StorageSettings& storage, const std
   ASSIGN_OR_RETURN(const TableSpec* table, FindTable(manifest.tables, name));
   ASSIGN_OR_RETURN(const RowId row, ReadRow(id, *table));
   const auto optimizer = Optimizers().Make(table->optimizer, table->optimizer_options).value();
-  fmt::print("table {} row {} of {}: {} x {}, {}, after {} steps\n", table->name, Raw(row),
-             table->rows, table->dim, table->precision, table->optimizer, manifest.steps);
+  fmt::print("table {} row {} of {}: {} x {}, {}, after {}\n", table->name, Raw(row), table->rows,
+             table->dim, table->precision, table->optimizer, Counted(manifest.steps, "step"));
 
   const std::vector<RowId>& on_workers = manifest.plan.worker_rows(table->id);
   if (manifest.plan.is_on_workers(table->id) ||
@@ -204,9 +205,9 @@ std::string DescribeHits(const std::string& model_dir) {
     }
   }
   if (hits + misses == 0) return "not recorded";
-  return fmt::format("{:.2f} % of {} rows pulled by the run that saved it",
+  return fmt::format("{:.2f} % of {} pulled by the run that saved it",
                      100.0 * static_cast<double>(hits) / static_cast<double>(hits + misses),
-                     hits + misses);
+                     Counted(hits + misses, "row"));
 }
 
 Status PrintStats(const SavedRows& model, const StorageSettings& storage,
@@ -216,8 +217,8 @@ Status PrintStats(const SavedRows& model, const StorageSettings& storage,
   for (const SavedShard& saved : manifest.shards) {
     RETURN_IF_ERROR(model.OpenShard(saved, {.read_only = true}, storage.store).status());
   }
-  fmt::print("model {} after {} steps, {} shard{}\n", manifest.model_id, manifest.steps,
-             manifest.shards.size(), manifest.shards.size() == 1 ? "" : "s");
+  fmt::print("model {} after {}, {}\n", manifest.model_id, Counted(manifest.steps, "step"),
+             Counted(manifest.shards.size(), "shard"));
   fmt::print("cache hits: {}\n", DescribeHits(model_dir));
   fmt::print(fmt::runtime(kStatsLine), "shard", "table", "rows", "of records", "of files", "files",
              "levels");
@@ -266,8 +267,7 @@ Status PrintStats(const SavedRows& model, const StorageSettings& storage,
 // ---- compact --------------------------------------------------------------------------------
 
 std::string DescribeFiles(const std::vector<RowStoreLevel>& levels) {
-  const uint64_t files = FilesOf(levels);
-  return fmt::format("{} in {} file{}", Megabytes(BytesOf(levels)), files, files == 1 ? "" : "s");
+  return fmt::format("{} in {}", Megabytes(BytesOf(levels)), Counted(FilesOf(levels), "file"));
 }
 
 // `given`: what --store_compression says; "": what a shard's files have already.

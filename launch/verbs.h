@@ -44,10 +44,10 @@ struct PlanRequest {
   std::optional<LoadBalanceManager> load_balance = {};
 };
 // Prints what is asked for: the sizes of the model's tables and of PS nodes
-// (launch/report/size_plan.h, node_plan.h), the plan
-// of a run or counts of its data (launch/report/plan_report.h), or what the LoadBalanceManager
-// decided (launch/report/load_balance_report.h); writes plan or counts to `out`, whole or not at
-// all. kUsage unless it is one.
+// (launch/report/size_plan.h, node_plan.h), the plan of a run or counts of its data
+// (launch/report/plan_report.h), or what the LoadBalanceManager decided
+// (launch/report/load_balance_report.h); writes plan or counts to `out`, whole or not at all.
+// kUsage unless it is one.
 Status RunPlan(const Settings& settings, const PlanRequest& request);
 
 }  // namespace rowhouse

@@ -42,7 +42,8 @@ Result<NodePlan> MakeNodePlan(const Settings& settings, const std::string& touch
 
 // {touched_rows, workers, memory_limit_bytes, nodes: [{node, rows, touched_rows, step_rows, memory:
 // {total_bytes, process_bytes, ...}, memory_without_limit_bytes, disk: {records_bytes,
-// compacted_bytes, peak_bytes}}]}; memory_limit_bytes null where there is none.
+// compacted_bytes, peak_bytes, log_bytes}, refusal}]}; memory_limit_bytes and refusal null where
+// there is none.
 nlohmann::ordered_json NodePlanToJson(const NodePlan& plan);
 
 // The fullest node in full, a line for each where they differ; bytes in units of 1024.

@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "common/counted.h"
 #include "launch/saved_rows.h"
 #include "ps/shard_opening.h"
 #include "sharding/initialiser.h"
@@ -116,9 +117,9 @@ TEST_F(Ckpt, InspectSaysOfARowWhatIsStored) {
                                       "20 steps\n",
                                       row)));
     EXPECT_THAT(result.out, HasSubstr(fmt::format("shard {}, {} on ", of.shard, Shard(of.shard))));
-    EXPECT_THAT(result.out,
-                HasSubstr(fmt::format("LSN {}, last changed in step {}, looked up {} times\n",
-                                      trailer.lsn, trailer.last_step, trailer.frequency)));
+    EXPECT_THAT(result.out, HasSubstr(fmt::format("LSN {}, last changed in step {}, looked up {}\n",
+                                                  trailer.lsn, trailer.last_step,
+                                                  Counted(trailer.frequency, "time"))));
     std::vector<float> weights(8);
     ReadWeights(layout, of.record.data(), weights);
     EXPECT_EQ(FloatsBehind(result.out, "weights"), weights);
