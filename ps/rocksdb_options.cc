@@ -57,11 +57,11 @@ rocksdb::ColumnFamilyOptions RowFamilyOptions(const StoreEnvironment& environmen
   family.write_buffer_size = MemtableBytes(memtables, number);
   family.max_write_buffer_number = kMemtables;
   // What is on disk beside one copy of each row: files of level 0, the level between, and what one
-  // compaction writes before its inputs go. Each is kept to a few times the memtables.
-  family.max_bytes_for_level_base = 2 * memtables;
+  // compaction writes before its inputs go. Each is kept to about the memtables.
+  family.max_bytes_for_level_base = memtables;
   family.target_file_size_base = 8 * kMiB;
   family.max_compaction_bytes = 64 * kMiB;
-  family.level0_stop_writes_trigger = 12;
+  family.level0_stop_writes_trigger = 6;
   // No slowing down before that: with no_slowdown a slowed Put is refused as a stopped one is, but
   // no event tells when it may go on.
   family.level0_slowdown_writes_trigger = family.level0_stop_writes_trigger;

@@ -109,33 +109,30 @@ void RowCache::Fetch(Slot slot) const {
   }
 }
 
-void RowCache::FindTogether(std::span<const RowId> rows, std::span<Slot> slots) const {
+void RowCache::FindTogether(std::span<const RowId> rows, std::span<Slot> slots, bool claims) const {
   CHECK_LE(rows.size(), kTogether);
   CHECK_EQ(rows.size(), slots.size());
   if (is_direct_) {
     for (size_t i = 0; i < rows.size(); ++i) {
       slots[i] = Find(rows[i]);
-      Fetch(PositionOf(rows[i]));
-    }
-    return;
-  }
-  if (index_) {
-    for (size_t i = 0; i < rows.size(); ++i) {
-      slots[i] = Find(rows[i]);
-      if (slots[i] != kNone) Fetch(slots[i]);
+      Fetch(PositionOf(rows[i]));  // Nearly always there; not to be waited for to know.
     }
     return;
   }
   std::array<CachePlaces::Place, kTogether> places;
   for (size_t i = 0; i < rows.size(); ++i) {
     places[i] = places_->Of(PositionOf(rows[i]));
+    if (index_) {
+      index_->Prefetch(places[i].tag);
+      continue;
+    }
     const SlotGroup* const group = &groups_[places[i].set * ways_ / kTagsPerMatch];
     __builtin_prefetch(group->tags);
     __builtin_prefetch(group->words, /*rw=*/1);
   }
   for (size_t i = 0; i < rows.size(); ++i) {
     slots[i] = FindPlace(places[i]);
-    const Slot use = slots[i] != kNone ? slots[i] : EmptySlot(places[i]);
+    const Slot use = claims && slots[i] == kNone ? EmptySlot(places[i]) : slots[i];
     if (use != kNone) Fetch(use);
   }
 }

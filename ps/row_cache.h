@@ -93,11 +93,11 @@ class RowCache {
   Slot Find(RowId row) const;
 
   // As Find, of up to kTogether rows of the slice: slots[i] that of rows[i]. Starts fetching what
-  // their use, or a Claim that finds an empty slot, will touch: to be called for the next rows
-  // before these are used. A row is several lines anywhere in memory; one at a time each waits for
-  // the one before.
+  // their use will touch, and with `claims` what a Claim of the others would where it finds an
+  // empty slot: to be called for the next rows before these are used. A row is several lines
+  // anywhere in memory; one at a time each waits for the one before.
   // Requires slots.size() == rows.size().
-  void FindTogether(std::span<const RowId> rows, std::span<Slot> slots) const;
+  void FindTogether(std::span<const RowId> rows, std::span<Slot> slots, bool claims = false) const;
 
   // A slot for a row that is not in the cache, its record uninitialised, clean and unpinned; what
   // lay there goes to *victim (victim->record empty if nothing did). kNone if every slot the row

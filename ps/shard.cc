@@ -280,7 +280,7 @@ Shard::SliceState* Shard::CutState::Find(RowId row) {
   return slice != slices.end() && slice->Has(position) ? &*slice : nullptr;
 }
 
-void Shard::CutState::FindTogether(std::span<const RowId> rows, FoundTogether* found) {
+void Shard::CutState::FindTogether(std::span<const RowId> rows, bool claims, FoundTogether* found) {
   std::array<RowCache::Slot, RowCache::kTogether> slots;
   for (size_t begin = 0; begin < rows.size();) {  // Rows of one slice after another.
     SliceState* const slice = Find(rows[begin]);
@@ -289,7 +289,7 @@ void Shard::CutState::FindTogether(std::span<const RowId> rows, FoundTogether* f
       ++end;
     }
     slice->cache->FindTogether(rows.subspan(begin, end - begin),
-                               std::span(slots).subspan(begin, end - begin));
+                               std::span(slots).subspan(begin, end - begin), claims);
     for (; begin < end; ++begin) {
       (*found)[begin] = {slice, slots[begin]};
       if (slots[begin] != RowCache::kNone) continue;
@@ -310,7 +310,7 @@ std::span<const Shard::FindAhead::Found> Shard::FindAhead::Next() {
 void Shard::FindAhead::Look(size_t begin) {
   if (begin == rows_.size()) return;
   const auto rows = rows_.subspan(begin, std::min(RowCache::kTogether, rows_.size() - begin));
-  cut_.FindTogether(rows, &ahead_);
+  cut_.FindTogether(rows, claims_, &ahead_);
   if (fetch_) fetch_(begin, begin + rows.size());
 }
 

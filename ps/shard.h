@@ -268,18 +268,18 @@ class Shard {
       RowCache::Slot slot;
     };
     using FoundTogether = std::array<Found, RowCache::kTogether>;
-    void FindTogether(std::span<const RowId> rows, FoundTogether* found);
+    void FindTogether(std::span<const RowId> rows, bool claims, FoundTogether* found);
   };
   // Where rows that lie here are in the caches, in their order, up to kTogether at a time. While
   // these are used memory is asked for those behind them, which were looked for before: who puts
-  // rows into the cache meanwhile looks again.
+  // rows into the cache meanwhile knows which. `claims`: the others will be claimed.
   class FindAhead {
    public:
     using Found = CutState::Found;
     // What else is used of rows [begin, end): called as they are looked for.
     using Fetch = std::function<void(size_t begin, size_t end)>;
-    FindAhead(CutState& cut, std::span<const RowId> rows, Fetch fetch = nullptr)
-        : cut_(cut), rows_(rows), fetch_(std::move(fetch)) {}
+    FindAhead(CutState& cut, std::span<const RowId> rows, bool claims, Fetch fetch = nullptr)
+        : cut_(cut), rows_(rows), claims_(claims), fetch_(std::move(fetch)) {}
     // Good until the next call; none when all rows had their turn.
     std::span<const Found> Next();
 
@@ -287,6 +287,7 @@ class Shard {
     void Look(size_t begin);
     CutState& cut_;
     const std::span<const RowId> rows_;
+    const bool claims_;
     const Fetch fetch_;
     size_t next_ = 0;
     CutState::FoundTogether found_ = {}, ahead_ = {};

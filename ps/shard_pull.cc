@@ -32,7 +32,7 @@ void Shard::ServePull(PendingPull pull) {
     CutState& cut = cuts_[part.cut];
     const size_t dim = cut.layout.dim;
     const std::span<const RowId> rows = RowsOf(pull.ids).subspan(at, part.rows);
-    FindAhead ahead(cut, rows);
+    FindAhead ahead(cut, rows, /*claims=*/false);
     std::span<const FindAhead::Found> found;
     for (size_t i = 0; i < rows.size(); ++i, ++at, offset += dim) {
       if (i % RowCache::kTogether == 0) found = ahead.Next();
@@ -197,7 +197,7 @@ Status Shard::TakeFirstValues(const PendingPull& pull, SliceState& slice,
   std::vector<std::byte> no_place(cut.layout.bytes());
   std::array<RowCache::Slot, RowCache::kTogether> slots;
   std::array<bool, RowCache::kTogether> is_there;
-  FindAhead ahead(cut, rows);
+  FindAhead ahead(cut, rows, /*claims=*/true);
   for (size_t begin = 0; begin < rows.size(); begin += RowCache::kTogether) {
     const std::span<const FindAhead::Found> found = ahead.Next();
     const std::span<const RowId> now = std::span(rows).subspan(begin, found.size());

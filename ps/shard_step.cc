@@ -88,7 +88,7 @@ void Shard::ApplyStep() {
       first_touch.push_back(i);
     }
     first_touch.push_back(touches.size());
-    FindAhead ahead(cut, rows, [&](size_t begin, size_t end) {
+    FindAhead ahead(cut, rows, /*claims=*/false, [&](size_t begin, size_t end) {
       const std::span<const Touch> of_rows(touches.data() + first_touch[begin],
                                            touches.data() + first_touch[end]);
       for (const Touch& touch : of_rows) {
