@@ -16,10 +16,18 @@ Result<MemoryBudget> DivideMemory(uint64_t limit_bytes) {
                       .memtable_bytes = std::min(limit_bytes / 8, kMostStoreBytes),
                       .block_cache_bytes = std::min(limit_bytes / 16, kMostStoreBytes),
                       .unwritten_bytes = limit_bytes / 16,
+                      .announced_bytes = limit_bytes / 32,
                       .cache_bytes = 0};
   // Records, an eighth of them for what stands beside: 8 bytes a slot and the written rows' sets.
   budget.cache_bytes = (limit_bytes - budget.total()) / 9 * 8;
   return budget;
+}
+
+uint64_t MemoryBudget::RecordBytes(double slot_bytes_a_byte) const {
+  const double all = static_cast<double>(cache_bytes + cache_bytes / 8);
+  const double of_a_byte =
+      1.0 + 1.0 / kWrittenRowsOfCache + 1.0 / kSamplesOfCache + slot_bytes_a_byte;
+  return std::min(cache_bytes, static_cast<uint64_t>(all / of_a_byte));
 }
 
 }  // namespace rowhouse

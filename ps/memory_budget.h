@@ -5,7 +5,9 @@
 //   memtables  rows on their way to disk: an eighth, at most what a node without a limit has
 //   blocks     of files read, with their indexes and filters: a sixteenth, likewise
 //   unwritten  copies of rows that wait for the store: a sixteenth
-//   cache      the rest: records, 8 bytes a slot beside them, and which rows were ever written
+//   announced  rows that are read before they are asked for: a thirty-second
+//   cache      the rest: records, 8 bytes a slot beside them, which rows were ever written, and
+//              samples of what is asked for
 //
 // Threads: pure functions.
 #pragma once
@@ -16,6 +18,10 @@
 
 namespace rowhouse {
 
+// Beside its caches a shard keeps which rows were ever written, and samples of what its tables are
+// asked for: a sixteenth and a thirty-second of its bytes for caches, or the least they do with.
+inline constexpr uint64_t kWrittenRowsOfCache = 16, kSamplesOfCache = 32;
+
 struct MemoryBudget {
   static constexpr uint64_t kProcessBytes = uint64_t{56} << 20;
   static constexpr uint64_t kLeastBytes = uint64_t{128} << 20;
@@ -24,12 +30,17 @@ struct MemoryBudget {
   uint64_t memtable_bytes = 0;
   uint64_t block_cache_bytes = 0;
   uint64_t unwritten_bytes = 0;
-  uint64_t cache_bytes = 0;  // of records alone
+  uint64_t announced_bytes = 0;
+  uint64_t cache_bytes = 0;  // of records alone, if little lies beside them
 
   uint64_t total() const {
     return kProcessBytes + request_bytes + memtable_bytes + block_cache_bytes + unwritten_bytes +
-           cache_bytes + cache_bytes / 8;
+           announced_bytes + cache_bytes + cache_bytes / 8;
   }
+
+  // What records may take where so many bytes of slots lie beside each of theirs: narrow rows leave
+  // less for themselves.
+  uint64_t RecordBytes(double slot_bytes_a_byte) const;
 };
 
 // kUsage if the limit is below kLeastBytes.

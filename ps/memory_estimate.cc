@@ -8,6 +8,7 @@
 #include "ps/cache_budget.h"
 #include "ps/cache_places.h"
 #include "ps/memory_budget.h"
+#include "ps/reuse_sampler.h"
 #include "ps/row_cache.h"
 #include "ps/shard.h"
 #include "ps/store_environment.h"
@@ -41,7 +42,7 @@ constexpr double kMapRowOverhead = 112;
 // go, of a store's files, one store at a time; and older copies, a half for each time a row is
 // written again, at most of all rows once. Of rows that only a save writes, in any order, half of
 // the former.
-constexpr double kCompacting = 0.6, kOlderCopies = 0.5;
+constexpr double kCompacting = 0.4, kOlderCopies = 0.5;
 
 // A pushed row is summed by way of so many bytes a worker (Shard::ApplyStep).
 constexpr double kTouchBytes = 24;
@@ -56,7 +57,7 @@ double Resident(double bytes, double unit_bytes, double chance, double page_byte
 }
 
 struct Budgets {
-  double cache = 0, memtables = 0, blocks = 0, unwritten = 0;  // of a node
+  double cache = 0, memtables = 0, blocks = 0, unwritten = 0, announced = 0;  // of a node
 };
 
 Budgets BudgetsOf(const NodeSize& node) {
@@ -66,28 +67,33 @@ Budgets BudgetsOf(const NodeSize& node) {
             .memtables = static_cast<double>(store.memtable_bytes),
             .blocks = static_cast<double>(store.block_cache_bytes),
             .unwritten = static_cast<double>(ShardOptions().max_unwritten_bytes) *
+                         static_cast<double>(node.shards.size()),
+            .announced = static_cast<double>(ShardOptions().max_announced_bytes) *
                          static_cast<double>(node.shards.size())};
   }
   const MemoryBudget budget = DivideMemory(node.memory_limit_bytes).value();
-  return {.cache = static_cast<double>(std::min(node.cache_bytes, budget.cache_bytes)),
+  return {.cache = static_cast<double>(CacheBytesOf(node)),
           .memtables = static_cast<double>(budget.memtable_bytes),
           .blocks = static_cast<double>(budget.block_cache_bytes),
-          .unwritten = static_cast<double>(budget.unwritten_bytes)};
+          .unwritten = static_cast<double>(budget.unwritten_bytes),
+          .announced = static_cast<double>(budget.announced_bytes)};
 }
 
 // The cache of one slice.
 struct SliceCache {
   uint64_t slots = 0;
   bool is_direct = false;
+  bool has_most = false;  // that it would ever be given
   double held_rows = 0;   // at most, of those that are touched
   double resident = 0;    // bytes of records
   double slot_bytes = 0;  // beside them, on the heap or not
 };
 
 SliceCache CacheOf(const SliceSize& slice, uint64_t granted_bytes, const NodeSize& node) {
-  const uint64_t capacity =
-      std::min(granted_bytes / slice.record_bytes, CachedRows(slice.rows, node.cache_ratio));
+  const uint64_t most_rows = CachedRows(slice.rows, node.cache_ratio);
+  const uint64_t capacity = std::min(granted_bytes / slice.record_bytes, most_rows);
   SliceCache cache;
+  cache.has_most = capacity >= most_rows;
   cache.is_direct = capacity >= slice.rows;
   const CacheShape shape = cache.is_direct ? CacheShape{.sets = slice.rows, .ways = 1}
                                            : CacheShape::Of(capacity, node.cache_ways);
@@ -121,10 +127,31 @@ std::vector<SliceCache> CachesOf(const std::vector<SliceSize>& shard, const Node
   return caches;
 }
 
+// Of accesses to the tables that do not fit, if any does not (Shard::MakeCaches).
+double SampleBytes(const std::vector<SliceSize>& shard, const std::vector<SliceCache>& caches,
+                   const NodeSize& node) {
+  std::vector<double> touched;
+  bool all_fit = true;
+  for (size_t i = 0; i < shard.size(); ++i) {
+    if (!caches[i].is_direct) touched.push_back(shard[i].touched_rows);
+    all_fit = all_fit && caches[i].has_most;
+  }
+  if (all_fit || touched.empty()) return 0;
+  const double budget = BudgetsOf(node).cache / static_cast<double>(node.shards.size());
+  const auto rows = static_cast<double>(ReuseSampler::RowsFor(
+      static_cast<uint64_t>(budget / kSamplesOfCache / static_cast<double>(touched.size()))));
+  double bytes = 0;
+  for (const double of_table : touched) {
+    bytes += ReuseSampler::kFixedBytes + std::min(rows, of_table) * ReuseSampler::kBytesARow;
+  }
+  return bytes;
+}
+
 double WrittenRowsBytes(const std::vector<SliceSize>& shard, const NodeSize& node) {
   std::vector<uint64_t> wanted;
   for (const SliceSize& slice : shard) wanted.push_back(slice.rows / 8 + 64);
-  const double budget = BudgetsOf(node).cache / static_cast<double>(node.shards.size()) / 16;
+  const double budget =
+      BudgetsOf(node).cache / static_cast<double>(node.shards.size()) / kWrittenRowsOfCache;
   const std::vector<uint64_t> dealt = EqualShares(wanted, static_cast<uint64_t>(budget));
   double bytes = 0;
   for (size_t i = 0; i < shard.size(); ++i) {
@@ -183,6 +210,7 @@ MemoryEstimate EstimateMemory(const NodeSize& node) {
   for (const std::vector<SliceSize>& shard : node.shards) {
     const std::vector<SliceCache> caches = CachesOf(shard, node);
     written_rows += WrittenRowsBytes(shard, node);
+    slots += SampleBytes(shard, caches, node);
     for (size_t i = 0; i < shard.size(); ++i) {
       const SliceSize& slice = shard[i];
       const SliceCache& cache = caches[i];
@@ -205,7 +233,7 @@ MemoryEstimate EstimateMemory(const NodeSize& node) {
   const auto [rows, bytes] = StoredBy(node);
   const double copies = bytes > 0 ? 1 + kIdBytes * rows / bytes : 1;
   const double most_unwritten = budgets.unwritten * copies;
-  requests += std::min(evicted, most_unwritten) + announced;
+  requests += std::min(evicted, most_unwritten) + std::min(announced, budgets.announced);
   const auto shards = static_cast<double>(std::max<size_t>(1, node.shards.size()));
   const double stored = node.has_files
                             ? std::min(budgets.memtables, bytes + rows * kMemtableRowOverhead)
@@ -229,6 +257,21 @@ MemoryEstimate EstimateMemory(const NodeSize& node) {
       (shards > 1 ? kHeapSlackOfShards : kHeapSlack) *
       (direct_slots + (node.has_files ? stored : 0) + blocks + std::max(requests, unwritten)));
   return estimate;
+}
+
+uint64_t CacheBytesOf(const NodeSize& node) {
+  if (node.memory_limit_bytes == 0) return node.cache_bytes;
+  double beside = 0;  // each byte of a record, of the table for which that is most
+  for (const std::vector<SliceSize>& shard : node.shards) {
+    for (const SliceSize& slice : shard) {
+      // As RowCache says of its memory.
+      const double slot =
+          (slice.rows > uint64_t{1} << 32 ? 12 : 8) + (node.cache_ways == 1 ? 16 : 0);
+      beside = std::max(beside, slot / slice.record_bytes);
+    }
+  }
+  const MemoryBudget budget = DivideMemory(node.memory_limit_bytes).value();
+  return std::min(node.cache_bytes, budget.RecordBytes(beside));
 }
 
 DiskEstimate EstimateDisk(const NodeSize& node) {

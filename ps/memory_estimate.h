@@ -43,9 +43,10 @@ struct NodeSize {
 };
 
 struct MemoryEstimate {
-  uint64_t process = 0;       // code, libraries, stacks, RocksDB without rows
-  uint64_t records = 0;       // cached rows
-  uint64_t slots = 0;         // beside them: 8 to 12 bytes a slot, 1 in a direct array; the index
+  uint64_t process = 0;  // code, libraries, stacks, RocksDB without rows
+  uint64_t records = 0;  // cached rows
+  // Beside them: 8 to 12 bytes a slot, 1 in a direct array; the index; samples of accesses.
+  uint64_t slots = 0;
   uint64_t written_rows = 0;  // which rows were ever written
   uint64_t stored = 0;        // memtables; of store=memory all rows
   uint64_t blocks = 0;        // indexes of files
@@ -60,6 +61,9 @@ struct MemoryEstimate {
   uint64_t total() const;
 };
 MemoryEstimate EstimateMemory(const NodeSize& node);
+
+// What its caches' records may take: cache_bytes, or less where the limit wants it.
+uint64_t CacheBytesOf(const NodeSize& node);
 
 struct DiskEstimate {
   uint64_t records = 0;    // of touched rows

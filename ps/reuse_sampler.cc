@@ -7,7 +7,12 @@
 
 namespace rowhouse {
 
-ReuseSampler::ReuseSampler() : tree_(4 * kRows + 1) {}
+ReuseSampler::ReuseSampler(size_t rows) : rows_(rows), tree_(4 * rows + 1) {}
+
+size_t ReuseSampler::RowsFor(uint64_t bytes) {
+  const uint64_t rows = (std::max<uint64_t>(bytes, kFixedBytes) - kFixedBytes) / kBytesARow;
+  return std::clamp<uint64_t>(rows, kLeastRows, kMostRows);
+}
 
 size_t ReuseSampler::BucketOf(double distance) {
   if (distance < 1.0) return 0;
@@ -70,7 +75,7 @@ void ReuseSampler::AddSampled(RowId row, uint64_t hash) {
     found->second = now_;
   }
   Mark(now_++, 1);
-  if (last_.size() > kRows) Forget();
+  if (last_.size() > rows_) Forget();
 }
 
 double ReuseSampler::MissRatio(double cache_rows) const { return Curve()(cache_rows); }

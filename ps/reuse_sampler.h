@@ -2,9 +2,9 @@
 // its rows: SHARDS with a fixed number of rows (Waldspurger, Park, Garthwaite and Ahmad, "Efficient
 // MRC Construction with SHARDS", FAST 2015), of LRU.
 //
-// A row is sampled if its hash is below a threshold, which falls so that never more than kRows are
-// followed; distances and counts are scaled by the part of rows sampled. About 500 KB at most,
-// however large the table. The hash is fixed: the same accesses give the same curve.
+// A row is sampled if its hash is below a threshold, which falls so that never more than a fixed
+// number of rows are followed; distances and counts are scaled by the part of rows sampled. The
+// hash is fixed: the same accesses give the same curve.
 //
 // Threads: one at a time.
 #pragma once
@@ -24,9 +24,16 @@ namespace rowhouse {
 
 class ReuseSampler {
  public:
-  static constexpr size_t kRows = 4096;
+  // What a sampler follows at most, and at least; the error of a curve falls with the root of it.
+  static constexpr size_t kMostRows = 4096, kLeastRows = 64;
+  // Memory: so much, and so much for each row followed.
+  static constexpr size_t kFixedBytes = 5000, kBytesARow = 128;
 
-  ReuseSampler();
+  // Requires rows > 0.
+  explicit ReuseSampler(size_t rows = kMostRows);
+
+  // As many rows as so many bytes are for, between kLeastRows and kMostRows.
+  static size_t RowsFor(uint64_t bytes);
 
   // An access. Of a row that is not sampled it costs a hash and a compare.
   void Add(RowId row) {
@@ -66,6 +73,7 @@ class ReuseSampler {
   void RenumberTimes();
   void Forget();
 
+  const size_t rows_;
   uint64_t threshold_ = kHashes;  // hashes below are sampled
   double accesses_ = 0.0;
   double sampled_ = 0.0;                       // in buckets_ and first_uses_

@@ -3,6 +3,7 @@
 #include <rocksdb/filter_policy.h>
 #include <rocksdb/table.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "ps/rocksdb_events.h"
@@ -18,10 +19,18 @@ constexpr int kMemtables = 3;
 // A shard's rows are touched alike, so shards fill their memtables alike. Sizes differ by up to a
 // third, spread evenly however many stores there are: multiples of the golden ratio, less whole
 // parts.
-size_t MemtableBytes(size_t all_bytes, size_t number) {
+size_t MemtableBytes(size_t store_bytes, size_t number) {
   const double golden = static_cast<double>(number) * 0.6180339887498949;
   const double share = 1.0 - (golden - std::floor(golden)) / 3.0;
-  return static_cast<size_t>(static_cast<double>(all_bytes / kMemtables) * share);
+  return static_cast<size_t>(static_cast<double>(store_bytes / kMemtables) * share);
+}
+
+// RocksDB's budget over all stores bounds what fills, not what waits to be flushed; so each store
+// has its share of it, but for no less than it can use.
+size_t BytesOfStore(const StoreEnvironmentOptions& options) {
+  constexpr size_t kLeastBytes = kMemtables * (kMiB / 4);
+  return std::max(options.memtable_bytes / options.stores,
+                  std::min(options.memtable_bytes, kLeastBytes));
 }
 
 }  // namespace
@@ -53,7 +62,7 @@ rocksdb::ColumnFamilyOptions RowFamilyOptions(const StoreEnvironment& environmen
   // level would only say yes; that saves nine tenths of all filters.
   family.optimize_filters_for_hits = true;
 
-  const size_t memtables = environment.options().memtable_bytes;
+  const size_t memtables = BytesOfStore(environment.options());
   family.write_buffer_size = MemtableBytes(memtables, number);
   family.max_write_buffer_number = kMemtables;
   // What is on disk beside one copy of each row: files of level 0, the level between, and what one

@@ -21,10 +21,10 @@ Server::Server(const ServerOptions& options,
   if (options_.memory_limit_bytes == 0) return;
   const Result<MemoryBudget> budget = DivideMemory(options_.memory_limit_bytes);
   CHECK(budget.ok()) << budget.status().message();
-  options_.cache_bytes = std::min(options_.cache_bytes, budget.value().cache_bytes);
   options_.environment.memtable_bytes = budget.value().memtable_bytes;
   options_.environment.block_cache_bytes = budget.value().block_cache_bytes;
   unwritten_bytes_ = budget.value().unwritten_bytes;
+  announced_bytes_ = budget.value().announced_bytes;
 }
 
 Server::~Server() = default;
@@ -169,14 +169,18 @@ Status Server::OpenJob(JobSpec spec, uint32_t node) {
   if ((node + 1) * per_node > spec.plan.shards()) {
     return CorruptionError("node {} of {} does not exist", node, spec.plan.shards() / per_node);
   }
-  RETURN_IF_ERROR(CheckRequestsFit(
-      {.shards = SlicesOfNode(spec.tables, spec.plan, node, per_node, {}, spec.step_rows),
-       .cache_bytes = options_.cache_bytes,
-       .memory_limit_bytes = options_.memory_limit_bytes,
-       .cache_ratio = options_.cache_ratio,
-       .cache_ways = options_.cache_ways},
-      spec.workers));
-  if (!environment_) environment_ = std::make_shared<StoreEnvironment>(options_.environment);
+  const NodeSize size{
+      .shards = SlicesOfNode(spec.tables, spec.plan, node, per_node, {}, spec.step_rows),
+      .cache_bytes = options_.cache_bytes,
+      .memory_limit_bytes = options_.memory_limit_bytes,
+      .cache_ratio = options_.cache_ratio,
+      .cache_ways = options_.cache_ways};
+  RETURN_IF_ERROR(CheckRequestsFit(size, spec.workers));
+  const uint64_t cache_bytes = CacheBytesOf(size);
+  if (!environment_ || environment_->options().stores != per_node) {
+    options_.environment.stores = per_node;
+    environment_ = std::make_shared<StoreEnvironment>(options_.environment);
+  }
   Job job{.spec = std::move(spec), .node = node, .gone = {}, .runners = {}, .endpoints = {}};
 
   ASSIGN_OR_RETURN(const InitialiserSources sources,
@@ -186,35 +190,36 @@ Status Server::OpenJob(JobSpec spec, uint32_t node) {
   std::vector<CacheLedger::Shard> accounts;
   for (uint32_t k = 0; k < per_node; ++k) {
     const ShardId id{node * per_node + k};
-    const ShardOptions shard_options{.id = id,
-                                     .name = fmt::format("shard {} (PS node {}, pid {} on {})",
-                                                         Raw(id), node, getpid(), options_.host),
-                                     .job_id = job.spec.job_id,
-                                     .incarnation = options_.incarnation,
-                                     .workers = job.spec.workers,
-                                     .first_step = job.spec.first_step(),
-                                     .cache_bytes = options_.cache_bytes / per_node,
-                                     .cache_move_steps = options_.cache_move_steps,
-                                     .cache_ratio = options_.cache_ratio,
-                                     .cache_ways = options_.cache_ways,
-                                     .cache_policy = options_.cache_policy,
-                                     .cache_frequencies = options_.cache_frequencies,
-                                     .cache_warmup_ratio = options_.cache_warmup_ratio,
-                                     .max_dirty_steps = options_.max_dirty_steps,
-                                     .logs_pushes = options_.durability != "none",
-                                     .max_unwritten_bytes = unwritten_bytes_ == 0
-                                                                ? ShardOptions().max_unwritten_bytes
-                                                                : unwritten_bytes_ / per_node,
-                                     .keeps_written_rows = options_.store != "memory"};
+    const ShardOptions shard_options{
+        .id = id,
+        .name = fmt::format("shard {} (PS node {}, pid {} on {})", Raw(id), node, getpid(),
+                            options_.host),
+        .job_id = job.spec.job_id,
+        .incarnation = options_.incarnation,
+        .workers = job.spec.workers,
+        .first_step = job.spec.first_step(),
+        .cache_bytes = cache_bytes / per_node,
+        .cache_move_steps = options_.cache_move_steps,
+        .cache_ratio = options_.cache_ratio,
+        .cache_ways = options_.cache_ways,
+        .cache_policy = options_.cache_policy,
+        .cache_frequencies = options_.cache_frequencies,
+        .cache_warmup_ratio = options_.cache_warmup_ratio,
+        .max_dirty_steps = options_.max_dirty_steps,
+        .logs_pushes = options_.durability != "none",
+        .max_unwritten_bytes = unwritten_bytes_ == 0 ? ShardOptions().max_unwritten_bytes
+                                                     : unwritten_bytes_ / per_node,
+        .max_announced_bytes = announced_bytes_ == 0 ? ShardOptions().max_announced_bytes
+                                                     : announced_bytes_ / per_node,
+        .keeps_written_rows = options_.store != "memory"};
     ASSIGN_OR_RETURN(std::unique_ptr<Shard> shard,
                      Shard::Make(shard_options, job.spec.tables, job.spec.plan, sources));
     accounts.push_back({.bytes = shard->granted_cache_bytes(), .asks = shard->moves_cache_bytes()});
     shards.push_back(std::move(shard));
   }
   // A cache that shrinks is written before, and steps wait.
-  const uint64_t most_moved_at_once = options_.cache_bytes / 8;
-  const auto ledger =
-      std::make_shared<CacheLedger>(options_.cache_bytes, accounts, most_moved_at_once);
+  const uint64_t most_moved_at_once = cache_bytes / 8;
+  const auto ledger = std::make_shared<CacheLedger>(cache_bytes, accounts, most_moved_at_once);
   for (uint32_t k = 0; k < per_node; ++k) {
     const ShardId id{node * per_node + k};
     ASSIGN_OR_RETURN(std::unique_ptr<ShardStore> store,

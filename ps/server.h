@@ -83,6 +83,7 @@ class Server {
 
   ServerOptions options_;
   uint64_t unwritten_bytes_ = 0;  // over all shards; 0: as each has it by itself
+  uint64_t announced_bytes_ = 0;  // likewise
   const std::function<Result<std::unique_ptr<Listener>>(size_t)> shard_listener_;
   const Clock& clock_;
   std::shared_ptr<StoreEnvironment> environment_;

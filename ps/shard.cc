@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "common/wire/codec.h"
+#include "ps/memory_budget.h"
 #include "sharding/record_weights.h"
 
 namespace rowhouse {
@@ -72,7 +73,8 @@ void Shard::MakeWrittenRows() {
       wanted.push_back(slice.slice.rows() / 8 + 64);
     }
   }
-  const std::vector<uint64_t> shares = EqualShares(wanted, options_.cache_bytes / 16);
+  const std::vector<uint64_t> shares =
+      EqualShares(wanted, options_.cache_bytes / kWrittenRowsOfCache);
   for (size_t i = 0; i < slices.size(); ++i) {
     slices[i]->written = std::make_unique<WrittenRows>(slices[i]->slice.rows(), shares[i]);
   }

@@ -181,6 +181,9 @@ struct ShardOptions {
   // log holds two laps of the sweeper at most.
   uint64_t max_lap_log_bytes = uint64_t{512} << 20;
   uint64_t max_unwritten_bytes = 256 << 20;  // writes under way before pulls and saves have to wait
+  // Of announced rows that are being read, and of announcements to be repeated; of more is nothing
+  // read before a pull asks.
+  uint64_t max_announced_bytes = 64 << 20;
   // A save says which rows were ever written, so that opening them again needs no scan. That takes
   // memory while it lasts, at most a sixteenth of cache_bytes. For stores that have a directory.
   bool keeps_written_rows = false;
@@ -420,6 +423,7 @@ class Shard {
   void Keep(SliceState& slice, RowCache::Slot slot, RowId row, uint64_t step);
   void AnnounceLater(SliceState& slice, RowId row, const RowCache::LaterUse& use);
   void AnnounceAgain();
+  bool HasRoomToAnnounce(uint64_t bytes) const;
   void FinishPrefetch(uint64_t ticket, std::vector<StoreRead> reads);
   void OnControl(const PeerId& peer, const Message& message, TimeMs now);
   void OnRowsRead(RowsRead event);
@@ -535,6 +539,7 @@ class Shard {
   };
   std::map<uint64_t, std::vector<LaterUse>> later_uses_;
   uint64_t later_uses_count_ = 0;
+  uint64_t coming_bytes_ = 0;  // of records that are being read because they were announced
   std::optional<Save> save_;
 
   std::vector<std::pair<CutState*, SliceState*>> moving_slices_;  // those whose bytes may move

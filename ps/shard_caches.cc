@@ -8,6 +8,7 @@
 #include <cmath>
 #include <utility>
 
+#include "ps/memory_budget.h"
 #include "ps/shard.h"
 #include "sharding/table_sizes.h"
 
@@ -50,10 +51,13 @@ void Shard::MakeCaches() {
   if (all_fit || options_.cache_move_steps == 0) return;
   // What is a direct array stays one, and nothing becomes one: that would take the memory of both.
   for (const auto& [cut, slice] : slices) {
-    if (slice->cache->is_direct()) continue;
-    slice->reuse = std::make_unique<ReuseSampler>();
+    if (!slice->cache->is_direct()) moving_slices_.emplace_back(cut, slice);
+  }
+  const size_t rows_followed =
+      ReuseSampler::RowsFor(options_.cache_bytes / kSamplesOfCache / moving_slices_.size());
+  for (const auto& [cut, slice] : moving_slices_) {
+    slice->reuse = std::make_unique<ReuseSampler>(rows_followed);
     slice->first_cache_bytes = slice->cache_bytes;
-    moving_slices_.emplace_back(cut, slice);
   }
   demands_.round = next_step_ / options_.cache_move_steps;
 }

@@ -46,8 +46,12 @@ void Shard::OnPrefetch(const Message& message) {
         continue;
       }
       // Half of a cache: what is in flight must find room beside what is to come.
-      if (slice.coming.size() >= std::max<uint64_t>(1, slice.cache->capacity_rows() / 2)) continue;
+      if (slice.coming.size() >= std::max<uint64_t>(1, slice.cache->capacity_rows() / 2) ||
+          !HasRoomToAnnounce(slice.store.record_bytes)) {
+        continue;
+      }
       slice.coming.emplace(row, step);
+      coming_bytes_ += slice.store.record_bytes;
       StoreRead& read = reads[&slice];
       read.slice = slice.store;
       read.rows.push_back(row);
@@ -74,9 +78,14 @@ void Shard::Keep(SliceState& slice, RowCache::Slot slot, RowId row, uint64_t ste
 }
 
 void Shard::AnnounceLater(SliceState& slice, RowId row, const RowCache::LaterUse& use) {
-  if (use.after < next_step_ || later_uses_count_ >= 4 * stats_.cache_rows) return;
+  if (use.after < next_step_ || !HasRoomToAnnounce(sizeof(LaterUse))) return;
   later_uses_[use.after].push_back({&slice, row, use.step});
   ++later_uses_count_;
+}
+
+bool Shard::HasRoomToAnnounce(uint64_t bytes) const {
+  constexpr uint64_t kUseBytes = 2 * sizeof(LaterUse);  // Vectors grow beyond what they hold.
+  return coming_bytes_ + later_uses_count_ * kUseBytes + bytes <= options_.max_announced_bytes;
 }
 
 // Rows that were used in the steps applied, as announced, and will be used again.
@@ -101,6 +110,7 @@ void Shard::FinishPrefetch(uint64_t ticket, std::vector<StoreRead> reads) {
       const RowId row = read.rows[i];
       SliceState& slice = *cut.Find(row);
       const uint64_t step = slice.coming.extract(row).mapped();
+      coming_bytes_ -= slice.store.record_bytes;
       // A step that was applied meanwhile may have written it since it was read.
       const auto written = slice.written_at.find(row);
       if (written != slice.written_at.end() && written->second > ticket) continue;

@@ -30,6 +30,7 @@ Status StoreEnvironmentOptions::Validate() const {
   if (memtable_bytes < kMinMemtableBytes) {
     return UsageError("memtable_bytes={} must be at least {}", memtable_bytes, kMinMemtableBytes);
   }
+  if (stores == 0) return UsageError("stores=0 must be at least 1");
   RETURN_IF_ERROR(ValidateThreads("flush_threads", flush_threads));
   RETURN_IF_ERROR(ValidateThreads("compaction_threads", compaction_threads));
   if (read_threads != 0) RETURN_IF_ERROR(ValidateThreads("read_threads", read_threads));

@@ -1,4 +1,4 @@
-// StoreEnvironment: what all row stores of a process share, so that 256 shards need no more memory
+// StoreEnvironment: what all row stores of a process share, so that many shards need no more memory
 // or threads than one: block cache, budget for memtables, threads that flush, compact and read.
 //
 // Threads: any.
@@ -25,9 +25,10 @@ struct StoreEnvironmentOptions {
   // Blocks read from files, and their indexes and filters. The rows' own cache lies above, so
   // this one is small.
   size_t block_cache_bytes = size_t{64} << 20;
-  // Rows written and not flushed yet, of all stores together. A store also flushes when its own
-  // share, a third of this, is full, and refuses to hold more than all of it.
+  // Rows written and not flushed yet, of all stores together. Each has an equal share, flushes when
+  // a third of that is full, and refuses to hold more than all of it.
   size_t memtable_bytes = size_t{64} << 20;
+  size_t stores = 1;  // that will be open at once
   // Threads of the process; RocksDB's pools only ever grow.
   int flush_threads = 1;
   int compaction_threads = 1;

@@ -484,7 +484,8 @@ Status RocksDbStore::Scan(const Visitor& visit) {
   rocksdb::ReadOptions options;
   options.verify_checksums = true;
   options.fill_cache = false;  // A scan reads everything once; the rows of pulls should stay.
-  options.readahead_size = size_t{2} << 20;
+  // Of each file that is open: many shards may be scanned at once, each of a dozen.
+  options.readahead_size = size_t{256} << 10;
   const std::unique_ptr<rocksdb::Iterator> at(db_->NewIterator(options, rows_));
   std::vector<std::byte> record;
   for (at->SeekToFirst(); at->Valid(); at->Next()) {

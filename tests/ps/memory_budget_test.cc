@@ -21,7 +21,18 @@ TEST(MemoryBudget, OfHalfAGigabyteATwoFifthsAreForRows) {
   EXPECT_EQ(budget.memtable_bytes >> 20, 64u);
   EXPECT_EQ(budget.block_cache_bytes >> 20, 32u);
   EXPECT_EQ(budget.unwritten_bytes >> 20, 32u);
-  EXPECT_EQ(budget.cache_bytes >> 20, 177u);  // (512 - 56 - 256) * 8 / 9
+  EXPECT_EQ(budget.announced_bytes >> 20, 16u);
+  EXPECT_EQ(budget.cache_bytes >> 20, 163u);  // (512 - 56 - 272) * 8 / 9
+}
+
+TEST(MemoryBudget, NarrowRowsLeaveRoomForWhatLiesBesideThem) {
+  const MemoryBudget budget = DivideMemory(uint64_t{512} << 20).value();
+  EXPECT_EQ(budget.RecordBytes(0.0), budget.cache_bytes);
+  for (const double slots : {8.0 / 80, 8.0 / 32, 28.0 / 24}) {
+    const auto records = static_cast<double>(budget.RecordBytes(slots));
+    EXPECT_LT(records, static_cast<double>(budget.cache_bytes)) << slots;
+    EXPECT_NEAR(records * (1 + 1.0 / 16 + 1.0 / 32 + slots) / (1 << 20), 184.0, 0.1) << slots;
+  }
 }
 
 TEST(MemoryBudget, ALimitThatLeavesNothingIsRefused) {
