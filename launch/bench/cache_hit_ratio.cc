@@ -19,7 +19,8 @@ double CacheHitRatio(const AccessTrace& trace, const CacheRun& run) {
                   .rows = trace.rows,
                   .capacity_rows = run.slots,
                   .ways = run.ways,
-                  .policy = run.policy});
+                  .policy = run.policy,
+                  .frequencies = run.frequencies});
   const std::vector<uint64_t> next = NextAccesses(trace);
   std::vector<RecordTrailer> store(trace.rows);
   const size_t batch = run.batch();

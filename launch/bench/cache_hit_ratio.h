@@ -5,9 +5,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "launch/bench/access_trace.h"
+#include "ps/row_frequencies.h"
 
 namespace rowhouse {
 
@@ -15,6 +17,7 @@ struct CacheRun {
   size_t slots = 1;
   uint32_t ways = 16;  // 1: any slot
   std::string policy;
+  std::shared_ptr<const RowFrequencies> frequencies = nullptr;  // null: not known to the policy
   size_t announced_batches = 0;  // behind the one under way, whose rows are announced
 
   // A batch is a 25th of the cache, as 20,000 ids are of half a million rows.

@@ -1,12 +1,14 @@
 // W-TinyLFU (Einziger, Friedman and Manes, 2017): a new row first lives in a small window (LRU).
-// Out of it, it must have been looked up more often than the row it would replace: the last of a
-// segmented LRU, whose rows are on probation until they are used again, then protected.
+// Rows beyond the window's share go on probation, the first part of a segmented LRU, and are
+// protected when they are used again; but where one has to go, each of them must have been looked
+// up more often than the last on probation, or goes itself.
 //
 // The window is 1 row in 64 of those looked at, one at least, and 4 in 5 of the others may be
 // protected. In place of the paper's sketch stand the lookups that every record counts over its
 // life, halved with every half-life (64 uses a slot) the row was not used.
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "ps/cache_policy.h"
 #include "ps/half_life.h"
@@ -45,20 +47,20 @@ class WTinyLfu final : public CachePolicy {
     for (const CachedRow& row : rows) ++in_segment[SegmentOf(*row.state)];
     const size_t most_protected = (rows.size() - window_rows) * 4 / 5;
     for (; in_segment[kProtected] > most_protected; --in_segment[kProtected]) {
-      uint8_t* state = rows[Oldest(rows, kProtected)].state;
-      *state = static_cast<uint8_t>(kProbation << kOrderBits | (*state & kMostOrder));
+      PutOnProbation(rows[Oldest(rows, kProtected)]);
       ++in_segment[kProbation];
     }
     const Segment main = in_segment[kProbation] > 0 ? kProbation : kProtected;
-    if (in_segment[main] == 0) return Oldest(rows, kWindow);
-    const size_t victim = Oldest(rows, main);
-    // The row to come needs one of the window's places.
-    if (in_segment[kWindow] < window_rows) return victim;
-    const size_t candidate = Oldest(rows, kWindow);
-    if (Lookups(rows[candidate]) <= Lookups(rows[victim])) return candidate;
-    uint8_t* state = rows[candidate].state;
-    *state = static_cast<uint8_t>(kProbation << kOrderBits | (*state & kMostOrder));
-    return victim;
+    std::optional<size_t> victim;
+    if (in_segment[main] > 0) victim = Oldest(rows, main);
+    // The row to come needs one of the window's places. In a cache that has just filled, or where
+    // pins hid the window for a while, several leave it: all but one find room.
+    for (; in_segment[kWindow] >= window_rows; --in_segment[kWindow]) {
+      const size_t candidate = Oldest(rows, kWindow);
+      PutOnProbation(rows[candidate]);
+      if (!victim || Lookups(rows[candidate]) <= Lookups(rows[*victim])) victim = candidate;
+    }
+    return *victim;  // None in main: all are in the window, and the loop had one.
   }
 
  private:
@@ -70,6 +72,10 @@ class WTinyLfu final : public CachePolicy {
 
   uint8_t State(Segment segment) const {
     return static_cast<uint8_t>(segment << kOrderBits | std::min(uses_ / group_, kMostOrder));
+  }
+
+  static void PutOnProbation(const CachedRow& row) {
+    *row.state = static_cast<uint8_t>(kProbation << kOrderBits | (*row.state & kMostOrder));
   }
 
   // Of a segment that has one.

@@ -80,6 +80,24 @@ TEST(RowCache, TheLeastRecentlyUsedUnpinnedRowMakesRoom) {
   EXPECT_NE(cache.Find(RowId{101}), RowCache::kNone);
 }
 
+TEST(RowCache, ClockPassesOverRowsUsedAgainAndForgetsThatItDid) {
+  RowCacheOptions options = Options(1000, 3, /*ways=*/1);
+  options.policy = "clock";
+  RowCache cache(options);
+  CacheVictim victim;
+  uint64_t step = 0;
+  const auto bring = [&](uint64_t row) {
+    ++step;
+    cache.Pin(cache.Claim(RowId{row}, step, &victim), step);
+    return victim.row;
+  };
+  for (const uint64_t row : {101, 102, 103}) bring(row);
+  for (const uint64_t row : {102, 103, 101}) cache.Pin(cache.Find(RowId{row}), ++step);
+  EXPECT_EQ(bring(104), RowId{101}) << "a whole round; LRU would drop 102";
+  cache.Pin(cache.Find(RowId{102}), ++step);
+  EXPECT_EQ(bring(105), RowId{103}) << "FIFO would drop 102";
+}
+
 TEST(RowCache, AVictimComesWithItsRecordAndWhetherItIsDirty) {
   RowCache cache(Options(1000, 1, 1));
   CacheVictim victim;
