@@ -12,14 +12,41 @@
 
 namespace rowhouse {
 
+namespace {
+
+std::string NameOf(const std::string& plain, TraceShape shape) {
+  constexpr const char* kSuffixes[] = {"", "+scan", "+drift"};
+  return plain + kSuffixes[static_cast<int>(shape)];
+}
+
+// `draw(i)` is the i-th of so many draws; row_of[draw(i)] is the row that it stands for.
+template <typename Draw>
+std::vector<uint32_t> Accesses(size_t draws, TraceShape shape, std::vector<uint32_t> row_of,
+                               SplitMix64* bits, const Draw& draw) {
+  constexpr size_t kScanEvery = 25'000, kScanRows = 5'000, kDriftEvery = 10;
+  const size_t rows = row_of.size();
+  std::vector<uint32_t> accesses;
+  size_t scanned = 0;
+  for (size_t i = 0; i < draws; ++i) {
+    if (shape == TraceShape::kScan && i > 0 && i % kScanEvery == 0) {
+      for (size_t k = 0; k < kScanRows; ++k) {
+        accesses.push_back(static_cast<uint32_t>(scanned++ % rows));
+      }
+    }
+    if (shape == TraceShape::kDrift && i % kDriftEvery == 0) {
+      const uint64_t one = bits->Next() % rows, other = bits->Next() % rows;
+      std::swap(row_of[one], row_of[other]);
+    }
+    accesses.push_back(row_of[draw(i)]);
+  }
+  return accesses;
+}
+
+}  // namespace
+
 AccessTrace ZipfTrace(double exponent, TraceShape shape) {
   constexpr uint32_t kRows = 50'000;
   constexpr size_t kAccesses = 200'000;
-  constexpr size_t kScanEvery = 25'000, kScanRows = 5'000, kDriftEvery = 10;
-  constexpr const char* kSuffixes[] = {"", "+scan", "+drift"};
-  AccessTrace trace{.name = fmt::format("zipf{}{}", exponent, kSuffixes[static_cast<int>(shape)]),
-                    .rows = kRows,
-                    .accesses = {}};
   SplitMix64 bits(/*seed=*/1);
   std::vector<uint32_t> row_of_rank(kRows);
   std::iota(row_of_rank.begin(), row_of_rank.end(), 0u);
@@ -27,19 +54,24 @@ AccessTrace ZipfTrace(double exponent, TraceShape shape) {
     std::swap(row_of_rank[i], row_of_rank[bits.Next() % (i + 1)]);
   }
   const Zipf zipf(kRows, exponent);
-  uint32_t scanned = 0;
-  for (size_t drawn = 0; trace.accesses.size() < kAccesses; ++drawn) {
-    if (shape == TraceShape::kScan && drawn > 0 && drawn % kScanEvery == 0) {
-      for (size_t i = 0; i < kScanRows; ++i) trace.accesses.push_back(scanned++ % kRows);
-    }
-    if (shape == TraceShape::kDrift && drawn % kDriftEvery == 0) {
-      const uint64_t one = bits.Next() % kRows, other = bits.Next() % kRows;
-      std::swap(row_of_rank[one], row_of_rank[other]);
-    }
-    trace.accesses.push_back(row_of_rank[zipf.Draw(&bits) - 1]);
-  }
+  AccessTrace trace{.name = NameOf(fmt::format("zipf{}", exponent), shape),
+                    .rows = kRows,
+                    .accesses = Accesses(kAccesses, shape, std::move(row_of_rank), &bits,
+                                         [&](size_t) { return zipf.Draw(&bits) - 1; }),
+                    .shape = shape};
   trace.accesses.resize(kAccesses);
   return trace;
+}
+
+AccessTrace Shaped(const AccessTrace& plain, TraceShape shape) {
+  SplitMix64 bits(/*seed=*/1);
+  std::vector<uint32_t> row_of(plain.rows);
+  std::iota(row_of.begin(), row_of.end(), 0u);
+  return {.name = NameOf(plain.name, shape),
+          .rows = plain.rows,
+          .accesses = Accesses(plain.accesses.size(), shape, std::move(row_of), &bits,
+                               [&](size_t i) { return plain.accesses[i]; }),
+          .shape = shape};
 }
 
 Result<AccessTrace> ReadTrace(const std::string& path) {

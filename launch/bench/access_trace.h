@@ -10,12 +10,6 @@
 
 namespace rowhouse {
 
-struct AccessTrace {
-  std::string name;
-  uint64_t rows = 0;  // all accesses are below
-  std::vector<uint32_t> accesses;
-};
-
 enum class TraceShape {
   kPlain,
   kScan,   // after every 25,000 accesses 5,000 rows in order are read, each scan going on behind
@@ -23,9 +17,20 @@ enum class TraceShape {
   kDrift,  // with every 10th access two rows, drawn evenly, exchange their popularity
 };
 
-// 200,000 accesses to 50,000 rows, of which the k-th most popular is looked up in proportion to
-// k^-exponent; which row that is is drawn. The same in every run.
+struct AccessTrace {
+  std::string name;   // of a shape that is not plain with "+scan" or "+drift"
+  uint64_t rows = 0;  // all accesses are below
+  std::vector<uint32_t> accesses;
+  TraceShape shape = TraceShape::kPlain;
+};
+
+// 200,000 accesses, those of scans included, to 50,000 rows, of which the k-th most popular is
+// looked up in proportion to k^-exponent; which row that is is drawn. The same in every run.
 AccessTrace ZipfTrace(double exponent, TraceShape shape);
+
+// A plain trace with scans put in, or with rows that exchange their accesses to come. The same in
+// every run.
+AccessTrace Shaped(const AccessTrace& plain, TraceShape shape);
 
 // A text file of one number a line; rows are numbered by first appearance. kUsage, naming file and
 // line, if it is no such file.

@@ -1,13 +1,16 @@
 // tier_hit_ratio: hits of the default policy, with any slot and with 16 ways, beside the better of
-// LRU and perfect LFU; rows ".../belady" set the optimum beside the same. Caches of 1, 5 and 20 %
-// of the rows. _scan, _drift and _trace (--trace) are the same of other accesses, _announced with
-// the rows of the next 200 batches known, and tier_policies compares all policies.
+// LRU and perfect LFU; rows ".../lru", "/lfu" and "/belady" set both and the optimum beside the
+// same. Caches of 1, 5 and 20 % of the rows. _scan, _drift and _trace (--trace, with scan and
+// drift, too) are the same of other accesses, _announced of all of them with the rows of the next
+// 200 batches known, and tier_policies compares all policies.
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <iterator>
 #include <memory>
+#include <utility>
 
 #include "launch/bench/access_trace.h"
 #include "launch/bench/bench.h"
@@ -37,9 +40,27 @@ size_t SlotsOf(const AccessTrace& trace, int percent) {
   return std::max<size_t>(1, trace.rows * static_cast<size_t>(percent) / 100);
 }
 
+constexpr TraceShape kShapes[] = {TraceShape::kPlain, TraceShape::kScan, TraceShape::kDrift};
+
 std::vector<AccessTrace> ZipfTraces(TraceShape shape) {
   std::vector<AccessTrace> traces;
   for (const double exponent : kExponents) traces.push_back(ZipfTrace(exponent, shape));
+  return traces;
+}
+
+std::vector<AccessTrace> AllZipfTraces() {
+  std::vector<AccessTrace> traces;
+  for (const TraceShape shape : kShapes) {
+    for (AccessTrace& trace : ZipfTraces(shape)) traces.push_back(std::move(trace));
+  }
+  return traces;
+}
+
+// That of --trace in all shapes.
+Result<std::vector<AccessTrace>> TracesOfFile(const std::string& path) {
+  ASSIGN_OR_RETURN(const AccessTrace plain, ReadTrace(path));
+  std::vector<AccessTrace> traces;
+  for (const TraceShape shape : kShapes) traces.push_back(Shaped(plain, shape));
   return traces;
 }
 
@@ -61,15 +82,18 @@ std::string NameOf(const AccessTrace& trace, int percent, const std::string& wha
   return fmt::format("tier_hits/{}/{}%/{}", trace.name, percent, what);
 }
 
-// How far below the better of the two yardsticks a cache of these ways may be.
-double Allowance(uint32_t ways) { return ways == kAnySlot ? 0.015 : 0.03; }
+// The least hits of a cache of these ways, with the better of the yardsticks beside it.
+double LeastHits(const AccessTrace& trace, uint32_t ways, double better) {
+  // Where popularity drifts it must be above both.
+  if (trace.shape == TraceShape::kDrift) return std::nextafter(better, 1.0);
+  return better - (ways == kAnySlot ? 0.015 : 0.03);
+}
 
 std::string WaysText(uint32_t ways) { return ways == kAnySlot ? "any" : fmt::format("{}", ways); }
 
 class HitRatioBench final : public CountBench {
  public:
-  HitRatioBench(std::vector<AccessTrace> traces, bool drifts)
-      : traces_(std::move(traces)), drifts_(drifts) {}
+  explicit HitRatioBench(std::vector<AccessTrace> traces) : traces_(std::move(traces)) {}
 
   std::string yardstick() const override { return "the better of LRU and perfect LFU, any slot"; }
 
@@ -80,16 +104,17 @@ class HitRatioBench final : public CountBench {
         const size_t slots = SlotsOf(trace, percent);
         const Yardsticks yardsticks = YardsticksOf(trace, slots);
         const double better = yardsticks.better();
+        const auto add = [&](const std::string& what, double hits, std::optional<double> least) {
+          figures.push_back(Figure(NameOf(trace, percent, what), hits, better, least));
+        };
+        add("lru", yardsticks.lru, std::nullopt);
+        add("lfu", yardsticks.lfu, std::nullopt);
         for (const uint32_t ways : {kAnySlot, kWays}) {
           const double hits =
               CacheHitRatio(trace, {.slots = slots, .ways = ways, .policy = kDefaultCachePolicy});
-          // Where popularity drifts, any slot must be above both.
-          const double least =
-              drifts_ && ways == kAnySlot ? std::nextafter(better, 1.0) : better - Allowance(ways);
-          figures.push_back(Figure(NameOf(trace, percent, WaysText(ways)), hits, better, least));
+          add(WaysText(ways), hits, LeastHits(trace, ways, better));
         }
-        figures.push_back(
-            Figure(NameOf(trace, percent, "belady"), yardsticks.belady, better, std::nullopt));
+        add("belady", yardsticks.belady, std::nullopt);
       }
     }
     return figures;
@@ -97,35 +122,35 @@ class HitRatioBench final : public CountBench {
 
  private:
   const std::vector<AccessTrace> traces_;
-  const bool drifts_;
 };
 
 class AnnouncedBench final : public CountBench {
  public:
-  explicit AnnouncedBench(const BenchOptions&) {}
+  explicit AnnouncedBench(std::vector<AccessTrace> traces) : traces_(std::move(traces)) {}
 
   std::string yardstick() const override { return "half way from perfect LFU to Belady's optimum"; }
 
   Result<std::vector<BenchFigure>> Measure(const std::string&) override {
     std::vector<BenchFigure> figures;
-    for (const TraceShape shape : {TraceShape::kPlain, TraceShape::kScan, TraceShape::kDrift}) {
-      for (const AccessTrace& trace : ZipfTraces(shape)) {
-        for (const int percent : kPercents) {
-          const size_t slots = SlotsOf(trace, percent);
-          const double half = (LfuHitRatio(trace, slots) + BeladyHitRatio(trace, slots)) / 2.0;
-          for (const uint32_t ways : {kAnySlot, kWays}) {
-            const double hits = CacheHitRatio(trace, {.slots = slots,
-                                                      .ways = ways,
-                                                      .policy = kDefaultCachePolicy,
-                                                      .announced_batches = 200});
-            figures.push_back(
-                Figure(NameOf(trace, percent, WaysText(ways) + "+200"), hits, half, half));
-          }
+    for (const AccessTrace& trace : traces_) {
+      for (const int percent : kPercents) {
+        const size_t slots = SlotsOf(trace, percent);
+        const double half = (LfuHitRatio(trace, slots) + BeladyHitRatio(trace, slots)) / 2.0;
+        for (const uint32_t ways : {kAnySlot, kWays}) {
+          const double hits = CacheHitRatio(trace, {.slots = slots,
+                                                    .ways = ways,
+                                                    .policy = kDefaultCachePolicy,
+                                                    .announced_batches = 200});
+          figures.push_back(
+              Figure(NameOf(trace, percent, WaysText(ways) + "+200"), hits, half, half));
         }
       }
     }
     return figures;
   }
+
+ private:
+  const std::vector<AccessTrace> traces_;
 };
 
 // Of each policy the mean over all traces, caches of 5 % and 16 ways.
@@ -138,10 +163,7 @@ class PoliciesBench final : public CountBench {
   }
 
   Result<std::vector<BenchFigure>> Measure(const std::string& name) override {
-    std::vector<AccessTrace> traces;
-    for (const TraceShape shape : {TraceShape::kPlain, TraceShape::kScan, TraceShape::kDrift}) {
-      for (AccessTrace& trace : ZipfTraces(shape)) traces.push_back(std::move(trace));
-    }
+    const std::vector<AccessTrace> traces = AllZipfTraces();
     const auto mean = [&](const std::function<double(const AccessTrace&, size_t slots)>& of) {
       double sum = 0.0;
       for (const AccessTrace& trace : traces) sum += of(trace, SlotsOf(trace, 5));
@@ -173,24 +195,30 @@ class SkippedBench final : public CountBench {
 
 bool AddOf(const std::string& name, TraceShape shape) {
   return Benches().Add(name, [shape](const BenchOptions&) -> Result<std::unique_ptr<Bench>> {
-    return std::unique_ptr<Bench>(
-        std::make_unique<HitRatioBench>(ZipfTraces(shape), shape == TraceShape::kDrift));
+    return std::unique_ptr<Bench>(std::make_unique<HitRatioBench>(ZipfTraces(shape)));
   });
 }
 
 Result<std::unique_ptr<Bench>> MakeOfTrace(const BenchOptions& options) {
   if (options.trace.empty()) return std::unique_ptr<Bench>(std::make_unique<SkippedBench>());
-  ASSIGN_OR_RETURN(AccessTrace trace, ReadTrace(options.trace));
-  std::vector<AccessTrace> traces;
-  traces.push_back(std::move(trace));
-  return std::unique_ptr<Bench>(std::make_unique<HitRatioBench>(std::move(traces), false));
+  ASSIGN_OR_RETURN(std::vector<AccessTrace> traces, TracesOfFile(options.trace));
+  return std::unique_ptr<Bench>(std::make_unique<HitRatioBench>(std::move(traces)));
+}
+
+Result<std::unique_ptr<Bench>> MakeAnnounced(const BenchOptions& options) {
+  std::vector<AccessTrace> traces = AllZipfTraces();
+  if (!options.trace.empty()) {
+    ASSIGN_OR_RETURN(std::vector<AccessTrace> more, TracesOfFile(options.trace));
+    std::ranges::move(more, std::back_inserter(traces));
+  }
+  return std::unique_ptr<Bench>(std::make_unique<AnnouncedBench>(std::move(traces)));
 }
 
 const bool kRegistered = AddOf("tier_hit_ratio", TraceShape::kPlain) &&
                          AddOf("tier_hit_ratio_scan", TraceShape::kScan) &&
                          AddOf("tier_hit_ratio_drift", TraceShape::kDrift) &&
                          Benches().Add("tier_hit_ratio_trace", &MakeOfTrace) &&
-                         Benches().Add<AnnouncedBench>("tier_hit_ratio_announced") &&
+                         Benches().Add("tier_hit_ratio_announced", &MakeAnnounced) &&
                          Benches().Add<PoliciesBench>("tier_policies");
 
 }  // namespace

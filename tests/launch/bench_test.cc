@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "common/durable_file.h"
 #include "launch/bench/bench_figure.h"
@@ -62,6 +64,32 @@ TEST(BenchTest, ABenchOfATraceThatWasNotGivenIsSkippedAndOneThatIsNotThereIsAMis
   const Status status = RunBench({"tier_hit_ratio_trace"}, "", {.trace = dir / "none"});
   EXPECT_EQ(status.exit_code(), 2);
   EXPECT_THAT(status.message(), HasSubstr("--trace="));
+}
+
+TEST(BenchTest, HitRatiosOfATraceAreJudgedByItsShape) {
+  const TempDir dir;
+  {
+    std::ofstream file(dir / "t.txt");
+    for (int i = 0; i < 400; ++i) file << i * i % 101 << '\n';
+  }
+  const BenchOptions options{.trace = dir / "t.txt"};
+  ASSERT_OK(RunBench({"tier_hit_ratio_trace"}, dir / "bench.json", options));
+  const auto figures = nlohmann::json::parse(ReadFile(dir / "bench.json").value());
+  const auto figure = [&](const std::string& name) {
+    for (const auto& at : figures) {
+      if (at["name"] == "tier_hits/" + name) return at;
+    }
+    return nlohmann::json();
+  };
+  EXPECT_EQ(figures.size(), 3u * 3u * 5u) << "shapes, caches; lru, lfu, any slot, 16 ways, Belady";
+  for (const char* ways : {"any", "16"}) {
+    EXPECT_LT(figure(std::string("t/20%/") + ways)["target"], 1.0);
+    EXPECT_LT(figure(std::string("t+scan/20%/") + ways)["target"], 1.0);
+    EXPECT_GT(figure(std::string("t+drift/20%/") + ways)["target"], 1.0) << "above both";
+  }
+  const nlohmann::json lru = figure("t/20%/lru"), lfu = figure("t/20%/lfu");
+  EXPECT_EQ(std::max(lru["measured"], lfu["measured"]), lru["yardstick"]);
+  EXPECT_TRUE(lru["target"].is_null());
 }
 
 TEST(BenchTest, ALongBenchIsLeftOutUnlessAskedFor) {

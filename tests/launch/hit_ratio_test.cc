@@ -70,6 +70,32 @@ TEST(AccessTraces, AScanReadsRowsInOrderAndADriftMovesPopularity) {
   EXPECT_GT(stayed(plain), stayed(drift) + 0.2);
 }
 
+TEST(AccessTraces, AnyTraceTakesAScanOrDrifts) {
+  AccessTrace plain{.name = "t", .rows = 3000, .accesses = {}};
+  for (uint32_t i = 0; i < 60000; ++i) plain.accesses.push_back(i % 7 * 100);
+  const AccessTrace scan = Shaped(plain, TraceShape::kScan);
+  EXPECT_EQ(scan.name, "t+scan");
+  ASSERT_EQ(scan.accesses.size(), 70000u);
+  for (size_t i = 0; i < 5000; ++i) {
+    ASSERT_EQ(scan.accesses[25000 + i], i % 3000) << "in order, and round";
+    ASSERT_EQ(scan.accesses[55000 + i], (5000 + i) % 3000) << "goes on";
+  }
+  EXPECT_TRUE(std::equal(plain.accesses.begin() + 25000, plain.accesses.begin() + 50000,
+                         scan.accesses.begin() + 30000));
+
+  const AccessTrace drift = Shaped(plain, TraceShape::kDrift);
+  EXPECT_EQ(drift.name, "t+drift");
+  EXPECT_EQ(drift.shape, TraceShape::kDrift);
+  ASSERT_EQ(drift.accesses.size(), plain.accesses.size());
+  const auto rows_of = [](const AccessTrace& trace, size_t from) {
+    const auto begin = trace.accesses.begin() + static_cast<ptrdiff_t>(from);
+    return std::set(begin, begin + 7);
+  };
+  EXPECT_EQ(rows_of(drift, 0).size(), 7u) << "one row has one identity at a time";
+  EXPECT_EQ(rows_of(drift, 1), rows_of(plain, 1)) << "and few change in a short time";
+  EXPECT_NE(rows_of(drift, 59990), rows_of(plain, 59990));
+}
+
 TEST(AccessTraces, AFileIsOneNumberALine) {
   const TempDir dir;
   const auto read = [&](const std::string& text) {
