@@ -1,5 +1,5 @@
-// How RocksDB is set up for rows: chosen by measurement, the figures and the command that
-// reprints them are in docs/storage.md.
+// How RocksDB is set up for rows: chosen by measurement. docs/storage.md ("Store") has what the
+// alternatives came to, measured once; what was chosen `rowhouse bench tier` measures anew.
 //
 // Threads: any.
 #pragma once
