@@ -142,20 +142,42 @@ class Opening {
     for (const SavedShard& saved : job_.load.shards) {
       RETURN_IF_ERROR(CheckSource(saved));
     }
-    // An owner without a state is what a routing that was cut off leaves; its rows are elsewhere.
-    if (HoldsAnything(directory_) && ReadOwner(directory_).ok() && !ReadState(directory_).ok()) {
-      RETURN_IF_ERROR(RemoveAll(directory_));
-    }
+    RETURN_IF_ERROR(ClearCutOffRouting());
     RETURN_IF_ERROR(Clear());
     RETURN_IF_ERROR(ClaimDirectory(directory_, owner_).status());
     const Status filled = Fill();
     if (!filled.ok()) {
-      const Status removed = RemoveAll(directory_);
+      // Fill may have failed because another process was routing to here.
+      const Status removed = RemoveUnused();
       LOG_IF(ERROR, !removed.ok()) << removed.message();
       return filled;
     }
     ASSIGN_OR_RETURN(auto rows, OpenRows(directory_, /*read_only=*/false));
     return Finish(std::move(rows));
+  }
+
+  // Makes room where a routing of this very run was cut off: its owner and no state, since a state
+  // is written after the last row. All it leaves lies elsewhere, too. A state that cannot be read
+  // is no missing one: the rows beside it may be somebody's only ones.
+  Status ClearCutOffRouting() {
+    const Result<DirectoryOwner> owner = ReadOwner(directory_);
+    if (!owner.ok() || owner.value() != owner_) return OkStatus();  // Clear() says whose it is.
+    const Status state = ReadState(directory_).status();
+    if (state.ok()) return OkStatus();
+    if (state.code() != StatusCode::kNotFound) {
+      return state.Annotate("--load under another plan or row directory needs an empty --row_dir");
+    }
+    return RemoveUnused();
+  }
+
+  // Deletes what nobody else has open: only who got the lock, or read bytes behind it, knows that.
+  Status RemoveUnused() {
+    const Status opened = OpenRows(directory_, /*read_only=*/false).status();
+    if (!opened.ok() && opened.code() != StatusCode::kCorruption &&
+        opened.code() != StatusCode::kResourceExhausted) {
+      return opened;
+    }
+    return RemoveAll(directory_);
   }
 
   // An attempt before this one got as far as this shard and was refused elsewhere: the rows are

@@ -1,5 +1,9 @@
 // Opening a shard's directory for a run: new, gone on from, or filled from the directories of a
 // model that was saved under another plan. Refuses, in a sentence, whatever could lose or mix rows.
+//
+// Deletes a shard's directory in two cases, and only if no other process uses its rows: the job
+// says `overwrite` and the directory is one of Rowhouse; or it was claimed for this model, shard,
+// plan and config, and filling it was cut off before its STATE.json was written.
 #pragma once
 
 #include <memory>

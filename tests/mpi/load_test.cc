@@ -4,7 +4,9 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
+#include <map>
 
 #include "tests/testing/process.h"
 
@@ -282,6 +284,33 @@ TEST_F(Load, WhatDoesNotFitIsRefusedAndLeftAsItWas) {
   ASSERT_TRAINED(rest);
   EXPECT_EQ(rest.digest, whole.digest);
   EXPECT_EQ(DenseBytes("model"), DenseBytes("whole"));
+}
+
+// A flipped byte beside a model's rows gives nobody leave to route another model's rows there.
+TEST_F(Load, AnotherModelsRowsStayThoughTheirStateIsDamaged) {
+  ASSERT_TRAINED(TrainIn("a", "a_rows", {}, {"--stop_after_steps=2"}));
+  ASSERT_TRAINED(TrainIn("b", "b_rows", {}, {"--stop_after_steps=4"}));
+  const auto files_of_b = [this] {
+    std::map<std::string, std::string> files;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(dir_ / "b_rows")) {
+      if (entry.is_regular_file()) files[entry.path()] = ReadAll(entry.path());
+    }
+    return files;
+  };
+  const std::string state = dir_ / "b_rows/shard-0000/STATE.json";
+  const std::string whole = ReadAll(state);
+  std::string damaged = whole;
+  damaged.at(damaged.size() / 2) ^= 0x10;
+  std::ofstream(state, std::ios::binary) << damaged;
+  const auto before = files_of_b();
+  EXPECT_REFUSED(TrainIn("a", "b_rows", {}, {"--load"}),
+                 AllOf(HasSubstr(dir_ / "b_rows/shard-0"), HasSubstr("--row_dir")));
+  EXPECT_EQ(files_of_b(), before);
+
+  std::ofstream(state, std::ios::binary) << whole;
+  const TrainResult rest = TrainIn("b", "b_rows", {}, {"--load", "--stop_after_steps=1"});
+  ASSERT_TRAINED(rest);
+  EXPECT_EQ(rest.losses.size(), 1u);
 }
 
 TEST_F(Load, OverwriteDeletesModelAndRowsAndStartsAfresh) {
