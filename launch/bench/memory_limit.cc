@@ -1,65 +1,130 @@
 #include "launch/bench/memory_limit.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <fstream>
+#include <optional>
 #include <sstream>
+#include <vector>
 
 #include "common/durable_file.h"
 
 namespace rowhouse {
 namespace {
 
-constexpr const char* kController = "/sys/fs/cgroup/memory";
-
-// cgroup files take a number in one write and refuse it at the close.
-bool Write(const std::string& path, const std::string& text) {
-  std::ofstream file(path);
-  file << text;
-  file.close();
-  return !file.fail();
+template <typename... Args>
+Status Unavailable(fmt::format_string<Args...> format, Args&&... args) {
+  return MakeStatus(StatusCode::kUnavailable, "no memory limit: {}",
+                    fmt::format(format, std::forward<Args>(args)...));
 }
 
-// "4:memory:/a/b" in /proc/self/cgroup -> "/a/b".
-std::string OwnCgroup() {
-  const Result<std::string> text = ReadFile("/proc/self/cgroup");
-  if (!text.ok()) return "";
-  std::istringstream in(text.value());
-  for (std::string line; std::getline(in, line);) {
-    const size_t at = line.find(":memory:");
-    if (at != std::string::npos) return line.substr(at + strlen(":memory:"));
+// cgroup files take a text in one write, which says whether they like it.
+Status Write(const std::string& path, const std::string& text) {
+  const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  const bool is_written =
+      fd >= 0 && write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size());
+  const int error = errno;
+  if (fd >= 0) close(fd);
+  if (is_written) return OkStatus();
+  return Unavailable("cannot write {} to {}: {}", text, path, std::strerror(error));
+}
+
+std::vector<std::string> Split(const std::string& text, char separator) {
+  std::vector<std::string> words;
+  std::istringstream in(text);
+  for (std::string word; std::getline(in, word, separator);) words.push_back(word);
+  return words;
+}
+
+bool Has(const std::vector<std::string>& words, const std::string& word) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+// "memory" among the words of a cgroup's list of controllers.
+Result<bool> ListsMemory(const std::string& path) {
+  const Result<std::string> text = ReadFile(path);
+  if (!text.ok()) return Unavailable("{}", text.status().message());
+  return Has(Split(text.value().substr(0, text.value().find('\n')), ' '), "memory");
+}
+
+// The cgroup this process is in: of v1's memory controller if there is one, else v2's.
+struct OwnCgroup {
+  int version = 0;
+  std::string path;  // "/a/b", "/" the root
+};
+
+// Lines "4:memory:/a/b" (v1; controllers with commas between) and "0::/a/b" (v2).
+Result<OwnCgroup> FindOwnCgroup(const std::string& system) {
+  const std::string path = system + "/proc/self/cgroup";
+  const Result<std::string> text = ReadFile(path);
+  if (!text.ok()) return Unavailable("{}", text.status().message());
+  std::optional<OwnCgroup> unified;
+  for (const std::string& line : Split(text.value(), '\n')) {
+    const size_t first = line.find(':');
+    const size_t second = first == std::string::npos ? first : line.find(':', first + 1);
+    if (second == std::string::npos) continue;
+    const std::string controllers = line.substr(first + 1, second - first - 1);
+    const std::string own = line.substr(second + 1);
+    if (Has(Split(controllers, ','), "memory")) return OwnCgroup{1, own};
+    if (controllers.empty()) unified = OwnCgroup{2, own};
   }
-  return "";
+  if (!unified) return Unavailable("{} names no memory cgroup of version 1 or 2", path);
+  return *unified;
+}
+
+// Lets cgroups in `parent` have the memory controller.
+Status EnableMemory(const std::string& parent) {
+  ASSIGN_OR_RETURN(const bool is_there, ListsMemory(parent + "/cgroup.controllers"));
+  if (!is_there) return Unavailable("{}/cgroup.controllers has no memory controller", parent);
+  ASSIGN_OR_RETURN(const bool is_enabled, ListsMemory(parent + "/cgroup.subtree_control"));
+  return is_enabled ? OkStatus() : Write(parent + "/cgroup.subtree_control", "+memory");
+}
+
+// "" for the root, so that file names can follow.
+std::string InTree(const std::string& mount, const std::string& cgroup) {
+  return cgroup == "/" ? mount : mount + cgroup;
 }
 
 }  // namespace
 
-Result<std::unique_ptr<MemoryLimit>> MemoryLimit::Set(uint64_t bytes) {
-  const std::string own = OwnCgroup();
-  if (own.empty()) {
-    return MakeStatus(StatusCode::kUnavailable,
-                      "no memory limit: this process is in no cgroup of the v1 memory controller");
+Result<std::unique_ptr<MemoryLimit>> MemoryLimit::Set(uint64_t bytes, const std::string& system) {
+  ASSIGN_OR_RETURN(const OwnCgroup own, FindOwnCgroup(system));
+  const bool is_v1 = own.version == 1;
+  const std::string mount = system + (is_v1 ? "/sys/fs/cgroup/memory" : "/sys/fs/cgroup");
+  const std::string own_directory = InTree(mount, own.path);
+  const std::string before = own_directory + "/cgroup.procs";
+  if (access(before.c_str(), W_OK) != 0) {
+    return Unavailable("no way back to {}: {}", before, std::strerror(errno));
   }
-  const std::string directory = fmt::format("{}/rowhouse-bench-{}", kController, getpid());
-  if (mkdir(directory.c_str(), 0755) != 0) {
-    return MakeStatus(StatusCode::kUnavailable, "no memory limit: cannot make {}: {}", directory,
-                      std::strerror(errno));
+  std::string parent = own_directory;
+  if (!is_v1) {
+    if (own.path != "/") parent = InTree(mount, own.path.substr(0, own.path.rfind('/')));
+    RETURN_IF_ERROR(EnableMemory(parent));
   }
-  std::unique_ptr<MemoryLimit> limit(
-      new MemoryLimit(directory, kController + own + "/cgroup.procs"));
-  if (!Write(directory + "/memory.limit_in_bytes", std::to_string(bytes)) ||
-      !Write(directory + "/cgroup.procs", std::to_string(getpid()))) {
-    return MakeStatus(StatusCode::kUnavailable, "no memory limit: cannot write to {}", directory);
+  const std::string directory = fmt::format("{}/rowhouse-bench-{}", parent, getpid());
+  // One that is there was left by a process that had this one's number.
+  if (mkdir(directory.c_str(), 0755) != 0 && errno != EEXIST) {
+    return Unavailable("cannot make {}: {}", directory, std::strerror(errno));
   }
+  std::unique_ptr<MemoryLimit> limit(new MemoryLimit(directory, before));
+  RETURN_IF_ERROR(
+      Write(directory + (is_v1 ? "/memory.limit_in_bytes" : "/memory.max"), std::to_string(bytes)));
+  if (!is_v1) {
+    const Status no_swap = Write(directory + "/memory.swap.max", "0");
+    VLOG_IF(1, !no_swap.ok()) << "swap is not counted here: " << no_swap.message();
+  }
+  RETURN_IF_ERROR(Write(directory + "/cgroup.procs", std::to_string(getpid())));
   return limit;
 }
 
 MemoryLimit::~MemoryLimit() {
-  const bool is_back = Write(before_, std::to_string(getpid()));
-  LOG_IF(ERROR, !is_back) << "cannot leave the memory limit of " << directory_;
+  const Status back = Write(before_, std::to_string(getpid()));
+  LOG_IF(ERROR, !back.ok()) << "cannot leave the memory limit of " << directory_ << ": "
+                            << back.message();
   rmdir(directory_.c_str());
 }
 
