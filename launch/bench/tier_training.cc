@@ -4,6 +4,11 @@
 // Rows that were never touched are in nobody's way, so the bytes are those of the rows that a run
 // touches: the first run counts them, and is not measured. Of the others the second half is, when
 // as good as all the memory they will use has been given to them.
+//
+// tier_training_direct: both runs with --direct_reads, and each in a memory cgroup of its own (this
+// process, and so the worker and the PS node it starts) of the cache, or for the yardstick what the
+// tables would take whole; memtables and block cache; 256 MB for the worker; and 256 MB that are
+// left to the page cache and all else.
 #include <fcntl.h>
 #include <spawn.h>
 #include <sys/wait.h>
@@ -15,8 +20,10 @@
 
 #include "common/durable_file.h"
 #include "launch/bench/bench.h"
+#include "launch/bench/memory_limit.h"
 #include "launch/bench/stop_signal.h"
 #include "launch/temporary_rows.h"
+#include "ps/store_environment.h"
 
 extern char** environ;
 
@@ -39,28 +46,35 @@ const std::vector<std::string> kModel = {
     "--print_freq=96",  // half of the steps
 };
 constexpr uint64_t kRecordBytes = 16 * sizeof(float) + 16;
+constexpr uint64_t kTableRows = 33'762'577;  // of all of --arch_embedding_size
+constexpr uint64_t kMiB = uint64_t{1} << 20;
+constexpr uint64_t kWorkerBytes = 256 * kMiB, kBesideBytes = 256 * kMiB;
+// Above the bytes of all tables: no cache takes more than its table.
+constexpr uint64_t kWholeMiB = 4096;
+static_assert(kTableRows * kRecordBytes < kWholeMiB * kMiB);
 
 class TrainingBench final : public Bench {
  public:
-  static Result<std::unique_ptr<Bench>> Make(const BenchOptions&) {
-    auto bench = std::make_unique<TrainingBench>();
+  explicit TrainingBench(bool is_direct) : is_direct_(is_direct) {}
+
+  static Result<std::unique_ptr<Bench>> Make(bool is_direct) {
+    auto bench = std::make_unique<TrainingBench>(is_direct);
     ASSIGN_OR_RETURN(bench->directory_, TemporaryRows::Make());
-    ASSIGN_OR_RETURN(const nlohmann::json report, bench->Train("--cache_mb=4096"));
+    ASSIGN_OR_RETURN(const nlohmann::json report, bench->TrainInMemory());
     uint64_t rows = 0;
     for (const auto& shard : report.at("shards")) rows += shard.at("rows").get<uint64_t>();
-    bench->cache_mb_ = std::max<uint64_t>(1, rows * kRecordBytes / 10 >> 20);
+    bench->cache_mb_ = std::max<uint64_t>(1, rows * kRecordBytes / 10 / kMiB);
     return std::unique_ptr<Bench>(std::move(bench));
   }
 
   std::string unit() const override { return "samples/s"; }
   std::string yardstick() const override {
-    return fmt::format("all rows in memory; the cache has {} MiB", cache_mb_);
+    return fmt::format("all rows in memory; the cache has {} MiB{}", cache_mb_,
+                       is_direct_ ? "; both direct, in a cgroup" : "");
   }
   std::optional<double> target() const override { return 0.6; }
-  Result<double> MeasureSystem() override {
-    return RateOf(Train(fmt::format("--cache_mb={}", cache_mb_)));
-  }
-  Result<double> MeasureYardstick() override { return RateOf(Train("--cache_mb=4096")); }
+  Result<double> MeasureSystem() override { return RateOf(Train(cache_mb_, cache_mb_ * kMiB)); }
+  Result<double> MeasureYardstick() override { return RateOf(TrainInMemory()); }
 
  private:
   static Result<double> RateOf(const Result<nlohmann::json>& report) {
@@ -68,12 +82,23 @@ class TrainingBench final : public Bench {
     return report.value().at("curve").at(1).at("samples_per_second").get<double>();
   }
 
-  Result<nlohmann::json> Train(const std::string& cache) {
+  Result<nlohmann::json> TrainInMemory() { return Train(kWholeMiB, kTableRows * kRecordBytes); }
+
+  // A run whose rows take at most `row_bytes` of memory.
+  Result<nlohmann::json> Train(uint64_t cache_mb, uint64_t row_bytes) {
     RETURN_IF_ERROR(StopSignal::Check());
+    std::unique_ptr<MemoryLimit> limit;
+    if (is_direct_) {
+      const StoreEnvironmentOptions environment;  // As a PS node has with --cache_mb.
+      ASSIGN_OR_RETURN(
+          limit, MemoryLimit::Set(row_bytes + environment.memtable_bytes +
+                                  environment.block_cache_bytes + kWorkerBytes + kBesideBytes));
+    }
     const std::string report = directory_->path() + "/report.json";
     std::vector<std::string> arguments = {"rowhouse", "train"};
     arguments.insert(arguments.end(), kModel.begin(), kModel.end());
-    arguments.push_back(cache);
+    arguments.push_back(fmt::format("--cache_mb={}", cache_mb));
+    arguments.push_back(fmt::format("--direct_reads={}", is_direct_));
     arguments.push_back("--report=" + report);
     std::vector<char*> argv;
     for (std::string& argument : arguments) argv.push_back(argument.data());
@@ -95,12 +120,17 @@ class TrainingBench final : public Bench {
     return nlohmann::json::parse(text);
   }
 
+  const bool is_direct_;
   StopSignal stop_signal_;
   std::unique_ptr<TemporaryRows> directory_;
   uint64_t cache_mb_ = 0;
 };
 
-const bool kRegistered = Benches().Add("tier_training", &TrainingBench::Make);
+const bool kRegistered = Benches().Add("tier_training", [](const BenchOptions&) {
+  return TrainingBench::Make(/*is_direct=*/false);
+}) && Benches().Add("tier_training_direct", [](const BenchOptions&) {
+  return TrainingBench::Make(/*is_direct=*/true);
+});
 
 }  // namespace
 }  // namespace rowhouse
