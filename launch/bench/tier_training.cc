@@ -113,6 +113,7 @@ class TrainingBench final : public Bench {
     int status = 0;
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
     }
+    RETURN_IF_ERROR(StopSignal::Check());  // It has stopped the run, too, before its last figure.
     if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
       return MakeStatus(StatusCode::kInternal, "rowhouse train ended with wait status {}", status);
     }
