@@ -29,13 +29,17 @@ struct Sizes {
   double memory = 0, disk = 0;
 };
 
-const std::vector<std::string> kModel = {
-    "--arch_sparse_feature_size=64", "--arch_mlp_bot=13-64",    "--arch_mlp_top=64-1",
-    "--loss_function=bce",           "--mini_batch_size=16384", "--learning_rate=0.02",
-    "--data_generation=synthetic",   "--zipf_exponent=0",       "--data_size=600000"};
+using Flags = std::vector<std::string>;
 
-// `memory`: the flag of what a PS node may take; `rows`: that of the tables' rows.
-void Measure(const std::string& memory, const std::string& rows, Sizes* sizes) {
+const Flags kModel = {
+    "--arch_mlp_top=64-1",         "--loss_function=bce", "--learning_rate=0.02",
+    "--data_generation=synthetic", "--zipf_exponent=0",
+};
+const Flags kWideRows = {"--arch_sparse_feature_size=64", "--arch_mlp_bot=13-64",
+                         "--mini_batch_size=16384", "--data_size=600000"};
+
+// `memory`: the flag of what a PS node may take; `run`: those of the tables and samples.
+void Measure(const std::string& memory, const Flags& run, Sizes* sizes) {
   const TempDir dir;
   Process server({.arguments = {ROWHOUSE_BINARY, "ps", "--listen=tcp://127.0.0.1:0",
                                 "--row_dir=" + (dir / "rows"), memory},
@@ -43,28 +47,36 @@ void Measure(const std::string& memory, const std::string& rows, Sizes* sizes) {
   ASSERT_TRUE(server.WaitForOutput("listening on"));
   const std::string output = server.Output();
   const size_t begin = output.find("tcp://");
-  std::vector<std::string> train = {
-      ROWHOUSE_BINARY, "train", "--print_freq=-1", rows,
+  Flags train = {
+      ROWHOUSE_BINARY, "train", "--print_freq=-1",
       "--ps_endpoints=" + output.substr(begin, output.find_first_of("; \n", begin) - begin)};
   train.insert(train.end(), kModel.begin(), kModel.end());
+  train.insert(train.end(), run.begin(), run.end());
   const ProcessResult trained =
       RunCommand({.arguments = train, .time_limit = std::chrono::minutes(2)});
   ASSERT_EQ(trained.exit_code, 0) << trained.Describe();
   *sizes = {.memory = PeakBytes(server.pid()), .disk = BytesOfFilesBelow(dir / "rows")};
 }
 
-void Predict(const std::string& memory, const std::string& rows, Sizes* sizes) {
-  std::vector<std::string> plan = {ROWHOUSE_BINARY,      "plan", "--sizes", "--json",
-                                   "--touched_rows=run", memory, rows};
+void Predict(const std::string& memory, const Flags& run, Sizes* sizes) {
+  Flags plan = {ROWHOUSE_BINARY, "plan", "--sizes", "--json", "--touched_rows=run", memory};
   plan.insert(plan.end(), kModel.begin(), kModel.end());
+  plan.insert(plan.end(), run.begin(), run.end());
   const ProcessResult planned = RunCommand({.arguments = plan});
   ASSERT_EQ(planned.exit_code, 0) << planned.Describe();
   const auto node = nlohmann::json::parse(planned.out)["ps_nodes"]["nodes"][0];
   *sizes = {.memory = node["memory"]["total_bytes"], .disk = node["disk"]["compacted_bytes"]};
 }
 
+Flags WideRows(const std::string& tables) {
+  Flags run = kWideRows;
+  run.push_back("--arch_embedding_size=" + tables);
+  return run;
+}
+
 TEST(SizePrediction, OfRowsInMemoryIsWithin10Percent) {
-  const std::string memory = "--cache_mb=1024", rows = "--arch_embedding_size=300000-300000-300000";
+  const std::string memory = "--cache_mb=1024";
+  const Flags rows = WideRows("300000-300000-300000");
   Sizes measured, predicted;
   ASSERT_NO_FATAL_FAILURE(Measure(memory, rows, &measured));
   ASSERT_NO_FATAL_FAILURE(Predict(memory, rows, &predicted));
@@ -76,8 +88,8 @@ TEST(SizePrediction, OfRowsInMemoryIsWithin10Percent) {
 // How full memtables and queues become depends on the disk; rows that are rewritten lie in files
 // more than once until they are compacted. So of files no more is asked than the worst moment.
 TEST(SizePrediction, OfRowsOnDiskUnderALimitIsClose) {
-  const std::string memory = "--memory_limit_mb=192",
-                    rows = "--arch_embedding_size=400000-400000-400000";
+  const std::string memory = "--memory_limit_mb=192";
+  const Flags rows = WideRows("400000-400000-400000");
   Sizes measured, predicted;
   ASSERT_NO_FATAL_FAILURE(Measure(memory, rows, &measured));
   ASSERT_NO_FATAL_FAILURE(Predict(memory, rows, &predicted));
@@ -86,6 +98,22 @@ TEST(SizePrediction, OfRowsOnDiskUnderALimitIsClose) {
       << predicted.memory << " " << measured.memory;
   EXPECT_GT(measured.disk, 0.95 * predicted.disk);
   EXPECT_LT(measured.disk, 2.1 * predicted.disk);
+}
+
+// What each table and each shard takes beside rows must not grow beyond the limit.
+TEST(SizePrediction, OfManyTablesOnManyShardsUnderALimitIsClose) {
+  std::string tables = "40000";
+  for (int i = 1; i < 26; ++i) tables += "-40000";
+  const std::string memory = "--memory_limit_mb=192";
+  const Flags rows = {"--arch_sparse_feature_size=16",   "--arch_mlp_bot=13-16",
+                      "--mini_batch_size=1024",          "--data_size=60000",
+                      "--arch_embedding_size=" + tables, "--shards=8"};
+  Sizes measured, predicted;
+  ASSERT_NO_FATAL_FAILURE(Measure(memory, rows, &measured));
+  ASSERT_NO_FATAL_FAILURE(Predict(memory, rows, &predicted));
+  EXPECT_LT(measured.memory, uint64_t{192} << 20);
+  EXPECT_NEAR(predicted.memory / measured.memory, 1.0, 0.2)
+      << predicted.memory << " " << measured.memory;
 }
 
 }  // namespace
