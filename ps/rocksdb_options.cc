@@ -94,6 +94,8 @@ rocksdb::DBOptions RowDatabaseOptions(const StoreEnvironment& environment,
   options.use_direct_io_for_flush_and_compaction = environment.options().direct_reads;
   options.skip_stats_update_on_db_open = true;  // It reads every file; opening 256 takes long.
   options.info_log = MakeRocksDbLog(path);
+  // Not 4 MB: a node may have many stores, whose manifests are a few kB each.
+  options.manifest_preallocation_size = 256 << 10;
   options.stats_dump_period_sec = 0;
   options.stats_persist_period_sec = 0;
   return options;
