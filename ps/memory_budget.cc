@@ -18,7 +18,7 @@ Result<MemoryBudget> DivideMemory(uint64_t limit_bytes) {
                       .unwritten_bytes = limit_bytes / 16,
                       .announced_bytes = limit_bytes / 32,
                       .cache_bytes = 0};
-  // Records, an eighth of them for what stands beside: 8 bytes a slot and the written rows' sets.
+  // Records, and an eighth of them for what stands beside; see RecordBytes.
   budget.cache_bytes = (limit_bytes - budget.total()) / 9 * 8;
   return budget;
 }
