@@ -166,7 +166,7 @@ Status ValidateTogether(const Settings& s, bool reads_data) {
     return UsageError("--load with store=memory: rows in memory ended with the run that had them");
   }
   if (s.storage.memory_limit_mb != 0) {
-    RETURN_IF_ERROR(DivideMemory(s.storage.memory_limit_mb << 20).status());
+    RETURN_IF_ERROR(DivideMemory(s.storage.memory_limit_mb << 20, s.cluster.shards).status());
   }
   if (s.storage.durability != "none" && s.storage.store == "memory") {
     return UsageError(

@@ -4,8 +4,12 @@
 
 namespace rowhouse {
 
-Result<MemoryBudget> DivideMemory(uint64_t limit_bytes) {
-  constexpr uint64_t kMostStoreBytes = uint64_t{64} << 20;  // as StoreEnvironmentOptions has it
+StoreBytes StoreBytes::Beside(uint64_t cache_bytes, uint64_t stores) {
+  const uint64_t part = std::max(kLeast, cache_bytes / kPartOfCache);
+  return {.memtables = std::min(part, stores * kMostMemtablesOfStore), .blocks = part};
+}
+
+Result<MemoryBudget> DivideMemory(uint64_t limit_bytes, uint64_t stores) {
   if (limit_bytes < MemoryBudget::kLeastBytes) {
     return UsageError(
         "memory_limit_mb={} is less than the {} MiB that a PS node needs for itself, RocksDB and "
@@ -13,8 +17,9 @@ Result<MemoryBudget> DivideMemory(uint64_t limit_bytes) {
         limit_bytes >> 20, MemoryBudget::kLeastBytes >> 20);
   }
   MemoryBudget budget{.request_bytes = limit_bytes / 4,
-                      .memtable_bytes = std::min(limit_bytes / 8, kMostStoreBytes),
-                      .block_cache_bytes = std::min(limit_bytes / 16, kMostStoreBytes),
+                      .memtable_bytes = std::min(limit_bytes / 8,
+                                                 StoreBytes::Beside(limit_bytes, stores).memtables),
+                      .block_cache_bytes = limit_bytes / 16,
                       .unwritten_bytes = limit_bytes / 16,
                       .announced_bytes = limit_bytes / 32,
                       .cache_bytes = 0};

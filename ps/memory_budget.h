@@ -2,8 +2,8 @@
 //
 //   process    code, libraries, stacks and heaps, RocksDB's tables of open files: kProcessBytes
 //   requests   what pulls and pushes hold while they are answered and applied: a quarter
-//   memtables  rows on their way to disk: an eighth, at most what a node without a limit has
-//   blocks     of files read, with their indexes and filters: a sixteenth, likewise
+//   memtables  rows on their way to disk: an eighth, at most as StoreBytes has it
+//   blocks     of files read, with their indexes and filters: a sixteenth
 //   unwritten  copies of rows that wait for the store: a sixteenth
 //   announced  rows that are read before they are asked for: a thirty-second
 //   cache      the rest: records, 8 bytes a slot beside them, which rows were ever written, and
@@ -21,6 +21,21 @@ namespace rowhouse {
 // Beside its caches a shard keeps which rows were ever written, and samples of what its tables are
 // asked for: a sixteenth and a thirty-second of its bytes for caches, or the least they do with.
 inline constexpr uint64_t kWrittenRowsOfCache = 16, kSamplesOfCache = 32;
+
+// Of RocksDB, over all stores of a node that gives its rows `cache_bytes`. More memtables are fewer
+// levels and compactions, more blocks are indexes that need not be read: of large tables both want
+// to grow with the cache, to a sixteenth of it each, but memtables to no more than 64 MiB a store.
+struct StoreBytes {
+  static constexpr uint64_t kLeast = uint64_t{64} << 20;
+  static constexpr uint64_t kMostMemtablesOfStore = uint64_t{64} << 20;
+  static constexpr uint64_t kPartOfCache = 16;
+
+  uint64_t memtables = kLeast;
+  uint64_t blocks = kLeast;
+
+  // Requires stores >= 1.
+  static StoreBytes Beside(uint64_t cache_bytes, uint64_t stores);
+};
 
 struct MemoryBudget {
   static constexpr uint64_t kProcessBytes = uint64_t{56} << 20;
@@ -43,7 +58,7 @@ struct MemoryBudget {
   uint64_t RecordBytes(double slot_bytes_a_byte) const;
 };
 
-// kUsage if the limit is below kLeastBytes.
-Result<MemoryBudget> DivideMemory(uint64_t limit_bytes);
+// Of a node with so many stores (shards), at least 1. kUsage if the limit is below kLeastBytes.
+Result<MemoryBudget> DivideMemory(uint64_t limit_bytes, uint64_t stores);
 
 }  // namespace rowhouse

@@ -11,7 +11,6 @@
 #include "ps/reuse_sampler.h"
 #include "ps/row_cache.h"
 #include "ps/shard.h"
-#include "ps/store_environment.h"
 #include "ps/store_key.h"
 #include "sharding/optimizer.h"
 #include "sharding/record_weights.h"
@@ -56,22 +55,24 @@ double Resident(double bytes, double unit_bytes, double chance, double page_byte
   return -bytes * std::expm1(std::max(1.0, units) * std::log1p(-chance));
 }
 
+uint64_t StoresOf(const NodeSize& node) { return std::max<uint64_t>(1, node.shards.size()); }
+
 struct Budgets {
   double cache = 0, memtables = 0, blocks = 0, unwritten = 0, announced = 0;  // of a node
 };
 
 Budgets BudgetsOf(const NodeSize& node) {
-  const StoreEnvironmentOptions store;
   if (node.memory_limit_bytes == 0) {
+    const StoreBytes store = StoreBytes::Beside(node.cache_bytes, StoresOf(node));
     return {.cache = static_cast<double>(node.cache_bytes),
-            .memtables = static_cast<double>(store.memtable_bytes),
-            .blocks = static_cast<double>(store.block_cache_bytes),
+            .memtables = static_cast<double>(store.memtables),
+            .blocks = static_cast<double>(store.blocks),
             .unwritten = static_cast<double>(ShardOptions().max_unwritten_bytes) *
                          static_cast<double>(node.shards.size()),
             .announced = static_cast<double>(ShardOptions().max_announced_bytes) *
                          static_cast<double>(node.shards.size())};
   }
-  const MemoryBudget budget = DivideMemory(node.memory_limit_bytes).value();
+  const MemoryBudget budget = DivideMemory(node.memory_limit_bytes, StoresOf(node)).value();
   return {.cache = static_cast<double>(CacheBytesOf(node)),
           .memtables = static_cast<double>(budget.memtable_bytes),
           .blocks = static_cast<double>(budget.block_cache_bytes),
@@ -234,7 +235,7 @@ MemoryEstimate EstimateMemory(const NodeSize& node) {
   const double copies = bytes > 0 ? 1 + kIdBytes * rows / bytes : 1;
   const double most_unwritten = budgets.unwritten * copies;
   requests += std::min(evicted, most_unwritten) + std::min(announced, budgets.announced);
-  const auto shards = static_cast<double>(std::max<size_t>(1, node.shards.size()));
+  const auto shards = static_cast<double>(StoresOf(node));
   const double stored = node.has_files
                             ? std::min(budgets.memtables, bytes + rows * kMemtableRowOverhead)
                             : bytes + rows * kMapRowOverhead;
@@ -270,7 +271,7 @@ uint64_t CacheBytesOf(const NodeSize& node) {
       beside = std::max(beside, slot / slice.record_bytes);
     }
   }
-  const MemoryBudget budget = DivideMemory(node.memory_limit_bytes).value();
+  const MemoryBudget budget = DivideMemory(node.memory_limit_bytes, StoresOf(node)).value();
   return std::min(node.cache_bytes, budget.RecordBytes(beside));
 }
 
@@ -332,7 +333,8 @@ uint64_t RequestBytes(const NodeSize& node) {
 
 Status CheckRequestsFit(const NodeSize& node, uint32_t workers) {
   if (node.memory_limit_bytes == 0) return OkStatus();
-  ASSIGN_OR_RETURN(const MemoryBudget budget, DivideMemory(node.memory_limit_bytes));
+  ASSIGN_OR_RETURN(const MemoryBudget budget,
+                   DivideMemory(node.memory_limit_bytes, StoresOf(node)));
   const uint64_t bytes = RequestBytes(node);
   if (bytes <= budget.request_bytes) return OkStatus();
   double rows = 0;

@@ -17,15 +17,7 @@ namespace rowhouse {
 Server::Server(const ServerOptions& options,
                std::function<Result<std::unique_ptr<Listener>>(size_t)> shard_listener,
                const Clock& clock)
-    : options_(options), shard_listener_(std::move(shard_listener)), clock_(clock) {
-  if (options_.memory_limit_bytes == 0) return;
-  const Result<MemoryBudget> budget = DivideMemory(options_.memory_limit_bytes);
-  CHECK(budget.ok()) << budget.status().message();
-  options_.environment.memtable_bytes = budget.value().memtable_bytes;
-  options_.environment.block_cache_bytes = budget.value().block_cache_bytes;
-  unwritten_bytes_ = budget.value().unwritten_bytes;
-  announced_bytes_ = budget.value().announced_bytes;
-}
+    : options_(options), shard_listener_(std::move(shard_listener)), clock_(clock) {}
 
 Server::~Server() = default;
 
@@ -162,6 +154,22 @@ std::vector<TableSpec> TablesOn(const JobSpec& job, uint32_t node) {
   return tables;
 }
 
+struct Budgets {  // beside the caches, bytes
+  StoreBytes stores;
+  uint64_t unwritten_of_shard = ShardOptions().max_unwritten_bytes;
+  uint64_t announced_of_shard = ShardOptions().max_announced_bytes;
+};
+
+Result<Budgets> BudgetsOf(const ServerOptions& options, uint32_t shards) {
+  if (options.memory_limit_bytes == 0) {
+    return Budgets{.stores = StoreBytes::Beside(options.cache_bytes, shards)};
+  }
+  ASSIGN_OR_RETURN(const MemoryBudget budget, DivideMemory(options.memory_limit_bytes, shards));
+  return Budgets{.stores = {.memtables = budget.memtable_bytes, .blocks = budget.block_cache_bytes},
+                 .unwritten_of_shard = budget.unwritten_bytes / shards,
+                 .announced_of_shard = budget.announced_bytes / shards};
+}
+
 }  // namespace
 
 Status Server::OpenJob(JobSpec spec, uint32_t node) {
@@ -177,9 +185,13 @@ Status Server::OpenJob(JobSpec spec, uint32_t node) {
       .cache_ways = options_.cache_ways};
   RETURN_IF_ERROR(CheckRequestsFit(size, spec.workers));
   const uint64_t cache_bytes = CacheBytesOf(size);
+  ASSIGN_OR_RETURN(const Budgets budgets, BudgetsOf(options_, per_node));
   if (!environment_ || environment_->options().stores != per_node) {
-    options_.environment.stores = per_node;
-    environment_ = std::make_shared<StoreEnvironment>(options_.environment);
+    StoreEnvironmentOptions environment = options_.environment;
+    environment.memtable_bytes = budgets.stores.memtables;
+    environment.block_cache_bytes = budgets.stores.blocks;
+    environment.stores = per_node;
+    environment_ = std::make_shared<StoreEnvironment>(environment);
   }
   Job job{.spec = std::move(spec), .node = node, .gone = {}, .runners = {}, .endpoints = {}};
 
@@ -190,28 +202,25 @@ Status Server::OpenJob(JobSpec spec, uint32_t node) {
   std::vector<CacheLedger::Shard> accounts;
   for (uint32_t k = 0; k < per_node; ++k) {
     const ShardId id{node * per_node + k};
-    const ShardOptions shard_options{
-        .id = id,
-        .name = fmt::format("shard {} (PS node {}, pid {} on {})", Raw(id), node, getpid(),
-                            options_.host),
-        .job_id = job.spec.job_id,
-        .incarnation = options_.incarnation,
-        .workers = job.spec.workers,
-        .first_step = job.spec.first_step(),
-        .cache_bytes = cache_bytes / per_node,
-        .cache_move_steps = options_.cache_move_steps,
-        .cache_ratio = options_.cache_ratio,
-        .cache_ways = options_.cache_ways,
-        .cache_policy = options_.cache_policy,
-        .cache_frequencies = options_.cache_frequencies,
-        .cache_warmup_ratio = options_.cache_warmup_ratio,
-        .max_dirty_steps = options_.max_dirty_steps,
-        .logs_pushes = options_.durability != "none",
-        .max_unwritten_bytes = unwritten_bytes_ == 0 ? ShardOptions().max_unwritten_bytes
-                                                     : unwritten_bytes_ / per_node,
-        .max_announced_bytes = announced_bytes_ == 0 ? ShardOptions().max_announced_bytes
-                                                     : announced_bytes_ / per_node,
-        .keeps_written_rows = options_.store != "memory"};
+    const ShardOptions shard_options{.id = id,
+                                     .name = fmt::format("shard {} (PS node {}, pid {} on {})",
+                                                         Raw(id), node, getpid(), options_.host),
+                                     .job_id = job.spec.job_id,
+                                     .incarnation = options_.incarnation,
+                                     .workers = job.spec.workers,
+                                     .first_step = job.spec.first_step(),
+                                     .cache_bytes = cache_bytes / per_node,
+                                     .cache_move_steps = options_.cache_move_steps,
+                                     .cache_ratio = options_.cache_ratio,
+                                     .cache_ways = options_.cache_ways,
+                                     .cache_policy = options_.cache_policy,
+                                     .cache_frequencies = options_.cache_frequencies,
+                                     .cache_warmup_ratio = options_.cache_warmup_ratio,
+                                     .max_dirty_steps = options_.max_dirty_steps,
+                                     .logs_pushes = options_.durability != "none",
+                                     .max_unwritten_bytes = budgets.unwritten_of_shard,
+                                     .max_announced_bytes = budgets.announced_of_shard,
+                                     .keeps_written_rows = options_.store != "memory"};
     ASSIGN_OR_RETURN(std::unique_ptr<Shard> shard,
                      Shard::Make(shard_options, job.spec.tables, job.spec.plan, sources));
     accounts.push_back({.bytes = shard->granted_cache_bytes(), .asks = shard->moves_cache_bytes()});

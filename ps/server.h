@@ -44,7 +44,7 @@ struct ServerOptions {
   double cache_warmup_ratio = 0.7;                                  // see ShardOptions
   uint64_t max_dirty_steps = 0;                                     // see ShardOptions
   std::string durability = "none";  // none, wal or fsync; the latter need a store with a directory
-  StoreEnvironmentOptions environment;  // of all stores of the node
+  StoreEnvironmentOptions environment;  // of all stores of the node, whose bytes follow from these
   uint32_t silence_ms = 60000;          // after which a job's workers may be taken for dead
   bool rows_end_with_job = false;       // row_dir is nobody's: shard directories are deleted
   bool is_refusal_logged = true;        // false: whoever is refused speaks in the same terminal
@@ -52,7 +52,6 @@ struct ServerOptions {
 
 class Server {
  public:
-  // Requires of options.memory_limit_bytes, if it is not 0, that DivideMemory takes it.
   // `shard_listener(k)` makes the listener of this node's k-th shard on the thread that asks.
   Server(const ServerOptions& options,
          std::function<Result<std::unique_ptr<Listener>>(size_t k)> shard_listener,
@@ -82,8 +81,6 @@ class Server {
   Status CheckSameJob(const JobSpec& spec, uint32_t node) const;
 
   ServerOptions options_;
-  uint64_t unwritten_bytes_ = 0;  // over all shards; 0: as each has it by itself
-  uint64_t announced_bytes_ = 0;  // likewise
   const std::function<Result<std::unique_ptr<Listener>>(size_t)> shard_listener_;
   const Clock& clock_;
   std::shared_ptr<StoreEnvironment> environment_;

@@ -140,7 +140,7 @@ Result<NodePlan> MakeNodePlan(const Settings& settings, const std::string& touch
                  .memory_limit_bytes = storage.memory_limit_mb << 20,
                  .nodes = {}};
   if (sizes.memory_limit_bytes > 0) {
-    ASSIGN_OR_RETURN(const MemoryBudget budget, DivideMemory(sizes.memory_limit_bytes));
+    ASSIGN_OR_RETURN(const MemoryBudget budget, DivideMemory(sizes.memory_limit_bytes, shards));
     sizes.request_limit_bytes = budget.request_bytes;
   }
   std::optional<AccessCounts> counts;

@@ -250,7 +250,8 @@ SizePlan::Cache CacheOf(const Settings& settings, const SizePlan& plan) {
   rows = rows / nodes + (rows % nodes != 0 ? 1 : 0);
   uint64_t bytes = storage.cache_mb << 20;
   if (storage.memory_limit_mb > 0) {
-    const Result<MemoryBudget> budget = DivideMemory(storage.memory_limit_mb << 20);
+    const Result<MemoryBudget> budget =
+        DivideMemory(storage.memory_limit_mb << 20, settings.cluster.shards);
     if (budget.ok()) bytes = std::min(bytes, budget.value().cache_bytes);  // Else refused below.
   }
   const uint64_t record_bytes = BytesOfTable(plan.asked, false, false).total();
