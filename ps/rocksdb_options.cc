@@ -4,6 +4,7 @@
 #include <rocksdb/table.h>
 
 #include <algorithm>
+#include <climits>
 #include <cmath>
 
 #include "ps/rocksdb_events.h"
@@ -31,6 +32,13 @@ size_t BytesOfStore(const StoreEnvironmentOptions& options) {
   constexpr size_t kLeastBytes = kMemtables * (kMiB / 4);
   return std::max(options.memtable_bytes / options.stores,
                   std::min(options.memtable_bytes, kLeastBytes));
+}
+
+// Each compaction under way keeps its inputs beside what it writes, so that a store has no more at
+// once than its share of the threads.
+int CompactionsOfStore(const StoreEnvironment& environment) {
+  const auto stores = static_cast<int>(std::min<size_t>(environment.options().stores, INT_MAX));
+  return std::max(1, environment.compaction_threads() / stores);
 }
 
 }  // namespace
@@ -87,11 +95,13 @@ rocksdb::DBOptions RowDatabaseOptions(const StoreEnvironment& environment,
   options.paranoid_checks = true;
   options.write_buffer_manager = environment.write_buffers();
   options.max_background_flushes = environment.options().flush_threads;
-  options.max_background_compactions = environment.options().compaction_threads;
+  options.max_background_compactions = CompactionsOfStore(environment);
   options.max_open_files = environment.options().max_open_files;
   options.use_direct_reads = environment.options().direct_reads;
   // Else what was just written would fill the system's cache, and be read back from it.
   options.use_direct_io_for_flush_and_compaction = environment.options().direct_reads;
+  // Without it compactions read block by block, 4 kB each, however many lie side by side.
+  options.compaction_readahead_size = 256 << 10;
   options.skip_stats_update_on_db_open = true;  // It reads every file; opening 256 takes long.
   options.info_log = MakeRocksDbLog(path);
   // Not 4 MB: a node may have many stores, whose manifests are a few kB each.

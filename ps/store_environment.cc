@@ -4,6 +4,9 @@
 #include <rocksdb/env.h>
 #include <rocksdb/write_buffer_manager.h>
 
+#include <algorithm>
+#include <thread>
+
 namespace rowhouse {
 namespace {
 
@@ -32,7 +35,9 @@ Status StoreEnvironmentOptions::Validate() const {
   }
   if (stores == 0) return UsageError("stores=0 must be at least 1");
   RETURN_IF_ERROR(ValidateThreads("flush_threads", flush_threads));
-  RETURN_IF_ERROR(ValidateThreads("compaction_threads", compaction_threads));
+  if (compaction_threads != 0) {
+    RETURN_IF_ERROR(ValidateThreads("compaction_threads", compaction_threads));
+  }
   if (read_threads != 0) RETURN_IF_ERROR(ValidateThreads("read_threads", read_threads));
   if (compression != "none" && compression != "zstd") {
     return UsageError("compression=\"{}\" must be none or zstd", compression);
@@ -60,10 +65,15 @@ StoreEnvironment::StoreEnvironment(const StoreEnvironmentOptions& options)
   // compaction, and beside workers that use all of it that would come to nothing.
   env->LowerThreadPoolIOPriority(rocksdb::Env::Priority::LOW);
   env->IncBackgroundThreadsIfNeeded(options.flush_threads, rocksdb::Env::Priority::HIGH);
-  env->IncBackgroundThreadsIfNeeded(options.compaction_threads, rocksdb::Env::Priority::LOW);
+  env->IncBackgroundThreadsIfNeeded(compaction_threads(), rocksdb::Env::Priority::LOW);
 }
 
 StoreEnvironment::~StoreEnvironment() = default;
+
+int StoreEnvironment::compaction_threads() const {
+  if (options_.compaction_threads > 0) return options_.compaction_threads;
+  return std::clamp(static_cast<int>(std::thread::hardware_concurrency()) / 2, 2, kMaxThreads);
+}
 
 size_t StoreEnvironment::block_cache_used_bytes() const { return block_cache_->GetUsage(); }
 size_t StoreEnvironment::memtable_used_bytes() const { return write_buffers_->memory_usage(); }

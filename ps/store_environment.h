@@ -31,7 +31,8 @@ struct StoreEnvironmentOptions {
   size_t stores = 1;  // that will be open at once
   // Threads of the process; RocksDB's pools only ever grow.
   int flush_threads = 1;
-  int compaction_threads = 1;
+  // Shared by the stores; 0: half of the CPU's cores, but two, as compactions wait for the disk.
+  int compaction_threads = 0;
   // Table files a store keeps open.
   int max_open_files = 1024;
   // Of the last level, where nine tenths of the rows lie: "none", or "zstd", which gains little on
@@ -66,6 +67,7 @@ class StoreEnvironment {
     return write_buffers_;
   }
 
+  int compaction_threads() const;  // of the process, at least 1
   rocksdb::Env* files() const { return files_; }
   ParallelReads& reads() { return reads_; }
   // 0, 1, 2, ... for the stores in the order they are opened.

@@ -5,13 +5,16 @@
 #include <sys/mount.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <condition_variable>
 #include <csignal>
 #include <fstream>
 #include <mutex>
 #include <numeric>
+#include <thread>
 #include <tuple>
 
+#include "ps/rocksdb_options.h"
 #include "ps/row_store.h"
 #include "ps/store_environment.h"
 #include "tests/testing/testing.h"
@@ -557,6 +560,18 @@ TEST(StoreEnvironment, IsSharedByTheStoresOfAProcess) {
   std::vector<size_t> missing;
   ASSERT_OK(a->Get(kSlice, RowsFrom(5, 1), out, &missing));
   EXPECT_GT(environment->block_cache_used_bytes(), 0u);
+}
+
+TEST(StoreEnvironment, CompactionThreadsAreSharedOut) {
+  const auto of_store = [](int threads, size_t stores) {
+    const StoreEnvironment environment({.stores = stores, .compaction_threads = threads});
+    return RowDatabaseOptions(environment, "rows").max_background_compactions;
+  };
+  EXPECT_EQ(of_store(8, 1), 8);
+  EXPECT_EQ(of_store(8, 3), 2);
+  EXPECT_EQ(of_store(2, 64), 1);
+  const int half = static_cast<int>(std::thread::hardware_concurrency()) / 2;
+  EXPECT_EQ(of_store(0, 1), std::max(2, half));
 }
 
 TEST(StoreEnvironment, OptionsOutOfRangeAreNamed) {
