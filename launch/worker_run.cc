@@ -12,6 +12,7 @@
 #include "launch/manifest.h"
 #include "launch/plan_of_run.h"
 #include "launch/report/traffic_report.h"
+#include "launch/room_on_disk.h"
 #include "launch/run_outcome.h"
 #include "launch/run_start.h"
 #include "launch/terminal.h"
@@ -284,9 +285,14 @@ Status RunWorker(const Settings& settings, const WorkerRunOptions& options, Comm
     // into the manifest afterwards.
     const bool keep = !settings.output.model_dir.empty();
     const auto save = [&](const std::string& rows_digest) {
-      return keep ? SaveRun(settings, job, rows_digest, shards, summary.steps_done,
-                            trainer.steps_per_epoch(), step)
-                  : OkStatus();
+      if (!keep) return OkStatus();
+      // The rows are those of this step by now: only with the rest are they a model.
+      return UntilThereIsRoom({.what = "the model in " + settings.output.model_dir,
+                               .deadline_ms = settings.cluster.save_deadline_ms},
+                              clock, [&] {
+                                return SaveRun(settings, job, rows_digest, shards,
+                                               summary.steps_done, trainer.steps_per_epoch(), step);
+                              });
     };
     if (keep) {
       client.StartFlush(summary.steps_done);

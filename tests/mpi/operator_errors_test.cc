@@ -565,16 +565,37 @@ TEST_F(FullDisk, PausesWorkersThatWaitForEachOther) {
   ExpectAPauseWithTheSameRows(std::chrono::seconds(20), Mpirun(4));
 }
 
+// A dense part of 4 MB.
+const std::vector<std::string> kWideModel = {"train", "--model_dir=small/model", "--row_dir=rows",
+                                             "--arch_mlp_bot=4-1000-1000-2"};
+
 TEST_F(FullDisk, UnderTheModelEndsTheRunWithASentence) {
   std::ofstream(small_ + "/ballast") << std::string(3 << 20, 'x');
-  // A dense part of 4 MB.
-  const ProcessResult result = RunCommand(CommandOf(
-      {"train", "--model_dir=small/model", "--row_dir=rows", "--arch_mlp_bot=4-1000-1000-2"}));
+  std::vector<std::string> arguments = kWideModel;
+  arguments.push_back("--save_deadline_ms=1000");
+  const ProcessResult result = RunCommand(CommandOf(arguments));
   EXPECT_EQ(result.exit_code, 1) << result.Describe();
-  const std::vector<std::string> messages = Messages(result);
-  ASSERT_EQ(messages.size(), 1u) << result.Describe();
-  EXPECT_THAT(messages[0], HasSubstr("small/model/"));
-  EXPECT_THAT(messages[0], HasSubstr("No space left on device"));
+  EXPECT_THAT(result.err, HasSubstr("the run waits until there is room, for 1 s at most"));
+  EXPECT_THAT(result.err, HasSubstr("rowhouse: the model in small/model: the disk was full for 1"));
+  EXPECT_THAT(result.err, HasSubstr("No space left on device"));
+}
+
+// The rows are of a later step than the model on the disk meanwhile: with room both are of one.
+TEST_F(FullDisk, UnderTheModelThatGoesOnIsWaitedFor) {
+  ASSERT_EQ(mount("tmpfs", small_.c_str(), "tmpfs", MS_REMOUNT, "size=10m"), 0) << strerror(errno);
+  ASSERT_EQ(RunCommand(CommandOf(kWideModel)).exit_code, 0);
+  std::ofstream(small_ + "/ballast") << std::string(3 << 20, 'x');
+  std::vector<std::string> go_on = kWideModel;
+  go_on.insert(go_on.end(), {"--load", "--nepochs=2"});
+  Process paused(CommandOf(go_on));
+  ASSERT_TRUE(paused.WaitForOutput("the disk is full")) << paused.Wait().Describe();
+  ASSERT_EQ(mount("tmpfs", small_.c_str(), "tmpfs", MS_REMOUNT, "size=20m"), 0) << strerror(errno);
+  const ProcessResult result = paused.Wait();
+  EXPECT_EQ(result.exit_code, 0) << result.Describe();
+  EXPECT_THAT(result.err, HasSubstr("the model in small/model: there is room again"));
+  go_on.back() = "--nepochs=3";
+  const ProcessResult again = RunCommand(CommandOf(go_on));
+  EXPECT_EQ(again.exit_code, 0) << again.Describe();
 }
 
 }  // namespace

@@ -1,0 +1,36 @@
+#include "launch/room_on_disk.h"
+
+#include <glog/logging.h>
+
+#include <chrono>
+#include <thread>
+
+namespace rowhouse {
+namespace {
+
+void PauseHalfASecond() { std::this_thread::sleep_for(std::chrono::milliseconds(500)); }
+
+}  // namespace
+
+Status UntilThereIsRoom(const RoomOptions& options, const Clock& clock,
+                        const std::function<Status()>& write) {
+  const TimeMs begun = clock.NowMs();
+  for (bool has_waited = false;; has_waited = true) {
+    Status status = write();
+    const TimeMs waited = clock.NowMs() - begun;
+    if (status.code() != StatusCode::kResourceExhausted) {
+      LOG_IF(WARNING, has_waited && status.ok())
+          << options.what << ": there is room again after " << waited << " ms; the run goes on";
+      return status;
+    }
+    if (waited >= options.deadline_ms) {
+      return status.Annotate(fmt::format("{}: the disk was full for {} ms", options.what, waited));
+    }
+    LOG_IF(WARNING, !has_waited) << options.what << ": the disk is full (" << status.message()
+                                 << "); the run waits until there is room, for "
+                                 << options.deadline_ms / 1000 << " s at most";
+    options.pause ? options.pause() : PauseHalfASecond();
+  }
+}
+
+}  // namespace rowhouse
