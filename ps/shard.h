@@ -463,6 +463,8 @@ class Shard {
   void Sweep();
   void ApplyStep();
   void FinishApply(std::vector<StoreRead> reads);
+  // Updates rows that were not in the cache, and keeps or writes them.
+  Status ApplyToRead(StoreRead& read, std::span<const ApplyMiss> touched);
   void EndStep();
   void ContinueSave();
   RowCache::Slot SlotsOfPiece(const CutState& cut) const;  // of what is written at once, at most

@@ -1,5 +1,6 @@
 // One step: gradients summed in worker-rank order, one update of every touched row.
 #include <algorithm>
+#include <numeric>
 
 #include "common/kernels/row_updates.h"
 #include "ps/shard.h"
@@ -16,7 +17,7 @@ void Shard::UpdateTouched(CutState& cut, RowId row, std::span<const float> gradi
 
 // Sums the gradients of each touched row in worker-rank order, starting from the first worker
 // that has the row (scale_grad_by_freq: and divides the sum by the lookups of all workers), and
-// updates it once. Rows not in memory are read first; FinishApply does them.
+// updates it once. Rows that are stored and not in memory are read first; FinishApply does them.
 void Shard::ApplyStep() {
   const StepPushes& step = pushes_.at(next_step_);
   apply_context_ = {.step = next_step_, .learning_rate = step.workers[0].learning_rate};
@@ -64,8 +65,11 @@ void Shard::ApplyStep() {
     }
   }
 
-  std::map<const SliceState*, StoreRead> reads;
-  std::map<const SliceState*, std::vector<ApplyMiss>> misses;
+  struct Missed {
+    StoreRead read;
+    std::vector<ApplyMiss> touched;
+  };
+  std::map<const SliceState*, Missed> stored, never_written;  // and not in the cache
   std::vector<float> sum;
   std::vector<RowId> rows;          // touched, ascending
   std::vector<size_t> first_touch;  // of each, and one past the end
@@ -121,25 +125,34 @@ void Shard::ApplyStep() {
       }
       const auto [slice, slot] = found[r % RowCache::kTogether];
       if (slot == RowCache::kNone) {
-        StoreRead& read = reads[slice];
-        read.slice = slice->store;
-        read.rows.push_back(row);
-        misses[slice].push_back({c, row, {gradient.begin(), gradient.end()}});
+        Missed& missed =
+            (slice->MayBeStored(cut.order.PositionOf(row)) ? stored : never_written)[slice];
+        missed.read.slice = slice->store;
+        missed.read.rows.push_back(row);
+        missed.touched.push_back({c, row, {gradient.begin(), gradient.end()}});
         continue;
       }
       UpdateTouched(cut, row, gradient, slice->cache->record(slot));
       slice->cache->set_dirty(slot);
     }
   }
-  if (reads.empty()) return EndStep();
+  for (auto& [slice, missed] : never_written) {
+    StoreRead& read = missed.read;
+    read.records.resize(read.rows.size() * read.slice.record_bytes);
+    read.missing.resize(read.rows.size());
+    std::iota(read.missing.begin(), read.missing.end(), size_t{0});
+    if (Status status = ApplyToRead(read, missed.touched); !status.ok()) {
+      return Fail(std::move(status));
+    }
+  }
+  if (stored.empty()) return EndStep();
 
   ReadRows action{.ticket = next_ticket_++, .reads = {}};
   apply_misses_.clear();
-  for (auto& [slice, read] : reads) {
-    read.records.resize(read.rows.size() * read.slice.record_bytes);
-    action.reads.push_back(std::move(read));
-    std::vector<ApplyMiss>& slice_misses = misses[slice];
-    std::move(slice_misses.begin(), slice_misses.end(), std::back_inserter(apply_misses_));
+  for (auto& [slice, missed] : stored) {
+    missed.read.records.resize(missed.read.rows.size() * missed.read.slice.record_bytes);
+    action.reads.push_back(std::move(missed.read));
+    std::move(missed.touched.begin(), missed.touched.end(), std::back_inserter(apply_misses_));
   }
   applying_ = true;
   apply_ticket_ = action.ticket;
@@ -150,29 +163,34 @@ void Shard::ApplyStep() {
 void Shard::FinishApply(std::vector<StoreRead> reads) {
   size_t miss = 0;
   for (StoreRead& read : reads) {
-    CutState& cut = CutOf(read.slice);
-    if (Status status = MaterialiseMissing(cut, read); !status.ok()) {
-      return Fail(std::move(status));
-    }
-    for (size_t i = 0; i < read.rows.size(); ++i, ++miss) {
-      const ApplyMiss& touch = apply_misses_[miss];
-      SliceState& slice = *cut.Find(touch.row);
-      // A pull of the same step, still under way when its worker pushed, may have brought it in.
-      if (const RowCache::Slot slot = slice.cache->Find(touch.row); slot != RowCache::kNone) {
-        UpdateTouched(cut, touch.row, touch.gradient, slice.cache->record(slot));
-        slice.cache->set_dirty(slot);
-        continue;
-      }
-      std::byte* record = read.records.data() + i * read.slice.record_bytes;
-      UpdateTouched(cut, touch.row, touch.gradient, record);
-      if (!Admit(cut, slice, touch.row, record, /*dirty=*/true, /*pin=*/false)) {
-        QueueWrite(cut, slice, touch.row, record);
-      }
-    }
+    const auto touched = std::span<const ApplyMiss>(apply_misses_).subspan(miss, read.rows.size());
+    miss += read.rows.size();
+    if (Status status = ApplyToRead(read, touched); !status.ok()) return Fail(std::move(status));
   }
   apply_misses_.clear();
   applying_ = false;
   EndStep();
+}
+
+Status Shard::ApplyToRead(StoreRead& read, std::span<const ApplyMiss> touched) {
+  CutState& cut = CutOf(read.slice);
+  RETURN_IF_ERROR(MaterialiseMissing(cut, read));
+  for (size_t i = 0; i < read.rows.size(); ++i) {
+    const ApplyMiss& touch = touched[i];
+    SliceState& slice = *cut.Find(touch.row);
+    // A pull of the same step, still under way when its worker pushed, may have brought it in.
+    if (const RowCache::Slot slot = slice.cache->Find(touch.row); slot != RowCache::kNone) {
+      UpdateTouched(cut, touch.row, touch.gradient, slice.cache->record(slot));
+      slice.cache->set_dirty(slot);
+      continue;
+    }
+    std::byte* record = read.records.data() + i * read.slice.record_bytes;
+    UpdateTouched(cut, touch.row, touch.gradient, record);
+    if (!Admit(cut, slice, touch.row, record, /*dirty=*/true, /*pin=*/false)) {
+      QueueWrite(cut, slice, touch.row, record);
+    }
+  }
+  return OkStatus();
 }
 
 void Shard::EndStep() {

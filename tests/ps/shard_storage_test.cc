@@ -112,6 +112,28 @@ TEST_F(ShardStorageTest, ARowThatWasNeverWrittenIsNotLookedUp) {
   EXPECT_TRUE(HasWaited(stored));
 }
 
+// Nor when it is changed, though there was no room for it in the cache.
+TEST_F(ShardStorageTest, ARowThatWasNeverWrittenIsUpdatedWithoutTheStore) {
+  Open({.cache_ratio = 0.25});
+  const uint64_t pull = Pull(0, AllRows());
+  const std::vector<float> first = Pulled(pull);
+  Push(0, AllRows());
+  EXPECT_EQ(shard_->stats().rows_updated, kRows);
+  EXPECT_EQ(shard_->next_step(), 1u) << "nothing is waited for";
+  for (const ShardAction& action : waiting_) {
+    EXPECT_FALSE(std::holds_alternative<ReadRows>(action));
+  }
+  CarryOutAll();
+  // Those that are stored now are read to be changed again.
+  Push(1, AllRows());
+  ASSERT_TRUE(IsNext<ReadRows>());
+  CarryOutAll();
+  const uint64_t later = Pull(2, AllRows());
+  CarryOutAll();
+  const std::vector<float> changed = Pulled(later);
+  for (size_t i = 0; i < kRows; ++i) EXPECT_EQ(changed[i], first[i] - 0.5f - 0.5f) << i;
+}
+
 // A cache that begins with the hottest rows looks up those that were written, and no others.
 TEST_F(ShardStorageTest, RowsThatWereNeverWrittenAreNotReadToWarmACache) {
   AccessCounter counter("t", kRows);
