@@ -2,7 +2,6 @@
 #include <fcntl.h>
 #include <rocksdb/db.h>
 #include <rocksdb/env.h>
-#include <sys/mount.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,6 +16,7 @@
 #include "ps/rocksdb_options.h"
 #include "ps/row_store.h"
 #include "ps/store_environment.h"
+#include "tests/testing/small_disk.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {
@@ -434,27 +434,6 @@ TEST(RocksDbStore, AStallThatEndsIsWaitedForAndCounted) {
 }
 
 // ---- A full disk ----------------------------------------------------------------------------
-
-class SmallDisk {
- public:
-  explicit SmallDisk(const std::string& path) : path_(path) {
-    std::filesystem::create_directory(path);
-    mounted_ = mount("none", path.c_str(), "tmpfs", 0, "size=2m") == 0;
-  }
-  ~SmallDisk() {
-    if (mounted_) umount2(path_.c_str(), MNT_DETACH);
-  }
-  bool mounted() const { return mounted_; }
-  void Resize(const std::string& bytes) {
-    const std::string options = "size=" + bytes;
-    PCHECK(mount("none", path_.c_str(), "tmpfs", MS_REMOUNT, options.c_str()) == 0);
-  }
-  void Grow() { Resize("64m"); }
-
- private:
-  const std::string path_;
-  bool mounted_ = false;
-};
 
 // Takes a second, because RocksDB pauses for one after a flush that failed.
 TEST(RocksDbStore, AFullDiskIsToldWithThePath) {
