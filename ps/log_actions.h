@@ -11,9 +11,9 @@
 
 namespace rowhouse {
 
-// Carries out the first actions of one kind: all AppendLogs in a row at once, so that pushes that
-// came together share one sync, or one TruncateLog. One event an action; or, where there was no
-// room, one event for nothing done (kResourceExhausted).
+// Carries out the first actions of one kind: all AppendLogs of a lap in a row at once, so that
+// pushes that came together share one sync, or one TruncateLog. One event an action; or, where
+// there was no room, one event for nothing done (kResourceExhausted).
 std::vector<ShardEvent> CarryOutLogActions(PushLog& log, std::span<const ShardAction> actions);
 
 }  // namespace rowhouse

@@ -119,20 +119,25 @@ std::string PushLog::PathOf(uint64_t number) const {
   return options_.directory + "/" + NameOf(number);
 }
 
-Status PushLog::Begin() {
-  std::byte header[kSegmentHeader] = {};
+std::vector<std::byte> PushLog::HeaderOf(uint64_t number) const {
+  std::vector<std::byte> bytes(kSegmentHeader);
+  std::byte* const header = bytes.data();
   std::memcpy(header, kMagic, sizeof(kMagic) - 1);
   Put(header, 8, kFormat);
   Put(header, 12, Raw(options_.shard));
-  Put(header, 16, next_number_);
+  Put(header, 16, number);
   Put(header, 24, options_.job_id);
   Put(header, 32, low_water_);
   Put(header, 60, Crc32c(std::span<const std::byte>(header, 60)));
+  return bytes;
+}
 
+Status PushLog::Begin() {
+  std::vector<std::byte> header = HeaderOf(next_number_);
   const std::string path = PathOf(next_number_);
   const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   if (file < 0) return StatusFromErrno(errno, "make", path);
-  int error = WriteAll(file, {{.iov_base = header, .iov_len = sizeof(header)}});
+  int error = WriteAll(file, {{.iov_base = header.data(), .iov_len = header.size()}});
   // The name must survive with what is appended, so it is made to before anything is.
   if (error == 0 && options_.syncs && fdatasync(file) != 0) error = errno;
   if (error == 0 && options_.syncs) {
@@ -147,14 +152,17 @@ Status PushLog::Begin() {
   }
   if (file_ >= 0) close(file_);
   file_ = file;
-  size_ = sizeof(header);
+  size_ = header.size();
+  mark_ = low_water_;
   segments_.push_back({.number = next_number_++, .last_lsn = 0});
   return OkStatus();
 }
 
-Status PushLog::Append(std::span<const LoggedPush> pushes) {
+Status PushLog::Append(std::span<const LoggedPush> pushes, uint64_t lap) {
   if (pushes.empty()) return OkStatus();
-  if (size_ >= options_.segment_bytes) RETURN_IF_ERROR(Begin());
+  const bool is_begun = segments_.back().last_lsn != 0;
+  if (is_begun && (lap != lap_ || size_ >= options_.segment_bytes)) RETURN_IF_ERROR(Begin());
+  lap_ = lap;
   return Write(pushes);
 }
 
@@ -180,12 +188,10 @@ Status PushLog::Write(std::span<const LoggedPush> pushes) {
   }
   if (error != 0) {
     // Half a record in the middle would end the log for its reader.
-    if (ftruncate(file_, static_cast<off_t>(size_)) != 0 ||
-        lseek(file_, static_cast<off_t>(size_), SEEK_SET) < 0) {
-      return MakeStatus(StatusCode::kIoError, "cannot append to {}: {}; nor cut it back: {}", path,
-                        std::strerror(error), std::strerror(errno));
-    }
-    return StatusFromErrno(error, "append to", path);
+    const Status cut = CutBack(size_);
+    if (cut.ok()) return StatusFromErrno(error, "append to", path);
+    return MakeStatus(StatusCode::kIoError, "cannot append to {}: {}; then: {}", path,
+                      std::strerror(error), cut.message());
   }
   size_ += bytes;
   bytes_appended_ += bytes;
@@ -197,13 +203,42 @@ Status PushLog::Write(std::span<const LoggedPush> pushes) {
 
 Status PushLog::Truncate(uint64_t low_water) {
   low_water_ = std::max(low_water_, low_water);
-  const uint64_t oldest = segments_.front().last_lsn;  // 0: it is empty, and the last
-  if (oldest != 0 && oldest <= low_water_) RETURN_IF_ERROR(Begin());
+  if (mark_ < low_water_) RETURN_IF_ERROR(WriteMark());
   while (segments_.size() > 1 && segments_.front().last_lsn <= low_water_) {
     const std::string path = PathOf(segments_.front().number);
     if (unlink(path.c_str()) != 0) return StatusFromErrno(errno, "delete", path);
     segments_.erase(segments_.begin());
   }
+  Segment& last = segments_.back();
+  if (last.last_lsn == 0 || last.last_lsn > low_water_) return OkStatus();
+  RETURN_IF_ERROR(CutBack(kSegmentHeader));
+  last.last_lsn = 0;
+  return OkStatus();
+}
+
+Status PushLog::WriteMark() {
+  const uint64_t number = segments_.back().number;
+  const std::vector<std::byte> header = HeaderOf(number);
+  ssize_t written;
+  do {
+    written = pwrite(file_, header.data(), header.size(), 0);
+  } while (written < 0 && errno == EINTR);
+  if (written < 0) return StatusFromErrno(errno, "write the low-water mark of", PathOf(number));
+  if (written != std::ssize(header) || (options_.syncs && fdatasync(file_) != 0)) {
+    return MakeStatus(StatusCode::kIoError, "cannot write the low-water mark of {}: {}",
+                      PathOf(number), std::strerror(errno));
+  }
+  mark_ = low_water_;
+  return OkStatus();
+}
+
+Status PushLog::CutBack(uint64_t size) {
+  if (ftruncate(file_, static_cast<off_t>(size)) != 0 ||
+      lseek(file_, static_cast<off_t>(size), SEEK_SET) < 0) {
+    return MakeStatus(StatusCode::kIoError, "cannot cut {} back: {}",
+                      PathOf(segments_.back().number), std::strerror(errno));
+  }
+  size_ = size;
   return OkStatus();
 }
 

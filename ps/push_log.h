@@ -2,11 +2,12 @@
 // With it an answered push survives the process (wal) or the machine (fsync), long before its rows
 // are written back. Reading it back after a crash is not built yet; the format is.
 //
-// A log is segments `push-<number>.log`, appended to in turn, each of about 64 MB:
+// A log is segments `push-<number>.log`, appended to in turn, each of one lap of the sweeper at
+// most and of about 64 MB:
 //
 //   bytes 0-7   "RWHSLOG\n"                    bytes 8-11   format, 1
 //   bytes 12-15 shard                          bytes 16-23  number of the segment, from 1
-//   bytes 24-31 job id                         bytes 32-39  low-water mark when it was begun
+//   bytes 24-31 job id                         bytes 32-39  low-water mark
 //   bytes 40-59 0                              bytes 60-63  crc32c of bytes 0-59
 //
 // then records:
@@ -20,8 +21,10 @@
 //
 // little-endian. A record that is cut off, at the end of the last segment, was never answered.
 // The low-water mark L: the changes of every LSN <= L are in the row store for good; segments with
-// no others are deleted. Before any is, another is begun, so that the last one always says up to
-// where records may be gone.
+// no others are deleted, the last one is cut back to its header. Before any is, the mark is written
+// over that of the last one (its header lies within one sector, so it is the old one or the new one
+// after a crash), so that the log always says up to where records may be gone. That takes no room:
+// a disk that the log itself has filled gets some again.
 //
 // Not RocksDB's own log: that ends with each flush of a memtable, and costs a copy into its blocks.
 // Threads: one at a time (the shard's log thread).
@@ -70,11 +73,14 @@ class PushLog {
   PushLog(const PushLog&) = delete;
   PushLog& operator=(const PushLog&) = delete;
 
-  // All of them or none. kResourceExhausted on a full disk: nothing was appended, and the same call
-  // may be tried again.
-  Status Append(std::span<const LoggedPush> pushes);
+  // All of them or none. Pushes of another `lap` than those before begin a segment, so that a mark
+  // between laps lets whole segments go. kResourceExhausted on a full disk: nothing was appended,
+  // and the same call may be tried again.
+  Status Append(std::span<const LoggedPush> pushes, uint64_t lap = 0);
 
-  // Raises the low-water mark and deletes the segments that are below it as a whole.
+  // Raises the low-water mark and deletes the segments that are below it as a whole. Needs no room,
+  // unless the file system copies what is written over (btrfs, ZFS): then kResourceExhausted, as
+  // above.
   Status Truncate(uint64_t low_water);
 
   uint64_t bytes_appended() const { return bytes_appended_; }
@@ -83,11 +89,14 @@ class PushLog {
  private:
   struct Segment {
     uint64_t number = 0;
-    uint64_t last_lsn = 0;
+    uint64_t last_lsn = 0;  // 0: it is empty
   };
 
   explicit PushLog(const PushLogOptions& options) : options_(options) {}
+  std::vector<std::byte> HeaderOf(uint64_t number) const;
   Status Begin();
+  Status WriteMark();
+  Status CutBack(uint64_t size);
   Status Write(std::span<const LoggedPush> pushes);
   std::string PathOf(uint64_t number) const;
 
@@ -97,6 +106,8 @@ class PushLog {
   std::vector<Segment> segments_;  // by number
   uint64_t next_number_ = 1;
   uint64_t low_water_ = 0;
+  uint64_t mark_ = 0;  // what the last segment says of it
+  uint64_t lap_ = 0;   // of the last segment's pushes
   uint64_t bytes_appended_ = 0;
 };
 

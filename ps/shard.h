@@ -133,8 +133,9 @@ struct SyncStore {  // make all writes so far survive; then:
 struct AppendLog {
   uint64_t ticket = 0;
   std::shared_ptr<const LoggedPush> push;
+  uint64_t lap = 0;  // of the sweeper: the steps applied when it began
 };
-struct TruncateLog {
+struct TruncateLog {  // may overtake pushes that find no room
   uint64_t low_water = 0;  // LSN
 };
 struct ScanStore {  // digest of every stored row
@@ -178,7 +179,7 @@ struct ShardOptions {
   uint64_t max_dirty_steps = 0;
   bool logs_pushes = false;  // answers a push, and applies it, when the push log has it
   // With a log: after so many bytes of it rows are written though it is not so many steps yet. A
-  // log holds two laps of the sweeper at most.
+  // log holds two laps of the sweeper, and what is pushed while the second's rows are synced.
   uint64_t max_lap_log_bytes = uint64_t{512} << 20;
   uint64_t max_unwritten_bytes = 256 << 20;  // writes under way before pulls and saves have to wait
   // Of announced rows that are being read, and of announcements to be repeated; of more is nothing

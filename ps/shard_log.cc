@@ -35,8 +35,9 @@ void Shard::LogPush(const PeerId& peer, const Header& header, float learning_rat
   push.owner = std::move(part);
   const uint64_t ticket = next_ticket_++;
   logging_pushes_[ticket].push_back({peer, header, DeadlineOf(header, now)});
-  actions_.emplace_back(
-      AppendLog{.ticket = ticket, .push = std::make_shared<const LoggedPush>(std::move(push))});
+  actions_.emplace_back(AppendLog{.ticket = ticket,
+                                  .push = std::make_shared<const LoggedPush>(std::move(push)),
+                                  .lap = lap_began_});
 }
 
 void Shard::AnswerAgain(const PeerId& peer, const Header& header, TimeMs now) {

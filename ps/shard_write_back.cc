@@ -126,7 +126,9 @@ void Shard::Sweep() {
     }
   }
   stats_.rows_swept += stats_.rows_written - written_before;
-  if (progress < 1.0 || !failure_.ok()) return;
+  // While the last lap's sync is under way this one goes on: on a slow disk syncs would queue up,
+  // and the log would grow by a lap for each.
+  if (progress < 1.0 || !failure_.ok() || (options_.logs_pushes && !syncs_.empty())) return;
   FlushQueuedWrites();
   if (options_.logs_pushes) {
     const uint64_t ticket = next_ticket_++;

@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "common/durable_file.h"
+#include "tests/testing/small_disk.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {
@@ -119,7 +120,7 @@ TEST_F(PushLogTest, RollsOverAndDropsSegmentsBelowTheLowWaterMark) {
     ASSERT_OK(log->Append(std::vector{Push(step, 0, {big})}));
   EXPECT_EQ(log->segments(), 6u);
   ASSERT_OK(log->Truncate(3));  // LSNs 1, 2, 3 are of steps 0, 1, 2.
-  EXPECT_EQ(log->segments(), 4u);
+  EXPECT_EQ(log->segments(), 3u);
   Result<PushLogContent> content = Read();
   ASSERT_OK(content);
   EXPECT_EQ(content.value().low_water, 3u) << "what is gone must be known to be saved";
@@ -134,6 +135,119 @@ TEST_F(PushLogTest, RollsOverAndDropsSegmentsBelowTheLowWaterMark) {
   ASSERT_OK(log->Append(std::vector{Push(6, 0, {"after"})}));
   ASSERT_OK(Read());
   EXPECT_EQ(records_.size(), 1u);
+}
+
+TEST_F(PushLogTest, NeverHoldsMoreThanTwoLapsAndWhatIsPushedMeanwhile) {
+  const auto log = Open();  // A segment may be larger than all that is appended here.
+  const std::string bytes(1000, 'x');
+  constexpr uint64_t kLap = 5, kSync = 2, kRecord = 8 + 56 + 8 + 1000;  // in steps; bytes
+  uint64_t most = 0;
+  for (uint64_t step = 0; step < 20 * kLap; ++step) {
+    const uint64_t lap = step / kLap * kLap;
+    ASSERT_OK(log->Append(std::vector{Push(step, 0, {bytes})}, lap));
+    uint64_t held = 0;
+    for (const auto& segment : std::filesystem::directory_iterator(directory())) {
+      held += segment.file_size();
+    }
+    most = std::max(most, held);
+    // The sync at the end of the lap before is over: what was changed before that lap is saved.
+    if (step - lap != kSync - 1 || lap < kLap) continue;
+    ASSERT_OK(log->Truncate(lap - kLap));
+  }
+  EXPECT_EQ(most, (2 * kLap + kSync) * kRecord + 3 * 64);
+}
+
+// A crash may come between any two of them: the mark is there before anything is gone.
+TEST_F(PushLogTest, TheMarkIsWrittenBeforeASegmentIsDeleted) {
+  const auto log = Open();
+  for (uint64_t step = 0; step < 3; ++step) {
+    ASSERT_OK(log->Append(std::vector{Push(step, 0, {"x"})}, /*lap=*/step));
+  }
+  std::filesystem::rename(PathOf(1), dir_ / "first");
+  std::filesystem::create_directory(PathOf(1));  // cannot be unlinked
+  EXPECT_FALSE(log->Truncate(2).ok());
+  std::filesystem::remove(PathOf(1));
+  std::filesystem::rename(dir_ / "first", PathOf(1));
+  EXPECT_EQ(Read().value().low_water, 2u);
+  EXPECT_EQ(records_.size(), 3u);
+  std::filesystem::remove(PathOf(1));
+  std::filesystem::remove(PathOf(2));
+  EXPECT_EQ(Read().value().low_water, 2u) << "the last segment has it";
+}
+
+TEST_F(PushLogTest, WhereASegmentCannotBeBegunTheSameAppendWorksLater) {
+  const auto log = Open();
+  ASSERT_OK(log->Append(std::vector{Push(0, 0, {"x"})}, /*lap=*/0));
+  std::filesystem::create_directory(PathOf(2));
+  const Status status = log->Append(std::vector{Push(1, 0, {"y"})}, /*lap=*/1);
+  EXPECT_THAT(status.message(), HasSubstr(PathOf(2)));
+  std::filesystem::remove(PathOf(2));
+  ASSERT_OK(log->Append(std::vector{Push(1, 0, {"y"})}, /*lap=*/1));
+  EXPECT_EQ(log->segments(), 2u);
+  ASSERT_OK(Read());
+  EXPECT_THAT(records_, testing::ElementsAre("1/0/7/100 w0 r0.5 1/2 [x]",  //
+                                             "2/1/7/101 w0 r0.5 1/2 [y]"));
+}
+
+class PushLogOnAFullDisk : public PushLogTest {
+ protected:
+  void SetUp() override {
+    if (!disk_.mounted()) GTEST_SKIP() << "needs to mount a tmpfs: " << strerror(errno);
+    log_ = PushLog::Open({.directory = directory()}).value();
+  }
+  void TearDown() override { log_.reset(); }
+  // Appends pushes of two frames until there is no room, and then takes what is left of it.
+  // Returns the steps that were appended.
+  uint64_t Fill(uint64_t steps_a_lap) {
+    for (uint64_t step = 0;; ++step) {
+      const Status status =
+          log_->Append(std::vector{Push(step, 0, {frame_, frame_})}, step / steps_a_lap);
+      if (status.ok()) continue;
+      EXPECT_EQ(status.code(), StatusCode::kResourceExhausted) << status.ToString();
+      std::ofstream(directory() + "/ballast") << frame_ << frame_;
+      return step;
+    }
+  }
+
+  const std::string frame_ = std::string(10'000, 'x');
+  SmallDisk disk_{dir_ / "log", "1m"};
+  std::unique_ptr<PushLog> log_;
+};
+
+TEST_F(PushLogOnAFullDisk, APushThatFoundNoRoomLeavesNoTraceAndWorksLater) {
+  const uint64_t steps = Fill(/*steps_a_lap=*/1000);
+  Result<PushLogContent> content = Read();
+  ASSERT_OK(content);
+  EXPECT_EQ(content.value().records, steps);
+  EXPECT_FALSE(content.value().is_cut_off);
+  const uint64_t bytes = log_->bytes_appended();
+  EXPECT_EQ(bytes + 64, std::filesystem::file_size(PathOf(1)));
+  disk_.Grow();
+  ASSERT_OK(log_->Append(std::vector{Push(steps, 0, {"after"})}));
+  EXPECT_EQ(log_->bytes_appended(), bytes + 8 + 56 + 8 + 5);
+  content = Read();
+  ASSERT_OK(content);
+  EXPECT_EQ(content.value().records, steps + 1);
+}
+
+TEST_F(PushLogOnAFullDisk, GoesOnWhereSomeOfItsSegmentsAreDead) {
+  const uint64_t steps = Fill(/*steps_a_lap=*/10);
+  ASSERT_GT(steps, 30u);
+  const std::vector next = {Push(steps, 0, {frame_})};
+  EXPECT_EQ(log_->Append(next, steps / 10).code(), StatusCode::kResourceExhausted);
+  ASSERT_OK(log_->Truncate(20));
+  EXPECT_EQ(Read().value().low_water, 20u);
+  EXPECT_EQ(records_.size(), steps - 20);
+  ASSERT_OK(log_->Append(next, steps / 10));
+}
+
+TEST_F(PushLogOnAFullDisk, GoesOnWhereAllOfItsOnlySegmentIsDead) {
+  const uint64_t steps = Fill(/*steps_a_lap=*/1000);
+  ASSERT_EQ(log_->segments(), 1u);
+  ASSERT_OK(log_->Truncate(steps));
+  EXPECT_EQ(Read().value().low_water, steps);
+  EXPECT_TRUE(records_.empty());
+  ASSERT_OK(log_->Append(std::vector{Push(steps, 0, {frame_})}));
 }
 
 TEST_F(PushLogTest, BeginsAnewWhereAnOldOneLies) {

@@ -1,5 +1,8 @@
 // A shard that logs pushes before it answers them: what waits for the log, and what the log
 // forgets.
+#include <algorithm>
+#include <array>
+
 #include "ps/log_actions.h"
 #include "tests/testing/shard_with_store.h"
 
@@ -142,6 +145,48 @@ TEST_F(ShardLogTest, ASweepLetsTheLogForget) {
   CarryOutAll();
   CarryOutLog();
   EXPECT_TRUE(LsnsInLog().empty()) << "all is saved";
+}
+
+// Pushes of a lap are a segment of their own, and one sync is under way at most: however slow the
+// store is, the log holds two laps and what is pushed meanwhile.
+TEST_F(ShardLogTest, TheLogHoldsTwoLapsAndWhatIsPushedWhileTheSecondIsSynced) {
+  constexpr uint64_t kLap = 4;
+  for (const uint64_t store_steps : {1, 3, 10}) {  // between two looks of the store
+    SCOPED_TRACE(store_steps);
+    waiting_.clear();
+    log_actions_.clear();
+    OpenWithLog(kLap);
+    const uint64_t lap = std::max(kLap, store_steps + store_steps % kLap);
+    size_t most = 0;
+    for (uint64_t step = 0; step < 60; ++step) {
+      Push(step, AllRows());
+      CarryOutLog();
+      if (step == 0) CarryOutAll();  // From now on all rows are in the cache.
+      ASSERT_EQ(shard_->next_step(), step + 1);
+      if (step % store_steps == 0) CarryOutAll();
+      const auto is_sync = [](const ShardAction& action) {
+        return std::holds_alternative<SyncStore>(action);
+      };
+      EXPECT_LE(std::count_if(waiting_.begin(), waiting_.end(), is_sync), 1);
+      most = std::max(most, LsnsInLog().size());
+      CarryOutLog();
+    }
+    EXPECT_LE(most, 3 * lap);
+    EXPECT_GE(most, 2 * kLap);
+  }
+}
+
+TEST_F(ShardLogTest, PushesOfOneLapShareASync) {
+  OpenWithLog();
+  const auto push = std::make_shared<const LoggedPush>(LoggedPush{.lsn = 1});
+  const std::array<ShardAction, 4> actions = {AppendLog{.ticket = 1, .push = push, .lap = 0},
+                                              AppendLog{.ticket = 2, .push = push, .lap = 0},
+                                              AppendLog{.ticket = 3, .push = push, .lap = 7},
+                                              TruncateLog{.low_water = 1}};
+  EXPECT_EQ(CarryOutLogActions(*log_, actions).size(), 2u);
+  EXPECT_EQ(log_->segments(), 1u);
+  EXPECT_EQ(CarryOutLogActions(*log_, std::span<const ShardAction>(actions).subspan(2)).size(), 1u);
+  EXPECT_EQ(log_->segments(), 2u);
 }
 
 }  // namespace
