@@ -1,6 +1,8 @@
 #include "ps/io_thread.h"
 
+#include <algorithm>
 #include <chrono>
+#include <optional>
 #include <utility>
 
 #include "common/thread_name.h"
@@ -51,6 +53,8 @@ Blocked WhatIsBlocked(const ShardEvent& event) {
   return is_log ? Blocked::kLog : Blocked::kStore;
 }
 
+bool MakesRoom(const ShardAction& action) { return std::holds_alternative<TruncateLog>(action); }
+
 bool FoundNoRoom(const ShardEvent& event) {
   const Status* const status = StatusOf(event);
   return status != nullptr && status->code() == StatusCode::kResourceExhausted;
@@ -58,26 +62,52 @@ bool FoundNoRoom(const ShardEvent& event) {
 
 }  // namespace
 
-void IoThread::CarryOut(std::span<ShardAction> actions) {
-  constexpr auto kTryAgainAfter = std::chrono::milliseconds(500);
+void IoThread::CarryOut(std::vector<ShardAction>& actions) {
   bool is_blocked = false;
-  while (!actions.empty()) {
-    std::vector<ShardEvent> events = execute_(actions);
-    CHECK(!events.empty() && events.size() <= actions.size());
-    bool is_given_up = false;
+  for (size_t next = 0; next < actions.size();) {
+    std::vector<ShardEvent> events = execute_(std::span(actions).subspan(next));
+    CHECK(!events.empty() && events.size() <= actions.size() - next);
+    std::optional<ShardEvent> blocked;
     if (FoundNoRoom(events.back())) {
       done_(StoreBlocked{*StatusOf(events.back()), WhatIsBlocked(events.back())});
       is_blocked = true;
-      std::unique_lock lock(mutex_);
-      is_given_up = changed_.wait_for(lock, kTryAgainAfter, [this] { return is_closing_; });
-      lock.unlock();
-      if (!is_given_up) events.pop_back();
+      blocked = std::move(events.back());
+      events.pop_back();
     } else if (std::exchange(is_blocked, false)) {
       done_(StoreUnblocked{WhatIsBlocked(events.back())});
     }
-    actions = actions.subspan(events.size());
+    next += events.size();
     for (ShardEvent& event : events) done_(std::move(event));
+    if (blocked && !WaitForRoom(actions, next)) {
+      ++next;
+      done_(std::move(*blocked));
+    }
   }
+}
+
+bool IoThread::WaitForRoom(std::vector<ShardAction>& actions, size_t next) {
+  constexpr auto kTryAgainAfter = std::chrono::milliseconds(500);
+  const auto waiting = actions.begin() + static_cast<std::ptrdiff_t>(next);
+  const bool is_waiting_itself = MakesRoom(*waiting);
+  if (!is_waiting_itself) {
+    const auto behind = std::find_if(waiting, actions.end(), MakesRoom);
+    if (behind != actions.end()) {
+      std::rotate(waiting, behind, behind + 1);
+      return true;
+    }
+  }
+  std::unique_lock lock(mutex_);
+  const auto submitted = [&] {
+    return is_waiting_itself ? queue_.end() : std::find_if(queue_.begin(), queue_.end(), MakesRoom);
+  };
+  changed_.wait_for(lock, kTryAgainAfter,
+                    [&] { return is_closing_ || submitted() != queue_.end(); });
+  if (is_closing_) return false;
+  if (const auto found = submitted(); found != queue_.end()) {
+    actions.insert(waiting, std::move(*found));
+    queue_.erase(found);
+  }
+  return true;
 }
 
 void IoThread::Run() {

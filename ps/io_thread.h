@@ -2,7 +2,8 @@
 // of its push log - so that the shard's own thread never waits for a disk.
 //
 // Faults: an action for which there is no room (a full disk, a stalled store) is tried again until
-//         there is; those after it wait, in their order. Not when the thread is to end.
+//         there is; those after it wait, in their order, but for TruncateLog, which makes room
+//         and goes first. Not when the thread is to end.
 // Bound: a shard has at most one read a pull in flight (peers x window of them) and stops serving
 // pulls while too many bytes wait to be written, so the queue here needs no bound of its own.
 #pragma once
@@ -38,7 +39,10 @@ class IoThread {
  private:
   void Run();
   // Tries actions that find no room again and again, telling `done` each time.
-  void CarryOut(std::span<ShardAction> actions);
+  void CarryOut(std::vector<ShardAction>& actions);
+  // Waits, but not long, for what actions[next] did not find. What may make it, of those after or
+  // submitted meanwhile, is put before it. False: the thread is to end.
+  bool WaitForRoom(std::vector<ShardAction>& actions, size_t next);
 
   const size_t max_batch_;
   const Executor execute_;

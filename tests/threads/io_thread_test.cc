@@ -87,6 +87,56 @@ TEST(IoThreadThreads, SaysWhetherTheStoreOrTheLogIsBlocked) {
               testing::ElementsAre(Blocked::kLog, Blocked::kLog));
 }
 
+// A log that has filled its disk: what would free some of it was submitted after the push that
+// finds none, in the same batch or later.
+TEST(IoThreadThreads, WhatMakesRoomGoesBeforeWhatWaitsForIt) {
+  for (const bool is_later : {false, true}) {
+    bool is_full = true;            // on the I/O thread
+    bool is_told = false;           // likewise
+    std::vector<std::string> told;  // likewise
+    std::promise<void> submitted, blocked, all;
+    {
+      IoThread io(
+          "log", /*max_batch=*/64,
+          [&](std::span<ShardAction> actions) {
+            std::vector<ShardEvent> events;
+            if (const auto* append = std::get_if<AppendLog>(&actions.front())) {
+              if (append->ticket == 0) submitted.get_future().wait();
+              const bool fits = append->ticket == 0 || !is_full;
+              events.push_back(LogAppended{append->ticket, fits ? OkStatus() : kFull, 0});
+            } else {
+              is_full = false;
+              events.push_back(LogTruncated{OkStatus()});
+            }
+            return events;
+          },
+          [&](const ShardEvent& event) {
+            if (std::holds_alternative<StoreBlocked>(event)) {
+              if (!std::exchange(is_told, true)) blocked.set_value();
+            } else if (std::holds_alternative<LogTruncated>(event)) {
+              told.push_back("truncated");
+            } else if (const auto* appended = std::get_if<LogAppended>(&event)) {
+              EXPECT_OK(appended->status);
+              told.push_back(std::to_string(appended->ticket));
+              if (appended->ticket == 2) all.set_value();
+            }
+          });
+      for (uint64_t ticket = 0; ticket <= 2; ++ticket) {
+        io.Submit(AppendLog{.ticket = ticket, .push = nullptr});
+      }
+      if (is_later) {
+        submitted.set_value();
+        blocked.get_future().wait();
+      }
+      io.Submit(TruncateLog{.low_water = 1});
+      if (!is_later) submitted.set_value();
+      all.get_future().wait();
+    }
+    EXPECT_TRUE(is_told);
+    EXPECT_THAT(told, testing::ElementsAre("0", "truncated", "1", "2")) << is_later;
+  }
+}
+
 TEST(IoThreadThreads, GivesUpWhenItIsToEnd) {
   std::promise<void> blocked;
   std::atomic<bool> is_told = false;
