@@ -300,7 +300,10 @@ DiskEstimate EstimateDisk(const NodeSize& node) {
     most_unordered = std::max(most_unordered, unordered);
   }
   if (node.logs_pushes) {
-    // Two laps of the sweeper, as long as their steps or bytes.
+    // Two laps of the sweeper, as long as their steps or bytes, and what is pushed while the rows
+    // of the second are synced, up to a lap more; each a segment, which ends within a block.
+    constexpr double kLaps = 3;
+    constexpr double kBlock = 4096;
     const double lap_bytes = static_cast<double>(ShardOptions().max_lap_log_bytes);
     double log = 0;
     for (const std::vector<SliceSize>& shard : node.shards) {
@@ -312,7 +315,7 @@ DiskEstimate EstimateDisk(const NodeSize& node) {
         run += slice.pulled_rows.value_or(HUGE_VAL) * row;
       }
       const double lap = std::min(static_cast<double>(node.max_dirty_steps) * step, lap_bytes);
-      log += std::min(2 * lap, run);
+      log += std::min(kLaps * lap, run) + kLaps * kBlock;
     }
     disk.log = Whole(log);
   }

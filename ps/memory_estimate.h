@@ -71,7 +71,8 @@ struct DiskEstimate {
   // With older copies, and what compactions write before their inputs go. No more than
   // compacted where rows are only written by a save, in their order.
   uint64_t peak = 0;
-  uint64_t log = 0;  // of pushes, at most; besides
+  // Of pushes, besides; at most, unless syncing a lap's rows takes longer than a lap.
+  uint64_t log = 0;
 };
 // All 0 for store=memory.
 DiskEstimate EstimateDisk(const NodeSize& node);

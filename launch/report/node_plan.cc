@@ -236,7 +236,9 @@ std::string NodePlanText(const NodePlan& plan) {
                                  Bytes(node.disk.compacted), Bytes(node.disk.records),
                                  Bytes(node.disk.peak)));
   if (node.disk.log > 0) {
-    text += line("its log of pushes:", fmt::format("{} at most", Bytes(node.disk.log)));
+    text += line("its log of pushes:",
+                 fmt::format("{} at most, unless syncing a lap's rows takes longer than the lap",
+                             Bytes(node.disk.log)));
   }
   if (plan.nodes.size() > 1) {
     uint64_t memory = 0, disk = 0;

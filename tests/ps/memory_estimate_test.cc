@@ -137,6 +137,22 @@ TEST(MemoryEstimate, FilesHoldEveryRowOnceAndMoreWhileRowsAreEvicted) {
   EXPECT_EQ(EstimateDisk(node).peak, 0u);
 }
 
+TEST(MemoryEstimate, ALogIsThreeLapsOrTheRun) {
+  constexpr uint64_t kRow = 8 + 64 * 4, kBlocks = 3 * 4096;
+  NodeSize node = OneSlice(1'000'000, /*step_rows=*/100);
+  node.max_dirty_steps = 10;
+  EXPECT_EQ(EstimateDisk(node).log, 0u);
+  node.logs_pushes = true;
+  EXPECT_EQ(EstimateDisk(node).log, 3 * 10 * 100 * kRow + kBlocks);
+  node.shards[0][0].pulled_rows = 2000;
+  EXPECT_EQ(EstimateDisk(node).log, 2000 * kRow + kBlocks);
+  node.shards[0][0].pulled_rows = std::nullopt;
+  node.max_dirty_steps = 1'000'000;
+  EXPECT_EQ(EstimateDisk(node).log, 3 * (uint64_t{512} << 20) + kBlocks) << "a lap of bytes";
+  node.shards.push_back(node.shards[0]);
+  EXPECT_EQ(EstimateDisk(node).log, 2 * (3 * (uint64_t{512} << 20) + kBlocks));
+}
+
 TEST(MemoryEstimate, RowsOfFrozenTablesAreCachedAndNeverStored) {
   NodeSize node = OneSlice(1'000'000);
   node.shards[0][0].is_written = false;
