@@ -89,6 +89,41 @@ struct Chain {
   }
 };
 
+// What a push log changes is when pushes are answered and rows written back: neither the bits nor
+// what is gone on from. Laps of 3 steps, so that segments of the log come and go.
+TEST_F(Load, ARunWithALogHasTheSameBitsAndIsGoneOnFrom) {
+  TrainResult without, without_end;
+  for (const std::string durability : {"none", "wal", "fsync"}) {
+    SCOPED_TRACE(durability);
+    const std::vector<std::string> log = {"--durability=" + durability, "--max_dirty_steps=3"};
+    const TrainResult begun = TrainIn(durability, durability + "-rows", {}, log);
+    ASSERT_TRAINED(begun);
+    std::vector<std::string> on = log;
+    on.insert(on.end(), {"--load", "--nepochs=4"});
+    const TrainResult end = TrainIn(durability, durability + "-rows", {}, on);
+    ASSERT_TRAINED(end);
+    ASSERT_FALSE(end.losses.empty());
+    if (durability == "none") {
+      without = begun;
+      without_end = end;
+      continue;
+    }
+    EXPECT_EQ(begun.losses, without.losses);
+    EXPECT_EQ(begun.digest, without.digest);
+    EXPECT_EQ(end.losses, without_end.losses);
+    EXPECT_EQ(end.digest, without_end.digest);
+    // A save leaves nothing that the log is needed for.
+    size_t logs = 0;
+    for (const auto& file :
+         std::filesystem::recursive_directory_iterator(dir_ / durability + "-rows")) {
+      if (file.path().parent_path().filename() != "log") continue;
+      ++logs;
+      EXPECT_EQ(file.file_size(), 64u) << file.path();
+    }
+    EXPECT_EQ(logs, 4u) << "of shards";
+  }
+}
+
 TEST_F(Load, PartsAreTheRunThatNeverStopped) {
   const TrainResult whole = TrainIn("whole", "whole_rows", {}, {});
   ASSERT_TRAINED(whole);
