@@ -122,34 +122,58 @@ Status PrintRowOnWorkers(const SavedRows& model, const TableSpec& table, const R
       });
 }
 
-Status Inspect(const SavedRows& model, const StorageSettings& storage, const std::string& name,
-               const std::string& id) {
-  const Manifest& manifest = model.manifest();
-  ASSIGN_OR_RETURN(const TableSpec* table, FindTable(manifest.tables, name));
-  ASSIGN_OR_RETURN(const RowId row, ReadRow(id, *table));
-  const auto optimizer = Optimizers().Make(table->optimizer, table->optimizer_options).value();
-  fmt::print("table {} row {} of {}: {} x {}, {}, after {}\n", table->name, Raw(row), table->rows,
-             table->dim, table->precision, table->optimizer, Counted(manifest.steps, "step"));
+// Columns of a row and the shard that keeps them.
+struct Piece {
+  const Slice* slice;
+  const SavedShard* shard;
+  std::unique_ptr<RowStore> rows;
+};
 
-  const std::vector<RowId>& on_workers = manifest.plan.worker_rows(table->id);
-  if (manifest.plan.is_on_workers(table->id) ||
-      std::binary_search(on_workers.begin(), on_workers.end(), row)) {
-    return PrintRowOnWorkers(model, *table, LayoutOf(*table, *optimizer), row);
-  }
-  const uint64_t position = manifest.plan.order(table->id).PositionOf(row);
-  bool is_written = false;
-  for (const Slice& slice : manifest.plan.slices(table->id)) {
+Result<std::vector<Piece>> OpenPieces(const SavedRows& model, const TableSpec& table, RowId row) {
+  const Plan& plan = model.manifest().plan;
+  const uint64_t position = plan.order(table.id).PositionOf(row);
+  std::vector<Piece> pieces;
+  for (const Slice& slice : plan.slices(table.id)) {
     if (position < slice.row_begin || position >= slice.row_end) continue;
     const SavedShard* saved = model.FindShard(slice.shard);
     if (saved == nullptr) {
       return CorruptionError("the manifest has no directory of shard {}", Raw(slice.shard));
     }
+    ASSIGN_OR_RETURN(auto rows, model.OpenShard(*saved));
+    pieces.push_back({&slice, saved, std::move(rows)});
+  }
+  return pieces;
+}
+
+void PrintHead(const Manifest& manifest, const TableSpec& table, RowId row) {
+  fmt::print("table {} row {} of {}: {} x {}, {}, after {}\n", table.name, Raw(row), table.rows,
+             table.dim, table.precision, table.optimizer, Counted(manifest.steps, "step"));
+}
+
+Status Inspect(const SavedRows& model, const std::string& name, const std::string& id) {
+  const Manifest& manifest = model.manifest();
+  ASSIGN_OR_RETURN(const TableSpec* table, FindTable(manifest.tables, name));
+  ASSIGN_OR_RETURN(const RowId row, ReadRow(id, *table));
+  const auto optimizer = Optimizers().Make(table->optimizer, table->optimizer_options).value();
+
+  const std::vector<RowId>& on_workers = manifest.plan.worker_rows(table->id);
+  if (manifest.plan.is_on_workers(table->id) ||
+      std::binary_search(on_workers.begin(), on_workers.end(), row)) {
+    PrintHead(manifest, *table, row);
+    return PrintRowOnWorkers(model, *table, LayoutOf(*table, *optimizer), row);
+  }
+  // Whatever would be refused is refused before anything is printed.
+  ASSIGN_OR_RETURN(const std::vector<Piece> pieces, OpenPieces(model, *table, row));
+  PrintHead(manifest, *table, row);
+  bool is_written = false;
+  for (const Piece& piece : pieces) {
+    const Slice& slice = *piece.slice;
     const RecordLayout layout = LayoutOf(*table, *optimizer, slice.columns());
-    fmt::print("shard {}, {} on {}\n", Raw(slice.shard), saved->directory, saved->host);
-    ASSIGN_OR_RETURN(const auto rows, model.OpenShard(*saved, {.read_only = true}, storage.store));
+    fmt::print("shard {}, {} on {}\n", Raw(slice.shard), piece.shard->directory, piece.shard->host);
     std::vector<std::byte> record(layout.bytes());
     std::vector<size_t> missing;
-    RETURN_IF_ERROR(rows->Get({.table = table->id,
+    RETURN_IF_ERROR(piece.rows
+                        ->Get({.table = table->id,
                                .first_column = static_cast<uint16_t>(slice.column_begin),
                                .record_bytes = static_cast<uint32_t>(layout.bytes())},
                               std::span(&row, 1), record, &missing)
@@ -210,12 +234,11 @@ std::string DescribeHits(const std::string& model_dir) {
                      Counted(hits + misses, "row"));
 }
 
-Status PrintStats(const SavedRows& model, const StorageSettings& storage,
-                  const std::string& model_dir) {
+Status PrintStats(const SavedRows& model, const std::string& model_dir) {
   const Manifest& manifest = model.manifest();
   // Whatever would be refused is refused before anything is printed.
   for (const SavedShard& saved : manifest.shards) {
-    RETURN_IF_ERROR(model.OpenShard(saved, {.read_only = true}, storage.store).status());
+    RETURN_IF_ERROR(model.OpenShard(saved).status());
   }
   fmt::print("model {} after {}, {}\n", manifest.model_id, Counted(manifest.steps, "step"),
              Counted(manifest.shards.size(), "shard"));
@@ -225,7 +248,7 @@ Status PrintStats(const SavedRows& model, const StorageSettings& storage,
   StoredBytes all;
   uint64_t file_bytes = 0;
   for (const SavedShard& saved : manifest.shards) {
-    ASSIGN_OR_RETURN(const auto rows, model.OpenShard(saved, {.read_only = true}, storage.store));
+    ASSIGN_OR_RETURN(const auto rows, model.OpenShard(saved));
     std::vector<StoredBytes> tables(manifest.tables.size());
     RETURN_IF_ERROR(rows->Scan([&](TableId table, RowId, uint16_t,
                                    std::span<const std::byte> record) -> Status {
@@ -279,13 +302,11 @@ Status Compact(const SavedRows& model, const StorageSettings& storage, const std
   for (const SavedShard& saved : model.manifest().shards) {
     std::string compression = given;
     if (given.empty()) {
-      ASSIGN_OR_RETURN(const auto files,
-                       model.OpenShard(saved, {.read_only = true}, storage.store));
+      ASSIGN_OR_RETURN(const auto files, model.OpenShard(saved));
       ASSIGN_OR_RETURN(compression, files->compression());
     }
-    ASSIGN_OR_RETURN(
-        const auto rows,
-        model.OpenShard(saved, {.environment = environment_of(compression)}, storage.store));
+    ASSIGN_OR_RETURN(const auto rows,
+                     model.OpenShard(saved, {.environment = environment_of(compression)}));
     const std::vector<RowStoreLevel> before = rows->levels();
     RETURN_IF_ERROR(rows->Compact().Annotate(fmt::format("shard {}", Raw(saved.shard))));
     fmt::print("shard {}: {} -> {}, compression {}\n", Raw(saved.shard), DescribeFiles(before),
@@ -317,8 +338,8 @@ Status RunCkpt(const Settings& settings, const std::vector<std::string>& argumen
   }
   const auto carry = [&]() -> Status {
     ASSIGN_OR_RETURN(const SavedRows model, SavedRows::Open(model_dir, settings.storage.row_dir));
-    if (action == "inspect") return Inspect(model, settings.storage, arguments[1], arguments[2]);
-    if (action == "stats") return PrintStats(model, settings.storage, model_dir);
+    if (action == "inspect") return Inspect(model, arguments[1], arguments[2]);
+    if (action == "stats") return PrintStats(model, model_dir);
     return Compact(model, settings.storage, given_compression);
   };
   return carry().Annotate("--model_dir=" + model_dir);

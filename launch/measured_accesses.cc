@@ -33,10 +33,9 @@ Status CheckTables(const std::vector<TableSpec>& tables, const std::vector<Table
   return OkStatus();
 }
 
-Status CountShard(const Settings& settings, const SavedRows& model, const SavedShard& saved,
-                  Counters* counters) {
+Status CountShard(const SavedRows& model, const SavedShard& saved, Counters* counters) {
   const Manifest& manifest = model.manifest();
-  const auto opened = model.OpenShard(saved, {.read_only = true}, settings.storage.store);
+  const auto opened = model.OpenShard(saved);
   if (opened.status().code() == StatusCode::kUsage) {
     return UsageError("{}; or count ids by rowhouse plan --count_ids", opened.status().message());
   }
@@ -64,7 +63,7 @@ Result<AccessCounts> Measure(const Settings& settings, const std::string& model_
   Counters counters;
   for (const TableSpec& table : manifest.tables) counters.emplace_back(table.name, table.rows);
   for (const SavedShard& saved : manifest.shards) {
-    RETURN_IF_ERROR(CountShard(settings, model, saved, &counters));
+    RETURN_IF_ERROR(CountShard(model, saved, &counters));
   }
   RETURN_IF_ERROR(model.ScanRowsOnWorkers(
       [&](TableId table, RowId row, std::span<const std::byte> record) -> Status {

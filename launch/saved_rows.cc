@@ -11,10 +11,20 @@ namespace rowhouse {
 
 namespace {
 
+// The store whose rows outlive their run.
+constexpr const char* kStore = "rocksdb";
+
 bool HoldsShard(const std::string& directory, const Manifest& manifest, ShardId shard) {
   const Result<DirectoryOwner> owner = ReadOwner(directory);
   return owner.ok() && owner.value().model == manifest.model_id && owner.value().shard == shard &&
          owner.value().plan_digest == manifest.plan.digest();
+}
+
+bool OwnsRows(const Manifest& manifest, ShardId shard) {
+  return std::ranges::any_of(manifest.tables, [&](const TableSpec& table) {
+    return std::ranges::any_of(manifest.plan.slices(table.id),
+                               [shard](const Slice& slice) { return slice.shard == shard; });
+  });
 }
 
 }  // namespace
@@ -31,6 +41,9 @@ Result<SavedRows> SavedRows::Open(const std::string& model_dir, const std::strin
     // change others somewhere else.
     if (HoldsShard(here, rows.manifest_, saved.shard)) saved.directory = here;
   }
+  std::erase_if(rows.manifest_.shards, [&rows](const SavedShard& saved) {
+    return saved.directory.empty() && !OwnsRows(rows.manifest_, saved.shard);
+  });
   return rows;
 }
 
@@ -41,8 +54,13 @@ const SavedShard* SavedRows::FindShard(ShardId shard) const {
 }
 
 Result<std::unique_ptr<RowStore>> SavedRows::OpenShard(const SavedShard& saved,
-                                                       RowStoreOptions options,
-                                                       const std::string& store) const {
+                                                       RowStoreOptions options) const {
+  if (saved.directory.empty()) {
+    return UsageError(
+        "the rows of shard {} were in memory (store=memory) and ended with the run that trained "
+        "them; train again with --store=rocksdb to keep them",
+        Raw(saved.shard));
+  }
   const Result<DirectoryOwner> owner = ReadOwner(saved.directory);
   if (!owner.ok()) {
     return UsageError(
@@ -62,7 +80,7 @@ Result<std::unique_ptr<RowStore>> SavedRows::OpenShard(const SavedShard& saved,
                       saved.directory, state.step, manifest_.steps);
   }
   options.path = RowsDirectory(saved.directory);
-  Result<std::unique_ptr<RowStore>> rows = RowStores().Make(store, options);
+  Result<std::unique_ptr<RowStore>> rows = RowStores().Make(kStore, options);
   if (rows.ok()) return rows;
   return rows.status().Annotate(fmt::format("shard {}", Raw(saved.shard)));
 }

@@ -24,15 +24,15 @@ class SavedRows {
   // there is no model.
   static Result<SavedRows> Open(const std::string& model_dir, const std::string& row_dir = "");
 
-  // As saved, but each shard's directory is the one where its rows were found.
+  // As saved, but each shard's directory is the one where its rows were found, and shards of a run
+  // with its rows in memory are gone where the plan gave them none.
   const Manifest& manifest() const { return manifest_; }
 
   // The rows of one of manifest().shards, for reading unless `options` say otherwise; their path is
-  // filled in. kUsage, in a sentence, for rows on other hosts, of another model, of another step,
-  // rows that a run left open and rows that somebody uses.
+  // filled in. kUsage, in a sentence, for rows that were in memory, on other hosts, of another
+  // model, of another step, rows that a run left open and rows that somebody uses.
   Result<std::unique_ptr<RowStore>> OpenShard(const SavedShard& saved,
-                                              RowStoreOptions options = {.read_only = true},
-                                              const std::string& store = "rocksdb") const;
+                                              RowStoreOptions options = {.read_only = true}) const;
 
   // Null if the plan gave the shard to nobody, which no saved model has.
   const SavedShard* FindShard(ShardId shard) const;

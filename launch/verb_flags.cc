@@ -22,10 +22,11 @@ bool IsSectionOf(std::string_view verb, Section section) {
   return section == Section::kStorage || section == Section::kServer;
 }
 
-// What says where a saved model is and how its rows are kept.
+// What says where a saved model is and how its rows are read and compacted; not --store: what was
+// saved lies in files, and a store in memory would show a model without rows.
 bool IsOfCkpt(std::string_view flag) {
-  return flag == "model_dir" || flag == "row_dir" || flag == "store" ||
-         flag == "store_compression" || flag == "direct_reads";
+  return flag == "model_dir" || flag == "row_dir" || flag == "store_compression" ||
+         flag == "direct_reads";
 }
 
 bool IsPlanFlag(std::string_view flag) {

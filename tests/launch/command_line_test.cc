@@ -130,6 +130,8 @@ TEST_F(CommandLineTest, JsonIsAFileOfBenchAndASwitchOfPlan) {
             "--json=x.json: --json is a switch of rowhouse plan: expected true, false or no value");
   EXPECT_EQ(Refusal({"plan", "--model_dir=x"}),
             "--model_dir=x is no flag of rowhouse plan; it belongs to train and ckpt");
+  EXPECT_EQ(Refusal({"ckpt", "stats", "--store=memory"}),
+            "--store=memory is no flag of rowhouse ckpt; it belongs to train and ps and plan");
 }
 
 TEST_F(CommandLineTest, HelpAndVersionNeedNoVerb) {

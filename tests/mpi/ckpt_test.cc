@@ -234,6 +234,22 @@ TEST_F(Ckpt, WhatTheOperatorCanMendIsRefusedInWords) {
                               HasSubstr("make them readable")));
 }
 
+TEST_F(Ckpt, RowsThatWereInMemoryAreSaidToHaveEnded) {
+  ASSERT_EQ(TrainModel({"--store=memory"}).exit_code, 0);
+  for (const std::vector<std::string>& action :
+       std::vector<std::vector<std::string>>{{"inspect", "t0", "1"}, {"stats"}, {"compact"}}) {
+    const ProcessResult result = Run(action);
+    EXPECT_EQ(result.exit_code, 2) << result.Describe();
+    EXPECT_THAT(result.err,
+                ContainsRegex("the rows of shard [01] were in memory \\(store=memory\\) and ended "
+                              "with the run that trained them; train again with --store=rocksdb"));
+    EXPECT_EQ(result.out, "");
+  }
+  const ProcessResult given = Run({"stats", "--store=memory"});
+  EXPECT_EQ(given.exit_code, 2) << given.Describe();
+  EXPECT_THAT(given.err, HasSubstr("--store=memory is no flag of rowhouse ckpt"));
+}
+
 TEST_F(Ckpt, ATableOfSeveralPartsSaysWhichThereAre) {
   ASSERT_EQ(TrainModel({"--qr_flag", "--qr_collisions=4"}).exit_code, 0);
   const ProcessResult result = Run({"inspect", "t0", "1"});
