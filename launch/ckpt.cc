@@ -187,12 +187,19 @@ Status Inspect(const SavedRows& model, const std::string& name, const std::strin
 
 // ---- stats ----------------------------------------------------------------------------------
 
+// Of a row whose columns are cut, every piece has its bytes; the row counts where its first column
+// lies.
 struct StoredBytes {
   uint64_t rows = 0;
   uint64_t bytes = 0;  // of records
+
+  void Add(const StoredBytes& other) {
+    rows += other.rows;
+    bytes += other.bytes;
+  }
 };
 
-constexpr const char* kStatsLine = "{:<7}{:<24}{:>14}{:>14}{:>14}{:>7}  {}\n";
+constexpr const char* kStatsLine = "{:<9}{:<24}{:>14}{:>14}{:>14}{:>7}  {}\n";
 
 std::string DescribeLevels(const std::vector<RowStoreLevel>& levels) {
   std::string text;
@@ -234,12 +241,55 @@ std::string DescribeHits(const std::string& model_dir) {
                      Counted(hits + misses, "row"));
 }
 
+// Of each table.
+Result<std::vector<StoredBytes>> CountShard(const SavedShard& saved, size_t tables,
+                                            RowStore& rows) {
+  std::vector<StoredBytes> counted(tables);
+  RETURN_IF_ERROR(rows.Scan([&](TableId table, RowId, uint16_t first_column,
+                                std::span<const std::byte> record) -> Status {
+                        if (Raw(table) >= tables) {
+                          return CorruptionError("{}: table {} is none of the model's",
+                                                 saved.directory, Raw(table));
+                        }
+                        counted[Raw(table)].Add(
+                            {.rows = first_column == 0 ? 1u : 0u, .bytes = record.size()});
+                        return OkStatus();
+                      })
+                      .Annotate(fmt::format("shard {}", Raw(saved.shard))));
+  return counted;
+}
+
+Result<std::vector<StoredBytes>> CountWorkers(const SavedRows& model) {
+  std::vector<StoredBytes> counted(model.manifest().tables.size());
+  RETURN_IF_ERROR(model.ScanRowsOnWorkers(
+      [&counted](TableId table, RowId, std::span<const std::byte> record) -> Status {
+        counted[Raw(table)].Add({.rows = 1, .bytes = record.size()});
+        return OkStatus();
+      }));
+  return counted;
+}
+
+// A line a table that has rows at `place`; their sum.
+StoredBytes PrintTables(const std::string& place, const std::vector<TableSpec>& tables,
+                        const std::vector<StoredBytes>& counted) {
+  StoredBytes sum;
+  for (const TableSpec& table : tables) {
+    const StoredBytes& stored = counted[Raw(table.id)];
+    if (stored.bytes == 0) continue;
+    fmt::print(fmt::runtime(kStatsLine), place, table.name, stored.rows, Megabytes(stored.bytes),
+               "", "", "");
+    sum.Add(stored);
+  }
+  return sum;
+}
+
 Status PrintStats(const SavedRows& model, const std::string& model_dir) {
   const Manifest& manifest = model.manifest();
   // Whatever would be refused is refused before anything is printed.
   for (const SavedShard& saved : manifest.shards) {
     RETURN_IF_ERROR(model.OpenShard(saved).status());
   }
+  ASSIGN_OR_RETURN(const std::vector<StoredBytes> on_workers, CountWorkers(model));
   fmt::print("model {} after {}, {}\n", manifest.model_id, Counted(manifest.steps, "step"),
              Counted(manifest.shards.size(), "shard"));
   fmt::print("cache hits: {}\n", DescribeHits(model_dir));
@@ -249,34 +299,23 @@ Status PrintStats(const SavedRows& model, const std::string& model_dir) {
   uint64_t file_bytes = 0;
   for (const SavedShard& saved : manifest.shards) {
     ASSIGN_OR_RETURN(const auto rows, model.OpenShard(saved));
-    std::vector<StoredBytes> tables(manifest.tables.size());
-    RETURN_IF_ERROR(rows->Scan([&](TableId table, RowId, uint16_t,
-                                   std::span<const std::byte> record) -> Status {
-                          if (Raw(table) >= tables.size()) {
-                            return CorruptionError("{}: table {} is none of the model's",
-                                                   saved.directory, Raw(table));
-                          }
-                          ++tables[Raw(table)].rows;
-                          tables[Raw(table)].bytes += record.size();
-                          return OkStatus();
-                        })
-                        .Annotate(fmt::format("shard {}", Raw(saved.shard))));
-    StoredBytes shard;
-    for (const TableSpec& table : manifest.tables) {
-      const StoredBytes& stored = tables[Raw(table.id)];
-      if (stored.rows == 0) continue;
-      fmt::print(fmt::runtime(kStatsLine), Raw(saved.shard), table.name, stored.rows,
-                 Megabytes(stored.bytes), "", "", "");
-      shard.rows += stored.rows;
-      shard.bytes += stored.bytes;
-    }
+    ASSIGN_OR_RETURN(const std::vector<StoredBytes> counted,
+                     CountShard(saved, manifest.tables.size(), *rows));
+    const std::string shard = std::to_string(Raw(saved.shard));
+    const StoredBytes sum = PrintTables(shard, manifest.tables, counted);
     const std::vector<RowStoreLevel> levels = rows->levels();
-    fmt::print(fmt::runtime(kStatsLine), Raw(saved.shard), "all", shard.rows,
-               Megabytes(shard.bytes), Megabytes(BytesOf(levels)), FilesOf(levels),
-               DescribeLevels(levels));
-    all.rows += shard.rows;
-    all.bytes += shard.bytes;
+    fmt::print(fmt::runtime(kStatsLine), shard, "all", sum.rows, Megabytes(sum.bytes),
+               Megabytes(BytesOf(levels)), FilesOf(levels), DescribeLevels(levels));
+    all.Add(sum);
     file_bytes += BytesOf(levels);
+  }
+  if (manifest.plan.has_worker_rows()) {
+    const StoredBytes sum = PrintTables("workers", manifest.tables, on_workers);
+    // Their records lie there as they are, those that no step changed too.
+    fmt::print(fmt::runtime(kStatsLine), "workers", "all", sum.rows, Megabytes(sum.bytes),
+               Megabytes(sum.bytes), 1, "in " + manifest.dense_file);
+    all.Add(sum);
+    file_bytes += sum.bytes;
   }
   fmt::print(fmt::runtime(kStatsLine), "all", "", all.rows, Megabytes(all.bytes),
              Megabytes(file_bytes), "",

@@ -170,6 +170,44 @@ TEST_F(Ckpt, StatsCountRowsAndCompactLeavesOneCopyOfEach) {
   EXPECT_EQ(loaded.digest, trained.digest);
 }
 
+TEST_F(Ckpt, StatsCountARowWhoseColumnsAreCutOnce) {
+  const TrainResult trained = TrainModel(
+      {"--arch_sparse_feature_size=32", "--arch_mlp_bot=5-32", "--strategy=column_wise"});
+  ASSERT_EQ(trained.exit_code, 0) << trained.Describe();
+  const auto model = SavedRows::Open(dir_ / "model");
+  ASSERT_OK(model);
+  std::set<std::pair<uint32_t, uint64_t>> stored;
+  uint64_t records = 0;
+  for (const SavedShard& saved : model.value().manifest().shards) {
+    ASSERT_OK(
+        model.value().OpenShard(saved).value()->Scan([&](TableId table, RowId row, uint16_t, auto) {
+          stored.emplace(Raw(table), Raw(row));
+          ++records;
+          return OkStatus();
+        }));
+  }
+  ASSERT_EQ(records, 2 * stored.size());
+  const ProcessResult result = Run({"stats"});
+  ASSERT_EQ(result.exit_code, 0) << result.Describe();
+  EXPECT_THAT(result.out, ContainsRegex(fmt::format("\nall +{} +[0-9.]+ MB", stored.size())));
+  // The other columns take bytes, and are there to see.
+  for (const char* line : {"\n0 +t0 +[0-9]+ ", "\n1 +t0 +[0-9]+ "}) {
+    EXPECT_THAT(result.out, ContainsRegex(line));
+  }
+}
+
+TEST_F(Ckpt, StatsCountRowsOnTheWorkers) {
+  ASSERT_EQ(TrainModel({"--strategy=replicated"}).exit_code, 0);
+  const std::string lines =
+      "\nworkers +t0 +4000 .*\nworkers +t1 +40 .*\n"
+      "workers +all +4040 .* 1  in dense-20.bin\nall +4040 .* 1.00 bytes of files for each";
+  EXPECT_THAT(Run({"stats"}).out, ContainsRegex(lines));
+  // Nothing of such a model was in the shards' memory.
+  ASSERT_EQ(TrainModel({"--strategy=replicated", "--store=memory", "--overwrite"}).exit_code, 0);
+  EXPECT_THAT(Run({"stats"}).out, ContainsRegex(lines));
+  EXPECT_THAT(Run({"inspect", "t0", "1"}).out, HasSubstr("on the workers, in dense-20.bin"));
+}
+
 TEST_F(Ckpt, CompactKeepsTheCompressionTheFilesHaveUnlessOneIsGiven) {
   ASSERT_EQ(TrainModel().exit_code, 0);
   for (const auto& [flags, compression] :
