@@ -12,6 +12,7 @@
 #include <charconv>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "common/counted.h"
 #include "common/durable_file.h"
@@ -222,19 +223,34 @@ uint64_t FilesOf(const std::vector<RowStoreLevel>& levels) {
   return files;
 }
 
+struct CacheHits {
+  uint64_t hits = 0, misses = 0;
+};
+
+// Nothing for what is no report of a run; types are checked, so that nlohmann never throws.
+std::optional<CacheHits> ReadHits(const std::string& report) {
+  const auto json = nlohmann::json::parse(report, nullptr, /*allow_exceptions=*/false);
+  const auto shards = json.find("shards");
+  if (shards == json.end() || !shards->is_array()) return std::nullopt;
+  CacheHits sum;
+  for (const auto& shard : *shards) {
+    for (const auto& [key, count] :
+         {std::pair("cache_hits", &sum.hits), std::pair("cache_misses", &sum.misses)}) {
+      const auto found = shard.find(key);
+      if (found == shard.end() || !found->is_number_unsigned()) return std::nullopt;
+      *count += found->get<uint64_t>();
+    }
+  }
+  return sum;
+}
+
 // Of the run that saved the model, if its report lies beside it.
 std::string DescribeHits(const std::string& model_dir) {
   const Result<std::string> text = ReadFile(model_dir + "/report.json");
   if (!text.ok()) return "not recorded: no report.json in --model_dir";
-  const auto json = nlohmann::json::parse(text.value(), nullptr, /*allow_exceptions=*/false);
-  uint64_t hits = 0, misses = 0;
-  if (json.is_object() && json.contains("shards") && json["shards"].is_array()) {
-    for (const auto& shard : json["shards"]) {
-      if (!shard.is_object()) continue;
-      hits += shard.value("cache_hits", uint64_t{0});
-      misses += shard.value("cache_misses", uint64_t{0});
-    }
-  }
+  const std::optional<CacheHits> counted = ReadHits(text.value());
+  if (!counted) return "not recorded: report.json in --model_dir has no counts of them";
+  const auto [hits, misses] = *counted;
   if (hits + misses == 0) return "not recorded";
   return fmt::format("{:.2f} % of {} pulled by the run that saved it",
                      100.0 * static_cast<double>(hits) / static_cast<double>(hits + misses),

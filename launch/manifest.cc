@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "common/counted.h"
 #include "common/durable_file.h"
 
 namespace rowhouse {
@@ -102,9 +103,9 @@ Status SaveModel(const std::string& model_dir, Manifest manifest, std::span<cons
 Result<std::vector<float>> ReadDense(const std::string& model_dir, const Manifest& manifest) {
   const std::string path = model_dir + "/" + manifest.dense_file;
   ASSIGN_OR_RETURN(const std::string bytes, ReadFile(path));
-  if (bytes.size() != manifest.dense_floats * sizeof(float)) {
-    return CorruptionError("{} has {} bytes, the manifest says {}", path, bytes.size(),
-                           manifest.dense_floats * sizeof(float));
+  if (bytes.size() % sizeof(float) != 0 || bytes.size() / sizeof(float) != manifest.dense_floats) {
+    return CorruptionError("{} has {} bytes, the manifest says {} of {}", path, bytes.size(),
+                           Counted(manifest.dense_floats, "float"), sizeof(float));
   }
   if (Checksum(bytes) != manifest.dense_checksum) {
     return CorruptionError("{} has checksum {}, the manifest says {}", path, Checksum(bytes),

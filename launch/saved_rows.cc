@@ -1,7 +1,9 @@
 #include "launch/saved_rows.h"
 
 #include <algorithm>
+#include <set>
 
+#include "common/counted.h"
 #include "ps/directory_state.h"
 #include "ps/shard_opening.h"
 #include "sharding/optimizer.h"
@@ -27,6 +29,24 @@ bool OwnsRows(const Manifest& manifest, ShardId shard) {
   });
 }
 
+// What the tables and the plan alone do not say of themselves.
+Status CheckManifest(const Manifest& manifest) {
+  for (const TableSpec& table : manifest.tables) {
+    RETURN_IF_ERROR(Optimizers()
+                        .Make(table.optimizer, table.optimizer_options)
+                        .status()
+                        .Annotate(fmt::format("table \"{}\"", table.name)));
+  }
+  std::set<ShardId> named;
+  for (const SavedShard& saved : manifest.shards) named.insert(saved.shard);
+  if (named.size() != manifest.plan.shards() || named.size() != manifest.shards.size() ||
+      (!named.empty() && Raw(*named.rbegin()) >= manifest.plan.shards())) {
+    return CorruptionError("shards: its plan has {}, which are not those it lists ({})",
+                           Counted(manifest.plan.shards(), "shard"), manifest.shards.size());
+  }
+  return OkStatus();
+}
+
 }  // namespace
 
 Result<SavedRows> SavedRows::Open(const std::string& model_dir, const std::string& row_dir) {
@@ -34,6 +54,7 @@ Result<SavedRows> SavedRows::Open(const std::string& model_dir, const std::strin
   SavedRows rows;
   rows.model_dir_ = model_dir;
   ASSIGN_OR_RETURN(rows.manifest_, ReadManifest(model_dir));
+  RETURN_IF_ERROR(CheckManifest(rows.manifest_).Annotate(model_dir + "/manifest.json"));
   for (SavedShard& saved : rows.manifest_.shards) {
     const std::string here =
         ShardDirectory(row_dir.empty() ? model_dir + "/rows" : row_dir, saved.shard);
@@ -93,8 +114,10 @@ Status SavedRows::ScanRowsOnWorkers(const Visitor& visit) const {
     uint64_t count;
     size_t record_bytes;
   };
+  ASSIGN_OR_RETURN(const std::vector<float> dense, ReadDense(model_dir_, manifest_));
+  std::span<const std::byte> rest = std::as_bytes(std::span(dense));
   std::vector<Part> parts;
-  uint64_t bytes = 0;
+  uint64_t before = rest.size();  // bytes ahead of the rows; they lie at the end
   for (const TableSpec& table : manifest_.tables) {
     const bool is_whole = manifest_.plan.is_on_workers(table.id);
     const std::vector<RowId>& rows = manifest_.plan.worker_rows(table.id);
@@ -104,15 +127,14 @@ Status SavedRows::ScanRowsOnWorkers(const Visitor& visit) const {
                      .rows = rows,
                      .count = is_whole ? table.rows : rows.size(),
                      .record_bytes = LayoutOf(table, *optimizer).bytes()});
-    bytes += parts.back().count * parts.back().record_bytes;
+    const Part& part = parts.back();
+    if (part.count > before / part.record_bytes) {
+      return CorruptionError("{}/{} has {} bytes, the rows on the workers alone take more",
+                             model_dir_, manifest_.dense_file, rest.size());
+    }
+    before -= part.count * part.record_bytes;
   }
-  ASSIGN_OR_RETURN(const std::vector<float> dense, ReadDense(model_dir_, manifest_));
-  std::span<const std::byte> rest = std::as_bytes(std::span(dense));
-  if (rest.size() < bytes) {
-    return CorruptionError("{}/{} has {} bytes, the rows on the workers alone take {}", model_dir_,
-                           manifest_.dense_file, rest.size(), bytes);
-  }
-  rest = rest.last(bytes);
+  rest = rest.subspan(before);
   for (const Part& part : parts) {
     for (uint64_t place = 0; place < part.count; ++place) {
       RETURN_IF_ERROR(visit(part.table, part.rows.empty() ? RowId{place} : part.rows[place],

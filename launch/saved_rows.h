@@ -21,7 +21,8 @@ class SavedRows {
   // Of the model in `model_dir`. Rows are looked for where a run that goes on from the model looks:
   // in `row_dir`, "" being <model_dir>/rows, so that a model that was copied or moved is itself;
   // and only where that holds no rows of a shard, in the directory the manifest names. kUsage if
-  // there is no model.
+  // there is no model or a table names an unknown optimizer; kCorruption for a manifest that is
+  // none, or lists other shards than its plan has.
   static Result<SavedRows> Open(const std::string& model_dir, const std::string& row_dir = "");
 
   // As saved, but each shard's directory is the one where its rows were found, and shards of a run

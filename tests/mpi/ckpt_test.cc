@@ -288,6 +288,44 @@ TEST_F(Ckpt, RowsThatWereInMemoryAreSaidToHaveEnded) {
   EXPECT_THAT(given.err, HasSubstr("--store=memory is no flag of rowhouse ckpt"));
 }
 
+// Whatever lies there: the report leaves out a line, the manifest is refused in words.
+TEST_F(Ckpt, DamagedFilesBesideTheModelEndNothing) {
+  ASSERT_EQ(TrainModel().exit_code, 0);
+  const std::string path = dir_ / "model/report.json";
+  const auto report = nlohmann::json::parse(std::ifstream(path));
+  for (const nlohmann::json& value : std::vector<nlohmann::json>{
+           "many", nullptr, -1, 1.5, true, nlohmann::json::array(), nlohmann::json::object()}) {
+    std::vector<nlohmann::json> damaged = {
+        value, {{"shards", value}}, {{"shards", nlohmann::json::array({value})}}};
+    for (const char* key : {"cache_hits", "cache_misses"}) {
+      damaged.push_back(report);
+      damaged.back()["shards"][1][key] = value;
+    }
+    for (const nlohmann::json& one : damaged) {
+      // No shards: a good report, of no hits.
+      if (one == nlohmann::json{{"shards", nlohmann::json::array()}}) continue;
+      std::ofstream(path) << one;
+      const ProcessResult result = Run({"stats"});
+      EXPECT_EQ(result.exit_code, 0) << result.Describe() << one;
+      EXPECT_THAT(result.out, HasSubstr("cache hits: not recorded: report.json in --model_dir has "
+                                        "no counts of them\n"));
+    }
+  }
+  std::ofstream(path) << "{\"shards\": [";
+  EXPECT_THAT(Run({"stats"}).out, HasSubstr("cache hits: not recorded: report.json"));
+
+  auto manifest = nlohmann::json::parse(std::ifstream(dir_ / "model/manifest.json"));
+  manifest["tables"][0]["optimizer"] = "sgdx";
+  std::ofstream(dir_ / "model/manifest.json") << manifest;
+  for (const std::vector<std::string>& action :
+       std::vector<std::vector<std::string>>{{"inspect", "t0", "1"}, {"stats"}, {"compact"}}) {
+    const ProcessResult result = Run(action);
+    EXPECT_EQ(result.exit_code, 2) << result.Describe();
+    EXPECT_EQ(result.out, "");
+    EXPECT_THAT(result.err, HasSubstr("manifest.json: table \"t0\": unknown optimizer \"sgdx\""));
+  }
+}
+
 TEST_F(Ckpt, ATableOfSeveralPartsSaysWhichThereAre) {
   ASSERT_EQ(TrainModel({"--qr_flag", "--qr_collisions=4"}).exit_code, 0);
   const ProcessResult result = Run({"inspect", "t0", "1"});
