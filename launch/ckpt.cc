@@ -354,12 +354,17 @@ Status Compact(const SavedRows& model, const StorageSettings& storage, const std
     return std::make_shared<StoreEnvironment>(
         StoreEnvironmentOptions{.compression = compression, .direct_reads = storage.direct_reads});
   };
+  // Whatever would be refused is refused before anything is changed.
+  std::vector<std::string> compressions;
   for (const SavedShard& saved : model.manifest().shards) {
-    std::string compression = given;
-    if (given.empty()) {
-      ASSIGN_OR_RETURN(const auto files, model.OpenShard(saved));
-      ASSIGN_OR_RETURN(compression, files->compression());
-    }
+    ASSIGN_OR_RETURN(const auto files, model.OpenShard(saved));
+    compressions.push_back(given);
+    if (!given.empty()) continue;
+    ASSIGN_OR_RETURN(compressions.back(), files->compression());
+  }
+  for (size_t s = 0; s < compressions.size(); ++s) {
+    const SavedShard& saved = model.manifest().shards[s];
+    const std::string& compression = compressions[s];
     ASSIGN_OR_RETURN(const auto rows,
                      model.OpenShard(saved, {.environment = environment_of(compression)}));
     const std::vector<RowStoreLevel> before = rows->levels();

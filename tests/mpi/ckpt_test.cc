@@ -364,6 +364,19 @@ std::map<std::string, std::string> FilesIn(const std::string& directory) {
   return files;
 }
 
+TEST_F(Ckpt, CompactChangesNothingUnlessEveryShardCanBeOpened) {
+  ASSERT_EQ(TrainModel().exit_code, 0);
+  ASSERT_TRUE(std::filesystem::remove(Shard(1) + "/rows/CURRENT"));
+  const auto files = FilesIn(dir_ / "model");
+  for (const std::string flag : {"--store_compression=none", "--direct_reads=false"}) {
+    const ProcessResult result = Run({"compact", flag});
+    EXPECT_NE(result.exit_code, 0);
+    EXPECT_THAT(result.err, HasSubstr("shard 1"));
+    EXPECT_EQ(result.out, "");
+    EXPECT_EQ(FilesIn(dir_ / "model"), files);
+  }
+}
+
 TEST_F(Ckpt, ACopyAndAModelThatWasMovedAreThemselves) {
   const TrainResult trained = TrainModel();
   ASSERT_EQ(trained.exit_code, 0) << trained.Describe();
