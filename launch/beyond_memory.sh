@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Tables beyond memory, shown: trains a plain, a hashed and a quotient-remainder table of 10^10 ids
-# each (configs/beyond_memory.yaml) on two PS nodes that a memory cgroup holds to 512 MB each, until
-# 6 GB of rows were touched; then the same without a limit, and compares the rows.
+# each (configs/beyond_memory.yaml) on two PS nodes (rowhouse ps, each held to 512 MB by a memory
+# cgroup) and a worker (mpirun), until 6 GB of rows were touched; then the same without a limit, and
+# compares the rows.
 #   launch/beyond_memory.sh [--limit MB] [--samples N] [--out DIR] [--rows DIR] [--limited-only]
 #     --limit MB      memory of each PS node (512), as its --memory_limit_mb and by the cgroup
 #     --samples N     train samples, each touches 3 rows (8388608)
@@ -32,7 +33,7 @@ while (($# > 0)); do
     --out) out="$2"; shift 2 ;;
     --rows) rows="$2"; shift 2 ;;
     --limited-only) limited_only=1; shift ;;
-    --help) sed -n '2,15s/^# \{0,1\}//p' "$0"; exit 0 ;;
+    --help) sed -n '2,16s/^# \{0,1\}//p' "$0"; exit 0 ;;
     *) usage "unknown argument $1" ;;
   esac
 done
@@ -64,6 +65,7 @@ make_group() {  # NAME; sets `group`
     mkdir "$group" 2>/dev/null || fail "skipped: cannot make the memory cgroup $group" 77
     groups+=("$group")
     echo $((limit << 20)) >"$group/memory.limit_in_bytes"
+    echo 0 >"$group/memory.swappiness" 2>/dev/null || true
   elif [[ -w /sys/fs/cgroup/cgroup.subtree_control ]] && grep -qw memory /sys/fs/cgroup/cgroup.controllers; then
     group="/sys/fs/cgroup/$1"
     mkdir "$group" 2>/dev/null || fail "skipped: cannot make the cgroup $group" 77
@@ -121,8 +123,13 @@ train() {  # NAME MEMORY-FLAG GROUP...
     END { printf "  hits in the cache: %.1f %% of %d rows pulled\n", 100 * hits / (hits + misses), hits + misses }
   ' "$out/$name.json"
   echo "  rows digest: $digest ($((SECONDS - started)) s in all)"
-  for pid in "${servers[@]}"; do kill "$pid"; done
-  for pid in "${servers[@]}"; do wait "$pid" || true; done
+  local ended
+  for pid in "${servers[@]}"; do kill "$pid" 2>/dev/null || true; done
+  for pid in "${servers[@]}"; do
+    ended=0
+    wait "$pid" || ended=$?
+    ((ended < 128)) || fail "a PS node of the $name run was ended by signal $((ended - 128))"
+  done
   servers=()
   rm -rf "${rows:?}/$name"
 }

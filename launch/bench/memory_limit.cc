@@ -113,10 +113,9 @@ Result<std::unique_ptr<MemoryLimit>> MemoryLimit::Set(uint64_t bytes, const std:
   std::unique_ptr<MemoryLimit> limit(new MemoryLimit(directory, before));
   RETURN_IF_ERROR(
       Write(directory + (is_v1 ? "/memory.limit_in_bytes" : "/memory.max"), std::to_string(bytes)));
-  if (!is_v1) {
-    const Status no_swap = Write(directory + "/memory.swap.max", "0");
-    VLOG_IF(1, !no_swap.ok()) << "swap is not counted here: " << no_swap.message();
-  }
+  const Status no_swap =
+      Write(directory + (is_v1 ? "/memory.swappiness" : "/memory.swap.max"), "0");
+  VLOG_IF(1, !no_swap.ok()) << "swap is not counted here: " << no_swap.message();
   RETURN_IF_ERROR(Write(directory + "/cgroup.procs", std::to_string(getpid())));
   return limit;
 }
