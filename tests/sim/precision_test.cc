@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "ps/cache_policy.h"
 #include "tests/testing/sim_training.h"
 #include "tests/testing/testing.h"
 
@@ -62,6 +63,7 @@ SimOutcome Train(const SimOptions& options, const std::vector<LogicalTable>& tab
 class SimPrecision : public testing::TestWithParam<Case> {};
 
 TEST_P(SimPrecision, LossesAndRowsAreTheSameForEveryPlanCacheAndOrder) {
+  const std::vector<std::string> policies = CachePolicies().Names();
   uint64_t seed = 0;
   for (const uint32_t workers : {1u, 3u}) {
     const SimOutcome expected = Train({.workers = workers}, Tables(GetParam()));
@@ -74,6 +76,7 @@ TEST_P(SimPrecision, LossesAndRowsAreTheSameForEveryPlanCacheAndOrder) {
                                  .workers = workers,
                                  .cache_ratio = cache_ratio,
                                  .cache_ways = seed % 2 == 0 ? 16u : 2u,
+                                 .cache_policy = policies[seed % policies.size()],
                                  .max_part_rows = seed % 3 == 0 ? 7u : 20000u};
         const SimOutcome outcome = Train(options, Tables(GetParam()));
         SCOPED_TRACE(fmt::format("workers {} shards {} cache {}", workers, shards, cache_ratio));

@@ -1,5 +1,6 @@
 // The promise for every sharding strategy: the same losses, rows and dense parameters, bit for bit,
 // as on one shard, for every table kind and pooling.
+#include "ps/cache_policy.h"
 #include "sharding/strategy.h"
 #include "tests/sim/kind_variants.h"
 #include "tests/testing/access_counts.h"
@@ -30,6 +31,7 @@ class Strategies : public testing::TestWithParam<std::string> {
 };
 
 TEST_P(Strategies, TrainEveryKindToTheBitsOfOneShard) {
+  const std::vector<std::string> policies = CachePolicies().Names();
   uint64_t seed = 0;
   for (const KindVariant& variant : KindVariants()) {
     for (const std::string& pooling : variant.Poolings()) {
@@ -49,6 +51,7 @@ TEST_P(Strategies, TrainEveryKindToTheBitsOfOneShard) {
                                    .workers = 3,
                                    .cache_ratio = seed % 2 == 0 ? 1.0 : 0.05,
                                    .cache_ways = seed % 3 == 0 ? 16u : 2u,
+                                   .cache_policy = policies[seed % policies.size()],
                                    .max_part_rows = seed % 3 == 0 ? 7u : 20000u},
                                   task),
                      expected);
