@@ -272,8 +272,10 @@ DEFINE_uint32(
     rpc_deadline_ms, 60000,
     "Longest wait for an answer of a shard; of ps: a job that was silent for so long gives "
     "way to the next; ms");
-DEFINE_uint32(save_deadline_ms, 1800000,
-              "Longest wait for a shard to write all rows back, or to digest them; ms");
+DEFINE_uint32(
+    save_deadline_ms, 1800000,
+    "Longest wait for a shard to write all rows back, or to digest them, and for room on a "
+    "full disk of --model_dir; ms");
 DEFINE_uint32(rendezvous_deadline_ms, 60000, "Longest wait for all ranks and PS nodes to meet; ms");
 DEFINE_uint32(stop_deadline_ms, 30000, "Longest wait for a PS node to write its rows and end; ms");
 

@@ -83,7 +83,7 @@ struct ClusterSettings {
   uint32_t shards = 1;                    // per PS node
   std::vector<std::string> ps_endpoints;  // "tcp://host:port" of PS nodes outside mpirun
   uint32_t rpc_deadline_ms = 60000;
-  uint32_t save_deadline_ms = 1800000;  // of writing all rows back, and of their digest
+  uint32_t save_deadline_ms = 1800000;  // of writing all rows back, of their digest, of room
   uint32_t rendezvous_deadline_ms = 60000;
   uint32_t stop_deadline_ms = 30000;
 };
