@@ -14,6 +14,9 @@
 
 namespace rowhouse {
 
+// Frames that travel are not larger: a transport sends none, and hangs up on a peer that does.
+inline constexpr int64_t kMaxFrameBytes = 64 << 20;
+
 class Frame {
  public:
   // Frees `data`; called once, on any thread.

@@ -26,6 +26,11 @@ std::string_view StatusCodeName(StatusCode code) {
   return "unknown";  // A code from a newer peer.
 }
 
+Status AsFaultOfTheWorld(const Status& status) {
+  if (status.code() != StatusCode::kUsage) return status;
+  return MakeStatus(StatusCode::kIoError, "{}", status.message());
+}
+
 int Status::exit_code() const {
   if (ok()) return 0;
   return code_ == StatusCode::kUsage ? 2 : 1;

@@ -70,6 +70,10 @@ Status IoError(fmt::format_string<Args...> format, Args&&... args) {
   return MakeStatus(StatusCode::kIoError, format, std::forward<Args>(args)...);
 }
 
+// `status`, but what the operator could have mended before a run (kUsage) is the world's fault
+// (kIoError) in its middle: a disk that became read-only, a directory that was taken away.
+Status AsFaultOfTheWorld(const Status& status);
+
 // A value or the reason there is none. value() of an error is a programmer's mistake.
 template <typename T>
 class [[nodiscard]] Result {

@@ -21,6 +21,7 @@
 #include "launch/verbs.h"
 #include "ps/store_environment.h"
 #include "sharding/initialiser.h"
+#include "sharding/json_text.h"
 #include "sharding/optimizer.h"
 #include "sharding/record_weights.h"
 
@@ -229,9 +230,10 @@ struct CacheHits {
 
 // Nothing for what is no report of a run; types are checked, so that nlohmann never throws.
 std::optional<CacheHits> ReadHits(const std::string& report) {
-  const auto json = nlohmann::json::parse(report, nullptr, /*allow_exceptions=*/false);
-  const auto shards = json.find("shards");
-  if (shards == json.end() || !shards->is_array()) return std::nullopt;
+  const Result<nlohmann::json> json = ParseJson(report);
+  if (!json.ok()) return std::nullopt;
+  const auto shards = json.value().find("shards");
+  if (shards == json.value().end() || !shards->is_array()) return std::nullopt;
   CacheHits sum;
   for (const auto& shard : *shards) {
     for (const auto& [key, count] :

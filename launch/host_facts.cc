@@ -8,6 +8,8 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "sharding/json_text.h"
+
 namespace rowhouse {
 namespace {
 
@@ -50,7 +52,7 @@ std::string ToText(const HostFacts& facts) {
 
 Result<HostFacts> HostFactsFromText(const std::string& text) {
   try {
-    const auto json = nlohmann::json::parse(text);
+    ASSIGN_OR_RETURN(const nlohmann::json json, ParseJson(text));
     HostFacts facts{.name = json.at("name"),
                     .network = json.at("network"),
                     .cpus = json.at("cpus"),

@@ -103,7 +103,7 @@ Status Serve(const Settings& settings) {
                                         .direct_reads = settings.storage.direct_reads,
                                         .stall_limit_ms = kStallLimitMs},
                         .silence_ms = settings.cluster.rpc_deadline_ms,
-                        .is_refusal_logged = !is_supervised};
+                        .logs_jobs = !is_supervised};
   if (options.durability != "none" && options.max_dirty_steps == 0) {
     options.max_dirty_steps = kMaxDirtyStepsWithLog;
   }

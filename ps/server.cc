@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <iterator>
 
+#include "common/counted.h"
 #include "common/wire/codec.h"
 #include "common/wire/control.h"
 #include "ps/memory_budget.h"
@@ -39,7 +40,8 @@ Status Server::Run(Listener& node, const std::atomic<bool>& stop, bool one_job) 
     // A worker that another node has refused is gone by now.
     VLOG_IF(1, !sent.ok()) << "answer to HELLO lost: " << sent.message();
     if (job_ && job_->gone.size() == job_->spec.workers) {
-      VLOG(1) << fmt::format("job {:016x} ended", job_->spec.job_id);
+      LOG_IF(INFO, options_.logs_jobs)
+          << fmt::format("job {:016x} ended: all of its workers have parted", job_->spec.job_id);
       EndJob();
       if (one_job) return OkStatus();
     }
@@ -104,7 +106,7 @@ HelloReply Server::OnHello(const Header& header, const HelloRequest& request) {
                   : OpenJob(std::move(spec).value(), request.node);
   }
   if (!status.ok()) {
-    LOG_IF(ERROR, options_.is_refusal_logged)
+    LOG_IF(ERROR, options_.logs_jobs)
         << "worker " << header.sender << " on " << request.host << " refused: " << status.message();
     reply.code = static_cast<uint8_t>(status.code());
     reply.message = status.message();
@@ -174,7 +176,7 @@ Result<Budgets> BudgetsOf(const ServerOptions& options, uint32_t shards) {
 
 Status Server::OpenJob(JobSpec spec, uint32_t node) {
   const uint32_t per_node = spec.shards_per_node;
-  if ((node + 1) * per_node > spec.plan.shards()) {
+  if ((uint64_t{node} + 1) * per_node > spec.plan.shards()) {
     return CorruptionError("node {} of {} does not exist", node, spec.plan.shards() / per_node);
   }
   const NodeSize size{
@@ -257,8 +259,12 @@ Status Server::OpenJob(JobSpec spec, uint32_t node) {
     job.runners.push_back(std::move(runner));
     job.endpoints.push_back({.shard = Raw(id), .endpoint = endpoint, .directory = directory});
   }
-  VLOG(1) << fmt::format("job {:016x} opened node={} shards={} workers={} step={}", job.spec.job_id,
-                         node, per_node, job.spec.workers, job.spec.first_step());
+  LOG_IF(INFO, options_.logs_jobs) << fmt::format(
+      "job {:016x} begins: as its PS node {} serves shards {} to {} of {} to {} from step {} on; "
+      "rows in {}",
+      job.spec.job_id, node, node * per_node, (node + 1) * per_node - 1, job.spec.plan.shards(),
+      Counted(job.spec.workers, "worker"), job.spec.first_step(),
+      options_.store == "memory" ? std::string("memory") : options_.row_dir);
   job_ = std::move(job);
   return OkStatus();
 }

@@ -47,7 +47,9 @@ struct ServerOptions {
   StoreEnvironmentOptions environment;  // of all stores of the node, whose bytes follow from these
   uint32_t silence_ms = 60000;          // after which a job's workers may be taken for dead
   bool rows_end_with_job = false;       // row_dir is nobody's: shard directories are deleted
-  bool is_refusal_logged = true;        // false: whoever is refused speaks in the same terminal
+  // Logs jobs that begin and end, and workers that are refused. False: they speak in the same
+  // terminal.
+  bool logs_jobs = true;
 };
 
 class Server {

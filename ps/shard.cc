@@ -260,7 +260,7 @@ bool Shard::IsStepComplete() const {
 }
 
 Shard::CutState* Shard::FindCut(uint32_t table, uint32_t first_column) {
-  if (table + 1 >= first_cut_.size()) return nullptr;
+  if (size_t{table} + 1 >= first_cut_.size()) return nullptr;  // A peer may have said 2^32 - 1.
   for (size_t i = first_cut_[table]; i < first_cut_[table + 1]; ++i) {
     if (cuts_[i].first_column == first_column) return &cuts_[i];
   }

@@ -135,7 +135,7 @@ struct AppendLog {
   std::shared_ptr<const LoggedPush> push;
   uint64_t lap = 0;  // of the sweeper: the steps applied when it began
 };
-struct TruncateLog {  // may overtake pushes that find no room
+struct TruncateLog {       // may overtake pushes that find no room
   uint64_t low_water = 0;  // LSN
 };
 struct ScanStore {  // digest of every stored row
@@ -311,6 +311,7 @@ class Shard {
     std::vector<float> weights;     // one a lookup, or none
 
     BagView view() const { return {.offsets = offsets, .slots = slots, .weights = weights}; }
+    bool operator==(const PulledBags&) const = default;
   };
   // list, first column, first bag
   using BagKey = std::tuple<uint32_t, uint32_t, uint32_t>;
@@ -409,6 +410,7 @@ class Shard {
   Result<std::vector<PulledBags>> TakeBags(const std::vector<BagPart>& parts, const Frame& ids,
                                            const Frame& lengths, const Frame& weights);
   void AddRowsOfBags(PendingPull* pull) const;
+  uint64_t ReplyBytes(const PendingPull& pull) const;
   Status CheckPushedBags(const Header& header, const PushPart& part) const;
   void AnswerPull(PendingPull pull);
   // What bags push to the rows of one cut: as rows would have been pushed.

@@ -163,12 +163,24 @@ void Shard::AnswerPull(PendingPull pull) {
         *winner_to++ = places[i] == kNoWinner ? kNoWinner : places[i] - first;
       }
     }
-    if (pull.eval) continue;
+    // No push of a step that was applied meanwhile will be taken.
+    if (pull.eval || pull.header.step < next_step_) continue;
     StepPushes& step = pushes_[pull.header.step];
     step.workers.resize(options_.workers);
     step.bags.resize(options_.workers);
     const BagKey key(bags.part.list, bags.part.first_column, bags.part.bag_begin);
-    step.bags[pull.header.sender].insert_or_assign(key, std::move(bags));
+    std::map<BagKey, PulledBags>& pulled = step.bags[pull.header.sender];
+    const auto found = pulled.find(key);
+    // Parts of the push that are here were checked against what was pulled before.
+    const bool has_pushed = step.workers[pull.header.sender].parts_expected != 0;
+    if (has_pushed && found != pulled.end() && found->second != bags) {
+      return SendError(
+          pull.peer, pull.header,
+          CorruptionError("{}: worker {} pulls other bags of table {} in step {} than those it "
+                          "pushes",
+                          options_.name, pull.header.sender, bags.part.table, pull.header.step));
+    }
+    pulled.insert_or_assign(key, std::move(bags));
   }
   payload.push_back(std::move(reply));
   payload.push_back(std::move(sums));

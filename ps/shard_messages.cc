@@ -2,14 +2,15 @@
 // from here is sound. Requests that have to wait are parked for Advance.
 #include <algorithm>
 
+#include "common/frame.h"
 #include "common/wire/codec.h"
 #include "ps/shard.h"
 
 namespace rowhouse {
 namespace {
 
-// How many steps ahead of the one to be applied a push may be. Workers meet in the dense exchange
-// of every step, so one ahead is all that can happen; more is a broken peer.
+// How many steps ahead of the one to be applied a pull or push may be. Workers meet in the dense
+// exchange of every step, so one ahead is all that can happen; more is a broken peer.
 constexpr uint64_t kMaxStepsAhead = 2;
 
 }  // namespace
@@ -115,6 +116,19 @@ Status Shard::CheckPushedCounts(const std::vector<CutRows>& parts, const Frame& 
   return OkStatus();
 }
 
+// The largest frame of the answer. Not yet taken, so that a small request costs no large memory.
+uint64_t Shard::ReplyBytes(const PendingPull& pull) const {
+  uint64_t rows = 0, sums = 0;
+  for (const CutRows& part : pull.parts) {
+    rows += uint64_t{part.rows} * cuts_[part.cut].layout.dim * sizeof(float);
+  }
+  for (const PulledBags& bags : pull.bags) {
+    const uint64_t dim = cuts_[bags.cut].layout.dim;
+    sums += bags.part.bags * dim * (bags.part.is_partial ? sizeof(double) : sizeof(float));
+  }
+  return std::max(rows, sums);
+}
+
 void Shard::OnPull(const PeerId& peer, Message message, TimeMs now) {
   const Header header = message.header;
   Result<PullRequest> body = DecodeBody<PullRequest>(message);
@@ -151,12 +165,17 @@ void Shard::OnPull(const PeerId& peer, Message message, TimeMs now) {
     if (!bags.ok()) return SendError(peer, header, bags.status());
     pull.bags = std::move(bags).value();
   }
-  AddRowsOfBags(&pull);
-  if (header.step < next_step_) {
+  if (header.step < next_step_ || header.step > next_step_ + kMaxStepsAhead) {
     return SendError(peer, header,
                      MakeStatus(StatusCode::kInternal, "{}: pull of step {}, but step {} is next",
                                 options_.name, header.step, next_step_));
   }
+  if (const uint64_t bytes = ReplyBytes(pull); bytes > kMaxFrameBytes) {
+    return SendError(peer, header,
+                     CorruptionError("{}: a pull whose answer takes {} bytes; it may take {}",
+                                     options_.name, bytes, kMaxFrameBytes));
+  }
+  AddRowsOfBags(&pull);
   parked_pulls_.push_back(std::move(pull));  // Advance serves it at once if it can.
 }
 

@@ -51,7 +51,7 @@ Result<TableAccesses> TableFromJson(const nlohmann::json& from) {
   for (const nlohmann::json& hot : from.at("hottest")) {
     RETURN_IF_ERROR(CheckJsonList(hot, "one of hottest"));
     if (hot.size() != 2) {
-      return CorruptionError("one of hottest is {}; expected a row and its count", hot.dump());
+      return CorruptionError("one of hottest is {}; expected a row and its count", ShownJson(hot));
     }
     TableAccesses::Row row;
     ASSIGN_OR_RETURN(row.row, ReadJsonNumber(hot[0], "a row of hottest", UINT64_MAX));

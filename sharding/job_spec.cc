@@ -7,6 +7,10 @@
 #include <nlohmann/json.hpp>
 #include <type_traits>
 
+#include "sharding/json_text.h"
+#include "sharding/optimizer.h"
+#include "sharding/strategy.h"
+
 namespace rowhouse {
 
 namespace {
@@ -52,6 +56,13 @@ void ValueFromJson(const nlohmann::json& json, Value& value) {
   json.get_to(value);
 }
 
+template <typename Number>
+Result<Number> NumberAt(const nlohmann::json& object, const char* key) {
+  ASSIGN_OR_RETURN(const uint64_t number,
+                   ReadJsonNumber(object.at(key), key, std::numeric_limits<Number>::max()));
+  return static_cast<Number>(number);
+}
+
 }  // namespace
 
 nlohmann::json TablesToJson(const std::vector<TableSpec>& tables) {
@@ -87,16 +98,18 @@ Result<std::vector<TableSpec>> TablesFromJson(const nlohmann::json& json) {
     for (const nlohmann::json& table : json) {
       TableSpec spec;
       spec.name = table.at("name").get<std::string>();
-      spec.id = TableId{table.at("id").get<uint32_t>()};
-      spec.rows = table.at("rows").get<uint64_t>();
-      spec.dim = table.at("dim").get<uint32_t>();
+      ASSIGN_OR_RETURN(const uint32_t id, NumberAt<uint32_t>(table, "id"));
+      spec.id = TableId{id};
+      ASSIGN_OR_RETURN(spec.rows, NumberAt<uint64_t>(table, "rows"));
+      ASSIGN_OR_RETURN(spec.dim, NumberAt<uint32_t>(table, "dim"));
       spec.kind = table.at("kind").get<std::string>();
       spec.optimizer = table.at("optimizer").get<std::string>();
       spec.optimizer_options.epsilon = table.at("epsilon").get<float>();
       spec.optimizer_options.initial_accumulator = table.at("initial_accumulator").get<float>();
       spec.initialiser = table.at("initialiser").get<std::string>();
-      spec.initialiser_options.seed = table.at("seed").get<uint64_t>();
-      spec.initialiser_options.first_draw = table.at("first_draw").get<uint64_t>();
+      ASSIGN_OR_RETURN(spec.initialiser_options.seed, NumberAt<uint64_t>(table, "seed"));
+      ASSIGN_OR_RETURN(spec.initialiser_options.first_draw,
+                       NumberAt<uint64_t>(table, "first_draw"));
       VisitLaterOptions(spec, [&table](const char* name, auto& value) {
         if (table.contains(name)) ValueFromJson(table.at(name), value);
       });
@@ -107,6 +120,16 @@ Result<std::vector<TableSpec>> TablesFromJson(const nlohmann::json& json) {
   }
   RETURN_IF_ERROR(ValidateTables(tables));
   return tables;
+}
+
+Status CheckOptimizers(const std::vector<TableSpec>& tables) {
+  for (const TableSpec& table : tables) {
+    RETURN_IF_ERROR(Optimizers()
+                        .Make(table.optimizer, table.optimizer_options)
+                        .status()
+                        .Annotate(fmt::format("table \"{}\"", table.name)));
+  }
+  return OkStatus();
 }
 
 nlohmann::json SavedShardsToJson(const std::vector<SavedShard>& shards) {
@@ -122,7 +145,8 @@ Result<std::vector<SavedShard>> SavedShardsFromJson(const nlohmann::json& json) 
   std::vector<SavedShard> shards;
   try {
     for (const nlohmann::json& shard : json) {
-      shards.push_back({.shard = ShardId{shard.at("shard").get<uint32_t>()},
+      ASSIGN_OR_RETURN(const uint32_t number, NumberAt<uint32_t>(shard, "shard"));
+      shards.push_back({.shard = ShardId{number},
                         .host = shard.at("host").get<std::string>(),
                         .directory = shard.at("directory").get<std::string>()});
     }
@@ -145,6 +169,7 @@ std::string JobSpec::ToJsonText() const {
     json["load"] = {{"step", load.step},
                     {"steps_per_epoch", load.steps_per_epoch},
                     {"plan_digest", load.plan_digest},
+                    {"data_digest", load.data_digest},
                     {"shards", SavedShardsToJson(load.shards)}};
   }
   if (!step_rows.empty()) json["step_rows"] = step_rows;
@@ -154,21 +179,25 @@ std::string JobSpec::ToJsonText() const {
 Result<JobSpec> JobSpec::FromJsonText(const std::string& text) {
   JobSpec job;
   try {
-    const nlohmann::json json = nlohmann::json::parse(text);
-    job.job_id = json.at("job_id").get<uint64_t>();
+    const Result<nlohmann::json> parsed = ParseJson(text);
+    if (!parsed.ok()) return parsed.status().Annotate("job description");
+    const nlohmann::json& json = parsed.value();
+    ASSIGN_OR_RETURN(job.job_id, NumberAt<uint64_t>(json, "job_id"));
     job.model_id = json.at("model_id").get<std::string>();
     job.config_digest = json.at("config_digest").get<std::string>();
-    job.workers = json.at("workers").get<uint32_t>();
-    job.shards_per_node = json.at("shards_per_node").get<uint32_t>();
+    ASSIGN_OR_RETURN(job.workers, NumberAt<uint32_t>(json, "workers"));
+    ASSIGN_OR_RETURN(job.shards_per_node, NumberAt<uint32_t>(json, "shards_per_node"));
     job.overwrite = json.at("overwrite").get<bool>();
     ASSIGN_OR_RETURN(job.tables, TablesFromJson(json.at("tables")));
+    RETURN_IF_ERROR(CheckOptimizers(job.tables));
     ASSIGN_OR_RETURN(job.plan, Plan::FromJson(json.at("plan"), job.tables));
     if (json.contains("load")) {
       const nlohmann::json& load = json.at("load");
       job.is_load = true;
-      job.load.step = load.at("step").get<uint64_t>();
-      job.load.steps_per_epoch = load.at("steps_per_epoch").get<uint64_t>();
+      ASSIGN_OR_RETURN(job.load.step, NumberAt<uint64_t>(load, "step"));
+      ASSIGN_OR_RETURN(job.load.steps_per_epoch, NumberAt<uint64_t>(load, "steps_per_epoch"));
       job.load.plan_digest = load.at("plan_digest").get<std::string>();
+      job.load.data_digest = load.value("data_digest", "");
       ASSIGN_OR_RETURN(job.load.shards, SavedShardsFromJson(load.at("shards")));
     }
     if (json.contains("step_rows")) {
@@ -183,7 +212,11 @@ Result<JobSpec> JobSpec::FromJsonText(const std::string& text) {
     return CorruptionError("job description: {} numbers of rows a step for {} tables",
                            job.step_rows.size(), job.tables.size());
   }
-  if (job.workers == 0 || job.shards_per_node == 0 ||
+  if (job.workers > kMaxWorkers || job.plan.shards() > kMostShards) {
+    return CorruptionError("job description: {} workers and {} shards; at most {} and {} may be",
+                           job.workers, job.plan.shards(), kMaxWorkers, kMostShards);
+  }
+  if (job.workers == 0 || job.shards_per_node == 0 || job.plan.shards() == 0 ||
       job.plan.shards() % job.shards_per_node != 0) {
     return CorruptionError("job description: {} workers, {} shards in nodes of {}", job.workers,
                            job.plan.shards(), job.shards_per_node);

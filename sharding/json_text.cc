@@ -14,6 +14,8 @@ namespace {
 
 using nlohmann::ordered_json;
 
+const std::string kTooDeep = fmt::format("is nested more than {} levels deep", kMaxJsonDepth);
+
 std::string Lines(const ordered_json& object, size_t depth) {
   const std::string indent(depth + 1, ' ');
   std::string text = "{\n";
@@ -71,10 +73,14 @@ struct Follower {
   size_t line = 1;
   std::vector<std::set<std::string>> keys = {};  // of the objects around, by depth
   std::vector<std::string> last_key = {};        // of each depth
-  std::string twice = {};                        // the first such mistake
+  std::string wrong = {};                        // the first mistake
 
   bool operator()(int depth, nlohmann::json::parse_event_t event, nlohmann::json& parsed) {
     using Event = nlohmann::json::parse_event_t;
+    if (depth > kMaxJsonDepth) {
+      if (wrong.empty()) wrong = fmt::format("line {}: {}", line, kTooDeep);
+      return false;  // Not kept.
+    }
     const auto d = static_cast<size_t>(depth);
     if (keys.size() < d + 2) {
       keys.resize(d + 2);
@@ -88,20 +94,22 @@ struct Follower {
       last_key[d + 1].clear();
     } else if (event == Event::key) {
       last_key[d] = parsed.get<std::string>();
-      if (!keys[d].insert(last_key[d]).second && twice.empty()) {
-        twice = fmt::format("line {}: the key \"{}\" is there twice", line, last_key[d]);
+      if (!keys[d].insert(last_key[d]).second && wrong.empty()) {
+        wrong = fmt::format("line {}: the key \"{}\" is there twice", line, last_key[d]);
       }
     }
     return true;
   }
 };
 
-std::string Shown(const nlohmann::json& value) {
-  constexpr size_t kMostShown = 40;
-  return value.dump().substr(0, kMostShown);
-}
+constexpr size_t kMostShown = 40;
 
 }  // namespace
+
+std::string ShownJson(const nlohmann::json& value) {
+  std::string text = value.dump();
+  return text.size() <= kMostShown ? text : text.substr(0, kMostShown) + "...";
+}
 
 std::string JsonLines(const ordered_json& object) { return Lines(object, 0) + "\n"; }
 
@@ -109,8 +117,20 @@ Result<uint64_t> ReadJsonNumber(const nlohmann::json& value, std::string_view wh
   const bool is_whole =
       value.is_number_unsigned() || (value.is_number_integer() && value.get<int64_t>() >= 0);
   if (is_whole && value.get<uint64_t>() <= most) return value.get<uint64_t>();
-  return CorruptionError("{} is {}; expected a whole number from 0 to {}", what, Shown(value),
+  return CorruptionError("{} is {}; expected a whole number from 0 to {}", what, ShownJson(value),
                          most);
+}
+
+Result<nlohmann::json> ParseJson(std::string_view text) {
+  bool is_too_deep = false;
+  const auto keep = [&](int depth, nlohmann::json::parse_event_t, nlohmann::json&) {
+    if (depth > kMaxJsonDepth) is_too_deep = true;
+    return !is_too_deep;
+  };
+  nlohmann::json json = nlohmann::json::parse(text, keep, /*allow_exceptions=*/false);
+  if (is_too_deep) return CorruptionError("{}", kTooDeep);
+  if (json.is_discarded()) return CorruptionError("is no JSON");
+  return json;
 }
 
 std::string JsonText::Describe(std::string_view what, const std::string& key, size_t index) const {
@@ -134,14 +154,14 @@ Result<JsonText> ReadJsonText(const std::string& text) {
     const auto at = text.begin() + static_cast<std::ptrdiff_t>(passed);
     return UsageError("line {}: is no JSON", 1 + std::count(text.begin(), at, '\n'));
   }
-  if (!follower.twice.empty()) return UsageError("{}", follower.twice);
+  if (!follower.wrong.empty()) return UsageError("{}", follower.wrong);
   return read;
 }
 
 Status CheckJsonKeys(const nlohmann::json& object, const std::vector<std::string>& needed,
                      const std::vector<std::string>& optional) {
   if (!object.is_object()) {
-    return CorruptionError("is {}; expected an object with \"{}\"", Shown(object),
+    return CorruptionError("is {}; expected an object with \"{}\"", ShownJson(object),
                            fmt::join(needed, "\", \""));
   }
   for (const std::string& key : needed) {
@@ -151,19 +171,20 @@ Status CheckJsonKeys(const nlohmann::json& object, const std::vector<std::string
   known.insert(known.end(), optional.begin(), optional.end());
   for (const auto& [key, value] : object.items()) {
     if (std::ranges::find(known, key) != known.end()) continue;
-    return CorruptionError("has an unknown \"{}\" {}", key, DescribeKnownNames(key, known));
+    const std::string shown = key.substr(0, kMostShown);  // A peer's key may be of any length.
+    return CorruptionError("has an unknown \"{}\" {}", shown, DescribeKnownNames(shown, known));
   }
   return OkStatus();
 }
 
 Result<std::string> ReadJsonString(const nlohmann::json& value, std::string_view what) {
   if (value.is_string()) return value.get<std::string>();
-  return CorruptionError("{} is {}; expected a text", what, Shown(value));
+  return CorruptionError("{} is {}; expected a text", what, ShownJson(value));
 }
 
 Status CheckJsonList(const nlohmann::json& value, std::string_view what) {
   if (value.is_array()) return OkStatus();
-  return CorruptionError("{} is {}; expected a list", what, Shown(value));
+  return CorruptionError("{} is {}; expected a list", what, ShownJson(value));
 }
 
 }  // namespace rowhouse

@@ -22,6 +22,18 @@ std::string JsonLines(const nlohmann::ordered_json& object);
 // the library's own conversion takes -1, 1.5 and 2^32 for others.
 Result<uint64_t> ReadJsonNumber(const nlohmann::json& value, std::string_view what, uint64_t most);
 
+// Levels of lists and objects within one another that a text may have. The library walks values
+// recursively (to print, copy or compare them): without a bound, a text of brackets alone would
+// overflow the stack of whoever reads it.
+inline constexpr int kMaxJsonDepth = 32;
+
+// kCorruption for what is no JSON, and for what is nested deeper than kMaxJsonDepth: the rest of a
+// sentence about it, "is no JSON". The one way to read JSON of a peer or a file.
+Result<nlohmann::json> ParseJson(std::string_view text);
+
+// `value` as JSON, cut after 40 letters: for messages.
+std::string ShownJson(const nlohmann::json& value);
+
 // What a text says, and where.
 struct JsonText {
   nlohmann::json value;
@@ -34,7 +46,8 @@ struct JsonText {
   std::string Describe(std::string_view what, const std::string& key, size_t index) const;
 };
 
-// kUsage, naming the line, for what is no JSON, and for an object that has a key twice.
+// kUsage, naming the line, for what is no JSON, for an object that has a key twice, and for what
+// is nested deeper than kMaxJsonDepth.
 Result<JsonText> ReadJsonText(const std::string& text);
 
 // OK for an object that has all of `needed`, and nothing else but what `optional` names. Otherwise

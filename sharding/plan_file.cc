@@ -88,7 +88,7 @@ Status CompareTables(const JsonText& text, const std::vector<TableSpec>& tables)
     for (const auto& [key, value] : mine.items()) {
       if (from.contains(key) && from.at(key) == json(value)) continue;
       return UsageError("table \"{}\": {} is {} in the plan, {} in this model; {}", name, key,
-                        from.value(key, json()).dump(), value.dump(), kMakeAnother);
+                        ShownJson(from.value(key, json())), value.dump(), kMakeAnother);
     }
   }
   for (const TableSpec& table : tables) {
@@ -122,7 +122,7 @@ Result<PlanFile> Read(const JsonText& text, const std::vector<TableSpec>& tables
   const std::string digest = DigestOf(TablesToPlanJson(tables));
   if (from.at("tables_digest") != digest) {
     return UsageError("tables_digest is {}, that of the tables it lists is {}: one was edited",
-                      from.at("tables_digest").dump(), digest);
+                      ShownJson(from.at("tables_digest")), digest);
   }
   PlanFile file;
   ASSIGN_OR_RETURN(file.strategy, ReadJsonString(from.at("strategy"), "strategy"));

@@ -53,7 +53,7 @@ Result<const TableSpec*> TableFromJson(const json& from, const std::vector<Table
     const auto found =
         std::ranges::find_if(tables, [&](const TableSpec& table) { return table.name == from; });
     if (found != tables.end()) return &*found;
-    return UsageError("names table {}, which the model does not have", from.dump());
+    return UsageError("names table {}, which the model does not have", ShownJson(from));
   }
   ASSIGN_OR_RETURN(const uint64_t number, ReadJsonNumber(from, "table", UINT32_MAX));
   if (number < tables.size()) return &tables[number];
@@ -69,7 +69,7 @@ Result<Range> RangeFromJson(const json& from, std::string_view what, uint64_t mo
   RETURN_IF_ERROR(CheckJsonList(from, what));
   if (from.size() != 2) {
     return CorruptionError("{} is {}; expected two numbers, the first and the end", what,
-                           from.dump());
+                           ShownJson(from));
   }
   Range range;
   ASSIGN_OR_RETURN(range.begin,
@@ -141,7 +141,7 @@ Result<TablePlacement> PlacementFromJson(const json& from, const std::vector<Tab
   if (from.contains("pools_on_shards")) {
     const json& pools = from.at("pools_on_shards");
     if (!pools.is_boolean()) {
-      return CorruptionError("pools_on_shards is {}; expected true or false", pools.dump());
+      return CorruptionError("pools_on_shards is {}; expected true or false", ShownJson(pools));
     }
     placement.pools_on_shards = pools.get<bool>();
   }

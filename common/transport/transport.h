@@ -96,11 +96,14 @@ class Transport {
 
 struct ZeroMqOptions {
   int io_threads = 1;
-  int64_t max_message_bytes = 64 << 20;  // larger frames close the connection
-  int high_water_mark = 1000;            // messages a peer, each way, inside ZeroMQ
-  size_t peer_queue_messages = 10000;    // further messages a peer, in our bounded queue
-  int heartbeat_ms = 2000;               // 0: off; a peer silent for five of them is gone
-  int linger_ms = 1000;                  // how long closing waits for what is still to be sent
+  int64_t max_message_bytes = kMaxFrameBytes;  // larger frames close the connection
+  int high_water_mark = 32;                    // messages to a peer that wait inside ZeroMQ
+  size_t peer_queue_messages = 10000;          // further messages to a peer, in our own queue,
+  size_t peer_queue_bytes = size_t{1} << 30;   // and their bytes
+  // 0: off. A listener that is silent for five of them is gone for its dialers; a dialer's host
+  // that is, for the listener.
+  int heartbeat_ms = 2000;
+  int linger_ms = 1000;  // how long closing waits for what is still to be sent
 };
 
 // The only makers; main builds one and hands it down. Listeners and dialers may outlive it. Raises

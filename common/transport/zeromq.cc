@@ -5,7 +5,13 @@
 //  - a peer that comes back while its broken connection is not yet noticed is turned away for
 //    good: ROUTER_HANDOVER lets it take over its own identity;
 //  - received messages up to 8 kB lie at any address inside a shared buffer: copied;
-//  - large blocks are freed on the I/O thread: they come back by a ReleaseList.
+//  - large blocks are freed on the I/O thread: they come back by a ReleaseList;
+//  - it aborts (`!_io_error`, its issue 4364) where a peer fills the receive queue and hangs up,
+//    and either its own heartbeat is due or a heartbeat of the peer lies behind what filled the
+//    queue. So no receive queue has a limit at which reading stops: askers have a few requests
+//    under way each, and what a stranger sends is read and refused. A ROUTER sends no heartbeats:
+//    TCP's keepalive finds hosts that vanished;
+//  - its limits count messages, of any size: what waits for a peer is limited in bytes here.
 // A DEALER keeps IMMEDIATE off: messages may wait in it before the listener is there and across a
 // reconnect, bounded by the high-water mark, and a listener that was started again learns of them.
 // With IMMEDIATE on they would be lost without a word at each disconnect.
@@ -96,8 +102,15 @@ zmq::socket_t MakeSocket(Context& context, zmq::socket_type type) {
   socket.set(zmq::sockopt::linger, options.linger_ms);
   socket.set(zmq::sockopt::maxmsgsize, options.max_message_bytes);
   socket.set(zmq::sockopt::sndhwm, options.high_water_mark);
-  socket.set(zmq::sockopt::rcvhwm, options.high_water_mark);
-  if (options.heartbeat_ms > 0) {
+  socket.set(zmq::sockopt::rcvhwm, 0);  // no limit; see above
+  if (options.heartbeat_ms == 0) return socket;
+  if (type == zmq::socket_type::router) {
+    const int seconds = std::max(1, options.heartbeat_ms / 1000);
+    socket.set(zmq::sockopt::tcp_keepalive, 1);
+    socket.set(zmq::sockopt::tcp_keepalive_idle, seconds);
+    socket.set(zmq::sockopt::tcp_keepalive_intvl, seconds);
+    socket.set(zmq::sockopt::tcp_keepalive_cnt, kHeartbeatsMissed);
+  } else {
     socket.set(zmq::sockopt::heartbeat_ivl, options.heartbeat_ms);
     socket.set(zmq::sockopt::heartbeat_timeout, kHeartbeatsMissed * options.heartbeat_ms);
   }
@@ -200,19 +213,24 @@ class Outbox {
  public:
   bool empty() const { return waiting_.empty(); }
   size_t size() const { return waiting_.size(); }
-  void Clear() { waiting_.clear(); }
+  void Clear() {
+    waiting_.clear();
+    bytes_ = 0;
+  }
 
   // kFull: some still wait.
   Sent Flush(zmq::socket_t& socket, const PeerId* peer) {
     while (!waiting_.empty()) {
+      const size_t bytes = BytesOf(waiting_.front());  // Sent parts are empty.
       const Sent sent = TrySend(socket, peer, waiting_.front());
       if (sent != Sent::kYes) return sent;
+      bytes_ -= bytes;
       waiting_.pop_front();
     }
     return Sent::kYes;
   }
 
-  Status Send(zmq::socket_t& socket, const PeerId* peer, Parts parts, size_t limit,
+  Status Send(zmq::socket_t& socket, const PeerId* peer, Parts parts, const ZeroMqOptions& options,
               const std::string& where) {
     Sent sent = Flush(socket, peer);
     if (sent == Sent::kYes) sent = TrySend(socket, peer, parts);
@@ -220,15 +238,26 @@ class Outbox {
     if (sent == Sent::kUnreachable) {
       return MakeStatus(StatusCode::kUnavailable, "{}: this peer is not connected", where);
     }
-    if (waiting_.size() >= limit) {
+    const size_t bytes = BytesOf(parts);
+    if (waiting_.size() >= options.peer_queue_messages ||
+        bytes_ + bytes > options.peer_queue_bytes) {
       return MakeStatus(StatusCode::kResourceExhausted,
-                        "{}: the peer does not read: {} messages wait for it", where, limit);
+                        "{}: the peer does not read: {} messages of {} bytes in all wait for it",
+                        where, waiting_.size(), bytes_);
     }
+    bytes_ += bytes;
     waiting_.push_back(std::move(parts));
     return OkStatus();
   }
 
  private:
+  static size_t BytesOf(const Parts& parts) {
+    size_t bytes = 0;
+    for (const zmq::message_t& part : parts) bytes += part.size();
+    return bytes;
+  }
+
+  size_t bytes_ = 0;  // of those that wait
   std::deque<Parts> waiting_;
 };
 
@@ -292,8 +321,7 @@ class ZeroMqListener final : public Listener {
     context_->loans.FreeAll();
     ASSIGN_OR_RETURN(Parts parts, ToParts(*context_, std::move(frames)));
     Outbox& outbox = outboxes_[to];
-    const Status status = outbox.Send(socket_, &to, std::move(parts),
-                                      context_->options.peer_queue_messages, endpoint_);
+    const Status status = outbox.Send(socket_, &to, std::move(parts), context_->options, endpoint_);
     if (status.code() == StatusCode::kUnavailable) DropWaiting(outbox);
     if (outbox.empty()) outboxes_.erase(to);
     return status;
@@ -353,8 +381,8 @@ class ZeroMqDialer final : public Dialer {
     ASSIGN_OR_RETURN(Parts parts, ToParts(*context_, std::move(frames)));
     Line& line = lines_[listener];
     waiting_ -= !line.outbox.empty();
-    const Status status = line.outbox.Send(line.socket, nullptr, std::move(parts),
-                                           context_->options.peer_queue_messages, line.endpoint);
+    const Status status =
+        line.outbox.Send(line.socket, nullptr, std::move(parts), context_->options, line.endpoint);
     waiting_ += !line.outbox.empty();
     return status;
   }

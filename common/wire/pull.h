@@ -37,6 +37,8 @@ struct BagPart {
   bool is_partial = false;   // sum: other shards have lookups of the same bags; f64 is wanted
   bool has_weights = false;  // sum: one a lookup
 
+  bool operator==(const BagPart&) const = default;
+
   template <class Archive>
   void serialize(Archive& archive) {
     archive(table, first_column, list, bag_begin, bags, lookups, is_max, is_exact, is_partial,

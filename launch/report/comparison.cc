@@ -12,6 +12,7 @@
 #include "launch/report/markup_text.h"
 #include "launch/report/report.h"
 #include "launch/report/report_file.h"
+#include "sharding/json_text.h"
 
 namespace rowhouse {
 namespace {
@@ -42,7 +43,7 @@ Status ReadReport(const Json& json, ComparedRun* run) {
         "JSON, but no report of a training run (which has format, totals and evaluations)");
   }
   if (json["format"] != kReportFormat) {
-    return UsageError("a report of format {}; this build reads format {}", json["format"].dump(),
+    return UsageError("a report of format {}; this build reads format {}", ShownJson(json["format"]),
                       kReportFormat);
   }
   if (has("label", Json::value_t::string)) run->name = json["label"].get<std::string>();
@@ -53,7 +54,7 @@ Status ReadReport(const Json& json, ComparedRun* run) {
   if (!json["evaluations"].empty()) {
     const Json& last = json["evaluations"].back();
     if (!last.is_object()) {
-      return UsageError("evaluations: expected objects, got {}", last.dump());
+      return UsageError("evaluations: expected objects, got {}", ShownJson(last));
     }
     RETURN_IF_ERROR(ReadFigure(last, "evaluations", "auc", &run->test_auc));
     RETURN_IF_ERROR(ReadFigure(last, "evaluations", "logloss", &run->test_logloss));
@@ -61,7 +62,7 @@ Status ReadReport(const Json& json, ComparedRun* run) {
   if (!json.contains("model_bytes") || json["model_bytes"].is_null()) return OkStatus();
   const Json& bytes = json["model_bytes"];
   if (!bytes.is_object()) {
-    return UsageError("model_bytes: expected an object, got {}", bytes.dump());
+    return UsageError("model_bytes: expected an object, got {}", ShownJson(bytes));
   }
   RETURN_IF_ERROR(ReadFigure(bytes, "model_bytes", "rows", &run->rows_bytes));
   return ReadFigure(bytes, "model_bytes", "plain_rows", &run->plain_rows_bytes);

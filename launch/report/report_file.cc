@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/durable_file.h"
+#include "sharding/json_text.h"
 
 namespace rowhouse {
 
@@ -17,9 +18,9 @@ Result<nlohmann::json> ReadReportFile(const std::string& path) {
   const Result<std::string> text = ReadFile(path);
   // Whatever the reason, it is the operator who named the file.
   if (!text.ok()) return UsageError("the report of a run: {}", text.status().message());
-  nlohmann::json json = nlohmann::json::parse(text.value(), nullptr, /*allow_exceptions=*/false);
-  if (json.is_discarded()) return UsageError("{}: no JSON, so no report of a run", path);
-  return json;
+  Result<nlohmann::json> json = ParseJson(text.value());
+  if (json.ok()) return json;
+  return UsageError("{} {}, so it is not the report of a run", path, json.status().message());
 }
 
 }  // namespace rowhouse

@@ -1,6 +1,12 @@
 // What only TCP by ZeroMQ promises; the rest is in transport_contract_test.cc.
+#include <arpa/inet.h>
 #include <fcntl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <thread>
 
 #include "common/transport/tcp_socket.h"
 #include "common/transport/transport.h"
@@ -130,6 +136,78 @@ TEST_F(ZeroMqTransport, AFrameOverTheListenersLimitIsNeverDelivered) {
   auto dialer = Dial(listener->endpoint());
   ASSERT_OK(dialer->Send(0, OneFrame(std::string(1001, 'r'))));
   EXPECT_EQ(AskUntilHeard(*dialer, *listener, "row"), "row") << "the line is made anew";
+}
+
+// ---- A peer that speaks ZeroMQ's protocol by itself --------------------------------------------
+
+class BarePeer {
+ public:
+  explicit BarePeer(const std::string& endpoint) : socket_(::socket(AF_INET, SOCK_STREAM, 0)) {
+    sockaddr_in address = {};
+    address.sin_family = AF_INET;
+    address.sin_port =
+        htons(static_cast<uint16_t>(std::stoul(endpoint.substr(endpoint.rfind(':') + 1))));
+    inet_pton(AF_INET, "127.0.0.1", &address.sin_addr);
+    CHECK_EQ(connect(socket_, reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
+    const timeval patience = {.tv_sec = 1, .tv_usec = 0};
+    setsockopt(socket_, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+    const std::string null_mechanism = std::string("\x03\x00NULL", 6) + std::string(16, '\0');
+    Write("\xff" + std::string(7, '\0') + "\x01\x7f" + null_mechanism + std::string(32, '\0'));
+    std::string ready = std::string("\x05READY\x0bSocket-Type\0\0\0\x06", 22) + "DEALER" +
+                        std::string("\x08Identity\0\0\0\0", 13);
+    Write("\x04" + std::string(1, static_cast<char>(ready.size())) + ready);
+  }
+  ~BarePeer() {
+    const linger at_once = {.l_onoff = 1, .l_linger = 0};  // Hangs up by a reset.
+    setsockopt(socket_, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
+    close(socket_);
+  }
+
+  // False: the other side does not read.
+  bool Write(std::string_view bytes) {
+    return send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL) ==
+           static_cast<ssize_t>(bytes.size());
+  }
+
+ private:
+  const int socket_;
+};
+
+// libzmq 4.3.4 aborts (its issue 4364) where it stopped reading from a peer that then hangs up, and
+// a heartbeat is due or lies behind what filled its queue.
+TEST_F(ZeroMqTransport, APeerThatFillsTheQueueAndHangsUpEndsNobody) {
+  transport_ = MakeZeroMqTransport({.heartbeat_ms = 100, .linger_ms = 200});
+  auto listener = transport_->Listen("tcp://127.0.0.1:0").value();
+  constexpr size_t kMessages = 20000;
+  {
+    BarePeer peer(listener->endpoint());
+    const std::string message = std::string("\x00\x10", 2) + std::string(16, 'x');
+    const std::string ping = std::string("\x04\x07\x04PING\0\0", 9);
+    std::string together;
+    for (int i = 0; i < 100; ++i) together += message + ping;
+    for (size_t sent = 0; sent < kMessages && peer.Write(together); sent += 100) {
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));  // A heartbeat is due.
+  }
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  while (listener->Receive(0).value()) {
+  }
+  auto dialer = Dial(listener->endpoint());
+  EXPECT_EQ(AskUntilHeard(*dialer, *listener, "row"), "row");
+}
+
+TEST_F(ZeroMqTransport, WhatWaitsForAPeerThatDoesNotReadIsBoundedInBytes) {
+  transport_ =
+      MakeZeroMqTransport({.high_water_mark = 1, .peer_queue_bytes = 4 << 20, .linger_ms = 200});
+  auto dialer = transport_->MakeDialer("d").value();
+  ASSERT_OK(dialer->Connect("tcp://127.0.0.1:9"));  // "discard": nobody has it.
+  Status status;
+  size_t taken = 0;
+  for (; status.ok() && taken < 100; ++taken) {
+    status = dialer->Send(0, OneFrame(std::string(1 << 20, 'r')));
+  }
+  EXPECT_EQ(status.code(), StatusCode::kResourceExhausted);
+  EXPECT_LE(taken, 4u + 2u);
 }
 
 TEST_F(ZeroMqTransport, SocketsBeyondTheLibrarysDefaultCanBeMade) {

@@ -164,5 +164,37 @@ TEST_F(ShardBags, NonsenseIsRefusedAndHarmsNothing) {
   EXPECT_EQ(shard_->next_step(), 2u);
 }
 
+// A part of the push is checked against the bags as they were pulled; other ones of the same number
+// afterwards would be read and written beyond its gradients.
+TEST_F(ShardBags, BagsThatArePushedAreNotPulledAgainWithOtherLookups) {
+  const BagPart part{.bags = 1, .lookups = 1};
+  Pull(part, {4}, {1});
+  const auto push = [&](uint32_t k, const std::vector<BagPart>& bags, size_t floats) {
+    Frames payload;
+    for (int i = 0; i < 3; ++i) payload.push_back(Frame());
+    if (!bags.empty()) {
+      payload.push_back(FrameOf(std::vector<float>(floats, 1.0f)));
+      payload.push_back(Frame());
+    }
+    Send({.step = 1, .part = k, .parts = 2},
+         PushRequest{.learning_rate = 1.0f, .samples = 1, .tables = {}, .bags = bags},
+         std::move(payload));
+  };
+  push(0, {part}, 2);
+  Pull({.bags = 1000, .lookups = 1000}, std::vector<uint32_t>(1000, 5),
+       std::vector<uint32_t>(1000, 1));
+  EXPECT_THAT(Refusal(), HasSubstr("pulls other bags of table 0 in step 1 than those it pushes"));
+  Pull(part, {4}, {1});
+  EXPECT_THAT(Answered<float>(1), ElementsAre(5, -5)) << "the same ones may be asked for again";
+  push(1, {}, 0);
+  EXPECT_EQ(shard_->next_step(), 2u);
+}
+
+TEST_F(ShardBags, AnAnswerLargerThanAFrameIsRefusedBeforeMemoryIsTaken) {
+  const uint32_t bags = static_cast<uint32_t>(kMaxFrameBytes / (2 * sizeof(float))) + 1;
+  Pull({.bags = bags}, {}, std::vector<uint32_t>(bags, 0));
+  EXPECT_THAT(Refusal(), HasSubstr("whose answer takes 67108872 bytes; it may take 67108864"));
+}
+
 }  // namespace
 }  // namespace rowhouse

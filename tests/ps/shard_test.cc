@@ -305,6 +305,16 @@ TEST_F(ShardTest, WhatAPeerGetsWrongIsAnErrorAndHarmsNobody) {
   EXPECT_EQ(ErrorOf(Push(0, 0, {3}, {1.0f, 2.0f})).code(), StatusCode::kCorruption);
   EXPECT_EQ(ErrorOf(Push(0, 9, {3}, {1.0f})).code(), StatusCode::kInternal) << "far ahead";
   EXPECT_EQ(ErrorOf(Pull(7, 0, {3})).code(), StatusCode::kCorruption) << "no such worker";
+  EXPECT_EQ(ErrorOf(Pull(0, 9, {3})).code(), StatusCode::kInternal) << "far ahead";
+  for (const uint32_t table : {1u, 0x7FFFFFFFu, 0xFFFFFFFFu}) {
+    PullRequest request;
+    request.tables = {{table, 1}};
+    Frames payload;
+    payload.push_back(FrameOf(std::vector<uint64_t>{3}));
+    payload.push_back(FrameOf(std::vector<uint32_t>{1}));
+    Handle(MessageArrived{"peer", EncodeMessage(HeaderOf(0, 0), request, std::move(payload))});
+    EXPECT_EQ(ErrorOf(request_).code(), StatusCode::kCorruption) << "no table " << table;
+  }
 
   Header header = HeaderOf(0, 0);
   header.job_id = 1;

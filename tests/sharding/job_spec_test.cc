@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sharding/optimizer.h"
+#include "sharding/plan_maker.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {
@@ -86,6 +87,57 @@ TEST(TablesToJson, OptionsAtTheirDefaultsAreLeftOut) {
   const auto read = TablesFromJson(json);
   ASSERT_OK(read.status());
   EXPECT_EQ(read.value(), std::vector{NamedTable()});
+}
+
+// ---- What a peer says in HELLO ------------------------------------------------------------------
+
+nlohmann::json GoodJob() {
+  JobSpec job;
+  job.job_id = 1;
+  job.model_id = "m";
+  job.config_digest = "c";
+  job.tables = {NamedTable()};
+  job.plan = MakeRowWisePlan(job.tables, 1);
+  return nlohmann::json::parse(job.ToJsonText());
+}
+
+TEST(JobSpec, NumbersOutOfRangeAreRefusedByName) {
+  ASSERT_OK(JobSpec::FromJsonText(GoodJob().dump()));
+  struct Wrong {
+    const char* where;
+    nlohmann::json value;
+    const char* said;
+  };
+  const std::vector<Wrong> cases = {
+      {"/workers", 4294967295u, "4294967295 workers and 1 shards"},
+      {"/workers", 65537, "at most 65536"},
+      {"/workers", 4294967297u, "workers is 4294967297; expected a whole number"},
+      {"/workers", -1, "workers is -1"},
+      {"/workers", 1.5, "workers is 1.5"},
+      {"/workers", 0, "0 workers"},
+      {"/shards_per_node", 0, "in nodes of 0"},
+      {"/job_id", "7", "job_id is"},
+      {"/tables/0/rows", -1, "rows is -1"},
+      {"/tables/0/dim", 4294967296u, "dim is 4294967296"},
+      {"/tables/0/optimizer", "adagard", "unknown"},
+      {"/plan/shards", 4294967295u, "at most"},
+  };
+  for (const Wrong& wrong : cases) {
+    nlohmann::json job = GoodJob();
+    job[nlohmann::json::json_pointer(wrong.where)] = wrong.value;
+    const Status status = JobSpec::FromJsonText(job.dump()).status();
+    EXPECT_THAT(status.message(), testing::HasSubstr(wrong.said)) << wrong.where;
+  }
+}
+
+TEST(JobSpec, OneNestedWithoutEndIsRefused) {
+  nlohmann::json job = GoodJob();
+  job["plan"]["plan_version"] = "DEEP";
+  std::string text = job.dump();
+  const std::string deep = std::string(1000000, '[') + std::string(1000000, ']');
+  text.replace(text.find("\"DEEP\""), 6, deep);
+  EXPECT_EQ(JobSpec::FromJsonText(text).status().message(),
+            "job description: is nested more than 32 levels deep");
 }
 
 }  // namespace
