@@ -8,6 +8,7 @@
 
 #include "common/counted.h"
 #include "common/durable_file.h"
+#include "sharding/json_text.h"
 
 namespace rowhouse {
 namespace {
@@ -16,6 +17,26 @@ std::string ManifestPath(const std::string& model_dir) { return model_dir + "/ma
 
 std::string Checksum(std::string_view bytes) {
   return fmt::format("{:016x}", XXH3_64bits(bytes.data(), bytes.size()));
+}
+
+// What a manifest may name: never a path, which would lead out of the model directory.
+bool IsDenseFile(std::string_view name) {
+  if (!name.starts_with("dense-") || !name.ends_with(".bin")) return false;
+  const std::string_view steps = name.substr(6, name.size() - 10);
+  return !steps.empty() && steps.find_first_not_of("0123456789") == steps.npos;
+}
+
+// By what lies there, not by what an older manifest says. A leftover file is no reason to fail a
+// saved model.
+void RemoveOtherDenseFiles(const std::string& model_dir, const std::string& kept) {
+  std::error_code ignored;
+  std::vector<std::filesystem::path> others;
+  for (std::filesystem::directory_iterator at(model_dir, ignored), end; !ignored && at != end;
+       at.increment(ignored)) {
+    const std::string name = at->path().filename().string();
+    if (IsDenseFile(name) && name != kept) others.push_back(at->path());
+  }
+  for (const std::filesystem::path& other : others) std::filesystem::remove(other, ignored);
 }
 
 Result<Manifest> ParseManifest(const nlohmann::json& json) {
@@ -30,11 +51,19 @@ Result<Manifest> ParseManifest(const nlohmann::json& json) {
   manifest.steps = json.at("steps").get<uint64_t>();
   manifest.steps_per_epoch = json.at("steps_per_epoch").get<uint64_t>();
   manifest.rows_digest = json.at("rows_digest").get<std::string>();
+  manifest.data_digest = json.value("data_digest", "");
   ASSIGN_OR_RETURN(manifest.tables, TablesFromJson(json.at("tables")));
+  RETURN_IF_ERROR(CheckOptimizers(manifest.tables));
   ASSIGN_OR_RETURN(manifest.plan, Plan::FromJson(json.at("plan"), manifest.tables));
   ASSIGN_OR_RETURN(manifest.shards, SavedShardsFromJson(json.at("shards")));
   const nlohmann::json& dense = json.at("dense");
   manifest.dense_file = dense.at("file").get<std::string>();
+  if (!IsDenseFile(manifest.dense_file)) {
+    return CorruptionError(
+        "dense.file is \"{}\"; expected the name of a file beside it, "
+        "dense-<steps>.bin",
+        manifest.dense_file);
+  }
   manifest.dense_floats = dense.at("floats").get<uint64_t>();
   manifest.dense_checksum = dense.at("xxh3_64").get<std::string>();
   return manifest;
@@ -56,7 +85,9 @@ Result<Manifest> ReadManifest(const std::string& model_dir) {
   }
   ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
   try {
-    Result<Manifest> manifest = ParseManifest(nlohmann::json::parse(text));
+    const Result<nlohmann::json> json = ParseJson(text);
+    if (!json.ok()) return json.status().Annotate(path);
+    Result<Manifest> manifest = ParseManifest(json.value());
     if (!manifest.ok()) return manifest.status().Annotate(path);
     return manifest;
   } catch (const nlohmann::json::exception& error) {
@@ -67,11 +98,6 @@ Result<Manifest> ReadManifest(const std::string& model_dir) {
 Status SaveModel(const std::string& model_dir, Manifest manifest, std::span<const float> dense,
                  const std::string& config_yaml) {
   RETURN_IF_ERROR(MakeDirectoryDurably(model_dir));
-  std::string before;
-  if (HasManifest(model_dir)) {
-    ASSIGN_OR_RETURN(const Manifest old, ReadManifest(model_dir));
-    before = old.dense_file;
-  }
   const std::string_view bytes(reinterpret_cast<const char*>(dense.data()), dense.size_bytes());
   manifest.dense_file = fmt::format("dense-{}.bin", manifest.steps);
   manifest.dense_floats = dense.size();
@@ -85,6 +111,7 @@ Status SaveModel(const std::string& model_dir, Manifest manifest, std::span<cons
                                {"steps", manifest.steps},
                                {"steps_per_epoch", manifest.steps_per_epoch},
                                {"rows_digest", manifest.rows_digest},
+                               {"data_digest", manifest.data_digest},
                                {"tables", TablesToJson(manifest.tables)},
                                {"plan", manifest.plan.ToJson()},
                                {"shards", SavedShardsToJson(manifest.shards)},
@@ -93,10 +120,7 @@ Status SaveModel(const std::string& model_dir, Manifest manifest, std::span<cons
                                  {"floats", manifest.dense_floats},
                                  {"xxh3_64", manifest.dense_checksum}}}};
   RETURN_IF_ERROR(WriteFileDurably(ManifestPath(model_dir), json.dump(1) + "\n"));
-  if (!before.empty() && before != manifest.dense_file) {
-    std::error_code ignored;  // A leftover file is no reason to fail a saved model.
-    std::filesystem::remove(model_dir + "/" + before, ignored);
-  }
+  RemoveOtherDenseFiles(model_dir, manifest.dense_file);
   return OkStatus();
 }
 
@@ -114,19 +138,6 @@ Result<std::vector<float>> ReadDense(const std::string& model_dir, const Manifes
   std::vector<float> dense(manifest.dense_floats);
   std::memcpy(dense.data(), bytes.data(), bytes.size());
   return dense;
-}
-
-Status RemoveModel(const std::string& model_dir) {
-  if (!HasManifest(model_dir)) return OkStatus();
-  ASSIGN_OR_RETURN(const Manifest manifest, ReadManifest(model_dir));
-  // The manifest goes first: without it the rest is no model.
-  for (const std::string& name : {std::string("manifest.json"), manifest.dense_file,
-                                  std::string("config.yaml"), std::string("report.json")}) {
-    std::error_code error;
-    std::filesystem::remove(model_dir + "/" + name, error);
-    if (error) return UsageError("cannot delete {}/{}: {}", model_dir, name, error.message());
-  }
-  return OkStatus();
 }
 
 }  // namespace rowhouse

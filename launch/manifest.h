@@ -30,6 +30,7 @@ struct Manifest {
   uint64_t steps = 0;            // applied
   uint64_t steps_per_epoch = 0;  // of the run that saved; the reader's position follows
   std::string rows_digest;       // of all rows at `steps`
+  std::string data_digest = {};  // Dataset::content_digest(); "": not known, or no files
   std::vector<TableSpec> tables;
   Plan plan;
   std::vector<SavedShard> shards;
@@ -44,15 +45,12 @@ bool HasManifest(const std::string& model_dir);
 // kUsage if there is none or it is of a newer format; kCorruption if it cannot be read.
 Result<Manifest> ReadManifest(const std::string& model_dir);
 
-// Writes dense file, config and manifest, in this order, each durably; then removes the dense file
-// of the manifest before. Fills dense_file, dense_floats and dense_checksum.
+// Writes dense file, config and manifest, in this order, each durably; then removes the dense files
+// of models saved there before. Fills dense_file, dense_floats and dense_checksum.
 Status SaveModel(const std::string& model_dir, Manifest manifest, std::span<const float> dense,
                  const std::string& config_yaml);
 
 // kCorruption, naming the file, if its size or checksum is not what the manifest says.
 Result<std::vector<float>> ReadDense(const std::string& model_dir, const Manifest& manifest);
-
-// Removes a saved model's files from `model_dir` (not its rows).
-Status RemoveModel(const std::string& model_dir);
 
 }  // namespace rowhouse

@@ -8,9 +8,11 @@
 #include <filesystem>
 #include <random>
 
+#include "common/counted.h"
 #include "common/durable_file.h"
 #include "launch/manifest.h"
 #include "launch/plan_of_run.h"
+#include "launch/saved_rows.h"
 #include "sharding/initialiser.h"
 #include "worker/agreement.h"
 
@@ -39,6 +41,28 @@ Status CheckOutputs(const Settings& settings) {
   const std::string report = std::filesystem::path(settings.output.report).parent_path();
   if (!report.empty()) {
     RETURN_IF_ERROR(CheckOutputDirectory(report, "report"));
+  }
+  return OkStatus();
+}
+
+// Tables of one config digest are the same: others were put into the manifest since.
+Status CheckSameTables(const std::vector<TableSpec>& mine, const std::vector<TableSpec>& saved) {
+  const auto damaged = [](const std::string& what) {
+    return CorruptionError(
+        "{}, though the settings are the same: the file is not as it was written; put it back",
+        what);
+  };
+  if (mine.size() != saved.size()) {
+    return damaged(
+        fmt::format("lists {}, the model has {}", Counted(saved.size(), "table"), mine.size()));
+  }
+  for (size_t t = 0; t < mine.size(); ++t) {
+    if (mine[t].name == saved[t].name && mine[t].rows == saved[t].rows &&
+        mine[t].dim == saved[t].dim && mine[t].optimizer == saved[t].optimizer) {
+      continue;
+    }
+    return damaged(fmt::format("table {} is \"{}\" of {} rows, in the model \"{}\" of {}", t,
+                               saved[t].name, saved[t].rows, mine[t].name, mine[t].rows));
   }
   return OkStatus();
 }
@@ -86,11 +110,10 @@ Result<RunStart> PrepareStart(const Settings& settings, uint32_t nodes, uint32_t
     if (model_dir.empty()) return start;
     // A model that is kept says what its files of first values were.
     RETURN_IF_ERROR(SumUpFiles(&job.tables).Annotate("init_from, read by the first worker"));
-    if (!HasManifest(model_dir)) return start;
-    if (settings.output.overwrite) {
-      RETURN_IF_ERROR(RemoveModel(model_dir));
-      return start;
-    }
+    // A model that is replaced stays until this one is saved, and its rows until one is changed.
+    if (!HasManifest(model_dir) || settings.output.overwrite) return start;
+    ASSIGN_OR_RETURN(const SavedRows rows, SavedRows::Open(model_dir, settings.storage.row_dir));
+    RETURN_IF_ERROR(rows.CheckUnchanged());
     return UsageError(
         "--model_dir={} holds a trained model; go on from it with --load, delete it with "
         "--overwrite, or give another directory",
@@ -104,6 +127,10 @@ Result<RunStart> PrepareStart(const Settings& settings, uint32_t nodes, uint32_t
         "schedule, optimizers and threads must stay",
         model_dir, manifest.config_digest, job.config_digest, model_dir);
   }
+  RETURN_IF_ERROR(CheckSameTables(job.tables, manifest.tables)
+                      .Annotate(fmt::format("--load: {}/manifest.json", model_dir)));
+  ASSIGN_OR_RETURN(const SavedRows rows, SavedRows::Open(model_dir, settings.storage.row_dir));
+  RETURN_IF_ERROR(rows.CheckUnchanged().Annotate("--load"));
   for (TableSpec& table : job.tables) {
     // Whoever keeps rows of the table looks whether its file is still the same.
     const InitialiserOptions& saved = manifest.tables.at(Raw(table.id)).initialiser_options;
@@ -118,6 +145,7 @@ Result<RunStart> PrepareStart(const Settings& settings, uint32_t nodes, uint32_t
       .step = manifest.steps,
       .steps_per_epoch = manifest.steps_per_epoch,
       .plan_digest = manifest.plan.digest(),
+      .data_digest = manifest.data_digest,
       .shards = manifest.shards,
   };
   ASSIGN_OR_RETURN(start.dense, ReadDense(model_dir, manifest));

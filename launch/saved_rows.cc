@@ -31,12 +31,6 @@ bool OwnsRows(const Manifest& manifest, ShardId shard) {
 
 // What the tables and the plan alone do not say of themselves.
 Status CheckManifest(const Manifest& manifest) {
-  for (const TableSpec& table : manifest.tables) {
-    RETURN_IF_ERROR(Optimizers()
-                        .Make(table.optimizer, table.optimizer_options)
-                        .status()
-                        .Annotate(fmt::format("table \"{}\"", table.name)));
-  }
   std::set<ShardId> named;
   for (const SavedShard& saved : manifest.shards) named.insert(saved.shard);
   if (named.size() != manifest.plan.shards() || named.size() != manifest.shards.size() ||
@@ -66,6 +60,29 @@ Result<SavedRows> SavedRows::Open(const std::string& model_dir, const std::strin
     return saved.directory.empty() && !OwnsRows(rows.manifest_, saved.shard);
   });
   return rows;
+}
+
+Status SavedRows::CheckUnchanged() const {
+  for (const SavedShard& saved : manifest_.shards) {
+    const Result<DirectoryOwner> owner = ReadOwner(saved.directory);
+    const Result<DirectoryState> state = ReadState(saved.directory);
+    if (!owner.ok() || !state.ok())
+      continue;  // On another host, or its PS node says what is wrong.
+    if (owner.value().model != manifest_.model_id) {
+      return UsageError(
+          "the rows of the model in {} are gone: a run with --overwrite replaced those in {}, and "
+          "did not get as far as to save its own; train anew with --overwrite",
+          model_dir_, saved.directory);
+    }
+    if (!state.value().is_clean || state.value().step != manifest_.steps) {
+      return UsageError(
+          "nothing can go on from the model in {}: it was saved after {} steps, and a run that did "
+          "not end in order has changed its rows in {} since. Put back a copy of --model_dir and "
+          "--row_dir made before that run, or train anew with --overwrite",
+          model_dir_, manifest_.steps, saved.directory);
+    }
+  }
+  return OkStatus();
 }
 
 const SavedShard* SavedRows::FindShard(ShardId shard) const {
@@ -101,6 +118,8 @@ Result<std::unique_ptr<RowStore>> SavedRows::OpenShard(const SavedShard& saved,
                       saved.directory, state.step, manifest_.steps);
   }
   options.path = RowsDirectory(saved.directory);
+  options.creates = false;
+  options.expected_stamp = state.stamp;
   Result<std::unique_ptr<RowStore>> rows = RowStores().Make(kStore, options);
   if (rows.ok()) return rows;
   return rows.status().Annotate(fmt::format("shard {}", Raw(saved.shard)));

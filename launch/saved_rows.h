@@ -35,6 +35,10 @@ class SavedRows {
   Result<std::unique_ptr<RowStore>> OpenShard(const SavedShard& saved,
                                               RowStoreOptions options = {.read_only = true}) const;
 
+  // kUsage, saying what became of them and what to do, if rows that lie on this host are not those
+  // of the manifest: a run changed or replaced them and did not end in order. Opens no rows.
+  Status CheckUnchanged() const;
+
   // Null if the plan gave the shard to nobody, which no saved model has.
   const SavedShard* FindShard(ShardId shard) const;
 

@@ -5,6 +5,7 @@
 
 #include "common/counted.h"
 #include "common/durable_file.h"
+#include "sharding/json_text.h"
 
 namespace rowhouse {
 namespace {
@@ -26,7 +27,9 @@ Status WriteJson(const std::string& path, json document) {
 // The document of a known format.
 Result<json> ReadJson(const std::string& path) {
   ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
-  json document = json::parse(text, nullptr, /*allow_exceptions=*/false);
+  Result<json> parsed = ParseJson(text);
+  if (!parsed.ok()) return parsed.status().Annotate(path);
+  json document = std::move(parsed).value();
   if (!document.is_object()) return CorruptionError("{}: not a JSON object", path);
   const auto format = document.find("format");
   if (format == document.end() || !format->is_number_unsigned()) {
@@ -102,8 +105,9 @@ Result<DirectoryOwner> ReadOwner(const std::string& directory) {
 }
 
 Status WriteState(const std::string& directory, const DirectoryState& state) {
-  return WriteJson(StatePath(directory),
-                   {{"state", state.is_clean ? "clean" : "open"}, {"step", state.step}});
+  json document = {{"state", state.is_clean ? "clean" : "open"}, {"step", state.step}};
+  if (state.stamp != 0) document["stamp"] = state.stamp;
+  return WriteJson(StatePath(directory), std::move(document));
 }
 
 Result<DirectoryState> ReadState(const std::string& directory) {
@@ -117,6 +121,10 @@ Result<DirectoryState> ReadState(const std::string& directory) {
     return CorruptionError("{}: state \"{}\" is neither \"open\" nor \"clean\"", path, word);
   }
   state.is_clean = word == "clean";
+  RETURN_IF_ERROR(CheckJsonKeys(document, {"format", "state", "step"}, {"stamp"}).Annotate(path));
+  if (document.contains("stamp")) {
+    RETURN_IF_ERROR(TakeNumber(path, document, "stamp", UINT64_MAX, &state.stamp));
+  }
   return state;
 }
 

@@ -4,9 +4,10 @@
 //   OWNER.json  {"format": 1, "model": uuid, "shard": 3, "shards": 8,
 //                "plan_digest": hex, "config_digest": hex}
 //               written once, before the first row
-//   STATE.json  {"format": 1, "state": "open" | "clean", "step": 1200}
+//   STATE.json  {"format": 1, "state": "open" | "clean", "step": 1200, "stamp": 77}
 //               "open" before the first change of a run, "clean" after the last Sync; `step` is
-//               the number of steps applied when it was written
+//               the number of steps applied when it was written; `stamp`, of a clean one only, that
+//               of the rows (RowStore::stamp), absent where older programs wrote it
 //
 // A reader refuses newer formats by name and reads older ones. Errors: kNotFound where a file is
 // missing; kCorruption where it is not what was written; kUsage where the directory is not for
@@ -35,6 +36,7 @@ struct DirectoryOwner {
 struct DirectoryState {
   bool is_clean = false;  // "clean": all rows are of the same step, and on disk
   uint64_t step = 0;
+  uint64_t stamp = 0;  // of the clean rows; 0: not known
 
   bool operator==(const DirectoryState&) const = default;
 };

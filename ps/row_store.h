@@ -35,6 +35,12 @@ struct StoreSlice {
 struct RowStoreOptions {
   std::string path;        // directory this store owns, made if missing; "" for `memory`
   bool read_only = false;  // open what is there for reading; Put is a programmer's mistake
+  // False: rows must be there already. Without their index a store would begin anew and delete the
+  // files that the index no longer names.
+  bool creates = true;
+  // Unless 0: what stamp() must be. Looked at before anything is changed: kCorruption if other rows
+  // lie there than those that had this stamp.
+  uint64_t expected_stamp = 0;
   // RocksDB: shared block cache, write-buffer manager and threads. Null: the store makes its own.
   std::shared_ptr<StoreEnvironment> environment;
 };

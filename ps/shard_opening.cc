@@ -5,6 +5,7 @@
 #include <map>
 
 #include "ps/directory_state.h"
+#include "ps/replaced_rows.h"
 #include "sharding/record_weights.h"
 
 namespace rowhouse {
@@ -16,6 +17,15 @@ bool HoldsAnything(const std::string& directory) {
   std::error_code ignored;  // What cannot be looked into is reported by whoever opens it.
   return std::filesystem::exists(directory, ignored) &&
          !std::filesystem::is_empty(directory, ignored);
+}
+
+bool HoldsRowFiles(const std::string& directory) {
+  std::error_code error;
+  for (std::filesystem::directory_iterator at(directory, error), end; !error && at != end;
+       at.increment(error)) {
+    if (at->path().extension() == ".sst") return true;
+  }
+  return false;
 }
 
 Status RemoveAll(const std::string& directory) {
@@ -48,15 +58,33 @@ class Opening {
       ASSIGN_OR_RETURN(auto memory, RowStores().Make("memory", {}));
       return std::make_unique<ShardStore>(std::move(memory), "", job_.tables);
     }
+    RETURN_IF_ERROR(EndCutOffReplacing());
     if (!job_.is_load) return OpenNew();
     return IsWhereItWasSaved() ? OpenSaved() : OpenRouted();
   }
 
  private:
-  Result<std::unique_ptr<RowStore>> OpenRows(const std::string& directory, bool read_only) const {
-    return RowStores().Make(options_.store, {.path = RowsDirectory(directory),
-                                             .read_only = read_only,
-                                             .environment = options_.environment});
+  Result<std::unique_ptr<RowStore>> OpenRows(const std::string& directory) const {
+    return RowStores().Make(
+        options_.store, {.path = RowsDirectory(directory), .environment = options_.environment});
+  }
+
+  // Rows that were saved: never others, and none made.
+  Result<std::unique_ptr<RowStore>> OpenSavedRows(const std::string& directory,
+                                                  bool read_only) const {
+    ASSIGN_OR_RETURN(const DirectoryState state, ReadState(directory));
+    Result<std::unique_ptr<RowStore>> rows =
+        RowStores().Make(options_.store, {.path = RowsDirectory(directory),
+                                          .read_only = read_only,
+                                          .creates = false,
+                                          .expected_stamp = state.stamp,
+                                          .environment = options_.environment});
+    const StatusCode code = rows.status().code();
+    if (code != StatusCode::kNotFound && code != StatusCode::kCorruption) return rows;
+    return MakeStatus(code,
+                      "--load: {}. Put {} back as it was when the model was saved, or train anew "
+                      "with --overwrite",
+                      rows.status().message(), directory);
   }
 
   Result<std::unique_ptr<ShardStore>> Finish(std::unique_ptr<RowStore> rows) const {
@@ -79,22 +107,46 @@ class Opening {
           "an empty --row_dir, the saved rows are routed there anew",
           directory_, owner.value().model);
     }
-    if (!job_.overwrite) {
+    const Result<DirectoryState> state = ReadState(directory_);
+    // A state is written before the first row; rows whose state was lost are still somebody's.
+    const bool has_rows =
+        state.status().code() != StatusCode::kNotFound || HoldsRowFiles(RowsDirectory(directory_));
+    if (!job_.overwrite && has_rows) {
+      if (state.ok() && state.value().is_clean) {
+        return UsageError(
+            "{} holds rows of model {}; go on from them with --load, delete them with --overwrite, "
+            "or give another --row_dir",
+            directory_, owner.value().model);
+      }
       return UsageError(
-          "{} holds rows of model {}; go on from them with --load, delete them with --overwrite, "
-          "or give another --row_dir",
+          "{} holds rows of model {} as a run left them that did not end in order; nothing can go "
+          "on from them: delete them with --overwrite, or give another --row_dir",
           directory_, owner.value().model);
     }
     // Opening proves that no other process uses them; bytes that cannot be read may go.
-    const Status in_use = OpenRows(directory_, /*read_only=*/false).status();
+    const Status in_use = OpenRows(directory_).status();
     if (in_use.code() == StatusCode::kUsage) return in_use;
-    return RemoveAll(directory_);
+    return has_rows ? SetAsideRows(directory_) : RemoveAll(directory_);
+  }
+
+  // A run that was to replace rows was killed: before it changed a row of its own they are put
+  // back, afterwards they go.
+  Status EndCutOffReplacing() {
+    if (!HasReplacedRows(directory_)) return OkStatus();
+    if (HoldsAnything(directory_)) {
+      const Status in_use = OpenRows(directory_).status();
+      if (in_use.code() == StatusCode::kUsage) return in_use;
+      if (ReadState(directory_).status().code() != StatusCode::kNotFound) {
+        return DeleteReplacedRows(directory_);
+      }
+    }
+    return PutBackReplacedRows(directory_);
   }
 
   Result<std::unique_ptr<ShardStore>> OpenNew() {
     RETURN_IF_ERROR(Clear());
     RETURN_IF_ERROR(ClaimDirectory(directory_, owner_).status());
-    ASSIGN_OR_RETURN(auto rows, OpenRows(directory_, /*read_only=*/false));
+    ASSIGN_OR_RETURN(auto rows, OpenRows(directory_));
     return Finish(std::move(rows));
   }
 
@@ -128,7 +180,7 @@ class Opening {
     ASSIGN_OR_RETURN(const DirectoryOwner found, ReadOwner(directory_));
     RETURN_IF_ERROR(CheckOwner(directory_, found, owner_));
     RETURN_IF_ERROR(CheckSaved(directory_));
-    ASSIGN_OR_RETURN(auto rows, OpenRows(directory_, /*read_only=*/false));
+    ASSIGN_OR_RETURN(auto rows, OpenSavedRows(directory_, /*read_only=*/false));
     return Finish(std::move(rows));
   }
 
@@ -136,7 +188,7 @@ class Opening {
   // here by this plan. The sources are not changed.
   Result<std::unique_ptr<ShardStore>> OpenRouted() {
     if (IsRoutedAlready()) {
-      ASSIGN_OR_RETURN(auto rows, OpenRows(directory_, /*read_only=*/false));
+      ASSIGN_OR_RETURN(auto rows, OpenSavedRows(directory_, /*read_only=*/false));
       return Finish(std::move(rows));
     }
     for (const SavedShard& saved : job_.load.shards) {
@@ -152,7 +204,7 @@ class Opening {
       LOG_IF(ERROR, !removed.ok()) << removed.message();
       return filled;
     }
-    ASSIGN_OR_RETURN(auto rows, OpenRows(directory_, /*read_only=*/false));
+    ASSIGN_OR_RETURN(auto rows, OpenSavedRows(directory_, /*read_only=*/false));
     return Finish(std::move(rows));
   }
 
@@ -172,7 +224,7 @@ class Opening {
 
   // Deletes what nobody else has open: only who got the lock, or read bytes behind it, knows that.
   Status RemoveUnused() {
-    const Status opened = OpenRows(directory_, /*read_only=*/false).status();
+    const Status opened = OpenRows(directory_).status();
     if (!opened.ok() && opened.code() != StatusCode::kCorruption &&
         opened.code() != StatusCode::kResourceExhausted) {
       return opened;
@@ -242,10 +294,10 @@ class Opening {
 
   Status Fill() {
     SizeRecords();
-    ASSIGN_OR_RETURN(const auto target, OpenRows(directory_, /*read_only=*/false));
+    ASSIGN_OR_RETURN(const auto target, OpenRows(directory_));
     uint64_t rows = 0;
     for (const SavedShard& saved : job_.load.shards) {
-      ASSIGN_OR_RETURN(const auto source, OpenRows(saved.directory, /*read_only=*/true));
+      ASSIGN_OR_RETURN(const auto source, OpenSavedRows(saved.directory, /*read_only=*/true));
       StoreWrite batch;
       const auto flush = [&]() -> Status {
         rows += batch.rows.size();
@@ -275,7 +327,8 @@ class Opening {
       }
     }
     RETURN_IF_ERROR(target->Sync());
-    RETURN_IF_ERROR(WriteState(directory_, {.is_clean = true, .step = job_.load.step}));
+    RETURN_IF_ERROR(WriteState(
+        directory_, {.is_clean = true, .step = job_.load.step, .stamp = target->stamp()}));
     LOG(INFO) << "rows routed anew shard=" << Raw(shard_) << " rows=" << rows
               << " from=" << job_.load.shards.size() << " directories";
     return OkStatus();

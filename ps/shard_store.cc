@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "ps/directory_state.h"
+#include "ps/replaced_rows.h"
 #include "ps/written_rows_file.h"
 #include "sharding/optimizer.h"
 #include "sharding/record_weights.h"
@@ -26,6 +27,21 @@ ShardStore::ShardStore(std::unique_ptr<RowStore> store, std::string directory,
     tables_.push_back(
         {.spec = spec, .optimizer = std::move(optimizer), .digested = std::move(digested)});
   }
+}
+
+ShardStore::~ShardStore() {
+  store_.reset();
+  if (has_changed_ || directory_.empty() || !HasReplacedRows(directory_)) return;
+  const Status status = PutBackReplacedRows(directory_);
+  LOG_IF(ERROR, !status.ok()) << "the rows that were to be replaced: " << status.message();
+}
+
+// From here on the rows are this run's, and no longer those it replaces.
+Status ShardStore::MarkChanged() {
+  RETURN_IF_ERROR(WriteState(directory_, {.is_clean = false, .step = last_sync_steps_}));
+  if (!has_changed_) RETURN_IF_ERROR(DeleteReplacedRows(directory_));
+  has_changed_ = true;
+  return OkStatus();
 }
 
 ShardEvent ShardStore::Execute(ShardAction& action) {
@@ -53,7 +69,7 @@ ShardEvent ShardStore::Execute(ShardAction& action) {
 
 Status ShardStore::Write(const WriteRows& action) {
   if (!is_open_ && !directory_.empty()) {
-    RETURN_IF_ERROR(WriteState(directory_, {.is_clean = false, .step = last_sync_steps_}));
+    RETURN_IF_ERROR(AsFaultOfTheWorld(MarkChanged()));
   }
   is_open_ = true;
   for (const StoreWrite& one : action.writes) {
@@ -66,7 +82,10 @@ Status ShardStore::Sync(SyncStore& action) {
   RETURN_IF_ERROR(store_->Sync());
   if (!action.is_clean) return OkStatus();
   if (!directory_.empty()) {
-    RETURN_IF_ERROR(WriteState(directory_, {.is_clean = true, .step = action.steps}));
+    RETURN_IF_ERROR(AsFaultOfTheWorld(WriteState(
+        directory_, {.is_clean = true, .step = action.steps, .stamp = store_->stamp()})));
+    if (!has_changed_) RETURN_IF_ERROR(AsFaultOfTheWorld(DeleteReplacedRows(directory_)));
+    has_changed_ = true;
   }
   is_open_ = false;
   last_sync_steps_ = action.steps;

@@ -25,6 +25,9 @@ class ShardStore {
   ShardStore(std::unique_ptr<RowStore> store, std::string directory,
              const std::vector<TableSpec>& tables, uint64_t steps = 0);
 
+  // Rows that were to be replaced (replaced_rows.h) are put back unless rows were changed.
+  ~ShardStore();
+
   const std::string& directory() const { return directory_; }
 
   // Visits every record there is, by what names it.
@@ -41,6 +44,7 @@ class ShardStore {
   ShardEvent Execute(ShardAction&& action) { return Execute(action); }
 
  private:
+  Status MarkChanged();
   Status Write(const WriteRows& action);
   Status Sync(SyncStore& action);
   void KeepWrittenRows(std::string image) const;
@@ -56,6 +60,7 @@ class ShardStore {
   const std::string directory_;
   std::vector<TableShape> tables_;  // by table id
   bool is_open_ = false;            // STATE.json says "open"
+  bool has_changed_ = false;        // by this object
   uint64_t last_sync_steps_ = 0;
 };
 

@@ -73,6 +73,10 @@ class Dataset {
   virtual Status ReadTrain(uint64_t epoch, uint64_t first, uint64_t count, Batch* batch) = 0;
   virtual Status ReadTest(uint64_t first, uint64_t count, Batch* batch) = 0;
 
+  // A digest, as hex, of the bytes of the files it was read from; "" for data that the settings
+  // alone decide.
+  virtual std::string content_digest() const { return ""; }
+
   // The ROC AUC on the test samples of the model that made the labels, or a negative number where
   // nobody knows it. Known for planted data: the ceiling of any model.
   virtual double TestAucCeiling() { return -1.0; }

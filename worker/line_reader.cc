@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <xxhash.h>
 
 #include <cerrno>
 #include <cstring>
@@ -29,7 +30,12 @@ Result<LineReader> LineReader::Open(const std::string& path) {
 }
 
 LineReader::LineReader(std::string path, int file)
-    : path_(std::move(path)), file_(file), buffer_(kMaxLineBytes + 2) {}
+    : path_(std::move(path)),
+      file_(file),
+      buffer_(kMaxLineBytes + 2),
+      hash_(XXH3_createState(), [](XXH3_state_t* state) { XXH3_freeState(state); }) {
+  XXH3_64bits_reset(hash_.get());
+}
 
 LineReader::LineReader(LineReader&& other) noexcept
     : path_(std::move(other.path_)),
@@ -38,7 +44,8 @@ LineReader::LineReader(LineReader&& other) noexcept
       begin_(other.begin_),
       end_(other.end_),
       at_end_(other.at_end_),
-      line_number_(other.line_number_) {}
+      line_number_(other.line_number_),
+      hash_(std::move(other.hash_)) {}
 
 LineReader::~LineReader() {
   if (file_ >= 0) close(file_);
@@ -54,8 +61,13 @@ Status LineReader::Fill() {
   } while (got < 0 && errno == EINTR);
   if (got < 0) return IoError("cannot read \"{}\": {}", path_, std::strerror(errno));
   at_end_ = got == 0;
+  XXH3_64bits_update(hash_.get(), buffer_.data() + end_, static_cast<size_t>(got));
   end_ += static_cast<size_t>(got);
   return OkStatus();
+}
+
+std::string LineReader::digest() const {
+  return fmt::format("{:016x}", XXH3_64bits_digest(hash_.get()));
 }
 
 Result<bool> LineReader::Next(std::string_view* line) {

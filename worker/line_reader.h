@@ -4,11 +4,14 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "common/status.h"
+
+struct XXH3_state_s;
 
 namespace rowhouse {
 
@@ -30,6 +33,9 @@ class LineReader {
   // Of the line Next() gave last; the first line is 1.
   uint64_t line_number() const { return line_number_; }
 
+  // XXH3-64, as hex, of the bytes read so far: of the whole file once Next() has given false.
+  std::string digest() const;
+
  private:
   LineReader(std::string path, int file);
   // Moves what is left to the front of the buffer and reads more behind it.
@@ -42,6 +48,7 @@ class LineReader {
   size_t end_ = 0;
   bool at_end_ = false;  // the file has no more
   uint64_t line_number_ = 0;
+  std::unique_ptr<XXH3_state_s, void (*)(XXH3_state_s*)> hash_;
 };
 
 }  // namespace rowhouse

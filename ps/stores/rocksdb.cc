@@ -32,6 +32,7 @@ namespace rowhouse {
 namespace {
 
 constexpr char kRowsFamily[] = "rows";
+constexpr uint64_t kStampOfNoRows = 1;
 // Keys of one MultiGet, at most: enough to share index and filter reads, few enough that the
 // blocks they pin stay small beside the block cache; and the fewest worth a thread of their own.
 constexpr size_t kSliceKeys = 256;
@@ -54,11 +55,7 @@ Status Translate(const rocksdb::Status& status, const std::string& path, std::st
     return MakeStatus(StatusCode::kResourceExhausted, "row directory {}: {}: the disk is full: {}",
                       path, what, status.ToString());
   }
-  StatusCode code = StatusCode::kIoError;
-  if (status.IsCorruption()) code = StatusCode::kCorruption;
-  if (Mentions(status, "Permission denied") || Mentions(status, "Read-only file system")) {
-    code = StatusCode::kUsage;
-  }
+  const StatusCode code = status.IsCorruption() ? StatusCode::kCorruption : StatusCode::kIoError;
   return MakeStatus(code, "row directory {}: {}: {}", path, what, status.ToString());
 }
 
@@ -96,7 +93,11 @@ Status TranslateOpen(const rocksdb::Status& status, const std::string& path) {
     return UsageError("row directory {} holds a RocksDB database that is not ours: {}", path,
                       status.ToString());
   }
-  return Translate(status, path, "open");
+  const Status translated = Translate(status, path, "open");
+  if (Mentions(status, "Permission denied") || Mentions(status, "Read-only file system")) {
+    return UsageError("{}", translated.message());
+  }
+  return translated;
 }
 
 class RocksDbStore final : public RowStore {
@@ -117,14 +118,17 @@ class RocksDbStore final : public RowStore {
   Status Sync() override;
   Status Scan(const Visitor& visit) override;
   RowStoreCounters counters() const override;
-  uint64_t stamp() const override { return db_->GetLatestSequenceNumber() + 1; }
+  uint64_t stamp() const override { return db_->GetLatestSequenceNumber() + kStampOfNoRows; }
   Status Compact() override;
   std::vector<RowStoreLevel> levels() const override;
   Result<std::string> compression() const override;
 
  private:
   explicit RocksDbStore(const RowStoreOptions& options)
-      : path_(options.path), read_only_(options.read_only), environment_(options.environment) {
+      : path_(options.path),
+        read_only_(options.read_only),
+        creates_(options.creates),
+        environment_(options.environment) {
     if (environment_ == nullptr) {
       environment_ = std::make_shared<StoreEnvironment>(StoreEnvironmentOptions{});
     }
@@ -132,6 +136,10 @@ class RocksDbStore final : public RowStore {
   }
   Status OpenDatabase();
   void CloseDatabase();
+  // Of the files that hold rows. The tail of RocksDB's MANIFEST can be cut so that it knows its
+  // last sequence number and not its files: rows are changed in one column family, both record the
+  // number.
+  uint64_t LiveBytes() const;
   uint64_t RowsInMemory() const;
 
   // What one thread needs to read a slice; kept between calls for its memory.
@@ -154,6 +162,7 @@ class RocksDbStore final : public RowStore {
 
   const std::string path_;
   const bool read_only_;
+  const bool creates_;
   std::shared_ptr<StoreEnvironment> environment_;
   std::shared_ptr<RocksDbEvents> events_ = std::make_shared<RocksDbEvents>();
   std::unique_ptr<rocksdb::DB> db_;
@@ -180,22 +189,41 @@ class RocksDbStore final : public RowStore {
 
 Result<std::unique_ptr<RowStore>> RocksDbStore::Open(const RowStoreOptions& options) {
   if (options.path.empty()) return UsageError("the store \"rocksdb\" needs a directory");
-  if (!options.read_only) {
+  if (!options.read_only && options.creates) {
     RETURN_IF_ERROR(MakeDirectoryDurably(options.path).Annotate("row directory"));
   } else if (const Result<std::string> current = ReadFile(options.path + "/CURRENT");
              !current.ok()) {
     return current.status().Annotate(fmt::format("no rows in {}", options.path));
-  } else {
+  } else if (options.read_only) {
     RETURN_IF_ERROR(CheckNotInUse(options.path));
+  }
+  if (!options.read_only && options.expected_stamp != 0) {
+    // To open a database for writing deletes files that it does not name, and they may be all that
+    // is left of the rows: the stamp is looked at by a reader first.
+    RowStoreOptions looks = options;
+    looks.read_only = true;
+    RETURN_IF_ERROR(Open(looks).status());
   }
   std::unique_ptr<RocksDbStore> store(new RocksDbStore(options));
   RETURN_IF_ERROR(store->OpenDatabase());
+  if (options.expected_stamp == 0) return std::unique_ptr<RowStore>(std::move(store));
+  if (store->stamp() != options.expected_stamp) {
+    return CorruptionError(
+        "row directory {}: these are not the rows that were saved there (their number of changes "
+        "is {}, and was {}): files were lost, or put back from another time",
+        options.path, store->stamp(), options.expected_stamp);
+  }
+  if (store->stamp() > kStampOfNoRows && store->LiveBytes() == 0) {
+    return CorruptionError("row directory {}: {} rows were written there, and none is left",
+                           options.path, store->stamp() - kStampOfNoRows);
+  }
   return std::unique_ptr<RowStore>(std::move(store));
 }
 
 Status RocksDbStore::OpenDatabase() {
   rocksdb::DBOptions options = RowDatabaseOptions(*environment_, path_);
   options.listeners.push_back(events_);
+  options.create_if_missing = creates_;
   const rocksdb::ColumnFamilyOptions family =
       RowFamilyOptions(*environment_, environment_->NextStoreNumber());
   const std::vector<rocksdb::ColumnFamilyDescriptor> families = {
@@ -210,6 +238,12 @@ Status RocksDbStore::OpenDatabase() {
   default_ = handles[0];
   rows_ = handles[1];
   return OkStatus();
+}
+
+uint64_t RocksDbStore::LiveBytes() const {
+  uint64_t bytes = 0;
+  db_->GetIntProperty(rows_, rocksdb::DB::Properties::kLiveSstFilesSize, &bytes);
+  return bytes;
 }
 
 RowStoreCounters RocksDbStore::counters() const {

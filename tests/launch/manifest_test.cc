@@ -89,14 +89,36 @@ TEST(Manifest, WhatIsMissingNewerOrNoManifestIsSaidSo) {
   }
 }
 
-TEST(Manifest, RemovingAModelKeepsWhatIsNotItsOwn) {
+TEST(Manifest, ADenseFileElsewhereIsNeitherReadNorDeleted) {
   const TempDir dir;
-  ASSERT_OK(SaveModel(dir.path(), Example(), kDense, ""));
+  const std::string model = dir / "model";
+  ASSERT_OK(WriteFileDurably(dir / "dense-1.bin", "mine"));
+  for (const std::string name : {"../dense-1.bin", "/etc/passwd", "notes.txt", "dense-.bin", ""}) {
+    ASSERT_OK(SaveModel(model, Example(), kDense, ""));
+    auto json = nlohmann::json::parse(ReadFile(model + "/manifest.json").value());
+    json["dense"]["file"] = name;
+    ASSERT_OK(WriteFileDurably(model + "/manifest.json", json.dump()));
+    EXPECT_THAT(ReadManifest(model).status().message(),
+                testing::HasSubstr("dense.file is \"" + name + "\"; expected the name of a file"));
+    ASSERT_OK(SaveModel(model, Example(), kDense, "")) << "over a damaged one";
+  }
+  EXPECT_EQ(ReadFile(dir / "dense-1.bin").value(), "mine");
+}
+
+TEST(Manifest, SavingKeepsWhatIsNotItsOwn) {
+  const TempDir dir;
   ASSERT_OK(WriteFileDurably(dir / "notes.txt", "mine"));
-  ASSERT_OK(RemoveModel(dir.path()));
-  EXPECT_FALSE(HasManifest(dir.path()));
-  EXPECT_FALSE(std::filesystem::exists(dir / "dense-12.bin"));
+  ASSERT_OK(WriteFileDurably(dir / "dense-best.bin", "mine"));
+  ASSERT_OK(SaveModel(dir.path(), Example(), kDense, ""));
   EXPECT_TRUE(std::filesystem::exists(dir / "notes.txt"));
+  EXPECT_TRUE(std::filesystem::exists(dir / "dense-best.bin"));
+}
+
+TEST(Manifest, JsonNestedWithoutEndIsCorruption) {
+  const TempDir dir;
+  ASSERT_OK(
+      WriteFileDurably(dir / "manifest.json", "{\"format_version\": " + std::string(100000, '[')));
+  EXPECT_THAT(ReadManifest(dir.path()).status().message(), testing::HasSubstr("nested"));
 }
 
 // A model directory as version 1 of the format wrote it, kept for ever: every later version has

@@ -29,7 +29,8 @@ TEST(DirectoryState, WhatIsWrittenIsRead) {
   TempDir dir;
   ASSERT_OK(WriteOwner(dir.path(), kOwner));
   EXPECT_EQ(ReadOwner(dir.path()).value(), kOwner);
-  for (const DirectoryState state : {DirectoryState{true, 7}, DirectoryState{false, UINT64_MAX}}) {
+  for (const DirectoryState state : {DirectoryState{true, 7}, DirectoryState{false, UINT64_MAX},
+                                     DirectoryState{true, 8, UINT64_MAX}}) {
     ASSERT_OK(WriteState(dir.path(), state));
     EXPECT_EQ(ReadState(dir.path()).value(), state);
   }
@@ -53,13 +54,15 @@ TEST(DirectoryState, ANewerFormatIsRefusedByName) {
 
 TEST(DirectoryState, StrangeBytesAreCorruptionThatNamesFileAndField) {
   TempDir dir;
-  const auto expect = [&](const std::string& text, const std::string& complaint) {
-    ASSERT_OK(WriteFileDurably(dir / "STATE.json", text));
-    EXPECT_EQ(ReadState(dir.path()).status().ToString(),
-              "corruption: " + (dir / "STATE.json") + ": " + complaint);
+  const auto read = [&](const std::string& text) {
+    EXPECT_OK(WriteFileDurably(dir / "STATE.json", text));
+    return ReadState(dir.path()).status().ToString();
   };
-  expect("", "not a JSON object");
-  expect(R"({"format": 1, "sta)", "not a JSON object");
+  const auto expect = [&](const std::string& text, const std::string& complaint) {
+    EXPECT_EQ(read(text), "corruption: " + (dir / "STATE.json") + ": " + complaint);
+  };
+  expect("", "is no JSON");
+  expect(R"({"format": 1, "sta)", "is no JSON");
   expect("[1]", "not a JSON object");
   expect("{}", "no format number");
   expect(R"({"format": "1"})", "no format number");
@@ -69,6 +72,8 @@ TEST(DirectoryState, StrangeBytesAreCorruptionThatNamesFileAndField) {
          "\"step\" is missing or not a number up to 18446744073709551615");
   expect(R"({"format": 1, "state": "ajar", "step": 1})",
          "state \"ajar\" is neither \"open\" nor \"clean\"");
+  EXPECT_THAT(read(R"({"format": 1, "state": "clean", "step": 1, "stomp": 7})"),
+              testing::HasSubstr("STATE.json: has an unknown \"stomp\""));
 
   ASSERT_OK(
       WriteFileDurably(dir / "OWNER.json", R"({"format": 1, "model": "m", "shard": 4294967296})"));

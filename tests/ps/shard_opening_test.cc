@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <set>
 
 #include "common/durable_file.h"
 #include "ps/directory_state.h"
@@ -161,6 +162,209 @@ TEST_F(ShardOpening, RoutingNeedsEverySourceAndAnotherDirectory) {
   EXPECT_FALSE(std::filesystem::exists(ShardDirectory(dir_ / "new", ShardId{0})));
 }
 
+// ---- Rows that were lost, or put back from another time -----------------------------------------
+
+// Saved after 5 steps, and again, with other values, after 6.
+class LostRows : public ShardOpening {
+ protected:
+  void SetUp() override {
+    Save(Job(1), 0, "rows", 5);
+    std::filesystem::copy(rows_, dir_ / "after_5");
+    auto store = Open(Loading(Job(1), Job(1), "rows", 5), 0, "rows");
+    ASSERT_OK(store);
+    StoreWrite write{.slice = {.record_bytes = static_cast<uint32_t>(kLayout.bytes())}};
+    write.rows.push_back(RowId{3});
+    write.records.resize(kLayout.bytes());
+    WriteRows action{.ticket = 1, .writes = {}};
+    action.writes.push_back(std::move(write));
+    ASSERT_OK(std::get<RowsWritten>(store.value()->Execute(std::move(action))).status);
+    ASSERT_OK(std::get<StoreSynced>(store.value()->Execute(SyncStore{2, 6})).status);
+    store.value().reset();
+    ASSERT_OK(Open(Loading(Job(1), Job(1), "rows", 6), 0, "rows")) << "nothing is lost yet";
+  }
+
+  std::string Manifest(const std::string& directory) {
+    std::string name = ReadFile(directory + "/CURRENT").value();
+    return directory + "/" + name.substr(0, name.find('\n'));
+  }
+
+  // --load must be refused and leave every file of rows where it is.
+  void ExpectRefused(const std::string& words) {
+    const std::set<std::string> before = RowFiles();
+    const Status refused = Open(Loading(Job(1), Job(1), "rows", 6), 0, "rows").status();
+    EXPECT_EQ(refused.exit_code(), 1) << refused.ToString();
+    EXPECT_THAT(refused.message(), testing::HasSubstr(words));
+    EXPECT_THAT(refused.message(), testing::HasSubstr("Put " + shard_ + " back as it was"));
+    EXPECT_EQ(RowFiles(), before);
+  }
+
+  std::set<std::string> RowFiles() {
+    std::set<std::string> files;
+    std::error_code ignored;
+    for (const auto& entry : std::filesystem::directory_iterator(rows_, ignored)) {
+      if (entry.path().extension() == ".sst") files.insert(entry.path());
+    }
+    return files;
+  }
+
+  const std::string shard_ = ShardDirectory(dir_ / "rows", ShardId{0});
+  const std::string rows_ = RowsDirectory(shard_);
+};
+
+TEST_F(LostRows, AnEmptyDirectory) {
+  std::filesystem::remove_all(rows_);
+  std::filesystem::create_directory(rows_);
+  ExpectRefused("no rows in " + rows_);
+}
+
+TEST_F(LostRows, NoDirectory) {
+  std::filesystem::remove_all(rows_);
+  ExpectRefused("no rows in " + rows_);
+  EXPECT_FALSE(std::filesystem::exists(rows_));
+}
+
+TEST_F(LostRows, NoCurrent) {
+  std::filesystem::remove(rows_ + "/CURRENT");
+  ExpectRefused("no rows in " + rows_);
+}
+
+TEST_F(LostRows, AnOlderManifestOfRocksDb) {
+  const std::string older = Manifest(dir_ / "after_5");
+  std::filesystem::remove(Manifest(rows_));
+  std::filesystem::copy(older, rows_);
+  std::filesystem::copy(dir_ / "after_5" + "/CURRENT", rows_,
+                        std::filesystem::copy_options::overwrite_existing);
+  ExpectRefused("these are not the rows that were saved there");
+}
+
+// Wherever it is cut: either all rows are there, or they are refused.
+TEST_F(LostRows, AManifestOfRocksDbThatIsCut) {
+  std::filesystem::copy(rows_, dir_ / "whole");
+  const auto bytes = std::filesystem::file_size(Manifest(rows_));
+  for (auto kept = bytes; kept > 0; kept -= std::min<uintmax_t>(kept, 23)) {
+    std::filesystem::remove_all(rows_);
+    std::filesystem::copy(dir_ / "whole", rows_);
+    std::filesystem::resize_file(Manifest(rows_), kept);
+    const std::set<std::string> before = RowFiles();
+    auto opened = Open(Loading(Job(1), Job(1), "rows", 6), 0, "rows");
+    if (opened.ok()) {
+      uint64_t rows = 0;
+      Digest(*opened.value(), &rows);
+      EXPECT_EQ(rows, kRows) << kept << " of " << bytes;
+    } else {
+      EXPECT_EQ(opened.status().exit_code(), 1) << opened.status().ToString();
+      EXPECT_EQ(RowFiles(), before) << kept << " of " << bytes;
+    }
+  }
+}
+
+TEST_F(LostRows, AllOfAnEarlierTime) {
+  std::filesystem::remove_all(rows_);
+  std::filesystem::copy(dir_ / "after_5", rows_);
+  ExpectRefused("these are not the rows that were saved there");
+}
+
+TEST_F(LostRows, ThatAreRoutedAreRefusedToo) {
+  std::filesystem::remove(rows_ + "/CURRENT");
+  const Status refused = Open(Loading(Job(2), Job(1), "rows", 6), 0, "new").status();
+  EXPECT_THAT(refused.message(), testing::HasSubstr("no rows in " + rows_));
+}
+
+TEST_F(LostRows, AStateOfAnOlderProgramHasNoStampAndIsTaken) {
+  ASSERT_OK(WriteState(shard_, {.is_clean = true, .step = 6}));
+  EXPECT_OK(Open(Loading(Job(1), Job(1), "rows", 6), 0, "rows"));
+}
+
+// ---- Rows that are replaced
+// ----------------------------------------------------------------------
+
+class ReplacedRows : public ShardOpening {
+ protected:
+  ReplacedRows() {
+    replacing_.model_id = "model-b";
+    replacing_.overwrite = true;
+  }
+  void SetUp() override { Save(Job(1), 0, "rows", 5); }
+
+  std::string OwnerOf() { return ReadOwner(shard_).value().model; }
+  bool CanBeLoaded() { return Open(Loading(Job(1), Job(1), "rows", 5), 0, "rows").ok(); }
+  void WriteARow(ShardStore& store) {
+    StoreWrite write{.slice = {.record_bytes = static_cast<uint32_t>(kLayout.bytes())}};
+    write.rows.push_back(RowId{0});
+    write.records.resize(kLayout.bytes());
+    WriteRows action{.ticket = 1, .writes = {}};
+    action.writes.push_back(std::move(write));
+    ASSERT_OK(std::get<RowsWritten>(store.Execute(std::move(action))).status);
+  }
+
+  JobSpec replacing_ = Job(1);
+  const std::string shard_ = ShardDirectory(dir_ / "rows", ShardId{0});
+};
+
+TEST_F(ReplacedRows, OfARunThatNeverChangesARowArePutBack) {
+  auto store = Open(replacing_, 0, "rows");
+  ASSERT_OK(store);
+  EXPECT_EQ(OwnerOf(), "model-b");
+  store.value().reset();
+  EXPECT_EQ(OwnerOf(), "model-a");
+  EXPECT_TRUE(CanBeLoaded());
+}
+
+TEST_F(ReplacedRows, GoWithTheFirstRowThatIsWritten) {
+  auto store = Open(replacing_, 0, "rows");
+  ASSERT_OK(store);
+  EXPECT_TRUE(std::filesystem::exists(shard_ + ".replaced"));
+  WriteARow(*store.value());
+  EXPECT_FALSE(std::filesystem::exists(shard_ + ".replaced"));
+  store.value().reset();
+  EXPECT_EQ(OwnerOf(), "model-b");
+}
+
+TEST_F(ReplacedRows, GoWithASaveOfNoRows) {
+  auto store = Open(replacing_, 0, "rows");
+  ASSERT_OK(store);
+  ASSERT_OK(std::get<StoreSynced>(store.value()->Execute(SyncStore{2, 1})).status);
+  store.value().reset();
+  EXPECT_EQ(OwnerOf(), "model-b");
+}
+
+TEST_F(ReplacedRows, OfARunThatWasKilledBeforeItsFirstRowArePutBack) {
+  std::filesystem::copy(shard_, shard_ + ".replaced", std::filesystem::copy_options::recursive);
+  std::filesystem::remove_all(shard_);
+  EXPECT_TRUE(CanBeLoaded()) << "killed between the two renames";
+  std::filesystem::copy(shard_, shard_ + ".replaced", std::filesystem::copy_options::recursive);
+  std::filesystem::remove(shard_ + "/STATE.json");
+  EXPECT_TRUE(CanBeLoaded()) << "killed after it claimed the directory";
+}
+
+TEST_F(ReplacedRows, OfARunThatWasKilledAfterItsFirstRowGo) {
+  std::filesystem::copy(shard_, shard_ + ".replaced", std::filesystem::copy_options::recursive);
+  EXPECT_TRUE(CanBeLoaded());
+  EXPECT_FALSE(std::filesystem::exists(shard_ + ".replaced"));
+}
+
+TEST_F(ReplacedRows, OfARunThatGoesOnStay) {
+  auto running = Open(replacing_, 0, "rows");
+  ASSERT_OK(running);
+  JobSpec third = replacing_;
+  third.model_id = "model-c";
+  EXPECT_THAT(Open(third, 0, "rows").status().message(), testing::HasSubstr("in use"));
+  EXPECT_TRUE(std::filesystem::exists(shard_ + ".replaced"));
+}
+
+TEST_F(ReplacedRows, AfterAKillTheMessageSaysWhatHelps) {
+  ASSERT_OK(WriteState(shard_, {.is_clean = false, .step = 5}));
+  const std::string said = Open(Job(1), 0, "rows").status().message();
+  EXPECT_THAT(said,
+              testing::HasSubstr("nothing can go on from them: delete them with --overwrite"));
+  EXPECT_THAT(said, testing::Not(testing::HasSubstr("--load")));
+}
+
+TEST_F(ReplacedRows, AfterAKillBeforeTheFirstRowNothingIsInTheWay) {
+  Open(Job(1), 0, "fresh").value().reset();
+  EXPECT_OK(Open(Job(1), 0, "fresh"));
+}
+
 // ---- Where routed rows were to lie, there are others --------------------------------------------
 
 // Every file under `directory`, with its bytes.
@@ -269,7 +473,8 @@ TEST_F(RoutingOntoRows, WhatACutOffRoutingLeavesIsClearedAway) {
   ASSERT_OK(WriteFileDurably(shard_ + "/leftover", "of the routing"));
   ExpectRouted();
   EXPECT_FALSE(std::filesystem::exists(shard_ + "/leftover"));
-  EXPECT_EQ(ReadState(shard_).value(), (DirectoryState{.is_clean = true, .step = 5}));
+  EXPECT_TRUE(ReadState(shard_).value().is_clean);
+  EXPECT_EQ(ReadState(shard_).value().step, 5u);
 }
 
 TEST_F(RoutingOntoRows, ItsHalfWrittenBytesAreClearedAwayToo) {

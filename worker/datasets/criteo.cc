@@ -1,5 +1,4 @@
-// "criteo": Criteo's display advertising data as published: one TSV file (worker/criteo_line.h;
-// SPEC 13; vectors criteo_reader.json). One id a bag, 13 dense features, 26 tables.
+// "criteo": Criteo's display advertising data as published: one TSV file (worker/criteo_line.h). One id a bag, 13 dense features, 26 tables.
 //
 // Ids. Tokens are taken modulo max_ind_range if that is above 0, then, by id_mapping:
 //   hash        modulo the table's rows;
@@ -71,11 +70,13 @@ class IdMapping {
 class CriteoData final : public Dataset {
  public:
   // `samples` in file order; the first order.size() of them train, in the order of `order`.
-  CriteoData(Samples samples, std::vector<uint32_t> order)
-      : samples_(std::move(samples)), order_(std::move(order)) {}
+  CriteoData(Samples samples, std::vector<uint32_t> order, std::string digest)
+      : samples_(std::move(samples)), order_(std::move(order)), digest_(std::move(digest)) {}
 
   uint64_t train_samples() const override { return order_.size(); }
   uint64_t test_samples() const override { return samples_.size() - order_.size(); }
+
+  std::string content_digest() const override { return digest_; }
 
   Status ReadTrain(uint64_t /*epoch*/, uint64_t first, uint64_t count, Batch* out) override {
     CHECK(first <= train_samples() && count <= train_samples() - first);
@@ -104,6 +105,7 @@ class CriteoData final : public Dataset {
 
   const Samples samples_;
   const std::vector<uint32_t> order_;
+  const std::string digest_;
 };
 
 Status ValidateName(const char* option, const std::string& value,
@@ -142,7 +144,8 @@ Status Validate(const DatasetOptions& options) {
   return OkStatus();
 }
 
-Result<Samples> ReadSamples(const std::string& path, std::span<IdMapping> mappings) {
+Result<Samples> ReadSamples(const std::string& path, std::span<IdMapping> mappings,
+                            std::string* digest) {
   ASSIGN_OR_RETURN(LineReader reader, LineReader::Open(path));
   Samples samples;
   CriteoLine parsed;
@@ -166,6 +169,7 @@ Result<Samples> ReadSamples(const std::string& path, std::span<IdMapping> mappin
     for (size_t i = 0; i < kTables; ++i) sample.ids[i] = mappings[i].IdOf(parsed.tokens[i]);
     sample.label = parsed.label;
   }
+  *digest = reader.digest();
   if (samples.empty()) return UsageError("\"{}\" is empty: there is nothing to train on", path);
   if (samples.size() > std::numeric_limits<uint32_t>::max()) {
     return UsageError("\"{}\" has {} lines, more than the 2^32 - 1 that are read at once; split it",
@@ -193,7 +197,8 @@ Result<std::unique_ptr<Dataset>> Open(const DatasetOptions& options) {
   RETURN_IF_ERROR(Validate(options));
   std::vector<IdMapping> mappings;
   for (size_t table = 0; table < kTables; ++table) mappings.emplace_back(options, table);
-  ASSIGN_OR_RETURN(Samples samples, ReadSamples(options.file, mappings));
+  std::string digest;
+  ASSIGN_OR_RETURN(Samples samples, ReadSamples(options.file, mappings, &digest));
   RETURN_IF_ERROR(CheckRows(options, mappings));
 
   const auto lines = static_cast<double>(samples.size());
@@ -208,7 +213,7 @@ Result<std::unique_ptr<Dataset>> Open(const DatasetOptions& options) {
     NumpyRandom(static_cast<uint32_t>(options.seed)).Shuffle(std::span(order));
   }
   return std::unique_ptr<Dataset>(
-      std::make_unique<CriteoData>(std::move(samples), std::move(order)));
+      std::make_unique<CriteoData>(std::move(samples), std::move(order), std::move(digest)));
 }
 
 const bool kRegistered = Datasets().Add("criteo", Open);

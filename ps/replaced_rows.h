@@ -1,0 +1,29 @@
+// The rows that a run with --overwrite replaces. They are set aside when the run opens its shard,
+// and deleted when it changes its first row; a run that never gets there, because another shard,
+// node or worker refused it or because it was killed, gives them back. Beside one another:
+//
+//   shard-0003            of the new run; without a STATE.json until its first change
+//   shard-0003.replaced   the old rows, until then
+//
+// Errors name the directory: kUsage where the operator can mend it. Threads: one per directory.
+#pragma once
+
+#include <string>
+
+#include "common/status.h"
+
+namespace rowhouse {
+
+// Whether rows were set aside from `directory`, a shard's.
+bool HasReplacedRows(const std::string& directory);
+
+// Moves what lies in `directory` aside. Requires that nobody has it open.
+Status SetAsideRows(const std::string& directory);
+
+// Deletes `directory` and moves the rows set aside back. Requires that nobody has it open.
+Status PutBackReplacedRows(const std::string& directory);
+
+// Deletes the rows set aside; OK if there are none.
+Status DeleteReplacedRows(const std::string& directory);
+
+}  // namespace rowhouse
