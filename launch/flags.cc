@@ -202,7 +202,8 @@ DEFINE_uint32(threads, 1,
 DEFINE_uint64(stop_after_steps, 0, "Steps of this run, then save and stop; 0: train to the end");
 DEFINE_int64(test_freq, -1, "Steps between tests; below 1: only at the end");
 DEFINE_int64(print_freq, 1, "Steps between progress lines; below 1: none");
-DEFINE_bool(print_time, false, "Time of a step in DLRM's progress line, in ms");
+DEFINE_bool(print_time, false,
+            "DLRM's switch for the time of a step; without effect, it is always printed");
 DEFINE_int32(print_precision, 5, "Digits of the values that debug_mode prints");
 DEFINE_bool(debug_mode, false,
             "Print model, data and all parameters before and after training, as DLRM does (of long "

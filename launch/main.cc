@@ -11,6 +11,7 @@
 #include "launch/bench/bench.h"
 #include "launch/command_line.h"
 #include "launch/flags.h"
+#include "launch/last_words.h"
 #include "launch/load_balance_flags.h"
 #include "launch/verbs.h"
 #include "launch/yaml_config.h"
@@ -92,6 +93,7 @@ void KeepLargeBlocks() {
 }
 
 int Main(int argc, char** argv) {
+  InstallLastWords();
   KeepLargeBlocks();  // Before any thread: it holds for arenas made later.
   const Result<CommandLine> command_line = ParseCommandLine(argc, argv);
   if (!command_line.ok()) return ExitBeforeMeeting(command_line.status());

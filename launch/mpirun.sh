@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
 # mpirun with what Rowhouse wants of it, so that this works on any host and as any user:
 #   launch/mpirun.sh -n 4 rowhouse train --flagfile=configs/mpi.flags ...
-# `rowhouse` is the one this tree built, unless it is on the PATH. Plain mpirun works as well.
+# `rowhouse` is the one this tree built, unless it is on the PATH. Plain mpirun works as well, but
+# answers Ctrl-C and SIGTERM by killing all ranks a second later, which is too short for a save:
+# here the first of them ends the run after its step and saves it, and a second one kills.
 set -euo pipefail
 here="$(cd "$(dirname "$0")/.." && pwd)"
 
@@ -11,11 +13,12 @@ arguments=(--oversubscribe)
 arguments+=(--bind-to none)
 # A worker that waits for others gives its core away instead of spinning on it.
 arguments+=(--mca mpi_yield_when_idle 1)
-# One message of ours is enough where a rank ends with an error.
-arguments+=(--quiet)
 # Processes of one host meet in shared memory. Copying through the kernel (CMA) asks for rights
 # that containers do not give, and complains about it.
 arguments+=(--mca btl_vader_single_copy_mechanism none)
+# Ranks are told by SIGUSR1 and SIGUSR2, which mpirun forwards, what Ctrl-C and SIGTERM mean.
+export ROWHOUSE_FORWARDS_SIGNALS=1
+arguments+=(-x ROWHOUSE_FORWARDS_SIGNALS)
 
 if ((EUID == 0)); then
   export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
@@ -23,4 +26,66 @@ fi
 if ! command -v rowhouse >/dev/null; then
   export PATH="$here/build/release/bin:$PATH"
 fi
-exec mpirun "${arguments[@]}" "$@"
+if ! command -v mpirun >/dev/null; then
+  echo "mpirun.sh: there is no mpirun; launch/setup.sh installs it (openmpi-bin)" >&2
+  exit 2
+fi
+
+# mpirun's own words, on stderr in boxes of dashes, without those that repeat what a rank has said
+# ("exited with non-zero status", "MPI_ABORT was invoked"). Which rank a signal killed nobody else can say.
+only_news() {
+  trap '' INT TERM USR1 USR2
+  exec awk '
+    /^--------------------------------------------------------*$/ {
+      if (!in_box) { in_box = 1; box = ""; next }
+      in_box = 0
+      if (box !~ /non-zero (exit code|status)/ && box !~ /MPI_ABORT was invoked/) printf "%s", box
+      box = ""; fflush(); next
+    }
+    { sub(/^mpirun noticed that process/, "mpirun.sh: the run has failed:") }
+    in_box { box = box $0 "\n"; next }
+    { print; fflush() }
+    END { printf "%s", box }' >&2
+}
+exec {news}> >(only_news)
+news_pid=$!
+
+# Not of this process group, or Ctrl-C would reach mpirun as well; ended if this script is killed.
+setsid setpriv --pdeathsig TERM mpirun "${arguments[@]}" "$@" <&0 2>&"$news" &
+mpirun_pid=$!
+exec {news}>&-
+
+was_asked=false
+was_interrupted=false
+ask_to_stop() {  # signal for the ranks, its name
+  was_interrupted=true
+  if "$was_asked"; then
+    echo "mpirun.sh: $2 again: the run ends at once" >&2
+    kill -TERM "$mpirun_pid" 2>/dev/null || true
+    return
+  fi
+  was_asked=true
+  echo "mpirun.sh: $2: the run stops after its step and saves what it trained; $2 again ends it at once" >&2
+  kill -s "$1" "$mpirun_pid" 2>/dev/null || true
+}
+trap 'ask_to_stop USR1 Ctrl-C' INT
+trap 'ask_to_stop USR2 SIGTERM' TERM USR2
+
+# A trap ends `wait` with a number of its own.
+while true; do
+  was_interrupted=false
+  status=0
+  wait "$mpirun_pid" || status=$?
+  "$was_interrupted" || break
+done
+# What it said at last; a server that still ends has stderr open, so not for long.
+for ((i = 0; i < 20; ++i)); do
+  kill -0 "$news_pid" 2>/dev/null || break
+  sleep 0.05
+done
+if ((status > 128)) && ! "$was_asked"; then
+  signal=$((status - 128))
+  echo "mpirun.sh: a process of the run was ended by signal $signal ($(kill -l "$signal")), and the run with it;" \
+    "9 is often the kernel's, for want of memory (dmesg says so). Nothing was saved since the last save" >&2
+fi
+exit "$status"

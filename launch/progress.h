@@ -1,11 +1,16 @@
-// Progress: what a run tells a person while it trains: DLRM's own line an interval, and on a
-// terminal one line that is rewritten in between. Only rank 0's worker has one that prints.
+// Progress: what a run tells a person while it trains. DLRM's own line at its interval; besides, on
+// a terminal, one line that is rewritten, and elsewhere, where it lands in a log, a line every ten
+// seconds. Only rank 0's worker has one that prints.
+//
+// Threads: the trainer's.
 #pragma once
 
-#include <cstdio>
+#include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
+#include "common/clock.h"
 #include "worker/trainer.h"
 
 namespace rowhouse {
@@ -13,17 +18,30 @@ namespace rowhouse {
 struct ProgressOptions {
   bool prints = true;        // rank 0's worker
   bool is_terminal = false;  // stdout is one
-  bool print_time = false;   // DLRM's --print-time: ms/it instead of -1
+  // Of the lines every ten seconds: what to say of the shards, as "hits 98.1 %"; null or "":
+  // nothing.
+  std::function<std::string()> describe_shards = nullptr;
 };
+
+// A line of warning, or "": a model that predicts one number for all samples has learned nothing,
+// or has diverged, and its AUC of 0.5 does not say so.
+std::string WarningOfOnlyPrediction(const Evaluation& evaluation);
 
 class Progress final : public TrainerObserver {
  public:
-  explicit Progress(const ProgressOptions& options) : options_(options) {}
+  // `clock` outlives it.
+  Progress(const ProgressOptions& options, const Clock& clock);
 
-  // "Finished training it 3/10 of epoch 0, -1.00 ms/it, loss 0.123456"
+  // On a terminal, five times a second, without an end of line:
+  //   "[========>           ] 43 %  step 840 of 1954  81,234 samples/s  loss 0.4512  0:13 left"
+  // Elsewhere, every ten seconds:
+  //   "14:02:11  step 840 of 1954 (43 %)  81,234 samples/s  loss 0.4512  hits 98.1 %  0:13 left"
+  // Rates and losses are of the time since the line before; losses of this worker's samples.
+  void OnStep(const StepDone& step) override;
+  // "Finished training it 3/10 of epoch 0, 12.34 ms/it, loss 0.123456", as DLRM with --print-time:
+  // a step without the reading of its samples. Scripts read losses off these lines.
   void OnProgress(const TrainingProgress& progress) override;
-  // "Tested at step 1000: AUC 0.7712 accuracy 0.7831": scripts read losses off DLRM's lines, so no
-  // other line of a run may have that word.
+  // "Tested at step 1000: AUC 0.7712 accuracy 0.7831"
   void OnEvaluation(const Evaluation& evaluation) override;
 
   // Before anything else is printed: takes the terminal's line away.
@@ -33,7 +51,21 @@ class Progress final : public TrainerObserver {
   const std::vector<Evaluation>& evaluations() const { return evaluations_; }
 
  private:
+  // Of the steps since the last line.
+  struct Window {
+    TimeMs began = 0;
+    uint64_t samples = 0;       // of all workers
+    double loss_sum = 0.0;      // of this worker
+    uint64_t loss_samples = 0;  // the same
+  };
+  std::string FiguresText(const StepDone& step, TimeMs now) const;
+
   const ProgressOptions options_;
+  const Clock& clock_;
+  Window window_;
+  // Of the first step that was seen: what is left is estimated from there.
+  std::optional<TimeMs> began_;
+  uint64_t first_step_ = 0;
   std::vector<TrainingProgress> curve_;
   std::vector<Evaluation> evaluations_;
 };

@@ -15,6 +15,8 @@ void PauseHalfASecond() { std::this_thread::sleep_for(std::chrono::milliseconds(
 Status UntilThereIsRoom(const RoomOptions& options, const Clock& clock,
                         const std::function<Status()>& write) {
   const TimeMs begun = clock.NowMs();
+  constexpr TimeMs kTellAgainMs = 30000;
+  TimeMs told_at = 0;
   for (bool has_waited = false;; has_waited = true) {
     Status status = write();
     const TimeMs waited = clock.NowMs() - begun;
@@ -26,9 +28,13 @@ Status UntilThereIsRoom(const RoomOptions& options, const Clock& clock,
     if (waited >= options.deadline_ms) {
       return status.Annotate(fmt::format("{}: the disk was full for {} ms", options.what, waited));
     }
-    LOG_IF(WARNING, !has_waited) << options.what << ": the disk is full (" << status.message()
-                                 << "); the run waits until there is room, for "
-                                 << options.deadline_ms / 1000 << " s at most";
+    if (!has_waited || waited - told_at >= kTellAgainMs) {
+      told_at = waited;
+      LOG(WARNING) << options.what << ": the disk is full (" << status.message()
+                   << "); the run waits until there is room, "
+                   << (waited < 1000 ? "" : fmt::format("{} s so far and ", waited / 1000))
+                   << options.deadline_ms / 1000 << " s at most";
+    }
     options.pause ? options.pause() : PauseHalfASecond();
   }
 }

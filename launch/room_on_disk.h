@@ -18,7 +18,7 @@ struct RoomOptions {
 
 // Calls `write`, which may be called again after it found no room (kResourceExhausted), until it
 // comes to something else or the deadline has passed, and returns what the last call did. Logs when
-// it begins to wait, and when there was room.
+// it begins to wait, every half minute, and when there was room.
 Status UntilThereIsRoom(const RoomOptions& options, const Clock& clock,
                         const std::function<Status()>& write);
 

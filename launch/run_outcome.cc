@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "common/durable_file.h"
+#include "launch/stop_request.h"
 #include "sharding/plan_load.h"
 
 namespace rowhouse {
@@ -128,6 +129,14 @@ RunReport ReportOf(const Settings& settings, const WorkerRunOptions& options, co
   return report;
 }
 
+void PrintStopped(const TrainingSummary& summary, uint64_t last_step, bool is_saved) {
+  fmt::print(
+      "stopped at step {} of {} by {}; {}\n", summary.steps_done, last_step,
+      summary.was_told_to_stop ? StopSignalName() : "--stop_after_steps",
+      is_saved ? "go on with --load" : "nothing was saved, for want of --model_dir: start anew");
+  std::fflush(stdout);
+}
+
 void PrintOutcome(const RunOutcome& outcome, const std::string& report_path) {
   const Evaluation& evaluation = outcome.evaluation;
   fmt::print("rows digest: {}\n", outcome.rows.digest);
@@ -135,10 +144,12 @@ void PrintOutcome(const RunOutcome& outcome, const std::string& report_path) {
     fmt::print("AUC ceiling of the planted model on these test samples: {:.4f}\n",
                outcome.auc_ceiling);
   }
-  const std::string tested =
-      evaluation.samples == 0 ? std::string("no test samples")
-                              : fmt::format("test AUC {:.4f} logloss {:.4f}",
-                                            evaluation.metrics.roc_auc, evaluation.metrics.logloss);
+  fmt::print("{}", WarningOfOnlyPrediction(evaluation));
+  std::string tested = outcome.summary.was_told_to_stop ? "not tested" : "no test samples";
+  if (evaluation.samples > 0) {
+    tested = fmt::format("test AUC {:.4f} logloss {:.4f}", evaluation.metrics.roc_auc,
+                         evaluation.metrics.logloss);
+  }
   fmt::print("{}  {:.0f} samples/s{}\n", tested, RateOf(outcome.summary),
              report_path.empty() ? "" : "  report: " + report_path);
   std::fflush(stdout);

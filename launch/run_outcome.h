@@ -39,6 +39,10 @@ RunReport ReportOf(const Settings& settings, const WorkerRunOptions& options, co
                    const std::vector<ShardAddress>& shards, std::vector<TableTraffic> traffic,
                    const Progress& progress, const RunOutcome& outcome);
 
+// "stopped at step 120 of 1954 by SIGTERM; go on with --load", of a run that ended before
+// `last_step`. `is_saved`: there is a model to go on from.
+void PrintStopped(const TrainingSummary& summary, uint64_t last_step, bool is_saved);
+
 // "rows digest: ...", and "test AUC 0.7712 logloss 0.4612  N samples/s  report: ..." as the last
 // line. `report_path`: "": there is none.
 void PrintOutcome(const RunOutcome& outcome, const std::string& report_path);

@@ -1,6 +1,5 @@
 #include <fcntl.h>
 #include <fmt/ranges.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -20,6 +19,7 @@
 #include "launch/rank_map.h"
 #include "launch/roles.h"
 #include "launch/setting_fields.h"
+#include "launch/stop_request.h"
 #include "launch/supervisor.h"
 #include "launch/temporary_rows.h"
 #include "launch/verbs.h"
@@ -32,18 +32,6 @@ namespace {
 // The dense exchange outlasts a pull, so that a worker that waits for a shard speaks first.
 constexpr uint32_t kLongerThanAnyPullMs = 5000;
 constexpr uint32_t kTransportThreads = 1;  // ZeroMQ's, beside the compute threads
-
-// Set by SIGINT, SIGTERM and SIGUSR2 (which mpirun forwards): save and stop after this step.
-std::atomic<bool> g_stop = false;
-
-void HandleStopSignals() {
-  struct sigaction action = {};
-  action.sa_handler = [](int) { g_stop = true; };
-  sigaction(SIGUSR2, &action, nullptr);
-  action.sa_flags = static_cast<int>(SA_RESETHAND);  // Who asks twice does not want to wait.
-  for (int signal : {SIGINT, SIGTERM}) sigaction(signal, &action, nullptr);
-  signal(SIGPIPE, SIG_IGN);
-}
 
 void PrintError(const Status& status) {
   fflush(stdout);
@@ -172,7 +160,7 @@ Status TrainAlone(const Settings& settings, Cluster& cluster) {
   bool is_agreed = false;
   const std::unique_ptr<Communicator> alone = MakeSoloCommunicator();
   const Status status =
-      RunWorker(settings, options, *alone, *alone, *transport, clock, g_stop, &is_agreed);
+      RunWorker(settings, options, *alone, *alone, *transport, clock, StopRequested(), &is_agreed);
   is_done = true;
   if (watcher.joinable()) {
     watcher.join();
@@ -325,8 +313,8 @@ Status TrainUnderMpirun(const Settings& settings, Cluster& cluster, bool* prints
   }
   const std::unique_ptr<Transport> transport = MakeZeroMqTransport({});
   bool is_agreed = false;
-  const Status status =
-      RunWorker(settings, options, *workers, *saving, *transport, clock, g_stop, &is_agreed);
+  const Status status = RunWorker(settings, options, *workers, *saving, *transport, clock,
+                                  StopRequested(), &is_agreed);
   if (!is_agreed) {
     // The others wait for this worker: nothing but ending the run is left.
     PrintError(status.Annotate(fmt::format("rank {} on {}", cluster.rank(), cluster.host())));

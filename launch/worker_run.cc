@@ -114,10 +114,26 @@ TrainerOptions TrainerOptionsOf(const Settings& settings, const JobSpec& job) {
           .prefetch_steps = settings.storage.prefetch_steps};
 }
 
-// The reader's position goes on from the step only if epochs are as long as they were.
-Status CheckSameData(const Settings& settings, const JobSpec& job, const Dataset& data) {
+// The data of the first worker, and, of a loaded model, those it was trained on: the reader goes on
+// from the step only if epochs are as long as they were and hold the same samples.
+Status CheckSameData(const Settings& settings, const JobSpec& job, const Dataset& data,
+                     const std::string& digest_of_first) {
+  const std::string digest = data.content_digest();
+  if (digest != digest_of_first) {
+    return UsageError(
+        "--data={} is another file on this worker's host than on the first worker's (digest {}, "
+        "there {}); give all hosts the same",
+        settings.data.file, digest, digest_of_first);
+  }
+  if (!job.is_load) return OkStatus();
+  if (!job.load.data_digest.empty() && digest != job.load.data_digest) {
+    return UsageError(
+        "--load: --data={} is not what the model in {} was trained on (digest {}, was {}); give "
+        "the same data",
+        settings.data.file, settings.output.model_dir, digest, job.load.data_digest);
+  }
   const uint64_t steps = StepsPerEpoch(data, TrainerOptionsOf(settings, job));
-  if (!job.is_load || steps == job.load.steps_per_epoch) return OkStatus();
+  if (steps == job.load.steps_per_epoch) return OkStatus();
   return UsageError(
       "--load: the data have {} steps an epoch, those the model in {} was trained on had {}; give "
       "the same data and --num_batches",
@@ -146,14 +162,15 @@ Result<RowFacts> AskForRows(PsClient& client, Dialer& dialer, const Clock& clock
   return facts;
 }
 
-Status SaveRun(const Settings& settings, const JobSpec& job, const std::string& rows_digest,
-               const std::vector<ShardAddress>& shards, uint64_t steps, uint64_t steps_per_epoch,
-               TrainingStep& step) {
+Status SaveRun(const Settings& settings, const JobSpec& job, const Dataset& data,
+               const std::string& rows_digest, const std::vector<ShardAddress>& shards,
+               uint64_t steps, uint64_t steps_per_epoch, TrainingStep& step) {
   Manifest manifest{.model_id = job.model_id,
                     .config_digest = job.config_digest,
                     .steps = steps,
                     .steps_per_epoch = steps_per_epoch,
                     .rows_digest = rows_digest,
+                    .data_digest = data.content_digest(),
                     .tables = job.tables,
                     .plan = job.plan,
                     .shards = {},
@@ -207,7 +224,10 @@ Status RunWorker(const Settings& settings, const WorkerRunOptions& options, Comm
   RETURN_IF_ERROR(
       Agree(workers, FillDense(settings, start.dense, *data, step), "initialising the dense part"));
 
-  RETURN_IF_ERROR(Agree(workers, CheckSameData(settings, job, *data), "comparing the data"));
+  ASSIGN_OR_RETURN(const std::string digest_of_first,
+                   BroadcastFromFirst(workers, data->content_digest(), "comparing the data"));
+  RETURN_IF_ERROR(
+      Agree(workers, CheckSameData(settings, job, *data, digest_of_first), "comparing the data"));
 
   std::vector<TableTraffic> traffic;
   Status estimated;
@@ -244,13 +264,12 @@ Status RunWorker(const Settings& settings, const WorkerRunOptions& options, Comm
                    .worker = workers.rank(),
                    .deadline_ms = settings.cluster.rpc_deadline_ms,
                    .control_deadline_ms = settings.cluster.save_deadline_ms,
+                   .room_deadline_ms = settings.cluster.save_deadline_ms,
                    .push_counts = DividesByLookups(job.tables)},
                   job.plan, shards);
   std::optional<WaitingForRoom> training_waits(std::in_place, workers, client, *dialer, clock);
   std::optional<WaitingForRoom> saving_waits(std::in_place, saving, client, *dialer, clock);
-  Progress progress({.prints = options.prints,
-                     .is_terminal = IsWatchedOnTerminal(),
-                     .print_time = settings.training.print_time});
+  Progress progress({.prints = options.prints, .is_terminal = IsWatchedOnTerminal()}, clock);
   const std::unique_ptr<LrPolicy> lr_policy =
       LrPolicies().Make(settings.training.lr_policy, settings.training.lr_policy_options()).value();
   Trainer trainer(TrainerOptionsOf(settings, job), *lr_policy, *data, step, client, *dialer,
@@ -276,31 +295,41 @@ Status RunWorker(const Settings& settings, const WorkerRunOptions& options, Comm
     progress.ClearLine();
     RETURN_IF_ERROR(print_parameters("updated parameters (weights and bias):", summary.steps_done));
   }
-  const Result<Evaluation> evaluated = trainer.Evaluate(summary.steps_done);
+  // What was trained is safe before tests and digest take their time: whoever asked the run to stop
+  // may lose patience. The digest, which reads all rows, comes into the manifest afterwards.
+  const bool keep = !settings.output.model_dir.empty();
+  const auto save = [&](const std::string& rows_digest) {
+    if (!keep) return OkStatus();
+    // The rows are those of this step by now: only with the rest are they a model.
+    return UntilThereIsRoom(
+        {.what = "the model in " + settings.output.model_dir,
+         .deadline_ms = settings.cluster.save_deadline_ms},
+        clock, [&] {
+          return AsFaultOfTheWorld(SaveRun(settings, job, *data, rows_digest, shards,
+                                           summary.steps_done, trainer.steps_per_epoch(), step));
+        });
+  };
+  Status saved;
+  if (options.prints && keep) {
+    client.StartFlush(summary.steps_done);
+    saved = RunClient(client, *dialer, clock);
+    if (saved.ok()) saved = save("");
+  }
+  bool is_everybodys = false;
+  saved = AgreeOnOne(saving, saved, "saving the model", &is_everybodys);
+  if (!saved.ok()) return failed(saved, is_everybodys);
+  if (options.prints && summary.was_stopped) {
+    progress.ClearLine();
+    PrintStopped(summary, trainer.last_step(), keep);
+  }
+
+  // Nobody who stops a run waits for tests.
+  Result<Evaluation> evaluated = Evaluation{.step = summary.steps_done};
+  if (!summary.was_told_to_stop) evaluated = trainer.Evaluate(summary.steps_done);
   if (!evaluated.ok()) return failed(evaluated.status(), trainer.is_failure_agreed());
 
-  Status saved;
   if (options.prints) {
-    // The model is whole as soon as its rows are flushed: their digest, which reads them all, comes
-    // into the manifest afterwards.
-    const bool keep = !settings.output.model_dir.empty();
-    const auto save = [&](const std::string& rows_digest) {
-      if (!keep) return OkStatus();
-      // The rows are those of this step by now: only with the rest are they a model.
-      return UntilThereIsRoom({.what = "the model in " + settings.output.model_dir,
-                               .deadline_ms = settings.cluster.save_deadline_ms},
-                              clock, [&] {
-                                return SaveRun(settings, job, rows_digest, shards,
-                                               summary.steps_done, trainer.steps_per_epoch(), step);
-                              });
-    };
-    if (keep) {
-      client.StartFlush(summary.steps_done);
-      saved = RunClient(client, *dialer, clock);
-      if (saved.ok()) saved = save("");
-    }
-    Result<RowFacts> facts =
-        saved.ok() ? AskForRows(client, *dialer, clock, summary.steps_done, *step.rows()) : saved;
+    Result<RowFacts> facts = AskForRows(client, *dialer, clock, summary.steps_done, *step.rows());
     saved = facts.ok() ? save(facts.value().digest) : facts.status();
     if (saved.ok()) {
       const RunOutcome outcome{.summary = summary,
@@ -308,16 +337,15 @@ Status RunWorker(const Settings& settings, const WorkerRunOptions& options, Comm
                                .auc_ceiling = data->TestAucCeiling(),
                                .rows = std::move(facts).value()};
       if (!settings.report_path().empty()) {
-        saved = WriteReport(
+        saved = AsFaultOfTheWorld(WriteReport(
             ReportOf(settings, options, job, shards, std::move(traffic), progress, outcome),
-            settings.report_path());
+            settings.report_path()));
       }
       progress.ClearLine();
       PrintOutcome(outcome, settings.report_path());
     }
   }
-  bool is_everybodys = false;
-  saved = AgreeOnOne(saving, saved, "saving the model", &is_everybodys);
+  saved = AgreeOnOne(saving, saved, "ending the run", &is_everybodys);
   if (!saved.ok()) return failed(saved, is_everybodys);
   *is_agreed = true;
   training_waits.reset();  // The nodes are told to go.

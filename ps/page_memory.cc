@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 namespace rowhouse {
@@ -16,7 +17,10 @@ constexpr size_t kHugePageBytes = size_t{2} << 20;
 PageMemory::PageMemory(size_t bytes) : bytes_(std::max<size_t>(bytes, 1)) {
   void* memory = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  PCHECK(memory != MAP_FAILED) << "memory of " << bytes_ << " bytes";
+  if (memory == MAP_FAILED) {
+    PLOG(ERROR) << "no memory of " << bytes_ << " bytes";
+    throw std::bad_alloc();  // As by new: nobody catches it, main's last words are said.
+  }
   data_ = static_cast<std::byte*>(memory);
   // Only worth asking for: a kernel without huge pages refuses, and all is as before.
   if (bytes_ >= kHugePageBytes) madvise(data_, bytes_, MADV_HUGEPAGE);

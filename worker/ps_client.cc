@@ -39,6 +39,8 @@ std::string PsClient::Describe(size_t shard) const {
 void PsClient::Start(MessageType type, uint64_t step) {
   CHECK(!busy()) << "one operation at a time";
   busy_message_.clear();
+  busy_since_.reset();
+  busy_told_at_.reset();
   look_within_ms_ = 0;
   type_ = type;
   step_ = step;
@@ -201,8 +203,8 @@ TimeMs PsClient::DeadlineFrom(TimeMs now) const {
 }
 
 uint32_t PsClient::DeadlineMs() const {
-  const bool is_rows = type_ == MessageType::kPull || type_ == MessageType::kPush;
-  return is_rows || IsLook() ? options_.deadline_ms : options_.control_deadline_ms;
+  const bool is_of_all_rows = type_ == MessageType::kFlush || type_ == MessageType::kDigest;
+  return is_of_all_rows ? options_.control_deadline_ms : options_.deadline_ms;
 }
 
 void PsClient::Announce(uint64_t step, const std::vector<RowBatch>& batches) {
@@ -374,11 +376,27 @@ void PsClient::OnBusy(const Message& message, Waiting* waiting) {
     return;
   }
   waiting->begins_anew = true;
-  if (!busy_message_.empty()) return;
-  busy_message_ = busy.value().message;
+  if (busy_message_.empty()) busy_message_ = busy.value().message;
+}
+
+void PsClient::OnBusyTick(TimeMs now) {
+  constexpr TimeMs kTellAgainMs = 30000;
+  if (!busy_since_) busy_since_ = now;
+  const TimeMs waited = now - *busy_since_;
+  if (waited >= options_.room_deadline_ms) {
+    status_ = MakeStatus(StatusCode::kResourceExhausted,
+                         "worker {}: no room for {} ms (--save_deadline_ms): {}",
+                         Raw(options_.worker), waited, busy_message_);
+    return;
+  }
   // Counts hold nobody up; who looks says itself what it found.
-  LOG_IF(WARNING, type_ != MessageType::kStats)
-      << "worker " << Raw(options_.worker) << ": " << busy_message_;
+  if (type_ == MessageType::kStats) return;
+  if (busy_told_at_ && now - *busy_told_at_ < kTellAgainMs) return;
+  busy_told_at_ = now;
+  LOG(WARNING) << "worker " << Raw(options_.worker) << ": " << busy_message_
+               << "; the run waits for room, "
+               << (waited < 1000 ? std::string() : fmt::format("{} s so far and ", waited / 1000))
+               << options_.room_deadline_ms / 1000 << " s at most";
 }
 
 namespace {
@@ -434,13 +452,18 @@ Status PsClient::CopyRows(const Part& part, const Message& message) {
 
 void PsClient::OnTick(TimeMs now) {
   if (!status_.ok()) return;
+  bool is_busy = false;
   for (auto& [id, waiting] : waiting_) {
-    if (std::exchange(waiting.begins_anew, false)) waiting.deadline = DeadlineFrom(now);
+    if (std::exchange(waiting.begins_anew, false)) {
+      waiting.deadline = DeadlineFrom(now);
+      is_busy = true;
+    }
     if (now < waiting.deadline) continue;
     status_ = MakeStatus(StatusCode::kDeadlineExceeded, "{}: no answer for {} ms",
                          Describe(waiting.part.shard), DeadlineMs() + options_.answer_grace_ms);
     return;
   }
+  if (is_busy) OnBusyTick(now);
 }
 
 std::optional<TimeMs> PsClient::NextDeadline() const {

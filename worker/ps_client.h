@@ -48,6 +48,8 @@ struct PsClientOptions {
   WorkerRank worker{};
   uint32_t deadline_ms = 60000;            // of a part of pull or push, from sending to answer
   uint32_t control_deadline_ms = 1800000;  // of flush and digest, which write or read all rows
+  // How long an operation waits, in all, for shards that say BUSY: their disk is full.
+  uint32_t room_deadline_ms = 1800000;
   uint32_t answer_grace_ms = 2000;  // longer than the deadline a shard is told, so that its own
                                     // account of what is missing arrives first
   size_t window = 4;                // unanswered parts a shard
@@ -103,7 +105,8 @@ class PsClient {
 
   void OnMessage(size_t shard, Frames frames);
 
-  // Fails the operation if a part's deadline has passed.
+  // Fails the operation if a part's deadline has passed (kDeadlineExceeded), or if shards were busy
+  // for too long (kResourceExhausted). Logs that they are, at once and every half minute.
   void OnTick(TimeMs now);
   // When OnTick next has something to do; nullopt if nothing is waited for.
   std::optional<TimeMs> NextDeadline() const;
@@ -186,6 +189,7 @@ class PsClient {
   uint32_t DeadlineMs() const;  // of the operation under way
   TimeMs DeadlineFrom(TimeMs now) const;
   void OnBusy(const Message& message, Waiting* waiting);
+  void OnBusyTick(TimeMs now);
   Frames Encode(const Part& part, uint64_t request_id) const;
   Header HeaderOf(const Part& part, uint64_t request_id) const;
   Frames EncodePull(const Header& header, const Part& part) const;
@@ -201,7 +205,8 @@ class PsClient {
 
   Status status_;
   std::string busy_message_;
-  uint32_t look_within_ms_ = 0;  // of a look; else 0
+  std::optional<TimeMs> busy_since_, busy_told_at_;  // of the operation under way
+  uint32_t look_within_ms_ = 0;                      // of a look; else 0
   MessageType type_ = MessageType::kPull;
   uint64_t step_ = 0;
   bool eval_ = false;

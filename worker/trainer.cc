@@ -73,15 +73,22 @@ uint64_t Trainer::steps_per_epoch() const { return StepsPerEpoch(data_, options_
 
 Result<TrainingSummary> Trainer::Train() {
   const uint64_t per_epoch = steps_per_epoch();
-  const uint64_t last = options_.epochs * per_epoch;
+  const uint64_t last = last_step();
   TrainingSummary summary;
   summary.steps_done = options_.first_step;
   while (summary.steps_done < last && !summary.was_stopped) {
-    RETURN_IF_ERROR(RunStep(summary.steps_done));
+    StepFigures figures;
+    RETURN_IF_ERROR(RunStep(summary.steps_done, &figures));
     const uint64_t in_epoch = summary.steps_done % per_epoch;
-    summary.samples += std::min(options_.mini_batch_size,
-                                data_.train_samples() - in_epoch * options_.mini_batch_size);
+    const uint64_t samples = std::min(options_.mini_batch_size,
+                                      data_.train_samples() - in_epoch * options_.mini_batch_size);
+    summary.samples += samples;
     ++summary.steps_done;
+    observer_.OnStep({.steps_done = summary.steps_done,
+                      .last_step = last,
+                      .samples = samples,
+                      .loss_sum = figures.loss_sum,
+                      .loss_samples = figures.samples});
     const uint64_t done = summary.steps_done;
     const uint64_t of_run = done - options_.first_step;
     summary.was_stopped = is_stop_agreed_ || of_run == options_.stop_after_steps;
@@ -98,6 +105,7 @@ Result<TrainingSummary> Trainer::Train() {
     }
   }
   summary.was_stopped = summary.was_stopped && summary.steps_done < last;
+  summary.was_told_to_stop = summary.was_stopped && is_stop_agreed_;
   summary.seconds = seconds_;
   summary.median_step_seconds = MedianOf(step_seconds_);
   ASSIGN_OR_RETURN(summary.wire_bytes, WireBytesOfAll());
@@ -171,11 +179,11 @@ Status Trainer::PullComputePush(uint64_t step, float learning_rate, StepFigures*
   return RunClient(client_, dialer_, clock_);
 }
 
-Status Trainer::RunStep(uint64_t step) {
+Status Trainer::RunStep(uint64_t step, StepFigures* of_step) {
   const auto start = std::chrono::steady_clock::now();
   const uint64_t bytes_before = client_.bytes_moved();
   const auto learning_rate = static_cast<float>(lr_policy_.Rate(step));
-  StepFigures figures;
+  StepFigures& figures = *of_step;
   const Status mine = PullComputePush(step, learning_rate, &figures);
   if (!CanBeAgreedOn(mine)) return mine;
   // No worker waits for the push of one that gave up before it meets it in this exchange.
@@ -265,8 +273,13 @@ Result<Evaluation> Trainer::Evaluate(uint64_t steps) {
   labels.clear();
   for (const std::vector<std::byte>& bytes : all_scores) AppendFrom(bytes, &scores);
   for (const std::vector<std::byte>& bytes : all_labels) AppendFrom(bytes, &labels);
-  return Evaluation{
+  Evaluation evaluation{
       .step = steps, .samples = data_.test_samples(), .metrics = ComputeMetrics(labels, scores)};
+  if (scores.size() > 1 &&
+      std::ranges::count(scores, scores.front()) == static_cast<std::ptrdiff_t>(scores.size())) {
+    evaluation.only_prediction = scores.front();
+  }
+  return evaluation;
 }
 
 }  // namespace rowhouse

@@ -3,12 +3,13 @@
 // Steps are counted from 0 over all runs of a model; step s of the model is step s mod N of epoch
 // s / N, N = steps_per_epoch(). Step t takes samples [tB, tB + B) of the epoch's order; worker w
 // takes its slice by numpy's array_split rule, so nothing but the slices depends on the number of
-// workers. See "The way of a step" in the README.
+// workers. See docs/step.md.
 // Threads: one.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -58,12 +59,24 @@ struct Evaluation {
   uint64_t step = 0;  // steps done when it was made
   uint64_t samples = 0;
   Metrics metrics;
+  // If all predictions are the same number, that number: the model tells no sample from another.
+  std::optional<float> only_prediction = std::nullopt;
 };
 
-// Called on every worker, between steps, with the same numbers.
+// What this worker knows of a step it has done, without asking the others.
+struct StepDone {
+  uint64_t steps_done = 0;    // over all runs
+  uint64_t last_step = 0;     // what steps_done will be at the end
+  uint64_t samples = 0;       // of all workers
+  double loss_sum = 0.0;      // over this worker's samples
+  uint64_t loss_samples = 0;  // how many they are
+};
+
+// Called on every worker, between steps; but for OnStep with the same numbers.
 class TrainerObserver {
  public:
   virtual ~TrainerObserver() = default;
+  virtual void OnStep(const StepDone&) {}
   virtual void OnProgress(const TrainingProgress& progress) = 0;
   virtual void OnEvaluation(const Evaluation& evaluation) = 0;
 };
@@ -76,6 +89,7 @@ struct TrainingSummary {
   double median_step_seconds = 0.0;  // of this worker's; the mean of the middle two of an even many
   uint64_t wire_bytes = 0;           // of frames to and from shards in these steps, all workers'
   bool was_stopped = false;          // by stop_after_steps or a signal, before the last epoch's end
+  bool was_told_to_stop = false;     // by a signal
 };
 
 class Trainer {
@@ -86,6 +100,8 @@ class Trainer {
           const Clock& clock, TrainerObserver& observer, const std::atomic<bool>& stop);
 
   uint64_t steps_per_epoch() const;
+  // Of all epochs, over all runs.
+  uint64_t last_step() const { return options_.epochs * steps_per_epoch(); }
 
   // What is wrong with the model or the data (kUsage, kInternal) fails on all workers alike, with
   // one message; the loss of a peer or a machine's trouble where it was noticed.
@@ -98,7 +114,7 @@ class Trainer {
   bool is_failure_agreed() const { return is_failure_agreed_; }
 
  private:
-  Status RunStep(uint64_t step);
+  Status RunStep(uint64_t step, StepFigures* figures);
   // This worker's samples of a step: [first, first + count) of the epoch's order, of `global`.
   struct SamplesOfStep {
     uint64_t epoch = 0, global = 0, first = 0, count = 0;

@@ -518,18 +518,21 @@ class FullDisk : public OperatorErrors {
     EXPECT_EQ(umount(small_.c_str()), 0) << strerror(errno);
   }
 
-  // Trains on rows that do not fit the small disk, which grows after `pause`.
-  void ExpectAPauseWithTheSameRows(std::chrono::seconds pause,
+  // Training on rows that do not fit the small disk.
+  Command TrainOnRowsIn(const std::string& rows, const std::vector<std::string>& before = {},
+                        const std::string& save_deadline_ms = "60000") {
+    return CommandOf(
+        {"train", "--row_dir=" + rows, "--arch_sparse_feature_size=128", "--arch_mlp_bot=4-128",
+         "--arch_embedding_size=1000000-1000000", "--cache_mb=1", "--mini_batch_size=500",
+         "--data_size=30000", "--print_freq=0", "--rpc_deadline_ms=1000",
+         "--save_deadline_ms=" + save_deadline_ms},
+        before);
+  }
+
+  // The disk grows after `pause`.
+  void ExpectAPauseWithTheSameRows(milliseconds pause,
                                    const std::vector<std::string>& before = {}) {
-    const auto train = [&](const std::string& rows) {
-      Command command = CommandOf(
-          {"train", "--row_dir=" + rows, "--arch_sparse_feature_size=16", "--arch_mlp_bot=4-16",
-           "--arch_embedding_size=1000000-1000000", "--cache_ratio=0.01", "--mini_batch_size=2000",
-           "--data_size=250000", "--print_freq=0", "--rpc_deadline_ms=2000"},
-          before);
-      command.time_limit = std::chrono::minutes(3);
-      return command;
-    };
+    const auto train = [&](const std::string& rows) { return TrainOnRowsIn(rows, before); };
     const auto digest_of = [](const std::string& out) {
       const size_t at = out.find("rows digest: ");
       return at == std::string::npos ? out : out.substr(at, out.find('\n', at) - at);
@@ -554,15 +557,23 @@ class FullDisk : public OperatorErrors {
   bool is_mounted_ = false;
 };
 
-// Longer than any deadline of the workers: BUSY keeps them waiting.
+// Longer than the 3 s that a worker waits for a shard: BUSY keeps it waiting.
 TEST_F(FullDisk, UnderRowsPausesTheRunUntilThereIsRoom) {
-  ExpectAPauseWithTheSameRows(std::chrono::seconds(6));
+  ExpectAPauseWithTheSameRows(milliseconds(4000));
 }
 
-// As a rule one worker waits for the other in the exchange of gradients, whose deadline is 5 s
-// longer, while that one waits for the disk.
+// As a rule one worker waits for the other in the exchange of gradients, 6 s, while that one
+// waits for the disk.
 TEST_F(FullDisk, PausesWorkersThatWaitForEachOther) {
-  ExpectAPauseWithTheSameRows(std::chrono::seconds(20), Mpirun(4));
+  ExpectAPauseWithTheSameRows(milliseconds(8000), Mpirun(4));
+}
+
+TEST_F(FullDisk, UnderRowsEndsTheRunAtTheSaveDeadline) {
+  const ProcessResult result = RunCommand(TrainOnRowsIn("small/rows", {}, "3000"));
+  EXPECT_EQ(result.exit_code, 1) << result.Describe();
+  EXPECT_THAT(result.err, HasSubstr("the run waits for room, 3 s at most"));
+  EXPECT_THAT(result.err,
+              testing::ContainsRegex("no room for 3[0-9]+ ms \\(--save_deadline_ms\\)"));
 }
 
 // A dense part of 4 MB.
@@ -575,7 +586,7 @@ TEST_F(FullDisk, UnderTheModelEndsTheRunWithASentence) {
   arguments.push_back("--save_deadline_ms=1000");
   const ProcessResult result = RunCommand(CommandOf(arguments));
   EXPECT_EQ(result.exit_code, 1) << result.Describe();
-  EXPECT_THAT(result.err, HasSubstr("the run waits until there is room, for 1 s at most"));
+  EXPECT_THAT(result.err, HasSubstr("the run waits until there is room, 1 s at most"));
   EXPECT_THAT(result.err, HasSubstr("rowhouse: the model in small/model: the disk was full for 1"));
   EXPECT_THAT(result.err, HasSubstr("No space left on device"));
 }
