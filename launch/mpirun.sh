@@ -42,6 +42,7 @@ only_news() {
       if (box !~ /non-zero (exit code|status)/ && box !~ /MPI_ABORT was invoked/) printf "%s", box
       box = ""; fflush(); next
     }
+    /^\[[^]]*\] .*(has sent help message|orte_base_help_aggregate)/ { next }
     { sub(/^mpirun noticed that process/, "mpirun.sh: the run has failed:") }
     in_box { box = box $0 "\n"; next }
     { print; fflush() }

@@ -89,7 +89,7 @@ Status Supervisor::Spawn() {
     posix_spawn_file_actions_destroy(&actions);
     close(ends[0]);
     return UsageError(
-        "{} need sockets numbered up to {}, more than this process may have open ({}); "
+        "the sockets of {} are numbered up to {}, more than this process may have open ({}); "
         "raise ulimit -n or lower --shards",
         Counted(options_.shards, "shard"), next - 1, std::strerror(refused));
   }
