@@ -119,8 +119,14 @@ train() {  # NAME MEMORY-FLAG GROUP...
   done
   awk -v name="$name" '
     function value(line) { sub(/.*: /, "", line); sub(/,.*/, "", line); return line + 0 }
-    /"cache_hits"/ { hits += value($0) } /"cache_misses"/ { misses += value($0) }
-    END { printf "  hits in the cache: %.1f %% of %d rows pulled\n", 100 * hits / (hits + misses), hits + misses }
+    /"table_loads"/ { exit }
+    /"rows_first_touched"/ { first += value($0) } /"rows_from_memory"/ { memory += value($0) }
+    /"rows_from_store"/ { disk += value($0) }
+    END {
+      all = first + memory + disk
+      printf "  %d rows pulled: first touch %.1f %%, memory %.1f %%, disk %.1f %%\n",
+        all, 100 * first / all, 100 * memory / all, 100 * disk / all
+    }
   ' "$out/$name.json"
   echo "  rows digest: $digest ($((SECONDS - started)) s in all)"
   local ended

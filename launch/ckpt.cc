@@ -17,6 +17,7 @@
 #include "common/counted.h"
 #include "common/durable_file.h"
 #include "common/nearest_name.h"
+#include "common/wire/control.h"
 #include "launch/saved_rows.h"
 #include "launch/verbs.h"
 #include "ps/store_environment.h"
@@ -224,20 +225,17 @@ uint64_t FilesOf(const std::vector<RowStoreLevel>& levels) {
   return files;
 }
 
-struct CacheHits {
-  uint64_t hits = 0, misses = 0;
-};
-
 // Nothing for what is no report of a run; types are checked, so that nlohmann never throws.
-std::optional<CacheHits> ReadHits(const std::string& report) {
+std::optional<RowsPulled> ReadPulled(const std::string& report) {
   const Result<nlohmann::json> json = ParseJson(report);
   if (!json.ok()) return std::nullopt;
   const auto shards = json.value().find("shards");
   if (shards == json.value().end() || !shards->is_array()) return std::nullopt;
-  CacheHits sum;
+  RowsPulled sum;
   for (const auto& shard : *shards) {
-    for (const auto& [key, count] :
-         {std::pair("cache_hits", &sum.hits), std::pair("cache_misses", &sum.misses)}) {
+    for (const auto& [key, count] : {std::pair("rows_first_touched", &sum.first_touched),
+                                     std::pair("rows_from_memory", &sum.from_memory),
+                                     std::pair("rows_from_store", &sum.from_store)}) {
       const auto found = shard.find(key);
       if (found == shard.end() || !found->is_number_unsigned()) return std::nullopt;
       *count += found->get<uint64_t>();
@@ -247,16 +245,19 @@ std::optional<CacheHits> ReadHits(const std::string& report) {
 }
 
 // Of the run that saved the model, if its report lies beside it.
-std::string DescribeHits(const std::string& model_dir) {
+std::string DescribePulled(const std::string& model_dir) {
   const Result<std::string> text = ReadFile(model_dir + "/report.json");
   if (!text.ok()) return "not recorded: no report.json in --model_dir";
-  const std::optional<CacheHits> counted = ReadHits(text.value());
+  const std::optional<RowsPulled> counted = ReadPulled(text.value());
   if (!counted) return "not recorded: report.json in --model_dir has no counts of them";
-  const auto [hits, misses] = *counted;
-  if (hits + misses == 0) return "not recorded";
-  return fmt::format("{:.2f} % of {} pulled by the run that saved it",
-                     100.0 * static_cast<double>(hits) / static_cast<double>(hits + misses),
-                     Counted(hits + misses, "row"));
+  if (counted->total() == 0) return "none by the run that saved it";
+  const auto part = [&](uint64_t rows) {
+    return 100.0 * static_cast<double>(rows) / static_cast<double>(counted->total());
+  };
+  return fmt::format(
+      "{} by the run that saved it: first touch {:.2f} %, memory {:.2f} %, disk {:.2f} %",
+      counted->total(), part(counted->first_touched), part(counted->from_memory),
+      part(counted->from_store));
 }
 
 // Of each table.
@@ -310,7 +311,7 @@ Status PrintStats(const SavedRows& model, const std::string& model_dir) {
   ASSIGN_OR_RETURN(const std::vector<StoredBytes> on_workers, CountWorkers(model));
   fmt::print("model {} after {}, {}\n", manifest.model_id, Counted(manifest.steps, "step"),
              Counted(manifest.shards.size(), "shard"));
-  fmt::print("cache hits: {}\n", DescribeHits(model_dir));
+  fmt::print("rows pulled: {}\n", DescribePulled(model_dir));
   fmt::print(fmt::runtime(kStatsLine), "shard", "table", "rows", "of records", "of files", "files",
              "levels");
   StoredBytes all;

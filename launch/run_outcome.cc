@@ -9,6 +9,8 @@
 #include <thread>
 
 #include "common/durable_file.h"
+#include "launch/plan_of_run.h"
+#include "launch/report/figure_text.h"
 #include "launch/stop_request.h"
 #include "sharding/plan_load.h"
 
@@ -47,11 +49,69 @@ RunReport::Sharding ShardingOf(const JobSpec& job, std::vector<TableTraffic> tra
   for (size_t s = 0; s < facts.stats.size(); ++s) {
     RunReport::PsNode& node = sharding.ps_nodes[s / job.shards_per_node];
     node.rows += facts.shard_rows[s];
-    node.rows_pulled += facts.stats[s].rows_pulled;
+    node.rows_pulled += facts.stats[s].pulled.total();
     node.rows_pushed += facts.stats[s].rows_pushed;
     node.cache_bytes += facts.stats[s].cache_bytes;
+    node.peak_bytes = std::max(node.peak_bytes, facts.stats[s].process_peak_bytes);
   }
   return sharding;
+}
+
+std::vector<RunReport::TableLoad> TableLoadsOf(const JobSpec& job,
+                                               const std::vector<StatsReply>& shards) {
+  std::vector<RunReport::TableLoad> loads(job.tables.size());
+  std::vector<bool> is_there(loads.size());
+  for (const StatsReply& shard : shards) {
+    for (const TableStats& table : shard.tables) {
+      if (table.table >= loads.size()) continue;  // Whatever a shard says ends no run that is done.
+      is_there[table.table] = true;
+      loads[table.table].pulled.Add(table.pulled);
+      loads[table.table].rows_pushed += table.rows_pushed;
+    }
+  }
+  std::vector<RunReport::TableLoad> there;
+  for (size_t t = 0; t < loads.size(); ++t) {
+    if (!is_there[t]) continue;
+    loads[t].name = job.tables[t].name;
+    there.push_back(std::move(loads[t]));
+  }
+  return there;
+}
+
+// Of the rows that the run touches where they can be known before, or else of all.
+std::optional<NodePlan> MemoryPlanOf(const Settings& settings, const JobSpec& job) {
+  if (!settings.cluster.ps_endpoints.empty()) return std::nullopt;
+  std::optional<AccessCounts> counts;
+  if (const std::string& file = settings.sharding.access_counts; !file.empty()) {
+    Result<AccessCounts> read = ReadAccessCounts(file);
+    if (read.ok()) counts = std::move(read).value();
+  }
+  for (const char* touched_rows : {"run", "all"}) {
+    Result<NodePlan> plan = NodePlanOf(settings, job.plan, job.shards_per_node, job.workers,
+                                       touched_rows, counts ? &*counts : nullptr);
+    if (plan.ok()) return std::move(plan).value();
+  }
+  return std::nullopt;
+}
+
+// "rows pulled: 1,000; first touch 300 (30.0 %), memory 700 (70.0 %), disk 0"
+std::string PulledText(const std::vector<StatsReply>& shards, const std::string& store) {
+  RowsPulled pulled;
+  uint64_t announced = 0;
+  for (const StatsReply& shard : shards) {
+    pulled.Add(shard.pulled);
+    announced += shard.rows_prefetched;
+  }
+  const auto count = [](uint64_t rows) { return CountText(static_cast<double>(rows)); };
+  const auto part = [&](uint64_t rows) {
+    if (rows == 0) return std::string("0");
+    return fmt::format("{} ({:.1f} %)", count(rows),
+                       100.0 * static_cast<double>(rows) / static_cast<double>(pulled.total()));
+  };
+  return fmt::format("rows pulled: {}; first touch {}, memory {}, {} {}{}\n", count(pulled.total()),
+                     part(pulled.first_touched), part(pulled.from_memory),
+                     store == "memory" ? "store" : "disk", part(pulled.from_store),
+                     announced == 0 ? "" : fmt::format("; {} read ahead", count(announced)));
 }
 
 }  // namespace
@@ -85,7 +145,8 @@ RunReport ReportOf(const Settings& settings, const WorkerRunOptions& options, co
                                   .samples = evaluation.samples,
                                   .auc = Defined(evaluation.metrics.roc_auc),
                                   .logloss = evaluation.metrics.logloss,
-                                  .accuracy = evaluation.metrics.accuracy});
+                                  .accuracy = evaluation.metrics.accuracy,
+                                  .data_digest = evaluation.data_digest});
   }
   report.totals = {.steps = summary.steps_done,
                    .samples = summary.samples,
@@ -98,16 +159,18 @@ RunReport ReportOf(const Settings& settings, const WorkerRunOptions& options, co
     report.totals.wire_bytes_per_step =
         static_cast<double>(summary.wire_bytes) / static_cast<double>(steps);
   }
+  report.phases = outcome.phases;
+  report.phases.steps = summary.phases;
+  report.table_loads = TableLoadsOf(job, outcome.rows.stats);
+  report.memory_plan = MemoryPlanOf(settings, job);
   report.sharding = ShardingOf(job, std::move(traffic), outcome.rows);
   report.rows = {.digest = outcome.rows.digest, .count = outcome.rows.rows};
   for (size_t s = 0; s < shards.size(); ++s) {
     const StatsReply& stats = outcome.rows.stats[s];
     report.shards.push_back({.name = shards[s].name,
                              .rows = outcome.rows.shard_rows[s],
-                             .rows_pulled = stats.rows_pulled,
+                             .pulled = stats.pulled,
                              .rows_pushed = stats.rows_pushed,
-                             .cache_hits = stats.cache_hits,
-                             .cache_misses = stats.cache_misses,
                              .rows_evicted = stats.rows_evicted,
                              .rows_written = stats.rows_written,
                              .rows_overflowed = stats.rows_overflowed,
@@ -137,9 +200,11 @@ void PrintStopped(const TrainingSummary& summary, uint64_t last_step, bool is_sa
   std::fflush(stdout);
 }
 
-void PrintOutcome(const RunOutcome& outcome, const std::string& report_path) {
+void PrintOutcome(const Settings& settings, const RunOutcome& outcome) {
+  const std::string report_path = settings.report_path();
   const Evaluation& evaluation = outcome.evaluation;
   fmt::print("rows digest: {}\n", outcome.rows.digest);
+  fmt::print("{}", PulledText(outcome.rows.stats, settings.storage.store));
   if (outcome.auc_ceiling >= 0.0) {
     fmt::print("AUC ceiling of the planted model on these test samples: {:.4f}\n",
                outcome.auc_ceiling);

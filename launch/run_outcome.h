@@ -32,6 +32,7 @@ struct RunOutcome {
   Evaluation evaluation;      // after the last step; of no samples: there are none to test on
   double auc_ceiling = -1.0;  // Dataset::TestAucCeiling()
   RowFacts rows;
+  RunReport::Phases phases;
 };
 
 // `shards`: those of the job, by number; `traffic`: what its plan was expected to move.
@@ -43,8 +44,8 @@ RunReport ReportOf(const Settings& settings, const WorkerRunOptions& options, co
 // `last_step`. `is_saved`: there is a model to go on from.
 void PrintStopped(const TrainingSummary& summary, uint64_t last_step, bool is_saved);
 
-// "rows digest: ...", and "test AUC 0.7712 logloss 0.4612  N samples/s  report: ..." as the last
-// line. `report_path`: "": there is none.
-void PrintOutcome(const RunOutcome& outcome, const std::string& report_path);
+// "rows digest: ...", where the rows that were pulled came from, and "test AUC 0.7712 logloss
+// 0.4612  N samples/s  report: ..." as the last line.
+void PrintOutcome(const Settings& settings, const RunOutcome& outcome);
 
 }  // namespace rowhouse

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <optional>
 
 #include "common/numpy_random.h"
@@ -27,6 +28,10 @@
 
 namespace rowhouse {
 namespace {
+
+double SecondsSince(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
 
 // The promise of equal bits over runs holds for one instruction set; replicas never drift apart,
 // because oneDNN makes gradients only.
@@ -199,6 +204,7 @@ void PartEarly(const WorkerRunOptions& options, WorkerRank worker, uint64_t job_
 Status RunWorker(const Settings& settings, const WorkerRunOptions& options, Communicator& workers,
                  Communicator& saving, Transport& transport, const Clock& clock,
                  const std::atomic<bool>& stop, bool* is_agreed) {
+  const auto began = std::chrono::steady_clock::now();
   *is_agreed = true;  // Until training starts every failure is everybody's.
   omp_set_num_threads(static_cast<int>(settings.training.threads));
 
@@ -288,6 +294,7 @@ Status RunWorker(const Settings& settings, const WorkerRunOptions& options, Comm
     if (is_everybodys) PartEarly(options, workers.rank(), job.job_id, transport, clock);
     return status;
   };
+  const double started_after = SecondsSince(began);
   const Result<TrainingSummary> trained = trainer.Train();
   if (!trained.ok()) return failed(trained.status(), trainer.is_failure_agreed());
   const TrainingSummary& summary = trained.value();
@@ -309,6 +316,7 @@ Status RunWorker(const Settings& settings, const WorkerRunOptions& options, Comm
                                            summary.steps_done, trainer.steps_per_epoch(), step));
         });
   };
+  const auto saving_began = std::chrono::steady_clock::now();
   Status saved;
   if (options.prints && keep) {
     client.StartFlush(summary.steps_done);
@@ -318,6 +326,7 @@ Status RunWorker(const Settings& settings, const WorkerRunOptions& options, Comm
   bool is_everybodys = false;
   saved = AgreeOnOne(saving, saved, "saving the model", &is_everybodys);
   if (!saved.ok()) return failed(saved, is_everybodys);
+  const double save_seconds = SecondsSince(saving_began);
   if (options.prints && summary.was_stopped) {
     progress.ClearLine();
     PrintStopped(summary, trainer.last_step(), keep);
@@ -335,14 +344,17 @@ Status RunWorker(const Settings& settings, const WorkerRunOptions& options, Comm
       const RunOutcome outcome{.summary = summary,
                                .evaluation = evaluated.value(),
                                .auc_ceiling = data->TestAucCeiling(),
-                               .rows = std::move(facts).value()};
+                               .rows = std::move(facts).value(),
+                               .phases = {.start = started_after,
+                                          .test = trainer.evaluation_seconds(),
+                                          .save = save_seconds}};
       if (!settings.report_path().empty()) {
         saved = AsFaultOfTheWorld(WriteReport(
             ReportOf(settings, options, job, shards, std::move(traffic), progress, outcome),
             settings.report_path()));
       }
       progress.ClearLine();
-      PrintOutcome(outcome, settings.report_path());
+      PrintOutcome(settings, outcome);
     }
   }
   saved = AgreeOnOne(saving, saved, "ending the run", &is_everybodys);

@@ -126,7 +126,7 @@ std::vector<ShardAction> Shard::Handle(ShardEvent event, TimeMs now) {
   } else if (auto* counted = std::get_if<StoreCounted>(&event)) {
     if (auto control = store_controls_.extract(counted->ticket); !control.empty()) {
       Send(control.mapped().peer,
-           EncodeMessage(ReplyHeader(control.mapped().header), StatsWith(counted->counters)));
+           EncodeMessage(ReplyHeader(control.mapped().header), StatsWith(*counted)));
     }
   } else if (auto* appended = std::get_if<LogAppended>(&event)) {
     OnLogAppended(*appended);

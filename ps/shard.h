@@ -86,6 +86,7 @@ struct LogTruncated {
 struct StoreCounted {
   uint64_t ticket = 0;
   RowStoreCounters counters;
+  uint64_t process_peak_bytes = 0;  // 0: not known
 };
 // Whose write finds no room: they are tried again beside each other, so one may while the other
 // may not.
@@ -263,6 +264,8 @@ class Shard {
     std::unique_ptr<Initialiser> initialiser;  // of whole rows
     std::vector<SliceState> slices;            // by ascending position
     bool overflow_reported = false;
+    RowsPulled pulled;  // by training
+    uint64_t rows_pushed = 0;
 
     // Null if the row does not lie here.
     SliceState* Find(RowId row);
@@ -452,6 +455,8 @@ class Shard {
   // The same of rows of one slice that were never written: nothing is read.
   Status TakeFirstValues(const PendingPull& pull, SliceState& slice,
                          std::span<const PendingPull::Miss> wanted, std::span<float> out);
+  // Of a pull by training.
+  void Count(CutState& cut, const RowsPulled& pulled);
   void TakeRow(const PendingPull& pull, const PendingPull::Miss& wanted, std::byte* record,
                std::span<float> out);
   void FinishPull(PendingPull pull, std::vector<StoreRead> reads);
@@ -497,7 +502,7 @@ class Shard {
   void SendError(const PeerId& peer, const Header& request, const Status& status);
   void AskWakeUp();
   static TimeMs DeadlineOf(const Header& header, TimeMs now);
-  StatsReply StatsWith(const RowStoreCounters& counters) const;
+  StatsReply StatsWith(const StoreCounted& counted) const;
   std::string DescribeMissingPushes() const;
 
   const ShardOptions options_;

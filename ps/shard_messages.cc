@@ -242,6 +242,9 @@ void Shard::OnPush(const PeerId& peer, Message message, TimeMs now) {
   auto kept = std::make_shared<const PushPart>(std::move(part));
   if (!worker.parts.emplace(header.part, kept).second) return AnswerAgain(peer, header, now);
   stats_.rows_pushed += rows;
+  for (const CutRows& part_of_cut : kept->parts) {
+    cuts_[part_of_cut.cut].rows_pushed += part_of_cut.rows;
+  }
   if (options_.logs_pushes) {
     return LogPush(peer, header, worker.learning_rate, std::move(kept), now);
   }

@@ -34,6 +34,7 @@ void Shard::ServePull(PendingPull pull) {
     const std::span<const RowId> rows = RowsOf(pull.ids).subspan(at, part.rows);
     FindAhead ahead(cut, rows, /*claims=*/false);
     std::span<const FindAhead::Found> found;
+    uint64_t from_memory = 0;
     for (size_t i = 0; i < rows.size(); ++i, ++at, offset += dim) {
       if (i % RowCache::kTogether == 0) found = ahead.Next();
       const RowId row = rows[i];
@@ -60,17 +61,13 @@ void Shard::ServePull(PendingPull pull) {
       if (pull.eval) continue;
       slice->cache->Pin(slot, pull.header.step);
       CountLookups(cut.layout, record, counts[at]);
-      ++stats_.cache_hits;
+      ++from_memory;
     }
+    Count(cut, {.from_memory = from_memory});
   }
-  if (!pull.eval) {
-    ++stats_.pulls;
-    stats_.rows_pulled += at;
-    for (const auto& [slice, entry] : misses) stats_.cache_misses += entry.second.size();
-    for (const auto& [slice, wanted] : first_values) stats_.cache_misses += wanted.size();
-    stats_.cache_misses += pull.coming.size();
-  }
+  if (!pull.eval) ++stats_.pulls;
   for (auto& [slice, wanted] : first_values) {
+    if (!pull.eval) Count(CutOf(slice->store), {.first_touched = wanted.size()});
     if (Status status = TakeFirstValues(pull, *slice, wanted, out); !status.ok()) {
       Fail(std::move(status));
       return SendError(pull.peer, pull.header, failure_);
@@ -151,7 +148,9 @@ void Shard::FinishPull(PendingPull pull, std::vector<StoreRead> reads) {
     const RowCache::Slot slot = slice.cache->Find(wanted.row);
     if (slot != RowCache::kNone) {
       TakeRow(pull, wanted, slice.cache->record(slot), out);
-      if (!pull.eval) slice.cache->Pin(slot, pull.header.step);
+      if (pull.eval) continue;
+      slice.cache->Pin(slot, pull.header.step);
+      Count(cuts_[wanted.cut], {.from_store = 1});
       continue;
     }
     auto& [read, slice_misses] = misses[&slice];  // It came, and found no place in the cache.
@@ -167,6 +166,11 @@ Status Shard::TakeRead(const PendingPull& pull, StoreRead& read,
                        std::span<const PendingPull::Miss> wanted, std::span<float> out) {
   CutState& cut = CutOf(read.slice);
   RETURN_IF_ERROR(MaterialiseMissing(cut, read));
+  if (!pull.eval) {
+    // Missing are rows that were never written though they looked so (ps/written_rows.h).
+    Count(cut, {.first_touched = read.missing.size(),
+                .from_store = read.rows.size() - read.missing.size()});
+  }
   for (size_t i = 0; i < read.rows.size(); ++i) {
     SliceState& slice = *cut.Find(wanted[i].row);
     std::byte* record = read.records.data() + i * read.slice.record_bytes;
@@ -225,6 +229,11 @@ Status Shard::TakeFirstValues(const PendingPull& pull, SliceState& slice,
     }
   }
   return OkStatus();
+}
+
+void Shard::Count(CutState& cut, const RowsPulled& pulled) {
+  cut.pulled.Add(pulled);
+  stats_.pulled.Add(pulled);
 }
 
 void Shard::TakeRow(const PendingPull& pull, const PendingPull::Miss& wanted, std::byte* record,

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "ps/directory_state.h"
+#include "ps/process_memory.h"
 #include "ps/replaced_rows.h"
 #include "ps/written_rows_file.h"
 #include "sharding/optimizer.h"
@@ -60,7 +61,9 @@ ShardEvent ShardStore::Execute(ShardAction& action) {
     return StoreSynced{.ticket = sync->ticket, .status = Sync(*sync)};
   }
   if (auto* count = std::get_if<CountStore>(&action)) {
-    return StoreCounted{.ticket = count->ticket, .counters = store_->counters()};
+    return StoreCounted{.ticket = count->ticket,
+                        .counters = store_->counters(),
+                        .process_peak_bytes = PeakBytesOfProcess()};
   }
   auto* scan = std::get_if<ScanStore>(&action);
   CHECK(scan != nullptr) << "not a store action";

@@ -153,8 +153,18 @@ void Shard::OnStoreSynced(const StoreSynced& event) {
   }
 }
 
-StatsReply Shard::StatsWith(const RowStoreCounters& counters) const {
+StatsReply Shard::StatsWith(const StoreCounted& counted) const {
+  const RowStoreCounters& counters = counted.counters;
   StatsReply reply = stats_;
+  reply.process_peak_bytes = counted.process_peak_bytes;
+  for (const CutState& cut : cuts_) {
+    const uint32_t table = Raw(cut.spec.id);
+    if (reply.tables.empty() || reply.tables.back().table != table) {
+      reply.tables.push_back({.table = table});
+    }
+    reply.tables.back().pulled.Add(cut.pulled);
+    reply.tables.back().rows_pushed += cut.rows_pushed;
+  }
   reply.store_rows_read = counters.rows_read;
   reply.store_stalls = counters.stalls;
   reply.store_stall_ms = counters.stall_ms;

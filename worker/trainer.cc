@@ -1,8 +1,11 @@
 #include "worker/trainer.h"
 
+#include <xxhash.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <utility>
 
 #include "worker/agreement.h"
 #include "worker/slices.h"
@@ -12,6 +15,24 @@ namespace {
 
 double SecondsSince(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+// Time since it was made, or since the last lap.
+class Laps {
+ public:
+  double Lap() {
+    const auto now = std::chrono::steady_clock::now();
+    return std::chrono::duration<double>(now - std::exchange(start_, now)).count();
+  }
+
+ private:
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+// Sums of these over all samples do not depend on who has which.
+uint64_t DigestOfSample(uint64_t index, float label, std::span<const float> dense) {
+  const XXH64_hash_t of_dense = XXH3_64bits_withSeed(dense.data(), dense.size_bytes(), index);
+  return XXH3_64bits_withSeed(&label, sizeof(label), of_dense);
 }
 
 template <typename T>
@@ -108,14 +129,14 @@ Result<TrainingSummary> Trainer::Train() {
   summary.was_told_to_stop = summary.was_stopped && is_stop_agreed_;
   summary.seconds = seconds_;
   summary.median_step_seconds = MedianOf(step_seconds_);
-  ASSIGN_OR_RETURN(summary.wire_bytes, WireBytesOfAll());
+  summary.phases = phases_;
+  ASSIGN_OR_RETURN(summary.wire_bytes, SumOverAll(wire_bytes_, "the end of training, bytes moved"));
   return summary;
 }
 
-Result<uint64_t> Trainer::WireBytesOfAll() const {
+Result<uint64_t> Trainer::SumOverAll(uint64_t mine, const std::string& phase) const {
   ASSIGN_OR_RETURN(const std::vector<std::vector<std::byte>> all,
-                   workers_.AllGather(std::as_bytes(std::span(&wire_bytes_, 1)),
-                                      "the end of training, bytes moved"));
+                   workers_.AllGather(std::as_bytes(std::span(&mine, 1)), phase));
   uint64_t sum = 0;
   for (const std::vector<std::byte>& bytes : all) {
     uint64_t one = 0;
@@ -151,7 +172,9 @@ Status Trainer::ReadSamples(uint64_t step, Batch* batch) {
 }
 
 Status Trainer::PullComputePush(uint64_t step, float learning_rate, StepFigures* figures) {
+  Laps laps;
   ASSIGN_OR_RETURN(const Batch* const batch, lookahead_.Take(step));
+  phases_.data += laps.Lap();
 
   // Which samples of the data those of the batch are.
   const SamplesOfStep samples = SamplesOf(step);
@@ -160,8 +183,10 @@ Status Trainer::PullComputePush(uint64_t step, float learning_rate, StepFigures*
         fmt::format("step {} (epoch {}, samples from {})", step, samples.epoch, samples.first));
   };
   RETURN_IF_ERROR(in_batch(step_.Prepare(*batch)));
+  phases_.compute += laps.Lap();
   client_.StartPull(step, /*eval=*/false, &step_.row_batches(), &step_.bag_batches());
   RETURN_IF_ERROR(RunClient(client_, dialer_, clock_));
+  phases_.pull += laps.Lap();
 
   // Behind the pull, so that it does not wait for them; shards read while this worker computes.
   lookahead_.OnPulled(client_.has_pull_waited());
@@ -170,13 +195,17 @@ Status Trainer::PullComputePush(uint64_t step, float learning_rate, StepFigures*
     client_.Announce(to_come, *rows);
   }
   RETURN_IF_ERROR(RunClient(client_, dialer_, clock_));
+  phases_.data += laps.Lap();
 
   if (stop_.load(std::memory_order_relaxed)) step_.AskToStop();
   const Result<StepFigures> computed = step_.Compute(samples.global);
   RETURN_IF_ERROR(in_batch(computed.status()));
   *figures = computed.value();
+  phases_.compute += laps.Lap();
   client_.StartPush(step, learning_rate, samples.count, &step_.row_batches());
-  return RunClient(client_, dialer_, clock_);
+  const Status pushed = RunClient(client_, dialer_, clock_);
+  phases_.push += laps.Lap();
+  return pushed;
 }
 
 Status Trainer::RunStep(uint64_t step, StepFigures* of_step) {
@@ -189,12 +218,15 @@ Status Trainer::RunStep(uint64_t step, StepFigures* of_step) {
   // No worker waits for the push of one that gave up before it meets it in this exchange.
   if (!mine.ok()) step_.GiveUp();
   const std::string phase = fmt::format("step {}, dense gradients", step);
+  Laps laps;
   const Status summed = workers_.SumInRankOrder(step_.exchange(), phase);
+  phases_.exchange += laps.Lap();
   if (!summed.ok()) return mine.ok() ? summed : mine;
   if (step_.has_anybody_given_up()) return AgreeOn(mine, phase);
   const Result<bool> applied = step_.ApplyDense(learning_rate, step);
   if (!applied.ok()) return AgreeOn(applied.status(), phase);
   is_stop_agreed_ = applied.value();
+  phases_.compute += laps.Lap();
 
   interval_.loss_sum += figures.loss_sum;
   interval_.samples += figures.samples;
@@ -241,7 +273,7 @@ Status Trainer::Report(uint64_t step, bool is_epoch_end) {
 }
 
 Status Trainer::ScoreTestSamples(uint64_t steps, std::vector<float>* scores,
-                                 std::vector<float>* labels) {
+                                 std::vector<float>* labels, uint64_t* data_digest) {
   const uint64_t total = data_.test_samples();
   for (uint64_t first = 0; first < total; first += options_.test_mini_batch_size) {
     const uint64_t samples = std::min(options_.test_mini_batch_size, total - first);
@@ -259,22 +291,38 @@ Status Trainer::ScoreTestSamples(uint64_t steps, std::vector<float>* scores,
     RETURN_IF_ERROR(in_batch(predictions.status()));
     scores->insert(scores->end(), predictions.value().begin(), predictions.value().end());
     labels->insert(labels->end(), batch_.labels.begin(), batch_.labels.end());
+    for (size_t i = 0; i < batch_.samples; ++i) {
+      const auto dense =
+          std::span(batch_.dense).subspan(i * batch_.dense_features, batch_.dense_features);
+      *data_digest += DigestOfSample(first + mine.first + i, batch_.labels[i], dense);
+    }
   }
   return OkStatus();
 }
 
 Result<Evaluation> Trainer::Evaluate(uint64_t steps) {
+  Laps laps;
+  Result<Evaluation> evaluation = ScoreAndGather(steps);
+  evaluation_seconds_ += laps.Lap();
+  return evaluation;
+}
+
+Result<Evaluation> Trainer::ScoreAndGather(uint64_t steps) {
   std::vector<float> scores, labels;
+  uint64_t data_digest = 0;
   const std::string phase = fmt::format("step {}, evaluation", steps);
-  RETURN_IF_ERROR(AgreeOn(ScoreTestSamples(steps, &scores, &labels), phase));
+  RETURN_IF_ERROR(AgreeOn(ScoreTestSamples(steps, &scores, &labels, &data_digest), phase));
   ASSIGN_OR_RETURN(const auto all_scores, workers_.AllGather(BytesOf(scores), phase));
   ASSIGN_OR_RETURN(const auto all_labels, workers_.AllGather(BytesOf(labels), phase));
+  ASSIGN_OR_RETURN(data_digest, SumOverAll(data_digest, phase));
   scores.clear();
   labels.clear();
   for (const std::vector<std::byte>& bytes : all_scores) AppendFrom(bytes, &scores);
   for (const std::vector<std::byte>& bytes : all_labels) AppendFrom(bytes, &labels);
-  Evaluation evaluation{
-      .step = steps, .samples = data_.test_samples(), .metrics = ComputeMetrics(labels, scores)};
+  Evaluation evaluation{.step = steps,
+                        .samples = data_.test_samples(),
+                        .metrics = ComputeMetrics(labels, scores),
+                        .data_digest = data_digest};
   if (scores.size() > 1 &&
       std::ranges::count(scores, scores.front()) == static_cast<std::ptrdiff_t>(scores.size())) {
     evaluation.only_prediction = scores.front();

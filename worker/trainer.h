@@ -61,6 +61,18 @@ struct Evaluation {
   Metrics metrics;
   // If all predictions are the same number, that number: the model tells no sample from another.
   std::optional<float> only_prediction = std::nullopt;
+  // Of labels and dense features of all test samples, whatever the number of workers: runs of
+  // different digests were not tested on the same samples.
+  uint64_t data_digest = 0;
+};
+
+// Where the time of a worker's steps went, in seconds.
+struct StepPhases {
+  double data = 0.0;      // reading samples and telling shards of the rows of steps to come
+  double pull = 0.0;      // rows asked for until they are there
+  double compute = 0.0;   // merging ids, forward, backward, dense update
+  double push = 0.0;      // until shards have the gradients
+  double exchange = 0.0;  // summing dense gradients, and waiting for the slowest worker
 };
 
 // What this worker knows of a step it has done, without asking the others.
@@ -88,6 +100,7 @@ struct TrainingSummary {
   double seconds = 0.0;              // of this run's steps, without evaluations
   double median_step_seconds = 0.0;  // of this worker's; the mean of the middle two of an even many
   uint64_t wire_bytes = 0;           // of frames to and from shards in these steps, all workers'
+  StepPhases phases;                 // of `seconds`, this worker's
   bool was_stopped = false;          // by stop_after_steps or a signal, before the last epoch's end
   bool was_told_to_stop = false;     // by a signal
 };
@@ -110,6 +123,9 @@ class Trainer {
   // Scores the test samples on all workers; the result is the same on each. `steps`: done so far.
   Result<Evaluation> Evaluate(uint64_t steps);
 
+  // Of all evaluations so far.
+  double evaluation_seconds() const { return evaluation_seconds_; }
+
   // Of a failure of Train or Evaluate: whether all workers return it, so that nobody waits.
   bool is_failure_agreed() const { return is_failure_agreed_; }
 
@@ -123,11 +139,14 @@ class Trainer {
   Status ReadSamples(uint64_t step, Batch* batch);
   // A step up to the exchange, of this worker's samples of it.
   Status PullComputePush(uint64_t step, float learning_rate, StepFigures* figures);
-  Status ScoreTestSamples(uint64_t steps, std::vector<float>* scores, std::vector<float>* labels);
+  Status ScoreTestSamples(uint64_t steps, std::vector<float>* scores, std::vector<float>* labels,
+                          uint64_t* data_digest);
+  Result<Evaluation> ScoreAndGather(uint64_t steps);
+  // The same on every worker: of all workers' numbers, mod 2^64.
+  Result<uint64_t> SumOverAll(uint64_t mine, const std::string& phase) const;
   // Every worker calls it at the same place, but those whose failure cannot be agreed on.
   Status AgreeOn(const Status& mine, const std::string& phase);
   Status Report(uint64_t step, bool is_last_of_interval);
-  Result<uint64_t> WireBytesOfAll() const;
 
   const TrainerOptions options_;
   const LrPolicy& lr_policy_;
@@ -148,6 +167,8 @@ class Trainer {
   uint64_t interval_steps_ = 0;
   double interval_seconds_ = 0.0, interval_data_seconds_ = 0.0;
   std::vector<float> step_seconds_;
+  StepPhases phases_;
+  double evaluation_seconds_ = 0.0;
   double seconds_ = 0.0;
   uint64_t wire_bytes_ = 0;
 };

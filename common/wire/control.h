@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "common/wire/header.h"
 
@@ -53,16 +54,45 @@ struct StatsRequest {
   void serialize(Archive&) {}
 };
 
+// Where the shard found the rows that training pulled.
+struct RowsPulled {
+  uint64_t from_memory = 0;    // cached when they were asked for, some because they were announced
+  uint64_t first_touched = 0;  // were never written: made by the initialiser
+  uint64_t from_store = 0;     // read from the store while the pull waited
+
+  uint64_t total() const { return from_memory + not_in_memory(); }
+  uint64_t not_in_memory() const { return first_touched + from_store; }
+  void Add(const RowsPulled& other) {
+    from_memory += other.from_memory;
+    first_touched += other.first_touched;
+    from_store += other.from_store;
+  }
+
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(from_memory, first_touched, from_store);
+  }
+};
+
+struct TableStats {
+  uint32_t table = 0;        // id of a physical table
+  RowsPulled pulled;         // a row of several cuts once for each
+  uint64_t rows_pushed = 0;  // before merging over workers
+
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(table, pulled, rows_pushed);
+  }
+};
+
 // Counters since the shard started.
 struct StatsReply {
   static constexpr MessageType kType = MessageType::kStatsReply;
   uint8_t code = 0;  // StatusCode
   std::string message;
-  uint64_t rows_pulled = 0;   // by training pulls
+  RowsPulled pulled;          // by training pulls
   uint64_t rows_pushed = 0;   // before merging over workers
   uint64_t rows_updated = 0;  // optimizer runs
-  uint64_t cache_hits = 0;    // of rows_pulled
-  uint64_t cache_misses = 0;
   uint64_t rows_evicted = 0;
   uint64_t rows_written = 0;     // to the store
   uint64_t rows_overflowed = 0;  // found no place in the cache: the batch was larger
@@ -82,13 +112,16 @@ struct StatsReply {
   uint64_t store_bytes_written = 0;  // to files, by flush and compaction
   // By which caches of tables that gained were made larger, since the shard began.
   uint64_t cache_bytes_moved = 0;
+  // Of the process, which may run several shards; 0: not known.
+  uint64_t process_peak_bytes = 0;
+  std::vector<TableStats> tables;  // that have rows here, by ascending id
 
   template <class Archive>
   void serialize(Archive& archive) {
-    archive(code, message, rows_pulled, rows_pushed, rows_updated, cache_hits, cache_misses,
-            rows_evicted, rows_written, rows_overflowed, cache_rows, cache_bytes, rows_announced,
-            rows_prefetched, pulls, pulls_from_store, rows_swept, log_bytes, store_rows_read,
-            store_stalls, store_stall_ms, store_bytes_read, store_bytes_written, cache_bytes_moved);
+    archive(code, message, pulled, rows_pushed, rows_updated, rows_evicted, rows_written,
+            rows_overflowed, cache_rows, cache_bytes, rows_announced, rows_prefetched, pulls,
+            pulls_from_store, rows_swept, log_bytes, store_rows_read, store_stalls, store_stall_ms,
+            store_bytes_read, store_bytes_written, cache_bytes_moved, process_peak_bytes, tables);
   }
 };
 

@@ -31,8 +31,8 @@
 
 namespace rowhouse {
 
-inline constexpr uint16_t kProtocolVersion = 4;
-inline constexpr uint16_t kOldestProtocolVersion = 4;  // whose messages are still understood
+inline constexpr uint16_t kProtocolVersion = 5;
+inline constexpr uint16_t kOldestProtocolVersion = 5;  // whose messages are still understood
 inline constexpr size_t kHeaderBytes = 64;
 
 // Numbers travel on the wire: never reuse one.

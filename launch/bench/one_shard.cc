@@ -169,9 +169,9 @@ Result<double> OneShard::RowsPerSecond(Operation operation, size_t steps) {
 
   const uint64_t rows = steps * options_.step_rows();
   const bool is_pull = operation == Operation::kPull;
-  const uint64_t counted =
-      is_pull ? after.cache_hits - before.cache_hits : after.rows_updated - before.rows_updated;
-  const uint64_t missed = after.cache_misses - before.cache_misses;
+  const uint64_t counted = is_pull ? after.pulled.from_memory - before.pulled.from_memory
+                                   : after.rows_updated - before.rows_updated;
+  const uint64_t missed = after.pulled.not_in_memory() - before.pulled.not_in_memory();
   if (counted != rows || missed != 0) {
     return MakeStatus(StatusCode::kInternal, "{}: {} rows {}, {} of them served, {} not in cache",
                       kShardName, rows, is_pull ? "pulled" : "pushed", counted, missed);

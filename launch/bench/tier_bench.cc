@@ -161,8 +161,8 @@ Result<double> TierBench::MeasureSystem() {
       BatchesOfSample(), [&] { return TrainBatch(system_ids_.Next(TierRows::kBatchIds)); },
       [&] { return store_->counters().background_jobs; });
   ASSIGN_OR_RETURN(const StatsReply after, shard_->Stats());
-  missed_rows_ += after.cache_misses - before.cache_misses;
-  unique_rows_ += after.rows_pulled - before.rows_pulled;
+  missed_rows_ += after.pulled.not_in_memory() - before.pulled.not_in_memory();
+  unique_rows_ += after.pulled.total() - before.pulled.total();
   return rate;
 }
 

@@ -102,13 +102,13 @@ class FirstTouchBench final : public Bench {
     Header header;
     header.job_id = kJobId;
     const PullRequest request{.tables = {{0, kPullRows, 0}}, .bags = {}};
-    const uint64_t misses_before = shard_->stats().cache_misses;
+    const uint64_t before = shard_->stats().pulled.first_touched;
     const std::vector<ShardAction> actions = shard_->Handle(
         MessageArrived{"bench", EncodeMessage(header, request, std::move(payload))}, 0);
     if (actions.size() != 1 || !std::holds_alternative<SendFrames>(actions[0]) ||
-        shard_->stats().cache_misses - misses_before != kPullRows ||
+        shard_->stats().pulled.first_touched - before != kPullRows ||
         shard_->stats().rows_evicted != 0 ||
-        shard_->stats().rows_overflowed * 100 > shard_->stats().rows_pulled) {
+        shard_->stats().rows_overflowed * 100 > shard_->stats().pulled.total()) {
       return MakeStatus(StatusCode::kInternal, "the shard did not answer with {} new rows",
                         kPullRows);
     }

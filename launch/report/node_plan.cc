@@ -133,22 +133,29 @@ Result<NodePlan> MakeNodePlan(const Settings& settings, const std::string& touch
   const auto endpoints = static_cast<uint32_t>(settings.cluster.ps_endpoints.size());
   const uint32_t nodes = settings.cluster.ps > 0 ? static_cast<uint32_t>(settings.cluster.ps)
                                                  : std::max(1u, endpoints);
-  const uint32_t shards = settings.cluster.shards;
+  std::optional<AccessCounts> counts;
+  if (!settings.sharding.access_counts.empty()) {
+    ASSIGN_OR_RETURN(counts, ReadAccessCounts(settings.sharding.access_counts));
+  }
+  const AccessCounts* const accesses = counts ? &*counts : nullptr;
+  ASSIGN_OR_RETURN(const Plan plan, PlanOf(settings, nodes, settings.cluster.shards, accesses));
+  return NodePlanOf(settings, plan, settings.cluster.shards, /*workers=*/nodes, touched_rows,
+                    accesses);
+}
+
+Result<NodePlan> NodePlanOf(const Settings& settings, const Plan& plan, uint32_t shards,
+                            uint32_t workers, const std::string& touched_rows,
+                            const AccessCounts* accesses) {
   const StorageSettings& storage = settings.storage;
+  const uint32_t nodes = plan.shards() / shards;
   NodePlan sizes{.touched = touched_rows,
-                 .workers = nodes,
+                 .workers = workers,
                  .memory_limit_bytes = storage.memory_limit_mb << 20,
                  .nodes = {}};
   if (sizes.memory_limit_bytes > 0) {
     ASSIGN_OR_RETURN(const MemoryBudget budget, DivideMemory(sizes.memory_limit_bytes, shards));
     sizes.request_limit_bytes = budget.request_bytes;
   }
-  std::optional<AccessCounts> counts;
-  if (!settings.sharding.access_counts.empty()) {
-    ASSIGN_OR_RETURN(counts, ReadAccessCounts(settings.sharding.access_counts));
-  }
-  const AccessCounts* const accesses = counts ? &*counts : nullptr;
-  ASSIGN_OR_RETURN(const Plan plan, PlanOf(settings, nodes, shards, accesses));
   const EmbeddingTables& tables = settings.embedding;
   const std::vector<double> step_rows =
       DistinctRows(tables, plan, StepShapeOf(settings, sizes.workers), accesses);

@@ -11,6 +11,8 @@
 #include "common/status.h"
 #include "launch/settings.h"
 #include "ps/memory_estimate.h"
+#include "sharding/access_counts.h"
+#include "sharding/plan.h"
 
 namespace rowhouse {
 
@@ -39,6 +41,12 @@ struct NodePlan {
 // Requires settings that are Validate()d. kUsage for a plan that cannot be made, another
 // `touched_rows`, and "run" where nobody has read the data.
 Result<NodePlan> MakeNodePlan(const Settings& settings, const std::string& touched_rows = "all");
+
+// The same of a plan that is made: of a run with these workers. `accesses`: how often its rows are
+// looked up; null: not counted.
+Result<NodePlan> NodePlanOf(const Settings& settings, const Plan& plan, uint32_t shards_per_node,
+                            uint32_t workers, const std::string& touched_rows,
+                            const AccessCounts* accesses);
 
 // {touched_rows, workers, memory_limit_bytes, nodes: [{node, rows, touched_rows, step_rows, memory:
 // {total_bytes, process_bytes, ...}, memory_without_limit_bytes, disk: {records_bytes,

@@ -7,6 +7,7 @@
 #include "launch/report/traffic_report.h"
 #include "launch/setting_fields.h"
 #include "launch/setting_text.h"
+#include "launch/versions.h"
 #include "sharding/table_sizes.h"
 
 namespace rowhouse {
@@ -95,7 +96,8 @@ Json EvaluationsToJson(const std::vector<RunReport::Evaluation>& evaluations) {
                     {"samples", evaluation.samples},
                     {"auc", Number(evaluation.auc)},
                     {"logloss", Number(evaluation.logloss)},
-                    {"accuracy", Number(evaluation.accuracy)}});
+                    {"accuracy", Number(evaluation.accuracy)},
+                    {"data_digest", fmt::format("{:016x}", evaluation.data_digest)}});
   }
   return list;
 }
@@ -111,6 +113,38 @@ Json TotalsToJson(const RunReport::Totals& totals) {
           {"wire_bytes_per_step", Number(totals.wire_bytes_per_step)}};
 }
 
+Json PhasesToJson(const RunReport::Phases& phases) {
+  const StepPhases& steps = phases.steps;
+  return {{"start_seconds", Number(phases.start)}, {"data_seconds", Number(steps.data)},
+          {"pull_seconds", Number(steps.pull)},    {"compute_seconds", Number(steps.compute)},
+          {"push_seconds", Number(steps.push)},    {"exchange_seconds", Number(steps.exchange)},
+          {"test_seconds", Number(phases.test)},   {"save_seconds", Number(phases.save)}};
+}
+
+void AddPulled(const RowsPulled& pulled, Json* json) {
+  (*json)["rows_pulled"] = pulled.total();
+  (*json)["rows_from_memory"] = pulled.from_memory;
+  (*json)["rows_first_touched"] = pulled.first_touched;
+  (*json)["rows_from_store"] = pulled.from_store;
+}
+
+Json TableLoadsToJson(const std::vector<RunReport::TableLoad>& tables) {
+  Json list = Json::array();
+  for (const RunReport::TableLoad& table : tables) {
+    Json json = {{"name", table.name}};
+    AddPulled(table.pulled, &json);
+    json["rows_pushed"] = table.rows_pushed;
+    list.push_back(std::move(json));
+  }
+  return list;
+}
+
+Json VersionsToJson() {
+  Json json = Json::object();
+  for (const auto& [name, version] : Versions()) json[name] = version;
+  return json;
+}
+
 Json ShardingToJson(const Settings& settings, const RunReport::Sharding& sharding) {
   Json nodes = Json::array();
   for (const RunReport::PsNode& node : sharding.ps_nodes) {
@@ -118,7 +152,8 @@ Json ShardingToJson(const Settings& settings, const RunReport::Sharding& shardin
                      {"rows", node.rows},
                      {"rows_pulled", node.rows_pulled},
                      {"rows_pushed", node.rows_pushed},
-                     {"cache_bytes", node.cache_bytes}});
+                     {"cache_bytes", node.cache_bytes},
+                     {"peak_bytes", node.peak_bytes == 0 ? Json(nullptr) : Json(node.peak_bytes)}});
   }
   // A plan that was read from a file may have been made in any way.
   const bool is_made = settings.sharding.plan.empty();
@@ -133,29 +168,27 @@ Json ShardingToJson(const Settings& settings, const RunReport::Sharding& shardin
 Json ShardsToJson(const std::vector<RunReport::Shard>& shards) {
   Json list = Json::array();
   for (const RunReport::Shard& shard : shards) {
-    list.push_back({{"name", shard.name},
-                    {"rows", shard.rows},
-                    {"rows_pulled", shard.rows_pulled},
-                    {"rows_pushed", shard.rows_pushed},
-                    {"cache_hits", shard.cache_hits},
-                    {"cache_misses", shard.cache_misses},
-                    {"rows_evicted", shard.rows_evicted},
-                    {"rows_written", shard.rows_written},
-                    {"rows_overflowed", shard.rows_overflowed},
-                    {"rows_announced", shard.rows_announced},
-                    {"rows_prefetched", shard.rows_prefetched},
-                    {"pulls", shard.pulls},
-                    {"pulls_from_store", shard.pulls_from_store},
-                    {"rows_swept", shard.rows_swept},
-                    {"log_bytes", shard.log_bytes},
-                    {"store_rows_read", shard.store_rows_read},
-                    {"store_stalls", shard.store_stalls},
-                    {"store_stall_ms", shard.store_stall_ms},
-                    {"store_bytes_read", shard.store_bytes_read},
-                    {"store_bytes_written", shard.store_bytes_written},
-                    {"cache_rows", shard.cache_rows},
-                    {"cache_bytes", shard.cache_bytes},
-                    {"cache_bytes_moved", shard.cache_bytes_moved}});
+    Json json = {{"name", shard.name}, {"rows", shard.rows}};
+    AddPulled(shard.pulled, &json);
+    json.update({{"rows_pushed", shard.rows_pushed},
+                 {"rows_evicted", shard.rows_evicted},
+                 {"rows_written", shard.rows_written},
+                 {"rows_overflowed", shard.rows_overflowed},
+                 {"rows_announced", shard.rows_announced},
+                 {"rows_prefetched", shard.rows_prefetched},
+                 {"pulls", shard.pulls},
+                 {"pulls_from_store", shard.pulls_from_store},
+                 {"rows_swept", shard.rows_swept},
+                 {"log_bytes", shard.log_bytes},
+                 {"store_rows_read", shard.store_rows_read},
+                 {"store_stalls", shard.store_stalls},
+                 {"store_stall_ms", shard.store_stall_ms},
+                 {"store_bytes_read", shard.store_bytes_read},
+                 {"store_bytes_written", shard.store_bytes_written},
+                 {"cache_rows", shard.cache_rows},
+                 {"cache_bytes", shard.cache_bytes},
+                 {"cache_bytes_moved", shard.cache_bytes_moved}});
+    list.push_back(std::move(json));
   }
   return list;
 }
@@ -174,22 +207,28 @@ Json SettingsToJson(const Settings& settings) {
 
 Json ReportToJson(const RunReport& report) {
   const std::string label = report.settings.run_label();
-  return {{"format", kReportFormat},
-          {"label", label.empty() ? Json(nullptr) : Json(label)},
-          {"settings", SettingsToJson(report.settings)},
-          {"tables", TablesToJson(report.settings.tables)},
-          {"model_bytes", ModelBytesToJson(report.settings)},
-          {"environment", EnvironmentToJson(report.environment)},
-          {"curve", CurveToJson(report.curve)},
-          {"evaluations", EvaluationsToJson(report.evaluations)},
-          {"totals", TotalsToJson(report.totals)},
-          {"rows", {{"digest", report.rows.digest}, {"count", report.rows.count}}},
-          {"sharding", ShardingToJson(report.settings, report.sharding)},
-          {"shards", ShardsToJson(report.shards)}};
+  return {
+      {"format", kReportFormat},
+      {"label", label.empty() ? Json(nullptr) : Json(label)},
+      {"settings", SettingsToJson(report.settings)},
+      {"tables", TablesToJson(report.settings.tables)},
+      {"model_bytes", ModelBytesToJson(report.settings)},
+      {"environment", EnvironmentToJson(report.environment)},
+      {"versions", VersionsToJson()},
+      {"curve", CurveToJson(report.curve)},
+      {"evaluations", EvaluationsToJson(report.evaluations)},
+      {"totals", TotalsToJson(report.totals)},
+      {"phases", PhasesToJson(report.phases)},
+      {"rows", {{"digest", report.rows.digest}, {"count", report.rows.count}}},
+      {"sharding", ShardingToJson(report.settings, report.sharding)},
+      {"shards", ShardsToJson(report.shards)},
+      {"table_loads", TableLoadsToJson(report.table_loads)},
+      {"memory_plan", report.memory_plan ? NodePlanToJson(*report.memory_plan) : Json(nullptr)}};
 }
 
 Status WriteReport(const RunReport& report, const std::string& path) {
-  const std::string text = ReportToJson(report).dump(2) + "\n";
+  const auto replace = Json::error_handler_t::replace;  // Paths may be of any bytes.
+  const std::string text = ReportToJson(report).dump(2, ' ', false, replace) + "\n";
   return WriteReportFile(path, text).Annotate("the run's report");
 }
 

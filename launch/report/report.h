@@ -1,12 +1,16 @@
 // RunReport: what a run was, did and reached, for people and scripts to read after it: report.json.
 //
 // Form (format 1): label, settings {section: {name: value}}, tables [...], model_bytes,
-// environment, curve [...], evaluations [...], totals, rows, sharding, shards [...]. Figures nobody
-// knows are null, never 0. model_bytes {rows, state, plain_rows} are those of the whole model
-// (sharding/table_sizes.h), touched or not: of rows, with projections and learned weights; of their
-// optimizer state; and of the rows if every table were plain. sharding {strategy, pool_on,
-// plan_digest, ps_nodes [...], on_each_worker {rows, bytes}, tables [...]}: what the plan gave each
-// PS node to hold and to do, and what it was expected to move (launch/report/traffic_report.h).
+// environment, versions, curve [...], evaluations [...], totals, phases, rows, sharding, shards
+// [...], table_loads [...], memory_plan. Figures nobody knows are null, never 0. model_bytes {rows,
+// state, plain_rows} are those of the whole model (sharding/table_sizes.h), touched or not: of
+// rows, with projections and learned weights; of their optimizer state; and of the rows if every
+// table were plain. sharding {strategy, pool_on, plan_digest, ps_nodes [...], on_each_worker {rows,
+// bytes}, tables [...]}: what the plan gave each PS node to hold and to do, and what it was
+// expected to move (launch/report/traffic_report.h). rows_pulled is the sum of rows_from_memory,
+// rows_first_touched (never written before: made by the initialiser) and rows_from_store (the pull
+// waited for a read). memory_plan: what rowhouse plan
+// --sizes predicts of the PS nodes (launch/report/node_plan.h).
 // Threads: plain data.
 #pragma once
 
@@ -17,8 +21,11 @@
 #include <vector>
 
 #include "common/status.h"
+#include "common/wire/control.h"
+#include "launch/report/node_plan.h"
 #include "launch/settings.h"
 #include "sharding/plan_traffic.h"
+#include "worker/trainer.h"
 
 namespace rowhouse {
 
@@ -49,6 +56,7 @@ struct RunReport {
     std::optional<double> auc = {};  // undefined where all labels are equal
     double logloss = 0.0;
     double accuracy = 0.0;
+    uint64_t data_digest = 0;  // equal: of the same samples
   };
   struct Totals {
     uint64_t steps = 0;    // done, over all runs of the model
@@ -61,6 +69,13 @@ struct RunReport {
     // Frames between workers and shards in training steps, both directions, over all workers.
     std::optional<double> wire_bytes_per_step = {};
   };
+  // Seconds of the worker that wrote the report, one after the other.
+  struct Phases {
+    double start = 0.0;  // opening data, meeting PS nodes
+    StepPhases steps;
+    double test = 0.0;
+    double save = 0.0;  // writing rows back, their digest, the dense part
+  };
   struct Rows {
     std::string digest;  // "rows digest"
     uint64_t count = 0;  // that exist
@@ -71,6 +86,7 @@ struct RunReport {
     uint64_t rows_pulled = 0;
     uint64_t rows_pushed = 0;
     uint64_t cache_bytes = 0;  // memory set aside for its caches
+    uint64_t peak_bytes = 0;   // of memory of its process; 0: not known
   };
   struct Sharding {
     std::string plan_digest;
@@ -82,10 +98,8 @@ struct RunReport {
   struct Shard {
     std::string name;
     uint64_t rows = 0;
-    uint64_t rows_pulled = 0;
+    RowsPulled pulled;  // by training
     uint64_t rows_pushed = 0;
-    uint64_t cache_hits = 0;
-    uint64_t cache_misses = 0;
     uint64_t rows_evicted = 0;
     uint64_t rows_written = 0;
     uint64_t rows_overflowed = 0;  // found no place in the cache
@@ -105,14 +119,24 @@ struct RunReport {
     uint64_t cache_bytes_moved = 0;    // by which caches of tables that gained grew
   };
 
+  // Over all shards.
+  struct TableLoad {
+    std::string name;
+    RowsPulled pulled;
+    uint64_t rows_pushed = 0;
+  };
+
   Settings settings;
   Environment environment;
   std::vector<CurvePoint> curve;
   std::vector<Evaluation> evaluations;
   Totals totals;
+  Phases phases;
   Rows rows;
   Sharding sharding;
   std::vector<Shard> shards;
+  std::vector<TableLoad> table_loads;   // of physical tables that shards have rows of
+  std::optional<NodePlan> memory_plan;  // none: the PS nodes have settings of their own
 };
 
 // Requires settings that are Complete() and Validate()d.

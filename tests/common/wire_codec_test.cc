@@ -216,7 +216,7 @@ TEST(WireMessage, ANewerVersionIsNamedWhateverItsSealIs) {
   Frames frames = EncodeMessage({}, Empty{});
   frames[0].data()[4] = std::byte{9};
   EXPECT_EQ(Unpack(std::move(frames)).status().message(),
-            "the peer speaks protocol version 9, this build up to 4");
+            "the peer speaks protocol version 9, this build up to 5");
 }
 
 TEST(WireMessage, AnOlderVersionThatIsNoLongerUnderstoodIsNamed) {
@@ -226,7 +226,7 @@ TEST(WireMessage, AnOlderVersionThatIsNoLongerUnderstoodIsNamed) {
   const uint32_t crc = ExtendCrc32c(Crc32c(sealed), frames[1].bytes());
   std::memcpy(frames[0].data() + kHeaderBytes - 4, &crc, sizeof(crc));
   EXPECT_EQ(Unpack(std::move(frames)).status().message(),
-            "the peer speaks protocol version 3, this build 4 to 4");
+            "the peer speaks protocol version 4, this build 5 to 5");
 }
 
 TEST(WireMessage, AnotherProtocolIsRefusedByItsMagic) {

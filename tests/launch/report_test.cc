@@ -39,16 +39,21 @@ RunReport Sample() {
                    .samples_per_second = 640.0,
                    .median_step_ms = 97.5,
                    .wire_bytes_per_step = 4096.0};
-  report.sharding = {.plan_digest = "0abc",
-                     .ps_nodes = {{.placed_bytes = 144.0, .rows_pulled = 7, .rows_pushed = 6},
-                                  {.placed_bytes = 72.0, .cache_bytes = 64}},
-                     .worker_rows = 3,
-                     .worker_bytes = 288,
-                     .traffic = {{.table = TableId{1}, .lookups = 30, .refusal = {}},
-                                 {.table = TableId{2}, .refusal = "no"}}};
+  report.sharding = {
+      .plan_digest = "0abc",
+      .ps_nodes = {{.placed_bytes = 144.0, .rows_pulled = 7, .rows_pushed = 6, .peak_bytes = 99},
+                   {.placed_bytes = 72.0, .cache_bytes = 64}},
+      .worker_rows = 3,
+      .worker_bytes = 288,
+      .traffic = {{.table = TableId{1}, .lookups = 30, .refusal = {}},
+                  {.table = TableId{2}, .refusal = "no"}}};
+  report.phases = {.start = 0.5, .steps = {.pull = 1.5}, .test = 0.125, .save = 0.25};
+  report.table_loads = {{.name = "t1", .pulled = {.from_memory = 3}, .rows_pushed = 2}};
   report.rows = {.digest = "00ff", .count = 9};
-  report.shards = {
-      {.name = "shard 0", .rows = 9, .cache_hits = 5, .cache_misses = 2, .cache_bytes_moved = 8}};
+  report.shards = {{.name = "shard 0",
+                    .rows = 9,
+                    .pulled = {.from_memory = 5, .first_touched = 2, .from_store = 1},
+                    .cache_bytes_moved = 8}};
   return report;
 }
 
@@ -64,7 +69,16 @@ TEST(Report, HoldsWhatTheRunWasDidAndReached) {
   EXPECT_EQ(json["evaluations"][0]["auc"], 0.8);
   EXPECT_EQ(json["totals"]["samples_per_second"], 640.0);
   EXPECT_EQ(json["rows"]["digest"], "00ff");
-  EXPECT_EQ(json["shards"][0]["cache_hits"], 5);
+  EXPECT_EQ(json["shards"][0]["rows_from_memory"], 5);
+  EXPECT_EQ(json["shards"][0]["rows_first_touched"], 2);
+  EXPECT_EQ(json["shards"][0]["rows_from_store"], 1);
+  EXPECT_EQ(json["shards"][0]["rows_pulled"], 8);
+  EXPECT_EQ(json["phases"]["pull_seconds"], 1.5);
+  EXPECT_EQ(json["phases"]["save_seconds"], 0.25);
+  EXPECT_EQ(json["table_loads"][0]["name"], "t1");
+  EXPECT_EQ(json["table_loads"][0]["rows_pulled"], 3);
+  EXPECT_TRUE(json["memory_plan"].is_null());
+  EXPECT_EQ(json["versions"]["rowhouse"].get<std::string>().empty(), false);
   EXPECT_EQ(json["shards"][0]["cache_bytes_moved"], 8);
 }
 
@@ -82,6 +96,8 @@ TEST(Report, SaysHowRowsWereShardedAndWhatThatCost) {
   EXPECT_EQ(sharding["ps_nodes"][0]["placed_bytes"], 144.0);
   EXPECT_EQ(sharding["ps_nodes"][0]["rows_pulled"], 7);
   EXPECT_EQ(sharding["ps_nodes"][0]["rows_pushed"], 6);
+  EXPECT_EQ(sharding["ps_nodes"][0]["peak_bytes"], 99);
+  EXPECT_TRUE(sharding["ps_nodes"][1]["peak_bytes"].is_null()) << "not known";
   EXPECT_EQ(sharding["ps_nodes"][1]["cache_bytes"], 64);
   EXPECT_EQ(sharding["on_each_worker"]["rows"], 3);
   EXPECT_EQ(sharding["on_each_worker"]["bytes"], 288);

@@ -146,11 +146,15 @@ TEST_F(Ckpt, StatsCountRowsAndCompactLeavesOneCopyOfEach) {
   ASSERT_EQ(trained.exit_code, 0) << trained.Describe();
   const ProcessResult before = Run({"stats"});
   ASSERT_EQ(before.exit_code, 0) << before.Describe();
-  const auto hits = trained.OverShards("cache_hits"), misses = trained.OverShards("cache_misses");
-  EXPECT_THAT(before.out, HasSubstr(fmt::format("cache hits: {:.2f} % of {} rows pulled",
-                                                100.0 * static_cast<double>(hits) /
-                                                    static_cast<double>(hits + misses),
-                                                hits + misses)));
+  const uint64_t pulled = trained.OverShards("rows_pulled");
+  const auto part = [&](const char* key) {
+    return 100.0 * static_cast<double>(trained.OverShards(key)) / static_cast<double>(pulled);
+  };
+  EXPECT_THAT(before.out,
+              HasSubstr(fmt::format("rows pulled: {} by the run that saved it: first "
+                                    "touch {:.2f} %, memory {:.2f} %, disk {:.2f} %\n",
+                                    pulled, part("rows_first_touched"), part("rows_from_memory"),
+                                    part("rows_from_store"))));
   for (const char* line : {"\n0 +t0 +[0-9]+ ", "\n0 +all +[0-9]+ .* L[06]: [0-9.]+ MB in [0-9]+",
                            "\n1 +t0 +[0-9]+ ", "\nall +[0-9]+ .* bytes of files for each"}) {
     EXPECT_THAT(before.out, ContainsRegex(line));
@@ -297,7 +301,7 @@ TEST_F(Ckpt, DamagedFilesBesideTheModelEndNothing) {
            "many", nullptr, -1, 1.5, true, nlohmann::json::array(), nlohmann::json::object()}) {
     std::vector<nlohmann::json> damaged = {
         value, {{"shards", value}}, {{"shards", nlohmann::json::array({value})}}};
-    for (const char* key : {"cache_hits", "cache_misses"}) {
+    for (const char* key : {"rows_first_touched", "rows_from_memory", "rows_from_store"}) {
       damaged.push_back(report);
       damaged.back()["shards"][1][key] = value;
     }
@@ -307,12 +311,12 @@ TEST_F(Ckpt, DamagedFilesBesideTheModelEndNothing) {
       std::ofstream(path) << one;
       const ProcessResult result = Run({"stats"});
       EXPECT_EQ(result.exit_code, 0) << result.Describe() << one;
-      EXPECT_THAT(result.out, HasSubstr("cache hits: not recorded: report.json in --model_dir has "
+      EXPECT_THAT(result.out, HasSubstr("rows pulled: not recorded: report.json in --model_dir has "
                                         "no counts of them\n"));
     }
   }
   std::ofstream(path) << "{\"shards\": [";
-  EXPECT_THAT(Run({"stats"}).out, HasSubstr("cache hits: not recorded: report.json"));
+  EXPECT_THAT(Run({"stats"}).out, HasSubstr("rows pulled: not recorded: report.json"));
 
   auto manifest = nlohmann::json::parse(std::ifstream(dir_ / "model/manifest.json"));
   manifest["tables"][0]["optimizer"] = "sgdx";

@@ -169,10 +169,10 @@ class OneNode {
 
 // Hits of the steps [begin, end) of a node that has done those before.
 double HitRatio(OneNode& node, uint64_t begin, uint64_t end) {
-  const uint64_t hits = node.stats().cache_hits, misses = node.stats().cache_misses;
+  const RowsPulled before = node.stats().pulled;
   for (uint64_t step = begin; step < end; ++step) node.Step(RowsOf(step));
-  const auto more_hits = static_cast<double>(node.stats().cache_hits - hits);
-  return more_hits / (more_hits + static_cast<double>(node.stats().cache_misses - misses));
+  const auto more_hits = static_cast<double>(node.stats().pulled.from_memory - before.from_memory);
+  return more_hits / static_cast<double>(node.stats().pulled.total() - before.total());
 }
 
 TEST(ShardCaches, BytesMoveToTheTableWhereTheySaveMisses) {

@@ -23,6 +23,51 @@ TEST_F(ShardPrefetchTest, AnAnnouncedRowIsThereWhenItIsPulled) {
   EXPECT_EQ(shard_->stats().rows_announced, 2u);
 }
 
+// Rows are counted by where a pull found them; what is read ahead is in memory, or still on its
+// way.
+TEST_F(ShardPrefetchTest, PulledRowsAreCountedByWhereTheyWere) {
+  Open({.cache_ratio = 0.25, .cache_ways = 16});
+  RowsPulled before;
+  const auto expect_more = [&](uint64_t first_touched, uint64_t memory, uint64_t store) {
+    const RowsPulled now = shard_->stats().pulled;
+    EXPECT_EQ(now.first_touched, before.first_touched + first_touched);
+    EXPECT_EQ(now.from_memory, before.from_memory + memory);
+    EXPECT_EQ(now.from_store, before.from_store + store);
+    before = now;
+  };
+  Pull(0, {1, 2, 3});
+  expect_more(3, 0, 0);
+  Pull(0, {1, 2});
+  expect_more(0, 2, 0);
+  Pull(0, {40, 1}, /*eval=*/true);
+  expect_more(0, 0, 0);
+
+  Open({.cache_ratio = 0.25, .cache_ways = 16});
+  StoreAllRows();
+  before = shard_->stats().pulled;
+  EXPECT_EQ(before.first_touched, kRows);
+  Prefetch(1, {50});
+  CarryOutAll();
+  Pull(1, {50});
+  expect_more(0, 1, 0);
+  Prefetch(1, {51});
+  const uint64_t waits = Pull(1, {51, 52});
+  EXPECT_FALSE(answers_.contains(waits)) << "one is on its way, one is stored";
+  CarryOutAll();
+  expect_more(0, 0, 2);
+
+  // What STATS says of the table is what it says of all.
+  const uint64_t stats = Stats(0);
+  CarryOutAll();
+  const StatsReply reply = DecodeBody<StatsReply>(answers_.at(stats)).value();
+  ASSERT_EQ(reply.tables.size(), 1u);
+  EXPECT_EQ(reply.tables[0].pulled.first_touched, reply.pulled.first_touched);
+  EXPECT_EQ(reply.tables[0].pulled.from_memory, reply.pulled.from_memory);
+  EXPECT_EQ(reply.tables[0].pulled.from_store, reply.pulled.from_store);
+  EXPECT_EQ(reply.tables[0].rows_pushed, kRows);
+  EXPECT_GT(reply.process_peak_bytes, uint64_t{1} << 20);
+}
+
 // A cache remembers one next use of a row; the shard those after it.
 TEST_F(ShardPrefetchTest, ARowAnnouncedForSeveralStepsIsThereInAllOfThem) {
   for (const bool is_read_first : {true, false}) {

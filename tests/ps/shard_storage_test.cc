@@ -145,7 +145,7 @@ TEST_F(ShardStorageTest, RowsThatWereNeverWrittenAreNotReadToWarmACache) {
   shard_->NoteStored(TableId{0}, RowId{40}, 0);  // Not among the hottest.
   const uint64_t pull = Pull(0, {0, 1, 3});
   EXPECT_TRUE(answers_.contains(pull));
-  EXPECT_EQ(shard_->stats().cache_hits, 3u) << "they have their first values";
+  EXPECT_EQ(shard_->stats().pulled.from_memory, 3u) << "they have their first values";
   ASSERT_EQ(waiting_.size(), 1u);
   const auto& read = std::get<ReadRows>(waiting_.front());
   ASSERT_EQ(read.reads.size(), 1u);

@@ -182,7 +182,7 @@ TEST(Exactness, AWarmCacheHasItsFirstHitsBeforeItsFirstMisses) {
   }
   const auto hits = [&](std::shared_ptr<const AccessCounts> frequencies) {
     return Train({.cache_ratio = 0.3, .cache_frequencies = std::move(frequencies)}, tables)
-        .stats.cache_hits;
+        .stats.pulled.from_memory;
   };
   EXPECT_GT(hits(counts), hits(nullptr));
 }

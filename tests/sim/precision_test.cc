@@ -104,7 +104,7 @@ TEST_P(SimPrecision, RowsOnWorkersAreThoseOfShards) {
     const SimOutcome on_workers = Train({.seed = 9, .workers = workers}, with_remainder("workers"));
     EXPECT_EQ(on_workers.losses, on_shards.losses);
     EXPECT_EQ(on_workers.digest, on_shards.digest);
-    EXPECT_LT(on_workers.stats.rows_pulled, on_shards.stats.rows_pulled);
+    EXPECT_LT(on_workers.stats.pulled.total(), on_shards.stats.pulled.total());
   }
 }
 

@@ -68,7 +68,7 @@ TEST(WorkerRows, TrainTheSameModelAsRowsOnShards) {
       EXPECT_EQ(on_workers.digest, on_shards.digest);
       EXPECT_EQ(on_workers.rows, on_shards.rows);
       EXPECT_EQ(on_workers.dense, on_shards.dense);
-      EXPECT_LT(on_workers.stats.rows_pulled, on_shards.stats.rows_pulled);
+      EXPECT_LT(on_workers.stats.pulled.total(), on_shards.stats.pulled.total());
     }
   }
 }

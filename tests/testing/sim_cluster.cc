@@ -298,11 +298,9 @@ StatsReply SimCluster::TotalStats() const {
   StatsReply total;
   for (const auto& node : shards_) {
     const StatsReply& one = node->shard->stats();
-    total.rows_pulled += one.rows_pulled;
+    total.pulled.Add(one.pulled);
     total.rows_pushed += one.rows_pushed;
     total.rows_updated += one.rows_updated;
-    total.cache_hits += one.cache_hits;
-    total.cache_misses += one.cache_misses;
     total.rows_evicted += one.rows_evicted;
     total.rows_written += one.rows_written;
     total.rows_overflowed += one.rows_overflowed;

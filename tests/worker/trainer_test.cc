@@ -89,6 +89,7 @@ struct Outcome {
   Status status;
   bool is_agreed = false;
   TrainingSummary summary;
+  uint64_t test_digest = 0;
 };
 
 struct Sickness {
@@ -99,9 +100,8 @@ struct Sickness {
   float dense_weight = 0.01f;  // of all dense parameters
 };
 
-// Trains an epoch of 3 steps of 4 samples on 2 workers, then evaluates 2 batches of 4.
-std::vector<Outcome> RunTwo(const Sickness& sickness) {
-  constexpr uint32_t kWorkers = 2;
+// Trains an epoch of 3 steps of 4 samples, then evaluates 2 batches of 4.
+std::vector<Outcome> RunOn(const Sickness& sickness, uint32_t workers) {
   LogicalTable table;
   table.name = "t";
   table.rows = 4;
@@ -112,8 +112,8 @@ std::vector<Outcome> RunTwo(const Sickness& sickness) {
   model.bottom_mlp = {2, 2};
   model.top_mlp = {1};
   model.feature_widths = {2};
-  const auto communicators = MakeThreadCommunicators(kWorkers);
-  std::vector<Outcome> outcomes(kWorkers);
+  const auto communicators = MakeThreadCommunicators(workers);
+  std::vector<Outcome> outcomes(workers);
   const auto work = [&](uint32_t w) {
     Samples data;
     data.sick_train_ = sickness.train_sample;
@@ -133,16 +133,23 @@ std::vector<Outcome> RunTwo(const Sickness& sickness) {
     Trainer trainer({.mini_batch_size = 4, .test_mini_batch_size = 4}, *rate, data, step, client,
                     dialer, *communicators[w], clock, observer, stop);
     const auto trained = trainer.Train();
-    outcomes[w].status =
-        trained.ok() ? trainer.Evaluate(trained.value().steps_done).status() : trained.status();
-    if (trained.ok()) outcomes[w].summary = trained.value();
+    outcomes[w].status = trained.status();
+    if (trained.ok()) {
+      outcomes[w].summary = trained.value();
+      const auto evaluated = trainer.Evaluate(trained.value().steps_done);
+      outcomes[w].status = evaluated.status();
+      if (evaluated.ok()) outcomes[w].test_digest = evaluated.value().data_digest;
+    }
     outcomes[w].is_agreed = trainer.is_failure_agreed();
   };
-  std::thread other([&] { work(1); });
+  std::vector<std::thread> others;
+  for (uint32_t w = 1; w < workers; ++w) others.emplace_back([&, w] { work(w); });
   work(0);
-  other.join();
+  for (std::thread& other : others) other.join();
   return outcomes;
 }
+
+std::vector<Outcome> RunTwo(const Sickness& sickness) { return RunOn(sickness, 2); }
 
 void ExpectEverywhere(const Sickness& sickness, StatusCode code, const std::string& words) {
   const std::vector<Outcome> outcomes = RunTwo(sickness);
@@ -191,6 +198,33 @@ TEST(Trainer, APredictionThatIsNoNumberIsNoResult) {
   ExpectEverywhere({.test_sample = 5, .value = 3e38f, .dense_weight = 10.0f}, StatusCode::kInternal,
                    "evaluation after 3 steps (batch 1, test samples from 4): sample 1 of the "
                    "batch: the prediction is nan; the weight furthest from 0 is ");
+}
+
+TEST(Trainer, TheDigestOfTestSamplesIsOfThemAndNotOfTheWorkers) {
+  const Sickness healthy;
+  const uint64_t digest = RunOn(healthy, 1)[0].test_digest;
+  for (const uint32_t workers : {2u, 3u}) {
+    for (const Outcome& outcome : RunOn(healthy, workers)) {
+      ASSERT_OK(outcome.status);
+      EXPECT_EQ(outcome.test_digest, digest) << workers;
+    }
+  }
+  const uint64_t other = RunOn({.test_sample = 3, .value = 0.5f}, 1)[0].test_digest;
+  EXPECT_NE(other, digest) << "one test sample is another";
+  EXPECT_NE(RunOn({.test_sample = 4, .value = 0.5f}, 1)[0].test_digest, other)
+      << "in another place";
+}
+
+TEST(Trainer, PhasesArePartsOfTheTimeOfSteps) {
+  const TrainingSummary summary = RunTwo({})[0].summary;
+  const StepPhases& phases = summary.phases;
+  double sum = 0.0;
+  for (const double part :
+       {phases.data, phases.pull, phases.compute, phases.push, phases.exchange}) {
+    EXPECT_GT(part, 0.0);
+    sum += part;
+  }
+  EXPECT_LE(sum, summary.seconds);
 }
 
 }  // namespace
