@@ -26,10 +26,10 @@ Status CheckOutput(const std::string& flag, const std::string& path,
   return OkStatus();
 }
 
-Status Publish(const HtmlTable& table, const HtmlPage& page, const std::string& csv,
+Status Publish(const std::string& text, const std::string& page, const std::string& csv,
                const std::string& html_path, const std::string& csv_path) {
-  std::fputs(TableAsText(table).c_str(), stdout);
-  RETURN_IF_ERROR(page.Write(html_path).Annotate("--out"));
+  std::fputs(text.c_str(), stdout);
+  RETURN_IF_ERROR(WriteReportFile(html_path, page).Annotate("--out"));
   if (csv_path.empty()) return OkStatus();
   return WriteReportFile(csv_path, csv).Annotate("--csv");
 }
@@ -50,12 +50,12 @@ Status RunCompare(const std::vector<std::string>& reports, const std::string& ht
   RETURN_IF_ERROR(CheckOutput("csv", csv_path, reports));
   if (of_strategies) {
     ASSIGN_OR_RETURN(const std::vector<StrategyCost> costs, ReadStrategyCosts(reports));
-    RETURN_IF_ERROR(Publish(StrategyTable(costs), StrategyPage(costs), StrategyCsv(costs),
-                            html_path, csv_path));
+    RETURN_IF_ERROR(Publish(TableAsText(StrategyTable(costs)), StrategyPage(costs),
+                            StrategyCsv(costs), html_path, csv_path));
     return CheckSameRows(costs);
   }
   ASSIGN_OR_RETURN(const std::vector<ComparedRun> runs, ReadComparedRuns(reports));
-  return Publish(ComparisonTable(runs), ComparisonPage(runs), ComparisonCsv(runs), html_path,
+  return Publish(ComparisonText(runs), ComparisonPage(runs), ComparisonCsv(runs), html_path,
                  csv_path);
 }
 

@@ -54,7 +54,7 @@ for ((seed = 123; seed < 123 + repeat; ++seed)); do
     name="$(basename "$config" .yaml)"
     ((repeat == 1)) || name="$name-$seed"
     report="$out/$name.json"
-    rm -f "$report"
+    rm -f "$report" "${report%.json}.html"
     # The last line of a run says what it reached.
     outcome="$("$here/launch/mpirun.sh" -n 2 rowhouse train --config="$config" --ps=1 \
       --numpy_rand_seed="$seed" --report="$report" "${flags[@]}" 2>"$out/errors.txt" | tail -n 1)" ||

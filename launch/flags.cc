@@ -310,7 +310,10 @@ DEFINE_uint64(ps_rows_mb, 0, "Rows and state that a plan may give a PS node; MiB
 DEFINE_string(model_dir, "",
               "Directory for the dense part, the manifest and the report; default: "
               "nothing is kept");
-DEFINE_string(report, "", "File for the run's report, JSON; default: report.json in --model_dir");
+DEFINE_string(
+    report, "",
+    "File for the run's report, JSON, with a page beside it (.html); default: report.json in "
+    "--model_dir");
 DEFINE_string(label, "",
               "What rowhouse compare calls the run; default: the last part of --model_dir");
 DEFINE_bool(load, false, "Go on from the model in --model_dir");

@@ -11,6 +11,7 @@ PACKAGES=(
   librocksdb-dev                             # rows at rest
   libdnnl-dev ocl-icd-opencl-dev             # dense layers; the second only to satisfy the first
   libgflags-dev libgoogle-glog-dev libyaml-cpp-dev libfmt-dev nlohmann-json3-dev libxxhash-dev
+  libjs-dygraphs libjs-chart.js              # pages of runs; taken in when building
   libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev
   iproute2                                   # hosts in tests are network namespaces
 )

@@ -8,7 +8,8 @@
 #     CONFIG         a model, as for rowhouse train --config
 #     --repeat N     every strategy N times, one round after the other; times get a spread (1)
 #     --out DIR      where reports and pages go (runs/strategies); replaces those of an earlier time
-#                    (STRATEGY-ROUND.json, access_counts.json, strategies.html and .csv), no others
+#                    (STRATEGY-ROUND.json and .html, access_counts.json, strategies.html and .csv),
+#                    no others
 #     --ps N         PS nodes (2)        --workers N  workers (1)
 #     --only NAMES   of these strategies, with commas between ("table_wise_lpt,row_wise+bags")
 #     --quick        5 steps: shows that all of it works; its times mean nothing
@@ -117,8 +118,8 @@ errors="$(mktemp)"
 trap 'rm -f "$errors"' EXIT
 rm -f "$out"/strategies.html "$out"/strategies.csv
 for run in "${all[@]}"; do
-  for file in "$out/$run"-*.json; do
-    [[ ! "$file" =~ -[1-9][0-9]*\.json$ ]] || rm -f "$file"
+  for file in "$out/$run"-*.{json,html}; do
+    [[ ! "$file" =~ -[1-9][0-9]*\.(json|html)$ ]] || rm -f "$file"
   done
 done
 # Where it cannot be counted, skew_aware is refused and says so.

@@ -1,15 +1,18 @@
 #include "launch/report/comparison.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "launch/report/clean_text.h"
 #include "launch/report/figure_text.h"
-#include "launch/report/markup_text.h"
+#include "launch/report/page.h"
 #include "launch/report/report.h"
 #include "launch/report/report_file.h"
 #include "sharding/json_text.h"
@@ -18,6 +21,7 @@ namespace rowhouse {
 namespace {
 
 using Json = nlohmann::json;
+using OrderedJson = nlohmann::ordered_json;
 
 // ---- Reading ------------------------------------------------------------------------------------
 
@@ -27,10 +31,53 @@ Status ReadFigure(const Json& object, const std::string& section, const std::str
   const auto member = object.find(name);
   if (member == object.end() || member->is_null()) return OkStatus();
   if (!member->is_number()) {
-    return UsageError("{}.{}: expected a number or null, got {}", section, name, member->dump());
+    return UsageError("{}.{}: expected a number or null, got {}", section, name,
+                      ShownJson(*member));
   }
   *figure = member->get<double>();
   return OkStatus();
+}
+
+// A list of objects, each with a step; null where there is no such list.
+Status CheckPoints(const Json& report, const std::string& name) {
+  if (!report.contains(name) || report[name].is_null()) return OkStatus();
+  const Json& points = report[name];
+  if (!points.is_array())
+    return UsageError("{}: expected a list, got {}", name, points.type_name());
+  for (const Json& point : points) {
+    if (!point.is_object()) {
+      return UsageError("{}: expected objects, got {}", name, ShownJson(point));
+    }
+    if (!point.contains("step") || !point["step"].is_number()) {
+      return UsageError("{}: a point has no step that is a number", name);
+    }
+  }
+  return OkStatus();
+}
+
+Status ReadCurves(const Json& report, ComparedRun* run) {
+  RETURN_IF_ERROR(CheckPoints(report, "curve"));
+  RETURN_IF_ERROR(CheckPoints(report, "evaluations"));
+  for (const Json& json : report.value("curve", Json::array())) {
+    ComparedRun::CurvePoint point{.step = json["step"].get<double>()};
+    RETURN_IF_ERROR(ReadFigure(json, "curve", "loss", &point.loss));
+    RETURN_IF_ERROR(ReadFigure(json, "curve", "samples_per_second", &point.samples_per_second));
+    run->curve.push_back(point);
+  }
+  for (const Json& json : report["evaluations"]) {
+    ComparedRun::Evaluation evaluation{.step = json["step"].get<double>()};
+    RETURN_IF_ERROR(ReadFigure(json, "evaluations", "auc", &evaluation.auc));
+    RETURN_IF_ERROR(ReadFigure(json, "evaluations", "logloss", &evaluation.logloss));
+    run->evaluations.push_back(evaluation);
+  }
+  if (run->evaluations.empty()) return OkStatus();
+  run->test_auc = run->evaluations.back().auc;
+  run->test_logloss = run->evaluations.back().logloss;
+  const Json& last = report["evaluations"].back();
+  if (last.contains("data_digest") && last["data_digest"].is_string()) {
+    run->test_digest = last["data_digest"].get<std::string>();
+  }
+  return ReadFigure(last, "evaluations", "samples", &run->test_samples);
 }
 
 Status ReadReport(const Json& json, ComparedRun* run) {
@@ -43,22 +90,17 @@ Status ReadReport(const Json& json, ComparedRun* run) {
         "JSON, but no report of a training run (which has format, totals and evaluations)");
   }
   if (json["format"] != kReportFormat) {
-    return UsageError("a report of format {}; this build reads format {}", ShownJson(json["format"]),
-                      kReportFormat);
+    return UsageError("a report of format {}; this build reads format {}",
+                      ShownJson(json["format"]), kReportFormat);
   }
   if (has("label", Json::value_t::string)) run->name = json["label"].get<std::string>();
 
   const Json& totals = json["totals"];
   RETURN_IF_ERROR(ReadFigure(totals, "totals", "samples_per_second", &run->samples_per_second));
   RETURN_IF_ERROR(ReadFigure(totals, "totals", "test_auc_ceiling", &run->test_auc_ceiling));
-  if (!json["evaluations"].empty()) {
-    const Json& last = json["evaluations"].back();
-    if (!last.is_object()) {
-      return UsageError("evaluations: expected objects, got {}", ShownJson(last));
-    }
-    RETURN_IF_ERROR(ReadFigure(last, "evaluations", "auc", &run->test_auc));
-    RETURN_IF_ERROR(ReadFigure(last, "evaluations", "logloss", &run->test_logloss));
-  }
+  run->was_stopped = totals.contains("was_stopped") && totals["was_stopped"] == Json(true);
+  RETURN_IF_ERROR(ReadCurves(json, run));
+  run->settings = SettingsOfReport(json);
   if (!json.contains("model_bytes") || json["model_bytes"].is_null()) return OkStatus();
   const Json& bytes = json["model_bytes"];
   if (!bytes.is_object()) {
@@ -92,6 +134,23 @@ std::string FixedText(const std::optional<double>& figure, int decimals) {
   return figure ? fmt::format("{:.{}f}", *figure, decimals) : "-";
 }
 
+OrderedJson Figure(const std::optional<double>& figure) {
+  return figure && std::isfinite(*figure) ? OrderedJson(*figure) : OrderedJson(nullptr);
+}
+
+// Of a list of a thousand numbers only the beginning fits a terminal.
+std::string Shortened(const std::string& value) {
+  constexpr size_t kMostBytes = 80;
+  if (value.size() <= kMostBytes) return value;
+  return fmt::format("{}... ({} bytes)", value.substr(0, kMostBytes), value.size());
+}
+
+std::vector<RunSettings> SettingsOf(const std::vector<ComparedRun>& runs) {
+  std::vector<RunSettings> settings;
+  for (const ComparedRun& run : runs) settings.push_back(run.settings);
+  return settings;
+}
+
 }  // namespace
 
 std::optional<double> ComparedRun::OfPlain() const {
@@ -113,8 +172,8 @@ Result<std::vector<ComparedRun>> ReadComparedRuns(const std::vector<std::string>
   return runs;
 }
 
-HtmlTable ComparisonTable(const std::vector<ComparedRun>& runs) {
-  HtmlTable table = {.columns = {{.name = "run"},
+TextTable ComparisonTable(const std::vector<ComparedRun>& runs) {
+  TextTable table = {.columns = {{.name = "run"},
                                  {.name = "samples/s", .is_number = true},
                                  {.name = "test AUC", .is_number = true},
                                  {.name = "logloss", .is_number = true},
@@ -131,66 +190,83 @@ HtmlTable ComparisonTable(const std::vector<ComparedRun>& runs) {
   return table;
 }
 
-Plot ComparisonPlot(const std::vector<ComparedRun>& runs) {
-  Plot plot = {.title = "Bytes of rows and test AUC",
-               .description = fmt::format(
-                   "A mark for each of {} runs: right is larger, up is better.", runs.size()),
-               .x_name = "bytes of rows",
-               .y_name = "test AUC",
-               .x_scale = PlotScale::kLog2,
-               .x_unit = PlotUnit::kBytes,
-               .series = {{.name = "", .points = {}}}};
-  std::map<double, std::vector<std::string>> runs_of_ceiling;
+std::string TestSetsText(const std::vector<ComparedRun>& runs) {
+  // What tells one test set from another, and who has it.
+  std::vector<std::pair<std::string, std::vector<std::string>>> sets;
   for (const ComparedRun& run : runs) {
-    plot.series[0].points.push_back(
-        {run.rows_bytes.value_or(kUnknown), run.test_auc.value_or(kUnknown), run.name});
-    if (run.test_auc_ceiling) runs_of_ceiling[*run.test_auc_ceiling].push_back(run.name);
-  }
-  for (const auto& [ceiling, names] : runs_of_ceiling) {
-    // One ceiling needs no names: all runs had the same data.
-    std::string name = "ceiling";
-    if (runs_of_ceiling.size() > 1) name += fmt::format(" of {}", fmt::join(names, ", "));
-    plot.references.push_back({name, ceiling});
-  }
-  return plot;
-}
-
-HtmlPage ComparisonPage(const std::vector<ComparedRun>& runs) {
-  HtmlPage page("Training runs compared");
-  HtmlTable table = ComparisonTable(runs);
-  table.caption = "Test figures are those of the last evaluation.";
-  page.AddTable(table);
-  page.AddParagraph(
-      "rows: bytes of all embedding rows. of plain: the same, by the bytes the tables would take "
-      "without compression. ceiling: the test AUC of the model that planted the data. -: the "
-      "report does not say.");
-  page.AddPlot(ComparisonPlot(runs));
-  return page;
-}
-
-std::string TableAsText(const HtmlTable& table) {
-  std::vector<std::string> names;
-  for (const HtmlTable::Column& column : table.columns) names.push_back(column.name);
-  std::vector<std::vector<std::string>> lines = {names};
-  lines.insert(lines.end(), table.rows.begin(), table.rows.end());
-  std::vector<size_t> widths(table.columns.size(), 0);
-  for (std::vector<std::string>& line : lines) {
-    for (size_t i = 0; i < widths.size(); ++i) {
-      line[i] = CleanText(line[i]);
-      widths[i] = std::max(widths[i], CountCharacters(line[i]));
+    if (run.evaluations.empty()) continue;
+    const std::string set =
+        fmt::format("{} samples{}", CountText(run.test_samples.value_or(kUnknown)),
+                    run.test_digest.empty() ? "" : " of digest " + run.test_digest);
+    const auto found = std::ranges::find(sets, set, &decltype(sets)::value_type::first);
+    if (found != sets.end()) {
+      found->second.push_back(run.name);
+    } else {
+      sets.push_back({set, {run.name}});
     }
   }
-  std::string text;
-  for (const std::vector<std::string>& line : lines) {
-    for (size_t i = 0; i < widths.size(); ++i) {
-      const bool is_last = i + 1 == widths.size();
-      const std::string blanks(widths[i] - CountCharacters(line[i]), ' ');
-      const bool is_number = table.columns[i].is_number;
-      text += is_number ? blanks + line[i] : line[i] + (is_last ? "" : blanks);
-      text += is_last ? "\n" : "  ";
-    }
+  if (sets.size() < 2) return "";
+  std::string text = "test sets differ, so AUC and logloss are not comparable: ";
+  for (size_t i = 0; i < sets.size(); ++i) {
+    text += fmt::format("{}{} on {}", i == 0 ? "" : "; ", fmt::join(sets[i].second, ", "),
+                        sets[i].first);
   }
   return text;
+}
+
+std::string ComparisonText(const std::vector<ComparedRun>& runs) {
+  std::string text = TableAsText(ComparisonTable(runs));
+  const std::string test_sets = TestSetsText(runs);
+  if (!test_sets.empty()) text += "\n" + CleanText(test_sets) + "\n";
+  if (runs.size() < 2) return text;
+  const std::vector<SettingDifference> differences = DifferencesOf(SettingsOf(runs));
+  if (differences.empty()) return text + "\nall settings are the same\n";
+  TextTable table = {.columns = {{.name = "setting"}}, .rows = {}};
+  for (const ComparedRun& run : runs) table.columns.push_back({.name = run.name});
+  constexpr size_t kMostLines = 50;
+  for (const SettingDifference& difference : differences) {
+    if (table.rows.size() == kMostLines) break;
+    table.rows.push_back({difference.name});
+    for (const std::string& value : difference.values) {
+      table.rows.back().push_back(value.empty() ? "\"\"" : Shortened(value));
+    }
+  }
+  text += "\n" + TableAsText(table);
+  if (differences.size() > kMostLines) {
+    text += fmt::format("and {} more, which the page lists\n", differences.size() - kMostLines);
+  }
+  return text;
+}
+
+std::string ComparisonPage(const std::vector<ComparedRun>& runs) {
+  OrderedJson list = OrderedJson::array();
+  for (const ComparedRun& run : runs) {
+    OrderedJson curve = OrderedJson::array(), evaluations = OrderedJson::array();
+    for (const ComparedRun::CurvePoint& point : run.curve) {
+      curve.push_back({point.step, Figure(point.loss), Figure(point.samples_per_second)});
+    }
+    for (const ComparedRun::Evaluation& evaluation : run.evaluations) {
+      evaluations.push_back({evaluation.step, Figure(evaluation.auc), Figure(evaluation.logloss)});
+    }
+    list.push_back({{"name", run.name},
+                    {"path", run.path},
+                    {"samples_per_second", Figure(run.samples_per_second)},
+                    {"test_auc", Figure(run.test_auc)},
+                    {"test_logloss", Figure(run.test_logloss)},
+                    {"rows_bytes", Figure(run.rows_bytes)},
+                    {"of_plain", Figure(run.OfPlain())},
+                    {"test_auc_ceiling", Figure(run.test_auc_ceiling)},
+                    {"was_stopped", run.was_stopped},
+                    {"curve", curve},
+                    {"evaluations", evaluations}});
+  }
+  OrderedJson differences = OrderedJson::array();
+  for (const SettingDifference& difference : DifferencesOf(SettingsOf(runs))) {
+    differences.push_back({{"name", difference.name}, {"values", difference.values}});
+  }
+  return PageText(
+      "comparison",
+      {{"runs", list}, {"test_sets", TestSetsText(runs)}, {"differences", differences}});
 }
 
 std::string ComparisonCsv(const std::vector<ComparedRun>& runs) {

@@ -7,11 +7,6 @@
 
 namespace rowhouse {
 
-std::string NumberText(double value) {
-  if (!std::isfinite(value)) return "-";
-  return fmt::format("{:.6g}", value == 0.0 ? 0.0 : value);  // -0 is 0
-}
-
 std::string CountText(double value) {
   if (!std::isfinite(value)) return "-";
   std::string digits = fmt::format("{:.0f}", std::fabs(value));

@@ -6,9 +6,6 @@
 
 namespace rowhouse {
 
-// Six significant digits ("0.8125", "1.5e+09"); "-" for what is no finite number.
-std::string NumberText(double value);
-
 // "12,345,678": rounded, thousands apart; "-" for what is no finite number.
 std::string CountText(double value);
 

@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "common/counted.h"
-#include "launch/report/comparison.h"
 #include "launch/report/figure_text.h"
+#include "launch/report/text_table.h"
 #include "sharding/longest_processing_time.h"
 
 namespace rowhouse {
@@ -126,7 +126,7 @@ Json LoadBalanceToJson(const LoadBalanceManager& manager) {
 
 std::string LoadBalanceText(const LoadBalanceManager& manager) {
   const LoadBalanceOptions& options = manager.options();
-  HtmlTable table = {.columns = {{.name = "rank", .is_number = true},
+  TextTable table = {.columns = {{.name = "rank", .is_number = true},
                                  {.name = "rows", .is_number = true},
                                  {.name = "of share", .is_number = true},
                                  {.name = "emb_dim", .is_number = true},

@@ -10,8 +10,8 @@
 #include "common/counted.h"
 #include "launch/id_counting.h"
 #include "launch/plan_of_run.h"
-#include "launch/report/comparison.h"
 #include "launch/report/figure_text.h"
+#include "launch/report/text_table.h"
 #include "launch/report/traffic_report.h"
 #include "ps/memory_budget.h"
 #include "ps/shard.h"
@@ -93,9 +93,9 @@ Json MemoryToJson(const MemoryEstimate& memory) {
 
 std::string Bytes(uint64_t bytes) { return BytesText(static_cast<double>(bytes)); }
 
-HtmlTable PartsTable(const NodePlan::Node& node) {
+TextTable PartsTable(const NodePlan::Node& node) {
   const MemoryEstimate& memory = node.memory;
-  HtmlTable table = {
+  TextTable table = {
       .columns = {{.name = "memory"}, {.name = "bytes", .is_number = true}, {.name = ""}},
       .rows = {}};
   const auto add = [&](const std::string& name, uint64_t bytes, const std::string& what) {

@@ -6,8 +6,8 @@
 #include <functional>
 
 #include "common/counted.h"
-#include "launch/report/comparison.h"
 #include "launch/report/figure_text.h"
+#include "launch/report/text_table.h"
 #include "sharding/plan_load.h"
 
 namespace rowhouse {
@@ -78,7 +78,7 @@ std::string PlanText(const PlanFile& file, const std::vector<TableSpec>& tables,
     all += shard.accesses;
     bytes += shard.bytes;
   }
-  HtmlTable table = {.columns = {{.name = "PS node", .is_number = true},
+  TextTable table = {.columns = {{.name = "PS node", .is_number = true},
                                  {.name = "shard", .is_number = true},
                                  {.name = "bytes", .is_number = true},
                                  {.name = "rows", .is_number = true},
@@ -108,7 +108,7 @@ std::string PlanText(const PlanFile& file, const std::vector<TableSpec>& tables,
 
 std::string IdCountsText(const IdCounts& counts) {
   constexpr size_t kShown = 3;
-  HtmlTable table = {.columns = {{.name = "table"},
+  TextTable table = {.columns = {{.name = "table"},
                                  {.name = "rows", .is_number = true},
                                  {.name = "lookups", .is_number = true},
                                  {.name = "rows touched", .is_number = true},

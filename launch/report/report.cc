@@ -3,6 +3,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "launch/report/page.h"
 #include "launch/report/report_file.h"
 #include "launch/report/traffic_report.h"
 #include "launch/setting_fields.h"
@@ -226,10 +227,18 @@ Json ReportToJson(const RunReport& report) {
       {"memory_plan", report.memory_plan ? NodePlanToJson(*report.memory_plan) : Json(nullptr)}};
 }
 
+std::string ReportPagePath(const std::string& path) {
+  constexpr std::string_view kEnd = ".json";
+  return (path.ends_with(kEnd) ? path.substr(0, path.size() - kEnd.size()) : path) + ".html";
+}
+
 Status WriteReport(const RunReport& report, const std::string& path) {
+  const Json json = ReportToJson(report);
   const auto replace = Json::error_handler_t::replace;  // Paths may be of any bytes.
-  const std::string text = ReportToJson(report).dump(2, ' ', false, replace) + "\n";
-  return WriteReportFile(path, text).Annotate("the run's report");
+  RETURN_IF_ERROR(
+      WriteReportFile(path, json.dump(2, ' ', false, replace) + "\n").Annotate("the run's report"));
+  return WriteReportFile(ReportPagePath(path), PageText("run", {{"report", json}}))
+      .Annotate("the run's report as a page");
 }
 
 }  // namespace rowhouse

@@ -145,7 +145,11 @@ nlohmann::ordered_json ReportToJson(const RunReport& report);
 // {section: {name: value}} of every setting but those of `rowhouse ps`, and the config digest.
 nlohmann::ordered_json SettingsToJson(const Settings& settings);
 
-// Replaces the file, whole or not at all; makes missing directories above it.
+// Where the page of a report lies: report.html beside report.json; ".html" is added to the name of
+// a report that does not end in ".json".
+std::string ReportPagePath(const std::string& path);
+
+// Replaces report and page, each whole or not at all; makes missing directories above them.
 Status WriteReport(const RunReport& report, const std::string& path);
 
 }  // namespace rowhouse

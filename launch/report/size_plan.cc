@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "launch/report/comparison.h"
 #include "launch/report/figure_text.h"
+#include "launch/report/text_table.h"
 #include "ps/memory_budget.h"
 #include "sharding/record.h"
 #include "worker/dlrm_model.h"
@@ -149,8 +149,8 @@ std::string Count(uint64_t count) {
   return fmt::format("{}", CountText(static_cast<double>(count)));
 }
 
-HtmlTable TextTable(const std::vector<std::string>& names, size_t words) {
-  HtmlTable table = {.columns = {}, .rows = {}};
+TextTable EmptyTable(const std::vector<std::string>& names, size_t words) {
+  TextTable table = {.columns = {}, .rows = {}};
   for (size_t i = 0; i < names.size(); ++i) {
     table.columns.push_back({.name = names[i], .is_number = i >= words});
   }
@@ -158,9 +158,9 @@ HtmlTable TextTable(const std::vector<std::string>& names, size_t words) {
 }
 
 std::string TablesText(const SizePlan& plan) {
-  HtmlTable text = TextTable({"table", "kind", "lives on", "ids", "rows", "dim", "of rows",
-                              "weights", "state", "trailers", "projection", "of plain"},
-                             3);
+  TextTable text = EmptyTable({"table", "kind", "lives on", "ids", "rows", "dim", "of rows",
+                               "weights", "state", "trailers", "projection", "of plain"},
+                              3);
   for (size_t i = 0; i < plan.tables.features.size(); ++i) {
     const FeatureTable& feature = plan.tables.features[i];
     const LogicalTableSizes& sizes = plan.sizes.tables[i];
@@ -187,7 +187,7 @@ std::string OptionsText(const KindOptions& options) {
 }
 
 std::string VocabulariesText(const SizePlan& plan) {
-  HtmlTable text = TextTable({"kind", "options", "ids", "rows", "bytes"}, 2);
+  TextTable text = EmptyTable({"kind", "options", "ids", "rows", "bytes"}, 2);
   for (const SizePlan::KindVocabulary& one : plan.vocabularies) {
     const Vocabulary& vocabulary = one.vocabulary;
     if (!one.refusal.empty()) {

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "launch/report/comparison.h"
 #include "launch/report/figure_text.h"
+#include "launch/report/page.h"
 #include "launch/report/report.h"
 #include "launch/report/report_file.h"
 
@@ -14,6 +14,7 @@ namespace rowhouse {
 namespace {
 
 using Json = nlohmann::json;
+using OrderedJson = nlohmann::ordered_json;
 
 // ---- Reading ------------------------------------------------------------------------------------
 
@@ -78,19 +79,8 @@ Result<StrategyCost> CostOf(const Json& json) {
 
 std::string Megabytes(double bytes) { return fmt::format("{:.3f}", bytes / 1e6); }
 
-Plot CostPlot(const std::vector<StrategyCost>& costs) {
-  Plot plot = {.title = "Bytes on the wire and time of a step",
-               .description = "A mark for each strategy: left moves less, down is faster.",
-               .x_name = "bytes on the wire a step",
-               .y_name = "ms a step",
-               .x_scale = PlotScale::kLog2,
-               .x_unit = PlotUnit::kBytes,
-               .series = {{.name = "", .points = {}}}};
-  for (const StrategyCost& cost : costs) {
-    if (!cost.refused.empty()) continue;
-    plot.series[0].points.push_back({cost.wire_bytes, cost.median_step_ms(), cost.name});
-  }
-  return plot;
+OrderedJson OverNodesToJson(const StrategyCost::OverNodes& over) {
+  return {{"max", over.max}, {"max_over_mean", over.max_over_mean()}};
 }
 
 }  // namespace
@@ -120,8 +110,8 @@ Result<std::vector<StrategyCost>> ReadStrategyCosts(const std::vector<std::strin
   return costs;
 }
 
-HtmlTable StrategyTable(const std::vector<StrategyCost>& costs) {
-  HtmlTable table = {.columns = {{.name = "strategy"},
+TextTable StrategyTable(const std::vector<StrategyCost>& costs) {
+  TextTable table = {.columns = {{.name = "strategy"},
                                  {.name = "plan, max", .is_number = true},
                                  {.name = "max/mean", .is_number = true},
                                  {.name = "cache, max", .is_number = true},
@@ -158,21 +148,28 @@ HtmlTable StrategyTable(const std::vector<StrategyCost>& costs) {
   return table;
 }
 
-HtmlPage StrategyPage(const std::vector<StrategyCost>& costs) {
-  HtmlPage page("Sharding strategies compared");
-  page.AddTable(StrategyTable(costs));
-  page.AddParagraph(
-      "plan: bytes of rows and state that the plan puts on the fullest PS node, by arithmetic, if "
-      "every row is touched. cache: memory set aside for its caches. rows stored: on the fullest "
-      "PS "
-      "node at the end, counted, each row where its first columns are. on a worker: memory that "
-      "each worker took for rows that live on the workers. rows pulled: by all workers from the "
-      "busiest PS node. MB a step: frames between "
-      "workers and shards, both directions, all workers; what the workers exchange among "
-      "themselves is not in it. ms a step: the median step of a run; of several runs their median, "
-      "and the least and the most. +bags: bags are pooled on the shards.");
-  page.AddPlot(CostPlot(costs));
-  return page;
+std::string StrategyPage(const std::vector<StrategyCost>& costs) {
+  OrderedJson list = OrderedJson::array();
+  for (const StrategyCost& cost : costs) {
+    if (!cost.refused.empty()) {
+      list.push_back({{"name", cost.name}, {"refused", cost.refused}});
+      continue;
+    }
+    list.push_back({{"name", cost.name},
+                    {"placed_bytes", OverNodesToJson(cost.placed_bytes)},
+                    {"cache_bytes", OverNodesToJson(cost.cache_bytes)},
+                    {"rows_stored", OverNodesToJson(cost.rows_stored)},
+                    {"worker_bytes",
+                     cost.worker_bytes ? OrderedJson(*cost.worker_bytes) : OrderedJson(nullptr)},
+                    {"rows_pulled", OverNodesToJson(cost.rows_pulled)},
+                    {"wire_bytes", cost.wire_bytes},
+                    {"step_ms", cost.median_step_ms()},
+                    {"step_ms_min", cost.step_ms.front()},
+                    {"step_ms_max", cost.step_ms.back()},
+                    {"digest", cost.digests[0]}});
+  }
+  const Status same = CheckSameRows(costs);
+  return PageText("strategies", {{"strategies", list}, {"fault", same.message()}});
 }
 
 std::string StrategyCsv(const std::vector<StrategyCost>& costs) {

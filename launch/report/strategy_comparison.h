@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "common/status.h"
-#include "launch/report/html_page.h"
+#include "launch/report/text_table.h"
 
 namespace rowhouse {
 
@@ -40,8 +40,9 @@ struct StrategyCost {
 // what is no such report, and for one without a step.
 Result<std::vector<StrategyCost>> ReadStrategyCosts(const std::vector<std::string>& paths);
 
-HtmlTable StrategyTable(const std::vector<StrategyCost>& costs);
-HtmlPage StrategyPage(const std::vector<StrategyCost>& costs);
+TextTable StrategyTable(const std::vector<StrategyCost>& costs);
+// The whole file of a page (launch/report/page.h).
+std::string StrategyPage(const std::vector<StrategyCost>& costs);
 
 // RFC 4180 with \n: strategy, placed_bytes_max, placed_bytes_max_over_mean, cache_bytes_max,
 // cache_bytes_max_over_mean, rows_stored_max, rows_stored_max_over_mean, worker_bytes,

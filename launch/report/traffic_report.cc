@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "launch/report/comparison.h"
 #include "launch/report/figure_text.h"
+#include "launch/report/text_table.h"
 
 namespace rowhouse {
 namespace {
@@ -63,7 +63,7 @@ StepShape StepShapeOf(const Settings& settings, uint32_t workers) {
 }
 
 std::string TrafficText(const EmbeddingTables& tables, const std::vector<TableTraffic>& traffic) {
-  HtmlTable table = {.columns = {{.name = "table"},
+  TextTable table = {.columns = {{.name = "table"},
                                  {.name = "lookups", .is_number = true},
                                  {.name = "distinct rows", .is_number = true},
                                  {.name = "merged rows", .is_number = true},

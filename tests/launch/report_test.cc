@@ -5,6 +5,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "common/durable_file.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {
@@ -159,15 +160,24 @@ TEST(Report, FiguresNobodyKnowsAreNull) {
   EXPECT_TRUE(json["totals"]["test_auc_ceiling"].is_null());
 }
 
-TEST(Report, ReplacesAnEarlierOneAndLeavesNothingBeside) {
+TEST(Report, ReplacesAnEarlierOneAndItsPageAndLeavesNothingBeside) {
   const TempDir dir;
   RunReport report = Sample();
   ASSERT_OK(WriteReport(report, dir / "report.json"));
   report.rows.digest = "other";
   ASSERT_OK(WriteReport(report, dir / "report.json"));
   EXPECT_EQ(ReadJson(dir / "report.json")["rows"]["digest"], "other");
+  const Result<std::string> page = ReadFile(ReportPagePath(dir / "report.json"));
+  ASSERT_OK(page);
+  EXPECT_THAT(page.value(), testing::HasSubstr(R"("rows":{"digest":"other")"));
   const std::filesystem::directory_iterator files(dir.path());
-  EXPECT_EQ(std::distance(begin(files), end(files)), 1);
+  EXPECT_EQ(std::distance(begin(files), end(files)), 2);
+}
+
+TEST(Report, ThePageNeverTakesTheReportsPlace) {
+  EXPECT_EQ(ReportPagePath("runs/x/report.json"), "runs/x/report.html");
+  EXPECT_EQ(ReportPagePath("r.html"), "r.html.html");
+  EXPECT_EQ(ReportPagePath("of.json/r"), "of.json/r.html");
 }
 
 TEST(Report, APlaceThatCannotBeWrittenIsNamed) {

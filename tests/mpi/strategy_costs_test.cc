@@ -211,9 +211,9 @@ TEST(StrategiesScript, TheScriptSaysWhichNameItDoesNotKnowAndWhichFlagsAreItsOwn
 TEST(StrategiesScript, TheScriptDeletesNothingButWhatItWrote) {
   const TempDir dir;
   std::filesystem::create_directory(dir / "out");
-  const std::vector<std::string> kTheirs = {"counts.json", "row_wise.json", "row_wise-mine.json",
-                                            "notes-1.json", "page.html"};
-  const std::vector<std::string> kEarlier = {"grid-1.json", "row_wise+bags-12.json",
+  const std::vector<std::string> kTheirs = {"counts.json",  "row_wise.json", "row_wise-mine.json",
+                                            "notes-1.json", "page.html",     "row_wise-mine.html"};
+  const std::vector<std::string> kEarlier = {"grid-1.json", "grid-1.html", "row_wise+bags-12.json",
                                              "strategies.csv"};
   for (const auto* names : {&kTheirs, &kEarlier}) {
     for (const std::string& name : *names) std::ofstream(dir / ("out/" + name)) << "{}";
@@ -227,6 +227,7 @@ TEST(StrategiesScript, TheScriptDeletesNothingButWhatItWrote) {
     EXPECT_EQ(ReadFile(dir / ("out/" + name)).value(), "{}") << name;
   }
   EXPECT_FALSE(std::filesystem::exists(dir / "out/grid-1.json"));
+  EXPECT_FALSE(std::filesystem::exists(dir / "out/grid-1.html"));
   EXPECT_FALSE(std::filesystem::exists(dir / "out/row_wise+bags-12.json"));
   EXPECT_NE(ReadFile(dir / "out/strategies.csv").value(), "{}");
   EXPECT_TRUE(std::filesystem::exists(dir / "out/table_wise_lpt-1.json"));

@@ -1,4 +1,4 @@
-#include "launch/report/markup_text.h"
+#include "launch/report/clean_text.h"
 
 #include <cstdint>
 
@@ -6,7 +6,6 @@ namespace rowhouse {
 namespace {
 
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
-constexpr std::string_view kEllipsis = "\xE2\x80\xA6";
 
 struct Character {
   uint32_t code = 0;
@@ -31,17 +30,9 @@ Character FirstOf(std::string_view text) {
   return {code, bytes};
 }
 
-// XML takes neither; terminals obey those of the second range as they obey escape.
+// Terminals obey those of the second range as they obey escape.
 bool IsControl(uint32_t code) {
   return code < 0x20 || (code >= 0x7F && code <= 0x9F) || code == 0xFFFE || code == 0xFFFF;
-}
-
-double Ems(uint32_t code) {
-  constexpr std::string_view kNarrow = " !'()*,-./:;I[]`fijlrt{|}";
-  constexpr std::string_view kWide = "%@MWmw";
-  if (code < 0x80 && kNarrow.find(static_cast<char>(code)) != kNarrow.npos) return 0.4;
-  if (code < 0x80 && kWide.find(static_cast<char>(code)) != kWide.npos) return 0.95;
-  return code < 0x1100 || (code >> 8) == 0x20 ? 0.62 : 1.0;
 }
 
 // Calls visit(character, its bytes) for each; stops where it answers false.
@@ -74,53 +65,6 @@ size_t CountCharacters(std::string_view clean) {
   size_t count = 0;
   ForEach(clean, [&](Character, std::string_view) { return ++count > 0; });
   return count;
-}
-
-double TextWidth(std::string_view clean, double font_px) {
-  double ems = 0.0;
-  ForEach(clean, [&](Character character, std::string_view) {
-    ems += Ems(character.code);
-    return true;
-  });
-  return ems * font_px;
-}
-
-std::string ShortenText(const std::string& clean, double width_px, double font_px) {
-  if (TextWidth(clean, font_px) <= width_px) return clean;
-  double left = width_px - TextWidth(kEllipsis, font_px);
-  std::string shortened;
-  ForEach(clean, [&](Character character, std::string_view bytes) {
-    left -= Ems(character.code) * font_px;
-    if (left >= 0.0) shortened += bytes;
-    return left >= 0.0;
-  });
-  return shortened.append(kEllipsis);
-}
-
-std::string EscapeMarkup(std::string_view text) {
-  std::string escaped;
-  for (const char letter : CleanText(text)) {
-    switch (letter) {
-      case '&':
-        escaped += "&amp;";
-        break;
-      case '<':
-        escaped += "&lt;";
-        break;
-      case '>':
-        escaped += "&gt;";
-        break;
-      case '"':
-        escaped += "&quot;";
-        break;
-      case '\'':
-        escaped += "&#39;";
-        break;
-      default:
-        escaped += letter;
-    }
-  }
-  return escaped;
 }
 
 }  // namespace rowhouse

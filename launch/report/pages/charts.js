@@ -1,0 +1,303 @@
+"use strict";
+// Curves by dygraphs, which zoom (drag, pinch; the button or a double click goes back), and bars and
+// points by Chart.js. All take the colours of the reader's system, and change with it.
+const Charts = (() => {
+  const {el, isNumber, short} = Page;
+  const dark = window.matchMedia("(prefers-color-scheme: dark)");
+  const kLight = ["#2563c9", "#d9622b", "#1f9460", "#9a46bb", "#b07d06", "#0f8fa3", "#c93a68",
+                  "#667080"];
+  const kDark = ["#6ea8ff", "#ff9b66", "#5fd398", "#cf90ef", "#e3ba4b", "#58cfe0", "#ff86ab",
+                 "#a9b3c1"];
+  const draws = [];  // each draws a chart and returns a function that takes it away
+
+  function style(name) {
+    return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  }
+
+  // Of series number i; beyond the palette by the golden angle.
+  function colour(i) {
+    const palette = dark.matches ? kDark : kLight;
+    if (i < palette.length) return palette[i];
+    return `hsl(${(i * 137.508) % 360} 60% ${dark.matches ? 68 : 42}%)`;
+  }
+
+  function add(draw) {
+    draws.push({draw, remove: null});
+  }
+
+  // When the page has all its panels: only then their widths are known. And in other colours.
+  function draw() {
+    for (const entry of draws) {
+      if (entry.remove) entry.remove();
+      entry.remove = entry.draw();
+    }
+  }
+  dark.addEventListener("change", draw);
+
+  // ---- Curves -----------------------------------------------------------------------------------
+
+  // Rows of dygraphs: x and a value a series, null where a series has no point there.
+  function rowsOf(series, ends) {
+    const rows = new Map();
+    const rowAt = (x) => {
+      if (!rows.has(x)) rows.set(x, [x, ...series.map(() => null)]);
+      return rows.get(x);
+    };
+    series.forEach((one, i) => {
+      for (const [x, y] of one.points) rowAt(x)[i + 1] = isNumber(y) ? y : null;
+    });
+    if (series.some((one) => isNumber(one.level))) ends.forEach(rowAt);
+    const sorted = [...rows.values()].sort((a, b) => a[0] - b[0]);
+    series.forEach((one, i) => {
+      if (isNumber(one.level)) for (const row of sorted) row[i + 1] = one.level;
+    });
+    return sorted;
+  }
+
+  // Of every series its name and, as long as it is shown, its value; `at`: where it says which step.
+  function legendOf(series, format, at) {
+    const legend = el("div", "legend");
+    const values = series.map((one, i) => {
+      const swatch = el("span", "swatch");
+      swatch.style.background = colour(one.colour ?? i);
+      const name = el("span", "legend-name", one.name);
+      name.title = one.name;
+      const value = el("span", "legend-value");
+      legend.append(el("span", "legend-item", swatch, name, value));
+      return value;
+    });
+    const show = (x, points) => {
+      at.textContent = x === null ? "" : "at step " + Page.count(x);
+      values.forEach((value, i) => {
+        value.textContent = points.has(i) ? format(points.get(i)) : "";
+      });
+    };
+    return {legend, show};
+  }
+
+  // One finger scrolls the page, two zoom.
+  function interactions() {
+    const model = {...Dygraph.defaultInteractionModel};
+    for (const name of ["touchstart", "touchmove", "touchend"]) {
+      const handle = model[name];
+      model[name] = (event, chart, context) => {
+        if (event.touches.length > 1 || context.touches?.length > 1) handle(event, chart, context);
+      };
+    }
+    return model;
+  }
+
+  // series: [{name, points: [[step, value]], level, isDots}]; level: the same value everywhere.
+  // range: [first, last] step, the same for curves that lie above one another; format: of a value.
+  function curve(panel, series, {range, format, yName}) {
+    if (series.every((one) => !one.points.length)) {
+      panel.append(el("p", "muted", "no points"));
+      return;
+    }
+    const reset = el("button", "reset", "Reset zoom");
+    reset.hidden = true;
+    const at = el("span", "legend-at");
+    panel.head.append(el("span", "head-end", at, reset));
+    const legendPlace = el("div"), place = el("div", "curve");
+    panel.append(legendPlace, place, el("div", "axis-name", "step"));
+    const rows = rowsOf(series, range);
+    const [first, last] = range;
+    const margin = first === last ? 1 : (last - first) * 0.015;
+    const limits = [first - margin, last + margin];
+    add(() => {
+      const {legend, show} = legendOf(series, format, at);
+      legendPlace.replaceChildren(legend);
+      const labels = series.map((one, i) => "s" + i);
+      const ofSeries = {};
+      series.forEach((one, i) => {
+        ofSeries[labels[i]] = {
+          strokePattern: isNumber(one.level) ? [6, 4] : null,
+          strokeWidth: isNumber(one.level) ? 1.25 : 1.75,
+          drawPoints: !isNumber(one.level) && (one.isDots || one.points.length <= 40),
+          pointSize: 2.5,
+        };
+      });
+      const chart = new Dygraph(place, rows, {
+        labels: ["step", ...labels],
+        series: ofSeries,
+        colors: series.map((one, i) => colour(one.colour ?? i)),
+        legend: "never",
+        connectSeparatedPoints: true,
+        dateWindow: limits,
+        xRangePad: 0,
+        ylabel: yName,
+        yLabelWidth: 16,
+        axisLineColor: style("--line"),
+        gridLineColor: style("--grid"),
+        gridLineWidth: 1,
+        highlightCircleSize: 4,
+        axisLabelFontSize: 12,
+        axes: {
+          x: {axisLabelFormatter: (x) => (Number.isInteger(x) ? short(x) : ""), pixelsPerLabel: 55},
+          y: {axisLabelFormatter: short, axisLabelWidth: 48, pixelsPerLabel: 36},
+        },
+        interactionModel: interactions(),
+        highlightCallback: (event, x, points) => {
+          show(x, new Map(points.map((point) => [labels.indexOf(point.name), point.yval])));
+        },
+        unhighlightCallback: () => show(null, new Map()),
+        zoomCallback: () => { reset.hidden = false; },
+      });
+      const back = () => {
+        chart.updateOptions({dateWindow: limits, valueRange: null});
+        reset.hidden = true;
+      };
+      reset.onclick = back;
+      place.ondblclick = back;
+      reset.hidden = true;
+      const sizes = new ResizeObserver(() => chart.resize());
+      sizes.observe(place);
+      return () => {
+        sizes.disconnect();
+        chart.destroy();
+      };
+    });
+  }
+
+  // ---- Bars and points --------------------------------------------------------------------------
+
+  function shortened(name, letters) {
+    const all = [...name];
+    return all.length <= letters ? name : all.slice(0, letters - 1).join("") + "\u2026";
+  }
+
+  function base(format, xName) {
+    const axis = {
+      grid: {color: style("--grid"), borderColor: style("--line")},
+      ticks: {color: style("--muted"), font: {size: 12}},
+      title: {display: false, color: style("--muted"), font: {size: 12}},
+    };
+    return {
+      animation: false,
+      responsive: true,
+      maintainAspectRatio: false,
+      plugins: {
+        legend: {
+          position: "top", align: "start",
+          labels: {color: style("--text"), boxWidth: 12, boxHeight: 12, font: {size: 12}},
+        },
+        tooltip: {
+          callbacks: {label: (item) => ` ${item.dataset.label}: ${format(item.parsed.x)}`},
+        },
+      },
+      scales: {
+        x: {...axis, beginAtZero: true,
+            title: {...axis.title, display: Boolean(xName), text: xName},
+            ticks: {...axis.ticks, maxRotation: 0, callback: (value) => format(value, true)}},
+        y: {...axis, grid: {display: false}},
+      },
+    };
+  }
+
+  function chart(panel, height, configOf) {
+    const place = el("div", "bars");
+    place.style.height = height + "px";
+    const canvas = el("canvas");
+    place.append(canvas);
+    panel.append(place);
+    add(() => {
+      const drawn = new Chart(canvas, configOf());
+      return () => drawn.destroy();
+    });
+  }
+
+  // Horizontal: a line a label. series: [{name, values, colour}]; format(value, isOfAxis).
+  function bars(panel, labels, series, {isStacked, format, xName, isBytes}) {
+    const perLabel = isStacked || series.length === 1 ? 24 : 14 * series.length + 10;
+    chart(panel, 74 + perLabel * labels.length, () => {
+      const options = base(format, xName);
+      options.indexAxis = "y";
+      options.plugins.legend.display = series.length > 1;
+      options.plugins.tooltip.mode = "index";
+      options.interaction = {mode: "index", axis: "y", intersect: false};
+      options.scales.x.stacked = options.scales.y.stacked = Boolean(isStacked);
+      if (isBytes) {
+        const most = Math.max(1, ...series.flatMap((one) => one.values));
+        options.scales.x.ticks.stepSize = binaryStep(most);
+      }
+      const letters = window.innerWidth < 600 ? 14 : 26;
+      options.scales.y.ticks.callback = (value, i) => shortened(labels[i], letters);
+      options.scales.y.ticks.autoSkip = false;
+      return {
+        type: "bar",
+        data: {
+          labels,
+          datasets: series.map((one, i) => ({
+            label: one.name, data: one.values, backgroundColor: colour(one.colour ?? i),
+            maxBarThickness: 18, borderRadius: 2,
+          })),
+        },
+        options,
+      };
+    });
+  }
+
+  // The least power of two that cuts a range into no more than six parts.
+  function binaryStep(range) {
+    return 2 ** Math.ceil(Math.log2(Math.max(range, 1) / 6));
+  }
+
+  function multiplesOf(step, axis) {
+    const ticks = [];
+    for (let at = Math.ceil(axis.min / step) * step; at <= axis.max; at += step) {
+      ticks.push({value: at});
+    }
+    return ticks;
+  }
+
+  // points: [{name, x, y}], a colour each, x in bytes; levels: [{name, y}], dashed lines across.
+  function points(panel, list, levels, {xName, yName, xFormat, yFormat}) {
+    chart(panel, 320 + 8 * list.length, () => {
+      const options = base(xFormat, xName);
+      options.scales.x.beginAtZero = false;
+      const widths = list.map((point) => point.x);
+      let low = Math.min(...widths), high = Math.max(...widths);
+      const isLogarithmic = high > 6 * low;
+      const margin = low === high ? low / 2 : (high - low) * 0.08;
+      [low, high] = isLogarithmic ? [low * 0.75, high * 1.33] : [low - margin, high + margin];
+      options.scales.x.type = isLogarithmic ? "logarithmic" : "linear";
+      options.scales.x.min = low;
+      options.scales.x.max = high;
+      options.scales.x.afterBuildTicks = (axis) => {
+        axis.ticks = isLogarithmic ? powersOfTwo(axis) : multiplesOf(binaryStep(high - low), axis);
+      };
+      options.scales.y.grace = "8%";
+      options.plugins.legend.labels.usePointStyle = true;
+      options.scales.y.grid = {color: style("--grid"), borderColor: style("--line")};
+      options.scales.y.title = {...options.scales.y.title, display: true, text: yName};
+      options.scales.y.ticks.callback = (value) => yFormat(value, true);
+      options.plugins.tooltip.callbacks.label = (item) =>
+        ` ${item.dataset.label}: ${xFormat(item.parsed.x)}, ${yFormat(item.parsed.y)}`;
+      options.interaction = {mode: "nearest", intersect: false};
+      options.layout = {padding: {right: 12}};
+      const datasets = list.map((point, i) => ({
+        label: shortened(point.name, 40), data: [{x: point.x, y: point.y}],
+        backgroundColor: colour(i), borderColor: colour(i), pointRadius: 6, pointHoverRadius: 8,
+      }));
+      for (const level of levels) {
+        datasets.push({
+          label: shortened(level.name, 40), type: "line", pointRadius: 0, borderWidth: 1.5,
+          pointStyle: "line",
+          data: [{x: low, y: level.y}, {x: high, y: level.y}], borderDash: [6, 4],
+          borderColor: style("--muted"), backgroundColor: style("--muted"),
+        });
+      }
+      return {type: "scatter", data: {datasets}, options};
+    });
+  }
+
+  function powersOfTwo(axis) {
+    const ticks = [];
+    const first = Math.ceil(Math.log2(axis.min)), last = Math.floor(Math.log2(axis.max));
+    const step = Math.max(1, Math.ceil((last - first) / 6));
+    for (let power = first; power <= last; power += step) ticks.push({value: 2 ** power});
+    return ticks.length ? ticks : [{value: axis.min}];
+  }
+
+  return {draw, curve, bars, points};
+})();

@@ -1,0 +1,210 @@
+"use strict";
+// The report of one run: report.html.
+function drawRun({report}) {
+  const {el, isNumber, count, fixed, bytes, duration, percent, short, table} = Page;
+  const {environment, totals, phases, curve, evaluations, shards} = report;
+  const nodes = report.sharding.ps_nodes;
+  const last = evaluations[evaluations.length - 1];
+  const several = (n, name) => `${count(n)} ${name}${n === 1 ? "" : "s"}`;
+  // What a read from the store means to people.
+  const store = report.settings.storage.store === "memory" ? "store" : "disk";
+
+  // ---- What came of it --------------------------------------------------------------------------
+
+  const title = report.label || "Training run";
+  const main = Page.begin("Training run", title, [
+    `started ${environment.started_at.replace("T", " ").replace("Z", " UTC")}`,
+    `on ${environment.hosts.join(", ")}`,
+    several(environment.workers, "worker"), several(environment.ps_nodes, "PS node"),
+    several(environment.shards, "shard"),
+  ].join(" \u00b7 "));
+  if (totals.was_stopped) {
+    main.append(el("div", "notice", `The run was stopped after step ${count(totals.steps)}, before ` +
+                                    "its last epoch ended."));
+  }
+  const [finalLoss, finalSteps] = Page.meanAtEnd(curve.map((point) => [point.step, point.loss]));
+  const peak = Math.max(...nodes.map((node) => node.peak_bytes || 0));
+  const allSeconds = Object.values(phases).reduce((sum, one) => sum + (one || 0), 0);
+  const ceiling = totals.test_auc_ceiling;
+  main.append(Page.cards([
+    ["Test AUC", last ? fixed(last.auc, 4) : "no test set",
+     isNumber(ceiling) ? `best possible ${fixed(ceiling, 4)}` : ""],
+    ["Test logloss", last ? fixed(last.logloss, 4) : null,
+     last ? several(last.samples, "sample") : ""],
+    ["Training loss", fixed(finalLoss, 4), finalSteps ? `of the last ${several(finalSteps, "step")}` : ""],
+    ["Samples/s", count(totals.samples_per_second),
+     isNumber(totals.median_step_ms) ? `${fixed(totals.median_step_ms, 2)} ms a step` : ""],
+    ["Samples trained", short(totals.samples), `to step ${count(totals.steps)}`],
+    ["Time", duration(allSeconds), "from start to report"],
+    ["Rows", short(report.rows.count), "that exist after the run"],
+    ["Peak memory", peak > 0 ? bytes(peak) : null, "of the fullest PS node"],
+  ]));
+
+  // ---- Curves -----------------------------------------------------------------------------------
+
+  const curves = Page.section(main, "Training", "Drag or pinch over a curve to zoom in; double click to " +
+                                                "see all of it again.", true);
+  const steps = [...curve, ...evaluations].map((point) => point.step);
+  const range = steps.length ? [Math.min(...steps), Math.max(...steps)] : null;
+  const of = (points, name) => points.map((point) => [point.step, point[name]]);
+  const four = (value) => fixed(value, 4);
+  const lossName = report.settings.model.loss_function;
+  const isLogloss = lossName === "bce";
+  const losses = [{name: "training loss", points: of(curve, "loss")}];
+  const testLoss = {name: "test logloss", points: of(evaluations, "logloss"), isDots: true, colour: 1};
+  if (evaluations.length && isLogloss) losses.push(testLoss);
+  Charts.curve(Page.panel(curves, "Loss", isLogloss ? "binary cross entropy, mean over samples"
+                                                    : `${lossName}, mean over samples`),
+               losses, {range, format: four});
+  if (evaluations.length && !isLogloss) {
+    Charts.curve(Page.panel(curves, "Test logloss", "binary cross entropy, mean over samples"),
+                 [testLoss], {range, format: four});
+  }
+  const aucPanel = Page.panel(curves, "Test AUC",
+                              last ? `on ${several(last.samples, "test sample")}` : "");
+  if (evaluations.length) {
+    const aucs = [{name: "test AUC", points: of(evaluations, "auc"), isDots: true, colour: 1}];
+    if (isNumber(ceiling)) {
+      aucs.push({name: "best possible", points: [], level: ceiling, colour: 7});
+    }
+    Charts.curve(aucPanel, aucs, {range, format: four});
+  } else {
+    aucPanel.append(el("p", "muted", "The run had no test samples."));
+  }
+  Charts.curve(Page.panel(curves, "Samples/s", "over all workers"),
+               [{name: "samples/s", points: of(curve, "samples_per_second"), colour: 2}],
+               {range, format: count});
+
+  // ---- Where time went --------------------------------------------------------------------------
+
+  const time = Page.section(main, "Where time went");
+  const kinds = [
+    ["start", "start", "opening data, meeting PS nodes"],
+    ["data", "read data", "samples, and telling shards of rows to come"],
+    ["pull", "pull rows", "asked for until they are there"],
+    ["compute", "compute", "forward, backward, dense update"],
+    ["push", "push gradients", "until shards have them"],
+    ["exchange", "exchange", "dense gradients; waiting for the slowest worker"],
+    ["test", "test", "evaluations"],
+    ["save", "save", "rows to disk, their digest, the dense part"],
+  ].map(([key, name, what]) => ({name, what, seconds: phases[key + "_seconds"] || 0}));
+  Charts.bars(Page.panel(time, "Seconds", "of the worker that wrote the report"),
+              kinds.map((kind) => kind.name),
+              [{name: "seconds", values: kinds.map((kind) => kind.seconds)}],
+              {format: (value, isAxis) => (isAxis ? short(value) + " s" : duration(value))});
+  Page.panel(time, "Parts").append(
+    table([{name: "part"}, {name: "time", number: true}, {name: "of all", number: true},
+           {name: "what it is"}],
+          kinds.map((kind) => [kind.name, duration(kind.seconds), percent(kind.seconds, allSeconds),
+                               kind.what])));
+
+  // ---- Load -------------------------------------------------------------------------------------
+
+  const load = Page.section(main, "Rows pulled, and where they were",
+    "First touch: never written before, so made by the initialiser. Memory: in the cache. " +
+    (store === "disk" ? "Disk: the pull waited for RocksDB to read it."
+                      : "Store: the pull waited for the store, which is in memory, too."));
+  const pulledColumns = [
+    {name: "rows pulled", number: true}, {name: "first touch", number: true},
+    {name: "memory", number: true}, {name: store, number: true},
+  ];
+  const pulledCells = (one) => [
+    count(one.rows_pulled), percent(one.rows_first_touched, one.rows_pulled),
+    percent(one.rows_from_memory, one.rows_pulled), percent(one.rows_from_store, one.rows_pulled),
+  ];
+  const loadBars = (panel, list) => Charts.bars(panel, list.map((one) => one.name), [
+    {name: "first touch", values: list.map((one) => one.rows_first_touched), colour: 4},
+    {name: "memory", values: list.map((one) => one.rows_from_memory), colour: 0},
+    {name: store, values: list.map((one) => one.rows_from_store), colour: 1},
+  ], {isStacked: true, format: (value, isAxis) => (isAxis ? short(value) : count(value)),
+      xName: "rows"});
+  const kMost = 16;
+  const heaviest = (list) => [...list].sort((a, b) => b.rows_pulled - a.rows_pulled).slice(0, kMost);
+  const heading = (list, name) =>
+    list.length > kMost ? `The busiest ${kMost} of ${count(list.length)} ${name}s`
+                        : `By ${name}`;
+  if (shards.length) {
+    const panel = Page.panel(load, heading(shards, "shard"));
+    const named = shards.map((one) => ({...one, name: one.name.replace(/ at \w+:.*/, "")}));
+    loadBars(panel, (shards.length > kMost ? heaviest(named) : named).map(
+      (one) => ({...one, name: one.name.replace(/ \(.*/, "")})));
+    panel.append(table(
+      [{name: "shard"}, ...pulledColumns, {name: "rows kept", number: true},
+       {name: "pushed", number: true}, {name: "written", number: true},
+       {name: "cache", number: true}],
+      named.map((one) => [one.name, ...pulledCells(one), count(one.rows), count(one.rows_pushed),
+                           count(one.rows_written), bytes(one.cache_bytes)])));
+  }
+  const loads = report.table_loads;
+  if (loads.length) {
+    const panel = Page.panel(load, heading(loads, "table"));
+    loadBars(panel, loads.length > kMost ? heaviest(loads) : loads);
+    panel.append(table(
+      [{name: "table"}, ...pulledColumns, {name: "pushed", number: true}],
+      loads.map((one) => [one.name, ...pulledCells(one), count(one.rows_pushed)])));
+  }
+
+  // ---- Memory -----------------------------------------------------------------------------------
+
+  const plan = report.memory_plan;
+  const memory = Page.section(main, "Memory of PS nodes", plan
+    ? "Predicted by rowhouse plan --sizes from settings alone, for " +
+      (plan.touched_rows === "run" ? "the rows that the run touches" : "all rows, touched or not") +
+      "; measured: the most that was resident at one time."
+    : "Not predicted: these PS nodes were started apart, with settings of their own.");
+  const planned = nodes.map((_, n) => (plan && plan.nodes[n] ? plan.nodes[n].memory : null));
+  const names = nodes.map((_, n) => "PS node " + n);
+  const predicted = planned.map((one) => (one ? one.total_bytes : null));
+  const memoryBars = [{name: "measured", values: nodes.map((node) => node.peak_bytes)}];
+  if (plan) memoryBars.unshift({name: "predicted", values: predicted, colour: 7});
+  const shownNodes = names.slice(0, kMost);
+  Charts.bars(Page.panel(memory, names.length > kMost
+                ? `The first ${kMost} of ${count(names.length)} PS nodes` : "Peak of the process"),
+              shownNodes, memoryBars, {format: bytes, isBytes: true});
+  Page.panel(memory, "Parts of the prediction").append(
+    table([{name: "PS node"}, {name: "measured", number: true}, {name: "predicted", number: true},
+           {name: "ratio", number: true}, {name: "process", number: true},
+           {name: "cached rows", number: true}, {name: "beside them", number: true},
+           {name: "requests", number: true}, {name: "memtables", number: true},
+           {name: "rows kept", number: true}],
+          nodes.map((node, n) => {
+            const one = planned[n] || {};
+            const ratio = node.peak_bytes && predicted[n] ? node.peak_bytes / predicted[n] : null;
+            return [String(n), bytes(node.peak_bytes), bytes(predicted[n]), fixed(ratio, 2),
+                    bytes(one.process_bytes), bytes(one.records_bytes), bytes(one.slots_bytes),
+                    bytes(one.requests_bytes), bytes(one.stored_bytes), count(node.rows)];
+          })));
+
+  // ---- Settings ---------------------------------------------------------------------------------
+
+  const settings = Page.section(main, "Settings and versions");
+  const text = (value) => (Array.isArray(value) ? value.join(",") : String(value));
+  const fold = (name, box) => {
+    const details = el("details", "panel", el("summary", "", name), box);
+    settings.append(details);
+    return details;
+  };
+  for (const [name, members] of Object.entries(report.settings)) {
+    if (typeof members !== "object") continue;
+    fold(name, table([{name: "setting"}, {name: "value", code: true}],
+                     Object.entries(members).map(([key, value]) => [key, text(value)])));
+  }
+  fold(`tables: ${count(report.tables.length)}`,
+       table([{name: "table"}, {name: "kind"}, {name: "ids", number: true},
+              {name: "dim", number: true}, {name: "optimizer"}, {name: "initialiser"}],
+             report.tables.map((one) => [one.name, one.kind, count(one.rows), count(one.dim),
+                                         one.optimizer, one.initialiser])));
+  const facts = [
+    ["command line", environment.command_line],
+    ["config digest", report.settings.config_digest],
+    ["rows digest", report.rows.digest],
+    ["plan digest", report.sharding.plan_digest],
+    ["strategy", text(report.sharding.strategy ?? "of a plan file")],
+    ["cores of this host", count(environment.cores)],
+    ...Object.entries(report.versions || {}),
+  ];
+  const versions = fold("versions, command line, digests",
+                        table([{name: "what"}, {name: "value", code: true}], facts));
+  versions.open = true;
+  versions.classList.add("wide");
+}

@@ -1,0 +1,34 @@
+#include "launch/report/text_table.h"
+
+#include <algorithm>
+
+#include "launch/report/clean_text.h"
+
+namespace rowhouse {
+
+std::string TableAsText(const TextTable& table) {
+  std::vector<std::string> names;
+  for (const TextTable::Column& column : table.columns) names.push_back(column.name);
+  std::vector<std::vector<std::string>> lines = {names};
+  lines.insert(lines.end(), table.rows.begin(), table.rows.end());
+  std::vector<size_t> widths(table.columns.size(), 0);
+  for (std::vector<std::string>& line : lines) {
+    for (size_t i = 0; i < widths.size(); ++i) {
+      line[i] = CleanText(line[i]);
+      widths[i] = std::max(widths[i], CountCharacters(line[i]));
+    }
+  }
+  std::string text;
+  for (const std::vector<std::string>& line : lines) {
+    for (size_t i = 0; i < widths.size(); ++i) {
+      const bool is_last = i + 1 == widths.size();
+      const std::string blanks(widths[i] - CountCharacters(line[i]), ' ');
+      const bool is_number = table.columns[i].is_number;
+      text += is_number ? blanks + line[i] : line[i] + (is_last ? "" : blanks);
+      text += is_last ? "\n" : "  ";
+    }
+  }
+  return text;
+}
+
+}  // namespace rowhouse

@@ -1,0 +1,22 @@
+#include "launch/report/figure_text.h"
+
+#include "tests/testing/testing.h"
+
+namespace rowhouse {
+namespace {
+
+TEST(FigureText, FiguresHaveFixedForms) {
+  EXPECT_EQ(CountText(999.4), "999");
+  EXPECT_EQ(CountText(1234567.0), "1,234,567");
+  EXPECT_EQ(CountText(-1234.0), "-1,234");
+  EXPECT_EQ(CountText(-0.2), "0");
+  EXPECT_EQ(BytesText(0.0), "0 B");
+  EXPECT_EQ(BytesText(1023.0), "1023 B");
+  EXPECT_EQ(BytesText(1536.0), "1.50 KiB");
+  EXPECT_EQ(BytesText(1048575.0), "1.00 MiB");
+  EXPECT_EQ(BytesText(12.25 * 1048576.0), "12.2 MiB");
+  EXPECT_EQ(BytesText(0.0 / 0.0), "-");
+}
+
+}  // namespace
+}  // namespace rowhouse
