@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
 # Installs what building and testing need and is not there yet, from Debian 12's own packages.
 # Changes nothing where all is there; needs root or sudo only where something is missing.
+#   launch/setup.sh             what building and running need, and most tests
+#   launch/setup.sh --browser   also the browser of the test of pages (290 MB)
 set -euo pipefail
 
 # The one list of packages.
@@ -15,6 +17,16 @@ PACKAGES=(
   libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev
   iproute2                                   # hosts in tests are network namespaces
 )
+BROWSER_PACKAGES=(chromium-headless-shell python3-websocket)
+
+case "$*" in
+  "") ;;
+  --browser) PACKAGES+=("${BROWSER_PACKAGES[@]}") ;;
+  *)
+    echo "setup.sh: expected --browser or nothing, got: $*" >&2
+    exit 2
+    ;;
+esac
 
 is_installed() {
   [[ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" == installed ]]

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs what is missing, builds `release` and runs every test; ends with ctest's summary.
+# Installs what is missing, a browser included, builds `release` and runs every test; ends with ctest's summary.
 #   launch/test.sh                every test
 #   launch/test.sh -R sim/        any arguments go to ctest
 #   launch/test.sh --sanitizers   then also the presets dev (ASan, UBSan: labels unit and sim) and
@@ -16,7 +16,7 @@ for argument in "$@"; do
   esac
 done
 
-launch/setup.sh
+launch/setup.sh --browser
 
 jobs="$(nproc)"
 log="$(mktemp)"
