@@ -7,19 +7,14 @@
 #include <cstdio>
 #include <ctime>
 
+#include "launch/report/figure_text.h"
+
 namespace rowhouse {
 namespace {
 
 constexpr TimeMs kTerminalIntervalMs = 200;
 constexpr TimeMs kLogIntervalMs = 10000;
 constexpr size_t kBarLetters = 20;
-
-// 81234 as "81,234".
-std::string Grouped(double number) {
-  std::string text = fmt::format("{:.0f}", number);
-  for (size_t at = text.size(); at > 3; at -= 3) text.insert(at - 3, ",");
-  return text;
-}
 
 // "0:13", "12:01", "3:00:00"
 std::string Duration(double seconds) {
@@ -73,26 +68,27 @@ void Progress::OnStep(const StepDone& step) {
   if (options_.is_terminal) {
     ClearLine();
     fmt::print("{} {:.0f} %  step {} of {}{}", Bar(PartDone(step)), 100.0 * PartDone(step),
-               step.steps_done, step.last_step, FiguresText(step, now));
+               step.steps_done, step.last_step, FiguresText(step, now, ""));
   } else {
-    std::string shards = options_.describe_shards ? options_.describe_shards() : "";
-    if (!shards.empty()) shards.insert(0, "  ");
-    fmt::print("{:%H:%M:%S}  step {} of {} ({:.0f} %){}{}\n", fmt::localtime(std::time(nullptr)),
-               step.steps_done, step.last_step, 100.0 * PartDone(step), shards,
-               FiguresText(step, now));
+    const std::string shards = options_.describe_shards ? options_.describe_shards() : "";
+    fmt::print("{:%H:%M:%S}  step {} of {} ({:.0f} %){}\n", fmt::localtime(std::time(nullptr)),
+               step.steps_done, step.last_step, 100.0 * PartDone(step),
+               FiguresText(step, now, shards));
   }
   std::fflush(stdout);
   window_ = {.began = now};
 }
 
-std::string Progress::FiguresText(const StepDone& step, TimeMs now) const {
+std::string Progress::FiguresText(const StepDone& step, TimeMs now,
+                                  const std::string& shards) const {
   std::string text =
-      fmt::format("  {} samples/s", Grouped(1000.0 * static_cast<double>(window_.samples) /
-                                            static_cast<double>(now - window_.began)));
+      fmt::format("  {} samples/s", CountText(1000.0 * static_cast<double>(window_.samples) /
+                                              static_cast<double>(now - window_.began)));
   if (window_.loss_samples > 0) {  // More workers than samples: this one may have none.
     text +=
         fmt::format("  loss {:.4f}", window_.loss_sum / static_cast<double>(window_.loss_samples));
   }
+  if (!shards.empty()) text += "  " + shards;
   const double ms_a_step =
       static_cast<double>(now - *began_) / static_cast<double>(step.steps_done - first_step_);
   const auto left = static_cast<double>(step.last_step - step.steps_done);

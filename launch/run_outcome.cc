@@ -9,7 +9,6 @@
 #include <thread>
 
 #include "common/durable_file.h"
-#include "launch/plan_of_run.h"
 #include "launch/report/figure_text.h"
 #include "launch/stop_request.h"
 #include "sharding/plan_load.h"
@@ -78,22 +77,6 @@ std::vector<RunReport::TableLoad> TableLoadsOf(const JobSpec& job,
   return there;
 }
 
-// Of the rows that the run touches where they can be known before, or else of all.
-std::optional<NodePlan> MemoryPlanOf(const Settings& settings, const JobSpec& job) {
-  if (!settings.cluster.ps_endpoints.empty()) return std::nullopt;
-  std::optional<AccessCounts> counts;
-  if (const std::string& file = settings.sharding.access_counts; !file.empty()) {
-    Result<AccessCounts> read = ReadAccessCounts(file);
-    if (read.ok()) counts = std::move(read).value();
-  }
-  for (const char* touched_rows : {"run", "all"}) {
-    Result<NodePlan> plan = NodePlanOf(settings, job.plan, job.shards_per_node, job.workers,
-                                       touched_rows, counts ? &*counts : nullptr);
-    if (plan.ok()) return std::move(plan).value();
-  }
-  return std::nullopt;
-}
-
 // "rows pulled: 1,000; first touch 300 (30.0 %), memory 700 (70.0 %), disk 0"
 std::string PulledText(const std::vector<StatsReply>& shards, const std::string& store) {
   RowsPulled pulled;
@@ -115,6 +98,16 @@ std::string PulledText(const std::vector<StatsReply>& shards, const std::string&
 }
 
 }  // namespace
+
+std::string PartsOfPulledText(const RowsPulled& pulled, const std::string& store) {
+  if (pulled.total() == 0) return "";
+  const auto part = [&](uint64_t rows) {
+    return 100.0 * static_cast<double>(rows) / static_cast<double>(pulled.total());
+  };
+  return fmt::format("rows from memory {:.1f} %, {} {:.1f} %, first touch {:.1f} %",
+                     part(pulled.from_memory), store == "memory" ? "store" : "disk",
+                     part(pulled.from_store), part(pulled.first_touched));
+}
 
 RunReport ReportOf(const Settings& settings, const WorkerRunOptions& options, const JobSpec& job,
                    const std::vector<ShardAddress>& shards, std::vector<TableTraffic> traffic,
@@ -162,7 +155,7 @@ RunReport ReportOf(const Settings& settings, const WorkerRunOptions& options, co
   report.phases = outcome.phases;
   report.phases.steps = summary.phases;
   report.table_loads = TableLoadsOf(job, outcome.rows.stats);
-  report.memory_plan = MemoryPlanOf(settings, job);
+  report.memory_plan = outcome.memory_plan;
   report.sharding = ShardingOf(job, std::move(traffic), outcome.rows);
   report.rows = {.digest = outcome.rows.digest, .count = outcome.rows.rows};
   for (size_t s = 0; s < shards.size(); ++s) {

@@ -15,6 +15,7 @@
 #include "launch/report/traffic_report.h"
 #include "launch/room_on_disk.h"
 #include "launch/run_outcome.h"
+#include "launch/run_preview.h"
 #include "launch/run_start.h"
 #include "launch/terminal.h"
 #include "launch/yaml_config.h"
@@ -275,7 +276,22 @@ Status RunWorker(const Settings& settings, const WorkerRunOptions& options, Comm
                   job.plan, shards);
   std::optional<WaitingForRoom> training_waits(std::in_place, workers, client, *dialer, clock);
   std::optional<WaitingForRoom> saving_waits(std::in_place, saving, client, *dialer, clock);
-  Progress progress({.prints = options.prints, .is_terminal = IsWatchedOnTerminal()}, clock);
+  RowsPulled pulled_before;
+  const auto describe_shards = [&]() -> std::string {
+    client.StartStats(0);  // As they are now: no shard is waited for.
+    if (!RunClient(client, *dialer, clock).ok()) return "";  // The next step says why.
+    RowsPulled pulled, since;
+    for (const StatsReply& shard : client.stats()) pulled.Add(shard.pulled);
+    since = {.from_memory = pulled.from_memory - pulled_before.from_memory,
+             .first_touched = pulled.first_touched - pulled_before.first_touched,
+             .from_store = pulled.from_store - pulled_before.from_store};
+    pulled_before = pulled;
+    return PartsOfPulledText(since, settings.storage.store);
+  };
+  Progress progress({.prints = options.prints,
+                     .is_terminal = IsWatchedOnTerminal(),
+                     .describe_shards = describe_shards},
+                    clock);
   const std::unique_ptr<LrPolicy> lr_policy =
       LrPolicies().Make(settings.training.lr_policy, settings.training.lr_policy_options()).value();
   Trainer trainer(TrainerOptionsOf(settings, job), *lr_policy, *data, step, client, *dialer,
@@ -284,6 +300,12 @@ Status RunWorker(const Settings& settings, const WorkerRunOptions& options, Comm
     return PrintParameters(title, steps, settings.training.print_precision, job.tables,
                            step.dense(), client, *dialer, clock);
   };
+  std::optional<NodePlan> memory_plan;
+  if (options.prints) {
+    memory_plan = MemoryPlanOf(settings, job);
+    fmt::print("{}", RunPreviewText(settings, job, *data, trainer.steps_per_epoch(), memory_plan));
+    std::fflush(stdout);
+  }
   if (prints_all) {
     fmt::print("{}", ModelArchText(settings));
     RETURN_IF_ERROR(PrintData(trainer.steps_per_epoch(), settings.data.mini_batch_size, *data));
@@ -347,7 +369,8 @@ Status RunWorker(const Settings& settings, const WorkerRunOptions& options, Comm
                                .rows = std::move(facts).value(),
                                .phases = {.start = started_after,
                                           .test = trainer.evaluation_seconds(),
-                                          .save = save_seconds}};
+                                          .save = save_seconds},
+                               .memory_plan = std::move(memory_plan)};
       if (!settings.report_path().empty()) {
         saved = AsFaultOfTheWorld(WriteReport(
             ReportOf(settings, options, job, shards, std::move(traffic), progress, outcome),

@@ -29,7 +29,7 @@ struct ModelSpec {
   InteractionOptions interaction_options(MatrixProducts* products = nullptr) const;
   // Width of the top MLP's input.
   uint32_t interaction_width() const;
-  // kUsage with DLRM's sanity checks in clear words (SPEC 11).
+  // kUsage with DLRM's sanity checks in clear words.
   Status Validate() const;
 };
 

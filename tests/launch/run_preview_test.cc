@@ -1,0 +1,52 @@
+// What a run says before it trains.
+#include "launch/run_preview.h"
+
+#include "launch/plan_of_run.h"
+#include "tests/launch/given_settings.h"
+#include "tests/testing/testing.h"
+
+namespace rowhouse {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+std::string Preview(const std::vector<std::pair<std::string, std::string>>& given) {
+  Settings settings = WithAll(given);
+  JobSpec job;
+  job.tables = settings.embedding.physical;
+  job.plan = PlanOf(settings, 2, 1).value();
+  const auto data = Datasets().Make(settings.data_source(), settings.data).value();
+  return RunPreviewText(settings, job, *data, 4, MemoryPlanOf(settings, job));
+}
+
+TEST(RunPreview, SaysDataModelMemoryAndWhatIsKept) {
+  const std::string text = Preview({{"arch_embedding_size", "1000-234"},
+                                    {"data_generation", "synthetic"},
+                                    {"data_size", "2000"},
+                                    {"synthetic_test_samples", "100"},
+                                    {"mini_batch_size", "500"},
+                                    {"nepochs", "3"},
+                                    {"model_dir", "model"}});
+  EXPECT_THAT(text,
+              StartsWith("data    synthetic: 2,000 samples to train on, 100 to test on; 4 steps "
+                         "of 500 an epoch, 3 epochs\n"
+                         "model   bottom MLP 4-3-2, top MLP 4-2-1, dot; 2 tables with 1,234 rows\n"
+                         "memory  predicted: PS node 0 "));
+  EXPECT_THAT(text, HasSubstr(", PS node 1 "));
+  EXPECT_THAT(text, HasSubstr("MiB (with the rows that this run looks up)\n"));
+  EXPECT_THAT(text, HasSubstr("keeps   the model in model, its rows in model/rows, a report in "
+                              "model/report.json\n"));
+}
+
+TEST(RunPreview, SaysThatNothingIsKept) {
+  EXPECT_THAT(Preview({}), HasSubstr("keeps   nothing: --model_dir=DIRECTORY keeps the model\n"));
+}
+
+TEST(RunPreview, NodesStartedByHandKnowTheirMemoryThemselves) {
+  EXPECT_THAT(Preview({{"ps_endpoints", "tcp://a:1,tcp://b:1"}}),
+              HasSubstr("memory  that of PS nodes started by hand is theirs to say\n"));
+}
+
+}  // namespace
+}  // namespace rowhouse
