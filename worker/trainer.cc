@@ -114,13 +114,16 @@ Result<TrainingSummary> Trainer::Train() {
     const uint64_t of_run = done - options_.first_step;
     summary.was_stopped = is_stop_agreed_ || of_run == options_.stop_after_steps;
     const bool is_epoch_end = done % per_epoch == 0;
-    if (options_.print_every_steps > 0 &&
-        ((in_epoch + 1) % options_.print_every_steps == 0 || is_epoch_end)) {
+    const bool is_end = done == last || summary.was_stopped;
+    const auto is_due = [&](uint64_t every) {
+      return every > 0 && ((in_epoch + 1) % every == 0 || is_epoch_end);
+    };
+    const bool tests = data_.test_samples() > 0 && is_due(options_.test_every_steps);
+    // DLRM prints before each test, too, and its next line counts from there.
+    if (is_due(options_.print_every_steps) || (options_.print_every_steps > 0 && tests)) {
       RETURN_IF_ERROR(Report(done, is_epoch_end));
     }
-    const bool is_end = done == last || summary.was_stopped;
-    if (options_.test_every_steps > 0 && data_.test_samples() > 0 && !is_end &&
-        (in_epoch + 1) % options_.test_every_steps == 0) {
+    if (tests && !is_end) {  // The end of the run has a test of its own.
       ASSIGN_OR_RETURN(const Evaluation evaluation, Evaluate(done));
       observer_.OnEvaluation(evaluation);
     }

@@ -73,10 +73,17 @@ class AnsweringDialer final : public Dialer {
   std::vector<Incoming> answers_;
 };
 
-class NoObserver final : public TrainerObserver {
+// "printed 2", "tested 2": what it was told, with the steps done.
+class Listener final : public TrainerObserver {
  public:
-  void OnProgress(const TrainingProgress&) override {}
-  void OnEvaluation(const Evaluation&) override {}
+  void OnProgress(const TrainingProgress& progress) override {
+    heard_.push_back(fmt::format("printed {}", progress.step));
+  }
+  void OnEvaluation(const Evaluation& evaluation) override {
+    heard_.push_back(fmt::format("tested {}", evaluation.step));
+  }
+
+  std::vector<std::string> heard_;
 };
 
 uint64_t BytesOfFrames(const Frames& frames) {
@@ -90,6 +97,7 @@ struct Outcome {
   bool is_agreed = false;
   TrainingSummary summary;
   uint64_t test_digest = 0;
+  std::vector<std::string> heard;
 };
 
 struct Sickness {
@@ -100,8 +108,11 @@ struct Sickness {
   float dense_weight = 0.01f;  // of all dense parameters
 };
 
-// Trains an epoch of 3 steps of 4 samples, then evaluates 2 batches of 4.
-std::vector<Outcome> RunOn(const Sickness& sickness, uint32_t workers) {
+// Trains epochs (one, unless told) of 3 steps of 4 samples on `workers` workers, then evaluates 2
+// batches of 4.
+std::vector<Outcome> RunOn(const Sickness& sickness, uint32_t workers,
+                           TrainerOptions options = {}) {
+  options.mini_batch_size = options.test_mini_batch_size = 4;
   LogicalTable table;
   table.name = "t";
   table.rows = 4;
@@ -127,11 +138,11 @@ std::vector<Outcome> RunOn(const Sickness& sickness, uint32_t workers) {
     PsClient client({.worker = WorkerRank{w}}, plan, {ShardAddress{.name = "shard 0"}});
     AnsweringDialer dialer;
     const SystemClock clock;
-    NoObserver observer;
+    Listener observer;
     const std::atomic<bool> stop = false;
     const auto rate = LrPolicies().Make("constant", {.base = sickness.rate}).value();
-    Trainer trainer({.mini_batch_size = 4, .test_mini_batch_size = 4}, *rate, data, step, client,
-                    dialer, *communicators[w], clock, observer, stop);
+    Trainer trainer(options, *rate, data, step, client, dialer, *communicators[w], clock, observer,
+                    stop);
     const auto trained = trainer.Train();
     outcomes[w].status = trained.status();
     if (trained.ok()) {
@@ -141,6 +152,7 @@ std::vector<Outcome> RunOn(const Sickness& sickness, uint32_t workers) {
       if (evaluated.ok()) outcomes[w].test_digest = evaluated.value().data_digest;
     }
     outcomes[w].is_agreed = trainer.is_failure_agreed();
+    outcomes[w].heard = observer.heard_;
   };
   std::vector<std::thread> others;
   for (uint32_t w = 1; w < workers; ++w) others.emplace_back([&, w] { work(w); });
@@ -149,7 +161,9 @@ std::vector<Outcome> RunOn(const Sickness& sickness, uint32_t workers) {
   return outcomes;
 }
 
-std::vector<Outcome> RunTwo(const Sickness& sickness) { return RunOn(sickness, 2); }
+std::vector<Outcome> RunTwo(const Sickness& sickness, const TrainerOptions& options = {}) {
+  return RunOn(sickness, 2, options);
+}
 
 void ExpectEverywhere(const Sickness& sickness, StatusCode code, const std::string& words) {
   const std::vector<Outcome> outcomes = RunTwo(sickness);
@@ -174,6 +188,23 @@ TEST(Trainer, BytesAreThoseOfAllWorkersAndTimesOnesOwn) {
     EXPECT_EQ(outcome.summary.wire_bytes, 2 * 3 * push);
     EXPECT_GT(outcome.summary.median_step_seconds, 0.0);
     EXPECT_LT(outcome.summary.median_step_seconds, outcome.summary.seconds);
+  }
+}
+
+// As DLRM: a test where test_freq divides the step of the epoch and at the end of each epoch, with
+// a line of the losses before it. The end of the run is tested by whoever runs it.
+TEST(Trainer, TestsAtTheEndOfEveryEpochToo) {
+  for (const Outcome& outcome :
+       RunTwo({}, {.epochs = 2, .print_every_steps = 100, .test_every_steps = 2})) {
+    ASSERT_OK(outcome.status);
+    EXPECT_EQ(outcome.heard,
+              (std::vector<std::string>{"printed 2", "tested 2", "printed 3", "tested 3",
+                                        "printed 5", "tested 5", "printed 6"}));
+  }
+  for (const Outcome& outcome :
+       RunTwo({}, {.epochs = 2, .print_every_steps = 2, .test_every_steps = 0})) {
+    EXPECT_EQ(outcome.heard,
+              (std::vector<std::string>{"printed 2", "printed 3", "printed 5", "printed 6"}));
   }
 }
 
