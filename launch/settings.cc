@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <optional>
 #include <set>
 
 #include "common/numpy_random.h"
@@ -16,6 +17,7 @@
 #include "ps/row_store.h"
 #include "sharding/initialiser.h"
 #include "sharding/optimizer.h"
+#include "sharding/table_kind.h"
 
 namespace rowhouse {
 namespace {
@@ -206,6 +208,18 @@ uint64_t DrawsOfPrinting(const Settings& s) {
   return after ? after->words_drawn() / 2 : 0;
 }
 
+// Floats of a row that DLRM draws with numpy; nothing for a kind that it draws with torch. Of a
+// mixed table numpy draws the rows, as narrow as they are, and torch the projection.
+std::optional<uint32_t> WidthDrawnByNumpy(const LogicalTable& table,
+                                          const std::vector<LogicalTable>& model) {
+  if (table.kind == "plain") return table.dim;
+  // Draws of other initialisers have never been counted: digests of models hold first draws.
+  if (table.kind != "mixed" || table.initialiser != "dlrm") return std::nullopt;
+  const auto kind = TableKinds().Make(table.kind, {.table = table, .model = model});
+  if (!kind.ok()) return table.dim;  // Validate() says why.
+  return kind.value()->layout().width;
+}
+
 // The last part of a path: a data file may move between runs.
 std::string FileName(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
@@ -261,16 +275,16 @@ void Settings::Complete() {
   printing_draws = DrawsOfPrinting(*this);
   uint64_t draws = printing_draws;
   for (LogicalTable& table : tables) {
-    // DLRM draws its compressed tables with torch, not with numpy.
-    if (table.kind != "plain" && table.initialiser == "dlrm") table.initialiser = "counter";
+    const std::optional<uint32_t> width = WidthDrawnByNumpy(table, tables);
+    if (!width && table.initialiser == "dlrm") table.initialiser = "counter";
     if (table.learning_rate) {
       table.learning_rate_factor = training.learning_rate > 0.0
                                        ? *table.learning_rate / training.learning_rate
                                        : (*table.learning_rate > 0.0 ? HUGE_VAL : 1.0);
     }
-    if (table.kind != "plain") continue;
+    if (!width) continue;
     table.initialiser_options.first_draw = draws;
-    if (__builtin_mul_overflow(table.rows, uint64_t{table.dim}, &draws) ||
+    if (__builtin_mul_overflow(table.rows, uint64_t{*width}, &draws) ||
         __builtin_add_overflow(draws, table.initialiser_options.first_draw, &draws)) {
       draws = UINT64_MAX;  // Only `dlrm` needs them, and Validate() refuses it such a table.
     }

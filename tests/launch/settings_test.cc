@@ -1,7 +1,9 @@
 #include "launch/settings.h"
 
+#include "common/numpy_random.h"
 #include "launch/table_fields.h"
 #include "launch/yaml_config.h"
+#include "sharding/initialiser.h"
 #include "tests/launch/given_settings.h"
 
 namespace rowhouse {
@@ -225,6 +227,45 @@ TEST(Settings, MixedTablesBelowTheThresholdStayPlainAndCountInTheRule) {
   EXPECT_EQ(settings.embedding.physical[1].dim, 1u);
   EXPECT_EQ(settings.embedding.physical[2].dim, 8u);
   EXPECT_EQ(settings.tables[2].kind, "plain");
+}
+
+// DLRM draws rows of mixed tables with numpy, as narrow as they are, and only their projections
+// with torch. Draws are those of numpy's seed 123 by Python's MT19937, each u as -h + 2 h u with h
+// = sqrt(1 / rows); widths by the rule: 4 * sqrt(16 / rows).
+TEST(Settings, RowsOfMixedTablesAreDrawnInTheirWidthOneTableAfterTheOther) {
+  Settings settings = With("initialiser", "dlrm");
+  settings.SetTableRows({16, 64, 256});
+  settings.model.bottom_mlp = {4, 4};
+  for (LogicalTable& table : settings.tables) table.dim = 4;
+  settings.compression = {.md_flag = true, .md_threshold = 10, .md_temperature = 0.5};
+  settings.Complete();
+  ASSERT_OK(settings.Validate());
+  const std::vector<TableSpec>& tables = settings.embedding.physical;
+  const auto row = [&](size_t table, uint64_t at) {
+    const TableSpec& spec = tables[table];
+    EXPECT_EQ(spec.initialiser, "dlrm");
+    std::vector<float> weights(spec.dim);
+    EXPECT_OK(Initialisers()
+                  .Make(spec.initialiser, {spec, std::make_shared<NumpyDraws>(123)})
+                  .value()
+                  ->Fill(std::vector{RowId{at}}, weights));
+    return weights;
+  };
+  EXPECT_EQ(row(0, 0), (std::vector{0.0982345939f, -0.1069303304f, -0.1365742683f, 0.0256573837f}));
+  EXPECT_EQ(row(1, 0), (std::vector{0.0855856091f, -0.1042012498f}));  // draws 64, 65
+  EXPECT_EQ(row(1, 63), (std::vector{-0.0734760687f, 0.0544393919f}));
+  EXPECT_EQ(row(2, 0), (std::vector{-0.0151267685f}));  // draw 192
+  EXPECT_EQ(row(2, 255), (std::vector{-0.0278872754f}));
+}
+
+TEST(Settings, RowsOfQuotientsAreNotDrawnByNumpy) {
+  Settings settings = With("initialiser", "dlrm");
+  settings.SetTableRows({1000, 10});
+  settings.compression = {.qr_flag = true};
+  settings.Complete();
+  ASSERT_OK(settings.Validate());
+  EXPECT_EQ(settings.embedding.physical[0].initialiser, "counter");
+  EXPECT_EQ(settings.tables[1].initialiser_options.first_draw, 0u);
 }
 
 TEST(Settings, TheDlrmInitialiserRefusesDrawsNobodyCanMake) {
