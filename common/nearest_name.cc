@@ -9,6 +9,8 @@
 namespace rowhouse {
 namespace {
 
+constexpr size_t kShortestPart = 4;  // "of" would be meant by too many names.
+
 // Levenshtein distance, two rows at a time.
 size_t EditDistance(std::string_view a, std::string_view b) {
   std::vector<size_t> row(b.size() + 1);
@@ -25,10 +27,27 @@ size_t EditDistance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
+// Whether `part` stands in `name` as whole words: batch_size in mini_batch_size.
+bool HoldsWords(std::string_view name, std::string_view part) {
+  for (size_t at = name.find(part); at != std::string_view::npos; at = name.find(part, at + 1)) {
+    const size_t end = at + part.size();
+    if ((at == 0 || name[at - 1] == '_') && (end == name.size() || name[end] == '_')) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 std::string NearestName(std::string_view name, std::span<const std::string> known) {
   std::string nearest;
+  for (const std::string& candidate : known) {
+    if (EditDistance(name, candidate) <= 1) return candidate;  // A slip of the hand.
+    const bool is_shorter = nearest.empty() || candidate.size() < nearest.size();
+    if (name.size() >= kShortestPart && HoldsWords(candidate, name) && is_shorter) {
+      nearest = candidate;
+    }
+  }
+  if (!nearest.empty()) return nearest;
   size_t least = std::max<size_t>(name.size() / 3, 1) + 1;
   for (const std::string& candidate : known) {
     const size_t distance = EditDistance(name, candidate);

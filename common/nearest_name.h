@@ -8,8 +8,10 @@
 
 namespace rowhouse {
 
-// The member of `known` with the least edit distance to `name`, or "" if none is near enough to
-// be a slip of the hand (at most a third of the letters differ).
+// The member of `known` that was probably meant: one that differs by a letter; or else the shortest
+// that has `name` among its words (mini_batch_size for batch_size); or else that of the least edit
+// distance. "" if none is near enough to be a slip of the hand (at most a third of the letters
+// differ).
 std::string NearestName(std::string_view name, std::span<const std::string> known);
 
 // "(known: adagrad, sgd). Did you mean "adagrad"?", the question only where one is near.

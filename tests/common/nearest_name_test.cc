@@ -13,6 +13,13 @@ TEST(NearestName, ASlipOfTheHandFindsTheNameMeant) {
   EXPECT_EQ(NearestName("sgdd", kNames), "sgd");
 }
 
+TEST(NearestName, ANameOfWhichAPartWasGivenIsMeantBeforeOneThatLooksAlike) {
+  const std::vector<std::string> names = {"data_size", "test_mini_batch_size", "mini_batch_size"};
+  EXPECT_EQ(NearestName("batch_size", names), "mini_batch_size");
+  EXPECT_EQ(NearestName("dat_size", names), "data_size");
+  EXPECT_EQ(NearestName("ini_batch", names), "") << "whole words only";
+}
+
 TEST(NearestName, SomethingElseFindsNothing) { EXPECT_EQ(NearestName("lamb", kNames), ""); }
 
 TEST(NearestName, DescriptionListsAllNamesAndAsks) {

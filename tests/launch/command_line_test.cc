@@ -162,6 +162,8 @@ TEST_F(CommandLineTest, AnUnknownVerbListsTheVerbs) {
 TEST_F(CommandLineTest, AnUnknownFlagNamesTheNearestAndItsLine) {
   EXPECT_EQ(Refusal({"train", "--mini_bach_size=4"}),
             "unknown flag --mini_bach_size. Did you mean --mini_batch_size?");
+  EXPECT_EQ(Refusal({"train", "--batch_size=4"}),
+            "unknown flag --batch_size. Did you mean --mini_batch_size?");
   EXPECT_EQ(Refusal({"train", "--frobnicate"}),
             "unknown flag --frobnicate; rowhouse train --help lists the flags");
   const std::string file = Write("x.flags", "# Comment.\n\n--mini_bach_size=4\n");
