@@ -101,7 +101,7 @@ on() {
 # nothing of what is not there.
 look="echo came; cd $(printf %q "$PWD") || exit; echo entered; sha256sum"
 for file in "${same[@]}"; do look+=" $(printf %q "$file")"; done
-look+=" 2>/dev/null; echo version \$($(printf %q "$binary") --version 2>&1 | tail -n 1)"
+look+=" 2>/dev/null; echo version \$($(printf %q "$binary") --version 2>&1 | head -n 1)"
 look+="; echo orted \$(command -v orted)"
 [[ -z "$data" ]] || look+="; echo data \$(stat -L -c %s $(printf %q "$data") 2>/dev/null)"
 

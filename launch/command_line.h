@@ -57,6 +57,5 @@ Result<Settings> MakeSettings(const CommandLine& command_line);
 
 // What --help prints: the verbs, or the flags of one verb by section with defaults and ranges.
 std::string HelpText(const std::string& verb);
-std::string VersionText();
 
 }  // namespace rowhouse

@@ -64,8 +64,6 @@ const std::vector<Verb>& Verbs() {
   return verbs;
 }
 
-std::string VersionText() { return fmt::format("rowhouse {}\n", ROWHOUSE_VERSION); }
-
 std::string HelpText(const std::string& verb) {
   if (verb.empty()) {
     std::string text =

@@ -14,6 +14,7 @@
 #include "launch/last_words.h"
 #include "launch/load_balance_flags.h"
 #include "launch/verbs.h"
+#include "launch/version.h"
 #include "launch/yaml_config.h"
 
 namespace rowhouse {

@@ -22,7 +22,7 @@ const std::map<std::string, std::set<std::string>> kMayInclude = {
 };
 
 // A library that only some files may include, so that it can be replaced in one place. A header is
-// the library's, and a file is of its home, if its name begins so.
+// the library's, and a file is of its home, if its name begins so. version.cc asks all for theirs.
 struct Home {
   std::string library;
   std::string header;
@@ -30,13 +30,13 @@ struct Home {
 };
 
 const std::vector<Home> kHomes = {
-    {"ZeroMQ", "zmq", {"common/transport/zeromq.cc"}},
+    {"ZeroMQ", "zmq", {"common/transport/zeromq.cc", "launch/version.cc"}},
     {"RocksDB",
      "rocksdb/",
      {"ps/stores/rocksdb.cc", "ps/store_environment.cc", "ps/rocksdb_",
-      "launch/bench/bare_rocksdb.cc"}},
+      "launch/bench/bare_rocksdb.cc", "launch/version.cc"}},
     {"cereal", "cereal/", {"common/wire/"}},
-    {"MPI", "mpi.h", {"worker/mpi_", "launch/cluster."}},
+    {"MPI", "mpi.h", {"worker/mpi_", "launch/cluster.", "launch/version.cc"}},
     {"gflags", "gflags/", {"launch/flags.", "launch/command_line.", "launch/help.cc"}},
     {"yaml-cpp", "yaml-cpp/", {"launch/yaml_config.cc"}},
 };
