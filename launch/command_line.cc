@@ -270,6 +270,7 @@ std::string CommandLine::Value(std::string_view flag, const std::string& fallbac
 }
 
 Result<CommandLine> ParseCommandLine(int argc, const char* const* argv) {
+  SetLogDefaults();
   std::vector<Word> words;
   for (int i = 1; i < argc; ++i) words.push_back({argv[i], ""});
   Parser parser;

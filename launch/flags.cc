@@ -383,6 +383,20 @@ std::span<const std::string> LogFlags() {
   return names;
 }
 
+void SetLogDefaults() {
+  gflags::SetCommandLineOptionWithMode("logtostderr", "true", gflags::SET_FLAGS_DEFAULT);
+}
+
+std::vector<std::string> GivenLogFlags() {
+  std::vector<std::string> given;
+  for (const std::string& name : LogFlags()) {
+    const gflags::CommandLineFlagInfo info = gflags::GetCommandLineFlagInfoOrDie(name.c_str());
+    if (info.current_value == info.default_value) continue;
+    given.push_back("--" + name + "=" + info.current_value);
+  }
+  return given;
+}
+
 const UnsupportedFlag* FindUnsupportedFlag(std::string_view name) {
   static const std::vector<UnsupportedFlag> flags = MakeUnsupportedFlags();
   for (const UnsupportedFlag& flag : flags) {

@@ -50,6 +50,10 @@ inline constexpr std::array kLoadBalanceFlags = {
 
 // glog's own flags that stay useful here.
 std::span<const std::string> LogFlags();
+// Makes logtostderr the default, for --help, too.
+void SetLogDefaults();
+// "--name=value" of those that were given, for a process that this one starts.
+std::vector<std::string> GivenLogFlags();
 
 // A flag of DLRM that Rowhouse knows and does not support.
 struct UnsupportedFlag {

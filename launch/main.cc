@@ -1,11 +1,15 @@
 // rowhouse VERB --flags: reads the command line and hands over to the verb. Exit codes: 0, 2 for
 // the operator's mistakes, 1 for the world's faults.
+#include <fmt/ranges.h>
 #include <glog/logging.h>
 #include <malloc.h>
 #include <poll.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
+#include <span>
 #include <string_view>
 
 #include "launch/bench/bench.h"
@@ -81,6 +85,27 @@ Status RunVerb(const CommandLine& command_line, const Settings& settings) {
                    .is_long = command_line.Value(kLongFlag) == "true"});
 }
 
+// To stderr unless --log_dir or --logtostderr=false says otherwise: nobody looks for logs in /tmp.
+Status StartLogging(const CommandLine& command_line, int argc, char** argv) {
+  const std::string directory = command_line.Value("log_dir");
+  if (!directory.empty()) {
+    std::error_code error;
+    std::filesystem::create_directories(directory, error);
+    if (error || access(directory.c_str(), W_OK) != 0) {
+      return UsageError("--log_dir={}: log files cannot be made there: {}", directory,
+                        error ? error.message() : "it cannot be written to");
+    }
+    if (command_line.Value("logtostderr").empty()) FLAGS_logtostderr = false;
+  }
+  google::InitGoogleLogging(argv[0]);
+  // glog makes a file with its first message. A run without trouble has no other.
+  const std::string version = VersionText();
+  LOG_IF(INFO, !directory.empty())
+      << version.substr(0, version.find('\n')) << ": "
+      << fmt::format("{}", fmt::join(std::span(argv, static_cast<size_t>(argc)), " "));
+  return OkStatus();
+}
+
 // libzmq mallocs every frame it receives. By default glibc maps blocks of this size anew each time
 // and gives them back at once, which costs a page fault for every 4 kB of rows.
 void KeepLargeBlocks() {
@@ -112,13 +137,9 @@ int Main(int argc, char** argv) {
     return Print(WriteYamlText(settings.value()));
   }
 
-  // To stderr unless --log_dir or --logtostderr=false says otherwise: nobody looks for logs in
-  // /tmp.
-  if (command_line.value().Value("log_dir").empty() &&
-      command_line.value().Value("logtostderr").empty()) {
-    FLAGS_logtostderr = true;
+  if (const Status status = StartLogging(command_line.value(), argc, argv); !status.ok()) {
+    return ExitBeforeMeeting(status);
   }
-  google::InitGoogleLogging(argv[0]);
   if (command_line.value().verb == "train") return RunTrain(settings.value());
   const Status status = RunVerb(command_line.value(), settings.value());
   if (!status.ok()) std::fprintf(stderr, "rowhouse: %s\n", status.message().c_str());

@@ -15,6 +15,7 @@
 #include "common/clock.h"
 #include "launch/cluster.h"
 #include "launch/cpu_mask.h"
+#include "launch/flags.h"
 #include "launch/plan_of_run.h"
 #include "launch/rank_map.h"
 #include "launch/roles.h"
@@ -66,6 +67,7 @@ std::vector<std::string> ServerFlags(const Settings& settings) {
   if (!storage.cache_frequencies.empty()) {
     flags.push_back("--cache_frequencies=" + storage.cache_frequencies);
   }
+  for (const std::string& flag : GivenLogFlags()) flags.push_back(flag);
   // Without one the server makes a directory of its own and deletes it at its end.
   const std::string row_dir = settings.row_directory();
   if (!row_dir.empty()) flags.push_back("--row_dir=" + row_dir);

@@ -5,6 +5,7 @@
 
 #include <fstream>
 
+#include "launch/flags.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {
@@ -100,6 +101,17 @@ TEST_F(CommandLineTest, GlogsFlagsReachGlog) {
   EXPECT_EQ(gflags::GetCommandLineFlagInfoOrDie("minloglevel").current_value, "2");
   EXPECT_EQ(Refusal({"train", "--minloglevel=high"}),
             "--minloglevel=high: expected a value of type int32");
+}
+
+TEST_F(CommandLineTest, HelpSaysWhereLogsGoByDefault) {
+  ASSERT_OK(Parse({"train", "--help"}));
+  EXPECT_THAT(HelpText("train"), HasSubstr("--logtostderr (default: true)"));
+}
+
+TEST_F(CommandLineTest, LogFlagsThatWereGivenReachProcessesThatAreStarted) {
+  EXPECT_THAT(GivenLogFlags(), testing::Not(testing::Contains(StartsWith("--log_dir="))));
+  ASSERT_OK(Parse({"train", "--log_dir=/logs", "--v=1"}));
+  EXPECT_THAT(GivenLogFlags(), testing::IsSupersetOf({"--log_dir=/logs", "--v=1"}));
 }
 
 TEST_F(CommandLineTest, OnlyBenchAndCompareTakeArguments) {
