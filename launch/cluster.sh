@@ -103,7 +103,11 @@ look="echo came; cd $(printf %q "$PWD") || exit; echo entered; sha256sum"
 for file in "${same[@]}"; do look+=" $(printf %q "$file")"; done
 look+=" 2>/dev/null; echo version \$($(printf %q "$binary") --version 2>&1 | head -n 1)"
 look+="; echo orted \$(command -v orted)"
-[[ -z "$data" ]] || look+="; echo data \$(stat -L -c %s $(printf %q "$data") 2>/dev/null)"
+# A file, or, of Terabyte, a file a day.
+if [[ -n "$data" ]]; then
+  file="$(printf %q "$data")"
+  look+="; echo data \$(stat -L -c %s $file 2>/dev/null || stat -L -c %s $file\_[0-9]* 2>/dev/null)"
+fi
 
 answers="$(mktemp -d)"
 trap 'rm -rf "$answers"' EXIT

@@ -7,12 +7,14 @@
 
 #include "common/durable_file.h"
 #include "common/nearest_name.h"
+#include "launch/dlrm_flags.h"
 #include "launch/flags.h"
 #include "launch/setting_fields.h"
 #include "launch/setting_text.h"
 #include "launch/strategy_settings.h"
 #include "launch/verb_flags.h"
 #include "launch/yaml_config.h"
+#include "worker/criteo_reader.h"
 
 namespace rowhouse {
 namespace {
@@ -52,7 +54,7 @@ bool LooksLikeFlag(std::string_view word) {
 
 bool IsSwitch(const std::string& verb, const std::string& name) {
   if (IsSwitchOf(verb, name)) return true;
-  if (const UnsupportedFlag* flag = FindUnsupportedFlag(name)) return flag->is_bool;
+  if (const DlrmFlag* flag = FindDlrmFlag(name)) return flag->is_bool;
   gflags::CommandLineFlagInfo info;
   return gflags::GetCommandLineFlagInfo(name.c_str(), &info) && info.type == "bool";
 }
@@ -69,6 +71,7 @@ class Parser {
     words.erase(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(next));
     RETURN_IF_ERROR(TakeWords(words, 0));
     if (result_.wants_help || result_.wants_version) return OkStatus();
+    RETURN_IF_ERROR(CheckRefused());
     if (result_.verb.empty()) {
       return UsageError("no verb given (known: {}); rowhouse --help says what they do",
                         DescribeVerbs());
@@ -211,9 +214,7 @@ class Parser {
   }
 
   Status TakeFlag(GivenFlag flag) {
-    if (const UnsupportedFlag* unsupported = FindUnsupportedFlag(flag.name)) {
-      return RefuseUnlessHarmless(*unsupported, flag);
-    }
+    if (const DlrmFlag* dlrms = FindDlrmFlag(flag.name)) return TakeDlrmFlag(*dlrms, flag);
     const SettingField* field = FindSettingField(flag.name);
     if (field != nullptr) flag.name = field->name;
     if (!result_.verb.empty() && !VerbHasFlag(result_.verb, flag.name)) {
@@ -241,19 +242,51 @@ class Parser {
     return OkStatus();
   }
 
-  static Status RefuseUnlessHarmless(const UnsupportedFlag& flag, const GivenFlag& given) {
+  static bool IsHarmless(const DlrmFlag& flag, const std::string& value) {
     const auto same_number = [](const std::string& a, const std::string& b) {
       return ReadReal(a).has_value() && ReadReal(a) == ReadReal(b);
     };
-    const bool is_harmless = given.value == flag.harmless ||
-                             same_number(given.value, flag.harmless) ||
-                             (flag.is_bool && ReadBool(given.value).has_value() &&
-                              ReadBool(given.value) == ReadBool(flag.harmless));
-    if (is_harmless) return OkStatus();
-    return UsageError("{} is DLRM's and not supported: {}", given.Describe(), flag.why);
+    return value == flag.harmless || same_number(value, flag.harmless) ||
+           (flag.is_bool && ReadBool(value).has_value() &&
+            ReadBool(value) == ReadBool(flag.harmless));
   }
 
+  Status TakeDlrmFlag(const DlrmFlag& flag, const GivenFlag& given) {
+    if (!result_.verb.empty() && result_.verb != "train" && result_.verb != "plan") {
+      return UsageError("{} is no flag of rowhouse {}; it is DLRM's, and for train and plan",
+                        given.Describe(), result_.verb);
+    }
+    if (IsHarmless(flag, given.value)) return OkStatus();
+    if (flag.fate == DlrmFlag::Fate::kRefused) {
+      refused_.push_back({given.Describe(), flag.why});
+      return OkStatus();
+    }
+    std::vector<std::string>& ignored = result_.ignored;
+    if (std::find(ignored.begin(), ignored.end(), flag.dlrms_name()) == ignored.end()) {
+      ignored.push_back(flag.dlrms_name());
+    }
+    return OkStatus();
+  }
+
+  // All of them at once: who brings a script along wants to mend it once.
+  Status CheckRefused() const {
+    if (refused_.empty()) return OkStatus();
+    if (refused_.size() == 1) {
+      return UsageError("{} is DLRM's and not supported: {}", refused_[0].given, refused_[0].why);
+    }
+    std::string text = fmt::format("{} flags are DLRM's and not supported:", refused_.size());
+    for (const Refused& refused : refused_) {
+      text += fmt::format("\n  {}: {}", refused.given, refused.why);
+    }
+    return UsageError("{}", text);
+  }
+
+  struct Refused {
+    std::string given, why;
+  };
+
   CommandLine result_;
+  std::vector<Refused> refused_;  // flags of DLRM
 };
 
 }  // namespace
@@ -303,6 +336,30 @@ Status CheckPlanStandsAlone(const CommandLine& command_line, const Settings& set
   return OkStatus();
 }
 
+// DLRM reads its own copy of the data again; here it helps only where the text is named as well.
+Status CheckProcessedFile(const CommandLine& command_line, const Settings& settings) {
+  const std::string flag = FindDlrmFlag("processed_data_file")->dlrms_name();
+  const auto& ignored = command_line.ignored;
+  const bool is_given = std::find(ignored.begin(), ignored.end(), flag) != ignored.end();
+  if (!is_given || !settings.data.file.empty()) return OkStatus();
+  return UsageError(
+      "{}: DLRM's processed copies of the data are not read; give the text file that it was made "
+      "from: --data=train.txt",
+      flag);
+}
+
+// Where neither flag nor file says how many rows tables have, Criteo's data do, as in DLRM.
+Status CountTableRows(Settings* settings) {
+  const DatasetOptions& data = settings->data;
+  const bool reads_file =
+      settings->data_generation == "dataset" || settings->data_generation.empty();
+  if (settings->are_tables_given || data.file.empty() || !reads_file) return OkStatus();
+  ASSIGN_OR_RETURN(const std::vector<uint64_t> rows, CountCriteoIds(data));
+  settings->SetTableRows(rows);
+  settings->are_tables_counted = true;
+  return OkStatus();
+}
+
 }  // namespace
 
 Result<Settings> MakeSettings(const CommandLine& command_line) {
@@ -321,6 +378,8 @@ Result<Settings> MakeSettings(const CommandLine& command_line) {
     if (field == nullptr) continue;
     RETURN_IF_ERROR(field->set(flag.value, settings).Annotate(flag.Describe()));
   }
+  RETURN_IF_ERROR(CheckProcessedFile(command_line, settings));
+  RETURN_IF_ERROR(CountTableRows(&settings));
   // A plan made from a measured run is not the one that run had.
   const bool is_measured = !command_line.Value(kMeasuredFlag).empty();
   if (is_measured && command_line.Value("plan").empty()) {

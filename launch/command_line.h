@@ -34,6 +34,8 @@ struct CommandLine {
   std::vector<GivenFlag> flags;
   std::vector<std::string>
       arguments;  // of bench: names; of ckpt: what it does; of compare: reports
+  // DLRM's flags that were given and change nothing, as DLRM spells them, each once.
+  std::vector<std::string> ignored;
   bool wants_help = false;
   bool wants_version = false;
 

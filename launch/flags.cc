@@ -73,7 +73,9 @@ DEFINE_string(lbm_capacities, "",
 
 DEFINE_uint32(arch_sparse_feature_size, 2, "Floats in an embedding row, of every table");
 DEFINE_string(arch_embedding_size, "4-3-2",
-              "Rows of each table. The tables are named t0, t1, ...; where --config has as many, "
+              "Rows of each table; where neither flag nor config says, those of Criteo's data are "
+              "counted: as many as a column has tokens. The tables are named t0, t1, ...; where "
+              "--config has as many, "
               "they keep their names and options");
 DEFINE_string(arch_mlp_bot, "4-3-2",
               "Widths of the bottom MLP: dense features first, arch_sparse_feature_size last");
@@ -121,7 +123,9 @@ DEFINE_string(data_generation, "random",
               "synthetic (Zipf ids with planted effects)");
 DEFINE_string(data, "", "dataset: Criteo's text file: label, 13 integers, 26 tokens, tabs between");
 DEFINE_string(raw_data_file, "", "DLRM's name of --data");
-DEFINE_string(data_set, "kaggle", "dataset: the form of the file");
+DEFINE_string(data_set, "kaggle",
+              "dataset: kaggle (--data is a file) or terabyte (--data=day stands for a file a day, "
+              "day_0, day_1, ..., as many as there are)");
 DEFINE_double(test_fraction, 0.0, "dataset: last part of the file, held out for testing; fraction");
 DEFINE_string(id_mapping, "hash",
               "dataset: how a token becomes a row: hash (token modulo rows) or dictionary (in "
@@ -327,53 +331,6 @@ DEFINE_int32(supervisor_fd, -1, "Internal: pipe that ends when the supervisor do
 DEFINE_string(listen_fds, "", "Internal: sockets inherited from the supervisor");
 
 namespace rowhouse {
-namespace {
-
-std::vector<UnsupportedFlag> MakeUnsupportedFlags() {
-  const std::string mlperf = "there is no MLPerf logging; report.json has the run's figures";
-  const std::string no_gpu = "Rowhouse trains on CPUs only";
-  const std::string checkpoints = "models are kept in --model_dir and continued with --load";
-  const std::string quantised =
-      "rows and layers are 32-bit floats; quantised ones do not exist yet";
-  const std::string processed = "the text file is read directly: give --data, no processed copy";
-  const std::string no_early_end = "a run ends with its data; report.json has the test curve";
-  const std::string binary_files = "binary files of Terabyte are not read; give text to --data";
-  const std::string profiling = "there is no profiler inside; perf works on the binary";
-  return {
-      {"activation_function", "relu", false, "hidden layers have ReLU and nothing else"},
-      {"data_trace_file", "./input/dist_emb_j.log", false,
-       "ids are not made from traces; see data_generation"},
-      {"data_trace_enable_padding", "false", true, "ids are not made from traces"},
-      {"processed_data_file", "", false, processed},
-      {"data_sub_sample_rate", "0.0", false, "no sample is dropped"},
-      {"num_workers", "0", false, "samples are read in the training process; start more workers"},
-      {"test_num_workers", "-1", false, "samples are read in the training process"},
-      {"memory_map", "false", true, processed},
-      {"sync_dense_params", "true", true, "dense replicas are always equal, bit for bit"},
-      {"dataset_multiprocessing", "false", true, processed},
-      {"inference_only", "false", true, "a verb for scoring does not exist yet"},
-      {"quantize_mlp_with_bit", "32", false, quantised},
-      {"quantize_emb_with_bit", "32", false, quantised},
-      {"save_onnx", "false", true, "models are not exported to ONNX"},
-      {"use_gpu", "false", true, no_gpu},
-      {"local_rank", "-1", false, "ranks come from mpirun"},
-      {"dist_backend", "", false, "workers meet over MPI; start them with mpirun"},
-      {"print_wall_time", "false", true, "log lines carry the time already"},
-      {"enable_profiling", "false", true, profiling},
-      {"plot_compute_graph", "false", true, profiling},
-      {"tensor_board_filename", "run_kaggle_pt", false,
-       "there is no TensorBoard log; report.json has the curves"},
-      {"save_model", "", false, checkpoints},
-      {"load_model", "", false, checkpoints},
-      {"mlperf_logging", "false", true, mlperf},
-      {"mlperf_acc_threshold", "0.0", false, no_early_end},
-      {"mlperf_auc_threshold", "0.0", false, no_early_end},
-      {"mlperf_bin_loader", "false", true, binary_files},
-      {"mlperf_bin_shuffle", "false", true, binary_files},
-  };
-}
-
-}  // namespace
 
 std::span<const std::string> LogFlags() {
   static const std::vector<std::string> names = {
@@ -395,14 +352,6 @@ std::vector<std::string> GivenLogFlags() {
     given.push_back("--" + name + "=" + info.current_value);
   }
   return given;
-}
-
-const UnsupportedFlag* FindUnsupportedFlag(std::string_view name) {
-  static const std::vector<UnsupportedFlag> flags = MakeUnsupportedFlags();
-  for (const UnsupportedFlag& flag : flags) {
-    if (flag.name == name) return &flag;
-  }
-  return nullptr;
 }
 
 }  // namespace rowhouse

@@ -55,15 +55,4 @@ void SetLogDefaults();
 // "--name=value" of those that were given, for a process that this one starts.
 std::vector<std::string> GivenLogFlags();
 
-// A flag of DLRM that Rowhouse knows and does not support.
-struct UnsupportedFlag {
-  std::string name;
-  std::string harmless;  // the value that asks for nothing: accepted, so that scripts go on working
-  bool is_bool = false;
-  std::string why;  // a clause: "Rowhouse trains on CPUs only"
-};
-
-// Null if there is none of this name.
-const UnsupportedFlag* FindUnsupportedFlag(std::string_view name);
-
 }  // namespace rowhouse

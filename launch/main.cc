@@ -17,6 +17,7 @@
 #include "launch/flags.h"
 #include "launch/last_words.h"
 #include "launch/load_balance_flags.h"
+#include "launch/notices.h"
 #include "launch/verbs.h"
 #include "launch/version.h"
 #include "launch/yaml_config.h"
@@ -38,6 +39,16 @@ int ExitBeforeMeeting(const Status& status) {
     poll(nullptr, 0, 1000);
   }
   return status.exit_code();
+}
+
+// Once for all ranks, and to stdout: stderr is for what went wrong.
+void PrintNotices(const CommandLine& command_line, const Settings& settings) {
+  const char* rank = std::getenv("OMPI_COMM_WORLD_RANK");
+  if (rank != nullptr && std::string_view(rank) != "0") return;
+  for (const std::string& notice : NoticesOf(command_line, settings)) {
+    std::printf("note: %s\n", notice.c_str());
+  }
+  std::fflush(stdout);
 }
 
 int Print(const std::string& text) {
@@ -140,7 +151,10 @@ int Main(int argc, char** argv) {
   if (const Status status = StartLogging(command_line.value(), argc, argv); !status.ok()) {
     return ExitBeforeMeeting(status);
   }
-  if (command_line.value().verb == "train") return RunTrain(settings.value());
+  if (command_line.value().verb == "train") {
+    PrintNotices(command_line.value(), settings.value());
+    return RunTrain(settings.value());
+  }
   const Status status = RunVerb(command_line.value(), settings.value());
   if (!status.ok()) std::fprintf(stderr, "rowhouse: %s\n", status.message().c_str());
   return status.exit_code();

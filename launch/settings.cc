@@ -237,6 +237,7 @@ Settings::Settings() {
   model.top_mlp = {4, 2, 1};
   table_defaults.dim = sparse_feature_size;
   SetTableRows({4, 3, 2});
+  are_tables_given = false;
 }
 
 void Settings::SetTableRows(const std::vector<uint64_t>& rows) {
@@ -245,6 +246,7 @@ void Settings::SetTableRows(const std::vector<uint64_t>& rows) {
     for (size_t i = 0; i < rows.size(); ++i) tables[i].name = fmt::format("t{}", i);
   }
   for (size_t i = 0; i < rows.size(); ++i) tables[i].rows = rows[i];
+  are_tables_given = true;
 }
 
 void Settings::Complete() {

@@ -120,9 +120,10 @@ struct Settings {
   uint32_t sparse_feature_size = 2;  // floats in a row of a table, unless the YAML file says else
   LogicalTable table_defaults;       // what a table has unless the YAML file says otherwise
   std::vector<LogicalTable> tables;
+  bool are_tables_given = false;    // by a flag or the YAML file; else they are DLRM's toy, or
+  bool are_tables_counted = false;  // have a row for every token of their column of Criteo's data
   CompressionSettings compression;
-  std::string data_generation;      // random | dataset | synthetic; "": dataset if there is a file
-  std::string data_set = "kaggle";  // the form of the file
+  std::string data_generation;  // random | dataset | synthetic; "": dataset if there is a file
   DatasetOptions data;
   TrainingSettings training;
   StorageSettings storage;

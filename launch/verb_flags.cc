@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "launch/command_line.h"
+#include "launch/dlrm_flags.h"
 #include "launch/flags.h"
 #include "launch/setting_fields.h"
 
@@ -41,8 +42,8 @@ bool IsAlsoOfPs(std::string_view flag) {
 }  // namespace
 
 bool IsKnownFlag(std::string_view flag) {
-  return FindSettingField(flag) != nullptr || FindUnsupportedFlag(flag) != nullptr ||
-         IsLogFlag(flag) || flag == kConfigFlag || flag == kPrintConfigFlag || flag == kJsonFlag ||
+  return FindSettingField(flag) != nullptr || FindDlrmFlag(flag) != nullptr || IsLogFlag(flag) ||
+         flag == kConfigFlag || flag == kPrintConfigFlag || flag == kJsonFlag ||
          flag == kTraceFlag || flag == kLongFlag || flag == kOutFlag || flag == kCsvFlag ||
          flag == kStrategiesFlag || IsPlanFlag(flag);
 }

@@ -7,7 +7,8 @@
 
 namespace rowhouse {
 
-// Whether the flag exists at all: a setting, one of glog's, or one of DLRM's that is refused.
+// Whether the flag exists at all: a setting, one of glog's, or one of DLRM's that is ignored or
+// refused.
 bool IsKnownFlag(std::string_view flag);
 
 bool VerbHasFlag(std::string_view verb, std::string_view flag);

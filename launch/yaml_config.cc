@@ -145,6 +145,7 @@ class YamlReader {
       return At(model["arch_embedding_size"].Mark(),
                 "tables are given by model: arch_embedding_size or in section tables, not by both");
     }
+    settings_.are_tables_given = settings_.are_tables_given || has_tables;
     if (map["list"].IsDefined()) return ReadTableList(map["list"]);
     if (map["rows"].IsDefined()) return ReadTableRows(map["rows"], map["names"]);
     // Sizes from elsewhere: the defaults and names still count.

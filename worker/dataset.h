@@ -28,10 +28,11 @@ struct DatasetOptions {
   std::vector<std::string> table_names;
   std::vector<bool> takes_bad_ids;  // its bad_ids is modulo or padding: ids may be >= its rows
 
-  uint64_t seed = 123;           // numpy seed of DLRM's generator; seed of the synthetic source
-  uint64_t mini_batch_size = 1;  // global; DLRM's generator draws batch by batch
-  std::string file;              // criteo: path of the TSV file
-  double test_fraction = 0.0;    // criteo: last part of the file held out, [0, 1)
+  uint64_t seed = 123;              // numpy seed of DLRM's generator; seed of the synthetic source
+  uint64_t mini_batch_size = 1;     // global; DLRM's generator draws batch by batch
+  std::string file;                 // criteo: path of the TSV file
+  std::string data_set = "kaggle";  // criteo: kaggle | terabyte; see worker/criteo_reader.h
+  double test_fraction = 0.0;       // criteo: last part of the file held out, [0, 1)
   std::string randomize =
       "total";  // criteo: order of train samples: total (one permutation) | none
   std::string id_mapping =

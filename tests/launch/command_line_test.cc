@@ -78,7 +78,8 @@ TEST_F(CommandLineTest, TheLastOfSeveralValuesCounts) {
 }
 
 TEST_F(CommandLineTest, RawDataFileIsDlrmsNameOfData) {
-  const Settings settings = Make({"train", "--raw-data-file=x.tsv"});
+  const Settings settings =
+      Make({"train", "--raw-data-file=x.tsv", "--arch-embedding-size=4-3-2"});
   EXPECT_EQ(settings.data.file, "x.tsv");
   EXPECT_EQ(settings.data_source(), "criteo");
 }
@@ -235,6 +236,52 @@ TEST_F(CommandLineTest, DlrmsOtherFlagsAreRefusedWithAReasonUnlessTheyAskForNoth
   EXPECT_EQ(Refusal({"train", "--use-gpu"}),
             "--use_gpu=true is DLRM's and not supported: Rowhouse trains on CPUs only");
   EXPECT_OK(Parse({"train", "--nouse_gpu", "--md-temperature=0.30", "--activation-function=relu"}));
+  EXPECT_EQ(Refusal({"train", "--use-gpu", "--num-workers=2", "--inference-only"}),
+            "2 flags are DLRM's and not supported:\n"
+            "  --use_gpu=true: Rowhouse trains on CPUs only\n"
+            "  --inference_only=true: a verb for scoring does not exist yet");
+}
+
+TEST_F(CommandLineTest, DlrmsFlagsThatChangeNothingAreKeptByName) {
+  const Result<CommandLine> given =
+      Parse({"train", "--num-workers=4", "--enable-profiling", "--num_workers", "5", "--memory-map",
+             "--sync-dense-params=True"});
+  ASSERT_OK(given);
+  EXPECT_EQ(given.value().ignored,
+            (std::vector<std::string>{"--num-workers", "--enable-profiling", "--memory-map"}));
+  EXPECT_EQ(Refusal({"ps", "--num-workers=4"}),
+            "--num_workers=4 is no flag of rowhouse ps; it is DLRM's, and for train and plan");
+}
+
+TEST_F(CommandLineTest, AProcessedFileIsIgnoredOnlyBesideTheTextItWasMadeFrom) {
+  const std::vector<std::string> alone = {"train", "--processed-data-file=x.npz"};
+  const Result<Settings> refused = MakeSettings(Parse(alone).value());
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.status().exit_code(), 2);
+  EXPECT_THAT(refused.status().message(), HasSubstr("--data=train.txt"));
+  EXPECT_EQ(Make({"train", "--processed-data-file=x.npz", "--raw-data-file=x.txt",
+                  "--arch-embedding-size=5"})
+                .data.file,
+            "x.txt");
+}
+
+TEST_F(CommandLineTest, TablesOfCriteosDataAreCountedUnlessTheyAreGiven) {
+  std::string lines, blank(13, '\t');
+  for (const char* token : {"a", "b", "a", "12"}) {
+    lines += "1" + blank;
+    for (int column = 0; column < 26; ++column) lines += std::string("\t") + token;
+    lines += "\n";
+  }
+  const std::string data = "--data=" + Write("train.txt", lines);
+  const auto rows_of = [](const Settings& settings) { return settings.tables.at(25).rows; };
+  const Settings counted = Make({"train", data});
+  ASSERT_EQ(counted.tables.size(), 26u);
+  EXPECT_TRUE(counted.are_tables_counted);
+  EXPECT_EQ(rows_of(counted), 3u);                                     // 10, 11, 18
+  EXPECT_EQ(rows_of(Make({"train", data, "--max-ind-range=8"})), 2u);  // 2, 3
+  const std::string tables = Write("x.yaml", "tables: {rows: [7, 7]}\n");
+  EXPECT_EQ(Make({"train", data, "--config=" + tables}).tables.size(), 2u);
+  EXPECT_EQ(Make({"train", data, "--arch-embedding-size=5"}).tables.size(), 1u);
 }
 
 TEST_F(CommandLineTest, FlagFilesThatCannotBeReadAreNamed) {

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "launch/command_line.h"
+#include "launch/dlrm_flags.h"
 #include "launch/setting_fields.h"
 #include "launch/setting_text.h"
 #include "launch/verb_flags.h"
@@ -58,7 +59,7 @@ TEST(Flags, NamesOfSettingsAreUnique) {
   std::set<std::string> names;
   for (const SettingField& field : SettingFields()) {
     EXPECT_TRUE(names.insert(field.name).second) << field.name;
-    EXPECT_EQ(FindUnsupportedFlag(field.name), nullptr) << field.name;
+    EXPECT_EQ(FindDlrmFlag(field.name), nullptr) << field.name;
   }
 }
 

@@ -1,4 +1,5 @@
-// "criteo": Criteo's display advertising data as published: one TSV file (worker/criteo_line.h). One id a bag, 13 dense features, 26 tables.
+// "criteo": Criteo's display advertising data as published: one TSV file, or one a day
+// (worker/criteo_reader.h). One id a bag, 13 dense features, 26 tables.
 //
 // Ids. Tokens are taken modulo max_ind_range if that is above 0, then, by id_mapping:
 //   hash        modulo the table's rows;
@@ -9,9 +10,9 @@
 // are trained in one order in all epochs, as DLRM does: by randomize `total`, numpy's permutation
 // from `seed`, or `none`, file order.
 //
-// Reads dense_features, table_*, takes_bad_ids, seed, file, test_fraction, randomize, id_mapping,
-// max_ind_range. The file is read once, when the dataset is opened, and kept in memory as 160 bytes
-// a line; faults are kUsage "FILE:LINE:COLUMN: what is wrong".
+// Reads dense_features, table_*, takes_bad_ids, seed, file, data_set, test_fraction, randomize,
+// id_mapping, max_ind_range. The file is read once, when the dataset is opened, and kept in memory
+// as 160 bytes a line; faults are kUsage "FILE:LINE:COLUMN: what is wrong".
 #include <algorithm>
 #include <array>
 #include <deque>
@@ -23,8 +24,8 @@
 #include "common/numpy_random.h"
 #include "common/rounding.h"
 #include "worker/criteo_line.h"
+#include "worker/criteo_reader.h"
 #include "worker/dataset.h"
-#include "worker/line_reader.h"
 
 namespace rowhouse {
 namespace {
@@ -45,23 +46,22 @@ using Samples = std::deque<Sample>;
 class IdMapping {
  public:
   IdMapping(const DatasetOptions& options, size_t table)
-      : range_(options.max_ind_range > 0 ? static_cast<uint64_t>(options.max_ind_range) : 0),
+      : max_ind_range_(options.max_ind_range),
         rows_(options.table_rows[table]),
         by_appearance_(options.id_mapping == "dictionary") {}
 
   uint32_t IdOf(uint32_t token) {
-    uint64_t id = token;
-    if (range_ > 0) id %= range_;
+    const uint32_t id = CriteoToken(token, max_ind_range_);
     if (!by_appearance_) return static_cast<uint32_t>(id % rows_);
     const auto next_id = static_cast<uint32_t>(appeared_.size());
-    return appeared_.try_emplace(static_cast<uint32_t>(id), next_id).first->second;
+    return appeared_.try_emplace(id, next_id).first->second;
   }
 
   uint64_t rows() const { return rows_; }
   uint64_t rows_needed() const { return by_appearance_ ? appeared_.size() : rows_; }
 
  private:
-  const uint64_t range_;
+  const int64_t max_ind_range_;
   const uint64_t rows_;
   const bool by_appearance_;
   std::unordered_map<uint32_t, uint32_t> appeared_;
@@ -144,36 +144,26 @@ Status Validate(const DatasetOptions& options) {
   return OkStatus();
 }
 
-Result<Samples> ReadSamples(const std::string& path, std::span<IdMapping> mappings,
+Result<Samples> ReadSamples(const DatasetOptions& options, std::span<IdMapping> mappings,
                             std::string* digest) {
-  ASSIGN_OR_RETURN(LineReader reader, LineReader::Open(path));
+  ASSIGN_OR_RETURN(CriteoReader reader, CriteoReader::Open(options.file, options.data_set));
   Samples samples;
   CriteoLine parsed;
-  uint64_t blank_line = 0;  // the first of the blank lines that may end the file
-  for (std::string_view line;;) {
-    ASSIGN_OR_RETURN(const bool more, reader.Next(&line));
+  for (;;) {
+    ASSIGN_OR_RETURN(const bool more, reader.Next(&parsed));
     if (!more) break;
-    if (line.empty()) {
-      if (blank_line == 0) blank_line = reader.line_number();
-      continue;
-    }
-    if (blank_line != 0) {
-      return UsageError("{}:{}:1: the line is empty and others follow; remove it", path,
-                        blank_line);
-    }
-    if (const Status status = ParseCriteoLine(line, &parsed); !status.ok()) {
-      return UsageError("{}:{}:{}", path, reader.line_number(), status.message());
-    }
     Sample& sample = samples.emplace_back();
     for (size_t i = 0; i < kDense; ++i) sample.dense[i] = CriteoDense(parsed.integers[i]);
     for (size_t i = 0; i < kTables; ++i) sample.ids[i] = mappings[i].IdOf(parsed.tokens[i]);
     sample.label = parsed.label;
   }
   *digest = reader.digest();
-  if (samples.empty()) return UsageError("\"{}\" is empty: there is nothing to train on", path);
+  if (samples.empty()) {
+    return UsageError("\"{}\" is empty: there is nothing to train on", options.file);
+  }
   if (samples.size() > std::numeric_limits<uint32_t>::max()) {
     return UsageError("\"{}\" has {} lines, more than the 2^32 - 1 that are read at once; split it",
-                      path, samples.size());
+                      options.file, samples.size());
   }
   return samples;
 }
@@ -198,7 +188,7 @@ Result<std::unique_ptr<Dataset>> Open(const DatasetOptions& options) {
   std::vector<IdMapping> mappings;
   for (size_t table = 0; table < kTables; ++table) mappings.emplace_back(options, table);
   std::string digest;
-  ASSIGN_OR_RETURN(Samples samples, ReadSamples(options.file, mappings, &digest));
+  ASSIGN_OR_RETURN(Samples samples, ReadSamples(options, mappings, &digest));
   RETURN_IF_ERROR(CheckRows(options, mappings));
 
   const auto lines = static_cast<double>(samples.size());
