@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -18,6 +19,7 @@
 #include "common/durable_file.h"
 #include "common/nearest_name.h"
 #include "common/wire/control.h"
+#include "launch/json_output.h"
 #include "launch/saved_rows.h"
 #include "launch/verbs.h"
 #include "ps/store_environment.h"
@@ -28,6 +30,17 @@
 
 namespace rowhouse {
 namespace {
+
+// What is found, as text for people and as JSON for --json; delivered when all of it is found.
+struct Findings {
+  std::string text = {};
+  nlohmann::ordered_json json = nlohmann::ordered_json::object();
+
+  template <typename... Args>
+  void Say(fmt::format_string<Args...> format, Args&&... args) {
+    fmt::format_to(std::back_inserter(text), format, std::forward<Args>(args)...);
+  }
+};
 
 std::string Megabytes(uint64_t bytes) {
   return fmt::format("{:.1f} MB", static_cast<double>(bytes) / 1e6);
@@ -66,40 +79,49 @@ Result<RowId> ReadRow(const std::string& text, const TableSpec& table) {
 }
 
 // As many floats a line as fit, each with the digits that give it back.
-void PrintFloats(const char* head, std::span<const float> values) {
+void PrintFloats(const char* head, std::span<const float> values, Findings* out) {
   std::string line = head;
   for (const float value : values) {
     const std::string text = fmt::format(" {}", value);
     if (line.size() + text.size() > 100) {
-      fmt::print("{}\n", line);
+      out->Say("{}\n", line);
       line = "   ";
     }
     line += text;
   }
-  fmt::print("{}\n", line);
+  out->Say("{}\n", line);
 }
 
+// `piece`: the object of these columns in `out`.
 void PrintRecord(const TableSpec& table, const RecordLayout& layout, uint32_t first_column,
-                 const std::byte* record) {
+                 const std::byte* record, nlohmann::ordered_json piece, Findings* out) {
   if (layout.dim != table.dim) {
-    fmt::print("columns {} to {}\n", first_column, first_column + layout.dim - 1);
+    out->Say("columns {} to {}\n", first_column, first_column + layout.dim - 1);
   }
   const RecordTrailer trailer = layout.trailer(record);
   if (trailer.lsn == 0) {
-    fmt::print("no step has changed it; looked up {}\n", Counted(trailer.frequency, "time"));
+    out->Say("no step has changed it; looked up {}\n", Counted(trailer.frequency, "time"));
   } else {
-    fmt::print("LSN {}, last changed in step {}, looked up {}\n", trailer.lsn, trailer.last_step,
-               Counted(trailer.frequency, "time"));
+    out->Say("LSN {}, last changed in step {}, looked up {}\n", trailer.lsn, trailer.last_step,
+             Counted(trailer.frequency, "time"));
   }
   std::vector<float> weights(layout.dim);
   ReadWeights(layout, record, weights);
-  PrintFloats("weights", weights);
+  PrintFloats("weights", weights, out);
   const std::span<const float> state = layout.state(record);
-  if (!state.empty()) PrintFloats("state", state);
+  if (!state.empty()) PrintFloats("state", state, out);
+  piece["first_column"] = first_column;
+  piece["lsn"] = trailer.lsn;
+  piece["last_step"] = trailer.last_step;
+  piece["lookups"] = trailer.frequency;
+  piece["weights"] = weights;
+  piece["state"] = std::vector<float>(state.begin(), state.end());
+  out->json["pieces"].push_back(std::move(piece));
 }
 
 // What a pull of a row that no step has changed gives.
-Status PrintFirstValue(const TableSpec& table, const Optimizer& optimizer, RowId row) {
+Status PrintFirstValue(const TableSpec& table, const Optimizer& optimizer, RowId row,
+                       Findings* out) {
   ASSIGN_OR_RETURN(const InitialiserSources sources, InitialiserSources::Open({table}));
   ASSIGN_OR_RETURN(const auto initialiser,
                    Initialisers().Make(table.initialiser, sources.ContextOf(table)));
@@ -109,18 +131,24 @@ Status PrintFirstValue(const TableSpec& table, const Optimizer& optimizer, RowId
   std::vector<std::byte> record(layout.bytes());
   WriteFirstWeights(layout, weights, record.data());
   ReadWeights(layout, record.data(), weights);
-  fmt::print("never written: no step has changed it, and it is its first value ({}, seed {})\n",
-             table.initialiser, table.initialiser_options.seed);
-  PrintFloats("weights", weights);
+  out->Say("never written: no step has changed it, and it is its first value ({}, seed {})\n",
+           table.initialiser, table.initialiser_options.seed);
+  PrintFloats("weights", weights, out);
+  out->json["first_value"] = {{"initialiser", table.initialiser},
+                              {"seed", table.initialiser_options.seed},
+                              {"weights", weights}};
   return OkStatus();
 }
 
 Status PrintRowOnWorkers(const SavedRows& model, const TableSpec& table, const RecordLayout& layout,
-                         RowId row) {
-  fmt::print("on the workers, in {}\n", model.manifest().dense_file);
+                         RowId row, Findings* out) {
+  const std::string& file = model.manifest().dense_file;
+  out->Say("on the workers, in {}\n", file);
   return model.ScanRowsOnWorkers(
       [&](TableId id, RowId at, std::span<const std::byte> record) -> Status {
-        if (id == table.id && at == row) PrintRecord(table, layout, 0, record.data());
+        if (id == table.id && at == row) {
+          PrintRecord(table, layout, 0, record.data(), {{"on_workers", file}}, out);
+        }
         return OkStatus();
       });
 }
@@ -148,12 +176,17 @@ Result<std::vector<Piece>> OpenPieces(const SavedRows& model, const TableSpec& t
   return pieces;
 }
 
-void PrintHead(const Manifest& manifest, const TableSpec& table, RowId row) {
-  fmt::print("table {} row {} of {}: {} x {}, {}, after {}\n", table.name, Raw(row), table.rows,
-             table.dim, table.precision, table.optimizer, Counted(manifest.steps, "step"));
+void PrintHead(const Manifest& manifest, const TableSpec& table, RowId row, Findings* out) {
+  out->Say("table {} row {} of {}: {} x {}, {}, after {}\n", table.name, Raw(row), table.rows,
+           table.dim, table.precision, table.optimizer, Counted(manifest.steps, "step"));
+  out->json = {{"table", table.name},          {"row", Raw(row)},
+               {"rows", table.rows},           {"dim", table.dim},
+               {"precision", table.precision}, {"optimizer", table.optimizer},
+               {"steps", manifest.steps},      {"pieces", nlohmann::ordered_json::array()}};
 }
 
-Status Inspect(const SavedRows& model, const std::string& name, const std::string& id) {
+Status Inspect(const SavedRows& model, const std::string& name, const std::string& id,
+               Findings* out) {
   const Manifest& manifest = model.manifest();
   ASSIGN_OR_RETURN(const TableSpec* table, FindTable(manifest.tables, name));
   ASSIGN_OR_RETURN(const RowId row, ReadRow(id, *table));
@@ -162,17 +195,17 @@ Status Inspect(const SavedRows& model, const std::string& name, const std::strin
   const std::vector<RowId>& on_workers = manifest.plan.worker_rows(table->id);
   if (manifest.plan.is_on_workers(table->id) ||
       std::binary_search(on_workers.begin(), on_workers.end(), row)) {
-    PrintHead(manifest, *table, row);
-    return PrintRowOnWorkers(model, *table, LayoutOf(*table, *optimizer), row);
+    PrintHead(manifest, *table, row, out);
+    return PrintRowOnWorkers(model, *table, LayoutOf(*table, *optimizer), row, out);
   }
   // Whatever would be refused is refused before anything is printed.
   ASSIGN_OR_RETURN(const std::vector<Piece> pieces, OpenPieces(model, *table, row));
-  PrintHead(manifest, *table, row);
+  PrintHead(manifest, *table, row, out);
   bool is_written = false;
   for (const Piece& piece : pieces) {
     const Slice& slice = *piece.slice;
     const RecordLayout layout = LayoutOf(*table, *optimizer, slice.columns());
-    fmt::print("shard {}, {} on {}\n", Raw(slice.shard), piece.shard->directory, piece.shard->host);
+    out->Say("shard {}, {} on {}\n", Raw(slice.shard), piece.shard->directory, piece.shard->host);
     std::vector<std::byte> record(layout.bytes());
     std::vector<size_t> missing;
     RETURN_IF_ERROR(piece.rows
@@ -183,9 +216,13 @@ Status Inspect(const SavedRows& model, const std::string& name, const std::strin
                         .Annotate(fmt::format("shard {}", Raw(slice.shard))));
     if (!missing.empty()) continue;
     is_written = true;
-    PrintRecord(*table, layout, slice.column_begin, record.data());
+    PrintRecord(*table, layout, slice.column_begin, record.data(),
+                {{"shard", Raw(slice.shard)},
+                 {"directory", piece.shard->directory},
+                 {"host", piece.shard->host}},
+                out);
   }
-  return is_written ? OkStatus() : PrintFirstValue(*table, *optimizer, row);
+  return is_written ? OkStatus() : PrintFirstValue(*table, *optimizer, row, out);
 }
 
 // ---- stats ----------------------------------------------------------------------------------
@@ -202,7 +239,7 @@ struct StoredBytes {
   }
 };
 
-constexpr const char* kStatsLine = "{:<9}{:<24}{:>14}{:>14}{:>14}{:>7}  {}\n";
+constexpr char kStatsLine[] = "{:<9}{:<24}{:>14}{:>14}{:>14}{:>7}  {}\n";
 
 std::string DescribeLevels(const std::vector<RowStoreLevel>& levels) {
   std::string text;
@@ -290,30 +327,44 @@ Result<std::vector<StoredBytes>> CountWorkers(const SavedRows& model) {
 
 // A line a table that has rows at `place`; their sum.
 StoredBytes PrintTables(const std::string& place, const std::vector<TableSpec>& tables,
-                        const std::vector<StoredBytes>& counted) {
+                        const std::vector<StoredBytes>& counted, nlohmann::ordered_json* of_tables,
+                        Findings* out) {
   StoredBytes sum;
+  *of_tables = nlohmann::ordered_json::array();
   for (const TableSpec& table : tables) {
     const StoredBytes& stored = counted[Raw(table.id)];
     if (stored.bytes == 0) continue;
-    fmt::print(fmt::runtime(kStatsLine), place, table.name, stored.rows, Megabytes(stored.bytes),
-               "", "", "");
+    out->Say(kStatsLine, place, table.name, stored.rows, Megabytes(stored.bytes), "", "", "");
+    of_tables->push_back(
+        {{"name", table.name}, {"rows", stored.rows}, {"record_bytes", stored.bytes}});
     sum.Add(stored);
   }
   return sum;
 }
 
-Status PrintStats(const SavedRows& model, const std::string& model_dir) {
+nlohmann::ordered_json LevelsJson(const std::vector<RowStoreLevel>& levels) {
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const RowStoreLevel& level : levels) {
+    list.push_back({{"level", level.level}, {"bytes", level.bytes}, {"files", level.files}});
+  }
+  return list;
+}
+
+Status PrintStats(const SavedRows& model, const std::string& model_dir, Findings* out) {
   const Manifest& manifest = model.manifest();
   // Whatever would be refused is refused before anything is printed.
   for (const SavedShard& saved : manifest.shards) {
     RETURN_IF_ERROR(model.OpenShard(saved).status());
   }
   ASSIGN_OR_RETURN(const std::vector<StoredBytes> on_workers, CountWorkers(model));
-  fmt::print("model {} after {}, {}\n", manifest.model_id, Counted(manifest.steps, "step"),
-             Counted(manifest.shards.size(), "shard"));
-  fmt::print("rows pulled: {}\n", DescribePulled(model_dir));
-  fmt::print(fmt::runtime(kStatsLine), "shard", "table", "rows", "of records", "of files", "files",
-             "levels");
+  out->Say("model {} after {}, {}\n", manifest.model_id, Counted(manifest.steps, "step"),
+           Counted(manifest.shards.size(), "shard"));
+  out->Say("rows pulled: {}\n", DescribePulled(model_dir));
+  out->Say(kStatsLine, "shard", "table", "rows", "of records", "of files", "files", "levels");
+  out->json = {{"model", manifest.model_id},
+               {"steps", manifest.steps},
+               {"rows_pulled", DescribePulled(model_dir)},
+               {"shards", nlohmann::ordered_json::array()}};
   StoredBytes all;
   uint64_t file_bytes = 0;
   for (const SavedShard& saved : manifest.shards) {
@@ -321,27 +372,39 @@ Status PrintStats(const SavedRows& model, const std::string& model_dir) {
     ASSIGN_OR_RETURN(const std::vector<StoredBytes> counted,
                      CountShard(saved, manifest.tables.size(), *rows));
     const std::string shard = std::to_string(Raw(saved.shard));
-    const StoredBytes sum = PrintTables(shard, manifest.tables, counted);
+    nlohmann::ordered_json tables;
+    const StoredBytes sum = PrintTables(shard, manifest.tables, counted, &tables, out);
     const std::vector<RowStoreLevel> levels = rows->levels();
-    fmt::print(fmt::runtime(kStatsLine), shard, "all", sum.rows, Megabytes(sum.bytes),
-               Megabytes(BytesOf(levels)), FilesOf(levels), DescribeLevels(levels));
+    out->Say(kStatsLine, shard, "all", sum.rows, Megabytes(sum.bytes), Megabytes(BytesOf(levels)),
+             FilesOf(levels), DescribeLevels(levels));
+    out->json["shards"].push_back({{"shard", Raw(saved.shard)},
+                                   {"rows", sum.rows},
+                                   {"record_bytes", sum.bytes},
+                                   {"file_bytes", BytesOf(levels)},
+                                   {"levels", LevelsJson(levels)},
+                                   {"tables", tables}});
     all.Add(sum);
     file_bytes += BytesOf(levels);
   }
   if (manifest.plan.has_worker_rows()) {
-    const StoredBytes sum = PrintTables("workers", manifest.tables, on_workers);
+    nlohmann::ordered_json tables;
+    const StoredBytes sum = PrintTables("workers", manifest.tables, on_workers, &tables, out);
+    out->json["workers"] = {{"rows", sum.rows},
+                            {"record_bytes", sum.bytes},
+                            {"file", manifest.dense_file},
+                            {"tables", tables}};
     // Their records lie there as they are, those that no step changed too.
-    fmt::print(fmt::runtime(kStatsLine), "workers", "all", sum.rows, Megabytes(sum.bytes),
-               Megabytes(sum.bytes), 1, "in " + manifest.dense_file);
+    out->Say(kStatsLine, "workers", "all", sum.rows, Megabytes(sum.bytes), Megabytes(sum.bytes), 1,
+             "in " + manifest.dense_file);
     all.Add(sum);
     file_bytes += sum.bytes;
   }
-  fmt::print(fmt::runtime(kStatsLine), "all", "", all.rows, Megabytes(all.bytes),
-             Megabytes(file_bytes), "",
-             all.bytes == 0
-                 ? ""
-                 : fmt::format("{:.2f} bytes of files for each of records",
-                               static_cast<double>(file_bytes) / static_cast<double>(all.bytes)));
+  out->Say(kStatsLine, "all", "", all.rows, Megabytes(all.bytes), Megabytes(file_bytes), "",
+           all.bytes == 0
+               ? ""
+               : fmt::format("{:.2f} bytes of files for each of records",
+                             static_cast<double>(file_bytes) / static_cast<double>(all.bytes)));
+  out->json["all"] = {{"rows", all.rows}, {"record_bytes", all.bytes}, {"file_bytes", file_bytes}};
   return OkStatus();
 }
 
@@ -352,7 +415,9 @@ std::string DescribeFiles(const std::vector<RowStoreLevel>& levels) {
 }
 
 // `given`: what --store_compression says; "": what a shard's files have already.
-Status Compact(const SavedRows& model, const StorageSettings& storage, const std::string& given) {
+// Says each shard as it is done: a large one takes minutes. `says`: a line a shard on stdout.
+Status Compact(const SavedRows& model, const StorageSettings& storage, const std::string& given,
+               bool says, nlohmann::ordered_json* json) {
   const auto environment_of = [&storage](const std::string& compression) {
     return std::make_shared<StoreEnvironment>(
         StoreEnvironmentOptions{.compression = compression, .direct_reads = storage.direct_reads});
@@ -372,8 +437,15 @@ Status Compact(const SavedRows& model, const StorageSettings& storage, const std
                      model.OpenShard(saved, {.environment = environment_of(compression)}));
     const std::vector<RowStoreLevel> before = rows->levels();
     RETURN_IF_ERROR(rows->Compact().Annotate(fmt::format("shard {}", Raw(saved.shard))));
+    const std::vector<RowStoreLevel> after = rows->levels();
+    json->push_back({{"shard", Raw(saved.shard)},
+                     {"file_bytes_before", BytesOf(before)},
+                     {"file_bytes", BytesOf(after)},
+                     {"files", FilesOf(after)},
+                     {"compression", compression}});
+    if (!says) continue;
     fmt::print("shard {}: {} -> {}, compression {}\n", Raw(saved.shard), DescribeFiles(before),
-               DescribeFiles(rows->levels()), compression);
+               DescribeFiles(after), compression);
     std::fflush(stdout);
   }
   return OkStatus();
@@ -382,7 +454,7 @@ Status Compact(const SavedRows& model, const StorageSettings& storage, const std
 }  // namespace
 
 Status RunCkpt(const Settings& settings, const std::vector<std::string>& arguments,
-               const std::string& given_compression) {
+               const std::string& given_compression, const std::string& json) {
   const std::vector<std::string> known = {"inspect", "stats", "compact"};
   if (arguments.empty()) return UsageError("ckpt needs one of inspect, stats, compact");
   const std::string& action = arguments[0];
@@ -401,9 +473,17 @@ Status RunCkpt(const Settings& settings, const std::vector<std::string>& argumen
   }
   const auto carry = [&]() -> Status {
     ASSIGN_OR_RETURN(const SavedRows model, SavedRows::Open(model_dir, settings.storage.row_dir));
-    if (action == "inspect") return Inspect(model, arguments[1], arguments[2]);
-    if (action == "stats") return PrintStats(model, model_dir);
-    return Compact(model, settings.storage, given_compression);
+    Findings found;
+    if (action == "inspect") {
+      RETURN_IF_ERROR(Inspect(model, arguments[1], arguments[2], &found));
+    } else if (action == "stats") {
+      RETURN_IF_ERROR(PrintStats(model, model_dir, &found));
+    } else {
+      found.json = nlohmann::ordered_json::array();
+      RETURN_IF_ERROR(Compact(model, settings.storage, given_compression,
+                              /*says=*/json != kJsonToStdout, &found.json));
+    }
+    return DeliverFigures(json, found.json.dump(2) + "\n", found.text);
   };
   return carry().Annotate("--model_dir=" + model_dir);
 }

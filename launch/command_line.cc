@@ -9,6 +9,7 @@
 #include "common/nearest_name.h"
 #include "launch/dlrm_flags.h"
 #include "launch/flags.h"
+#include "launch/json_output.h"
 #include "launch/setting_fields.h"
 #include "launch/setting_text.h"
 #include "launch/strategy_settings.h"
@@ -52,8 +53,7 @@ bool LooksLikeFlag(std::string_view word) {
   return word.size() > 1 && word[0] == '-' && (word[1] == '-' || std::isalpha(word[1]));
 }
 
-bool IsSwitch(const std::string& verb, const std::string& name) {
-  if (IsSwitchOf(verb, name)) return true;
+bool IsSwitch(const std::string& name) {
   if (const DlrmFlag* flag = FindDlrmFlag(name)) return flag->is_bool;
   gflags::CommandLineFlagInfo info;
   return gflags::GetCommandLineFlagInfo(name.c_str(), &info) && info.type == "bool";
@@ -135,8 +135,7 @@ class Parser {
         continue;
       }
       const bool is_negated = !IsKnownFlag(flag.name) && flag.name.starts_with("no") &&
-                              IsKnownFlag(flag.name.substr(2)) &&
-                              IsSwitch(result_.verb, flag.name.substr(2));
+                              IsKnownFlag(flag.name.substr(2)) && IsSwitch(flag.name.substr(2));
       if (is_negated) {
         if (flag.value) {
           return UsageError("{}{}: a switch that is turned off takes no value; say --{}={}",
@@ -147,7 +146,9 @@ class Parser {
       if (flag.name != "flagfile" && !IsKnownFlag(flag.name)) return UnknownFlag(flag, word);
       if (!flag.value) {
         const bool has_next = i + 1 < words.size();
-        if (IsSwitch(result_.verb, flag.name)) {
+        if (HasOptionalValue(flag.name)) {
+          flag.value = kJsonToStdout;
+        } else if (IsSwitch(flag.name)) {
           // DLRM's scripts write "--round-targets True".
           const bool is_next_value = has_next && !LooksLikeFlag(words[i + 1].text) &&
                                      ReadBool(words[i + 1].text).has_value();
@@ -226,11 +227,10 @@ class Parser {
       const Status status = field->set(flag.value, scratch);
       if (!status.ok()) return status.Annotate(flag.Describe());
     }
-    if (field == nullptr && IsSwitch(result_.verb, flag.name)) {
+    if (field == nullptr && IsSwitch(flag.name)) {
       const auto value = ReadBool(flag.value);
       if (!value) {
-        return UsageError("{}: --{} is a switch of rowhouse {}: expected true, false or no value",
-                          flag.Describe(), flag.name, result_.verb);
+        return UsageError("{}: expected true, false or no value", flag.Describe());
       }
       flag.value = *value ? "true" : "false";
     }

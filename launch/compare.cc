@@ -2,7 +2,9 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "launch/json_output.h"
 #include "launch/report/comparison.h"
+#include "launch/report/comparison_json.h"
 #include "launch/report/report_file.h"
 #include "launch/report/strategy_comparison.h"
 #include "launch/verbs.h"
@@ -27,9 +29,12 @@ Status CheckOutput(const std::string& flag, const std::string& path,
 }
 
 Status Publish(const std::string& text, const std::string& page, const std::string& csv,
-               const std::string& html_path, const std::string& csv_path) {
-  std::fputs(text.c_str(), stdout);
-  RETURN_IF_ERROR(WriteReportFile(html_path, page).Annotate("--out"));
+               const nlohmann::ordered_json& figures, const std::string& html_path,
+               const std::string& csv_path, const std::string& json) {
+  RETURN_IF_ERROR(DeliverFigures(json, figures.dump(2) + "\n", text));
+  if (!html_path.empty()) {
+    RETURN_IF_ERROR(WriteReportFile(html_path, page).Annotate("--out"));
+  }
   if (csv_path.empty()) return OkStatus();
   return WriteReportFile(csv_path, csv).Annotate("--csv");
 }
@@ -37,26 +42,29 @@ Status Publish(const std::string& text, const std::string& page, const std::stri
 }  // namespace
 
 Status RunCompare(const std::vector<std::string>& reports, const std::string& html_path,
-                  const std::string& csv_path, bool of_strategies) {
+                  const std::string& csv_path, bool of_strategies, const std::string& json) {
   if (reports.empty()) {
     return UsageError(
         "no report named; say rowhouse compare REPORT.json [REPORT.json ...] --out=FILE.html");
   }
-  if (html_path.empty()) return UsageError("--out is missing; say --out=FILE.html");
-  if (html_path == csv_path) {
+  if (html_path.empty() && json.empty()) {
+    return UsageError("--out is missing; say --out=FILE.html");
+  }
+  if (!html_path.empty() && html_path == csv_path) {
     return UsageError("--out and --csv both name {}; name two files", html_path);
   }
   RETURN_IF_ERROR(CheckOutput("out", html_path, reports));
   RETURN_IF_ERROR(CheckOutput("csv", csv_path, reports));
+  RETURN_IF_ERROR(CheckOutput("json", json, reports));
   if (of_strategies) {
     ASSIGN_OR_RETURN(const std::vector<StrategyCost> costs, ReadStrategyCosts(reports));
     RETURN_IF_ERROR(Publish(TableAsText(StrategyTable(costs)), StrategyPage(costs),
-                            StrategyCsv(costs), html_path, csv_path));
+                            StrategyCsv(costs), StrategyJson(costs), html_path, csv_path, json));
     return CheckSameRows(costs);
   }
   ASSIGN_OR_RETURN(const std::vector<ComparedRun> runs, ReadComparedRuns(reports));
-  return Publish(ComparisonText(runs), ComparisonPage(runs), ComparisonCsv(runs), html_path,
-                 csv_path);
+  return Publish(ComparisonText(runs), ComparisonPage(runs), ComparisonCsv(runs),
+                 ComparisonJson(runs), html_path, csv_path, json);
 }
 
 }  // namespace rowhouse

@@ -14,9 +14,10 @@ DEFINE_string(config, "",
 DEFINE_bool(print_config, false,
             "Print the effective settings as a YAML file for --config, and "
             "stop");
-DEFINE_string(json, "",
-              "bench: write the figures to this file as well; plan: a switch, print JSON instead "
-              "of tables");
+DEFINE_string(
+    json, "",
+    "The figures as JSON: --json=FILE writes them to a file beside what is printed; --json "
+    "alone, or --json=-, prints them to standard output, and nothing else there");
 DEFINE_string(
     trace, "",
     "bench: a trace of accesses to measure hit ratios of caches on as well: a text file of "
@@ -24,8 +25,8 @@ DEFINE_string(
 DEFINE_bool(long, false, "bench: tier_long, too: a table of 10^8 rows; minutes, and 10 GB of disk");
 DEFINE_string(
     out, "",
-    "compare: the HTML page to write; required. plan: the file of the plan, for --plan, or "
-    "of the counts, for --access_counts");
+    "The file that the verb makes. compare: the page, HTML; needed unless --json is given. plan: "
+    "the plan, for --plan, or the counts, for --access_counts");
 DEFINE_string(csv, "", "compare: write the table to this file as well");
 DEFINE_bool(
     strategies, false,

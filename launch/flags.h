@@ -12,7 +12,7 @@
 namespace rowhouse {
 
 // Flags that are no settings (launch/setting_fields.h has those).
-//   config: train, ps, plan       print_config: train, ps       json: bench, plan
+//   config: train, ps, plan       print_config: train, ps       json: bench, ckpt, compare, plan
 //   out: compare, plan            csv, strategies: compare      kPlanFlags: plan
 //   trace, long: bench
 //   flagfile, help, version: everywhere, handled while the command line is read

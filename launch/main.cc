@@ -63,7 +63,8 @@ bool WantsCounts(const CommandLine& command_line) {
 Result<PlanRequest> ReadPlanRequest(const CommandLine& command_line) {
   PlanRequest request = {.wants_sizes = command_line.Value(kSizesFlag) == "true",
                          .wants_counts = WantsCounts(command_line),
-                         .wants_json = command_line.Value(kJsonFlag) == "true",
+                         .has_model = IsModelGiven(command_line),
+                         .json = command_line.Value(kJsonFlag),
                          .memory_mb = command_line.Value(kMemoryMbFlag),
                          .touched_rows = command_line.Value(kTouchedRowsFlag),
                          .max_samples = command_line.Value(kMaxSamplesFlag),
@@ -80,11 +81,13 @@ Result<PlanRequest> ReadPlanRequest(const CommandLine& command_line) {
 Status RunVerb(const CommandLine& command_line, const Settings& settings) {
   if (command_line.verb == "ps") return RunPs(settings);
   if (command_line.verb == "ckpt") {
-    return RunCkpt(settings, command_line.arguments, command_line.Value("store_compression"));
+    return RunCkpt(settings, command_line.arguments, command_line.Value("store_compression"),
+                   command_line.Value(kJsonFlag));
   }
   if (command_line.verb == "compare") {
     return RunCompare(command_line.arguments, command_line.Value(kOutFlag),
-                      command_line.Value(kCsvFlag), command_line.Value(kStrategiesFlag) == "true");
+                      command_line.Value(kCsvFlag), command_line.Value(kStrategiesFlag) == "true",
+                      command_line.Value(kJsonFlag));
   }
   if (command_line.verb == "plan") {
     ASSIGN_OR_RETURN(const PlanRequest request, ReadPlanRequest(command_line));

@@ -3,6 +3,7 @@
 
 #include "common/durable_file.h"
 #include "launch/id_counting.h"
+#include "launch/json_output.h"
 #include "launch/measured_accesses.h"
 #include "launch/plan_of_run.h"
 #include "launch/report/load_balance_report.h"
@@ -18,11 +19,6 @@ namespace rowhouse {
 namespace {
 
 constexpr uint64_t kMostMb = uint64_t{1} << 24;  // as of cache_mb
-
-void PrintForm(const PlanRequest& request, const nlohmann::ordered_json& json,
-               const std::string& text) {
-  std::fputs(request.wants_json ? (json.dump(2) + "\n").c_str() : text.c_str(), stdout);
-}
 
 Status PlanSizes(const Settings& settings, const PlanRequest& request) {
   uint64_t memory_mb = settings.storage.cache_mb;
@@ -40,11 +36,11 @@ Status PlanSizes(const Settings& settings, const PlanRequest& request) {
       MakeNodePlan(settings, request.touched_rows.empty() ? "all" : request.touched_rows));
   nlohmann::ordered_json json = SizePlanToJson(plan);
   json["ps_nodes"] = NodePlanToJson(nodes);
-  PrintForm(request, json, SizePlanText(plan) + "\n" + NodePlanText(nodes));
-  return OkStatus();
+  return DeliverFigures(request.json, json.dump(2) + "\n",
+                        SizePlanText(plan) + "\n" + NodePlanText(nodes));
 }
 
-// Prints `text`, or `file_text` for --json, once it is written where --out says.
+// Prints `text`, or sends `file_text` where --json says, once it is written where --out says.
 Status Deliver(const PlanRequest& request, const std::string& file_text, std::string text) {
   if (!request.out.empty()) {
     const Status written = WriteFileDurably(request.out, file_text);
@@ -54,8 +50,7 @@ Status Deliver(const PlanRequest& request, const std::string& file_text, std::st
     if (!written.ok()) return written.Annotate("--out=" + request.out);
     text += fmt::format("\nwritten to {}\n", request.out);
   }
-  std::fputs(request.wants_json ? file_text.c_str() : text.c_str(), stdout);
-  return OkStatus();
+  return DeliverFigures(request.json, file_text, text);
 }
 
 Status CountAccesses(const Settings& settings, const PlanRequest& request) {
@@ -127,14 +122,32 @@ Status CheckOneAtATime(const PlanRequest& request) {
   return OkStatus();
 }
 
+// Who asks for no PS node, or for some of hosts that nobody has named, is told so.
+Status CheckNodes(const Settings& settings) {
+  const ClusterSettings& cluster = settings.cluster;
+  if (cluster.ps == 0 && cluster.ps_endpoints.empty()) {
+    return UsageError("--ps=0 leaves nobody to hold the rows; say --ps=1 or more");
+  }
+  if (cluster.ps_per_host > 0) {
+    return UsageError(
+        "--ps_per_host={}: how many hosts there will be is not known here; say --ps=N, the PS "
+        "nodes "
+        "of all hosts together",
+        cluster.ps_per_host);
+  }
+  return OkStatus();
+}
+
 }  // namespace
 
 Status RunPlan(const Settings& settings, const PlanRequest& request) {
   RETURN_IF_ERROR(CheckOneAtATime(request));
-  if (!request.memory_mb.empty() && !request.wants_sizes) {
+  RETURN_IF_ERROR(CheckNodes(settings));
+  const bool asks_for_other = request.wants_counts || request.wants_plan || request.load_balance;
+  if (!request.memory_mb.empty() && asks_for_other) {
     return UsageError("--memory_mb={} is for vocabularies; say --sizes as well", request.memory_mb);
   }
-  if (!request.touched_rows.empty() && !request.wants_sizes) {
+  if (!request.touched_rows.empty() && asks_for_other) {
     return UsageError("--touched_rows={} is for sizes of PS nodes; say --sizes as well",
                       request.touched_rows);
   }
@@ -146,14 +159,18 @@ Status RunPlan(const Settings& settings, const PlanRequest& request) {
   if (request.wants_counts) return CountAccesses(settings, request);
   if (request.wants_plan) return PlanRun(settings, request);
   if (request.load_balance) {
-    PrintForm(request, LoadBalanceToJson(*request.load_balance),
-              LoadBalanceText(*request.load_balance));
-    return OkStatus();
+    return DeliverFigures(request.json, LoadBalanceToJson(*request.load_balance).dump(2) + "\n",
+                          LoadBalanceText(*request.load_balance));
+  }
+  if (request.has_model || !request.memory_mb.empty() || !request.touched_rows.empty()) {
+    return PlanSizes(settings, request);
   }
   return UsageError(
-      "nothing to plan; say rowhouse plan --strategy=NAME --ps=N, and --out=FILE to keep it, for "
-      "which shards own which rows; --count_ids, for how often rows are looked up; --sizes, for "
-      "the bytes of every table and PS node and the largest vocabularies a memory holds; or "
+      "nothing to plan; say rowhouse plan --config=FILE, or --sizes, for the bytes of every table "
+      "and "
+      "PS node and the largest vocabularies a memory holds; --strategy=NAME --ps=N, and --out=FILE "
+      "to "
+      "keep it, for which shards own which rows; --count_ids, for how often rows are looked up; or "
       "--embeddings_per_feat=ROWS,ROWS,... for rows dealt to ranks by LoadBalanceManager");
 }
 

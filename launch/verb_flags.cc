@@ -52,7 +52,7 @@ bool VerbHasFlag(std::string_view verb, std::string_view flag) {
   if (IsLogFlag(flag)) return true;
   if (flag == kPrintConfigFlag) return verb == "train" || verb == "ps";
   if (flag == kConfigFlag) return verb == "train" || verb == "ps" || verb == "plan";
-  if (flag == kJsonFlag) return verb == "bench" || verb == "plan";
+  if (flag == kJsonFlag) return verb != "train" && verb != "ps";
   if (IsPlanFlag(flag)) return verb == "plan";
   if (flag == kTraceFlag || flag == kLongFlag) return verb == "bench";
   if (flag == kOutFlag) return verb == "compare" || verb == "plan";
@@ -63,9 +63,7 @@ bool VerbHasFlag(std::string_view verb, std::string_view flag) {
          (verb == "ckpt" && IsOfCkpt(field->name));
 }
 
-bool IsSwitchOf(std::string_view verb, std::string_view flag) {
-  return verb == "plan" && flag == kJsonFlag;
-}
+bool HasOptionalValue(std::string_view flag) { return flag == kJsonFlag; }
 
 std::string DescribeVerbsOfFlag(std::string_view flag) {
   std::string text;

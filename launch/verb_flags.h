@@ -13,8 +13,8 @@ bool IsKnownFlag(std::string_view flag);
 
 bool VerbHasFlag(std::string_view verb, std::string_view flag);
 
-// Flags that take a value for other verbs and none for this one.
-bool IsSwitchOf(std::string_view verb, std::string_view flag);
+// --json alone is --json=-: a value of it follows an equals sign only.
+bool HasOptionalValue(std::string_view flag);
 
 // "train", "train and ps".
 std::string DescribeVerbsOfFlag(std::string_view flag);

@@ -5,10 +5,11 @@
 #include <algorithm>
 #include <cstdio>
 #include <iterator>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "common/durable_file.h"
+#include "launch/json_output.h"
 
 namespace rowhouse {
 namespace {
@@ -27,6 +28,7 @@ Result<BenchPair> MeasurePair(Bench& bench, bool system_first) {
 Result<std::vector<std::string>> NamesOf(const std::string& name) {
   const std::vector<std::string> known = Benches().Names();
   if (std::ranges::find(known, name) != known.end()) return std::vector{name};
+  if (name == "all") return known;
   std::vector<std::string> group;
   std::ranges::copy_if(known, std::back_inserter(group),
                        [&](const std::string& other) { return other.starts_with(name + "_"); });
@@ -55,35 +57,65 @@ Registry<Bench, BenchOptions>& Benches() {
   return registry;
 }
 
-Status RunBench(const std::vector<std::string>& asked, const std::string& json_path,
+namespace {
+
+std::map<std::string, BenchNote>& Notes() {
+  static std::map<std::string, BenchNote> notes;
+  return notes;
+}
+
+}  // namespace
+
+bool AddBench(const std::string& name, BenchNote note,
+              Registry<Bench, BenchOptions>::Factory factory) {
+  Notes().emplace(name, std::move(note));
+  return Benches().Add(name, std::move(factory));
+}
+
+std::string BenchListText() {
+  std::string text =
+      "Benches; say rowhouse bench NAME ..., or all. A NAME such as tier stands for all tier_*.\n"
+      "Those of the tier write up to some GB below TMPDIR, and delete them.\n\n";
+  for (const auto& [name, note] : Notes()) {
+    text += fmt::format("  {:<28}{:<13}{}\n", name, note.time, note.what);
+  }
+  return text;
+}
+
+Status RunBench(const std::vector<std::string>& asked, const std::string& json,
                 const BenchOptions& options) {
-  std::vector<std::string> names = asked.empty() ? Benches().Names() : std::vector<std::string>();
+  if (asked.empty()) {
+    if (!json.empty()) return UsageError("--json: no bench was named; rowhouse bench lists them");
+    fmt::print("{}", BenchListText());
+    return OkStatus();
+  }
+  std::FILE* const table = json == kJsonToStdout ? stderr : stdout;
+  std::vector<std::string> names;
   for (const std::string& name : asked) {
     ASSIGN_OR_RETURN(const std::vector<std::string> group, NamesOf(name));
     names.insert(names.end(), group.begin(), group.end());
   }
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
-  fmt::print("{}\n", FigureTableHead());
+  fmt::print(table, "{}\n", FigureTableHead());
   BenchOptions kept = options;
   kept.kept = std::make_shared<std::map<std::string, std::shared_ptr<void>>>();
   for (const std::string& name : names) {
     const auto annotate = [&](const Status& status) { return status.Annotate("bench " + name); };
     Result<std::unique_ptr<Bench>> bench = Benches().Make(name, kept);
     if (bench.status().code() == StatusCode::kUnavailable) {
-      fmt::print("{} left out: {}\n", name, bench.status().message());
+      fmt::print(table, "{} left out: {}\n", name, bench.status().message());
       continue;
     }
     if (!bench.ok()) return annotate(bench.status());
     const Result<std::vector<BenchFigure>> figures = bench.value()->Measure(name);
     if (!figures.ok()) return annotate(figures.status());
     for (const BenchFigure& figure : figures.value()) {
-      fmt::print("{}\n", FigureTableLine(figure, bench.value()->yardstick()));
+      fmt::print(table, "{}\n", FigureTableLine(figure, bench.value()->yardstick()));
       list.push_back(FigureToJson(figure));
     }
-    std::fflush(stdout);
+    std::fflush(table);
   }
-  if (json_path.empty()) return OkStatus();
-  return WriteFileDurably(json_path, list.dump(2) + "\n");
+  return DeliverFigures(json, list.dump(2) + "\n", /*text=*/"");
 }
 
 }  // namespace rowhouse

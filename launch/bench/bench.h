@@ -63,16 +63,37 @@ class CountBench : public Bench {
 
 Registry<Bench, BenchOptions>& Benches();
 
+// What the list of benches says of one.
+struct BenchNote {
+  std::string what;  // is measured, beside what
+  std::string time;  // it takes on two cores: "5 s"
+};
+
+bool AddBench(const std::string& name, BenchNote note,
+              Registry<Bench, BenchOptions>::Factory factory);
+
+template <typename Member>
+bool AddBench(const std::string& name, BenchNote note) {
+  return AddBench(name, std::move(note),
+                  [](const BenchOptions& options) -> Result<std::unique_ptr<Bench>> {
+                    return std::unique_ptr<Bench>(std::make_unique<Member>(options));
+                  });
+}
+
+// A line a bench: name, time, what; and how to run them.
+std::string BenchListText();
+
 inline constexpr int kMeasuredPairs = 7;  // odd: the median is one of them
 
-// Runs the benches named, in that order (all, by name, if none is; "tier" stands for all whose
-// names begin with "tier_", and so any such name that is none itself), prints a table line by line
-// to stdout and, unless `json_path` is "", writes the same as a list of
+// Runs the benches named, in that order ("all" are all; "tier" stands for those whose names begin
+// with "tier_", and so any such name that is none itself; no name: prints BenchListText() and runs
+// none), prints a table line by line to stdout and sends the same where `json` says
+// (launch/json_output.h), as a list of
 //   {name, measured, unit, yardstick, ratio, spread, target, met}
 // where `yardstick` is a figure in the same unit (see bench_figure.h). A missed target is no
 // error. An unknown name is kUsage and nothing is run; an error of one bench ends the run, and
 // nothing is written. One that cannot be made here (kUnavailable) is left out, with its reason.
-Status RunBench(const std::vector<std::string>& names, const std::string& json_path,
+Status RunBench(const std::vector<std::string>& names, const std::string& json,
                 const BenchOptions& options = {});
 
 }  // namespace rowhouse

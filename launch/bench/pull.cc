@@ -46,7 +46,9 @@ class PullBench final : public Bench {
   std::unique_ptr<RawExchange> raw_;
 };
 
-const bool kRegistered = Benches().Add("pull", &PullBench::Make);
+const bool kRegistered =
+    AddBench("pull", {"rows from one shard, beside the same bytes by ZeroMQ alone", "5 s"},
+             &PullBench::Make);
 
 }  // namespace
 }  // namespace rowhouse

@@ -200,12 +200,14 @@ std::string TierBench::yardstick() const {
                      options_.is_direct ? ", both direct, in a cgroup" : "", Ceiling());
 }
 
-bool AddTierBench(const std::string& name, const TierBenchOptions& options) {
+bool AddTierBench(const std::string& name, const std::string& what,
+                  const TierBenchOptions& options) {
   for (const bool is_direct : {false, true}) {
     TierBenchOptions of_name = options;
     of_name.is_direct = is_direct;
-    Benches().Add(name + (is_direct ? "_direct" : ""),
-                  [of_name](const BenchOptions& kept) { return TierBench::Make(kept, of_name); });
+    AddBench(name + (is_direct ? "_direct" : ""),
+             {is_direct ? "the same past the page cache, in memory cgroups" : what, "minutes"},
+             [of_name](const BenchOptions& kept) { return TierBench::Make(kept, of_name); });
   }
   return true;
 }

@@ -80,7 +80,8 @@ class TierBench final : public Bench {
   uint64_t unique_rows_ = 0, missed_rows_ = 0;  // of measured batches
 };
 
-// Registers `name`, and `name`_direct.
-bool AddTierBench(const std::string& name, const TierBenchOptions& options);
+// Registers `name`, which measures `what`, and `name`_direct.
+bool AddTierBench(const std::string& name, const std::string& what,
+                  const TierBenchOptions& options);
 
 }  // namespace rowhouse

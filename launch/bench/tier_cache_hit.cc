@@ -64,8 +64,11 @@ class RowBytesBench final : public CountBench {
   }
 };
 
-const bool kRegistered = Benches().Add("tier_cache_hit", &CacheHitBench::Make) &&
-                         Benches().Add<RowBytesBench>("tier_cached_row_bytes");
+const bool kRegistered =
+    AddBench("tier_cache_hit", {"pulls that all hit a cache, beside those of an array", "5 s"},
+             &CacheHitBench::Make) &&
+    AddBench<RowBytesBench>("tier_cached_row_bytes",
+                            {"bytes of a cached row beside its record", "1 s"});
 
 }  // namespace
 }  // namespace rowhouse

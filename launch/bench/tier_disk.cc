@@ -60,11 +60,11 @@ class DiskBench final : public Bench {
   double disk_bytes_ = 0.0;
 };
 
-const bool kRegistered = Benches().Add("tier_disk", [](const BenchOptions& kept) {
-  return DiskBench::Make(kept, false);
-}) && Benches().Add("tier_disk_peak", [](const BenchOptions& kept) {
-  return DiskBench::Make(kept, true);
-});
+const bool kRegistered =
+    AddBench("tier_disk", {"bytes of files for those of rows, compacted", "minutes"},
+             [](const BenchOptions& kept) { return DiskBench::Make(kept, false); }) &&
+    AddBench("tier_disk_peak", {"the same at the worst moment", "minutes"},
+             [](const BenchOptions& kept) { return DiskBench::Make(kept, true); });
 
 }  // namespace
 }  // namespace rowhouse

@@ -123,11 +123,12 @@ class FirstTouchBench final : public Bench {
   int written_ = 0;
 };
 
-const bool kRegistered = Benches().Add("tier_first_touch", [](const BenchOptions&) {
-  return FirstTouchBench::Make(false);
-}) && Benches().Add("tier_first_touch_scattered", [](const BenchOptions&) {
-  return FirstTouchBench::Make(true);
-});
+const bool kRegistered =
+    AddBench("tier_first_touch",
+             {"rows pulled for the first time, beside writing to memory", "5 s"},
+             [](const BenchOptions&) { return FirstTouchBench::Make(false); }) &&
+    AddBench("tier_first_touch_scattered", {"the same, beside writing in random order", "5 s"},
+             [](const BenchOptions&) { return FirstTouchBench::Make(true); });
 
 }  // namespace
 }  // namespace rowhouse

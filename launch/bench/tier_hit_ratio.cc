@@ -193,10 +193,11 @@ class SkippedBench final : public CountBench {
   }
 };
 
-bool AddOf(const std::string& name, TraceShape shape) {
-  return Benches().Add(name, [shape](const BenchOptions&) -> Result<std::unique_ptr<Bench>> {
-    return std::unique_ptr<Bench>(std::make_unique<HitRatioBench>(ZipfTraces(shape)));
-  });
+bool AddOf(const std::string& name, const std::string& what, TraceShape shape) {
+  return AddBench(
+      name, {what, "5 s"}, [shape](const BenchOptions&) -> Result<std::unique_ptr<Bench>> {
+        return std::unique_ptr<Bench>(std::make_unique<HitRatioBench>(ZipfTraces(shape)));
+      });
 }
 
 Result<std::unique_ptr<Bench>> MakeOfTrace(const BenchOptions& options) {
@@ -214,12 +215,15 @@ Result<std::unique_ptr<Bench>> MakeAnnounced(const BenchOptions& options) {
   return std::unique_ptr<Bench>(std::make_unique<AnnouncedBench>(std::move(traces)));
 }
 
-const bool kRegistered = AddOf("tier_hit_ratio", TraceShape::kPlain) &&
-                         AddOf("tier_hit_ratio_scan", TraceShape::kScan) &&
-                         AddOf("tier_hit_ratio_drift", TraceShape::kDrift) &&
-                         Benches().Add("tier_hit_ratio_trace", &MakeOfTrace) &&
-                         Benches().Add("tier_hit_ratio_announced", &MakeAnnounced) &&
-                         Benches().Add<PoliciesBench>("tier_policies");
+const bool kRegistered =
+    AddOf("tier_hit_ratio", "hits of the default policy, beside LRU and LFU", TraceShape::kPlain) &&
+    AddOf("tier_hit_ratio_scan", "the same with scans between", TraceShape::kScan) &&
+    AddOf("tier_hit_ratio_drift", "the same where what is hot changes", TraceShape::kDrift) &&
+    AddBench("tier_hit_ratio_trace", {"the same of the accesses in --trace=FILE", "by the file"},
+             &MakeOfTrace) &&
+    AddBench("tier_hit_ratio_announced", {"the same with the next 200 batches known", "15 s"},
+             &MakeAnnounced) &&
+    AddBench<PoliciesBench>("tier_policies", {"hits of all cache policies", "5 s"});
 
 }  // namespace
 }  // namespace rowhouse

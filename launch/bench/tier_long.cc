@@ -127,9 +127,10 @@ class LongBench final : public CountBench {
 };
 
 const bool kRegistered =
-    Benches().Add("tier_long", [](const BenchOptions& options) -> Result<std::unique_ptr<Bench>> {
-      return std::unique_ptr<Bench>(std::make_unique<LongBench>(options.is_long));
-    });
+    AddBench("tier_long", {"with --long: a table of 10^8 rows; 10 GB of disk", "10 min"},
+             [](const BenchOptions& options) -> Result<std::unique_ptr<Bench>> {
+               return std::unique_ptr<Bench>(std::make_unique<LongBench>(options.is_long));
+             });
 
 }  // namespace
 }  // namespace rowhouse

@@ -176,11 +176,11 @@ class PrefetchBench final : public Bench {
   uint64_t pulls_ = 0, waited_ = 0;
 };
 
-const bool kRegistered = Benches().Add("tier_prefetch", [](const BenchOptions& kept) {
-  return PrefetchBench::Make(kept, false);
-}) && Benches().Add("tier_prefetch_direct", [](const BenchOptions& kept) {
-  return PrefetchBench::Make(kept, true);
-});
+const bool kRegistered =
+    AddBench("tier_prefetch", {"pulls of rows that were announced, beside rows in memory", "minutes"},
+             [](const BenchOptions& kept) { return PrefetchBench::Make(kept, false); }) &&
+    AddBench("tier_prefetch_direct", {"the same past the page cache", "minutes"},
+             [](const BenchOptions& kept) { return PrefetchBench::Make(kept, true); });
 
 }  // namespace
 }  // namespace rowhouse

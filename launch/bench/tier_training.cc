@@ -127,11 +127,12 @@ class TrainingBench final : public Bench {
   uint64_t cache_mb_ = 0;
 };
 
-const bool kRegistered = Benches().Add("tier_training", [](const BenchOptions&) {
-  return TrainingBench::Make(/*is_direct=*/false);
-}) && Benches().Add("tier_training_direct", [](const BenchOptions&) {
-  return TrainingBench::Make(/*is_direct=*/true);
-});
+const bool kRegistered =
+    AddBench("tier_training",
+             {"Criteo-Kaggle's shape with a tenth in cache, beside all in memory", "minutes"},
+             [](const BenchOptions&) { return TrainingBench::Make(/*is_direct=*/false); }) &&
+    AddBench("tier_training_direct", {"the same past the page cache, in memory cgroups", "minutes"},
+             [](const BenchOptions&) { return TrainingBench::Make(/*is_direct=*/true); });
 
 }  // namespace
 }  // namespace rowhouse

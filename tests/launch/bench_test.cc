@@ -42,12 +42,33 @@ class FailingBench final : public Bench {
 };
 
 // Only in this program; `rowhouse bench` does not know them.
-const bool kRegistered = Benches().Add<CountingBench>("counting_in_test") &&
-                         Benches().Add<FailingBench>("failing_in_test");
+const bool kRegistered =
+    AddBench<CountingBench>("counting_in_test", {"nothing, for a test", "no time"}) &&
+    AddBench<FailingBench>("failing_in_test", {"nothing, and fails", "no time"});
 
 TEST(BenchTest, PullAndPushAreKnown) {
   EXPECT_THAT(Benches().Names(), Contains("pull"));
   EXPECT_THAT(Benches().Names(), Contains("push"));
+}
+
+TEST(BenchTest, WithoutANameBenchesAreListedAndNoneIsRun) {
+  testing::internal::CaptureStdout();
+  ASSERT_OK(RunBench({}, ""));
+  const std::string text = testing::internal::GetCapturedStdout();
+  for (const std::string& name : Benches().Names()) {
+    EXPECT_THAT(text, testing::ContainsRegex("\n  " + name + " +[a-z0-9 ]+  +[A-Za-z]")) << name;
+  }
+  EXPECT_THAT(text, testing::Not(HasSubstr("things/s"))) << "counting_in_test was run";
+  EXPECT_EQ(RunBench({}, "x.json").exit_code(), 2);
+}
+
+TEST(BenchTest, JsonAloneIsAllThatStandardOutputHas) {
+  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
+  ASSERT_OK(RunBench({"counting_in_test"}, "-"));
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("counting_in_test"));
+  const auto figures = nlohmann::json::parse(testing::internal::GetCapturedStdout());
+  EXPECT_EQ(figures.at(0).at("name"), "counting_in_test");
 }
 
 TEST(BenchTest, ANameStandsForAllThatBeginWithIt) {

@@ -287,6 +287,8 @@ TEST_F(ComparisonTest, TheVerbRefusesToGuessAndToReplaceAReport) {
             "no report named; say rowhouse compare REPORT.json [REPORT.json ...] --out=FILE.html");
   EXPECT_EQ(refusal(RunCompare({a}, "", "")), "--out is missing; say --out=FILE.html");
   EXPECT_EQ(refusal(RunCompare({a}, "x", "x")), "--out and --csv both name x; name two files");
+  EXPECT_THAT(refusal(RunCompare({a}, "x.html", "", false, a)),
+              StartsWith("--json=" + a + " would replace the report "));
   EXPECT_EQ(refusal(RunCompare({a}, dir_ / "x.html", dir_ / "a/../a/report.json")),
             "--csv=" + (dir_ / "a/../a/report.json") + " would replace the report " + a +
                 "; name another file");

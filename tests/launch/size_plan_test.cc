@@ -181,7 +181,7 @@ TEST(PlanVerb, PrintsOneFormOrTheOther) {
   Json json = SizePlanToJson(MakeSizePlan(settings, 5 << 20));
   json["ps_nodes"] = NodePlanToJson(nodes);
   EXPECT_EQ(
-      Json::parse(Printed(settings, {.wants_sizes = true, .wants_json = true, .memory_mb = "5"})),
+      Json::parse(Printed(settings, {.wants_sizes = true, .json = "-", .memory_mb = "5"})),
       json);
 }
 
@@ -191,7 +191,7 @@ TEST(PlanVerb, RefusesWhatItCannotDo) {
     EXPECT_EQ(status.exit_code(), 2);
     return status.message();
   };
-  EXPECT_THAT(refusal({.wants_json = true}), HasSubstr("--sizes, for the bytes of every table"));
+  EXPECT_THAT(refusal({.json = "-"}), HasSubstr("--sizes, for the bytes of every table"));
   EXPECT_THAT(refusal({.wants_sizes = true, .wants_plan = true, .out = "x"}),
               HasSubstr("--sizes and --out ask for different things"));
   EXPECT_THAT(refusal({.wants_counts = true, .wants_plan = true, .has_strategy = true}),
