@@ -13,11 +13,11 @@
 # Exit code 0: the rows are the same, and no PS node was killed; 1: not; 2: a mistake of yours; 77:
 # this system gives no memory cgroup (root is needed), with the reason.
 set -euo pipefail
-here="$(cd "$(dirname "$0")/.." && pwd)"
+source "$(dirname "$(realpath "$0")")/find_rowhouse.sh"
 
 limit=512
 samples=8388608
-out="$here/runs/beyond_memory"
+out="$runs/beyond_memory"
 rows=""
 limited_only=""
 fail() {
@@ -39,8 +39,7 @@ while (($# > 0)); do
 done
 [[ "$limit" =~ ^[1-9][0-9]{1,5}$ ]] && ((limit >= 192)) || usage "--limit $limit is no number of MB, 192 or more"
 [[ "$samples" =~ ^[1-9][0-9]{0,11}$ ]] || usage "--samples $samples is no number greater than 0"
-command -v rowhouse >/dev/null || export PATH="$here/build/release/bin:$PATH"
-command -v rowhouse >/dev/null || usage "no rowhouse in $here/build/release/bin: run launch/quickstart.sh first"
+command -v rowhouse >/dev/null || usage "no rowhouse in $bin: run launch/quickstart.sh first"
 mkdir -p "$out" "${rows:=$out/rows}"
 out="$(cd "$out" && pwd)"
 rows="$(cd "$rows" && pwd)/beyond_memory.$$"

@@ -3,7 +3,7 @@
 #   launch/cluster.sh HOSTFILE CONFIG [flags of rowhouse train ...]
 # --help says the rest.
 set -euo pipefail
-here="$(cd "$(dirname "$0")/.." && pwd)"
+source "$(dirname "$(realpath "$0")")/find_rowhouse.sh"
 
 usage() {
   cat <<'END'
@@ -46,8 +46,7 @@ for file in "$hostfile" "$config"; do
   [[ -f "$file" && -r "$file" ]] || refuse "$file: no such file, or not readable"
 done
 config="$(realpath "$config")"
-binary="$(command -v rowhouse || echo "$here/build/release/bin/rowhouse")"
-[[ -x "$binary" ]] || refuse "$binary is not built; ./launch/quickstart.sh builds it"
+binary="$(command -v rowhouse)" || refuse "no rowhouse in $bin; ./launch/quickstart.sh builds it"
 
 # ---- Hosts and ranks ----------------------------------------------------------------------------
 

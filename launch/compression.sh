@@ -12,10 +12,10 @@
 # Its last lines: how far the plain tables are from the best possible AUC, and the best compressed
 # tables of a quarter of the bytes from the plain ones. Exit code 0 whatever they say.
 set -euo pipefail
-here="$(cd "$(dirname "$0")/.." && pwd)"
+source "$(dirname "$(realpath "$0")")/find_rowhouse.sh"
 
 repeat=1
-out="$here/runs/compression"
+out="$runs/compression"
 quick="${COMPRESSION_QUICK:-}"
 usage() {
   echo "compression: $1; say launch/compression.sh [--repeat N] [--out DIR] [--quick]" >&2
@@ -34,8 +34,7 @@ done
 mkdir -p "$out"
 out="$(cd "$out" && pwd)"
 
-command -v rowhouse >/dev/null || export PATH="$here/build/release/bin:$PATH"
-command -v rowhouse >/dev/null || usage "no rowhouse in $here/build/release/bin: run launch/quickstart.sh first"
+command -v rowhouse >/dev/null || usage "no rowhouse in $bin: run launch/quickstart.sh first"
 
 flags=()
 if [[ -n "$quick" ]]; then

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # mpirun with what Rowhouse wants of it, so that this works on any host and as any user:
 #   launch/mpirun.sh -n 4 rowhouse train --flagfile=configs/mpi.flags ...
-# `rowhouse` is the one this tree built, unless it is on the PATH. Plain mpirun works as well, but
+# `rowhouse` is the one this tree built or that was installed, unless it is on the PATH. Plain mpirun
+# works as well, but
 # answers Ctrl-C and SIGTERM by killing all ranks a second later, which is too short for a save:
 # here the first of them ends the run after its step and saves it, and a second one kills.
 set -euo pipefail
-here="$(cd "$(dirname "$0")/.." && pwd)"
+source "$(dirname "$(realpath "$0")")/find_rowhouse.sh"
 
 # PS ranks and workers are more processes than a small machine has cores, and mostly wait.
 arguments=(--oversubscribe)
@@ -22,9 +23,6 @@ arguments+=(-x ROWHOUSE_FORWARDS_SIGNALS)
 
 if ((EUID == 0)); then
   export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-fi
-if ! command -v rowhouse >/dev/null; then
-  export PATH="$here/build/release/bin:$PATH"
 fi
 if ! command -v mpirun >/dev/null; then
   echo "mpirun.sh: there is no mpirun; launch/setup.sh installs it (openmpi-bin)" >&2

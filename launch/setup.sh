@@ -15,6 +15,7 @@ PACKAGES=(
   libgflags-dev libgoogle-glog-dev libyaml-cpp-dev libfmt-dev nlohmann-json3-dev libxxhash-dev
   libjs-dygraphs libjs-chart.js              # pages of runs; taken in when building
   libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev
+  dpkg-dev file                              # cpack makes a package, and looks up what it needs
   iproute2                                   # hosts in tests are network namespaces
 )
 BROWSER_PACKAGES=(chromium-headless-shell python3-websocket)
@@ -49,7 +50,17 @@ fi
 as_root=()
 if ((EUID != 0)); then
   if ! command -v sudo >/dev/null; then
-    echo "setup.sh: not root and no sudo; as root: apt-get install ${missing[*]}" >&2
+    cat >&2 <<END
+setup.sh: ${#missing[@]} packages are missing, and installing them takes root or sudo. Either somebody
+with root runs
+
+  apt-get update && apt-get install --yes --no-install-recommends ${missing[*]}
+
+and you start again; or you build and run in a container, which takes no root:
+
+  podman build -t rowhouse . && podman run --rm -it rowhouse
+
+END
     exit 2
   fi
   as_root=(sudo)

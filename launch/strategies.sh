@@ -21,7 +21,7 @@
 # What cannot be (a sum in bag order over several shards, say) is in the table with the reason.
 # Exit code: 0; 1 if runs ended with different rows, which no strategy may do; 2 for a mistake.
 set -euo pipefail
-here="$(cd "$(dirname "$0")/.." && pwd)"
+source "$(dirname "$(realpath "$0")")/find_rowhouse.sh"
 
 usage() {
   echo "strategies: $1; say launch/strategies.sh CONFIG [--repeat N] [--out DIR] [--ps N]" \
@@ -30,7 +30,7 @@ usage() {
 }
 config=
 repeat=1
-out="$here/runs/strategies"
+out="$runs/strategies"
 ps=2
 workers=1
 only=
@@ -69,8 +69,7 @@ done
 mkdir -p "$out"
 out="$(cd "$out" && pwd)"
 
-command -v rowhouse >/dev/null || export PATH="$here/build/release/bin:$PATH"
-command -v rowhouse >/dev/null || usage "no rowhouse in $here/build/release/bin: run launch/quickstart.sh first"
+command -v rowhouse >/dev/null || usage "no rowhouse in $bin: run launch/quickstart.sh first"
 
 # One file a strategy; row_wise, the default, first.
 names=(row_wise)

@@ -1,0 +1,60 @@
+# What `cmake --install build/release --prefix P` puts under a prefix, and `cpack -G DEB` into a
+# package:
+#   bin/rowhouse                          without debug information
+#   bin/rowhouse-mpirun, rowhouse-cluster links to the scripts
+#   share/rowhouse/launch                 the scripts, which find bin and configs from where they lie
+#   share/rowhouse/configs                models as YAML, and flag files
+#   share/doc/rowhouse                    README, docs, licence, and those of others whose code is in it
+# Tests and what builds from sources (setup.sh, quickstart.sh, test.sh; strategies.sh, which reads
+# them) stay in the tree.
+include(GNUInstallDirs)
+set(SHARE ${CMAKE_INSTALL_DATADIR}/rowhouse)
+
+# Strips what the rules below install, also without --strip.
+install(CODE "set(CMAKE_INSTALL_DO_STRIP TRUE)")
+install(TARGETS rowhouse RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(PROGRAMS launch/mpirun.sh launch/cluster.sh launch/compression.sh launch/beyond_memory.sh
+        DESTINATION ${SHARE}/launch)
+install(FILES launch/find_rowhouse.sh DESTINATION ${SHARE}/launch)
+install(DIRECTORY configs DESTINATION ${SHARE} FILES_MATCHING PATTERN "*.yaml" PATTERN "*.flags")
+
+file(RELATIVE_PATH TO_SHARE ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_DATADIR}/rowhouse)
+foreach(SCRIPT mpirun cluster)
+  file(CREATE_LINK ${TO_SHARE}/launch/${SCRIPT}.sh ${CMAKE_BINARY_DIR}/generated/rowhouse-${SCRIPT}
+       SYMBOLIC)
+  install(FILES ${CMAKE_BINARY_DIR}/generated/rowhouse-${SCRIPT}
+          DESTINATION ${CMAKE_INSTALL_BINDIR})
+endforeach()
+
+# Most libraries are linked, and come as packages of their own. What ends up in the binary, from a
+# static library or headers, is named with the copyright file that its package has.
+install(FILES README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING PATTERN "*.md")
+install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} RENAME copyright)
+install(FILES THIRD_PARTY.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+foreach(PACKAGE librocksdb-dev nlohmann-json3-dev cppzmq-dev libcereal-dev libfmt-dev)
+  install(FILES /usr/share/doc/${PACKAGE}/copyright DESTINATION ${CMAKE_INSTALL_DOCDIR}/third_party
+          RENAME ${PACKAGE} OPTIONAL)
+endforeach()
+
+# ---- The Debian package -----------------------------------------------------------------------
+
+set(CPACK_GENERATOR DEB)
+set(CPACK_PACKAGE_NAME rowhouse)
+set(CPACK_PACKAGE_VENDOR "Rowhouse maintainers")
+set(CPACK_PACKAGE_CONTACT "Rowhouse maintainers <maintainers@rowhouse.invalid>")
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "parameter server for DLRM models larger than memory")
+set(CPACK_PACKAGE_DESCRIPTION
+  "Rowhouse trains DLRM recommendation models whose embedding tables are larger
+than one host's memory. Rows live in shards on PS nodes, in a cache over
+RocksDB; workers train the dense part. The result is the same, bit for bit, on
+any number of PS nodes, shards and cache sizes.")
+set(CPACK_PACKAGE_VERSION ${PROJECT_VERSION})
+set(CPACK_PACKAGE_DIRECTORY ${CMAKE_BINARY_DIR})
+set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+set(CPACK_STRIP_FILES ON)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_SECTION science)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_PACKAGE_DEPENDS openmpi-bin)
+include(CPack)
