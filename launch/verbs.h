@@ -46,8 +46,8 @@ struct PlanRequest {
   std::string out = {};           // file to write; "": none
   std::optional<LoadBalanceManager> load_balance = {};
 };
-// Prints what is asked for, where nothing is but a model its sizes: the sizes of the model's tables and
-// of PS nodes (launch/report/size_plan.h, node_plan.h), the plan of a run or counts of its data
+// Prints what is asked for, where nothing is but a model its sizes: the sizes of the model's tables
+// and of PS nodes (launch/report/size_plan.h, node_plan.h), the plan of a run or counts of its data
 // (launch/report/plan_report.h), or what the LoadBalanceManager decided
 // (launch/report/load_balance_report.h); writes plan or counts to `out`, whole or not at all.
 // kUsage unless it is one.

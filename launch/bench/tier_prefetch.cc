@@ -177,7 +177,8 @@ class PrefetchBench final : public Bench {
 };
 
 const bool kRegistered =
-    AddBench("tier_prefetch", {"pulls of rows that were announced, beside rows in memory", "minutes"},
+    AddBench("tier_prefetch",
+             {"pulls of rows that were announced, beside rows in memory", "minutes"},
              [](const BenchOptions& kept) { return PrefetchBench::Make(kept, false); }) &&
     AddBench("tier_prefetch_direct", {"the same past the page cache", "minutes"},
              [](const BenchOptions& kept) { return PrefetchBench::Make(kept, true); });

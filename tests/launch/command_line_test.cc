@@ -78,8 +78,7 @@ TEST_F(CommandLineTest, TheLastOfSeveralValuesCounts) {
 }
 
 TEST_F(CommandLineTest, RawDataFileIsDlrmsNameOfData) {
-  const Settings settings =
-      Make({"train", "--raw-data-file=x.tsv", "--arch-embedding-size=4-3-2"});
+  const Settings settings = Make({"train", "--raw-data-file=x.tsv", "--arch-embedding-size=4-3-2"});
   EXPECT_EQ(settings.data.file, "x.tsv");
   EXPECT_EQ(settings.data_source(), "criteo");
 }
