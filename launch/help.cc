@@ -48,7 +48,10 @@ const std::vector<Verb>& Verbs() {
        "trains a model: under mpirun some ranks are PS nodes, the others workers; "
        "without it, one of each"},
       {"ps", "a PS node of its own, which workers find by --ps_endpoints"},
-      {"bench", "measures this machine's limits and the system beside them", "[NAME ...]"},
+      {"bench",
+       "measures this machine's limits and the system beside them; without a NAME lists what "
+       "there is to measure",
+       "[NAME ... | all]"},
       {"ckpt",
        "looks into the saved model of --model_dir: a row, what its tables and shards take; "
        "compacts its rows",
