@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Runs the commands of README.md as they stand there: every indented line that starts a script or
-# the binary. What a reader would supply is supplied: a data file, directories, hosts, a free port.
+# Runs the commands of README.md and of the first pages it leads to, as they stand there: every
+# indented line that starts a script or the binary. What a reader would supply is supplied: a data
+# file, directories, hosts, a free port, and what earlier commands have left.
 # ./launch/test.sh is left out: it is what runs this test.
 set -euo pipefail
 root="$(cd "$(dirname "$0")/.." && pwd)"
@@ -19,7 +20,8 @@ awk 'BEGIN { srand(7); for (i = 0; i < 2000; ++i) {
   for (j = 0; j < 26; ++j) line = line "\t" (rand() < .1 ? "" : sprintf("%08x", int(rand() * 300)))
   print line } }' >"$work/train.txt"
 
-mapfile -t commands < <(sed -n 's/^    \(\.\/launch\/.*\|build\/release\/.*\)$/\1/p' "$root/README.md")
+mapfile -t commands < <(sed -n 's/^    \(\.\/launch\/.*\|build\/release\/.*\)$/\1/p' "$root/README.md" \
+  "$root/docs/sharding.md" "$root/docs/measured.md")
 ((${#commands[@]} >= 6)) || { echo "README.md has lost its commands: ${commands[*]}"; exit 1; }
 port=$((20000 + RANDOM % 20000))
 
@@ -37,6 +39,8 @@ for command in "${commands[@]}"; do
   line="${line//.\/launch\//$root/launch/}"
   line="${line//build\/release\//$root/build/release/}"
   line="${line//configs\//$root/configs/}"
+  line="${line//runs\/quickstart/$root/runs/quickstart}"
+  line="${line// model\/report.json/ $work/2/model/report.json}"
   echo "readme: $command"
   if [[ "$command" == *" ps "* ]]; then
     (cd "$directory" && eval "exec $line") >"$directory/out" 2>&1 &
@@ -45,7 +49,7 @@ for command in "${commands[@]}"; do
   fi
   (cd "$directory" && eval "$line") >"$directory/out" 2>&1 ||
     { cat "$directory/out"; echo "readme: failed: $command"; exit 1; }
-  [[ "$command" != *train* && "$command" != *quickstart* ]] ||
+  [[ "$command" == *" plan "* || "$command" == *" compare "* || "$command" == *" bench "* ]] ||
     tail -n 1 "$directory/out" | grep -qE '^test AUC 0\.[0-9]{4} logloss [0-9.]+  [0-9]+ samples/s' ||
     { cat "$directory/out"; echo "readme: no outcome at the end of: $command"; exit 1; }
 done

@@ -8,7 +8,7 @@
 #include "launch/report/traffic_report.h"
 #include "launch/setting_fields.h"
 #include "launch/setting_text.h"
-#include "launch/versions.h"
+#include "launch/version.h"
 #include "sharding/table_sizes.h"
 
 namespace rowhouse {

@@ -13,7 +13,7 @@ cmake --install "$build" --prefix "$prefix" >"$work/log" || { cat "$work/log"; f
 share="$prefix/share/rowhouse" doc="$prefix/share/doc/rowhouse"
 for file in "$prefix/bin/rowhouse" "$share/launch/mpirun.sh" "$share/launch/cluster.sh" \
   "$share/configs/quickstart.yaml" "$share/configs/mpi.flags" "$share/configs/compression/plain.yaml" \
-  "$doc/README.md" "$doc/docs/storage.md" "$doc/docs/from_dlrm.md" "$doc/copyright" "$doc/THIRD_PARTY.md" \
+  "$doc/README.md" "$doc/docs/storage.md" "$doc/docs/from_dlrm.md" "$doc/copyright" "$doc/docs/third_party.md" \
   "$doc/third_party/librocksdb-dev" "$doc/third_party/nlohmann-json3-dev"; do
   [[ -s "$file" ]] || fail "there is no $file"
 done

@@ -31,7 +31,6 @@ endforeach()
 install(FILES README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING PATTERN "*.md")
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} RENAME copyright)
-install(FILES THIRD_PARTY.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 # Of what is in pages, made by the build where it puts libraries into them.
 install(FILES ${CMAKE_BINARY_DIR}/third_party_notices.txt DESTINATION ${CMAKE_INSTALL_DOCDIR} OPTIONAL)
 foreach(PACKAGE librocksdb-dev nlohmann-json3-dev cppzmq-dev libcereal-dev libfmt-dev)
