@@ -13,6 +13,7 @@
 #include "launch/manifest.h"
 #include "launch/plan_of_run.h"
 #include "launch/saved_rows.h"
+#include "ps/shard_opening.h"
 #include "sharding/initialiser.h"
 #include "worker/agreement.h"
 
@@ -43,6 +44,11 @@ Status CheckOutputs(const Settings& settings) {
     RETURN_IF_ERROR(CheckOutputDirectory(report, "report"));
   }
   return OkStatus();
+}
+
+bool HoldsShards(const std::string& row_dir) {
+  std::error_code ignored;
+  return std::filesystem::exists(ShardDirectory(row_dir, ShardId{0}), ignored);
 }
 
 // Tables of one config digest are the same: others were put into the manifest since.
@@ -118,6 +124,13 @@ Result<RunStart> PrepareStart(const Settings& settings, uint32_t nodes, uint32_t
         "--model_dir={} holds a trained model; go on from it with --load, delete it with "
         "--overwrite, or give another directory",
         model_dir);
+  }
+  if (!HasManifest(model_dir) && HoldsShards(settings.row_directory())) {
+    return UsageError(
+        "--load: no model was saved in --model_dir={}, and nothing can go on from the rows in {}: "
+        "they are of a run that did not end in order, or of another model; train anew, with "
+        "--overwrite if they may be deleted",
+        model_dir, settings.row_directory());
   }
   ASSIGN_OR_RETURN(const Manifest manifest, ReadManifest(model_dir));
   if (manifest.config_digest != job.config_digest) {

@@ -373,9 +373,52 @@ TEST_F(Load, ARunThatWasKilledIsNotGoneOnFrom) {
   std::for_each(descendants.rbegin(), descendants.rend(),
                 [](const Process::Descendant& descendant) { kill(descendant.pid, SIGKILL); });
   EXPECT_NE(process.Wait().exit_code, 0);
-  EXPECT_REFUSED(TrainIn("model", "rows", {}, {"--load"}),
-                 AllOf(HasSubstr(dir_ / "rows/shard-"), HasSubstr("did not end")));
+  // Whatever is tried, the way out is one.
+  for (const std::vector<std::string>& flags : {std::vector<std::string>{"--load"}, {}}) {
+    EXPECT_REFUSED(TrainIn("model", "rows", {}, flags),
+                   AllOf(HasSubstr(dir_ / "rows/shard-"), HasSubstr("did not end in order"),
+                         HasSubstr("train anew with --overwrite")));
+  }
   ASSERT_TRAINED(TrainIn("model", "rows", {}, {"--overwrite"}));
+}
+
+TEST_F(Load, AFirstRunThatWasKilledIsBegunAnew) {
+  Process process(TrainCommand(Run(
+      {}, {"--nepochs=100000", "--model_dir=" + dir_ / "model", "--row_dir=" + dir_ / "rows"})));
+  ASSERT_TRUE(process.WaitForOutput("of epoch 1")) << process.Wait().Describe();
+  const std::vector<Process::Descendant> descendants = process.Descendants();
+  std::for_each(descendants.rbegin(), descendants.rend(),
+                [](const Process::Descendant& descendant) { kill(descendant.pid, SIGKILL); });
+  EXPECT_NE(process.Wait().exit_code, 0);
+  EXPECT_REFUSED(TrainIn("model", "rows", {}, {}),
+                 AllOf(HasSubstr("did not end in order"), HasSubstr("--overwrite"),
+                       testing::Not(HasSubstr("--load"))));
+  EXPECT_REFUSED(TrainIn("model", "rows", {}, {"--load"}),
+                 AllOf(HasSubstr("no model was saved"), HasSubstr("--overwrite")));
+  ASSERT_TRAINED(TrainIn("model", "rows", {}, {"--overwrite"}));
+}
+
+TEST_F(Load, AModelIsKeptWhenTheRunThatWasToReplaceItCannotStart) {
+  ASSERT_TRAINED(TrainIn("model", "rows", {}, {"--stop_after_steps=12"}));
+  std::filesystem::create_directories(dir_ / "rows/shard-0004/photos");
+  EXPECT_REFUSED(TrainIn("model", "rows", {1, 5}, {"--overwrite"}),
+                 HasSubstr(dir_ / "rows/shard-0004 is not empty"));
+  ASSERT_TRAINED(TrainIn("model", "rows", {}, {"--load", "--stop_after_steps=1"}));
+}
+
+TEST_F(Load, AManifestWithATableFewerIsToldFromTheModel) {
+  ASSERT_TRAINED(TrainIn("model", "rows", {}, {"--stop_after_steps=2"}));
+  const std::string path = dir_ / "model/manifest.json";
+  auto manifest = nlohmann::json::parse(ReadAll(path));
+  manifest["tables"].erase(3);
+  auto& slices = manifest["plan"]["slices"];
+  for (size_t i = slices.size(); i-- > 0;) {
+    if (slices[i]["table"] == 3) slices.erase(i);
+  }
+  std::ofstream(path) << manifest;
+  const TrainResult result = TrainIn("model", "rows", {}, {"--load"});
+  EXPECT_EQ(result.exit_code, 1) << result.Describe();
+  EXPECT_THAT(result.err, HasSubstr("lists 3 tables, the model has 4"));
 }
 
 // ---- Stopped by a signal ------------------------------------------------------------------------
