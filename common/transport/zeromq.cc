@@ -8,7 +8,7 @@
 //  - large blocks are freed on the I/O thread: they come back by a ReleaseList;
 //  - it aborts (`!_io_error`, its issue 4364) where a peer fills the receive queue and hangs up,
 //    and either its own heartbeat is due or a heartbeat of the peer lies behind what filled the
-//    queue. So no receive queue has a limit at which reading stops: askers have a few requests
+//    queue. So a ROUTER's queue has no limit at which reading stops: askers have a few requests
 //    under way each, and what a stranger sends is read and refused. A ROUTER sends no heartbeats:
 //    TCP's keepalive finds hosts that vanished;
 //  - its limits count messages, of any size: what waits for a peer is limited in bytes here.
@@ -44,6 +44,8 @@ constexpr int kHeartbeatsMissed = 5;
 // Gives up a connection attempt and starts another, before the kernel's pauses reach minutes.
 constexpr int kConnectTimeoutMs = 5000;
 constexpr int kBacklog = 4096;
+// Messages that a dialer may leave unread: far more than answers to what it has under way.
+constexpr int kMostUnread = 1000;
 // Messages a line may give in a row while others have some too.
 constexpr int kTurnMessages = 16;
 
@@ -102,9 +104,10 @@ zmq::socket_t MakeSocket(Context& context, zmq::socket_type type) {
   socket.set(zmq::sockopt::linger, options.linger_ms);
   socket.set(zmq::sockopt::maxmsgsize, options.max_message_bytes);
   socket.set(zmq::sockopt::sndhwm, options.high_water_mark);
-  socket.set(zmq::sockopt::rcvhwm, 0);  // no limit; see above
+  const bool is_router = type == zmq::socket_type::router;
+  socket.set(zmq::sockopt::rcvhwm, is_router ? 0 : kMostUnread);  // 0: no limit; see above
   if (options.heartbeat_ms == 0) return socket;
-  if (type == zmq::socket_type::router) {
+  if (is_router) {
     const int seconds = std::max(1, options.heartbeat_ms / 1000);
     socket.set(zmq::sockopt::tcp_keepalive, 1);
     socket.set(zmq::sockopt::tcp_keepalive_idle, seconds);
