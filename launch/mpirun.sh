@@ -33,20 +33,23 @@ fi
 # ("exited with non-zero status", "MPI_ABORT was invoked"). Which rank a signal killed nobody else can say.
 only_news() {
   trap '' INT TERM USR1 USR2
-  exec awk '
-    /^--------------------------------------------------------*$/ {
-      if (!in_box) { in_box = 1; box = ""; next }
-      in_box = 0
-      if (box !~ /non-zero (exit code|status)/ && box !~ /MPI_ABORT was invoked/) printf "%s", box
-      box = ""; fflush(); next
-    }
-    /^\[[^]]*\] .*(has sent help message|orte_base_help_aggregate)/ { next }
-    { sub(/^mpirun noticed that process/, "mpirun.sh: the run has failed:") }
-    in_box { box = box $0 "\n"; next }
-    { print; fflush() }
-    END { printf "%s", box }' >&2
+  local line box='' in_box=false
+  while IFS= read -r line || [[ -n "$line" ]]; do
+    if [[ "$line" =~ ^-{60,}$ ]]; then
+      if "$in_box" && [[ "$box" != *"non-zero exit code"* && "$box" != *"non-zero status"* &&
+                         "$box" != *"MPI_ABORT was invoked"* ]]; then
+        printf '%s' "$box"
+      fi
+      "$in_box" && in_box=false || in_box=true
+      box=''
+    elif [[ "$line" != "["*"has sent help message"* && "$line" != *"orte_base_help_aggregate"* ]]; then
+      line="${line/#mpirun noticed that process/mpirun.sh: the run has failed:}"
+      if "$in_box"; then box+="$line"$'\n'; else printf '%s\n' "$line"; fi
+    fi
+  done
+  printf '%s' "$box"
 }
-exec {news}> >(only_news)
+exec {news}> >(only_news >&2)
 news_pid=$!
 
 # Not of this process group, or Ctrl-C would reach mpirun as well; ended if this script is killed.
@@ -85,6 +88,6 @@ done
 if ((status > 128)) && ! "$was_asked"; then
   signal=$((status - 128))
   echo "mpirun.sh: a process of the run was ended by signal $signal ($(kill -l "$signal")), and the run with it;" \
-    "9 is often the kernel's, for want of memory (dmesg says so). Nothing was saved since the last save" >&2
+    "9 is often the kernel's, for want of memory (dmesg says so). What it had not saved is lost" >&2
 fi
 exit "$status"
