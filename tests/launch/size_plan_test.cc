@@ -180,9 +180,8 @@ TEST(PlanVerb, PrintsOneFormOrTheOther) {
             SizePlanText(MakeSizePlan(settings, 3 << 20)) + "\n" + NodePlanText(nodes));
   Json json = SizePlanToJson(MakeSizePlan(settings, 5 << 20));
   json["ps_nodes"] = NodePlanToJson(nodes);
-  EXPECT_EQ(
-      Json::parse(Printed(settings, {.wants_sizes = true, .json = "-", .memory_mb = "5"})),
-      json);
+  EXPECT_EQ(Json::parse(Printed(settings, {.wants_sizes = true, .json = "-", .memory_mb = "5"})),
+            json);
 }
 
 TEST(PlanVerb, RefusesWhatItCannotDo) {
