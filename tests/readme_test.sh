@@ -52,5 +52,9 @@ for command in "${commands[@]}"; do
   [[ "$command" == *" plan "* || "$command" == *" compare "* || "$command" == *" bench "* ]] ||
     tail -n 1 "$directory/out" | grep -qE '^test AUC 0\.[0-9]{4} logloss [0-9.]+  [0-9]+ samples/s' ||
     { cat "$directory/out"; echo "readme: no outcome at the end of: $command"; exit 1; }
+  [[ "$command" == *quickstart.sh* ]] || continue
+  # configs/quickstart.yaml promises that rows go through RocksDB and back.
+  read_back="$(grep -o '"store_rows_read": [0-9]*' "$root/runs/quickstart/report.json" | awk '{ rows += $2 } END { print rows + 0 }')"
+  ((read_back > 10000)) || { echo "readme: the quickstart read $read_back rows from RocksDB"; exit 1; }
 done
 echo "readme: $run commands ran"

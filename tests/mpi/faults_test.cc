@@ -305,6 +305,12 @@ TEST_F(OwnServer, ServesOneJobAfterAnother) {
   EXPECT_EQ(DigestOf(second), DigestOf(first));
   const ProcessResult by_two = RunCommand(TrainThere({"--num_batches=5"}, 2));
   EXPECT_EQ(by_two.exit_code, 0) << by_two.Describe();
+  server_->Signal(SIGTERM);
+  const std::string said = server_->Wait().err;
+  EXPECT_THAT(said,
+              ContainsRegex("job [0-9a-f]+ begins: as its PS node 0 serves shards 0 to 0 of 1 "
+                            "to 1 worker from step 0 on; rows in "));
+  EXPECT_THAT(said, ContainsRegex("job [0-9a-f]+ ended: all of its workers have parted"));
 }
 
 TEST_F(OwnServer, ThatIsKilledIsNamedByTheWorker) {

@@ -275,6 +275,26 @@ TEST_F(LostRows, AStateOfAnOlderProgramHasNoStampAndIsTaken) {
   EXPECT_OK(Open(Loading(Job(1), Job(1), "rows", 6), 0, "rows"));
 }
 
+// ---- A disk that is taken away in the middle of a run -------------------------------------------
+
+TEST_F(ShardOpening, WhatTheOperatorCouldHaveMendedBeforeIsTheWorldsFaultInARun) {
+  auto store = Open(Job(1), 0, "rows");
+  ASSERT_OK(store);
+  // As of a file system that became read-only: nothing can be written beside the rows any more.
+  const std::string shard = ShardDirectory(dir_ / "rows", ShardId{0});
+  std::filesystem::create_directory(shard + "/STATE.json.tmp");
+  const Status direct = WriteState(shard, {});
+  ASSERT_EQ(direct.exit_code(), 2) << "else this tests nothing: " << direct.ToString();
+  StoreWrite write{.slice = {.record_bytes = static_cast<uint32_t>(kLayout.bytes())}};
+  write.rows.push_back(RowId{0});
+  write.records.resize(kLayout.bytes());
+  WriteRows action{.ticket = 1, .writes = {}};
+  action.writes.push_back(std::move(write));
+  const Status written = std::get<RowsWritten>(store.value()->Execute(std::move(action))).status;
+  EXPECT_EQ(written.exit_code(), 1) << written.ToString();
+  EXPECT_EQ(written.message(), direct.message());
+}
+
 // ---- Rows that are replaced
 // ----------------------------------------------------------------------
 

@@ -97,6 +97,7 @@ struct Outcome {
   bool is_agreed = false;
   TrainingSummary summary;
   uint64_t test_digest = 0;
+  std::optional<float> only_prediction;
   std::vector<std::string> heard;
 };
 
@@ -149,7 +150,10 @@ std::vector<Outcome> RunOn(const Sickness& sickness, uint32_t workers,
       outcomes[w].summary = trained.value();
       const auto evaluated = trainer.Evaluate(trained.value().steps_done);
       outcomes[w].status = evaluated.status();
-      if (evaluated.ok()) outcomes[w].test_digest = evaluated.value().data_digest;
+      if (evaluated.ok()) {
+        outcomes[w].test_digest = evaluated.value().data_digest;
+        outcomes[w].only_prediction = evaluated.value().only_prediction;
+      }
     }
     outcomes[w].is_agreed = trainer.is_failure_agreed();
     outcomes[w].heard = observer.heard_;
@@ -159,6 +163,15 @@ std::vector<Outcome> RunOn(const Sickness& sickness, uint32_t workers,
   work(0);
   for (std::thread& other : others) other.join();
   return outcomes;
+}
+
+TEST(Trainer, PredictionsThatAreAllEqualAreNoticed) {
+  Sickness healthy;
+  EXPECT_EQ(RunOn(healthy, 1)[0].only_prediction, std::nullopt);
+  healthy.dense_weight = 0.0f;  // Of no effect is any input then: every sample has the bias.
+  for (const Outcome& outcome : RunOn(healthy, 2)) {
+    EXPECT_TRUE(outcome.only_prediction.has_value());
+  }
 }
 
 std::vector<Outcome> RunTwo(const Sickness& sickness, const TrainerOptions& options = {}) {
