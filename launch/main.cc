@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -166,4 +167,13 @@ int Main(int argc, char** argv) {
 }  // namespace
 }  // namespace rowhouse
 
-int main(int argc, char** argv) { return rowhouse::Main(argc, argv); }
+int main(int argc, char** argv) {
+  const int exit_code = rowhouse::Main(argc, argv);
+  // A script that reads figures must not take half of them for all. Who stops reading (EPIPE)
+  // knows.
+  if ((std::fflush(stdout) != 0 || std::ferror(stdout) != 0) && errno != EPIPE) {
+    std::perror("rowhouse: cannot write to standard output");
+    return exit_code == 0 ? 1 : exit_code;
+  }
+  return exit_code;
+}

@@ -48,8 +48,9 @@ Result<Manifest> ParseManifest(const nlohmann::json& json) {
   }
   manifest.model_id = json.at("model_id").get<std::string>();
   manifest.config_digest = json.at("config_digest").get<std::string>();
-  manifest.steps = json.at("steps").get<uint64_t>();
-  manifest.steps_per_epoch = json.at("steps_per_epoch").get<uint64_t>();
+  ASSIGN_OR_RETURN(manifest.steps, ReadJsonNumber(json.at("steps"), "steps", UINT64_MAX));
+  ASSIGN_OR_RETURN(manifest.steps_per_epoch,
+                   ReadJsonNumber(json.at("steps_per_epoch"), "steps_per_epoch", UINT64_MAX));
   manifest.rows_digest = json.at("rows_digest").get<std::string>();
   manifest.data_digest = json.value("data_digest", "");
   ASSIGN_OR_RETURN(manifest.tables, TablesFromJson(json.at("tables")));
@@ -64,7 +65,8 @@ Result<Manifest> ParseManifest(const nlohmann::json& json) {
         "dense-<steps>.bin",
         manifest.dense_file);
   }
-  manifest.dense_floats = dense.at("floats").get<uint64_t>();
+  ASSIGN_OR_RETURN(manifest.dense_floats,
+                   ReadJsonNumber(dense.at("floats"), "dense.floats", UINT64_MAX));
   manifest.dense_checksum = dense.at("xxh3_64").get<std::string>();
   return manifest;
 }

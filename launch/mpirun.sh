@@ -2,9 +2,9 @@
 # mpirun with what Rowhouse wants of it, so that this works on any host and as any user:
 #   launch/mpirun.sh -n 4 rowhouse train --flagfile=configs/mpi.flags ...
 # `rowhouse` is the one this tree built or that was installed, unless it is on the PATH. Plain mpirun
-# works as well, but
-# answers Ctrl-C and SIGTERM by killing all ranks a second later, which is too short for a save:
-# here the first of them ends the run after its step and saves it, and a second one kills.
+# works as well, but answers Ctrl-C and SIGTERM by killing all ranks a second later, which is too
+# short for a save: here the first of them ends the run after its step and saves it, and a second one
+# kills.
 set -euo pipefail
 source "$(dirname "$(realpath "$0")")/find_rowhouse.sh"
 
@@ -32,7 +32,7 @@ fi
 # mpirun's own words, on stderr in boxes of dashes, without those that repeat what a rank has said
 # ("exited with non-zero status", "MPI_ABORT was invoked"). Which rank a signal killed nobody else can say.
 only_news() {
-  trap '' INT TERM USR1 USR2
+  trap '' INT TERM HUP USR1 USR2
   local line box='' in_box=false
   while IFS= read -r line || [[ -n "$line" ]]; do
     if [[ "$line" =~ ^-{60,}$ ]]; then
@@ -42,8 +42,12 @@ only_news() {
       fi
       "$in_box" && in_box=false || in_box=true
       box=''
-    elif [[ "$line" != "["*"has sent help message"* && "$line" != *"orte_base_help_aggregate"* ]]; then
-      line="${line/#mpirun noticed that process/mpirun.sh: the run has failed:}"
+    elif [[ "$line" != "["*"has sent help message"* && "$line" != *"orte_base_help_aggregate"* &&
+            "$line" != "mpirun: Forwarding signal "* ]]; then
+      if [[ "$line" == "mpirun noticed that process rank "* ]]; then
+        line="mpirun.sh: the run has failed: ${line#mpirun noticed that process }"
+        line="${line/ with PID 0 / }"  # It knows no PID of ranks that it started through another.
+      fi
       if "$in_box"; then box+="$line"$'\n'; else printf '%s\n' "$line"; fi
     fi
   done
@@ -52,15 +56,26 @@ only_news() {
 exec {news}> >(only_news >&2)
 news_pid=$!
 
-# Not of this process group, or Ctrl-C would reach mpirun as well; ended if this script is killed.
-setsid setpriv --pdeathsig TERM mpirun "${arguments[@]}" "$@" <&0 2>&"$news" &
-mpirun_pid=$!
-exec {news}>&-
+# Whether the ranks on this host, mpirun's children, take SIGUSR2 (bit 11 of the mask) by now: before,
+# it would kill them. Where there are none, as long as starting takes.
+ranks_listen() {
+  local rank caught name found=false
+  for rank in $(cat "/proc/$mpirun_pid/task/$mpirun_pid/children" 2>/dev/null); do
+    name="$(cat "/proc/$rank/comm" 2>/dev/null)" || continue
+    [[ "$name" == rowhouse* ]] || continue
+    found=true
+    caught="$(sed -n 's/^SigCgt:[[:space:]]*//p' "/proc/$rank/status" 2>/dev/null)"
+    (((0x${caught:-0} & 0x800) != 0)) || return 1
+  done
+  "$found" || ((SECONDS >= 5))
+}
 
+mpirun_pid=
 was_asked=false
 was_interrupted=false
 ask_to_stop() {  # signal for the ranks, its name
   was_interrupted=true
+  [[ -n "$mpirun_pid" ]] || exit 143  # Nothing was started.
   if "$was_asked"; then
     echo "mpirun.sh: $2 again: the run ends at once" >&2
     kill -TERM "$mpirun_pid" 2>/dev/null || true
@@ -68,10 +83,23 @@ ask_to_stop() {  # signal for the ranks, its name
   fi
   was_asked=true
   echo "mpirun.sh: $2: the run stops after its step and saves what it trained; $2 again ends it at once" >&2
-  kill -s "$1" "$mpirun_pid" 2>/dev/null || true
+  local tries
+  for ((tries = 0; tries < 100; ++tries)); do
+    ranks_listen && break
+    sleep 0.1
+  done
+  # Again and again: mpirun forwards nothing before all of its ranks have started.
+  while kill -s "$1" "$mpirun_pid" 2>/dev/null; do sleep 1; done </dev/null >/dev/null 2>&1 &
 }
 trap 'ask_to_stop USR1 Ctrl-C' INT
-trap 'ask_to_stop USR2 SIGTERM' TERM USR2
+trap 'ask_to_stop USR2 SIGTERM' TERM
+trap 'ask_to_stop USR2 SIGHUP' HUP
+trap 'ask_to_stop USR2 SIGUSR2' USR2
+
+# Not of this process group, or Ctrl-C would reach mpirun as well; ended if this script is killed.
+setsid setpriv --pdeathsig TERM mpirun "${arguments[@]}" "$@" <&0 2>&"$news" &
+mpirun_pid=$!
+exec {news}>&-
 
 # A trap ends `wait` with a number of its own.
 while true; do

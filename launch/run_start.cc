@@ -127,9 +127,10 @@ Result<RunStart> PrepareStart(const Settings& settings, uint32_t nodes, uint32_t
   }
   if (!HasManifest(model_dir) && HoldsShards(settings.row_directory())) {
     return UsageError(
-        "--load: no model was saved in --model_dir={}, and nothing can go on from the rows in {}: "
-        "they are of a run that did not end in order, or of another model; train anew, with "
-        "--overwrite if they may be deleted",
+        "--load: no model was saved in --model_dir={}. The rows in {} are of a run that saved "
+        "none, "
+        "or of a model that was saved elsewhere: give its --model_dir, or train anew with "
+        "--overwrite, which deletes them",
         model_dir, settings.row_directory());
   }
   ASSIGN_OR_RETURN(const Manifest manifest, ReadManifest(model_dir));

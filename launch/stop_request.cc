@@ -27,7 +27,12 @@ void HandleStopSignals() {
   action.sa_handler = OnSignal;
   for (const int signal : {SIGUSR1, SIGUSR2}) sigaction(signal, &action, nullptr);
   action.sa_flags = static_cast<int>(SA_RESETHAND);  // Who asks twice does not want to wait.
-  for (const int signal : {SIGINT, SIGTERM}) sigaction(signal, &action, nullptr);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    struct sigaction before = {};
+    sigaction(signal, nullptr, &before);
+    const bool is_nohup = signal == SIGHUP && before.sa_handler == SIG_IGN;
+    if (!is_nohup) sigaction(signal, &action, nullptr);
+  }
   signal(SIGPIPE, SIG_IGN);
 }
 

@@ -10,7 +10,8 @@
 
 namespace rowhouse {
 
-// Ctrl-C and SIGTERM are taken once: a second one kills. SIGPIPE is ignored.
+// Ctrl-C, SIGTERM and SIGHUP (the terminal is gone; not under nohup) are taken once: a second one
+// kills. SIGPIPE is ignored.
 void HandleStopSignals();
 
 // Set by the first of these signals: save and stop after this step.

@@ -371,7 +371,14 @@ Status RunWorker(const Settings& settings, const WorkerRunOptions& options, Comm
                                           .test = trainer.evaluation_seconds(),
                                           .save = save_seconds},
                                .memory_plan = std::move(memory_plan)};
-      if (!settings.report_path().empty()) {
+      const bool has_trained = summary.steps_done > job.first_step() || !job.is_load;
+      if (!has_trained) {
+        fmt::print(
+            "nothing was left to train: the model was at step {} of {} already; more "
+            "--nepochs go on, and its report stays as it was\n",
+            summary.steps_done, trainer.last_step());
+      }
+      if (!settings.report_path().empty() && has_trained) {
         saved = AsFaultOfTheWorld(WriteReport(
             ReportOf(settings, options, job, shards, std::move(traffic), progress, outcome),
             settings.report_path()));

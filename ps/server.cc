@@ -46,7 +46,12 @@ Status Server::Run(Listener& node, const std::atomic<bool>& stop, bool one_job) 
       if (one_job) return OkStatus();
     }
   }
-  if (job_) EndJob();
+  if (job_) {
+    LOG_IF(WARNING, options_.logs_jobs) << fmt::format(
+        "told to stop in the middle of job {:016x}: what its workers had not saved is lost",
+        job_->spec.job_id);
+    EndJob();
+  }
   return OkStatus();
 }
 
@@ -260,9 +265,9 @@ Status Server::OpenJob(JobSpec spec, uint32_t node) {
     job.endpoints.push_back({.shard = Raw(id), .endpoint = endpoint, .directory = directory});
   }
   LOG_IF(INFO, options_.logs_jobs) << fmt::format(
-      "job {:016x} begins: as its PS node {} serves shards {} to {} of {} to {} from step {} on; "
-      "rows in {}",
-      job.spec.job_id, node, node * per_node, (node + 1) * per_node - 1, job.spec.plan.shards(),
+      "job {:016x} begins: this is its PS node {}, with {} of {}, for {}, from step {} on; rows in "
+      "{}",
+      job.spec.job_id, node, Counted(per_node, "shard"), job.spec.plan.shards(),
       Counted(job.spec.workers, "worker"), job.spec.first_step(),
       options_.store == "memory" ? std::string("memory") : options_.row_dir);
   job_ = std::move(job);

@@ -79,12 +79,18 @@ class Opening {
                                           .creates = false,
                                           .expected_stamp = state.stamp,
                                           .environment = options_.environment});
-    const StatusCode code = rows.status().code();
-    if (code != StatusCode::kNotFound && code != StatusCode::kCorruption) return rows;
+    if (!rows.ok()) return WithCure(rows.status(), directory);
+    return rows;
+  }
+
+  // What is missing or damaged can be put back; nothing else helps.
+  static Status WithCure(const Status& status, const std::string& directory) {
+    const StatusCode code = status.code();
+    if (code != StatusCode::kNotFound && code != StatusCode::kCorruption) return status;
     return MakeStatus(code,
                       "--load: {}. Put {} back as it was when the model was saved, or train anew "
                       "with --overwrite",
-                      rows.status().message(), directory);
+                      status.message(), directory);
   }
 
   Result<std::unique_ptr<ShardStore>> Finish(std::unique_ptr<RowStore> rows) const {
@@ -112,21 +118,33 @@ class Opening {
     const bool has_rows =
         state.status().code() != StatusCode::kNotFound || HoldsRowFiles(RowsDirectory(directory_));
     if (!job_.overwrite && has_rows) {
+      RETURN_IF_ERROR(CheckNotInUse());
       if (state.ok() && state.value().is_clean) {
         return UsageError(
-            "{} holds rows of model {}; go on from them with --load, delete them with --overwrite, "
-            "or give another --row_dir",
-            directory_, owner.value().model);
+            "{} holds rows of model {}, saved after {} steps; go on from them with --load and the "
+            "--model_dir of that model, delete them with --overwrite, or give another --row_dir",
+            directory_, owner.value().model, state.value().step);
       }
       return UsageError(
-          "{} holds rows of model {} as a run left them that did not end in order; nothing can go "
-          "on from them: delete them with --overwrite, or give another --row_dir",
-          directory_, owner.value().model);
+          "{} holds rows of a run that saved no model: it had no --model_dir, or did not end in "
+          "order. Nothing can go on from them: delete them with --overwrite, or give another "
+          "--row_dir",
+          directory_);
     }
     // Opening proves that no other process uses them; bytes that cannot be read may go.
     const Status in_use = OpenRows(directory_).status();
     if (in_use.code() == StatusCode::kUsage) return in_use;
     return has_rows ? SetAsideRows(directory_) : RemoveAll(directory_);
+  }
+
+  // kUsage if somebody has the rows open. Changes nothing.
+  Status CheckNotInUse() const {
+    const Status opened = RowStores()
+                              .Make(options_.store, {.path = RowsDirectory(directory_),
+                                                     .read_only = true,
+                                                     .environment = options_.environment})
+                              .status();
+    return opened.code() == StatusCode::kUsage ? opened : OkStatus();
   }
 
   // A run that was to replace rows was killed: before it changed a row of its own they are put
@@ -161,7 +179,9 @@ class Opening {
 
   // OK if the rows in `directory` are those the manifest names.
   Status CheckSaved(const std::string& directory) const {
-    ASSIGN_OR_RETURN(const DirectoryState state, ReadState(directory));
+    const Result<DirectoryState> read = ReadState(directory);
+    if (!read.ok()) return WithCure(read.status(), directory);
+    const DirectoryState& state = read.value();
     RETURN_IF_ERROR(CheckClean(directory, state));
     if (state.step != job_.load.step) {
       return UsageError(
@@ -177,8 +197,9 @@ class Opening {
       return UsageError("--load: the rows of shard {} were saved in {} on {}, and are not there",
                         Raw(shard_), directory_, options_.host);
     }
-    ASSIGN_OR_RETURN(const DirectoryOwner found, ReadOwner(directory_));
-    RETURN_IF_ERROR(CheckOwner(directory_, found, owner_));
+    const Result<DirectoryOwner> found = ReadOwner(directory_);
+    if (!found.ok()) return WithCure(found.status(), directory_);
+    RETURN_IF_ERROR(CheckOwner(directory_, found.value(), owner_));
     RETURN_IF_ERROR(CheckSaved(directory_));
     ASSIGN_OR_RETURN(auto rows, OpenSavedRows(directory_, /*read_only=*/false));
     return Finish(std::move(rows));
@@ -257,8 +278,9 @@ class Opening {
     }
     if (saved.directory == directory_) {
       return UsageError(
-          "--load under another plan: {} holds rows of the saved plan; give the plan or strategy "
-          "it was saved with, or another --row_dir: the rows are routed there anew",
+          "--load under another plan (other PS nodes, shards or strategy): {} holds rows of the "
+          "saved "
+          "plan; give what it was saved with, or another --row_dir: the rows are routed there anew",
           directory_);
     }
     return CheckSaved(saved.directory);

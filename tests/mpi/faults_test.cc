@@ -308,8 +308,8 @@ TEST_F(OwnServer, ServesOneJobAfterAnother) {
   server_->Signal(SIGTERM);
   const std::string said = server_->Wait().err;
   EXPECT_THAT(said,
-              ContainsRegex("job [0-9a-f]+ begins: as its PS node 0 serves shards 0 to 0 of 1 "
-                            "to 1 worker from step 0 on; rows in "));
+              ContainsRegex("job [0-9a-f]+ begins: this is its PS node 0, with 1 shard of 1, for "
+                            "1 worker, from step 0 on; rows in "));
   EXPECT_THAT(said, ContainsRegex("job [0-9a-f]+ ended: all of its workers have parted"));
 }
 

@@ -391,7 +391,7 @@ TEST_F(Load, AFirstRunThatWasKilledIsBegunAnew) {
                 [](const Process::Descendant& descendant) { kill(descendant.pid, SIGKILL); });
   EXPECT_NE(process.Wait().exit_code, 0);
   EXPECT_REFUSED(TrainIn("model", "rows", {}, {}),
-                 AllOf(HasSubstr("did not end in order"), HasSubstr("--overwrite"),
+                 AllOf(HasSubstr("saved no model"), HasSubstr("--overwrite"),
                        testing::Not(HasSubstr("--load"))));
   EXPECT_REFUSED(TrainIn("model", "rows", {}, {"--load"}),
                  AllOf(HasSubstr("no model was saved"), HasSubstr("--overwrite")));

@@ -88,6 +88,38 @@ TEST_F(Stopping, CtrlCToMpirunShSaves) {
   ExpectNothingLeft();
 }
 
+// mpirun forwards nothing before its ranks have started, and a rank that does not listen yet would
+// be killed by what is forwarded.
+TEST_F(Stopping, ASignalThatComesEarlyIsNotLost) {
+  for (const int delay_ms : {100, 200, 500}) {
+    Process process(Endless(3, {"--ps=1"}));
+    std::this_thread::sleep_for(milliseconds(delay_ms));
+    process.Signal(SIGTERM);
+    const ProcessResult result = process.Wait();
+    EXPECT_FALSE(result.timed_out) << delay_ms << " ms: " << result.Describe();
+    EXPECT_THAT(result.err, Not(HasSubstr("signal 12"))) << delay_ms;
+    ExpectNothingLeft();
+  }
+}
+
+TEST_F(Stopping, ATerminalThatIsGoneSavesToo) {
+  Process process(Endless(0, {"--model_dir=" + model_ / "model"}));
+  ASSERT_TRUE(WaitForTraining(process)) << process.Wait().Describe();
+  process.Signal(SIGHUP);
+  const ProcessResult result = process.Wait();
+  EXPECT_EQ(result.exit_code, 0) << result.Describe();
+  EXPECT_THAT(result.out, ContainsRegex("stopped at step [0-9]+ of 20000000 by SIGHUP; go on"));
+}
+
+TEST_F(Stopping, FiguresThatCannotBePrintedAreNoSuccess) {
+  const ProcessResult result =
+      RunCommand({.arguments = {"bash", "-c",
+                                std::string(ROWHOUSE_BINARY) +
+                                    " plan --arch_embedding_size=10 --json > /dev/full"}});
+  EXPECT_EQ(result.exit_code, 1) << result.Describe();
+  EXPECT_THAT(result.err, HasSubstr("cannot write to standard output"));
+}
+
 TEST_F(Stopping, ASecondSigtermEndsTheRunAtOnce) {
   Process process(Endless(2, {"--model_dir=" + model_ / "model"}));
   ASSERT_TRUE(WaitForTraining(process)) << process.Wait().Describe();
@@ -122,8 +154,8 @@ TEST_F(Stopping, ARankThatIsKilledIsNamed) {
     kill(PidOfRank(process, rank), SIGKILL);
     const ProcessResult result = process.Wait();
     EXPECT_EQ(result.exit_code, 137) << result.Describe();
-    EXPECT_THAT(result.err, ContainsRegex(fmt::format("mpirun.sh: the run has failed: rank {} with "
-                                                      "PID [0-9]+ on node .* signal 9",
+    EXPECT_THAT(result.err, ContainsRegex(fmt::format("mpirun.sh: the run has failed: rank {} on "
+                                                      "node .* signal 9",
                                                       rank)));
     EXPECT_THAT(result.err, HasSubstr("ended by signal 9 (KILL)"));
     EXPECT_THAT(result.err, Not(HasSubstr("-----")));

@@ -376,7 +376,7 @@ TEST_F(ReplacedRows, AfterAKillTheMessageSaysWhatHelps) {
   ASSERT_OK(WriteState(shard_, {.is_clean = false, .step = 5}));
   const std::string said = Open(Job(1), 0, "rows").status().message();
   EXPECT_THAT(said,
-              testing::HasSubstr("nothing can go on from them: delete them with --overwrite"));
+              testing::HasSubstr("Nothing can go on from them: delete them with --overwrite"));
   EXPECT_THAT(said, testing::Not(testing::HasSubstr("--load")));
 }
 
