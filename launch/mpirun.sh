@@ -83,13 +83,18 @@ ask_to_stop() {  # signal for the ranks, its name
   fi
   was_asked=true
   echo "mpirun.sh: $2: the run stops after its step and saves what it trained; $2 again ends it at once" >&2
+  # Ranks start one after another: in the first seconds all are seen to listen twice. Not sent again
+  # and again: at its end mpirun takes these signals no more, and would be killed.
   local tries
   for ((tries = 0; tries < 100; ++tries)); do
-    ranks_listen && break
+    if ranks_listen; then
+      ((SECONDS < 10)) || break
+      sleep 0.4
+      ranks_listen && break
+    fi
     sleep 0.1
   done
-  # Again and again: mpirun forwards nothing before all of its ranks have started.
-  while kill -s "$1" "$mpirun_pid" 2>/dev/null; do sleep 1; done </dev/null >/dev/null 2>&1 &
+  kill -s "$1" "$mpirun_pid" 2>/dev/null || true
 }
 trap 'ask_to_stop USR1 Ctrl-C' INT
 trap 'ask_to_stop USR2 SIGTERM' TERM
