@@ -14,14 +14,14 @@
 #include <string_view>
 
 #include "launch/bench/bench.h"
-#include "launch/command_line.h"
-#include "launch/flags.h"
-#include "launch/last_words.h"
-#include "launch/load_balance_flags.h"
-#include "launch/notices.h"
+#include "launch/run/last_words.h"
+#include "launch/run/notices.h"
+#include "launch/settings/command_line.h"
+#include "launch/settings/flags.h"
+#include "launch/settings/load_balance_flags.h"
+#include "launch/settings/yaml_config.h"
 #include "launch/verbs.h"
 #include "launch/version.h"
-#include "launch/yaml_config.h"
 
 namespace rowhouse {
 namespace {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "common/status.h"
-#include "launch/settings.h"
-#include "sharding/load_balance_manager.h"
+#include "launch/settings/settings.h"
+#include "sharding/plans/load_balance_manager.h"
 
 namespace rowhouse {
 
@@ -37,7 +37,7 @@ struct PlanRequest {
   bool wants_counts = false;   // --count_ids
   bool wants_plan = false;     // --out, --measured, --plan or --strategy was given, and no counts
   bool has_model = false;      // --config or a flag of the model was given
-  std::string json = {};       // --json; see launch/json_output.h
+  std::string json = {};       // --json; see launch/report/json_output.h
   std::string memory_mb = {};  // as given: MiB to find vocabularies for; "": storage.cache_mb
   std::string touched_rows = {};  // as given, of --sizes; "": all
   std::string max_samples = {};   // as given, of --count_ids; "": all

@@ -47,7 +47,7 @@ struct AdamFactors {
 void AdamUpdate(const AdamFactors& factors, std::span<const float> g, std::span<float> w,
                 std::span<float> m, std::span<float> v);
 
-// FTRL-Proximal as a step from the weight where it stands (sharding/optimizers/ftrl.cc has the
+// FTRL-Proximal as a step from the weight where it stands (sharding/rows/optimizers/ftrl.cc has the
 // algebra). n: sum of squared gradients; q: where w is 0, the part of l1 that is used up.
 //   n += g*g;  r = rate / (beta + sqrt(n) + rate*l2), or 0 where that is 0 / 0
 //   p = l1 * sign(w), or q where w is 0

@@ -14,7 +14,7 @@ struct HelloRequest {
   static constexpr MessageType kType = MessageType::kHello;
   std::string host;      // the worker's, for messages to people
   uint32_t node = 0;     // which PS node of the run this one is, from 0
-  std::string job_json;  // sharding/job_spec.h; the same from every worker
+  std::string job_json;  // sharding/tables/job_spec.h; the same from every worker
 
   template <class Archive>
   void serialize(Archive& archive) {

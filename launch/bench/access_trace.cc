@@ -8,7 +8,7 @@
 
 #include "common/durable_file.h"
 #include "common/random.h"
-#include "worker/zipf.h"
+#include "worker/data/zipf.h"
 
 namespace rowhouse {
 

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "ps/rocksdb_options.h"
-#include "ps/store_key.h"
+#include "ps/store/rocksdb_options.h"
+#include "ps/store/store_key.h"
 
 namespace rowhouse {
 namespace {

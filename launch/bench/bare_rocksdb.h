@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "common/status.h"
-#include "ps/rocksdb_options.h"
-#include "ps/row_store.h"
-#include "ps/store_environment.h"
+#include "ps/store/rocksdb_options.h"
+#include "ps/store/row_store.h"
+#include "ps/store/store_environment.h"
 
 namespace rocksdb {
 class ColumnFamilyHandle;

@@ -9,7 +9,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "launch/json_output.h"
+#include "launch/report/json_output.h"
 
 namespace rowhouse {
 namespace {

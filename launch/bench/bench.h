@@ -88,7 +88,7 @@ inline constexpr int kMeasuredPairs = 7;  // odd: the median is one of them
 // Runs the benches named, in that order ("all" are all; "tier" stands for those whose names begin
 // with "tier_", and so any such name that is none itself; no name: prints BenchListText() and runs
 // none), prints a table line by line to stdout and sends the same where `json` says
-// (launch/json_output.h), as a list of
+// (launch/report/json_output.h), as a list of
 //   {name, measured, unit, yardstick, ratio, spread, target, met}
 // where `yardstick` is a figure in the same unit (see bench_figure.h). A missed target is no
 // error. An unknown name is kUsage and nothing is run; an error of one bench ends the run, and

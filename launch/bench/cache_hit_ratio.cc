@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "ps/row_cache.h"
+#include "ps/cache/row_cache.h"
 
 namespace rowhouse {
 namespace {

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "launch/bench/access_trace.h"
-#include "ps/row_frequencies.h"
+#include "ps/cache/row_frequencies.h"
 
 namespace rowhouse {
 

@@ -6,11 +6,11 @@
 #include <utility>
 
 #include "common/scatter.h"
-#include "ps/row_store.h"
-#include "ps/shard.h"
-#include "ps/shard_store.h"
-#include "sharding/initialiser.h"
-#include "sharding/plan_maker.h"
+#include "ps/shard/shard.h"
+#include "ps/shard/shard_store.h"
+#include "ps/store/row_store.h"
+#include "sharding/plans/plan_maker.h"
+#include "sharding/rows/initialiser.h"
 
 namespace rowhouse {
 namespace {

@@ -17,10 +17,10 @@
 #include "common/status.h"
 #include "common/transport/transport.h"
 #include "common/wire/control.h"
-#include "ps/row_store.h"
-#include "ps/shard_runner.h"
-#include "worker/ps_client.h"
-#include "worker/row_batch.h"
+#include "ps/shard/shard_runner.h"
+#include "ps/store/row_store.h"
+#include "worker/client/ps_client.h"
+#include "worker/embedding/row_batch.h"
 
 namespace rowhouse {
 

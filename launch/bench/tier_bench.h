@@ -20,8 +20,8 @@
 #include "launch/bench/one_shard.h"
 #include "launch/bench/stop_signal.h"
 #include "launch/bench/tier_rows.h"
-#include "worker/row_batch.h"
-#include "worker/zipf.h"
+#include "worker/data/zipf.h"
+#include "worker/embedding/row_batch.h"
 
 namespace rowhouse {
 

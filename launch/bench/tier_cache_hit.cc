@@ -6,7 +6,7 @@
 
 #include "launch/bench/bench.h"
 #include "launch/bench/one_shard.h"
-#include "ps/row_cache.h"
+#include "ps/cache/row_cache.h"
 
 namespace rowhouse {
 namespace {

@@ -13,9 +13,9 @@
 #include "common/wire/codec.h"
 #include "common/wire/pull.h"
 #include "launch/bench/bench.h"
-#include "ps/shard.h"
-#include "sharding/initialiser.h"
-#include "sharding/plan_maker.h"
+#include "ps/shard/shard.h"
+#include "sharding/plans/plan_maker.h"
+#include "sharding/rows/initialiser.h"
 
 namespace rowhouse {
 namespace {

@@ -16,7 +16,7 @@
 #include "launch/bench/bench.h"
 #include "launch/bench/cache_hit_ratio.h"
 #include "launch/bench/hit_ratio_yardsticks.h"
-#include "ps/cache_policy.h"
+#include "ps/cache/cache_policy.h"
 
 namespace rowhouse {
 namespace {

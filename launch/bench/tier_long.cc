@@ -17,9 +17,9 @@
 #include "launch/bench/one_shard.h"
 #include "launch/bench/stop_signal.h"
 #include "launch/bench/tier_rows.h"
-#include "launch/temporary_rows.h"
-#include "ps/store_environment.h"
-#include "worker/zipf.h"
+#include "launch/run/temporary_rows.h"
+#include "ps/store/store_environment.h"
+#include "worker/data/zipf.h"
 
 namespace rowhouse {
 namespace {

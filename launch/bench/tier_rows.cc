@@ -8,7 +8,7 @@
 #include "common/random.h"
 #include "common/scatter.h"
 #include "launch/bench/stop_signal.h"
-#include "sharding/record.h"
+#include "sharding/rows/record.h"
 
 namespace rowhouse {
 namespace {

@@ -14,8 +14,8 @@
 
 #include "common/status.h"
 #include "launch/bench/bench.h"
-#include "launch/temporary_rows.h"
-#include "ps/row_store.h"
+#include "launch/run/temporary_rows.h"
+#include "ps/store/row_store.h"
 
 namespace rowhouse {
 

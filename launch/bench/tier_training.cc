@@ -22,8 +22,8 @@
 #include "launch/bench/bench.h"
 #include "launch/bench/memory_limit.h"
 #include "launch/bench/stop_signal.h"
-#include "launch/temporary_rows.h"
-#include "ps/store_environment.h"
+#include "launch/run/temporary_rows.h"
+#include "ps/store/store_environment.h"
 
 extern char** environ;
 

@@ -13,8 +13,9 @@ set(SHARE ${CMAKE_INSTALL_DATADIR}/rowhouse)
 # Strips what the rules below install, also without --strip.
 install(CODE "set(CMAKE_INSTALL_DO_STRIP TRUE)")
 install(TARGETS rowhouse RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-install(PROGRAMS launch/mpirun.sh launch/cluster.sh launch/compression.sh launch/beyond_memory.sh
-        DESTINATION ${SHARE}/launch)
+install(PROGRAMS launch/mpirun.sh launch/cluster.sh DESTINATION ${SHARE}/launch)
+install(PROGRAMS launch/experiments/compression.sh launch/experiments/beyond_memory.sh
+        DESTINATION ${SHARE}/launch/experiments)
 install(FILES launch/find_rowhouse.sh DESTINATION ${SHARE}/launch)
 install(DIRECTORY configs DESTINATION ${SHARE} FILES_MATCHING PATTERN "*.yaml" PATTERN "*.flags")
 

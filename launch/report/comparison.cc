@@ -10,12 +10,12 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "common/json_text.h"
 #include "launch/report/clean_text.h"
 #include "launch/report/figure_text.h"
 #include "launch/report/page.h"
 #include "launch/report/report.h"
 #include "launch/report/report_file.h"
-#include "sharding/json_text.h"
 
 namespace rowhouse {
 namespace {

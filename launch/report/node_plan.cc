@@ -8,14 +8,14 @@
 #include <utility>
 
 #include "common/counted.h"
-#include "launch/id_counting.h"
-#include "launch/plan_of_run.h"
+#include "launch/plan/id_counting.h"
+#include "launch/plan/plan_of_run.h"
 #include "launch/report/figure_text.h"
 #include "launch/report/text_table.h"
 #include "launch/report/traffic_report.h"
-#include "ps/memory_budget.h"
-#include "ps/shard.h"
-#include "worker/dataset.h"
+#include "ps/node/memory_budget.h"
+#include "ps/shard/shard.h"
+#include "worker/data/dataset.h"
 
 namespace rowhouse {
 namespace {

@@ -1,5 +1,5 @@
-// NodePlan: what each PS node of a run will take, in memory and on disk (ps/memory_estimate.h), for
-// `rowhouse plan --sizes`. Threads: plain data.
+// NodePlan: what each PS node of a run will take, in memory and on disk
+// (ps/node/memory_estimate.h), for `rowhouse plan --sizes`. Threads: plain data.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "common/status.h"
-#include "launch/settings.h"
-#include "ps/memory_estimate.h"
-#include "sharding/access_counts.h"
-#include "sharding/plan.h"
+#include "launch/settings/settings.h"
+#include "ps/node/memory_estimate.h"
+#include "sharding/plans/access_counts.h"
+#include "sharding/plans/plan.h"
 
 namespace rowhouse {
 

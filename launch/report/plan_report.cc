@@ -8,7 +8,7 @@
 #include "common/counted.h"
 #include "launch/report/figure_text.h"
 #include "launch/report/text_table.h"
-#include "sharding/plan_load.h"
+#include "sharding/plans/plan_load.h"
 
 namespace rowhouse {
 namespace {

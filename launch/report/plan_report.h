@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "launch/id_counting.h"
-#include "sharding/access_counts.h"
-#include "sharding/plan_file.h"
+#include "launch/plan/id_counting.h"
+#include "sharding/plans/access_counts.h"
+#include "sharding/plans/plan_file.h"
 
 namespace rowhouse {
 

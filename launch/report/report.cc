@@ -6,10 +6,10 @@
 #include "launch/report/page.h"
 #include "launch/report/report_file.h"
 #include "launch/report/traffic_report.h"
-#include "launch/setting_fields.h"
-#include "launch/setting_text.h"
+#include "launch/settings/setting_fields.h"
+#include "launch/settings/setting_text.h"
 #include "launch/version.h"
-#include "sharding/table_sizes.h"
+#include "sharding/tables/table_sizes.h"
 
 namespace rowhouse {
 namespace {

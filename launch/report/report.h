@@ -3,8 +3,8 @@
 // Form (format 1): label, settings {section: {name: value}}, tables [...], model_bytes,
 // environment, versions, curve [...], evaluations [...], totals, phases, rows, sharding, shards
 // [...], table_loads [...], memory_plan. Figures nobody knows are null, never 0. model_bytes {rows,
-// state, plain_rows} are those of the whole model (sharding/table_sizes.h), touched or not: of
-// rows, with projections and learned weights; of their optimizer state; and of the rows if every
+// state, plain_rows} are those of the whole model (sharding/tables/table_sizes.h), touched or not:
+// of rows, with projections and learned weights; of their optimizer state; and of the rows if every
 // table were plain. sharding {strategy, pool_on, plan_digest, ps_nodes [...], on_each_worker {rows,
 // bytes}, tables [...]}: what the plan gave each PS node to hold and to do, and what it was
 // expected to move (launch/report/traffic_report.h). rows_pulled is the sum of rows_from_memory,
@@ -23,9 +23,9 @@
 #include "common/status.h"
 #include "common/wire/control.h"
 #include "launch/report/node_plan.h"
-#include "launch/settings.h"
-#include "sharding/plan_traffic.h"
-#include "worker/trainer.h"
+#include "launch/settings/settings.h"
+#include "sharding/plans/plan_traffic.h"
+#include "worker/train/trainer.h"
 
 namespace rowhouse {
 

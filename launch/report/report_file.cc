@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/durable_file.h"
-#include "sharding/json_text.h"
+#include "common/json_text.h"
 
 namespace rowhouse {
 

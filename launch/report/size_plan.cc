@@ -7,9 +7,9 @@
 
 #include "launch/report/figure_text.h"
 #include "launch/report/text_table.h"
-#include "ps/memory_budget.h"
-#include "sharding/record.h"
-#include "worker/dlrm_model.h"
+#include "ps/node/memory_budget.h"
+#include "sharding/rows/record.h"
+#include "worker/dense/dlrm_model.h"
 
 namespace rowhouse {
 namespace {

@@ -1,6 +1,6 @@
 // SizePlan: what the tables of a model take, and the largest vocabulary a memory holds, before
-// anything is started; for `rowhouse plan --sizes`. Arithmetic (sharding/table_sizes.h) for people
-// and scripts. Threads: plain data.
+// anything is started; for `rowhouse plan --sizes`. Arithmetic (sharding/tables/table_sizes.h) for
+// people and scripts. Threads: plain data.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "launch/settings.h"
-#include "sharding/table_sizes.h"
+#include "launch/settings/settings.h"
+#include "sharding/tables/table_sizes.h"
 
 namespace rowhouse {
 

@@ -1,4 +1,4 @@
-// What a plan moves in a step, for people and scripts: sharding/plan_traffic.h for a run's
+// What a plan moves in a step, for people and scripts: sharding/plans/plan_traffic.h for a run's
 // settings. Threads: pure functions.
 #pragma once
 
@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "launch/settings.h"
-#include "sharding/plan_traffic.h"
+#include "launch/settings/settings.h"
+#include "sharding/plans/plan_traffic.h"
 
 namespace rowhouse {
 

@@ -35,7 +35,7 @@ echo "localhost slots=3" >hosts
   --model_dir=clustered >out 2>&1 || { cat out; fail "training with rowhouse-cluster failed"; }
 tail -n 1 out | grep -q '^test AUC 0\.' || { cat out; fail "no outcome from rowhouse-cluster"; }
 
-"${clean[@]}" "$share/launch/compression.sh" --quick --out "$work/compression" >out 2>&1 ||
+"${clean[@]}" "$share/launch/experiments/compression.sh" --quick --out "$work/compression" >out 2>&1 ||
   { cat out; fail "compression.sh failed"; }
 [[ -s compression/compression.csv ]] || fail "compression.sh made no table"
 echo "installed: binary, scripts, configs and docs work below a prefix"

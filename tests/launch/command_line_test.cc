@@ -1,11 +1,11 @@
 // Every sentence the command line has for the operator, and every form it takes.
-#include "launch/command_line.h"
+#include "launch/settings/command_line.h"
 
 #include <gflags/gflags.h>
 
 #include <fstream>
 
-#include "launch/flags.h"
+#include "launch/settings/flags.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {

@@ -5,8 +5,8 @@
 #include <fstream>
 #include <regex>
 
-#include "launch/setting_fields.h"
-#include "launch/yaml_config.h"
+#include "launch/settings/setting_fields.h"
+#include "launch/settings/yaml_config.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {

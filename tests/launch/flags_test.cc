@@ -1,15 +1,16 @@
-// launch/flags.cc, launch/setting_fields.cc and launch/settings.h say the same of every setting.
-#include "launch/flags.h"
+// launch/settings/flags.cc, launch/settings/setting_fields.cc and launch/settings/settings.h say
+// the same of every setting.
+#include "launch/settings/flags.h"
 
 #include <gflags/gflags.h>
 
 #include <set>
 
-#include "launch/command_line.h"
-#include "launch/dlrm_flags.h"
-#include "launch/setting_fields.h"
-#include "launch/setting_text.h"
-#include "launch/verb_flags.h"
+#include "launch/settings/command_line.h"
+#include "launch/settings/dlrm_flags.h"
+#include "launch/settings/setting_fields.h"
+#include "launch/settings/setting_text.h"
+#include "launch/settings/verb_flags.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {
@@ -19,7 +20,7 @@ std::vector<gflags::CommandLineFlagInfo> OwnFlags() {
   std::vector<gflags::CommandLineFlagInfo> all, own;
   gflags::GetAllFlags(&all);
   for (const auto& flag : all) {
-    if (flag.filename.ends_with("launch/flags.cc")) own.push_back(flag);
+    if (flag.filename.ends_with("launch/settings/flags.cc")) own.push_back(flag);
   }
   return own;
 }

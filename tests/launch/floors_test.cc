@@ -33,12 +33,14 @@ const std::vector<Home> kHomes = {
     {"ZeroMQ", "zmq", {"common/transport/zeromq.cc", "launch/version.cc"}},
     {"RocksDB",
      "rocksdb/",
-     {"ps/stores/rocksdb.cc", "ps/store_environment.cc", "ps/rocksdb_",
+     {"ps/store/engines/rocksdb.cc", "ps/store/store_environment.cc", "ps/store/rocksdb_",
       "launch/bench/bare_rocksdb.cc", "launch/version.cc"}},
     {"cereal", "cereal/", {"common/wire/"}},
-    {"MPI", "mpi.h", {"worker/mpi_", "launch/cluster.", "launch/version.cc"}},
-    {"gflags", "gflags/", {"launch/flags.", "launch/command_line.", "launch/help.cc"}},
-    {"yaml-cpp", "yaml-cpp/", {"launch/yaml_config.cc"}},
+    {"MPI", "mpi.h", {"worker/mpi/mpi_", "launch/hosts/cluster.", "launch/version.cc"}},
+    {"gflags",
+     "gflags/",
+     {"launch/settings/flags.", "launch/settings/command_line.", "launch/settings/help.cc"}},
+    {"yaml-cpp", "yaml-cpp/", {"launch/settings/yaml_config.cc"}},
 };
 
 // "#  include <zmq.h> // why" -> '<' and "zmq.h"; ' ' if the line includes nothing.
@@ -61,7 +63,7 @@ std::string FlagMacroOf(const std::string& line) {
   return "";
 }
 
-// One sentence a broken rule; `path` is relative to the top of the tree: "ps/shard.cc".
+// One sentence a broken rule; `path` is relative to the top of the tree: "ps/shard/shard.cc".
 std::vector<std::string> BrokenRules(const std::string& path, const std::string& text) {
   const std::string floor = path.substr(0, path.find('/'));
   std::vector<std::string> broken;
@@ -70,8 +72,8 @@ std::vector<std::string> BrokenRules(const std::string& path, const std::string&
   for (int number = 1; std::getline(lines, line); ++number) {
     const std::string where = path + ":" + std::to_string(number) + ": ";
     const std::string macro = FlagMacroOf(line);
-    if (!macro.empty() && path != "launch/flags.cc") {
-      broken.push_back(where + macro + ": flags are defined in launch/flags.cc only");
+    if (!macro.empty() && path != "launch/settings/flags.cc") {
+      broken.push_back(where + macro + ": flags are defined in launch/settings/flags.cc only");
     }
     const auto [quote, header] = IncludedBy(line);
     for (const Home& home : kHomes) {
@@ -116,10 +118,11 @@ TEST(Floors, NoFileCrossesItsFloorOrTakesALibraryFromItsHome) {
 }
 
 TEST(Floors, AnIncludeUpwardsIsNamed) {
-  EXPECT_THAT(BrokenRules("common/x.cc", "// why\n#include \"ps/shard.h\"\n"),
-              testing::ElementsAre("common/x.cc:2: floor common must not include ps: ps/shard.h"));
-  EXPECT_THAT(BrokenRules("ps/x.cc", "#include \"worker/batch.h\"\n"), testing::SizeIs(1));
-  EXPECT_THAT(BrokenRules("worker/x.cc", "#include \"ps/shard.h\"\n"), testing::SizeIs(1));
+  EXPECT_THAT(
+      BrokenRules("common/x.cc", "// why\n#include \"ps/shard/shard.h\"\n"),
+      testing::ElementsAre("common/x.cc:2: floor common must not include ps: ps/shard/shard.h"));
+  EXPECT_THAT(BrokenRules("ps/x.cc", "#include \"worker/data/batch.h\"\n"), testing::SizeIs(1));
+  EXPECT_THAT(BrokenRules("worker/x.cc", "#include \"ps/shard/shard.h\"\n"), testing::SizeIs(1));
   EXPECT_THAT(BrokenRules("launch/x.cc", "#include \"tests/testing/testing.h\"\n"),
               testing::SizeIs(1));
   EXPECT_THAT(BrokenRules("launch/x.cc", "#include \"ps/a.h\"\n#include \"worker/b.h\"\n"),
@@ -127,21 +130,23 @@ TEST(Floors, AnIncludeUpwardsIsNamed) {
 }
 
 TEST(Floors, ALibraryOutsideItsHomeIsNamed) {
-  EXPECT_THAT(BrokenRules("ps/shard.cc", "#include <zmq.h>\n"),
-              testing::ElementsAre("ps/shard.cc:1: ZeroMQ has its home elsewhere: zmq.h"));
-  EXPECT_THAT(BrokenRules("ps/shard.cc", "#  include <rocksdb/db.h>\n"), testing::SizeIs(1));
-  EXPECT_THAT(BrokenRules("ps/stores/rocksdb.cc", "#include <rocksdb/db.h>\n"), testing::IsEmpty());
-  EXPECT_THAT(BrokenRules("ps/shard.cc", "#include <cereal/archives/binary.hpp>\n"),
+  EXPECT_THAT(BrokenRules("ps/shard/shard.cc", "#include <zmq.h>\n"),
+              testing::ElementsAre("ps/shard/shard.cc:1: ZeroMQ has its home elsewhere: zmq.h"));
+  EXPECT_THAT(BrokenRules("ps/shard/shard.cc", "#  include <rocksdb/db.h>\n"), testing::SizeIs(1));
+  EXPECT_THAT(BrokenRules("ps/store/engines/rocksdb.cc", "#include <rocksdb/db.h>\n"),
+              testing::IsEmpty());
+  EXPECT_THAT(BrokenRules("ps/shard/shard.cc", "#include <cereal/archives/binary.hpp>\n"),
               testing::SizeIs(1));
-  EXPECT_THAT(BrokenRules("worker/trainer.cc", "#include <mpi.h>\n"), testing::SizeIs(1));
-  EXPECT_THAT(BrokenRules("worker/trainer.cc", "#include <gflags/gflags.h>\n"), testing::SizeIs(1));
+  EXPECT_THAT(BrokenRules("worker/train/trainer.cc", "#include <mpi.h>\n"), testing::SizeIs(1));
+  EXPECT_THAT(BrokenRules("worker/train/trainer.cc", "#include <gflags/gflags.h>\n"),
+              testing::SizeIs(1));
 }
 
 TEST(Floors, AFlagOutsideTheFlagsFileIsNamed) {
-  EXPECT_THAT(BrokenRules("worker/trainer.cc", "DEFINE_int32(steps, 1, \"\");\n"),
-              testing::ElementsAre("worker/trainer.cc:1: DEFINE_int32: flags are defined in "
-                                   "launch/flags.cc only"));
-  EXPECT_THAT(BrokenRules("launch/flags.cc", "DEFINE_int32(steps, 1, \"\");\n"),
+  EXPECT_THAT(BrokenRules("worker/train/trainer.cc", "DEFINE_int32(steps, 1, \"\");\n"),
+              testing::ElementsAre("worker/train/trainer.cc:1: DEFINE_int32: flags are defined in "
+                                   "launch/settings/flags.cc only"));
+  EXPECT_THAT(BrokenRules("launch/settings/flags.cc", "DEFINE_int32(steps, 1, \"\");\n"),
               testing::IsEmpty());
 }
 

@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "launch/setting_fields.h"
-#include "launch/settings.h"
+#include "launch/settings/setting_fields.h"
+#include "launch/settings/settings.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {

@@ -6,9 +6,9 @@
 #include "launch/bench/access_trace.h"
 #include "launch/bench/cache_hit_ratio.h"
 #include "launch/bench/hit_ratio_yardsticks.h"
-#include "ps/cache_policy.h"
-#include "ps/row_frequencies.h"
-#include "sharding/access_counts.h"
+#include "ps/cache/cache_policy.h"
+#include "ps/cache/row_frequencies.h"
+#include "sharding/plans/access_counts.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {

@@ -1,4 +1,4 @@
-#include "launch/host_facts.h"
+#include "launch/hosts/host_facts.h"
 
 #include "tests/testing/testing.h"
 

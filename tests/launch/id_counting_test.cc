@@ -1,9 +1,9 @@
 // Counts of a run's ids, against reading the data and resolving ids by hand.
-#include "launch/id_counting.h"
+#include "launch/plan/id_counting.h"
 
 #include <map>
 
-#include "launch/yaml_config.h"
+#include "launch/settings/yaml_config.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {

@@ -1,5 +1,5 @@
 // What is said where no Status can be returned: of memory and threads that cannot be had.
-#include "launch/last_words.h"
+#include "launch/run/last_words.h"
 
 #include <signal.h>
 

@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "launch/load_balance_flags.h"
+#include "launch/settings/load_balance_flags.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {

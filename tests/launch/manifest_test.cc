@@ -1,11 +1,11 @@
-#include "launch/manifest.h"
+#include "launch/model/manifest.h"
 
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "common/durable_file.h"
-#include "sharding/plan_maker.h"
+#include "sharding/plans/plan_maker.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {

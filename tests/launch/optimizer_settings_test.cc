@@ -1,8 +1,8 @@
 // Optimizers of the rows and of the dense part, as settings name them.
-#include "launch/table_fields.h"
-#include "sharding/optimizer.h"
+#include "launch/settings/table_fields.h"
+#include "sharding/rows/optimizer.h"
 #include "tests/launch/given_settings.h"
-#include "worker/dense_optimizer.h"
+#include "worker/dense/dense_optimizer.h"
 
 namespace rowhouse {
 namespace {

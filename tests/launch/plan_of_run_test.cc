@@ -1,12 +1,12 @@
 // The plan of a run, from files and from strategies, and the refusals of files that do not fit.
-#include "launch/plan_of_run.h"
+#include "launch/plan/plan_of_run.h"
 
 #include <fstream>
 
-#include "launch/command_line.h"
+#include "common/json_text.h"
 #include "launch/report/plan_report.h"
-#include "sharding/json_text.h"
-#include "sharding/plan_load.h"
+#include "launch/settings/command_line.h"
+#include "sharding/plans/plan_load.h"
 #include "tests/testing/access_counts.h"
 #include "tests/testing/testing.h"
 

@@ -1,4 +1,4 @@
-#include "launch/rank_map.h"
+#include "launch/hosts/rank_map.h"
 
 #include "tests/testing/testing.h"
 

@@ -1,4 +1,4 @@
-#include "launch/roles.h"
+#include "launch/hosts/roles.h"
 
 #include "tests/testing/testing.h"
 // After gtest.

@@ -1,4 +1,4 @@
-#include "launch/room_on_disk.h"
+#include "launch/run/room_on_disk.h"
 
 #include "tests/testing/testing.h"
 

@@ -1,5 +1,5 @@
 // What is said of a saved model whose manifest was damaged, or whose rows were never in files.
-#include "launch/saved_rows.h"
+#include "launch/model/saved_rows.h"
 
 #include <algorithm>
 #include <fstream>

@@ -1,10 +1,10 @@
 // Every setting there is: read, printed, and counted in the digest of a config.
-#include "launch/setting_fields.h"
+#include "launch/settings/setting_fields.h"
 
 #include <map>
 #include <set>
 
-#include "launch/yaml_config.h"
+#include "launch/settings/yaml_config.h"
 #include "tests/launch/given_settings.h"
 
 namespace rowhouse {

@@ -1,4 +1,4 @@
-#include "launch/setting_text.h"
+#include "launch/settings/setting_text.h"
 
 #include "tests/testing/testing.h"
 

@@ -1,9 +1,9 @@
-#include "launch/settings.h"
+#include "launch/settings/settings.h"
 
 #include "common/numpy_random.h"
-#include "launch/table_fields.h"
-#include "launch/yaml_config.h"
-#include "sharding/initialiser.h"
+#include "launch/settings/table_fields.h"
+#include "launch/settings/yaml_config.h"
+#include "sharding/rows/initialiser.h"
 #include "tests/launch/given_settings.h"
 
 namespace rowhouse {

@@ -1,9 +1,9 @@
 // Settings of strategies that nobody reads are mistakes.
-#include "launch/strategy_settings.h"
+#include "launch/settings/strategy_settings.h"
 
 #include <fstream>
 
-#include "launch/command_line.h"
+#include "launch/settings/command_line.h"
 #include "tests/launch/given_settings.h"
 
 namespace rowhouse {

@@ -4,9 +4,9 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "launch/id_counting.h"
-#include "launch/yaml_config.h"
-#include "sharding/plan_maker.h"
+#include "launch/plan/id_counting.h"
+#include "launch/settings/yaml_config.h"
+#include "sharding/plans/plan_maker.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {

@@ -1,5 +1,5 @@
 // Every form a YAML file may have, and the sentence for every mistake in one.
-#include "launch/yaml_config.h"
+#include "launch/settings/yaml_config.h"
 
 #include <filesystem>
 #include <fstream>

@@ -12,9 +12,9 @@
 #include <string_view>
 #include <vector>
 
-#include "sharding/optimizer.h"
-#include "sharding/record.h"
-#include "sharding/table_kind.h"
+#include "sharding/rows/optimizer.h"
+#include "sharding/rows/record.h"
+#include "sharding/tables/table_kind.h"
 #include "tests/testing/kind_options.h"
 
 namespace rowhouse {

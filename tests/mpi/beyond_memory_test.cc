@@ -1,5 +1,5 @@
-// launch/beyond_memory.sh, scaled down: two PS nodes in memory cgroups train tables of 10^10 ids to
-// the bits of PS nodes without a limit.
+// launch/experiments/beyond_memory.sh, scaled down: two PS nodes in memory cgroups train tables of
+// 10^10 ids to the bits of PS nodes without a limit.
 #include <filesystem>
 
 #include "tests/testing/process.h"
@@ -10,8 +10,8 @@ namespace {
 TEST(BeyondMemory, TablesOf10To10IdsTrainTheSameRowsInALittleMemory) {
   const TempDir dir;
   const ProcessResult result = RunCommand(
-      {.arguments = {ROWHOUSE_SOURCE_DIR "/launch/beyond_memory.sh", "--limit", "192", "--samples",
-                     "300000", "--out", dir / "out"},
+      {.arguments = {ROWHOUSE_SOURCE_DIR "/launch/experiments/beyond_memory.sh", "--limit", "192",
+                     "--samples", "300000", "--out", dir / "out"},
        .environment = {{"PATH", std::filesystem::path(ROWHOUSE_BINARY).parent_path().string() +
                                     ":" + getenv("PATH")}},
        .time_limit = std::chrono::minutes(4)});
@@ -26,7 +26,7 @@ TEST(BeyondMemory, TablesOf10To10IdsTrainTheSameRowsInALittleMemory) {
 TEST(BeyondMemory, MistakesAreToldWithExitCode2) {
   for (const std::vector<std::string>& arguments : std::vector<std::vector<std::string>>{
            {"--limit", "12"}, {"--limit"}, {"--samples", "many"}, {"--wat"}}) {
-    Command command{.arguments = {ROWHOUSE_SOURCE_DIR "/launch/beyond_memory.sh"}};
+    Command command{.arguments = {ROWHOUSE_SOURCE_DIR "/launch/experiments/beyond_memory.sh"}};
     command.arguments.insert(command.arguments.end(), arguments.begin(), arguments.end());
     const ProcessResult result = RunCommand(command);
     EXPECT_EQ(result.exit_code, 2) << result.Describe();

@@ -8,11 +8,11 @@
 #include <set>
 
 #include "common/counted.h"
-#include "launch/saved_rows.h"
-#include "ps/shard_opening.h"
-#include "sharding/initialiser.h"
-#include "sharding/optimizer.h"
-#include "sharding/record_weights.h"
+#include "launch/model/saved_rows.h"
+#include "ps/shard/shard_opening.h"
+#include "sharding/rows/initialiser.h"
+#include "sharding/rows/optimizer.h"
+#include "sharding/rows/record_weights.h"
 #include "tests/testing/process.h"
 
 namespace rowhouse {

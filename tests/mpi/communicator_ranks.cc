@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "tests/testing/communicator_contract.h"
-#include "worker/mpi_communicator.h"
+#include "worker/mpi/mpi_communicator.h"
 
 namespace rowhouse {
 namespace {

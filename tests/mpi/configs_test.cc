@@ -1,12 +1,12 @@
 // Every configuration trains: a few steps through the real binary, on tables cut down to a size a
 // test can afford, with made-up data where a file would have to be given. And the comparison of
-// table kinds that launch/compression.sh makes of some of them.
+// table kinds that launch/experiments/compression.sh makes of some of them.
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <set>
 
-#include "launch/yaml_config.h"
+#include "launch/settings/yaml_config.h"
 #include "tests/testing/process.h"
 
 namespace rowhouse {
@@ -70,7 +70,8 @@ TEST(Compression, TheScriptSetsARunOfEachConfigSideBySide) {
   const TempDir dir;
   const std::filesystem::path rowhouse = ROWHOUSE_BINARY;
   const ProcessResult result =
-      RunCommand({.arguments = {ROWHOUSE_SOURCE_DIR "/launch/compression.sh", "--out", dir / "out"},
+      RunCommand({.arguments = {ROWHOUSE_SOURCE_DIR "/launch/experiments/compression.sh", "--out",
+                                dir / "out"},
                   .environment = {{"COMPRESSION_QUICK", "1"},
                                   {"PATH", rowhouse.parent_path().string() + ":" + getenv("PATH")}},
                   .time_limit = std::chrono::minutes(4)});
@@ -104,7 +105,7 @@ TEST(Compression, TheScriptRefusesWhatItDoesNotKnow) {
   const std::vector<std::vector<std::string>> kMistakes = {
       {"--repat", "2"}, {"--repeat"}, {"--repeat", "0"}};
   for (const std::vector<std::string>& arguments : kMistakes) {
-    Command command{.arguments = {ROWHOUSE_SOURCE_DIR "/launch/compression.sh"}};
+    Command command{.arguments = {ROWHOUSE_SOURCE_DIR "/launch/experiments/compression.sh"}};
     command.arguments.insert(command.arguments.end(), arguments.begin(), arguments.end());
     const ProcessResult result = RunCommand(command);
     EXPECT_EQ(result.exit_code, 2) << result.Describe();

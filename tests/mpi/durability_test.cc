@@ -7,14 +7,14 @@
 #include <random>
 #include <thread>
 
-#include "ps/push_log.h"
-#include "ps/row_store.h"
-#include "sharding/optimizer.h"
-#include "sharding/plan_maker.h"
-#include "sharding/record.h"
+#include "ps/log/push_log.h"
+#include "ps/store/row_store.h"
+#include "sharding/plans/plan_maker.h"
+#include "sharding/rows/optimizer.h"
+#include "sharding/rows/record.h"
 #include "tests/testing/process.h"
-#include "worker/ps_client.h"
-#include "worker/rendezvous.h"
+#include "worker/client/ps_client.h"
+#include "worker/client/rendezvous.h"
 
 namespace rowhouse {
 namespace {

@@ -6,8 +6,8 @@
 #include <fstream>
 #include <map>
 
-#include "sharding/plan_load.h"
-#include "sharding/strategy.h"
+#include "sharding/plans/plan_load.h"
+#include "sharding/plans/strategy.h"
 #include "tests/mpi/all_kinds_model.h"
 #include "tests/mpi/simulated_train.h"
 #include "tests/testing/covering_cases.h"

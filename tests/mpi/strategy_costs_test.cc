@@ -1,5 +1,5 @@
-// What sharding costs, through real processes: launch/strategies.sh, and the bytes that pooling on
-// the shards saves on DLRM's benchmark.
+// What sharding costs, through real processes: launch/experiments/strategies.sh, and the bytes that
+// pooling on the shards saves on DLRM's benchmark.
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -7,7 +7,7 @@
 #include <set>
 
 #include "common/durable_file.h"
-#include "sharding/strategy.h"
+#include "sharding/plans/strategy.h"
 #include "tests/testing/process.h"
 
 namespace rowhouse {
@@ -116,7 +116,7 @@ TEST(StrategyCosts, BytesAreEstimatedWithinAQuarterOfWhatIsCounted) {
 
 ProcessResult RunScript(const std::vector<std::string>& arguments) {
   const std::filesystem::path rowhouse = ROWHOUSE_BINARY;
-  Command command{.arguments = {ROWHOUSE_SOURCE_DIR "/launch/strategies.sh"},
+  Command command{.arguments = {ROWHOUSE_SOURCE_DIR "/launch/experiments/strategies.sh"},
                   .environment = {{"PATH", rowhouse.parent_path().string() + ":" + getenv("PATH")}},
                   .time_limit = std::chrono::minutes(4)};
   command.arguments.insert(command.arguments.end(), arguments.begin(), arguments.end());
@@ -184,7 +184,8 @@ TEST(StrategiesScript, TheScriptRefusesWhatItDoesNotKnow) {
     const ProcessResult result = RunScript(arguments);
     EXPECT_EQ(result.exit_code, 2) << result.Describe();
     EXPECT_THAT(result.err, HasSubstr("strategies: ")) << result.Describe();
-    EXPECT_THAT(result.err, HasSubstr("say launch/strategies.sh CONFIG")) << result.Describe();
+    EXPECT_THAT(result.err, HasSubstr("say launch/experiments/strategies.sh CONFIG"))
+        << result.Describe();
   }
 }
 

@@ -9,9 +9,9 @@
 #include <span>
 #include <sstream>
 
-#include "ps/row_store.h"
-#include "ps/shard_opening.h"
-#include "sharding/record.h"
+#include "ps/shard/shard_opening.h"
+#include "ps/store/row_store.h"
+#include "sharding/rows/record.h"
 #include "tests/testing/process.h"
 
 namespace rowhouse {

@@ -1,4 +1,4 @@
-#include "ps/cache_budget.h"
+#include "ps/cache/cache_budget.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
@@ -9,7 +9,7 @@
 #include <numeric>
 
 #include "common/random.h"
-#include "ps/reuse_sampler.h"
+#include "ps/cache/reuse_sampler.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {

@@ -1,4 +1,4 @@
-#include "ps/cache_ledger.h"
+#include "ps/cache/cache_ledger.h"
 
 #include "tests/testing/testing.h"
 // GoogleTest first.

@@ -6,10 +6,10 @@
 #include <array>
 #include <map>
 
-#include "ps/cache_places.h"
-#include "ps/row_frequencies.h"
-#include "ps/slot_index.h"
-#include "ps/tag_match.h"
+#include "ps/cache/cache_places.h"
+#include "ps/cache/row_frequencies.h"
+#include "ps/cache/slot_index.h"
+#include "ps/cache/tag_match.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {

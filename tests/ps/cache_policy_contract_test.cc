@@ -7,7 +7,7 @@
 #include <random>
 #include <set>
 
-#include "ps/row_cache.h"
+#include "ps/cache/row_cache.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {

@@ -5,8 +5,8 @@
 #include <map>
 #include <numeric>
 
-#include "ps/row_cache.h"
-#include "sharding/table_sizes.h"
+#include "ps/cache/row_cache.h"
+#include "sharding/tables/table_sizes.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {

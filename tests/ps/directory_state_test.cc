@@ -1,4 +1,4 @@
-#include "ps/directory_state.h"
+#include "ps/store/directory_state.h"
 
 #include "common/durable_file.h"
 #include "tests/testing/testing.h"

@@ -1,4 +1,4 @@
-#include "ps/memory_budget.h"
+#include "ps/node/memory_budget.h"
 
 #include "tests/testing/testing.h"
 

@@ -1,9 +1,9 @@
-#include "ps/memory_estimate.h"
+#include "ps/node/memory_estimate.h"
 
-#include "ps/memory_budget.h"
-#include "ps/shard.h"
-#include "ps/written_rows.h"
-#include "sharding/plan_maker.h"
+#include "ps/node/memory_budget.h"
+#include "ps/shard/shard.h"
+#include "ps/store/written_rows.h"
+#include "sharding/plans/plan_maker.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {

@@ -1,4 +1,4 @@
-#include "ps/parallel_reads.h"
+#include "ps/store/parallel_reads.h"
 
 #include <array>
 #include <atomic>

@@ -1,5 +1,5 @@
 // The push log on real files: what comes back, where it ends, and what a damaged one says.
-#include "ps/push_log.h"
+#include "ps/log/push_log.h"
 
 #include <fcntl.h>
 #include <unistd.h>

@@ -1,7 +1,7 @@
 // Each family holds the names that others rely on: a suite over an empty registry would pass
 // without running anything.
-#include "ps/cache_policy.h"
-#include "ps/row_store.h"
+#include "ps/cache/cache_policy.h"
+#include "ps/store/row_store.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {

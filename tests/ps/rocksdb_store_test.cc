@@ -13,9 +13,9 @@
 #include <thread>
 #include <tuple>
 
-#include "ps/rocksdb_options.h"
-#include "ps/row_store.h"
-#include "ps/store_environment.h"
+#include "ps/store/rocksdb_options.h"
+#include "ps/store/row_store.h"
+#include "ps/store/store_environment.h"
 #include "tests/testing/small_disk.h"
 #include "tests/testing/testing.h"
 

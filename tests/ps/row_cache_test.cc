@@ -1,4 +1,4 @@
-#include "ps/row_cache.h"
+#include "ps/cache/row_cache.h"
 
 #include "tests/testing/testing.h"
 

@@ -5,9 +5,9 @@
 #include <map>
 #include <random>
 
-#include "ps/row_store.h"
-#include "ps/store_environment.h"
-#include "ps/store_key.h"
+#include "ps/store/row_store.h"
+#include "ps/store/store_environment.h"
+#include "ps/store/store_key.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {

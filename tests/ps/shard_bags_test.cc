@@ -3,8 +3,8 @@
 #include <numeric>
 
 #include "common/wire/codec.h"
-#include "ps/shard.h"
-#include "sharding/plan_maker.h"
+#include "ps/shard/shard.h"
+#include "sharding/plans/plan_maker.h"
 #include "tests/testing/frame_of.h"
 #include "tests/testing/testing.h"
 

@@ -1,6 +1,6 @@
 // What a shard does with the directory it finds: sentence by sentence. Rows stand for themselves:
 // one float a row, its value the row's number.
-#include "ps/shard_opening.h"
+#include "ps/shard/shard_opening.h"
 
 #include <filesystem>
 #include <functional>
@@ -8,8 +8,8 @@
 #include <set>
 
 #include "common/durable_file.h"
-#include "ps/directory_state.h"
-#include "sharding/plan_maker.h"
+#include "ps/store/directory_state.h"
+#include "sharding/plans/plan_maker.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <map>
 
-#include "sharding/access_counts.h"
+#include "sharding/plans/access_counts.h"
 #include "tests/testing/shard_with_store.h"
 
 namespace rowhouse {

@@ -1,5 +1,5 @@
 // A shard on its own, event by event, with hand-computed numbers.
-#include "ps/shard.h"
+#include "ps/shard/shard.h"
 
 #include <cmath>
 #include <limits>
@@ -8,8 +8,8 @@
 
 #include "common/wire/codec.h"
 #include "common/wire/control.h"
-#include "ps/shard_store.h"
-#include "sharding/plan_maker.h"
+#include "ps/shard/shard_store.h"
+#include "sharding/plans/plan_maker.h"
 #include "tests/testing/frame_of.h"
 #include "tests/testing/testing.h"
 

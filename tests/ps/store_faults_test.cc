@@ -5,8 +5,8 @@
 #include <random>
 #include <set>
 
-#include "ps/row_store.h"
-#include "ps/store_environment.h"
+#include "ps/store/row_store.h"
+#include "ps/store/store_environment.h"
 #include "tests/testing/faulty_files.h"
 #include "tests/testing/testing.h"
 

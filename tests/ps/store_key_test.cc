@@ -1,10 +1,10 @@
-#include "ps/store_key.h"
+#include "ps/store/store_key.h"
 
 #include <algorithm>
 #include <limits>
 #include <vector>
 
-#include "sharding/record.h"
+#include "sharding/rows/record.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {

@@ -1,4 +1,4 @@
-#include "ps/written_rows.h"
+#include "ps/store/written_rows.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "common/durable_file.h"
-#include "ps/written_rows_file.h"
+#include "ps/store/written_rows_file.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "common/random.h"
-#include "sharding/initialiser.h"
+#include "sharding/rows/initialiser.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {

@@ -1,7 +1,7 @@
 #include <bit>
 
 #include "common/numpy_random.h"
-#include "sharding/initialiser.h"
+#include "sharding/rows/initialiser.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {

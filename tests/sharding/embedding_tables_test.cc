@@ -1,5 +1,5 @@
 // A whole model resolved: which physical tables there are, in which order, and what is refused.
-#include "sharding/embedding_tables.h"
+#include "sharding/tables/embedding_tables.h"
 
 #include "tests/testing/testing.h"
 

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "sharding/initialiser.h"
+#include "sharding/rows/initialiser.h"
 #include "tests/testing/npy_writer.h"
 #include "tests/testing/testing.h"
 

@@ -1,5 +1,5 @@
 // Every number of hash_virtual_table.json.
-#include "sharding/id_hash.h"
+#include "sharding/tables/id_hash.h"
 
 #include <set>
 #include <sstream>

@@ -6,7 +6,7 @@
 #include <random>
 #include <set>
 
-#include "sharding/initialiser.h"
+#include "sharding/rows/initialiser.h"
 #include "tests/testing/npy_writer.h"
 #include "tests/testing/testing.h"
 

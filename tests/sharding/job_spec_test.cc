@@ -1,13 +1,13 @@
 // What a table is must come out of the manifest as it went in, and older manifests must mean what
 // they meant.
-#include "sharding/job_spec.h"
+#include "sharding/tables/job_spec.h"
 
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "sharding/optimizer.h"
-#include "sharding/plan_maker.h"
+#include "sharding/plans/plan_maker.h"
+#include "sharding/rows/optimizer.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {

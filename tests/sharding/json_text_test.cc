@@ -1,6 +1,6 @@
 // JSON of peers and files: what is nested too deep is refused before anything walks it, and what
 // is shown of it stays short.
-#include "sharding/json_text.h"
+#include "common/json_text.h"
 
 #include "tests/testing/testing.h"
 

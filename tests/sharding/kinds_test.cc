@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "sharding/embedding_tables.h"
+#include "sharding/tables/embedding_tables.h"
 #include "tests/testing/kind_options.h"
 #include "tests/testing/testing.h"
 

@@ -1,8 +1,8 @@
 // LoadBalanceManager: every number of load_balance.json (SPEC 3), and what must hold for any sizes.
 // Where the file records what the originals do wrong, the test says how that follows from ours.
-#include "sharding/load_balance_manager.h"
+#include "sharding/plans/load_balance_manager.h"
 
-#include "sharding/longest_processing_time.h"
+#include "sharding/plans/longest_processing_time.h"
 #include "tests/testing/testing.h"
 // After gtest's, which testing.h includes.
 #include <rapidcheck/gtest.h>

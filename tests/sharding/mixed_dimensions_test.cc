@@ -1,5 +1,5 @@
 // Every solver case of composite_embeddings.json, and the edges beyond them.
-#include "sharding/mixed_dimensions.h"
+#include "sharding/tables/mixed_dimensions.h"
 
 #include "tests/testing/testing.h"
 

@@ -2,7 +2,7 @@
 #include <cmath>
 #include <random>
 
-#include "sharding/optimizer.h"
+#include "sharding/rows/optimizer.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {

@@ -1,6 +1,6 @@
 // Each optimizer against the reference runs (tests/vectors/optimizers.json: torch in float64 for
 // all but row-wise Adagrad), then steps computed by hand and the published form of FTRL.
-#include "sharding/optimizer.h"
+#include "sharding/rows/optimizer.h"
 
 #include <cmath>
 #include <map>

@@ -1,9 +1,9 @@
 // Plans as files: every strategy's comes back as it was, and what does not fit is named.
-#include "sharding/plan_file.h"
+#include "sharding/plans/plan_file.h"
 
 #include <functional>
 
-#include "sharding/plan_maker.h"
+#include "sharding/plans/plan_maker.h"
 #include "tests/testing/access_counts.h"
 #include "tests/testing/testing.h"
 

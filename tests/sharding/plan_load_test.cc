@@ -1,10 +1,10 @@
 // What a plan gives each shard, against counting row by row.
-#include "sharding/plan_load.h"
+#include "sharding/plans/plan_load.h"
 
 #include <cmath>
 #include <numeric>
 
-#include "sharding/plan_maker.h"
+#include "sharding/plans/plan_maker.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {

@@ -1,4 +1,4 @@
-#include "sharding/plan.h"
+#include "sharding/plans/plan.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "sharding/job_spec.h"
-#include "sharding/plan_maker.h"
+#include "sharding/plans/plan_maker.h"
+#include "sharding/tables/job_spec.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {

@@ -1,11 +1,11 @@
 // Bytes a step by arithmetic, against sums done by hand and draws that are counted.
-#include "sharding/plan_traffic.h"
+#include "sharding/plans/plan_traffic.h"
 
 #include <cmath>
 #include <set>
 
 #include "common/random.h"
-#include "sharding/plan_maker.h"
+#include "sharding/plans/plan_maker.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {

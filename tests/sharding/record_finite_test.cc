@@ -1,10 +1,10 @@
-#include "sharding/record_finite.h"
+#include "sharding/rows/record_finite.h"
 
 #include <cmath>
 #include <limits>
 #include <vector>
 
-#include "sharding/optimizer.h"
+#include "sharding/rows/optimizer.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {

@@ -1,6 +1,6 @@
 // Weights of 16 bits in a record: where the bytes lie, how an update rounds them, and that nothing
 // but seed, table, row, column and step decides it.
-#include "sharding/record_weights.h"
+#include "sharding/rows/record_weights.h"
 
 #include <xxhash.h>
 
@@ -8,9 +8,9 @@
 #include <set>
 
 #include "common/random.h"
-#include "sharding/embedding_tables.h"
-#include "sharding/record_update.h"
-#include "sharding/rows_digest.h"
+#include "sharding/rows/record_update.h"
+#include "sharding/rows/rows_digest.h"
+#include "sharding/tables/embedding_tables.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {

@@ -1,9 +1,9 @@
 // Each family holds the names that others rely on: a suite over an empty registry would pass
 // without running anything.
-#include "sharding/initialiser.h"
-#include "sharding/optimizer.h"
-#include "sharding/table_kind.h"
-#include "sharding/table_spec.h"
+#include "sharding/rows/initialiser.h"
+#include "sharding/rows/optimizer.h"
+#include "sharding/tables/table_kind.h"
+#include "sharding/tables/table_spec.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {

@@ -1,4 +1,4 @@
-#include "sharding/rows_digest.h"
+#include "sharding/rows/rows_digest.h"
 
 #include <xxhash.h>
 

@@ -1,5 +1,5 @@
 // What every sharding strategy promises, and how good each is at what it is for.
-#include "sharding/strategy.h"
+#include "sharding/plans/strategy.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
@@ -11,7 +11,7 @@
 #include <set>
 
 #include "common/random.h"
-#include "sharding/plan_maker.h"
+#include "sharding/plans/plan_maker.h"
 #include "tests/testing/access_counts.h"
 #include "tests/testing/testing.h"
 

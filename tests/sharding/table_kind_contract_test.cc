@@ -3,8 +3,8 @@
 #include <set>
 
 #include "common/nearest_name.h"
-#include "sharding/embedding_tables.h"
-#include "sharding/table_kind.h"
+#include "sharding/tables/embedding_tables.h"
+#include "sharding/tables/table_kind.h"
 #include "tests/testing/kind_options.h"
 #include "tests/testing/testing.h"
 

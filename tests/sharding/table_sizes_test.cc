@@ -1,6 +1,6 @@
 // Bytes by arithmetic: against the numbers the seeds publish (vectors table_sizes.json), and worked
 // out by hand.
-#include "sharding/table_sizes.h"
+#include "sharding/tables/table_sizes.h"
 
 #include "tests/testing/testing.h"
 

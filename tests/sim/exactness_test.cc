@@ -4,8 +4,8 @@
 
 #include <cmath>
 
-#include "ps/cache_policy.h"
-#include "sharding/access_counts.h"
+#include "ps/cache/cache_policy.h"
+#include "sharding/plans/access_counts.h"
 #include "tests/testing/sim_training.h"
 #include "tests/testing/testing.h"
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <set>
 
-#include "sharding/table_sizes.h"
+#include "sharding/tables/table_sizes.h"
 #include "tests/sim/kind_variants.h"
 #include "tests/testing/testing.h"
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "sharding/table_kind.h"
+#include "sharding/tables/table_kind.h"
 #include "tests/testing/kind_options.h"
 #include "tests/testing/sim_training.h"
 

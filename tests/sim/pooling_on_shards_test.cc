@@ -2,7 +2,7 @@
 // pulled and pooled by the workers.
 #include <set>
 
-#include "sharding/strategy.h"
+#include "sharding/plans/strategy.h"
 #include "tests/sim/kind_variants.h"
 #include "tests/testing/access_counts.h"
 #include "tests/testing/testing.h"

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "ps/cache_policy.h"
+#include "ps/cache/cache_policy.h"
 #include "tests/testing/sim_training.h"
 #include "tests/testing/testing.h"
 

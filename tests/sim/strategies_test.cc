@@ -1,7 +1,7 @@
 // The promise for every sharding strategy: the same losses, rows and dense parameters, bit for bit,
 // as on one shard, for every table kind and pooling.
-#include "ps/cache_policy.h"
-#include "sharding/strategy.h"
+#include "ps/cache/cache_policy.h"
+#include "sharding/plans/strategy.h"
 #include "tests/sim/kind_variants.h"
 #include "tests/testing/access_counts.h"
 #include "tests/testing/testing.h"

@@ -1,8 +1,8 @@
 // Rows on the workers are the rows a shard would have made: the remainder table of a QR embedding
 // lives here or there, and losses and rows digest are the same, bit for bit.
-#include "worker/worker_rows.h"
+#include "worker/embedding/worker_rows.h"
 
-#include "sharding/plan_maker.h"
+#include "sharding/plans/plan_maker.h"
 #include "tests/testing/sim_training.h"
 #include "tests/testing/testing.h"
 

@@ -4,8 +4,8 @@
 
 #include <vector>
 
-#include "sharding/access_counts.h"
-#include "sharding/table_spec.h"
+#include "sharding/plans/access_counts.h"
+#include "sharding/tables/table_spec.h"
 
 namespace rowhouse {
 

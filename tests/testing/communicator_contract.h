@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "tests/testing/testing.h"
-#include "worker/communicator.h"
+#include "worker/mpi/communicator.h"
 
 namespace rowhouse {
 

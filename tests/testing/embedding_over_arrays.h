@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <vector>
 
-#include "sharding/embedding_tables.h"
-#include "worker/batch.h"
-#include "worker/embedding.h"
+#include "sharding/tables/embedding_tables.h"
+#include "worker/data/batch.h"
+#include "worker/embedding/embedding.h"
 
 namespace rowhouse {
 

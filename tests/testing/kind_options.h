@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "sharding/table_kind.h"
+#include "sharding/tables/table_kind.h"
 
 namespace rowhouse {
 

@@ -13,9 +13,9 @@
 #include "common/wire/codec.h"
 #include "common/wire/control.h"
 #include "common/wire/prefetch.h"
-#include "ps/shard.h"
-#include "ps/shard_store.h"
-#include "sharding/plan_maker.h"
+#include "ps/shard/shard.h"
+#include "ps/shard/shard_store.h"
+#include "sharding/plans/plan_maker.h"
 #include "tests/testing/frame_of.h"
 #include "tests/testing/testing.h"
 

@@ -7,10 +7,10 @@
 #include <utility>
 
 #include "common/numpy_random.h"
-#include "sharding/plan_maker.h"
-#include "worker/dense_initialiser.h"
-#include "worker/slices.h"
-#include "worker/xavier.h"
+#include "sharding/plans/plan_maker.h"
+#include "worker/dense/dense_initialiser.h"
+#include "worker/dense/xavier.h"
+#include "worker/embedding/slices.h"
 
 namespace rowhouse {
 namespace {

@@ -9,14 +9,14 @@
 #include <string>
 #include <vector>
 
-#include "ps/shard.h"
-#include "ps/shard_store.h"
-#include "sharding/plan_maker.h"
-#include "sharding/rows_digest.h"
-#include "worker/dataset.h"
-#include "worker/lookahead.h"
-#include "worker/ps_client.h"
-#include "worker/training_step.h"
+#include "ps/shard/shard.h"
+#include "ps/shard/shard_store.h"
+#include "sharding/plans/plan_maker.h"
+#include "sharding/rows/rows_digest.h"
+#include "worker/client/ps_client.h"
+#include "worker/data/dataset.h"
+#include "worker/train/lookahead.h"
+#include "worker/train/training_step.h"
 
 namespace rowhouse {
 

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <mutex>
 
-#include "worker/roll_call.h"
+#include "worker/mpi/roll_call.h"
 
 namespace rowhouse {
 namespace {

@@ -1,12 +1,12 @@
 // Communicators of workers that are threads of this process, for clusters in one process. They
-// keep the contract of worker/communicator.h, deadline and names included.
+// keep the contract of worker/mpi/communicator.h, deadline and names included.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <vector>
 
-#include "worker/communicator.h"
+#include "worker/mpi/communicator.h"
 
 namespace rowhouse {
 

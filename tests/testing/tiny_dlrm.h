@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "sharding/embedding_tables.h"
-#include "worker/batch.h"
-#include "worker/dlrm_model.h"
-#include "worker/embedding.h"
+#include "sharding/tables/embedding_tables.h"
+#include "worker/data/batch.h"
+#include "worker/dense/dlrm_model.h"
+#include "worker/embedding/embedding.h"
 
 namespace rowhouse {
 

@@ -1,5 +1,5 @@
 // The I/O thread with an executor that finds no room for a while.
-#include "ps/io_thread.h"
+#include "ps/node/io_thread.h"
 
 #include <atomic>
 #include <future>

@@ -1,14 +1,14 @@
 // Shards with their threads, workers on threads of their own, in-process transport, memory store:
 // what ThreadSanitizer watches. The sums are small integers, so the outcome is exact.
-#include "ps/shard_runner.h"
+#include "ps/shard/shard_runner.h"
 
 #include <algorithm>
 
-#include "ps/server.h"
-#include "sharding/plan_maker.h"
+#include "ps/node/server.h"
+#include "sharding/plans/plan_maker.h"
 #include "tests/testing/testing.h"
-#include "worker/ps_client.h"
-#include "worker/rendezvous.h"
+#include "worker/client/ps_client.h"
+#include "worker/client/rendezvous.h"
 
 namespace rowhouse {
 namespace {

@@ -1,4 +1,4 @@
-#include "worker/agreement.h"
+#include "worker/mpi/agreement.h"
 
 #include <thread>
 #include <vector>

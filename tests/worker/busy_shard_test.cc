@@ -4,9 +4,9 @@
 
 #include "common/wire/codec.h"
 #include "common/wire/control.h"
-#include "sharding/plan_maker.h"
+#include "sharding/plans/plan_maker.h"
 #include "tests/testing/testing.h"
-#include "worker/ps_client.h"
+#include "worker/client/ps_client.h"
 
 namespace rowhouse {
 namespace {

@@ -1,4 +1,4 @@
-#include "worker/combine.h"
+#include "worker/embedding/combine.h"
 
 #include "tests/testing/testing.h"
 

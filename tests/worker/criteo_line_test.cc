@@ -1,5 +1,5 @@
 // Expected numbers are those of DLRM's own preprocessing (vectors criteo_reader.json).
-#include "worker/criteo_line.h"
+#include "worker/data/criteo_line.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>

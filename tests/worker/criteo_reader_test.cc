@@ -1,4 +1,4 @@
-#include "worker/criteo_reader.h"
+#include "worker/data/criteo_reader.h"
 
 #include <fstream>
 

@@ -1,4 +1,4 @@
-#include "worker/dense_initialiser.h"
+#include "worker/dense/dense_initialiser.h"
 
 #include <algorithm>
 

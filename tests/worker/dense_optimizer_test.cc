@@ -1,6 +1,6 @@
 // Dense optimizers against optimizers.json (torch's own, float64), by hand, and what a checkpoint
 // needs.
-#include "worker/dense_optimizer.h"
+#include "worker/dense/dense_optimizer.h"
 
 #include <algorithm>
 #include <map>

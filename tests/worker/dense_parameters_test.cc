@@ -1,4 +1,4 @@
-#include "worker/dense_parameters.h"
+#include "worker/dense/dense_parameters.h"
 
 #include "tests/testing/testing.h"
 

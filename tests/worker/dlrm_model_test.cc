@@ -1,6 +1,6 @@
 // The model against dlrm_tiny.json (float64 results of the original program's formulas). Its
 // gradients against central differences: gradient_test.cc.
-#include "worker/dlrm_model.h"
+#include "worker/dense/dlrm_model.h"
 
 #include <algorithm>
 #include <cmath>
@@ -9,10 +9,10 @@
 #include <random>
 #include <utility>
 
-#include "sharding/optimizer.h"
+#include "sharding/rows/optimizer.h"
 #include "tests/testing/testing.h"
 #include "tests/testing/tiny_dlrm.h"
-#include "worker/dense_optimizer.h"
+#include "worker/dense/dense_optimizer.h"
 
 namespace rowhouse {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "tests/testing/testing.h"
 #include "tests/testing/tiny_dlrm.h"
-#include "worker/row_merge.h"
+#include "worker/embedding/row_merge.h"
 
 namespace rowhouse {
 namespace {

@@ -1,4 +1,4 @@
-#include "worker/embedding.h"
+#include "worker/embedding/embedding.h"
 
 #include <string>
 

@@ -4,7 +4,7 @@
 #include <random>
 
 #include "tests/testing/testing.h"
-#include "worker/dlrm_model.h"
+#include "worker/dense/dlrm_model.h"
 
 namespace rowhouse {
 namespace {

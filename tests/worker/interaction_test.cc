@@ -1,4 +1,4 @@
-#include "worker/interaction.h"
+#include "worker/dense/interaction.h"
 
 #include <string>
 #include <vector>

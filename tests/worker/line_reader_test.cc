@@ -1,4 +1,4 @@
-#include "worker/line_reader.h"
+#include "worker/data/line_reader.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>

@@ -1,5 +1,5 @@
 // Looking ahead: when it begins and ends, which steps it announces, and whose mistake is told when.
-#include "worker/lookahead.h"
+#include "worker/train/lookahead.h"
 
 #include "tests/testing/testing.h"
 

@@ -1,4 +1,4 @@
-#include "worker/loss.h"
+#include "worker/dense/loss.h"
 
 #include <cmath>
 

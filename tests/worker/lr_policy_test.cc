@@ -1,6 +1,6 @@
 // Learning-rate policies: DLRM's own numbers (lr_policy.json), what the others promise by hand, and
 // what holds for every one of them.
-#include "worker/lr_policy.h"
+#include "worker/dense/lr_policy.h"
 
 #include "tests/testing/testing.h"
 // After gtest.

@@ -1,4 +1,4 @@
-#include "worker/metrics.h"
+#include "worker/train/metrics.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>

@@ -1,4 +1,4 @@
-#include "worker/model_spec.h"
+#include "worker/dense/model_spec.h"
 
 #include <cmath>
 #include <functional>

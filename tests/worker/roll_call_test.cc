@@ -1,4 +1,4 @@
-#include "worker/roll_call.h"
+#include "worker/mpi/roll_call.h"
 
 #include "tests/testing/testing.h"
 

@@ -1,4 +1,4 @@
-#include "worker/row_merge.h"
+#include "worker/embedding/row_merge.h"
 
 #include <map>
 #include <random>

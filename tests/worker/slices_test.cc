@@ -1,4 +1,4 @@
-#include "worker/slices.h"
+#include "worker/embedding/slices.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>

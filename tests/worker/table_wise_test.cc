@@ -2,7 +2,7 @@
 // tables on two ranks.
 #include "common/wire/codec.h"
 #include "tests/testing/testing.h"
-#include "worker/ps_client.h"
+#include "worker/client/ps_client.h"
 
 namespace rowhouse {
 namespace {

@@ -1,6 +1,6 @@
 // The training loop where it has to end: what two workers return when one of them finds a number
 // that is none. All rows live on the workers, so that no shard is asked for any.
-#include "worker/trainer.h"
+#include "worker/train/trainer.h"
 
 #include <cmath>
 #include <functional>
@@ -9,7 +9,7 @@
 
 #include "common/wire/codec.h"
 #include "common/wire/push.h"
-#include "sharding/plan_maker.h"
+#include "sharding/plans/plan_maker.h"
 #include "tests/testing/testing.h"
 #include "tests/testing/thread_communicator.h"
 

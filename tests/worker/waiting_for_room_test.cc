@@ -1,11 +1,11 @@
 // Two workers in an exchange, one of them late, and shards that say BUSY, or not.
-#include "worker/waiting_for_room.h"
+#include "worker/client/waiting_for_room.h"
 
 #include <deque>
 #include <thread>
 
 #include "common/wire/codec.h"
-#include "sharding/plan_maker.h"
+#include "sharding/plans/plan_maker.h"
 #include "tests/testing/testing.h"
 #include "tests/testing/thread_communicator.h"
 

@@ -1,4 +1,4 @@
-#include "worker/xavier.h"
+#include "worker/dense/xavier.h"
 
 #include <cmath>
 

@@ -1,4 +1,4 @@
-#include "worker/zipf.h"
+#include "worker/data/zipf.h"
 
 #include <cmath>
 #include <vector>

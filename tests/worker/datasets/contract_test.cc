@@ -7,7 +7,7 @@
 #include <fstream>
 
 #include "tests/testing/testing.h"
-#include "worker/dataset.h"
+#include "worker/data/dataset.h"
 
 namespace rowhouse {
 namespace {

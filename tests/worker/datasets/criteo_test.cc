@@ -6,7 +6,7 @@
 
 #include "common/numpy_random.h"
 #include "tests/testing/testing.h"
-#include "worker/dataset.h"
+#include "worker/data/dataset.h"
 
 namespace rowhouse {
 namespace {

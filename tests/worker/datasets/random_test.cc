@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "tests/testing/testing.h"
-#include "worker/dataset.h"
+#include "worker/data/dataset.h"
 
 namespace rowhouse {
 namespace {

@@ -1,0 +1,190 @@
+#include "common/json_text.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <functional>
+#include <iterator>
+#include <set>
+
+#include "common/nearest_name.h"
+
+namespace rowhouse {
+namespace {
+
+using nlohmann::ordered_json;
+
+const std::string kTooDeep = fmt::format("is nested more than {} levels deep", kMaxJsonDepth);
+
+std::string Lines(const ordered_json& object, size_t depth) {
+  const std::string indent(depth + 1, ' ');
+  std::string text = "{\n";
+  size_t left = object.size();
+  for (const auto& [key, value] : object.items()) {
+    text += indent + ordered_json(key).dump() + ": ";
+    const bool is_list = value.is_array() && !value.empty() &&
+                         std::ranges::all_of(value, [](const auto& e) { return e.is_object(); });
+    if (value.is_object()) {
+      text += Lines(value, depth + 1);
+    } else if (is_list) {
+      text += "[\n";
+      for (size_t i = 0; i < value.size(); ++i) {
+        text += indent + " " + value[i].dump() + (i + 1 < value.size() ? ",\n" : "\n");
+      }
+      text += indent + "]";
+    } else {
+      text += value.dump();
+    }
+    text += --left > 0 ? ",\n" : "\n";
+  }
+  return text + std::string(depth, ' ') + "}";
+}
+
+// Letters of a text, counting the lines that were read.
+class LineCounter {
+ public:
+  using iterator_category = std::forward_iterator_tag;
+  using value_type = char;
+  using difference_type = std::ptrdiff_t;
+  using pointer = const char*;
+  using reference = const char&;
+
+  LineCounter(const char* at, size_t* line) : at_(at), line_(line) {}
+  reference operator*() const { return *at_; }
+  LineCounter& operator++() {
+    if (*at_++ == '\n') ++*line_;
+    return *this;
+  }
+  LineCounter operator++(int) {
+    const LineCounter before = *this;
+    ++*this;
+    return before;
+  }
+  bool operator==(const LineCounter& other) const { return at_ == other.at_; }
+
+ private:
+  const char* at_;
+  size_t* line_;
+};
+
+// Follows the parser through a text.
+struct Follower {
+  std::map<std::string, std::vector<size_t>>* lines;
+  size_t line = 1;
+  std::vector<std::set<std::string>> keys = {};  // of the objects around, by depth
+  std::vector<std::string> last_key = {};        // of each depth
+  std::string wrong = {};                        // the first mistake
+
+  bool operator()(int depth, nlohmann::json::parse_event_t event, nlohmann::json& parsed) {
+    using Event = nlohmann::json::parse_event_t;
+    if (depth > kMaxJsonDepth) {
+      if (wrong.empty()) wrong = fmt::format("line {}: {}", line, kTooDeep);
+      return false;  // Not kept.
+    }
+    const auto d = static_cast<size_t>(depth);
+    if (keys.size() < d + 2) {
+      keys.resize(d + 2);
+      last_key.resize(d + 2);
+    }
+    if (event == Event::object_start) {
+      keys[d + 1].clear();
+      // In a list, whose key is a level up.
+      if (d >= 2 && last_key[d].empty()) (*lines)[last_key[d - 1]].push_back(line);
+    } else if (event == Event::array_start) {
+      last_key[d + 1].clear();
+    } else if (event == Event::key) {
+      last_key[d] = parsed.get<std::string>();
+      if (!keys[d].insert(last_key[d]).second && wrong.empty()) {
+        wrong = fmt::format("line {}: the key \"{}\" is there twice", line, last_key[d]);
+      }
+    }
+    return true;
+  }
+};
+
+constexpr size_t kMostShown = 40;
+
+}  // namespace
+
+std::string ShownJson(const nlohmann::json& value) {
+  std::string text = value.dump();
+  return text.size() <= kMostShown ? text : text.substr(0, kMostShown) + "...";
+}
+
+std::string JsonLines(const ordered_json& object) { return Lines(object, 0) + "\n"; }
+
+Result<uint64_t> ReadJsonNumber(const nlohmann::json& value, std::string_view what, uint64_t most) {
+  const bool is_whole =
+      value.is_number_unsigned() || (value.is_number_integer() && value.get<int64_t>() >= 0);
+  if (is_whole && value.get<uint64_t>() <= most) return value.get<uint64_t>();
+  return CorruptionError("{} is {}; expected a whole number from 0 to {}", what, ShownJson(value),
+                         most);
+}
+
+Result<nlohmann::json> ParseJson(std::string_view text) {
+  bool is_too_deep = false;
+  const auto keep = [&](int depth, nlohmann::json::parse_event_t, nlohmann::json&) {
+    if (depth > kMaxJsonDepth) is_too_deep = true;
+    return !is_too_deep;
+  };
+  nlohmann::json json = nlohmann::json::parse(text, keep, /*allow_exceptions=*/false);
+  if (is_too_deep) return CorruptionError("{}", kTooDeep);
+  if (json.is_discarded()) return CorruptionError("is no JSON");
+  return json;
+}
+
+std::string JsonText::Describe(std::string_view what, const std::string& key, size_t index) const {
+  const auto found = lines.find(key);
+  if (found == lines.end() || index >= found->second.size()) {
+    return fmt::format("{} {}", what, index + 1);
+  }
+  return fmt::format("{} {} (line {})", what, index + 1, found->second[index]);
+}
+
+Result<JsonText> ReadJsonText(const std::string& text) {
+  JsonText read;
+  Follower follower{.lines = &read.lines};
+  size_t unused = 0;
+  const LineCounter begin(text.data(), &follower.line), end(text.data() + text.size(), &unused);
+  try {
+    // The parser copies what it is called back with.
+    read.value = nlohmann::json::parse(begin, end, std::ref(follower));
+  } catch (const nlohmann::json::parse_error& error) {
+    const size_t passed = std::min(text.size(), error.byte == 0 ? 0 : error.byte - 1);
+    const auto at = text.begin() + static_cast<std::ptrdiff_t>(passed);
+    return UsageError("line {}: is no JSON", 1 + std::count(text.begin(), at, '\n'));
+  }
+  if (!follower.wrong.empty()) return UsageError("{}", follower.wrong);
+  return read;
+}
+
+Status CheckJsonKeys(const nlohmann::json& object, const std::vector<std::string>& needed,
+                     const std::vector<std::string>& optional) {
+  if (!object.is_object()) {
+    return CorruptionError("is {}; expected an object with \"{}\"", ShownJson(object),
+                           fmt::join(needed, "\", \""));
+  }
+  for (const std::string& key : needed) {
+    if (!object.contains(key)) return CorruptionError("has no \"{}\"", key);
+  }
+  std::vector<std::string> known = needed;
+  known.insert(known.end(), optional.begin(), optional.end());
+  for (const auto& [key, value] : object.items()) {
+    if (std::ranges::find(known, key) != known.end()) continue;
+    const std::string shown = key.substr(0, kMostShown);  // A peer's key may be of any length.
+    return CorruptionError("has an unknown \"{}\" {}", shown, DescribeKnownNames(shown, known));
+  }
+  return OkStatus();
+}
+
+Result<std::string> ReadJsonString(const nlohmann::json& value, std::string_view what) {
+  if (value.is_string()) return value.get<std::string>();
+  return CorruptionError("{} is {}; expected a text", what, ShownJson(value));
+}
+
+Status CheckJsonList(const nlohmann::json& value, std::string_view what) {
+  if (value.is_array()) return OkStatus();
+  return CorruptionError("{} is {}; expected a list", what, ShownJson(value));
+}
+
+}  // namespace rowhouse

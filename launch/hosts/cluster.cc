@@ -1,0 +1,241 @@
+#include "launch/hosts/cluster.h"
+
+#include <mpi.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "worker/mpi/mpi_communicator.h"
+
+namespace rowhouse {
+namespace {
+
+constexpr int kPartingTag = 1;
+
+std::string EnvironmentOr(const char* name, const std::string& otherwise) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? otherwise : value;
+}
+
+// Some of MPI's calls wait for other ranks without a deadline. While one is under way a watchdog
+// keeps the time; when it is up, nothing but leaving is possible, and mpirun ends the others.
+class Watchdog {
+ public:
+  // `describe` says, at the deadline, what did not happen; called on another thread.
+  Watchdog(uint32_t deadline_ms, std::function<std::string()> describe)
+      : thread_([this, deadline_ms, describe = std::move(describe)] {
+          std::unique_lock lock(mutex_);
+          const auto deadline = std::chrono::milliseconds(deadline_ms);
+          if (done_.wait_for(lock, deadline, [this] { return is_done_; })) return;
+          const std::string message = fmt::format("rowhouse: rank {} on {}: {} within {} ms\n",
+                                                  EnvironmentOr("OMPI_COMM_WORLD_RANK", "?"),
+                                                  HostName(), describe(), deadline_ms);
+          fputs(message.c_str(), stderr);
+          _exit(1);
+        }) {}
+
+  ~Watchdog() {
+    {
+      std::lock_guard lock(mutex_);
+      is_done_ = true;
+    }
+    done_.notify_one();
+    thread_.join();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable done_;
+  bool is_done_ = false;  // guarded by mutex_
+  std::thread thread_;    // last: it uses the others
+};
+
+// Until MPI_Init returns nobody can be asked who is missing. Each rank therefore leaves a mark in
+// the directory that mpirun keeps for the job on each host, where its neighbours can see it.
+class ArrivalMarks {
+ public:
+  ArrivalMarks() : directory_(EnvironmentOr("PMIX_SERVER_TMPDIR", "")) {
+    if (!directory_.empty())
+      std::ofstream(MarkOf(EnvironmentOr("OMPI_COMM_WORLD_LOCAL_RANK", "0")));
+  }
+
+  // "local rank 2 of 3 on hostA".
+  std::string DescribeMissing() const {
+    const int here = std::atoi(EnvironmentOr("OMPI_COMM_WORLD_LOCAL_SIZE", "0").c_str());
+    std::string missing;
+    for (int local = 0; local < here && !directory_.empty(); ++local) {
+      if (std::filesystem::exists(MarkOf(std::to_string(local)))) continue;
+      missing += fmt::format("{}{}", missing.empty() ? "" : ", ", local);
+    }
+    if (missing.empty()) return "a rank on another host";
+    return fmt::format("local rank {} of {} on {}", missing, here, HostName());
+  }
+
+ private:
+  std::string MarkOf(const std::string& local_rank) const {
+    return directory_ + "/rowhouse-came-" + local_rank;
+  }
+
+  const std::string directory_;
+};
+
+class SoloCluster final : public Cluster {
+ public:
+  int rank() const override { return 0; }
+  int size() const override { return 1; }
+  const std::vector<HostFacts>& facts() const override { return facts_; }
+  const std::vector<std::string>& hosts() const override { return hosts_; }
+  Communicator& world() override { return *world_; }
+  Result<std::unique_ptr<Communicator>> MakeWorkers(const std::vector<int>&, uint32_t) override {
+    return MakeSoloCommunicator();
+  }
+  void PartNow() override {}
+  std::vector<int> NotParted() override { return {}; }
+  void Abort(int exit_code) override {
+    fflush(nullptr);
+    _exit(exit_code);
+  }
+  void Finalize() override {}
+
+ private:
+  const std::vector<HostFacts> facts_ = {FactsOfThisHost()};
+  const std::vector<std::string> hosts_ = NamesOfHosts(facts_);
+  const std::unique_ptr<Communicator> world_ = MakeSoloCommunicator();
+};
+
+class MpiCluster final : public Cluster {
+ public:
+  Status Meet(uint32_t deadline_ms) {
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
+    MPI_Comm_size(MPI_COMM_WORLD, &size_);
+    // Nobody's host is known before the first exchange.
+    std::vector<WorkerAddress> ranks(static_cast<size_t>(size_));
+    for (int r = 0; r < size_; ++r) ranks[static_cast<size_t>(r)] = {r, "an unknown host"};
+    const std::string mine = ToText(FactsOfThisHost());
+    {
+      auto watchdog = std::make_unique<Watchdog>(deadline_ms, [] {
+        return "start of the run (--rendezvous_deadline_ms; where hosts do not reach each other, "
+               "mpirun --mca btl_tcp_if_include NETWORK names another way): MPI brought no word "
+               "from other ranks";
+      });
+      ASSIGN_OR_RETURN(
+          const auto first,
+          MakeMpiCommunicator(MPI_COMM_WORLD, {.deadline_ms = deadline_ms, .workers = ranks}));
+      watchdog.reset();
+      ASSIGN_OR_RETURN(const auto all,
+                       first->AllGather(std::as_bytes(std::span(mine)), "start of the run"));
+      for (size_t r = 0; r < all.size(); ++r) {
+        ASSIGN_OR_RETURN(
+            facts_.emplace_back(),
+            HostFactsFromText({reinterpret_cast<const char*>(all[r].data()), all[r].size()}));
+      }
+    }
+    hosts_ = NamesOfHosts(facts_);
+    for (size_t r = 0; r < hosts_.size(); ++r) ranks[r].host = hosts_[r];
+    ASSIGN_OR_RETURN(world_, MakeMpiCommunicator(MPI_COMM_WORLD,
+                                                 {.deadline_ms = deadline_ms, .workers = ranks}));
+    partings_.assign(static_cast<size_t>(size_), MPI_REQUEST_NULL);
+    for (int r = 0; r < size_; ++r) {
+      if (r == rank_) continue;
+      MPI_Irecv(nullptr, 0, MPI_BYTE, r, kPartingTag, MPI_COMM_WORLD,
+                &partings_[static_cast<size_t>(r)]);
+    }
+    return OkStatus();
+  }
+
+  int rank() const override { return rank_; }
+  int size() const override { return size_; }
+  const std::vector<HostFacts>& facts() const override { return facts_; }
+  const std::vector<std::string>& hosts() const override { return hosts_; }
+
+  Communicator& world() override { return *world_; }
+
+  Result<std::unique_ptr<Communicator>> MakeWorkers(const std::vector<int>& workers,
+                                                    uint32_t deadline_ms) override {
+    const auto me = std::find(workers.begin(), workers.end(), rank_);
+    MPI_Comm comm = MPI_COMM_NULL;
+    const int color = me == workers.end() ? MPI_UNDEFINED : 0;
+    const Watchdog watchdog(deadline_ms, [] { return "dealing roles: not all ranks came"; });
+    if (MPI_Comm_split(MPI_COMM_WORLD, color, rank_, &comm) != MPI_SUCCESS) {
+      return Status(StatusCode::kUnavailable, "MPI_Comm_split failed");
+    }
+    if (comm == MPI_COMM_NULL) return std::unique_ptr<Communicator>();
+    std::vector<WorkerAddress> addresses;
+    for (int worker : workers) addresses.push_back({worker, hosts_[static_cast<size_t>(worker)]});
+    Result<std::unique_ptr<Communicator>> communicator =
+        MakeMpiCommunicator(comm, {.deadline_ms = deadline_ms, .workers = addresses});
+    MPI_Comm_free(&comm);  // The communicator has a duplicate of its own.
+    return communicator;
+  }
+
+  void PartNow() override {
+    for (int r = 0; r < size_; ++r) {
+      if (r == rank_) continue;
+      MPI_Request request = MPI_REQUEST_NULL;
+      MPI_Isend(nullptr, 0, MPI_BYTE, r, kPartingTag, MPI_COMM_WORLD, &request);
+      MPI_Request_free(&request);  // It holds no buffer, so nothing has to wait for it.
+    }
+  }
+
+  std::vector<int> NotParted() override {
+    std::vector<int> ranks;
+    for (int r = 0; r < size_; ++r) {
+      int has_come = 1;
+      if (r != rank_) MPI_Test(&partings_[static_cast<size_t>(r)], &has_come, MPI_STATUS_IGNORE);
+      if (!has_come) ranks.push_back(r);
+    }
+    return ranks;
+  }
+
+  void Abort(int exit_code) override {
+    fflush(nullptr);
+    MPI_Abort(MPI_COMM_WORLD, exit_code);
+    _exit(exit_code);
+  }
+
+  void Finalize() override {
+    constexpr uint32_t kDeadlineMs = 10000;  // All ranks have parted: they are on their way here.
+    const Watchdog watchdog(kDeadlineMs, [] { return "parting: not all ranks came"; });
+    world_.reset();
+    MPI_Finalize();
+  }
+
+ private:
+  int rank_ = 0, size_ = 1;
+  std::vector<HostFacts> facts_;
+  std::vector<std::string> hosts_;
+  std::unique_ptr<Communicator> world_;
+  std::vector<MPI_Request> partings_;  // by rank; null once the rank has parted
+};
+
+}  // namespace
+
+bool Cluster::IsUnderMpirun() { return std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr; }
+
+Result<std::unique_ptr<Cluster>> Cluster::Join(uint32_t deadline_ms) {
+  if (!IsUnderMpirun()) return std::unique_ptr<Cluster>(std::make_unique<SoloCluster>());
+  {
+    const ArrivalMarks marks;
+    const Watchdog watchdog(deadline_ms, [&marks] {
+      return fmt::format("start of the run (--rendezvous_deadline_ms): {} did not come",
+                         marks.DescribeMissing());
+    });
+    int provided = 0;
+    MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided);
+  }
+  auto cluster = std::make_unique<MpiCluster>();
+  RETURN_IF_ERROR(cluster->Meet(deadline_ms));
+  return std::unique_ptr<Cluster>(std::move(cluster));
+}
+
+}  // namespace rowhouse

@@ -1,0 +1,56 @@
+// Manifest: what a saved model consists of, as readable JSON in --model_dir:
+//   manifest.json        format version, digests, tables, shards, step, the dense file's checksum
+//   dense-<steps>.bin    dense parameters, then the dense optimizer's state: f32, little-endian;
+//   then
+//                        the records of tables on the workers (worker/embedding/worker_rows.h)
+//   config.yaml          the effective settings, for people and for `--config`
+// Rows lie in the shards' directories on their hosts; rows nobody touched are not stored, so the
+// initialisers' names and seeds in `tables` are their checkpoint, and where they come from a file,
+// its size and XXH3-64.
+//
+// The manifest is written last, by rename, after everything it names: a crash leaves the old one.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "common/status.h"
+#include "sharding/tables/job_spec.h"
+
+namespace rowhouse {
+
+struct Manifest {
+  static constexpr int kFormatVersion = 1;
+
+  std::string model_id;
+  std::string config_digest;
+  uint64_t steps = 0;            // applied
+  uint64_t steps_per_epoch = 0;  // of the run that saved; the reader's position follows
+  std::string rows_digest;       // of all rows at `steps`
+  std::string data_digest = {};  // Dataset::content_digest(); "": not known, or no files
+  std::vector<TableSpec> tables;
+  Plan plan;
+  std::vector<SavedShard> shards;
+  std::string dense_file;  // name within the model directory
+  uint64_t dense_floats = 0;
+  std::string dense_checksum;  // XXH3-64, hex
+};
+
+// True if `model_dir` holds a manifest.
+bool HasManifest(const std::string& model_dir);
+
+// kUsage if there is none or it is of a newer format; kCorruption if it cannot be read.
+Result<Manifest> ReadManifest(const std::string& model_dir);
+
+// Writes dense file, config and manifest, in this order, each durably; then removes the dense files
+// of models saved there before. Fills dense_file, dense_floats and dense_checksum.
+Status SaveModel(const std::string& model_dir, Manifest manifest, std::span<const float> dense,
+                 const std::string& config_yaml);
+
+// kCorruption, naming the file, if its size or checksum is not what the manifest says.
+Result<std::vector<float>> ReadDense(const std::string& model_dir, const Manifest& manifest);
+
+}  // namespace rowhouse

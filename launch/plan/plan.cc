@@ -1,0 +1,177 @@
+// rowhouse plan: what a run would take, and which shards would own which rows; nothing is started.
+#include <cstdio>
+
+#include "common/durable_file.h"
+#include "common/json_text.h"
+#include "launch/plan/id_counting.h"
+#include "launch/plan/measured_accesses.h"
+#include "launch/plan/plan_of_run.h"
+#include "launch/report/json_output.h"
+#include "launch/report/load_balance_report.h"
+#include "launch/report/node_plan.h"
+#include "launch/report/plan_report.h"
+#include "launch/report/size_plan.h"
+#include "launch/report/traffic_report.h"
+#include "launch/settings/setting_text.h"
+#include "launch/verbs.h"
+
+namespace rowhouse {
+namespace {
+
+constexpr uint64_t kMostMb = uint64_t{1} << 24;  // as of cache_mb
+
+Status PlanSizes(const Settings& settings, const PlanRequest& request) {
+  uint64_t memory_mb = settings.storage.cache_mb;
+  if (!request.memory_mb.empty()) {
+    const auto value = ReadWhole(request.memory_mb);
+    if (!value || *value < 1 || *value > kMostMb) {
+      return UsageError("--memory_mb={}: expected a whole number from 1 to {}", request.memory_mb,
+                        kMostMb);
+    }
+    memory_mb = *value;
+  }
+  const SizePlan plan = MakeSizePlan(settings, memory_mb << 20);
+  ASSIGN_OR_RETURN(
+      const NodePlan nodes,
+      MakeNodePlan(settings, request.touched_rows.empty() ? "all" : request.touched_rows));
+  nlohmann::ordered_json json = SizePlanToJson(plan);
+  json["ps_nodes"] = NodePlanToJson(nodes);
+  return DeliverFigures(request.json, json.dump(2) + "\n",
+                        SizePlanText(plan) + "\n" + NodePlanText(nodes));
+}
+
+// Prints `text`, or sends `file_text` where --json says, once it is written where --out says.
+Status Deliver(const PlanRequest& request, const std::string& file_text, std::string text) {
+  if (!request.out.empty()) {
+    const Status written = WriteFileDurably(request.out, file_text);
+    if (written.code() == StatusCode::kNotFound) {
+      return UsageError("--out={}: {}", request.out, written.message());
+    }
+    if (!written.ok()) return written.Annotate("--out=" + request.out);
+    text += fmt::format("\nwritten to {}\n", request.out);
+  }
+  return DeliverFigures(request.json, file_text, text);
+}
+
+Status CountAccesses(const Settings& settings, const PlanRequest& request) {
+  uint64_t most = 0;
+  if (!request.max_samples.empty()) {
+    const auto value = ReadWhole(request.max_samples);
+    if (!value || *value < 1) {
+      return UsageError("--max_samples={}: expected a whole number of 1 or more",
+                        request.max_samples);
+    }
+    most = *value;
+  }
+  ASSIGN_OR_RETURN(const IdCounts counts, CountIds(settings, most));
+  return Deliver(request, JsonLines(counts.counts.ToJson()), IdCountsText(counts));
+}
+
+Status PlanRun(const Settings& settings, const PlanRequest& request) {
+  const ShardingSettings& sharding = settings.sharding;
+  std::optional<AccessCounts> accesses;
+  if (!request.measured.empty()) {
+    if (!sharding.plan.empty()) {
+      return UsageError("--plan={} is made already, --measured={} makes one: give only one",
+                        sharding.plan, request.measured);
+    }
+    ASSIGN_OR_RETURN(accesses, MeasuredAccesses(settings, request.measured));
+  } else if (!sharding.access_counts.empty()) {
+    ASSIGN_OR_RETURN(accesses, ReadAccessCounts(sharding.access_counts));
+  }
+  const uint32_t endpoints = static_cast<uint32_t>(settings.cluster.ps_endpoints.size());
+  PlanFile file{.strategy = sharding.strategy,
+                .ps = settings.cluster.ps > 0 ? static_cast<uint32_t>(settings.cluster.ps)
+                                              : std::max(1u, endpoints),
+                .shards_per_ps = settings.cluster.shards,
+                .plan = {}};
+  if (!sharding.plan.empty()) {
+    ASSIGN_OR_RETURN(const PlanFile given, ReadPlanOf(settings));
+    file.strategy = given.strategy;
+    if (settings.cluster.ps <= 0 && endpoints == 0) {
+      file.ps = given.ps;
+      file.shards_per_ps = given.shards_per_ps;
+    }
+  }
+  const AccessCounts* counted = accesses ? &*accesses : nullptr;
+  ASSIGN_OR_RETURN(file.plan, PlanOf(settings, file.ps, file.shards_per_ps, counted));
+  const std::vector<TableSpec>& tables = settings.embedding.physical;
+  const std::vector<TableTraffic> traffic =
+      TrafficOf(settings.embedding, file.plan, StepShapeOf(settings, /*workers=*/1), counted);
+  return Deliver(request, PlanFileText(file, tables),
+                 PlanText(file, tables, counted) + "\nOn the wire in a step of one worker:\n\n" +
+                     TrafficText(settings.embedding, traffic));
+}
+
+// The flags that say what to do; the first that stands beside another.
+Status CheckOneAtATime(const PlanRequest& request) {
+  std::vector<std::string_view> asked;
+  if (request.wants_sizes) asked.push_back("--sizes");
+  if (request.load_balance) asked.push_back("--embeddings_per_feat");
+  if (request.wants_counts) asked.push_back("--count_ids");
+  if (request.wants_plan) {
+    asked.push_back(request.has_strategy        ? "--strategy"
+                    : !request.measured.empty() ? "--measured"
+                    : request.out.empty()       ? "--plan"
+                                                : "--out");
+  }
+  if (asked.size() > 1) {
+    return UsageError("{} and {} ask for different things; ask for one at a time", asked[0],
+                      asked[1]);
+  }
+  return OkStatus();
+}
+
+// Who asks for no PS node, or for some of hosts that nobody has named, is told so.
+Status CheckNodes(const Settings& settings) {
+  const ClusterSettings& cluster = settings.cluster;
+  if (cluster.ps == 0 && cluster.ps_endpoints.empty()) {
+    return UsageError("--ps=0 leaves nobody to hold the rows; say --ps=1 or more");
+  }
+  if (cluster.ps_per_host > 0) {
+    return UsageError(
+        "--ps_per_host={}: how many hosts there will be is not known here; say --ps=N, the PS "
+        "nodes "
+        "of all hosts together",
+        cluster.ps_per_host);
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+Status RunPlan(const Settings& settings, const PlanRequest& request) {
+  RETURN_IF_ERROR(CheckOneAtATime(request));
+  RETURN_IF_ERROR(CheckNodes(settings));
+  const bool asks_for_other = request.wants_counts || request.wants_plan || request.load_balance;
+  if (!request.memory_mb.empty() && asks_for_other) {
+    return UsageError("--memory_mb={} is for vocabularies; say --sizes as well", request.memory_mb);
+  }
+  if (!request.touched_rows.empty() && asks_for_other) {
+    return UsageError("--touched_rows={} is for sizes of PS nodes; say --sizes as well",
+                      request.touched_rows);
+  }
+  if (!request.max_samples.empty() && !request.wants_counts) {
+    return UsageError("--max_samples={} is for counting; say --count_ids as well",
+                      request.max_samples);
+  }
+  if (request.wants_sizes) return PlanSizes(settings, request);
+  if (request.wants_counts) return CountAccesses(settings, request);
+  if (request.wants_plan) return PlanRun(settings, request);
+  if (request.load_balance) {
+    return DeliverFigures(request.json, LoadBalanceToJson(*request.load_balance).dump(2) + "\n",
+                          LoadBalanceText(*request.load_balance));
+  }
+  if (request.has_model || !request.memory_mb.empty() || !request.touched_rows.empty()) {
+    return PlanSizes(settings, request);
+  }
+  return UsageError(
+      "nothing to plan; say rowhouse plan --config=FILE, or --sizes, for the bytes of every table "
+      "and "
+      "PS node and the largest vocabularies a memory holds; --strategy=NAME --ps=N, and --out=FILE "
+      "to "
+      "keep it, for which shards own which rows; --count_ids, for how often rows are looked up; or "
+      "--embeddings_per_feat=ROWS,ROWS,... for rows dealt to ranks by LoadBalanceManager");
+}
+
+}  // namespace rowhouse

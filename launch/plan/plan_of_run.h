@@ -1,0 +1,31 @@
+// The plan a run routes by: read from the operator's file, or made by the strategies that its
+// settings name; and what it moves.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "launch/settings/settings.h"
+#include "sharding/plans/plan_file.h"
+#include "sharding/plans/plan_traffic.h"
+
+namespace rowhouse {
+
+// Requires settings that are Validate()d, nodes and shards_per_node >= 1. `measured`: instead of
+// the file access_counts. kUsage, naming file, table or setting, if the plan cannot be had, is of
+// other tables or other numbers of nodes and shards, of more than kMostShards, or gives a PS node
+// more than ps_rows_mb.
+Result<Plan> PlanOf(const Settings& settings, uint32_t nodes, uint32_t shards_per_node,
+                    const AccessCounts* measured = nullptr);
+
+// The files alone; kUsage, naming the flag and the file.
+Result<PlanFile> ReadPlanOf(const Settings& settings);
+Result<AccessCounts> ReadAccessCounts(const std::string& path,
+                                      const std::string& flag = "access_counts");
+
+// What the plan moves in a step of so many workers, by the counts that access_counts names, if any;
+// kUsage for a file of counts that cannot be read.
+Result<std::vector<TableTraffic>> TrafficOfRun(const Settings& settings, const Plan& plan,
+                                               uint32_t workers);
+
+}  // namespace rowhouse

@@ -1,0 +1,26 @@
+#include "launch/report/json_output.h"
+
+#include <cstdio>
+
+#include "common/durable_file.h"
+
+namespace rowhouse {
+
+Status DeliverFigures(const std::string& json, const std::string& json_text,
+                      const std::string& text) {
+  if (json == kJsonToStdout) {
+    std::fputs(json_text.c_str(), stdout);
+    return OkStatus();
+  }
+  if (!json.empty()) {
+    const Status written = WriteFileDurably(json, json_text);
+    if (written.code() == StatusCode::kNotFound) {
+      return UsageError("--json={}: {}", json, written.message());
+    }
+    RETURN_IF_ERROR(written.Annotate("--json=" + json));
+  }
+  std::fputs(text.c_str(), stdout);
+  return OkStatus();
+}
+
+}  // namespace rowhouse

@@ -1,0 +1,68 @@
+#include "launch/run/notices.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "launch/settings/flags.h"
+#include "launch/settings/setting_fields.h"
+
+namespace rowhouse {
+namespace {
+
+// Why --test_freq tests nothing; "": it does.
+std::string WhyNothingIsTested(const Settings& settings) {
+  const std::string source = settings.data_source();
+  if (source == "random") return "random data have no test samples";
+  if (source == "criteo" && settings.data.test_fraction == 0.0) {
+    return "no part of the file is held out; --test_fraction=0.1 holds out the last tenth";
+  }
+  if (source == "synthetic" && settings.data.test_samples == 0) {
+    return "there are no test samples; --synthetic_test_samples=10000 makes some";
+  }
+  return "";
+}
+
+}  // namespace
+
+bool IsModelGiven(const CommandLine& command_line) {
+  return std::ranges::any_of(command_line.flags, [](const GivenFlag& flag) {
+    const SettingField* field = FindSettingField(flag.name);
+    return flag.name == kConfigFlag || (field != nullptr && field->section == Section::kModel);
+  });
+}
+
+std::vector<std::string> NoticesOf(const CommandLine& command_line, const Settings& settings) {
+  std::vector<std::string> notices;
+  if (!IsModelGiven(command_line) && settings.data.file.empty()) {
+    std::vector<uint64_t> rows;
+    for (const LogicalTable& table : settings.tables) rows.push_back(table.rows);
+    notices.push_back(
+        fmt::format("no model was given, so this trains DLRM's toy: {} tables of {} rows, {} data. "
+                    "For a model of your own say --config=FILE (configs/quickstart.yaml is one), "
+                    "or give its shape by flags (rowhouse train --help, section model)",
+                    rows.size(), fmt::join(rows, ", "), settings.data_generation));
+  }
+  if (!command_line.ignored.empty()) {
+    notices.push_back(fmt::format("ignored, because in Rowhouse they change no result: {}",
+                                  fmt::join(command_line.ignored, ", ")));
+  }
+  if (settings.are_tables_counted) {
+    notices.push_back(fmt::format(
+        "no table sizes were given: tables have a row for each token of their column of {}{}",
+        settings.data.file,
+        settings.data.id_mapping == "dictionary"
+            ? ""
+            : "; --id_mapping=dictionary keeps tokens apart, as DLRM does"));
+  }
+  if (settings.training.test_freq > 0) {
+    const std::string why = WhyNothingIsTested(settings);
+    if (!why.empty()) {
+      notices.push_back(
+          fmt::format("--test_freq={} tests nothing: {}", settings.training.test_freq, why));
+    }
+  }
+  return notices;
+}
+
+}  // namespace rowhouse

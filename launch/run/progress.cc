@@ -1,0 +1,119 @@
+#include "launch/run/progress.h"
+
+#include <fmt/chrono.h>
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <ctime>
+
+#include "launch/report/figure_text.h"
+
+namespace rowhouse {
+namespace {
+
+constexpr TimeMs kTerminalIntervalMs = 200;
+constexpr TimeMs kLogIntervalMs = 10000;
+constexpr size_t kBarLetters = 20;
+
+// "0:13", "12:01", "3:00:00"
+std::string Duration(double seconds) {
+  const auto all = static_cast<uint64_t>(std::max(0.0, seconds) + 0.5);
+  if (all < 3600) return fmt::format("{}:{:02}", all / 60, all % 60);
+  return fmt::format("{}:{:02}:{:02}", all / 3600, all / 60 % 60, all % 60);
+}
+
+std::string Bar(double part) {
+  const auto full = static_cast<size_t>(part * static_cast<double>(kBarLetters));
+  std::string bar(kBarLetters, ' ');
+  std::fill_n(bar.begin(), std::min(full, kBarLetters), '=');
+  if (full < kBarLetters) bar[full] = '>';
+  return "[" + bar + "]";
+}
+
+double PartDone(const StepDone& step) {
+  return static_cast<double>(step.steps_done) / static_cast<double>(step.last_step);
+}
+
+}  // namespace
+
+std::string WarningOfOnlyPrediction(const Evaluation& evaluation) {
+  if (!evaluation.only_prediction) return "";
+  return fmt::format(
+      "warning: the model predicts {:g} for each of the {} test samples, so it tells none from "
+      "another; it may have diverged: try a lower --learning_rate or another --optimizer\n",
+      *evaluation.only_prediction, evaluation.samples);
+}
+
+Progress::Progress(const ProgressOptions& options, const Clock& clock)
+    : options_(options), clock_(clock) {}
+
+void Progress::ClearLine() const {
+  if (options_.prints && options_.is_terminal) fmt::print("\r\033[K");
+}
+
+void Progress::OnStep(const StepDone& step) {
+  if (!options_.prints) return;
+  const TimeMs now = clock_.NowMs();
+  if (!began_) {  // Rates begin after the first step, which has memory to touch for the first time.
+    began_ = now;
+    first_step_ = step.steps_done;
+    window_ = {.began = now};
+    return;
+  }
+  window_.samples += step.samples;
+  window_.loss_sum += step.loss_sum;
+  window_.loss_samples += step.loss_samples;
+  if (now - window_.began < (options_.is_terminal ? kTerminalIntervalMs : kLogIntervalMs)) return;
+  if (options_.is_terminal) {
+    ClearLine();
+    fmt::print("{} {:.0f} %  step {} of {}{}", Bar(PartDone(step)), 100.0 * PartDone(step),
+               step.steps_done, step.last_step, FiguresText(step, now, ""));
+  } else {
+    const std::string shards = options_.describe_shards ? options_.describe_shards() : "";
+    fmt::print("{:%H:%M:%S}  step {} of {} ({:.0f} %){}\n", fmt::localtime(std::time(nullptr)),
+               step.steps_done, step.last_step, 100.0 * PartDone(step),
+               FiguresText(step, now, shards));
+  }
+  std::fflush(stdout);
+  window_ = {.began = now};
+}
+
+std::string Progress::FiguresText(const StepDone& step, TimeMs now,
+                                  const std::string& shards) const {
+  std::string text =
+      fmt::format("  {} samples/s", CountText(1000.0 * static_cast<double>(window_.samples) /
+                                              static_cast<double>(now - window_.began)));
+  if (window_.loss_samples > 0) {  // More workers than samples: this one may have none.
+    text +=
+        fmt::format("  loss {:.4f}", window_.loss_sum / static_cast<double>(window_.loss_samples));
+  }
+  if (!shards.empty()) text += "  " + shards;
+  const double ms_a_step =
+      static_cast<double>(now - *began_) / static_cast<double>(step.steps_done - first_step_);
+  const auto left = static_cast<double>(step.last_step - step.steps_done);
+  return text + fmt::format("  {} left", Duration(left * ms_a_step / 1000.0));
+}
+
+void Progress::OnProgress(const TrainingProgress& progress) {
+  curve_.push_back(progress);
+  if (!options_.prints) return;
+  ClearLine();
+  const double ms = 1000.0 * (progress.seconds - progress.data_seconds) /
+                    static_cast<double>(std::max<uint64_t>(1, progress.steps));
+  fmt::print("Finished training it {}/{} of epoch {}, {:.2f} ms/it, loss {:.6f}\n",
+             progress.step_of_epoch, progress.steps_per_epoch, progress.epoch, ms, progress.loss);
+  std::fflush(stdout);
+}
+
+void Progress::OnEvaluation(const Evaluation& evaluation) {
+  evaluations_.push_back(evaluation);
+  if (!options_.prints) return;
+  ClearLine();
+  fmt::print("Tested at step {}: AUC {:.4f} accuracy {:.4f}\n", evaluation.step,
+             evaluation.metrics.roc_auc, evaluation.metrics.accuracy);
+  fmt::print("{}", WarningOfOnlyPrediction(evaluation));
+  std::fflush(stdout);
+}
+
+}  // namespace rowhouse

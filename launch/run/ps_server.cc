@@ -1,0 +1,157 @@
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+#include <thread>
+
+#include "common/clock.h"
+#include "common/thread_name.h"
+#include "common/transport/tcp_socket.h"
+#include "launch/hosts/cpu_mask.h"
+#include "launch/hosts/host_facts.h"
+#include "launch/plan/plan_of_run.h"
+#include "launch/run/temporary_rows.h"
+#include "launch/verbs.h"
+#include "ps/node/server.h"
+
+namespace rowhouse {
+namespace {
+
+std::atomic<bool> g_stop = false;
+
+void HandleStopSignals() {
+  struct sigaction action = {};
+  action.sa_handler = [](int) { g_stop = true; };
+  for (int signal : {SIGINT, SIGTERM}) sigaction(signal, &action, nullptr);
+  signal(SIGPIPE, SIG_IGN);
+}
+
+// Ends the process if it is still there when its time to stop is up: a store that hangs must not
+// keep ports and LOCKs for ever. What an answered FLUSH covered is safe.
+class StopDeadline {
+ public:
+  StopDeadline(int supervisor_fd, uint32_t deadline_ms)
+      : thread_([this, supervisor_fd, deadline_ms] { Watch(supervisor_fd, deadline_ms); }) {}
+  ~StopDeadline() {
+    is_over_ = true;
+    thread_.join();
+  }
+
+ private:
+  void Watch(int supervisor_fd, uint32_t deadline_ms) {
+    constexpr int kPollMs = 100;
+    const SystemClock clock;
+    TimeMs stop_by = 0;
+    while (!is_over_) {
+      pollfd supervisor = {.fd = supervisor_fd, .events = POLLIN, .revents = 0};
+      // Nothing is ever written to the pipe: readable means end of file, the supervisor is gone.
+      if (g_stop || supervisor_fd < 0) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(kPollMs));
+      } else if (poll(&supervisor, 1, kPollMs) > 0) {
+        g_stop = true;
+      }
+      if (!g_stop) continue;
+      if (stop_by == 0) stop_by = clock.NowMs() + deadline_ms;
+      if (clock.NowMs() < stop_by) continue;
+      fprintf(stderr, "rowhouse ps: did not stop within %u ms: giving up\n", deadline_ms);
+      _exit(1);
+    }
+  }
+
+  std::atomic<bool> is_over_ = false;
+  std::thread thread_;
+};
+
+// Incarnations of one port differ: what was meant for a server that died is refused by its heir.
+uint64_t NewIncarnation() {
+  timespec now = {};
+  clock_gettime(CLOCK_REALTIME, &now);
+  return (static_cast<uint64_t>(now.tv_sec) << 30) ^ static_cast<uint64_t>(now.tv_nsec);
+}
+
+// "tcp://host:0" for "tcp://host:4000": shards listen beside the node on ports of the OS's choice.
+std::string AnyPortBeside(const std::string& endpoint) {
+  return endpoint.substr(0, endpoint.rfind(':')) + ":0";
+}
+
+Status Serve(const Settings& settings) {
+  const bool is_supervised = settings.server.supervisor_fd >= 0;
+  // The supervisor's death is seen at the pipe, unless somebody stopped this process (SIGSTOP):
+  // that death lets it go on, to see it.
+  if (is_supervised) prctl(PR_SET_PDEATHSIG, SIGCONT);
+  const SystemClock clock;
+  std::unique_ptr<TemporaryRows> temporary;
+  constexpr int64_t kStallLimitMs = 2000;  // then shards say BUSY, and try again
+  ServerOptions options{.host = HostName(),
+                        .incarnation = NewIncarnation(),
+                        .store = settings.storage.store,
+                        .row_dir = settings.row_directory(),
+                        .cache_bytes = settings.storage.cache_mb << 20,
+                        .memory_limit_bytes = settings.storage.memory_limit_mb << 20,
+                        .cache_ratio = settings.storage.cache_ratio,
+                        .cache_ways = settings.storage.cache_ways,
+                        .cache_policy = settings.storage.cache_policy,
+                        .cache_warmup_ratio = settings.storage.cache_warmup_ratio,
+                        .max_dirty_steps = settings.storage.max_dirty_steps,
+                        .durability = settings.storage.durability,
+                        .environment = {.compression = settings.storage.store_compression,
+                                        .direct_reads = settings.storage.direct_reads,
+                                        .stall_limit_ms = kStallLimitMs},
+                        .silence_ms = settings.cluster.rpc_deadline_ms,
+                        .logs_jobs = !is_supervised};
+  if (options.durability != "none" && options.max_dirty_steps == 0) {
+    options.max_dirty_steps = kMaxDirtyStepsWithLog;
+  }
+  if (const std::string& file = settings.storage.cache_frequencies; !file.empty()) {
+    ASSIGN_OR_RETURN(AccessCounts counts, ReadAccessCounts(file, "cache_frequencies"));
+    options.cache_frequencies = std::make_shared<const AccessCounts>(std::move(counts));
+  }
+  if (options.row_dir.empty() && options.store != "memory") {
+    ASSIGN_OR_RETURN(temporary, TemporaryRows::Make());
+    options.row_dir = temporary->path();
+    options.rows_end_with_job = true;
+  }
+  const std::unique_ptr<Transport> transport = MakeZeroMqTransport({});
+  const std::vector<int32_t>& fds = settings.server.listen_fds;
+  const auto inherited = [&](size_t k) -> Result<std::unique_ptr<Listener>> {
+    if (k >= fds.size()) {
+      return UsageError("socket {} wanted, the supervisor gave {}", k, fds.size());
+    }
+    ASSIGN_OR_RETURN(const std::string endpoint, EndpointOf(fds[k]));
+    return transport->ListenOn(fds[k], endpoint);
+  };
+  ASSIGN_OR_RETURN(const std::unique_ptr<Listener> node,
+                   is_supervised ? inherited(0) : transport->Listen(settings.server.listen));
+  const std::string endpoint = node->endpoint();
+  const auto shard_listener = [&](size_t k) {
+    return is_supervised ? inherited(k + 1) : transport->Listen(AnyPortBeside(endpoint));
+  };
+  if (!is_supervised) {
+    fmt::print("rowhouse ps: listening on {}{}\n", endpoint,
+               temporary == nullptr
+                   ? ""
+                   : "; rows are deleted when it ends, --row_dir=DIRECTORY keeps them");
+    fflush(stdout);
+  }
+  const StopDeadline stop_deadline(settings.server.supervisor_fd,
+                                   settings.cluster.stop_deadline_ms);
+  Server server(options, shard_listener, clock);
+  return server.Run(*node, g_stop, /*one_job=*/false);
+}
+
+}  // namespace
+
+Status RunPs(const Settings& settings) {
+  HandleStopSignals();
+  NameThisThread("rowhouse-ps");    // The supervisor starts it as /proc/self/exe.
+  constexpr uint32_t kThreads = 4;  // a shard, its I/O, ZeroMQ's, the node
+  WidenCpuMask(kThreads);
+  return Serve(settings);
+}
+
+}  // namespace rowhouse

@@ -1,0 +1,216 @@
+#include "launch/run/run_outcome.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <optional>
+#include <thread>
+
+#include "common/durable_file.h"
+#include "launch/report/figure_text.h"
+#include "launch/run/stop_request.h"
+#include "sharding/plans/plan_load.h"
+
+namespace rowhouse {
+namespace {
+
+std::optional<double> Defined(double value) {
+  return std::isnan(value) || value < 0.0 ? std::nullopt : std::optional(value);
+}
+
+double RateOf(const TrainingSummary& summary) {
+  return summary.seconds > 0.0 ? static_cast<double>(summary.samples) / summary.seconds : 0.0;
+}
+
+std::string CommandLineOfThisProcess() {
+  const Result<std::string> arguments = ReadFile("/proc/self/cmdline");  // Ended by zeros.
+  if (!arguments.ok()) return "";
+  std::string text = arguments.value();
+  std::replace(text.begin(), text.end(), '\0', ' ');
+  return text.substr(0, text.find_last_not_of(' ') + 1);
+}
+
+// What the plan gave each PS node, and what came of it.
+RunReport::Sharding ShardingOf(const JobSpec& job, std::vector<TableTraffic> traffic,
+                               const RowFacts& facts) {
+  RunReport::Sharding sharding{.plan_digest = job.plan.digest(),
+                               .ps_nodes = {},
+                               .worker_rows = facts.worker_rows,
+                               .worker_bytes = facts.worker_bytes,
+                               .traffic = std::move(traffic)};
+  sharding.ps_nodes.resize(job.plan.shards() / job.shards_per_node);
+  const PlanLoad load = LoadOf(job.tables, job.plan, /*accesses=*/nullptr);
+  for (size_t s = 0; s < load.shards.size(); ++s) {
+    sharding.ps_nodes[s / job.shards_per_node].placed_bytes += load.shards[s].bytes;
+  }
+  for (size_t s = 0; s < facts.stats.size(); ++s) {
+    RunReport::PsNode& node = sharding.ps_nodes[s / job.shards_per_node];
+    node.rows += facts.shard_rows[s];
+    node.rows_pulled += facts.stats[s].pulled.total();
+    node.rows_pushed += facts.stats[s].rows_pushed;
+    node.cache_bytes += facts.stats[s].cache_bytes;
+    node.peak_bytes = std::max(node.peak_bytes, facts.stats[s].process_peak_bytes);
+  }
+  return sharding;
+}
+
+std::vector<RunReport::TableLoad> TableLoadsOf(const JobSpec& job,
+                                               const std::vector<StatsReply>& shards) {
+  std::vector<RunReport::TableLoad> loads(job.tables.size());
+  std::vector<bool> is_there(loads.size());
+  for (const StatsReply& shard : shards) {
+    for (const TableStats& table : shard.tables) {
+      if (table.table >= loads.size()) continue;  // Whatever a shard says ends no run that is done.
+      is_there[table.table] = true;
+      loads[table.table].pulled.Add(table.pulled);
+      loads[table.table].rows_pushed += table.rows_pushed;
+    }
+  }
+  std::vector<RunReport::TableLoad> there;
+  for (size_t t = 0; t < loads.size(); ++t) {
+    if (!is_there[t]) continue;
+    loads[t].name = job.tables[t].name;
+    there.push_back(std::move(loads[t]));
+  }
+  return there;
+}
+
+// "rows pulled: 1,000; first touch 300 (30.0 %), memory 700 (70.0 %), disk 0"
+std::string PulledText(const std::vector<StatsReply>& shards, const std::string& store) {
+  RowsPulled pulled;
+  uint64_t announced = 0;
+  for (const StatsReply& shard : shards) {
+    pulled.Add(shard.pulled);
+    announced += shard.rows_prefetched;
+  }
+  const auto count = [](uint64_t rows) { return CountText(static_cast<double>(rows)); };
+  const auto part = [&](uint64_t rows) {
+    if (rows == 0) return std::string("0");
+    return fmt::format("{} ({:.1f} %)", count(rows),
+                       100.0 * static_cast<double>(rows) / static_cast<double>(pulled.total()));
+  };
+  return fmt::format("rows pulled: {}; first touch {}, memory {}, {} {}{}\n", count(pulled.total()),
+                     part(pulled.first_touched), part(pulled.from_memory),
+                     store == "memory" ? "store" : "disk", part(pulled.from_store),
+                     announced == 0 ? "" : fmt::format("; {} read ahead", count(announced)));
+}
+
+}  // namespace
+
+std::string PartsOfPulledText(const RowsPulled& pulled, const std::string& store) {
+  if (pulled.total() == 0) return "";
+  const auto part = [&](uint64_t rows) {
+    return 100.0 * static_cast<double>(rows) / static_cast<double>(pulled.total());
+  };
+  return fmt::format("rows from memory {:.1f} %, {} {:.1f} %, first touch {:.1f} %",
+                     part(pulled.from_memory), store == "memory" ? "store" : "disk",
+                     part(pulled.from_store), part(pulled.first_touched));
+}
+
+RunReport ReportOf(const Settings& settings, const WorkerRunOptions& options, const JobSpec& job,
+                   const std::vector<ShardAddress>& shards, std::vector<TableTraffic> traffic,
+                   const Progress& progress, const RunOutcome& outcome) {
+  const TrainingSummary& summary = outcome.summary;
+  RunReport report;
+  report.settings = settings;
+  report.environment = {.hosts = options.hosts,
+                        .cores = std::thread::hardware_concurrency(),
+                        .workers = job.workers,
+                        .ps_nodes = job.plan.shards() / job.shards_per_node,
+                        .shards = static_cast<uint32_t>(shards.size()),
+                        .started_at = options.started_at,
+                        .command_line = CommandLineOfThisProcess()};
+  for (const TrainingProgress& point : progress.curve()) {
+    report.curve.push_back(
+        {.step = point.step,
+         .epoch = point.epoch,
+         .loss = point.loss,
+         .accuracy = point.accuracy,
+         .samples_per_second = static_cast<double>(point.samples) / point.seconds,
+         .learning_rate = point.learning_rate});
+  }
+  std::vector<Evaluation> evaluations = progress.evaluations();
+  if (outcome.evaluation.samples > 0) evaluations.push_back(outcome.evaluation);
+  for (const Evaluation& evaluation : evaluations) {
+    report.evaluations.push_back({.step = evaluation.step,
+                                  .samples = evaluation.samples,
+                                  .auc = Defined(evaluation.metrics.roc_auc),
+                                  .logloss = evaluation.metrics.logloss,
+                                  .accuracy = evaluation.metrics.accuracy,
+                                  .data_digest = evaluation.data_digest});
+  }
+  report.totals = {.steps = summary.steps_done,
+                   .samples = summary.samples,
+                   .seconds = summary.seconds,
+                   .samples_per_second = RateOf(summary),
+                   .test_auc_ceiling = Defined(outcome.auc_ceiling),
+                   .was_stopped = summary.was_stopped};
+  if (const uint64_t steps = summary.steps_done - job.first_step(); steps > 0) {
+    report.totals.median_step_ms = summary.median_step_seconds * 1e3;
+    report.totals.wire_bytes_per_step =
+        static_cast<double>(summary.wire_bytes) / static_cast<double>(steps);
+  }
+  report.phases = outcome.phases;
+  report.phases.steps = summary.phases;
+  report.table_loads = TableLoadsOf(job, outcome.rows.stats);
+  report.memory_plan = outcome.memory_plan;
+  report.sharding = ShardingOf(job, std::move(traffic), outcome.rows);
+  report.rows = {.digest = outcome.rows.digest, .count = outcome.rows.rows};
+  for (size_t s = 0; s < shards.size(); ++s) {
+    const StatsReply& stats = outcome.rows.stats[s];
+    report.shards.push_back({.name = shards[s].name,
+                             .rows = outcome.rows.shard_rows[s],
+                             .pulled = stats.pulled,
+                             .rows_pushed = stats.rows_pushed,
+                             .rows_evicted = stats.rows_evicted,
+                             .rows_written = stats.rows_written,
+                             .rows_overflowed = stats.rows_overflowed,
+                             .cache_rows = stats.cache_rows,
+                             .cache_bytes = stats.cache_bytes,
+                             .rows_announced = stats.rows_announced,
+                             .rows_prefetched = stats.rows_prefetched,
+                             .pulls = stats.pulls,
+                             .pulls_from_store = stats.pulls_from_store,
+                             .rows_swept = stats.rows_swept,
+                             .log_bytes = stats.log_bytes,
+                             .store_rows_read = stats.store_rows_read,
+                             .store_stalls = stats.store_stalls,
+                             .store_stall_ms = stats.store_stall_ms,
+                             .store_bytes_read = stats.store_bytes_read,
+                             .store_bytes_written = stats.store_bytes_written,
+                             .cache_bytes_moved = stats.cache_bytes_moved});
+  }
+  return report;
+}
+
+void PrintStopped(const TrainingSummary& summary, uint64_t last_step, bool is_saved) {
+  fmt::print(
+      "stopped at step {} of {} by {}; {}\n", summary.steps_done, last_step,
+      summary.was_told_to_stop ? StopSignalName() : "--stop_after_steps",
+      is_saved ? "go on with --load" : "nothing was saved, for want of --model_dir: start anew");
+  std::fflush(stdout);
+}
+
+void PrintOutcome(const Settings& settings, const RunOutcome& outcome) {
+  const std::string report_path = settings.report_path();
+  const Evaluation& evaluation = outcome.evaluation;
+  fmt::print("rows digest: {}\n", outcome.rows.digest);
+  fmt::print("{}", PulledText(outcome.rows.stats, settings.storage.store));
+  if (outcome.auc_ceiling >= 0.0) {
+    fmt::print("AUC ceiling of the planted model on these test samples: {:.4f}\n",
+               outcome.auc_ceiling);
+  }
+  fmt::print("{}", WarningOfOnlyPrediction(evaluation));
+  std::string tested = outcome.summary.was_told_to_stop ? "not tested" : "no test samples";
+  if (evaluation.samples > 0) {
+    tested = fmt::format("test AUC {:.4f} logloss {:.4f}", evaluation.metrics.roc_auc,
+                         evaluation.metrics.logloss);
+  }
+  fmt::print("{}  {:.0f} samples/s{}\n", tested, RateOf(outcome.summary),
+             report_path.empty() ? "" : "  report: " + report_path);
+  std::fflush(stdout);
+}
+
+}  // namespace rowhouse

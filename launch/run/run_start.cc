@@ -1,0 +1,197 @@
+#include "launch/run/run_start.h"
+
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <random>
+
+#include "common/counted.h"
+#include "common/durable_file.h"
+#include "launch/model/manifest.h"
+#include "launch/model/saved_rows.h"
+#include "launch/plan/plan_of_run.h"
+#include "ps/shard/shard_opening.h"
+#include "sharding/rows/initialiser.h"
+#include "worker/mpi/agreement.h"
+
+namespace rowhouse {
+namespace {
+
+uint64_t RandomWord() {
+  std::random_device device;
+  return (uint64_t{device()} << 32) | device();
+}
+
+// A result that cannot be kept is to be found before hours of training, not after.
+Status CheckOutputDirectory(const std::string& directory, std::string_view flag) {
+  Status status = MakeDirectoryDurably(directory);
+  if (status.ok() && access(directory.c_str(), W_OK | X_OK) != 0) {
+    status = StatusFromErrno(errno, "write into", directory);
+  }
+  if (status.ok()) return status;
+  return UsageError("--{}: {}; give a directory that can be written", flag, status.message());
+}
+
+Status CheckOutputs(const Settings& settings) {
+  if (!settings.output.model_dir.empty()) {
+    RETURN_IF_ERROR(CheckOutputDirectory(settings.output.model_dir, "model_dir"));
+  }
+  const std::string report = std::filesystem::path(settings.output.report).parent_path();
+  if (!report.empty()) {
+    RETURN_IF_ERROR(CheckOutputDirectory(report, "report"));
+  }
+  return OkStatus();
+}
+
+bool HoldsShards(const std::string& row_dir) {
+  std::error_code ignored;
+  return std::filesystem::exists(ShardDirectory(row_dir, ShardId{0}), ignored);
+}
+
+// Tables of one config digest are the same: others were put into the manifest since.
+Status CheckSameTables(const std::vector<TableSpec>& mine, const std::vector<TableSpec>& saved) {
+  const auto damaged = [](const std::string& what) {
+    return CorruptionError(
+        "{}, though the settings are the same: the file is not as it was written; put it back",
+        what);
+  };
+  if (mine.size() != saved.size()) {
+    return damaged(
+        fmt::format("lists {}, the model has {}", Counted(saved.size(), "table"), mine.size()));
+  }
+  for (size_t t = 0; t < mine.size(); ++t) {
+    if (mine[t].name == saved[t].name && mine[t].rows == saved[t].rows &&
+        mine[t].dim == saved[t].dim && mine[t].optimizer == saved[t].optimizer) {
+      continue;
+    }
+    return damaged(fmt::format("table {} is \"{}\" of {} rows, in the model \"{}\" of {}", t,
+                               saved[t].name, saved[t].rows, mine[t].name, mine[t].rows));
+  }
+  return OkStatus();
+}
+
+// The records of rows on the workers are loaded as they were saved.
+Status CheckRowsOnWorkers(const JobSpec& job, const Plan& saved) {
+  for (const TableSpec& table : job.tables) {
+    const bool is_there = job.plan.is_on_workers(table.id);
+    if (saved.is_on_workers(table.id) != is_there) {
+      return UsageError(
+          "--load: the rows of table \"{}\" were saved {}; give the same strategy (or option "
+          "remainder of its kind), they are not moved",
+          table.name,
+          is_there ? "on the shards, and are asked for on the workers"
+                   : "on the workers, and are asked for on the shards");
+    }
+    if (saved.worker_rows(table.id) == job.plan.worker_rows(table.id)) continue;
+    return UsageError(
+        "--load: {} single rows of table \"{}\" were saved on the workers, {} are asked for there, "
+        "and not the same ones; they are not moved: give the plan the model was saved with",
+        saved.worker_rows(table.id).size(), table.name, job.plan.worker_rows(table.id).size());
+  }
+  return OkStatus();
+}
+
+Result<RunStart> PrepareStart(const Settings& settings, uint32_t nodes, uint32_t shards_per_node,
+                              uint32_t workers) {
+  const std::string& model_dir = settings.output.model_dir;
+  RunStart start;
+  JobSpec& job = start.job;
+  job.job_id = RandomWord();
+  job.model_id = fmt::format("{:016x}{:016x}", RandomWord(), RandomWord());
+  job.config_digest = settings.config_digest();
+  job.workers = workers;
+  job.shards_per_node = shards_per_node;
+  job.overwrite = settings.output.overwrite;
+  job.tables = settings.embedding.physical;
+  ASSIGN_OR_RETURN(job.plan, PlanOf(settings, nodes, shards_per_node));
+  ASSIGN_OR_RETURN(const std::vector<TableTraffic> traffic,
+                   TrafficOfRun(settings, job.plan, workers));
+  job.step_rows.resize(job.tables.size());
+  for (const TableTraffic& table : traffic) job.step_rows[Raw(table.table)] = table.distinct_rows;
+  if (!settings.output.load) {
+    RETURN_IF_ERROR(CheckOutputs(settings));
+    if (model_dir.empty()) return start;
+    // A model that is kept says what its files of first values were.
+    RETURN_IF_ERROR(SumUpFiles(&job.tables).Annotate("init_from, read by the first worker"));
+    // A model that is replaced stays until this one is saved, and its rows until one is changed.
+    if (!HasManifest(model_dir) || settings.output.overwrite) return start;
+    ASSIGN_OR_RETURN(const SavedRows rows, SavedRows::Open(model_dir, settings.storage.row_dir));
+    RETURN_IF_ERROR(rows.CheckUnchanged());
+    return UsageError(
+        "--model_dir={} holds a trained model; go on from it with --load, delete it with "
+        "--overwrite, or give another directory",
+        model_dir);
+  }
+  if (!HasManifest(model_dir) && HoldsShards(settings.row_directory())) {
+    return UsageError(
+        "--load: no model was saved in --model_dir={}. The rows in {} are of a run that saved "
+        "none, "
+        "or of a model that was saved elsewhere: give its --model_dir, or train anew with "
+        "--overwrite, which deletes them",
+        model_dir, settings.row_directory());
+  }
+  ASSIGN_OR_RETURN(const Manifest manifest, ReadManifest(model_dir));
+  if (manifest.config_digest != job.config_digest) {
+    return UsageError(
+        "--load: the model in {} was trained with other settings (digest {}, now {}); compare "
+        "{}/config.yaml with --print_config: model, tables, data, batch, seed, rate and its "
+        "schedule, optimizers and threads must stay",
+        model_dir, manifest.config_digest, job.config_digest, model_dir);
+  }
+  RETURN_IF_ERROR(CheckSameTables(job.tables, manifest.tables)
+                      .Annotate(fmt::format("--load: {}/manifest.json", model_dir)));
+  ASSIGN_OR_RETURN(const SavedRows rows, SavedRows::Open(model_dir, settings.storage.row_dir));
+  RETURN_IF_ERROR(rows.CheckUnchanged().Annotate("--load"));
+  for (TableSpec& table : job.tables) {
+    // Whoever keeps rows of the table looks whether its file is still the same.
+    const InitialiserOptions& saved = manifest.tables.at(Raw(table.id)).initialiser_options;
+    table.initialiser_options.file_bytes = saved.file_bytes;
+    table.initialiser_options.file_xxh3 = saved.file_xxh3;
+  }
+  RETURN_IF_ERROR(CheckRowsOnWorkers(job, manifest.plan));
+  RETURN_IF_ERROR(CheckOutputs(settings));
+  job.model_id = manifest.model_id;
+  job.is_load = true;
+  job.load = {
+      .step = manifest.steps,
+      .steps_per_epoch = manifest.steps_per_epoch,
+      .plan_digest = manifest.plan.digest(),
+      .data_digest = manifest.data_digest,
+      .shards = manifest.shards,
+  };
+  ASSIGN_OR_RETURN(start.dense, ReadDense(model_dir, manifest));
+  return start;
+}
+
+std::string BytesOf(const std::vector<float>& floats) {
+  return {reinterpret_cast<const char*>(floats.data()), floats.size() * sizeof(float)};
+}
+
+}  // namespace
+
+Result<RunStart> ShareStart(const Settings& settings, uint32_t nodes, uint32_t shards_per_node,
+                            Communicator& workers) {
+  RunStart start;
+  Status status;
+  if (Raw(workers.rank()) == 0) {
+    Result<RunStart> prepared = PrepareStart(settings, nodes, shards_per_node, workers.size());
+    status = prepared.status();
+    if (prepared.ok()) start = std::move(prepared).value();
+  }
+  RETURN_IF_ERROR(Agree(workers, status, "preparing the run"));
+  const bool is_first = Raw(workers.rank()) == 0;
+  ASSIGN_OR_RETURN(
+      const std::string job_text,
+      BroadcastFromFirst(workers, is_first ? start.job.ToJsonText() : "", "sharing the job"));
+  ASSIGN_OR_RETURN(const std::string dense,
+                   BroadcastFromFirst(workers, BytesOf(start.dense), "sharing the dense part"));
+  ASSIGN_OR_RETURN(start.job, JobSpec::FromJsonText(job_text));
+  start.dense.resize(dense.size() / sizeof(float));
+  std::memcpy(start.dense.data(), dense.data(), dense.size());
+  return start;
+}
+
+}  // namespace rowhouse

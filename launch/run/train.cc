@@ -1,0 +1,382 @@
+#include <fcntl.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <ctime>
+#include <limits>
+#include <set>
+#include <sstream>
+#include <thread>
+
+#include "common/clock.h"
+#include "launch/hosts/cluster.h"
+#include "launch/hosts/cpu_mask.h"
+#include "launch/hosts/rank_map.h"
+#include "launch/hosts/roles.h"
+#include "launch/plan/plan_of_run.h"
+#include "launch/run/stop_request.h"
+#include "launch/run/supervisor.h"
+#include "launch/run/temporary_rows.h"
+#include "launch/run/worker_run.h"
+#include "launch/settings/flags.h"
+#include "launch/settings/setting_fields.h"
+#include "launch/verbs.h"
+#include "worker/mpi/agreement.h"
+
+namespace rowhouse {
+namespace {
+
+// The dense exchange outlasts a pull, so that a worker that waits for a shard speaks first.
+constexpr uint32_t kLongerThanAnyPullMs = 5000;
+constexpr uint32_t kTransportThreads = 1;  // ZeroMQ's, beside the compute threads
+
+void PrintError(const Status& status) {
+  fflush(stdout);
+  std::string_view rest = status.message();
+  while (!rest.empty()) {  // One message a line, each with the program's name.
+    const size_t end = rest.find('\n');
+    fmt::print(stderr, "rowhouse: {}\n", rest.substr(0, end));
+    rest = end == std::string_view::npos ? "" : rest.substr(end + 1);
+  }
+}
+
+std::string NodeName(size_t node, int rank, const std::string& host) {
+  return fmt::format("PS node {} (rank {} on {})", node, rank, host);
+}
+
+// The flags a server takes over from its supervisor.
+std::vector<std::string> ServerFlags(const Settings& settings) {
+  const StorageSettings& storage = settings.storage;
+  std::vector<std::string> flags = {
+      fmt::format("--store={}", storage.store),
+      fmt::format("--cache_mb={}", storage.cache_mb),
+      fmt::format("--memory_limit_mb={}", storage.memory_limit_mb),
+      fmt::format("--cache_ratio={}", storage.cache_ratio),
+      fmt::format("--cache_ways={}", storage.cache_ways),
+      fmt::format("--cache_policy={}", storage.cache_policy),
+      fmt::format("--cache_warmup_ratio={}", storage.cache_warmup_ratio),
+      fmt::format("--max_dirty_steps={}", storage.max_dirty_steps),
+      fmt::format("--durability={}", storage.durability),
+      fmt::format("--store_compression={}", storage.store_compression),
+      fmt::format("--direct_reads={}", storage.direct_reads),
+  };
+  if (!storage.cache_frequencies.empty()) {
+    flags.push_back("--cache_frequencies=" + storage.cache_frequencies);
+  }
+  for (const std::string& flag : GivenLogFlags()) flags.push_back(flag);
+  // Without one the server makes a directory of its own and deletes it at its end.
+  const std::string row_dir = settings.row_directory();
+  if (!row_dir.empty()) flags.push_back("--row_dir=" + row_dir);
+  return flags;
+}
+
+SupervisorOptions MakeSupervisorOptions(const Settings& settings, const std::string& address,
+                                        const std::string& name) {
+  return {.address = address,
+          .shards = settings.cluster.shards,
+          .flags = ServerFlags(settings),
+          .name = name,
+          .stop_deadline_ms = settings.cluster.stop_deadline_ms};
+}
+
+Status StartServer(const Settings& settings, Supervisor& supervisor) {
+  if (settings.row_directory().empty() && settings.storage.store != "memory") {
+    RETURN_IF_ERROR(TemporaryRows::Check());
+  }
+  if (const std::string& file = settings.storage.cache_frequencies; !file.empty()) {
+    RETURN_IF_ERROR(ReadAccessCounts(file, "cache_frequencies").status());
+  }
+  return supervisor.Start();
+}
+
+// A PS rank: supervises its server until all workers have parted. Never waits inside MPI.
+Status Supervise(Cluster& cluster, Supervisor& supervisor, const std::vector<int>& workers) {
+  constexpr auto kPollInterval = std::chrono::milliseconds(20);
+  const auto is_waited_for = [&](int rank) {
+    return std::find(workers.begin(), workers.end(), rank) != workers.end();
+  };
+  for (;;) {
+    RETURN_IF_ERROR(supervisor.Check().Annotate("training"));
+    const std::vector<int> missing = cluster.NotParted();
+    if (std::none_of(missing.begin(), missing.end(), is_waited_for)) break;
+    std::this_thread::sleep_for(kPollInterval);
+  }
+  return supervisor.Stop().Annotate("parting");
+}
+
+std::string NowInUtc() {
+  const std::time_t now = std::time(nullptr);
+  std::tm utc = {};
+  gmtime_r(&now, &utc);
+  char text[32] = {};
+  std::strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &utc);
+  return text;
+}
+
+std::vector<NodeAddress> NodesFromEndpoints(const std::vector<std::string>& endpoints) {
+  std::vector<NodeAddress> nodes;
+  for (const std::string& endpoint : endpoints) {
+    nodes.push_back({.endpoint = endpoint, .name = fmt::format("PS node {}", nodes.size())});
+  }
+  return nodes;
+}
+
+WorkerRunOptions MakeWorkerRunOptions(const Settings& settings, const Cluster& cluster) {
+  const std::set<std::string> hosts(cluster.hosts().begin(), cluster.hosts().end());
+  return {.host = cluster.host(),
+          .nodes = NodesFromEndpoints(settings.cluster.ps_endpoints),
+          .shards_per_node = settings.cluster.shards,
+          .hosts = {hosts.begin(), hosts.end()},
+          .started_at = NowInUtc()};
+}
+
+// Without mpirun: one worker, and one PS node as a child unless --ps_endpoints names others.
+Status TrainAlone(const Settings& settings, Cluster& cluster) {
+  const SystemClock clock;
+  RETURN_IF_ERROR(settings.PsRanks(1).status());
+  ASSIGN_OR_RETURN(const NetworkInterface interface,
+                   InterfaceToListenOn(settings.cluster.bind_interface, cluster.facts(), 0));
+  Supervisor supervisor(
+      MakeSupervisorOptions(settings, interface.address, NodeName(0, 0, cluster.host())));
+  WorkerRunOptions options = MakeWorkerRunOptions(settings, cluster);
+  std::atomic<bool> is_done = false;
+  std::thread watcher;
+  if (options.nodes.empty()) {
+    RETURN_IF_ERROR(StartServer(settings, supervisor));
+    options.nodes = {{.endpoint = supervisor.endpoint(), .name = NodeName(0, 0, cluster.host())}};
+    watcher = std::thread([&] {
+      while (!is_done) {
+        if (const Status status = supervisor.Check(); !status.ok() && !is_done) {
+          PrintError(status.Annotate("training"));
+          cluster.Abort(status.exit_code());  // The worker would find out only at its deadline.
+        }
+        std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      }
+    });
+  }
+  const std::unique_ptr<Transport> transport = MakeZeroMqTransport({});
+  bool is_agreed = false;
+  const std::unique_ptr<Communicator> alone = MakeSoloCommunicator();
+  const Status status =
+      RunWorker(settings, options, *alone, *alone, *transport, clock, StopRequested(), &is_agreed);
+  is_done = true;
+  if (watcher.joinable()) {
+    watcher.join();
+    const Status stopped = supervisor.Stop();
+    if (status.ok()) return stopped;
+  }
+  return status;
+}
+
+// "--name=value" of everything all ranks must have been given alike, and the config digest, which
+// covers the tables. Left out is what belongs to a host: paths, and what a PS node has of memory.
+std::vector<std::string> SharedSettings(const Settings& settings) {
+  std::vector<std::string> shared;
+  for (const SettingField& field : SettingFields()) {
+    if (field.section == Section::kStorage || field.section == Section::kServer) continue;
+    if (field.name == "data" || field.name == "model_dir" || field.name == "report") continue;
+    if (field.name == "bind_interface") continue;
+    shared.push_back(fmt::format("--{}={}", field.name, field.get(settings)));
+  }
+  shared.push_back("the config digest " + settings.config_digest());
+  return shared;
+}
+
+Status CheckSameSettings(const Settings& settings, Cluster& cluster) {
+  const std::vector<std::string> mine = SharedSettings(settings);
+  ASSIGN_OR_RETURN(const std::string first,
+                   BroadcastFromFirst(cluster.world(), fmt::format("{}", fmt::join(mine, "\n")),
+                                      "comparing settings"));
+  std::istringstream lines(first);
+  Status status;
+  std::string its;
+  for (const std::string& own : mine) {
+    std::getline(lines, its);
+    if (own == its) continue;
+    status = UsageError("rank {} on {} was given {}, but rank 0 on {} {}; give all ranks the same",
+                        cluster.rank(), cluster.host(), own, cluster.hosts()[0], its);
+    break;
+  }
+  return Agree(cluster.world(), status, "comparing settings");
+}
+
+// As long as two operations on all rows may take, and a little more; the most an int can say.
+uint32_t SavingDeadlineMs(const Settings& settings) {
+  const uint64_t both = 2 * uint64_t{settings.cluster.save_deadline_ms} + kLongerThanAnyPullMs;
+  return static_cast<uint32_t>(std::min<uint64_t>(both, std::numeric_limits<int32_t>::max()));
+}
+
+Result<Roles> DealRolesAsTold(const Settings& settings, const Cluster& cluster) {
+  const uint32_t per_host = settings.cluster.ps_per_host;
+  if (per_host > 0) return DealRolesPerHost(cluster.hosts(), per_host);
+  ASSIGN_OR_RETURN(const uint32_t ps, settings.PsRanks(static_cast<uint32_t>(cluster.size())));
+  return DealRoles(cluster.hosts(), ps);
+}
+
+// Starts the server of this rank, PS node `node`; `*interface` is where it listens.
+Status StartNode(const Settings& settings, const Cluster& cluster, size_t node,
+                 std::unique_ptr<Supervisor>* supervisor, NetworkInterface* interface) {
+  ASSIGN_OR_RETURN(*interface, InterfaceToListenOn(settings.cluster.bind_interface, cluster.facts(),
+                                                   static_cast<size_t>(cluster.rank())));
+  *supervisor = std::make_unique<Supervisor>(MakeSupervisorOptions(
+      settings, interface->address, NodeName(node, cluster.rank(), cluster.host())));
+  return StartServer(settings, **supervisor);
+}
+
+// Where all ranks are, and where PS nodes listen: gathered by MPI, the same on all ranks.
+Result<std::vector<RankPlace>> GatherPlaces(const std::string& endpoint,
+                                            const std::string& interface, Cluster& cluster) {
+  const std::string mine = endpoint + " " + interface;
+  ASSIGN_OR_RETURN(const auto all, cluster.world().AllGather(std::as_bytes(std::span(mine)),
+                                                             "exchanging endpoints"));
+  std::vector<RankPlace> places;
+  for (size_t r = 0; r < all.size(); ++r) {
+    const std::string text(reinterpret_cast<const char*>(all[r].data()), all[r].size());
+    const size_t blank = text.find(' ');
+    places.push_back({.host = cluster.hosts()[r],
+                      .cpus = cluster.facts()[r].cpus,
+                      .endpoint = text.substr(0, blank),
+                      .interface = text.substr(blank + 1)});
+  }
+  return places;
+}
+
+// A node that cannot be reached is found here, with a reason, not at the deadline of the first
+// HELLO without one. One worker of each host looks; its neighbours use the same network.
+Status CheckReachable(const Settings& settings, const Roles& roles,
+                      const std::vector<RankPlace>& places, const Cluster& cluster) {
+  const auto first = std::find_if(roles.workers.begin(), roles.workers.end(), [&](int worker) {
+    return places[static_cast<size_t>(worker)].host == cluster.host();
+  });
+  if (first == roles.workers.end() || *first != cluster.rank()) return OkStatus();
+  constexpr uint32_t kMostWaitMs = 10000;  // Three attempts of the kernel's.
+  // Half of what the others wait, so that the reason comes before their deadline.
+  const auto deadline_ms =
+      static_cast<int>(std::min(kMostWaitMs, settings.cluster.rendezvous_deadline_ms / 2));
+  for (size_t n = 0; n < roles.ps.size(); ++n) {
+    const RankPlace& place = places[static_cast<size_t>(roles.ps[n])];
+    const Status reached = TryConnect(place.endpoint, deadline_ms);
+    if (reached.ok()) continue;
+    return UsageError(
+        "host {} does not reach {} on its interface {}: {}; look at routes and firewalls between "
+        "the two, or name another network with --bind_interface",
+        cluster.host(), NodeName(n, roles.ps[n], place.host), place.interface, reached.message());
+  }
+  return OkStatus();
+}
+
+// `*prints`: this rank is the one to print the status; the others have the same.
+Status TrainUnderMpirun(const Settings& settings, Cluster& cluster, bool* prints) {
+  const SystemClock clock;
+  RETURN_IF_ERROR(CheckSameSettings(settings, cluster));
+  ASSIGN_OR_RETURN(const Roles roles, DealRolesAsTold(settings, cluster));
+  const auto mine = std::find(roles.ps.begin(), roles.ps.end(), cluster.rank());
+  const bool is_ps = mine != roles.ps.end();
+
+  std::unique_ptr<Supervisor> supervisor;
+  NetworkInterface interface;
+  const auto node = static_cast<size_t>(mine - roles.ps.begin());
+  const Status started =
+      is_ps ? StartNode(settings, cluster, node, &supervisor, &interface) : OkStatus();
+  RETURN_IF_ERROR(Agree(cluster.world(), started, "starting the PS nodes"));
+  ASSIGN_OR_RETURN(const std::vector<RankPlace> places,
+                   GatherPlaces(is_ps ? supervisor->endpoint() : "", interface.name, cluster));
+  RETURN_IF_ERROR(Agree(cluster.world(), CheckReachable(settings, roles, places, cluster),
+                        "reaching the PS nodes"));
+  ASSIGN_OR_RETURN(
+      const std::unique_ptr<Communicator> workers,
+      cluster.MakeWorkers(roles.workers, settings.cluster.rpc_deadline_ms + kLongerThanAnyPullMs));
+  // Rank 0 waits for flush and digest in turn, the others for rank 0.
+  ASSIGN_OR_RETURN(const std::unique_ptr<Communicator> saving,
+                   cluster.MakeWorkers(roles.workers, SavingDeadlineMs(settings)));
+  if (is_ps) {
+    *prints = true;
+    const Status status = Supervise(cluster, *supervisor, roles.workers);
+    if (status.ok()) return status;
+    PrintError(status);  // Workers would find out only at their deadlines.
+    cluster.Abort(status.exit_code());
+  }
+
+  WorkerRunOptions options = MakeWorkerRunOptions(settings, cluster);
+  options.prints = cluster.rank() == roles.workers[0];
+  for (size_t n = 0; n < roles.ps.size(); ++n) {
+    const auto rank = static_cast<size_t>(roles.ps[n]);
+    options.nodes.push_back(
+        {.endpoint = places[rank].endpoint, .name = NodeName(n, roles.ps[n], places[rank].host)});
+  }
+  if (options.prints) {
+    fmt::print("{}",
+               RankMapText(roles, settings.cluster.shards, places, settings.cluster.ps_endpoints));
+    fflush(stdout);
+  }
+  const std::unique_ptr<Transport> transport = MakeZeroMqTransport({});
+  bool is_agreed = false;
+  const Status status = RunWorker(settings, options, *workers, *saving, *transport, clock,
+                                  StopRequested(), &is_agreed);
+  if (!is_agreed) {
+    // The others wait for this worker: nothing but ending the run is left.
+    PrintError(status.Annotate(fmt::format("rank {} on {}", cluster.rank(), cluster.host())));
+    cluster.Abort(status.exit_code());
+  }
+  *prints = options.prints;
+  return status;
+}
+
+// Waits for all ranks to part. They do within moments, except for PS nodes, which close their
+// stores first. Names those that did not come.
+Status Part(const Settings& settings, const Status& outcome, Cluster& cluster) {
+  constexpr uint32_t kMomentsMs = 3000;
+  // Where a wait for ranks has expired already, some will hardly come now.
+  const bool is_lost = outcome.code() == StatusCode::kDeadlineExceeded;
+  const uint32_t deadline_ms = kMomentsMs + (is_lost ? 0 : settings.cluster.stop_deadline_ms);
+  const SystemClock clock;
+  const TimeMs deadline = clock.NowMs() + deadline_ms;
+  cluster.PartNow();
+  for (;;) {
+    const std::vector<int> missing = cluster.NotParted();
+    if (missing.empty()) return OkStatus();
+    if (clock.NowMs() >= deadline) {
+      std::vector<std::string> names;
+      for (int rank : missing) {
+        names.push_back(
+            fmt::format("rank {} on {}", rank, cluster.hosts()[static_cast<size_t>(rank)]));
+      }
+      return MakeStatus(StatusCode::kDeadlineExceeded, "parting: {} did not come within {} ms",
+                        fmt::join(names, ", "), deadline_ms);
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+}
+
+}  // namespace
+
+int RunTrain(const Settings& settings) {
+  HandleStopSignals();
+  Result<std::unique_ptr<Cluster>> joined = Cluster::Join(settings.cluster.rendezvous_deadline_ms);
+  if (!joined.ok()) {
+    PrintError(joined.status());
+    return joined.status().exit_code();
+  }
+  Cluster& cluster = *joined.value();
+  bool prints = cluster.rank() == 0;
+  WidenCpuMask(settings.training.threads + kTransportThreads);
+  // One rank that mpirun started has nobody to meet: it is a run without mpirun.
+  const bool is_alone = cluster.size() == 1;
+  const Status status =
+      is_alone ? TrainAlone(settings, cluster) : TrainUnderMpirun(settings, cluster, &prints);
+  if (const Status parted = Part(settings, status, cluster); !parted.ok()) {
+    // Who did not come has not said it either: each rank tells what it knows.
+    const Status told = status.ok() ? parted : status;
+    PrintError(told);
+    cluster.Abort(told.exit_code());
+  }
+  if (!status.ok() && prints) PrintError(status);
+  cluster.Finalize();
+  return status.exit_code();
+}
+
+}  // namespace rowhouse

@@ -1,0 +1,399 @@
+#include "launch/settings/command_line.h"
+
+#include <gflags/gflags.h>
+
+#include <algorithm>
+#include <sstream>
+
+#include "common/durable_file.h"
+#include "common/nearest_name.h"
+#include "launch/report/json_output.h"
+#include "launch/settings/dlrm_flags.h"
+#include "launch/settings/flags.h"
+#include "launch/settings/setting_fields.h"
+#include "launch/settings/setting_text.h"
+#include "launch/settings/strategy_settings.h"
+#include "launch/settings/verb_flags.h"
+#include "launch/settings/yaml_config.h"
+#include "worker/data/criteo_reader.h"
+
+namespace rowhouse {
+namespace {
+
+constexpr int kDeepestFlagFile = 8;  // A file that names itself must end somewhere.
+
+// An argument and where it stands.
+struct Word {
+  std::string text;
+  std::string origin;
+};
+
+std::string InBrackets(const std::string& origin) {
+  return origin.empty() ? "" : fmt::format(" ({})", origin);
+}
+
+// "--mini-batch-size=4" -> name "mini_batch_size", value "4".
+struct FlagWord {
+  std::string name;
+  std::optional<std::string> value;
+};
+
+// Requires a word that begins with a dash.
+FlagWord SplitFlag(std::string_view word) {
+  word.remove_prefix(word.starts_with("--") ? 2 : 1);
+  FlagWord flag;
+  const size_t equals = word.find('=');
+  flag.name = word.substr(0, equals);
+  std::replace(flag.name.begin(), flag.name.end(), '-', '_');
+  if (equals != std::string_view::npos) flag.value = word.substr(equals + 1);
+  return flag;
+}
+
+bool LooksLikeFlag(std::string_view word) {
+  return word.size() > 1 && word[0] == '-' && (word[1] == '-' || std::isalpha(word[1]));
+}
+
+bool IsSwitch(const std::string& name) {
+  if (const DlrmFlag* flag = FindDlrmFlag(name)) return flag->is_bool;
+  gflags::CommandLineFlagInfo info;
+  return gflags::GetCommandLineFlagInfo(name.c_str(), &info) && info.type == "bool";
+}
+
+class Parser {
+ public:
+  Status Parse(std::vector<Word> words) {
+    size_t next = 0;
+    if (!words.empty() && !LooksLikeFlag(words[0].text)) {
+      result_.verb = words[next++].text;
+      if (result_.verb == "help") return TakeHelpVerb(words);
+      RETURN_IF_ERROR(CheckVerb());
+    }
+    words.erase(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(next));
+    RETURN_IF_ERROR(TakeWords(words, 0));
+    if (result_.wants_help || result_.wants_version) return OkStatus();
+    RETURN_IF_ERROR(CheckRefused());
+    if (result_.verb.empty()) {
+      return UsageError("no verb given (known: {}); rowhouse --help says what they do",
+                        DescribeVerbs());
+    }
+    if (!result_.arguments.empty() && !TakesArguments()) {
+      return UsageError(
+          "unexpected argument \"{}\"; rowhouse {} takes flags only, and a flag "
+          "begins with --",
+          result_.arguments.front(), result_.verb);
+    }
+    return OkStatus();
+  }
+
+  CommandLine Take() { return std::move(result_); }
+
+ private:
+  static std::string DescribeVerbs() {
+    std::string text;
+    for (const Verb& verb : Verbs()) text += (text.empty() ? "" : ", ") + verb.name;
+    return text;
+  }
+
+  bool TakesArguments() const {
+    return std::any_of(Verbs().begin(), Verbs().end(), [&](const Verb& verb) {
+      return verb.name == result_.verb && !verb.arguments.empty();
+    });
+  }
+
+  Status CheckVerb() const {
+    std::vector<std::string> names;
+    for (const Verb& verb : Verbs()) names.push_back(verb.name);
+    if (std::find(names.begin(), names.end(), result_.verb) != names.end()) return OkStatus();
+    return UsageError("unknown verb \"{}\" {}", result_.verb,
+                      DescribeKnownNames(result_.verb, names));
+  }
+
+  Status TakeHelpVerb(const std::vector<Word>& words) {
+    result_.wants_help = true;
+    result_.verb = words.size() > 1 ? words[1].text : "";
+    return result_.verb.empty() ? OkStatus() : CheckVerb();
+  }
+
+  Status TakeWords(const std::vector<Word>& words, int depth) {
+    for (size_t i = 0; i < words.size(); ++i) {
+      const Word& word = words[i];
+      if (word.text == "--") {
+        for (++i; i < words.size(); ++i) result_.arguments.push_back(words[i].text);
+        return OkStatus();
+      }
+      if (!LooksLikeFlag(word.text)) {
+        result_.arguments.push_back(word.text);
+        continue;
+      }
+      FlagWord flag = SplitFlag(word.text);
+      if (flag.name == "help" || flag.name == "h") {
+        result_.wants_help = true;
+        continue;
+      }
+      if (flag.name == "version") {
+        result_.wants_version = true;
+        continue;
+      }
+      const bool is_negated = !IsKnownFlag(flag.name) && flag.name.starts_with("no") &&
+                              IsKnownFlag(flag.name.substr(2)) && IsSwitch(flag.name.substr(2));
+      if (is_negated) {
+        if (flag.value) {
+          return UsageError("{}{}: a switch that is turned off takes no value; say --{}={}",
+                            word.text, InBrackets(word.origin), flag.name.substr(2), *flag.value);
+        }
+        flag = {.name = flag.name.substr(2), .value = "false"};
+      }
+      if (flag.name != "flagfile" && !IsKnownFlag(flag.name)) return UnknownFlag(flag, word);
+      if (!flag.value) {
+        const bool has_next = i + 1 < words.size();
+        if (HasOptionalValue(flag.name)) {
+          flag.value = kJsonToStdout;
+        } else if (IsSwitch(flag.name)) {
+          // DLRM's scripts write "--round-targets True".
+          const bool is_next_value = has_next && !LooksLikeFlag(words[i + 1].text) &&
+                                     ReadBool(words[i + 1].text).has_value();
+          flag.value = is_next_value ? words[++i].text : "true";
+        } else if (has_next && !words[i + 1].text.starts_with("--")) {
+          flag.value = words[++i].text;
+        } else {
+          return UsageError("--{}{} needs a value: --{}=VALUE", flag.name, InBrackets(word.origin),
+                            flag.name);
+        }
+      }
+      if (flag.name == "flagfile") {
+        RETURN_IF_ERROR(TakeFlagFile(*flag.value, word.origin, depth));
+      } else {
+        RETURN_IF_ERROR(TakeFlag({flag.name, *flag.value, word.origin}));
+      }
+    }
+    return OkStatus();
+  }
+
+  Status TakeFlagFile(const std::string& path, const std::string& origin, int depth) {
+    const std::string given = fmt::format("--flagfile={}{}", path, InBrackets(origin));
+    if (depth == kDeepestFlagFile) {
+      return UsageError("{}: flag files name each other more than {} deep", given,
+                        kDeepestFlagFile);
+    }
+    const Result<std::string> text = ReadFile(path);
+    if (!text.ok()) return UsageError("{}: {}", given, text.status().message());
+    std::istringstream in(text.value());
+    std::string line;
+    for (int number = 1; std::getline(in, line); ++number) {
+      RETURN_IF_ERROR(TakeFlagFileLine(line, fmt::format("{}:{}", path, number), depth + 1));
+    }
+    return OkStatus();
+  }
+
+  // One flag, with or without dashes; its value may hold blanks.
+  Status TakeFlagFileLine(const std::string& line, const std::string& origin, int depth) {
+    const size_t begin = line.find_first_not_of(" \t\r");
+    if (begin == std::string::npos || line[begin] == '#') return OkStatus();
+    const size_t end = line.find_last_not_of(" \t\r");
+    std::string text = line.substr(begin, end - begin + 1);
+    if (!LooksLikeFlag(text)) {
+      return UsageError("{}: \"{}\" is no flag; a line of a flag file is --NAME=VALUE or # comment",
+                        origin, text);
+    }
+    // "--name value" on a line of its own is two words.
+    const size_t blank = text.find_first_of(" \t");
+    const size_t equals = text.find('=');
+    if (blank == std::string::npos || equals < blank) {
+      return TakeWords({{text, origin}}, depth);
+    }
+    const size_t value = text.find_first_not_of(" \t", blank);
+    return TakeWords({{text.substr(0, blank), origin}, {text.substr(value), origin}}, depth);
+  }
+
+  Status UnknownFlag(const FlagWord& flag, const Word& word) const {
+    const std::string nearest = NearestName(flag.name, FlagsOfVerb(result_.verb));
+    const std::string given =
+        fmt::format("unknown flag --{}{}", flag.name, InBrackets(word.origin));
+    if (!nearest.empty()) return UsageError("{}. Did you mean --{}?", given, nearest);
+    return UsageError("{}; rowhouse {}--help lists the flags", given,
+                      result_.verb.empty() ? "" : result_.verb + " ");
+  }
+
+  Status TakeFlag(GivenFlag flag) {
+    if (const DlrmFlag* dlrms = FindDlrmFlag(flag.name)) return TakeDlrmFlag(*dlrms, flag);
+    const SettingField* field = FindSettingField(flag.name);
+    if (field != nullptr) flag.name = field->name;
+    if (!result_.verb.empty() && !VerbHasFlag(result_.verb, flag.name)) {
+      return UsageError("{} is no flag of rowhouse {}; it belongs to {}", flag.Describe(),
+                        result_.verb, DescribeVerbsOfFlag(flag.name));
+    }
+    if (field != nullptr) {
+      Settings scratch;
+      const Status status = field->set(flag.value, scratch);
+      if (!status.ok()) return status.Annotate(flag.Describe());
+    }
+    if (field == nullptr && IsSwitch(flag.name)) {
+      const auto value = ReadBool(flag.value);
+      if (!value) {
+        return UsageError("{}: expected true, false or no value", flag.Describe());
+      }
+      flag.value = *value ? "true" : "false";
+    }
+    if (gflags::SetCommandLineOption(flag.name.c_str(), flag.value.c_str()).empty()) {
+      gflags::CommandLineFlagInfo info = gflags::GetCommandLineFlagInfoOrDie(flag.name.c_str());
+      return UsageError("{}: expected a value of type {}", flag.Describe(), info.type);
+    }
+    result_.flags.push_back(std::move(flag));
+    return OkStatus();
+  }
+
+  static bool IsHarmless(const DlrmFlag& flag, const std::string& value) {
+    const auto same_number = [](const std::string& a, const std::string& b) {
+      return ReadReal(a).has_value() && ReadReal(a) == ReadReal(b);
+    };
+    return value == flag.harmless || same_number(value, flag.harmless) ||
+           (flag.is_bool && ReadBool(value).has_value() &&
+            ReadBool(value) == ReadBool(flag.harmless));
+  }
+
+  Status TakeDlrmFlag(const DlrmFlag& flag, const GivenFlag& given) {
+    if (!result_.verb.empty() && result_.verb != "train" && result_.verb != "plan") {
+      return UsageError("{} is no flag of rowhouse {}; it is DLRM's, and for train and plan",
+                        given.Describe(), result_.verb);
+    }
+    if (IsHarmless(flag, given.value)) return OkStatus();
+    if (flag.fate == DlrmFlag::Fate::kRefused) {
+      refused_.push_back({given.Describe(), flag.why});
+      return OkStatus();
+    }
+    std::vector<std::string>& ignored = result_.ignored;
+    if (std::find(ignored.begin(), ignored.end(), flag.dlrms_name()) == ignored.end()) {
+      ignored.push_back(flag.dlrms_name());
+    }
+    return OkStatus();
+  }
+
+  // All of them at once: who brings a script along wants to mend it once.
+  Status CheckRefused() const {
+    if (refused_.empty()) return OkStatus();
+    if (refused_.size() == 1) {
+      return UsageError("{} is DLRM's and not supported: {}", refused_[0].given, refused_[0].why);
+    }
+    std::string text = fmt::format("{} flags are DLRM's and not supported:", refused_.size());
+    for (const Refused& refused : refused_) {
+      text += fmt::format("\n  {}: {}", refused.given, refused.why);
+    }
+    return UsageError("{}", text);
+  }
+
+  struct Refused {
+    std::string given, why;
+  };
+
+  CommandLine result_;
+  std::vector<Refused> refused_;  // flags of DLRM
+};
+
+}  // namespace
+
+std::string GivenFlag::Describe() const {
+  return fmt::format("--{}={}{}", name, value, InBrackets(origin));
+}
+
+std::string CommandLine::Value(std::string_view flag, const std::string& fallback) const {
+  for (auto given = flags.rbegin(); given != flags.rend(); ++given) {
+    if (given->name == flag) return given->value;
+  }
+  return fallback;
+}
+
+Result<CommandLine> ParseCommandLine(int argc, const char* const* argv) {
+  SetLogDefaults();
+  std::vector<Word> words;
+  for (int i = 1; i < argc; ++i) words.push_back({argv[i], ""});
+  Parser parser;
+  RETURN_IF_ERROR(parser.Parse(std::move(words)));
+  return parser.Take();
+}
+
+namespace {
+
+// --config; or else, of a plan that is made from a model, the model's own.
+std::string ConfigOf(const CommandLine& command_line) {
+  const std::string config = command_line.Value(kConfigFlag);
+  const std::string model_dir = command_line.Value(kMeasuredFlag);
+  return config.empty() && !model_dir.empty() ? model_dir + "/config.yaml" : config;
+}
+
+// What strategies are told has no effect where a file says who owns what.
+Status CheckPlanStandsAlone(const CommandLine& command_line, const Settings& settings) {
+  if (settings.sharding.plan.empty()) return OkStatus();
+  for (const GivenFlag& flag : command_line.flags) {
+    for (const std::string_view name : {"strategy", "capacities", "row_cuts", "column_cuts",
+                                        "strategy_seed", "hot_rows", "access_counts", "pool_on"}) {
+      // A plan that is looked at may be judged by counts.
+      const bool is_of_looking = command_line.verb == "plan" && name == "access_counts";
+      if (flag.name != name || is_of_looking) continue;
+      return UsageError("{}: --plan={} says already which shards own which rows; give only one",
+                        flag.Describe(), settings.sharding.plan);
+    }
+  }
+  return OkStatus();
+}
+
+// DLRM reads its own copy of the data again; here it helps only where the text is named as well.
+Status CheckProcessedFile(const CommandLine& command_line, const Settings& settings) {
+  const std::string flag = FindDlrmFlag("processed_data_file")->dlrms_name();
+  const auto& ignored = command_line.ignored;
+  const bool is_given = std::find(ignored.begin(), ignored.end(), flag) != ignored.end();
+  if (!is_given || !settings.data.file.empty()) return OkStatus();
+  return UsageError(
+      "{}: DLRM's processed copies of the data are not read; give the text file that it was made "
+      "from: --data=train.txt",
+      flag);
+}
+
+// Where neither flag nor file says how many rows tables have, Criteo's data do, as in DLRM.
+Status CountTableRows(Settings* settings) {
+  const DatasetOptions& data = settings->data;
+  const bool reads_file =
+      settings->data_generation == "dataset" || settings->data_generation.empty();
+  if (settings->are_tables_given || data.file.empty() || !reads_file) return OkStatus();
+  ASSIGN_OR_RETURN(const std::vector<uint64_t> rows, CountCriteoIds(data));
+  settings->SetTableRows(rows);
+  settings->are_tables_counted = true;
+  return OkStatus();
+}
+
+}  // namespace
+
+Result<Settings> MakeSettings(const CommandLine& command_line) {
+  Settings settings;
+  const std::string config = ConfigOf(command_line);
+  if (!config.empty()) {
+    const Status read = ReadYamlConfig(config, &settings);
+    if (!read.ok() && command_line.Value(kConfigFlag).empty() && !ReadFile(config).ok()) {
+      return UsageError("--measured={}: holds no saved model ({}); give the --model_dir of a run",
+                        command_line.Value(kMeasuredFlag), ReadFile(config).status().message());
+    }
+    RETURN_IF_ERROR(read);
+  }
+  for (const GivenFlag& flag : command_line.flags) {
+    const SettingField* field = FindSettingField(flag.name);
+    if (field == nullptr) continue;
+    RETURN_IF_ERROR(field->set(flag.value, settings).Annotate(flag.Describe()));
+  }
+  RETURN_IF_ERROR(CheckProcessedFile(command_line, settings));
+  RETURN_IF_ERROR(CountTableRows(&settings));
+  // A plan made from a measured run is not the one that run had.
+  const bool is_measured = !command_line.Value(kMeasuredFlag).empty();
+  if (is_measured && command_line.Value("plan").empty()) {
+    settings.sharding.plan.clear();
+    if (command_line.Value("strategy").empty()) settings.sharding.strategy = "skew_aware";
+  }
+  RETURN_IF_ERROR(CheckPlanStandsAlone(command_line, settings));
+  settings.Complete();
+  if (is_measured) {
+    std::vector<std::string> given;
+    for (const GivenFlag& flag : command_line.flags) given.push_back(flag.name);
+    ForgetIdleStrategySettings(given, &settings);
+  }
+  return settings;
+}
+
+}  // namespace rowhouse

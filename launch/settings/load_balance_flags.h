@@ -1,0 +1,17 @@
+// The flags of `rowhouse plan` that ask for a LoadBalanceManager. Threads: any.
+#pragma once
+
+#include <optional>
+
+#include "common/status.h"
+#include "launch/settings/command_line.h"
+#include "sharding/plans/load_balance_manager.h"
+
+namespace rowhouse {
+
+// None unless --embeddings_per_feat is given. kUsage, with the flag and where it stands, for values
+// out of range, flags that do nothing in this mode or without --embeddings_per_feat, and what
+// LoadBalanceManager::Make refuses.
+Result<std::optional<LoadBalanceManager>> ReadLoadBalanceFlags(const CommandLine& command_line);
+
+}  // namespace rowhouse

@@ -1,0 +1,196 @@
+// Settings: everything the operator decides, once, before anything starts. Built from defaults,
+// then the YAML file, then the flags given on the command line (launch/settings/command_line.h),
+// checked, and handed to everybody by const reference. Nobody else reads flags, files or the
+// environment.
+//
+// Threads: plain data.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/status.h"
+#include "sharding/plans/strategy.h"
+#include "sharding/tables/embedding_tables.h"
+#include "sharding/tables/logical_table.h"
+#include "worker/data/dataset.h"
+#include "worker/dense/dense_optimizer.h"
+#include "worker/dense/lr_policy.h"
+#include "worker/dense/model_spec.h"
+
+namespace rowhouse {
+
+struct TrainingSettings {
+  int64_t test_mini_batch_size = -1;  // samples over all workers; -1: as mini_batch_size
+  uint64_t nepochs = 1;
+  double learning_rate = 0.01;       // the base rate of lr_policy
+  std::string lr_policy = "poly2";   // name in LrPolicies()
+  uint64_t lr_num_warmup_steps = 0;  // what they mean: worker/dense/lr_policy.h
+  uint64_t lr_decay_start_step = 0;
+  uint64_t lr_num_decay_steps = 0;
+  std::string optimizer = "sgd";       // of rows and dense part unless something says otherwise
+  std::string dense_optimizer;         // name in DenseOptimizers(); "": as optimizer
+  OptimizerOptions optimizer_options;  // given for the whole run; each optimizer takes its own
+  double dense_learning_rate = -1.0;   // while the rows have learning_rate; -1: the same
+  double dense_weight_decay = -1.0;    // -1: see Settings::dense_optimizer_options()
+  int64_t print_freq = 1;              // steps between progress lines; below 1: none
+  int64_t test_freq = -1;              // steps between tests; below 1: only at the end
+  bool print_time = false;
+  int32_t print_precision = 5;    // digits of values printed by debug_mode
+  bool debug_mode = false;        // print model, data and parameters as DLRM does
+  uint64_t stop_after_steps = 0;  // of this run, then save and stop; 0: train to the end
+  uint32_t accumulation = 1;      // pieces a step's samples are computed in, one after the other
+  uint32_t threads = 1;           // compute threads of a worker; part of the promise
+
+  LrPolicyOptions lr_policy_options() const;
+};
+
+// DLRM's flags that choose a kind for plain tables by their size; Settings::Complete() turns them
+// into kinds.
+struct CompressionSettings {
+  bool qr_flag = false;
+  uint64_t qr_threshold = 200;  // only tables of more rows
+  uint64_t qr_collisions = 4;
+  std::string qr_operation = "mult";  // mult | add | concat
+  bool qr_pool_first = false;         // true: as DLRM does it
+  bool md_flag = false;
+  uint64_t md_threshold = 200;
+  double md_temperature = 0.3;
+  bool md_round_dims = false;
+};
+
+struct StorageSettings {
+  std::string store = "rocksdb";      // name in RowStores()
+  std::string row_dir;                // host-local; "": see Settings::row_directory()
+  uint64_t cache_mb = 1024;           // MiB of rows in memory, per PS node, over all tables
+  double cache_ratio = 1.0;           // and at most this part of each table's rows, (0, 1]
+  uint64_t memory_limit_mb = 0;       // MiB of a PS node, all it holds; 0: what its parts come to
+  uint32_t cache_ways = 16;           // rows a row may take the place of; 1: any
+  std::string cache_policy = "lrfu";  // name in CachePolicies()
+  std::string cache_frequencies;      // file of access counts on each PS node; "": none known
+  double cache_warmup_ratio = 0.7;    // part of a cache that begins with its hottest rows, [0, 1]
+  uint32_t prefetch_steps = 8;        // most steps ahead that shards are told of; see Lookahead
+  uint64_t max_dirty_steps = 0;  // changed rows are written so soon; 0: 1000 with a log, else never
+  std::string durability = "none";         // none, wal or fsync
+  std::string store_compression = "none";  // or zstd; see StoreEnvironmentOptions
+  bool direct_reads = false;               // past the page cache
+};
+
+struct ClusterSettings {
+  int32_t ps = -1;                        // MPI ranks that are PS nodes; see PsRanks()
+  uint32_t ps_per_host = 0;               // the same, on each host; 0: ps of them, spread
+  std::string bind_interface;             // of PS nodes; "": see InterfaceToListenOn()
+  uint32_t shards = 1;                    // per PS node
+  std::vector<std::string> ps_endpoints;  // "tcp://host:port" of PS nodes outside mpirun
+  uint32_t rpc_deadline_ms = 60000;
+  uint32_t save_deadline_ms = 1800000;  // of writing all rows back, of their digest, of room
+  uint32_t rendezvous_deadline_ms = 60000;
+  uint32_t stop_deadline_ms = 30000;
+};
+
+// Which shards own which rows; decides no bit of the model.
+struct ShardingSettings {
+  std::string strategy = "row_wise";  // name in ShardingStrategies(); of tables that name none
+  std::vector<uint32_t> capacities;   // of PS nodes, relative to one another; none: all the same
+  StrategyOptions options;
+  std::string pool_on = "workers";  // or shards; of tables that do not say
+  std::string access_counts;        // file of rowhouse plan --count_ids; "": none
+  std::string plan;                 // file of rowhouse plan --out; "": the plan is made by strategy
+  uint64_t ps_rows_mb = 0;          // MiB of rows and state a PS node may be given; 0: any
+};
+
+struct OutputSettings {
+  std::string model_dir;   // dense part, manifest, report; "": nothing is kept
+  std::string report;      // "": see Settings::report_path()
+  std::string label;       // "": see Settings::run_label()
+  bool load = false;       // go on from model_dir
+  bool overwrite = false;  // an earlier model in model_dir and row_dir may be deleted
+};
+
+// Only of `rowhouse ps`.
+struct ServerSettings {
+  std::string listen = "tcp://*:0";  // where HELLO is answered
+  uint32_t workers = 0;              // expected; 0: as many as HELLO says
+  int32_t supervisor_fd = -1;        // pipe whose end of file means the supervisor is gone
+  std::vector<int32_t> listen_fds;   // sockets that the supervisor listens on: HELLO, then shards
+};
+
+struct Settings {
+  ModelSpec model;
+  uint32_t sparse_feature_size = 2;  // floats in a row of a table, unless the YAML file says else
+  LogicalTable table_defaults;       // what a table has unless the YAML file says otherwise
+  std::vector<LogicalTable> tables;
+  bool are_tables_given = false;    // by a flag or the YAML file; else they are DLRM's toy, or
+  bool are_tables_counted = false;  // have a row for every token of their column of Criteo's data
+  CompressionSettings compression;
+  std::string data_generation;  // random | dataset | synthetic; "": dataset if there is a file
+  DatasetOptions data;
+  TrainingSettings training;
+  StorageSettings storage;
+  ClusterSettings cluster;
+  ShardingSettings sharding;
+  OutputSettings output;
+  ServerSettings server;
+
+  // Complete(): numbers that DLRM's generator gives to the data that debug_mode prints, before it
+  // draws any weight; 0 where no weight is drawn by it, or where nothing is printed.
+  uint64_t printing_draws = 0;
+
+  // DLRM's defaults: three tables t0, t1, t2 of 4, 3 and 2 rows.
+  Settings();
+
+  // Makes tables t0, t1, ... of these sizes from table_defaults. Where there are as many tables
+  // already, they keep their names and options and only change their size.
+  void SetTableRows(const std::vector<uint64_t>& rows);
+
+  // Fills in what follows from other settings: the kinds DLRM's flags ask for, first draws, the
+  // physical tables, the shape of the model and the data, data_generation; takes options
+  // given for the whole run away from tables whose optimizer has no use for them. Call once
+  // everything is set, then Validate().
+  void Complete();
+
+  // By Complete(): the tables resolved; empty if Validate() has something to say of them.
+  EmbeddingTables embedding;
+
+  // Everything that can be known before a file or port is opened. kUsage, one sentence.
+  // `reads_data`: false for verbs that want no data file.
+  Status Validate(bool reads_data = true) const;
+
+  // Name in DenseOptimizers().
+  std::string dense_optimizer() const;
+  // What it is made with. Its weight decay is dense_weight_decay; or else 0.01 for adamw (torch's
+  // default) and optimizer_weight_decay for others. The number of parameters is for others to say.
+  DenseOptimizerOptions dense_optimizer_options() const;
+  // Name in Datasets(): random, criteo or synthetic.
+  std::string data_source() const;
+  uint64_t test_mini_batch_size() const;
+  // Where this host keeps rows: row_dir; or else <model_dir>/rows; or else "": a directory of
+  // this run alone, deleted at its end.
+  std::string row_directory() const;
+  // report; or else <model_dir>/report.json; or else "": no report.
+  std::string report_path() const;
+  // What comparisons call the run: label; or else the last part of model_dir; or else "".
+  std::string run_label() const;
+
+  // How many of `ranks` MPI ranks (1 without mpirun) are PS nodes; the others are workers.
+  //   ps_endpoints given: 0; the PS nodes are there already.
+  //   one rank:           0; the worker starts one PS node beside itself (ps may be -1 or 1).
+  //   ps = -1:            half of the ranks, rounded down.
+  // With ps_per_host the hosts decide (launch/hosts/roles.h), except that one rank starts one PS
+  // node. kUsage if no worker is left, or no PS node.
+  Result<uint32_t> PsRanks(uint32_t ranks) const;
+
+  // Hex of XXH3-128 over everything that decides the trained bits: model, tables, data, batch,
+  // seed, rate and its schedule, optimizers, threads. Not in it: number of PS nodes and shards,
+  // cache, store, directories (of the data file only its name counts), deadlines, what is printed,
+  // how long to train. Equal digests: a run may go on where another stopped.
+  std::string config_digest() const;
+
+ private:
+  void CompressTables();
+
+  Status embedding_status_;
+};
+
+}  // namespace rowhouse

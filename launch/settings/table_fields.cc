@@ -1,0 +1,286 @@
+#include "launch/settings/table_fields.h"
+
+#include <algorithm>
+
+#include "common/nearest_name.h"
+#include "launch/settings/optimizer_fields.h"
+#include "launch/settings/setting_text.h"
+#include "sharding/plans/strategy.h"
+#include "sharding/rows/initialiser.h"
+#include "sharding/rows/optimizer.h"
+
+namespace rowhouse {
+namespace {
+
+Status Expected(const std::string& what) { return UsageError("expected {}", what); }
+
+bool IsPositive(double value) { return value > 0.0; }
+bool IsNotNegative(double value) { return value >= 0.0; }
+bool IsFloatNotNegative(double value) { return value >= 0.0 && IsFiniteAsFloat(value); }
+
+TableField Whole(std::string name, uint64_t low, uint64_t high,
+                 void (*write)(LogicalTable&, uint64_t), uint64_t (*read)(const LogicalTable&)) {
+  const std::string what = fmt::format("a whole number from {} to {}", low, high);
+  return {.name = std::move(name),
+          .expected = what,
+          .set =
+              [=](const std::string& text, LogicalTable& table) {
+                const auto value = ReadWhole(text);
+                if (!value || *value < low || *value > high) return Expected(what);
+                write(table, *value);
+                return OkStatus();
+              },
+          .get = [read](const LogicalTable& table) { return fmt::format("{}", read(table)); }};
+}
+
+template <typename T>
+TableField Real(std::string name, std::string what, bool (*is_legal)(double),
+                T& (*member)(LogicalTable&)) {
+  return {.name = std::move(name),
+          .expected = what,
+          .set =
+              [=](const std::string& text, LogicalTable& table) {
+                const auto value = ReadReal(text);
+                if (!value || !is_legal(static_cast<double>(static_cast<T>(*value)))) {
+                  return Expected(what);
+                }
+                member(table) = static_cast<T>(*value);
+                return OkStatus();
+              },
+          .get =
+              [member](const LogicalTable& table) {
+                return fmt::format("{}", member(const_cast<LogicalTable&>(table)));
+              }};
+}
+
+TableField Bool(std::string name, bool& (*member)(LogicalTable&)) {
+  return {.name = std::move(name),
+          .expected = "true or false",
+          .set =
+              [member](const std::string& text, LogicalTable& table) {
+                const auto value = ReadBool(text);
+                if (!value) return Expected("true or false");
+                member(table) = *value;
+                return OkStatus();
+              },
+          .get =
+              [member](const LogicalTable& table) {
+                return std::string(member(const_cast<LogicalTable&>(table)) ? "true" : "false");
+              }};
+}
+
+// One of a few words, or what `check` accepts.
+TableField Word(std::string name, std::string what, Status (*check)(const std::string&),
+                std::string& (*member)(LogicalTable&)) {
+  return {
+      .name = std::move(name),
+      .expected = std::move(what),
+      .set =
+          [=](const std::string& text, LogicalTable& table) {
+            RETURN_IF_ERROR(check(text));
+            member(table) = text;
+            return OkStatus();
+          },
+      .get =
+          [member](const LogicalTable& table) { return member(const_cast<LogicalTable&>(table)); }};
+}
+
+Status OneOf(const std::string& text, const std::vector<std::string>& words) {
+  if (std::find(words.begin(), words.end(), text) != words.end()) return OkStatus();
+  return UsageError("unknown \"{}\" {}", text, DescribeKnownNames(text, words));
+}
+
+TableField PaddingId() {
+  const std::string what = "an id of the table, or none";
+  return {.name = "padding_id",
+          .expected = what,
+          .set =
+              [what](const std::string& text, LogicalTable& table) {
+                const auto value = ReadWhole(text);
+                if (!value && text != "none") return Expected(what);
+                table.padding_id = value ? std::optional<uint64_t>(*value) : std::nullopt;
+                return OkStatus();
+              },
+          .get =
+              [](const LogicalTable& table) {
+                return table.padding_id ? fmt::format("{}", *table.padding_id) : "none";
+              }};
+}
+
+TableField LearningRate() {
+  const std::string what = "a number from 0 to 3.4e38, or run";
+  return {.name = "learning_rate",
+          .expected = what,
+          .set =
+              [what](const std::string& text, LogicalTable& table) {
+                const auto value = ReadReal(text);
+                if (text != "run" && (!value || !IsFloatNotNegative(*value))) return Expected(what);
+                table.learning_rate = text == "run" ? std::nullopt : std::optional<double>(*value);
+                return OkStatus();
+              },
+          .get =
+              [](const LogicalTable& table) {
+                return table.learning_rate ? fmt::format("{}", *table.learning_rate) : "run";
+              }};
+}
+
+TableField OptimizerName() {
+  return {.name = "optimizer",
+          .expected = "a row optimizer",
+          .set =
+              [](const std::string& text, LogicalTable& table) {
+                const std::string name = text == "rwsadagrad" ? "rowwise_adagrad" : text;
+                RETURN_IF_ERROR(Optimizers().Validate(name));
+                table.optimizer = name;
+                return OkStatus();
+              },
+          .get = [](const LogicalTable& table) { return table.optimizer; }};
+}
+
+TableField OptimizerOption(const std::string& name) {
+  const OptimizerOptionField& option = *FindOptimizerOption(name);
+  return {.name = name,
+          .expected = std::string(option.range),
+          .set =
+              [&option](const std::string& text, LogicalTable& table) {
+                return ReadOptimizerOption(option, text, &table.optimizer_options);
+              },
+          .get =
+              [&option](const LogicalTable& table) {
+                return PrintOptimizerOption(option, table.optimizer_options);
+              }};
+}
+
+TableField InitialiserName() {
+  return {.name = "initialiser",
+          .expected = "the name of first values",
+          .set =
+              [](const std::string& text, LogicalTable& table) {
+                RETURN_IF_ERROR(Initialisers().Validate(text));
+                SetInitialiser(text, &table);
+                return OkStatus();
+              },
+          .get = [](const LogicalTable& table) { return table.initialiser; }};
+}
+
+// First values from .npy files, one a physical table: says the initialiser and its files at once.
+TableField InitFrom() {
+  return {.name = "init_from",
+          .expected = "a path of a .npy file, or more joined by commas",
+          .set =
+              [](const std::string& text, LogicalTable& table) {
+                if (text.empty()) return OkStatus();
+                SetInitialiser("npy", &table);
+                table.initialiser_options.file = text;
+                return OkStatus();
+              },
+          .get = [](const LogicalTable& table) { return table.initialiser_options.file; }};
+}
+
+std::vector<TableField> MakeTableFields() {
+#define MEMBER(type, path) [](LogicalTable& t) -> type& { return t.path; }
+  return {
+      Whole(
+          "rows", 1, uint64_t{1} << 63, [](LogicalTable& t, uint64_t v) { t.rows = v; },
+          [](const LogicalTable& t) { return t.rows; }),
+      Whole(
+          "dim", 1, 4096, [](LogicalTable& t, uint64_t v) { t.dim = static_cast<uint32_t>(v); },
+          [](const LogicalTable& t) { return uint64_t{t.dim}; }),
+      Word(
+          "pooling", "sum, mean or max",
+          [](const std::string& text) {
+            return OneOf(text, {"sum", "mean", "max"});
+          },
+          MEMBER(std::string, pooling)),
+      Word(
+          "pooling_sum", "bag_order or exact",
+          [](const std::string& text) {
+            return OneOf(text, {"bag_order", "exact"});
+          },
+          MEMBER(std::string, pooling_sum)),
+      Word(
+          "weighted_pooling", "none, fixed or learned",
+          [](const std::string& text) {
+            return OneOf(text, {"none", "fixed", "learned"});
+          },
+          MEMBER(std::string, weighted_pooling)),
+      PaddingId(),
+      Word(
+          "bad_ids", "error, modulo or padding",
+          [](const std::string& text) {
+            return OneOf(text, {"error", "modulo", "padding"});
+          },
+          MEMBER(std::string, bad_ids)),
+      Bool("freeze", MEMBER(bool, freeze)),
+      Word(
+          "strategy", "the name of a sharding strategy",
+          [](const std::string& text) { return ShardingStrategies().Validate(text); },
+          MEMBER(std::string, strategy)),
+      Word(
+          "pool_on", "workers or shards",
+          [](const std::string& text) {
+            return OneOf(text, {"workers", "shards"});
+          },
+          MEMBER(std::string, pool_on)),
+      Real<double>("max_norm", "a number of 0 or more (0: off)", IsNotNegative,
+                   MEMBER(double, max_norm)),
+      Real<double>("norm_type", "a number greater than 0", IsPositive, MEMBER(double, norm_type)),
+      Bool("scale_grad_by_freq", MEMBER(bool, scale_grad_by_freq)),
+      LearningRate(),
+      OptimizerName(),
+      OptimizerOption("epsilon"),
+      OptimizerOption("initial_accumulator"),
+      OptimizerOption("learning_rate_decay"),
+      OptimizerOption("weight_decay"),
+      OptimizerOption("momentum"),
+      OptimizerOption("beta1"),
+      OptimizerOption("beta2"),
+      OptimizerOption("l1"),
+      OptimizerOption("l2"),
+      OptimizerOption("beta"),
+      Word(
+          "precision", "f32, bf16 or f16",
+          [](const std::string& text) { return OneOf(text, PrecisionNames()); },
+          MEMBER(std::string, precision)),
+      InitialiserName(),
+      Real<double>("initial_scale", "a number from 0 to 3.4e38 (0: the initialiser's own)",
+                   IsFloatNotNegative, MEMBER(double, initialiser_options.scale)),
+      Real<double>("initial_value", "a number of at most 3.4e38", IsFiniteAsFloat,
+                   MEMBER(double, initialiser_options.value)),
+      InitFrom(),
+  };
+#undef MEMBER
+}
+
+}  // namespace
+
+const std::vector<TableField>& TableFields() {
+  static const std::vector<TableField> fields = MakeTableFields();
+  return fields;
+}
+
+const TableField* FindTableField(const std::string& name) {
+  for (const TableField& field : TableFields()) {
+    if (field.name == name) return &field;
+  }
+  return nullptr;
+}
+
+std::string DescribeTableFields(const LogicalTable& table,
+                                const std::vector<std::string>& left_out) {
+  static const LogicalTable kFresh;
+  std::string text;
+  for (const TableField& field : TableFields()) {
+    const bool is_left_out =
+        std::find(left_out.begin(), left_out.end(), field.name) != left_out.end();
+    if (is_left_out || field.get(table) == field.get(kFresh)) continue;
+    text += fmt::format(" {}={}", field.name, field.get(table));
+  }
+  for (const auto& [option, value] : table.kind_options) {
+    // Where the remainder table of a qr table lives changes no bit of what is trained.
+    if (option != "remainder") text += fmt::format(" {}={}", option, value);
+  }
+  return text;
+}
+
+}  // namespace rowhouse

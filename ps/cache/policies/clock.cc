@@ -1,0 +1,37 @@
+// CLOCK (Corbato, 1968): a hand goes round; a row that was used again since it last passed is
+// passed over once more, the first that was not goes. Within a set of ways the hand begins
+// anywhere.
+#include "ps/cache/cache_policy.h"
+
+namespace rowhouse {
+namespace {
+
+enum State : uint8_t {
+  kUnused,  // since the hand passed, or since its first use
+  kUsedAgain,
+  kNew,  // not even its first use was noted
+};
+
+class Clock final : public CachePolicy {
+ public:
+  explicit Clock(const CachePolicyOptions&) {}
+
+  uint8_t Admit() override { return kNew; }
+
+  uint8_t Use(uint8_t state, const CacheUse&) override {
+    return state == kNew ? kUnused : kUsedAgain;
+  }
+
+  size_t Choose(std::span<const CachedRow> rows) override {
+    for (size_t i = 0; i < rows.size(); ++i) {
+      if (*rows[i].state != kUsedAgain) return i;
+      *rows[i].state = kUnused;
+    }
+    return 0;
+  }
+};
+
+const bool kRegistered = CachePolicies().Add<Clock>("clock");
+
+}  // namespace
+}  // namespace rowhouse

@@ -1,0 +1,40 @@
+// DATASET: rows have fixed ranks, and the one of the lowest rank goes: by falling frequency in a
+// file of access counts, then by number; without a file by number alone (ColossalAI's cached
+// embedding).
+#include "ps/cache/cache_policy.h"
+
+namespace rowhouse {
+namespace {
+
+class DatasetRanks final : public CachePolicy {
+ public:
+  explicit DatasetRanks(const CachePolicyOptions& options) : frequencies_(options.frequencies) {}
+
+  uint8_t Use(uint8_t state, const CacheUse&) override { return state; }
+
+  bool ranks_rows() const override { return true; }
+
+  size_t Choose(std::span<const CachedRow> rows) override {
+    const auto frequency = [&](size_t i) {
+      return frequencies_ == nullptr ? 0.0 : frequencies_->Of(rows[i].row);
+    };
+    size_t chosen = 0;
+    double least = frequency(0);
+    for (size_t i = 1; i < rows.size(); ++i) {
+      const double f = frequency(i);
+      if (f < least || (f == least && rows[i].row > rows[chosen].row)) {
+        chosen = i;
+        least = f;
+      }
+    }
+    return chosen;
+  }
+
+ private:
+  const std::shared_ptr<const RowFrequencies> frequencies_;
+};
+
+const bool kRegistered = CachePolicies().Add<DatasetRanks>("dataset");
+
+}  // namespace
+}  // namespace rowhouse

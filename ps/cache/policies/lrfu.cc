@@ -1,0 +1,111 @@
+// LRFU (Lee et al., 2001): the row with the smallest sum of its uses goes, each use weighing half
+// after every half-life (16 uses a slot). With a long one that is LFU, with a short one LRU.
+//
+// The published policy forgets a row with its eviction, which costs most of what counting gains.
+// Here a row that comes in brings its record's lookups f and last step along, and is taken to have
+// been used evenly: a sum of f * 2^(-gap / half-life), times the part of the run that one sum
+// remembers. A run's first half-life is perfect LFU so.
+//
+// The sum is kept as its logarithm in a byte, 12 steps an octave, for which a large sum's increase
+// by one use is too small; it is rounded up as often as it should be (Morris, 1978), by a sequence
+// that is the same in every run.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numbers>
+
+#include "ps/cache/cache_policy.h"
+#include "ps/cache/half_life.h"
+
+namespace rowhouse {
+namespace {
+
+// State 0: not used yet. Else log2 of the sum, as of the last use, in twelfths, from 2^-4 on.
+constexpr int kPerOctave = 12;
+constexpr int kOne = 4 * kPerOctave + 1;  // a sum of 1
+constexpr int kLeast = 1, kMost = 255;
+constexpr int kFractionBits = 16;  // of logarithms between states
+constexpr int64_t kUnit = int64_t{1} << kFractionBits;
+
+class Lrfu final : public CachePolicy {
+ public:
+  explicit Lrfu(const CachePolicyOptions& options)
+      : half_life_(options.half_life.value_or(16.0), options.slots) {
+    for (size_t d = 0; d < increase_.size(); ++d) {
+      const double sum = 1.0 + std::exp2(-static_cast<double>(d) / kPerOctave);
+      increase_[d] = static_cast<int64_t>(std::llround(std::log2(sum) * kPerOctave * kUnit));
+    }
+  }
+
+  void BeginStep(uint64_t step, uint64_t uses_before) override {
+    half_life_.BeginStep(step, uses_before);
+    half_life_steps_ = half_life_.steps();
+    per_step_ = static_cast<int64_t>(std::llround(kPerOctave * kUnit / half_life_steps_));
+    per_step_ = std::min(per_step_, kMost * kUnit);
+    step_ = step;
+  }
+
+  uint8_t Use(uint8_t state, const CacheUse& use) override {
+    const int64_t before = state == 0 ? Estimate(use.trailer) : Decayed(state, use.age);
+    // log2(1 + 2^x) is the larger of 0 and x, and the increase that the table has for the other.
+    const int64_t x = before - kOne * kUnit;
+    const auto apart = static_cast<size_t>(std::abs(x) >> kFractionBits);
+    const int64_t sum =
+        kOne * kUnit + std::max<int64_t>(x, 0) + (apart < increase_.size() ? increase_[apart] : 0);
+    draw_ = draw_ * 0x9e3779b1u + 0x7f4a7c15u;
+    return Clamped((sum + (draw_ >> (32 - kFractionBits))) >> kFractionBits);
+  }
+
+  uint8_t Aged(uint8_t state, uint32_t steps) override {
+    return state == 0 ? state : Clamped((Decayed(state, steps) + kUnit / 2) >> kFractionBits);
+  }
+
+  size_t Choose(std::span<const CachedRow> rows) override {
+    size_t chosen = 0;
+    int64_t least = 0;
+    for (size_t i = 0; i < rows.size(); ++i) {
+      const uint8_t state = *rows[i].state;
+      const int64_t worth = state == 0 ? Estimate(rows[i].trailer) : Decayed(state, rows[i].age);
+      if (i == 0 || worth < least || (worth == least && rows[i].slot < rows[chosen].slot)) {
+        chosen = i;
+        least = worth;
+      }
+    }
+    return chosen;
+  }
+
+ private:
+  static uint8_t Clamped(int64_t state) {
+    return static_cast<uint8_t>(std::clamp<int64_t>(state, kLeast, kMost));
+  }
+
+  int64_t Decayed(uint8_t state, uint32_t age) const { return state * kUnit - age * per_step_; }
+
+  // Of a row that has just come in: its lookups so far, this one not counted.
+  int64_t Estimate(const std::byte* from) const {
+    const RecordTrailer trailer = TrailerAt(from);
+    if (trailer.frequency <= 1) return -kMost * kUnit;
+    const double steps_so_far = static_cast<double>(step_) + 1.0;
+    const double gap = static_cast<double>(step_) - trailer.last_step;
+    double sum = trailer.frequency - 1.0;
+    if (gap > 0.0) sum *= std::exp2(-gap / half_life_steps_);
+    // What a sum holds of steps that never end, each with one use.
+    const double remembered = half_life_steps_ / std::numbers::ln2 + 1.0;
+    sum *= std::min(1.0, remembered / steps_so_far);
+    sum = std::min(sum, remembered);
+    if (sum < 0x1p-20) return -kMost * kUnit;
+    return kOne * kUnit + static_cast<int64_t>(std::llround(std::log2(sum) * kPerOctave * kUnit));
+  }
+
+  HalfLife half_life_;
+  double half_life_steps_ = std::numeric_limits<double>::infinity();
+  int64_t per_step_ = 0;  // of a logarithm
+  uint64_t step_ = 0;
+  uint32_t draw_ = 0;
+  std::array<int64_t, 20 * kPerOctave> increase_;  // log2(1 + 2^(-d / kPerOctave))
+};
+
+const bool kRegistered = CachePolicies().Add<Lrfu>("lrfu");
+
+}  // namespace
+}  // namespace rowhouse

@@ -1,0 +1,40 @@
+// RowFrequencies: how often the rows of a table are looked up, as a file of access counts says
+// (sharding/plans/access_counts.h): the hottest rows by number, the others by the mean of their
+// range. Policy `dataset` ranks rows by it, and a cache may begin with its hottest rows.
+//
+// Threads: const after construction; any thread.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "common/types.h"
+#include "sharding/plans/access_counts.h"
+
+namespace rowhouse {
+
+class RowFrequencies {
+ public:
+  explicit RowFrequencies(const TableAccesses& accesses);
+
+  // Expected lookups, in the file's unit. 0 for a row beyond the counted table.
+  double Of(RowId row) const;
+
+  // At most `most` rows of [begin, end) that `is_wanted`, by falling frequency, then row, with
+  // their lookups. Rows that were never looked up come last.
+  std::vector<std::pair<RowId, uint64_t>> Hottest(
+      uint64_t most, uint64_t begin, uint64_t end,
+      const std::function<bool(RowId)>& is_wanted) const;
+
+ private:
+  uint64_t rows_;
+  uint64_t range_rows_;
+  std::vector<TableAccesses::Row> hottest_;        // by falling count, then row
+  std::unordered_map<uint64_t, uint64_t> counts_;  // of the hottest rows
+  std::vector<double> means_;                      // of the other rows of each range
+};
+
+}  // namespace rowhouse

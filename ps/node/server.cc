@@ -1,0 +1,277 @@
+#include "ps/node/server.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <iterator>
+
+#include "common/counted.h"
+#include "common/wire/codec.h"
+#include "common/wire/control.h"
+#include "ps/node/memory_budget.h"
+#include "ps/node/memory_estimate.h"
+#include "ps/shard/shard_opening.h"
+
+namespace rowhouse {
+
+Server::Server(const ServerOptions& options,
+               std::function<Result<std::unique_ptr<Listener>>(size_t)> shard_listener,
+               const Clock& clock)
+    : options_(options), shard_listener_(std::move(shard_listener)), clock_(clock) {}
+
+Server::~Server() = default;
+
+Status Server::Run(Listener& node, const std::atomic<bool>& stop, bool one_job) {
+  constexpr int kMaxWaitMs = 200;  // How soon `stop` is noticed.
+  while (!stop) {
+    ASSIGN_OR_RETURN(std::optional<Incoming> incoming, node.Receive(kMaxWaitMs));
+    if (!incoming) continue;
+    const PeerId peer = incoming->peer;
+    Result<Message> message = Unpack(std::move(incoming->frames));
+    Frames answer;
+    if (message.ok()) {
+      answer = Answer(message.value());
+    } else {
+      answer = EncodeMessage(Header{}, ErrorReply{static_cast<uint8_t>(message.status().code()),
+                                                  message.status().message()});
+    }
+    const Status sent = node.Send(peer, std::move(answer));
+    // A worker that another node has refused is gone by now.
+    VLOG_IF(1, !sent.ok()) << "answer to HELLO lost: " << sent.message();
+    if (job_ && job_->gone.size() == job_->spec.workers) {
+      LOG_IF(INFO, options_.logs_jobs)
+          << fmt::format("job {:016x} ended: all of its workers have parted", job_->spec.job_id);
+      EndJob();
+      if (one_job) return OkStatus();
+    }
+  }
+  if (job_) {
+    LOG_IF(WARNING, options_.logs_jobs) << fmt::format(
+        "told to stop in the middle of job {:016x}: what its workers had not saved is lost",
+        job_->spec.job_id);
+    EndJob();
+  }
+  return OkStatus();
+}
+
+void Server::EndJob() {
+  std::vector<std::string> directories;
+  for (const ShardEndpoint& shard : job_->endpoints) directories.push_back(shard.directory);
+  job_.reset();  // Closes the shards.
+  if (!options_.rows_end_with_job) return;
+  for (const std::string& directory : directories) {
+    std::error_code ignored;  // The next job is told what is in its way.
+    if (!directory.empty()) std::filesystem::remove_all(directory, ignored);
+  }
+}
+
+TimeMs Server::SilenceMs() const {
+  TimeMs heard_at = job_->heard_at;
+  for (const auto& runner : job_->runners) heard_at = std::max(heard_at, runner->heard_at());
+  return clock_.NowMs() - heard_at;
+}
+
+Frames Server::Answer(const Message& message) {
+  Header header;
+  header.job_id = message.header.job_id;
+  header.request_id = message.header.request_id;
+  header.incarnation = options_.incarnation;
+  if (message.header.type == MessageType::kBye) {
+    if (job_ && job_->spec.job_id == message.header.job_id) {
+      job_->gone.insert(message.header.sender);
+    }
+    return EncodeMessage(header, ByeReply{});
+  }
+  const Result<HelloRequest> request = DecodeBody<HelloRequest>(message);
+  if (!request.ok()) {
+    return EncodeMessage(header, ErrorReply{static_cast<uint8_t>(request.status().code()),
+                                            request.status().message()});
+  }
+  return EncodeMessage(header, OnHello(message.header, request.value()));
+}
+
+HelloReply Server::OnHello(const Header& header, const HelloRequest& request) {
+  HelloReply reply;
+  reply.host = options_.host;
+  reply.pid = static_cast<uint32_t>(getpid());
+  Result<JobSpec> spec = JobSpec::FromJsonText(request.job_json);
+  Status status = spec.status();
+  if (status.ok() && header.sender >= spec.value().workers) {
+    status = CorruptionError("worker {} of {} does not exist", header.sender, spec.value().workers);
+  }
+  if (status.ok() && job_ && job_->spec.job_id != spec.value().job_id &&
+      SilenceMs() >= options_.silence_ms) {
+    LOG(WARNING) << fmt::format("job {:016x} gives way to another, nothing heard for {} ms",
+                                job_->spec.job_id, SilenceMs());
+    EndJob();
+  }
+  if (status.ok()) {
+    status = job_ ? CheckSameJob(spec.value(), request.node)
+                  : OpenJob(std::move(spec).value(), request.node);
+  }
+  if (!status.ok()) {
+    LOG_IF(ERROR, options_.logs_jobs)
+        << "worker " << header.sender << " on " << request.host << " refused: " << status.message();
+    reply.code = static_cast<uint8_t>(status.code());
+    reply.message = status.message();
+    return reply;
+  }
+  job_->heard_at = clock_.NowMs();
+  reply.shards = job_->endpoints;
+  return reply;
+}
+
+Status Server::CheckSameJob(const JobSpec& spec, uint32_t node) const {
+  const JobSpec& mine = job_->spec;
+  if (spec.job_id != mine.job_id) {
+    return UsageError(
+        "this PS node (pid {} on {}) serves another job, {:016x} with {} worker{}, heard of {} ms "
+        "ago; wait until it ends (if it was killed: until nothing was heard of it for {} ms), or "
+        "use another node",
+        getpid(), options_.host, mine.job_id, mine.workers, mine.workers == 1 ? "" : "s",
+        SilenceMs(), options_.silence_ms);
+  }
+  if (node != job_->node) {
+    return UsageError(
+        "this PS node (pid {} on {}) is named twice in --ps_endpoints, as node {} and {}", getpid(),
+        options_.host, job_->node, node);
+  }
+  if (spec.config_digest != mine.config_digest || spec.plan.digest() != mine.plan.digest()) {
+    return UsageError(
+        "workers of one job disagree: config {} and plan {} here, {} and {} from another; give all "
+        "ranks the same --config and flags",
+        spec.config_digest, spec.plan.digest(), mine.config_digest, mine.plan.digest());
+  }
+  return OkStatus();
+}
+
+namespace {
+
+// The tables of which rows lie on a node.
+std::vector<TableSpec> TablesOn(const JobSpec& job, uint32_t node) {
+  std::vector<TableSpec> tables;
+  std::copy_if(job.tables.begin(), job.tables.end(), std::back_inserter(tables),
+               [&](const TableSpec& table) {
+                 const std::span<const Slice> slices = job.plan.slices(table.id);
+                 return std::any_of(slices.begin(), slices.end(), [&](const Slice& slice) {
+                   return Raw(slice.shard) / job.shards_per_node == node;
+                 });
+               });
+  return tables;
+}
+
+struct Budgets {  // beside the caches, bytes
+  StoreBytes stores;
+  uint64_t unwritten_of_shard = ShardOptions().max_unwritten_bytes;
+  uint64_t announced_of_shard = ShardOptions().max_announced_bytes;
+};
+
+Result<Budgets> BudgetsOf(const ServerOptions& options, uint32_t shards) {
+  if (options.memory_limit_bytes == 0) {
+    return Budgets{.stores = StoreBytes::Beside(options.cache_bytes, shards)};
+  }
+  ASSIGN_OR_RETURN(const MemoryBudget budget, DivideMemory(options.memory_limit_bytes, shards));
+  return Budgets{.stores = {.memtables = budget.memtable_bytes, .blocks = budget.block_cache_bytes},
+                 .unwritten_of_shard = budget.unwritten_bytes / shards,
+                 .announced_of_shard = budget.announced_bytes / shards};
+}
+
+}  // namespace
+
+Status Server::OpenJob(JobSpec spec, uint32_t node) {
+  const uint32_t per_node = spec.shards_per_node;
+  if ((uint64_t{node} + 1) * per_node > spec.plan.shards()) {
+    return CorruptionError("node {} of {} does not exist", node, spec.plan.shards() / per_node);
+  }
+  const NodeSize size{
+      .shards = SlicesOfNode(spec.tables, spec.plan, node, per_node, {}, spec.step_rows),
+      .cache_bytes = options_.cache_bytes,
+      .memory_limit_bytes = options_.memory_limit_bytes,
+      .cache_ratio = options_.cache_ratio,
+      .cache_ways = options_.cache_ways};
+  RETURN_IF_ERROR(CheckRequestsFit(size, spec.workers));
+  const uint64_t cache_bytes = CacheBytesOf(size);
+  ASSIGN_OR_RETURN(const Budgets budgets, BudgetsOf(options_, per_node));
+  if (!environment_ || environment_->options().stores != per_node) {
+    StoreEnvironmentOptions environment = options_.environment;
+    environment.memtable_bytes = budgets.stores.memtables;
+    environment.block_cache_bytes = budgets.stores.blocks;
+    environment.stores = per_node;
+    environment_ = std::make_shared<StoreEnvironment>(environment);
+  }
+  Job job{.spec = std::move(spec), .node = node, .gone = {}, .runners = {}, .endpoints = {}};
+
+  ASSIGN_OR_RETURN(const InitialiserSources sources,
+                   InitialiserSources::Open(TablesOn(job.spec, node)));
+  // All that can be refused about the tables is refused before a directory is claimed.
+  std::vector<std::unique_ptr<Shard>> shards;
+  std::vector<CacheLedger::Shard> accounts;
+  for (uint32_t k = 0; k < per_node; ++k) {
+    const ShardId id{node * per_node + k};
+    const ShardOptions shard_options{.id = id,
+                                     .name = fmt::format("shard {} (PS node {}, pid {} on {})",
+                                                         Raw(id), node, getpid(), options_.host),
+                                     .job_id = job.spec.job_id,
+                                     .incarnation = options_.incarnation,
+                                     .workers = job.spec.workers,
+                                     .first_step = job.spec.first_step(),
+                                     .cache_bytes = cache_bytes / per_node,
+                                     .cache_move_steps = options_.cache_move_steps,
+                                     .cache_ratio = options_.cache_ratio,
+                                     .cache_ways = options_.cache_ways,
+                                     .cache_policy = options_.cache_policy,
+                                     .cache_frequencies = options_.cache_frequencies,
+                                     .cache_warmup_ratio = options_.cache_warmup_ratio,
+                                     .max_dirty_steps = options_.max_dirty_steps,
+                                     .logs_pushes = options_.durability != "none",
+                                     .max_unwritten_bytes = budgets.unwritten_of_shard,
+                                     .max_announced_bytes = budgets.announced_of_shard,
+                                     .keeps_written_rows = options_.store != "memory"};
+    ASSIGN_OR_RETURN(std::unique_ptr<Shard> shard,
+                     Shard::Make(shard_options, job.spec.tables, job.spec.plan, sources));
+    accounts.push_back({.bytes = shard->granted_cache_bytes(), .asks = shard->moves_cache_bytes()});
+    shards.push_back(std::move(shard));
+  }
+  // A cache that shrinks is written before, and steps wait.
+  const uint64_t most_moved_at_once = cache_bytes / 8;
+  const auto ledger = std::make_shared<CacheLedger>(cache_bytes, accounts, most_moved_at_once);
+  for (uint32_t k = 0; k < per_node; ++k) {
+    const ShardId id{node * per_node + k};
+    ASSIGN_OR_RETURN(std::unique_ptr<ShardStore> store,
+                     OpenShardStore({.store = options_.store,
+                                     .row_dir = options_.row_dir,
+                                     .host = options_.host,
+                                     .environment = environment_},
+                                    job.spec, id));
+    if (job.spec.is_load) {
+      RETURN_IF_ERROR(
+          store->TellStored(shards[k].get()).Annotate(fmt::format("shard {}", Raw(id))));
+    }
+    const std::string directory = store->directory();
+    std::unique_ptr<PushLog> log;
+    if (options_.durability != "none") {
+      ASSIGN_OR_RETURN(log, PushLog::Open({.directory = directory + "/log",
+                                           .shard = id,
+                                           .job_id = job.spec.job_id,
+                                           .syncs = options_.durability == "fsync"}));
+    }
+    auto runner = std::make_unique<ShardRunner>(
+        fmt::format("shard-{}", Raw(id)), std::move(shards[k]), std::move(store), std::move(log),
+        [this, k] { return shard_listener_(k); }, clock_,
+        CacheAccount{.ledger = ledger, .shard = k});
+    ASSIGN_OR_RETURN(const std::string endpoint, runner->Start());
+    job.runners.push_back(std::move(runner));
+    job.endpoints.push_back({.shard = Raw(id), .endpoint = endpoint, .directory = directory});
+  }
+  LOG_IF(INFO, options_.logs_jobs) << fmt::format(
+      "job {:016x} begins: this is its PS node {}, with {} of {}, for {}, from step {} on; rows in "
+      "{}",
+      job.spec.job_id, node, Counted(per_node, "shard"), job.spec.plan.shards(),
+      Counted(job.spec.workers, "worker"), job.spec.first_step(),
+      options_.store == "memory" ? std::string("memory") : options_.row_dir);
+  job_ = std::move(job);
+  return OkStatus();
+}
+
+}  // namespace rowhouse

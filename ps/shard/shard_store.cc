@@ -1,0 +1,158 @@
+#include "ps/shard/shard_store.h"
+
+#include <glog/logging.h>
+
+#include <optional>
+#include <tuple>
+
+#include "ps/node/process_memory.h"
+#include "ps/store/directory_state.h"
+#include "ps/store/replaced_rows.h"
+#include "ps/store/written_rows_file.h"
+#include "sharding/rows/optimizer.h"
+#include "sharding/rows/record_weights.h"
+
+namespace rowhouse {
+namespace {
+
+constexpr const char* kWrittenRowsFile = "/written_rows";
+
+}  // namespace
+
+ShardStore::ShardStore(std::unique_ptr<RowStore> store, std::string directory,
+                       const std::vector<TableSpec>& tables, uint64_t steps)
+    : store_(std::move(store)), directory_(std::move(directory)), last_sync_steps_(steps) {
+  for (const TableSpec& spec : tables) {
+    auto optimizer = Optimizers().Make(spec.optimizer, spec.optimizer_options).value();
+    DigestedTable digested(spec.name, StateShapeOf(*optimizer));
+    tables_.push_back(
+        {.spec = spec, .optimizer = std::move(optimizer), .digested = std::move(digested)});
+  }
+}
+
+ShardStore::~ShardStore() {
+  store_.reset();
+  if (has_changed_ || directory_.empty() || !HasReplacedRows(directory_)) return;
+  const Status status = PutBackReplacedRows(directory_);
+  LOG_IF(ERROR, !status.ok()) << "the rows that were to be replaced: " << status.message();
+}
+
+// From here on the rows are this run's, and no longer those it replaces.
+Status ShardStore::MarkChanged() {
+  RETURN_IF_ERROR(WriteState(directory_, {.is_clean = false, .step = last_sync_steps_}));
+  if (!has_changed_) RETURN_IF_ERROR(DeleteReplacedRows(directory_));
+  has_changed_ = true;
+  return OkStatus();
+}
+
+ShardEvent ShardStore::Execute(ShardAction& action) {
+  if (auto* read = std::get_if<ReadRows>(&action)) {
+    RowsRead event{.ticket = read->ticket, .status = {}, .reads = std::move(read->reads)};
+    for (StoreRead& one : event.reads) {
+      event.status = store_->Get(one.slice, one.rows, one.records, &one.missing);
+      if (!event.status.ok()) break;
+    }
+    return event;
+  }
+  if (auto* write = std::get_if<WriteRows>(&action)) {
+    return RowsWritten{.ticket = write->ticket, .status = Write(*write)};
+  }
+  if (auto* sync = std::get_if<SyncStore>(&action)) {
+    return StoreSynced{.ticket = sync->ticket, .status = Sync(*sync)};
+  }
+  if (auto* count = std::get_if<CountStore>(&action)) {
+    return StoreCounted{.ticket = count->ticket,
+                        .counters = store_->counters(),
+                        .process_peak_bytes = PeakBytesOfProcess()};
+  }
+  auto* scan = std::get_if<ScanStore>(&action);
+  CHECK(scan != nullptr) << "not a store action";
+  return Scan(scan->ticket);
+}
+
+Status ShardStore::Write(const WriteRows& action) {
+  if (!is_open_ && !directory_.empty()) {
+    RETURN_IF_ERROR(AsFaultOfTheWorld(MarkChanged()));
+  }
+  is_open_ = true;
+  for (const StoreWrite& one : action.writes) {
+    RETURN_IF_ERROR(store_->Put(one.slice, one.rows, one.records));
+  }
+  return OkStatus();
+}
+
+Status ShardStore::Sync(SyncStore& action) {
+  RETURN_IF_ERROR(store_->Sync());
+  if (!action.is_clean) return OkStatus();
+  if (!directory_.empty()) {
+    RETURN_IF_ERROR(AsFaultOfTheWorld(WriteState(
+        directory_, {.is_clean = true, .step = action.steps, .stamp = store_->stamp()})));
+    if (!has_changed_) RETURN_IF_ERROR(AsFaultOfTheWorld(DeleteReplacedRows(directory_)));
+    has_changed_ = true;
+  }
+  is_open_ = false;
+  last_sync_steps_ = action.steps;
+  if (!directory_.empty() && !action.written_rows.empty()) {
+    KeepWrittenRows(std::move(action.written_rows));
+  }
+  return OkStatus();
+}
+
+// The rows are saved without it: what goes wrong here costs the next run a scan, no more.
+void ShardStore::KeepWrittenRows(std::string image) const {
+  if (store_->stamp() == 0) return;
+  const Status kept =
+      SaveWrittenRows(directory_ + kWrittenRowsFile, store_->stamp(), std::move(image));
+  LOG_IF(WARNING, !kept.ok()) << "the next --load has to scan all rows of " << directory_ << ": "
+                              << kept.message();
+}
+
+Status ShardStore::TellStored(Shard* shard) {
+  if (!directory_.empty()) {
+    const Status known =
+        LoadWrittenRows(directory_ + kWrittenRowsFile, store_->stamp(), shard->written_slices());
+    if (known.ok()) return OkStatus();
+    VLOG(1) << "scans all rows of " << directory_ << ": " << known.message();
+  }
+  return VisitRows([shard](TableId table, RowId row, uint16_t first_column) {
+    shard->NoteStored(table, row, first_column);
+  });
+}
+
+Status ShardStore::VisitRows(const std::function<void(TableId, RowId, uint16_t)>& visit) {
+  return store_->Scan(
+      [&](TableId table, RowId row, uint16_t first_column, std::span<const std::byte>) -> Status {
+        visit(table, row, first_column);
+        return OkStatus();
+      });
+}
+
+StoreScanned ShardStore::Scan(uint64_t ticket) {
+  StoreScanned event;
+  event.ticket = ticket;
+  RowsDigest digest;
+  // Records of one table, column and size come one after the other as a rule.
+  std::tuple<uint32_t, uint16_t, size_t> last;
+  std::optional<RecordLayout> layout;
+  event.status = store_->Scan([&](TableId table, RowId row, uint16_t first_column,
+                                  std::span<const std::byte> record) -> Status {
+    const std::tuple which(Raw(table), first_column, record.size());
+    if (Raw(table) < tables_.size() && (!layout || which != last)) {
+      const TableShape& shape = tables_[Raw(table)];
+      layout = LayoutOfRecord(shape.spec, *shape.optimizer, first_column, record.size());
+      last = which;
+    }
+    if (Raw(table) >= tables_.size() || !layout) {
+      return CorruptionError("row {} of table {} has {} bytes, which no table of the model has",
+                             Raw(row), Raw(table), record.size());
+    }
+    digest.Add(tables_[Raw(table)].digested, row, first_column, *layout, record.data());
+    if (first_column == 0) ++event.rows;  // Every row has it, on one shard.
+    return OkStatus();
+  });
+  event.digest_high = digest.high();
+  event.digest_low = digest.low();
+  return event;
+}
+
+}  // namespace rowhouse

@@ -1,0 +1,71 @@
+// Rows in a sorted map: for tests, simulation and models that need not outlive the process. Its
+// durability is that of the process: Sync has nothing to do.
+#include <algorithm>
+#include <atomic>
+#include <map>
+
+#include "ps/store/row_store.h"
+#include "ps/store/store_key.h"
+
+namespace rowhouse {
+namespace {
+
+class MemoryStore final : public RowStore {
+ public:
+  explicit MemoryStore(const RowStoreOptions& options) : read_only_(options.read_only) {}
+
+  Status Get(const StoreSlice& slice, std::span<const RowId> rows, std::span<std::byte> out,
+             std::vector<size_t>* missing) override {
+    CHECK_EQ(out.size(), rows.size() * slice.record_bytes);
+    for (size_t i = 0; i < rows.size(); ++i) {
+      const auto found = records_.find({slice.table, rows[i], slice.first_column});
+      if (found == records_.end()) {
+        missing->push_back(i);
+        continue;
+      }
+      const std::vector<std::byte>& record = found->second;
+      if (record.size() != slice.record_bytes) {
+        return WrongRecordSize(slice, rows[i], record.size(), "memory");
+      }
+      std::copy(record.begin(), record.end(), out.begin() + i * slice.record_bytes);
+    }
+    rows_read_ += rows.size();
+    return OkStatus();
+  }
+
+  Status Put(const StoreSlice& slice, std::span<const RowId> rows,
+             std::span<const std::byte> records) override {
+    CHECK(!read_only_) << "Put to a store opened for reading";
+    CHECK_EQ(records.size(), rows.size() * slice.record_bytes);
+    for (size_t i = 0; i < rows.size(); ++i) {
+      const auto record = records.subspan(i * slice.record_bytes, slice.record_bytes);
+      records_[{slice.table, rows[i], slice.first_column}].assign(record.begin(), record.end());
+    }
+    rows_written_ += rows.size();
+    return OkStatus();
+  }
+
+  Status Sync() override { return OkStatus(); }
+
+  Status Scan(const Visitor& visit) override {
+    for (const auto& [key, record] : records_) {
+      RETURN_IF_ERROR(visit(key.table, key.row, key.first_column, record));
+    }
+    return OkStatus();
+  }
+
+  RowStoreCounters counters() const override {
+    return {.rows_read = rows_read_, .rows_written = rows_written_};
+  }
+
+ private:
+  const bool read_only_;
+  std::map<StoreKey, std::vector<std::byte>> records_;
+  std::atomic<uint64_t> rows_read_ = 0;
+  std::atomic<uint64_t> rows_written_ = 0;
+};
+
+const bool kRegistered = RowStores().Add<MemoryStore>("memory");
+
+}  // namespace
+}  // namespace rowhouse

@@ -1,0 +1,542 @@
+// Rows in RocksDB, used as a durable tier: checksums written and verified on every read, stalls
+// and full disks told instead of slept through, no write-ahead log, because Sync() is a flush of
+// the memtables and what comes after it is in the push log.
+//
+// How it is set up: ps/store/rocksdb_options.h. One database per shard with one column family,
+// `rows`, beside the `default` RocksDB insists on. Key: ps/store/store_key.h. Value: the record as
+// it is (sharding/rows/record.h). A Put is one WriteBatch and therefore lies in one memtable:
+// flushed whole or lost whole.
+#include <fcntl.h>
+#include <rocksdb/db.h>
+#include <rocksdb/perf_context.h>
+#include <rocksdb/perf_level.h>
+#include <rocksdb/table_properties.h>
+#include <rocksdb/write_batch.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <filesystem>
+#include <numeric>
+#include <optional>
+
+#include "common/durable_file.h"
+#include "ps/store/rocksdb_events.h"
+#include "ps/store/rocksdb_options.h"
+#include "ps/store/row_store.h"
+#include "ps/store/store_environment.h"
+#include "ps/store/store_key.h"
+
+namespace rowhouse {
+namespace {
+
+constexpr char kRowsFamily[] = "rows";
+constexpr uint64_t kStampOfNoRows = 1;
+// Keys of one MultiGet, at most: enough to share index and filter reads, few enough that the
+// blocks they pin stay small beside the block cache; and the fewest worth a thread of their own.
+constexpr size_t kSliceKeys = 256;
+constexpr size_t kLeastKeys = 8;
+// A stall may end without an event (another store's flush frees the shared budget), so look now
+// and then.
+constexpr auto kStallPoll = std::chrono::milliseconds(20);
+// How often a disk that is full is tried although it still looks full.
+constexpr auto kTryAnyway = std::chrono::seconds(1);
+
+// RocksDB says much only by text: the strerror of its system calls stands in its messages.
+bool Mentions(const rocksdb::Status& status, std::string_view text) {
+  return status.ToString().find(text) != std::string::npos;
+}
+
+Status Translate(const rocksdb::Status& status, const std::string& path, std::string_view what) {
+  if (status.ok()) return OkStatus();
+  if (status.IsNoSpace()) {
+    // RocksDB refuses writes from here on; see MakeRoom. What was Put stays in memory until then.
+    return MakeStatus(StatusCode::kResourceExhausted, "row directory {}: {}: the disk is full: {}",
+                      path, what, status.ToString());
+  }
+  const StatusCode code = status.IsCorruption() ? StatusCode::kCorruption : StatusCode::kIoError;
+  return MakeStatus(code, "row directory {}: {}: {}", path, what, status.ToString());
+}
+
+Status InUse(const std::string& path) {
+  return UsageError(
+      "row directory {} is in use by another process (its LOCK is held); wait until that has "
+      "ended, or give another --row_dir",
+      path);
+}
+
+// RocksDB takes no lock to read, and would see files vanish. Only asks for the lock, so that
+// several may read. (To close the file would drop a lock of this very process: it must not have
+// the rows open.)
+Status CheckNotInUse(const std::string& path) {
+  const int fd = ::open((path + "/LOCK").c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return OkStatus();  // None was ever taken, or opening will say why.
+  struct flock lock = {};
+  lock.l_type = F_WRLCK;
+  lock.l_whence = SEEK_SET;
+  const bool is_held = fcntl(fd, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+  ::close(fd);
+  return is_held ? InUse(path) : OkStatus();
+}
+
+// Opening fails in more ways that the operator can mend.
+Status TranslateOpen(const rocksdb::Status& status, const std::string& path) {
+  if (status.IsIOError() && Mentions(status, "LOCK: Resource temporarily unavailable")) {
+    return InUse(path);
+  }
+  if (status.IsIOError() && Mentions(status, "lock hold by current process")) {
+    return UsageError("row directory {} is in use by this process already (its LOCK is held): {}",
+                      path, status.ToString());
+  }
+  if (status.IsInvalidArgument()) {
+    return UsageError("row directory {} holds a RocksDB database that is not ours: {}", path,
+                      status.ToString());
+  }
+  const Status translated = Translate(status, path, "open");
+  if (Mentions(status, "Permission denied") || Mentions(status, "Read-only file system")) {
+    return UsageError("{}", translated.message());
+  }
+  return translated;
+}
+
+class RocksDbStore final : public RowStore {
+ public:
+  static Result<std::unique_ptr<RowStore>> Open(const RowStoreOptions& options);
+
+  ~RocksDbStore() override {
+    // Flushes what is left, so that an orderly end loses nothing; only Sync promises it.
+    const bool was_open = db_ != nullptr;
+    CloseDatabase();
+    if (was_open) LogCounters();
+  }
+
+  Status Get(const StoreSlice& slice, std::span<const RowId> rows, std::span<std::byte> out,
+             std::vector<size_t>* missing) override;
+  Status Put(const StoreSlice& slice, std::span<const RowId> rows,
+             std::span<const std::byte> records) override;
+  Status Sync() override;
+  Status Scan(const Visitor& visit) override;
+  RowStoreCounters counters() const override;
+  uint64_t stamp() const override { return db_->GetLatestSequenceNumber() + kStampOfNoRows; }
+  Status Compact() override;
+  std::vector<RowStoreLevel> levels() const override;
+  Result<std::string> compression() const override;
+
+ private:
+  explicit RocksDbStore(const RowStoreOptions& options)
+      : path_(options.path),
+        read_only_(options.read_only),
+        creates_(options.creates),
+        environment_(options.environment) {
+    if (environment_ == nullptr) {
+      environment_ = std::make_shared<StoreEnvironment>(StoreEnvironmentOptions{});
+    }
+    slots_.resize(environment_->reads().threads());
+  }
+  Status OpenDatabase();
+  void CloseDatabase();
+  // Of the files that hold rows. The tail of RocksDB's MANIFEST can be cut so that it knows its
+  // last sequence number and not its files: rows are changed in one column family, both record the
+  // number.
+  uint64_t LiveBytes() const;
+  uint64_t RowsInMemory() const;
+
+  // What one thread needs to read a slice; kept between calls for its memory.
+  struct Slots {
+    std::vector<StoreKey::Encoded> keys = std::vector<StoreKey::Encoded>(kSliceKeys);
+    std::vector<rocksdb::Slice> key_slices = std::vector<rocksdb::Slice>(kSliceKeys);
+    std::vector<rocksdb::PinnableSlice> values = std::vector<rocksdb::PinnableSlice>(kSliceKeys);
+    std::vector<rocksdb::Status> statuses = std::vector<rocksdb::Status>(kSliceKeys);
+  };
+  // Reads rows[k] for the k in `order`, at most kSliceKeys whose rows ascend; is_found[k] says
+  // which there are.
+  Status GetSorted(const StoreSlice& slice, std::span<const RowId> rows,
+                   std::span<const size_t> order, std::span<std::byte> out, Slots& slots,
+                   std::span<uint8_t> is_found);
+  Status WriteOrGiveUp(rocksdb::WriteBatch* batch);
+  Status MakeRoom();
+  void LogCounters() const;
+  // Translates what a write or flush came to.
+  Status Written(const rocksdb::Status& status, std::string_view what);
+
+  const std::string path_;
+  const bool read_only_;
+  const bool creates_;
+  std::shared_ptr<StoreEnvironment> environment_;
+  std::shared_ptr<RocksDbEvents> events_ = std::make_shared<RocksDbEvents>();
+  std::unique_ptr<rocksdb::DB> db_;
+  rocksdb::ColumnFamilyHandle* default_ = nullptr;
+  rocksdb::ColumnFamilyHandle* rows_ = nullptr;
+  std::atomic<uint64_t> rows_read_ = 0;
+  std::atomic<uint64_t> rows_written_ = 0;
+  std::atomic<uint64_t> bytes_read_ = 0;
+  std::atomic<uint64_t> bytes_written_ = 0;
+  std::atomic<uint64_t> file_bytes_read_ = 0;
+  std::atomic<uint64_t> file_reads_ = 0;
+  std::atomic<uint64_t> stalls_ = 0;
+  std::atomic<uint64_t> stall_ms_ = 0;
+
+  // When to try a full disk though it looks full still; unset: it is not.
+  std::optional<std::chrono::steady_clock::time_point> next_try_;
+  // Kept between calls for their memory.
+  rocksdb::WriteBatch batch_;
+  std::vector<size_t> order_;
+  std::vector<uint8_t> is_found_;
+  std::vector<Status> results_;
+  std::vector<Slots> slots_;  // one a reading thread
+};
+
+Result<std::unique_ptr<RowStore>> RocksDbStore::Open(const RowStoreOptions& options) {
+  if (options.path.empty()) return UsageError("the store \"rocksdb\" needs a directory");
+  if (!options.read_only && options.creates) {
+    RETURN_IF_ERROR(MakeDirectoryDurably(options.path).Annotate("row directory"));
+  } else if (const Result<std::string> current = ReadFile(options.path + "/CURRENT");
+             !current.ok()) {
+    return current.status().Annotate(fmt::format("no rows in {}", options.path));
+  } else if (options.read_only) {
+    RETURN_IF_ERROR(CheckNotInUse(options.path));
+  }
+  if (!options.read_only && options.expected_stamp != 0) {
+    // To open a database for writing deletes files that it does not name, and they may be all that
+    // is left of the rows: the stamp is looked at by a reader first.
+    RowStoreOptions looks = options;
+    looks.read_only = true;
+    RETURN_IF_ERROR(Open(looks).status());
+  }
+  std::unique_ptr<RocksDbStore> store(new RocksDbStore(options));
+  RETURN_IF_ERROR(store->OpenDatabase());
+  if (options.expected_stamp == 0) return std::unique_ptr<RowStore>(std::move(store));
+  if (store->stamp() != options.expected_stamp) {
+    return CorruptionError(
+        "row directory {}: these are not the rows that were saved there (their number of changes "
+        "is {}, and was {}): files were lost, or put back from another time",
+        options.path, store->stamp(), options.expected_stamp);
+  }
+  if (store->stamp() > kStampOfNoRows && store->LiveBytes() == 0) {
+    return CorruptionError("row directory {}: {} rows were written there, and none is left",
+                           options.path, store->stamp() - kStampOfNoRows);
+  }
+  return std::unique_ptr<RowStore>(std::move(store));
+}
+
+Status RocksDbStore::OpenDatabase() {
+  rocksdb::DBOptions options = RowDatabaseOptions(*environment_, path_);
+  options.listeners.push_back(events_);
+  options.create_if_missing = creates_;
+  const rocksdb::ColumnFamilyOptions family =
+      RowFamilyOptions(*environment_, environment_->NextStoreNumber());
+  const std::vector<rocksdb::ColumnFamilyDescriptor> families = {
+      {rocksdb::kDefaultColumnFamilyName, family}, {kRowsFamily, family}};
+  std::vector<rocksdb::ColumnFamilyHandle*> handles;
+  rocksdb::DB* db = nullptr;
+  const rocksdb::Status opened =
+      read_only_ ? rocksdb::DB::OpenForReadOnly(options, path_, families, &handles, &db)
+                 : rocksdb::DB::Open(options, path_, families, &handles, &db);
+  if (!opened.ok()) return TranslateOpen(opened, path_);
+  db_.reset(db);
+  default_ = handles[0];
+  rows_ = handles[1];
+  return OkStatus();
+}
+
+uint64_t RocksDbStore::LiveBytes() const {
+  uint64_t bytes = 0;
+  db_->GetIntProperty(rows_, rocksdb::DB::Properties::kLiveSstFilesSize, &bytes);
+  return bytes;
+}
+
+RowStoreCounters RocksDbStore::counters() const {
+  return {.rows_read = rows_read_,
+          .rows_written = rows_written_,
+          .stalls = stalls_,
+          .stall_ms = stall_ms_,
+          .bytes_read = bytes_read_,
+          .bytes_written = bytes_written_,
+          .file_bytes_read = file_bytes_read_,
+          .file_reads = file_reads_,
+          .bytes_flushed = events_->bytes_flushed(),
+          .bytes_compacted = events_->bytes_compacted(),
+          .disk_full = events_->times_disk_full(),
+          .background_jobs = db_ == nullptr ? 0 : BackgroundJobs(*db_, rows_)};
+}
+
+// Worth a line in everybody's log where rows had to wait.
+void RocksDbStore::LogCounters() const {
+  const RowStoreCounters c = counters();
+  const std::string text = fmt::format(
+      "rows at rest path={} rows_read={} rows_written={} read_amplification={:.1f} "
+      "write_amplification={:.1f} stalls={} stall_ms={} disk_full={}",
+      path_, c.rows_read, c.rows_written, c.read_amplification(), c.write_amplification(), c.stalls,
+      c.stall_ms, c.disk_full);
+  if (c.stalls > 0 || c.disk_full > 0) {
+    LOG(INFO) << text;
+  } else {
+    VLOG(1) << text;
+  }
+}
+
+Status RocksDbStore::Get(const StoreSlice& slice, std::span<const RowId> rows,
+                         std::span<std::byte> out, std::vector<size_t>* missing) {
+  CHECK_EQ(out.size(), rows.size() * slice.record_bytes);
+  order_.resize(rows.size());
+  std::iota(order_.begin(), order_.end(), size_t{0});
+  if (!std::is_sorted(rows.begin(), rows.end())) {
+    std::sort(order_.begin(), order_.end(), [&](size_t a, size_t b) { return rows[a] < rows[b]; });
+  }
+  is_found_.assign(rows.size(), 0);
+  const size_t batches = (rows.size() + kSliceKeys - 1) / kSliceKeys;
+  // So few rows that they would make one batch still keep all reading threads busy.
+  const size_t threads = slots_.size();
+  const size_t batch_rows =
+      batches >= threads
+          ? kSliceKeys
+          : std::clamp<size_t>((rows.size() + threads - 1) / threads, kLeastKeys, kSliceKeys);
+  results_.assign((rows.size() + batch_rows - 1) / batch_rows, OkStatus());
+  environment_->reads().Run(results_.size(), [&](size_t thread, size_t i) {
+    const size_t first = i * batch_rows;
+    const size_t n = std::min(batch_rows, rows.size() - first);
+    results_[i] =
+        GetSorted(slice, rows, std::span(order_).subspan(first, n), out, slots_[thread], is_found_);
+  });
+  for (const Status& result : results_) RETURN_IF_ERROR(result);
+  const size_t missing_before = missing->size();
+  for (size_t k = 0; k < rows.size(); ++k) {
+    if (is_found_[k] == 0) missing->push_back(k);
+  }
+  rows_read_ += rows.size();
+  bytes_read_ += (rows.size() - (missing->size() - missing_before)) * slice.record_bytes;
+  return OkStatus();
+}
+
+Status RocksDbStore::GetSorted(const StoreSlice& slice, std::span<const RowId> rows,
+                               std::span<const size_t> order, std::span<std::byte> out,
+                               Slots& slots, std::span<uint8_t> is_found) {
+  for (size_t k = 0; k < order.size(); ++k) {
+    slots.keys[k] = StoreKey{slice.table, rows[order[k]], slice.first_column}.Encode();
+    slots.key_slices[k] = rocksdb::Slice(slots.keys[k].data(), StoreKey::kBytes);
+  }
+  rocksdb::ReadOptions options;
+  options.verify_checksums = true;
+  // A row read goes to the rows' own cache; its block would only push indexes out of this one.
+  // (A fifth less time a row; indexes and filters are kept all the same.)
+  options.fill_cache = false;
+  rocksdb::SetPerfLevel(rocksdb::PerfLevel::kEnableCount);  // Of this thread.
+  rocksdb::PerfContext& seen = *rocksdb::get_perf_context();
+  const uint64_t bytes_before = seen.block_read_byte, reads_before = seen.block_read_count;
+  db_->MultiGet(options, rows_, order.size(), slots.key_slices.data(), slots.values.data(),
+                slots.statuses.data(), /*sorted_input=*/true);
+  file_bytes_read_ += seen.block_read_byte - bytes_before;
+  file_reads_ += seen.block_read_count - reads_before;
+  Status result;
+  for (size_t k = 0; k < order.size(); ++k) {
+    const rocksdb::Slice value = slots.values[k];
+    const rocksdb::Status& status = slots.statuses[k];
+    if (!result.ok() || status.IsNotFound()) {
+      // Fall through to Reset: a pinned block left behind would stay in the cache.
+    } else if (!status.ok()) {
+      result = Translate(status, path_,
+                         fmt::format("table {} row {}", Raw(slice.table), Raw(rows[order[k]])));
+    } else if (value.size() != slice.record_bytes) {
+      result = WrongRecordSize(slice, rows[order[k]], value.size(), "row directory " + path_);
+    } else {
+      std::memcpy(out.data() + order[k] * slice.record_bytes, value.data(), value.size());
+      is_found[order[k]] = 1;
+    }
+    slots.values[k].Reset();
+  }
+  return result;
+}
+
+Status RocksDbStore::Put(const StoreSlice& slice, std::span<const RowId> rows,
+                         std::span<const std::byte> records) {
+  CHECK(!read_only_) << "Put to a store opened for reading";
+  CHECK_EQ(records.size(), rows.size() * slice.record_bytes);
+  batch_.Clear();
+  // In the order of keys, where each goes into the memtable beside the one before.
+  order_.resize(rows.size());
+  std::iota(order_.begin(), order_.end(), size_t{0});
+  if (!std::is_sorted(rows.begin(), rows.end())) {
+    std::sort(order_.begin(), order_.end(), [&](size_t a, size_t b) { return rows[a] < rows[b]; });
+  }
+  for (const size_t i : order_) {
+    const StoreKey::Encoded key = StoreKey{slice.table, rows[i], slice.first_column}.Encode();
+    const char* record = reinterpret_cast<const char*>(records.data()) + i * slice.record_bytes;
+    const rocksdb::Status added = batch_.Put(rows_, rocksdb::Slice(key.data(), StoreKey::kBytes),
+                                             rocksdb::Slice(record, slice.record_bytes));
+    if (!added.ok()) return Translate(added, path_, "put");
+  }
+  RETURN_IF_ERROR(WriteOrGiveUp(&batch_));
+  rows_written_ += rows.size();
+  bytes_written_ += records.size();
+  return OkStatus();
+}
+
+// The I/O thread may wait, the shard's may not: so the wait for flush and compaction is here,
+// bounded, and RocksDB's own (unbounded, unseen) is off.
+Status RocksDbStore::WriteOrGiveUp(rocksdb::WriteBatch* batch) {
+  rocksdb::WriteOptions options;
+  options.disableWAL = true;
+  options.no_slowdown = true;
+  using SteadyClock = std::chrono::steady_clock;
+  const std::chrono::milliseconds limit(environment_->options().stall_limit_ms);
+  const SteadyClock::time_point start = SteadyClock::now();
+  for (bool stalled = false;; stalled = true) {
+    RETURN_IF_ERROR(MakeRoom());
+    // Before the write: no change can be missed.
+    const uint64_t changes = events_->changes();
+    const rocksdb::Status written = db_->Write(options, batch);
+    const auto waited =
+        std::chrono::duration_cast<std::chrono::milliseconds>(SteadyClock::now() - start);
+    const bool refused = written.IsIncomplete();
+    if (refused && !stalled) ++stalls_;
+    if (refused && waited < limit) {
+      events_->WaitForChange(changes, std::min(limit - waited, kStallPoll));
+      continue;
+    }
+    if (refused || stalled) stall_ms_ += waited.count();
+    if (!refused) return Written(written, "put");
+    return MakeStatus(StatusCode::kResourceExhausted,
+                      "row directory {}: put: writes have stalled for {} ms, because flush and "
+                      "compaction are slower than the rows that arrive: {}",
+                      path_, waited.count(), written.ToString());
+  }
+}
+
+Status RocksDbStore::Written(const rocksdb::Status& status, std::string_view what) {
+  if (status.IsNoSpace()) events_->SetDiskFull();
+  return Translate(status, path_, what);
+}
+
+// After the disk was full RocksDB refuses writes until it is told to go on. That is done here,
+// once there is room for what waits in memory: to try in vain would fill the disk each time.
+Status RocksDbStore::MakeRoom() {
+  if (!events_->is_disk_full()) return OkStatus();
+  uint64_t waiting = 0;
+  (void)db_->GetIntProperty(rows_, rocksdb::DB::Properties::kCurSizeAllMemTables, &waiting);
+  std::error_code unknown;  // Then trying is the only way to know.
+  const std::filesystem::space_info space = std::filesystem::space(path_, unknown);
+  constexpr uint64_t kLeastRoom = uint64_t{1} << 20;  // for what RocksDB writes beside rows
+  const bool has_room = unknown || space.available >= waiting + kLeastRoom;
+  // It may be the torso of a file that takes the room: trying deletes it.
+  const auto now = std::chrono::steady_clock::now();
+  if (!next_try_) next_try_ = now + kTryAnyway;
+  if (!has_room && now < *next_try_) {
+    return MakeStatus(StatusCode::kResourceExhausted,
+                      "row directory {}: the disk is full: {} kB are free, and {} kB of rows wait "
+                      "in memory to be written",
+                      path_, space.available >> 10, waiting >> 10);
+  }
+  next_try_ = now + kTryAnyway;
+  events_->SetDiskHasRoom();  // What Resume starts may find out again that there is none.
+  const rocksdb::Status resumed = db_->Resume();
+  if (resumed.ok()) {
+    next_try_.reset();
+    LOG(INFO) << "row directory " << path_ << " has room again, writes go on";
+    return OkStatus();
+  }
+  events_->SetDiskFull();
+  if (!resumed.ok() && !resumed.IsBusy()) {
+    return Translate(resumed, path_, "going on after a full disk");
+  }
+  return MakeStatus(StatusCode::kResourceExhausted,
+                    "row directory {}: the disk was full, and RocksDB is not ready yet: {}", path_,
+                    resumed.ToString());
+}
+
+Status RocksDbStore::Sync() {
+  if (read_only_) return OkStatus();
+  RETURN_IF_ERROR(MakeRoom());
+  rocksdb::FlushOptions options;
+  options.wait = true;
+  // A flush makes room; waiting until there is room first would only take longer.
+  options.allow_write_stall = true;
+  // Once a flush has failed for want of space, RocksDB 7.8 answers every later one with OK before
+  // it is done, or has begun. So look whether it is: nobody else writes meanwhile.
+  const auto give_up = std::chrono::steady_clock::now() +
+                       std::chrono::milliseconds(environment_->options().stall_limit_ms);
+  for (;;) {
+    const uint64_t changes = events_->changes();
+    RETURN_IF_ERROR(Written(db_->Flush(options, rows_), "sync"));
+    const uint64_t left = RowsInMemory();
+    if (left == 0) return OkStatus();
+    RETURN_IF_ERROR(MakeRoom());
+    if (std::chrono::steady_clock::now() >= give_up) {
+      return MakeStatus(StatusCode::kResourceExhausted,
+                        "row directory {}: sync: {} rows are still in memory after {} ms", path_,
+                        left, environment_->options().stall_limit_ms);
+    }
+    events_->WaitForChange(changes, kStallPoll);
+  }
+}
+
+uint64_t RocksDbStore::RowsInMemory() const {
+  uint64_t active = 0, waiting = 0;
+  (void)db_->GetIntProperty(rows_, rocksdb::DB::Properties::kNumEntriesActiveMemTable, &active);
+  (void)db_->GetIntProperty(rows_, rocksdb::DB::Properties::kNumEntriesImmMemTables, &waiting);
+  return active + waiting;
+}
+
+void RocksDbStore::CloseDatabase() {
+  if (db_ == nullptr) return;
+  for (auto* family : {rows_, default_}) (void)db_->DestroyColumnFamilyHandle(family);
+  rows_ = default_ = nullptr;
+  const rocksdb::Status closed = db_->Close();
+  LOG_IF(WARNING, !closed.ok()) << Translate(closed, path_, "close").message();
+  db_.reset();
+}
+
+Status RocksDbStore::Compact() {
+  CHECK(!read_only_) << "Compact of a store opened for reading";
+  RETURN_IF_ERROR(Sync());
+  rocksdb::CompactRangeOptions options;
+  options.bottommost_level_compaction = rocksdb::BottommostLevelCompaction::kForceOptimized;
+  return Written(db_->CompactRange(options, rows_, nullptr, nullptr), "compact");
+}
+
+std::vector<RowStoreLevel> RocksDbStore::levels() const {
+  rocksdb::ColumnFamilyMetaData data;
+  db_->GetColumnFamilyMetaData(rows_, &data);
+  std::vector<RowStoreLevel> levels;
+  for (const rocksdb::LevelMetaData& level : data.levels) {
+    if (level.files.empty()) continue;
+    levels.push_back({.level = level.level, .files = level.files.size(), .bytes = level.size});
+  }
+  return levels;
+}
+
+Result<std::string> RocksDbStore::compression() const {
+  rocksdb::TablePropertiesCollection files;
+  RETURN_IF_ERROR(Translate(db_->GetPropertiesOfAllTables(rows_, &files), path_, "properties"));
+  const bool is_any = std::any_of(files.begin(), files.end(), [](const auto& file) {
+    return file.second->compression_name == "ZSTD";
+  });
+  return std::string(is_any ? "zstd" : "none");
+}
+
+Status RocksDbStore::Scan(const Visitor& visit) {
+  rocksdb::ReadOptions options;
+  options.verify_checksums = true;
+  options.fill_cache = false;  // A scan reads everything once; the rows of pulls should stay.
+  // Of each file that is open: many shards may be scanned at once, each of a dozen.
+  options.readahead_size = size_t{256} << 10;
+  const std::unique_ptr<rocksdb::Iterator> at(db_->NewIterator(options, rows_));
+  std::vector<std::byte> record;
+  for (at->SeekToFirst(); at->Valid(); at->Next()) {
+    if (at->key().size() != StoreKey::kBytes) {
+      return CorruptionError("row directory {}: a key of {} bytes where {} are due", path_,
+                             at->key().size(), StoreKey::kBytes);
+    }
+    const StoreKey key = StoreKey::Decode(at->key().data());
+    // A value lies where its block has it; records are read as floats.
+    record.resize(at->value().size());
+    std::memcpy(record.data(), at->value().data(), record.size());
+    RETURN_IF_ERROR(visit(key.table, key.row, key.first_column, record));
+  }
+  return Translate(at->status(), path_, "scan");
+}
+
+const bool kRegistered = RowStores().Add("rocksdb", &RocksDbStore::Open);
+
+}  // namespace
+}  // namespace rowhouse

@@ -1,0 +1,90 @@
+#include "ps/store/rocksdb_events.h"
+
+#include <glog/logging.h>
+
+#include <cstdio>
+
+namespace rowhouse {
+namespace {
+
+class RocksDbLog final : public rocksdb::Logger {
+ public:
+  explicit RocksDbLog(std::string path)
+      : Logger(rocksdb::InfoLogLevel::WARN_LEVEL), path_(std::move(path)) {}
+
+  using rocksdb::Logger::Logv;
+  void Logv(const char* format, va_list arguments) override {
+    Logv(rocksdb::InfoLogLevel::INFO_LEVEL, format, arguments);
+  }
+  void Logv(const rocksdb::InfoLogLevel level, const char* format, va_list arguments) override {
+    if (level < GetInfoLogLevel() || level == rocksdb::InfoLogLevel::HEADER_LEVEL) return;
+    const bool is_error = level >= rocksdb::InfoLogLevel::ERROR_LEVEL;
+    if (!is_error && !VLOG_IS_ON(1)) return;
+    char text[1024];
+    vsnprintf(text, sizeof text, format, arguments);
+    if (is_error) {
+      LOG(WARNING) << "RocksDB in " << path_ << ": " << text;
+    } else {
+      VLOG(1) << "RocksDB in " << path_ << ": " << text;
+    }
+  }
+
+ private:
+  const std::string path_;
+};
+
+}  // namespace
+
+std::shared_ptr<rocksdb::Logger> MakeRocksDbLog(const std::string& path) {
+  return std::make_shared<RocksDbLog>(path);
+}
+
+uint64_t RocksDbEvents::changes() {
+  std::lock_guard lock(mutex_);
+  return changes_;
+}
+
+void RocksDbEvents::WaitForChange(uint64_t seen, std::chrono::milliseconds limit) {
+  std::unique_lock lock(mutex_);
+  changed_.wait_for(lock, limit, [&] { return changes_ > seen || is_disk_full_; });
+}
+
+void RocksDbEvents::CountChange() {
+  {
+    std::lock_guard lock(mutex_);
+    ++changes_;
+  }
+  changed_.notify_all();
+}
+
+void RocksDbEvents::OnStallConditionsChanged(const rocksdb::WriteStallInfo&) { CountChange(); }
+
+void RocksDbEvents::OnFlushCompleted(rocksdb::DB*, const rocksdb::FlushJobInfo& info) {
+  // The properties count what the file has of each kind; its size is known to nobody else here.
+  bytes_flushed_ += info.table_properties.data_size + info.table_properties.index_size +
+                    info.table_properties.filter_size;
+  CountChange();
+}
+
+void RocksDbEvents::OnCompactionCompleted(rocksdb::DB*, const rocksdb::CompactionJobInfo& info) {
+  bytes_compacted_ += info.stats.total_output_bytes;
+}
+
+void RocksDbEvents::OnBackgroundError(rocksdb::BackgroundErrorReason, rocksdb::Status* error) {
+  if (!error->IsNoSpace()) return;
+  ++times_disk_full_;
+  {
+    std::lock_guard lock(mutex_);
+    is_disk_full_ = true;
+  }
+  changed_.notify_all();
+}
+
+// RocksDB looks at the disk every 5 s and goes on by itself; while it intends to, Resume() is
+// refused. The next Put or Sync is sooner, and knows what it wants.
+void RocksDbEvents::OnErrorRecoveryBegin(rocksdb::BackgroundErrorReason, rocksdb::Status error,
+                                         bool* recovers_by_itself) {
+  if (error.IsNoSpace()) *recovers_by_itself = false;
+}
+
+}  // namespace rowhouse

@@ -1,0 +1,126 @@
+#include "ps/store/rocksdb_options.h"
+
+#include <rocksdb/filter_policy.h>
+#include <rocksdb/table.h>
+
+#include <algorithm>
+#include <climits>
+#include <cmath>
+
+#include "ps/store/rocksdb_events.h"
+
+namespace rowhouse {
+namespace {
+
+constexpr size_t kMiB = size_t{1} << 20;
+
+// Memtables of a store, of which one fills while others are flushed. With four RocksDB would slow
+// writes down before it stops them.
+constexpr int kMemtables = 3;
+// A shard's rows are touched alike, so shards fill their memtables alike. Sizes differ by up to a
+// third, spread evenly however many stores there are: multiples of the golden ratio, less whole
+// parts.
+size_t MemtableBytes(size_t store_bytes, size_t number) {
+  const double golden = static_cast<double>(number) * 0.6180339887498949;
+  const double share = 1.0 - (golden - std::floor(golden)) / 3.0;
+  return static_cast<size_t>(static_cast<double>(store_bytes / kMemtables) * share);
+}
+
+// RocksDB's budget over all stores bounds what fills, not what waits to be flushed; so each store
+// has its share of it, but for no less than it can use.
+size_t BytesOfStore(const StoreEnvironmentOptions& options) {
+  constexpr size_t kLeastBytes = kMemtables * (kMiB / 4);
+  return std::max(options.memtable_bytes / options.stores,
+                  std::min(options.memtable_bytes, kLeastBytes));
+}
+
+// Each compaction under way keeps its inputs beside what it writes, so that a store has no more at
+// once than its share of the threads.
+int CompactionsOfStore(const StoreEnvironment& environment) {
+  const auto stores = static_cast<int>(std::min<size_t>(environment.options().stores, INT_MAX));
+  return std::max(1, environment.compaction_threads() / stores);
+}
+
+}  // namespace
+
+rocksdb::ColumnFamilyOptions RowFamilyOptions(const StoreEnvironment& environment, size_t number) {
+  rocksdb::BlockBasedTableOptions table;
+  table.checksum = rocksdb::kXXH3;
+  table.block_cache = environment.block_cache();
+  table.filter_policy.reset(rocksdb::NewBloomFilterPolicy(10));
+  // Indexes and filters live in the block cache by parts: filters of 10^9 rows take 1.2 GB, and
+  // memory must not grow with the table. (In one part a file they push each other out of it, and
+  // reads take three times as long.)
+  table.cache_index_and_filter_blocks = true;
+  table.index_type = rocksdb::BlockBasedTableOptions::kTwoLevelIndexSearch;
+  table.partition_filters = true;
+  table.format_version = 5;
+
+  rocksdb::ColumnFamilyOptions family;
+  family.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
+  // Trained floats do not compress well, and rows of upper levels are read and rewritten most.
+  family.compression = rocksdb::kNoCompression;
+  family.bottommost_compression =
+      environment.options().compression == "zstd" ? rocksdb::kZSTD : rocksdb::kNoCompression;
+  // Levels, not "universal", which reads alike and rewrites as much, but takes more than twice the
+  // rows' bytes on disk while it does.
+  family.compaction_style = rocksdb::kCompactionStyleLevel;
+  family.level_compaction_dynamic_level_bytes = true;
+  // A row that is looked up is there, as a rule (ps/store/written_rows.h), so that a filter of the
+  // last level would only say yes; that saves nine tenths of all filters.
+  family.optimize_filters_for_hits = true;
+
+  const size_t memtables = BytesOfStore(environment.options());
+  family.write_buffer_size = MemtableBytes(memtables, number);
+  family.max_write_buffer_number = kMemtables;
+  // What is on disk beside one copy of each row: files of level 0, the level between, and what one
+  // compaction writes before its inputs go. Each is kept to about the memtables.
+  family.max_bytes_for_level_base = memtables;
+  family.target_file_size_base = 8 * kMiB;
+  family.max_compaction_bytes = 64 * kMiB;
+  family.level0_stop_writes_trigger = 6;
+  // No slowing down before that: with no_slowdown a slowed Put is refused as a stopped one is, but
+  // no event tells when it may go on.
+  family.level0_slowdown_writes_trigger = family.level0_stop_writes_trigger;
+  family.soft_pending_compaction_bytes_limit = family.hard_pending_compaction_bytes_limit;
+  return family;
+}
+
+rocksdb::DBOptions RowDatabaseOptions(const StoreEnvironment& environment,
+                                      const std::string& path) {
+  rocksdb::DBOptions options;
+  options.env = environment.files();
+  options.create_if_missing = true;
+  options.create_missing_column_families = true;
+  options.paranoid_checks = true;
+  options.write_buffer_manager = environment.write_buffers();
+  options.max_background_flushes = environment.options().flush_threads;
+  options.max_background_compactions = CompactionsOfStore(environment);
+  options.max_open_files = environment.options().max_open_files;
+  options.use_direct_reads = environment.options().direct_reads;
+  // Else what was just written would fill the system's cache, and be read back from it.
+  options.use_direct_io_for_flush_and_compaction = environment.options().direct_reads;
+  // Without it compactions read block by block, 4 kB each, however many lie side by side.
+  options.compaction_readahead_size = 256 << 10;
+  options.skip_stats_update_on_db_open = true;  // It reads every file; opening 256 takes long.
+  options.info_log = MakeRocksDbLog(path);
+  // Not 4 MB: a node may have many stores, whose manifests are a few kB each.
+  options.manifest_preallocation_size = 256 << 10;
+  options.stats_dump_period_sec = 0;
+  options.stats_persist_period_sec = 0;
+  return options;
+}
+
+uint64_t BackgroundJobs(rocksdb::DB& db, rocksdb::ColumnFamilyHandle* family) {
+  uint64_t jobs = 0;
+  for (const std::string& property :
+       {rocksdb::DB::Properties::kMemTableFlushPending, rocksdb::DB::Properties::kNumRunningFlushes,
+        rocksdb::DB::Properties::kCompactionPending,
+        rocksdb::DB::Properties::kNumRunningCompactions}) {
+    uint64_t value = 0;
+    if (db.GetIntProperty(family, property, &value)) jobs += value;
+  }
+  return jobs;
+}
+
+}  // namespace rowhouse

@@ -1,0 +1,27 @@
+#include "ps/store/row_store.h"
+
+namespace rowhouse {
+
+Registry<RowStore, RowStoreOptions>& RowStores() {
+  static Registry<RowStore, RowStoreOptions> registry("row store");
+  return registry;
+}
+
+double RowStoreCounters::read_amplification() const {
+  if (bytes_read == 0) return 0.0;
+  return static_cast<double>(file_bytes_read) / static_cast<double>(bytes_read);
+}
+
+double RowStoreCounters::write_amplification() const {
+  if (bytes_written == 0) return 0.0;
+  return static_cast<double>(bytes_flushed + bytes_compacted) / static_cast<double>(bytes_written);
+}
+
+Status WrongRecordSize(const StoreSlice& slice, RowId row, size_t found_bytes,
+                       std::string_view where) {
+  return CorruptionError("{}: table {} row {} column {}: a record of {} bytes where {} are due",
+                         where, Raw(slice.table), Raw(row), slice.first_column, found_bytes,
+                         slice.record_bytes);
+}
+
+}  // namespace rowhouse

@@ -1,0 +1,89 @@
+// StoreEnvironment: what all row stores of a process share, so that many shards need no more memory
+// or threads than one: block cache, budget for memtables, threads that flush, compact and read.
+//
+// Threads: any.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "common/status.h"
+#include "ps/store/parallel_reads.h"
+
+namespace rocksdb {
+class Cache;
+class Env;
+class WriteBufferManager;
+}  // namespace rocksdb
+
+namespace rowhouse {
+
+struct StoreEnvironmentOptions {
+  // Blocks read from files, and their indexes and filters. The rows' own cache lies above, so
+  // this one is small.
+  size_t block_cache_bytes = size_t{64} << 20;
+  // Rows written and not flushed yet, of all stores together. Each has an equal share, flushes when
+  // a third of that is full, and refuses to hold more than all of it.
+  size_t memtable_bytes = size_t{64} << 20;
+  size_t stores = 1;  // that will be open at once
+  // Threads of the process; RocksDB's pools only ever grow.
+  int flush_threads = 1;
+  // Shared by the stores; 0: half of the CPU's cores, but two, as compactions wait for the disk.
+  int compaction_threads = 0;
+  // Table files a store keeps open.
+  int max_open_files = 1024;
+  // Of the last level, where nine tenths of the rows lie: "none", or "zstd", which gains little on
+  // trained floats and more on rows that few steps touched, bf16 and momenta of zero.
+  std::string compression = "none";
+  // Rows are read past the system's page cache, and files written past it: for hosts where memory
+  // is for rows alone, or a limit holds. Each read then waits for the disk, so that several are
+  // asked for at once.
+  bool direct_reads = false;
+  // That read for one Get at a time; 0: 16 with direct_reads, else 1.
+  int read_threads = 0;
+  // RocksDB's access to files; null: the system's. Outlives the environment. For tests.
+  rocksdb::Env* files = nullptr;
+  // How long a Put waits for flush and compaction before it gives up.
+  int64_t stall_limit_ms = 30'000;
+
+  // kUsage, naming the field, if a value is out of range.
+  Status Validate() const;
+};
+
+class StoreEnvironment {
+ public:
+  // Requires options.Validate().ok().
+  explicit StoreEnvironment(const StoreEnvironmentOptions& options);
+  ~StoreEnvironment();
+  StoreEnvironment(const StoreEnvironment&) = delete;
+  StoreEnvironment& operator=(const StoreEnvironment&) = delete;
+
+  const StoreEnvironmentOptions& options() const { return options_; }
+  const std::shared_ptr<rocksdb::Cache>& block_cache() const { return block_cache_; }
+  const std::shared_ptr<rocksdb::WriteBufferManager>& write_buffers() const {
+    return write_buffers_;
+  }
+
+  int compaction_threads() const;  // of the process, at least 1
+  rocksdb::Env* files() const { return files_; }
+  ParallelReads& reads() { return reads_; }
+  // 0, 1, 2, ... for the stores in the order they are opened.
+  size_t NextStoreNumber() { return stores_++; }
+
+  // In use right now.
+  size_t block_cache_used_bytes() const;
+  size_t memtable_used_bytes() const;
+
+ private:
+  const StoreEnvironmentOptions options_;
+  std::shared_ptr<rocksdb::Cache> block_cache_;
+  std::shared_ptr<rocksdb::WriteBufferManager> write_buffers_;
+  rocksdb::Env* const files_;
+  ParallelReads reads_;
+  std::atomic<size_t> stores_ = 0;
+};
+
+}  // namespace rowhouse

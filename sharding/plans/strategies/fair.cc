@@ -1,0 +1,34 @@
+// fair: all tables, laid end to end, are cut into ranges of as many rows for each shard, or as
+// their capacities say: hpcaitech's LoadBalanceManager with do_fair
+// (sharding/plans/load_balance_manager.h; SPEC 3.1). At most one table is cut at each shard's
+// border. Rows of different width count alike. Where there are fewer rows than shards, the last one
+// has them.
+#include <utility>
+
+#include "sharding/plans/load_balance_manager.h"
+#include "sharding/plans/strategy.h"
+
+namespace rowhouse {
+namespace {
+
+class Fair final : public ShardingStrategy {
+ public:
+  std::vector<std::string> settings() const override { return {"capacities"}; }
+
+  Result<Placed> Place(const StrategyRequest& request) const override {
+    LoadBalanceOptions options{.num_groups = request.shards, .mode = LoadBalanceMode::kFair};
+    options.capacities.assign(request.capacities.begin(), request.capacities.end());
+    for (const TableSpec& table : request.tables) options.embeddings_per_feat.push_back(table.rows);
+    const Result<LoadBalanceManager> made = LoadBalanceManager::Make(options);
+    if (!made.ok()) return made.status().Annotate("strategy fair");
+    const LoadBalanceManager& manager = made.value();
+    ASSIGN_OR_RETURN(std::vector<Slice> slices,
+                     manager.Slices({request.tables.begin(), request.tables.end()}));
+    return Placed{.slices = std::move(slices), .placements = {}};
+  }
+};
+
+const bool kRegistered = AddShardingStrategy<Fair>("fair");
+
+}  // namespace
+}  // namespace rowhouse

@@ -1,0 +1,61 @@
+// grid: every table is cut by rows (option row_cuts) and by columns (option column_cuts, at
+// multiples of 16; by default 2 where the table has so many columns), the pieces dealt to shard
+// after shard (torchrec's GRID_SHARD). By default there are enough row cuts to give every shard a
+// piece. Smaller and narrower tables are cut into as many as they can be.
+#include <algorithm>
+
+#include "sharding/plans/strategy.h"
+
+namespace rowhouse {
+namespace {
+
+class Grid final : public ShardingStrategy {
+ public:
+  std::vector<std::string> settings() const override { return {"row_cuts", "column_cuts"}; }
+
+  Result<Placed> Place(const StrategyRequest& request) const override {
+    const StrategyOptions& options = request.options;
+    RETURN_IF_ERROR(CheckColumnCuts(request));
+    RETURN_IF_ERROR(CheckRowCuts(request));
+    Placed placed;
+    uint32_t next = 0;
+    for (const TableSpec& table : request.tables) {
+      const std::vector<uint32_t> columns =
+          ColumnCuts(table.dim, options.column_cuts == 0 ? 2 : options.column_cuts);
+      const auto across = static_cast<uint32_t>(columns.size() - 1);
+      const uint32_t bands =
+          options.row_cuts == 0 ? (request.shards + across - 1) / across : options.row_cuts;
+      const std::vector<uint64_t> rows = CutsByCapacity(table.rows, {.shards = bands});
+      for (uint32_t band = 0; band < bands; ++band) {
+        if (rows[band] == rows[band + 1]) continue;
+        for (uint32_t p = 0; p < across; ++p, ++next) {
+          placed.slices.push_back({.table = table.id,
+                                   .row_begin = rows[band],
+                                   .row_end = rows[band + 1],
+                                   .column_begin = columns[p],
+                                   .column_end = columns[p + 1],
+                                   .shard = ShardId{next % request.shards}});
+        }
+      }
+    }
+    return placed;
+  }
+
+ private:
+  static Status CheckRowCuts(const StrategyRequest& request) {
+    const auto largest = std::ranges::max_element(request.tables, {}, &TableSpec::rows);
+    if (largest == request.tables.end() || request.options.row_cuts <= largest->rows) {
+      return OkStatus();
+    }
+    return UsageError(
+        "row_cuts={}: \"{}\", the largest table, has {} rows; give at most as many, or 0 for as "
+        "many "
+        "as give every shard a piece",
+        request.options.row_cuts, largest->name, largest->rows);
+  }
+};
+
+const bool kRegistered = AddShardingStrategy<Grid>("grid");
+
+}  // namespace
+}  // namespace rowhouse

@@ -1,0 +1,104 @@
+#include "sharding/plans/strategy.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "sharding/rows/optimizer.h"
+#include "sharding/rows/record_weights.h"
+
+namespace rowhouse {
+
+Registry<ShardingStrategy, NoStrategyOptions>& ShardingStrategies() {
+  static auto& registry = *new Registry<ShardingStrategy, NoStrategyOptions>("sharding strategy");
+  return registry;
+}
+
+Slice WholeTable(const TableSpec& table, ShardId shard) {
+  return {.table = table.id,
+          .row_begin = 0,
+          .row_end = table.rows,
+          .column_begin = 0,
+          .column_end = table.dim,
+          .shard = shard};
+}
+
+uint64_t RecordBytes(const TableSpec& table) {
+  const auto optimizer = Optimizers().Make(table.optimizer, table.optimizer_options).value();
+  return LayoutOf(table, *optimizer).bytes();
+}
+
+uint64_t TableBytesOf(const TableSpec& table) {
+  uint64_t bytes = 0;
+  return __builtin_mul_overflow(table.rows, RecordBytes(table), &bytes) ? UINT64_MAX : bytes;
+}
+
+std::vector<uint64_t> CutsByCapacity(uint64_t total, const StrategyRequest& request) {
+  uint64_t all = 0, before = 0;
+  for (uint32_t s = 0; s < request.shards; ++s) all += request.capacity(s);
+  std::vector<uint64_t> cuts = {0};
+  for (uint32_t s = 0; s < request.shards; ++s) {
+    before += request.capacity(s);
+    // 128 bits, because the product may pass 2^64.
+    cuts.push_back(static_cast<uint64_t>(static_cast<unsigned __int128>(total) * before / all));
+  }
+  return cuts;
+}
+
+std::vector<uint32_t> ColumnCuts(uint32_t dim, uint32_t pieces) {
+  const uint32_t units = (dim + kColumnsPerCut - 1) / kColumnsPerCut;
+  pieces = std::clamp<uint32_t>(pieces, 1, units);
+  std::vector<uint32_t> cuts = {0};
+  for (uint32_t p = 0; p < pieces; ++p) {
+    const uint32_t mine = units / pieces + (p < units % pieces ? 1 : 0);
+    cuts.push_back(std::min(dim, cuts.back() + mine * kColumnsPerCut));
+  }
+  return cuts;
+}
+
+Status CheckColumnCuts(const StrategyRequest& request) {
+  const TableSpec* widest = nullptr;
+  for (const TableSpec& table : request.tables) {
+    if (widest == nullptr || table.dim > widest->dim) widest = &table;
+  }
+  if (widest == nullptr) return OkStatus();
+  const uint32_t most = (widest->dim + kColumnsPerCut - 1) / kColumnsPerCut;
+  if (request.options.column_cuts <= most) return OkStatus();
+  return UsageError(
+      "column_cuts={}: a row of \"{}\", the widest table, has {} columns and is cut at multiples "
+      "of "
+      "{}, into {} at most; give at most {}, or 0 for as many as are useful",
+      request.options.column_cuts, widest->name, widest->dim, kColumnsPerCut,
+      most == 1 ? "one piece" : fmt::format("{} pieces", most), most);
+}
+
+std::vector<ShardId> DealToLeastLoaded(const StrategyRequest& request,
+                                       std::span<const size_t> order) {
+  std::vector<unsigned __int128> load(request.shards);
+  if (!request.bytes_there.empty()) {
+    std::ranges::copy(request.bytes_there, load.begin());
+  }
+  std::vector<ShardId> owner(request.tables.size());
+  for (const size_t t : order) {
+    const uint64_t bytes = TableBytesOf(request.tables[t]);
+    uint32_t best = 0;
+    for (uint32_t s = 1; s < request.shards; ++s) {
+      // (load + bytes) / capacity, without division.
+      if ((load[s] + bytes) * request.capacity(best) < (load[best] + bytes) * request.capacity(s)) {
+        best = s;
+      }
+    }
+    load[best] += bytes;
+    owner[t] = ShardId{best};
+  }
+  return owner;
+}
+
+Placed PlaceWhole(const StrategyRequest& request, std::span<const ShardId> owner) {
+  Placed placed;
+  for (size_t t = 0; t < request.tables.size(); ++t) {
+    placed.slices.push_back(WholeTable(request.tables[t], owner[t]));
+  }
+  return placed;
+}
+
+}  // namespace rowhouse

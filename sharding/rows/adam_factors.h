@@ -1,0 +1,39 @@
+// What one step of Adam says to all columns, in the two forms there are. Rows and the dense part
+// share it, so that both have the same numbers. Computed in double, without std::pow.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+
+#include "common/kernels/row_updates.h"
+#include "common/power.h"
+#include "sharding/rows/optimizer_options.h"
+
+namespace rowhouse {
+
+inline constexpr float kAdamEpsilon = 1e-8f;
+
+// Adam as torch's (Kingma & Ba 2015, algorithm 1), t = step + 1:
+//   w -= rate / (1 - beta1^t) * m / (sqrt(v) / sqrt(1 - beta2^t) + epsilon)
+inline AdamFactors AdamFactorsOf(const OptimizerOptions& options, float rate, uint64_t step) {
+  const double mean_bias = 1.0 - Power(double{options.beta1}, step + 1);
+  const double square_bias = 1.0 - Power(double{options.beta2}, step + 1);
+  return {.take_mean = static_cast<float>(1.0 - double{options.beta1}),
+          .take_square = static_cast<float>(1.0 - double{options.beta2}),
+          .root_scale = static_cast<float>(1.0 / std::sqrt(square_bias)),
+          .epsilon = options.epsilon_or(kAdamEpsilon),
+          .rate = static_cast<float>(double{rate} / mean_bias)};
+}
+
+// torch's SparseAdam adds epsilon to the root as it stands (section 2 of that paper):
+//   w -= rate * sqrt(1 - beta2^t) / (1 - beta1^t) * m / (sqrt(v) + epsilon)
+inline AdamFactors SparseAdamFactorsOf(const OptimizerOptions& options, float rate, uint64_t step) {
+  const double mean_bias = 1.0 - Power(double{options.beta1}, step + 1);
+  const double square_bias = 1.0 - Power(double{options.beta2}, step + 1);
+  return {.take_mean = static_cast<float>(1.0 - double{options.beta1}),
+          .take_square = static_cast<float>(1.0 - double{options.beta2}),
+          .epsilon = options.epsilon_or(kAdamEpsilon),
+          .rate = static_cast<float>(double{rate} * std::sqrt(square_bias) / mean_bias)};
+}
+
+}  // namespace rowhouse

@@ -1,0 +1,32 @@
+// Stochastic gradient descent:  w -= learning_rate * g.
+//
+// weight_decay is L2 (sharding/rows/decayed_gradient.h).
+#include "common/kernels/row_updates.h"
+#include "sharding/rows/decayed_gradient.h"
+#include "sharding/rows/optimizer.h"
+
+namespace rowhouse {
+namespace {
+
+class Sgd final : public Optimizer {
+ public:
+  static constexpr OptimizerOptionMember kTakes[] = {&OptimizerOptions::weight_decay};
+  explicit Sgd(const OptimizerOptions& options) : options_(options) {}
+
+  size_t state_floats(size_t) const override { return 0; }
+  void InitState(std::span<float> state) const override { CHECK(state.empty()); }
+  void Apply(const StepContext& step, std::span<const float> gradient, std::span<float> weights,
+             std::span<float> state) const override {
+    CHECK(state.empty());
+    const DecayedGradient decayed(options_.weight_decay, gradient, weights);
+    SgdUpdate(step.learning_rate, decayed.values(), weights);
+  }
+
+ private:
+  const OptimizerOptions options_;
+};
+
+const bool kRegistered = AddOptimizer<Sgd>("sgd");
+
+}  // namespace
+}  // namespace rowhouse

@@ -1,0 +1,68 @@
+// A stored record: weights in the table's precision, filled up with zeros to 4 bytes, optimizer
+// state f32, then 16 bytes {LSN u64, last step u32, frequency u32}, little-endian. It moves through
+// cache and store as one block of bytes.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <span>
+
+#include "sharding/rows/precision.h"
+
+namespace rowhouse {
+
+struct RecordTrailer {
+  uint64_t lsn = 0;        // number under which the shard logged the last change; step + 1
+  uint32_t last_step = 0;  // step of the last push that touched the row
+  uint32_t frequency = 0;  // lookups counted so far, saturating; advisory
+};
+static_assert(sizeof(RecordTrailer) == 16);
+
+// Columns are cut at multiples of this, so that sums over a row's columns, which are made of
+// partials of so many (sharding/rows/optimizer.h), have the same bits.
+inline constexpr uint32_t kColumnsPerCut = 16;
+
+// Sizes and parts of the records of one table, or of a cut of its columns.
+struct RecordLayout {
+  uint32_t dim = 0;
+  uint32_t state_floats = 0;
+  Precision precision = Precision::kF32;
+
+  size_t weight_bytes() const { return (dim * BytesOfWeight(precision) + 3) / 4 * 4; }  // of all
+  size_t bytes() const {
+    return weight_bytes() + state_floats * sizeof(float) + sizeof(RecordTrailer);
+  }
+
+  // Records are 4-byte aligned; the trailer is copied because its LSN may not be 8-byte aligned.
+  // `weights` require f32; sharding/rows/record_weights.h reads and writes those of any precision.
+  std::span<float> weights(std::byte* record) const {
+    return {reinterpret_cast<float*>(record), dim};
+  }
+  std::span<const float> weights(const std::byte* record) const {
+    return {reinterpret_cast<const float*>(record), dim};
+  }
+  std::span<float> state(std::byte* record) const {
+    return {reinterpret_cast<float*>(record + weight_bytes()), state_floats};
+  }
+  std::span<const float> state(const std::byte* record) const {
+    return {reinterpret_cast<const float*>(record + weight_bytes()), state_floats};
+  }
+  RecordTrailer trailer(const std::byte* record) const {
+    RecordTrailer trailer;
+    std::memcpy(&trailer, record + bytes() - sizeof(trailer), sizeof(trailer));
+    return trailer;
+  }
+  void set_trailer(std::byte* record, const RecordTrailer& trailer) const {
+    std::memcpy(record + bytes() - sizeof(trailer), &trailer, sizeof(trailer));
+  }
+};
+
+// Adds lookups to a record's frequency, which stays at its maximum once there.
+inline void CountLookups(const RecordLayout& layout, std::byte* record, uint32_t lookups) {
+  RecordTrailer trailer = layout.trailer(record);
+  const uint64_t sum = uint64_t{trailer.frequency} + lookups;
+  trailer.frequency = static_cast<uint32_t>(sum < UINT32_MAX ? sum : UINT32_MAX);
+  layout.set_trailer(record, trailer);
+}
+
+}  // namespace rowhouse

@@ -1,0 +1,43 @@
+// EmbeddingTables: all logical tables of a model, resolved: their kinds, and the physical tables
+// that hold them, with ids. The same on every rank; what everything about rows follows from.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/status.h"
+#include "sharding/tables/logical_table.h"
+#include "sharding/tables/table_kind.h"
+
+namespace rowhouse {
+
+// One logical table; feature k of the data looks its ids up in features[k].
+struct FeatureTable {
+  LogicalTable table;
+  std::shared_ptr<const TableKind> kind;
+  std::vector<TableId> parts;      // physical table of each part of a lookup
+  std::vector<IdGroup> groups;     // at least one
+  std::optional<TableId> weights;  // of learned weighted pooling: rows of width 1, row = id
+
+  uint32_t out_width() const { return kind->layout().out_width; }
+};
+
+struct EmbeddingTables {
+  std::vector<FeatureTable> features;
+  std::vector<TableSpec> physical;  // ids 0, 1, ...: in order of their features
+  std::vector<bool> on_workers;     // of each physical table: its kind asks for it
+  std::vector<bool> is_frozen;      // of each physical table
+  // Of each physical table: the sharding strategy it asks for; "": the run's. It decides no bit of
+  // the model.
+  std::vector<std::string> strategies;
+  std::vector<std::string> pool_on;  // of each physical table: workers, shards or "": as the run
+
+  // kUsage, naming the table, if a table is invalid or its kind refuses it, if it asks for the max
+  // of several groups, or if two features share a physical table or a projection and differ in its
+  // shape, optimizer, first values, precision, norms or freezing.
+  static Result<EmbeddingTables> Make(const std::vector<LogicalTable>& tables);
+};
+
+}  // namespace rowhouse

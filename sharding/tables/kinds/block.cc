@@ -1,0 +1,41 @@
+// block: narrow rows, and one projection to the full width (hpcaitech's BlockEmbeddingBag, SPEC 4):
+// y = pool(W[ids]) P^T, pooled first and projected once, so that mean and max are those of the
+// rows. P is a dense parameter of the workers, without bias; absent where the rows have full width.
+//   block_dim (64, or dim if less)  floats of a row, 1 to dim
+#include <algorithm>
+
+#include "sharding/tables/table_kind.h"
+
+namespace rowhouse {
+namespace {
+
+class Block final : public TableKind {
+ public:
+  static Result<std::unique_ptr<TableKind>> Make(const KindContext& context) {
+    const LogicalTable& table = context.table;
+    KindOptionReader options(table);
+    const auto width = static_cast<uint32_t>(
+        options.Whole("block_dim", std::min<uint64_t>(64, table.dim), 1, table.dim));
+    RETURN_IF_ERROR(options.Finish());
+    auto kind = std::make_unique<Block>();
+    kind->layout_ = {.tables = {MakePhysical(table, "", table.rows, width)},
+                     .parts = {0},
+                     .width = width,
+                     .out_width = table.dim,
+                     .projects = width != table.dim};
+    return Result<std::unique_ptr<TableKind>>(std::move(kind));
+  }
+
+  const KindLayout& layout() const override { return layout_; }
+  void Resolve(size_t, std::span<const uint64_t> ids, std::span<uint64_t> rows) const override {
+    std::copy(ids.begin(), ids.end(), rows.begin());
+  }
+
+ private:
+  KindLayout layout_;
+};
+
+const bool kRegistered = AddTableKind("block", {"block_dim"}, &Block::Make);
+
+}  // namespace
+}  // namespace rowhouse

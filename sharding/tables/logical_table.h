@@ -1,0 +1,49 @@
+// LogicalTable: what a model says of one embedding table, which is what one categorical feature
+// looks its ids up in: ids in, one vector a bag out. Its kind (sharding/tables/table_kind.h) says
+// which physical tables hold it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "sharding/tables/table_spec.h"
+
+namespace rowhouse {
+
+// Options of a table's kind by name, as text; what they mean is said in the kind's file.
+using KindOptions = std::map<std::string, std::string>;
+
+// As a TableSpec, `name`, `rows` (ids are 0 .. rows - 1), `dim` and `kind` are the logical table's;
+// optimizer, first values, precision and norms are handed on to its physical tables. `id` is
+// unused.
+struct LogicalTable : TableSpec {
+  KindOptions kind_options;
+
+  // What a bag of ids gives (torch.nn.EmbeddingBag, SPEC 1).
+  std::string pooling = "sum";  // sum | mean | max
+  // How sum and mean add up: bag_order (f32, left to right) or exact
+  // (common/kernels/embedding_bag.h), which a bag that several shards pool needs.
+  std::string pooling_sum = "bag_order";
+  // Per-id weights of a sum: none; fixed (all 1: no effect, as in DLRM); learned (rows of width 1,
+  // first value 1, trained by the table's optimizer, always f32, never divided by lookups).
+  std::string weighted_pooling = "none";
+  std::optional<uint64_t> padding_id;  // lookups of it count as not there
+  // What an id >= rows is: error; modulo (id mod rows); padding (not there).
+  std::string bad_ids = "error";
+  // Which shards own its rows (sharding/plans/strategy.h); "": as the run says. Decides no bit of
+  // the model.
+  std::string strategy;
+  std::string pool_on;  // who pools its bags: workers | shards; "": as the run says. Decides no bit
+  bool freeze = false;  // keeps its first values; nothing of it is pushed
+  // Of rows; times the schedule's factor. Unset: the run's rate.
+  std::optional<double> learning_rate;
+
+  bool operator==(const LogicalTable&) const = default;
+
+  // kUsage, naming the table and the field. Names of families are checked by their registries.
+  Status Validate() const;
+};
+
+}  // namespace rowhouse

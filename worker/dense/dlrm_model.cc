@@ -1,0 +1,200 @@
+#include "worker/dense/dlrm_model.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "worker/dense/interaction.h"
+#include "worker/dense/linear_layer.h"
+#include "worker/dense/loss.h"
+#include "worker/dense/matrix_product.h"
+
+namespace rowhouse {
+namespace {
+
+bool IsActive(double loss_threshold) { return loss_threshold > 0.0 && loss_threshold < 1.0; }
+
+}  // namespace
+
+struct DlrmModel::Impl {
+  Impl(const ModelSpec& spec, DenseParameters* parameters);
+
+  void AddLayer(std::string_view mlp, size_t number, uint32_t in, uint32_t out,
+                Activation activation);
+  const float* LayerParameters(size_t layer) { return &parameters->values()[views[layer].weights]; }
+  float* LayerGradients(size_t layer) { return &parameters->gradients()[views[layer].weights]; }
+  // Runs layers [first, last) on x; layer l's output is outputs[l].
+  void ForwardLayers(size_t first, size_t last, const float* x);
+  // Given deltas[last - 1], fills gradients and deltas of layers [first, last), and dx unless null.
+  void BackwardLayers(size_t first, size_t last, const float* x, float* dx);
+
+  const ModelSpec spec;
+  DenseParameters* const parameters;
+  size_t first_block = 0, end_block = 0;  // of `parameters`: the model's own
+  MatrixProducts products;
+  std::unique_ptr<Interaction> interaction;
+  std::unique_ptr<Loss> loss;
+  std::vector<LinearLayer> layers;  // bottom first
+  std::vector<LayerView> views;     // as layers
+  size_t bottom_layers = 0;
+
+  // The last Forward. A span of `dense` would outlive the caller's batch, so it is copied.
+  size_t samples = 0;
+  std::vector<float> dense;
+  std::vector<std::vector<float>> outputs;  // one a layer, samples x out
+  std::vector<float> interacted;            // samples x interaction width
+  std::vector<float> sigmoid;               // samples
+  std::vector<float> probabilities;         // samples: sigmoid, clamped if there is a threshold
+
+  std::vector<std::vector<float>> deltas;  // gradients of outputs
+  std::vector<float> interacted_delta;
+};
+
+DlrmModel::Impl::Impl(const ModelSpec& model, DenseParameters* dense_parameters)
+    : spec(model), parameters(dense_parameters), first_block(dense_parameters->blocks().size()) {
+  const Status status = spec.Validate();
+  CHECK(status.ok()) << status.ToString();
+  interaction = Interactions().Make(spec.interaction, spec.interaction_options(&products)).value();
+  loss = Losses()
+             .Make(spec.loss, {.class_weights = {spec.loss_weights[0], spec.loss_weights[1]}})
+             .value();
+  for (size_t i = 1; i < spec.bottom_mlp.size(); ++i) {
+    AddLayer("bot_l", i - 1, spec.bottom_mlp[i - 1], spec.bottom_mlp[i], Activation::kRelu);
+  }
+  bottom_layers = layers.size();
+  uint32_t in = interaction->width();
+  for (size_t i = 0; i < spec.top_mlp.size(); ++i) {
+    // The last layer's sigmoid is part of the loss, below.
+    const bool is_last = i + 1 == spec.top_mlp.size();
+    AddLayer("top_l", i, in, spec.top_mlp[i], is_last ? Activation::kNone : Activation::kRelu);
+    in = spec.top_mlp[i];
+  }
+  interaction->AddParameters(parameters);
+  end_block = parameters->blocks().size();
+  outputs.resize(layers.size());
+  deltas.resize(layers.size());
+}
+
+void DlrmModel::Impl::AddLayer(std::string_view mlp, size_t number, uint32_t in, uint32_t out,
+                               Activation activation) {
+  // torch counts activations as layers of their own.
+  const std::string name = fmt::format("{}.{}", mlp, 2 * number);
+  const size_t weights = parameters->Add(name + ".weight", out, in);
+  const size_t bias = parameters->Add(name + ".bias", out, 1);
+  views.push_back({.in = in,
+                   .out = out,
+                   .weights = parameters->blocks()[weights].offset,
+                   .bias = parameters->blocks()[bias].offset});
+  layers.emplace_back(in, out, activation, &products);
+}
+
+void DlrmModel::Impl::ForwardLayers(size_t first, size_t last, const float* x) {
+  for (size_t l = first; l < last; ++l) {
+    outputs[l].resize(samples * layers[l].out());
+    layers[l].Forward(LayerParameters(l), x, samples, outputs[l].data());
+    x = outputs[l].data();
+  }
+}
+
+void DlrmModel::Impl::BackwardLayers(size_t first, size_t last, const float* x, float* dx) {
+  for (size_t l = last; l-- > first;) {
+    const float* layer_x = x;
+    float* layer_dx = dx;
+    if (l > first) {
+      deltas[l - 1].resize(samples * layers[l].in());
+      layer_x = outputs[l - 1].data();
+      layer_dx = deltas[l - 1].data();
+    }
+    layers[l].Backward(LayerParameters(l), layer_x, outputs[l].data(), samples, deltas[l].data(),
+                       LayerGradients(l), layer_dx);
+  }
+}
+
+DlrmModel::DlrmModel(const ModelSpec& spec, DenseParameters* parameters)
+    : impl_(std::make_unique<Impl>(spec, parameters)) {}
+DlrmModel::~DlrmModel() = default;
+
+const std::vector<DlrmModel::LayerView>& DlrmModel::layers() const { return impl_->views; }
+size_t DlrmModel::bottom_layers() const { return impl_->bottom_layers; }
+
+std::span<const float> DlrmModel::Forward(std::span<const float> dense, size_t samples,
+                                          std::span<const std::vector<float>> pooled) {
+  Impl& m = *impl_;
+  CHECK_EQ(dense.size(), samples * m.spec.bottom_mlp.front());
+  CHECK_EQ(pooled.size(), m.spec.features());
+  for (size_t k = 0; k < pooled.size(); ++k) {
+    CHECK_EQ(pooled[k].size(), samples * m.spec.feature_widths[k]);
+  }
+  m.samples = samples;
+  m.sigmoid.resize(samples);
+  m.probabilities.resize(samples);
+  if (samples == 0) return m.probabilities;
+
+  m.dense.assign(dense.begin(), dense.end());
+  m.ForwardLayers(0, m.bottom_layers, m.dense.data());
+
+  std::vector<const float*> vectors = {m.outputs[m.bottom_layers - 1].data()};
+  for (const std::vector<float>& feature : pooled) vectors.push_back(feature.data());
+  m.interacted.resize(samples * m.interaction->width());
+  m.interaction->Forward(vectors, samples, m.interacted.data());
+
+  m.ForwardLayers(m.bottom_layers, m.layers.size(), m.interacted.data());
+  const bool clamps = IsActive(m.spec.loss_threshold);
+  const auto low = static_cast<float>(m.spec.loss_threshold);
+  const auto high = static_cast<float>(1.0 - m.spec.loss_threshold);
+  for (size_t s = 0; s < samples; ++s) {
+    m.sigmoid[s] = 1.0f / (1.0f + std::exp(-m.outputs.back()[s]));
+    m.probabilities[s] = clamps ? std::clamp(m.sigmoid[s], low, high) : m.sigmoid[s];
+  }
+  return m.probabilities;
+}
+
+double DlrmModel::LossSum(std::span<const float> labels) const {
+  const Impl& m = *impl_;
+  CHECK_EQ(labels.size(), m.samples);
+  double sum = 0.0;
+  for (size_t s = 0; s < m.samples; ++s) sum += m.loss->Value(m.probabilities[s], labels[s]);
+  return sum;
+}
+
+void DlrmModel::Backward(std::span<const float> labels, uint64_t global_samples,
+                         std::vector<std::vector<float>>* pooled_gradients) {
+  Impl& m = *impl_;
+  CHECK_EQ(labels.size(), m.samples);
+  CHECK_GE(global_samples, m.samples);
+  pooled_gradients->resize(m.spec.features());
+  for (size_t k = 0; k < m.spec.features(); ++k) {
+    (*pooled_gradients)[k].resize(m.samples * m.spec.feature_widths[k]);
+  }
+  if (m.samples == 0) {
+    for (size_t block = m.first_block; block < m.end_block; ++block) {
+      std::ranges::fill(m.parameters->gradients(block), 0.0f);
+    }
+    return;
+  }
+
+  // The only division by the number of samples: from here on gradients are only summed.
+  const auto divisor = static_cast<float>(global_samples);
+  m.deltas.back().resize(m.samples);
+  for (size_t s = 0; s < m.samples; ++s) {
+    const float p = m.sigmoid[s];
+    // Written so that a NaN is not taken for a clamped value and hidden.
+    const bool is_clamped = p < m.probabilities[s] || p > m.probabilities[s];
+    const float by_p = m.loss->Gradient(m.probabilities[s], labels[s]) / divisor;
+    m.deltas.back()[s] = is_clamped ? 0.0f : by_p * (1.0f - p) * p;
+  }
+  m.interacted_delta.resize(m.interacted.size());
+  m.BackwardLayers(m.bottom_layers, m.layers.size(), m.interacted.data(),
+                   m.interacted_delta.data());
+
+  std::vector<float>& bottom_delta = m.deltas[m.bottom_layers - 1];
+  bottom_delta.resize(m.samples * m.spec.bottom_mlp.back());
+  std::vector<float*> gradients = {bottom_delta.data()};
+  for (std::vector<float>& feature : *pooled_gradients) gradients.push_back(feature.data());
+  m.interaction->Backward(m.interacted_delta.data(), m.samples, gradients);
+
+  m.BackwardLayers(0, m.bottom_layers, m.dense.data(), nullptr);
+}
+
+}  // namespace rowhouse

@@ -1,0 +1,55 @@
+// DlrmModel: the dense part of DLRM (Naumov et al., 2019; SPEC 10): bottom MLP, interaction, top
+// MLP, loss. Matrix products on oneDNN; parameters and gradients lie in DenseParameters.
+//
+// Threads:   one caller; oneDNN uses the OpenMP threads the process was given (--threads).
+// Exactness: the same inputs and thread count give the same bits. oneDNN makes gradients only;
+//            parameters are the owner's to change.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "worker/dense/dense_parameters.h"
+#include "worker/dense/model_spec.h"
+
+namespace rowhouse {
+
+class DlrmModel {
+ public:
+  // Adds the blocks of the bottom, then the top MLP, per layer W (out x in) then b (out), by
+  // torch's names ("bot_l.0.weight", "bot_l.0.bias", "bot_l.2.weight", ...: odd numbers are
+  // activations), then those of the interaction. `parameters` outlives the model and is allocated
+  // before the first Forward. Requires spec.Validate() to be OK.
+  DlrmModel(const ModelSpec& spec, DenseParameters* parameters);
+  ~DlrmModel();
+
+  // How one layer's parameters lie in the flat arrays, for initialisation and inspection.
+  struct LayerView {
+    uint32_t in = 0, out = 0;
+    size_t weights = 0, bias = 0;  // offsets
+  };
+  const std::vector<LayerView>& layers() const;  // bottom first
+  size_t bottom_layers() const;
+
+  // dense: samples x bottom_mlp[0]. pooled[k]: samples x feature_widths[k]. Returns samples
+  // probabilities; the span is good until the next Forward. samples == 0 is allowed.
+  std::span<const float> Forward(std::span<const float> dense, size_t samples,
+                                 std::span<const std::vector<float>> pooled);
+
+  // Sum (not mean) of the losses of the last Forward's samples, in sample order, in double.
+  double LossSum(std::span<const float> labels) const;
+
+  // Overwrites the gradients of the model's blocks and, per feature, pooled_gradients[k], shaped as
+  // pooled[k], for the loss divided by `global_samples`, the samples of the step over all workers.
+  void Backward(std::span<const float> labels, uint64_t global_samples,
+                std::vector<std::vector<float>>* pooled_gradients);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace rowhouse

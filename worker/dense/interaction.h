@@ -1,0 +1,51 @@
+// Interaction: how DLRM combines the bottom MLP's output and the pooled embeddings of a sample
+// (SPEC 10), F vectors: t_0 the bottom output, t_1.. the features in order.
+//
+// Threads: one caller.
+// To add one, write worker/dense/interactions/<name>.cc; it registers itself here.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "common/registry.h"
+#include "worker/dense/dense_parameters.h"
+#include "worker/dense/matrix_product.h"
+
+namespace rowhouse {
+
+struct InteractionOptions {
+  std::vector<uint32_t> widths;        // of t_0, t_1, ..., each >= 1
+  bool itself = false;                 // dot: pairs (i, i) too
+  uint32_t dcn_num_layers = 3;         // dcn: cross layers, >= 1
+  uint32_t dcn_low_rank_dim = 512;     // dcn: >= 1
+  MatrixProducts* products = nullptr;  // outlives the interaction; not needed for width()
+};
+
+class Interaction {
+ public:
+  virtual ~Interaction() = default;
+
+  // Floats of one sample's result.
+  virtual uint32_t width() const = 0;
+
+  // Whether vectors may differ in width; otherwise all are as wide as t_0.
+  virtual bool takes_any_widths() const { return false; }
+
+  // Interactions with parameters add their blocks here: once, before the first Forward, by when
+  // `parameters`, which outlives them, is allocated. Backward overwrites their gradients.
+  virtual void AddParameters(DenseParameters* /*parameters*/) {}
+
+  // vectors[i]: samples x widths[i], t_i of every sample. z: samples x width, overwritten.
+  // Requires samples >= 1, here and below.
+  virtual void Forward(std::span<const float* const> vectors, size_t samples, float* z) = 0;
+
+  // dz: samples x width, for the last Forward. Overwrites gradients[i], samples x widths[i].
+  virtual void Backward(const float* dz, size_t samples, std::span<float* const> gradients) = 0;
+};
+
+Registry<Interaction, InteractionOptions>& Interactions();
+
+}  // namespace rowhouse

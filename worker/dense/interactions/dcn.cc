@@ -1,0 +1,153 @@
+// "dcn": the low-rank cross layers of DCN-v2 (Wang et al., 2021, eq. 2 and section 4.2; MLPerf's
+// DLRM-v2, torchrec's LowRankCrossNet): with x_0 = [t_0 | t_1 | ...], n floats, for every layer
+//
+//   x_{l+1} = x_0 * (W_l (V_l x_l) + b_l) + x_l,   * elementwise
+//
+// V is rank x n, W is n x rank, b has n. The result is x_L, n floats. Blocks, per layer in the
+// order of use, by torchrec's names: crossnet.V_kernels.0, crossnet.W_kernels.0, crossnet.bias.0.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
+#include "common/kernels/target_clones.h"
+#include "worker/dense/interaction.h"
+#include "worker/dense/linear_layer.h"
+
+namespace rowhouse {
+namespace {
+
+// next = x0 * scale + x
+ROWHOUSE_TARGET_CLONES
+void Cross(const float* __restrict x0, const float* __restrict scale, const float* __restrict x,
+           size_t count, float* __restrict next) {
+  for (size_t i = 0; i < count; ++i) next[i] = x0[i] * scale[i] + x[i];
+}
+
+// For the gradient d of `next`: dscale = d * x0, dx0 += d * scale.
+ROWHOUSE_TARGET_CLONES
+void CrossBackward(const float* __restrict d, const float* __restrict x0,
+                   const float* __restrict scale, size_t count, float* __restrict dscale,
+                   float* __restrict dx0) {
+  for (size_t i = 0; i < count; ++i) {
+    dscale[i] = d[i] * x0[i];
+    dx0[i] += d[i] * scale[i];
+  }
+}
+
+ROWHOUSE_TARGET_CLONES
+void AddTo(const float* __restrict from, size_t count, float* __restrict to) {
+  for (size_t i = 0; i < count; ++i) to[i] += from[i];
+}
+
+class DcnInteraction final : public Interaction {
+ public:
+  explicit DcnInteraction(const InteractionOptions& options)
+      : widths_(options.widths),
+        width_(std::accumulate(widths_.begin(), widths_.end(), uint32_t{0})),
+        rank_(options.dcn_low_rank_dim),
+        layers_(options.dcn_num_layers),
+        products_(options.products),
+        out_of_rank_(rank_, width_, Activation::kNone, products_) {}
+
+  uint32_t width() const override { return width_; }
+
+  void AddParameters(DenseParameters* parameters) override {
+    parameters_ = parameters;
+    for (Layer& layer : layers_) {
+      const size_t l = static_cast<size_t>(&layer - layers_.data());
+      layer.v = parameters->Add(fmt::format("crossnet.V_kernels.{}", l), rank_, width_,
+                                FirstValues::kXavierNormal);
+      // LinearLayer takes W and b as one piece.
+      layer.w = parameters->Add(fmt::format("crossnet.W_kernels.{}", l), width_, rank_,
+                                FirstValues::kXavierNormal);
+      parameters->Add(fmt::format("crossnet.bias.{}", l), width_, 1);
+    }
+  }
+
+  void Forward(std::span<const float* const> vectors, size_t samples, float* z) override {
+    CHECK_EQ(vectors.size(), widths_.size());
+    x0_.resize(samples * width_);
+    float* stacked = x0_.data();
+    for (size_t s = 0; s < samples; ++s) {
+      for (size_t i = 0; i < widths_.size(); ++i) {
+        stacked = std::copy_n(vectors[i] + s * widths_[i], widths_[i], stacked);
+      }
+    }
+    const float* x = x0_.data();
+    for (Layer& layer : layers_) {
+      layer.low_rank.resize(samples * rank_);
+      layer.scale.resize(samples * width_);
+      products_->Multiply({.rows = static_cast<int64_t>(samples),
+                           .inner = width_,
+                           .columns = rank_,
+                           .b_transposed = true},
+                          x, parameters_->values(layer.v).data(), nullptr, layer.low_rank.data());
+      out_of_rank_.Forward(parameters_->values(layer.w).data(), layer.low_rank.data(), samples,
+                           layer.scale.data());
+      const bool is_last = &layer == &layers_.back();
+      if (!is_last) layer.next.resize(samples * width_);
+      float* const next = is_last ? z : layer.next.data();
+      Cross(x0_.data(), layer.scale.data(), x, samples * width_, next);
+      x = next;
+    }
+  }
+
+  void Backward(const float* dz, size_t samples, std::span<float* const> gradients) override {
+    CHECK_EQ(gradients.size(), widths_.size());
+    CHECK_EQ(x0_.size(), samples * width_);
+    const auto rows = static_cast<int64_t>(samples);
+    const size_t floats = samples * width_;
+    dx_.assign(dz, dz + floats);
+    dx0_.assign(floats, 0.0f);
+    dscale_.resize(floats);
+    from_low_rank_.resize(floats);
+    dlow_rank_.resize(samples * rank_);
+    for (size_t l = layers_.size(); l-- > 0;) {
+      const Layer& layer = layers_[l];
+      const float* const x = l == 0 ? x0_.data() : layers_[l - 1].next.data();
+      CrossBackward(dx_.data(), x0_.data(), layer.scale.data(), floats, dscale_.data(),
+                    dx0_.data());
+      out_of_rank_.Backward(parameters_->values(layer.w).data(), layer.low_rank.data(),
+                            layer.scale.data(), samples, dscale_.data(),
+                            parameters_->gradients(layer.w).data(), dlow_rank_.data());
+      products_->Multiply({.rows = rank_, .inner = rows, .columns = width_, .a_transposed = true},
+                          dlow_rank_.data(), x, nullptr, parameters_->gradients(layer.v).data());
+      products_->Multiply({.rows = rows, .inner = rank_, .columns = width_}, dlow_rank_.data(),
+                          parameters_->values(layer.v).data(), nullptr, from_low_rank_.data());
+      AddTo(from_low_rank_.data(), floats, dx_.data());
+    }
+    AddTo(dx0_.data(), floats, dx_.data());
+    const float* stacked = dx_.data();
+    for (size_t s = 0; s < samples; ++s) {
+      for (size_t i = 0; i < widths_.size(); ++i) {
+        std::copy_n(stacked, widths_[i], gradients[i] + s * widths_[i]);
+        stacked += widths_[i];
+      }
+    }
+  }
+
+ private:
+  struct Layer {
+    size_t v = 0, w = 0;          // blocks; the bias follows w
+    std::vector<float> low_rank;  // samples x rank: V x
+    std::vector<float> scale;     // samples x n: W (V x) + b
+    std::vector<float> next;      // samples x n: x_{l+1}; the last layer's is the caller's
+  };
+
+  const std::vector<uint32_t> widths_;
+  const uint32_t width_;  // n
+  const uint32_t rank_;
+  std::vector<Layer> layers_;
+  MatrixProducts* const products_;
+  const LinearLayer out_of_rank_;  // of any layer: its parameters come with the call
+  DenseParameters* parameters_ = nullptr;
+  std::vector<float> x0_;                                             // of the last Forward
+  std::vector<float> dx_, dx0_, dscale_, dlow_rank_, from_low_rank_;  // of Backward
+};
+
+const bool kRegistered = Interactions().Add<DcnInteraction>("dcn");
+
+}  // namespace
+}  // namespace rowhouse

@@ -1,0 +1,36 @@
+// ModelSpec: the shape of a DLRM network and its loss, by the names DLRM's users know (SPEC 10,
+// 11).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/status.h"
+#include "worker/dense/interaction.h"
+
+namespace rowhouse {
+
+struct ModelSpec {
+  std::vector<uint32_t> bottom_mlp;      // widths, input first: {13, 512, 256, 64, 16}
+  std::vector<uint32_t> top_mlp;         // widths without the input, which follows: {512, 256, 1}
+  std::vector<uint32_t> feature_widths;  // of each categorical feature's pooled vector, in order
+  std::string interaction = "dot";       // a name of Interactions()
+  bool interaction_itself = false;       // dot: pairs (i, i) too
+  uint32_t dcn_num_layers = 3;           // dcn: cross layers
+  uint32_t dcn_low_rank_dim = 512;       // dcn: width between the two products of a layer
+  std::string loss = "mse";              // mse | bce | wbce
+  std::vector<double> loss_weights = {1.0, 1.0};  // wbce: of class 0 and 1
+  double loss_threshold = 0.0;                    // in (0, 1): p clamped to [t, 1 - t]
+
+  uint32_t features() const { return static_cast<uint32_t>(feature_widths.size()); }
+
+  // The bottom MLP's output first, then the features. `products`: see InteractionOptions.
+  InteractionOptions interaction_options(MatrixProducts* products = nullptr) const;
+  // Width of the top MLP's input.
+  uint32_t interaction_width() const;
+  // kUsage with DLRM's sanity checks in clear words.
+  Status Validate() const;
+};
+
+}  // namespace rowhouse

@@ -1,0 +1,25 @@
+// SGD:  w -= learning_rate * g. weight_decay is L2.
+#include "common/kernels/row_updates.h"
+#include "worker/dense/dense_optimizer.h"
+
+namespace rowhouse {
+namespace {
+
+class Sgd final : public DenseOptimizer {
+ public:
+  static constexpr OptimizerOptionMember kTakes[] = {&OptimizerOptions::weight_decay};
+  explicit Sgd(const DenseOptimizerOptions& options) : DenseOptimizer(options) {}
+
+  std::span<float> state() override { return {}; }
+
+ private:
+  void Update(float learning_rate, uint64_t, std::span<const float> gradients,
+              std::span<float> parameters) override {
+    SgdUpdate(learning_rate, Decayed(gradients, parameters), parameters);
+  }
+};
+
+const bool kRegistered = AddDenseOptimizer<Sgd>("sgd");
+
+}  // namespace
+}  // namespace rowhouse

@@ -1,0 +1,179 @@
+#include "worker/embedding/worker_rows.h"
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+
+#include "common/kernels/row_updates.h"
+#include "sharding/rows/initialiser.h"
+#include "sharding/rows/record_finite.h"
+#include "sharding/rows/record_update.h"
+
+namespace rowhouse {
+
+std::optional<uint64_t> WorkerRows::Table::PlaceOf(RowId row) const {
+  if (rows.empty()) return Raw(row);
+  const auto found = std::lower_bound(rows.begin(), rows.end(), row);
+  if (found == rows.end() || *found != row) return std::nullopt;
+  return static_cast<uint64_t>(found - rows.begin());
+}
+
+Result<std::unique_ptr<WorkerRows>> WorkerRows::Make(const std::vector<TableSpec>& tables,
+                                                     const Plan& plan) {
+  auto rows = std::make_unique<WorkerRows>();
+  rows->place_.assign(tables.size(), -1);
+  std::vector<TableSpec> mine;
+  for (const TableSpec& spec : tables) {
+    if (plan.is_on_workers(spec.id) || !plan.worker_rows(spec.id).empty()) mine.push_back(spec);
+  }
+  ASSIGN_OR_RETURN(const InitialiserSources sources, InitialiserSources::Open(mine));
+  for (const TableSpec& spec : mine) {
+    Table table{.rows = plan.worker_rows(spec.id),
+                .spec = spec,
+                .optimizer = nullptr,
+                .layout = {},
+                .records = {}};
+    if (table.size() > kMostFloats / spec.dim) {
+      return UsageError(
+          "table \"{}\": {} rows of {} floats are too many to live on every worker and cross the "
+          "wire in every step; the limit is {} floats: let the shards have them",
+          spec.name, table.size(), spec.dim, kMostFloats);
+    }
+    ASSIGN_OR_RETURN(table.optimizer, Optimizers().Make(spec.optimizer, spec.optimizer_options));
+    ASSIGN_OR_RETURN(const std::unique_ptr<Initialiser> initialiser,
+                     Initialisers().Make(spec.initialiser, sources.ContextOf(spec)));
+    table.layout = LayoutOf(spec, *table.optimizer);
+    table.records.resize(table.size() * table.layout.bytes());
+    std::vector<RowId> ids(table.size());
+    for (uint64_t place = 0; place < ids.size(); ++place) ids[place] = table.RowAt(place);
+    std::vector<float> weights(ids.size() * spec.dim);
+    RETURN_IF_ERROR(initialiser->Fill(ids, weights));
+    for (uint64_t place = 0; place < ids.size(); ++place) {
+      std::byte* record = table.record(place);
+      WriteFirstWeights(table.layout, std::span(weights).subspan(place * spec.dim, spec.dim),
+                        record);
+      table.optimizer->InitState(table.layout.state(record));
+    }
+    rows->place_[Raw(spec.id)] = static_cast<int64_t>(rows->tables_.size());
+    rows->exchange_floats_ += table.exchange_floats();
+    rows->tables_.push_back(std::move(table));
+  }
+  return rows;
+}
+
+void WorkerRows::Fill(std::vector<RowBatch>* batches) const {
+  for (RowBatch& batch : *batches) {
+    const int64_t place = place_[Raw(batch.table)];
+    if (place < 0) continue;
+    const Table& table = tables_[static_cast<size_t>(place)];
+    for (size_t r = 0; r < batch.rows.size(); ++r) {
+      const std::optional<uint64_t> at = table.PlaceOf(batch.rows[r]);
+      if (!at) continue;
+      ReadWeights(table.layout, table.record(*at),
+                  std::span(batch.values).subspan(r * batch.dim, batch.dim));
+    }
+  }
+}
+
+void WorkerRows::WriteGradients(const std::vector<RowBatch>& batches,
+                                std::span<float> exchange) const {
+  CHECK_EQ(exchange.size(), exchange_floats_);
+  std::fill(exchange.begin(), exchange.end(), -0.0f);
+  for (const RowBatch& batch : batches) {
+    const int64_t place = place_[Raw(batch.table)];
+    if (place < 0 || !batch.trains) continue;
+    size_t offset = 0;
+    for (int64_t t = 0; t < place; ++t) offset += tables_[static_cast<size_t>(t)].exchange_floats();
+    const Table& table = tables_[static_cast<size_t>(place)];
+    const std::span<float> gradients = exchange.subspan(offset, table.size() * table.spec.dim);
+    const std::span<float> touches = exchange.subspan(offset + gradients.size(), table.size());
+    for (size_t r = 0; r < batch.rows.size(); ++r) {
+      const std::optional<uint64_t> at = table.PlaceOf(batch.rows[r]);
+      if (!at) continue;
+      std::copy_n(&batch.gradients[r * batch.dim], batch.dim, &gradients[*at * batch.dim]);
+      touches[*at] = static_cast<float>(batch.counts[r]);
+    }
+  }
+}
+
+Status WorkerRows::Apply(uint64_t step, float learning_rate, std::span<const float> exchange) {
+  CHECK_EQ(exchange.size(), exchange_floats_);
+  std::vector<float> divided;
+  for (Table& table : tables_) {
+    const size_t dim = table.spec.dim;
+    const std::span<const float> gradients = exchange.first(table.size() * dim);
+    const std::span<const float> touches = exchange.subspan(gradients.size(), table.size());
+    exchange = exchange.subspan(table.exchange_floats());
+    for (uint64_t place = 0; place < table.size(); ++place) {
+      if (!(touches[place] > 0.0f)) continue;
+      std::span<const float> gradient = gradients.subspan(place * dim, dim);
+      if (table.spec.scale_grad_by_freq) {
+        divided.assign(gradient.begin(), gradient.end());
+        for (float& value : divided) value /= touches[place];
+        gradient = divided;
+      }
+      const RecordPlace at{table.RowAt(place)};
+      UpdateRecord(table.spec, *table.optimizer, table.layout, at, step, learning_rate, gradient,
+                   table.record(place));
+      // As shards count the lookups of their rows.
+      CountLookups(table.layout, table.record(place), static_cast<uint32_t>(touches[place]));
+      if (!IsFiniteRecord(table.layout, table.record(place))) {
+        return NotFiniteError(table.spec, table.layout, at, table.record(place));
+      }
+    }
+  }
+  return OkStatus();
+}
+
+RowsDigest WorkerRows::Digest() const {
+  RowsDigest digest;
+  for (const Table& table : tables_) {
+    const DigestedTable digested(table.spec.name, StateShapeOf(*table.optimizer));
+    for (uint64_t place = 0; place < table.size(); ++place) {
+      if (table.Exists(place)) {
+        digest.Add(digested, table.RowAt(place), /*first_column=*/0, table.layout,
+                   table.record(place));
+      }
+    }
+  }
+  return digest;
+}
+
+uint64_t WorkerRows::existing_rows() const {
+  uint64_t rows = 0;
+  for (const Table& table : tables_) {
+    for (uint64_t place = 0; place < table.size(); ++place) rows += table.Exists(place) ? 1 : 0;
+  }
+  return rows;
+}
+
+size_t WorkerRows::saved_floats() const {
+  size_t bytes = 0;
+  for (const Table& table : tables_) bytes += table.records.size();
+  return bytes / sizeof(float);
+}
+
+std::vector<float> WorkerRows::Save() const {
+  std::vector<float> saved(saved_floats());
+  auto* to = reinterpret_cast<std::byte*>(saved.data());
+  for (const Table& table : tables_) {
+    std::memcpy(to, table.records.data(), table.records.size());
+    to += table.records.size();
+  }
+  return saved;
+}
+
+Status WorkerRows::Load(std::span<const float> saved) {
+  if (saved.size() != saved_floats()) {
+    return CorruptionError("the saved rows of the workers have {} floats, the model needs {}",
+                           saved.size(), saved_floats());
+  }
+  const auto* from = reinterpret_cast<const std::byte*>(saved.data());
+  for (Table& table : tables_) {
+    std::memcpy(table.records.data(), from, table.records.size());
+    from += table.records.size();
+  }
+  return OkStatus();
+}
+
+}  // namespace rowhouse

@@ -1,0 +1,232 @@
+#include "worker/mpi/mpi_communicator.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <chrono>
+#include <climits>
+#include <thread>
+
+#include "common/clock.h"
+#include "common/kernels/row_updates.h"
+#include "worker/embedding/slices.h"
+#include "worker/mpi/mpi_roll_call.h"
+
+namespace rowhouse {
+namespace {
+
+// How a wait grows patient: at first the others are expected within microseconds, later the core
+// is left to whoever makes them come (a shard's thread on an oversubscribed host).
+constexpr int kEagerTests = 50;
+constexpr TimeMs kYieldMs = 5;
+constexpr std::chrono::microseconds kPause(50);
+
+Status MpiError(const std::string& phase, int error) {
+  char text[MPI_MAX_ERROR_STRING];
+  int length = 0;
+  MPI_Error_string(error, text, &length);
+  return MakeStatus(StatusCode::kUnavailable, "{}: MPI: {}", phase, std::string(text, length));
+}
+
+// Everything MPI reads or writes while a call is under way.
+struct Exchange {
+  std::vector<float> sent, received, gathered;
+  std::vector<uint64_t> sizes;
+  std::vector<std::byte> mine, all;
+  std::vector<int> send_counts, send_starts, receive_counts, receive_starts;
+  MPI_Request request = MPI_REQUEST_NULL;
+};
+
+class MpiCommunicator final : public Communicator {
+ public:
+  MpiCommunicator(MPI_Comm exchange, MPI_Comm roll_call, const MpiCommunicatorOptions& options)
+      : comm_(exchange),
+        roll_call_comm_(roll_call),
+        deadline_ms_(options.deadline_ms),
+        roll_call_(roll_call, options.workers, options.deadline_ms, options.roll_call_ms),
+        exchange_(std::make_unique<Exchange>()) {
+    int rank = 0, size = 0;
+    MPI_Comm_rank(comm_, &rank);
+    MPI_Comm_size(comm_, &size);
+    rank_ = static_cast<uint32_t>(rank);
+    size_ = static_cast<uint32_t>(size);
+  }
+
+  ~MpiCommunicator() override {
+    if (!broken_.ok()) return;  // Freeing a communicator may wait for what is pending on it.
+    MPI_Comm_free(&comm_);
+    MPI_Comm_free(&roll_call_comm_);
+  }
+
+  WorkerRank rank() const override { return WorkerRank{rank_}; }
+  uint32_t size() const override { return size_; }
+
+  Status SumInRankOrder(std::span<float> values, const std::string& phase) override {
+    CHECK_LE(values.size(), size_t{INT_MAX} / size_);
+    RETURN_IF_ERROR(Begin(phase));
+    return Break(Sum(values, phase));
+  }
+
+  Result<std::vector<std::vector<std::byte>>> AllGather(std::span<const std::byte> mine,
+                                                        const std::string& phase) override {
+    RETURN_IF_ERROR(Begin(phase));
+    auto gathered = Gather(mine, phase);
+    RETURN_IF_ERROR(Break(gathered.status()));
+    return gathered;
+  }
+
+ private:
+  // Starts a call's time. An error if the communicator is broken or others have given up already.
+  Status Begin(const std::string& phase) {
+    RETURN_IF_ERROR(broken_);
+    begin_ = clock_.NowMs();
+    deadline_ = begin_ + deadline_ms_;
+    if (roll_call_.IsCalled()) return Break(roll_call_.Hold(phase, /*came_late=*/true));
+    return OkStatus();
+  }
+
+  // Remembers the first error and leaves the buffers to MPI, which may hold requests on them.
+  Status Break(const Status& status) {
+    if (!status.ok() && status.code() != StatusCode::kResourceExhausted) {
+      broken_ = status;
+      exchange_.release();  // NOLINT: see above
+    }
+    return status;
+  }
+
+  Status Sum(std::span<float> values, const std::string& phase) {
+    Exchange& e = *exchange_;
+    const SampleSlice own = SliceOf(values.size(), size_, rank());
+    e.sent.assign(values.begin(), values.end());
+    e.received.resize(own.count * size_);
+    e.gathered.resize(values.size());
+    Divide(values.size());
+    std::fill(e.receive_counts.begin(), e.receive_counts.end(), static_cast<int>(own.count));
+    for (uint32_t w = 0; w < size_; ++w) e.receive_starts[w] = static_cast<int>(w * own.count);
+    RETURN_IF_ERROR(Wait(MPI_Ialltoallv(e.sent.data(), e.send_counts.data(), e.send_starts.data(),
+                                        MPI_FLOAT, e.received.data(), e.receive_counts.data(),
+                                        e.receive_starts.data(), MPI_FLOAT, comm_, &e.request),
+                         phase));
+
+    const std::span<float> sum = std::span(e.received).first(own.count);
+    for (uint32_t w = 1; w < size_; ++w) {
+      AddRow(std::span(e.received).subspan(w * own.count, own.count), sum);
+    }
+    RETURN_IF_ERROR(Wait(
+        MPI_Iallgatherv(sum.data(), static_cast<int>(own.count), MPI_FLOAT, e.gathered.data(),
+                        e.send_counts.data(), e.send_starts.data(), MPI_FLOAT, comm_, &e.request),
+        phase));
+    std::copy(e.gathered.begin(), e.gathered.end(), values.begin());
+    return OkStatus();
+  }
+
+  // Counts and starts of everybody's segment of `count` values.
+  void Divide(uint64_t count) {
+    Exchange& e = *exchange_;
+    for (auto* values : {&e.send_counts, &e.send_starts, &e.receive_counts, &e.receive_starts}) {
+      values->resize(size_);
+    }
+    for (uint32_t w = 0; w < size_; ++w) {
+      const SampleSlice slice = SliceOf(count, size_, WorkerRank{w});
+      e.send_counts[w] = static_cast<int>(slice.count);
+      e.send_starts[w] = static_cast<int>(slice.first);
+    }
+  }
+
+  Result<std::vector<std::vector<std::byte>>> Gather(std::span<const std::byte> mine,
+                                                     const std::string& phase) {
+    Exchange& e = *exchange_;
+    e.mine.assign(mine.begin(), mine.end());
+    e.sizes.assign(size_ + 1, 0);
+    e.sizes[size_] = mine.size();  // what this rank sends; the others are received
+    RETURN_IF_ERROR(Wait(MPI_Iallgather(&e.sizes[size_], 1, MPI_UINT64_T, e.sizes.data(), 1,
+                                        MPI_UINT64_T, comm_, &e.request),
+                         phase));
+    uint64_t total = 0;
+    e.receive_counts.resize(size_);
+    e.receive_starts.resize(size_);
+    for (uint32_t w = 0; w < size_; ++w) {
+      if (e.sizes[w] > INT_MAX - total) {  // All ranks see the same sizes and stop here alike.
+        return MakeStatus(StatusCode::kResourceExhausted,
+                          "{}: the workers' messages together exceed 2 GB", phase);
+      }
+      e.receive_counts[w] = static_cast<int>(e.sizes[w]);
+      e.receive_starts[w] = static_cast<int>(total);
+      total += e.sizes[w];
+    }
+    e.all.resize(total);
+    RETURN_IF_ERROR(Wait(MPI_Iallgatherv(e.mine.data(), static_cast<int>(e.mine.size()), MPI_BYTE,
+                                         e.all.data(), e.receive_counts.data(),
+                                         e.receive_starts.data(), MPI_BYTE, comm_, &e.request),
+                         phase));
+    std::vector<std::vector<std::byte>> messages(size_);
+    const std::byte* next = e.all.data();
+    for (uint32_t w = 0; w < size_; ++w, next += e.sizes[w - 1]) {
+      messages[w].assign(next, next + e.sizes[w]);
+    }
+    return messages;
+  }
+
+  // Waits for exchange_->request, whose making returned `error`, until the call's deadline.
+  Status Wait(int error, const std::string& phase) {
+    TimeMs next_look = begin_;
+    bool has_expired = false;
+    for (int tests = 0;; ++tests) {
+      if (error != MPI_SUCCESS) return MpiError(phase, error);
+      int is_done = 0;
+      error = MPI_Test(&exchange_->request, &is_done, MPI_STATUS_IGNORE);
+      if (error == MPI_SUCCESS && is_done != 0) return OkStatus();
+      if (tests < kEagerTests) continue;
+      const TimeMs now = clock_.NowMs();
+      if (now >= deadline_) {
+        // The others may have come while patience was asked for, so the request is tested again.
+        if (has_expired) return roll_call_.Hold(phase, /*came_late=*/false);
+        has_expired = !WaitsOn(deadline_ms_, phase);
+        if (!has_expired) deadline_ = clock_.NowMs() + deadline_ms_;
+        continue;
+      }
+      if (now > next_look) {
+        next_look = now;
+        // One look on the way in is not enough: a message that has arrived shows at a later one.
+        if (roll_call_.IsCalled()) {
+          return roll_call_.Hold(phase, /*came_late=*/now - begin_ <= deadline_ms_ / 10);
+        }
+      }
+      if (now < begin_ + kYieldMs) {
+        sched_yield();
+      } else {
+        std::this_thread::sleep_for(kPause);
+      }
+    }
+  }
+
+  MPI_Comm comm_;
+  MPI_Comm roll_call_comm_;
+  const int64_t deadline_ms_;
+  MpiRollCall roll_call_;
+  std::unique_ptr<Exchange> exchange_;
+  const SystemClock clock_;
+  uint32_t rank_ = 0, size_ = 0;
+  TimeMs begin_ = 0;     // of the call
+  TimeMs deadline_ = 0;  // of its wait
+  Status broken_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Communicator>> MakeMpiCommunicator(MPI_Comm workers,
+                                                          const MpiCommunicatorOptions& options) {
+  int size = 0;
+  MPI_Comm_size(workers, &size);
+  CHECK_EQ(options.workers.size(), static_cast<size_t>(size));
+  MPI_Comm comms[2];
+  for (MPI_Comm& comm : comms) {
+    int error = MPI_Comm_dup(workers, &comm);
+    if (error == MPI_SUCCESS) error = MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    if (error != MPI_SUCCESS) return MpiError("making the workers' communicator", error);
+  }
+  return std::unique_ptr<Communicator>(
+      std::make_unique<MpiCommunicator>(comms[0], comms[1], options));
+}
+
+}  // namespace rowhouse

@@ -1,0 +1,336 @@
+#include "worker/train/trainer.h"
+
+#include <xxhash.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <utility>
+
+#include "worker/embedding/slices.h"
+#include "worker/mpi/agreement.h"
+
+namespace rowhouse {
+namespace {
+
+double SecondsSince(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+// Time since it was made, or since the last lap.
+class Laps {
+ public:
+  double Lap() {
+    const auto now = std::chrono::steady_clock::now();
+    return std::chrono::duration<double>(now - std::exchange(start_, now)).count();
+  }
+
+ private:
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+// Sums of these over all samples do not depend on who has which.
+uint64_t DigestOfSample(uint64_t index, float label, std::span<const float> dense) {
+  const XXH64_hash_t of_dense = XXH3_64bits_withSeed(dense.data(), dense.size_bytes(), index);
+  return XXH3_64bits_withSeed(&label, sizeof(label), of_dense);
+}
+
+template <typename T>
+std::span<const std::byte> BytesOf(const std::vector<T>& values) {
+  return std::as_bytes(std::span(values));
+}
+
+template <typename T>
+void AppendFrom(const std::vector<std::byte>& bytes, std::vector<T>* values) {
+  const size_t before = values->size();
+  values->resize(before + bytes.size() / sizeof(T));
+  if (!bytes.empty()) std::memcpy(values->data() + before, bytes.data(), bytes.size());
+}
+
+double MedianOf(std::vector<float> values) {
+  if (values.empty()) return 0.0;
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  if (values.size() % 2 == 1) return *middle;
+  return (double{*middle} + double{*std::max_element(values.begin(), middle)}) / 2;
+}
+
+// Whether a failure is one of model or data, noticed at once: then all workers can meet to hear of
+// it. Others wait for what is gone, or on a machine that has to be named.
+bool CanBeAgreedOn(const Status& status) {
+  return status.ok() || status.code() == StatusCode::kUsage ||
+         status.code() == StatusCode::kInternal;
+}
+
+}  // namespace
+
+Trainer::Trainer(const TrainerOptions& options, const LrPolicy& lr_policy, Dataset& data,
+                 TrainingStep& step, PsClient& client, Dialer& dialer, Communicator& workers,
+                 const Clock& clock, TrainerObserver& observer, const std::atomic<bool>& stop)
+    : options_(options),
+      lr_policy_(lr_policy),
+      data_(data),
+      step_(step),
+      client_(client),
+      dialer_(dialer),
+      workers_(workers),
+      clock_(clock),
+      observer_(observer),
+      stop_(stop),
+      lookahead_([this](uint64_t at, Batch* batch) { return ReadSamples(at, batch); },
+                 step.embedding().tables(), options.prefetch_steps,
+                 options.epochs * StepsPerEpoch(data, options)) {
+  CHECK_GT(options_.mini_batch_size, 0u);
+  CHECK_GT(options_.test_mini_batch_size, 0u);
+}
+
+uint64_t StepsPerEpoch(const Dataset& data, const TrainerOptions& options) {
+  const uint64_t batch = options.mini_batch_size;
+  const uint64_t steps = (data.train_samples() + batch - 1) / batch;
+  return options.max_steps_per_epoch == 0 ? steps : std::min(steps, options.max_steps_per_epoch);
+}
+
+uint64_t Trainer::steps_per_epoch() const { return StepsPerEpoch(data_, options_); }
+
+Result<TrainingSummary> Trainer::Train() {
+  const uint64_t per_epoch = steps_per_epoch();
+  const uint64_t last = last_step();
+  TrainingSummary summary;
+  summary.steps_done = options_.first_step;
+  while (summary.steps_done < last && !summary.was_stopped) {
+    StepFigures figures;
+    RETURN_IF_ERROR(RunStep(summary.steps_done, &figures));
+    const uint64_t in_epoch = summary.steps_done % per_epoch;
+    const uint64_t samples = std::min(options_.mini_batch_size,
+                                      data_.train_samples() - in_epoch * options_.mini_batch_size);
+    summary.samples += samples;
+    ++summary.steps_done;
+    observer_.OnStep({.steps_done = summary.steps_done,
+                      .last_step = last,
+                      .samples = samples,
+                      .loss_sum = figures.loss_sum,
+                      .loss_samples = figures.samples});
+    const uint64_t done = summary.steps_done;
+    const uint64_t of_run = done - options_.first_step;
+    summary.was_stopped = is_stop_agreed_ || of_run == options_.stop_after_steps;
+    const bool is_epoch_end = done % per_epoch == 0;
+    const bool is_end = done == last || summary.was_stopped;
+    const auto is_due = [&](uint64_t every) {
+      return every > 0 && ((in_epoch + 1) % every == 0 || is_epoch_end);
+    };
+    const bool tests = data_.test_samples() > 0 && is_due(options_.test_every_steps);
+    // DLRM prints before each test, too, and its next line counts from there.
+    if (is_due(options_.print_every_steps) || (options_.print_every_steps > 0 && tests)) {
+      RETURN_IF_ERROR(Report(done, is_epoch_end));
+    }
+    if (tests && !is_end) {  // The end of the run has a test of its own.
+      ASSIGN_OR_RETURN(const Evaluation evaluation, Evaluate(done));
+      observer_.OnEvaluation(evaluation);
+    }
+  }
+  summary.was_stopped = summary.was_stopped && summary.steps_done < last;
+  summary.was_told_to_stop = summary.was_stopped && is_stop_agreed_;
+  summary.seconds = seconds_;
+  summary.median_step_seconds = MedianOf(step_seconds_);
+  summary.phases = phases_;
+  ASSIGN_OR_RETURN(summary.wire_bytes, SumOverAll(wire_bytes_, "the end of training, bytes moved"));
+  return summary;
+}
+
+Result<uint64_t> Trainer::SumOverAll(uint64_t mine, const std::string& phase) const {
+  ASSIGN_OR_RETURN(const std::vector<std::vector<std::byte>> all,
+                   workers_.AllGather(std::as_bytes(std::span(&mine, 1)), phase));
+  uint64_t sum = 0;
+  for (const std::vector<std::byte>& bytes : all) {
+    uint64_t one = 0;
+    CHECK_EQ(bytes.size(), sizeof(one));
+    std::memcpy(&one, bytes.data(), sizeof(one));
+    sum += one;
+  }
+  return sum;
+}
+
+Status Trainer::AgreeOn(const Status& mine, const std::string& phase) {
+  if (!CanBeAgreedOn(mine)) return mine;
+  return AgreeOnOne(workers_, mine, phase, &is_failure_agreed_);
+}
+
+Trainer::SamplesOfStep Trainer::SamplesOf(uint64_t step) const {
+  const uint64_t per_epoch = steps_per_epoch();
+  const uint64_t first = (step % per_epoch) * options_.mini_batch_size;
+  const uint64_t global = std::min(options_.mini_batch_size, data_.train_samples() - first);
+  const SampleSlice mine = SliceOf(global, workers_.size(), workers_.rank());
+  return {.epoch = step / per_epoch,
+          .global = global,
+          .first = first + mine.first,
+          .count = mine.count};
+}
+
+Status Trainer::ReadSamples(uint64_t step, Batch* batch) {
+  const auto start = std::chrono::steady_clock::now();
+  const SamplesOfStep samples = SamplesOf(step);
+  const Status read = data_.ReadTrain(samples.epoch, samples.first, samples.count, batch);
+  interval_data_seconds_ += SecondsSince(start);
+  return read;
+}
+
+Status Trainer::PullComputePush(uint64_t step, float learning_rate, StepFigures* figures) {
+  Laps laps;
+  ASSIGN_OR_RETURN(const Batch* const batch, lookahead_.Take(step));
+  phases_.data += laps.Lap();
+
+  // Which samples of the data those of the batch are.
+  const SamplesOfStep samples = SamplesOf(step);
+  const auto in_batch = [&](const Status& status) {
+    return status.Annotate(
+        fmt::format("step {} (epoch {}, samples from {})", step, samples.epoch, samples.first));
+  };
+  RETURN_IF_ERROR(in_batch(step_.Prepare(*batch)));
+  phases_.compute += laps.Lap();
+  client_.StartPull(step, /*eval=*/false, &step_.row_batches(), &step_.bag_batches());
+  RETURN_IF_ERROR(RunClient(client_, dialer_, clock_));
+  phases_.pull += laps.Lap();
+
+  // Behind the pull, so that it does not wait for them; shards read while this worker computes.
+  lookahead_.OnPulled(client_.has_pull_waited());
+  uint64_t to_come = 0;
+  while (const std::vector<RowBatch>* rows = lookahead_.NextToAnnounce(&to_come)) {
+    client_.Announce(to_come, *rows);
+  }
+  RETURN_IF_ERROR(RunClient(client_, dialer_, clock_));
+  phases_.data += laps.Lap();
+
+  if (stop_.load(std::memory_order_relaxed)) step_.AskToStop();
+  const Result<StepFigures> computed = step_.Compute(samples.global);
+  RETURN_IF_ERROR(in_batch(computed.status()));
+  *figures = computed.value();
+  phases_.compute += laps.Lap();
+  client_.StartPush(step, learning_rate, samples.count, &step_.row_batches());
+  const Status pushed = RunClient(client_, dialer_, clock_);
+  phases_.push += laps.Lap();
+  return pushed;
+}
+
+Status Trainer::RunStep(uint64_t step, StepFigures* of_step) {
+  const auto start = std::chrono::steady_clock::now();
+  const uint64_t bytes_before = client_.bytes_moved();
+  const auto learning_rate = static_cast<float>(lr_policy_.Rate(step));
+  StepFigures& figures = *of_step;
+  const Status mine = PullComputePush(step, learning_rate, &figures);
+  if (!CanBeAgreedOn(mine)) return mine;
+  // No worker waits for the push of one that gave up before it meets it in this exchange.
+  if (!mine.ok()) step_.GiveUp();
+  const std::string phase = fmt::format("step {}, dense gradients", step);
+  Laps laps;
+  const Status summed = workers_.SumInRankOrder(step_.exchange(), phase);
+  phases_.exchange += laps.Lap();
+  if (!summed.ok()) return mine.ok() ? summed : mine;
+  if (step_.has_anybody_given_up()) return AgreeOn(mine, phase);
+  const Result<bool> applied = step_.ApplyDense(learning_rate, step);
+  if (!applied.ok()) return AgreeOn(applied.status(), phase);
+  is_stop_agreed_ = applied.value();
+  phases_.compute += laps.Lap();
+
+  interval_.loss_sum += figures.loss_sum;
+  interval_.samples += figures.samples;
+  interval_.correct += figures.correct;
+  ++interval_steps_;
+  const double seconds = SecondsSince(start);
+  interval_seconds_ += seconds;
+  seconds_ += seconds;
+  step_seconds_.push_back(static_cast<float>(seconds));
+  wire_bytes_ += client_.bytes_moved() - bytes_before;
+  return OkStatus();
+}
+
+Status Trainer::Report(uint64_t step, bool is_epoch_end) {
+  ASSIGN_OR_RETURN(const std::vector<std::vector<std::byte>> all,
+                   workers_.AllGather(std::as_bytes(std::span(&interval_, 1)),
+                                      fmt::format("step {}, progress", step)));
+  StepFigures sum;
+  for (const std::vector<std::byte>& bytes : all) {
+    StepFigures one;
+    CHECK_EQ(bytes.size(), sizeof(one));
+    std::memcpy(&one, bytes.data(), sizeof(one));
+    sum.loss_sum += one.loss_sum;
+    sum.samples += one.samples;
+    sum.correct += one.correct;
+  }
+  const uint64_t per_epoch = steps_per_epoch();
+  const auto samples = static_cast<double>(sum.samples);
+  observer_.OnProgress({.epoch = (step - 1) / per_epoch,
+                        .step_of_epoch = is_epoch_end ? per_epoch : step % per_epoch,
+                        .steps_per_epoch = per_epoch,
+                        .step = step,
+                        .loss = sum.loss_sum / samples,
+                        .accuracy = static_cast<double>(sum.correct) / samples,
+                        .samples = sum.samples,
+                        .seconds = interval_seconds_,
+                        .data_seconds = interval_data_seconds_,
+                        .steps = interval_steps_,
+                        .learning_rate = lr_policy_.Rate(step - 1)});
+  interval_ = {};
+  interval_steps_ = 0;
+  interval_seconds_ = interval_data_seconds_ = 0.0;
+  return OkStatus();
+}
+
+Status Trainer::ScoreTestSamples(uint64_t steps, std::vector<float>* scores,
+                                 std::vector<float>* labels, uint64_t* data_digest) {
+  const uint64_t total = data_.test_samples();
+  for (uint64_t first = 0; first < total; first += options_.test_mini_batch_size) {
+    const uint64_t samples = std::min(options_.test_mini_batch_size, total - first);
+    const SampleSlice mine = SliceOf(samples, workers_.size(), workers_.rank());
+    RETURN_IF_ERROR(data_.ReadTest(first + mine.first, mine.count, &batch_));
+    const auto in_batch = [&](const Status& status) {
+      return status.Annotate(
+          fmt::format("evaluation after {} steps (batch {}, test samples from {})", steps,
+                      first / options_.test_mini_batch_size, first + mine.first));
+    };
+    RETURN_IF_ERROR(in_batch(step_.Prepare(batch_)));
+    client_.StartPull(steps, /*eval=*/true, &step_.row_batches(), &step_.bag_batches());
+    RETURN_IF_ERROR(RunClient(client_, dialer_, clock_));
+    const Result<std::span<const float>> predictions = step_.Predict();
+    RETURN_IF_ERROR(in_batch(predictions.status()));
+    scores->insert(scores->end(), predictions.value().begin(), predictions.value().end());
+    labels->insert(labels->end(), batch_.labels.begin(), batch_.labels.end());
+    for (size_t i = 0; i < batch_.samples; ++i) {
+      const auto dense =
+          std::span(batch_.dense).subspan(i * batch_.dense_features, batch_.dense_features);
+      *data_digest += DigestOfSample(first + mine.first + i, batch_.labels[i], dense);
+    }
+  }
+  return OkStatus();
+}
+
+Result<Evaluation> Trainer::Evaluate(uint64_t steps) {
+  Laps laps;
+  Result<Evaluation> evaluation = ScoreAndGather(steps);
+  evaluation_seconds_ += laps.Lap();
+  return evaluation;
+}
+
+Result<Evaluation> Trainer::ScoreAndGather(uint64_t steps) {
+  std::vector<float> scores, labels;
+  uint64_t data_digest = 0;
+  const std::string phase = fmt::format("step {}, evaluation", steps);
+  RETURN_IF_ERROR(AgreeOn(ScoreTestSamples(steps, &scores, &labels, &data_digest), phase));
+  ASSIGN_OR_RETURN(const auto all_scores, workers_.AllGather(BytesOf(scores), phase));
+  ASSIGN_OR_RETURN(const auto all_labels, workers_.AllGather(BytesOf(labels), phase));
+  ASSIGN_OR_RETURN(data_digest, SumOverAll(data_digest, phase));
+  scores.clear();
+  labels.clear();
+  for (const std::vector<std::byte>& bytes : all_scores) AppendFrom(bytes, &scores);
+  for (const std::vector<std::byte>& bytes : all_labels) AppendFrom(bytes, &labels);
+  Evaluation evaluation{.step = steps,
+                        .samples = data_.test_samples(),
+                        .metrics = ComputeMetrics(labels, scores),
+                        .data_digest = data_digest};
+  if (scores.size() > 1 &&
+      std::ranges::count(scores, scores.front()) == static_cast<std::ptrdiff_t>(scores.size())) {
+    evaluation.only_prediction = scores.front();
+  }
+  return evaluation;
+}
+
+}  // namespace rowhouse
