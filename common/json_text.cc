@@ -102,13 +102,13 @@ struct Follower {
   }
 };
 
-constexpr size_t kMostShown = 40;
+constexpr size_t kMaxShown = 40;
 
 }  // namespace
 
 std::string ShownJson(const nlohmann::json& value) {
   std::string text = value.dump();
-  return text.size() <= kMostShown ? text : text.substr(0, kMostShown) + "...";
+  return text.size() <= kMaxShown ? text : text.substr(0, kMaxShown) + "...";
 }
 
 std::string JsonLines(const ordered_json& object) { return Lines(object, 0) + "\n"; }
@@ -171,7 +171,7 @@ Status CheckJsonKeys(const nlohmann::json& object, const std::vector<std::string
   known.insert(known.end(), optional.begin(), optional.end());
   for (const auto& [key, value] : object.items()) {
     if (std::ranges::find(known, key) != known.end()) continue;
-    const std::string shown = key.substr(0, kMostShown);  // A peer's key may be of any length.
+    const std::string shown = key.substr(0, kMaxShown);  // A peer's key may be of any length.
     return CorruptionError("has an unknown \"{}\" {}", shown, DescribeKnownNames(shown, known));
   }
   return OkStatus();

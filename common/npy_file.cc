@@ -125,10 +125,10 @@ std::optional<std::vector<uint64_t>> ParseShape(std::string_view text) {
 
 // Bytes of a file, at most so many, fit for a message.
 std::string Quoted(std::string_view text) {
-  constexpr size_t kMost = 60;
+  constexpr size_t kMax = 60;
   std::string quoted;
-  for (const char c : text.substr(0, kMost)) quoted += c >= ' ' && c <= '~' ? c : '?';
-  return text.size() > kMost ? quoted + "..." : quoted;
+  for (const char c : text.substr(0, kMax)) quoted += c >= ' ' && c <= '~' ? c : '?';
+  return text.size() > kMax ? quoted + "..." : quoted;
 }
 
 }  // namespace

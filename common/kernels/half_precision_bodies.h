@@ -69,14 +69,14 @@ ROWHOUSE_KERNEL_BODY void WidenF16(const uint16_t* halves, float* values, size_t
 // |value| as f16's bits with 32 more bits below the last one, so that adding carries from mantissa
 // to exponent. f32 has 13 of them; below f16's smallest normal the mantissa moves further down.
 ROWHOUSE_KERNEL_BODY uint64_t WideF16(uint32_t magnitude) {
-  constexpr uint32_t kLeastNormal = 113;  // f32's exponent field of 2^-14
+  constexpr uint32_t kMinNormal = 113;  // f32's exponent field of 2^-14
   const uint32_t exponent = magnitude >> 23;
   const uint64_t normal = static_cast<uint64_t>(magnitude - (112u << 23)) << 19;
   const uint64_t mantissa = (magnitude & 0x7fffff) | 0x800000;
   // In units of 2^-24, value = mantissa * 2^(exponent - 150 + 24). Beyond 63 nothing is left.
   const uint32_t shift = exponent < 63 ? 63 : 126 - exponent;
   const uint64_t subnormal = (mantissa << 32) >> (shift & 63);
-  return exponent >= kLeastNormal ? normal : subnormal;
+  return exponent >= kMinNormal ? normal : subnormal;
 }
 
 template <typename Rounding>

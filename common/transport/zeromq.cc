@@ -45,7 +45,7 @@ constexpr int kHeartbeatsMissed = 5;
 constexpr int kConnectTimeoutMs = 5000;
 constexpr int kBacklog = 4096;
 // Messages that a dialer may leave unread: far more than answers to what it has under way.
-constexpr int kMostUnread = 1000;
+constexpr int kMaxUnread = 1000;
 // Messages a line may give in a row while others have some too.
 constexpr int kTurnMessages = 16;
 
@@ -105,7 +105,7 @@ zmq::socket_t MakeSocket(Context& context, zmq::socket_type type) {
   socket.set(zmq::sockopt::maxmsgsize, options.max_message_bytes);
   socket.set(zmq::sockopt::sndhwm, options.high_water_mark);
   const bool is_router = type == zmq::socket_type::router;
-  socket.set(zmq::sockopt::rcvhwm, is_router ? 0 : kMostUnread);  // 0: no limit; see above
+  socket.set(zmq::sockopt::rcvhwm, is_router ? 0 : kMaxUnread);  // 0: no limit; see above
   if (options.heartbeat_ms == 0) return socket;
   if (is_router) {
     const int seconds = std::max(1, options.heartbeat_ms / 1000);

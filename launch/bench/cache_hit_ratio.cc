@@ -28,12 +28,12 @@ double CacheHitRatio(const AccessTrace& trace, const CacheRun& run) {
   for (size_t i = 0; i < trace.accesses.size(); ++i) {
     const uint64_t step = i / batch;
     const RowId row{trace.accesses[i]};
-    if (run.announced_batches > 0 && i % batch == 0) {
+    if (run.prefetched_batches > 0 && i % batch == 0) {
       const size_t end =
-          std::min(trace.accesses.size(), (step + 1 + run.announced_batches) * batch);
+          std::min(trace.accesses.size(), (step + 1 + run.prefetched_batches) * batch);
       for (announced = std::max(announced, i); announced < end; ++announced) {
         const RowCache::Slot slot = cache.Find(RowId{trace.accesses[announced]});
-        if (slot != RowCache::kNone) cache.Announce(slot, announced / batch);
+        if (slot != RowCache::kNone) cache.Prefetch(slot, announced / batch);
       }
     }
     RowCache::Slot slot = cache.Find(row);
@@ -45,7 +45,7 @@ double CacheHitRatio(const AccessTrace& trace, const CacheRun& run) {
       CacheVictim victim;
       // Where announcements are heard, a row that is needed later than all others is not kept.
       std::optional<uint64_t> wanted;
-      if (run.announced_batches > 0) {
+      if (run.prefetched_batches > 0) {
         wanted = std::max(step, next[i] < announced ? next[i] / batch : kNeverWanted);
       }
       slot = cache.Claim(row, step, &victim, wanted);
@@ -65,7 +65,7 @@ double CacheHitRatio(const AccessTrace& trace, const CacheRun& run) {
     RecordTrailer trailer = kLayout.trailer(cache.record(slot));
     trailer.last_step = static_cast<uint32_t>(step);  // its push
     kLayout.set_trailer(cache.record(slot), trailer);
-    if (next[i] < announced) cache.Announce(slot, next[i] / batch);
+    if (next[i] < announced) cache.Prefetch(slot, next[i] / batch);
   }
   return static_cast<double>(hits) / static_cast<double>(trace.accesses.size());
 }

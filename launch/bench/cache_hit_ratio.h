@@ -9,7 +9,7 @@
 #include <string>
 
 #include "launch/bench/access_trace.h"
-#include "ps/cache/row_frequencies.h"
+#include "ps/cache/row_access_counts.h"
 
 namespace rowhouse {
 
@@ -17,8 +17,8 @@ struct CacheRun {
   size_t slots = 1;
   uint32_t ways = 16;  // 1: any slot
   std::string policy;
-  std::shared_ptr<const RowFrequencies> frequencies = nullptr;  // null: not known to the policy
-  size_t announced_batches = 0;  // behind the one under way, whose rows are announced
+  std::shared_ptr<const RowAccessCounts> frequencies = nullptr;  // null: not known to the policy
+  size_t prefetched_batches = 0;  // behind the one under way, whose rows are announced
 
   // Accesses: a tenth of the slots. More is pinned so than in training, where 20,000 ids are a 25th
   // of half a million rows.

@@ -138,8 +138,8 @@ Status OneShard::PullAndPush(std::vector<RowBatch>* batches) {
   return RunClient(*client_, *dialer_, clock_);
 }
 
-Status OneShard::Announce(uint64_t steps_ahead, const std::vector<RowBatch>& batches) {
-  client_->Announce(step_ + steps_ahead, batches);
+Status OneShard::Prefetch(uint64_t steps_ahead, const std::vector<RowBatch>& batches) {
+  client_->Prefetch(step_ + steps_ahead, batches);
   return RunClient(*client_, *dialer_, clock_);
 }
 

@@ -57,7 +57,7 @@ class OneShard {
   Status Pull(std::vector<RowBatch>* batches);
   Status PullAndPush(std::vector<RowBatch>* batches);
   // Says which rows the pull of the step so many pushes from now will ask for.
-  Status Announce(uint64_t steps_ahead, const std::vector<RowBatch>& batches);
+  Status Prefetch(uint64_t steps_ahead, const std::vector<RowBatch>& batches);
   Result<StatsReply> Stats();
 
  private:

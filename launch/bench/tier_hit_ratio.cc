@@ -23,7 +23,7 @@ namespace {
 
 constexpr double kExponents[] = {0.8, 1.05, 1.2};
 constexpr int kPercents[] = {1, 5, 20};
-constexpr uint32_t kAnySlot = 1, kWays = 16;
+constexpr uint32_t kFullyAssociative = 1, kWays = 16;
 
 struct Yardsticks {
   double lru = 0.0, lfu = 0.0, belady = 0.0;
@@ -86,10 +86,12 @@ std::string NameOf(const AccessTrace& trace, int percent, const std::string& wha
 double LeastHits(const AccessTrace& trace, uint32_t ways, double better) {
   // Where popularity drifts it must be above both.
   if (trace.shape == TraceShape::kDrift) return std::nextafter(better, 1.0);
-  return better - (ways == kAnySlot ? 0.015 : 0.03);
+  return better - (ways == kFullyAssociative ? 0.015 : 0.03);
 }
 
-std::string WaysText(uint32_t ways) { return ways == kAnySlot ? "any" : fmt::format("{}", ways); }
+std::string WaysText(uint32_t ways) {
+  return ways == kFullyAssociative ? "any" : fmt::format("{}", ways);
+}
 
 class HitRatioBench final : public CountBench {
  public:
@@ -109,7 +111,7 @@ class HitRatioBench final : public CountBench {
         };
         add("lru", yardsticks.lru, std::nullopt);
         add("lfu", yardsticks.lfu, std::nullopt);
-        for (const uint32_t ways : {kAnySlot, kWays}) {
+        for (const uint32_t ways : {kFullyAssociative, kWays}) {
           const double hits =
               CacheHitRatio(trace, {.slots = slots, .ways = ways, .policy = kDefaultCachePolicy});
           add(WaysText(ways), hits, LeastHits(trace, ways, better));
@@ -124,9 +126,9 @@ class HitRatioBench final : public CountBench {
   const std::vector<AccessTrace> traces_;
 };
 
-class AnnouncedBench final : public CountBench {
+class PrefetchedBench final : public CountBench {
  public:
-  explicit AnnouncedBench(std::vector<AccessTrace> traces) : traces_(std::move(traces)) {}
+  explicit PrefetchedBench(std::vector<AccessTrace> traces) : traces_(std::move(traces)) {}
 
   std::string yardstick() const override { return "half way from perfect LFU to Belady's optimum"; }
 
@@ -136,11 +138,11 @@ class AnnouncedBench final : public CountBench {
       for (const int percent : kPercents) {
         const size_t slots = SlotsOf(trace, percent);
         const double half = (LfuHitRatio(trace, slots) + BeladyHitRatio(trace, slots)) / 2.0;
-        for (const uint32_t ways : {kAnySlot, kWays}) {
+        for (const uint32_t ways : {kFullyAssociative, kWays}) {
           const double hits = CacheHitRatio(trace, {.slots = slots,
                                                     .ways = ways,
                                                     .policy = kDefaultCachePolicy,
-                                                    .announced_batches = 200});
+                                                    .prefetched_batches = 200});
           figures.push_back(
               Figure(NameOf(trace, percent, WaysText(ways) + "+200"), hits, half, half));
         }
@@ -206,13 +208,13 @@ Result<std::unique_ptr<Bench>> MakeOfTrace(const BenchOptions& options) {
   return std::unique_ptr<Bench>(std::make_unique<HitRatioBench>(std::move(traces)));
 }
 
-Result<std::unique_ptr<Bench>> MakeAnnounced(const BenchOptions& options) {
+Result<std::unique_ptr<Bench>> MakePrefetched(const BenchOptions& options) {
   std::vector<AccessTrace> traces = AllZipfTraces();
   if (!options.trace.empty()) {
     ASSIGN_OR_RETURN(std::vector<AccessTrace> more, TracesOfFile(options.trace));
     std::ranges::move(more, std::back_inserter(traces));
   }
-  return std::unique_ptr<Bench>(std::make_unique<AnnouncedBench>(std::move(traces)));
+  return std::unique_ptr<Bench>(std::make_unique<PrefetchedBench>(std::move(traces)));
 }
 
 const bool kRegistered =
@@ -222,7 +224,7 @@ const bool kRegistered =
     AddBench("tier_hit_ratio_trace", {"the same of the accesses in --trace=FILE", "by the file"},
              &MakeOfTrace) &&
     AddBench("tier_hit_ratio_announced", {"the same with the next 200 batches known", "15 s"},
-             &MakeAnnounced) &&
+             &MakePrefetched) &&
     AddBench<PoliciesBench>("tier_policies", {"hits of all cache policies", "5 s"});
 
 }  // namespace

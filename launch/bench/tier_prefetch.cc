@@ -61,19 +61,19 @@ class PrefetchBench final : public Bench {
  private:
   struct Batches {
     IdStream ids{1.05};
-    size_t announced_ahead = 0;
+    size_t prefetched_ahead = 0;
     std::deque<std::vector<RowBatch>> coming = {};  // the front is next
   };
 
   static Status PrepareNext(OneShard* shard, Batches* batches) {
     batches->coming.push_back(NextBatch(batches->ids));
-    if (batches->announced_ahead == 0) return OkStatus();
-    return shard->Announce(batches->coming.size() - 1, batches->coming.back());
+    if (batches->prefetched_ahead == 0) return OkStatus();
+    return shard->Prefetch(batches->coming.size() - 1, batches->coming.back());
   }
 
   Result<double> PullsPerSecond(OneShard* shard, Batches* batches) {
     std::vector<double> seconds;
-    while (batches->coming.size() < std::max<size_t>(1, batches->announced_ahead)) {
+    while (batches->coming.size() < std::max<size_t>(1, batches->prefetched_ahead)) {
       RETURN_IF_ERROR(PrepareNext(shard, batches));
     }
     for (size_t i = 0; i < kPulls; ++i) {
@@ -171,7 +171,7 @@ class PrefetchBench final : public Bench {
   std::unique_ptr<TierRows::Copy> tier_rows_;
   std::shared_ptr<RowStore> store_;
   std::unique_ptr<OneShard> tier_, memory_;
-  Batches tier_batches_{.announced_ahead = kAhead}, memory_batches_;
+  Batches tier_batches_{.prefetched_ahead = kAhead}, memory_batches_;
   Seconds batch_time_{0.0};
   uint64_t pulls_ = 0, waited_ = 0;
 };

@@ -34,7 +34,7 @@ Roles RolesOf(const RanksByHost& by_host, const std::vector<size_t>& taken) {
 
 }  // namespace
 
-Result<Roles> DealRoles(const std::vector<std::string>& hosts, uint32_t ps) {
+Result<Roles> AssignRoles(const std::vector<std::string>& hosts, uint32_t ps) {
   if (ps >= hosts.size()) {
     return UsageError(
         "--ps={} leaves none of {} to work; start mpirun with -n {} or more, or lower "
@@ -61,7 +61,7 @@ Result<Roles> DealRoles(const std::vector<std::string>& hosts, uint32_t ps) {
   return RolesOf(by_host, taken);
 }
 
-Result<Roles> DealRolesPerHost(const std::vector<std::string>& hosts, uint32_t ps_per_host) {
+Result<Roles> AssignRolesPerHost(const std::vector<std::string>& hosts, uint32_t ps_per_host) {
   const RanksByHost by_host = GroupByHost(hosts);
   for (const auto& [host, ranks] : by_host) {
     if (ranks.size() >= ps_per_host) continue;

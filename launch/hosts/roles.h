@@ -23,10 +23,10 @@ struct Roles {
 // rank, but keep one for a worker as long as others can give. So numbers of PS nodes differ by at
 // most one between hosts that could give more, and every host has a worker if PS nodes fit beside
 // them. kUsage if no rank would be left to work.
-Result<Roles> DealRoles(const std::vector<std::string>& hosts, uint32_t ps);
+Result<Roles> AssignRoles(const std::vector<std::string>& hosts, uint32_t ps);
 
 // `ps_per_host` (1 or more) PS nodes on every host. kUsage names a host with fewer ranks, or says
 // that no rank would be left to work.
-Result<Roles> DealRolesPerHost(const std::vector<std::string>& hosts, uint32_t ps_per_host);
+Result<Roles> AssignRolesPerHost(const std::vector<std::string>& hosts, uint32_t ps_per_host);
 
 }  // namespace rowhouse

@@ -120,8 +120,8 @@ void PrintRecord(const TableSpec& table, const RecordLayout& layout, uint32_t fi
 }
 
 // What a pull of a row that no step has changed gives.
-Status PrintFirstValue(const TableSpec& table, const Optimizer& optimizer, RowId row,
-                       Findings* out) {
+Status PrintInitialValue(const TableSpec& table, const Optimizer& optimizer, RowId row,
+                         Findings* out) {
   ASSIGN_OR_RETURN(const InitialiserSources sources, InitialiserSources::Open({table}));
   ASSIGN_OR_RETURN(const auto initialiser,
                    Initialisers().Make(table.initialiser, sources.ContextOf(table)));
@@ -129,7 +129,7 @@ Status PrintFirstValue(const TableSpec& table, const Optimizer& optimizer, RowId
   RETURN_IF_ERROR(initialiser->Fill(std::span(&row, 1), weights));
   const RecordLayout layout = LayoutOf(table, optimizer);
   std::vector<std::byte> record(layout.bytes());
-  WriteFirstWeights(layout, weights, record.data());
+  WriteInitialWeights(layout, weights, record.data());
   ReadWeights(layout, record.data(), weights);
   out->Say("never written: no step has changed it, and it is its first value ({}, seed {})\n",
            table.initialiser, table.initialiser_options.seed);
@@ -222,7 +222,7 @@ Status Inspect(const SavedRows& model, const std::string& name, const std::strin
                  {"host", piece.shard->host}},
                 out);
   }
-  return is_written ? OkStatus() : PrintFirstValue(*table, *optimizer, row, out);
+  return is_written ? OkStatus() : PrintInitialValue(*table, *optimizer, row, out);
 }
 
 // ---- stats ----------------------------------------------------------------------------------

@@ -18,15 +18,15 @@
 namespace rowhouse {
 namespace {
 
-constexpr uint64_t kMostMb = uint64_t{1} << 24;  // as of cache_mb
+constexpr uint64_t kMaxMb = uint64_t{1} << 24;  // as of cache_mb
 
 Status PlanSizes(const Settings& settings, const PlanRequest& request) {
   uint64_t memory_mb = settings.storage.cache_mb;
   if (!request.memory_mb.empty()) {
     const auto value = ReadWhole(request.memory_mb);
-    if (!value || *value < 1 || *value > kMostMb) {
+    if (!value || *value < 1 || *value > kMaxMb) {
       return UsageError("--memory_mb={}: expected a whole number from 1 to {}", request.memory_mb,
-                        kMostMb);
+                        kMaxMb);
     }
     memory_mb = *value;
   }

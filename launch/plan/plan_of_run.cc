@@ -125,11 +125,11 @@ Result<AccessCounts> ReadAccessCounts(const std::string& path, const std::string
 
 Result<Plan> PlanOf(const Settings& settings, uint32_t nodes, uint32_t shards_per_node,
                     const AccessCounts* measured) {
-  if (uint64_t{nodes} * shards_per_node > kMostShards) {
+  if (uint64_t{nodes} * shards_per_node > kMaxShards) {
     return UsageError("--ps={} --shards={}: {} of {} are {} shards in all; a plan has at most {}",
                       nodes, shards_per_node, Counted(nodes, "PS node"),
                       Counted(shards_per_node, "shard"), uint64_t{nodes} * shards_per_node,
-                      kMostShards);
+                      kMaxShards);
   }
   ASSIGN_OR_RETURN(Plan plan, settings.sharding.plan.empty()
                                   ? PlanOfStrategies(settings, nodes, shards_per_node, measured)

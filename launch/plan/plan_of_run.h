@@ -13,7 +13,7 @@ namespace rowhouse {
 
 // Requires settings that are Validate()d, nodes and shards_per_node >= 1. `measured`: instead of
 // the file access_counts. kUsage, naming file, table or setting, if the plan cannot be had, is of
-// other tables or other numbers of nodes and shards, of more than kMostShards, or gives a PS node
+// other tables or other numbers of nodes and shards, of more than kMaxShards, or gives a PS node
 // more than ps_rows_mb.
 Result<Plan> PlanOf(const Settings& settings, uint32_t nodes, uint32_t shards_per_node,
                     const AccessCounts* measured = nullptr);

@@ -24,9 +24,9 @@ Character FirstOf(std::string_view text) {
     if ((byte(i) & 0xC0) != 0x80) return {};
     code = code << 6 | (byte(i) & 0x3Fu);
   }
-  constexpr uint32_t kLeast[] = {0, 0, 0x80, 0x800, 0x10000};
+  constexpr uint32_t kMin[] = {0, 0, 0x80, 0x800, 0x10000};
   const bool is_surrogate = code >= 0xD800 && code <= 0xDFFF;
-  if (code < kLeast[bytes] || code > 0x10FFFF || is_surrogate) return {};
+  if (code < kMin[bytes] || code > 0x10FFFF || is_surrogate) return {};
   return {code, bytes};
 }
 

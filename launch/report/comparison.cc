@@ -140,9 +140,9 @@ OrderedJson Figure(const std::optional<double>& figure) {
 
 // Of a list of a thousand numbers only the beginning fits a terminal.
 std::string Shortened(const std::string& value) {
-  constexpr size_t kMostBytes = 80;
-  if (value.size() <= kMostBytes) return value;
-  return fmt::format("{}... ({} bytes)", value.substr(0, kMostBytes), value.size());
+  constexpr size_t kMaxBytes = 80;
+  if (value.size() <= kMaxBytes) return value;
+  return fmt::format("{}... ({} bytes)", value.substr(0, kMaxBytes), value.size());
 }
 
 std::vector<RunSettings> SettingsOf(const std::vector<ComparedRun>& runs) {
@@ -223,17 +223,17 @@ std::string ComparisonText(const std::vector<ComparedRun>& runs) {
   if (differences.empty()) return text + "\nall settings are the same\n";
   TextTable table = {.columns = {{.name = "setting"}}, .rows = {}};
   for (const ComparedRun& run : runs) table.columns.push_back({.name = run.name});
-  constexpr size_t kMostLines = 50;
+  constexpr size_t kMaxLines = 50;
   for (const SettingDifference& difference : differences) {
-    if (table.rows.size() == kMostLines) break;
+    if (table.rows.size() == kMaxLines) break;
     table.rows.push_back({difference.name});
     for (const std::string& value : difference.values) {
       table.rows.back().push_back(value.empty() ? "\"\"" : Shortened(value));
     }
   }
   text += "\n" + TableAsText(table);
-  if (differences.size() > kMostLines) {
-    text += fmt::format("and {} more, which the page lists\n", differences.size() - kMostLines);
+  if (differences.size() > kMaxLines) {
+    text += fmt::format("and {} more, which the page lists\n", differences.size() - kMaxLines);
   }
   return text;
 }

@@ -56,7 +56,7 @@ void AddGreedy(const LoadBalanceManager& manager, Json* json) {
   out["lpt_loads"] = out["num_embeddings_on_rank"];
   if (!AreCapacitiesEqual(manager)) return;
   out["lower_bound"] = MaxLoadLowerBound(sizes, manager.num_groups());
-  if (sizes.size() <= kMostItemsToSolve) {
+  if (sizes.size() <= kMaxItemsToSolve) {
     out["optimal_max_load"] = OptimalMaxLoad(sizes, manager.num_groups());
   }
 }

@@ -17,7 +17,7 @@ namespace rowhouse {
 //   the remainder), emb_dim and qr_bucket_size, which are the same of all ranks
 // shuffle, greedy: rows_per_group. shuffle: numpy_seed, shuffle_call_number, permutation
 // greedy: lpt_groups, lpt_loads and, where capacities are equal, lower_bound and, of up to
-//   kMostItemsToSolve tables, optimal_max_load
+//   kMaxItemsToSolve tables, optimal_max_load
 nlohmann::ordered_json LoadBalanceToJson(const LoadBalanceManager& manager);
 
 // A line a rank, for a terminal.

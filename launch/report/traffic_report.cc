@@ -33,10 +33,10 @@ const std::string& NameOf(const EmbeddingTables& tables, const TableTraffic& tab
 
 // "5 tables (a, b, c, ...)".
 std::string Names(const std::vector<std::string>& names) {
-  constexpr size_t kMost = 3;
+  constexpr size_t kMax = 3;
   std::string text = names.size() == 1 ? "table (" : fmt::format("{} tables (", names.size());
-  for (size_t i = 0; i < std::min(kMost, names.size()); ++i) text += (i > 0 ? ", " : "") + names[i];
-  return text + (names.size() > kMost ? ", ...)" : ")");
+  for (size_t i = 0; i < std::min(kMax, names.size()); ++i) text += (i > 0 ? ", " : "") + names[i];
+  return text + (names.size() > kMax ? ", ...)" : ")");
 }
 
 std::string Hint(const std::vector<std::string>& names, const char* now, double bytes_now,

@@ -15,11 +15,11 @@ const ArrayStyle kTorchStyle{.prefix = "tensor(", .separator = ", ", .suffix = "
 namespace {
 
 constexpr uint64_t kDots = UINT64_MAX;
-constexpr uint64_t kMostElements = 1000;  // of an array that is shown whole
+constexpr uint64_t kMaxElements = 1000;  // of an array that is shown whole
 constexpr uint64_t kEdge = 3;
 constexpr int kDataDigits = 4;  // DLRM's for mini-batches, whatever print_precision is
 
-bool IsWhole(const ArrayShape& shape) { return shape.rows <= kMostElements / shape.columns; }
+bool IsWhole(const ArrayShape& shape) { return shape.rows <= kMaxElements / shape.columns; }
 
 std::vector<uint64_t> Shown(uint64_t length, bool is_whole) {
   std::vector<uint64_t> shown;

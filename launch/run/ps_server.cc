@@ -107,9 +107,9 @@ Status Serve(const Settings& settings) {
   if (options.durability != "none" && options.max_dirty_steps == 0) {
     options.max_dirty_steps = kMaxDirtyStepsWithLog;
   }
-  if (const std::string& file = settings.storage.cache_frequencies; !file.empty()) {
+  if (const std::string& file = settings.storage.cache_access_counts; !file.empty()) {
     ASSIGN_OR_RETURN(AccessCounts counts, ReadAccessCounts(file, "cache_frequencies"));
-    options.cache_frequencies = std::make_shared<const AccessCounts>(std::move(counts));
+    options.cache_access_counts = std::make_shared<const AccessCounts>(std::move(counts));
   }
   if (options.row_dir.empty() && options.store != "memory") {
     ASSIGN_OR_RETURN(temporary, TemporaryRows::Make());

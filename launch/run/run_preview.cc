@@ -35,9 +35,9 @@ std::string MemoryLine(const std::optional<NodePlan>& memory) {
   if (!memory) return "memory  that of PS nodes started by hand is theirs to say\n";
   std::string nodes;
   for (size_t n = 0; n < memory->nodes.size(); ++n) {
-    constexpr size_t kMostNodes = 4;
-    if (n == kMostNodes) {
-      nodes += fmt::format(" and {} more", memory->nodes.size() - kMostNodes);
+    constexpr size_t kMaxNodes = 4;
+    if (n == kMaxNodes) {
+      nodes += fmt::format(" and {} more", memory->nodes.size() - kMaxNodes);
       break;
     }
     nodes += fmt::format("{}PS node {} {}", n == 0 ? "" : ", ", n,

@@ -64,8 +64,8 @@ std::vector<std::string> ServerFlags(const Settings& settings) {
       fmt::format("--store_compression={}", storage.store_compression),
       fmt::format("--direct_reads={}", storage.direct_reads),
   };
-  if (!storage.cache_frequencies.empty()) {
-    flags.push_back("--cache_frequencies=" + storage.cache_frequencies);
+  if (!storage.cache_access_counts.empty()) {
+    flags.push_back("--cache_frequencies=" + storage.cache_access_counts);
   }
   for (const std::string& flag : GivenLogFlags()) flags.push_back(flag);
   // Without one the server makes a directory of its own and deletes it at its end.
@@ -87,7 +87,7 @@ Status StartServer(const Settings& settings, Supervisor& supervisor) {
   if (settings.row_directory().empty() && settings.storage.store != "memory") {
     RETURN_IF_ERROR(TemporaryRows::Check());
   }
-  if (const std::string& file = settings.storage.cache_frequencies; !file.empty()) {
+  if (const std::string& file = settings.storage.cache_access_counts; !file.empty()) {
     RETURN_IF_ERROR(ReadAccessCounts(file, "cache_frequencies").status());
   }
   return supervisor.Start();
@@ -210,11 +210,11 @@ uint32_t SavingDeadlineMs(const Settings& settings) {
   return static_cast<uint32_t>(std::min<uint64_t>(both, std::numeric_limits<int32_t>::max()));
 }
 
-Result<Roles> DealRolesAsTold(const Settings& settings, const Cluster& cluster) {
+Result<Roles> AssignRolesAsTold(const Settings& settings, const Cluster& cluster) {
   const uint32_t per_host = settings.cluster.ps_per_host;
-  if (per_host > 0) return DealRolesPerHost(cluster.hosts(), per_host);
+  if (per_host > 0) return AssignRolesPerHost(cluster.hosts(), per_host);
   ASSIGN_OR_RETURN(const uint32_t ps, settings.PsRanks(static_cast<uint32_t>(cluster.size())));
-  return DealRoles(cluster.hosts(), ps);
+  return AssignRoles(cluster.hosts(), ps);
 }
 
 // Starts the server of this rank, PS node `node`; `*interface` is where it listens.
@@ -253,10 +253,10 @@ Status CheckReachable(const Settings& settings, const Roles& roles,
     return places[static_cast<size_t>(worker)].host == cluster.host();
   });
   if (first == roles.workers.end() || *first != cluster.rank()) return OkStatus();
-  constexpr uint32_t kMostWaitMs = 10000;  // Three attempts of the kernel's.
+  constexpr uint32_t kMaxWaitMs = 10000;  // Three attempts of the kernel's.
   // Half of what the others wait, so that the reason comes before their deadline.
   const auto deadline_ms =
-      static_cast<int>(std::min(kMostWaitMs, settings.cluster.rendezvous_deadline_ms / 2));
+      static_cast<int>(std::min(kMaxWaitMs, settings.cluster.rendezvous_deadline_ms / 2));
   for (size_t n = 0; n < roles.ps.size(); ++n) {
     const RankPlace& place = places[static_cast<size_t>(roles.ps[n])];
     const Status reached = TryConnect(place.endpoint, deadline_ms);
@@ -273,7 +273,7 @@ Status CheckReachable(const Settings& settings, const Roles& roles,
 Status TrainUnderMpirun(const Settings& settings, Cluster& cluster, bool* prints) {
   const SystemClock clock;
   RETURN_IF_ERROR(CheckSameSettings(settings, cluster));
-  ASSIGN_OR_RETURN(const Roles roles, DealRolesAsTold(settings, cluster));
+  ASSIGN_OR_RETURN(const Roles roles, AssignRolesAsTold(settings, cluster));
   const auto mine = std::find(roles.ps.begin(), roles.ps.end(), cluster.rank());
   const bool is_ps = mine != roles.ps.end();
 

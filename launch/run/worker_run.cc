@@ -64,7 +64,7 @@ Status FillDense(const Settings& settings, const std::vector<float>& loaded, Dat
                 state.begin());
     return step.rows()->Load(std::span(loaded).subspan(of_dense));
   }
-  FillFirstValues(settings.data.seed, &step.dense());
+  FillInitialValues(settings.data.seed, &step.dense());
   uint64_t draws = 0;
   for (const TableSpec& table : settings.embedding.physical) {
     if (table.initialiser == "dlrm") draws += table.rows * table.dim;

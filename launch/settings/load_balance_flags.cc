@@ -9,9 +9,9 @@
 namespace rowhouse {
 namespace {
 
-constexpr uint64_t kMostRows = (uint64_t{1} << 63) - 1;
-constexpr uint32_t kMostGroups = 1 << 16;
-constexpr uint32_t kMostShuffles = 1 << 20;  // each of them is made
+constexpr uint64_t kMaxRows = (uint64_t{1} << 63) - 1;
+constexpr uint32_t kMaxGroups = 1 << 16;
+constexpr uint32_t kMaxShuffles = 1 << 20;  // each of them is made
 
 // Null if it is not given.
 const GivenFlag* Given(const CommandLine& command_line, std::string_view name) {
@@ -98,13 +98,13 @@ Result<std::optional<LoadBalanceManager>> ReadLoadBalanceFlags(const CommandLine
   RETURN_IF_ERROR(ReadMode(command_line, &options.mode));
   RETURN_IF_ERROR(CheckThatFlagsCount(command_line, options.mode));
   RETURN_IF_ERROR(ReadNumbers(command_line, kEmbeddingsPerFeatFlag, "the rows of each table",
-                              kMostRows, &options.embeddings_per_feat));
-  RETURN_IF_ERROR(ReadNumber(command_line, kNumGroupsFlag, 1, kMostGroups, &options.num_groups));
+                              kMaxRows, &options.embeddings_per_feat));
+  RETURN_IF_ERROR(ReadNumber(command_line, kNumGroupsFlag, 1, kMaxGroups, &options.num_groups));
   RETURN_IF_ERROR(
       ReadNumber(command_line, kBaseEmbDimFlag, 1, TableSpec::kMaxDim, &options.base_emb_dim));
   RETURN_IF_ERROR(ReadNumber(command_line, kLbmSeedFlag, 0, UINT32_MAX, &options.shuffle_seed));
-  RETURN_IF_ERROR(ReadNumber(command_line, kLbmShuffleCallFlag, 1, kMostShuffles,
-                             &options.shuffle_call_number));
+  RETURN_IF_ERROR(
+      ReadNumber(command_line, kLbmShuffleCallFlag, 1, kMaxShuffles, &options.shuffle_call_number));
   RETURN_IF_ERROR(ReadNumbers(command_line, kLbmCapacitiesFlag, "the capacity of each rank",
                               UINT32_MAX, &options.capacities));
   const std::string mode(LoadBalanceModeName(options.mode));

@@ -17,8 +17,8 @@ namespace {
 using enum Section;
 using enum Digest;
 
-constexpr uint32_t kMostWidth = 1 << 20;
-constexpr uint32_t kMostMs = 24 * 3600 * 1000;
+constexpr uint32_t kMaxWidth = 1 << 20;
+constexpr uint32_t kMaxMs = 24 * 3600 * 1000;
 
 bool IsPositive(double value) { return value > 0.0; }
 bool IsNotNegative(double value) { return value >= 0.0; }
@@ -180,10 +180,10 @@ std::vector<SettingField> MakeFields() {
           },
           [](std::vector<uint64_t> rows, Settings& s) { s.SetTableRows(rows); }),
       WholeListField<uint32_t>(
-          "arch_mlp_bot", kIn, kMostWidth, [](const Settings& s) { return s.model.bottom_mlp; },
+          "arch_mlp_bot", kIn, kMaxWidth, [](const Settings& s) { return s.model.bottom_mlp; },
           [](std::vector<uint32_t> widths, Settings& s) { s.model.bottom_mlp = widths; }),
       WholeListField<uint32_t>(
-          "arch_mlp_top", kIn, kMostWidth, [](const Settings& s) { return s.model.top_mlp; },
+          "arch_mlp_top", kIn, kMaxWidth, [](const Settings& s) { return s.model.top_mlp; },
           [](std::vector<uint32_t> widths, Settings& s) { s.model.top_mlp = widths; }),
       ChoiceField("arch_interaction_op", kModel, kIn, MEMBER(std::string, model.interaction),
                   Interactions().Names()),
@@ -191,7 +191,7 @@ std::vector<SettingField> MakeFields() {
       NumberField<uint32_t>("dcn_num_layers", kModel, kIn, MEMBER(uint32_t, model.dcn_num_layers),
                             1, 64),
       NumberField<uint32_t>("dcn_low_rank_dim", kModel, kIn,
-                            MEMBER(uint32_t, model.dcn_low_rank_dim), 1, kMostWidth),
+                            MEMBER(uint32_t, model.dcn_low_rank_dim), 1, kMaxWidth),
       ChoiceField("loss_function", kModel, kIn, MEMBER(std::string, model.loss), Losses().Names()),
       LossWeights(),
       RealField("loss_threshold", kModel, kIn, MEMBER(double, model.loss_threshold),
@@ -263,11 +263,11 @@ std::vector<SettingField> MakeFields() {
       ChoiceField("lr_policy", kTraining, kIn, MEMBER(std::string, training.lr_policy),
                   LrPolicies().Names()),
       NumberField<uint64_t>("lr_num_warmup_steps", kTraining, kIn,
-                            MEMBER(uint64_t, training.lr_num_warmup_steps), 0, kMostLrSteps),
+                            MEMBER(uint64_t, training.lr_num_warmup_steps), 0, kMaxLrSteps),
       NumberField<uint64_t>("lr_decay_start_step", kTraining, kIn,
-                            MEMBER(uint64_t, training.lr_decay_start_step), 0, kMostLrSteps),
+                            MEMBER(uint64_t, training.lr_decay_start_step), 0, kMaxLrSteps),
       NumberField<uint64_t>("lr_num_decay_steps", kTraining, kIn,
-                            MEMBER(uint64_t, training.lr_num_decay_steps), 0, kMostLrSteps),
+                            MEMBER(uint64_t, training.lr_num_decay_steps), 0, kMaxLrSteps),
       OptimizerSetting(),
       OptimizerOptionSetting("epsilon"),
       OptimizerOptionSetting("initial_accumulator"),
@@ -310,7 +310,8 @@ std::vector<SettingField> MakeFields() {
       NumberField<uint32_t>("cache_ways", kStorage, kOut, MEMBER(uint32_t, storage.cache_ways), 1,
                             1024),
       CachePolicyName(),
-      TextField("cache_frequencies", kStorage, kOut, MEMBER(std::string, storage.cache_frequencies),
+      TextField("cache_frequencies", kStorage, kOut,
+                MEMBER(std::string, storage.cache_access_counts),
                 "a file of rowhouse plan --count_ids"),
       RealField("cache_warmup_ratio", kStorage, kOut, MEMBER(double, storage.cache_warmup_ratio),
                 "a number from 0 to 1", [](double v) { return v >= 0.0 && v <= 1.0; }),
@@ -331,13 +332,13 @@ std::vector<SettingField> MakeFields() {
       NumberField<uint32_t>("shards", kCluster, kOut, MEMBER(uint32_t, cluster.shards), 1, 1024),
       PsEndpointsSetting(),
       NumberField<uint32_t>("rpc_deadline_ms", kCluster, kOut,
-                            MEMBER(uint32_t, cluster.rpc_deadline_ms), 1, kMostMs),
+                            MEMBER(uint32_t, cluster.rpc_deadline_ms), 1, kMaxMs),
       NumberField<uint32_t>("save_deadline_ms", kCluster, kOut,
-                            MEMBER(uint32_t, cluster.save_deadline_ms), 1, kMostMs),
+                            MEMBER(uint32_t, cluster.save_deadline_ms), 1, kMaxMs),
       NumberField<uint32_t>("rendezvous_deadline_ms", kCluster, kOut,
-                            MEMBER(uint32_t, cluster.rendezvous_deadline_ms), 1, kMostMs),
+                            MEMBER(uint32_t, cluster.rendezvous_deadline_ms), 1, kMaxMs),
       NumberField<uint32_t>("stop_deadline_ms", kCluster, kOut,
-                            MEMBER(uint32_t, cluster.stop_deadline_ms), 1, kMostMs),
+                            MEMBER(uint32_t, cluster.stop_deadline_ms), 1, kMaxMs),
 
       // Which shards own which rows.
       StrategyName(),

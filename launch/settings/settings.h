@@ -68,7 +68,7 @@ struct StorageSettings {
   uint64_t memory_limit_mb = 0;       // MiB of a PS node, all it holds; 0: what its parts come to
   uint32_t cache_ways = 16;           // rows a row may take the place of; 1: any
   std::string cache_policy = "lrfu";  // name in CachePolicies()
-  std::string cache_frequencies;      // file of access counts on each PS node; "": none known
+  std::string cache_access_counts;    // file of access counts on each PS node; "": none known
   double cache_warmup_ratio = 0.7;    // part of a cache that begins with its hottest rows, [0, 1]
   uint32_t prefetch_steps = 8;        // most steps ahead that shards are told of; see Lookahead
   uint64_t max_dirty_steps = 0;  // changed rows are written so soon; 0: 1000 with a log, else never

@@ -17,7 +17,7 @@
 
 #include "common/registry.h"
 #include "common/types.h"
-#include "ps/cache/row_frequencies.h"
+#include "ps/cache/row_access_counts.h"
 #include "sharding/rows/record.h"
 
 namespace rowhouse {
@@ -27,7 +27,7 @@ struct CachePolicyOptions {
   // Uses of the cache, per slot, until what a row was used before counts half; 0: it always counts
   // whole. nullopt: the policy's own. Of policies that weigh the past: lfu, lrfu, w_tinylfu.
   std::optional<double> half_life = std::nullopt;
-  std::shared_ptr<const RowFrequencies> frequencies = nullptr;  // null: not known
+  std::shared_ptr<const RowAccessCounts> frequencies = nullptr;  // null: not known
 };
 
 // A use of a cached row in a step.

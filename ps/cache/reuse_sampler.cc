@@ -11,7 +11,7 @@ ReuseSampler::ReuseSampler(size_t rows) : rows_(rows), tree_(4 * rows + 1) {}
 
 size_t ReuseSampler::RowsFor(uint64_t bytes) {
   const uint64_t rows = (std::max<uint64_t>(bytes, kFixedBytes) - kFixedBytes) / kBytesARow;
-  return std::clamp<uint64_t>(rows, kLeastRows, kMostRows);
+  return std::clamp<uint64_t>(rows, kMinRows, kMaxRows);
 }
 
 size_t ReuseSampler::BucketOf(double distance) {

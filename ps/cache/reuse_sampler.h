@@ -25,14 +25,14 @@ namespace rowhouse {
 class ReuseSampler {
  public:
   // What a sampler follows at most, and at least; the error of a curve falls with the root of it.
-  static constexpr size_t kMostRows = 4096, kLeastRows = 64;
+  static constexpr size_t kMaxRows = 4096, kMinRows = 64;
   // Memory: so much, and so much for each row followed.
   static constexpr size_t kFixedBytes = 5000, kBytesARow = 128;
 
   // Requires rows > 0.
-  explicit ReuseSampler(size_t rows = kMostRows);
+  explicit ReuseSampler(size_t rows = kMaxRows);
 
-  // As many rows as so many bytes are for, between kLeastRows and kMostRows.
+  // As many rows as so many bytes are for, between kMinRows and kMaxRows.
   static size_t RowsFor(uint64_t bytes);
 
   // An access. Of a row that is not sampled it costs a hash and a compare.

@@ -13,7 +13,7 @@ namespace rowhouse {
 CacheShape CacheShape::Of(uint64_t capacity_rows, uint32_t ways) {
   CHECK_GT(ways, 0u);
   const uint64_t rows = std::max<uint64_t>(capacity_rows, 1);
-  if (ways == 1) return {.sets = 1, .ways = std::min(rows, kMostOfAnySlot)};
+  if (ways == 1) return {.sets = 1, .ways = std::min(rows, kMaxFullyAssociativeSlots)};
   if (rows <= ways) return {.sets = 1, .ways = rows};
   // A small cache that is no multiple of `ways` loses less with one set more of fewer ways.
   const CacheShape fewer{.sets = rows / ways, .ways = ways};
@@ -216,9 +216,9 @@ void RowCache::TakeOut(Slot slot, CacheVictim* victim) {
 }
 
 bool RowCache::IsPinned(const SlotWord& word, int64_t step) const {
-  if ((word.flags & kAnnounced) == 0) return StepOf(word) >= step;
+  if ((word.flags & kPrefetched) == 0) return StepOf(word) >= step;
   if ((word.flags & kPinned) == 0) return false;
-  return (((word.flags >> kPinShift) - step) & 15) < kMostPinAhead;
+  return (((word.flags >> kPinShift) - step) & 15) < kMaxPinAhead;
 }
 
 CachedRow RowCache::Look(Slot slot) {
@@ -243,7 +243,7 @@ RowCache::Slot RowCache::ChooseAmong(Slot first, uint64_t slots, uint64_t begin,
     const Slot slot = first + at;
     SlotWord& word = Word(slot);
     if ((word.flags & kOccupied) == 0 || IsPinned(word, at_step)) continue;
-    if ((word.flags & kAnnounced) != 0) {
+    if ((word.flags & kPrefetched) != 0) {
       const int64_t next_use = StepOf(word);
       if (next_use >= at_step) {
         if (next_use > std::max(*farthest_time, static_cast<int64_t>(wanted))) {
@@ -275,7 +275,7 @@ RowCache::Slot RowCache::ChooseVictim(const CachePlaces::Place& place, uint64_t 
   }
   // The hand goes on behind the victim, so all slots take turns and all of a window but the least
   // have another chance. Windows in which all are pinned or announced are passed.
-  const uint64_t count = slots_ <= kLookAtAll ? slots_ : kLookAt;
+  const uint64_t count = slots_ <= kProbeAll ? slots_ : kProbe;
   Slot slot = kNone;
   for (uint64_t looked = 0; looked < slots_ && slot == kNone; looked += count) {
     slot = ChooseAmong(0, slots_, hand_, count, step, wanted, &farthest, &farthest_time);
@@ -304,9 +304,9 @@ void RowCache::AdvanceTo(uint64_t step) {
   now_ = to;
 }
 
-// Times of so long ago that 16 bits would soon take them for times to come become kMostAge.
+// Times of so long ago that 16 bits would soon take them for times to come become kMaxAge.
 void RowCache::Sweep(int64_t step) {
-  const int64_t oldest = step - kMostAge;
+  const int64_t oldest = step - kMaxAge;
   for (Slot slot = 0; slot < slots_; ++slot) {
     SlotWord& word = Word(slot);
     if ((word.flags & kOccupied) == 0) continue;
@@ -331,41 +331,41 @@ void RowCache::Pin(Slot slot, uint64_t step) {
                                 .age = AgeOf(word, at_step),
                                 .trailer = record(slot) + record_bytes_ - sizeof(RecordTrailer)});
   const int64_t time = StepOf(word);
-  if ((word.flags & kAnnounced) != 0 && time > at_step) {
+  if ((word.flags & kPrefetched) != 0 && time > at_step) {
     // Used before it was said to be; still wanted then.
     const auto low_bits = static_cast<uint8_t>(step << kPinShift);
-    word.flags = (word.flags & (kOccupied | kDirty | kAnnounced)) | kPinned | low_bits;
+    word.flags = (word.flags & (kOccupied | kDirty | kPrefetched)) | kPinned | low_bits;
     return;
   }
   word.flags &= kOccupied | kDirty;
   word.time = static_cast<uint16_t>(std::max(time, at_step));
 }
 
-std::optional<RowCache::LaterUse> RowCache::Announce(Slot slot, uint64_t step) {
+std::optional<RowCache::LaterUse> RowCache::Prefetch(Slot slot, uint64_t step) {
   if (is_direct_) return std::nullopt;
   const auto next_use = static_cast<int64_t>(step);
-  if (next_use <= now_ || next_use - now_ > static_cast<int64_t>(kMostStepsAhead)) {
+  if (next_use <= now_ || next_use - now_ > static_cast<int64_t>(kMaxStepsAhead)) {
     return std::nullopt;
   }
   SlotWord& word = Word(slot);
   const int64_t time = StepOf(word);
   std::optional<LaterUse> later;
-  uint8_t pin = word.flags & static_cast<uint8_t>(~(kOccupied | kDirty | kAnnounced));
-  if ((word.flags & kAnnounced) != 0) {
+  uint8_t pin = word.flags & static_cast<uint8_t>(~(kOccupied | kDirty | kPrefetched));
+  if ((word.flags & kPrefetched) != 0) {
     if (time == next_use) return std::nullopt;
     const auto at = static_cast<uint64_t>(time);
     if (time >= now_ && time < next_use) return LaterUse{.after = at, .step = step};
     if (time > next_use) later = LaterUse{.after = step, .step = at};
   } else if (time >= now_) {
     // Pinned, too. A pin until after the use says more; one that the flags cannot hold is kept.
-    if (time >= next_use || time - now_ >= kMostPinAhead) return std::nullopt;
+    if (time >= next_use || time - now_ >= kMaxPinAhead) return std::nullopt;
     pin = static_cast<uint8_t>(kPinned | static_cast<uint8_t>(time << kPinShift));
   }
   if (next_use > time) {
     word.state = policy_->Aged(word.state, static_cast<uint32_t>(next_use - time));
   }
   word.time = static_cast<uint16_t>(step);
-  word.flags = (word.flags & (kOccupied | kDirty)) | kAnnounced | pin;
+  word.flags = (word.flags & (kOccupied | kDirty)) | kPrefetched | pin;
   return later;
 }
 
@@ -426,13 +426,13 @@ bool RowCache::MakeRoomFor(RowCache& from, Slot slot, const CachePlaces::Place& 
                      .trailer = from.record(slot) + record_bytes_ - sizeof(RecordTrailer)};
   // Whoever is announced stays, unless all are.
   const Slot first = place.set * ways_;
-  const uint64_t count = index_ ? std::min(slots_, kLookAt) : ways_;
+  const uint64_t count = index_ ? std::min(slots_, kProbe) : ways_;
   looking_.clear();
   for (uint64_t i = 0; i < count; ++i) {
     const Slot other = index_ ? (hand_ + i) % slots_ : first + i;
-    if ((Word(other).flags & kAnnounced) == 0) looking_.push_back(Look(other));
+    if ((Word(other).flags & kPrefetched) == 0) looking_.push_back(Look(other));
   }
-  if (from.is_direct_ || (from.Word(slot).flags & kAnnounced) == 0 || looking_.empty()) {
+  if (from.is_direct_ || (from.Word(slot).flags & kPrefetched) == 0 || looking_.empty()) {
     looking_.push_back(newcomer);
   }
   const Slot chosen = looking_[policy_->Choose(looking_)].slot;

@@ -42,7 +42,7 @@ struct CacheShape {
   uint64_t ways = 1;
 
   // The index of a cache of any slot has numbers of 31 bits.
-  static constexpr uint64_t kMostOfAnySlot = (uint64_t{1} << 31) - 1;
+  static constexpr uint64_t kMaxFullyAssociativeSlots = (uint64_t{1} << 31) - 1;
 
   // Requires ways >= 1; capacity_rows 0 counts as 1.
   static CacheShape Of(uint64_t capacity_rows, uint32_t ways);
@@ -56,8 +56,8 @@ struct RowCacheOptions {
   uint64_t capacity_rows = 0;                // >= rows: direct array; else CacheShape::Of
   uint32_t ways = 16;                        // >= 1; 1: any slot
   std::string policy = kDefaultCachePolicy;  // a name of CachePolicies()
-  std::shared_ptr<const RowFrequencies> frequencies = nullptr;  // of the table; null: not known
-  std::optional<double> half_life = std::nullopt;               // see CachePolicyOptions
+  std::shared_ptr<const RowAccessCounts> frequencies = nullptr;  // of the table; null: not known
+  std::optional<double> half_life = std::nullopt;                // see CachePolicyOptions
 };
 
 // What had to leave. `record` is good until the next call that is not const.
@@ -74,7 +74,7 @@ class RowCache {
   // How many rows FindTogether takes.
   static constexpr size_t kTogether = 32;
   // How many steps ahead an announcement is heard.
-  static constexpr uint64_t kMostStepsAhead = 4096;
+  static constexpr uint64_t kMaxStepsAhead = 4096;
 
   explicit RowCache(const RowCacheOptions& options);
   ~RowCache();
@@ -118,14 +118,14 @@ class RowCache {
   void Pin(Slot slot, uint64_t step);
 
   // Says that the row of the slot will be used in `step`, and not before. Heard if step is later
-  // than any a use was noted in, by kMostStepsAhead at most; the earliest of several counts. It is
+  // than any a use was noted in, by kMaxStepsAhead at most; the earliest of several counts. It is
   // forgotten when the row is used in that step. Returns what must be announced again to be known,
   // if anything: the later of two steps, after the earlier.
   struct LaterUse {
     uint64_t after = 0;
     uint64_t step = 0;
   };
-  std::optional<LaterUse> Announce(Slot slot, uint64_t step);
+  std::optional<LaterUse> Prefetch(Slot slot, uint64_t step);
 
   std::byte* record(Slot slot) { return records_.data() + slot * record_bytes_; }
   const std::byte* record(Slot slot) const { return records_.data() + slot * record_bytes_; }
@@ -162,19 +162,19 @@ class RowCache {
   enum Flag : uint8_t {
     kOccupied = 1,
     kDirty = 2,
-    kAnnounced = 4,
+    kPrefetched = 4,
     // Of announced rows only, whose `time` cannot say it: pinned until the step whose low bits are
     // in the flags' upper four. Others are pinned until `time`.
     kPinned = 8,
   };
   static constexpr int kPinShift = 4;
-  static constexpr int64_t kMostPinAhead = 8;  // half of what the four bits tell apart
+  static constexpr int64_t kMaxPinAhead = 8;  // half of what the four bits tell apart
   // Ages are kept below 2^15 by a sweep over all slots every kSweepSteps.
-  static constexpr int64_t kMostAge = 0x4000;
+  static constexpr int64_t kMaxAge = 0x4000;
   static constexpr int64_t kSweepSteps = 0x2000;
   // Any slot: all of them are looked at for a victim up to here, else so many behind the hand.
-  static constexpr uint64_t kLookAtAll = 1024;
-  static constexpr uint64_t kLookAt = 64;
+  static constexpr uint64_t kProbeAll = 1024;
+  static constexpr uint64_t kProbe = 64;
 
   RowCache(RowCache&&) = default;
   RowCache& operator=(RowCache&&) = default;

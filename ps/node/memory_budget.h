@@ -26,12 +26,12 @@ inline constexpr uint64_t kWrittenRowsOfCache = 16, kSamplesOfCache = 32;
 // levels and compactions, more blocks are indexes that need not be read: of large tables both want
 // to grow with the cache, to a sixteenth of it each, but memtables to no more than 64 MiB a store.
 struct StoreBytes {
-  static constexpr uint64_t kLeast = uint64_t{64} << 20;
-  static constexpr uint64_t kMostMemtablesOfStore = uint64_t{64} << 20;
+  static constexpr uint64_t kMin = uint64_t{64} << 20;
+  static constexpr uint64_t kMaxMemtablesOfStore = uint64_t{64} << 20;
   static constexpr uint64_t kPartOfCache = 16;
 
-  uint64_t memtables = kLeast;
-  uint64_t blocks = kLeast;
+  uint64_t memtables = kMin;
+  uint64_t blocks = kMin;
 
   // Requires stores >= 1.
   static StoreBytes Beside(uint64_t cache_bytes, uint64_t stores);
@@ -39,18 +39,18 @@ struct StoreBytes {
 
 struct MemoryBudget {
   static constexpr uint64_t kProcessBytes = uint64_t{56} << 20;
-  static constexpr uint64_t kLeastBytes = uint64_t{128} << 20;
+  static constexpr uint64_t kMinBytes = uint64_t{128} << 20;
 
   uint64_t request_bytes = 0;
   uint64_t memtable_bytes = 0;
   uint64_t block_cache_bytes = 0;
   uint64_t unwritten_bytes = 0;
-  uint64_t announced_bytes = 0;
+  uint64_t prefetch_bytes = 0;
   uint64_t cache_bytes = 0;  // of records alone, if little lies beside them
 
   uint64_t total() const {
     return kProcessBytes + request_bytes + memtable_bytes + block_cache_bytes + unwritten_bytes +
-           announced_bytes + cache_bytes + cache_bytes / 8;
+           prefetch_bytes + cache_bytes + cache_bytes / 8;
   }
 
   // What records may take where so many bytes of slots lie beside each of theirs: narrow rows leave
@@ -58,7 +58,7 @@ struct MemoryBudget {
   uint64_t RecordBytes(double slot_bytes_a_byte) const;
 };
 
-// Of a node with so many stores (shards), at least 1. kUsage if the limit is below kLeastBytes.
+// Of a node with so many stores (shards), at least 1. kUsage if the limit is below kMinBytes.
 Result<MemoryBudget> DivideMemory(uint64_t limit_bytes, uint64_t stores);
 
 }  // namespace rowhouse

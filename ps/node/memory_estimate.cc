@@ -69,7 +69,7 @@ Budgets BudgetsOf(const NodeSize& node) {
             .blocks = static_cast<double>(store.blocks),
             .unwritten = static_cast<double>(ShardOptions().max_unwritten_bytes) *
                          static_cast<double>(node.shards.size()),
-            .announced = static_cast<double>(ShardOptions().max_announced_bytes) *
+            .announced = static_cast<double>(ShardOptions().max_prefetch_bytes) *
                          static_cast<double>(node.shards.size())};
   }
   const MemoryBudget budget = DivideMemory(node.memory_limit_bytes, StoresOf(node)).value();
@@ -77,7 +77,7 @@ Budgets BudgetsOf(const NodeSize& node) {
           .memtables = static_cast<double>(budget.memtable_bytes),
           .blocks = static_cast<double>(budget.block_cache_bytes),
           .unwritten = static_cast<double>(budget.unwritten_bytes),
-          .announced = static_cast<double>(budget.announced_bytes)};
+          .announced = static_cast<double>(budget.prefetch_bytes)};
 }
 
 // The cache of one slice.

@@ -34,7 +34,7 @@ struct NodeSize {
   // As ServerOptions has them.
   bool has_files = true;  // false: store=memory
   uint64_t cache_bytes = uint64_t{1} << 30;
-  uint64_t memory_limit_bytes = 0;  // 0: none; else at least MemoryBudget::kLeastBytes
+  uint64_t memory_limit_bytes = 0;  // 0: none; else at least MemoryBudget::kMinBytes
   double cache_ratio = 1.0;
   uint32_t cache_ways = 16;
   uint64_t max_dirty_steps = 0;

@@ -164,7 +164,7 @@ std::vector<TableSpec> TablesOn(const JobSpec& job, uint32_t node) {
 struct Budgets {  // beside the caches, bytes
   StoreBytes stores;
   uint64_t unwritten_of_shard = ShardOptions().max_unwritten_bytes;
-  uint64_t announced_of_shard = ShardOptions().max_announced_bytes;
+  uint64_t prefetch_bytes_of_shard = ShardOptions().max_prefetch_bytes;
 };
 
 Result<Budgets> BudgetsOf(const ServerOptions& options, uint32_t shards) {
@@ -174,7 +174,7 @@ Result<Budgets> BudgetsOf(const ServerOptions& options, uint32_t shards) {
   ASSIGN_OR_RETURN(const MemoryBudget budget, DivideMemory(options.memory_limit_bytes, shards));
   return Budgets{.stores = {.memtables = budget.memtable_bytes, .blocks = budget.block_cache_bytes},
                  .unwritten_of_shard = budget.unwritten_bytes / shards,
-                 .announced_of_shard = budget.announced_bytes / shards};
+                 .prefetch_bytes_of_shard = budget.prefetch_bytes / shards};
 }
 
 }  // namespace
@@ -221,12 +221,12 @@ Status Server::OpenJob(JobSpec spec, uint32_t node) {
                                      .cache_ratio = options_.cache_ratio,
                                      .cache_ways = options_.cache_ways,
                                      .cache_policy = options_.cache_policy,
-                                     .cache_frequencies = options_.cache_frequencies,
+                                     .cache_access_counts = options_.cache_access_counts,
                                      .cache_warmup_ratio = options_.cache_warmup_ratio,
                                      .max_dirty_steps = options_.max_dirty_steps,
                                      .logs_pushes = options_.durability != "none",
                                      .max_unwritten_bytes = budgets.unwritten_of_shard,
-                                     .max_announced_bytes = budgets.announced_of_shard,
+                                     .max_prefetch_bytes = budgets.prefetch_bytes_of_shard,
                                      .keeps_written_rows = options_.store != "memory"};
     ASSIGN_OR_RETURN(std::unique_ptr<Shard> shard,
                      Shard::Make(shard_options, job.spec.tables, job.spec.plan, sources));

@@ -39,10 +39,10 @@ struct ServerOptions {
   double cache_ratio = 1.0;         // part of the rows kept in memory, (0, 1]
   uint64_t cache_move_steps = 256;  // see ShardOptions
   uint32_t cache_ways = 16;         // 1: any slot
-  std::string cache_policy = kDefaultCachePolicy;                   // a name of CachePolicies()
-  std::shared_ptr<const AccessCounts> cache_frequencies = nullptr;  // null: not known
-  double cache_warmup_ratio = 0.7;                                  // see ShardOptions
-  uint64_t max_dirty_steps = 0;                                     // see ShardOptions
+  std::string cache_policy = kDefaultCachePolicy;                     // a name of CachePolicies()
+  std::shared_ptr<const AccessCounts> cache_access_counts = nullptr;  // null: not known
+  double cache_warmup_ratio = 0.7;                                    // see ShardOptions
+  uint64_t max_dirty_steps = 0;                                       // see ShardOptions
   std::string durability = "none";  // none, wal or fsync; the latter need a store with a directory
   StoreEnvironmentOptions environment;  // of all stores of the node, whose bytes follow from these
   uint32_t silence_ms = 60000;          // after which a job's workers may be taken for dead

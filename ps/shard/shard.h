@@ -173,7 +173,7 @@ struct ShardOptions {
   std::string cache_policy = kDefaultCachePolicy;  // a name of CachePolicies()
   // Lookups of the tables, as far as they are known: caches begin with the hottest rows, as many as
   // fill this part of their slots. Null: with none.
-  std::shared_ptr<const AccessCounts> cache_frequencies = nullptr;
+  std::shared_ptr<const AccessCounts> cache_access_counts = nullptr;
   double cache_warmup_ratio = 0.7;
   // Rows changed are written at the latest so many steps later; 0: when they must leave or are
   // saved.
@@ -185,7 +185,7 @@ struct ShardOptions {
   uint64_t max_unwritten_bytes = 256 << 20;  // writes under way before pulls and saves have to wait
   // Of announced rows that are being read, and of announcements to be repeated; of more is nothing
   // read before a pull asks.
-  uint64_t max_announced_bytes = 64 << 20;
+  uint64_t max_prefetch_bytes = 64 << 20;
   // A save says which rows were ever written, so that opening them again needs no scan. That takes
   // memory while it lasts, at most a sixteenth of cache_bytes. For stores that have a directory.
   bool keeps_written_rows = false;
@@ -243,7 +243,7 @@ class Shard {
     std::unordered_map<RowId, uint64_t> coming;
     // While any such read is under way: rows written, with the next ticket at that time.
     std::unordered_map<RowId, uint64_t> written_at;
-    std::shared_ptr<const RowFrequencies> frequencies;  // of the table; null: not known
+    std::shared_ptr<const RowAccessCounts> frequencies;  // of the table; null: not known
 
     // False: was never written, so its first value is its value if it is not in the cache.
     bool MayBeStored(uint64_t position) const {
@@ -427,9 +427,9 @@ class Shard {
   void OnPush(const PeerId& peer, Message message, TimeMs now);
   void OnPrefetch(const Message& message);
   void Keep(SliceState& slice, RowCache::Slot slot, RowId row, uint64_t step);
-  void AnnounceLater(SliceState& slice, RowId row, const RowCache::LaterUse& use);
-  void AnnounceAgain();
-  bool HasRoomToAnnounce(uint64_t bytes) const;
+  void PrefetchLater(SliceState& slice, RowId row, const RowCache::LaterUse& use);
+  void PrefetchAgain();
+  bool HasRoomToPrefetch(uint64_t bytes) const;
   void FinishPrefetch(uint64_t ticket, std::vector<StoreRead> reads);
   void OnControl(const PeerId& peer, const Message& message, TimeMs now);
   void OnRowsRead(RowsRead event);
@@ -453,8 +453,8 @@ class Shard {
   Status TakeRead(const PendingPull& pull, StoreRead& read,
                   std::span<const PendingPull::Miss> wanted, std::span<float> out);
   // The same of rows of one slice that were never written: nothing is read.
-  Status TakeFirstValues(const PendingPull& pull, SliceState& slice,
-                         std::span<const PendingPull::Miss> wanted, std::span<float> out);
+  Status TakeInitialValues(const PendingPull& pull, SliceState& slice,
+                           std::span<const PendingPull::Miss> wanted, std::span<float> out);
   // Of a pull by training.
   void Count(CutState& cut, const RowsPulled& pulled);
   void TakeRow(const PendingPull& pull, const PendingPull::Miss& wanted, std::byte* record,
@@ -493,9 +493,9 @@ class Shard {
   StoreWrite& QueuedWriteOf(const SliceState& slice);
   void FlushQueuedWrites();
   // Weights and state of a row that was never pushed; `weights` those of the whole row.
-  static void WriteFirstValue(const CutState& cut, std::span<const float> weights,
-                              std::byte* record);
-  Status MaterialiseMissing(CutState& cut, StoreRead& read);
+  static void WriteInitialValue(const CutState& cut, std::span<const float> weights,
+                                std::byte* record);
+  Status InitialiseMissing(CutState& cut, StoreRead& read);
 
   Header ReplyHeader(const Header& request) const;
   void Send(const PeerId& peer, Frames frames);

@@ -33,10 +33,10 @@ void Shard::MakeCaches() {
     const uint64_t rows = slice->slice.rows();
     const uint64_t most_rows = CachedRows(rows, options_.cache_ratio);
     const uint64_t capacity = std::min(shares[i] / cut->layout.bytes(), most_rows);
-    const TableAccesses* const accesses = options_.cache_frequencies == nullptr
+    const TableAccesses* const accesses = options_.cache_access_counts == nullptr
                                               ? nullptr
-                                              : options_.cache_frequencies->Find(cut->spec.name);
-    if (accesses != nullptr) slice->frequencies = std::make_shared<RowFrequencies>(*accesses);
+                                              : options_.cache_access_counts->Find(cut->spec.name);
+    if (accesses != nullptr) slice->frequencies = std::make_shared<RowAccessCounts>(*accesses);
     slice->cache = std::make_unique<RowCache>(RowCacheOptions{.layout = cut->layout,
                                                               .order = cut->order,
                                                               .first_row = slice->slice.row_begin,

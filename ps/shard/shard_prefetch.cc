@@ -41,13 +41,13 @@ void Shard::OnPrefetch(const Message& message) {
       if (!slice.MayBeStored(cut.order.PositionOf(row))) continue;  // No disk is waited for.
       if (const auto coming = slice.coming.find(row); coming != slice.coming.end()) {
         const auto [first, last] = std::minmax(coming->second, step);
-        if (first != last) AnnounceLater(slice, row, {.after = first, .step = last});
+        if (first != last) PrefetchLater(slice, row, {.after = first, .step = last});
         coming->second = first;
         continue;
       }
       // Half of a cache: what is in flight must find room beside what is to come.
       if (slice.coming.size() >= std::max<uint64_t>(1, slice.cache->capacity_rows() / 2) ||
-          !HasRoomToAnnounce(slice.store.record_bytes)) {
+          !HasRoomToPrefetch(slice.store.record_bytes)) {
         continue;
       }
       slice.coming.emplace(row, step);
@@ -71,25 +71,25 @@ void Shard::OnPrefetch(const Message& message) {
 // An announcement of the step that is next comes late, but not too late.
 void Shard::Keep(SliceState& slice, RowCache::Slot slot, RowId row, uint64_t step) {
   if (step > next_step_) {
-    if (const auto later = slice.cache->Announce(slot, step)) AnnounceLater(slice, row, *later);
+    if (const auto later = slice.cache->Prefetch(slot, step)) PrefetchLater(slice, row, *later);
   } else if (step == next_step_) {
     slice.cache->Pin(slot, step);
   }
 }
 
-void Shard::AnnounceLater(SliceState& slice, RowId row, const RowCache::LaterUse& use) {
-  if (use.after < next_step_ || !HasRoomToAnnounce(sizeof(LaterUse))) return;
+void Shard::PrefetchLater(SliceState& slice, RowId row, const RowCache::LaterUse& use) {
+  if (use.after < next_step_ || !HasRoomToPrefetch(sizeof(LaterUse))) return;
   later_uses_[use.after].push_back({&slice, row, use.step});
   ++later_uses_count_;
 }
 
-bool Shard::HasRoomToAnnounce(uint64_t bytes) const {
+bool Shard::HasRoomToPrefetch(uint64_t bytes) const {
   constexpr uint64_t kUseBytes = 2 * sizeof(LaterUse);  // Vectors grow beyond what they hold.
-  return coming_bytes_ + later_uses_count_ * kUseBytes + bytes <= options_.max_announced_bytes;
+  return coming_bytes_ + later_uses_count_ * kUseBytes + bytes <= options_.max_prefetch_bytes;
 }
 
 // Rows that were used in the steps applied, as announced, and will be used again.
-void Shard::AnnounceAgain() {
+void Shard::PrefetchAgain() {
   while (!later_uses_.empty() && later_uses_.begin()->first < next_step_) {
     const auto uses = later_uses_.extract(later_uses_.begin());
     later_uses_count_ -= uses.mapped().size();
@@ -103,7 +103,7 @@ void Shard::AnnounceAgain() {
 void Shard::FinishPrefetch(uint64_t ticket, std::vector<StoreRead> reads) {
   for (StoreRead& read : reads) {
     CutState& cut = CutOf(read.slice);
-    if (Status status = MaterialiseMissing(cut, read); !status.ok()) {
+    if (Status status = InitialiseMissing(cut, read); !status.ok()) {
       return Fail(std::move(status));
     }
     for (size_t i = 0; i < read.rows.size(); ++i) {

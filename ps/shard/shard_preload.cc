@@ -79,7 +79,7 @@ void Shard::FinishPreload(std::vector<StoreRead> reads) {
 }
 
 void Shard::TakePreloaded(CutState& cut, StoreRead& read) {
-  if (Status status = MaterialiseMissing(cut, read); !status.ok()) return Fail(std::move(status));
+  if (Status status = InitialiseMissing(cut, read); !status.ok()) return Fail(std::move(status));
   for (size_t i = 0; i < read.rows.size(); ++i) {
     RowCache& cache = *cut.Find(read.rows[i])->cache;
     // A pull may have been faster; and what it brought in is in use.

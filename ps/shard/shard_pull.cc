@@ -26,7 +26,7 @@ void Shard::ServePull(PendingPull pull) {
   const std::span<const uint32_t> counts = pull.counts.As<uint32_t>();
 
   MissesBySlice misses;
-  std::map<SliceState*, std::vector<PendingPull::Miss>> first_values;
+  std::map<SliceState*, std::vector<PendingPull::Miss>> initial_values;
   size_t at = 0, offset = 0;
   for (const CutRows& part : pull.parts) {
     CutState& cut = cuts_[part.cut];
@@ -47,7 +47,7 @@ void Shard::ServePull(PendingPull pull) {
           continue;
         }
         if (!slice->MayBeStored(cut.order.PositionOf(row))) {
-          first_values[slice].push_back(miss);
+          initial_values[slice].push_back(miss);
           continue;
         }
         auto& [read, slice_misses] = misses[slice];
@@ -66,9 +66,9 @@ void Shard::ServePull(PendingPull pull) {
     Count(cut, {.from_memory = from_memory});
   }
   if (!pull.eval) ++stats_.pulls;
-  for (auto& [slice, wanted] : first_values) {
+  for (auto& [slice, wanted] : initial_values) {
     if (!pull.eval) Count(CutOf(slice->store), {.first_touched = wanted.size()});
-    if (Status status = TakeFirstValues(pull, *slice, wanted, out); !status.ok()) {
+    if (Status status = TakeInitialValues(pull, *slice, wanted, out); !status.ok()) {
       Fail(std::move(status));
       return SendError(pull.peer, pull.header, failure_);
     }
@@ -108,14 +108,14 @@ void Shard::OnRowsRead(RowsRead event) {
   FinishPull(std::move(pull.mapped()), std::move(event.reads));
 }
 
-void Shard::WriteFirstValue(const CutState& cut, std::span<const float> weights,
-                            std::byte* record) {
-  WriteFirstWeights(cut.layout, weights.subspan(cut.first_column, cut.layout.dim), record);
+void Shard::WriteInitialValue(const CutState& cut, std::span<const float> weights,
+                              std::byte* record) {
+  WriteInitialWeights(cut.layout, weights.subspan(cut.first_column, cut.layout.dim), record);
   cut.optimizer->InitState(cut.layout.state(record));
 }
 
 // Gives rows that are not stored their first value, so that `read.records` is whole.
-Status Shard::MaterialiseMissing(CutState& cut, StoreRead& read) {
+Status Shard::InitialiseMissing(CutState& cut, StoreRead& read) {
   if (read.missing.empty()) return OkStatus();
   std::vector<RowId> rows;
   rows.reserve(read.missing.size());
@@ -124,7 +124,7 @@ Status Shard::MaterialiseMissing(CutState& cut, StoreRead& read) {
   RETURN_IF_ERROR(cut.initialiser->Fill(rows, weights));
   for (size_t k = 0; k < rows.size(); ++k) {
     std::byte* const record = read.records.data() + read.missing[k] * read.slice.record_bytes;
-    WriteFirstValue(cut, std::span(weights).subspan(k * cut.spec.dim, cut.spec.dim), record);
+    WriteInitialValue(cut, std::span(weights).subspan(k * cut.spec.dim, cut.spec.dim), record);
     cut.layout.set_trailer(record, {});
   }
   return OkStatus();
@@ -165,7 +165,7 @@ void Shard::FinishPull(PendingPull pull, std::vector<StoreRead> reads) {
 Status Shard::TakeRead(const PendingPull& pull, StoreRead& read,
                        std::span<const PendingPull::Miss> wanted, std::span<float> out) {
   CutState& cut = CutOf(read.slice);
-  RETURN_IF_ERROR(MaterialiseMissing(cut, read));
+  RETURN_IF_ERROR(InitialiseMissing(cut, read));
   if (!pull.eval) {
     // Missing are rows that were never written though they looked so (ps/store/written_rows.h).
     Count(cut, {.first_touched = read.missing.size(),
@@ -189,8 +189,8 @@ Status Shard::TakeRead(const PendingPull& pull, StoreRead& read,
 }
 
 // A few rows at a time, from the initialiser straight to their places.
-Status Shard::TakeFirstValues(const PendingPull& pull, SliceState& slice,
-                              std::span<const PendingPull::Miss> wanted, std::span<float> out) {
+Status Shard::TakeInitialValues(const PendingPull& pull, SliceState& slice,
+                                std::span<const PendingPull::Miss> wanted, std::span<float> out) {
   CutState& cut = CutOf(slice.store);
   RowCache& cache = *slice.cache;
   const size_t dim = cut.spec.dim;
@@ -223,7 +223,7 @@ Status Shard::TakeFirstValues(const PendingPull& pull, SliceState& slice,
       std::byte* const record =
           slots[i] == RowCache::kNone ? no_place.data() : cache.record(slots[i]);
       if (!is_there[i]) {
-        WriteFirstValue(cut, std::span(weights).subspan(i * dim, dim), record);
+        WriteInitialValue(cut, std::span(weights).subspan(i * dim, dim), record);
       }
       ReadWeights(cut.layout, record, out.subspan(wanted[begin + i].offset, cut.layout.dim));
     }

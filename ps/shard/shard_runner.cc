@@ -75,9 +75,9 @@ void ShardRunner::Serve(Listener& listener) {
   IoThread io(name_ + "-io", /*max_batch=*/1, execute, done);
   std::optional<IoThread> log_io;
   if (log_ != nullptr) {
-    constexpr size_t kMostPushesASync = 64;
+    constexpr size_t kMaxPushesASync = 64;
     log_io.emplace(
-        name_ + "-log", kMostPushesASync,
+        name_ + "-log", kMaxPushesASync,
         [this](std::span<ShardAction> actions) { return CarryOutLogActions(*log_, actions); },
         done);
   }

@@ -174,7 +174,7 @@ void Shard::FinishApply(std::vector<StoreRead> reads) {
 
 Status Shard::ApplyToRead(StoreRead& read, std::span<const ApplyMiss> touched) {
   CutState& cut = CutOf(read.slice);
-  RETURN_IF_ERROR(MaterialiseMissing(cut, read));
+  RETURN_IF_ERROR(InitialiseMissing(cut, read));
   for (size_t i = 0; i < read.rows.size(); ++i) {
     const ApplyMiss& touch = touched[i];
     SliceState& slice = *cut.Find(touch.row);
@@ -196,7 +196,7 @@ Status Shard::ApplyToRead(StoreRead& read, std::span<const ApplyMiss> touched) {
 void Shard::EndStep() {
   pushes_.erase(next_step_);
   ++next_step_;
-  AnnounceAgain();
+  PrefetchAgain();
   Sweep();
   MoveCaches();
 }

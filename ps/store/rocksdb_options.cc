@@ -29,9 +29,9 @@ size_t MemtableBytes(size_t store_bytes, size_t number) {
 // RocksDB's budget over all stores bounds what fills, not what waits to be flushed; so each store
 // has its share of it, but for no less than it can use.
 size_t BytesOfStore(const StoreEnvironmentOptions& options) {
-  constexpr size_t kLeastBytes = kMemtables * (kMiB / 4);
+  constexpr size_t kMinBytes = kMemtables * (kMiB / 4);
   return std::max(options.memtable_bytes / options.stores,
-                  std::min(options.memtable_bytes, kLeastBytes));
+                  std::min(options.memtable_bytes, kMinBytes));
 }
 
 // Each compaction under way keeps its inputs beside what it writes, so that a store has no more at

@@ -123,7 +123,7 @@ AccessCounter::AccessCounter(std::string name, uint64_t rows) {
   CHECK_GE(rows, 1u);
   counts_.name = std::move(name);
   counts_.rows = rows;
-  counts_.range_rows = (rows - 1) / kMostRanges + 1;
+  counts_.range_rows = (rows - 1) / kMaxRanges + 1;
   counts_.ranges.resize((rows - 1) / counts_.range_rows + 1);
   registers_.resize(size_t{1} << kRegisterBits);
 }

@@ -49,7 +49,7 @@ struct AccessCounts {
 // too high, and too low by 2 * total / kSketchRows at most.
 class AccessCounter {
  public:
-  static constexpr uint64_t kMostRanges = 1 << 16;
+  static constexpr uint64_t kMaxRanges = 1 << 16;
   static constexpr size_t kSketchRows = 1 << 17;
   static constexpr size_t kHottestRows = 1 << 13;  // that Finish() gives, at most
 

@@ -14,7 +14,7 @@ namespace {
 
 using Wide = unsigned __int128;
 
-constexpr uint64_t kMostRows = uint64_t{1} << 63;  // so that local ids fit int64_t
+constexpr uint64_t kMaxRows = uint64_t{1} << 63;  // so that local ids fit int64_t
 
 Status CheckTables(const LoadBalanceOptions& options) {
   const std::vector<uint64_t>& rows = options.embeddings_per_feat;
@@ -28,7 +28,7 @@ Status CheckTables(const LoadBalanceOptions& options) {
           "embeddings_per_feat: table {} of {} has 0 rows; give it 1 or more, or leave it out",
           feature, rows.size());
     }
-    if (rows[feature] > kMostRows - total) {
+    if (rows[feature] > kMaxRows - total) {
       return UsageError("embeddings_per_feat: tables 0 to {} have more than 2^63 rows together",
                         feature);
     }
@@ -102,14 +102,14 @@ Result<LoadBalanceManager> LoadBalanceManager::Make(LoadBalanceOptions options) 
       manager.CutFairly();
       break;
     case LoadBalanceMode::kShuffle:
-      manager.DealWholeTables(manager.ShuffledGroups());
+      manager.AssignWholeTables(manager.ShuffledGroups());
       break;
     case LoadBalanceMode::kGreedy: {
       std::vector<uint32_t> capacities;
       for (uint32_t rank = 0; rank < manager.num_groups(); ++rank) {
         capacities.push_back(manager.capacity(rank));
       }
-      manager.DealWholeTables(
+      manager.AssignWholeTables(
           LongestProcessingTime(manager.options_.embeddings_per_feat, capacities));
       break;
     }
@@ -157,7 +157,7 @@ std::vector<std::vector<uint32_t>> LoadBalanceManager::ShuffledGroups() const {
   return groups;
 }
 
-void LoadBalanceManager::DealWholeTables(const std::vector<std::vector<uint32_t>>& groups) {
+void LoadBalanceManager::AssignWholeTables(const std::vector<std::vector<uint32_t>>& groups) {
   for (uint32_t rank = 0; rank < num_groups(); ++rank) {
     uint64_t local = 0;
     for (const uint32_t feature : groups[rank]) {

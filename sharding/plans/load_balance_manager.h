@@ -127,7 +127,7 @@ class LoadBalanceManager {
  private:
   explicit LoadBalanceManager(LoadBalanceOptions options);
   void CutFairly();
-  void DealWholeTables(const std::vector<std::vector<uint32_t>>& groups);
+  void AssignWholeTables(const std::vector<std::vector<uint32_t>>& groups);
   std::vector<std::vector<uint32_t>> ShuffledGroups() const;
   uint32_t capacity(uint32_t rank) const;
 

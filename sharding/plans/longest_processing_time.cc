@@ -83,7 +83,7 @@ uint64_t MaxLoadLowerBound(std::span<const uint64_t> sizes, uint32_t ranks) {
 }
 
 uint64_t OptimalMaxLoad(std::span<const uint64_t> sizes, uint32_t ranks) {
-  CHECK_LE(sizes.size(), kMostItemsToSolve);
+  CHECK_LE(sizes.size(), kMaxItemsToSolve);
   std::vector<uint64_t> falling;
   for (const uint32_t item : ByFallingSize(sizes)) falling.push_back(sizes[item]);
   return BranchAndBound(std::move(falling), ranks).Solve();

@@ -23,9 +23,9 @@ std::vector<std::vector<uint32_t>> LongestProcessingTime(std::span<const uint64_
 uint64_t MaxLoadLowerBound(std::span<const uint64_t> sizes, uint32_t ranks);
 
 // The least possible largest load, by branch and bound: at worst every assignment that is not
-// another with its ranks renumbered (1.4 million of 12 items). Requires 1 to kMostItemsToSolve
+// another with its ranks renumbered (1.4 million of 12 items). Requires 1 to kMaxItemsToSolve
 // items, and the same as MaxLoadLowerBound.
-inline constexpr size_t kMostItemsToSolve = 12;
+inline constexpr size_t kMaxItemsToSolve = 12;
 uint64_t OptimalMaxLoad(std::span<const uint64_t> sizes, uint32_t ranks);
 
 }  // namespace rowhouse

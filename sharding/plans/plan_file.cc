@@ -15,8 +15,8 @@ namespace {
 using nlohmann::json;
 using nlohmann::ordered_json;
 
-constexpr uint32_t kMostNodes = 65536;
-constexpr uint32_t kMostShardsPerNode = 1024;
+constexpr uint32_t kMaxNodes = 65536;
+constexpr uint32_t kMaxShardsPerNode = 1024;
 
 // What a plan depends on: the rate and first values of a table may change.
 ordered_json TableToJson(const TableSpec& table) {
@@ -127,12 +127,12 @@ Result<PlanFile> Read(const JsonText& text, const std::vector<TableSpec>& tables
   PlanFile file;
   ASSIGN_OR_RETURN(file.strategy, ReadJsonString(from.at("strategy"), "strategy"));
   RETURN_IF_ERROR(ShardingStrategies().Validate(file.strategy));
-  ASSIGN_OR_RETURN(const uint64_t ps, ReadJsonNumber(from.at("ps"), "ps", kMostNodes));
+  ASSIGN_OR_RETURN(const uint64_t ps, ReadJsonNumber(from.at("ps"), "ps", kMaxNodes));
   ASSIGN_OR_RETURN(const uint64_t shards_per_ps,
-                   ReadJsonNumber(from.at("shards_per_ps"), "shards_per_ps", kMostShardsPerNode));
-  if (ps * shards_per_ps > kMostShards) {
+                   ReadJsonNumber(from.at("shards_per_ps"), "shards_per_ps", kMaxShardsPerNode));
+  if (ps * shards_per_ps > kMaxShards) {
     return UsageError("ps and shards_per_ps are {} shards in all; a plan has at most {}",
-                      ps * shards_per_ps, kMostShards);
+                      ps * shards_per_ps, kMaxShards);
   }
   file.ps = static_cast<uint32_t>(ps);
   file.shards_per_ps = static_cast<uint32_t>(shards_per_ps);

@@ -90,7 +90,7 @@ Status NeedsVersion(std::string_view what, int needed, uint64_t version) {
 
 Result<Slice> SliceFromJson(const json& from, const std::vector<TableSpec>& tables,
                             uint64_t version) {
-  constexpr uint64_t kMostShard = UINT32_MAX - 1;  // the last number means the workers
+  constexpr uint64_t kMaxShard = UINT32_MAX - 1;  // the last number means the workers
   RETURN_IF_ERROR(CheckJsonKeys(from, {"table", "rows", "columns", "shard"}));
   ASSIGN_OR_RETURN(const TableSpec* const table, TableFromJson(from.at("table"), tables));
   ASSIGN_OR_RETURN(const Range rows, RangeFromJson(from.at("rows"), "rows", UINT64_MAX));
@@ -111,7 +111,7 @@ Result<Slice> SliceFromJson(const json& from, const std::vector<TableSpec>& tabl
     RETURN_IF_ERROR(NeedsVersion("is on the workers", kWithTablesOnWorkers, version));
     return slice;
   }
-  Result<uint64_t> number = ReadJsonNumber(shard, "shard", kMostShard);
+  Result<uint64_t> number = ReadJsonNumber(shard, "shard", kMaxShard);
   if (!number.ok()) {
     return CorruptionError("{}, or \"{}\"", number.status().message(), kWorkers);
   }

@@ -71,8 +71,8 @@ Status CheckColumnCuts(const StrategyRequest& request) {
       most == 1 ? "one piece" : fmt::format("{} pieces", most), most);
 }
 
-std::vector<ShardId> DealToLeastLoaded(const StrategyRequest& request,
-                                       std::span<const size_t> order) {
+std::vector<ShardId> AssignToLeastLoaded(const StrategyRequest& request,
+                                         std::span<const size_t> order) {
   std::vector<unsigned __int128> load(request.shards);
   if (!request.bytes_there.empty()) {
     std::ranges::copy(request.bytes_there, load.begin());

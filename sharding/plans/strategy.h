@@ -18,7 +18,7 @@
 namespace rowhouse {
 
 // Of all PS nodes together: what a plan's slices still fit into memory and a file for.
-inline constexpr uint32_t kMostShards = 1 << 16;
+inline constexpr uint32_t kMaxShards = 1 << 16;
 
 // What an operator may say of strategies; each reads what concerns it.
 struct StrategyOptions {
@@ -95,8 +95,8 @@ Status CheckColumnCuts(const StrategyRequest& request);
 
 // Owners of whole tables: each in `order` goes to the shard that would hold the least, by bytes
 // over capacity; to the lowest of equals.
-std::vector<ShardId> DealToLeastLoaded(const StrategyRequest& request,
-                                       std::span<const size_t> order);
+std::vector<ShardId> AssignToLeastLoaded(const StrategyRequest& request,
+                                         std::span<const size_t> order);
 
 // Each table whole where `owner` (one a table) says.
 Placed PlaceWhole(const StrategyRequest& request, std::span<const ShardId> owner);

@@ -60,8 +60,8 @@ void WidenWeights(const RecordLayout& layout, const std::byte* record, std::span
   }
 }
 
-void WriteFirstWeights(const RecordLayout& layout, std::span<const float> weights,
-                       std::byte* record) {
+void WriteInitialWeights(const RecordLayout& layout, std::span<const float> weights,
+                         std::byte* record) {
   CHECK_EQ(weights.size(), layout.dim);
   switch (layout.precision) {
     case Precision::kF32:

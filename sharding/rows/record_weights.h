@@ -40,8 +40,8 @@ inline void ReadWeights(const RecordLayout& layout, const std::byte* record,
 }
 
 // First values: rounded to nearest.
-void WriteFirstWeights(const RecordLayout& layout, std::span<const float> weights,
-                       std::byte* record);
+void WriteInitialWeights(const RecordLayout& layout, std::span<const float> weights,
+                         std::byte* record);
 
 // After an update: rounded stochastically.
 void WriteUpdatedWeights(const RecordLayout& layout, const RoundingDraws& draws,

@@ -212,9 +212,9 @@ Result<JobSpec> JobSpec::FromJsonText(const std::string& text) {
     return CorruptionError("job description: {} numbers of rows a step for {} tables",
                            job.step_rows.size(), job.tables.size());
   }
-  if (job.workers > kMaxWorkers || job.plan.shards() > kMostShards) {
+  if (job.workers > kMaxWorkers || job.plan.shards() > kMaxShards) {
     return CorruptionError("job description: {} workers and {} shards; at most {} and {} may be",
-                           job.workers, job.plan.shards(), kMaxWorkers, kMostShards);
+                           job.workers, job.plan.shards(), kMaxWorkers, kMaxShards);
   }
   if (job.workers == 0 || job.shards_per_node == 0 || job.plan.shards() == 0 ||
       job.plan.shards() % job.shards_per_node != 0) {

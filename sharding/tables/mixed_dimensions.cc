@@ -9,7 +9,7 @@
 namespace rowhouse {
 namespace {
 
-constexpr float kMostDim = 0x1p31f;  // wider than any row may be, and still a uint32_t
+constexpr float kMaxDim = 0x1p31f;  // wider than any row may be, and still a uint32_t
 
 }  // namespace
 
@@ -49,7 +49,7 @@ std::vector<uint32_t> MixedDimensions(std::span<const uint64_t> rows,
     }
     if (options.base_dim >= 1 && i == order.front()) dim = static_cast<float>(options.base_dim);
     // 1 where it is no number.
-    dim = std::nearbyint(std::min(std::max(1.0f, dim), kMostDim));
+    dim = std::nearbyint(std::min(std::max(1.0f, dim), kMaxDim));
     if (options.round_to_power) dim = std::exp2(std::nearbyint(std::log2(dim)));
     dims[i] = static_cast<uint32_t>(dim);
   }

@@ -10,8 +10,8 @@
 namespace rowhouse {
 namespace {
 
-constexpr uint64_t kMostRows = uint64_t{1} << 63;
-constexpr uint64_t kMostBuckets = uint64_t{1} << 62;
+constexpr uint64_t kMaxRows = uint64_t{1} << 63;
+constexpr uint64_t kMaxBuckets = uint64_t{1} << 62;
 
 uint64_t Sum(uint64_t a, uint64_t b) {
   uint64_t sum = 0;
@@ -155,7 +155,7 @@ Result<Vocabulary> LargestVocabulary(LogicalTable like, uint64_t memory_bytes) {
   const std::vector<std::string> options = KindOptionNames(like.kind);
   const bool has_buckets = std::find(options.begin(), options.end(), "buckets") != options.end();
   const auto measure = [&](uint64_t size) {
-    like.rows = has_buckets ? kMostRows : size;
+    like.rows = has_buckets ? kMaxRows : size;
     if (has_buckets) like.kind_options["buckets"] = fmt::format("{}", size);
     return Measure(like);
   };
@@ -165,7 +165,7 @@ Result<Vocabulary> LargestVocabulary(LogicalTable like, uint64_t memory_bytes) {
   };
   RETURN_IF_ERROR(measure(1).status());
   if (!fits(1)) return Vocabulary{.ids = 0};
-  const uint64_t most = has_buckets ? kMostBuckets : kMostRows;
+  const uint64_t most = has_buckets ? kMaxBuckets : kMaxRows;
   uint64_t largest = most;
   if (!fits(most)) {
     largest = 1;
@@ -213,9 +213,9 @@ BlockSplit SplitIntoBlocks(uint64_t rows, uint32_t dim, uint32_t ranks) {
   const uint64_t block = Product(piece, dim) / ranks;
   const uint64_t projection = uint64_t{dim} / ranks * dim;
   const auto saved = static_cast<__int128>(Product(piece, dim)) - block - projection;
-  constexpr __int128 kMost = INT64_MAX;
+  constexpr __int128 kMax = INT64_MAX;
   return {.per_rank = Sum(block, projection),
-          .saved = static_cast<int64_t>(std::clamp(saved * ranks, -kMost, kMost))};
+          .saved = static_cast<int64_t>(std::clamp(saved * ranks, -kMax, kMax))};
 }
 
 }  // namespace rowhouse

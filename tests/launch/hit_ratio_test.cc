@@ -7,7 +7,7 @@
 #include "launch/bench/cache_hit_ratio.h"
 #include "launch/bench/hit_ratio_yardsticks.h"
 #include "ps/cache/cache_policy.h"
-#include "ps/cache/row_frequencies.h"
+#include "ps/cache/row_access_counts.h"
 #include "sharding/plans/access_counts.h"
 #include "tests/testing/testing.h"
 
@@ -130,7 +130,7 @@ TEST(CacheHitRatio, PoliciesThatCountLookupsBeatLru) {
   AccessCounter counter("t", trace.rows);
   for (const uint32_t row : trace.accesses) counter.Add(row);
   CacheRun run{.slots = trace.rows / 20, .policy = "lru"};
-  run.frequencies = std::make_shared<const RowFrequencies>(counter.Finish());
+  run.frequencies = std::make_shared<const RowAccessCounts>(counter.Finish());
   for (const uint32_t ways : {1u, 16u}) {
     run.ways = ways;
     run.policy = "lru";
@@ -152,7 +152,7 @@ TEST(CacheHitRatio, TheDefaultIsAsGoodAsTheBetterAndAnnouncementsBringItNearBela
   const double hits = CacheHitRatio(trace, run);
   EXPECT_GT(hits, std::max(lru, lfu) - 0.015);
   CacheRun announced = run;
-  announced.announced_batches = 200;
+  announced.prefetched_batches = 200;
   EXPECT_GT(CacheHitRatio(trace, announced), (lfu + BeladyHitRatio(trace, kSlots)) / 2);
   CacheRun of_ways = run;
   of_ways.ways = 16;

@@ -14,34 +14,34 @@ namespace {
 using testing::HasSubstr;
 
 TEST(Roles, OnOneHostTheFirstRanksArePsNodes) {
-  const Roles roles = DealRoles({"a", "a", "a", "a"}, 2).value();
+  const Roles roles = AssignRoles({"a", "a", "a", "a"}, 2).value();
   EXPECT_EQ(roles.ps, (std::vector<int>{0, 1}));
   EXPECT_EQ(roles.workers, (std::vector<int>{2, 3}));
 }
 
 TEST(Roles, PsNodesAreSpreadOverHostsThatMpirunFilledOneByOne) {
-  const Roles roles = DealRoles({"a", "a", "a", "b", "b", "b"}, 2).value();
+  const Roles roles = AssignRoles({"a", "a", "a", "b", "b", "b"}, 2).value();
   EXPECT_EQ(roles.ps, (std::vector<int>{0, 3}));
 }
 
 TEST(Roles, AHostGivesItsLastRankOnlyWhenNoOtherCan) {
-  EXPECT_EQ(DealRoles({"a", "b", "b", "b"}, 2).value().ps, (std::vector<int>{1, 2}));
-  EXPECT_EQ(DealRoles({"a", "b", "b"}, 2).value().ps, (std::vector<int>{0, 1}));
+  EXPECT_EQ(AssignRoles({"a", "b", "b", "b"}, 2).value().ps, (std::vector<int>{1, 2}));
+  EXPECT_EQ(AssignRoles({"a", "b", "b"}, 2).value().ps, (std::vector<int>{0, 1}));
 }
 
 TEST(Roles, SomeRankMustBeLeftToWork) {
-  const Status status = DealRoles({"a", "a"}, 2).status();
+  const Status status = AssignRoles({"a", "a"}, 2).status();
   EXPECT_EQ(status.code(), StatusCode::kUsage);
   EXPECT_THAT(status.message(), HasSubstr("-n 3 or more"));
 }
 
 TEST(Roles, PerHostEveryHostGivesAsManyOrIsNamed) {
-  EXPECT_EQ(DealRolesPerHost({"a", "a", "a", "b", "b"}, 2).value().ps,
+  EXPECT_EQ(AssignRolesPerHost({"a", "a", "a", "b", "b"}, 2).value().ps,
             (std::vector<int>{0, 1, 3, 4}));
-  const Status small = DealRolesPerHost({"a", "a", "a", "b"}, 2).status();
+  const Status small = AssignRolesPerHost({"a", "a", "a", "b"}, 2).status();
   EXPECT_EQ(small.code(), StatusCode::kUsage);
   EXPECT_THAT(small.message(), HasSubstr("host b, where mpirun started 1 rank;"));
-  const Status idle = DealRolesPerHost({"a", "b"}, 1).status();
+  const Status idle = AssignRolesPerHost({"a", "b"}, 1).status();
   EXPECT_EQ(idle.code(), StatusCode::kUsage);
   EXPECT_THAT(idle.message(), HasSubstr("leaves none of 2 ranks to work"));
 }
@@ -81,7 +81,7 @@ void CheckRoles(const std::vector<std::string>& hosts, const Roles& roles) {
 RC_GTEST_PROP(RolesProperty, EveryNumberFitsEvenlyOrIsRefused, ()) {
   const std::vector<std::string> hosts = AnyHosts();
   const auto ps = *rc::gen::inRange<uint32_t>(1, 28);
-  const Result<Roles> dealt = DealRoles(hosts, ps);
+  const Result<Roles> dealt = AssignRoles(hosts, ps);
   RC_ASSERT(dealt.ok() == (ps < hosts.size()));
   if (!dealt.ok()) return;
   const Roles& roles = dealt.value();
@@ -105,7 +105,7 @@ RC_GTEST_PROP(RolesProperty, TheOrderOfHostsMovesNoNode, ()) {
   RC_PRE(ps < hosts.size());
   const auto hosts_of_nodes = [&](const std::vector<std::string>& order) {
     std::vector<std::string> names;
-    const Roles roles = DealRoles(order, ps).value();
+    const Roles roles = AssignRoles(order, ps).value();
     for (const int rank : roles.ps) names.push_back(order[static_cast<size_t>(rank)]);
     return names;
   };
@@ -117,7 +117,7 @@ RC_GTEST_PROP(RolesProperty, TheOrderOfHostsMovesNoNode, ()) {
 RC_GTEST_PROP(RolesProperty, PerHostIsExact, ()) {
   const std::vector<std::string> hosts = AnyHosts();
   const auto ps_per_host = *rc::gen::inRange<uint32_t>(1, 6);
-  const Result<Roles> dealt = DealRolesPerHost(hosts, ps_per_host);
+  const Result<Roles> dealt = AssignRolesPerHost(hosts, ps_per_host);
   std::map<std::string, size_t> ranks;
   for (const std::string& host : hosts) ++ranks[host];
   const bool fits = std::all_of(ranks.begin(), ranks.end(),

@@ -13,7 +13,7 @@ namespace rowhouse {
 namespace {
 
 const std::filesystem::path kConfigs = ROWHOUSE_SOURCE_DIR "/configs";
-constexpr uint64_t kMostRows = 500, kBatch = 32, kSteps = 3;
+constexpr uint64_t kMaxRows = 500, kBatch = 32, kSteps = 3;
 
 // From configs/ on, without extension: "compression/hashed_4".
 std::vector<std::string> ConfigNames() {
@@ -41,7 +41,7 @@ TEST_P(Configs, Trains) {
   ASSERT_TRUE(status.ok()) << status.message();
   std::string rows;
   for (const LogicalTable& table : settings.tables) {
-    rows += fmt::format("{}{}", rows.empty() ? "" : "-", std::min(table.rows, kMostRows));
+    rows += fmt::format("{}{}", rows.empty() ? "" : "-", std::min(table.rows, kMaxRows));
   }
   TrainRun run{.ranks = 2,
                .flags = {"--config=" + path, "--arch-embedding-size=" + rows,

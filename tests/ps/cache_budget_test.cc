@@ -161,7 +161,7 @@ TEST(ReuseSampler, ASampleOfRowsGivesTheCurveOfAll) {
     accesses.push_back(static_cast<uint64_t>(u * u * u * 60'000));
     sampler.Add(RowId{accesses.back()});
   }
-  EXPECT_LE(sampler.rows_followed(), ReuseSampler::kMostRows);
+  EXPECT_LE(sampler.rows_followed(), ReuseSampler::kMaxRows);
   EXPECT_EQ(sampler.accesses(), 150'000.0);
   for (const size_t rows : {500, 2000, 8000, 30'000}) {
     EXPECT_NEAR(sampler.MissRatio(static_cast<double>(rows)), ExactLruMissRatio(accesses, rows),

@@ -7,7 +7,7 @@
 #include <map>
 
 #include "ps/cache/cache_places.h"
-#include "ps/cache/row_frequencies.h"
+#include "ps/cache/row_access_counts.h"
 #include "ps/cache/slot_index.h"
 #include "ps/cache/tag_match.h"
 #include "tests/testing/testing.h"
@@ -107,13 +107,13 @@ RC_GTEST_PROP(SlotIndexProperty, AgreesWithAMap, (uint32_t seed)) {
   }
 }
 
-TEST(RowFrequencies, HotRowsByNumberOthersByTheMeanOfTheirRange) {
+TEST(RowAccessCounts, HotRowsByNumberOthersByTheMeanOfTheirRange) {
   // Ranges 0..9, 10..19, 20..24; 28 of the second's 30 lookups are row 12's.
-  const RowFrequencies frequencies({.name = "t",
-                                    .rows = 25,
-                                    .range_rows = 10,
-                                    .ranges = {20, 30, 40},
-                                    .hottest = {{12, 28}, {3, 2}}});
+  const RowAccessCounts frequencies({.name = "t",
+                                     .rows = 25,
+                                     .range_rows = 10,
+                                     .ranges = {20, 30, 40},
+                                     .hottest = {{12, 28}, {3, 2}}});
   EXPECT_EQ(frequencies.Of(RowId{12}), 28.0);
   EXPECT_EQ(frequencies.Of(RowId{3}), 2.0);
   EXPECT_EQ(frequencies.Of(RowId{4}), 2.0);         // 18 lookups, 9 rows

@@ -47,7 +47,7 @@ class Manager {
                 .ways = 1,
                 .policy = policy,
                 .frequencies =
-                    counts ? std::make_shared<RowFrequencies>(AccessesOf(*counts)) : nullptr,
+                    counts ? std::make_shared<RowAccessCounts>(AccessesOf(*counts)) : nullptr,
                 .half_life = 0.0}) {
     rank_.resize(rows);
     std::iota(rank_.begin(), rank_.end(), uint64_t{0});
@@ -55,7 +55,7 @@ class Manager {
     std::vector<std::pair<RowId, uint64_t>> hottest;
     if (counts) {
       hottest =
-          RowFrequencies(AccessesOf(*counts)).Hottest(rows, 0, rows, [](RowId) { return true; });
+          RowAccessCounts(AccessesOf(*counts)).Hottest(rows, 0, rows, [](RowId) { return true; });
       for (uint64_t i = 0; i < rows && policy == "dataset"; ++i) rank_[Raw(hottest[i].first)] = i;
     } else {
       for (uint64_t row = 0; row < rows; ++row) hottest.emplace_back(RowId{row}, 0);

@@ -21,7 +21,7 @@ TEST(MemoryBudget, OfHalfAGigabyteATwoFifthsAreForRows) {
   EXPECT_EQ(budget.memtable_bytes >> 20, 64u);
   EXPECT_EQ(budget.block_cache_bytes >> 20, 32u);
   EXPECT_EQ(budget.unwritten_bytes >> 20, 32u);
-  EXPECT_EQ(budget.announced_bytes >> 20, 16u);
+  EXPECT_EQ(budget.prefetch_bytes >> 20, 16u);
   EXPECT_EQ(budget.cache_bytes >> 20, 163u);  // (512 - 56 - 272) * 8 / 9
 }
 

@@ -64,14 +64,14 @@ class TableModel {
   std::vector<float> Pulled(uint64_t row) const {
     std::vector<float> weights(spec_.dim);
     const auto found = rows_.find(row);
-    const std::vector<std::byte> record = found != rows_.end() ? found->second : FirstValue(row);
+    const std::vector<std::byte> record = found != rows_.end() ? found->second : InitialValue(row);
     ReadWeights(layout_, record.data(), weights);
     return weights;
   }
 
   void Push(uint64_t row, uint64_t step, std::span<const float> gradient) {
     const auto [entry, is_new] = rows_.try_emplace(row);
-    if (is_new) entry->second = FirstValue(row);
+    if (is_new) entry->second = InitialValue(row);
     UpdateRecord(spec_, *optimizer_, layout_, {RowId{row}, 0}, step, kLearningRate, gradient,
                  entry->second.data());
   }
@@ -90,12 +90,12 @@ class TableModel {
   const std::map<uint64_t, std::vector<std::byte>>& rows() const { return rows_; }
 
  private:
-  std::vector<std::byte> FirstValue(uint64_t row) const {
+  std::vector<std::byte> InitialValue(uint64_t row) const {
     std::vector<float> weights(spec_.dim);
     const RowId id{row};
     CHECK(initialiser_->Fill({&id, 1}, weights).ok());
     std::vector<std::byte> record(layout_.bytes());
-    WriteFirstWeights(layout_, weights, record.data());
+    WriteInitialWeights(layout_, weights, record.data());
     optimizer_->InitState(layout_.state(record.data()));
     layout_.set_trailer(record.data(), {});
     return record;
@@ -158,7 +158,7 @@ class RandomOperationsTest : public testing::Test {
                           .cache_ratio = OneOf({0.01, 0.1, 0.5, 1.0}),
                           .cache_ways = OneOf<uint32_t>({1, 2, 16, 64}),
                           .cache_policy = policies[Draw(policies.size())],
-                          .cache_frequencies = Draw(3) == 0 ? counts_ : nullptr,
+                          .cache_access_counts = Draw(3) == 0 ? counts_ : nullptr,
                           .max_dirty_steps = OneOf<uint64_t>({0, 1, 7, 50}),
                           .logs_pushes = logs,
                           .max_lap_log_bytes = OneOf<uint64_t>({100'000, 512 << 20}),
@@ -307,7 +307,7 @@ class RandomOperationsTest : public testing::Test {
     return request_;
   }
 
-  void Announce(uint64_t step, const Batch& batch) {
+  void Prefetch(uint64_t step, const Batch& batch) {
     Frames payload;
     payload.push_back(FrameOf(IdsOf(batch)));
     Handle(MessageArrived{"peer", EncodeMessage(HeaderOf(step), PrefetchRequest{PartsOf(batch)},
@@ -317,7 +317,7 @@ class RandomOperationsTest : public testing::Test {
   void TrainStep() {
     while (ahead_.size() <= kStepsKnownAhead) ahead_.push_back(DrawBatch());
     for (size_t k = 1; k < ahead_.size(); ++k) {
-      if (Draw(3) == 0) Announce(step_ + k, ahead_[k]);
+      if (Draw(3) == 0) Prefetch(step_ + k, ahead_[k]);
       CarryOut(Draw(3));
     }
     Batch batch = std::move(ahead_.front());

@@ -140,7 +140,7 @@ TEST_F(ShardStorageTest, RowsThatWereNeverWrittenAreNotReadToWarmACache) {
   for (uint64_t row = 0; row < kRows; ++row) counter.Add(row, kRows - row);
   AccessCounts counts;
   counts.tables.push_back(counter.Finish());
-  Open({.cache_ratio = 0.25, .cache_frequencies = std::make_shared<AccessCounts>(counts)});
+  Open({.cache_ratio = 0.25, .cache_access_counts = std::make_shared<AccessCounts>(counts)});
   shard_->NoteStored(TableId{0}, RowId{2}, 0);
   shard_->NoteStored(TableId{0}, RowId{40}, 0);  // Not among the hottest.
   const uint64_t pull = Pull(0, {0, 1, 3});

@@ -145,9 +145,9 @@ TEST_F(ShardTableOptions, HalvesArePulledAsTheyAreStored) {
       const RecordLayout layout = LayoutOf(table, *Optimizers().Make(table.optimizer, {}).value());
       std::vector<std::byte> record(layout.bytes());
       std::vector<float> want(kDim), want_other(kDim);
-      WriteFirstWeights(layout, other, record.data());
+      WriteInitialWeights(layout, other, record.data());
       ReadWeights(layout, record.data(), want_other);
-      WriteFirstWeights(layout, first, record.data());
+      WriteInitialWeights(layout, first, record.data());
       ReadWeights(layout, record.data(), want);
       ASSERT_NE(want, first);
 
@@ -255,7 +255,7 @@ TEST_F(ShardTableOptions, CountsOfTheWrongSizeAreRefusedWhereNobodyNeedsThemToo)
 
 // ---- First values ---------------------------------------------------------------------------
 
-class ShardFirstValues : public ShardTableOptions {
+class ShardInitialValues : public ShardTableOptions {
  protected:
   TableSpec NpyTable() {
     TableSpec table = Table();
@@ -271,14 +271,14 @@ class ShardFirstValues : public ShardTableOptions {
   const std::string path_ = dir_ / "t.npy";
 };
 
-TEST_F(ShardFirstValues, ComeFromTheFileUntilARowIsPushed) {
+TEST_F(ShardInitialValues, ComeFromTheFileUntilARowIsPushed) {
   Open(NpyTable(), 1);
   EXPECT_EQ(Pull(0, 3), (std::vector<float>{9.0f, 10.0f, 11.0f}));
   ASSERT_OK(Push(0, 0, {3}, {1.0f, 1.0f, 1.0f}));
   EXPECT_EQ(Pull(1, 3), (std::vector<float>{8.0f, 9.0f, 10.0f}));
 }
 
-TEST_F(ShardFirstValues, AFileThatIsGoneFailsTheShardAndNothingElse) {
+TEST_F(ShardInitialValues, AFileThatIsGoneFailsTheShardAndNothingElse) {
   for (const bool is_pull : {true, false}) {
     Open(NpyTable(), 1);
     EXPECT_EQ(Pull(0, 3), (std::vector<float>{9.0f, 10.0f, 11.0f}));
@@ -303,7 +303,7 @@ TEST_F(ShardFirstValues, AFileThatIsGoneFailsTheShardAndNothingElse) {
   }
 }
 
-TEST_F(ShardFirstValues, AFileIsNeededOnlyWhereRowsOfItsTableLie) {
+TEST_F(ShardInitialValues, AFileIsNeededOnlyWhereRowsOfItsTableLie) {
   TableSpec away = NpyTable(), here = Table();
   here.name = "here";
   here.id = TableId{1};
@@ -317,7 +317,7 @@ TEST_F(ShardFirstValues, AFileIsNeededOnlyWhereRowsOfItsTableLie) {
   EXPECT_OK(Shard::Make({.id = ShardId{0}}, tables, plan, sources));
 }
 
-TEST_F(ShardFirstValues, AFileOfAnotherShapeIsTheOperatorsMistake) {
+TEST_F(ShardInitialValues, AFileOfAnotherShapeIsTheOperatorsMistake) {
   TableSpec table = NpyTable();
   table.rows = 11;
   const std::vector<TableSpec> tables = {table};

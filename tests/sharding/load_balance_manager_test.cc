@@ -253,7 +253,7 @@ TEST_F(LoadBalanceVectors, Greedy) {
     EXPECT_EQ(GroupsOf(manager), want["lpt_groups"].get<Groups>());
     EXPECT_EQ(loads, want["lpt_loads"].get<Sizes>());
     EXPECT_EQ(MaxLoadLowerBound(sizes, manager.num_groups()), want["lower_bound"]);
-    EXPECT_EQ(is_solved, sizes.size() <= kMostItemsToSolve);
+    EXPECT_EQ(is_solved, sizes.size() <= kMaxItemsToSolve);
     if (is_solved) {
       EXPECT_EQ(OptimalMaxLoad(sizes, manager.num_groups()), want["optimal_max_load"]);
     }

@@ -26,7 +26,7 @@ TEST(RecordFinite, AWeightOrStateThatIsNoNumberIsFoundInAnyPrecision) {
     const RecordPlace place{.row = RowId{7}, .first_column = 0};
     std::vector<std::byte> record(layout.bytes(), std::byte{0xff});
     const auto fill = [&](const std::vector<float>& weights) {
-      WriteFirstWeights(layout, weights, record.data());
+      WriteInitialWeights(layout, weights, record.data());
       optimizer->InitState(layout.state(record.data()));
       layout.set_trailer(record.data(), {.lsn = 13, .last_step = 12, .frequency = 0xffffffff});
     };

@@ -42,7 +42,7 @@ struct Row {
   }
 
   void First(const std::vector<float>& weights) {
-    WriteFirstWeights(layout, weights, record.data());
+    WriteInitialWeights(layout, weights, record.data());
   }
   void Update(uint64_t step, const std::vector<float>& gradient, float rate = 1.0f) {
     UpdateRecord(table, *optimizer, layout, place, step, rate, gradient, record.data());
@@ -60,7 +60,7 @@ TEST(RecordWeights, GoldenBytes) {
     const RecordLayout layout{.dim = 3, .state_floats = 1, .precision = precision};
     ASSERT_EQ(layout.bytes(), expected.size());
     std::vector<std::byte> record(layout.bytes(), std::byte{0xee});
-    WriteFirstWeights(layout, std::vector{1.0f, -2.0f, 1.0f / 3.0f}, record.data());
+    WriteInitialWeights(layout, std::vector{1.0f, -2.0f, 1.0f / 3.0f}, record.data());
     layout.state(record.data())[0] = 0.5f;
     layout.set_trailer(record.data(), {.lsn = 8, .last_step = 7, .frequency = 6});
     EXPECT_EQ(std::memcmp(record.data(), expected.data(), expected.size()), 0);

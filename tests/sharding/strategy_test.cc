@@ -343,7 +343,7 @@ TEST(AccessCounter, RangesAreExactAndTheHottestAreFound) {
   }
   const TableAccesses accesses = counter.Finish();
   EXPECT_EQ(accesses.total(), 1'012'000u);
-  EXPECT_LE(accesses.ranges.size(), AccessCounter::kMostRanges);
+  EXPECT_LE(accesses.ranges.size(), AccessCounter::kMaxRanges);
   ASSERT_GE(accesses.hottest.size(), 2u);
   EXPECT_EQ(accesses.hottest[0].row, 77'777u);
   EXPECT_EQ(accesses.hottest[1].row, 999'999'999u);

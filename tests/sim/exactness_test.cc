@@ -159,7 +159,7 @@ TEST(Exactness, EveryCachePolicyTrainsTheSameModel) {
                                             .cache_ratio = cache_ratio,
                                             .cache_ways = ways,
                                             .cache_policy = policy,
-                                            .cache_frequencies = is_warm ? counts : nullptr,
+                                            .cache_access_counts = is_warm ? counts : nullptr,
                                             .dense_optimizer = "adagrad"},
                                            tables);
           SCOPED_TRACE(fmt::format("{} cache {} ways {} warm {} seed {}", policy, cache_ratio, ways,
@@ -181,7 +181,7 @@ TEST(Exactness, AWarmCacheHasItsFirstHitsBeforeItsFirstMisses) {
     counts->tables.push_back(counter.Finish());
   }
   const auto hits = [&](std::shared_ptr<const AccessCounts> frequencies) {
-    return Train({.cache_ratio = 0.3, .cache_frequencies = std::move(frequencies)}, tables)
+    return Train({.cache_ratio = 0.3, .cache_access_counts = std::move(frequencies)}, tables)
         .stats.pulled.from_memory;
   };
   EXPECT_GT(hits(counts), hits(nullptr));

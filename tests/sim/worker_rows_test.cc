@@ -79,7 +79,7 @@ TEST(WorkerRows, ComeBackAsTheyWereSaved) {
   const auto rows = WorkerRows::Make(tables.physical, plan).value();
   EXPECT_EQ(rows->existing_rows(), 0u);
   EXPECT_EQ(rows->Digest(), RowsDigest());
-  std::vector<float> exchange(rows->exchange_floats(), -0.0f);
+  std::vector<float> exchange(rows->allreduce_floats(), -0.0f);
   // Table t0.remainder has 15 rows of 4 columns; row 2 is touched once.
   std::fill_n(&exchange[2 * 4], 4, 0.5f);
   exchange[15 * 4 + 2] = 1.0f;

@@ -23,7 +23,7 @@ Plan PlanOf(const SimOptions& options, const EmbeddingTables& tables) {
 }
 
 void FillDense(uint32_t seed, const std::vector<TableSpec>& tables, TrainingStep* step) {
-  FillFirstValues(seed, &step->dense());
+  FillInitialValues(seed, &step->dense());
   uint64_t draws = 0;
   for (const TableSpec& table : tables) {
     if (table.initialiser == "dlrm") draws += table.rows * table.dim;
@@ -71,7 +71,7 @@ SimCluster::SimCluster(const SimOptions& options, const ModelSpec& model,
                                      .cache_ratio = options.cache_ratio,
                                      .cache_ways = options.cache_ways,
                                      .cache_policy = options.cache_policy,
-                                     .cache_frequencies = options.cache_frequencies,
+                                     .cache_access_counts = options.cache_access_counts,
                                      .max_dirty_steps = options.max_dirty_steps,
                                      .logs_pushes = options.logs_pushes,
                                      .max_unwritten_bytes = options.max_unwritten_bytes};
@@ -241,8 +241,8 @@ double SimCluster::Step(Dataset& data) {
     CHECK(prepared.ok()) << prepared.ToString();
     // Before the pull, so that announcements and pulls overtake each other in every way.
     uint64_t to_come = 0;
-    while (const std::vector<RowBatch>* rows = lookahead.NextToAnnounce(&to_come)) {
-      worker.client->Announce(to_come, *rows);
+    while (const std::vector<RowBatch>* rows = lookahead.NextToPrefetch(&to_come)) {
+      worker.client->Prefetch(to_come, *rows);
     }
     worker.client->StartPull(step_, /*eval=*/false, &worker.step->row_batches(),
                              &worker.step->bag_batches());

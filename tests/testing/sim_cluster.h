@@ -29,7 +29,7 @@ struct SimOptions {
   double cache_ratio = 1.0;
   uint32_t cache_ways = 16;
   std::string cache_policy = kDefaultCachePolicy;
-  std::shared_ptr<const AccessCounts> cache_frequencies;  // of physical tables; null: not known
+  std::shared_ptr<const AccessCounts> cache_access_counts;  // of physical tables; null: not known
   size_t max_part_rows = 20000;
   uint64_t max_unwritten_bytes = 256 << 20;
   uint64_t max_dirty_steps = 0;

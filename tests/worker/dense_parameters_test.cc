@@ -7,12 +7,12 @@ namespace {
 
 TEST(DenseParameters, BlocksLieInTheOrderTheyWereAddedWithoutGaps) {
   DenseParameters dense;
-  EXPECT_EQ(dense.Add("weight", 2, 3, FirstValues::kXavierNormal), 0u);
+  EXPECT_EQ(dense.Add("weight", 2, 3, InitialValues::kXavierNormal), 0u);
   EXPECT_EQ(dense.Add("bias", 2, 1), 1u);
   EXPECT_EQ(dense.size(), 8u);
   dense.Allocate();
-  EXPECT_EQ(dense.blocks()[0].first_values, FirstValues::kXavierNormal);
-  EXPECT_EQ(dense.blocks()[1].first_values, FirstValues::kZero);
+  EXPECT_EQ(dense.blocks()[0].initial_values, InitialValues::kXavierNormal);
+  EXPECT_EQ(dense.blocks()[1].initial_values, InitialValues::kZero);
   EXPECT_EQ(dense.blocks()[1].offset, 6u);
 
   EXPECT_THAT(dense.values(), testing::Each(0.0f));

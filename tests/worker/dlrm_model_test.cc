@@ -330,12 +330,12 @@ TEST(DlrmModel, CrossLayersLieAfterBothMlps) {
   EXPECT_EQ(blocks[10].name, "crossnet.V_kernels.0");
   EXPECT_EQ(blocks[10].rows, 3u);
   EXPECT_EQ(blocks[10].columns, 16u);
-  EXPECT_EQ(blocks[10].first_values, FirstValues::kXavierNormal);
+  EXPECT_EQ(blocks[10].initial_values, InitialValues::kXavierNormal);
   EXPECT_EQ(blocks[14].name, "crossnet.W_kernels.1");
   EXPECT_EQ(blocks[14].rows, 16u);
   EXPECT_EQ(blocks[14].columns, 3u);
   EXPECT_EQ(blocks[15].name, "crossnet.bias.1");
-  EXPECT_EQ(blocks[15].first_values, FirstValues::kZero);
+  EXPECT_EQ(blocks[15].initial_values, InitialValues::kZero);
   EXPECT_EQ(owning.model.layers()[2].in, 16u);
 }
 

@@ -65,7 +65,7 @@ struct Case {
 // torch 1.13's dense backward on the CPU divides the gradient of the i-th distinct row by the
 // frequency of the i-th sorted lookup's row. In the table's batch (sorted 0 1 1 2 2 3 5 6) that
 // halves rows 3 and 5, which occur once. We follow the definition: by the row's own frequency.
-void MendFrequencies(std::vector<float>* gradients, size_t dim) {
+void MendAccessCounts(std::vector<float>* gradients, size_t dim) {
   for (const size_t row : {3u, 5u}) {
     for (size_t c = 0; c < dim; ++c) (*gradients)[row * dim + c] *= 2.0f;
   }
@@ -96,7 +96,7 @@ TEST_P(EmbeddingBagCase, ForwardAndBackwardEqualTorch) {
     std::vector<float> by_row(c.rows.size(), 0.0f);
     AddBagGradients(c.view(), c.options, gradient, c.dim, &winners, by_row);
     std::vector<float> want_by_row = Flatten(want["grad_dense"]);
-    if (c.options.scale_grad_by_freq) MendFrequencies(&want_by_row, c.dim);
+    if (c.options.scale_grad_by_freq) MendAccessCounts(&want_by_row, c.dim);
     ExpectNear(by_row, want_by_row);
   }
   if (want.contains("grad_sparse_rows")) {

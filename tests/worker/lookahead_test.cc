@@ -32,10 +32,10 @@ class Samples {
   uint64_t broken_step = ~uint64_t{0};
 };
 
-std::vector<std::pair<uint64_t, uint64_t>> Announced(Lookahead& lookahead) {
+std::vector<std::pair<uint64_t, uint64_t>> Prefetched(Lookahead& lookahead) {
   std::vector<std::pair<uint64_t, uint64_t>> announced;  // step, its row
   uint64_t step = 0;
-  while (const std::vector<RowBatch>* rows = lookahead.NextToAnnounce(&step)) {
+  while (const std::vector<RowBatch>* rows = lookahead.NextToPrefetch(&step)) {
     EXPECT_EQ(rows->size(), 1u);
     announced.emplace_back(step, Raw(rows->front().rows.at(0)));
   }
@@ -49,7 +49,7 @@ TEST(Lookahead, DoesNothingWhileNoPullWaits) {
   Lookahead lookahead(samples.reader(), Tables(), /*max_steps=*/4, /*end=*/10);
   for (uint64_t step = 0; step < 10; ++step) {
     ASSERT_OK(lookahead.Take(step));
-    EXPECT_TRUE(Announced(lookahead).empty());
+    EXPECT_TRUE(Prefetched(lookahead).empty());
     lookahead.OnPulled(false);
   }
   EXPECT_EQ(samples.reads.size(), 10u);
@@ -60,19 +60,19 @@ TEST(Lookahead, LooksOneStepFurtherEachTimeAPullWaits) {
   Lookahead lookahead(samples.reader(), Tables(), /*max_steps=*/2, /*end=*/6);
   ASSERT_OK(lookahead.Take(0));
   lookahead.OnPulled(true);
-  EXPECT_EQ(Announced(lookahead), (Steps{{1, 1}}));
-  EXPECT_TRUE(Announced(lookahead).empty()) << "once is enough";
+  EXPECT_EQ(Prefetched(lookahead), (Steps{{1, 1}}));
+  EXPECT_TRUE(Prefetched(lookahead).empty()) << "once is enough";
   ASSERT_OK(lookahead.Take(1));
   lookahead.OnPulled(true);
-  EXPECT_EQ(Announced(lookahead), (Steps{{2, 2}, {3, 3}}));
+  EXPECT_EQ(Prefetched(lookahead), (Steps{{2, 2}, {3, 3}}));
   ASSERT_OK(lookahead.Take(2));
   lookahead.OnPulled(true);
   EXPECT_EQ(lookahead.steps_ahead(), 2u) << "no further than it may";
-  EXPECT_EQ(Announced(lookahead), (Steps{{4, 4}}));
+  EXPECT_EQ(Prefetched(lookahead), (Steps{{4, 4}}));
   ASSERT_OK(lookahead.Take(3));
-  EXPECT_EQ(Announced(lookahead), (Steps{{5, 5}}));
+  EXPECT_EQ(Prefetched(lookahead), (Steps{{5, 5}}));
   ASSERT_OK(lookahead.Take(4));
-  EXPECT_TRUE(Announced(lookahead).empty()) << "there is no step 6";
+  EXPECT_TRUE(Prefetched(lookahead).empty()) << "there is no step 6";
   ASSERT_OK(lookahead.Take(5));
   EXPECT_EQ(samples.reads, (std::vector<uint64_t>{0, 1, 2, 3, 4, 5})) << "each is read once";
 }
@@ -95,7 +95,7 @@ TEST(Lookahead, AMistakeIsToldOnItsTurn) {
   Lookahead lookahead(samples.reader(), Tables(), /*max_steps=*/4, /*end=*/10);
   for (int i = 0; i < 4; ++i) lookahead.OnPulled(true);
   ASSERT_OK(lookahead.Take(0));
-  EXPECT_EQ(Announced(lookahead), (Steps{{1, 1}, {3, 3}, {4, 4}}));
+  EXPECT_EQ(Prefetched(lookahead), (Steps{{1, 1}, {3, 3}, {4, 4}}));
   ASSERT_OK(lookahead.Take(1));
   EXPECT_THAT(lookahead.Take(2).status().message(), testing::HasSubstr("sample 2 is broken"));
 }

@@ -143,9 +143,9 @@ class LrPolicyContract : public testing::TestWithParam<std::string> {
   // As far as the policy takes them: every one is there without a schedule.
   static std::vector<std::unique_ptr<LrPolicy>> All(double base) {
     std::vector<std::unique_ptr<LrPolicy>> policies;
-    for (const uint64_t warmup : {uint64_t{0}, uint64_t{1}, uint64_t{7}, kMostLrSteps}) {
-      for (const uint64_t start : {uint64_t{0}, uint64_t{1}, uint64_t{8}, kMostLrSteps}) {
-        for (const uint64_t steps : {uint64_t{0}, uint64_t{1}, uint64_t{9}, kMostLrSteps}) {
+    for (const uint64_t warmup : {uint64_t{0}, uint64_t{1}, uint64_t{7}, kMaxLrSteps}) {
+      for (const uint64_t start : {uint64_t{0}, uint64_t{1}, uint64_t{8}, kMaxLrSteps}) {
+        for (const uint64_t steps : {uint64_t{0}, uint64_t{1}, uint64_t{9}, kMaxLrSteps}) {
           auto policy = LrPolicies().Make(GetParam(), {base, warmup, start, steps});
           if (policy.ok()) policies.push_back(std::move(policy).value());
         }
@@ -156,11 +156,11 @@ class LrPolicyContract : public testing::TestWithParam<std::string> {
 
   static std::vector<uint64_t> Steps() {
     std::vector<uint64_t> steps = {1000,
-                                   kMostLrSteps - 2,
-                                   kMostLrSteps - 1,
-                                   kMostLrSteps,
-                                   kMostLrSteps + 1,
-                                   2 * kMostLrSteps,
+                                   kMaxLrSteps - 2,
+                                   kMaxLrSteps - 1,
+                                   kMaxLrSteps,
+                                   kMaxLrSteps + 1,
+                                   2 * kMaxLrSteps,
                                    std::numeric_limits<uint64_t>::max() - 1};
     for (uint64_t step = 0; step < 30; ++step) steps.push_back(step);
     return steps;

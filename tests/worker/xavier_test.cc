@@ -65,14 +65,14 @@ TEST(Xavier, ValuesStayWhatTheyWere) {
   EXPECT_THAT(values, testing::ElementsAre(-0.310368448f, -1.0158f, -0.382644981f, 1.20405042f));
 }
 
-TEST(FillFirstValues, GoesByBlock) {
+TEST(FillInitialValues, GoesByBlock) {
   DenseParameters dense;
   dense.Add("zero", 2, 3);
-  dense.Add("normal", 2, 3, FirstValues::kXavierNormal);
-  dense.Add("uniform", 2, 3, FirstValues::kXavierUniform);
+  dense.Add("normal", 2, 3, InitialValues::kXavierNormal);
+  dense.Add("uniform", 2, 3, InitialValues::kXavierUniform);
   dense.Allocate();
   std::ranges::fill(dense.values(), 9.0f);
-  FillFirstValues(5, &dense);
+  FillInitialValues(5, &dense);
 
   std::vector<float> want(6);
   EXPECT_THAT(dense.values(0), testing::Each(0.0f));

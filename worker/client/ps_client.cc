@@ -85,24 +85,24 @@ void PsClient::StartControl(MessageType type, uint64_t steps) {
   }
 }
 
-void PsClient::DealRows(const RowBatch& batch, Deal* deal) const {
+void PsClient::RouteRows(const RowBatch& batch, Routing* routing) const {
   const std::vector<Plan::Band>& bands = bands_[Raw(batch.table)];
   const RowOrder& order = plan_.order(batch.table);
   const std::vector<RowId>& on_workers = plan_.worker_rows(batch.table);
-  deal->rows.clear();
-  deal->ends.clear();
+  routing->rows.clear();
+  routing->ends.clear();
   if (!order.is_scattered() && on_workers.empty()) {
     auto end = batch.rows.begin();
     for (const Plan::Band& band : bands) {
       end = std::lower_bound(end, batch.rows.end(), RowId{band.row_end});
-      deal->ends.push_back(static_cast<size_t>(end - batch.rows.begin()));
+      routing->ends.push_back(static_cast<size_t>(end - batch.rows.begin()));
     }
     CHECK(end == batch.rows.end()) << "a row beyond its table";
     return;
   }
   // By band, in the order of rows within each: counted, then placed.
   std::vector<uint32_t> kept, band_of;
-  deal->ends.assign(bands.size(), 0);
+  routing->ends.assign(bands.size(), 0);
   auto worker_row = on_workers.begin();
   for (uint32_t r = 0; r < batch.rows.size(); ++r) {
     worker_row = std::lower_bound(worker_row, on_workers.end(), batch.rows[r]);
@@ -114,31 +114,31 @@ void PsClient::DealRows(const RowBatch& batch, Deal* deal) const {
     CHECK(band != bands.end()) << "a row beyond its table";
     kept.push_back(r);
     band_of.push_back(static_cast<uint32_t>(band - bands.begin()));
-    ++deal->ends[band_of.back()];
+    ++routing->ends[band_of.back()];
   }
   std::vector<size_t> next(bands.size());
   for (size_t b = 1; b < bands.size(); ++b) {
-    next[b] = deal->ends[b - 1];
-    deal->ends[b] += deal->ends[b - 1];
+    next[b] = routing->ends[b - 1];
+    routing->ends[b] += routing->ends[b - 1];
   }
-  deal->rows.resize(kept.size());
-  for (size_t i = 0; i < kept.size(); ++i) deal->rows[next[band_of[i]]++] = kept[i];
+  routing->rows.resize(kept.size());
+  for (size_t i = 0; i < kept.size(); ++i) routing->rows[next[band_of[i]]++] = kept[i];
 }
 
 void PsClient::AddRows(const std::vector<RowBatch>& batches, bool is_push,
                        std::vector<OpenParts>* open) {
-  deals_.resize(batches.size());
+  routings_.resize(batches.size());
   for (size_t b = 0; b < batches.size(); ++b) {
     const RowBatch& batch = batches[b];
     if (batch.rows.empty() || plan_.is_on_workers(batch.table) || (is_push && !batch.trains))
       continue;
-    DealRows(batch, &deals_[b]);
+    RouteRows(batch, &routings_[b]);
     size_t band_begin = 0;
-    for (size_t k = 0; k < deals_[b].ends.size(); band_begin = deals_[b].ends[k++]) {
+    for (size_t k = 0; k < routings_[b].ends.size(); band_begin = routings_[b].ends[k++]) {
       for (const Slice& slice : bands_[Raw(batch.table)][k].cuts) {
         const size_t row_bytes = sizeof(uint64_t) + slice.columns() * sizeof(float);
         OpenParts& to = (*open)[Raw(slice.shard)];
-        for (size_t begin = band_begin; begin < deals_[b].ends[k];) {
+        for (size_t begin = band_begin; begin < routings_[b].ends[k];) {
           if (to.parts.empty() || to.rows >= options_.max_part_rows ||
               to.bytes + row_bytes > options_.max_part_bytes) {
             to.parts.push_back({.shard = Raw(slice.shard), .pieces = {}, .bags = {}});
@@ -147,7 +147,7 @@ void PsClient::AddRows(const std::vector<RowBatch>& batches, bool is_push,
           const size_t room =
               std::max<size_t>(1, std::min(options_.max_part_rows - to.rows,
                                            (options_.max_part_bytes - to.bytes) / row_bytes));
-          const size_t rows = std::min(room, deals_[b].ends[k] - begin);
+          const size_t rows = std::min(room, routings_[b].ends[k] - begin);
           to.parts.back().pieces.push_back({.batch = b,
                                             .begin = begin,
                                             .end = begin + rows,
@@ -181,7 +181,7 @@ void PsClient::CutIntoParts(const std::vector<RowBatch>& batches, bool is_push) 
 std::vector<PsClient::Outgoing> PsClient::TakeOutgoing(TimeMs now) {
   std::vector<Outgoing> outgoing;
   if (!status_.ok()) return outgoing;
-  outgoing = std::exchange(announcements_, {});
+  outgoing = std::exchange(prefetches_, {});
   for (size_t shard = 0; shard < shards_.size(); ++shard) {
     while (!to_send_[shard].empty() && in_flight_[shard] < options_.window) {
       Part part = std::move(to_send_[shard].front());
@@ -207,7 +207,7 @@ uint32_t PsClient::DeadlineMs() const {
   return is_of_all_rows ? options_.control_deadline_ms : options_.deadline_ms;
 }
 
-void PsClient::Announce(uint64_t step, const std::vector<RowBatch>& batches) {
+void PsClient::Prefetch(uint64_t step, const std::vector<RowBatch>& batches) {
   CHECK(!busy()) << "one operation at a time";
   std::vector<OpenParts> open(shards_.size());
   AddRows(batches, /*is_push=*/false, &open);
@@ -217,11 +217,11 @@ void PsClient::Announce(uint64_t step, const std::vector<RowBatch>& batches) {
       header.step = step;
       Frames payload;
       payload.push_back(GatherNumbers(batches, part, &RowBatch::rows));
-      announcements_.push_back(
+      prefetches_.push_back(
           {.shard = part.shard,
            .frames = EncodeMessage(header, PrefetchRequest{.tables = TablesOf(batches, part)},
                                    std::move(payload))});
-      bytes_moved_ += BytesOf(announcements_.back().frames);
+      bytes_moved_ += BytesOf(prefetches_.back().frames);
     }
   }
 }
@@ -265,38 +265,38 @@ Frame PsClient::GatherNumbers(const std::vector<RowBatch>& batches, const Part& 
   T* to = frame.As<T>().data();
   for (const Piece& piece : part.pieces) {
     const std::vector<T>& from = batches[piece.batch].*column;
-    const std::vector<uint32_t>& deal = deals_[piece.batch].rows;
-    if (deal.empty()) {
+    const std::vector<uint32_t>& routing = routings_[piece.batch].rows;
+    if (routing.empty()) {
       to = std::copy(from.begin() + piece.begin, from.begin() + piece.end, to);
       continue;
     }
-    for (size_t p = piece.begin; p < piece.end; ++p) *to++ = from[deal[p]];
+    for (size_t p = piece.begin; p < piece.end; ++p) *to++ = from[routing[p]];
   }
   return frame;
 }
 
 void PsClient::GatherPiece(const Piece& piece, const std::vector<float>& plane, size_t width,
                            float* to) const {
-  const std::vector<uint32_t>& deal = deals_[piece.batch].rows;
-  if (deal.empty() && piece.columns == width) {
+  const std::vector<uint32_t>& routing = routings_[piece.batch].rows;
+  if (routing.empty() && piece.columns == width) {
     std::memcpy(to, &plane[piece.begin * width], piece.rows() * width * sizeof(float));
     return;
   }
   for (size_t p = piece.begin; p < piece.end; ++p, to += piece.columns) {
-    const size_t row = deal.empty() ? p : deal[p];
+    const size_t row = routing.empty() ? p : routing[p];
     std::memcpy(to, &plane[row * width + piece.first_column], piece.columns * sizeof(float));
   }
 }
 
 void PsClient::ScatterPiece(const Piece& piece, const float* from, size_t width,
                             std::vector<float>* plane) const {
-  const std::vector<uint32_t>& deal = deals_[piece.batch].rows;
-  if (deal.empty() && piece.columns == width) {
+  const std::vector<uint32_t>& routing = routings_[piece.batch].rows;
+  if (routing.empty() && piece.columns == width) {
     std::memcpy(&(*plane)[piece.begin * width], from, piece.rows() * width * sizeof(float));
     return;
   }
   for (size_t p = piece.begin; p < piece.end; ++p, from += piece.columns) {
-    const size_t row = deal.empty() ? p : deal[p];
+    const size_t row = routing.empty() ? p : routing[p];
     std::memcpy(&(*plane)[row * width + piece.first_column], from, piece.columns * sizeof(float));
   }
 }

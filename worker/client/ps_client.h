@@ -9,7 +9,7 @@
 // Order:     one operation at a time; start the next when busy() is false.
 // Layout:    rows ascend within a RowBatch. Where slices are ranges of rows, what a shard owns of a
 //            batch is one contiguous piece, and moves at once; where the plan scatters rows, or has
-//            some of them on the workers, it is a list of places (Deal).
+//            some of them on the workers, it is a list of places (Routing).
 #pragma once
 
 #include <cstdint>
@@ -70,7 +70,7 @@ class PsClient {
 
   // Tells shards which rows a step to come will pull; they may read them before. Sent with the
   // operation under way or the next; nobody answers. Not while busy().
-  void Announce(uint64_t step, const std::vector<RowBatch>& batches);
+  void Prefetch(uint64_t step, const std::vector<RowBatch>& batches);
   // Whether a shard had to read its disk for the last pull.
   bool has_pull_waited() const { return has_pull_waited_; }
 
@@ -125,7 +125,7 @@ class PsClient {
     size_t rows() const { return end - begin; }
   };
   // A batch's rows, band after band: place p is row `rows[p]`, or p itself where that is empty.
-  struct Deal {
+  struct Routing {
     std::vector<uint32_t> rows;
     std::vector<size_t> ends;  // of each band
   };
@@ -174,7 +174,7 @@ class PsClient {
   void EncodeBagGradients(const Part& part, Frames* payload) const;
   static uint32_t WinnerThere(const BagGroup& group, uint32_t bag, uint32_t winner);
   Status CopyBags(const Part& part, const Frame& sums, const Frame& winners);
-  void DealRows(const RowBatch& batch, Deal* deal) const;
+  void RouteRows(const RowBatch& batch, Routing* routing) const;
   // Copies the piece's columns of a plane of `width` floats a row to consecutive places, or back.
   void GatherPiece(const Piece& piece, const std::vector<float>& plane, size_t width,
                    float* to) const;
@@ -219,11 +219,11 @@ class PsClient {
   // Of partial sums, by batch: added up as shards answer, in any order; exact.
   std::vector<std::vector<double>> partial_sums_;
 
-  std::vector<Deal> deals_;  // of each batch of the operation under way
+  std::vector<Routing> routings_;  // of each batch of the operation under way
 
   uint64_t bytes_moved_ = 0;
   uint64_t next_request_id_ = 1;
-  std::vector<Outgoing> announcements_;  // not sent yet
+  std::vector<Outgoing> prefetches_;  // not sent yet
   bool has_pull_waited_ = false;
   std::vector<std::deque<Part>> to_send_;  // by shard
   std::vector<size_t> in_flight_;          // by shard

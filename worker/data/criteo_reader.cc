@@ -9,7 +9,7 @@
 namespace rowhouse {
 namespace {
 
-constexpr int kMostDays = 24;
+constexpr int kMaxDays = 24;
 
 std::string DayFile(const std::string& file, int day) { return fmt::format("{}_{}", file, day); }
 
@@ -17,7 +17,7 @@ Result<std::vector<std::string>> FilesOf(const std::string& file, const std::str
   std::error_code ignored;  // What cannot be looked at is said when it is opened.
   if (data_set != "terabyte" || std::filesystem::exists(file, ignored)) return std::vector{file};
   std::vector<std::string> files;
-  for (int day = 0; day < kMostDays; ++day) {
+  for (int day = 0; day < kMaxDays; ++day) {
     if (!std::filesystem::exists(DayFile(file, day), ignored)) continue;
     if (static_cast<int>(files.size()) != day) {
       return UsageError(

@@ -7,7 +7,7 @@
 namespace rowhouse {
 
 size_t DenseParameters::Add(std::string name, uint32_t rows, uint32_t columns,
-                            FirstValues first_values) {
+                            InitialValues initial_values) {
   CHECK(!is_allocated_) << "block " << name << " comes after Allocate()";
   CHECK(rows >= 1 && columns >= 1) << name;
   const bool is_new = std::none_of(blocks_.begin(), blocks_.end(),
@@ -16,7 +16,7 @@ size_t DenseParameters::Add(std::string name, uint32_t rows, uint32_t columns,
   blocks_.push_back({.name = std::move(name),
                      .rows = rows,
                      .columns = columns,
-                     .first_values = first_values,
+                     .initial_values = initial_values,
                      .offset = size_});
   size_ += blocks_.back().size();
   return blocks_.size() - 1;

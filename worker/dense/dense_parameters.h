@@ -16,14 +16,14 @@
 namespace rowhouse {
 
 // What a block holds before training, unless something else is written over it.
-enum class FirstValues { kZero, kXavierNormal, kXavierUniform };
+enum class InitialValues { kZero, kXavierNormal, kXavierUniform };
 
 class DenseParameters {
  public:
   struct Block {
     std::string name;                // unique; torch's, as in "bot_l.0.weight"
     uint32_t rows = 0, columns = 0;  // row-major; a bias has one column
-    FirstValues first_values = FirstValues::kZero;
+    InitialValues initial_values = InitialValues::kZero;
     size_t offset = 0;  // in floats
 
     size_t size() const { return size_t{rows} * columns; }
@@ -36,7 +36,7 @@ class DenseParameters {
   // Returns the block's number. Requires a new name, rows and columns of 1 or more, and that
   // Allocate() was not called.
   size_t Add(std::string name, uint32_t rows, uint32_t columns,
-             FirstValues first_values = FirstValues::kZero);
+             InitialValues initial_values = InitialValues::kZero);
 
   // Once, after the last Add(): all zeros.
   void Allocate();

@@ -5,7 +5,7 @@
 namespace rowhouse {
 namespace {
 
-constexpr double kLeastRateOfDecay = 1e-7;
+constexpr double kMinRateOfDecay = 1e-7;
 
 }  // namespace
 
@@ -25,7 +25,7 @@ double DecayingRate(const LrPolicyOptions& options, uint64_t s) {
   CHECK_LE(decayed, options.decay_steps);
   const double left =
       static_cast<double>(options.decay_steps - decayed) / static_cast<double>(options.decay_steps);
-  return std::max(std::min(kLeastRateOfDecay, options.base), options.base * (left * left));
+  return std::max(std::min(kMinRateOfDecay, options.base), options.base * (left * left));
 }
 
 Status CheckWarmupEndsBeforeDecay(const LrPolicyOptions& options) {

@@ -15,11 +15,11 @@
 namespace rowhouse {
 
 // Above it, a step is too small a part of a float64.
-inline constexpr uint64_t kMostLrSteps = uint64_t{1} << 48;
+inline constexpr uint64_t kMaxLrSteps = uint64_t{1} << 48;
 
 struct LrPolicyOptions {
   double base = 0.01;             // [0, inf)
-  uint64_t warmup_steps = 0;      // W; it and the others at most kMostLrSteps
+  uint64_t warmup_steps = 0;      // W; it and the others at most kMaxLrSteps
   uint64_t decay_start_step = 0;  // S
   uint64_t decay_steps = 0;       // N
 };

@@ -38,18 +38,18 @@ void FillXavierUniform(uint64_t seed, std::string_view name, uint32_t rows, uint
   }
 }
 
-void FillFirstValues(uint64_t seed, DenseParameters* parameters) {
+void FillInitialValues(uint64_t seed, DenseParameters* parameters) {
   for (size_t b = 0; b < parameters->blocks().size(); ++b) {
     const DenseParameters::Block& block = parameters->blocks()[b];
     const std::span<float> values = parameters->values(b);
-    switch (block.first_values) {
-      case FirstValues::kZero:
+    switch (block.initial_values) {
+      case InitialValues::kZero:
         std::ranges::fill(values, 0.0f);
         break;
-      case FirstValues::kXavierNormal:
+      case InitialValues::kXavierNormal:
         FillXavierNormal(seed, block.name, block.rows, block.columns, values);
         break;
-      case FirstValues::kXavierUniform:
+      case InitialValues::kXavierUniform:
         FillXavierUniform(seed, block.name, block.rows, block.columns, values);
         break;
     }

@@ -23,7 +23,7 @@ void FillXavierNormal(uint64_t seed, std::string_view name, uint32_t rows, uint3
 void FillXavierUniform(uint64_t seed, std::string_view name, uint32_t rows, uint32_t columns,
                        std::span<float> out);
 
-// Every block by its first_values; those of kZero are set to 0.
-void FillFirstValues(uint64_t seed, DenseParameters* parameters);
+// Every block by its initial_values; those of kZero are set to 0.
+void FillInitialValues(uint64_t seed, DenseParameters* parameters);
 
 }  // namespace rowhouse

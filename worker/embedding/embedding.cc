@@ -66,9 +66,9 @@ EmbeddingLayer::EmbeddingLayer(const EmbeddingTables& tables, DenseParameters* d
 void EmbeddingLayer::AddBranches(size_t feature) {
   const FeatureTable& at = tables_.features[feature];
   const KindLayout& layout = at.kind->layout();
-  const FirstValues first = layout.projection_initialiser == "xavier_uniform"
-                                ? FirstValues::kXavierUniform
-                                : FirstValues::kXavierNormal;
+  const InitialValues first = layout.projection_initialiser == "xavier_uniform"
+                                  ? InitialValues::kXavierUniform
+                                  : InitialValues::kXavierNormal;
   first_branch_.push_back(branches_.size());
   for (const IdGroup& group : at.groups) {
     Branch branch{.feature = feature, .group = group, .options = OptionsOf(at.table)};

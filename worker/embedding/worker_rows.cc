@@ -33,11 +33,11 @@ Result<std::unique_ptr<WorkerRows>> WorkerRows::Make(const std::vector<TableSpec
                 .optimizer = nullptr,
                 .layout = {},
                 .records = {}};
-    if (table.size() > kMostFloats / spec.dim) {
+    if (table.size() > kMaxFloats / spec.dim) {
       return UsageError(
           "table \"{}\": {} rows of {} floats are too many to live on every worker and cross the "
           "wire in every step; the limit is {} floats: let the shards have them",
-          spec.name, table.size(), spec.dim, kMostFloats);
+          spec.name, table.size(), spec.dim, kMaxFloats);
     }
     ASSIGN_OR_RETURN(table.optimizer, Optimizers().Make(spec.optimizer, spec.optimizer_options));
     ASSIGN_OR_RETURN(const std::unique_ptr<Initialiser> initialiser,
@@ -50,12 +50,12 @@ Result<std::unique_ptr<WorkerRows>> WorkerRows::Make(const std::vector<TableSpec
     RETURN_IF_ERROR(initialiser->Fill(ids, weights));
     for (uint64_t place = 0; place < ids.size(); ++place) {
       std::byte* record = table.record(place);
-      WriteFirstWeights(table.layout, std::span(weights).subspan(place * spec.dim, spec.dim),
-                        record);
+      WriteInitialWeights(table.layout, std::span(weights).subspan(place * spec.dim, spec.dim),
+                          record);
       table.optimizer->InitState(table.layout.state(record));
     }
     rows->place_[Raw(spec.id)] = static_cast<int64_t>(rows->tables_.size());
-    rows->exchange_floats_ += table.exchange_floats();
+    rows->allreduce_floats_ += table.allreduce_floats();
     rows->tables_.push_back(std::move(table));
   }
   return rows;
@@ -77,13 +77,14 @@ void WorkerRows::Fill(std::vector<RowBatch>* batches) const {
 
 void WorkerRows::WriteGradients(const std::vector<RowBatch>& batches,
                                 std::span<float> exchange) const {
-  CHECK_EQ(exchange.size(), exchange_floats_);
+  CHECK_EQ(exchange.size(), allreduce_floats_);
   std::fill(exchange.begin(), exchange.end(), -0.0f);
   for (const RowBatch& batch : batches) {
     const int64_t place = place_[Raw(batch.table)];
     if (place < 0 || !batch.trains) continue;
     size_t offset = 0;
-    for (int64_t t = 0; t < place; ++t) offset += tables_[static_cast<size_t>(t)].exchange_floats();
+    for (int64_t t = 0; t < place; ++t)
+      offset += tables_[static_cast<size_t>(t)].allreduce_floats();
     const Table& table = tables_[static_cast<size_t>(place)];
     const std::span<float> gradients = exchange.subspan(offset, table.size() * table.spec.dim);
     const std::span<float> touches = exchange.subspan(offset + gradients.size(), table.size());
@@ -97,13 +98,13 @@ void WorkerRows::WriteGradients(const std::vector<RowBatch>& batches,
 }
 
 Status WorkerRows::Apply(uint64_t step, float learning_rate, std::span<const float> exchange) {
-  CHECK_EQ(exchange.size(), exchange_floats_);
+  CHECK_EQ(exchange.size(), allreduce_floats_);
   std::vector<float> divided;
   for (Table& table : tables_) {
     const size_t dim = table.spec.dim;
     const std::span<const float> gradients = exchange.first(table.size() * dim);
     const std::span<const float> touches = exchange.subspan(gradients.size(), table.size());
-    exchange = exchange.subspan(table.exchange_floats());
+    exchange = exchange.subspan(table.allreduce_floats());
     for (uint64_t place = 0; place < table.size(); ++place) {
       if (!(touches[place] > 0.0f)) continue;
       std::span<const float> gradient = gradients.subspan(place * dim, dim);

@@ -27,9 +27,9 @@ namespace rowhouse {
 
 class WorkerRows {
  public:
-  // With their first values. kUsage if a table on the workers has more than kMostFloats weights, or
+  // With their first values. kUsage if a table on the workers has more than kMaxFloats weights, or
   // if its first values cannot be made.
-  static constexpr uint64_t kMostFloats = uint64_t{1} << 26;
+  static constexpr uint64_t kMaxFloats = uint64_t{1} << 26;
   static Result<std::unique_ptr<WorkerRows>> Make(const std::vector<TableSpec>& tables,
                                                   const Plan& plan);
 
@@ -37,10 +37,10 @@ class WorkerRows {
   void Fill(std::vector<RowBatch>* batches) const;
 
   // Floats of the exchange that are theirs.
-  size_t exchange_floats() const { return exchange_floats_; }
+  size_t allreduce_floats() const { return allreduce_floats_; }
 
   // Writes this worker's gradients. Rows that it did not touch hold -0, which changes no other
-  // worker's gradient when added, not even the sign of a zero. Requires exchange_floats() floats.
+  // worker's gradient when added, not even the sign of a zero. Requires allreduce_floats() floats.
   void WriteGradients(const std::vector<RowBatch>& batches, std::span<float> exchange) const;
 
   // Updates the rows that any worker touched by the exchange summed over all. kInternal, naming the
@@ -73,12 +73,12 @@ class WorkerRows {
     const std::byte* record(uint64_t place) const { return &records[place * layout.bytes()]; }
     bool Exists(uint64_t place) const { return layout.trailer(record(place)).lsn != 0; }
     // Floats of the exchange: the gradients, then one number a row: how often it was touched.
-    size_t exchange_floats() const { return size() * (spec.dim + 1); }
+    size_t allreduce_floats() const { return size() * (spec.dim + 1); }
   };
 
   std::vector<Table> tables_;
   std::vector<int64_t> place_;  // of each physical table in tables_, or -1
-  size_t exchange_floats_ = 0;
+  size_t allreduce_floats_ = 0;
 };
 
 }  // namespace rowhouse

@@ -26,13 +26,13 @@ Result<const Batch*> Lookahead::Take(uint64_t step) {
   CHECK_EQ(first_, step) << "steps are taken one after the other";
   const Ahead& taken = Read(step);
   RETURN_IF_ERROR(taken.status);
-  announced_ = std::max(announced_, step + 1);
+  prefetched_ = std::max(prefetched_, step + 1);
   return &taken.batch;
 }
 
-const std::vector<RowBatch>* Lookahead::NextToAnnounce(uint64_t* step) {
-  while (announced_ < std::min(end_, first_ + 1 + steps_ahead_)) {
-    *step = announced_++;
+const std::vector<RowBatch>* Lookahead::NextToPrefetch(uint64_t* step) {
+  while (prefetched_ < std::min(end_, first_ + 1 + steps_ahead_)) {
+    *step = prefetched_++;
     const Ahead& next = Read(*step);
     if (!next.status.ok() || !rows_.Prepare(next.batch.features).ok()) continue;
     return &rows_.row_batches();

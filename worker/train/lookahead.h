@@ -38,7 +38,7 @@ class Lookahead {
 
   // The rows of the next step that is within reach and was not announced yet: one batch a physical
   // table, of rows only. Null: none. `*step` says which step. To be called until it returns null.
-  const std::vector<RowBatch>* NextToAnnounce(uint64_t* step);
+  const std::vector<RowBatch>* NextToPrefetch(uint64_t* step);
 
   // To be told once a step: whether a pull of it waited for a disk.
   void OnPulled(bool has_waited);
@@ -61,7 +61,7 @@ class Lookahead {
   EmbeddingLayer rows_;
   std::deque<std::unique_ptr<Ahead>> ahead_;  // of steps first_, first_ + 1, ...
   uint64_t first_ = 0;                        // the step last taken
-  uint64_t announced_ = 0;                    // steps below need no announcement any more
+  uint64_t prefetched_ = 0;                   // steps below need no announcement any more
   uint32_t steps_ahead_ = 0;
   uint32_t quiet_steps_ = 0;
 };

@@ -194,8 +194,8 @@ Status Trainer::PullComputePush(uint64_t step, float learning_rate, StepFigures*
   // Behind the pull, so that it does not wait for them; shards read while this worker computes.
   lookahead_.OnPulled(client_.has_pull_waited());
   uint64_t to_come = 0;
-  while (const std::vector<RowBatch>* rows = lookahead_.NextToAnnounce(&to_come)) {
-    client_.Announce(to_come, *rows);
+  while (const std::vector<RowBatch>* rows = lookahead_.NextToPrefetch(&to_come)) {
+    client_.Prefetch(to_come, *rows);
   }
   RETURN_IF_ERROR(RunClient(client_, dialer_, clock_));
   phases_.data += laps.Lap();

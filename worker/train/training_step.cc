@@ -54,7 +54,7 @@ TrainingStep::TrainingStep(const TrainingStepOptions& options, std::unique_ptr<W
   optimizer_ = DenseOptimizers().Make(options_.optimizer, optimizer_options).value();
   pooled_.resize(embedding_.features());
   pooled_gradients_.resize(embedding_.features());
-  exchange_.resize(dense_.size() + (rows_ ? rows_->exchange_floats() : 0) + kFlags);
+  exchange_.resize(dense_.size() + (rows_ ? rows_->allreduce_floats() : 0) + kFlags);
 }
 
 Status TrainingStep::Prepare(const Batch& batch) {
@@ -130,7 +130,7 @@ Result<StepFigures> TrainingStep::Compute(uint64_t global_samples) {
   }
   if (rows_) {
     rows_->WriteGradients(embedding_.row_batches(),
-                          std::span(exchange_).subspan(dense_.size(), rows_->exchange_floats()));
+                          std::span(exchange_).subspan(dense_.size(), rows_->allreduce_floats()));
   }
   exchange_[exchange_.size() - kFlags] = is_stop_asked_ ? 1.0f : 0.0f;
   exchange_.back() = 0.0f;
@@ -230,8 +230,8 @@ Result<bool> TrainingStep::ApplyDense(float learning_rate, uint64_t step) {
   }
   RETURN_IF_ERROR(CheckDense(step));
   if (rows_) {
-    RETURN_IF_ERROR(
-        rows_->Apply(step, learning_rate, summed.subspan(dense_.size(), rows_->exchange_floats())));
+    RETURN_IF_ERROR(rows_->Apply(step, learning_rate,
+                                 summed.subspan(dense_.size(), rows_->allreduce_floats())));
   }
   return exchange_[exchange_.size() - kFlags] > 0.0f;
 }

@@ -8,7 +8,7 @@ namespace {
 
 class DatasetRanks final : public CachePolicy {
  public:
-  explicit DatasetRanks(const CachePolicyOptions& options) : frequencies_(options.frequencies) {}
+  explicit DatasetRanks(const CachePolicyOptions& options) : access_counts_(options.frequencies) {}
 
   uint8_t Use(uint8_t state, const CacheUse&) override { return state; }
 
@@ -16,7 +16,7 @@ class DatasetRanks final : public CachePolicy {
 
   size_t Choose(std::span<const CachedRow> rows) override {
     const auto frequency = [&](size_t i) {
-      return frequencies_ == nullptr ? 0.0 : frequencies_->Of(rows[i].row);
+      return access_counts_ == nullptr ? 0.0 : access_counts_->Of(rows[i].row);
     };
     size_t chosen = 0;
     double least = frequency(0);
@@ -31,7 +31,7 @@ class DatasetRanks final : public CachePolicy {
   }
 
  private:
-  const std::shared_ptr<const RowFrequencies> frequencies_;
+  const std::shared_ptr<const RowAccessCounts> access_counts_;
 };
 
 const bool kRegistered = CachePolicies().Add<DatasetRanks>("dataset");

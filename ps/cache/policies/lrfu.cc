@@ -23,7 +23,7 @@ namespace {
 // State 0: not used yet. Else log2 of the sum, as of the last use, in twelfths, from 2^-4 on.
 constexpr int kPerOctave = 12;
 constexpr int kOne = 4 * kPerOctave + 1;  // a sum of 1
-constexpr int kLeast = 1, kMost = 255;
+constexpr int kMin = 1, kMax = 255;
 constexpr int kFractionBits = 16;  // of logarithms between states
 constexpr int64_t kUnit = int64_t{1} << kFractionBits;
 
@@ -41,7 +41,7 @@ class Lrfu final : public CachePolicy {
     half_life_.BeginStep(step, uses_before);
     half_life_steps_ = half_life_.steps();
     per_step_ = static_cast<int64_t>(std::llround(kPerOctave * kUnit / half_life_steps_));
-    per_step_ = std::min(per_step_, kMost * kUnit);
+    per_step_ = std::min(per_step_, kMax * kUnit);
     step_ = step;
   }
 
@@ -76,7 +76,7 @@ class Lrfu final : public CachePolicy {
 
  private:
   static uint8_t Clamped(int64_t state) {
-    return static_cast<uint8_t>(std::clamp<int64_t>(state, kLeast, kMost));
+    return static_cast<uint8_t>(std::clamp<int64_t>(state, kMin, kMax));
   }
 
   int64_t Decayed(uint8_t state, uint32_t age) const { return state * kUnit - age * per_step_; }
@@ -84,7 +84,7 @@ class Lrfu final : public CachePolicy {
   // Of a row that has just come in: its lookups so far, this one not counted.
   int64_t Estimate(const std::byte* from) const {
     const RecordTrailer trailer = TrailerAt(from);
-    if (trailer.frequency <= 1) return -kMost * kUnit;
+    if (trailer.frequency <= 1) return -kMax * kUnit;
     const double steps_so_far = static_cast<double>(step_) + 1.0;
     const double gap = static_cast<double>(step_) - trailer.last_step;
     double sum = trailer.frequency - 1.0;
@@ -93,7 +93,7 @@ class Lrfu final : public CachePolicy {
     const double remembered = half_life_steps_ / std::numbers::ln2 + 1.0;
     sum *= std::min(1.0, remembered / steps_so_far);
     sum = std::min(sum, remembered);
-    if (sum < 0x1p-20) return -kMost * kUnit;
+    if (sum < 0x1p-20) return -kMax * kUnit;
     return kOne * kUnit + static_cast<int64_t>(std::llround(std::log2(sum) * kPerOctave * kUnit));
   }
 

@@ -20,7 +20,7 @@ enum Segment : uint8_t { kWindow, kProbation, kProtected };
 
 // State: a segment, and the order of uses within a step as far as 6 bits tell it.
 constexpr int kOrderBits = 6;
-constexpr uint64_t kMostOrder = (1 << kOrderBits) - 1;
+constexpr uint64_t kMaxOrder = (1 << kOrderBits) - 1;
 
 class WTinyLfu final : public CachePolicy {
  public:
@@ -29,7 +29,7 @@ class WTinyLfu final : public CachePolicy {
 
   void BeginStep(uint64_t step, uint64_t uses_before) override {
     half_life_.BeginStep(step, uses_before);
-    group_ = std::max<uint64_t>(1, uses_before / kMostOrder);
+    group_ = std::max<uint64_t>(1, uses_before / kMaxOrder);
     uses_ = 0;
   }
 
@@ -71,11 +71,11 @@ class WTinyLfu final : public CachePolicy {
   }
 
   uint8_t State(Segment segment) const {
-    return static_cast<uint8_t>(segment << kOrderBits | std::min(uses_ / group_, kMostOrder));
+    return static_cast<uint8_t>(segment << kOrderBits | std::min(uses_ / group_, kMaxOrder));
   }
 
   static void PutOnProbation(const CachedRow& row) {
-    *row.state = static_cast<uint8_t>(kProbation << kOrderBits | (*row.state & kMostOrder));
+    *row.state = static_cast<uint8_t>(kProbation << kOrderBits | (*row.state & kMaxOrder));
   }
 
   // Of a segment that has one.
@@ -85,7 +85,7 @@ class WTinyLfu final : public CachePolicy {
       if (SegmentOf(*rows[i].state) != segment) continue;
       if (oldest == rows.size() || rows[i].age > rows[oldest].age ||
           (rows[i].age == rows[oldest].age &&
-           (*rows[i].state & kMostOrder) < (*rows[oldest].state & kMostOrder))) {
+           (*rows[i].state & kMaxOrder) < (*rows[oldest].state & kMaxOrder))) {
         oldest = i;
       }
     }

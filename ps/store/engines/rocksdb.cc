@@ -36,7 +36,7 @@ constexpr uint64_t kStampOfNoRows = 1;
 // Keys of one MultiGet, at most: enough to share index and filter reads, few enough that the
 // blocks they pin stay small beside the block cache; and the fewest worth a thread of their own.
 constexpr size_t kSliceKeys = 256;
-constexpr size_t kLeastKeys = 8;
+constexpr size_t kMinKeys = 8;
 // A stall may end without an event (another store's flush frees the shared budget), so look now
 // and then.
 constexpr auto kStallPoll = std::chrono::milliseconds(20);
@@ -291,7 +291,7 @@ Status RocksDbStore::Get(const StoreSlice& slice, std::span<const RowId> rows,
   const size_t batch_rows =
       batches >= threads
           ? kSliceKeys
-          : std::clamp<size_t>((rows.size() + threads - 1) / threads, kLeastKeys, kSliceKeys);
+          : std::clamp<size_t>((rows.size() + threads - 1) / threads, kMinKeys, kSliceKeys);
   results_.assign((rows.size() + batch_rows - 1) / batch_rows, OkStatus());
   environment_->reads().Run(results_.size(), [&](size_t thread, size_t i) {
     const size_t first = i * batch_rows;
@@ -416,8 +416,8 @@ Status RocksDbStore::MakeRoom() {
   (void)db_->GetIntProperty(rows_, rocksdb::DB::Properties::kCurSizeAllMemTables, &waiting);
   std::error_code unknown;  // Then trying is the only way to know.
   const std::filesystem::space_info space = std::filesystem::space(path_, unknown);
-  constexpr uint64_t kLeastRoom = uint64_t{1} << 20;  // for what RocksDB writes beside rows
-  const bool has_room = unknown || space.available >= waiting + kLeastRoom;
+  constexpr uint64_t kMinRoom = uint64_t{1} << 20;  // for what RocksDB writes beside rows
+  const bool has_room = unknown || space.available >= waiting + kMinRoom;
   // It may be the torso of a file that takes the room: trying deletes it.
   const auto now = std::chrono::steady_clock::now();
   if (!next_try_) next_try_ = now + kTryAnyway;

@@ -17,7 +17,7 @@ class TableWiseGreedy final : public ShardingStrategy {
   Result<Placed> Place(const StrategyRequest& request) const override {
     std::vector<size_t> order(request.tables.size());
     std::iota(order.begin(), order.end(), size_t{0});
-    return PlaceWhole(request, DealToLeastLoaded(request, order));
+    return PlaceWhole(request, AssignToLeastLoaded(request, order));
   }
 };
 

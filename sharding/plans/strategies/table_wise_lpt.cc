@@ -20,7 +20,7 @@ class TableWiseLpt final : public ShardingStrategy {
     std::iota(order.begin(), order.end(), size_t{0});
     std::ranges::stable_sort(order, std::greater<>(),
                              [&](size_t t) { return TableBytesOf(request.tables[t]); });
-    return PlaceWhole(request, DealToLeastLoaded(request, order));
+    return PlaceWhole(request, AssignToLeastLoaded(request, order));
   }
 };
 

@@ -25,7 +25,7 @@
 namespace rowhouse {
 namespace {
 
-constexpr uint64_t kMostGroups = 4096;
+constexpr uint64_t kMaxGroups = 4096;
 
 struct GroupedOptions {
   uint64_t groups = 0;  // 0: not given
@@ -38,7 +38,7 @@ struct GroupedOptions {
 Result<GroupedOptions> ReadOptions(const LogicalTable& table) {
   KindOptionReader options(table);
   GroupedOptions grouped;
-  grouped.groups = options.Whole("groups", 0, 1, kMostGroups);
+  grouped.groups = options.Whole("groups", 0, 1, kMaxGroups);
   grouped.mode = options.Choice("mode", LoadBalanceModeNames());
   grouped.method = options.Choice("method", {"block", "qr"});
   grouped.share = options.TableName("share", "grouped");
@@ -59,7 +59,7 @@ class Grouped final : public TableKind {
   static Result<std::unique_ptr<TableKind>> Make(const KindContext& context) {
     const LogicalTable& table = context.table;
     ASSIGN_OR_RETURN(const GroupedOptions options, ReadOptions(table));
-    ASSIGN_OR_RETURN(const Dealt dealt, FindDealt(context, options));
+    ASSIGN_OR_RETURN(const Dealt dealt, FindDealtOut(context, options));
     RETURN_IF_ERROR(CheckGroups(table, options, dealt));
     const Result<LoadBalanceManager> manager =
         LoadBalanceManager::Make(OptionsOf(table, options, dealt));
@@ -110,7 +110,7 @@ class Grouped final : public TableKind {
     uint64_t bucket = 1;       // qr: remainders
   };
 
-  static Result<Dealt> FindDealt(const KindContext& context, const GroupedOptions& mine) {
+  static Result<Dealt> FindDealtOut(const KindContext& context, const GroupedOptions& mine) {
     Dealt dealt;
     for (const LogicalTable& other : context.model) {
       if (other.kind != "grouped") continue;
@@ -136,7 +136,7 @@ class Grouped final : public TableKind {
                             const Dealt& dealt) {
     const uint64_t groups = std::max<uint64_t>(options.groups, options.capacities.size());
     uint64_t rows = 0;
-    for (const uint64_t of_table : dealt.rows) rows += std::min(of_table, kMostGroups);
+    for (const uint64_t of_table : dealt.rows) rows += std::min(of_table, kMaxGroups);
     if (options.mode != "fair" || groups <= rows) return OkStatus();
     return UsageError(
         "table \"{}\": groups={} exceeds the {} rows of the tables dealt together; give at most {}",

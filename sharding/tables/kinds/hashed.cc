@@ -12,7 +12,7 @@
 namespace rowhouse {
 namespace {
 
-constexpr uint64_t kMostHashes = 8;
+constexpr uint64_t kMaxHashes = 8;
 
 class Hashed final : public TableKind {
  public:
@@ -21,7 +21,7 @@ class Hashed final : public TableKind {
     KindOptionReader options(table);
     const uint64_t buckets = options.Whole("buckets", 0, 1, uint64_t{1} << 62);
     const uint64_t seed = options.Whole("hash_seed", 0xA5A5A5A5, 0, UINT64_MAX);
-    const uint64_t hashes = options.Whole("hashes", 1, 1, kMostHashes);
+    const uint64_t hashes = options.Whole("hashes", 1, 1, kMaxHashes);
     const std::string operation = options.Choice("operation", {"add", "mult", "concat"});
     const std::string name = options.TableName("share", table.name);
     RETURN_IF_ERROR(options.Finish());

@@ -36,8 +36,8 @@ namespace {
 constexpr double kMeanLogit = -1.0986122886681098;  // log(1/3)
 constexpr uint64_t kPilotSamples = 16384;
 constexpr uint64_t kFirstPilot = uint64_t{1} << 62;  // above the number of any other sample
-constexpr uint64_t kMostRows = uint64_t{1} << 50;
-constexpr uint32_t kMostBagLength = 1 << 16;
+constexpr uint64_t kMaxRows = uint64_t{1} << 50;
+constexpr uint32_t kMaxBagLength = 1 << 16;
 
 // What the keys under a seed are for. Numbers are part of the data: never change one.
 enum Purpose : uint64_t {
@@ -228,12 +228,12 @@ Result<std::unique_ptr<Dataset>> Open(const DatasetOptions& options) {
     return UsageError("effect_scale={} is not a standard deviation (0 or more)",
                       options.effect_scale);
   }
-  if (options.bag_length < 1 || options.bag_length > kMostBagLength) {
+  if (options.bag_length < 1 || options.bag_length > kMaxBagLength) {
     return UsageError("synthetic_bag_length={}: expected 1 to {} ids in a bag", options.bag_length,
-                      kMostBagLength);
+                      kMaxBagLength);
   }
   for (size_t table = 0; table < options.table_rows.size(); ++table) {
-    if (options.table_rows[table] >= 1 && options.table_rows[table] <= kMostRows) continue;
+    if (options.table_rows[table] >= 1 && options.table_rows[table] <= kMaxRows) continue;
     return UsageError("table {} has {} rows: the synthetic data draw from 1 to 2^50", table,
                       options.table_rows[table]);
   }

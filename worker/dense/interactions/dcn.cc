@@ -58,10 +58,10 @@ class DcnInteraction final : public Interaction {
     for (Layer& layer : layers_) {
       const size_t l = static_cast<size_t>(&layer - layers_.data());
       layer.v = parameters->Add(fmt::format("crossnet.V_kernels.{}", l), rank_, width_,
-                                FirstValues::kXavierNormal);
+                                InitialValues::kXavierNormal);
       // LinearLayer takes W and b as one piece.
       layer.w = parameters->Add(fmt::format("crossnet.W_kernels.{}", l), width_, rank_,
-                                FirstValues::kXavierNormal);
+                                InitialValues::kXavierNormal);
       parameters->Add(fmt::format("crossnet.bias.{}", l), width_, 1);
     }
   }

@@ -1,4 +1,4 @@
-// RowFrequencies: how often the rows of a table are looked up, as a file of access counts says
+// RowAccessCounts: how often the rows of a table are looked up, as a file of access counts says
 // (sharding/plans/access_counts.h): the hottest rows by number, the others by the mean of their
 // range. Policy `dataset` ranks rows by it, and a cache may begin with its hottest rows.
 //
@@ -16,9 +16,9 @@
 
 namespace rowhouse {
 
-class RowFrequencies {
+class RowAccessCounts {
  public:
-  explicit RowFrequencies(const TableAccesses& accesses);
+  explicit RowAccessCounts(const TableAccesses& accesses);
 
   // Expected lookups, in the file's unit. 0 for a row beyond the counted table.
   double Of(RowId row) const;

@@ -1,4 +1,4 @@
-#include "ps/cache/row_frequencies.h"
+#include "ps/cache/row_access_counts.h"
 
 #include <algorithm>
 #include <cmath>
@@ -6,7 +6,7 @@
 
 namespace rowhouse {
 
-RowFrequencies::RowFrequencies(const TableAccesses& accesses)
+RowAccessCounts::RowAccessCounts(const TableAccesses& accesses)
     : rows_(accesses.rows), range_rows_(accesses.range_rows), hottest_(accesses.hottest) {
   std::vector<uint64_t> rest_counts = accesses.ranges;
   std::vector<uint64_t> rest_rows(rest_counts.size(), range_rows_);
@@ -24,13 +24,13 @@ RowFrequencies::RowFrequencies(const TableAccesses& accesses)
   }
 }
 
-double RowFrequencies::Of(RowId row) const {
+double RowAccessCounts::Of(RowId row) const {
   if (Raw(row) >= rows_) return 0.0;
   const auto hot = counts_.find(Raw(row));
   return hot != counts_.end() ? static_cast<double>(hot->second) : means_[Raw(row) / range_rows_];
 }
 
-std::vector<std::pair<RowId, uint64_t>> RowFrequencies::Hottest(
+std::vector<std::pair<RowId, uint64_t>> RowAccessCounts::Hottest(
     uint64_t most, uint64_t begin, uint64_t end,
     const std::function<bool(RowId)>& is_wanted) const {
   end = std::min(end, rows_);
