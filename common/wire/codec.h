@@ -4,7 +4,7 @@
 //   struct PullRequest {
 //     static constexpr MessageType kType = MessageType::kPull;
 //     uint8_t eval = 0;
-//     std::vector<TablePart> tables;
+//     std::vector<TableRows> tables;
 //     template <class Archive>
 //     void serialize(Archive& archive) { archive(eval, tables); }
 //   };

@@ -13,7 +13,7 @@ namespace rowhouse {
 // Payload: ids u64 (all tables' rows, in order).
 struct PrefetchRequest {
   static constexpr MessageType kType = MessageType::kPrefetch;
-  std::vector<TablePart> tables;
+  std::vector<TableRows> tables;
 
   template <class Archive>
   void serialize(Archive& archive) {

@@ -11,7 +11,7 @@ namespace rowhouse {
 
 // How many of the following rows belong to a table, and from which column on: up to the end of the
 // slice that begins there. A table may appear more than once.
-struct TablePart {
+struct TableRows {
   uint32_t table = 0;
   uint32_t rows = 0;
   uint32_t first_column = 0;
@@ -25,7 +25,7 @@ struct TablePart {
 // Bags that the shard pools: those [bag_begin, bag_begin + bags) of one list, which is one part of
 // one feature; lists are numbered in the order their gradients are added. The shard keeps them
 // until the push of the step, which says the same bags.
-struct BagPart {
+struct TableBags {
   uint32_t table = 0;
   uint32_t first_column = 0;
   uint32_t list = 0;
@@ -37,7 +37,7 @@ struct BagPart {
   bool is_partial = false;   // sum: other shards have lookups of the same bags; f64 is wanted
   bool has_weights = false;  // sum: one a lookup
 
-  bool operator==(const BagPart&) const = default;
+  bool operator==(const TableBags&) const = default;
 
   template <class Archive>
   void serialize(Archive& archive) {
@@ -54,8 +54,8 @@ struct BagPart {
 struct PullRequest {
   static constexpr MessageType kType = MessageType::kPull;
   bool eval = false;  // leaves no trace: no frequency, no place in the cache
-  std::vector<TablePart> tables;
-  std::vector<BagPart> bags;
+  std::vector<TableRows> tables;
+  std::vector<TableBags> bags;
 
   template <class Archive>
   void serialize(Archive& archive) {

@@ -17,8 +17,8 @@ struct PushRequest {
   static constexpr MessageType kType = MessageType::kPush;
   float learning_rate = 0.0f;  // of this step; the same from every worker
   uint64_t samples = 0;        // this worker's samples in the step
-  std::vector<TablePart> tables;
-  std::vector<BagPart> bags;
+  std::vector<TableRows> tables;
+  std::vector<TableBags> bags;
 
   template <class Archive>
   void serialize(Archive& archive) {

@@ -299,14 +299,14 @@ class Shard {
     size_t next_ = 0;
     CutState::FoundTogether found_ = {}, ahead_ = {};
   };
-  // As TablePart, of cuts_[cut].
+  // As TableRows, of cuts_[cut].
   struct CutRows {
     uint32_t cut = 0;
     uint32_t rows = 0;
   };
   // Bags as a pull gave them, with the rows they look up.
   struct PulledBags {
-    BagPart part;
+    TableBags part;
     uint32_t cut = 0;
     std::vector<uint64_t> rows;     // distinct, ascending
     std::vector<uint32_t> slots;    // of each lookup: its row's place in `rows`
@@ -362,7 +362,7 @@ class Shard {
     Frame ids;
     Frame gradients;
     Frame counts;  // one a row, or empty where no table of the part needs them
-    std::vector<BagPart> bags;
+    std::vector<TableBags> bags;
     Frame bag_gradients;
     Frame bag_winners;
     Frame body;  // as received, for the log
@@ -410,7 +410,7 @@ class Shard {
 
   void OnMessage(MessageArrived message, TimeMs now);
   // Bags pooled on shards (shard_bags.cc).
-  Result<std::vector<PulledBags>> TakeBags(const std::vector<BagPart>& parts, const Frame& ids,
+  Result<std::vector<PulledBags>> TakeBags(const std::vector<TableBags>& parts, const Frame& ids,
                                            const Frame& lengths, const Frame& weights);
   void AddRowsOfBags(PendingPull* pull) const;
   uint64_t ReplyBytes(const PendingPull& pull) const;
@@ -440,7 +440,7 @@ class Shard {
 
   Status CheckRequest(const Header& header) const;
   // What the parts are here; kCorruption if any row does not lie here.
-  Result<std::vector<CutRows>> TakeParts(const std::vector<TablePart>& parts, const Frame& ids);
+  Result<std::vector<CutRows>> TakeParts(const std::vector<TableRows>& parts, const Frame& ids);
   Status CheckPushedCounts(const std::vector<CutRows>& parts, const Frame& counts) const;
 
   void Advance();  // serves what the state now allows: pulls, controls, complete steps

@@ -16,11 +16,11 @@ size_t IdBytes(const TableSpec& table) {
 
 }  // namespace
 
-Result<std::vector<Shard::PulledBags>> Shard::TakeBags(const std::vector<BagPart>& parts,
+Result<std::vector<Shard::PulledBags>> Shard::TakeBags(const std::vector<TableBags>& parts,
                                                        const Frame& ids, const Frame& lengths,
                                                        const Frame& weights) {
   uint64_t id_bytes = 0, bags = 0, weighted = 0;
-  for (const BagPart& part : parts) {
+  for (const TableBags& part : parts) {
     const CutState* cut = FindCut(part.table, part.first_column);
     if (cut == nullptr) {
       return CorruptionError("{}: no rows of table {} lie here from column {} on", options_.name,
@@ -44,7 +44,7 @@ Result<std::vector<Shard::PulledBags>> Shard::TakeBags(const std::vector<BagPart
   const uint32_t* length = lengths.As<uint32_t>().data();
   const float* weight = weights.As<float>().data();
   std::vector<uint64_t> rows;
-  for (const BagPart& part : parts) {
+  for (const TableBags& part : parts) {
     CutState& cut = *FindCut(part.table, part.first_column);
     PulledBags pulled{.part = part,
                       .cut = static_cast<uint32_t>(&cut - cuts_.data()),
@@ -192,7 +192,7 @@ void Shard::AnswerPull(PendingPull pull) {
 Status Shard::CheckPushedBags(const Header& header, const PushPart& part) const {
   uint64_t gradients = 0, winners = 0;
   const auto step = pushes_.find(header.step);
-  for (const BagPart& bags : part.bags) {
+  for (const TableBags& bags : part.bags) {
     const BagKey key(bags.list, bags.first_column, bags.bag_begin);
     const PulledBags* pulled = nullptr;
     if (step != pushes_.end() && header.sender < step->second.bags.size()) {
@@ -246,7 +246,7 @@ std::map<uint32_t, Shard::BagGradients> Shard::GradientsOfBags(const StepPushes&
   for (const auto& [k, part] : step.workers[worker].parts) {
     const float* gradients = part->bag_gradients.As<float>().data();
     const uint32_t* winners = part->bag_winners.As<uint32_t>().data();
-    for (const BagPart& bags : part->bags) {
+    for (const TableBags& bags : part->bags) {
       const BagKey key(bags.list, bags.first_column, bags.bag_begin);
       const PulledBags& pulled = step.bags[worker].at(key);
       pushed.emplace(std::pair(pulled.cut, key), Pushed{&pulled, gradients, winners});

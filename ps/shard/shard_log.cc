@@ -23,7 +23,7 @@ void Shard::LogPush(const PeerId& peer, const Header& header, float learning_rat
     push.frames.push_back(part->bag_gradients.bytes());
     push.frames.push_back(part->bag_winners.bytes());
     // What they are bags of came with the pull; they stay until the step is applied.
-    for (const BagPart& bags : part->bags) {
+    for (const TableBags& bags : part->bags) {
       const BagKey key(bags.list, bags.first_column, bags.bag_begin);
       const PulledBags& pulled = pushes_.at(header.step).bags[header.sender].at(key);
       push.frames.push_back(std::as_bytes(std::span(pulled.rows)));

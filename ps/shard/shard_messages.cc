@@ -64,16 +64,16 @@ Status Shard::CheckRequest(const Header& header) const {
 }
 
 // Every id must lie in a slice of this shard; a peer's mistake must not become ours.
-Result<std::vector<Shard::CutRows>> Shard::TakeParts(const std::vector<TablePart>& parts,
+Result<std::vector<Shard::CutRows>> Shard::TakeParts(const std::vector<TableRows>& parts,
                                                      const Frame& ids) {
   uint64_t rows = 0;
-  for (const TablePart& part : parts) rows += part.rows;
+  for (const TableRows& part : parts) rows += part.rows;
   if (ids.size() != rows * sizeof(uint64_t)) {
     return CorruptionError("{}: {} bytes of ids for {} rows", options_.name, ids.size(), rows);
   }
   std::vector<CutRows> taken;
   const uint64_t* id = ids.As<uint64_t>().data();
-  for (const TablePart& part : parts) {
+  for (const TableRows& part : parts) {
     CutState* cut = FindCut(part.table, part.first_column);
     if (cut == nullptr) {
       return CorruptionError("{}: no rows of table {} lie here from column {} on", options_.name,

@@ -243,8 +243,8 @@ class RandomOperationsTest : public testing::Test {
     return std::move(answer.mapped());
   }
 
-  static std::vector<TablePart> PartsOf(const Batch& batch) {
-    std::vector<TablePart> parts;
+  static std::vector<TableRows> PartsOf(const Batch& batch) {
+    std::vector<TableRows> parts;
     for (uint32_t table = 0; table < batch.size(); ++table) {
       parts.push_back({table, static_cast<uint32_t>(batch[table].size()), 0});
     }

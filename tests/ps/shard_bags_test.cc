@@ -63,7 +63,7 @@ class ShardBags : public testing::Test {
     }
   }
 
-  void Pull(const BagPart& part, const std::vector<uint32_t>& ids,
+  void Pull(const TableBags& part, const std::vector<uint32_t>& ids,
             const std::vector<uint32_t>& lengths, const std::vector<float>& weights = {}) {
     Frames payload;
     payload.push_back(Frame());
@@ -107,7 +107,7 @@ TEST_F(ShardBags, MaximaNameTheirWinners) {
 }
 
 TEST_F(ShardBags, GradientsOfBagsReachTheirRows) {
-  const BagPart part{.bags = 2, .lookups = 3};
+  const TableBags part{.bags = 2, .lookups = 3};
   Pull(part, {1, 2, 2}, {2, 1});
   Frames payload;
   payload.push_back(Frame());
@@ -142,7 +142,7 @@ TEST_F(ShardBags, NonsenseIsRefusedAndHarmsNothing) {
   Pull({.bags = 1, .lookups = 1, .is_max = true, .is_partial = true}, {0}, {1});
   EXPECT_THAT(Refusal(), HasSubstr("maxima are neither partial"));
 
-  const auto push = [&](const BagPart& part, const std::vector<float>& gradients,
+  const auto push = [&](const TableBags& part, const std::vector<float>& gradients,
                         const std::vector<uint32_t>& winners) {
     Frames payload;
     for (int i = 0; i < 3; ++i) payload.push_back(Frame());
@@ -154,7 +154,7 @@ TEST_F(ShardBags, NonsenseIsRefusedAndHarmsNothing) {
   };
   push({.bags = 1, .lookups = 1}, {1, 1}, {});
   EXPECT_THAT(Refusal(), HasSubstr("did not pull in step 1"));
-  const BagPart part{.bags = 1, .lookups = 1, .is_max = true};
+  const TableBags part{.bags = 1, .lookups = 1, .is_max = true};
   Pull(part, {4}, {1});
   push(part, {1}, {0});
   EXPECT_THAT(Refusal(), HasSubstr("bytes of gradients"));
@@ -167,9 +167,9 @@ TEST_F(ShardBags, NonsenseIsRefusedAndHarmsNothing) {
 // A part of the push is checked against the bags as they were pulled; other ones of the same number
 // afterwards would be read and written beyond its gradients.
 TEST_F(ShardBags, BagsThatArePushedAreNotPulledAgainWithOtherLookups) {
-  const BagPart part{.bags = 1, .lookups = 1};
+  const TableBags part{.bags = 1, .lookups = 1};
   Pull(part, {4}, {1});
-  const auto push = [&](uint32_t k, const std::vector<BagPart>& bags, size_t floats) {
+  const auto push = [&](uint32_t k, const std::vector<TableBags>& bags, size_t floats) {
     Frames payload;
     for (int i = 0; i < 3; ++i) payload.push_back(Frame());
     if (!bags.empty()) {

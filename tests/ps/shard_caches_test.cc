@@ -65,7 +65,7 @@ class OneNode {
   std::vector<float> Step(const StepRows& rows) {
     std::vector<uint64_t> ids = rows.hot;
     ids.insert(ids.end(), rows.uniform.begin(), rows.uniform.end());
-    const std::vector<TablePart> parts = {{0, static_cast<uint32_t>(rows.hot.size()), 0},
+    const std::vector<TableRows> parts = {{0, static_cast<uint32_t>(rows.hot.size()), 0},
                                           {1, static_cast<uint32_t>(rows.uniform.size()), 0}};
     Frames pull;
     pull.push_back(FrameOf(ids));

@@ -63,7 +63,7 @@ TEST(TableWise, AShardGetsTheBagsOfItsTables) {
     uint64_t first_local = 0;
     size_t lookup = 0, bag = 0;
     for (size_t i = 0; i < request.bags.size(); ++i) {
-      const BagPart& part = request.bags[i];
+      const TableBags& part = request.bags[i];
       EXPECT_EQ(part.table, of_rank["tables"][i].get<uint32_t>());
       EXPECT_FALSE(part.is_partial) << "whole bags";
       for (uint32_t n = 0; n < part.lookups; ++n)

@@ -307,8 +307,8 @@ size_t PsClient::FloatsOf(const Part& part) {
   return floats;
 }
 
-std::vector<TablePart> PsClient::TablesOf(const std::vector<RowBatch>& batches, const Part& part) {
-  std::vector<TablePart> tables;
+std::vector<TableRows> PsClient::TablesOf(const std::vector<RowBatch>& batches, const Part& part) {
+  std::vector<TableRows> tables;
   for (const Piece& piece : part.pieces) {
     tables.push_back({.table = Raw(batches[piece.batch].table),
                       .rows = static_cast<uint32_t>(piece.rows()),
@@ -324,7 +324,7 @@ Frames PsClient::EncodePull(const Header& header, const Part& part) const {
   payload.push_back(eval_ ? Frame() : GatherNumbers(batches, part, &RowBatch::counts));
   if (!part.bags.empty()) EncodeBags(part, &payload);
   const PullRequest request{
-      .eval = eval_, .tables = TablesOf(batches, part), .bags = BagPartsOf(part)};
+      .eval = eval_, .tables = TablesOf(batches, part), .bags = TableBagsOf(part)};
   return EncodeMessage(header, request, std::move(payload));
 }
 
@@ -345,7 +345,7 @@ Frames PsClient::EncodePush(const Header& header, const Part& part) const {
   const PushRequest request{.learning_rate = learning_rate_,
                             .samples = samples_,
                             .tables = TablesOf(batches, part),
-                            .bags = BagPartsOf(part)};
+                            .bags = TableBagsOf(part)};
   return EncodeMessage(header, request, std::move(payload));
 }
 

@@ -169,7 +169,7 @@ class PsClient {
   void AddBags(bool is_push, std::vector<OpenParts>* open) const;
   void GroupBags();
   uint32_t LookupsOf(const BagPiece& piece) const;
-  std::vector<BagPart> BagPartsOf(const Part& part) const;
+  std::vector<TableBags> TableBagsOf(const Part& part) const;
   void EncodeBags(const Part& part, Frames* payload) const;
   void EncodeBagGradients(const Part& part, Frames* payload) const;
   static uint32_t WinnerThere(const BagGroup& group, uint32_t bag, uint32_t winner);
@@ -184,7 +184,7 @@ class PsClient {
   Frame GatherNumbers(const std::vector<RowBatch>& batches, const Part& part,
                       std::vector<T> RowBatch::*column) const;
   static size_t FloatsOf(const Part& part);
-  static std::vector<TablePart> TablesOf(const std::vector<RowBatch>& batches, const Part& part);
+  static std::vector<TableRows> TablesOf(const std::vector<RowBatch>& batches, const Part& part);
   bool IsLook() const { return look_within_ms_ > 0; }
   uint32_t DeadlineMs() const;  // of the operation under way
   TimeMs DeadlineFrom(TimeMs now) const;

@@ -123,8 +123,8 @@ void PsClient::AddBags(bool is_push, std::vector<OpenParts>* open) const {
   }
 }
 
-std::vector<BagPart> PsClient::BagPartsOf(const Part& part) const {
-  std::vector<BagPart> parts;
+std::vector<TableBags> PsClient::TableBagsOf(const Part& part) const {
+  std::vector<TableBags> parts;
   for (const BagPiece& piece : part.bags) {
     const BagGroup& group = groups_[piece.group];
     const BagBatch& batch = (*bags_)[group.batch];
