@@ -39,15 +39,6 @@ Frame& Frame::operator=(Frame&& other) noexcept {
   return *this;
 }
 
-std::byte* Frame::Detach(Release* release, void** hint) {
-  // An empty frame has nothing to free, but its taker calls release all the same.
-  *release = release_ != nullptr ? release_ : &FreeFrame;
-  *hint = std::exchange(hint_, nullptr);
-  release_ = nullptr;
-  size_ = 0;
-  return std::exchange(data_, nullptr);
-}
-
 void Frame::Reset() {
   if (release_ != nullptr) release_(data_, hint_);
   data_ = nullptr;

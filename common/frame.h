@@ -54,9 +54,6 @@ class Frame {
     return {reinterpret_cast<T*>(data_), size_ / sizeof(T)};
   }
 
-  // Gives the memory away: the caller must call *release(data, *hint).
-  std::byte* Detach(Release* release, void** hint);
-
  private:
   void Reset();
 

@@ -169,16 +169,6 @@ class InprocDialer final : public Dialer {
     return listener;
   }
 
-  Status Redial(size_t listener, const std::string& endpoint, const PeerId& identity) override {
-    CHECK_LT(listener, lines_.size());
-    RETURN_IF_ERROR(CheckName("connect to", endpoint));
-    const std::lock_guard lock(hub_->mutex);
-    HangUp(lines_[listener]);
-    mailbox_.Forget(listener);
-    lines_[listener] = Dial(listener, endpoint, identity);
-    return OkStatus();
-  }
-
   Status Send(size_t listener, Frames frames) override {
     CHECK_LT(listener, lines_.size());
     CHECK(!frames.empty());

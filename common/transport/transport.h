@@ -64,10 +64,6 @@ class Dialer {
   // as it takes: the listener may come later, or go and come back.
   virtual Result<size_t> Connect(const std::string& endpoint) = 0;
 
-  // Starts `listener` afresh, as another peer: forgets what was still to be sent to it or read
-  // from it, and connects to `endpoint` under `identity`. For a peer that missed a deadline.
-  virtual Status Redial(size_t listener, const std::string& endpoint, const PeerId& identity) = 0;
-
   // Accepts messages before the listener is there and keeps them, bounded as ever, until it is;
   // kResourceExhausted if its queue is full.
   virtual Status Send(size_t listener, Frames frames) = 0;

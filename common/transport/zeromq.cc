@@ -368,16 +368,6 @@ class ZeroMqDialer final : public Dialer {
     return lines_.size() - 1;
   }
 
-  Status Redial(size_t listener, const std::string& endpoint, const PeerId& identity) override {
-    CHECK_LT(listener, lines_.size());
-    ASSIGN_OR_RETURN(Line line, Dial(endpoint, identity));
-    lines_[listener].socket.set(zmq::sockopt::linger, 0);
-    waiting_ -= !lines_[listener].outbox.empty();
-    lines_[listener] = std::move(line);
-    poll_items_[listener].socket = lines_[listener].socket.handle();
-    return OkStatus();
-  }
-
   Status Send(size_t listener, Frames frames) override {
     CHECK_LT(listener, lines_.size());
     context_->loans.FreeAll();

@@ -75,10 +75,6 @@ std::string_view MessageTypeName(MessageType type) {
       return "stats";
     case MessageType::kStatsReply:
       return "stats reply";
-    case MessageType::kPing:
-      return "ping";
-    case MessageType::kPingReply:
-      return "ping reply";
     case MessageType::kError:
       return "error";
     case MessageType::kPrefetch:

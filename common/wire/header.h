@@ -1,4 +1,4 @@
-// The fixed header of every message: 64 bytes, little-endian, the same for ever, so that any two
+// The header of every message: 64 bytes, little-endian. Its layout never changes, so that any two
 // builds can at least tell each other their versions.
 //
 //   offset  bytes  field
@@ -8,16 +8,16 @@
 //        8      8  job id: messages of another job are refused
 //       16      8  request id: chosen by the asker, repeated in the reply
 //       24      8  step of the training
-//       32      4  part k, from 0
-//       36      4  of n parts, at least 1
-//       40      4  deadline in ms from sending: how long the sender waits; 0: it does not say
+//       32      4  part: number of this part of the request, from 0
+//       36      4  parts: how many parts the request is sent in, at least 1
+//       40      4  deadline in ms: how long the sender waits, from sending on; 0: not stated
 //       44      4  sender: worker rank in requests, shard id in replies
-//       48      8  incarnation of the server it is for, or that answers; 0: not known yet
+//       48      8  incarnation of the server that is asked or that answers; 0: not known yet
 //       56      4  reserved, 0
-//       60      4  crc32c of the 60 bytes before and the body frame
+//       60      4  crc32c of the 60 bytes before it and of the body frame
 //
-// Adding or changing a message's field or payload raises kProtocolVersion. Ids and rows in payload
-// frames are not under the checksum: TCP's, and the store's own, cover them.
+// A change of a message's fields or payload raises kProtocolVersion. The checksum does not cover
+// payload frames (ids and rows): TCP and the store have checksums of their own.
 //
 // Threads: pure functions.
 #pragma once
@@ -32,7 +32,7 @@
 namespace rowhouse {
 
 inline constexpr uint16_t kProtocolVersion = 5;
-inline constexpr uint16_t kOldestProtocolVersion = 5;  // whose messages are still understood
+inline constexpr uint16_t kOldestProtocolVersion = 5;  // still understood
 inline constexpr size_t kHeaderBytes = 64;
 
 // Numbers travel on the wire: never reuse one.
@@ -51,8 +51,7 @@ enum class MessageType : uint16_t {
   kByeReply = 12,
   kStats = 13,
   kStatsReply = 14,
-  kPing = 15,
-  kPingReply = 16,
+  // 15 and 16 were ping and its reply.
   kError = 17,
   kPrefetch = 18,
   kBusy = 19,
@@ -75,11 +74,11 @@ struct Header {
   bool operator==(const Header&) const = default;
 };
 
-// The 64 bytes, sealed over `body`. Requires header.part < header.parts.
+// The 64 bytes, with the checksum over them and `body`. Requires header.part < header.parts.
 Frame EncodeHeader(const Header& header, std::span<const std::byte> body);
 
-// kCorruption, in words, for wrong sizes, magic, versions and checksums. Types this build does not
-// know are passed on: whoever dispatches on them refuses them by number.
+// kCorruption for a wrong size, magic, version or checksum, and for part >= parts. The type is not
+// checked: the receiver refuses types that it does not know.
 Result<Header> DecodeHeader(std::span<const std::byte> header, std::span<const std::byte> body);
 
 }  // namespace rowhouse

@@ -38,28 +38,7 @@ TEST(Frame, AssigningReleasesWhatWasHeldAndSelfAssignmentDoesNot) {
   EXPECT_EQ(released, 1);
 }
 
-TEST(Frame, ADetachedFrameIsReleasedByItsTaker) {
-  int released = 0;
-  std::byte bytes[4] = {};
-  Frame::Release release = nullptr;
-  void* hint = nullptr;
-  {
-    Frame frame(bytes, sizeof(bytes), &CountRelease, &released);
-    EXPECT_EQ(frame.Detach(&release, &hint), bytes);
-  }
-  EXPECT_EQ(released, 0);
-  release(bytes, hint);
-  EXPECT_EQ(released, 1);
-}
-
-TEST(Frame, AnEmptyFrameCanBeCopiedAndDetached) {
-  Frame frame = Frame::CopyOf("");
-  Frame::Release release = nullptr;
-  void* hint = nullptr;
-  std::byte* data = frame.Detach(&release, &hint);
-  ASSERT_NE(release, nullptr);
-  release(data, hint);
-}
+TEST(Frame, AnEmptyFrameCanBeCopied) { EXPECT_EQ(Frame::CopyOf("").size(), 0u); }
 
 TEST(Frame, BytesAreSeenAsAnArrayOfScalars) {
   Frame frame(3 * sizeof(uint64_t));

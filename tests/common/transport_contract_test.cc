@@ -377,29 +377,6 @@ TEST_P(TransportContract, WhatWasSentBeforeClosingArrives) {
   EXPECT_TRUE(IsSilent(*listener));
 }
 
-TEST_P(TransportContract, ARedialledListenerSeesANewcomerAndTheOldOneLeave) {
-  auto listener = Listen();
-  auto dialer = Dial("session 1", *listener);
-  ASSERT_OK(dialer->Send(0, TextFrames({"pull"})));
-  ASSERT_EQ(NextText(*listener), "pull");
-  ASSERT_OK(listener->Send("session 1", TextFrames({"late"})));
-  ASSERT_OK(dialer->Redial(0, listener->endpoint(), "session 2"));
-  ASSERT_OK(dialer->Send(0, TextFrames({"pull again"})));
-  const Incoming incoming = Next(*listener);
-  ASSERT_FALSE(incoming.frames.empty());
-  EXPECT_EQ(incoming.peer, "session 2");
-  EXPECT_EQ(incoming.frames[0].text(), "pull again");
-  ASSERT_OK(listener->Send("session 2", TextFrames({"rows"})));
-  EXPECT_EQ(NextText(*dialer), "rows");  // and not "late"
-  Status status;
-  for (int tries = 0; status.ok() && tries < kPatienceMs; ++tries) {
-    ASSERT_OK(listener->Receive(1));
-    status = listener->Send("session 1", TextFrames({"row"}));
-  }
-  EXPECT_EQ(status.code(), StatusCode::kUnavailable);
-  EXPECT_TRUE(IsSilent(*dialer));
-}
-
 TEST_P(TransportContract, ADialerReachesAListenerThatIsStartedAgain) {
   auto listener = Listen();
   const std::string endpoint = listener->endpoint();

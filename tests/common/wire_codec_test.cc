@@ -25,7 +25,7 @@ struct Part {
 };
 
 struct Everything {
-  static constexpr MessageType kType = MessageType::kPing;
+  static constexpr MessageType kType = MessageType::kBye;
   bool yes = false;
   uint8_t byte = 0;
   int64_t number = 0;
@@ -105,7 +105,7 @@ RC_GTEST_PROP(WireCodec, WhatIsWrittenIsRead, ()) {
   payload.push_back(FrameOf(rows));
   Result<Message> message = Unpack(EncodeMessage({.step = 3}, all, std::move(payload)));
   RC_ASSERT(message.ok());
-  RC_ASSERT(message.value().header.type == MessageType::kPing);
+  RC_ASSERT(message.value().header.type == MessageType::kBye);
   RC_ASSERT(message.value().header.step == 3u);
   Result<Everything> decoded = DecodeBody<Everything>(message.value());
   RC_ASSERT(decoded.ok());
@@ -156,7 +156,7 @@ TEST(WireCodec, FlippedBitsUnderAnHonestSealNeverCrash) {
 }
 
 struct Lengths {
-  static constexpr MessageType kType = MessageType::kPing;
+  static constexpr MessageType kType = MessageType::kBye;
   std::vector<uint64_t> numbers;
   std::vector<Part> parts;
   std::string text;
@@ -173,8 +173,7 @@ TEST(WireCodec, AbsurdLengthsAreRefusedWithoutTheirMemory) {
       Frame body(24);
       std::memset(body.data(), 0, body.size());
       std::memcpy(body.data() + at, &length, sizeof(length));
-      const Status status =
-          DecodeBody<Lengths>(WithBody(MessageType::kPing, body.bytes())).status();
+      const Status status = DecodeBody<Lengths>(WithBody(MessageType::kBye, body.bytes())).status();
       EXPECT_EQ(status.code(), StatusCode::kCorruption) << at << " " << length;
       EXPECT_THAT(status.message(), testing::HasSubstr("elements announced"));
     }

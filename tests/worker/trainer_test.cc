@@ -54,7 +54,6 @@ class Samples final : public Dataset {
 class AnsweringDialer final : public Dialer {
  public:
   Result<size_t> Connect(const std::string&) override { return size_t{0}; }
-  Status Redial(size_t, const std::string&, const PeerId&) override { return OkStatus(); }
   Status Send(size_t listener, Frames frames) override {
     const Message message = Unpack(std::move(frames)).value();
     CHECK(message.header.type == MessageType::kPush);

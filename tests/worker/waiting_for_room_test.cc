@@ -23,7 +23,6 @@ class BusyDialer final : public Dialer {
   explicit BusyDialer(int busy_looks) : busy_looks_(busy_looks) {}
 
   Result<size_t> Connect(const std::string&) override { return size_t{0}; }
-  Status Redial(size_t, const std::string&, const PeerId&) override { return OkStatus(); }
   Status Send(size_t shard, Frames frames) override {
     const Message message = Unpack(std::move(frames)).value();
     EXPECT_EQ(message.header.type, MessageType::kStats);
