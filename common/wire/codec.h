@@ -12,11 +12,11 @@
 // std::array, std::vector, std::map, std::optional, std::pair of these, and structs of them.
 //
 // Format: cereal's binary layout, little-endian (fields in order, no padding; lengths as u64),
-// through archives of our own, because bytes of a peer must cost nothing but a Status: a length
-// that the bytes left cannot hold is refused before memory is taken for it.
+// through archives of our own. A peer's bytes may be anything, so a length is checked against the
+// bytes left before memory is allocated for it.
 //
-// Decoding: kCorruption for truncated, left-over or impossible bytes; no exception escapes. Enums
-// are not checked: a message that has one says what it does with unknown numbers.
+// Decoding: kCorruption for truncated, left-over or impossible bytes; no exception escapes. Values
+// of enums are not checked: the receiver of the message does that.
 //
 // Threads: pure functions.
 #pragma once
@@ -64,11 +64,11 @@ class BodyReader final : public cereal::InputArchive<BodyReader, cereal::AllowEm
     if (bytes > left_.size()) {
       throw cereal::Exception(fmt::format("{} bytes wanted, {} left", bytes, left_.size()));
     }
-    if (bytes > 0) std::memcpy(data, left_.data(), bytes);  // Nothing may go nowhere: null.
+    if (bytes > 0) std::memcpy(data, left_.data(), bytes);  // memcpy takes no null.
     left_ = left_.subspan(bytes);
   }
 
-  // A length of elements that take at least `element_bytes` each.
+  // The length of a list whose elements take at least `element_bytes` each.
   size_t TakeLength(size_t element_bytes = 1) {
     uint64_t length = 0;
     Take(&length, sizeof(length));
@@ -125,7 +125,7 @@ Result<Body> DecodeBody(const Message& message) {
 
 }  // namespace rowhouse
 
-// What cereal's own containers call, found by the archive's type. Names are cereal's.
+// Functions that cereal's containers find by the archive's type; cereal prescribes their names.
 namespace cereal {
 
 template <class T>
@@ -148,7 +148,7 @@ void CEREAL_LOAD_FUNCTION_NAME(rowhouse::BodyReader& reader, T& number) {
   }
 }
 
-// Names are for text archives.
+// A binary body holds no names.
 template <class T>
 void CEREAL_SAVE_FUNCTION_NAME(rowhouse::BodyWriter& writer, const NameValuePair<T>& named) {
   writer(named.value);
@@ -180,8 +180,9 @@ void CEREAL_LOAD_FUNCTION_NAME(rowhouse::BodyReader& reader, SizeTag<T>& tag) {
   tag.size = reader.TakeLength();
 }
 
-// More special than cereal's own, which resizes to whatever length it reads: arithmetic elements
-// are checked by their width, others are decoded one by one, so that memory follows the bytes.
+// Preferred to cereal's own function, which allocates whatever length it reads. Numbers are checked
+// against the bytes left; other elements are decoded one by one, so that memory grows with the
+// bytes that were there.
 template <class T, class Allocator>
 requires(!std::is_same_v<T, bool>) void CEREAL_LOAD_FUNCTION_NAME(
     rowhouse::BodyReader& reader, std::vector<T, Allocator>& vector) {

@@ -1,4 +1,5 @@
-// HELLO: a worker meets a PS node on its one well-known port and learns its shards' endpoints.
+// HELLO: a worker introduces itself at the port of a PS node and learns the endpoints of its
+// shards.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +13,8 @@ namespace rowhouse {
 // Payload: none. header.sender is the worker's rank.
 struct HelloRequest {
   static constexpr MessageType kType = MessageType::kHello;
-  std::string host;      // the worker's, for messages to people
-  uint32_t node = 0;     // which PS node of the run this one is, from 0
+  std::string host;      // the worker's, for logs and errors
+  uint32_t node = 0;     // number of the PS node asked, from 0
   std::string job_json;  // sharding/tables/job_spec.h; the same from every worker
 
   template <class Archive>
@@ -24,8 +25,8 @@ struct HelloRequest {
 
 struct ShardEndpoint {
   uint32_t shard = 0;     // ShardId
-  std::string endpoint;   // host "0.0.0.0" means: the host the node was reached at
-  std::string directory;  // of its rows, on the node's host; "" for rows in memory
+  std::string endpoint;   // its host "0.0.0.0" stands for the host at which the node was reached
+  std::string directory;  // of its store, on the node's host; "": rows are in memory
 
   template <class Archive>
   void serialize(Archive& archive) {

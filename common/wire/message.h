@@ -1,8 +1,8 @@
-// Message: what travels, in frames. Frame 0 is the header (header.h), frame 1 the body (small,
-// written by codec.h, may be empty), frames 2 and up are the payload: ids as u64, rows as f32,
-// little-endian, in the order the message's own header documents.
+// Message: the unit that workers and shards exchange, a list of frames. Frame 0 is the header
+// (header.h), frame 1 the body (a small struct encoded by codec.h; may be empty), frames 2 and up
+// are the payload: arrays of numbers, little-endian, as the file of the message's type says.
 //
-// Payload frames come from a peer: their sizes are checked (PayloadOf) before they are used.
+// Payload frames come from a peer: check their sizes (PayloadOf) before use.
 #pragma once
 
 #include <span>
@@ -21,11 +21,11 @@ struct Message {
 
 Frames Pack(const Header& header, Frame body, Frames payload);
 
-// kCorruption for fewer than two frames and for whatever DecodeHeader refuses.
+// kCorruption for fewer than two frames and for a header that DecodeHeader refuses.
 Result<Message> Unpack(Frames frames);
 
-// Payload frame `index` as an array of T; kCorruption, naming the message, if there is no such
-// frame or it is not `count` elements long.
+// Payload frame `index` as an array of T. kCorruption, naming the message, if there is no such
+// frame or if it does not hold exactly `count` elements.
 template <typename T>
 Result<std::span<const T>> PayloadOf(const Message& message, size_t index, size_t count) {
   const std::string_view name = MessageTypeName(message.header.type);
@@ -34,7 +34,7 @@ Result<std::span<const T>> PayloadOf(const Message& message, size_t index, size_
                            message.payload.size());
   }
   const Frame& frame = message.payload[index];
-  // Division, because a peer may have said any count.
+  // A product could overflow: `count` comes from the peer.
   if (frame.size() % sizeof(T) != 0 || frame.size() / sizeof(T) != count) {
     return CorruptionError("{}: payload frame {} has {} bytes, not {} elements of {}", name, index,
                            frame.size(), count, sizeof(T));

@@ -1,6 +1,6 @@
-// PREFETCH: rows that a worker will pull in step header.step, so that the shard can read them
-// before and keep them until then. An announcement, not a request: it is not answered, may be
-// ignored, and changes nothing that a pull returns.
+// PREFETCH: rows that a worker will pull in step header.step. The shard may read them from its
+// store before that step and keep them in its cache until then. It does not answer, may ignore the
+// message, and returns the same values to the pull in either case.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace rowhouse {
 
-// Payload: ids u64 (all tables' rows, in order).
+// Payload: ids u64, of the rows of `tables`, in order.
 struct PrefetchRequest {
   static constexpr MessageType kType = MessageType::kPrefetch;
   std::vector<TableRows> tables;

@@ -9,8 +9,9 @@
 
 namespace rowhouse {
 
-// How many of the following rows belong to a table, and from which column on: up to the end of the
-// slice that begins there. A table may appear more than once.
+// An entry of a message's list of rows: the next `rows` ids of the payload are rows of `table`, and
+// the message carries their columns from first_column to the end of the slice that begins there. A
+// table may have several entries.
 struct TableRows {
   uint32_t table = 0;
   uint32_t rows = 0;
@@ -22,20 +23,21 @@ struct TableRows {
   }
 };
 
-// Bags that the shard pools: those [bag_begin, bag_begin + bags) of one list, which is one part of
-// one feature; lists are numbered in the order their gradients are added. The shard keeps them
-// until the push of the step, which says the same bags.
+// An entry of a message's list of bags that the shard pools: bags [bag_begin, bag_begin + bags) of
+// one list. A list holds the bags of one feature in one physical table; lists are numbered in the
+// order in which the shard adds their gradients. The shard keeps the bags of a pull until the push
+// of the same step, which names the same bags.
 struct TableBags {
   uint32_t table = 0;
   uint32_t first_column = 0;
   uint32_t list = 0;
   uint32_t bag_begin = 0;
   uint32_t bags = 0;
-  uint32_t lookups = 0;      // in all of them, of rows that lie on this shard
-  bool is_max = false;       // else sum
-  bool is_exact = false;     // sum: as the table's pooling_sum says
-  bool is_partial = false;   // sum: other shards have lookups of the same bags; f64 is wanted
-  bool has_weights = false;  // sum: one a lookup
+  uint32_t lookups = 0;      // of all these bags, in rows that this shard owns
+  bool is_max = false;       // pooling: max, else sum
+  bool is_exact = false;     // sum: the table has pooling_sum "exact"
+  bool is_partial = false;   // sum: other shards own rows of the same bags; the reply is f64
+  bool has_weights = false;  // sum: one weight for each lookup
 
   bool operator==(const TableBags&) const = default;
 
@@ -46,14 +48,17 @@ struct TableBags {
   }
 };
 
-// Payload: ids u64 (all tables' rows, in order), then lookup counts u32 (one a row, or empty for
-// an eval pull); then, if there are bags, of them in order: ids (of each lookup: u32 where the
-// table has at most 2^32 rows, else u64), lengths u32 (one a bag), weights f32 (of parts that have
-// them). header.step: the step the rows are for; the shard parks the request until step header.step
-// - 1 is applied.
+// header.step: the step that will use the rows; the shard parks the request until step
+// header.step - 1 is applied. Payload frames:
+//   0  ids u64, of the rows of `tables`, in order
+//   1  lookup counts u32, one for each row; empty for an eval pull
+// and, if `bags` has entries, in their order:
+//   2  ids of the lookups: u32 where the table has at most 2^32 rows, else u64
+//   3  lengths u32, one for each bag
+//   4  weights f32, of the lookups of entries that have weights
 struct PullRequest {
   static constexpr MessageType kType = MessageType::kPull;
-  bool eval = false;  // leaves no trace: no frequency, no place in the cache
+  bool eval = false;  // leaves no trace: does not count as access, brings no row into the cache
   std::vector<TableRows> tables;
   std::vector<TableBags> bags;
 
@@ -63,15 +68,17 @@ struct PullRequest {
   }
 };
 
-// Payload when code is 0: weights f32 of the columns asked for, row after row, in the order asked;
-// then of the bags, in order: sums or maxima of those columns (f32; f64 where partial); then, of
-// maxima, u32 winners: the number of the lookup among those sent of its bag, 2^32 - 1 for a bag of
-// none.
+// Payload frames when code is 0:
+//   0  weights f32, of the columns asked for, row after row, in the order of the request
+// and, if the request had bags, in their order:
+//   1  pooled columns, bag after bag: f32, or f64 where the entry is partial
+//   2  winners u32 of entries that take the maximum, one for each pooled value: which of the bag's
+//      lookups in the request has the maximum, from 0; 2^32 - 1 for a bag without lookups
 struct PullReply {
   static constexpr MessageType kType = MessageType::kPullReply;
   uint8_t code = 0;  // StatusCode
   std::string message;
-  bool has_waited = false;  // for rows from the store
+  bool has_waited = false;  // some rows had to be read from the store
 
   template <class Archive>
   void serialize(Archive& archive) {

@@ -1,4 +1,4 @@
-// PUSH: one worker's gradients of step header.step for one shard, in header.parts parts.
+// PUSH: one worker's gradients of step header.step for one shard, sent in header.parts parts.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +9,16 @@
 
 namespace rowhouse {
 
-// Payload: ids u64 (rows unique, per table and first column, within a worker's push of a step),
-// then gradients f32 of those columns, row after row, then lookup counts u32: one a row, each at
-// least 1, if any table of the part has scale_grad_by_freq; otherwise they may be left empty. A
-// worker that touched nothing sends one part without rows. header.sender: worker rank.
+// A worker that has no gradients for a shard sends one part without rows. header.sender: its rank.
+// Payload frames:
+//   0  ids u64, of the rows of `tables`, in order; within a worker's push of a step, a row appears
+//      once for each of its slices
+//   1  gradients f32 of the columns of each entry, row after row
+//   2  lookup counts u32, one for each row, at least 1; may be empty if no table of the part has
+//      scale_grad_by_freq
+// and, if `bags` has entries, in their order:
+//   3  gradients f32 of the pooled columns, bag after bag
+//   4  winners u32 of entries that take the maximum, as in the pull's reply
 struct PushRequest {
   static constexpr MessageType kType = MessageType::kPush;
   float learning_rate = 0.0f;  // of this step; the same from every worker
@@ -26,7 +32,7 @@ struct PushRequest {
   }
 };
 
-// Sent when the part has arrived, not when the step is applied.
+// Sent when the part has arrived, before the step is applied.
 struct PushReply {
   static constexpr MessageType kType = MessageType::kPushReply;
   uint8_t code = 0;  // StatusCode
