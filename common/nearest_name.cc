@@ -5,23 +5,26 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 namespace rowhouse {
 namespace {
 
 constexpr size_t kShortestPart = 4;  // "of" would be meant by too many names.
 
-// Levenshtein distance, two rows at a time.
+// Edits between two names: letters added, left out, changed, or two neighbours exchanged, which is
+// what hands do most (Damerau and Levenshtein's distance, without edits of exchanged letters).
 size_t EditDistance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
+  std::vector<size_t> before(b.size() + 1), last(b.size() + 1), row(b.size() + 1);
   std::iota(row.begin(), row.end(), size_t{0});
   for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = row[0];
+    before = std::exchange(last, row);
     row[0] = i;
     for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t substitute = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, substitute});
+      const size_t substitute = last[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
+      row[j] = std::min({last[j] + 1, row[j - 1] + 1, substitute});
+      const bool is_exchange = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+      if (is_exchange) row[j] = std::min(row[j], before[j - 2] + 1);
     }
   }
   return row[b.size()];
