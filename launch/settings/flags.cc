@@ -234,7 +234,7 @@ DEFINE_uint32(cache_ways, 16, "Rows whose place in the cache a row may take; 1: 
 DEFINE_string(cache_policy, "lrfu",
               "Which rows a cache keeps: lrfu, lfu, lru, clock, w_tinylfu, or dataset, which ranks "
               "rows by --cache_frequencies, or else by their numbers");
-DEFINE_string(cache_access_counts, "",
+DEFINE_string(cache_frequencies, "",
               "File of rowhouse plan --count_ids, on each PS node: what policy dataset ranks by "
               "and what caches begin with");
 DEFINE_double(cache_warmup_ratio, 0.7,
