@@ -10,7 +10,7 @@
 #include <memory>
 #include <optional>
 
-#include "launch/settings/setting_text.h"
+#include "common/read_value.h"
 
 namespace rowhouse {
 namespace {

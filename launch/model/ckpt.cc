@@ -9,7 +9,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdio>
 #include <iterator>
 #include <nlohmann/json.hpp>
@@ -19,6 +18,7 @@
 #include "common/durable_file.h"
 #include "common/json_text.h"
 #include "common/nearest_name.h"
+#include "common/read_value.h"
 #include "common/wire/control.h"
 #include "launch/model/saved_rows.h"
 #include "launch/report/json_output.h"
@@ -69,13 +69,12 @@ Result<const TableSpec*> FindTable(const std::vector<TableSpec>& tables, const s
 }
 
 Result<RowId> ReadRow(const std::string& text, const TableSpec& table) {
-  uint64_t row = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), row);
-  if (error != std::errc{} || end != text.data() + text.size() || row >= table.rows) {
+  const auto row = ReadWhole(text);
+  if (!row || *row >= table.rows) {
     return UsageError("\"{}\" is no row of table \"{}\": a number from 0 to {}", text, table.name,
                       table.rows - 1);
   }
-  return RowId{row};
+  return RowId{*row};
 }
 
 // As many floats a line as fit, each with the digits that give it back.

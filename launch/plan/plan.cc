@@ -3,6 +3,7 @@
 
 #include "common/durable_file.h"
 #include "common/json_text.h"
+#include "common/read_value.h"
 #include "launch/plan/id_counting.h"
 #include "launch/plan/measured_accesses.h"
 #include "launch/plan/plan_of_run.h"
@@ -12,7 +13,6 @@
 #include "launch/report/plan_report.h"
 #include "launch/report/size_plan.h"
 #include "launch/report/traffic_report.h"
-#include "launch/settings/setting_text.h"
 #include "launch/verbs.h"
 
 namespace rowhouse {

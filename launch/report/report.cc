@@ -3,11 +3,11 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "common/read_value.h"
 #include "launch/report/page.h"
 #include "launch/report/report_file.h"
 #include "launch/report/traffic_report.h"
 #include "launch/settings/setting_fields.h"
-#include "launch/settings/setting_text.h"
 #include "launch/version.h"
 #include "sharding/tables/table_sizes.h"
 

@@ -7,11 +7,11 @@
 
 #include "common/durable_file.h"
 #include "common/nearest_name.h"
+#include "common/read_value.h"
 #include "launch/report/json_output.h"
 #include "launch/settings/dlrm_flags.h"
 #include "launch/settings/flags.h"
 #include "launch/settings/setting_fields.h"
-#include "launch/settings/setting_text.h"
 #include "launch/settings/strategy_settings.h"
 #include "launch/settings/verb_flags.h"
 #include "launch/settings/yaml_config.h"

@@ -1,10 +1,10 @@
 // What --help and --version print.
 #include <gflags/gflags.h>
 
+#include "common/read_value.h"
 #include "launch/settings/command_line.h"
 #include "launch/settings/flags.h"
 #include "launch/settings/setting_fields.h"
-#include "launch/settings/setting_text.h"
 #include "launch/settings/verb_flags.h"
 
 namespace rowhouse {

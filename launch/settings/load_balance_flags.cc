@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "common/nearest_name.h"
+#include "common/read_value.h"
 #include "launch/settings/flags.h"
-#include "launch/settings/setting_text.h"
 
 namespace rowhouse {
 namespace {

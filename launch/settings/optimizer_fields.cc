@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "launch/settings/setting_text.h"
+#include "common/read_value.h"
 
 namespace rowhouse {
 

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "common/nearest_name.h"
+#include "common/read_value.h"
 #include "launch/settings/setting_fields.h"
-#include "launch/settings/setting_text.h"
 
 namespace rowhouse {
 

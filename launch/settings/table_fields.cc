@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "common/nearest_name.h"
+#include "common/read_value.h"
 #include "launch/settings/optimizer_fields.h"
-#include "launch/settings/setting_text.h"
 #include "sharding/plans/strategy.h"
 #include "sharding/rows/initialiser.h"
 #include "sharding/rows/optimizer.h"

@@ -9,8 +9,8 @@
 
 #include "common/durable_file.h"
 #include "common/nearest_name.h"
+#include "common/read_value.h"
 #include "launch/settings/setting_fields.h"
-#include "launch/settings/setting_text.h"
 #include "launch/settings/table_fields.h"
 #include "sharding/rows/initialiser.h"
 #include "sharding/rows/optimizer.h"

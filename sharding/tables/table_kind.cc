@@ -1,10 +1,10 @@
 #include "sharding/tables/table_kind.h"
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 
 #include "common/nearest_name.h"
+#include "common/read_value.h"
 
 namespace rowhouse {
 
@@ -63,14 +63,8 @@ uint64_t KindOptionReader::Whole(const std::string& name, uint64_t otherwise, ui
                                  uint64_t most, const std::string& also) {
   const std::string* text = Find(name);
   if (text == nullptr) return otherwise;
-  const bool is_hex = text->starts_with("0x") || text->starts_with("0X");
-  const char* begin = text->data() + (is_hex ? 2 : 0);
-  const char* end = text->data() + text->size();
-  uint64_t value = 0;
-  const auto [stop, error] = std::from_chars(begin, end, value, is_hex ? 16 : 10);
-  if (begin != end && error == std::errc() && stop == end && value >= least && value <= most) {
-    return value;
-  }
+  const auto value = ReadWhole(*text);
+  if (value && *value >= least && *value <= most) return *value;
   Refuse(name, *text,
          fmt::format("a whole number from {} to {}{}", least, most,
                      also.empty() ? "" : ", or " + also));
@@ -82,32 +76,26 @@ std::vector<uint64_t> KindOptionReader::Wholes(const std::string& name, uint64_t
   const std::string* text = Find(name);
   std::vector<uint64_t> values;
   if (text == nullptr) return values;
-  const char* const end = text->data() + text->size();
-  for (const char* at = text->data();; ++at) {
-    uint64_t value = 0;
-    const auto [stop, error] = std::from_chars(at, end, value);
-    const bool is_item = error == std::errc() && (stop == end || *stop == ',');
-    if (!is_item || value < least || value > most) {
-      Refuse(name, *text,
-             fmt::format("whole numbers from {} to {}, joined by commas", least, most));
-      return {};
+  for (const std::string& item : SplitAtCommas(*text)) {
+    const auto value = ReadWhole(item);
+    if (!value || *value < least || *value > most) {
+      values.clear();
+      break;
     }
-    values.push_back(value);
-    if (stop == end) return values;
-    at = stop;
+    values.push_back(*value);
   }
+  if (values.empty()) {
+    Refuse(name, *text, fmt::format("whole numbers from {} to {}, joined by commas", least, most));
+  }
+  return values;
 }
 
 double KindOptionReader::Real(const std::string& name, double otherwise, double least,
                               double most) {
   const std::string* text = Find(name);
   if (text == nullptr) return otherwise;
-  double value = 0.0;
-  const char* end = text->data() + text->size();
-  const auto [stop, error] = std::from_chars(text->data(), end, value);
-  if (!text->empty() && error == std::errc() && stop == end && value >= least && value <= most) {
-    return value;
-  }
+  const auto value = ReadReal(*text);
+  if (value && *value >= least && *value <= most) return *value;
   Refuse(name, *text, fmt::format("a number from {} to {}", least, most));
   return otherwise;
 }
@@ -115,9 +103,9 @@ double KindOptionReader::Real(const std::string& name, double otherwise, double 
 bool KindOptionReader::Bool(const std::string& name, bool otherwise) {
   const std::string* text = Find(name);
   if (text == nullptr) return otherwise;
-  if (*text == "true") return true;
-  if (*text != "false") Refuse(name, *text, "true or false");
-  return false;
+  const auto value = ReadBool(*text);
+  if (!value) Refuse(name, *text, "true or false");
+  return value.value_or(otherwise);
 }
 
 std::string KindOptionReader::Text(const std::string& name, const std::string& otherwise) {

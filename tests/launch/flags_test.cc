@@ -6,10 +6,10 @@
 
 #include <set>
 
+#include "common/read_value.h"
 #include "launch/settings/command_line.h"
 #include "launch/settings/dlrm_flags.h"
 #include "launch/settings/setting_fields.h"
-#include "launch/settings/setting_text.h"
 #include "launch/settings/verb_flags.h"
 #include "tests/testing/testing.h"
 

@@ -258,7 +258,7 @@ TEST(QuotientRemainder, RefusesWhatIsNoNumberOfCollisions) {
   EXPECT_THAT(Refusal("qr", {{"collisions", "0"}}), HasSubstr("collisions=0"));
   EXPECT_THAT(Refusal("qr", {{"collisions", "-4"}}), HasSubstr("collisions=-4"));
   EXPECT_THAT(Refusal("qr", {{"operation", "sum"}}), HasSubstr("one of mult, add, concat"));
-  EXPECT_THAT(Refusal("qr", {{"pool_first", "yes"}}), HasSubstr("expected true or false"));
+  EXPECT_THAT(Refusal("qr", {{"pool_first", "maybe"}}), HasSubstr("expected true or false"));
   EXPECT_THAT(Refusal("qr", {{"remainder", "worker"}}), HasSubstr("one of shards, workers"));
 }
 
