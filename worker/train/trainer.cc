@@ -7,8 +7,10 @@
 #include <cstring>
 #include <utility>
 
+#include "worker/client/pulled_rows.h"
 #include "worker/embedding/slices.h"
 #include "worker/mpi/agreement.h"
+#include "worker/train/scorer.h"
 
 namespace rowhouse {
 namespace {
@@ -277,22 +279,18 @@ Status Trainer::Report(uint64_t step, bool is_epoch_end) {
 
 Status Trainer::ScoreTestSamples(uint64_t steps, std::vector<float>* scores,
                                  std::vector<float>* labels, uint64_t* data_digest) {
+  PulledRows rows(client_, dialer_, clock_, step_.rows(), steps);
+  Scorer scorer(step_.forward(), rows);
   const uint64_t total = data_.test_samples();
   for (uint64_t first = 0; first < total; first += options_.test_mini_batch_size) {
     const uint64_t samples = std::min(options_.test_mini_batch_size, total - first);
     const SampleSlice mine = SliceOf(samples, workers_.size(), workers_.rank());
     RETURN_IF_ERROR(data_.ReadTest(first + mine.first, mine.count, &batch_));
-    const auto in_batch = [&](const Status& status) {
-      return status.Annotate(
-          fmt::format("evaluation after {} steps (batch {}, test samples from {})", steps,
-                      first / options_.test_mini_batch_size, first + mine.first));
-    };
-    RETURN_IF_ERROR(in_batch(step_.Prepare(batch_)));
-    client_.StartPull(steps, /*eval=*/true, &step_.row_batches(), &step_.bag_batches());
-    RETURN_IF_ERROR(RunClient(client_, dialer_, clock_));
-    const Result<std::span<const float>> predictions = step_.Predict();
-    RETURN_IF_ERROR(in_batch(predictions.status()));
-    scores->insert(scores->end(), predictions.value().begin(), predictions.value().end());
+    const std::string name =
+        fmt::format("evaluation after {} steps (batch {}, test samples from {})", steps,
+                    first / options_.test_mini_batch_size, first + mine.first);
+    ASSIGN_OR_RETURN(const std::span<const float> predictions, scorer.Score(batch_, name));
+    scores->insert(scores->end(), predictions.begin(), predictions.end());
     labels->insert(labels->end(), batch_.labels.begin(), batch_.labels.end());
     for (size_t i = 0; i < batch_.samples; ++i) {
       const auto dense =

@@ -15,10 +15,8 @@
 #include "common/status.h"
 #include "worker/data/batch.h"
 #include "worker/dense/dense_optimizer.h"
-#include "worker/dense/dense_parameters.h"
-#include "worker/dense/dlrm_model.h"
-#include "worker/embedding/embedding.h"
 #include "worker/embedding/worker_rows.h"
+#include "worker/train/forward_pass.h"
 
 namespace rowhouse {
 
@@ -53,13 +51,9 @@ class TrainingStep {
 
   // The rows of the step, distinct and ascending; values to be filled before what follows, save
   // those of tables on the workers, which Prepare fills.
-  std::vector<RowBatch>& row_batches() { return embedding_.row_batches(); }
+  std::vector<RowBatch>& row_batches() { return forward_.row_batches(); }
   // The bags of the step that shards pool; to be pulled and pushed with the rows.
-  std::vector<BagBatch>& bag_batches() { return embedding_.bag_batches(); }
-
-  // Forward only: a probability a sample, good until the next call. kInternal, as for Compute, if
-  // one is not finite.
-  Result<std::span<const float>> Predict();
+  std::vector<BagBatch>& bag_batches() { return forward_.bag_batches(); }
 
   // Forward and backward for the loss divided by `global_samples`, the samples of all workers.
   // Fills the gradients of row_batches() and of exchange(). kInternal if the loss or a gradient is
@@ -83,31 +77,26 @@ class TrainingStep {
   // parameter, weight or float of optimizer state is not finite afterwards, naming it.
   Result<bool> ApplyDense(float learning_rate, uint64_t step);
 
-  DenseParameters& dense() { return dense_; }
-  DlrmModel& model() { return model_; }
+  // What evaluation uses (scorer.h); it overwrites what Prepare took in.
+  ForwardPass& forward() { return forward_; }
+  DenseParameters& dense() { return forward_.dense(); }
+  DlrmModel& model() { return forward_.model(); }
   DenseOptimizer& optimizer() { return *optimizer_; }
-  const EmbeddingLayer& embedding() const { return embedding_; }
+  const EmbeddingLayer& embedding() const { return forward_.embedding(); }
   // Null where no table is on the workers.
   WorkerRows* rows() { return rows_.get(); }
 
  private:
-  std::span<const float> Forward(SampleSlice samples);
   StepFigures ComputePiece(SampleSlice samples, uint64_t global_samples);
-  Status Diverged(const std::string& what);
   Status CheckDense(uint64_t step);
-  std::string WhatIsNotFinite(double loss_sum) const;              // "": nothing
-  std::string RowName(const RowBatch& batch, size_t index) const;  // of a float of the batch
+  std::string WhatIsNotFinite(double loss_sum);  // "": nothing
 
   const TrainingStepOptions options_;
-  DenseParameters dense_;
-  DlrmModel model_;
-  EmbeddingLayer embedding_;  // after the model: its projections follow the model's parameters
+  ForwardPass forward_;
   std::unique_ptr<DenseOptimizer> optimizer_;
   const std::unique_ptr<WorkerRows> rows_;
 
-  const Batch* batch_ = nullptr;
-  std::vector<std::vector<float>> pooled_;  // a feature: samples x its width
-  std::vector<std::vector<float>> pooled_gradients_;
+  std::vector<std::vector<float>> pooled_gradients_;  // of each feature: samples x its width
   std::vector<float> exchange_;
   std::vector<float> frozen_;  // values of frozen blocks, one after the other
   bool is_stop_asked_ = false;

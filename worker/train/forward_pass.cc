@@ -1,0 +1,99 @@
+#include "worker/train/forward_pass.h"
+
+#include <fmt/core.h>
+#include <glog/logging.h>
+
+#include <cmath>
+
+#include "common/kernels/finite.h"
+
+namespace rowhouse {
+namespace {
+
+// The weight that is furthest from 0, NaN counting as infinitely far, and whose it is.
+class FurthestWeight {
+ public:
+  // `name_of(i)` says whose values[i] is.
+  template <typename NameOf>
+  void Add(std::span<const float> values, const NameOf& name_of) {
+    for (size_t i = 0; i < values.size(); ++i) {
+      const float distance = std::isnan(values[i]) ? HUGE_VALF : std::abs(values[i]);
+      if (distance <= distance_) continue;
+      distance_ = distance;
+      text_ = fmt::format("{}, of {}", ForPeople(values[i]), name_of(i));
+    }
+  }
+  const std::string& text() const { return text_; }
+
+ private:
+  float distance_ = -1.0f;
+  std::string text_;
+};
+
+}  // namespace
+
+ForwardPass::ForwardPass(const ModelSpec& model, const EmbeddingTables& tables,
+                         const std::vector<bool>& pools_on_shards)
+    : model_(model, &dense_), embedding_(tables, &dense_, pools_on_shards) {
+  CHECK_EQ(embedding_.features(), model.features());
+  dense_.Allocate();
+  pooled_.resize(embedding_.features());
+}
+
+Status ForwardPass::Prepare(const Batch& batch) {
+  if (const auto bad = FirstNotFinite(batch.dense)) {
+    return UsageError(
+        "sample {} of the batch: dense feature {} is {}; a model learns nothing from it",
+        *bad / batch.dense_features, *bad % batch.dense_features, ForPeople(batch.dense[*bad]));
+  }
+  if (const auto bad = FirstNotFinite(batch.labels)) {
+    return UsageError("sample {} of the batch: its label is {}", *bad,
+                      ForPeople(batch.labels[*bad]));
+  }
+  batch_ = &batch;
+  return embedding_.Prepare(batch.features);
+}
+
+std::span<const float> ForwardPass::Forward(SampleSlice samples) {
+  for (size_t k = 0; k < pooled_.size(); ++k) {
+    pooled_[k].resize(samples.count * embedding_.out_width(k));
+    embedding_.Forward(k, samples, pooled_[k]);
+  }
+  const size_t width = batch_->dense_features;
+  return model_.Forward(
+      std::span(batch_->dense).subspan(samples.first * width, samples.count * width), samples.count,
+      pooled_);
+}
+
+Result<std::span<const float>> ForwardPass::Predict() {
+  const std::span<const float> predictions = Forward({0, batch_->samples});
+  if (const auto bad = FirstNotFinite(predictions)) {
+    return DivergedError(fmt::format("sample {} of the batch: the prediction is {}", *bad,
+                                     ForPeople(predictions[*bad])));
+  }
+  return predictions;
+}
+
+// The gradient of one row is not finite because of another's weight as a rule: the message names
+// the likely cause too.
+Status ForwardPass::DivergedError(const std::string& what) {
+  FurthestWeight furthest;
+  for (const RowBatch& batch : row_batches()) {
+    furthest.Add(batch.values, [&](size_t i) { return RowName(batch, i); });
+  }
+  for (const DenseParameters::Block& block : dense_.blocks()) {
+    furthest.Add(dense_.values().subspan(block.offset, block.size()),
+                 [&](size_t) { return fmt::format("dense parameters \"{}\"", block.name); });
+  }
+  return MakeStatus(StatusCode::kInternal,
+                    "{}; the weight furthest from 0 is {}: lower learning_rate", what,
+                    furthest.text());
+}
+
+std::string ForwardPass::RowName(const RowBatch& batch, size_t index) const {
+  return fmt::format("table \"{}\", row {}, column {}",
+                     embedding_.tables().physical[Raw(batch.table)].name,
+                     Raw(batch.rows[index / batch.dim]), index % batch.dim);
+}
+
+}  // namespace rowhouse

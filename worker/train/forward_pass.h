@@ -1,0 +1,72 @@
+// ForwardPass: a model from samples to probabilities: the embedding layer, the dense layers, and
+// the parameters of both. It does no I/O: the caller fetches the rows.
+//
+// Prepare(batch) -> the caller fills row_batches() and bag_batches() -> RowsArrived() -> Forward of
+// all samples or of one range after the other. TrainingStep adds backward pass and optimizers,
+// Scorer a source of rows.
+// Threads: one caller; oneDNN uses the OpenMP threads that the process was given.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "common/status.h"
+#include "sharding/tables/embedding_tables.h"
+#include "worker/data/batch.h"
+#include "worker/dense/dense_parameters.h"
+#include "worker/dense/dlrm_model.h"
+#include "worker/embedding/embedding.h"
+#include "worker/embedding/slices.h"
+
+namespace rowhouse {
+
+class ForwardPass {
+ public:
+  // Dense parameters are zeros. Requires model.Validate() to be OK and one table a feature of the
+  // model. `pools_on_shards`: for each physical table, whether the source of rows pools its bags;
+  // empty: it pools none.
+  ForwardPass(const ModelSpec& model, const EmbeddingTables& tables,
+              const std::vector<bool>& pools_on_shards = {});
+
+  // Takes a batch of any number of samples, 0 included; `batch` stays where it is until the next
+  // call. kUsage, naming sample and place, if an id is out of range or a dense feature or label is
+  // not finite.
+  Status Prepare(const Batch& batch);
+
+  // The distinct rows of the batch, ascending within a table; values are the caller's to fill.
+  std::vector<RowBatch>& row_batches() { return embedding_.row_batches(); }
+  const std::vector<RowBatch>& row_batches() const { return embedding_.row_batches(); }
+  // The bags of the batch that the source of rows pools; likewise.
+  std::vector<BagBatch>& bag_batches() { return embedding_.bag_batches(); }
+  const std::vector<BagBatch>& bag_batches() const { return embedding_.bag_batches(); }
+
+  // To be called once the values are there.
+  void RowsArrived() { embedding_.RowsArrived(); }
+
+  // The probabilities of samples [first, first + count) of the batch, good until the next call.
+  std::span<const float> Forward(SampleSlice samples);
+  // The same for all samples. kInternal (DivergedError) if a probability is not finite.
+  Result<std::span<const float>> Predict();
+
+  // kInternal: "<what>; the weight furthest from 0 is ..., of <its place>: lower learning_rate".
+  Status DivergedError(const std::string& what);
+
+  // "table "name", row 3, column 5", of float `index` of the batch's values or gradients.
+  std::string RowName(const RowBatch& batch, size_t index) const;
+
+  const Batch& batch() const { return *batch_; }
+  DenseParameters& dense() { return dense_; }
+  DlrmModel& model() { return model_; }
+  EmbeddingLayer& embedding() { return embedding_; }
+  const EmbeddingLayer& embedding() const { return embedding_; }
+
+ private:
+  DenseParameters dense_;
+  DlrmModel model_;
+  EmbeddingLayer embedding_;  // after the model: its projections follow the model's parameters
+  const Batch* batch_ = nullptr;
+  std::vector<std::vector<float>> pooled_;  // of each feature: samples x its width
+};
+
+}  // namespace rowhouse
