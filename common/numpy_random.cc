@@ -6,8 +6,9 @@
 #include <bit>
 #include <cmath>
 #include <deque>
-#include <mutex>
 #include <numeric>
+
+#include "common/mutex.h"
 
 namespace rowhouse {
 namespace {
@@ -92,8 +93,8 @@ std::vector<uint64_t> NumpyRandom::Permutation(uint64_t n) {
 }
 
 struct NumpyDraws::States {
-  std::mutex mutex;
-  std::deque<NumpyRandom> states;  // [k]: right before draw k * kStride. Guarded by mutex.
+  Mutex mutex;
+  std::deque<NumpyRandom> states GUARDED_BY(mutex);  // [k]: right before draw k * kStride.
 };
 
 NumpyDraws::NumpyDraws(uint32_t seed) : states_(std::make_unique<States>()) {
@@ -106,7 +107,7 @@ NumpyRandom NumpyDraws::At(uint64_t draw) const {
   CHECK_LE(draw, kMaxDraws);
   const size_t stride = draw / kStride;
   NumpyRandom random = [&] {
-    std::lock_guard lock(states_->mutex);
+    MutexLock lock(states_->mutex);
     auto& states = states_->states;
     while (states.size() <= stride) {
       states.push_back(states.back());

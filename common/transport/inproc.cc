@@ -1,11 +1,10 @@
 // Queues between threads of one process. Everything of one transport is under one lock: what is
 // done under it is moving pointers, and one lock has no order to get wrong.
 #include <chrono>
-#include <condition_variable>
 #include <deque>
 #include <map>
-#include <mutex>
 
+#include "common/mutex.h"
 #include "common/transport/transport.h"
 
 namespace rowhouse {
@@ -23,7 +22,7 @@ class Mailbox {
 
   void Put(uint64_t lane, Incoming message) {
     lanes_[lane].push_back(std::move(message));
-    changed_.notify_one();
+    changed_.NotifyOne();
   }
 
   void Forget(uint64_t lane) { lanes_.erase(lane); }
@@ -31,15 +30,16 @@ class Mailbox {
 
   void Wake() {
     woken_ = true;
-    changed_.notify_one();
+    changed_.NotifyOne();
   }
 
-  std::optional<Incoming> Take(std::unique_lock<std::mutex>& lock, int timeout_ms) {
+  // `mutex`: that of the transport.
+  std::optional<Incoming> Take(Mutex& mutex, int timeout_ms) REQUIRES(mutex) {
     CHECK_GE(timeout_ms, 0) << "every wait has an end";
     // Not for 0: even a wait that is over costs a system call and a pause.
     if (lanes_.empty() && timeout_ms > 0) {
-      changed_.wait_for(lock, std::chrono::milliseconds(timeout_ms),
-                        [this] { return woken_ || !lanes_.empty(); });
+      const auto deadline = CondVar::After(std::chrono::milliseconds(timeout_ms));
+      while (!woken_ && lanes_.empty() && changed_.WaitUntil(mutex, deadline)) continue;
     }
     if (lanes_.empty()) {
       woken_ = false;
@@ -55,7 +55,7 @@ class Mailbox {
   }
 
  private:
-  std::condition_variable changed_;
+  CondVar changed_;
   std::map<uint64_t, std::deque<Incoming>> lanes_;  // no empty lanes
   uint64_t last_lane_ = 0;
   bool woken_ = false;
@@ -74,25 +74,25 @@ struct Place {
   std::map<PeerId, Caller> callers;
 };
 
-// Everything of one transport. All members and everything they lead to are guarded by `mutex`.
+// Everything of one transport. All places and mailboxes are used with `mutex` held.
 struct Hub {
   explicit Hub(size_t limit) : peer_queue_messages(limit) {}
 
-  std::shared_ptr<Place> PlaceAt(const std::string& endpoint) {
+  std::shared_ptr<Place> PlaceAt(const std::string& endpoint) REQUIRES(mutex) {
     std::shared_ptr<Place>& place = places[endpoint];
     if (place == nullptr) place = std::make_shared<Place>();
     return place;
   }
-  void ForgetIfDeserted(const std::string& endpoint) {
+  void ForgetIfDeserted(const std::string& endpoint) REQUIRES(mutex) {
     const auto found = places.find(endpoint);
     if (found == places.end()) return;
     if (!found->second->is_listening && found->second->callers.empty()) places.erase(found);
   }
 
   const size_t peer_queue_messages;
-  std::mutex mutex;
-  std::map<std::string, std::shared_ptr<Place>> places;
-  uint64_t lanes = 0;  // given out so far
+  Mutex mutex;
+  std::map<std::string, std::shared_ptr<Place>> places GUARDED_BY(mutex);
+  uint64_t lanes GUARDED_BY(mutex) = 0;  // given out so far
 };
 
 Status CheckName(std::string_view verb, const std::string& address) {
@@ -112,7 +112,7 @@ class InprocListener final : public Listener {
       : hub_(std::move(hub)), place_(std::move(place)), endpoint_(std::move(endpoint)) {}
 
   ~InprocListener() override {
-    const std::lock_guard lock(hub_->mutex);
+    const MutexLock lock(hub_->mutex);
     place_->is_listening = false;
     place_->mailbox.ForgetAll();
     hub_->ForgetIfDeserted(endpoint_);
@@ -121,13 +121,13 @@ class InprocListener final : public Listener {
   const std::string& endpoint() const override { return endpoint_; }
 
   Result<std::optional<Incoming>> Receive(int timeout_ms) override {
-    std::unique_lock lock(hub_->mutex);
-    return place_->mailbox.Take(lock, timeout_ms);
+    const MutexLock lock(hub_->mutex);
+    return place_->mailbox.Take(hub_->mutex, timeout_ms);
   }
 
   Status Send(const PeerId& to, Frames frames) override {
     CHECK(!frames.empty());
-    const std::lock_guard lock(hub_->mutex);
+    const MutexLock lock(hub_->mutex);
     const auto caller = place_->callers.find(to);
     if (caller == place_->callers.end()) {
       return MakeStatus(StatusCode::kUnavailable, "{}: this peer is not connected", endpoint_);
@@ -141,13 +141,13 @@ class InprocListener final : public Listener {
   }
 
   void Wake() override {
-    const std::lock_guard lock(hub_->mutex);
+    const MutexLock lock(hub_->mutex);
     place_->mailbox.Wake();
   }
 
  private:
   const std::shared_ptr<Hub> hub_;
-  const std::shared_ptr<Place> place_;
+  const std::shared_ptr<Place> place_ PT_GUARDED_BY(hub_->mutex);
   const std::string endpoint_;
 };
 
@@ -157,13 +157,13 @@ class InprocDialer final : public Dialer {
       : hub_(std::move(hub)), identity_(std::move(identity)) {}
 
   ~InprocDialer() override {
-    const std::lock_guard lock(hub_->mutex);
+    const MutexLock lock(hub_->mutex);
     for (Line& line : lines_) HangUp(line);
   }
 
   Result<size_t> Connect(const std::string& endpoint) override {
     RETURN_IF_ERROR(CheckName("connect to", endpoint));
-    const std::lock_guard lock(hub_->mutex);
+    const MutexLock lock(hub_->mutex);
     const size_t listener = lines_.size();
     lines_.push_back(Dial(listener, endpoint, identity_));
     return listener;
@@ -172,7 +172,7 @@ class InprocDialer final : public Dialer {
   Status Send(size_t listener, Frames frames) override {
     CHECK_LT(listener, lines_.size());
     CHECK(!frames.empty());
-    const std::lock_guard lock(hub_->mutex);
+    const MutexLock lock(hub_->mutex);
     const Line& line = lines_[listener];
     Mailbox& mailbox = line.place->mailbox;
     if (mailbox.IsFull(line.lane, hub_->peer_queue_messages)) {
@@ -183,8 +183,8 @@ class InprocDialer final : public Dialer {
   }
 
   Result<std::optional<Incoming>> Receive(int timeout_ms) override {
-    std::unique_lock lock(hub_->mutex);
-    return mailbox_.Take(lock, timeout_ms);
+    const MutexLock lock(hub_->mutex);
+    return mailbox_.Take(hub_->mutex, timeout_ms);
   }
 
  private:
@@ -195,7 +195,8 @@ class InprocDialer final : public Dialer {
     uint64_t lane = 0;
   };
 
-  Line Dial(size_t listener, const std::string& endpoint, const PeerId& identity) {
+  Line Dial(size_t listener, const std::string& endpoint, const PeerId& identity)
+      REQUIRES(hub_->mutex) {
     Line line = {.endpoint = endpoint,
                  .identity = identity,
                  .place = hub_->PlaceAt(endpoint),
@@ -205,7 +206,7 @@ class InprocDialer final : public Dialer {
   }
 
   // What a listener has not read yet it still will; for one that never came there is no use.
-  void HangUp(const Line& line) {
+  void HangUp(const Line& line) REQUIRES(hub_->mutex) {
     const auto self = line.place->callers.find(line.identity);
     // A newcomer of the same identity may have taken the place.
     if (self != line.place->callers.end() && self->second.lane == line.lane) {
@@ -217,8 +218,8 @@ class InprocDialer final : public Dialer {
 
   const std::shared_ptr<Hub> hub_;
   const PeerId identity_;
-  Mailbox mailbox_;
-  std::vector<Line> lines_;
+  Mailbox mailbox_ GUARDED_BY(hub_->mutex);
+  std::vector<Line> lines_ GUARDED_BY(hub_->mutex);
 };
 
 class InprocTransport final : public Transport {
@@ -228,7 +229,7 @@ class InprocTransport final : public Transport {
 
   Result<std::unique_ptr<Listener>> Listen(const std::string& address) override {
     RETURN_IF_ERROR(CheckName("listen on", address));
-    const std::lock_guard lock(hub_->mutex);
+    const MutexLock lock(hub_->mutex);
     std::shared_ptr<Place> place = hub_->PlaceAt(address);
     if (place->is_listening) {
       return UsageError("cannot listen on {}: address already in use in this process", address);

@@ -5,16 +5,15 @@
 
 #include <algorithm>
 #include <chrono>
-#include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <functional>
-#include <mutex>
 #include <thread>
 #include <utility>
 
+#include "common/mutex.h"
 #include "worker/mpi/mpi_communicator.h"
 
 namespace rowhouse {
@@ -34,9 +33,7 @@ class Watchdog {
   // `describe` says, at the deadline, what did not happen; called on another thread.
   Watchdog(uint32_t deadline_ms, std::function<std::string()> describe)
       : thread_([this, deadline_ms, describe = std::move(describe)] {
-          std::unique_lock lock(mutex_);
-          const auto deadline = std::chrono::milliseconds(deadline_ms);
-          if (done_.wait_for(lock, deadline, [this] { return is_done_; })) return;
+          if (IsDoneWithin(std::chrono::milliseconds(deadline_ms))) return;
           const std::string message = fmt::format("rowhouse: rank {} on {}: {} within {} ms\n",
                                                   EnvironmentOr("OMPI_COMM_WORLD_RANK", "?"),
                                                   HostName(), describe(), deadline_ms);
@@ -46,18 +43,25 @@ class Watchdog {
 
   ~Watchdog() {
     {
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       is_done_ = true;
     }
-    done_.notify_one();
+    done_.NotifyOne();
     thread_.join();
   }
 
  private:
-  std::mutex mutex_;
-  std::condition_variable done_;
-  bool is_done_ = false;  // guarded by mutex_
-  std::thread thread_;    // last: it uses the others
+  bool IsDoneWithin(std::chrono::milliseconds limit) {
+    const auto deadline = CondVar::After(limit);
+    MutexLock lock(mutex_);
+    while (!is_done_ && done_.WaitUntil(mutex_, deadline)) continue;
+    return is_done_;
+  }
+
+  Mutex mutex_;
+  CondVar done_;
+  bool is_done_ GUARDED_BY(mutex_) = false;
+  std::thread thread_;  // last: it uses the others
 };
 
 // Until MPI_Init returns nobody can be asked who is missing. Each rank therefore leaves a mark in

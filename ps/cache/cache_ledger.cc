@@ -20,6 +20,7 @@ uint64_t BytesOf(const CacheDemands& demands) {
 CacheLedger::CacheLedger(uint64_t budget_bytes, const std::vector<Shard>& shards,
                          uint64_t most_moved_bytes)
     : budget_bytes_(budget_bytes), most_moved_bytes_(most_moved_bytes) {
+  MutexLock lock(mutex_);
   for (const Shard& shard : shards) {
     Account account;
     account.held = shard.bytes;
@@ -37,7 +38,7 @@ bool CacheLedger::Account::is_moving() const {
 }
 
 CacheGrant CacheLedger::Ask(size_t shard, CacheDemands demands) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   Account& mine = accounts_.at(shard);
   CHECK(mine.asks) << "shard " << shard << " said it would never ask";
   CHECK(!mine.has_asked || mine.said.slices.size() == demands.slices.size());
@@ -69,9 +70,10 @@ CacheGrant CacheLedger::Ask(size_t shard, CacheDemands demands) {
 
 // Nothing is decided while shards are on their way to what was decided before.
 bool CacheLedger::IsRoundComplete() const {
-  return std::ranges::all_of(accounts_, [&](const Account& account) {
+  const uint64_t decided = decided_round_;
+  return std::ranges::all_of(accounts_, [decided](const Account& account) {
     return !account.asks ||
-           (account.has_asked && account.said.round > decided_round_ && !account.is_moving());
+           (account.has_asked && account.said.round > decided && !account.is_moving());
   });
 }
 
@@ -104,7 +106,7 @@ uint64_t CacheLedger::Held() const {
 }
 
 uint64_t CacheLedger::held_bytes() const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return Held();
 }
 

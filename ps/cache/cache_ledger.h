@@ -11,9 +11,9 @@
 
 #include <cstdint>
 #include <limits>
-#include <mutex>
 #include <vector>
 
+#include "common/mutex.h"
 #include "ps/cache/cache_budget.h"
 
 namespace rowhouse {
@@ -61,15 +61,14 @@ class CacheLedger {
     bool is_moving() const;
   };
 
-  // All below with the lock held.
-  bool IsRoundComplete() const;
-  void Decide();
-  uint64_t Held() const;
+  bool IsRoundComplete() const REQUIRES(mutex_);
+  void Decide() REQUIRES(mutex_);
+  uint64_t Held() const REQUIRES(mutex_);
 
   const uint64_t budget_bytes_, most_moved_bytes_;
-  mutable std::mutex mutex_;
-  std::vector<Account> accounts_;  // guarded by mutex_
-  uint64_t decided_round_ = 0;     // guarded by mutex_
+  mutable Mutex mutex_;
+  std::vector<Account> accounts_ GUARDED_BY(mutex_);
+  uint64_t decided_round_ GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace rowhouse

@@ -21,19 +21,19 @@ IoThread::IoThread(std::string name, size_t max_batch, Executor execute,
 
 IoThread::~IoThread() {
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     is_closing_ = true;
   }
-  changed_.notify_one();
+  changed_.NotifyOne();
   thread_.join();
 }
 
 void IoThread::Submit(ShardAction action) {
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     queue_.push_back(std::move(action));
   }
-  changed_.notify_one();
+  changed_.NotifyOne();
 }
 
 namespace {
@@ -96,14 +96,17 @@ bool IoThread::WaitForRoom(std::vector<ShardAction>& actions, size_t next) {
       return true;
     }
   }
-  std::unique_lock lock(mutex_);
-  const auto submitted = [&] {
-    return is_waiting_itself ? queue_.end() : std::find_if(queue_.begin(), queue_.end(), MakesRoom);
+  MutexLock lock(mutex_);
+  const auto submitted = [is_waiting_itself](std::deque<ShardAction>& queue) {
+    return is_waiting_itself ? queue.end() : std::find_if(queue.begin(), queue.end(), MakesRoom);
   };
-  changed_.wait_for(lock, kTryAgainAfter,
-                    [&] { return is_closing_ || submitted() != queue_.end(); });
+  const auto deadline = CondVar::After(kTryAgainAfter);
+  while (!is_closing_ && submitted(queue_) == queue_.end() &&
+         changed_.WaitUntil(mutex_, deadline)) {
+    continue;
+  }
   if (is_closing_) return false;
-  if (const auto found = submitted(); found != queue_.end()) {
+  if (const auto found = submitted(queue_); found != queue_.end()) {
     actions.insert(waiting, std::move(*found));
     queue_.erase(found);
   }
@@ -115,8 +118,8 @@ void IoThread::Run() {
   for (;;) {
     actions.clear();
     {
-      std::unique_lock lock(mutex_);
-      changed_.wait(lock, [this] { return is_closing_ || !queue_.empty(); });
+      MutexLock lock(mutex_);
+      while (!is_closing_ && queue_.empty()) changed_.Wait(mutex_);
       if (queue_.empty()) return;
       while (!queue_.empty() && actions.size() < max_batch_) {
         actions.push_back(std::move(queue_.front()));

@@ -8,15 +8,14 @@
 // pulls while too many bytes wait to be written, so the queue here needs no bound of its own.
 #pragma once
 
-#include <condition_variable>
 #include <deque>
 #include <functional>
-#include <mutex>
 #include <span>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "common/mutex.h"
 #include "ps/shard/shard.h"
 
 namespace rowhouse {
@@ -47,10 +46,10 @@ class IoThread {
   const size_t max_batch_;
   const Executor execute_;
   const std::function<void(ShardEvent)> done_;
-  std::mutex mutex_;                 // Held only to move actions in and out.
-  std::condition_variable changed_;  // something was submitted, or the end has come
-  std::deque<ShardAction> queue_;    // guarded by mutex_
-  bool is_closing_ = false;          // guarded by mutex_
+  Mutex mutex_;      // held only to move actions in and out
+  CondVar changed_;  // something was submitted, or the end has come
+  std::deque<ShardAction> queue_ GUARDED_BY(mutex_);
+  bool is_closing_ GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };
 

@@ -42,7 +42,7 @@ void ShardRunner::Stop() {
   if (!thread_.joinable()) return;
   is_stopping_ = true;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (waking_ != nullptr) waking_->Wake();
   }
   thread_.join();
@@ -52,18 +52,18 @@ void ShardRunner::Run(std::function<void(Result<std::string>)> started) {
   Result<std::unique_ptr<Listener>> listener = make_listener_();
   if (!listener.ok()) return started(listener.status());
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     waking_ = listener.value().get();
   }
   started(listener.value()->endpoint());
   Serve(*listener.value());
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   waking_ = nullptr;
 }
 
 void ShardRunner::Serve(Listener& listener) {
   const auto done = [this](ShardEvent event) {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     completed_.push_back(std::move(event));
     if (waking_ != nullptr) waking_->Wake();
   };
@@ -112,7 +112,7 @@ void ShardRunner::Serve(Listener& listener) {
   while (!is_stopping_) {
     std::vector<ShardEvent> completed;
     {
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       completed.swap(completed_);
     }
     for (ShardEvent& event : completed) handle(std::move(event));

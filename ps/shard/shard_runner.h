@@ -7,12 +7,12 @@
 #include <atomic>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "common/clock.h"
+#include "common/mutex.h"
 #include "common/transport/transport.h"
 #include "ps/cache/cache_ledger.h"
 #include "ps/shard/shard.h"
@@ -64,9 +64,9 @@ class ShardRunner {
 
   std::atomic<bool> is_stopping_ = false;
   std::atomic<TimeMs> heard_at_ = 0;
-  std::mutex mutex_;                   // Order: none is taken inside it.
-  std::vector<ShardEvent> completed_;  // guarded by mutex_
-  Listener* waking_ = nullptr;         // guarded by mutex_; whom to wake
+  Mutex mutex_;  // no other is taken while it is held
+  std::vector<ShardEvent> completed_ GUARDED_BY(mutex_);
+  Listener* waking_ GUARDED_BY(mutex_) = nullptr;  // whom to wake
   std::thread thread_;
 };
 

@@ -19,22 +19,22 @@ struct ParallelReads::Loop {
     size_t mine = 0;
     for (size_t i = next++; i < n; i = next++, ++mine) (*work)(thread, i);
     if (mine == 0) return;
-    std::lock_guard lock(mutex);
+    MutexLock lock(mutex);
     done += mine;
-    if (done == n) all_done.notify_one();
+    if (done == n) all_done.NotifyOne();
   }
   void WaitForAll() {
-    std::unique_lock lock(mutex);
-    all_done.wait(lock, [this] { return done == n; });
+    MutexLock lock(mutex);
+    while (done < n) all_done.Wait(mutex);
   }
 
   const size_t n;
   const Work* const work;
   std::atomic<size_t> next = 0;
   std::atomic<size_t> next_thread = 0;
-  std::mutex mutex;  // Order: none is taken inside it.
-  std::condition_variable all_done;
-  size_t done = 0;  // guarded by mutex
+  Mutex mutex;  // no other is taken while it is held
+  CondVar all_done;
+  size_t done GUARDED_BY(mutex) = 0;
 };
 
 ParallelReads::ParallelReads(size_t threads) : threads_(threads) {
@@ -49,10 +49,10 @@ ParallelReads::ParallelReads(size_t threads) : threads_(threads) {
 
 ParallelReads::~ParallelReads() {
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     is_closing_ = true;
   }
-  changed_.notify_all();
+  changed_.NotifyAll();
   for (std::thread& helper : helpers_) helper.join();
 }
 
@@ -64,10 +64,10 @@ void ParallelReads::Run(size_t n, const Work& work) {
   const auto loop = std::make_shared<Loop>(n, work);
   const size_t wanted = std::min(n, threads_) - 1;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     loops_.insert(loops_.end(), wanted, loop);
   }
-  changed_.notify_all();
+  changed_.NotifyAll();
   loop->WorkAlong();
   loop->WaitForAll();
 }
@@ -76,8 +76,8 @@ void ParallelReads::Help() {
   for (;;) {
     std::shared_ptr<Loop> loop;
     {
-      std::unique_lock lock(mutex_);
-      changed_.wait(lock, [this] { return is_closing_ || !loops_.empty(); });
+      MutexLock lock(mutex_);
+      while (!is_closing_ && loops_.empty()) changed_.Wait(mutex_);
       if (loops_.empty()) return;
       loop = std::move(loops_.front());
       loops_.pop_front();

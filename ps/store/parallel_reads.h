@@ -6,14 +6,14 @@
 // to an end even where all helpers are busy with others.
 #pragma once
 
-#include <condition_variable>
 #include <cstddef>
 #include <deque>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <thread>
 #include <vector>
+
+#include "common/mutex.h"
 
 namespace rowhouse {
 
@@ -37,10 +37,10 @@ class ParallelReads {
   void Help();
 
   const size_t threads_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<std::shared_ptr<Loop>> loops_;  // guarded by mutex_; an entry for each helper wanted
-  bool is_closing_ = false;                  // guarded by mutex_
+  Mutex mutex_;
+  CondVar changed_;
+  std::deque<std::shared_ptr<Loop>> loops_ GUARDED_BY(mutex_);  // an entry for each helper wanted
+  bool is_closing_ GUARDED_BY(mutex_) = false;
   std::vector<std::thread> helpers_;
 };
 

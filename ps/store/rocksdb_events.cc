@@ -40,21 +40,22 @@ std::shared_ptr<rocksdb::Logger> MakeRocksDbLog(const std::string& path) {
 }
 
 uint64_t RocksDbEvents::changes() {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return changes_;
 }
 
 void RocksDbEvents::WaitForChange(uint64_t seen, std::chrono::milliseconds limit) {
-  std::unique_lock lock(mutex_);
-  changed_.wait_for(lock, limit, [&] { return changes_ > seen || is_disk_full_; });
+  const auto deadline = CondVar::After(limit);
+  MutexLock lock(mutex_);
+  while (changes_ <= seen && !is_disk_full_ && changed_.WaitUntil(mutex_, deadline)) continue;
 }
 
 void RocksDbEvents::CountChange() {
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     ++changes_;
   }
-  changed_.notify_all();
+  changed_.NotifyAll();
 }
 
 void RocksDbEvents::OnStallConditionsChanged(const rocksdb::WriteStallInfo&) { CountChange(); }
@@ -74,10 +75,10 @@ void RocksDbEvents::OnBackgroundError(rocksdb::BackgroundErrorReason, rocksdb::S
   if (!error->IsNoSpace()) return;
   ++times_disk_full_;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     is_disk_full_ = true;
   }
-  changed_.notify_all();
+  changed_.NotifyAll();
 }
 
 // RocksDB looks at the disk every 5 s and goes on by itself; while it intends to, Resume() is

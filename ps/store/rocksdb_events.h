@@ -9,11 +9,11 @@
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string>
+
+#include "common/mutex.h"
 
 namespace rowhouse {
 
@@ -49,9 +49,9 @@ class RocksDbEvents final : public rocksdb::EventListener {
   std::atomic<uint64_t> times_disk_full_ = 0;
   std::atomic<bool> is_disk_full_ = false;
 
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  uint64_t changes_ = 0;  // guarded by mutex_
+  Mutex mutex_;
+  CondVar changed_;
+  uint64_t changes_ GUARDED_BY(mutex_) = 0;
 };
 
 // RocksDB's own log, into this program's: its errors as warnings, its warnings where --v=1 asks for

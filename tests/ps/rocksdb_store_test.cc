@@ -5,14 +5,13 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <condition_variable>
 #include <csignal>
 #include <fstream>
-#include <mutex>
 #include <numeric>
 #include <thread>
 #include <tuple>
 
+#include "common/mutex.h"
 #include "ps/store/rocksdb_options.h"
 #include "ps/store/row_store.h"
 #include "ps/store/store_environment.h"
@@ -361,36 +360,36 @@ class BusyFlushThreads {
     for (int i = 0; i < threads_; ++i) {
       env->Schedule(&Hold, this, rocksdb::Env::Priority::HIGH);
     }
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return held_ == threads_; });
+    MutexLock lock(mutex_);
+    while (held_ < threads_) changed_.Wait(mutex_);
   }
   ~BusyFlushThreads() {
     Release();
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return held_ == 0; });
+    MutexLock lock(mutex_);
+    while (held_ > 0) changed_.Wait(mutex_);
   }
   void Release() {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     released_ = true;
-    changed_.notify_all();
+    changed_.NotifyAll();
   }
 
  private:
   static void Hold(void* self_pointer) {
     auto* self = static_cast<BusyFlushThreads*>(self_pointer);
-    std::unique_lock lock(self->mutex_);
+    MutexLock lock(self->mutex_);
     ++self->held_;
-    self->changed_.notify_all();
-    self->changed_.wait(lock, [self] { return self->released_; });
+    self->changed_.NotifyAll();
+    while (!self->released_) self->changed_.Wait(self->mutex_);
     --self->held_;
-    self->changed_.notify_all();
+    self->changed_.NotifyAll();
   }
 
-  std::mutex mutex_;
-  std::condition_variable changed_;
+  Mutex mutex_;
+  CondVar changed_;
   int threads_ = 0;
-  int held_ = 0;
-  bool released_ = false;
+  int held_ GUARDED_BY(mutex_) = 0;
+  bool released_ GUARDED_BY(mutex_) = false;
 };
 
 // Puts until one fails; there is far more than the memtables may hold.

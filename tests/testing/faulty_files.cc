@@ -37,7 +37,7 @@ class FaultyFiles::Writable final : public rocksdb::FSWritableFileOwnerWrapper {
     if (files_.Fails(FileFault::kSync)) return IOStatus::IOError("fsync for a test");
     IOStatus status = target()->Sync(options, context);
     if (status.ok()) {
-      std::lock_guard lock(files_.mutex_);
+      MutexLock lock(files_.mutex_);
       files_.synced_[path_] = bytes_;
     }
     return status;
@@ -76,7 +76,7 @@ class FaultyFiles::Readable final : public rocksdb::FSRandomAccessFileOwnerWrapp
 };
 
 void FaultyFiles::Fail(FileFault fault, int64_t good, int64_t times) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   fault_ = fault;
   good_ = good;
   times_ = times;
@@ -84,7 +84,7 @@ void FaultyFiles::Fail(FileFault fault, int64_t good, int64_t times) {
 }
 
 bool FaultyFiles::Fails(FileFault fault) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   if (fault != fault_) return false;
   if (good_ > 0) {
     --good_;
@@ -97,7 +97,7 @@ bool FaultyFiles::Fails(FileFault fault) {
 }
 
 void FaultyFiles::LoseUnsynced() {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   for (const auto& [path, bytes] : synced_) {
     std::error_code error;  // Deleted since.
     if (std::filesystem::file_size(path, error) > bytes && !error) {
@@ -116,7 +116,7 @@ IOStatus FaultyFiles::NewWritableFile(const std::string& path, const FileOptions
   IOStatus status = target()->NewWritableFile(path, options, &target_file, context);
   if (!status.ok()) return status;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     synced_[path] = 0;
   }
   *file = std::make_unique<Writable>(*this, path, std::move(target_file));
@@ -136,7 +136,7 @@ IOStatus FaultyFiles::RenameFile(const std::string& from, const std::string& to,
                                  const IOOptions& options, IODebugContext* context) {
   if (is_off_) return IOStatus::IOError("the power is off");
   IOStatus status = target()->RenameFile(from, to, options, context);
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   if (const auto node = synced_.extract(from); status.ok() && !node.empty()) {
     synced_[to] = node.mapped();
   }

@@ -11,8 +11,9 @@
 #include <chrono>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
+
+#include "common/mutex.h"
 
 namespace rowhouse {
 
@@ -59,10 +60,11 @@ class FaultyFiles final : public rocksdb::FileSystemWrapper {
   // True if the next operation of that kind is to fail.
   bool Fails(FileFault fault);
 
-  std::mutex mutex_;
-  FileFault fault_ = FileFault::kNone;      // guarded by mutex_
-  int64_t good_ = 0, times_ = 0;            // guarded by mutex_
-  std::map<std::string, uint64_t> synced_;  // bytes of each file written; guarded by mutex_
+  Mutex mutex_;
+  FileFault fault_ GUARDED_BY(mutex_) = FileFault::kNone;
+  int64_t good_ GUARDED_BY(mutex_) = 0;
+  int64_t times_ GUARDED_BY(mutex_) = 0;
+  std::map<std::string, uint64_t> synced_ GUARDED_BY(mutex_);  // bytes of each file written
   std::atomic<bool> has_failed_ = false;
   std::atomic<bool> is_off_ = false;
   std::atomic<int64_t> sync_delay_ms_ = 0;

@@ -1,10 +1,9 @@
 #include "tests/testing/thread_communicator.h"
 
 #include <chrono>
-#include <condition_variable>
 #include <cstring>
-#include <mutex>
 
+#include "common/mutex.h"
 #include "worker/mpi/roll_call.h"
 
 namespace rowhouse {
@@ -16,16 +15,16 @@ using Messages = std::vector<std::vector<std::byte>>;
 class Meeting {
  public:
   Meeting(uint32_t workers, int64_t deadline_ms)
-      : deadline_ms_(deadline_ms), phases_(workers), messages_(workers) {}
+      : workers_(workers), deadline_ms_(deadline_ms), phases_(workers), messages_(workers) {}
 
-  size_t workers() const { return phases_.size(); }
+  size_t workers() const { return workers_; }
   int64_t deadline_ms() const { return deadline_ms_; }
 
   // Leaves `mine` and takes everybody's when all have come.
   Result<std::shared_ptr<const Messages>> Exchange(uint32_t worker, std::vector<std::byte> mine,
                                                    const std::string& phase,
                                                    const std::function<bool()>& waits_on) {
-    std::unique_lock lock(mutex_);
+    MutexLock lock(mutex_);
     RETURN_IF_ERROR(broken_);
     phases_[worker] = phase;
     messages_[worker] = std::move(mine);
@@ -36,17 +35,16 @@ class Meeting {
       phases_.assign(workers(), std::nullopt);
       present_ = 0;
       ++meetings_;
-      changed_.notify_all();
+      changed_.NotifyAll();
       return result_;
     }
-    const auto is_over = [&] { return meetings_ != meeting || !broken_.ok(); };
-    while (!changed_.wait_for(lock, std::chrono::milliseconds(deadline_ms_), is_over)) {
-      lock.unlock();
+    while (!IsOverWithinDeadline(meeting)) {
+      mutex_.Unlock();
       const bool is_patient = waits_on();
-      lock.lock();
-      if (is_patient || is_over()) continue;
+      mutex_.Lock();
+      if (is_patient || IsOver(meeting)) continue;
       broken_ = Describe(worker);
-      changed_.notify_all();
+      changed_.NotifyAll();
     }
     if (meetings_ == meeting) return broken_;
     // The next meeting cannot end before this worker has come to it, so result_ is still ours.
@@ -54,7 +52,17 @@ class Meeting {
   }
 
  private:
-  Status Describe(uint32_t worker) const {
+  bool IsOver(uint64_t meeting) const REQUIRES(mutex_) {
+    return meetings_ != meeting || !broken_.ok();
+  }
+
+  bool IsOverWithinDeadline(uint64_t meeting) REQUIRES(mutex_) {
+    const auto deadline = CondVar::After(std::chrono::milliseconds(deadline_ms_));
+    while (!IsOver(meeting) && changed_.WaitUntil(mutex_, deadline)) continue;
+    return IsOver(meeting);
+  }
+
+  Status Describe(uint32_t worker) const REQUIRES(mutex_) {
     RollCall call = {.self = WorkerRank{worker}, .answers = {}, .deadline_ms = deadline_ms_};
     std::vector<WorkerAddress> addresses;
     for (const std::optional<std::string>& phase : phases_) {
@@ -64,15 +72,16 @@ class Meeting {
     return DescribeRollCall(call, addresses);
   }
 
+  const size_t workers_;
   const int64_t deadline_ms_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::vector<std::optional<std::string>> phases_;  // of those present
-  Messages messages_;
-  size_t present_ = 0;
-  uint64_t meetings_ = 0;
-  std::shared_ptr<const Messages> result_;  // of the last meeting
-  Status broken_;
+  Mutex mutex_;
+  CondVar changed_;
+  std::vector<std::optional<std::string>> phases_ GUARDED_BY(mutex_);  // of those present
+  Messages messages_ GUARDED_BY(mutex_);
+  size_t present_ GUARDED_BY(mutex_) = 0;
+  uint64_t meetings_ GUARDED_BY(mutex_) = 0;
+  std::shared_ptr<const Messages> result_ GUARDED_BY(mutex_);  // of the last meeting
+  Status broken_ GUARDED_BY(mutex_);
 };
 
 class ThreadCommunicator final : public Communicator {
