@@ -3,6 +3,7 @@
 # Changes nothing where all is there; needs root or sudo only where something is missing.
 #   launch/setup.sh             what building and running need, and most tests
 #   launch/setup.sh --browser   also the browser of the test of pages (290 MB)
+#   launch/setup.sh --ci        also what .ci/run checks sources with: clang, clang-format (600 MB)
 set -euo pipefail
 
 # The one list of packages.
@@ -14,20 +15,23 @@ PACKAGES=(
   libdnnl-dev ocl-icd-opencl-dev             # dense layers; the second only to satisfy the first
   libgflags-dev libgoogle-glog-dev libyaml-cpp-dev libfmt-dev nlohmann-json3-dev libxxhash-dev
   libjs-dygraphs libjs-chart.js              # pages of runs; taken in when building
-  libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev
+  libgtest-dev libgmock-dev librapidcheck-dev
   dpkg-dev file                              # cpack makes a package, and looks up what it needs
   iproute2                                   # hosts in tests are network namespaces
 )
 BROWSER_PACKAGES=(chromium-headless-shell python3-websocket)
+CI_PACKAGES=(clang clang-format)
 
-case "$*" in
-  "") ;;
-  --browser) PACKAGES+=("${BROWSER_PACKAGES[@]}") ;;
-  *)
-    echo "setup.sh: expected --browser or nothing, got: $*" >&2
-    exit 2
-    ;;
-esac
+for argument in "$@"; do
+  case "$argument" in
+    --browser) PACKAGES+=("${BROWSER_PACKAGES[@]}") ;;
+    --ci) PACKAGES+=("${CI_PACKAGES[@]}") ;;
+    *)
+      echo "setup.sh: the options are --browser and --ci, not $argument" >&2
+      exit 2
+      ;;
+  esac
+done
 
 is_installed() {
   [[ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" == installed ]]
