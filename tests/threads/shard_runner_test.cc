@@ -3,6 +3,7 @@
 #include "ps/shard/shard_runner.h"
 
 #include <algorithm>
+#include <array>
 
 #include "ps/node/server.h"
 #include "sharding/plans/plan_maker.h"
@@ -42,15 +43,41 @@ struct Outcome {
   std::vector<StatsReply> stats;
 };
 
-// Pulls so many rows of the first table, up and down its numbers, and one of others; pushes 1 for
-// each, kSteps times. Requires that each step's rows are on the way up or down, and that step
-// kSteps begins at row 0 again.
-Result<Outcome> Work(Transport& transport, uint32_t worker, const Clock& clock, uint32_t tables = 1,
-                     uint64_t rows_of_step = kRows) {
+struct WorkOptions {
+  uint32_t tables = 1;
+  uint64_t rows_of_step = kRows;  // of the first table
+  bool overlaps = false;          // the pull of a step is started with the push of the step before
+};
+
+// The rows of a step: of the first table so many, up and down its numbers, of others one; with
+// gradients of 1.
+std::vector<RowBatch> BatchesOf(uint64_t step, const WorkOptions& options) {
+  std::vector<RowBatch> batches(options.tables);
+  for (uint32_t t = 0; t < options.tables; ++t) {
+    RowBatch& batch = batches[t];
+    batch.table = TableId{t};
+    batch.dim = 2;
+    const uint64_t rows = t == 0 ? options.rows_of_step : 1;
+    for (uint64_t i = 0; i < rows; ++i) {
+      const uint64_t at = (step * rows + i) % (2 * kRows);
+      batch.rows.push_back(RowId{at < kRows ? at : 2 * kRows - 1 - at});
+    }
+    std::ranges::sort(batch.rows);
+    batch.counts.assign(batch.rows.size(), 1);
+    batch.values.resize(batch.rows.size() * 2);
+    batch.gradients.assign(batch.rows.size() * 2, 1.0f);
+  }
+  return batches;
+}
+
+// Pulls and pushes the rows of kSteps steps, then pulls those of the next. Requires that the rows
+// of each step are on the way up or down, and that step kSteps begins at row 0 again.
+Result<Outcome> Work(Transport& transport, uint32_t worker, const Clock& clock,
+                     const WorkOptions& options) {
   const RendezvousOptions rendezvous{
       .worker = WorkerRank{worker}, .host = "here", .deadline_ms = 20000};
   const std::vector<NodeAddress> nodes = {{.endpoint = "inproc://node", .name = "PS node 0"}};
-  const JobSpec job = Job(tables);
+  const JobSpec job = Job(options.tables);
   ASSIGN_OR_RETURN(const std::vector<ShardAddress> shards,
                    MeetNodes(rendezvous, job, nodes, transport, clock));
   ASSIGN_OR_RETURN(const std::unique_ptr<Dialer> dialer,
@@ -60,32 +87,21 @@ Result<Outcome> Work(Transport& transport, uint32_t worker, const Clock& clock, 
   }
   PsClient client({.job_id = job.job_id, .worker = WorkerRank{worker}, .max_part_rows = 7},
                   job.plan, shards);
-  std::vector<RowBatch> batches(tables);
-  float first = 0.0f;
-  for (uint64_t step = 0; step <= kSteps; ++step) {
-    for (uint32_t t = 0; t < tables; ++t) {
-      RowBatch& batch = batches[t];
-      batch.table = TableId{t};
-      batch.dim = 2;
-      batch.rows.clear();
-      const uint64_t rows = t == 0 ? rows_of_step : 1;
-      for (uint64_t i = 0; i < rows; ++i) {
-        const uint64_t at = (step * rows + i) % (2 * kRows);
-        batch.rows.push_back(RowId{at < kRows ? at : 2 * kRows - 1 - at});
-      }
-      std::ranges::sort(batch.rows);
-      batch.counts.assign(batch.rows.size(), 1);
-      batch.values.resize(batch.rows.size() * 2);
-      batch.gradients.assign(batch.rows.size() * 2, 1.0f);
-    }
-    client.StartPull(step, /*eval=*/step == kSteps, &batches);
-    RETURN_IF_ERROR(RunClient(client, *dialer, clock));
-    if (step == 0) first = batches[0].values[0];
-    if (step == kSteps) break;
-    client.StartPush(step, 0.5f, 1, &batches);
+  std::array<std::vector<RowBatch>, 2> batches = {BatchesOf(0, options), {}};
+  client.StartPull(0, /*eval=*/false, &batches[0]);
+  RETURN_IF_ERROR(RunClient(client, *dialer, clock));
+  const float first = batches[0][0].values[0];
+  for (uint64_t step = 0; step < kSteps; ++step) {
+    std::vector<RowBatch>& next = batches[(step + 1) % 2];
+    client.StartPush(step, 0.5f, 1, &batches[step % 2]);
+    if (!options.overlaps) RETURN_IF_ERROR(RunClient(client, *dialer, clock));
+    next = BatchesOf(step + 1, options);
+    client.StartPull(step + 1, /*eval=*/step + 1 == kSteps, &next);
+    EXPECT_EQ(client.is_push_busy(), options.overlaps);
+    EXPECT_TRUE(client.is_pull_busy());
     RETURN_IF_ERROR(RunClient(client, *dialer, clock));
   }
-  const float last = batches[0].values[0];
+  const float last = batches[kSteps % 2][0].values[0];
   client.StartStats(kSteps);
   RETURN_IF_ERROR(RunClient(client, *dialer, clock));
   RETURN_IF_ERROR(PartFromNodes(rendezvous, job.job_id, nodes, transport, clock));
@@ -94,11 +110,11 @@ Result<Outcome> Work(Transport& transport, uint32_t worker, const Clock& clock, 
 
 // Work() of all workers at once, each on a thread of its own.
 std::vector<Result<Outcome>> WorkTogether(Transport& transport, const Clock& clock,
-                                          uint32_t tables = 1, uint64_t rows_of_step = kRows) {
+                                          const WorkOptions& options = {}) {
   std::vector<std::thread> workers;
   std::vector<Result<Outcome>> outcomes(kWorkers, Status(StatusCode::kInternal, "did not run"));
   for (uint32_t w = 0; w < kWorkers; ++w) {
-    workers.emplace_back([&, w] { outcomes[w] = Work(transport, w, clock, tables, rows_of_step); });
+    workers.emplace_back([&, w] { outcomes[w] = Work(transport, w, clock, options); });
   }
   for (std::thread& worker : workers) worker.join();
   return outcomes;
@@ -132,6 +148,21 @@ TEST(ShardRunnerThreads, WorkersTrainTogetherThroughAServerAndTwiceOver) {
   server.join();
 }
 
+TEST(ShardRunnerThreads, APushAndThePullOfTheNextStepMayBeUnderWayAtOnce) {
+  const SystemClock clock;
+  const std::unique_ptr<Transport> transport = MakeInprocTransport();
+  const std::atomic<bool> stop = false;
+  std::thread server([&] {
+    Serve({.host = "here", .store = "memory", .cache_ratio = 0.3, .cache_ways = 2},
+          /*one_job=*/true, *transport, clock, stop);
+  });
+  for (const Result<Outcome>& one : WorkTogether(*transport, clock, {.overlaps = true})) {
+    ASSERT_OK(one);
+    EXPECT_NEAR(one.value().moved, -0.5f * kWorkers * kSteps, 1e-3f);
+  }
+  server.join();
+}
+
 // Every step the shards ask the node's ledger, each from its own thread. The second table, of which
 // a row is pulled in each step, has bytes that do more for the first.
 TEST(ShardRunnerThreads, ShardsMoveBytesOfTheirCachesWhileWorkersTrain) {
@@ -150,7 +181,7 @@ TEST(ShardRunnerThreads, ShardsMoveBytesOfTheirCachesWhileWorkersTrain) {
           /*one_job=*/true, *transport, clock, stop);
   });
   const std::vector<Result<Outcome>> outcomes =
-      WorkTogether(*transport, clock, /*tables=*/2, kRowsOfStep);
+      WorkTogether(*transport, clock, {.tables = 2, .rows_of_step = kRowsOfStep});
   server.join();
   for (const Result<Outcome>& one : outcomes) {
     ASSERT_OK(one);

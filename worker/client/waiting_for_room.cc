@@ -9,7 +9,7 @@ WaitingForRoom::WaitingForRoom(Communicator& workers, PsClient& client, Dialer& 
     : workers_(workers) {
   workers_.set_patience([&](uint32_t waited_ms, const std::string& phase) {
     if (client.busy() || !client.status().ok()) return false;  // It has failed.
-    client.StartLook(waited_ms);
+    client.StartProbe(waited_ms);
     const Status looked = RunClient(client, dialer, clock);
     if (!looked.ok() || client.busy_message().empty()) {
       VLOG_IF(1, !looked.ok()) << looked.message();

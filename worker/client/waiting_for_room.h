@@ -2,7 +2,7 @@
 //
 // A worker whose rows have come waits for the others in an exchange, which no shard can tell BUSY.
 // When that wait expires, the worker asks the shards whether any of them is, or was meanwhile, kept
-// from going on by a full disk (PsClient::StartLook); if so, the others may come yet, and the wait
+// from going on by a full disk (PsClient::StartProbe); if so, the others may come yet, and the wait
 // begins anew.
 // Threads: the worker's one.
 #pragma once

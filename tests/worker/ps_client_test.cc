@@ -1,0 +1,178 @@
+// PsClient against shards that a test plays: what is sent when, and what answers do.
+#include "worker/client/ps_client.h"
+
+#include "common/wire/codec.h"
+#include "common/wire/prefetch.h"
+#include "common/wire/push.h"
+#include "sharding/plans/plan_maker.h"
+#include "tests/testing/frame_of.h"
+#include "tests/testing/testing.h"
+
+namespace rowhouse {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr uint64_t kRows = 8;
+
+class PsClientTest : public testing::Test {
+ protected:
+  static PsClient MakeClient() {
+    TableSpec table;
+    table.name = "t";
+    table.rows = kRows;
+    table.dim = 2;
+    return {{.deadline_ms = 1000, .answer_grace_ms = 0, .window = 1, .max_part_rows = 2},
+            MakeRowWisePlan({table}, 2),
+            {ShardAddress{.name = "shard 0"}, ShardAddress{.name = "shard 1"}}};
+  }
+
+  // All rows; row r has gradient r + 0.5.
+  static std::vector<RowBatch> AllRows() {
+    std::vector<RowBatch> batches(1);
+    batches[0].dim = 2;
+    for (uint64_t row = 0; row < kRows; ++row) {
+      batches[0].rows.push_back(RowId{row});
+      batches[0].gradients.insert(batches[0].gradients.end(), 2, static_cast<float>(row) + 0.5f);
+    }
+    batches[0].counts.assign(kRows, 1);
+    batches[0].values.resize(kRows * 2);
+    return batches;
+  }
+
+  std::vector<Message> TakeMessages(TimeMs now = 0) {
+    std::vector<Message> messages;
+    for (Outgoing& outgoing : client_.TakeOutgoing(now)) {
+      messages.push_back(Unpack(std::move(outgoing.frames)).value());
+      shard_of_[messages.back().header.request_id] = outgoing.shard;
+    }
+    return messages;
+  }
+
+  // Row r has the value 10 r.
+  void Answer(const Message& message) {
+    const size_t shard = shard_of_.at(message.header.request_id);
+    if (message.header.type == MessageType::kPush) {
+      return client_.OnMessage(shard, EncodeMessage(message.header, PushReply{}));
+    }
+    std::vector<float> values;
+    for (const uint64_t row : message.payload[0].As<uint64_t>()) {
+      values.insert(values.end(), 2, 10.0f * static_cast<float>(row));
+    }
+    Frames payload;
+    payload.push_back(FrameOf(values));
+    client_.OnMessage(shard, EncodeMessage(message.header, PullReply{}, std::move(payload)));
+  }
+
+  PsClient client_ = MakeClient();
+  std::map<uint64_t, size_t> shard_of_;  // by request
+};
+
+TEST_F(PsClientTest, APullFetchesEveryRowPartByPart) {
+  std::vector<RowBatch> rows = AllRows();
+  client_.StartPull(3, /*eval=*/false, &rows);
+  size_t parts = 0;
+  while (client_.busy()) {
+    const std::vector<Message> messages = TakeMessages();
+    ASSERT_LE(messages.size(), 2u) << "a window of 1 for each shard";
+    for (const Message& message : messages) {
+      EXPECT_EQ(message.header.step, 3u);
+      EXPECT_EQ(message.header.parts, 2u);
+      Answer(message);
+      ++parts;
+    }
+  }
+  EXPECT_OK(client_.status());
+  EXPECT_EQ(parts, 4u);
+  for (uint64_t row = 0; row < kRows; ++row) {
+    EXPECT_EQ(rows[0].values[row * 2 + 1], 10.0f * static_cast<float>(row));
+  }
+}
+
+TEST_F(PsClientTest, APushAndTheNextPullHaveAWindowEach) {
+  std::vector<RowBatch> pushed = AllRows(), pulled = AllRows();
+  client_.StartPush(5, 0.5f, 4, &pushed);
+  client_.StartPull(6, /*eval=*/false, &pulled);
+  std::vector<Message> messages = TakeMessages();
+  ASSERT_EQ(messages.size(), 4u);
+  std::vector<Message> pulls;
+  for (Message& message : messages) {
+    const bool is_push = message.header.type == MessageType::kPush;
+    EXPECT_EQ(message.header.step, is_push ? 5u : 6u);
+    if (is_push) {
+      EXPECT_EQ(message.payload[1].As<float>()[0],
+                static_cast<float>(message.payload[0].As<uint64_t>()[0]) + 0.5f);
+      Answer(message);
+    } else {
+      pulls.push_back(std::move(message));
+    }
+  }
+  messages = TakeMessages();  // the pulls still wait for their answers
+  ASSERT_EQ(messages.size(), 2u);
+  for (const Message& message : messages) {
+    EXPECT_EQ(message.header.type, MessageType::kPush);
+    Answer(message);
+  }
+  EXPECT_FALSE(client_.is_push_busy());
+  EXPECT_TRUE(client_.is_pull_busy());
+  while (!pulls.empty()) {
+    for (const Message& pull : pulls) Answer(pull);
+    pulls = TakeMessages();
+  }
+  EXPECT_FALSE(client_.busy());
+  EXPECT_EQ(pulled[0].values.back(), 70.0f);
+}
+
+TEST_F(PsClientTest, AShardWithoutRowsGetsAnEmptyPush) {
+  std::vector<RowBatch> rows(1);
+  rows[0].dim = 2;
+  client_.StartPush(0, 0.5f, 0, &rows);
+  const std::vector<Message> messages = TakeMessages();
+  ASSERT_EQ(messages.size(), 2u);
+  for (const Message& message : messages) {
+    EXPECT_TRUE(DecodeBody<PushRequest>(message).value().tables.empty());
+    Answer(message);
+  }
+  EXPECT_FALSE(client_.busy());
+}
+
+TEST_F(PsClientTest, APrefetchIsSentOnceAndNotWaitedFor) {
+  client_.Prefetch(9, AllRows());
+  const std::vector<Message> messages = TakeMessages();
+  ASSERT_EQ(messages.size(), 4u);
+  EXPECT_EQ(messages[0].header.type, MessageType::kPrefetch);
+  EXPECT_EQ(messages[0].header.step, 9u);
+  EXPECT_FALSE(client_.busy());
+  EXPECT_TRUE(TakeMessages().empty());
+}
+
+TEST_F(PsClientTest, AMissedDeadlineNamesOperationStepAndShardAndEndsAll) {
+  std::vector<RowBatch> pushed = AllRows(), pulled = AllRows();
+  client_.StartPush(5, 0.5f, 4, &pushed);
+  client_.StartPull(6, /*eval=*/false, &pulled);
+  for (const Message& message : TakeMessages(/*now=*/100)) {
+    if (message.header.type == MessageType::kPush) Answer(message);
+  }
+  EXPECT_EQ(client_.NextDeadline(), 1100);
+  client_.OnTick(1100);
+  EXPECT_EQ(client_.status().code(), StatusCode::kDeadlineExceeded);
+  EXPECT_THAT(client_.status().message(),
+              HasSubstr("worker 0: pull of step 6 to shard 0: no answer for 1000 ms"));
+  EXPECT_FALSE(client_.busy());
+  client_.StartFlush(6);
+  EXPECT_TRUE(TakeMessages().empty()) << "nothing begins after a failure";
+}
+
+TEST_F(PsClientTest, AnAnswerOfAnotherSizeIsRefused) {
+  std::vector<RowBatch> rows = AllRows();
+  client_.StartPull(0, /*eval=*/false, &rows);
+  const std::vector<Message> messages = TakeMessages();
+  Frames payload;
+  payload.push_back(FrameOf(std::vector<float>(3)));
+  client_.OnMessage(0, EncodeMessage(messages[0].header, PullReply{}, std::move(payload)));
+  EXPECT_EQ(client_.status().code(), StatusCode::kCorruption);
+  EXPECT_THAT(client_.status().message(), HasSubstr("does not hold the 16 bytes of rows"));
+}
+
+}  // namespace
+}  // namespace rowhouse

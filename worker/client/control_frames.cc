@@ -1,0 +1,31 @@
+#include "worker/client/control_frames.h"
+
+#include "worker/client/decode_reply.h"
+
+namespace rowhouse {
+
+std::vector<MessagePart> ControlFrames::Divide(MessageType type) {
+  type_ = type;
+  std::vector<MessagePart> parts;
+  for (size_t shard = 0; shard < digests_.size(); ++shard) {
+    parts.push_back({.shard = shard, .rows = {}, .bags = {}});
+  }
+  return parts;
+}
+
+Frames ControlFrames::Encode(const Header& header, const MessagePart& /*part*/) const {
+  if (type_ == MessageType::kFlush) return EncodeMessage(header, FlushRequest{});
+  if (type_ == MessageType::kDigest) return EncodeMessage(header, DigestRequest{});
+  return EncodeMessage(header, StatsRequest{});
+}
+
+Status ControlFrames::TakeReply(const MessagePart& part, const Message& message) {
+  if (type_ == MessageType::kFlush) {
+    FlushReply reply;
+    return DecodeReply(message, &reply);
+  }
+  if (type_ == MessageType::kDigest) return DecodeReply(message, &digests_[part.shard]);
+  return DecodeReply(message, &stats_[part.shard]);
+}
+
+}  // namespace rowhouse

@@ -1,0 +1,32 @@
+// ControlFrames: the messages of FLUSH, DIGEST and STATS, which every shard is asked alike.
+// Threads: one.
+#pragma once
+
+#include <vector>
+
+#include "common/wire/control.h"
+#include "worker/client/request_frames.h"
+
+namespace rowhouse {
+
+class ControlFrames final : public RequestFrames {
+ public:
+  explicit ControlFrames(size_t shards) : digests_(shards), stats_(shards) {}
+
+  // One part a shard. type: kFlush, kDigest or kStats.
+  std::vector<MessagePart> Divide(MessageType type);
+
+  Frames Encode(const Header& header, const MessagePart& part) const override;
+  Status TakeReply(const MessagePart& part, const Message& message) override;
+
+  // By shard, as last answered.
+  const std::vector<DigestReply>& digests() const { return digests_; }
+  const std::vector<StatsReply>& stats() const { return stats_; }
+
+ private:
+  MessageType type_ = MessageType::kFlush;
+  std::vector<DigestReply> digests_;
+  std::vector<StatsReply> stats_;
+};
+
+}  // namespace rowhouse

@@ -1,0 +1,51 @@
+// RowFrames: the rows of one operation as payload frames: which batches they are of, where the plan
+// routes them, and the bytes of a part.
+//
+// Where the plan keeps rows in order, a piece is one range of its batch, and whole rows are copied
+// at once. Columns of a piece are copied row by row otherwise.
+// Threads: one.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "common/frame.h"
+#include "common/wire/pull.h"
+#include "sharding/plans/router.h"
+#include "worker/client/message_part.h"
+#include "worker/embedding/row_batch.h"
+
+namespace rowhouse {
+
+class RowFrames {
+ public:
+  // Routes the rows of `batches` and adds them to the parts. Tables that live on the workers take
+  // no part; `trained_only`: frozen ones do not, either.
+  void Route(const Router& router, const std::vector<RowBatch>& batches, bool trained_only,
+             PartDivider* parts);
+
+  // The list of rows in a part's body. Here and below, `batches` are those of Route.
+  static std::vector<TableRows> TablesOf(const std::vector<RowBatch>& batches,
+                                         const MessagePart& part);
+
+  // Payload frames, the part's pieces one after the other.
+  Frame Ids(const std::vector<RowBatch>& batches, const MessagePart& part) const;
+  Frame Counts(const std::vector<RowBatch>& batches, const MessagePart& part) const;
+  Frame Gradients(const std::vector<RowBatch>& batches, const MessagePart& part) const;
+
+  // Takes the columns that a shard answered. Requires values.size() == BytesOf(part).
+  void CopyValues(const MessagePart& part, const Frame& values,
+                  std::vector<RowBatch>* batches) const;
+
+  // Of the columns of a part's rows.
+  static size_t BytesOf(const MessagePart& part);
+
+ private:
+  template <typename T>
+  Frame Numbers(const std::vector<RowBatch>& batches, const MessagePart& part,
+                std::vector<T> RowBatch::*column) const;
+
+  std::vector<RoutedRows> routed_;  // of each batch
+};
+
+}  // namespace rowhouse
