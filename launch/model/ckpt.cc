@@ -415,7 +415,7 @@ std::string DescribeFiles(const std::vector<RowStoreLevel>& levels) {
 
 // `given`: what --store_compression says; "": what a shard's files have already.
 // Says each shard as it is done: a large one takes minutes. `says`: a line a shard on stdout.
-Status Compact(const SavedRows& model, const StorageSettings& storage, const std::string& given,
+Status Compact(const SavedRows& model, const NodeOptions& storage, const std::string& given,
                bool says, nlohmann::ordered_json* json) {
   const auto environment_of = [&storage](const std::string& compression) {
     return std::make_shared<StoreEnvironment>(

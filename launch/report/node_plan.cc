@@ -146,7 +146,7 @@ Result<NodePlan> MakeNodePlan(const Settings& settings, const std::string& touch
 Result<NodePlan> NodePlanOf(const Settings& settings, const Plan& plan, uint32_t shards,
                             uint32_t workers, const std::string& touched_rows,
                             const AccessCounts* accesses) {
-  const StorageSettings& storage = settings.storage;
+  const NodeOptions& storage = settings.storage;
   const uint32_t nodes = plan.shards() / shards;
   NodePlan sizes{.touched = touched_rows,
                  .workers = workers,
@@ -166,15 +166,13 @@ Result<NodePlan> NodePlanOf(const Settings& settings, const Plan& plan, uint32_t
   for (uint32_t n = 0; n < nodes; ++n) {
     NodeSize size{.shards = SlicesOfNode(tables.physical, plan, n, shards, run.touched, step_rows,
                                          tables.is_frozen, run.pulled),
-                  .has_files = storage.store != "memory",
+                  .has_files = storage.has_files(),
                   .cache_bytes = storage.cache_mb << 20,
                   .memory_limit_bytes = sizes.memory_limit_bytes,
                   .cache_ratio = storage.cache_ratio,
                   .cache_ways = storage.cache_ways,
-                  .max_dirty_steps = storage.durability != "none" && storage.max_dirty_steps == 0
-                                         ? kMaxDirtyStepsWithLog
-                                         : storage.max_dirty_steps,
-                  .logs_pushes = storage.durability != "none",
+                  .max_dirty_steps = storage.dirty_steps(),
+                  .logs_pushes = storage.logs_pushes(),
                   .has_huge_pages = HasHugePages()};
     NodePlan::Node node{.memory = EstimateMemory(size),
                         .disk = EstimateDisk(size),

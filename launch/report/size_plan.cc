@@ -242,7 +242,7 @@ SizePlan::Cache CacheOf(const Settings& settings, const SizePlan& plan) {
     if (plan.tables.on_workers[t]) continue;
     if (__builtin_add_overflow(rows, plan.tables.physical[t].rows, &rows)) rows = UINT64_MAX;
   }
-  const StorageSettings& storage = settings.storage;
+  const NodeOptions& storage = settings.storage;
   if (storage.cache_ratio < 1.0) {
     rows = static_cast<uint64_t>(static_cast<double>(rows) * storage.cache_ratio);
   }

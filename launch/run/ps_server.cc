@@ -86,34 +86,19 @@ Status Serve(const Settings& settings) {
   if (is_supervised) prctl(PR_SET_PDEATHSIG, SIGCONT);
   const SystemClock clock;
   std::unique_ptr<TemporaryRows> temporary;
-  constexpr int64_t kStallLimitMs = 2000;  // then shards say BUSY, and try again
   ServerOptions options{.host = HostName(),
                         .incarnation = NewIncarnation(),
-                        .store = settings.storage.store,
-                        .row_dir = settings.row_directory(),
-                        .cache_bytes = settings.storage.cache_mb << 20,
-                        .memory_limit_bytes = settings.storage.memory_limit_mb << 20,
-                        .cache_ratio = settings.storage.cache_ratio,
-                        .cache_ways = settings.storage.cache_ways,
-                        .cache_policy = settings.storage.cache_policy,
-                        .cache_warmup_ratio = settings.storage.cache_warmup_ratio,
-                        .max_dirty_steps = settings.storage.max_dirty_steps,
-                        .durability = settings.storage.durability,
-                        .environment = {.compression = settings.storage.store_compression,
-                                        .direct_reads = settings.storage.direct_reads,
-                                        .stall_limit_ms = kStallLimitMs},
+                        .node = settings.storage,
                         .silence_ms = settings.cluster.rpc_deadline_ms,
                         .logs_jobs = !is_supervised};
-  if (options.durability != "none" && options.max_dirty_steps == 0) {
-    options.max_dirty_steps = kMaxDirtyStepsWithLog;
-  }
+  options.node.row_dir = settings.row_directory();
   if (const std::string& file = settings.storage.cache_access_counts; !file.empty()) {
     ASSIGN_OR_RETURN(AccessCounts counts, ReadAccessCounts(file, "cache_frequencies"));
-    options.cache_access_counts = std::make_shared<const AccessCounts>(std::move(counts));
+    options.access_counts = std::make_shared<const AccessCounts>(std::move(counts));
   }
-  if (options.row_dir.empty() && options.store != "memory") {
+  if (options.node.row_dir.empty() && options.node.has_files()) {
     ASSIGN_OR_RETURN(temporary, TemporaryRows::Make());
-    options.row_dir = temporary->path();
+    options.node.row_dir = temporary->path();
     options.rows_end_with_job = true;
   }
   const std::unique_ptr<Transport> transport = MakeZeroMqTransport({});

@@ -50,7 +50,7 @@ std::string NodeName(size_t node, int rank, const std::string& host) {
 
 // The flags a server takes over from its supervisor.
 std::vector<std::string> ServerFlags(const Settings& settings) {
-  const StorageSettings& storage = settings.storage;
+  const NodeOptions& storage = settings.storage;
   std::vector<std::string> flags = {
       fmt::format("--store={}", storage.store),
       fmt::format("--cache_mb={}", storage.cache_mb),

@@ -117,7 +117,7 @@ TrainerOptions TrainerOptionsOf(const Settings& settings, const JobSpec& job) {
           .test_every_steps = every(training.test_freq),
           .first_step = job.first_step(),
           .stop_after_steps = training.stop_after_steps,
-          .prefetch_steps = settings.storage.prefetch_steps};
+          .prefetch_steps = settings.training.prefetch_steps};
 }
 
 // The data of the first worker, and, of a loaded model, those it was trained on: the reader goes on

@@ -316,7 +316,7 @@ std::vector<SettingField> MakeFields() {
       RealField("cache_warmup_ratio", kStorage, kOut, MEMBER(double, storage.cache_warmup_ratio),
                 "a number from 0 to 1", [](double v) { return v >= 0.0 && v <= 1.0; }),
       NumberField<uint32_t>("prefetch_steps", kStorage, kOut,
-                            MEMBER(uint32_t, storage.prefetch_steps), 0, 1024),
+                            MEMBER(uint32_t, training.prefetch_steps), 0, 1024),
       NumberField<uint64_t>("max_dirty_steps", kStorage, kOut,
                             MEMBER(uint64_t, storage.max_dirty_steps), 0),
       ChoiceField("durability", kStorage, kOut, MEMBER(std::string, storage.durability),

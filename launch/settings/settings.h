@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "common/status.h"
+#include "ps/node/node_options.h"
 #include "sharding/plans/strategy.h"
 #include "sharding/tables/embedding_tables.h"
 #include "sharding/tables/logical_table.h"
@@ -42,6 +43,7 @@ struct TrainingSettings {
   uint64_t stop_after_steps = 0;  // of this run, then save and stop; 0: train to the end
   uint32_t accumulation = 1;      // pieces a step's samples are computed in, one after the other
   uint32_t threads = 1;           // compute threads of a worker; part of the promise
+  uint32_t prefetch_steps = 8;    // at most so many steps ahead shards are told of; see Lookahead
 
   LrPolicyOptions lr_policy_options() const;
 };
@@ -58,23 +60,6 @@ struct CompressionSettings {
   uint64_t md_threshold = 200;
   double md_temperature = 0.3;
   bool md_round_dims = false;
-};
-
-struct StorageSettings {
-  std::string store = "rocksdb";      // name in RowStores()
-  std::string row_dir;                // host-local; "": see Settings::row_directory()
-  uint64_t cache_mb = 1024;           // MiB of rows in memory, per PS node, over all tables
-  double cache_ratio = 1.0;           // and at most this part of each table's rows, (0, 1]
-  uint64_t memory_limit_mb = 0;       // MiB of a PS node, all it holds; 0: what its parts come to
-  uint32_t cache_ways = 16;           // rows a row may take the place of; 1: any
-  std::string cache_policy = "lrfu";  // name in CachePolicies()
-  std::string cache_access_counts;    // file of access counts on each PS node; "": none known
-  double cache_warmup_ratio = 0.7;    // part of a cache that begins with its hottest rows, [0, 1]
-  uint32_t prefetch_steps = 8;        // most steps ahead that shards are told of; see Lookahead
-  uint64_t max_dirty_steps = 0;  // changed rows are written so soon; 0: 1000 with a log, else never
-  std::string durability = "none";         // none, wal or fsync
-  std::string store_compression = "none";  // or zstd; see StoreEnvironmentOptions
-  bool direct_reads = false;               // past the page cache
 };
 
 struct ClusterSettings {
@@ -127,7 +112,7 @@ struct Settings {
   std::string data_generation;  // random | dataset | synthetic; "": dataset if there is a file
   DatasetOptions data;
   TrainingSettings training;
-  StorageSettings storage;
+  NodeOptions storage;
   ClusterSettings cluster;
   ShardingSettings sharding;
   OutputSettings output;

@@ -167,11 +167,11 @@ struct Budgets {  // beside the caches, bytes
   uint64_t prefetch_bytes_of_shard = ShardOptions().max_prefetch_bytes;
 };
 
-Result<Budgets> BudgetsOf(const ServerOptions& options, uint32_t shards) {
-  if (options.memory_limit_bytes == 0) {
-    return Budgets{.stores = StoreBytes::Beside(options.cache_bytes, shards)};
+Result<Budgets> BudgetsOf(const NodeOptions& node, uint32_t shards) {
+  if (node.memory_limit_mb == 0) {
+    return Budgets{.stores = StoreBytes::Beside(node.cache_mb << 20, shards)};
   }
-  ASSIGN_OR_RETURN(const MemoryBudget budget, DivideMemory(options.memory_limit_bytes, shards));
+  ASSIGN_OR_RETURN(const MemoryBudget budget, DivideMemory(node.memory_limit_mb << 20, shards));
   return Budgets{.stores = {.memtables = budget.memtable_bytes, .blocks = budget.block_cache_bytes},
                  .unwritten_of_shard = budget.unwritten_bytes / shards,
                  .prefetch_bytes_of_shard = budget.prefetch_bytes / shards};
@@ -186,19 +186,21 @@ Status Server::OpenJob(JobSpec spec, uint32_t node) {
   }
   const NodeSize size{
       .shards = SlicesOfNode(spec.tables, spec.plan, node, per_node, {}, spec.step_rows),
-      .cache_bytes = options_.cache_bytes,
-      .memory_limit_bytes = options_.memory_limit_bytes,
-      .cache_ratio = options_.cache_ratio,
-      .cache_ways = options_.cache_ways};
+      .cache_bytes = options_.node.cache_mb << 20,
+      .memory_limit_bytes = options_.node.memory_limit_mb << 20,
+      .cache_ratio = options_.node.cache_ratio,
+      .cache_ways = options_.node.cache_ways};
   RETURN_IF_ERROR(CheckRequestsFit(size, spec.workers));
   const uint64_t cache_bytes = CacheBytesOf(size);
-  ASSIGN_OR_RETURN(const Budgets budgets, BudgetsOf(options_, per_node));
+  ASSIGN_OR_RETURN(const Budgets budgets, BudgetsOf(options_.node, per_node));
   if (!environment_ || environment_->options().stores != per_node) {
-    StoreEnvironmentOptions environment = options_.environment;
-    environment.memtable_bytes = budgets.stores.memtables;
-    environment.block_cache_bytes = budgets.stores.blocks;
-    environment.stores = per_node;
-    environment_ = std::make_shared<StoreEnvironment>(environment);
+    environment_ = std::make_shared<StoreEnvironment>(
+        StoreEnvironmentOptions{.block_cache_bytes = budgets.stores.blocks,
+                                .memtable_bytes = budgets.stores.memtables,
+                                .stores = per_node,
+                                .compression = options_.node.store_compression,
+                                .direct_reads = options_.node.direct_reads,
+                                .stall_limit_ms = options_.stall_limit_ms});
   }
   Job job{.spec = std::move(spec), .node = node, .gone = {}, .runners = {}, .endpoints = {}};
 
@@ -209,7 +211,8 @@ Status Server::OpenJob(JobSpec spec, uint32_t node) {
   std::vector<CacheLedger::Shard> accounts;
   for (uint32_t k = 0; k < per_node; ++k) {
     const ShardId id{node * per_node + k};
-    const ShardOptions shard_options{.id = id,
+    const ShardOptions shard_options{.node = options_.node,
+                                     .id = id,
                                      .name = fmt::format("shard {} (PS node {}, pid {} on {})",
                                                          Raw(id), node, getpid(), options_.host),
                                      .job_id = job.spec.job_id,
@@ -218,16 +221,10 @@ Status Server::OpenJob(JobSpec spec, uint32_t node) {
                                      .first_step = job.spec.first_step(),
                                      .cache_bytes = cache_bytes / per_node,
                                      .cache_move_steps = options_.cache_move_steps,
-                                     .cache_ratio = options_.cache_ratio,
-                                     .cache_ways = options_.cache_ways,
-                                     .cache_policy = options_.cache_policy,
-                                     .cache_access_counts = options_.cache_access_counts,
-                                     .cache_warmup_ratio = options_.cache_warmup_ratio,
-                                     .max_dirty_steps = options_.max_dirty_steps,
-                                     .logs_pushes = options_.durability != "none",
+                                     .access_counts = options_.access_counts,
                                      .max_unwritten_bytes = budgets.unwritten_of_shard,
                                      .max_prefetch_bytes = budgets.prefetch_bytes_of_shard,
-                                     .keeps_written_rows = options_.store != "memory"};
+                                     .keeps_written_rows = options_.node.has_files()};
     ASSIGN_OR_RETURN(std::unique_ptr<Shard> shard,
                      Shard::Make(shard_options, job.spec.tables, job.spec.plan, sources));
     accounts.push_back({.bytes = shard->granted_cache_bytes(), .asks = shard->moves_cache_bytes()});
@@ -239,8 +236,8 @@ Status Server::OpenJob(JobSpec spec, uint32_t node) {
   for (uint32_t k = 0; k < per_node; ++k) {
     const ShardId id{node * per_node + k};
     ASSIGN_OR_RETURN(std::unique_ptr<ShardStore> store,
-                     OpenShardStore({.store = options_.store,
-                                     .row_dir = options_.row_dir,
+                     OpenShardStore({.store = options_.node.store,
+                                     .row_dir = options_.node.row_dir,
                                      .host = options_.host,
                                      .environment = environment_},
                                     job.spec, id));
@@ -250,11 +247,11 @@ Status Server::OpenJob(JobSpec spec, uint32_t node) {
     }
     const std::string directory = store->directory();
     std::unique_ptr<PushLog> log;
-    if (options_.durability != "none") {
+    if (options_.node.logs_pushes()) {
       ASSIGN_OR_RETURN(log, PushLog::Open({.directory = directory + "/log",
                                            .shard = id,
                                            .job_id = job.spec.job_id,
-                                           .syncs = options_.durability == "fsync"}));
+                                           .syncs = options_.node.durability == "fsync"}));
     }
     auto runner = std::make_unique<ShardRunner>(
         fmt::format("shard-{}", Raw(id)), std::move(shards[k]), std::move(store), std::move(log),
@@ -269,7 +266,7 @@ Status Server::OpenJob(JobSpec spec, uint32_t node) {
       "{}",
       job.spec.job_id, node, Counted(per_node, "shard"), job.spec.plan.shards(),
       Counted(job.spec.workers, "worker"), job.spec.first_step(),
-      options_.store == "memory" ? std::string("memory") : options_.row_dir);
+      options_.node.has_files() ? options_.node.row_dir : std::string("memory"));
   job_ = std::move(job);
   return OkStatus();
 }

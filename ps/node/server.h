@@ -21,7 +21,7 @@
 #include "common/transport/transport.h"
 #include "common/wire/hello.h"
 #include "common/wire/message.h"
-#include "ps/cache/cache_policy.h"
+#include "ps/node/node_options.h"
 #include "ps/shard/shard_runner.h"
 #include "ps/store/store_environment.h"
 #include "sharding/plans/access_counts.h"
@@ -30,23 +30,15 @@
 namespace rowhouse {
 
 struct ServerOptions {
-  std::string host;                 // this machine's name, for messages to people
-  uint64_t incarnation = 1;         // of this process
-  std::string store = "rocksdb";    // a name of RowStores()
-  std::string row_dir;              // shard directories are made here; unused by `memory`
-  uint64_t cache_bytes = 1 << 30;   // over all shards of the node
-  uint64_t memory_limit_bytes = 0;  // of all the node holds (MemoryBudget); 0: none
-  double cache_ratio = 1.0;         // part of the rows kept in memory, (0, 1]
+  std::string host;          // this machine's name, for messages to people
+  uint64_t incarnation = 1;  // of this process
+  NodeOptions node;
+  // Read from node.cache_access_counts; null: not known.
+  std::shared_ptr<const AccessCounts> access_counts = nullptr;
   uint64_t cache_move_steps = 256;  // see ShardOptions
-  uint32_t cache_ways = 16;         // 1: any slot
-  std::string cache_policy = kDefaultCachePolicy;                     // a name of CachePolicies()
-  std::shared_ptr<const AccessCounts> cache_access_counts = nullptr;  // null: not known
-  double cache_warmup_ratio = 0.7;                                    // see ShardOptions
-  uint64_t max_dirty_steps = 0;                                       // see ShardOptions
-  std::string durability = "none";  // none, wal or fsync; the latter need a store with a directory
-  StoreEnvironmentOptions environment;  // of all stores of the node, whose bytes follow from these
-  uint32_t silence_ms = 60000;          // after which a job's workers may be taken for dead
-  bool rows_end_with_job = false;       // row_dir is nobody's: shard directories are deleted
+  int64_t stall_limit_ms = 2000;    // a Put of a store waits no longer; then shards say BUSY
+  uint32_t silence_ms = 60000;      // after which a job's workers may be taken for dead
+  bool rows_end_with_job = false;   // row_dir is nobody's: shard directories are deleted
   // Logs jobs that begin and end, and workers that are refused. False: they speak in the same
   // terminal.
   bool logs_jobs = true;

@@ -19,7 +19,7 @@ Result<std::unique_ptr<Shard>> Shard::Make(const ShardOptions& options,
                                            const InitialiserSources& sources) {
   CHECK_EQ(plan.tables(), tables.size());
   CHECK_GT(options.workers, 0u);
-  RETURN_IF_ERROR(CachePolicies().Validate(options.cache_policy));
+  RETURN_IF_ERROR(CachePolicies().Validate(options.node.cache_policy));
   std::unique_ptr<Shard> shard(new Shard(options));
   for (const TableSpec& spec : tables) {
     shard->first_cut_.push_back(shard->cuts_.size());
@@ -138,12 +138,18 @@ std::vector<ShardAction> Shard::Handle(ShardEvent event, TimeMs now) {
     OnStoreBlocked(*blocked);
   } else if (auto* unblocked = std::get_if<StoreUnblocked>(&event)) {
     OnStoreUnblocked(*unblocked);
-  } else {
+  } else if (std::holds_alternative<Tick>(event)) {
     OnTick(now);
+  } else if (CanApplyStep()) {  // Continue
+    ApplyStep();
   }
   Advance();
-  FlushQueuedWrites();
-  AskWakeUp();
+  if (CanApplyStep()) {
+    actions_.emplace_back(CallAgain{});
+  } else {
+    FlushQueuedWrites();
+    AskWakeUp();
+  }
   return std::exchange(actions_, {});
 }
 
@@ -222,34 +228,27 @@ void Shard::AskWakeUp() {
   actions_.emplace_back(WakeAt{earliest});
 }
 
-// One pass serves all that the present state allows; applying a step changes the state, so it
-// goes on until nothing more moves.
 void Shard::Advance() {
-  while (failure_.ok()) {
-    if (save_) ContinueSave();
-    if (!failure_.ok()) return;
-    if (!applying_ && unwritten_bytes_ < options_.max_unwritten_bytes) {
-      std::deque<PendingPull> parked = std::exchange(parked_pulls_, {});
-      for (PendingPull& pull : parked) {
-        if (pull.header.step == next_step_) {
-          ServePull(std::move(pull));
-        } else {
-          parked_pulls_.push_back(std::move(pull));
-        }
-      }
-      std::deque<PendingControl> controls = std::exchange(parked_controls_, {});
-      for (PendingControl& control : controls) {
-        if (control.header.step <= next_step_) {
-          ServeControl(std::move(control));
-        } else {
-          parked_controls_.push_back(std::move(control));
-        }
-      }
+  if (failure_.ok() && save_) ContinueSave();
+  if (!failure_.ok() || applying_ || unwritten_bytes_ >= options_.max_unwritten_bytes) return;
+  for (PendingPull& pull : std::exchange(parked_pulls_, {})) {
+    if (pull.header.step == next_step_) {
+      ServePull(std::move(pull));
+    } else {
+      parked_pulls_.push_back(std::move(pull));
     }
-    if (applying_ || save_ || !IsStepComplete()) return;
-    if (hand_over_) hand_over_(std::exchange(actions_, {}));
-    ApplyStep();
   }
+  for (PendingControl& control : std::exchange(parked_controls_, {})) {
+    if (control.header.step <= next_step_) {
+      ServeControl(std::move(control));
+    } else {
+      parked_controls_.push_back(std::move(control));
+    }
+  }
+}
+
+bool Shard::CanApplyStep() const {
+  return failure_.ok() && !applying_ && !save_ && IsStepComplete();
 }
 
 bool Shard::IsStepComplete() const {
@@ -361,6 +360,16 @@ void Shard::SendError(const PeerId& peer, const Header& request, const Status& s
   reply.code = static_cast<uint8_t>(status.code());
   reply.message = status.message();
   Send(peer, EncodeMessage(ReplyHeader(request), reply));
+}
+
+std::vector<ShardAction> HandleAll(Shard& shard, ShardEvent event, TimeMs now) {
+  std::vector<ShardAction> all = shard.Handle(std::move(event), now);
+  while (!all.empty() && std::holds_alternative<CallAgain>(all.back())) {
+    all.pop_back();
+    std::vector<ShardAction> more = shard.Handle(Continue{}, now);
+    std::move(more.begin(), more.end(), std::back_inserter(all));
+  }
+  return all;
 }
 
 }  // namespace rowhouse

@@ -41,6 +41,7 @@
 #include "ps/cache/reuse_sampler.h"
 #include "ps/cache/row_cache.h"
 #include "ps/log/push_log.h"
+#include "ps/node/node_options.h"
 #include "ps/store/row_store.h"
 #include "ps/store/store_batch.h"
 #include "ps/store/written_rows_file.h"
@@ -103,11 +104,12 @@ struct StoreUnblocked {
 struct CacheGranted {  // the answer to AskCacheBudget
   CacheGrant grant;
 };
-struct Tick {};  // a time asked for by WakeAt has come
+struct Tick {};      // a time asked for by WakeAt has come
+struct Continue {};  // the answer to CallAgain
 
-using ShardEvent =
-    std::variant<MessageArrived, RowsRead, RowsWritten, StoreSynced, StoreScanned, StoreCounted,
-                 LogAppended, LogTruncated, StoreBlocked, StoreUnblocked, CacheGranted, Tick>;
+using ShardEvent = std::variant<MessageArrived, RowsRead, RowsWritten, StoreSynced, StoreScanned,
+                                StoreCounted, LogAppended, LogTruncated, StoreBlocked,
+                                StoreUnblocked, CacheGranted, Tick, Continue>;
 
 // ---- Actions --------------------------------------------------------------------------------
 
@@ -151,48 +153,40 @@ struct AskCacheBudget {  // the node's CacheLedger
 struct WakeAt {  // replaces an earlier one
   TimeMs at = 0;
 };
+// The last of the actions, if it is there: a step is complete, and the shard will apply it when it
+// is given Continue. The driver carries out the actions before this one first, so that answers need
+// not wait for the step.
+struct CallAgain {};
 
 using ShardAction = std::variant<SendFrames, ReadRows, WriteRows, SyncStore, ScanStore, CountStore,
-                                 AppendLog, TruncateLog, AskCacheBudget, WakeAt>;
+                                 AppendLog, TruncateLog, AskCacheBudget, WakeAt, CallAgain>;
 
 // ---- The shard ------------------------------------------------------------------------------
 
 struct ShardOptions {
+  NodeOptions node;  // of which cache_mb and memory_limit_mb are divided among the shards by Server
   ShardId id{};
   std::string name;  // "shard 3 (PS node 1 on host a)", for messages to people
   uint64_t job_id = 0;
   uint64_t incarnation = 0;  // of this server process; requests name it
   uint32_t workers = 1;
-  uint64_t first_step = 0;         // steps applied before this run
-  uint64_t cache_bytes = 1 << 30;  // over all tables of this shard, to begin with
+  uint64_t first_step = 0;                              // steps applied before this run
+  uint64_t cache_bytes = NodeOptions().cache_mb << 20;  // over its tables, when it opens
   // After so many steps each, bytes of caches may move between its tables, and between the shards
-  // of the node; its AskCacheBudget must be answered then. 0: never. Of all shards of a node alike.
+  // of the node; AskCacheBudget must be answered then. 0: never. The same for all shards of a node.
   uint64_t cache_move_steps = 0;
-  double cache_ratio = 1.0;  // and at most this part of each slice's rows, (0, 1]
-  uint32_t cache_ways = 16;
-  std::string cache_policy = kDefaultCachePolicy;  // a name of CachePolicies()
-  // Lookups of the tables, as far as they are known: caches begin with the hottest rows, as many as
-  // fill this part of their slots. Null: with none.
-  std::shared_ptr<const AccessCounts> cache_access_counts = nullptr;
-  double cache_warmup_ratio = 0.7;
-  // Rows changed are written at the latest so many steps later; 0: when they must leave or are
-  // saved.
-  uint64_t max_dirty_steps = 0;
-  bool logs_pushes = false;  // answers a push, and applies it, when the push log has it
-  // With a log: after so many bytes of it rows are written though it is not so many steps yet. A
+  // Read from node.cache_access_counts: caches begin with the hottest rows. Null: with none.
+  std::shared_ptr<const AccessCounts> access_counts = nullptr;
+  // With a log: rows are written after so many bytes of it, even if it is not so many steps yet. A
   // log holds two laps of the sweeper, and what is pushed while the second's rows are synced.
   uint64_t max_lap_log_bytes = uint64_t{512} << 20;
   uint64_t max_unwritten_bytes = 256 << 20;  // writes under way before pulls and saves have to wait
-  // Of announced rows that are being read, and of announcements to be repeated; of more is nothing
-  // read before a pull asks.
+  // Rows being prefetched and prefetches to be repeated, bytes; beyond it rows are not prefetched.
   uint64_t max_prefetch_bytes = 64 << 20;
   // A save says which rows were ever written, so that opening them again needs no scan. That takes
   // memory while it lasts, at most a sixteenth of cache_bytes. For stores that have a directory.
   bool keeps_written_rows = false;
 };
-
-// Where a log is kept and no other number is given: else it had no end.
-inline constexpr uint64_t kMaxDirtyStepsWithLog = 1000;
 
 class Shard {
  public:
@@ -202,11 +196,6 @@ class Shard {
                                              const std::vector<TableSpec>& tables, const Plan& plan,
                                              const InitialiserSources& sources);
   ~Shard();
-
-  // Given the actions made so far in a Handle before the shard is busy with a step, so that the
-  // answers to pushes among them need not wait for it. Without, they come with the others.
-  using HandOver = std::function<void(std::vector<ShardAction>)>;
-  void set_hand_over(HandOver hand_over) { hand_over_ = std::move(hand_over); }
 
   // Takes one event; the returned actions are to be carried out in order.
   std::vector<ShardAction> Handle(ShardEvent event, TimeMs now);
@@ -443,8 +432,9 @@ class Shard {
   Result<std::vector<CutRows>> TakeParts(const std::vector<TableRows>& parts, const Frame& ids);
   Status CheckPushedCounts(const std::vector<CutRows>& parts, const Frame& counts) const;
 
-  void Advance();  // serves what the state now allows: pulls, controls, complete steps
+  void Advance();  // serves what the state now allows; asks to be called again for a complete step
   bool IsStepComplete() const;
+  bool CanApplyStep() const;  // now
   void ServePull(PendingPull pull);
   void ReadMisses(PendingPull pull, MissesBySlice misses);
   // Counts the lookups of a row of the pull and copies its weights to their place.
@@ -569,7 +559,10 @@ class Shard {
   TimeMs wake_at_ = 0;  // 0: none asked
   StatsReply stats_;
   std::vector<ShardAction> actions_;  // of the Handle under way
-  HandOver hand_over_;                // null: none
 };
+
+// Handles an event and, as often as the shard asks for it, Continue. All actions, in order; for
+// drivers to whom it does not matter that answers wait for a step.
+std::vector<ShardAction> HandleAll(Shard& shard, ShardEvent event, TimeMs now);
 
 }  // namespace rowhouse

@@ -31,19 +31,18 @@ void Shard::MakeCaches() {
   for (size_t i = 0; i < slices.size(); ++i) {
     auto& [cut, slice] = slices[i];
     const uint64_t rows = slice->slice.rows();
-    const uint64_t most_rows = CachedRows(rows, options_.cache_ratio);
+    const uint64_t most_rows = CachedRows(rows, options_.node.cache_ratio);
     const uint64_t capacity = std::min(shares[i] / cut->layout.bytes(), most_rows);
-    const TableAccesses* const accesses = options_.cache_access_counts == nullptr
-                                              ? nullptr
-                                              : options_.cache_access_counts->Find(cut->spec.name);
+    const TableAccesses* const accesses =
+        options_.access_counts == nullptr ? nullptr : options_.access_counts->Find(cut->spec.name);
     if (accesses != nullptr) slice->frequencies = std::make_shared<RowAccessCounts>(*accesses);
     slice->cache = std::make_unique<RowCache>(RowCacheOptions{.layout = cut->layout,
                                                               .order = cut->order,
                                                               .first_row = slice->slice.row_begin,
                                                               .rows = rows,
                                                               .capacity_rows = capacity,
-                                                              .ways = options_.cache_ways,
-                                                              .policy = options_.cache_policy,
+                                                              .ways = options_.node.cache_ways,
+                                                              .policy = options_.node.cache_policy,
                                                               .frequencies = slice->frequencies});
     slice->cache_bytes = capacity * cut->layout.bytes();
     all_fit = all_fit && capacity >= most_rows;
@@ -116,7 +115,7 @@ void Shard::BeginRound() {
     demands_.slices.push_back(
         {.bytes = rows * row_bytes,
          .least_bytes = std::min(slice->first_cache_bytes, least),
-         .most_bytes = std::min(CachedRows(rows, options_.cache_ratio), rows - 1) * row_bytes,
+         .most_bytes = std::min(CachedRows(rows, options_.node.cache_ratio), rows - 1) * row_bytes,
          .row_bytes = row_bytes,
          .accesses = reuse.accesses(),
          .miss_ratio = reuse.Curve(),
@@ -147,7 +146,7 @@ bool Shard::CarryOutGrant() {
       // The sweeper's hand stays right where nothing is dirty, whatever slots rows have then. And
       // what leaves must not be more than may wait to be written.
       const bool is_large = slice.cache_bytes > bytes + options_.max_unwritten_bytes / 2;
-      if ((is_large || options_.max_dirty_steps != 0) && !CleanForMove(cut, slice)) return false;
+      if ((is_large || options_.node.dirty_steps() != 0) && !CleanForMove(cut, slice)) return false;
       if (!failure_.ok()) return false;
       slice.cache->Resize(bytes / cut.layout.bytes(),
                           [&](const CacheVictim& victim) { TakeVictim(cut, slice, victim); });

@@ -245,7 +245,7 @@ void Shard::OnPush(const PeerId& peer, Message message, TimeMs now) {
   for (const CutRows& part_of_cut : kept->parts) {
     cuts_[part_of_cut.cut].rows_pushed += part_of_cut.rows;
   }
-  if (options_.logs_pushes) {
+  if (options_.node.logs_pushes()) {
     return LogPush(peer, header, worker.learning_rate, std::move(kept), now);
   }
   ++worker.answered;

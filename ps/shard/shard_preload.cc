@@ -14,7 +14,7 @@ void Shard::StartPreload() {
     for (SliceState& slice : cut.slices) {
       if (slice.frequencies == nullptr || slice.cache->is_direct()) continue;
       const auto wanted = static_cast<uint64_t>(std::ceil(
-          static_cast<double>(slice.cache->capacity_rows()) * options_.cache_warmup_ratio));
+          static_cast<double>(slice.cache->capacity_rows()) * options_.node.cache_warmup_ratio));
       const bool is_range = !cut.order.is_scattered();
       const auto hottest = slice.frequencies->Hottest(
           wanted, is_range ? slice.slice.row_begin : 0,

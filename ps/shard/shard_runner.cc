@@ -104,9 +104,16 @@ void ShardRunner::Serve(Listener& listener) {
       }
     }
   };
-  shard_->set_hand_over(carry_out);
   const auto handle = [&](ShardEvent event) {
-    carry_out(shard_->Handle(std::move(event), clock_.NowMs()));
+    for (;;) {
+      std::vector<ShardAction> actions = shard_->Handle(std::move(event), clock_.NowMs());
+      const bool calls_again =
+          !actions.empty() && std::holds_alternative<CallAgain>(actions.back());
+      if (calls_again) actions.pop_back();
+      carry_out(std::move(actions));
+      if (!calls_again) return;
+      event = Continue{};
+    }
   };
 
   while (!is_stopping_) {

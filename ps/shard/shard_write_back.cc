@@ -99,9 +99,9 @@ void Shard::WriteDirty(CutState& cut, SliceState& slice, RowCache::Slot begin, R
 // How much of a lap of the sweeper is over: that of its steps or, if that is more, of the bytes a
 // log may take meanwhile.
 double Shard::LapProgress() const {
-  const double steps =
-      static_cast<double>(next_step_ - lap_began_) / static_cast<double>(options_.max_dirty_steps);
-  if (!options_.logs_pushes) return steps;
+  const double steps = static_cast<double>(next_step_ - lap_began_) /
+                       static_cast<double>(options_.node.dirty_steps());
+  if (!options_.node.logs_pushes()) return steps;
   return std::max(steps, static_cast<double>(stats_.log_bytes - lap_log_began_) /
                              static_cast<double>(options_.max_lap_log_bytes));
 }
@@ -110,7 +110,7 @@ double Shard::LapProgress() const {
 // began is written when it ends; no row needs to know since when it is dirty. With a log each lap
 // ends in a sync of the store, after which the log is not needed that far.
 void Shard::Sweep() {
-  if (options_.max_dirty_steps == 0) return;
+  if (options_.node.dirty_steps() == 0) return;
   const double progress = LapProgress();
   const uint64_t written_before = stats_.rows_written;
   for (CutState& cut : cuts_) {
@@ -128,9 +128,9 @@ void Shard::Sweep() {
   stats_.rows_swept += stats_.rows_written - written_before;
   // While the last lap's sync is under way this one goes on: on a slow disk syncs would queue up,
   // and the log would grow by a lap for each.
-  if (progress < 1.0 || !failure_.ok() || (options_.logs_pushes && !syncs_.empty())) return;
+  if (progress < 1.0 || !failure_.ok() || (options_.node.logs_pushes() && !syncs_.empty())) return;
   FlushQueuedWrites();
-  if (options_.logs_pushes) {
+  if (options_.node.logs_pushes()) {
     const uint64_t ticket = next_ticket_++;
     syncs_.emplace(ticket, lap_began_);
     actions_.emplace_back(SyncStore{.ticket = ticket, .steps = next_step_, .is_clean = false});
@@ -145,7 +145,7 @@ void Shard::Sweep() {
 void Shard::OnStoreSynced(const StoreSynced& event) {
   if (!event.status.ok()) Fail(event.status);
   const auto sync = syncs_.extract(event.ticket);
-  if (failure_.ok() && options_.logs_pushes && !sync.empty()) {
+  if (failure_.ok() && options_.node.logs_pushes() && !sync.empty()) {
     actions_.emplace_back(TruncateLog{.low_water = sync.mapped()});
   }
   if (auto control = store_controls_.extract(event.ticket); !control.empty()) {

@@ -48,10 +48,9 @@ TEST(MemoryEstimate, CachesAreThoseOfTheShard) {
       const MemoryEstimate estimate = EstimateMemory(node);
       uint64_t rows = 0, bytes = 0;
       for (const uint32_t k : {2, 3}) {
-        const auto shard = Shard::Make({.id = ShardId{k},
-                                        .cache_bytes = cache_bytes / 2,
-                                        .cache_ratio = 0.5,
-                                        .cache_ways = ways},
+        const auto shard = Shard::Make({.node = {.cache_ratio = 0.5, .cache_ways = ways},
+                                        .id = ShardId{k},
+                                        .cache_bytes = cache_bytes / 2},
                                        tables, plan, InitialiserSources::Open(tables).value())
                                .value();
         rows += shard->stats().cache_rows;

@@ -150,17 +150,17 @@ class RandomOperationsTest : public testing::Test {
     const bool logs = Draw(3) == 0;
     if (logs) log_ = PushLog::Open({.directory = directory_.path() + "/log"}).value();
     const std::vector<std::string> policies = CachePolicies().Names();
-    shard_ = Shard::Make({.name = "shard 0",
+    shard_ = Shard::Make({.node = {.cache_ratio = OneOf({0.01, 0.1, 0.5, 1.0}),
+                                   .cache_ways = OneOf<uint32_t>({1, 2, 16, 64}),
+                                   .cache_policy = policies[Draw(policies.size())],
+                                   .max_dirty_steps = OneOf<uint64_t>({0, 1, 7, 50}),
+                                   .durability = logs ? "wal" : "none"},
+                          .name = "shard 0",
                           .job_id = kJobId,
                           .first_step = step_,
                           .cache_bytes = OneOf<uint64_t>({20'000, 200'000, 1'000'000, 1 << 30}),
                           .cache_move_steps = OneOf<uint64_t>({0, 1, 5}),
-                          .cache_ratio = OneOf({0.01, 0.1, 0.5, 1.0}),
-                          .cache_ways = OneOf<uint32_t>({1, 2, 16, 64}),
-                          .cache_policy = policies[Draw(policies.size())],
-                          .cache_access_counts = Draw(3) == 0 ? counts_ : nullptr,
-                          .max_dirty_steps = OneOf<uint64_t>({0, 1, 7, 50}),
-                          .logs_pushes = logs,
+                          .access_counts = Draw(3) == 0 ? counts_ : nullptr,
                           .max_lap_log_bytes = OneOf<uint64_t>({100'000, 512 << 20}),
                           .max_unwritten_bytes = OneOf<uint64_t>({1, 10'000, 256 << 20}),
                           .keeps_written_rows = Draw(4) != 0},
@@ -196,7 +196,7 @@ class RandomOperationsTest : public testing::Test {
   }
 
   void Handle(ShardEvent event) {
-    for (ShardAction& action : shard_->Handle(std::move(event), 0)) {
+    for (ShardAction& action : HandleAll(*shard_, std::move(event), 0)) {
       if (auto* send = std::get_if<SendFrames>(&action)) {
         Message message = Unpack(std::move(send->frames)).value();
         answers_[message.header.request_id] = std::move(message);

@@ -49,7 +49,7 @@ class ShardBags : public testing::Test {
 
   // Reads answer that nothing is stored.
   void Feed(ShardEvent event) {
-    for (ShardAction& action : shard_->Handle(std::move(event), 0)) {
+    for (ShardAction& action : HandleAll(*shard_, std::move(event), 0)) {
       if (auto* send = std::get_if<SendFrames>(&action)) {
         answer_ = Unpack(std::move(send->frames)).value();
       } else if (auto* read = std::get_if<ReadRows>(&action)) {

@@ -98,7 +98,7 @@ class OneNode {
   }
 
   void Handle(ShardEvent event) {
-    for (ShardAction& action : shard_->Handle(std::move(event), 0)) {
+    for (ShardAction& action : HandleAll(*shard_, std::move(event), 0)) {
       if (auto* send = std::get_if<SendFrames>(&action)) {
         last_ = Unpack(std::move(send->frames)).value();
       } else if (auto* ask = std::get_if<AskCacheBudget>(&action)) {
@@ -203,11 +203,11 @@ TEST(ShardCaches, NothingIsLostOnTheWay) {
         SCOPED_TRACE(fmt::format("ways {} sweep {} unwritten {}", ways, max_dirty_steps,
                                  max_unwritten_bytes));
         OneNode whole({.cache_bytes = 1 << 20});
-        OneNode moving({.cache_bytes = kBudget,
+        OneNode moving({.node = {.cache_ways = ways,
+                                 .max_dirty_steps = max_dirty_steps,
+                                 .durability = max_dirty_steps != 0 ? "wal" : "none"},
+                        .cache_bytes = kBudget,
                         .cache_move_steps = 16,
-                        .cache_ways = ways,
-                        .max_dirty_steps = max_dirty_steps,
-                        .logs_pushes = max_dirty_steps != 0,
                         .max_unwritten_bytes = max_unwritten_bytes});
         for (uint64_t step = 0; step < 120; ++step) {
           StepRows rows = RowsOf(step);
@@ -255,13 +255,14 @@ TEST(ShardCaches, WhereAllRowsFitNobodyAsks) {
   for (uint64_t step = 0; step < 4; ++step) node.Step(RowsOf(step));
   EXPECT_EQ(node.asked(), 0);
   // Nor where each table has the part that it may have at most.
-  OneNode capped({.cache_bytes = 1 << 20, .cache_move_steps = 1, .cache_ratio = 0.5});
+  OneNode capped({.node = {.cache_ratio = 0.5}, .cache_bytes = 1 << 20, .cache_move_steps = 1});
   for (uint64_t step = 0; step < 4; ++step) capped.Step(RowsOf(step));
   EXPECT_EQ(capped.asked(), 0);
 }
 
 TEST(ShardCaches, NoTableGetsMoreThanItsPart) {
-  OneNode node({.cache_bytes = kBudget * 3 / 4, .cache_move_steps = 32, .cache_ratio = 0.4});
+  OneNode node(
+      {.node = {.cache_ratio = 0.4}, .cache_bytes = kBudget * 3 / 4, .cache_move_steps = 32});
   for (uint64_t step = 0; step < 256; ++step) node.Step(RowsOf(step));
   EXPECT_LE(node.demands().slices[0].has_bytes, kHotRows * 4 / 10 * kRowBytes);
   EXPECT_GT(node.demands().slices[0].has_bytes, kHotRows * 4 / 10 * kRowBytes * 9 / 10);

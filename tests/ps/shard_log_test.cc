@@ -12,7 +12,9 @@ namespace {
 class ShardLogTest : public ShardWithStore {
  protected:
   void OpenWithLog(uint64_t max_dirty_steps = 0, double cache_ratio = 1.0) {
-    Open({.cache_ratio = cache_ratio, .max_dirty_steps = max_dirty_steps, .logs_pushes = true});
+    Open(
+        {.node = {
+             .cache_ratio = cache_ratio, .max_dirty_steps = max_dirty_steps, .durability = "wal"}});
     log_ = PushLog::Open({.directory = dir_ / "log"}).value();
   }
   void CarryOutLog() {

@@ -9,7 +9,7 @@ namespace {
 class ShardPrefetchTest : public ShardWithStore {};
 
 TEST_F(ShardPrefetchTest, AnAnnouncedRowIsThereWhenItIsPulled) {
-  Open({.cache_ratio = 0.25, .cache_ways = 16});
+  Open({.node = {.cache_ratio = 0.25, .cache_ways = 16}});
   StoreAllRows();
   Prefetch(1, {50, 51});
   ASSERT_TRUE(IsNext<ReadRows>());
@@ -26,7 +26,7 @@ TEST_F(ShardPrefetchTest, AnAnnouncedRowIsThereWhenItIsPulled) {
 // Rows are counted by where a pull found them; what is read ahead is in memory, or still on its
 // way.
 TEST_F(ShardPrefetchTest, PulledRowsAreCountedByWhereTheyWere) {
-  Open({.cache_ratio = 0.25, .cache_ways = 16});
+  Open({.node = {.cache_ratio = 0.25, .cache_ways = 16}});
   RowsPulled before;
   const auto expect_more = [&](uint64_t first_touched, uint64_t memory, uint64_t store) {
     const RowsPulled now = shard_->stats().pulled;
@@ -42,7 +42,7 @@ TEST_F(ShardPrefetchTest, PulledRowsAreCountedByWhereTheyWere) {
   Pull(0, {40, 1}, /*eval=*/true);
   expect_more(0, 0, 0);
 
-  Open({.cache_ratio = 0.25, .cache_ways = 16});
+  Open({.node = {.cache_ratio = 0.25, .cache_ways = 16}});
   StoreAllRows();
   before = shard_->stats().pulled;
   EXPECT_EQ(before.first_touched, kRows);
@@ -72,7 +72,7 @@ TEST_F(ShardPrefetchTest, PulledRowsAreCountedByWhereTheyWere) {
 TEST_F(ShardPrefetchTest, ARowAnnouncedForSeveralStepsIsThereInAllOfThem) {
   for (const bool is_read_first : {true, false}) {
     for (const bool earliest_first : {true, false}) {
-      Open({.cache_ratio = 0.25, .cache_ways = 16});
+      Open({.node = {.cache_ratio = 0.25, .cache_ways = 16}});
       StoreAllRows();
       std::vector<uint64_t> steps = {1, 4, 9};
       if (!earliest_first) std::ranges::reverse(steps);
@@ -100,7 +100,7 @@ TEST_F(ShardPrefetchTest, ARowAnnouncedForSeveralStepsIsThereInAllOfThem) {
 }
 
 TEST_F(ShardPrefetchTest, APullOfRowsOnTheirWayReadsThemOnce) {
-  Open({.cache_ratio = 0.25, .cache_ways = 16});
+  Open({.node = {.cache_ratio = 0.25, .cache_ways = 16}});
   StoreAllRows();
   const std::vector<uint64_t> rows = {50, 51, 52, 53};
   Prefetch(1, rows);
@@ -121,7 +121,7 @@ TEST_F(ShardPrefetchTest, APullOfRowsOnTheirWayReadsThemOnce) {
 // The row is read for a later step, then changed and thrown out before the read comes back: what
 // was read is older than what was written.
 TEST_F(ShardPrefetchTest, ARowWrittenSinceItWasReadAheadIsReadAgain) {
-  Open({.cache_ratio = 1.0 / kRows, .cache_ways = 1});  // room for one row
+  Open({.node = {.cache_ratio = 1.0 / kRows, .cache_ways = 1}});  // room for one row
   StoreAllRows();
   const uint64_t pull = Pull(1, {20});
   while (IsNext<WriteRows>()) CarryOutOne();
@@ -145,7 +145,7 @@ TEST_F(ShardPrefetchTest, ARowWrittenSinceItWasReadAheadIsReadAgain) {
 }
 
 TEST_F(ShardPrefetchTest, AnAnnouncementThatIsWrongOrLateIsIgnored) {
-  Open({.cache_ratio = 0.25});
+  Open({.node = {.cache_ratio = 0.25}});
   StoreAllRows();
   Prefetch(0, {50});
   EXPECT_TRUE(waiting_.empty()) << "step 0 is over";

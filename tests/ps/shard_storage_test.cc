@@ -39,7 +39,7 @@ TEST_F(ShardStorageTest, ASaveWaitsForRoomBetweenItsPieces) {
 }
 
 TEST_F(ShardStorageTest, WhoWaitsForAFullDiskIsToldAndWaitsOn) {
-  Open({.cache_ratio = 0.1, .max_unwritten_bytes = 1});
+  Open({.node = {.cache_ratio = 0.1}, .max_unwritten_bytes = 1});
   Push(0, {1, 2, 3});
   CarryOutAll();
   const uint64_t flush = Flush(1);
@@ -72,7 +72,7 @@ TEST_F(ShardStorageTest, WhoAsksForCountsIsToldOfAFullDiskWithinTheTimeItWaits) 
 }
 
 TEST_F(ShardStorageTest, ASweepWritesEveryChangedRowWithinItsSteps) {
-  Open({.max_dirty_steps = 4});
+  Open({.node = {.max_dirty_steps = 4}});
   std::map<uint64_t, uint64_t> changed_at;  // rows that are not written yet
   for (uint64_t step = 0; step < 20; ++step) {
     Push(step, {step % kRows, (step * 7) % kRows});
@@ -94,7 +94,7 @@ TEST_F(ShardStorageTest, ASweepWritesEveryChangedRowWithinItsSteps) {
 }
 
 TEST_F(ShardStorageTest, ARowThatWasNeverWrittenIsNotLookedUp) {
-  Open({.cache_ratio = 0.25});
+  Open({.node = {.cache_ratio = 0.25}});
   const uint64_t first = Pull(0, {5, 6, 7});
   EXPECT_TRUE(answers_.contains(first)) << "its first value is known without the store";
   EXPECT_FALSE(HasWaited(first));
@@ -114,7 +114,7 @@ TEST_F(ShardStorageTest, ARowThatWasNeverWrittenIsNotLookedUp) {
 
 // Nor when it is changed, though there was no room for it in the cache.
 TEST_F(ShardStorageTest, ARowThatWasNeverWrittenIsUpdatedWithoutTheStore) {
-  Open({.cache_ratio = 0.25});
+  Open({.node = {.cache_ratio = 0.25}});
   const uint64_t pull = Pull(0, AllRows());
   const std::vector<float> first = Pulled(pull);
   Push(0, AllRows());
@@ -140,7 +140,7 @@ TEST_F(ShardStorageTest, RowsThatWereNeverWrittenAreNotReadToWarmACache) {
   for (uint64_t row = 0; row < kRows; ++row) counter.Add(row, kRows - row);
   AccessCounts counts;
   counts.tables.push_back(counter.Finish());
-  Open({.cache_ratio = 0.25, .cache_access_counts = std::make_shared<AccessCounts>(counts)});
+  Open({.node = {.cache_ratio = 0.25}, .access_counts = std::make_shared<AccessCounts>(counts)});
   shard_->NoteStored(TableId{0}, RowId{2}, 0);
   shard_->NoteStored(TableId{0}, RowId{40}, 0);  // Not among the hottest.
   const uint64_t pull = Pull(0, {0, 1, 3});

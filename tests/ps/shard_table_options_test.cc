@@ -37,7 +37,7 @@ class ShardTableOptions : public testing::Test {
     ShardOptions options;
     options.name = "shard 0";
     options.workers = workers;
-    options.cache_ratio = cache_ratio;
+    options.node.cache_ratio = cache_ratio;
     shard_ = Shard::Make(options, tables, MakeRowWisePlan(tables, 1),
                          InitialiserSources::Open(tables).value())
                  .value();
@@ -45,7 +45,7 @@ class ShardTableOptions : public testing::Test {
   }
 
   void Handle(ShardEvent event) {
-    for (ShardAction& action : shard_->Handle(std::move(event), 0)) {
+    for (ShardAction& action : HandleAll(*shard_, std::move(event), 0)) {
       if (auto* send = std::get_if<SendFrames>(&action)) {
         answer_ = Unpack(std::move(send->frames)).value();
       } else if (!std::holds_alternative<WakeAt>(action)) {

@@ -38,7 +38,7 @@ class ShardTest : public testing::Test {
     options.job_id = kJobId;
     options.incarnation = kIncarnation;
     options.workers = 2;
-    options.cache_ratio = cache_ratio;
+    options.node.cache_ratio = cache_ratio;
     shard_ = Shard::Make(options, tables, MakeRowWisePlan(tables, 1),
                          InitialiserSources::Open(tables).value())
                  .value();
@@ -57,7 +57,7 @@ class ShardTest : public testing::Test {
   }
 
   void Handle(ShardEvent event, TimeMs now = 0) {
-    for (ShardAction& action : shard_->Handle(std::move(event), now)) {
+    for (ShardAction& action : HandleAll(*shard_, std::move(event), now)) {
       if (auto* send = std::get_if<SendFrames>(&action)) {
         Result<Message> message = Unpack(std::move(send->frames));
         ASSERT_OK(message);
@@ -192,20 +192,20 @@ TEST_F(ShardTest, APushIsCompleteWhenAllItsPartsAreHere) {
 
 TEST_F(ShardTest, APushIsAnsweredBeforeItsStepIsApplied) {
   Open();
-  std::vector<size_t> handed_over;
-  shard_->set_hand_over([&](std::vector<ShardAction> actions) {
-    EXPECT_EQ(shard_->next_step(), 0u) << "not yet";
-    EXPECT_EQ(shard_->stats().rows_updated, 0u);
-    for (const ShardAction& action : actions) {
-      EXPECT_TRUE(std::holds_alternative<SendFrames>(action));
-    }
-    handed_over.push_back(actions.size());
-  });
   const uint64_t first = Push(0, 0, {3}, {1.0f});
   EXPECT_TRUE(answers_.contains(first)) << "no step begins with it";
-  Push(1, 0, {3}, {1.0f});
-  EXPECT_EQ(handed_over, std::vector<size_t>{1});
+  const PushRequest last{.learning_rate = 0.1f, .samples = 1, .tables = {}, .bags = {}};
+  Frames payload(3);
+  const std::vector<ShardAction> actions = shard_->Handle(
+      MessageArrived{"peer", EncodeMessage(HeaderOf(1, 0), last, std::move(payload))}, 0);
+  ASSERT_EQ(actions.size(), 2u);
+  EXPECT_TRUE(std::holds_alternative<SendFrames>(actions[0]));
+  EXPECT_TRUE(std::holds_alternative<CallAgain>(actions[1]));
+  EXPECT_EQ(shard_->next_step(), 0u) << "not yet";
+  EXPECT_EQ(shard_->stats().rows_updated, 0u);
+  Handle(Continue{});
   EXPECT_EQ(shard_->next_step(), 1u);
+  EXPECT_EQ(shard_->stats().rows_updated, 1u);
 }
 
 TEST_F(ShardTest, ARepeatedPushIsAnsweredAgainAndCountsOnce) {
@@ -261,8 +261,9 @@ TEST_F(ShardTest, APushThatOvertakesItsPullLeavesOneCopyOfTheRow) {
   Frames payload;
   payload.push_back(FrameOf(std::vector<uint64_t>{5}));
   payload.push_back(FrameOf(std::vector<uint32_t>{1}));
-  auto pull = shard_->Handle(
-      MessageArrived{"peer", EncodeMessage(HeaderOf(0, 0), request, std::move(payload))}, 0);
+  auto pull = HandleAll(
+      *shard_, MessageArrived{"peer", EncodeMessage(HeaderOf(0, 0), request, std::move(payload))},
+      0);
   ShardAction read = std::move(pull.at(0));
 
   PushRequest push;
@@ -273,8 +274,9 @@ TEST_F(ShardTest, APushThatOvertakesItsPullLeavesOneCopyOfTheRow) {
   gradients.push_back(FrameOf(std::vector<float>{1.0f}));
   gradients.push_back(Frame());
   Push(1, 0, {}, {});
-  auto applying = shard_->Handle(
-      MessageArrived{"peer", EncodeMessage(HeaderOf(0, 0), push, std::move(gradients))}, 0);
+  auto applying = HandleAll(
+      *shard_, MessageArrived{"peer", EncodeMessage(HeaderOf(0, 0), push, std::move(gradients))},
+      0);
   ShardAction apply_read = std::move(applying.back());
   ASSERT_TRUE(std::holds_alternative<ReadRows>(apply_read));
   Handle(store_->Execute(std::move(read)));
@@ -344,8 +346,8 @@ TEST_F(ShardTest, AfterAFailedStoreActionEverythingIsRefused) {
   payload.push_back(FrameOf(std::vector<uint64_t>{5}));
   payload.push_back(FrameOf(std::vector<uint32_t>{1}));
   const Header header = HeaderOf(0, 0);
-  auto actions =
-      shard_->Handle(MessageArrived{"peer", EncodeMessage(header, request, std::move(payload))}, 0);
+  auto actions = HandleAll(
+      *shard_, MessageArrived{"peer", EncodeMessage(header, request, std::move(payload))}, 0);
   auto& read = std::get<ReadRows>(actions.at(0));
   Handle(RowsRead{.ticket = read.ticket,
                   .status = Status(StatusCode::kIoError, "sector 7 is gone"),

@@ -44,7 +44,7 @@ class ShardWithStore : public testing::Test {
   }
 
   void Handle(ShardEvent event, TimeMs now = 0) {
-    for (ShardAction& action : shard_->Handle(std::move(event), now)) {
+    for (ShardAction& action : HandleAll(*shard_, std::move(event), now)) {
       if (auto* send = std::get_if<SendFrames>(&action)) {
         Message message = Unpack(std::move(send->frames)).value();
         if (message.header.type == MessageType::kBusy) {

@@ -61,23 +61,21 @@ SimCluster::SimCluster(const SimOptions& options, const ModelSpec& model,
   std::vector<ShardAddress> addresses;
   for (uint32_t s = 0; s < options.shards; ++s) {
     auto node = std::make_unique<ShardNode>();
-    const ShardOptions shard_options{.id = ShardId{s},
+    const ShardOptions shard_options{.node = {.cache_ratio = options.cache_ratio,
+                                              .cache_ways = options.cache_ways,
+                                              .cache_policy = options.cache_policy,
+                                              .max_dirty_steps = options.max_dirty_steps,
+                                              .durability = options.logs_pushes ? "wal" : "none"},
+                                     .id = ShardId{s},
                                      .name = "shard " + std::to_string(s),
                                      .job_id = kJobId,
                                      .incarnation = 1,
                                      .workers = options.workers,
                                      .cache_bytes = options.cache_bytes / options.shards,
                                      .cache_move_steps = options.cache_move_steps,
-                                     .cache_ratio = options.cache_ratio,
-                                     .cache_ways = options.cache_ways,
-                                     .cache_policy = options.cache_policy,
-                                     .cache_access_counts = options.cache_access_counts,
-                                     .max_dirty_steps = options.max_dirty_steps,
-                                     .logs_pushes = options.logs_pushes,
+                                     .access_counts = options.cache_access_counts,
                                      .max_unwritten_bytes = options.max_unwritten_bytes};
     node->shard = Shard::Make(shard_options, tables, plan_, sources).value();
-    node->shard->set_hand_over(
-        [this, s](std::vector<ShardAction> actions) { Carry(s, std::move(actions)); });
     node->store = std::make_unique<ShardStore>(RowStores().Make("memory", {}).value(), "", tables);
     node->from_worker.resize(options.workers);
     shards_.push_back(std::move(node));
@@ -125,6 +123,8 @@ void SimCluster::Carry(size_t shard, std::vector<ShardAction> actions) {
       workers_[worker]->from_shard[shard].push_back(std::move(send->frames));
     } else if (std::holds_alternative<AppendLog>(action)) {
       shards_[shard]->log.push_back(std::move(action));
+    } else if (std::holds_alternative<CallAgain>(action)) {
+      Carry(shard, shards_[shard]->shard->Handle(Continue{}, 0));
     } else if (auto* ask = std::get_if<AskCacheBudget>(&action)) {
       shards_[shard]->demands = std::move(ask->demands);
     } else if (!std::holds_alternative<WakeAt>(action) &&

@@ -18,6 +18,10 @@ constexpr uint32_t kWorkers = 3;
 constexpr uint32_t kShards = 2;
 constexpr uint64_t kRows = 40;
 constexpr uint64_t kSteps = 20;
+// Of two tables: a MiB, the smallest cache, does not hold both.
+constexpr uint32_t kWideDim = 4096;
+
+uint32_t DimOf(uint32_t tables) { return tables == 1 ? 2 : kWideDim; }
 
 JobSpec Job(uint32_t tables) {
   JobSpec job;
@@ -31,7 +35,7 @@ JobSpec Job(uint32_t tables) {
     table.id = TableId{t};
     table.name = "t" + std::to_string(t);
     table.rows = kRows;
-    table.dim = 2;
+    table.dim = DimOf(tables);
     job.tables.push_back(table);
   }
   job.plan = MakeRowWisePlan(job.tables, kShards);
@@ -56,7 +60,7 @@ std::vector<RowBatch> BatchesOf(uint64_t step, const WorkOptions& options) {
   for (uint32_t t = 0; t < options.tables; ++t) {
     RowBatch& batch = batches[t];
     batch.table = TableId{t};
-    batch.dim = 2;
+    batch.dim = DimOf(options.tables);
     const uint64_t rows = t == 0 ? options.rows_of_step : 1;
     for (uint64_t i = 0; i < rows; ++i) {
       const uint64_t at = (step * rows + i) % (2 * kRows);
@@ -64,8 +68,8 @@ std::vector<RowBatch> BatchesOf(uint64_t step, const WorkOptions& options) {
     }
     std::ranges::sort(batch.rows);
     batch.counts.assign(batch.rows.size(), 1);
-    batch.values.resize(batch.rows.size() * 2);
-    batch.gradients.assign(batch.rows.size() * 2, 1.0f);
+    batch.values.resize(batch.rows.size() * batch.dim);
+    batch.gradients.assign(batch.rows.size() * batch.dim, 1.0f);
   }
   return batches;
 }
@@ -135,7 +139,7 @@ TEST(ShardRunnerThreads, WorkersTrainTogetherThroughAServerAndTwiceOver) {
   const std::unique_ptr<Transport> transport = MakeInprocTransport();
   std::atomic<bool> stop = false;
   std::thread server([&] {
-    Serve({.host = "here", .store = "memory", .cache_ratio = 0.3, .cache_ways = 2},
+    Serve({.host = "here", .node = {.store = "memory", .cache_ratio = 0.3, .cache_ways = 2}},
           /*one_job=*/false, *transport, clock, stop);
   });
   for (int job = 0; job < 2; ++job) {  // The same server serves the next job.
@@ -153,7 +157,7 @@ TEST(ShardRunnerThreads, APushAndThePullOfTheNextStepMayBeUnderWayAtOnce) {
   const std::unique_ptr<Transport> transport = MakeInprocTransport();
   const std::atomic<bool> stop = false;
   std::thread server([&] {
-    Serve({.host = "here", .store = "memory", .cache_ratio = 0.3, .cache_ways = 2},
+    Serve({.host = "here", .node = {.store = "memory", .cache_ratio = 0.3, .cache_ways = 2}},
           /*one_job=*/true, *transport, clock, stop);
   });
   for (const Result<Outcome>& one : WorkTogether(*transport, clock, {.overlaps = true})) {
@@ -166,18 +170,15 @@ TEST(ShardRunnerThreads, APushAndThePullOfTheNextStepMayBeUnderWayAtOnce) {
 // Every step the shards ask the node's ledger, each from its own thread. The second table, of which
 // a row is pulled in each step, has bytes that do more for the first.
 TEST(ShardRunnerThreads, ShardsMoveBytesOfTheirCachesWhileWorkersTrain) {
-  constexpr uint64_t kCacheBytes = 1000;
+  constexpr uint64_t kCacheBytes = 1 << 20;
   constexpr uint64_t kRowsOfStep = 4;
   const SystemClock clock;
   const std::unique_ptr<Transport> transport = MakeInprocTransport();
   std::atomic<bool> stop = false;
   std::thread server([&] {
     Serve({.host = "here",
-           .store = "memory",
-           .cache_bytes = kCacheBytes,
-           .cache_move_steps = 1,
-           .cache_ways = 1,
-           .max_dirty_steps = 3},
+           .node = {.store = "memory", .cache_mb = 1, .cache_ways = 1, .max_dirty_steps = 3},
+           .cache_move_steps = 1},
           /*one_job=*/true, *transport, clock, stop);
   });
   const std::vector<Result<Outcome>> outcomes =
