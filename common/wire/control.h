@@ -2,7 +2,9 @@
 // header.step: the number of steps applied that the request is about; the shard waits for it.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -85,43 +87,97 @@ struct TableStats {
   }
 };
 
-// Counters since the shard started.
-struct StatsReply {
+// Counters of a shard, since it started. kShardCounters lists them: wire, report, sums over shards
+// and the simulation follow that list.
+struct ShardCounters {
+  RowsPulled pulled;  // by training
+  uint64_t rows_pushed = 0;
+  uint64_t rows_updated = 0;
+  uint64_t rows_evicted = 0;
+  uint64_t rows_written = 0;
+  uint64_t rows_overflowed = 0;
+  uint64_t cache_rows = 0;
+  uint64_t cache_bytes = 0;
+  uint64_t rows_announced = 0;
+  uint64_t rows_prefetched = 0;
+  uint64_t pulls = 0;
+  uint64_t pulls_from_store = 0;
+  uint64_t rows_swept = 0;
+  uint64_t log_bytes = 0;
+  uint64_t store_rows_read = 0;
+  uint64_t store_stalls = 0;
+  uint64_t store_stall_ms = 0;
+  uint64_t store_bytes_read = 0;
+  uint64_t store_bytes_written = 0;
+  uint64_t cache_bytes_moved = 0;
+  uint64_t process_peak_bytes = 0;
+
+  // Adds another shard's.
+  void Add(const ShardCounters& other);
+};
+
+struct ShardCounter {
+  const char* name;  // in report.json
+  uint64_t ShardCounters::*value;
+  const char* meaning;
+  bool is_of_process = false;  // the same for all shards of a process: not in a shard's report, and
+                               // the largest counts, not the sum
+};
+
+// In the order in which they travel: a new one comes last, with a new protocol version.
+inline constexpr ShardCounter kShardCounters[] = {
+    {"rows_pushed", &ShardCounters::rows_pushed, "rows pushed, before merging over workers"},
+    {"rows_updated", &ShardCounters::rows_updated, "optimizer runs"},
+    {"rows_evicted", &ShardCounters::rows_evicted, "rows that left a cache for others"},
+    {"rows_written", &ShardCounters::rows_written, "rows written to the store"},
+    {"rows_overflowed", &ShardCounters::rows_overflowed,
+     "rows of a step that found no slot in the cache"},
+    {"cache_rows", &ShardCounters::cache_rows, "slots of all caches"},
+    {"cache_bytes", &ShardCounters::cache_bytes, "bytes of their records"},
+    {"rows_announced", &ShardCounters::rows_announced,
+     "rows of prefetch messages, each as often as it was named"},
+    {"rows_prefetched", &ShardCounters::rows_prefetched,
+     "rows that prefetches brought into a cache"},
+    {"pulls", &ShardCounters::pulls, "pull messages of training"},
+    {"pulls_from_store", &ShardCounters::pulls_from_store,
+     "pull messages of training that waited for the store"},
+    {"rows_swept", &ShardCounters::rows_swept, "rows written by the sweeper"},
+    {"log_bytes", &ShardCounters::log_bytes, "bytes appended to the push log"},
+    {"store_rows_read", &ShardCounters::store_rows_read, "rows looked up in the store"},
+    {"store_stalls", &ShardCounters::store_stalls, "writes that waited for a flush or compaction"},
+    {"store_stall_ms", &ShardCounters::store_stall_ms, "how long they waited, together"},
+    {"store_bytes_read", &ShardCounters::store_bytes_read, "bytes read from the store's files"},
+    {"store_bytes_written", &ShardCounters::store_bytes_written,
+     "bytes written to the store's files by flushes and compactions"},
+    {"cache_bytes_moved", &ShardCounters::cache_bytes_moved,
+     "bytes by which caches of tables grew at the expense of others"},
+    {"process_peak_bytes", &ShardCounters::process_peak_bytes,
+     "most memory of the process so far; 0: not known", /*is_of_process=*/true},
+};
+static_assert(sizeof(ShardCounters) ==
+                  sizeof(RowsPulled) + std::size(kShardCounters) * sizeof(uint64_t),
+              "every counter is listed");
+
+inline void ShardCounters::Add(const ShardCounters& other) {
+  pulled.Add(other.pulled);
+  for (const ShardCounter& counter : kShardCounters) {
+    uint64_t& mine = this->*counter.value;
+    const uint64_t others = other.*counter.value;
+    mine = counter.is_of_process ? std::max(mine, others) : mine + others;
+  }
+}
+
+struct StatsReply : ShardCounters {
   static constexpr MessageType kType = MessageType::kStatsReply;
   uint8_t code = 0;  // StatusCode
   std::string message;
-  RowsPulled pulled;          // by training pulls
-  uint64_t rows_pushed = 0;   // before merging over workers
-  uint64_t rows_updated = 0;  // optimizer runs
-  uint64_t rows_evicted = 0;
-  uint64_t rows_written = 0;     // to the store
-  uint64_t rows_overflowed = 0;  // found no place in the cache: the batch was larger
-  uint64_t cache_rows = 0;       // capacity
-  uint64_t cache_bytes = 0;
-  uint64_t rows_announced = 0;    // by prefetches, the same row as often as it was
-  uint64_t rows_prefetched = 0;   // of them brought into the cache, before a pull asked
-  uint64_t pulls = 0;             // by training: parts
-  uint64_t pulls_from_store = 0;  // of them that waited for rows from the store
-  uint64_t rows_swept = 0;        // of rows_written: by the sweeper
-  uint64_t log_bytes = 0;         // appended to the push log
-  // Of the store.
-  uint64_t store_rows_read = 0;
-  uint64_t store_stalls = 0;  // writes that had to wait for flush or compaction
-  uint64_t store_stall_ms = 0;
-  uint64_t store_bytes_read = 0;     // from files
-  uint64_t store_bytes_written = 0;  // to files, by flush and compaction
-  // By which caches of tables that gained were made larger, since the shard began.
-  uint64_t cache_bytes_moved = 0;
-  // Of the process, which may run several shards; 0: not known.
-  uint64_t process_peak_bytes = 0;
   std::vector<TableStats> tables;  // that have rows here, by ascending id
 
   template <class Archive>
   void serialize(Archive& archive) {
-    archive(code, message, pulled, rows_pushed, rows_updated, rows_evicted, rows_written,
-            rows_overflowed, cache_rows, cache_bytes, rows_announced, rows_prefetched, pulls,
-            pulls_from_store, rows_swept, log_bytes, store_rows_read, store_stalls, store_stall_ms,
-            store_bytes_read, store_bytes_written, cache_bytes_moved, process_peak_bytes, tables);
+    archive(code, message, pulled);
+    for (const ShardCounter& counter : kShardCounters) archive(this->*counter.value);
+    archive(tables);
   }
 };
 

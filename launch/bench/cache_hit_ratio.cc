@@ -33,7 +33,7 @@ double CacheHitRatio(const AccessTrace& trace, const CacheRun& run) {
           std::min(trace.accesses.size(), (step + 1 + run.prefetched_batches) * batch);
       for (announced = std::max(announced, i); announced < end; ++announced) {
         const RowCache::Slot slot = cache.Find(RowId{trace.accesses[announced]});
-        if (slot != RowCache::kNone) cache.Prefetch(slot, announced / batch);
+        if (slot != RowCache::kNone) cache.NoteNextUse(slot, announced / batch);
       }
     }
     RowCache::Slot slot = cache.Find(row);
@@ -65,7 +65,7 @@ double CacheHitRatio(const AccessTrace& trace, const CacheRun& run) {
     RecordTrailer trailer = kLayout.trailer(cache.record(slot));
     trailer.last_step = static_cast<uint32_t>(step);  // its push
     kLayout.set_trailer(cache.record(slot), trailer);
-    if (next[i] < announced) cache.Prefetch(slot, next[i] / batch);
+    if (next[i] < announced) cache.NoteNextUse(slot, next[i] / batch);
   }
   return static_cast<double>(hits) / static_cast<double>(trace.accesses.size());
 }

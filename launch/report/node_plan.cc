@@ -14,7 +14,6 @@
 #include "launch/report/text_table.h"
 #include "launch/report/traffic_report.h"
 #include "ps/node/memory_budget.h"
-#include "ps/shard/shard.h"
 #include "worker/data/dataset.h"
 
 namespace rowhouse {

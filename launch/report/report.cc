@@ -170,25 +170,10 @@ Json ShardsToJson(const std::vector<RunReport::Shard>& shards) {
   Json list = Json::array();
   for (const RunReport::Shard& shard : shards) {
     Json json = {{"name", shard.name}, {"rows", shard.rows}};
-    AddPulled(shard.pulled, &json);
-    json.update({{"rows_pushed", shard.rows_pushed},
-                 {"rows_evicted", shard.rows_evicted},
-                 {"rows_written", shard.rows_written},
-                 {"rows_overflowed", shard.rows_overflowed},
-                 {"rows_announced", shard.rows_announced},
-                 {"rows_prefetched", shard.rows_prefetched},
-                 {"pulls", shard.pulls},
-                 {"pulls_from_store", shard.pulls_from_store},
-                 {"rows_swept", shard.rows_swept},
-                 {"log_bytes", shard.log_bytes},
-                 {"store_rows_read", shard.store_rows_read},
-                 {"store_stalls", shard.store_stalls},
-                 {"store_stall_ms", shard.store_stall_ms},
-                 {"store_bytes_read", shard.store_bytes_read},
-                 {"store_bytes_written", shard.store_bytes_written},
-                 {"cache_rows", shard.cache_rows},
-                 {"cache_bytes", shard.cache_bytes},
-                 {"cache_bytes_moved", shard.cache_bytes_moved}});
+    AddPulled(shard.counters.pulled, &json);
+    for (const ShardCounter& counter : kShardCounters) {
+      if (!counter.is_of_process) json[counter.name] = shard.counters.*counter.value;
+    }
     list.push_back(std::move(json));
   }
   return list;

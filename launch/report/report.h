@@ -98,25 +98,7 @@ struct RunReport {
   struct Shard {
     std::string name;
     uint64_t rows = 0;
-    RowsPulled pulled;  // by training
-    uint64_t rows_pushed = 0;
-    uint64_t rows_evicted = 0;
-    uint64_t rows_written = 0;
-    uint64_t rows_overflowed = 0;  // found no place in the cache
-    uint64_t cache_rows = 0;       // capacity
-    uint64_t cache_bytes = 0;
-    uint64_t rows_announced = 0;       // by prefetches
-    uint64_t rows_prefetched = 0;      // brought in because of them
-    uint64_t pulls = 0;                // by training: parts
-    uint64_t pulls_from_store = 0;     // of them that waited for rows from the store
-    uint64_t rows_swept = 0;           // of rows_written: by the sweeper
-    uint64_t log_bytes = 0;            // of the push log
-    uint64_t store_rows_read = 0;      // looked up in the store
-    uint64_t store_stalls = 0;         // writes that waited for flush or compaction
-    uint64_t store_stall_ms = 0;       // for how long, together
-    uint64_t store_bytes_read = 0;     // of its files
-    uint64_t store_bytes_written = 0;  // to its files, by flushes and compactions
-    uint64_t cache_bytes_moved = 0;    // by which caches of tables that gained grew
+    ShardCounters counters;
   };
 
   // Over all shards.

@@ -79,22 +79,20 @@ std::vector<RunReport::TableLoad> TableLoadsOf(const JobSpec& job,
 
 // "rows pulled: 1,000; first touch 300 (30.0 %), memory 700 (70.0 %), disk 0"
 std::string PulledText(const std::vector<StatsReply>& shards, const std::string& store) {
-  RowsPulled pulled;
-  uint64_t announced = 0;
-  for (const StatsReply& shard : shards) {
-    pulled.Add(shard.pulled);
-    announced += shard.rows_prefetched;
-  }
+  ShardCounters sum;
+  for (const StatsReply& shard : shards) sum.Add(shard);
+  const RowsPulled& pulled = sum.pulled;
   const auto count = [](uint64_t rows) { return CountText(static_cast<double>(rows)); };
   const auto part = [&](uint64_t rows) {
     if (rows == 0) return std::string("0");
     return fmt::format("{} ({:.1f} %)", count(rows),
                        100.0 * static_cast<double>(rows) / static_cast<double>(pulled.total()));
   };
-  return fmt::format("rows pulled: {}; first touch {}, memory {}, {} {}{}\n", count(pulled.total()),
-                     part(pulled.first_touched), part(pulled.from_memory),
-                     store == "memory" ? "store" : "disk", part(pulled.from_store),
-                     announced == 0 ? "" : fmt::format("; {} read ahead", count(announced)));
+  return fmt::format(
+      "rows pulled: {}; first touch {}, memory {}, {} {}{}\n", count(pulled.total()),
+      part(pulled.first_touched), part(pulled.from_memory), store == "memory" ? "store" : "disk",
+      part(pulled.from_store),
+      sum.rows_prefetched == 0 ? "" : fmt::format("; {} read ahead", count(sum.rows_prefetched)));
 }
 
 }  // namespace
@@ -159,28 +157,9 @@ RunReport ReportOf(const Settings& settings, const WorkerRunOptions& options, co
   report.sharding = ShardingOf(job, std::move(traffic), outcome.rows);
   report.rows = {.digest = outcome.rows.digest, .count = outcome.rows.rows};
   for (size_t s = 0; s < shards.size(); ++s) {
-    const StatsReply& stats = outcome.rows.stats[s];
     report.shards.push_back({.name = shards[s].name,
                              .rows = outcome.rows.shard_rows[s],
-                             .pulled = stats.pulled,
-                             .rows_pushed = stats.rows_pushed,
-                             .rows_evicted = stats.rows_evicted,
-                             .rows_written = stats.rows_written,
-                             .rows_overflowed = stats.rows_overflowed,
-                             .cache_rows = stats.cache_rows,
-                             .cache_bytes = stats.cache_bytes,
-                             .rows_announced = stats.rows_announced,
-                             .rows_prefetched = stats.rows_prefetched,
-                             .pulls = stats.pulls,
-                             .pulls_from_store = stats.pulls_from_store,
-                             .rows_swept = stats.rows_swept,
-                             .log_bytes = stats.log_bytes,
-                             .store_rows_read = stats.store_rows_read,
-                             .store_stalls = stats.store_stalls,
-                             .store_stall_ms = stats.store_stall_ms,
-                             .store_bytes_read = stats.store_bytes_read,
-                             .store_bytes_written = stats.store_bytes_written,
-                             .cache_bytes_moved = stats.cache_bytes_moved});
+                             .counters = outcome.rows.stats[s]});
   }
   return report;
 }

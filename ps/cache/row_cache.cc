@@ -216,7 +216,7 @@ void RowCache::TakeOut(Slot slot, CacheVictim* victim) {
 }
 
 bool RowCache::IsPinned(const SlotWord& word, int64_t step) const {
-  if ((word.flags & kPrefetched) == 0) return StepOf(word) >= step;
+  if ((word.flags & kNextUseKnown) == 0) return StepOf(word) >= step;
   if ((word.flags & kPinned) == 0) return false;
   return (((word.flags >> kPinShift) - step) & 15) < kMaxPinAhead;
 }
@@ -243,7 +243,7 @@ RowCache::Slot RowCache::ChooseAmong(Slot first, uint64_t slots, uint64_t begin,
     const Slot slot = first + at;
     SlotWord& word = Word(slot);
     if ((word.flags & kOccupied) == 0 || IsPinned(word, at_step)) continue;
-    if ((word.flags & kPrefetched) != 0) {
+    if ((word.flags & kNextUseKnown) != 0) {
       const int64_t next_use = StepOf(word);
       if (next_use >= at_step) {
         if (next_use > std::max(*farthest_time, static_cast<int64_t>(wanted))) {
@@ -331,17 +331,17 @@ void RowCache::Pin(Slot slot, uint64_t step) {
                                 .age = AgeOf(word, at_step),
                                 .trailer = record(slot) + record_bytes_ - sizeof(RecordTrailer)});
   const int64_t time = StepOf(word);
-  if ((word.flags & kPrefetched) != 0 && time > at_step) {
+  if ((word.flags & kNextUseKnown) != 0 && time > at_step) {
     // Used before it was said to be; still wanted then.
     const auto low_bits = static_cast<uint8_t>(step << kPinShift);
-    word.flags = (word.flags & (kOccupied | kDirty | kPrefetched)) | kPinned | low_bits;
+    word.flags = (word.flags & (kOccupied | kDirty | kNextUseKnown)) | kPinned | low_bits;
     return;
   }
   word.flags &= kOccupied | kDirty;
   word.time = static_cast<uint16_t>(std::max(time, at_step));
 }
 
-std::optional<RowCache::LaterUse> RowCache::Prefetch(Slot slot, uint64_t step) {
+std::optional<RowCache::LaterUse> RowCache::NoteNextUse(Slot slot, uint64_t step) {
   if (is_direct_) return std::nullopt;
   const auto next_use = static_cast<int64_t>(step);
   if (next_use <= now_ || next_use - now_ > static_cast<int64_t>(kMaxStepsAhead)) {
@@ -350,8 +350,8 @@ std::optional<RowCache::LaterUse> RowCache::Prefetch(Slot slot, uint64_t step) {
   SlotWord& word = Word(slot);
   const int64_t time = StepOf(word);
   std::optional<LaterUse> later;
-  uint8_t pin = word.flags & static_cast<uint8_t>(~(kOccupied | kDirty | kPrefetched));
-  if ((word.flags & kPrefetched) != 0) {
+  uint8_t pin = word.flags & static_cast<uint8_t>(~(kOccupied | kDirty | kNextUseKnown));
+  if ((word.flags & kNextUseKnown) != 0) {
     if (time == next_use) return std::nullopt;
     const auto at = static_cast<uint64_t>(time);
     if (time >= now_ && time < next_use) return LaterUse{.after = at, .step = step};
@@ -365,7 +365,7 @@ std::optional<RowCache::LaterUse> RowCache::Prefetch(Slot slot, uint64_t step) {
     word.state = policy_->Aged(word.state, static_cast<uint32_t>(next_use - time));
   }
   word.time = static_cast<uint16_t>(step);
-  word.flags = (word.flags & (kOccupied | kDirty)) | kPrefetched | pin;
+  word.flags = (word.flags & (kOccupied | kDirty)) | kNextUseKnown | pin;
   return later;
 }
 
@@ -430,9 +430,9 @@ bool RowCache::MakeRoomFor(RowCache& from, Slot slot, const CachePlaces::Place& 
   looking_.clear();
   for (uint64_t i = 0; i < count; ++i) {
     const Slot other = index_ ? (hand_ + i) % slots_ : first + i;
-    if ((Word(other).flags & kPrefetched) == 0) looking_.push_back(Look(other));
+    if ((Word(other).flags & kNextUseKnown) == 0) looking_.push_back(Look(other));
   }
-  if (from.is_direct_ || (from.Word(slot).flags & kPrefetched) == 0 || looking_.empty()) {
+  if (from.is_direct_ || (from.Word(slot).flags & kNextUseKnown) == 0 || looking_.empty()) {
     looking_.push_back(newcomer);
   }
   const Slot chosen = looking_[policy_->Choose(looking_)].slot;

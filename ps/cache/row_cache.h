@@ -125,7 +125,7 @@ class RowCache {
     uint64_t after = 0;
     uint64_t step = 0;
   };
-  std::optional<LaterUse> Prefetch(Slot slot, uint64_t step);
+  std::optional<LaterUse> NoteNextUse(Slot slot, uint64_t step);
 
   std::byte* record(Slot slot) { return records_.data() + slot * record_bytes_; }
   const std::byte* record(Slot slot) const { return records_.data() + slot * record_bytes_; }
@@ -162,7 +162,7 @@ class RowCache {
   enum Flag : uint8_t {
     kOccupied = 1,
     kDirty = 2,
-    kPrefetched = 4,
+    kNextUseKnown = 4,
     // Of announced rows only, whose `time` cannot say it: pinned until the step whose low bits are
     // in the flags' upper four. Others are pinned until `time`.
     kPinned = 8,

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "ps/log/push_log.h"
-#include "ps/shard/shard.h"
+#include "ps/shard/events.h"
 
 namespace rowhouse {
 

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "common/mutex.h"
-#include "ps/shard/shard.h"
+#include "ps/shard/events.h"
 
 namespace rowhouse {
 

@@ -10,7 +10,7 @@
 #include "ps/cache/reuse_sampler.h"
 #include "ps/cache/row_cache.h"
 #include "ps/node/memory_budget.h"
-#include "ps/shard/shard.h"
+#include "ps/shard/shard_options.h"
 #include "ps/store/store_key.h"
 #include "sharding/rows/optimizer.h"
 #include "sharding/rows/record_weights.h"

@@ -53,8 +53,8 @@ RunReport Sample() {
   report.rows = {.digest = "00ff", .count = 9};
   report.shards = {{.name = "shard 0",
                     .rows = 9,
-                    .pulled = {.from_memory = 5, .first_touched = 2, .from_store = 1},
-                    .cache_bytes_moved = 8}};
+                    .counters = {.pulled = {.from_memory = 5, .first_touched = 2, .from_store = 1},
+                                 .cache_bytes_moved = 8}}};
   return report;
 }
 
@@ -81,6 +81,9 @@ TEST(Report, HoldsWhatTheRunWasDidAndReached) {
   EXPECT_TRUE(json["memory_plan"].is_null());
   EXPECT_EQ(json["versions"]["rowhouse"].get<std::string>().empty(), false);
   EXPECT_EQ(json["shards"][0]["cache_bytes_moved"], 8);
+  for (const ShardCounter& counter : kShardCounters) {
+    EXPECT_EQ(json["shards"][0].contains(counter.name), !counter.is_of_process) << counter.name;
+  }
 }
 
 TEST(Report, SaysHowRowsWereShardedAndWhatThatCost) {

@@ -167,17 +167,17 @@ TEST_P(CachePolicyContract, AnnouncedRowsStayAndThenTheOneNeededLastGoes) {
     CacheVictim victim;
     const auto slot_of = [&](uint64_t row) { return cache.Find(RowId{row}); };
     for (uint64_t row = 100; row < 104; ++row) Bring(cache, RowId{row}, 1, 0.0f, &victim);
-    cache.Prefetch(slot_of(100), 9);
-    cache.Prefetch(slot_of(101), 30);
-    cache.Prefetch(slot_of(101), 12);  // The earliest counts,
-    cache.Prefetch(slot_of(101), 20);  // whatever comes after it.
-    cache.Prefetch(slot_of(102), 11);
+    cache.NoteNextUse(slot_of(100), 9);
+    cache.NoteNextUse(slot_of(101), 30);
+    cache.NoteNextUse(slot_of(101), 12);  // The earliest counts,
+    cache.NoteNextUse(slot_of(101), 20);  // whatever comes after it.
+    cache.NoteNextUse(slot_of(102), 11);
     Bring(cache, RowId{110}, 2, 0.0f, &victim);
     EXPECT_EQ(victim.row, RowId{103}) << "the one that nobody announced";
-    cache.Prefetch(slot_of(110), 10);
+    cache.NoteNextUse(slot_of(110), 10);
     Bring(cache, RowId{111}, 3, 0.0f, &victim);
     EXPECT_EQ(victim.row, RowId{101}) << "needed last";
-    cache.Prefetch(slot_of(111), 4);
+    cache.NoteNextUse(slot_of(111), 4);
     // A row read in early must not drive out what is needed no later than itself.
     EXPECT_EQ(cache.Claim(RowId{112}, 4, &victim, /*wanted=*/11), RowCache::kNone);
     EXPECT_NE(cache.Claim(RowId{112}, 4, &victim, /*wanted=*/10), RowCache::kNone);
@@ -191,7 +191,7 @@ TEST_P(CachePolicyContract, AnAnnouncedRowIsPinnedWhileAStepUsesIt) {
     CacheVictim victim;
     for (uint64_t row = 100; row < 104; ++row) {
       const RowCache::Slot slot = Bring(cache, RowId{row}, 5, 0.0f, &victim);
-      cache.Prefetch(slot, row - 90);  // 10 .. 13
+      cache.NoteNextUse(slot, row - 90);  // 10 .. 13
       if (row != 100) cache.Pin(slot, 6);
     }
     EXPECT_EQ(cache.Claim(RowId{110}, 5, &victim), RowCache::kNone) << "all are used in step 5";
@@ -332,7 +332,7 @@ TEST_P(CachePolicyContract, RandomOperationsAgreeWithAMap) {
       if (what == 0) {
         step += random() % 3 == 0 ? random() % 40000 : 1;
       } else if (what == 1) {
-        if (slot != RowCache::kNone) cache.Prefetch(slot, step + random() % 20);
+        if (slot != RowCache::kNone) cache.NoteNextUse(slot, step + random() % 20);
       } else if (what == 2) {
         cache.Resize(random() % 70, [&](const CacheVictim& victim) { leaves(victim, true); });
         if (cache.is_direct()) pinned.clear();  // It keeps every row, and no pins.

@@ -134,7 +134,7 @@ TEST_F(ShardBags, NonsenseIsRefusedAndHarmsNothing) {
   Pull({.bags = 1, .lookups = 1}, {10}, {1});
   EXPECT_THAT(Refusal(), HasSubstr("row 10 does not lie here"));
   Pull({.bags = 1, .lookups = 1}, {0}, {2});
-  EXPECT_THAT(Refusal(), HasSubstr("bags of 2 lookups, 1 were announced"));
+  EXPECT_THAT(Refusal(), HasSubstr("bags of 2 lookups, the request says 1"));
   Pull({.bags = 2, .lookups = 1}, {0}, {1});
   EXPECT_THAT(Refusal(), HasSubstr("bytes of ids"));
   Pull({.bags = 1, .lookups = 4000000000u}, {0}, {1});

@@ -141,7 +141,7 @@ class OneNode {
     }
   }
 
-  const StatsReply& stats() const { return shard_->stats(); }
+  const ShardCounters& stats() const { return shard_->stats(); }
   const CacheDemands& demands() const { return demands_; }
   int asked() const { return asked_; }
   int truncated() const { return truncated_; }

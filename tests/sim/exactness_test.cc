@@ -206,7 +206,7 @@ TEST(Exactness, PrefetchesSweepsLogsAndFullDisksChangeNoBit) {
   for (const std::string optimizer : {"sgd", "adagrad"}) {
     for (const uint32_t workers : {1u, 3u}) {
       const SimOutcome expected = Train({.workers = workers}, optimizer, "counter");
-      StatsReply sum;
+      ShardCounters sum;
       for (uint64_t seed = 1; seed <= 24; ++seed) {
         SCOPED_TRACE(fmt::format("{} workers {} seed {}", optimizer, workers, seed));
         SimOptions options = TierOptions(seed, workers);

@@ -294,23 +294,9 @@ SimCluster::Rows SimCluster::AllRows() {
   return rows;
 }
 
-StatsReply SimCluster::TotalStats() const {
-  StatsReply total;
-  for (const auto& node : shards_) {
-    const StatsReply& one = node->shard->stats();
-    total.pulled.Add(one.pulled);
-    total.rows_pushed += one.rows_pushed;
-    total.rows_updated += one.rows_updated;
-    total.rows_evicted += one.rows_evicted;
-    total.rows_written += one.rows_written;
-    total.rows_overflowed += one.rows_overflowed;
-    total.rows_announced += one.rows_announced;
-    total.rows_prefetched += one.rows_prefetched;
-    total.rows_swept += one.rows_swept;
-    total.log_bytes += one.log_bytes;
-    total.cache_bytes += one.cache_bytes;
-    total.cache_bytes_moved += one.cache_bytes_moved;
-  }
+ShardCounters SimCluster::TotalStats() const {
+  ShardCounters total;
+  for (const auto& node : shards_) total.Add(node->shard->stats());
   return total;
 }
 

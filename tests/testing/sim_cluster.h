@@ -65,7 +65,7 @@ class SimCluster {
   Rows AllRows();
 
   uint64_t steps() const { return step_; }
-  StatsReply TotalStats() const;
+  ShardCounters TotalStats() const;
   std::vector<float> DenseParameters(size_t worker);
   Shard& shard(size_t index);
 

@@ -22,7 +22,7 @@ struct SimOutcome {
   std::string digest;          // of all rows
   uint64_t rows = 0;           // that exist
   std::vector<float> dense;    // the parameters of worker 0
-  StatsReply stats;            // over all shards
+  ShardCounters stats;         // over all shards
 };
 
 inline ModelSpec ModelOf(const SimTask& task) {

@@ -1,0 +1,75 @@
+// Bags that a shard pools (Plan::pools_on_shards): a pull's lookups become rows to read and sums to
+// send; the push that follows brings gradients of bags, which become gradients of rows. They are
+// added in (list, bag, position) order, so a row gets the bits that a push of rows would give it.
+//
+// Threads: any; these are values and pure functions.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "common/frame.h"
+#include "common/kernels/embedding_bag.h"
+#include "common/status.h"
+#include "common/wire/pull.h"
+#include "ps/shard/local_tables.h"
+
+namespace rowhouse {
+
+// Bags as a pull gave them, with the rows they look up.
+struct PulledBags {
+  TableBags part;
+  uint32_t table = 0;             // index into LocalTables
+  std::vector<uint64_t> rows;     // distinct, ascending
+  std::vector<uint32_t> slots;    // of each lookup: its row's place in `rows`
+  std::vector<uint32_t> offsets;  // bags + 1
+  std::vector<float> weights;     // one a lookup, or none
+
+  BagView view() const { return {.offsets = offsets, .slots = slots, .weights = weights}; }
+  bool operator==(const PulledBags&) const = default;
+};
+
+// Names the same bags in the pull and in the push of a worker: list, first column, first bag.
+using BagKey = std::tuple<uint32_t, uint32_t, uint32_t>;
+inline BagKey KeyOf(const TableBags& part) {
+  return {part.list, part.first_column, part.bag_begin};
+}
+
+// A push's part with bags: `parts`, their gradients and the winners of maxima (common/wire/push.h).
+struct PushedBags {
+  std::span<const TableBags> parts;
+  const Frame& gradients;
+  const Frame& winners;
+};
+
+// Sums or maxima of pulled bags, and the winners of maxima, as PullReply has them. `rows`: weights
+// of the rows of all bags, in their order.
+struct PooledFrames {
+  Frame sums, winners;
+};
+PooledFrames PoolPulledBags(std::span<const PulledBags> bags, std::span<const float> rows,
+                            const LocalTables& tables);
+
+// Gradients of the rows of one table.
+struct RowGradients {
+  std::vector<uint64_t> rows;    // distinct, ascending
+  std::vector<float> gradients;  // rows x dim
+};
+
+// What one worker's push of bags adds to rows, by index of the table. `pulled`: the bags that the
+// worker pulled in the step; requires that those of `parts` are among them and were checked.
+std::map<uint32_t, RowGradients> GradientsOfBags(const std::vector<PushedBags>& parts,
+                                                 const std::map<BagKey, PulledBags>& pulled,
+                                                 const LocalTables& tables);
+
+// kCorruption unless every bag was pulled, and gradients and winners fit. `who`: the shard's name;
+// `worker`, `step`: of the push, for the message.
+Status CheckPushedBags(const PushedBags& pushed, const std::map<BagKey, PulledBags>& pulled,
+                       const LocalTables& tables, const std::string& who, uint32_t worker,
+                       uint64_t step);
+
+}  // namespace rowhouse

@@ -1,0 +1,150 @@
+#include "ps/shard/controls.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "ps/store/written_rows_file.h"
+
+namespace rowhouse {
+
+void Controls::Park(Request request) {
+  const Blockage& blockage = state_.blockage;
+  const bool is_blocked = blockage.is_blocked();
+  const bool was_blocked =
+      blockage.last_at && state_.now - *blockage.last_at < TimeMs{request.header.deadline_ms};
+  if (request.header.type == MessageType::kStats && (is_blocked || was_blocked)) {
+    state_.out.Answer(request, BusyReply{.message = fmt::format("{} {}: {}", state_.options.name,
+                                                                is_blocked ? "waits" : "has waited",
+                                                                blockage.why)});
+  }
+  parked_.push_back(std::move(request));
+}
+
+void Controls::Serve() {
+  for (Request& request : std::exchange(parked_, {})) {
+    if (request.header.step <= state_.next_step && !state_.has_failed()) {
+      ServeOne(std::move(request));
+    } else {
+      parked_.push_back(std::move(request));
+    }
+  }
+}
+
+void Controls::ServeOne(Request request) {
+  if (request.header.type == MessageType::kStats) {  // Of now, whatever step was asked about.
+    const uint64_t ticket = state_.out.TakeTicket();
+    state_.out.Add(CountStore{.ticket = ticket});
+    in_store_.emplace(ticket, std::move(request));
+    return;
+  }
+  if (request.header.step != state_.next_step) {
+    return state_.out.Refuse(
+        request, MakeStatus(StatusCode::kInternal, "{}: asked about step {}, but step {} is next",
+                            state_.options.name, request.header.step, state_.next_step));
+  }
+  if (save_) return parked_.push_back(std::move(request));
+  save_ = Save{.request = std::move(request)};
+  ContinueSave();
+}
+
+// ---- Saves ------------------------------------------------------------------------------------
+
+// Copies of rows under way to the store take bounded memory, however many are dirty: RowsWritten
+// makes room for more.
+void Controls::ContinueSave() {
+  const std::vector<LocalSlice*>& slices = rooms_.tables.slices();
+  for (; save_->slice < slices.size(); ++save_->slice, save_->next = 0) {
+    if (!WriteSlice(*slices[save_->slice], &save_->next)) return;
+  }
+  EndSave();
+}
+
+// False: there is no room for more now, or the shard has failed.
+bool Controls::WriteSlice(LocalSlice& slice, RowCache::Slot* next) {
+  const RowCache::Slot slots = slice.cache->capacity_rows();
+  const RowCache::Slot piece = rooms_.writer.SlotsOfPiece(slice);
+  while (*next < slots) {
+    if (!rooms_.writer.has_room()) return false;
+    const RowCache::Slot end = std::min(slots, *next + piece);
+    rooms_.writer.QueueDirty(slice, *next, end);
+    if (state_.has_failed()) return false;
+    rooms_.writer.Flush();
+    *next = end;
+  }
+  return true;
+}
+
+void Controls::EndSave() {
+  const uint64_t ticket = state_.out.TakeTicket();
+  if (save_->request.header.type == MessageType::kFlush) {
+    rooms_.sweeper.NoteSync(ticket, state_.next_step);  // A change's LSN is its step + 1.
+    SyncStore sync{.ticket = ticket, .steps = state_.next_step};
+    // A copy: rows are written, and noted, while the store syncs.
+    if (state_.options.keeps_written_rows) {
+      sync.written_rows = ImageOfWrittenRows(rooms_.tables.WrittenSlices());
+    }
+    state_.out.Add(std::move(sync));
+  } else {
+    state_.out.Add(ScanStore{.ticket = ticket});
+  }
+  in_store_.emplace(ticket, std::move(save_->request));
+  save_.reset();
+}
+
+// ---- Answers of the store -----------------------------------------------------------------------
+
+std::optional<Request> Controls::TakeWaiting(uint64_t ticket) {
+  auto request = in_store_.extract(ticket);
+  if (request.empty()) return std::nullopt;
+  return std::move(request.mapped());
+}
+
+void Controls::OnSynced(uint64_t ticket) {
+  if (const auto request = TakeWaiting(ticket)) state_.out.Answer(*request, FlushReply{});
+}
+
+void Controls::OnScanned(const StoreScanned& event) {
+  if (!event.status.ok()) state_.Fail(event.status);
+  const auto request = state_.has_failed() ? std::nullopt : TakeWaiting(event.ticket);
+  if (!request) return;
+  DigestReply reply;
+  reply.low = event.digest_low;
+  reply.high = event.digest_high;
+  reply.rows = event.rows;
+  state_.out.Answer(*request, reply);
+}
+
+void Controls::OnCounted(const StoreCounted& event) {
+  const auto request = TakeWaiting(event.ticket);
+  if (!request) return;
+  const RowStoreCounters& store = event.counters;
+  StatsReply reply;
+  static_cast<ShardCounters&>(reply) = state_.counters;
+  reply.store_rows_read = store.rows_read;
+  reply.store_stalls = store.stalls;
+  reply.store_stall_ms = store.stall_ms;
+  reply.store_bytes_read = store.file_bytes_read;
+  reply.store_bytes_written = store.bytes_flushed + store.bytes_compacted;
+  reply.process_peak_bytes = event.process_peak_bytes;
+  reply.tables = rooms_.tables.Stats();
+  state_.out.Answer(*request, reply);
+}
+
+// ---- Those who wait -----------------------------------------------------------------------------
+
+void Controls::ForEachWaiting(const std::function<void(Request&)>& visit) {
+  for (Request& request : parked_) visit(request);
+  for (auto& [ticket, request] : in_store_) visit(request);
+}
+
+void Controls::VisitSaving(const std::function<void(Request&)>& visit) {
+  if (save_) visit(save_->request);
+}
+
+void Controls::Clear() {
+  parked_.clear();
+  in_store_.clear();
+  save_.reset();
+}
+
+}  // namespace rowhouse

@@ -1,0 +1,72 @@
+// Controls: what a worker asks between two steps: to save all rows (FLUSH), for their digest, and
+// for counters (STATS).
+//
+// A save writes all dirty rows, piece by piece, and no step is applied meanwhile, so that what is
+// saved is the rows after one step. One save or digest at a time.
+// Threads: the shard's thread only.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <optional>
+
+#include "ps/shard/local_tables.h"
+#include "ps/shard/shard_state.h"
+#include "ps/shard/store_writer.h"
+#include "ps/shard/sweeper.h"
+
+namespace rowhouse {
+
+class Controls {
+ public:
+  struct Rooms {
+    const LocalTables& tables;
+    StoreWriter& writer;
+    Sweeper& sweeper;
+  };
+  Controls(ShardState& state, const Rooms& rooms) : state_(state), rooms_(rooms) {}
+
+  // Serve() answers it when its step is next. STATS is told at once if the shard is blocked, or was
+  // less than the request's deadline ago: workers ask when others keep them waiting.
+  void Park(Request request);
+  void Serve();
+
+  // Whether a save is under way.
+  bool is_saving() const { return save_.has_value(); }
+  // Writes on, as far as the writer has room.
+  void ContinueSave();
+
+  void OnSynced(uint64_t ticket);
+  void OnScanned(const StoreScanned& event);
+  void OnCounted(const StoreCounted& event);
+
+  std::deque<Request>& parked() { return parked_; }
+  // The parked ones and those that wait for the store; then, apart, the one whose rows are being
+  // saved.
+  void ForEachWaiting(const std::function<void(Request&)>& visit);
+  void VisitSaving(const std::function<void(Request&)>& visit);
+  void Clear();
+
+ private:
+  struct Save {
+    Request request;
+    size_t slice = 0;  // number of the slice, and the next slot of it
+    RowCache::Slot next = 0;
+  };
+
+  void ServeOne(Request request);
+  bool WriteSlice(LocalSlice& slice, RowCache::Slot* next);
+  void EndSave();
+  // The request that waits for this ticket; nothing if it was refused since.
+  std::optional<Request> TakeWaiting(uint64_t ticket);
+
+  ShardState& state_;
+  const Rooms rooms_;
+  std::deque<Request> parked_;
+  std::optional<Save> save_;
+  std::map<uint64_t, Request> in_store_;  // by ticket
+};
+
+}  // namespace rowhouse

@@ -1,0 +1,275 @@
+#include "ps/shard/pulls.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "common/wire/pull.h"
+#include "ps/shard/bags.h"
+#include "sharding/rows/record_weights.h"
+
+namespace rowhouse {
+
+void Pulls::Serve() {
+  for (PullTask& pull : std::exchange(parked_, {})) {
+    if (pull.request.header.step == state_.next_step && !state_.has_failed()) {
+      ServeOne(std::move(pull));
+    } else {
+      parked_.push_back(std::move(pull));
+    }
+  }
+}
+
+void Pulls::ForEachWaiting(const std::function<void(Request&)>& visit) {
+  for (PullTask& pull : parked_) visit(pull.request);
+  for (auto& [number, pull] : reading_) visit(pull.task.request);
+}
+
+void Pulls::Clear() {
+  parked_.clear();
+  reading_.clear();
+}
+
+// ---- The first pass: what is in memory ---------------------------------------------------------
+
+void Pulls::ServeOne(PullTask task) {
+  size_t floats = 0;
+  for (const LocalRows& rows : task.tables) {
+    floats += size_t{rows.rows} * rooms_.tables[rows.table].layout.dim;
+  }
+  const bool eval = task.eval;
+  Pull pull{.task = std::move(task), .rows = Frame(floats * sizeof(float))};
+  MissesBySlice misses;
+  InitialBySlice initial;
+  Place at{.first = 0, .offset = 0};
+  for (const LocalRows& rows : pull.task.tables) {
+    GatherRows(pull, rows, at, &misses, &initial);
+    at.first += rows.rows;
+    at.offset += size_t{rows.rows} * rooms_.tables[rows.table].layout.dim;
+  }
+  if (!eval) ++state_.counters.pulls;
+  for (const auto& [number, wanted] : initial) {
+    LocalSlice& slice = *wanted.front().slice;
+    if (!eval) Count(rooms_.tables.TableOf(slice), {.first_touched = wanted.size()});
+    if (const Status status = TakeInitialValues(pull, slice, wanted); !status.ok()) {
+      return Refuse(pull.task.request, status);
+    }
+  }
+  if (misses.empty() && pull.coming.empty()) return Answer(std::move(pull));
+  pull.has_waited = true;
+  if (!eval) ++state_.counters.pulls_from_store;
+  ReadMisses(std::move(pull), std::move(misses));
+}
+
+void Pulls::GatherRows(Pull& pull, const LocalRows& of_table, Place at, MissesBySlice* misses,
+                       InitialBySlice* initial) {
+  LocalTable& table = rooms_.tables[of_table.table];
+  const bool eval = pull.task.eval;
+  const uint64_t step = pull.task.request.header.step;
+  const size_t dim = table.layout.dim;
+  const std::span<const RowId> rows = pull.task.ids.As<RowId>().subspan(at.first, of_table.rows);
+  const std::span<const uint32_t> counts =
+      eval ? std::span<const uint32_t>()
+           : std::as_const(pull.task.counts).As<uint32_t>().subspan(at.first, of_table.rows);
+  float* out = pull.out().data() + at.offset;
+  FindAhead ahead(table, rows, /*claims=*/false);
+  std::span<const FoundRow> found;
+  uint64_t from_memory = 0;
+  for (size_t i = 0; i < rows.size(); ++i, out += dim) {
+    if (i % RowCache::kTogether == 0) found = ahead.Next();
+    const RowId row = rows[i];
+    const FoundRow& where = found[i % RowCache::kTogether];
+    LocalSlice& slice = *where.slice;
+    if (slice.reuse != nullptr && !eval) slice.reuse->Add(row);
+    if (where.slot == RowCache::kNone) {
+      const Miss miss{.slice = &slice,
+                      .row = row,
+                      .count = eval ? 0 : counts[i],
+                      .offset = at.offset + i * dim};
+      if (rooms_.prefetches.IsComing(slice, row)) {
+        pull.coming.push_back(miss);
+      } else if (slice.MayBeStored(where.position)) {
+        AddMiss(miss, misses);
+      } else {
+        (*initial)[slice.number].push_back(miss);
+      }
+      continue;
+    }
+    std::byte* const record = slice.cache->record(where.slot);
+    ReadWeights(table.layout, record, {out, dim});
+    if (eval) continue;
+    slice.cache->Pin(where.slot, step);
+    CountLookups(table.layout, record, counts[i]);
+    ++from_memory;
+  }
+  Count(table, {.from_memory = from_memory});
+}
+
+// ---- Rows that were never written --------------------------------------------------------------
+
+// A few rows at a time, from the initialiser straight to their places.
+Status Pulls::TakeInitialValues(Pull& pull, LocalSlice& slice, std::span<const Miss> wanted) {
+  LocalTable& table = rooms_.tables.TableOf(slice);
+  RowCache& cache = *slice.cache;
+  const size_t dim = table.spec.dim;
+  std::vector<RowId> rows;
+  for (const Miss& miss : wanted) rows.push_back(miss.row);
+  const bool ascend = std::ranges::adjacent_find(rows, std::greater_equal()) == rows.end();
+  std::vector<float> weights(std::min(RowCache::kTogether, rows.size()) * dim);
+  std::vector<std::byte> no_place(table.layout.bytes());
+  std::array<RowCache::Slot, RowCache::kTogether> slots;
+  std::array<bool, RowCache::kTogether> is_there;
+  FindAhead ahead(table, rows, /*claims=*/true);
+  for (size_t begin = 0; begin < rows.size(); begin += RowCache::kTogether) {
+    const std::span<const FoundRow> found = ahead.Next();
+    const std::span<const RowId> now = std::span(rows).subspan(begin, found.size());
+    for (size_t i = 0; i < now.size(); ++i) {
+      // Where rows do not ascend one may be named twice.
+      slots[i] = ascend ? found[i].slot : cache.Find(now[i]);
+      is_there[i] = slots[i] != RowCache::kNone;
+      if (pull.task.eval) continue;
+      if (!is_there[i]) slots[i] = rooms_.admission.Claim(slice, now[i]);
+      if (slots[i] == RowCache::kNone) continue;
+      // Pinned at once: the next claim must not take the same slot. Pinning reads the trailer.
+      std::byte* const record = cache.record(slots[i]);
+      if (!is_there[i]) table.layout.set_trailer(record, {});
+      CountLookups(table.layout, record, wanted[begin + i].count);
+      cache.Pin(slots[i], pull.task.request.header.step);
+    }
+    RETURN_IF_ERROR(table.initialiser->Fill(now, std::span(weights).first(now.size() * dim)));
+    for (size_t i = 0; i < now.size(); ++i) {
+      std::byte* const record =
+          slots[i] == RowCache::kNone ? no_place.data() : cache.record(slots[i]);
+      if (!is_there[i]) {
+        table.WriteInitialValue(std::span(weights).subspan(i * dim, dim), record);
+      }
+      ReadWeights(table.layout, record,
+                  pull.out().subspan(wanted[begin + i].offset, table.layout.dim));
+    }
+  }
+  return OkStatus();
+}
+
+// ---- Rows of the store -------------------------------------------------------------------------
+
+void Pulls::AddMiss(const Miss& miss, MissesBySlice* misses) {
+  SliceMisses& of_slice = (*misses)[miss.slice->number];
+  of_slice.read.slice = miss.slice->store;
+  of_slice.read.rows.push_back(miss.row);
+  of_slice.misses.push_back(miss);
+}
+
+// Without any misses the read is a fence: when it ends, rows that were on their way have come.
+void Pulls::ReadMisses(Pull pull, MissesBySlice misses) {
+  std::vector<StoreRead> reads;
+  pull.misses.clear();
+  for (auto& [number, of_slice] : misses) {
+    reads.push_back(std::move(of_slice.read));
+    pull.misses.insert(pull.misses.end(), of_slice.misses.begin(), of_slice.misses.end());
+  }
+  const uint64_t number = next_number_++;
+  reading_.emplace(number, std::move(pull));
+  rooms_.reader.Read(std::move(reads), [this, number](std::vector<StoreRead> done) {
+    Finish(number, std::move(done));
+  });
+}
+
+void Pulls::Finish(uint64_t number, std::vector<StoreRead> reads) {
+  auto entry = reading_.extract(number);
+  Pull& pull = entry.mapped();
+  size_t miss = 0;
+  for (StoreRead& read : reads) {
+    const auto wanted = std::span<const Miss>(pull.misses).subspan(miss, read.rows.size());
+    miss += read.rows.size();
+    if (const Status status = TakeRead(pull, read, wanted); !status.ok()) {
+      return Refuse(pull.task.request, status);
+    }
+  }
+  MissesBySlice misses;
+  TakeComing(pull, &misses);
+  if (misses.empty()) return Answer(std::move(pull));
+  ReadMisses(std::move(pull), std::move(misses));
+}
+
+Status Pulls::TakeRead(Pull& pull, StoreRead& read, std::span<const Miss> wanted) {
+  LocalSlice& slice = *wanted.front().slice;  // All rows of a read are of one slice.
+  LocalTable& table = rooms_.tables.TableOf(slice);
+  RETURN_IF_ERROR(table.InitialiseMissing(read));
+  if (!pull.task.eval) {
+    // The missing rows were never written, though they may have been (ps/store/written_rows.h).
+    Count(table, {.first_touched = read.missing.size(),
+                  .from_store = read.rows.size() - read.missing.size()});
+  }
+  std::byte* read_record = read.records.data();
+  for (const Miss& miss : wanted) {
+    // Another pull may have brought the row in meanwhile.
+    const RowCache::Slot slot = slice.cache->Find(miss.row);
+    std::byte* const record = slot == RowCache::kNone ? read_record : slice.cache->record(slot);
+    read_record += read.slice.record_bytes;
+    TakeRow(pull, miss, record);
+    if (pull.task.eval) continue;
+    if (slot != RowCache::kNone) {
+      slice.cache->Pin(slot, pull.task.request.header.step);
+    } else {
+      rooms_.admission.Admit(slice, miss.row, record, {.is_pinned = true});
+    }
+  }
+  return OkStatus();
+}
+
+void Pulls::TakeComing(Pull& pull, MissesBySlice* misses) {
+  for (const Miss& wanted : std::exchange(pull.coming, {})) {
+    LocalSlice& slice = *wanted.slice;
+    const RowCache::Slot slot = slice.cache->Find(wanted.row);
+    if (slot == RowCache::kNone) {  // It came, and found no slot.
+      AddMiss(wanted, misses);
+      continue;
+    }
+    TakeRow(pull, wanted, slice.cache->record(slot));
+    if (pull.task.eval) continue;
+    slice.cache->Pin(slot, pull.task.request.header.step);
+    Count(rooms_.tables.TableOf(slice), {.from_store = 1});
+  }
+}
+
+// Counts the lookups of the row and copies its weights to their place.
+void Pulls::TakeRow(Pull& pull, const Miss& wanted, std::byte* record) {
+  const RecordLayout& layout = rooms_.tables.TableOf(*wanted.slice).layout;
+  if (!pull.task.eval) CountLookups(layout, record, wanted.count);
+  ReadWeights(layout, record, pull.out().subspan(wanted.offset, layout.dim));
+}
+
+// ---- The answer --------------------------------------------------------------------------------
+
+void Pulls::Count(LocalTable& table, const RowsPulled& pulled) {
+  table.pulled.Add(pulled);
+  state_.counters.pulled.Add(pulled);
+}
+
+void Pulls::Answer(Pull pull) {
+  PullTask& task = pull.task;
+  Frames payload;
+  if (task.bags.empty()) {
+    payload.push_back(std::move(pull.rows));
+  } else {
+    const std::span<const float> rows = pull.out();
+    Frame reply(task.reply_floats * sizeof(float));
+    std::ranges::copy(rows.first(task.reply_floats), reply.As<float>().begin());
+    PooledFrames pooled = PoolPulledBags(task.bags, rows.subspan(task.reply_floats), rooms_.tables);
+    payload.push_back(std::move(reply));
+    payload.push_back(std::move(pooled.sums));
+    payload.push_back(std::move(pooled.winners));
+    if (!task.eval) {
+      const Status status = rooms_.pushes.NotePulled(task.request.header, std::move(task.bags));
+      if (!status.ok()) return state_.out.Refuse(task.request, status);
+    }
+  }
+  state_.out.Answer(task.request, PullReply{.has_waited = pull.has_waited}, std::move(payload));
+}
+
+void Pulls::Refuse(const Request& request, const Status& status) {
+  state_.Fail(status);
+  state_.out.Refuse(request, state_.failure);
+}
+
+}  // namespace rowhouse

@@ -1,0 +1,101 @@
+// Pulls: each row of a pull comes from the cache, or else from the store, or, if it was never
+// written, from its initialiser.
+//
+// A pull of a later step is parked until that step is next. A pull that misses waits for the store
+// while others pass.
+// Threads: the shard's thread only.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <span>
+#include <vector>
+
+#include "ps/shard/cache_admission.h"
+#include "ps/shard/local_tables.h"
+#include "ps/shard/prefetches.h"
+#include "ps/shard/pushes.h"
+#include "ps/shard/requests.h"
+#include "ps/shard/shard_state.h"
+#include "ps/shard/store_reader.h"
+
+namespace rowhouse {
+
+class Pulls {
+ public:
+  struct Rooms {
+    LocalTables& tables;
+    StoreReader& reader;
+    CacheAdmission& admission;
+    const Prefetches& prefetches;
+    Pushes& pushes;
+  };
+  Pulls(ShardState& state, const Rooms& rooms) : state_(state), rooms_(rooms) {}
+
+  // Serve() answers it at once if it can.
+  void Park(PullTask pull) { parked_.push_back(std::move(pull)); }
+  // Serves all parked pulls of the next step.
+  void Serve();
+
+  // Whether a pull waits for the store.
+  bool is_reading() const { return !reading_.empty(); }
+
+  std::deque<PullTask>& parked() { return parked_; }
+  // All that were not answered: the parked ones, then those that wait for the store.
+  void ForEachWaiting(const std::function<void(Request&)>& visit);
+  void Clear();
+
+ private:
+  // A row that is not in the cache.
+  struct Miss {
+    LocalSlice* slice;
+    RowId row;
+    uint32_t count;  // lookups; 0 for eval
+    size_t offset;   // of its weights in the reply, floats
+  };
+  struct SliceMisses {
+    StoreRead read;
+    std::vector<Miss> misses;  // in the order of the read's rows
+  };
+  using MissesBySlice = std::map<uint32_t, SliceMisses>;         // by number of the slice
+  using InitialBySlice = std::map<uint32_t, std::vector<Miss>>;  // likewise
+  struct Pull {
+    PullTask task;
+    Frame rows;                // weights, filled as rows are found
+    std::vector<Miss> misses;  // being read, in the order of the reads
+    std::vector<Miss> coming;  // being read for a prefetch
+    bool has_waited = false;   // for the store
+
+    std::span<float> out() { return rows.As<float>(); }
+  };
+
+  void ServeOne(PullTask task);
+  // Rows of one table from index `first` on, their weights from `offset` on.
+  struct Place {
+    size_t first, offset;
+  };
+  void GatherRows(Pull& pull, const LocalRows& rows, Place at, MissesBySlice* misses,
+                  InitialBySlice* initial);
+  Status TakeInitialValues(Pull& pull, LocalSlice& slice, std::span<const Miss> wanted);
+  void ClaimForInitial(const Pull& pull, LocalSlice& slice, std::span<const Miss> wanted,
+                       std::span<RowCache::Slot> slots, std::span<const bool> is_there);
+  void ReadMisses(Pull pull, MissesBySlice misses);
+  static void AddMiss(const Miss& miss, MissesBySlice* misses);
+  void Finish(uint64_t number, std::vector<StoreRead> reads);
+  Status TakeRead(Pull& pull, StoreRead& read, std::span<const Miss> wanted);
+  // Those that a prefetch brought; gives the others to *misses.
+  void TakeComing(Pull& pull, MissesBySlice* misses);
+  void TakeRow(Pull& pull, const Miss& wanted, std::byte* record);
+  void Count(LocalTable& table, const RowsPulled& pulled);
+  void Answer(Pull pull);
+  void Refuse(const Request& request, const Status& status);
+
+  ShardState& state_;
+  const Rooms rooms_;
+  std::deque<PullTask> parked_;
+  std::map<uint64_t, Pull> reading_;  // by a number of their own
+  uint64_t next_number_ = 0;
+};
+
+}  // namespace rowhouse

@@ -1,0 +1,92 @@
+// ShardState: what the rooms of a shard share: options, step, time, counters, the failure, and the
+// outbox of the event that is being handled.
+//
+// Threads: the shard's thread only.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/clock.h"
+#include "common/status.h"
+#include "common/wire/codec.h"
+#include "common/wire/control.h"
+#include "common/wire/message.h"
+#include "ps/shard/events.h"
+#include "ps/shard/shard_options.h"
+
+namespace rowhouse {
+
+// A message that is to be answered.
+struct Request {
+  PeerId peer;
+  Header header;
+  TimeMs deadline = 0;  // by the shard's clock
+};
+
+// Actions of the event being handled, in order.
+class Outbox {
+ public:
+  explicit Outbox(const ShardOptions& options)
+      : job_id_(options.job_id), shard_(options.id), incarnation_(options.incarnation) {}
+
+  // 1, 2, 3, ...: a greater ticket was taken later.
+  uint64_t TakeTicket() { return next_ticket_++; }
+  uint64_t next_ticket() const { return next_ticket_; }
+
+  void Add(ShardAction action) { actions_.push_back(std::move(action)); }
+  std::vector<ShardAction> TakeActions() { return std::exchange(actions_, {}); }
+
+  template <typename Reply>
+  void Answer(const Request& request, const Reply& reply, Frames payload = {}) {
+    Add(SendFrames{request.peer,
+                   EncodeMessage(ReplyHeader(request.header), reply, std::move(payload))});
+  }
+  void Refuse(const Request& request, const Status& status);
+
+ private:
+  Header ReplyHeader(const Header& request) const;
+
+  const uint64_t job_id_;
+  const ShardId shard_;
+  const uint64_t incarnation_;
+  uint64_t next_ticket_ = 1;
+  std::vector<ShardAction> actions_;
+};
+
+// Whether store and log find room to write.
+struct Blockage {
+  std::set<Blocked> blocked;      // who finds none now
+  std::optional<TimeMs> last_at;  // when somebody last found none
+  std::string why;                // the last time
+  bool is_blocked() const { return !blocked.empty(); }
+};
+
+struct ShardState {
+  explicit ShardState(const ShardOptions& shard_options)
+      : options(shard_options),
+        next_step(shard_options.first_step),
+        lap_began(shard_options.first_step),
+        out(shard_options) {}
+
+  const ShardOptions options;
+  uint64_t next_step = 0;  // the step to be applied next
+  uint64_t lap_began = 0;  // steps applied when the sweeper's lap began
+  TimeMs now = 0;          // of the event
+  ShardCounters counters;
+  Blockage blockage;
+  Status failure;  // once set, the shard applies nothing and answers every request with it
+  Outbox out;
+
+  bool has_failed() const { return !failure.ok(); }
+  // The first failure counts.
+  void Fail(const Status& status);
+  // When the request must be answered; a header without a deadline: never.
+  TimeMs DeadlineOf(const Header& header) const;
+};
+
+}  // namespace rowhouse

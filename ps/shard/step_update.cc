@@ -1,0 +1,223 @@
+#include "ps/shard/step_update.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "common/kernels/row_updates.h"
+#include "sharding/rows/record_update.h"
+
+namespace rowhouse {
+
+// ---- What was pushed --------------------------------------------------------------------------
+
+void TableTouches::Finish() {
+  rows_.reserve(touches_.size());
+  first_.reserve(touches_.size() + 1);
+  const auto by_row_then_worker = [](const Touch& a, const Touch& b) {
+    return a.row != b.row ? a.row < b.row : a.worker < b.worker;
+  };
+  if (!std::is_sorted(touches_.begin(), touches_.end(), by_row_then_worker)) {
+    std::stable_sort(touches_.begin(), touches_.end(), by_row_then_worker);
+  }
+  for (size_t i = 0; i < touches_.size(); ++i) {
+    if (i > 0 && touches_[i].row == rows_.back()) continue;
+    rows_.push_back(touches_[i].row);
+    first_.push_back(i);
+  }
+  first_.push_back(touches_.size());
+}
+
+void TableTouches::Prefetch(size_t begin, size_t end, size_t dim) const {
+  constexpr size_t kFloatsOfLine = 64 / sizeof(float);
+  for (size_t i = first_[begin]; i < first_[end]; ++i) {
+    for (size_t at = 0; at < dim; at += kFloatsOfLine) {
+      __builtin_prefetch(touches_[i].gradient + at);
+    }
+  }
+}
+
+std::span<const float> SumOf(const LocalTable& table, std::span<const Touch> touches,
+                             std::span<float> sum) {
+  std::span<const float> gradient(touches[0].gradient, sum.size());
+  uint64_t lookups = touches[0].lookups;
+  if (touches.size() > 1) {
+    std::copy(gradient.begin(), gradient.end(), sum.begin());
+    for (const Touch& touch : touches.subspan(1)) {
+      AddRow(std::span<const float>(touch.gradient, sum.size()), sum);
+      lookups += touch.lookups;
+    }
+    gradient = sum;
+  }
+  if (table.spec.scale_grad_by_freq && lookups > 1) {
+    // `gradient` may be `sum` itself.
+    std::transform(
+        gradient.begin(), gradient.end(), sum.begin(),
+        [divisor = static_cast<float>(lookups)](float value) { return value / divisor; });
+    gradient = sum;
+  }
+  return gradient;
+}
+
+namespace {
+
+size_t DimOf(const LocalTables& tables, uint32_t table) { return tables[table].layout.dim; }
+
+// The rows of a part, as they were pushed.
+void AddRows(const PushPart& part, uint32_t worker, const LocalTables& tables,
+             std::vector<TableTouches>* touches) {
+  const RowId* row = part.ids.As<RowId>().data();
+  const float* gradient = part.gradients.As<float>().data();
+  const bool is_counted = part.counts.size() > 0;
+  const uint32_t* count = part.counts.As<uint32_t>().data();
+  for (const LocalRows& rows : part.tables) {
+    TableTouches& of_table = (*touches)[rows.table];
+    const size_t dim = DimOf(tables, rows.table);
+    for (uint32_t i = 0; i < rows.rows; ++i, gradient += dim) {
+      of_table.Add({*row++, worker, is_counted ? *count++ : 0, gradient});
+    }
+  }
+}
+
+// By index of the table. `of_bags` keeps the gradients that bags give to rows; rows of one table
+// are pushed either as rows or as bags.
+std::vector<TableTouches> TouchesOf(const StepPushes& pushes, const LocalTables& tables,
+                                    std::vector<std::map<uint32_t, RowGradients>>* of_bags) {
+  std::vector<size_t> count(tables.size());
+  for (const WorkerPush& worker : pushes.workers) {
+    for (const auto& [number, part] : worker.parts) {
+      for (const LocalRows& rows : part->tables) count[rows.table] += rows.rows;
+    }
+  }
+  std::vector<TableTouches> touches(tables.size());
+  for (size_t t = 0; t < touches.size(); ++t) touches[t].Reserve(count[t]);
+  for (uint32_t w = 0; w < pushes.workers.size(); ++w) {
+    std::vector<PushedBags> bags;
+    for (const auto& [number, part] : pushes.workers[w].parts) {
+      AddRows(*part, w, tables, &touches);
+      if (!part->bags.empty()) bags.push_back(part->pushed_bags());
+    }
+    of_bags->push_back(GradientsOfBags(bags, pushes.workers[w].pulled_bags, tables));
+  }
+  for (uint32_t w = 0; w < of_bags->size(); ++w) {
+    for (const auto& [table, of_table] : (*of_bags)[w]) {
+      const float* gradient = of_table.gradients.data();
+      for (const uint64_t row : of_table.rows) {
+        touches[table].Add({RowId{row}, w, 0, gradient});
+        gradient += DimOf(tables, table);
+      }
+    }
+  }
+  for (TableTouches& of_table : touches) of_table.Finish();
+  return touches;
+}
+
+}  // namespace
+
+// ---- The update -------------------------------------------------------------------------------
+
+void StepUpdate::Apply(const StepPushes& pushes) {
+  context_ = {.step = state_.next_step, .learning_rate = pushes.learning_rate()};
+  std::vector<std::map<uint32_t, RowGradients>> of_bags;  // by worker
+  const std::vector<TableTouches> touches = TouchesOf(pushes, rooms_.tables, &of_bags);
+  MissesBySlice stored, never_written;
+  for (size_t t = 0; t < touches.size(); ++t) {
+    UpdateTable(rooms_.tables[t], touches[t], &stored, &never_written);
+  }
+  for (const auto& [number, of_slice] : never_written) {
+    StoreRead read = of_slice.Read();
+    MarkAllMissing(read);
+    if (const Status status = UpdateMisses(of_slice, read); !status.ok()) {
+      return state_.Fail(status);
+    }
+  }
+  if (stored.empty()) return done_();
+  ReadMisses(std::move(stored));
+}
+
+void StepUpdate::UpdateTable(LocalTable& table, const TableTouches& touches, MissesBySlice* stored,
+                             MissesBySlice* never_written) {
+  const size_t dim = table.layout.dim;
+  std::vector<float> sum(dim);
+  FindAhead ahead(table, touches.rows(), /*claims=*/false,
+                  [&](size_t begin, size_t end) { touches.Prefetch(begin, end, dim); });
+  std::span<const FoundRow> found;
+  for (size_t r = 0; r < touches.rows().size(); ++r) {
+    if (r % RowCache::kTogether == 0) found = ahead.Next();
+    const FoundRow& where = found[r % RowCache::kTogether];
+    const RowId row = touches.rows()[r];
+    const std::span<const float> gradient = SumOf(table, touches.Of(r), sum);
+    LocalSlice& slice = *where.slice;
+    if (where.slot == RowCache::kNone) {
+      MissesBySlice& misses = slice.MayBeStored(where.position) ? *stored : *never_written;
+      SliceMisses& of_slice = misses[slice.number];
+      of_slice.slice = &slice;
+      of_slice.misses.push_back({row, {gradient.begin(), gradient.end()}});
+      continue;
+    }
+    Update(table, row, gradient, slice.cache->record(where.slot));
+    slice.cache->set_dirty(where.slot);
+  }
+}
+
+void StepUpdate::Update(LocalTable& table, RowId row, std::span<const float> gradient,
+                        std::byte* record) {
+  UpdateRecord(table.spec, *table.optimizer, table.layout, {row, table.first_column}, context_.step,
+               context_.learning_rate, gradient, record);
+  ++state_.counters.rows_updated;
+}
+
+// ---- Rows that were not in the cache ------------------------------------------------------------
+
+StoreRead StepUpdate::SliceMisses::Read() const {
+  StoreRead read = ReadOf(*slice);
+  read.rows.reserve(misses.size());
+  for (const Miss& miss : misses) read.rows.push_back(miss.row);
+  return read;
+}
+
+void StepUpdate::ReadMisses(MissesBySlice misses) {
+  std::vector<StoreRead> reads;
+  reading_.clear();
+  for (auto& [number, of_slice] : misses) {
+    reads.push_back(of_slice.Read());
+    reading_.push_back(std::move(of_slice));
+  }
+  is_reading_ = true;
+  rooms_.reader.Read(std::move(reads),
+                     [this](std::vector<StoreRead> done) { Finish(std::move(done)); });
+}
+
+void StepUpdate::Finish(std::vector<StoreRead> reads) {
+  for (size_t i = 0; i < reads.size(); ++i) {
+    if (const Status status = UpdateMisses(reading_[i], reads[i]); !status.ok()) {
+      return state_.Fail(status);
+    }
+  }
+  reading_.clear();
+  is_reading_ = false;
+  done_();
+}
+
+Status StepUpdate::UpdateMisses(const SliceMisses& of_slice, StoreRead& read) {
+  LocalSlice& slice = *of_slice.slice;
+  LocalTable& table = rooms_.tables.TableOf(slice);
+  RETURN_IF_ERROR(table.InitialiseMissing(read));
+  std::byte* record = read.records.data();
+  for (const Miss& miss : of_slice.misses) {
+    // A pull of the same step, still under way when its worker pushed, may have brought it in.
+    const RowCache::Slot slot = slice.cache->Find(miss.row);
+    if (slot != RowCache::kNone) {
+      Update(table, miss.row, miss.gradient, slice.cache->record(slot));
+      slice.cache->set_dirty(slot);
+    } else {
+      Update(table, miss.row, miss.gradient, record);
+      if (!rooms_.admission.Admit(slice, miss.row, record, {.is_dirty = true})) {
+        rooms_.writer.Queue(slice, miss.row, record);
+      }
+    }
+    record += read.slice.record_bytes;
+  }
+  return OkStatus();
+}
+
+}  // namespace rowhouse

@@ -1,0 +1,106 @@
+// StepUpdate: applies the pushes of one step: gradients of a row are summed in worker-rank order,
+// starting from the first worker that has the row, and the row's optimizer runs once on the sum.
+//
+// Rows that are in no cache and may be stored are read first; the step ends when they were.
+// Threads: the shard's thread only.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "ps/shard/cache_admission.h"
+#include "ps/shard/local_tables.h"
+#include "ps/shard/pushes.h"
+#include "ps/shard/shard_state.h"
+#include "ps/shard/store_reader.h"
+#include "ps/shard/store_writer.h"
+#include "sharding/rows/optimizer.h"
+
+namespace rowhouse {
+
+// A worker's gradient of one row.
+struct Touch {
+  RowId row;
+  uint32_t worker;
+  uint32_t lookups;       // 0 where the push does not say
+  const float* gradient;  // layout.dim floats
+};
+
+// All that was pushed to one table in a step, by row and then by worker.
+class TableTouches {
+ public:
+  void Reserve(size_t touches) { touches_.reserve(touches); }
+  void Add(const Touch& touch) { touches_.push_back(touch); }
+  // Sorts; to be called once all are added. Those of a worker keep their order.
+  void Finish();
+
+  std::span<const RowId> rows() const { return rows_; }  // distinct, ascending
+  std::span<const Touch> Of(size_t row) const {
+    return std::span(touches_).subspan(first_[row], first_[row + 1] - first_[row]);
+  }
+  // Asks for the memory of the gradients of rows [begin, end).
+  void Prefetch(size_t begin, size_t end, size_t dim) const;
+
+ private:
+  std::vector<Touch> touches_;
+  std::vector<RowId> rows_;
+  std::vector<size_t> first_;  // index of each row's first touch, and one past the end
+};
+
+// The gradient that a row's optimizer gets: the sum of its touches; with scale_grad_by_freq
+// divided by the lookups of all workers. The result is good until the next call with this `sum`,
+// which has table.layout.dim floats.
+std::span<const float> SumOf(const LocalTable& table, std::span<const Touch> touches,
+                             std::span<float> sum);
+
+class StepUpdate {
+ public:
+  struct Rooms {
+    LocalTables& tables;
+    StoreReader& reader;
+    StoreWriter& writer;
+    CacheAdmission& admission;
+  };
+  // `done`: called when all rows of a step are updated; may be inside Apply.
+  StepUpdate(ShardState& state, const Rooms& rooms, std::function<void()> done)
+      : state_(state), rooms_(rooms), done_(std::move(done)) {}
+
+  // Applies the next step. `pushes` may go when this returns.
+  void Apply(const StepPushes& pushes);
+  // Whether the step waits for rows from the store.
+  bool is_reading() const { return is_reading_; }
+
+ private:
+  // A touched row that is not in its cache.
+  struct Miss {
+    RowId row;
+    std::vector<float> gradient;
+  };
+  struct SliceMisses {
+    LocalSlice* slice = nullptr;
+    std::vector<Miss> misses;
+
+    StoreRead Read() const;
+  };
+  using MissesBySlice = std::map<uint32_t, SliceMisses>;  // by number of the slice
+
+  void UpdateTable(LocalTable& table, const TableTouches& touches, MissesBySlice* stored,
+                   MissesBySlice* never_written);
+  void Update(LocalTable& table, RowId row, std::span<const float> gradient, std::byte* record);
+  Status UpdateMisses(const SliceMisses& of_slice, StoreRead& read);
+  void ReadMisses(MissesBySlice misses);
+  void Finish(std::vector<StoreRead> reads);
+
+  ShardState& state_;
+  const Rooms rooms_;
+  const std::function<void()> done_;
+  StepContext context_;
+  bool is_reading_ = false;
+  std::vector<SliceMisses> reading_;  // in the order of the reads
+};
+
+}  // namespace rowhouse

@@ -1,0 +1,70 @@
+// StoreWriter: rows on their way from the cache to the store.
+//
+// Rows are queued by slice and leave together, by Flush: before each read of the store and at the
+// end of each event. A NaN or infinity in a row that is to be written fails the shard, so that none
+// reaches the store.
+// Threads: the shard's thread only.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <unordered_map>
+
+#include "ps/shard/local_tables.h"
+#include "ps/shard/shard_state.h"
+
+namespace rowhouse {
+
+// Rows written while a prefetch is reading: what the read brings of them may be old.
+class RecentWrites {
+ public:
+  void Start() { is_on_ = true; }
+  // `ticket`: the next one when the row was queued.
+  void Note(const LocalSlice& slice, RowId row, uint64_t ticket) {
+    if (is_on_) written_at_[slice.number][row] = ticket;
+  }
+  // Whether the row was queued after the read of that ticket was asked for.
+  bool IsNewer(const LocalSlice& slice, RowId row, uint64_t read_ticket) const;
+  // Nobody will ask about reads before `oldest_ticket`.
+  void ForgetBefore(uint64_t oldest_ticket);
+  void Stop();
+  size_t size() const;
+
+ private:
+  bool is_on_ = false;
+  std::map<uint32_t, std::unordered_map<RowId, uint64_t>> written_at_;  // by number of the slice
+};
+
+class StoreWriter {
+ public:
+  StoreWriter(ShardState& state, LocalTables& tables) : state_(state), tables_(tables) {}
+
+  // Copies the record.
+  void Queue(LocalSlice& slice, RowId row, const std::byte* record);
+  // Queues the dirty rows of slots [begin, end), by ascending row, and marks them clean.
+  void QueueDirty(LocalSlice& slice, RowCache::Slot begin, RowCache::Slot end);
+  // One WriteRows action of all that is queued; none if nothing is.
+  void Flush();
+  void OnRowsWritten(const RowsWritten& event);
+
+  // Bytes under way to the store are fewer than max_unwritten_bytes.
+  bool has_room() const { return unwritten_bytes_ < state_.options.max_unwritten_bytes; }
+  // How many slots are written at once by those who write a whole cache, at most. Pieces of 1 MiB
+  // are as large as the blocks of memtables, which take the places that written pieces leave in the
+  // heap: the heap would grow by larger ones.
+  RowCache::Slot SlotsOfPiece(const LocalSlice& slice) const;
+
+  RecentWrites& recent() { return recent_; }
+
+ private:
+  StoreWrite& QueuedOf(const LocalSlice& slice);
+
+  ShardState& state_;
+  LocalTables& tables_;
+  std::map<uint32_t, StoreWrite> queued_;               // by number of the slice
+  std::unordered_map<uint64_t, uint64_t> write_bytes_;  // of writes under way, by ticket
+  uint64_t unwritten_bytes_ = 0;                        // their sum
+  RecentWrites recent_;
+};
+
+}  // namespace rowhouse
