@@ -1,0 +1,74 @@
+#include "ps/shard/bags.h"
+
+#include "tests/testing/frame_of.h"
+#include "tests/testing/shard_rooms.h"
+
+namespace rowhouse {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+// Two bags of a table of one column: rows {2, 7}, and {7}.
+PulledBags TwoBags(bool is_max) {
+  PulledBags bags;
+  bags.part = {.list = 4, .bags = 2, .lookups = 3, .is_max = is_max};
+  bags.rows = {2, 7};
+  bags.slots = {0, 1, 1};
+  bags.offsets = {0, 2, 3};
+  return bags;
+}
+
+class BagsTest : public ShardRooms {
+ protected:
+  BagsTest() { Open({}); }
+};
+
+TEST_F(BagsTest, SumsAreOfTheRowsOfEachBag) {
+  const std::vector<PulledBags> bags = {TwoBags(false)};
+  const std::vector<float> rows = {1.0f, 10.0f};
+  const PooledFrames pooled = PoolPulledBags(bags, rows, *tables_);
+  EXPECT_THAT(pooled.sums.As<float>(), ElementsAre(11.0f, 10.0f));
+  EXPECT_EQ(pooled.winners.size(), 0u);
+}
+
+TEST_F(BagsTest, MaximaNameTheLookupOfTheirBagThatWon) {
+  const std::vector<PulledBags> bags = {TwoBags(true)};
+  const std::vector<float> rows = {1.0f, 10.0f};
+  const PooledFrames pooled = PoolPulledBags(bags, rows, *tables_);
+  EXPECT_THAT(pooled.sums.As<float>(), ElementsAre(10.0f, 10.0f));
+  EXPECT_THAT(pooled.winners.As<uint32_t>(), ElementsAre(1u, 0u));
+}
+
+TEST_F(BagsTest, GradientsOfBagsBecomeThoseOfRows) {
+  const PulledBags bags = TwoBags(false);
+  const std::map<BagKey, PulledBags> pulled = {{KeyOf(bags.part), bags}};
+  const std::vector<TableBags> parts = {bags.part};
+  const Frame gradients = FrameOf(std::vector<float>{0.5f, 0.25f}), winners;
+  const auto by_table = GradientsOfBags(
+      {{.parts = parts, .gradients = gradients, .winners = winners}}, pulled, *tables_);
+  ASSERT_EQ(by_table.size(), 1u);
+  EXPECT_THAT(by_table.at(0).rows, ElementsAre(2u, 7u));
+  EXPECT_THAT(by_table.at(0).gradients, ElementsAre(0.5f, 0.75f));
+}
+
+TEST_F(BagsTest, OnlyBagsThatWerePulledMayBePushed) {
+  const PulledBags bags = TwoBags(true);
+  const std::map<BagKey, PulledBags> pulled = {{KeyOf(bags.part), bags}};
+  const std::vector<TableBags> parts = {bags.part};
+  const Frame gradients = FrameOf(std::vector<float>{0.5f, 0.25f});
+  const auto check = [&](const std::map<BagKey, PulledBags>& known, const Frame& winners) {
+    return CheckPushedBags({.parts = parts, .gradients = gradients, .winners = winners}, known,
+                           *tables_, "shard 0", 0, 0);
+  };
+  const Frame good = FrameOf(std::vector<uint32_t>{1, 0});
+  EXPECT_OK(check(pulled, good));
+  EXPECT_THAT(check({}, good).message(), HasSubstr("did not pull"));
+  EXPECT_THAT(check(pulled, FrameOf(std::vector<uint32_t>{2, 0})).message(),
+              HasSubstr("the winner of a bag of 2 lookups is number 2"));
+  EXPECT_THAT(check(pulled, FrameOf(std::vector<uint32_t>{1})).message(),
+              HasSubstr("bytes of gradients"));
+}
+
+}  // namespace
+}  // namespace rowhouse

@@ -1,0 +1,118 @@
+#include "ps/shard/pulls.h"
+
+#include "common/wire/codec.h"
+#include "tests/testing/frame_of.h"
+#include "tests/testing/shard_rooms.h"
+
+namespace rowhouse {
+namespace {
+
+using testing::ElementsAre;
+
+class PullsTest : public ShardRooms {
+ protected:
+  void OpenPulls(const ShardOptions& options) {
+    Open(options);
+    prefetches_ = std::make_unique<Prefetches>(
+        *state_,
+        Prefetches::Rooms{
+            .tables = *tables_, .reader = *reader_, .writer = *writer_, .admission = *admission_});
+    pushes_ = std::make_unique<Pushes>(*state_, *tables_);
+    pulls_ = std::make_unique<Pulls>(*state_, Pulls::Rooms{.tables = *tables_,
+                                                           .reader = *reader_,
+                                                           .admission = *admission_,
+                                                           .prefetches = *prefetches_,
+                                                           .pushes = *pushes_});
+  }
+  void Pull(uint64_t step, const std::vector<uint64_t>& rows, bool eval = false) {
+    PullTask task{.request = {.peer = "peer", .header = {.step = step}}, .eval = eval};
+    task.tables = {{.table = 0, .rows = static_cast<uint32_t>(rows.size())}};
+    task.ids = FrameOf(rows);
+    task.counts = eval ? Frame() : FrameOf(std::vector<uint32_t>(rows.size(), 1));
+    task.reply_floats = rows.size();
+    pulls_->Park(std::move(task));
+    pulls_->Serve();
+  }
+  // Of the answers since the last call, one after the other.
+  std::vector<float> Pulled() {
+    std::vector<float> all;
+    for (SendFrames& send : Take<SendFrames>()) {
+      const Message message = Unpack(std::move(send.frames)).value();
+      const std::span<const float> values = message.payload.at(0).As<float>();
+      all.insert(all.end(), values.begin(), values.end());
+    }
+    return all;
+  }
+
+  std::unique_ptr<Prefetches> prefetches_;
+  std::unique_ptr<Pushes> pushes_;
+  std::unique_ptr<Pulls> pulls_;
+};
+
+TEST_F(PullsTest, CachedRowsAreAnsweredAtOnceInTheOrderAsked) {
+  OpenPulls({});
+  Cache(RowId{3}, 3.0f, /*is_dirty=*/false);
+  Cache(RowId{5}, 5.0f, /*is_dirty=*/false);
+  Pull(0, {5, 3});
+  EXPECT_THAT(Pulled(), ElementsAre(5.0f, 3.0f));
+  EXPECT_EQ(state_->counters.pulled.from_memory, 2u);
+  EXPECT_EQ(table().pulled.from_memory, 2u);
+}
+
+TEST_F(PullsTest, AMissIsReadWhileOtherPullsPass) {
+  OpenPulls({});
+  tables_->NoteStored(TableId{0}, RowId{3}, 0);
+  Cache(RowId{5}, 5.0f, /*is_dirty=*/false);
+  Pull(0, {3, 5});
+  EXPECT_TRUE(pulls_->is_reading());
+  ReadRows read = std::move(Take<ReadRows>().at(0));
+  Pull(0, {5});
+  EXPECT_THAT(Pulled(), ElementsAre(5.0f));
+  const float stored = 8.0f;
+  std::memcpy(read.reads.at(0).records.data(), &stored, sizeof(stored));
+  reader_->OnRowsRead({.ticket = read.ticket, .reads = std::move(read.reads)});
+  EXPECT_THAT(Pulled(), ElementsAre(8.0f, 5.0f));
+  EXPECT_FALSE(pulls_->is_reading());
+  EXPECT_EQ(WeightOf(RowId{3}), 8.0f) << "it stays in the cache";
+  EXPECT_EQ(state_->counters.pulls_from_store, 1u);
+}
+
+TEST_F(PullsTest, APullOfALaterStepIsParked) {
+  OpenPulls({});
+  Pull(1, {3});
+  EXPECT_EQ(pulls_->parked().size(), 1u);
+  state_->next_step = 1;
+  pulls_->Serve();
+  EXPECT_EQ(Pulled().size(), 1u);
+}
+
+TEST_F(PullsTest, AnEvalPullLeavesNoTrace) {
+  OpenPulls({});
+  Pull(0, {3}, /*eval=*/true);
+  const std::vector<float> initial = Pulled();
+  EXPECT_EQ(slice().cache->Find(RowId{3}), RowCache::kNone);
+  EXPECT_EQ(state_->counters.pulls, 0u);
+  EXPECT_EQ(state_->counters.pulled.total(), 0u);
+  Pull(0, {3});
+  EXPECT_EQ(Pulled(), initial);
+  EXPECT_NE(slice().cache->Find(RowId{3}), RowCache::kNone);
+}
+
+TEST_F(PullsTest, APullWaitsForAPrefetchThatBringsItsRow) {
+  OpenPulls({});
+  tables_->NoteStored(TableId{0}, RowId{3}, 0);
+  prefetches_->Start(
+      {.step = 0, .tables = {{.table = 0, .rows = 1}}, .ids = FrameOf(std::vector<uint64_t>{3})});
+  Pull(0, {3});
+  std::vector<ReadRows> reads = Take<ReadRows>();
+  ASSERT_EQ(reads.size(), 2u);
+  EXPECT_TRUE(reads[1].reads.empty()) << "a fence";
+  for (ReadRows& read : reads) {
+    reader_->OnRowsRead({.ticket = read.ticket, .reads = std::move(read.reads)});
+  }
+  EXPECT_EQ(Pulled().size(), 1u);
+  EXPECT_EQ(state_->counters.pulled.from_store, 1u);
+}
+
+}  // namespace
+}  // namespace rowhouse
