@@ -20,7 +20,7 @@ double CacheHitRatio(const AccessTrace& trace, const CacheRun& run) {
                   .capacity_rows = run.slots,
                   .ways = run.ways,
                   .policy = run.policy,
-                  .frequencies = run.frequencies});
+                  .access_counts = run.access_counts});
   const std::vector<uint64_t> next = NextAccesses(trace);
   std::vector<RecordTrailer> store(trace.rows);
   const size_t batch = run.batch();

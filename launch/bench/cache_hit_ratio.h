@@ -17,7 +17,7 @@ struct CacheRun {
   size_t slots = 1;
   uint32_t ways = 16;  // 1: any slot
   std::string policy;
-  std::shared_ptr<const RowAccessCounts> frequencies = nullptr;  // null: not known to the policy
+  std::shared_ptr<const RowAccessCounts> access_counts = nullptr;  // null: not known to the policy
   size_t prefetched_batches = 0;  // behind the one under way, whose rows are announced
 
   // Accesses: a tenth of the slots. More is pinned so than in training, where 20,000 ids are a 25th

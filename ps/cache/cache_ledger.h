@@ -1,12 +1,12 @@
-// CacheLedger: the bytes that a PS node has for cached rows, over all of its shards, and who has
-// them.
+// CacheLedger: divides a PS node's bytes for cached rows among its shards, and records who holds
+// how many.
 //
-// Shards ask in rounds, all in the same steps of training. When the last of them has asked, what
-// all slices should have is decided once (ps/cache/cache_budget.h). Whoever is to give bytes back
-// is told so when it asks next; what it says then that it holds, no more, is free for others. So at
-// no time do shards hold more than the budget together, and nobody waits for anybody.
+// All shards ask once a round, in the same training steps. When the last of them has asked, the
+// ledger decides what every slice should have (ps/cache/cache_budget.h). A shard that must give
+// bytes back learns so when it asks; they are free for others when it asks again and reports less.
+// So the shards never hold more than the budget together, and no shard waits for another.
 //
-// Threads: Ask from any; one lock, held for the time of a decision (some ms, once a round).
+// Threads: Ask may be called from any thread. One lock, held during a decision (a few ms a round).
 #pragma once
 
 #include <cstdint>
@@ -18,41 +18,40 @@
 
 namespace rowhouse {
 
-// What a shard says of itself.
+// What a shard reports.
 struct CacheDemands {
-  uint64_t round = 0;               // grows
+  uint64_t round = 0;               // ascending
   uint64_t fixed_bytes = 0;         // of slices whose bytes never change
-  std::vector<TableDemand> slices;  // of all others, always the same ones in the same order
+  std::vector<TableDemand> slices;  // the others, always in the same order
 };
 
-// What it is told.
+// What a shard may have.
 struct CacheGrant {
   std::vector<uint64_t> bytes;  // of each slice
-  bool is_settled = true;       // false: to be asked again, soon, when the caches have these sizes
+  bool is_settled = true;       // false: resize the caches and ask again
 };
 
 class CacheLedger {
  public:
   struct Shard {
-    uint64_t bytes = 0;  // that it holds at first
-    bool asks = false;   // else it holds them for ever
+    uint64_t bytes = 0;  // that it holds at the start
+    bool asks = false;   // false: it keeps these bytes
   };
 
-  // Requires that shards hold no more than the budget. `most_moved_bytes`: in one round, about:
-  // rows that leave are read again, and those that stay are moved in memory while nobody is served.
+  // Requires that the shards hold no more than the budget. At most about `most_moved_bytes` move in
+  // a round: evicted rows are read again, and a resize moves the others while requests wait.
   CacheLedger(uint64_t budget_bytes, const std::vector<Shard>& shards,
               uint64_t most_moved_bytes = std::numeric_limits<uint64_t>::max());
 
-  // `has_bytes` of the demands is what the shard's caches have now: all that was granted before, if
-  // anything was. Requires that the shard is one that asks.
+  // Requires that `shard` asks, and that has_bytes of the demands is what its caches hold now.
   CacheGrant Ask(size_t shard, CacheDemands demands);
 
-  // What shards hold at most, together.
+  // Upper bound of what the shards hold together.
   uint64_t held_bytes() const;
 
  private:
   struct Account {
-    uint64_t held = 0;  // at most: as said, or as granted since
+    uint64_t held = 0;  // upper bound: as reported, or as granted since
     bool asks = false;
     bool has_asked = false;
     CacheDemands said;

@@ -1,9 +1,9 @@
-// CachePlaces: in which set of a cache a row may lie, and the tag it has there.
+// CachePlaces: the set of a cache that a row belongs to, and its tag there.
 //
-// Positions of the slice's rows are scattered over the next power of two, 2^b, by a permutation
-// (common/scatter.h); a set is a range of scattered positions, all ranges as long to one position.
-// So (set, low bits of the scattered position) says which row it is, and what is kept of a row in
-// the cache is 32 bits as long as rows / sets <= 2^31, beyond that 64.
+// A permutation (common/scatter.h) scatters the positions of the slice's rows over the next power
+// of two, 2^b. A set is a range of scattered positions; ranges differ in length by at most one. So
+// the set and the low bits of the scattered position identify a row: a tag of 32 bits is enough
+// while rows / sets <= 2^31, else it has 64.
 //
 // Threads: const after construction.
 #pragma once

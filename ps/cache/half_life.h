@@ -1,6 +1,6 @@
-// HalfLife: of policies that let the past count less: after so many uses of the cache, per slot of
-// it, what was counts half. Ages are known in steps, so uses are turned into steps by the mean
-// number of uses a step had so far.
+// HalfLife: the half-life of past uses, for policies that let them decay. It is given in uses of
+// the cache per slot; ages are in steps, so it is converted by the mean number of uses a step had
+// so far.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace rowhouse {
 
 class HalfLife {
  public:
-  // `uses_per_slot`: 0: never.
+  // `uses_per_slot` 0: uses never decay.
   HalfLife(double uses_per_slot, uint64_t slots)
       : uses_(uses_per_slot * static_cast<double>(slots)) {}
 
@@ -22,7 +22,7 @@ class HalfLife {
     steps_ = static_cast<double>(step - *first_step_);
   }
 
-  // Steps in which a count falls by half; infinite if it never does. > 0.
+  // Steps in which a count falls to half; > 0, infinite if it never does.
   double steps() const {
     if (uses_ == 0.0) return std::numeric_limits<double>::infinity();
     // Before the first use nothing has an age, so any number would do.

@@ -1,6 +1,6 @@
-// PageMemory: zeroed memory straight from the system: pages come on first touch, huge ones where
-// the system allows (transparent huge pages at "madvise" or "always"), and may be given back
-// piecewise.
+// PageMemory: zeroed memory straight from the system. Pages are taken on first touch, as huge pages
+// where the system allows (transparent huge pages "madvise" or "always"), and can be given back in
+// pieces, from the front.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ class PageMemory {
 
   std::byte* data() const { return data_; }
 
-  // Gives back what lies whole below `end` bytes; it is zero from then on.
+  // Gives back the pages that lie below `end` bytes as a whole; they read as zero from then on.
   void ReleaseBelow(size_t end);
 
  private:

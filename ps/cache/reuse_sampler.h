@@ -1,10 +1,10 @@
-// ReuseSampler: what part of a table's accesses a cache of any size would miss, from a sample of
-// its rows: SHARDS with a fixed number of rows (Waldspurger, Park, Garthwaite and Ahmad, "Efficient
-// MRC Construction with SHARDS", FAST 2015), of LRU.
+// ReuseSampler: estimates a table's miss ratio under LRU for every cache size, from a sample of its
+// rows: SHARDS with a fixed number of rows (Waldspurger, Park, Garthwaite and Ahmad, "Efficient MRC
+// Construction with SHARDS", FAST 2015).
 //
-// A row is sampled if its hash is below a threshold, which falls so that never more than a fixed
-// number of rows are followed; distances and counts are scaled by the part of rows sampled. The
-// hash is fixed: the same accesses give the same curve.
+// A row is sampled if its hash is below a threshold. The threshold falls so that at most a fixed
+// number of rows is followed; distances and counts are scaled by the sampling rate. The hash has no
+// seed: the same accesses give the same curve.
 //
 // Threads: one at a time.
 #pragma once
@@ -24,35 +24,35 @@ namespace rowhouse {
 
 class ReuseSampler {
  public:
-  // What a sampler follows at most, and at least; the error of a curve falls with the root of it.
+  // Rows followed; the error of the curve falls with their square root.
   static constexpr size_t kMaxRows = 4096, kMinRows = 64;
-  // Memory: so much, and so much for each row followed.
+  // Memory, bytes: fixed, and for each row followed.
   static constexpr size_t kFixedBytes = 5000, kBytesARow = 128;
 
   // Requires rows > 0.
   explicit ReuseSampler(size_t rows = kMaxRows);
 
-  // As many rows as so many bytes are for, between kMinRows and kMaxRows.
+  // How many rows fit into `bytes`, clamped to [kMinRows, kMaxRows].
   static size_t RowsFor(uint64_t bytes);
 
-  // An access. Of a row that is not sampled it costs a hash and a compare.
+  // Notes an access. For a row that is not sampled it costs a hash and a compare.
   void Add(RowId row) {
     accesses_ += 1.0;
     const uint64_t hash = Mix64(Raw(row) ^ kHashKey) >> 32;
     if (hash < threshold_) AddSampled(row, hash);
   }
 
-  // Accesses so far, those before an Age counted as little as it says.
+  // Accesses so far, weighted by Age.
   double accesses() const { return accesses_; }
 
-  // Of the accesses, the part that an LRU cache of so many rows would have missed, [0, 1]; first
-  // accesses of rows are misses of any. 1 before the first access.
+  // Share of accesses that an LRU cache of cache_rows rows would have missed, [0, 1]. The first
+  // access of a row is always a miss. 1 before the first access.
   double MissRatio(double cache_rows) const;
 
-  // MissRatio as it is now: to be kept, and asked by any thread.
+  // A copy of MissRatio as it is now; any thread may call it.
   std::function<double(double cache_rows)> Curve() const;
 
-  // Makes all accesses so far count half, so that the curve follows a table that changes.
+  // Halves the weight of all accesses so far, so that the curve follows changes.
   void Age();
 
   size_t rows_followed() const { return last_.size(); }

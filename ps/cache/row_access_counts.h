@@ -1,6 +1,6 @@
-// RowAccessCounts: how often the rows of a table are looked up, as a file of access counts says
-// (sharding/plans/access_counts.h): the hottest rows by number, the others by the mean of their
-// range. Policy `dataset` ranks rows by it, and a cache may begin with its hottest rows.
+// RowAccessCounts: how often each row of a table is looked up, from a file of access counts
+// (sharding/plans/access_counts.h): exact for the hottest rows, the mean of their range for others.
+// Policy `dataset` ranks rows by it, and a cache can begin with the hottest rows.
 //
 // Threads: const after construction; any thread.
 #pragma once
@@ -23,8 +23,8 @@ class RowAccessCounts {
   // Expected lookups, in the file's unit. 0 for a row beyond the counted table.
   double Of(RowId row) const;
 
-  // At most `most` rows of [begin, end) that `is_wanted`, by falling frequency, then row, with
-  // their lookups. Rows that were never looked up come last.
+  // At most `most` rows of [begin, end) for which is_wanted holds, with their lookups; by falling
+  // lookups, then row. Rows that were never looked up come last.
   std::vector<std::pair<RowId, uint64_t>> Hottest(
       uint64_t most, uint64_t begin, uint64_t end,
       const std::function<bool(RowId)>& is_wanted) const;

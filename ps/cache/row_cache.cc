@@ -48,7 +48,7 @@ RowCache::RowCache(const RowCacheOptions& options)
   policy_ = CachePolicies()
                 .Make(options.policy, {.slots = slots_,
                                        .half_life = options.half_life,
-                                       .frequencies = options.frequencies})
+                                       .access_counts = options.access_counts})
                 .value();
 }
 
@@ -231,8 +231,8 @@ CachedRow RowCache::Look(Slot slot) {
 }
 
 // Of `count` slots behind `begin`, cyclically in [first, first + slots): the policy's choice among
-// those neither pinned nor announced. kNone if there is none; *farthest is then, or was before, an
-// announced one whose use is later than *farthest_time, if any is.
+// those that are not pinned and whose next use is not known. kNone if there are none. Of slots
+// whose next use is known and later than *farthest_time, *farthest becomes the one used last.
 RowCache::Slot RowCache::ChooseAmong(Slot first, uint64_t slots, uint64_t begin, uint64_t count,
                                      uint64_t step, uint64_t wanted, Slot* farthest,
                                      int64_t* farthest_time) {
@@ -274,7 +274,7 @@ RowCache::Slot RowCache::ChooseVictim(const CachePlaces::Place& place, uint64_t 
     return slot != kNone ? slot : farthest;
   }
   // The hand goes on behind the victim, so all slots take turns and all of a window but the least
-  // have another chance. Windows in which all are pinned or announced are passed.
+  // have another chance. Windows in which all are pinned, or their next use is known, are passed.
   const uint64_t count = slots_ <= kProbeAll ? slots_ : kProbe;
   Slot slot = kNone;
   for (uint64_t looked = 0; looked < slots_ && slot == kNone; looked += count) {
@@ -424,7 +424,7 @@ bool RowCache::MakeRoomFor(RowCache& from, Slot slot, const CachePlaces::Place& 
                      .age = from.is_direct_ ? 1 : AgeOf(from.Word(slot), now_),
                      .state = &newcomer_state,
                      .trailer = from.record(slot) + record_bytes_ - sizeof(RecordTrailer)};
-  // Whoever is announced stays, unless all are.
+  // Rows whose next use is known stay, unless it is known of all.
   const Slot first = place.set * ways_;
   const uint64_t count = index_ ? std::min(slots_, kProbe) : ways_;
   looking_.clear();

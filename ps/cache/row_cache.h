@@ -1,17 +1,20 @@
 // RowCache: the records of one table slice that a shard holds in memory.
 //
-// A slice that fits is a direct array: every row has its own slot and nothing is ever evicted.
-// A larger one lives in cache_sets x cache_lines (ways): a row may lie in any way of its set, and
-// which of them makes room a policy decides (ps/cache/cache_policy.h). With 1 way any slot will do.
-// Records of rows that a batch in flight needs are pinned, so a Claim may find no way; the caller
-// then does without the cache for that row (design.md: overflow). Rows that are known to be needed
-// soon are announced: they stay while there are others, and then the one needed last goes (Belady).
+// A slice that fits is a direct array: every row has a slot of its own and none is ever evicted.
+// Otherwise the cache is set-associative: a row may take any slot (way) of its set, and a policy
+// (ps/cache/cache_policy.h) chooses which row of the set is evicted. `ways` 1 means fully
+// associative: one set of all slots.
 //
-// Memory:    records, 32 to 64 bits of tag and 4 bytes a slot, on first touch; a byte a slot in a
-//            direct array; 8 to 16 bytes more a slot for the index of a cache of any slot.
+// Rows that a step needs are pinned, so Claim may find no slot; the caller then does without the
+// cache for that row. Rows whose next use is known (NoteNextUse) are evicted only if no others are
+// left, and then the one whose use is farthest away goes first (Belady).
+//
+// Memory:    records, a tag of 4 or 8 bytes and 4 bytes of state for each slot, taken on first
+//            touch; in a direct array 1 byte of state and no tag; in a fully associative cache an
+//            index of 8 to 16 bytes a slot.
 // Threads:   the shard's thread only.
-// Invariant: a dirty record leaves the cache only through Claim's victim, Evict's or Resize's,
-//            never silently.
+// Invariant: a dirty record leaves the cache only as the victim of Claim, Evict or Resize, never
+//            silently.
 #pragma once
 
 #include <cstddef>
@@ -35,16 +38,16 @@
 
 namespace rowhouse {
 
-// How many sets and ways a cache of so many rows has: never more than that, and less than one way's
-// worth of sets fewer. `ways` 1: one set of all rows.
+// Sets and ways of a cache. sets * ways is never more than capacity_rows, and less by fewer than
+// `sets`.
 struct CacheShape {
   uint64_t sets = 1;
   uint64_t ways = 1;
 
-  // The index of a cache of any slot has numbers of 31 bits.
+  // Slot numbers in the index have 31 bits.
   static constexpr uint64_t kMaxFullyAssociativeSlots = (uint64_t{1} << 31) - 1;
 
-  // Requires ways >= 1; capacity_rows 0 counts as 1.
+  // `ways` 1: one set of all rows. Requires ways >= 1; capacity_rows 0 counts as 1.
   static CacheShape Of(uint64_t capacity_rows, uint32_t ways);
 };
 
@@ -54,13 +57,13 @@ struct RowCacheOptions {
   uint64_t first_row = 0;                    // of the slice: a position in that order
   uint64_t rows = 0;                         // of the slice, > 0
   uint64_t capacity_rows = 0;                // >= rows: direct array; else CacheShape::Of
-  uint32_t ways = 16;                        // >= 1; 1: any slot
+  uint32_t ways = 16;                        // >= 1; 1: fully associative
   std::string policy = kDefaultCachePolicy;  // a name of CachePolicies()
-  std::shared_ptr<const RowAccessCounts> frequencies = nullptr;  // of the table; null: not known
-  std::optional<double> half_life = std::nullopt;                // see CachePolicyOptions
+  std::shared_ptr<const RowAccessCounts> access_counts = nullptr;  // of the table; null: not known
+  std::optional<double> half_life = std::nullopt;                  // see CachePolicyOptions
 };
 
-// What had to leave. `record` is good until the next call that is not const.
+// A row that was evicted. `record` is valid until the next non-const call; empty: none was.
 struct CacheVictim {
   bool is_dirty = false;
   RowId row{};
@@ -73,7 +76,7 @@ class RowCache {
   static constexpr Slot kNone = ~Slot{0};
   // How many rows FindTogether takes.
   static constexpr size_t kTogether = 32;
-  // How many steps ahead an announcement is heard.
+  // NoteNextUse ignores uses farther ahead than this, steps.
   static constexpr uint64_t kMaxStepsAhead = 4096;
 
   explicit RowCache(const RowCacheOptions& options);
@@ -84,43 +87,44 @@ class RowCache {
   bool is_direct() const { return is_direct_; }
   uint64_t capacity_rows() const { return slots_; }
   const RecordLayout& layout() const { return options_.layout; }
-  // What the cache takes beyond the records, by what of it is there for each slot, and by the
-  // index.
+  // Memory beyond the records: for each slot, and of the index.
   size_t bytes_per_slot() const;
   size_t index_bytes() const { return index_ ? index_->bytes() : 0; }
 
   // The slot of a row, or kNone. Does not count as use.
   Slot Find(RowId row) const;
 
-  // As Find, of up to kTogether rows of the slice: slots[i] that of rows[i]. Starts fetching what
-  // their use will touch, and with `claims` what a Claim of the others would where it finds an
-  // empty slot: to be called for the next rows before these are used. A row is several lines
-  // anywhere in memory; one at a time each waits for the one before.
+  // Find of up to kTogether rows of the slice: slots[i] is that of rows[i]. Prefetches the records
+  // into the CPU's caches; with `claims` also the empty slots that Claim would give to rows that
+  // were not found. Call it for the next rows before these are used: a record is several lines
+  // anywhere in memory, and one row at a time would wait for each of them.
   // Requires slots.size() == rows.size().
   void FindTogether(std::span<const RowId> rows, std::span<Slot> slots, bool claims = false) const;
 
-  // A slot for a row that is not in the cache, its record uninitialised, clean and unpinned; what
-  // lay there goes to *victim (victim->record empty if nothing did). kNone if every slot the row
-  // may take is pinned for a step >= `step`, or announced for a step <= `wanted`: that of the row's
-  // own next use, if it is known to be later than `step`; then the row is worth no place.
+  // Gives a slot to a row that is not in the cache. The record is uninitialised, clean and
+  // unpinned; the row that was evicted from the slot goes to *victim.
+  // kNone if every slot the row may take is pinned for `step` or a later one, or holds a row whose
+  // next use is in step `wanted` or before. `wanted`: the step of this row's own next use, if it is
+  // later than `step`.
   // Requires Find(row) == kNone.
   Slot Claim(RowId row, uint64_t step, CacheVictim* victim,
              std::optional<uint64_t> wanted = std::nullopt);
 
-  // Whether Claim would take an empty slot.
+  // Whether Claim would find an empty slot.
   bool HasRoom(RowId row) const;
 
-  // Takes out what Claim would have to if no slot were empty, and leaves that slot empty. False if
-  // nothing may leave. Requires that the cache is no direct array.
+  // For tests that compare with caches that evict before they insert: evicts the row that Claim
+  // would evict if no slot were empty. False if no row may leave. Requires !is_direct().
   bool Evict(RowId row, uint64_t step, CacheVictim* victim);
 
-  // Notes a use in `step`, and keeps the slot until a step after it, the latest of several.
+  // Notes a use in `step`. The row is not evicted before a later step; of several calls the latest
+  // step counts.
   void Pin(Slot slot, uint64_t step);
 
-  // Says that the row of the slot will be used in `step`, and not before. Heard if step is later
-  // than any a use was noted in, by kMaxStepsAhead at most; the earliest of several counts. It is
-  // forgotten when the row is used in that step. Returns what must be announced again to be known,
-  // if anything: the later of two steps, after the earlier.
+  // Notes that the row's next use is in `step`. Ignored unless `step` is later than that of every
+  // use so far, by at most kMaxStepsAhead. Of several calls the earliest step counts; the note is
+  // dropped when the row is used in that step. If two uses are known, returns the later one: note
+  // it again once step `after` is over.
   struct LaterUse {
     uint64_t after = 0;
     uint64_t step = 0;
@@ -130,30 +134,29 @@ class RowCache {
   std::byte* record(Slot slot) { return records_.data() + slot * record_bytes_; }
   const std::byte* record(Slot slot) const { return records_.data() + slot * record_bytes_; }
 
-  // Dirty: pushed since it was last written. A row that was only pulled is never dirty, so it
-  // never comes to exist in the store.
+  // Dirty: pushed since it was last written. A row that was only pulled is never dirty, so it is
+  // never written to the store.
   bool is_dirty(Slot slot) const { return (flags(slot) & kDirty) != 0; }
   void set_dirty(Slot slot) { flags(slot) |= kDirty; }
   void set_clean(Slot slot) { flags(slot) &= static_cast<uint8_t>(~kDirty); }
 
-  // Slots in [begin, end) of dirty rows with their rows, by ascending row. Slots beyond the last
-  // have none.
+  // Dirty rows in slots [begin, end) with their slots, by ascending row. `end` may be beyond the
+  // last slot.
   std::vector<std::pair<RowId, Slot>> DirtySlots(Slot begin = 0, Slot end = kNone) const;
 
-  // Makes the cache one of another capacity. What no longer fits goes to `evict`, clean or dirty;
-  // everything else stays as it is, in another slot. Pinned rows are rows like any other here: to
-  // be called while none is needed. Takes the memory of both sizes in passing, but for what the
-  // moved records leave behind.
+  // Changes the capacity. Rows that no longer fit go to `evict`, clean or dirty; the others move to
+  // other slots, unchanged. Pins do not keep a row here: call it between steps. Meanwhile it takes
+  // the memory of both sizes, less what moved records free.
   void Resize(uint64_t capacity_rows, const std::function<void(const CacheVictim&)>& evict);
 
  private:
   struct SlotWord {
-    uint16_t time = 0;  // step, mod 2^16, of the last use or pin; if announced, of the next use
+    uint16_t time = 0;  // step, mod 2^16, of the last use or pin; with kNextUseKnown of the next
     uint8_t state = 0;  // the policy's, as of `time`
     uint8_t flags = 0;
   };
   static_assert(sizeof(SlotWord) == 4);
-  // What is kept of 16 slots, in two lines of memory side by side. A set of 16 ways is one.
+  // Tags and words of 16 slots, in two adjacent cache lines. A set of 16 ways is one group.
   struct alignas(64) SlotGroup {
     uint32_t tags[kTagsPerMatch];  // low 32 bits
     SlotWord words[kTagsPerMatch];
@@ -163,16 +166,17 @@ class RowCache {
     kOccupied = 1,
     kDirty = 2,
     kNextUseKnown = 4,
-    // Of announced rows only, whose `time` cannot say it: pinned until the step whose low bits are
-    // in the flags' upper four. Others are pinned until `time`.
+    // With kNextUseKnown only, as `time` is taken: pinned until the step whose low bits are in the
+    // upper four bits of the flags. Other rows are pinned until `time`.
     kPinned = 8,
   };
   static constexpr int kPinShift = 4;
-  static constexpr int64_t kMaxPinAhead = 8;  // half of what the four bits tell apart
+  static constexpr int64_t kMaxPinAhead = 8;  // steps; half of what four bits can tell apart
   // Ages are kept below 2^15 by a sweep over all slots every kSweepSteps.
   static constexpr int64_t kMaxAge = 0x4000;
   static constexpr int64_t kSweepSteps = 0x2000;
-  // Any slot: all of them are looked at for a victim up to here, else so many behind the hand.
+  // Fully associative: up to kProbeAll slots are all candidates for eviction; of more, kProbe
+  // slots behind the hand are.
   static constexpr uint64_t kProbeAll = 1024;
   static constexpr uint64_t kProbe = 64;
 
@@ -199,7 +203,8 @@ class RowCache {
     return groups_[slot / kTagsPerMatch].words[slot % kTagsPerMatch];
   }
   CachedRow Look(Slot slot);
-  // Resize: takes in a row of another cache; what has no place, that row or one here, is evicted.
+  // Resize: takes a row over from another cache. If there is no slot, that row or one here is
+  // evicted.
   void TakeOver(RowCache& from, Slot slot, const std::function<void(const CacheVictim&)>& evict);
   bool MakeRoomFor(RowCache& from, Slot slot, const CachePlaces::Place& place,
                    const std::function<void(const CacheVictim&)>& evict);
@@ -208,7 +213,7 @@ class RowCache {
   const uint8_t& flags(Slot slot) const {
     return is_direct_ ? direct_flags_[slot] : Word(slot).flags;
   }
-  // The step that `time` of a slot stands for; may lie before 0.
+  // The step that `time` of a slot means; may be negative.
   int64_t StepOf(const SlotWord& word) const {
     return now_ + static_cast<int16_t>(word.time - static_cast<uint16_t>(now_));
   }
@@ -229,20 +234,20 @@ class RowCache {
   PageMemory records_;
   PageMemory group_memory_, high_tag_memory_;
   SlotGroup* groups_ = nullptr;
-  uint32_t* high_tags_ = nullptr;      // of a slot's tag, where 32 bits do not do
+  uint32_t* high_tags_ = nullptr;      // upper halves of tags of 64 bits; null: tags have 32
   std::vector<uint8_t> direct_flags_;  // of a direct array
 
-  // Any slot.
+  // Fully associative.
   std::optional<SlotIndex> index_;
-  uint64_t never_used_ = 0;  // this slot and those behind it were never taken
+  uint64_t never_used_ = 0;  // this slot and those behind it were never used
   std::priority_queue<Slot, std::vector<Slot>, std::greater<>> emptied_;
 
-  bool has_begun_ = false;          // a step was named
-  int64_t now_ = 0;                 // the latest
-  uint64_t uses_ = 0;               // in it
-  int64_t swept_ = 0;               // step in which ages were bounded last
-  uint64_t hand_ = 0;               // where looking for a victim goes on
-  std::vector<CachedRow> looking_;  // kept to be reused
+  bool has_begun_ = false;          // a call named a step
+  int64_t now_ = 0;                 // the latest step named
+  uint64_t uses_ = 0;               // in that step
+  int64_t swept_ = 0;               // step in which ages were last bounded
+  uint64_t hand_ = 0;               // where the next search for a victim begins
+  std::vector<CachedRow> looking_;  // a buffer
 };
 
 }  // namespace rowhouse

@@ -1,8 +1,8 @@
-// SlotIndex: tag -> slot, for caches in which a row may lie in any slot. Open addressing with
-// linear probing over twice the slots, 4 bytes an entry; what is erased is closed up behind (Knuth,
-// TAOCP 3, algorithm 6.4 R), so the table never fills with tombstones.
+// SlotIndex: a hash table from tag to slot, for fully associative caches. Open addressing with
+// linear probing; at least two entries of 4 bytes for each slot. Erasing closes the gap (Knuth,
+// TAOCP 3, algorithm 6.4 R), so there are no tombstones.
 //
-// The tags themselves are the cache's: `tag_of(slot)` gives that of a slot in the index.
+// Tags stay in the cache: `tag_of(slot)` returns that of a slot in the index.
 #pragma once
 
 #include <bit>
@@ -31,7 +31,7 @@ class SlotIndex {
     return kNone;
   }
 
-  // Asks for the memory that Find of this tag reads first.
+  // Prefetches the memory that Find of this tag reads first.
   void Prefetch(uint64_t tag) const { __builtin_prefetch(&entries_[Home(tag)]); }
 
   // Requires that the tag is not there.

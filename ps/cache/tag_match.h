@@ -1,8 +1,7 @@
-// Which of 16 tags equal one: bit i of the result is that of tags[i].
+// Compares 16 tags with one: bit i of the result says whether tags[i] equals it.
 //
-// The tags of a set lie side by side, so one compare of a line of 64 bytes says where a row is.
-// Both forms give the same bits; the scalar one is what other machines than x86 run, and what the
-// test compares with.
+// The tags of a set are adjacent, so comparing one cache line of 64 bytes finds a row. The scalar
+// and the SSE2 form give the same bits; the scalar one runs on other CPUs and in the test.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// What a shard asks of its push log, carried out.
+// Carries out the log actions of a shard.
 //
 // Threads: one at a time (the shard's log thread).
 #pragma once
@@ -11,9 +11,9 @@
 
 namespace rowhouse {
 
-// Carries out the first actions of one kind: all AppendLogs of a lap in a row at once, so that
-// pushes that came together share one sync, or one TruncateLog. One event an action; or, where
-// there was no room, one event for nothing done (kResourceExhausted).
+// Carries out either the first run of AppendLogs of one lap, so that pushes that came together
+// share one sync, or one TruncateLog. Returns one event for each action carried out; if there was
+// no room, one event with kResourceExhausted, and nothing was done.
 std::vector<ShardEvent> CarryOutLogActions(PushLog& log, std::span<const ShardAction> actions);
 
 }  // namespace rowhouse

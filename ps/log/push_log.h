@@ -1,9 +1,9 @@
-// PushLog: every push of a shard, as received, in files of the shard's own, before it is answered.
-// With it an answered push survives the process (wal) or the machine (fsync), long before its rows
-// are written back. Reading it back after a crash is not built yet; the format is.
+// PushLog: keeps every push of a shard, as received, in files of the shard's own, before it is
+// answered. So an answered push survives a crash of the process (wal) or of the machine (fsync)
+// before its rows are written back. Replaying the log after a crash is not built yet.
 //
-// A log is segments `push-<number>.log`, appended to in turn, each of one lap of the sweeper at
-// most and of about 64 MB:
+// The log is a sequence of segments `push-<number>.log` of about 64 MB; a segment never has pushes
+// of two laps of the sweeper:
 //
 //   bytes 0-7   "RWHSLOG\n"                    bytes 8-11   format, 1
 //   bytes 12-15 shard                          bytes 16-23  number of the segment, from 1
@@ -16,18 +16,20 @@
 //   u64 LSN, u64 step, u64 incarnation of the server, u64 sequence: the request's number
 //   u32 worker, f32 learning rate, u32 part, u32 of parts
 //   u32 frames, u32 0, then the size of each as u64, then their bytes: body and payload of the
-//   push, and of each bag part in it what its pull brought: distinct rows u64, of each lookup its
-//   place among them u32, offsets u32 (bags + 1), weights f32 (one a lookup, or none)
+//   push, and for each of its lists of bags what the pull brought: distinct rows u64, for each
+//   lookup its place among them u32, offsets u32 (bags + 1), weights f32 (one a lookup, or none)
 //
-// little-endian. A record that is cut off, at the end of the last segment, was never answered.
-// The low-water mark L: the changes of every LSN <= L are in the row store for good; segments with
-// no others are deleted, the last one is cut back to its header. Before any is, the mark is written
-// over that of the last one (its header lies within one sector, so it is the old one or the new one
-// after a crash), so that the log always says up to where records may be gone. That takes no room:
-// a disk that the log itself has filled gets some again.
+// All numbers are little-endian. A truncated record at the end of the last segment was never
+// answered.
 //
-// Not RocksDB's own log: that ends with each flush of a memtable, and costs a copy into its blocks.
-// Threads: one at a time (the shard's log thread).
+// Low-water mark L: the changes of every LSN <= L are in the row store for good. Segments without
+// other records are deleted, and the last one is truncated to its header. Before that the mark is
+// written into the header of the last segment, in place. The header lies within one sector, so
+// after a crash it holds the old mark or the new one. Writing in place needs no room, so a disk
+// that the log has filled gets room again.
+//
+// RocksDB's own log is not used: it ends with each flush of a memtable, and costs a copy of the
+// push into its blocks. Threads: one at a time (the shard's log thread).
 #pragma once
 
 #include <cstddef>
@@ -66,21 +68,20 @@ struct PushLogOptions {
 
 class PushLog {
  public:
-  // Begins a log. What an earlier run left there is deleted: its rows were saved in order, or its
-  // directory would not have been opened.
+  // Begins a log. Deletes that of an earlier run: its rows were saved, else the shard's directory
+  // would not have been opened.
   static Result<std::unique_ptr<PushLog>> Open(const PushLogOptions& options);
   ~PushLog();
   PushLog(const PushLog&) = delete;
   PushLog& operator=(const PushLog&) = delete;
 
-  // All of them or none. Pushes of another `lap` than those before begin a segment, so that a mark
-  // between laps lets whole segments go. kResourceExhausted on a full disk: nothing was appended,
-  // and the same call may be tried again.
+  // Appends all of them or none. Pushes of a new `lap` begin a segment, so that a mark between laps
+  // frees whole segments. kResourceExhausted on a full disk: nothing was appended, and the same
+  // call may be tried again.
   Status Append(std::span<const LoggedPush> pushes, uint64_t lap = 0);
 
-  // Raises the low-water mark and deletes the segments that are below it as a whole. Needs no room,
-  // unless the file system copies what is written over (btrfs, ZFS): then kResourceExhausted, as
-  // above.
+  // Raises the low-water mark and deletes segments that are below it as a whole. Needs no room,
+  // except on file systems that copy on write (btrfs, ZFS): there kResourceExhausted as above.
   Status Truncate(uint64_t low_water);
 
   uint64_t bytes_appended() const { return bytes_appended_; }
@@ -113,13 +114,12 @@ class PushLog {
 
 struct PushLogContent {
   uint64_t records = 0;
-  uint64_t low_water = 0;   // the highest a segment tells of
-  bool is_cut_off = false;  // the last segment ends within a record
+  uint64_t low_water = 0;   // the highest mark of any segment
+  bool is_cut_off = false;  // the last segment ends with a truncated record
 };
 
 // Visits all records of a log in the order they were appended. kCorruption, naming file and place,
-// for anything that was not written so, unless it is a last record cut off. Frames are good during
-// the visit.
+// for damaged bytes; a truncated last record is none. Frames are valid during the visit.
 Result<PushLogContent> ReadPushLog(const std::string& directory,
                                    const std::function<Status(const LoggedPush&)>& visit);
 

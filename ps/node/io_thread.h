@@ -1,11 +1,12 @@
-// IoThread: one thread that carries out actions of a shard in order - those of its store, or those
-// of its push log - so that the shard's own thread never waits for a disk.
+// IoThread: a thread that carries out a shard's store actions, or its log actions, in order, so
+// that the shard's own thread never waits for a disk.
 //
-// Faults: an action for which there is no room (a full disk, a stalled store) is tried again until
-//         there is; those after it wait, in their order, but for TruncateLog, which makes room
-//         and goes first. Not when the thread is to end.
-// Bound: a shard has at most one read a pull in flight (peers x window of them) and stops serving
-// pulls while too many bytes wait to be written, so the queue here needs no bound of its own.
+// Faults: an action that finds no room (a full disk, a stalled store) is retried until there is
+// room
+//         or the thread must end; later actions wait. TruncateLog makes room and goes first.
+// Bound:  a shard has at most one read for each pull in flight (peers x their window), and serves
+// no
+//         pulls while too many bytes wait to be written, so the queue has no bound of its own.
 #pragma once
 
 #include <deque>
@@ -22,8 +23,8 @@ namespace rowhouse {
 
 class IoThread {
  public:
-  // Carries out some actions, at least one, in order; returns the events of those it has. One that
-  // found no room is the last event, and may be carried out again.
+  // Carries out the first actions, at least one; returns their events. If an action found no room,
+  // its event is the last, and the action can be carried out again.
   using Executor = std::function<std::vector<ShardEvent>(std::span<ShardAction>)>;
 
   // `execute` gets up to `max_batch` actions at once. `done` is called on the I/O thread with each
@@ -37,17 +38,17 @@ class IoThread {
 
  private:
   void Run();
-  // Tries actions that find no room again and again, telling `done` each time.
+  // Retries actions that find no room; `done` is told each time.
   void CarryOut(std::vector<ShardAction>& actions);
-  // Waits, but not long, for what actions[next] did not find. What may make it, of those after or
-  // submitted meanwhile, is put before it. False: the thread is to end.
+  // Waits a moment before actions[next], which found no room, is retried. Later actions that may
+  // make room, submitted meanwhile or before, are moved before it. False: the thread must end.
   bool WaitForRoom(std::vector<ShardAction>& actions, size_t next);
 
   const size_t max_batch_;
   const Executor execute_;
   const std::function<void(ShardEvent)> done_;
   Mutex mutex_;      // held only to move actions in and out
-  CondVar changed_;  // something was submitted, or the end has come
+  CondVar changed_;  // queue_ or is_closing_ has changed
   std::deque<ShardAction> queue_ GUARDED_BY(mutex_);
   bool is_closing_ GUARDED_BY(mutex_) = false;
   std::thread thread_;

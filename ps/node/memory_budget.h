@@ -1,13 +1,12 @@
-// MemoryBudget: how a PS node's --memory_limit_mb is divided, so that all it holds stays within it.
+// MemoryBudget: divides a PS node's --memory_limit_mb, so that the node stays within it.
 //
-//   process    code, libraries, stacks and heaps, RocksDB's tables of open files: kProcessBytes
-//   requests   what pulls and pushes hold while they are answered and applied: a quarter
-//   memtables  rows on their way to disk: an eighth, at most as StoreBytes has it
-//   blocks     of files read, with their indexes and filters: a sixteenth
+//   process    code, libraries, stacks and heaps, RocksDB's open files: kProcessBytes
+//   requests   pulls and pushes while they are answered and applied: a quarter
+//   memtables  rows on their way to disk: an eighth, at most as in StoreBytes
+//   blocks     of files, with their indexes and filters: a sixteenth
 //   unwritten  copies of rows that wait for the store: a sixteenth
-//   announced  rows that are read before they are asked for: a thirty-second
-//   cache      the rest: records, 8 bytes a slot beside them, which rows were ever written, and
-//              samples of what is asked for
+//   prefetch   rows being prefetched: a thirty-second
+//   cache      the rest: records, 8 bytes a slot, sets of written rows, samples of accesses
 //
 // Threads: pure functions.
 #pragma once
@@ -18,13 +17,13 @@
 
 namespace rowhouse {
 
-// Beside its caches a shard keeps which rows were ever written, and samples of what its tables are
-// asked for: a sixteenth and a thirty-second of its bytes for caches, or the least they do with.
+// Sets of written rows and samples of accesses take at most these shares (1/16 and 1/32) of a
+// shard's bytes for caches, or the minimum they need.
 inline constexpr uint64_t kWrittenRowsOfCache = 16, kSamplesOfCache = 32;
 
-// Of RocksDB, over all stores of a node that gives its rows `cache_bytes`. More memtables are fewer
-// levels and compactions, more blocks are indexes that need not be read: of large tables both want
-// to grow with the cache, to a sixteenth of it each, but memtables to no more than 64 MiB a store.
+// RocksDB's memory, over all stores of a node. Larger memtables mean fewer levels and compactions,
+// a larger block cache means fewer reads of indexes. Both grow with the cache, to a sixteenth of it
+// each; memtables to at most 64 MiB a store.
 struct StoreBytes {
   static constexpr uint64_t kMin = uint64_t{64} << 20;
   static constexpr uint64_t kMaxMemtablesOfStore = uint64_t{64} << 20;
@@ -46,19 +45,18 @@ struct MemoryBudget {
   uint64_t block_cache_bytes = 0;
   uint64_t unwritten_bytes = 0;
   uint64_t prefetch_bytes = 0;
-  uint64_t cache_bytes = 0;  // of records alone, if little lies beside them
+  uint64_t cache_bytes = 0;  // of records, if slots take little beside them
 
   uint64_t total() const {
     return kProcessBytes + request_bytes + memtable_bytes + block_cache_bytes + unwritten_bytes +
            prefetch_bytes + cache_bytes + cache_bytes / 8;
   }
 
-  // What records may take where so many bytes of slots lie beside each of theirs: narrow rows leave
-  // less for themselves.
+  // Bytes for records if each byte of them comes with so many bytes of slots: narrow rows get less.
   uint64_t RecordBytes(double slot_bytes_a_byte) const;
 };
 
-// Of a node with so many stores (shards), at least 1. kUsage if the limit is below kMinBytes.
+// `stores`: of the node, one a shard; at least 1. kUsage if the limit is below kMinBytes.
 Result<MemoryBudget> DivideMemory(uint64_t limit_bytes, uint64_t stores);
 
 }  // namespace rowhouse

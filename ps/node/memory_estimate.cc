@@ -58,7 +58,7 @@ double Resident(double bytes, double unit_bytes, double chance, double page_byte
 uint64_t StoresOf(const NodeSize& node) { return std::max<uint64_t>(1, node.shards.size()); }
 
 struct Budgets {
-  double cache = 0, memtables = 0, blocks = 0, unwritten = 0, announced = 0;  // of a node
+  double cache = 0, memtables = 0, blocks = 0, unwritten = 0, prefetched = 0;  // of a node
 };
 
 Budgets BudgetsOf(const NodeSize& node) {
@@ -69,15 +69,15 @@ Budgets BudgetsOf(const NodeSize& node) {
             .blocks = static_cast<double>(store.blocks),
             .unwritten = static_cast<double>(ShardOptions().max_unwritten_bytes) *
                          static_cast<double>(node.shards.size()),
-            .announced = static_cast<double>(ShardOptions().max_prefetch_bytes) *
-                         static_cast<double>(node.shards.size())};
+            .prefetched = static_cast<double>(ShardOptions().max_prefetch_bytes) *
+                          static_cast<double>(node.shards.size())};
   }
   const MemoryBudget budget = DivideMemory(node.memory_limit_bytes, StoresOf(node)).value();
   return {.cache = static_cast<double>(CacheBytesOf(node)),
           .memtables = static_cast<double>(budget.memtable_bytes),
           .blocks = static_cast<double>(budget.block_cache_bytes),
           .unwritten = static_cast<double>(budget.unwritten_bytes),
-          .announced = static_cast<double>(budget.prefetch_bytes)};
+          .prefetched = static_cast<double>(budget.prefetch_bytes)};
 }
 
 // The cache of one slice.
@@ -122,9 +122,9 @@ std::vector<SliceCache> CachesOf(const std::vector<SliceSize>& shard, const Node
   std::vector<uint64_t> wanted;
   for (const SliceSize& slice : shard) wanted.push_back(slice.rows * slice.record_bytes);
   const double budget = BudgetsOf(node).cache / static_cast<double>(node.shards.size());
-  const std::vector<uint64_t> dealt = EqualShares(wanted, static_cast<uint64_t>(budget));
+  const std::vector<uint64_t> shares = EqualShares(wanted, static_cast<uint64_t>(budget));
   std::vector<SliceCache> caches;
-  for (size_t i = 0; i < shard.size(); ++i) caches.push_back(CacheOf(shard[i], dealt[i], node));
+  for (size_t i = 0; i < shard.size(); ++i) caches.push_back(CacheOf(shard[i], shares[i], node));
   return caches;
 }
 
@@ -153,11 +153,11 @@ double WrittenRowsBytes(const std::vector<SliceSize>& shard, const NodeSize& nod
   for (const SliceSize& slice : shard) wanted.push_back(slice.rows / 8 + 64);
   const double budget =
       BudgetsOf(node).cache / static_cast<double>(node.shards.size()) / kWrittenRowsOfCache;
-  const std::vector<uint64_t> dealt = EqualShares(wanted, static_cast<uint64_t>(budget));
+  const std::vector<uint64_t> shares = EqualShares(wanted, static_cast<uint64_t>(budget));
   double bytes = 0;
   for (size_t i = 0; i < shard.size(); ++i) {
     if (!shard[i].is_written) continue;
-    const auto all = static_cast<double>(dealt[i]);
+    const auto all = static_cast<double>(shares[i]);
     const double pages = std::max(1.0, all / 4096);
     bytes += -all * std::expm1(shard[i].touched_rows * std::log1p(-std::min(0.5, 1 / pages)));
   }
@@ -207,7 +207,7 @@ MemoryEstimate EstimateMemory(const NodeSize& node) {
   const Budgets budgets = BudgetsOf(node);
   MemoryEstimate estimate;
   double records = 0, slots = 0, written_rows = 0, requests = 0, evicted = 0, unwritten = 0;
-  double direct_slots = 0, outside = 0, announced = 0;
+  double direct_slots = 0, outside = 0, prefetched = 0;
   for (const std::vector<SliceSize>& shard : node.shards) {
     const std::vector<SliceCache> caches = CachesOf(shard, node);
     written_rows += WrittenRowsBytes(shard, node);
@@ -227,14 +227,14 @@ MemoryEstimate EstimateMemory(const NodeSize& node) {
         direct_slots += cache.slot_bytes;
       } else {
         evicted += std::min(slice.step_rows, slice.touched_rows) * copy;
-        announced += slice.step_rows * (kIdBytes + slice.record_bytes);
+        prefetched += slice.step_rows * (kIdBytes + slice.record_bytes);
       }
     }
   }
   const auto [rows, bytes] = StoredBy(node);
   const double copies = bytes > 0 ? 1 + kIdBytes * rows / bytes : 1;
   const double most_unwritten = budgets.unwritten * copies;
-  requests += std::min(evicted, most_unwritten) + std::min(announced, budgets.announced);
+  requests += std::min(evicted, most_unwritten) + std::min(prefetched, budgets.prefetched);
   const auto shards = static_cast<double>(StoresOf(node));
   const double stored = node.has_files
                             ? std::min(budgets.memtables, bytes + rows * kMemtableRowOverhead)

@@ -1,9 +1,8 @@
-// What a PS node will take, from what it is given: memory of its process at the worst moment, part
-// by part, and bytes of files. By arithmetic, before anything is started; the factors were measured
-// (docs/storage.md, "Memory", has the runs they were compared with).
+// Predicts the peak memory of a PS node, item by item, and the bytes of its files, before anything
+// is started. The factors were measured; docs/storage.md ("Memory") compares predictions with runs.
 //
-// Bytes are of resident memory, code and libraries included, as VmHWM counts it. Rows are taken to
-// be touched evenly over their table. Threads: pure functions.
+// Memory is resident memory, code and libraries included, as VmHWM counts it. Touched rows are
+// assumed to be spread evenly over their table. Threads: pure functions.
 #pragma once
 
 #include <cstdint>
@@ -21,11 +20,11 @@ struct SliceSize {
   uint64_t rows = 0;
   uint32_t columns = 0;
   uint32_t record_bytes = 0;
-  double touched_rows = 0;    // that training looks up in all
-  double step_rows = 0;       // pulled and pushed in a step, of each worker counted apart
-  bool is_scattered = false;  // of a table whose row order is
-  bool is_written = true;     // false: of a frozen table, whose rows are cached and never stored
-  // Over all steps, by all workers; not known: touched rows are pulled again and again.
+  double touched_rows = 0;    // distinct rows that training looks up
+  double step_rows = 0;       // pulled and pushed in a step, summed over workers
+  bool is_scattered = false;  // the table's row order is scattered
+  bool is_written = true;     // false: the table is frozen; its rows are cached, never stored
+  // Over all steps and workers; nullopt: not known, touched rows are pulled again and again.
   std::optional<double> pulled_rows = std::nullopt;
 };
 
@@ -50,44 +49,44 @@ struct MemoryEstimate {
   uint64_t written_rows = 0;  // which rows were ever written
   uint64_t stored = 0;        // memtables; of store=memory all rows
   uint64_t blocks = 0;        // indexes of files
-  uint64_t requests = 0;      // of a step: pulls, pushes, evicted rows, rows announced for the next
-  uint64_t unwritten = 0;     // copies of rows on their way to the store when a run is saved
-  uint64_t heap_slack = 0;    // what the allocator cannot use again
+  uint64_t requests = 0;    // of a step: pulls, pushes, evicted rows, rows prefetched for the next
+  uint64_t unwritten = 0;   // copies of rows on their way to the store when a run is saved
+  uint64_t heap_slack = 0;  // what the allocator cannot use again
 
   uint64_t cache_rows = 0;   // that the caches have slots for
   uint64_t cache_bytes = 0;  // of their records, touched or not
 
-  // A run is saved when no step is under way: the larger of `requests` and `unwritten` counts.
+  // No step is applied during a save, so only the larger of `requests` and `unwritten` counts.
   uint64_t total() const;
 };
 MemoryEstimate EstimateMemory(const NodeSize& node);
 
-// What its caches' records may take: cache_bytes, or less where the limit wants it.
+// Bytes that the records of its caches may take: cache_bytes, or less if the memory limit requires.
 uint64_t CacheBytesOf(const NodeSize& node);
 
 struct DiskEstimate {
   uint64_t records = 0;    // of touched rows
   uint64_t compacted = 0;  // files that hold each of them once
-  // With older copies, and what compactions write before their inputs go. No more than
-  // compacted where rows are only written by a save, in their order.
+  // With older copies of rows, and with compactions' outputs before their inputs are deleted.
+  // Equals `compacted` if rows are only written by a save, in their order.
   uint64_t peak = 0;
-  // Of pushes, besides; at most, unless syncing a lap's rows takes longer than a lap.
+  // Push log, beside these; an upper bound unless syncing a lap's rows takes longer than a lap.
   uint64_t log = 0;
 };
 // All 0 for store=memory.
 DiskEstimate EstimateDisk(const NodeSize& node);
 
-// What the requests of a step take on the node while they are answered and applied: the larger of
-// pulled rows with what is read from the store for them, and pushed rows with what is summed up.
+// Memory of a step's requests on the node: the larger of pulls with what is read for them, and of
+// pushes with their sums.
 uint64_t RequestBytes(const NodeSize& node);
 
-// kUsage, naming the limit and one that is enough, if the requests of a step take more than its
-// memory_limit_bytes has for requests. `workers`: for the message.
+// kUsage, naming a limit that is enough, if a step's requests take more than memory_limit_bytes has
+// for requests. `workers`: for the message.
 Status CheckRequestsFit(const NodeSize& node, uint32_t workers);
 
-// The slices of each shard of a PS node. `touched_rows` and `step_rows`: of each table, over all
-// its slices; empty: all rows, and none. `is_frozen` and `pulled_rows`: of each table; empty:
-// none is, and not known. Requires optimizers that exist.
+// The slices of each shard of a PS node. By table, over all its slices: `touched_rows` (empty: all
+// rows), `step_rows` (empty: none), `is_frozen` (empty: no table is), `pulled_rows` (empty: not
+// known). Requires known optimizers.
 std::vector<std::vector<SliceSize>> SlicesOfNode(
     const std::vector<TableSpec>& tables, const Plan& plan, uint32_t node, uint32_t shards_per_node,
     const std::vector<double>& touched_rows, const std::vector<double>& step_rows,

@@ -26,7 +26,7 @@ struct NodeOptions {
   std::string store_compression = "none";  // of StoreEnvironmentOptions
   bool direct_reads = false;               // of StoreEnvironmentOptions
 
-  // Without an end to it the push log would grow for ever.
+  // A log that is never truncated would grow for ever.
   static constexpr uint64_t kDirtyStepsWithLog = 1000;
 
   bool has_files() const { return store != "memory"; }

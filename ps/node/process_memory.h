@@ -1,12 +1,11 @@
-// What this process has taken of memory. Threads: any.
+// Memory of this process. Threads: any.
 #pragma once
 
 #include <cstdint>
 
 namespace rowhouse {
 
-// The most bytes that were resident at one time, code and libraries included (VmHWM of Linux);
-// 0 where the system does not say.
+// Peak resident bytes so far, code and libraries included (VmHWM of Linux); 0: not known.
 uint64_t PeakBytesOfProcess();
 
 }  // namespace rowhouse

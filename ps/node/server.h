@@ -1,11 +1,12 @@
-// Server: a PS node. One well-known listener answers HELLO; the first HELLO of a job brings the
-// job's tables and plan, opens this node's shards and starts a ShardRunner for each. When all
-// workers have said BYE the shards are closed and the node waits for the next job.
+// Server: a PS node. One well-known listener answers HELLO. The first HELLO of a job brings its
+// tables and plan; the server then opens this node's shards and starts a ShardRunner for each. When
+// all workers have said BYE it closes the shards and waits for the next job.
 //
-// Workers that were killed say no BYE: a job of which nothing was heard for silence_ms gives way to
-// the next one that asks. Until then others are refused.
+// Killed workers say no BYE. Other jobs are refused until nothing was heard of a job for
+// silence_ms; then it gives way to the next job that asks.
 //
-// Threads: Run on one thread; each shard has two of its own. `stop` may be set by any.
+// Threads: Run is called on one thread; each shard has two or three of its own. Any thread may set
+//          `stop`.
 #pragma once
 
 #include <atomic>
@@ -36,31 +37,31 @@ struct ServerOptions {
   // Read from node.cache_access_counts; null: not known.
   std::shared_ptr<const AccessCounts> access_counts = nullptr;
   uint64_t cache_move_steps = 256;  // see ShardOptions
-  int64_t stall_limit_ms = 2000;    // a Put of a store waits no longer; then shards say BUSY
-  uint32_t silence_ms = 60000;      // after which a job's workers may be taken for dead
-  bool rows_end_with_job = false;   // row_dir is nobody's: shard directories are deleted
-  // Logs jobs that begin and end, and workers that are refused. False: they speak in the same
-  // terminal.
+  int64_t stall_limit_ms = 2000;    // limit of a store's Put; beyond it shards answer BUSY
+  uint32_t silence_ms = 60000;      // after it a job's workers are taken for dead
+  bool rows_end_with_job = false;   // shard directories are deleted at the end of the job
+  // Logs jobs that begin and end, and workers that are refused. False if the workers write to the
+  // same terminal.
   bool logs_jobs = true;
 };
 
 class Server {
  public:
-  // `shard_listener(k)` makes the listener of this node's k-th shard on the thread that asks.
+  // `shard_listener(k)` makes the listener of this node's k-th shard, for the calling thread.
   Server(const ServerOptions& options,
          std::function<Result<std::unique_ptr<Listener>>(size_t k)> shard_listener,
          const Clock& clock);
   ~Server();
 
-  // Serves until `stop`, or until a job has ended if `one_job`; then writes nothing more, closes
-  // the shards and returns. What an answered FLUSH covered is safe at any time.
+  // Serves until `stop`, with `one_job` until a job has ended; then closes the shards without
+  // saving them. What an answered FLUSH covered is safe at any time.
   Status Run(Listener& node, const std::atomic<bool>& stop, bool one_job);
 
  private:
   struct Job {
     JobSpec spec;
     uint32_t node = 0;
-    TimeMs heard_at = 0;      // HELLO; the shards know of the rest
+    TimeMs heard_at = 0;      // last HELLO; shards know of other messages
     std::set<uint32_t> gone;  // workers that said BYE
     std::vector<std::unique_ptr<ShardRunner>> runners;
     std::vector<ShardEndpoint> endpoints;
@@ -70,7 +71,7 @@ class Server {
   HelloReply OnHello(const Header& header, const HelloRequest& request);
   Status OpenJob(JobSpec spec, uint32_t node);
   void EndJob();
-  // How long ago a worker of the job was heard last.
+  // Time since the last message of a worker of the job.
   TimeMs SilenceMs() const;
   Status CheckSameJob(const JobSpec& spec, uint32_t node) const;
 

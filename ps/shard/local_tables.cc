@@ -181,14 +181,15 @@ void LocalTables::MakeCaches(const ShardOptions& options) {
     const TableAccesses* const accesses =
         options.access_counts == nullptr ? nullptr : options.access_counts->Find(table.spec.name);
     if (accesses != nullptr) slice->access_counts = std::make_shared<RowAccessCounts>(*accesses);
-    slice->cache = std::make_unique<RowCache>(RowCacheOptions{.layout = table.layout,
-                                                              .order = table.order,
-                                                              .first_row = slice->range.row_begin,
-                                                              .rows = rows,
-                                                              .capacity_rows = capacity,
-                                                              .ways = options.node.cache_ways,
-                                                              .policy = options.node.cache_policy,
-                                                              .frequencies = slice->access_counts});
+    slice->cache =
+        std::make_unique<RowCache>(RowCacheOptions{.layout = table.layout,
+                                                   .order = table.order,
+                                                   .first_row = slice->range.row_begin,
+                                                   .rows = rows,
+                                                   .capacity_rows = capacity,
+                                                   .ways = options.node.cache_ways,
+                                                   .policy = options.node.cache_policy,
+                                                   .access_counts = slice->access_counts});
     slice->cache_bytes = capacity * table.layout.bytes();
   }
 }

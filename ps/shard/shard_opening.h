@@ -1,9 +1,10 @@
-// Opening a shard's directory for a run: new, gone on from, or filled from the directories of a
-// model that was saved under another plan. Refuses, in a sentence, whatever could lose or mix rows.
+// Opens a shard's directory for a run: a new one, one to continue from, or one that is filled from
+// the directories of a model that was saved under another plan. Refuses whatever could lose or mix
+// rows.
 //
-// Deletes a shard's directory in two cases, and only if no other process uses its rows: the job
-// says `overwrite` and the directory is one of Rowhouse; or it was claimed for this model, shard,
-// plan and config, and filling it was cut off before its STATE.json was written.
+// Deletes a shard's directory in two cases only, and never while another process uses its rows: the
+// job says `overwrite` and the directory is one of Rowhouse; or it was claimed for this model,
+// shard, plan and config, and the run that filled it ended before it wrote STATE.json.
 #pragma once
 
 #include <memory>
@@ -23,10 +24,10 @@ struct ShardOpeningOptions {
   std::shared_ptr<StoreEnvironment> environment;
 };
 
-// Where a shard's rows lie under a row directory.
+// The directory of a shard under a row directory.
 std::string ShardDirectory(const std::string& row_dir, ShardId shard);
 
-// Where the RowStore lies in a shard's directory, beside OWNER.json and STATE.json.
+// The RowStore's directory in a shard's directory, beside OWNER.json and STATE.json.
 std::string RowsDirectory(const std::string& shard_directory);
 
 Result<std::unique_ptr<ShardStore>> OpenShardStore(const ShardOpeningOptions& options,

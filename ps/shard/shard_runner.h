@@ -1,7 +1,7 @@
-// ShardRunner: drives one Shard in production: a thread with the shard's listener, an I/O thread
-// with its store, and another with its push log, if it has one. The shard itself sees none.
+// ShardRunner: drives one Shard in production, with a thread for the shard and its listener, an I/O
+// thread for its store, and another one for its push log, if it has one.
 //
-// Threads: Start and Stop from the owner's thread; everything else happens inside.
+// Threads: Start and Stop are called on the owner's thread.
 #pragma once
 
 #include <atomic>
@@ -20,7 +20,7 @@
 
 namespace rowhouse {
 
-// Makes the shard's listener on the thread that will use it.
+// Makes the shard's listener; called on the thread that will use it.
 using ListenerFactory = std::function<Result<std::unique_ptr<Listener>>()>;
 
 // A shard's place in its node's ledger.
@@ -31,18 +31,17 @@ struct CacheAccount {
 
 class ShardRunner {
  public:
-  // `log`: where a shard that logs pushes does; else null. `account`: of a shard whose caches may
-  // change their sizes.
+  // `log`: null unless the shard logs pushes. `account`: of a shard that moves bytes of caches.
   ShardRunner(std::string name, std::unique_ptr<Shard> shard, std::unique_ptr<ShardStore> store,
               std::unique_ptr<PushLog> log, ListenerFactory make_listener, const Clock& clock,
               CacheAccount account = {});
-  // Stops if need be.
+  // Calls Stop.
   ~ShardRunner();
 
   // Listens and serves. Returns the endpoint peers connect to.
   Result<std::string> Start();
 
-  // Refuses new work, finishes store actions under way and joins. Stopping twice is fine.
+  // Takes no more messages, finishes the store actions under way and joins. May be called twice.
   void Stop();
 
   // When the last message arrived; 0: none has. Any thread may ask.

@@ -1,6 +1,6 @@
-// ShardStore: carries out a shard's store actions on its RowStore, and keeps the word of its
-// directory: STATE.json says "open" from before the first write on and "clean" at a step from
-// the end of a sync on, so that nobody goes on from rows that a run left half-changed.
+// ShardStore: carries out a shard's store actions on its RowStore, and keeps the directory's
+// STATE.json: "open" from before the first write on, "clean" at a step after a sync, so that no run
+// continues from rows that were changed and not saved.
 //
 // Threads: one at a time (the shard's I/O thread; the test's own in simulation).
 #pragma once
@@ -25,21 +25,21 @@ class ShardStore {
   ShardStore(std::unique_ptr<RowStore> store, std::string directory,
              const std::vector<TableSpec>& tables, uint64_t steps = 0);
 
-  // Rows that were to be replaced (replaced_rows.h) are put back unless rows were changed.
+  // Puts rows that were set aside (replaced_rows.h) back, unless rows were changed.
   ~ShardStore();
 
   const std::string& directory() const { return directory_; }
 
-  // Visits every record there is, by what names it.
+  // Visits the key of every record.
   Status VisitRows(const std::function<void(TableId, RowId, uint16_t first_column)>& visit);
 
-  // Tells a shard that has handled no event yet which rows there are: from what the last clean sync
-  // left beside them if that fits, which takes no time, or else by a visit of every record.
+  // Tells a shard that has handled no event yet which rows are stored: from the file that the last
+  // clean sync wrote, if it fits, else by visiting every record.
   Status TellStored(Shard* shard);
 
-  // Carries out one of ReadRows, WriteRows, SyncStore, ScanStore, CountStore; returns what became
-  // of it. Any other action is a programmer's mistake. A write or sync that found no room
-  // (kResourceExhausted) may be carried out again: `action` is as it was.
+  // Carries out ReadRows, WriteRows, SyncStore, ScanStore or CountStore and returns its event. A
+  // write or sync that found no room (kResourceExhausted) leaves `action` unchanged and may be
+  // carried out again.
   ShardEvent Execute(ShardAction& action);
   ShardEvent Execute(ShardAction&& action) { return Execute(action); }
 

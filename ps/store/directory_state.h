@@ -1,17 +1,17 @@
-// What lies beside the rows of a shard's directory: whose they are, and whether they may be
-// trusted. Two small JSON files, each replaced whole and fsynced:
+// Two small JSON files in a shard's directory: whose rows lie there, and whether they are complete.
+// Each is replaced atomically and fsynced:
 //
 //   OWNER.json  {"format": 1, "model": uuid, "shard": 3, "shards": 8,
 //                "plan_digest": hex, "config_digest": hex}
 //               written once, before the first row
 //   STATE.json  {"format": 1, "state": "open" | "clean", "step": 1200, "stamp": 77}
-//               "open" before the first change of a run, "clean" after the last Sync; `step` is
-//               the number of steps applied when it was written; `stamp`, of a clean one only, that
-//               of the rows (RowStore::stamp), absent where older programs wrote it
+//               "open" from the first change of a run on, "clean" after its last Sync; `step`:
+//               steps applied when it was written; `stamp`: RowStore::stamp of clean rows, absent
+//               in files of older programs
 //
-// A reader refuses newer formats by name and reads older ones. Errors: kNotFound where a file is
-// missing; kCorruption where it is not what was written; kUsage where the directory is not for
-// this run, in a sentence that says what the operator can do. Threads: one per directory.
+// A reader reads older formats and refuses newer ones by name. Errors: kNotFound if a file is
+// missing; kCorruption if it was damaged; kUsage if the directory is not for this run, with a
+// sentence that says what the operator can do. Threads: one per directory.
 #pragma once
 
 #include <cstdint>
@@ -47,17 +47,17 @@ Result<DirectoryOwner> ReadOwner(const std::string& directory);
 Status WriteState(const std::string& directory, const DirectoryState& state);
 Result<DirectoryState> ReadState(const std::string& directory);
 
-// OK if rows of `expected` lie there; else the kUsage of the first difference, the most telling
-// first: model, number of shards, shard, plan, config.
+// OK if the rows are those of `expected`; else kUsage that names the first difference in the order
+// model, number of shards, shard, plan, config.
 Status CheckOwner(const std::string& directory, const DirectoryOwner& found,
                   const DirectoryOwner& expected);
 
-// OK if clean; else the kUsage that says a run did not end in order.
+// OK if clean; else kUsage: a run ended without a save.
 Status CheckClean(const std::string& directory, const DirectoryState& state);
 
-// What a shard does before it opens its rows. A directory that is missing or empty is taken for
-// `expected` and gives nothing; one of the same owner left clean gives its step. All else is an
-// error of those above. On OK the directory exists and has an owner; its state is as it was.
+// To be called before a shard's rows are opened. A missing or empty directory is claimed for
+// `expected`: returns nullopt. A clean one of the same owner: returns its step. Otherwise an error
+// as above. On OK the directory exists and has an owner; its state is unchanged.
 Result<std::optional<uint64_t>> ClaimDirectory(const std::string& directory,
                                                const DirectoryOwner& expected);
 

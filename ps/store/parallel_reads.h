@@ -1,9 +1,8 @@
-// ParallelReads: a few threads that help their callers through loops that wait for a disk. A disk
-// answers many reads at once in the time of one; RocksDB, as distributions build it, asks for one
-// after the other.
+// ParallelReads: helper threads for loops that wait for a disk. A disk answers many reads at once
+// in the time of one, but RocksDB, as distributions build it, reads one after the other.
 //
-// Threads: any; several callers share the helpers. A caller always works along, so that it comes
-// to an end even where all helpers are busy with others.
+// Threads: any; several callers share the helpers. A caller works too, so its loop ends even if all
+// helpers are busy with others.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +18,7 @@ namespace rowhouse {
 
 class ParallelReads {
  public:
-  // Callers and helpers together make `threads` >= 1 of one loop; 1: no helpers.
+  // `threads` >= 1 work on a loop, the caller included; 1: no helpers.
   explicit ParallelReads(size_t threads);
   ~ParallelReads();
   ParallelReads(const ParallelReads&) = delete;

@@ -1,11 +1,11 @@
-// The rows that a run with --overwrite replaces. They are set aside when the run opens its shard,
-// and deleted when it changes its first row; a run that never gets there, because another shard,
-// node or worker refused it or because it was killed, gives them back. Beside one another:
+// The rows that a run with --overwrite replaces. They are set aside when the run opens its shard
+// and deleted when it changes its first row. If the run ends before that, they are put back: when
+// it closes the shard or, if it was killed, when the next run opens the shard. Side by side:
 //
 //   shard-0003            of the new run; without a STATE.json until its first change
 //   shard-0003.replaced   the old rows, until then
 //
-// Errors name the directory: kUsage where the operator can mend it. Threads: one per directory.
+// Errors name the directory; kUsage if the operator can mend it. Threads: one per directory.
 #pragma once
 
 #include <string>

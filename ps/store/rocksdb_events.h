@@ -1,7 +1,7 @@
-// RocksDbEvents: what RocksDB tells of its background work: bytes flushed and compacted, stalls
-// that begin and end, and a disk that is full.
+// RocksDbEvents: listens to RocksDB's background work: bytes flushed and compacted, write stalls
+// that begin and end, full disks.
 //
-// Threads: RocksDB calls it on its own; everything else from any.
+// Threads: RocksDB calls the listener on its own threads; the rest may be called from any.
 #pragma once
 
 #include <rocksdb/env.h>
@@ -54,9 +54,9 @@ class RocksDbEvents final : public rocksdb::EventListener {
   uint64_t changes_ GUARDED_BY(mutex_) = 0;
 };
 
-// RocksDB's own log, into this program's: its errors as warnings, its warnings where --v=1 asks for
-// them. Left alone it writes a file beside the rows, and ends the process (7.8 with assertions, as
-// Debian builds it) when the disk is too full to write to that.
+// Sends RocksDB's log to this program's: its errors as warnings, its warnings at --v=1. By default
+// RocksDB writes a file beside the rows, and RocksDB 7.8 with assertions, as Debian builds it, ends
+// the process if the disk is too full for that.
 std::shared_ptr<rocksdb::Logger> MakeRocksDbLog(const std::string& path);
 
 }  // namespace rowhouse

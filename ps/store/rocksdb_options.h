@@ -1,5 +1,5 @@
-// How RocksDB is set up for rows: chosen by measurement. docs/storage.md ("Store") has what the
-// alternatives came to, measured once; what was chosen `rowhouse bench tier` measures anew.
+// RocksDB's options for rows, chosen by measurement: docs/storage.md ("Store") compares the
+// alternatives, `rowhouse bench tier` measures the chosen ones.
 //
 // Threads: any.
 #pragma once
@@ -15,9 +15,9 @@
 
 namespace rowhouse {
 
-// `number`: of the store among those of its environment, so that not all flush at once.
+// `number`: of the store in its environment; stores flush at different times by it.
 rocksdb::ColumnFamilyOptions RowFamilyOptions(const StoreEnvironment& environment, size_t number);
-// `path`: of its files, for the log.
+// `path`: of the files, for log messages.
 rocksdb::DBOptions RowDatabaseOptions(const StoreEnvironment& environment, const std::string& path);
 
 // Flushes and compactions of a column family that are due or, of the whole database, under way.

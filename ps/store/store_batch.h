@@ -1,5 +1,4 @@
-// What a shard asks of its store: reads and writes of one slice's rows, as values that travel
-// from the shard to its I/O thread and back.
+// Reads and writes of one slice's rows: values that go from a shard to its I/O thread and back.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// StoreEnvironment: what all row stores of a process share, so that many shards need no more memory
-// or threads than one: block cache, budget for memtables, threads that flush, compact and read.
+// StoreEnvironment: block cache, memtable budget and threads that all row stores of a process
+// share, so that many shards need no more memory or threads than one.
 //
 // Threads: any.
 #pragma once
@@ -22,31 +22,30 @@ class WriteBufferManager;
 namespace rowhouse {
 
 struct StoreEnvironmentOptions {
-  // Blocks read from files, and their indexes and filters. The rows' own cache lies above, so
-  // this one is small.
+  // Blocks of files, their indexes and filters. Small, as rows have a cache of their own above it.
   size_t block_cache_bytes = size_t{64} << 20;
-  // Rows written and not flushed yet, of all stores together. Each has an equal share, flushes when
-  // a third of that is full, and refuses to hold more than all of it.
+  // Rows written and not flushed yet, of all stores together. A store flushes when it holds a third
+  // of its equal share, and stalls when it holds all of it.
   size_t memtable_bytes = size_t{64} << 20;
   size_t stores = 1;  // that will be open at once
   // Threads of the process; RocksDB's pools only ever grow.
   int flush_threads = 1;
-  // Shared by the stores; 0: half of the CPU's cores, but two, as compactions wait for the disk.
+  // Shared by the stores; 0: half of the CPU's cores, at least two, as compactions wait for the
+  // disk.
   int compaction_threads = 0;
   // Table files a store keeps open.
   int max_open_files = 1024;
-  // Of the last level, where nine tenths of the rows lie: "none", or "zstd", which gains little on
-  // trained floats and more on rows that few steps touched, bf16 and momenta of zero.
+  // Of the last level, which holds nine tenths of the rows: "none" or "zstd". zstd gains little on
+  // trained floats, more on bf16, on rows that few steps touched and on momenta of zero.
   std::string compression = "none";
-  // Rows are read past the system's page cache, and files written past it: for hosts where memory
-  // is for rows alone, or a limit holds. Each read then waits for the disk, so that several are
-  // asked for at once.
+  // Reads and writes bypass the system's page cache (O_DIRECT): for hosts whose memory is for rows,
+  // or limited. Each read then waits for the disk, so several threads read at once.
   bool direct_reads = false;
-  // That read for one Get at a time; 0: 16 with direct_reads, else 1.
+  // Threads that read for one Get; 0: 16 with direct_reads, else 1.
   int read_threads = 0;
-  // RocksDB's access to files; null: the system's. Outlives the environment. For tests.
+  // RocksDB's access to files, for tests; null: the system's. Must outlive the environment.
   rocksdb::Env* files = nullptr;
-  // How long a Put waits for flush and compaction before it gives up.
+  // How long a Put waits for flushes and compactions, ms; then kResourceExhausted.
   int64_t stall_limit_ms = 30'000;
 
   // kUsage, naming the field, if a value is out of range.

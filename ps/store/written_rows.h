@@ -1,13 +1,13 @@
-// WrittenRows: which rows of a slice were ever written to its store, so that a row that never was
-// is not looked up there: its first value is known without.
+// WrittenRows: the set of rows of a slice that were ever written to the store. Others are not
+// looked up there: their initial value is computed.
 //
-// Where a bit a row fits the budget, a bit a row: exact. Else a split-block Bloom filter (Putze,
-// Sanders, Singler, "Cache-, hash- and space-efficient Bloom filters", 2007; the form of Apache
-// Parquet): 8 bits in 32 bytes of one cache line for each row, as large as the budget. It has no
-// false negatives; a false positive costs a lookup that finds nothing. Of rows never written it
-// lets through, by bits of budget per row written: 16: 0.1 %, 10: 1 %, 8: 3 %, 4: 33 %.
+// If a bit for each row fits the budget, the set is a bitmap and exact. Else it is a split-block
+// Bloom filter of the budget's size (Putze, Sanders, Singler, "Cache-, hash- and space-efficient
+// Bloom filters", 2007; as in Apache Parquet): 8 bits in 32 bytes of one cache line for each row.
+// It has no false negatives; a false positive costs a lookup that finds nothing. False positives by
+// bits of budget per written row: 16: 0.1 %, 10: 1 %, 8: 3 %, 4: 33 %.
 //
-// Rows are never taken out: what is written stays written. Memory is mapped on first touch.
+// Rows are never removed. Memory is taken on first touch.
 // Threads: one at a time.
 #pragma once
 
@@ -21,8 +21,8 @@ namespace rowhouse {
 
 class WrittenRows {
  public:
-  // Of positions [0, rows), rows >= 1. The bytes a full set takes are at most
-  // max(budget_bytes, 64), rounded to 64.
+  // A set of positions [0, rows), rows >= 1. A full set takes at most max(budget_bytes, 64) bytes,
+  // rounded to 64.
   WrittenRows(uint64_t rows, uint64_t budget_bytes);
   ~WrittenRows();
   WrittenRows(WrittenRows&& other) noexcept;
@@ -33,18 +33,18 @@ class WrittenRows {
 
   // Requires position < rows().
   void Add(uint64_t position);
-  // False: was never added. True: was, or, unless is_exact(), may have been.
+  // False: it was never added. True: it was added, or, unless is_exact(), may have been.
   bool MayContain(uint64_t position) const;
-  // Asks for the memory that MayContain of this position will read, some rows ahead.
+  // Prefetches the memory that MayContain of this position reads.
   void Prefetch(uint64_t position) const;
 
-  // Positions for which Add was called and MayContain was false before: the rows written where
-  // exact, a little fewer otherwise.
+  // Number of Adds for which MayContain was false before: the rows written if exact, else slightly
+  // fewer.
   uint64_t added() const { return added_; }
   size_t memory_bytes() const { return bytes_; }  // of a full set
 
-  // The set as bytes, to be kept (ps/store/written_rows_file.h) and given back to a set made with
-  // the same arguments. SetBytes requires bytes().size() bytes.
+  // The set as bytes, for ps/store/written_rows_file.h. SetBytes requires bytes().size() bytes of a
+  // set made with the same arguments.
   std::span<const std::byte> bytes() const { return {memory_.data(), bytes_}; }
   void SetBytes(std::span<const std::byte> bytes, uint64_t added);
 

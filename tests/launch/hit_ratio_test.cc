@@ -130,7 +130,7 @@ TEST(CacheHitRatio, PoliciesThatCountLookupsBeatLru) {
   AccessCounter counter("t", trace.rows);
   for (const uint32_t row : trace.accesses) counter.Add(row);
   CacheRun run{.slots = trace.rows / 20, .policy = "lru"};
-  run.frequencies = std::make_shared<const RowAccessCounts>(counter.Finish());
+  run.access_counts = std::make_shared<const RowAccessCounts>(counter.Finish());
   for (const uint32_t ways : {1u, 16u}) {
     run.ways = ways;
     run.policy = "lru";

@@ -1,4 +1,4 @@
-// The parts of a cache by themselves: tags, places, index, frequencies.
+// The parts of a cache by themselves: tags, places, index, access_counts.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -109,24 +109,24 @@ RC_GTEST_PROP(SlotIndexProperty, AgreesWithAMap, (uint32_t seed)) {
 
 TEST(RowAccessCounts, HotRowsByNumberOthersByTheMeanOfTheirRange) {
   // Ranges 0..9, 10..19, 20..24; 28 of the second's 30 lookups are row 12's.
-  const RowAccessCounts frequencies({.name = "t",
-                                     .rows = 25,
-                                     .range_rows = 10,
-                                     .ranges = {20, 30, 40},
-                                     .hottest = {{12, 28}, {3, 2}}});
-  EXPECT_EQ(frequencies.Of(RowId{12}), 28.0);
-  EXPECT_EQ(frequencies.Of(RowId{3}), 2.0);
-  EXPECT_EQ(frequencies.Of(RowId{4}), 2.0);         // 18 lookups, 9 rows
-  EXPECT_EQ(frequencies.Of(RowId{11}), 2.0 / 9.0);  // 2, 9
-  EXPECT_EQ(frequencies.Of(RowId{24}), 8.0);        // 40, 5
-  EXPECT_EQ(frequencies.Of(RowId{25}), 0.0) << "beyond the counted table";
+  const RowAccessCounts access_counts({.name = "t",
+                                       .rows = 25,
+                                       .range_rows = 10,
+                                       .ranges = {20, 30, 40},
+                                       .hottest = {{12, 28}, {3, 2}}});
+  EXPECT_EQ(access_counts.Of(RowId{12}), 28.0);
+  EXPECT_EQ(access_counts.Of(RowId{3}), 2.0);
+  EXPECT_EQ(access_counts.Of(RowId{4}), 2.0);         // 18 lookups, 9 rows
+  EXPECT_EQ(access_counts.Of(RowId{11}), 2.0 / 9.0);  // 2, 9
+  EXPECT_EQ(access_counts.Of(RowId{24}), 8.0);        // 40, 5
+  EXPECT_EQ(access_counts.Of(RowId{25}), 0.0) << "beyond the counted table";
   const auto even = [](RowId row) { return Raw(row) % 2 == 0; };
-  const auto hottest = frequencies.Hottest(5, 0, 25, even);
+  const auto hottest = access_counts.Hottest(5, 0, 25, even);
   EXPECT_EQ(hottest,
             (std::vector<std::pair<RowId, uint64_t>>{
                 {RowId{12}, 28}, {RowId{20}, 8}, {RowId{22}, 8}, {RowId{24}, 8}, {RowId{0}, 2}}));
-  EXPECT_EQ(frequencies.Hottest(100, 0, 1000, even).size(), 13u);
-  EXPECT_EQ(frequencies.Hottest(100, 9, 20, even).size(), 5u);
+  EXPECT_EQ(access_counts.Hottest(100, 0, 1000, even).size(), 13u);
+  EXPECT_EQ(access_counts.Hottest(100, 9, 20, even).size(), 5u);
 }
 
 }  // namespace

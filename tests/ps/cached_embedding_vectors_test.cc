@@ -46,7 +46,7 @@ class Manager {
                 .capacity_rows = slots,
                 .ways = 1,
                 .policy = policy,
-                .frequencies =
+                .access_counts =
                     counts ? std::make_shared<RowAccessCounts>(AccessesOf(*counts)) : nullptr,
                 .half_life = 0.0}) {
     rank_.resize(rows);

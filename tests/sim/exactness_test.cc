@@ -180,8 +180,8 @@ TEST(Exactness, AWarmCacheHasItsFirstHitsBeforeItsFirstMisses) {
     for (uint64_t row = 0; row < table.rows; ++row) counter.Add(row, 1 + table.rows - row);
     counts->tables.push_back(counter.Finish());
   }
-  const auto hits = [&](std::shared_ptr<const AccessCounts> frequencies) {
-    return Train({.cache_ratio = 0.3, .cache_access_counts = std::move(frequencies)}, tables)
+  const auto hits = [&](std::shared_ptr<const AccessCounts> access_counts) {
+    return Train({.cache_ratio = 0.3, .cache_access_counts = std::move(access_counts)}, tables)
         .stats.pulled.from_memory;
   };
   EXPECT_GT(hits(counts), hits(nullptr));

@@ -8,7 +8,8 @@ namespace {
 
 class DatasetRanks final : public CachePolicy {
  public:
-  explicit DatasetRanks(const CachePolicyOptions& options) : access_counts_(options.frequencies) {}
+  explicit DatasetRanks(const CachePolicyOptions& options)
+      : access_counts_(options.access_counts) {}
 
   uint8_t Use(uint8_t state, const CacheUse&) override { return state; }
 
