@@ -9,7 +9,7 @@
 namespace rowhouse {
 namespace {
 
-constexpr uint64_t kParts = 256;  // the budget is looked at in so many parts
+constexpr uint64_t kParts = 256;  // points at which a hull is evaluated
 
 double MissesOf(const TableDemand& table, uint64_t bytes) {
   return table.accesses *
@@ -18,15 +18,15 @@ double MissesOf(const TableDemand& table, uint64_t bytes) {
 
 uint64_t MostOf(const TableDemand& table) { return std::min(table.bytes, table.most_bytes); }
 
-// A stretch of a table's hull: so many bytes more save so many misses each.
+// A segment of a table's hull: each of these bytes saves so many misses.
 struct Stretch {
   size_t table;
   uint64_t bytes;
   double saved_per_byte;
 };
 
-// The lower convex hull of misses over bytes, from `least` to `budget` more, as stretches of
-// falling worth.
+// The lower convex hull of misses over bytes, from `least` to `budget` more, as segments whose
+// bytes save less and less.
 void AddHull(const TableDemand& table, size_t number, uint64_t least, uint64_t budget,
              std::vector<Stretch>* stretches) {
   struct Point {
@@ -42,7 +42,7 @@ void AddHull(const TableDemand& table, size_t number, uint64_t least, uint64_t b
     const uint64_t bytes =
         least + static_cast<uint64_t>(static_cast<unsigned __int128>(more) * part / kParts);
     if (bytes == hull.back().bytes) continue;
-    // A table that is whole in memory misses nothing, first accesses included.
+    // A table that is in memory as a whole never misses, not even at first accesses.
     const Point point{bytes, bytes == table.bytes ? 0.0 : MissesOf(table, bytes)};
     while (hull.size() > 1 &&
            slope(hull[hull.size() - 2], hull.back()) <= slope(hull.back(), point)) {
@@ -89,7 +89,7 @@ std::vector<uint64_t> SplitBudget(const std::vector<TableDemand>& tables, uint64
   for (size_t i = 0; i < tables.size(); ++i) {
     AddHull(tables[i], i, bytes[i], budget, &stretches);
   }
-  // Stable: of one table the stretches stay in their order.
+  // Stable: segments of one table keep their order.
   std::ranges::stable_sort(stretches, std::greater(), &Stretch::saved_per_byte);
   for (const Stretch& stretch : stretches) {
     const uint64_t granted = std::min(stretch.bytes, budget);
@@ -117,7 +117,7 @@ std::vector<uint64_t> MoveBudget(const std::vector<TableDemand>& tables, uint64_
   const double part = static_cast<double>(most_moved) / static_cast<double>(moved);
   for (size_t i = 0; i < now.size(); ++i) {
     const double change = part * (static_cast<double>(split[i]) - static_cast<double>(now[i]));
-    // Down: what is given away is a byte more at most, what is got a byte less.
+    // Rounded down: a table gives at most a byte more, and gets at most a byte less.
     split[i] = now[i] + static_cast<uint64_t>(static_cast<int64_t>(std::floor(change)));
   }
   return split;

@@ -55,7 +55,7 @@ CacheGrant CacheLedger::Ask(size_t shard, CacheDemands demands) {
     grant.bytes.push_back(std::min(slices[i].has_bytes, target));
     bytes += grant.bytes.back();
   }
-  // A slice grows when it can at once by all that it is to: each time its rows are moved.
+  // A slice grows only when it can grow by all at once, as each resize moves its rows.
   const uint64_t room = budget_bytes_ - (Held() - mine.held);
   for (size_t i = 0; i < mine.targets.size(); ++i) {
     const uint64_t missing = mine.targets[i] - grant.bytes[i];
@@ -68,7 +68,7 @@ CacheGrant CacheLedger::Ask(size_t shard, CacheDemands demands) {
   return grant;
 }
 
-// Nothing is decided while shards are on their way to what was decided before.
+// Waits until the shards have carried out the last decision.
 bool CacheLedger::IsRoundComplete() const {
   const uint64_t decided = decided_round_;
   return std::ranges::all_of(accounts_, [decided](const Account& account) {

@@ -19,10 +19,10 @@ PageMemory::PageMemory(size_t bytes) : bytes_(std::max<size_t>(bytes, 1)) {
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) {
     PLOG(ERROR) << "no memory of " << bytes_ << " bytes";
-    throw std::bad_alloc();  // As by new: nobody catches it, main's last words are said.
+    throw std::bad_alloc();  // As operator new does; nobody catches it.
   }
   data_ = static_cast<std::byte*>(memory);
-  // Only worth asking for: a kernel without huge pages refuses, and all is as before.
+  // A hint: a kernel without huge pages refuses it, and small pages are used.
   if (bytes_ >= kHugePageBytes) madvise(data_, bytes_, MADV_HUGEPAGE);
 }
 

@@ -30,7 +30,7 @@ uint32_t ReuseSampler::MarkedUpTo(size_t time) const {
   return sum;
 }
 
-// Times grow with every sampled access; what matters is their order.
+// Times grow with every sampled access, but only their order matters.
 void ReuseSampler::RenumberTimes() {
   std::vector<std::pair<size_t, uint64_t>> order;
   for (const auto& [row, time] : last_) order.emplace_back(time, row);
@@ -53,7 +53,7 @@ void ReuseSampler::Forget() {
     last_.erase(row);
     by_hash_.erase(std::prev(by_hash_.end()));
   }
-  // What was counted at the higher rate stands for fewer accesses each.
+  // Counts at the higher rate stand for fewer accesses each.
   const double scale = rate() / before;
   for (double& bucket : buckets_) bucket *= scale;
   first_uses_ *= scale;
@@ -83,15 +83,16 @@ double ReuseSampler::MissRatio(double cache_rows) const { return Curve()(cache_r
 std::function<double(double)> ReuseSampler::Curve() const {
   const double expected = accesses_ * rate();
   if (expected <= 0.0) return [](double) { return 1.0; };
-  // By the first bucket that is not cached.
+  // Up to the first bucket that is not cached.
   const auto ratios = std::make_shared<std::array<double, kBuckets>>();
   double misses = first_uses_;
   for (size_t i = kBuckets; i-- > 0;) {
     misses += buckets_[i];
     (*ratios)[i] = std::clamp(misses / expected, 0.0, 1.0);
   }
-  // A hot row that is, or is not, in the sample is most of its error, and is a hit of any cache:
-  // the accesses that the sample has too few or too many are hits ("SHARDS-adj"), but of no cache.
+  // Most of the sample's error is a hot row that is in it or is not. Such a row hits in any cache,
+  // so accesses that the sample has too few or too many of are counted as hits ("SHARDS-adj"), but
+  // not of a cache without slots.
   return [ratios](double cache_rows) {
     return cache_rows < 1.0 ? 1.0 : (*ratios)[BucketOf(cache_rows)];
   };

@@ -15,7 +15,8 @@ CacheShape CacheShape::Of(uint64_t capacity_rows, uint32_t ways) {
   const uint64_t rows = std::max<uint64_t>(capacity_rows, 1);
   if (ways == 1) return {.sets = 1, .ways = std::min(rows, kMaxFullyAssociativeSlots)};
   if (rows <= ways) return {.sets = 1, .ways = rows};
-  // A small cache that is no multiple of `ways` loses less with one set more of fewer ways.
+  // A small capacity that is no multiple of `ways` loses fewer slots with one more set of fewer
+  // ways.
   const CacheShape fewer{.sets = rows / ways, .ways = ways};
   const uint64_t more_sets = fewer.sets + 1;
   const CacheShape more{.sets = more_sets, .ways = rows / more_sets};
@@ -82,11 +83,11 @@ RowCache::Slot RowCache::Find(RowId row) const {
 
 RowCache::Slot RowCache::FindPlace(const CachePlaces::Place& place) const {
   if (index_) {
-    // One set has tags of 64 bits, or of 32 that need no more.
+    // One set: tags of 64 bits, or of 32 bits if these are enough.
     const uint32_t slot = index_->Find(place.tag, [&](uint32_t s) { return TagOf(s); });
     return slot == SlotIndex::kNone ? kNone : slot;
   }
-  // Of the groups that the set lies in, the lanes that are its own.
+  // A set may begin or end within a group: only its own lanes count.
   const Slot first = place.set * ways_, end = first + ways_;
   for (Slot group = first / kTagsPerMatch * kTagsPerMatch; group < end; group += kTagsPerMatch) {
     const SlotGroup& at = groups_[group / kTagsPerMatch];
@@ -115,7 +116,7 @@ void RowCache::FindTogether(std::span<const RowId> rows, std::span<Slot> slots, 
   if (is_direct_) {
     for (size_t i = 0; i < rows.size(); ++i) {
       slots[i] = Find(rows[i]);
-      Fetch(PositionOf(rows[i]));  // Nearly always there; not to be waited for to know.
+      Fetch(PositionOf(rows[i]));  // Nearly always there: do not wait to know.
     }
     return;
   }
@@ -252,7 +253,7 @@ RowCache::Slot RowCache::ChooseAmong(Slot first, uint64_t slots, uint64_t begin,
         }
         continue;
       }
-      // The step has passed without the use: a row like any other again.
+      // The step has passed without the use: an ordinary row again.
       word.flags &= kOccupied | kDirty;
     }
     looking_.push_back(Look(slot));
@@ -268,19 +269,19 @@ RowCache::Slot RowCache::ChooseVictim(const CachePlaces::Place& place, uint64_t 
   Slot farthest = kNone;
   int64_t farthest_time = -1;
   if (!index_) {
-    // One hand for all sets: where it begins in one matters to policies that go round only.
+    // One hand for all sets: only policies that go round depend on where it begins in a set.
     const Slot slot = ChooseAmong(place.set * ways_, ways_, hand_++ % ways_, ways_, step, wanted,
                                   &farthest, &farthest_time);
     return slot != kNone ? slot : farthest;
   }
-  // The hand goes on behind the victim, so all slots take turns and all of a window but the least
-  // have another chance. Windows in which all are pinned, or their next use is known, are passed.
+  // The hand goes on behind the victim, so all slots take turns. Windows of rows that are all
+  // pinned or have a known next use are skipped.
   const uint64_t count = slots_ <= kProbeAll ? slots_ : kProbe;
   Slot slot = kNone;
   for (uint64_t looked = 0; looked < slots_ && slot == kNone; looked += count) {
     slot = ChooseAmong(0, slots_, hand_, count, step, wanted, &farthest, &farthest_time);
     if (slot == kNone) hand_ = (hand_ + count) % slots_;
-    // Looking at every slot for the one that is needed last of all would cost more than it gains.
+    // Searching every slot for the row that is used last would cost more than it gains.
     if (farthest != kNone && looked >= 16 * count) break;
   }
   if (slot == kNone) slot = farthest;
@@ -304,7 +305,7 @@ void RowCache::AdvanceTo(uint64_t step) {
   now_ = to;
 }
 
-// Times of so long ago that 16 bits would soon take them for times to come become kMaxAge.
+// Bounds ages to kMaxAge, before times of 16 bits would wrap around to the future.
 void RowCache::Sweep(int64_t step) {
   const int64_t oldest = step - kMaxAge;
   for (Slot slot = 0; slot < slots_; ++slot) {
@@ -322,7 +323,7 @@ void RowCache::Sweep(int64_t step) {
 
 void RowCache::Pin(Slot slot, uint64_t step) {
   AdvanceTo(step);
-  if (is_direct_) return;  // Nothing is ever claimed from anybody: no use and no pin to note.
+  if (is_direct_) return;  // Nothing is ever evicted: neither uses nor pins matter.
   ++uses_;
   SlotWord& word = Word(slot);
   const auto at_step = static_cast<int64_t>(step);
@@ -332,7 +333,7 @@ void RowCache::Pin(Slot slot, uint64_t step) {
                                 .trailer = record(slot) + record_bytes_ - sizeof(RecordTrailer)});
   const int64_t time = StepOf(word);
   if ((word.flags & kNextUseKnown) != 0 && time > at_step) {
-    // Used before it was said to be; still wanted then.
+    // Used before its noted step, which stays noted.
     const auto low_bits = static_cast<uint8_t>(step << kPinShift);
     word.flags = (word.flags & (kOccupied | kDirty | kNextUseKnown)) | kPinned | low_bits;
     return;
@@ -357,7 +358,8 @@ std::optional<RowCache::LaterUse> RowCache::NoteNextUse(Slot slot, uint64_t step
     if (time >= now_ && time < next_use) return LaterUse{.after = at, .step = step};
     if (time > next_use) later = LaterUse{.after = step, .step = at};
   } else if (time >= now_) {
-    // Pinned, too. A pin until after the use says more; one that the flags cannot hold is kept.
+    // The row is pinned, too. A pin until after the use is stronger, and one that the flags cannot
+    // hold is kept as it is.
     if (time >= next_use || time - now_ >= kMaxPinAhead) return std::nullopt;
     pin = static_cast<uint8_t>(kPinned | static_cast<uint8_t>(time << kPinShift));
   }

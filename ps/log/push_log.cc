@@ -35,7 +35,7 @@ T Get(std::span<const std::byte> from, size_t at) {
   return value;
 }
 
-// Numbers of the segments that lie there, ascending.
+// Numbers of the segments in the directory, ascending.
 Result<std::vector<uint64_t>> SegmentsIn(const std::string& directory) {
   std::vector<uint64_t> numbers;
   std::error_code error;
@@ -138,7 +138,7 @@ Status PushLog::Begin() {
   const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   if (file < 0) return StatusFromErrno(errno, "make", path);
   int error = WriteAll(file, {{.iov_base = header.data(), .iov_len = header.size()}});
-  // The name must survive with what is appended, so it is made to before anything is.
+  // The directory entry must survive, so it is synced before anything is appended.
   if (error == 0 && options_.syncs && fdatasync(file) != 0) error = errno;
   if (error == 0 && options_.syncs) {
     const int directory = open(options_.directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -182,12 +182,12 @@ Status PushLog::Write(std::span<const LoggedPush> pushes) {
   const std::string path = PathOf(segments_.back().number);
   int error = WriteAll(file_, std::move(blocks));
   if (error == 0 && options_.syncs && fdatasync(file_) != 0) {
-    // What a failed sync leaves in the page cache may never reach the disk, though the next sync
-    // says all is well: this is not to be tried again.
+    // After a failed sync pages may never reach the disk, though the next sync reports success: it
+    // must not be retried.
     return MakeStatus(StatusCode::kIoError, "cannot sync {}: {}", path, std::strerror(errno));
   }
   if (error != 0) {
-    // Half a record in the middle would end the log for its reader.
+    // A truncated record in the middle would end the log for its reader.
     const Status cut = CutBack(size_);
     if (cut.ok()) return StatusFromErrno(error, "append to", path);
     return MakeStatus(StatusCode::kIoError, "cannot append to {}: {}; then: {}", path,
@@ -277,7 +277,7 @@ class SegmentReader {
       }
       const std::span<const std::byte> record = bytes_.subspan(at_ + kRecordHeader, length);
       if (Crc32c(record) != Get<uint32_t>(bytes_, at_ + 4)) {
-        // The last pages of a file may be lost in any order.
+        // A crash may lose the last pages of a file in any order.
         if (!is_last_ || length < left - kRecordHeader) return Corrupt("fails its checksum");
         content->is_cut_off = true;
         return OkStatus();

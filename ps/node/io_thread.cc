@@ -38,7 +38,7 @@ void IoThread::Submit(ShardAction action) {
 
 namespace {
 
-// The status of what may find no room; others go on as they are.
+// The status of an event whose action may have found no room; null for others.
 const Status* StatusOf(const ShardEvent& event) {
   if (const auto* written = std::get_if<RowsWritten>(&event)) return &written->status;
   if (const auto* synced = std::get_if<StoreSynced>(&event)) return &synced->status;

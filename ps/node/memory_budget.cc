@@ -23,7 +23,7 @@ Result<MemoryBudget> DivideMemory(uint64_t limit_bytes, uint64_t stores) {
                       .unwritten_bytes = limit_bytes / 16,
                       .prefetch_bytes = limit_bytes / 32,
                       .cache_bytes = 0};
-  // Records, and an eighth of them for what stands beside; see RecordBytes.
+  // Records, and an eighth of them for slots; see RecordBytes.
   budget.cache_bytes = (limit_bytes - budget.total()) / 9 * 8;
   return budget;
 }

@@ -21,34 +21,32 @@ namespace {
 
 constexpr double kMiB = 1 << 20;
 
-// A node that serves a job without rows, and each further shard of it.
+// A node that serves a job without rows, and each shard beyond the first.
 constexpr double kProcessBytes = 26 * kMiB;
 constexpr double kShardBytes = 1 * kMiB;
-// Of the heap in use: places between larger blocks that nothing fits into; more where several
-// shards write at once.
+// Share of the heap in use that is lost in gaps between larger blocks; more if several shards write
+// at once.
 constexpr double kHeapSlack = 0.1, kHeapSlackOfShards = 0.3;
 
-// Of files. Beside a record what keys do not share, 8 bytes of RocksDB's and lengths; a block of
-// 4 kB has ends and an entry in the index.
+// Files: beside a record the unshared part of its key, 8 bytes of RocksDB and lengths; a block of
+// 4 kB has a trailer and an entry in the index.
 constexpr double kRowOverhead = 15;
 constexpr double kBlockBytes = 4096, kBlockOverhead = 72, kIndexEntryBytes = 48;
-// Of a memtable: a row's key, lengths and links.
+// In a memtable: a row's key, lengths and links.
 constexpr double kMemtableRowOverhead = 40;
 constexpr double kMemtables = 3;  // of a store (ps/store/rocksdb_options.cc)
-// Of a sorted map.
+// A node of a sorted map.
 constexpr double kMapRowOverhead = 112;
-// While rows are evicted, and so written in any order: what compactions write before their inputs
-// go, of a store's files, one store at a time; and older copies, a half for each time a row is
-// written again, at most of all rows once. Of rows that only a save writes, in any order, half of
-// the former.
+// Evicted rows are written in any order. Beside them lie what compactions of one store write before
+// their inputs are deleted, and older copies: half a copy for each time a row is written again, at
+// most one copy of all rows. If only saves write rows, in any order, half of the former.
 constexpr double kCompacting = 0.4, kOlderCopies = 0.5;
 
-// A pushed row is summed by way of so many bytes a worker (Shard::ApplyStep).
+// Summing a pushed row takes so many bytes a worker (Touch in ps/shard/step_update.h).
 constexpr double kTouchBytes = 24;
 constexpr double kIdBytes = sizeof(uint64_t), kCountBytes = sizeof(uint32_t);
 
-// Bytes of pages of which some part was touched, of `bytes` in units of which each was with
-// `chance`.
+// Bytes of touched pages, if each unit of `bytes` was touched with this chance.
 double Resident(double bytes, double unit_bytes, double chance, double page_bytes) {
   if (chance >= 1.0) return bytes;
   const double units = std::min(page_bytes, bytes) / unit_bytes;
@@ -84,10 +82,10 @@ Budgets BudgetsOf(const NodeSize& node) {
 struct SliceCache {
   uint64_t slots = 0;
   bool is_direct = false;
-  bool has_most = false;  // that it would ever be given
-  double held_rows = 0;   // at most, of those that are touched
+  bool has_most = false;  // it cannot be given more
+  double held_rows = 0;   // touched rows that fit
   double resident = 0;    // bytes of records
-  double slot_bytes = 0;  // beside them, on the heap or not
+  double slot_bytes = 0;  // of tags, state and index
 };
 
 SliceCache CacheOf(const SliceSize& slice, uint64_t granted_bytes, const NodeSize& node) {
@@ -128,7 +126,7 @@ std::vector<SliceCache> CachesOf(const std::vector<SliceSize>& shard, const Node
   return caches;
 }
 
-// Of accesses to the tables that do not fit, if any does not (Shard::MakeCaches).
+// Samples of accesses, of tables that do not fit (ps/shard/cache_moves.h).
 double SampleBytes(const std::vector<SliceSize>& shard, const std::vector<SliceCache>& caches,
                    const NodeSize& node) {
   std::vector<double> touched;
@@ -166,7 +164,7 @@ double WrittenRowsBytes(const std::vector<SliceSize>& shard, const NodeSize& nod
 
 uint64_t Whole(double bytes) { return static_cast<uint64_t>(std::llround(bytes)); }
 
-// Pulled rows with what is read for those that are not in the cache; pushed rows with their sums.
+// The larger of pulled rows with reads of those not cached, and of pushed rows with their sums.
 double RequestBytesOf(const SliceSize& slice, const SliceCache& cache) {
   const double values = slice.columns * static_cast<double>(sizeof(float));
   const double read = cache.is_direct ? 0 : kIdBytes + slice.record_bytes;
@@ -179,7 +177,7 @@ double FileBytes(double rows, uint32_t record_bytes) {
   return rows * (record_bytes * (1 + kBlockOverhead / kBlockBytes) + kRowOverhead);
 }
 
-// Of rows that come to be stored.
+// Of rows that training writes.
 struct Stored {
   double rows = 0, bytes = 0;
 };
@@ -239,8 +237,8 @@ MemoryEstimate EstimateMemory(const NodeSize& node) {
   const double stored = node.has_files
                             ? std::min(budgets.memtables, bytes + rows * kMemtableRowOverhead)
                             : bytes + rows * kMapRowOverhead;
-  // Copies go as the store takes them. What it has of its own when a save begins are rows that were
-  // evicted: all memtables of them but half of the one that fills; of several shards all.
+  // Copies are freed as the store takes them. When a save begins, its memtables hold evicted rows:
+  // all but half of the one that fills; of several shards all.
   const double full = shards > 1 ? stored : stored * (kMemtables - 0.5) / kMemtables;
   const double taken = stored - (node.has_files ? std::min(full, outside) : 0);
   unwritten = std::clamp(unwritten - taken, 0.0, most_unwritten);
@@ -262,10 +260,11 @@ MemoryEstimate EstimateMemory(const NodeSize& node) {
 
 uint64_t CacheBytesOf(const NodeSize& node) {
   if (node.memory_limit_bytes == 0) return node.cache_bytes;
-  double beside = 0;  // each byte of a record, of the table for which that is most
+  double beside =
+      0;  // bytes of slots for each byte of a record, of the table with the largest ratio
   for (const std::vector<SliceSize>& shard : node.shards) {
     for (const SliceSize& slice : shard) {
-      // As RowCache says of its memory.
+      // As in ps/cache/row_cache.h, "Memory".
       const double slot =
           (slice.rows > uint64_t{1} << 32 ? 12 : 8) + (node.cache_ways == 1 ? 16 : 0);
       beside = std::max(beside, slot / slice.record_bytes);
@@ -300,8 +299,8 @@ DiskEstimate EstimateDisk(const NodeSize& node) {
     most_unordered = std::max(most_unordered, unordered);
   }
   if (node.logs_pushes) {
-    // Two laps of the sweeper, as long as their steps or bytes, and what is pushed while the rows
-    // of the second are synced, up to a lap more; each a segment, which ends within a block.
+    // Two laps of the sweeper, limited by steps or bytes, and what is pushed while the rows of the
+    // second are synced, up to a lap more. Each is a segment, which ends within a block.
     constexpr double kLaps = 3;
     constexpr double kBlock = 4096;
     const double lap_bytes = static_cast<double>(ShardOptions().max_lap_log_bytes);
@@ -345,7 +344,8 @@ Status CheckRequestsFit(const NodeSize& node, uint32_t workers) {
     for (const SliceSize& slice : shard) rows += slice.step_rows;
   }
   constexpr uint64_t kMb = uint64_t{1} << 20;
-  const uint64_t limits = node.memory_limit_bytes / budget.request_bytes;  // a quarter is theirs
+  const uint64_t limits =
+      node.memory_limit_bytes / budget.request_bytes;  // requests have a quarter
   return UsageError(
       "a step pulls and pushes about {:.0f} rows here, from {}, which take {:.1f} MiB while it is "
       "applied; of memory_limit_mb={} only {:.1f} MiB are for requests. Give --memory_limit_mb={} "

@@ -37,7 +37,7 @@ Status Server::Run(Listener& node, const std::atomic<bool>& stop, bool one_job) 
                                                   message.status().message()});
     }
     const Status sent = node.Send(peer, std::move(answer));
-    // A worker that another node has refused is gone by now.
+    // The worker may be gone, refused by another node.
     VLOG_IF(1, !sent.ok()) << "answer to HELLO lost: " << sent.message();
     if (job_ && job_->gone.size() == job_->spec.workers) {
       LOG_IF(INFO, options_.logs_jobs)
@@ -61,7 +61,7 @@ void Server::EndJob() {
   job_.reset();  // Closes the shards.
   if (!options_.rows_end_with_job) return;
   for (const std::string& directory : directories) {
-    std::error_code ignored;  // The next job is told what is in its way.
+    std::error_code ignored;  // The next job reports what is left.
     if (!directory.empty()) std::filesystem::remove_all(directory, ignored);
   }
 }
@@ -148,7 +148,7 @@ Status Server::CheckSameJob(const JobSpec& spec, uint32_t node) const {
 
 namespace {
 
-// The tables of which rows lie on a node.
+// The tables with rows on a node.
 std::vector<TableSpec> TablesOn(const JobSpec& job, uint32_t node) {
   std::vector<TableSpec> tables;
   std::copy_if(job.tables.begin(), job.tables.end(), std::back_inserter(tables),
@@ -206,7 +206,7 @@ Status Server::OpenJob(JobSpec spec, uint32_t node) {
 
   ASSIGN_OR_RETURN(const InitialiserSources sources,
                    InitialiserSources::Open(TablesOn(job.spec, node)));
-  // All that can be refused about the tables is refused before a directory is claimed.
+  // Errors in the tables are found before a directory is claimed.
   std::vector<std::unique_ptr<Shard>> shards;
   std::vector<CacheLedger::Shard> accounts;
   for (uint32_t k = 0; k < per_node; ++k) {
@@ -230,7 +230,7 @@ Status Server::OpenJob(JobSpec spec, uint32_t node) {
     accounts.push_back({.bytes = shard->granted_cache_bytes(), .asks = shard->moves_cache_bytes()});
     shards.push_back(std::move(shard));
   }
-  // A cache that shrinks is written before, and steps wait.
+  // A cache that shrinks is written first, and steps wait for that.
   const uint64_t most_moved_at_once = cache_bytes / 8;
   const auto ledger = std::make_shared<CacheLedger>(cache_bytes, accounts, most_moved_at_once);
   for (uint32_t k = 0; k < per_node; ++k) {

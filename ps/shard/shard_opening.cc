@@ -14,7 +14,7 @@ namespace {
 constexpr size_t kRowsPerWrite = 4096;
 
 bool HoldsAnything(const std::string& directory) {
-  std::error_code ignored;  // What cannot be looked into is reported by whoever opens it.
+  std::error_code ignored;  // An unreadable directory is reported by who opens it.
   return std::filesystem::exists(directory, ignored) &&
          !std::filesystem::is_empty(directory, ignored);
 }
@@ -69,7 +69,7 @@ class Opening {
         options_.store, {.path = RowsDirectory(directory), .environment = options_.environment});
   }
 
-  // Rows that were saved: never others, and none made.
+  // The saved rows, and no others; none are made.
   Result<std::unique_ptr<RowStore>> OpenSavedRows(const std::string& directory,
                                                   bool read_only) const {
     ASSIGN_OR_RETURN(const DirectoryState state, ReadState(directory));
@@ -83,7 +83,7 @@ class Opening {
     return rows;
   }
 
-  // What is missing or damaged can be put back; nothing else helps.
+  // The operator can only put back what is missing or damaged.
   static Status WithCure(const Status& status, const std::string& directory) {
     const StatusCode code = status.code();
     if (code != StatusCode::kNotFound && code != StatusCode::kCorruption) return status;
@@ -114,7 +114,7 @@ class Opening {
           directory_, owner.value().model);
     }
     const Result<DirectoryState> state = ReadState(directory_);
-    // A state is written before the first row; rows whose state was lost are still somebody's.
+    // STATE.json is written before the first row, so rows without one have lost it.
     const bool has_rows =
         state.status().code() != StatusCode::kNotFound || HoldsRowFiles(RowsDirectory(directory_));
     if (!job_.overwrite && has_rows) {
@@ -131,13 +131,13 @@ class Opening {
           "--row_dir",
           directory_);
     }
-    // Opening proves that no other process uses them; bytes that cannot be read may go.
+    // Opening proves that no other process uses them; unreadable ones may be deleted.
     const Status in_use = OpenRows(directory_).status();
     if (in_use.code() == StatusCode::kUsage) return in_use;
     return has_rows ? SetAsideRows(directory_) : RemoveAll(directory_);
   }
 
-  // kUsage if somebody has the rows open. Changes nothing.
+  // kUsage if a process has the rows open. Changes nothing.
   Status CheckNotInUse() const {
     const Status opened = RowStores()
                               .Make(options_.store, {.path = RowsDirectory(directory_),
@@ -147,8 +147,8 @@ class Opening {
     return opened.code() == StatusCode::kUsage ? opened : OkStatus();
   }
 
-  // A run that was to replace rows was killed: before it changed a row of its own they are put
-  // back, afterwards they go.
+  // A run with --overwrite was killed: if it had not changed a row, the old rows are put back, else
+  // they are deleted.
   Status EndCutOffReplacing() {
     if (!HasReplacedRows(directory_)) return OkStatus();
     if (HoldsAnything(directory_)) {
@@ -205,8 +205,8 @@ class Opening {
     return Finish(std::move(rows));
   }
 
-  // Rows saved under another plan, or in other directories, are read from where they lie and kept
-  // here by this plan. The sources are not changed.
+  // Copies rows that were saved under another plan, or in other directories, as this plan divides
+  // them. The sources are not changed.
   Result<std::unique_ptr<ShardStore>> OpenRouted() {
     if (IsRoutedAlready()) {
       ASSIGN_OR_RETURN(auto rows, OpenSavedRows(directory_, /*read_only=*/false));
@@ -220,7 +220,7 @@ class Opening {
     RETURN_IF_ERROR(ClaimDirectory(directory_, owner_).status());
     const Status filled = Fill();
     if (!filled.ok()) {
-      // Fill may have failed because another process was routing to here.
+      // Fill may have failed because another process fills this directory.
       const Status removed = RemoveUnused();
       LOG_IF(ERROR, !removed.ok()) << removed.message();
       return filled;
@@ -229,12 +229,12 @@ class Opening {
     return Finish(std::move(rows));
   }
 
-  // Makes room where a routing of this very run was cut off: its owner and no state, since a state
-  // is written after the last row. All it leaves lies elsewhere, too. A state that cannot be read
-  // is no missing one: the rows beside it may be somebody's only ones.
+  // Deletes what an interrupted Fill of this very run has left: an owner without a state, as the
+  // state is written after the last row. Its rows are in the sources, too. An unreadable state is
+  // not a missing one: the rows beside it may be the only copy.
   Status ClearCutOffRouting() {
     const Result<DirectoryOwner> owner = ReadOwner(directory_);
-    if (!owner.ok() || owner.value() != owner_) return OkStatus();  // Clear() says whose it is.
+    if (!owner.ok() || owner.value() != owner_) return OkStatus();  // Clear() reports whose it is.
     const Status state = ReadState(directory_).status();
     if (state.ok()) return OkStatus();
     if (state.code() != StatusCode::kNotFound) {
@@ -243,7 +243,7 @@ class Opening {
     return RemoveUnused();
   }
 
-  // Deletes what nobody else has open: only who got the lock, or read bytes behind it, knows that.
+  // Opening the rows takes their lock, or finds damage behind it: no other process has them open.
   Status RemoveUnused() {
     const Status opened = OpenRows(directory_).status();
     if (!opened.ok() && opened.code() != StatusCode::kCorruption &&
@@ -253,8 +253,7 @@ class Opening {
     return RemoveAll(directory_);
   }
 
-  // An attempt before this one got as far as this shard and was refused elsewhere: the rows are
-  // here, as they were saved, and nothing has changed them.
+  // An earlier attempt filled this shard and was refused elsewhere: the rows are here, unchanged.
   bool IsRoutedAlready() const {
     const Result<DirectoryOwner> owner = ReadOwner(directory_);
     if (!owner.ok() || owner.value() != owner_) return false;
@@ -286,8 +285,8 @@ class Opening {
     return CheckSaved(saved.directory);
   }
 
-  // Whether a stored record is of a slice of this shard. Records are moved whole: kUsage where the
-  // plan cuts a row's columns elsewhere than they were cut when it was saved.
+  // Whether a stored record belongs to a slice of this shard. Records are copied whole: kUsage if
+  // the plan divides a row's columns at other places than the saved one.
   Result<bool> IsMine(TableId table, RowId row, uint16_t first_column, size_t bytes) const {
     if (Raw(table) >= job_.tables.size()) return false;
     const uint64_t position = job_.plan.order(table).PositionOf(row);

@@ -86,7 +86,7 @@ void ShardRunner::Serve(Listener& listener) {
   const auto carry_out = [&](std::vector<ShardAction> actions) {
     for (ShardAction& action : actions) {
       if (auto* send = std::get_if<SendFrames>(&action)) {
-        // A peer that is gone asks nobody any more; its worker reports the loss itself.
+        // The peer is gone; its worker reports the loss itself.
         const Status status = listener.Send(send->peer, std::move(send->frames));
         LOG_IF(WARNING, !status.ok()) << name_ << " reply lost: " << status.message();
       } else if (auto* wake = std::get_if<WakeAt>(&action)) {
@@ -97,7 +97,7 @@ void ShardRunner::Serve(Listener& listener) {
         log_io->Submit(std::move(action));
       } else if (auto* ask = std::get_if<AskCacheBudget>(&action)) {
         CHECK(account_.ledger != nullptr) << name_ << " has no account";
-        // Handled later: actions that follow this one come before those of its answer.
+        // Queued, so that the actions after this one come before those of the answer.
         done(CacheGranted{account_.ledger->Ask(account_.shard, std::move(ask->demands))});
       } else {
         io.Submit(std::move(action));

@@ -37,7 +37,7 @@ ShardStore::~ShardStore() {
   LOG_IF(ERROR, !status.ok()) << "the rows that were to be replaced: " << status.message();
 }
 
-// From here on the rows are this run's, and no longer those it replaces.
+// From here on the directory holds rows of this run; those it replaces are deleted.
 Status ShardStore::MarkChanged() {
   RETURN_IF_ERROR(WriteState(directory_, {.is_clean = false, .step = last_sync_steps_}));
   if (!has_changed_) RETURN_IF_ERROR(DeleteReplacedRows(directory_));
@@ -98,7 +98,7 @@ Status ShardStore::Sync(SyncStore& action) {
   return OkStatus();
 }
 
-// The rows are saved without it: what goes wrong here costs the next run a scan, no more.
+// The rows are saved without this file: an error here costs the next run a scan.
 void ShardStore::KeepWrittenRows(std::string image) const {
   if (store_->stamp() == 0) return;
   const Status kept =
@@ -131,7 +131,7 @@ StoreScanned ShardStore::Scan(uint64_t ticket) {
   StoreScanned event;
   event.ticket = ticket;
   RowsDigest digest;
-  // Records of one table, column and size come one after the other as a rule.
+  // Records of one table, column and size mostly follow one another.
   std::tuple<uint32_t, uint16_t, size_t> last;
   std::optional<RecordLayout> layout;
   event.status = store_->Scan([&](TableId table, RowId row, uint16_t first_column,
@@ -147,7 +147,7 @@ StoreScanned ShardStore::Scan(uint64_t ticket) {
                              Raw(row), Raw(table), record.size());
     }
     digest.Add(tables_[Raw(table)].digested, row, first_column, *layout, record.data());
-    if (first_column == 0) ++event.rows;  // Every row has it, on one shard.
+    if (first_column == 0) ++event.rows;  // Each row has column 0 on one shard only.
     return OkStatus();
   });
   event.digest_high = digest.high();

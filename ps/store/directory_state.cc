@@ -63,7 +63,7 @@ Status TakeText(const std::string& path, const json& document, const char* key,
   return OkStatus();
 }
 
-// OK if nothing lies in the directory but what a crash in WriteOwner leaves.
+// OK if the directory holds nothing, or only what a crash in WriteOwner leaves.
 Status CheckUnused(const std::string& directory) {
   std::error_code error;
   for (std::filesystem::directory_iterator at(directory, error), end; !error && at != end;
@@ -190,7 +190,7 @@ Result<std::optional<uint64_t>> ClaimDirectory(const std::string& directory,
   }
   if (!owner.ok()) return owner.status();
   RETURN_IF_ERROR(CheckOwner(directory, owner.value(), expected));
-  // An owner that never wrote a state never changed a row.
+  // An owner without a state never changed a row.
   if (is_missing(state.status())) return std::optional<uint64_t>();
   if (!state.ok()) return state.status();
   RETURN_IF_ERROR(CheckClean(directory, state.value()));

@@ -9,8 +9,8 @@
 
 namespace rowhouse {
 
-// One call of Run. Helpers that come when nothing is left to do leave at once; they may come after
-// Run has returned, so `work` is looked at only by those who have an i.
+// One call of Run. Helpers that find nothing left to do leave at once. They may come after Run has
+// returned, so `work` may be used only by those that have taken an i.
 struct ParallelReads::Loop {
   Loop(size_t count, const Work& given) : n(count), work(&given) {}
 

@@ -61,7 +61,7 @@ void RocksDbEvents::CountChange() {
 void RocksDbEvents::OnStallConditionsChanged(const rocksdb::WriteStallInfo&) { CountChange(); }
 
 void RocksDbEvents::OnFlushCompleted(rocksdb::DB*, const rocksdb::FlushJobInfo& info) {
-  // The properties count what the file has of each kind; its size is known to nobody else here.
+  // Table properties give bytes of each kind; the file's size is not in the event.
   bytes_flushed_ += info.table_properties.data_size + info.table_properties.index_size +
                     info.table_properties.filter_size;
   CountChange();
@@ -81,8 +81,8 @@ void RocksDbEvents::OnBackgroundError(rocksdb::BackgroundErrorReason, rocksdb::S
   changed_.NotifyAll();
 }
 
-// RocksDB looks at the disk every 5 s and goes on by itself; while it intends to, Resume() is
-// refused. The next Put or Sync is sooner, and knows what it wants.
+// By default RocksDB checks the disk every 5 s and recovers by itself, and refuses Resume()
+// meanwhile. The next Put or Sync recovers sooner.
 void RocksDbEvents::OnErrorRecoveryBegin(rocksdb::BackgroundErrorReason, rocksdb::Status error,
                                          bool* recovers_by_itself) {
   if (error.IsNoSpace()) *recovers_by_itself = false;

@@ -14,28 +14,28 @@ namespace {
 
 constexpr size_t kMiB = size_t{1} << 20;
 
-// Memtables of a store, of which one fills while others are flushed. With four RocksDB would slow
-// writes down before it stops them.
+// Memtables of a store: one fills while others are flushed. With four RocksDB would slow writes
+// down before it stops them.
 constexpr int kMemtables = 3;
-// A shard's rows are touched alike, so shards fill their memtables alike. Sizes differ by up to a
-// third, spread evenly however many stores there are: multiples of the golden ratio, less whole
-// parts.
+// Shards fill their memtables at the same rate, and would all flush at once. So sizes differ by up
+// to a third, spread evenly for any number of stores: fractional parts of multiples of the golden
+// ratio.
 size_t MemtableBytes(size_t store_bytes, size_t number) {
   const double golden = static_cast<double>(number) * 0.6180339887498949;
   const double share = 1.0 - (golden - std::floor(golden)) / 3.0;
   return static_cast<size_t>(static_cast<double>(store_bytes / kMemtables) * share);
 }
 
-// RocksDB's budget over all stores bounds what fills, not what waits to be flushed; so each store
-// has its share of it, but for no less than it can use.
+// RocksDB's budget over all stores bounds memtables that fill, not those that wait for a flush; so
+// each store has a share of it, and at least the minimum that RocksDB accepts.
 size_t BytesOfStore(const StoreEnvironmentOptions& options) {
   constexpr size_t kMinBytes = kMemtables * (kMiB / 4);
   return std::max(options.memtable_bytes / options.stores,
                   std::min(options.memtable_bytes, kMinBytes));
 }
 
-// Each compaction under way keeps its inputs beside what it writes, so that a store has no more at
-// once than its share of the threads.
+// A compaction keeps its inputs beside its outputs, so a store runs at most its share of the
+// threads at once.
 int CompactionsOfStore(const StoreEnvironment& environment) {
   const auto stores = static_cast<int>(std::min<size_t>(environment.options().stores, INT_MAX));
   return std::max(1, environment.compaction_threads() / stores);
@@ -48,8 +48,8 @@ rocksdb::ColumnFamilyOptions RowFamilyOptions(const StoreEnvironment& environmen
   table.checksum = rocksdb::kXXH3;
   table.block_cache = environment.block_cache();
   table.filter_policy.reset(rocksdb::NewBloomFilterPolicy(10));
-  // Indexes and filters live in the block cache by parts: filters of 10^9 rows take 1.2 GB, and
-  // memory must not grow with the table. (In one part a file they push each other out of it, and
+  // Indexes and filters are partitioned and live in the block cache: filters of 10^9 rows take
+  // 1.2 GB, and memory must not grow with the table. (Unpartitioned they evict one another, and
   // reads take three times as long.)
   table.cache_index_and_filter_blocks = true;
   table.index_type = rocksdb::BlockBasedTableOptions::kTwoLevelIndexSearch;
@@ -62,25 +62,25 @@ rocksdb::ColumnFamilyOptions RowFamilyOptions(const StoreEnvironment& environmen
   family.compression = rocksdb::kNoCompression;
   family.bottommost_compression =
       environment.options().compression == "zstd" ? rocksdb::kZSTD : rocksdb::kNoCompression;
-  // Levels, not "universal", which reads alike and rewrites as much, but takes more than twice the
-  // rows' bytes on disk while it does.
+  // Leveled compaction. Universal compaction reads and rewrites as much, but needs more than twice
+  // the rows' bytes on disk meanwhile.
   family.compaction_style = rocksdb::kCompactionStyleLevel;
   family.level_compaction_dynamic_level_bytes = true;
-  // A row that is looked up is there, as a rule (ps/store/written_rows.h), so that a filter of the
-  // last level would only say yes; that saves nine tenths of all filters.
+  // Rows that are looked up are nearly always stored (ps/store/written_rows.h), so filters of the
+  // last level, nine tenths of all, would only say yes.
   family.optimize_filters_for_hits = true;
 
   const size_t memtables = BytesOfStore(environment.options());
   family.write_buffer_size = MemtableBytes(memtables, number);
   family.max_write_buffer_number = kMemtables;
-  // What is on disk beside one copy of each row: files of level 0, the level between, and what one
-  // compaction writes before its inputs go. Each is kept to about the memtables.
+  // On disk, beside one copy of each row, are files of level 0, the level between, and a
+  // compaction's outputs. Each is limited to about the size of the memtables.
   family.max_bytes_for_level_base = memtables;
   family.target_file_size_base = 8 * kMiB;
   family.max_compaction_bytes = 64 * kMiB;
   family.level0_stop_writes_trigger = 6;
-  // No slowing down before that: with no_slowdown a slowed Put is refused as a stopped one is, but
-  // no event tells when it may go on.
+  // No slowdown before the stop: with no_slowdown a slowed Put is refused like a stopped one, but
+  // no event says when it may be retried.
   family.level0_slowdown_writes_trigger = family.level0_stop_writes_trigger;
   family.soft_pending_compaction_bytes_limit = family.hard_pending_compaction_bytes_limit;
   return family;
@@ -98,9 +98,9 @@ rocksdb::DBOptions RowDatabaseOptions(const StoreEnvironment& environment,
   options.max_background_compactions = CompactionsOfStore(environment);
   options.max_open_files = environment.options().max_open_files;
   options.use_direct_reads = environment.options().direct_reads;
-  // Else what was just written would fill the system's cache, and be read back from it.
+  // Otherwise what was just written would fill the page cache, and be read from there.
   options.use_direct_io_for_flush_and_compaction = environment.options().direct_reads;
-  // Without it compactions read block by block, 4 kB each, however many lie side by side.
+  // Without it compactions read single blocks of 4 kB.
   options.compaction_readahead_size = 256 << 10;
   options.skip_stats_update_on_db_open = true;  // It reads every file; opening 256 takes long.
   options.info_log = MakeRocksDbLog(path);

@@ -10,10 +10,10 @@
 namespace rowhouse {
 namespace {
 
-constexpr size_t kMinMemtableBytes = size_t{256} << 10;  // RocksDB's least is 64 kB a memtable.
+constexpr size_t kMinMemtableBytes = size_t{256} << 10;  // RocksDB's minimum is 64 kB a memtable.
 constexpr int kMaxThreads = 256;
-// A disk of this kind answers 11,000 reads of 4 kB a second one by one, 37,000 by 8 threads and
-// 43,000 by 16.
+// The disk measured answers 11,000 reads of 4 kB a second to one thread, 37,000 to 8 and 43,000
+// to 16.
 constexpr int kDirectReadThreads = 16;
 
 size_t ReadThreads(const StoreEnvironmentOptions& options) {
@@ -61,8 +61,8 @@ StoreEnvironment::StoreEnvironment(const StoreEnvironmentOptions& options)
   // Pools belong to RocksDB's one Env per process. They are only raised, because another
   // environment (of another cluster in this process) may count on its threads.
   rocksdb::Env* env = rocksdb::Env::Default();
-  // Reads and flushes come first at the disk. Not at the CPU as well: a Put that stalls waits for
-  // compaction, and beside workers that use all of it that would come to nothing.
+  // Reads and flushes have priority at the disk. Not at the CPU: a stalled Put waits for
+  // compaction, which would starve beside workers that use all cores.
   env->LowerThreadPoolIOPriority(rocksdb::Env::Priority::LOW);
   env->IncBackgroundThreadsIfNeeded(options.flush_threads, rocksdb::Env::Priority::HIGH);
   env->IncBackgroundThreadsIfNeeded(compaction_threads(), rocksdb::Env::Priority::LOW);

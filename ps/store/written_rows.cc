@@ -12,11 +12,11 @@ namespace {
 constexpr size_t kLine = 64;       // bytes; what a set is a multiple of
 constexpr size_t kBlockWords = 8;  // of 32 bits: two blocks a cache line, none across two
 constexpr size_t kBlockBytes = kBlockWords * sizeof(uint32_t);
-// Odd numbers that choose a bit of each word: those of Parquet's specification.
+// Odd multipliers that choose a bit of each word, from Parquet's specification.
 constexpr uint32_t kSalts[kBlockWords] = {0x47b6137b, 0x44974d91, 0x8824ad5b, 0xa2b7289d,
                                           0x705495c7, 0x2df1424b, 0x9efc4947, 0x5c6bfb31};
 
-// The finaliser of SplitMix64: positions are dense, their hashes must not be.
+// The finaliser of SplitMix64: positions are dense, hashes must not be.
 uint64_t Hash(uint64_t position) {
   uint64_t x = position + 0x9e3779b97f4a7c15;
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;

@@ -1,6 +1,6 @@
-// CLOCK (Corbato, 1968): a hand goes round; a row that was used again since it last passed is
-// passed over once more, the first that was not goes. Within a set of ways the hand begins
-// anywhere.
+// CLOCK (Corbato, 1968): a hand goes round and evicts the first row that was not used again since
+// it last passed; rows that were used again are spared once. Within a set the hand may begin at any
+// way.
 #include "ps/cache/cache_policy.h"
 
 namespace rowhouse {

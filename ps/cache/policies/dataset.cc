@@ -1,5 +1,5 @@
-// DATASET: rows have fixed ranks, and the one of the lowest rank goes: by falling frequency in a
-// file of access counts, then by number; without a file by number alone (ColossalAI's cached
+// DATASET: rows have fixed ranks: by falling count in a file of access counts, then by number;
+// without a file by number alone. The row of the lowest rank is evicted (ColossalAI's cached
 // embedding).
 #include "ps/cache/cache_policy.h"
 

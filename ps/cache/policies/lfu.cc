@@ -1,8 +1,8 @@
-// LFU with ageing: the row with the fewest lookups goes, of equal ones that in the lowest slot.
+// LFU with ageing: evicts the row with the fewest lookups; of equal ones the one in the lowest
+// slot.
 //
-// Lookups are those of the record, over all its life: a row that comes back has not been forgotten
-// ("perfect" LFU). Against rows that were hot once, a count halves with every half-life (64 uses a
-// slot) the row was not used.
+// Lookups are counted in the record and survive eviction ("perfect" LFU). So that rows that were
+// hot once do not stay, a count halves with every half-life (64 uses a slot) without a use.
 #include <cmath>
 
 #include "ps/cache/cache_policy.h"

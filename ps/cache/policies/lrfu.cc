@@ -1,14 +1,14 @@
-// LRFU (Lee et al., 2001): the row with the smallest sum of its uses goes, each use weighing half
-// after every half-life (16 uses a slot). With a long one that is LFU, with a short one LRU.
+// LRFU (Lee et al., 2001): evicts the row with the smallest weighted sum of its uses; the weight of
+// a use halves with every half-life (16 uses a slot). A long half-life gives LFU, a short one LRU.
 //
-// The published policy forgets a row with its eviction, which costs most of what counting gains.
-// Here a row that comes in brings its record's lookups f and last step along, and is taken to have
-// been used evenly: a sum of f * 2^(-gap / half-life), times the part of the run that one sum
-// remembers. A run's first half-life is perfect LFU so.
+// The published policy forgets a row when it is evicted, and loses most of what counting gains.
+// Here a row brings along its record's lookups f and last step, and its past uses are assumed to be
+// even: its sum begins as f * 2^(-gap / half-life) times the share of the run that one sum
+// remembers. So the first half-life of a run is perfect LFU.
 //
-// The sum is kept as its logarithm in a byte, 12 steps an octave, for which a large sum's increase
-// by one use is too small; it is rounded up as often as it should be (Morris, 1978), by a sequence
-// that is the same in every run.
+// A byte holds the logarithm of the sum, 12 steps an octave. One use increases a large sum by less
+// than a step; it is then rounded up with the right probability (Morris, 1978), by a sequence that
+// is the same in every run.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -47,7 +47,7 @@ class Lrfu final : public CachePolicy {
 
   uint8_t Use(uint8_t state, const CacheUse& use) override {
     const int64_t before = state == 0 ? Estimate(use.trailer) : Decayed(state, use.age);
-    // log2(1 + 2^x) is the larger of 0 and x, and the increase that the table has for the other.
+    // log2(1 + 2^x) = max(0, x) + log2(1 + 2^-|x|), which is in the table.
     const int64_t x = before - kOne * kUnit;
     const auto apart = static_cast<size_t>(std::abs(x) >> kFractionBits);
     const int64_t sum =
@@ -81,7 +81,7 @@ class Lrfu final : public CachePolicy {
 
   int64_t Decayed(uint8_t state, uint32_t age) const { return state * kUnit - age * per_step_; }
 
-  // Of a row that has just come in: its lookups so far, this one not counted.
+  // Of a row that just got its slot: its lookups so far, without this one.
   int64_t Estimate(const std::byte* from) const {
     const RecordTrailer trailer = TrailerAt(from);
     if (trailer.frequency <= 1) return -kMax * kUnit;
@@ -89,7 +89,7 @@ class Lrfu final : public CachePolicy {
     const double gap = static_cast<double>(step_) - trailer.last_step;
     double sum = trailer.frequency - 1.0;
     if (gap > 0.0) sum *= std::exp2(-gap / half_life_steps_);
-    // What a sum holds of steps that never end, each with one use.
+    // The sum of one use a step, for ever.
     const double remembered = half_life_steps_ / std::numbers::ln2 + 1.0;
     sum *= std::min(1.0, remembered / steps_so_far);
     sum = std::min(sum, remembered);

@@ -1,7 +1,7 @@
-// LRU: the row whose last use is longest ago goes.
+// LRU: evicts the row whose last use is longest ago.
 //
-// Ages tell steps apart; within a step the state does: it counts uses since the step began, each
-// for itself in steps of up to 255 uses, and 255 groups of them in larger ones.
+// Ages order uses of different steps. Within a step the state does: it holds the number of the use
+// in the step, exactly up to 255 uses, in 255 groups beyond.
 #include <algorithm>
 #include <bit>
 

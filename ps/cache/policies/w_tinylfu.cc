@@ -1,11 +1,11 @@
 // W-TinyLFU (Einziger, Friedman and Manes, 2017): a new row first lives in a small window (LRU).
-// Rows beyond the window's share go on probation, the first part of a segmented LRU, and are
-// protected when they are used again; but where one has to go, each of them must have been looked
-// up more often than the last on probation, or goes itself.
+// Rows beyond the window's share go on probation, the first segment of a segmented LRU, and are
+// protected when they are used again. If a row must be evicted, a row that leaves the window is
+// compared with the last one on probation: the one with fewer lookups goes.
 //
-// The window is 1 row in 64 of those looked at, one at least, and 4 in 5 of the others may be
-// protected. In place of the paper's sketch stand the lookups that every record counts over its
-// life, halved with every half-life (64 uses a slot) the row was not used.
+// Of the candidates 1 in 64, at least one, is in the window; 4 in 5 of the others may be protected.
+// The lookups that each record counts replace the paper's sketch; a count halves with every
+// half-life (64 uses a slot) without a use.
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -53,18 +53,18 @@ class WTinyLfu final : public CachePolicy {
     const Segment main = in_segment[kProbation] > 0 ? kProbation : kProtected;
     std::optional<size_t> victim;
     if (in_segment[main] > 0) victim = Oldest(rows, main);
-    // The row to come needs one of the window's places. In a cache that has just filled, or where
-    // pins hid the window for a while, several leave it: all but one find room.
+    // The new row needs a place in the window. If the cache has just filled, or pins hid the window
+    // for a while, several rows leave it; all but one find room.
     for (; in_segment[kWindow] >= window_rows; --in_segment[kWindow]) {
       const size_t candidate = Oldest(rows, kWindow);
       PutOnProbation(rows[candidate]);
       if (!victim || Lookups(rows[candidate]) <= Lookups(rows[*victim])) victim = candidate;
     }
-    return *victim;  // None in main: all are in the window, and the loop had one.
+    return *victim;  // Nobody outside the window: the loop has found one in it.
   }
 
  private:
-  static constexpr uint8_t kNotUsed = 0xff;  // its first use is yet to come; in the window
+  static constexpr uint8_t kNotUsed = 0xff;  // in the window, before its first use
 
   static Segment SegmentOf(uint8_t state) {
     return state == kNotUsed ? kWindow : static_cast<Segment>(state >> kOrderBits);
@@ -78,7 +78,7 @@ class WTinyLfu final : public CachePolicy {
     *row.state = static_cast<uint8_t>(kProbation << kOrderBits | (*row.state & kMaxOrder));
   }
 
-  // Of a segment that has one.
+  // Requires that the segment has one.
   static size_t Oldest(std::span<const CachedRow> rows, Segment segment) {
     size_t oldest = rows.size();
     for (size_t i = 0; i < rows.size(); ++i) {

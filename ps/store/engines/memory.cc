@@ -1,5 +1,5 @@
-// Rows in a sorted map: for tests, simulation and models that need not outlive the process. Its
-// durability is that of the process: Sync has nothing to do.
+// Rows in a sorted map, for tests, simulation and models that need not outlive the process. Sync
+// does nothing.
 #include <algorithm>
 #include <atomic>
 #include <map>

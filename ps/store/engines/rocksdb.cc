@@ -1,11 +1,11 @@
-// Rows in RocksDB, used as a durable tier: checksums written and verified on every read, stalls
-// and full disks told instead of slept through, no write-ahead log, because Sync() is a flush of
-// the memtables and what comes after it is in the push log.
+// Rows in RocksDB. Checksums are verified on every read; stalls and full disks are reported, not
+// waited out; there is no write-ahead log, as Sync() flushes the memtables and the push log holds
+// what comes after.
 //
-// How it is set up: ps/store/rocksdb_options.h. One database per shard with one column family,
-// `rows`, beside the `default` RocksDB insists on. Key: ps/store/store_key.h. Value: the record as
-// it is (sharding/rows/record.h). A Put is one WriteBatch and therefore lies in one memtable:
-// flushed whole or lost whole.
+// Options: ps/store/rocksdb_options.h. One database per shard with one column family, `rows`,
+// beside the `default` that RocksDB requires. Key: ps/store/store_key.h. Value: the record
+// (sharding/rows/record.h). A Put is one WriteBatch and so lies in one memtable: it is flushed as a
+// whole or lost as a whole.
 #include <fcntl.h>
 #include <rocksdb/db.h>
 #include <rocksdb/perf_context.h>
@@ -33,17 +33,17 @@ namespace {
 
 constexpr char kRowsFamily[] = "rows";
 constexpr uint64_t kStampOfNoRows = 1;
-// Keys of one MultiGet, at most: enough to share index and filter reads, few enough that the
-// blocks they pin stay small beside the block cache; and the fewest worth a thread of their own.
+// Most keys of one MultiGet: enough to share reads of indexes and filters, few enough that the
+// blocks they pin stay small beside the block cache. And the fewest that are worth a thread.
 constexpr size_t kSliceKeys = 256;
 constexpr size_t kMinKeys = 8;
-// A stall may end without an event (another store's flush frees the shared budget), so look now
-// and then.
+// A stall may end without an event (another store's flush frees the shared budget), so it is
+// polled.
 constexpr auto kStallPoll = std::chrono::milliseconds(20);
-// How often a disk that is full is tried although it still looks full.
+// How often a write is tried although the disk still looks full.
 constexpr auto kTryAnyway = std::chrono::seconds(1);
 
-// RocksDB says much only by text: the strerror of its system calls stands in its messages.
+// RocksDB reports the errno of a system call only as text.
 bool Mentions(const rocksdb::Status& status, std::string_view text) {
   return status.ToString().find(text) != std::string::npos;
 }
@@ -51,7 +51,7 @@ bool Mentions(const rocksdb::Status& status, std::string_view text) {
 Status Translate(const rocksdb::Status& status, const std::string& path, std::string_view what) {
   if (status.ok()) return OkStatus();
   if (status.IsNoSpace()) {
-    // RocksDB refuses writes from here on; see MakeRoom. What was Put stays in memory until then.
+    // From here on RocksDB refuses writes; see MakeRoom. Earlier Puts stay in memory until then.
     return MakeStatus(StatusCode::kResourceExhausted, "row directory {}: {}: the disk is full: {}",
                       path, what, status.ToString());
   }
@@ -66,12 +66,12 @@ Status InUse(const std::string& path) {
       path);
 }
 
-// RocksDB takes no lock to read, and would see files vanish. Only asks for the lock, so that
-// several may read. (To close the file would drop a lock of this very process: it must not have
+// RocksDB takes no lock for reading, and would see files vanish. This only queries the lock, so
+// that several may read. (Closing the file would drop a lock of this process, which must not have
 // the rows open.)
 Status CheckNotInUse(const std::string& path) {
   const int fd = ::open((path + "/LOCK").c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return OkStatus();  // None was ever taken, or opening will say why.
+  if (fd < 0) return OkStatus();  // Never locked, or opening will report the error.
   struct flock lock = {};
   lock.l_type = F_WRLCK;
   lock.l_whence = SEEK_SET;
@@ -80,7 +80,7 @@ Status CheckNotInUse(const std::string& path) {
   return is_held ? InUse(path) : OkStatus();
 }
 
-// Opening fails in more ways that the operator can mend.
+// Errors of opening that the operator can mend.
 Status TranslateOpen(const rocksdb::Status& status, const std::string& path) {
   if (status.IsIOError() && Mentions(status, "LOCK: Resource temporarily unavailable")) {
     return InUse(path);
@@ -105,7 +105,7 @@ class RocksDbStore final : public RowStore {
   static Result<std::unique_ptr<RowStore>> Open(const RowStoreOptions& options);
 
   ~RocksDbStore() override {
-    // Flushes what is left, so that an orderly end loses nothing; only Sync promises it.
+    // Flushes what is left: an orderly end loses nothing, though only Sync promises that.
     const bool was_open = db_ != nullptr;
     CloseDatabase();
     if (was_open) LogCounters();
@@ -136,9 +136,8 @@ class RocksDbStore final : public RowStore {
   }
   Status OpenDatabase();
   void CloseDatabase();
-  // Of the files that hold rows. The tail of RocksDB's MANIFEST can be cut so that it knows its
-  // last sequence number and not its files: rows are changed in one column family, both record the
-  // number.
+  // Of the files that hold rows. A truncated MANIFEST may know its last sequence number and not its
+  // files; rows are changed in one column family, so both record the number.
   uint64_t LiveBytes() const;
   uint64_t RowsInMemory() const;
 
@@ -149,15 +148,15 @@ class RocksDbStore final : public RowStore {
     std::vector<rocksdb::PinnableSlice> values = std::vector<rocksdb::PinnableSlice>(kSliceKeys);
     std::vector<rocksdb::Status> statuses = std::vector<rocksdb::Status>(kSliceKeys);
   };
-  // Reads rows[k] for the k in `order`, at most kSliceKeys whose rows ascend; is_found[k] says
-  // which there are.
+  // Reads rows[k] for the k in `order`, at most kSliceKeys, whose rows ascend; is_found[k] says
+  // whether row k is stored.
   Status GetSorted(const StoreSlice& slice, std::span<const RowId> rows,
                    std::span<const size_t> order, std::span<std::byte> out, Slots& slots,
                    std::span<uint8_t> is_found);
   Status WriteOrGiveUp(rocksdb::WriteBatch* batch);
   Status MakeRoom();
   void LogCounters() const;
-  // Translates what a write or flush came to.
+  // Translates the status of a write or flush.
   Status Written(const rocksdb::Status& status, std::string_view what);
 
   const std::string path_;
@@ -177,7 +176,7 @@ class RocksDbStore final : public RowStore {
   std::atomic<uint64_t> stalls_ = 0;
   std::atomic<uint64_t> stall_ms_ = 0;
 
-  // When to try a full disk though it looks full still; unset: it is not.
+  // When to try a full disk again; unset: it is not full.
   std::optional<std::chrono::steady_clock::time_point> next_try_;
   // Kept between calls for their memory.
   rocksdb::WriteBatch batch_;
@@ -198,8 +197,8 @@ Result<std::unique_ptr<RowStore>> RocksDbStore::Open(const RowStoreOptions& opti
     RETURN_IF_ERROR(CheckNotInUse(options.path));
   }
   if (!options.read_only && options.expected_stamp != 0) {
-    // To open a database for writing deletes files that it does not name, and they may be all that
-    // is left of the rows: the stamp is looked at by a reader first.
+    // Opening a database for writing deletes files that it does not name, and these may be all that
+    // is left of the rows; so the stamp is checked read-only first.
     RowStoreOptions looks = options;
     looks.read_only = true;
     RETURN_IF_ERROR(Open(looks).status());
@@ -261,7 +260,7 @@ RowStoreCounters RocksDbStore::counters() const {
           .background_jobs = db_ == nullptr ? 0 : BackgroundJobs(*db_, rows_)};
 }
 
-// Worth a line in everybody's log where rows had to wait.
+// Logged as a warning if Puts had to wait.
 void RocksDbStore::LogCounters() const {
   const RowStoreCounters c = counters();
   const std::string text = fmt::format(
@@ -286,7 +285,7 @@ Status RocksDbStore::Get(const StoreSlice& slice, std::span<const RowId> rows,
   }
   is_found_.assign(rows.size(), 0);
   const size_t batches = (rows.size() + kSliceKeys - 1) / kSliceKeys;
-  // So few rows that they would make one batch still keep all reading threads busy.
+  // Rows that would fit into one batch are divided among all reading threads.
   const size_t threads = slots_.size();
   const size_t batch_rows =
       batches >= threads
@@ -318,8 +317,8 @@ Status RocksDbStore::GetSorted(const StoreSlice& slice, std::span<const RowId> r
   }
   rocksdb::ReadOptions options;
   options.verify_checksums = true;
-  // A row read goes to the rows' own cache; its block would only push indexes out of this one.
-  // (A fifth less time a row; indexes and filters are kept all the same.)
+  // A row goes to the rows' own cache; its block would only evict indexes from this one. (A fifth
+  // less time a row; indexes and filters are cached all the same.)
   options.fill_cache = false;
   rocksdb::SetPerfLevel(rocksdb::PerfLevel::kEnableCount);  // Of this thread.
   rocksdb::PerfContext& seen = *rocksdb::get_perf_context();
@@ -353,7 +352,7 @@ Status RocksDbStore::Put(const StoreSlice& slice, std::span<const RowId> rows,
   CHECK(!read_only_) << "Put to a store opened for reading";
   CHECK_EQ(records.size(), rows.size() * slice.record_bytes);
   batch_.Clear();
-  // In the order of keys, where each goes into the memtable beside the one before.
+  // In key order, so that each goes into the memtable next to the one before.
   order_.resize(rows.size());
   std::iota(order_.begin(), order_.end(), size_t{0});
   if (!std::is_sorted(rows.begin(), rows.end())) {
@@ -372,8 +371,8 @@ Status RocksDbStore::Put(const StoreSlice& slice, std::span<const RowId> rows,
   return OkStatus();
 }
 
-// The I/O thread may wait, the shard's may not: so the wait for flush and compaction is here,
-// bounded, and RocksDB's own (unbounded, unseen) is off.
+// Waits for flushes and compactions here, on the I/O thread, with a limit; RocksDB's own wait,
+// which has no limit and no event, is off.
 Status RocksDbStore::WriteOrGiveUp(rocksdb::WriteBatch* batch) {
   rocksdb::WriteOptions options;
   options.disableWAL = true;
@@ -383,7 +382,7 @@ Status RocksDbStore::WriteOrGiveUp(rocksdb::WriteBatch* batch) {
   const SteadyClock::time_point start = SteadyClock::now();
   for (bool stalled = false;; stalled = true) {
     RETURN_IF_ERROR(MakeRoom());
-    // Before the write: no change can be missed.
+    // Read before the write, so that no change is missed.
     const uint64_t changes = events_->changes();
     const rocksdb::Status written = db_->Write(options, batch);
     const auto waited =
@@ -408,17 +407,17 @@ Status RocksDbStore::Written(const rocksdb::Status& status, std::string_view wha
   return Translate(status, path_, what);
 }
 
-// After the disk was full RocksDB refuses writes until it is told to go on. That is done here,
-// once there is room for what waits in memory: to try in vain would fill the disk each time.
+// After a full disk RocksDB refuses writes until Resume. That is called here, once there is room
+// for what waits in memory: a vain try would fill the disk each time.
 Status RocksDbStore::MakeRoom() {
   if (!events_->is_disk_full()) return OkStatus();
   uint64_t waiting = 0;
   (void)db_->GetIntProperty(rows_, rocksdb::DB::Properties::kCurSizeAllMemTables, &waiting);
-  std::error_code unknown;  // Then trying is the only way to know.
+  std::error_code unknown;  // Then only trying tells.
   const std::filesystem::space_info space = std::filesystem::space(path_, unknown);
   constexpr uint64_t kMinRoom = uint64_t{1} << 20;  // for what RocksDB writes beside rows
   const bool has_room = unknown || space.available >= waiting + kMinRoom;
-  // It may be the torso of a file that takes the room: trying deletes it.
+  // An unfinished file may take the room; trying deletes it.
   const auto now = std::chrono::steady_clock::now();
   if (!next_try_) next_try_ = now + kTryAnyway;
   if (!has_room && now < *next_try_) {
@@ -428,7 +427,7 @@ Status RocksDbStore::MakeRoom() {
                       path_, space.available >> 10, waiting >> 10);
   }
   next_try_ = now + kTryAnyway;
-  events_->SetDiskHasRoom();  // What Resume starts may find out again that there is none.
+  events_->SetDiskHasRoom();  // What Resume starts may find the disk full again.
   const rocksdb::Status resumed = db_->Resume();
   if (resumed.ok()) {
     next_try_.reset();
@@ -449,10 +448,10 @@ Status RocksDbStore::Sync() {
   RETURN_IF_ERROR(MakeRoom());
   rocksdb::FlushOptions options;
   options.wait = true;
-  // A flush makes room; waiting until there is room first would only take longer.
+  // A flush makes room, so it does not wait for room first.
   options.allow_write_stall = true;
   // Once a flush has failed for want of space, RocksDB 7.8 answers every later one with OK before
-  // it is done, or has begun. So look whether it is: nobody else writes meanwhile.
+  // it is done. So check that it is: nobody else writes meanwhile.
   const auto give_up = std::chrono::steady_clock::now() +
                        std::chrono::milliseconds(environment_->options().stall_limit_ms);
   for (;;) {
@@ -518,7 +517,7 @@ Status RocksDbStore::Scan(const Visitor& visit) {
   rocksdb::ReadOptions options;
   options.verify_checksums = true;
   options.fill_cache = false;  // A scan reads everything once; the rows of pulls should stay.
-  // Of each file that is open: many shards may be scanned at once, each of a dozen.
+  // For each open file: many shards may be scanned at once, each with a dozen files.
   options.readahead_size = size_t{256} << 10;
   const std::unique_ptr<rocksdb::Iterator> at(db_->NewIterator(options, rows_));
   std::vector<std::byte> record;
@@ -528,7 +527,7 @@ Status RocksDbStore::Scan(const Visitor& visit) {
                              at->key().size(), StoreKey::kBytes);
     }
     const StoreKey key = StoreKey::Decode(at->key().data());
-    // A value lies where its block has it; records are read as floats.
+    // A value may have any address; records are read as floats.
     record.resize(at->value().size());
     std::memcpy(record.data(), at->value().data(), record.size());
     RETURN_IF_ERROR(visit(key.table, key.row, key.first_column, record));
