@@ -17,8 +17,10 @@
 #include "launch/run/last_words.h"
 #include "launch/run/notices.h"
 #include "launch/settings/command_line.h"
-#include "launch/settings/flags.h"
+#include "launch/settings/completion.h"
+#include "launch/settings/help.h"
 #include "launch/settings/load_balance_flags.h"
+#include "launch/settings/verb_flags.h"
 #include "launch/settings/yaml_config.h"
 #include "launch/verbs.h"
 #include "launch/version.h"
@@ -55,6 +57,11 @@ void PrintNotices(const CommandLine& command_line, const Settings& settings) {
 int Print(const std::string& text) {
   std::fputs(text.c_str(), stdout);
   return 0;
+}
+
+int PrintCompletion(const CommandLine& command_line) {
+  if (command_line.arguments == std::vector<std::string>{"bash"}) return Print(BashCompletion());
+  return ExitBeforeMeeting(UsageError("expected: rowhouse completion bash"));
 }
 
 bool WantsCounts(const CommandLine& command_line) {
@@ -139,7 +146,10 @@ int Main(int argc, char** argv) {
   const Result<CommandLine> command_line = ParseCommandLine(argc, argv);
   if (!command_line.ok()) return ExitBeforeMeeting(command_line.status());
   if (command_line.value().wants_version) return Print(VersionText());
-  if (command_line.value().wants_help) return Print(HelpText(command_line.value().verb));
+  if (command_line.value().wants_help) {
+    return Print(HelpText(command_line.value().verb, command_line.value().help_page));
+  }
+  if (command_line.value().verb == "completion") return PrintCompletion(command_line.value());
 
   const Result<Settings> settings = MakeSettings(command_line.value());
   if (!settings.ok()) return ExitBeforeMeeting(settings.status());

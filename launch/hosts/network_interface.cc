@@ -79,6 +79,13 @@ std::vector<NetworkInterface> InterfacesOfThisHost() {
 
 bool IsLoopback(const NetworkInterface& interface) { return AddressOf(interface) >> 24 == 127; }
 
+bool IsTcpAddress(const std::string& text, uint64_t min_port) {
+  const size_t colon = text.rfind(':');
+  if (!text.starts_with("tcp://") || colon <= 6) return false;
+  const auto port = ReadWhole(text.substr(colon + 1));
+  return port && *port >= min_port && *port <= 65535;
+}
+
 bool IsInterfaceChoice(const std::string& text) {
   if (ReadNetwork(text)) return true;
   const auto is_of_name = [](char c) { return c > ' ' && c < 127 && c != '/' && c != '*'; };

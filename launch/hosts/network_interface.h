@@ -23,6 +23,9 @@ std::vector<NetworkInterface> InterfacesOfThisHost();
 
 bool IsLoopback(const NetworkInterface& interface);
 
+// "tcp://host:port" with a port of [min_port, 65535]. ZeroMQ takes ports modulo 65536.
+bool IsTcpAddress(const std::string& text, uint64_t min_port);
+
 // The forms of --bind_interface: name ("eth0"), address ("10.0.0.1"), network ("10.0.0.0/24").
 bool IsInterfaceChoice(const std::string& text);
 

@@ -23,10 +23,11 @@ constexpr uint64_t kMaxMb = uint64_t{1} << 24;  // as of cache_mb
 Status PlanSizes(const Settings& settings, const PlanRequest& request) {
   uint64_t memory_mb = settings.storage.cache_mb;
   if (!request.memory_mb.empty()) {
-    const auto value = ReadWhole(request.memory_mb);
+    const auto value = ReadSize(request.memory_mb, uint64_t{1} << 20);
     if (!value || *value < 1 || *value > kMaxMb) {
-      return UsageError("--memory_mb={}: expected a whole number from 1 to {}", request.memory_mb,
-                        kMaxMb);
+      return UsageError(
+          "--memory_mb={}: expected a whole number from 1 to {}, or a size such as 4GB",
+          request.memory_mb, kMaxMb);
     }
     memory_mb = *value;
   }

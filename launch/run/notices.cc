@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "launch/settings/flags.h"
 #include "launch/settings/setting_fields.h"
+#include "launch/settings/verb_flags.h"
 
 namespace rowhouse {
 namespace {

@@ -93,7 +93,7 @@ Status Serve(const Settings& settings) {
                         .logs_jobs = !is_supervised};
   options.node.row_dir = settings.row_directory();
   if (const std::string& file = settings.storage.cache_access_counts; !file.empty()) {
-    ASSIGN_OR_RETURN(AccessCounts counts, ReadAccessCounts(file, "cache_frequencies"));
+    ASSIGN_OR_RETURN(AccessCounts counts, ReadAccessCounts(file, "cache_access_counts"));
     options.access_counts = std::make_shared<const AccessCounts>(std::move(counts));
   }
   if (options.node.row_dir.empty() && options.node.has_files()) {

@@ -50,27 +50,8 @@ std::string NodeName(size_t node, int rank, const std::string& host) {
 
 // The flags a server takes over from its supervisor.
 std::vector<std::string> ServerFlags(const Settings& settings) {
-  const NodeOptions& storage = settings.storage;
-  std::vector<std::string> flags = {
-      fmt::format("--store={}", storage.store),
-      fmt::format("--cache_mb={}", storage.cache_mb),
-      fmt::format("--memory_limit_mb={}", storage.memory_limit_mb),
-      fmt::format("--cache_ratio={}", storage.cache_ratio),
-      fmt::format("--cache_ways={}", storage.cache_ways),
-      fmt::format("--cache_policy={}", storage.cache_policy),
-      fmt::format("--cache_warmup_ratio={}", storage.cache_warmup_ratio),
-      fmt::format("--max_dirty_steps={}", storage.max_dirty_steps),
-      fmt::format("--durability={}", storage.durability),
-      fmt::format("--store_compression={}", storage.store_compression),
-      fmt::format("--direct_reads={}", storage.direct_reads),
-  };
-  if (!storage.cache_access_counts.empty()) {
-    flags.push_back("--cache_frequencies=" + storage.cache_access_counts);
-  }
+  std::vector<std::string> flags = NodeFlags(settings);
   for (const std::string& flag : GivenLogFlags()) flags.push_back(flag);
-  // Without one the server makes a directory of its own and deletes it at its end.
-  const std::string row_dir = settings.row_directory();
-  if (!row_dir.empty()) flags.push_back("--row_dir=" + row_dir);
   return flags;
 }
 
@@ -88,7 +69,7 @@ Status StartServer(const Settings& settings, Supervisor& supervisor) {
     RETURN_IF_ERROR(TemporaryRows::Check());
   }
   if (const std::string& file = settings.storage.cache_access_counts; !file.empty()) {
-    RETURN_IF_ERROR(ReadAccessCounts(file, "cache_frequencies").status());
+    RETURN_IF_ERROR(ReadAccessCounts(file, "cache_access_counts").status());
   }
   return supervisor.Start();
 }

@@ -53,12 +53,6 @@ bool LooksLikeFlag(std::string_view word) {
   return word.size() > 1 && word[0] == '-' && (word[1] == '-' || std::isalpha(word[1]));
 }
 
-bool IsSwitch(const std::string& name) {
-  if (const DlrmFlag* flag = FindDlrmFlag(name)) return flag->is_bool;
-  gflags::CommandLineFlagInfo info;
-  return gflags::GetCommandLineFlagInfo(name.c_str(), &info) && info.type == "bool";
-}
-
 class Parser {
  public:
   Status Parse(std::vector<Word> words) {
@@ -74,9 +68,9 @@ class Parser {
     RETURN_IF_ERROR(CheckRefused());
     if (result_.verb.empty()) {
       return UsageError("no verb given (known: {}); rowhouse --help says what they do",
-                        DescribeVerbs());
+                        fmt::join(VerbNames(), ", "));
     }
-    if (!result_.arguments.empty() && !TakesArguments()) {
+    if (!result_.arguments.empty() && FindVerb(result_.verb)->arguments.empty()) {
       return UsageError(
           "unexpected argument \"{}\"; rowhouse {} takes flags only, and a flag "
           "begins with --",
@@ -88,24 +82,18 @@ class Parser {
   CommandLine Take() { return std::move(result_); }
 
  private:
-  static std::string DescribeVerbs() {
-    std::string text;
-    for (const Verb& verb : Verbs()) text += (text.empty() ? "" : ", ") + verb.name;
-    return text;
-  }
-
-  bool TakesArguments() const {
-    return std::any_of(Verbs().begin(), Verbs().end(), [&](const Verb& verb) {
-      return verb.name == result_.verb && !verb.arguments.empty();
-    });
+  static std::vector<std::string> VerbNames() {
+    std::vector<std::string> names;
+    for (const Verb& verb : Verbs()) {
+      if (!verb.is_hidden) names.push_back(verb.name);
+    }
+    return names;
   }
 
   Status CheckVerb() const {
-    std::vector<std::string> names;
-    for (const Verb& verb : Verbs()) names.push_back(verb.name);
-    if (std::find(names.begin(), names.end(), result_.verb) != names.end()) return OkStatus();
+    if (FindVerb(result_.verb) != nullptr) return OkStatus();
     return UsageError("unknown verb \"{}\" {}", result_.verb,
-                      DescribeKnownNames(result_.verb, names));
+                      DescribeKnownNames(result_.verb, VerbNames()));
   }
 
   Status TakeHelpVerb(const std::vector<Word>& words) {
@@ -127,44 +115,71 @@ class Parser {
       }
       FlagWord flag = SplitFlag(word.text);
       if (flag.name == "help" || flag.name == "h") {
-        result_.wants_help = true;
+        RETURN_IF_ERROR(TakeHelp(flag));
         continue;
       }
       if (flag.name == "version") {
         result_.wants_version = true;
         continue;
       }
-      const bool is_negated = !IsKnownFlag(flag.name) && flag.name.starts_with("no") &&
-                              IsKnownFlag(flag.name.substr(2)) && IsSwitch(flag.name.substr(2));
-      if (is_negated) {
-        if (flag.value) {
-          return UsageError("{}{}: a switch that is turned off takes no value; say --{}={}",
-                            word.text, InBrackets(word.origin), flag.name.substr(2), *flag.value);
-        }
-        flag = {.name = flag.name.substr(2), .value = "false"};
-      }
+      RETURN_IF_ERROR(TakeNegation(word, &flag));
       if (flag.name != "flagfile" && !IsKnownFlag(flag.name)) return UnknownFlag(flag, word);
       if (!flag.value) {
-        const bool has_next = i + 1 < words.size();
-        if (HasOptionalValue(flag.name)) {
-          flag.value = kJsonToStdout;
-        } else if (IsSwitch(flag.name)) {
-          // DLRM's scripts write "--round-targets True".
-          const bool is_next_value = has_next && !LooksLikeFlag(words[i + 1].text) &&
-                                     ReadBool(words[i + 1].text).has_value();
-          flag.value = is_next_value ? words[++i].text : "true";
-        } else if (has_next && !words[i + 1].text.starts_with("--")) {
-          flag.value = words[++i].text;
-        } else {
-          return UsageError("--{}{} needs a value: --{}=VALUE", flag.name, InBrackets(word.origin),
-                            flag.name);
-        }
+        const Word* const next = i + 1 < words.size() ? &words[i + 1] : nullptr;
+        bool takes_next = false;
+        RETURN_IF_ERROR(TakeValue(word, next, &flag, &takes_next));
+        if (takes_next) ++i;
       }
       if (flag.name == "flagfile") {
         RETURN_IF_ERROR(TakeFlagFile(*flag.value, word.origin, depth));
       } else {
         RETURN_IF_ERROR(TakeFlag({flag.name, *flag.value, word.origin}));
       }
+    }
+    return OkStatus();
+  }
+
+  Status TakeHelp(const FlagWord& flag) {
+    result_.wants_help = true;
+    const std::string page = flag.value.value_or("");
+    if (page == "all") result_.help_page = HelpPage::kAll;
+    if (page.empty() || page == "all" || page == "basic") return OkStatus();
+    return UsageError("--help={}: expected basic, all or no value", page);
+  }
+
+  // "--noload" becomes load=false.
+  static Status TakeNegation(const Word& word, FlagWord* flag) {
+    const std::string name = flag->name.starts_with("no") ? flag->name.substr(2) : "";
+    if (name.empty() || IsKnownFlag(flag->name) || !IsKnownFlag(name) || !IsSwitch(name)) {
+      return OkStatus();
+    }
+    if (flag->value) {
+      return UsageError("{}{}: a switch that is turned off takes no value; say --{}={}", word.text,
+                        InBrackets(word.origin), name, *flag->value);
+    }
+    *flag = {.name = name, .value = "false"};
+    return OkStatus();
+  }
+
+  // The value of a flag without an equals sign: that of a switch, or the next word (null: none).
+  static Status TakeValue(const Word& word, const Word* next, FlagWord* flag, bool* takes_next) {
+    const VerbFlag* const own = FindVerbFlag(flag->name);
+    if (own != nullptr && own->has_optional_value) {
+      flag->value = kJsonToStdout;
+      return OkStatus();
+    }
+    const bool is_switch = IsSwitch(flag->name);
+    // DLRM's scripts write "--round-targets True".
+    *takes_next = next != nullptr &&
+                  (is_switch ? !LooksLikeFlag(next->text) && ReadBool(next->text).has_value()
+                             : !next->text.starts_with("--"));
+    if (*takes_next) {
+      flag->value = next->text;
+    } else if (is_switch) {
+      flag->value = "true";
+    } else {
+      return UsageError("--{}{} needs a value: --{}=VALUE", flag->name, InBrackets(word.origin),
+                        flag->name);
     }
     return OkStatus();
   }
@@ -217,7 +232,11 @@ class Parser {
   Status TakeFlag(GivenFlag flag) {
     if (const DlrmFlag* dlrms = FindDlrmFlag(flag.name)) return TakeDlrmFlag(*dlrms, flag);
     const SettingField* field = FindSettingField(flag.name);
-    if (field != nullptr) flag.name = field->name;
+    if (field != nullptr) {
+      if (flag.name != field->name) flag.as = flag.name;
+      flag.name = field->name;
+      RETURN_IF_ERROR(CheckOneName(flag));
+    }
     if (!result_.verb.empty() && !VerbHasFlag(result_.verb, flag.name)) {
       return UsageError("{} is no flag of rowhouse {}; it belongs to {}", flag.Describe(),
                         result_.verb, DescribeVerbsOfFlag(flag.name));
@@ -239,6 +258,18 @@ class Parser {
       return UsageError("{}: expected a value of type {}", flag.Describe(), info.type);
     }
     result_.flags.push_back(std::move(flag));
+    return OkStatus();
+  }
+
+  // A setting that is given by two of its names is a mistake: nobody can say which one counts.
+  Status CheckOneName(const GivenFlag& flag) const {
+    for (const GivenFlag& other : result_.flags) {
+      if (other.name != flag.name || other.as == flag.as) continue;
+      return UsageError(
+          "{} and {} are two names of one setting; give only one of them, or the same name twice, "
+          "of which the last counts",
+          other.Describe(), flag.Describe());
+    }
     return OkStatus();
   }
 
@@ -292,7 +323,7 @@ class Parser {
 }  // namespace
 
 std::string GivenFlag::Describe() const {
-  return fmt::format("--{}={}{}", name, value, InBrackets(origin));
+  return fmt::format("--{}={}{}", as.empty() ? name : as, value, InBrackets(origin));
 }
 
 std::string CommandLine::Value(std::string_view flag, const std::string& fallback) const {
@@ -303,7 +334,7 @@ std::string CommandLine::Value(std::string_view flag, const std::string& fallbac
 }
 
 Result<CommandLine> ParseCommandLine(int argc, const char* const* argv) {
-  SetLogDefaults();
+  RegisterFlags();
   std::vector<Word> words;
   for (int i = 1; i < argc; ++i) words.push_back({argv[i], ""});
   Parser parser;

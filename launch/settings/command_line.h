@@ -6,7 +6,7 @@
 // The last of several values of one flag counts. Every mistake is kUsage and says what was given,
 // where (file and line, for flag files) and what is known or expected instead.
 //
-// gflags holds defaults and help (launch/settings/flags.cc); its own parser exits the process on a
+// gflags knows every flag (launch/settings/flags.h), but its own parser exits the process on a
 // mistake, with another code and without the line, so it is not used. Threads: one; gflags are
 // process-wide.
 #pragma once
@@ -15,15 +15,17 @@
 #include <vector>
 
 #include "common/status.h"
+#include "launch/settings/help.h"
 #include "launch/settings/settings.h"
 
 namespace rowhouse {
 
 // One flag as the operator gave it.
 struct GivenFlag {
-  std::string name;    // canonical
-  std::string value;   // "true" or "false" for switches
-  std::string origin;  // "configs/local.flags:12"; "" for the command line itself
+  std::string name;     // canonical
+  std::string value;    // "true" or "false" for switches
+  std::string origin;   // "configs/local.flags:12"; "" for the command line itself
+  std::string as = {};  // the name that was given, where it is an alias; else ""
 
   // "--ps=4 (configs/local.flags:12)", as it stands in messages.
   std::string Describe() const;
@@ -37,18 +39,12 @@ struct CommandLine {
   // DLRM's flags that were given and change nothing, as DLRM spells them, each once.
   std::vector<std::string> ignored;
   bool wants_help = false;
+  HelpPage help_page = HelpPage::kBasic;
   bool wants_version = false;
 
   // The last value given, or `fallback`.
   std::string Value(std::string_view flag, const std::string& fallback = "") const;
 };
-
-struct Verb {
-  std::string name;
-  std::string what;            // one line for --help
-  std::string arguments = {};  // how --help names them: "[NAME ...]"; "": it takes none
-};
-const std::vector<Verb>& Verbs();
 
 // Reads argv. Values of settings are checked here, so that a message can say where they stand;
 // flags of glog are set as well.
@@ -56,8 +52,5 @@ Result<CommandLine> ParseCommandLine(int argc, const char* const* argv);
 
 // Defaults, then --config, then the flags, then Settings::Complete(). Not yet Validate()d.
 Result<Settings> MakeSettings(const CommandLine& command_line);
-
-// What --help prints: the verbs, or the flags of one verb by section with defaults and ranges.
-std::string HelpText(const std::string& verb);
 
 }  // namespace rowhouse

@@ -18,7 +18,8 @@ struct DlrmFlag {
   std::string harmless;  // the value that asks for nothing: accepted without a word
   bool is_bool = false;
   Fate fate = Fate::kRefused;
-  std::string why = {};  // of a refused one, a clause: "Rowhouse trains on CPUs only"
+  bool was_setting = false;  // stands in YAML files that earlier versions printed, section training
+  std::string why = {};      // of a refused one, a clause: "Rowhouse trains on CPUs only"
 
   std::string dlrms_name() const;  // "--num-workers"
 };

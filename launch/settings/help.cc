@@ -1,10 +1,9 @@
-// What --help and --version print.
+#include "launch/settings/help.h"
+
+#include <fmt/ranges.h>
 #include <gflags/gflags.h>
 
-#include "common/read_value.h"
-#include "launch/settings/command_line.h"
 #include "launch/settings/flags.h"
-#include "launch/settings/setting_fields.h"
 #include "launch/settings/verb_flags.h"
 
 namespace rowhouse {
@@ -29,81 +28,80 @@ std::string Wrap(const std::string& text) {
   return out + "      " + line + "\n";
 }
 
-std::string DescribeFlag(const std::string& name, const std::string& expected) {
-  gflags::CommandLineFlagInfo info = gflags::GetCommandLineFlagInfoOrDie(name.c_str());
-  std::string value = info.default_value.empty() ? "none" : info.default_value;
-  // gflags prints 17 digits: 0.90000000000000002.
-  if (info.type == "double") value = fmt::format("{}", ReadReal(value).value());
-  const std::string head = fmt::format("  --{} (default: {})\n", name, value);
-  std::string text = info.description + ".";
-  if (!expected.empty()) text += " Takes " + expected + ".";
-  return head + Wrap(text);
+std::string Describe(std::string_view name, const std::string& value, const std::string& text) {
+  return fmt::format("  --{} (default: {})\n", name, value.empty() ? "none" : value) + Wrap(text);
+}
+
+std::string DescribeSetting(const SettingField& field) {
+  std::string text = fmt::format("{}. Takes {}.", field.help, field.expected);
+  if (!field.aliases.empty()) text += fmt::format(" Also: --{}.", fmt::join(field.aliases, ", --"));
+  return Describe(field.name, field.default_text(), text);
+}
+
+std::string VerbsText() {
+  std::string text =
+      "rowhouse: a distributed parameter server that trains DLRM models whose embedding tables\n"
+      "are larger than one host's memory\n\nusage: rowhouse VERB [--flag=value ...]\n\n";
+  for (const Verb& verb : Verbs()) {
+    if (!verb.is_hidden) text += fmt::format("  {:8} {}\n", verb.name, verb.what);
+  }
+  return text + "\nrowhouse VERB --help lists the flags of a verb; rowhouse --version.\n";
+}
+
+// Settings that `is_shown`, by section.
+template <typename IsShown>
+std::string SettingsText(const IsShown& is_shown) {
+  std::string text, section;
+  for (const SettingField& field : SettingFields()) {
+    if (!is_shown(field)) continue;
+    if (section != SectionName(field.section)) {
+      section = SectionName(field.section);
+      text += fmt::format("\n{}:\n", section);
+    }
+    text += DescribeSetting(field);
+  }
+  return text;
+}
+
+std::string LogFlagsText() {
+  std::string text = "\nlog (glog):\n";
+  for (const std::string& name : LogFlags()) {
+    const gflags::CommandLineFlagInfo info = gflags::GetCommandLineFlagInfoOrDie(name.c_str());
+    text += Describe(name, info.default_value,
+                     info.description + (info.description.ends_with('.') ? "" : "."));
+  }
+  return text;
 }
 
 }  // namespace
 
-const std::vector<Verb>& Verbs() {
-  static const std::vector<Verb> verbs = {
-      {"train",
-       "trains a model: under mpirun some ranks are PS nodes, the others workers; "
-       "without it, one of each"},
-      {"ps", "a PS node of its own, which workers find by --ps_endpoints"},
-      {"bench",
-       "measures this machine's limits and the system beside them; without a NAME lists what "
-       "there is to measure",
-       "[NAME ... | all]"},
-      {"ckpt",
-       "looks into the saved model of --model_dir: a row, what its tables and shards take; "
-       "compacts its rows",
-       "inspect TABLE ID | stats | compact"},
-      {"compare", "prints the runs whose reports are named side by side, and writes a page of them",
-       "REPORT.json ..."},
-      {"plan",
-       "which shards own which rows (--strategy, --out); --count_ids: how often rows are looked "
-       "up; "
-       "--sizes: bytes of tables, largest vocabularies; --embeddings_per_feat: what "
-       "LoadBalanceManager deals; starts nothing"},
-  };
-  return verbs;
-}
-
-std::string HelpText(const std::string& verb) {
-  if (verb.empty()) {
-    std::string text =
-        "rowhouse: a distributed parameter server that trains DLRM models whose embedding tables\n"
-        "are larger than one host's memory\n\nusage: rowhouse VERB [--flag=value ...]\n\n";
-    for (const Verb& known : Verbs()) text += fmt::format("  {:8} {}\n", known.name, known.what);
-    return text + "\nrowhouse VERB --help lists the flags of a verb; rowhouse --version.\n";
-  }
-  std::string text;
-  for (const Verb& known : Verbs()) {
-    if (known.name != verb) continue;
-    text = fmt::format("rowhouse {}: {}\n\nusage: rowhouse {} [--flag=value ...]{}{}\n", verb,
-                       known.what, verb, known.arguments.empty() ? "" : " ", known.arguments);
+std::string HelpText(const std::string& verb, HelpPage page) {
+  RegisterFlags();
+  const Verb* const known = FindVerb(verb);
+  if (known == nullptr) return VerbsText();
+  // Of a few settings all are shown at once.
+  const bool is_basic = page == HelpPage::kBasic && (known->bit == kTrain || known->bit == kPlan);
+  std::string text =
+      fmt::format("rowhouse {}: {}\n\nusage: rowhouse {} [--flag=value ...]{}{}\n", verb,
+                  known->what, verb, known->arguments.empty() ? "" : " ", known->arguments);
+  if (is_basic) {
+    text += fmt::format(
+        "\nThese are the flags that most runs need; rowhouse {} --help=all lists all of them.\n",
+        verb);
   }
   text +=
-      "  --flagfile=FILE reads flags from a file, one a line. A switch is turned on by --name\n"
-      "  and off by --noname. - may stand for _ in names.\n\n";
-  std::vector<std::string_view> flags = {kConfigFlag, kPrintConfigFlag, kJsonFlag, kTraceFlag,
-                                         kLongFlag,   kOutFlag,         kCsvFlag,  kStrategiesFlag};
-  flags.insert(flags.end(), kPlanFlags.begin(), kPlanFlags.end());
-  for (const std::string_view flag : flags) {
-    if (VerbHasFlag(verb, flag)) text += DescribeFlag(std::string(flag), "");
+      "\nA switch is turned on by --name and off by --noname. - may stand for _ in names. Numbers "
+      "may\n"
+      "be written 4_000_000 or 4e6, sizes 4GB (in powers of 1024).\n\n";
+  text += Describe("flagfile", "", "Reads flags from this file, one a line; # begins a comment.");
+  for (const VerbFlag& flag : VerbFlags()) {
+    if ((flag.verbs & known->bit) == 0) continue;
+    text += Describe(flag.name, std::string(flag.default_text), std::string(flag.help) + ".");
   }
-  Section section{};
-  bool is_first = true;
-  for (const SettingField& field : SettingFields()) {
-    if (!VerbHasFlag(verb, field.name)) continue;
-    if (is_first || field.section != section) {
-      text += fmt::format("\n{}:\n", SectionName(field.section));
-    }
-    is_first = false;
-    section = field.section;
-    text += DescribeFlag(field.name, field.expected);
-  }
-  text += "\nlog (glog):\n";
-  for (const std::string& name : LogFlags()) text += DescribeFlag(name, "");
-  return text;
+  text += SettingsText([&](const SettingField& field) {
+    return (field.verbs & known->bit) != 0 && (field.is_basic || !is_basic);
+  });
+  return is_basic ? text : text + LogFlagsText();
 }
 
 }  // namespace rowhouse

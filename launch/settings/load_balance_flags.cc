@@ -4,7 +4,7 @@
 
 #include "common/nearest_name.h"
 #include "common/read_value.h"
-#include "launch/settings/flags.h"
+#include "launch/settings/verb_flags.h"
 
 namespace rowhouse {
 namespace {

@@ -1,8 +1,11 @@
-// SettingField: one setting by name, as flags and YAML keys know it: how text becomes its value
-// and back, where it is shown, and whether it decides the trained bits. The table of all of them
-// is what flags, YAML, --help, --print_config, report.json and the config digest share, so a new
-// setting is one entry here, one DEFINE in launch/settings/flags.cc and one member in
-// launch/settings/settings.h.
+// SettingField: one setting by name: how text becomes its value and back, what --help says of it,
+// who takes it, and whether it decides the trained bits. The table of all settings is what flags,
+// --help, YAML, --print_config, report.json, the flags of a run's servers, completion, the man
+// pages and the config digest are made from.
+//
+// To add one: an entry in launch/settings/entries/<section>.cc and the member that it names (in
+// launch/settings/settings.h, or in ps/node/node_options.h for a PS node), whose initialiser is its
+// default. Nothing else.
 //
 // Threads: read-only after the first call.
 #pragma once
@@ -27,25 +30,51 @@ std::string_view SectionName(Section section);
 
 enum class SettingKind { kBool, kNumber, kText, kNumberList, kTextList };
 
+// Verbs that take a flag, joined by |.
+enum VerbSet : uint32_t {
+  kNoVerb = 0,
+  kTrain = 1,
+  kPs = 2,
+  kBench = 4,
+  kCkpt = 8,
+  kCompare = 16,
+  kPlan = 32,
+};
+constexpr VerbSet operator|(VerbSet a, VerbSet b) {
+  return static_cast<VerbSet>(static_cast<uint32_t>(a) | static_cast<uint32_t>(b));
+}
+
 struct SettingField {
-  std::string name;  // of the flag and of the YAML key
+  std::string name;                  // of the flag and of the YAML key
+  std::vector<std::string> aliases;  // other names, for flags and YAML
   Section section = Section::kModel;
   SettingKind kind = SettingKind::kText;
+  VerbSet verbs = kNoVerb;
   bool is_part_of_digest = false;
-  std::string expected;  // "a whole number of 1 or more"
+  bool is_basic = false;           // on the first page of --help
+  std::string help;                // a sentence or two, without the last full stop
+  std::string expected;            // "a whole number of 1 or more"
+  std::vector<std::string> words;  // all legal values, where it is one of a few
+  std::string member;              // of Settings: "storage.cache_ways"
 
   // kUsage with the rest of a sentence ("expected a whole number of 1 or more"); the caller says
   // which flag or key, and where.
   std::function<Status(const std::string& text, Settings& settings)> set = {};
   std::function<std::string(const Settings& settings)> get = {};  // what `set` takes
+
+  // The value of a fresh Settings, as `get` prints it.
+  std::string default_text() const;
 };
 
 std::span<const SettingField> SettingFields();
 
-// Null if there is none. Other names DLRM has for one of ours (raw_data_file) are found as well.
+// By its name or one of its aliases; null if there is none.
 const SettingField* FindSettingField(std::string_view name);
 
-// Names of one section, in the order of the table.
+// Names and aliases of one section, in the order of the table.
 std::vector<std::string> SettingNames(Section section);
+
+// "--name=value" of all settings of a PS node, for the server that a run starts.
+std::vector<std::string> NodeFlags(const Settings& settings);
 
 }  // namespace rowhouse

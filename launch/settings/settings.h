@@ -1,9 +1,11 @@
-// Settings: everything the operator decides, once, before anything starts. Built from defaults,
-// then the YAML file, then the flags given on the command line (launch/settings/command_line.h),
-// checked, and handed to everybody by const reference. Nobody else reads flags, files or the
+// Settings: everything the operator decides, once, before anything starts. They begin as the
+// members' initialisers below, which are the only place where a default is written. Then the YAML
+// file changes them, then the flags on the command line (launch/settings/command_line.h). Once
+// checked, everybody gets them by const reference; nobody else reads flags, files or the
 // environment.
 //
-// Threads: plain data.
+// Each member has an entry in launch/settings/entries/, which gives its flag, its bounds and its
+// help. Threads: plain data.
 #pragma once
 
 #include <cstdint>
@@ -23,27 +25,26 @@
 namespace rowhouse {
 
 struct TrainingSettings {
-  int64_t test_mini_batch_size = -1;  // samples over all workers; -1: as mini_batch_size
+  int64_t test_mini_batch_size = -1;  // samples over all workers; -1: as data.mini_batch_size
   uint64_t nepochs = 1;
   double learning_rate = 0.01;       // the base rate of lr_policy
   std::string lr_policy = "poly2";   // name in LrPolicies()
-  uint64_t lr_num_warmup_steps = 0;  // what they mean: worker/dense/lr_policy.h
+  uint64_t lr_num_warmup_steps = 0;  // these three: see worker/dense/lr_policy.h
   uint64_t lr_decay_start_step = 0;
   uint64_t lr_num_decay_steps = 0;
-  std::string optimizer = "sgd";       // of rows and dense part unless something says otherwise
+  std::string optimizer = "sgd";       // of the rows, and of the dense part unless it has its own
   std::string dense_optimizer;         // name in DenseOptimizers(); "": as optimizer
-  OptimizerOptions optimizer_options;  // given for the whole run; each optimizer takes its own
-  double dense_learning_rate = -1.0;   // while the rows have learning_rate; -1: the same
+  OptimizerOptions optimizer_options;  // of the whole run; each optimizer takes those it knows
+  double dense_learning_rate = -1.0;   // of the dense part; -1: learning_rate
   double dense_weight_decay = -1.0;    // -1: see Settings::dense_optimizer_options()
   int64_t print_freq = 1;              // steps between progress lines; below 1: none
   int64_t test_freq = -1;              // steps between tests; below 1: only at the end
-  bool print_time = false;
-  int32_t print_precision = 5;    // digits of values printed by debug_mode
-  bool debug_mode = false;        // print model, data and parameters as DLRM does
-  uint64_t stop_after_steps = 0;  // of this run, then save and stop; 0: train to the end
-  uint32_t accumulation = 1;      // pieces a step's samples are computed in, one after the other
-  uint32_t threads = 1;           // compute threads of a worker; part of the promise
-  uint32_t prefetch_steps = 8;    // at most so many steps ahead shards are told of; see Lookahead
+  int32_t print_precision = 5;         // digits of values printed by debug_mode
+  bool debug_mode = false;             // print model, data and parameters as DLRM does
+  uint64_t stop_after_steps = 0;       // of this run, then save and stop; 0: train to the end
+  uint32_t accumulation = 1;    // pieces a step's samples are computed in, one after the other
+  uint32_t threads = 1;         // compute threads of a worker; part of the promise
+  uint32_t prefetch_steps = 8;  // steps ahead, at most, that shards are told of; see Lookahead
 
   LrPolicyOptions lr_policy_options() const;
 };
@@ -52,10 +53,10 @@ struct TrainingSettings {
 // into kinds.
 struct CompressionSettings {
   bool qr_flag = false;
-  uint64_t qr_threshold = 200;  // only tables of more rows
+  uint64_t qr_threshold = 200;  // tables of more rows than this
   uint64_t qr_collisions = 4;
   std::string qr_operation = "mult";  // mult | add | concat
-  bool qr_pool_first = false;         // true: as DLRM does it
+  bool qr_pool_first = false;         // pools the parts before they are combined, as DLRM does
   bool md_flag = false;
   uint64_t md_threshold = 200;
   double md_temperature = 0.3;
@@ -64,39 +65,38 @@ struct CompressionSettings {
 
 struct ClusterSettings {
   int32_t ps = -1;                        // MPI ranks that are PS nodes; see PsRanks()
-  uint32_t ps_per_host = 0;               // the same, on each host; 0: ps of them, spread
+  uint32_t ps_per_host = 0;               // PS nodes of each host, instead of ps; 0: ps of them
   std::string bind_interface;             // of PS nodes; "": see InterfaceToListenOn()
   uint32_t shards = 1;                    // per PS node
   std::vector<std::string> ps_endpoints;  // "tcp://host:port" of PS nodes outside mpirun
   uint32_t rpc_deadline_ms = 60000;
-  uint32_t save_deadline_ms = 1800000;  // of writing all rows back, of their digest, of room
+  uint32_t save_deadline_ms = 1800000;  // to write all rows, to digest them, or to find room
   uint32_t rendezvous_deadline_ms = 60000;
   uint32_t stop_deadline_ms = 30000;
 };
 
-// Which shards own which rows; decides no bit of the model.
+// Which shards own which rows. No bit of the model depends on it.
 struct ShardingSettings {
-  std::string strategy = "row_wise";  // name in ShardingStrategies(); of tables that name none
-  std::vector<uint32_t> capacities;   // of PS nodes, relative to one another; none: all the same
+  std::string strategy = "row_wise";  // name in ShardingStrategies(), of tables that name none
+  std::vector<uint32_t> capacities;   // of PS nodes, relative to one another; none: all are alike
   StrategyOptions options;
   std::string pool_on = "workers";  // or shards; of tables that do not say
   std::string access_counts;        // file of rowhouse plan --count_ids; "": none
-  std::string plan;                 // file of rowhouse plan --out; "": the plan is made by strategy
-  uint64_t ps_rows_mb = 0;          // MiB of rows and state a PS node may be given; 0: any
+  std::string plan;                 // file of rowhouse plan --out; "": strategy makes the plan
+  uint64_t ps_rows_mb = 0;          // MiB of rows and state of a PS node, at most; 0: any
 };
 
 struct OutputSettings {
   std::string model_dir;   // dense part, manifest, report; "": nothing is kept
   std::string report;      // "": see Settings::report_path()
   std::string label;       // "": see Settings::run_label()
-  bool load = false;       // go on from model_dir
-  bool overwrite = false;  // an earlier model in model_dir and row_dir may be deleted
+  bool load = false;       // goes on from the model in model_dir
+  bool overwrite = false;  // deletes an earlier model in model_dir and row_dir
 };
 
 // Only of `rowhouse ps`.
 struct ServerSettings {
   std::string listen = "tcp://*:0";  // where HELLO is answered
-  uint32_t workers = 0;              // expected; 0: as many as HELLO says
   int32_t supervisor_fd = -1;        // pipe whose end of file means the supervisor is gone
   std::vector<int32_t> listen_fds;   // sockets that the supervisor listens on: HELLO, then shards
 };
@@ -106,8 +106,8 @@ struct Settings {
   uint32_t sparse_feature_size = 2;  // floats in a row of a table, unless the YAML file says else
   LogicalTable table_defaults;       // what a table has unless the YAML file says otherwise
   std::vector<LogicalTable> tables;
-  bool are_tables_given = false;    // by a flag or the YAML file; else they are DLRM's toy, or
-  bool are_tables_counted = false;  // have a row for every token of their column of Criteo's data
+  bool are_tables_given = false;    // by a flag or the YAML file
+  bool are_tables_counted = false;  // each has a row for each token of its column of Criteo's data
   CompressionSettings compression;
   std::string data_generation;  // random | dataset | synthetic; "": dataset if there is a file
   DatasetOptions data;
@@ -118,36 +118,36 @@ struct Settings {
   OutputSettings output;
   ServerSettings server;
 
-  // Complete(): numbers that DLRM's generator gives to the data that debug_mode prints, before it
-  // draws any weight; 0 where no weight is drawn by it, or where nothing is printed.
+  // By Complete(): numbers that DLRM's generator draws for the data that debug_mode prints, before
+  // it draws any weight; 0 if it draws no weight, or if nothing is printed.
   uint64_t printing_draws = 0;
 
   // DLRM's defaults: three tables t0, t1, t2 of 4, 3 and 2 rows.
   Settings();
 
-  // Makes tables t0, t1, ... of these sizes from table_defaults. Where there are as many tables
-  // already, they keep their names and options and only change their size.
+  // Makes tables t0, t1, ... of these sizes from table_defaults. If there are as many tables
+  // already, they keep their names and options and only their sizes change.
   void SetTableRows(const std::vector<uint64_t>& rows);
 
-  // Fills in what follows from other settings: the kinds DLRM's flags ask for, first draws, the
-  // physical tables, the shape of the model and the data, data_generation; takes options
-  // given for the whole run away from tables whose optimizer has no use for them. Call once
-  // everything is set, then Validate().
+  // Fills in what follows from other settings: data_generation, the kinds that DLRM's flags ask
+  // for, which draws of DLRM's generator are whose, the physical tables, the shape of the model and
+  // the data. Takes options given for the whole run away from tables whose optimizer has no use for
+  // them. Call it once, when everything is set, and then Validate().
   void Complete();
 
-  // By Complete(): the tables resolved; empty if Validate() has something to say of them.
+  // By Complete(): the physical tables; empty if they cannot be made, and Validate() says why.
   EmbeddingTables embedding;
 
-  // Everything that can be known before a file or port is opened. kUsage, one sentence.
-  // `reads_data`: false for verbs that want no data file.
+  // kUsage, one sentence, for every mistake that can be found before a file or port is opened.
+  // `reads_data`: false for verbs that need no data file.
   Status Validate(bool reads_data = true) const;
 
   // Name in DenseOptimizers().
   std::string dense_optimizer() const;
-  // What it is made with. Its weight decay is dense_weight_decay; or else 0.01 for adamw (torch's
-  // default) and optimizer_weight_decay for others. The number of parameters is for others to say.
+  // What it is made with. Its weight decay is dense_weight_decay if given; or else 0.01 for adamw
+  // (torch's default) and optimizer_weight_decay for others. The number of parameters is not set.
   DenseOptimizerOptions dense_optimizer_options() const;
-  // Name in Datasets(): random, criteo or synthetic.
+  // Name in Datasets().
   std::string data_source() const;
   uint64_t test_mini_batch_size() const;
   // Where this host keeps rows: row_dir; or else <model_dir>/rows; or else "": a directory of
@@ -167,9 +167,9 @@ struct Settings {
   Result<uint32_t> PsRanks(uint32_t ranks) const;
 
   // Hex of XXH3-128 over everything that decides the trained bits: model, tables, data, batch,
-  // seed, rate and its schedule, optimizers, threads. Not in it: number of PS nodes and shards,
-  // cache, store, directories (of the data file only its name counts), deadlines, what is printed,
-  // how long to train. Equal digests: a run may go on where another stopped.
+  // seed, rate and its schedule, optimizers, threads. It leaves out the number of PS nodes and
+  // shards, cache, store, directories (of the data file only its name counts), deadlines, what is
+  // printed, and how long to train. Equal digests: a run may go on where another stopped.
   std::string config_digest() const;
 
  private:

@@ -153,7 +153,7 @@ TableField OptimizerOption(const std::string& name) {
 
 TableField InitialiserName() {
   return {.name = "initialiser",
-          .expected = "the name of first values",
+          .expected = "the name of an initialiser",
           .set =
               [](const std::string& text, LogicalTable& table) {
                 RETURN_IF_ERROR(Initialisers().Validate(text));
@@ -163,7 +163,7 @@ TableField InitialiserName() {
           .get = [](const LogicalTable& table) { return table.initialiser; }};
 }
 
-// First values from .npy files, one a physical table: says the initialiser and its files at once.
+// Initial values from .npy files, one a physical table: says the initialiser and its files at once.
 TableField InitFrom() {
   return {.name = "init_from",
           .expected = "a path of a .npy file, or more joined by commas",

@@ -2,94 +2,164 @@
 
 #include <algorithm>
 
-#include "launch/settings/command_line.h"
 #include "launch/settings/dlrm_flags.h"
 #include "launch/settings/flags.h"
-#include "launch/settings/setting_fields.h"
 
 namespace rowhouse {
 namespace {
 
-bool IsLogFlag(std::string_view flag) {
-  const auto names = LogFlags();
-  return std::find(names.begin(), names.end(), flag) != names.end();
-}
+constexpr VerbFlag kFlags[] = {
+    {kConfigFlag, kTrain | kPs | kPlan,
+     "YAML file with model, tables, data and training (see configs/); flags given on the command "
+     "line override it"},
+    {kPrintConfigFlag, kTrain | kPs,
+     "Print the effective settings as a YAML file for --config, and stop", true},
+    {.name = kJsonFlag,
+     .verbs = kBench | kCkpt | kCompare | kPlan,
+     .help = "The figures as JSON: --json=FILE writes them to a file beside what is printed; "
+             "--json alone, or --json=-, prints them to standard output, and nothing else there",
+     .has_optional_value = true},
+    {kTraceFlag, kBench,
+     "Measures hit ratios of caches on this trace of accesses, too: a text file of one number a "
+     "line"},
+    {kLongFlag, kBench, "Measures tier_long, too: a table of 10^8 rows; minutes, and 10 GB of disk",
+     true},
+    {kOutFlag, kCompare | kPlan,
+     "The file that the verb makes. compare: the page, HTML; needed unless --json is given. plan: "
+     "the plan, for --plan, or the counts, for --access_counts"},
+    {kCsvFlag, kCompare, "Writes the table to this file as well"},
+    {kStrategiesFlag, kCompare,
+     "What sharding cost each run (memory, rows, bytes, time), not what it learned", true},
 
-// What a PS node learns from HELLO is no flag of `ps`.
-bool IsSectionOf(std::string_view verb, Section section) {
-  if (verb == "train") return section != Section::kServer;
-  if (verb == "plan") return section <= Section::kCluster;
-  if (verb != "ps") return false;
-  return section == Section::kStorage || section == Section::kServer;
-}
+    {kSizesFlag, kPlan,
+     "Prints the bytes of every table, memory and disk of every PS node, and the largest "
+     "vocabulary of every kind in memory_mb",
+     true},
+    {kMemoryMbFlag, kPlan,
+     "With sizes: memory to find the largest vocabularies for; MiB, or a size such as 4GB. "
+     "Default: cache_mb"},
+    {kTouchedRowsFlag, kPlan,
+     "With sizes: the rows that count for memory and disk of PS nodes. all; run: those that the "
+     "run's samples look up (known of generated data; of a file by --access_counts)",
+     false, "all"},
+    {kCountIdsFlag, kPlan,
+     "Counts how often training looks up each row: reads an epoch of the data, prints the rows "
+     "looked up most, and writes the counts to --out",
+     true},
+    {kMaxSamplesFlag, kPlan, "With count_ids: samples to read, at most. Default: all of the epoch"},
+    {kMeasuredFlag, kPlan,
+     "A --model_dir: the plan is made from the lookups of its rows that were counted while it was "
+     "trained, by skew_aware unless --strategy says otherwise; --config is its own unless given"},
+    {kEmbeddingsPerFeatFlag, kPlan,
+     "Rows of each table, joined by commas: prints what LoadBalanceManager assigns to num_groups "
+     "ranks: groups, offsets, cuts, block widths and bucket sizes. No config counts"},
+    {kNumGroupsFlag, kPlan,
+     "With embeddings_per_feat: ranks, 1 to 65536; with lbm fair at most as many as there are "
+     "rows, with others as there are tables",
+     false, "4"},
+    {kBaseEmbDimFlag, kPlan,
+     "With embeddings_per_feat: floats of a row of full width, 1 to 4096; ranks with a smaller "
+     "share of all rows get narrower ones",
+     false, "128"},
+    {kLbmFlag, kPlan,
+     "With embeddings_per_feat: fair (contiguous ranges of equal size, which cut tables), shuffle "
+     "(whole tables in numpy's random order) or greedy (whole tables, largest first, each to the "
+     "rank with the least)",
+     false, "fair"},
+    {kLbmSeedFlag, kPlan, "With lbm shuffle: seed of numpy's generator", false, "111"},
+    {kLbmShuffleCallFlag, kPlan,
+     "With lbm shuffle: which of the generator's shuffles, 1 to 1048576; the second manager of a "
+     "notebook has number 2",
+     false, "1"},
+    {kLbmCapacitiesFlag, kPlan,
+     "With lbm fair and greedy: what each rank can hold, relative to the others: whole numbers, "
+     "joined by commas. Default: all the same"},
+};
 
-// What says where a saved model is and how its rows are read and compacted; not --store: what was
-// saved lies in files, and a store in memory would show a model without rows.
-bool IsOfCkpt(std::string_view flag) {
-  return flag == "model_dir" || flag == "row_dir" || flag == "store_compression" ||
-         flag == "direct_reads";
-}
-
-bool IsPlanFlag(std::string_view flag) {
-  return std::find(kPlanFlags.begin(), kPlanFlags.end(), flag) != kPlanFlags.end();
-}
-
-bool IsAlsoOfPs(std::string_view flag) {
-  return flag == "rpc_deadline_ms" || flag == "rendezvous_deadline_ms" ||
-         flag == "stop_deadline_ms";
+bool HasFlag(const Verb& verb, std::string_view flag) {
+  if (IsLogFlag(flag)) return true;
+  if (const VerbFlag* own = FindVerbFlag(flag)) return (own->verbs & verb.bit) != 0;
+  const SettingField* field = FindSettingField(flag);
+  return field != nullptr && (field->verbs & verb.bit) != 0;
 }
 
 }  // namespace
 
+const std::vector<Verb>& Verbs() {
+  static const std::vector<Verb> verbs = {
+      {"train", kTrain,
+       "trains a model: under mpirun some ranks are PS nodes, the others workers; without it, one "
+       "of each"},
+      {"ps", kPs, "a PS node of its own, which workers find by --ps_endpoints"},
+      {"bench", kBench,
+       "measures this machine's limits and the system beside them; without a NAME lists what there "
+       "is to measure",
+       "[NAME ... | all]"},
+      {"ckpt", kCkpt,
+       "looks into the saved model of --model_dir: a row, what its tables and shards take; "
+       "compacts its rows",
+       "inspect TABLE ID | stats | compact"},
+      {"compare", kCompare,
+       "prints the runs whose reports are named side by side, and writes a page of them",
+       "REPORT.json ..."},
+      {"plan", kPlan,
+       "which shards own which rows (--strategy, --out); --count_ids: how often rows are looked "
+       "up; --sizes: bytes of tables, largest vocabularies; --embeddings_per_feat: what "
+       "LoadBalanceManager assigns; starts nothing"},
+      {"completion", kNoVerb, "prints a script that completes flags and values", "bash", true},
+  };
+  return verbs;
+}
+
+const Verb* FindVerb(std::string_view name) {
+  const auto found = std::ranges::find(Verbs(), name, &Verb::name);
+  return found == Verbs().end() ? nullptr : &*found;
+}
+
+std::span<const VerbFlag> VerbFlags() { return kFlags; }
+
+const VerbFlag* FindVerbFlag(std::string_view name) {
+  const auto found = std::ranges::find(kFlags, name, &VerbFlag::name);
+  return found == std::end(kFlags) ? nullptr : found;
+}
+
 bool IsKnownFlag(std::string_view flag) {
   return FindSettingField(flag) != nullptr || FindDlrmFlag(flag) != nullptr || IsLogFlag(flag) ||
-         flag == kConfigFlag || flag == kPrintConfigFlag || flag == kJsonFlag ||
-         flag == kTraceFlag || flag == kLongFlag || flag == kOutFlag || flag == kCsvFlag ||
-         flag == kStrategiesFlag || IsPlanFlag(flag);
+         FindVerbFlag(flag) != nullptr;
+}
+
+bool IsSwitch(std::string_view flag) {
+  if (const DlrmFlag* dlrms = FindDlrmFlag(flag)) return dlrms->is_bool;
+  if (const SettingField* field = FindSettingField(flag)) return field->kind == SettingKind::kBool;
+  if (const VerbFlag* own = FindVerbFlag(flag)) return own->is_switch;
+  return IsLogSwitch(flag);
 }
 
 bool VerbHasFlag(std::string_view verb, std::string_view flag) {
-  if (IsLogFlag(flag)) return true;
-  if (flag == kPrintConfigFlag) return verb == "train" || verb == "ps";
-  if (flag == kConfigFlag) return verb == "train" || verb == "ps" || verb == "plan";
-  if (flag == kJsonFlag) return verb != "train" && verb != "ps";
-  if (IsPlanFlag(flag)) return verb == "plan";
-  if (flag == kTraceFlag || flag == kLongFlag) return verb == "bench";
-  if (flag == kOutFlag) return verb == "compare" || verb == "plan";
-  if (flag == kCsvFlag || flag == kStrategiesFlag) return verb == "compare";
-  const SettingField* field = FindSettingField(flag);
-  if (field == nullptr) return false;
-  return IsSectionOf(verb, field->section) || (verb == "ps" && IsAlsoOfPs(field->name)) ||
-         (verb == "ckpt" && IsOfCkpt(field->name));
+  const Verb* known = FindVerb(verb);
+  return known != nullptr && HasFlag(*known, flag);
 }
-
-bool HasOptionalValue(std::string_view flag) { return flag == kJsonFlag; }
 
 std::string DescribeVerbsOfFlag(std::string_view flag) {
   std::string text;
   for (const Verb& verb : Verbs()) {
-    if (VerbHasFlag(verb.name, flag)) text += (text.empty() ? "" : " and ") + verb.name;
+    if (verb.is_hidden || !HasFlag(verb, flag)) continue;
+    text += (text.empty() ? "" : " and ") + verb.name;
   }
   return text;
 }
 
 std::vector<std::string> FlagsOfVerb(std::string_view verb) {
-  std::vector<std::string> names = {"help",
-                                    "version",
-                                    "flagfile",
-                                    std::string(kConfigFlag),
-                                    std::string(kPrintConfigFlag),
-                                    std::string(kJsonFlag),
-                                    std::string(kTraceFlag),
-                                    std::string(kOutFlag),
-                                    std::string(kCsvFlag),
-                                    std::string(kStrategiesFlag)};
-  names.insert(names.end(), kPlanFlags.begin(), kPlanFlags.end());
-  for (const SettingField& field : SettingFields()) names.push_back(field.name);
-  for (const std::string& name : LogFlags()) names.push_back(name);
-  std::erase_if(names, [&](const std::string& name) {
-    return !verb.empty() && IsKnownFlag(name) && !VerbHasFlag(verb, name);
-  });
+  std::vector<std::string> names = {"help", "version", "flagfile"};
+  const auto add = [&](std::string_view name, std::string_view canonical) {
+    if (verb.empty() || VerbHasFlag(verb, canonical)) names.emplace_back(name);
+  };
+  for (const VerbFlag& flag : VerbFlags()) add(flag.name, flag.name);
+  for (const SettingField& field : SettingFields()) {
+    add(field.name, field.name);
+    for (const std::string& alias : field.aliases) add(alias, field.name);
+  }
+  for (const std::string& name : LogFlags()) add(name, name);
   return names;
 }
 

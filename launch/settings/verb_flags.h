@@ -1,25 +1,83 @@
-// Which flags each verb of the command line has.
+// The verbs, their flags that are no settings, and which flags each verb takes.
+//
+// Threads: read-only after the first call.
 #pragma once
 
+#include <array>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "launch/settings/setting_fields.h"
+
 namespace rowhouse {
 
-// Whether the flag exists at all: a setting, one of glog's, or one of DLRM's that is ignored or
-// refused.
+struct Verb {
+  std::string name;
+  VerbSet bit = kNoVerb;
+  std::string what;            // one line for --help
+  std::string arguments = {};  // how --help names them: "[NAME ...]"; "": it takes none
+  bool is_hidden = false;      // for scripts: no help names it
+};
+const std::vector<Verb>& Verbs();
+// Null if there is none.
+const Verb* FindVerb(std::string_view name);
+
+// A flag that is no setting. flagfile, help and version, which every verb has, are handled while
+// the command line is read.
+struct VerbFlag {
+  std::string_view name;
+  VerbSet verbs = kNoVerb;
+  std::string_view help;
+  bool is_switch = false;
+  std::string_view default_text = is_switch ? "false" : "";
+  // Its value follows an equals sign or is left out: --json alone is --json=-.
+  bool has_optional_value = false;
+};
+std::span<const VerbFlag> VerbFlags();
+// Null if there is none.
+const VerbFlag* FindVerbFlag(std::string_view name);
+
+inline constexpr std::string_view kConfigFlag = "config";
+inline constexpr std::string_view kPrintConfigFlag = "print_config";
+inline constexpr std::string_view kJsonFlag = "json";
+inline constexpr std::string_view kTraceFlag = "trace";
+inline constexpr std::string_view kLongFlag = "long";
+inline constexpr std::string_view kOutFlag = "out";
+inline constexpr std::string_view kCsvFlag = "csv";
+inline constexpr std::string_view kStrategiesFlag = "strategies";
+inline constexpr std::string_view kSizesFlag = "sizes";
+inline constexpr std::string_view kMemoryMbFlag = "memory_mb";
+inline constexpr std::string_view kTouchedRowsFlag = "touched_rows";
+inline constexpr std::string_view kCountIdsFlag = "count_ids";
+inline constexpr std::string_view kMaxSamplesFlag = "max_samples";
+inline constexpr std::string_view kMeasuredFlag = "measured";
+inline constexpr std::string_view kEmbeddingsPerFeatFlag = "embeddings_per_feat";
+inline constexpr std::string_view kNumGroupsFlag = "num_groups";
+inline constexpr std::string_view kBaseEmbDimFlag = "base_emb_dim";
+inline constexpr std::string_view kLbmFlag = "lbm";
+inline constexpr std::string_view kLbmSeedFlag = "lbm_seed";
+inline constexpr std::string_view kLbmShuffleCallFlag = "lbm_shuffle_call";
+inline constexpr std::string_view kLbmCapacitiesFlag = "lbm_capacities";
+// Those that do nothing without --embeddings_per_feat.
+inline constexpr std::array kLoadBalanceFlags = {
+    kNumGroupsFlag, kBaseEmbDimFlag,     kLbmFlag,
+    kLbmSeedFlag,   kLbmShuffleCallFlag, kLbmCapacitiesFlag};
+
+// Whether the flag exists at all, by any of its names: a setting, one of a verb, one of glog's, or
+// one of DLRM's that is ignored or refused.
 bool IsKnownFlag(std::string_view flag);
 
-bool VerbHasFlag(std::string_view verb, std::string_view flag);
+// Whether it is given without a value: --load, --noload.
+bool IsSwitch(std::string_view flag);
 
-// --json alone is --json=-: a value of it follows an equals sign only.
-bool HasOptionalValue(std::string_view flag);
+bool VerbHasFlag(std::string_view verb, std::string_view flag);
 
 // "train", "train and ps".
 std::string DescribeVerbsOfFlag(std::string_view flag);
 
-// Names somebody may mean; those of all verbs for "".
+// Names that somebody may mean, aliases included; those of all verbs for "".
 std::vector<std::string> FlagsOfVerb(std::string_view verb);
 
 }  // namespace rowhouse

@@ -10,6 +10,7 @@
 #include "common/durable_file.h"
 #include "common/nearest_name.h"
 #include "common/read_value.h"
+#include "launch/settings/dlrm_flags.h"
 #include "launch/settings/setting_fields.h"
 #include "launch/settings/table_fields.h"
 #include "sharding/rows/initialiser.h"
@@ -86,11 +87,21 @@ class YamlReader {
   Status ReadSection(Section section, const YAML::Node& map) {
     if (map.IsNull()) return OkStatus();
     std::vector<std::string> known = SettingNames(section);
-    if (section == Section::kData) known.push_back("raw_data_file");
+    for (const DlrmFlag& flag : DlrmFlags()) {
+      if (flag.was_setting && section == Section::kTraining) known.push_back(flag.name);
+    }
     RETURN_IF_ERROR(CheckKeys(map, fmt::format("section {}", SectionName(section)), known));
+    std::map<std::string, std::string> key_of;  // as given, by the setting's name
     for (const auto& entry : map) {
       const YAML::Node &key = entry.first, &value = entry.second;
-      const SettingField& field = *FindSettingField(key.Scalar());
+      const SettingField* const found = FindSettingField(key.Scalar());
+      if (found == nullptr) continue;  // Without effect, of a file that an earlier version printed.
+      const SettingField& field = *found;
+      const auto [first, is_first] = key_of.emplace(field.name, key.Scalar());
+      if (!is_first) {
+        return At(key.Mark(), "{} and {} are two names of one setting; give only one of them",
+                  first->second, key.Scalar());
+      }
       std::string text;
       const bool is_list =
           field.kind == SettingKind::kNumberList || field.kind == SettingKind::kTextList;
@@ -224,7 +235,7 @@ class YamlReader {
       return std::find(without.begin(), without.end(), key) != without.end();
     });
     RETURN_IF_ERROR(CheckKeys(map, where + fmt::format(" (kind {})", table->kind), known));
-    // These take away what others before them, the defaults, said of first values.
+    // First, because they replace what the defaults say of initial values.
     for (const char* key : {"initialiser", "init_from"}) {
       if (map[key].IsDefined()) RETURN_IF_ERROR(ReadInitialiserOption(key, map, table));
     }
@@ -242,7 +253,7 @@ class YamlReader {
     const bool are_both = key == "init_from" && map["initialiser"].IsDefined();
     if (!are_both || table->initialiser == before) return OkStatus();
     return At(map[key].Mark(),
-              "init_from: {}: these are the first values of initialiser npy, and initialiser: {} "
+              "init_from: {}: these are the initial values of initialiser npy, and initialiser: {} "
               "is given beside it; give only one of the two",
               map[key].Scalar(), before);
   }

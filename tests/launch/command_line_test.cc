@@ -6,6 +6,8 @@
 #include <fstream>
 
 #include "launch/settings/flags.h"
+#include "launch/settings/setting_fields.h"
+#include "launch/settings/verb_flags.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {
@@ -60,10 +62,10 @@ TEST_F(CommandLineTest, DashesStandForUnderscoresInNamesOnly) {
 }
 
 TEST_F(CommandLineTest, SwitchesHaveFourForms) {
-  EXPECT_TRUE(Make({"train", "--print_time"}).training.print_time);
-  EXPECT_FALSE(Make({"train", "--print_time", "--noprint_time"}).training.print_time);
-  EXPECT_FALSE(Make({"train", "--print_time=false"}).training.print_time);
-  EXPECT_TRUE(Make({"train", "--print-time", "--nepochs=2"}).training.print_time);
+  EXPECT_TRUE(Make({"train", "--debug_mode"}).training.debug_mode);
+  EXPECT_FALSE(Make({"train", "--debug_mode", "--nodebug_mode"}).training.debug_mode);
+  EXPECT_FALSE(Make({"train", "--debug_mode=false"}).training.debug_mode);
+  EXPECT_TRUE(Make({"train", "--debug-mode", "--nepochs=2"}).training.debug_mode);
 }
 
 TEST_F(CommandLineTest, DlrmsBooleansTakeAWordAfterABlank) {
@@ -83,15 +85,64 @@ TEST_F(CommandLineTest, RawDataFileIsDlrmsNameOfData) {
   EXPECT_EQ(settings.data_source(), "criteo");
 }
 
+TEST_F(CommandLineTest, ShortNamesAreThoseOfDlrmsFlags) {
+  const Settings settings =
+      Make({"train", "--batch-size=64", "--lr=0.5", "--epochs=3", "--seed=7"});
+  EXPECT_EQ(settings.data.mini_batch_size, 64u);
+  EXPECT_EQ(settings.training.learning_rate, 0.5);
+  EXPECT_EQ(settings.training.nepochs, 3u);
+  EXPECT_EQ(settings.tables[0].initialiser_options.seed, 7u);
+  EXPECT_EQ(Make({"train", "--cache_frequencies=x"}).storage.cache_access_counts, "x");
+  EXPECT_EQ(Refusal({"train", "--lr=fast"}), "--lr=fast: expected a number from 0 to 3.4e38");
+}
+
+TEST_F(CommandLineTest, TwoNamesOfOneSettingAreAMistake) {
+  EXPECT_EQ(Refusal({"train", "--lr=0.5", "--learning_rate=0.1"}),
+            "--lr=0.5 and --learning_rate=0.1 are two names of one setting; give only one of them, "
+            "or the same name twice, of which the last counts");
+  EXPECT_EQ(Make({"train", "--lr=0.5", "--lr=0.1"}).training.learning_rate, 0.1);
+}
+
+TEST_F(CommandLineTest, NumbersAndSizesMayBeWrittenShort) {
+  const Settings settings = Make({"train", "--data_size=4_000_000", "--hot_rows=1e3",
+                                  "--cache_mb=4GB", "--memory_limit_mb=8192MiB"});
+  EXPECT_EQ(settings.data.data_size, 4000000u);
+  EXPECT_EQ(settings.sharding.options.hot_rows, 1000u);
+  EXPECT_EQ(settings.storage.cache_mb, 4096u);
+  EXPECT_EQ(settings.storage.memory_limit_mb, 8192u);
+  EXPECT_EQ(Refusal({"train", "--shards=1.5"}),
+            "--shards=1.5: expected a whole number from 1 to 1024");
+  EXPECT_EQ(Refusal({"train", "--cache_mb=512KB"}),
+            "--cache_mb=512KB: expected a whole number from 1 to 16777216, or a size such as 4GB");
+}
+
+// What a run hands to its servers follows from the entries.
+TEST_F(CommandLineTest, ServersGetEverySettingOfANodeAndNothingElse) {
+  const Settings settings = Make({"train", "--cache_ways=4", "--durability=wal", "--model_dir=m",
+                                  "--prefetch_steps=3", "--cache_access_counts=c.json"});
+  const std::vector<std::string> flags = NodeFlags(settings);
+  EXPECT_THAT(flags, testing::IsSupersetOf({"--cache_ways=4", "--durability=wal",
+                                            "--row_dir=m/rows", "--cache_access_counts=c.json"}));
+  EXPECT_THAT(flags, testing::Not(testing::Contains(StartsWith("--prefetch_steps"))));
+  EXPECT_THAT(NodeFlags(Settings()), testing::Not(testing::Contains(StartsWith("--row_dir"))));
+  std::vector<std::string> words = {"ps"};
+  words.insert(words.end(), flags.begin(), flags.end());
+  const Result<CommandLine> taken = Parse(words);
+  ASSERT_OK(taken);
+  const Result<Settings> server = MakeSettings(taken.value());
+  ASSERT_OK(server);
+  EXPECT_EQ(NodeFlags(server.value()), flags);
+}
+
 TEST_F(CommandLineTest, FlagFilesCountWhereTheyAreNamed) {
   const std::string file = Write("x.flags",
                                  "# Two flags.\n\n--nepochs=4\r\n  --mini-batch-size 16  \n"
-                                 "--model_dir=a dir\n--print_time\n");
+                                 "--model_dir=a dir\n--debug_mode\n");
   const Settings settings = Make({"train", "--nepochs=2", "--flagfile=" + file});
   EXPECT_EQ(settings.training.nepochs, 4u);
   EXPECT_EQ(settings.data.mini_batch_size, 16u);
   EXPECT_EQ(settings.output.model_dir, "a dir");
-  EXPECT_TRUE(settings.training.print_time);
+  EXPECT_TRUE(settings.training.debug_mode);
   EXPECT_EQ(Make({"train", "--flagfile", file, "--nepochs=2"}).training.nepochs, 2u);
   EXPECT_OK(Parse({"train", "--flagfile=" + Write("empty.flags", "")}));
 }
@@ -105,7 +156,7 @@ TEST_F(CommandLineTest, GlogsFlagsReachGlog) {
 
 TEST_F(CommandLineTest, HelpSaysWhereLogsGoByDefault) {
   ASSERT_OK(Parse({"train", "--help"}));
-  EXPECT_THAT(HelpText("train"), HasSubstr("--logtostderr (default: true)"));
+  EXPECT_THAT(HelpText("train", HelpPage::kAll), HasSubstr("--logtostderr (default: true)"));
 }
 
 TEST_F(CommandLineTest, LogFlagsThatWereGivenReachProcessesThatAreStarted) {
@@ -161,14 +212,22 @@ TEST_F(CommandLineTest, HelpAndVersionNeedNoVerb) {
   EXPECT_EQ(Parse({"train", "--help"}).value().verb, "train");
   EXPECT_EQ(Parse({"help", "ps"}).value().verb, "ps");
   EXPECT_TRUE(Parse({"--version"}).value().wants_version);
-  for (const Verb& verb : Verbs()) EXPECT_THAT(HelpText(""), HasSubstr("\n  " + verb.name));
+  for (const Verb& verb : Verbs()) {
+    EXPECT_EQ(HelpText("").find("\n  " + verb.name + " ") == std::string::npos, verb.is_hidden);
+  }
+  EXPECT_EQ(Parse({"train", "--help"}).value().help_page, HelpPage::kBasic);
+  EXPECT_EQ(Parse({"train", "--help=all"}).value().help_page, HelpPage::kAll);
+  EXPECT_EQ(Refusal({"train", "--help=most"}), "--help=most: expected basic, all or no value");
 }
 
 // ---- Sentences ------------------------------------------------------------------------------
 
 TEST_F(CommandLineTest, AnUnknownVerbListsTheVerbs) {
   EXPECT_EQ(Refusal({"tarin"}),
-            "unknown verb \"tarin\" (known: train, ps, bench, ckpt, compare, plan)");
+            "unknown verb \"tarin\" (known: train, ps, bench, ckpt, compare, plan). Did you mean "
+            "\"train\"?");
+  EXPECT_EQ(Refusal({"score"}),
+            "unknown verb \"score\" (known: train, ps, bench, ckpt, compare, plan)");
   EXPECT_EQ(Refusal({"trains"}),
             "unknown verb \"trains\" (known: train, ps, bench, ckpt, compare, plan). Did you mean "
             "\"train\"?");
@@ -182,8 +241,9 @@ TEST_F(CommandLineTest, AnUnknownVerbListsTheVerbs) {
 TEST_F(CommandLineTest, AnUnknownFlagNamesTheNearestAndItsLine) {
   EXPECT_EQ(Refusal({"train", "--mini_bach_size=4"}),
             "unknown flag --mini_bach_size. Did you mean --mini_batch_size?");
-  EXPECT_EQ(Refusal({"train", "--batch_size=4"}),
-            "unknown flag --batch_size. Did you mean --mini_batch_size?");
+  EXPECT_EQ(Refusal({"train", "--mini_batch=4"}),
+            "unknown flag --mini_batch. Did you mean --mini_batch_size?");
+  EXPECT_EQ(Refusal({"train", "--shrads=4"}), "unknown flag --shrads. Did you mean --shards?");
   EXPECT_EQ(Refusal({"train", "--frobnicate"}),
             "unknown flag --frobnicate; rowhouse train --help lists the flags");
   const std::string file = Write("x.flags", "# Comment.\n\n--mini_bach_size=4\n");
@@ -202,7 +262,7 @@ TEST_F(CommandLineTest, AnIllegalValueSaysWhatIsExpectedAndWhere) {
             "--nepochs=2x: expected a whole number of 1 or more");
   EXPECT_EQ(Refusal({"train", "--cache_ratio=1.5"}),
             "--cache_ratio=1.5: expected a number greater than 0, at most 1");
-  EXPECT_EQ(Refusal({"train", "--print_time=maybe"}), "--print_time=maybe: expected true or false");
+  EXPECT_EQ(Refusal({"train", "--debug_mode=maybe"}), "--debug_mode=maybe: expected true or false");
   EXPECT_EQ(Refusal({"train", "--loss_function=bse"}),
             "--loss_function=bse: expected one of bce, mse, wbce. Did you mean \"bce\"?");
   EXPECT_EQ(Refusal({"train", "--arch-mlp-bot=13-x"}),
@@ -224,9 +284,9 @@ TEST_F(CommandLineTest, AMissingValueIsNoticed) {
   EXPECT_EQ(Refusal({"train", "--nepochs"}), "--nepochs needs a value: --nepochs=VALUE");
   EXPECT_EQ(Refusal({"train", "--model_dir", "--nepochs=2"}),
             "--model_dir needs a value: --model_dir=VALUE");
-  EXPECT_EQ(Refusal({"train", "--noprint_time=true"}),
-            "--noprint_time=true: a switch that is turned off takes no value; say "
-            "--print_time=true");
+  EXPECT_EQ(Refusal({"train", "--nodebug_mode=true"}),
+            "--nodebug_mode=true: a switch that is turned off takes no value; say "
+            "--debug_mode=true");
 }
 
 TEST_F(CommandLineTest, AFlagOfAnotherVerbIsNoFlagHere) {

@@ -1,58 +1,64 @@
-// launch/settings/flags.cc, launch/settings/setting_fields.cc and launch/settings/settings.h say
-// the same of every setting.
+// What follows from the entries of settings: flags of gflags, help and completion.
 #include "launch/settings/flags.h"
 
+#include <fmt/ranges.h>
 #include <gflags/gflags.h>
 
 #include <set>
 
-#include "common/read_value.h"
-#include "launch/settings/command_line.h"
+#include "launch/settings/completion.h"
 #include "launch/settings/dlrm_flags.h"
+#include "launch/settings/help.h"
 #include "launch/settings/setting_fields.h"
 #include "launch/settings/verb_flags.h"
+#include "ps/cache/cache_policy.h"
+#include "ps/store/row_store.h"
+#include "sharding/plans/strategy.h"
+#include "sharding/rows/initialiser.h"
+#include "sharding/rows/optimizer.h"
 #include "tests/testing/testing.h"
+#include "worker/data/dataset.h"
+#include "worker/dense/dense_optimizer.h"
+#include "worker/dense/interaction.h"
+#include "worker/dense/loss.h"
+#include "worker/dense/lr_policy.h"
 
 namespace rowhouse {
 namespace {
 
-std::vector<gflags::CommandLineFlagInfo> OwnFlags() {
-  std::vector<gflags::CommandLineFlagInfo> all, own;
-  gflags::GetAllFlags(&all);
-  for (const auto& flag : all) {
-    if (flag.filename.ends_with("launch/settings/flags.cc")) own.push_back(flag);
-  }
-  return own;
-}
+using testing::Contains;
+using testing::HasSubstr;
+using testing::Not;
 
-TEST(Flags, EverySettingHasAFlagWithTheSameDefault) {
-  const Settings defaults = [] {
-    Settings settings;
-    settings.Complete();
-    return settings;
-  }();
+TEST(Flags, EverySettingIsAFlagOfGflagsWithItsDefaultAndHelp) {
+  RegisterFlags();
   for (const SettingField& field : SettingFields()) {
     gflags::CommandLineFlagInfo flag;
     ASSERT_TRUE(gflags::GetCommandLineFlagInfo(field.name.c_str(), &flag)) << field.name;
-    if (flag.default_value == "") {
-      EXPECT_EQ(field.get(defaults), "") << field.name;
-      continue;
-    }
-    // gflags prints 1e-10 in its own way; what counts is the value.
-    Settings settings;
-    ASSERT_OK(field.set(flag.default_value, settings)) << field.name;
-    settings.Complete();
-    EXPECT_EQ(field.get(settings), field.get(defaults)) << field.name;
+    EXPECT_EQ(flag.default_value, field.default_text()) << field.name;
+    EXPECT_EQ(flag.description, field.help) << field.name;
   }
 }
 
-TEST(Flags, EveryFlagIsKnownToSomeVerbAndExplained) {
-  ASSERT_GT(OwnFlags().size(), SettingFields().size());
-  for (const auto& flag : OwnFlags()) {
-    EXPECT_TRUE(IsKnownFlag(flag.name)) << flag.name;
-    EXPECT_FALSE(flag.description.empty()) << flag.name;
-    const SettingField* field = FindSettingField(flag.name);
-    EXPECT_NE(DescribeVerbsOfFlag(field == nullptr ? flag.name : field->name), "") << flag.name;
+TEST(Flags, EveryDefaultIsLegal) {
+  for (const SettingField& field : SettingFields()) {
+    // The sources of data and some paths have no text for "not said".
+    if (field.default_text().empty()) continue;
+    Settings settings;
+    EXPECT_OK(field.set(field.default_text(), settings)) << field.name;
+    EXPECT_EQ(field.get(settings), field.default_text()) << field.name;
+  }
+}
+
+TEST(Flags, EveryFlagIsOfSomeVerbAndExplained) {
+  std::vector<std::pair<std::string, std::string>> flags;
+  for (const SettingField& field : SettingFields()) flags.emplace_back(field.name, field.help);
+  for (const VerbFlag& flag : VerbFlags()) flags.emplace_back(flag.name, flag.help);
+  for (const auto& [name, help] : flags) {
+    EXPECT_TRUE(IsKnownFlag(name)) << name;
+    EXPECT_GT(help.size(), 3u) << name;
+    EXPECT_FALSE(help.ends_with('.')) << name << ": --help adds the full stop";
+    EXPECT_NE(DescribeVerbsOfFlag(name), "") << name;
   }
 }
 
@@ -60,6 +66,7 @@ TEST(Flags, NamesOfSettingsAreUnique) {
   std::set<std::string> names;
   for (const SettingField& field : SettingFields()) {
     EXPECT_TRUE(names.insert(field.name).second) << field.name;
+    for (const std::string& alias : field.aliases) EXPECT_TRUE(names.insert(alias).second) << alias;
     EXPECT_EQ(FindDlrmFlag(field.name), nullptr) << field.name;
   }
 }
@@ -106,8 +113,7 @@ TEST(Flags, DlrmsDefaultsAreOurs) {
                                                    {"numpy_rand_seed", "123"},
                                                    {"optimizer", "sgd"},
                                                    {"print_freq", "1"},
-                                                   {"test_freq", "-1"},
-                                                   {"print_time", "false"}};
+                                                   {"test_freq", "-1"}};
   Settings defaults;
   defaults.Complete();
   for (const auto& [name, value] : dlrm) {
@@ -117,17 +123,63 @@ TEST(Flags, DlrmsDefaultsAreOurs) {
   EXPECT_EQ(defaults.model.loss_weights, (std::vector<double>{1.0, 1.0}));
 }
 
-TEST(Flags, HelpShowsEveryFlagOfAVerbWithDefaultAndRange) {
-  const std::string help = HelpText("train");
+TEST(Help, TheWholePageHasEveryFlagOfAVerbWithDefaultAndRange) {
+  const std::string help = HelpText("train", HelpPage::kAll);
   for (const SettingField& field : SettingFields()) {
     const bool is_shown = help.find("\n  --" + field.name + " (default: ") != std::string::npos;
     EXPECT_EQ(is_shown, field.section != Section::kServer) << field.name;
   }
-  EXPECT_THAT(help, testing::HasSubstr("--mini_batch_size (default: 1)\n      Samples of a step "
-                                       "over all workers. Takes a whole number from 1 to "));
-  EXPECT_THAT(help, testing::HasSubstr("--optimizer_beta1 (default: 0.9)\n"));
-  EXPECT_THAT(HelpText("ps"), testing::HasSubstr("--listen (default: tcp://*:0)"));
-  EXPECT_THAT(HelpText("ps"), testing::Not(testing::HasSubstr("--nepochs")));
+  EXPECT_THAT(help, HasSubstr("--mini_batch_size (default: 1)\n      Samples of a step, over all "
+                              "workers. Takes a whole number from 1 to "));
+  EXPECT_THAT(help, HasSubstr("--optimizer_beta1 (default: 0.9)\n"));
+  EXPECT_THAT(help, HasSubstr(" --batch_size.\n"));
+  EXPECT_THAT(HelpText("ps"), HasSubstr("--listen (default: tcp://*:0)"));
+  EXPECT_THAT(HelpText("ps"), Not(HasSubstr("--nepochs")));
+}
+
+TEST(Help, TheFirstPageHasWhatMostRunsNeed) {
+  const std::string help = HelpText("train");
+  std::vector<std::string> shown;
+  for (const SettingField& field : SettingFields()) {
+    if (help.find("\n  --" + field.name + " (default: ") != std::string::npos) {
+      shown.push_back(field.name);
+    }
+  }
+  EXPECT_GE(shown.size(), 20u);
+  EXPECT_LE(shown.size(), 30u);
+  EXPECT_THAT(help, HasSubstr("rowhouse train --help=all lists all of them"));
+  EXPECT_THAT(help, Not(HasSubstr("log (glog)")));
+}
+
+// A registered member appears in help without an edit elsewhere.
+TEST(Help, NamesOfFamiliesAreThoseOfTheirRegistries) {
+  const std::string help = HelpText("train", HelpPage::kAll);
+  const auto names = [](const std::vector<std::string>& words) {
+    return fmt::format("{}", fmt::join(words, ", "));
+  };
+  const std::map<std::string, std::vector<std::string>> families = {
+      {"store", RowStores().Names()},         {"cache_policy", CachePolicies().Names()},
+      {"optimizer", Optimizers().Names()},    {"dense_optimizer", DenseOptimizers().Names()},
+      {"lr_policy", LrPolicies().Names()},    {"strategy", ShardingStrategies().Names()},
+      {"loss_function", Losses().Names()},    {"arch_interaction_op", Interactions().Names()},
+      {"initialiser", Initialisers().Names()}};
+  for (const auto& [setting, words] : families) {
+    EXPECT_THAT(FindSettingField(setting)->expected, HasSubstr(names(words))) << setting;
+    EXPECT_EQ(FindSettingField(setting)->words, words) << setting;
+  }
+  for (const std::string& source : Datasets().Names()) {
+    const std::string name = source == "criteo" ? "dataset" : source;
+    EXPECT_THAT(FindSettingField("data_generation")->words, Contains(name));
+  }
+}
+
+TEST(Completion, KnowsVerbsFlagsAndValues) {
+  const std::string script = BashCompletion();
+  EXPECT_THAT(script, HasSubstr("\"\") flags=\"train ps bench ckpt compare plan --help"));
+  EXPECT_THAT(script, HasSubstr("__durability) values=\"none wal fsync\" ;;\n"));
+  EXPECT_THAT(script, HasSubstr(" --batch_size= "));
+  EXPECT_THAT(script, HasSubstr(" --overwrite "));
+  EXPECT_THAT(script, Not(HasSubstr("{flags}")));
 }
 
 }  // namespace

@@ -116,7 +116,7 @@ TEST(Report, SettingsHaveTheirTypes) {
   const nlohmann::json json = SettingsToJson(Sample().settings);
   EXPECT_EQ(json["training"]["learning_rate"], 0.01);
   EXPECT_EQ(json["training"]["nepochs"], 1);
-  EXPECT_EQ(json["training"]["print_time"], false);
+  EXPECT_EQ(json["training"]["debug_mode"], false);
   EXPECT_EQ(json["model"]["arch_mlp_bot"], (std::vector<int>{4, 3, 2}));
   EXPECT_EQ(json["data"]["max_ind_range"], -1);
   EXPECT_EQ(json["cluster"]["ps_endpoints"], nlohmann::json::array());

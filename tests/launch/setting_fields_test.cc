@@ -86,7 +86,6 @@ const std::map<std::string, std::string> kOthers = {
     {"stop_after_steps", "9"},
     {"test_freq", "10"},
     {"print_freq", "100"},
-    {"print_time", "true"},
     {"print_precision", "6"},
     {"debug_mode", "true"},
     {"store", "memory"},
@@ -96,7 +95,7 @@ const std::map<std::string, std::string> kOthers = {
     {"cache_ratio", "0.01"},
     {"cache_ways", "1"},
     {"cache_policy", "lru"},
-    {"cache_frequencies", "counts.json"},
+    {"cache_access_counts", "counts.json"},
     {"cache_warmup_ratio", "0.5"},
     {"prefetch_steps", "3"},
     {"max_dirty_steps", "100"},
@@ -127,7 +126,6 @@ const std::map<std::string, std::string> kOthers = {
     {"load", "true"},
     {"overwrite", "true"},
     {"listen", "tcp://*:7001"},
-    {"workers", "3"},
     {"supervisor_fd", "5"},
     {"listen_fds", "7,8"}};
 
@@ -145,15 +143,14 @@ TEST(ConfigDigest, WhatDecidesTheBitsChangesItAndNothingElseDoes) {
       // Alone they ask for nothing; kinds of tables do.
       "qr_flag", "qr_threshold", "qr_collisions", "qr_operation", "qr_pool_first", "md_flag",
       "md_threshold", "md_temperature", "md_round_dims", "test_mini_batch_size", "nepochs",
-      "stop_after_steps", "test_freq", "print_freq", "print_time", "print_precision", "debug_mode",
-      "store", "row_dir", "cache_mb", "memory_limit_mb", "cache_ratio", "cache_ways",
-      "cache_policy", "cache_frequencies", "cache_warmup_ratio", "prefetch_steps",
-      "max_dirty_steps", "durability", "store_compression", "direct_reads", "ps", "ps_per_host",
-      "bind_interface", "shards", "ps_endpoints", "strategy", "capacities", "row_cuts",
-      "column_cuts", "strategy_seed", "hot_rows", "pool_on", "access_counts", "plan", "ps_rows_mb",
+      "stop_after_steps", "test_freq", "print_freq", "print_precision", "debug_mode", "store",
+      "row_dir", "cache_mb", "memory_limit_mb", "cache_ratio", "cache_ways", "cache_policy",
+      "cache_access_counts", "cache_warmup_ratio", "prefetch_steps", "max_dirty_steps",
+      "durability", "store_compression", "direct_reads", "ps", "ps_per_host", "bind_interface",
+      "shards", "ps_endpoints", "strategy", "capacities", "row_cuts", "column_cuts",
+      "strategy_seed", "hot_rows", "pool_on", "access_counts", "plan", "ps_rows_mb",
       "rpc_deadline_ms", "rendezvous_deadline_ms", "save_deadline_ms", "stop_deadline_ms",
-      "model_dir", "report", "label", "load", "overwrite", "listen", "workers", "supervisor_fd",
-      "listen_fds"};
+      "model_dir", "report", "label", "load", "overwrite", "listen", "supervisor_fd", "listen_fds"};
   const std::string digest = Defaults().config_digest();
   EXPECT_EQ(digest.size(), 32u);
   for (const auto& [name, value] : kOthers) {

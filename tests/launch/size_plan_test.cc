@@ -202,7 +202,8 @@ TEST(PlanVerb, RefusesWhatItCannotDo) {
               HasSubstr("--measured=absent: holds no saved model"));
   for (const std::string given : {"0", "-1", "many", "16777217"}) {
     EXPECT_EQ(refusal({.wants_sizes = true, .memory_mb = given}),
-              "--memory_mb=" + given + ": expected a whole number from 1 to 16777216");
+              "--memory_mb=" + given +
+                  ": expected a whole number from 1 to 16777216, or a size such as 4GB");
   }
 }
 

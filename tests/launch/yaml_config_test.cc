@@ -36,7 +36,7 @@ TEST(YamlConfig, SectionsHoldSettingsByTheirFlagsNames) {
       "  loss_function: bce\n"
       "  loss_weights: [0.5, 1e-05]\n"
       "data: {data_generation: synthetic, data_size: 1000}\n"
-      "training: {optimizer: rwsadagrad, learning_rate: 0.1, print_time: yes}\n"
+      "training: {optimizer: rwsadagrad, learning_rate: 0.1, debug_mode: yes}\n"
       "storage: {cache_ratio: 0.01, row_dir: /fast/rows}\n"
       "cluster: {ps: 2, ps_endpoints: ['tcp://a-b:1', 'tcp://c:2']}\n"
       "output: {model_dir: m}\n");
@@ -46,7 +46,7 @@ TEST(YamlConfig, SectionsHoldSettingsByTheirFlagsNames) {
   EXPECT_EQ(settings.model.loss_weights, (std::vector<double>{0.5, 1e-05}));
   EXPECT_EQ(settings.data_source(), "synthetic");
   EXPECT_EQ(settings.training.optimizer, "rowwise_adagrad");
-  EXPECT_TRUE(settings.training.print_time);
+  EXPECT_TRUE(settings.training.debug_mode);
   EXPECT_EQ(settings.storage.cache_ratio, 0.01);
   EXPECT_EQ(settings.cluster.ps_endpoints, (std::vector<std::string>{"tcp://a-b:1", "tcp://c:2"}));
   EXPECT_EQ(settings.output.model_dir, "m");
@@ -180,6 +180,29 @@ TEST(YamlConfig, AWrongValueSaysWhatIsExpected) {
   EXPECT_EQ(Refusal("just words\n"), "x.yaml:1:1: the file must be a map of keys and values");
 }
 
+TEST(YamlConfig, ASettingHasOneOfItsNames) {
+  EXPECT_EQ(Read("training: {batch_size: 64, lr: 0.5, epochs: 2, seed: 9}\n").data.mini_batch_size,
+            64u);
+  EXPECT_THAT(Refusal("training: {lr: 0.5, learning_rate: 0.1}\n"),
+              HasSubstr("lr and learning_rate are two names of one setting; give only one of "
+                        "them"));
+}
+
+TEST(YamlConfig, OptionsOfATableAndOfItsKindAreReadAlike) {
+  const Settings settings = Read(
+      "tables: {list: [{name: a, rows: 1e3, freeze: yes},\n"
+      "                {name: b, rows: 4_000, kind: qr, pool_first: yes}]}\n");
+  EXPECT_EQ(settings.tables[0].rows, 1000u);
+  EXPECT_TRUE(settings.tables[0].freeze);
+  EXPECT_EQ(settings.tables[1].rows, 4000u);
+  EXPECT_EQ(settings.embedding.features.size(), 2u) << "pool_first: yes was refused";
+}
+
+// --print_config of earlier versions wrote it.
+TEST(YamlConfig, PrintTimeOfEarlierVersionsHasNoEffect) {
+  EXPECT_EQ(Read("training: {print_time: false, nepochs: 3}\n").training.nepochs, 3u);
+}
+
 TEST(YamlConfig, AKeyGivenTwiceIsAMistake) {
   EXPECT_EQ(Refusal("training:\n  nepochs: 1\n  nepochs: 2\n"),
             "x.yaml:3:3: key \"nepochs\" is given twice in section training, first in line 2");
@@ -232,7 +255,7 @@ TEST(YamlConfig, ATableSaysItsFirstValuesOnce) {
        {"init_from: f.npy, initialiser: constant", "initialiser: constant, init_from: f.npy"}) {
     EXPECT_THAT(Refusal("tables: {list: [{name: a, rows: 5, " + map + "}]}\n"),
                 testing::AllOf(testing::StartsWith("x.yaml:1:"),
-                               HasSubstr("init_from: f.npy: these are the first values of "
+                               HasSubstr("init_from: f.npy: these are the initial values of "
                                          "initialiser npy, and initialiser: constant is given")));
     EXPECT_THAT(Refusal("tables: {defaults: {" + map + "}}\n"), HasSubstr("only one of the two"));
   }

@@ -82,7 +82,7 @@ TEST(FromDlrm, ItsBenchmarkStarts) {
   ASSERT_EQ(result.exit_code, 0) << result.Describe();
   EXPECT_EQ(result.report.at("totals").at("samples"), 2048u);
   EXPECT_THAT(result.out, HasSubstr("note: ignored, because in Rowhouse they change no result: "
-                                    "--test-num-workers, --enable-profiling\n"));
+                                    "--test-num-workers, --print-time, --enable-profiling\n"));
   EXPECT_THAT(result.out, Not(HasSubstr("toy")));
 }
 
@@ -95,9 +95,10 @@ TEST(FromDlrm, ItsKaggleLineTrainsAFileWhoseTablesAreCounted) {
   ASSERT_EQ(result.exit_code, 0) << result.Describe();
   EXPECT_EQ(result.report.at("totals").at("samples"), 1000u);
   ExpectRows(result, seen);
-  EXPECT_THAT(result.out, AllOf(HasSubstr(": --processed-data-file, --test-num-workers\n"),
-                                HasSubstr("tables have a row for each token of their column"),
-                                HasSubstr("--id_mapping=dictionary")));
+  EXPECT_THAT(result.out,
+              AllOf(HasSubstr(": --processed-data-file, --print-time, --test-num-workers\n"),
+                    HasSubstr("tables have a row for each token of their column"),
+                    HasSubstr("--id_mapping=dictionary")));
   // Where every token has a row, all of them were trained.
   const TrainResult apart = TrainIn(dir.path(), kKaggle, {"--id-mapping=dictionary"});
   size_t tokens = 0;

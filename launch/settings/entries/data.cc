@@ -1,0 +1,129 @@
+// Settings of the data. Names and defaults of DLRM's flags are DLRM's.
+#include "launch/settings/setting_list.h"
+#include "worker/data/dataset.h"
+
+namespace rowhouse {
+namespace {
+
+using enum Digest;
+
+// The registered sources; "dataset" is DLRM's name of the one called criteo.
+std::vector<std::string> SourceNames() {
+  std::vector<std::string> names = Datasets().Names();
+  std::replace(names.begin(), names.end(), std::string("criteo"), std::string("dataset"));
+  return names;
+}
+
+void AddSource(SettingList& list) {
+  list.Add(Choice(MEMBER(data_generation), SourceNames()),
+           {.name = "data_generation",
+            .help = "Where samples come from. random: DLRM's generator; dataset: the file --data, "
+                    "which implies it; synthetic: ids of a Zipf distribution with planted effects. "
+                    "Default: dataset with --data, or else random",
+            .digest = kIn,
+            .is_basic = true});
+  list.Add(Text(MEMBER(data.file), "a path"),
+           {.name = "data",
+            .help = "With dataset: Criteo's text file: a label, 13 integers and 26 tokens a line, "
+                    "between tabs",
+            .aliases = {"raw_data_file"},
+            .is_basic = true});
+  list.Add(Choice(MEMBER(data.data_set), {"kaggle", "terabyte"}),
+           {.name = "data_set",
+            .help = "With dataset: kaggle: --data is a file; terabyte: --data=day stands for a "
+                    "file a day, day_0, day_1, ..., as many as there are",
+            .digest = kIn});
+  list.Add(Real(MEMBER(data.test_fraction), "a number from 0 to below 1", IsBelowOne),
+           {.name = "test_fraction",
+            .help = "With dataset: the last part of the file, held out for testing",
+            .unit = "fraction",
+            .digest = kIn});
+  list.Add(Choice(MEMBER(data.id_mapping), {"hash", "dictionary"}),
+           {.name = "id_mapping",
+            .help = "With dataset: how a token becomes a row. hash: the token modulo the rows; "
+                    "dictionary: tokens are numbered as they first appear",
+            .digest = kIn});
+  list.Add(Whole(MEMBER(data.max_ind_range), -1),
+           {.name = "max_ind_range",
+            .help = "With dataset: tokens are taken modulo this first, and no table has more rows; "
+                    "-1: off",
+            .digest = kIn});
+  list.Add(Choice(MEMBER(data.randomize), {"total", "none"}),
+           {.name = "data_randomize",
+            .help = "With dataset: the order of the train samples. total: one permutation of all; "
+                    "none: that of the file",
+            .digest = kIn});
+}
+
+void AddSizes(SettingList& list) {
+  list.Add(Whole(MEMBER(data.data_size), 1), {.name = "data_size",
+                                              .help = "With random and synthetic: train samples",
+                                              .digest = kIn,
+                                              .is_basic = true});
+  list.Add(Whole(MEMBER(data.num_batches), 0),
+           {.name = "num_batches",
+            .help = "With random: train batches, instead of data_size; others end an epoch after "
+                    "this many batches; 0: off",
+            .digest = kIn});
+}
+
+void AddRandom(SettingList& list) {
+  list.Add(Whole(MEMBER(data.num_indices_per_lookup), 1),
+           {.name = "num_indices_per_lookup",
+            .help = "With random: ids in a bag, at most",
+            .digest = kIn});
+  list.Add(Switch(MEMBER(data.num_indices_per_lookup_fixed)),
+           {.name = "num_indices_per_lookup_fixed",
+            .help = "With random: every bag has num_indices_per_lookup ids",
+            .digest = kIn});
+  list.Add(Switch(MEMBER(data.round_targets)),
+           {.name = "round_targets",
+            .help = "With random: labels are 0 and 1 instead of numbers between",
+            .digest = kIn});
+  list.Add(
+      Choice(MEMBER(data.rand_data_dist), {"uniform", "gaussian"}),
+      {.name = "rand_data_dist", .help = "With random: the distribution of ids", .digest = kIn});
+  list.Add(Real(MEMBER(data.rand_data_min), "a number", IsAny),
+           {.name = "rand_data_min", .help = "With gaussian: the smallest id", .digest = kIn});
+  list.Add(Real(MEMBER(data.rand_data_max), "a number", IsAny),
+           {.name = "rand_data_max", .help = "With gaussian: the largest id", .digest = kIn});
+  list.Add(Real(MEMBER(data.rand_data_mu), "a number", IsAny),
+           {.name = "rand_data_mu",
+            .help = "With gaussian: the mean; -1: halfway between the smallest and the largest id",
+            .digest = kIn});
+  list.Add(
+      Real(MEMBER(data.rand_data_sigma), "a number greater than 0", IsPositive),
+      {.name = "rand_data_sigma", .help = "With gaussian: the standard deviation", .digest = kIn});
+}
+
+void AddSynthetic(SettingList& list) {
+  list.Add(Whole(MEMBER(data.test_samples), 0), {.name = "synthetic_test_samples",
+                                                 .help = "With synthetic: samples to test on",
+                                                 .digest = kIn});
+  list.Add(Real(MEMBER(data.zipf_exponent), "a number of 0 or more", IsNotNegative),
+           {.name = "zipf_exponent",
+            .help = "With synthetic: id k of a table is as frequent as 1 / k^this",
+            .digest = kIn});
+  list.Add(Real(MEMBER(data.effect_scale), "a number of 0 or more", IsNotNegative),
+           {.name = "effect_scale",
+            .help = "With synthetic: the standard deviation of the planted logit",
+            .digest = kIn});
+  list.Add(Whole(MEMBER(data.bag_length), 1, 65536),
+           {.name = "synthetic_bag_length", .help = "With synthetic: ids in a bag", .digest = kIn});
+  list.Add(Switch(MEMBER(data.bag_length_fixed)),
+           {.name = "synthetic_bag_fixed",
+            .help = "With synthetic: every bag has synthetic_bag_length ids; otherwise 1 to that "
+                    "many",
+            .digest = kIn});
+  list.Add(Switch(MEMBER(data.has_lookup_weights)),
+           {.name = "synthetic_weights",
+            .help = "With synthetic: each id of a bag has a weight from 0.5 to 1.5; all tables "
+                    "need pooling sum",
+            .digest = kIn});
+}
+
+const bool kAdded =
+    RegisterSettings(Section::kData, {AddSource, AddSizes, AddRandom, AddSynthetic});
+
+}  // namespace
+}  // namespace rowhouse

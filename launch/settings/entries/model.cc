@@ -1,0 +1,191 @@
+// Settings of the model. Names and defaults of DLRM's flags are DLRM's.
+#include "launch/settings/setting_list.h"
+#include "sharding/rows/initialiser.h"
+#include "worker/dense/interaction.h"
+#include "worker/dense/loss.h"
+
+namespace rowhouse {
+namespace {
+
+using enum Digest;
+
+constexpr uint32_t kMaxWidth = 1 << 20;
+
+ListForm Joined(uint64_t high) {
+  return {.high = high,
+          .separator = '-',
+          .what = fmt::format("whole numbers from 1 to {}, joined by - (such as 4-3-2)", high)};
+}
+
+std::vector<uint64_t> RowsOfTables(const Settings& settings) {
+  std::vector<uint64_t> rows;
+  for (const LogicalTable& table : settings.tables) rows.push_back(table.rows);
+  return rows;
+}
+
+SettingField LossWeights() {
+  const std::string what = "two numbers of 0 or more, joined by - or , (such as 1.0-1.0)";
+  SettingField field{
+      .kind = SettingKind::kNumberList, .expected = what, .member = "model.loss_weights"};
+  field.set = [what](const std::string& text, Settings& settings) {
+    std::vector<double> weights;
+    for (const std::string& item : SplitList(text)) {
+      const auto weight = ReadReal(item);
+      if (!weight || *weight < 0.0) return Expected(what);
+      weights.push_back(*weight);
+    }
+    if (weights.size() != 2) return Expected(what);
+    settings.model.loss_weights = std::move(weights);
+    return OkStatus();
+  };
+  // Between commas, because 1e-05 holds a -.
+  field.get = [](const Settings& settings) {
+    return fmt::format("{}", fmt::join(settings.model.loss_weights, ","));
+  };
+  return field;
+}
+
+SettingField InitialiserOfAllTables() {
+  SettingField field = Name(MEMBER(table_defaults.initialiser), Initialisers());
+  field.set = [](const std::string& text, Settings& settings) {
+    RETURN_IF_ERROR(Initialisers().Validate(text));
+    ForAllTables(settings, [&text](LogicalTable& table) { SetInitialiser(text, &table); });
+    return OkStatus();
+  };
+  return field;
+}
+
+void AddShape(SettingList& list) {
+  list.Add(Whole(MEMBER(sparse_feature_size), 1, TableSpec::kMaxDim),
+           {.name = "arch_sparse_feature_size",
+            .help = "Floats in an embedding row, of every table",
+            .digest = kIn,
+            .is_basic = true,
+            .then = [](Settings& s) {
+              ForAllTables(s, [&s](LogicalTable& table) { table.dim = s.sparse_feature_size; });
+            }});
+  list.Add(Wholes<uint64_t>("tables", Joined(uint64_t{1} << 63), RowsOfTables,
+                            [](std::vector<uint64_t> rows, Settings& s) { s.SetTableRows(rows); }),
+           {.name = "arch_embedding_size",
+            .help = "Rows of each table. Where neither flag nor config gives them, a table of "
+                    "Criteo's data has a row for each token of its column. Tables are named t0, "
+                    "t1, ...; where --config has as many tables, they keep their names and options",
+            .digest = kIn,
+            .is_basic = true});
+  list.Add(Wholes<uint32_t>(
+               "model.bottom_mlp", Joined(kMaxWidth),
+               [](const Settings& s) { return s.model.bottom_mlp; },
+               [](std::vector<uint32_t> widths, Settings& s) { s.model.bottom_mlp = widths; }),
+           {.name = "arch_mlp_bot",
+            .help = "Widths of the bottom MLP: the dense features first, arch_sparse_feature_size "
+                    "last",
+            .digest = kIn,
+            .is_basic = true});
+  list.Add(
+      Wholes<uint32_t>(
+          "model.top_mlp", Joined(kMaxWidth), [](const Settings& s) { return s.model.top_mlp; },
+          [](std::vector<uint32_t> widths, Settings& s) { s.model.top_mlp = widths; }),
+      {.name = "arch_mlp_top",
+       .help = "Widths of the top MLP without its input, which follows from the interaction; "
+               "the last is 1",
+       .digest = kIn,
+       .is_basic = true});
+}
+
+void AddInteraction(SettingList& list) {
+  list.Add(Choice(MEMBER(model.interaction), Interactions().Names()),
+           {.name = "arch_interaction_op",
+            .help = "How the bottom MLP's output and the pooled vectors are combined. dot: the "
+                    "products of all pairs; cat: side by side, of any widths; dcn: the cross "
+                    "layers of DCN-v2, as in MLPerf's DLRM-v2",
+            .digest = kIn,
+            .is_basic = true});
+  list.Add(Switch(MEMBER(model.interaction_itself)),
+           {.name = "arch_interaction_itself",
+            .help = "With dot: also the product of each vector with itself",
+            .digest = kIn});
+  list.Add(
+      Whole(MEMBER(model.dcn_num_layers), 1, 64),
+      {.name = "dcn_num_layers", .help = "With dcn: the number of cross layers", .digest = kIn});
+  list.Add(Whole(MEMBER(model.dcn_low_rank_dim), 1, kMaxWidth),
+           {.name = "dcn_low_rank_dim",
+            .help = "With dcn: the rank of each cross layer's matrix",
+            .digest = kIn});
+}
+
+void AddLoss(SettingList& list) {
+  list.Add(Choice(MEMBER(model.loss), Losses().Names()),
+           {.name = "loss_function",
+            .help = "What training minimises. mse: the mean square error; bce: the binary cross "
+                    "entropy; wbce: the same, weighted by class",
+            .digest = kIn,
+            .is_basic = true});
+  list.Add(LossWeights(), {.name = "loss_weights",
+                           .help = "With wbce: the weights of class 0 and class 1",
+                           .digest = kIn});
+  list.Add(Real(MEMBER(model.loss_threshold), "a number from 0 to below 1", IsBelowOne),
+           {.name = "loss_threshold",
+            .help = "Clamps predictions to [this, 1 - this]; 0: no clamp",
+            .digest = kIn});
+}
+
+void AddTables(SettingList& list) {
+  list.Add(InitialiserOfAllTables(),
+           {.name = "initialiser",
+            .help = "Initial values of rows. counter: uniform, from a hash of seed, table, row and "
+                    "column, for tables of any size; normal: the same with Xavier's normal "
+                    "distribution; dlrm: the numbers that DLRM draws, of which there are at most "
+                    "2^33. --config can also give tables a constant or a file (init_from)",
+            .digest = kIn});
+  list.Add(Choice(MEMBER(table_defaults.weighted_pooling), {"none", "fixed", "learned"}),
+           {.name = "weighted_pooling",
+            .help = "Weights of the ids in a bag's sum, of all tables. fixed: all are 1; learned: "
+                    "each id has one, in a table of rows of width 1",
+            .then = [](Settings& s) {
+              for (LogicalTable& table : s.tables) {
+                table.weighted_pooling = s.table_defaults.weighted_pooling;
+              }
+            }});
+}
+
+// These are in the digest by the kinds of the tables.
+
+void AddQrTables(SettingList& list) {
+  list.Add(Switch(MEMBER(compression.qr_flag)),
+           {.name = "qr_flag",
+            .help = "Large tables are of kind qr: a table of quotients and one of remainders"});
+  list.Add(Whole(MEMBER(compression.qr_threshold), 0),
+           {.name = "qr_threshold",
+            .help = "With qr_flag: tables of more rows than this are of kind qr"});
+  list.Add(Whole(MEMBER(compression.qr_collisions), 1, uint64_t{1} << 62),
+           {.name = "qr_collisions", .help = "With qr_flag: rows of the table of remainders"});
+  list.Add(Choice(MEMBER(compression.qr_operation), {"mult", "add", "concat"}),
+           {.name = "qr_operation",
+            .help = "With qr_flag: how quotient and remainder are combined; concat makes vectors "
+                    "of twice the width"});
+  list.Add(Switch(MEMBER(compression.qr_pool_first)),
+           {.name = "qr_pool_first",
+            .help = "With qr_flag: pools quotients and remainders separately and combines the "
+                    "sums, as DLRM does. Without it they are combined for each id, as in the "
+                    "paper"});
+}
+
+void AddMixedTables(SettingList& list) {
+  list.Add(Switch(MEMBER(compression.md_flag)),
+           {.name = "md_flag",
+            .help = "Large tables are of kind mixed: the larger a table, the narrower its rows"});
+  list.Add(Whole(MEMBER(compression.md_threshold), 0),
+           {.name = "md_threshold",
+            .help = "With md_flag: tables of more rows than this are of kind mixed"});
+  list.Add(Real(MEMBER(compression.md_temperature), "a number of 0 or more", IsNotNegative),
+           {.name = "md_temperature",
+            .help = "With md_flag: how fast rows get narrower as tables get larger"});
+  list.Add(Switch(MEMBER(compression.md_round_dims)),
+           {.name = "md_round_dims", .help = "With md_flag: widths are powers of two"});
+}
+
+const bool kAdded = RegisterSettings(
+    Section::kModel, {AddShape, AddInteraction, AddLoss, AddTables, AddQrTables, AddMixedTables});
+
+}  // namespace
+}  // namespace rowhouse

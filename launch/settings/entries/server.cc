@@ -1,0 +1,39 @@
+// Settings of `rowhouse ps` alone: no YAML file has them.
+#include "launch/hosts/network_interface.h"
+#include "launch/settings/setting_list.h"
+
+namespace rowhouse {
+namespace {
+
+SettingField ListenAddress() {
+  const std::string what = "an address such as tcp://*:7001";
+  SettingField field = Text(MEMBER(server.listen), what);
+  field.set = [what](const std::string& text, Settings& settings) {
+    if (!IsTcpAddress(text, /*min_port=*/0)) return Expected(what);
+    settings.server.listen = text;
+    return OkStatus();
+  };
+  return field;
+}
+
+void AddServer(SettingList& list) {
+  const ListForm sockets = {.low = 0,
+                            .high = INT32_MAX,
+                            .separator = ',',
+                            .may_be_empty = true,
+                            .what = "numbers of open sockets, joined by commas"};
+  list.Add(ListenAddress(),
+           {.name = "listen", .help = "Where workers find this PS node; port 0: one that is free"});
+  list.Add(
+      Whole(MEMBER(server.supervisor_fd), -1),
+      {.name = "supervisor_fd", .help = "Internal: a pipe that ends when the supervisor does"});
+  list.Add(Wholes<int32_t>(
+               "server.listen_fds", sockets, [](const Settings& s) { return s.server.listen_fds; },
+               [](std::vector<int32_t> fds, Settings& s) { s.server.listen_fds = fds; }),
+           {.name = "listen_fds", .help = "Internal: sockets inherited from the supervisor"});
+}
+
+const bool kAdded = RegisterSettings(Section::kServer, {AddServer});
+
+}  // namespace
+}  // namespace rowhouse

@@ -1,0 +1,212 @@
+// Settings of training. Names and defaults of DLRM's flags are DLRM's.
+#include "launch/settings/optimizer_fields.h"
+#include "launch/settings/setting_list.h"
+#include "sharding/rows/optimizer.h"
+#include "worker/dense/dense_optimizer.h"
+#include "worker/dense/lr_policy.h"
+
+namespace rowhouse {
+namespace {
+
+using enum Digest;
+
+// One optimizer for the dense part and all rows, as in DLRM; a YAML file may give tables others.
+SettingField OptimizerOfAll() {
+  SettingField field = Name(MEMBER(training.optimizer), Optimizers());
+  field.expected += ", or rwsadagrad, which is rowwise_adagrad";
+  field.set = [set = field.set](const std::string& text, Settings& settings) {
+    if (text == "adamw") {
+      return UsageError(
+          "adamw is of the dense part alone, since it decays rows that no step touches; give "
+          "dense_optimizer=adamw and optimizer=lazy_adam or adam");
+    }
+    return set(text == "rwsadagrad" ? "rowwise_adagrad" : text, settings);
+  };
+  return field;
+}
+
+// Of all tables and the dense part. Settings::Complete() takes it away where it has no use.
+SettingField OptionOfAll(const OptimizerOptionField& option) {
+  SettingField field{.kind = SettingKind::kNumber,
+                     .expected = std::string(option.range),
+                     .member = fmt::format("training.optimizer_options.{}", option.name)};
+  field.set = [&option](const std::string& text, Settings& settings) {
+    RETURN_IF_ERROR(ReadOptimizerOption(option, text, &settings.training.optimizer_options));
+    const float value = settings.training.optimizer_options.*option.member;
+    ForAllTables(settings,
+                 [&](LogicalTable& table) { table.optimizer_options.*option.member = value; });
+    return OkStatus();
+  };
+  field.get = [&option](const Settings& settings) {
+    return PrintOptimizerOption(option, settings.training.optimizer_options);
+  };
+  return field;
+}
+
+SettingField DenseOptimizerName() {
+  SettingField field = Name(MEMBER(training.dense_optimizer), DenseOptimizers());
+  field.expected += "; nothing: what goes with optimizer";
+  field.set = [set = field.set](const std::string& text, Settings& settings) {
+    if (!text.empty()) return set(text, settings);
+    settings.training.dense_optimizer.clear();
+    return OkStatus();
+  };
+  return field;
+}
+
+void AddSamples(SettingList& list) {
+  list.Add(Whole(MEMBER(data.mini_batch_size), 1, uint64_t{1} << 31),
+           {.name = "mini_batch_size",
+            .help = "Samples of a step, over all workers",
+            .aliases = {"batch_size"},
+            .digest = kIn,
+            .is_basic = true});
+  list.Add(
+      Whole(MEMBER(training.test_mini_batch_size), -1, int64_t{1} << 31),
+      {.name = "test_mini_batch_size", .help = "The same when testing; -1: as mini_batch_size"});
+  list.Add(Whole(MEMBER(training.nepochs), 1),
+           {.name = "nepochs",
+            .help = "Times that the model goes through the train samples, over all its runs",
+            .aliases = {"epochs"},
+            .is_basic = true});
+}
+
+void AddRate(SettingList& list) {
+  list.Add(Real(MEMBER(training.learning_rate), "a number from 0 to 3.4e38", IsFloatNotNegative),
+           {.name = "learning_rate",
+            .help = "Learning rate, before the schedule of lr_policy",
+            .aliases = {"lr"},
+            .digest = kIn,
+            .is_basic = true});
+  list.Add(Choice(MEMBER(training.lr_policy), LrPolicies().Names()),
+           {.name = "lr_policy",
+            .help = "The rate of a step, counted from the model's first. poly2: DLRM's linear "
+                    "warm-up and quadratic decay, constant without such steps; poly2_smooth: the "
+                    "same without its plateau before the decay and its jump; constant",
+            .digest = kIn});
+  list.Add(Whole(MEMBER(training.lr_num_warmup_steps), 0, kMaxLrSteps),
+           {.name = "lr_num_warmup_steps",
+            .help = "Steps in which the rate rises to learning_rate; 0: none",
+            .digest = kIn});
+  list.Add(Whole(MEMBER(training.lr_decay_start_step), 0, kMaxLrSteps),
+           {.name = "lr_decay_start_step",
+            .help = "The step, counted from 1, at which the decay starts; lr_num_warmup_steps or "
+                    "more",
+            .digest = kIn});
+  list.Add(Whole(MEMBER(training.lr_num_decay_steps), 0, kMaxLrSteps),
+           {.name = "lr_num_decay_steps",
+            .help = "Steps in which the rate falls towards 1e-7; 0: no decay",
+            .digest = kIn});
+}
+
+// Options that several optimizers share, by their names in a table of the YAML file.
+void AddOptimizerOptions(SettingList& list) {
+  const std::pair<std::string_view, std::string> options[] = {
+      {"epsilon", "Adagrads, Adams: added to the root; 0: 1e-10 for Adagrads, 1e-8 for Adams"},
+      {"initial_accumulator", "Adagrads, ftrl: initial value of the sum of squares"},
+      {"learning_rate_decay", "Adagrads: step t, counted from 0, has the rate / (1 + t * this)"},
+      {"weight_decay",
+       "All but ftrl: this times the weight is added to the gradient (L2); of rows only in steps "
+       "that look them up"},
+      {"momentum", "momentum: the part of the velocity that a step keeps"},
+      {"beta1", "Adams: the part of the mean that a step keeps"},
+      {"beta2", "Adams: the part of the mean square that a step keeps"},
+      {"l1", "ftrl: L1, which makes weights exactly 0"},
+      {"l2", "ftrl: L2"},
+      {"beta", "ftrl: the rate of a weight is rate / (this + the root of its sum of squares)"},
+  };
+  CHECK_EQ(std::size(options), OptimizerOptionFields().size());
+  for (const auto& [name, help] : options) {
+    const OptimizerOptionField* const option = FindOptimizerOption(name);
+    CHECK(option != nullptr) << name;
+    list.Add(OptionOfAll(*option),
+             {.name = std::string(option->setting), .help = help, .digest = kIn});
+  }
+}
+
+void AddOptimizerOfRows(SettingList& list) {
+  list.Add(OptimizerOfAll(),
+           {.name = "optimizer",
+            .help = "Optimizer of the rows, and of the dense part unless dense_optimizer names "
+                    "another. Each changes a row only in steps that look it up. adam lets the "
+                    "row's moments fade in other steps; lazy_adam (torch's SparseAdam) does not",
+            .digest = kIn,
+            .is_basic = true,
+            .then = [](Settings& s) {
+              ForAllTables(s,
+                           [&s](LogicalTable& table) { table.optimizer = s.training.optimizer; });
+            }});
+}
+
+void AddOptimizerOfDensePart(SettingList& list) {
+  list.Add(DenseOptimizerName(),
+           {.name = "dense_optimizer",
+            .help = "Optimizer of the dense part. Default: that of the rows, or for those that "
+                    "exist only for rows adagrad (rowwise_adagrad, ftrl) or adam (lazy_adam)",
+            .digest = kIn});
+  list.Add(
+      Real(MEMBER(training.dense_learning_rate),
+           "a number from 0 to 3.4e38, or -1 for that of the rows", IsFloatNotNegativeOrMinusOne),
+      {.name = "dense_learning_rate",
+       .help = "Learning rate of the dense part, with the same schedule",
+       .digest = kIn});
+  list.Add(Real(MEMBER(training.dense_weight_decay),
+                "a number from 0 to 3.4e38, or -1 for the default", IsFloatNotNegativeOrMinusOne),
+           {.name = "dense_weight_decay",
+            .help = "Weight decay of the dense part; -1: 0.01 for adamw, optimizer_weight_decay "
+                    "for others",
+            .digest = kIn});
+}
+
+void AddComputation(SettingList& list) {
+  list.Add(Whole(MEMBER(data.seed), 0, 0xffffffff),
+           {.name = "numpy_rand_seed",
+            .help = "Seed of the initial values and of generated data",
+            .aliases = {"seed"},
+            .digest = kIn,
+            .is_basic = true,
+            .then = [](Settings& s) {
+              ForAllTables(
+                  s, [&s](LogicalTable& table) { table.initialiser_options.seed = s.data.seed; });
+            }});
+  list.Add(Whole(MEMBER(training.threads), 1, 1024),
+           {.name = "threads",
+            .help = "Compute threads of a worker. Another number gives other last bits, so it is "
+                    "never taken from the machine",
+            .digest = kIn,
+            .is_basic = true});
+  list.Add(Whole(MEMBER(training.accumulation), 1, 1 << 20),
+           {.name = "mlperf_grad_accum_iter",
+            .help = "Mini-batches of a step: their gradients are added, and the loss is the mean "
+                    "over all their samples. It saves memory and trains as one batch of that size",
+            .digest = kIn});
+}
+
+void AddTimes(SettingList& list) {
+  list.Add(Whole(MEMBER(training.stop_after_steps), 0),
+           {.name = "stop_after_steps",
+            .help = "Steps of this run, which then saves and stops; 0: it trains to the end"});
+  list.Add(Whole(MEMBER(training.test_freq), -1),
+           {.name = "test_freq",
+            .help = "Steps between tests; 0 or -1: one test, at the end",
+            .is_basic = true});
+  list.Add(Whole(MEMBER(training.print_freq), -1),
+           {.name = "print_freq",
+            .help = "Steps between progress lines; 0 or -1: none",
+            .is_basic = true});
+  list.Add(Whole(MEMBER(training.print_precision), 1, 17),
+           {.name = "print_precision", .help = "Digits of the values that debug_mode prints"});
+  list.Add(Switch(MEMBER(training.debug_mode)),
+           {.name = "debug_mode",
+            .help = "Prints model, data and all parameters before and after training, as DLRM "
+                    "does; of long arrays both ends. With data_generation=random and "
+                    "initialiser=dlrm it changes the initial values, as in DLRM, where printing "
+                    "the data draws numbers before the weights do; otherwise it changes nothing"});
+}
+
+const bool kAdded = RegisterSettings(Section::kTraining,
+                                     {AddSamples, AddRate, AddOptimizerOfRows, AddOptimizerOptions,
+                                      AddOptimizerOfDensePart, AddComputation, AddTimes});
+
+}  // namespace
+}  // namespace rowhouse

@@ -1,0 +1,16 @@
+// What --help prints. Threads: one; see launch/settings/flags.h.
+#pragma once
+
+#include <string>
+
+namespace rowhouse {
+
+enum class HelpPage {
+  kBasic,  // of verbs that take many settings those that most people need
+  kAll,
+};
+
+// The verbs, for ""; or the flags of one verb by section, with defaults and what they take.
+std::string HelpText(const std::string& verb, HelpPage page = HelpPage::kBasic);
+
+}  // namespace rowhouse
