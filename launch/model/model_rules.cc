@@ -1,0 +1,140 @@
+#include "launch/model/model_rules.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "common/numpy_random.h"
+#include "sharding/rows/initialiser.h"
+#include "sharding/rows/optimizer.h"
+#include "sharding/tables/table_kind.h"
+
+namespace rowhouse {
+namespace {
+
+Status CheckTable(const TableSpec& table) {
+  const auto in_table = [&](const Status& status) {
+    return status.Annotate(fmt::format("table \"{}\"", table.name));
+  };
+  RETURN_IF_ERROR(in_table(Optimizers().Make(table.optimizer, table.optimizer_options).status()));
+  RETURN_IF_ERROR(in_table(Initialisers().Validate(table.initialiser)));
+  if (table.initialiser == "dlrm") {
+    const auto draws = static_cast<unsigned __int128>(table.rows) * table.dim +
+                       table.initialiser_options.first_draw;
+    if (draws > NumpyDraws::kMaxDraws) {
+      return UsageError(
+          "table \"{}\": initialiser dlrm would need more than 2^33 draws of numpy's generator up "
+          "to its last row; initialiser counter has no such limit",
+          table.name);
+    }
+  }
+  return OkStatus();
+}
+
+// As concat does.
+bool IsWidened(const FeatureTable& feature) { return feature.out_width() > feature.table.dim; }
+
+// Vectors of one width meet in the interaction; a message with the table's name is better than the
+// model's, which knows features by number only.
+Status CheckWidths(const Settings& s) {
+  if (s.model.interaction == "cat" || s.model.bottom_mlp.empty()) return OkStatus();
+  const uint32_t wanted = s.model.bottom_mlp.back();
+  for (const FeatureTable& feature : s.embedding.features) {
+    if (feature.out_width() == wanted) continue;
+    const LogicalTable& table = feature.table;
+    return UsageError(
+        "table \"{}\" ({}, dim {}) gives vectors of {} floats, the bottom MLP (arch_mlp_bot) of "
+        "{}: "
+        "interaction {} needs them equal; {}",
+        table.name, table.kind, table.dim, feature.out_width(), wanted, s.model.interaction,
+        std::ranges::any_of(s.embedding.features, IsWidened)
+            ? "concat widens vectors, so that every table must be wide or compressed alike, and "
+              "arch_mlp_bot end in that width"
+            : "change arch_sparse_feature_size, the table's dim or the last of arch_mlp_bot");
+  }
+  return OkStatus();
+}
+
+uint64_t DrawsOfPrinting(const Settings& s) {
+  const bool draws_rows = std::any_of(s.tables.begin(), s.tables.end(), [](const TableSpec& table) {
+    return table.initialiser == "dlrm";
+  });
+  if (!s.training.debug_mode || !draws_rows) return 0;
+  const Result<std::unique_ptr<Dataset>> data = Datasets().Make(s.data_source(), s.data);
+  if (!data.ok()) return 0;  // The run says why when it opens them.
+  const std::optional<NumpyRandom> after = data.value()->GeneratorAfterEpoch();
+  return after ? after->words_drawn() / 2 : 0;
+}
+
+// Floats of a row that DLRM draws with numpy; nothing for a kind that it draws with torch. Of a
+// mixed table numpy draws the rows, as narrow as they are, and torch the projection.
+std::optional<uint32_t> WidthDrawnByNumpy(const LogicalTable& table,
+                                          const std::vector<LogicalTable>& model) {
+  if (table.kind == "plain") return table.dim;
+  // Draws of other initialisers have never been counted: digests of models hold first draws.
+  if (table.kind != "mixed" || table.initialiser != "dlrm") return std::nullopt;
+  const auto kind = TableKinds().Make(table.kind, {.table = table, .model = model});
+  if (!kind.ok()) return table.dim;  // Validate() says why.
+  return kind.value()->layout().width;
+}
+
+}  // namespace
+
+void CompressTables(Settings* settings) {
+  const CompressionSettings& c = settings->compression;
+  uint64_t fewest_rows = UINT64_MAX;
+  for (const LogicalTable& table : settings->tables)
+    fewest_rows = std::min(fewest_rows, table.rows);
+  for (LogicalTable& table : settings->tables) {
+    if (table.kind != "plain" || !table.kind_options.empty()) continue;
+    if (c.qr_flag && table.rows > c.qr_threshold) {
+      table.kind = "qr";
+      table.kind_options = {{"collisions", fmt::format("{}", c.qr_collisions)},
+                            {"operation", c.qr_operation}};
+      if (c.qr_pool_first) table.kind_options["pool_first"] = "true";
+    } else if (c.md_flag && table.rows > c.md_threshold) {
+      table.kind = "mixed";
+      // DLRM's rule counts tables that stay plain, too.
+      table.kind_options = {{"temperature", fmt::format("{}", c.md_temperature)},
+                            {"full_dim_rows", fmt::format("{}", fewest_rows)}};
+      if (c.md_round_dims) table.kind_options["round_dims"] = "true";
+    }
+  }
+}
+
+Status CheckCompression(const Settings& s) {
+  if (s.compression.qr_flag && s.compression.md_flag) {
+    return UsageError("qr_flag and md_flag both ask for a kind of the large tables: give only one");
+  }
+  if (!s.compression.qr_flag && !s.compression.md_flag) return OkStatus();
+  for (const LogicalTable& table : s.tables) {
+    if (table.weighted_pooling == "none") continue;
+    return UsageError(
+        "{} with weighted_pooling={} (table \"{}\"): DLRM defines no weights for compressed "
+        "tables; "
+        "take one of the flags away, or give kinds and weights table by table in --config",
+        s.compression.qr_flag ? "qr_flag" : "md_flag", table.weighted_pooling, table.name);
+  }
+  return OkStatus();
+}
+
+void AssignDraws(Settings* settings) {
+  settings->printing_draws = DrawsOfPrinting(*settings);
+  uint64_t draws = settings->printing_draws;
+  for (LogicalTable& table : settings->tables) {
+    const std::optional<uint32_t> width = WidthDrawnByNumpy(table, settings->tables);
+    if (!width && table.initialiser == "dlrm") table.initialiser = "counter";
+    if (!width) continue;
+    table.initialiser_options.first_draw = draws;
+    if (__builtin_mul_overflow(table.rows, uint64_t{*width}, &draws) ||
+        __builtin_add_overflow(draws, table.initialiser_options.first_draw, &draws)) {
+      draws = UINT64_MAX;
+    }
+  }
+}
+
+Status CheckTables(const Settings& settings) {
+  for (const TableSpec& table : settings.embedding.physical) RETURN_IF_ERROR(CheckTable(table));
+  return CheckWidths(settings);
+}
+
+}  // namespace rowhouse

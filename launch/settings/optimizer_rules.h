@@ -1,0 +1,26 @@
+// What settings of optimizers mean together: which optimizer takes an option given for the whole
+// run, and rates of tables and of the dense part as multiples of the run's.
+//
+// Threads: one, that of the settings.
+#pragma once
+
+#include "common/status.h"
+#include "launch/settings/settings.h"
+
+namespace rowhouse {
+
+// Takes options given for the whole run away from tables whose optimizer has no use for them.
+void ForgetUselessOptimizerOptions(Settings* settings);
+// kUsage if neither the rows nor the dense part have a use for one, or if a rate of the dense part
+// is no multiple of the rows'.
+Status CheckOptimizers(const Settings& settings);
+
+// The rate of each table that has one of its own, as a multiple of the run's.
+void SetRateFactors(Settings* settings);
+// kUsage, naming the table, if it is none: the run's rate is 0 or too small.
+Status CheckRateFactors(const Settings& settings);
+
+// As Settings::dense_optimizer_options() says.
+DenseOptimizerOptions DenseOptionsOf(const Settings& settings);
+
+}  // namespace rowhouse

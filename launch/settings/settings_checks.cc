@@ -1,0 +1,93 @@
+#include "launch/settings/settings_checks.h"
+
+#include <fmt/ranges.h>
+
+#include "ps/node/memory_budget.h"
+
+namespace rowhouse {
+namespace {
+
+Status CheckData(const Settings& s, bool reads_data) {
+  if (reads_data && s.data_generation == "dataset" && s.data.file.empty()) {
+    return UsageError("data_generation=dataset needs a file: give --data=FILE");
+  }
+  if (s.data_generation != "dataset" && !s.data.file.empty()) {
+    return UsageError(
+        "data={} is given, but data_generation={} reads no file; take one away, or say "
+        "data_generation=dataset",
+        s.data.file, s.data_generation);
+  }
+  if (s.data_generation == "synthetic" && s.data.has_lookup_weights) {
+    for (const LogicalTable& table : s.tables) {
+      if (table.pooling == "sum") continue;
+      return UsageError(
+          "synthetic_weights gives every id of a bag a weight, which needs pooling=sum; that of "
+          "table \"{}\" is {}",
+          table.name, table.pooling);
+    }
+  }
+  if (s.data.rand_data_min > s.data.rand_data_max) {
+    return UsageError("rand_data_min={} is greater than rand_data_max={}", s.data.rand_data_min,
+                      s.data.rand_data_max);
+  }
+  return OkStatus();
+}
+
+Status CheckModelDirectory(const Settings& s) {
+  if (s.output.load && s.output.model_dir.empty()) {
+    return UsageError("--load needs --model_dir: the directory of the model to go on from");
+  }
+  if (s.output.load && s.output.overwrite) {
+    return UsageError("--load goes on from the model that --overwrite deletes: give only one");
+  }
+  if (s.storage.store == "memory" && s.output.load) {
+    return UsageError("--load with store=memory: rows in memory ended with the run that had them");
+  }
+  return OkStatus();
+}
+
+Status CheckStorage(const Settings& s) {
+  if (s.storage.memory_limit_mb != 0) {
+    RETURN_IF_ERROR(DivideMemory(s.storage.memory_limit_mb << 20, s.cluster.shards).status());
+  }
+  if (s.storage.durability != "none" && s.storage.store == "memory") {
+    return UsageError(
+        "durability={} with store=memory: a log of pushes is kept beside rows on disk; give "
+        "store=rocksdb, or leave durability out",
+        s.storage.durability);
+  }
+  if (s.storage.durability != "none" && s.row_directory().empty() &&
+      s.cluster.ps_endpoints.empty()) {
+    return UsageError(
+        "durability={}: rows of a run without --model_dir or --row_dir are deleted at its end, and "
+        "their log with them; give one of the two",
+        s.storage.durability);
+  }
+  return OkStatus();
+}
+
+Status CheckPsNodes(const Settings& s) {
+  if (!s.cluster.ps_endpoints.empty() && s.cluster.ps > 0) {
+    return UsageError(
+        "ps={} asks for PS nodes among the ranks, ps_endpoints={} for those that run already: "
+        "give only one",
+        s.cluster.ps, fmt::join(s.cluster.ps_endpoints, ","));
+  }
+  if (s.cluster.ps_per_host > 0 && (s.cluster.ps >= 0 || !s.cluster.ps_endpoints.empty())) {
+    return UsageError(
+        "ps_per_host={} says how many PS nodes there are, and so does {}: give only one",
+        s.cluster.ps_per_host, s.cluster.ps >= 0 ? "ps" : "ps_endpoints");
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+Status CheckTogether(const Settings& settings, bool reads_data) {
+  RETURN_IF_ERROR(CheckData(settings, reads_data));
+  RETURN_IF_ERROR(CheckModelDirectory(settings));
+  RETURN_IF_ERROR(CheckStorage(settings));
+  return CheckPsNodes(settings);
+}
+
+}  // namespace rowhouse
