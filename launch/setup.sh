@@ -16,6 +16,7 @@ PACKAGES=(
   libgflags-dev libgoogle-glog-dev libyaml-cpp-dev libfmt-dev nlohmann-json3-dev libxxhash-dev
   libjs-dygraphs libjs-chart.js              # pages of runs; taken in when building
   libgtest-dev libgmock-dev librapidcheck-dev
+  help2man                                   # man pages, made when installing
   dpkg-dev file                              # cpack makes a package, and looks up what it needs
   iproute2                                   # hosts in tests are network namespaces
 )

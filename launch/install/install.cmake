@@ -4,6 +4,8 @@
 #   bin/rowhouse-mpirun, rowhouse-cluster links to the scripts
 #   share/rowhouse/launch                 the scripts, which find bin and configs from where they lie
 #   share/rowhouse/configs                models as YAML, and flag files
+#   share/man/man1                        rowhouse.1 and a page a verb, if help2man is installed
+#   share/bash-completion/completions     completion of flags and values in bash
 #   share/doc/rowhouse                    README, docs, licence, and those of others whose code is in it
 # Tests and what builds from sources (setup.sh, quickstart.sh, test.sh; strategies.sh, which reads
 # them) stay in the tree.
@@ -26,6 +28,18 @@ foreach(SCRIPT mpirun cluster)
   install(FILES ${CMAKE_BINARY_DIR}/generated/rowhouse-${SCRIPT}
           DESTINATION ${CMAKE_INSTALL_BINDIR})
 endforeach()
+
+# Made from the entries of the settings when installing, by the program that is installed.
+find_program(HELP2MAN help2man)
+set(SHELL_PAGES ${CMAKE_BINARY_DIR}/generated/shell_pages)
+install(CODE "execute_process(
+  COMMAND ${CMAKE_COMMAND} -D ROWHOUSE=$<TARGET_FILE:rowhouse> -D OUT=${SHELL_PAGES}
+          -D HELP2MAN=$<IF:$<BOOL:${HELP2MAN}>,${HELP2MAN},>
+          -P ${CMAKE_SOURCE_DIR}/launch/install/shell_pages.cmake
+  COMMAND_ERROR_IS_FATAL ANY)")
+install(DIRECTORY ${SHELL_PAGES}/completion/ DESTINATION
+        ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+install(DIRECTORY ${SHELL_PAGES}/man/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 OPTIONAL)
 
 # Most libraries are linked, and come as packages of their own. What ends up in the binary, from a
 # static library or headers, is named with the copyright file that its package has.
