@@ -7,6 +7,9 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "launch/settings/dlrm_flags.h"
+#include "launch/settings/setting_fields.h"
+
 namespace rowhouse {
 namespace {
 
@@ -39,8 +42,11 @@ RunSettings SettingsOfReport(const Json& report) {
   for (const auto& [section, members] : sections.items()) {
     if (section == "output" || !members.is_object()) continue;
     for (const auto& [name, value] : members.items()) {
-      if (name == "row_dir") continue;
-      settings.emplace_back(fmt::format("{}.{}", section, name), ValueText(value));
+      if (name == "row_dir" || FindDlrmFlag(name) != nullptr) continue;
+      // Reports of earlier versions may have an alias.
+      const SettingField* const field = FindSettingField(name);
+      settings.emplace_back(fmt::format("{}.{}", section, field == nullptr ? name : field->name),
+                            ValueText(value));
     }
   }
   for (const Json& table : report.value("tables", Json::array())) {

@@ -10,7 +10,8 @@ namespace rowhouse {
 
 // Name and value, as text, of what was decided for a run: settings ("training.learning_rate"),
 // tables ("table user"), where it ran ("environment.workers") and versions. Left out is what only
-// says where its files are; members of the wrong type are left out, too.
+// says where its files are; members of the wrong type are left out, too. Settings that have been
+// renamed since have their new names.
 using RunSettings = std::vector<std::pair<std::string, std::string>>;
 RunSettings SettingsOfReport(const nlohmann::json& report);
 
