@@ -55,27 +55,8 @@ double Resident(double bytes, double unit_bytes, double chance, double page_byte
 
 uint64_t StoresOf(const NodeSize& node) { return std::max<uint64_t>(1, node.shards.size()); }
 
-struct Budgets {
-  double cache = 0, memtables = 0, blocks = 0, unwritten = 0, prefetched = 0;  // of a node
-};
-
-Budgets BudgetsOf(const NodeSize& node) {
-  if (node.memory_limit_bytes == 0) {
-    const StoreBytes store = StoreBytes::Beside(node.cache_bytes, StoresOf(node));
-    return {.cache = static_cast<double>(node.cache_bytes),
-            .memtables = static_cast<double>(store.memtables),
-            .blocks = static_cast<double>(store.blocks),
-            .unwritten = static_cast<double>(ShardOptions().max_unwritten_bytes) *
-                         static_cast<double>(node.shards.size()),
-            .prefetched = static_cast<double>(ShardOptions().max_prefetch_bytes) *
-                          static_cast<double>(node.shards.size())};
-  }
-  const MemoryBudget budget = DivideMemory(node.memory_limit_bytes, StoresOf(node)).value();
-  return {.cache = static_cast<double>(CacheBytesOf(node)),
-          .memtables = static_cast<double>(budget.memtable_bytes),
-          .blocks = static_cast<double>(budget.block_cache_bytes),
-          .unwritten = static_cast<double>(budget.unwritten_bytes),
-          .prefetched = static_cast<double>(budget.prefetch_bytes)};
+double CacheOfShard(const NodeSize& node) {
+  return static_cast<double>(CacheBytesOf(node)) / static_cast<double>(node.shards.size());
 }
 
 // The cache of one slice.
@@ -119,7 +100,7 @@ SliceCache CacheOf(const SliceSize& slice, uint64_t granted_bytes, const NodeSiz
 std::vector<SliceCache> CachesOf(const std::vector<SliceSize>& shard, const NodeSize& node) {
   std::vector<uint64_t> wanted;
   for (const SliceSize& slice : shard) wanted.push_back(slice.rows * slice.record_bytes);
-  const double budget = BudgetsOf(node).cache / static_cast<double>(node.shards.size());
+  const double budget = CacheOfShard(node);
   const std::vector<uint64_t> shares = EqualShares(wanted, static_cast<uint64_t>(budget));
   std::vector<SliceCache> caches;
   for (size_t i = 0; i < shard.size(); ++i) caches.push_back(CacheOf(shard[i], shares[i], node));
@@ -136,7 +117,7 @@ double SampleBytes(const std::vector<SliceSize>& shard, const std::vector<SliceC
     all_fit = all_fit && caches[i].has_most;
   }
   if (all_fit || touched.empty()) return 0;
-  const double budget = BudgetsOf(node).cache / static_cast<double>(node.shards.size());
+  const double budget = CacheOfShard(node);
   const auto rows = static_cast<double>(ReuseSampler::RowsFor(
       static_cast<uint64_t>(budget / kSamplesOfCache / static_cast<double>(touched.size()))));
   double bytes = 0;
@@ -149,8 +130,7 @@ double SampleBytes(const std::vector<SliceSize>& shard, const std::vector<SliceC
 double WrittenRowsBytes(const std::vector<SliceSize>& shard, const NodeSize& node) {
   std::vector<uint64_t> wanted;
   for (const SliceSize& slice : shard) wanted.push_back(slice.rows / 8 + 64);
-  const double budget =
-      BudgetsOf(node).cache / static_cast<double>(node.shards.size()) / kWrittenRowsOfCache;
+  const double budget = CacheOfShard(node) / kWrittenRowsOfCache;
   const std::vector<uint64_t> shares = EqualShares(wanted, static_cast<uint64_t>(budget));
   double bytes = 0;
   for (size_t i = 0; i < shard.size(); ++i) {
@@ -202,7 +182,7 @@ uint64_t MemoryEstimate::total() const {
 }
 
 MemoryEstimate EstimateMemory(const NodeSize& node) {
-  const Budgets budgets = BudgetsOf(node);
+  const NodeBudgets budgets = BudgetsOf(node);
   MemoryEstimate estimate;
   double records = 0, slots = 0, written_rows = 0, requests = 0, evicted = 0, unwritten = 0;
   double direct_slots = 0, outside = 0, prefetched = 0;
@@ -231,19 +211,21 @@ MemoryEstimate EstimateMemory(const NodeSize& node) {
   }
   const auto [rows, bytes] = StoredBy(node);
   const double copies = bytes > 0 ? 1 + kIdBytes * rows / bytes : 1;
-  const double most_unwritten = budgets.unwritten * copies;
-  requests += std::min(evicted, most_unwritten) + std::min(prefetched, budgets.prefetched);
+  const double most_unwritten = static_cast<double>(budgets.unwritten) * copies;
+  requests += std::min(evicted, most_unwritten) +
+              std::min(prefetched, static_cast<double>(budgets.prefetch));
   const auto shards = static_cast<double>(StoresOf(node));
-  const double stored = node.has_files
-                            ? std::min(budgets.memtables, bytes + rows * kMemtableRowOverhead)
-                            : bytes + rows * kMapRowOverhead;
+  const double stored = node.has_files ? std::min(static_cast<double>(budgets.memtables),
+                                                  bytes + rows * kMemtableRowOverhead)
+                                       : bytes + rows * kMapRowOverhead;
   // Copies are freed as the store takes them. When a save begins, its memtables hold evicted rows:
   // all but half of the one that fills; of several shards all.
   const double full = shards > 1 ? stored : stored * (kMemtables - 0.5) / kMemtables;
   const double taken = stored - (node.has_files ? std::min(full, outside) : 0);
   unwritten = std::clamp(unwritten - taken, 0.0, most_unwritten);
-  const double blocks =
-      node.has_files ? std::min(budgets.blocks, bytes / kBlockBytes * kIndexEntryBytes) : 0;
+  const double blocks = node.has_files ? std::min(static_cast<double>(budgets.blocks),
+                                                  bytes / kBlockBytes * kIndexEntryBytes)
+                                       : 0;
   estimate.process = Whole(kProcessBytes + (shards - 1) * kShardBytes);
   estimate.records = Whole(records);
   estimate.slots = Whole(slots);
@@ -272,6 +254,24 @@ uint64_t CacheBytesOf(const NodeSize& node) {
   }
   const MemoryBudget budget = DivideMemory(node.memory_limit_bytes, StoresOf(node)).value();
   return std::min(node.cache_bytes, budget.RecordBytes(beside));
+}
+
+NodeBudgets BudgetsOf(const NodeSize& node) {
+  if (node.memory_limit_bytes == 0) {
+    const StoreBytes store = StoreBytes::Beside(node.cache_bytes, StoresOf(node));
+    const ShardOptions shard;
+    return {.cache = node.cache_bytes,
+            .memtables = store.memtables,
+            .blocks = store.blocks,
+            .unwritten = shard.max_unwritten_bytes * node.shards.size(),
+            .prefetch = shard.max_prefetch_bytes * node.shards.size()};
+  }
+  const MemoryBudget budget = DivideMemory(node.memory_limit_bytes, StoresOf(node)).value();
+  return {.cache = CacheBytesOf(node),
+          .memtables = budget.memtable_bytes,
+          .blocks = budget.block_cache_bytes,
+          .unwritten = budget.unwritten_bytes,
+          .prefetch = budget.prefetch_bytes};
 }
 
 DiskEstimate EstimateDisk(const NodeSize& node) {

@@ -64,6 +64,18 @@ MemoryEstimate EstimateMemory(const NodeSize& node);
 // Bytes that the records of its caches may take: cache_bytes, or less if the memory limit requires.
 uint64_t CacheBytesOf(const NodeSize& node);
 
+// What the parts of a node may hold beside its requests and the process: bytes, over all its
+// shards. The server gives them to its shards and stores, and EstimateMemory() counts with them.
+struct NodeBudgets {
+  uint64_t cache = 0;      // records in caches
+  uint64_t memtables = 0;  // rows on their way to disk, in RocksDB
+  uint64_t blocks = 0;     // of files that were read, with indexes and filters
+  uint64_t unwritten = 0;  // copies of rows that wait for the store
+  uint64_t prefetch = 0;   // rows that are read before a pull asks for them
+};
+// Requires a memory_limit_bytes that CheckRequestsFit() has accepted.
+NodeBudgets BudgetsOf(const NodeSize& node);
+
 struct DiskEstimate {
   uint64_t records = 0;    // of touched rows
   uint64_t compacted = 0;  // files that hold each of them once

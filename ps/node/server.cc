@@ -161,22 +161,6 @@ std::vector<TableSpec> TablesOn(const JobSpec& job, uint32_t node) {
   return tables;
 }
 
-struct Budgets {  // beside the caches, bytes
-  StoreBytes stores;
-  uint64_t unwritten_of_shard = ShardOptions().max_unwritten_bytes;
-  uint64_t prefetch_bytes_of_shard = ShardOptions().max_prefetch_bytes;
-};
-
-Result<Budgets> BudgetsOf(const NodeOptions& node, uint32_t shards) {
-  if (node.memory_limit_mb == 0) {
-    return Budgets{.stores = StoreBytes::Beside(node.cache_mb << 20, shards)};
-  }
-  ASSIGN_OR_RETURN(const MemoryBudget budget, DivideMemory(node.memory_limit_mb << 20, shards));
-  return Budgets{.stores = {.memtables = budget.memtable_bytes, .blocks = budget.block_cache_bytes},
-                 .unwritten_of_shard = budget.unwritten_bytes / shards,
-                 .prefetch_bytes_of_shard = budget.prefetch_bytes / shards};
-}
-
 }  // namespace
 
 Status Server::OpenJob(JobSpec spec, uint32_t node) {
@@ -191,12 +175,12 @@ Status Server::OpenJob(JobSpec spec, uint32_t node) {
       .cache_ratio = options_.node.cache_ratio,
       .cache_ways = options_.node.cache_ways};
   RETURN_IF_ERROR(CheckRequestsFit(size, spec.workers));
-  const uint64_t cache_bytes = CacheBytesOf(size);
-  ASSIGN_OR_RETURN(const Budgets budgets, BudgetsOf(options_.node, per_node));
+  const NodeBudgets budgets = BudgetsOf(size);
+  const uint64_t cache_bytes = budgets.cache;
   if (!environment_ || environment_->options().stores != per_node) {
     environment_ = std::make_shared<StoreEnvironment>(
-        StoreEnvironmentOptions{.block_cache_bytes = budgets.stores.blocks,
-                                .memtable_bytes = budgets.stores.memtables,
+        StoreEnvironmentOptions{.block_cache_bytes = budgets.blocks,
+                                .memtable_bytes = budgets.memtables,
                                 .stores = per_node,
                                 .compression = options_.node.store_compression,
                                 .direct_reads = options_.node.direct_reads,
@@ -222,8 +206,8 @@ Status Server::OpenJob(JobSpec spec, uint32_t node) {
                                      .cache_bytes = cache_bytes / per_node,
                                      .cache_move_steps = options_.cache_move_steps,
                                      .access_counts = options_.access_counts,
-                                     .max_unwritten_bytes = budgets.unwritten_of_shard,
-                                     .max_prefetch_bytes = budgets.prefetch_bytes_of_shard,
+                                     .max_unwritten_bytes = budgets.unwritten / per_node,
+                                     .max_prefetch_bytes = budgets.prefetch / per_node,
                                      .keeps_written_rows = options_.node.has_files()};
     ASSIGN_OR_RETURN(std::unique_ptr<Shard> shard,
                      Shard::Make(shard_options, job.spec.tables, job.spec.plan, sources));
