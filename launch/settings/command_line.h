@@ -1,7 +1,7 @@
 // The command line:  rowhouse VERB [--flag=value ...] [ARGUMENT ...]
 //
-//   --name=value  --name value  --switch  --noswitch  --switch=false   - for _ in names is fine
-//   --flagfile=FILE   one flag a line, # comments; flags count where the file is named
+//   --name=value  --name value  --switch  --noswitch  --switch=false   - may stand for _ in names
+//   --flagfile=FILE   one flag a line, # comments; its flags stand where the file is named
 //   --                ends the flags
 // The last of several values of one flag counts. Every mistake is kUsage and says what was given,
 // where (file and line, for flag files) and what is known or expected instead.
@@ -34,8 +34,8 @@ struct GivenFlag {
 struct CommandLine {
   std::string verb;  // "" only with help or version
   std::vector<GivenFlag> flags;
-  std::vector<std::string>
-      arguments;  // of bench: names; of ckpt: what it does; of compare: reports
+  // What stands beside the flags: of bench names, of ckpt what to do, of compare reports.
+  std::vector<std::string> arguments;
   // DLRM's flags that were given and change nothing, as DLRM spells them, each once.
   std::vector<std::string> ignored;
   bool wants_help = false;

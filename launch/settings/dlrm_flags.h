@@ -1,5 +1,6 @@
-// DLRM's flags (dlrm_s_pytorch.py) that are no settings here, so that its command lines go on
-// working or are answered. docs/from_dlrm.md says what becomes of all of DLRM's flags.
+// DLRM's flags (dlrm_s_pytorch.py) that are no settings here: some are ignored, so that DLRM's
+// command lines work, others are refused with a reason. docs/from_dlrm.md says what becomes of each
+// of DLRM's flags. Threads: read-only after the first call.
 #pragma once
 
 #include <span>
@@ -10,15 +11,15 @@ namespace rowhouse {
 
 struct DlrmFlag {
   enum class Fate {
-    kIgnored,  // changes no result: named once, and that is all
+    kIgnored,  // changes no result; the run names it once
     kRefused,  // asks for what Rowhouse does not do
   };
 
   std::string name;      // canonical: with _ for -
-  std::string harmless;  // the value that asks for nothing: accepted without a word
+  std::string harmless;  // the value that asks for nothing and is accepted silently
   bool is_bool = false;
   Fate fate = Fate::kRefused;
-  bool was_setting = false;  // stands in YAML files that earlier versions printed, section training
+  bool was_setting = false;  // earlier versions printed it to YAML, section training
   std::string why = {};      // of a refused one, a clause: "Rowhouse trains on CPUs only"
 
   std::string dlrms_name() const;  // "--num-workers"

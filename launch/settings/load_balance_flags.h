@@ -9,9 +9,9 @@
 
 namespace rowhouse {
 
-// None unless --embeddings_per_feat is given. kUsage, with the flag and where it stands, for values
-// out of range, flags that do nothing in this mode or without --embeddings_per_feat, and what
-// LoadBalanceManager::Make refuses.
+// Nothing unless --embeddings_per_feat is given. kUsage, with the flag and where it stands, for a
+// value out of range, for a flag that does nothing in this mode or without --embeddings_per_feat,
+// and for what LoadBalanceManager::Make refuses.
 Result<std::optional<LoadBalanceManager>> ReadLoadBalanceFlags(const CommandLine& command_line);
 
 }  // namespace rowhouse

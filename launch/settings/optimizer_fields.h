@@ -17,7 +17,7 @@ const OptimizerOptionField* FindOptimizerOption(std::string_view name);
 Status ReadOptimizerOption(const OptimizerOptionField& field, const std::string& text,
                            OptimizerOptions* options);
 
-// What ReadOptimizerOption reads back to the same bits.
+// The value as text, which ReadOptimizerOption reads back to the same bits.
 std::string PrintOptimizerOption(const OptimizerOptionField& field,
                                  const OptimizerOptions& options);
 

@@ -1,6 +1,5 @@
-// Settings that only some sharding strategies read: capacities, row_cuts, ...
-//
-// Threads: pure functions.
+// Settings that only some sharding strategies read: capacities, row_cuts, ... Both functions
+// require settings that are Complete(). Threads: pure functions.
 #pragma once
 
 #include <string>
@@ -10,13 +9,11 @@
 
 namespace rowhouse {
 
-// Requires settings that are Complete().
-
-// OK if each that is not at its default is read by the strategy of some table, its own or that of
-// the run. kUsage otherwise, naming it and who would read it.
+// kUsage if one of them is not at its default and no table's strategy reads it. The message names
+// the setting and the strategies that read it.
 Status CheckStrategySettings(const Settings& settings);
 
-// Puts those that nobody reads back to their defaults, but for `given` ones.
+// Sets those that no table's strategy reads to their defaults, except those named in `given`.
 void ForgetIdleStrategySettings(const std::vector<std::string>& given, Settings* settings);
 
 }  // namespace rowhouse
