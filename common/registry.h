@@ -1,10 +1,14 @@
-// Registry<Interface, Options>: name -> factory, so that a new member of a family is a new file.
+// Registry<Interface, Options>: the members of one family by name, so that a new member is a new
+// file.
 //
 // A family's registry is a function-local static, filled before main by objects such as
-//   const bool kRegistered = Optimizers().Add<Adagrad>("adagrad");
-// and read-only afterwards, so it needs no lock. Options are handed to the member's constructor.
+//   const bool kRegistered = Optimizers().Add<Adagrad>("adagrad", {kDecay});
+// and read-only afterwards, so it needs no lock. `Options` is handed to the member's constructor;
+// if it has a member `own` (or own_options()), that holds the values of the options that members
+// declare (common/declared_option.h), and Make checks it.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <memory>
@@ -12,6 +16,7 @@
 #include <string_view>
 #include <vector>
 
+#include "common/declared_option.h"
 #include "common/nearest_name.h"
 #include "common/status.h"
 
@@ -24,41 +29,106 @@ class Registry {
   explicit Registry(std::string family) : family_(std::move(family)) {}
 
   template <typename Member>
-  bool Add(const std::string& name) {
-    return Add(name, [](const Options& options) -> Result<std::unique_ptr<Interface>> {
-      return std::unique_ptr<Interface>(std::make_unique<Member>(options));
-    });
+  bool Add(const std::string& name, std::vector<DeclaredOption> own = {}) {
+    return Add(
+        name,
+        [](const Options& options) -> Result<std::unique_ptr<Interface>> {
+          return std::unique_ptr<Interface>(std::make_unique<Member>(options));
+        },
+        std::move(own));
   }
 
   // For members whose making can fail.
   using Factory = std::function<Result<std::unique_ptr<Interface>>(const Options&)>;
-  bool Add(const std::string& name, Factory factory) {
-    const bool added = factories_.emplace(name, std::move(factory)).second;
+  bool Add(const std::string& name, Factory factory, std::vector<DeclaredOption> own = {}) {
+    for (const DeclaredOption& option : own) CheckSameElsewhere(name, option);
+    const bool added = members_.emplace(name, Member{std::move(factory), std::move(own)}).second;
     CHECK(added) << family_ << " \"" << name << "\" registered twice";
     return added;
   }
 
+  // kUsage if `name` is unknown or `options` has values of declared options that are not the
+  // member's or that it does not take; or what the member says.
   Result<std::unique_ptr<Interface>> Make(std::string_view name, const Options& options) const {
     RETURN_IF_ERROR(Validate(name));
-    return factories_.find(std::string(name))->second(options);
+    const Member& member = members_.find(name)->second;
+    if (const OptionValues* own = OwnIn(options); own != nullptr && !own->empty()) {
+      RETURN_IF_ERROR(CheckDeclared(fmt::format("{} {}", family_, name), member.own, *own));
+    }
+    return member.factory(options);
   }
 
   // OK, or a kUsage error that lists the known names and the nearest one.
   Status Validate(std::string_view name) const {
-    if (factories_.contains(std::string(name))) return OkStatus();
+    if (members_.contains(name)) return OkStatus();
     return UsageError("unknown {} \"{}\" {}", family_, name, DescribeKnownNames(name, Names()));
   }
 
   // Sorted.
   std::vector<std::string> Names() const {
     std::vector<std::string> names;
-    for (const auto& [name, factory] : factories_) names.push_back(name);
+    for (const auto& [name, member] : members_) names.push_back(name);
+    return names;
+  }
+
+  // What a member declared; nothing for an unknown name.
+  const std::vector<DeclaredOption>& OptionsOf(std::string_view name) const {
+    static const std::vector<DeclaredOption> kNone;
+    const auto found = members_.find(name);
+    return found == members_.end() ? kNone : found->second.own;
+  }
+
+  // What all members declared, each once: by the members' names, then as each lists them.
+  std::vector<DeclaredOption> DeclaredOptions() const {
+    std::vector<DeclaredOption> all;
+    for (const auto& [name, member] : members_) {
+      for (const DeclaredOption& option : member.own) {
+        if (std::ranges::find(all, option) == all.end()) all.push_back(option);
+      }
+    }
+    return all;
+  }
+
+  // Names of the members that declared `option`, sorted.
+  std::vector<std::string> NamesTaking(std::string_view option) const {
+    std::vector<std::string> names;
+    for (const auto& [name, member] : members_) {
+      if (std::ranges::find(member.own, option, &DeclaredOption::name) != member.own.end()) {
+        names.push_back(name);
+      }
+    }
     return names;
   }
 
  private:
+  struct Member {
+    Factory factory;
+    std::vector<DeclaredOption> own;
+  };
+
+  // One flag sets an option of several members, so it means the same to all of them.
+  void CheckSameElsewhere(const std::string& name, const DeclaredOption& option) const {
+    for (const auto& [other, member] : members_) {
+      for (const DeclaredOption& known : member.own) {
+        CHECK(known.name() != option.name() || known == option)
+            << family_ << "s \"" << other << "\" and \"" << name << "\" declare \"" << option.name()
+            << "\" differently";
+      }
+    }
+  }
+
+  static const OptionValues* OwnIn(const Options& options) {
+    if constexpr (requires { options.own; }) {
+      return &options.own;
+    } else if constexpr (requires { options.own_options(); }) {
+      return &options.own_options();
+    } else {
+      return nullptr;
+    }
+  }
+
   const std::string family_;
-  std::map<std::string, Factory> factories_;
+  std::map<std::string, Member, std::less<>> members_;
 };
 
 }  // namespace rowhouse

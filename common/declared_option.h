@@ -1,0 +1,96 @@
+// DeclaredOption: an option that one member of a family (an optimizer, a data source, a store, ...)
+// takes, declared in the member's own file beside its registration:
+//
+//   const DeclaredOption kDecay =
+//       DeclaredOption::Float("decay", 0.9f, 0.0f, 1.0f, "share of the past in the mean square");
+//   ...  decay_(kDecay.FloatIn(options.own))  ...
+//   const bool kRegistered = AddOptimizer<RmsProp>("rmsprop", {kDecay});
+//
+// Flags, the YAML file, --help, --print_config, the config digest, HELLO and the manifest know it
+// from the family's registry (common/registry.h), so that a member with options is one new file.
+//
+// Threads: const after construction; any thread.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/status.h"
+
+namespace rowhouse {
+
+// Values of declared options by name, in the form that DeclaredOption::Read gives. An option at its
+// default is left out, so that equal maps mean equal options.
+using OptionValues = std::map<std::string, std::string>;
+
+class DeclaredOption {
+ public:
+  enum class Type { kBool, kWhole, kReal, kFloat, kChoice, kText };
+
+  // `name`: of the flag and the key, [a-z0-9_]+, unique among the settings. `help`: what it is, as
+  // the rest of a sentence, without a full stop. Bounds belong to the range.
+  static DeclaredOption Bool(std::string name, bool otherwise, std::string help);
+  static DeclaredOption Whole(std::string name, uint64_t otherwise, uint64_t min, uint64_t max,
+                              std::string help);
+  static DeclaredOption Real(std::string name, double otherwise, double min, double max,
+                             std::string help);
+  // A real number that is computed with as f32: what is given is rounded to one.
+  static DeclaredOption Float(std::string name, float otherwise, float min, float max,
+                              std::string help);
+  // One of `words`, the first by default.
+  static DeclaredOption Choice(std::string name, std::vector<std::string> words, std::string help);
+  static DeclaredOption Text(std::string name, std::string otherwise, std::string help);
+
+  // The same option, of which no trained bit depends: it is left out of the config digest.
+  DeclaredOption OutsideDigest() &&;
+
+  const std::string& name() const { return name_; }
+  Type type() const { return type_; }
+  const std::string& help() const { return help_; }
+  const std::string& expected() const { return expected_; }  // "a whole number from 1 to 9"
+  const std::string& default_text() const { return default_; }
+  bool is_part_of_digest() const { return is_part_of_digest_; }
+
+  // `text` in the one form that each value has. kUsage "expected a whole number from 1 to 9".
+  Result<std::string> Read(const std::string& text) const;
+
+  // Writes what `text` says into *values. kUsage as Read; *values is then as before.
+  Status Set(const std::string& text, OptionValues* values) const;
+
+  // The value in `values`, or else the default. Each requires the type of its name (TextIn: any)
+  // and values that Read accepts, as a registry's Make checks.
+  const std::string& TextIn(const OptionValues& values) const;
+  bool BoolIn(const OptionValues& values) const;
+  uint64_t WholeIn(const OptionValues& values) const;
+  double RealIn(const OptionValues& values) const;
+  float FloatIn(const OptionValues& values) const;
+
+  // Whether both mean the same to whoever sets them; several members may declare one option.
+  bool operator==(const DeclaredOption&) const = default;
+
+ private:
+  DeclaredOption() = default;
+
+  std::string name_;
+  Type type_ = Type::kText;
+  std::string default_;
+  std::string help_;
+  std::string expected_;
+  std::vector<std::string> words_;          // kChoice
+  uint64_t min_whole_ = 0, max_whole_ = 0;  // kWhole
+  double min_real_ = 0.0, max_real_ = 0.0;  // kReal, kFloat
+  bool is_part_of_digest_ = true;
+};
+
+// Of `values`, those of options that `declared` lists.
+OptionValues OnlyDeclared(const std::vector<DeclaredOption>& declared, const OptionValues& values);
+
+// kUsage, naming `member` ("optimizer sgd"), if a value is of an option that is not declared (an
+// option without effect is a mistake), or is none that the option takes.
+Status CheckDeclared(std::string_view member, const std::vector<DeclaredOption>& declared,
+                     const OptionValues& values);
+
+}  // namespace rowhouse

@@ -1,0 +1,101 @@
+#include "common/declared_option.h"
+
+#include "common/registry.h"
+#include "tests/testing/testing.h"
+
+namespace rowhouse {
+namespace {
+
+const DeclaredOption kWhole = DeclaredOption::Whole("steps", 10, 1, 100, "steps between two");
+const DeclaredOption kFloat = DeclaredOption::Float("decay", 0.9f, 0.0f, 1.0f, "of the past");
+const DeclaredOption kBool = DeclaredOption::Bool("nesterov", false, "looks ahead");
+const DeclaredOption kChoice = DeclaredOption::Choice("form", {"plain", "centred"}, "which form");
+
+TEST(DeclaredOption, ValuesHaveOneFormAndDefaultsAreLeftOut) {
+  OptionValues values;
+  EXPECT_OK(kWhole.Set("20", &values));
+  EXPECT_OK(kFloat.Set("0.50", &values));
+  EXPECT_OK(kBool.Set("true", &values));
+  EXPECT_OK(kChoice.Set("centred", &values));
+  EXPECT_EQ(
+      values,
+      (OptionValues{{"decay", "0.5"}, {"form", "centred"}, {"nesterov", "true"}, {"steps", "20"}}));
+  EXPECT_EQ(kWhole.WholeIn(values), 20u);
+  EXPECT_EQ(kFloat.FloatIn(values), 0.5f);
+  EXPECT_TRUE(kBool.BoolIn(values));
+  for (const DeclaredOption* option : {&kWhole, &kFloat, &kBool, &kChoice}) {
+    EXPECT_OK(option->Set(option->default_text(), &values));
+  }
+  EXPECT_EQ(values, OptionValues());
+  EXPECT_EQ(kWhole.WholeIn(values), 10u);
+  EXPECT_EQ(kFloat.FloatIn(values), 0.9f);
+}
+
+TEST(DeclaredOption, AFloatIsReadBackToTheSameBits) {
+  OptionValues values;
+  EXPECT_OK(kFloat.Set("0.10000000149011612", &values));
+  EXPECT_EQ(values["decay"], "0.1");
+  EXPECT_EQ(kFloat.FloatIn(values), 0.1f);
+}
+
+TEST(DeclaredOption, WhatItDoesNotTakeIsRefusedAndChangesNothing) {
+  OptionValues values = {{"steps", "20"}};
+  EXPECT_EQ(kWhole.Set("101", &values).message(), "expected a whole number from 1 to 100");
+  EXPECT_FALSE(kWhole.Set("1.5", &values).ok());
+  EXPECT_EQ(kFloat.Set("1.1", &values).message(), "expected a number from 0 to 1");
+  EXPECT_FALSE(kFloat.Set("1e-60", &values).ok()) << "too small for a float, and not 0";
+  EXPECT_FALSE(kBool.Set("perhaps", &values).ok());
+  EXPECT_EQ(kChoice.Set("other", &values).message(), "expected one of plain, centred");
+  EXPECT_EQ(values, (OptionValues{{"steps", "20"}}));
+}
+
+struct Thing {
+  explicit Thing(int set_to) : value(set_to) {}
+  int value;
+};
+struct ThingOptions {
+  OptionValues own;
+};
+
+Registry<Thing, ThingOptions> Things() {
+  const auto factory = [](const ThingOptions& options) -> Result<std::unique_ptr<Thing>> {
+    return std::make_unique<Thing>(static_cast<int>(kWhole.WholeIn(options.own)));
+  };
+  Registry<Thing, ThingOptions> things("thing");
+  things.Add("a", factory, {kWhole});
+  things.Add("b", factory, {kBool, kWhole});
+  things.Add("c", factory);
+  return things;
+}
+
+TEST(Registry, MembersTakeTheOptionsThatTheyDeclare) {
+  const auto things = Things();
+  EXPECT_EQ(things.Make("a", {.own = {{"steps", "7"}}}).value()->value, 7);
+  EXPECT_EQ(things.Make("a", {}).value()->value, 10);
+  EXPECT_EQ(things.Make("a", {.own = {{"nesterov", "true"}}}).status().message(),
+            "thing a has no use for nesterov=true; it takes steps");
+  EXPECT_EQ(things.Make("c", {.own = {{"steps", "7"}}}).status().message(),
+            "thing c has no use for steps=7; it takes no options of its own");
+  EXPECT_EQ(things.Make("a", {.own = {{"steps", "0"}}}).status().message(),
+            "thing a: steps=0: expected a whole number from 1 to 100");
+}
+
+TEST(Registry, ListsEachOptionOnceWithThoseWhoTakeIt) {
+  const auto things = Things();
+  EXPECT_EQ(things.DeclaredOptions(), (std::vector<DeclaredOption>{kWhole, kBool}));
+  EXPECT_EQ(things.NamesTaking("steps"), (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(things.OptionsOf("c"), std::vector<DeclaredOption>());
+  EXPECT_EQ(OnlyDeclared(things.OptionsOf("a"), {{"nesterov", "true"}, {"steps", "7"}}),
+            (OptionValues{{"steps", "7"}}));
+}
+
+TEST(RegistryDeathTest, TwoMembersMayNotMeanDifferentThingsByOneOption) {
+  auto things = Things();
+  const auto add = [&] {
+    things.Add("d", nullptr, {DeclaredOption::Whole("steps", 11, 1, 100, "steps between two")});
+  };
+  EXPECT_DEATH(add(), "declare \"steps\" differently");
+}
+
+}  // namespace
+}  // namespace rowhouse
