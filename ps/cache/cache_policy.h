@@ -28,6 +28,7 @@ struct CachePolicyOptions {
   // policy's default. Used by lfu, lrfu and w_tinylfu.
   std::optional<double> half_life = std::nullopt;
   std::shared_ptr<const RowAccessCounts> access_counts = nullptr;  // null: not known
+  OptionValues own = {};  // of options that the policy declares itself
 };
 
 // A use of a cached row in a step.

@@ -42,6 +42,7 @@ struct RowStoreOptions {
   uint64_t expected_stamp = 0;
   // Block cache, write buffers and threads shared with other stores. Null: the store makes its own.
   std::shared_ptr<StoreEnvironment> environment;
+  OptionValues own = {};  // of options that the store declares itself
 };
 
 // Counters since the store was opened. Those of files are 0 for a store without files.

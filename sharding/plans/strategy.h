@@ -29,6 +29,7 @@ struct StrategyOptions {
   uint64_t seed = 111;       // shuffle: of numpy's generator; row_wise_hashed: of the order; < 2^32
   uint32_t hot_rows = 1024;  // skew_aware: so many rows at most, over its tables, on the workers;
                              // none of tables that shards pool
+  OptionValues own = {};     // of options that strategies declare themselves; each reads its own
 };
 
 struct StrategyRequest {
@@ -66,12 +67,15 @@ class ShardingStrategy {
 struct NoStrategyOptions {};
 Registry<ShardingStrategy, NoStrategyOptions>& ShardingStrategies();
 
+// `own`: options that the strategy declares itself; Place finds them in request.options.own.
 template <typename Member>
-bool AddShardingStrategy(const std::string& name) {
+bool AddShardingStrategy(const std::string& name, std::vector<DeclaredOption> own = {}) {
   return ShardingStrategies().Add(
-      name, [](const NoStrategyOptions&) -> Result<std::unique_ptr<ShardingStrategy>> {
+      name,
+      [](const NoStrategyOptions&) -> Result<std::unique_ptr<ShardingStrategy>> {
         return std::unique_ptr<ShardingStrategy>(std::make_unique<Member>());
-      });
+      },
+      std::move(own));
 }
 
 // ---- What strategies are made of ----------------------------------------------------------------

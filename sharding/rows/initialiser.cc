@@ -66,14 +66,15 @@ Status CheckSameBytes(const TableSpec& table, const NpyFile& file, const std::st
 }  // namespace
 
 bool AddInitialiser(const std::string& name, std::vector<std::string> takes,
-                    Registry<Initialiser, InitialiserContext>::Factory factory) {
+                    Registry<Initialiser, InitialiserContext>::Factory factory,
+                    std::vector<DeclaredOption> own) {
   for (const std::string& option : takes) {
     CHECK(std::any_of(std::begin(kOptions), std::end(kOptions),
                       [&option](const InitialiserOption& known) { return known.name == option; }))
         << "initialiser " << name << " takes " << option << ", which is none of the options";
   }
   TakenByInitialiser()[name] = std::move(takes);
-  return Initialisers().Add(name, std::move(factory));
+  return Initialisers().Add(name, std::move(factory), std::move(own));
 }
 
 Status CheckInitialiserOptions(const TableSpec& table) {
@@ -87,7 +88,9 @@ Status CheckInitialiserOptions(const TableSpec& table) {
                       table.initialiser, option.name, value,
                       taken.empty() ? "no options" : fmt::format("{}", fmt::join(taken, ", ")));
   }
-  return OkStatus();
+  return CheckDeclared("initialiser " + table.initialiser,
+                       Initialisers().OptionsOf(table.initialiser), table.initialiser_options.own)
+      .Annotate(fmt::format("table \"{}\"", table.name));
 }
 
 void SetInitialiser(const std::string& name, TableSpec* table) {
@@ -95,6 +98,8 @@ void SetInitialiser(const std::string& name, TableSpec* table) {
   for (const InitialiserOption& option : kOptions) {
     if (!Takes(name, option.name)) option.reset(&table->initialiser_options);
   }
+  OptionValues& own = table->initialiser_options.own;
+  own = OnlyDeclared(Initialisers().OptionsOf(name), own);
 }
 
 Result<InitialiserSources> InitialiserSources::Open(const std::vector<TableSpec>& tables) {

@@ -24,6 +24,8 @@ struct InitialiserContext {
   TableSpec table;
   std::shared_ptr<const NumpyDraws> draws;        // of the table's seed; never null
   std::shared_ptr<const NpyFile> file = nullptr;  // opened; null if the table names none
+
+  const OptionValues& own_options() const { return table.initialiser_options.own; }
 };
 
 // What the initialisers of a process share: draws, because finding the state at a draw far down
@@ -59,18 +61,21 @@ class Initialiser {
 
 Registry<Initialiser, InitialiserContext>& Initialisers();
 
-// Registers a member and the options of a table it takes, of initial_scale, initial_value and
-// init_from.
+// Registers a member and the options of a table it takes: which of initial_scale, initial_value and
+// init_from, and those that it declares itself.
 bool AddInitialiser(const std::string& name, std::vector<std::string> takes,
-                    Registry<Initialiser, InitialiserContext>::Factory factory);
+                    Registry<Initialiser, InitialiserContext>::Factory factory,
+                    std::vector<DeclaredOption> own = {});
 
 template <typename Member>
-bool AddInitialiser(const std::string& name, std::vector<std::string> takes) {
+bool AddInitialiser(const std::string& name, std::vector<std::string> takes,
+                    std::vector<DeclaredOption> own = {}) {
   return AddInitialiser(
       name, std::move(takes),
       [](const InitialiserContext& context) -> Result<std::unique_ptr<Initialiser>> {
         return std::unique_ptr<Initialiser>(std::make_unique<Member>(context));
-      });
+      },
+      std::move(own));
 }
 
 // kUsage, naming table and option, if one that the table's initialiser does not take differs from

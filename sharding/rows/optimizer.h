@@ -50,15 +50,19 @@ class Optimizer {
 
 Registry<Optimizer, OptimizerOptions>& Optimizers();
 
-// Registers a Member, whose kTakes lists the options it takes: making one with others set is
+// Registers a Member, whose kTakes lists the shared options it takes: making one with others set is
 // kUsage. `static constexpr OptimizerOptionMember kTakes[] = {&OptimizerOptions::weight_decay};`
+// (std::span<const OptimizerOptionMember> for none). `own`: options that it alone declares. One
+// named "decay" is `decay` of a table in YAML and `optimizer_decay` of the whole run.
 template <typename Member>
-bool AddOptimizer(const std::string& name) {
+bool AddOptimizer(const std::string& name, std::vector<DeclaredOption> own = {}) {
   return Optimizers().Add(
-      name, [name](const OptimizerOptions& options) -> Result<std::unique_ptr<Optimizer>> {
+      name,
+      [name](const OptimizerOptions& options) -> Result<std::unique_ptr<Optimizer>> {
         RETURN_IF_ERROR(CheckTaken(name, options, Member::kTakes));
         return std::unique_ptr<Optimizer>(std::make_unique<Member>(options));
-      });
+      },
+      std::move(own));
 }
 
 // How many floats of state belong to each column and how many to the row.

@@ -1,5 +1,6 @@
-// OptimizerOptions: what optimizers take besides the learning rate, and the one table of them that
-// JSON, YAML, flags and their checks share. A new option is a member and an entry of the table.
+// OptimizerOptions: what optimizers take besides the learning rate: options that several of them
+// share, with the one table of these that JSON, YAML, flags and their checks use, and options that
+// a member declares in its own file (common/declared_option.h).
 //
 // Threads: plain data; any.
 #pragma once
@@ -7,6 +8,7 @@
 #include <span>
 #include <string_view>
 
+#include "common/declared_option.h"
 #include "common/status.h"
 
 namespace rowhouse {
@@ -22,9 +24,10 @@ struct OptimizerOptions {
   float l1 = 0.0f;                   // FTRL: pulls weights to exactly 0
   float l2 = 0.0f;                   // FTRL
   float beta = 1.0f;                 // FTRL: added to the root of the gradient square sum
+  OptionValues own;                  // of options that the optimizer declares itself
 
-  // `own` is 1e-10 for the Adagrads and 1e-8 for the Adams, as in torch.
-  float epsilon_or(float own) const { return epsilon == 0.0f ? own : epsilon; }
+  // `otherwise` is 1e-10 for the Adagrads and 1e-8 for the Adams, as in torch.
+  float epsilon_or(float otherwise) const { return epsilon == 0.0f ? otherwise : epsilon; }
   // rate / (1 + step * learning_rate_decay).
   float decayed_rate(float rate, uint64_t step) const {
     return static_cast<float>(double{rate} /

@@ -9,6 +9,7 @@
 
 #include "common/json_text.h"
 #include "sharding/plans/strategy.h"
+#include "sharding/rows/initialiser.h"
 #include "sharding/rows/optimizer.h"
 
 namespace rowhouse {
@@ -56,6 +57,50 @@ void ValueFromJson(const nlohmann::json& json, Value& value) {
   json.get_to(value);
 }
 
+// Of a declared option: a bool, a number or text, as it is one.
+nlohmann::json DeclaredToJson(const DeclaredOption& option, const OptionValues& values) {
+  switch (option.type()) {
+    case DeclaredOption::Type::kBool:
+      return option.BoolIn(values);
+    case DeclaredOption::Type::kWhole:
+      return option.WholeIn(values);
+    case DeclaredOption::Type::kReal:
+      return option.RealIn(values);
+    case DeclaredOption::Type::kFloat:
+      return option.FloatIn(values);
+    case DeclaredOption::Type::kChoice:
+    case DeclaredOption::Type::kText:
+      break;
+  }
+  return option.TextIn(values);
+}
+
+// Calls visit(option, values of the table it belongs to) for every option that the table's
+// optimizer and initialiser declare. Their names are apart from all others of a table.
+template <typename Table, typename Visit>
+void VisitDeclaredOptions(Table& table, Visit visit) {
+  for (const DeclaredOption& option : Optimizers().OptionsOf(table.optimizer)) {
+    visit(option, table.optimizer_options.own);
+  }
+  for (const DeclaredOption& option : Initialisers().OptionsOf(table.initialiser)) {
+    visit(option, table.initialiser_options.own);
+  }
+}
+
+// Reads the declared options that `json`, a table, has.
+Status ReadDeclaredOptions(const nlohmann::json& json, TableSpec* table) {
+  Status status;
+  VisitDeclaredOptions(*table, [&](const DeclaredOption& option, OptionValues& values) {
+    if (!json.contains(option.name()) || !status.ok()) return;
+    const nlohmann::json& value = json.at(option.name());
+    status = option.Set(value.is_string() ? value.get<std::string>() : value.dump(), &values);
+    if (status.ok()) return;
+    status = CorruptionError("tables: table \"{}\": {}={}: {}", table->name, option.name(),
+                             value.dump(), status.message());
+  });
+  return status;
+}
+
 template <typename Number>
 Result<Number> NumberAt(const nlohmann::json& object, const char* key) {
   ASSIGN_OR_RETURN(const uint64_t number,
@@ -87,6 +132,9 @@ nlohmann::json TablesToJson(const std::vector<TableSpec>& tables) {
     VisitLaterOptions(table, [&](const char* name, const auto& value) {
       if (ValueToJson(value) != defaults[name]) all[name] = ValueToJson(value);
     });
+    VisitDeclaredOptions(table, [&](const DeclaredOption& option, const OptionValues& values) {
+      if (values.contains(option.name())) all[option.name()] = DeclaredToJson(option, values);
+    });
     json.push_back(std::move(all));
   }
   return json;
@@ -113,6 +161,7 @@ Result<std::vector<TableSpec>> TablesFromJson(const nlohmann::json& json) {
       VisitLaterOptions(spec, [&table](const char* name, auto& value) {
         if (table.contains(name)) ValueFromJson(table.at(name), value);
       });
+      RETURN_IF_ERROR(ReadDeclaredOptions(table, &spec));
       tables.push_back(std::move(spec));
     }
   } catch (const nlohmann::json::exception& error) {

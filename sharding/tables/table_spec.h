@@ -25,6 +25,7 @@ struct InitialiserOptions {
   // `counter`: bound of the uniform distribution, 0: sqrt(1/rows). `normal`: its standard
   // deviation, 0: Xavier's, sqrt(2 / (rows + dim)).
   double scale = 0.0;
+  OptionValues own;  // of options that the initialiser declares itself
   bool operator==(const InitialiserOptions&) const = default;
 };
 

@@ -90,8 +90,10 @@ TEST_P(StrategyContract, EveryWeightHasOneOwnerAndLocalPlacesAreDense) {
 TEST_P(StrategyContract, APlanSurvivesJsonAndIsTheSameTwice) {
   const EmbeddingTables model = Model({100, 7, 3000}, 48);
   const AccessCounts accesses = CountsByRank(model.physical);
-  const PlanOptions options{
-      .shards = 3, .strategy = GetParam(), .capacities = {}, .accesses = &accesses};
+  PlanOptions options;
+  options.shards = 3;
+  options.strategy = GetParam();
+  options.accesses = &accesses;
   const Plan plan = MakePlan(model, options).value();
   EXPECT_EQ(MakePlan(model, options).value().digest(), plan.digest());
   const Result<Plan> read = Plan::FromJson(plan.ToJson(), model.physical);
