@@ -9,6 +9,7 @@
 #include "launch/report/text_table.h"
 #include "ps/node/memory_budget.h"
 #include "sharding/rows/record.h"
+#include "sharding/tables/table_kind.h"
 #include "worker/dense/dlrm_model.h"
 
 namespace rowhouse {
@@ -18,39 +19,21 @@ using Json = nlohmann::ordered_json;
 
 // ---- Making -------------------------------------------------------------------------------------
 
-// What the model's first table of this kind says, if one does.
-std::string OptionOr(const Settings& settings, const std::string& kind, const std::string& option,
-                     const std::string& otherwise) {
+// What the model's tables of this kind say, the first where several say something.
+KindOptions OptionsInModel(const Settings& settings, const std::string& kind) {
+  KindOptions options;
   for (const LogicalTable& table : settings.tables) {
     if (table.kind != kind) continue;
-    const auto found = table.kind_options.find(option);
-    if (found != table.kind_options.end()) return found->second;
+    options.insert(table.kind_options.begin(), table.kind_options.end());
   }
-  return otherwise;
+  return options;
 }
 
-// Options of a kind that are worth knowing the size of. Kinds that are not named are asked as they
-// are by default.
+// Options of a kind that are worth knowing the size of.
 std::vector<KindOptions> OptionsToAsk(const Settings& settings, const std::string& kind) {
-  const uint32_t dim = settings.sparse_feature_size;
-  const auto one = [&](const std::string& option, const std::string& value) {
-    return KindOptions{{option, value}};
-  };
-  if (kind == "block") {
-    return {one("block_dim", OptionOr(settings, kind, "block_dim",
-                                      fmt::format("{}", std::min<uint32_t>(64, dim))))};
-  }
-  if (kind == "mixed") {
-    return {one("row_dim",
-                OptionOr(settings, kind, "row_dim", fmt::format("{}", std::max(1u, dim / 4))))};
-  }
-  if (kind == "qr") {
-    std::vector<KindOptions> asked = {
-        one("collisions", OptionOr(settings, kind, "collisions", "4"))};
-    if (asked[0] != one("collisions", "sqrt")) asked.push_back(one("collisions", "sqrt"));
-    return asked;
-  }
-  return {{}};
+  const auto sizes_to_ask = DeclarationOfKind(kind).sizes_to_ask;
+  if (sizes_to_ask == nullptr) return {{}};
+  return sizes_to_ask(settings.sparse_feature_size, OptionsInModel(settings, kind));
 }
 
 std::vector<SizePlan::KindVocabulary> AskKinds(const Settings& settings, const LogicalTable& asked,
@@ -196,8 +179,12 @@ std::string VocabulariesText(const SizePlan& plan) {
       text.rows.push_back({one.kind, OptionsText(one.options), Count(*vocabulary.ids),
                            Count(vocabulary.physical_rows), Bytes(vocabulary.bytes)});
     } else {
-      text.rows.push_back({one.kind, fmt::format("buckets={}", vocabulary.physical_rows),
-                           "unbounded", Count(vocabulary.physical_rows), Bytes(vocabulary.bytes)});
+      const std::string& rows_option = DeclarationOfKind(one.kind).rows_option;
+      const std::string options = rows_option.empty()
+                                      ? OptionsText(one.options)
+                                      : fmt::format("{}={}", rows_option, vocabulary.physical_rows);
+      text.rows.push_back({one.kind, options, "unbounded", Count(vocabulary.physical_rows),
+                           Bytes(vocabulary.bytes)});
     }
   }
   return TableAsText(text);

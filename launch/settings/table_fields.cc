@@ -8,6 +8,7 @@
 #include "sharding/plans/strategy.h"
 #include "sharding/rows/initialiser.h"
 #include "sharding/rows/optimizer.h"
+#include "sharding/tables/table_kind.h"
 
 namespace rowhouse {
 namespace {
@@ -276,9 +277,9 @@ std::string DescribeTableFields(const LogicalTable& table,
     if (is_left_out || field.get(table) == field.get(kFresh)) continue;
     text += fmt::format(" {}={}", field.name, field.get(table));
   }
+  const std::vector<std::string>& outside = DeclarationOfKind(table.kind).outside_digest;
   for (const auto& [option, value] : table.kind_options) {
-    // Where the remainder table of a qr table lives changes no bit of what is trained.
-    if (option != "remainder") text += fmt::format(" {}={}", option, value);
+    if (std::ranges::count(outside, option) == 0) text += fmt::format(" {}={}", option, value);
   }
   return text;
 }

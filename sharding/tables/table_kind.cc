@@ -27,22 +27,32 @@ Registry<TableKind, KindContext>& TableKinds() {
 
 namespace {
 
-std::map<std::string, std::vector<std::string>>& OptionsByKind() {
-  static std::map<std::string, std::vector<std::string>> options;
-  return options;
+std::map<std::string, KindDeclaration>& Declarations() {
+  static std::map<std::string, KindDeclaration> declarations;
+  return declarations;
 }
 
 }  // namespace
 
-bool AddTableKind(const std::string& name, std::vector<std::string> options,
+bool AddTableKind(const std::string& name, KindDeclaration declaration,
                   Registry<TableKind, KindContext>::Factory factory) {
-  OptionsByKind()[name] = std::move(options);
+  const auto is_option = [&](const std::string& option) {
+    return std::ranges::count(declaration.options, option) > 0;
+  };
+  CHECK(declaration.rows_option.empty() || is_option(declaration.rows_option)) << name;
+  CHECK(std::ranges::all_of(declaration.outside_digest, is_option)) << name;
+  Declarations()[name] = std::move(declaration);
   return TableKinds().Add(name, std::move(factory));
 }
 
-std::vector<std::string> KindOptionNames(const std::string& kind) {
-  const auto found = OptionsByKind().find(kind);
-  return found == OptionsByKind().end() ? std::vector<std::string>() : found->second;
+const KindDeclaration& DeclarationOfKind(const std::string& kind) {
+  static const KindDeclaration kNone;
+  const auto found = Declarations().find(kind);
+  return found == Declarations().end() ? kNone : found->second;
+}
+
+const std::vector<std::string>& KindOptionNames(const std::string& kind) {
+  return DeclarationOfKind(kind).options;
 }
 
 const std::string* KindOptionReader::Find(const std::string& name) {

@@ -89,12 +89,28 @@ struct KindContext {
 // Members refuse, by kUsage and with the table's name, what they cannot be.
 Registry<TableKind, KindContext>& TableKinds();
 
-// Registers a member and the names of the options it reads.
-bool AddTableKind(const std::string& name, std::vector<std::string> options,
+// What a kind says of itself beside its registration, to code that knows kinds by name only.
+struct KindDeclaration {
+  std::vector<std::string> options = {};  // names of those it reads
+  // Of them, the one that says how many rows the ids share: such a table takes any number of ids.
+  // "": rows follow from ids.
+  std::string rows_option = {};
+  // Of them, those of which no trained bit depends: they are left out of the config digest.
+  std::vector<std::string> outside_digest = {};
+  // Options to ask for the largest table of a memory with (rowhouse plan --sizes), where rows have
+  // `dim` floats; `of_model`: what the model's tables of this kind say. Null: those by default.
+  std::vector<KindOptions> (*sizes_to_ask)(uint32_t dim, const KindOptions& of_model) = nullptr;
+};
+
+// Registers a member.
+bool AddTableKind(const std::string& name, KindDeclaration declaration,
                   Registry<TableKind, KindContext>::Factory factory);
 
+// Of a registered kind; an empty one for an unknown name.
+const KindDeclaration& DeclarationOfKind(const std::string& kind);
+
 // The options of a registered kind; none for an unknown name.
-std::vector<std::string> KindOptionNames(const std::string& kind);
+const std::vector<std::string>& KindOptionNames(const std::string& kind);
 
 // Reads a kind's options, each of which the kind was registered with; any other is refused.
 class KindOptionReader {

@@ -152,11 +152,11 @@ ShardBytes FullestShard(const EmbeddingTables& tables, uint32_t shards) {
 }
 
 Result<Vocabulary> LargestVocabulary(LogicalTable like, uint64_t memory_bytes) {
-  const std::vector<std::string> options = KindOptionNames(like.kind);
-  const bool has_buckets = std::find(options.begin(), options.end(), "buckets") != options.end();
+  const std::string& rows_option = DeclarationOfKind(like.kind).rows_option;
+  const bool has_buckets = !rows_option.empty();
   const auto measure = [&](uint64_t size) {
     like.rows = has_buckets ? kMaxRows : size;
-    if (has_buckets) like.kind_options["buckets"] = fmt::format("{}", size);
+    if (has_buckets) like.kind_options[rows_option] = fmt::format("{}", size);
     return Measure(like);
   };
   const auto fits = [&](uint64_t size) {

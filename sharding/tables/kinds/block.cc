@@ -35,7 +35,14 @@ class Block final : public TableKind {
   KindLayout layout_;
 };
 
-const bool kRegistered = AddTableKind("block", {"block_dim"}, &Block::Make);
+std::vector<KindOptions> SizesToAsk(uint32_t dim, const KindOptions& of_model) {
+  const auto given = of_model.find("block_dim");
+  return {{{"block_dim",
+            given != of_model.end() ? given->second : fmt::format("{}", std::min(64u, dim))}}};
+}
+
+const bool kRegistered =
+    AddTableKind("block", {.options = {"block_dim"}, .sizes_to_ask = &SizesToAsk}, &Block::Make);
 
 }  // namespace
 }  // namespace rowhouse

@@ -202,8 +202,8 @@ class Grouped final : public TableKind {
   std::vector<Piece> pieces_;     // one a group that the table has ids in
 };
 
-const bool kRegistered =
-    AddTableKind("grouped", {"groups", "mode", "method", "share", "capacities"}, &Grouped::Make);
+const bool kRegistered = AddTableKind(
+    "grouped", {.options = {"groups", "mode", "method", "share", "capacities"}}, &Grouped::Make);
 
 }  // namespace
 }  // namespace rowhouse

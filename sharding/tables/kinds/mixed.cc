@@ -98,8 +98,17 @@ class Mixed final : public TableKind {
   KindLayout layout_;
 };
 
-const bool kRegistered = AddTableKind(
-    "mixed", {"temperature", "round_dims", "full_dim_rows", "lookups", "row_dim"}, &Mixed::Make);
+std::vector<KindOptions> SizesToAsk(uint32_t dim, const KindOptions& of_model) {
+  const auto given = of_model.find("row_dim");
+  return {{{"row_dim",
+            given != of_model.end() ? given->second : fmt::format("{}", std::max(1u, dim / 4))}}};
+}
+
+const bool kRegistered =
+    AddTableKind("mixed",
+                 {.options = {"temperature", "round_dims", "full_dim_rows", "lookups", "row_dim"},
+                  .sizes_to_ask = &SizesToAsk},
+                 &Mixed::Make);
 
 }  // namespace
 }  // namespace rowhouse

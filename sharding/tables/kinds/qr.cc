@@ -64,8 +64,20 @@ class QuotientRemainder final : public TableKind {
   uint64_t collisions_ = 1;
 };
 
-const bool kRegistered = AddTableKind("qr", {"collisions", "operation", "pool_first", "remainder"},
-                                      &QuotientRemainder::Make);
+std::vector<KindOptions> SizesToAsk(uint32_t /*dim*/, const KindOptions& of_model) {
+  const auto given = of_model.find("collisions");
+  const std::string first = given != of_model.end() ? given->second : "4";
+  std::vector<KindOptions> asked = {{{"collisions", first}}};
+  if (first != "sqrt") asked.push_back({{"collisions", "sqrt"}});
+  return asked;
+}
+
+const bool kRegistered =
+    AddTableKind("qr",
+                 {.options = {"collisions", "operation", "pool_first", "remainder"},
+                  .outside_digest = {"remainder"},
+                  .sizes_to_ask = &SizesToAsk},
+                 &QuotientRemainder::Make);
 
 }  // namespace
 }  // namespace rowhouse
