@@ -22,6 +22,8 @@ struct DenseOptimizerOptions {
   size_t parameters = 0;  // floats it is made for
   OptimizerOptions options;
   double learning_rate_factor = 1.0;  // times the rate of the run; [0, inf)
+
+  const OptionValues& own_options() const { return options.own; }
 };
 
 class DenseOptimizer {
@@ -59,15 +61,18 @@ class DenseOptimizer {
 // for ftrl, as in Wide & Deep (Cheng et al., 2016); `adam` for lazy_adam, as SparseAdam is used.
 Registry<DenseOptimizer, DenseOptimizerOptions>& DenseOptimizers();
 
-// Registers a Member, whose kTakes lists the options it takes (sharding/rows/optimizer.h).
+// Registers a Member, whose kTakes lists the shared options it takes, and the options that it
+// declares itself, `decay` as `optimizer_decay` of the run (sharding/rows/optimizer.h). One that
+// the row optimizer of this name declares too is the same option.
 template <typename Member>
-bool AddDenseOptimizer(const std::string& name) {
+bool AddDenseOptimizer(const std::string& name, std::vector<DeclaredOption> own = {}) {
   return DenseOptimizers().Add(
       name,
       [name](const DenseOptimizerOptions& options) -> Result<std::unique_ptr<DenseOptimizer>> {
         RETURN_IF_ERROR(CheckTaken(name, options.options, Member::kTakes));
         return std::unique_ptr<DenseOptimizer>(std::make_unique<Member>(options));
-      });
+      },
+      std::move(own));
 }
 
 }  // namespace rowhouse

@@ -22,6 +22,7 @@ struct InteractionOptions {
   uint32_t dcn_num_layers = 3;         // dcn: cross layers, >= 1
   uint32_t dcn_low_rank_dim = 512;     // dcn: >= 1
   MatrixProducts* products = nullptr;  // outlives the interaction; not needed for width()
+  OptionValues own = {};               // of options that the interaction declares itself
 };
 
 class Interaction {

@@ -22,6 +22,7 @@ struct LrPolicyOptions {
   uint64_t warmup_steps = 0;      // W; it and the others at most kMaxLrSteps
   uint64_t decay_start_step = 0;  // S
   uint64_t decay_steps = 0;       // N
+  OptionValues own = {};          // of options that the policy declares itself
 };
 
 class LrPolicy {

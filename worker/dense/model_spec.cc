@@ -40,7 +40,8 @@ InteractionOptions ModelSpec::interaction_options(MatrixProducts* products) cons
                                 .itself = interaction_itself,
                                 .dcn_num_layers = dcn_num_layers,
                                 .dcn_low_rank_dim = dcn_low_rank_dim,
-                                .products = products};
+                                .products = products,
+                                .own = interaction_own};
   options.widths.insert(options.widths.end(), feature_widths.begin(), feature_widths.end());
   return options;
 }
@@ -70,6 +71,8 @@ Status ModelSpec::Validate() const {
         top_mlp.back());
   }
   RETURN_IF_ERROR(Interactions().Validate(interaction).Annotate("arch_interaction_op"));
+  RETURN_IF_ERROR(CheckDeclared(fmt::format("interaction {}", interaction),
+                                Interactions().OptionsOf(interaction), interaction_own));
   if (dcn_num_layers == 0 || dcn_low_rank_dim == 0) {
     return UsageError("dcn_num_layers={} and dcn_low_rank_dim={} must be 1 or more", dcn_num_layers,
                       dcn_low_rank_dim);

@@ -19,6 +19,7 @@ struct ModelSpec {
   bool interaction_itself = false;       // dot: pairs (i, i) too
   uint32_t dcn_num_layers = 3;           // dcn: cross layers
   uint32_t dcn_low_rank_dim = 512;       // dcn: width between the two products of a layer
+  OptionValues interaction_own;          // of options that the interaction declares itself
   std::string loss = "mse";              // mse | bce | wbce
   std::vector<double> loss_weights = {1.0, 1.0};  // wbce: of class 0 and 1
   double loss_threshold = 0.0;                    // in (0, 1): p clamped to [t, 1 - t]

@@ -16,7 +16,7 @@ class Poly2 final : public LrPolicy {
 
   double Rate(uint64_t step) const override {
     const uint64_t s = step + 1;
-    const auto [base, w, start, n] = options_;
+    const auto& [base, w, start, n, own] = options_;
     if (s < w) return WarmingUpRate(options_, s);
     if (n == 0) return base;
     if (s < start) return w > 1 ? WarmingUpRate(options_, w - 1) : base;

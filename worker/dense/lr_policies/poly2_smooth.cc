@@ -13,7 +13,7 @@ class Poly2Smooth final : public LrPolicy {
 
   double Rate(uint64_t step) const override {
     const uint64_t s = step + 1;
-    const auto [base, w, start, n] = options_;
+    const auto& [base, w, start, n, own] = options_;
     if (s < w) return WarmingUpRate(options_, s);
     if (n == 0 || s < start) return base;
     return DecayingRate(options_, s - start < n ? s : start + n);
