@@ -29,6 +29,11 @@ Result<IdCounts> CountIds(const Settings& settings, uint64_t max_samples) {
   const uint64_t step_samples = settings.data.mini_batch_size * settings.training.accumulation;
   result.samples = SamplesOfEpoch(settings, *data);
   if (max_samples > 0) result.samples = std::min(result.samples, max_samples);
+  if (result.samples == Dataset::kUnknownSamples) {
+    return UsageError(
+        "the data source does not know how many samples it has; give --max_samples or "
+        "--num_batches");
+  }
   Batch batch;
   for (uint64_t first = 0; first < result.samples; first += step_samples) {
     const uint64_t samples = std::min(step_samples, result.samples - first);

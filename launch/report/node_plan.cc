@@ -48,7 +48,7 @@ Result<RunRows> RowsOfRun(const Settings& settings, const Plan& plan,
     }
     return run;
   }
-  if (settings.data_source() != "random" && settings.data_source() != "synthetic") {
+  if (!DeclarationOfDataset(settings.data_source()).is_generated) {
     return UsageError(
         "--touched_rows=run: nobody has read the data yet; count its ids by rowhouse plan "
         "--count_ids --out=FILE and give --access_counts=FILE");

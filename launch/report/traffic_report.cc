@@ -16,17 +16,6 @@ namespace {
 // real data are fewer.
 constexpr double kWorthSaying = 0.5;
 
-double MeanBagLength(const Settings& settings, uint64_t rows) {
-  const DatasetOptions& data = settings.data;
-  if (settings.data_source() == "random") {
-    if (data.num_indices_per_lookup_fixed) return data.num_indices_per_lookup;
-    return std::max(1.0,
-                    static_cast<double>(std::min<uint64_t>(rows, data.num_indices_per_lookup)) / 2);
-  }
-  if (settings.data_source() != "synthetic") return 1.0;
-  return data.bag_length_fixed ? data.bag_length : (1.0 + data.bag_length) / 2;
-}
-
 const std::string& NameOf(const EmbeddingTables& tables, const TableTraffic& table) {
   return tables.physical[Raw(table.table)].name;
 }
@@ -51,13 +40,13 @@ std::string Hint(const std::vector<std::string>& names, const char* now, double 
 }  // namespace
 
 StepShape StepShapeOf(const Settings& settings, uint32_t workers) {
-  StepShape step{
-      .samples = settings.data.mini_batch_size * settings.training.accumulation,
-      .workers = workers,
-      .bag_lengths = {},
-      .zipf_exponent = settings.data_source() == "synthetic" ? settings.data.zipf_exponent : 0.0};
+  StepShape step{.samples = settings.data.mini_batch_size * settings.training.accumulation,
+                 .workers = workers,
+                 .bag_lengths = {},
+                 .zipf_exponent = ZipfExponent(settings.data_source(), settings.data)};
   for (const FeatureTable& feature : settings.embedding.features) {
-    step.bag_lengths.push_back(MeanBagLength(settings, feature.table.rows));
+    step.bag_lengths.push_back(
+        MeanBagLength(settings.data_source(), settings.data, feature.table.rows));
   }
   return step;
 }

@@ -8,23 +8,6 @@
 #include "launch/settings/verb_flags.h"
 
 namespace rowhouse {
-namespace {
-
-// Why --test_freq tests nothing; "": it does.
-std::string WhyNothingIsTested(const Settings& settings) {
-  const std::string source = settings.data_source();
-  if (source == "random") return "random data have no test samples";
-  if (source == "criteo" && settings.data.test_fraction == 0.0) {
-    return "no part of the file is held out; --test_fraction=0.1 holds out the last tenth";
-  }
-  if (source == "synthetic" && settings.data.test_samples == 0) {
-    return "there are no test samples; --synthetic_test_samples=10000 makes some";
-  }
-  return "";
-}
-
-}  // namespace
-
 bool IsModelGiven(const CommandLine& command_line) {
   return std::ranges::any_of(command_line.flags, [](const GivenFlag& flag) {
     const SettingField* field = FindSettingField(flag.name);
@@ -56,7 +39,7 @@ std::vector<std::string> NoticesOf(const CommandLine& command_line, const Settin
             : "; --id_mapping=dictionary keeps tokens apart, as DLRM does"));
   }
   if (settings.training.test_freq > 0) {
-    const std::string why = WhyNothingIsTested(settings);
+    const std::string why = WhyUntested(settings.data_source(), settings.data);
     if (!why.empty()) {
       notices.push_back(
           fmt::format("--test_freq={} tests nothing: {}", settings.training.test_freq, why));

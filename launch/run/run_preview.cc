@@ -15,7 +15,9 @@ std::string DataLine(const Settings& settings, const Dataset& data, uint64_t ste
   const std::string file = settings.data.file.empty() ? "" : " " + settings.data.file;
   return fmt::format(
       "data    {}{}: {} samples to train on, {} to test on; {} {} of {} an epoch, {}\n",
-      settings.data_source(), file, Count(data.train_samples()),
+      settings.data_source(), file,
+      data.train_samples() == Dataset::kUnknownSamples ? "nobody knows how many"
+                                                       : Count(data.train_samples()),
       data.test_samples() == 0 ? "none" : Count(data.test_samples()), Count(steps_per_epoch),
       steps_per_epoch == 1 ? "step" : "steps",
       Count(settings.data.mini_batch_size * settings.training.accumulation),

@@ -8,22 +8,24 @@ namespace rowhouse {
 namespace {
 
 Status CheckData(const Settings& s, bool reads_data) {
-  if (reads_data && s.data_generation == "dataset" && s.data.file.empty()) {
-    return UsageError("data_generation=dataset needs a file: give --data=FILE");
+  const std::string source = s.data_source();
+  const bool reads_file = DeclarationOfDataset(source).reads_file;
+  if (reads_data && reads_file && s.data.file.empty()) {
+    return UsageError("data_generation={} needs a file: give --data=FILE", s.data_generation);
   }
-  if (s.data_generation != "dataset" && !s.data.file.empty()) {
+  if (!reads_file && !s.data.file.empty()) {
     return UsageError(
         "data={} is given, but data_generation={} reads no file; take one away, or say "
         "data_generation=dataset",
         s.data.file, s.data_generation);
   }
-  if (s.data_generation == "synthetic" && s.data.has_lookup_weights) {
+  if (const std::string weighing = WeighingSetting(source, s.data); !weighing.empty()) {
     for (const LogicalTable& table : s.tables) {
       if (table.pooling == "sum") continue;
       return UsageError(
-          "synthetic_weights gives every id of a bag a weight, which needs pooling=sum; that of "
-          "table \"{}\" is {}",
-          table.name, table.pooling);
+          "{} gives every id of a bag a weight, which needs pooling=sum; that of table \"{}\" is "
+          "{}",
+          weighing, table.name, table.pooling);
     }
   }
   if (s.data.rand_data_min > s.data.rand_data_max) {

@@ -270,5 +270,27 @@ TEST(Trainer, PhasesArePartsOfTheTimeOfSteps) {
   EXPECT_LE(sum, summary.seconds);
 }
 
+// A stream that never ends.
+class Endless final : public Dataset {
+ public:
+  uint64_t train_samples() const override { return kUnknownSamples; }
+  uint64_t test_samples() const override { return 0; }
+  Status ReadTrain(uint64_t, uint64_t, uint64_t, Batch*) override { return OkStatus(); }
+  Status ReadTest(uint64_t, uint64_t, Batch*) override { return OkStatus(); }
+};
+
+TEST(Trainer, DataOfUnknownSizeNeedANumberOfBatches) {
+  const Endless data;
+  const Status refused = CheckSize(data, {.mini_batch_size = 4});
+  EXPECT_EQ(refused.code(), StatusCode::kUsage);
+  EXPECT_THAT(refused.message(), testing::HasSubstr("give --num_batches"));
+  const TrainerOptions options = {.mini_batch_size = 4, .max_steps_per_epoch = 10};
+  EXPECT_OK(CheckSize(data, options));
+  EXPECT_EQ(StepsPerEpoch(data, options), 10u);
+  const PlaceInData place = PlaceAfter(23, data, options);
+  EXPECT_EQ(place.epoch, 2u);
+  EXPECT_EQ(place.sample, 12u);
+}
+
 }  // namespace
 }  // namespace rowhouse

@@ -1,15 +1,65 @@
 #include "worker/data/dataset.h"
 
+#include <map>
+
 namespace rowhouse {
+namespace {
+
+std::map<std::string, DatasetDeclaration>& Declarations() {
+  static std::map<std::string, DatasetDeclaration> declarations;
+  return declarations;
+}
+
+}  // namespace
 
 std::string DatasetOptions::Describe(size_t table) const {
   if (table >= table_names.size()) return fmt::format("table {}", table);
   return fmt::format("table {} \"{}\"", table, table_names[table]);
 }
 
+Status Dataset::GoOnFrom(uint64_t /*epoch*/, uint64_t /*next*/, const DatasetState& state) {
+  if (state == DatasetState()) return OkStatus();
+  return UsageError(
+      "the model was trained on data that kept a position or files with it, and this data source "
+      "keeps none; give the source that it was trained on");
+}
+
 Registry<Dataset, DatasetOptions>& Datasets() {
   static Registry<Dataset, DatasetOptions> registry("data source");
   return registry;
+}
+
+bool AddDataset(const std::string& name, DatasetDeclaration declaration,
+                Registry<Dataset, DatasetOptions>::Factory factory) {
+  const bool added = Datasets().Add(name, std::move(factory), declaration.options);
+  Declarations()[name] = std::move(declaration);
+  return added;
+}
+
+const DatasetDeclaration& DeclarationOfDataset(const std::string& name) {
+  static const DatasetDeclaration kNone;
+  const auto found = Declarations().find(name);
+  return found == Declarations().end() ? kNone : found->second;
+}
+
+double MeanBagLength(const std::string& source, const DatasetOptions& options, uint64_t rows) {
+  const auto ask = DeclarationOfDataset(source).mean_bag_length;
+  return ask == nullptr ? 1.0 : ask(options, rows);
+}
+
+double ZipfExponent(const std::string& source, const DatasetOptions& options) {
+  const auto ask = DeclarationOfDataset(source).zipf_exponent;
+  return ask == nullptr ? 0.0 : ask(options);
+}
+
+std::string WeighingSetting(const std::string& source, const DatasetOptions& options) {
+  const auto ask = DeclarationOfDataset(source).weighing_setting;
+  return ask == nullptr ? "" : ask(options);
+}
+
+std::string WhyUntested(const std::string& source, const DatasetOptions& options) {
+  const auto ask = DeclarationOfDataset(source).why_untested;
+  return ask == nullptr ? "" : ask(options);
 }
 
 }  // namespace rowhouse

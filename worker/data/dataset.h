@@ -3,11 +3,14 @@
 //
 // Determinism: what sample number s of epoch e holds does not depend on rank, on the number of
 //              workers, or on which slices were read before.
+// Position:    the next sample of an epoch, which the number of steps says, and what the source
+//              wants kept beside it (StateAt).
 // Threads:     one thread.
-// To add one, write worker/data/sources/<name>.cc; it registers itself here.
+// To add one, write worker/data/sources/<name>.cc; it registers itself by AddDataset.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -19,7 +22,8 @@
 
 namespace rowhouse {
 
-// One struct for all sources; each says in its file which fields it reads.
+// One struct for all sources; each says in its file which fields it reads. An option that only one
+// source reads is declared in its file and found in `own`.
 struct DatasetOptions {
   // The model's shape, which the data must fit.
   uint32_t dense_features = 0;
@@ -39,7 +43,7 @@ struct DatasetOptions {
       "hash";                  // criteo: hash (token modulo rows) | dictionary (first appearance)
   int64_t max_ind_range = -1;  // criteo: tokens modulo this before anything else; -1 off
 
-  // DLRM's generator (SPEC 12), names and defaults as there.
+  // DLRM's generator (dlrm_data_pytorch.py), names and defaults as there.
   uint64_t data_size = 1;
   uint64_t num_batches = 0;  // > 0 overrides data_size
   uint32_t num_indices_per_lookup = 10;
@@ -56,6 +60,8 @@ struct DatasetOptions {
   bool bag_length_fixed = true;     // if not fixed, 1 to so many
   bool has_lookup_weights = false;  // Bags::weights in [0.5, 1.5)
 
+  OptionValues own;  // of options that the source declares itself
+
   // `table 2 "C3"`, for messages.
   std::string Describe(size_t table) const;
   bool TakesBadIds(size_t table) const {
@@ -63,16 +69,44 @@ struct DatasetOptions {
   }
 };
 
+// A file that a source wants kept with a model, such as a dictionary of its ids.
+struct DatasetFile {
+  std::string kind;   // [a-z_]+, unique among the files of a model: "id_dictionary"
+  std::string bytes;  // all that is in it
+  bool operator==(const DatasetFile&) const = default;
+};
+
+// What a source wants kept with a model beside the number of steps.
+struct DatasetState {
+  std::string position;            // in the source's own words; "": the number of steps says it all
+  std::vector<DatasetFile> files;  // none: the model needs nothing of the data
+  bool operator==(const DatasetState&) const = default;
+};
+
 class Dataset {
  public:
+  // train_samples() of a source that does not know, as a stream does.
+  static constexpr uint64_t kUnknownSamples = UINT64_MAX;
+
   virtual ~Dataset() = default;
 
-  virtual uint64_t train_samples() const = 0;  // of every epoch
+  virtual uint64_t train_samples() const = 0;  // of every epoch, or kUnknownSamples
   virtual uint64_t test_samples() const = 0;
 
   // Samples [first, first + count) of `epoch`'s order. Requires first + count <= train_samples().
+  // kUsage from a source of unknown size that ends before.
   virtual Status ReadTrain(uint64_t epoch, uint64_t first, uint64_t count, Batch* batch) = 0;
   virtual Status ReadTest(uint64_t first, uint64_t count, Batch* batch) = 0;
+
+  // What to save with a model that goes on with sample `next` of `epoch`: the same on every worker.
+  // Samples before may have been read already, and some after.
+  virtual Result<DatasetState> StateAt([[maybe_unused]] uint64_t epoch,
+                                       [[maybe_unused]] uint64_t next) {
+    return DatasetState();
+  }
+  // Called once, before anything is read, in a run that goes on from there, with what was saved.
+  // kUsage if the source cannot.
+  virtual Status GoOnFrom(uint64_t epoch, uint64_t next, const DatasetState& state);
 
   // A digest, as hex, of the bytes of the files it was read from; "" for data that the settings
   // alone decide.
@@ -88,5 +122,42 @@ class Dataset {
 };
 
 Registry<Dataset, DatasetOptions>& Datasets();
+
+// What a source says of itself beside its registration, to code that has to know before the data
+// are opened. A null function stands for the answer behind it.
+struct DatasetDeclaration {
+  std::vector<DeclaredOption> options = {};  // of its own; each is a setting by this name
+  bool reads_file = false;                   // the setting `data` names what it reads
+  bool is_generated = false;                 // opening it is quick and needs no file
+  // Mean number of ids in a bag of a table of so many rows. (1)
+  double (*mean_bag_length)(const DatasetOptions& options, uint64_t rows) = nullptr;
+  // How ids are spread over the rows of a table (worker/data/zipf.h). (0: evenly)
+  double (*zipf_exponent)(const DatasetOptions& options) = nullptr;
+  // The setting by which every id has a weight of its own, or "". ("")
+  std::string (*weighing_setting)(const DatasetOptions& options) = nullptr;
+  // Why there are no test samples, as the rest of a sentence, or "". ("")
+  std::string (*why_untested)(const DatasetOptions& options) = nullptr;
+};
+
+// Registers a source.
+bool AddDataset(const std::string& name, DatasetDeclaration declaration,
+                Registry<Dataset, DatasetOptions>::Factory factory);
+
+template <typename Source>
+bool AddDataset(const std::string& name, DatasetDeclaration declaration) {
+  return AddDataset(name, std::move(declaration),
+                    [](const DatasetOptions& options) -> Result<std::unique_ptr<Dataset>> {
+                      return std::unique_ptr<Dataset>(std::make_unique<Source>(options));
+                    });
+}
+
+// Of a registered source; an empty one for an unknown name.
+const DatasetDeclaration& DeclarationOfDataset(const std::string& name);
+
+// Their functions, or what a null one stands for.
+double MeanBagLength(const std::string& source, const DatasetOptions& options, uint64_t rows);
+double ZipfExponent(const std::string& source, const DatasetOptions& options);
+std::string WeighingSetting(const std::string& source, const DatasetOptions& options);
+std::string WhyUntested(const std::string& source, const DatasetOptions& options);
 
 }  // namespace rowhouse

@@ -86,10 +86,25 @@ Trainer::Trainer(const TrainerOptions& options, const LrPolicy& lr_policy, Datas
   CHECK_GT(options_.test_mini_batch_size, 0u);
 }
 
+Status CheckSize(const Dataset& data, const TrainerOptions& options) {
+  if (data.train_samples() != Dataset::kUnknownSamples || options.max_steps_per_epoch > 0) {
+    return OkStatus();
+  }
+  return UsageError(
+      "the data source does not know how many samples it has, so nobody knows when an epoch ends; "
+      "give --num_batches");
+}
+
 uint64_t StepsPerEpoch(const Dataset& data, const TrainerOptions& options) {
   const uint64_t batch = options.mini_batch_size;
-  const uint64_t steps = (data.train_samples() + batch - 1) / batch;
+  const uint64_t samples = data.train_samples();  // kUnknownSamples is more than are ever read
+  const uint64_t steps = samples / batch + (samples % batch != 0 ? 1 : 0);
   return options.max_steps_per_epoch == 0 ? steps : std::min(steps, options.max_steps_per_epoch);
+}
+
+PlaceInData PlaceAfter(uint64_t steps, const Dataset& data, const TrainerOptions& options) {
+  const uint64_t per_epoch = StepsPerEpoch(data, options);
+  return {.epoch = steps / per_epoch, .sample = steps % per_epoch * options.mini_batch_size};
 }
 
 uint64_t Trainer::steps_per_epoch() const { return StepsPerEpoch(data_, options_); }

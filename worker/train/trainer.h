@@ -37,8 +37,20 @@ struct TrainerOptions {
   uint32_t prefetch_steps = 0;  // most steps whose rows shards are told of ahead; see Lookahead
 };
 
-// Steps of an epoch; the last may have fewer samples.
+// kUsage if a run cannot be planned on these data: they do not know how many samples they have, and
+// nothing else ends the epoch (num_batches).
+Status CheckSize(const Dataset& data, const TrainerOptions& options);
+
+// Steps of an epoch; the last may have fewer samples. Requires CheckSize to be OK.
 uint64_t StepsPerEpoch(const Dataset& data, const TrainerOptions& options);
+
+// The sample that is read next.
+struct PlaceInData {
+  uint64_t epoch = 0;
+  uint64_t sample = 0;  // of the epoch's order
+};
+// After so many steps over all runs. Requires as StepsPerEpoch.
+PlaceInData PlaceAfter(uint64_t steps, const Dataset& data, const TrainerOptions& options);
 
 // Means over all workers since the last report.
 struct TrainingProgress {

@@ -206,7 +206,13 @@ Result<std::unique_ptr<Dataset>> Open(const DatasetOptions& options) {
       std::make_unique<CriteoData>(std::move(samples), std::move(order), std::move(digest)));
 }
 
-const bool kRegistered = Datasets().Add("criteo", Open);
+std::string WhyNothingIsTested(const DatasetOptions& options) {
+  if (options.test_fraction > 0.0) return "";
+  return "no part of the file is held out; --test_fraction=0.1 holds out the last tenth";
+}
+
+const bool kRegistered =
+    AddDataset("criteo", {.reads_file = true, .why_untested = &WhyNothingIsTested}, Open);
 
 }  // namespace
 }  // namespace rowhouse

@@ -211,11 +211,24 @@ Status Validate(const DatasetOptions& options) {
   return OkStatus();
 }
 
-const bool kRegistered =
-    Datasets().Add("random", [](const DatasetOptions& options) -> Result<std::unique_ptr<Dataset>> {
-      RETURN_IF_ERROR(Validate(options));
-      return std::unique_ptr<Dataset>(std::make_unique<RandomData>(options));
-    });
+Result<std::unique_ptr<Dataset>> Open(const DatasetOptions& options) {
+  RETURN_IF_ERROR(Validate(options));
+  return std::unique_ptr<Dataset>(std::make_unique<RandomData>(options));
+}
+
+double MeanLength(const DatasetOptions& options, uint64_t rows) {
+  if (options.num_indices_per_lookup_fixed) return options.num_indices_per_lookup;
+  const auto most = static_cast<double>(std::min<uint64_t>(rows, options.num_indices_per_lookup));
+  return std::max(1.0, most / 2);
+}
+
+const bool kRegistered = AddDataset(
+    "random",
+    {.is_generated = true,
+     .mean_bag_length = &MeanLength,
+     .why_untested =
+         [](const DatasetOptions&) { return std::string("random data have no test samples"); }},
+    Open);
 
 }  // namespace
 }  // namespace rowhouse

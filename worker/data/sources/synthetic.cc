@@ -240,7 +240,26 @@ Result<std::unique_ptr<Dataset>> Open(const DatasetOptions& options) {
   return std::unique_ptr<Dataset>(std::make_unique<SyntheticData>(options));
 }
 
-const bool kRegistered = Datasets().Add("synthetic", Open);
+double MeanLength(const DatasetOptions& options, uint64_t /*rows*/) {
+  return options.bag_length_fixed ? options.bag_length : (1.0 + options.bag_length) / 2;
+}
+
+std::string WhyNothingIsTested(const DatasetOptions& options) {
+  if (options.test_samples > 0) return "";
+  return "there are no test samples; --synthetic_test_samples=10000 makes some";
+}
+
+const bool kRegistered = AddDataset(
+    "synthetic",
+    {.is_generated = true,
+     .mean_bag_length = &MeanLength,
+     .zipf_exponent = [](const DatasetOptions& options) { return options.zipf_exponent; },
+     .weighing_setting =
+         [](const DatasetOptions& options) {
+           return std::string(options.has_lookup_weights ? "synthetic_weights" : "");
+         },
+     .why_untested = &WhyNothingIsTested},
+    Open);
 
 }  // namespace
 }  // namespace rowhouse
