@@ -2,6 +2,7 @@
 
 #include <xxhash.h>
 
+#include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -19,24 +20,69 @@ std::string Checksum(std::string_view bytes) {
   return fmt::format("{:016x}", XXH3_64bits(bytes.data(), bytes.size()));
 }
 
+constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyz_";
+
 // What a manifest may name: never a path, which would lead out of the model directory.
-bool IsDenseFile(std::string_view name) {
-  if (!name.starts_with("dense-") || !name.ends_with(".bin")) return false;
-  const std::string_view steps = name.substr(6, name.size() - 10);
+// <prefix><steps>.bin.
+bool IsFileOfSteps(std::string_view name, std::string_view prefix) {
+  if (!name.starts_with(prefix) || !name.ends_with(".bin")) return false;
+  const std::string_view steps = name.substr(prefix.size(), name.size() - prefix.size() - 4);
   return !steps.empty() && steps.find_first_not_of("0123456789") == steps.npos;
+}
+bool IsDenseFile(std::string_view name) { return IsFileOfSteps(name, "dense-"); }
+std::string DataFilePrefix(std::string_view kind) { return fmt::format("data-{}-", kind); }
+// Of any kind.
+bool IsDataFile(std::string_view name) {
+  if (!name.starts_with("data-")) return false;
+  const std::string_view kind = name.substr(5, std::min(name.size(), name.rfind('-')) - 5);
+  return !kind.empty() && kind.find_first_not_of(kLetters) == kind.npos &&
+         IsFileOfSteps(name, DataFilePrefix(kind));
 }
 
 // By what lies there, not by what an older manifest says. A leftover file is no reason to fail a
 // saved model.
-void RemoveOtherDenseFiles(const std::string& model_dir, const std::string& kept) {
+void RemoveFilesNotIn(const Manifest& manifest, const std::string& model_dir) {
+  const auto is_kept = [&](const std::string& name) {
+    return name == manifest.dense_file ||
+           std::ranges::count(manifest.files, name, &ModelFile::file) > 0;
+  };
   std::error_code ignored;
   std::vector<std::filesystem::path> others;
   for (std::filesystem::directory_iterator at(model_dir, ignored), end; !ignored && at != end;
        at.increment(ignored)) {
     const std::string name = at->path().filename().string();
-    if (IsDenseFile(name) && name != kept) others.push_back(at->path());
+    if ((IsDenseFile(name) || IsDataFile(name)) && !is_kept(name)) others.push_back(at->path());
   }
   for (const std::filesystem::path& other : others) std::filesystem::remove(other, ignored);
+}
+
+nlohmann::json FilesToJson(const std::vector<ModelFile>& files) {
+  nlohmann::json json = nlohmann::json::array();
+  for (const ModelFile& file : files) {
+    json.push_back({{"kind", file.kind},
+                    {"file", file.file},
+                    {"bytes", file.bytes},
+                    {"xxh3_64", file.checksum}});
+  }
+  return json;
+}
+
+Result<std::vector<ModelFile>> FilesFromJson(const nlohmann::json& json) {
+  std::vector<ModelFile> files;
+  for (const nlohmann::json& one : json) {
+    ModelFile file{.kind = one.at("kind").get<std::string>(),
+                   .file = one.at("file").get<std::string>(),
+                   .checksum = one.at("xxh3_64").get<std::string>()};
+    ASSIGN_OR_RETURN(file.bytes, ReadJsonNumber(one.at("bytes"), "files.bytes", UINT64_MAX));
+    if (!IsDataFile(file.file) || !IsFileOfSteps(file.file, DataFilePrefix(file.kind))) {
+      return CorruptionError(
+          "files: \"{}\" is of kind \"{}\"; expected the name of a file beside the manifest, "
+          "data-<kind>-<steps>.bin",
+          file.file, file.kind);
+    }
+    files.push_back(std::move(file));
+  }
+  return files;
 }
 
 Result<Manifest> ParseManifest(const nlohmann::json& json) {
@@ -68,6 +114,10 @@ Result<Manifest> ParseManifest(const nlohmann::json& json) {
   ASSIGN_OR_RETURN(manifest.dense_floats,
                    ReadJsonNumber(dense.at("floats"), "dense.floats", UINT64_MAX));
   manifest.dense_checksum = dense.at("xxh3_64").get<std::string>();
+  manifest.data_position = json.value("data_position", "");
+  if (json.contains("files")) {
+    ASSIGN_OR_RETURN(manifest.files, FilesFromJson(json.at("files")));
+  }
   return manifest;
 }
 
@@ -98,31 +148,44 @@ Result<Manifest> ReadManifest(const std::string& model_dir) {
 }
 
 Status SaveModel(const std::string& model_dir, Manifest manifest, std::span<const float> dense,
-                 const std::string& config_yaml) {
+                 const std::string& config_yaml, const DatasetState& data) {
   RETURN_IF_ERROR(MakeDirectoryDurably(model_dir));
   const std::string_view bytes(reinterpret_cast<const char*>(dense.data()), dense.size_bytes());
   manifest.dense_file = fmt::format("dense-{}.bin", manifest.steps);
   manifest.dense_floats = dense.size();
   manifest.dense_checksum = Checksum(bytes);
   RETURN_IF_ERROR(WriteFileDurably(model_dir + "/" + manifest.dense_file, bytes));
+  manifest.data_position = data.position;
+  manifest.files.clear();
+  for (const DatasetFile& file : data.files) {
+    CHECK(!file.kind.empty() && file.kind.find_first_not_of(kLetters) == std::string::npos)
+        << file.kind;
+    manifest.files.push_back({.kind = file.kind,
+                              .file = fmt::format("data-{}-{}.bin", file.kind, manifest.steps),
+                              .bytes = file.bytes.size(),
+                              .checksum = Checksum(file.bytes)});
+    RETURN_IF_ERROR(WriteFileDurably(model_dir + "/" + manifest.files.back().file, file.bytes));
+  }
   RETURN_IF_ERROR(WriteFileDurably(model_dir + "/config.yaml", config_yaml));
-  const nlohmann::json json = {{"format_version", Manifest::kFormatVersion},
-                               {"model_id", manifest.model_id},
-                               {"config_digest", manifest.config_digest},
-                               {"plan_digest", manifest.plan.digest()},
-                               {"steps", manifest.steps},
-                               {"steps_per_epoch", manifest.steps_per_epoch},
-                               {"rows_digest", manifest.rows_digest},
-                               {"data_digest", manifest.data_digest},
-                               {"tables", TablesToJson(manifest.tables)},
-                               {"plan", manifest.plan.ToJson()},
-                               {"shards", SavedShardsToJson(manifest.shards)},
-                               {"dense",
-                                {{"file", manifest.dense_file},
-                                 {"floats", manifest.dense_floats},
-                                 {"xxh3_64", manifest.dense_checksum}}}};
+  nlohmann::json json = {{"format_version", Manifest::kFormatVersion},
+                         {"model_id", manifest.model_id},
+                         {"config_digest", manifest.config_digest},
+                         {"plan_digest", manifest.plan.digest()},
+                         {"steps", manifest.steps},
+                         {"steps_per_epoch", manifest.steps_per_epoch},
+                         {"rows_digest", manifest.rows_digest},
+                         {"data_digest", manifest.data_digest},
+                         {"tables", TablesToJson(manifest.tables)},
+                         {"plan", manifest.plan.ToJson()},
+                         {"shards", SavedShardsToJson(manifest.shards)},
+                         {"dense",
+                          {{"file", manifest.dense_file},
+                           {"floats", manifest.dense_floats},
+                           {"xxh3_64", manifest.dense_checksum}}}};
+  if (!manifest.data_position.empty()) json["data_position"] = manifest.data_position;
+  if (!manifest.files.empty()) json["files"] = FilesToJson(manifest.files);
   RETURN_IF_ERROR(WriteFileDurably(ManifestPath(model_dir), json.dump(1) + "\n"));
-  RemoveOtherDenseFiles(model_dir, manifest.dense_file);
+  RemoveFilesNotIn(manifest, model_dir);
   return OkStatus();
 }
 
@@ -140,6 +203,20 @@ Result<std::vector<float>> ReadDense(const std::string& model_dir, const Manifes
   std::vector<float> dense(manifest.dense_floats);
   std::memcpy(dense.data(), bytes.data(), bytes.size());
   return dense;
+}
+
+Result<DatasetState> ReadDatasetState(const std::string& model_dir, const Manifest& manifest) {
+  DatasetState state{.position = manifest.data_position, .files = {}};
+  for (const ModelFile& file : manifest.files) {
+    const std::string path = model_dir + "/" + file.file;
+    ASSIGN_OR_RETURN(std::string bytes, ReadFile(path));
+    if (bytes.size() != file.bytes || Checksum(bytes) != file.checksum) {
+      return CorruptionError("{} has {} bytes and checksum {}, the manifest says {} and {}", path,
+                             bytes.size(), Checksum(bytes), file.bytes, file.checksum);
+    }
+    state.files.push_back({.kind = file.kind, .bytes = std::move(bytes)});
+  }
+  return state;
 }
 
 }  // namespace rowhouse

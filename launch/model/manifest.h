@@ -1,8 +1,11 @@
 // Manifest: what a saved model consists of, as readable JSON in --model_dir:
-//   manifest.json        format version, digests, tables, shards, step, the dense file's checksum
-//   dense-<steps>.bin    dense parameters, then the dense optimizer's state: f32, little-endian;
+//   manifest.json        format version, digests, tables, shards, step, and the other files with
+//                        their checksums
+//   dense-<steps>.bin    f32, little-endian: dense parameters, then the dense optimizer's state,
 //   then
 //                        the records of tables on the workers (worker/embedding/worker_rows.h)
+//   data-<kind>-<steps>.bin  what the data source keeps with the model (worker/data/dataset.h); the
+//                        manifest lists these files by kind. Sources that keep none have none
 //   config.yaml          the effective settings, for people and for `--config`
 // Rows lie in the shards' directories on their hosts; rows nobody touched are not stored, so the
 // initialisers' names and seeds in `tables` are their checkpoint, and where they come from a file,
@@ -19,8 +22,18 @@
 
 #include "common/status.h"
 #include "sharding/tables/job_spec.h"
+#include "worker/data/dataset.h"
 
 namespace rowhouse {
+
+// A file beside the manifest.
+struct ModelFile {
+  std::string kind;      // [a-z_]+, unique in the model
+  std::string file;      // name within the model directory
+  uint64_t bytes = 0;    // its size
+  std::string checksum;  // XXH3-64, hex
+  bool operator==(const ModelFile&) const = default;
+};
 
 struct Manifest {
   static constexpr int kFormatVersion = 1;
@@ -36,7 +49,9 @@ struct Manifest {
   std::vector<SavedShard> shards;
   std::string dense_file;  // name within the model directory
   uint64_t dense_floats = 0;
-  std::string dense_checksum;  // XXH3-64, hex
+  std::string dense_checksum;         // XXH3-64, hex
+  std::string data_position = {};     // DatasetState::position
+  std::vector<ModelFile> files = {};  // of the data source
 };
 
 // True if `model_dir` holds a manifest.
@@ -45,12 +60,16 @@ bool HasManifest(const std::string& model_dir);
 // kUsage if there is none or it is of a newer format; kCorruption if it cannot be read.
 Result<Manifest> ReadManifest(const std::string& model_dir);
 
-// Writes dense file, config and manifest, in this order, each durably; then removes the dense files
-// of models saved there before. Fills dense_file, dense_floats and dense_checksum.
+// Writes dense file, files of the data source, config and manifest, in this order, each durably;
+// then removes dense files and files of data sources of models saved there before. Fills
+// dense_file, dense_floats, dense_checksum, data_position and files.
 Status SaveModel(const std::string& model_dir, Manifest manifest, std::span<const float> dense,
-                 const std::string& config_yaml);
+                 const std::string& config_yaml, const DatasetState& data = {});
 
 // kCorruption, naming the file, if its size or checksum is not what the manifest says.
 Result<std::vector<float>> ReadDense(const std::string& model_dir, const Manifest& manifest);
+
+// What the data source kept with the model. kCorruption as ReadDense.
+Result<DatasetState> ReadDatasetState(const std::string& model_dir, const Manifest& manifest);
 
 }  // namespace rowhouse

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <random>
 
 #include "common/counted.h"
@@ -163,11 +164,35 @@ Result<RunStart> PrepareStart(const Settings& settings, uint32_t nodes, uint32_t
       .shards = manifest.shards,
   };
   ASSIGN_OR_RETURN(start.dense, ReadDense(model_dir, manifest));
+  ASSIGN_OR_RETURN(start.data, ReadDatasetState(model_dir, manifest));
   return start;
 }
 
 std::string BytesOf(const std::vector<float>& floats) {
   return {reinterpret_cast<const char*>(floats.data()), floats.size() * sizeof(float)};
+}
+
+// For another process of this run.
+std::string TextOf(const DatasetState& state) {
+  nlohmann::json json = {{"position", state.position}, {"files", nlohmann::json::array()}};
+  for (const DatasetFile& file : state.files) {
+    const std::vector<uint8_t> bytes(file.bytes.begin(), file.bytes.end());
+    json["files"].push_back({{"kind", file.kind}, {"bytes", nlohmann::json::binary(bytes)}});
+  }
+  std::string text;
+  nlohmann::json::to_cbor(json, text);
+  return text;
+}
+
+DatasetState DatasetStateOf(const std::string& text) {
+  const nlohmann::json json = nlohmann::json::from_cbor(text);
+  DatasetState state{.position = json.at("position").get<std::string>(), .files = {}};
+  for (const nlohmann::json& file : json.at("files")) {
+    const auto& bytes = file.at("bytes").get_binary();
+    state.files.push_back(
+        {.kind = file.at("kind").get<std::string>(), .bytes = {bytes.begin(), bytes.end()}});
+  }
+  return state;
 }
 
 }  // namespace
@@ -188,7 +213,11 @@ Result<RunStart> ShareStart(const Settings& settings, uint32_t nodes, uint32_t s
       BroadcastFromFirst(workers, is_first ? start.job.ToJsonText() : "", "sharing the job"));
   ASSIGN_OR_RETURN(const std::string dense,
                    BroadcastFromFirst(workers, BytesOf(start.dense), "sharing the dense part"));
+  ASSIGN_OR_RETURN(const std::string data,
+                   BroadcastFromFirst(workers, is_first ? TextOf(start.data) : "",
+                                      "sharing the position of the data"));
   ASSIGN_OR_RETURN(start.job, JobSpec::FromJsonText(job_text));
+  start.data = DatasetStateOf(data);
   start.dense.resize(dense.size() / sizeof(float));
   std::memcpy(start.dense.data(), dense.data(), dense.size());
   return start;

@@ -8,6 +8,7 @@
 #include "common/status.h"
 #include "launch/settings/settings.h"
 #include "sharding/tables/job_spec.h"
+#include "worker/data/dataset.h"
 #include "worker/mpi/communicator.h"
 
 namespace rowhouse {
@@ -15,6 +16,7 @@ namespace rowhouse {
 struct RunStart {
   JobSpec job;
   std::vector<float> dense;  // parameters and optimizer state of a loaded model; else empty
+  DatasetState data;         // what the data source kept with a loaded model
 };
 
 // The first of `workers` makes the plan, looks into the model directory (and empties it if

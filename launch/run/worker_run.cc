@@ -168,7 +168,7 @@ Result<RowFacts> AskForRows(PsClient& client, Dialer& dialer, const Clock& clock
   return facts;
 }
 
-Status SaveRun(const Settings& settings, const JobSpec& job, const Dataset& data,
+Status SaveRun(const Settings& settings, const JobSpec& job, Dataset& data,
                const std::string& rows_digest, const std::vector<ShardAddress>& shards,
                uint64_t steps, uint64_t steps_per_epoch, TrainingStep& step) {
   Manifest manifest{.model_id = job.model_id,
@@ -185,8 +185,10 @@ Status SaveRun(const Settings& settings, const JobSpec& job, const Dataset& data
   for (uint32_t s = 0; s < shards.size(); ++s) {
     manifest.shards.push_back({ShardId{s}, shards[s].host, shards[s].directory});
   }
+  const PlaceInData place = PlaceAfter(steps, data, TrainerOptionsOf(settings, job));
+  ASSIGN_OR_RETURN(const DatasetState state, data.StateAt(place.epoch, place.sample));
   return SaveModel(settings.output.model_dir, std::move(manifest), DenseToSave(step),
-                   WriteYamlText(settings));
+                   WriteYamlText(settings), state);
 }
 
 // The end of a run that failed on all workers: nodes that are there hold the job open, and are free
@@ -212,6 +214,7 @@ Status RunWorker(const Settings& settings, const WorkerRunOptions& options, Comm
   Result<std::unique_ptr<Dataset>> opened = Datasets().Make(settings.data_source(), settings.data);
   RETURN_IF_ERROR(Agree(workers, opened.status(), "opening the data"));
   const std::unique_ptr<Dataset> data = std::move(opened).value();
+  RETURN_IF_ERROR(CheckSize(*data, TrainerOptionsOf(settings, JobSpec())));
 
   RETURN_IF_ERROR(WarnOfMixedCpus(workers, options));
   ASSIGN_OR_RETURN(const RunStart start,
@@ -235,6 +238,11 @@ Status RunWorker(const Settings& settings, const WorkerRunOptions& options, Comm
                    BroadcastFromFirst(workers, data->content_digest(), "comparing the data"));
   RETURN_IF_ERROR(
       Agree(workers, CheckSameData(settings, job, *data, digest_of_first), "comparing the data"));
+  if (job.is_load) {
+    const PlaceInData place = PlaceAfter(job.first_step(), *data, TrainerOptionsOf(settings, job));
+    RETURN_IF_ERROR(Agree(workers, data->GoOnFrom(place.epoch, place.sample, start.data),
+                          "going on in the data"));
+  }
 
   std::vector<TableTraffic> traffic;
   Status estimated;

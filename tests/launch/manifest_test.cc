@@ -61,6 +61,47 @@ TEST(Manifest, SavingAgainLeavesOneDenseFile) {
   EXPECT_EQ(ReadDense(dir.path(), ReadManifest(dir.path()).value()).value(), std::vector<float>());
 }
 
+TEST(Manifest, FilesOfTheDataSourceAreListedByKind) {
+  const TempDir dir;
+  const DatasetState data = {.position = "7:40",
+                             .files = {{.kind = "id_dictionary", .bytes = std::string("a\0b", 3)},
+                                       {.kind = "scales", .bytes = ""}}};
+  ASSERT_OK(WriteFileDurably(dir / "data-mine-1.txt", "mine"));
+  ASSERT_OK(SaveModel(dir.path(), Example(), kDense, "", data));
+  Manifest manifest = ReadManifest(dir.path()).value();
+  EXPECT_EQ(manifest.files.at(0).kind, "id_dictionary");
+  EXPECT_EQ(manifest.files.at(0).file, "data-id_dictionary-12.bin");
+  EXPECT_EQ(manifest.files.at(0).bytes, 3u);
+  EXPECT_EQ(ReadDatasetState(dir.path(), manifest).value(), data);
+
+  ASSERT_OK(WriteFileDurably(dir / "data-id_dictionary-12.bin", "a\nb"));
+  EXPECT_THAT(ReadDatasetState(dir.path(), manifest).status().message(),
+              testing::HasSubstr("data-id_dictionary-12.bin has 3 bytes and checksum"));
+
+  Manifest later = Example();
+  later.steps = 20;
+  ASSERT_OK(SaveModel(dir.path(), later, kDense, ""));
+  EXPECT_FALSE(std::filesystem::exists(dir / "data-id_dictionary-12.bin"));
+  EXPECT_TRUE(std::filesystem::exists(dir / "data-mine-1.txt"));
+  manifest = ReadManifest(dir.path()).value();
+  EXPECT_EQ(ReadDatasetState(dir.path(), manifest).value(), DatasetState());
+  const auto json = nlohmann::json::parse(ReadFile(dir / "manifest.json").value());
+  EXPECT_FALSE(json.contains("files") || json.contains("data_position"))
+      << "manifests of sources that keep nothing are as they were";
+}
+
+TEST(Manifest, AFileOfTheDataSourceLiesBesideTheManifest) {
+  const TempDir dir;
+  ASSERT_OK(SaveModel(dir.path(), Example(), kDense, "", {.files = {{"scales", "1"}}}));
+  for (const std::string name : {"../data-scales-1.bin", "data-other-1.bin", "data-scales-.bin"}) {
+    auto json = nlohmann::json::parse(ReadFile(dir / "manifest.json").value());
+    json["files"][0]["file"] = name;
+    ASSERT_OK(WriteFileDurably(dir / "manifest.json", json.dump()));
+    EXPECT_THAT(ReadManifest(dir.path()).status().message(),
+                testing::HasSubstr("files: \"" + name + "\" is of kind \"scales\""));
+  }
+}
+
 TEST(Manifest, ChangedBytesOfTheDenseFileAreFound) {
   const TempDir dir;
   ASSERT_OK(SaveModel(dir.path(), Example(), kDense, ""));

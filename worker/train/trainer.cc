@@ -104,6 +104,7 @@ uint64_t StepsPerEpoch(const Dataset& data, const TrainerOptions& options) {
 
 PlaceInData PlaceAfter(uint64_t steps, const Dataset& data, const TrainerOptions& options) {
   const uint64_t per_epoch = StepsPerEpoch(data, options);
+  if (per_epoch == 0) return {};
   return {.epoch = steps / per_epoch, .sample = steps % per_epoch * options.mini_batch_size};
 }
 
