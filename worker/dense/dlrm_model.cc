@@ -22,8 +22,6 @@ struct DlrmModel::Impl {
 
   void AddLayer(std::string_view mlp, size_t number, uint32_t in, uint32_t out,
                 Activation activation);
-  const float* LayerParameters(size_t layer) { return &parameters->values()[views[layer].weights]; }
-  float* LayerGradients(size_t layer) { return &parameters->gradients()[views[layer].weights]; }
   // Runs layers [first, last) on x; layer l's output is outputs[l].
   void ForwardLayers(size_t first, size_t last, const float* x);
   // Given deltas[last - 1], fills gradients and deltas of layers [first, last), and dx unless null.
@@ -80,19 +78,22 @@ void DlrmModel::Impl::AddLayer(std::string_view mlp, size_t number, uint32_t in,
                                Activation activation) {
   // torch counts activations as layers of their own.
   const std::string name = fmt::format("{}.{}", mlp, 2 * number);
-  const size_t weights = parameters->Add(name + ".weight", out, in);
-  const size_t bias = parameters->Add(name + ".bias", out, 1);
+  const LinearLayer& layer = layers.emplace_back(LinearLayerSpec{.in = in,
+                                                                 .out = out,
+                                                                 .activation = activation,
+                                                                 .weight_name = name + ".weight",
+                                                                 .bias_name = name + ".bias"},
+                                                 parameters, &products);
   views.push_back({.in = in,
                    .out = out,
-                   .weights = parameters->blocks()[weights].offset,
-                   .bias = parameters->blocks()[bias].offset});
-  layers.emplace_back(in, out, activation, &products);
+                   .weights = parameters->blocks()[layer.weight_block()].offset,
+                   .bias = parameters->blocks()[layer.bias_block()].offset});
 }
 
 void DlrmModel::Impl::ForwardLayers(size_t first, size_t last, const float* x) {
   for (size_t l = first; l < last; ++l) {
     outputs[l].resize(samples * layers[l].out());
-    layers[l].Forward(LayerParameters(l), x, samples, outputs[l].data());
+    layers[l].Forward(x, samples, outputs[l].data());
     x = outputs[l].data();
   }
 }
@@ -106,8 +107,7 @@ void DlrmModel::Impl::BackwardLayers(size_t first, size_t last, const float* x, 
       layer_x = outputs[l - 1].data();
       layer_dx = deltas[l - 1].data();
     }
-    layers[l].Backward(LayerParameters(l), layer_x, outputs[l].data(), samples, deltas[l].data(),
-                       LayerGradients(l), layer_dx);
+    layers[l].Backward(layer_x, outputs[l].data(), samples, deltas[l].data(), layer_dx);
   }
 }
 
@@ -150,18 +150,24 @@ std::span<const float> DlrmModel::Forward(std::span<const float> dense, size_t s
   return m.probabilities;
 }
 
-double DlrmModel::LossSum(std::span<const float> labels) const {
+double DlrmModel::LossSum(std::span<const float> labels, std::span<const float> weights) const {
   const Impl& m = *impl_;
   CHECK_EQ(labels.size(), m.samples);
+  CHECK(weights.empty() || weights.size() == m.samples);
   double sum = 0.0;
-  for (size_t s = 0; s < m.samples; ++s) sum += m.loss->Value(m.probabilities[s], labels[s]);
+  for (size_t s = 0; s < m.samples; ++s) {
+    const double value = m.loss->Value(m.probabilities[s], labels[s]);
+    sum += weights.empty() ? value : double{weights[s]} * value;
+  }
   return sum;
 }
 
-void DlrmModel::Backward(std::span<const float> labels, uint64_t global_samples,
+void DlrmModel::Backward(std::span<const float> labels, std::span<const float> weights,
+                         uint64_t global_samples,
                          std::vector<std::vector<float>>* pooled_gradients) {
   Impl& m = *impl_;
   CHECK_EQ(labels.size(), m.samples);
+  CHECK(weights.empty() || weights.size() == m.samples);
   CHECK_GE(global_samples, m.samples);
   pooled_gradients->resize(m.spec.features());
   for (size_t k = 0; k < m.spec.features(); ++k) {
@@ -181,7 +187,8 @@ void DlrmModel::Backward(std::span<const float> labels, uint64_t global_samples,
     const float p = m.sigmoid[s];
     // Written so that a NaN is not taken for a clamped value and hidden.
     const bool is_clamped = p < m.probabilities[s] || p > m.probabilities[s];
-    const float by_p = m.loss->Gradient(m.probabilities[s], labels[s]) / divisor;
+    float by_p = m.loss->Gradient(m.probabilities[s], labels[s]) / divisor;
+    if (!weights.empty()) by_p *= weights[s];
     m.deltas.back()[s] = is_clamped ? 0.0f : by_p * (1.0f - p) * p;
   }
   m.interacted_delta.resize(m.interacted.size());

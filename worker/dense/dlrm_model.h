@@ -1,5 +1,5 @@
-// DlrmModel: the dense part of DLRM (Naumov et al., 2019; SPEC 10): bottom MLP, interaction, top
-// MLP, loss. Matrix products on oneDNN; parameters and gradients lie in DenseParameters.
+// DlrmModel: the dense part of DLRM (Naumov et al., 2019): bottom MLP, interaction, top MLP, loss.
+// Matrix products on oneDNN; parameters and gradients lie in DenseParameters.
 //
 // Threads:   one caller; oneDNN uses the OpenMP threads the process was given (--threads).
 // Exactness: the same inputs and thread count give the same bits. oneDNN makes gradients only;
@@ -39,13 +39,19 @@ class DlrmModel {
   std::span<const float> Forward(std::span<const float> dense, size_t samples,
                                  std::span<const std::vector<float>> pooled);
 
-  // Sum (not mean) of the losses of the last Forward's samples, in sample order, in double.
-  double LossSum(std::span<const float> labels) const;
+  // Sum (not mean) of the losses of the last Forward's samples, each times its weight, in sample
+  // order, in double. weights: one a sample, or none, which is 1 for all.
+  double LossSum(std::span<const float> labels, std::span<const float> weights = {}) const;
 
   // Overwrites the gradients of the model's blocks and, per feature, pooled_gradients[k], shaped as
-  // pooled[k], for the loss divided by `global_samples`, the samples of the step over all workers.
+  // pooled[k], for the weighted loss divided by `global_samples`, the samples of the step over all
+  // workers (not the sum of their weights, as torch's BCELoss with weights).
+  void Backward(std::span<const float> labels, std::span<const float> weights,
+                uint64_t global_samples, std::vector<std::vector<float>>* pooled_gradients);
   void Backward(std::span<const float> labels, uint64_t global_samples,
-                std::vector<std::vector<float>>* pooled_gradients);
+                std::vector<std::vector<float>>* pooled_gradients) {
+    Backward(labels, {}, global_samples, pooled_gradients);
+  }
 
  private:
   struct Impl;

@@ -22,27 +22,39 @@ void SumRows(const float* __restrict rows, size_t count, size_t columns, float* 
 
 }  // namespace
 
-void LinearLayer::Forward(const float* parameters, const float* x, size_t samples, float* y) const {
-  const float* bias = parameters + size_t{out_} * in_;
-  const ProductShape shape = {.rows = static_cast<int64_t>(samples),
-                              .inner = in_,
-                              .columns = out_,
-                              .b_transposed = true,
-                              .bias = true,
-                              .relu = activation_ == Activation::kRelu};
-  products_->Multiply(shape, x, parameters, bias, y);
+LinearLayer::LinearLayer(const LinearLayerSpec& spec, DenseParameters* parameters,
+                         MatrixProducts* products)
+    : in_(spec.in),
+      out_(spec.out),
+      activation_(spec.activation),
+      parameters_(parameters),
+      products_(products),
+      weight_block_(parameters->Add(spec.weight_name, out_, in_, spec.initial_weights)),
+      bias_block_(parameters->Add(spec.bias_name, out_, 1)) {}
+
+ConstMatrix LinearLayer::weights() const {
+  const float* const master = parameters_->values(weight_block_).data();
+  return MatrixOf(master, out_, in_);
 }
 
-void LinearLayer::Backward(const float* parameters, const float* x, const float* y, size_t samples,
-                           float* dy, float* gradients, float* dx) const {
+void LinearLayer::Forward(const float* x, size_t samples, float* y) const {
+  const auto rows = static_cast<int64_t>(samples);
+  products_->Multiply(MatrixOf(x, rows, in_), weights(), MatrixOf(y, rows, out_),
+                      {.b_transposed = true,
+                       .bias = parameters_->values(bias_block_).data(),
+                       .relu = activation_ == Activation::kRelu});
+}
+
+void LinearLayer::Backward(const float* x, const float* y, size_t samples, float* dy,
+                           float* dx) const {
   const auto rows = static_cast<int64_t>(samples);
   if (activation_ == Activation::kRelu) MaskByRelu(y, samples * out_, dy);
-  products_->Multiply({.rows = out_, .inner = rows, .columns = in_, .a_transposed = true}, dy, x,
-                      nullptr, gradients);
-  SumRows(dy, samples, out_, gradients + size_t{out_} * in_);
-  if (dx != nullptr) {
-    products_->Multiply({.rows = rows, .inner = out_, .columns = in_}, dy, parameters, nullptr, dx);
-  }
+  const ConstMatrix delta = MatrixOf(static_cast<const float*>(dy), rows, out_);
+  products_->Multiply(delta, MatrixOf(x, rows, in_),
+                      MatrixOf(parameters_->gradients(weight_block_).data(), out_, in_),
+                      {.a_transposed = true});
+  SumRows(dy, samples, out_, parameters_->gradients(bias_block_).data());
+  if (dx != nullptr) products_->Multiply(delta, weights(), MatrixOf(dx, rows, in_));
 }
 
 }  // namespace rowhouse

@@ -1,42 +1,60 @@
 // LinearLayer: y = x W^T + b, then ReLU or nothing; forward and backward for one sample block.
 //
-// W is out x in, row-major, followed by b (out): the layer's slice of the model's flat arrays.
+// The layer owns layout and type of its weights. Their master is f32, in two blocks of the model's
+// DenseParameters: W (out x in, row-major), then b (out). Products take weights(), which is the
+// master itself; a layer that computes with packed or bf16 weights makes its copy of the master
+// there, and nobody else changes.
 // Exactness: products as in matrix_product.h; the bias gradient is summed in sample order by us.
+// Threads:   one caller.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
+#include "worker/dense/dense_parameters.h"
 #include "worker/dense/matrix_product.h"
 
 namespace rowhouse {
 
 enum class Activation { kNone, kRelu };
 
+struct LinearLayerSpec {
+  uint32_t in = 0, out = 0;  // floats of a sample, each >= 1
+  Activation activation = Activation::kNone;
+  std::string weight_name, bias_name;  // of the blocks
+  InitialValues initial_weights = InitialValues::kZero;
+};
+
 class LinearLayer {
  public:
-  // `products` outlives the layer.
-  LinearLayer(uint32_t in, uint32_t out, Activation activation, MatrixProducts* products)
-      : in_(in), out_(out), activation_(activation), products_(products) {}
+  // Adds the blocks to `parameters`, which is allocated before the first Forward. Both outlive the
+  // layer.
+  LinearLayer(const LinearLayerSpec& spec, DenseParameters* parameters, MatrixProducts* products);
 
   uint32_t in() const { return in_; }
   uint32_t out() const { return out_; }
-  size_t parameter_count() const { return size_t{out_} * in_ + out_; }
+  size_t weight_block() const { return weight_block_; }  // numbers in DenseParameters
+  size_t bias_block() const { return bias_block_; }
 
   // x: samples x in; y: samples x out, overwritten. Requires samples >= 1, here and below.
-  void Forward(const float* parameters, const float* x, size_t samples, float* y) const;
+  void Forward(const float* x, size_t samples, float* y) const;
 
-  // dy: gradient of y, changed in place to the gradient before the activation. Overwrites
-  // gradients (laid out as the parameters) and, unless null, dx (samples x in). x and y are those
-  // of the forward pass.
-  void Backward(const float* parameters, const float* x, const float* y, size_t samples, float* dy,
-                float* gradients, float* dx) const;
+  // dy: gradient of y, changed in place to the gradient before the activation. Overwrites the
+  // gradients of the layer's blocks and, unless null, dx (samples x in). x and y are those of the
+  // forward pass.
+  void Backward(const float* x, const float* y, size_t samples, float* dy, float* dx) const;
 
  private:
+  ConstMatrix weights() const;  // out x in
+
   const uint32_t in_;
   const uint32_t out_;
   const Activation activation_;
+  DenseParameters* const parameters_;
   MatrixProducts* const products_;
+  const size_t weight_block_;
+  const size_t bias_block_;
 };
 
 }  // namespace rowhouse

@@ -11,14 +11,52 @@ namespace {
 // Far more shapes than a run has. Streams whose batches all differ in size stay bounded.
 constexpr size_t kMaxPrimitives = 512;
 
+// What a primitive is made for.
+struct ProductShape {
+  int64_t batch = 1;
+  int64_t rows = 0, inner = 0, columns = 0;  // of (rows x inner) by (inner x columns)
+  int64_t a_leading = 0, b_leading = 0, c_leading = 0;
+  bool a_transposed = false, b_transposed = false;
+  bool bias = false;
+  bool relu = false;
+
+  auto operator<=>(const ProductShape&) const = default;
+};
+
+ProductShape ShapeOf(const ConstMatrix& a, const ConstMatrix& b, const Matrix& c,
+                     const ProductOptions& options) {
+  CHECK(a.type == ElementType::kF32 && b.type == ElementType::kF32 && c.type == ElementType::kF32)
+      << "there are products of f32 only";
+  const ProductShape shape = {.batch = options.batch,
+                              .rows = c.rows,
+                              .inner = options.a_transposed ? a.rows : a.columns,
+                              .columns = c.columns,
+                              .a_leading = a.leading,
+                              .b_leading = b.leading,
+                              .c_leading = c.leading,
+                              .a_transposed = options.a_transposed,
+                              .b_transposed = options.b_transposed,
+                              .bias = options.bias != nullptr,
+                              .relu = options.relu};
+  CHECK_EQ(options.a_transposed ? a.columns : a.rows, shape.rows);
+  CHECK_EQ(options.b_transposed ? b.columns : b.rows, shape.inner);
+  CHECK_EQ(options.b_transposed ? b.rows : b.columns, shape.columns);
+  CHECK(shape.batch >= 1 && shape.rows >= 1 && shape.inner >= 1 && shape.columns >= 1);
+  CHECK(a.leading >= a.columns && b.leading >= b.columns && c.leading >= c.columns);
+  CHECK(shape.batch == 1 || !shape.bias);
+  return shape;
+}
+
 struct Product {
   dnnl::memory::desc a, b, bias, c;
   dnnl::matmul multiply;
 };
 
-dnnl::memory::desc Dense(int64_t batch, int64_t rows, int64_t columns, bool transposed) {
-  const dnnl::memory::dims strides = transposed ? dnnl::memory::dims{rows * columns, 1, rows}
-                                                : dnnl::memory::dims{rows * columns, columns, 1};
+// Of what the product takes: rows x columns, in memory the transpose of it if `transposed`.
+dnnl::memory::desc Describe(int64_t batch, int64_t rows, int64_t columns, int64_t leading,
+                            bool transposed) {
+  const dnnl::memory::dims strides = transposed ? dnnl::memory::dims{columns * leading, 1, leading}
+                                                : dnnl::memory::dims{rows * leading, leading, 1};
   // oneDNN has faster kernels for two dimensions than for three with a batch of one.
   if (batch == 1) {
     return {{rows, columns}, dnnl::memory::data_type::f32, {strides[1], strides[2]}};
@@ -27,12 +65,11 @@ dnnl::memory::desc Dense(int64_t batch, int64_t rows, int64_t columns, bool tran
 }
 
 Product MakeProduct(const ProductShape& shape, const dnnl::engine& engine) {
-  CHECK(shape.batch >= 1 && shape.rows >= 1 && shape.inner >= 1 && shape.columns >= 1);
-  CHECK(shape.batch == 1 || !shape.bias);
   Product product;
-  product.a = Dense(shape.batch, shape.rows, shape.inner, shape.a_transposed);
-  product.b = Dense(shape.batch, shape.inner, shape.columns, shape.b_transposed);
-  product.c = Dense(shape.batch, shape.rows, shape.columns, false);
+  product.a = Describe(shape.batch, shape.rows, shape.inner, shape.a_leading, shape.a_transposed);
+  product.b =
+      Describe(shape.batch, shape.inner, shape.columns, shape.b_leading, shape.b_transposed);
+  product.c = Describe(shape.batch, shape.rows, shape.columns, shape.c_leading, false);
   dnnl::primitive_attr attributes;
   if (shape.relu) {
     dnnl::post_ops after;
@@ -40,7 +77,7 @@ Product MakeProduct(const ProductShape& shape, const dnnl::engine& engine) {
     attributes.set_post_ops(after);
   }
   if (shape.bias) {
-    product.bias = Dense(1, 1, shape.columns, false);
+    product.bias = Describe(1, 1, shape.columns, shape.columns, false);
     const dnnl::matmul::desc what(product.a, product.b, product.bias, product.c);
     product.multiply = dnnl::matmul({what, attributes, engine});
   } else {
@@ -51,7 +88,7 @@ Product MakeProduct(const ProductShape& shape, const dnnl::engine& engine) {
 }
 
 // oneDNN takes its inputs by pointers to non-const; it does not write to them.
-void* Memory(const float* values) { return const_cast<float*>(values); }
+void* Memory(const void* values) { return const_cast<void*>(values); }
 
 }  // namespace
 
@@ -64,8 +101,9 @@ struct MatrixProducts::Impl {
 MatrixProducts::MatrixProducts() : impl_(std::make_unique<Impl>()) {}
 MatrixProducts::~MatrixProducts() = default;
 
-void MatrixProducts::Multiply(const ProductShape& shape, const float* a, const float* b,
-                              const float* bias, float* c) {
+void MatrixProducts::Multiply(const ConstMatrix& a, const ConstMatrix& b, const Matrix& c,
+                              const ProductOptions& options) {
+  const ProductShape shape = ShapeOf(a, b, c, options);
   try {
     auto found = impl_->products.find(shape);
     if (found == impl_->products.end()) {
@@ -74,11 +112,12 @@ void MatrixProducts::Multiply(const ProductShape& shape, const float* a, const f
     }
     const Product& product = found->second;
     std::unordered_map<int, dnnl::memory> arguments = {
-        {DNNL_ARG_SRC, {product.a, impl_->engine, Memory(a)}},
-        {DNNL_ARG_WEIGHTS, {product.b, impl_->engine, Memory(b)}},
-        {DNNL_ARG_DST, {product.c, impl_->engine, c}}};
+        {DNNL_ARG_SRC, {product.a, impl_->engine, Memory(a.values)}},
+        {DNNL_ARG_WEIGHTS, {product.b, impl_->engine, Memory(b.values)}},
+        {DNNL_ARG_DST, {product.c, impl_->engine, c.values}}};
     if (shape.bias) {
-      arguments.emplace(DNNL_ARG_BIAS, dnnl::memory(product.bias, impl_->engine, Memory(bias)));
+      arguments.emplace(DNNL_ARG_BIAS,
+                        dnnl::memory(product.bias, impl_->engine, Memory(options.bias)));
     }
     product.multiply.execute(impl_->stream, arguments);
     impl_->stream.wait();

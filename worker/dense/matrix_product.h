@@ -1,4 +1,5 @@
-// MatrixProducts: C = A B for dense f32 matrices, by oneDNN. Worker code meets oneDNN only here.
+// MatrixProducts: C = A B for matrices of the dense part, by oneDNN. Worker code meets oneDNN only
+// here. A matrix says what it is made of; f32 is the only type that has products so far.
 //
 // A primitive is made for each shape when it is first seen and kept: a run has few shapes (the
 // layers, times the one or two sample counts a worker gets).
@@ -9,22 +10,39 @@
 //            forward pass is 5-20 % faster by matmul: so matmul is used throughout.
 #pragma once
 
-#include <compare>
 #include <cstdint>
 #include <memory>
 
 namespace rowhouse {
 
-// `batch` products of (rows x inner) by (inner x columns), all row-major and dense. A transposed
-// operand lies in memory as the transpose of what the product takes.
-struct ProductShape {
-  int64_t batch = 1;
-  int64_t rows = 0, inner = 0, columns = 0;  // each >= 1
-  bool a_transposed = false, b_transposed = false;
-  bool bias = false;  // adds a vector of `columns` values to every row of C
-  bool relu = false;  // C = max(0, A B + bias)
+enum class ElementType : uint8_t { kF32, kBf16 };
 
-  auto operator<=>(const ProductShape&) const = default;
+// Row-major values of one type that somebody else owns, as they lie in memory.
+template <typename Pointer>
+struct BasicMatrix {
+  Pointer values = nullptr;
+  ElementType type = ElementType::kF32;
+  int64_t rows = 0, columns = 0;  // each >= 1
+  int64_t leading = 0;            // values from the begin of a row to that of the next, >= columns
+};
+using Matrix = BasicMatrix<void*>;
+using ConstMatrix = BasicMatrix<const void*>;
+
+// f32 values without gaps between rows. Other types have no such maker: there are no products of
+// them yet.
+inline Matrix MatrixOf(float* values, int64_t rows, int64_t columns) {
+  return {.values = values, .rows = rows, .columns = columns, .leading = columns};
+}
+inline ConstMatrix MatrixOf(const float* values, int64_t rows, int64_t columns) {
+  return {.values = values, .rows = rows, .columns = columns, .leading = columns};
+}
+
+struct ProductOptions {
+  int64_t batch = 1;  // so many products: of matrices that lie one behind the other, each as given
+  bool a_transposed = false,
+       b_transposed = false;    // the product takes the transpose of what is given
+  const float* bias = nullptr;  // a value a column, added to every row of C; null: none
+  bool relu = false;            // C = max(0, A B + bias)
 };
 
 class MatrixProducts {
@@ -32,9 +50,10 @@ class MatrixProducts {
   MatrixProducts();
   ~MatrixProducts();
 
-  // Overwrites c. `bias` is read only if shape.bias. The arrays must not overlap.
-  void Multiply(const ProductShape& shape, const float* a, const float* b, const float* bias,
-                float* c);
+  // Overwrites c. The matrices must not overlap. Requires shapes that go together, type kF32, and a
+  // batch of 1 with a bias.
+  void Multiply(const ConstMatrix& a, const ConstMatrix& b, const Matrix& c,
+                const ProductOptions& options = {});
 
  private:
   struct Impl;

@@ -320,12 +320,16 @@ void EmbeddingLayer::ForwardBranch(size_t branch, SampleSlice samples, std::span
   Pool(branch, samples, pooled);
   Divide(branch, samples, pooled);
   if (samples.count == 0) return;
-  products_.Multiply({.rows = static_cast<int64_t>(samples.count),
-                      .inner = at.group.width,
-                      .columns = out_width(at.feature),
-                      .b_transposed = true},
-                     pooled.data(), dense_->values(projections_[*at.projection].block).data(),
-                     nullptr, out.data());
+  const auto rows = static_cast<int64_t>(samples.count);
+  products_.Multiply(MatrixOf(std::as_const(pooled).data(), rows, at.group.width),
+                     ProjectionOf(branch), MatrixOf(out.data(), rows, out_width(at.feature)),
+                     {.b_transposed = true});
+}
+
+ConstMatrix EmbeddingLayer::ProjectionOf(size_t branch) const {
+  const Branch& at = branches_[branch];
+  const float* const values = dense_->values(projections_[*at.projection].block).data();
+  return MatrixOf(values, out_width(at.feature), at.group.width);
 }
 
 void EmbeddingLayer::Divide(size_t branch, SampleSlice samples, std::span<float> vectors) const {
@@ -416,11 +420,9 @@ void EmbeddingLayer::BackwardBranch(size_t branch, SampleSlice samples,
   if (!at.projection && !at.divides) return Unpool(branch, samples, gradient);
   pooled_gradient_.resize(samples.count * at.group.width);
   if (at.projection) {
-    products_.Multiply({.rows = static_cast<int64_t>(samples.count),
-                        .inner = out_width(at.feature),
-                        .columns = at.group.width},
-                       gradient.data(), dense_->values(projections_[*at.projection].block).data(),
-                       nullptr, pooled_gradient_.data());
+    const auto rows = static_cast<int64_t>(samples.count);
+    products_.Multiply(MatrixOf(gradient.data(), rows, out_width(at.feature)), ProjectionOf(branch),
+                       MatrixOf(pooled_gradient_.data(), rows, at.group.width));
   } else {
     std::ranges::copy(gradient, pooled_gradient_.begin());
   }
@@ -443,11 +445,11 @@ void EmbeddingLayer::AddProjectionGradient(size_t branch, SampleSlice samples,
     projection_gradient_.resize(sum.size());
     mine = projection_gradient_;
   }
-  products_.Multiply({.rows = out_width(at.feature),
-                      .inner = static_cast<int64_t>(samples.count),
-                      .columns = at.group.width,
-                      .a_transposed = true},
-                     gradient.data(), pooled.data(), nullptr, mine.data());
+  const auto rows = static_cast<int64_t>(samples.count);
+  products_.Multiply(MatrixOf(gradient.data(), rows, out_width(at.feature)),
+                     MatrixOf(pooled.data(), rows, at.group.width),
+                     MatrixOf(mine.data(), out_width(at.feature), at.group.width),
+                     {.a_transposed = true});
   if (!at.is_first_to_project) AddRow(mine, sum);
 }
 

@@ -123,6 +123,8 @@ class EmbeddingLayer {
   BagView ViewOf(size_t branch, SampleSlice samples, std::span<const uint32_t> slots) const;
   void ForwardBranch(size_t branch, SampleSlice samples, std::span<float> out);
   // Divides vectors of the samples by the members of their whole bags, if the branch does.
+  // What projects the branch's pooled vectors: out width x width.
+  ConstMatrix ProjectionOf(size_t branch) const;
   void Divide(size_t branch, SampleSlice samples, std::span<float> vectors) const;
   void Pool(size_t branch, SampleSlice samples, std::span<float> out);
   void PoolCombined(size_t branch, SampleSlice samples, std::span<float> out);

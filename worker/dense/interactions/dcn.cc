@@ -9,6 +9,8 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "common/kernels/target_clones.h"
@@ -48,8 +50,7 @@ class DcnInteraction final : public Interaction {
         width_(std::accumulate(widths_.begin(), widths_.end(), uint32_t{0})),
         rank_(options.dcn_low_rank_dim),
         layers_(options.dcn_num_layers),
-        products_(options.products),
-        out_of_rank_(rank_, width_, Activation::kNone, products_) {}
+        products_(options.products) {}
 
   uint32_t width() const override { return width_; }
 
@@ -59,10 +60,13 @@ class DcnInteraction final : public Interaction {
       const size_t l = static_cast<size_t>(&layer - layers_.data());
       layer.v = parameters->Add(fmt::format("crossnet.V_kernels.{}", l), rank_, width_,
                                 InitialValues::kXavierNormal);
-      // LinearLayer takes W and b as one piece.
-      layer.w = parameters->Add(fmt::format("crossnet.W_kernels.{}", l), width_, rank_,
-                                InitialValues::kXavierNormal);
-      parameters->Add(fmt::format("crossnet.bias.{}", l), width_, 1);
+      layer.out_of_rank.emplace(
+          LinearLayerSpec{.in = rank_,
+                          .out = width_,
+                          .weight_name = fmt::format("crossnet.W_kernels.{}", l),
+                          .bias_name = fmt::format("crossnet.bias.{}", l),
+                          .initial_weights = InitialValues::kXavierNormal},
+          parameters, products_);
     }
   }
 
@@ -79,13 +83,10 @@ class DcnInteraction final : public Interaction {
     for (Layer& layer : layers_) {
       layer.low_rank.resize(samples * rank_);
       layer.scale.resize(samples * width_);
-      products_->Multiply({.rows = static_cast<int64_t>(samples),
-                           .inner = width_,
-                           .columns = rank_,
-                           .b_transposed = true},
-                          x, parameters_->values(layer.v).data(), nullptr, layer.low_rank.data());
-      out_of_rank_.Forward(parameters_->values(layer.w).data(), layer.low_rank.data(), samples,
-                           layer.scale.data());
+      products_->Multiply(MatrixOf(x, static_cast<int64_t>(samples), width_), into_rank(layer),
+                          MatrixOf(layer.low_rank.data(), static_cast<int64_t>(samples), rank_),
+                          {.b_transposed = true});
+      layer.out_of_rank->Forward(layer.low_rank.data(), samples, layer.scale.data());
       const bool is_last = &layer == &layers_.back();
       if (!is_last) layer.next.resize(samples * width_);
       float* const next = is_last ? z : layer.next.data();
@@ -109,13 +110,13 @@ class DcnInteraction final : public Interaction {
       const float* const x = l == 0 ? x0_.data() : layers_[l - 1].next.data();
       CrossBackward(dx_.data(), x0_.data(), layer.scale.data(), floats, dscale_.data(),
                     dx0_.data());
-      out_of_rank_.Backward(parameters_->values(layer.w).data(), layer.low_rank.data(),
-                            layer.scale.data(), samples, dscale_.data(),
-                            parameters_->gradients(layer.w).data(), dlow_rank_.data());
-      products_->Multiply({.rows = rank_, .inner = rows, .columns = width_, .a_transposed = true},
-                          dlow_rank_.data(), x, nullptr, parameters_->gradients(layer.v).data());
-      products_->Multiply({.rows = rows, .inner = rank_, .columns = width_}, dlow_rank_.data(),
-                          parameters_->values(layer.v).data(), nullptr, from_low_rank_.data());
+      layer.out_of_rank->Backward(layer.low_rank.data(), layer.scale.data(), samples,
+                                  dscale_.data(), dlow_rank_.data());
+      const ConstMatrix delta = MatrixOf(std::as_const(dlow_rank_).data(), rows, rank_);
+      products_->Multiply(delta, MatrixOf(x, rows, width_),
+                          MatrixOf(parameters_->gradients(layer.v).data(), rank_, width_),
+                          {.a_transposed = true});
+      products_->Multiply(delta, into_rank(layer), MatrixOf(from_low_rank_.data(), rows, width_));
       AddTo(from_low_rank_.data(), floats, dx_.data());
     }
     AddTo(dx0_.data(), floats, dx_.data());
@@ -130,18 +131,23 @@ class DcnInteraction final : public Interaction {
 
  private:
   struct Layer {
-    size_t v = 0, w = 0;          // blocks; the bias follows w
-    std::vector<float> low_rank;  // samples x rank: V x
-    std::vector<float> scale;     // samples x n: W (V x) + b
-    std::vector<float> next;      // samples x n: x_{l+1}; the last layer's is the caller's
+    size_t v = 0;                            // the block of V
+    std::optional<LinearLayer> out_of_rank;  // W and b
+    std::vector<float> low_rank;             // samples x rank: V x
+    std::vector<float> scale;                // samples x n: W (V x) + b
+    std::vector<float> next;  // samples x n: x_{l+1}; the last layer's is the caller's
   };
+
+  ConstMatrix into_rank(const Layer& layer) const {  // V: rank x n
+    const float* const values = parameters_->values(layer.v).data();
+    return MatrixOf(values, rank_, width_);
+  }
 
   const std::vector<uint32_t> widths_;
   const uint32_t width_;  // n
   const uint32_t rank_;
   std::vector<Layer> layers_;
   MatrixProducts* const products_;
-  const LinearLayer out_of_rank_;  // of any layer: its parameters come with the call
   DenseParameters* parameters_ = nullptr;
   std::vector<float> x0_;                                             // of the last Forward
   std::vector<float> dx_, dx0_, dscale_, dlow_rank_, from_low_rank_;  // of Backward

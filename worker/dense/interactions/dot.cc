@@ -57,12 +57,10 @@ class DotInteraction final : public Interaction {
   void ForwardBlock(size_t first, size_t samples, float* z) {
     const float* stacked = &stacked_[first * vectors_ * dim_];
     products_of_pairs_.resize(samples * vectors_ * vectors_);
-    products_->Multiply({.batch = static_cast<int64_t>(samples),
-                         .rows = vectors_,
-                         .inner = dim_,
-                         .columns = vectors_,
-                         .b_transposed = true},
-                        stacked, stacked, nullptr, products_of_pairs_.data());
+    const ConstMatrix of_sample = MatrixOf(stacked, vectors_, dim_);
+    products_->Multiply(of_sample, of_sample,
+                        MatrixOf(products_of_pairs_.data(), vectors_, vectors_),
+                        {.batch = static_cast<int64_t>(samples), .b_transposed = true});
     const float* products = products_of_pairs_.data();
     for (size_t s = 0; s < samples; ++s) {
       z = std::copy_n(stacked + s * vectors_ * dim_, dim_, z);
@@ -86,12 +84,11 @@ class DotInteraction final : public Interaction {
       }
     }
     stacked_gradients_.resize(samples * vectors_ * dim_);
-    products_->Multiply({.batch = static_cast<int64_t>(samples),
-                         .rows = vectors_,
-                         .inner = vectors_,
-                         .columns = dim_},
-                        products_of_pairs_.data(), &stacked_[first * vectors_ * dim_], nullptr,
-                        stacked_gradients_.data());
+    const float* const pairs = products_of_pairs_.data();
+    const float* const stacked = &stacked_[first * vectors_ * dim_];
+    products_->Multiply(MatrixOf(pairs, vectors_, vectors_), MatrixOf(stacked, vectors_, dim_),
+                        MatrixOf(stacked_gradients_.data(), vectors_, dim_),
+                        {.batch = static_cast<int64_t>(samples)});
     for (size_t i = 0; i < vectors_; ++i) {
       for (size_t s = 0; s < samples; ++s) {
         std::copy_n(&stacked_gradients_[(s * vectors_ + i) * dim_], dim_,
