@@ -256,6 +256,32 @@ TEST(DlrmModel, ShardsOfABatchSumToTheGradientOfTheWhole) {
   ExpectNear(owning.dense.gradients(), sum, "gradients", 1e-5, 1e-6);
 }
 
+TEST(DlrmModel, ASamplesWeightScalesItsLossAndGradient) {
+  const ModelSpec spec = SmallSpec("dot");
+  OwningModel owning(spec);
+  DlrmModel& model = owning.model;
+  RandomStep step(spec, 4);
+  std::fill(owning.dense.values().begin(), owning.dense.values().end(), 0.2f);
+  std::vector<std::vector<float>> pooled_gradients;
+  const auto train = [&](const std::vector<float>& weights) {
+    model.Forward(step.dense, 4, step.pooled);
+    model.Backward(step.labels, weights, 4, &pooled_gradients);
+    const std::span<const float> gradients = owning.dense.gradients();
+    return std::pair(model.LossSum(step.labels, weights),
+                     std::vector<float>(gradients.begin(), gradients.end()));
+  };
+  const auto without = train({});
+  EXPECT_EQ(train({1, 1, 1, 1}), without) << "to the bit";
+  const auto doubled = train({2, 2, 2, 2});
+  EXPECT_DOUBLE_EQ(doubled.first, 2.0 * without.first);
+  std::vector<float> twice = without.second;
+  for (float& value : twice) value *= 2.0f;
+  EXPECT_EQ(doubled.second, twice);
+  const auto last = train({0, 0, 0, 1});
+  const auto others = train({1, 1, 1, 0});
+  EXPECT_NEAR(last.first + others.first, without.first, 1e-12);
+}
+
 class NoSamples : public testing::TestWithParam<std::string> {};
 
 TEST_P(NoSamples, GiveZeroGradients) {

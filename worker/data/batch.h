@@ -35,6 +35,8 @@ struct Batch {
   std::vector<float> dense;    // samples x dense_features, row-major
   std::vector<Bags> features;  // one a categorical feature, each with `samples` bags
   std::vector<float> labels;   // samples values in [0, 1]
+  // What each sample's loss counts in training, finite and 0 or more; or none: 1 each.
+  std::vector<float> weights;
 
   // No samples of this shape; keeps the memory.
   void Clear(size_t dense_width, size_t feature_count) {
@@ -42,6 +44,7 @@ struct Batch {
     dense_features = dense_width;
     dense.clear();
     labels.clear();
+    weights.clear();
     features.resize(feature_count);
     for (Bags& bags : features) bags.clear();
   }

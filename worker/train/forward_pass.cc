@@ -50,6 +50,12 @@ Status ForwardPass::Prepare(const Batch& batch) {
     return UsageError("sample {} of the batch: its label is {}", *bad,
                       ForPeople(batch.labels[*bad]));
   }
+  CHECK(batch.weights.empty() || batch.weights.size() == batch.samples);
+  for (size_t s = 0; s < batch.weights.size(); ++s) {
+    if (batch.weights[s] >= 0.0f && std::isfinite(batch.weights[s])) continue;
+    return UsageError("sample {} of the batch: its weight is {}; it must be 0 or more", s,
+                      ForPeople(batch.weights[s]));
+  }
   batch_ = &batch;
   return embedding_.Prepare(batch.features);
 }

@@ -45,12 +45,16 @@ StepFigures TrainingStep::ComputePiece(SampleSlice samples, uint64_t global_samp
       std::span(forward_.batch().labels).subspan(samples.first, samples.count);
   StepFigures figures;
   figures.samples = samples.count;
-  figures.loss_sum = model().LossSum(labels);
+  const std::vector<float>& all_weights = forward_.batch().weights;
+  const std::span<const float> weights =
+      all_weights.empty() ? std::span<const float>()
+                          : std::span(all_weights).subspan(samples.first, samples.count);
+  figures.loss_sum = model().LossSum(labels, weights);
   for (size_t s = 0; s < samples.count; ++s) {
     // nearbyint rounds half to even, as numpy does: exactly 0.5 counts as class 0.
     figures.correct += std::nearbyint(predictions[s]) == labels[s] ? 1 : 0;
   }
-  model().Backward(labels, global_samples, &pooled_gradients_);
+  model().Backward(labels, weights, global_samples, &pooled_gradients_);
   for (size_t k = 0; k < pooled_gradients_.size(); ++k) {
     forward_.embedding().Backward(k, samples, pooled_gradients_[k]);
   }
