@@ -1,5 +1,5 @@
-// What one step of Adam says to all columns, in the two forms there are. Rows and the dense part
-// share it, so that both have the same numbers. Computed in double, without std::pow.
+// The factors of one step of Adam, in its two forms, for rows and the dense part alike. Computed in
+// double, without std::pow.
 #pragma once
 
 #include <cmath>

@@ -1,6 +1,6 @@
-// DecayedGradient: the gradient of a row with L2, g + weight_decay * w, as torch and FBGEMM add it
-// before anything else. Only rows that a step touches decay: a row's weights at rest stay as they
-// are, so seldom rows decay less than with dense gradients.
+// DecayedGradient: the gradient of a row with L2, g + weight_decay * w, which torch and FBGEMM
+// compute first. A row decays only in steps that touch it, so rare rows decay less than with dense
+// gradients.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@ namespace rowhouse {
 
 class DecayedGradient {
  public:
-  // Without decay it is the gradient itself, to the last bit. Views must outlive it.
+  // With weight_decay 0 it is the gradient itself, to the last bit. The spans must outlive it.
   DecayedGradient(float weight_decay, std::span<const float> gradient,
                   std::span<const float> weights)
       : values_(gradient) {

@@ -1,5 +1,6 @@
-// Initialiser: the first value of a row, a pure function of (table, row), so that rows nobody
-// touched need not be stored: name, version and seed in the manifest *are* their checkpoint.
+// Initialiser: the initial values of a row, a pure function of table and row. So a row that was
+// never pushed need not be stored: the table's description in the manifest is enough to make it
+// again.
 //
 // Threads: const after construction; any thread.
 // To add one, write sharding/rows/initialisers/<name>.cc; it registers itself here.
@@ -28,13 +29,13 @@ struct InitialiserContext {
   const OptionValues& own_options() const { return table.initialiser_options.own; }
 };
 
-// What the initialisers of a process share: draws, because finding the state at a draw far down
-// the sequence is slow, and files, each opened once.
+// What the initialisers of a process share: states of numpy's generator, because computing one far
+// down the sequence is slow, and open files.
 class InitialiserSources {
  public:
-  // Whatever `tables` name, opened and checked to be readable and, where the table says what was in
-  // it, to hold the same bytes still. kUsage, naming table and file, if one is not. Give only the
-  // tables that have rows here: others' files need not be here.
+  // Opens the files that `tables` name. kUsage, naming table and file, if one cannot be read, or if
+  // its size or checksum is not what the table says. Give only tables that have rows in this
+  // process: files of others need not be on this host.
   static Result<InitialiserSources> Open(const std::vector<TableSpec>& tables);
 
   // Requires `table` to be one of those given to Open.
@@ -53,9 +54,9 @@ class Initialiser {
  public:
   virtual ~Initialiser() = default;
 
-  // Writes whole rows: out[i * dim ..] = first weights of rows[i]. Fastest when rows ascend. Fails
-  // only where first values come from outside and can no longer be had.
-  // Requires out.size() == rows.size() * dim and every row < table.rows.
+  // Writes whole rows: out[i * dim ..] = initial weights of rows[i]. Fastest when rows ascend.
+  // Fails only if initial values come from a file that cannot be read any more. Requires out.size()
+  // == rows.size() * dim and every row < table.rows.
   virtual Status Fill(std::span<const RowId> rows, std::span<float> out) const = 0;
 };
 
@@ -78,11 +79,11 @@ bool AddInitialiser(const std::string& name, std::vector<std::string> takes,
       std::move(own));
 }
 
-// kUsage, naming table and option, if one that the table's initialiser does not take differs from
-// its default: an option without effect is a mistake.
+// kUsage, naming table and option, if an option that the table's initialiser does not take differs
+// from its default.
 Status CheckInitialiserOptions(const TableSpec& table);
 
-// Gives `table` another initialiser, and those options that mean nothing to it their defaults.
+// Gives `table` another initialiser, and default values to options that it does not take.
 void SetInitialiser(const std::string& name, TableSpec* table);
 
 }  // namespace rowhouse

@@ -2,13 +2,14 @@
 //
 // Threads:   const after construction; any thread.
 // State:     planes of one float per column, then floats of the whole row: state_floats(dim) =
-//            planes * dim + row floats for every dim (StateShapeOf). So the state of a column cut
-//            is the cut of the state, and a rows digest can number it.
+//            planes * dim + row floats for every dim (StateShapeOf). So a range of columns has the
+//            same range of each plane, and a rows digest can number the floats.
 // Exactness: elementwise f32, no contraction; a quantity of a whole row is a sum of partials per
 //            16 columns in column order (common/kernels/reductions.h), so the bits do not depend
-//            on instruction set or column cuts.
-// Lazy:      an update happens in steps that touch the row and in no other; what that means for
-//            momentum, decay and the Adams is said in each file.
+//            on instruction set or plan.
+// Lazy:      a row is updated in steps that touch it and in no other; each file says what that
+// means
+//            for momentum, decay and the Adams.
 // To add one, write sharding/rows/optimizers/<name>.cc; it registers itself here.
 #pragma once
 
@@ -23,12 +24,11 @@
 
 namespace rowhouse {
 
-// What one step says to every update made in it.
+// What is the same for all updates of a step, but for missed_steps.
 struct StepContext {
   uint64_t step = 0;           // steps are counted from 0
   float learning_rate = 0.0f;  // already scheduled by the workers, times the table's factor
-  // Steps since the row's last push that did not touch it; 0 if the last step did, and for a row
-  // that never was pushed.
+  // Steps since the row's last push; 0 if it was pushed in the step before, or never.
   uint64_t missed_steps = 0;
 };
 
@@ -39,11 +39,11 @@ class Optimizer {
   // Floats of state beside a row of `dim` weights.
   virtual size_t state_floats(size_t dim) const = 0;
 
-  // First value of the state of a row. Requires state.size() == state_floats(dim).
+  // Writes the initial state of a row. Requires state.size() == state_floats(dim).
   virtual void InitState(std::span<float> state) const = 0;
 
-  // One update of one touched row with the gradient summed over all workers. Called exactly once
-  // for a row and step, also when the sum is zero. gradient.size() == weights.size() == dim.
+  // Updates one row with its gradient, summed over all workers. Called once for each touched row
+  // and step, also if the gradient is zero. gradient.size() == weights.size() == dim.
   virtual void Apply(const StepContext& step, std::span<const float> gradient,
                      std::span<float> weights, std::span<float> state) const = 0;
 };

@@ -15,7 +15,7 @@ namespace rowhouse {
 
 struct OptimizerOptions {
   float epsilon = 0.0f;              // added after the root; 0: the optimizer's own (epsilon_or)
-  float initial_accumulator = 0.0f;  // first value of squared-gradient sums (Adagrads, FTRL)
+  float initial_accumulator = 0.0f;  // initial value of squared-gradient sums (Adagrads, FTRL)
   float learning_rate_decay = 0.0f;  // Adagrads: rate / (1 + (t - 1) * this), t = step + 1
   float weight_decay = 0.0f;         // added to the gradient times the weight (L2); not FTRL's
   float momentum = 0.9f;             // momentum: [0, 1)
@@ -45,16 +45,16 @@ struct OptimizerOptionField {
   OptimizerOptionMember member = nullptr;
   std::string_view range;  // "a number of 0 or more"
   bool (*is_legal)(float value) = nullptr;
-  // Of format version 1, written out for every table and given by older configs to optimizers
-  // that do not use it: nobody refuses it.
+  // Known since version 1 of the manifest, which wrote it for every table, and older configs give
+  // it to optimizers that do not use it: no optimizer refuses it.
   bool is_for_all = false;
 };
 
 // In the order of the struct.
 std::span<const OptimizerOptionField> OptimizerOptionFields();
 
-// kUsage, naming the option and those that are taken, if one that is not in `taken` differs from
-// its default: an option without effect is a mistake.
+// kUsage, naming the option and those in `taken`, if an option that is not in `taken` differs from
+// its default.
 Status CheckTaken(std::string_view optimizer, const OptimizerOptions& options,
                   std::span<const OptimizerOptionMember> taken);
 

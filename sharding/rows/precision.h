@@ -1,6 +1,5 @@
-// Precision: the format in which the weights of a table's rows are kept. Whatever it is, weights
-// are pulled, pooled and updated as f32 (sharding/rows/record_weights.h), and optimizer state is
-// f32.
+// Precision: the format in which cache and store keep the weights of a table. Pulls, pooling,
+// updates and optimizer state are f32 in each (sharding/rows/record_weights.h).
 //
 // Threads: plain data; any.
 #pragma once

@@ -1,6 +1,6 @@
 // A stored record: weights in the table's precision, filled up with zeros to 4 bytes, optimizer
-// state f32, then 16 bytes {LSN u64, last step u32, frequency u32}, little-endian. It moves through
-// cache and store as one block of bytes.
+// state f32, then 16 bytes {LSN u64, last step u32, lookups u32}, little-endian. Cache and store
+// move it as one block of bytes.
 #pragma once
 
 #include <cstdint>
@@ -12,17 +12,17 @@
 namespace rowhouse {
 
 struct RecordTrailer {
-  uint64_t lsn = 0;        // number under which the shard logged the last change; step + 1
+  uint64_t lsn = 0;        // log sequence number of the last change: its step + 1
   uint32_t last_step = 0;  // step of the last push that touched the row
   uint32_t frequency = 0;  // lookups counted so far, saturating; advisory
 };
 static_assert(sizeof(RecordTrailer) == 16);
 
-// Columns are cut at multiples of this, so that sums over a row's columns, which are made of
-// partials of so many (sharding/rows/optimizer.h), have the same bits.
+// Slices begin at multiples of this many columns, because sums over a row are made of partial sums
+// of so many columns (sharding/rows/optimizer.h): their bits do not depend on the plan.
 inline constexpr uint32_t kColumnsPerCut = 16;
 
-// Sizes and parts of the records of one table, or of a cut of its columns.
+// Where weights, state and trailer lie in the records of a table, or of a range of its columns.
 struct RecordLayout {
   uint32_t dim = 0;
   uint32_t state_floats = 0;
@@ -57,7 +57,7 @@ struct RecordLayout {
   }
 };
 
-// Adds lookups to a record's frequency, which stays at its maximum once there.
+// Adds to a record's count of lookups, which saturates.
 inline void CountLookups(const RecordLayout& layout, std::byte* record, uint32_t lookups) {
   RecordTrailer trailer = layout.trailer(record);
   const uint64_t sum = uint64_t{trailer.frequency} + lookups;

@@ -1,5 +1,5 @@
-// Whether a record may be kept: one weight or float of optimizer state that is no number spoils
-// whatever is computed with its row, now or after the model is loaded.
+// Whether all weights and optimizer state of a record are finite. A NaN or infinity would spoil
+// whatever is computed with the row, now or after the model is loaded.
 //
 // Threads: any.
 #pragma once
@@ -16,7 +16,8 @@ namespace rowhouse {
 // Requires layout.dim <= TableSpec::kMaxDim.
 bool IsFiniteRecord(const RecordLayout& layout, const std::byte* record);
 
-// kInternal: what of a record that is not finite is so, naming table, row and its last step.
+// kInternal, naming table, row, its last step and the first value that is not finite. Requires a
+// record that is not finite.
 Status NotFiniteError(const TableSpec& table, const RecordLayout& layout, const RecordPlace& place,
                       const std::byte* record);
 

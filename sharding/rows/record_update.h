@@ -1,4 +1,4 @@
-// What one step does to the record of one touched row: the same wherever the row lives.
+// What one step does to the record of one row, wherever it lives.
 #pragma once
 
 #include <cstddef>
@@ -12,10 +12,9 @@
 
 namespace rowhouse {
 
-// `gradient` is summed over all workers; `learning_rate` is the run's. Rows with a max_norm are
-// first scaled as the workers scaled the copies they computed the gradient with; then the optimizer
-// runs once; the trailer says so. A record whose LSN is 0 was never pushed. Weights of another
-// precision than f32 are widened first, and rounded stochastically at last.
+// Scales the row to the table's max_norm, runs the optimizer once and writes the trailer.
+// `gradient`: summed over all workers; `learning_rate`: the run's. A record with LSN 0 was never
+// pushed. Weights of 16 bits are widened first and rounded stochastically afterwards.
 void UpdateRecord(const TableSpec& table, const Optimizer& optimizer, const RecordLayout& layout,
                   const RecordPlace& place, uint64_t step, float learning_rate,
                   std::span<const float> gradient, std::byte* record);

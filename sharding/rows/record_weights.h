@@ -1,5 +1,5 @@
-// The weights of a record as f32, whatever precision they are kept in: read exactly, rounded when
-// they are written (common/kernels/half_precision.h).
+// Reads the weights of a record as f32 and writes them back, in any precision. Reading is exact,
+// writing rounds (common/kernels/half_precision.h).
 //
 // Threads: any. Requires spans of layout.dim floats.
 #pragma once
@@ -18,13 +18,13 @@
 
 namespace rowhouse {
 
-// Requires a table that is valid and the optimizer it names. Of whole rows, or of `columns` of
-// them.
+// The layout of records of whole rows, or of `columns` columns of them. Requires a valid table and
+// the optimizer that it names.
 RecordLayout LayoutOf(const TableSpec& table, const Optimizer& optimizer);
 RecordLayout LayoutOf(const TableSpec& table, const Optimizer& optimizer, uint32_t columns);
 
-// That of a record of `bytes` which begins at first_column, or nothing if no cut of the table's
-// columns has such records.
+// The layout of a record of `bytes` that begins at first_column; nothing if no range of the table's
+// columns has records of that size.
 std::optional<RecordLayout> LayoutOfRecord(const TableSpec& table, const Optimizer& optimizer,
                                            uint32_t first_column, size_t bytes);
 
@@ -39,11 +39,11 @@ inline void ReadWeights(const RecordLayout& layout, const std::byte* record,
   }
 }
 
-// First values: rounded to nearest.
+// Initial weights: rounds to nearest.
 void WriteInitialWeights(const RecordLayout& layout, std::span<const float> weights,
                          std::byte* record);
 
-// After an update: rounded stochastically.
+// Weights after an update: rounds stochastically.
 void WriteUpdatedWeights(const RecordLayout& layout, const RoundingDraws& draws,
                          std::span<const float> weights, std::byte* record);
 
@@ -54,8 +54,8 @@ struct RecordPlace {
 };
 
 // The draws that round the update of one row in one step; draw number c rounds column c of the
-// whole row. A function of seed (that of first values), table name, row, column and step alone, so
-// that neither plan, cache, worker nor a stop between steps changes a bit:
+// whole row. They depend on the initialiser's seed, table name, row, column and step alone, so that
+// plan, cache, workers and restarts change no bit:
 //   table key = MixKey(XXH3_64bits(seed = seed of the table, table name), "rounding")
 //   key       = MixKey(MixKey(table key, row), step)
 RoundingDraws RoundingOf(const TableSpec& table, const RecordPlace& place, uint64_t step);

@@ -9,9 +9,8 @@
 //                                                                  as f32)
 // where `column` is global (first column of the slice + i); `part` is 0 for a weight, 1 + p for
 // the state float of plane p, and 0x8000 + j, at column 0, for float j of the row's own state
-// (sharding/rows/optimizer.h). A weight kept in 16 bits counts as the f32 that it is. No LSN, step
-// or frequency is in it. These bytes never change: digests are compared over versions and lie in
-// manifests.
+// (sharding/rows/optimizer.h). A weight kept in 16 bits counts as the f32 that it is. The
+// trailer is not in it. The definition never changes: manifests hold digests of earlier versions.
 //
 // Threads: one per RowsDigest; make one per thread or shard and Merge.
 #pragma once
@@ -44,13 +43,13 @@ class DigestedTable {
 class RowsDigest {
  public:
   RowsDigest() = default;
-  // From high() and low(): a digest that came over the wire.
+  // From the high() and low() of another.
   RowsDigest(uint64_t high, uint64_t low)
       : sum_(static_cast<unsigned __int128>(high) << 64 | low) {}
 
-  // Counts the columns of one row that `record` holds: [first_column, first_column + layout.dim).
-  // State of the whole row is counted with column 0, because every slice of the row carries the
-  // same copy. Requires a layout whose state has the table's shape.
+  // Adds the columns of a row that `record` holds: [first_column, first_column + layout.dim). State
+  // of the whole row, of which every slice has the same copy, counts with column 0. Requires a
+  // layout whose state has the table's shape.
   void Add(const DigestedTable& table, RowId row, uint16_t first_column, const RecordLayout& layout,
            const std::byte* record);
 

@@ -1,5 +1,5 @@
-// EmbeddingTables: all logical tables of a model, resolved: their kinds, and the physical tables
-// that hold them, with ids. The same on every rank; what everything about rows follows from.
+// EmbeddingTables: all logical tables of a model with their kinds and the physical tables that hold
+// them. The same on every rank.
 #pragma once
 
 #include <memory>
@@ -34,9 +34,9 @@ struct EmbeddingTables {
   std::vector<std::string> strategies;
   std::vector<std::string> pool_on;  // of each physical table: workers, shards or "": as the run
 
-  // kUsage, naming the table, if a table is invalid or its kind refuses it, if it asks for the max
-  // of several groups, or if two features share a physical table or a projection and differ in its
-  // shape, optimizer, first values, precision, norms or freezing.
+  // kUsage, naming the table, if a table is invalid or its kind refuses it, if it pools the max of
+  // several groups, or if two features share a physical table or a projection and differ in its
+  // shape, optimizer, initial values, precision, norms or freezing.
   static Result<EmbeddingTables> Make(const std::vector<LogicalTable>& tables);
 };
 

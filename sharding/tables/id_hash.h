@@ -1,4 +1,4 @@
-// The hash of Micro-DLRM's virtual table (SPEC 7), to the bit: two's complement, wrapping products
+// The hash of Micro-DLRM's virtual table, to the bit: two's complement, wrapping products
 // and *arithmetic* right shifts. Because of these the result is never negative and id and ~id
 // always meet under one seed; it is not SplitMix64.
 #pragma once

@@ -1,5 +1,6 @@
-// JobSpec: all a PS node must know of a run. Workers send it in HELLO, each the same one; a node
-// takes the first and refuses others by name. As JSON it also is the heart of the manifest.
+// JobSpec: all that a PS node must know of a run. Every worker sends the same one in HELLO; a node
+// takes the first and refuses a different one. Tables and plan lie in the manifest in the same
+// form.
 #pragma once
 
 #include <cstdint>
@@ -20,17 +21,16 @@ struct SavedShard {
   std::string directory;  // absolute, on that host
 };
 
-// What a run goes on from. Absent rows are rows nobody touched.
+// The saved model that a run goes on from. Rows that are not stored were never pushed.
 struct LoadSpec {
   uint64_t step = 0;             // steps applied when it was saved
   uint64_t steps_per_epoch = 0;  // of the data it was trained on
   std::string plan_digest;
-  std::string
-      data_digest;  // of the data it was trained on (Dataset::content_digest); "": not known
+  std::string data_digest;  // Dataset::content_digest of the training data; "": not known
   std::vector<SavedShard> shards;
 };
 
-// Of one job: a shard keeps an entry for each of them in every step under way.
+// Of one job: a shard keeps an entry for each worker in every step that is under way.
 inline constexpr uint32_t kMaxWorkers = 65536;
 
 struct JobSpec {
@@ -40,19 +40,19 @@ struct JobSpec {
   uint32_t workers = 1;       // 1 to kMaxWorkers
   uint32_t shards_per_node = 1;
   bool overwrite = false;  // an earlier model's rows in the row directories may be deleted
-  bool is_load = false;    // `load` holds; otherwise the run starts without rows
+  bool is_load = false;    // goes on from `load`; otherwise the run starts without rows
   LoadSpec load;
   std::vector<TableSpec> tables;
   Plan plan;
-  // About how many rows of each table a step pulls, those of each worker counted apart: what a
-  // node with a limit of memory must have room for. Empty: not known.
+  // An estimate of the rows of each table that a step pulls, summed over workers: a node with a
+  // memory limit must have room for them. Empty: not known.
   std::vector<double> step_rows;
 
   uint64_t first_step() const { return is_load ? load.step : 0; }
 
   std::string ToJsonText() const;
-  // kCorruption or kUsage for whatever a node could not serve: what is no JSON or lacks something,
-  // numbers out of range, unknown optimizers, and plans that do not fit the tables.
+  // kCorruption or kUsage for what a node could not serve: text that is no JSON or lacks a field,
+  // numbers out of range, unknown optimizers, plans that do not fit the tables.
   static Result<JobSpec> FromJsonText(const std::string& text);
 };
 

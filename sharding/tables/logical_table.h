@@ -1,6 +1,6 @@
-// LogicalTable: what a model says of one embedding table, which is what one categorical feature
-// looks its ids up in: ids in, one vector a bag out. Its kind (sharding/tables/table_kind.h) says
-// which physical tables hold it.
+// LogicalTable: one embedding table as the model sees it: one categorical feature looks its ids up
+// in it, and each bag of ids gives one vector. Its kind (sharding/tables/table_kind.h) says which
+// physical tables hold it.
 #pragma once
 
 #include <cstdint>
@@ -12,22 +12,21 @@
 
 namespace rowhouse {
 
-// Options of a table's kind by name, as text; what they mean is said in the kind's file.
+// Options of a table's kind by name, as text; the kind's file says what they mean.
 using KindOptions = std::map<std::string, std::string>;
 
 // As a TableSpec, `name`, `rows` (ids are 0 .. rows - 1), `dim` and `kind` are the logical table's;
-// optimizer, first values, precision and norms are handed on to its physical tables. `id` is
-// unused.
+// its physical tables get its optimizer, initialiser, precision and norms. `id` is unused.
 struct LogicalTable : TableSpec {
   KindOptions kind_options;
 
-  // What a bag of ids gives (torch.nn.EmbeddingBag, SPEC 1).
+  // What a bag of ids gives (as torch.nn.EmbeddingBag).
   std::string pooling = "sum";  // sum | mean | max
   // How sum and mean add up: bag_order (f32, left to right) or exact
   // (common/kernels/embedding_bag.h), which a bag that several shards pool needs.
   std::string pooling_sum = "bag_order";
   // Per-id weights of a sum: none; fixed (all 1: no effect, as in DLRM); learned (rows of width 1,
-  // first value 1, trained by the table's optimizer, always f32, never divided by lookups).
+  // initial value 1, trained by the table's optimizer, always f32, never divided by lookups).
   std::string weighted_pooling = "none";
   std::optional<uint64_t> padding_id;  // lookups of it count as not there
   // What an id >= rows is: error; modulo (id mod rows); padding (not there).
@@ -35,9 +34,10 @@ struct LogicalTable : TableSpec {
   // Which shards own its rows (sharding/plans/strategy.h); "": as the run says. Decides no bit of
   // the model.
   std::string strategy;
-  std::string pool_on;  // who pools its bags: workers | shards; "": as the run says. Decides no bit
-  bool freeze = false;  // keeps its first values; nothing of it is pushed
-  // Of rows; times the schedule's factor. Unset: the run's rate.
+  // Who pools its bags: workers | shards; "": as the run says. Decides no bit of the model.
+  std::string pool_on;
+  bool freeze = false;  // keeps its initial values; nothing of it is pushed
+  // Of its rows, before the schedule of the run. Unset: the run's rate.
   std::optional<double> learning_rate;
 
   bool operator==(const LogicalTable&) const = default;

@@ -1,5 +1,5 @@
-// Mixed dimensions (Ginart et al., 2019; DLRM's md_solver; SPEC 6.1): how wide the rows of tables
-// of different sizes should be: d_i = lambda * n_i^(-temperature), in float32 as DLRM computes it.
+// Mixed dimensions (Ginart et al., 2019; DLRM's md_solver): how wide the rows of tables of
+// different sizes should be: d_i = lambda * n_i^(-temperature), in float32 as DLRM computes it.
 #pragma once
 
 #include <cstdint>

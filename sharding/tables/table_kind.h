@@ -1,14 +1,14 @@
-// TableKind: how one logical table is kept: its physical tables, and which of their rows an id is.
+// TableKind: how a logical table is kept: its physical tables, and which of their rows an id is.
 //
-// An id's lookup has one or more *parts*, each a row of one physical table. Their vectors are
-// combined to one vector an id, which is pooled over the bag; the pooled vector may at last be
-// projected to the width the model wants, by a dense parameter of the workers. Routers, servers and
-// stores see physical rows only and never learn which kind made them.
+// A lookup of an id reads one or more rows, its *parts*, each of one physical table. The vectors of
+// the parts are combined to one vector an id, which is pooled over the bag; the pooled vector may
+// then be projected to the width that the model wants, by a dense parameter of the workers. Shards
+// and stores see physical rows only.
 //
-// A kind may keep its ids in several *groups*, each with parts, width and projection of its own: an
-// id is in one of them. A bag gives the sum of what its groups give, each pooled and projected on
-// its own; a mean divides by the members of the whole bag. So it is what the ids' projected vectors
-// give, pooled. A max of these is no sum of maxima; a table of more than one group refuses it.
+// A kind may divide its ids into *groups*, each with parts, width and projection of its own. A bag
+// gives the sum over groups of what each gives, pooled and projected; a mean divides by the size of
+// the whole bag. The result is that of projecting each id's vector and pooling then. This does not
+// hold for max, which a table of several groups refuses.
 //
 // Threads: const after construction; any thread. No I/O.
 // To add one, write sharding/tables/kinds/<name>.cc; it registers itself here.
@@ -29,20 +29,20 @@ namespace rowhouse {
 enum class Combine { kSum, kProduct, kConcat };
 
 struct PhysicalTable {
-  // Name, rows, dim and first values; the same name in two logical tables means the same table.
+  // Two logical tables that give the same name share the table.
   TableSpec spec;
-  // May live on every worker as dense parameters, allreduced, instead of on shards: the model
-  // trained is the same, bit for bit.
+  // Lives on every worker, with gradients summed over workers, instead of on shards. The trained
+  // model is the same, bit for bit.
   bool on_workers = false;
 };
 
-// Ids that are kept alike.
+// Ids whose rows have the same width and projection.
 struct IdGroup {
   uint32_t first_part = 0;  // its parts are KindLayout's [first_part, first_part + parts)
   uint32_t parts = 1;
   uint32_t width = 0;  // floats of a combined vector
   bool projects = false;
-  std::string projection;  // name of the dense parameter; groups that name the same one share it
+  std::string projection;  // name of the dense parameter; groups with the same name share it
 };
 
 struct KindLayout {
@@ -52,12 +52,12 @@ struct KindLayout {
   bool pool_first = false;  // pool each part, then combine the pooled vectors
   // Floats of a combined vector: the parts' dim, or the sum of them for kConcat.
   uint32_t width = 0;
-  // What the table gives to the model. Projected from `width` by a matrix out_width x width without
-  // bias iff `projects`; otherwise equal to `width`.
+  // Floats of a vector that the model gets. If `projects`, a matrix out_width x width without bias
+  // makes it; otherwise it equals `width`.
   uint32_t out_width = 0;
   bool projects = false;
   std::string projection_initialiser = "xavier_normal";  // or xavier_uniform
-  // Of a kind whose ids are not all kept alike; `width` and `projects` above are then unused.
+  // None: one group of all ids. Otherwise `width` and `projects` above are unused.
   std::vector<IdGroup> groups;
 };
 
@@ -86,7 +86,7 @@ struct KindContext {
   std::span<const LogicalTable> model;
 };
 
-// Members refuse, by kUsage and with the table's name, what they cannot be.
+// Making one is kUsage, with the table's name, if the kind cannot hold such a table.
 Registry<TableKind, KindContext>& TableKinds();
 
 // What a kind says of itself beside its registration, to code that knows kinds by name only.
@@ -112,7 +112,7 @@ const KindDeclaration& DeclarationOfKind(const std::string& kind);
 // The options of a registered kind; none for an unknown name.
 const std::vector<std::string>& KindOptionNames(const std::string& kind);
 
-// Reads a kind's options, each of which the kind was registered with; any other is refused.
+// Reads the options of a table's kind. Requires names that the kind was registered with.
 class KindOptionReader {
  public:
   explicit KindOptionReader(const LogicalTable& table) : table_(table) {}
@@ -140,8 +140,7 @@ class KindOptionReader {
   Status status_;
 };
 
-// A physical table with the logical one's optimizer and first values; `suffix` is added to the
-// name.
+// A physical table with the optimizer and initialiser of the logical one, and its name + `suffix`.
 PhysicalTable MakePhysical(const LogicalTable& table, const std::string& suffix, uint64_t rows,
                            uint32_t dim);
 

@@ -1,7 +1,7 @@
-// What a model's rows take, by arithmetic alone: nothing is allocated, opened or asked for.
+// What a model's rows take in bytes, by arithmetic alone: nothing is allocated or opened.
 //
-// Bytes are those of rows that were all pushed (others are not stored). Numbers that do not fit
-// saturate: 2^64 - 1 stands for itself and anything more. Threads: any.
+// All rows count as pushed (a row that never was is not stored). Sums saturate at 2^64 - 1.
+// Threads: any.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ namespace rowhouse {
 
 struct TableBytes {
   uint64_t rows = 0;      // weights
-  uint64_t state = 0;     // of the optimizer, beside them; none where a table is frozen
+  uint64_t state = 0;     // of the optimizer; 0 of a frozen table
   uint64_t trailers = 0;  // 16 a row that is stored on a shard (sharding/rows/record.h)
 
   uint64_t total() const;
@@ -38,7 +38,7 @@ struct LogicalTableSizes {
   uint64_t plain_rows = 0;     // bytes of rows if its kind were plain
   uint64_t lookup = 0;         // bytes of rows that one id reads, of the group that reads most
 
-  // What the model keeps of it, by what it would keep if it were plain.
+  // Bytes of rows and projection over those of a plain table.
   double of_plain() const;
 };
 
@@ -48,20 +48,20 @@ struct ModelSizes {
   TableBytes bytes;                       // over physical tables, each once
   uint64_t projections = 0;               // of all features, each once
   uint64_t plain_rows = 0;                // over features: sharing is compression, too
-  uint64_t lookup = 0;                    // bytes of rows that a sample of one id a feature reads
+  uint64_t lookup = 0;                    // bytes of rows that a sample reads, one id a feature
 
-  // Weights that look ids up: rows and projections.
+  // Bytes of the weights of embedding: rows and projections.
   uint64_t rows_and_projections() const;
   double of_plain() const;
 };
 
 ModelSizes SizesOf(const EmbeddingTables& tables);
 
-// Bytes of weights over all physical tables, were every row quantised (see QuantisedRowBytes).
+// Bytes of weights over all physical tables if every row were quantised (QuantisedRowBytes).
 uint64_t QuantisedBytes(const EmbeddingTables& tables, uint32_t bits);
 
-// Bytes of weights of the tables on shards that the fullest of them has at most, if every table is
-// cut by rows; or by columns; or by rows that are then kept as block tables (see SplitIntoBlocks).
+// Bytes of weights on the fullest shard, at most, of the tables that lie on shards, if every table
+// is divided by rows; by columns; or by rows, each piece kept as a block table (SplitIntoBlocks).
 struct ShardBytes {
   uint64_t by_rows = 0;
   uint64_t by_columns = 0;
@@ -69,47 +69,47 @@ struct ShardBytes {
 };
 ShardBytes FullestShard(const EmbeddingTables& tables, uint32_t shards);
 
-// ---- The largest vocabulary
-// -----------------------------------------------------------------------
+// ---- The largest vocabulary -------------------------------------------------------------------
 
 struct Vocabulary {
-  // The most ids; nothing: any number of them. 0: not even one fits.
+  // How many ids fit; 0: not even one; nothing: any number.
   std::optional<uint64_t> ids;
   uint64_t physical_rows = 0;
   uint64_t bytes = 0;  // of rows, state, trailers and projection
 };
 
 // The largest table of `like`'s kind, options, dim and optimizer that takes at most memory_bytes,
-// projection included; like.rows does not matter. Of a kind with an option "buckets" these are
-// searched instead. Asks the kind for layouts of different sizes and takes it that more ids never
-// take fewer bytes. kUsage if the kind refuses a table of one row.
+// projection included; like.rows does not matter. Of a kind whose ids share rows
+// (KindDeclaration::rows_option) it is the one with most rows. Assumes that more ids never take
+// fewer bytes. kUsage if the kind refuses a table of one row.
 Result<Vocabulary> LargestVocabulary(LogicalTable like, uint64_t memory_bytes);
 
-// ---- Sizes by formula
-// -----------------------------------------------------------------------------
+// ---- Sizes by formula -------------------------------------------------------------------------
 
-// Weights in a cache of `sets` sets of `lines` rows each (SPEC 8).
+// Bytes of weights in a cache of `sets` sets of `lines` rows each.
 uint64_t CacheBytes(uint64_t sets, uint64_t lines, uint32_t dim, uint32_t element_bytes = 4);
 
-// Rows of a table that a cache of so large a part of it holds, ratio in [0, 1]: the whole part of
-// rows * ratio; of the table-wise variant 2000 more, and the whole table at most (SPEC 8).
+// Rows in the cache of a table (hpcaitech's CachedEmbedding), ratio in [0, 1]: floor(rows * ratio);
+// its table-wise variant has 2000 more, at most all rows.
 uint64_t CachedRows(uint64_t rows, double ratio);
 uint64_t CachedRowsTableWise(uint64_t rows, double ratio);
 
 // A row of `bits`-bit codes and its scale and bias, which are f32 beside 8-bit codes and f16 beside
-// narrower ones (SPEC 17): 8: dim + 8; 4 and 2: ceil(dim * bits / 8) + 4. Requires 8, 4 or 2.
+// narrower ones (FBGEMM's quantised rows). 8 bits: dim + 8; 4 and 2: ceil(dim * bits / 8) + 4.
+// Requires bits of 8, 4 or 2.
 uint64_t QuantisedRowBytes(uint32_t bits, uint32_t dim);
 
-// Bytes of rows on one of `ranks`, if a table is cut by rows or by columns into pieces that differ
-// by one at most, the larger ones first (SPEC 9: numpy's array_split). Require rank < ranks.
+// Bytes of weights on rank `rank`, if a table is divided by rows or by columns as numpy's
+// array_split does: pieces differ by one at most, larger ones first. Requires rank < ranks.
 uint64_t RowSplitBytes(uint64_t rows, uint32_t dim, uint32_t ranks, uint32_t rank);
 uint64_t ColumnSplitBytes(uint64_t rows, uint32_t dim, uint32_t ranks, uint32_t rank);
 
-// Cut by rows, each rank's piece kept as a block table of dim / ranks columns with a projection of
-// its own (SPEC 9). Floats, with the divisions of whole numbers of the original.
+// A table divided by rows, each rank's piece kept as a block table of dim / ranks columns with a
+// projection of its own (hpcaitech's ParallelMixVocabEmbeddingBag). In floats, with the original's
+// whole-number divisions.
 struct BlockSplit {
   uint64_t per_rank = 0;  // rows and projection
-  int64_t saved = 0;      // over all ranks, beside a cut by rows
+  int64_t saved = 0;      // over all ranks, against division by rows alone
 };
 BlockSplit SplitIntoBlocks(uint64_t rows, uint32_t dim, uint32_t ranks);
 

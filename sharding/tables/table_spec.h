@@ -1,5 +1,5 @@
-// TableSpec: one physical table: rows as they are stored. The same on every rank; travels in HELLO
-// and lies in the manifest, so a shard learns everything it needs from it.
+// TableSpec: one physical table: rows as they are stored. The same on every rank. HELLO and the
+// manifest carry it; a shard needs no other description of its tables.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,8 @@
 
 namespace rowhouse {
 
-// What initialisers take besides the table's name and shape.
+// What initialisers take besides the table's name and shape: options that the program's own
+// initialisers take, and those that a member declares in its file.
 struct InitialiserOptions {
   uint64_t seed = 123;      // [0, 2^32) for `dlrm`, as numpy takes it
   uint64_t first_draw = 0;  // `dlrm`: number of draws before row 0 of this table
@@ -41,13 +42,13 @@ struct TableSpec {
   OptimizerOptions optimizer_options;
   std::string initialiser = "counter";
   InitialiserOptions initialiser_options;
-  // How weights are kept, in cache and store: f32, bf16 or f16. What is pulled, pushed and updated
-  // is f32, and so is optimizer state; after an update weights are rounded (record_weights.h).
+  // How cache and store keep weights: f32, bf16 or f16. Pulls, pushes, updates and optimizer state
+  // are f32; after an update weights are rounded (sharding/rows/record_weights.h).
   std::string precision = "f32";
   double learning_rate_factor = 1.0;  // times the rate a push carries; [0, inf)
 
-  // A row that is used in a step and whose norm_type-norm exceeds max_norm is first scaled by
-  // max_norm / (norm + 1e-7) (torch's EmbeddingBag); 0: off. It changes the stored row.
+  // A row of a step whose norm_type-norm exceeds max_norm is first scaled by max_norm / (norm +
+  // 1e-7), as torch's EmbeddingBag does; the stored row changes. 0: off.
   double max_norm = 0.0;
   double norm_type = 2.0;
   // The summed gradient of a row is divided by the row's lookups in the step over all workers.

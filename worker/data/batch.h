@@ -1,4 +1,4 @@
-// Batch: some consecutive samples of an epoch, as a dataset hands them to a worker.
+// Batch: consecutive samples of an epoch, as a data source gives them to a worker.
 #pragma once
 
 #include <glog/logging.h>
@@ -10,14 +10,14 @@
 
 namespace rowhouse {
 
-// The ids one feature looks up, in CSR form: bag s is ids[offsets[s] .. offsets[s + 1]).
+// The ids that one feature looks up, in CSR form: bag s is ids[offsets[s] .. offsets[s + 1]).
 struct Bags {
   std::vector<uint32_t> offsets = {0};  // samples + 1 values, first 0, last ids.size()
   std::vector<uint64_t> ids;            // logical ids, duplicates allowed
   std::vector<float> weights;           // per-sample weights, one an id; or none
 
   size_t samples() const { return offsets.size() - 1; }
-  // The ids added since the last bag become the next one.
+  // Makes a bag of the ids added since the last call.
   void EndBag() {
     CHECK_LE(ids.size(), std::numeric_limits<uint32_t>::max()) << "too many lookups in one batch";
     offsets.push_back(static_cast<uint32_t>(ids.size()));

@@ -3,7 +3,7 @@
 //   label TAB 13 integers TAB 26 hexadecimal tokens
 //
 // Label is 0 or 1. Integers fit 32 bits and may be negative; tokens have up to 8 digits. Integers
-// and tokens may be empty, which means 0 (SPEC 13).
+// and tokens may be empty, which means 0.
 #pragma once
 
 #include <array>
@@ -21,11 +21,11 @@ struct CriteoLine {
 
   uint8_t label = 0;
   std::array<int32_t, kIntegers> integers{};
-  std::array<uint32_t, kTokens> tokens{};  // the number the token's hex digits say
+  std::array<uint32_t, kTokens> tokens{};  // the token's value
 };
 
-// Takes the line without its end. On kUsage the message starts with the 1-based byte column of the
-// trouble, so that "FILE:LINE:" in front of it makes a place an editor can jump to.
+// `line`: without its line end. A kUsage message starts with the 1-based byte column of the
+// mistake, so that the caller makes "FILE:LINE:COLUMN" of it.
 Status ParseCriteoLine(std::string_view line, CriteoLine* out);
 
 // What the model sees of an integer: log(x + 1) in float32, negative x as 0.

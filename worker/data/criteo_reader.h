@@ -1,9 +1,9 @@
-// CriteoReader: Criteo's display advertising data, line by line, from one file or from a file a
-// day; and how many rows tables need for it.
+// CriteoReader: Criteo's display advertising data, line by line, from one file or from one file a
+// day; and how many rows its tables need.
 //
-// Files. data_set `kaggle`: `file` is one. `terabyte`: `file` is what the names of a file a day
-// begin with, "day" for day_0, day_1, ... up to day_23, of which the first ones are enough; they
-// are read as one, in this order. A file of just this name is read by itself.
+// Files. With data_set `kaggle`, `file` is a path. With `terabyte`, `file` is the beginning of the
+// names of daily files: "day" stands for day_0, day_1, ..., up to day_23 or the last that is there,
+// read one after the other. If a file of just this name exists, it is read alone.
 //
 // Threads: one.
 #pragma once
@@ -25,11 +25,11 @@ class CriteoReader {
   static Result<CriteoReader> Open(const std::string& file, const std::string& data_set);
 
   // The next line in *line; false at the end of the last file. kUsage
-  // "FILE:LINE:COLUMN: what is wrong" for a line that is none of Criteo's; empty lines may end a
-  // file and stand nowhere else.
+  // "FILE:LINE:COLUMN: what is wrong" for a line of another form. Empty lines are allowed only at
+  // the end of a file.
   Result<bool> Next(CriteoLine* line);
 
-  // A digest, as hex, of the bytes of the files: of all once Next() has given false.
+  // A digest, as hex, of the bytes of all files. Requires that Next() has given false.
   std::string digest() const;
 
  private:
@@ -39,15 +39,15 @@ class CriteoReader {
   size_t next_file_ = 0;
   std::optional<LineReader> reader_;  // of files_[next_file_ - 1]
   std::vector<std::string> digests_;  // of the files that have been read
-  uint64_t blank_line_ = 0;           // the first of the blank lines that may end it
+  uint64_t blank_line_ = 0;           // number of the first empty line at the end; 0: none
 };
 
-// Rows that each table needs for `file`: as many as its column has different tokens, modulo
-// max_ind_range where that is above 0. Reads the data once. kUsage as CriteoReader, and for data
-// without a line. Needs memory for all different tokens.
+// Rows that each table needs for `file`: the number of different tokens in its column, modulo
+// max_ind_range if that is above 0. Reads the data once; holds all different tokens in memory.
+// kUsage as CriteoReader, and for data without a line.
 Result<std::vector<uint64_t>> CountCriteoIds(const DatasetOptions& options);
 
-// The number of a token: its hex digits, modulo max_ind_range where that is above 0.
+// A token's value, modulo max_ind_range if that is above 0.
 inline uint32_t CriteoToken(uint32_t token, int64_t max_ind_range) {
   if (max_ind_range <= 0) return token;
   return static_cast<uint32_t>(token % static_cast<uint64_t>(max_ind_range));

@@ -1,8 +1,8 @@
-// Dataset: where samples come from. A dataset is a sequence of epochs of train samples and one
-// fixed sequence of test samples; every worker opens the same one and reads its own slices.
+// Dataset: a data source: epochs of train samples, and one fixed sequence of test samples. Every
+// worker opens the same one and reads its own slices.
 //
-// Determinism: what sample number s of epoch e holds does not depend on rank, on the number of
-//              workers, or on which slices were read before.
+// Determinism: sample s of epoch e does not depend on rank, on the number of workers, or on slices
+//              read before.
 // Position:    the next sample of an epoch, which the number of steps says, and what the source
 //              wants kept beside it (StateAt).
 // Threads:     one thread.

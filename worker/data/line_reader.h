@@ -25,12 +25,12 @@ class LineReader {
   LineReader& operator=(LineReader&&) = delete;
   ~LineReader();
 
-  // The next line without its end (LF or CRLF) in *line, which is valid until the next call; false
-  // at the end of the file. A last line needs no line end. kUsage if a line is longer than
-  // kMaxLineBytes, kIoError if the file cannot be read further.
+  // Gives the next line, without its end (LF or CRLF), in *line, valid until the next call; false
+  // at the end of the file. The last line needs no line end. kUsage if a line is longer than
+  // kMaxLineBytes, kIoError if the file cannot be read.
   Result<bool> Next(std::string_view* line);
 
-  // Of the line Next() gave last; the first line is 1.
+  // Of the line that Next() gave last, from 1.
   uint64_t line_number() const { return line_number_; }
 
   // XXH3-64, as hex, of the bytes read so far: of the whole file once Next() has given false.
@@ -38,13 +38,13 @@ class LineReader {
 
  private:
   LineReader(std::string path, int file);
-  // Moves what is left to the front of the buffer and reads more behind it.
+  // Moves the unread bytes to the front of the buffer and reads more behind them.
   Status Fill();
 
   std::string path_;
   int file_;
   std::vector<char> buffer_;
-  size_t begin_ = 0;  // what is read and not yet given lies in [begin_, end_) of buffer_
+  size_t begin_ = 0;  // bytes that Next() has not given yet: [begin_, end_) of buffer_
   size_t end_ = 0;
   bool at_end_ = false;  // the file has no more
   uint64_t line_number_ = 0;

@@ -1,5 +1,5 @@
-// Zipf: ranks 1, 2, ... of which rank k has a probability proportional to k^-exponent, as ids of
-// clicks are distributed. Constant memory and constant expected time for any number of ranks.
+// Zipf: random ranks 1, 2, ..., rank k with a probability proportional to k^-exponent; ids in click
+// logs have such frequencies. Constant memory and constant expected time for any number of ranks.
 //
 // Source: rejection-inversion, Hormann and Derflinger, "Rejection-inversion to generate variates
 // from monotone discrete distributions", ACM TOMACS 6(3), 1996.
@@ -13,10 +13,10 @@ namespace rowhouse {
 
 class Zipf {
  public:
-  // Requires ranks in [1, 2^50] and exponent in [0, 20]; exponent 0 makes all ranks alike.
+  // Requires ranks in [1, 2^50] and exponent in [0, 20]; with exponent 0 all ranks are as likely.
   Zipf(uint64_t ranks, double exponent);
 
-  // A rank in [1, ranks]; draws from `bits` until one is accepted, mostly the first.
+  // A rank in [1, ranks]. Draws from `bits` until a rank is accepted, mostly once.
   uint64_t Draw(SplitMix64* bits) const;
 
  private:

@@ -1,4 +1,4 @@
-// DLRM's first values of both MLPs (SPEC 10), from numpy's legacy generator: per layer, bottom
+// DLRM's initial values of both MLPs, from numpy's legacy generator: per layer, bottom
 // first, W ~ N(0, sqrt(2 / (in + out))) in out x in order, then b ~ N(0, sqrt(1 / out)); drawn in
 // float64 and rounded to float32.
 //

@@ -35,8 +35,8 @@ class DenseOptimizer {
   void Apply(float learning_rate, uint64_t step, std::span<const float> gradients,
              std::span<float> parameters);
 
-  // What a checkpoint keeps beside the parameters and puts back by writing here; may be empty.
-  // It begins at its first value, so it has nothing to do with how often Apply() ran.
+  // What a checkpoint keeps beside the parameters, and writes back here; may be empty. Holds
+  // initial values before the first Apply().
   virtual std::span<float> state() = 0;
 
  protected:
@@ -56,9 +56,9 @@ class DenseOptimizer {
   std::vector<float> decayed_;
 };
 
-// Known by the names of the row optimizers too: where rows have a form that is made for rows, the
-// dense part has the one that goes with it. That is `adagrad` for rowwise_adagrad, as in DLRM, and
-// for ftrl, as in Wide & Deep (Cheng et al., 2016); `adam` for lazy_adam, as SparseAdam is used.
+// Row optimizers that exist only for rows have a companion here by the same name: adagrad for
+// rowwise_adagrad, as in DLRM, and for ftrl, as in Wide & Deep (Cheng et al., 2016); adam for
+// lazy_adam, as SparseAdam is used. A row optimizer without one needs dense_optimizer to be set.
 Registry<DenseOptimizer, DenseOptimizerOptions>& DenseOptimizers();
 
 // Registers a Member, whose kTakes lists the shared options it takes, and the options that it

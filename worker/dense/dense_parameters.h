@@ -1,9 +1,9 @@
-// DenseParameters: every parameter of the dense part and its gradient, in two flat f32 arrays of
-// the same layout, so that exchange, optimizer and checkpoint see one vector each.
+// DenseParameters: all parameters of the dense part and their gradients, in two flat f32 arrays of
+// the same layout: the allreduce, the optimizer and checkpoints see one vector each.
 //
 // Layers add named blocks, then the owner calls Allocate(), then spans may be taken. Blocks lie in
-// the order in which they were added, without gaps; saved models hold this order, so new kinds of
-// layers add theirs after those that are there.
+// the order in which they were added, without gaps. Saved models have this order, so a new kind of
+// layer adds its blocks after all others.
 // Threads: one writer.
 #pragma once
 
@@ -15,7 +15,7 @@
 
 namespace rowhouse {
 
-// What a block holds before training, unless something else is written over it.
+// What a block holds before training, unless the owner writes other values.
 enum class InitialValues { kZero, kXavierNormal, kXavierUniform };
 
 class DenseParameters {
@@ -44,7 +44,7 @@ class DenseParameters {
   const std::vector<Block>& blocks() const { return blocks_; }
   size_t size() const { return size_; }  // floats, also before Allocate()
 
-  // Valid until the owner goes; all of them, or those of one block. Require Allocate().
+  // All, or those of one block; valid as long as this object. Require Allocate().
   std::span<float> values();
   std::span<float> values(size_t block);
   std::span<float> gradients();

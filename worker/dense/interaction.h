@@ -1,5 +1,5 @@
-// Interaction: how DLRM combines the bottom MLP's output and the pooled embeddings of a sample
-// (SPEC 10), F vectors: t_0 the bottom output, t_1.. the features in order.
+// Interaction: how DLRM combines the F vectors of a sample: t_0, the bottom MLP's output, and t_1,
+// t_2, ..., the pooled embeddings of the features in order.
 //
 // Threads: one caller.
 // To add one, write worker/dense/interactions/<name>.cc; it registers itself here.
@@ -35,8 +35,8 @@ class Interaction {
   // Whether vectors may differ in width; otherwise all are as wide as t_0.
   virtual bool takes_any_widths() const { return false; }
 
-  // Interactions with parameters add their blocks here: once, before the first Forward, by when
-  // `parameters`, which outlives them, is allocated. Backward overwrites their gradients.
+  // Interactions with parameters add their blocks here, once; the owner allocates `parameters`,
+  // which outlives them, before the first Forward. Backward overwrites their gradients.
   virtual void AddParameters(DenseParameters* /*parameters*/) {}
 
   // vectors[i]: samples x widths[i], t_i of every sample. z: samples x width, overwritten.

@@ -1,4 +1,4 @@
-// Loss: what one predicted probability costs, given its label (SPEC 10; torch's MSELoss, BCELoss).
+// Loss: the loss of one predicted probability p for its label t (torch's MSELoss, BCELoss).
 //
 //   mse   (p - t)^2
 //   bce   -(t log p + (1 - t) log(1 - p)), each log clamped at -100

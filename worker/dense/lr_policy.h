@@ -1,6 +1,5 @@
-// LrPolicy: the learning rate of a step, for the rows and the dense part alike. A pure function of
-// the number of the step, which is counted over all runs of a model, so a loaded run needs nothing
-// saved to go on with the right rate.
+// LrPolicy: the learning rate of a step, for rows and the dense part alike. A pure function of the
+// step, which is counted over all runs of a model, so nothing of it is saved.
 //
 // Words of all policies, after DLRM's LRPolicyScheduler (dlrm_s_pytorch.py): base rate, W warm-up
 // steps, S decay start, N decay steps, s = step + 1 = 1, 2, ...; W = 0: no warm-up, N = 0: no
@@ -14,7 +13,7 @@
 
 namespace rowhouse {
 
-// Above it, a step is too small a part of a float64.
+// Above it a float64 cannot tell steps apart.
 inline constexpr uint64_t kMaxLrSteps = uint64_t{1} << 48;
 
 struct LrPolicyOptions {
@@ -33,7 +32,7 @@ class LrPolicy {
   virtual double Rate(uint64_t step) const = 0;
 };
 
-// Making one is kUsage if it cannot follow these options.
+// Making one is kUsage if the options contradict each other.
 Registry<LrPolicy, LrPolicyOptions>& LrPolicies();
 
 // ---- What policies share --------------------------------------------------------------------

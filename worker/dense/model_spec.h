@@ -1,5 +1,4 @@
-// ModelSpec: the shape of a DLRM network and its loss, by the names DLRM's users know (SPEC 10,
-// 11).
+// ModelSpec: the shape of a DLRM network and its loss, by the names of DLRM's flags.
 #pragma once
 
 #include <cstdint>

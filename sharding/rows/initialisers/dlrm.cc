@@ -1,6 +1,6 @@
-// "dlrm": DLRM's own first values, bit for bit. numpy draws all tables one after the other, row by
-// row, from one generator: weight (r, c) = f32(low + (high - low) * u) in f64, high = sqrt(1/n) =
-// -low, n = rows of the table, u = draw number first_draw + r * dim + c of the seed (SPEC 10, 12).
+// "dlrm": DLRM's own initial values, bit for bit. numpy draws all tables one after the other, row
+// by row, from one generator: weight (r, c) = f32(low + (high - low) * u) in f64, high = sqrt(1/n)
+// = -low, n = rows of the table, u = draw number first_draw + r * dim + c of the seed.
 //
 // Good for tables of DLRM's size: the last draw of a table is at most NumpyDraws::kMaxDraws.
 #include <cmath>

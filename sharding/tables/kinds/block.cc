@@ -1,4 +1,4 @@
-// block: narrow rows, and one projection to the full width (hpcaitech's BlockEmbeddingBag, SPEC 4):
+// block: narrow rows, and one projection to the full width (hpcaitech's BlockEmbeddingBag):
 // y = pool(W[ids]) P^T, pooled first and projected once, so that mean and max are those of the
 // rows. P is a dense parameter of the workers, without bias; absent where the rows have full width.
 //   block_dim (64, or dim if less)  floats of a row, 1 to dim

@@ -1,21 +1,23 @@
-// grouped: mixed-vocabulary tables (hpcaitech's ParallelMixVocabEmbeddingBag; SPEC 9). All grouped
-// tables of one `share`, dealt to `groups` groups by LoadBalanceManager; each group has a width, a
-// physical table (or two) and a projection of its own, which the parts of all tables in it share.
+// grouped: mixed-vocabulary tables (hpcaitech's ParallelMixVocabEmbeddingBag). LoadBalanceManager
+// divides all grouped tables of one `share` among `groups` groups. Each group has a width, a
+// physical table (or two) and a projection of its own, which the pieces of all tables in it share.
 // The groups belong to the model: shards cut their tables like any other.
-//   groups (4, or what there is to deal if less)  1 to 4096; fair: at most rows. Whole tables: of
-//                    more groups than tables some are empty, and nothing is trained for them
+//   groups (4, or fewer where there are fewer rows or tables)  1 to 4096; fair: at most as many as
+//                    rows. shuffle, greedy: where there are more groups than tables, some are
+//                    empty, and nothing is trained for them
 //   mode (fair)      fair cuts the tables laid end to end into groups of equal size and width;
-//                    shuffle and greedy deal whole tables: the larger a group, the wider its rows
+//                    shuffle and greedy assign whole tables: the larger a group, the wider its rows
 //   method (block)   block: an id is a row of its group; qr: it is a row of quotients times a
 //                    row of remainders, by id, of ceil(sqrt(rows)) remainders a group
-//   capacities (all the same)  fair, greedy: the part of each group, relative to the others, such
-//                    as 2,1,1; one a group, and as many groups as there are where groups is not
-//                    given. They belong to the model, like the groups: PS nodes have their own
-//   share (grouped)  tables that give the same word are dealt together; they agree on all of these
-//                    options and on dim
+//   capacities (all the same)  fair, greedy: the share of each group, relative to the others, such
+//                    as 2,1,1. One a group; without `groups` there are as many groups as
+//                    capacities. They belong to the model; those of PS nodes are a setting
+//   share (grouped)  tables with the same word are divided together; they have equal dim and equal
+//                    values of these options
 // The width of a group is LoadBalanceManager's block dim of a base of dim, and never above dim;
-// rows of full width are not projected. Where the original errs: an id is in one group only; the
-// rows that do not divide are in the last one, whose quotients are as many as they need.
+// rows of full width are not projected. Where the original errs this does not: an id is in one
+// group only; the remainder of the division is in the last group, which has enough quotients for
+// it.
 #include <algorithm>
 #include <cmath>
 

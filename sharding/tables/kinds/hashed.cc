@@ -1,5 +1,5 @@
 // hashed: ids of any vocabulary share `buckets` rows, found by a 64-bit hash (Micro-DLRM's virtual
-// table, SPEC 7; the hashing trick of Weinberger et al., 2009; more hashes per id as in Svenstrup
+// table; the hashing trick of Weinberger et al., 2009; more hashes per id as in Svenstrup
 // et al., 2017).
 //   buckets            rows of the physical table; required
 //   hash_seed (0xA5A5A5A5)  of the first hash; features that share a table take different ones

@@ -1,4 +1,4 @@
-// mixed: rows the narrower the larger the table (Ginart et al., 2019; DLRM's --md-flag, SPEC 6.1),
+// mixed: the larger the table, the narrower its rows (Ginart et al., 2019; DLRM's --md-flag),
 // then a projection without bias to the model's width. The dims follow from the sizes of all mixed
 // tables of the model: the smallest keeps the full dim.
 //   temperature (0.3)   0: all keep the full dim; the same for all mixed tables of a model

@@ -1,4 +1,4 @@
-// qr: quotient-remainder embedding (Shi et al., 2020; SPEC 5): id = q * c + r is row q of a
+// qr: quotient-remainder embedding (Shi et al., 2020): id = q * c + r is row q of a
 // quotient table and row r of a remainder table, combined per id, before pooling, as the paper
 // means it.
 //   collisions (4)      c: rows of the remainder table; "sqrt": ceil(sqrt(rows)) (hpcaitech's)
@@ -7,9 +7,9 @@
 //                       DLRM and hpcaitech do; the same for bags of one id
 //   remainder (shards)  where the remainder table lives, which every lookup hits: shards, or
 //                       workers (a dense, allreduced parameter); the model is the same to the bit
-// The quotient of whole numbers, not DLRM's of floats, which is wrong from 2^24 on. First values
-// are symmetric around 0, of the size sqrt(1/rows) DLRM meant; those of "normal" are Xavier's, as
-// hpcaitech's.
+// The quotient of whole numbers, not DLRM's of floats, which is wrong from 2^24 on. Initial
+// values are symmetric around 0, of the size sqrt(1/rows) that DLRM means; those of "normal" are
+// Xavier's, as hpcaitech's.
 #include <cmath>
 
 #include "common/ceil_sqrt.h"

@@ -1,4 +1,5 @@
-// "random": DLRM's generated data, number for number (SPEC 12; vectors dlrm_random_data.json).
+// "random": DLRM's generated data, number for number (dlrm_data_pytorch.py;
+// tests/vectors/dlrm_random_data.json).
 //
 // One numpy generator makes batch after batch. A batch of n samples draws, in this order: n x
 // dense_features uniforms; per table and sample a bag length k and then k ids, of which the sorted
