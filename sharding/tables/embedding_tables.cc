@@ -136,7 +136,7 @@ class Resolver {
         result_.pool_on[index] != table.pool_on) {
       return UsageError(
           "table \"{}\": its rows are those of \"{}\", which another table made with other rows, "
-          "dim, kind, optimizer, first values, precision, norm, freeze, strategy or pool_on; "
+          "dim, kind, optimizer, initial values, precision, norm, freeze, strategy or pool_on; "
           "tables that "
           "share rows "
           "must agree on them",

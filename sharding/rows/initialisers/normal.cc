@@ -1,5 +1,5 @@
 // "normal": N(0, s^2), s = the option scale or else Xavier's sqrt(2 / (rows + dim)) (Glorot and
-// Bengio, 2010; hpcaitech's first values of block and QR tables). Every weight is a function of
+// Bengio, 2010; hpcaitech's initial values of block and QR tables). Every weight is a function of
 // (seed, table name, row, column) alone.
 //
 //   key       = MixKey(XXH3_64bits(seed = seed of the table, table name), row)

@@ -19,7 +19,7 @@ class NpyInitialiser final : public Initialiser {
     const TableSpec& table = context.table;
     if (context.file == nullptr) {
       return UsageError(
-          "table \"{}\": initialiser \"npy\" needs the .npy file of {} x {} first values",
+          "table \"{}\": initialiser \"npy\" needs the .npy file of {} x {} initial values",
           table.name, table.rows, table.dim);
     }
     if (context.file->rows() != table.rows || context.file->columns() != table.dim) {

@@ -187,7 +187,7 @@ class Grouped final : public TableKind {
         {.row_begin = segment.row_begin, .local_begin = segment.local_begin, .bucket = bucket});
   }
 
-  // `scale`: of first values that have none of their own; 0: leave them.
+  // `scale`: of initial values that have none of their own; 0: leave them.
   void AddPart(const LogicalTable& table, const std::string& name, uint64_t rows, uint32_t width,
                double scale) {
     PhysicalTable physical = MakePhysical(table, "", rows, width);
