@@ -53,6 +53,7 @@ class DeclaredOption {
   const std::string& expected() const { return expected_; }  // "a whole number from 1 to 9"
   const std::string& default_text() const { return default_; }
   bool is_part_of_digest() const { return is_part_of_digest_; }
+  const std::vector<std::string>& words() const { return words_; }  // all values of a kChoice
 
   // `text` in the one form that each value has. kUsage "expected a whole number from 1 to 9".
   Result<std::string> Read(const std::string& text) const;

@@ -78,6 +78,12 @@ class Registry {
     return found == members_.end() ? kNone : found->second.own;
   }
 
+  // Whether `name` declared `option`.
+  bool Declares(std::string_view name, std::string_view option) const {
+    const std::vector<DeclaredOption>& own = OptionsOf(name);
+    return std::ranges::find(own, option, &DeclaredOption::name) != own.end();
+  }
+
   // What all members declared, each once: by the members' names, then as each lists them.
   std::vector<DeclaredOption> DeclaredOptions() const {
     std::vector<DeclaredOption> all;

@@ -2,6 +2,7 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
 #include <set>
 
@@ -26,7 +27,13 @@ bool DenseTakes(const std::string& optimizer, const OptimizerOptionField& option
 
 void ForgetUselessOptimizerOptions(Settings* settings) {
   static const OptimizerOptions kDefaults;
+  const OptionValues& of_run = settings->training.optimizer_options.own;
   for (LogicalTable& table : settings->tables) {
+    std::erase_if(table.optimizer_options.own, [&](const auto& option) {
+      const auto found = of_run.find(option.first);
+      const bool is_of_run = found != of_run.end() && found->second == option.second;
+      return is_of_run && !Optimizers().Declares(table.optimizer, option.first);
+    });
     for (const OptimizerOptionField& option : OptimizerOptionFields()) {
       float& value = table.optimizer_options.*option.member;
       const bool is_of_run = value == settings->training.optimizer_options.*option.member;
@@ -62,6 +69,17 @@ Status CheckOptimizers(const Settings& s) {
     return UsageError(
         "{}={}: neither optimizer {} of the rows nor {} of the dense part has a use for it",
         option.setting, value, fmt::join(names, ", "), dense);
+  }
+  for (const auto& [name, value] : s.training.optimizer_options.own) {
+    const bool is_taken = DenseOptimizers().Declares(dense, name) ||
+                          std::ranges::any_of(s.tables, [&](const TableSpec& table) {
+                            return Optimizers().Declares(table.optimizer, name);
+                          });
+    if (is_taken) continue;
+    return UsageError(
+        "optimizer_{}={}: neither the optimizers of the rows nor {} of the dense part have a use "
+        "for it",
+        name, value, dense);
   }
   if (s.training.learning_rate == 0.0 && s.training.dense_learning_rate > 0.0) {
     return UsageError(
@@ -103,6 +121,7 @@ DenseOptimizerOptions DenseOptionsOf(const Settings& settings) {
   static const OptimizerOptions kDefaults;
   const std::string name = settings.dense_optimizer();
   DenseOptimizerOptions dense{.options = training.optimizer_options};
+  dense.options.own = OnlyDeclared(DenseOptimizers().OptionsOf(name), dense.options.own);
   if (training.dense_weight_decay >= 0.0) {
     dense.options.weight_decay = static_cast<float>(training.dense_weight_decay);
   } else if (name == "adamw") {

@@ -12,6 +12,7 @@
 #include "launch/settings/settings_checks.h"
 #include "launch/settings/strategy_settings.h"
 #include "ps/store/row_store.h"
+#include "sharding/rows/optimizer.h"
 
 namespace rowhouse {
 
@@ -19,7 +20,8 @@ LrPolicyOptions TrainingSettings::lr_policy_options() const {
   return {.base = learning_rate,
           .warmup_steps = lr_num_warmup_steps,
           .decay_start_step = lr_decay_start_step,
-          .decay_steps = lr_num_decay_steps};
+          .decay_steps = lr_num_decay_steps,
+          .own = lr_policy_own};
 }
 
 Settings::Settings() {
@@ -76,7 +78,10 @@ Status Settings::Validate(bool reads_data) const {
   RETURN_IF_ERROR(CheckOptimizers(*this));
   RETURN_IF_ERROR(LrPolicies().Make(training.lr_policy, training.lr_policy_options()).status());
   RETURN_IF_ERROR(RowStores().Validate(storage.store));
+  RETURN_IF_ERROR(CheckStorageOptions(storage));
   RETURN_IF_ERROR(Datasets().Validate(data_source()));
+  RETURN_IF_ERROR(
+      CheckDeclared("data source " + data_source(), Datasets().OptionsOf(data_source()), data.own));
   if (sharding.plan.empty()) RETURN_IF_ERROR(CheckStrategySettings(*this));
   return CheckTogether(*this, reads_data);
 }

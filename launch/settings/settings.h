@@ -32,6 +32,7 @@ struct TrainingSettings {
   uint64_t lr_num_warmup_steps = 0;  // these three: see worker/dense/lr_policy.h
   uint64_t lr_decay_start_step = 0;
   uint64_t lr_num_decay_steps = 0;
+  OptionValues lr_policy_own;          // of options that the policy declares itself
   std::string optimizer = "sgd";       // of the rows, and of the dense part unless it has its own
   std::string dense_optimizer;         // name in DenseOptimizers(); "": as optimizer
   OptimizerOptions optimizer_options;  // of the whole run; each optimizer takes those it knows

@@ -2,7 +2,9 @@
 
 #include <fmt/ranges.h>
 
+#include "ps/cache/cache_policy.h"
 #include "ps/node/memory_budget.h"
+#include "ps/store/row_store.h"
 
 namespace rowhouse {
 namespace {
@@ -84,6 +86,18 @@ Status CheckPsNodes(const Settings& s) {
 }
 
 }  // namespace
+
+Status CheckStorageOptions(const NodeOptions& storage) {
+  for (const auto& [name, value] : storage.own) {
+    if (RowStores().Declares(storage.store, name) ||
+        CachePolicies().Declares(storage.cache_policy, name)) {
+      continue;
+    }
+    return UsageError("{}={}: neither store {} nor cache policy {} has a use for it", name, value,
+                      storage.store, storage.cache_policy);
+  }
+  return OkStatus();
+}
 
 Status CheckTogether(const Settings& settings, bool reads_data) {
   RETURN_IF_ERROR(CheckData(settings, reads_data));

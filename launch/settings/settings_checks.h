@@ -8,6 +8,9 @@
 
 namespace rowhouse {
 
+// kUsage if neither the store nor the cache policy takes an option that such members declare.
+Status CheckStorageOptions(const NodeOptions& storage);
+
 // kUsage, one sentence that names both settings and says what to do. `reads_data`: false for verbs
 // that want no data file. Requires settings that are Complete().
 Status CheckTogether(const Settings& settings, bool reads_data);

@@ -12,6 +12,8 @@ namespace rowhouse {
 namespace {
 
 bool Reads(const std::string& strategy, const std::string& setting) {
+  const auto& own = ShardingStrategies().OptionsOf(strategy);
+  if (std::ranges::count(own, setting, &DeclaredOption::name) > 0) return true;
   const auto made = ShardingStrategies().Make(strategy, {});
   // Of an unknown one the plan has more to say.
   return !made.ok() || std::ranges::count(made.value()->settings(), setting) > 0;
@@ -19,6 +21,9 @@ bool Reads(const std::string& strategy, const std::string& setting) {
 
 std::set<std::string> AllSettings() {
   std::set<std::string> all;
+  for (const DeclaredOption& option : ShardingStrategies().DeclaredOptions()) {
+    all.insert(option.name());
+  }
   for (const std::string& name : ShardingStrategies().Names()) {
     for (const std::string& setting : ShardingStrategies().Make(name, {}).value()->settings()) {
       all.insert(setting);

@@ -152,6 +152,33 @@ TableField OptimizerOption(const std::string& name) {
               }};
 }
 
+// Of options that optimizers and initialisers declare themselves.
+TableField DeclaredField(const DeclaredOption& option, OptionValues& (*pick)(LogicalTable&)) {
+  return {.name = option.name(),
+          .expected = option.expected(),
+          .set = [=](const std::string& text,
+                     LogicalTable& table) { return option.Set(text, &pick(table)); },
+          .get =
+              [=](const LogicalTable& table) {
+                return option.TextIn(pick(const_cast<LogicalTable&>(table)));
+              },
+          .is_part_of_digest = option.is_part_of_digest()};
+}
+
+void AddDeclaredFields(std::vector<TableField>* fields) {
+  const auto add = [fields](const DeclaredOption& option, OptionValues& (*pick)(LogicalTable&)) {
+    CHECK(std::ranges::count(*fields, option.name(), &TableField::name) == 0)
+        << option.name() << " means two things of a table";
+    fields->push_back(DeclaredField(option, pick));
+  };
+  for (const DeclaredOption& option : Optimizers().DeclaredOptions()) {
+    add(option, [](LogicalTable& t) -> OptionValues& { return t.optimizer_options.own; });
+  }
+  for (const DeclaredOption& option : Initialisers().DeclaredOptions()) {
+    add(option, [](LogicalTable& t) -> OptionValues& { return t.initialiser_options.own; });
+  }
+}
+
 TableField InitialiserName() {
   return {.name = "initialiser",
           .expected = "the name of an initialiser",
@@ -256,7 +283,11 @@ std::vector<TableField> MakeTableFields() {
 }  // namespace
 
 const std::vector<TableField>& TableFields() {
-  static const std::vector<TableField> fields = MakeTableFields();
+  static const std::vector<TableField> fields = [] {
+    std::vector<TableField> all = MakeTableFields();
+    AddDeclaredFields(&all);
+    return all;
+  }();
   return fields;
 }
 
@@ -274,7 +305,7 @@ std::string DescribeTableFields(const LogicalTable& table,
   for (const TableField& field : TableFields()) {
     const bool is_left_out =
         std::find(left_out.begin(), left_out.end(), field.name) != left_out.end();
-    if (is_left_out || field.get(table) == field.get(kFresh)) continue;
+    if (is_left_out || !field.is_part_of_digest || field.get(table) == field.get(kFresh)) continue;
     text += fmt::format(" {}={}", field.name, field.get(table));
   }
   const std::vector<std::string>& outside = DeclarationOfKind(table.kind).outside_digest;

@@ -17,6 +17,7 @@ struct TableField {
   // kUsage "expected ..." or what the family says of an unknown name.
   std::function<Status(const std::string& text, LogicalTable& table)> set;
   std::function<std::string(const LogicalTable& table)> get;
+  bool is_part_of_digest = true;
 };
 
 // "name" is not among them.

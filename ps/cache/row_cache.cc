@@ -49,7 +49,8 @@ RowCache::RowCache(const RowCacheOptions& options)
   policy_ = CachePolicies()
                 .Make(options.policy, {.slots = slots_,
                                        .half_life = options.half_life,
-                                       .access_counts = options.access_counts})
+                                       .access_counts = options.access_counts,
+                                       .own = options.policy_own})
                 .value();
 }
 

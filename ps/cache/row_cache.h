@@ -59,6 +59,7 @@ struct RowCacheOptions {
   uint64_t capacity_rows = 0;                // >= rows: direct array; else CacheShape::Of
   uint32_t ways = 16;                        // >= 1; 1: fully associative
   std::string policy = kDefaultCachePolicy;  // a name of CachePolicies()
+  OptionValues policy_own = {};              // of options that the policy declares itself
   std::shared_ptr<const RowAccessCounts> access_counts = nullptr;  // of the table; null: not known
   std::optional<double> half_life = std::nullopt;                  // see CachePolicyOptions
 };

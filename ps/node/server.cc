@@ -12,6 +12,7 @@
 #include "ps/node/memory_budget.h"
 #include "ps/node/memory_estimate.h"
 #include "ps/shard/shard_opening.h"
+#include "ps/store/row_store.h"
 
 namespace rowhouse {
 
@@ -219,12 +220,15 @@ Status Server::OpenJob(JobSpec spec, uint32_t node) {
   const auto ledger = std::make_shared<CacheLedger>(cache_bytes, accounts, most_moved_at_once);
   for (uint32_t k = 0; k < per_node; ++k) {
     const ShardId id{node * per_node + k};
-    ASSIGN_OR_RETURN(std::unique_ptr<ShardStore> store,
-                     OpenShardStore({.store = options_.node.store,
-                                     .row_dir = options_.node.row_dir,
-                                     .host = options_.host,
-                                     .environment = environment_},
-                                    job.spec, id));
+    ASSIGN_OR_RETURN(
+        std::unique_ptr<ShardStore> store,
+        OpenShardStore({.store = options_.node.store,
+                        .store_own = OnlyDeclared(RowStores().OptionsOf(options_.node.store),
+                                                  options_.node.own),
+                        .row_dir = options_.node.row_dir,
+                        .host = options_.host,
+                        .environment = environment_},
+                       job.spec, id));
     if (job.spec.is_load) {
       RETURN_IF_ERROR(
           store->TellStored(shards[k].get()).Annotate(fmt::format("shard {}", Raw(id))));

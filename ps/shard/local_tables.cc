@@ -137,7 +137,11 @@ Result<LocalTable> MakeTable(const ShardOptions& options, const TableSpec& spec,
 Result<LocalTables> LocalTables::Make(const ShardOptions& options,
                                       const std::vector<TableSpec>& tables, const Plan& plan,
                                       const InitialiserSources& sources) {
-  RETURN_IF_ERROR(CachePolicies().Validate(options.node.cache_policy));
+  const auto& declared = CachePolicies().OptionsOf(options.node.cache_policy);
+  RETURN_IF_ERROR(CachePolicies()
+                      .Make(options.node.cache_policy,
+                            {.slots = 1, .own = OnlyDeclared(declared, options.node.own)})
+                      .status());
   LocalTables local;
   for (const TableSpec& spec : tables) {
     local.first_of_.push_back(local.tables_.size());
@@ -168,6 +172,8 @@ Result<LocalTables> LocalTables::Make(const ShardOptions& options,
 // What a slice does not need of its share goes to the larger ones, so that small tables are held
 // whole.
 void LocalTables::MakeCaches(const ShardOptions& options) {
+  const OptionValues policy_own =
+      OnlyDeclared(CachePolicies().OptionsOf(options.node.cache_policy), options.node.own);
   std::vector<uint64_t> wanted;
   for (const LocalSlice* slice : slices_) {
     wanted.push_back(slice->range.rows() * TableOf(*slice).layout.bytes());
@@ -189,6 +195,7 @@ void LocalTables::MakeCaches(const ShardOptions& options) {
                                                    .capacity_rows = capacity,
                                                    .ways = options.node.cache_ways,
                                                    .policy = options.node.cache_policy,
+                                                   .policy_own = policy_own,
                                                    .access_counts = slice->access_counts});
     slice->cache_bytes = capacity * table.layout.bytes();
   }

@@ -65,8 +65,9 @@ class Opening {
 
  private:
   Result<std::unique_ptr<RowStore>> OpenRows(const std::string& directory) const {
-    return RowStores().Make(
-        options_.store, {.path = RowsDirectory(directory), .environment = options_.environment});
+    return RowStores().Make(options_.store, {.path = RowsDirectory(directory),
+                                             .environment = options_.environment,
+                                             .own = options_.store_own});
   }
 
   // The saved rows, and no others; none are made.
@@ -78,7 +79,8 @@ class Opening {
                                           .read_only = read_only,
                                           .creates = false,
                                           .expected_stamp = state.stamp,
-                                          .environment = options_.environment});
+                                          .environment = options_.environment,
+                                          .own = options_.store_own});
     if (!rows.ok()) return WithCure(rows.status(), directory);
     return rows;
   }
@@ -142,7 +144,8 @@ class Opening {
     const Status opened = RowStores()
                               .Make(options_.store, {.path = RowsDirectory(directory_),
                                                      .read_only = true,
-                                                     .environment = options_.environment})
+                                                     .environment = options_.environment,
+                                                     .own = options_.store_own})
                               .status();
     return opened.code() == StatusCode::kUsage ? opened : OkStatus();
   }

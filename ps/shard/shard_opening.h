@@ -19,6 +19,7 @@ namespace rowhouse {
 
 struct ShardOpeningOptions {
   std::string store = "rocksdb";  // a name of RowStores()
+  OptionValues store_own = {};    // of options that the store declares itself
   std::string row_dir;            // shard k lies in <row_dir>/shard-<k, 4 digits>
   std::string host;               // this machine's name
   std::shared_ptr<StoreEnvironment> environment;

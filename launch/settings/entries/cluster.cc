@@ -2,6 +2,7 @@
 #include <set>
 
 #include "launch/hosts/network_interface.h"
+#include "launch/settings/declared_settings.h"
 #include "launch/settings/setting_list.h"
 #include "sharding/plans/strategy.h"
 
@@ -126,6 +127,9 @@ void AddStrategy(SettingList& list) {
   list.Add(Whole(MEMBER(sharding.options.hot_rows), 0, 1 << 20),
            {.name = "hot_rows",
             .help = "With skew_aware: rows that the workers keep, at most: those looked up most"});
+  AddDeclared(
+      list, ShardingStrategies(),
+      [](Settings& s) -> OptionValues& { return s.sharding.options.own; }, "sharding.options.own");
 }
 
 void AddPlan(SettingList& list) {

@@ -1,4 +1,5 @@
 // Settings of the data. Names and defaults of DLRM's flags are DLRM's.
+#include "launch/settings/declared_settings.h"
 #include "launch/settings/setting_list.h"
 #include "worker/data/dataset.h"
 
@@ -122,8 +123,13 @@ void AddSynthetic(SettingList& list) {
             .digest = kIn});
 }
 
+void AddOthers(SettingList& list) {
+  AddDeclared(
+      list, Datasets(), [](Settings& s) -> OptionValues& { return s.data.own; }, "data.own");
+}
+
 const bool kAdded =
-    RegisterSettings(Section::kData, {AddSource, AddSizes, AddRandom, AddSynthetic});
+    RegisterSettings(Section::kData, {AddSource, AddSizes, AddRandom, AddSynthetic, AddOthers});
 
 }  // namespace
 }  // namespace rowhouse

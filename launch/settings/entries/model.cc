@@ -1,4 +1,5 @@
 // Settings of the model. Names and defaults of DLRM's flags are DLRM's.
+#include "launch/settings/declared_settings.h"
 #include "launch/settings/setting_list.h"
 #include "sharding/rows/initialiser.h"
 #include "worker/dense/interaction.h"
@@ -111,6 +112,9 @@ void AddInteraction(SettingList& list) {
            {.name = "dcn_low_rank_dim",
             .help = "With dcn: the rank of each cross layer's matrix",
             .digest = kIn});
+  AddDeclared(
+      list, Interactions(), [](Settings& s) -> OptionValues& { return s.model.interaction_own; },
+      "model.interaction_own");
 }
 
 void AddLoss(SettingList& list) {

@@ -1,5 +1,6 @@
 // Settings of storage: how a PS node keeps its rows. A run hands those of verb ps to the servers
 // that it starts.
+#include "launch/settings/declared_settings.h"
 #include "launch/settings/setting_list.h"
 #include "ps/cache/cache_policy.h"
 #include "ps/store/row_store.h"
@@ -19,6 +20,8 @@ void AddStore(SettingList& list) {
                     "--model_dir, or, without that, a temporary directory deleted at the end",
             .is_basic = true,
             .verbs = kTrain | kPs | kCkpt | kPlan});
+  AddDeclared(
+      list, RowStores(), [](Settings& s) -> OptionValues& { return s.storage.own; }, "storage.own");
 }
 
 void AddCaches(SettingList& list) {
@@ -58,6 +61,9 @@ void AddCaches(SettingList& list) {
             .help = "With --cache_access_counts: the part of each cache that is filled at the "
                     "start",
             .unit = "fraction"});
+  AddDeclared(
+      list, CachePolicies(), [](Settings& s) -> OptionValues& { return s.storage.own; },
+      "storage.own");
 }
 
 void AddWrites(SettingList& list) {

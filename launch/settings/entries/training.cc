@@ -1,4 +1,5 @@
 // Settings of training. Names and defaults of DLRM's flags are DLRM's.
+#include "launch/settings/declared_settings.h"
 #include "launch/settings/optimizer_fields.h"
 #include "launch/settings/setting_list.h"
 #include "sharding/rows/optimizer.h"
@@ -41,6 +42,43 @@ SettingField OptionOfAll(const OptimizerOptionField& option) {
     return PrintOptimizerOption(option, settings.training.optimizer_options);
   };
   return field;
+}
+
+// The same for an option that optimizers declare themselves.
+SettingField DeclaredOfAll(const DeclaredOption& option) {
+  SettingField field = Declared(
+      option, [](Settings& s) -> OptionValues& { return s.training.optimizer_options.own; },
+      "training.optimizer_options.own");
+  field.set = [set = field.set, option](const std::string& text, Settings& settings) {
+    RETURN_IF_ERROR(set(text, settings));
+    Status status;
+    ForAllTables(settings, [&](LogicalTable& table) {
+      status = option.Set(text, &table.optimizer_options.own);
+    });
+    return status;
+  };
+  return field;
+}
+
+// Options of optimizers of the rows or of the dense part; both may take one.
+void AddDeclaredOfOptimizers(SettingList& list) {
+  const std::vector<DeclaredOption> of_rows = Optimizers().DeclaredOptions();
+  for (const DeclaredOption& option : of_rows) {
+    std::vector<std::string> takers = Optimizers().NamesTaking(option.name());
+    for (const std::string& name : DenseOptimizers().NamesTaking(option.name())) {
+      if (std::ranges::count(takers, name) == 0) takers.push_back(name);
+    }
+    list.Add(DeclaredOfAll(option), EntryOf(option, takers, "optimizer_"));
+  }
+  for (const DeclaredOption& option : DenseOptimizers().DeclaredOptions()) {
+    const auto same = std::ranges::find(of_rows, option.name(), &DeclaredOption::name);
+    CHECK(same == of_rows.end() || *same == option)
+        << "optimizers of the rows and of the dense part declare " << option.name()
+        << " differently";
+    if (same != of_rows.end()) continue;
+    list.Add(DeclaredOfAll(option),
+             EntryOf(option, DenseOptimizers().NamesTaking(option.name()), "optimizer_"));
+  }
 }
 
 SettingField DenseOptimizerName() {
@@ -97,6 +135,9 @@ void AddRate(SettingList& list) {
            {.name = "lr_num_decay_steps",
             .help = "Steps in which the rate falls towards 1e-7; 0: no decay",
             .digest = kIn});
+  AddDeclared(
+      list, LrPolicies(), [](Settings& s) -> OptionValues& { return s.training.lr_policy_own; },
+      "training.lr_policy_own");
 }
 
 // Options that several optimizers share, by their names in a table of the YAML file.
@@ -204,9 +245,10 @@ void AddTimes(SettingList& list) {
                     "the data draws numbers before the weights do; otherwise it changes nothing"});
 }
 
-const bool kAdded = RegisterSettings(Section::kTraining,
-                                     {AddSamples, AddRate, AddOptimizerOfRows, AddOptimizerOptions,
-                                      AddOptimizerOfDensePart, AddComputation, AddTimes});
+const bool kAdded =
+    RegisterSettings(Section::kTraining,
+                     {AddSamples, AddRate, AddOptimizerOfRows, AddOptimizerOptions,
+                      AddDeclaredOfOptimizers, AddOptimizerOfDensePart, AddComputation, AddTimes});
 
 }  // namespace
 }  // namespace rowhouse

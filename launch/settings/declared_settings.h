@@ -1,0 +1,36 @@
+// Entries of settings for options that members of families declare in their own files
+// (common/declared_option.h): flag, YAML key, --help, --print_config and digest of an option follow
+// from its declaration. Only the files of launch/settings/entries/ include this.
+#pragma once
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <string>
+
+#include "common/declared_option.h"
+#include "launch/settings/setting_list.h"
+
+namespace rowhouse {
+
+// Where the values of a family's options lie in Settings.
+using PickOptions = OptionValues& (*)(Settings&);
+
+// `path`: of what `pick` picks, "data.own".
+SettingField Declared(const DeclaredOption& option, PickOptions pick, const std::string& path);
+
+// What people see of it; `takers`: names of the members that take it. `prefix` comes before its
+// name.
+Entry EntryOf(const DeclaredOption& option, const std::vector<std::string>& takers,
+              const std::string& prefix = "");
+
+// Every option that members of `family` declare.
+template <typename Interface, typename Options>
+void AddDeclared(SettingList& list, const Registry<Interface, Options>& family, PickOptions pick,
+                 const std::string& path) {
+  for (const DeclaredOption& option : family.DeclaredOptions()) {
+    list.Add(Declared(option, pick, path), EntryOf(option, family.NamesTaking(option.name())));
+  }
+}
+
+}  // namespace rowhouse
