@@ -1,0 +1,34 @@
+// "sign": w -= learning_rate * sign(g) where |g| exceeds the option dead_zone.
+#include <cmath>
+
+#include "sharding/rows/optimizer.h"
+
+namespace rowhouse {
+namespace {
+
+const DeclaredOption kDeadZone = DeclaredOption::Float(
+    "dead_zone", 0.0f, 0.0f, 100.0f, "gradients up to it leave a weight where it is");
+
+class Sign final : public Optimizer {
+ public:
+  static constexpr std::span<const OptimizerOptionMember> kTakes = {};
+  explicit Sign(const OptimizerOptions& options) : dead_zone_(kDeadZone.FloatIn(options.own)) {}
+
+  size_t state_floats(size_t) const override { return 0; }
+  void InitState(std::span<float>) const override {}
+  void Apply(const StepContext& step, std::span<const float> gradient, std::span<float> weights,
+             std::span<float>) const override {
+    for (size_t i = 0; i < weights.size(); ++i) {
+      if (std::fabs(gradient[i]) <= dead_zone_) continue;
+      weights[i] -= std::copysign(step.learning_rate, gradient[i]);
+    }
+  }
+
+ private:
+  const float dead_zone_;
+};
+
+const bool kRegistered = AddOptimizer<Sign>("sign", {kDeadZone});
+
+}  // namespace
+}  // namespace rowhouse
