@@ -87,7 +87,8 @@ Status Settings::Validate(bool reads_data) const {
 }
 
 std::string Settings::dense_optimizer() const {
-  return training.dense_optimizer.empty() ? training.optimizer : training.dense_optimizer;
+  return training.dense_optimizer.empty() ? DenseOptimizerOf(training.optimizer)
+                                          : training.dense_optimizer;
 }
 
 DenseOptimizerOptions Settings::dense_optimizer_options() const { return DenseOptionsOf(*this); }

@@ -1,6 +1,25 @@
 #include "sharding/rows/optimizer.h"
 
+#include <map>
+
 namespace rowhouse {
+namespace {
+
+std::map<std::string, std::string>& DenseOptimizerNames() {
+  static std::map<std::string, std::string> names;
+  return names;
+}
+
+}  // namespace
+
+std::string DenseOptimizerOf(const std::string& optimizer) {
+  const auto found = DenseOptimizerNames().find(optimizer);
+  return found == DenseOptimizerNames().end() ? optimizer : found->second;
+}
+
+void SetDenseOptimizerOf(const std::string& optimizer, const std::string& dense) {
+  if (!dense.empty()) DenseOptimizerNames()[optimizer] = dense;
+}
 
 Registry<Optimizer, OptimizerOptions>& Optimizers() {
   static Registry<Optimizer, OptimizerOptions> registry("optimizer");

@@ -50,12 +50,19 @@ class Optimizer {
 
 Registry<Optimizer, OptimizerOptions>& Optimizers();
 
+// The dense optimizer that goes with a row optimizer: a name of worker/dense/dense_optimizer.h.
+std::string DenseOptimizerOf(const std::string& optimizer);
+void SetDenseOptimizerOf(const std::string& optimizer, const std::string& dense);
+
 // Registers a Member, whose kTakes lists the shared options it takes: making one with others set is
 // kUsage. `static constexpr OptimizerOptionMember kTakes[] = {&OptimizerOptions::weight_decay};`
 // (std::span<const OptimizerOptionMember> for none). `own`: options that it alone declares. One
-// named "decay" is `decay` of a table in YAML and `optimizer_decay` of the whole run.
+// named "decay" is `decay` of a table in YAML and `optimizer_decay` of the whole run. `dense`: the
+// dense optimizer that a run of this one has unless it names another; "": the one of the same name.
 template <typename Member>
-bool AddOptimizer(const std::string& name, std::vector<DeclaredOption> own = {}) {
+bool AddOptimizer(const std::string& name, std::vector<DeclaredOption> own = {},
+                  const std::string& dense = "") {
+  SetDenseOptimizerOf(name, dense);
   return Optimizers().Add(
       name,
       [name](const OptimizerOptions& options) -> Result<std::unique_ptr<Optimizer>> {

@@ -13,8 +13,10 @@ TEST(OptimizerSettings, EveryOneOfTheRowsHasADensePartThatGoesWithIt) {
   for (const std::string& name : Optimizers().Names()) {
     const Settings settings = With("optimizer", name);
     EXPECT_OK(settings.Validate()) << name;
-    EXPECT_EQ(settings.dense_optimizer(), name);
-    EXPECT_OK(DenseOptimizers().Make(name, settings.dense_optimizer_options()).status());
+    EXPECT_EQ(settings.dense_optimizer(), DenseOptimizerOf(name));
+    EXPECT_OK(DenseOptimizers()
+                  .Make(settings.dense_optimizer(), settings.dense_optimizer_options())
+                  .status());
   }
   Settings settings;
   EXPECT_THAT(FindSettingField("optimizer")->set("adamw", settings).message(),

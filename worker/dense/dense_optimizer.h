@@ -58,7 +58,7 @@ class DenseOptimizer {
 
 // Row optimizers that exist only for rows have a companion here by the same name: adagrad for
 // rowwise_adagrad, as in DLRM, and for ftrl, as in Wide & Deep (Cheng et al., 2016); adam for
-// lazy_adam, as SparseAdam is used. A row optimizer without one needs dense_optimizer to be set.
+// lazy_adam, as SparseAdam is used. Others name theirs when they register (AddOptimizer).
 Registry<DenseOptimizer, DenseOptimizerOptions>& DenseOptimizers();
 
 // Registers a Member, whose kTakes lists the shared options it takes, and the options that it
