@@ -109,6 +109,25 @@ TEST_P(DatasetContract, ASampleDependsOnItsNumberAndNotOnHowItIsRead) {
   }));
 }
 
+TEST_P(DatasetContract, AnotherOpeningGoesOnWhereOneStopped) {
+  Batch whole, rest;
+  const auto first = Open();
+  ASSERT_OK(first->ReadTrain(0, 0, kTrain, &whole));
+  const DatasetState state = first->StateAt(0, 16).value();
+  EXPECT_EQ(first->StateAt(0, 16).value(), state) << "asking changes nothing";
+
+  const auto second = Open();
+  ASSERT_OK(second->GoOnFrom(0, 16, state));
+  ASSERT_OK(second->ReadTrain(0, 16, kTrain - 16, &rest));
+  for (uint64_t s = 16; s < kTrain; ++s) EXPECT_EQ(Flat(rest, s - 16), Flat(whole, s));
+}
+
+TEST_P(DatasetContract, SamplesHaveNoWeightsOrOneEach) {
+  Batch batch;
+  ASSERT_OK(Open()->ReadTrain(0, 0, kTrain, &batch));
+  EXPECT_TRUE(batch.weights.empty() || batch.weights.size() == kTrain);
+}
+
 TEST_P(DatasetContract, TheCeilingIsAnAucOrUnknown) {
   const double ceiling = Open()->TestAucCeiling();
   EXPECT_TRUE(ceiling < 0.0 || (ceiling >= 0.0 && ceiling <= 1.0)) << ceiling;
