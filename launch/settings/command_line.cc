@@ -3,6 +3,7 @@
 #include <gflags/gflags.h>
 
 #include <algorithm>
+#include <set>
 #include <sstream>
 
 #include "common/durable_file.h"
@@ -354,9 +355,10 @@ std::string ConfigOf(const CommandLine& command_line) {
 // What strategies are told has no effect where a file says who owns what.
 Status CheckPlanStandsAlone(const CommandLine& command_line, const Settings& settings) {
   if (settings.sharding.plan.empty()) return OkStatus();
+  std::set<std::string> names = SettingsOfStrategies();
+  names.insert({"strategy", "access_counts", "pool_on"});
   for (const GivenFlag& flag : command_line.flags) {
-    for (const std::string_view name : {"strategy", "capacities", "row_cuts", "column_cuts",
-                                        "strategy_seed", "hot_rows", "access_counts", "pool_on"}) {
+    for (const std::string& name : names) {
       // A plan that is looked at may be judged by counts.
       const bool is_of_looking = command_line.verb == "plan" && name == "access_counts";
       if (flag.name != name || is_of_looking) continue;

@@ -19,19 +19,6 @@ bool Reads(const std::string& strategy, const std::string& setting) {
   return !made.ok() || std::ranges::count(made.value()->settings(), setting) > 0;
 }
 
-std::set<std::string> AllSettings() {
-  std::set<std::string> all;
-  for (const DeclaredOption& option : ShardingStrategies().DeclaredOptions()) {
-    all.insert(option.name());
-  }
-  for (const std::string& name : ShardingStrategies().Names()) {
-    for (const std::string& setting : ShardingStrategies().Make(name, {}).value()->settings()) {
-      all.insert(setting);
-    }
-  }
-  return all;
-}
-
 std::set<std::string> StrategiesOf(const Settings& settings) {
   std::set<std::string> strategies;
   for (size_t t = 0; t < settings.embedding.physical.size(); ++t) {
@@ -48,7 +35,7 @@ std::vector<const SettingField*> IdleFields(const Settings& settings) {
   static const Settings kDefaults;
   const std::set<std::string> strategies = StrategiesOf(settings);
   std::vector<const SettingField*> idle;
-  for (const std::string& name : AllSettings()) {
+  for (const std::string& name : SettingsOfStrategies()) {
     const SettingField* const field = FindSettingField(name);
     CHECK(field != nullptr) << "a strategy reads " << name << ", which is no setting";
     const bool is_read = std::ranges::any_of(
@@ -59,6 +46,19 @@ std::vector<const SettingField*> IdleFields(const Settings& settings) {
 }
 
 }  // namespace
+
+std::set<std::string> SettingsOfStrategies() {
+  std::set<std::string> all;
+  for (const DeclaredOption& option : ShardingStrategies().DeclaredOptions()) {
+    all.insert(option.name());
+  }
+  for (const std::string& name : ShardingStrategies().Names()) {
+    for (const std::string& setting : ShardingStrategies().Make(name, {}).value()->settings()) {
+      all.insert(setting);
+    }
+  }
+  return all;
+}
 
 Status CheckStrategySettings(const Settings& settings) {
   const std::vector<const SettingField*> idle = IdleFields(settings);

@@ -1,13 +1,17 @@
-// Settings that only some sharding strategies read: capacities, row_cuts, ... Both functions
-// require settings that are Complete(). Threads: pure functions.
+// Settings that only some sharding strategies read: capacities, row_cuts, ... What takes settings
+// requires that they are Complete(). Threads: pure functions.
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
 #include "launch/settings/settings.h"
 
 namespace rowhouse {
+
+// Their names, options that strategies declare themselves among them.
+std::set<std::string> SettingsOfStrategies();
 
 // kUsage if one of them is not at its default and no table's strategy reads it. The message names
 // the setting and the strategies that read it.

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include "launch/report/size_plan.h"
+#include "launch/settings/command_line.h"
 #include "launch/settings/setting_fields.h"
 #include "launch/settings/yaml_config.h"
 #include "ps/cache/cache_policy.h"
@@ -120,6 +121,14 @@ TEST(Families, AnOptionThatNobodyTakesIsRefused) {
   EXPECT_THAT(Refusal(ReadChanged("optimizer: sign,", "optimizer: sgd,")), HasSubstr("dead_zone"));
   EXPECT_THAT(Refusal(ReadChanged("initialiser: counter", "initialiser: counter, ramp_step: 1")),
               HasSubstr("initialiser counter has no use for ramp_step=1"));
+}
+
+TEST(Families, AnOptionOfAStrategyIsRefusedBesideAPlan) {
+  const char* const words[] = {"rowhouse", "train", "--plan=p.json", "--zigzag_start=1"};
+  const CommandLine command_line = ParseCommandLine(std::size(words), words).value();
+  EXPECT_THAT(
+      MakeSettings(command_line).status().message(),
+      HasSubstr("--zigzag_start=1: --plan=p.json says already which shards own which rows"));
 }
 
 TEST(Families, OptionsOfTablesTravelWithThem) {
