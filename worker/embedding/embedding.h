@@ -1,33 +1,30 @@
-// EmbeddingLayer: bags of ids to the vectors the model takes, and back, over rows somebody else
-// fetches, for tables of every kind (sharding/tables/table_kind.h).
+// EmbeddingLayer: bags of ids to the vectors that the model takes, and back, for tables of every
+// kind (sharding/tables/table_kind.h). Somebody else fetches the rows.
 //
 // A step: Prepare(features) turns ids into physical rows and merges repeated ones, so that each row
-// crosses the wire once; the caller fills the values of row_batches(); RowsArrived(); then, for all
-// samples or chunk by chunk, Forward of each feature and Backward of each feature in the same
-// order. Backward merges gradients by row, in (chunk, feature, part, sample, position) order, into
-// the gradients of row_batches() (a feature's parts group by group).
+// crosses the wire once; the caller fills the values of row_batches() and the pooled vectors of
+// bag_batches(); RowsArrived(); then, for all samples or range by range, Forward of each feature
+// and Backward of each feature in the same order.
 //
-// Pooling is f32, left to right as in the bag (`pooling_sum: bag_order`, SPEC 1); a table of more
-// parts is combined per id, then pooled, unless its kind says pool_first. Of a table of more groups
-// each is pooled and projected on its own; these are added in group order.
-// Threads: one; products use the OpenMP threads the process was given.
+// The vector of a bag is the sum of what the branches of its feature give (branch.h), in their
+// order. Gradients of a row are summed in the order (range of samples, feature, branch, part,
+// sample, position in the bag).
+// Threads: one; products use the OpenMP threads that the process was given.
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "common/kernels/embedding_bag.h"
 #include "common/status.h"
 #include "sharding/tables/embedding_tables.h"
 #include "worker/data/batch.h"
 #include "worker/dense/dense_parameters.h"
-#include "worker/dense/matrix_product.h"
 #include "worker/embedding/bag_batch.h"
+#include "worker/embedding/batch_lookups.h"
+#include "worker/embedding/branch.h"
 #include "worker/embedding/row_batch.h"
-#include "worker/embedding/row_merge.h"
 #include "worker/embedding/slices.h"
 
 namespace rowhouse {
@@ -36,21 +33,23 @@ class EmbeddingLayer {
  public:
   // Adds the projections of kinds that have one to `dense`, as blocks "<table>.projection" (or as
   // the group says) of out_width x width, in feature order. `dense` outlives the layer.
-  // `pools_on_shards`: of each physical table, whether shards pool its bags (Plan); none: no.
+  // `pools_on_shards`: for each physical table, whether shards pool its bags (Plan); empty: no.
   EmbeddingLayer(const EmbeddingTables& tables, DenseParameters* dense,
                  const std::vector<bool>& pools_on_shards = {});
+  EmbeddingLayer(const EmbeddingLayer&) = delete;
+  EmbeddingLayer& operator=(const EmbeddingLayer&) = delete;
 
-  // Takes a batch's bags, one a feature. kUsage, naming table, sample and id, if an id is >= rows
-  // of a table whose bad_ids is "error", or if weights come with pooling other than sum; then
-  // everything is as before the call.
+  // Takes a batch's bags, one Bags for each feature. kUsage, naming table, sample and id, if an id
+  // is >= rows of a table whose bad_ids is "error", or if weights come with a pooling other than
+  // sum; then everything is as before the call.
   Status Prepare(const std::vector<Bags>& features);
 
-  // One a physical table, in their order. Prepare fills rows and counts and sizes values.
-  std::vector<RowBatch>& row_batches() { return row_batches_; }
-  const std::vector<RowBatch>& row_batches() const { return row_batches_; }
+  // One for each physical table, in their order. Prepare fills rows and counts and sizes values.
+  std::vector<RowBatch>& row_batches() { return lookups_.batches(); }
+  const std::vector<RowBatch>& row_batches() const { return lookups_.batches(); }
 
-  // The bags that shards pool, of each part of each feature whose table they pool, in that order;
-  // row_batches() have no rows of those tables. Prepare fills what they look up.
+  // The bags that shards pool: one for each part of each feature whose table they pool, in that
+  // order; row_batches() have no rows of those tables. Prepare fills what they look up.
   std::vector<BagBatch>& bag_batches() { return bag_batches_; }
   const std::vector<BagBatch>& bag_batches() const { return bag_batches_; }
 
@@ -70,7 +69,7 @@ class EmbeddingLayer {
   size_t features() const { return tables_.features.size(); }
   uint32_t out_width(size_t feature) const { return tables_.features[feature].out_width(); }
 
-  // The projections: their blocks in the dense parameters, for first values and freezing.
+  // The projections: their blocks in the dense parameters, for initial values and freezing.
   struct Projection {
     size_t feature = 0;  // the first that has it
     size_t block = 0;    // number in DenseParameters
@@ -79,87 +78,37 @@ class EmbeddingLayer {
   const EmbeddingTables& tables() const { return tables_; }
 
  private:
-  // What the ids of one group of one feature go through.
-  struct Branch {
-    size_t feature = 0;
-    IdGroup group;
-    BagOptions options;
-    bool divides = false;  // by the members of the feature's whole bags, after `options`
-    std::optional<size_t> projection;  // index in projections_
-    bool is_first_to_project = false;  // overwrites the projection's gradient; others add to it
+  struct Feature {
+    std::vector<Branch> branches;
+    std::vector<uint32_t> members;  // of each bag: its ids over all branches
+  };
+  // Ids on their way to the branches; buffers of Prepare.
+  struct IdBuffer {
+    std::vector<uint32_t> offsets;
+    std::vector<uint64_t> ids;
+    std::vector<float> weights;
+
+    void Clear();
+    ResolvedIds view() const { return {.offsets = offsets, .ids = ids, .weights = weights}; }
   };
 
-  // One branch of the batch at hand. Lookup i is slots[part][i] of the table of that part.
-  struct Lookups {
-    std::vector<uint32_t> offsets;      // samples + 1
-    std::vector<float> sample_weights;  // one a lookup, or none
-    std::vector<size_t> first;          // of each part, and of the weights last: its first lookup
-                                        // among those of its table
-    // Of the last Forward.
-    std::vector<float> weights;                  // one a lookup, or none: of sample and id
-    std::vector<std::vector<float>> parts;       // vectors of each part, of lookups or bags
-    std::vector<std::vector<uint32_t>> winners;  // of max: of each part, or of the combined vectors
-    std::vector<float> combined;                 // lookups x width
-    std::vector<float> pooled;                   // samples x width, where projected
-  };
-
-  void AddBranches(size_t feature);
-  void Resolve(size_t feature, const Bags& bags);
-  // `ids` are those of the branch, whose offsets are there.
-  void ResolveBranch(size_t branch, std::span<const uint64_t> ids);
-  // Deals the feature's `ids` to its branches.
-  void Split(size_t feature, const std::vector<uint32_t>& offsets,
-             const std::vector<float>& sample_weights, std::span<const uint64_t> ids);
-  TableId TableOf(size_t branch, size_t part) const;
-  // Null where workers pool.
-  BagBatch* BagsOf(size_t branch, size_t part);
-  void TakePooled(const BagBatch& bags, SampleSlice samples, bool is_mean, std::span<float> out);
-  void PushPooled(BagBatch* bags, SampleSlice samples, bool is_mean,
-                  std::span<const float> gradient);
-  // Of the lookups of one part, or, for the number after the last, of the learned weights.
-  std::span<const uint32_t> Slots(size_t branch, size_t part) const;
-  void WeighLookups(size_t branch);
-  // Bags of the samples over `slots`, with the weights of the last WeighLookups.
-  BagView ViewOf(size_t branch, SampleSlice samples, std::span<const uint32_t> slots) const;
-  void ForwardBranch(size_t branch, SampleSlice samples, std::span<float> out);
-  // Divides vectors of the samples by the members of their whole bags, if the branch does.
-  // What projects the branch's pooled vectors: out width x width.
-  ConstMatrix ProjectionOf(size_t branch) const;
-  void Divide(size_t branch, SampleSlice samples, std::span<float> vectors) const;
-  void Pool(size_t branch, SampleSlice samples, std::span<float> out);
-  void PoolCombined(size_t branch, SampleSlice samples, std::span<float> out);
-  void BackwardBranch(size_t branch, SampleSlice samples, std::span<const float> gradient);
-  void AddProjectionGradient(size_t branch, SampleSlice samples, std::span<const float> gradient);
-  void Unpool(size_t branch, SampleSlice samples, std::span<const float> gradient);
-  void UnpoolCombined(size_t branch, SampleSlice samples, std::span<const float> gradient);
-  void AddWeightGradients(size_t branch, SampleSlice samples, const std::vector<float>& by_lookup);
-  // Slots that say: lookup begin + i is vector i. Good until the next call.
-  std::span<const uint32_t> PlacesFrom(size_t begin, size_t count);
+  void AddBagBatches(const std::vector<bool>& pools_on_shards);
+  void AddBranches(size_t feature, const std::vector<bool>& pools_on_shards, BagBatch** next_bags);
+  Branch::Projection ProjectionOf(size_t feature, const IdGroup& group);
+  Status CheckBags(size_t feature, const Bags& bags) const;
+  ResolvedIds KeepIds(size_t feature, const Bags& bags);
+  void Assign(size_t feature, const ResolvedIds& ids);
 
   const EmbeddingTables tables_;
-  DenseParameters* const dense_;
+  BatchLookups lookups_;
+  BranchContext context_;
+  std::vector<BagBatch> bag_batches_;  // branches point to them
   std::vector<Projection> projections_;
-  std::vector<Branch> branches_;      // by feature and group
-  std::vector<size_t> first_branch_;  // of each feature; and at last their number
-  MatrixProducts products_;
+  std::vector<Feature> features_;
 
-  RowMerge merge_;
-  std::vector<RowBatch> row_batches_;
-  std::vector<BagBatch> bag_batches_;
-  std::vector<std::vector<int64_t>> bags_of_;  // of each feature's parts: in bag_batches_, or -1
-  std::vector<Lookups> lookups_;               // of each branch
-  std::vector<std::vector<uint32_t>>
-      members_;                               // of each feature with branches that divide: of bags
-  std::vector<std::vector<uint64_t>> ids_;    // of each physical table: rows looked up, in order
-  std::vector<std::vector<uint32_t>> slots_;  // and their places in row_batches_[t].rows
-  // Of the feature being resolved: what is no padding, its groups, and the ids of one of these.
-  std::vector<uint64_t> kept_ids_;
-  std::vector<uint32_t> kept_offsets_, groups_of_ids_;
-  std::vector<float> kept_weights_;
-  std::vector<uint64_t> branch_ids_;
-  std::vector<uint32_t> places_;  // see PlacesFrom
+  IdBuffer kept_, of_branch_;
+  std::vector<uint32_t> groups_of_ids_;
   std::vector<float> branch_out_;
-  std::vector<float> pooled_gradient_, combined_gradient_, part_gradient_, projection_gradient_;
 };
 
 }  // namespace rowhouse
