@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "common/wire/codec.h"
+#include "common/wire/control.h"
 #include "common/wire/hello.h"
 
 namespace rowhouse {
@@ -16,7 +17,7 @@ std::string ReachableEndpoint(const std::string& endpoint, const std::string& no
   return node.substr(0, node.rfind(':')) + ":" + endpoint.substr(kAny.size());
 }
 
-// Sends one message to every node and hands each answer to `take`, until all have answered.
+// Sends ask(n) to every node n and gives each answer to `take`, until all nodes have answered.
 Status AskAll(const RendezvousOptions& options, const std::vector<NodeAddress>& nodes,
               const std::string& phase, const std::string& identity, Transport& transport,
               const Clock& clock, const std::function<Frames(size_t)>& ask,

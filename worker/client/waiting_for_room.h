@@ -1,10 +1,10 @@
-// WaitingForRoom: what lets a worker wait longer for the others while the disk of a shard is full.
+// WaitingForRoom: extends a worker's deadline for the other workers while the disk of a shard is
+// full.
 //
-// A worker whose rows have come waits for the others in an exchange, which no shard can tell BUSY.
-// When that wait expires, the worker asks the shards whether any of them is, or was meanwhile, kept
-// from going on by a full disk (PsClient::StartProbe); if so, the others may come yet, and the wait
-// begins anew.
-// Threads: the worker's one.
+// A worker that has its rows waits for the other workers in a collective operation, in which no
+// shard can tell it BUSY. When that deadline passes, this worker asks the shards whether the disk
+// of any of them is, or was meanwhile, full (PsClient::StartProbe). If so, the other workers may
+// still be waiting for their rows, and the deadline begins anew. Threads: the worker's one.
 #pragma once
 
 #include "common/clock.h"
@@ -16,8 +16,8 @@ namespace rowhouse {
 
 class WaitingForRoom {
  public:
-  // Is the patience of `workers` while it lives. No exchange is made while `client` is busy; all
-  // outlive this.
+  // While this lives, `workers` asks it whether to wait on (Communicator::set_patience). All
+  // arguments outlive this, and `client` is not busy while the worker waits for the others.
   WaitingForRoom(Communicator& workers, PsClient& client, Dialer& dialer, const Clock& clock);
   ~WaitingForRoom();
   WaitingForRoom(const WaitingForRoom&) = delete;

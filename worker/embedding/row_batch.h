@@ -1,4 +1,4 @@
-// RowBatch: the distinct rows of one physical table that a step reads and changes, with their
+// RowBatch: the distinct rows of one physical table that a step reads and updates, with their
 // values (after the pull) and their summed gradients (before the push).
 #pragma once
 
@@ -12,9 +12,9 @@ namespace rowhouse {
 struct RowBatch {
   TableId table{};
   uint32_t dim = 0;
-  bool trains = true;            // false: a frozen table, whose rows are never pushed
+  bool trains = true;            // false: a frozen table; its rows are not pushed
   std::vector<RowId> rows;       // unique, ascending
-  std::vector<uint32_t> counts;  // lookups of each row in this batch, >= 1
+  std::vector<uint32_t> counts;  // lookups of each row in this batch, at least 1
   std::vector<float> values;     // rows x dim, filled by the pull
   std::vector<float> gradients;  // rows x dim, filled by the backward pass
 };

@@ -1,5 +1,6 @@
-// Slices: which samples of a global batch a worker takes. The first batch_size mod workers take
-// one more than the others, as numpy.array_split and DLRM do; workers beyond the samples take none.
+// SampleSlice: a range of the samples of a batch. SliceOf: the range that a worker takes of a
+// global batch. The first `batch_size mod workers` workers take one sample more than the others, as
+// in numpy.array_split and in DLRM; with fewer samples than workers, the last workers take none.
 #pragma once
 
 #include <algorithm>

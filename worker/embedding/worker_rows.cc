@@ -76,9 +76,9 @@ void WorkerRows::Fill(std::vector<RowBatch>* batches) const {
 }
 
 void WorkerRows::WriteGradients(const std::vector<RowBatch>& batches,
-                                std::span<float> exchange) const {
-  CHECK_EQ(exchange.size(), allreduce_floats_);
-  std::fill(exchange.begin(), exchange.end(), -0.0f);
+                                std::span<float> summed) const {
+  CHECK_EQ(summed.size(), allreduce_floats_);
+  std::fill(summed.begin(), summed.end(), -0.0f);
   for (const RowBatch& batch : batches) {
     const int64_t place = place_[Raw(batch.table)];
     if (place < 0 || !batch.trains) continue;
@@ -86,8 +86,8 @@ void WorkerRows::WriteGradients(const std::vector<RowBatch>& batches,
     for (int64_t t = 0; t < place; ++t)
       offset += tables_[static_cast<size_t>(t)].allreduce_floats();
     const Table& table = tables_[static_cast<size_t>(place)];
-    const std::span<float> gradients = exchange.subspan(offset, table.size() * table.spec.dim);
-    const std::span<float> touches = exchange.subspan(offset + gradients.size(), table.size());
+    const std::span<float> gradients = summed.subspan(offset, table.size() * table.spec.dim);
+    const std::span<float> touches = summed.subspan(offset + gradients.size(), table.size());
     for (size_t r = 0; r < batch.rows.size(); ++r) {
       const std::optional<uint64_t> at = table.PlaceOf(batch.rows[r]);
       if (!at) continue;
@@ -97,14 +97,14 @@ void WorkerRows::WriteGradients(const std::vector<RowBatch>& batches,
   }
 }
 
-Status WorkerRows::Apply(uint64_t step, float learning_rate, std::span<const float> exchange) {
-  CHECK_EQ(exchange.size(), allreduce_floats_);
+Status WorkerRows::Apply(uint64_t step, float learning_rate, std::span<const float> summed) {
+  CHECK_EQ(summed.size(), allreduce_floats_);
   std::vector<float> divided;
   for (Table& table : tables_) {
     const size_t dim = table.spec.dim;
-    const std::span<const float> gradients = exchange.first(table.size() * dim);
-    const std::span<const float> touches = exchange.subspan(gradients.size(), table.size());
-    exchange = exchange.subspan(table.allreduce_floats());
+    const std::span<const float> gradients = summed.first(table.size() * dim);
+    const std::span<const float> touches = summed.subspan(gradients.size(), table.size());
+    summed = summed.subspan(table.allreduce_floats());
     for (uint64_t place = 0; place < table.size(); ++place) {
       if (!(touches[place] > 0.0f)) continue;
       std::span<const float> gradient = gradients.subspan(place * dim, dim);
@@ -116,7 +116,7 @@ Status WorkerRows::Apply(uint64_t step, float learning_rate, std::span<const flo
       const RecordPlace at{table.RowAt(place)};
       UpdateRecord(table.spec, *table.optimizer, table.layout, at, step, learning_rate, gradient,
                    table.record(place));
-      // As shards count the lookups of their rows.
+      // Shards count the lookups of their rows likewise.
       CountLookups(table.layout, table.record(place), static_cast<uint32_t>(touches[place]));
       if (!IsFiniteRecord(table.layout, table.record(place))) {
         return NotFiniteError(table.spec, table.layout, at, table.record(place));

@@ -1,12 +1,13 @@
-// WorkerRows: the rows that live on the workers, of whole tables (Plan::is_on_workers) and single
-// ones of others (Plan::worker_rows): on every worker alike, trained like any rows: their gradients
-// join the dense exchange and are summed in rank order, then the table's own row optimizer runs
-// once on every touched row. The rows, and their digest, are those a shard would have made, bit for
-// bit.
+// WorkerRows: the rows that live on the workers instead of on shards: whole tables
+// (Plan::is_on_workers) and single rows of other tables (Plan::worker_rows). Every worker has the
+// same copy. In each step their gradients are summed over the workers, in rank order, with the
+// dense gradients; then each worker runs the table's row optimizer once on every row that any
+// worker touched. Rows and digest have the bits that a shard would have made.
 //
-// For small tables that every lookup hits, such as the remainders of a QR embedding, and the
-// hottest rows of large ones: a step moves all of these through the exchange, and pulls and pushes
-// none. Threads: one.
+// This suits small tables that every lookup hits, such as the remainders of a QR embedding, and the
+// hottest rows of large tables: a step sends the gradients of all these rows in the ordered
+// allreduce, and pulls and pushes none of them.
+// Threads: one.
 #pragma once
 
 #include <cstddef>
@@ -27,39 +28,39 @@ namespace rowhouse {
 
 class WorkerRows {
  public:
-  // With their first values. kUsage if a table on the workers has more than kMaxFloats weights, or
-  // if its first values cannot be made.
+  // With their initial values. kUsage if a table has more than kMaxFloats weights on the workers,
+  // or if its initial values cannot be made.
   static constexpr uint64_t kMaxFloats = uint64_t{1} << 26;
   static Result<std::unique_ptr<WorkerRows>> Make(const std::vector<TableSpec>& tables,
                                                   const Plan& plan);
 
-  // What a pull does for the rest: writes the values of the batches of these tables.
+  // Writes the values of these rows into the batches, as a pull does for the rows on shards.
   void Fill(std::vector<RowBatch>* batches) const;
 
-  // Floats of the exchange that are theirs.
+  // How many floats they add to the ordered allreduce.
   size_t allreduce_floats() const { return allreduce_floats_; }
 
-  // Writes this worker's gradients. Rows that it did not touch hold -0, which changes no other
-  // worker's gradient when added, not even the sign of a zero. Requires allreduce_floats() floats.
-  void WriteGradients(const std::vector<RowBatch>& batches, std::span<float> exchange) const;
+  // Writes this worker's gradients. A row that it did not touch gets -0: adding that changes no
+  // gradient, not even the sign of a zero. Requires summed.size() == allreduce_floats().
+  void WriteGradients(const std::vector<RowBatch>& batches, std::span<float> summed) const;
 
-  // Updates the rows that any worker touched by the exchange summed over all. kInternal, naming the
-  // row, if one is not finite afterwards.
-  Status Apply(uint64_t step, float learning_rate, std::span<const float> exchange);
+  // Updates the rows that any worker touched. `summed`: what all workers wrote, summed in rank
+  // order. kInternal, naming the row, if a row is not finite afterwards.
+  Status Apply(uint64_t step, float learning_rate, std::span<const float> summed);
 
-  // Of the rows that exist, those touched so far; as of shards.
+  // Of the rows that exist: those that some step has touched. As a shard's digest.
   RowsDigest Digest() const;
   uint64_t existing_rows() const;
 
-  // All records, for the model's dense file. Load requires what Save gave for the same tables;
-  // kCorruption if the size differs.
+  // All records, for the model's dense file. Load takes what Save returned for the same tables and
+  // plan; kCorruption if the size differs.
   std::vector<float> Save() const;
   Status Load(std::span<const float> saved);
   size_t saved_floats() const;
 
  private:
   struct Table {
-    std::vector<RowId> rows;  // ascending; empty: all of them
+    std::vector<RowId> rows;  // ascending; empty: all rows of the table
     TableSpec spec;
     std::unique_ptr<Optimizer> optimizer;
     RecordLayout layout;
@@ -67,12 +68,12 @@ class WorkerRows {
 
     uint64_t size() const { return rows.empty() ? spec.rows : rows.size(); }
     RowId RowAt(uint64_t place) const { return rows.empty() ? RowId{place} : rows[place]; }
-    // Where a row lies among those here; nothing if it is not here.
+    // The row's place among `records`; nullopt if the row does not live on the workers.
     std::optional<uint64_t> PlaceOf(RowId row) const;
     std::byte* record(uint64_t place) { return &records[place * layout.bytes()]; }
     const std::byte* record(uint64_t place) const { return &records[place * layout.bytes()]; }
     bool Exists(uint64_t place) const { return layout.trailer(record(place)).lsn != 0; }
-    // Floats of the exchange: the gradients, then one number a row: how often it was touched.
+    // The gradients, then for each row how often it was looked up.
     size_t allreduce_floats() const { return size() * (spec.dim + 1); }
   };
 
