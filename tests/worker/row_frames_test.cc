@@ -1,0 +1,91 @@
+#include "worker/client/row_frames.h"
+
+#include "tests/testing/testing.h"
+
+namespace rowhouse {
+namespace {
+
+constexpr uint64_t kRows = 50;
+constexpr uint32_t kDim = 32;
+
+// Rows scattered over two shards, the second of which has them in two halves of columns with the
+// third; row 7 lives on the workers.
+Plan ScatteredPlan() {
+  TableSpec table;
+  table.name = "t";
+  table.rows = kRows;
+  table.dim = kDim;
+  const std::vector<Slice> slices = {
+      {.row_end = 20, .column_end = kDim, .shard = ShardId{0}},
+      {.row_begin = 20, .row_end = kRows, .column_end = 16, .shard = ShardId{1}},
+      {.row_begin = 20,
+       .row_end = kRows,
+       .column_begin = 16,
+       .column_end = kDim,
+       .shard = ShardId{2}}};
+  return Plan::Make({table}, 3, slices,
+                    {{.order = RowOrder::Scattered(kRows, 5), .worker_rows = {RowId{7}}}})
+      .value();
+}
+
+std::vector<RowBatch> Batches() {
+  std::vector<RowBatch> batches(1);
+  RowBatch& batch = batches[0];
+  batch.dim = kDim;
+  for (uint64_t row = 1; row < kRows; row += 2) {
+    batch.rows.push_back(RowId{row});
+    batch.counts.push_back(static_cast<uint32_t>(row));
+    for (uint32_t c = 0; c < kDim; ++c) {
+      batch.gradients.push_back(static_cast<float>(row * 100 + c));
+    }
+  }
+  batch.values.assign(batch.gradients.size(), -1.0f);
+  return batches;
+}
+
+TEST(RowFrames, GradientsThatComeBackAsValuesAreEachRowsOwn) {
+  const Router router(ScatteredPlan());
+  std::vector<RowBatch> batches = Batches();
+  RowFrames frames;
+  PartDivider divider(3, {.rows = 6});
+  frames.Route(router, batches, /*trained_only=*/true, &divider);
+  for (const MessagePart& part : divider.Take(/*to_every_shard=*/false)) {
+    const Frame gradients = frames.Gradients(batches, part);
+    EXPECT_EQ(gradients.size(), RowFrames::BytesOf(part));
+    frames.CopyValues(part, gradients, &batches);
+    // Ids, counts, and gradients lie in the same order.
+    const Frame ids = frames.Ids(batches, part), counts = frames.Counts(batches, part);
+    size_t row = 0, at = 0;
+    for (const TableRows& entry : RowFrames::TablesOf(batches, part)) {
+      const uint32_t columns = part.shard == 0 ? kDim : 16;
+      EXPECT_EQ(entry.first_column, part.shard == 2 ? 16u : 0u);
+      for (uint32_t r = 0; r < entry.rows; ++r, ++row, at += columns) {
+        const uint64_t id = ids.As<uint64_t>()[row];
+        EXPECT_EQ(counts.As<uint32_t>()[row], id);
+        EXPECT_EQ(gradients.As<float>()[at], static_cast<float>(id * 100 + entry.first_column));
+      }
+    }
+  }
+  const RowBatch& batch = batches[0];
+  for (size_t r = 0; r < batch.rows.size(); ++r) {
+    for (uint32_t c = 0; c < kDim; ++c) {
+      const size_t i = r * kDim + c;
+      EXPECT_EQ(batch.values[i], batch.rows[r] == RowId{7} ? -1.0f : batch.gradients[i]);
+    }
+  }
+}
+
+TEST(RowFrames, FrozenTablesAreNotPushed) {
+  const Router router(ScatteredPlan());
+  std::vector<RowBatch> batches = Batches();
+  batches[0].trains = false;
+  RowFrames frames;
+  PartDivider divider(3, {});
+  frames.Route(router, batches, /*trained_only=*/true, &divider);
+  EXPECT_TRUE(divider.Take(false).empty());
+  frames.Route(router, batches, /*trained_only=*/false, &divider);
+  EXPECT_EQ(divider.Take(false).size(), 3u);
+}
+
+}  // namespace
+}  // namespace rowhouse
