@@ -17,15 +17,21 @@ std::string ReachableEndpoint(const std::string& endpoint, const std::string& no
   return node.substr(0, node.rfind(':')) + ":" + endpoint.substr(kAny.size());
 }
 
+// One question to every node.
+struct Question {
+  std::string phase;     // for errors
+  std::string identity;  // of the dialer
+  std::function<Frames(size_t node)> ask;
+  std::function<Status(size_t node, const Message&)> take;
+};
+
 // Sends ask(n) to every node n and gives each answer to `take`, until all nodes have answered.
 Status AskAll(const RendezvousOptions& options, const std::vector<NodeAddress>& nodes,
-              const std::string& phase, const std::string& identity, Transport& transport,
-              const Clock& clock, const std::function<Frames(size_t)>& ask,
-              const std::function<Status(size_t, const Message&)>& take) {
-  ASSIGN_OR_RETURN(const std::unique_ptr<Dialer> dialer, transport.MakeDialer(identity));
+              const Question& question, Transport& transport, const Clock& clock) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<Dialer> dialer, transport.MakeDialer(question.identity));
   for (size_t n = 0; n < nodes.size(); ++n) {
     RETURN_IF_ERROR(dialer->Connect(nodes[n].endpoint).status().Annotate(nodes[n].name));
-    RETURN_IF_ERROR(dialer->Send(n, ask(n)).Annotate(nodes[n].name));
+    RETURN_IF_ERROR(dialer->Send(n, question.ask(n)).Annotate(nodes[n].name));
   }
   std::vector<bool> has_answered(nodes.size());
   const TimeMs deadline = clock.NowMs() + options.deadline_ms;
@@ -39,7 +45,7 @@ Status AskAll(const RendezvousOptions& options, const std::vector<NodeAddress>& 
     if (!incoming) continue;
     const NodeAddress& node = nodes[incoming->listener];
     ASSIGN_OR_RETURN(const Message message, Unpack(std::move(incoming->frames)));
-    RETURN_IF_ERROR(take(incoming->listener, message).Annotate(node.name));
+    RETURN_IF_ERROR(question.take(incoming->listener, message).Annotate(node.name));
     has_answered[incoming->listener] = true;
   }
   std::string silent;
@@ -52,10 +58,10 @@ Status AskAll(const RendezvousOptions& options, const std::vector<NodeAddress>& 
   if (is_stopped()) {
     return MakeStatus(StatusCode::kUnavailable,
                       "{}: worker {} on {} was told to stop while it waited for an answer from {}",
-                      phase, Raw(options.worker), options.host, silent);
+                      question.phase, Raw(options.worker), options.host, silent);
   }
   return MakeStatus(StatusCode::kDeadlineExceeded,
-                    "{}: worker {} on {} had no answer within {} ms from {}", phase,
+                    "{}: worker {} on {} had no answer within {} ms from {}", question.phase,
                     Raw(options.worker), options.host, options.deadline_ms, silent);
 }
 
@@ -106,7 +112,7 @@ Result<std::vector<ShardAddress>> MeetNodes(const RendezvousOptions& options, co
   };
   VLOG(1) << "worker " << Raw(options.worker) << " meets " << nodes.size() << " PS nodes";
   const std::string identity = fmt::format("hello-{:016x}-{}", job.job_id, Raw(options.worker));
-  RETURN_IF_ERROR(AskAll(options, nodes, "meeting", identity, transport, clock, ask, take));
+  RETURN_IF_ERROR(AskAll(options, nodes, {"meeting", identity, ask, take}, transport, clock));
   return shards;
 }
 
@@ -122,7 +128,7 @@ Status PartFromNodes(const RendezvousOptions& options, uint64_t job_id,
   };
   const auto take = [](size_t, const Message& message) { return CheckNoError(message); };
   const std::string identity = fmt::format("bye-{:016x}-{}", job_id, Raw(options.worker));
-  return AskAll(options, nodes, "parting", identity, transport, clock, ask, take);
+  return AskAll(options, nodes, {"parting", identity, ask, take}, transport, clock);
 }
 
 }  // namespace rowhouse
