@@ -1,6 +1,8 @@
 // A model and rows that no parameter server has: the probabilities of dlrm_tiny.json.
 #include "worker/train/scorer.h"
 
+#include <cmath>
+
 #include "tests/testing/rows_in_arrays.h"
 #include "tests/testing/testing.h"
 #include "tests/testing/tiny_dlrm.h"
@@ -64,15 +66,12 @@ TEST_F(ScorerTest, ABadIdIsNamedWithItsBatch) {
 }
 
 TEST_F(ScorerTest, AProbabilityThatIsNotFiniteNamesTheWeightFurthestFromZero) {
-  std::vector<std::vector<float>> tables = TablesOf(case_);
-  const Batch batch = TinyBatch(case_["batches"][0]);
-  const uint64_t row = batch.features[0].ids[0];
-  tables[0][row * forward_.row_batches()[0].dim] = HUGE_VALF;
-  RowsInArrays rows(std::move(tables));
-  Scorer scorer(forward_, rows);
-  const Status status = scorer.Score(batch, "batch 7").status();
+  forward_.dense().values().back() = NAN;  // the last bias
+  Scorer scorer(forward_, rows_);
+  const Status status = scorer.Score(TinyBatch(case_["batches"][0]), "batch 7").status();
   EXPECT_EQ(status.code(), StatusCode::kInternal);
-  EXPECT_THAT(status.message(), HasSubstr("of table \"table0\", row " + std::to_string(row)));
+  EXPECT_THAT(status.message(), HasSubstr("batch 7: sample 0 of the batch: the prediction is"));
+  EXPECT_THAT(status.message(), HasSubstr("of dense parameters \"top_l."));
 }
 
 }  // namespace
