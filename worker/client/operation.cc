@@ -49,31 +49,28 @@ void Operation::Send(TimeMs now, uint64_t* next_id, std::vector<Outgoing>* outgo
   }
 }
 
-bool Operation::OnMessage(const Message& message, Status* status,
-                          std::optional<std::string>* busy) {
-  const uint64_t id = message.header.request_id;
+std::optional<Operation::Answer> Operation::OnMessage(const Message& message) {
+  Answer answer;
   if (message.header.type == MessageType::kBusy) {
-    const std::optional<size_t> shard = window_.ExtendDeadline(id);
-    if (!shard) return false;
+    const std::optional<size_t> shard = window_.ExtendDeadline(message.header.request_id);
+    if (!shard) return std::nullopt;
     Result<BusyReply> reply = DecodeBody<BusyReply>(message);
-    if (reply.ok()) {
-      *busy = std::move(reply.value().message);
-    } else {
-      *status = reply.status().Annotate(Describe(*shard));
-    }
-    return true;
+    answer.status = reply.status().Annotate(Describe(*shard));
+    if (reply.ok()) answer.busy = std::move(reply.value().message);
+    return answer;
   }
-  const std::optional<RequestWindow::Request> request = window_.TakeAnswered(id);
-  if (!request) return false;
+  const std::optional<RequestWindow::Request> request =
+      window_.TakeAnswered(message.header.request_id);
+  if (!request) return std::nullopt;
   if (message.header.type == MessageType::kError) {
     ErrorReply reply;
-    *status = DecodeReply(message, &reply);
-    if (status->ok()) *status = CorruptionError("an error without a code");
+    answer.status = DecodeReply(message, &reply);
+    if (answer.status.ok()) answer.status = CorruptionError("an error without a code");
   } else {
-    *status = frames_.TakeReply(parts_[request->number], message);
+    answer.status = frames_.TakeReply(parts_[request->number], message);
   }
-  if (!status->ok()) *status = status->Annotate(Describe(request->shard));
-  return true;
+  if (!answer.status.ok()) answer.status = answer.status.Annotate(Describe(request->shard));
+  return answer;
 }
 
 Status Operation::OnTick(TimeMs now, bool* was_extended) {

@@ -57,9 +57,12 @@ class Operation {
   // Appends what may be sent now; its deadlines begin. Takes request ids from *next_id.
   void Send(TimeMs now, uint64_t* next_id, std::vector<Outgoing>* outgoing);
 
-  // False: the message answers no request of this operation. Else *status is what became of it, and
-  // *busy, if the shard says BUSY, its words.
-  bool OnMessage(const Message& message, Status* status, std::optional<std::string>* busy);
+  struct Answer {
+    Status status;                    // the shard's error, or that of a reply that does not fit
+    std::optional<std::string> busy;  // the shard said BUSY, in these words; the reply will follow
+  };
+  // nullopt: the message answers no request of this operation.
+  std::optional<Answer> OnMessage(const Message& message);
 
   // kDeadlineExceeded, naming the shard, if a deadline has passed. *was_extended: some shard said
   // BUSY since the last tick, and its deadline began anew.

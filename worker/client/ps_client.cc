@@ -117,11 +117,14 @@ void PsClient::OnMessage(size_t shard, Frames frames) {
     if (last_begun_ != nullptr) status_ = status_.Annotate(last_begun_->Describe(shard));
     return;
   }
-  std::optional<std::string> busy;
+  // An answer to none of them is one to an operation that was given up.
   for (Operation* const operation : {&push_, &pull_, &control_}) {
-    if (operation->OnMessage(message.value(), &status_, &busy)) break;
-  }  // Else it is an answer to an operation that was given up.
-  if (busy) busy_wait_.OnBusy(*busy);
+    const std::optional<Operation::Answer> answer = operation->OnMessage(message.value());
+    if (!answer) continue;
+    status_ = answer->status;
+    if (answer->busy) busy_wait_.OnBusy(*answer->busy);
+    return;
+  }
 }
 
 void PsClient::OnTick(TimeMs now) {
