@@ -1,4 +1,4 @@
-// The unit kernels of embedding_bag.h: plain sums of bags and their backward, over columns.
+// The kernels of embedding_bag.h: sums of bags and their backward, over columns.
 #include <glog/logging.h>
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 namespace rowhouse {
 namespace {
 
-// Rows lie all over memory: asking for one this many lookups ahead hides most of the wait.
+// Rows lie far apart in memory: prefetching this many lookups ahead hides most of the wait.
 constexpr size_t kLookAhead = 8;
 constexpr size_t kFloatsPerLine = 16;
 
@@ -31,13 +31,12 @@ ROWHOUSE_KERNEL_BODY void SumColumns(const uint32_t* slots, size_t begin, size_t
   for (size_t c = 0; c < kColumns; ++c) out[c] = sums[c];
 }
 
-// Bag b is slots[begin(b) .. begin(b + 1)).
-template <typename Begin>
-ROWHOUSE_KERNEL_BODY void SumAllBags(size_t bags, Begin begin, const uint32_t* slots,
-                                     const float* rows, size_t dim, float* out) {
-  const size_t lookups = begin(bags);
+ROWHOUSE_TARGET_CLONES
+void SumCsr(const uint32_t* offsets, size_t bags, const uint32_t* slots, const float* rows,
+            size_t dim, float* out) {
+  const size_t lookups = offsets[bags];
   for (size_t b = 0; b < bags; ++b, out += dim) {
-    const size_t first = begin(b), last = begin(b + 1);
+    const size_t first = offsets[b], last = offsets[b + 1];
     size_t c = 0;
     for (; c + 64 <= dim; c += 64) {
       SumColumns<64>(slots, first, last, lookups, rows + c, dim, out + c);
@@ -47,20 +46,6 @@ ROWHOUSE_KERNEL_BODY void SumAllBags(size_t bags, Begin begin, const uint32_t* s
     }
     for (; c < dim; ++c) SumColumns<1>(slots, first, last, lookups, rows + c, dim, out + c);
   }
-}
-
-ROWHOUSE_TARGET_CLONES
-void SumCsr(const uint32_t* offsets, size_t bags, const uint32_t* slots, const float* rows,
-            size_t dim, float* out) {
-  SumAllBags(
-      bags, [offsets](size_t b) { return size_t{offsets[b]}; }, slots, rows, dim, out);
-}
-
-ROWHOUSE_TARGET_CLONES
-void SumFixed(size_t length, size_t bags, const uint32_t* slots, const float* rows, size_t dim,
-              float* out) {
-  SumAllBags(
-      bags, [length](size_t b) { return b * length; }, slots, rows, dim, out);
 }
 
 ROWHOUSE_TARGET_CLONES
@@ -80,10 +65,11 @@ void AddCsr(const uint32_t* offsets, size_t bags, const uint32_t* slots,
   }
 }
 
-// A multiple of 2^-36, ties to even. Below 2^15 or so: adding 1.5 * 2^16 leaves 52 - 16 = 36 bits
-// after the point, and beyond that terms are as f32 has them already.
+// Adding and subtracting this rounds a term to a multiple of 2^-36, ties to even: a double of this
+// size has 52 - 16 = 36 bits after the point.
 constexpr double kExactMagic = 0x1.8p16;
-constexpr float kExactLimit = 0x1p12f;  // from here on f32 is coarser than 2^-12: nothing to round
+constexpr float kExactLimit =
+    0x1p12f;  // from here on f32 has at most 11 bits after the point: nothing to round
 
 ROWHOUSE_TARGET_CLONES
 void AddExactCsr(const uint32_t* offsets, size_t bags, const uint32_t* slots, const float* weights,
@@ -114,14 +100,6 @@ void AddExactSums(const BagView& bags, std::span<const float> rows, size_t dim,
 void SumBags(const BagView& bags, std::span<const float> rows, size_t dim, std::span<float> out) {
   CHECK_EQ(out.size(), bags.bags() * dim);
   SumCsr(bags.offsets.data(), bags.bags(), bags.slots.data(), rows.data(), dim, out.data());
-}
-
-void SumFixedBags(size_t length, std::span<const uint32_t> slots, std::span<const float> rows,
-                  size_t dim, std::span<float> out) {
-  CHECK_GE(length, 1u);
-  CHECK_EQ(slots.size() % length, 0u);
-  CHECK_EQ(out.size(), slots.size() / length * dim);
-  SumFixed(length, slots.size() / length, slots.data(), rows.data(), dim, out.data());
 }
 
 void AddSumGradients(const BagView& bags, std::span<const float> gradient, size_t dim,

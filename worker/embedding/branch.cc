@@ -247,8 +247,7 @@ void Branch::UnpoolPart(SampleSlice samples, Part* part, std::span<const float> 
   const BagView bags = ViewOf(samples, SlotsOf(part->table, part->first));
   AddBagGradients(bags, options_, gradient, batch.dim, &part->winners, batch.gradients);
   if (!feature_.weights) return;
-  AddWeightGradients(samples,
-                     BagWeightGradients(bags, options_, batch.values, gradient, batch.dim));
+  AddWeightGradients(samples, BagWeightGradients(bags, batch.values, gradient, batch.dim));
 }
 
 void Branch::UnpoolCombined(SampleSlice samples, std::span<const float> gradient) {
@@ -259,8 +258,7 @@ void Branch::UnpoolCombined(SampleSlice samples, std::span<const float> gradient
   of_combined.assign(count * group_.width, 0.0f);
   AddBagGradients(bags, options_, gradient, group_.width, &parts_[0].winners, of_combined);
   if (feature_.weights) {
-    AddWeightGradients(samples,
-                       BagWeightGradients(bags, options_, combined_, gradient, group_.width));
+    AddWeightGradients(samples, BagWeightGradients(bags, combined_, gradient, group_.width));
   }
   std::vector<float>& of_part = context_.part_gradient;
   for (size_t p = 0; p < parts_.size(); ++p) {
