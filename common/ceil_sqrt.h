@@ -1,4 +1,4 @@
-// The root of a whole number, rounded up: hpcaitech's size of quotient-remainder tables.
+// The square root of a whole number, rounded up: the size of quotient-remainder tables.
 #pragma once
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// Numbers in sentences: "1 shard", "2 shards".
+// Counted: a number and its noun: "1 shard", "2 shards".
 #pragma once
 
 #include <fmt/format.h>
@@ -9,7 +9,7 @@
 
 namespace rowhouse {
 
-// `one` and `many`: the word for one, and for others; "": the same with an s.
+// `many` is the plural of `one`; "": `one` with an s.
 inline std::string Counted(uint64_t number, std::string_view one, std::string_view many = "") {
   if (number == 1 || !many.empty()) return fmt::format("{} {}", number, number == 1 ? one : many);
   return fmt::format("{} {}s", number, one);

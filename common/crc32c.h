@@ -1,7 +1,7 @@
 // CRC-32C (Castagnoli polynomial 0x1EDC6F41, reflected; RFC 3720 section 12.1): the checksum of
 // small frames on the wire, of push-log records and of files in a manifest.
 //
-// Uses the SSE4.2 instruction where the CPU has it and eight tables where not; same numbers.
+// Uses the SSE4.2 instruction if the CPU has it, else eight tables; the results are equal.
 // Threads: any.
 #pragma once
 
@@ -20,7 +20,7 @@ inline uint32_t Crc32c(std::string_view text) {
   return Crc32c(std::as_bytes(std::span(text.data(), text.size())));
 }
 
-// The form without the instruction, for tests on machines that have it.
+// The same without the instruction; for tests.
 uint32_t ExtendCrc32cPortable(uint32_t crc, std::span<const std::byte> bytes);
 
 }  // namespace rowhouse

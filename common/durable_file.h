@@ -1,8 +1,8 @@
-// Files and directories whose presence survives a crash of the machine, not only of the process.
+// Files and directories that survive a crash of the machine, not only of the process.
 //
-// Errors: kNotFound for what is not there; kUsage for what the operator can mend (permission, a
-// file where a directory is due); kResourceExhausted for a full disk; kIoError for the rest. Each
-// names the path. Threads: any, one per path.
+// Errors name the path: kNotFound if there is none; kUsage for what the operator can mend
+// (permission, a file in place of a directory); kResourceExhausted for a full disk; else kIoError.
+// Threads: any, one per path.
 #pragma once
 
 #include <string>
@@ -18,11 +18,10 @@ Status WriteFileDurably(const std::string& path, std::string_view text);
 
 Result<std::string> ReadFile(const std::string& path);
 
-// Makes `path` and the directories above it that are missing, each fsynced into its parent. OK if
-// it is there already.
+// Makes `path` and its missing parents, and fsyncs each one's parent. OK if it exists already.
 Status MakeDirectoryDurably(const std::string& path);
 
-// What errno says, as the Status the table at the top names: "cannot {what} {path}: {reason}".
+// The Status, as listed above, of an errno: "cannot {what} {path}: {reason}".
 Status StatusFromErrno(int error, std::string_view what, const std::string& path);
 
 }  // namespace rowhouse

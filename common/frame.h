@@ -1,7 +1,7 @@
-// Frame: one block of bytes on its way through queues and sockets, owned by exactly one place.
+// Frame: one block of bytes of a message, with one owner.
 //
 // A Frame made here is malloc'd and can be handed to ZeroMQ without a copy; a Frame received from
-// ZeroMQ keeps the library's buffer alive. Frames are copies, never pointers into a cache.
+// ZeroMQ keeps the library's buffer alive. A Frame has its own bytes and never points into a cache.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,8 @@
 
 namespace rowhouse {
 
-// Frames that travel are not larger: a transport sends none, and hangs up on a peer that does.
+// The largest frame of a message. Transports send none that is larger, and close the connection of
+// a peer that does.
 inline constexpr int64_t kMaxFrameBytes = 64 << 20;
 
 class Frame {
@@ -25,7 +26,7 @@ class Frame {
   Frame() = default;
   // `bytes` uninitialised bytes, aligned for any scalar.
   explicit Frame(size_t bytes);
-  // Takes ownership of memory that `release` knows how to free.
+  // Takes ownership of `data`, which `release` frees.
   Frame(std::byte* data, size_t size, Release release, void* hint)
       : data_(data), size_(size), release_(release), hint_(hint) {}
   static Frame CopyOf(std::span<const std::byte> bytes);
@@ -43,8 +44,8 @@ class Frame {
   std::span<const std::byte> bytes() const { return {data_, size_}; }
   std::string_view text() const { return {reinterpret_cast<const char*>(data_), size_}; }
 
-  // The bytes as an array of T. Requires size() % sizeof(T) == 0; peers' frames are checked
-  // before (see wire/message.h). Frames of our own and frames received are aligned for u64.
+  // The bytes as an array of T. Requires size() % sizeof(T) == 0; the sizes of received frames are
+  // checked before (wire/message.h). Frames made here and frames received are aligned for u64.
   template <typename T>
   std::span<const T> As() const {
     return {reinterpret_cast<const T*>(data_), size_ / sizeof(T)};

@@ -113,12 +113,12 @@ std::string ShownJson(const nlohmann::json& value) {
 
 std::string JsonLines(const ordered_json& object) { return Lines(object, 0) + "\n"; }
 
-Result<uint64_t> ReadJsonNumber(const nlohmann::json& value, std::string_view what, uint64_t most) {
+Result<uint64_t> ReadJsonNumber(const nlohmann::json& value, std::string_view what, uint64_t max) {
   const bool is_whole =
       value.is_number_unsigned() || (value.is_number_integer() && value.get<int64_t>() >= 0);
-  if (is_whole && value.get<uint64_t>() <= most) return value.get<uint64_t>();
+  if (is_whole && value.get<uint64_t>() <= max) return value.get<uint64_t>();
   return CorruptionError("{} is {}; expected a whole number from 0 to {}", what, ShownJson(value),
-                         most);
+                         max);
 }
 
 Result<nlohmann::json> ParseJson(std::string_view text) {

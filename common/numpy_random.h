@@ -1,4 +1,4 @@
-// numpy's legacy RandomState, bit for bit (SPEC 12; vectors numpy_rng.json): MT19937 (Matsumoto
+// numpy's legacy RandomState, bit for bit (tests/vectors/numpy_rng.json): MT19937 (Matsumoto
 // and Nishimura, 1998) seeded by init_genrand, 53-bit doubles, polar Box-Muller normals, masked
 // rejection for integers. DLRM's data and initial values are defined by it.
 //
@@ -48,10 +48,10 @@ class NumpyRandom {
   double normal_ = 0.0;
 };
 
-// The uniform doubles of one seed by number. Draw k is what the (k + 1)-th NextDouble() returns.
-// Keeps the generator's state every 65,536 draws (2.5 kB each), as far as it was asked, so that
-// reading draws far down costs at most 65,536 steps (25 us on our machine). The first call for a
-// draw beyond those asked so far walks there (3 s to the last one) while other calls wait.
+// The uniform doubles of one seed by number: draw k is what the (k + 1)-th NextDouble() returns.
+// Keeps the generator's state every 65,536 draws (2.5 kB each) up to the furthest draw read so far,
+// so that reading one of those costs at most 65,536 steps (25 us). Reading a later one takes the
+// steps up to it (3 s to the last) while other calls wait.
 class NumpyDraws {
  public:
   static constexpr uint64_t kStride = 65536;

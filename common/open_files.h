@@ -1,4 +1,4 @@
-// The process's limit of open files (`ulimit -n`): sockets, RocksDB's files, a server's listeners.
+// The process's limit of open files (`ulimit -n`), which sockets and RocksDB's files count for.
 #pragma once
 
 #include <glog/logging.h>

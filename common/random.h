@@ -1,11 +1,11 @@
-// Random bits by name instead of in order: what a draw is depends on its key and its number only,
-// so any thread or rank may make any draw, and making one needs no state.
+// Random bits by key and number: a draw depends on nothing else, so that any thread or rank may
+// make any draw, in any order, without state.
 //
 // Source: SplitMix64 (Steele, Lea and Flood, 2014) with its finaliser, Stafford's variant 13. Not
-// for cryptography. These numbers are part of what is stored (first values of untouched rows) and
-// of every result: they never change.
+// for cryptography. These numbers define the initial values of rows that are not stored, and every
+// result: they never change.
 //
-// numpy's generator, which DLRM's data is defined by, is in common/numpy_random.h.
+// numpy's generator, which defines DLRM's data, is in common/numpy_random.h.
 #pragma once
 
 #include <cmath>
@@ -46,8 +46,8 @@ inline double ToNormal(uint64_t radius_bits, uint64_t angle_bits) {
          std::cos(2.0 * std::numbers::pi * ToUnitDouble(angle_bits));
 }
 
-// A short sequence of draws for things that need an unknown number of them, such as rejection:
-// seed one with MixBits(key, number of the thing).
+// A sequence of draws, for uses that need an unknown number of them, such as rejection: seed one
+// with MixBits(key, number of the use).
 class SplitMix64 {
  public:
   explicit constexpr SplitMix64(uint64_t seed) : state_(seed) {}

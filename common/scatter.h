@@ -1,9 +1,9 @@
-// Scatter: a permutation of 0 .. size-1 that looks random and takes no memory, so that neighbours
-// (the hottest ranks of a table, say) lie all over the range.
+// Scatter: a pseudorandom permutation of 0 .. size - 1 that takes no memory: neighbours come to
+// places all over the range.
 //
-// Works in the next power of two by steps that can each be undone (add a key, multiply by an odd
-// number, fold the upper half onto the lower), and walks on where it lands beyond `size` (cycle
-// walking, Black and Rogaway, 2002): fewer than two rounds on average. Not for cryptography.
+// It permutes the next power of two by invertible steps (add a key, multiply by an odd number, fold
+// the upper half onto the lower) and repeats them while the result is >= size (cycle walking, Black
+// and Rogaway, 2002): fewer than two rounds on average. Not for cryptography.
 #pragma once
 
 #include <glog/logging.h>

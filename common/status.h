@@ -1,8 +1,8 @@
-// Status and Result<T>: how an operating error travels. Programmer's mistakes are CHECKs.
+// Status and Result<T>: how functions report operating errors. Programmers' mistakes are CHECKs.
 //
-// A message is one sentence that says what, where and why; callers going up add context with
-// Annotate ("shard 3: rocksdb put: No space left on device"). The operator's mistakes (a wrong
-// flag, key, file, plan) are kUsage: `main` turns them into exit code 2, all others into 1.
+// A message is one sentence that says what, where and why; callers add context with Annotate
+// ("shard 3: rocksdb put: No space left on device"). The operator's mistakes (a wrong flag, key,
+// file, plan) are kUsage: `main` turns them into exit code 2, all others into 1.
 #pragma once
 
 #include <fmt/format.h>
@@ -15,7 +15,7 @@
 
 namespace rowhouse {
 
-// Numbers travel on the wire: never reuse one.
+// The numbers are part of messages: never reuse one.
 enum class StatusCode : uint8_t {
   kOk = 0,
   kUsage = 1,  // the operator can mend it: exit code 2
@@ -70,11 +70,11 @@ Status IoError(fmt::format_string<Args...> format, Args&&... args) {
   return MakeStatus(StatusCode::kIoError, format, std::forward<Args>(args)...);
 }
 
-// `status`, but what the operator could have mended before a run (kUsage) is the world's fault
-// (kIoError) in its middle: a disk that became read-only, a directory that was taken away.
+// `status` with kUsage turned into kIoError: what is the operator's mistake before a run (a
+// directory that is not writable) is a fault of the world in the middle of one.
 Status AsFaultOfTheWorld(const Status& status);
 
-// A value or the reason there is none. value() of an error is a programmer's mistake.
+// A value, or the error that is in its place. value() of an error aborts.
 template <typename T>
 class [[nodiscard]] Result {
  public:

@@ -7,7 +7,7 @@
 
 namespace rowhouse {
 
-// Longer names are cut to the 15 letters the kernel keeps.
+// Only the first 15 letters are kept, as the kernel has no room for more.
 inline void NameThisThread(const std::string& name) {
   pthread_setname_np(pthread_self(), name.substr(0, 15).c_str());
 }

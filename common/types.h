@@ -1,4 +1,5 @@
-// Distinct id types. A bare integer never crosses a floor.
+// Ids of distinct types, so that one is not taken for another. Functions of one floor take no bare
+// integers as ids from another.
 #pragma once
 
 #include <cstdint>
@@ -7,9 +8,9 @@
 
 namespace rowhouse {
 
-enum class RowId : uint64_t {};    // global id of a row within its physical table
-enum class TableId : uint32_t {};  // physical table; given once per model directory, never reused
-enum class ShardId : uint32_t {};  // global over all PS nodes: node * shards_per_node + index
+enum class RowId : uint64_t {};       // global id of a row within its physical table
+enum class TableId : uint32_t {};     // number of a physical table in the model; never reused
+enum class ShardId : uint32_t {};     // global over all PS nodes: node * shards_per_node + index
 enum class WorkerRank : uint32_t {};  // 0..workers-1, dense; not the MPI rank
 
 // The number behind an id.

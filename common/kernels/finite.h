@@ -1,5 +1,5 @@
-// Numbers that are none: whether and where there is an infinity or NaN. Bits are looked at, so it
-// vectorises and no compiler flag can assume it away.
+// Non-finite numbers: whether and where floats hold a NaN or infinity. The bits are tested, so that
+// the loops vectorise and no compiler flag can assume that there is none.
 #pragma once
 
 #include <algorithm>
@@ -24,7 +24,7 @@ inline bool AreFinite(std::span<const float> values) {
   return bad == 0;
 }
 
-// Index of the first infinity or NaN.
+// Index of the first NaN or infinity.
 inline std::optional<size_t> FirstNotFinite(std::span<const float> values) {
   constexpr size_t kBlock = 1024;
   for (size_t begin = 0; begin < values.size(); begin += kBlock) {
@@ -37,7 +37,7 @@ inline std::optional<size_t> FirstNotFinite(std::span<const float> values) {
   return std::nullopt;
 }
 
-// For messages: a NaN without its sign, which says nothing and differs between processors.
+// For messages: a NaN loses its sign, which has no meaning and differs between processors.
 template <typename T>
 T ForPeople(T value) {
   return std::isnan(value) ? std::numeric_limits<T>::quiet_NaN() : value;

@@ -1,18 +1,19 @@
 // Floats of 16 bits: bf16 (8 exponent bits, as f32, and 7 mantissa bits) and IEEE's f16 (5 and 10),
-// as bit patterns. Whole-number arithmetic on bits throughout, so every instruction set gives the
-// same ones, subnormals included, whatever the rounding mode of the FPU.
+// as bit patterns. All arithmetic is on whole numbers, so every instruction set and every rounding
+// mode of the FPU gives the same bits, subnormals included.
 //
-// Widening is exact. Rounding, to nearest (ties to even) or stochastically: a value that the format
-// has stays as it is, sign of zero included; infinities stay, NaN stays NaN; a finite value beyond
-// the largest finite one becomes that one, so that no weight turns infinite by being kept.
+// Widening is exact. Rounding is to nearest (ties to even) or stochastic. Either way a value that
+// the format can represent is unchanged, the sign of zero included; infinity stays infinity and NaN
+// stays NaN; a finite value beyond the largest finite one becomes that one, so that no stored
+// weight turns infinite.
 //
-// Stochastic: of the two neighbours of |value|, the larger with the probability of where the value
-// lies between them, in steps of 2^-16 (bf16) and 2^-32 (f16). So the mean over draws is the value,
-// and updates far smaller than half a step are not lost. Draws are counted, not taken in order:
-// value i is rounded by the upper 32 bits of MixBits(key, first + i) (common/random.h). These bits
-// are part of every result: they never change.
+// Stochastic rounding takes one of the two neighbours of |value|, the larger with a probability
+// equal to the value's place between them, in steps of 2^-16 (bf16) and 2^-32 (f16). So the mean
+// over draws is the value, and updates far smaller than half a step are not lost. Value i is
+// rounded by the upper 32 bits of MixBits(key, first + i) (common/random.h). These bits are part of
+// every result and never change.
 //
-// Requires spans of one call to have one size and not to overlap. Threads: any.
+// The spans of a call have equal sizes and do not overlap. Threads: any.
 #pragma once
 
 #include <cstdint>

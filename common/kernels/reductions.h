@@ -1,9 +1,9 @@
-// Sums along a row whose bits depend neither on instruction set nor on column cuts.
+// Sums over the columns of a row whose bits depend neither on instruction set nor on slices.
 //
 // A row is taken in blocks of 16 columns. The partial of a block is one fixed tree over 16 lanes
 // (lane i takes lane i + 8, then i + 4, i + 2, i + 1; columns that are missing count as 0), all in
-// f32; the partials are added in column order. A shard that holds columns [16a, 16b) of a row can
-// therefore send its partials, and whoever adds them all gets the bits of the whole row.
+// f32; the partials are added in column order. So the partials of slices of a row, added in column
+// order, give the bits of the whole row.
 //
 // Threads: any.
 #pragma once

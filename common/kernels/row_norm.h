@@ -1,5 +1,6 @@
-// The p-norm of a row, and max_norm: a row that is too long, brought back (torch's EmbeddingBag).
-// Workers and shards each do it to their copy of a row, so both must get the same bits, on any CPU.
+// The p-norm of a row, and max_norm: a row with a larger norm is scaled down (torch's
+// EmbeddingBag). Workers and shards each scale their copy of a row, so both must get the same bits,
+// on any CPU.
 //
 // Exactness: sums are taken as in reductions.h (16 lanes, one tree, blocks in column order), but in
 //            f64; p = 2 is the root of the sum of squares; any other finite p divides by the

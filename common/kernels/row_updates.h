@@ -1,7 +1,7 @@
-// The elementwise work on rows: one pass over memory, f32, no contraction, so that every
-// instruction set gives the same bits. Formulas are fixed: an operation moved is another model.
+// Elementwise updates of rows: one pass over memory, f32, no contraction, so that every instruction
+// set gives the same bits. The order of operations in each formula is part of the result.
 //
-// Requires spans of one call to have one size and not to overlap. Threads: any.
+// The spans of a call have equal sizes and do not overlap. Threads: any.
 #pragma once
 
 #include <span>

@@ -1,7 +1,7 @@
-// ReleaseList: frames whose bytes ZeroMQ has sent come back here. Its free callback runs on the
-// I/O thread, which must go on moving bytes: it only pushes; the threads that use the sockets free.
+// ReleaseList: frames that ZeroMQ has sent. Its free callback runs on its I/O thread, which should
+// do nothing but move bytes: it pushes the frame here, and threads that use the sockets free it.
 //
-// A stack after Treiber (1986); since FreeAll takes the whole of it at once, there is no ABA.
+// A lock-free stack (Treiber, 1986); FreeAll takes the whole of it at once, so there is no ABA.
 //
 // Threads: all functions, any.
 #pragma once
@@ -15,7 +15,7 @@ namespace rowhouse {
 
 class ReleaseList {
  public:
-  // A frame lent to ZeroMQ; lives until it has come back and been freed.
+  // A frame lent to ZeroMQ, until it is returned and freed.
   struct Loan {
     Frame frame;
     ReleaseList* list;

@@ -1,10 +1,9 @@
-// ListeningSocket: a bound TCP socket that listens and can be handed to a child, so that a server
-// that is started again keeps its port and its callers wait in the kernel meanwhile.
+// ListeningSocket: a bound, listening TCP socket that can be handed to a child process, so that a
+// restarted server keeps its port, and its peers wait in the kernel meanwhile.
 //
-// Handing on: the descriptor is close-on-exec, so that no child has it by accident (a child that
-//   holds a port for ever is hard to find). posix_spawn_file_actions_adddup2(&actions, fd, n)
-//   gives the child a copy under number n without that flag, for any n, also n == fd.
-// Non-blocking, because ZeroMQ accepts on it: the flag belongs to the socket, thus to all copies.
+// The descriptor is close-on-exec, so that no child inherits the port by accident.
+// posix_spawn_file_actions_adddup2(&actions, fd, n) gives a child a copy of number n without that
+// flag, for any n, also n == fd. The socket is non-blocking, as ZeroMQ accepts on it.
 #pragma once
 
 #include <cstdint>
@@ -38,16 +37,16 @@ class ListeningSocket {
   std::string host_;
 };
 
-// `host`: an IPv4 address or name of this machine, "*" for all interfaces. `port` 0: the OS's
-// choice. A port in use, an unknown or foreign host are kUsage.
+// `host`: an IPv4 address or name of this machine, "*" for all interfaces. `port` 0: any free port.
+// kUsage for a port in use and for a host that is not this machine.
 Result<ListeningSocket> ListenTcp(const std::string& host, uint16_t port);
 
-// Whether somebody listens at "tcp://host:port" and can be reached from here, within deadline_ms:
-// connects and closes. kUnavailable says why not ("No route to host").
+// OK if a connection to "tcp://host:port" succeeds within deadline_ms; it is closed at once.
+// Otherwise kUnavailable with the reason ("No route to host").
 Status TryConnect(const std::string& endpoint, int deadline_ms);
 
-// "tcp://address:port" of a socket inherited from whoever bound it; "tcp://0.0.0.0:port" if it
-// listens on all interfaces. kUsage if it is no TCP socket.
+// "tcp://address:port" of an inherited socket; "tcp://0.0.0.0:port" if it listens on all
+// interfaces. kUsage if it is no TCP socket.
 Result<std::string> EndpointOf(int fd);
 
 }  // namespace rowhouse

@@ -147,7 +147,7 @@ uint64_t AccessCounter::rows_touched() const {
   return std::min(counts_.rows, static_cast<uint64_t>(std::llround(estimate)));
 }
 
-// Takes the median count off all counters, which frees half of them.
+// Subtracts the median count from all counters, which frees half of them.
 void AccessCounter::Purge() {
   is_purged_ = true;
   std::vector<uint64_t> values;

@@ -1,7 +1,7 @@
-// AccessCounts: how often the rows of each table were looked up, as the skew-aware strategy needs
-// it: the hottest rows by number, the rest by ranges of rows.
+// AccessCounts: how often the rows of each table were looked up: the hottest rows one by one, all
+// rows by ranges. The skew-aware strategy cuts tables by it, and caches are preloaded from it.
 //
-// The text form is JSON (format 1): {"access_counts_version": 1, "tables": [{"name", "rows",
+// As a file it is JSON (format 1): {"access_counts_version": 1, "tables": [{"name", "rows",
 // "total", "range_rows", "ranges": [...], "hottest": [[row, count], ...]}]}.
 // Threads: plain data.
 #pragma once
@@ -25,7 +25,7 @@ struct TableAccesses {
   std::string name;              // of the physical table
   uint64_t rows = 0;             // of the table, >= 1
   uint64_t range_rows = 1;       // rows of a range, >= 1; the last may have fewer
-  std::vector<uint64_t> ranges;  // accesses of [i * range_rows, ...), of the hottest rows, too
+  std::vector<uint64_t> ranges;  // accesses of rows [i * range_rows, ...), hottest included
   std::vector<Row> hottest;      // by falling count, then row
 
   uint64_t total() const;
@@ -38,20 +38,20 @@ struct AccessCounts {
   const TableAccesses* Find(const std::string& name) const;  // null if it was not counted
 
   nlohmann::json ToJson() const;
-  // kUsage, saying where, for what is no such JSON.
+  // kUsage, naming table and key, for any other JSON.
   static Result<AccessCounts> FromJson(const nlohmann::json& json);
 
   bool operator==(const AccessCounts&) const = default;
 };
 
-// Counts as accesses are told: ranges exactly, the hottest rows by a sketch (Misra and Gries, 1982,
-// with the purges of Anderson et al., 2017) of at most kSketchRows counters: a row's count is never
-// too high, and too low by 2 * total / kSketchRows at most.
+// Counts the accesses of one table. Ranges are exact; the hottest rows come from a sketch of at
+// most kSketchRows counters (Misra and Gries, 1982, with the purges of Anderson et al., 2017): a
+// row's count is never too high, and too low by at most 2 * total / kSketchRows. Threads: one.
 class AccessCounter {
  public:
   static constexpr uint64_t kMaxRanges = 1 << 16;
   static constexpr size_t kSketchRows = 1 << 17;
-  static constexpr size_t kHottestRows = 1 << 13;  // that Finish() gives, at most
+  static constexpr size_t kHottestRows = 1 << 13;  // at most so many are in Finish()
 
   // Requires rows >= 1.
   AccessCounter(std::string name, uint64_t rows);
@@ -59,8 +59,8 @@ class AccessCounter {
   void Add(uint64_t row, uint64_t count = 1);  // row < rows
   TableAccesses Finish() const;
 
-  // Rows that were looked up at least once: exactly while the sketch holds them all; then by
-  // HyperLogLog (Flajolet et al., 2007), with a standard error of 1.6 %.
+  // Rows that were looked up at least once: exact while the sketch holds all of them, then
+  // estimated by HyperLogLog (Flajolet et al., 2007) with a standard error of 1.6 %.
   uint64_t rows_touched() const;
 
  private:

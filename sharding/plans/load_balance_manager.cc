@@ -254,7 +254,7 @@ uint64_t LoadBalanceManager::remainder_rows() const {
 
 uint32_t LoadBalanceManager::EmbDim(uint32_t rank) const {
   if (segments(rank).empty()) return 0;
-  // A fair rank's part is that of its capacity, not of the few rows that rounding takes or gives.
+  // By capacity and not by rows, so that ranks of equal capacity have equal widths.
   const bool is_fair = options_.mode == LoadBalanceMode::kFair;
   const auto all = static_cast<double>(is_fair ? total_capacity_ : total_rows());
   const auto part = static_cast<double>(is_fair ? capacity(rank) : nominal_rows_[rank]);
@@ -263,7 +263,7 @@ uint32_t LoadBalanceManager::EmbDim(uint32_t rank) const {
 
 uint64_t LoadBalanceManager::QrBucketSize(uint32_t rank) const {
   if (segments(rank).empty()) return 0;
-  // The last rank may have nothing but the remainder.
+  // The last rank may have only the remainder.
   return std::max<uint64_t>(CeilSqrt(nominal_rows_[rank]), 1);
 }
 

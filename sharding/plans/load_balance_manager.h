@@ -1,18 +1,18 @@
-// LoadBalanceManager (hpcaitech's CachedEmbedding; SPEC 3): which rank owns which rows of F tables,
-// one a feature, and how wide a block each rank keeps.
+// LoadBalanceManager (hpcaitech's CachedEmbedding): which rank owns which rows of F tables, one a
+// feature, and how wide the rows of each rank's block are.
 //
 //   fair     all tables, laid end to end, are cut into ranges of equal size; a table may be cut
-//   shuffle  whole tables in the order numpy's generator shuffles them, as many to each rank
+//   shuffle  whole tables in the order of numpy's shuffle, equally many for each rank
 //   greedy   whole tables, the largest first, each to the rank with the least load
 //
-// It owns nothing itself: Slices() and ToPlan() say who owns what, training routes by that Plan,
-// and groups, offsets, cuts and ranges are views of the same slices. "Rank" is the number of a
-// group, that is of the plan's shard.
+// Slices() and ToPlan() say who owns what, and training routes by that plan. Groups, offsets, cuts
+// and ranges are views of the same slices. A rank is the number of a group, and of the plan's
+// shard.
 //
-// Where the originals err, this does what SPEC recommends: rows that do not divide belong to the
-// last rank; a cut between two tables is none, and gives no group a table without rows; there may
-// be more ranks than tables, or than rows, and what is left over is empty; foreign ids are masked
-// and never clamped to a row of somebody else. Threads: plain data.
+// It differs from the original where that errs. The rows left over by the division belong to the
+// last rank. A cut between two tables is not listed, and no group lists a table of which it has no
+// rows. There may be more ranks than tables or rows; the ranks left over are empty. Ids of other
+// ranks are masked and never clamped to one of this rank's rows. Threads: plain data.
 #pragma once
 
 #include <cstdint>
@@ -35,23 +35,22 @@ const std::vector<std::string>& LoadBalanceModeNames();
 std::string_view LoadBalanceModeName(LoadBalanceMode mode);
 
 struct LoadBalanceOptions {
-  std::vector<uint64_t> embeddings_per_feat;  // rows of each table, 1 and more; together <= 2^63
-  uint32_t num_groups = 4;                    // ranks, 1 and more
-  uint32_t base_emb_dim = 128;                // floats of a row of full width, 1 and more
+  std::vector<uint64_t> embeddings_per_feat;  // rows of each table, >= 1; together <= 2^63
+  uint32_t num_groups = 4;                    // ranks, >= 1
+  uint32_t base_emb_dim = 128;                // floats of a row of full width, >= 1
   LoadBalanceMode mode = LoadBalanceMode::kFair;
   uint32_t shuffle_seed = 111;  // shuffle: of numpy's legacy generator; 111 is the original's
-  // shuffle: which one of the generator's shuffles of so many tables, from 1. The original draws
-  // from one generator a process: its second manager of a notebook has number 2.
+  // shuffle: the how many-th shuffle of the generator to take, >= 1. The original has one generator
+  // a process, so that the second manager of a notebook has the second shuffle.
   uint32_t shuffle_call_number = 1;
-  // fair, greedy: how much each rank can hold, relative to the others (MB, say), 1 and more; one a
-  // rank, or none: all the same. A part that comes to no row at all leaves its rank empty.
+  // fair, greedy: how much each rank can hold, relative to the others, each >= 1; empty: all the
+  // same. A rank whose share is less than a row is empty.
   std::vector<uint32_t> capacities = {};
 };
 
 class LoadBalanceManager {
  public:
-  // Rows [row_begin, row_end) of a feature's table, the first of which is row local_begin of its
-  // rank.
+  // Rows [row_begin, row_end) of a feature's table. They are the rank's rows from local_begin on.
   struct Segment {
     uint32_t feature = 0;
     uint64_t row_begin = 0;
@@ -62,16 +61,15 @@ class LoadBalanceManager {
     bool operator==(const Segment&) const = default;
   };
 
-  // What one rank has to look up of a batch: one column for each of `features`, row-major.
+  // A batch as one rank looks it up: row-major, one column for each of `features`.
   struct TensorShard {
     std::vector<uint32_t> features;  // fair: all of them; whole tables: the rank's group
-    // id + first global row of its feature - first global row of the rank, for whole tables within
-    // the rank. A foreign id comes out negative or >= NumEmbeddingsOnRank, never as a row.
+    // The rank's row of each id. An id of another rank is negative or >= NumEmbeddingsOnRank.
     std::vector<int64_t> local_ids;
-    std::vector<uint8_t> is_on_this_rank;  // 0: foreign, contributes nothing here
+    std::vector<uint8_t> is_on_this_rank;  // 0: another rank's, contributes nothing here
   };
 
-  // kUsage, naming the option, its value and the way out, if options are not as said above.
+  // kUsage, naming option, value and remedy, if an option is out of the range given above.
   static Result<LoadBalanceManager> Make(LoadBalanceOptions options);
 
   const LoadBalanceOptions& options() const { return options_; }
@@ -81,11 +79,11 @@ class LoadBalanceManager {
   // ---- The plan and its views -------------------------------------------------------------------
 
   // The segments of a rank by local row: they fill [0, NumEmbeddingsOnRank(rank)) without a gap. An
-  // empty rank has none, and no features, offsets, columns of a batch or weights either.
+  // empty rank has no segments, features, offsets, columns of a batch or weights.
   std::span<const Segment> segments(uint32_t rank) const;
 
-  // Feature f as table f, whole columns of tables[f].dim, shard = rank. By rank and local row.
-  // kUsage if tables are not as many and as large as embeddings_per_feat says.
+  // Feature f is table f, uncut by columns; shard = rank. Sorted by rank and local row. kUsage if
+  // number or rows of the tables differ from embeddings_per_feat.
   Result<std::vector<Slice>> Slices(const std::vector<TableSpec>& tables) const;
   Result<Plan> ToPlan(const std::vector<TableSpec>& tables) const;
 
@@ -97,30 +95,31 @@ class LoadBalanceManager {
   uint64_t total_rows() const { return all_feat_offsets_.back(); }
   uint64_t NumEmbeddingsOnRank(uint32_t rank) const;
 
-  // ---- Sizes of what a rank keeps ---------------------------------------------------------------
+  // ---- Sizes of a rank's tables -----------------------------------------------------------------
 
-  // fair: rows of a rank as its capacity says, rounded down; the last rank has remainder_rows()
-  // more. Whole tables: the rows it has.
+  // fair: the rank's share by capacity, rounded down; the last rank has remainder_rows() more.
+  // shuffle, greedy: the rows it has.
   uint64_t NominalRows(uint32_t rank) const { return nominal_rows_[rank]; }
   uint64_t remainder_rows() const;
 
-  // Floats of a rank's block: BlockDim(all rows / its nominal rows, or num_groups where capacities
-  // are equal): the larger a rank's part, the wider its rows. 0 of an empty rank.
+  // Floats of a row of the rank's block: BlockDim(base_emb_dim, d), where d is all rows / its
+  // nominal rows, or num_groups if capacities are equal: the larger its share, the wider its rows.
+  // 0 for an empty rank.
   uint32_t EmbDim(uint32_t rank) const;
-  // Rows of each of two tables that stand for a rank's: ceil(sqrt(nominal rows)), 1 and more; 0 of
-  // an empty rank.
+  // Rows of each of the two tables of a quotient-remainder embedding of the rank's rows:
+  // ceil(sqrt(nominal rows)), >= 1; 0 for an empty rank.
   uint64_t QrBucketSize(uint32_t rank) const;
 
   // max(2, base / 2^floor(log2(divisor)), rounded down). Requires base >= 1 and divisor >= 1.
   static uint32_t BlockDim(uint32_t base, double divisor);
 
-  // ---- Parts of a batch and of the weights ------------------------------------------------------
+  // ---- A rank's share of a batch and of the weights ---------------------------------------------
 
   // ids [samples x features], row-major. kUsage, naming sample and feature, for an id beyond its
-  // table or ids that are no whole number of samples.
+  // table, and if ids.size() is no multiple of the features.
   Result<TensorShard> ShardTensor(std::span<const uint64_t> ids, uint32_t rank) const;
 
-  // The rank's rows by local row, of weights [total_rows() x dim], all tables end to end.
+  // The rank's rows, by local row, out of weights [total_rows() x dim], all tables end to end.
   // Requires weights.size() == total_rows() * dim.
   std::vector<float> ShardWeights(std::span<const float> weights, size_t dim, uint32_t rank) const;
 

@@ -1,10 +1,10 @@
 // Plan: which shard owns which rows and columns. Training routes by it and by nothing else.
 //
-// A table's rows are dealt, in its row order, into bands: ranges of positions. The columns of a
-// band are cut into slices, each with one owner. So each (row, column) of each table has exactly
-// one owner: the owner of its slice, unless its row is one of those that live on the workers. A
-// plan is the same on every rank and independent of the number of workers. Pure data: threads may
-// share a const Plan.
+// A table's row order is divided into bands, which are ranges of positions, and the columns of a
+// band into slices, each with one owner. So each (row, column) of each table has exactly one owner:
+// the owner of its slice, or the workers, if the row is one of the plan's worker_rows. A plan is
+// the same on every rank and for every number of workers. Pure data: threads may share a const
+// Plan.
 #pragma once
 
 #include <cstdint>
@@ -21,12 +21,12 @@
 
 namespace rowhouse {
 
-// The owner of a slice that lives on every worker as dense parameters, allreduced in rank order,
-// and on no shard. Of whole tables only; single rows: TablePlacement::worker_rows.
+// The owner of a table that every worker has whole; its gradients join the ordered allreduce.
+// Single rows on the workers are TablePlacement::worker_rows.
 inline constexpr ShardId kOnWorkers{UINT32_MAX};
 
 // The rows at positions [row_begin, row_end) of a table's row order, and their columns
-// [column_begin, column_end). Where the order is as numbered, positions are rows.
+// [column_begin, column_end). Unless the order is scattered, positions are row numbers.
 struct Slice {
   TableId table{};
   uint64_t row_begin = 0;
@@ -40,25 +40,24 @@ struct Slice {
   bool operator==(const Slice&) const = default;
 };
 
-// What a plan says of a table beside its slices.
+// What a plan says of a table besides its slices.
 struct TablePlacement {
   TableId table{};
   RowOrder order;
-  std::vector<RowId> worker_rows;  // ascending; live on the workers whatever slice they lie in
-  // Shards pool bags of this table and take gradients of bags; else workers pull rows and pool.
+  std::vector<RowId> worker_rows;  // ascending; on the workers, in whatever slice
+  // Shards pool the bags of this table and get gradients of bags; else workers pull rows and pool.
   bool pools_on_shards = false;
 };
 
 class Plan {
  public:
-  // Empty: no tables, no shards. Only good for being assigned to.
+  // Without tables and shards; to be assigned to.
   Plan() = default;
 
-  // `placements`: of tables that are not placed as numbered, have rows on the workers or are pooled
-  // on the shards; one a table at most. kUsage,
-  // naming table and rows, unless the slices partition every table into bands; if a cut is not at
-  // a multiple of kColumnsPerCut; and if columns of a table are cut that has max_norm or an
-  // optimizer with state of the whole row, which need a row in one place.
+  // `placements`: at most one a table; needed for tables whose order is scattered, that have rows
+  // on the workers, or that shards pool. kUsage, naming table and rows, if the slices do not
+  // partition every table into bands, if columns are divided elsewhere than at multiples of
+  // kColumnsPerCut, or if they are divided in a table whose max_norm or optimizer needs whole rows.
   static Result<Plan> Make(const std::vector<TableSpec>& tables, uint32_t shards,
                            std::vector<Slice> slices,
                            const std::vector<TablePlacement>& placements = {});
@@ -73,7 +72,7 @@ class Plan {
   struct Band {
     uint64_t row_begin = 0;
     uint64_t row_end = 0;
-    std::span<const Slice> cuts;  // by ascending column
+    std::span<const Slice> cuts;  // its slices, by ascending column
   };
   // The bands of one table, by ascending position.
   std::vector<Band> bands(TableId table) const;
@@ -82,7 +81,7 @@ class Plan {
 
   // True for a table that lives on the workers, whole.
   bool is_on_workers(TableId table) const;
-  // Single rows of another table that do, ascending.
+  // The single rows of any other table that live on the workers, ascending.
   const std::vector<RowId>& worker_rows(TableId table) const {
     return placements_[Raw(table)].worker_rows;
   }

@@ -2,9 +2,9 @@
 // writes it, `rowhouse train --plan` routes by it.
 //
 //   {"rowhouse_plan": 1,              version of this format
-//    "tables_digest": hex,            of what follows of the tables
-//    "strategy": name,                that made it; for people
-//    "ps": 8, "shards_per_ps": 1,     of the run it is for: shard s is on PS node s / shards_per_ps
+//    "tables_digest": hex,            of "tables" below
+//    "strategy": name,                that made the plan; for people
+//    "ps": 8, "shards_per_ps": 1,     of the run: shard s is on PS node s / shards_per_ps
 //    "tables": [{"id", "name", "rows", "dim", "optimizer", "record_bytes"}, ...],
 //    "plan": Plan::ToJson(), with tables by name, a slice a line}
 //
@@ -31,10 +31,10 @@ struct PlanFile {
 
 std::string PlanFileText(const PlanFile& file, const std::vector<TableSpec>& tables);
 
-// kUsage, one sentence that says where (slice, placement or table by number and line), for what is
-// no such JSON or has a key that nobody reads, of a newer format, of an unknown strategy, of tables
-// that differ from `tables` in more than their rate and first values (naming the first that does),
-// or holds no plan of them (sharding/plans/plan.h).
+// kUsage, one sentence with the place (slice, placement or table by number and line): for other
+// JSON, an unknown key, a newer format, an unknown strategy, tables that differ from `tables` in
+// more than rate and initial values (the first of them is named), and slices that are no plan of
+// the tables.
 Result<PlanFile> ReadPlanFile(const std::string& text, const std::vector<TableSpec>& tables);
 
 }  // namespace rowhouse

@@ -1,5 +1,5 @@
-// Plans as JSON. The oldest version that can say a plan is written, so that digests of plans that
-// older builds made stay what they were.
+// Plans as JSON. A plan is written in the oldest version that can express it, so that the digests
+// of plans made by older builds do not change.
 #include "sharding/plans/plan_json.h"
 
 #include <algorithm>
@@ -47,7 +47,7 @@ json PlacementsToJson(const Plan& plan) {
   return placements;
 }
 
-// A table by number, as plans are sent and kept, or by name, as in files for people.
+// A table by number, as in messages and manifests, or by name, as in files for people.
 Result<const TableSpec*> TableFromJson(const json& from, const std::vector<TableSpec>& tables) {
   if (from.is_string()) {
     const auto found =
@@ -64,7 +64,7 @@ struct Range {
   uint64_t begin = 0, end = 0;
 };
 
-// [begin, end), at least one of them.
+// A range [begin, end), not empty.
 Result<Range> RangeFromJson(const json& from, std::string_view what, uint64_t most) {
   RETURN_IF_ERROR(CheckJsonList(from, what));
   if (from.size() != 2) {

@@ -1,4 +1,5 @@
-// What the JSON of a plan says, before it is checked that its slices partition the tables.
+// Reads the JSON of a plan. Whether the slices partition the tables is checked later, by
+// Plan::Make.
 //
 // Threads: pure functions.
 #pragma once
@@ -20,13 +21,12 @@ struct PlanParts {
   std::vector<TablePlacement> placements;
 };
 
-// How a mistake names element `index`, from 0, of the list "slices" or "placements".
+// How an error names element `index`, from 0, of the list "slices" or "placements".
 using DescribePlanPart = std::function<std::string(const std::string& list, size_t index)>;
 std::string DescribePlanPartByNumber(const std::string& list, size_t index);  // "slice 3"
 
-// The format is Plan::ToJson()'s. kCorruption, saying what of which part, for keys, values or a
-// version that it does not know, and for what its version does not; kUsage for tables that are none
-// of `tables`.
+// Reads what Plan::ToJson() writes. kCorruption, naming the element, for an unknown key, value or
+// version, and for what the text's own version does not have; kUsage for a table not in `tables`.
 Result<PlanParts> ReadPlanParts(const nlohmann::json& json, const std::vector<TableSpec>& tables,
                                 const DescribePlanPart& describe);
 

@@ -1,4 +1,4 @@
-// What a plan gives each shard to hold and to do, by arithmetic.
+// PlanLoad: the bytes, rows and accesses of each shard under a plan, computed without a run.
 //
 // Threads: pure functions.
 #pragma once
@@ -12,10 +12,10 @@
 namespace rowhouse {
 
 struct ShardLoad {
-  double bytes = 0;  // of records: weights, state and trailers, if every row is touched
-  double rows = 0;   // a row whose columns are cut counts for each of its pieces
+  double bytes = 0;  // of all its records, as if every row existed
+  double rows = 0;   // a row in n slices counts n times
   uint64_t slices = 0;
-  double accesses = 0;  // counted, of those rows and pieces
+  double accesses = 0;  // of those rows, by access counts
 };
 
 struct PlanLoad {
@@ -23,13 +23,13 @@ struct PlanLoad {
   ShardLoad workers;  // of each worker: whole tables (each a slice) and single rows
 };
 
-// `accesses`: null, or counts of tables by name; a table that was not counted has none. Between the
-// rows whose count is known, a range's accesses are spread evenly, and where a table's order is
-// scattered, the table's.
+// `accesses`: null, or counts of tables by name; a table that was not counted has 0. The accesses
+// of rows whose own count is unknown are spread evenly over their range or, if the table's order is
+// scattered, over the table.
 PlanLoad LoadOf(const std::vector<TableSpec>& tables, const Plan& plan,
                 const AccessCounts* accesses);
 
-// The largest over the mean; 1 where all are 0. Requires values.
+// The largest value over the mean; 1 if all are 0. Requires at least one value.
 double MaxOverMean(const std::vector<double>& values);
 
 }  // namespace rowhouse

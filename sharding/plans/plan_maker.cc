@@ -68,7 +68,7 @@ class Maker {
 
   bool AsksForShards(TableId table) const {
     const std::string& own = tables_.pool_on[Raw(table)];
-    // Weights that are learned are no rows of the model's vectors.
+    // Learned weights of ids are not pooled as vectors.
     return (own.empty() ? options_.pool_on : own) == "shards" && !IsOfLearnedWeights(table);
   }
 
@@ -82,8 +82,8 @@ class Maker {
     bool is_asked = false, is_pooled = false;  // for the whole run; any table
     for (const TableSpec& table : tables_.physical) {
       if (!AsksForShards(table.id)) continue;
-      // What is asked for the whole run is for tables that can; a table's own word stands, and the
-      // plan refuses it.
+      // The run's setting applies to tables that can be pooled there; a table's own setting is
+      // kept, and refused below if it cannot be.
       is_asked = is_asked || tables_.pool_on[Raw(table.id)].empty();
       if (IsOnWorkers(table.id) && tables_.pool_on[Raw(table.id)].empty()) continue;
       is_pooled = true;
@@ -125,7 +125,7 @@ Result<Plan> MakePlan(const EmbeddingTables& tables, const PlanOptions& options)
 
 namespace {
 
-// Whether rows of the part are only some of those that an id is.
+// Whether an id has rows in other physical tables too.
 bool IsCombined(const FeatureTable& feature, TableId part) {
   return std::ranges::any_of(feature.groups, [&](const IdGroup& group) {
     const auto first = feature.parts.begin() + static_cast<std::ptrdiff_t>(group.first_part);

@@ -13,31 +13,30 @@ namespace rowhouse {
 
 struct PlanOptions {
   uint32_t shards = 1;                // > 0
-  std::string strategy = "row_wise";  // of tables that name none
+  std::string strategy = "row_wise";  // for tables that do not name one
   StrategyOptions options;
-  std::string pool_on = "workers";   // or shards; of tables that do not say
-  std::vector<uint32_t> capacities;  // of shards, relative to one another, each 1 or more; none:
-                                     // all the same
-  const AccessCounts* accesses = nullptr;  // null: nobody counted
+  std::string pool_on = "workers";         // workers | shards, for tables that do not say
+  std::vector<uint32_t> capacities;        // of shards, relative, each >= 1; empty: all the same
+  const AccessCounts* accesses = nullptr;  // null: not counted
 };
 
 // Tables that their kind keeps on the workers (EmbeddingTables::on_workers) are replicated,
-// whatever they name. Tables on the workers are pooled there; kUsage if one asks for the shards
-// itself, or if pool_on=shards is left without a table. kUsage, naming the table, for an unknown
-// strategy or one that cannot place it.
+// whatever strategy they name, and pooled there. kUsage, naming the table: for an unknown strategy,
+// for one that cannot place the table, and for a table on the workers that says pool_on: shards;
+// also if pool_on=shards applies to no table.
 Result<Plan> MakePlan(const EmbeddingTables& tables, const PlanOptions& options);
 
-// OK if whatever the plan pools on shards gives the bits that workers would have: of tables whose
-// lookups are pooled as they are, row by row, and whose bags lie whole on one shard, unless their
-// pooling is max or their pooling_sum exact. kUsage, naming the table, otherwise.
+// Whether pooling on the plan's shards gives the bits of pooling on workers. kUsage, naming the
+// first table where it does not: ids must be single rows, and a bag must lie on one shard, unless
+// pooling is max or pooling_sum is exact.
 Status CheckPoolingOnShards(const EmbeddingTables& tables, const Plan& plan);
 
-// Why the bags of one part of a feature cannot be pooled where this plan has its rows, whether it
-// asks for it or not; "": they can.
+// Why shards could not pool the bags of one physical table of a feature under this plan, whether or
+// not the plan asks for it; "" if they could.
 std::string WhyNotPooledOnShards(const EmbeddingTables& tables, const FeatureTable& feature,
                                  TableId part, const Plan& plan);
 
-// Of tables without a model: row_wise, but for those on the workers (one value a table, or none).
+// A row_wise plan of physical tables. `on_workers`: one value a table, or empty for none.
 // Requires shards > 0 and valid tables.
 Plan MakeRowWisePlan(const std::vector<TableSpec>& tables, uint32_t shards,
                      const std::vector<bool>& on_workers = {});

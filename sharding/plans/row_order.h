@@ -1,6 +1,6 @@
-// RowOrder: the order in which a plan deals a table's rows into slices: as they are numbered, or
-// scattered, so that neighbours (the hottest ranks, say) lie all over the table. Either way it
-// numbers the rows 0 .. rows - 1 without gaps and takes no memory.
+// RowOrder: the order in which a plan divides a table's rows: as numbered, or scattered by a
+// permutation, so that neighbouring rows (often the hottest) come to different shards. Positions
+// are 0 .. rows - 1 without gaps. It takes no memory.
 //
 // Threads: const after construction; any thread.
 #pragma once

@@ -17,29 +17,29 @@
 
 namespace rowhouse {
 
-// Of all PS nodes together: what a plan's slices still fit into memory and a file for.
+// Over all PS nodes. Bounds the slices of a plan, which must fit into memory and a file.
 inline constexpr uint32_t kMaxShards = 1 << 16;
 
-// What an operator may say of strategies; each reads what concerns it.
+// The settings of strategies; each strategy reads some of them (see settings()).
 struct StrategyOptions {
-  uint32_t row_cuts = 0;     // grid: bands, at most rows of the largest table; 0: as many as come
-                             // nearest to shards / column_cuts
-  uint32_t column_cuts = 0;  // column_wise, grid: pieces of a row, at most as many as the widest
-                             // table can be cut into; 0: as many as useful
+  uint32_t row_cuts = 0;  // grid: bands of a table, at most the rows of the largest; 0: the number
+                          // nearest to shards / column_cuts
+  uint32_t column_cuts = 0;  // column_wise, grid: slices of a row, at most as many as the widest
+                             // table can have; 0: as many as are useful
   uint64_t seed = 111;       // shuffle: of numpy's generator; row_wise_hashed: of the order; < 2^32
-  uint32_t hot_rows = 1024;  // skew_aware: so many rows at most, over its tables, on the workers;
-                             // none of tables that shards pool
+  uint32_t hot_rows = 1024;  // skew_aware: at most so many rows on the workers, over all tables
+                             // whose bags workers pool
   OptionValues own = {};     // of options that strategies declare themselves; each reads its own
 };
 
 struct StrategyRequest {
-  std::span<const TableSpec> tables;       // those to place
+  std::span<const TableSpec> tables;       // to be placed
   uint32_t shards = 1;                     // > 0
-  std::span<const uint32_t> capacities;    // of shards, relative to one another; none: all the same
-  std::span<const uint64_t> bytes_there;   // of shards: what other tables put there already
-  const AccessCounts* accesses = nullptr;  // of all tables; null: nobody counted
+  std::span<const uint32_t> capacities;    // of shards, relative; empty: all the same
+  std::span<const uint64_t> bytes_there;   // of shards: bytes of tables placed before
+  const AccessCounts* accesses = nullptr;  // of all tables; null: not counted
   StrategyOptions options;
-  std::vector<bool> pools_on_shards = {};  // of `tables`, as asked for; none: no
+  std::vector<bool> pools_on_shards = {};  // of `tables`: shards are to pool them; empty: none
 
   uint32_t capacity(uint32_t shard) const { return capacities.empty() ? 1 : capacities[shard]; }
 };
@@ -53,14 +53,14 @@ class ShardingStrategy {
  public:
   virtual ~ShardingStrategy() = default;
 
-  // True if it fills what others leave free: it is asked after those that spread tables evenly.
+  // True if it balances by the bytes already placed (bytes_there): it runs after those that do not.
   virtual bool fills() const { return false; }
 
-  // What it reads of the request beside tables and shards, by the names of the settings: of
-  // capacities, row_cuts, column_cuts, strategy_seed and hot_rows.
+  // The names of the settings it reads: among capacities, row_cuts, column_cuts, strategy_seed and
+  // hot_rows. The operator's others are refused.
   virtual std::vector<std::string> settings() const { return {}; }
 
-  // kUsage, naming the table, if one cannot be placed so.
+  // kUsage, naming the table, if it cannot place one.
   virtual Result<Placed> Place(const StrategyRequest& request) const = 0;
 };
 
@@ -78,7 +78,7 @@ bool AddShardingStrategy(const std::string& name, std::vector<DeclaredOption> ow
       std::move(own));
 }
 
-// ---- What strategies are made of ----------------------------------------------------------------
+// ---- Functions for strategies -------------------------------------------------------------------
 
 Slice WholeTable(const TableSpec& table, ShardId shard);
 
@@ -86,23 +86,23 @@ Slice WholeTable(const TableSpec& table, ShardId shard);
 uint64_t RecordBytes(const TableSpec& table);
 uint64_t TableBytesOf(const TableSpec& table);  // of all its records; saturates
 
-// Where `total` is cut into parts as the capacities of `shards` say: shards + 1 values from 0 to
-// `total`, so that part s is [cuts[s], cuts[s + 1]). With equal capacities s * total / shards.
+// Divides [0, total) by the capacities of shards: shards + 1 ascending values, of which shard s has
+// [cuts[s], cuts[s + 1]). With equal capacities cuts[s] = s * total / shards.
 std::vector<uint64_t> CutsByCapacity(uint64_t total, const StrategyRequest& request);
 
-// Where `dim` columns are cut into `pieces` at multiples of kColumnsPerCut, as evenly as that
-// allows, the wider pieces first; fewer pieces where there are not as many multiples.
+// Divides [0, dim) into `pieces` ranges at multiples of kColumnsPerCut, as even as that allows, the
+// wider ones first; into fewer if there are not so many multiples.
 std::vector<uint32_t> ColumnCuts(uint32_t dim, uint32_t pieces);
 
-// kUsage if there are column_cuts that no table of the request can be cut into.
+// kUsage if column_cuts is more than any table of the request can have.
 Status CheckColumnCuts(const StrategyRequest& request);
 
-// Owners of whole tables: each in `order` goes to the shard that would hold the least, by bytes
-// over capacity; to the lowest of equals.
+// The owner of each whole table: one after the other in `order`, to the shard that then holds the
+// least bytes over capacity, of equals to the lowest.
 std::vector<ShardId> AssignToLeastLoaded(const StrategyRequest& request,
                                          std::span<const size_t> order);
 
-// Each table whole where `owner` (one a table) says.
+// Each table whole on owner[i].
 Placed PlaceWhole(const StrategyRequest& request, std::span<const ShardId> owner);
 
 }  // namespace rowhouse

@@ -1,10 +1,10 @@
-// column_wise: all rows of a table, each cut into ranges of columns (option column_cuts; by default
-// one for each shard), at multiples of 16 (torchrec's COLUMN_WISE; SPEC 9). A row's work is spread
-// evenly whatever rows are hot; but every shard is asked for every row.
+// column_wise: all rows of a table, divided into ranges of columns at multiples of 16 (option
+// column_cuts; by default one for each shard), as torchrec's COLUMN_WISE. The work of a row is
+// spread evenly, however hot it is, but every shard is asked for every row.
 //
-// Piece after piece goes to shard after shard, from table to table. Narrow tables are cut into as
-// many as they can be, those of at most 16 columns not at all; a table whose optimizer or max_norm
-// needs whole rows is refused by the plan.
+// Slices go to the shards in turn, and on from table to table. Narrow tables have fewer slices,
+// those of at most 16 columns one; a plan refuses tables whose optimizer or max_norm needs whole
+// rows.
 #include "sharding/plans/strategy.h"
 
 namespace rowhouse {
@@ -28,7 +28,7 @@ class ColumnWise final : public ShardingStrategy {
         slice.column_end = cuts[p + 1];
         placed.slices.push_back(slice);
       }
-      // The widest pieces come first: the next table's begin on another shard.
+      // The widest slices come first; the next table's begin on another shard.
       if (cuts.size() - 1 == request.shards) ++next;
     }
     return placed;

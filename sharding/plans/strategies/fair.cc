@@ -1,8 +1,7 @@
-// fair: all tables, laid end to end, are cut into ranges of as many rows for each shard, or as
-// their capacities say: hpcaitech's LoadBalanceManager with do_fair
-// (sharding/plans/load_balance_manager.h; SPEC 3.1). At most one table is cut at each shard's
-// border. Rows of different width count alike. Where there are fewer rows than shards, the last one
-// has them.
+// fair: all tables, laid end to end, are divided into one range of rows for each shard, equal or by
+// capacity: hpcaitech's LoadBalanceManager with do_fair (sharding/plans/load_balance_manager.h). At
+// most one table is divided at each border between shards. A row counts as one, however wide. Fewer
+// rows than shards all go to the last shard.
 #include <utility>
 
 #include "sharding/plans/load_balance_manager.h"

@@ -1,7 +1,7 @@
-// grid: every table is cut by rows (option row_cuts) and by columns (option column_cuts, at
-// multiples of 16; by default 2 where the table has so many columns), the pieces dealt to shard
-// after shard (torchrec's GRID_SHARD). By default there are enough row cuts to give every shard a
-// piece. Smaller and narrower tables are cut into as many as they can be.
+// grid: every table is divided by rows (option row_cuts) and by columns at multiples of 16 (option
+// column_cuts; by default 2), and its slices go to the shards in turn (torchrec's GRID_SHARD). By
+// default there are enough row_cuts to give every shard a slice. Small and narrow tables have fewer
+// slices.
 #include <algorithm>
 
 #include "sharding/plans/strategy.h"

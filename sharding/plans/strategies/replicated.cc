@@ -1,6 +1,6 @@
-// replicated: whole tables live on every worker as dense parameters, allreduced in rank order: for
-// small tables, and hot ones. No shard is asked for their rows, but each step moves all of them
-// through the exchange of the workers.
+// replicated: every worker has the whole table, and its gradients join the ordered allreduce. For
+// small tables that every lookup hits: no shard is asked for their rows, but each step sums the
+// gradients of all rows over the workers.
 #include "sharding/plans/strategy.h"
 
 namespace rowhouse {

@@ -1,9 +1,9 @@
-// row_wise: every table is cut into one range of rows for each shard, of equal size or as the
-// shards' capacities say (torchrec's ROW_WISE; SPEC 3.1 without its remainder defect).
+// row_wise: every table is divided into one range of rows for each shard, equal or by capacity
+// (torchrec's ROW_WISE).
 //
-// Piece p of the table number t of those placed so goes to shard (p + t) mod shards, so that the
-// first, often hottest, rows of different tables do not all meet on one shard. A table with fewer
-// rows than shards leaves some shards without a piece.
+// Range p of the t-th table placed so goes to shard (p + t) mod shards, so that the first rows of
+// all tables, often the hottest, do not meet on one shard. A table with fewer rows than shards has
+// nothing on some of them.
 #include "sharding/plans/strategy.h"
 
 namespace rowhouse {

@@ -1,6 +1,6 @@
-// row_wise_hashed: as row_wise, but rows are dealt in a scattered order
-// (sharding/plans/row_order.h), so that neighbours lie on different shards: ids that are numbered
-// by popularity, or grow with time, load all shards alike. Two tables are scattered differently.
+// row_wise_hashed: as row_wise, but over a scattered row order (sharding/plans/row_order.h), so
+// that neighbouring rows lie on different shards: ids numbered by popularity or time load all
+// shards alike. Each table is scattered differently.
 #include <xxhash.h>
 
 #include "common/random.h"

@@ -1,10 +1,10 @@
-// skew_aware: every table is cut into one range of rows for each shard, of equal measured accesses
-// instead of equal size; the hottest rows, which no cut can divide, live on the workers.
+// skew_aware: every table is divided into one range of rows for each shard, of equal measured
+// accesses instead of equal size; the hottest rows live on the workers.
 //
-// A row is that hot if it alone has more than kHotShare of what a shard should have; the option
-// hot_rows is the most there can be, over all tables. Of a table whose bags the shards pool, all
-// rows stay there: bags cannot be pooled half here, half there. A row of a table that nobody looked
-// up, and a small share of all others, weighs by its bytes, so that cold rows are spread as well.
+// A row is hot if it alone has more than kHotShare of a shard's share; the option hot_rows bounds
+// their number over all tables. All rows of a table whose bags shards pool stay on the shards, as a
+// bag is not pooled half here and half there. Tables without accesses are divided by bytes, and
+// bytes have a small weight in all others, so that cold rows are spread too.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -24,7 +24,7 @@ struct HotRow {
   double share;  // of the accesses of a shard
 };
 
-// Accesses by row: points at rows whose number is known, even density between them.
+// Accesses by row: exact for counted rows, evenly spread between them.
 class Weights {
  public:
   Weights(const TableAccesses& accesses, const std::vector<RowId>& without)
@@ -49,7 +49,7 @@ class Weights {
     total_ = total + even;
   }
 
-  // cuts.size() - 1 ranges of rows; range s has the share of `shares` that s says.
+  // Divides the rows into shares.size() ranges; range s has shares[s] of all accesses.
   std::vector<uint64_t> Cut(const std::vector<double>& shares) const {
     std::vector<uint64_t> cuts = {0};
     double wanted = 0.0, passed = 0.0;

@@ -1,5 +1,5 @@
-// table_wise_round_robin: whole tables, number t to shard t mod shards (DLRM's way with GPUs).
-// Sizes and capacities have no say.
+// table_wise_round_robin: whole tables, number t to shard t mod shards, as DLRM places them on
+// GPUs. Sizes and capacities do not matter.
 #include "sharding/plans/strategy.h"
 
 namespace rowhouse {

@@ -1,6 +1,6 @@
 // table_wise_shuffle: whole tables in the order numpy's generator shuffles them (option seed; 111
-// as hpcaitech's LoadBalanceManager), as many to each shard, the rest to the last (SPEC 3.2). Sizes
-// and capacities have no say.
+// as hpcaitech's LoadBalanceManager), equally many for each shard, the remainder for the last.
+// Sizes and capacities do not matter.
 #include <algorithm>
 
 #include "common/numpy_random.h"
