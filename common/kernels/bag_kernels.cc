@@ -1,9 +1,9 @@
-// The kernels of embedding_bag.h: sums of bags and their backward, over columns.
+#include "common/kernels/bag_kernels.h"
+
 #include <glog/logging.h>
 
 #include <algorithm>
 
-#include "common/kernels/embedding_bag.h"
 #include "common/kernels/target_clones.h"
 
 namespace rowhouse {

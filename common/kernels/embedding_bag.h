@@ -22,6 +22,8 @@
 #include <span>
 #include <vector>
 
+#include "common/kernels/bag_kernels.h"
+
 namespace rowhouse {
 
 enum class Pooling { kSum, kMean, kMax };
@@ -29,15 +31,6 @@ enum class Pooling { kSum, kMean, kMax };
 struct BagOptions {
   Pooling pooling = Pooling::kSum;
   bool exact = false;  // sum and mean; see above
-};
-
-// A batch of bags in CSR form: bag b is slots[offsets[b] .. offsets[b + 1]).
-struct BagView {
-  std::span<const uint32_t> offsets;  // bags + 1 values, first 0, last slots.size()
-  std::span<const uint32_t> slots;
-  std::span<const float> weights = {};  // one a lookup, or none; sum only
-
-  size_t bags() const { return offsets.size() - 1; }
 };
 
 // Sizes below are in floats: rows has dim for each slot, out and gradient have dim for each bag.
@@ -50,10 +43,6 @@ inline constexpr uint32_t kNoWinner = UINT32_MAX;
 void PoolBags(const BagView& bags, const BagOptions& options, std::span<const float> rows,
               size_t dim, std::span<float> out, std::vector<uint32_t>* winners);
 
-// Adds the exact terms of bags to `sums` (bags x dim).
-void AddExactSums(const BagView& bags, std::span<const float> rows, size_t dim,
-                  std::span<double> sums);
-
 // Adds to row_gradients (as rows) what bags contribute. `winners` is PoolBags's, for max only.
 void AddBagGradients(const BagView& bags, const BagOptions& options,
                      std::span<const float> gradient, size_t dim,
@@ -62,16 +51,5 @@ void AddBagGradients(const BagView& bags, const BagOptions& options,
 // The gradient of each lookup's weight, for pooling by sum: <row, gradient of its bag>.
 std::vector<float> BagWeightGradients(const BagView& bags, std::span<const float> rows,
                                       std::span<const float> gradient, size_t dim);
-
-// ---- Kernels that the above and the embedding layer run on -------------------------------------
-
-// Sums without weights.
-void SumBags(const BagView& bags, std::span<const float> rows, size_t dim, std::span<float> out);
-// Its backward: row_gradients[slot] += gradient[bag], lookup by lookup.
-void AddSumGradients(const BagView& bags, std::span<const float> gradient, size_t dim,
-                     std::span<float> row_gradients);
-// The rows of all lookups, one after the other, not pooled: out is slots x dim.
-void GatherRows(std::span<const uint32_t> slots, std::span<const float> rows, size_t dim,
-                std::span<float> out);
 
 }  // namespace rowhouse

@@ -1,14 +1,16 @@
-// Queues between threads of one process. Everything of one transport is under one lock: what is
-// done under it is moving pointers, and one lock has no order to get wrong.
+#include "common/transport/inproc.h"
+
 #include <chrono>
 #include <deque>
 #include <map>
 
 #include "common/mutex.h"
-#include "common/transport/transport.h"
 
 namespace rowhouse {
 namespace {
+
+// Everything of one transport is under one lock: nothing but pointers is moved under it, and one
+// lock has no order to get wrong.
 
 constexpr std::string_view kScheme = "inproc://";
 

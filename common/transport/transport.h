@@ -1,6 +1,6 @@
 // Transport: how frames reach a peer. It has two kinds of ends, as ZeroMQ's ROUTER and DEALER: a
 // Listener has an address to which many peers connect (a shard or a PS node); a Dialer connects to
-// several listeners (a worker). Implementations: zeromq.cc (TCP), inproc.cc (threads of a process).
+// several listeners (a worker). Implementations: zeromq.h (TCP), inproc.h (threads of a process).
 //
 // Threads:   a Listener or Dialer is made, used and closed on one thread. Only Wake() may be called
 //            from any other. A Transport may be used by all threads at once.
@@ -87,24 +87,5 @@ class Transport {
   // `identity`: the PeerId that listeners see.
   virtual Result<std::unique_ptr<Dialer>> MakeDialer(const PeerId& identity) = 0;
 };
-
-struct ZeroMqOptions {
-  int io_threads = 1;
-  int64_t max_message_bytes = kMaxFrameBytes;  // larger frames close the connection
-  int high_water_mark = 32;                    // messages to a peer that wait inside ZeroMQ
-  size_t peer_queue_messages = 10000;          // further messages to a peer, in our own queue
-  size_t peer_queue_bytes = size_t{1} << 30;   // and their bytes
-  // Between heartbeats; 0: none. A dialer drops a listener that was silent for five of them, and a
-  // listener a dialer whose host was.
-  int heartbeat_ms = 2000;
-  int linger_ms = 1000;  // how long closing waits for what is still to be sent
-};
-
-// A transport over TCP. Its listeners and dialers may outlive it. Raises the process's soft limit
-// of open files to the hard one, as every connection needs one.
-std::unique_ptr<Transport> MakeZeroMqTransport(const ZeroMqOptions& options);
-
-// Queues between threads of one process. Two transports share no addresses.
-std::unique_ptr<Transport> MakeInprocTransport(size_t peer_queue_messages = 10000);
 
 }  // namespace rowhouse

@@ -1,3 +1,23 @@
+#include "common/transport/zeromq.h"
+
+#include <fcntl.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <deque>
+#include <unordered_map>
+#include <zmq.hpp>
+
+#include "common/clock.h"
+#include "common/open_files.h"
+#include "common/transport/release_list.h"
+
+namespace rowhouse {
+namespace {
+
 // ZeroMQ over TCP: a ROUTER for each Listener, a DEALER for each line of a Dialer. The only file
 // that includes ZeroMQ. What libzmq 4.3.4 does by default and we must not have:
 //  - a ROUTER drops, and says it has sent, what its peer's queue does not take: ROUTER_MANDATORY
@@ -15,24 +35,6 @@
 // A DEALER keeps IMMEDIATE off: messages may wait in it before the listener is there and across a
 // reconnect, bounded by the high-water mark, and a listener that was started again learns of them.
 // With IMMEDIATE on they would be lost without a word at each disconnect.
-#include <fcntl.h>
-#include <sys/eventfd.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
-#include <algorithm>
-#include <cerrno>
-#include <deque>
-#include <unordered_map>
-#include <zmq.hpp>
-
-#include "common/clock.h"
-#include "common/open_files.h"
-#include "common/transport/release_list.h"
-#include "common/transport/transport.h"
-
-namespace rowhouse {
-namespace {
 
 // From here on a frame is cheaper to hand over than to copy (an allocation each way, and a free on
 // another core). Also the largest message that libzmq leaves in its shared buffer.

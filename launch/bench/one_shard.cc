@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "common/scatter.h"
+#include "common/transport/zeromq.h"
 #include "ps/shard/shard.h"
 #include "ps/shard/shard_store.h"
 #include "ps/store/row_store.h"

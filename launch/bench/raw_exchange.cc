@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "common/thread_name.h"
+#include "common/transport/zeromq.h"
 
 namespace rowhouse {
 namespace {

@@ -1,3 +1,5 @@
+#include "launch/run/ps_server.h"
+
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -12,11 +14,11 @@
 #include "common/clock.h"
 #include "common/thread_name.h"
 #include "common/transport/tcp_socket.h"
+#include "common/transport/zeromq.h"
 #include "launch/hosts/cpu_mask.h"
 #include "launch/hosts/host_facts.h"
 #include "launch/plan/plan_of_run.h"
 #include "launch/run/temporary_rows.h"
-#include "launch/verbs.h"
 #include "ps/node/server.h"
 
 namespace rowhouse {

@@ -1,3 +1,5 @@
+#include "launch/run/train.h"
+
 #include <fcntl.h>
 #include <fmt/ranges.h>
 #include <unistd.h>
@@ -13,6 +15,7 @@
 #include <thread>
 
 #include "common/clock.h"
+#include "common/transport/zeromq.h"
 #include "launch/hosts/cluster.h"
 #include "launch/hosts/cpu_mask.h"
 #include "launch/hosts/rank_map.h"
@@ -24,7 +27,6 @@
 #include "launch/run/worker_run.h"
 #include "launch/settings/flags.h"
 #include "launch/settings/setting_fields.h"
-#include "launch/verbs.h"
 #include "worker/mpi/agreement.h"
 
 namespace rowhouse {

@@ -1,5 +1,5 @@
 // What only the queues between threads promise; the rest is in transport_contract_test.cc.
-#include "common/transport/transport.h"
+#include "common/transport/inproc.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {

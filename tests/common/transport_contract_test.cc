@@ -5,7 +5,8 @@
 #include <numeric>
 #include <thread>
 
-#include "common/transport/transport.h"
+#include "common/transport/inproc.h"
+#include "common/transport/zeromq.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {

@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "common/transport/tcp_socket.h"
-#include "common/transport/transport.h"
+#include "common/transport/zeromq.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {

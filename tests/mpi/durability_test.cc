@@ -7,6 +7,7 @@
 #include <random>
 #include <thread>
 
+#include "common/transport/zeromq.h"
 #include "ps/log/push_log.h"
 #include "ps/store/row_store.h"
 #include "sharding/plans/plan_maker.h"

@@ -2,7 +2,7 @@
 #include <atomic>
 #include <thread>
 
-#include "common/transport/transport.h"
+#include "common/transport/inproc.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {

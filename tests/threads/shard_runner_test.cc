@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "common/transport/inproc.h"
 #include "ps/node/server.h"
 #include "sharding/plans/plan_maker.h"
 #include "tests/testing/testing.h"

@@ -1,0 +1,37 @@
+// Sums of bags of rows, their backward, and gathered rows: the inner loops of the EmbeddingBag
+// operator (embedding_bag.h) and of the embedding layer. Rows are `dim` floats each, addressed by
+// slot; rows has dim floats for each slot, out and gradient for each bag.
+//
+// Exactness: loops run over columns, so every instruction set gives the same bits.
+// Threads:   pure functions.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace rowhouse {
+
+// A batch of bags in CSR form: bag b is slots[offsets[b] .. offsets[b + 1]).
+struct BagView {
+  std::span<const uint32_t> offsets;  // bags + 1 values, first 0, last slots.size()
+  std::span<const uint32_t> slots;
+  std::span<const float> weights = {};  // one a lookup, or none; sum only
+
+  size_t bags() const { return offsets.size() - 1; }
+};
+
+// Sums without weights.
+void SumBags(const BagView& bags, std::span<const float> rows, size_t dim, std::span<float> out);
+// Its backward: row_gradients[slot] += gradient[bag], lookup by lookup.
+void AddSumGradients(const BagView& bags, std::span<const float> gradient, size_t dim,
+                     std::span<float> row_gradients);
+// The rows of all lookups, one after the other, not pooled: out is slots x dim.
+void GatherRows(std::span<const uint32_t> slots, std::span<const float> rows, size_t dim,
+                std::span<float> out);
+
+// Adds the exact terms of bags to `sums` (bags x dim).
+void AddExactSums(const BagView& bags, std::span<const float> rows, size_t dim,
+                  std::span<double> sums);
+
+}  // namespace rowhouse

@@ -1,0 +1,14 @@
+// A Transport between threads of one process, for tests. Threads: see transport.h.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+#include "common/transport/transport.h"
+
+namespace rowhouse {
+
+// Queues between threads of one process. Two transports share no addresses.
+std::unique_ptr<Transport> MakeInprocTransport(size_t peer_queue_messages = 10000);
+
+}  // namespace rowhouse
