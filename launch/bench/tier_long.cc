@@ -72,6 +72,27 @@ class LongBench final : public CountBench {
                                       .request_rows = kBatchRows,
                                       .cache_rows = kCacheBytes / kRecordBytes,
                                       .store = store}));
+    ASSIGN_OR_RETURN(const Rates rates, TouchAndTrain(shard.get()));
+    rusage usage = {};
+    PCHECK(getrusage(RUSAGE_SELF, &usage) == 0);
+    const auto held = static_cast<double>(kCacheBytes + environment.memtable_bytes +
+                                          environment.block_cache_bytes);
+    return std::vector{
+        Figure(name + "/touched", "rows/s", rates.touched, rates.first_tenth),
+        Figure(name + "/zipf", "ids/s", rates.trained, rates.touched),
+        Figure(name + "/disk", "B", static_cast<double>(BytesOfFiles(directory->path() + "/rows")),
+               kRows * kRecordBytes),
+        Figure(name + "/memory", "B", static_cast<double>(usage.ru_maxrss) * 1024, held)};
+  }
+
+ private:
+  // Rows a second.
+  struct Rates {
+    double first_tenth = 0.0, touched = 0.0, trained = 0.0;
+  };
+
+  // Touches every row once, then trains by Zipf.
+  static Result<Rates> TouchAndTrain(OneShard* shard) {
     std::vector<RowBatch> batches = {{.table = TableId{0}, .dim = kDim}};
     std::vector<RowId>& rows = batches[0].rows;
     const auto train = [&]() -> Status {
@@ -84,16 +105,16 @@ class LongBench final : public CountBench {
       return shard->PullAndPush(&batches);
     };
 
+    Rates rates;
     const Scatter scatter(kRows, /*key=*/41);
     auto begin = std::chrono::steady_clock::now();
-    double first_tenth = 0.0;
     for (uint64_t at = 0; at < kRows; at += kBatchRows) {
       rows.clear();
       for (uint64_t i = at; i < at + kBatchRows; ++i) rows.push_back(RowId{scatter(i)});
       RETURN_IF_ERROR(train());
-      if (at + kBatchRows == kRows / 10) first_tenth = kRows / 10 / SecondsSince(begin);
+      if (at + kBatchRows == kRows / 10) rates.first_tenth = kRows / 10 / SecondsSince(begin);
     }
-    const double touched = kRows / SecondsSince(begin);
+    rates.touched = kRows / SecondsSince(begin);
 
     const Zipf zipf(kRows, 1.05);
     SplitMix64 bits(43);
@@ -103,25 +124,14 @@ class LongBench final : public CountBench {
       while (rows.size() < kBatchRows) rows.push_back(RowId{scatter(zipf.Draw(&bits) - 1)});
       RETURN_IF_ERROR(train());
     }
-    const double trained = kZipfBatches * kBatchRows / SecondsSince(begin);
+    rates.trained = kZipfBatches * kBatchRows / SecondsSince(begin);
     ASSIGN_OR_RETURN(const StatsReply stats, shard->Stats());
     if (stats.rows_written < kRows / 2) {
       return MakeStatus(StatusCode::kInternal, "only {} rows were written", stats.rows_written);
     }
-
-    rusage usage = {};
-    PCHECK(getrusage(RUSAGE_SELF, &usage) == 0);
-    const auto held = static_cast<double>(kCacheBytes + environment.memtable_bytes +
-                                          environment.block_cache_bytes);
-    return std::vector{
-        Figure(name + "/touched", "rows/s", touched, first_tenth),
-        Figure(name + "/zipf", "ids/s", trained, touched),
-        Figure(name + "/disk", "B", static_cast<double>(BytesOfFiles(directory->path() + "/rows")),
-               kRows * kRecordBytes),
-        Figure(name + "/memory", "B", static_cast<double>(usage.ru_maxrss) * 1024, held)};
+    return rates;
   }
 
- private:
   StopSignal stop_signal_;
   const bool is_asked_;
 };

@@ -1,4 +1,5 @@
-// rowhouse plan: what a run would take, and which shards would own which rows; nothing is started.
+#include "launch/plan/plan.h"
+
 #include <cstdio>
 
 #include "common/durable_file.h"
@@ -13,7 +14,6 @@
 #include "launch/report/plan_report.h"
 #include "launch/report/size_plan.h"
 #include "launch/report/traffic_report.h"
-#include "launch/verbs.h"
 
 namespace rowhouse {
 namespace {

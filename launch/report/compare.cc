@@ -1,4 +1,5 @@
-// rowhouse compare: reports of runs in, a table and a page out.
+#include "launch/report/compare.h"
+
 #include <cstdio>
 #include <filesystem>
 
@@ -7,7 +8,6 @@
 #include "launch/report/json_output.h"
 #include "launch/report/report_file.h"
 #include "launch/report/strategy_comparison.h"
-#include "launch/verbs.h"
 
 namespace rowhouse {
 namespace {

@@ -84,7 +84,7 @@ LoadBalanceManager::LoadBalanceManager(LoadBalanceOptions options) : options_(st
   const std::vector<uint64_t>& rows = options_.embeddings_per_feat;
   all_feat_offsets_.assign(rows.size() + 1, 0);
   std::partial_sum(rows.begin(), rows.end(), all_feat_offsets_.begin() + 1);
-  for (uint32_t rank = 0; rank < num_groups(); ++rank) total_capacity_ += capacity(rank);
+  for (uint32_t rank = 0; rank < num_groups(); ++rank) total_capacity_ += options_.capacity(rank);
   segments_.resize(num_groups());
   nominal_rows_.resize(num_groups());
 }
@@ -107,7 +107,7 @@ Result<LoadBalanceManager> LoadBalanceManager::Make(LoadBalanceOptions options) 
     case LoadBalanceMode::kGreedy: {
       std::vector<uint32_t> capacities;
       for (uint32_t rank = 0; rank < manager.num_groups(); ++rank) {
-        capacities.push_back(manager.capacity(rank));
+        capacities.push_back(manager.options().capacity(rank));
       }
       manager.AssignWholeTables(
           LongestProcessingTime(manager.options_.embeddings_per_feat, capacities));
@@ -124,7 +124,7 @@ void LoadBalanceManager::CutFairly() {
   uint64_t global = 0;
   for (uint32_t rank = 0; rank < num_groups(); ++rank) {
     nominal_rows_[rank] =
-        static_cast<uint64_t>(Wide{total_rows()} * capacity(rank) / total_capacity_);
+        static_cast<uint64_t>(Wide{total_rows()} * options_.capacity(rank) / total_capacity_);
     const bool is_last = rank + 1 == num_groups();
     const uint64_t end = is_last ? total_rows() : global + nominal_rows_[rank];
     for (uint64_t local = 0; global < end;) {
@@ -167,10 +167,6 @@ void LoadBalanceManager::AssignWholeTables(const std::vector<std::vector<uint32_
     }
     nominal_rows_[rank] = local;
   }
-}
-
-uint32_t LoadBalanceManager::capacity(uint32_t rank) const {
-  return options_.capacities.empty() ? 1 : options_.capacities[rank];
 }
 
 // ---- Views --------------------------------------------------------------------------------------
@@ -257,7 +253,7 @@ uint32_t LoadBalanceManager::EmbDim(uint32_t rank) const {
   // By capacity and not by rows, so that ranks of equal capacity have equal widths.
   const bool is_fair = options_.mode == LoadBalanceMode::kFair;
   const auto all = static_cast<double>(is_fair ? total_capacity_ : total_rows());
-  const auto part = static_cast<double>(is_fair ? capacity(rank) : nominal_rows_[rank]);
+  const auto part = static_cast<double>(is_fair ? options_.capacity(rank) : nominal_rows_[rank]);
   return BlockDim(options_.base_emb_dim, all / part);
 }
 

@@ -46,6 +46,8 @@ struct LoadBalanceOptions {
   // fair, greedy: how much each rank can hold, relative to the others, each >= 1; empty: all the
   // same. A rank whose share is less than a row is empty.
   std::vector<uint32_t> capacities = {};
+
+  uint32_t capacity(uint32_t rank) const { return capacities.empty() ? 1 : capacities[rank]; }
 };
 
 class LoadBalanceManager {
@@ -128,7 +130,6 @@ class LoadBalanceManager {
   void CutFairly();
   void AssignWholeTables(const std::vector<std::vector<uint32_t>>& groups);
   std::vector<std::vector<uint32_t>> ShuffledGroups() const;
-  uint32_t capacity(uint32_t rank) const;
 
   LoadBalanceOptions options_;
   std::vector<uint64_t> all_feat_offsets_;

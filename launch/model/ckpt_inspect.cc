@@ -1,0 +1,196 @@
+#include "launch/model/ckpt_inspect.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "common/counted.h"
+#include "common/nearest_name.h"
+#include "common/read_value.h"
+#include "sharding/rows/initialiser.h"
+#include "sharding/rows/optimizer.h"
+#include "sharding/rows/record_weights.h"
+
+namespace rowhouse {
+namespace {
+
+// A table by the name rows are kept under. Kinds that keep a logical table in several parts name
+// them NAME.part; which row of each an id is only the model's config can say.
+Result<const TableSpec*> FindTable(const std::vector<TableSpec>& tables, const std::string& name) {
+  std::vector<std::string> names, parts;
+  for (const TableSpec& table : tables) {
+    if (table.name == name) return &table;
+    names.push_back(table.name);
+    if (table.name.starts_with(name + ".")) {
+      parts.push_back(fmt::format("{} ({})", table.name, Counted(table.rows, "row")));
+    }
+  }
+  if (!parts.empty()) {
+    return UsageError(
+        "table \"{}\" is kept in {} physical tables: {}; name one of them, and a row "
+        "of it",
+        name, parts.size(), fmt::join(parts, ", "));
+  }
+  return UsageError("unknown table \"{}\" {}", name, DescribeKnownNames(name, names));
+}
+
+Result<RowId> ReadRow(const std::string& text, const TableSpec& table) {
+  const auto row = ReadWhole(text);
+  if (!row || *row >= table.rows) {
+    return UsageError("\"{}\" is no row of table \"{}\": a number from 0 to {}", text, table.name,
+                      table.rows - 1);
+  }
+  return RowId{*row};
+}
+
+// As many floats a line as fit, each with the digits that give it back.
+void PrintFloats(const char* head, std::span<const float> values, CkptFigures* out) {
+  std::string line = head;
+  for (const float value : values) {
+    const std::string text = fmt::format(" {}", value);
+    if (line.size() + text.size() > 100) {
+      out->Say("{}\n", line);
+      line = "   ";
+    }
+    line += text;
+  }
+  out->Say("{}\n", line);
+}
+
+// `piece`: the object of these columns in `out`.
+void PrintRecord(const TableSpec& table, const RecordLayout& layout, uint32_t first_column,
+                 const std::byte* record, nlohmann::ordered_json piece, CkptFigures* out) {
+  if (layout.dim != table.dim) {
+    out->Say("columns {} to {}\n", first_column, first_column + layout.dim - 1);
+  }
+  const RecordTrailer trailer = layout.trailer(record);
+  if (trailer.lsn == 0) {
+    out->Say("no step has changed it; looked up {}\n", Counted(trailer.frequency, "time"));
+  } else {
+    out->Say("LSN {}, last changed in step {}, looked up {}\n", trailer.lsn, trailer.last_step,
+             Counted(trailer.frequency, "time"));
+  }
+  std::vector<float> weights(layout.dim);
+  ReadWeights(layout, record, weights);
+  PrintFloats("weights", weights, out);
+  const std::span<const float> state = layout.state(record);
+  if (!state.empty()) PrintFloats("state", state, out);
+  piece["first_column"] = first_column;
+  piece["lsn"] = trailer.lsn;
+  piece["last_step"] = trailer.last_step;
+  piece["lookups"] = trailer.frequency;
+  piece["weights"] = weights;
+  piece["state"] = std::vector<float>(state.begin(), state.end());
+  out->json["pieces"].push_back(std::move(piece));
+}
+
+// What a pull of a row that no step has changed gives.
+Status PrintInitialValue(const TableSpec& table, const Optimizer& optimizer, RowId row,
+                         CkptFigures* out) {
+  ASSIGN_OR_RETURN(const InitialiserSources sources, InitialiserSources::Open({table}));
+  ASSIGN_OR_RETURN(const auto initialiser,
+                   Initialisers().Make(table.initialiser, sources.ContextOf(table)));
+  std::vector<float> weights(table.dim);
+  RETURN_IF_ERROR(initialiser->Fill(std::span(&row, 1), weights));
+  const RecordLayout layout = LayoutOf(table, optimizer);
+  std::vector<std::byte> record(layout.bytes());
+  WriteInitialWeights(layout, weights, record.data());
+  ReadWeights(layout, record.data(), weights);
+  out->Say("never written: no step has changed it, and this is its initial value ({}, seed {})\n",
+           table.initialiser, table.initialiser_options.seed);
+  PrintFloats("weights", weights, out);
+  out->json["first_value"] = {{"initialiser", table.initialiser},
+                              {"seed", table.initialiser_options.seed},
+                              {"weights", weights}};
+  return OkStatus();
+}
+
+Status PrintRowOnWorkers(const SavedRows& model, const TableSpec& table, const RecordLayout& layout,
+                         RowId row, CkptFigures* out) {
+  const std::string& file = model.manifest().dense_file;
+  out->Say("on the workers, in {}\n", file);
+  return model.ScanRowsOnWorkers(
+      [&](TableId id, RowId at, std::span<const std::byte> record) -> Status {
+        if (id == table.id && at == row) {
+          PrintRecord(table, layout, 0, record.data(), {{"on_workers", file}}, out);
+        }
+        return OkStatus();
+      });
+}
+
+// Columns of a row and the shard that keeps them.
+struct RowSlice {
+  const Slice* slice;
+  const SavedShard* shard;
+  std::unique_ptr<RowStore> rows;
+};
+
+Result<std::vector<RowSlice>> OpenRowSlices(const SavedRows& model, const TableSpec& table,
+                                            RowId row) {
+  const Plan& plan = model.manifest().plan;
+  const uint64_t position = plan.order(table.id).PositionOf(row);
+  std::vector<RowSlice> slices_of_row;
+  for (const Slice& slice : plan.slices(table.id)) {
+    if (position < slice.row_begin || position >= slice.row_end) continue;
+    const SavedShard* saved = model.FindShard(slice.shard);
+    if (saved == nullptr) {
+      return CorruptionError("the manifest has no directory of shard {}", Raw(slice.shard));
+    }
+    ASSIGN_OR_RETURN(auto rows, model.OpenShard(*saved));
+    slices_of_row.push_back({&slice, saved, std::move(rows)});
+  }
+  return slices_of_row;
+}
+
+void PrintHead(const Manifest& manifest, const TableSpec& table, RowId row, CkptFigures* out) {
+  out->Say("table {} row {} of {}: {} x {}, {}, after {}\n", table.name, Raw(row), table.rows,
+           table.dim, table.precision, table.optimizer, Counted(manifest.steps, "step"));
+  out->json = {{"table", table.name},          {"row", Raw(row)},
+               {"rows", table.rows},           {"dim", table.dim},
+               {"precision", table.precision}, {"optimizer", table.optimizer},
+               {"steps", manifest.steps},      {"pieces", nlohmann::ordered_json::array()}};
+}
+
+}  // namespace
+
+Status InspectRow(const SavedRows& model, const std::string& name, const std::string& id,
+                  CkptFigures* out) {
+  const Manifest& manifest = model.manifest();
+  ASSIGN_OR_RETURN(const TableSpec* table, FindTable(manifest.tables, name));
+  ASSIGN_OR_RETURN(const RowId row, ReadRow(id, *table));
+  const auto optimizer = Optimizers().Make(table->optimizer, table->optimizer_options).value();
+
+  const std::vector<RowId>& on_workers = manifest.plan.worker_rows(table->id);
+  if (manifest.plan.is_on_workers(table->id) ||
+      std::binary_search(on_workers.begin(), on_workers.end(), row)) {
+    PrintHead(manifest, *table, row, out);
+    return PrintRowOnWorkers(model, *table, LayoutOf(*table, *optimizer), row, out);
+  }
+  // Whatever would be refused is refused before anything is printed.
+  ASSIGN_OR_RETURN(const std::vector<RowSlice> slices_of_row, OpenRowSlices(model, *table, row));
+  PrintHead(manifest, *table, row, out);
+  bool is_written = false;
+  for (const RowSlice& piece : slices_of_row) {
+    const Slice& slice = *piece.slice;
+    const RecordLayout layout = LayoutOf(*table, *optimizer, slice.columns());
+    out->Say("shard {}, {} on {}\n", Raw(slice.shard), piece.shard->directory, piece.shard->host);
+    std::vector<std::byte> record(layout.bytes());
+    std::vector<size_t> missing;
+    RETURN_IF_ERROR(piece.rows
+                        ->Get({.table = table->id,
+                               .first_column = static_cast<uint16_t>(slice.column_begin),
+                               .record_bytes = static_cast<uint32_t>(layout.bytes())},
+                              std::span(&row, 1), record, &missing)
+                        .Annotate(fmt::format("shard {}", Raw(slice.shard))));
+    if (!missing.empty()) continue;
+    is_written = true;
+    PrintRecord(*table, layout, slice.column_begin, record.data(),
+                {{"shard", Raw(slice.shard)},
+                 {"directory", piece.shard->directory},
+                 {"host", piece.shard->host}},
+                out);
+  }
+  return is_written ? OkStatus() : PrintInitialValue(*table, *optimizer, row, out);
+}
+
+}  // namespace rowhouse
