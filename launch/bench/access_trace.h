@@ -1,5 +1,5 @@
-// AccessTrace: rows of a table in the order they are looked up, made or read: what hit ratios of
-// caches are measured on.
+// AccessTrace: rows of a table in the order of their lookups, generated or read from a file. Hit
+// ratios of caches are measured on traces. Threads: pure functions.
 #pragma once
 
 #include <cstdint>
@@ -12,31 +12,31 @@ namespace rowhouse {
 
 enum class TraceShape {
   kPlain,
-  kScan,   // after every 25,000 accesses 5,000 rows in order are read, each scan going on behind
-           // the last: a sixth of all accesses
-  kDrift,  // with every 10th access two rows, drawn evenly, exchange their popularity
+  kScan,  // after every 25,000 accesses 5,000 rows are read in order, each scan beginning where the
+          // last ended: a sixth of all accesses
+  kDrift,  // with every 10th access two random rows exchange their popularity
 };
 
 struct AccessTrace {
-  std::string name;   // of a shape that is not plain with "+scan" or "+drift"
-  uint64_t rows = 0;  // all accesses are below
+  std::string name;   // ends with "+scan" or "+drift" for these shapes
+  uint64_t rows = 0;  // every access is below it
   std::vector<uint32_t> accesses;
   TraceShape shape = TraceShape::kPlain;
 };
 
-// 200,000 accesses, those of scans included, to 50,000 rows, of which the k-th most popular is
-// looked up in proportion to k^-exponent; which row that is is drawn. The same in every run.
+// 200,000 accesses, scans included, to 50,000 rows; the k-th most popular row, a random one, has a
+// share ~ k^-exponent. The same in every run.
 AccessTrace ZipfTrace(double exponent, TraceShape shape);
 
-// A plain trace with scans put in, or with rows that exchange their accesses to come. The same in
-// every run.
+// A plain trace with scans added, or with rows exchanging their future accesses. The same in every
+// run.
 AccessTrace Shaped(const AccessTrace& plain, TraceShape shape);
 
-// A text file of one number a line; rows are numbered by first appearance. kUsage, naming file and
-// line, if it is no such file.
+// Reads a text file of one number a line; rows are numbered by first appearance. kUsage, naming
+// file and line, for any other file.
 Result<AccessTrace> ReadTrace(const std::string& path);
 
-// Of each access the position of the next one to its row; kNoNextAccess if there is none.
+// For each access the position of the next one to the same row; kNoNextAccess if there is none.
 inline constexpr uint64_t kNoNextAccess = ~uint64_t{0};
 std::vector<uint64_t> NextAccesses(const AccessTrace& trace);
 

@@ -1,6 +1,5 @@
-// BareRocksDb: the yardstick of the storage tier: a program that keeps rows in RocksDB, set up as
-// ours is, with the memory of our row cache as its block cache, and reads, changes and writes the
-// rows of each batch.
+// BareRocksDb: the yardstick of the storage tier: RocksDB without a row cache, set up as the store,
+// with the row cache's memory as block cache; it reads, changes and writes the rows of each batch.
 //
 // Threads: one; it may read by several (StoreEnvironmentOptions::read_threads).
 #pragma once
@@ -24,7 +23,7 @@ namespace rowhouse {
 
 class BareRocksDb {
  public:
-  // Of the rows a RowStore "rocksdb" left in `path`.
+  // Opens the rows that a RowStore "rocksdb" wrote in `path`.
   static Result<std::unique_ptr<BareRocksDb>> Open(const std::string& path,
                                                    const StoreEnvironmentOptions& options);
   ~BareRocksDb();
@@ -33,7 +32,7 @@ class BareRocksDb {
   // ascend, each once.
   Status ChangeSorted(const StoreSlice& slice, std::span<const RowId> rows);
   Status Read(const StoreSlice& slice, std::span<const RowId> rows);
-  // The same one by one, as they come.
+  // Reads, changes and writes the rows one by one, in the order given.
   Status ChangeEach(const StoreSlice& slice, std::span<const RowId> rows);
   uint64_t background_jobs() const { return BackgroundJobs(*db_, families_[1]); }
 

@@ -1,16 +1,15 @@
-// Bench: one figure of the system beside what this machine allows, measured in one run.
+// Bench: a figure of the system beside a yardstick measured in the same run.
 //
-// Absolute figures drift from machine to machine and from minute to minute; the ratio of two
-// measured next to each other does not. So every bench brings its yardstick: the least work that
-// could do the same job (moving the same bytes, gathering the same rows), and is judged by the
-// ratio. Both are rates, so that more is better and a target is the least ratio. What is counted
-// and not timed (hit ratios, bytes) is the same in every run: a CountBench, with figures of its
-// own.
+// Absolute figures differ between machines and from minute to minute; the ratio of two that are
+// measured next to each other does not. So each bench has a yardstick, the least work that could do
+// the same job (moving the same bytes, gathering the same rows), and is judged by the ratio. Both
+// are rates, so that more is better, and a target is the least ratio. Figures that are counted and
+// not timed (hit ratios, bytes) are the same in every run: a CountBench.
 //
-// Threads: made, used and destroyed on one thread, never two benches at once.
-// To add one, write launch/bench/<name>.cc; it registers itself here. A bench should take below
-// 5 seconds: its making and kMeasuredPairs + 1 samples of each kind. Those of the storage tier
-// (tier_*) take a minute each.
+// Threads: made, used and destroyed on one thread, one bench at a time.
+// To add one, write launch/bench/<name>.cc; it registers itself here. A bench should take less than
+// 5 seconds, with its making and kMeasuredPairs + 1 samples of each kind; those of the storage tier
+// (tier_*) take a minute.
 #pragma once
 
 #include <map>
@@ -25,11 +24,12 @@
 
 namespace rowhouse {
 
-// What every bench is given. Sizes are not among it: they are part of what a bench measures.
+// Options of all benches. Sizes are not among them: they are part of what a bench measures.
 struct BenchOptions {
-  std::string trace = "";  // a file of accesses, one number a line; "": benches of it are skipped
-  bool is_long = false;    // those that take many minutes, too
-  // What took long to make and later benches of the run can use, by name. Null: kept for nobody.
+  std::string trace = "";  // a file of accesses, one number a line; "": its benches are left out
+  bool is_long = false;    // whether to run benches that take many minutes
+  // By name, what took long to make and later benches of the run can use again. Null: nothing is
+  // kept.
   std::shared_ptr<std::map<std::string, std::shared_ptr<void>>> kept = nullptr;
 };
 
@@ -39,19 +39,19 @@ class Bench {
 
   virtual std::string unit() const = 0;       // "rows/s"
   virtual std::string yardstick() const = 0;  // in words, for the table
-  // Least ratio; nullopt: none was set. Asked for after the samples, on which it may depend.
+  // The least ratio; nullopt: none. Called after the samples, on which it may depend.
   virtual std::optional<double> target() const = 0;
 
-  // One sample each, in units, of work that takes a tenth of a second or more. > 0.
+  // One sample of each, > 0, in unit(), of work that takes at least a tenth of a second.
   virtual Result<double> MeasureSystem() = 0;
   virtual Result<double> MeasureYardstick() = 0;
 
-  // The figures, named after the bench: as a rule one, of kMeasuredPairs pairs. None: what it needs
-  // was not given, which it has printed.
+  // The figures; by default one, named as the bench, of kMeasuredPairs pairs. Empty if the bench
+  // needs an option that was not given; it has printed that.
   virtual Result<std::vector<BenchFigure>> Measure(const std::string& name);
 };
 
-// A bench whose figures are counts. Instead of rates and pairs it has a Measure of its own.
+// A bench whose figures are counts; members implement Measure.
 class CountBench : public Bench {
  public:
   std::string unit() const final { return ""; }
@@ -63,10 +63,10 @@ class CountBench : public Bench {
 
 Registry<Bench, BenchOptions>& Benches();
 
-// What the list of benches says of one.
+// A bench's line in the list of benches.
 struct BenchNote {
-  std::string what;  // is measured, beside what
-  std::string time;  // it takes on two cores: "5 s"
+  std::string what;  // what is measured, and the yardstick
+  std::string time;  // on two cores: "5 s"
 };
 
 bool AddBench(const std::string& name, BenchNote note,
@@ -80,19 +80,19 @@ bool AddBench(const std::string& name, BenchNote note) {
                   });
 }
 
-// A line a bench: name, time, what; and how to run them.
+// A line for each bench (name, time, what), and how to run them.
 std::string BenchListText();
 
 inline constexpr int kMeasuredPairs = 7;  // odd: the median is one of them
 
-// Runs the benches named, in that order ("all" are all; "tier" stands for those whose names begin
-// with "tier_", and so any such name that is none itself; no name: prints BenchListText() and runs
-// none), prints a table line by line to stdout and sends the same where `json` says
-// (launch/report/json_output.h), as a list of
-//   {name, measured, unit, yardstick, ratio, spread, target, met}
-// where `yardstick` is a figure in the same unit (see bench_figure.h). A missed target is no
-// error. An unknown name is kUsage and nothing is run; an error of one bench ends the run, and
-// nothing is written. One that cannot be made here (kUnavailable) is left out, with its reason.
+// Runs the named benches in that order and prints a line for each figure. "all" is all of them; a
+// name that is no bench's, such as "tier", stands for all whose names begin with "tier_". Without
+// names it prints BenchListText(). `json`: the value of --json (launch/report/json_output.h), for a
+// list of
+//   {name, measured, unit, yardstick, ratio, spread, target, met}   (see bench_figure.h)
+// A missed target is no error. kUsage, and nothing is run, for an unknown name. An error of a bench
+// ends the run, and nothing is written; a bench that is kUnavailable here is left out, and the
+// reason printed.
 Status RunBench(const std::vector<std::string>& names, const std::string& json,
                 const BenchOptions& options = {});
 

@@ -1,5 +1,4 @@
-// BenchFigure: what a bench found, from pairs of (system, yardstick) to a line for people and an
-// object for programs.
+// BenchFigure: the result of a bench, made of pairs of (system, yardstick), as text and as JSON.
 //
 // Threads: pure functions.
 #pragma once
@@ -19,12 +18,12 @@ struct BenchPair {
 
 struct BenchFigure {
   std::string name;
-  std::string unit;              // "": a part of 1
+  std::string unit;              // "": a ratio
   double measured = 0.0;         // median of the system's samples
   double yardstick = 0.0;        // median of the yardstick's samples
   double ratio = 0.0;            // median of the pairs' ratios; not measured / yardstick
   double spread = 0.0;           // (largest - smallest) / median of the pairs' ratios
-  std::optional<double> target;  // least ratio
+  std::optional<double> target;  // the least ratio
 
   // Whether the ratio reaches the target; nullopt without one.
   std::optional<bool> met() const;
@@ -34,10 +33,11 @@ struct BenchFigure {
 BenchFigure Summarise(std::string name, std::string unit, std::optional<double> target,
                       std::span<const BenchPair> pairs);
 
-// {name, measured, unit, yardstick, ratio, spread, target, met}; the last two null without target.
+// {name, measured, unit, yardstick, ratio, spread, target, met}; without a target the last two are
+// null.
 nlohmann::ordered_json FigureToJson(const BenchFigure& figure);
 
-// Columns fit each other. `yardstick`: in words.
+// Lines of one table. `yardstick`: in words.
 std::string FigureTableHead();
 std::string FigureTableLine(const BenchFigure& figure, const std::string& yardstick);
 

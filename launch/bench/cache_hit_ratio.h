@@ -1,6 +1,6 @@
-// CacheHitRatio: the hit ratio of the system's own row cache over a trace, driven as a shard drives
-// it: a batch of accesses is a step, rows are pinned for it and count their lookups, and a record
-// that leaves keeps its trailer, as in the store.
+// CacheHitRatio: the hit ratio of the row cache over a trace, used as a shard uses it: a batch of
+// accesses is a step, its rows are pinned and their lookups counted, and evicted records keep their
+// trailers, as in the store. Threads: one.
 #pragma once
 
 #include <cstddef>
@@ -15,17 +15,16 @@ namespace rowhouse {
 
 struct CacheRun {
   size_t slots = 1;
-  uint32_t ways = 16;  // 1: any slot
+  uint32_t ways = 16;  // 1: fully associative
   std::string policy;
-  std::shared_ptr<const RowAccessCounts> access_counts = nullptr;  // null: not known to the policy
-  size_t prefetched_batches = 0;  // behind the one under way, whose rows are announced
+  std::shared_ptr<const RowAccessCounts> access_counts = nullptr;  // for the policy; null: none
+  size_t prefetched_batches = 0;  // batches after the current one that are prefetched
 
-  // Accesses: a tenth of the slots. More is pinned so than in training, where 20,000 ids are a 25th
-  // of half a million rows.
+  // Accesses of a batch: a tenth of the slots, which pins more of the cache than training does.
   size_t batch() const { return slots < 160 ? 16 : slots / 10; }
 };
 
-// A row that finds no slot, because all are needed by the batch, is a miss.
+// The share of accesses that hit. A row that finds no slot, as the batch needs all, is a miss.
 double CacheHitRatio(const AccessTrace& trace, const CacheRun& run);
 
 }  // namespace rowhouse

@@ -1,5 +1,5 @@
-// What caches are compared with: the textbook's policies, exactly, over a whole trace, in a cache
-// of any slot that begins empty. All return the part of the accesses that found their row.
+// Yardsticks of caches: textbook policies, exact, over a whole trace, in a fully associative cache
+// that begins empty. All return the share of accesses that hit, and require slots > 0.
 //
 // Threads: pure functions.
 #pragma once
@@ -10,14 +10,14 @@
 
 namespace rowhouse {
 
-// The least recently used row goes. Requires slots > 0, as the others.
+// Evicts the least recently used row.
 double LruHitRatio(const AccessTrace& trace, size_t slots);
 
-// The row looked up least often since the trace began, in the cache or not ("perfect" LFU), goes;
-// of several that whose last use is longest ago.
+// Evicts the row with the fewest lookups since the trace began, in the cache or not ("perfect"
+// LFU); of several the least recently used.
 double LfuHitRatio(const AccessTrace& trace, size_t slots);
 
-// The row needed last goes (Belady, 1966): no policy that takes in every row does better.
+// Evicts the row whose next use is latest (Belady, 1966): no policy without admission does better.
 double BeladyHitRatio(const AccessTrace& trace, size_t slots);
 
 }  // namespace rowhouse

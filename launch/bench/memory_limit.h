@@ -1,22 +1,22 @@
-// MemoryLimit: holds this process, and those it starts meanwhile, to so many bytes more than it has
-// already, page cache included, as a container would.
+// MemoryLimit: limits this process, and those it starts meanwhile, to a number of bytes beyond what
+// it has already, page cache included, as a container would.
 //
-// By a memory cgroup (Linux: Documentation/admin-guide/cgroup-v1/memory.rst, cgroup-v2.rst) of
-// version 1 where /proc/self/cgroup names its memory controller, else of version 2. In both, limits
-// that this process was started under hold on:
+// It makes a memory cgroup (Linux: Documentation/admin-guide/cgroup-v1/memory.rst, cgroup-v2.rst),
+// of version 1 if /proc/self/cgroup names its memory controller, else of version 2. Limits that
+// this process was started under still apply:
 //
 //   v1  <own>/rowhouse-bench-<pid>         memory.limit_in_bytes, cgroup.procs
 //   v2  <own>/../rowhouse-bench-<pid>      memory.max, memory.swap.max = 0, cgroup.procs; beside
-//       its own, since a cgroup with processes has none below (but the root: own is "/", and the
-//       new one lies in it). Where the parent's cgroup.subtree_control lacks "memory", it is
-//       written there, and stays: others may use it by then.
+//   its
+//       own, as a cgroup with processes has none below (except the root, "/", in which it lies). If
+//       the parent's cgroup.subtree_control lacks "memory", it is added and stays.
 //
-// It takes root, or a cgroup that was given to the user. Where neither version may be used (a
+// This takes root, or a cgroup that belongs to the user. If neither version can be used (a
 // read-only /sys/fs/cgroup, a container whose processes are in its v2 root, no memory controller)
-// Set is kUnavailable and says why; `rowhouse bench` prints that and leaves the row out.
+// Set is kUnavailable with the reason.
 //
-// What was allocated before stays charged to the cgroup the process came from. Threads: any
-// started while it exists are held as well. One at a time.
+// Memory allocated before stays charged to the cgroup that the process came from. Threads started
+// while it exists are limited too. One object at a time.
 #pragma once
 
 #include <cstdint>

@@ -1,11 +1,10 @@
-// OneShard: one worker and one shard as in production, in this process: PsClient and Dialer here,
-// Shard, row cache, store and ShardRunner behind loopback TCP. What pull, push and the storage tier
-// are measured on.
+// OneShard: one worker and one shard in this process, connected as in production: PsClient and
+// Dialer here; Shard, row cache, store and ShardRunner behind loopback TCP. The benches of pull,
+// push and the storage tier run on it.
 //
-// One table. For pull and push its rows, or those of its steps, fit into the cache: a step's rows
-// are spread evenly over it and all of them exist in the cache before anything is measured, so that
-// no store is in the figure. The tier brings a store, a smaller cache and batches of its own.
-// Threads: one caller; the shard's are inside.
+// It has one table. For pull and push all rows of the steps are in the cache before anything is
+// measured, so that the store has no part in the figure. The tier brings a store, a smaller cache
+// and its own batches. Threads: one caller; the shard's are inside.
 #pragma once
 
 #include <cstddef>
@@ -28,14 +27,14 @@ struct OneShardOptions {
   uint64_t table_rows = 2'000'000;  // >= step_rows()
   uint32_t dim = 64;
   size_t request_rows = 20'000;
-  size_t step_requests = 20;  // of a step, each full
-  size_t steps = 2;           // with rows of their own, in turn
+  size_t step_requests = 20;  // full requests of a step
+  size_t steps = 2;           // different steps, used in turn
   size_t window = 4;          // requests in flight
-  // Rows the cache holds; 0: all, as a direct array. Else it must be large enough that no set has
-  // more rows of the steps than ways, or the figure is refused.
+  // Capacity of the cache; 0: all rows, as a direct array. It must be so large that no set gets
+  // more rows of the steps than it has ways, or Start fails.
   uint64_t cache_rows = 0;
-  // Rows of table 0 that exist already; null: none, in memory. Then `pull` and `push` measure
-  // nothing: batches are the caller's.
+  // The store, which may have rows of table 0; null: an empty one in memory. With a store the
+  // caller brings the batches, and pull and push are not measured.
   std::shared_ptr<RowStore> store = nullptr;
 
   size_t step_rows() const { return request_rows * step_requests; }
@@ -73,7 +72,8 @@ class OneShard {
   std::unique_ptr<ShardRunner> runner_;
   std::unique_ptr<Dialer> dialer_;
   std::unique_ptr<PsClient> client_;
-  // Several steps' rows in turn, so that a row has left the CPU's caches when it is wanted again.
+  // The rows of several steps, in turn, so that rows have left the CPU's caches when they are used
+  // again.
   std::vector<std::vector<RowBatch>> batches_;
   size_t next_batch_ = 0;
   uint64_t step_ = 0;  // pushes done

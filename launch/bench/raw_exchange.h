@@ -1,10 +1,9 @@
 // RawExchange: the yardstick of pull and push: requests and replies of given sizes over loopback
-// TCP, moved by ZeroMQ and by nothing else. Nobody looks into a byte; frames are lent to ZeroMQ
-// from buffers made beforehand, one for each message in flight, and dropped where they arrive.
+// TCP by ZeroMQ alone. Frames are lent to ZeroMQ from buffers made before, one for each message in
+// flight, and dropped unread on arrival.
 //
-// Two transports with an I/O thread each stand for the two processes, and the answering end has a
-// thread of its own, as a shard has.
-// Threads: one caller; the answering thread is inside.
+// Two transports with an I/O thread each stand for two processes, and the answering end has a
+// thread of its own, as a shard has. Threads: one caller; the answering thread is inside.
 #pragma once
 
 #include <cstddef>
@@ -31,11 +30,11 @@ class RawExchange {
   RawExchange(const RawExchange&) = delete;
   RawExchange& operator=(const RawExchange&) = delete;
 
-  // Exchanges `requests`, keeping the window full, and returns how many there were in a second.
+  // Exchanges so many requests with a full window; returns the requests a second.
   Result<double> RequestsPerSecond(size_t requests);
 
  private:
-  // The same bytes in turn for every message, one buffer for each in flight.
+  // Messages that use the same buffers in turn, one for each message in flight.
   class PreparedMessages {
    public:
     PreparedMessages(size_t bytes, size_t messages);

@@ -1,5 +1,5 @@
-// StopSignal: lets a bench that keeps gigabytes in a temporary directory end in order on Ctrl-C or
-// SIGTERM. While one exists the signals only set a flag; whoever loops asks Check().
+// StopSignal: lets a bench with gigabytes in a temporary directory end in order on Ctrl-C or
+// SIGTERM. While one exists the signals only set a flag, which loops read by Check().
 //
 // Threads: one at a time in a process; Check from any.
 #pragma once
@@ -13,7 +13,7 @@ namespace rowhouse {
 class StopSignal {
  public:
   StopSignal();
-  ~StopSignal();  // The signals do what they did before.
+  ~StopSignal();  // restores the handlers
   StopSignal(const StopSignal&) = delete;
   StopSignal& operator=(const StopSignal&) = delete;
 

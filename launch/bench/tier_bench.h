@@ -1,10 +1,10 @@
-// What the benches of the storage tier have in common: a shard over rocksdb whose cache holds a
-// tenth of the table, trained by batches of 20,000 ids (pull, push), beside bare RocksDB with the
-// same memory that reads, changes and writes the same ids. Both work on rows that exist, and have
-// seen the hottest rows before they are measured.
+// TierBench: benches of the storage tier: a shard over rocksdb whose cache holds a tenth of the
+// table, trained by batches of 20,000 ids (pull, push), beside bare RocksDB with the same memory
+// that reads, changes and writes the same ids. All rows exist, and both have seen the hottest
+// before they are measured.
 //
-// Each bench comes twice: page cache warm, and with direct reads in a cgroup of what both hold
-// (cache, memtables) and 256 MB. The wire is in the figure; it takes a few percent of the time.
+// Each bench has two forms: with a warm page cache, and with direct reads in a cgroup of cache,
+// memtables and 256 MB. The figure includes the messages, a few percent of the time.
 #pragma once
 
 #include <memory>
@@ -25,7 +25,7 @@
 
 namespace rowhouse {
 
-// Ids as they come: Zipf over scattered rows, the same for every stream of one exponent.
+// A stream of ids: Zipf over scattered rows; streams of one exponent are equal.
 class IdStream {
  public:
   explicit IdStream(double exponent);
@@ -40,9 +40,9 @@ class IdStream {
 
 struct TierBenchOptions {
   double exponent = 1.05;        // 0: uniform
-  bool yardstick_by_id = false;  // without sorting and merging
+  bool yardstick_by_id = false;  // bare RocksDB neither sorts nor merges ids
   bool is_direct = false;        // direct reads in a memory cgroup
-  // Least ratio; nullopt: 80 % of what the cache's unique misses allow.
+  // The least ratio; nullopt: 80 % of Ceiling().
   std::optional<double> target;
 };
 
@@ -64,7 +64,8 @@ class TierBench final : public Bench {
   Status WarmUp();
   size_t BatchesOfSample() const;
   Status TrainBatch(std::span<const RowId> ids);
-  // 1 / (rows that were not in the cache, of the distinct rows of batches); 0 before any.
+  // The most a cache can gain: 1 / (the share of distinct rows of batches that missed); 0 before
+  // any.
   double Ceiling() const;
 
   const TierBenchOptions options_;

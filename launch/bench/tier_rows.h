@@ -1,9 +1,8 @@
-// TierRows: the table that the storage tier is measured on, as files: 5 million rows of 64 floats
-// and no state, each written once in scattered order by the product's own store. Made once a run
-// (half a minute); each bench works on a copy, which hard links make at once, because a table file
-// never changes.
+// TierRows: the table of the storage tier's benches, as files: 5 million rows of 64 floats without
+// state, each written once in scattered order by the store. Made once a run (half a minute); each
+// bench works on a copy of hard links, as RocksDB never changes a table file.
 //
-// In a directory under TMPDIR, removed at the end. Threads: one.
+// It lies in a directory under TMPDIR, which is removed at the end. Threads: one.
 #pragma once
 
 #include <cstdint>
@@ -30,10 +29,10 @@ class TierRows {
   static constexpr StoreSlice kSlice{
       .table = TableId{0}, .first_column = 0, .record_bytes = kRecordBytes};
 
-  // That of `options.kept`, made now if it is not there yet. An error if a signal comes meanwhile.
+  // The one in `options.kept`, made now if there is none. kUnavailable if a signal comes meanwhile.
   static Result<std::shared_ptr<TierRows>> Of(const BenchOptions& options);
 
-  // A directory of its own with the rows, removed with the object.
+  // A directory with the rows, removed with the object.
   class Copy {
    public:
     explicit Copy(std::string path) : path_(std::move(path)) {}
@@ -50,8 +49,8 @@ class TierRows {
   };
   Result<std::unique_ptr<Copy>> MakeCopy();
 
-  // Most bytes of files for each byte of records written so far, looked at after every batch once
-  // a tenth of the rows was there.
+  // The largest ratio of bytes of files to bytes of records while the rows were written, sampled
+  // after each batch from a tenth of the rows on.
   double peak_while_filled() const { return peak_; }
 
  private:
@@ -63,7 +62,7 @@ class TierRows {
   int copies_ = 0;
 };
 
-// Of all files in a directory, without those below.
+// Bytes of all files in a directory, without subdirectories.
 uint64_t BytesOfFiles(const std::string& directory);
 
 }  // namespace rowhouse

@@ -1,12 +1,12 @@
-// mpirun binds each rank to one core, which all threads of the rank would then share.
+// mpirun binds each rank to one core, which all threads of the rank would share.
 #pragma once
 
 #include <cstdint>
 
 namespace rowhouse {
 
-// If this process may run on fewer cores than it has threads that compute or serve, lets it run on
-// all cores of the machine it is allowed to have, and says so in the log.
+// If this process may run on fewer cores than `threads`, lets it run on all cores of the host that
+// it may have, and logs that.
 void WidenCpuMask(uint32_t threads);
 
 }  // namespace rowhouse

@@ -1,4 +1,4 @@
-// HostFacts: what a rank tells the others of the host it runs on, once, when they meet by MPI.
+// HostFacts: what a rank tells the other ranks about its host when they meet by MPI.
 #pragma once
 
 #include <cstdint>
@@ -13,27 +13,28 @@ namespace rowhouse {
 
 struct HostFacts {
   std::string name;     // gethostname
-  std::string network;  // boot and network namespace; equal: one reaches the other by loopback
+  std::string network;  // boot id and network namespace; if equal, loopback connects the two
   uint32_t cpus = 1;    // online
   std::vector<NetworkInterface> interfaces;
   bool operator==(const HostFacts&) const = default;
 };
 
-// gethostname's answer.
+// The name of this host, as gethostname gives it.
 std::string HostName();
 
 HostFacts FactsOfThisHost();
 
-// As the ranks exchange them: JSON.
+// JSON, as ranks exchange it.
 std::string ToText(const HostFacts& facts);
 Result<HostFacts> HostFactsFromText(const std::string& text);
 
-// By rank, names that differ exactly between hosts. Ranks share a host if name and network agree;
-// of hosts of one name (containers, say) the second in rank order is "name#2".
+// The name of each rank's host; two are equal if and only if the ranks share a host, that is, a
+// host name and a network. The second host of one name (a container) is "name#2".
 std::vector<std::string> NamesOfHosts(std::span<const HostFacts> ranks);
 
-// Where a PS node of rank `rank` listens. `choice`: --bind_interface; "": loopback where all ranks
-// share a network, or else what the others reach (network_interface.h). kUsage names the host.
+// The interface on which the PS node of rank `rank` listens. `choice`: --bind_interface; "":
+// loopback if all ranks share a network, else one that all others reach (network_interface.h).
+// kUsage, naming the host, if there is none.
 Result<NetworkInterface> InterfaceToListenOn(const std::string& choice,
                                              std::span<const HostFacts> ranks, size_t rank);
 

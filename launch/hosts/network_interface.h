@@ -1,6 +1,5 @@
-// NetworkInterface: an address of a host, and the choice of the one its PS nodes listen on. IPv4,
-// as all sockets of a run. Only InterfacesOfThisHost() asks the system; the rest are pure
-// functions.
+// NetworkInterface: an address of a host, and the choice of the one on which its PS nodes listen.
+// IPv4, as all sockets of a run. All but InterfacesOfThisHost() are pure functions.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +17,7 @@ struct NetworkInterface {
   bool operator==(const NetworkInterface&) const = default;
 };
 
-// Interfaces that are up, in the system's order, loopback included; one with two addresses twice.
+// Interfaces that are up, in the system's order, with loopback; one entry for each address.
 std::vector<NetworkInterface> InterfacesOfThisHost();
 
 bool IsLoopback(const NetworkInterface& interface);
@@ -29,14 +28,15 @@ bool IsTcpAddress(const std::string& text, uint64_t min_port);
 // The forms of --bind_interface: name ("eth0"), address ("10.0.0.1"), network ("10.0.0.0/24").
 bool IsInterfaceChoice(const std::string& text);
 
-// The first of `interfaces` that `choice` names. kUsage names the host and what it has.
+// The first of `interfaces` that `choice` names. kUsage, naming the host and its interfaces, if
+// there is none.
 Result<NetworkInterface> ChooseInterface(const std::string& choice, const std::string& host,
                                          const std::vector<NetworkInterface>& interfaces);
 
-// What others reach this host by, where nobody has said it: the first interface, loopback left out,
-// on whose network each of `others` (the interfaces of each other host) has an address; or else,
-// between routed networks, the first. An address that another host has too (a bridge of containers)
-// leads nowhere and is left out. kUsage if nothing is left.
+// The interface by which the other hosts reach this one: the first, other than loopback, on whose
+// network each of `others` (the interfaces of each other host) has an address; if there is none,
+// the first, as networks may be routed. An address that another host has too (a bridge of
+// containers) is left out. kUsage if no interface is left.
 Result<NetworkInterface> ReachableInterface(
     const std::string& host, const std::vector<NetworkInterface>& interfaces,
     const std::vector<std::vector<NetworkInterface>>& others);

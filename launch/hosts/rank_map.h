@@ -1,4 +1,5 @@
-// The map of a run that is printed at its start: which rank is what, and where.
+// The map that a run prints at its start: role, host and address of each rank. Threads: pure
+// functions.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +18,8 @@ struct RankPlace {
   std::string interface;  // PS nodes: "eth0", what that address is bound to
 };
 
-// A head line, then a line a rank and a line for each PS node of --ps_endpoints, which no rank is;
-// in aligned columns.
+// A line of column names, a line for each rank, and one for each PS node of --ps_endpoints, which
+// is no rank; columns are aligned.
 std::string RankMapText(const Roles& roles, uint32_t shards_per_node,
                         const std::vector<RankPlace>& ranks,
                         const std::vector<std::string>& ps_endpoints);

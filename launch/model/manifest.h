@@ -1,17 +1,16 @@
-// Manifest: what a saved model consists of, as readable JSON in --model_dir:
+// Manifest: describes a saved model, as JSON in --model_dir:
 //   manifest.json        format version, digests, tables, shards, step, and the other files with
 //                        their checksums
-//   dense-<steps>.bin    f32, little-endian: dense parameters, then the dense optimizer's state,
-//   then
-//                        the records of tables on the workers (worker/embedding/worker_rows.h)
-//   data-<kind>-<steps>.bin  what the data source keeps with the model (worker/data/dataset.h); the
-//                        manifest lists these files by kind. Sources that keep none have none
+//   dense-<steps>.bin    f32 little-endian: dense parameters, then the dense optimizer's state;
+//                        then the records of rows on the workers (worker/embedding/worker_rows.h)
+//   data-<kind>-<steps>.bin  files of the data source (worker/data/dataset.h), which the manifest
+//                        lists by kind; few sources have any
 //   config.yaml          the effective settings, for people and for `--config`
-// Rows lie in the shards' directories on their hosts; rows nobody touched are not stored, so the
-// initialisers' names and seeds in `tables` are their checkpoint, and where they come from a file,
-// its size and XXH3-64.
+// Other rows lie in the shards' directories on their hosts. Rows that no step touched are not
+// stored: the initialisers' names and seeds in `tables` stand for them, or, for initial values from
+// a file, its size and XXH3-64.
 //
-// The manifest is written last, by rename, after everything it names: a crash leaves the old one.
+// The manifest is written last, by rename, so that a crash leaves the old one. Threads: one.
 #pragma once
 
 #include <cstdint>
@@ -41,7 +40,7 @@ struct Manifest {
   std::string model_id;
   std::string config_digest;
   uint64_t steps = 0;            // applied
-  uint64_t steps_per_epoch = 0;  // of the run that saved; the reader's position follows
+  uint64_t steps_per_epoch = 0;  // of the run that saved; with `steps`, the position in the data
   std::string rows_digest;       // of all rows at `steps`
   std::string data_digest = {};  // Dataset::content_digest(); "": not known, or no files
   std::vector<TableSpec> tables;

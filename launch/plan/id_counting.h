@@ -1,5 +1,5 @@
-// How often a run would look up each row of its tables: the training data of one epoch, read and
-// resolved to physical rows as a worker does it (kinds, padding, bad ids), and counted.
+// Access counts from a run's data: reads the training data of one epoch, turns ids into physical
+// rows as a worker does (kinds, padding, bad ids), and counts the lookups of each row.
 //
 // Threads: one.
 #pragma once
@@ -16,16 +16,16 @@ namespace rowhouse {
 struct IdCounts {
   AccessCounts counts;                 // of every physical table, in their order
   std::vector<uint64_t> rows_touched;  // of each: AccessCounter::rows_touched
-  uint64_t samples = 0;                // that were counted
-  // Rows that cross the wire in an epoch of one worker: each row once a step.
-  std::vector<uint64_t> rows_pulled;  // of each table
+  uint64_t samples = 0;                // counted
+  // Of each table: rows that one worker alone would pull in the epoch, each once a step.
+  std::vector<uint64_t> rows_pulled;
 };
 
-// Samples of an epoch, as the run ends it (num_batches). `data`: of the settings.
+// Samples of an epoch of the run, which num_batches may end early. `data`: of the settings.
 uint64_t SamplesOfEpoch(const Settings& settings, const Dataset& data);
 
-// Of the first `max_samples` of the epoch at most; 0: of all. Requires settings that are
-// Validate()d. Errors are those of the data, and of ids that no table takes.
+// Counts the first `max_samples` samples of the epoch; 0: all. Requires settings that are
+// Validate()d. Errors: those of reading the data, and kUsage for an id beyond its table.
 Result<IdCounts> CountIds(const Settings& settings, uint64_t max_samples);
 
 }  // namespace rowhouse

@@ -1,5 +1,5 @@
-// How often a saved model's rows were looked up while it was trained: every record keeps its count
-// (sharding/rows/record.h), wherever it lies.
+// Access counts of a saved model: every record keeps the number of lookups of its row during
+// training (sharding/rows/record.h).
 //
 // Threads: one.
 #pragma once
@@ -11,13 +11,11 @@
 
 namespace rowhouse {
 
-// A cache that is smaller than a step's rows forgets some lookups of rows that leave it between
-// pull and push: counts are never too high.
-//
-// Of the model in `model_dir`, whose row directories must be readable here and used by nobody; they
-// are not changed. Tables that are frozen have no counts. Requires settings that are Validate()d.
-// kUsage, naming what differs or cannot be read, for no model, one of other tables, rows that a run
-// left open, and rows on other hosts.
+// The counts of the model in `model_dir`. Its rows must lie on this host and not be in use; they
+// are not changed. Counts may be too low, never too high: a cache smaller than a step's rows loses
+// the lookups of rows evicted between pull and push. Frozen tables have no counts. Requires
+// settings that are Validate()d. kUsage, naming what differs or cannot be read, if there is no
+// model, it has other tables, or its rows are in use, left open by a run, or on other hosts.
 Result<AccessCounts> MeasuredAccesses(const Settings& settings, const std::string& model_dir);
 
 }  // namespace rowhouse

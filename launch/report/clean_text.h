@@ -1,4 +1,4 @@
-// Text from anywhere (labels, names of directories) made fit for terminals. Threads: any.
+// Text from users (labels, names of directories), made safe to print. Threads: pure functions.
 #pragma once
 
 #include <string>
@@ -6,11 +6,11 @@
 
 namespace rowhouse {
 
-// Valid UTF-8 on one line: blanks for tabs and ends of lines, U+FFFD for other control characters
-// and for every byte that is no UTF-8.
+// `text` as one line of valid UTF-8: tabs and ends of lines become blanks; other control characters
+// and bytes that are no UTF-8 become U+FFFD.
 std::string CleanText(std::string_view text);
 
-// Of text that is clean.
+// The characters of a text that CleanText returned.
 size_t CountCharacters(std::string_view clean);
 
 }  // namespace rowhouse

@@ -1,10 +1,9 @@
-// Comparison: several runs side by side, from the report.json of each: what they reached and on the
-// way there, how fast, how many bytes their rows take, and in what settings they differ. For
-// `rowhouse compare`.
+// Comparison: several runs side by side, from the report.json of each: results, curves, speed,
+// bytes of rows, and settings that differ. For `rowhouse compare`.
 //
-// Of a report this reads label, curve, evaluations, totals, model_bytes {rows, plain_rows} and what
-// was decided for the run (launch/report/setting_differences.h). What a report does not hold, or
-// holds as null, is unknown: "-" in tables, empty in CSV, left out of plots. Threads: any.
+// It reads label, curve, evaluations, totals, model_bytes {rows, plain_rows} and the settings of a
+// report (launch/report/setting_differences.h). A figure that is missing or null is "-" in tables,
+// empty in CSV and left out of plots. Threads: pure functions.
 #pragma once
 
 #include <optional>
@@ -20,7 +19,7 @@ namespace rowhouse {
 struct ComparedRun {
   struct CurvePoint {
     double step = 0;
-    std::optional<double> loss = {};  // mean since the point before
+    std::optional<double> loss = {};  // mean since the previous point
     std::optional<double> samples_per_second = {};
   };
   struct Evaluation {
@@ -29,14 +28,14 @@ struct ComparedRun {
     std::optional<double> logloss = {};
   };
   std::string path;  // of the report, as given
-  // The report's label; or else the directory of a report.json, the name of another file. "PATH" is
-  // added in brackets where two runs would have one name.
+  // The report's label; without one, the directory of a report.json, or the name of any other file.
+  // Runs of equal names have their path added in brackets.
   std::string name;
   std::optional<double> samples_per_second = {};
   std::optional<double> test_auc = {};
   std::optional<double> test_logloss = {};
-  std::optional<double> rows_bytes = {};        // of all rows as they are kept
-  std::optional<double> plain_rows_bytes = {};  // of the same tables if no table were compressed
+  std::optional<double> rows_bytes = {};        // of all rows as stored
+  std::optional<double> plain_rows_bytes = {};  // of all rows if every table were plain
   std::optional<double> test_auc_ceiling = {};
   std::optional<double> test_samples = {};
   std::string test_digest;  // of the test samples; "": older reports have none
@@ -49,24 +48,24 @@ struct ComparedRun {
   std::optional<double> OfPlain() const;
 };
 
-// In the order given. kUsage, with the path, for what is no file, no JSON or no report, and for a
-// report of another format.
+// The runs in the order given. kUsage, with the path, for a missing file, for anything but a
+// report, and for a report of another format.
 Result<std::vector<ComparedRun>> ReadComparedRuns(const std::vector<std::string>& paths);
 
 // The first column is the name.
 TextTable ComparisonTable(const std::vector<ComparedRun>& runs);
 
-// A sentence, where runs were tested on different samples, that says which; "": they were not.
+// A sentence that names the runs that were tested on different samples; "" if there are none.
 std::string TestSetsText(const std::vector<ComparedRun>& runs);
 
-// For a terminal: the table, test sets that differ, and settings that do.
+// For a terminal: the table, then test samples and settings that differ.
 std::string ComparisonText(const std::vector<ComparedRun>& runs);
 
-// The whole file of a page (launch/report/page.h).
+// An HTML page (launch/report/page.h).
 std::string ComparisonPage(const std::vector<ComparedRun>& runs);
 
 // RFC 4180 with \n: run, samples_per_second, test_auc, test_logloss, rows_bytes, of_plain,
-// test_auc_ceiling, report. Every bit of a figure.
+// test_auc_ceiling, report. Figures have as many digits as it takes to read them back.
 std::string ComparisonCsv(const std::vector<ComparedRun>& runs);
 
 }  // namespace rowhouse

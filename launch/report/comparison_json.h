@@ -1,4 +1,5 @@
-// What `rowhouse compare` finds, as JSON for scripts: a list with an object a run or a strategy.
+// The comparisons as JSON for scripts: a list with an object for each run or strategy. Threads:
+// pure functions.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -9,10 +10,10 @@
 
 namespace rowhouse {
 
-// Keys as the columns of ComparisonCsv(); null for what a report does not say.
+// Keys are the columns of ComparisonCsv(); what a report does not have is null.
 nlohmann::ordered_json ComparisonJson(const std::vector<ComparedRun>& runs);
 
-// Keys as the columns of StrategyCsv(); of a refused strategy only strategy and refused.
+// Keys are the columns of StrategyCsv(); a refused strategy has only strategy and refused.
 nlohmann::ordered_json StrategyJson(const std::vector<StrategyCost>& costs);
 
 }  // namespace rowhouse

@@ -1,4 +1,4 @@
-// Figures as people read them; the same text everywhere, whatever the locale. Threads: any.
+// Figures as text, the same in any locale. Threads: pure functions.
 #pragma once
 
 #include <optional>
@@ -6,14 +6,14 @@
 
 namespace rowhouse {
 
-// "12,345,678": rounded, thousands apart; "-" for what is no finite number.
+// "12,345,678": rounded, in groups of three digits; "-" for a NaN or infinity.
 std::string CountText(double value);
 
-// "512 B", "1.50 MiB": powers of 1024, three digits or so; "-" for what is no finite number.
+// "512 B", "1.50 MiB": powers of 1024, about three digits; "-" for a NaN or infinity.
 std::string BytesText(double bytes);
 
-// A field of CSV (RFC 4180): every bit of a figure, "" for none; text in quotes where it needs
-// them.
+// A field of CSV (RFC 4180): a figure with as many digits as it takes to read it back, "" for none;
+// text, in quotes if needed.
 std::string CsvFigure(const std::optional<double>& figure);
 std::string CsvText(const std::string& text);
 

@@ -1,4 +1,4 @@
-// Where a verb's figures go as JSON: what --json says, the same for every verb that prints any.
+// --json: where a verb's figures go. Threads: one.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace rowhouse {
 
-// What --json is without a value: to standard output, where nothing else is printed then.
+// The value of a --json without one: JSON to standard output, and nothing else.
 inline constexpr std::string_view kJsonToStdout = "-";
 
 // `json`: the value of --json. "": prints `text`; "-": prints `json_text` and no `text`; else

@@ -1,4 +1,4 @@
-// A plan, and counts of accesses, for a terminal: what `rowhouse plan` prints.
+// What `rowhouse plan` prints of a plan and of access counts.
 // Threads: pure functions.
 #pragma once
 
@@ -11,14 +11,13 @@
 
 namespace rowhouse {
 
-// A line a shard: PS node, bytes, rows, slices and, where they were counted (`accesses` is not
-// null), its share of all accesses; the largest over the mean, by shard and by PS node; and what
-// lives on the workers.
+// A line for each shard: PS node, bytes, rows, slices and, unless `accesses` is null, its share of
+// all accesses; the largest over the mean, by shard and by PS node; and what is on the workers.
 std::string PlanText(const PlanFile& file, const std::vector<TableSpec>& tables,
                      const AccessCounts* accesses);
 
-// A line a table: rows, lookups, rows touched, the shares of the top 1 % and 0.1 % of its rows, and
-// the hottest rows.
+// A line for each table: rows, lookups, rows touched, the shares of the hottest 1 % and 0.1 % of
+// its rows, and the hottest rows.
 std::string IdCountsText(const IdCounts& counts);
 
 }  // namespace rowhouse

@@ -1,16 +1,20 @@
-// RunReport: what a run was, did and reached, for people and scripts to read after it: report.json.
+// RunReport: settings, environment, curves and results of a run: report.json, and the page beside
+// it.
 //
-// Form (format 1): label, settings {section: {name: value}}, tables [...], model_bytes,
-// environment, versions, curve [...], evaluations [...], totals, phases, rows, sharding, shards
-// [...], table_loads [...], memory_plan. Figures nobody knows are null, never 0. model_bytes {rows,
-// state, plain_rows} are those of the whole model (sharding/tables/table_sizes.h), touched or not:
-// of rows, with projections and learned weights; of their optimizer state; and of the rows if every
-// table were plain. sharding {strategy, pool_on, plan_digest, ps_nodes [...], on_each_worker {rows,
-// bytes}, tables [...]}: what the plan gave each PS node to hold and to do, and what it was
-// expected to move (launch/report/traffic_report.h). rows_pulled is the sum of rows_from_memory,
-// rows_first_touched (never written before: made by the initialiser) and rows_from_store (the pull
-// waited for a read). memory_plan: what rowhouse plan
-// --sizes predicts of the PS nodes (launch/report/node_plan.h).
+// JSON, format 1: label, settings {section: {name: value}}, tables [...], model_bytes, environment,
+// versions, curve [...], evaluations [...], totals, phases, rows, sharding, shards [...],
+// table_loads
+// [...], memory_plan. An unknown figure is null, never 0.
+//   model_bytes {rows, state, plain_rows}: of all rows, touched or not, with projections and
+//   learned
+//     weights; of their optimizer state; of the rows if every table were plain
+//     (sharding/tables/table_sizes.h)
+//   sharding {strategy, pool_on, plan_digest, ps_nodes [...], on_each_worker {rows, bytes}, tables
+//     [...]}: what each PS node owned and did, and the traffic expected of each table
+//     (launch/report/traffic_report.h)
+//   rows_pulled: rows_from_memory + rows_first_touched (never written: the initialiser's) +
+//     rows_from_store (the pull waited for a read)
+//   memory_plan: the prediction of rowhouse plan --sizes (launch/report/node_plan.h)
 // Threads: plain data.
 #pragma once
 
@@ -41,7 +45,7 @@ struct RunReport {
     std::string started_at;  // "2025-01-31T12:00:00Z"
     std::string command_line;
   };
-  // Since the point before it.
+  // Means and rates are since the previous point.
   struct CurvePoint {
     uint64_t step = 0;  // steps done, over all runs of the model
     uint64_t epoch = 0;
@@ -63,7 +67,7 @@ struct RunReport {
     uint64_t samples = 0;  // trained in this run
     double seconds = 0.0;  // of training steps
     double samples_per_second = 0.0;
-    std::optional<double> test_auc_ceiling = {};  // of planted data
+    std::optional<double> test_auc_ceiling = {};  // best possible; known for planted data
     bool was_stopped = false;                     // before the last epoch's end
     std::optional<double> median_step_ms = {};    // of the worker that wrote the report
     // Frames between workers and shards in training steps, both directions, over all workers.
@@ -81,18 +85,18 @@ struct RunReport {
     uint64_t count = 0;  // that exist
   };
   struct PsNode {
-    double placed_bytes = 0;  // by arithmetic: of records that the plan puts there, touched or not
-    uint64_t rows = 0;        // counted: stored there, a row where its first columns are
+    double placed_bytes = 0;  // of the records it owns by the plan, touched or not
+    uint64_t rows = 0;  // stored there; a row in several slices counts where its first column is
     uint64_t rows_pulled = 0;
     uint64_t rows_pushed = 0;
-    uint64_t cache_bytes = 0;  // memory set aside for its caches
-    uint64_t peak_bytes = 0;   // of memory of its process; 0: not known
+    uint64_t cache_bytes = 0;  // memory reserved for its caches
+    uint64_t peak_bytes = 0;   // largest memory of its process; 0: unknown
   };
   struct Sharding {
     std::string plan_digest;
     std::vector<PsNode> ps_nodes;
-    uint64_t worker_rows = 0;   // counted: that exist on the workers, the same on each
-    uint64_t worker_bytes = 0;  // memory that each of them keeps for such rows, existing or not
+    uint64_t worker_rows = 0;   // rows that exist on each worker
+    uint64_t worker_bytes = 0;  // memory that each worker has for rows, existing or not
     std::vector<TableTraffic> traffic;
   };
   struct Shard {
@@ -117,21 +121,20 @@ struct RunReport {
   Rows rows;
   Sharding sharding;
   std::vector<Shard> shards;
-  std::vector<TableLoad> table_loads;   // of physical tables that shards have rows of
-  std::optional<NodePlan> memory_plan;  // none: the PS nodes have settings of their own
+  std::vector<TableLoad> table_loads;   // of physical tables with rows on shards
+  std::optional<NodePlan> memory_plan;  // none if PS nodes have settings of their own
 };
 
 // Requires settings that are Complete() and Validate()d.
 nlohmann::ordered_json ReportToJson(const RunReport& report);
 
-// {section: {name: value}} of every setting but those of `rowhouse ps`, and the config digest.
+// {section: {name: value}} of every setting, without those of `rowhouse ps`, and the config digest.
 nlohmann::ordered_json SettingsToJson(const Settings& settings);
 
-// Where the page of a report lies: report.html beside report.json; ".html" is added to the name of
-// a report that does not end in ".json".
+// The path of a report's page: report.html for report.json; for other names ".html" is added.
 std::string ReportPagePath(const std::string& path);
 
-// Replaces report and page, each whole or not at all; makes missing directories above them.
+// Writes report and page, each whole or not at all, and makes missing directories.
 Status WriteReport(const RunReport& report, const std::string& path);
 
 }  // namespace rowhouse

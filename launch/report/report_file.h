@@ -1,4 +1,4 @@
-// How every file of a report is written.
+// Reads and writes files of reports.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -9,11 +9,11 @@
 
 namespace rowhouse {
 
-// Replaces the file, whole or not at all; makes missing directories above it. Errors:
+// Replaces the file, whole or not at all, and makes missing directories. Errors:
 // common/durable_file.h. Threads: any, one per path.
 Status WriteReportFile(const std::string& path, std::string_view text);
 
-// Any JSON; kUsage, with the path, for what is none or cannot be read.
+// The file as JSON. kUsage, with the path, if it is no JSON or cannot be read.
 Result<nlohmann::json> ReadReportFile(const std::string& path);
 
 }  // namespace rowhouse

@@ -1,6 +1,5 @@
-// SizePlan: what the tables of a model take, and the largest vocabulary a memory holds, before
-// anything is started; for `rowhouse plan --sizes`. Arithmetic (sharding/tables/table_sizes.h) for
-// people and scripts. Threads: plain data.
+// SizePlan: bytes of a model's tables, and the largest vocabulary that fits into a memory, computed
+// without a run (sharding/tables/table_sizes.h); for `rowhouse plan --sizes`. Threads: plain data.
 #pragma once
 
 #include <cstdint>
@@ -20,11 +19,11 @@ struct SizePlan {
   struct KindVocabulary {
     std::string kind;
     KindOptions options;
-    std::string refusal;  // the kind's, if it cannot be such a table; then no vocabulary
+    std::string refusal;  // why there can be no such table, and no vocabulary; "" if there can
     Vocabulary vocabulary;
   };
-  // Weights that the cache of one PS node holds, as if all rows were of `asked`: as many rows as
-  // the model has on shards, at most cache_ratio of them, at most what cache_mb holds.
+  // Weights in the cache of one PS node, as if all rows were of `asked`: all rows that the model
+  // has on shards, but at most cache_ratio of them, and at most cache_mb.
   struct Cache {
     uint64_t sets = 0;
     uint64_t lines = 0;
@@ -33,12 +32,12 @@ struct SizePlan {
   EmbeddingTables tables;
   ModelSizes sizes;
   uint64_t dense_parameters = 0;  // floats of MLPs and interaction, without projections
-  uint64_t rows_in_8_bits = 0;    // bytes of all rows, were they quantised
+  uint64_t rows_in_8_bits = 0;    // bytes of all rows if they were quantised
   uint64_t rows_in_4_bits = 0;
   Cache cache;
-  uint32_t shards = 1;  // as ps, ps_endpoints and shards say; of one PS node where they do not
+  uint32_t shards = 1;  // by ps, ps_endpoints and shards; of one PS node by default
   ShardBytes fullest_shard;
-  LogicalTable asked;  // of the vocabularies: dim and optimizer
+  LogicalTable asked;  // dim and optimizer of the vocabularies
   uint64_t memory_bytes = 0;
   std::vector<KindVocabulary> vocabularies;  // every registered kind, by name
 };
@@ -46,11 +45,11 @@ struct SizePlan {
 // Requires settings that are Validate()d.
 SizePlan MakeSizePlan(const Settings& settings, uint64_t memory_bytes);
 
-// Form (format 1): tables [...], physical_tables [...], totals, cache, shards, vocabularies. Bytes
-// are numbers; ids without bound and what a kind refuses are null.
+// Format 1: tables [...], physical_tables [...], totals, cache, shards, vocabularies. Unbounded
+// numbers of ids, and vocabularies that a kind refuses, are null.
 nlohmann::ordered_json SizePlanToJson(const SizePlan& plan);
 
-// Tables for a terminal; bytes in units of 1024.
+// Tables for a terminal; bytes in powers of 1024.
 std::string SizePlanText(const SizePlan& plan);
 
 }  // namespace rowhouse

@@ -1,8 +1,8 @@
-// StrategyComparison: what sharding strategies cost on the same model and data, from the
+// StrategyComparison: the costs of sharding strategies on the same model and data, from the
 // report.json of each run, for `rowhouse compare --strategies`.
 //
-// Reports of one label are repetitions of one strategy. Of a report this reads label, totals, rows
-// and sharding; or, where a strategy was refused, label and "refused": why. Threads: any.
+// Reports of one label are repetitions of one strategy. It reads label, totals, rows and sharding
+// of a report; for a refused strategy label and "refused", the reason. Threads: pure functions.
 #pragma once
 
 #include <optional>
@@ -15,20 +15,20 @@
 namespace rowhouse {
 
 struct StrategyCost {
-  // Largest over PS nodes, and what the mean is of that figure.
+  // The largest value over PS nodes, and the mean.
   struct OverNodes {
     double max = 0;
     double mean = 0;
 
     double max_over_mean() const { return mean > 0 ? max / mean : 1.0; }
   };
-  std::string name;     // the label, or else the strategy and "+bags" where shards pool
-  std::string refused;  // why; "": it was trained, and what follows is known
-  std::vector<std::string> digests;    // of rows, of each repetition
-  OverNodes placed_bytes;              // by the plan, of records; no row on a PS node: 0
-  OverNodes cache_bytes;               // measured: memory of the caches
-  OverNodes rows_stored;               // counted at the end, a row where its first columns are
-  std::optional<double> worker_bytes;  // memory of rows on each worker; older reports: nothing
+  std::string name;     // the label; without one, the strategy, with "+bags" if shards pool
+  std::string refused;  // the reason; "" if it was trained, and only then the figures below are set
+  std::vector<std::string> digests;    // of rows, for each repetition
+  OverNodes placed_bytes;              // of the records a PS node owns by the plan
+  OverNodes cache_bytes;               // memory of the caches
+  OverNodes rows_stored;               // at the end; a row counts where its first column is
+  std::optional<double> worker_bytes;  // memory of rows on each worker; not in older reports
   OverNodes rows_pulled;               // a step
   double wire_bytes = 0;               // a step
   std::vector<double> step_ms;         // the median step of each repetition, ascending
@@ -36,12 +36,12 @@ struct StrategyCost {
   double median_step_ms() const;
 };
 
-// Strategies in the order in which the first report of each is given. kUsage, with the path, for
-// what is no such report, and for one without a step.
+// The strategies in the order of their first reports. kUsage, with the path, for anything but such
+// a report, and for one without a step.
 Result<std::vector<StrategyCost>> ReadStrategyCosts(const std::vector<std::string>& paths);
 
 TextTable StrategyTable(const std::vector<StrategyCost>& costs);
-// The whole file of a page (launch/report/page.h).
+// An HTML page (launch/report/page.h).
 std::string StrategyPage(const std::vector<StrategyCost>& costs);
 
 // RFC 4180 with \n: strategy, placed_bytes_max, placed_bytes_max_over_mean, cache_bytes_max,
@@ -50,8 +50,8 @@ std::string StrategyPage(const std::vector<StrategyCost>& costs);
 // step_ms_min, step_ms_max, repetitions, rows_digest, refused.
 std::string StrategyCsv(const std::vector<StrategyCost>& costs);
 
-// OK if all runs ended with the same rows, and at least one was made; kInternal, naming two
-// that did not: plans must decide no bit.
+// OK if all runs ended with the same rows, as plans change no bit, and at least one was trained;
+// kInternal, naming two that differ, otherwise.
 Status CheckSameRows(const std::vector<StrategyCost>& costs);
 
 }  // namespace rowhouse

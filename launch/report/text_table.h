@@ -12,10 +12,10 @@ struct TextTable {
     bool is_number = false;  // right-aligned
   };
   std::vector<Column> columns;
-  std::vector<std::vector<std::string>> rows;  // as many cells each as there are columns
+  std::vector<std::vector<std::string>> rows;  // one cell for each column
 };
 
-// Columns aligned by blanks; a line for each row, and one above with their names. Cells are any
+// A line of column names, and a line for each row; columns are aligned by blanks. Cells may be any
 // text: it is cleaned (launch/report/clean_text.h).
 std::string TableAsText(const TextTable& table);
 

@@ -1,5 +1,5 @@
-// What a plan moves in a step, for people and scripts: sharding/plans/plan_traffic.h for a run's
-// settings. Threads: pure functions.
+// The traffic of a run's plan (sharding/plans/plan_traffic.h) as text and JSON. Threads: pure
+// functions.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -11,21 +11,21 @@
 
 namespace rowhouse {
 
-// Samples of a step, the mean length of bags and the spread of ids as the data source makes them;
-// of files, which nobody has read yet, bags of one id, spread evenly. Requires settings that are
-// Complete().
+// Samples of a step, mean lengths of bags and Zipf's exponent of the data source; for files, which
+// are not read, bags of one id, all ids alike. Requires settings that are Complete().
 StepShape StepShapeOf(const Settings& settings, uint32_t workers);
 
-// A line a table: lookups and distinct rows a step, bytes by merged rows and by bags, which of them
-// is less, and which the plan has.
+// A line for each table: lookups and distinct rows a step, bytes by merged rows and by bags, the
+// smaller of the two, and the plan's choice.
 std::string TrafficText(const EmbeddingTables& tables, const std::vector<TableTraffic>& traffic);
 
-// Sentences, each ended by a newline, for an operator who would like to know that another pool_on
-// moves less: tables whose bags the shards pool although merged rows move less, and tables whose
-// rows are pulled although bags would move less than half. "": nothing to say.
+// A line for each kind of table for which another pool_on moves less: those that shards pool
+// although merged rows are fewer bytes, and those that workers pool although bags are less than
+// half the bytes.
+// "" if there are none.
 std::string TrafficHints(const EmbeddingTables& tables, const std::vector<TableTraffic>& traffic);
 
-// [{name, pool_on, lookups, distinct_rows, by_rows, by_bags}]; by_bags null where shards cannot
+// [{name, pool_on, lookups, distinct_rows, by_rows, by_bags}]; by_bags is null if shards cannot
 // pool.
 nlohmann::ordered_json TrafficToJson(const EmbeddingTables& tables,
                                      const std::vector<TableTraffic>& traffic);
