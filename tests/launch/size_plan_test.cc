@@ -120,7 +120,7 @@ TEST(SizePlan, OptionsOfTheModelsTablesAreAskedFor) {
   EXPECT_THAT(asked, testing::UnorderedElementsAre("block_dim=4", "collisions=sqrt", "row_dim=2"));
 }
 
-// SPEC 8: cache_sets x cache_lines x dim x 4.
+// cache_sets x cache_lines x dim x 4 bytes.
 TEST(SizePlan, ACacheHoldsNoMoreRowsThanThereAre) {
   for (const nlohmann::json& want : LoadVectors("table_sizes.json")["cache_size_formula"]) {
     if (want["element_size"] != sizeof(float)) continue;

@@ -1,4 +1,4 @@
-// The cached embedding of SPEC 8, batch by batch: its manager on top of our cache of any slot gives
+// hpcaitech's cached embedding, batch by batch: its manager on top of a fully associative cache gives
 // the hits, evictions, slots and counts of the vectors.
 #include <algorithm>
 #include <cmath>

@@ -1,5 +1,5 @@
 // What each kind makes of a table: rows, widths, bytes, and what it refuses. The numbers are those
-// of composite_embeddings.json (SPEC 4-6).
+// of composite_embeddings.json.
 #include <cmath>
 #include <numeric>
 #include <set>

@@ -1,4 +1,4 @@
-// LoadBalanceManager: every number of load_balance.json (SPEC 3), and what must hold for any sizes.
+// LoadBalanceManager: every number of load_balance.json, and what must hold for any sizes.
 // Where the file records what the originals do wrong, the test says how that follows from ours.
 #include "sharding/plans/load_balance_manager.h"
 

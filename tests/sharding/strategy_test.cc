@@ -197,7 +197,7 @@ TEST(ColumnWise, CutsLieAtMultiplesOf16) {
   EXPECT_EQ(ColumnCuts(1, 1), (std::vector<uint32_t>{0, 1}));
 }
 
-// SPEC 9 cuts at any column; here a column of the vectors is a unit of 16.
+// torch's tensor_split cuts at any column; here a column of the vectors stands for 16.
 TEST(ColumnWise, UnitsAreCutAsTheVectorsSay) {
   const auto vectors = LoadVectors("parallel.json");
   for (const auto& want : vectors["column_split"]) {

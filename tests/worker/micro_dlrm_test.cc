@@ -1,4 +1,4 @@
-// Micro-DLRM-DRAM whole (micro_dlrm_dram.json, float64; SPEC 7): three features hashed into one
+// Micro-DLRM-DRAM whole (micro_dlrm_dram.json, float64): three features hashed into one
 // table, the bottom MLP's output and their rows one after the other, a top MLP, bce.
 #include "tests/testing/embedding_over_arrays.h"
 #include "tests/testing/kind_options.h"

@@ -1,4 +1,4 @@
-// Metrics of a binary classifier over a set of samples, in double (SPEC 14; vectors metrics.json).
+// Metrics of a binary classifier over a set of samples, in f64 (tests/vectors/metrics.json).
 //
 // Degenerate sets: shares without a denominator are 0, as scikit-learn reports them (precision
 // when nothing is predicted positive, recall without positives, F1 of two zeros). Ranking metrics
