@@ -24,16 +24,16 @@ double CacheHitRatio(const AccessTrace& trace, const CacheRun& run) {
   const std::vector<uint64_t> next = NextAccesses(trace);
   std::vector<RecordTrailer> store(trace.rows);
   const size_t batch = run.batch();
-  size_t hits = 0, announced = 0;  // accesses
+  size_t hits = 0, prefetched = 0;  // accesses
   for (size_t i = 0; i < trace.accesses.size(); ++i) {
     const uint64_t step = i / batch;
     const RowId row{trace.accesses[i]};
     if (run.prefetched_batches > 0 && i % batch == 0) {
       const size_t end =
           std::min(trace.accesses.size(), (step + 1 + run.prefetched_batches) * batch);
-      for (announced = std::max(announced, i); announced < end; ++announced) {
-        const RowCache::Slot slot = cache.Find(RowId{trace.accesses[announced]});
-        if (slot != RowCache::kNone) cache.NoteNextUse(slot, announced / batch);
+      for (prefetched = std::max(prefetched, i); prefetched < end; ++prefetched) {
+        const RowCache::Slot slot = cache.Find(RowId{trace.accesses[prefetched]});
+        if (slot != RowCache::kNone) cache.NoteNextUse(slot, prefetched / batch);
       }
     }
     RowCache::Slot slot = cache.Find(row);
@@ -43,10 +43,10 @@ double CacheHitRatio(const AccessTrace& trace, const CacheRun& run) {
       CountLookups(kLayout, cache.record(slot), 1);
     } else {
       CacheVictim victim;
-      // Where announcements are heard, a row that is needed later than all others is not kept.
+      // With prefetches, a row that is needed later than all others is not admitted.
       std::optional<uint64_t> wanted;
       if (run.prefetched_batches > 0) {
-        wanted = std::max(step, next[i] < announced ? next[i] / batch : kNeverWanted);
+        wanted = std::max(step, next[i] < prefetched ? next[i] / batch : kNeverWanted);
       }
       slot = cache.Claim(row, step, &victim, wanted);
       if (!victim.record.empty()) {
@@ -65,7 +65,7 @@ double CacheHitRatio(const AccessTrace& trace, const CacheRun& run) {
     RecordTrailer trailer = kLayout.trailer(cache.record(slot));
     trailer.last_step = static_cast<uint32_t>(step);  // its push
     kLayout.set_trailer(cache.record(slot), trailer);
-    if (next[i] < announced) cache.NoteNextUse(slot, next[i] / batch);
+    if (next[i] < prefetched) cache.NoteNextUse(slot, next[i] / batch);
   }
   return static_cast<double>(hits) / static_cast<double>(trace.accesses.size());
 }

@@ -1,4 +1,5 @@
-// tier_by_id: ids by Zipf 1.05, beside bare RocksDB that reads and writes each id as it comes.
+// tier_by_id: ids by Zipf 1.05, beside bare RocksDB that reads and writes the rows of ids one by
+// one.
 #include "launch/bench/tier_bench.h"
 
 namespace rowhouse {

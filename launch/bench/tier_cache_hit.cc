@@ -1,6 +1,5 @@
 // tier_cache_hit: pulls that all hit a cache of 16 ways, beside the same pulls of the same rows
-// from a direct array. tier_cached_row_bytes: what a cached row takes beside its record, of 8
-// allowed.
+// from a direct array. tier_cached_row_bytes: bytes of a cached row besides its record; at most 8.
 #include <memory>
 #include <utility>
 

@@ -1,7 +1,6 @@
-// tier_disk, tier_disk_peak: what rows take on disk, compacted, and at the worst moment while they
-// are filled in and rewritten in batches of scattered rows. The "rate" is weights, state and 16
-// bytes of each row, the yardstick the bytes of files, so that the target 1.3 is a ratio of 1
-// / 1.3.
+// tier_disk, tier_disk_peak: bytes of rows on disk, compacted, and the largest while rows are
+// written and rewritten in batches in scattered order. The "rate" is the bytes of records, the
+// yardstick the bytes of files, so that the target of 1.3 is a ratio of 1 / 1.3.
 #include <algorithm>
 
 #include "common/scatter.h"

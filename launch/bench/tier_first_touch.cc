@@ -1,10 +1,10 @@
 // tier_first_touch: rows that no step has touched, pulled for the first time: the shard computes
-// their first values and gives them a place in a cache of 16 ways, without a look into the store.
-// Beside it, writing the same bytes to memory one after another; the pages of both were written
-// before. The shard is asked directly: what a wire costs is `pull`'s.
+// their initial values and gives them slots in a cache of 16 ways, without a lookup in the store.
+// The yardstick writes the same bytes to memory in order; the pages of both were written before.
+// The shard is called directly, without messages, which `pull` measures.
 //
-// tier_first_touch_scattered: beside writing records of as many bytes to places in random order, as
-// a cache has them, which no cache could do faster.
+// tier_first_touch_scattered: its yardstick writes such records to places in random order, as a
+// cache has to.
 #include <chrono>
 #include <cstring>
 #include <vector>

@@ -1,8 +1,8 @@
-// tier_hit_ratio: hits of the default policy, with any slot and with 16 ways, beside the better of
-// LRU and perfect LFU; rows ".../lru", "/lfu" and "/belady" set both and the optimum beside the
-// same. Caches of 1, 5 and 20 % of the rows. _scan, _drift and _trace (--trace, with scan and
-// drift, too) are the same of other accesses, _announced of all of them with the rows of the next
-// 200 batches known, and tier_policies compares all policies.
+// tier_hit_ratio: hit ratio of the default policy, fully associative and with 16 ways, beside the
+// better of LRU and perfect LFU; figures ".../lru", "/lfu" and "/belady" are those and the optimum
+// beside the same. Caches of 1, 5 and 20 % of the rows. _scan, _drift and _trace (--trace, with
+// scan and drift, too) are the same for other accesses, _announced for all of them with the next
+// 200 batches prefetched; tier_policies compares all policies.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -97,7 +97,9 @@ class HitRatioBench final : public CountBench {
  public:
   explicit HitRatioBench(std::vector<AccessTrace> traces) : traces_(std::move(traces)) {}
 
-  std::string yardstick() const override { return "the better of LRU and perfect LFU, any slot"; }
+  std::string yardstick() const override {
+    return "the better of LRU and perfect LFU, fully associative";
+  }
 
   Result<std::vector<BenchFigure>> Measure(const std::string&) override {
     std::vector<BenchFigure> figures;
@@ -161,7 +163,7 @@ class PoliciesBench final : public CountBench {
   explicit PoliciesBench(const BenchOptions&) {}
 
   std::string yardstick() const override {
-    return "mean of the better of LRU and perfect LFU, any slot";
+    return "mean of the better of LRU and perfect LFU, fully associative";
   }
 
   Result<std::vector<BenchFigure>> Measure(const std::string& name) override {

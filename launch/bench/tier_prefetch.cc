@@ -1,8 +1,7 @@
-// tier_prefetch: how long a pull takes whose rows were announced 4 batches ahead, Zipf 1.05 and a
-// cache of a tenth of the table, while batches come half as fast as the tier can train them; beside
-// the same pulls, as often, of a table that is all in memory and trained the same. Both as pulls a
-// second, so that more is better: 1.5 times the time is a ratio of 0.67. A batch is announced as
-// workers do it: when a pull is answered, before its push.
+// tier_prefetch: pulls a second of rows prefetched 4 batches ahead, Zipf 1.05, a cache of a tenth
+// of the table, and batches half as fast as the tier can train them. The yardstick is the same
+// pulls of a table that is all in memory and trained alike. 1.5 times the time is a ratio of 0.67.
+// A batch is prefetched as by workers: when a pull is answered, before its push.
 #include <algorithm>
 #include <chrono>
 #include <deque>
@@ -177,8 +176,7 @@ class PrefetchBench final : public Bench {
 };
 
 const bool kRegistered =
-    AddBench("tier_prefetch",
-             {"pulls of rows that were announced, beside rows in memory", "minutes"},
+    AddBench("tier_prefetch", {"pulls of prefetched rows, beside rows in memory", "minutes"},
              [](const BenchOptions& kept) { return PrefetchBench::Make(kept, false); }) &&
     AddBench("tier_prefetch_direct", {"the same past the page cache", "minutes"},
              [](const BenchOptions& kept) { return PrefetchBench::Make(kept, true); });

@@ -1,14 +1,14 @@
-// tier_training: DLRM's Criteo-Kaggle shape trained with a cache of a tenth of the bytes its rows
-// take, beside all of them in memory: `rowhouse train` as it stands, one worker and one PS node.
+// tier_training: `rowhouse train` of DLRM's Criteo-Kaggle shape with one worker and one PS node and
+// a cache of a tenth of the bytes of its rows, beside the same with all rows in memory.
 //
-// Rows that were never touched are in nobody's way, so the bytes are those of the rows that a run
-// touches: the first run counts them, and is not measured. Of the others the second half is, when
-// as good as all the memory they will use has been given to them.
+// The bytes are those of the rows that a run touches; the first run counts them and is not
+// measured. Of the other runs the second half is measured, when nearly all their memory has been
+// allocated.
 //
-// tier_training_direct: both runs with --direct_reads, and each in a memory cgroup of its own (this
-// process, and so the worker and the PS node it starts) of the cache, or for the yardstick what the
-// tables would take whole; memtables and block cache; 256 MB for the worker; and 256 MB that are
-// left to the page cache and all else.
+// tier_training_direct: both runs with --direct_reads, each in a memory cgroup of its own (with the
+// worker and the PS node that it starts). Its limit is the cache, or the whole tables for the
+// yardstick; memtables and block cache; 256 MB for the worker; and 256 MB for the page cache and
+// all else.
 #include <fcntl.h>
 #include <spawn.h>
 #include <sys/wait.h>

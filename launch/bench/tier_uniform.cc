@@ -1,5 +1,6 @@
-// tier_uniform: ids all alike, where a cache of a tenth can spare a tenth: what the tier costs
-// where it cannot help, beside bare RocksDB that merges and sorts the ids of each batch.
+// tier_uniform: uniform ids, of which a cache of a tenth of the rows can save only a tenth, beside
+// bare RocksDB that merges and sorts the ids of each batch: the cost of the tier where it cannot
+// help.
 #include "launch/bench/tier_bench.h"
 
 namespace rowhouse {

@@ -1,6 +1,6 @@
 // tier_zipf: ids by Zipf 1.05, beside bare RocksDB that merges and sorts the ids of each batch. The
-// cache spares the reads of rows that lie in it and no others, so that 1 / (unique misses) is the
-// most there is to gain; target 80 % of that.
+// cache saves the reads of rows that are in it, so that 1 / (unique misses) is the most there is to
+// gain; the target is 80 % of that.
 #include "launch/bench/tier_bench.h"
 
 namespace rowhouse {

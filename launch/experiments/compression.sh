@@ -4,7 +4,7 @@
 # side: a table here, and in DIR a report a run, compression.html (one file, to be opened anywhere)
 # and compression.csv. About 6 minutes on 2 cores, 8 on busy ones.
 #   launch/experiments/compression.sh [--repeat N] [--out DIR] [--quick]
-#     --repeat N   N times, with seeds 123, 124, ... of data and first values (1)
+#     --repeat N   N times, with seeds 123, 124, ... of data and initial values (1)
 #     --out DIR    where reports and pages go (runs/compression); replaces those of an earlier time
 #     --quick      little data: shows in half a minute that all of it works; its figures mean nothing
 # COMPRESSION_QUICK=1 in the environment is the same as --quick.

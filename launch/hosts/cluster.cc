@@ -26,11 +26,11 @@ std::string EnvironmentOr(const char* name, const std::string& otherwise) {
   return value == nullptr ? otherwise : value;
 }
 
-// Some of MPI's calls wait for other ranks without a deadline. While one is under way a watchdog
-// keeps the time; when it is up, nothing but leaving is possible, and mpirun ends the others.
+// Some of MPI's calls wait for other ranks without a deadline. A watchdog ends the process when
+// such a call takes too long, and mpirun then ends the other ranks.
 class Watchdog {
  public:
-  // `describe` says, at the deadline, what did not happen; called on another thread.
+  // `describe` returns what did not happen; it is called at the deadline, on another thread.
   Watchdog(uint32_t deadline_ms, std::function<std::string()> describe)
       : thread_([this, deadline_ms, describe = std::move(describe)] {
           if (IsDoneWithin(std::chrono::milliseconds(deadline_ms))) return;
@@ -64,8 +64,9 @@ class Watchdog {
   std::thread thread_;  // last: it uses the others
 };
 
-// Until MPI_Init returns nobody can be asked who is missing. Each rank therefore leaves a mark in
-// the directory that mpirun keeps for the job on each host, where its neighbours can see it.
+// Before MPI_Init returns, ranks cannot ask each other who is missing. So each rank leaves a file
+// in the directory that mpirun has for the job on each host, which the other ranks of the host can
+// see.
 class ArrivalMarks {
  public:
   ArrivalMarks() : directory_(EnvironmentOr("PMIX_SERVER_TMPDIR", "")) {
@@ -122,7 +123,7 @@ class MpiCluster final : public Cluster {
   Status Meet(uint32_t deadline_ms) {
     MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
     MPI_Comm_size(MPI_COMM_WORLD, &size_);
-    // Nobody's host is known before the first exchange.
+    // No rank's host is known before this call.
     std::vector<WorkerAddress> ranks(static_cast<size_t>(size_));
     for (int r = 0; r < size_; ++r) ranks[static_cast<size_t>(r)] = {r, "an unknown host"};
     const std::string mine = ToText(FactsOfThisHost());
@@ -169,7 +170,7 @@ class MpiCluster final : public Cluster {
     const auto me = std::find(workers.begin(), workers.end(), rank_);
     MPI_Comm comm = MPI_COMM_NULL;
     const int color = me == workers.end() ? MPI_UNDEFINED : 0;
-    const Watchdog watchdog(deadline_ms, [] { return "dealing roles: not all ranks came"; });
+    const Watchdog watchdog(deadline_ms, [] { return "assigning roles: not all ranks came"; });
     if (MPI_Comm_split(MPI_COMM_WORLD, color, rank_, &comm) != MPI_SUCCESS) {
       return Status(StatusCode::kUnavailable, "MPI_Comm_split failed");
     }
@@ -208,7 +209,7 @@ class MpiCluster final : public Cluster {
   }
 
   void Finalize() override {
-    constexpr uint32_t kDeadlineMs = 10000;  // All ranks have parted: they are on their way here.
+    constexpr uint32_t kDeadlineMs = 10000;  // All ranks have parted, so they come soon.
     const Watchdog watchdog(kDeadlineMs, [] { return "parting: not all ranks came"; });
     world_.reset();
     MPI_Finalize();

@@ -15,7 +15,7 @@ void WidenCpuMask(uint32_t threads) {
   cpu_set_t all;
   CPU_ZERO(&all);
   for (long cpu = 0; cpu < online; ++cpu) CPU_SET(static_cast<size_t>(cpu), &all);
-  // Fails where a cpuset forbids more; the narrow mask is then what there is.
+  // Fails if a cpuset forbids more cores; then the mask stays.
   if (sched_setaffinity(0, sizeof(all), &all) != 0) return;
   LOG(INFO) << "bound to " << allowed << " of " << online << " cores with " << threads
             << " threads: using all cores";

@@ -13,8 +13,8 @@
 namespace rowhouse {
 namespace {
 
-// Containers and network namespaces of one machine are hosts of their own, though they have one
-// boot, and sometimes one name.
+// Containers and network namespaces of one machine are hosts of their own, though they share the
+// boot id and sometimes the name.
 std::string NetworkOfThisProcess() {
   std::string boot;
   std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), boot);

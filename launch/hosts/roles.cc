@@ -44,7 +44,7 @@ Result<Roles> AssignRoles(const std::vector<std::string>& hosts, uint32_t ps) {
   const RanksByHost by_host = GroupByHost(hosts);
   std::vector<size_t> taken(by_host.size());
   uint32_t left = ps;
-  // First round of turns leaves every host a worker where it can; the second takes what is left.
+  // The first round leaves a rank for a worker on every host; the second takes these too.
   for (const size_t keep : {size_t{1}, size_t{0}}) {
     for (bool has_moved = true; has_moved && left > 0;) {
       has_moved = false;

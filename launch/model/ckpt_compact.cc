@@ -26,7 +26,7 @@ Status CompactShards(const SavedRows& model, const NodeOptions& storage, const s
     return std::make_shared<StoreEnvironment>(
         StoreEnvironmentOptions{.compression = compression, .direct_reads = storage.direct_reads});
   };
-  // Whatever would be refused is refused before anything is changed.
+  // Errors come before anything is changed.
   std::vector<std::string> compressions;
   for (const SavedShard& saved : model.manifest().shards) {
     ASSIGN_OR_RETURN(const auto files, model.OpenShard(saved));

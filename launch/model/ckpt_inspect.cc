@@ -14,8 +14,8 @@
 namespace rowhouse {
 namespace {
 
-// A table by the name rows are kept under. Kinds that keep a logical table in several parts name
-// them NAME.part; which row of each an id is only the model's config can say.
+// A physical table by name. Kinds with several physical tables name them NAME.part; which of their
+// rows an id is, only the model's config says.
 Result<const TableSpec*> FindTable(const std::vector<TableSpec>& tables, const std::string& name) {
   std::vector<std::string> names, parts;
   for (const TableSpec& table : tables) {
@@ -43,7 +43,7 @@ Result<RowId> ReadRow(const std::string& text, const TableSpec& table) {
   return RowId{*row};
 }
 
-// As many floats a line as fit, each with the digits that give it back.
+// Floats in lines, with as many digits as it takes to read them back.
 void PrintFloats(const char* head, std::span<const float> values, CkptFigures* out) {
   std::string line = head;
   for (const float value : values) {
@@ -57,7 +57,7 @@ void PrintFloats(const char* head, std::span<const float> values, CkptFigures* o
   out->Say("{}\n", line);
 }
 
-// `piece`: the object of these columns in `out`.
+// `piece`: the JSON object of these columns.
 void PrintRecord(const TableSpec& table, const RecordLayout& layout, uint32_t first_column,
                  const std::byte* record, nlohmann::ordered_json piece, CkptFigures* out) {
   if (layout.dim != table.dim) {
@@ -84,7 +84,7 @@ void PrintRecord(const TableSpec& table, const RecordLayout& layout, uint32_t fi
   out->json["pieces"].push_back(std::move(piece));
 }
 
-// What a pull of a row that no step has changed gives.
+// The value that a pull of a row without a record returns.
 Status PrintInitialValue(const TableSpec& table, const Optimizer& optimizer, RowId row,
                          CkptFigures* out) {
   ASSIGN_OR_RETURN(const InitialiserSources sources, InitialiserSources::Open({table}));
@@ -118,7 +118,7 @@ Status PrintRowOnWorkers(const SavedRows& model, const TableSpec& table, const R
       });
 }
 
-// Columns of a row and the shard that keeps them.
+// A slice of a row and the shard that owns it.
 struct RowSlice {
   const Slice* slice;
   const SavedShard* shard;
@@ -166,7 +166,7 @@ Status InspectRow(const SavedRows& model, const std::string& name, const std::st
     PrintHead(manifest, *table, row, out);
     return PrintRowOnWorkers(model, *table, LayoutOf(*table, *optimizer), row, out);
   }
-  // Whatever would be refused is refused before anything is printed.
+  // Errors come before anything is printed.
   ASSIGN_OR_RETURN(const std::vector<RowSlice> slices_of_row, OpenRowSlices(model, *table, row));
   PrintHead(manifest, *table, row, out);
   bool is_written = false;

@@ -10,8 +10,7 @@
 namespace rowhouse {
 namespace {
 
-// Of a row whose columns are cut, every piece has its bytes; the row counts where its first column
-// lies.
+// A row in several slices has bytes in each, and counts as a row where its first column lies.
 struct StoredBytes {
   uint64_t rows = 0;
   uint64_t bytes = 0;  // of records
@@ -33,7 +32,7 @@ std::string DescribeLevels(const std::vector<RowStoreLevel>& levels) {
   return text.empty() ? "-" : text;
 }
 
-// Nothing for what is no report of a run; types are checked, so that nlohmann never throws.
+// nullopt if it is no report of a run. Types are checked, so that nlohmann never throws.
 std::optional<RowsPulled> ReadPulled(const std::string& report) {
   const Result<nlohmann::json> json = ParseJson(report);
   if (!json.ok()) return std::nullopt;
@@ -52,7 +51,7 @@ std::optional<RowsPulled> ReadPulled(const std::string& report) {
   return sum;
 }
 
-// Of the run that saved the model, if its report lies beside it.
+// Where the run that saved the model found the rows it pulled, if its report lies beside the model.
 std::string DescribePulled(const std::string& model_dir) {
   const Result<std::string> text = ReadFile(model_dir + "/report.json");
   if (!text.ok()) return "not recorded: no report.json in --model_dir";
@@ -68,7 +67,7 @@ std::string DescribePulled(const std::string& model_dir) {
       part(counted->from_store));
 }
 
-// Of each table.
+// Rows and bytes of each table on a shard.
 Result<std::vector<StoredBytes>> CountShard(const SavedShard& saved, size_t tables,
                                             RowStore& rows) {
   std::vector<StoredBytes> counted(tables);
@@ -96,7 +95,7 @@ Result<std::vector<StoredBytes>> CountWorkers(const SavedRows& model) {
   return counted;
 }
 
-// A line a table that has rows at `place`; their sum.
+// Adds a line for each table with rows at `place`; returns their sum.
 StoredBytes AddTables(const std::string& place, const std::vector<TableSpec>& tables,
                       const std::vector<StoredBytes>& counted, nlohmann::ordered_json* of_tables,
                       CkptFigures* out) {
@@ -125,7 +124,7 @@ nlohmann::ordered_json LevelsJson(const std::vector<RowStoreLevel>& levels) {
 
 Status CollectStats(const SavedRows& model, const std::string& model_dir, CkptFigures* out) {
   const Manifest& manifest = model.manifest();
-  // Whatever would be refused is refused before anything is printed.
+  // Errors come before anything is printed.
   for (const SavedShard& saved : manifest.shards) {
     RETURN_IF_ERROR(model.OpenShard(saved).status());
   }
@@ -166,7 +165,7 @@ Status CollectStats(const SavedRows& model, const std::string& model_dir, CkptFi
                             {"record_bytes", sum.bytes},
                             {"file", manifest.dense_file},
                             {"tables", tables}};
-    // Their records lie there as they are, those that no step changed too.
+    // The dense file has the records as they are, also those that no step changed.
     out->Say(kStatsLine, "workers", "all", sum.rows, Megabytes(sum.bytes), Megabytes(sum.bytes), 1,
              "in " + manifest.dense_file);
     all.Add(sum);

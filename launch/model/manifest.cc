@@ -22,8 +22,8 @@ std::string Checksum(std::string_view bytes) {
 
 constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyz_";
 
-// What a manifest may name: never a path, which would lead out of the model directory.
-// <prefix><steps>.bin.
+// Whether `name` is <prefix><steps>.bin. A manifest names no other files: a path could lead out of
+// the model directory.
 bool IsFileOfSteps(std::string_view name, std::string_view prefix) {
   if (!name.starts_with(prefix) || !name.ends_with(".bin")) return false;
   const std::string_view steps = name.substr(prefix.size(), name.size() - prefix.size() - 4);
@@ -39,8 +39,8 @@ bool IsDataFile(std::string_view name) {
          IsFileOfSteps(name, DataFilePrefix(kind));
 }
 
-// By what lies there, not by what an older manifest says. A leftover file is no reason to fail a
-// saved model.
+// Removes files by their names in the directory, whatever older manifests say. A file that cannot
+// be removed is no error.
 void RemoveFilesNotIn(const Manifest& manifest, const std::string& model_dir) {
   const auto is_kept = [&](const std::string& name) {
     return name == manifest.dense_file ||

@@ -13,7 +13,7 @@ namespace rowhouse {
 
 namespace {
 
-// The store whose rows outlive their run.
+// The store whose rows are still there after the run.
 constexpr const char* kStore = "rocksdb";
 
 bool HoldsShard(const std::string& directory, const Manifest& manifest, ShardId shard) {
@@ -29,7 +29,7 @@ bool OwnsRows(const Manifest& manifest, ShardId shard) {
   });
 }
 
-// What the tables and the plan alone do not say of themselves.
+// Checks what reading tables and plan does not check.
 Status CheckManifest(const Manifest& manifest) {
   std::set<ShardId> named;
   for (const SavedShard& saved : manifest.shards) named.insert(saved.shard);
@@ -52,8 +52,8 @@ Result<SavedRows> SavedRows::Open(const std::string& model_dir, const std::strin
   for (SavedShard& saved : rows.manifest_.shards) {
     const std::string here =
         ShardDirectory(row_dir.empty() ? model_dir + "/rows" : row_dir, saved.shard);
-    // Its state is looked at when it is opened: rows here that cannot be used are no reason to
-    // change others somewhere else.
+    // Whether the rows can be used is checked when they are opened: if those here cannot, others
+    // elsewhere must not be taken instead.
     if (HoldsShard(here, rows.manifest_, saved.shard)) saved.directory = here;
   }
   std::erase_if(rows.manifest_.shards, [&rows](const SavedShard& saved) {
@@ -66,8 +66,7 @@ Status SavedRows::CheckUnchanged() const {
   for (const SavedShard& saved : manifest_.shards) {
     const Result<DirectoryOwner> owner = ReadOwner(saved.directory);
     const Result<DirectoryState> state = ReadState(saved.directory);
-    if (!owner.ok() || !state.ok())
-      continue;  // On another host, or its PS node says what is wrong.
+    if (!owner.ok() || !state.ok()) continue;  // on another host, or its PS node reports the error
     if (owner.value().model != manifest_.model_id) {
       return UsageError(
           "the rows of the model in {} are gone: a run with --overwrite replaced those in {}, and "
@@ -129,7 +128,7 @@ Status SavedRows::ScanRowsOnWorkers(const Visitor& visit) const {
   if (!manifest_.plan.has_worker_rows()) return OkStatus();
   struct Part {
     TableId table;
-    std::vector<RowId> rows;  // none: all
+    std::vector<RowId> rows;  // empty: all
     uint64_t count;
     size_t record_bytes;
   };

@@ -11,7 +11,7 @@ namespace {
 
 using Counters = std::vector<AccessCounter>;  // of each table, in their order
 
-// A record ends with its trailer, whatever else it holds.
+// The trailer is at the end of a record.
 uint32_t FrequencyIn(std::span<const std::byte> record) {
   RecordTrailer trailer;
   std::memcpy(&trailer, record.data() + record.size() - sizeof(trailer), sizeof(trailer));
@@ -48,7 +48,7 @@ Status CountShard(const SavedRows& model, const SavedShard& saved, Counters* cou
       return CorruptionError("{}: table {}, row {} is none of the model's", saved.directory,
                              Raw(table), Raw(row));
     }
-    // Every piece of a row whose columns are cut was asked for as often.
+    // The records of a row in several slices have equal counts.
     if (first_column > 0) return OkStatus();
     const uint32_t frequency = FrequencyIn(record);
     if (frequency > 0) (*counters)[Raw(table)].Add(Raw(row), frequency);

@@ -41,7 +41,7 @@ Status PlanSizes(const Settings& settings, const PlanRequest& request) {
                         SizePlanText(plan) + "\n" + NodePlanText(nodes));
 }
 
-// Prints `text`, or sends `file_text` where --json says, once it is written where --out says.
+// Writes `file_text` to --out, if given, then prints `text` or delivers `file_text` as --json says.
 Status Deliver(const PlanRequest& request, const std::string& file_text, std::string text) {
   if (!request.out.empty()) {
     const Status written = WriteFileDurably(request.out, file_text);
@@ -123,7 +123,7 @@ Status CheckOneAtATime(const PlanRequest& request) {
   return OkStatus();
 }
 
-// Who asks for no PS node, or for some of hosts that nobody has named, is told so.
+// kUsage for 0 PS nodes, and for ps_per_host, as no hosts are known here.
 Status CheckNodes(const Settings& settings) {
   const ClusterSettings& cluster = settings.cluster;
   if (cluster.ps == 0 && cluster.ps_endpoints.empty()) {
@@ -172,7 +172,7 @@ Status RunPlan(const Settings& settings, const PlanRequest& request) {
       "PS node and the largest vocabularies a memory holds; --strategy=NAME --ps=N, and --out=FILE "
       "to "
       "keep it, for which shards own which rows; --count_ids, for how often rows are looked up; or "
-      "--embeddings_per_feat=ROWS,ROWS,... for rows dealt to ranks by LoadBalanceManager");
+      "--embeddings_per_feat=ROWS,ROWS,... for rows assigned to ranks by LoadBalanceManager");
 }
 
 }  // namespace rowhouse

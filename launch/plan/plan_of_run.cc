@@ -12,14 +12,14 @@
 namespace rowhouse {
 namespace {
 
-// Whatever is wrong with a file that was named, the operator can mend.
+// The operator named the file, so any error is the operator's to mend.
 Result<std::string> ReadNamedFile(const std::string& given, const std::string& path) {
   Result<std::string> text = ReadFile(path);
   if (!text.ok()) return UsageError("{}: {}", given, text.status().message());
   return text;
 }
 
-// Every row touched.
+// As if every row were touched.
 Status CheckMemory(const Settings& settings, const Plan& plan, uint32_t shards_per_node) {
   if (settings.sharding.ps_rows_mb == 0) return OkStatus();
   std::vector<double> bytes(plan.shards() / shards_per_node);
@@ -69,7 +69,7 @@ Result<Plan> PlanOfFile(const Settings& settings, uint32_t nodes, uint32_t shard
   return std::move(file.plan);
 }
 
-// Of each shard: as much as of its PS node, which has as many as any other.
+// The capacity of each shard is that of its PS node, as all nodes have equally many.
 Result<std::vector<uint32_t>> CapacitiesOfShards(const Settings& settings, uint32_t nodes,
                                                  uint32_t shards_per_node) {
   const std::vector<uint32_t>& given = settings.sharding.capacities;

@@ -13,7 +13,7 @@ namespace rowhouse {
 namespace {
 
 bool IsSameFile(const std::string& a, const std::string& b) {
-  std::error_code ignored;  // What does not exist is no file that could be lost.
+  std::error_code ignored;  // A file that does not exist cannot be lost.
   return std::filesystem::equivalent(a, b, ignored);
 }
 

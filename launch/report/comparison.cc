@@ -138,7 +138,7 @@ OrderedJson Figure(const std::optional<double>& figure) {
   return figure && std::isfinite(*figure) ? OrderedJson(*figure) : OrderedJson(nullptr);
 }
 
-// Of a list of a thousand numbers only the beginning fits a terminal.
+// The beginning of a long value, as a terminal has no room for all of it.
 std::string Shortened(const std::string& value) {
   constexpr size_t kMaxBytes = 80;
   if (value.size() <= kMaxBytes) return value;
@@ -191,7 +191,7 @@ TextTable ComparisonTable(const std::vector<ComparedRun>& runs) {
 }
 
 std::string TestSetsText(const std::vector<ComparedRun>& runs) {
-  // What tells one test set from another, and who has it.
+  // The runs of each test set, by what distinguishes test sets.
   std::vector<std::pair<std::string, std::vector<std::string>>> sets;
   for (const ComparedRun& run : runs) {
     if (run.evaluations.empty()) continue;

@@ -72,7 +72,7 @@ std::string SegmentText(const LoadBalanceManager& manager,
   return fmt::format("{}{}@{}", segment.feature, rows, segment.local_begin);
 }
 
-// Rows of a rank over what its capacity would give it, were rows divisible.
+// Rows of a rank over its exact share by capacity.
 double OfShare(const LoadBalanceManager& manager, uint32_t rank) {
   const std::vector<uint32_t>& capacities = manager.options().capacities;
   double part = 1.0 / manager.num_groups();
@@ -155,8 +155,9 @@ std::string LoadBalanceText(const LoadBalanceManager& manager) {
         fmt::format("shuffle {} of seed {}\n", options.shuffle_call_number, options.shuffle_seed);
   }
   if (json.contains("lower_bound")) {
-    text += fmt::format("no deal of whole tables has less on its fullest rank than {} rows\n",
-                        Count(json.value("optimal_max_load", json["lower_bound"].get<uint64_t>())));
+    text +=
+        fmt::format("no assignment of whole tables has fewer than {} rows on its fullest rank\n",
+                    Count(json.value("optimal_max_load", json["lower_bound"].get<uint64_t>())));
   }
   return text + "\n" + TableAsText(table);
 }

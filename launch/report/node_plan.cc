@@ -31,10 +31,10 @@ std::vector<double> DistinctRows(const EmbeddingTables& tables, const Plan& plan
 }
 
 struct RunRows {
-  std::vector<double> touched, pulled;  // of each table; none: all rows, and not known
+  std::vector<double> touched, pulled;  // of each table; empty: all rows, and unknown
 };
 
-// Of the whole run, whose epochs have the same samples.
+// Over the whole run; all its epochs have the same samples.
 Result<RunRows> RowsOfRun(const Settings& settings, const Plan& plan,
                           const std::vector<double>& step_rows, const AccessCounts* accesses) {
   const EmbeddingTables& tables = settings.embedding;
@@ -65,7 +65,7 @@ Result<RunRows> RowsOfRun(const Settings& settings, const Plan& plan,
   return run;
 }
 
-// Whether PageMemory gets huge pages here; other hosts are taken to be alike.
+// Whether PageMemory gets huge pages on this host; PS nodes on others are assumed to be alike.
 bool HasHugePages() {
   std::ifstream file("/sys/kernel/mm/transparent_hugepage/enabled");
   std::string text;

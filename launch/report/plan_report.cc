@@ -21,7 +21,7 @@ std::string Count(uint64_t count) { return CountText(static_cast<double>(count))
 
 using Figure = double (*)(const ShardLoad&);
 
-// By shard, or by PS node where it has several.
+// By shard and, if PS nodes have several, by PS node.
 std::string Balance(const PlanFile& file, const PlanLoad& load, Figure figure) {
   std::vector<double> shards, nodes(file.ps);
   for (size_t s = 0; s < load.shards.size(); ++s) {
@@ -49,8 +49,8 @@ std::string OnWorkersText(const PlanFile& file, const std::vector<TableSpec>& ta
   return text + "\n";
 }
 
-// Of the lookups of a table, those of its `part` most frequent rows; "> " where not all of these
-// rows are known by number.
+// The share of a table's lookups that its `part` hottest rows have; with "> " if not all of these
+// rows were counted one by one.
 std::string ShareOfTop(const TableAccesses& table, double part) {
   const auto top =
       std::max<uint64_t>(1, static_cast<uint64_t>(part * static_cast<double>(table.rows)));

@@ -16,7 +16,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// JSON has no NaN or infinity: what is no number is null.
+// JSON has no NaN or infinity: null stands for them.
 Json Number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 Json Number(const std::optional<double>& value) { return value ? Number(*value) : Json(nullptr); }
 
@@ -156,7 +156,7 @@ Json ShardingToJson(const Settings& settings, const RunReport::Sharding& shardin
                      {"cache_bytes", node.cache_bytes},
                      {"peak_bytes", node.peak_bytes == 0 ? Json(nullptr) : Json(node.peak_bytes)}});
   }
-  // A plan that was read from a file may have been made in any way.
+  // A plan from a file may not be any strategy's.
   const bool is_made = settings.sharding.plan.empty();
   return {{"strategy", is_made ? Json(settings.sharding.strategy) : Json(nullptr)},
           {"pool_on", is_made ? Json(settings.sharding.pool_on) : Json(nullptr)},

@@ -16,7 +16,7 @@ Status WriteReportFile(const std::string& path, std::string_view text) {
 
 Result<nlohmann::json> ReadReportFile(const std::string& path) {
   const Result<std::string> text = ReadFile(path);
-  // Whatever the reason, it is the operator who named the file.
+  // The operator named the file, so any error is the operator's to mend.
   if (!text.ok()) return UsageError("the report of a run: {}", text.status().message());
   Result<nlohmann::json> json = ParseJson(text.value());
   if (json.ok()) return json;

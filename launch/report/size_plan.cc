@@ -19,7 +19,7 @@ using Json = nlohmann::ordered_json;
 
 // ---- Making -------------------------------------------------------------------------------------
 
-// What the model's tables of this kind say, the first where several say something.
+// The options of the model's tables of this kind; where they differ, the first table's.
 KindOptions OptionsInModel(const Settings& settings, const std::string& kind) {
   KindOptions options;
   for (const LogicalTable& table : settings.tables) {
@@ -29,7 +29,7 @@ KindOptions OptionsInModel(const Settings& settings, const std::string& kind) {
   return options;
 }
 
-// Options of a kind that are worth knowing the size of.
+// The options of a kind whose sizes are listed.
 std::vector<KindOptions> OptionsToAsk(const Settings& settings, const std::string& kind) {
   const auto sizes_to_ask = DeclarationOfKind(kind).sizes_to_ask;
   if (sizes_to_ask == nullptr) return {{}};
@@ -222,7 +222,7 @@ std::string FiguresText(const SizePlan& plan) {
   return text;
 }
 
-// As a PS node sizes its caches, were the model's rows all of plan.asked's dim and dealt evenly.
+// Sized as by a PS node, if all rows of the model had plan.asked's dim and were divided evenly.
 SizePlan::Cache CacheOf(const Settings& settings, const SizePlan& plan) {
   uint64_t rows = 0;
   for (size_t t = 0; t < plan.tables.physical.size(); ++t) {
@@ -256,7 +256,7 @@ SizePlan MakeSizePlan(const Settings& settings, uint64_t memory_bytes) {
   SizePlan plan;
   plan.tables = settings.embedding;
   plan.sizes = SizesOf(plan.tables);
-  DenseParameters dense;  // Never allocated: only its size is asked for.
+  DenseParameters dense;  // Never allocated: only its size is needed.
   const DlrmModel model(settings.model, &dense);
   plan.dense_parameters = dense.size();
   plan.rows_in_8_bits = QuantisedBytes(plan.tables, 8);

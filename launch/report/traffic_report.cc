@@ -11,9 +11,8 @@
 namespace rowhouse {
 namespace {
 
-// What is less by less than this is no reason to pool elsewhere: where neither the data source nor
-// counts say how ids are spread, the estimate takes them to be spread evenly, and merged rows of
-// real data are fewer.
+// A smaller saving is no reason to pool elsewhere: without access counts the estimate takes the ids
+// of files as evenly spread, and real data has fewer merged rows.
 constexpr double kWorthSaying = 0.5;
 
 const std::string& NameOf(const EmbeddingTables& tables, const TableTraffic& table) {

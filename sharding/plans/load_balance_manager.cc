@@ -52,7 +52,7 @@ Status CheckCapacities(const LoadBalanceOptions& options) {
   if (capacities.empty()) return OkStatus();
   if (options.mode == LoadBalanceMode::kShuffle) {
     return UsageError(
-        "capacities are given, but shuffle deals equally many tables to each rank; use fair or "
+        "capacities are given, but shuffle assigns equally many tables to each rank; use fair or "
         "greedy");
   }
   if (capacities.size() != options.num_groups) {

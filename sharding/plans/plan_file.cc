@@ -18,7 +18,7 @@ using nlohmann::ordered_json;
 constexpr uint32_t kMaxNodes = 65536;
 constexpr uint32_t kMaxShardsPerNode = 1024;
 
-// What a plan depends on: the rate and first values of a table may change.
+// What a plan depends on; the rate and initial values of a table may change.
 ordered_json TableToJson(const TableSpec& table) {
   return {{"id", Raw(table.id)},          {"name", table.name},
           {"rows", table.rows},           {"dim", table.dim},

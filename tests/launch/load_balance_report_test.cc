@@ -24,11 +24,11 @@ TEST(LoadBalanceText, SaysHowGreedyAndShuffleCameAbout) {
   LoadBalanceOptions options{
       .embeddings_per_feat = {3, 3, 2, 2, 2}, .num_groups = 2, .mode = LoadBalanceMode::kGreedy};
   EXPECT_THAT(Text(options), HasSubstr("greedy: 12 rows of 5 tables on 2 ranks; the fullest has "
-                                       "1.1667 of its share\nno deal of whole tables has less on "
-                                       "its fullest rank than 6 rows\n"));
+                                       "1.1667 of its share\nno assignment of whole tables has "
+                                       "fewer than 6 rows on its fullest rank\n"));
   EXPECT_THAT(Text(options), HasSubstr("   0     7    1.1667      128           3  0@0 2@3 4@5\n"));
   options.capacities = {1, 5};
-  EXPECT_THAT(Text(options), Not(HasSubstr("no deal")));
+  EXPECT_THAT(Text(options), Not(HasSubstr("no assignment")));
   options.capacities = {};
   options.mode = LoadBalanceMode::kShuffle;
   options.shuffle_call_number = 3;

@@ -546,7 +546,7 @@ TEST(Grouped, CapacitiesWeighTheGroups) {
   EXPECT_THAT(Refusal("grouped", {{"capacities", "5,1"}, {"groups", "3"}}),
               HasSubstr("2 capacities for num_groups=3"));
   EXPECT_THAT(Refusal("grouped", {{"capacities", "5,1"}, {"mode", "shuffle"}}),
-              HasSubstr("shuffle deals equally many"));
+              HasSubstr("shuffle assigns equally many"));
   for (const char* wrong : {"", "0,1", "1,", ",1", "1,-1", "1;2", "1,4294967296"}) {
     EXPECT_THAT(Refusal("grouped", {{"capacities", wrong}}),
                 HasSubstr("expected whole numbers from 1 to 4294967295, joined by commas"))

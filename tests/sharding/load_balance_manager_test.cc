@@ -456,7 +456,7 @@ TEST(LoadBalanceManager, RefusesWhatCannotBeDealt) {
   EXPECT_THAT(
       refusal(
           {.embeddings_per_feat = {9, 9}, .num_groups = 2, .mode = whole, .capacities = {1, 1}}),
-      HasSubstr("shuffle deals equally many"));
+      HasSubstr("shuffle assigns equally many"));
 }
 
 TEST(LoadBalanceManager, RefusesTablesOfAnotherModelAndIdsBeyondATable) {
