@@ -1,5 +1,5 @@
-// hpcaitech's cached embedding, batch by batch: its manager on top of a fully associative cache gives
-// the hits, evictions, slots and counts of the vectors.
+// hpcaitech's cached embedding, batch by batch: its manager on top of a fully associative cache
+// gives the hits, evictions, slots and counts of the vectors.
 #include <algorithm>
 #include <cmath>
 #include <map>
