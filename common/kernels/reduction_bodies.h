@@ -33,10 +33,4 @@ ROWHOUSE_KERNEL_BODY float SumOfSquares(const float* row, size_t columns) {
   return sum;
 }
 
-ROWHOUSE_KERNEL_BODY void SumOfSquaresPartials(const float* row, size_t columns, float* partials) {
-  for (size_t column = 0; column < columns; column += 16) {
-    partials[column / 16] = BlockSumOfSquares(row + column, columns - column);
-  }
-}
-
 }  // namespace rowhouse::kernel_bodies

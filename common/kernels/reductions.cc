@@ -11,22 +11,7 @@ ROWHOUSE_TARGET_CLONES float SumOfSquaresClones(const float* row, size_t columns
   return kernel_bodies::SumOfSquares(row, columns);
 }
 
-ROWHOUSE_TARGET_CLONES void PartialsClones(const float* row, size_t columns, float* partials) {
-  kernel_bodies::SumOfSquaresPartials(row, columns, partials);
-}
-
 }  // namespace
-
-void SumOfSquaresPartials(std::span<const float> row, std::span<float> partials) {
-  CHECK_EQ(partials.size(), ReductionPartials(row.size()));
-  PartialsClones(row.data(), row.size(), partials.data());
-}
-
-float AddPartials(std::span<const float> partials) {
-  float sum = 0.0f;
-  for (const float partial : partials) sum += partial;
-  return sum;
-}
 
 float SumOfSquares(std::span<const float> row) {
   return SumOfSquaresClones(row.data(), row.size());

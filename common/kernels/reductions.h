@@ -13,20 +13,9 @@
 
 namespace rowhouse {
 
-inline constexpr size_t kReductionColumns = 16;
+inline constexpr size_t kReductionColumns = 16;  // of a block
 
-constexpr size_t ReductionPartials(size_t columns) {
-  return (columns + kReductionColumns - 1) / kReductionColumns;
-}
-
-// partials[b] = sum of squares of columns [16b, 16b + 16).
-// Requires partials.size() == ReductionPartials(row.size()).
-void SumOfSquaresPartials(std::span<const float> row, std::span<float> partials);
-
-// The partials added in column order. 0 for none.
-float AddPartials(std::span<const float> partials);
-
-// AddPartials of all partials of the row.
+// The partials added in column order; 0 for an empty row.
 float SumOfSquares(std::span<const float> row);
 
 // SumOfSquares / columns, one f32 division. Requires a row of at least one column.
