@@ -177,6 +177,14 @@ void Pulls::ReadMisses(Pull pull, MissesBySlice misses) {
 void Pulls::Finish(uint64_t number, std::vector<StoreRead> reads) {
   auto entry = reading_.extract(number);
   Pull& pull = entry.mapped();
+  if (const uint64_t step = pull.task.request.header.step; step < state_.next_step) {
+    // A message that came twice: its worker has the first answer, and has pushed. What was read is
+    // older than the step, and must not come into the cache.
+    return state_.out.Refuse(
+        pull.task.request,
+        MakeStatus(StatusCode::kInternal, "{}: rows of step {} were read after it was applied",
+                   state_.options.name, step));
+  }
   size_t miss = 0;
   for (StoreRead& read : reads) {
     const auto wanted = std::span<const Miss>(pull.misses).subspan(miss, read.rows.size());

@@ -98,6 +98,20 @@ TEST_F(PullsTest, AnEvalPullLeavesNoTrace) {
   EXPECT_NE(slice().cache->Find(RowId{3}), RowCache::kNone);
 }
 
+// The message came twice; its worker got the first answer, and pushed.
+TEST_F(PullsTest, WhatIsReadAfterTheStepWasAppliedDoesNotComeIntoTheCache) {
+  OpenPulls({});
+  tables_->NoteStored(TableId{0}, RowId{3}, 0);
+  Pull(0, {3});
+  ReadRows read = std::move(Take<ReadRows>().at(0));
+  state_->next_step = 1;
+  reader_->OnRowsRead({.ticket = read.ticket, .reads = std::move(read.reads)});
+  const Message answer = Unpack(std::move(Take<SendFrames>().at(0).frames)).value();
+  EXPECT_EQ(answer.header.type, MessageType::kError);
+  EXPECT_EQ(slice().cache->Find(RowId{3}), RowCache::kNone);
+  EXPECT_OK(state_->failure);
+}
+
 TEST_F(PullsTest, APullWaitsForAPrefetchThatBringsItsRow) {
   OpenPulls({});
   tables_->NoteStored(TableId{0}, RowId{3}, 0);
