@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "common/status.h"
+#include "ps/node/node_options.h"
 #include "sharding/plans/plan.h"
 #include "sharding/tables/table_spec.h"
 
@@ -30,13 +31,13 @@ struct SliceSize {
 
 struct NodeSize {
   std::vector<std::vector<SliceSize>> shards;
-  // As ServerOptions has them.
+  // As NodeOptions has them.
   bool has_files = true;  // false: store=memory
-  uint64_t cache_bytes = uint64_t{1} << 30;
+  uint64_t cache_bytes = NodeOptions().cache_mb << 20;
   uint64_t memory_limit_bytes = 0;  // 0: none; else at least MemoryBudget::kMinBytes
-  double cache_ratio = 1.0;
-  uint32_t cache_ways = 16;
-  uint64_t max_dirty_steps = 0;
+  double cache_ratio = NodeOptions().cache_ratio;
+  uint32_t cache_ways = NodeOptions().cache_ways;
+  uint64_t max_dirty_steps = NodeOptions().max_dirty_steps;
   bool logs_pushes = false;    // --durability; then max_dirty_steps > 0
   bool has_huge_pages = true;  // the system gives them (ps/cache/page_memory.h)
 };

@@ -162,92 +162,111 @@ std::vector<TableSpec> TablesOn(const JobSpec& job, uint32_t node) {
   return tables;
 }
 
+NodeSize SizeOf(const NodeOptions& node, const JobSpec& job, uint32_t number) {
+  return {
+      .shards = SlicesOfNode(job.tables, job.plan, number, job.shards_per_node, {}, job.step_rows),
+      .cache_bytes = node.cache_mb << 20,
+      .memory_limit_bytes = node.memory_limit_mb << 20,
+      .cache_ratio = node.cache_ratio,
+      .cache_ways = node.cache_ways};
+}
+
 }  // namespace
+
+void Server::MakeEnvironment(const NodeBudgets& budgets, uint32_t shards) {
+  if (environment_ && environment_->options().stores == shards) return;
+  environment_ = std::make_shared<StoreEnvironment>(
+      StoreEnvironmentOptions{.block_cache_bytes = budgets.blocks,
+                              .memtable_bytes = budgets.memtables,
+                              .stores = shards,
+                              .compression = options_.node.store_compression,
+                              .direct_reads = options_.node.direct_reads,
+                              .stall_limit_ms = options_.stall_limit_ms});
+}
+
+Result<std::vector<std::unique_ptr<Shard>>> Server::MakeShards(const Job& job,
+                                                               const NodeBudgets& budgets) const {
+  const uint32_t per_node = job.spec.shards_per_node;
+  ASSIGN_OR_RETURN(const InitialiserSources sources,
+                   InitialiserSources::Open(TablesOn(job.spec, job.node)));
+  std::vector<std::unique_ptr<Shard>> shards;
+  for (uint32_t k = 0; k < per_node; ++k) {
+    const ShardId id{job.node * per_node + k};
+    const ShardOptions options{.node = options_.node,
+                               .id = id,
+                               .name = fmt::format("shard {} (PS node {}, pid {} on {})", Raw(id),
+                                                   job.node, getpid(), options_.host),
+                               .job_id = job.spec.job_id,
+                               .incarnation = options_.incarnation,
+                               .workers = job.spec.workers,
+                               .first_step = job.spec.first_step(),
+                               .cache_bytes = budgets.cache / per_node,
+                               .cache_move_steps = options_.cache_move_steps,
+                               .access_counts = options_.access_counts,
+                               .max_unwritten_bytes = budgets.unwritten / per_node,
+                               .max_prefetch_bytes = budgets.prefetch / per_node,
+                               .keeps_written_rows = options_.node.has_files()};
+    ASSIGN_OR_RETURN(std::unique_ptr<Shard> shard,
+                     Shard::Make(options, job.spec.tables, job.spec.plan, sources));
+    shards.push_back(std::move(shard));
+  }
+  return shards;
+}
+
+Status Server::StartShard(Job& job, uint32_t k, std::unique_ptr<Shard> shard,
+                          std::shared_ptr<CacheLedger> ledger) {
+  const ShardId id{job.node * job.spec.shards_per_node + k};
+  ASSIGN_OR_RETURN(
+      std::unique_ptr<ShardStore> store,
+      OpenShardStore(
+          {.store = options_.node.store,
+           .store_own = OnlyDeclared(RowStores().OptionsOf(options_.node.store), options_.node.own),
+           .row_dir = options_.node.row_dir,
+           .host = options_.host,
+           .environment = environment_},
+          job.spec, id));
+  if (job.spec.is_load) {
+    RETURN_IF_ERROR(store->TellStored(shard.get()).Annotate(fmt::format("shard {}", Raw(id))));
+  }
+  const std::string directory = store->directory();
+  std::unique_ptr<PushLog> log;
+  if (options_.node.logs_pushes()) {
+    ASSIGN_OR_RETURN(log, PushLog::Open({.directory = directory + "/log",
+                                         .shard = id,
+                                         .job_id = job.spec.job_id,
+                                         .syncs = options_.node.durability == "fsync"}));
+  }
+  auto runner = std::make_unique<ShardRunner>(
+      fmt::format("shard-{}", Raw(id)), std::move(shard), std::move(store), std::move(log),
+      [this, k] { return shard_listener_(k); }, clock_,
+      CacheAccount{.ledger = std::move(ledger), .shard = k});
+  ASSIGN_OR_RETURN(const std::string endpoint, runner->Start());
+  job.runners.push_back(std::move(runner));
+  job.endpoints.push_back({.shard = Raw(id), .endpoint = endpoint, .directory = directory});
+  return OkStatus();
+}
 
 Status Server::OpenJob(JobSpec spec, uint32_t node) {
   const uint32_t per_node = spec.shards_per_node;
   if ((uint64_t{node} + 1) * per_node > spec.plan.shards()) {
     return CorruptionError("node {} of {} does not exist", node, spec.plan.shards() / per_node);
   }
-  const NodeSize size{
-      .shards = SlicesOfNode(spec.tables, spec.plan, node, per_node, {}, spec.step_rows),
-      .cache_bytes = options_.node.cache_mb << 20,
-      .memory_limit_bytes = options_.node.memory_limit_mb << 20,
-      .cache_ratio = options_.node.cache_ratio,
-      .cache_ways = options_.node.cache_ways};
+  const NodeSize size = SizeOf(options_.node, spec, node);
   RETURN_IF_ERROR(CheckRequestsFit(size, spec.workers));
   const NodeBudgets budgets = BudgetsOf(size);
-  const uint64_t cache_bytes = budgets.cache;
-  if (!environment_ || environment_->options().stores != per_node) {
-    environment_ = std::make_shared<StoreEnvironment>(
-        StoreEnvironmentOptions{.block_cache_bytes = budgets.blocks,
-                                .memtable_bytes = budgets.memtables,
-                                .stores = per_node,
-                                .compression = options_.node.store_compression,
-                                .direct_reads = options_.node.direct_reads,
-                                .stall_limit_ms = options_.stall_limit_ms});
-  }
+  MakeEnvironment(budgets, per_node);
   Job job{.spec = std::move(spec), .node = node, .gone = {}, .runners = {}, .endpoints = {}};
-
-  ASSIGN_OR_RETURN(const InitialiserSources sources,
-                   InitialiserSources::Open(TablesOn(job.spec, node)));
   // Errors in the tables are found before a directory is claimed.
-  std::vector<std::unique_ptr<Shard>> shards;
+  ASSIGN_OR_RETURN(std::vector<std::unique_ptr<Shard>> shards, MakeShards(job, budgets));
   std::vector<CacheLedger::Shard> accounts;
-  for (uint32_t k = 0; k < per_node; ++k) {
-    const ShardId id{node * per_node + k};
-    const ShardOptions shard_options{.node = options_.node,
-                                     .id = id,
-                                     .name = fmt::format("shard {} (PS node {}, pid {} on {})",
-                                                         Raw(id), node, getpid(), options_.host),
-                                     .job_id = job.spec.job_id,
-                                     .incarnation = options_.incarnation,
-                                     .workers = job.spec.workers,
-                                     .first_step = job.spec.first_step(),
-                                     .cache_bytes = cache_bytes / per_node,
-                                     .cache_move_steps = options_.cache_move_steps,
-                                     .access_counts = options_.access_counts,
-                                     .max_unwritten_bytes = budgets.unwritten / per_node,
-                                     .max_prefetch_bytes = budgets.prefetch / per_node,
-                                     .keeps_written_rows = options_.node.has_files()};
-    ASSIGN_OR_RETURN(std::unique_ptr<Shard> shard,
-                     Shard::Make(shard_options, job.spec.tables, job.spec.plan, sources));
+  for (const std::unique_ptr<Shard>& shard : shards) {
     accounts.push_back({.bytes = shard->granted_cache_bytes(), .asks = shard->moves_cache_bytes()});
-    shards.push_back(std::move(shard));
   }
   // A cache that shrinks is written first, and steps wait for that.
-  const uint64_t most_moved_at_once = cache_bytes / 8;
-  const auto ledger = std::make_shared<CacheLedger>(cache_bytes, accounts, most_moved_at_once);
+  const uint64_t most_moved_at_once = budgets.cache / 8;
+  const auto ledger = std::make_shared<CacheLedger>(budgets.cache, accounts, most_moved_at_once);
   for (uint32_t k = 0; k < per_node; ++k) {
-    const ShardId id{node * per_node + k};
-    ASSIGN_OR_RETURN(
-        std::unique_ptr<ShardStore> store,
-        OpenShardStore({.store = options_.node.store,
-                        .store_own = OnlyDeclared(RowStores().OptionsOf(options_.node.store),
-                                                  options_.node.own),
-                        .row_dir = options_.node.row_dir,
-                        .host = options_.host,
-                        .environment = environment_},
-                       job.spec, id));
-    if (job.spec.is_load) {
-      RETURN_IF_ERROR(
-          store->TellStored(shards[k].get()).Annotate(fmt::format("shard {}", Raw(id))));
-    }
-    const std::string directory = store->directory();
-    std::unique_ptr<PushLog> log;
-    if (options_.node.logs_pushes()) {
-      ASSIGN_OR_RETURN(log, PushLog::Open({.directory = directory + "/log",
-                                           .shard = id,
-                                           .job_id = job.spec.job_id,
-                                           .syncs = options_.node.durability == "fsync"}));
-    }
-    auto runner = std::make_unique<ShardRunner>(
-        fmt::format("shard-{}", Raw(id)), std::move(shards[k]), std::move(store), std::move(log),
-        [this, k] { return shard_listener_(k); }, clock_,
-        CacheAccount{.ledger = ledger, .shard = k});
-    ASSIGN_OR_RETURN(const std::string endpoint, runner->Start());
-    job.runners.push_back(std::move(runner));
-    job.endpoints.push_back({.shard = Raw(id), .endpoint = endpoint, .directory = directory});
+    RETURN_IF_ERROR(StartShard(job, k, std::move(shards[k]), ledger));
   }
   LOG_IF(INFO, options_.logs_jobs) << fmt::format(
       "job {:016x} begins: this is its PS node {}, with {} of {}, for {}, from step {} on; rows in "

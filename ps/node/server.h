@@ -22,6 +22,7 @@
 #include "common/transport/transport.h"
 #include "common/wire/hello.h"
 #include "common/wire/message.h"
+#include "ps/node/memory_estimate.h"
 #include "ps/node/node_options.h"
 #include "ps/shard/shard_runner.h"
 #include "ps/store/store_environment.h"
@@ -69,7 +70,14 @@ class Server {
 
   Frames Answer(const Message& message);
   HelloReply OnHello(const Header& header, const HelloRequest& request);
+  // Opens a job; `node` is this node's number in it.
   Status OpenJob(JobSpec spec, uint32_t node);
+  void MakeEnvironment(const NodeBudgets& budgets, uint32_t shards);
+  Result<std::vector<std::unique_ptr<Shard>>> MakeShards(const Job& job,
+                                                         const NodeBudgets& budgets) const;
+  // The node's k-th.
+  Status StartShard(Job& job, uint32_t k, std::unique_ptr<Shard> shard,
+                    std::shared_ptr<CacheLedger> ledger);
   void EndJob();
   // Time since the last message of a worker of the job.
   TimeMs SilenceMs() const;

@@ -61,86 +61,110 @@ void ShardRunner::Run(std::function<void(Result<std::string>)> started) {
   waking_ = nullptr;
 }
 
-void ShardRunner::Serve(Listener& listener) {
-  const auto done = [this](ShardEvent event) {
-    MutexLock lock(mutex_);
-    completed_.push_back(std::move(event));
-    if (waking_ != nullptr) waking_->Wake();
-  };
-  const auto execute = [this](std::span<ShardAction> actions) {
-    std::vector<ShardEvent> events;
-    events.push_back(store_->Execute(actions.front()));
-    return events;
-  };
-  IoThread io(name_ + "-io", /*max_batch=*/1, execute, done);
-  std::optional<IoThread> log_io;
-  if (log_ != nullptr) {
+// Carries out the shard's actions until the runner stops. Events of the I/O threads are queued in
+// the runner and handled between messages.
+class ShardRunner::Loop {
+ public:
+  Loop(ShardRunner& runner, Listener& listener)
+      : runner_(runner),
+        listener_(listener),
+        io_(
+            runner.name_ + "-io", /*max_batch=*/1,
+            [this](std::span<ShardAction> actions) { return CarryOutInStore(actions); },
+            [this](ShardEvent event) { runner_.Complete(std::move(event)); }) {
+    if (runner.log_ == nullptr) return;
     constexpr size_t kMaxPushesASync = 64;
-    log_io.emplace(
-        name_ + "-log", kMaxPushesASync,
-        [this](std::span<ShardAction> actions) { return CarryOutLogActions(*log_, actions); },
-        done);
+    log_io_.emplace(
+        runner.name_ + "-log", kMaxPushesASync,
+        [this](std::span<ShardAction> actions) {
+          return CarryOutLogActions(*runner_.log_, actions);
+        },
+        [this](ShardEvent event) { runner_.Complete(std::move(event)); });
   }
-  TimeMs wake_at = std::numeric_limits<TimeMs>::max();
 
-  const auto carry_out = [&](std::vector<ShardAction> actions) {
-    for (ShardAction& action : actions) {
-      if (auto* send = std::get_if<SendFrames>(&action)) {
-        // The peer is gone; its worker reports the loss itself.
-        const Status status = listener.Send(send->peer, std::move(send->frames));
-        LOG_IF(WARNING, !status.ok()) << name_ << " reply lost: " << status.message();
-      } else if (auto* wake = std::get_if<WakeAt>(&action)) {
-        wake_at = wake->at;
-      } else if (std::holds_alternative<AppendLog>(action) ||
-                 std::holds_alternative<TruncateLog>(action)) {
-        CHECK(log_io) << name_ << " has no push log";
-        log_io->Submit(std::move(action));
-      } else if (auto* ask = std::get_if<AskCacheBudget>(&action)) {
-        CHECK(account_.ledger != nullptr) << name_ << " has no account";
-        // Queued, so that the actions after this one come before those of the answer.
-        done(CacheGranted{account_.ledger->Ask(account_.shard, std::move(ask->demands))});
-      } else {
-        io.Submit(std::move(action));
+  void Run() {
+    while (!runner_.is_stopping_) {
+      for (ShardEvent& event : runner_.TakeCompleted()) Handle(std::move(event));
+      constexpr TimeMs kMaxWaitMs = 1000;
+      const TimeMs wait = std::clamp<TimeMs>(wake_at_ - Now(), 0, kMaxWaitMs);
+      Result<std::optional<Incoming>> incoming = listener_.Receive(static_cast<int>(wait));
+      if (!incoming.ok()) {
+        LOG(ERROR) << runner_.name_ << " stops serving: " << incoming.status().message();
+        return;
+      }
+      if (incoming.value()) {
+        runner_.heard_at_ = Now();
+        Handle(
+            MessageArrived{std::move(incoming.value()->peer), std::move(incoming.value()->frames)});
+      }
+      if (Now() >= wake_at_) {
+        wake_at_ = std::numeric_limits<TimeMs>::max();
+        Handle(Tick{});
       }
     }
-  };
-  const auto handle = [&](ShardEvent event) {
+  }
+
+ private:
+  TimeMs Now() const { return runner_.clock_.NowMs(); }
+
+  // What is ready is sent before the shard goes on with a step.
+  void Handle(ShardEvent event) {
     for (;;) {
-      std::vector<ShardAction> actions = shard_->Handle(std::move(event), clock_.NowMs());
+      std::vector<ShardAction> actions = runner_.shard_->Handle(std::move(event), Now());
       const bool calls_again =
           !actions.empty() && std::holds_alternative<CallAgain>(actions.back());
       if (calls_again) actions.pop_back();
-      carry_out(std::move(actions));
+      for (ShardAction& action : actions) CarryOut(std::move(action));
       if (!calls_again) return;
       event = Continue{};
     }
-  };
+  }
 
-  while (!is_stopping_) {
-    std::vector<ShardEvent> completed;
-    {
-      MutexLock lock(mutex_);
-      completed.swap(completed_);
-    }
-    for (ShardEvent& event : completed) handle(std::move(event));
-
-    constexpr TimeMs kMaxWaitMs = 1000;
-    const TimeMs wait = std::clamp<TimeMs>(wake_at - clock_.NowMs(), 0, kMaxWaitMs);
-    Result<std::optional<Incoming>> incoming = listener.Receive(static_cast<int>(wait));
-    if (!incoming.ok()) {
-      LOG(ERROR) << name_ << " stops serving: " << incoming.status().message();
-      return;
-    }
-    if (incoming.value()) {
-      heard_at_ = clock_.NowMs();
-      handle(
-          MessageArrived{std::move(incoming.value()->peer), std::move(incoming.value()->frames)});
-    }
-    if (clock_.NowMs() >= wake_at) {
-      wake_at = std::numeric_limits<TimeMs>::max();
-      handle(Tick{});
+  void CarryOut(ShardAction action) {
+    if (auto* send = std::get_if<SendFrames>(&action)) {
+      // The peer may be gone; its worker reports the loss itself.
+      const Status status = listener_.Send(send->peer, std::move(send->frames));
+      LOG_IF(WARNING, !status.ok()) << runner_.name_ << " reply lost: " << status.message();
+    } else if (auto* wake = std::get_if<WakeAt>(&action)) {
+      wake_at_ = wake->at;
+    } else if (std::holds_alternative<AppendLog>(action) ||
+               std::holds_alternative<TruncateLog>(action)) {
+      CHECK(log_io_) << runner_.name_ << " has no push log";
+      log_io_->Submit(std::move(action));
+    } else if (auto* ask = std::get_if<AskCacheBudget>(&action)) {
+      const CacheAccount& account = runner_.account_;
+      CHECK(account.ledger != nullptr) << runner_.name_ << " has no account";
+      // Queued, so that the actions after this one come before those of the answer.
+      runner_.Complete(CacheGranted{account.ledger->Ask(account.shard, std::move(ask->demands))});
+    } else {
+      io_.Submit(std::move(action));
     }
   }
+
+  std::vector<ShardEvent> CarryOutInStore(std::span<ShardAction> actions) {
+    std::vector<ShardEvent> events;
+    events.push_back(runner_.store_->Execute(actions.front()));
+    return events;
+  }
+
+  ShardRunner& runner_;
+  Listener& listener_;
+  TimeMs wake_at_ = std::numeric_limits<TimeMs>::max();
+  IoThread io_;
+  std::optional<IoThread> log_io_;
+};
+
+void ShardRunner::Serve(Listener& listener) { Loop(*this, listener).Run(); }
+
+void ShardRunner::Complete(ShardEvent event) {
+  MutexLock lock(mutex_);
+  completed_.push_back(std::move(event));
+  if (waking_ != nullptr) waking_->Wake();
+}
+
+std::vector<ShardEvent> ShardRunner::TakeCompleted() {
+  MutexLock lock(mutex_);
+  return std::exchange(completed_, {});
 }
 
 }  // namespace rowhouse

@@ -52,6 +52,11 @@ class ShardRunner {
  private:
   void Run(std::function<void(Result<std::string>)> started);
   void Serve(Listener& listener);
+  // Queues an event for the shard, and wakes it. Any thread.
+  void Complete(ShardEvent event);
+  std::vector<ShardEvent> TakeCompleted();
+
+  class Loop;
 
   const std::string name_;
   std::unique_ptr<Shard> shard_;
