@@ -13,18 +13,11 @@ namespace rowhouse {
 
 // ---- LocalTable -----------------------------------------------------------------------------
 
-LocalSlice* LocalTable::Find(RowId row) {
-  const uint64_t position = order.PositionOf(row);
-  if (slices.size() == 1) return slices.front().Has(position) ? &slices.front() : nullptr;
+LocalSlice* LocalTable::FindAmongSlices(uint64_t position) {
   const auto slice = std::upper_bound(
       slices.begin(), slices.end(), position,
       [](uint64_t at, const LocalSlice& other) { return at < other.range.row_end; });
   return slice != slices.end() && slice->Has(position) ? &*slice : nullptr;
-}
-
-bool LocalTable::Owns(RowId row) const {
-  return Raw(row) < spec.rows && Find(row) != nullptr &&
-         !std::binary_search(worker_rows.begin(), worker_rows.end(), row);
 }
 
 void LocalTable::FindTogether(std::span<const RowId> rows, bool claims, FoundTogether* found) {

@@ -8,6 +8,7 @@
 // Threads: the shard's thread only.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <functional>
@@ -77,10 +78,18 @@ struct LocalTable {
   uint64_t rows_pushed = 0;
 
   // Null if the row does not lie here.
-  LocalSlice* Find(RowId row);
+  LocalSlice* Find(RowId row) {
+    const uint64_t position = order.PositionOf(row);
+    if (slices.size() != 1) return FindAmongSlices(position);
+    return slices.front().Has(position) ? &slices.front() : nullptr;
+  }
   const LocalSlice* Find(RowId row) const { return const_cast<LocalTable*>(this)->Find(row); }
   // Whether a peer may ask for the row.
-  bool Owns(RowId row) const;
+  bool Owns(RowId row) const {
+    return Raw(row) < spec.rows && Find(row) != nullptr &&
+           (worker_rows.empty() ||
+            !std::binary_search(worker_rows.begin(), worker_rows.end(), row));
+  }
   // Of up to kTogether rows that lie here. `claims`: as RowCache::FindTogether.
   void FindTogether(std::span<const RowId> rows, bool claims, FoundTogether* found);
 
@@ -88,6 +97,9 @@ struct LocalTable {
   void WriteInitialValue(std::span<const float> weights, std::byte* record) const;
   // Gives the missing rows of a read their initial values, so that all its records are filled.
   Status InitialiseMissing(StoreRead& read) const;
+
+ private:
+  LocalSlice* FindAmongSlices(uint64_t position);
 };
 
 // An empty read of rows of a slice; and one of rows that were never written, for InitialiseMissing.
