@@ -47,7 +47,7 @@ Result<std::unique_ptr<Shard>> Shard::Make(const ShardOptions& options,
 std::vector<ShardAction> Shard::Handle(ShardEvent event, TimeMs now) {
   state_.now = now;
   if (!std::exchange(has_begun_, true)) preload_.Start();
-  std::visit([this](auto& one) { On(std::move(one)); }, event);
+  Dispatch(std::move(event));
   Advance();
   if (state_.has_failed()) RefuseAll();
   if (CanApplyStep()) {
@@ -59,9 +59,39 @@ std::vector<ShardAction> Shard::Handle(ShardEvent event, TimeMs now) {
   return state_.out.TakeActions();
 }
 
+namespace {
+
+template <typename... Handlers>
+struct Overloaded : Handlers... {
+  using Handlers::operator()...;
+};
+
+}  // namespace
+
+void Shard::Dispatch(ShardEvent event) {
+  std::visit(Overloaded{
+                 [&](MessageArrived& arrived) { OnMessage(std::move(arrived)); },
+                 [&](RowsRead& read) { reader_.OnRowsRead(std::move(read)); },
+                 [&](RowsWritten& written) { writer_.OnRowsWritten(written); },
+                 [&](StoreSynced& synced) { OnSynced(synced); },
+                 [&](StoreScanned& scanned) { controls_.OnScanned(scanned); },
+                 [&](StoreCounted& counted) { controls_.OnCounted(counted); },
+                 [&](LogAppended& appended) { pushes_.OnLogAppended(appended); },
+                 [&](LogTruncated& truncated) {
+                   if (!truncated.status.ok()) state_.Fail(truncated.status);
+                 },
+                 [&](StoreBlocked& blocked) { OnBlocked(blocked); },
+                 [&](StoreUnblocked& unblocked) { OnUnblocked(unblocked); },
+                 [&](CacheGranted& granted) { cache_moves_.OnGranted(std::move(granted)); },
+                 [&](Tick&) { OnTick(); },
+                 [&](Continue&) { ApplyStep(); },
+             },
+             event);
+}
+
 // ---- Messages -----------------------------------------------------------------------------------
 
-void Shard::On(MessageArrived event) {
+void Shard::OnMessage(MessageArrived event) {
   Result<Message> unpacked = Unpack(std::move(event.frames));
   if (!unpacked.ok()) return state_.out.Refuse({.peer = event.peer}, unpacked.status());
   Message message = std::move(unpacked).value();
@@ -124,7 +154,7 @@ bool Shard::CanApplyStep() const {
          pushes_.IsNextComplete();
 }
 
-void Shard::On(const Continue&) {
+void Shard::ApplyStep() {
   if (!CanApplyStep()) return;
   preload_.Stop();
   update_.Apply(pushes_.OfNext());
@@ -140,18 +170,14 @@ void Shard::OnStepApplied() {
 
 // ---- Store and log ------------------------------------------------------------------------------
 
-void Shard::On(const StoreSynced& event) {
+void Shard::OnSynced(const StoreSynced& event) {
   if (!event.status.ok()) state_.Fail(event.status);
   sweeper_.OnSynced(event.ticket);
   if (!state_.has_failed()) controls_.OnSynced(event.ticket);
 }
 
-void Shard::On(const LogTruncated& event) {
-  if (!event.status.ok()) state_.Fail(event.status);
-}
-
 // Everybody who waits is told, and waits from now on as long as it was ready to.
-void Shard::On(const StoreBlocked& event) {
+void Shard::OnBlocked(const StoreBlocked& event) {
   const BusyReply busy{
       .message = fmt::format("{} waits: {}", state_.options.name, event.status.message())};
   const bool is_news = state_.blockage.blocked.insert(event.what).second;
@@ -168,7 +194,7 @@ void Shard::On(const StoreBlocked& event) {
   controls_.VisitSaving(tell);
 }
 
-void Shard::On(const StoreUnblocked& event) {
+void Shard::OnUnblocked(const StoreUnblocked& event) {
   state_.blockage.blocked.erase(event.what);
   state_.blockage.last_at = state_.now;
   LOG_IF(WARNING, !state_.blockage.is_blocked())
@@ -195,7 +221,7 @@ const Request& RequestOf(const PullTask& pull) { return pull.request; }
 
 }  // namespace
 
-void Shard::On(const Tick&) {
+void Shard::OnTick() {
   wake_at_ = 0;
   const auto expire = [&](auto& parked) {
     std::erase_if(parked, [&](const auto& one) {

@@ -72,25 +72,19 @@ class Shard {
  private:
   Shard(const ShardOptions& options, LocalTables tables);
 
-  void On(MessageArrived event);
-  void On(RowsRead event) { reader_.OnRowsRead(std::move(event)); }
-  void On(const RowsWritten& event) { writer_.OnRowsWritten(event); }
-  void On(const StoreSynced& event);
-  void On(const StoreScanned& event) { controls_.OnScanned(event); }
-  void On(const StoreCounted& event) { controls_.OnCounted(event); }
-  void On(const LogAppended& event) { pushes_.OnLogAppended(event); }
-  void On(const LogTruncated& event);
-  void On(const StoreBlocked& event);
-  void On(const StoreUnblocked& event);
-  void On(CacheGranted event) { cache_moves_.OnGranted(std::move(event)); }
-  void On(const Tick&);
-  void On(const Continue&);
+  void Dispatch(ShardEvent event);
+  void OnMessage(MessageArrived event);
+  void OnSynced(const StoreSynced& event);
+  void OnBlocked(const StoreBlocked& event);
+  void OnUnblocked(const StoreUnblocked& event);
+  void OnTick();
 
   Status Take(Request request, Message message);
   void TakePrefetch(Message message);
 
   void Advance();  // serves all that the present state allows
   bool CanApplyStep() const;
+  void ApplyStep();
   void OnStepApplied();
   void RefuseAll();
   void AskWakeUp();
