@@ -186,16 +186,6 @@ RowCache::Slot RowCache::Claim(RowId row, uint64_t step, CacheVictim* victim,
   return slot;
 }
 
-bool RowCache::Evict(RowId row, uint64_t step, CacheVictim* victim) {
-  CHECK(!is_direct_);
-  *victim = {};
-  AdvanceTo(step);
-  const Slot slot = ChooseVictim(places_->Of(PositionOf(row)), step, step);
-  if (slot == kNone) return false;
-  TakeOut(slot, victim);
-  return true;
-}
-
 void RowCache::Put(Slot slot, const CachePlaces::Place& place) {
   Tag(slot) = static_cast<uint32_t>(place.tag);
   if (high_tags_ != nullptr) high_tags_[slot] = static_cast<uint32_t>(place.tag >> 32);

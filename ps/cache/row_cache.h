@@ -13,7 +13,7 @@
 //            touch; in a direct array 1 byte of state and no tag; in a fully associative cache an
 //            index of 8 to 16 bytes a slot.
 // Threads:   the shard's thread only.
-// Invariant: a dirty record leaves the cache only as the victim of Claim, Evict or Resize, never
+// Invariant: a dirty record leaves the cache only as the victim of Claim or Resize, never
 //            silently.
 #pragma once
 
@@ -114,10 +114,6 @@ class RowCache {
   // Whether Claim would find an empty slot.
   bool HasRoom(RowId row) const;
 
-  // For tests that compare with caches that evict before they insert: evicts the row that Claim
-  // would evict if no slot were empty. False if no row may leave. Requires !is_direct().
-  bool Evict(RowId row, uint64_t step, CacheVictim* victim);
-
   // Notes a use in `step`. The row is not evicted before a later step; of several calls the latest
   // step counts.
   void Pin(Slot slot, uint64_t step);
@@ -151,6 +147,8 @@ class RowCache {
   void Resize(uint64_t capacity_rows, const std::function<void(const CacheVictim&)>& evict);
 
  private:
+  friend class RowCachePeer;  // tests/testing/row_cache_peer.h
+
   struct SlotWord {
     uint16_t time = 0;  // step, mod 2^16, of the last use or pin; with kNextUseKnown of the next
     uint8_t state = 0;  // the policy's, as of `time`

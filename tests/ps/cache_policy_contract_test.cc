@@ -8,6 +8,7 @@
 #include <set>
 
 #include "ps/cache/row_cache.h"
+#include "tests/testing/row_cache_peer.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {
@@ -338,7 +339,7 @@ TEST_P(CachePolicyContract, RandomOperationsAgreeWithAMap) {
         if (cache.is_direct()) pinned.clear();  // It keeps every row, and no pins.
       } else if (what == 3 && !cache.is_direct()) {
         CacheVictim victim;
-        cache.Evict(row, step, &victim);
+        RowCachePeer::Evict(cache, row, step, &victim);
         leaves(victim, false);
       } else {
         if (slot == RowCache::kNone) {

@@ -7,6 +7,7 @@
 
 #include "ps/cache/row_cache.h"
 #include "sharding/tables/table_sizes.h"
+#include "tests/testing/row_cache_peer.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {
@@ -91,7 +92,7 @@ class Manager {
     outcome.misses = missing.size();
     while (resident_ + missing.size() > cache_.capacity_rows()) {
       CacheVictim victim;
-      EXPECT_TRUE(cache_.Evict(missing.front(), step, &victim));
+      EXPECT_TRUE(RowCachePeer::Evict(cache_, missing.front(), step, &victim));
       const auto offset = static_cast<uint64_t>(victim.record.data() - cache_.record(0));
       outcome.evicted.emplace_back(rank_[Raw(victim.row)], offset / kLayout.bytes());
       --resident_;

@@ -1,0 +1,23 @@
+// RowCachePeer: evicts before it inserts, as the cache does that reference vectors were taken from.
+#pragma once
+
+#include "ps/cache/row_cache.h"
+
+namespace rowhouse {
+
+class RowCachePeer {
+ public:
+  // Evicts the row that a Claim for `row` would evict if no slot were empty. False if no row may
+  // leave. Requires that the cache is no direct array.
+  static bool Evict(RowCache& cache, RowId row, uint64_t step, CacheVictim* victim) {
+    *victim = {};
+    cache.AdvanceTo(step);
+    const auto place = cache.places_->Of(cache.PositionOf(row));
+    const RowCache::Slot slot = cache.ChooseVictim(place, step, step);
+    if (slot == RowCache::kNone) return false;
+    cache.TakeOut(slot, victim);
+    return true;
+  }
+};
+
+}  // namespace rowhouse
