@@ -21,7 +21,7 @@ void Prefetches::Start(const PrefetchTask& task) {
       const std::span<const FoundRow> found = ahead.Next();
       for (size_t i = 0; i < found.size(); ++i) {
         const RowId row = of_rows[begin + i];
-        if (!StartRow(table, found[i], row, task.step)) continue;
+        if (!StartRow(found[i], row, task.step)) continue;
         const auto [read, is_new] = reads.try_emplace(found[i].slice->number);
         if (is_new) read->second = ReadOf(*found[i].slice);
         read->second.rows.push_back(row);
@@ -38,7 +38,7 @@ void Prefetches::Start(const PrefetchTask& task) {
 }
 
 // True: the row is to be read.
-bool Prefetches::StartRow(LocalTable&, const FoundRow& found, RowId row, uint64_t step) {
+bool Prefetches::StartRow(const FoundRow& found, RowId row, uint64_t step) {
   LocalSlice& slice = *found.slice;
   if (found.slot != RowCache::kNone) {
     Keep(slice, found.slot, row, step);

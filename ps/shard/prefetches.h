@@ -53,7 +53,7 @@ class Prefetches {
     uint64_t step;
   };
 
-  bool StartRow(LocalTable& table, const FoundRow& found, RowId row, uint64_t step);
+  bool StartRow(const FoundRow& found, RowId row, uint64_t step);
   void Finish(std::vector<StoreRead> reads);
   void TakeRow(LocalSlice& slice, RowId row, const std::byte* record, uint64_t ticket);
   // A row that is in the cache will be used in `step`, which may be the next.

@@ -78,8 +78,6 @@ class Pulls {
   void GatherRows(Pull& pull, const LocalRows& rows, Place at, MissesBySlice* misses,
                   InitialBySlice* initial);
   Status TakeInitialValues(Pull& pull, LocalSlice& slice, std::span<const Miss> wanted);
-  void ClaimForInitial(const Pull& pull, LocalSlice& slice, std::span<const Miss> wanted,
-                       std::span<RowCache::Slot> slots, std::span<const bool> is_there);
   void ReadMisses(Pull pull, MissesBySlice misses);
   static void AddMiss(const Miss& miss, MissesBySlice* misses);
   void Finish(uint64_t number, std::vector<StoreRead> reads);

@@ -49,8 +49,9 @@ class Pushes {
   // pushed gradients of other bags already.
   Status NotePulled(const Header& header, std::vector<PulledBags> bags);
 
-  // Whether the pushes of all workers for the next step are complete. Then they are PushesOf().
+  // Whether the pushes of all workers for the next step are complete.
   bool IsNextComplete() const;
+  // Those of the next step. Requires that they are complete.
   const StepPushes& OfNext() const { return steps_.at(state_.next_step); }
   // Of a step that was applied.
   void Forget(uint64_t step) { steps_.erase(step); }
