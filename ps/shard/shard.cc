@@ -47,7 +47,7 @@ Result<std::unique_ptr<Shard>> Shard::Make(const ShardOptions& options,
 std::vector<ShardAction> Shard::Handle(ShardEvent event, TimeMs now) {
   state_.now = now;
   if (!std::exchange(has_begun_, true)) preload_.Start();
-  Dispatch(std::move(event));
+  Dispatch(event);
   Advance();
   if (state_.has_failed()) RefuseAll();
   if (CanApplyStep()) {
@@ -68,7 +68,7 @@ struct Overloaded : Handlers... {
 
 }  // namespace
 
-void Shard::Dispatch(ShardEvent event) {
+void Shard::Dispatch(ShardEvent& event) {
   std::visit(Overloaded{
                  [&](MessageArrived& arrived) { OnMessage(std::move(arrived)); },
                  [&](RowsRead& read) { reader_.OnRowsRead(std::move(read)); },

@@ -72,7 +72,7 @@ class Shard {
  private:
   Shard(const ShardOptions& options, LocalTables tables);
 
-  void Dispatch(ShardEvent event);
+  void Dispatch(ShardEvent& event);
   void OnMessage(MessageArrived event);
   void OnSynced(const StoreSynced& event);
   void OnBlocked(const StoreBlocked& event);

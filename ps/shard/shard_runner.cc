@@ -114,13 +114,13 @@ class ShardRunner::Loop {
       const bool calls_again =
           !actions.empty() && std::holds_alternative<CallAgain>(actions.back());
       if (calls_again) actions.pop_back();
-      for (ShardAction& action : actions) CarryOut(std::move(action));
+      for (ShardAction& action : actions) CarryOut(action);
       if (!calls_again) return;
       event = Continue{};
     }
   }
 
-  void CarryOut(ShardAction action) {
+  void CarryOut(ShardAction& action) {
     if (auto* send = std::get_if<SendFrames>(&action)) {
       // The peer may be gone; its worker reports the loss itself.
       const Status status = listener_.Send(send->peer, std::move(send->frames));

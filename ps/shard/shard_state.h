@@ -38,7 +38,10 @@ class Outbox {
   uint64_t TakeTicket() { return next_ticket_++; }
   uint64_t next_ticket() const { return next_ticket_; }
 
-  void Add(ShardAction action) { actions_.push_back(std::move(action)); }
+  template <typename Action>
+  void Add(Action action) {
+    actions_.emplace_back(std::move(action));
+  }
   std::vector<ShardAction> TakeActions() { return std::exchange(actions_, {}); }
 
   template <typename Reply>
