@@ -205,8 +205,9 @@ TableField InitFrom() {
           .get = [](const LogicalTable& table) { return table.initialiser_options.file; }};
 }
 
-std::vector<TableField> MakeTableFields() {
 #define MEMBER(type, path) [](LogicalTable& t) -> type& { return t.path; }
+
+std::vector<TableField> ShapeAndPooling() {
   return {
       Whole(
           "rows", 1, uint64_t{1} << 63, [](LogicalTable& t, uint64_t v) { t.rows = v; },
@@ -254,6 +255,11 @@ std::vector<TableField> MakeTableFields() {
                    MEMBER(double, max_norm)),
       Real<double>("norm_type", "a number greater than 0", IsPositive, MEMBER(double, norm_type)),
       Bool("scale_grad_by_freq", MEMBER(bool, scale_grad_by_freq)),
+  };
+}
+
+std::vector<TableField> Optimizing() {
+  return {
       LearningRate(),
       OptimizerName(),
       OptimizerOption("epsilon"),
@@ -266,6 +272,11 @@ std::vector<TableField> MakeTableFields() {
       OptimizerOption("l1"),
       OptimizerOption("l2"),
       OptimizerOption("beta"),
+  };
+}
+
+std::vector<TableField> PrecisionAndInitialValues() {
+  return {
       Word(
           "precision", "f32, bf16 or f16",
           [](const std::string& text) { return OneOf(text, PrecisionNames()); },
@@ -277,7 +288,17 @@ std::vector<TableField> MakeTableFields() {
                    MEMBER(double, initialiser_options.value)),
       InitFrom(),
   };
+}
+
 #undef MEMBER
+
+// Their order is that of the config digest: new ones go to the end.
+std::vector<TableField> MakeTableFields() {
+  std::vector<TableField> fields;
+  for (auto* const some : {&ShapeAndPooling, &Optimizing, &PrecisionAndInitialValues}) {
+    std::ranges::move(some(), std::back_inserter(fields));
+  }
+  return fields;
 }
 
 }  // namespace
