@@ -40,7 +40,7 @@ floors() {
 pieces=()
 (($(files_in 'common|ps|worker|tests/threads') == 0)) || pieces+=(threads)
 mapfile -t -O "${#pieces[@]}" pieces < <(floors)
-(($(files_in 'sharding|ps|worker|tests/sim|tests/testing') == 0)) || pieces+=(sim)
+(($(files_in 'sharding|ps|worker|tests/sim|tests/testing') == 0)) || pieces+=(sim families)
 if ((${#pieces[@]} == 0)); then
   echo "sanitizers: no source changed since ${base:0:12}"
   exit 0
@@ -58,7 +58,7 @@ run_piece() {
   local piece="$1" preset=dev
   [[ "$piece" != threads ]] || preset=tsan
   local targets=("${piece}_tests")
-  [[ "$piece" != worker ]] || targets+=(worker_data_sources_tests)
+  [[ "$piece" != worker ]] || targets+=(worker_datasets_tests)
   echo "sanitizers: $piece, preset $preset"
   cmake --preset "$preset" >/dev/null || return
   within_budget cmake --build --preset "$preset" --parallel "$(nproc)" --target "${targets[@]}" || return
@@ -67,12 +67,12 @@ run_piece() {
     -R "^$piece/" --no-tests=error
 }
 
+if "$dry_run"; then
+  echo "sanitizers: would run, in this order: ${pieces[*]}"
+  exit 0
+fi
 passed=() failed=() skipped=()
 for piece in "${pieces[@]}"; do
-  if "$dry_run"; then
-    skipped+=("$piece")
-    continue
-  fi
   code=0
   run_piece "$piece" || code=$?
   case "$code" in

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Trains on several hosts. First looks whether all of them can take part, then starts mpirun:
+# Trains on several hosts: checks that all of them can take part, then starts mpirun.
 #   launch/cluster.sh HOSTFILE CONFIG [flags of rowhouse train ...]
-# --help says the rest.
+# See --help.
 set -euo pipefail
 source "$(dirname "$(realpath "$0")")/find_rowhouse.sh"
 
@@ -9,20 +9,20 @@ usage() {
   cat <<'END'
 usage: launch/cluster.sh HOSTFILE CONFIG [flags of rowhouse train ...]
 
-  HOSTFILE  a host a line, with its number of ranks (PS nodes and workers): hosta slots=4
+  HOSTFILE  one host a line, with its number of ranks (PS nodes and workers): hosta slots=4
   CONFIG    the model, a YAML file (configs/)
 
-such as: launch/cluster.sh hosts configs/criteo_kaggle.yaml --data=/data/train.txt --ps_per_host=2
+example: launch/cluster.sh hosts configs/criteo_kaggle.yaml --data=/data/train.txt --ps_per_host=2
          --model_dir=/shared/model --row_dir=/fast/rows
 
-Start it on one of the hosts. Every host must have this build, CONFIG, flag files and the data under
-the same paths, Open MPI, and let this one in by ssh without a password. All of that is looked at
-before anything starts; what is wrong is said, with the host, and the exit code is 2. So are
-settings. Which host gets which PS nodes is printed at the start of the run. PS nodes listen on
-ports of the system's choice, which every host tries before training: hosts must let each other in.
+Start it on one of the hosts. Every host must have Open MPI and, under the same paths, this build, CONFIG,
+flag files and the data, and must accept ssh from this host without a password. All of that, and the
+settings, are checked before anything starts; each error is printed with its host, and the exit code is
+then 2. The run prints at its start which host has which PS nodes. PS nodes listen on free ports, to
+which every host connects before training: firewalls must allow that.
 
-  LAUNCH_AGENT   what starts a command on a host, called with host and command; default: ssh
-  HOST_DEADLINE  longest wait for an answer of a host, s; default: 20
+  LAUNCH_AGENT   the program that starts a command on a host, called with host and command (ssh)
+  HOST_DEADLINE  the longest wait for a host's answer, in seconds (20)
 END
 }
 

@@ -1,7 +1,7 @@
 # For the scripts beside it, which source it: sets
-#   here   this tree, or where `cmake --install` put it: PREFIX/share/rowhouse
-#   runs   where runs are kept unless told: runs of this tree, or of the directory one is in
-# and puts rowhouse on the PATH, unless it is there: the one this tree built, or PREFIX/bin's.
+#   here   this tree or, installed, PREFIX/share/rowhouse
+#   runs   the default directory of runs: runs of this tree, or of the current directory
+# and, if rowhouse is not on the PATH, adds the directory of the one that this tree built, or PREFIX/bin.
 here="$(cd "$(dirname "$(realpath "${BASH_SOURCE[0]}")")/.." && pwd)"
 if [[ -f "$here/CMakeLists.txt" ]]; then
   bin="$here/build/release/bin"

@@ -1,10 +1,9 @@
 #!/usr/bin/env bash
-# mpirun with what Rowhouse wants of it, so that this works on any host and as any user:
+# mpirun with the options that Rowhouse needs, for any host and user:
 #   launch/mpirun.sh -n 4 rowhouse train --flagfile=configs/mpi.flags ...
-# `rowhouse` is the one this tree built or that was installed, unless it is on the PATH. Plain mpirun
-# works as well, but answers Ctrl-C and SIGTERM by killing all ranks a second later, which is too
-# short for a save: here the first of them ends the run after its step and saves it, and a second one
-# kills.
+# `rowhouse` is the one on the PATH, or else the one that this tree built or that was installed. The first
+# Ctrl-C or SIGTERM ends the run after its step and saves it, a second one kills it. Plain mpirun works
+# too, but kills all ranks a second after Ctrl-C or SIGTERM, too soon for a save.
 set -euo pipefail
 source "$(dirname "$(realpath "$0")")/find_rowhouse.sh"
 
@@ -12,12 +11,12 @@ source "$(dirname "$(realpath "$0")")/find_rowhouse.sh"
 arguments=(--oversubscribe)
 # A rank has compute, shard and I/O threads: bound to one core they would share it.
 arguments+=(--bind-to none)
-# A worker that waits for others gives its core away instead of spinning on it.
+# A worker that waits for others yields its core.
 arguments+=(--mca mpi_yield_when_idle 1)
-# Processes of one host meet in shared memory. Copying through the kernel (CMA) asks for rights
-# that containers do not give, and complains about it.
+# Processes of one host use shared memory. Copying through the kernel (CMA) needs rights that containers
+# lack, and prints warnings.
 arguments+=(--mca btl_vader_single_copy_mechanism none)
-# Ranks are told by SIGUSR1 and SIGUSR2, which mpirun forwards, what Ctrl-C and SIGTERM mean.
+# Ctrl-C and SIGTERM are passed on as SIGUSR1 and SIGUSR2, which mpirun forwards to the ranks.
 export ROWHOUSE_FORWARDS_SIGNALS=1
 arguments+=(-x ROWHOUSE_FORWARDS_SIGNALS)
 
@@ -29,8 +28,8 @@ if ! command -v mpirun >/dev/null; then
   exit 2
 fi
 
-# mpirun's own words, on stderr in boxes of dashes, without those that repeat what a rank has said
-# ("exited with non-zero status", "MPI_ABORT was invoked"). Which rank a signal killed nobody else can say.
+# Passes on mpirun's messages, which are on stderr in boxes of dashes, except those that repeat a rank's
+# ("exited with non-zero status", "MPI_ABORT was invoked"). Only mpirun knows which rank a signal killed.
 only_news() {
   trap '' INT TERM HUP USR1 USR2
   local line box='' in_box=false

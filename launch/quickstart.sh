@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
-# From a clone to a trained model: installs what is missing, builds, and trains
-# configs/quickstart.yaml under mpirun with 2 PS nodes and 2 workers. May be run again: it replaces
-# its own earlier run in runs/quickstart, but goes on from it with --load. Arguments go to
-# `rowhouse train`.
+# From a clone to a trained model: installs missing packages, builds, and trains configs/quickstart.yaml
+# under mpirun with 2 PS nodes and 2 workers. Running it again replaces the run in runs/quickstart, or
+# continues it with --load. Arguments go to `rowhouse train`.
 # Its last line:  test AUC 0.xxxx logloss 0.xxxx  N samples/s  report: PATH/report.json
 set -euo pipefail
 cd "$(dirname "$0")/.."

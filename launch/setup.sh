@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Installs what building and testing need and is not there yet, from Debian 12's own packages.
-# Changes nothing where all is there; needs root or sudo only where something is missing.
-#   launch/setup.sh             what building and running need, and most tests
-#   launch/setup.sh --browser   also the browser of the test of pages (290 MB)
-#   launch/setup.sh --ci        also what .ci/run checks sources with: clang, clang-format (600 MB)
+# Installs the Debian 12 packages that are missing for building and testing. Needs root or sudo only if
+# one is missing.
+#   launch/setup.sh             for building, running and most tests
+#   launch/setup.sh --browser   also the browser for the test of pages (290 MB)
+#   launch/setup.sh --ci        also the tools of .ci/run: clang, clang-format (600 MB)
 set -euo pipefail
 
 # The one list of packages.

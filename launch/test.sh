@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# Installs what is missing, a browser included, builds `release` and runs every test; ends with ctest's summary.
-#   launch/test.sh                every test
-#   launch/test.sh -R sim/        any arguments go to ctest
-#   launch/test.sh --sanitizers   then also the presets dev (ASan, UBSan: labels unit and sim) and
-#                                 tsan (label threads)
+# Installs missing packages, a browser included, builds `release` and runs the tests; ends with ctest's
+# summary and a line that tells the outcome.
+#   launch/test.sh                all tests
+#   launch/test.sh -R sim/        other arguments go to ctest
+#   launch/test.sh --sanitizers   then also preset dev (ASan, UBSan: labels unit and sim) and preset tsan
+#                                 (label threads)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -1,17 +1,17 @@
 #!/usr/bin/env bash
-# Tables beyond memory, shown: trains a plain, a hashed and a quotient-remainder table of 10^10 ids
-# each (configs/beyond_memory.yaml) on two PS nodes (rowhouse ps, each held to 512 MB by a memory
-# cgroup) and a worker (mpirun), until 6 GB of rows were touched; then the same without a limit, and
-# compares the rows.
+# Tables larger than memory: trains a plain, a hashed and a quotient-remainder table of 10^10 ids each
+# (configs/beyond_memory.yaml) on two PS nodes (rowhouse ps, each limited to 512 MB by a memory cgroup)
+# and a worker (mpirun), until 6 GB of rows are touched; then the same without a limit, and compares the
+# rows.
 #   launch/experiments/beyond_memory.sh [--limit MB] [--samples N] [--out DIR] [--rows DIR] [--limited-only]
 #     --limit MB      memory of each PS node (512), as its --memory_limit_mb and by the cgroup
 #     --samples N     train samples, each touches 3 rows (8388608)
 #     --out DIR       where reports go (runs/beyond_memory)
-#     --rows DIR      where rows lie meanwhile (DIR of --out): 7 GB of the disk, freed at the end
+#     --rows DIR      directory of the rows (DIR of --out): 7 GB of disk, freed at the end
 #     --limited-only  without the run to compare with, which needs 10 GB of memory
 # Prints peak memory, disk, hit rate and samples/s of both. About 10 minutes on 2 cores.
-# Exit code 0: the rows are the same, and no PS node was killed; 1: not; 2: a mistake of yours; 77:
-# this system gives no memory cgroup (root is needed), with the reason.
+# Exit code 0: the rows are equal and no PS node was killed; 1: not so; 2: a mistake of yours; 77: no
+# memory cgroup can be made (it takes root); the reason is printed.
 set -euo pipefail
 source "$(dirname "$(realpath "$0")")/../find_rowhouse.sh"
 

@@ -1,16 +1,15 @@
 #!/usr/bin/env bash
-# Bytes of rows against what a model learns: trains every file of configs/compression under mpirun
-# with 1 PS node and 1 worker, all on the same data from the same seed, and sets the runs side by
-# side: a table here, and in DIR a report a run, compression.html (one file, to be opened anywhere)
-# and compression.csv. About 6 minutes on 2 cores, 8 on busy ones.
+# Bytes of rows against what a model learns: trains every file of configs/compression under mpirun with
+# 1 PS node and 1 worker, on the same data from the same seed. Prints a table of the runs, and writes to
+# DIR a report for each, compression.html and compression.csv. About 6 minutes on 2 cores.
 #   launch/experiments/compression.sh [--repeat N] [--out DIR] [--quick]
-#     --repeat N   N times, with seeds 123, 124, ... of data and initial values (1)
+#     --repeat N   trains each N times, with seeds 123, 124, ... of data and initial values (1)
 #     --out DIR    where reports and pages go (runs/compression); replaces those of an earlier time
-#     --quick      little data: shows in half a minute that all of it works; its figures mean nothing
+#     --quick      little data, half a minute: only shows that everything works
 # COMPRESSION_QUICK=1 in the environment is the same as --quick.
 # Needs build/release/bin/rowhouse (launch/quickstart.sh builds it) or rowhouse on the PATH.
-# Its last lines: how far the plain tables are from the best possible AUC, and the best compressed
-# tables of a quarter of the bytes from the plain ones. Exit code 0 whatever they say.
+# Its last lines say how far plain tables are from the best possible AUC, and how far the best tables of a
+# quarter of the bytes are from plain ones. The exit code does not depend on them.
 set -euo pipefail
 source "$(dirname "$(realpath "$0")")/../find_rowhouse.sh"
 

@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
-# What each sharding strategy costs on one model: trains it under mpirun with every strategy, once
-# with bags pooled on the workers and once on the shards ("+bags"), all on the same data from the
-# same seed, and sets the runs side by side: a table here, and in DIR a report a run,
-# strategies.html (one file, to be opened anywhere) and strategies.csv.
+# The costs of each sharding strategy on one model: trains it under mpirun with every strategy, with bags
+# pooled on the workers and on the shards ("+bags"), on the same data from the same seed. Prints a table
+# of the runs, and writes to DIR a report for each, strategies.html and strategies.csv.
 #   launch/experiments/strategies.sh CONFIG [--repeat N] [--out DIR] [--ps N] [--workers N] [--only NAMES]
 #                        [--quick] [flags of rowhouse train]
 #     CONFIG         a model, as for rowhouse train --config
@@ -12,14 +11,13 @@
 #                    no others
 #     --ps N         PS nodes (2)        --workers N  workers (1)
 #     --only NAMES   of these strategies, with commas between ("table_wise_lpt,row_wise+bags")
-#     --quick        5 steps: shows that all of it works; its times mean nothing
-# Flags go to every run: --stop_after_steps=200, say; those that only some strategies read
-# (--hot_rows, ...) go to these; those that differ from run to run (--strategy, ...) are refused.
-# skew_aware is told how often rows are looked up by --access_counts=FILE, or else by a count of the
-# first 100,000 samples (rowhouse plan --count_ids).
+#     --quick        5 steps: only shows that everything works
+# Flags such as --stop_after_steps=200 go to every run, flags that only some strategies read (--hot_rows,
+# ...) to these; flags that differ between the runs (--strategy, ...) are refused. skew_aware gets
+# --access_counts=FILE or, without it, counts of the first 100,000 samples (rowhouse plan --count_ids).
 # Needs build/release/bin/rowhouse (launch/quickstart.sh builds it) or rowhouse on the PATH.
-# What cannot be (a sum in bag order over several shards, say) is in the table with the reason.
-# Exit code: 0; 1 if runs ended with different rows, which no strategy may do; 2 for a mistake.
+# A combination that is refused (a sum in bag order over several shards) is in the table with the reason.
+# Exit code: 0; 1 if runs ended with different rows; 2 for a mistake of yours.
 set -euo pipefail
 source "$(dirname "$(realpath "$0")")/../find_rowhouse.sh"
 
