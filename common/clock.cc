@@ -4,8 +4,8 @@
 
 namespace rowhouse {
 
-TimeMs SystemClock::NowMs() const {
-  return std::chrono::duration_cast<std::chrono::milliseconds>(
+TimeNs SystemClock::NowNs() const {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
              std::chrono::steady_clock::now().time_since_epoch())
       .count();
 }

@@ -1,33 +1,44 @@
-// Clock: the only source of time, so that tests decide when a deadline has passed.
+// Clock: the only source of time, so that tests decide when a deadline has passed and how long a
+// phase took.
 //
-// Times are milliseconds on a monotonic clock with an arbitrary origin: good for differences only.
+// Times are on a monotonic clock with an arbitrary origin: good for differences only.
 #pragma once
 
 #include <cstdint>
 
 namespace rowhouse {
 
-using TimeMs = int64_t;
+using TimeMs = int64_t;  // milliseconds
+using TimeNs = int64_t;  // nanoseconds
+
+inline constexpr TimeNs kNsPerMs = 1'000'000;
 
 class Clock {
  public:
   virtual ~Clock() = default;
-  virtual TimeMs NowMs() const = 0;
+  virtual TimeNs NowNs() const = 0;
+  // The same time, rounded down.
+  TimeMs NowMs() const { return NowNs() / kNsPerMs; }
 };
 
 class SystemClock final : public Clock {
  public:
-  TimeMs NowMs() const override;
+  TimeNs NowNs() const override;
 };
 
 // Stands still until told otherwise. Not thread-safe: for single-thread tests.
 class ManualClock final : public Clock {
  public:
-  TimeMs NowMs() const override { return now_ms_; }
-  void Advance(TimeMs by_ms) { now_ms_ += by_ms; }
+  TimeNs NowNs() const override { return now_ns_; }
+  void Advance(TimeMs by_ms) { now_ns_ += by_ms * kNsPerMs; }
 
  private:
-  TimeMs now_ms_ = 0;
+  TimeNs now_ns_ = 0;
 };
+
+inline double SecondsOf(TimeNs ns) { return static_cast<double>(ns) * 1e-9; }
+inline double SecondsSince(TimeNs start, const Clock& clock) {
+  return SecondsOf(clock.NowNs() - start);
+}
 
 }  // namespace rowhouse

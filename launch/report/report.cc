@@ -118,7 +118,7 @@ Json PhasesToJson(const RunReport::Phases& phases) {
   const StepPhases& steps = phases.steps;
   return {{"start_seconds", Number(phases.start)}, {"data_seconds", Number(steps.data)},
           {"pull_seconds", Number(steps.pull)},    {"compute_seconds", Number(steps.compute)},
-          {"push_seconds", Number(steps.push)},    {"exchange_seconds", Number(steps.exchange)},
+          {"push_seconds", Number(steps.push)},    {"exchange_seconds", Number(steps.allreduce)},
           {"test_seconds", Number(phases.test)},   {"save_seconds", Number(phases.save)}};
 }
 

@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "common/phase_timer.h"
 #include "common/thread_name.h"
 #include "ps/log/log_actions.h"
 #include "ps/node/io_thread.h"
@@ -68,6 +69,7 @@ class ShardRunner::Loop {
   Loop(ShardRunner& runner, Listener& listener)
       : runner_(runner),
         listener_(listener),
+        timer_(runner.clock_),
         io_(
             runner.name_ + "-io", /*max_batch=*/1,
             [this](std::span<ShardAction> actions) { return CarryOutInStore(actions); },
@@ -82,12 +84,21 @@ class ShardRunner::Loop {
         [this](ShardEvent event) { runner_.Complete(std::move(event)); });
   }
 
+  // Logs (VLOG 1) how its time divides.
+  ~Loop() {
+    VLOG(1) << runner_.name_ << " waited " << timer_.seconds(Phase::kWait) << " s, handled events "
+            << timer_.seconds(Phase::kHandle) << " s, carried out actions "
+            << timer_.seconds(Phase::kCarryOut) << " s";
+  }
+
   void Run() {
     while (!runner_.is_stopping_) {
       for (ShardEvent& event : runner_.TakeCompleted()) Handle(std::move(event));
       constexpr TimeMs kMaxWaitMs = 1000;
       const TimeMs wait = std::clamp<TimeMs>(wake_at_ - Now(), 0, kMaxWaitMs);
+      timer_.Restart();
       Result<std::optional<Incoming>> incoming = listener_.Receive(static_cast<int>(wait));
+      timer_.End(Phase::kWait);
       if (!incoming.ok()) {
         LOG(ERROR) << runner_.name_ << " stops serving: " << incoming.status().message();
         return;
@@ -105,16 +116,21 @@ class ShardRunner::Loop {
   }
 
  private:
+  // kCarryOut is sending, and handing actions to the I/O threads.
+  enum class Phase { kWait, kHandle, kCarryOut, kCount };
+
   TimeMs Now() const { return runner_.clock_.NowMs(); }
 
   // What is ready is sent before the shard goes on with a step.
   void Handle(ShardEvent event) {
     for (;;) {
       std::vector<ShardAction> actions = runner_.shard_->Handle(std::move(event), Now());
+      timer_.End(Phase::kHandle);
       const bool calls_again =
           !actions.empty() && std::holds_alternative<CallAgain>(actions.back());
       if (calls_again) actions.pop_back();
       for (ShardAction& action : actions) CarryOut(action);
+      timer_.End(Phase::kCarryOut);
       if (!calls_again) return;
       event = Continue{};
     }
@@ -149,6 +165,7 @@ class ShardRunner::Loop {
 
   ShardRunner& runner_;
   Listener& listener_;
+  PhaseTimer<Phase> timer_;
   TimeMs wake_at_ = std::numeric_limits<TimeMs>::max();
   IoThread io_;
   std::optional<IoThread> log_io_;

@@ -1,5 +1,3 @@
-#include "tests/testing/sim_cluster.h"
-
 #include <glog/logging.h>
 #include <omp.h>
 
@@ -8,6 +6,7 @@
 
 #include "common/numpy_random.h"
 #include "sharding/plans/plan_maker.h"
+#include "tests/testing/sim_cluster.h"
 #include "worker/dense/dense_initialiser.h"
 #include "worker/dense/xavier.h"
 #include "worker/embedding/slices.h"
@@ -260,14 +259,14 @@ double SimCluster::Step(Dataset& data) {
   }
   Deliver();
   // The dense exchange: sums in rank order.
-  const std::span<float> first_exchange = workers_[0]->step->exchange();
+  const std::span<float> first_exchange = workers_[0]->step->allreduce();
   std::vector<float> sum(first_exchange.begin(), first_exchange.end());
   for (size_t w = 1; w < workers_.size(); ++w) {
-    const std::span<const float> exchange = workers_[w]->step->exchange();
+    const std::span<const float> exchange = workers_[w]->step->allreduce();
     for (size_t i = 0; i < sum.size(); ++i) sum[i] += exchange[i];
   }
   for (auto& worker : workers_) {
-    std::copy(sum.begin(), sum.end(), worker->step->exchange().begin());
+    std::copy(sum.begin(), sum.end(), worker->step->allreduce().begin());
     const Result<bool> applied = worker->step->ApplyDense(options_.learning_rate, step_);
     CHECK(applied.ok()) << applied.status().ToString();
   }

@@ -1,5 +1,5 @@
-// The training loop where it has to end: what two workers return when one of them finds a number
-// that is none. All rows live on the workers, so that no shard is asked for any.
+// The training loop where it has to end: what two workers return when one of them finds a NaN or an
+// infinity. All rows live on the workers, so that no shard is asked for any.
 #include "worker/train/trainer.h"
 
 #include <cmath>
@@ -263,7 +263,7 @@ TEST(Trainer, PhasesArePartsOfTheTimeOfSteps) {
   const StepPhases& phases = summary.phases;
   double sum = 0.0;
   for (const double part :
-       {phases.data, phases.pull, phases.compute, phases.push, phases.exchange}) {
+       {phases.data, phases.pull, phases.compute, phases.push, phases.allreduce}) {
     EXPECT_GT(part, 0.0);
     sum += part;
   }

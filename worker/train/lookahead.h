@@ -1,11 +1,10 @@
-// Lookahead: a worker's samples of the steps to come, read before their turn, so that shards can be
-// told which rows will be pulled and read them from disk meanwhile (PREFETCH).
+// Lookahead: reads a worker's samples of later steps ahead of time, so that the worker can ask
+// shards to prefetch their rows (read them from disk before they are pulled).
 //
-// How far it looks, k steps, adapts: not at all while no pull waits for a disk, one step further
-// each time one did, and one less after kQuietSteps steps in which none did. It decides when rows
-// are read and nothing else, so workers may look ahead differently far.
-// A mistake in samples to come is told on their turn, as if nobody had looked ahead.
-// Threads: one.
+// It looks k steps ahead. k begins at 0, grows by 1 each time a pull waited for a disk, and shrinks
+// by 1 after kQuietSteps steps in which none did. k decides when rows are read and changes no
+// result, so it may differ between workers. An error in samples read ahead is returned when their
+// step is taken. Threads: one.
 #pragma once
 
 #include <cstdint>
@@ -30,17 +29,18 @@ class Lookahead {
   // Reads this worker's samples of a step.
   using Reader = std::function<Status(uint64_t step, Batch* batch)>;
 
-  // max_steps: most steps ahead; 0: never looks ahead. Steps below `end` exist.
+  // max_steps: k at most; 0: never looks ahead. `end`: number of steps that exist.
   Lookahead(Reader read, const EmbeddingTables& tables, uint32_t max_steps, uint64_t end);
 
-  // The samples of `step`, good until the next call. Steps are taken one after the other.
+  // The samples of `step`, good until the next call. Requires steps in order, without gaps.
   Result<const Batch*> Take(uint64_t step);
 
-  // The rows of the next step that is within reach and was not announced yet: one batch a physical
-  // table, of rows only. Null: none. `*step` says which step. To be called until it returns null.
+  // The rows of the next step that is at most k steps ahead and was not returned yet, and that
+  // step: one batch for each physical table, with `rows` only. Null if there is none; call it until
+  // then.
   const std::vector<RowBatch>* NextToPrefetch(uint64_t* step);
 
-  // To be told once a step: whether a pull of it waited for a disk.
+  // Call once a step: whether a pull of it waited for a disk.
   void OnPulled(bool has_waited);
 
   uint32_t steps_ahead() const { return steps_ahead_; }
@@ -56,12 +56,12 @@ class Lookahead {
   const Reader read_;
   const uint32_t max_steps_;
   const uint64_t end_;
-  // Turns ids into rows; its own, since the step's is in use.
+  // From ids to rows. The step's own layer is in use.
   DenseParameters unused_;
   EmbeddingLayer rows_;
   std::deque<std::unique_ptr<Ahead>> ahead_;  // of steps first_, first_ + 1, ...
-  uint64_t first_ = 0;                        // the step last taken
-  uint64_t prefetched_ = 0;                   // steps below need no announcement any more
+  uint64_t first_ = 0;                        // the step that was taken last
+  uint64_t prefetched_ = 0;                   // steps below were returned or taken
   uint32_t steps_ahead_ = 0;
   uint32_t quiet_steps_ = 0;
 };

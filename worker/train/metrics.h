@@ -1,11 +1,11 @@
-// Metrics of a binary classifier over a set of samples, in f64 (tests/vectors/metrics.json).
+// Metrics of a binary classifier over a set of samples, in double. Definitions are scikit-learn's
+// (tests/vectors/metrics.json has its results).
 //
-// Degenerate sets: shares without a denominator are 0, as scikit-learn reports them (precision
-// when nothing is predicted positive, recall without positives, F1 of two zeros). Ranking metrics
-// that do not exist are NaN: ROC AUC without both classes, average precision without positives.
-// Soft labels (neither 0 nor 1) leave only accuracy and logloss; all others are NaN. Of no samples
-// at all, and of scores among which there is a NaN, every metric is NaN: a model that diverged must
-// not look as if it had been measured.
+// Ratios whose denominator is 0 are 0, as in scikit-learn: precision if no prediction is positive,
+// recall without positives, F1 of two zeros. Ranking metrics that do not exist are NaN: ROC AUC
+// without both classes, average precision without positives. With soft labels (neither 0 nor 1) all
+// metrics but accuracy and logloss are NaN. Without samples, and with a score that is NaN, all are
+// NaN.
 #pragma once
 
 #include <limits>

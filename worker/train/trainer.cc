@@ -3,7 +3,6 @@
 #include <xxhash.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 #include <utility>
 
@@ -15,23 +14,7 @@
 namespace rowhouse {
 namespace {
 
-double SecondsSince(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
-// Time since it was made, or since the last lap.
-class Laps {
- public:
-  double Lap() {
-    const auto now = std::chrono::steady_clock::now();
-    return std::chrono::duration<double>(now - std::exchange(start_, now)).count();
-  }
-
- private:
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-};
-
-// Sums of these over all samples do not depend on who has which.
+// Their sum over all samples does not depend on how workers divide the samples.
 uint64_t DigestOfSample(uint64_t index, float label, std::span<const float> dense) {
   const XXH64_hash_t of_dense = XXH3_64bits_withSeed(dense.data(), dense.size_bytes(), index);
   return XXH3_64bits_withSeed(&label, sizeof(label), of_dense);
@@ -57,8 +40,8 @@ double MedianOf(std::vector<float> values) {
   return (double{*middle} + double{*std::max_element(values.begin(), middle)}) / 2;
 }
 
-// Whether a failure is one of model or data, noticed at once: then all workers can meet to hear of
-// it. Others wait for what is gone, or on a machine that has to be named.
+// Whether a failure is one of model or data. Such a worker can still meet the others and tell them.
+// Other failures are lost peers and machines, which only the worker that noticed them can name.
 bool CanBeAgreedOn(const Status& status) {
   return status.ok() || status.code() == StatusCode::kUsage ||
          status.code() == StatusCode::kInternal;
@@ -81,7 +64,8 @@ Trainer::Trainer(const TrainerOptions& options, const LrPolicy& lr_policy, Datas
       stop_(stop),
       lookahead_([this](uint64_t at, Batch* batch) { return ReadSamples(at, batch); },
                  step.embedding().tables(), options.prefetch_steps,
-                 options.epochs * StepsPerEpoch(data, options)) {
+                 options.epochs * StepsPerEpoch(data, options)),
+      timer_(clock) {
   CHECK_GT(options_.mini_batch_size, 0u);
   CHECK_GT(options_.test_mini_batch_size, 0u);
 }
@@ -137,11 +121,11 @@ Result<TrainingSummary> Trainer::Train() {
       return every > 0 && ((in_epoch + 1) % every == 0 || is_epoch_end);
     };
     const bool tests = data_.test_samples() > 0 && is_due(options_.test_every_steps);
-    // DLRM prints before each test, too, and its next line counts from there.
+    // As DLRM: a line before each test, and the next line counts from there.
     if (is_due(options_.print_every_steps) || (options_.print_every_steps > 0 && tests)) {
       RETURN_IF_ERROR(Report(done, is_epoch_end));
     }
-    if (tests && !is_end) {  // The end of the run has a test of its own.
+    if (tests && !is_end) {  // The caller evaluates at the end of the run.
       ASSIGN_OR_RETURN(const Evaluation evaluation, Evaluate(done));
       observer_.OnEvaluation(evaluation);
     }
@@ -150,7 +134,11 @@ Result<TrainingSummary> Trainer::Train() {
   summary.was_told_to_stop = summary.was_stopped && is_stop_agreed_;
   summary.seconds = seconds_;
   summary.median_step_seconds = MedianOf(step_seconds_);
-  summary.phases = phases_;
+  summary.phases = {.data = timer_.seconds(StepPhase::kData),
+                    .pull = timer_.seconds(StepPhase::kPull),
+                    .compute = timer_.seconds(StepPhase::kCompute),
+                    .push = timer_.seconds(StepPhase::kPush),
+                    .allreduce = timer_.seconds(StepPhase::kAllreduce)};
   ASSIGN_OR_RETURN(summary.wire_bytes, SumOverAll(wire_bytes_, "the end of training, bytes moved"));
   return summary;
 }
@@ -185,75 +173,75 @@ Trainer::SamplesOfStep Trainer::SamplesOf(uint64_t step) const {
 }
 
 Status Trainer::ReadSamples(uint64_t step, Batch* batch) {
-  const auto start = std::chrono::steady_clock::now();
+  const TimeNs start = clock_.NowNs();
   const SamplesOfStep samples = SamplesOf(step);
   const Status read = data_.ReadTrain(samples.epoch, samples.first, samples.count, batch);
-  interval_data_seconds_ += SecondsSince(start);
+  interval_data_seconds_ += SecondsSince(start, clock_);
   return read;
 }
 
 Status Trainer::PullComputePush(uint64_t step, float learning_rate, StepFigures* figures) {
-  Laps laps;
+  timer_.Restart();
   ASSIGN_OR_RETURN(const Batch* const batch, lookahead_.Take(step));
-  phases_.data += laps.Lap();
+  timer_.End(StepPhase::kData);
 
-  // Which samples of the data those of the batch are.
+  // Errors name the samples of the batch by their place in the data.
   const SamplesOfStep samples = SamplesOf(step);
   const auto in_batch = [&](const Status& status) {
     return status.Annotate(
         fmt::format("step {} (epoch {}, samples from {})", step, samples.epoch, samples.first));
   };
   RETURN_IF_ERROR(in_batch(step_.Prepare(*batch)));
-  phases_.compute += laps.Lap();
+  timer_.End(StepPhase::kCompute);
   client_.StartPull(step, /*eval=*/false, &step_.row_batches(), &step_.bag_batches());
   RETURN_IF_ERROR(RunClient(client_, dialer_, clock_));
-  phases_.pull += laps.Lap();
+  timer_.End(StepPhase::kPull);
 
-  // Behind the pull, so that it does not wait for them; shards read while this worker computes.
+  // After the pull, which must not wait for them; shards read while this worker computes.
   lookahead_.OnPulled(client_.has_pull_waited());
   uint64_t to_come = 0;
   while (const std::vector<RowBatch>* rows = lookahead_.NextToPrefetch(&to_come)) {
     client_.Prefetch(to_come, *rows);
   }
   RETURN_IF_ERROR(RunClient(client_, dialer_, clock_));
-  phases_.data += laps.Lap();
+  timer_.End(StepPhase::kData);
 
   if (stop_.load(std::memory_order_relaxed)) step_.AskToStop();
   const Result<StepFigures> computed = step_.Compute(samples.global);
   RETURN_IF_ERROR(in_batch(computed.status()));
   *figures = computed.value();
-  phases_.compute += laps.Lap();
+  timer_.End(StepPhase::kCompute);
   client_.StartPush(step, learning_rate, samples.count, &step_.row_batches());
   const Status pushed = RunClient(client_, dialer_, clock_);
-  phases_.push += laps.Lap();
+  timer_.End(StepPhase::kPush);
   return pushed;
 }
 
 Status Trainer::RunStep(uint64_t step, StepFigures* of_step) {
-  const auto start = std::chrono::steady_clock::now();
+  const TimeNs start = clock_.NowNs();
   const uint64_t bytes_before = client_.bytes_moved();
   const auto learning_rate = static_cast<float>(lr_policy_.Rate(step));
   StepFigures& figures = *of_step;
   const Status mine = PullComputePush(step, learning_rate, &figures);
   if (!CanBeAgreedOn(mine)) return mine;
-  // No worker waits for the push of one that gave up before it meets it in this exchange.
+  // All workers come to this allreduce: no shard makes one wait for the push of one that gave up.
   if (!mine.ok()) step_.GiveUp();
   const std::string phase = fmt::format("step {}, dense gradients", step);
-  Laps laps;
-  const Status summed = workers_.SumInRankOrder(step_.exchange(), phase);
-  phases_.exchange += laps.Lap();
+  timer_.Restart();
+  const Status summed = workers_.SumInRankOrder(step_.allreduce(), phase);
+  timer_.End(StepPhase::kAllreduce);
   if (!summed.ok()) return mine.ok() ? summed : mine;
-  if (step_.has_anybody_given_up()) return AgreeOn(mine, phase);
+  if (step_.has_any_worker_given_up()) return AgreeOn(mine, phase);
   const Result<bool> applied = step_.ApplyDense(learning_rate, step);
   if (!applied.ok()) return AgreeOn(applied.status(), phase);
   is_stop_agreed_ = applied.value();
-  phases_.compute += laps.Lap();
+  timer_.End(StepPhase::kCompute);
 
   interval_.loss_sum += figures.loss_sum;
   interval_.samples += figures.samples;
   interval_.correct += figures.correct;
   ++interval_steps_;
-  const double seconds = SecondsSince(start);
+  const double seconds = SecondsSince(start, clock_);
   interval_seconds_ += seconds;
   seconds_ += seconds;
   step_seconds_.push_back(static_cast<float>(seconds));
@@ -318,9 +306,9 @@ Status Trainer::ScoreTestSamples(uint64_t steps, std::vector<float>* scores,
 }
 
 Result<Evaluation> Trainer::Evaluate(uint64_t steps) {
-  Laps laps;
+  const TimeNs start = clock_.NowNs();
   Result<Evaluation> evaluation = ScoreAndGather(steps);
-  evaluation_seconds_ += laps.Lap();
+  evaluation_seconds_ += SecondsSince(start, clock_);
   return evaluation;
 }
 

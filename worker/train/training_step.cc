@@ -16,7 +16,7 @@ SampleSlice Piece(const SampleSlice& samples, uint32_t pieces, uint32_t index) {
   return {samples.first + piece.first, piece.count};
 }
 
-// At the end of the exchange: asked to stop, gave up.
+// At the end of the allreduce buffer: asked to stop, gave up.
 constexpr size_t kFlags = 2;
 
 }  // namespace
@@ -30,7 +30,7 @@ TrainingStep::TrainingStep(const TrainingStepOptions& options, std::unique_ptr<W
   optimizer_options.parameters = dense().size();
   optimizer_ = DenseOptimizers().Make(options_.optimizer, optimizer_options).value();
   pooled_gradients_.resize(embedding().features());
-  exchange_.resize(dense().size() + (rows_ ? rows_->allreduce_floats() : 0) + kFlags);
+  allreduce_.resize(dense().size() + (rows_ ? rows_->allreduce_floats() : 0) + kFlags);
 }
 
 Status TrainingStep::Prepare(const Batch& batch) {
@@ -72,25 +72,25 @@ Result<StepFigures> TrainingStep::Compute(uint64_t global_samples) {
     sum.correct += figures.correct;
     const std::span<const float> gradients = dense().gradients();
     if (piece == 0) {
-      std::copy(gradients.begin(), gradients.end(), exchange_.begin());
+      std::copy(gradients.begin(), gradients.end(), allreduce_.begin());
     } else {
-      for (size_t i = 0; i < gradients.size(); ++i) exchange_[i] += gradients[i];
+      for (size_t i = 0; i < gradients.size(); ++i) allreduce_[i] += gradients[i];
     }
   }
   if (rows_) {
     rows_->WriteGradients(forward_.row_batches(),
-                          std::span(exchange_).subspan(dense().size(), rows_->allreduce_floats()));
+                          std::span(allreduce_).subspan(dense().size(), rows_->allreduce_floats()));
   }
-  exchange_[exchange_.size() - kFlags] = is_stop_asked_ ? 1.0f : 0.0f;
-  exchange_.back() = 0.0f;
+  allreduce_[allreduce_.size() - kFlags] = is_stop_asked_ ? 1.0f : 0.0f;
+  allreduce_.back() = 0.0f;
   if (const std::string bad = WhatIsNotFinite(sum.loss_sum); !bad.empty())
     return forward_.DivergedError(bad);
   return sum;
 }
 
 void TrainingStep::GiveUp() {
-  std::fill(exchange_.begin(), exchange_.end(), 0.0f);
-  exchange_.back() = 1.0f;
+  std::fill(allreduce_.begin(), allreduce_.end(), 0.0f);
+  allreduce_.back() = 1.0f;
 }
 
 std::string TrainingStep::WhatIsNotFinite(double loss_sum) {
@@ -110,7 +110,7 @@ std::string TrainingStep::WhatIsNotFinite(double loss_sum) {
   }
   for (const DenseParameters::Block& block : dense().blocks()) {
     const std::span<const float> gradients =
-        std::span(exchange_).subspan(block.offset, block.size());
+        std::span(allreduce_).subspan(block.offset, block.size());
     if (const auto bad = FirstNotFinite(gradients)) {
       return fmt::format("the gradient of dense parameters \"{}\" is {} at {}", block.name,
                          ForPeople(gradients[*bad]), *bad);
@@ -119,7 +119,7 @@ std::string TrainingStep::WhatIsNotFinite(double loss_sum) {
   return "";
 }
 
-// Replicas are the same to the bit, so every worker finds the same.
+// The dense parts of all workers are equal, bit for bit, so all workers return the same.
 Status TrainingStep::CheckDense(uint64_t step) {
   for (const DenseParameters::Block& block : dense().blocks()) {
     const std::span<const float> values = dense().values().subspan(block.offset, block.size());
@@ -140,14 +140,14 @@ Status TrainingStep::CheckDense(uint64_t step) {
 }
 
 Result<bool> TrainingStep::ApplyDense(float learning_rate, uint64_t step) {
-  // Frozen projections have no gradient; weight decay must not move them either.
+  // Frozen projections have no gradient, but weight decay would move them.
   frozen_.clear();
   for (const EmbeddingLayer::Projection& projection : embedding().projections()) {
     if (!embedding().tables().features[projection.feature].table.freeze) continue;
     const std::span<const float> values = dense().values(projection.block);
     frozen_.insert(frozen_.end(), values.begin(), values.end());
   }
-  const std::span<const float> summed(exchange_);
+  const std::span<const float> summed(allreduce_);
   optimizer_->Apply(learning_rate, step, summed.first(dense().size()), dense().values());
   auto kept = frozen_.begin();
   for (const EmbeddingLayer::Projection& projection : embedding().projections()) {
@@ -161,7 +161,7 @@ Result<bool> TrainingStep::ApplyDense(float learning_rate, uint64_t step) {
     RETURN_IF_ERROR(rows_->Apply(step, learning_rate,
                                  summed.subspan(dense().size(), rows_->allreduce_floats())));
   }
-  return exchange_[exchange_.size() - kFlags] > 0.0f;
+  return allreduce_[allreduce_.size() - kFlags] > 0.0f;
 }
 
 }  // namespace rowhouse

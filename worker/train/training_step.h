@@ -1,10 +1,10 @@
-// TrainingStep: what one worker computes in a step, without any I/O: ids to rows wanted, rows to
-// loss and gradients, summed gradients to new dense parameters. The trainer and the simulation
-// run the same one.
+// TrainingStep: what one worker computes in a step, without I/O: from samples to the rows they
+// need, from rows to the loss and the gradients, from gradients summed over workers to new dense
+// parameters.
 //
-// A step: Prepare -> (rows are pulled into row_batches) -> Compute -> (row_batches are pushed,
-// exchange() is summed over workers) -> ApplyDense.
-// Threads: one caller; oneDNN inside uses the OpenMP threads the process was given.
+// A step: Prepare -> the caller pulls row_batches() -> Compute -> the caller pushes row_batches()
+// and sums allreduce() over workers -> ApplyDense. Threads: one caller; oneDNN uses the OpenMP
+// threads that the process was given.
 #pragma once
 
 #include <memory>
@@ -20,70 +20,72 @@
 
 namespace rowhouse {
 
-// What a worker adds up between two progress lines, over its own samples.
+// Sums over some samples.
 struct StepFigures {
   double loss_sum = 0.0;
   uint64_t samples = 0;
-  uint64_t correct = 0;  // round_half_even(p) == label
+  uint64_t correct = 0;  // samples with RoundHalfEven(prediction) == label
 };
 
 struct TrainingStepOptions {
   ModelSpec model;                          // Validate() is OK
   EmbeddingTables tables;                   // feature k of the data looks up tables.features[k]
   std::string optimizer = "sgd";            // of the dense part, a name of DenseOptimizers()
-  DenseOptimizerOptions optimizer_options;  // the number of parameters is filled in
-  std::vector<bool> pools_on_shards = {};   // of each physical table, as the plan says; none: no
-  // Forward and backward go over a worker's samples in this many pieces, one after the other, so
-  // that only the activations of one piece are in memory. Gradients are summed over them: the same
-  // step to f32's rounding (gradient accumulation).
+  DenseOptimizerOptions optimizer_options;  // all but its number of parameters
+  std::vector<bool> pools_on_shards = {};   // of each physical table, as in the plan; empty: none
+  // Gradient accumulation: forward and backward pass go over a worker's samples in this many
+  // pieces, one after the other, so that only the activations of one piece are in memory. The sum
+  // of the pieces' gradients is that of one piece but for the rounding of f32.
   uint32_t accumulation = 1;
 };
 
 class TrainingStep {
  public:
-  // `rows`: of tables on the workers; null where the plan has none there.
+  // `rows`: the rows on the workers; null if the plan has none there.
   explicit TrainingStep(const TrainingStepOptions& options,
                         std::unique_ptr<WorkerRows> rows = nullptr);
 
-  // Takes this worker's samples of a step (0 is a number too). kUsage if an id is out of range or a
-  // dense feature or label is not a finite number, naming sample and place.
+  // Takes this worker's samples of a step, 0 or more. kUsage, naming sample and place, if an id is
+  // out of range or a dense feature or label is not finite.
   Status Prepare(const Batch& batch);
 
-  // The rows of the step, distinct and ascending; values to be filled before what follows, save
-  // those of tables on the workers, which Prepare fills.
+  // The distinct rows of the step, ascending within a table. The caller fills their values before
+  // Compute; Prepare fills those of rows on the workers.
   std::vector<RowBatch>& row_batches() { return forward_.row_batches(); }
-  // The bags of the step that shards pool; to be pulled and pushed with the rows.
+  // The bags of the step that shards pool. The caller pulls and pushes them with the rows.
   std::vector<BagBatch>& bag_batches() { return forward_.bag_batches(); }
 
-  // Forward and backward for the loss divided by `global_samples`, the samples of all workers.
-  // Fills the gradients of row_batches() and of exchange(). kInternal if the loss or a gradient is
-  // not finite, naming it and the weight furthest from 0, with table and row or dense block; then
-  // nothing may be pushed.
+  // Forward and backward pass. Gradients are those of the loss divided by `global_samples`, the
+  // number of samples of all workers; they are in row_batches(), bag_batches() and allreduce()
+  // afterwards. kInternal if the loss or a gradient is not finite, naming it and the weight
+  // furthest from 0; then nothing may be pushed.
   Result<StepFigures> Compute(uint64_t global_samples);
 
-  // To be summed over workers: the dense gradients, those of rows on the workers, and two numbers
-  // more: whether this worker was asked to stop and whether it gave up (their sums tell all
-  // workers, at the same step).
-  std::span<float> exchange() { return exchange_; }
+  // The buffer of the ordered allreduce: dense gradients, gradients of rows on the workers, and two
+  // numbers that are 1 if this worker was asked to stop, and if it gave up. The sums of those tell
+  // all workers at the same step.
+  std::span<float> allreduce() { return allreduce_; }
   void AskToStop() { is_stop_asked_ = true; }
 
-  // Instead of Compute, or when it has failed: exchange() says so, and nothing else.
+  // Instead of Compute, or after it has failed: allreduce() says that this worker gave up, and has
+  // no gradients.
   void GiveUp();
-  // Of the exchange() summed over all: some worker gave up, and nobody may apply it.
-  bool has_anybody_given_up() const { return exchange_.back() > 0.0f; }
+  // After allreduce() was summed over workers: some worker gave up, and no worker may apply the
+  // sum.
+  bool has_any_worker_given_up() const { return allreduce_.back() > 0.0f; }
 
-  // Runs the optimizers of the dense part and of rows on the workers on the exchange() of this
-  // step, counted from 0, summed over all. True: some worker was asked to stop. kInternal if a
-  // parameter, weight or float of optimizer state is not finite afterwards, naming it.
+  // Updates the dense part and the rows on the workers. Requires that allreduce() was summed over
+  // workers. `step` counts from 0. True if some worker was asked to stop. kInternal if a parameter,
+  // weight or float of optimizer state is not finite afterwards, naming it.
   Result<bool> ApplyDense(float learning_rate, uint64_t step);
 
-  // What evaluation uses (scorer.h); it overwrites what Prepare took in.
+  // For evaluation (scorer.h), which replaces the samples of Prepare.
   ForwardPass& forward() { return forward_; }
   DenseParameters& dense() { return forward_.dense(); }
   DlrmModel& model() { return forward_.model(); }
   DenseOptimizer& optimizer() { return *optimizer_; }
   const EmbeddingLayer& embedding() const { return forward_.embedding(); }
-  // Null where no table is on the workers.
+  // Null if the constructor was given none.
   WorkerRows* rows() { return rows_.get(); }
 
  private:
@@ -97,7 +99,7 @@ class TrainingStep {
   const std::unique_ptr<WorkerRows> rows_;
 
   std::vector<std::vector<float>> pooled_gradients_;  // of each feature: samples x its width
-  std::vector<float> exchange_;
+  std::vector<float> allreduce_;
   std::vector<float> frozen_;  // values of frozen blocks, one after the other
   bool is_stop_asked_ = false;
 };
