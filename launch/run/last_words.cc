@@ -14,9 +14,9 @@ namespace {
 
 constexpr int kWorldsFault = 1;
 
-// Nothing here may ask for memory: there is none.
+// Must not allocate: there is no memory.
 void Say(const char* text) {
-  // Whether it is heard changes nothing.
+  // A write that fails changes nothing.
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, text, std::strlen(text));
 }
 

@@ -1,13 +1,13 @@
-// What the process says when it cannot go on for want of memory or threads, which no Status can
-// carry: one sentence on stderr, exit code 1, and no core dump.
+// How the process ends when memory or threads run out, which no Status can carry: with one sentence
+// on stderr and exit code 1, and without a core dump.
 #pragma once
 
 namespace rowhouse {
 
-// Call once, before any thread. From then on:
-//   memory that cannot be had       ends the process by _exit(1)
-//   a thread that cannot be had     the same
-//   any other exception             is told, and ends it by abort()
+// Call once, before any thread is started. From then on:
+//   an allocation that fails          prints the sentence and ends the process by _exit(1)
+//   a thread that cannot be started   does the same
+//   any other uncaught exception      prints what it says and ends the process by abort()
 void InstallLastWords();
 
 }  // namespace rowhouse

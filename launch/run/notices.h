@@ -1,5 +1,5 @@
-// What an operator should know before a run starts and did not ask for: DLRM's flags that change
-// nothing, a toy that is trained because no model was given, tests with nothing to test.
+// Notices before a run: DLRM's flags that have no effect here, DLRM's toy model because no model
+// was given, evaluations without test samples.
 #pragma once
 
 #include <string>
@@ -10,10 +10,10 @@
 
 namespace rowhouse {
 
-// Whether --config or a flag of the model was given; else the model is DLRM's toy.
+// True if --config or a flag of the model was given. Otherwise the model is DLRM's toy.
 bool IsModelGiven(const CommandLine& command_line);
 
-// Of `rowhouse train`, a line each, in words. `settings` are those the command line comes to.
+// The notices of `rowhouse train`, one line each. `settings`: the effective ones of `command_line`.
 std::vector<std::string> NoticesOf(const CommandLine& command_line, const Settings& settings);
 
 }  // namespace rowhouse

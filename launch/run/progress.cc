@@ -55,7 +55,7 @@ void Progress::ClearLine() const {
 void Progress::OnStep(const StepDone& step) {
   if (!options_.prints) return;
   const TimeMs now = clock_.NowMs();
-  if (!began_) {  // Rates begin after the first step, which has memory to touch for the first time.
+  if (!began_) {  // Rates begin after the first step, which touches memory for the first time.
     began_ = now;
     first_step_ = step.steps_done;
     window_ = {.began = now};
@@ -84,7 +84,7 @@ std::string Progress::FiguresText(const StepDone& step, TimeMs now,
   std::string text =
       fmt::format("  {} samples/s", CountText(1000.0 * static_cast<double>(window_.samples) /
                                               static_cast<double>(now - window_.began)));
-  if (window_.loss_samples > 0) {  // More workers than samples: this one may have none.
+  if (window_.loss_samples > 0) {  // With more workers than samples this one may have none.
     text +=
         fmt::format("  loss {:.4f}", window_.loss_sum / static_cast<double>(window_.loss_samples));
   }

@@ -1,6 +1,6 @@
-// Progress: what a run tells a person while it trains. DLRM's own line at its interval; besides, on
-// a terminal, one line that is rewritten, and elsewhere, where it lands in a log, a line every ten
-// seconds. Only rank 0's worker has one that prints.
+// Progress: what a run prints while it trains: DLRM's own line at its interval; besides, one line
+// that is rewritten on a terminal, or a line every ten seconds where stdout is not a terminal. Only
+// the one of rank 0's worker prints.
 //
 // Threads: the trainer's.
 #pragma once
@@ -18,13 +18,13 @@ namespace rowhouse {
 struct ProgressOptions {
   bool prints = true;        // rank 0's worker
   bool is_terminal = false;  // stdout is one
-  // Of the lines every ten seconds: what to say of the shards, as "hits 98.1 %"; null or "":
-  // nothing.
+  // Called for each of the lines every ten seconds; returns what the line says of the shards, such
+  // as "hits 98.1 %". Null: the lines say nothing of them.
   std::function<std::string()> describe_shards = nullptr;
 };
 
-// A line of warning, or "": a model that predicts one number for all samples has learned nothing,
-// or has diverged, and its AUC of 0.5 does not say so.
+// A line that warns of a model that predicts the same number for all samples; "" otherwise. Such a
+// model has learned nothing or has diverged, which its AUC of 0.5 does not tell.
 std::string WarningOfOnlyPrediction(const Evaluation& evaluation);
 
 class Progress final : public TrainerObserver {
@@ -37,22 +37,22 @@ class Progress final : public TrainerObserver {
   // Elsewhere, every ten seconds:
   //   "14:02:11  step 840 of 1954 (43 %)  81,234 samples/s  loss 0.4512  rows from memory 98.1 %,
   //    disk 0.4 %, first touch 1.5 %  0:13 left"
-  // Rates and losses are of the time since the line before; losses of this worker's samples.
+  // Rate and loss are means since the last line; the loss is of this worker's samples only.
   void OnStep(const StepDone& step) override;
-  // "Finished training it 3/10 of epoch 0, 12.34 ms/it, loss 0.123456", as DLRM with --print-time:
-  // a step without the reading of its samples. Scripts read losses off these lines.
+  // "Finished training it 3/10 of epoch 0, 12.34 ms/it, loss 0.123456", as DLRM with --print-time.
+  // The time is that of a step without reading its samples. Scripts parse these lines.
   void OnProgress(const TrainingProgress& progress) override;
   // "Tested at step 1000: AUC 0.7712 accuracy 0.7831"
   void OnEvaluation(const Evaluation& evaluation) override;
 
-  // Before anything else is printed: takes the terminal's line away.
+  // Removes the line that is rewritten. Call it before anything else is printed.
   void ClearLine() const;
 
   const std::vector<TrainingProgress>& curve() const { return curve_; }
   const std::vector<Evaluation>& evaluations() const { return evaluations_; }
 
  private:
-  // Of the steps since the last line.
+  // The steps since the last line.
   struct Window {
     TimeMs began = 0;
     uint64_t samples = 0;       // of all workers
@@ -64,7 +64,8 @@ class Progress final : public TrainerObserver {
   const ProgressOptions options_;
   const Clock& clock_;
   Window window_;
-  // Of the first step that was seen: what is left is estimated from there.
+  // When the first step ended. The time left is estimated from the steps after it: the first one is
+  // slower, because it touches memory for the first time.
   std::optional<TimeMs> began_;
   uint64_t first_step_ = 0;
   std::vector<TrainingProgress> curve_;

@@ -33,8 +33,8 @@ void HandleStopSignals() {
   signal(SIGPIPE, SIG_IGN);
 }
 
-// Ends the process if it is still there when its time to stop is up: a store that hangs must not
-// keep ports and LOCKs for ever. What an answered FLUSH covered is safe.
+// Ends the process if it is still there when its time to stop has passed, because a store that
+// hangs must not hold ports and LOCK files for ever. Rows of an answered FLUSH are safe.
 class StopDeadline {
  public:
   StopDeadline(int supervisor_fd, uint32_t deadline_ms)
@@ -51,7 +51,7 @@ class StopDeadline {
     TimeMs stop_by = 0;
     while (!is_over_) {
       pollfd supervisor = {.fd = supervisor_fd, .events = POLLIN, .revents = 0};
-      // Nothing is ever written to the pipe: readable means end of file, the supervisor is gone.
+      // Nothing is ever written to the pipe: readable means end of file, so the supervisor is gone.
       if (g_stop || supervisor_fd < 0) {
         std::this_thread::sleep_for(std::chrono::milliseconds(kPollMs));
       } else if (poll(&supervisor, 1, kPollMs) > 0) {
@@ -69,22 +69,23 @@ class StopDeadline {
   std::thread thread_;
 };
 
-// Incarnations of one port differ: what was meant for a server that died is refused by its heir.
+// Servers of one port have different incarnations: a server refuses messages for the one before it.
 uint64_t NewIncarnation() {
   timespec now = {};
   clock_gettime(CLOCK_REALTIME, &now);
   return (static_cast<uint64_t>(now.tv_sec) << 30) ^ static_cast<uint64_t>(now.tv_nsec);
 }
 
-// "tcp://host:0" for "tcp://host:4000": shards listen beside the node on ports of the OS's choice.
+// "tcp://host:0" for "tcp://host:4000": shards listen on the host of the node, on ports that the OS
+// chooses.
 std::string AnyPortBeside(const std::string& endpoint) {
   return endpoint.substr(0, endpoint.rfind(':')) + ":0";
 }
 
 Status Serve(const Settings& settings) {
   const bool is_supervised = settings.server.supervisor_fd >= 0;
-  // The supervisor's death is seen at the pipe, unless somebody stopped this process (SIGSTOP):
-  // that death lets it go on, to see it.
+  // The supervisor's death closes the pipe. If this process is stopped then (SIGSTOP), this signal
+  // lets it go on, so that it reads the end of file.
   if (is_supervised) prctl(PR_SET_PDEATHSIG, SIGCONT);
   const SystemClock clock;
   std::unique_ptr<TemporaryRows> temporary;

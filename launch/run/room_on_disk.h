@@ -1,5 +1,5 @@
-// UntilThereIsRoom: writing a model where the disk is full waits for somebody to make room, as
-// shards do with rows (ps/node/io_thread.h): what a run trained must not be lost for want of it.
+// UntilThereIsRoom: where the disk is full, writing a model waits until somebody makes room, as
+// shards do with rows (ps/node/io_thread.h), so that a full disk does not lose a trained model.
 #pragma once
 
 #include <functional>
@@ -11,14 +11,14 @@
 namespace rowhouse {
 
 struct RoomOptions {
-  std::string what;                       // is written, for the messages: "the model in DIR"
-  TimeMs deadline_ms = 0;                 // after which it is given up
+  std::string what;                       // what is written: "the model in DIR"
+  TimeMs deadline_ms = 0;                 // how long to wait for room
   std::function<void()> pause = nullptr;  // between two tries; null: half a second
 };
 
-// Calls `write`, which may be called again after it found no room (kResourceExhausted), until it
-// comes to something else or the deadline has passed, and returns what the last call did. Logs when
-// it begins to wait, every half minute, and when there was room.
+// Calls `write` again and again while it returns kResourceExhausted and the deadline has not
+// passed. Returns what the last call returned. Logs when it begins to wait, every half minute, and
+// when there is room again.
 Status UntilThereIsRoom(const RoomOptions& options, const Clock& clock,
                         const std::function<Status()>& write);
 

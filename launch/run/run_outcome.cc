@@ -32,7 +32,7 @@ std::string CommandLineOfThisProcess() {
   return text.substr(0, text.find_last_not_of(' ') + 1);
 }
 
-// What the plan gave each PS node, and what came of it.
+// What the plan placed on each PS node, and what was counted there.
 RunReport::Sharding ShardingOf(const JobSpec& job, std::vector<TableTraffic> traffic,
                                const RowFacts& facts) {
   RunReport::Sharding sharding{.plan_digest = job.plan.digest(),
@@ -62,7 +62,8 @@ std::vector<RunReport::TableLoad> TableLoadsOf(const JobSpec& job,
   std::vector<bool> is_there(loads.size());
   for (const StatsReply& shard : shards) {
     for (const TableStats& table : shard.tables) {
-      if (table.table >= loads.size()) continue;  // Whatever a shard says ends no run that is done.
+      if (table.table >= loads.size())
+        continue;  // A shard that lies does not fail a run that is done.
       is_there[table.table] = true;
       loads[table.table].pulled.Add(table.pulled);
       loads[table.table].rows_pushed += table.rows_pushed;
@@ -75,6 +76,35 @@ std::vector<RunReport::TableLoad> TableLoadsOf(const JobSpec& job,
     there.push_back(std::move(loads[t]));
   }
   return there;
+}
+
+std::vector<RunReport::CurvePoint> CurveOf(const Progress& progress) {
+  std::vector<RunReport::CurvePoint> curve;
+  for (const TrainingProgress& point : progress.curve()) {
+    curve.push_back({.step = point.step,
+                     .epoch = point.epoch,
+                     .loss = point.loss,
+                     .accuracy = point.accuracy,
+                     .samples_per_second = static_cast<double>(point.samples) / point.seconds,
+                     .learning_rate = point.learning_rate});
+  }
+  return curve;
+}
+
+// Those between steps, then the last one, if there were samples to test on.
+std::vector<RunReport::Evaluation> EvaluationsOf(const Progress& progress, const Evaluation& last) {
+  std::vector<Evaluation> all = progress.evaluations();
+  if (last.samples > 0) all.push_back(last);
+  std::vector<RunReport::Evaluation> evaluations;
+  for (const Evaluation& evaluation : all) {
+    evaluations.push_back({.step = evaluation.step,
+                           .samples = evaluation.samples,
+                           .auc = Defined(evaluation.metrics.roc_auc),
+                           .logloss = evaluation.metrics.logloss,
+                           .accuracy = evaluation.metrics.accuracy,
+                           .data_digest = evaluation.data_digest});
+  }
+  return evaluations;
 }
 
 // "rows pulled: 1,000; first touch 300 (30.0 %), memory 700 (70.0 %), disk 0"
@@ -120,25 +150,8 @@ RunReport ReportOf(const Settings& settings, const WorkerRunOptions& options, co
                         .shards = static_cast<uint32_t>(shards.size()),
                         .started_at = options.started_at,
                         .command_line = CommandLineOfThisProcess()};
-  for (const TrainingProgress& point : progress.curve()) {
-    report.curve.push_back(
-        {.step = point.step,
-         .epoch = point.epoch,
-         .loss = point.loss,
-         .accuracy = point.accuracy,
-         .samples_per_second = static_cast<double>(point.samples) / point.seconds,
-         .learning_rate = point.learning_rate});
-  }
-  std::vector<Evaluation> evaluations = progress.evaluations();
-  if (outcome.evaluation.samples > 0) evaluations.push_back(outcome.evaluation);
-  for (const Evaluation& evaluation : evaluations) {
-    report.evaluations.push_back({.step = evaluation.step,
-                                  .samples = evaluation.samples,
-                                  .auc = Defined(evaluation.metrics.roc_auc),
-                                  .logloss = evaluation.metrics.logloss,
-                                  .accuracy = evaluation.metrics.accuracy,
-                                  .data_digest = evaluation.data_digest});
-  }
+  report.curve = CurveOf(progress);
+  report.evaluations = EvaluationsOf(progress, outcome.evaluation);
   report.totals = {.steps = summary.steps_done,
                    .samples = summary.samples,
                    .seconds = summary.seconds,

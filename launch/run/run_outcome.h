@@ -1,5 +1,5 @@
-// RunOutcome: what a run came to, as its report and as the lines it ends with. Known to the worker
-// that prints. Threads: plain data.
+// RunOutcome: the results of a run, and how its report and its last lines tell them. Only the
+// worker that prints has one. Threads: plain data.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 #include "common/wire/control.h"
 #include "launch/report/report.h"
 #include "launch/run/progress.h"
-#include "launch/run/worker_run.h"
+#include "launch/run/worker_setup.h"
 #include "launch/settings/settings.h"
 #include "sharding/tables/job_spec.h"
 #include "worker/client/rendezvous.h"
@@ -18,35 +18,35 @@
 
 namespace rowhouse {
 
-// Of all rows after the last step. Those that nobody touched are none.
+// All rows after the last step. A row exists once a step has updated it.
 struct RowFacts {
   std::string digest;
   uint64_t rows = 0;
-  std::vector<uint64_t> shard_rows;
-  std::vector<StatsReply> stats;  // by shard
-  uint64_t worker_rows = 0;       // that exist on the workers
-  uint64_t worker_bytes = 0;      // of all that are there
+  std::vector<uint64_t> shard_rows;  // rows that exist, by shard
+  std::vector<StatsReply> stats;     // by shard
+  uint64_t worker_rows = 0;          // rows that exist on the workers
+  uint64_t worker_bytes = 0;         // of all records on a worker, whether their rows exist or not
 };
 
 struct RunOutcome {
   TrainingSummary summary;
-  Evaluation evaluation;      // after the last step; of no samples: there are none to test on
+  Evaluation evaluation;      // after the last step; 0 samples if there are none to test on
   double auc_ceiling = -1.0;  // Dataset::TestAucCeiling()
   RowFacts rows;
   RunReport::Phases phases;
   std::optional<NodePlan> memory_plan;  // launch/run/run_preview.h
 };
 
-// "rows from memory 98.1 %, disk 0.4 %, first touch 1.5 %"; "": none was pulled.
+// "rows from memory 98.1 %, disk 0.4 %, first touch 1.5 %"; "" if no row was pulled.
 std::string PartsOfPulledText(const RowsPulled& pulled, const std::string& store);
 
-// `shards`: those of the job, by number; `traffic`: what its plan was expected to move.
+// `shards`: those of the job, by id. `traffic`: what its plan was expected to move.
 RunReport ReportOf(const Settings& settings, const WorkerRunOptions& options, const JobSpec& job,
                    const std::vector<ShardAddress>& shards, std::vector<TableTraffic> traffic,
                    const Progress& progress, const RunOutcome& outcome);
 
-// "stopped at step 120 of 1954 by SIGTERM; go on with --load", of a run that ended before
-// `last_step`. `is_saved`: there is a model to go on from.
+// For a run that ended before `last_step`: "stopped at step 120 of 1954 by SIGTERM; go on with
+// --load". `is_saved`: there is a model to go on from.
 void PrintStopped(const TrainingSummary& summary, uint64_t last_step, bool is_saved);
 
 // "rows digest: ...", where the rows that were pulled came from, and "test AUC 0.7712 logloss

@@ -95,11 +95,10 @@ Status CheckRowsOnWorkers(const JobSpec& job, const Plan& saved) {
   return OkStatus();
 }
 
-Result<RunStart> PrepareStart(const Settings& settings, uint32_t nodes, uint32_t shards_per_node,
-                              uint32_t workers) {
-  const std::string& model_dir = settings.output.model_dir;
-  RunStart start;
-  JobSpec& job = start.job;
+// The job of a new model.
+Result<JobSpec> MakeJob(const Settings& settings, uint32_t nodes, uint32_t shards_per_node,
+                        uint32_t workers) {
+  JobSpec job;
   job.job_id = RandomWord();
   job.model_id = fmt::format("{:016x}{:016x}", RandomWord(), RandomWord());
   job.config_digest = settings.config_digest();
@@ -112,29 +111,37 @@ Result<RunStart> PrepareStart(const Settings& settings, uint32_t nodes, uint32_t
                    TrafficOfRun(settings, job.plan, workers));
   job.step_rows.resize(job.tables.size());
   for (const TableTraffic& table : traffic) job.step_rows[Raw(table.table)] = table.distinct_rows;
-  if (!settings.output.load) {
-    RETURN_IF_ERROR(CheckOutputs(settings));
-    if (model_dir.empty()) return start;
-    // A model that is kept says what its files of first values were.
-    RETURN_IF_ERROR(SumUpFiles(&job.tables).Annotate("init_from, read by the first worker"));
-    // A model that is replaced stays until this one is saved, and its rows until one is changed.
-    if (!HasManifest(model_dir) || settings.output.overwrite) return start;
-    ASSIGN_OR_RETURN(const SavedRows rows, SavedRows::Open(model_dir, settings.storage.row_dir));
-    RETURN_IF_ERROR(rows.CheckUnchanged());
-    return UsageError(
-        "--model_dir={} holds a trained model; go on from it with --load, delete it with "
-        "--overwrite, or give another directory",
-        model_dir);
-  }
+  return job;
+}
+
+// A model that nobody may lose by mistake is not in the way of a new one.
+Status PrepareNew(const Settings& settings, JobSpec* job) {
+  RETURN_IF_ERROR(CheckOutputs(settings));
+  const std::string& model_dir = settings.output.model_dir;
+  if (model_dir.empty()) return OkStatus();
+  // A saved model holds size and checksum of the files that gave its initial values.
+  RETURN_IF_ERROR(SumUpFiles(&job->tables).Annotate("init_from, read by the first worker"));
+  // A model that is replaced stays until this one is saved, and its rows until one is changed.
+  if (!HasManifest(model_dir) || settings.output.overwrite) return OkStatus();
+  ASSIGN_OR_RETURN(const SavedRows rows, SavedRows::Open(model_dir, settings.storage.row_dir));
+  RETURN_IF_ERROR(rows.CheckUnchanged());
+  return UsageError(
+      "--model_dir={} holds a trained model; go on from it with --load, delete it with "
+      "--overwrite, or give another directory",
+      model_dir);
+}
+
+// The manifest of the model to go on from, if it is one of these settings.
+Result<Manifest> ReadManifestToLoad(const Settings& settings, const JobSpec& job) {
+  const std::string& model_dir = settings.output.model_dir;
   if (!HasManifest(model_dir) && HoldsShards(settings.row_directory())) {
     return UsageError(
         "--load: no model was saved in --model_dir={}. The rows in {} are of a run that saved "
-        "none, "
-        "or of a model that was saved elsewhere: give its --model_dir, or train anew with "
+        "none, or of a model that was saved elsewhere: give its --model_dir, or train anew with "
         "--overwrite, which deletes them",
         model_dir, settings.row_directory());
   }
-  ASSIGN_OR_RETURN(const Manifest manifest, ReadManifest(model_dir));
+  ASSIGN_OR_RETURN(Manifest manifest, ReadManifest(model_dir));
   if (manifest.config_digest != job.config_digest) {
     return UsageError(
         "--load: the model in {} was trained with other settings (digest {}, now {}); compare "
@@ -144,10 +151,17 @@ Result<RunStart> PrepareStart(const Settings& settings, uint32_t nodes, uint32_t
   }
   RETURN_IF_ERROR(CheckSameTables(job.tables, manifest.tables)
                       .Annotate(fmt::format("--load: {}/manifest.json", model_dir)));
+  return manifest;
+}
+
+Status PrepareLoad(const Settings& settings, RunStart* start) {
+  JobSpec& job = start->job;
+  const std::string& model_dir = settings.output.model_dir;
+  ASSIGN_OR_RETURN(const Manifest manifest, ReadManifestToLoad(settings, job));
   ASSIGN_OR_RETURN(const SavedRows rows, SavedRows::Open(model_dir, settings.storage.row_dir));
   RETURN_IF_ERROR(rows.CheckUnchanged().Annotate("--load"));
   for (TableSpec& table : job.tables) {
-    // Whoever keeps rows of the table looks whether its file is still the same.
+    // Shards and workers that keep rows of the table check that its file is still the same.
     const InitialiserOptions& saved = manifest.tables.at(Raw(table.id)).initialiser_options;
     table.initialiser_options.file_bytes = saved.file_bytes;
     table.initialiser_options.file_xxh3 = saved.file_xxh3;
@@ -163,8 +177,17 @@ Result<RunStart> PrepareStart(const Settings& settings, uint32_t nodes, uint32_t
       .data_digest = manifest.data_digest,
       .shards = manifest.shards,
   };
-  ASSIGN_OR_RETURN(start.dense, ReadDense(model_dir, manifest));
-  ASSIGN_OR_RETURN(start.data, ReadDatasetState(model_dir, manifest));
+  ASSIGN_OR_RETURN(start->dense, ReadDense(model_dir, manifest));
+  ASSIGN_OR_RETURN(start->data, ReadDatasetState(model_dir, manifest));
+  return OkStatus();
+}
+
+Result<RunStart> PrepareStart(const Settings& settings, uint32_t nodes, uint32_t shards_per_node,
+                              uint32_t workers) {
+  RunStart start;
+  ASSIGN_OR_RETURN(start.job, MakeJob(settings, nodes, shards_per_node, workers));
+  RETURN_IF_ERROR(settings.output.load ? PrepareLoad(settings, &start)
+                                       : PrepareNew(settings, &start.job));
   return start;
 }
 

@@ -1,5 +1,5 @@
-// RunStart: what the first worker decides for all: the job, of a new model or of a saved one, and
-// the dense part that training goes on from.
+// RunStart: what the first worker decides for all workers: the job and, if a saved model is loaded,
+// its dense part.
 #pragma once
 
 #include <cstdint>
@@ -19,11 +19,11 @@ struct RunStart {
   DatasetState data;         // what the data source kept with a loaded model
 };
 
-// The first of `workers` makes the plan, looks into the model directory (and empties it if
-// --overwrite says so) and sees to it that the run's outputs can be written; every one gets the
-// same, or the same error. Requires settings that are Validate()d. kUsage for what the operator can
-// mend: outputs, a plan that cannot be had, a model that is in the way, missing, or of other
-// settings or rows; kCorruption for a saved model that is not what was written.
+// Collective: the first of `workers` makes the plan, reads the manifest in the model directory if
+// there is one, and checks that outputs can be written; then all workers have the same result or
+// the same error. Requires settings.Validate() to be OK. kUsage for what the operator can mend: an
+// output that cannot be written, a plan that cannot be made, a model that is in the way, missing,
+// or of other settings or rows. kCorruption for a saved model that is not what was written.
 Result<RunStart> ShareStart(const Settings& settings, uint32_t nodes, uint32_t shards_per_node,
                             Communicator& workers);
 

@@ -26,7 +26,7 @@ void HandleStopSignals() {
   struct sigaction action = {};
   action.sa_handler = OnSignal;
   for (const int signal : {SIGUSR1, SIGUSR2}) sigaction(signal, &action, nullptr);
-  action.sa_flags = static_cast<int>(SA_RESETHAND);  // Who asks twice does not want to wait.
+  action.sa_flags = static_cast<int>(SA_RESETHAND);  // The second signal kills.
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
     struct sigaction before = {};
     sigaction(signal, nullptr, &before);

@@ -1,8 +1,8 @@
-// The operator's request to end a run in order: by Ctrl-C or SIGTERM to the process, or to
-// launch/mpirun.sh, which hands them on as SIGUSR1 and SIGUSR2, the signals that mpirun forwards to
-// its ranks. (mpirun answers Ctrl-C and SIGTERM itself, by killing all ranks a second later.)
+// The operator's request to save the model and end the run: Ctrl-C or SIGTERM, sent to the process
+// or to launch/mpirun.sh. The script hands them on as SIGUSR1 and SIGUSR2, which mpirun forwards to
+// its ranks. (mpirun itself answers Ctrl-C and SIGTERM by killing all ranks a second later.)
 //
-// Threads: HandleStopSignals before any; the others from all.
+// Threads: HandleStopSignals before any thread is started; the others on any thread.
 #pragma once
 
 #include <atomic>
@@ -10,15 +10,15 @@
 
 namespace rowhouse {
 
-// Ctrl-C, SIGTERM and SIGHUP (the terminal is gone; not under nohup) are taken once: a second one
-// kills. SIGPIPE is ignored.
+// Handles the first Ctrl-C, SIGTERM or SIGHUP (the terminal is gone; not under nohup). A second one
+// kills the process. SIGPIPE is ignored.
 void HandleStopSignals();
 
-// Set by the first of these signals: save and stop after this step.
+// True once one of these signals has come.
 const std::atomic<bool>& StopRequested();
 
-// "SIGTERM", "Ctrl-C", "SIGUSR2": what the request was; "a signal to another rank" if this process
-// got none.
+// Which signal came: "SIGTERM", "Ctrl-C", "SIGUSR2"; "a signal to another rank" if none came to
+// this process.
 std::string StopSignalName();
 
 }  // namespace rowhouse

@@ -22,7 +22,7 @@ namespace {
 
 constexpr auto kPollInterval = std::chrono::milliseconds(10);
 
-// The child must not think it was started by mpirun: it never calls MPI.
+// Without mpirun's variables: the child is no rank and never calls MPI.
 std::vector<std::string> EnvironmentWithoutMpi() {
   std::vector<std::string> kept;
   for (char** entry = environ; *entry != nullptr; ++entry) {
@@ -51,7 +51,7 @@ Supervisor::~Supervisor() {
 }
 
 Status Supervisor::Start() {
-  RaiseOpenFilesLimit();  // The child's numbers of its sockets begin at 1000.
+  RaiseOpenFilesLimit();  // The child's sockets are descriptors 1000 and up.
   for (uint32_t k = 0; k < options_.shards + 1; ++k) {
     ASSIGN_OR_RETURN(ListeningSocket socket,
                      ListenTcp(options_.address, k == 0 ? options_.port : uint16_t{0}));
@@ -66,8 +66,8 @@ Status Supervisor::Spawn() {
   if (pipe2(ends, O_CLOEXEC) != 0) return IoError("pipe: {}", std::strerror(errno));
   pipe_to_child_ = ends[1];
 
-  // Each descriptor is copied to a number above all that are open here, so that no copy lands on
-  // one still to be copied.
+  // Each descriptor is copied to a number above all that are open here, so that no copy overwrites
+  // one that is yet to be copied.
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   constexpr int kFirstChildFd = 1000;
@@ -98,8 +98,8 @@ Status Supervisor::Spawn() {
 
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
-  // A session of its own: Ctrl-C and mpirun's signals reach the supervisor only. Signals that
-  // this process blocks or handles are as new in the child.
+  // In a session of its own, so that Ctrl-C and mpirun's signals reach the supervisor only. Signals
+  // that this process blocks or handles have their defaults in the child.
   sigset_t none, all;
   sigemptyset(&none);
   sigfillset(&all);
@@ -122,7 +122,7 @@ Status Supervisor::Spawn() {
 
 Status Supervisor::TakeEnd(int wait_status) {
   const pid_t server = std::exchange(pid_, -1);
-  TemporaryRows::RemoveThoseOf(server);  // It did so itself, unless it was killed.
+  TemporaryRows::RemoveThoseOf(server);  // Unless it was killed, it has done so itself.
   if (WIFSIGNALED(wait_status)) {
     end_ =
         MakeStatus(StatusCode::kUnavailable, "{}: its server (pid {}) was killed by signal {} ({})",
@@ -146,7 +146,7 @@ Status Supervisor::Check() {
 Status Supervisor::Stop() {
   if (pipe_to_child_ >= 0) close(std::exchange(pipe_to_child_, -1));
   if (pid_ <= 0) return end_;
-  kill(pid_, SIGCONT);  // Should somebody have stopped it: it has to see that the pipe is closed.
+  kill(pid_, SIGCONT);  // If it is stopped (SIGSTOP), it must go on to see that the pipe is closed.
   const SystemClock clock;
   const TimeMs deadline = clock.NowMs() + options_.stop_deadline_ms;
   int wait_status = 0;

@@ -1,10 +1,10 @@
-// Supervisor: what a PS rank is. Its server is a child process of its own (`rowhouse ps`, by
-// posix_spawn and exec, in a session of its own), because a server that dies must not take the
-// MPI rank with it, and because a process that has called MPI_Init must not fork.
+// Supervisor: starts, watches and stops the server of a PS rank. The server is a child process
+// (`rowhouse ps`, started by posix_spawn in a session of its own), so that a server that dies does
+// not end the MPI rank, and because a process that has called MPI_Init must not fork.
 //
-// The supervisor owns the listening sockets and hands them on, so that a server started anew keeps
-// its ports. A pipe ties the child to it: at end of file the supervisor is gone, and the server
-// refuses new work, closes its stores and exits within --stop_deadline_ms.
+// The supervisor owns the listening sockets and passes them on, so that ports are known before the
+// server runs. A pipe connects the two: when the server reads end of file there, the supervisor is
+// gone, and the server refuses new work, closes its stores and exits within --stop_deadline_ms.
 // Threads: one.
 #pragma once
 
@@ -21,7 +21,7 @@ namespace rowhouse {
 
 struct SupervisorOptions {
   std::string address = "127.0.0.1";  // that the sockets listen on and workers reach
-  uint16_t port = 0;                  // of the node; 0: of the OS's choice
+  uint16_t port = 0;                  // of the node; 0: the OS chooses one
   uint32_t shards = 1;
   std::vector<std::string> flags;  // "--row_dir=..." of the server
   std::string name;                // "PS node 1 (rank 1 on host a)"
@@ -31,7 +31,7 @@ struct SupervisorOptions {
 class Supervisor {
  public:
   explicit Supervisor(const SupervisorOptions& options);
-  // Stops a server that still runs; what went wrong is only logged then.
+  // Stops the server if it still runs. Errors are logged.
   ~Supervisor();
   Supervisor(const Supervisor&) = delete;
   Supervisor& operator=(const Supervisor&) = delete;
@@ -43,12 +43,13 @@ class Supervisor {
   const std::string& endpoint() const { return endpoint_; }
   pid_t pid() const { return pid_; }
 
-  // OK while the server runs; else how it ended, naming node, pid and signal or exit code. kUsage
-  // where the server found a mistake of the operator's, of which it has spoken itself.
+  // OK while the server runs; otherwise an error that says how it ended, with node, pid, and signal
+  // or exit code. kUsage if the server ended because of the operator's mistake, which it has
+  // printed.
   Status Check();
 
-  // Asks the server to end and waits for it, at most stop_deadline_ms; kills it then. OK if it
-  // ended in order. Stopping twice is fine.
+  // Asks the server to end, waits for it at most stop_deadline_ms, then kills it. OK if it ended
+  // with exit code 0. May be called again.
   Status Stop();
 
  private:
@@ -58,9 +59,9 @@ class Supervisor {
   const SupervisorOptions options_;
   std::string endpoint_;
   std::vector<ListeningSocket> sockets_;  // the node's, then the shards'
-  int pipe_to_child_ = -1;                // held open; closing it is the order to stop
+  int pipe_to_child_ = -1;                // closing it asks the server to end
   pid_t pid_ = -1;
-  Status end_;  // how it ended; OK before and after an end in order
+  Status end_;  // OK until the server has ended otherwise than with exit code 0
 };
 
 }  // namespace rowhouse

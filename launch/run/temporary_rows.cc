@@ -12,13 +12,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Not fs::temp_directory_path(), which fails, without a path, where TMPDIR is no directory.
+// Not fs::temp_directory_path(): its error does not name the path where TMPDIR is no directory.
 std::string TemporaryDirectory() {
   const char* directory = std::getenv("TMPDIR");
   return directory == nullptr || *directory == '\0' ? "/tmp" : directory;
 }
 
-// With the host: machines and containers may share the directory, and count pids alike.
+// With the host, because machines and containers may share the directory and have the same pids.
 std::string NamePrefix(pid_t server) {
   char host[256] = {};
   gethostname(host, sizeof(host) - 1);
@@ -33,7 +33,7 @@ Status CannotMake(const std::string& path, int error) {
 }  // namespace
 
 Status TemporaryRows::Check() {
-  const std::string directory = TemporaryDirectory() + "/";  // A file fails with the slash.
+  const std::string directory = TemporaryDirectory() + "/";  // With the slash a file is refused.
   return access(directory.c_str(), W_OK | X_OK) == 0 ? OkStatus() : CannotMake(directory, errno);
 }
 
@@ -46,7 +46,7 @@ Result<std::unique_ptr<TemporaryRows>> TemporaryRows::Make() {
 }
 
 TemporaryRows::~TemporaryRows() {
-  std::error_code ignored;  // Nothing more can be done about leftovers.
+  std::error_code ignored;  // What cannot be deleted is left.
   fs::remove_all(path_, ignored);
 }
 

@@ -3,8 +3,8 @@
 
 namespace rowhouse {
 
-// True if stdout ends at a terminal. mpirun gives its ranks a terminal of their own whatever its
-// own stdout is, so under mpirun its stdout counts, as far as the system shows it (same host).
+// True if stdout is a terminal. Under mpirun, whose ranks always have a pseudo-terminal, it is
+// mpirun's stdout that counts, if mpirun runs on this host.
 bool IsWatchedOnTerminal();
 
 }  // namespace rowhouse

@@ -32,14 +32,15 @@
 namespace rowhouse {
 namespace {
 
-// The dense exchange outlasts a pull, so that a worker that waits for a shard speaks first.
+// The ordered allreduce has a longer deadline than a pull, so that the error of a worker that waits
+// for a shard, which names the shard, comes first.
 constexpr uint32_t kLongerThanAnyPullMs = 5000;
 constexpr uint32_t kTransportThreads = 1;  // ZeroMQ's, beside the compute threads
 
 void PrintError(const Status& status) {
   fflush(stdout);
   std::string_view rest = status.message();
-  while (!rest.empty()) {  // One message a line, each with the program's name.
+  while (!rest.empty()) {  // One message per line, each with the program's name.
     const size_t end = rest.find('\n');
     fmt::print(stderr, "rowhouse: {}\n", rest.substr(0, end));
     rest = end == std::string_view::npos ? "" : rest.substr(end + 1);
@@ -50,7 +51,7 @@ std::string NodeName(size_t node, int rank, const std::string& host) {
   return fmt::format("PS node {} (rank {} on {})", node, rank, host);
 }
 
-// The flags a server takes over from its supervisor.
+// The flags that a server is started with.
 std::vector<std::string> ServerFlags(const Settings& settings) {
   std::vector<std::string> flags = NodeFlags(settings);
   for (const std::string& flag : GivenLogFlags()) flags.push_back(flag);
@@ -135,17 +136,22 @@ Status TrainAlone(const Settings& settings, Cluster& cluster) {
       while (!is_done) {
         if (const Status status = supervisor.Check(); !status.ok() && !is_done) {
           PrintError(status.Annotate("training"));
-          cluster.Abort(status.exit_code());  // The worker would find out only at its deadline.
+          cluster.Abort(status.exit_code());  // The worker would notice only at its deadline.
         }
         std::this_thread::sleep_for(std::chrono::milliseconds(50));
       }
     });
   }
   const std::unique_ptr<Transport> transport = MakeZeroMqTransport({});
-  bool is_agreed = false;
   const std::unique_ptr<Communicator> alone = MakeSoloCommunicator();
-  const Status status =
-      RunWorker(settings, options, *alone, *alone, *transport, clock, StopRequested(), &is_agreed);
+  const Status status = RunWorker({.settings = settings,
+                                   .options = options,
+                                   .workers = *alone,
+                                   .saving = *alone,
+                                   .transport = *transport,
+                                   .clock = clock,
+                                   .stop = StopRequested()})
+                            .status;
   is_done = true;
   if (watcher.joinable()) {
     watcher.join();
@@ -155,8 +161,8 @@ Status TrainAlone(const Settings& settings, Cluster& cluster) {
   return status;
 }
 
-// "--name=value" of everything all ranks must have been given alike, and the config digest, which
-// covers the tables. Left out is what belongs to a host: paths, and what a PS node has of memory.
+// "--name=value" of all settings that must be equal on all ranks, and the config digest, which
+// covers the tables. Settings of a host are left out: paths, and the memory of a PS node.
 std::vector<std::string> SharedSettings(const Settings& settings) {
   std::vector<std::string> shared;
   for (const SettingField& field : SettingFields()) {
@@ -187,7 +193,7 @@ Status CheckSameSettings(const Settings& settings, Cluster& cluster) {
   return Agree(cluster.world(), status, "comparing settings");
 }
 
-// As long as two operations on all rows may take, and a little more; the most an int can say.
+// Twice the deadline of an operation on all rows, and a little more; at most the largest int.
 uint32_t SavingDeadlineMs(const Settings& settings) {
   const uint64_t both = 2 * uint64_t{settings.cluster.save_deadline_ms} + kLongerThanAnyPullMs;
   return static_cast<uint32_t>(std::min<uint64_t>(both, std::numeric_limits<int32_t>::max()));
@@ -210,7 +216,7 @@ Status StartNode(const Settings& settings, const Cluster& cluster, size_t node,
   return StartServer(settings, **supervisor);
 }
 
-// Where all ranks are, and where PS nodes listen: gathered by MPI, the same on all ranks.
+// Collective: where all ranks are, and where PS nodes listen.
 Result<std::vector<RankPlace>> GatherPlaces(const std::string& endpoint,
                                             const std::string& interface, Cluster& cluster) {
   const std::string mine = endpoint + " " + interface;
@@ -229,7 +235,7 @@ Result<std::vector<RankPlace>> GatherPlaces(const std::string& endpoint,
 }
 
 // A node that cannot be reached is found here, with a reason, not at the deadline of the first
-// HELLO without one. One worker of each host looks; its neighbours use the same network.
+// HELLO without one. One worker of each host tries it; the others of the host use the same network.
 Status CheckReachable(const Settings& settings, const Roles& roles,
                       const std::vector<RankPlace>& places, const Cluster& cluster) {
   const auto first = std::find_if(roles.workers.begin(), roles.workers.end(), [&](int worker) {
@@ -237,7 +243,7 @@ Status CheckReachable(const Settings& settings, const Roles& roles,
   });
   if (first == roles.workers.end() || *first != cluster.rank()) return OkStatus();
   constexpr uint32_t kMaxWaitMs = 10000;  // Three attempts of the kernel's.
-  // Half of what the others wait, so that the reason comes before their deadline.
+  // Half of the others' deadline, so that the reason is printed before that expires.
   const auto deadline_ms =
       static_cast<int>(std::min(kMaxWaitMs, settings.cluster.rendezvous_deadline_ms / 2));
   for (size_t n = 0; n < roles.ps.size(); ++n) {
@@ -252,7 +258,20 @@ Status CheckReachable(const Settings& settings, const Roles& roles,
   return OkStatus();
 }
 
-// `*prints`: this rank is the one to print the status; the others have the same.
+WorkerRunOptions WorkerOptionsUnderMpirun(const Settings& settings, const Roles& roles,
+                                          const std::vector<RankPlace>& places,
+                                          const Cluster& cluster) {
+  WorkerRunOptions options = MakeWorkerRunOptions(settings, cluster);
+  options.prints = cluster.rank() == roles.workers[0];
+  for (size_t n = 0; n < roles.ps.size(); ++n) {
+    const auto rank = static_cast<size_t>(roles.ps[n]);
+    options.nodes.push_back(
+        {.endpoint = places[rank].endpoint, .name = NodeName(n, roles.ps[n], places[rank].host)});
+  }
+  return options;
+}
+
+// Collective. `*prints`: whether this rank prints the status, which other ranks return as well.
 Status TrainUnderMpirun(const Settings& settings, Cluster& cluster, bool* prints) {
   const SystemClock clock;
   RETURN_IF_ERROR(CheckSameSettings(settings, cluster));
@@ -273,35 +292,33 @@ Status TrainUnderMpirun(const Settings& settings, Cluster& cluster, bool* prints
   ASSIGN_OR_RETURN(
       const std::unique_ptr<Communicator> workers,
       cluster.MakeWorkers(roles.workers, settings.cluster.rpc_deadline_ms + kLongerThanAnyPullMs));
-  // Rank 0 waits for flush and digest in turn, the others for rank 0.
+  // Rank 0 waits for flush and digest, one after the other; the others wait for rank 0.
   ASSIGN_OR_RETURN(const std::unique_ptr<Communicator> saving,
                    cluster.MakeWorkers(roles.workers, SavingDeadlineMs(settings)));
   if (is_ps) {
     *prints = true;
     const Status status = Supervise(cluster, *supervisor, roles.workers);
     if (status.ok()) return status;
-    PrintError(status);  // Workers would find out only at their deadlines.
+    PrintError(status);  // Workers would notice only at their deadlines.
     cluster.Abort(status.exit_code());
   }
 
-  WorkerRunOptions options = MakeWorkerRunOptions(settings, cluster);
-  options.prints = cluster.rank() == roles.workers[0];
-  for (size_t n = 0; n < roles.ps.size(); ++n) {
-    const auto rank = static_cast<size_t>(roles.ps[n]);
-    options.nodes.push_back(
-        {.endpoint = places[rank].endpoint, .name = NodeName(n, roles.ps[n], places[rank].host)});
-  }
+  const WorkerRunOptions options = WorkerOptionsUnderMpirun(settings, roles, places, cluster);
   if (options.prints) {
     fmt::print("{}",
                RankMapText(roles, settings.cluster.shards, places, settings.cluster.ps_endpoints));
     fflush(stdout);
   }
   const std::unique_ptr<Transport> transport = MakeZeroMqTransport({});
-  bool is_agreed = false;
-  const Status status = RunWorker(settings, options, *workers, *saving, *transport, clock,
-                                  StopRequested(), &is_agreed);
+  const auto [status, is_agreed] = RunWorker({.settings = settings,
+                                              .options = options,
+                                              .workers = *workers,
+                                              .saving = *saving,
+                                              .transport = *transport,
+                                              .clock = clock,
+                                              .stop = StopRequested()});
   if (!is_agreed) {
-    // The others wait for this worker: nothing but ending the run is left.
+    // The others wait for this worker: the run has to be ended.
     PrintError(status.Annotate(fmt::format("rank {} on {}", cluster.rank(), cluster.host())));
     cluster.Abort(status.exit_code());
   }
@@ -309,11 +326,11 @@ Status TrainUnderMpirun(const Settings& settings, Cluster& cluster, bool* prints
   return status;
 }
 
-// Waits for all ranks to part. They do within moments, except for PS nodes, which close their
-// stores first. Names those that did not come.
+// Waits until all ranks have parted. Workers part at once, PS nodes after they have closed their
+// stores. kDeadlineExceeded names the ranks that have not parted.
 Status Part(const Settings& settings, const Status& outcome, Cluster& cluster) {
   constexpr uint32_t kMomentsMs = 3000;
-  // Where a wait for ranks has expired already, some will hardly come now.
+  // After a wait for ranks has expired, some of them will hardly come now.
   const bool is_lost = outcome.code() == StatusCode::kDeadlineExceeded;
   const uint32_t deadline_ms = kMomentsMs + (is_lost ? 0 : settings.cluster.stop_deadline_ms);
   const SystemClock clock;
@@ -347,12 +364,12 @@ int RunTrain(const Settings& settings) {
   Cluster& cluster = *joined.value();
   bool prints = cluster.rank() == 0;
   WidenCpuMask(settings.training.threads + kTransportThreads);
-  // One rank that mpirun started has nobody to meet: it is a run without mpirun.
+  // mpirun with one rank is a run without mpirun.
   const bool is_alone = cluster.size() == 1;
   const Status status =
       is_alone ? TrainAlone(settings, cluster) : TrainUnderMpirun(settings, cluster, &prints);
   if (const Status parted = Part(settings, status, cluster); !parted.ok()) {
-    // Who did not come has not said it either: each rank tells what it knows.
+    // The ranks that are missing have not printed the error: each rank prints its own.
     const Status told = status.ok() ? parted : status;
     PrintError(told);
     cluster.Abort(told.exit_code());

@@ -4,11 +4,9 @@
 #include <optional>
 #include <utility>
 
-#include "common/numpy_random.h"
 #include "sharding/plans/plan_maker.h"
 #include "tests/testing/sim_cluster.h"
 #include "worker/dense/dense_initialiser.h"
-#include "worker/dense/xavier.h"
 #include "worker/embedding/slices.h"
 
 namespace rowhouse {
@@ -19,16 +17,6 @@ Plan PlanOf(const SimOptions& options, const EmbeddingTables& tables) {
   PlanOptions plan = options.plan;
   plan.shards = options.shards;
   return MakePlan(tables, plan).value();
-}
-
-void FillDense(uint32_t seed, const std::vector<TableSpec>& tables, TrainingStep* step) {
-  FillInitialValues(seed, &step->dense());
-  uint64_t draws = 0;
-  for (const TableSpec& table : tables) {
-    if (table.initialiser == "dlrm") draws += table.rows * table.dim;
-  }
-  NumpyRandom random = NumpyDraws(seed).At(draws);
-  InitialiseDense(step->model().layers(), &random, step->dense().values());
 }
 
 }  // namespace
@@ -99,7 +87,7 @@ SimCluster::SimCluster(const SimOptions& options, const ModelSpec& model,
                             .pools_on_shards = plan_.pooled_on_shards(),
                             .accumulation = options.accumulation},
         WorkerRows::Make(tables, plan_).value());
-    FillDense(options.model_seed, tables, node->step.get());
+    InitialiseDense(options.model_seed, tables, node->step->model(), &node->step->dense());
     node->client =
         std::make_unique<PsClient>(PsClientOptions{.job_id = kJobId,
                                                    .worker = WorkerRank{w},

@@ -19,7 +19,7 @@ ModelSpec SpecOf(const nlohmann::json& config) {
 }
 
 // Every trace of the original program that comes with its initial weights.
-TEST(InitialiseDense, GivesTheInitialWeightsOfTheOriginalProgram) {
+TEST(DrawMlps, GivesTheInitialWeightsOfTheOriginalProgram) {
   const auto file = LoadVectors("dlrm_cli_traces.json");
   size_t traces = 0;
   for (const auto& trace : file.at("traces")) {
@@ -36,7 +36,7 @@ TEST(InitialiseDense, GivesTheInitialWeightsOfTheOriginalProgram) {
     const DlrmModel model(SpecOf(config), &dense);
     dense.Allocate();
     NumpyRandom random = NumpyDraws(config.at("seed").get<uint32_t>()).At(table_draws);
-    InitialiseDense(model.layers(), &random, dense.values());
+    DrawMlps(model.layers(), &random, dense.values());
 
     const std::vector<float> want = FlatMlps(trace.at("initial"));
     EXPECT_EQ(std::vector<float>(dense.values().begin(), dense.values().end()), want)

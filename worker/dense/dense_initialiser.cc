@@ -4,10 +4,23 @@
 
 #include <cmath>
 
-namespace rowhouse {
+#include "worker/dense/xavier.h"
 
-void InitialiseDense(const std::vector<DlrmModel::LayerView>& layers, NumpyRandom* random,
-                     std::span<float> parameters) {
+namespace rowhouse {
+namespace {
+
+uint64_t DrawsOf(const std::vector<TableSpec>& tables) {
+  uint64_t draws = 0;
+  for (const TableSpec& table : tables) {
+    if (table.initialiser == "dlrm") draws += table.rows * table.dim;
+  }
+  return draws;
+}
+
+}  // namespace
+
+void DrawMlps(const std::vector<DlrmModel::LayerView>& layers, NumpyRandom* random,
+              std::span<float> parameters) {
   const auto draw = [random](double variance, std::span<float> values) {
     const double deviation = std::sqrt(variance);
     for (float& value : values) value = static_cast<float>(random->Normal(0.0, deviation));
@@ -18,6 +31,22 @@ void InitialiseDense(const std::vector<DlrmModel::LayerView>& layers, NumpyRando
     draw(2.0 / (in + out), parameters.subspan(layer.weights, size_t{layer.in} * layer.out));
     draw(1.0 / out, parameters.subspan(layer.bias, layer.out));
   }
+}
+
+void InitialiseDense(uint64_t seed, const std::vector<TableSpec>& tables, NumpyRandom random,
+                     const DlrmModel& model, DenseParameters* dense) {
+  FillInitialValues(seed, dense);
+  // Skipped as doubles, not as a number of words: a normal drawn for the data may have left another
+  // for the weights.
+  random.SkipDoubles(DrawsOf(tables));
+  DrawMlps(model.layers(), &random, dense->values());
+}
+
+void InitialiseDense(uint64_t seed, const std::vector<TableSpec>& tables, const DlrmModel& model,
+                     DenseParameters* dense) {
+  FillInitialValues(seed, dense);
+  NumpyRandom random = NumpyDraws(static_cast<uint32_t>(seed)).At(DrawsOf(tables));
+  DrawMlps(model.layers(), &random, dense->values());
 }
 
 }  // namespace rowhouse

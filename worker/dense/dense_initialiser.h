@@ -1,19 +1,34 @@
-// DLRM's initial values of both MLPs, from numpy's legacy generator: per layer, bottom
-// first, W ~ N(0, sqrt(2 / (in + out))) in out x in order, then b ~ N(0, sqrt(1 / out)); drawn in
-// float64 and rounded to float32.
+// Initial values of the dense parameters of a new model, as DLRM draws them.
 //
-// In DLRM the same generator has drawn all tables before: hand over NumpyDraws::At(their draws).
+// DLRM draws both MLPs from numpy's legacy generator: layer by layer, the bottom MLP first,
+// W ~ N(0, sqrt(2 / (in + out))) in out x in order, then b ~ N(0, sqrt(1 / out)), in float64 and
+// rounded to float32. The same generator has drawn the tables before: one double per weight of each
+// table of initialiser "dlrm". All other parameters are a function of the seed and of their name
+// (xavier.h).
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <vector>
 
 #include "common/numpy_random.h"
+#include "sharding/tables/table_spec.h"
+#include "worker/dense/dense_parameters.h"
 #include "worker/dense/dlrm_model.h"
 
 namespace rowhouse {
 
-void InitialiseDense(const std::vector<DlrmModel::LayerView>& layers, NumpyRandom* random,
-                     std::span<float> parameters);
+// Draws the MLPs only. `random`: where DLRM's generator stands when it comes to them.
+void DrawMlps(const std::vector<DlrmModel::LayerView>& layers, NumpyRandom* random,
+              std::span<float> parameters);
+
+// Fills all of `dense`, the parameters of `model`. `random`: DLRM's generator before it draws the
+// physical tables.
+void InitialiseDense(uint64_t seed, const std::vector<TableSpec>& tables, NumpyRandom random,
+                     const DlrmModel& model, DenseParameters* dense);
+// The same with a generator that has drawn nothing since its seed. Walks to the first draw of the
+// MLPs, which takes up to 3 s where tables are drawn.
+void InitialiseDense(uint64_t seed, const std::vector<TableSpec>& tables, const DlrmModel& model,
+                     DenseParameters* dense);
 
 }  // namespace rowhouse

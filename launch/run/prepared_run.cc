@@ -1,0 +1,162 @@
+#include "launch/run/prepared_run.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <string>
+
+#include "launch/plan/plan_of_run.h"
+#include "launch/report/traffic_report.h"
+#include "launch/run/run_start.h"
+#include "worker/dense/dense_file.h"
+#include "worker/dense/dense_initialiser.h"
+#include "worker/dense/matrix_product.h"
+#include "worker/mpi/agreement.h"
+
+namespace rowhouse {
+namespace {
+
+// The promise of equal bits over runs holds for one instruction set; replicas never drift apart,
+// because oneDNN makes gradients only.
+Status WarnOfMixedCpus(Communicator& workers, const WorkerRunOptions& options) {
+  const int mine = OneDnnCpuIsa();
+  ASSIGN_OR_RETURN(const auto all, workers.AllGather(std::as_bytes(std::span(&mine, 1)),
+                                                     "comparing instruction sets"));
+  const bool are_same =
+      std::all_of(all.begin(), all.end(), [&](const auto& one) { return one == all.front(); });
+  LOG_IF(WARNING, !are_same && options.prints)
+      << "workers have CPUs of different instruction sets: the same run on other hosts may give "
+         "other bits; DNNL_MAX_CPU_ISA pins the lowest";
+  return OkStatus();
+}
+
+// The dense part of a new model, or, where `loaded` has floats, of a saved one.
+Status FillDense(const Settings& settings, const std::vector<float>& loaded, Dataset& data,
+                 TrainingStep& step) {
+  if (!loaded.empty()) {
+    return LoadDenseFile(loaded, &step.dense(), &step.optimizer(), step.rows());
+  }
+  const std::vector<TableSpec>& tables = settings.embedding.physical;
+  if (settings.printing_draws > 0) {
+    InitialiseDense(settings.data.seed, tables, data.GeneratorAfterEpoch().value(), step.model(),
+                    &step.dense());
+  } else {
+    InitialiseDense(settings.data.seed, tables, step.model(), &step.dense());
+  }
+  return OkStatus();
+}
+
+// The data of the first worker, and, of a loaded model, those it was trained on: the reader goes on
+// from the step only if epochs are as long as they were and hold the same samples.
+Status CheckSameData(const Settings& settings, const JobSpec& job, const Dataset& data,
+                     const std::string& digest_of_first) {
+  const std::string digest = data.content_digest();
+  if (digest != digest_of_first) {
+    return UsageError(
+        "--data={} is another file on this worker's host than on the first worker's (digest {}, "
+        "there {}); give all hosts the same",
+        settings.data.file, digest, digest_of_first);
+  }
+  if (!job.is_load) return OkStatus();
+  if (!job.load.data_digest.empty() && digest != job.load.data_digest) {
+    return UsageError(
+        "--load: --data={} is not what the model in {} was trained on (digest {}, was {}); give "
+        "the same data",
+        settings.data.file, settings.output.model_dir, digest, job.load.data_digest);
+  }
+  const uint64_t steps = StepsPerEpoch(data, TrainerOptionsOf(settings, job));
+  if (steps == job.load.steps_per_epoch) return OkStatus();
+  return UsageError(
+      "--load: the data have {} steps an epoch, those the model in {} was trained on had {}; give "
+      "the same data and --num_batches",
+      steps, settings.output.model_dir, job.load.steps_per_epoch);
+}
+
+// The model of the run with its dense parameters.
+Result<std::unique_ptr<TrainingStep>> MakeStep(const WorkerSetup& setup, const RunStart& start,
+                                               Dataset& data) {
+  const Settings& settings = setup.settings;
+  const JobSpec& job = start.job;
+  Result<std::unique_ptr<WorkerRows>> rows = WorkerRows::Make(job.tables, job.plan);
+  RETURN_IF_ERROR(Agree(setup.workers, rows.status(), "making the rows of the workers"));
+  auto step = std::make_unique<TrainingStep>(
+      TrainingStepOptions{.model = settings.model,
+                          .tables = settings.embedding,
+                          .optimizer = settings.dense_optimizer(),
+                          .optimizer_options = settings.dense_optimizer_options(),
+                          .pools_on_shards = job.plan.pooled_on_shards(),
+                          .accumulation = settings.training.accumulation},
+      std::move(rows).value());
+  RETURN_IF_ERROR(Agree(setup.workers, FillDense(settings, start.dense, data, *step),
+                        "initialising the dense part"));
+  return step;
+}
+
+// The data of a loaded model go on where its training ended.
+Status GoOnInData(Communicator& workers, const Settings& settings, const JobSpec& job,
+                  const DatasetState& saved, Dataset& data) {
+  if (!job.is_load) return OkStatus();
+  const PlaceInData place = PlaceAfter(job.first_step(), data, TrainerOptionsOf(settings, job));
+  return Agree(workers, data.GoOnFrom(place.epoch, place.sample, saved), "going on in the data");
+}
+
+// What the plan will move, on the worker that prints, which gives hints on it.
+Result<std::vector<TableTraffic>> EstimateTraffic(const WorkerSetup& setup, const JobSpec& job) {
+  std::vector<TableTraffic> traffic;
+  Status estimated;
+  if (setup.options.prints) {
+    Result<std::vector<TableTraffic>> found =
+        TrafficOfRun(setup.settings, job.plan, setup.workers.size());
+    estimated = found.status();
+    if (found.ok()) traffic = std::move(found).value();
+    fmt::print("{}", TrafficHints(setup.settings.embedding, traffic));
+  }
+  RETURN_IF_ERROR(Agree(setup.workers, estimated, "estimating what the plan moves"));
+  return traffic;
+}
+
+}  // namespace
+
+TrainerOptions TrainerOptionsOf(const Settings& settings, const JobSpec& job) {
+  const TrainingSettings& training = settings.training;
+  const auto every = [](int64_t steps) { return steps < 1 ? 0 : static_cast<uint64_t>(steps); };
+  // Batches that are accumulated make one step.
+  const uint64_t batches = training.accumulation;
+  const uint64_t most_batches = settings.data.num_batches;
+  return {.mini_batch_size = settings.data.mini_batch_size * batches,
+          .test_mini_batch_size = settings.test_mini_batch_size(),
+          .epochs = training.nepochs,
+          .max_steps_per_epoch = (most_batches + batches - 1) / batches,
+          .print_every_steps = every(training.print_freq),
+          .test_every_steps = every(training.test_freq),
+          .first_step = job.first_step(),
+          .stop_after_steps = training.stop_after_steps,
+          .prefetch_steps = settings.training.prefetch_steps};
+}
+
+Result<PreparedRun> PrepareRun(const WorkerSetup& setup) {
+  const Settings& settings = setup.settings;
+  Communicator& workers = setup.workers;
+  PreparedRun run;
+  Result<std::unique_ptr<Dataset>> opened = Datasets().Make(settings.data_source(), settings.data);
+  RETURN_IF_ERROR(Agree(workers, opened.status(), "opening the data"));
+  run.data = std::move(opened).value();
+  RETURN_IF_ERROR(CheckSize(*run.data, TrainerOptionsOf(settings, JobSpec())));
+
+  RETURN_IF_ERROR(WarnOfMixedCpus(workers, setup.options));
+  ASSIGN_OR_RETURN(RunStart start,
+                   ShareStart(settings, static_cast<uint32_t>(setup.options.nodes.size()),
+                              setup.options.shards_per_node, workers));
+  ASSIGN_OR_RETURN(run.step, MakeStep(setup, start, *run.data));
+  run.job = std::move(start.job);
+
+  ASSIGN_OR_RETURN(const std::string digest_of_first,
+                   BroadcastFromFirst(workers, run.data->content_digest(), "comparing the data"));
+  RETURN_IF_ERROR(Agree(workers, CheckSameData(settings, run.job, *run.data, digest_of_first),
+                        "comparing the data"));
+  RETURN_IF_ERROR(GoOnInData(workers, settings, run.job, start.data, *run.data));
+  ASSIGN_OR_RETURN(run.traffic, EstimateTraffic(setup, run.job));
+  return run;
+}
+
+}  // namespace rowhouse

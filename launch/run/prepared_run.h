@@ -1,0 +1,32 @@
+// PreparedRun: what a worker makes before it meets the PS nodes: data, job and model, and what the
+// plan is expected to move.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "common/status.h"
+#include "launch/run/worker_setup.h"
+#include "sharding/plans/plan_traffic.h"
+#include "sharding/tables/job_spec.h"
+#include "worker/data/dataset.h"
+#include "worker/train/trainer.h"
+#include "worker/train/training_step.h"
+
+namespace rowhouse {
+
+struct PreparedRun {
+  std::unique_ptr<Dataset> data;
+  JobSpec job;
+  std::unique_ptr<TrainingStep> step;  // with its dense parameters, initial or loaded
+  std::vector<TableTraffic> traffic;   // on the worker that prints; else empty
+};
+
+// Collective: every worker calls it, and all of them return OK or the same error: kUsage for data,
+// settings or a saved model that the operator can mend, kCorruption for a saved model that is
+// damaged. The worker that prints gives hints on the plan's traffic on stdout.
+Result<PreparedRun> PrepareRun(const WorkerSetup& setup);
+
+TrainerOptions TrainerOptionsOf(const Settings& settings, const JobSpec& job);
+
+}  // namespace rowhouse

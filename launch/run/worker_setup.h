@@ -1,0 +1,37 @@
+// WorkerSetup: all that the run of one worker rank is given. Plain references: everything outlives
+// the run.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/clock.h"
+#include "common/transport/transport.h"
+#include "launch/settings/settings.h"
+#include "worker/client/rendezvous.h"
+#include "worker/mpi/communicator.h"
+
+namespace rowhouse {
+
+struct WorkerRunOptions {
+  std::string host;                // this worker's
+  std::vector<NodeAddress> nodes;  // the PS nodes of the run, by node number
+  uint32_t shards_per_node = 1;
+  std::vector<std::string> hosts;  // of all ranks, each once; for the report
+  std::string started_at;          // "2025-01-31T12:00:00Z"
+  bool prints = true;              // rank 0's worker
+};
+
+struct WorkerSetup {
+  const Settings& settings;  // Validate() is OK
+  const WorkerRunOptions& options;
+  Communicator& workers;
+  Communicator& saving;  // the same workers; its deadline is as long as saving may take
+  Transport& transport;
+  const Clock& clock;
+  const std::atomic<bool>& stop;  // set at any time: save and stop after this step
+};
+
+}  // namespace rowhouse
