@@ -137,8 +137,8 @@ TEST(Exactness, TablesMayHaveOptimizersRatesAndOptionsOfTheirOwn) {
   EXPECT_NE(train(1, 1.0).digest, expected.digest);
 }
 
-// A policy decides which rows are in memory and nothing else, from the first step on: caches may
-// begin with rows that a file of counts calls hot.
+// A policy decides which rows are in memory and nothing else, also where caches begin with the rows
+// that are hot by a file of access counts.
 TEST(Exactness, EveryCachePolicyTrainsTheSameModel) {
   const EmbeddingTables tables = Tables("adagrad", "counter");
   auto counts = std::make_shared<AccessCounts>();
@@ -187,7 +187,7 @@ TEST(Exactness, AWarmCacheHasItsFirstHitsBeforeItsFirstMisses) {
   EXPECT_GT(hits(counts), hits(nullptr));
 }
 
-// Of the storage tier, all but caches: over some seeds each setting meets each other.
+// Settings of the storage tier without caches. Over some seeds every setting meets every other.
 SimOptions TierOptions(uint64_t seed, uint32_t workers) {
   return {.seed = seed,
           .shards = static_cast<uint32_t>(1 + seed % 3),
@@ -196,12 +196,12 @@ SimOptions TierOptions(uint64_t seed, uint32_t workers) {
           .max_unwritten_bytes = seed % 5 == 0 ? 1000u : 1u << 20,
           .max_dirty_steps = seed % 3,
           .logs_pushes = seed % 2 == 1,
-          .stores_run_full = seed % 4 == 3,
+          .faults = {.max_full_ms = seed % 4 == 3 ? 2000 : 0},
           .prefetch_steps = static_cast<uint32_t>(seed % 5)};
 }
 
-// What the storage tier does beside the training changes when rows move, and no number: rows read
-// ahead, swept and logged, on stores that run full, in any order of deliveries.
+// The storage tier prefetches, sweeps and logs rows, and its stores run full, in any order of
+// deliveries. That changes when rows move, and no number.
 TEST(Exactness, PrefetchesSweepsLogsAndFullDisksChangeNoBit) {
   for (const std::string optimizer : {"sgd", "adagrad"}) {
     for (const uint32_t workers : {1u, 3u}) {
@@ -225,7 +225,7 @@ TEST(Exactness, PrefetchesSweepsLogsAndFullDisksChangeNoBit) {
   }
 }
 
-// Bytes of caches move between tables and shards beside all of that.
+// The same, and bytes of caches move between tables and shards.
 TEST(Exactness, CachesThatChangeTheirSizesChangeNoBit) {
   for (const uint32_t workers : {1u, 3u}) {
     const SimOutcome expected = Train({.workers = workers}, "adagrad", "counter");

@@ -1,7 +1,6 @@
-// What tables of every kind may be told beside kind, pooling and optimizer: learned weights,
-// padding, ids out of range, freezing, norms, division by lookups, and gradient accumulation. The
-// same bits on every plan, the same training on any number of workers, and what each option means
-// for the rows that exist.
+// Options of tables of every kind besides pooling and optimizer: learned weights, padding, ids out
+// of range, freezing, norms, division by lookups; and gradient accumulation. Tested: the same bits
+// on every plan, the same training on any number of workers, and which rows exist.
 #include <algorithm>
 #include <set>
 

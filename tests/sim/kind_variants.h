@@ -64,7 +64,7 @@ inline std::vector<KindVariant> KindVariants() {
                         "qr",
                         {{"operation", operation}, {"pool_first", "true"}}});
   }
-  // A kind that is not named above comes with what it cannot do without.
+  // Kinds that are not named above have the options that they require.
   for (const std::string& kind : TableKinds().Names()) {
     const auto is_of_kind = [&kind](const KindVariant& v) { return v.kind == kind; };
     if (std::none_of(variants.begin(), variants.end(), is_of_kind)) {

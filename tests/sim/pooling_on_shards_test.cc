@@ -44,8 +44,8 @@ class PoolingOnShards : public testing::TestWithParam<std::string> {
     });
   }
 
-  // Trains the task both ways, or, where the plan must not pool it so, sees it refused. Returns
-  // whether it was trained.
+  // Trains the task both ways and returns true. Where pooling on shards is not possible, expects
+  // that the plan refuses it and returns false.
   bool Compare(const SimTask& task, const std::string& name) {
     SCOPED_TRACE(name);
     bool is_trained = false;

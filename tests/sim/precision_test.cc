@@ -1,5 +1,5 @@
-// Rows of bf16 and f16 on the in-process cluster: the promise holds for them too, on shards and on
-// workers, and they learn.
+// Rows of bf16 and f16 on the in-process cluster: the same bits for every plan, on shards and on
+// workers; and they learn.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -1,5 +1,5 @@
-// Rows on the workers are the rows a shard would have made: the remainder table of a QR embedding
-// lives here or there, and losses and rows digest are the same, bit for bit.
+// Rows on the workers are those that a shard would have: losses and rows digest are the same, bit
+// for bit, whether the remainder table of a QR embedding lies on the workers or on shards.
 #include "worker/embedding/worker_rows.h"
 
 #include "sharding/plans/plan_maker.h"

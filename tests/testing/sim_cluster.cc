@@ -1,16 +1,17 @@
+#include "tests/testing/sim_cluster.h"
+
+#include <fmt/core.h>
 #include <glog/logging.h>
 #include <omp.h>
 
-#include <optional>
 #include <utility>
 
-#include "sharding/plans/plan_maker.h"
-#include "tests/testing/sim_cluster.h"
+#include "worker/client/waiting_for_room.h"
 #include "worker/dense/dense_initialiser.h"
-#include "worker/embedding/slices.h"
 
 namespace rowhouse {
 namespace {
+
 constexpr uint64_t kJobId = 7;
 
 Plan PlanOf(const SimOptions& options, const EmbeddingTables& tables) {
@@ -19,255 +20,232 @@ Plan PlanOf(const SimOptions& options, const EmbeddingTables& tables) {
   return MakePlan(tables, plan).value();
 }
 
+std::string ShardName(uint32_t shard) { return "shard " + std::to_string(shard); }
+
+ShardOptions ShardOptionsOf(const SimOptions& options, uint32_t shard) {
+  return {.node = {.cache_ratio = options.cache_ratio,
+                   .cache_ways = options.cache_ways,
+                   .cache_policy = options.cache_policy,
+                   .max_dirty_steps = options.max_dirty_steps,
+                   .durability = options.logs_pushes ? "wal" : "none"},
+          .id = ShardId{shard},
+          .name = ShardName(shard),
+          .job_id = kJobId,
+          .incarnation = 1,
+          .workers = options.workers,
+          .cache_bytes = options.cache_bytes / options.shards,
+          .cache_move_steps = options.cache_move_steps,
+          .access_counts = options.cache_access_counts,
+          .max_unwritten_bytes = options.max_unwritten_bytes};
+}
+
+std::string NumberText(double value) { return fmt::format("{:a}", value); }
+
 }  // namespace
 
-struct SimCluster::ShardNode {
-  std::unique_ptr<Shard> shard;
-  std::unique_ptr<ShardStore> store;
-  std::deque<ShardAction> io;   // in order, each completes when chosen
-  bool is_blocked = false;      // the first of them has found no room
-  std::deque<ShardAction> log;  // likewise
-  uint64_t log_bytes = 0;
-  std::optional<CacheDemands> demands;          // asked, not answered
-  std::vector<std::deque<Frames>> from_worker;  // in order, one queue a worker
-};
-
-struct SimCluster::WorkerNode {
+struct SimCluster::Worker {
   std::unique_ptr<TrainingStep> step;
   std::unique_ptr<PsClient> client;
-  std::vector<std::deque<Frames>> from_shard;
-  std::unique_ptr<Lookahead> lookahead;
+};
+
+// Adds up the losses of all workers, in the order of their ranks.
+class SimCluster::Losses {
+ public:
+  Losses(uint64_t first_step, uint32_t workers) : first_step_(first_step), workers_(workers) {}
+
+  void Add(uint32_t worker, const StepDone& done) {
+    const uint64_t step = done.steps_done - 1 - first_step_;
+    if (steps_.size() <= step) steps_.resize(step + 1);
+    steps_[step].samples = done.samples;
+    steps_[step].loss_sums.resize(workers_);
+    steps_[step].loss_sums[worker] = done.loss_sum;
+    ++steps_[step].workers;
+  }
+
+  // Of the steps that all workers have done.
+  std::vector<double> Means() const {
+    std::vector<double> means;
+    for (const Step& step : steps_) {
+      if (step.workers < workers_) break;
+      double sum = 0.0;
+      for (const double loss : step.loss_sums) sum += loss;
+      means.push_back(sum / static_cast<double>(step.samples));
+    }
+    return means;
+  }
+
+ private:
+  struct Step {
+    uint64_t samples = 0;  // of all workers
+    std::vector<double> loss_sums;
+    uint32_t workers = 0;
+  };
+  const uint64_t first_step_;
+  const uint32_t workers_;
+  std::vector<Step> steps_;
 };
 
 SimCluster::SimCluster(const SimOptions& options, const ModelSpec& model,
                        const EmbeddingTables& embedding)
-    : options_(options), plan_(PlanOf(options, embedding)), random_(options.seed) {
-  const std::vector<TableSpec>& tables = embedding.physical;
-  omp_set_num_threads(1);  // Tests run beside each other.
-  const InitialiserSources sources = InitialiserSources::Open(tables).value();
-  std::vector<ShardAddress> addresses;
-  for (uint32_t s = 0; s < options.shards; ++s) {
-    auto node = std::make_unique<ShardNode>();
-    const ShardOptions shard_options{.node = {.cache_ratio = options.cache_ratio,
-                                              .cache_ways = options.cache_ways,
-                                              .cache_policy = options.cache_policy,
-                                              .max_dirty_steps = options.max_dirty_steps,
-                                              .durability = options.logs_pushes ? "wal" : "none"},
-                                     .id = ShardId{s},
-                                     .name = "shard " + std::to_string(s),
-                                     .job_id = kJobId,
-                                     .incarnation = 1,
-                                     .workers = options.workers,
-                                     .cache_bytes = options.cache_bytes / options.shards,
-                                     .cache_move_steps = options.cache_move_steps,
-                                     .access_counts = options.cache_access_counts,
-                                     .max_unwritten_bytes = options.max_unwritten_bytes};
-    node->shard = Shard::Make(shard_options, tables, plan_, sources).value();
-    node->store = std::make_unique<ShardStore>(RowStores().Make("memory", {}).value(), "", tables);
-    node->from_worker.resize(options.workers);
-    shards_.push_back(std::move(node));
-    ShardAddress address;
-    address.name = "shard " + std::to_string(s);
-    address.incarnation = 1;
-    addresses.push_back(std::move(address));
-  }
-  std::vector<CacheLedger::Shard> accounts;
-  for (const auto& node : shards_) {
-    accounts.push_back(
-        {.bytes = node->shard->granted_cache_bytes(), .asks = node->shard->moves_cache_bytes()});
-  }
-  ledger_ = std::make_unique<CacheLedger>(options.cache_bytes, accounts);
-  for (uint32_t w = 0; w < options.workers; ++w) {
-    auto node = std::make_unique<WorkerNode>();
-    node->step = std::make_unique<TrainingStep>(
-        TrainingStepOptions{.model = model,
-                            .tables = embedding,
-                            .optimizer = options.dense_optimizer,
-                            .optimizer_options = options.dense_optimizer_options,
-                            .pools_on_shards = plan_.pooled_on_shards(),
-                            .accumulation = options.accumulation},
-        WorkerRows::Make(tables, plan_).value());
-    InitialiseDense(options.model_seed, tables, node->step->model(), &node->step->dense());
-    node->client =
-        std::make_unique<PsClient>(PsClientOptions{.job_id = kJobId,
-                                                   .worker = WorkerRank{w},
-                                                   .max_part_rows = options.max_part_rows,
-                                                   .push_counts = DividesByLookups(tables)},
-                                   plan_, addresses);
-    node->from_shard.resize(options.shards);
-    workers_.push_back(std::move(node));
-  }
+    : options_(options), plan_(PlanOf(options, embedding)), scheduler_(options.seed) {
+  if (options.has_trace) scheduler_.StartTrace();
+  network_ = std::make_unique<SimNetwork>(
+      scheduler_, options.faults, options.workers, options.shards,
+      [this](size_t shard, size_t worker, Frames frames) {
+        shards_[shard]->Handle(MessageArrived{std::to_string(worker), std::move(frames)});
+      });
+  MakeShards(embedding);
+  MakeWorkers(model, embedding);
 }
 
 SimCluster::~SimCluster() = default;
 
-Shard& SimCluster::shard(size_t index) { return *shards_[index]->shard; }
-
-void SimCluster::Carry(size_t shard, std::vector<ShardAction> actions) {
-  for (ShardAction& action : actions) {
-    if (auto* send = std::get_if<SendFrames>(&action)) {
-      const size_t worker = std::stoul(send->peer);
-      workers_[worker]->from_shard[shard].push_back(std::move(send->frames));
-    } else if (std::holds_alternative<AppendLog>(action)) {
-      shards_[shard]->log.push_back(std::move(action));
-    } else if (std::holds_alternative<CallAgain>(action)) {
-      Carry(shard, shards_[shard]->shard->Handle(Continue{}, 0));
-    } else if (auto* ask = std::get_if<AskCacheBudget>(&action)) {
-      shards_[shard]->demands = std::move(ask->demands);
-    } else if (!std::holds_alternative<WakeAt>(action) &&
-               !std::holds_alternative<TruncateLog>(action)) {
-      shards_[shard]->io.push_back(std::move(action));
-    }
+void SimCluster::MakeShards(const EmbeddingTables& embedding) {
+  const std::vector<TableSpec>& tables = embedding.physical;
+  const InitialiserSources sources = InitialiserSources::Open(tables).value();
+  std::vector<CacheLedger::Shard> accounts;
+  for (uint32_t s = 0; s < options_.shards; ++s) {
+    std::unique_ptr<Shard> shard =
+        Shard::Make(ShardOptionsOf(options_, s), tables, plan_, sources).value();
+    accounts.push_back({.bytes = shard->granted_cache_bytes(), .asks = shard->moves_cache_bytes()});
+    shards_.push_back(std::make_unique<SimShard>(
+        ShardName(s), std::move(shard),
+        std::make_unique<ShardStore>(RowStores().Make("memory", {}).value(), "", tables),
+        scheduler_, options_.faults,
+        [this, s](const PeerId& peer, Frames frames) {
+          network_->SendToWorker(s, std::stoul(peer), std::move(frames));
+        },
+        [this, s](CacheDemands demands) { return ledger_->Ask(s, std::move(demands)); }));
   }
+  ledger_ = std::make_unique<CacheLedger>(options_.cache_bytes, accounts);
 }
 
-// Something that can happen next, chosen at random: a message arrives at a shard, a store action
-// completes, a reply arrives at a worker. False: nothing can happen.
-bool SimCluster::DeliverOne() {
-  struct Choice {
-    int kind;
-    size_t shard, worker;
-  };
-  std::vector<Choice> choices;
-  for (size_t s = 0; s < shards_.size(); ++s) {
-    if (!shards_[s]->io.empty()) choices.push_back({0, s, 0});
-    if (!shards_[s]->log.empty()) choices.push_back({3, s, 0});
-    if (shards_[s]->demands) choices.push_back({4, s, 0});
-    for (size_t w = 0; w < workers_.size(); ++w) {
-      if (!shards_[s]->from_worker[w].empty()) choices.push_back({1, s, w});
-      if (!workers_[w]->from_shard[s].empty()) choices.push_back({2, s, w});
-    }
+void SimCluster::MakeWorkers(const ModelSpec& model, const EmbeddingTables& embedding) {
+  omp_set_num_threads(1);  // Tests run beside each other.
+  std::vector<ShardAddress> addresses;
+  for (uint32_t s = 0; s < options_.shards; ++s) {
+    ShardAddress address;
+    address.name = ShardName(s);
+    address.incarnation = 1;
+    addresses.push_back(std::move(address));
   }
-  if (choices.empty()) return false;
-  const Choice choice = choices[random_() % choices.size()];
-  ShardNode& shard = *shards_[choice.shard];
-  WorkerNode& worker = *workers_[choice.worker];
-  if (choice.kind == 0) {
-    CarryOutOne(choice.shard);
-  } else if (choice.kind == 3) {
-    const auto append = std::get<AppendLog>(shard.log.front());
-    shard.log.pop_front();
-    for (const auto frame : append.push->frames) shard.log_bytes += frame.size();
-    Carry(choice.shard,
-          shard.shard->Handle(LogAppended{append.ticket, OkStatus(), shard.log_bytes}, 0));
-  } else if (choice.kind == 4) {
-    CacheDemands demands = *std::exchange(shard.demands, std::nullopt);
-    CacheGrant grant = ledger_->Ask(choice.shard, std::move(demands));
-    Carry(choice.shard, shard.shard->Handle(CacheGranted{std::move(grant)}, 0));
-  } else if (choice.kind == 1) {
-    Frames frames = std::move(shard.from_worker[choice.worker].front());
-    shard.from_worker[choice.worker].pop_front();
-    Carry(choice.shard,
-          shard.shard->Handle(MessageArrived{std::to_string(choice.worker), std::move(frames)}, 0));
-  } else {
-    Frames frames = std::move(worker.from_shard[choice.shard].front());
-    worker.from_shard[choice.shard].pop_front();
-    worker.client->OnMessage(choice.shard, std::move(frames));
-    CHECK(worker.client->status().ok()) << worker.client->status().ToString();
-  }
-  return true;
-}
-
-void SimCluster::CarryOutOne(size_t shard) {
-  ShardNode& node = *shards_[shard];
-  const bool is_write = std::holds_alternative<WriteRows>(node.io.front()) ||
-                        std::holds_alternative<SyncStore>(node.io.front());
-  if (options_.stores_run_full && is_write && random_() % 3 != 0) {
-    node.is_blocked = true;
-    const Status full(StatusCode::kResourceExhausted, "the disk is full");
-    return Carry(shard, node.shard->Handle(StoreBlocked{full}, 0));
-  }
-  ShardAction action = std::move(node.io.front());
-  node.io.pop_front();
-  ShardEvent event = node.store->Execute(action);
-  if (std::exchange(node.is_blocked, false)) {
-    Carry(shard, node.shard->Handle(StoreUnblocked{}, 0));
-  }
-  Carry(shard, node.shard->Handle(std::move(event), 0));
-}
-
-Lookahead& SimCluster::LookaheadOf(uint32_t worker, Dataset& data) {
-  std::unique_ptr<Lookahead>& lookahead = workers_[worker]->lookahead;
-  if (lookahead != nullptr) return *lookahead;
-  const uint64_t batch = options_.mini_batch_size;
-  const auto read = [this, worker, batch, &data](uint64_t step, Batch* to) {
-    const uint64_t samples = std::min(batch, data.train_samples() - step * batch);
-    const SampleSlice mine = SliceOf(samples, options_.workers, WorkerRank{worker});
-    return data.ReadTrain(0, step * batch + mine.first, mine.count, to);
-  };
-  lookahead = std::make_unique<Lookahead>(read, workers_[worker]->step->embedding().tables(),
-                                          options_.prefetch_steps,
-                                          (data.train_samples() + batch - 1) / batch);
-  for (uint32_t k = 0; k < options_.prefetch_steps; ++k) lookahead->OnPulled(true);
-  return *lookahead;
-}
-
-void SimCluster::Deliver() {
-  for (;;) {
-    bool is_busy = false;
-    for (size_t w = 0; w < workers_.size(); ++w) {
-      for (PsClient::Outgoing& outgoing : workers_[w]->client->TakeOutgoing(0)) {
-        shards_[outgoing.shard]->from_worker[w].push_back(std::move(outgoing.frames));
-      }
-      is_busy = is_busy || workers_[w]->client->busy();
-    }
-    if (!is_busy) return;
-    CHECK(DeliverOne()) << "nothing moves: step " << step_ << ", seed " << options_.seed;
-  }
-}
-
-double SimCluster::Step(Dataset& data) {
-  const uint64_t samples =
-      std::min(options_.mini_batch_size, data.train_samples() - step_ * options_.mini_batch_size);
+  // As in `rowhouse train`: a worker that waits for a shard speaks first.
+  constexpr int64_t kLongerThanAnyPullMs = 5000;
+  communicators_ = MakeSimCommunicators(scheduler_, options_.workers,
+                                        PsClientOptions().deadline_ms + kLongerThanAnyPullMs);
   for (uint32_t w = 0; w < options_.workers; ++w) {
-    WorkerNode& worker = *workers_[w];
-    Lookahead& lookahead = LookaheadOf(w, data);
-    const Result<const Batch*> batch = lookahead.Take(step_);
-    CHECK(batch.ok()) << batch.status().ToString();
-    const Status prepared = worker.step->Prepare(*batch.value());
-    CHECK(prepared.ok()) << prepared.ToString();
-    // Before the pull, so that announcements and pulls overtake each other in every way.
-    uint64_t to_come = 0;
-    while (const std::vector<RowBatch>* rows = lookahead.NextToPrefetch(&to_come)) {
-      worker.client->Prefetch(to_come, *rows);
-    }
-    worker.client->StartPull(step_, /*eval=*/false, &worker.step->row_batches(),
-                             &worker.step->bag_batches());
+    auto worker = std::make_unique<Worker>();
+    worker->step = std::make_unique<TrainingStep>(
+        TrainingStepOptions{.model = model,
+                            .tables = embedding,
+                            .optimizer = options_.dense_optimizer,
+                            .optimizer_options = options_.dense_optimizer_options,
+                            .pools_on_shards = plan_.pooled_on_shards(),
+                            .accumulation = options_.accumulation},
+        WorkerRows::Make(embedding.physical, plan_).value());
+    InitialiseDense(options_.model_seed, embedding.physical, worker->step->model(),
+                    &worker->step->dense());
+    worker->client = std::make_unique<PsClient>(
+        PsClientOptions{.job_id = kJobId,
+                        .worker = WorkerRank{w},
+                        .max_part_rows = options_.max_part_rows,
+                        .push_counts = DividesByLookups(embedding.physical)},
+        plan_, addresses);
+    workers_.push_back(std::move(worker));
   }
-  Deliver();
-  double loss = 0.0;
+}
+
+Shard& SimCluster::shard(size_t index) { return shards_[index]->shard(); }
+
+void SimCluster::RunWorkers(const std::function<void(uint32_t worker)>& work) {
+  std::vector<std::function<void()>> tasks;
   for (uint32_t w = 0; w < options_.workers; ++w) {
-    const auto& worker = workers_[w];
-    const SampleSlice mine = SliceOf(samples, options_.workers, WorkerRank{w});
-    const Result<StepFigures> computed = worker->step->Compute(samples);
-    CHECK(computed.ok()) << computed.status().ToString();
-    loss += computed.value().loss_sum;
-    worker->client->StartPush(step_, options_.learning_rate, mine.count,
-                              &worker->step->row_batches());
+    tasks.push_back([&work, w] { work(w); });
   }
-  Deliver();
-  // The dense exchange: sums in rank order.
-  const std::span<float> first_exchange = workers_[0]->step->allreduce();
-  std::vector<float> sum(first_exchange.begin(), first_exchange.end());
-  for (size_t w = 1; w < workers_.size(); ++w) {
-    const std::span<const float> exchange = workers_[w]->step->allreduce();
-    for (size_t i = 0; i < sum.size(); ++i) sum[i] += exchange[i];
+  scheduler_.Run(std::move(tasks));
+}
+
+SimCluster::WorkerOutcome SimCluster::TrainWorker(uint32_t w, Dataset& data, uint64_t steps,
+                                                  bool evaluates, Losses* losses) {
+  class Observer final : public TrainerObserver {
+   public:
+    Observer(uint32_t worker, Losses* all, SimScheduler& scheduler)
+        : worker_(worker), losses_(all), scheduler_(scheduler) {}
+    void OnStep(const StepDone& done) override {
+      losses_->Add(worker_, done);
+      scheduler_.Note(fmt::format("w{} has done {} steps, loss {}", worker_, done.steps_done,
+                                  NumberText(done.loss_sum)));
+    }
+    void OnProgress(const TrainingProgress&) override {}
+    void OnEvaluation(const Evaluation&) override {}
+
+   private:
+    const uint32_t worker_;
+    Losses* const losses_;
+    SimScheduler& scheduler_;
+  } observer(w, losses, scheduler_);
+
+  Worker& worker = *workers_[w];
+  Communicator& communicator = *communicators_[w];
+  Dialer& dialer = network_->dialer(w);
+  const WaitingForRoom waits(communicator, *worker.client, dialer, scheduler_);
+  const auto rate = LrPolicies().Make("constant", {.base = options_.learning_rate}).value();
+  const std::atomic<bool> stop = false;
+  Trainer trainer({.mini_batch_size = options_.mini_batch_size,
+                   .test_mini_batch_size = options_.mini_batch_size,
+                   .print_every_steps = 0,
+                   .first_step = step_,
+                   .stop_after_steps = steps,
+                   .prefetch_steps = options_.prefetch_steps},
+                  *rate, data, *worker.step, *worker.client, dialer, communicator, scheduler_,
+                  observer, stop);
+  WorkerOutcome outcome;
+  Result<TrainingSummary> trained = trainer.Train();
+  outcome.status = trained.status();
+  if (trained.ok()) {
+    outcome.summary = std::move(trained).value();
+    if (evaluates) {
+      Result<Evaluation> evaluated = trainer.Evaluate(outcome.summary.steps_done);
+      outcome.status = evaluated.status();
+      if (evaluated.ok()) outcome.evaluation = std::move(evaluated).value();
+    }
   }
-  for (auto& worker : workers_) {
-    std::copy(sum.begin(), sum.end(), worker->step->allreduce().begin());
-    const Result<bool> applied = worker->step->ApplyDense(options_.learning_rate, step_);
-    CHECK(applied.ok()) << applied.status().ToString();
+  outcome.is_agreed = trainer.is_failure_agreed();
+  scheduler_.Note(fmt::format("w{} ends after {} s: {} {}", w, outcome.summary.seconds,
+                              NumberText(outcome.evaluation.metrics.logloss),
+                              outcome.status.ToString()));
+  return outcome;
+}
+
+SimCluster::Outcome SimCluster::TryTrain(Dataset& data, uint64_t steps, bool evaluates) {
+  Losses losses(step_, options_.workers);
+  Outcome outcome;
+  outcome.workers.resize(options_.workers);
+  RunWorkers(
+      [&](uint32_t w) { outcome.workers[w] = TrainWorker(w, data, steps, evaluates, &losses); });
+  step_ = outcome.workers[0].summary.steps_done;
+  outcome.losses = losses.Means();
+  return outcome;
+}
+
+std::vector<double> SimCluster::Train(Dataset& data, uint64_t steps) {
+  Outcome outcome = TryTrain(data, steps);
+  for (const WorkerOutcome& worker : outcome.workers) {
+    CHECK(worker.status.ok()) << worker.status.ToString() << "; seed " << options_.seed;
   }
-  ++step_;
-  return loss / static_cast<double>(samples);
+  return std::move(outcome.losses);
 }
 
 SimCluster::Rows SimCluster::AllRows() {
-  workers_[0]->client->StartDigest(step_);
-  Deliver();
+  PsClient& client = *workers_[0]->client;
+  scheduler_.Run({[&] {  // Task 0 is worker 0.
+    client.StartDigest(step_);
+    const Status done = RunClient(client, network_->dialer(0), scheduler_);
+    CHECK(done.ok()) << done.ToString();
+  }});
   RowsDigest digest;
   Rows rows;
-  for (const DigestReply& reply : workers_[0]->client->digests()) {
+  for (const DigestReply& reply : client.digests()) {
     digest.Merge(RowsDigest(reply.high, reply.low));
     rows.count += reply.rows;
   }
@@ -283,7 +261,7 @@ SimCluster::Rows SimCluster::AllRows() {
 
 ShardCounters SimCluster::TotalStats() const {
   ShardCounters total;
-  for (const auto& node : shards_) total.Add(node->shard->stats());
+  for (const auto& node : shards_) total.Add(node->shard().stats());
   return total;
 }
 

@@ -1,21 +1,23 @@
-// SimCluster: a whole run - shards, stores, workers - on one thread, from a seed. Messages and
-// store actions complete in a seeded random order (per connection and per shard in the order they
-// were made, as sockets and I/O threads keep it), so that any interleaving can be had again.
+// SimCluster: a whole run - shards, stores, workers - in one process, from a seed. The workers run
+// the Trainer that ships, over a simulated network and a clock that moves (sim_scheduler.h), so
+// that any interleaving, and any fault, can be had again.
 #pragma once
 
-#include <deque>
+#include <functional>
 #include <memory>
-#include <random>
 #include <string>
 #include <vector>
 
 #include "ps/shard/shard.h"
-#include "ps/shard/shard_store.h"
 #include "sharding/plans/plan_maker.h"
 #include "sharding/rows/rows_digest.h"
+#include "tests/testing/sim_communicator.h"
+#include "tests/testing/sim_network.h"
+#include "tests/testing/sim_scheduler.h"
+#include "tests/testing/sim_shard.h"
 #include "worker/client/ps_client.h"
 #include "worker/data/dataset.h"
-#include "worker/train/lookahead.h"
+#include "worker/train/trainer.h"
 #include "worker/train/training_step.h"
 
 namespace rowhouse {
@@ -33,29 +35,43 @@ struct SimOptions {
   size_t max_part_rows = 20000;
   uint64_t max_unwritten_bytes = 256 << 20;
   uint64_t max_dirty_steps = 0;
-  bool logs_pushes = false;       // to a log that forgets, and answers when chosen
-  bool stores_run_full = false;   // now and then a store finds no room for a while
-  uint32_t prefetch_steps = 0;    // that workers announce, always
+  bool logs_pushes = false;  // to a log that forgets
+  SimFaults faults = {};
+  uint32_t prefetch_steps = 0;    // most steps that workers look ahead
   uint64_t mini_batch_size = 32;  // samples of a step, over all workers
   float learning_rate = 0.1f;
   std::string dense_optimizer = "sgd";
   DenseOptimizerOptions dense_optimizer_options;
-  uint32_t model_seed = 123;  // of the first values of dense parameters, as numpy_rand_seed
+  uint32_t model_seed = 123;  // of the initial values of dense parameters, as numpy_rand_seed
   uint32_t accumulation = 1;
   // Which shards own which rows; its number of shards is that above.
   PlanOptions plan;
+  bool has_trace = false;
 };
 
 class SimCluster {
  public:
-  // Dense parameters begin as in a run of the program: DLRM's draws for the MLPs, after those of
-  // the tables that are drawn in order; a function of seed and name for all others.
+  // Dense parameters begin as in a run of the program (worker/dense/dense_initialiser.h).
   SimCluster(const SimOptions& options, const ModelSpec& model, const EmbeddingTables& tables);
   ~SimCluster();
 
-  // One step on samples [step * B, (step + 1) * B) of epoch 0; the mean loss over all workers.
-  // Fails the test (CHECK) on any error or if nothing moves any more.
-  double Step(Dataset& data);
+  // What one worker's Trainer returned.
+  struct WorkerOutcome {
+    Status status;
+    bool is_agreed = false;  // Trainer::is_failure_agreed()
+    TrainingSummary summary;
+    Evaluation evaluation;
+  };
+  struct Outcome {
+    std::vector<double> losses;          // of each step done: the mean over all samples
+    std::vector<WorkerOutcome> workers;  // by rank
+  };
+  // The next `steps` steps of epoch 0; step s has samples [s * B, (s + 1) * B). Then an evaluation,
+  // if `evaluates`. Once it has failed nothing else may be called but the accessors.
+  Outcome TryTrain(Dataset& data, uint64_t steps, bool evaluates = false);
+
+  // The same; fails the test (CHECK) on any error. Returns the losses.
+  std::vector<double> Train(Dataset& data, uint64_t steps);
 
   // Of all rows, after the steps so far; and how many exist.
   struct Rows {
@@ -68,24 +84,28 @@ class SimCluster {
   ShardCounters TotalStats() const;
   std::vector<float> DenseParameters(size_t worker);
   Shard& shard(size_t index);
+  const SimScheduler& scheduler() const { return scheduler_; }
+  uint64_t messages() const { return network_->messages(); }
 
  private:
-  struct ShardNode;
-  struct WorkerNode;
+  struct Worker;
+  class Losses;
 
-  void Deliver();  // Until every client is idle.
-  bool DeliverOne();
-  // The next action of a shard's store, unless it finds no room this time.
-  void CarryOutOne(size_t shard);
-  Lookahead& LookaheadOf(uint32_t worker, Dataset& data);
-  void Carry(size_t shard, std::vector<ShardAction> actions);
+  void MakeShards(const EmbeddingTables& embedding);
+  void MakeWorkers(const ModelSpec& model, const EmbeddingTables& embedding);
+  // Runs `work` for all workers, each as a task of the scheduler.
+  void RunWorkers(const std::function<void(uint32_t worker)>& work);
+  WorkerOutcome TrainWorker(uint32_t worker, Dataset& data, uint64_t steps, bool evaluates,
+                            Losses* losses);
 
   const SimOptions options_;
-  Plan plan_;
-  std::mt19937_64 random_;
-  std::vector<std::unique_ptr<ShardNode>> shards_;
+  const Plan plan_;
+  SimScheduler scheduler_;
+  std::unique_ptr<SimNetwork> network_;
   std::unique_ptr<CacheLedger> ledger_;
-  std::vector<std::unique_ptr<WorkerNode>> workers_;
+  std::vector<std::unique_ptr<SimShard>> shards_;
+  std::vector<std::unique_ptr<Communicator>> communicators_;
+  std::vector<std::unique_ptr<Worker>> workers_;
   uint64_t step_ = 0;
 };
 

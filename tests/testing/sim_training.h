@@ -1,5 +1,5 @@
-// A training run on the simulated cluster, from beginning to end: what to train, and all that two
-// runs of the same model on different clusters have to agree on.
+// A training run on the simulated cluster, from beginning to end: what to train, and the results in
+// which runs of the same model on different clusters must agree.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@
 namespace rowhouse {
 
 struct SimTask {
-  ModelSpec model;  // but for feature_widths, which are those of the tables
+  ModelSpec model;  // without feature_widths, which are those of the tables
   EmbeddingTables tables;
   DatasetOptions data;  // a step's samples are data.mini_batch_size
   std::string source = "random";
@@ -34,9 +34,8 @@ inline ModelSpec ModelOf(const SimTask& task) {
   return model;
 }
 
-// The cluster's options but for mini_batch_size and model_seed, which are those of the data. Trains
-// `steps` steps of epoch 0, or as many as it has for 0. Fails the test if a replica of the dense
-// part differs from another.
+// Trains `steps` steps of epoch 0; 0: all of them. mini_batch_size and model_seed of `options` are
+// replaced by those of the data. Fails the test if the dense parts of two workers differ.
 inline SimOutcome TrainOnSim(SimOptions options, const SimTask& task, uint64_t steps = 0) {
   options.mini_batch_size = task.data.mini_batch_size;
   options.model_seed = static_cast<uint32_t>(task.data.seed);
@@ -46,7 +45,7 @@ inline SimOutcome TrainOnSim(SimOptions options, const SimTask& task, uint64_t s
   }
   SimCluster cluster(options, ModelOf(task), task.tables);
   SimOutcome outcome;
-  for (uint64_t step = 0; step < steps; ++step) outcome.losses.push_back(cluster.Step(*data));
+  outcome.losses = cluster.Train(*data, steps);
   const SimCluster::Rows rows = cluster.AllRows();
   outcome.digest = rows.digest;
   outcome.rows = rows.count;

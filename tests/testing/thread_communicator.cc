@@ -1,9 +1,9 @@
 #include "tests/testing/thread_communicator.h"
 
 #include <chrono>
-#include <cstring>
 
 #include "common/mutex.h"
+#include "tests/testing/gathering_communicator.h"
 #include "worker/mpi/roll_call.h"
 
 namespace rowhouse {
@@ -21,9 +21,9 @@ class Meeting {
   int64_t deadline_ms() const { return deadline_ms_; }
 
   // Leaves `mine` and takes everybody's when all have come.
-  Result<std::shared_ptr<const Messages>> Exchange(uint32_t worker, std::vector<std::byte> mine,
-                                                   const std::string& phase,
-                                                   const std::function<bool()>& waits_on) {
+  Result<std::shared_ptr<const Messages>> Gather(uint32_t worker, std::vector<std::byte> mine,
+                                                 const std::string& phase,
+                                                 const std::function<bool()>& waits_on) {
     MutexLock lock(mutex_);
     RETURN_IF_ERROR(broken_);
     phases_[worker] = phase;
@@ -84,7 +84,7 @@ class Meeting {
   Status broken_ GUARDED_BY(mutex_);
 };
 
-class ThreadCommunicator final : public Communicator {
+class ThreadCommunicator final : public GatheringCommunicator {
  public:
   ThreadCommunicator(uint32_t rank, std::shared_ptr<Meeting> meeting)
       : rank_(rank), meeting_(std::move(meeting)) {}
@@ -92,30 +92,11 @@ class ThreadCommunicator final : public Communicator {
   WorkerRank rank() const override { return WorkerRank{rank_}; }
   uint32_t size() const override { return static_cast<uint32_t>(meeting_->workers()); }
 
-  Status SumInRankOrder(std::span<float> values, const std::string& phase) override {
-    const auto bytes = std::as_bytes(values);
-    ASSIGN_OR_RETURN(const auto all, Exchange({bytes.begin(), bytes.end()}, phase));
-    std::vector<float> addend(values.size());
-    for (size_t w = 0; w < all->size(); ++w) {
-      const std::vector<std::byte>& message = (*all)[w];
-      CHECK_EQ(message.size(), bytes.size()) << "workers sum vectors of different sizes";
-      if (message.empty()) continue;
-      std::memcpy(w == 0 ? values.data() : addend.data(), message.data(), message.size());
-      for (size_t i = 0; w > 0 && i < values.size(); ++i) values[i] += addend[i];
-    }
-    return OkStatus();
-  }
-
-  Result<Messages> AllGather(std::span<const std::byte> mine, const std::string& phase) override {
-    ASSIGN_OR_RETURN(const auto all, Exchange({mine.begin(), mine.end()}, phase));
-    return *all;
-  }
-
  private:
-  Result<std::shared_ptr<const Messages>> Exchange(std::vector<std::byte> mine,
-                                                   const std::string& phase) {
-    return meeting_->Exchange(rank_, std::move(mine), phase,
-                              [&] { return WaitsOn(meeting_->deadline_ms(), phase); });
+  Result<std::shared_ptr<const Messages>> Gather(std::vector<std::byte> mine,
+                                                 const std::string& phase) override {
+    return meeting_->Gather(rank_, std::move(mine), phase,
+                            [&] { return WaitsOn(meeting_->deadline_ms(), phase); });
   }
 
   const uint32_t rank_;
