@@ -1,5 +1,4 @@
-// Counted accesses of a model's physical tables: falling with the row's number, as if ids were
-// ranks.
+// Access counts of a model's physical tables: the higher a row's number, the fewer its accesses.
 #pragma once
 
 #include <vector>

@@ -1,5 +1,5 @@
-// What every Communicator promises, as one rank sees it: called by all ranks of a communicator at
-// the same time, be they threads or processes.
+// Tests of what every Communicator promises. All ranks of a communicator, threads or processes,
+// call these functions at the same time.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -14,8 +14,8 @@
 
 namespace rowhouse {
 
-// Value i of a rank: magnitudes from 2^-12 to 2^12 and both signs, so that the order of a sum
-// shows.
+// Value i of a rank: magnitudes from 2^-12 to 2^12 and both signs, so that sums in another order
+// have other bits.
 inline float ContractValue(uint32_t rank, size_t i) {
   uint64_t x = (uint64_t{rank} << 40) + i + 1;
   x = (x ^ (x >> 31)) * 0x9e3779b97f4a7c15u;
@@ -25,7 +25,7 @@ inline float ContractValue(uint32_t rank, size_t i) {
   return static_cast<float>((x >> 33) % 2 == 0 ? value : -value);
 }
 
-// The bits of the serial sum in rank order, on every rank.
+// Expects the bits of the serial sum in rank order, on every rank.
 inline void ExpectSumsInRankOrder(Communicator* communicator, size_t count) {
   const uint32_t rank = Raw(communicator->rank()), size = communicator->size();
   std::vector<float> values(count), want(count), backwards(count);
@@ -38,7 +38,7 @@ inline void ExpectSumsInRankOrder(Communicator* communicator, size_t count) {
       backwards[i] += ContractValue(size - 1 - r, i);
     }
   }
-  // From three ranks on these values tell one order from another.
+  // Sums of two values do not depend on their order.
   if (size >= 3 && count >= 1000) {
     ASSERT_NE(want, backwards);
   }

@@ -1,5 +1,6 @@
-// Covering arrays: few combinations of the levels of some factors in which every combination of
-// levels of any `strength` of them occurs. For tests that cannot afford all combinations.
+// Covering arrays: a small set of cases, each with a level for every factor, such that for any
+// `strength` factors every combination of their levels occurs in some case. For tests that cannot
+// afford all combinations.
 #pragma once
 
 #include <algorithm>
@@ -32,7 +33,7 @@ inline std::set<LevelCombination> CombinationsOf(const FactorLevels& levels, siz
   return combinations;
 }
 
-// Every combination of levels; counts[f]: how many factor f has.
+// Every combination of levels. counts[f]: number of levels of factor f.
 inline std::vector<FactorLevels> AllCases(const FactorLevels& counts) {
   std::vector<FactorLevels> cases(1);
   for (const size_t count : counts) {
@@ -55,8 +56,8 @@ inline std::set<LevelCombination> CombinationsOfAll(const std::vector<FactorLeve
   return combinations;
 }
 
-// `first`, then greedily whichever candidate adds most combinations, the first of several, until
-// none adds any.
+// Begins with `first` and adds the candidate that covers the most new combinations (the first of
+// several) until no candidate covers a new one.
 inline std::vector<FactorLevels> CoveringCases(std::vector<FactorLevels> first,
                                                const std::vector<FactorLevels>& candidates,
                                                size_t strength) {

@@ -1,5 +1,5 @@
-// FaultyFiles: the system's files as RocksDB sees them, of which reads, writes and fsyncs fail, are
-// torn or late when the test says so, and which forget what was not synced when "power" fails.
+// FaultyFiles: a file system for RocksDB whose reads, writes and fsyncs fail, tear or take long
+// when the test says so, and which forgets what was not synced when "power" fails.
 //
 // Threads: any, as RocksDB's file systems.
 #pragma once
@@ -31,15 +31,15 @@ class FaultyFiles final : public rocksdb::FileSystemWrapper {
   FaultyFiles() : FileSystemWrapper(rocksdb::FileSystem::Default()) {}
   const char* Name() const override { return "FaultyFiles"; }
 
-  // Of the operations that can fail so, `good` more go well; then `times` of them fail.
+  // The next `good` operations of this kind succeed; the `times` after them fail.
   void Fail(FileFault fault, int64_t good, int64_t times);
   void Heal() { Fail(FileFault::kNone, 0, 0); }
-  // Whether one of them has failed since Fail.
+  // Whether an operation has failed since Fail was called.
   bool has_failed() const { return has_failed_; }
-  // Every fsync takes so much longer.
+  // Every fsync takes this much longer.
   void SetSyncDelay(std::chrono::milliseconds delay) { sync_delay_ms_ = delay.count(); }
-  // From now on nothing reaches a file; once all are closed, LoseUnsynced() takes away what no
-  // fsync covered. Then the power is on again.
+  // From now on nothing is written to a file. Once all files are closed, LoseUnsynced() removes
+  // what was not synced, and the power is on again.
   void PowerOff() { is_off_ = true; }
   void LoseUnsynced();
 

@@ -1,4 +1,4 @@
-// Frames as peers send them: of the values of a vector.
+// Frames as peers send them, from the values of a vector.
 #pragma once
 
 #include <span>

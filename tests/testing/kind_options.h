@@ -1,4 +1,4 @@
-// Options that make a table of any registered kind, also of one that nobody here has heard of.
+// Options that make a table of any registered kind, including kinds that are added later.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace rowhouse {
 
-// The options a kind cannot do without: none, or a number of buckets.
+// The options that a kind requires: none, or a number of buckets.
 inline KindOptions MinimalOptions(const std::string& kind) {
   const std::vector<std::string> names = KindOptionNames(kind);
   const bool has_buckets = std::find(names.begin(), names.end(), "buckets") != names.end();

@@ -1,6 +1,5 @@
-// What a run left on this machine: processes that are still there, and files in its TMPDIR. Every
-// process of a run has the TMPDIR it was started with in its environment, PS servers too, so a
-// directory of the test alone marks them all.
+// What a run left on this machine: processes that still run, and files in its TMPDIR. All processes
+// of a run, PS servers included, inherit TMPDIR, so a TMPDIR of the test's own identifies them.
 #pragma once
 
 #include <sys/types.h>
@@ -11,12 +10,11 @@
 
 namespace rowhouse {
 
-// Processes whose environment has TMPDIR=`directory`; those that ended and wait for their parent
-// are none.
+// Processes whose environment has TMPDIR=`directory`, without zombies.
 std::vector<pid_t> ProcessesWithTmpdir(const std::string& directory);
 
-// Waits until no process with that TMPDIR and nothing in it is left, at most `limit`. "": nothing
-// is; else what is, for people.
+// Waits, at most `limit`, until no process with that TMPDIR and no file in it is left. Returns ""
+// or a description of what is left.
 std::string LeftBehind(const std::string& directory, std::chrono::milliseconds limit);
 
 }  // namespace rowhouse

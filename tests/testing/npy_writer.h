@@ -1,4 +1,4 @@
-// Bytes of .npy files as NumPy writes them, and as it should not.
+// Bytes of .npy files: as NumPy writes them, or with mistakes.
 #pragma once
 
 #include <fmt/format.h>

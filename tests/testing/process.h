@@ -1,8 +1,8 @@
-// Real processes under test: run a command under a time limit, or start one and signal it while it
-// goes on; and `rowhouse train` as operators start it, with what it reported read back.
+// Processes under test: runs a command under a time limit, or starts one that the test can signal
+// while it runs; and runs `rowhouse train` as operators do and reads its report.
 //
-// Nothing outlives a Process: its end, or its time limit, kills the command and every process that
-// descends from it - mpirun's ranks and the PS servers too, which have groups and sessions of their
+// Nothing outlives a Process: its destructor, or its time limit, kills the command and all its
+// descendants, including mpirun's ranks and PS servers, which have groups and sessions of their
 // own. Programs are looked up in PATH; stdin is /dev/null. Threads: one caller each.
 #pragma once
 
@@ -32,7 +32,7 @@ struct ProcessResult {
   std::string out, err;
   double seconds = 0.0;
 
-  // Everything, for the message of a failed assertion.
+  // All of it as text, for failed assertions.
   std::string Describe() const;
 };
 
@@ -46,7 +46,7 @@ class Process {
     std::vector<std::string> arguments;
   };
 
-  // Starts it; a program that cannot be started ends with exit code 127, as in a shell.
+  // Starts the command. If the program cannot be started, the exit code is 127, as in a shell.
   explicit Process(Command command);
   ~Process();
   Process(const Process&) = delete;
@@ -58,13 +58,14 @@ class Process {
   // Parents before children. To find a server: arguments[1] == "ps".
   std::vector<Descendant> Descendants() const;
 
-  // What stdout holds so far.
+  // Stdout so far.
   std::string Output() const;
 
-  // Waits until stdout or stderr holds `text`. False: the command ended or its limit came first.
+  // Waits until stdout or stderr contains `text`. False if the command ends or reaches its limit
+  // first.
   bool WaitForOutput(const std::string& text);
 
-  // Waits for the end; at the time limit (counted from the start) kills everything.
+  // Waits for the end. At the time limit, counted from the start, kills everything.
   ProcessResult Wait();
 
  private:
@@ -104,7 +105,7 @@ struct TrainResult : ProcessResult {
 
 Command TrainCommand(const TrainRun& run);
 
-// Asks for a report unless the flags do (--report or --model_dir).
+// Adds --report unless the flags have --report or --model_dir.
 TrainResult Train(TrainRun run);
 
 }  // namespace rowhouse

@@ -1,6 +1,6 @@
-// ShardWithStore: a fixture of one shard of one worker and its store, driven message by message.
-// What the shard asks of store and log waits until a test carries it out, in order: between any two
-// of these actions other messages can come.
+// ShardWithStore: a fixture with one shard, its store and one worker, driven message by message.
+// Actions of store and log wait until the test carries them out, in order, so that messages can
+// arrive between any two of them.
 #pragma once
 
 #include <deque>
@@ -75,7 +75,7 @@ class ShardWithStore : public testing::Test {
     return !waiting_.empty() && std::holds_alternative<Action>(waiting_.front());
   }
 
-  // All that follow send a request that waits 1000 ms, and give its id.
+  // These functions send a request with a deadline of 1000 ms and return its id.
   uint64_t Pull(uint64_t step, const std::vector<uint64_t>& rows, bool eval = false) {
     Frames payload;
     payload.push_back(FrameOf(rows));
@@ -109,7 +109,7 @@ class ShardWithStore : public testing::Test {
   uint64_t Stats(TimeMs now) { return Send({.step = 0}, StatsRequest{}, {}, now); }
   uint64_t Flush(uint64_t steps) { return Send({.step = steps}, FlushRequest{}, {}); }
 
-  // Of a pull that was answered.
+  // The rows of a pull that was answered.
   std::vector<float> Pulled(uint64_t request) const {
     const Message& message = answers_.at(request);
     CHECK(message.header.type == MessageType::kPullReply);

@@ -1,5 +1,5 @@
-// SmallDisk: a tmpfs of its own, to be filled. Where mounting is not allowed it is not mounted(),
-// with errno saying why: the test is to be skipped.
+// SmallDisk: a tmpfs for tests of full disks. Where mounting is not allowed mounted() is false,
+// errno says why, and the test should be skipped.
 #pragma once
 
 #include <glog/logging.h>

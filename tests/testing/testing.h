@@ -1,4 +1,4 @@
-// What every test may use: status matchers, a directory of its own, the committed vectors.
+// For all tests: checks of a Status, a temporary directory, the committed test vectors.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -23,7 +23,7 @@ const Status& StatusOf(const Result<T>& result) {
 #define EXPECT_OK(expression) \
   EXPECT_TRUE(::rowhouse::StatusOf(expression).ok()) << ::rowhouse::StatusOf(expression).ToString()
 
-// A directory of this test alone, removed with everything in it.
+// A directory of one test; its destructor removes it with everything in it.
 class TempDir {
  public:
   TempDir();

@@ -1,5 +1,5 @@
-// Communicators of workers that are threads of this process, for clusters in one process. They
-// keep the contract of worker/mpi/communicator.h, deadline and names included.
+// Communicators of workers that are threads of one process. They implement the whole contract of
+// worker/mpi/communicator.h, including deadlines and the names in errors.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace rowhouse {
 
-// One for each worker, by rank; they may outlive each other. Worker w is called rank w on host
+// One for each worker, by rank, in any order of destruction. Worker w is called rank w on host
 // "thread" in errors.
 std::vector<std::unique_ptr<Communicator>> MakeThreadCommunicators(uint32_t workers,
                                                                    int64_t deadline_ms = 30000);

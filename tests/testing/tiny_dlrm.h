@@ -1,5 +1,5 @@
-// The cases of dlrm_tiny.json as model, embedding layer and batches: DLRM in one process, with the
-// rows of its tables in plain arrays instead of a parameter server.
+// The cases of dlrm_tiny.json as model, embedding layer and batches: DLRM in one process. Its rows
+// are in plain arrays instead of a parameter server.
 #pragma once
 
 #include <functional>
@@ -90,7 +90,7 @@ using RowUpdate =
 class TinyDlrm {
  public:
   explicit TinyDlrm(const nlohmann::json& c) : TinyDlrm(c, TinySpec(c)) {}
-  // Without the case's top MLP, that of `spec` has yet to be filled.
+  // with_top = false: the caller fills the parameters of the top MLP.
   TinyDlrm(const nlohmann::json& c, const ModelSpec& spec, bool with_top = true)
       : dim_(spec.feature_widths.front()), model(spec, &dense), embedding(TinyTables(c), &dense) {
     dense.Allocate();

@@ -1,4 +1,5 @@
-// Agree: ranks that must go on together or not at all tell each other what they have come to.
+// Agreement of ranks that must go on together or not at all: each tells the others its status.
+// All functions are collective: every rank calls them at the same place. Threads: one.
 #pragma once
 
 #include <string>
@@ -8,17 +9,18 @@
 
 namespace rowhouse {
 
-// Every rank passes its own status; all get the same one: OK if all are OK, else all different
-// messages in rank order, a line each, with the first one's code.
+// Every rank passes its own status; all return the same one: OK if all are OK; otherwise the first
+// error's code with all different messages in rank order, one line each.
 Status Agree(Communicator& ranks, const Status& mine, const std::string& phase);
 
-// The same, but one message: of the operator's mistakes, if there are any, or else of all, that of
-// the lowest rank. For what several ranks may see from different sides. `*is_agreed`: all ranks
-// return this failure; false if there is none, or if not all came, and then `mine` comes first.
+// The same with one message only, for failures that ranks see from different sides: the kUsage
+// error of the lowest rank, or, if there is none, the error of the lowest rank. `*is_agreed`: true
+// if all ranks return this error; false if there is no error, or if a rank did not come. In the
+// latter case it returns `mine` if that is an error, and otherwise the communicator's error.
 Status AgreeOnOne(Communicator& ranks, const Status& mine, const std::string& phase,
                   bool* is_agreed);
 
-// Rank 0's bytes on every rank; what others pass is ignored.
+// Rank 0's bytes on every rank. What other ranks pass is ignored.
 Result<std::string> BroadcastFromFirst(Communicator& ranks, const std::string& bytes,
                                        const std::string& phase);
 

@@ -15,8 +15,9 @@
 namespace rowhouse {
 namespace {
 
-// How a wait grows patient: at first the others are expected within microseconds, later the core
-// is left to whoever makes them come (a shard's thread on an oversubscribed host).
+// A wait begins with tests in a loop, because the others usually come within microseconds. Then it
+// yields, and at last it sleeps between tests, so that other threads of an oversubscribed host (a
+// shard's, for instance) get the core.
 constexpr int kEagerTests = 50;
 constexpr TimeMs kYieldMs = 5;
 constexpr std::chrono::microseconds kPause(50);
@@ -29,7 +30,7 @@ Status MpiError(const std::string& phase, int error) {
 }
 
 // Everything MPI reads or writes while a call is under way.
-struct Exchange {
+struct CallBuffers {
   std::vector<float> sent, received, gathered;
   std::vector<uint64_t> sizes;
   std::vector<std::byte> mine, all;
@@ -39,12 +40,12 @@ struct Exchange {
 
 class MpiCommunicator final : public Communicator {
  public:
-  MpiCommunicator(MPI_Comm exchange, MPI_Comm roll_call, const MpiCommunicatorOptions& options)
-      : comm_(exchange),
+  MpiCommunicator(MPI_Comm comm, MPI_Comm roll_call, const MpiCommunicatorOptions& options)
+      : comm_(comm),
         roll_call_comm_(roll_call),
         deadline_ms_(options.deadline_ms),
         roll_call_(roll_call, options.workers, options.deadline_ms, options.roll_call_ms),
-        exchange_(std::make_unique<Exchange>()) {
+        buffers_(std::make_unique<CallBuffers>()) {
     int rank = 0, size = 0;
     MPI_Comm_rank(comm_, &rank);
     MPI_Comm_size(comm_, &size);
@@ -53,7 +54,7 @@ class MpiCommunicator final : public Communicator {
   }
 
   ~MpiCommunicator() override {
-    if (!broken_.ok()) return;  // Freeing a communicator may wait for what is pending on it.
+    if (!broken_.ok()) return;  // MPI_Comm_free may wait for pending requests.
     MPI_Comm_free(&comm_);
     MPI_Comm_free(&roll_call_comm_);
   }
@@ -76,7 +77,7 @@ class MpiCommunicator final : public Communicator {
   }
 
  private:
-  // Starts a call's time. An error if the communicator is broken or others have given up already.
+  // Starts the time of a call. An error if the communicator is broken or others have given up.
   Status Begin(const std::string& phase) {
     RETURN_IF_ERROR(broken_);
     begin_ = clock_.NowMs();
@@ -85,17 +86,17 @@ class MpiCommunicator final : public Communicator {
     return OkStatus();
   }
 
-  // Remembers the first error and leaves the buffers to MPI, which may hold requests on them.
+  // Keeps the first error, and never frees the buffers: MPI may have requests on them.
   Status Break(const Status& status) {
     if (!status.ok() && status.code() != StatusCode::kResourceExhausted) {
       broken_ = status;
-      exchange_.release();  // NOLINT: see above
+      buffers_.release();  // NOLINT: see above
     }
     return status;
   }
 
   Status Sum(std::span<float> values, const std::string& phase) {
-    Exchange& e = *exchange_;
+    CallBuffers& e = *buffers_;
     const SampleSlice own = SliceOf(values.size(), size_, rank());
     e.sent.assign(values.begin(), values.end());
     e.received.resize(own.count * size_);
@@ -120,9 +121,9 @@ class MpiCommunicator final : public Communicator {
     return OkStatus();
   }
 
-  // Counts and starts of everybody's segment of `count` values.
+  // Counts and starts of the segments of all ranks, of `count` values.
   void Divide(uint64_t count) {
-    Exchange& e = *exchange_;
+    CallBuffers& e = *buffers_;
     for (auto* values : {&e.send_counts, &e.send_starts, &e.receive_counts, &e.receive_starts}) {
       values->resize(size_);
     }
@@ -135,7 +136,7 @@ class MpiCommunicator final : public Communicator {
 
   Result<std::vector<std::vector<std::byte>>> Gather(std::span<const std::byte> mine,
                                                      const std::string& phase) {
-    Exchange& e = *exchange_;
+    CallBuffers& e = *buffers_;
     e.mine.assign(mine.begin(), mine.end());
     e.sizes.assign(size_ + 1, 0);
     e.sizes[size_] = mine.size();  // what this rank sends; the others are received
@@ -146,7 +147,7 @@ class MpiCommunicator final : public Communicator {
     e.receive_counts.resize(size_);
     e.receive_starts.resize(size_);
     for (uint32_t w = 0; w < size_; ++w) {
-      if (e.sizes[w] > INT_MAX - total) {  // All ranks see the same sizes and stop here alike.
+      if (e.sizes[w] > INT_MAX - total) {  // All ranks have the same sizes and return here.
         return MakeStatus(StatusCode::kResourceExhausted,
                           "{}: the workers' messages together exceed 2 GB", phase);
       }
@@ -167,19 +168,19 @@ class MpiCommunicator final : public Communicator {
     return messages;
   }
 
-  // Waits for exchange_->request, whose making returned `error`, until the call's deadline.
+  // Waits for buffers_->request until the deadline of the call. `error`: of starting the request.
   Status Wait(int error, const std::string& phase) {
     TimeMs next_look = begin_;
     bool has_expired = false;
     for (int tests = 0;; ++tests) {
       if (error != MPI_SUCCESS) return MpiError(phase, error);
       int is_done = 0;
-      error = MPI_Test(&exchange_->request, &is_done, MPI_STATUS_IGNORE);
+      error = MPI_Test(&buffers_->request, &is_done, MPI_STATUS_IGNORE);
       if (error == MPI_SUCCESS && is_done != 0) return OkStatus();
       if (tests < kEagerTests) continue;
       const TimeMs now = clock_.NowMs();
       if (now >= deadline_) {
-        // The others may have come while patience was asked for, so the request is tested again.
+        // The others may have come during the call of the patience: the request is tested again.
         if (has_expired) return roll_call_.Hold(phase, /*came_late=*/false);
         has_expired = !WaitsOn(deadline_ms_, phase);
         if (!has_expired) deadline_ = clock_.NowMs() + deadline_ms_;
@@ -187,7 +188,7 @@ class MpiCommunicator final : public Communicator {
       }
       if (now > next_look) {
         next_look = now;
-        // One look on the way in is not enough: a message that has arrived shows at a later one.
+        // Not only on the way in: a message that has arrived may be seen by a later probe only.
         if (roll_call_.IsCalled()) {
           return roll_call_.Hold(phase, /*came_late=*/now - begin_ <= deadline_ms_ / 10);
         }
@@ -204,7 +205,7 @@ class MpiCommunicator final : public Communicator {
   MPI_Comm roll_call_comm_;
   const int64_t deadline_ms_;
   MpiRollCall roll_call_;
-  std::unique_ptr<Exchange> exchange_;
+  std::unique_ptr<CallBuffers> buffers_;
   const SystemClock clock_;
   uint32_t rank_ = 0, size_ = 0;
   TimeMs begin_ = 0;     // of the call

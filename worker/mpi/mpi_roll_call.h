@@ -1,8 +1,8 @@
 // MpiRollCall: how workers whose wait in MPI has expired find out who is missing (roll_call.h).
 //
-// The first worker to give up sends its phase to all others, point to point, on a communicator of
-// its own; whoever waits sees the message, gives up too and does the same. So all that are there
-// fail together, however far apart their deadlines lie, and each hears from all of them.
+// The first worker that gives up sends its phase to all others, point to point, on a communicator
+// of its own. A worker that waits sees the message, gives up too and does the same. So all workers
+// that are there fail together, even if their deadlines differ, and each hears from all the others.
 // Threads: the one that waits.
 #pragma once
 
@@ -19,15 +19,15 @@ namespace rowhouse {
 
 class MpiRollCall {
  public:
-  // `comm` is the caller's, used by nobody else, with MPI_ERRORS_RETURN.
+  // `comm`: owned by the caller, used for nothing else, with MPI_ERRORS_RETURN.
   MpiRollCall(MPI_Comm comm, std::vector<WorkerAddress> addresses, int64_t deadline_ms,
               int64_t collect_ms);
 
-  // Another worker has given up. An error of MPI's counts as a call, so that waiting ends.
+  // True if another worker has given up, or if MPI returns an error.
   bool IsCalled() const;
 
-  // Tells all others `phase` and `came_late`, collects for collect_ms at most, and returns the
-  // error that names who is missing. Once.
+  // Sends `phase` and `came_late` to all others, collects answers for at most collect_ms, and
+  // returns the error that names the missing workers. Once.
   Status Hold(const std::string& phase, bool came_late);
 
  private:
