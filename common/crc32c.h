@@ -12,7 +12,8 @@
 
 namespace rowhouse {
 
-// The checksum of A followed by `bytes`, where `crc` is the checksum of A (0 for nothing).
+// Continues a checksum: `crc` is the checksum of what comes before `bytes`, 0 if nothing does.
+// Returns the checksum of both together.
 uint32_t ExtendCrc32c(uint32_t crc, std::span<const std::byte> bytes);
 
 inline uint32_t Crc32c(std::span<const std::byte> bytes) { return ExtendCrc32c(0, bytes); }

@@ -31,7 +31,7 @@ class DeclaredOption {
   enum class Type { kBool, kWhole, kReal, kFloat, kChoice, kText };
 
   // `name`: of the flag and the key, [a-z0-9_]+, unique among the settings. `help`: what it is, as
-  // the rest of a sentence, without a full stop. Bounds belong to the range.
+  // the rest of a sentence, without a full stop. `min` and `max` are legal values.
   static DeclaredOption Bool(std::string name, bool otherwise, std::string help);
   static DeclaredOption Whole(std::string name, uint64_t otherwise, uint64_t min, uint64_t max,
                               std::string help);
@@ -44,7 +44,7 @@ class DeclaredOption {
   static DeclaredOption Choice(std::string name, std::vector<std::string> words, std::string help);
   static DeclaredOption Text(std::string name, std::string otherwise, std::string help);
 
-  // The same option, of which no trained bit depends: it is left out of the config digest.
+  // The same option, left out of the config digest, because no trained bit depends on it.
   DeclaredOption OutsideDigest() &&;
 
   const std::string& name() const { return name_; }
@@ -55,7 +55,8 @@ class DeclaredOption {
   bool is_part_of_digest() const { return is_part_of_digest_; }
   const std::vector<std::string>& words() const { return words_; }  // all values of a kChoice
 
-  // `text` in the one form that each value has. kUsage "expected a whole number from 1 to 9".
+  // The value that `text` spells, in the one form that all its spellings share. kUsage "expected a
+  // whole number from 1 to 9".
   Result<std::string> Read(const std::string& text) const;
 
   // Writes what `text` says into *values. kUsage as Read; *values is then as before.
@@ -69,7 +70,8 @@ class DeclaredOption {
   double RealIn(const OptionValues& values) const;
   float FloatIn(const OptionValues& values) const;
 
-  // Whether both mean the same to whoever sets them; several members may declare one option.
+  // Whether both are one option: same name, type, default, bounds and help. Several members may
+  // declare one option.
   bool operator==(const DeclaredOption&) const = default;
 
  private:
@@ -86,11 +88,11 @@ class DeclaredOption {
   bool is_part_of_digest_ = true;
 };
 
-// Of `values`, those of options that `declared` lists.
+// The values of those options that `declared` lists.
 OptionValues OnlyDeclared(const std::vector<DeclaredOption>& declared, const OptionValues& values);
 
-// kUsage, naming `member` ("optimizer sgd"), if a value is of an option that is not declared (an
-// option without effect is a mistake), or is none that the option takes.
+// kUsage, naming `member` ("optimizer sgd"), if `values` has an option that the member did not
+// declare (an option without effect is a mistake), or a value that the option does not take.
 Status CheckDeclared(std::string_view member, const std::vector<DeclaredOption>& declared,
                      const OptionValues& values);
 

@@ -33,11 +33,11 @@ Result<nlohmann::json> ParseJson(std::string_view text);
 // `value` as JSON, at most 40 letters of it; for messages.
 std::string ShownJson(const nlohmann::json& value);
 
-// What a text says, and where.
+// The value that a text holds, and the lines on which its objects stand.
 struct JsonText {
   nlohmann::json value;
-  // By key of a list of objects: the line, from 1, of each of these. Only for keys that occur once
-  // in the text.
+  // lines["slices"][i]: the line, from 1, of object i of the list "slices". Right only for a key
+  // that occurs once in the text.
   std::map<std::string, std::vector<size_t>> lines;
 
   // "slice 3 (line 17)" for element `index`, from 0, of the list `key`; without the line if it is
@@ -54,8 +54,9 @@ Result<JsonText> ReadJsonText(const std::string& text);
 Status CheckJsonKeys(const nlohmann::json& object, const std::vector<std::string>& needed,
                      const std::vector<std::string>& optional = {});
 
-// kCorruption, naming `what`, for anything but a string, or but a list.
+// kCorruption, naming `what`, if `value` is no string.
 Result<std::string> ReadJsonString(const nlohmann::json& value, std::string_view what);
+// kCorruption, naming `what`, if `value` is no list.
 Status CheckJsonList(const nlohmann::json& value, std::string_view what);
 
 }  // namespace rowhouse

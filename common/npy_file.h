@@ -4,8 +4,9 @@
 // Open() checks the header, and that the file is exactly as long as the header says, and looks at
 // no values. kUsage, naming the file, what it holds and what is needed, for any other file.
 //
-// Rows are read with pread(2), not through a mapping: a file that another program truncates under
-// a mapping kills the process with SIGBUS; so it is a Status. The page cache serves both.
+// Rows are read with pread(2), not through a mapping. If another program truncates the file, pread
+// reports it and Read returns an error; a mapping would end the process with SIGBUS. Both read from
+// the page cache.
 // Threads: const after Open; any.
 #pragma once
 

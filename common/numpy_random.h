@@ -49,9 +49,9 @@ class NumpyRandom {
 };
 
 // The uniform doubles of one seed by number: draw k is what the (k + 1)-th NextDouble() returns.
-// Keeps the generator's state every 65,536 draws (2.5 kB each) up to the furthest draw read so far,
-// so that reading one of those costs at most 65,536 steps (25 us). Reading a later one takes the
-// steps up to it (3 s to the last) while other calls wait.
+// Keeps the generator's state every 65,536 draws (2.5 kB each) up to the furthest draw read so far.
+// Reading a draw before that takes at most 65,536 steps of the generator (25 us). Reading a later
+// draw takes all steps from there to that draw (3 s to the last draw); other calls wait meanwhile.
 class NumpyDraws {
  public:
   static constexpr uint64_t kStride = 65536;

@@ -1,4 +1,4 @@
-// The process's limit of open files (`ulimit -n`), which sockets and RocksDB's files count for.
+// The process's limit of open files (`ulimit -n`). Sockets and RocksDB's files count towards it.
 #pragma once
 
 #include <glog/logging.h>

@@ -30,8 +30,8 @@ constexpr uint64_t MixKey(uint64_t seed, uint64_t stream) {
   return Mix64(Mix64(seed + kMix64Gamma) ^ Mix64(stream + 2 * kMix64Gamma));
 }
 
-// Draw number `counter` under `key`. The counter is mixed before the key comes in, so that two
-// keys never give the same sequence at a distance.
+// Draw number `counter` under `key`. The counter is mixed before the key comes in, so that no key
+// gives the sequence of another key shifted by some number of draws.
 constexpr uint64_t MixBits(uint64_t key, uint64_t counter) {
   return Mix64(key ^ Mix64(counter + kMix64Gamma));
 }

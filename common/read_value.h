@@ -21,9 +21,10 @@ std::optional<int64_t> ReadInteger(std::string_view text);
 // 0.01, 1e-2, 1_000.5. Finite.
 std::optional<double> ReadReal(std::string_view text);
 
-// A size in units of `unit` bytes: a number alone counts units; with K, M, G or T behind it (KB and
-// KiB mean the same: powers of 1024) it counts those. With unit 2^20 "4096", "4GB" and "4 GiB" are
-// all 4096. std::nullopt if it is not a whole number of units.
+// A size, as a number of units of `unit` bytes. A number alone is a number of units. A number with
+// K, M, G or T behind it is one of KiB, MiB, GiB or TiB (KB and KiB mean the same as K). With unit
+// 2^20, "4096", "4GB" and "4 GiB" are all 4096. std::nullopt if the size is no whole number of
+// units.
 std::optional<uint64_t> ReadSize(std::string_view text, uint64_t unit);
 
 // true, t, yes, y, 1, on and their opposites, in any case: DLRM's scripts write True.

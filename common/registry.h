@@ -84,7 +84,8 @@ class Registry {
     return std::ranges::find(own, option, &DeclaredOption::name) != own.end();
   }
 
-  // What all members declared, each once: by the members' names, then as each lists them.
+  // The options that any member declared, each once. Members come by name, and the options of a
+  // member in the order in which it lists them.
   std::vector<DeclaredOption> DeclaredOptions() const {
     std::vector<DeclaredOption> all;
     for (const auto& [name, member] : members_) {

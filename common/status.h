@@ -70,8 +70,8 @@ Status IoError(fmt::format_string<Args...> format, Args&&... args) {
   return MakeStatus(StatusCode::kIoError, format, std::forward<Args>(args)...);
 }
 
-// `status` with kUsage turned into kIoError: what is the operator's mistake before a run (a
-// directory that is not writable) is a fault of the world in the middle of one.
+// `status`, but kIoError in place of kUsage. A directory that is not writable is the operator's
+// mistake when a run starts; in the middle of a run it is a fault of the world.
 Status AsFaultOfTheWorld(const Status& status);
 
 // A value, or the error that is in its place. value() of an error aborts.

@@ -1,5 +1,5 @@
-// Ids of distinct types, so that one is not taken for another. Functions of one floor take no bare
-// integers as ids from another.
+// Ids of distinct types, so that one is not taken for another. A function that another floor calls
+// takes ids as these types, never as bare integers.
 #pragma once
 
 #include <cstdint>

@@ -43,7 +43,8 @@ inline constexpr uint32_t kNoWinner = UINT32_MAX;
 void PoolBags(const BagView& bags, const BagOptions& options, std::span<const float> rows,
               size_t dim, std::span<float> out, std::vector<uint32_t>* winners);
 
-// Adds to row_gradients (as rows) what bags contribute. `winners` is PoolBags's, for max only.
+// Adds the gradients that the bags give to their rows; row_gradients has the shape of rows.
+// `winners`, for max only, is what PoolBags wrote.
 void AddBagGradients(const BagView& bags, const BagOptions& options,
                      std::span<const float> gradient, size_t dim,
                      const std::vector<uint32_t>* winners, std::span<float> row_gradients);

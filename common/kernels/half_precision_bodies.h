@@ -10,7 +10,8 @@
 
 namespace rowhouse::kernel_bodies {
 
-// How a fraction of `Bits` bits below the last kept one rounds: what is added before it is cut off.
+// A way to round off the last `Bits` bits of a magnitude: Addend is added, and then the bits are
+// cut off.
 struct ToNearestEven {
   template <int Bits, typename Word>
   ROWHOUSE_KERNEL_BODY Word Addend(Word magnitude, size_t) const {
@@ -43,7 +44,8 @@ ROWHOUSE_KERNEL_BODY void RoundToBf16(const Rounding& rounding, const float* val
     const uint32_t magnitude = bits & 0x7fffffff;
     uint32_t half = (magnitude + rounding.template Addend<16>(magnitude, i)) >> 16;
     half = half > 0x7f7f ? 0x7f7f : half;
-    // An infinity, or a NaN, whose payload must not be cut off whole.
+    // Infinity stays itself. A NaN whose payload would be cut off whole would become infinity, so
+    // it becomes the NaN 0x7fc0.
     const uint32_t cut = magnitude >> 16;
     const uint32_t special = magnitude > kInfinity && cut == 0x7f80 ? 0x7fc0 : cut;
     half = magnitude >= kInfinity ? special : half;
@@ -54,7 +56,7 @@ ROWHOUSE_KERNEL_BODY void RoundToBf16(const Rounding& rounding, const float* val
 // In two passes, because a choice around a product of floats would keep the loop from being
 // vectorised.
 ROWHOUSE_KERNEL_BODY void WidenF16(const uint16_t* halves, float* values, size_t n) {
-  for (size_t i = 0; i < n; ++i) {  // What it is if subnormal: exact, and normal in f32.
+  for (size_t i = 0; i < n; ++i) {  // The value of a subnormal half: exact, and normal in f32.
     values[i] = static_cast<float>(static_cast<int32_t>(halves[i] & 0x7fff)) * 0x1p-24f;
   }
   for (size_t i = 0; i < n; ++i) {
@@ -66,8 +68,9 @@ ROWHOUSE_KERNEL_BODY void WidenF16(const uint16_t* halves, float* values, size_t
   }
 }
 
-// |value| as f16's bits with 32 more bits below the last one, so that adding carries from mantissa
-// to exponent. f32 has 13 of them; below f16's smallest normal the mantissa moves further down.
+// |value| as an f16 with 32 more bits below the last one, so that adding carries from mantissa to
+// exponent. The lowest 13 bits of an f32's mantissa come to lie in these 32; below f16's smallest
+// normal the mantissa is shifted further down, and more of it does.
 ROWHOUSE_KERNEL_BODY uint64_t WideF16(uint32_t magnitude) {
   constexpr uint32_t kMinNormal = 113;  // f32's exponent field of 2^-14
   const uint32_t exponent = magnitude >> 23;

@@ -14,7 +14,7 @@
 namespace rowhouse {
 
 // (sum of |row[c]|^p)^(1/p); p = infinity: the greatest |row[c]|. 0 for no columns. Infinity where
-// f64 cannot hold it; NaN where a weight is NaN (p = infinity passes over those).
+// f64 cannot hold it. NaN if a weight is NaN; but p = infinity ignores weights that are NaN.
 // Requires p > 0.
 double RowNorm(std::span<const float> row, double p);
 

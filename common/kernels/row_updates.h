@@ -31,8 +31,8 @@ void MomentumUpdate(float rate, float momentum, std::span<const float> g, std::s
 
 // What a step of an Adam says to every column.
 struct AdamFactors {
-  float keep_mean = 1.0f;  // m and v are multiplied by these first: the steps a row missed
-  float keep_square = 1.0f;
+  float keep_mean = 1.0f;      // m is multiplied by this first, for the steps that the row missed
+  float keep_square = 1.0f;    // and v by this
   float take_mean = 0.1f;      // 1 - beta1
   float take_square = 0.001f;  // 1 - beta2
   float root_scale = 1.0f;     // of sqrt(v), before epsilon

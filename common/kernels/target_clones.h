@@ -3,8 +3,8 @@
 // -ffp-contract=off and every horizontal sum has a fixed order.
 //
 // Off under sanitizers (the picking happens before their runtime is up) and for other compilers.
-// ROWHOUSE_KERNEL_BODY: inlined into its caller whatever that is compiled for, so that a test can
-// compile the same body for each instruction set.
+// ROWHOUSE_KERNEL_BODY before a function: it is inlined into each caller, and so is compiled for
+// the caller's instruction set. A test can compile the same body for each of them.
 #pragma once
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && \

@@ -2,8 +2,8 @@
 // restarted server keeps its port, and its peers wait in the kernel meanwhile.
 //
 // The descriptor is close-on-exec, so that no child inherits the port by accident.
-// posix_spawn_file_actions_adddup2(&actions, fd, n) gives a child a copy of number n without that
-// flag, for any n, also n == fd. The socket is non-blocking, as ZeroMQ accepts on it.
+// posix_spawn_file_actions_adddup2(&actions, fd, n) gives a child the socket as its descriptor n,
+// without that flag, also if n == fd. The socket is non-blocking, as ZeroMQ accepts on it.
 #pragma once
 
 #include <cstdint>

@@ -7,13 +7,11 @@
 // Delivery:  messages of one peer arrive in the order sent, whole, and at most once. An accepted
 //            message is lost only if its connection breaks before it has arrived. A sender that has
 //            to know asks for an answer.
-// Blocking:  Send never blocks. What the connection does not take at once is kept in a bounded
-// queue
-//            and sent during later calls; a full queue and an unknown peer are errors.
+// Blocking:  Send never blocks. A bounded queue keeps what the connection does not take at once;
+//            later calls send it. A full queue and an unknown peer are errors.
 //            Receive waits at most its time-out.
-// Frames:    the bytes of a received frame are aligned for u64. Send takes the frame; large ones
-// are
-//            not copied, and are freed on a thread that uses this transport, never on ZeroMQ's.
+// Frames:    the bytes of a received frame are aligned for u64. Send takes the frame. Large frames
+//            are not copied; a thread that uses this transport frees them, never ZeroMQ's thread.
 #pragma once
 
 #include <cstdint>
@@ -27,9 +25,9 @@
 
 namespace rowhouse {
 
-// The sender of a listener's message: 1 to 255 bytes, the first not 0, chosen by the dialer (job
-// id, rank, incarnation, session). Never reused: a newcomer of the same identity would take over
-// the old one's connection.
+// Who sent a message to a listener: 1 to 255 bytes, the first not 0, which the dialer chooses (job
+// id, rank, incarnation, session). No two dialers ever have the same one, because the second would
+// take over the connection of the first.
 using PeerId = std::string;
 
 struct Incoming {
@@ -51,8 +49,8 @@ class Listener {
   // kUnavailable if `to` is not connected (any more); kResourceExhausted if its queue is full.
   virtual Status Send(const PeerId& to, Frames frames) = 0;
 
-  // Makes a Receive that waits now, or else the next one that would wait, return at once. Any
-  // thread. Several calls before a Receive count as one.
+  // If a Receive is waiting, it returns at once. If none is, the next Receive that would wait
+  // returns at once. Any thread. Several calls before a Receive count as one.
   virtual void Wake() = 0;
 };
 

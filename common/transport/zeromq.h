@@ -15,8 +15,8 @@ struct ZeroMqOptions {
   int high_water_mark = 32;                    // messages to a peer that wait inside ZeroMQ
   size_t peer_queue_messages = 10000;          // further messages to a peer, in our own queue
   size_t peer_queue_bytes = size_t{1} << 30;   // and their bytes
-  // Between heartbeats; 0: none. A dialer drops a listener that was silent for five of them, and a
-  // listener a dialer whose host was.
+  // Time between heartbeats; 0: there are none. A dialer drops a listener that was silent for five
+  // such times; a listener drops a dialer whose host was.
   int heartbeat_ms = 2000;
   int linger_ms = 1000;  // how long closing waits for what is still to be sent
 };

@@ -1,5 +1,5 @@
 // FLUSH, DIGEST, STATS, BYE, BUSY: what one worker asks of a shard between two steps.
-// header.step: the number of steps applied that the request is about; the shard waits for it.
+// header.step: how many steps must have been applied when the shard answers; it waits for them.
 #pragma once
 
 #include <algorithm>
@@ -58,7 +58,7 @@ struct StatsRequest {
 
 // Where the shard found the rows that training pulled.
 struct RowsPulled {
-  uint64_t from_memory = 0;    // cached when they were asked for, some because they were announced
+  uint64_t from_memory = 0;    // in the cache when pulled, some because they were prefetched
   uint64_t first_touched = 0;  // were never written: made by the initialiser
   uint64_t from_store = 0;     // read from the store while the pull waited
 
@@ -78,7 +78,7 @@ struct RowsPulled {
 
 struct TableStats {
   uint32_t table = 0;        // id of a physical table
-  RowsPulled pulled;         // a row of several cuts once for each
+  RowsPulled pulled;         // a row that lies here in several slices counts once in each
   uint64_t rows_pushed = 0;  // before merging over workers
 
   template <class Archive>
@@ -120,8 +120,9 @@ struct ShardCounter {
   const char* name;  // in report.json
   uint64_t ShardCounters::*value;
   const char* meaning;
-  bool is_of_process = false;  // the same for all shards of a process: not in a shard's report, and
-                               // the largest counts, not the sum
+  // All shards of a process have the same value: a shard's report leaves it out, and a total over
+  // shards takes the largest value in place of the sum.
+  bool is_of_process = false;
 };
 
 // In the order in which they travel: a new one comes last, with a new protocol version.
@@ -207,7 +208,7 @@ struct BusyReply {
   }
 };
 
-// Any other request is answered by this when it cannot even be read.
+// Answers a request that cannot be read, whatever its type.
 struct ErrorReply {
   static constexpr MessageType kType = MessageType::kError;
   uint8_t code = 0;  // StatusCode

@@ -25,7 +25,7 @@ struct HelloRequest {
 
 struct ShardEndpoint {
   uint32_t shard = 0;     // ShardId
-  std::string endpoint;   // its host "0.0.0.0" stands for the host at which the node was reached
+  std::string endpoint;   // with host "0.0.0.0", the worker uses the host of the node's address
   std::string directory;  // of its store, on the node's host; "": rows are in memory
 
   template <class Archive>

@@ -72,8 +72,9 @@ struct PullRequest {
 //   0  weights f32, of the columns asked for, row after row, in the order of the request
 // and, if the request had bags, in their order:
 //   1  pooled columns, bag after bag: f32, or f64 where the entry is partial
-//   2  winners u32 of entries that take the maximum, one for each pooled value: which of the bag's
-//      lookups in the request has the maximum, from 0; 2^32 - 1 for a bag without lookups
+//   2  winners u32 of entries that take the maximum, one for each pooled value: the number, from 0,
+//      of the lookup that has the maximum, among the lookups that the request has of this bag;
+//      2^32 - 1 for a bag without lookups
 struct PullReply {
   static constexpr MessageType kType = MessageType::kPullReply;
   uint8_t code = 0;  // StatusCode

@@ -18,7 +18,8 @@
 
 namespace rowhouse {
 
-// Each gets what it wants, or else an equal share of what those that want less leave.
+// The shares of the budget, one for each entry of `wanted`: equal shares, but what an entry does
+// not want of its share is divided equally among the entries that want more than theirs.
 std::vector<uint64_t> EqualShares(const std::vector<uint64_t>& wanted, uint64_t budget);
 
 struct TableDemand {
@@ -39,9 +40,10 @@ double PredictedMisses(const std::vector<TableDemand>& tables, const std::vector
 // Deterministic.
 std::vector<uint64_t> SplitBudget(const std::vector<TableDemand>& tables, uint64_t budget);
 
-// As SplitBudget, but returns what tables have now unless a new split would save at least the share
-// `least_saving` of the misses predicted for now, or the tables exceed the budget. At most about
-// `most_moved` bytes move at once; the next call moves on.
+// As SplitBudget, but the tables keep the bytes that they have now if a new division would save
+// less than the share `least_saving` of the misses that are predicted for the present one. If the
+// tables exceed the budget, it is always divided anew, at once. Otherwise at most about
+// `most_moved` bytes move in one call; the next call moves on.
 std::vector<uint64_t> MoveBudget(const std::vector<TableDemand>& tables, uint64_t budget,
                                  double least_saving = 0.05,
                                  uint64_t most_moved = std::numeric_limits<uint64_t>::max());

@@ -2,9 +2,10 @@
 // how many.
 //
 // All shards ask once a round, in the same training steps. When the last of them has asked, the
-// ledger decides what every slice should have (ps/cache/cache_budget.h). A shard that must give
-// bytes back learns so when it asks; they are free for others when it asks again and reports less.
-// So the shards never hold more than the budget together, and no shard waits for another.
+// ledger decides what every slice should have (ps/cache/cache_budget.h). A shard that asks is told
+// which bytes to give back. It shrinks its caches, asks again and reports what they hold now; only
+// then does the ledger grant these bytes to others. So the shards together never hold more than the
+// budget, and no shard waits for another.
 //
 // Threads: Ask may be called from any thread. One lock, held during a decision (a few ms a round).
 #pragma once

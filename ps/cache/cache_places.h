@@ -34,15 +34,15 @@ class CachePlaces {
     return {static_cast<uint64_t>((static_cast<unsigned __int128>(tag) * sets_) >> bits_), tag};
   }
 
-  // The position that has this set and these low 32 bits of the tag. Requires !is_wide().
+  // The position of the row in this set whose tag has these low 32 bits. Requires !is_wide().
   uint64_t PositionOf(uint64_t set, uint32_t low_bits) const {
     const uint64_t first = FirstTag(set);
     return scatter_.Inverse(first + (low_bits - static_cast<uint32_t>(first)));
   }
-  // The same of a whole tag.
+  // The position of the row that has this tag.
   uint64_t PositionOf(uint64_t tag) const { return scatter_.Inverse(tag); }
 
-  // Whether 32 bits of the tag do not tell the rows of a set apart.
+  // True if two rows of a set may have tags with the same low 32 bits, so that tags need 64.
   bool is_wide() const {
     return ((static_cast<unsigned __int128>(1) << bits_) + sets_ - 1) / sets_ > uint64_t{1} << 32;
   }

@@ -67,14 +67,16 @@ class CachePolicy {
   // The new state of a row after this use.
   virtual uint8_t Use(uint8_t state, const CacheUse& use) = 0;
 
-  // The state that means the same once the row's age counts from `steps` later.
+  // The cache is about to count the row's age from a time `steps` steps later than before. Returns
+  // the state that then means what `state` means now.
   virtual uint8_t Aged(uint8_t state, [[maybe_unused]] uint32_t steps) { return state; }
 
   // Whether Choose reads CachedRow::row.
   virtual bool ranks_rows() const { return false; }
 
-  // Index of the row to evict; rows.size() >= 1. Rows come in the order of the cache's hand, which
-  // goes on behind the chosen one. May change states (second chances).
+  // Index of the row to evict; rows.size() >= 1. The cache has a hand that passes over its slots:
+  // rows come in the order in which the hand meets them, and next time it goes on behind the row
+  // that was chosen. May change states (second chances).
   virtual size_t Choose(std::span<const CachedRow> rows) = 0;
 };
 

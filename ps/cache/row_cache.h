@@ -38,8 +38,8 @@
 
 namespace rowhouse {
 
-// Sets and ways of a cache. sets * ways is never more than capacity_rows, and less by fewer than
-// `sets`.
+// Sets and ways of a cache: sets * ways <= capacity_rows, and fewer than `sets` rows of the
+// capacity are left unused.
 struct CacheShape {
   uint64_t sets = 1;
   uint64_t ways = 1;
@@ -104,9 +104,10 @@ class RowCache {
 
   // Gives a slot to a row that is not in the cache. The record is uninitialised, clean and
   // unpinned; the row that was evicted from the slot goes to *victim.
-  // kNone if every slot the row may take is pinned for `step` or a later one, or holds a row whose
-  // next use is in step `wanted` or before. `wanted`: the step of this row's own next use, if it is
-  // later than `step`.
+  // `wanted`: the step of the row's next use; nullopt: `step`. The row may take an empty slot, that
+  // of an unpinned row whose next use is not known, or that of an unpinned row whose next use is
+  // after `wanted`. A row is pinned if it is kept for `step` or a later step. kNone if there is no
+  // such slot among those that the row may take.
   // Requires Find(row) == kNone.
   Slot Claim(RowId row, uint64_t step, CacheVictim* victim,
              std::optional<uint64_t> wanted = std::nullopt);
@@ -118,10 +119,11 @@ class RowCache {
   // step counts.
   void Pin(Slot slot, uint64_t step);
 
-  // Notes that the row's next use is in `step`. Ignored unless `step` is later than that of every
-  // use so far, by at most kMaxStepsAhead. Of several calls the earliest step counts; the note is
-  // dropped when the row is used in that step. If two uses are known, returns the later one: note
-  // it again once step `after` is over.
+  // Notes that the row's next use is in `step`. Ignored unless `step` is later than the steps of
+  // all uses so far, by at most kMaxStepsAhead. The cache remembers one next use for each row: the
+  // earliest that was noted. It forgets it when the row is used in that step. If a call makes two
+  // next uses known, it returns the later one; the caller notes that again when step `after` is
+  // over.
   struct LaterUse {
     uint64_t after = 0;
     uint64_t step = 0;
@@ -150,7 +152,7 @@ class RowCache {
   friend class RowCachePeer;  // tests/testing/row_cache_peer.h
 
   struct SlotWord {
-    uint16_t time = 0;  // step, mod 2^16, of the last use or pin; with kNextUseKnown of the next
+    uint16_t time = 0;  // a step mod 2^16: the last use or pin; with kNextUseKnown the next use
     uint8_t state = 0;  // the policy's, as of `time`
     uint8_t flags = 0;
   };
@@ -165,8 +167,9 @@ class RowCache {
     kOccupied = 1,
     kDirty = 2,
     kNextUseKnown = 4,
-    // With kNextUseKnown only, as `time` is taken: pinned until the step whose low bits are in the
-    // upper four bits of the flags. Other rows are pinned until `time`.
+    // Used only with kNextUseKnown: the row is pinned until the step whose low four bits are the
+    // upper four bits of the flags. (`time` then holds the next use.) Without kNextUseKnown a row
+    // is pinned until step `time`.
     kPinned = 8,
   };
   static constexpr int kPinShift = 4;
@@ -174,8 +177,8 @@ class RowCache {
   // Ages are kept below 2^15 by a sweep over all slots every kSweepSteps.
   static constexpr int64_t kMaxAge = 0x4000;
   static constexpr int64_t kSweepSteps = 0x2000;
-  // Fully associative: up to kProbeAll slots are all candidates for eviction; of more, kProbe
-  // slots behind the hand are.
+  // A fully associative cache of at most kProbeAll slots looks at all of them for a row to evict; a
+  // larger one looks at the kProbe slots behind the hand.
   static constexpr uint64_t kProbeAll = 1024;
   static constexpr uint64_t kProbe = 64;
 

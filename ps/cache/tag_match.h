@@ -37,7 +37,7 @@ inline uint32_t MatchTags(const uint32_t* tags, uint32_t wanted) {
 #endif
 }
 
-// Of 16 words of 32 bits, the lowest bit of each one's highest byte: bit i is that of word i.
+// Bit i of the result is bit 24 of words[i] (the lowest bit of its highest byte), for 16 words.
 inline uint32_t HighByteLowBitsScalar(const uint32_t* words) {
   uint32_t mask = 0;
   for (size_t i = 0; i < kTagsPerMatch; ++i) mask |= (words[i] >> 24 & 1) << i;

@@ -11,9 +11,10 @@
 
 namespace rowhouse {
 
-// Carries out either the first run of AppendLogs of one lap, so that pushes that came together
-// share one sync, or one TruncateLog. Returns one event for each action carried out; if there was
-// no room, one event with kResourceExhausted, and nothing was done.
+// Carries out the first of the actions: if it is an AppendLog, together with the AppendLogs of the
+// same lap that directly follow it, so that pushes that came together share one sync; if it is a
+// TruncateLog, alone. Returns one event for each action carried out. If there was no room, returns
+// one event with kResourceExhausted, and nothing was done.
 std::vector<ShardEvent> CarryOutLogActions(PushLog& log, std::span<const ShardAction> actions);
 
 }  // namespace rowhouse

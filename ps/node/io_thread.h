@@ -2,11 +2,9 @@
 // that the shard's own thread never waits for a disk.
 //
 // Faults: an action that finds no room (a full disk, a stalled store) is retried until there is
-// room
-//         or the thread must end; later actions wait. TruncateLog makes room and goes first.
-// Bound:  a shard has at most one read for each pull in flight (peers x their window), and serves
-// no
-//         pulls while too many bytes wait to be written, so the queue has no bound of its own.
+//         room or the thread must end; later actions wait. TruncateLog makes room and goes first.
+// Bound:  the queue has no bound of its own. A shard has at most one read for each pull in flight
+//         (peers x their window), and serves no pulls while too many bytes wait to be written.
 #pragma once
 
 #include <deque>
@@ -40,8 +38,9 @@ class IoThread {
   void Run();
   // Retries actions that find no room; `done` is told each time.
   void CarryOut(std::vector<ShardAction>& actions);
-  // Waits a moment before actions[next], which found no room, is retried. Later actions that may
-  // make room, submitted meanwhile or before, are moved before it. False: the thread must end.
+  // Waits a moment before actions[next], which found no room, is retried. A later action that may
+  // make room, whether it is there already or is submitted meanwhile, is moved before it and ends
+  // the wait. False: the thread must end.
   bool WaitForRoom(std::vector<ShardAction>& actions, size_t next);
 
   const size_t max_batch_;

@@ -17,8 +17,8 @@
 
 namespace rowhouse {
 
-// Sets of written rows and samples of accesses take at most these shares (1/16 and 1/32) of a
-// shard's bytes for caches, or the minimum they need.
+// Sets of written rows take at most 1/16 of a shard's bytes for caches, samples of accesses at most
+// 1/32, or the minimum that they need if that is more.
 inline constexpr uint64_t kWrittenRowsOfCache = 16, kSamplesOfCache = 32;
 
 // RocksDB's memory, over all stores of a node. Larger memtables mean fewer levels and compactions,
@@ -52,7 +52,8 @@ struct MemoryBudget {
            prefetch_bytes + cache_bytes + cache_bytes / 8;
   }
 
-  // Bytes for records if each byte of them comes with so many bytes of slots: narrow rows get less.
+  // Bytes for records. `slot_bytes_a_byte`: bytes of slots for each byte of records; the narrower
+  // the rows, the more bytes their slots take, and the fewer are left for records.
   uint64_t RecordBytes(double slot_bytes_a_byte) const;
 };
 

@@ -25,7 +25,8 @@ struct SliceSize {
   double step_rows = 0;       // pulled and pushed in a step, summed over workers
   bool is_scattered = false;  // the table's row order is scattered
   bool is_written = true;     // false: the table is frozen; its rows are cached, never stored
-  // Over all steps and workers; nullopt: not known, touched rows are pulled again and again.
+  // Rows pulled over all steps and workers. nullopt: not known; then touched rows are assumed to be
+  // pulled again and again.
   std::optional<double> pulled_rows = std::nullopt;
 };
 
@@ -80,17 +81,19 @@ NodeBudgets BudgetsOf(const NodeSize& node);
 struct DiskEstimate {
   uint64_t records = 0;    // of touched rows
   uint64_t compacted = 0;  // files that hold each of them once
-  // With older copies of rows, and with compactions' outputs before their inputs are deleted.
-  // Equals `compacted` if rows are only written by a save, in their order.
+  // The most that all files take at any time: with older copies of rows, and with the outputs of
+  // compactions whose inputs are not deleted yet. Equals `compacted` if only a save writes rows,
+  // which it does in their order.
   uint64_t peak = 0;
-  // Push log, beside these; an upper bound unless syncing a lap's rows takes longer than a lap.
+  // The push log, which is not in the figures above. An upper bound, unless the sync of a lap's
+  // rows takes longer than a lap.
   uint64_t log = 0;
 };
 // All 0 for store=memory.
 DiskEstimate EstimateDisk(const NodeSize& node);
 
-// Memory of a step's requests on the node: the larger of pulls with what is read for them, and of
-// pushes with their sums.
+// Memory of a step's requests on the node: that of its pulls, with the rows that are read for them,
+// or that of its pushes, with their sums, whichever is larger.
 uint64_t RequestBytes(const NodeSize& node);
 
 // kUsage, naming a limit that is enough, if a step's requests take more than memory_limit_bytes has

@@ -2,8 +2,9 @@
 // tables and plan; the server then opens this node's shards and starts a ShardRunner for each. When
 // all workers have said BYE it closes the shards and waits for the next job.
 //
-// Killed workers say no BYE. Other jobs are refused until nothing was heard of a job for
-// silence_ms; then it gives way to the next job that asks.
+// A killed worker says no BYE, so its job stays open. The server refuses other jobs as long as it
+// hears from the workers of this one. Once it has heard nothing from them for silence_ms, it ends
+// the job when the next job asks.
 //
 // Threads: Run is called on one thread; each shard has two or three of its own. Any thread may set
 //          `stop`.

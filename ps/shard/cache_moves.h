@@ -1,9 +1,9 @@
 // CacheMoves: the bytes of a shard's caches move to where they save most misses, as the node's
 // ledger says (ps/cache/cache_ledger.h). That changes which rows are in memory, nothing else.
 //
-// In every cache_move_steps-th step a round begins, and the shard asks the ledger. The step
-// boundary after the answer carries it out, or begins to; then the shard says what it has, and asks
-// again, until all is as it was decided.
+// In every cache_move_steps-th step a round begins, and the shard asks the ledger. At the step
+// boundary after the answer the shard begins to resize its caches; it may take several boundaries.
+// Then it asks again and reports what its caches hold, until they have what the ledger decided.
 // Threads: the shard's thread only.
 #pragma once
 
@@ -34,8 +34,8 @@ class CacheMoves {
 
   bool is_on() const { return !moving_.empty(); }
 
-  // A step was applied, and no pull waits for the store: no row is needed but those prefetched,
-  // which a cache keeps as far as it has room for them.
+  // A step was applied, and no pull waits for the store. So nobody needs a row of a cache, except
+  // rows that were prefetched; a cache keeps as many of these as it has room for.
   void OnStepApplied();
   void OnGranted(CacheGranted event);
 

@@ -28,8 +28,9 @@ class Controls {
   };
   Controls(ShardState& state, const Rooms& rooms) : state_(state), rooms_(rooms) {}
 
-  // Serve() answers it when its step is next. STATS is told at once if the shard is blocked, or was
-  // less than the request's deadline ago: workers ask when others keep them waiting.
+  // Keeps a request until Serve() answers it, when its step is next. A STATS request is also
+  // answered BUSY, at once, if the shard is blocked or was blocked within the last deadline_ms of
+  // the request: a worker sends it when it has waited that long for other workers.
   void Park(Request request);
   void Serve();
 
@@ -43,8 +44,8 @@ class Controls {
   void OnCounted(const StoreCounted& event);
 
   std::deque<Request>& parked() { return parked_; }
-  // The parked ones and those that wait for the store; then, apart, the one whose rows are being
-  // saved.
+  // ForEachWaiting visits parked requests and those that wait for the store; VisitSaving visits the
+  // request whose save or digest is writing dirty rows, if there is one.
   void ForEachWaiting(const std::function<void(Request&)>& visit);
   void VisitSaving(const std::function<void(Request&)>& visit);
   void Clear();
@@ -52,8 +53,8 @@ class Controls {
  private:
   struct Save {
     Request request;
-    size_t slice = 0;  // number of the slice, and the next slot of it
-    RowCache::Slot next = 0;
+    size_t slice = 0;         // number of the slice that is being written
+    RowCache::Slot next = 0;  // its first slot that is not written yet
   };
 
   void ServeOne(Request request);

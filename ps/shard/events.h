@@ -95,10 +95,11 @@ struct WriteRows {
   uint64_t ticket = 0;
   std::vector<StoreWrite> writes;
 };
-struct SyncStore {  // make all writes so far survive; then:
+struct SyncStore {  // makes all writes so far survive a crash
   uint64_t ticket = 0;
   uint64_t steps = 0;
-  bool is_clean = true;  // note that the directory has the rows after `steps`, and no others
+  // True: STATE.json then says that the directory has the rows as they are after `steps` steps.
+  bool is_clean = true;
   // Kept beside the rows (ps/store/written_rows_file.h); "": nothing is.
   std::string written_rows = {};
 };
@@ -123,9 +124,9 @@ struct AskCacheBudget {  // the node's CacheLedger
 struct WakeAt {  // replaces an earlier one
   TimeMs at = 0;
 };
-// The last of the actions, if it is there: a step is complete, and the shard will apply it when it
-// is given Continue. The driver carries out the actions before this one first, so that answers need
-// not wait for the step.
+// If it is among the actions, it is the last. A step is complete, and the shard applies it when it
+// is given Continue. The driver carries out all other actions before it gives Continue, so that
+// answers need not wait for the step.
 struct CallAgain {};
 
 using ShardAction = std::variant<SendFrames, ReadRows, WriteRows, SyncStore, ScanStore, CountStore,

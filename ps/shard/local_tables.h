@@ -102,13 +102,15 @@ struct LocalTable {
   LocalSlice* FindAmongSlices(uint64_t position);
 };
 
-// An empty read of rows of a slice; and one of rows that were never written, for InitialiseMissing.
+// ReadOf returns a read of the slice without any rows. MarkAllMissing makes a read of rows that
+// were never written ready for InitialiseMissing, without asking the store.
 StoreRead ReadOf(const LocalSlice& slice);
 void MarkAllMissing(StoreRead& read);
 
-// Finds rows that lie here, in their order, up to kTogether at a time. While the caller uses one
-// group, memory of the next one is on its way, as these rows were found already: who puts rows into
-// the cache meanwhile must know which.
+// Finds rows that lie here, in their order, in groups of up to kTogether. Next() returns a group
+// and already finds the next one, so that its memory is on its way while the caller uses the first.
+// So the next group may report rows as not cached that the caller has put into the cache meanwhile;
+// the caller must know which these are.
 class FindAhead {
  public:
   // Prefetches what else the caller touches for rows [begin, end).
@@ -135,9 +137,9 @@ class FindAhead {
 class LocalTables {
  public:
   // The tables of which `plan` gives rows to options.id; their caches share options.cache_bytes.
-  // `sources`: opened for all of them. kUsage on unknown names of families, on tables whose initial
-  // values cannot be what their initialiser says, and on slices that begin at one column and end at
-  // different ones.
+  // `sources`: opened for all of them. kUsage if a table names an unknown member of a family, if
+  // its initialiser refuses it, or if two of its slices here begin at the same column and end at
+  // different columns.
   static Result<LocalTables> Make(const ShardOptions& options, const std::vector<TableSpec>& tables,
                                   const Plan& plan, const InitialiserSources& sources);
 

@@ -1,11 +1,12 @@
-// Prefetches: rows that a worker will pull in a step to come are read from the store before a pull
-// asks, and stay in the cache until it has. Prefetching changes when a row is read, never what a
-// pull returns.
+// Prefetches: reads the rows that a worker will pull in a step to come before it pulls them, and
+// keeps them in the cache until it has pulled them. Prefetching changes when a row is read, never
+// what a pull returns.
 //
-// A cache remembers only the next use of a row (RowCache::NoteNextUse); later ones are kept here
-// and noted once the earlier step is applied. Bounds:  max_prefetch_bytes; and of one slice at most
-// half of its slots, so that rows that are on
-//          their way find room beside those that are there.
+// A cache remembers only the next use of a row (RowCache::NoteNextUse); later uses are kept here
+// and noted once the earlier step is applied.
+//
+// Bounds:  max_prefetch_bytes over all slices. Rows being read take at most half of the slots of
+//          their slice, so that they find room beside the rows that are there.
 // Threads: the shard's thread only.
 #pragma once
 

@@ -26,8 +26,9 @@ class Preload {
 
   // Begins. To be called once, in the first event, when the sets of written rows are known.
   void Start();
-  // The first step is being applied, or was: from now on a row may have changed, and gone back to
-  // the store, since it was read.
+  // To be called before a step is applied; the first call ends the preload. Rows that are still
+  // being read are dropped: from now on a row may change, and be written to the store, after it was
+  // read.
   void Stop() {
     left_.clear();
     is_over_ = true;

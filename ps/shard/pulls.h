@@ -71,7 +71,8 @@ class Pulls {
   };
 
   void ServeOne(PullTask task);
-  // Rows of one table from index `first` on, their weights from `offset` on.
+  // Where the rows of one table begin: `first` in the pull's list of rows, `offset` (floats) in the
+  // weights of the reply.
   struct Place {
     size_t first, offset;
   };
@@ -82,7 +83,8 @@ class Pulls {
   static void AddMiss(const Miss& miss, MissesBySlice* misses);
   void Finish(uint64_t number, std::vector<StoreRead> reads);
   Status TakeRead(Pull& pull, StoreRead& read, std::span<const Miss> wanted);
-  // Those that a prefetch brought; gives the others to *misses.
+  // Takes the rows of pull.coming that the prefetch brought into a cache; adds the others to
+  // *misses.
   void TakeComing(Pull& pull, MissesBySlice* misses);
   void TakeRow(Pull& pull, const Miss& wanted, std::byte* record);
   void Count(LocalTable& table, const RowsPulled& pulled);

@@ -1,5 +1,5 @@
-// Pushes: what the workers push to a shard in the steps to come, and what they pulled as bags for
-// them.
+// Pushes: the pushes of steps that are not applied yet, and the bags that workers pulled for these
+// steps.
 //
 // A push comes in parts. With a push log a part is answered, and counts, when the log has it: what
 // was answered is not lost, and rows are never ahead of the log.
@@ -25,7 +25,7 @@ struct WorkerPush {
   uint32_t parts_expected = 0;                                // 0: none has come
   std::map<uint32_t, std::shared_ptr<const PushPart>> parts;  // by number
   uint32_t answered = 0;                     // parts that are in the log, or need not be
-  std::map<BagKey, PulledBags> pulled_bags;  // for this step, by the same worker
+  std::map<BagKey, PulledBags> pulled_bags;  // bags that the same worker pulled for this step
 
   bool is_complete() const { return parts_expected != 0 && answered == parts_expected; }
 };

@@ -21,11 +21,13 @@
 
 namespace rowhouse {
 
-// Workers meet in the dense allreduce of every step, so a pull or push is at most one step ahead of
-// the one to be applied; more than this is a broken peer.
+// Workers meet in the dense allreduce of every step, so the step of a pull or push is at most one
+// later than the step to be applied. A request that is more than kMaxStepsAhead later comes from a
+// broken peer.
 inline constexpr uint64_t kMaxStepsAhead = 2;
 
-// So many of the following rows belong to a table.
+// An entry of a list that divides the ids of a message by table: the next `rows` ids belong to
+// `table`.
 struct LocalRows {
   uint32_t table = 0;  // index into LocalTables
   uint32_t rows = 0;
@@ -34,7 +36,8 @@ struct LocalRows {
 struct PullTask {
   Request request;
   bool eval = false;
-  // Rows of the reply; then those of the bags, which are pulled like others.
+  // The tables of `ids`: first the rows that the reply has, then the rows of the bags, which are
+  // read like the others.
   std::vector<LocalRows> tables;
   Frame ids;
   Frame counts;             // one a row; none for eval

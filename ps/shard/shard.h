@@ -7,10 +7,9 @@
 // order of events and the failure.
 //
 // Faults: bytes from a peer never trip a CHECK. After a failed store action, or a NaN or infinity
-// in
-//         a row that is to be written, the shard answers everything with that error: it must not
-//         train on rows it may have lost. A full disk is no failure: the driver retries the write,
-//         and the shard answers BUSY to those who wait, so that their deadlines begin anew.
+//         in a row that is to be written, the shard answers every request with that error: it must
+//         not train on rows it may have lost. A full disk is no failure: the driver retries the
+//         write, and the shard answers BUSY to those who wait, so that their deadlines begin anew.
 // Threads: one; each shard has its own.
 #pragma once
 
@@ -60,13 +59,15 @@ class Shard {
   uint64_t granted_cache_bytes() const { return tables_.granted_cache_bytes(); }
   bool moves_cache_bytes() const { return cache_moves_.is_on(); }
 
-  // To be told, before the first event, of every record that is in the store already: a row that is
-  // not, and was never written since, is not looked up there. Rows of other shards are ignored.
+  // To be called before the first event, once for every record that is in the store already. The
+  // shard does not look up a row in the store unless it was told of it here or has written it
+  // since. Rows of other shards are ignored.
   void NoteStored(TableId table, RowId row, uint16_t first_column) {
     tables_.NoteStored(table, row, first_column);
   }
-  // The sets of what was told and written, of every slice, always in one order. May be filled
-  // before the first event, in place of NoteStored.
+  // For each slice, the set of rows that NoteStored named or the shard has written; slices are
+  // always in the same order. The caller may fill the sets before the first event in place of
+  // calling NoteStored.
   std::vector<WrittenSlice> written_slices() const { return tables_.WrittenSlices(); }
 
  private:

@@ -21,7 +21,7 @@ namespace rowhouse {
 class ShardStore {
  public:
   // `directory`: where OWNER.json and STATE.json lie; "" for rows in memory.
-  // `steps`: applied to the rows that are there.
+  // `steps`: how many steps were applied to the rows that the store has.
   ShardStore(std::unique_ptr<RowStore> store, std::string directory,
              const std::vector<TableSpec>& tables, uint64_t steps = 0);
 

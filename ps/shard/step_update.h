@@ -35,7 +35,8 @@ class TableTouches {
  public:
   void Reserve(size_t touches) { touches_.reserve(touches); }
   void Add(const Touch& touch) { touches_.push_back(touch); }
-  // Sorts; to be called once all are added. Those of a worker keep their order.
+  // Sorts the touches; to be called once all are added. The touches of a row by one worker stay in
+  // the order in which they were added.
   void Finish();
 
   std::span<const RowId> rows() const { return rows_; }  // distinct, ascending

@@ -22,8 +22,8 @@ class StoreReader {
 
   StoreReader(ShardState& state, StoreWriter& writer) : state_(state), writer_(writer) {}
 
-  // Returns the ticket of the read. Makes room for the records itself. Without any reads it is a
-  // fence: it ends when all reads before it have.
+  // Returns the ticket of the read. Makes room for the records itself. A call without any reads is
+  // a fence: `then` is called when all earlier reads have ended.
   uint64_t Read(std::vector<StoreRead> reads, Continuation then);
   void OnRowsRead(RowsRead event);
 

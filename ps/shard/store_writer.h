@@ -19,7 +19,7 @@ namespace rowhouse {
 class RecentWrites {
  public:
   void Start() { is_on_ = true; }
-  // `ticket`: the next one when the row was queued.
+  // `ticket`: the one that was to be taken next when the row was queued.
   void Note(const LocalSlice& slice, RowId row, uint64_t ticket) {
     if (is_on_) written_at_[slice.number][row] = ticket;
   }
@@ -49,9 +49,9 @@ class StoreWriter {
 
   // Bytes under way to the store are fewer than max_unwritten_bytes.
   bool has_room() const { return unwritten_bytes_ < state_.options.max_unwritten_bytes; }
-  // How many slots are written at once by those who write a whole cache, at most. Pieces of 1 MiB
-  // are as large as the blocks of memtables, which take the places that written pieces leave in the
-  // heap: the heap would grow by larger ones.
+  // Whoever writes a whole cache writes it in pieces of at most so many slots. A piece is at most
+  // 1 MiB, the size of the blocks of memtables: these blocks then reuse the places in the heap that
+  // written pieces leave. Larger pieces would make the heap grow.
   RowCache::Slot SlotsOfPiece(const LocalSlice& slice) const;
 
   RecentWrites& recent() { return recent_; }

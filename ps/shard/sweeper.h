@@ -1,10 +1,11 @@
 // Sweeper: writes dirty rows to the store before they are max_dirty_steps steps old, and lets the
 // push log forget what the store has.
 //
-// A hand goes over the slots of each slice, once a lap; a lap is max_dirty_steps steps or, with a
-// log, max_lap_log_bytes of it, whichever is less. So what was dirty when a lap began is written
-// when it ends, and no row needs to know since when it is dirty. With a log a lap ends in a sync of
-// the store; once that is done the log is not needed up to where the lap began.
+// A hand goes over the slots of each slice once a lap. A lap ends after max_dirty_steps steps or,
+// with a log, after max_lap_log_bytes of it, whichever comes first. So every row that was dirty
+// when a lap began is written when it ends, and no row needs to know since when it is dirty. With a
+// log, each lap ends in a sync of the store. Once that is done, what the log had when the lap began
+// is not needed any more.
 // Threads: the shard's thread only.
 #pragma once
 

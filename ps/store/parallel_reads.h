@@ -27,7 +27,7 @@ class ParallelReads {
   size_t threads() const { return threads_; }
 
   // Calls work(thread, i) for each i < n, in any order, and returns when all have returned.
-  // thread < threads() is different for any two calls that run at the same time.
+  // `thread` is a number below threads(); no two calls that run at the same time get the same one.
   using Work = std::function<void(size_t thread, size_t i)>;
   void Run(size_t n, const Work& work);
 

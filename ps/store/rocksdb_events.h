@@ -27,8 +27,8 @@ class RocksDbEvents final : public rocksdb::EventListener {
   // Waits until there were more changes than `seen`, or the disk is full, or `limit` has passed.
   void WaitForChange(uint64_t seen, std::chrono::milliseconds limit);
 
-  // True from the moment background work, or SetDiskFull, found the disk full until
-  // SetDiskHasRoom.
+  // Becomes true when background work finds the disk full or SetDiskFull is called, and stays true
+  // until SetDiskHasRoom is called.
   bool is_disk_full() const { return is_disk_full_; }
   void SetDiskFull() { is_disk_full_ = true; }
   void SetDiskHasRoom() { is_disk_full_ = false; }

@@ -15,12 +15,14 @@
 
 namespace rowhouse {
 
-// `number`: of the store in its environment; stores flush at different times by it.
+// `number`: of the store in its environment. The size of memtables depends on it, so that the
+// stores of an environment flush at different times.
 rocksdb::ColumnFamilyOptions RowFamilyOptions(const StoreEnvironment& environment, size_t number);
 // `path`: of the files, for log messages.
 rocksdb::DBOptions RowDatabaseOptions(const StoreEnvironment& environment, const std::string& path);
 
-// Flushes and compactions of a column family that are due or, of the whole database, under way.
+// How many flushes and compactions are due in the column family, plus how many are under way in the
+// whole database.
 uint64_t BackgroundJobs(rocksdb::DB& db, rocksdb::ColumnFamilyHandle* family);
 
 }  // namespace rowhouse

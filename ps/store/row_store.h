@@ -35,8 +35,8 @@ struct StoreSlice {
 struct RowStoreOptions {
   std::string path;        // directory this store owns, made if missing; "" for `memory`
   bool read_only = false;  // then Put must not be called
-  // False: an error if no rows are there yet. A new store would delete files that its new index
-  // does not name.
+  // False: opening fails if no rows are there yet. (A new store would delete files that its new
+  // index does not name, and these may be all that is left of the rows.)
   bool creates = true;
   // Unless 0: what stamp() must be. Checked before anything is changed; kCorruption if it is not.
   uint64_t expected_stamp = 0;
@@ -103,8 +103,8 @@ class RowStore {
   // May be called from any thread.
   virtual RowStoreCounters counters() const { return {}; }
 
-  // A number that every Put changes, and that reopening does not; 0: the store has none. While it
-  // is the same, what was derived from the rows still holds.
+  // A number that every Put changes and reopening does not; 0: the store has none. As long as it is
+  // the same, the rows are the same, so what was derived from them still holds.
   virtual uint64_t stamp() const { return 0; }
 
   // Syncs, then rewrites the files so that they hold each row once. Reads and writes all rows, and

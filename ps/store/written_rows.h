@@ -38,8 +38,8 @@ class WrittenRows {
   // Prefetches the memory that MayContain of this position reads.
   void Prefetch(uint64_t position) const;
 
-  // Number of Adds for which MayContain was false before: the rows written if exact, else slightly
-  // fewer.
+  // How many Adds named a position for which MayContain was false. If the set is exact, that is the
+  // number of rows written; otherwise it is slightly less.
   uint64_t added() const { return added_; }
   size_t memory_bytes() const { return bytes_; }  // of a full set
 

@@ -27,16 +27,16 @@ struct WrittenSlice {
   WrittenRows* rows = nullptr;
 };
 
-// The file of these sets as they are now, without stamp and checksum, as only the store knows the
-// stamp. As large as the sets.
+// The bytes of the file for these sets as they are now. Stamp and checksum are missing, because
+// only the store knows the stamp; SaveWrittenRows adds them. Takes as much memory as the sets.
 std::string ImageOfWrittenRows(std::span<const WrittenSlice> slices);
 
 // Completes the image and replaces the file atomically. Requires stamp != 0.
 Status SaveWrittenRows(const std::string& path, uint64_t stamp, std::string image);
 
-// Fills the sets from the file. It must be whole, have this stamp, which is not 0, and be of just
-// these sets, made with the same arguments. Otherwise changes nothing and returns kNotFound,
-// kCorruption, or kUsage if it is stale or of other sets.
+// Fills the sets from the file. On any error the sets are unchanged: kNotFound if there is no file;
+// kCorruption if it is not whole; kUsage if its stamp is not `stamp`, if `stamp` is 0, or if its
+// sets are not these, made with the same arguments.
 Status LoadWrittenRows(const std::string& path, uint64_t stamp,
                        std::span<const WrittenSlice> slices);
 

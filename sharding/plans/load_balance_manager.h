@@ -40,8 +40,8 @@ struct LoadBalanceOptions {
   uint32_t base_emb_dim = 128;                // floats of a row of full width, >= 1
   LoadBalanceMode mode = LoadBalanceMode::kFair;
   uint32_t shuffle_seed = 111;  // shuffle: of numpy's legacy generator; 111 is the original's
-  // shuffle: the how many-th shuffle of the generator to take, >= 1. The original has one generator
-  // a process, so that the second manager of a notebook has the second shuffle.
+  // shuffle: n takes the n-th shuffle that the generator makes, n >= 1. The original has one
+  // generator a process, so that the second manager of a notebook has the second shuffle.
   uint32_t shuffle_call_number = 1;
   // fair, greedy: how much each rank can hold, relative to the others, each >= 1; empty: all the
   // same. A rank whose share is less than a row is empty.
@@ -104,8 +104,9 @@ class LoadBalanceManager {
   uint64_t NominalRows(uint32_t rank) const { return nominal_rows_[rank]; }
   uint64_t remainder_rows() const;
 
-  // Floats of a row of the rank's block: BlockDim(base_emb_dim, d), where d is all rows / its
-  // nominal rows, or num_groups if capacities are equal: the larger its share, the wider its rows.
+  // Floats of a row of the rank's block: BlockDim(base_emb_dim, d). fair: d is the sum of all
+  // capacities over the rank's, which is num_groups if they are equal. shuffle, greedy: d is the
+  // number of all rows over the rank's. So the larger a rank's share, the wider its rows.
   // 0 for an empty rank.
   uint32_t EmbDim(uint32_t rank) const;
   // Rows of each of the two tables of a quotient-remainder embedding of the rank's rows:

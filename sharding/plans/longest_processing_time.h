@@ -1,8 +1,8 @@
 // Longest processing time first (Graham, 1969): items are assigned to ranks, the largest first,
-// each to the rank that would finish it first. The largest load is at most 4/3 - 1 / (3 ranks)
-// times the least possible, with capacities at most twice (Gonzalez, Ibarra, Sahni, 1977). All
-// arithmetic is in whole numbers, so that every rank of a run gets the same result. Threads: pure
-// functions.
+// each to the rank that would finish it first. If capacities are equal, the largest load is at most
+// 4/3 - 1 / (3 ranks) times the least possible; otherwise at most twice (Gonzalez, Ibarra, Sahni,
+// 1977). All arithmetic is in whole numbers, so that every rank of a run gets the same result.
+// Threads: pure functions.
 #pragma once
 
 #include <cstddef>
@@ -22,9 +22,9 @@ std::vector<std::vector<uint32_t>> LongestProcessingTime(std::span<const uint64_
 // largest item. Requires at least one item and rank, and sizes that sum to less than 2^63.
 uint64_t MaxLoadLowerBound(std::span<const uint64_t> sizes, uint32_t ranks);
 
-// The least possible largest load, by branch and bound over all assignments that differ by more
-// than the numbers of ranks (1.4 million of 12 items). Requires 1 to kMaxItemsToSolve items, and
-// what MaxLoadLowerBound requires.
+// The least possible largest load, by branch and bound. Assignments that differ only in how ranks
+// are numbered count as one, so 12 items have at most 4.2 million. Requires 1 to kMaxItemsToSolve
+// items, and what MaxLoadLowerBound requires.
 inline constexpr size_t kMaxItemsToSolve = 12;
 uint64_t OptimalMaxLoad(std::span<const uint64_t> sizes, uint32_t ranks);
 

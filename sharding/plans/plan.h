@@ -85,7 +85,7 @@ class Plan {
   const std::vector<RowId>& worker_rows(TableId table) const {
     return placements_[Raw(table)].worker_rows;
   }
-  // True if the rows of a bag may lie on more than one shard, for any of its columns.
+  // True if, for any column of the table, the rows of a bag may lie on more than one shard.
   bool splits_bags(TableId table) const;
   bool pools_on_shards(TableId table) const { return placements_[Raw(table)].pools_on_shards; }
   std::vector<bool> pooled_on_shards() const;  // of each table
@@ -95,9 +95,9 @@ class Plan {
   // Hex digest of everything that routes: equal plans, equal digests.
   std::string digest() const;
 
-  // The oldest version of the format that can say it: 1 keeps rows whole and on shards, 2 knows
-  // tables on the workers, 3 cuts of columns, row orders, single rows on the workers and
-  // pooling on the shards.
+  // In the oldest version of the format that can express this plan. In version 1 all rows are whole
+  // and on shards. Version 2 adds tables on the workers. Version 3 adds columns that are divided,
+  // scattered row orders, single rows on the workers, and pooling on shards.
   nlohmann::json ToJson() const;
   // Tables by number or by name. kCorruption for what is no plan; otherwise as Make.
   static Result<Plan> FromJson(const nlohmann::json& json, const std::vector<TableSpec>& tables);

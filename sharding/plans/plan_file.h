@@ -32,9 +32,9 @@ struct PlanFile {
 std::string PlanFileText(const PlanFile& file, const std::vector<TableSpec>& tables);
 
 // kUsage, one sentence with the place (slice, placement or table by number and line): for other
-// JSON, an unknown key, a newer format, an unknown strategy, tables that differ from `tables` in
-// more than rate and initial values (the first of them is named), and slices that are no plan of
-// the tables.
+// JSON, an unknown key, a newer format, an unknown strategy, slices that are no plan of the tables,
+// and tables that are not those of `tables`. Rates and initial values are not compared; the message
+// names the first table that differs.
 Result<PlanFile> ReadPlanFile(const std::string& text, const std::vector<TableSpec>& tables);
 
 }  // namespace rowhouse

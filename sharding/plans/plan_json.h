@@ -26,7 +26,8 @@ using DescribePlanPart = std::function<std::string(const std::string& list, size
 std::string DescribePlanPartByNumber(const std::string& list, size_t index);  // "slice 3"
 
 // Reads what Plan::ToJson() writes. kCorruption, naming the element, for an unknown key, value or
-// version, and for what the text's own version does not have; kUsage for a table not in `tables`.
+// version, and for an element that the version given in `json` does not have yet. kUsage for a
+// table that is not in `tables`.
 Result<PlanParts> ReadPlanParts(const nlohmann::json& json, const std::vector<TableSpec>& tables,
                                 const DescribePlanPart& describe);
 

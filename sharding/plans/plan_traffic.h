@@ -1,8 +1,8 @@
 // The bytes that a plan moves in a step, table by table, expected and without a run: with rows
 // merged by workers and with bags pooled by shards, so that an operator can choose.
 //
-// Counted are ids, access counts, lengths, values and gradients in both directions, but not message
-// headers, a few hundred bytes of megabytes. Threads: pure functions.
+// Ids, access counts, lengths, values and gradients are counted, in both directions. Headers of
+// messages are not: they take a few hundred bytes of megabytes. Threads: pure functions.
 #pragma once
 
 #include <cstdint>
@@ -38,9 +38,9 @@ struct TableTraffic {
 };
 
 // One entry for each physical table that is not whole on the workers. Lookups are assumed to be
-// independent, distributed as `accesses` says or, for tables not in it (or if null), by the step's
-// Zipf exponent; kinds whose rows stand for several ids spread distinct ids evenly over rows.
-// Requires a bag length for each feature.
+// independent. Their distribution is that of `accesses`; for tables that are not in it, or if it is
+// null, it follows from the step's Zipf exponent. Where several ids share a row, distinct ids are
+// assumed to be spread evenly over the rows. Requires a bag length for each feature.
 std::vector<TableTraffic> TrafficOf(const EmbeddingTables& tables, const Plan& plan,
                                     const StepShape& step, const AccessCounts* accesses);
 
@@ -50,8 +50,9 @@ std::vector<TableTraffic> TrafficOf(const EmbeddingTables& tables, const Plan& p
 double ExpectedDistinctRows(uint64_t rows, double lookups, const TableAccesses* accesses,
                             std::span<const RowId> but_for = {});
 
-// The same for `ids` ids drawn by Zipf, not counting the `without` most frequent ones. Within 1 %
-// of the sum over all ids, in constant time. Requires without <= ids.
+// The expected number of distinct ids among `lookups` draws by Zipf from `ids` ids, not counting
+// the `without` most frequent ones. Takes constant time, and is within 1 % of the sum over all ids.
+// Requires without <= ids.
 double ExpectedDistinctIds(uint64_t ids, double zipf_exponent, double lookups,
                            uint64_t without = 0);
 

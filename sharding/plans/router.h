@@ -38,8 +38,9 @@ struct RoutedRows {
 struct RoutedBags {
   ShardId shard{};
   uint32_t first_column = 0, columns = 0;
-  // True: the shard owns these columns of all rows, and lookup i is place i of the batch's rows.
-  // False: lookup i is place lookups[i], ascending.
+  // The lookups that the shard pools are numbered from 0. True: the shard owns these columns of all
+  // rows, and lookup i is lookup i of the batch. False: it is lookup lookups[i] of the batch;
+  // `lookups` ascends.
   bool is_whole = true;
   std::vector<uint32_t> lookups;
   std::vector<uint32_t> offsets;  // bags + 1; bag b has lookups [offsets[b], offsets[b + 1])
@@ -63,9 +64,10 @@ class Router {
   // keeps rows in order and on shards, else O(rows * log(bands)).
   void RouteRows(TableId table, std::span<const RowId> rows, RoutedRows* routed) const;
 
-  // Bag b looks up rows [offsets[b], offsets[b + 1]) of `rows`. Where bags are not split over
-  // shards: for each slice of the columns, one whole entry. Else one entry for each shard and first
-  // column that owns any row of the table, by first appearance in the table's slices.
+  // Bag b looks up rows [offsets[b], offsets[b + 1]) of `rows`. If the rows of a bag always lie on
+  // one shard, there is one entry for each range of columns, with is_whole true. Otherwise there is
+  // one entry for each shard and first column that the table's slices have, in the order in which
+  // the slices first name them.
   std::vector<RoutedBags> RouteBags(TableId table, std::span<const uint32_t> offsets,
                                     std::span<const uint64_t> rows) const;
 

@@ -53,11 +53,12 @@ class ShardingStrategy {
  public:
   virtual ~ShardingStrategy() = default;
 
-  // True if it balances by the bytes already placed (bytes_there): it runs after those that do not.
+  // True if it balances by the bytes already placed (bytes_there). Strategies that do so place
+  // their tables after all others.
   virtual bool fills() const { return false; }
 
-  // The names of the settings it reads: among capacities, row_cuts, column_cuts, strategy_seed and
-  // hot_rows. The operator's others are refused.
+  // The names of the settings it reads, among capacities, row_cuts, column_cuts, strategy_seed and
+  // hot_rows. Any of these that the operator gives and no table's strategy reads is refused.
   virtual std::vector<std::string> settings() const { return {}; }
 
   // kUsage, naming the table, if it cannot place one.
@@ -97,8 +98,8 @@ std::vector<uint32_t> ColumnCuts(uint32_t dim, uint32_t pieces);
 // kUsage if column_cuts is more than any table of the request can have.
 Status CheckColumnCuts(const StrategyRequest& request);
 
-// The owner of each whole table: one after the other in `order`, to the shard that then holds the
-// least bytes over capacity, of equals to the lowest.
+// The owner of each whole table. Assigns the tables one after the other, in `order`, each to the
+// shard with the least (bytes it holds by then) / capacity; of equal shards to the lowest.
 std::vector<ShardId> AssignToLeastLoaded(const StrategyRequest& request,
                                          std::span<const size_t> order);
 

@@ -29,8 +29,8 @@ struct InitialiserContext {
   const OptionValues& own_options() const { return table.initialiser_options.own; }
 };
 
-// What the initialisers of a process share: states of numpy's generator, because computing one far
-// down the sequence is slow, and open files.
+// What the initialisers of a process share: open files, and states of numpy's generator, because
+// it is slow to compute a state that lies many draws ahead.
 class InitialiserSources {
  public:
   // Opens the files that `tables` name. kUsage, naming table and file, if one cannot be read, or if
@@ -62,8 +62,8 @@ class Initialiser {
 
 Registry<Initialiser, InitialiserContext>& Initialisers();
 
-// Registers a member and the options of a table it takes: which of initial_scale, initial_value and
-// init_from, and those that it declares itself.
+// Registers a member. `takes`: which of a table's options initial_scale, initial_value and
+// init_from it takes; `own`: the options that it declares itself.
 bool AddInitialiser(const std::string& name, std::vector<std::string> takes,
                     Registry<Initialiser, InitialiserContext>::Factory factory,
                     std::vector<DeclaredOption> own = {});

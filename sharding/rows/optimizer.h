@@ -7,9 +7,8 @@
 // Exactness: elementwise f32, no contraction; a quantity of a whole row is a sum of partials per
 //            16 columns in column order (common/kernels/reductions.h), so the bits do not depend
 //            on instruction set or plan.
-// Lazy:      a row is updated in steps that touch it and in no other; each file says what that
-// means
-//            for momentum, decay and the Adams.
+// Lazy:      a row is updated in steps that touch it and in no other. The file of each optimizer
+//            says what that means for its momentum, decay or moments.
 // To add one, write sharding/rows/optimizers/<name>.cc; it registers itself here.
 #pragma once
 
@@ -24,7 +23,7 @@
 
 namespace rowhouse {
 
-// What is the same for all updates of a step, but for missed_steps.
+// What an update knows of its step. All updates of a step have the same, except missed_steps.
 struct StepContext {
   uint64_t step = 0;           // steps are counted from 0
   float learning_rate = 0.0f;  // already scheduled by the workers, times the table's factor
@@ -54,11 +53,13 @@ Registry<Optimizer, OptimizerOptions>& Optimizers();
 std::string DenseOptimizerOf(const std::string& optimizer);
 void SetDenseOptimizerOf(const std::string& optimizer, const std::string& dense);
 
-// Registers a Member, whose kTakes lists the shared options it takes: making one with others set is
-// kUsage. `static constexpr OptimizerOptionMember kTakes[] = {&OptimizerOptions::weight_decay};`
-// (std::span<const OptimizerOptionMember> for none). `own`: options that it alone declares. One
+// Registers a Member. Its kTakes lists the shared options that it takes; to make one with any other
+// shared option set is kUsage.
+//   static constexpr OptimizerOptionMember kTakes[] = {&OptimizerOptions::weight_decay};
+// (std::span<const OptimizerOptionMember> for none). `own`: options that it declares itself. One
 // named "decay" is `decay` of a table in YAML and `optimizer_decay` of the whole run. `dense`: the
-// dense optimizer that a run of this one has unless it names another; "": the one of the same name.
+// dense optimizer of a run with this row optimizer, unless the run names another; "": the dense
+// optimizer of the same name.
 template <typename Member>
 bool AddOptimizer(const std::string& name, std::vector<DeclaredOption> own = {},
                   const std::string& dense = "") {

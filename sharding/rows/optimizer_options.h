@@ -1,6 +1,6 @@
 // OptimizerOptions: what optimizers take besides the learning rate: options that several of them
-// share, with the one table of these that JSON, YAML, flags and their checks use, and options that
-// a member declares in its own file (common/declared_option.h).
+// share, and options that a member declares in its own file (common/declared_option.h).
+// OptimizerOptionFields() lists the shared ones; JSON, YAML, flags and checks all use this list.
 //
 // Threads: plain data; any.
 #pragma once
@@ -45,8 +45,8 @@ struct OptimizerOptionField {
   OptimizerOptionMember member = nullptr;
   std::string_view range;  // "a number of 0 or more"
   bool (*is_legal)(float value) = nullptr;
-  // Known since version 1 of the manifest, which wrote it for every table, and older configs give
-  // it to optimizers that do not use it: no optimizer refuses it.
+  // True: no optimizer refuses it. Version 1 of the manifest wrote such an option for every table,
+  // and old configs give it to optimizers that do not use it.
   bool is_for_all = false;
 };
 

@@ -9,8 +9,8 @@
 //                                                                  as f32)
 // where `column` is global (first column of the slice + i); `part` is 0 for a weight, 1 + p for
 // the state float of plane p, and 0x8000 + j, at column 0, for float j of the row's own state
-// (sharding/rows/optimizer.h). A weight kept in 16 bits counts as the f32 that it is. The
-// trailer is not in it. The definition never changes: manifests hold digests of earlier versions.
+// (sharding/rows/optimizer.h). A weight kept in 16 bits counts as the f32 of the same value. The
+// trailer does not count. The definition never changes: manifests hold digests of earlier versions.
 //
 // Threads: one per RowsDigest; make one per thread or shard and Merge.
 #pragma once

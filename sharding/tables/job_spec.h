@@ -30,7 +30,8 @@ struct LoadSpec {
   std::vector<SavedShard> shards;
 };
 
-// Of one job: a shard keeps an entry for each worker in every step that is under way.
+// The most workers of one job. It bounds a shard's memory: a shard keeps an entry for each worker
+// in every step that is under way.
 inline constexpr uint32_t kMaxWorkers = 65536;
 
 struct JobSpec {

@@ -15,8 +15,9 @@ namespace rowhouse {
 // Options of a table's kind by name, as text; the kind's file says what they mean.
 using KindOptions = std::map<std::string, std::string>;
 
-// As a TableSpec, `name`, `rows` (ids are 0 .. rows - 1), `dim` and `kind` are the logical table's;
-// its physical tables get its optimizer, initialiser, precision and norms. `id` is unused.
+// Of the TableSpec's members, `name`, `rows` (ids are 0 .. rows - 1), `dim` and `kind` describe the
+// logical table; its physical tables have their own. They get their optimizer, initialiser,
+// precision and norms from here. `id` is unused.
 struct LogicalTable : TableSpec {
   KindOptions kind_options;
 

@@ -16,8 +16,9 @@ struct MixedDimensionOptions {
   std::span<const double> lookups = {};  // mean lookups of each table; none: 1 each
 };
 
-// One dim a table, in the order given, each 1 to 2^31, rounded half to even. The floor of 1 may
-// make all tables together exceed the budget, a power of two the base_dim.
+// One dim a table, in the order given, each 1 to 2^31, rounded half to even. All tables together
+// may exceed the budget, because no dim is less than 1. With round_to_power a dim may exceed
+// base_dim.
 // Requires rows >= 1 and either base_dim >= 1 or budget > 0.
 std::vector<uint32_t> MixedDimensions(std::span<const uint64_t> rows,
                                       const MixedDimensionOptions& options);

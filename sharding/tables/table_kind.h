@@ -5,10 +5,10 @@
 // then be projected to the width that the model wants, by a dense parameter of the workers. Shards
 // and stores see physical rows only.
 //
-// A kind may divide its ids into *groups*, each with parts, width and projection of its own. A bag
-// gives the sum over groups of what each gives, pooled and projected; a mean divides by the size of
-// the whole bag. The result is that of projecting each id's vector and pooling then. This does not
-// hold for max, which a table of several groups refuses.
+// A kind may divide its ids into *groups*, each with parts, width and projection of its own. The
+// ids of a bag are pooled and projected group by group, and the results are added; a mean divides
+// by the size of the whole bag. That gives the same as projecting each id's vector first and
+// pooling afterwards. It would not for max, so a table of several groups refuses max.
 //
 // Threads: const after construction; any thread. No I/O.
 // To add one, write sharding/tables/kinds/<name>.cc; it registers itself here.
@@ -61,7 +61,8 @@ struct KindLayout {
   std::vector<IdGroup> groups;
 };
 
-// The groups, at least one: of all parts, projected by "<table>.projection", unless layout says.
+// The groups of `layout`; if it has none, one group of all parts, projected by
+// "<table>.projection" if the layout projects.
 std::vector<IdGroup> GroupsOf(const KindLayout& layout, const std::string& table);
 
 class TableKind {
@@ -86,19 +87,20 @@ struct KindContext {
   std::span<const LogicalTable> model;
 };
 
-// Making one is kUsage, with the table's name, if the kind cannot hold such a table.
+// Make returns kUsage, with the table's name, if the kind cannot hold such a table.
 Registry<TableKind, KindContext>& TableKinds();
 
-// What a kind says of itself beside its registration, to code that knows kinds by name only.
+// What a kind says of itself when it registers, for code that knows kinds only by name.
 struct KindDeclaration {
-  std::vector<std::string> options = {};  // names of those it reads
-  // Of them, the one that says how many rows the ids share: such a table takes any number of ids.
-  // "": rows follow from ids.
+  std::vector<std::string> options = {};  // names of the options that it reads
+  // The option that says how many rows all ids share: a table with it takes any number of ids.
+  // "": there is none; the number of rows follows from the number of ids.
   std::string rows_option = {};
-  // Of them, those of which no trained bit depends: they are left out of the config digest.
+  // Options that the config digest leaves out, because no trained bit depends on them.
   std::vector<std::string> outside_digest = {};
-  // Options to ask for the largest table of a memory with (rowhouse plan --sizes), where rows have
-  // `dim` floats; `of_model`: what the model's tables of this kind say. Null: those by default.
+  // `rowhouse plan --sizes` prints the largest table of this kind that fits into a memory, once for
+  // each set of options that this returns. `dim`: floats of a row; `of_model`: the options that the
+  // model's tables of this kind have. Null: once, with the default options.
   std::vector<KindOptions> (*sizes_to_ask)(uint32_t dim, const KindOptions& of_model) = nullptr;
 };
 

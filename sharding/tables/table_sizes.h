@@ -30,13 +30,14 @@ struct TableBytes {
 // all below, requires names of optimizers that exist.
 TableBytes BytesOfTable(const TableSpec& table, bool on_workers, bool is_frozen);
 
-// One logical table. What it shares with others is counted in full here, once in ModelSizes.
+// One logical table. What several logical tables share counts in full for each of them here, and
+// once in ModelSizes.
 struct LogicalTableSizes {
-  uint64_t physical_rows = 0;  // over its physical tables, without those of learned weights
+  uint64_t physical_rows = 0;  // over its physical tables, except that of learned weights
   TableBytes bytes;            // with those of learned weights
   uint64_t projection = 0;     // bytes of the workers' projections; 0: none
   uint64_t plain_rows = 0;     // bytes of rows if its kind were plain
-  uint64_t lookup = 0;         // bytes of rows that one id reads, of the group that reads most
+  uint64_t lookup = 0;         // bytes of the rows that one id reads, in the group with the most
 
   // Bytes of rows and projection over those of a plain table.
   double of_plain() const;
@@ -60,8 +61,9 @@ ModelSizes SizesOf(const EmbeddingTables& tables);
 // Bytes of weights over all physical tables if every row were quantised (QuantisedRowBytes).
 uint64_t QuantisedBytes(const EmbeddingTables& tables, uint32_t bits);
 
-// Bytes of weights on the fullest shard, at most, of the tables that lie on shards, if every table
-// is divided by rows; by columns; or by rows, each piece kept as a block table (SplitIntoBlocks).
+// At most how many bytes of weights a shard has, of the tables that lie on shards, for three ways
+// to divide every table: by rows; by columns; by rows, each piece kept as a block table
+// (SplitIntoBlocks).
 struct ShardBytes {
   uint64_t by_rows = 0;
   uint64_t by_columns = 0;

@@ -22,7 +22,7 @@ class BagFrames {
   // Routes the bags and makes room for their pooled vectors. `batches` outlive this; null: none.
   BagFrames(const Router& router, std::vector<BagBatch>* batches);
 
-  // Adds all bags to the parts; `trained_only`: but those of frozen tables.
+  // Adds all bags to the parts; `trained_only`: leaves out bags of frozen tables.
   void AddTo(PartDivider* parts, bool trained_only) const;
 
   // The list of bags in a part's body.
@@ -31,8 +31,9 @@ class BagFrames {
   // Appends the pull's payload frames: ids, lengths, weights.
   void EncodeLookups(const MessagePart& part, Frames* payload) const;
 
-  // Takes the pooled columns and winners that a shard answered. Answers may come in any order:
-  // partial sums are exact in f64, and the lowest place in the batch's rows wins a tie of maxima.
+  // Takes the pooled columns and winners that a shard answered. The order of the answers does not
+  // matter: partial sums are exact in f64, and of equal maxima the lookup that comes first in the
+  // batch wins.
   // kCorruption if the frames do not hold what the part asked for.
   Status CopyPooled(const MessagePart& part, const Frame& pooled, const Frame& winners);
 

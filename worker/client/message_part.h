@@ -10,8 +10,8 @@
 
 namespace rowhouse {
 
-// Columns [first_column, first_column + columns) of the rows of an operation's batch `batch` at
-// places [begin, end) of its RoutedRows.
+// Some rows of one batch of an operation, and some of their columns. `batch`: number of the batch;
+// [begin, end): places in its RoutedRows; the columns are [first_column, first_column + columns).
 struct RowPiece {
   size_t batch = 0, begin = 0, end = 0;
   uint32_t first_column = 0, columns = 0;
@@ -32,7 +32,7 @@ struct MessagePart {
   std::vector<BagPiece> bags;
 };
 
-// A part is larger only if a single row or bag is.
+// A part exceeds these limits only if it has a single row or bag and that one exceeds them.
 struct PartLimits {
   size_t rows = 20000;     // and lookups of bags
   size_t bytes = 4 << 20;  // of ids and columns, in the larger of request and reply

@@ -40,9 +40,9 @@ struct RequestContext {
 };
 
 struct OperationDeadlines {
-  uint32_t told_ms = 0;      // that the shard is told
-  uint32_t patience_ms = 0;  // from sending a message to its answer; longer, so that the shard's
-                             // own account of what is missing arrives first
+  uint32_t told_ms = 0;      // the deadline that the header tells the shard
+  uint32_t patience_ms = 0;  // the worker's own, from sending a message to its answer. It is the
+                             // longer one, so that the shard can say first what is missing
 };
 
 class Operation {

@@ -69,10 +69,10 @@ class PsClient {
   void StartPull(uint64_t step, bool eval, std::vector<RowBatch>* rows,
                  std::vector<BagBatch>* bags = nullptr);
 
-  // Sends the gradients of all rows of `rows`, and of the bags of the last pull that was started,
-  // which has ended. Every shard is sent a push, if an empty one. `rows` and the bags stay where
-  // they are until is_push_busy() is false; so the next pull takes batches of its own if it is
-  // started before. Requires that no push is under way.
+  // Sends the gradients of all rows of `rows`, and of the bags of the last pull that was started;
+  // that pull has ended. Every shard is sent a push; it may be empty. `rows` and the bags stay
+  // where they are until is_push_busy() is false. So a pull that is started before that must be
+  // given other batches. Requires that no push is under way.
   void StartPush(uint64_t step, float learning_rate, uint64_t samples,
                  const std::vector<RowBatch>* rows);
 
@@ -83,8 +83,9 @@ class PsClient {
   void StartFlush(uint64_t steps);
   void StartDigest(uint64_t steps);
   void StartStats(uint64_t steps);
-  // Asks every shard whether its disk is full, or was within the last `within_ms`: busy_message()
-  // says so afterwards. Ends when there is room, or fails if a shard does not answer.
+  // Asks every shard whether its disk is full, or was full within the last `within_ms`. Afterwards
+  // busy_message() is what the first such shard said, "" if there is none. The operation ends when
+  // every disk has room; it fails if a shard does not answer.
   void StartProbe(uint32_t within_ms);
 
   // Some operation is under way, and none has failed.

@@ -37,7 +37,7 @@ class RowFrames {
   void CopyValues(const MessagePart& part, const Frame& values,
                   std::vector<RowBatch>* batches) const;
 
-  // Of the columns of a part's rows.
+  // Bytes of the values of a part: its rows, in the columns that the part has of them.
   static size_t BytesOf(const MessagePart& part);
 
  private:

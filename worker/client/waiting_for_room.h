@@ -2,8 +2,8 @@
 // full.
 //
 // A worker that has its rows waits for the other workers in a collective operation, in which no
-// shard can tell it BUSY. When that deadline passes, this worker asks the shards whether the disk
-// of any of them is, or was meanwhile, full (PsClient::StartProbe). If so, the other workers may
+// shard can tell it BUSY. When that deadline passes, this worker asks the shards whether a disk is
+// full, or was full while the worker waited (PsClient::StartProbe). If so, the other workers may
 // still be waiting for their rows, and the deadline begins anew. Threads: the worker's one.
 #pragma once
 

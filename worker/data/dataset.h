@@ -3,8 +3,8 @@
 //
 // Determinism: sample s of epoch e does not depend on rank, on the number of workers, or on slices
 //              read before.
-// Position:    the next sample of an epoch, which the number of steps says, and what the source
-//              wants kept beside it (StateAt).
+// Position:    a run goes on from the next sample of an epoch. The number of steps says which that
+//              is; what the source needs besides, StateAt returns.
 // Threads:     one thread.
 // To add one, write worker/data/sources/<name>.cc; it registers itself by AddDataset.
 #pragma once
@@ -27,10 +27,11 @@ namespace rowhouse {
 struct DatasetOptions {
   // The model's shape, which the data must fit.
   uint32_t dense_features = 0;
-  std::vector<uint64_t> table_rows;  // rows of each table, in feature order
-  // Of each table; where they are not given, tables are numbered and take ids of their rows only.
-  std::vector<std::string> table_names;
-  std::vector<bool> takes_bad_ids;  // its bad_ids is modulo or padding: ids may be >= its rows
+  std::vector<uint64_t> table_rows;      // rows of each table, in feature order
+  std::vector<std::string> table_names;  // of each table; empty: messages number the tables
+  // Of each table, whether its ids may be >= its rows, because its bad_ids is modulo or padding.
+  // Empty: no table's.
+  std::vector<bool> takes_bad_ids;
 
   uint64_t seed = 123;              // numpy seed of DLRM's generator; seed of the synthetic source
   uint64_t mini_batch_size = 1;     // global; DLRM's generator draws batch by batch
@@ -116,15 +117,15 @@ class Dataset {
   // nobody knows it. Known for planted data: the ceiling of any model.
   virtual double TestAucCeiling() { return -1.0; }
 
-  // numpy's generator as reading one epoch from its beginning leaves it; nothing where train
-  // samples are not drawn from one. Costs such a reading.
+  // The state of numpy's generator after all train samples of an epoch were drawn from it; nothing
+  // if the source does not draw them from numpy's generator. Takes as long as reading the epoch.
   virtual std::optional<NumpyRandom> GeneratorAfterEpoch() { return std::nullopt; }
 };
 
 Registry<Dataset, DatasetOptions>& Datasets();
 
-// What a source says of itself beside its registration, to code that has to know before the data
-// are opened. A null function stands for the answer behind it.
+// What a source says of itself when it registers, for code that has to know it before the data are
+// opened. A null function stands for the answer in parentheses at the end of its comment.
 struct DatasetDeclaration {
   std::vector<DeclaredOption> options = {};  // of its own; each is a setting by this name
   bool reads_file = false;                   // the setting `data` names what it reads

@@ -29,7 +29,7 @@ class Zipf {
   double exponent_;
   double integral_low_;  // the range that a uniform number is scaled to
   double integral_high_;
-  double accept_within_;  // of a rank, below which no test is needed
+  double accept_within_;  // a number at most this far below a rank needs no test to be accepted
 };
 
 }  // namespace rowhouse

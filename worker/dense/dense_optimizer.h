@@ -56,14 +56,15 @@ class DenseOptimizer {
   std::vector<float> decayed_;
 };
 
-// Row optimizers that exist only for rows have a companion here by the same name: adagrad for
-// rowwise_adagrad, as in DLRM, and for ftrl, as in Wide & Deep (Cheng et al., 2016); adam for
-// lazy_adam, as SparseAdam is used. Others name theirs when they register (AddOptimizer).
+// Some row optimizers exist for rows only. A dense optimizer is registered under their names, too:
+// adagrad as rowwise_adagrad, as in DLRM, and as ftrl, as in Wide & Deep (Cheng et al., 2016); adam
+// as lazy_adam, as SparseAdam is used. Other row optimizers name their dense optimizer when they
+// register (AddOptimizer).
 Registry<DenseOptimizer, DenseOptimizerOptions>& DenseOptimizers();
 
-// Registers a Member, whose kTakes lists the shared options it takes, and the options that it
-// declares itself, `decay` as `optimizer_decay` of the run (sharding/rows/optimizer.h). One that
-// the row optimizer of this name declares too is the same option.
+// Registers a Member, whose kTakes lists the shared options that it takes. `own`: the options that
+// it declares itself; one named "decay" is `optimizer_decay` of the run. If the row optimizer of
+// this name declares it, too (sharding/rows/optimizer.h), both are one option.
 template <typename Member>
 bool AddDenseOptimizer(const std::string& name, std::vector<DeclaredOption> own = {}) {
   return DenseOptimizers().Add(

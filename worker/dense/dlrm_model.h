@@ -44,8 +44,9 @@ class DlrmModel {
   double LossSum(std::span<const float> labels, std::span<const float> weights = {}) const;
 
   // Overwrites the gradients of the model's blocks and, per feature, pooled_gradients[k], shaped as
-  // pooled[k], for the weighted loss divided by `global_samples`, the samples of the step over all
-  // workers (not the sum of their weights, as torch's BCELoss with weights).
+  // pooled[k]. They are of the weighted loss divided by `global_samples`, the samples of the step
+  // over all workers. Like torch's BCELoss with weights, this divides by the number of samples and
+  // not by the sum of their weights.
   void Backward(std::span<const float> labels, std::span<const float> weights,
                 uint64_t global_samples, std::vector<std::vector<float>>* pooled_gradients);
   void Backward(std::span<const float> labels, uint64_t global_samples,

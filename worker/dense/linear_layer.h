@@ -1,9 +1,9 @@
 // LinearLayer: y = x W^T + b, then ReLU or nothing; forward and backward for one sample block.
 //
-// The layer owns layout and type of its weights. Their master is f32, in two blocks of the model's
-// DenseParameters: W (out x in, row-major), then b (out). Products take weights(), which is the
-// master itself; a layer that computes with packed or bf16 weights makes its copy of the master
-// there, and nobody else changes.
+// The layer decides layout and type of its weights. The parameters that are trained are f32, in two
+// blocks of the model's DenseParameters: W (out x in, row-major), then b (out). Products take
+// weights(), which is W itself. To compute with packed or bf16 weights, weights() would return a
+// copy of W in that form; no other code would have to change.
 // Exactness: products as in matrix_product.h; the bias gradient is summed in sample order by us.
 // Threads:   one caller.
 #pragma once

@@ -37,7 +37,7 @@ Registry<LrPolicy, LrPolicyOptions>& LrPolicies();
 
 // ---- What policies share --------------------------------------------------------------------
 
-// base * (1 - (W - s) / W): s / W of the base rate. Requires 1 <= s <= W.
+// base * (1 - (W - s) / W), which is base * s / W. Requires 1 <= s <= W.
 double WarmingUpRate(const LrPolicyOptions& options, uint64_t s);
 
 // max(floor, base * ((N - (s - S)) / N)^2), floor = min(1e-7, base); DLRM's floor is 1e-7 for any

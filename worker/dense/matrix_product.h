@@ -38,7 +38,7 @@ inline ConstMatrix MatrixOf(const float* values, int64_t rows, int64_t columns) 
 }
 
 struct ProductOptions {
-  int64_t batch = 1;  // so many products: of matrices that lie one behind the other, each as given
+  int64_t batch = 1;  // products; matrices of this shape lie one behind the other in a, b and c
   bool a_transposed = false,
        b_transposed = false;    // the product takes the transpose of what is given
   const float* bias = nullptr;  // a value a column, added to every row of C; null: none

@@ -53,7 +53,7 @@ class Branch {
   // The matrix of out_width x group.width that projects the pooled vectors.
   struct Projection {
     size_t block = 0;        // number in DenseParameters
-    bool is_shared = false;  // an earlier branch has it too, and overwrites its gradient first
+    bool is_shared = false;  // an earlier branch has it too and overwrites its gradient; this adds
   };
 
   // `bags[p]`: where shards pool the bags of part p of the group, else null. All pointers and the
@@ -108,7 +108,7 @@ class Branch {
   const IdGroup group_;
   const std::optional<Projection> projection_;
   BagOptions options_;
-  bool divides_ = false;  // the mean over a feature's branches: their sums, divided by its members
+  bool divides_ = false;  // pooling mean, several branches: each divides its sum by members_
   BranchContext& context_;
 
   // Of the batch.

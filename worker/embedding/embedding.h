@@ -62,8 +62,8 @@ class EmbeddingLayer {
   void Forward(size_t feature, SampleSlice samples, std::span<float> out);
 
   // `gradient` is that of the last Forward's out of this feature, for the same samples. Adds to the
-  // gradients of row_batches(); overwrites those of the projection's block, or, if an earlier
-  // feature shares it and was there before, adds to them.
+  // gradients of row_batches(). Overwrites those of the projection's block; but if an earlier
+  // feature has the same projection, that feature's Backward has overwritten them, and this adds.
   void Backward(size_t feature, SampleSlice samples, std::span<const float> gradient);
 
   size_t features() const { return tables_.features.size(); }

@@ -48,7 +48,8 @@ class WorkerRows {
   // order. kInternal, naming the row, if a row is not finite afterwards.
   Status Apply(uint64_t step, float learning_rate, std::span<const float> summed);
 
-  // Of the rows that exist: those that some step has touched. As a shard's digest.
+  // The digest of the rows that exist, as a shard computes it. A row exists once a step has touched
+  // it.
   RowsDigest Digest() const;
   uint64_t existing_rows() const;
 

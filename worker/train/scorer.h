@@ -15,8 +15,8 @@ namespace rowhouse {
 
 class Scorer {
  public:
-  // Both outlive the scorer. Scoring overwrites the batch of `forward`, so a training step that
-  // shares it is prepared again afterwards.
+  // Both outlive the scorer. Scoring overwrites the batch of `forward`. If a training step has the
+  // same `forward`, the step must be prepared again afterwards.
   Scorer(ForwardPass& forward, RowSource& rows) : forward_(forward), rows_(rows) {}
 
   // A probability for each sample, good until the next call. Labels are not used, but have to be

@@ -39,8 +39,8 @@ struct TrainerOptions {
   uint32_t prefetch_steps = 0;  // rows are prefetched at most so many steps ahead (lookahead.h)
 };
 
-// kUsage if a run cannot be planned on these data: they do not know how many samples they have, and
-// nothing else ends the epoch (num_batches).
+// kUsage if nothing says where an epoch of these data ends: the source does not know how many
+// samples it has, and the option num_batches is not given.
 Status CheckSize(const Dataset& data, const TrainerOptions& options);
 
 // Steps of an epoch; the last may have fewer samples. Requires CheckSize to be OK.
