@@ -15,6 +15,7 @@
 
 #include "common/mutex.h"
 #include "worker/mpi/mpi_communicator.h"
+#include "worker/mpi/solo_communicator.h"
 
 namespace rowhouse {
 namespace {

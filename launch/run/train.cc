@@ -28,6 +28,7 @@
 #include "launch/settings/flags.h"
 #include "launch/settings/setting_fields.h"
 #include "worker/mpi/agreement.h"
+#include "worker/mpi/solo_communicator.h"
 
 namespace rowhouse {
 namespace {

@@ -54,15 +54,14 @@ class SimNetwork {
  private:
   class Inbox;
   // One direction between a worker and a shard.
-  struct Connection {
-    std::deque<Frames> on_their_way;  // in order
-    TimeNs last_arrival = 0;
-  };
-
-  // One direction of a connection, for messages that are on their way.
   struct Route {
     uint32_t worker = 0, shard = 0;
     bool is_to_shard = true;
+  };
+  // The messages of a route.
+  struct Connection {
+    std::deque<Frames> on_their_way;  // in order
+    TimeNs last_arrival = 0;
   };
   void Send(Route route, Frames frames);
   void Arrive(Route route, Frames frames);

@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "tests/testing/thread_communicator.h"
+#include "worker/mpi/solo_communicator.h"
 
 namespace rowhouse {
 namespace {

@@ -56,7 +56,4 @@ class Communicator {
   Patience patience_;
 };
 
-// The communicator of a run of one worker.
-std::unique_ptr<Communicator> MakeSoloCommunicator();
-
 }  // namespace rowhouse

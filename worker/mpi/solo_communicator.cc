@@ -1,5 +1,4 @@
-// The communicator of a run of one worker: a sum over one rank is the rank's own value.
-#include "worker/mpi/communicator.h"
+#include "worker/mpi/solo_communicator.h"
 
 namespace rowhouse {
 namespace {
