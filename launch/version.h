@@ -1,4 +1,4 @@
-// What this program was built from and what it runs with.
+// The source that this program was built from, and the libraries it runs with.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace rowhouse {
 
-// Of the tree it was built from: "8a2c42b1f0aa", "8a2c42b1f0aa-dirty"; "": built without git. Its
-// source is made by each build (launch/install/commit.cmake).
+// The commit it was built from: "8a2c42b1f0aa", or "8a2c42b1f0aa-dirty" with changes; "": built
+// without git. Each build makes the source file of this function (launch/install/commit.cmake).
 extern const char* const kCommit;
 
 // Name and version: rowhouse first, with its commit, then the compiler and the libraries, those of

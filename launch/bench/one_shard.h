@@ -30,7 +30,7 @@ struct OneShardOptions {
   size_t step_requests = 20;  // full requests of a step
   size_t steps = 2;           // different steps, used in turn
   size_t window = 4;          // requests in flight
-  // Capacity of the cache; 0: all rows, as a direct array. It must be so large that no set gets
+  // Rows that the cache holds; 0: all rows, as a direct array. Must be so large that no set gets
   // more rows of the steps than it has ways, or Start fails.
   uint64_t cache_rows = 0;
   // The store, which may have rows of table 0; null: an empty one in memory. With a store the

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Tables larger than memory: trains a plain, a hashed and a quotient-remainder table of 10^10 ids each
 # (configs/beyond_memory.yaml) on two PS nodes (rowhouse ps, each limited to 512 MB by a memory cgroup)
-# and a worker (mpirun), until 6 GB of rows are touched; then the same without a limit, and compares the
+# and a worker (mpirun), until 6.7 GB of rows are touched; then the same without a limit, and compares the
 # rows.
 #   launch/experiments/beyond_memory.sh [--limit MB] [--samples N] [--out DIR] [--rows DIR] [--limited-only]
 #     --limit MB      memory of each PS node (512), as its --memory_limit_mb and by the cgroup

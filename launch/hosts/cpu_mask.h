@@ -6,7 +6,7 @@
 namespace rowhouse {
 
 // If this process may run on fewer cores than `threads`, lets it run on all cores of the host that
-// it may have, and logs that.
+// the system allows it, and logs that.
 void WidenCpuMask(uint32_t threads);
 
 }  // namespace rowhouse

@@ -20,8 +20,8 @@ struct Roles {
 
 // Assigns `ps` PS nodes to the hosts in turn, in the order of their names, as mpirun fills one host
 // before the next and ranks 0..ps-1 would all be on the first. A host keeps one rank for a worker
-// while others have ranks to give. So numbers of PS nodes differ by at most one between hosts that
-// have more ranks to give, and every host has a worker if there are enough ranks. kUsage if no rank
+// as long as other hosts have ranks left. So hosts with ranks left differ by at most one in their
+// number of PS nodes, and every host has a worker if there are enough ranks. kUsage if no rank
 // would be a worker.
 Result<Roles> AssignRoles(const std::vector<std::string>& hosts, uint32_t ps);
 

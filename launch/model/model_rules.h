@@ -1,5 +1,6 @@
-// DLRM's rules for the tables of a model: the kinds that its flags ask for, and which numbers of
-// its generator are whose initial values. Settings::Complete() and Settings::Validate() call them.
+// DLRM's rules for the tables of a model: the kinds that DLRM's flags ask for, and which draws of
+// its generator are the initial values of which table. Settings::Complete() and
+// Settings::Validate() call them.
 //
 // Threads: one, that of the settings.
 #pragma once
@@ -20,7 +21,8 @@ Status CheckCompression(const Settings& settings);
 void AssignDraws(Settings* settings);
 
 // kUsage, naming the table, if its optimizer or initialiser is unknown or refuses its options, or
-// if its vectors cannot meet the others in the interaction. Requires settings that are Complete().
+// if its vectors cannot be combined with the others in the interaction. Requires settings that are
+// Complete().
 Status CheckTables(const Settings& settings);
 
 }  // namespace rowhouse

@@ -24,8 +24,8 @@ Status CheckTables(const std::vector<TableSpec>& tables, const std::vector<Table
       continue;
     }
     return UsageError(
-        "the model has {}, this config table \"{}\" of {} rows; plan with the config "
-        "it was trained with (config.yaml beside it)",
+        "the model has {}, but this config has table \"{}\" of {} rows; plan with the config it "
+        "was trained with (config.yaml beside it)",
         t < saved.size() ? fmt::format("table \"{}\" of {} rows", saved[t].name, saved[t].rows)
                          : Counted(saved.size(), "table"),
         tables[t].name, tables[t].rows);

@@ -73,7 +73,7 @@ Status PlanRun(const Settings& settings, const PlanRequest& request) {
   std::optional<AccessCounts> accesses;
   if (!request.measured.empty()) {
     if (!sharding.plan.empty()) {
-      return UsageError("--plan={} is made already, --measured={} makes one: give only one",
+      return UsageError("--plan={} names a plan and --measured={} makes one: give only one",
                         sharding.plan, request.measured);
     }
     ASSIGN_OR_RETURN(accesses, MeasuredAccesses(settings, request.measured));
@@ -167,12 +167,11 @@ Status RunPlan(const Settings& settings, const PlanRequest& request) {
     return PlanSizes(settings, request);
   }
   return UsageError(
-      "nothing to plan; say rowhouse plan --config=FILE, or --sizes, for the bytes of every table "
-      "and "
-      "PS node and the largest vocabularies a memory holds; --strategy=NAME --ps=N, and --out=FILE "
-      "to "
-      "keep it, for which shards own which rows; --count_ids, for how often rows are looked up; or "
-      "--embeddings_per_feat=ROWS,ROWS,... for rows assigned to ranks by LoadBalanceManager");
+      "nothing to plan; say rowhouse plan --config=FILE, or --sizes, to print the bytes of every "
+      "table and PS node and the largest vocabularies that fit a memory; --strategy=NAME --ps=N "
+      "to print which shards own which rows, with --out=FILE to write that plan; --count_ids to "
+      "count how often rows are looked up; or --embeddings_per_feat=ROWS,ROWS,... to print how "
+      "LoadBalanceManager assigns rows to ranks");
 }
 
 }  // namespace rowhouse

@@ -1,5 +1,5 @@
-// The plan a run routes by: read from the operator's file, or made by the strategies that its
-// settings name; and what it moves.
+// The plan by which a run routes rows: read from the operator's file, or made by the strategies
+// that the settings name; and the traffic it causes.
 #pragma once
 
 #include <string>
@@ -12,9 +12,9 @@
 namespace rowhouse {
 
 // Requires settings that are Validate()d, nodes and shards_per_node >= 1. `measured`: instead of
-// the file access_counts. kUsage, naming file, table or setting, if the plan cannot be had, is of
-// other tables or other numbers of nodes and shards, of more than kMaxShards, or gives a PS node
-// more than ps_rows_mb.
+// the file access_counts. kUsage, naming file, table or setting, if the plan cannot be made or
+// read, is of other tables or other numbers of nodes and shards, of more than kMaxShards, or gives
+// a PS node more than ps_rows_mb.
 Result<Plan> PlanOf(const Settings& settings, uint32_t nodes, uint32_t shards_per_node,
                     const AccessCounts* measured = nullptr);
 

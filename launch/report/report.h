@@ -3,11 +3,9 @@
 //
 // JSON, format 1: label, settings {section: {name: value}}, tables [...], model_bytes, environment,
 // versions, curve [...], evaluations [...], totals, phases, rows, sharding, shards [...],
-// table_loads
-// [...], memory_plan. An unknown figure is null, never 0.
-//   model_bytes {rows, state, plain_rows}: of all rows, touched or not, with projections and
-//   learned
-//     weights; of their optimizer state; of the rows if every table were plain
+// table_loads [...], memory_plan. An unknown figure is null, never 0.
+//   model_bytes {rows, state, plain_rows}: of all rows, touched or not, with projections
+//     and learned weights; of their optimizer state; of the rows if every table were plain
 //     (sharding/tables/table_sizes.h)
 //   sharding {strategy, pool_on, plan_digest, ps_nodes [...], on_each_worker {rows, bytes}, tables
 //     [...]}: what each PS node owned and did, and the traffic expected of each table

@@ -9,9 +9,8 @@
 namespace rowhouse {
 
 // Names and values, as text: settings ("training.learning_rate"), tables ("table user"),
-// environment
-// ("environment.workers") and versions. Paths of files and members of a wrong type are left out.
-// Settings that have been renamed since have their new names.
+// environment ("environment.workers") and versions. Paths of files and members of a wrong type are
+// left out. Settings that have been renamed since have their new names.
 using RunSettings = std::vector<std::pair<std::string, std::string>>;
 RunSettings SettingsOfReport(const nlohmann::json& report);
 

@@ -214,7 +214,7 @@ std::string FiguresText(const SizePlan& plan) {
   if (plan.shards > 1) {
     text +=
         line(fmt::format("at most on one of {} shards:", plan.shards),
-             fmt::format("{} of weights cut by rows, as training does; by columns {}; by rows "
+             fmt::format("{} of weights divided by rows, as training does; by columns {}; by rows "
                          "as block tables {}",
                          Bytes(plan.fullest_shard.by_rows), Bytes(plan.fullest_shard.by_columns),
                          Bytes(plan.fullest_shard.as_blocks)));

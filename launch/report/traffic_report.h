@@ -19,10 +19,9 @@ StepShape StepShapeOf(const Settings& settings, uint32_t workers);
 // smaller of the two, and the plan's choice.
 std::string TrafficText(const EmbeddingTables& tables, const std::vector<TableTraffic>& traffic);
 
-// A line for each kind of table for which another pool_on moves less: those that shards pool
-// although merged rows are fewer bytes, and those that workers pool although bags are less than
-// half the bytes.
-// "" if there are none.
+// Up to two lines, on tables for which another pool_on moves less: one on tables that shards pool
+// although merged rows are fewer bytes, and one on tables that workers pool although bags are less
+// than half the bytes. "" if there are none.
 std::string TrafficHints(const EmbeddingTables& tables, const std::vector<TableTraffic>& traffic);
 
 // [{name, pool_on, lookups, distinct_rows, by_rows, by_bags}]; by_bags is null if shards cannot

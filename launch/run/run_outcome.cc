@@ -178,10 +178,10 @@ RunReport ReportOf(const Settings& settings, const WorkerRunOptions& options, co
 }
 
 void PrintStopped(const TrainingSummary& summary, uint64_t last_step, bool is_saved) {
-  fmt::print(
-      "stopped at step {} of {} by {}; {}\n", summary.steps_done, last_step,
-      summary.was_told_to_stop ? StopSignalName() : "--stop_after_steps",
-      is_saved ? "go on with --load" : "nothing was saved, for want of --model_dir: start anew");
+  fmt::print("stopped at step {} of {} by {}; {}\n", summary.steps_done, last_step,
+             summary.was_told_to_stop ? StopSignalName() : "--stop_after_steps",
+             is_saved ? "go on with --load"
+                      : "nothing was saved, because there is no --model_dir: start anew");
   std::fflush(stdout);
 }
 

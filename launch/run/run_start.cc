@@ -146,7 +146,7 @@ Result<Manifest> ReadManifestToLoad(const Settings& settings, const JobSpec& job
     return UsageError(
         "--load: the model in {} was trained with other settings (digest {}, now {}); compare "
         "{}/config.yaml with --print_config: model, tables, data, batch, seed, rate and its "
-        "schedule, optimizers and threads must stay",
+        "schedule, optimizers and threads must stay the same",
         model_dir, manifest.config_digest, job.config_digest, model_dir);
   }
   RETURN_IF_ERROR(CheckSameTables(job.tables, manifest.tables)

@@ -285,8 +285,10 @@ class Parser {
 
   Status TakeDlrmFlag(const DlrmFlag& flag, const GivenFlag& given) {
     if (!result_.verb.empty() && result_.verb != "train" && result_.verb != "plan") {
-      return UsageError("{} is no flag of rowhouse {}; it is DLRM's, and for train and plan",
-                        given.Describe(), result_.verb);
+      return UsageError(
+          "{} is no flag of rowhouse {}; it is a flag of DLRM, which only train and "
+          "plan take",
+          given.Describe(), result_.verb);
     }
     if (IsHarmless(flag, given.value)) return OkStatus();
     if (flag.fate == DlrmFlag::Fate::kRefused) {

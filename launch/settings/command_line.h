@@ -3,8 +3,8 @@
 //   --name=value  --name value  --switch  --noswitch  --switch=false   - may stand for _ in names
 //   --flagfile=FILE   one flag a line, # comments; its flags stand where the file is named
 //   --                ends the flags
-// The last of several values of one flag counts. Every mistake is kUsage and says what was given,
-// where (file and line, for flag files) and what is known or expected instead.
+// If a flag has several values the last one counts. Every mistake is kUsage and says what was
+// given, where (file and line, for flag files) and what was expected instead.
 //
 // gflags knows every flag (launch/settings/flags.h), but its own parser exits the process on a
 // mistake, with another code and without the line, so it is not used. Threads: one; gflags are
@@ -34,7 +34,7 @@ struct GivenFlag {
 struct CommandLine {
   std::string verb;  // "" only with help or version
   std::vector<GivenFlag> flags;
-  // What stands beside the flags: of bench names, of ckpt what to do, of compare reports.
+  // Words that are no flags: names for bench, an action for ckpt, reports for compare.
   std::vector<std::string> arguments;
   // DLRM's flags that were given and change nothing, as DLRM spells them, each once.
   std::vector<std::string> ignored;

@@ -19,8 +19,8 @@ using PickOptions = OptionValues& (*)(Settings&);
 // `path`: of what `pick` picks, "data.own".
 SettingField Declared(const DeclaredOption& option, PickOptions pick, const std::string& path);
 
-// What people see of it; `takers`: names of the members that take it. `prefix` comes before its
-// name.
+// The entry of an option, as people see it. `takers`: names of the members that take the option;
+// `prefix`: stands before its name.
 Entry EntryOf(const DeclaredOption& option, const std::vector<std::string>& takers,
               const std::string& prefix = "");
 

@@ -1,6 +1,6 @@
 // DLRM's flags (dlrm_s_pytorch.py) that are no settings here: some are ignored, so that DLRM's
-// command lines work, others are refused with a reason. docs/from_dlrm.md says what becomes of each
-// of DLRM's flags. Threads: read-only after the first call.
+// command lines work, others are refused with a reason. docs/from_dlrm.md says what each of DLRM's
+// flags does here. Threads: read-only after the first call.
 #pragma once
 
 #include <span>

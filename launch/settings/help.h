@@ -6,7 +6,7 @@
 namespace rowhouse {
 
 enum class HelpPage {
-  kBasic,  // of verbs that take many settings those that most people need
+  kBasic,  // the settings that most runs need, for verbs that take many
   kAll,
 };
 

@@ -9,7 +9,7 @@
 
 namespace rowhouse {
 
-// Takes options given for the whole run away from tables whose optimizer has no use for them.
+// Removes options that were given for the whole run from tables whose optimizer does not take them.
 void ForgetUselessOptimizerOptions(Settings* settings);
 // kUsage if neither the rows nor the dense part have a use for one, or if a rate of the dense part
 // is no multiple of the rows'.
@@ -17,7 +17,8 @@ Status CheckOptimizers(const Settings& settings);
 
 // The rate of each table that has one of its own, as a multiple of the run's.
 void SetRateFactors(Settings* settings);
-// kUsage, naming the table, if it is none: the run's rate is 0 or too small.
+// kUsage, naming the table, if its rate cannot be such a multiple because the run's rate is 0 or
+// too small.
 Status CheckRateFactors(const Settings& settings);
 
 // As Settings::dense_optimizer_options() says.

@@ -21,8 +21,8 @@
 
 namespace rowhouse {
 
-// Sections of the YAML file and of --help, in this order. Settings of kCommandLine are acts of
-// one run (--load) and of kServer belong to `rowhouse ps`: no YAML file has them.
+// Sections of the YAML file and of --help, in this order. No YAML file has settings of
+// kCommandLine, which are acts of one run (--load), nor of kServer, which belong to `rowhouse ps`.
 enum class Section { kModel, kData, kTraining, kStorage, kCluster, kOutput, kCommandLine, kServer };
 
 // "model", "data", ... as the YAML file has it.

@@ -175,7 +175,8 @@ class SettingList {
 
 // A function that adds some entries; a file of entries/ registers its own at namespace scope:
 //   const bool kAdded = RegisterSettings(Section::kStorage, {AddCaches, AddStore});
-// Requires one call a section, so that the order of entries does not hang on the linker's.
+// Requires one call a section, so that the order of entries does not depend on the linker's order
+// of files.
 using AddSettings = void (*)(SettingList& list);
 bool RegisterSettings(Section section, std::vector<AddSettings> functions);
 const std::vector<AddSettings>& SettingEntries(Section section);

@@ -1,8 +1,8 @@
-// Settings: everything the operator decides, once, before anything starts. They begin as the
-// members' initialisers below, which are the only place where a default is written. Then the YAML
-// file changes them, then the flags on the command line (launch/settings/command_line.h). Once
-// checked, everybody gets them by const reference; nobody else reads flags, files or the
-// environment.
+// Settings: everything the operator decides, once, before anything starts. The initialisers of the
+// members below are the defaults, and the only place where these are written. The YAML file changes
+// them first, then the flags on the command line (launch/settings/command_line.h). After the checks
+// all code gets the settings by const reference and reads no flag, file or environment variable
+// itself.
 //
 // Each member has an entry in launch/settings/entries/, which gives its flag, its bounds and its
 // help. Threads: plain data.

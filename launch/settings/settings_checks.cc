@@ -45,7 +45,9 @@ Status CheckModelDirectory(const Settings& s) {
     return UsageError("--load goes on from the model that --overwrite deletes: give only one");
   }
   if (s.storage.store == "memory" && s.output.load) {
-    return UsageError("--load with store=memory: rows in memory ended with the run that had them");
+    return UsageError(
+        "--load with store=memory: rows in memory ended with the run that trained them; train "
+        "again with store=rocksdb");
   }
   return OkStatus();
 }

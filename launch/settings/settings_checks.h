@@ -8,7 +8,8 @@
 
 namespace rowhouse {
 
-// kUsage if neither the store nor the cache policy takes an option that such members declare.
+// kUsage if an option that stores or cache policies declare is given, and neither the chosen store
+// nor the chosen policy takes it.
 Status CheckStorageOptions(const NodeOptions& storage);
 
 // kUsage, one sentence that names both settings and says what to do. `reads_data`: false for verbs

@@ -10,7 +10,7 @@
 
 namespace rowhouse {
 
-// Their names, options that strategies declare themselves among them.
+// The names of these settings, including options that strategies declare themselves.
 std::set<std::string> SettingsOfStrategies();
 
 // kUsage if one of them is not at its default and no table's strategy reads it. The message names

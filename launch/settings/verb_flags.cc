@@ -20,7 +20,7 @@ constexpr VerbFlag kFlags[] = {
              "--json alone, or --json=-, prints them to standard output, and nothing else there",
      .has_optional_value = true},
     {kTraceFlag, kBench,
-     "Measures hit ratios of caches on this trace of accesses, too: a text file of one number a "
+     "Also measures hit ratios of caches on this trace of accesses, a text file of one number a "
      "line"},
     {kLongFlag, kBench, "Measures tier_long, too: a table of 10^8 rows; minutes, and 10 GB of disk",
      true},
@@ -29,7 +29,8 @@ constexpr VerbFlag kFlags[] = {
      "the plan, for --plan, or the counts, for --access_counts"},
     {kCsvFlag, kCompare, "Writes the table to this file as well"},
     {kStrategiesFlag, kCompare,
-     "What sharding cost each run (memory, rows, bytes, time), not what it learned", true},
+     "Compares what sharding cost each run (memory, rows, bytes, time), not what the runs learned",
+     true},
 
     {kSizesFlag, kPlan,
      "Prints the bytes of every table, memory and disk of every PS node, and the largest "
@@ -48,14 +49,15 @@ constexpr VerbFlag kFlags[] = {
      true},
     {kMaxSamplesFlag, kPlan, "With count_ids: samples to read, at most. Default: all of the epoch"},
     {kMeasuredFlag, kPlan,
-     "A --model_dir: the plan is made from the lookups of its rows that were counted while it was "
-     "trained, by skew_aware unless --strategy says otherwise; --config is its own unless given"},
+     "The --model_dir of a saved model: makes the plan from the lookups that were counted while "
+     "it was trained, by skew_aware unless --strategy names another. Default of --config: the "
+     "model's own"},
     {kEmbeddingsPerFeatFlag, kPlan,
      "Rows of each table, joined by commas: prints what LoadBalanceManager assigns to num_groups "
-     "ranks: groups, offsets, cuts, block widths and bucket sizes. No config counts"},
+     "ranks: groups, offsets, cuts, block widths and bucket sizes. --config has no effect on it"},
     {kNumGroupsFlag, kPlan,
-     "With embeddings_per_feat: ranks, 1 to 65536; with lbm fair at most as many as there are "
-     "rows, with others as there are tables",
+     "With embeddings_per_feat: ranks, 1 to 65536; of more ranks than rows or tables some are "
+     "empty",
      false, "4"},
     {kBaseEmbDimFlag, kPlan,
      "With embeddings_per_feat: floats of a row of full width, 1 to 4096; ranks with a smaller "
@@ -92,11 +94,11 @@ const std::vector<Verb>& Verbs() {
        "of each"},
       {"ps", kPs, "a PS node of its own, which workers find by --ps_endpoints"},
       {"bench", kBench,
-       "measures this machine's limits and the system beside them; without a NAME lists what there "
-       "is to measure",
+       "measures parts of the system beside what this machine can do; without a NAME lists the "
+       "benchmarks",
        "[NAME ... | all]"},
       {"ckpt", kCkpt,
-       "looks into the saved model of --model_dir: a row, what its tables and shards take; "
+       "prints a row, or the sizes of tables and shards, of the saved model in --model_dir, or "
        "compacts its rows",
        "inspect TABLE ID | stats | compact"},
       {"compare", kCompare,

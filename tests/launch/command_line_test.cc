@@ -316,7 +316,8 @@ TEST_F(CommandLineTest, DlrmsFlagsThatChangeNothingAreKeptByName) {
   EXPECT_EQ(given.value().ignored,
             (std::vector<std::string>{"--num-workers", "--enable-profiling", "--memory-map"}));
   EXPECT_EQ(Refusal({"ps", "--num-workers=4"}),
-            "--num_workers=4 is no flag of rowhouse ps; it is DLRM's, and for train and plan");
+            "--num_workers=4 is no flag of rowhouse ps; it is a flag of DLRM, which only train "
+            "and plan take");
 }
 
 TEST_F(CommandLineTest, AProcessedFileIsIgnoredOnlyBesideTheTextItWasMadeFrom) {

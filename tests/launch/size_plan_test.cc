@@ -190,7 +190,7 @@ TEST(PlanVerb, RefusesWhatItCannotDo) {
     EXPECT_EQ(status.exit_code(), 2);
     return status.message();
   };
-  EXPECT_THAT(refusal({.json = "-"}), HasSubstr("--sizes, for the bytes of every table"));
+  EXPECT_THAT(refusal({.json = "-"}), HasSubstr("--sizes, to print the bytes of every table"));
   EXPECT_THAT(refusal({.wants_sizes = true, .wants_plan = true, .out = "x"}),
               HasSubstr("--sizes and --out ask for different things"));
   EXPECT_THAT(refusal({.wants_counts = true, .wants_plan = true, .has_strategy = true}),

@@ -144,8 +144,8 @@ TEST_F(Stopping, WithoutMpirunTheSignalIsNamed) {
   const ProcessResult result = process.Wait();
   EXPECT_EQ(result.exit_code, 0) << result.Describe();
   EXPECT_THAT(result.out,
-              ContainsRegex("stopped at step [0-9]+ of 20000000 by SIGTERM; nothing was "
-                            "saved, for want of --model_dir"));
+              ContainsRegex("stopped at step [0-9]+ of 20000000 by SIGTERM; nothing was saved, "
+                            "because there is no --model_dir"));
   ExpectNothingLeft();
 }
 

@@ -101,7 +101,7 @@ TEST(BlockTables, LeaveOutIdsTheyDoNotHave) {
 // The original projects on every rank and reduces projected vectors, which is another model for
 // mean and max (`equal` says so); ours pools the rows of all shards and projects once, so every
 // plan gives `unsharded`. The rest of parallel.json is in
-// slices_test.cc, table_wise_test.cc and sharding/strategy_test.cc.
+// slices_test.cc, table_wise_test.cc and tests/sharding/strategy_test.cc.
 TEST(BlockTables, AreTheSameHoweverTheirRowsAreSharded) {
   const json block = LoadVectors("parallel.json")["sharded_block"];
   const std::vector<float> rows = Flatten(block["table"]);

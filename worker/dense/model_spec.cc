@@ -27,7 +27,8 @@ Status CheckVectors(const ModelSpec& spec) {
     return UsageError(
         "feature {} is {} wide (from arch_sparse_feature_size or its table's dim), but the last "
         "width of arch_mlp_bot is {}, and arch_interaction_op={} needs vectors of one width: make "
-        "them equal, where a qr table with operation concat gives vectors 2x its dim; or take cat",
+        "them equal (a qr table with operation concat gives vectors of twice its dim), or take "
+        "cat",
         k, width, want, spec.interaction);
   }
   return OkStatus();

@@ -96,7 +96,7 @@ Status EmbeddingLayer::CheckBags(size_t feature, const Bags& bags) const {
   const auto after = std::ranges::upper_bound(bags.offsets, position);
   return UsageError(
       "table \"{}\", sample {} of the batch: id {} is outside its {} rows; bad_ids: modulo or "
-      "padding would take it",
+      "padding accepts such ids",
       table.name, after - bags.offsets.begin() - 1, *bad, table.rows);
 }
 

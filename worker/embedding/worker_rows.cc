@@ -36,7 +36,8 @@ Result<std::unique_ptr<WorkerRows>> WorkerRows::Make(const std::vector<TableSpec
     if (table.size() > kMaxFloats / spec.dim) {
       return UsageError(
           "table \"{}\": {} rows of {} floats are too many to live on every worker and cross the "
-          "wire in every step; the limit is {} floats: let the shards have them",
+          "wire in every step; the limit is {} floats: let the shards keep them (strategy, or "
+          "option remainder of its kind)",
           spec.name, table.size(), spec.dim, kMaxFloats);
     }
     ASSIGN_OR_RETURN(table.optimizer, Optimizers().Make(spec.optimizer, spec.optimizer_options));

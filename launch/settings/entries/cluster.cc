@@ -73,22 +73,22 @@ void AddNodes(SettingList& list) {
 void AddDeadlines(SettingList& list) {
   list.Add(Whole(MEMBER(cluster.rpc_deadline_ms), 1, kMaxMs),
            {.name = "rpc_deadline_ms",
-            .help = "Wait for an answer of a shard, at most. With rowhouse ps: a job that was "
-                    "silent for this long gives way to the next",
+            .help = "Longest wait for a shard's answer. With rowhouse ps: a job that was silent "
+                    "for this long is ended when another one comes",
             .unit = "ms",
             .verbs = kTrain | kPs | kPlan});
   list.Add(Whole(MEMBER(cluster.save_deadline_ms), 1, kMaxMs),
            {.name = "save_deadline_ms",
-            .help = "Wait for a shard to write all its rows or to digest them, at most, and for "
-                    "room on a full disk of --model_dir",
+            .help = "Longest wait for a shard to write all its rows or to digest them, and for "
+                    "free space on a full disk",
             .unit = "ms"});
   list.Add(Whole(MEMBER(cluster.rendezvous_deadline_ms), 1, kMaxMs),
            {.name = "rendezvous_deadline_ms",
-            .help = "Wait for all ranks and PS nodes to meet, at most",
+            .help = "Longest wait for all ranks and PS nodes to meet",
             .unit = "ms"});
   list.Add(Whole(MEMBER(cluster.stop_deadline_ms), 1, kMaxMs),
            {.name = "stop_deadline_ms",
-            .help = "Wait for a PS node to write its rows and end, at most",
+            .help = "Longest wait for a PS node to write its rows and end",
             .unit = "ms",
             .verbs = kTrain | kPs | kPlan});
 }
@@ -115,8 +115,8 @@ void AddStrategy(SettingList& list) {
                     "skew_aware, fair, table_wise_lpt and table_wise_greedy"});
   list.Add(Whole(MEMBER(sharding.options.row_cuts), 0, 65536),
            {.name = "row_cuts",
-            .help = "With grid: ranges of rows that a table is divided into; 0: as many as it "
-                    "takes"});
+            .help = "With grid: ranges of rows that a table is divided into; 0: enough for a "
+                    "slice on every shard"});
   list.Add(Whole(MEMBER(sharding.options.column_cuts), 0, 256),
            {.name = "column_cuts",
             .help = "With grid and column_wise: ranges of columns that a row is divided into; 0: 2 "
@@ -126,7 +126,8 @@ void AddStrategy(SettingList& list) {
             .help = "With table_wise_shuffle and row_wise_hashed: seed of the order"});
   list.Add(Whole(MEMBER(sharding.options.hot_rows), 0, 1 << 20),
            {.name = "hot_rows",
-            .help = "With skew_aware: rows that the workers keep, at most: those looked up most"});
+            .help = "With skew_aware: how many rows the workers keep, at most; they keep those "
+                    "looked up most"});
   AddDeclared(
       list, ShardingStrategies(),
       [](Settings& s) -> OptionValues& { return s.sharding.options.own; }, "sharding.options.own");
@@ -140,15 +141,16 @@ void AddPlan(SettingList& list) {
   list.Add(Text(MEMBER(sharding.access_counts), "a file"),
            {.name = "access_counts",
             .help = "File of rowhouse plan --count_ids, on the first worker's host, for strategy "
-                    "skew_aware and for predictions of a run's traffic. --cache_access_counts is "
-                    "the one that PS nodes read"});
+                    "skew_aware and for predictions of a run's traffic. --cache_access_counts "
+                    "names the file that PS nodes read"});
   list.Add(Text(MEMBER(sharding.plan), "a file"),
            {.name = "plan",
-            .help = "Plan to route by, a file of rowhouse plan --out on the first worker's host; "
-                    "strategy is not asked then"});
+            .help = "File of the plan that the run uses, made by rowhouse plan --out, on the "
+                    "first worker's host; strategy is then refused as a flag and ignored in "
+                    "--config"});
   list.Add(Mebibytes(MEMBER(sharding.ps_rows_mb), 0, uint64_t{1} << 40),
            {.name = "ps_rows_mb",
-            .help = "Rows and optimizer state that a plan may give a PS node, at most; 0: any",
+            .help = "Most rows and optimizer state that a plan may give a PS node; 0: no limit",
             .unit = "MiB"});
 }
 

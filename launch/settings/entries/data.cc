@@ -31,8 +31,9 @@ void AddSource(SettingList& list) {
             .is_basic = true});
   list.Add(Choice(MEMBER(data.data_set), {"kaggle", "terabyte"}),
            {.name = "data_set",
-            .help = "With dataset: kaggle: --data is a file; terabyte: --data=day stands for a "
-                    "file a day, day_0, day_1, ..., as many as there are",
+            .help = "With dataset: how many files there are. kaggle: --data is one file; "
+                    "terabyte: --data=day stands for one file a day, day_0, day_1, ..., as many "
+                    "as there are",
             .digest = kIn});
   list.Add(Real(MEMBER(data.test_fraction), "a number from 0 to below 1", IsBelowOne),
            {.name = "test_fraction",
@@ -63,8 +64,8 @@ void AddSizes(SettingList& list) {
                                               .is_basic = true});
   list.Add(Whole(MEMBER(data.num_batches), 0),
            {.name = "num_batches",
-            .help = "With random: train batches, instead of data_size; others end an epoch after "
-                    "this many batches; 0: off",
+            .help = "Train batches of an epoch: with random instead of data_size, with other data "
+                    "as an earlier end of the epoch; 0: off",
             .digest = kIn});
 }
 

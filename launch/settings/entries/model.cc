@@ -143,8 +143,8 @@ void AddTables(SettingList& list) {
             .digest = kIn});
   list.Add(Choice(MEMBER(table_defaults.weighted_pooling), {"none", "fixed", "learned"}),
            {.name = "weighted_pooling",
-            .help = "Weights of the ids in a bag's sum, of all tables. fixed: all are 1; learned: "
-                    "each id has one, in a table of rows of width 1",
+            .help = "Weights of the ids in the sum of a bag, in all tables. fixed: all are 1; "
+                    "learned: each id has one, in a table of rows of width 1",
             .then = [](Settings& s) {
               for (LogicalTable& table : s.tables) {
                 table.weighted_pooling = s.table_defaults.weighted_pooling;

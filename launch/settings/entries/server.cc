@@ -22,8 +22,9 @@ void AddServer(SettingList& list) {
                             .separator = ',',
                             .may_be_empty = true,
                             .what = "numbers of open sockets, joined by commas"};
-  list.Add(ListenAddress(),
-           {.name = "listen", .help = "Where workers find this PS node; port 0: one that is free"});
+  list.Add(ListenAddress(), {.name = "listen",
+                             .help = "Address at which workers reach this PS node; port 0: any "
+                                     "free port"});
   list.Add(
       Whole(MEMBER(server.supervisor_fd), -1),
       {.name = "supervisor_fd", .help = "Internal: a pipe that ends when the supervisor does"});

@@ -40,8 +40,8 @@ void AddCaches(SettingList& list) {
   list.Add(Real(MEMBER(storage.cache_ratio), "a number greater than 0, at most 1",
                 [](double v) { return v > 0.0 && v <= 1.0; }),
            {.name = "cache_ratio",
-            .help = "The part of each table's rows that is cached at most, even where cache_mb has "
-                    "room for more",
+            .help = "The largest fraction of each table's rows that is cached, even where "
+                    "cache_mb has room for more",
             .unit = "fraction"});
   list.Add(Whole(MEMBER(storage.cache_ways), 1, 1024),
            {.name = "cache_ways", .help = "Associativity of the caches; 1: fully associative"});
@@ -58,7 +58,7 @@ void AddCaches(SettingList& list) {
   list.Add(Real(MEMBER(storage.cache_warmup_ratio), "a number from 0 to 1",
                 [](double v) { return v >= 0.0 && v <= 1.0; }),
            {.name = "cache_warmup_ratio",
-            .help = "With --cache_access_counts: the part of each cache that is filled at the "
+            .help = "With --cache_access_counts: the fraction of each cache that is filled at the "
                     "start",
             .unit = "fraction"});
   AddDeclared(
@@ -69,9 +69,9 @@ void AddCaches(SettingList& list) {
 void AddWrites(SettingList& list) {
   list.Add(Whole(MEMBER(training.prefetch_steps), 0, 1024),
            {.name = "prefetch_steps",
-            .help = "Steps ahead, at most, that workers tell shards which rows they will pull, so "
-                    "that the shards read them from disk before. How many it is adapts to whether "
-                    "pulls wait for a disk; 0: never",
+            .help = "How many steps ahead, at most, workers tell shards which rows they will "
+                    "pull, so that the shards read these from disk in time. The number adapts to "
+                    "whether pulls wait for a disk; 0: never",
             .verbs = kTrain | kPlan});
   list.Add(Whole(MEMBER(storage.max_dirty_steps), 0),
            {.name = "max_dirty_steps",
@@ -79,9 +79,9 @@ void AddWrites(SettingList& list) {
                     "0: with a push log 1000, without one when the row is evicted or saved"});
   list.Add(Choice(MEMBER(storage.durability), {"none", "wal", "fsync"}),
            {.name = "durability",
-            .help = "What an answered push survives. none: nothing, only what was saved does; wal: "
-                    "the end of the PS process, by a log of pushes beside the rows; fsync: the end "
-                    "of the machine, too",
+            .help = "What keeps answered pushes that were not saved. none: nothing; wal: a log "
+                    "beside the rows, which survives the end of the PS process; fsync: also that "
+                    "of the machine. The log is not yet read back",
             .is_basic = true});
   list.Add(Choice(MEMBER(storage.store_compression), {"none", "zstd"}),
            {.name = "store_compression",

@@ -18,8 +18,8 @@ SettingField OptimizerOfAll() {
   field.set = [set = field.set](const std::string& text, Settings& settings) {
     if (text == "adamw") {
       return UsageError(
-          "adamw is of the dense part alone, since it decays rows that no step touches; give "
-          "dense_optimizer=adamw and optimizer=lazy_adam or adam");
+          "adamw is for the dense part only, because it would decay rows that no step touches; "
+          "give dense_optimizer=adamw and optimizer=lazy_adam or adam");
     }
     return set(text == "rwsadagrad" ? "rowwise_adagrad" : text, settings);
   };
@@ -149,9 +149,9 @@ void AddOptimizerOptions(SettingList& list) {
       {"weight_decay",
        "All but ftrl: this times the weight is added to the gradient (L2); of rows only in steps "
        "that look them up"},
-      {"momentum", "momentum: the part of the velocity that a step keeps"},
-      {"beta1", "Adams: the part of the mean that a step keeps"},
-      {"beta2", "Adams: the part of the mean square that a step keeps"},
+      {"momentum", "momentum: the fraction of the velocity that a step keeps"},
+      {"beta1", "Adams: the fraction of the mean that a step keeps"},
+      {"beta2", "Adams: the fraction of the mean square that a step keeps"},
       {"l1", "ftrl: L1, which makes weights exactly 0"},
       {"l2", "ftrl: L2"},
       {"beta", "ftrl: the rate of a weight is rate / (this + the root of its sum of squares)"},
@@ -202,7 +202,8 @@ void AddOptimizerOfDensePart(SettingList& list) {
 void AddComputation(SettingList& list) {
   list.Add(Whole(MEMBER(data.seed), 0, 0xffffffff),
            {.name = "numpy_rand_seed",
-            .help = "Seed of the initial values and of generated data",
+            .help = "Seed of the initial values, of generated data and of the order of train "
+                    "samples",
             .aliases = {"seed"},
             .digest = kIn,
             .is_basic = true,
@@ -218,8 +219,9 @@ void AddComputation(SettingList& list) {
             .is_basic = true});
   list.Add(Whole(MEMBER(training.accumulation), 1, 1 << 20),
            {.name = "mlperf_grad_accum_iter",
-            .help = "Mini-batches of a step: their gradients are added, and the loss is the mean "
-                    "over all their samples. It saves memory and trains as one batch of that size",
+            .help = "Mini-batches of a step, which has this times mini_batch_size samples: their "
+                    "gradients are summed, and the loss is the mean over all samples. It needs "
+                    "less memory than one batch of that size and trains alike",
             .digest = kIn});
 }
 
@@ -229,20 +231,23 @@ void AddTimes(SettingList& list) {
             .help = "Steps of this run, which then saves and stops; 0: it trains to the end"});
   list.Add(Whole(MEMBER(training.test_freq), -1),
            {.name = "test_freq",
-            .help = "Steps between tests; 0 or -1: one test, at the end",
+            .help = "Steps between tests; each epoch then ends with a test, too; 0 or -1: one "
+                    "test, at the end of the run",
             .is_basic = true});
   list.Add(Whole(MEMBER(training.print_freq), -1),
            {.name = "print_freq",
-            .help = "Steps between progress lines; 0 or -1: none",
+            .help = "Steps between progress lines; each epoch then ends with one, too; 0 or -1: "
+                    "none",
             .is_basic = true});
   list.Add(Whole(MEMBER(training.print_precision), 1, 17),
            {.name = "print_precision", .help = "Digits of the values that debug_mode prints"});
   list.Add(Switch(MEMBER(training.debug_mode)),
            {.name = "debug_mode",
             .help = "Prints model, data and all parameters before and after training, as DLRM "
-                    "does; of long arrays both ends. With data_generation=random and "
-                    "initialiser=dlrm it changes the initial values, as in DLRM, where printing "
-                    "the data draws numbers before the weights do; otherwise it changes nothing"});
+                    "does; of long arrays the first and last elements. With "
+                    "data_generation=random and initialiser=dlrm it changes the initial values, "
+                    "as in DLRM, where printing the data draws numbers before the weights do; "
+                    "otherwise it changes nothing"});
 }
 
 const bool kAdded =
