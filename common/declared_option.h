@@ -55,15 +55,16 @@ class DeclaredOption {
   bool is_part_of_digest() const { return is_part_of_digest_; }
   const std::vector<std::string>& words() const { return words_; }  // all values of a kChoice
 
-  // The value that `text` spells, in the one form that all its spellings share. kUsage "expected a
-  // whole number from 1 to 9".
+  // Reads `text` and returns its value in a fixed form: texts that mean the same value give the
+  // same string. kUsage for any other text: "expected a whole number from 1 to 9".
   Result<std::string> Read(const std::string& text) const;
 
   // Writes what `text` says into *values. kUsage as Read; *values is then as before.
   Status Set(const std::string& text, OptionValues* values) const;
 
-  // The value in `values`, or else the default. Each requires the type of its name (TextIn: any)
-  // and values that Read accepts, as a registry's Make checks.
+  // Each returns the value that `values` has for this option, or the default if it has none.
+  // Requires an option of the type in the function's name (TextIn: of any type) and a value that
+  // Read accepts; Registry::Make has checked both.
   const std::string& TextIn(const OptionValues& values) const;
   bool BoolIn(const OptionValues& values) const;
   uint64_t WholeIn(const OptionValues& values) const;

@@ -36,8 +36,8 @@ std::string ShownJson(const nlohmann::json& value);
 // The value that a text holds, and the lines on which its objects stand.
 struct JsonText {
   nlohmann::json value;
-  // lines["slices"][i]: the line, from 1, of object i of the list "slices". Right only for a key
-  // that occurs once in the text.
+  // lines["slices"][i] is the number, from 1, of the line on which object i of the list "slices"
+  // stands. This is right only if the key occurs once in the text.
   std::map<std::string, std::vector<size_t>> lines;
 
   // "slice 3 (line 17)" for element `index`, from 0, of the list `key`; without the line if it is

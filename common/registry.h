@@ -3,9 +3,9 @@
 //
 // A family's registry is a function-local static, filled before main by objects such as
 //   const bool kRegistered = Optimizers().Add<Adagrad>("adagrad", {kDecay});
-// and read-only afterwards, so it needs no lock. `Options` is handed to the member's constructor;
-// if it has a member `own` (or own_options()), that holds the values of the options that members
-// declare (common/declared_option.h), and Make checks it.
+// and read-only afterwards, so it needs no lock. A member's constructor takes an `Options`. If that
+// struct has a field `own` (or a function own_options()), it holds the values of the options that
+// members declare (common/declared_option.h), and Make checks them.
 #pragma once
 
 #include <algorithm>
@@ -47,8 +47,9 @@ class Registry {
     return added;
   }
 
-  // kUsage if `name` is unknown or `options` has values of declared options that are not the
-  // member's or that it does not take; or what the member says.
+  // kUsage if `name` is unknown, or if `options` has a declared option that the member did not
+  // declare, or a value that the option does not take. Otherwise errors are those of the member's
+  // factory.
   Result<std::unique_ptr<Interface>> Make(std::string_view name, const Options& options) const {
     RETURN_IF_ERROR(Validate(name));
     const Member& member = members_.find(name)->second;

@@ -68,9 +68,10 @@ ROWHOUSE_KERNEL_BODY void WidenF16(const uint16_t* halves, float* values, size_t
   }
 }
 
-// |value| as an f16 with 32 more bits below the last one, so that adding carries from mantissa to
-// exponent. The lowest 13 bits of an f32's mantissa come to lie in these 32; below f16's smallest
-// normal the mantissa is shifted further down, and more of it does.
+// |value| as the bits of an f16, followed by 32 bits that f16 has no room for. Rounding adds to
+// these 32 bits; the carry goes into the mantissa and from there into the exponent. If the f16 is
+// normal, the 32 bits begin with the lowest 13 bits of the f32's mantissa. If it is subnormal, the
+// mantissa is shifted further down, and more of its bits are among the 32.
 ROWHOUSE_KERNEL_BODY uint64_t WideF16(uint32_t magnitude) {
   constexpr uint32_t kMinNormal = 113;  // f32's exponent field of 2^-14
   const uint32_t exponent = magnitude >> 23;

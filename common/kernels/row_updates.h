@@ -48,7 +48,8 @@ void AdamUpdate(const AdamFactors& factors, std::span<const float> g, std::span<
                 std::span<float> m, std::span<float> v);
 
 // FTRL-Proximal as a step from the weight where it stands (sharding/rows/optimizers/ftrl.cc has the
-// algebra). n: sum of squared gradients; q: where w is 0, the part of l1 that is used up.
+// algebra). n: sum of squared gradients; q: for a weight that is 0, minus the paper's z, which is
+// then within [-l1, l1].
 //   n += g*g;  r = rate / (beta + sqrt(n) + rate*l2), or 0 where that is 0 / 0
 //   p = l1 * sign(w), or q where w is 0
 //   up = w + r * (p - g - l1);  down = w + r * (p - g + l1)

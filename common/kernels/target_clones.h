@@ -2,7 +2,7 @@
 // set; the loader picks once. All give the same bits, because the tree is built with
 // -ffp-contract=off and every horizontal sum has a fixed order.
 //
-// Off under sanitizers (the picking happens before their runtime is up) and for other compilers.
+// Off under sanitizers (the loader picks before their runtime has started) and for other compilers.
 // ROWHOUSE_KERNEL_BODY before a function: it is inlined into each caller, and so is compiled for
 // the caller's instruction set. A test can compile the same body for each of them.
 #pragma once

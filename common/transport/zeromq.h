@@ -15,8 +15,9 @@ struct ZeroMqOptions {
   int high_water_mark = 32;                    // messages to a peer that wait inside ZeroMQ
   size_t peer_queue_messages = 10000;          // further messages to a peer, in our own queue
   size_t peer_queue_bytes = size_t{1} << 30;   // and their bytes
-  // Time between heartbeats; 0: there are none. A dialer drops a listener that was silent for five
-  // such times; a listener drops a dialer whose host was.
+  // Time between heartbeats; 0: there are none. Dialers send them, and a dialer drops a listener
+  // that was silent for five such times. A listener uses TCP's keepalive instead, and drops a
+  // dialer whose host was silent for as long.
   int heartbeat_ms = 2000;
   int linger_ms = 1000;  // how long closing waits for what is still to be sent
 };

@@ -1,5 +1,6 @@
-// FLUSH, DIGEST, STATS, BYE, BUSY: what one worker asks of a shard between two steps.
-// header.step: how many steps must have been applied when the shard answers; it waits for them.
+// FLUSH, DIGEST, STATS: what one worker asks of a shard between two steps. header.step is a number
+// of steps: the shard parks the request until it has applied so many. BYE goes to a PS node; BUSY
+// is a shard's word to a worker that waits.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +13,8 @@
 
 namespace rowhouse {
 
-// Everything up to header.step survives a crash once this is answered with code 0.
+// Once this is answered with code 0, the rows as they are after header.step steps survive a crash
+// (ps/shard/controls.h).
 struct FlushRequest {
   static constexpr MessageType kType = MessageType::kFlush;
   template <class Archive>
@@ -195,9 +197,9 @@ struct ByeReply {
   void serialize(Archive&) {}
 };
 
-// Not an answer but the word that one will come: the shard cannot go on now (its disk is full), and
-// has not forgotten the request that header.request_id names. Whoever waits for it begins to count
-// its deadline anew.
+// Says that the answer to the request header.request_id will come later: the shard keeps the
+// request, and cannot go on now because its disk is full. The deadline of the worker that waits for
+// the answer begins anew.
 struct BusyReply {
   static constexpr MessageType kType = MessageType::kBusy;
   std::string message;

@@ -9,9 +9,9 @@
 
 namespace rowhouse {
 
-// An entry of a message's list of rows: the next `rows` ids of the payload are rows of `table`, and
-// the message carries their columns from first_column to the end of the slice that begins there. A
-// table may have several entries.
+// An entry of a message's list of rows. The next `rows` ids of the payload are rows of `table`. The
+// message carries the columns of the slice that begins at first_column, and no others. A table may
+// have several entries.
 struct TableRows {
   uint32_t table = 0;
   uint32_t rows = 0;
@@ -72,8 +72,8 @@ struct PullRequest {
 //   0  weights f32, of the columns asked for, row after row, in the order of the request
 // and, if the request had bags, in their order:
 //   1  pooled columns, bag after bag: f32, or f64 where the entry is partial
-//   2  winners u32 of entries that take the maximum, one for each pooled value: the number, from 0,
-//      of the lookup that has the maximum, among the lookups that the request has of this bag;
+//   2  winners u32 of entries that take the maximum, one for each pooled value: the number of the
+//      lookup that has the maximum. The lookups that the request has of a bag are numbered from 0.
 //      2^32 - 1 for a bag without lookups
 struct PullReply {
   static constexpr MessageType kType = MessageType::kPullReply;

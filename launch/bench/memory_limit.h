@@ -7,9 +7,9 @@
 //
 //   v1  <own>/rowhouse-bench-<pid>         memory.limit_in_bytes, cgroup.procs
 //   v2  <own>/../rowhouse-bench-<pid>      memory.max, memory.swap.max = 0, cgroup.procs;
-//       beside its own, because a cgroup with processes has none below (except the root, "/", in
-//       which it lies). If the parent's cgroup.subtree_control lacks "memory", it is added and
-//       stays.
+//       beside the process's own, because a cgroup that has processes may have no others below it.
+//       The root, "/", may: it lies in the root if the process is there. If the parent's
+//       cgroup.subtree_control lacks "memory", "memory" is added and stays.
 //
 // This takes root, or a cgroup that belongs to the user. If neither version can be used (a
 // read-only /sys/fs/cgroup, a container whose processes are in its v2 root, no memory controller)

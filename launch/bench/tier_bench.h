@@ -64,8 +64,8 @@ class TierBench final : public Bench {
   Status WarmUp();
   size_t BatchesOfSample() const;
   Status TrainBatch(std::span<const RowId> ids);
-  // The most a cache can gain: 1 / (the share of distinct rows of batches that missed); 0 before
-  // any.
+  // The most that a cache can gain: the distinct rows of all batches, divided by those of them that
+  // missed; 0 before any missed.
   double Ceiling() const;
 
   const TierBenchOptions options_;

@@ -18,11 +18,11 @@ struct Roles {
 // host, then by rank, so that hosts keep their nodes, and the shards whose rows they saved, in
 // whatever order mpirun starts them.
 
-// Assigns `ps` PS nodes to the hosts in turn, in the order of their names, as mpirun fills one host
-// before the next and ranks 0..ps-1 would all be on the first. A host keeps one rank for a worker
-// as long as other hosts have ranks left. So hosts with ranks left differ by at most one in their
-// number of PS nodes, and every host has a worker if there are enough ranks. kUsage if no rank
-// would be a worker.
+// Assigns `ps` PS nodes to the hosts in turn, in the order of their names. (mpirun fills one host
+// before the next, so ranks 0..ps-1 may all be on one host.) A host keeps its last rank for a
+// worker until all other hosts, too, have only one rank left. So hosts with ranks left differ by at
+// most one in their number of PS nodes, and every host has a worker if there are enough ranks.
+// kUsage if no rank would be a worker.
 Result<Roles> AssignRoles(const std::vector<std::string>& hosts, uint32_t ps);
 
 // `ps_per_host` (>= 1) PS nodes on every host. kUsage for a host with fewer ranks, which is named,

@@ -10,7 +10,9 @@
 // stored: the initialisers' names and seeds in `tables` stand for them, or, for initial values from
 // a file, its size and XXH3-64.
 //
-// The manifest is written last, by rename, so that a crash leaves the old one. Threads: one.
+// The manifest is written last, by rename, so that a crash leaves the old one. SaveModel is called
+// after every shard has answered FLUSH. docs/storage.md, "A save", says what a crash leaves at each
+// point, and which of it can be loaded. Threads: one.
 #pragma once
 
 #include <cstdint>

@@ -22,8 +22,9 @@ struct SizePlan {
     std::string refusal;  // why there can be no such table, and no vocabulary; "" if there can
     Vocabulary vocabulary;
   };
-  // Weights in the cache of one PS node, as if all rows were of `asked`: all rows that the model
-  // has on shards, but at most cache_ratio of them, and at most cache_mb.
+  // Weights in the cache of one PS node, as if all rows were as wide as those of `asked`. It holds
+  // the rows that the model has on shards, but at most the share cache_ratio of them, and at most
+  // cache_mb.
   struct Cache {
     uint64_t sets = 0;
     uint64_t lines = 0;

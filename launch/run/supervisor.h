@@ -1,10 +1,11 @@
-// Supervisor: starts, watches and stops the server of a PS rank. The server is a child process
-// (`rowhouse ps`, started by posix_spawn in a session of its own), so that a server that dies does
-// not end the MPI rank, and because a process that has called MPI_Init must not fork.
+// Supervisor: starts, watches and stops the server of a PS rank. The server, `rowhouse ps`, is a
+// child process in a session of its own, so that a server that dies does not end the MPI rank.
+// posix_spawn starts it, because a process that has called MPI_Init must not fork.
 //
 // The supervisor owns the listening sockets and passes them on, so that ports are known before the
 // server runs. A pipe connects the two: when the server reads end of file there, the supervisor is
-// gone, and the server refuses new work, closes its stores and exits within --stop_deadline_ms.
+// gone, and the server refuses new work, closes its stores and exits within --stop_deadline_ms. It
+// saves nothing then: changed rows that only its caches have are lost.
 // Threads: one.
 #pragma once
 

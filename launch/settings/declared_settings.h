@@ -16,7 +16,7 @@ namespace rowhouse {
 // Where the values of a family's options lie in Settings.
 using PickOptions = OptionValues& (*)(Settings&);
 
-// `path`: of what `pick` picks, "data.own".
+// `path`: the path of the member of Settings that `pick` returns: "data.own".
 SettingField Declared(const DeclaredOption& option, PickOptions pick, const std::string& path);
 
 // The entry of an option, as people see it. `takers`: names of the members that take the option;

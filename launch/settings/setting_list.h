@@ -31,7 +31,7 @@ namespace rowhouse {
 template <typename T>
 struct Member {
   std::string path;       // "storage.cache_ways"
-  T& (*pick)(Settings&);  // the same function serves both directions
+  T& (*pick)(Settings&);  // to read the member and to write it
 
   T& Of(Settings& settings) const { return pick(settings); }
   const T& Of(const Settings& settings) const {
@@ -70,7 +70,8 @@ SettingField Name(const Member<std::string>& member, const Registry<Interface, O
   return field;
 }
 
-// A whole number in [low, high]; the end of its type stands for "no bound".
+// A whole number in [low, high]. The largest value of its type as `high` means that there is no
+// upper bound.
 template <std::integral T>
 SettingField Whole(const Member<T>& member, std::type_identity_t<T> low,
                    std::type_identity_t<T> high = std::numeric_limits<T>::max()) {
@@ -135,8 +136,8 @@ inline bool IsFloatNotNegativeOrMinusOne(double value) {
   return IsFloatNotNegative(value) || value == -1.0;
 }
 
-// Calls `change` for the tables that there are, and for the table that others begin as. What the
-// YAML file says of one table afterwards wins (launch/settings/table_fields.h).
+// Calls `change` for each table there is, and for table_defaults, with which each further table
+// begins. What the YAML file says of one table afterwards wins (launch/settings/table_fields.h).
 template <typename Change>
 void ForAllTables(Settings& settings, const Change& change) {
   change(settings.table_defaults);

@@ -7,7 +7,10 @@
 //
 // A policy is deterministic: the same calls give the same choices; no clock, no randomness.
 // Threads: one at a time.
-// To add one, write ps/cache/policies/<name>.cc; it registers itself here.
+// To add one, write ps/cache/policies/<name>.cc, a CachePolicy whose constructor takes
+// CachePolicyOptions. Its last line registers it: const bool kRegistered =
+// CachePolicies().Add<Lru>("lru"). lru.cc is the shortest example;
+// tests/ps/cache_policy_contract_test.cc runs for every registered policy.
 #pragma once
 
 #include <cstdint>
@@ -67,8 +70,9 @@ class CachePolicy {
   // The new state of a row after this use.
   virtual uint8_t Use(uint8_t state, const CacheUse& use) = 0;
 
-  // The cache is about to count the row's age from a time `steps` steps later than before. Returns
-  // the state that then means what `state` means now.
+  // The cache is about to move the time of the row's last use forward by `steps` steps, so that the
+  // ages it gives from then on are smaller by that. Returns the state that means, beside these
+  // ages, what `state` means now.
   virtual uint8_t Aged(uint8_t state, [[maybe_unused]] uint32_t steps) { return state; }
 
   // Whether Choose reads CachedRow::row.

@@ -1,6 +1,6 @@
 // HalfLife: the half-life of past uses, for policies that let them decay. It is given in uses of
-// the cache per slot; ages are in steps, so it is converted by the mean number of uses a step had
-// so far.
+// the cache per slot, but ages are in steps: it is converted by the mean number of uses that a step
+// has had so far.
 #pragma once
 
 #include <algorithm>

@@ -121,9 +121,9 @@ class RowCache {
 
   // Notes that the row's next use is in `step`. Ignored unless `step` is later than the steps of
   // all uses so far, by at most kMaxStepsAhead. The cache remembers one next use for each row: the
-  // earliest that was noted. It forgets it when the row is used in that step. If a call makes two
-  // next uses known, it returns the later one; the caller notes that again when step `after` is
-  // over.
+  // earliest that was noted. It forgets it when the row is used in that step. If a call names
+  // another step than the one remembered, it returns the later of the two; the caller notes that
+  // again when step `after` is over.
   struct LaterUse {
     uint64_t after = 0;
     uint64_t step = 0;
@@ -144,8 +144,9 @@ class RowCache {
   std::vector<std::pair<RowId, Slot>> DirtySlots(Slot begin = 0, Slot end = kNone) const;
 
   // Changes the capacity. Rows that no longer fit go to `evict`, clean or dirty; the others move to
-  // other slots, unchanged. Pins do not keep a row here: call it between steps. Meanwhile it takes
-  // the memory of both sizes, less what moved records free.
+  // other slots, unchanged. Pins do not keep a row here: call it between steps. Meanwhile the old
+  // and the new slots both take memory; the pages of records that have moved are given back at
+  // once.
   void Resize(uint64_t capacity_rows, const std::function<void(const CacheVictim&)>& evict);
 
  private:
@@ -167,9 +168,9 @@ class RowCache {
     kOccupied = 1,
     kDirty = 2,
     kNextUseKnown = 4,
-    // Used only with kNextUseKnown: the row is pinned until the step whose low four bits are the
-    // upper four bits of the flags. (`time` then holds the next use.) Without kNextUseKnown a row
-    // is pinned until step `time`.
+    // Used only with kNextUseKnown, where `time` holds the next use: the row is pinned, too. The
+    // upper four bits of the flags are the low four bits of the step until which it is pinned.
+    // Without kNextUseKnown a row is pinned until step `time`.
     kPinned = 8,
   };
   static constexpr int kPinShift = 4;

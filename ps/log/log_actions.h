@@ -11,10 +11,10 @@
 
 namespace rowhouse {
 
-// Carries out the first of the actions: if it is an AppendLog, together with the AppendLogs of the
-// same lap that directly follow it, so that pushes that came together share one sync; if it is a
-// TruncateLog, alone. Returns one event for each action carried out. If there was no room, returns
-// one event with kResourceExhausted, and nothing was done.
+// Carries out the first of the actions. A TruncateLog is carried out alone; an AppendLog together
+// with the AppendLogs of the same lap that directly follow it, so that pushes that came together
+// share one sync. Returns one event for each action carried out. If there was no room, nothing was
+// done, and the one event returned has kResourceExhausted.
 std::vector<ShardEvent> CarryOutLogActions(PushLog& log, std::span<const ShardAction> actions);
 
 }  // namespace rowhouse

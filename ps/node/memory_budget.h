@@ -52,8 +52,8 @@ struct MemoryBudget {
            prefetch_bytes + cache_bytes + cache_bytes / 8;
   }
 
-  // Bytes for records. `slot_bytes_a_byte`: bytes of slots for each byte of records; the narrower
-  // the rows, the more bytes their slots take, and the fewer are left for records.
+  // Bytes for records. `slot_bytes_a_byte`: bytes that slots take for each byte of records. It is
+  // larger for narrower rows, for which fewer bytes are left.
   uint64_t RecordBytes(double slot_bytes_a_byte) const;
 };
 

@@ -83,7 +83,7 @@ struct DiskEstimate {
   uint64_t compacted = 0;  // files that hold each of them once
   // The most that all files take at any time: with older copies of rows, and with the outputs of
   // compactions whose inputs are not deleted yet. Equals `compacted` if only a save writes rows,
-  // which it does in their order.
+  // because it writes them in their order.
   uint64_t peak = 0;
   // The push log, which is not in the figures above. An upper bound, unless the sync of a lap's
   // rows takes longer than a lap.

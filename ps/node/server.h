@@ -55,8 +55,9 @@ class Server {
          const Clock& clock);
   ~Server();
 
-  // Serves until `stop`, with `one_job` until a job has ended; then closes the shards without
-  // saving them. What an answered FLUSH covered is safe at any time.
+  // Serves until `stop` is set or, with `one_job`, until a job has ended. Then it closes the shards
+  // and saves nothing: rows that are dirty in their caches are lost. What an answered FLUSH covered
+  // is safe at any time.
   Status Run(Listener& node, const std::atomic<bool>& stop, bool one_job);
 
  private:

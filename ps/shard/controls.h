@@ -2,7 +2,9 @@
 // for counters (STATS).
 //
 // A save writes all dirty rows, piece by piece, and no step is applied meanwhile, so that what is
-// saved is the rows after one step. One save or digest at a time.
+// saved is the rows after one step. FLUSH then syncs the store, writes "clean" into STATE.json
+// (shard_store.h) and is answered. docs/storage.md, "A save", says what else makes a saved model.
+// One save or digest at a time.
 // Threads: the shard's thread only.
 #pragma once
 

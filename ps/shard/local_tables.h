@@ -107,10 +107,10 @@ struct LocalTable {
 StoreRead ReadOf(const LocalSlice& slice);
 void MarkAllMissing(StoreRead& read);
 
-// Finds rows that lie here, in their order, in groups of up to kTogether. Next() returns a group
-// and already finds the next one, so that its memory is on its way while the caller uses the first.
-// So the next group may report rows as not cached that the caller has put into the cache meanwhile;
-// the caller must know which these are.
+// Finds rows that lie here, in their order, in groups of up to kTogether. Next() returns one group
+// and already looks for the next one, so that the memory of that is fetched while the caller uses
+// the first. If the caller then puts a row of the next group into the cache, that group still says
+// that the row is not cached; the caller must know such rows.
 class FindAhead {
  public:
   // Prefetches what else the caller touches for rows [begin, end).
@@ -136,9 +136,11 @@ class FindAhead {
 
 class LocalTables {
  public:
-  // The tables of which `plan` gives rows to options.id; their caches share options.cache_bytes.
-  // `sources`: opened for all of them. kUsage if a table names an unknown member of a family, if
-  // its initialiser refuses it, or if two of its slices here begin at the same column and end at
+  // The tables of which `plan` gives rows to options.id; their caches share options.cache_bytes:
+  // equal shares, but what a small table does not need goes to the larger ones (EqualShares). No
+  // cache has more than cache_ratio of its rows. CacheMoves changes the sizes later. `sources`:
+  // opened for all of them. kUsage if a table names an unknown member of a family, if its
+  // initialiser refuses it, or if two of its slices here begin at the same column and end at
   // different columns.
   static Result<LocalTables> Make(const ShardOptions& options, const std::vector<TableSpec>& tables,
                                   const Plan& plan, const InitialiserSources& sources);

@@ -2,7 +2,10 @@
 // written, from its initialiser.
 //
 // A pull of a later step is parked until that step is next. A pull that misses waits for the store
-// while others pass.
+// while others pass. The rows that were missing get slots of the cache, pinned for the step, in
+// place of rows that the policy evicts (dirty ones are written back). A row for which there is no
+// slot is answered without one, and is read or initialised again when the step is applied. An eval
+// pull changes nothing in the cache.
 // Threads: the shard's thread only.
 #pragma once
 

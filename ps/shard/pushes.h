@@ -3,6 +3,10 @@
 //
 // A push comes in parts. With a push log a part is answered, and counts, when the log has it: what
 // was answered is not lost, and rows are never ahead of the log.
+//
+// If a worker is lost before its push of a step is complete, this shard never applies the step, not
+// even a part of it: the parts that came stay here until the job ends. docs/step.md says how the
+// run ends then.
 // Threads: the shard's thread only.
 #pragma once
 

@@ -105,9 +105,9 @@ class LoadBalanceManager {
   uint64_t remainder_rows() const;
 
   // Floats of a row of the rank's block: BlockDim(base_emb_dim, d). fair: d is the sum of all
-  // capacities over the rank's, which is num_groups if they are equal. shuffle, greedy: d is the
-  // number of all rows over the rank's. So the larger a rank's share, the wider its rows.
-  // 0 for an empty rank.
+  // capacities, divided by the rank's own; it is num_groups if all are equal. shuffle, greedy: d is
+  // the number of all rows, divided by the rank's. So the larger a rank's share, the wider its
+  // rows. 0 for an empty rank.
   uint32_t EmbDim(uint32_t rank) const;
   // Rows of each of the two tables of a quotient-remainder embedding of the rank's rows:
   // ceil(sqrt(nominal rows)), >= 1; 0 for an empty rank.

@@ -23,8 +23,8 @@ struct PlanOptions {
 // Tables that their kind keeps on the workers (EmbeddingTables::on_workers) are replicated,
 // whatever strategy they name, and pooled there. kUsage, naming the table: for an unknown strategy,
 // for one that cannot place the table, and for a table on the workers that says pool_on: shards.
-// kUsage also if options.pool_on is shards, but shards pool no table, because all tables that
-// follow it are on the workers.
+// kUsage also if options.pool_on is shards and shards pool no table: all tables without a pool_on
+// of their own are on the workers.
 Result<Plan> MakePlan(const EmbeddingTables& tables, const PlanOptions& options);
 
 // Whether pooling on the plan's shards gives the bits of pooling on workers. kUsage, naming the

@@ -27,7 +27,7 @@ struct RoutedPiece {
 // The rows of a batch, sorted into the bands of their table. Rows that live on the workers have no
 // place.
 struct RoutedRows {
-  std::vector<uint32_t> rows;  // place p holds row rows[p] of the batch; empty: row p
+  std::vector<uint32_t> rows;  // place p holds row rows[p] of the batch; if empty, row p
   std::vector<RoutedPiece> pieces;
 
   size_t RowAt(size_t place) const { return rows.empty() ? place : rows[place]; }
@@ -38,9 +38,9 @@ struct RoutedRows {
 struct RoutedBags {
   ShardId shard{};
   uint32_t first_column = 0, columns = 0;
-  // The lookups that the shard pools are numbered from 0. True: the shard owns these columns of all
-  // rows, and lookup i is lookup i of the batch. False: it is lookup lookups[i] of the batch;
-  // `lookups` ascends.
+  // The lookups that the shard pools are numbered from 0. If is_whole, the shard owns these columns
+  // of all rows, and lookup i of the shard is lookup i of the batch. Otherwise lookup i of the
+  // shard is lookup lookups[i] of the batch, and `lookups` ascends.
   bool is_whole = true;
   std::vector<uint32_t> lookups;
   std::vector<uint32_t> offsets;  // bags + 1; bag b has lookups [offsets[b], offsets[b + 1])
@@ -65,9 +65,9 @@ class Router {
   void RouteRows(TableId table, std::span<const RowId> rows, RoutedRows* routed) const;
 
   // Bag b looks up rows [offsets[b], offsets[b + 1]) of `rows`. If the rows of a bag always lie on
-  // one shard, there is one entry for each range of columns, with is_whole true. Otherwise there is
-  // one entry for each shard and first column that the table's slices have, in the order in which
-  // the slices first name them.
+  // one shard, there is one entry for each range of columns, with is_whole true. Otherwise all
+  // slices with the same shard and first column share one entry. Entries come in the order of the
+  // first slice of each.
   std::vector<RoutedBags> RouteBags(TableId table, std::span<const uint32_t> offsets,
                                     std::span<const uint64_t> rows) const;
 

@@ -53,8 +53,8 @@ Registry<Optimizer, OptimizerOptions>& Optimizers();
 std::string DenseOptimizerOf(const std::string& optimizer);
 void SetDenseOptimizerOf(const std::string& optimizer, const std::string& dense);
 
-// Registers a Member. Its kTakes lists the shared options that it takes; to make one with any other
-// shared option set is kUsage.
+// Registers a Member. Its kTakes lists the shared options that it takes. Making one is kUsage if
+// any other shared option is set.
 //   static constexpr OptimizerOptionMember kTakes[] = {&OptimizerOptions::weight_decay};
 // (std::span<const OptimizerOptionMember> for none). `own`: options that it declares itself. One
 // named "decay" is `decay` of a table in YAML and `optimizer_decay` of the whole run. `dense`: the

@@ -9,10 +9,10 @@
 namespace rowhouse {
 
 struct MixedDimensionOptions {
-  double temperature = 0.3;              // 0: all tables get the same dim
-  uint32_t base_dim = 0;                 // dim of the smallest table; or, if 0,
-  double budget = 0.0;                   // about how many weights all tables have together
-  bool round_to_power = false;           // to the nearest power of two
+  double temperature = 0.3;     // 0: all tables get the same dim
+  uint32_t base_dim = 0;        // dim of the smallest table; 0: `budget` says
+  double budget = 0.0;          // about how many weights all tables have; only if base_dim is 0
+  bool round_to_power = false;  // to the nearest power of two
   std::span<const double> lookups = {};  // mean lookups of each table; none: 1 each
 };
 

@@ -3,7 +3,8 @@
 // A lookup of an id reads one or more rows, its *parts*, each of one physical table. The vectors of
 // the parts are combined to one vector an id, which is pooled over the bag; the pooled vector may
 // then be projected to the width that the model wants, by a dense parameter of the workers. Shards
-// and stores see physical rows only.
+// and stores see physical rows only. docs/tables.md says which rows an id of each kind reads, with
+// an example of quotients and remainders; docs/semantics.md has the formulas.
 //
 // A kind may divide its ids into *groups*, each with parts, width and projection of its own. The
 // ids of a bag are pooled and projected group by group, and the results are added; a mean divides

@@ -61,9 +61,8 @@ ModelSizes SizesOf(const EmbeddingTables& tables);
 // Bytes of weights over all physical tables if every row were quantised (QuantisedRowBytes).
 uint64_t QuantisedBytes(const EmbeddingTables& tables, uint32_t bits);
 
-// At most how many bytes of weights a shard has, of the tables that lie on shards, for three ways
-// to divide every table: by rows; by columns; by rows, each piece kept as a block table
-// (SplitIntoBlocks).
+// Bytes of weights on the fullest shard, for three ways to divide every table that lies on shards:
+// by rows; by columns; by rows, with each piece kept as a block table (SplitIntoBlocks).
 struct ShardBytes {
   uint64_t by_rows = 0;
   uint64_t by_columns = 0;

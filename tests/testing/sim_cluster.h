@@ -1,6 +1,12 @@
 // SimCluster: a whole run - shards, stores, workers - in one process, from a seed. The workers run
 // the Trainer that ships, over a simulated network and a clock that moves (sim_scheduler.h), so
 // that any interleaving, and any fault, can be had again.
+//
+// A test says what to train and calls TrainOnSim (sim_training.h), or makes a SimCluster and calls
+// Train or TryTrain. The scheduler then runs the workers as its tasks, and messages
+// (sim_network.h), actions of shards (sim_shard.h) and time-outs as its events, until all workers
+// have returned. The same seed in SimOptions::seed repeats a run; has_trace notes every event.
+// `./launch/test.sh -R sim/` runs the tests of tests/sim.
 #pragma once
 
 #include <functional>

@@ -69,10 +69,10 @@ class PsClient {
   void StartPull(uint64_t step, bool eval, std::vector<RowBatch>* rows,
                  std::vector<BagBatch>* bags = nullptr);
 
-  // Sends the gradients of all rows of `rows`, and of the bags of the last pull that was started;
-  // that pull has ended. Every shard is sent a push; it may be empty. `rows` and the bags stay
-  // where they are until is_push_busy() is false. So a pull that is started before that must be
-  // given other batches. Requires that no push is under way.
+  // Sends the gradients of all rows of `rows`, and of the bags of the last pull. Every shard is
+  // sent a push; it may be empty. `rows` and the bags stay where they are until is_push_busy() is
+  // false; a pull that is started before that must be given other batches. Requires that the last
+  // pull has ended, and that no push is under way.
   void StartPush(uint64_t step, float learning_rate, uint64_t samples,
                  const std::vector<RowBatch>* rows);
 

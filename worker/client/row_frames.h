@@ -1,8 +1,8 @@
 // RowFrames: the rows of one operation as payload frames: which batches they are of, where the plan
 // routes them, and the bytes of a part.
 //
-// Where the plan keeps rows in order, a piece is one range of its batch, and whole rows are copied
-// at once. Columns of a piece are copied row by row otherwise.
+// If the plan keeps the rows of a table in order, a piece is one range of its batch; if it also has
+// whole rows, they are copied at once. Otherwise the columns of a piece are copied row by row.
 // Threads: one.
 #pragma once
 

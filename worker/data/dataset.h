@@ -99,8 +99,8 @@ class Dataset {
   virtual Status ReadTrain(uint64_t epoch, uint64_t first, uint64_t count, Batch* batch) = 0;
   virtual Status ReadTest(uint64_t first, uint64_t count, Batch* batch) = 0;
 
-  // What to save with a model that goes on with sample `next` of `epoch`: the same on every worker.
-  // Samples before may have been read already, and some after.
+  // What to save with a model whose next sample is `next` of `epoch`; the same on every worker.
+  // Samples before it may have been read by then, and some samples after it.
   virtual Result<DatasetState> StateAt([[maybe_unused]] uint64_t epoch,
                                        [[maybe_unused]] uint64_t next) {
     return DatasetState();
@@ -125,7 +125,8 @@ class Dataset {
 Registry<Dataset, DatasetOptions>& Datasets();
 
 // What a source says of itself when it registers, for code that has to know it before the data are
-// opened. A null function stands for the answer in parentheses at the end of its comment.
+// opened. A function may be null; the answer is then the value in parentheses at the end of its
+// comment.
 struct DatasetDeclaration {
   std::vector<DeclaredOption> options = {};  // of its own; each is a setting by this name
   bool reads_file = false;                   // the setting `data` names what it reads

@@ -44,7 +44,7 @@ double WarmingUpRate(const LrPolicyOptions& options, uint64_t s);
 // base and so raises smaller ones. Requires N > 0 and S <= s <= S + N.
 double DecayingRate(const LrPolicyOptions& options, uint64_t s);
 
-// kUsage unless S >= W. DLRM asks for it without decay too.
+// kUsage unless S >= W, even if there is no decay, as in DLRM.
 Status CheckWarmupEndsBeforeDecay(const LrPolicyOptions& options);
 
 }  // namespace rowhouse

@@ -53,7 +53,7 @@ class Branch {
   // The matrix of out_width x group.width that projects the pooled vectors.
   struct Projection {
     size_t block = 0;        // number in DenseParameters
-    bool is_shared = false;  // an earlier branch has it too and overwrites its gradient; this adds
+    bool is_shared = false;  // an earlier branch overwrites its gradient; this one adds to it
   };
 
   // `bags[p]`: where shards pool the bags of part p of the group, else null. All pointers and the

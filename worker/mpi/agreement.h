@@ -13,10 +13,11 @@ namespace rowhouse {
 // error's code with all different messages in rank order, one line each.
 Status Agree(Communicator& ranks, const Status& mine, const std::string& phase);
 
-// The same with one message only, for failures that ranks see from different sides: the kUsage
-// error of the lowest rank, or, if there is none, the error of the lowest rank. `*is_agreed`: true
-// if all ranks return this error; false if there is no error, or if a rank did not come. In the
-// latter case it returns `mine` if that is an error, and otherwise the communicator's error.
+// As Agree, but with one message, for failures that ranks see from different sides. Of the ranks
+// that have an error, the lowest with kUsage counts, or, if none has kUsage, the lowest of all.
+// Sets `*is_agreed` to true if all ranks return that error, and to false if no rank has one. If a
+// rank did not come, `*is_agreed` is false too, and this returns `mine` if that is an error, and
+// otherwise the communicator's error.
 Status AgreeOnOne(Communicator& ranks, const Status& mine, const std::string& phase,
                   bool* is_agreed);
 

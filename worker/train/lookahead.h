@@ -35,9 +35,9 @@ class Lookahead {
   // The samples of `step`, good until the next call. Requires steps in order, without gaps.
   Result<const Batch*> Take(uint64_t step);
 
-  // The rows of the next step that is at most k steps ahead and was not returned yet, and that
-  // step: one batch for each physical table, with `rows` only. Null if there is none; call it until
-  // then.
+  // The rows to prefetch for one step: the first that is at most k steps ahead and was not returned
+  // yet. Writes its number to *step and returns one batch for each physical table, with `rows`
+  // only. Null if there is no such step: call this until it is null.
   const std::vector<RowBatch>* NextToPrefetch(uint64_t* step);
 
   // Call once a step: whether a pull of it waited for a disk.

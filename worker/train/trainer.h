@@ -89,7 +89,7 @@ struct StepPhases {
   double allreduce = 0.0;  // summing dense gradients, and waiting for the slowest worker
 };
 
-// A step that is done, as far as this worker knows without asking the others.
+// A step that is done: what this worker knows of it without asking the others.
 struct StepDone {
   uint64_t steps_done = 0;    // over all runs
   uint64_t last_step = 0;     // steps_done after the last epoch
@@ -134,7 +134,8 @@ class Trainer {
 
   // Collective. A failure of model or data (kUsage, kInternal) is returned by all workers, with the
   // same message. A lost peer or a failing machine is an error of the worker that notices it; the
-  // others have errors of their own (kDeadlineExceeded) when they have waited for it.
+  // others have errors of their own (kDeadlineExceeded) when they have waited for it. What becomes
+  // of the step then: docs/step.md.
   Result<TrainingSummary> Train();
 
   // Collective: scores the test samples. All workers return the same. `steps`: done so far.
