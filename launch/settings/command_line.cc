@@ -247,7 +247,7 @@ class Parser {
       const Status status = field->set(flag.value, scratch);
       if (!status.ok()) return status.Annotate(flag.Describe());
     }
-    if (field == nullptr && IsSwitch(flag.name)) {
+    if (IsSwitch(flag.name)) {  // gflags knows neither on nor off.
       const auto value = ReadBool(flag.value);
       if (!value) {
         return UsageError("{}: expected true, false or no value", flag.Describe());

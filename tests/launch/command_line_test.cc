@@ -68,6 +68,17 @@ TEST_F(CommandLineTest, SwitchesHaveFourForms) {
   EXPECT_TRUE(Make({"train", "--debug-mode", "--nepochs=2"}).training.debug_mode);
 }
 
+TEST_F(CommandLineTest, ASwitchTakesEveryWordThatYamlTakes) {
+  for (const char* word : {"true", "T", "yes", "y", "1", "on", "On"}) {
+    EXPECT_TRUE(Make({"train", std::string("--debug_mode=") + word}).training.debug_mode) << word;
+  }
+  for (const char* word : {"false", "F", "no", "n", "0", "off", "OFF"}) {
+    EXPECT_FALSE(
+        Make({"train", "--debug_mode", std::string("--debug_mode=") + word}).training.debug_mode)
+        << word;
+  }
+}
+
 TEST_F(CommandLineTest, DlrmsBooleansTakeAWordAfterABlank) {
   EXPECT_TRUE(Make({"train", "--round-targets", "True"}).data.round_targets);
   EXPECT_FALSE(Make({"train", "--round-targets", "False"}).data.round_targets);
