@@ -215,9 +215,7 @@ Status Pulls::TakeRead(Pull& pull, StoreRead& read, std::span<const Miss> wanted
     std::byte* const record = slot == RowCache::kNone ? read_record : slice.cache->record(slot);
     read_record += read.slice.record_bytes;
     TakeRow(pull, miss, record);
-    // A pull that came twice may still read when its step is applied. What it has read may be older
-    // than the row is by now.
-    if (pull.task.eval || pull.task.request.header.step < state_.next_step) continue;
+    if (pull.task.eval) continue;
     if (slot != RowCache::kNone) {
       slice.cache->Pin(slot, pull.task.request.header.step);
     } else {
