@@ -79,7 +79,7 @@ class BodyReader final : public cereal::InputArchive<BodyReader, cereal::AllowEm
   void RequireRoom(uint64_t length, size_t element_bytes) const {
     if (length > left_.size() / element_bytes) {
       throw cereal::Exception(
-          fmt::format("{} elements announced, {} bytes left", length, left_.size()));
+          fmt::format("{} elements stated, {} bytes left", length, left_.size()));
     }
   }
 

@@ -213,7 +213,7 @@ bool RowCache::IsPinned(const SlotWord& word, int64_t step) const {
   return (((word.flags >> kPinShift) - step) & 15) < kMaxPinAhead;
 }
 
-CachedRow RowCache::Look(Slot slot) {
+CachedRow RowCache::CandidateAt(Slot slot) {
   SlotWord& word = Word(slot);
   return {.slot = slot,
           .row = policy_->ranks_rows() ? RowOf(slot) : RowId{},
@@ -228,7 +228,7 @@ CachedRow RowCache::Look(Slot slot) {
 RowCache::Slot RowCache::ChooseAmong(Slot first, uint64_t slots, uint64_t begin, uint64_t count,
                                      uint64_t step, uint64_t wanted, Slot* farthest,
                                      int64_t* farthest_time) {
-  looking_.clear();
+  candidates_.clear();
   const auto at_step = static_cast<int64_t>(step);
   for (uint64_t i = 0, at = begin; i < count; ++i, ++at) {
     if (at == slots) at = 0;
@@ -247,12 +247,12 @@ RowCache::Slot RowCache::ChooseAmong(Slot first, uint64_t slots, uint64_t begin,
       // The step has passed without the use: an ordinary row again.
       word.flags &= kOccupied | kDirty;
     }
-    looking_.push_back(Look(slot));
+    candidates_.push_back(CandidateAt(slot));
   }
-  if (looking_.empty()) return kNone;
-  const size_t chosen = policy_->Choose(looking_);
-  DCHECK_LT(chosen, looking_.size());
-  return looking_[chosen].slot;
+  if (candidates_.empty()) return kNone;
+  const size_t chosen = policy_->Choose(candidates_);
+  DCHECK_LT(chosen, candidates_.size());
+  return candidates_[chosen].slot;
 }
 
 RowCache::Slot RowCache::ChooseVictim(const CachePlaces::Place& place, uint64_t step,
@@ -420,15 +420,15 @@ bool RowCache::MakeRoomFor(RowCache& from, Slot slot, const CachePlaces::Place& 
   // Rows whose next use is known stay, unless it is known of all.
   const Slot first = place.set * ways_;
   const uint64_t count = index_ ? std::min(slots_, kProbe) : ways_;
-  looking_.clear();
+  candidates_.clear();
   for (uint64_t i = 0; i < count; ++i) {
     const Slot other = index_ ? (hand_ + i) % slots_ : first + i;
-    if ((Word(other).flags & kNextUseKnown) == 0) looking_.push_back(Look(other));
+    if ((Word(other).flags & kNextUseKnown) == 0) candidates_.push_back(CandidateAt(other));
   }
-  if (from.is_direct_ || (from.Word(slot).flags & kNextUseKnown) == 0 || looking_.empty()) {
-    looking_.push_back(newcomer);
+  if (from.is_direct_ || (from.Word(slot).flags & kNextUseKnown) == 0 || candidates_.empty()) {
+    candidates_.push_back(newcomer);
   }
-  const Slot chosen = looking_[policy_->Choose(looking_)].slot;
+  const Slot chosen = candidates_[policy_->Choose(candidates_)].slot;
   CacheVictim victim;
   if (chosen == kNone) {
     evict({.is_dirty = from.is_dirty(slot),

@@ -205,7 +205,7 @@ class RowCache {
   const SlotWord& Word(Slot slot) const {
     return groups_[slot / kTagsPerMatch].words[slot % kTagsPerMatch];
   }
-  CachedRow Look(Slot slot);
+  CachedRow CandidateAt(Slot slot);
   // Resize: takes a row over from another cache. If there is no slot, that row or one here is
   // evicted.
   void TakeOver(RowCache& from, Slot slot, const std::function<void(const CacheVictim&)>& evict);
@@ -245,12 +245,12 @@ class RowCache {
   uint64_t never_used_ = 0;  // this slot and those behind it were never used
   std::priority_queue<Slot, std::vector<Slot>, std::greater<>> emptied_;
 
-  bool has_begun_ = false;          // a call named a step
-  int64_t now_ = 0;                 // the latest step named
-  uint64_t uses_ = 0;               // in that step
-  int64_t swept_ = 0;               // step in which ages were last bounded
-  uint64_t hand_ = 0;               // where the next search for a victim begins
-  std::vector<CachedRow> looking_;  // a buffer
+  bool has_begun_ = false;             // a call named a step
+  int64_t now_ = 0;                    // the latest step named
+  uint64_t uses_ = 0;                  // in that step
+  int64_t swept_ = 0;                  // step in which ages were last bounded
+  uint64_t hand_ = 0;                  // where the next search for a victim begins
+  std::vector<CachedRow> candidates_;  // a buffer
 };
 
 }  // namespace rowhouse

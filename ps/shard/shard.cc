@@ -126,7 +126,7 @@ Status Shard::Take(Request request, Message message) {
       controls_.Park(std::move(request));
       return OkStatus();
     default:
-      return CorruptionError("{}: message type {} is none a shard takes", state_.options.name,
+      return CorruptionError("{}: a shard takes no message of type {}", state_.options.name,
                              static_cast<int>(request.header.type));
   }
 }

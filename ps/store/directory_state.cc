@@ -150,7 +150,8 @@ Status CheckOwner(const std::string& directory, const DirectoryOwner& found,
   }
   if (found.plan_digest != expected.plan_digest) {
     return UsageError(
-        "row directory {} holds rows dealt to shards by another plan ({}, and this run's is {}). "
+        "row directory {} holds rows divided among shards by another plan ({}, and this run's is "
+        "{}). "
         "Use that plan, or give --load another --row_dir",
         directory, found.plan_digest, expected.plan_digest);
   }

@@ -175,7 +175,7 @@ TEST(WireCodec, AbsurdLengthsAreRefusedWithoutTheirMemory) {
       std::memcpy(body.data() + at, &length, sizeof(length));
       const Status status = DecodeBody<Lengths>(WithBody(MessageType::kBye, body.bytes())).status();
       EXPECT_EQ(status.code(), StatusCode::kCorruption) << at << " " << length;
-      EXPECT_THAT(status.message(), testing::HasSubstr("elements announced"));
+      EXPECT_THAT(status.message(), testing::HasSubstr("elements stated"));
     }
   }
 }

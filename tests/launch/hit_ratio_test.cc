@@ -143,7 +143,7 @@ TEST(CacheHitRatio, PoliciesThatCountLookupsBeatLru) {
 }
 
 // The targets of the whole bench at one of its points, so that they are not lost unseen.
-TEST(CacheHitRatio, TheDefaultIsAsGoodAsTheBetterAndAnnouncementsBringItNearBelady) {
+TEST(CacheHitRatio, TheDefaultIsAsGoodAsTheBetterAndPrefetchesBringItNearBelady) {
   AccessTrace trace = ZipfTrace(1.05, TraceShape::kDrift);
   trace.accesses.resize(60000);
   constexpr size_t kSlots = 500;
@@ -151,9 +151,9 @@ TEST(CacheHitRatio, TheDefaultIsAsGoodAsTheBetterAndAnnouncementsBringItNearBela
   const CacheRun run{.slots = kSlots, .ways = 1, .policy = kDefaultCachePolicy};
   const double hits = CacheHitRatio(trace, run);
   EXPECT_GT(hits, std::max(lru, lfu) - 0.015);
-  CacheRun announced = run;
-  announced.prefetched_batches = 200;
-  EXPECT_GT(CacheHitRatio(trace, announced), (lfu + BeladyHitRatio(trace, kSlots)) / 2);
+  CacheRun prefetched = run;
+  prefetched.prefetched_batches = 200;
+  EXPECT_GT(CacheHitRatio(trace, prefetched), (lfu + BeladyHitRatio(trace, kSlots)) / 2);
   CacheRun of_ways = run;
   of_ways.ways = 16;
   EXPECT_GT(CacheHitRatio(trace, of_ways), std::max(lru, lfu) - 0.03);

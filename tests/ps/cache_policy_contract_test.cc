@@ -162,7 +162,7 @@ TEST_P(CachePolicyContract, DirtySlotsAreAllOfThemByAscendingRow) {
   }
 }
 
-TEST_P(CachePolicyContract, AnnouncedRowsStayAndThenTheOneNeededLastGoes) {
+TEST_P(CachePolicyContract, RowsWithAKnownNextUseStayAndThenTheOneUsedLastGoes) {
   for (const uint32_t ways : {1u, 4u}) {
     RowCache cache(Options(ways, 4));  // One set of four either way.
     CacheVictim victim;
@@ -174,7 +174,7 @@ TEST_P(CachePolicyContract, AnnouncedRowsStayAndThenTheOneNeededLastGoes) {
     cache.NoteNextUse(slot_of(101), 20);  // whatever comes after it.
     cache.NoteNextUse(slot_of(102), 11);
     Bring(cache, RowId{110}, 2, 0.0f, &victim);
-    EXPECT_EQ(victim.row, RowId{103}) << "the one that nobody announced";
+    EXPECT_EQ(victim.row, RowId{103}) << "the one whose next use is not known";
     cache.NoteNextUse(slot_of(110), 10);
     Bring(cache, RowId{111}, 3, 0.0f, &victim);
     EXPECT_EQ(victim.row, RowId{101}) << "needed last";
@@ -186,7 +186,7 @@ TEST_P(CachePolicyContract, AnnouncedRowsStayAndThenTheOneNeededLastGoes) {
   }
 }
 
-TEST_P(CachePolicyContract, AnAnnouncedRowIsPinnedWhileAStepUsesIt) {
+TEST_P(CachePolicyContract, ARowWithAKnownNextUseIsPinnedWhileAStepUsesIt) {
   for (const uint32_t ways : {1u, 4u}) {
     RowCache cache(Options(ways, 4));
     CacheVictim victim;
@@ -198,7 +198,7 @@ TEST_P(CachePolicyContract, AnAnnouncedRowIsPinnedWhileAStepUsesIt) {
     EXPECT_EQ(cache.Claim(RowId{110}, 5, &victim), RowCache::kNone) << "all are used in step 5";
     ASSERT_NE(cache.Claim(RowId{110}, 6, &victim), RowCache::kNone);
     EXPECT_EQ(victim.row, RowId{100}) << "needed first, but the others are used in step 6";
-    // When the announced step comes and goes without a use, the row is one like any other.
+    // When the step of the next use comes and goes without a use, the row is one like any other.
     std::set<RowId> left;
     for (uint64_t row = 120; row < 123; ++row) {
       Bring(cache, RowId{row}, 14, 0.0f, &victim);

@@ -99,9 +99,10 @@ TEST(DirectoryState, EachDifferenceOfOwnersHasItsSentence) {
   EXPECT_EQ(complaint([](DirectoryOwner& o) { o.shard = ShardId{2}; }),
             "usage: row directory /d holds rows of shard 2, and shard 3 was to open it. Were "
             "directories of PS nodes exchanged? Give each node its own");
-  EXPECT_EQ(complaint([](DirectoryOwner& o) { o.plan_digest = "aa09"; }),
-            "usage: row directory /d holds rows dealt to shards by another plan (aa09, and this "
-            "run's is aa01). Use that plan, or give --load another --row_dir");
+  EXPECT_EQ(
+      complaint([](DirectoryOwner& o) { o.plan_digest = "aa09"; }),
+      "usage: row directory /d holds rows divided among shards by another plan (aa09, and this "
+      "run's is aa01). Use that plan, or give --load another --row_dir");
   EXPECT_EQ(complaint([](DirectoryOwner& o) { o.config_digest = "bb09"; }),
             "usage: row directory /d holds rows trained with another config (bb09, and this run's "
             "is bb02). Use that config, or name another directory");

@@ -96,7 +96,7 @@ TEST(MemoryEstimate, ASaveTakesWhatMayBeUnderWayAndAStepItsRequests) {
   EXPECT_EQ(estimate.requests, 2'000'000u * 292);
   EXPECT_GT(estimate.total(), estimate.records + estimate.requests);
   // From disk a pulled row is read first, and what leaves for it is copied;
-  // so are rows announced for the next step.
+  // so are rows prefetched for the next step.
   node = OneSlice(10'000'000, 1000);
   node.cache_bytes = 272 * 16'000;
   EXPECT_EQ(EstimateMemory(node).requests, 1000u * (8 + 4 + 256 + 8 + 272) + 1000 * 2 * 280);

@@ -1,5 +1,5 @@
 // Random operations on a shard over a real RocksDB, beside a std::map of what its rows should be:
-// pulls, pushes, announcements, sweeps, saves and reopenings, with caches that begin empty or warm
+// pulls, pushes, prefetches, sweeps, saves and reopenings, with caches that begin empty or warm
 // and move their bytes, policies, settings of the store and the log drawn anew at each opening, and
 // actions that are carried out late.
 //

@@ -71,7 +71,7 @@ TEST_F(ShardLogTest, APushIsAnsweredAndAppliedWhenTheLogHasIt) {
 TEST_F(ShardLogTest, IsBlockedWhileItsStoreOrItsLogIs) {
   OpenWithLog(/*max_dirty_steps=*/0, /*cache_ratio=*/0.1);
   StoreAllRowsWithLog();
-  // Rows announced are read unless the shard is blocked.
+  // Rows are prefetched unless the shard is blocked.
   const auto reads_ahead = [&](uint64_t row) {
     Prefetch(shard_->next_step() + 1, {row});
     const bool is_read = IsNext<ReadRows>();

@@ -1,4 +1,4 @@
-// Rows that a worker announces before it pulls them: read ahead, kept as long as they are needed.
+// Rows that a worker prefetches: read before it pulls them, kept as long as they are needed.
 #include <algorithm>
 
 #include "tests/testing/shard_with_store.h"
@@ -8,7 +8,7 @@ namespace {
 
 class ShardPrefetchTest : public ShardWithStore {};
 
-TEST_F(ShardPrefetchTest, AnAnnouncedRowIsThereWhenItIsPulled) {
+TEST_F(ShardPrefetchTest, APrefetchedRowIsThereWhenItIsPulled) {
   Open({.node = {.cache_ratio = 0.25, .cache_ways = 16}});
   StoreAllRows();
   Prefetch(1, {50, 51});
@@ -69,7 +69,7 @@ TEST_F(ShardPrefetchTest, PulledRowsAreCountedByWhereTheyWere) {
 }
 
 // A cache remembers one next use of a row; the shard those after it.
-TEST_F(ShardPrefetchTest, ARowAnnouncedForSeveralStepsIsThereInAllOfThem) {
+TEST_F(ShardPrefetchTest, ARowPrefetchedForSeveralStepsIsThereInAllOfThem) {
   for (const bool is_read_first : {true, false}) {
     for (const bool earliest_first : {true, false}) {
       Open({.node = {.cache_ratio = 0.25, .cache_ways = 16}});
@@ -144,7 +144,7 @@ TEST_F(ShardPrefetchTest, ARowWrittenSinceItWasReadAheadIsReadAgain) {
   EXPECT_EQ(Pulled(again)[0], first_[20] - 1.0f);
 }
 
-TEST_F(ShardPrefetchTest, AnAnnouncementThatIsWrongOrLateIsIgnored) {
+TEST_F(ShardPrefetchTest, APrefetchThatIsWrongOrLateIsIgnored) {
   Open({.node = {.cache_ratio = 0.25}});
   StoreAllRows();
   Prefetch(0, {50});

@@ -1,4 +1,5 @@
-// Looking ahead: when it begins and ends, which steps it announces, and whose mistake is told when.
+// Looking ahead: when it begins and ends, which steps it prefetches, and whose mistake is told
+// when.
 #include "worker/train/lookahead.h"
 
 #include "tests/testing/testing.h"
@@ -33,13 +34,13 @@ class Samples {
 };
 
 std::vector<std::pair<uint64_t, uint64_t>> Prefetched(Lookahead& lookahead) {
-  std::vector<std::pair<uint64_t, uint64_t>> announced;  // step, its row
+  std::vector<std::pair<uint64_t, uint64_t>> prefetched;  // step, its row
   uint64_t step = 0;
   while (const std::vector<RowBatch>* rows = lookahead.NextToPrefetch(&step)) {
     EXPECT_EQ(rows->size(), 1u);
-    announced.emplace_back(step, Raw(rows->front().rows.at(0)));
+    prefetched.emplace_back(step, Raw(rows->front().rows.at(0)));
   }
-  return announced;
+  return prefetched;
 }
 
 using Steps = std::vector<std::pair<uint64_t, uint64_t>>;

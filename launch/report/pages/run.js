@@ -118,15 +118,15 @@ function drawRun({report}) {
     {name: store, values: list.map((one) => one.rows_from_store), colour: 1},
   ], {isStacked: true, format: (value, isAxis) => (isAxis ? short(value) : count(value)),
       xName: "rows"});
-  const kMost = 16;
-  const heaviest = (list) => [...list].sort((a, b) => b.rows_pulled - a.rows_pulled).slice(0, kMost);
+  const kMax = 16;
+  const heaviest = (list) => [...list].sort((a, b) => b.rows_pulled - a.rows_pulled).slice(0, kMax);
   const heading = (list, name) =>
-    list.length > kMost ? `The busiest ${kMost} of ${count(list.length)} ${name}s`
+    list.length > kMax ? `The busiest ${kMax} of ${count(list.length)} ${name}s`
                         : `By ${name}`;
   if (shards.length) {
     const panel = Page.panel(load, heading(shards, "shard"));
     const named = shards.map((one) => ({...one, name: one.name.replace(/ at \w+:.*/, "")}));
-    loadBars(panel, (shards.length > kMost ? heaviest(named) : named).map(
+    loadBars(panel, (shards.length > kMax ? heaviest(named) : named).map(
       (one) => ({...one, name: one.name.replace(/ \(.*/, "")})));
     panel.append(table(
       [{name: "shard"}, ...pulledColumns, {name: "rows kept", number: true},
@@ -138,7 +138,7 @@ function drawRun({report}) {
   const loads = report.table_loads;
   if (loads.length) {
     const panel = Page.panel(load, heading(loads, "table"));
-    loadBars(panel, loads.length > kMost ? heaviest(loads) : loads);
+    loadBars(panel, loads.length > kMax ? heaviest(loads) : loads);
     panel.append(table(
       [{name: "table"}, ...pulledColumns, {name: "pushed", number: true}],
       loads.map((one) => [one.name, ...pulledCells(one), count(one.rows_pushed)])));
@@ -157,9 +157,9 @@ function drawRun({report}) {
   const predicted = planned.map((one) => (one ? one.total_bytes : null));
   const memoryBars = [{name: "measured", values: nodes.map((node) => node.peak_bytes)}];
   if (plan) memoryBars.unshift({name: "predicted", values: predicted, colour: 7});
-  const shownNodes = names.slice(0, kMost);
-  Charts.bars(Page.panel(memory, names.length > kMost
-                ? `The first ${kMost} of ${count(names.length)} PS nodes` : "Peak of the process"),
+  const shownNodes = names.slice(0, kMax);
+  Charts.bars(Page.panel(memory, names.length > kMax
+                ? `The first ${kMax} of ${count(names.length)} PS nodes` : "Peak of the process"),
               shownNodes, memoryBars, {format: bytes, isBytes: true});
   Page.panel(memory, "Parts of the prediction").append(
     table([{name: "PS node"}, {name: "measured", number: true}, {name: "predicted", number: true},

@@ -49,8 +49,8 @@ Result<GroupedOptions> ReadOptions(const LogicalTable& table) {
   return grouped;
 }
 
-// The tables that are dealt together, in the model's order.
-struct Dealt {
+// The tables that are divided together, in the model's order.
+struct Together {
   std::vector<uint64_t> rows;
   uint32_t place = 0;      // of the table at hand
   std::string first_name;  // of the first, after which groups are named
@@ -61,10 +61,10 @@ class Grouped final : public TableKind {
   static Result<std::unique_ptr<TableKind>> Make(const KindContext& context) {
     const LogicalTable& table = context.table;
     ASSIGN_OR_RETURN(const GroupedOptions options, ReadOptions(table));
-    ASSIGN_OR_RETURN(const Dealt dealt, FindDealtOut(context, options));
-    RETURN_IF_ERROR(CheckGroups(table, options, dealt));
+    ASSIGN_OR_RETURN(const Together together, FindTogether(context, options));
+    RETURN_IF_ERROR(CheckGroups(table, options, together));
     const Result<LoadBalanceManager> manager =
-        LoadBalanceManager::Make(OptionsOf(table, options, dealt));
+        LoadBalanceManager::Make(OptionsOf(table, options, together));
     if (!manager.ok()) {
       return manager.status().Annotate(fmt::format("table \"{}\": groups", table.name));
     }
@@ -74,8 +74,8 @@ class Grouped final : public TableKind {
     kind->layout_.out_width = table.dim;
     for (uint32_t rank = 0; rank < manager.value().num_groups(); ++rank) {
       for (const LoadBalanceManager::Segment& segment : manager.value().segments(rank)) {
-        if (segment.feature == dealt.place) {
-          kind->AddGroup(table, manager.value(), rank, segment, dealt.first_name);
+        if (segment.feature == together.place) {
+          kind->AddGroup(table, manager.value(), rank, segment, together.first_name);
         }
       }
     }
@@ -112,8 +112,8 @@ class Grouped final : public TableKind {
     uint64_t bucket = 1;       // qr: remainders
   };
 
-  static Result<Dealt> FindDealtOut(const KindContext& context, const GroupedOptions& mine) {
-    Dealt dealt;
+  static Result<Together> FindTogether(const KindContext& context, const GroupedOptions& mine) {
+    Together together;
     for (const LogicalTable& other : context.model) {
       if (other.kind != "grouped") continue;
       ASSIGN_OR_RETURN(const GroupedOptions options, ReadOptions(other));
@@ -121,33 +121,36 @@ class Grouped final : public TableKind {
       if (options != mine || other.dim != context.table.dim) {
         return UsageError(
             "table \"{}\" and table \"{}\": grouped tables of the same share ({}) must agree on "
-            "dim, groups, mode, method and capacities, because they are dealt to the same groups; "
+            "dim, groups, mode, method and capacities, because they are divided among the same "
+            "groups; "
             "give one of "
             "them another share",
             context.table.name, other.name, mine.share);
       }
-      if (other.name == context.table.name) dealt.place = static_cast<uint32_t>(dealt.rows.size());
-      if (dealt.rows.empty()) dealt.first_name = other.name;
-      dealt.rows.push_back(other.rows);
+      if (other.name == context.table.name)
+        together.place = static_cast<uint32_t>(together.rows.size());
+      if (together.rows.empty()) together.first_name = other.name;
+      together.rows.push_back(other.rows);
     }
-    return dealt;
+    return together;
   }
 
   // LoadBalanceManager would give all rows to the last group.
   static Status CheckGroups(const LogicalTable& table, const GroupedOptions& options,
-                            const Dealt& dealt) {
+                            const Together& together) {
     const uint64_t groups = std::max<uint64_t>(options.groups, options.capacities.size());
     uint64_t rows = 0;
-    for (const uint64_t of_table : dealt.rows) rows += std::min(of_table, kMaxGroups);
+    for (const uint64_t of_table : together.rows) rows += std::min(of_table, kMaxGroups);
     if (options.mode != "fair" || groups <= rows) return OkStatus();
     return UsageError(
-        "table \"{}\": groups={} exceeds the {} rows of the tables dealt together; give at most {}",
+        "table \"{}\": groups={} exceeds the {} rows of the tables divided together; give at most "
+        "{}",
         table.name, groups, rows, rows);
   }
 
   static LoadBalanceOptions OptionsOf(const LogicalTable& table, const GroupedOptions& options,
-                                      const Dealt& dealt) {
-    LoadBalanceOptions of_manager{.embeddings_per_feat = dealt.rows, .base_emb_dim = table.dim};
+                                      const Together& together) {
+    LoadBalanceOptions of_manager{.embeddings_per_feat = together.rows, .base_emb_dim = table.dim};
     const auto& modes = LoadBalanceModeNames();
     const auto mode = std::find(modes.begin(), modes.end(), options.mode) - modes.begin();
     of_manager.mode = static_cast<LoadBalanceMode>(mode);
@@ -156,7 +159,7 @@ class Grouped final : public TableKind {
     if (groups == 0) groups = options.capacities.size();
     if (groups == 0) {
       const bool is_fair = of_manager.mode == LoadBalanceMode::kFair;
-      for (const uint64_t rows : dealt.rows) groups += is_fair ? std::min<uint64_t>(rows, 4) : 1;
+      for (const uint64_t rows : together.rows) groups += is_fair ? std::min<uint64_t>(rows, 4) : 1;
       groups = std::min<uint64_t>(groups, 4);
     }
     of_manager.num_groups = static_cast<uint32_t>(groups);
