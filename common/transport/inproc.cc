@@ -111,7 +111,10 @@ Status QueueFull(std::string_view where, size_t limit) {
 class InprocListener final : public Listener {
  public:
   InprocListener(std::shared_ptr<Hub> hub, std::shared_ptr<Place> place, std::string endpoint)
-      : hub_(std::move(hub)), place_(std::move(place)), endpoint_(std::move(endpoint)) {}
+      : hub_(std::move(hub)),
+        owned_place_(std::move(place)),
+        place_(owned_place_.get()),
+        endpoint_(std::move(endpoint)) {}
 
   ~InprocListener() override {
     const MutexLock lock(hub_->mutex);
@@ -149,7 +152,8 @@ class InprocListener final : public Listener {
 
  private:
   const std::shared_ptr<Hub> hub_;
-  const std::shared_ptr<Place> place_ PT_GUARDED_BY(hub_->mutex);
+  const std::shared_ptr<Place> owned_place_;
+  Place* const place_ PT_GUARDED_BY(hub_->mutex);
   const std::string endpoint_;
 };
 
@@ -172,9 +176,9 @@ class InprocDialer final : public Dialer {
   }
 
   Status Send(size_t listener, Frames frames) override {
-    CHECK_LT(listener, lines_.size());
     CHECK(!frames.empty());
     const MutexLock lock(hub_->mutex);
+    CHECK_LT(listener, lines_.size());
     const Line& line = lines_[listener];
     Mailbox& mailbox = line.place->mailbox;
     if (mailbox.IsFull(line.lane, hub_->peer_queue_messages)) {
