@@ -130,6 +130,10 @@ bool IsKnownFlag(std::string_view flag) {
          FindVerbFlag(flag) != nullptr;
 }
 
+bool IsIdleFlagOfPs(std::string_view flag) {
+  return flag == "workers" || flag == "prefetch_steps" || flag == "rendezvous_deadline_ms";
+}
+
 bool IsSwitch(std::string_view flag) {
   if (const DlrmFlag* dlrms = FindDlrmFlag(flag)) return dlrms->is_bool;
   if (const SettingField* field = FindSettingField(flag)) return field->kind == SettingKind::kBool;

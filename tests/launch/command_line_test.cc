@@ -68,6 +68,15 @@ TEST_F(CommandLineTest, SwitchesHaveFourForms) {
   EXPECT_TRUE(Make({"train", "--debug-mode", "--nepochs=2"}).training.debug_mode);
 }
 
+// Earlier versions took them, and no PS node read them.
+TEST_F(CommandLineTest, FlagsThatPsTookAndNobodyReadStandInNobodysWay) {
+  const Settings settings = Make({"ps", "--workers=2", "--prefetch_steps", "3",
+                                  "--rendezvous-deadline-ms=1000", "--cache_ways=4"});
+  EXPECT_EQ(settings.storage.cache_ways, 4u);
+  EXPECT_EQ(settings.training.prefetch_steps, Settings().training.prefetch_steps);
+  EXPECT_THAT(Refusal({"train", "--workers=2"}), StartsWith("unknown flag --workers"));
+}
+
 TEST_F(CommandLineTest, ASwitchTakesEveryWordThatYamlTakes) {
   for (const char* word : {"true", "T", "yes", "y", "1", "on", "On"}) {
     EXPECT_TRUE(Make({"train", std::string("--debug_mode=") + word}).training.debug_mode) << word;
