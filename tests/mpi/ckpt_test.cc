@@ -127,13 +127,13 @@ TEST_F(Ckpt, InspectSaysOfARowWhatIsStored) {
     EXPECT_EQ(FloatsBehind(result.out, "state"), std::vector<float>(state.begin(), state.end()));
   }
 
-  // A row no step touched is its first value.
+  // A row that no step touched has its initial value.
   uint64_t absent = 0;
   while (stored.contains(absent)) ++absent;
   const ProcessResult result = Run({"inspect", "t0", std::to_string(absent)});
   ASSERT_EQ(result.exit_code, 0) << result.Describe();
-  EXPECT_THAT(result.out, HasSubstr("never written: no step has changed it, and it is its first "
-                                    "value (counter, seed 123)\n"));
+  EXPECT_THAT(result.out, HasSubstr("never written: no step has changed it, and this is its "
+                                    "initial value (counter, seed 123)\n"));
   const auto sources = InitialiserSources::Open({table});
   const auto initialiser = Initialisers().Make("counter", sources.value().ContextOf(table)).value();
   std::vector<float> first(8);
