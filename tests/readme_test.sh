@@ -23,7 +23,7 @@ awk 'BEGIN { srand(7); for (i = 0; i < 2000; ++i) {
 mapfile -t commands < <(sed -n 's/^    \(\.\/launch\/.*\|build\/release\/.*\)$/\1/p' "$root/README.md" \
   "$root/docs/sharding.md" "$root/docs/measured.md")
 ((${#commands[@]} >= 6)) || { echo "README.md has lost its commands: ${commands[*]}"; exit 1; }
-port=$((20000 + RANDOM % 20000))
+port=$((20000 + RANDOM % 12000))  # below those that the system gives to connections
 
 run=0
 for command in "${commands[@]}"; do
@@ -43,12 +43,12 @@ for command in "${commands[@]}"; do
   line="${line// model\/report.json/ $work/2/model/report.json}"
   echo "readme: $command"
   if [[ "$command" == *" ps "* ]]; then
-    (cd "$directory" && eval "exec $line") >"$directory/out" 2>&1 &
+    (cd "$directory" && eval "exec $line") >"$work/server.out" 2>&1 &
     server=$!
     continue
   fi
   (cd "$directory" && eval "$line") >"$directory/out" 2>&1 ||
-    { cat "$directory/out"; echo "readme: failed: $command"; exit 1; }
+    { cat "$work"/server.out "$directory/out" 2>/dev/null || true; echo "readme: failed: $command"; exit 1; }
   [[ "$command" == *" plan "* || "$command" == *" compare "* || "$command" == *" bench "* ]] ||
     tail -n 1 "$directory/out" | grep -qE '^test AUC 0\.[0-9]{4} logloss [0-9.]+  [0-9]+ samples/s' ||
     { cat "$directory/out"; echo "readme: no outcome at the end of: $command"; exit 1; }
