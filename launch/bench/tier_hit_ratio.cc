@@ -1,7 +1,7 @@
 // tier_hit_ratio: hit ratio of the default policy, fully associative and with 16 ways, beside the
 // better of LRU and perfect LFU; figures ".../lru", "/lfu" and "/belady" are those and the optimum
 // beside the same. Caches of 1, 5 and 20 % of the rows. _scan, _drift and _trace (--trace, with
-// scan and drift, too) are the same for other accesses, _announced for all of them with the next
+// scan and drift, too) are the same for other accesses, _prefetched for all of them with the next
 // 200 batches prefetched; tier_policies compares all policies.
 #include <fmt/core.h>
 
@@ -225,7 +225,7 @@ const bool kRegistered =
     AddOf("tier_hit_ratio_drift", "the same where what is hot changes", TraceShape::kDrift) &&
     AddBench("tier_hit_ratio_trace", {"the same of the accesses in --trace=FILE", "by the file"},
              &MakeOfTrace) &&
-    AddBench("tier_hit_ratio_announced", {"the same with the next 200 batches known", "15 s"},
+    AddBench("tier_hit_ratio_prefetched", {"the same with the next 200 batches known", "15 s"},
              &MakePrefetched) &&
     AddBench<PoliciesBench>("tier_policies", {"hits of all cache policies", "5 s"});
 
