@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# Runs tests under ThreadSanitizer, AddressSanitizer and UndefinedBehaviorSanitizer: those of the
-# floors that changed last, the most changed first, until the time is up. Says what it ran and what
-# it did not. Everything, whatever changed: launch/test.sh --sanitizers.
-#   .ci/sanitizers.sh [--base=COMMIT] [--budget=SECONDS] [--dry_run]
+# Runs tests under ThreadSanitizer, AddressSanitizer and UndefinedBehaviorSanitizer: threads, the
+# simulation, then the floors that changed last, the most changed first. Says what it ran and what it
+# did not. Everything, whatever changed: launch/test.sh --sanitizers.
+#   .ci/sanitizers.sh [--base=COMMIT] [--pieces=N] [--budget=SECONDS] [--dry_run]
 #     --base      what changed since this commit (default: since 20 commits ago)
+#     --pieces    run at most so many of them (default: all)
 #     --budget    begin nothing, and end what is running, after so many seconds (default: no limit)
 #     --dry_run   only say what would run
 set -euo pipefail
@@ -11,14 +12,16 @@ cd "$(dirname "$0")/.."
 
 base="$(git rev-parse --verify --quiet HEAD~20 || git hash-object -t tree /dev/null)"
 budget=0
+most_pieces=0
 dry_run=false
 for argument in "$@"; do
   case "$argument" in
     --base=*) base="${argument#*=}" ;;
+    --pieces=*) most_pieces="${argument#*=}" ;;
     --budget=*) budget="${argument#*=}" ; ((budget > 0)) || budget=1 ;;
     --dry_run) dry_run=true ;;
     *)
-      echo "sanitizers.sh: the options are --base, --budget and --dry_run, not $argument" >&2
+      echo "sanitizers.sh: the options are --base, --pieces, --budget and --dry_run, not $argument" >&2
       exit 2
       ;;
   esac
@@ -38,12 +41,20 @@ floors() {
 
 # Threads first: it is short, and a race is what no other test sees.
 pieces=()
+# Then the simulation, which runs more of the code than any floor's own tests.
 (($(files_in 'common|ps|worker|tests/threads') == 0)) || pieces+=(threads)
+(($(files_in 'common|sharding|ps|worker|tests/sim|tests/testing') == 0)) || pieces+=(sim)
 mapfile -t -O "${#pieces[@]}" pieces < <(floors)
-(($(files_in 'sharding|ps|worker|tests/sim|tests/testing') == 0)) || pieces+=(sim families)
+(($(files_in 'sharding|ps|worker|tests/families') == 0)) || pieces+=(families)
 if ((${#pieces[@]} == 0)); then
   echo "sanitizers: no source changed since ${base:0:12}"
   exit 0
+fi
+
+skipped=()
+if ((most_pieces > 0)); then
+  skipped=("${pieces[@]:most_pieces}")
+  pieces=("${pieces[@]:0:most_pieces}")
 fi
 
 # Runs a command until the time is up; 124: it was.
@@ -71,7 +82,7 @@ if "$dry_run"; then
   echo "sanitizers: would run, in this order: ${pieces[*]}"
   exit 0
 fi
-passed=() failed=() skipped=()
+passed=() failed=()
 for piece in "${pieces[@]}"; do
   code=0
   run_piece "$piece" || code=$?
@@ -88,6 +99,6 @@ say() {
   (($# == 0)) || echo "sanitizers: $what: $*"
 }
 say "passed" "${passed[@]}"
-say "not run, as the time is up" "${skipped[@]}"
+say "not run, as time or --pieces does not allow it" "${skipped[@]}"
 say "FAILED" "${failed[@]}"
 ((${#failed[@]} == 0))
