@@ -42,7 +42,8 @@ TEST_F(NpyFileTest, TheFormatIsTheseBytes) {
   std::string bytes = "\x93NUMPY";
   bytes += std::string("\x01\x00\x76\x00", 4);
   bytes += "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }";
-  bytes += std::string(58, ' ') + "\n";
+  bytes.append(58, ' ');
+  bytes += '\n';
   bytes += std::string(
       "\x00\x00\x80\x3f\x00\x00\x00\xc0\x00\x00\x00\x3f"
       "\xe6\xb1\x61\x7f\x01\x00\x00\x00\x00\x00\xe0\x40",

@@ -153,8 +153,9 @@ class BarePeer {
     setsockopt(socket_, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
     const std::string null_mechanism = std::string("\x03\x00NULL", 6) + std::string(16, '\0');
     Write("\xff" + std::string(7, '\0') + "\x01\x7f" + null_mechanism + std::string(32, '\0'));
-    std::string ready = std::string("\x05READY\x0bSocket-Type\0\0\0\x06", 22) + "DEALER" +
-                        std::string("\x08Identity\0\0\0\0", 13);
+    std::string ready("\x05READY\x0bSocket-Type\0\0\0\x06", 22);
+    ready += "DEALER";
+    ready.append("\x08Identity\0\0\0\0", 13);
     Write("\x04" + std::string(1, static_cast<char>(ready.size())) + ready);
   }
   ~BarePeer() {

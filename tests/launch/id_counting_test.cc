@@ -79,8 +79,9 @@ TEST(CountIds, EndsWhereTheRunOrTheOperatorDoes) {
 }
 
 TEST(CountIds, RefusesIdsThatTrainingRefuses) {
-  Settings settings = Read(std::string(kModel) +
-                           "data: {data_size: 64, rand_data_dist: gaussian, rand_data_max: 45}");
+  std::string config(kModel);
+  config += "data: {data_size: 64, rand_data_dist: gaussian, rand_data_max: 45}";
+  const Settings settings = Read(config);
   const Status status = CountIds(settings, 0).status();
   EXPECT_EQ(status.exit_code(), 2);
   EXPECT_THAT(status.message(), testing::HasSubstr("45"));
