@@ -3,8 +3,8 @@
 // It owns its rows, sums the pushes of a step in worker-rank order, and runs each table's optimizer
 // once on every touched row (docs/step.md). It has no thread, lock, socket, file or clock and never
 // blocks: the driver (ShardRunner in production, SimCluster in tests) carries out its actions and
-// hands the results back as events. The work is done in rooms (ps/README.md); this class keeps the
-// order of events and the failure.
+// hands the results back as events. The work is done in rooms (ps/shard/README.md); this class
+// keeps the order of events and the failure.
 //
 // Faults: bytes from a peer never trip a CHECK. After a failed store action, or a NaN or infinity
 //         in a row that is to be written, the shard answers every request with that error: it must

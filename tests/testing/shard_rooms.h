@@ -1,6 +1,6 @@
-// ShardRooms: a fixture for tests of one room of a shard (ps/README.md): one shard that owns table
-// "t", with the rooms below the one under test. What is asked of the store is carried out by Read
-// and by hand.
+// ShardRooms: a fixture for tests of one room of a shard (ps/shard/README.md): one shard that owns
+// table "t", with the rooms below the one under test. What is asked of the store is carried out by
+// Read and by hand.
 #pragma once
 
 #include <memory>
