@@ -101,6 +101,9 @@ Status RunVerb(const CommandLine& command_line, const Settings& settings) {
     ASSIGN_OR_RETURN(const PlanRequest request, ReadPlanRequest(command_line));
     return RunPlan(settings, request);
   }
+  if (command_line.verb == "data") return RunData(command_line, settings);
+  if (command_line.verb == "predict") return RunPredict(command_line, settings);
+  if (command_line.verb == "eval") return RunEval(command_line, settings);
   CHECK_EQ(command_line.verb, "bench");
   return RunBench(command_line.arguments, command_line.Value(kJsonFlag),
                   {.trace = command_line.Value(kTraceFlag),
@@ -153,8 +156,9 @@ int Main(int argc, char** argv) {
 
   const Result<Settings> settings = MakeSettings(command_line.value());
   if (!settings.ok()) return ExitBeforeMeeting(settings.status());
-  const bool reads_data = command_line.value().verb == "plan" ? WantsCounts(command_line.value())
-                                                              : command_line.value().verb != "ckpt";
+  const std::string& verb = command_line.value().verb;
+  const bool reads_data =
+      verb == "plan" ? WantsCounts(command_line.value()) : verb != "ckpt" && verb != "data";
   if (const Status status = settings.value().Validate(reads_data); !status.ok()) {
     return ExitBeforeMeeting(status);
   }

@@ -351,10 +351,15 @@ Result<CommandLine> ParseCommandLine(int argc, const char* const* argv) {
 
 namespace {
 
-// --config; or else, of a plan that is made from a model, the model's own.
+bool ScoresModel(const CommandLine& command_line) {
+  return command_line.verb == "predict" || command_line.verb == "eval";
+}
+
+// --config; or else, of a plan that is made from a model and of scores by one, the model's own.
 std::string ConfigOf(const CommandLine& command_line) {
   const std::string config = command_line.Value(kConfigFlag);
-  const std::string model_dir = command_line.Value(kMeasuredFlag);
+  const std::string model_dir =
+      command_line.Value(ScoresModel(command_line) ? "model_dir" : kMeasuredFlag);
   return config.empty() && !model_dir.empty() ? model_dir + "/config.yaml" : config;
 }
 
@@ -407,8 +412,9 @@ Result<Settings> MakeSettings(const CommandLine& command_line) {
   if (!config.empty()) {
     const Status read = ReadYamlConfig(config, &settings);
     if (!read.ok() && command_line.Value(kConfigFlag).empty() && !ReadFile(config).ok()) {
-      return UsageError("--measured={}: holds no saved model ({}); give the --model_dir of a run",
-                        command_line.Value(kMeasuredFlag), ReadFile(config).status().message());
+      const std::string_view flag = ScoresModel(command_line) ? "model_dir" : kMeasuredFlag;
+      return UsageError("--{}={}: holds no saved model ({}); give the --model_dir of a run", flag,
+                        command_line.Value(flag), ReadFile(config).status().message());
     }
     RETURN_IF_ERROR(read);
   }

@@ -39,6 +39,9 @@ enum VerbSet : uint32_t {
   kCkpt = 8,
   kCompare = 16,
   kPlan = 32,
+  kData = 64,
+  kPredict = 128,
+  kEval = 256,
 };
 constexpr VerbSet operator|(VerbSet a, VerbSet b) {
   return static_cast<VerbSet>(static_cast<uint32_t>(a) | static_cast<uint32_t>(b));

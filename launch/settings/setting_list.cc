@@ -10,8 +10,9 @@ namespace {
 // What a PS node learns from the workers' HELLO is no flag of `ps`.
 VerbSet VerbsOf(Section section) {
   switch (section) {
-    case Section::kModel:
     case Section::kData:
+      return kTrain | kPlan | kData | kPredict | kEval;
+    case Section::kModel:
     case Section::kTraining:
     case Section::kCluster:
       return kTrain | kPlan;

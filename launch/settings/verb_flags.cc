@@ -9,13 +9,13 @@ namespace rowhouse {
 namespace {
 
 constexpr VerbFlag kFlags[] = {
-    {kConfigFlag, kTrain | kPs | kPlan,
+    {kConfigFlag, kTrain | kPs | kPlan | kData,
      "YAML file with model, tables, data and training (see configs/); flags given on the command "
      "line override it"},
     {kPrintConfigFlag, kTrain | kPs,
      "Print the effective settings as a YAML file for --config, and stop", true},
     {.name = kJsonFlag,
-     .verbs = kBench | kCkpt | kCompare | kPlan,
+     .verbs = kBench | kCkpt | kCompare | kPlan | kData | kEval,
      .help = "The figures as JSON: --json=FILE writes them to a file beside what is printed; "
              "--json alone, or --json=-, prints them to standard output, and nothing else there",
      .has_optional_value = true},
@@ -24,9 +24,10 @@ constexpr VerbFlag kFlags[] = {
      "line"},
     {kLongFlag, kBench, "Measures tier_long, too: a table of 10^8 rows; minutes, and 10 GB of disk",
      true},
-    {kOutFlag, kCompare | kPlan,
-     "The file that the verb makes. compare: the page, HTML; needed unless --json is given. plan: "
-     "the plan, for --plan, or the counts, for --access_counts"},
+    {kOutFlag, kCompare | kPlan | kCkpt | kData | kPredict,
+     "What the verb makes. compare: the page, HTML; needed unless --json is given. plan: the plan, "
+     "for --plan, or the counts, for --access_counts. data convert: the data directory. predict: "
+     "the scores, one a line. ckpt export: a directory"},
     {kCsvFlag, kCompare, "Writes the table to this file as well"},
     {kStrategiesFlag, kCompare,
      "Compares what sharding cost each run (memory, rows, bytes, time), not what the runs learned",
@@ -108,6 +109,13 @@ const std::vector<Verb>& Verbs() {
        "which shards own which rows (--strategy, --out); --count_ids: how often rows are looked "
        "up; --sizes: bytes of tables, largest vocabularies; --embeddings_per_feat: what "
        "LoadBalanceManager assigns; starts nothing"},
+      {"data", kData,
+       "looks at data, guesses a configuration from them, and makes the binary form that trains "
+       "fastest",
+       "convert | info | verify | head | stats | infer [FILE ...]"},
+      {"predict", kPredict,
+       "writes a score for each sample of --data, with the saved model in --model_dir"},
+      {"eval", kEval, "measures the saved model in --model_dir on the samples of --data"},
       {"completion", kNoVerb, "prints a script that completes flags and values", "bash", true},
   };
   return verbs;

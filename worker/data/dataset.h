@@ -19,8 +19,11 @@
 #include "common/registry.h"
 #include "common/status.h"
 #include "worker/data/batch.h"
+#include "worker/data/mapping/schema.h"
 
 namespace rowhouse {
+
+class Preprocessing;
 
 // One struct for all sources; each says in its file which fields it reads. An option that only one
 // source reads is declared in its file and found in `own`.
@@ -33,9 +36,17 @@ struct DatasetOptions {
   // Empty: no table's.
   std::vector<bool> takes_bad_ids;
 
-  uint64_t seed = 123;              // numpy seed of DLRM's generator; seed of the synthetic source
-  uint64_t mini_batch_size = 1;     // global; DLRM's generator draws batch by batch
-  std::string file;                 // criteo: path of the TSV file
+  uint64_t seed = 123;           // numpy seed of DLRM's generator; seed of the synthetic source
+  uint64_t mini_batch_size = 1;  // global; DLRM's generator draws batch by batch
+  // What is read: paths and globs, joined by commas; or a data directory; "-": standard input.
+  std::string file;
+  std::string test_file;            // test samples come from these files, none from `file`
+  std::string test_split = "tail";  // tail | random | dlrm; see worker/data/blocks/sample_order.h
+  uint64_t max_bad_lines = 0;       // of text: left out; one more is an error
+  Schema schema;                    // of text; format "": the source has one of its own
+  // Of a model that is gone on from or scores; null: it is made from the data.
+  std::shared_ptr<const Preprocessing> preprocessing;
+  std::string prepared;  // the data directory that PrepareText made of `file`; "": none yet
   std::string data_set = "kaggle";  // criteo: kaggle | terabyte; see worker/data/criteo_reader.h
   double test_fraction = 0.0;       // criteo: last part of the file held out, [0, 1)
   std::string randomize =
@@ -72,8 +83,9 @@ struct DatasetOptions {
 
 // A file that a source wants kept with a model, such as a dictionary of its ids.
 struct DatasetFile {
-  std::string kind;   // [a-z_]+, unique among the files of a model: "id_dictionary"
-  std::string bytes;  // all that is in it
+  std::string kind;       // [a-z0-9_]+, unique among the files of a model: "vocabulary_3"
+  std::string bytes;      // all that is in it, unless it has a path
+  std::string path = {};  // "": bytes; else the file, which is linked, or copied, not read
   bool operator==(const DatasetFile&) const = default;
 };
 
@@ -130,7 +142,10 @@ Registry<Dataset, DatasetOptions>& Datasets();
 struct DatasetDeclaration {
   std::vector<DeclaredOption> options = {};  // of its own; each is a setting by this name
   bool reads_file = false;                   // the setting `data` names what it reads
-  bool is_generated = false;                 // opening it is quick and needs no file
+  // It reads text. Before it is made, PrepareText (worker/data/convert/converter.h) makes a data
+  // directory, once a host, and names it in DatasetOptions::prepared.
+  bool reads_text = false;
+  bool is_generated = false;  // opening it is quick and needs no file
   // Mean number of ids in a bag of a table of so many rows. (1)
   double (*mean_bag_length)(const DatasetOptions& options, uint64_t rows) = nullptr;
   // How ids are spread over the rows of a table (worker/data/zipf.h). (0: evenly)

@@ -23,10 +23,11 @@ void AddSource(SettingList& list) {
                     "Default: dataset with --data, or else random",
             .digest = kIn,
             .is_basic = true});
-  list.Add(Text(MEMBER(data.file), "a path"),
+  list.Add(Text(MEMBER(data.file), "paths and globs, joined by commas"),
            {.name = "data",
-            .help = "With dataset: Criteo's text file: a label, 13 integers and 26 tokens a line, "
-                    "between tabs",
+            .help = "The data: text files (plain, gzip or zstd), one after the other, as section "
+                    "schema says, or Criteo's if there is none; or a data directory that rowhouse "
+                    "data convert made",
             .aliases = {"raw_data_file"},
             .is_basic = true});
   list.Add(Choice(MEMBER(data.data_set), {"kaggle", "terabyte"}),
@@ -37,9 +38,21 @@ void AddSource(SettingList& list) {
             .digest = kIn});
   list.Add(Real(MEMBER(data.test_fraction), "a number from 0 to below 1", IsBelowOne),
            {.name = "test_fraction",
-            .help = "With dataset: the last part of the file, held out for testing",
+            .help = "With data that are read: the share of samples held out for testing, as "
+                    "test_split says",
             .unit = "fraction",
             .digest = kIn});
+  list.Add(Choice(MEMBER(data.test_split), {"tail", "random", "dlrm"}),
+           {.name = "test_split",
+            .help = "Which samples test_fraction holds out. tail: the last ones; random: drawn by "
+                    "numpy_rand_seed; dlrm: half of the last day, as DLRM does (test_fraction has "
+                    "no effect)",
+            .digest = kIn});
+  list.Add(Text(MEMBER(data.test_file), "paths and globs, joined by commas"),
+           {.name = "test_data", .help = "Samples to test on, in place of a part of --data"});
+  list.Add(Whole(MEMBER(data.max_bad_lines), 0),
+           {.name = "max_bad_lines",
+            .help = "With text: lines that cannot be read and are left out, at most"});
   list.Add(Choice(MEMBER(data.id_mapping), {"hash", "dictionary"}),
            {.name = "id_mapping",
             .help = "With dataset: how a token becomes a row. hash: the token modulo the rows; "
@@ -50,10 +63,11 @@ void AddSource(SettingList& list) {
             .help = "With dataset: tokens are taken modulo this first, and no table has more rows; "
                     "-1: off",
             .digest = kIn});
-  list.Add(Choice(MEMBER(data.randomize), {"total", "none"}),
+  list.Add(Choice(MEMBER(data.randomize), {"total", "none", "day", "blocks"}),
            {.name = "data_randomize",
-            .help = "With dataset: the order of the train samples. total: one permutation of all; "
-                    "none: that of the file",
+            .help = "With data that are read: the order of train samples. total: one permutation "
+                    "of all; none: that of the files; day: file after file, each permuted; blocks: "
+                    "blocks in random order, samples shuffled within each, anew in every epoch",
             .digest = kIn});
 }
 

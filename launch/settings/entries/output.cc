@@ -10,7 +10,7 @@ void AddOutput(SettingList& list) {
             .help = "Directory for the dense part, the manifest and the report. Default: nothing "
                     "is kept",
             .is_basic = true,
-            .verbs = kTrain | kCkpt});
+            .verbs = kTrain | kCkpt | kData | kPredict | kEval});
   list.Add(Text(MEMBER(output.report), "a path"),
            {.name = "report",
             .help = "File for the run's report, JSON, with a page beside it (.html). Default: "

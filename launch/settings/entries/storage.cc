@@ -19,7 +19,7 @@ void AddStore(SettingList& list) {
             .help = "Directory for rows, on each PS node's own disk. Default: rows/ in "
                     "--model_dir, or, without that, a temporary directory deleted at the end",
             .is_basic = true,
-            .verbs = kTrain | kPs | kCkpt | kPlan});
+            .verbs = kTrain | kPs | kCkpt | kPlan | kPredict | kEval});
   AddDeclared(
       list, RowStores(), [](Settings& s) -> OptionValues& { return s.storage.own; }, "storage.own");
 }
@@ -88,12 +88,12 @@ void AddWrites(SettingList& list) {
             .help = "Compression of rows on disk that have not changed for long. zstd helps where "
                     "rows have been trained little or are kept in 16 bits, and makes every read "
                     "slower",
-            .verbs = kTrain | kPs | kCkpt | kPlan});
+            .verbs = kTrain | kPs | kCkpt | kPlan | kPredict | kEval});
   list.Add(Switch(MEMBER(storage.direct_reads)),
            {.name = "direct_reads",
             .help = "Reads and writes rows without the system's page cache, so that a PS node "
                     "needs no memory beyond its own; for disks that answer many reads at once",
-            .verbs = kTrain | kPs | kCkpt | kPlan});
+            .verbs = kTrain | kPs | kCkpt | kPlan | kPredict | kEval});
 }
 
 const bool kAdded = RegisterSettings(Section::kStorage, {AddStore, AddCaches, AddWrites});

@@ -1,0 +1,31 @@
+// rowhouse data COMMAND ...: looks at data and makes the binary form. Each command is one file of
+// this folder and registers itself.
+//
+// Threads: read-only after main begins.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "common/status.h"
+#include "launch/settings/command_line.h"
+#include "launch/settings/settings.h"
+
+namespace rowhouse {
+
+struct DataCommand {
+  std::string name;       // "convert"
+  std::string arguments;  // how messages name them: "FILE ... --out=DIR"
+  std::string what;       // one line
+  // `arguments`: those after the command's name.
+  Status (*run)(const CommandLine& command_line, const std::vector<std::string>& arguments,
+                const Settings& settings) = nullptr;
+};
+
+// Registers a command, at namespace scope.
+bool AddDataCommand(DataCommand command);
+
+// kUsage, listing the commands, for none or an unknown one; else what the command returns.
+Status RunData(const CommandLine& command_line, const Settings& settings);
+
+}  // namespace rowhouse

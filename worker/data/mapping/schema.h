@@ -1,0 +1,81 @@
+// Schema: which columns the user's data have, and what the model sees of each. It is section
+// `schema` of the YAML file, and part of a model's preprocessing
+// (worker/data/mapping/preprocessing.h).
+//
+// Threads: plain data.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace rowhouse {
+
+// A number of a sample. What is missing (an empty field) is replaced by `missing` first, then
+// `transform` is applied:
+//   as_is        x
+//   log1p        log(max(x, 0) + 1), in float32, as DLRM does for Criteo
+//   standardise  (x - mean) / standard deviation, both of the data that the vocabulary was made
+//                from; 0 if the deviation is 0
+struct DenseColumn {
+  std::string name;
+  std::string transform = "as_is";
+  float missing = 0.0f;
+
+  bool operator==(const DenseColumn&) const = default;
+};
+
+// Tokens that become ids of the table of the same name. A token is first made a 64-bit key:
+//   string   XXH3-64 of its bytes; two tokens of 10^8 have the same key with probability 3e-4
+//   integer  a decimal number of 64 bits, signed or not
+//   hex      up to 16 hexadecimal digits, as in Criteo's data
+// then the key an id:
+//   hash        first + mixed key modulo (rows - first)
+//   modulo      first + key modulo (rows - first)
+//   dictionary  numbered from `first` in order of first appearance; needs as many rows as there are
+//               different tokens that occur at least min_count times
+// where `first` is the number of rows kept for others: 1 if missing_row, then 1 if rare_row.
+struct CategoricalColumn {
+  std::string name;
+  std::string token = "string";  // string | integer | hex
+  std::string ids = "hash";      // hash | modulo | dictionary
+  uint64_t rows = 0;             // of its table; Settings::Complete() fills it in
+  uint64_t max_ind_range = 0;    // > 0: keys are taken modulo this first
+  uint64_t min_count = 1;        // dictionary: rarer tokens are not in it
+  bool missing_row = false;      // row 0 is for samples without a token; false: their bag is empty
+  // dictionary: the next row is for tokens that are not in it; false: these are left out of the bag
+  bool rare_row = false;
+  std::string separator = {};         // between the tokens of a sample; "": there is one token
+  std::string weight_separator = {};  // between a token and its weight; "": no weights
+
+  bool operator==(const CategoricalColumn&) const = default;
+};
+
+// The label of a sample from the text of a column: 1 or 0 by a comparison, or the number as it is,
+// which must be in [0, 1].
+struct LabelRule {
+  std::string column;
+  std::string compare = {};  // "", "==", "!=", ">", ">=", "<", "<="
+  std::string value = {};    // a number, or, with == and !=, any text
+
+  bool operator==(const LabelRule&) const = default;
+};
+
+struct Schema {
+  std::string format;  // name in TextFormats(): how text becomes columns; "": no schema was given
+  // Of format `delimited`.
+  std::string separator = ",";       // one byte
+  bool has_quotes = true;            // fields may stand in double quotes, as in RFC 4180
+  bool has_header = true;            // the first record of each file names the columns
+  std::vector<std::string> columns;  // their names, where no header gives them
+
+  LabelRule label;
+  std::string weight;  // column of the sample's weight; "": none
+  std::vector<DenseColumn> dense;
+  std::vector<CategoricalColumn> categorical;
+  std::vector<std::string> ignored;  // columns left out; a column that nothing names is an error
+
+  bool operator==(const Schema&) const = default;
+};
+
+}  // namespace rowhouse

@@ -1,0 +1,63 @@
+// TextFormat: how the bytes of a kind of text file become samples. Formats are a family; each is
+// one file of worker/data/sources/.
+//
+// Raw samples are a Batch in which ids are keys of tokens (worker/data/mapping/schema.h) and a
+// missing dense value is NaN; a missing token is an empty bag, unless the format says what it
+// stands for. Preprocessing::Map makes the model's batch of it.
+//
+// Threads: const after construction; Parse may run on several threads at once.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/registry.h"
+#include "common/status.h"
+#include "worker/data/batch.h"
+#include "worker/data/mapping/schema.h"
+
+namespace rowhouse {
+
+// Whole records of one file. The first chunk of a file has its header, if it has one.
+struct TextChunk {
+  uint64_t number = 0;      // 0, 1, 2, ... over all files
+  size_t file = 0;          // number of the file
+  std::string file_name;    // for messages
+  uint64_t first_line = 1;  // line number of the first record
+  bool is_first_of_file = false;
+  std::string bytes;  // ends with a line end, but for the last of a file
+};
+
+// Records that could not be read. Parse leaves out a bad record and notes it here.
+struct BadLine {
+  uint64_t line = 0;
+  std::string message;  // "FILE:LINE:COLUMN: what is wrong; what to do"
+};
+
+struct TextFormatOptions {
+  Schema schema;                   // as given; a format may have one of its own
+  std::vector<std::string> files;  // that will be read; formats may look at headers or side files
+  OptionValues own = {};
+};
+
+class TextFormat {
+ public:
+  virtual ~TextFormat() = default;
+
+  // The columns that Parse fills, complete.
+  virtual const Schema& schema() const = 0;
+
+  // Whether a line end within quotes does not end a record.
+  virtual bool has_quotes() const { return false; }
+
+  // Overwrites *raw with the samples of the chunk, in order; appends bad records to *bad. An error
+  // is one that leaving out a line does not mend: a header that lacks a column.
+  virtual Status Parse(const TextChunk& chunk, Batch* raw, std::vector<BadLine>* bad) const = 0;
+};
+
+Registry<TextFormat, TextFormatOptions>& TextFormats();
+
+}  // namespace rowhouse
