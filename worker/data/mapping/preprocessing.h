@@ -18,12 +18,24 @@
 
 namespace rowhouse {
 
+// One of the files that a preprocessing consists of.
+struct PreprocessingFile {
+  std::string kind;  // "preprocessing", "vocabulary_3": as DatasetFile::kind
+  std::string name;  // "preprocessing.json", "vocabulary-3.bin": in a directory of its own
+  std::string path;  // where it lies
+  bool operator==(const PreprocessingFile&) const = default;
+};
+
 class Preprocessing {
  public:
   virtual ~Preprocessing() = default;
 
   // kUsage if there is none, kCorruption if a file is damaged.
   static Result<std::shared_ptr<const Preprocessing>> Open(const std::string& directory);
+
+  // Of files that lie anywhere, by kind; names do not count. Files of other kinds are left alone.
+  static Result<std::shared_ptr<const Preprocessing>> OpenFiles(
+      const std::vector<PreprocessingFile>& files);
 
   // Whether `directory` holds one.
   static bool IsIn(const std::string& directory);
@@ -33,11 +45,10 @@ class Preprocessing {
   // Hex; equal digests map equal raw samples to equal batches.
   virtual std::string digest() const = 0;
 
-  // Names of the files in the directory, preprocessing.json first.
-  virtual std::vector<std::string> files() const = 0;
-  virtual const std::string& directory() const = 0;
+  // preprocessing.json first.
+  virtual const std::vector<PreprocessingFile>& files() const = 0;
 
-  // Overwrites *batch. *raw is of the schema's shape (text_format.h).
+  // Overwrites *batch. kInternal if *raw is not of the schema's shape (text_format.h).
   virtual Status Map(const Batch& raw, Batch* batch) const = 0;
 
   // The id of one raw token of categorical column `column`; kNotFound if the dictionary lacks it
@@ -46,6 +57,36 @@ class Preprocessing {
 
   // Tokens in the dictionary of a column; 0 for other columns.
   virtual uint64_t tokens(size_t column) const = 0;
+
+  // The ids that Map gives for a column are below this: the rows of its table, or more if its
+  // dictionary is larger, which only a table that takes bad ids allows.
+  virtual uint64_t id_bound(size_t column) const = 0;
+
+  // Lets go of the pages of large vocabularies; they are read again when needed.
+  virtual void ReleasePages() const = 0;
 };
+
+// Of a standardised column: of the values that are there; those that are missing do not count.
+struct DenseStatistics {
+  double mean = 0.0;
+  double deviation = 0.0;  // of the population
+  bool operator==(const DenseStatistics&) const = default;
+};
+
+// "vocabulary-3.bin".
+std::string VocabularyFileName(size_t column);
+
+// Rows that are kept for missing and rare tokens: `first` of schema.h.
+uint64_t FirstTokenRow(const CategoricalColumn& column);
+
+// Writes preprocessing.json, durably, into a directory in which the vocabularies of the dictionary
+// columns lie already. `statistics`: one of each dense column. kUsage, naming the column, for a
+// schema that cannot be mapped: no rows, an unknown word.
+Status WritePreprocessing(const std::string& directory, const Schema& schema,
+                          const std::vector<DenseStatistics>& statistics);
+
+// Hard-links the files into `directory` under their names, or copies them where that is not
+// possible (another file system). Files of these names are replaced. Durable.
+Status LinkPreprocessing(const Preprocessing& preprocessing, const std::string& directory);
 
 }  // namespace rowhouse

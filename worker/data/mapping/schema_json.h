@@ -1,0 +1,21 @@
+// A schema as JSON, as preprocessing.json has it: {"format": "delimited", "separator": ",", ...,
+// "dense": [{"name": "age", ...}], "categorical": [...]}, all fields always.
+//
+// Threads: pure functions.
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include "common/status.h"
+#include "worker/data/mapping/schema.h"
+
+namespace rowhouse {
+
+nlohmann::ordered_json ToJson(const DenseColumn& column);
+nlohmann::ordered_json ToJson(const CategoricalColumn& column);
+nlohmann::ordered_json ToJson(const Schema& schema);
+
+// kCorruption, naming the key, if one is missing or of another type. Keys besides are left alone.
+Result<Schema> SchemaFromJson(const nlohmann::json& json);
+
+}  // namespace rowhouse

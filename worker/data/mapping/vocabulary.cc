@@ -1,0 +1,276 @@
+#include "worker/data/mapping/vocabulary.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include <bit>
+#include <cerrno>
+#include <cstring>
+#include <limits>
+#include <vector>
+
+#include "common/durable_file.h"
+#include "common/random.h"
+
+namespace rowhouse {
+namespace {
+
+static_assert(std::endian::native == std::endian::little);
+
+constexpr char kMagic[] = {'R', 'H', 'V', 'O', 'C', 'A', 'B', '1'};
+constexpr uint32_t kVersion = 1;
+constexpr uint64_t kCheckedAtOpen = uint64_t{256} << 20;
+
+struct Header {
+  char magic[8];
+  uint32_t version;
+  uint32_t width;
+  uint64_t keys;
+  uint64_t bucket_bits;
+  uint64_t buckets_hash, keys_hash, numbers_hash;
+  uint64_t header_hash;
+};
+static_assert(sizeof(Header) == 64);
+
+struct Layout {
+  uint64_t width, buckets_at, keys_at, numbers_at, bytes;
+};
+
+Layout LayoutOf(uint64_t keys, unsigned bucket_bits, bool is_wide) {
+  Layout layout;
+  layout.width = is_wide ? 8 : 4;
+  layout.buckets_at = sizeof(Header);
+  const uint64_t buckets = ((uint64_t{1} << bucket_bits) + 1) * layout.width;
+  layout.keys_at = layout.buckets_at + (buckets + 7) / 8 * 8;
+  layout.numbers_at = layout.keys_at + keys * 8;
+  layout.bytes = layout.numbers_at + keys * layout.width;
+  return layout;
+}
+
+bool IsWide(uint64_t keys) { return keys > std::numeric_limits<uint32_t>::max(); }
+
+// Of the bucket of a key in a table of 2^bits buckets.
+uint64_t BucketOf(uint64_t mixed, unsigned bits) { return bits == 0 ? 0 : mixed >> (64 - bits); }
+
+unsigned BucketBitsFor(uint64_t keys) {
+  return keys < 4 ? 0 : static_cast<unsigned>(std::bit_width(keys)) - 2;
+}
+
+uint64_t HashOf(const unsigned char* begin, uint64_t bytes) { return XXH3_64bits(begin, bytes); }
+
+uint64_t ReadWord(const unsigned char* at, bool is_wide) {
+  uint64_t wide = 0;
+  std::memcpy(&wide, at, is_wide ? 8 : 4);
+  return wide;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<const Vocabulary>> Vocabulary::Open(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return StatusFromErrno(errno, "read", path);
+  std::unique_ptr<Vocabulary> vocabulary(new Vocabulary());
+  vocabulary->path_ = path;
+  struct stat file;
+  if (::fstat(fd, &file) != 0) {
+    const Status status = StatusFromErrno(errno, "read", path);
+    ::close(fd);
+    return status;
+  }
+  vocabulary->bytes_ = static_cast<uint64_t>(file.st_size);
+  if (vocabulary->bytes_ < sizeof(Header)) {
+    ::close(fd);
+    return CorruptionError("{}: {} bytes are too few for a vocabulary", path, vocabulary->bytes_);
+  }
+  void* const map = ::mmap(nullptr, vocabulary->bytes_, PROT_READ, MAP_SHARED, fd, 0);
+  const int error = errno;
+  ::close(fd);
+  if (map == MAP_FAILED) return StatusFromErrno(error, "map", path);
+  vocabulary->map_ = static_cast<const unsigned char*>(map);
+  RETURN_IF_ERROR(vocabulary->ReadHeader());
+  if (vocabulary->bytes_ <= kCheckedAtOpen) {
+    RETURN_IF_ERROR(vocabulary->Verify());
+  } else {
+    ::madvise(map, vocabulary->bytes_, MADV_RANDOM);  // Whether this works changes no result.
+  }
+  return std::unique_ptr<const Vocabulary>(std::move(vocabulary));
+}
+
+Vocabulary::~Vocabulary() {
+  if (map_ != nullptr) ::munmap(const_cast<unsigned char*>(map_), bytes_);
+}
+
+Status Vocabulary::ReadHeader() {
+  Header header;
+  std::memcpy(&header, map_, sizeof(header));
+  if (std::memcmp(header.magic, kMagic, sizeof(kMagic)) != 0) {
+    return CorruptionError("{}: it is no vocabulary", path_);
+  }
+  if (header.version > kVersion) {
+    return UsageError("{}: the vocabulary is of version {} and this program reads up to {}", path_,
+                      header.version, kVersion);
+  }
+  if (header.header_hash != HashOf(map_, sizeof(Header) - 8)) {
+    return CorruptionError("{}: the header is damaged", path_);
+  }
+  keys_count_ = header.keys;
+  is_wide_ = header.width == 8;
+  bucket_bits_ = static_cast<unsigned>(header.bucket_bits);
+  if (bucket_bits_ > 62 || keys_count_ > bytes_ / 8) {
+    return CorruptionError("{}: the header is damaged", path_);
+  }
+  const Layout layout = LayoutOf(keys_count_, bucket_bits_, is_wide_);
+  if (layout.bytes != bytes_) {
+    return CorruptionError("{}: the file has {} bytes and its header says {}", path_, bytes_,
+                           layout.bytes);
+  }
+  buckets_ = map_ + layout.buckets_at;
+  keys_ = reinterpret_cast<const uint64_t*>(map_ + layout.keys_at);
+  numbers_ = map_ + layout.numbers_at;
+  checksum_ = fmt::format("{:016x}", header.header_hash);
+  return OkStatus();
+}
+
+Status Vocabulary::Verify() const {
+  Header header;
+  std::memcpy(&header, map_, sizeof(header));
+  const Layout layout = LayoutOf(keys_count_, bucket_bits_, is_wide_);
+  const auto hash = [&](uint64_t begin, uint64_t end) { return HashOf(map_ + begin, end - begin); };
+  if (hash(layout.buckets_at, layout.keys_at) != header.buckets_hash ||
+      hash(layout.keys_at, layout.numbers_at) != header.keys_hash ||
+      hash(layout.numbers_at, layout.bytes) != header.numbers_hash) {
+    return CorruptionError("{}: the vocabulary is damaged: a checksum differs", path_);
+  }
+  return OkStatus();
+}
+
+uint64_t Vocabulary::BucketAt(uint64_t index) const {
+  return ReadWord(buckets_ + index * (is_wide_ ? 8 : 4), is_wide_);
+}
+
+std::optional<uint64_t> Vocabulary::Find(uint64_t key) const {
+  const uint64_t bucket = BucketOf(Mix64(key), bucket_bits_);
+  const uint64_t end = std::min(BucketAt(bucket + 1), keys_count_);
+  for (uint64_t at = BucketAt(bucket); at < end; ++at) {
+    if (keys_[at] == key) return ReadWord(numbers_ + at * (is_wide_ ? 8 : 4), is_wide_);
+  }
+  return std::nullopt;
+}
+
+void Vocabulary::ReleasePages() const {
+  ::madvise(const_cast<unsigned char*>(map_), bytes_, MADV_DONTNEED);
+}
+
+// A part of the file that is written from its beginning on, with its hash.
+struct VocabularyWriter::Region {
+  static constexpr size_t kBuffer = 256 << 10;
+
+  Region(int file, uint64_t begin) : fd(file), at(begin), hash(XXH3_createState()) {
+    XXH3_64bits_reset(hash);
+    buffer.reserve(kBuffer);
+  }
+  ~Region() { XXH3_freeState(hash); }
+
+  Status Add(const void* bytes, size_t count, const std::string& path) {
+    const auto* begin = static_cast<const char*>(bytes);
+    buffer.insert(buffer.end(), begin, begin + count);
+    return buffer.size() + 8 > kBuffer ? Flush(path) : OkStatus();
+  }
+
+  Status Flush(const std::string& path) {
+    XXH3_64bits_update(hash, buffer.data(), buffer.size());
+    for (size_t done = 0; done < buffer.size();) {
+      const ssize_t written =
+          ::pwrite(fd, buffer.data() + done, buffer.size() - done, static_cast<off_t>(at));
+      if (written < 0 && errno == EINTR) continue;
+      if (written < 0) return StatusFromErrno(errno, "write", path);
+      done += static_cast<size_t>(written);
+      at += static_cast<uint64_t>(written);
+    }
+    buffer.clear();
+    return OkStatus();
+  }
+
+  const int fd;
+  uint64_t at;
+  std::vector<char> buffer;
+  XXH3_state_t* const hash;
+};
+
+VocabularyWriter::VocabularyWriter() = default;
+
+VocabularyWriter::~VocabularyWriter() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+Result<std::unique_ptr<VocabularyWriter>> VocabularyWriter::Open(const std::string& path,
+                                                                 uint64_t keys) {
+  std::unique_ptr<VocabularyWriter> writer(new VocabularyWriter());
+  writer->path_ = path;
+  writer->fd_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  if (writer->fd_ < 0) return StatusFromErrno(errno, "write", path);
+  writer->keys_count_ = keys;
+  writer->bucket_bits_ = BucketBitsFor(keys);
+  writer->is_wide_ = IsWide(keys);
+  const Layout layout = LayoutOf(keys, writer->bucket_bits_, writer->is_wide_);
+  writer->buckets_ = std::make_unique<Region>(writer->fd_, layout.buckets_at);
+  writer->keys_ = std::make_unique<Region>(writer->fd_, layout.keys_at);
+  writer->numbers_ = std::make_unique<Region>(writer->fd_, layout.numbers_at);
+  return writer;
+}
+
+Status VocabularyWriter::AddNumber(Region* region, uint64_t number) {
+  return region->Add(&number, is_wide_ ? 8 : 4, path_);
+}
+
+// Buckets up to `bucket` begin at the key that is added next.
+Status VocabularyWriter::AddBucketsUpTo(uint64_t bucket) {
+  for (; next_bucket_ <= bucket; ++next_bucket_) {
+    RETURN_IF_ERROR(AddNumber(buckets_.get(), added_));
+  }
+  return OkStatus();
+}
+
+Status VocabularyWriter::Add(uint64_t key, uint64_t number) {
+  const uint64_t mixed = Mix64(key);
+  CHECK_LT(added_, keys_count_);
+  CHECK(added_ == 0 || mixed > last_mixed_) << "keys must ascend by their mixed value";
+  last_mixed_ = mixed;
+  RETURN_IF_ERROR(AddBucketsUpTo(BucketOf(mixed, bucket_bits_)));
+  RETURN_IF_ERROR(keys_->Add(&key, sizeof(key), path_));
+  RETURN_IF_ERROR(AddNumber(numbers_.get(), number));
+  ++added_;
+  return OkStatus();
+}
+
+Status VocabularyWriter::Finish() {
+  CHECK_EQ(added_, keys_count_);
+  RETURN_IF_ERROR(AddBucketsUpTo(uint64_t{1} << bucket_bits_));
+  const uint32_t padding = 0;
+  if (!is_wide_ && next_bucket_ % 2 == 1) {
+    RETURN_IF_ERROR(buckets_->Add(&padding, sizeof(padding), path_));
+  }
+  for (Region* region : {buckets_.get(), keys_.get(), numbers_.get()}) {
+    RETURN_IF_ERROR(region->Flush(path_));
+  }
+  Header header = {};
+  std::memcpy(header.magic, kMagic, sizeof(kMagic));
+  header.version = kVersion;
+  header.width = is_wide_ ? 8 : 4;
+  header.keys = keys_count_;
+  header.bucket_bits = bucket_bits_;
+  header.buckets_hash = XXH3_64bits_digest(buckets_->hash);
+  header.keys_hash = XXH3_64bits_digest(keys_->hash);
+  header.numbers_hash = XXH3_64bits_digest(numbers_->hash);
+  header.header_hash = XXH3_64bits(&header, sizeof(header) - 8);
+  if (::pwrite(fd_, &header, sizeof(header), 0) != static_cast<ssize_t>(sizeof(header)) ||
+      ::fsync(fd_) != 0) {
+    return StatusFromErrno(errno, "write", path_);
+  }
+  return OkStatus();
+}
+
+}  // namespace rowhouse

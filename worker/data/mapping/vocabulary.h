@@ -1,0 +1,101 @@
+// Vocabulary: a file of the keys of a column, each with its number by first appearance, that is
+// memory-mapped: processes of a host share its pages, and it may be larger than memory.
+//
+// Bytes, all little-endian. W is 4 if there are fewer than 2^32 keys, else 8.
+//   header   64 bytes: magic "RHVOCAB1"; u32 version (1); u32 W; u64 keys n; u64 bucket bits b;
+//            u64 XXH3-64 of the buckets, of the keys, of the numbers; u64 XXH3-64 of the 56 bytes
+//            before
+//   buckets  2^b + 1 values of W bytes, zeros up to a multiple of 8: keys of bucket i are those at
+//            positions [buckets[i], buckets[i + 1])
+//   keys     n values of 8 bytes, in ascending order of Mix64(key) (common/random.h); a key is in
+//            the bucket of the highest b bits of Mix64(key)
+//   numbers  n values of W bytes: 0 to n - 1, each once
+// There are 2 to 4 keys in a bucket, so that a key is found by reading three places.
+//
+// Threads: a Vocabulary is const after Open; any thread. A writer is used by one.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "common/status.h"
+
+namespace rowhouse {
+
+class Vocabulary {
+ public:
+  // kNotFound if there is none, kUsage if it is of a newer version, kCorruption if it is damaged.
+  // Files up to 256 MiB are read through; of larger ones only the header is checked: see Verify.
+  static Result<std::unique_ptr<const Vocabulary>> Open(const std::string& path);
+  ~Vocabulary();
+  Vocabulary(const Vocabulary&) = delete;
+  Vocabulary& operator=(const Vocabulary&) = delete;
+
+  // The number of a key.
+  std::optional<uint64_t> Find(uint64_t key) const;
+
+  uint64_t size() const { return keys_count_; }
+  const std::string& path() const { return path_; }
+  // Hex; equal checksums: the same numbers for the same keys.
+  const std::string& checksum() const { return checksum_; }
+  // Bytes of the file.
+  uint64_t bytes() const { return bytes_; }
+
+  // Reads all of it. kCorruption if it is damaged.
+  Status Verify() const;
+
+  // Lets go of the pages that were read; they are read again when needed. Keeps the memory of a
+  // process that maps a large vocabulary bounded.
+  void ReleasePages() const;
+
+ private:
+  Vocabulary() = default;
+  Status ReadHeader();
+  uint64_t BucketAt(uint64_t index) const;
+
+  std::string path_;
+  std::string checksum_;
+  const unsigned char* map_ = nullptr;
+  uint64_t bytes_ = 0;
+  uint64_t keys_count_ = 0;
+  unsigned bucket_bits_ = 0;
+  bool is_wide_ = false;
+  const unsigned char* buckets_ = nullptr;
+  const uint64_t* keys_ = nullptr;
+  const unsigned char* numbers_ = nullptr;
+};
+
+class VocabularyWriter {
+ public:
+  // Begins the file of so many keys at `path`, replacing what is there.
+  static Result<std::unique_ptr<VocabularyWriter>> Open(const std::string& path, uint64_t keys);
+  ~VocabularyWriter();
+  VocabularyWriter(const VocabularyWriter&) = delete;
+  VocabularyWriter& operator=(const VocabularyWriter&) = delete;
+
+  // Requires ascending Mix64(key), and as many calls as keys were announced. kResourceExhausted for
+  // a full disk.
+  Status Add(uint64_t key, uint64_t number);
+
+  // Writes the header and fsyncs.
+  Status Finish();
+
+ private:
+  struct Region;
+  VocabularyWriter();
+  Status AddBucketsUpTo(uint64_t bucket);
+  Status AddNumber(Region* region, uint64_t number);
+
+  std::string path_;
+  int fd_ = -1;
+  uint64_t keys_count_ = 0, added_ = 0;
+  unsigned bucket_bits_ = 0;
+  bool is_wide_ = false;
+  uint64_t next_bucket_ = 0;  // that no bound was written of
+  uint64_t last_mixed_ = 0;
+  std::unique_ptr<Region> buckets_, keys_, numbers_;
+};
+
+}  // namespace rowhouse
