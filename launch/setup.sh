@@ -14,6 +14,7 @@ PACKAGES=(
   librocksdb-dev                             # rows at rest
   libdnnl-dev ocl-icd-opencl-dev             # dense layers; the second only to satisfy the first
   libgflags-dev libgoogle-glog-dev libyaml-cpp-dev libfmt-dev nlohmann-json3-dev libxxhash-dev
+  zlib1g-dev libzstd-dev                     # compressed text files
   libjs-dygraphs libjs-chart.js              # pages of runs; taken in when building
   libgtest-dev libgmock-dev librapidcheck-dev
   help2man                                   # man pages, made when installing

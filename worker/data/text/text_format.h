@@ -23,11 +23,14 @@ namespace rowhouse {
 
 // Whole records of one file. The first chunk of a file has its header, if it has one.
 struct TextChunk {
-  uint64_t number = 0;      // 0, 1, 2, ... over all files
-  size_t file = 0;          // number of the file
-  std::string file_name;    // for messages
-  uint64_t first_line = 1;  // line number of the first record
+  uint64_t number = 0;        // 0, 1, 2, ... over all files
+  size_t file = 0;            // number of the file
+  std::string file_name;      // for messages
+  uint64_t first_line = 1;    // line number of the first record, in its file
+  uint64_t lines_before = 0;  // lines of the files before this one
   bool is_first_of_file = false;
+  // The first record of the file, without its line end: its header, if it has one.
+  std::shared_ptr<const std::string> first_record;
   std::string bytes;  // ends with a line end, but for the last of a file
 };
 
@@ -37,9 +40,18 @@ struct BadLine {
   std::string message;  // "FILE:LINE:COLUMN: what is wrong; what to do"
 };
 
+// One struct for all formats; each says in its file which fields it reads.
 struct TextFormatOptions {
-  Schema schema;                   // as given; a format may have one of its own
+  Schema schema;                   // as given; format "": none was
   std::vector<std::string> files;  // that will be read; formats may look at headers or side files
+  uint64_t seed = 0;
+
+  // Of formats that have a schema of their own: of the model's tables.
+  std::vector<uint64_t> table_rows = {};
+  std::vector<std::string> table_names = {};
+  std::string id_mapping = "hash";  // hash | dictionary
+  int64_t max_ind_range = -1;       // tokens modulo this before anything else; -1: off
+
   OptionValues own = {};
 };
 
@@ -59,5 +71,13 @@ class TextFormat {
 };
 
 Registry<TextFormat, TextFormatOptions>& TextFormats();
+
+// The format that the text source `source` reads `files` (ExpandFiles) by, with the settings of a
+// run: the schema's, if one is given, else the one of the source's own name. kUsage if `source` has
+// none, or if the files do not fit.
+struct DatasetOptions;
+Result<std::unique_ptr<TextFormat>> MakeTextFormat(const std::string& source,
+                                                   const DatasetOptions& options,
+                                                   const std::vector<std::string>& files);
 
 }  // namespace rowhouse

@@ -1,0 +1,247 @@
+#include "worker/data/text/text_chunks.h"
+
+#include <fmt/ranges.h>
+#include <glob.h>
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <set>
+#include <utility>
+
+#include "worker/data/text/first_look.h"
+
+namespace rowhouse {
+namespace {
+
+bool Exists(const std::string& path) {
+  std::error_code ignored;  // What cannot be looked at is said when it is opened.
+  return std::filesystem::exists(path, ignored);
+}
+
+Result<std::vector<std::string>> FilesOfPattern(const std::string& pattern) {
+  glob_t found = {};
+  const int result = glob(pattern.c_str(), GLOB_NOSORT, nullptr, &found);
+  std::vector<std::string> files(found.gl_pathv, found.gl_pathv + found.gl_pathc);
+  globfree(&found);
+  if (result != 0) {
+    return UsageError(
+        "no file fits \"{}\"; check the pattern, relative ones start where the program was started",
+        pattern);
+  }
+  std::ranges::sort(files, [](const std::string& a, const std::string& b) {
+    return strverscmp(a.c_str(), b.c_str()) < 0;
+  });
+  return files;
+}
+
+Result<std::vector<std::string>> FilesOfDays(const std::string& path) {
+  std::vector<std::string> days;
+  while (Exists(fmt::format("{}_{}", path, days.size()))) {
+    days.push_back(fmt::format("{}_{}", path, days.size()));
+  }
+  constexpr size_t kGap = 24;  // days that are looked for behind a missing one
+  for (size_t day = days.size() + 1; day < days.size() + kGap; ++day) {
+    if (!Exists(fmt::format("{}_{}", path, day))) continue;
+    return UsageError(
+        "\"{0}_{1}\" is missing, but \"{0}_{2}\" is there: files of days are read "
+        "from 0 on without a gap",
+        path, days.size(), day);
+  }
+  if (days.empty()) days.push_back(path);  // Opening it says what is wrong.
+  return days;
+}
+
+Result<std::vector<std::string>> FilesOfPart(const std::string& part) {
+  if (part == "-" || Exists(part)) return std::vector{part};
+  if (part.find_first_of("*?[") != std::string::npos) return FilesOfPattern(part);
+  return FilesOfDays(part);
+}
+
+// What can be read only once.
+bool IsPipe(const std::string& path) {
+  std::error_code ignored;
+  const auto status = std::filesystem::status(path, ignored);
+  return path == "-" ||
+         (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status) &&
+          !std::filesystem::is_directory(status));
+}
+
+// Whether the line that ends right before `end` is empty.
+bool IsEmptyLineBefore(const std::string& text, size_t end) {
+  size_t begin = end - 1;
+  if (begin > 0 && text[begin - 1] == '\r') --begin;
+  return begin == 0 || text[begin - 1] == '\n';
+}
+
+uint64_t CountLines(std::string_view text) {
+  return static_cast<uint64_t>(std::count(text.begin(), text.end(), '\n'));
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> ExpandFiles(const std::string& list) {
+  if (list.empty()) return UsageError("no file is named");
+  if (Exists(list)) return std::vector{list};  // Commas and stars may be part of a name.
+  std::vector<std::string> files;
+  for (size_t begin = 0; begin <= list.size();) {
+    const size_t end = std::min(list.find(',', begin), list.size());
+    const std::string part = list.substr(begin, end - begin);
+    if (part.empty()) return UsageError("\"{}\": a name between commas is empty", list);
+    ASSIGN_OR_RETURN(const std::vector<std::string> some, FilesOfPart(part));
+    files.insert(files.end(), some.begin(), some.end());
+    begin = end + 1;
+  }
+  std::set<std::string_view> names;
+  for (const std::string& file : files) {
+    if (names.insert(file).second) continue;
+    return UsageError("\"{}\": file \"{}\" is named twice", list, file);
+  }
+  if (files.size() > 1 && names.contains("-")) {
+    return UsageError("\"{}\": \"-\", standard input, is read alone, without other files", list);
+  }
+  return files;
+}
+
+TextChunks::TextChunks(std::vector<std::string> files, bool has_quotes, size_t chunk_bytes)
+    : files_(std::move(files)), has_quotes_(has_quotes), chunk_bytes_(chunk_bytes) {
+  CHECK_GT(chunk_bytes_, 0u);
+}
+
+Result<TextChunks> TextChunks::Open(std::vector<std::string> files, bool has_quotes,
+                                    size_t chunk_bytes) {
+  TextChunks chunks(std::move(files), has_quotes, chunk_bytes);
+  for (const std::string& file : chunks.files_) {
+    if (IsPipe(file)) {
+      chunks.can_be_read_again_ = false;  // Looking at it would lose bytes.
+      continue;
+    }
+    ASSIGN_OR_RETURN(const uint64_t bytes, LookAtFile(file));
+    chunks.bytes_total_ += bytes;
+  }
+  if (!chunks.can_be_read_again_) chunks.bytes_total_ = 0;
+  return chunks;
+}
+
+uint64_t TextChunks::bytes_done() const {
+  return closed_bytes_ + (stream_ ? stream_->bytes_done() : 0);
+}
+
+Status TextChunks::OpenNextFile() {
+  ASSIGN_OR_RETURN(stream_, ByteStream::Open(files_[next_file_]));
+  ++next_file_;
+  rest_.clear();
+  at_end_ = false;
+  line_ = 1;
+  first_record_ = nullptr;
+  std::string head;
+  RETURN_IF_ERROR(Fill(&head, kFirstLookBytes));
+  RETURN_IF_ERROR(CheckIsText(head, files_[next_file_ - 1]));
+  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+  rest_ = head.starts_with(kByteOrderMark) ? head.substr(kByteOrderMark.size()) : head;
+  return OkStatus();
+}
+
+Status TextChunks::Fill(std::string* buffer, size_t size) {
+  size_t had = buffer->size();
+  if (had >= size) return OkStatus();
+  const size_t known = std::min(rest_.size(), size - had);
+  buffer->append(rest_, 0, known);
+  rest_.erase(0, known);
+  had += known;
+  if (had == size || at_end_) return OkStatus();
+  buffer->resize(size);
+  ASSIGN_OR_RETURN(const size_t got, stream_->Read(buffer->data() + had, size - had));
+  buffer->resize(had + got);
+  text_bytes_ += got;
+  at_end_ = had + got < size;
+  return OkStatus();
+}
+
+size_t TextChunks::CutOf(const std::string& buffer) const {
+  bool is_in_quotes =
+      has_quotes_ && std::count(buffer.begin(), buffer.end(), '"') % 2 != 0;  // at `end`
+  for (size_t end = buffer.size(); end > 0; --end) {
+    const char last = buffer[end - 1];
+    if (last == '"' && has_quotes_) is_in_quotes = !is_in_quotes;
+    if (last == '\n' && !is_in_quotes && !IsEmptyLineBefore(buffer, end)) return end;
+  }
+  return 0;
+}
+
+void TextChunks::Take(size_t cut, TextChunk* chunk) {
+  rest_.insert(0, chunk->bytes, cut, std::string::npos);
+  chunk->bytes.resize(cut);
+  chunk->number = chunk_number_++;
+  chunk->file = next_file_ - 1;
+  chunk->file_name = files_[chunk->file];
+  chunk->first_line = line_;
+  chunk->lines_before = lines_before_;
+  chunk->is_first_of_file = first_record_ == nullptr;
+  if (chunk->is_first_of_file) {
+    first_record_ = std::make_shared<const std::string>(FirstRecord(chunk->bytes, has_quotes_));
+  }
+  chunk->first_record = first_record_;
+  line_ += CountLines(chunk->bytes);
+}
+
+Status TextChunks::RecordTooLong(const std::string& buffer) const {
+  const bool is_quoted = has_quotes_ &&
+                         std::string_view(buffer).find_first_of("\"\n") != std::string_view::npos &&
+                         buffer.find('\n') < kMaxRecordBytes;
+  return UsageError("{}:{}: the line is longer than {} bytes; {}", files_[next_file_ - 1], line_,
+                    kMaxRecordBytes,
+                    is_quoted ? "is a double quote in it not closed? Close it, or set has_quotes: "
+                                "false in section schema"
+                              : "is this a text file?");
+}
+
+Result<bool> TextChunks::Next(TextChunk* chunk) {
+  for (;;) {
+    if (stream_ == nullptr) {
+      if (next_file_ == files_.size()) return false;
+      RETURN_IF_ERROR(OpenNextFile());
+    }
+    chunk->bytes.clear();
+    for (size_t size = chunk_bytes_;; size *= 2) {
+      RETURN_IF_ERROR(Fill(&chunk->bytes, size));
+      if (at_end_ && rest_.empty()) break;
+      if (const size_t cut = CutOf(chunk->bytes); cut > 0) {
+        Take(cut, chunk);
+        return true;
+      }
+      if (chunk->bytes.size() > kMaxRecordBytes) return RecordTooLong(chunk->bytes);
+    }
+    if (chunk->bytes.size() > kMaxRecordBytes && CutOf(chunk->bytes) == 0) {
+      return RecordTooLong(chunk->bytes);
+    }
+    // The end of the file: all that is left is one chunk, without empty lines at its end.
+    std::string& bytes = chunk->bytes;
+    while (bytes.ends_with('\n') && IsEmptyLineBefore(bytes, bytes.size())) {
+      bytes.pop_back();
+      if (bytes.ends_with('\r')) bytes.pop_back();
+    }
+    const bool is_chunk = !bytes.empty();
+    if (is_chunk) Take(bytes.size(), chunk);
+    const bool lacks_end = is_chunk && !bytes.ends_with('\n');
+    lines_before_ += line_ - 1 + (lacks_end ? 1 : 0);
+    origins_.push_back({.file = files_[next_file_ - 1], .digest = stream_->digest()});
+    closed_bytes_ += stream_->bytes_done();
+    stream_ = nullptr;
+    if (is_chunk) return true;
+  }
+}
+
+Status TextChunks::SkipTo(uint64_t number) {
+  TextChunk chunk;
+  while (chunk_number_ < number) {
+    ASSIGN_OR_RETURN(const bool more, Next(&chunk));
+    if (!more) {
+      return UsageError("the text has only {} of the {} chunks that were read of it before",
+                        chunk_number_, number);
+    }
+  }
+  return OkStatus();
+}
+
+}  // namespace rowhouse

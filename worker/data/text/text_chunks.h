@@ -1,0 +1,92 @@
+// TextChunks: text files, one after the other, as chunks of whole records, so that several threads
+// can parse what one thread reads.
+//
+// A record ends at a line end (LF; a CR before it belongs to the end), with has_quotes only where
+// the number of double quotes before it is even. The last record of a file needs no end. Empty
+// lines at the end of a file are left out, as is a byte order mark at its beginning; other empty
+// lines are part of the chunk. Where chunks end depends on the bytes and on chunk_bytes only.
+//
+// Threads: one thread.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/status.h"
+#include "worker/data/blocks/data_directory.h"
+#include "worker/data/text/byte_stream.h"
+#include "worker/data/text/text_format.h"
+
+namespace rowhouse {
+
+// The files of `list`: paths and patterns (* ? [...]), joined by commas, in the order given; files
+// of one pattern in the order of names, numbers in them by value (day_2 before day_10). A path that
+// is not there while PATH_0 is stands for files of days: PATH_0, PATH_1, ... up to the last. "-"
+// alone is standard input. kUsage if a pattern fits nothing, a day is missing, or a file is named
+// twice. Whether a file can be read is not looked at.
+Result<std::vector<std::string>> ExpandFiles(const std::string& list);
+
+class TextChunks {
+ public:
+  static constexpr size_t kMaxRecordBytes = size_t{1} << 20;
+  static constexpr size_t kDefaultChunkBytes = size_t{1} << 22;
+
+  // Looks at the beginning of each file. kUsage, naming the file and the reason, if one cannot be
+  // opened or does not look like text (worker/data/text/first_look.h).
+  static Result<TextChunks> Open(std::vector<std::string> files, bool has_quotes,
+                                 size_t chunk_bytes = kDefaultChunkBytes);
+
+  // The next chunk, of about chunk_bytes, in *chunk; false at the end of the last file. kUsage for
+  // a record longer than kMaxRecordBytes, and as ByteStream::Read.
+  Result<bool> Next(TextChunk* chunk);
+
+  // Passes over chunks until the next one is `number`: the same position as after so many calls of
+  // Next. kUsage if there are fewer.
+  Status SkipTo(uint64_t number);
+
+  // As they lie on disk: read so far, and of all files; 0 if one is a pipe.
+  uint64_t bytes_done() const;
+  uint64_t bytes_total() const { return bytes_total_; }
+
+  // Whether all are files that can be read again from the beginning, not pipes.
+  bool can_be_read_again() const { return can_be_read_again_; }
+
+  // Name and digest of each file that has been read to its end; `samples` is 0.
+  const std::vector<DataOrigin>& origins() const { return origins_; }
+
+  // Uncompressed, so far.
+  uint64_t text_bytes() const { return text_bytes_; }
+
+ private:
+  TextChunks(std::vector<std::string> files, bool has_quotes, size_t chunk_bytes);
+  Status OpenNextFile();
+  // Appends the rest of the last call and bytes of the file to *buffer, until it has `size`.
+  Status Fill(std::string* buffer, size_t size);
+  // Where the last record of `buffer` ends that an empty line does not follow; 0: none ends there.
+  size_t CutOf(const std::string& buffer) const;
+  // Keeps what is behind `cut` for the next call and numbers the chunk.
+  void Take(size_t cut, TextChunk* chunk);
+  Status RecordTooLong(const std::string& buffer) const;
+
+  std::vector<std::string> files_;
+  bool has_quotes_;
+  size_t chunk_bytes_;
+  uint64_t bytes_total_ = 0;
+  bool can_be_read_again_ = true;
+
+  size_t next_file_ = 0;
+  std::unique_ptr<ByteStream> stream_;  // of files_[next_file_ - 1]; null: none is open
+  std::string rest_;                    // read and not given yet
+  bool at_end_ = false;                 // of the stream
+  uint64_t chunk_number_ = 0;
+  uint64_t line_ = 1;          // of the first byte of rest_
+  uint64_t lines_before_ = 0;  // of files before this one
+  std::shared_ptr<const std::string> first_record_;
+  uint64_t closed_bytes_ = 0;  // on disk, of files that are read
+  uint64_t text_bytes_ = 0;
+  std::vector<DataOrigin> origins_;
+};
+
+}  // namespace rowhouse

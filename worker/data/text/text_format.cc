@@ -1,0 +1,26 @@
+#include "worker/data/text/text_format.h"
+
+#include "worker/data/dataset.h"
+
+namespace rowhouse {
+
+Registry<TextFormat, TextFormatOptions>& TextFormats() {
+  static Registry<TextFormat, TextFormatOptions> registry("text format");
+  return registry;
+}
+
+Result<std::unique_ptr<TextFormat>> MakeTextFormat(const std::string& source,
+                                                   const DatasetOptions& options,
+                                                   const std::vector<std::string>& files) {
+  const std::string& given = options.schema.format;
+  return TextFormats().Make(given.empty() ? source : given, {.schema = options.schema,
+                                                             .files = files,
+                                                             .seed = options.seed,
+                                                             .table_rows = options.table_rows,
+                                                             .table_names = options.table_names,
+                                                             .id_mapping = options.id_mapping,
+                                                             .max_ind_range = options.max_ind_range,
+                                                             .own = options.own});
+}
+
+}  // namespace rowhouse
