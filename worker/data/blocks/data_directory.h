@@ -7,6 +7,11 @@
 //   DIR/preprocessing.json, vocabulary-<k>.bin   of data that were made from text
 //                       (worker/data/mapping/preprocessing.h)
 //
+// Each block is checked when it is first touched: its checksum, and that every value is one that
+// EncodeBlock lets through. So whatever bytes the file has, samples that Append gave are sound.
+// The file may become shorter while it is read, which is noticed (common/mapped_file.h); other
+// changes of a checked block are not.
+//
 // Threads: const after Open; any thread.
 #pragma once
 
@@ -18,23 +23,14 @@
 
 #include "common/status.h"
 #include "worker/data/batch.h"
+#include "worker/data/blocks/data_columns.h"
+#include "worker/data/blocks/data_description.h"
 
 namespace rowhouse {
 
-struct DataColumns {
-  std::vector<std::string> dense;        // names
-  std::vector<std::string> categorical;  // names
-  std::vector<uint64_t> rows;            // of each categorical column: its ids are below
-  bool has_weights = false;              // of samples
-  bool operator==(const DataColumns&) const = default;
-};
-
-// One file that the data were made from.
-struct DataOrigin {
-  std::string file;      // name as it was given
-  uint64_t samples = 0;  // that it gave
-  std::string digest;    // XXH3-64, hex, of its (uncompressed) bytes
-  bool operator==(const DataOrigin&) const = default;
+// A sample by its block and its number in it.
+struct SamplePlace {
+  uint32_t block = 0, sample = 0;
 };
 
 class DataDirectory {
@@ -42,60 +38,43 @@ class DataDirectory {
   // True if `path` is a directory with a data.json.
   static bool IsAt(const std::string& path);
 
-  // kUsage if there is none or it is newer than this program; kCorruption if it is damaged (block
-  // checksums are checked when a block is first read, or by Verify).
+  // kUsage, naming the file, if there is none, if it is newer than this program, damaged or of
+  // another length than data.json says.
   static Result<std::shared_ptr<const DataDirectory>> Open(const std::string& path);
   virtual ~DataDirectory() = default;
 
   virtual const std::string& path() const = 0;
-  virtual uint64_t samples() const = 0;
-  virtual const DataColumns& columns() const = 0;
-  virtual const std::vector<DataOrigin>& origins() const = 0;  // in order; their samples add up
-  // Hex; of the origins' bytes if there are any, else of the blocks' checksums.
-  virtual std::string content_digest() const = 0;
-  // Of the preprocessing; "": none is there.
-  virtual std::string preprocessing_digest() const = 0;
+  virtual const DataDescription& description() const = 0;
 
-  virtual size_t blocks() const = 0;
+  uint64_t samples() const { return first_sample(blocks()); }
+  const DataColumns& columns() const { return description().columns; }
+  // In order; their samples add up. Of data written elsewhere there may be none.
+  const std::vector<DataOrigin>& origins() const { return description().origins; }
+  // Hex; of the origins' bytes if there are any, else of the blocks' checksums.
+  std::string content_digest() const { return description().ContentDigest(); }
+  // Of the preprocessing; "": none is there.
+  const std::string& preprocessing_digest() const { return description().preprocessing_digest; }
+
+  size_t blocks() const { return description().blocks.size(); }
   virtual uint64_t first_sample(size_t block) const = 0;  // of block == blocks(): samples()
   uint64_t samples_of(size_t block) const { return first_sample(block + 1) - first_sample(block); }
+  // Of a sample by its number in the data. Requires sample < samples().
+  virtual SamplePlace PlaceOf(uint64_t sample) const = 0;
 
-  // Appends the given samples of a block, by their number in it, to *batch, in the order given. The
-  // batch must have been Clear()ed to the shape of the columns. kCorruption
-  // "DIR/samples.bin: block 17: ..." for a damaged block, kIoError if the file has shrunk.
+  // Appends samples of a block, by their number in it, to *batch, in the order given. The batch
+  // must have been Clear()ed to the shape of the columns. kUsage "DIR/samples.bin: block 17
+  // (samples from 557056): ..." for a damaged block; kIoError if the file has become shorter. After
+  // an error the batch may have some columns longer than others.
   virtual Status Append(size_t block, std::span<const uint32_t> samples, Batch* batch) const = 0;
+  // The same for samples of several blocks; those of a block that follow each other are read
+  // together.
+  virtual Status Append(std::span<const SamplePlace> places, Batch* batch) const = 0;
 
-  // Checks one block from its bytes on disk.
+  // Asks the system to read a block from the disk soon.
+  virtual void WillNeed(size_t block) const = 0;
+
+  // Checks one block again. Errors are those of Append.
   virtual Status Verify(size_t block) const = 0;
-};
-
-// Writes a data directory: under <path>.partial until Finish renames it. Blocks may be encoded on
-// several threads and are appended in order by one.
-struct EncodedBlock {
-  uint64_t samples = 0;
-  std::string bytes;
-};
-// kUsage, naming sample and column, for a value that the form cannot hold.
-Result<EncodedBlock> EncodeBlock(const DataColumns& columns, const Batch& batch);
-
-class DataWriter {
- public:
-  // Continues <path>.partial if it is there (`blocks()` says how many are whole), else makes it.
-  // kUsage if `path` exists already.
-  static Result<std::unique_ptr<DataWriter>> Open(const std::string& path,
-                                                  const DataColumns& columns);
-  virtual ~DataWriter() = default;
-
-  virtual size_t blocks() const = 0;
-  virtual uint64_t samples() const = 0;
-  virtual Status Append(const EncodedBlock& block) = 0;
-  // Makes what was appended survive a crash.
-  virtual Status Sync() = 0;
-  // Writes data.json, syncs and renames. `preprocessing_digest`: of files that lie in
-  // <path>.partial already; "": none.
-  virtual Status Finish(const std::vector<DataOrigin>& origins,
-                        const std::string& preprocessing_digest) = 0;
-  virtual const std::string& partial_path() const = 0;
 };
 
 }  // namespace rowhouse

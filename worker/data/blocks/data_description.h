@@ -1,0 +1,49 @@
+// DataDescription: what data.json says of a data directory (docs/data_format.md).
+//
+// Threads: pure functions.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/status.h"
+#include "worker/data/blocks/data_columns.h"
+
+namespace rowhouse {
+
+inline constexpr uint64_t kDataVersion = 1;
+
+struct BlockPlace {
+  uint64_t offset = 0, bytes = 0;  // in samples.bin
+  uint64_t samples = 0;
+  uint32_t crc32 = 0;  // zlib's, of the bytes
+  bool operator==(const BlockPlace&) const = default;
+};
+
+struct DataDescription {
+  DataColumns columns;
+  std::vector<BlockPlace> blocks;
+  std::vector<DataOrigin> origins;
+  std::string preprocessing_digest;
+
+  uint64_t samples() const;
+  // Hex; of the origins' digests if there are any, else of the blocks' checksums.
+  std::string ContentDigest() const;
+
+  bool operator==(const DataDescription&) const = default;
+};
+
+std::string DataJson(const DataDescription& description);
+
+// kUsage with a predicate, "has no \"columns\"", for the caller to put the file before: for what is
+// no such text, of a newer version, or contradicts itself. Blocks follow each other in the file,
+// each has samples and at most kMaxBlockSamples, and the samples of origins, if there are any, add
+// up to those of blocks.
+Result<DataDescription> ReadDataJson(std::string_view text);
+
+// The columns alone, as they stand in data.json.
+std::string ColumnsJson(const DataColumns& columns);
+
+}  // namespace rowhouse

@@ -1,0 +1,196 @@
+#include "worker/data/blocks/data_directory.h"
+
+#include <zlib.h>
+
+#include <algorithm>
+#include <atomic>
+#include <filesystem>
+
+#include "common/durable_file.h"
+#include "common/mapped_file.h"
+#include "worker/data/blocks/block_view.h"
+
+namespace rowhouse {
+namespace {
+
+// Samples of one block that stand next to each other in what is asked for.
+struct Run {
+  BlockView view;
+  std::span<const uint32_t> samples;
+};
+
+void AppendRuns(const DataColumns& columns, std::span<const Run> runs, size_t count, Batch* batch) {
+  const size_t width = columns.dense.size(), before = batch->samples;
+  CHECK_EQ(batch->dense_features, width);
+  CHECK_EQ(batch->features.size(), columns.categorical.size());
+  batch->samples += count;
+  batch->dense.resize(batch->samples * width);
+  for (const Run& run : runs) run.view.AppendLabels(run.samples, &batch->labels);
+  if (columns.has_weights) {
+    for (const Run& run : runs) run.view.AppendWeights(run.samples, &batch->weights);
+  }
+  for (size_t k = 0; k < width; ++k) {
+    float* to = batch->dense.data() + before * width + k;
+    for (const Run& run : runs) {
+      run.view.CopyDense(k, run.samples, width, to);
+      to += run.samples.size() * width;
+    }
+  }
+  for (size_t k = 0; k < columns.categorical.size(); ++k) {
+    for (const Run& run : runs) run.view.AppendBags(k, run.samples, &batch->features[k]);
+  }
+}
+
+class Directory final : public DataDirectory {
+ public:
+  Directory(std::string path, DataDescription description,
+            std::shared_ptr<const MappedFile> samples)
+      : path_(std::move(path)),
+        description_(std::move(description)),
+        numbers_(description_.columns),
+        file_(std::move(samples)),
+        is_checked_(description_.blocks.size()) {
+    first_samples_.push_back(0);
+    for (const BlockPlace& block : description_.blocks) {
+      first_samples_.push_back(first_samples_.back() + block.samples);
+    }
+  }
+
+  const std::string& path() const override { return path_; }
+  const DataDescription& description() const override { return description_; }
+  uint64_t first_sample(size_t block) const override { return first_samples_[block]; }
+
+  SamplePlace PlaceOf(uint64_t sample) const override {
+    // Blocks of one size are the rule: the guess is right, or right but for a few.
+    const uint64_t size = description_.blocks[0].samples;
+    size_t block = std::min<uint64_t>(sample / size, blocks() - 1);
+    if (sample < first_samples_[block] || sample >= first_samples_[block + 1]) {
+      block = static_cast<size_t>(std::ranges::upper_bound(first_samples_, sample) -
+                                  first_samples_.begin()) -
+              1;
+    }
+    return {static_cast<uint32_t>(block), static_cast<uint32_t>(sample - first_samples_[block])};
+  }
+
+  Status Append(size_t block, std::span<const uint32_t> samples, Batch* batch) const override {
+    RETURN_IF_ERROR(CheckOnce(block));
+    const Run run = {BlockView(numbers_, BytesOf(block)), samples};
+    AppendRuns(description_.columns, {&run, 1}, samples.size(), batch);
+    return CheckLength(block);
+  }
+
+  Status Append(std::span<const SamplePlace> places, Batch* batch) const override {
+    std::vector<uint32_t> samples;
+    samples.reserve(places.size());  // Runs point into it.
+    std::vector<Run> runs;
+    for (size_t i = 0; i < places.size();) {
+      const uint32_t block = places[i].block;
+      const size_t begin = samples.size();
+      for (; i < places.size() && places[i].block == block; ++i) {
+        samples.push_back(places[i].sample);
+      }
+      RETURN_IF_ERROR(CheckOnce(block));
+      runs.push_back({BlockView(numbers_, BytesOf(block)), std::span(samples).subspan(begin)});
+    }
+    AppendRuns(description_.columns, runs, samples.size(), batch);
+    return places.empty() ? OkStatus() : CheckLength(places.back().block);
+  }
+
+  void WillNeed(size_t block) const override {
+    const BlockPlace& place = description_.blocks[block];
+    file_->WillNeed(place.offset, place.bytes);
+  }
+
+  Status Verify(size_t block) const override {
+    const BlockPlace& place = description_.blocks[block];
+    const std::span<const std::byte> bytes = BytesOf(block);
+    const auto crc = static_cast<uint32_t>(
+        ::crc32_z(0, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
+    RETURN_IF_ERROR(CheckLength(block));
+    Status checked = crc == place.crc32
+                         ? CheckBlock(description_.columns, place.samples, bytes)
+                         : UsageError(
+                               "its checksum is {:08x} and data.json says {:08x}: bytes "
+                               "have changed; make the data again, or copy them again",
+                               crc, place.crc32);
+    RETURN_IF_ERROR(CheckLength(block));
+    return checked.Annotate(NameOf(block));
+  }
+
+ private:
+  std::span<const std::byte> BytesOf(size_t block) const {
+    const BlockPlace& place = description_.blocks[block];
+    return file_->bytes().subspan(place.offset, place.bytes);
+  }
+
+  std::string NameOf(size_t block) const {
+    return fmt::format("{}: block {} (samples from {})", file_->path(), block,
+                       first_samples_[block]);
+  }
+
+  Status CheckLength(size_t block) const {
+    const Status whole = file_->CheckWhole();
+    return whole.ok() ? whole : whole.Annotate(NameOf(block));
+  }
+
+  // Two threads may both find a block unchecked and check it.
+  Status CheckOnce(size_t block) const {
+    if (is_checked_[block].load(std::memory_order_acquire)) return OkStatus();
+    WillNeed(block);
+    RETURN_IF_ERROR(Verify(block));
+    is_checked_[block].store(true, std::memory_order_release);
+    return OkStatus();
+  }
+
+  const std::string path_;
+  const DataDescription description_;
+  const ArrayNumbers numbers_;
+  const std::shared_ptr<const MappedFile> file_;
+  std::vector<uint64_t> first_samples_;  // of each block, and of the end
+  mutable std::vector<std::atomic<bool>> is_checked_;
+};
+
+Status CheckLengthOfFile(const DataDescription& description, const MappedFile& file) {
+  const uint64_t size = file.bytes().size();
+  for (size_t i = 0; i < description.blocks.size(); ++i) {
+    const BlockPlace& block = description.blocks[i];
+    if (block.offset + block.bytes <= size) continue;
+    return UsageError(
+        "{}: block {} ends at byte {}, and the file has {}: it was cut off; make the data again, "
+        "or copy them again",
+        file.path(), i, block.offset + block.bytes, size);
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+bool DataDirectory::IsAt(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::is_regular_file(path + "/data.json", ignored);
+}
+
+Result<std::shared_ptr<const DataDirectory>> DataDirectory::Open(const std::string& path) {
+  if (!IsAt(path)) {
+    return UsageError(
+        "\"{}\" is no data directory: it has no data.json. `rowhouse data convert` makes one from "
+        "text",
+        path);
+  }
+  const std::string description_path = path + "/data.json";
+  ASSIGN_OR_RETURN(const std::string text, ReadFile(description_path));
+  Result<DataDescription> description = ReadDataJson(text);
+  RETURN_IF_ERROR(description.status().Annotate(description_path));
+  if (description.value().blocks.empty()) return UsageError("{}: has no sample", description_path);
+
+  Result<std::shared_ptr<const MappedFile>> samples = MappedFile::Open(path + "/samples.bin");
+  if (samples.status().code() == StatusCode::kNotFound) {
+    return UsageError("{}", samples.status().message());
+  }
+  RETURN_IF_ERROR(samples.status());
+  RETURN_IF_ERROR(CheckLengthOfFile(description.value(), *samples.value()));
+  return std::shared_ptr<const DataDirectory>(std::make_shared<Directory>(
+      path, std::move(description).value(), std::move(samples).value()));
+}
+
+}  // namespace rowhouse
