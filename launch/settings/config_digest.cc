@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <xxhash.h>
 
+#include "launch/settings/schema_fields.h"
 #include "launch/settings/setting_fields.h"
 #include "launch/settings/table_fields.h"
 
@@ -32,6 +33,7 @@ std::string ConfigDigest(const Settings& settings) {
     text += fmt::format("{}={}\n", field.name, field.get(settings));
   }
   text += fmt::format("data={}\n", FileName(settings.data.file));
+  text += DescribeSchema(settings.data.schema);
   // What the line below has had from the start; the rest follows where it is not the default.
   // A file of initial values may move, too: its bytes are in the manifest.
   static const std::vector<std::string> kLeftOut = {

@@ -9,6 +9,7 @@
 #include "launch/model/model_rules.h"
 #include "launch/settings/config_digest.h"
 #include "launch/settings/optimizer_rules.h"
+#include "launch/settings/schema_rules.h"
 #include "launch/settings/settings_checks.h"
 #include "launch/settings/strategy_settings.h"
 #include "ps/store/row_store.h"
@@ -42,7 +43,8 @@ void Settings::SetTableRows(const std::vector<uint64_t>& rows) {
 }
 
 void Settings::Complete() {
-  if (data_generation.empty()) data_generation = data.file.empty() ? "random" : "dataset";
+  const bool has_data = !data.file.empty() || !data.schema.format.empty();
+  if (data_generation.empty()) data_generation = has_data ? "dataset" : "random";
   CompressTables(this);
   ForgetUselessOptimizerOptions(this);
   // DLRM caps tables at the range its ids are brought into.
@@ -57,6 +59,7 @@ void Settings::Complete() {
     data.takes_bad_ids.push_back(table.bad_ids != "error");
   }
   data.dense_features = model.bottom_mlp.empty() ? 0 : model.bottom_mlp.front();
+  FitSchemaToTables(this);
   AssignDraws(this);
   SetRateFactors(this);
   Result<EmbeddingTables> made = EmbeddingTables::Make(tables);
@@ -82,6 +85,7 @@ Status Settings::Validate(bool reads_data) const {
   RETURN_IF_ERROR(Datasets().Validate(data_source()));
   RETURN_IF_ERROR(
       CheckDeclared("data source " + data_source(), Datasets().OptionsOf(data_source()), data.own));
+  RETURN_IF_ERROR(CheckSchemaFits(*this));
   if (sharding.plan.empty()) RETURN_IF_ERROR(CheckStrategySettings(*this));
   return CheckTogether(*this, reads_data);
 }
@@ -94,7 +98,10 @@ std::string Settings::dense_optimizer() const {
 DenseOptimizerOptions Settings::dense_optimizer_options() const { return DenseOptionsOf(*this); }
 
 std::string Settings::data_source() const {
-  return data_generation == "dataset" ? "criteo" : data_generation;
+  if (data_generation != "dataset") return data_generation;
+  std::error_code ignored;
+  if (std::filesystem::exists(data.file + "/data.json", ignored)) return "converted";
+  return data.schema.format.empty() ? "criteo" : data.schema.format;
 }
 
 uint64_t Settings::test_mini_batch_size() const {

@@ -148,7 +148,8 @@ struct Settings {
   // What it is made with. Its weight decay is dense_weight_decay if given; or else 0.01 for adamw
   // (torch's default) and optimizer_weight_decay for others. The number of parameters is not set.
   DenseOptimizerOptions dense_optimizer_options() const;
-  // Name in Datasets().
+  // Name in Datasets(): data_generation, but with dataset: "converted" if --data is a data
+  // directory; or else the schema's format; or else "criteo".
   std::string data_source() const;
   uint64_t test_mini_batch_size() const;
   // Where this host keeps rows: row_dir; or else <model_dir>/rows; or else "": a directory of

@@ -1,7 +1,6 @@
 #include "launch/settings/yaml_config.h"
 
 #include <fmt/ranges.h>
-#include <yaml-cpp/yaml.h>
 
 #include <algorithm>
 #include <map>
@@ -13,6 +12,8 @@
 #include "launch/settings/dlrm_flags.h"
 #include "launch/settings/setting_fields.h"
 #include "launch/settings/table_fields.h"
+#include "launch/settings/yaml_schema.h"
+#include "launch/settings/yaml_source.h"
 #include "sharding/rows/initialiser.h"
 #include "sharding/rows/optimizer.h"
 
@@ -22,68 +23,31 @@ namespace {
 constexpr Section kSections[] = {Section::kModel,   Section::kData,    Section::kTraining,
                                  Section::kStorage, Section::kCluster, Section::kOutput};
 
-// One file being read. Every error is made by At(), which knows where.
-class YamlReader {
+// One file being read.
+class YamlReader : YamlSource {
  public:
-  YamlReader(std::string name, Settings* settings) : name_(std::move(name)), settings_(*settings) {}
+  YamlReader(std::string name, Settings* settings)
+      : YamlSource(std::move(name)), settings_(*settings) {}
 
   Status Read(const YAML::Node& root) {
     if (root.IsNull()) return OkStatus();  // An empty file, or comments only.
     std::vector<std::string> known;
     for (const Section section : kSections) known.emplace_back(SectionName(section));
-    known.insert(known.begin() + 1, "tables");
+    known.insert(known.begin() + 1, {"tables", "schema"});
     RETURN_IF_ERROR(CheckKeys(root, "the file", known));
     // Tables begin with what the other sections say, wherever in the file they stand.
     for (const Section section : kSections) {
       const YAML::Node node = root[std::string(SectionName(section))];
       if (node.IsDefined()) RETURN_IF_ERROR(ReadSection(section, node));
     }
+    if (root["schema"].IsDefined()) {
+      RETURN_IF_ERROR(ReadYamlSchema(*this, root["schema"], &settings_.data.schema));
+    }
     if (root["tables"].IsDefined()) RETURN_IF_ERROR(ReadTables(root["tables"], root["model"]));
     return OkStatus();
   }
 
  private:
-  template <typename... Args>
-  Status At(const YAML::Mark& mark, fmt::format_string<Args...> format, Args&&... args) const {
-    return UsageError("{}:{}:{}: {}", name_, mark.line + 1, mark.column + 1,
-                      fmt::format(format, std::forward<Args>(args)...));
-  }
-
-  // A map whose keys are known and occur once. `where` ends a sentence: "section training".
-  Status CheckKeys(const YAML::Node& map, const std::string& where,
-                   const std::vector<std::string>& known) const {
-    if (!map.IsMap()) return At(map.Mark(), "{} must be a map of keys and values", where);
-    std::map<std::string, int> line_of;
-    for (const auto& entry : map) {
-      const YAML::Node& key = entry.first;
-      if (!key.IsScalar()) return At(key.Mark(), "a key of {} must be a plain word", where);
-      const std::string& name = key.Scalar();
-      const auto [first, is_new] = line_of.emplace(name, key.Mark().line + 1);
-      if (!is_new) {
-        return At(key.Mark(), "key \"{}\" is given twice in {}, first in line {}", name, where,
-                  first->second);
-      }
-      if (std::find(known.begin(), known.end(), name) == known.end()) {
-        return At(key.Mark(), "{}", DescribeUnknownKey(name, where, known));
-      }
-    }
-    return OkStatus();
-  }
-
-  static std::string DescribeUnknownKey(const std::string& name, const std::string& where,
-                                        const std::vector<std::string>& known) {
-    const SettingField* elsewhere = FindSettingField(name);
-    if (elsewhere == nullptr) {
-      return fmt::format("unknown key \"{}\" in {} {}", name, where,
-                         DescribeKnownNames(name, known));
-    }
-    if (elsewhere->section == Section::kCommandLine || elsewhere->section == Section::kServer) {
-      return fmt::format("\"{}\" is for the command line only: --{}", name, name);
-    }
-    return fmt::format("key \"{}\" belongs to section {}, not to {}", name,
-                       SectionName(elsewhere->section), where);
-  }
-
   Status ReadSection(Section section, const YAML::Node& map) {
     if (map.IsNull()) return OkStatus();
     std::vector<std::string> known = SettingNames(section);
@@ -114,26 +78,6 @@ class YamlReader {
       if (!status.ok()) {
         return At(value.Mark(), "{}: {}: {}", key.Scalar(), text, status.message());
       }
-    }
-    return OkStatus();
-  }
-
-  Status ReadScalar(const std::string& key, const YAML::Node& value, const std::string& expected,
-                    std::string* text) const {
-    if (value.IsScalar()) {
-      *text = value.Scalar();
-      return OkStatus();
-    }
-    if (value.IsNull()) return At(value.Mark(), "{} has no value: expected {}", key, expected);
-    return At(value.Mark(), "{} is a {}: expected {}", key, value.IsMap() ? "map" : "list",
-              expected);
-  }
-
-  Status JoinSequence(const std::string& key, const YAML::Node& sequence, std::string* text) const {
-    for (size_t i = 0; i < sequence.size(); ++i) {
-      std::string item;
-      RETURN_IF_ERROR(ReadScalar(key, sequence[i], "plain values in the list", &item));
-      *text += (i == 0 ? "" : ",") + item;
     }
     return OkStatus();
   }
@@ -288,7 +232,6 @@ class YamlReader {
     return At(value.Mark(), "{}: {}: {}", key, text, status.message());
   }
 
-  const std::string name_;
   Settings& settings_;
 };
 
@@ -370,7 +313,12 @@ std::string WriteYamlText(const Settings& settings) {
   out << YAML::Key << "list" << YAML::Value << YAML::BeginSeq;
   for (const LogicalTable& table : settings.tables)
     EmitTable(table, settings.training.optimizer_options, out);
-  out << YAML::EndSeq << YAML::EndMap << YAML::EndMap;
+  out << YAML::EndSeq << YAML::EndMap;
+  if (!settings.data.schema.format.empty()) {
+    out << YAML::Key << "schema" << YAML::Value;
+    EmitYamlSchema(settings.data.schema, out);
+  }
+  out << YAML::EndMap;
   return std::string(out.c_str()) + "\n";
 }
 

@@ -7,9 +7,11 @@
 //                                                      options of the kind (sharding/tables/kinds/)
 //     Then either  rows: [1460, 583]  and  names: [C1, C2]   (without names: t0, t1, ...)
 //     or           list: [{name: user, rows: 1000000, optimizer: sgd}, ...]
+//   schema: what the columns of the user's data are; see launch/settings/yaml_schema.h
 //
-// Every mistake is kUsage and says where: "configs/x.yaml:12:3: unknown key ...". This is the only
-// file that includes yaml-cpp, and none of its exceptions leaves it. Threads: pure functions.
+// Every mistake is kUsage and says where: "configs/x.yaml:12:3: unknown key ...". Only this file
+// and yaml_source.h and yaml_schema.h beside it include yaml-cpp, and none of its exceptions leaves
+// them. Threads: pure functions.
 #pragma once
 
 #include <string>

@@ -40,7 +40,7 @@ const std::vector<Home> kHomes = {
     {"gflags",
      "gflags/",
      {"launch/settings/flags.", "launch/settings/command_line.", "launch/settings/help.cc"}},
-    {"yaml-cpp", "yaml-cpp/", {"launch/settings/yaml_config.cc"}},
+    {"yaml-cpp", "yaml-cpp/", {"launch/settings/yaml_"}},
 };
 
 // "#  include <zmq.h> // why" -> '<' and "zmq.h"; ' ' if the line includes nothing.

@@ -2,12 +2,14 @@
 // `schema` of the YAML file, and part of a model's preprocessing
 // (worker/data/mapping/preprocessing.h).
 //
-// Threads: plain data.
+// Threads: plain data and pure functions.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <vector>
+
+#include "common/status.h"
 
 namespace rowhouse {
 
@@ -64,7 +66,7 @@ struct LabelRule {
 struct Schema {
   std::string format;  // name in TextFormats(): how text becomes columns; "": no schema was given
   // Of format `delimited`.
-  std::string separator = ",";       // one byte
+  std::string separator = ",";       // between fields, one byte
   bool has_quotes = true;            // fields may stand in double quotes, as in RFC 4180
   bool has_header = true;            // the first record of each file names the columns
   std::vector<std::string> columns;  // their names, where no header gives them
@@ -77,5 +79,19 @@ struct Schema {
 
   bool operator==(const Schema&) const = default;
 };
+
+// kUsage, one sentence, for what contradicts itself: a column with two uses, a row for rare tokens
+// without a dictionary. Needs no file; sets no limit to names.
+Status CheckSchema(const Schema& schema);
+
+// Rows of a table that are kept for others than tokens: 0, 1 or 2. The missing row is the first of
+// them.
+inline uint64_t KeptRows(const CategoricalColumn& column) {
+  return (column.missing_row ? 1u : 0u) + (column.rare_row ? 1u : 0u);
+}
+
+// Names of the model's dense inputs. A model has one at least: without a dense column it is
+// "none", a 0 in every sample.
+std::vector<std::string> DenseInputs(const Schema& schema);
 
 }  // namespace rowhouse

@@ -1,0 +1,184 @@
+// Section schema of the YAML file: what it may say, its mistakes, and how it meets the tables.
+#include <gmock/gmock.h>
+
+#include <fstream>
+
+#include "launch/settings/yaml_config.h"
+#include "tests/testing/testing.h"
+
+namespace rowhouse {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr char kSchema[] =
+    "schema:\n"
+    "  format: delimited\n"
+    "  separator: tab\n"
+    "  quotes: no\n"
+    "  label: {column: rating, rule: '>= 4'}\n"
+    "  weight: w\n"
+    "  dense: [{name: age, transform: standardise, missing: 30.5}, price]\n"
+    "  categorical:\n"
+    "    - {name: user, ids: dictionary, min_count: 2, rare_row: true}\n"
+    "    - {name: genres, separator: '|', weight_separator: ':', missing_row: true}\n"
+    "  ignored: [timestamp, 'a, \"b\"']\n";
+constexpr char kTables[] =
+    "tables: {list: [{name: genres, rows: 20}, {name: user, rows: 900}]}\n"
+    "model: {arch_mlp_bot: [2, 3, 2]}\n";
+
+Settings Read(const std::string& text) {
+  Settings settings;
+  const Status status = ReadYamlText(text, "x.yaml", &settings);
+  CHECK(status.ok()) << status.ToString();
+  settings.Complete();
+  return settings;
+}
+
+std::string Refusal(const std::string& text) {
+  Settings settings;
+  const Status status = ReadYamlText(text, "x.yaml", &settings);
+  if (status.ok()) return "accepted";
+  EXPECT_EQ(status.exit_code(), 2);
+  return status.message();
+}
+
+// Of a whole config; "" if it is accepted.
+std::string Misfit(const std::string& text) { return Read(text).Validate(false).message(); }
+
+TEST(YamlSchema, SaysWhatEachColumnIs) {
+  Settings settings;
+  ASSERT_OK(ReadYamlText(kSchema, "x.yaml", &settings));
+  const Schema expected = {
+      .format = "delimited",
+      .separator = "\t",
+      .has_quotes = false,
+      .label = {.column = "rating", .compare = ">=", .value = "4"},
+      .weight = "w",
+      .dense = {{.name = "age", .transform = "standardise", .missing = 30.5f}, {.name = "price"}},
+      .categorical =
+          {{.name = "user", .ids = "dictionary", .min_count = 2, .rare_row = true},
+           {.name = "genres", .missing_row = true, .separator = "|", .weight_separator = ":"}},
+      .ignored = {"timestamp", "a, \"b\""}};
+  EXPECT_EQ(settings.data.schema, expected);
+}
+
+TEST(YamlSchema, IsWrittenAsItWasRead) {
+  for (const char* label : {"label: y", "label: {column: y, rule: as_is}",
+                            "label: {column: \"y\", rule: '== no : \"#'}"}) {
+    const Settings settings =
+        Read(std::string("schema: {format: delimited, header: false, columns: [y, x, \"yes\"], ") +
+             label + ", dense: [x], ignored: [\"yes\"]}");
+    EXPECT_EQ(Read(WriteYamlText(settings)).data.schema, settings.data.schema);
+  }
+  const Settings settings = Read(std::string(kSchema) + kTables);
+  EXPECT_EQ(Read(WriteYamlText(settings)).data.schema, settings.data.schema);
+  EXPECT_EQ(WriteYamlText(Read("{}")).find("schema"), std::string::npos);
+}
+
+TEST(YamlSchema, ColumnsGoInTheOrderOfTablesAndKnowTheirRows) {
+  const Settings settings = Read(std::string(kSchema) + kTables);
+  ASSERT_EQ(settings.data.schema.categorical.size(), 2u);
+  EXPECT_EQ(settings.data.schema.categorical[0].name, "genres");
+  EXPECT_EQ(settings.data.schema.categorical[0].rows, 20u);
+  EXPECT_EQ(settings.data.schema.categorical[1].rows, 900u);
+}
+
+TEST(YamlSchema, IsTheSourceOfData) {
+  EXPECT_EQ(Read(kSchema).data_source(), "delimited");
+  EXPECT_EQ(Read("schema: {format: criteo}").data_source(), "criteo");
+  EXPECT_EQ(Read(std::string(kSchema) + "data: {data_generation: random}").data_source(), "random");
+  const TempDir dir;
+  std::ofstream(dir / "data.json") << "{}";
+  EXPECT_EQ(Read(std::string(kSchema) + "data: {data: " + dir.path() + "}").data_source(),
+            "converted");
+}
+
+TEST(YamlSchema, EveryKeyOfItDecidesTheDigest) {
+  const std::string plain = "{format: delimited, label: y, dense: [a], categorical: [b]}";
+  const std::string digest = Read("schema: " + plain).config_digest();
+  EXPECT_NE(digest, Read("{}").config_digest());
+  for (const char* other :
+       {"{format: delimited, label: z, dense: [a], categorical: [b]}",
+        "{format: delimited, label: y, dense: [b], categorical: [a]}",
+        "{format: delimited, label: y, dense: [a], categorical: [b], weight: w}",
+        "{format: delimited, label: {column: y, rule: == 1}, dense: [a], "
+        "categorical: [b]}",
+        "{format: delimited, label: y, dense: [{name: a, missing: 1}], "
+        "categorical: [b]}",
+        "{format: delimited, label: y, dense: [a], categorical: "
+        "[{name: b, token: hex}]}"}) {
+    EXPECT_NE(Read(std::string("schema: ") + other).config_digest(), digest) << other;
+  }
+}
+
+TEST(YamlSchema, MistakesSayWhereAndWhat) {
+  EXPECT_EQ(
+      Refusal("schema:\n  format: delimited\n  labl: y\n"),
+      "x.yaml:3:3: unknown key \"labl\" in section schema (known: format, separator, quotes, "
+      "header, weight, label, dense, categorical, columns, ignored). Did you mean \"label\"?");
+  EXPECT_EQ(Refusal("schema: {format: delimited, label: {column: y, rule: 1}}"),
+            "x.yaml:1:54: rule: 1: expected a comparison such as \"== 1\", \"!= no\" or \">= 4\", "
+            "or as_is: a number from 0 to 1");
+  EXPECT_THAT(Refusal("schema: {format: delimited, label: {column: y, rule: '>= four'}}"),
+              HasSubstr("expected a comparison"));
+  EXPECT_EQ(Refusal("schema: {format: delimited, label: y, dense: [{name: a, transform: log}]}"),
+            "x.yaml:1:68: transform: log: unknown \"log\" (known: as_is, log1p, standardise)");
+  EXPECT_EQ(Refusal("schema: {format: delimited, label: y, separator: ';;'}"),
+            "x.yaml:1:50: separator: ;;: expected one character, or tab or space");
+  EXPECT_EQ(Refusal("schema: {format: delimited, label: y, dense: age}"),
+            "x.yaml:1:46: schema: dense must be a list of columns, such as [age, {name: price}]");
+  EXPECT_EQ(Refusal("schema: {format: delimited, label: y, categorical: [{ids: hash}]}"),
+            "x.yaml:1:53: schema: categorical: no name: expected the name of a column");
+  EXPECT_EQ(Refusal("schema: {label: y}"),
+            "x.yaml:1:9: schema: no format: say which kind of text it is, as in format: delimited");
+  EXPECT_EQ(Refusal("schema: 7"), "x.yaml:1:9: section schema must be a map of keys and values");
+}
+
+TEST(YamlSchema, ContradictionsAreRefused) {
+  const auto with = [](const std::string& rest) {
+    return Refusal("schema: {format: delimited, " + rest + "}");
+  };
+  EXPECT_THAT(with("dense: [a]"), HasSubstr("no label: name its column"));
+  EXPECT_EQ(with("label: y, dense: [a], categorical: [a]"),
+            "x.yaml:1:9: schema: column \"a\" is named in dense and in categorical; a column has "
+            "one use: take one away");
+  EXPECT_THAT(with("label: y, categorical: [{name: a, min_count: 2}]"),
+              HasSubstr("give ids: dictionary, too"));
+  EXPECT_THAT(with("label: y, categorical: [{name: a, rare_row: true}]"),
+              HasSubstr("give ids: dictionary, too"));
+  EXPECT_THAT(with("label: y, categorical: [{name: a, weight_separator: ':'}]"),
+              HasSubstr("weight_separator needs a separator"));
+  EXPECT_THAT(with("label: y, header: false"), HasSubstr("needs the names of the file's columns"));
+  EXPECT_THAT(with("label: y, columns: [y]"), HasSubstr("columns are named by the file's header"));
+  EXPECT_THAT(with("label: y, header: false, columns: [y, age], dense: [agee]"),
+              HasSubstr("dense names column \"agee\", which is not in columns (known: y, age). Did "
+                        "you mean \"age\"?"));
+}
+
+TEST(YamlSchema, ModelAndSchemaMustFit) {
+  const std::string data = "data: {data_generation: random}\n";  // So that no source is asked.
+  EXPECT_EQ(Misfit(data + kSchema + kTables), "");
+  EXPECT_EQ(Misfit(data + kSchema + "tables: {list: [{name: user, rows: 9}]}"),
+            "schema: categorical column \"genres\" has no table of its name (known: user); add it "
+            "to tables: list, as in {name: genres, rows: 1000}");
+  EXPECT_EQ(Misfit(data + kSchema +
+                   "tables: {list: [{name: user, rows: 9}, {name: genres, rows: 9}, {name: item, "
+                   "rows: 9}]}"),
+            "table \"item\" has no categorical column of its name in the schema (known: user, "
+            "genres); add the column, or take the table away");
+  EXPECT_EQ(
+      Misfit(data + kSchema + "tables: {list: [{name: user, rows: 9}, {name: genres, rows: 9}]}"),
+      "arch_mlp_bot begins with 4, but the schema has 2 dense columns: let it begin with 2");
+  EXPECT_EQ(Misfit(data + "schema: {format: delimited, label: y, categorical: [a]}\n"
+                          "tables: {list: [{name: a, rows: 9}]}\n"),
+            "arch_mlp_bot begins with 4, but the schema has 0 dense columns: let it begin with 1 "
+            "(one input, which is always 0)");
+  EXPECT_THAT(Misfit(data + kSchema +
+                     "tables: {defaults: {pooling: mean}, list: [{name: user, rows: 9}, {name: "
+                     "genres, rows: 9}]}\nmodel: {arch_mlp_bot: [2, 2]}"),
+              HasSubstr("have weights (weight_separator), which needs pooling=sum"));
+}
+
+}  // namespace
+}  // namespace rowhouse

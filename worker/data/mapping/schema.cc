@@ -1,0 +1,111 @@
+#include "worker/data/mapping/schema.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "common/nearest_name.h"
+
+namespace rowhouse {
+namespace {
+
+// A column has one use. *uses gets "dense" and so on by the column's name.
+Status AddUse(const std::string& column, const char* use,
+              std::map<std::string, std::string>* uses) {
+  if (column.empty()) return UsageError("schema: a column in {} has no name", use);
+  const auto [first, is_new] = uses->emplace(column, use);
+  if (is_new) return OkStatus();
+  return UsageError(
+      "schema: column \"{}\" is named in {} and in {}; a column has one use: take one away", column,
+      first->second, use);
+}
+
+Status CheckUses(const Schema& schema) {
+  std::map<std::string, std::string> uses;
+  if (!schema.label.column.empty()) RETURN_IF_ERROR(AddUse(schema.label.column, "label", &uses));
+  if (!schema.weight.empty()) RETURN_IF_ERROR(AddUse(schema.weight, "weight", &uses));
+  for (const DenseColumn& column : schema.dense) {
+    RETURN_IF_ERROR(AddUse(column.name, "dense", &uses));
+  }
+  for (const CategoricalColumn& column : schema.categorical) {
+    RETURN_IF_ERROR(AddUse(column.name, "categorical", &uses));
+  }
+  for (const std::string& column : schema.ignored) {
+    RETURN_IF_ERROR(AddUse(column, "ignored", &uses));
+  }
+  if (schema.has_header || schema.columns.empty()) return OkStatus();
+  for (const auto& [column, use] : uses) {
+    if (std::ranges::count(schema.columns, column) > 0) continue;
+    return UsageError("schema: {} names column \"{}\", which is not in columns {}", use, column,
+                      DescribeKnownNames(column, schema.columns));
+  }
+  return OkStatus();
+}
+
+Status CheckCategorical(const CategoricalColumn& column) {
+  const auto refuse = [&column](const char* what) {
+    return UsageError("schema: categorical column \"{}\": {}", column.name, what);
+  };
+  if (column.ids != "dictionary" && column.rare_row) {
+    return refuse("rare_row is for tokens that a dictionary lacks: give ids: dictionary, too");
+  }
+  if (column.ids != "dictionary" && column.min_count > 1) {
+    return refuse("min_count keeps tokens out of a dictionary: give ids: dictionary, too");
+  }
+  if (!column.weight_separator.empty() && column.separator.empty()) {
+    return refuse("weight_separator needs a separator: the text between two tokens");
+  }
+  if (!column.separator.empty() && column.separator == column.weight_separator) {
+    return refuse("separator and weight_separator must differ");
+  }
+  if (column.rows > 0 && column.rows <= KeptRows(column)) {
+    return refuse("its table has rows for missing and rare tokens only; give it more rows");
+  }
+  return OkStatus();
+}
+
+Status CheckDelimited(const Schema& schema) {
+  if (schema.label.column.empty()) {
+    return UsageError(
+        "schema: no label: name its column, as in label: {{column: clicked, rule: \"== 1\"}}");
+  }
+  if (schema.separator.size() != 1 ||
+      schema.separator.find_first_of("\"\r\n") != std::string::npos) {
+    return UsageError("schema: separator \"{}\": expected one character, no quote or line end",
+                      schema.separator);
+  }
+  if (!schema.has_header && schema.columns.empty()) {
+    return UsageError(
+        "schema: header: false needs the names of the file's columns, in order: columns: [a, b]");
+  }
+  if (schema.has_header && !schema.columns.empty()) {
+    return UsageError(
+        "schema: columns are named by the file's header; say header: false if it has none, or take "
+        "columns away");
+  }
+  std::set<std::string> names;
+  for (const std::string& name : schema.columns) {
+    if (!names.insert(name).second) return UsageError("schema: columns: \"{}\" is twice", name);
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+Status CheckSchema(const Schema& schema) {
+  if (schema.format == "delimited") RETURN_IF_ERROR(CheckDelimited(schema));
+  RETURN_IF_ERROR(CheckUses(schema));
+  for (const CategoricalColumn& column : schema.categorical) {
+    RETURN_IF_ERROR(CheckCategorical(column));
+  }
+  return OkStatus();
+}
+
+std::vector<std::string> DenseInputs(const Schema& schema) {
+  if (schema.dense.empty()) return {"none"};
+  std::vector<std::string> names;
+  for (const DenseColumn& column : schema.dense) names.push_back(column.name);
+  return names;
+}
+
+}  // namespace rowhouse
