@@ -1,5 +1,7 @@
 #include "launch/settings/verb_flags.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 
 #include "launch/settings/dlrm_flags.h"
@@ -155,12 +157,14 @@ bool VerbHasFlag(std::string_view verb, std::string_view flag) {
 }
 
 std::string DescribeVerbsOfFlag(std::string_view flag) {
-  std::string text;
+  std::vector<std::string> names;
   for (const Verb& verb : Verbs()) {
-    if (verb.is_hidden || !HasFlag(verb, flag)) continue;
-    text += (text.empty() ? "" : " and ") + verb.name;
+    if (!verb.is_hidden && HasFlag(verb, flag)) names.push_back(verb.name);
   }
-  return text;
+  if (names.size() < 2) return fmt::format("{}", fmt::join(names, ""));
+  const std::string last = names.back();
+  names.pop_back();
+  return fmt::format("{} and {}", fmt::join(names, ", "), last);
 }
 
 std::vector<std::string> FlagsOfVerb(std::string_view verb) {

@@ -209,8 +209,8 @@ TEST_F(CommandLineTest, JsonMeansTheSameForEveryVerbThatPrintsFigures) {
   // A word behind it is an argument of the verb.
   EXPECT_EQ(Parse({"bench", "--json", "pull"}).value().arguments, std::vector<std::string>{"pull"});
   EXPECT_EQ(Refusal({"train", "--json"}),
-            "--json=- is no flag of rowhouse train; it belongs to bench and ckpt and compare and "
-            "plan");
+            "--json=- is no flag of rowhouse train; it belongs to bench, ckpt, compare, plan, data "
+            "and eval");
 }
 
 TEST_F(CommandLineTest, PlanTakesFlagsOfSizesAndOfTheModel) {
@@ -221,9 +221,11 @@ TEST_F(CommandLineTest, PlanTakesFlagsOfSizesAndOfTheModel) {
   EXPECT_EQ(plan.value().Value("memory_mb"), "7");
   EXPECT_TRUE(MakeSettings(plan.value()).value().compression.qr_flag);
   EXPECT_EQ(Refusal({"plan", "--model_dir=x"}),
-            "--model_dir=x is no flag of rowhouse plan; it belongs to train and ckpt");
+            "--model_dir=x is no flag of rowhouse plan; it belongs to train, ckpt, data, predict "
+            "and eval");
   EXPECT_EQ(Refusal({"ckpt", "stats", "--store=memory"}),
-            "--store=memory is no flag of rowhouse ckpt; it belongs to train and ps and plan");
+            "--store=memory is no flag of rowhouse ckpt; it belongs to train, ps, plan, predict "
+            "and eval");
 }
 
 TEST_F(CommandLineTest, HelpAndVersionNeedNoVerb) {
@@ -244,15 +246,19 @@ TEST_F(CommandLineTest, HelpAndVersionNeedNoVerb) {
 
 TEST_F(CommandLineTest, AnUnknownVerbListsTheVerbs) {
   EXPECT_EQ(Refusal({"tarin"}),
-            "unknown verb \"tarin\" (known: train, ps, bench, ckpt, compare, plan). Did you mean "
+            "unknown verb \"tarin\" (known: train, ps, bench, ckpt, compare, plan, data, predict, "
+            "eval). Did you mean "
             "\"train\"?");
-  EXPECT_EQ(Refusal({"score"}),
-            "unknown verb \"score\" (known: train, ps, bench, ckpt, compare, plan)");
+  EXPECT_EQ(
+      Refusal({"score"}),
+      "unknown verb \"score\" (known: train, ps, bench, ckpt, compare, plan, data, predict, eval)");
   EXPECT_EQ(Refusal({"trains"}),
-            "unknown verb \"trains\" (known: train, ps, bench, ckpt, compare, plan). Did you mean "
+            "unknown verb \"trains\" (known: train, ps, bench, ckpt, compare, plan, data, predict, "
+            "eval). Did you mean "
             "\"train\"?");
   EXPECT_EQ(Refusal({}),
-            "no verb given (known: train, ps, bench, ckpt, compare, plan); rowhouse --help says "
+            "no verb given (known: train, ps, bench, ckpt, compare, plan, data, predict, eval); "
+            "rowhouse --help says "
             "what they "
             "do");
   EXPECT_THAT(Refusal({"--nepochs=1"}), StartsWith("no verb given"));
@@ -315,7 +321,8 @@ TEST_F(CommandLineTest, AFlagOfAnotherVerbIsNoFlagHere) {
   EXPECT_EQ(Refusal({"train", "--listen=tcp://*:1"}),
             "--listen=tcp://*:1 is no flag of rowhouse train; it belongs to ps");
   EXPECT_EQ(Refusal({"train", "--out=x.html"}),
-            "--out=x.html is no flag of rowhouse train; it belongs to compare and plan");
+            "--out=x.html is no flag of rowhouse train; it belongs to ckpt, compare, plan, data "
+            "and predict");
 }
 
 TEST_F(CommandLineTest, DlrmsOtherFlagsAreRefusedWithAReasonUnlessTheyAskForNothing) {
