@@ -24,9 +24,17 @@ struct CriteoLine {
   std::array<uint32_t, kTokens> tokens{};  // the token's value
 };
 
-// `line`: without its line end. A kUsage message starts with the 1-based byte column of the
+// `line`: without its line end; without has_label, without the label and its tab (Criteo's own test
+// file), and the label is then 0. A kUsage message starts with the 1-based byte column of the
 // mistake, so that the caller makes "FILE:LINE:COLUMN" of it.
-Status ParseCriteoLine(std::string_view line, CriteoLine* out);
+Status ParseCriteoLine(std::string_view line, CriteoLine* out, bool has_label = true);
+
+// The line that begins at `begin` and ends with a line end before `end`: the same as
+// ParseCriteoLine, several times as fast. Returns where the next line begins, or null for a line
+// that ParseCriteoLine has to judge: one that is not as it should be, has an integer of more than
+// nine digits, or ends without a line end. *is_missing: bit i is set if integer i is empty.
+const char* ReadCriteoLine(const char* begin, const char* end, bool has_label, CriteoLine* out,
+                           uint32_t* is_missing);
 
 // What the model sees of an integer: log(x + 1) in float32, negative x as 0.
 float CriteoDense(int32_t integer);

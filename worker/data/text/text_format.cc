@@ -11,11 +11,13 @@ Registry<TextFormat, TextFormatOptions>& TextFormats() {
 
 Result<std::unique_ptr<TextFormat>> MakeTextFormat(const std::string& source,
                                                    const DatasetOptions& options,
-                                                   const std::vector<std::string>& files) {
+                                                   const std::vector<std::string>& files,
+                                                   bool needs_label) {
   const std::string& given = options.schema.format;
   return TextFormats().Make(given.empty() ? source : given, {.schema = options.schema,
                                                              .files = files,
                                                              .seed = options.seed,
+                                                             .needs_label = needs_label,
                                                              .table_rows = options.table_rows,
                                                              .table_names = options.table_names,
                                                              .id_mapping = options.id_mapping,

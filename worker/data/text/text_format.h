@@ -45,6 +45,9 @@ struct TextFormatOptions {
   Schema schema;                   // as given; format "": none was
   std::vector<std::string> files;  // that will be read; formats may look at headers or side files
   uint64_t seed = 0;
+  // False: labels are not needed, and a file may lack their column (and that of the samples'
+  // weights). Parse then leaves raw->labels (raw->weights) empty.
+  bool needs_label = true;
 
   // Of formats that have a schema of their own: of the model's tables.
   std::vector<uint64_t> table_rows = {};
@@ -78,6 +81,7 @@ Registry<TextFormat, TextFormatOptions>& TextFormats();
 struct DatasetOptions;
 Result<std::unique_ptr<TextFormat>> MakeTextFormat(const std::string& source,
                                                    const DatasetOptions& options,
-                                                   const std::vector<std::string>& files);
+                                                   const std::vector<std::string>& files,
+                                                   bool needs_label = true);
 
 }  // namespace rowhouse

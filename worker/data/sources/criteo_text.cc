@@ -1,0 +1,217 @@
+// "criteo": Criteo's display advertising data as published, one TSV file or one a day
+// (worker/data/criteo_line.h): 13 dense columns and 26 categorical ones with one token each.
+//
+// Schema. Its own, unless one is given. Integers are log1p-transformed, missing ones count as 0.
+// Tokens are taken modulo max_ind_range if that is above 0, then, by id_mapping:
+//   hash        modulo the table's rows;
+//   dictionary  numbered from 0 in order of first appearance over all files.
+// A missing token counts as token 0, as in DLRM, unless its column has a row for missing ones.
+//
+// Option data_sub_sample_rate, as DLRM's flag of this name: a line of label 0 is dropped if u <
+// rate, where u is the draw of numpy's generator from `seed` for the number of the line over all
+// files.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <memory>
+
+#include "common/numpy_random.h"
+#include "worker/data/criteo_line.h"
+#include "worker/data/text/first_look.h"
+#include "worker/data/text/text_format.h"
+
+namespace rowhouse {
+namespace {
+
+constexpr size_t kDense = CriteoLine::kIntegers;
+constexpr size_t kTables = CriteoLine::kTokens;
+
+const DeclaredOption kSubSampleRate = DeclaredOption::Real(
+    "data_sub_sample_rate", 0.0, 0.0, 1.0,
+    "share of the lines of label 0 that is left out of criteo data, drawn by numpy's generator "
+    "from the seed");
+
+Schema BuiltInSchema(const TextFormatOptions& options) {
+  Schema schema;
+  schema.format = "criteo";
+  schema.separator = "\t";
+  schema.has_quotes = schema.has_header = false;
+  schema.label = {.column = "label"};
+  for (size_t i = 0; i < kDense; ++i) {
+    schema.dense.push_back({.name = fmt::format("I{}", i + 1), .transform = "log1p"});
+  }
+  for (size_t i = 0; i < kTables; ++i) {
+    CategoricalColumn& column = schema.categorical.emplace_back();
+    column.name =
+        i < options.table_names.size() ? options.table_names[i] : fmt::format("C{}", i + 1);
+    column.token = "hex";
+    column.ids = options.id_mapping == "dictionary" ? "dictionary" : "modulo";
+    column.rows = i < options.table_rows.size() ? options.table_rows[i] : 0;
+    column.max_ind_range =
+        options.max_ind_range > 0 ? static_cast<uint64_t>(options.max_ind_range) : 0;
+  }
+  return schema;
+}
+
+// The samples of a chunk, written by index into vectors of their largest size.
+class Filler {
+ public:
+  Filler(Batch* batch, size_t lines, const std::vector<bool>& leaves_empty)
+      : batch_(*batch), leaves_empty_(leaves_empty) {
+    batch_.dense_features = kDense;
+    batch_.dense.resize(lines * kDense);
+    batch_.labels.resize(lines);
+    batch_.weights.clear();
+    batch_.features.resize(kTables);
+    for (Bags& bags : batch_.features) {
+      bags.ids.resize(lines);
+      bags.offsets.resize(lines + 1);
+      bags.offsets[0] = 0;
+      bags.weights.clear();
+    }
+  }
+
+  void Add(const CriteoLine& line, uint32_t missing_integers) {
+    batch_.labels[samples_] = line.label;
+    float* const dense = batch_.dense.data() + samples_ * kDense;
+    for (size_t i = 0; i < kDense; ++i) {
+      dense[i] = (missing_integers >> i & 1) != 0 ? std::numeric_limits<float>::quiet_NaN()
+                                                  : static_cast<float>(line.integers[i]);
+    }
+    for (size_t i = 0; i < kTables; ++i) {
+      Bags& bags = batch_.features[i];
+      uint32_t end = bags.offsets[samples_];
+      bags.ids[end] = line.tokens[i];
+      // A token of value 0 is written as nothing; "0" and "00000000" are no tokens of real data.
+      end += line.tokens[i] != 0 || !leaves_empty_[i];
+      bags.offsets[samples_ + 1] = end;
+    }
+    ++samples_;
+  }
+
+  void Finish() {
+    batch_.samples = samples_;
+    batch_.dense.resize(samples_ * kDense);
+    batch_.labels.resize(samples_);
+    for (Bags& bags : batch_.features) {
+      bags.offsets.resize(samples_ + 1);
+      bags.ids.resize(bags.offsets.back());
+    }
+  }
+
+ private:
+  Batch& batch_;
+  const std::vector<bool>& leaves_empty_;
+  size_t samples_ = 0;
+};
+
+class CriteoFormat final : public TextFormat {
+ public:
+  explicit CriteoFormat(const TextFormatOptions& options, Schema schema)
+      : schema_(std::move(schema)),
+        needs_label_(options.needs_label),
+        sub_sample_rate_(kSubSampleRate.RealIn(options.own)) {
+    for (const CategoricalColumn& column : schema_.categorical) {
+      leaves_empty_.push_back(column.missing_row);
+    }
+    if (sub_sample_rate_ > 0) {
+      draws_ = std::make_unique<NumpyDraws>(static_cast<uint32_t>(options.seed));
+    }
+  }
+
+  const Schema& schema() const override { return schema_; }
+
+  Status Parse(const TextChunk& chunk, Batch* raw, std::vector<BadLine>* bad) const override {
+    const char* at = chunk.bytes.data();
+    const char* const end = at + chunk.bytes.size();
+    const auto lines = static_cast<size_t>(std::count(at, end, '\n')) + 1;
+    std::optional<NumpyRandom> draws;
+    if (draws_ != nullptr) draws = draws_->At(chunk.lines_before + chunk.first_line - 1);
+    const bool has_label = needs_label_ || HasLabel(*chunk.first_record);
+    Filler filler(raw, lines, leaves_empty_);
+    CriteoLine line;
+    for (uint64_t number = chunk.first_line; at < end; ++number) {
+      uint32_t missing = 0;
+      const char* next = ReadCriteoLine(at, end, has_label, &line, &missing);
+      bool is_good = true;
+      if (next == nullptr) {
+        const char* const line_end = std::find(at, end, '\n');
+        is_good =
+            Judge(chunk, number, std::string_view(at, line_end), has_label, &line, &missing, bad);
+        next = line_end + (line_end != end);
+      }
+      const bool is_dropped = draws && draws->NextDouble() < sub_sample_rate_ && line.label == 0;
+      if (is_good && !is_dropped) filler.Add(line, missing);
+      at = next;
+    }
+    filler.Finish();
+    if (!has_label) raw->labels.clear();
+    return OkStatus();
+  }
+
+ private:
+  // Whether a file with this first line has labels: Criteo's own test file has none.
+  static bool HasLabel(std::string_view first) {
+    return std::ranges::count(first, '\t') + 1 != CriteoLine::kFields - 1;
+  }
+
+  // The line as ParseCriteoLine reads it; a bad one is noted.
+  bool Judge(const TextChunk& chunk, uint64_t number, std::string_view text, bool has_label,
+             CriteoLine* line, uint32_t* missing, std::vector<BadLine>* bad) const {
+    if (text.ends_with('\r')) text.remove_suffix(1);
+    if (text.empty()) {
+      bad->push_back({number, fmt::format("{}:{}:1: the line is empty and others follow; remove it",
+                                          chunk.file_name, number)});
+      return false;
+    }
+    if (const Status status = ParseCriteoLine(text, line, has_label); !status.ok()) {
+      const std::string guess = number == 1 ? GuessOfText(text) : "";
+      bad->push_back(
+          {number, fmt::format("{}:{}:{}{}", chunk.file_name, number, status.message(), guess)});
+      return false;
+    }
+    *missing = 0;
+    size_t at = has_label ? text.find('\t') + 1 : 0;
+    for (size_t i = 0; i < kDense; ++i) {
+      const size_t next = text.find('\t', at);
+      if (next == at) *missing |= 1u << i;
+      at = next + 1;
+    }
+    return true;
+  }
+
+  const Schema schema_;
+  const bool needs_label_;
+  const double sub_sample_rate_;
+  std::vector<bool> leaves_empty_;  // of each categorical column: a missing token is no token
+  std::unique_ptr<NumpyDraws> draws_;
+};
+
+Result<std::unique_ptr<TextFormat>> Open(const TextFormatOptions& options) {
+  const std::vector<std::string> mappings = {"dictionary", "hash"};
+  if (!std::ranges::count(mappings, options.id_mapping)) {
+    return UsageError("unknown id_mapping \"{}\" {}", options.id_mapping,
+                      DescribeKnownNames(options.id_mapping, mappings));
+  }
+  if (kSubSampleRate.RealIn(options.own) > 0 &&
+      options.seed > std::numeric_limits<uint32_t>::max()) {
+    return UsageError(
+        "seed {} is not below 2^32, as numpy's generator needs, which draws the "
+        "lines that data_sub_sample_rate drops",
+        options.seed);
+  }
+  const bool is_given = !options.schema.dense.empty() || !options.schema.categorical.empty();
+  Schema schema = is_given ? options.schema : BuiltInSchema(options);
+  if (schema.dense.size() != kDense || schema.categorical.size() != kTables) {
+    return UsageError(
+        "section schema has {} dense and {} categorical columns, and Criteo data have {} and {}; "
+        "leave the columns out, they are known",
+        schema.dense.size(), schema.categorical.size(), kDense, kTables);
+  }
+  return std::unique_ptr<TextFormat>(std::make_unique<CriteoFormat>(options, std::move(schema)));
+}
+
+const bool kRegistered = TextFormats().Add("criteo", Open, {kSubSampleRate});
+
+}  // namespace
+}  // namespace rowhouse
