@@ -103,6 +103,14 @@ Result<std::vector<std::string>> ExpandFiles(const std::string& list) {
   return files;
 }
 
+Result<std::string> FirstRecordOf(const std::string& file, bool has_quotes) {
+  if (IsPipe(file)) return std::string();
+  ASSIGN_OR_RETURN(TextChunks chunks, TextChunks::Open({file}, has_quotes, kFirstLookBytes));
+  TextChunk chunk;
+  ASSIGN_OR_RETURN(const bool is_there, chunks.Next(&chunk));
+  return is_there ? *chunk.first_record : std::string();
+}
+
 TextChunks::TextChunks(std::vector<std::string> files, bool has_quotes, size_t chunk_bytes)
     : files_(std::move(files)), has_quotes_(has_quotes), chunk_bytes_(chunk_bytes) {
   CHECK_GT(chunk_bytes_, 0u);

@@ -28,6 +28,10 @@ namespace rowhouse {
 // twice. Whether a file can be read is not looked at.
 Result<std::vector<std::string>> ExpandFiles(const std::string& list);
 
+// The first record of a file, without its line end; "" for an empty file, and for a pipe, which is
+// not read. kUsage as TextChunks::Open and Next.
+Result<std::string> FirstRecordOf(const std::string& file, bool has_quotes);
+
 class TextChunks {
  public:
   static constexpr size_t kMaxRecordBytes = size_t{1} << 20;

@@ -1,0 +1,131 @@
+// "delimited": text whose records are fields between separators, one sample a record: CSV, TSV and
+// the like, by the schema (worker/data/mapping/schema.h; worker/data/text/sample_fields.h says what
+// a field becomes).
+//
+// Records. A separator of one byte; line ends LF or CRLF. With has_quotes, as in RFC 4180: a field
+//   in double quotes may have separators and line ends in it, and "" for a quote. Comments and
+//   escapes by backslash are not known.
+// Columns. With has_header, the first record of each file names them, in any order; else the schema
+//   does. A column that the schema neither uses nor ignores is an error.
+#include <algorithm>
+
+#include "worker/data/text/bad_records.h"
+#include "worker/data/text/record_scanner.h"
+#include "worker/data/text/sample_fields.h"
+#include "worker/data/text/text_chunks.h"
+
+namespace rowhouse {
+namespace {
+
+class DelimitedFormat final : public TextFormat {
+ public:
+  DelimitedFormat(Schema schema, bool needs_label)
+      : schema_(std::move(schema)), needs_label_(needs_label) {}
+
+  const Schema& schema() const override { return schema_; }
+  bool has_quotes() const override { return schema_.has_quotes; }
+
+  // The columns of a file, by its first record.
+  Result<SampleFields> FieldsOf(const std::string& file, std::string_view first_record) const {
+    RecordScanner scanner(first_record, schema_.separator[0], schema_.has_quotes);
+    std::vector<std::string_view> fields;
+    scanner.Next(&fields);
+    if (schema_.has_header) {
+      const std::vector<std::string> names(fields.begin(), fields.end());
+      return SampleFields::Make(schema_, names, file + ":1", needs_label_, true);
+    }
+    std::vector<std::string> names = schema_.columns;
+    if (!needs_label_ && fields.size() + 1 == names.size()) {
+      std::erase(names, schema_.label.column);
+    }
+    return SampleFields::Make(schema_, names, "section schema, columns", needs_label_, true);
+  }
+
+  Status Parse(const TextChunk& chunk, Batch* raw, std::vector<BadLine>* bad) const override {
+    ASSIGN_OR_RETURN(const SampleFields columns, FieldsOf(chunk.file_name, *chunk.first_record));
+    columns.Begin(raw);
+    RecordScanner scanner(chunk.bytes, schema_.separator[0], schema_.has_quotes);
+    BadRecords faults(chunk, bad);
+    std::vector<std::string_view> fields;
+    if (schema_.has_header && chunk.is_first_of_file) scanner.Next(&fields);
+    while (scanner.Next(&fields)) {
+      if (scanner.record().empty() && columns.fields() > 1) {
+        faults.AddEmpty(scanner.position());
+      } else if (scanner.misquoted_field() >= 0) {
+        AddMisquoted(scanner, columns, &faults);
+      } else if (fields.size() != columns.fields()) {
+        AddWrongCount(scanner, columns, fields.size(), &faults);
+      } else if (const auto fault = columns.Add(fields, raw)) {
+        faults.Add(scanner.position(), scanner.field_position(fault->field), fault->message);
+      }
+    }
+    return OkStatus();
+  }
+
+ private:
+  static void AddMisquoted(const RecordScanner& scanner, const SampleFields& columns,
+                           BadRecords* faults) {
+    const auto field = static_cast<size_t>(scanner.misquoted_field());
+    const std::string name =
+        field < columns.fields() ? columns.names()[field] : fmt::format("field {}", field + 1);
+    faults->Add(
+        scanner.position(), scanner.field_position(field),
+        fmt::format("{} has a double quote where none may be: a field with quotes stands in "
+                    "quotes, and each quote in it is doubled (\"\"); if quotes mean "
+                    "nothing in this file, set has_quotes: false in section schema",
+                    name));
+  }
+
+  void AddWrongCount(const RecordScanner& scanner, const SampleFields& columns, size_t count,
+                     BadRecords* faults) const {
+    const size_t expected = columns.fields();
+    const size_t position = count > expected ? scanner.field_position(expected)
+                                             : scanner.position() + scanner.record().size();
+    faults->Add(scanner.position(), position,
+                fmt::format("the line has {} fields, {} {}", count,
+                            schema_.has_header ? "the header" : "section schema", expected));
+  }
+
+  const Schema schema_;
+  const bool needs_label_;
+};
+
+Status Validate(const Schema& schema) {
+  if (schema.separator.size() != 1 ||
+      std::string_view("\"\n\r\0", 4).find(schema.separator) != std::string_view::npos) {
+    return UsageError(
+        "section schema: separator \"{}\" is not one byte, other than a quote or a line end (a tab "
+        "is \"\\t\")",
+        schema.separator);
+  }
+  if (schema.has_header && !schema.columns.empty()) {
+    return UsageError(
+        "section schema: has_header says that files name their columns, and `columns` names them "
+        "too; leave one out");
+  }
+  if (!schema.has_header && schema.columns.empty()) {
+    return UsageError(
+        "section schema: has_header is false, so `columns` must name the columns in their order");
+  }
+  return OkStatus();
+}
+
+Result<std::unique_ptr<TextFormat>> Open(const TextFormatOptions& options) {
+  if (options.schema.format.empty()) {
+    return UsageError(
+        "delimited text needs section schema in the YAML file (--config); `rowhouse data infer "
+        "FILE` writes it");
+  }
+  RETURN_IF_ERROR(Validate(options.schema));
+  auto format = std::make_unique<DelimitedFormat>(options.schema, options.needs_label);
+  for (const std::string& file : options.files) {
+    ASSIGN_OR_RETURN(const std::string first, FirstRecordOf(file, options.schema.has_quotes));
+    if (!first.empty()) RETURN_IF_ERROR(format->FieldsOf(file, first).status());
+  }
+  return std::unique_ptr<TextFormat>(std::move(format));
+}
+
+const bool kRegistered = TextFormats().Add("delimited", Open);
+
+}  // namespace
+}  // namespace rowhouse

@@ -1,0 +1,232 @@
+#include "worker/data/text/sample_fields.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <set>
+
+#include "common/nearest_name.h"
+#include "worker/data/text/field_text.h"
+
+namespace rowhouse {
+namespace {
+
+constexpr std::array<std::string_view, 7> kComparisons = {"", "==", "!=", ">", ">=", "<", "<="};
+
+template <typename Value>
+bool Holds(const Value& left, std::string_view compare, const Value& right) {
+  if (compare == "==") return left == right;
+  if (compare == "!=") return left != right;
+  if (compare == ">") return left > right;
+  if (compare == ">=") return left >= right;
+  if (compare == "<") return left < right;
+  return left <= right;
+}
+
+std::string NearestQuestion(std::string_view name, const std::vector<std::string>& known) {
+  const std::string nearest = NearestName(name, known);
+  return nearest.empty() ? "" : fmt::format(". Did you mean \"{}\"?", nearest);
+}
+
+// All names that the schema uses.
+std::vector<std::string> NamesIn(const Schema& schema) {
+  std::vector<std::string> names = {schema.label.column};
+  if (!schema.weight.empty()) names.push_back(schema.weight);
+  for (const DenseColumn& column : schema.dense) names.push_back(column.name);
+  for (const CategoricalColumn& column : schema.categorical) names.push_back(column.name);
+  return names;
+}
+
+Status CheckNames(const Schema& schema, const std::vector<std::string>& names,
+                  const std::string& where, bool are_all_named) {
+  std::set<std::string_view> known;
+  for (const std::string& name : names) {
+    if (known.insert(name).second) continue;
+    return UsageError("{}: two columns are named \"{}\"; rename one", where, name);
+  }
+  if (!are_all_named) return OkStatus();
+  const std::vector<std::string> used = NamesIn(schema);
+  std::vector<std::string> lost;  // used, and not there
+  std::ranges::copy_if(used, std::back_inserter(lost),
+                       [&](const std::string& name) { return !known.contains(name); });
+  for (const std::string& name : names) {
+    if (std::ranges::count(used, name) + std::ranges::count(schema.ignored, name) > 0) continue;
+    return UsageError(
+        "{}: section schema does not name column \"{}\"; say what it is, or add it to `ignored`{}",
+        where, name, NearestQuestion(name, lost));
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+Result<SampleFields> SampleFields::Make(const Schema& schema, const std::vector<std::string>& names,
+                                        const std::string& where, bool needs_label,
+                                        bool are_all_named) {
+  const auto find = [&](const std::string& name) -> Result<size_t> {
+    const auto found = std::ranges::find(names, name);
+    if (found != names.end()) return static_cast<size_t>(found - names.begin());
+    return UsageError("{}: there is no column \"{}\", which section schema names{}", where, name,
+                      NearestQuestion(name, names));
+  };
+  SampleFields made;
+  made.names_ = names;
+  made.rule_ = schema.label;
+  made.label_value_ = DoubleOf(schema.label.value);
+  if (!std::ranges::count(kComparisons, schema.label.compare)) {
+    return UsageError(
+        "section schema: label compares by \"{}\"; the comparisons are ==, !=, >, "
+        ">=, <, <=",
+        schema.label.compare);
+  }
+  const auto is_there = [&](const std::string& name) {
+    return std::ranges::count(names, name) > 0;
+  };
+  if (needs_label || is_there(schema.label.column)) {
+    ASSIGN_OR_RETURN(made.label_, find(schema.label.column));
+  }
+  if (!schema.weight.empty() && (needs_label || is_there(schema.weight))) {
+    ASSIGN_OR_RETURN(made.weight_, find(schema.weight));
+  }
+  for (const DenseColumn& column : schema.dense) {
+    ASSIGN_OR_RETURN(const size_t field, find(column.name));
+    made.dense_.push_back(field);
+  }
+  for (const CategoricalColumn& column : schema.categorical) {
+    ASSIGN_OR_RETURN(const size_t field, find(column.name));
+    const std::optional<TokenType> type = TokenTypeOf(column.token);
+    if (!type) {
+      return UsageError(
+          "section schema: column \"{}\" has tokens of type \"{}\"; expected string, "
+          "integer or hex",
+          column.name, column.token);
+    }
+    made.tokens_.push_back({field, *type, column.separator, column.weight_separator});
+  }
+  RETURN_IF_ERROR(CheckNames(schema, names, where, are_all_named));
+  return made;
+}
+
+void SampleFields::Begin(Batch* batch) const { batch->Clear(dense_.size(), tokens_.size()); }
+
+FieldFault SampleFields::Fault(size_t field, std::string_view text,
+                               std::string_view expected) const {
+  return {field,
+          fmt::format("{} is \"{}\", expected {}", names_[field], ShownField(text), expected)};
+}
+
+std::optional<FieldFault> SampleFields::AddLabel(std::string_view field, Batch* batch) const {
+  const std::optional<double> number = DoubleOf(field);
+  if (rule_.compare.empty()) {
+    if (!number || !(*number >= 0.0 && *number <= 1.0)) {
+      return Fault(*label_, field,
+                   "a label from 0 to 1 (or give it a rule in section schema, such as >= 4)");
+    }
+    batch->labels.push_back(static_cast<float>(*number));
+    return std::nullopt;
+  }
+  const bool is_equality = rule_.compare == "==" || rule_.compare == "!=";
+  if (field.empty() && !rule_.value.empty()) return Fault(*label_, field, "a label");
+  bool is_one;
+  if (number && label_value_) {
+    is_one = Holds(*number, rule_.compare, *label_value_);
+  } else if (is_equality) {
+    is_one = Holds(field, rule_.compare, std::string_view(rule_.value));
+  } else {
+    return Fault(*label_, field, fmt::format("a number to compare with {}", rule_.value));
+  }
+  batch->labels.push_back(is_one ? 1.0f : 0.0f);
+  return std::nullopt;
+}
+
+std::optional<FieldFault> SampleFields::AddToken(const Token& column, std::string_view text,
+                                                 Bags* bags) const {
+  std::string_view token = text;
+  float weight = 1.0f;
+  if (!column.weight_separator.empty()) {
+    if (const size_t at = text.rfind(column.weight_separator); at != std::string_view::npos) {
+      token = text.substr(0, at);
+      const std::optional<float> given = FloatOf(text.substr(at + column.weight_separator.size()));
+      if (!given) {
+        return Fault(column.field, text,
+                     fmt::format("a token, \"{}\" and its weight", column.weight_separator));
+      }
+      weight = *given;
+    }
+  }
+  if (column.type != TokenType::kString) token = Trimmed(token);
+  const std::optional<uint64_t> key = TokenKey(column.type, token);
+  if (!key) return Fault(column.field, token, ExpectedToken(column.type));
+  bags->ids.push_back(*key);
+  if (!column.weight_separator.empty()) bags->weights.push_back(weight);
+  return std::nullopt;
+}
+
+std::optional<FieldFault> SampleFields::AddTokens(const Token& column, std::string_view field,
+                                                  Bags* bags) const {
+  const bool is_missing =
+      column.type == TokenType::kString ? field.empty() : IsMissingNumber(field);
+  if (!is_missing && column.separator.empty()) {
+    if (auto fault = AddToken(column, field, bags)) return fault;
+  } else if (!is_missing) {
+    for (size_t begin = 0; begin <= field.size();) {
+      const size_t end = std::min(field.find(column.separator, begin), field.size());
+      if (end > begin) {
+        if (auto fault = AddToken(column, field.substr(begin, end - begin), bags)) return fault;
+      }
+      begin = end + column.separator.size();
+    }
+  }
+  bags->EndBag();
+  return std::nullopt;
+}
+
+std::optional<FieldFault> SampleFields::AddAll(std::span<const std::string_view> fields,
+                                               Batch* batch) const {
+  if (label_) {
+    if (auto fault = AddLabel(fields[*label_], batch)) return fault;
+  }
+  if (weight_) {
+    const std::optional<float> weight = FloatOf(fields[*weight_]);
+    if (!weight || *weight < 0) {
+      return Fault(*weight_, fields[*weight_], "the weight of a sample, 0 or more");
+    }
+    batch->weights.push_back(*weight);
+  }
+  for (const size_t field : dense_) {
+    float value = std::numeric_limits<float>::quiet_NaN();
+    if (!IsMissingNumber(fields[field])) {
+      const std::optional<float> given = FloatOf(fields[field]);
+      if (!given) return Fault(field, fields[field], "a number, or nothing");
+      value = *given;
+    }
+    batch->dense.push_back(value);
+  }
+  for (size_t i = 0; i < tokens_.size(); ++i) {
+    const Token& column = tokens_[i];
+    if (auto fault = AddTokens(column, fields[column.field], &batch->features[i])) return fault;
+  }
+  return std::nullopt;
+}
+
+std::optional<FieldFault> SampleFields::Add(std::span<const std::string_view> fields,
+                                            Batch* batch) const {
+  CHECK_EQ(fields.size(), names_.size());
+  std::optional<FieldFault> fault = AddAll(fields, batch);
+  if (!fault) {
+    ++batch->samples;
+    return std::nullopt;
+  }
+  const size_t samples = batch->samples;
+  batch->dense.resize(samples * dense_.size());
+  if (label_) batch->labels.resize(samples);
+  if (weight_) batch->weights.resize(samples);
+  for (Bags& bags : batch->features) {
+    bags.offsets.resize(samples + 1);
+    bags.ids.resize(bags.offsets.back());
+    if (!bags.weights.empty()) bags.weights.resize(bags.ids.size());
+  }
+  return fault;
+}
+
+}  // namespace rowhouse

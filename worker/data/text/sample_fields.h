@@ -1,0 +1,74 @@
+// SampleFields: what the fields of a record become: a label, a weight, dense values and tokens, by
+// the schema. All formats whose columns have names use it.
+//
+// Dense column. A number (field_text.h); a field that says that there is none is NaN.
+// Categorical column. A token, or with a separator several, of which empty ones are passed over; a
+//   field without a token is an empty bag. So is, for tokens that are integers or hexadecimal, one
+//   that says that there is no number. With a weight separator, the number behind the last one in a
+//   token is its weight, which is 1 where there is none.
+// Label. By the schema's rule: `value` and the field are compared as numbers if both are, else as
+//   texts. Without a comparison the field is a number in [0, 1].
+//
+// Threads: const after construction; any thread.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/status.h"
+#include "worker/data/batch.h"
+#include "worker/data/mapping/schema.h"
+#include "worker/data/mapping/token_key.h"
+
+namespace rowhouse {
+
+// What is wrong with a record, and where.
+struct FieldFault {
+  size_t field = 0;     // number of the field
+  std::string message;  // `label is "x", expected ...`
+};
+
+class SampleFields {
+ public:
+  // For records whose fields are the columns `names`. `where`, for messages, is what gives the
+  // names: "FILE:1". kUsage for a column of the schema that is not there, with the nearest name;
+  // for names that are there twice; and, with `are_all_named`, for a column that nothing in the
+  // schema names. Without needs_label, columns of label and weight may be missing.
+  static Result<SampleFields> Make(const Schema& schema, const std::vector<std::string>& names,
+                                   const std::string& where, bool needs_label, bool are_all_named);
+
+  size_t fields() const { return names_.size(); }
+  const std::vector<std::string>& names() const { return names_; }
+
+  // Empties *batch.
+  void Begin(Batch* batch) const;
+
+  // Adds a sample. A fault leaves *batch as it was.
+  std::optional<FieldFault> Add(std::span<const std::string_view> fields, Batch* batch) const;
+
+ private:
+  struct Token {
+    size_t field;
+    TokenType type;
+    std::string separator, weight_separator;
+  };
+
+  std::optional<FieldFault> AddAll(std::span<const std::string_view> fields, Batch* batch) const;
+  std::optional<FieldFault> AddLabel(std::string_view field, Batch* batch) const;
+  std::optional<FieldFault> AddTokens(const Token& column, std::string_view field,
+                                      Bags* bags) const;
+  std::optional<FieldFault> AddToken(const Token& column, std::string_view text, Bags* bags) const;
+  FieldFault Fault(size_t field, std::string_view text, std::string_view expected) const;
+
+  std::vector<std::string> names_;
+  LabelRule rule_;
+  std::optional<double> label_value_;  // of rule_, if it is a number
+  std::optional<size_t> label_, weight_;
+  std::vector<size_t> dense_;
+  std::vector<Token> tokens_;
+};
+
+}  // namespace rowhouse
