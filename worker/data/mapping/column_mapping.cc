@@ -69,7 +69,7 @@ Result<CategoricalMapping> CategoricalMapping::Make(const CategoricalColumn& col
   RETURN_IF_ERROR(CheckWord(column.name, "ids", column.ids, {"dictionary", "hash", "modulo"}));
   RETURN_IF_ERROR(CheckWord(column.name, "token", column.token, {"hex", "integer", "string"}));
   CategoricalMapping mapping;
-  mapping.first_ = FirstTokenRow(column);
+  mapping.first_ = KeptRows(column);
   if (column.rows <= mapping.first_) {
     return UsageError(
         "column {}: its table has {} rows, of which {} are kept for missing and rare "

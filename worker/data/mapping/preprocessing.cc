@@ -87,7 +87,7 @@ class PreprocessingOfFiles final : public Preprocessing {
   }
   uint64_t id_bound(size_t column) const override {
     const CategoricalColumn& described = schema_.categorical[column];
-    return std::max(described.rows, FirstTokenRow(described) + tokens(column));
+    return std::max(described.rows, KeptRows(described) + tokens(column));
   }
   void ReleasePages() const override {
     for (const auto& vocabulary : vocabularies_) {
@@ -97,23 +97,28 @@ class PreprocessingOfFiles final : public Preprocessing {
 
   Status Map(const Batch& raw, Batch* batch) const override {
     if (raw.dense_features != dense_.size() || raw.features.size() != categorical_.size() ||
-        raw.dense.size() != raw.samples * dense_.size() || raw.labels.size() != raw.samples) {
+        raw.dense.size() != raw.samples * dense_.size() ||
+        (!raw.labels.empty() && raw.labels.size() != raw.samples)) {
       return MakeStatus(StatusCode::kInternal,
                         "raw samples of {} dense and {} categorical columns for a schema of {} "
                         "and {}",
                         raw.dense_features, raw.features.size(), dense_.size(),
                         categorical_.size());
     }
-    batch->Clear(dense_.size(), categorical_.size());
+    // A model has one dense input at least.
+    batch->Clear(std::max<size_t>(1, dense_.size()), categorical_.size());
     batch->samples = raw.samples;
     batch->labels = raw.labels;
     batch->weights = raw.weights;
-    batch->dense.resize(raw.dense.size());
+    batch->dense.resize(batch->samples * batch->dense_features);
     for (size_t column = 0; column < dense_.size(); ++column) {
       dense_[column].Map(raw.dense, column, dense_.size(), batch->dense);
     }
     for (size_t column = 0; column < categorical_.size(); ++column) {
       categorical_[column].Map(raw.features[column], &batch->features[column]);
+      if (vocabularies_[column] != nullptr) {
+        RETURN_IF_ERROR(vocabularies_[column]->CheckWhole());
+      }
     }
     return OkStatus();
   }
@@ -207,10 +212,6 @@ class PreprocessingOfFiles final : public Preprocessing {
 }  // namespace
 
 std::string VocabularyFileName(size_t column) { return fmt::format("vocabulary-{}.bin", column); }
-
-uint64_t FirstTokenRow(const CategoricalColumn& column) {
-  return (column.missing_row ? 1u : 0u) + (column.rare_row ? 1u : 0u);
-}
 
 bool Preprocessing::IsIn(const std::string& directory) {
   std::error_code ignored;

@@ -48,7 +48,9 @@ class Preprocessing {
   // preprocessing.json first.
   virtual const std::vector<PreprocessingFile>& files() const = 0;
 
-  // Overwrites *batch. kInternal if *raw is not of the schema's shape (text_format.h).
+  // Overwrites *batch. kInternal if *raw is not of the schema's shape (text_format.h). Samples
+  // without labels stay without; without a dense column there is one that is 0 (DenseInputs).
+  // kIoError if a file has become shorter since it was opened.
   virtual Status Map(const Batch& raw, Batch* batch) const = 0;
 
   // The id of one raw token of categorical column `column`; kNotFound if the dictionary lacks it
@@ -75,9 +77,6 @@ struct DenseStatistics {
 
 // "vocabulary-3.bin".
 std::string VocabularyFileName(size_t column);
-
-// Rows that are kept for missing and rare tokens: `first` of schema.h.
-uint64_t FirstTokenRow(const CategoricalColumn& column);
 
 // Writes preprocessing.json, durably, into a directory in which the vocabularies of the dictionary
 // columns lie already. `statistics`: one of each dense column. kUsage, naming the column, for a

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include <xxhash.h>
 
@@ -70,79 +69,63 @@ uint64_t ReadWord(const unsigned char* at, bool is_wide) {
 }  // namespace
 
 Result<std::unique_ptr<const Vocabulary>> Vocabulary::Open(const std::string& path) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return StatusFromErrno(errno, "read", path);
   std::unique_ptr<Vocabulary> vocabulary(new Vocabulary());
-  vocabulary->path_ = path;
-  struct stat file;
-  if (::fstat(fd, &file) != 0) {
-    const Status status = StatusFromErrno(errno, "read", path);
-    ::close(fd);
-    return status;
+  ASSIGN_OR_RETURN(vocabulary->file_, MappedFile::Open(path));
+  if (vocabulary->bytes() < sizeof(Header)) {
+    return CorruptionError("{}: {} bytes are too few for a vocabulary", path, vocabulary->bytes());
   }
-  vocabulary->bytes_ = static_cast<uint64_t>(file.st_size);
-  if (vocabulary->bytes_ < sizeof(Header)) {
-    ::close(fd);
-    return CorruptionError("{}: {} bytes are too few for a vocabulary", path, vocabulary->bytes_);
-  }
-  void* const map = ::mmap(nullptr, vocabulary->bytes_, PROT_READ, MAP_SHARED, fd, 0);
-  const int error = errno;
-  ::close(fd);
-  if (map == MAP_FAILED) return StatusFromErrno(error, "map", path);
-  vocabulary->map_ = static_cast<const unsigned char*>(map);
   RETURN_IF_ERROR(vocabulary->ReadHeader());
-  if (vocabulary->bytes_ <= kCheckedAtOpen) {
+  if (vocabulary->bytes() <= kCheckedAtOpen) {
     RETURN_IF_ERROR(vocabulary->Verify());
-  } else {
-    ::madvise(map, vocabulary->bytes_, MADV_RANDOM);  // Whether this works changes no result.
+  } else {  // Whether this works changes no result.
+    ::madvise(const_cast<unsigned char*>(vocabulary->map()), vocabulary->bytes(), MADV_RANDOM);
   }
+  RETURN_IF_ERROR(vocabulary->CheckWhole());
   return std::unique_ptr<const Vocabulary>(std::move(vocabulary));
-}
-
-Vocabulary::~Vocabulary() {
-  if (map_ != nullptr) ::munmap(const_cast<unsigned char*>(map_), bytes_);
 }
 
 Status Vocabulary::ReadHeader() {
   Header header;
-  std::memcpy(&header, map_, sizeof(header));
+  std::memcpy(&header, map(), sizeof(header));
   if (std::memcmp(header.magic, kMagic, sizeof(kMagic)) != 0) {
-    return CorruptionError("{}: it is no vocabulary", path_);
+    return CorruptionError("{}: it is no vocabulary", path());
   }
   if (header.version > kVersion) {
-    return UsageError("{}: the vocabulary is of version {} and this program reads up to {}", path_,
+    return UsageError("{}: the vocabulary is of version {} and this program reads up to {}", path(),
                       header.version, kVersion);
   }
-  if (header.header_hash != HashOf(map_, sizeof(Header) - 8)) {
-    return CorruptionError("{}: the header is damaged", path_);
+  if (header.header_hash != HashOf(map(), sizeof(Header) - 8)) {
+    return CorruptionError("{}: the header is damaged", path());
   }
   keys_count_ = header.keys;
   is_wide_ = header.width == 8;
   bucket_bits_ = static_cast<unsigned>(header.bucket_bits);
-  if (bucket_bits_ > 62 || keys_count_ > bytes_ / 8) {
-    return CorruptionError("{}: the header is damaged", path_);
+  if (bucket_bits_ > 62 || keys_count_ > bytes() / 8) {
+    return CorruptionError("{}: the header is damaged", path());
   }
   const Layout layout = LayoutOf(keys_count_, bucket_bits_, is_wide_);
-  if (layout.bytes != bytes_) {
-    return CorruptionError("{}: the file has {} bytes and its header says {}", path_, bytes_,
+  if (layout.bytes != bytes()) {
+    return CorruptionError("{}: the file has {} bytes and its header says {}", path(), bytes(),
                            layout.bytes);
   }
-  buckets_ = map_ + layout.buckets_at;
-  keys_ = reinterpret_cast<const uint64_t*>(map_ + layout.keys_at);
-  numbers_ = map_ + layout.numbers_at;
+  buckets_ = map() + layout.buckets_at;
+  keys_ = reinterpret_cast<const uint64_t*>(map() + layout.keys_at);
+  numbers_ = map() + layout.numbers_at;
   checksum_ = fmt::format("{:016x}", header.header_hash);
   return OkStatus();
 }
 
 Status Vocabulary::Verify() const {
   Header header;
-  std::memcpy(&header, map_, sizeof(header));
+  std::memcpy(&header, map(), sizeof(header));
   const Layout layout = LayoutOf(keys_count_, bucket_bits_, is_wide_);
-  const auto hash = [&](uint64_t begin, uint64_t end) { return HashOf(map_ + begin, end - begin); };
+  const auto hash = [&](uint64_t begin, uint64_t end) {
+    return HashOf(map() + begin, end - begin);
+  };
   if (hash(layout.buckets_at, layout.keys_at) != header.buckets_hash ||
       hash(layout.keys_at, layout.numbers_at) != header.keys_hash ||
       hash(layout.numbers_at, layout.bytes) != header.numbers_hash) {
-    return CorruptionError("{}: the vocabulary is damaged: a checksum differs", path_);
+    return CorruptionError("{}: the vocabulary is damaged: a checksum differs", path());
   }
   return OkStatus();
 }
@@ -161,7 +144,7 @@ std::optional<uint64_t> Vocabulary::Find(uint64_t key) const {
 }
 
 void Vocabulary::ReleasePages() const {
-  ::madvise(const_cast<unsigned char*>(map_), bytes_, MADV_DONTNEED);
+  ::madvise(const_cast<unsigned char*>(map()), bytes(), MADV_DONTNEED);
 }
 
 // A part of the file that is written from its beginning on, with its hash.

@@ -20,6 +20,7 @@
 #include <optional>
 #include <string>
 
+#include "common/mapped_file.h"
 #include "common/status.h"
 
 namespace rowhouse {
@@ -29,19 +30,17 @@ class Vocabulary {
   // kNotFound if there is none, kUsage if it is of a newer version, kCorruption if it is damaged.
   // Files up to 256 MiB are read through; of larger ones only the header is checked: see Verify.
   static Result<std::unique_ptr<const Vocabulary>> Open(const std::string& path);
-  ~Vocabulary();
-  Vocabulary(const Vocabulary&) = delete;
-  Vocabulary& operator=(const Vocabulary&) = delete;
 
-  // The number of a key.
+  // The number of a key. If the file becomes shorter while it is read, numbers are wrong, and
+  // CheckWhole, called after them, says so.
   std::optional<uint64_t> Find(uint64_t key) const;
 
   uint64_t size() const { return keys_count_; }
-  const std::string& path() const { return path_; }
+  const std::string& path() const { return file_->path(); }
+  Status CheckWhole() const { return file_->CheckWhole(); }
   // Hex; equal checksums: the same numbers for the same keys.
   const std::string& checksum() const { return checksum_; }
-  // Bytes of the file.
-  uint64_t bytes() const { return bytes_; }
+  uint64_t bytes() const { return file_->bytes().size(); }
 
   // Reads all of it. kCorruption if it is damaged.
   Status Verify() const;
@@ -55,10 +54,12 @@ class Vocabulary {
   Status ReadHeader();
   uint64_t BucketAt(uint64_t index) const;
 
-  std::string path_;
+  const unsigned char* map() const {
+    return reinterpret_cast<const unsigned char*>(file_->bytes().data());
+  }
+
+  std::shared_ptr<const MappedFile> file_;
   std::string checksum_;
-  const unsigned char* map_ = nullptr;
-  uint64_t bytes_ = 0;
   uint64_t keys_count_ = 0;
   unsigned bucket_bits_ = 0;
   bool is_wide_ = false;
