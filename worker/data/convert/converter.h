@@ -5,8 +5,14 @@
 // go by first position; so the result does not depend on threads. It is left out where the
 // preprocessing is given or nothing has to be counted. The second maps samples and writes blocks.
 //
-// What is done is kept in <out>.partial: a conversion that was killed goes on there and gives the
-// same bytes. Threads: Convert is called by one thread and starts its own.
+// What is done is kept in <out>.partial (worker/data/convert/conversion_state.h): a conversion that
+// was killed goes on there and gives the same bytes. A first pass that was killed begins anew; the
+// second goes on behind the last blocks that were synced.
+//
+// The samples of each chunk of text (worker/data/text/text_chunks.h) are blocks of their own, so
+// that blocks do not depend on threads either.
+//
+// Threads: Convert is called by one thread and starts its own.
 #pragma once
 
 #include <atomic>
@@ -24,25 +30,36 @@
 namespace rowhouse {
 
 struct ConversionProgress {
-  int pass = 1;  // 1 or 2
-  int passes = 2;
+  int pass = 1;
+  int passes = 2;           // 1 where nothing has to be counted
   uint64_t bytes_done = 0;  // of the files as they lie on disk
   uint64_t bytes = 0;       // 0: not known (stdin)
   uint64_t samples = 0;
   uint64_t bad_lines = 0;
 };
 
+struct ConversionHooks {
+  std::function<void(const ConversionProgress&)> progress = nullptr;  // about once a second
+  const std::atomic<bool>* stop = nullptr;  // set: it ends soon; a later call goes on
+};
+
 struct ConversionOptions {
-  std::vector<std::string> files;  // paths, without globs
-  std::string out;                 // the data directory to make
-  uint32_t threads = 0;            // 0: all cores that the process may use
-  uint64_t memory_bytes = uint64_t{1} << 30;
-  uint64_t block_samples = 0;  // 0: chosen
-  uint64_t max_bad_lines = 0;  // that are left out; one more is an error
+  std::vector<std::string> files;             // paths, without patterns; not standard input
+  std::string out;                            // the data directory to make
+  uint32_t threads = 0;                       // 0: all cores that the process may use
+  uint64_t memory_bytes = uint64_t{1} << 30;  // at most, for any data
+  uint64_t block_samples = 16384;             // at most, in a block
+  uint64_t max_bad_lines = 0;                 // that are left out; one more is an error
   // Of a model, or of other data; null: it is made from the data.
   std::shared_ptr<const Preprocessing> preprocessing = nullptr;
-  std::function<void(const ConversionProgress&)> progress = nullptr;  // about once a second
-  const std::atomic<bool>* stop = nullptr;  // set: Convert ends; a later call goes on
+  // Of each categorical column: its table takes ids beyond its rows. Empty: none does.
+  std::vector<bool> takes_bad_ids = {};
+  // What decides the samples besides the format's schema, for messages and to tell whether a
+  // conversion that was begun is the same one.
+  std::string other_settings = {};
+  uint64_t chunk_bytes = uint64_t{4} << 20;  // of text, about; decides the blocks
+  uint64_t sync_bytes = uint64_t{64} << 20;  // written between two points to go on from
+  ConversionHooks hooks = {};
 };
 
 struct ConversionSummary {
@@ -54,12 +71,22 @@ struct ConversionSummary {
   std::vector<std::string> bad_line_examples;  // the first few
 };
 
-// kUsage "FILE:LINE:COLUMN: ..." for what the text has wrong, kResourceExhausted for a full disk.
+// kUsage "FILE:LINE:COLUMN: ..." for what the text has wrong, and for an <out>.partial of other
+// data or settings; kResourceExhausted for a full disk; kUnavailable if it was stopped.
 Result<ConversionSummary> Convert(const TextFormat& format, const ConversionOptions& options);
 
 // The text of `options.file` as a data directory at `directory`, with the settings of a run: what
-// text sources do before samples are read. Does nothing if it is there already.
+// text sources do before samples are read. Does nothing if it is there already; a second call goes
+// on where one was killed. `source`: name of the text source.
 Status PrepareText(const std::string& source, const DatasetOptions& options,
-                   const std::string& directory);
+                   const std::string& directory, const ConversionHooks& hooks = {});
+
+// What PrepareText converts by and with: for callers that show more of it.
+struct TextConversion {
+  std::unique_ptr<TextFormat> format;
+  ConversionOptions options;
+};
+Result<TextConversion> MakeTextConversion(const std::string& source, const DatasetOptions& options,
+                                          const std::string& directory);
 
 }  // namespace rowhouse

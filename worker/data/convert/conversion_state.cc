@@ -1,0 +1,167 @@
+#include "worker/data/convert/conversion_state.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+
+#include "common/durable_file.h"
+#include "common/json_text.h"
+
+namespace rowhouse {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using nlohmann::ordered_json;
+
+constexpr char kIdentityName[] = "conversion.json";
+
+struct JournalEntry {
+  ConvertedChunk chunk;
+  uint64_t check = 0;  // tells an entry that was torn by a crash
+};
+static_assert(sizeof(JournalEntry) == 24);
+
+uint64_t CheckOf(const ConvertedChunk& chunk, size_t number) {
+  return XXH3_64bits_withSeed(&chunk, sizeof(chunk), number);
+}
+
+Status FsyncDirectory(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return StatusFromErrno(errno, "open directory", path);
+  const int error = ::fsync(fd) == 0 ? 0 : errno;
+  ::close(fd);
+  return error == 0 ? OkStatus() : StatusFromErrno(error, "fsync directory", path);
+}
+
+}  // namespace
+
+std::string WithoutEndSlashes(std::string out) {
+  while (out.size() > 1 && out.back() == '/') out.pop_back();
+  return out;
+}
+
+ConversionState::~ConversionState() {
+  if (journal_ >= 0) ::close(journal_);
+  if (lock_ >= 0) ::close(lock_);
+}
+
+bool ConversionState::IsThere(const std::string& out) {
+  std::error_code ignored;
+  return fs::exists(WithoutEndSlashes(out) + ".partial/" + kIdentityName, ignored);
+}
+
+Result<std::unique_ptr<ConversionState>> ConversionState::Open(const std::string& out,
+                                                               const ordered_json& identity) {
+  std::unique_ptr<ConversionState> state(new ConversionState(WithoutEndSlashes(out)));
+  RETURN_IF_ERROR(MakeDirectoryDurably(state->directory_));
+  RETURN_IF_ERROR(state->Lock());
+  RETURN_IF_ERROR(state->CheckIdentity(identity));
+  RETURN_IF_ERROR(state->ReadJournal());
+  return state;
+}
+
+Status ConversionState::Lock() {
+  lock_ = ::open(directory_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (lock_ < 0) return StatusFromErrno(errno, "open", directory_);
+  if (::flock(lock_, LOCK_EX | LOCK_NB) == 0) return OkStatus();
+  if (errno != EWOULDBLOCK) return StatusFromErrno(errno, "lock", directory_);
+  return UsageError("another process is converting to \"{}\": wait for it or end it", out_);
+}
+
+Status ConversionState::CheckIdentity(const ordered_json& identity) {
+  const std::string path = directory_ + "/" + kIdentityName;
+  if (!fs::exists(path)) {
+    for (const auto& entry : fs::directory_iterator(directory_)) {
+      if (entry.path() == path + ".tmp") continue;  // It was killed while it wrote it.
+      return UsageError("\"{}\" is there and is of no conversion: remove it", directory_);
+    }
+    return WriteFileDurably(path, JsonLines(identity));
+  }
+  ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
+  const Result<json> before = ParseJson(text);
+  if (!before.ok()) return before.status().Annotate(path);
+  const json now = json::parse(identity.dump());
+  for (const auto& [key, value] : now.items()) {
+    const auto found = before.value().find(key);
+    if (found != before.value().end() && *found == value) continue;
+    return UsageError(
+        "\"{}\" was begun with another \"{}\": {}; now it is {}. Give what it was begun with to go "
+        "on, or remove it to begin anew",
+        directory_, key, found == before.value().end() ? "none" : ShownJson(*found),
+        ShownJson(value));
+  }
+  return OkStatus();
+}
+
+Status ConversionState::ReadJournal() {
+  const std::string path = directory_ + "/chunks.journal";
+  journal_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+  if (journal_ < 0) return StatusFromErrno(errno, "write", path);
+  ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
+  for (size_t at = 0; at + sizeof(JournalEntry) <= text.size(); at += sizeof(JournalEntry)) {
+    JournalEntry entry;
+    std::memcpy(&entry, text.data() + at, sizeof(entry));
+    if (entry.check != CheckOf(entry.chunk, chunks_.size())) break;
+    chunks_.push_back(entry.chunk);
+  }
+  return KeepChunks(chunks_.size());
+}
+
+Status ConversionState::KeepChunks(size_t count) {
+  chunks_.resize(count);
+  if (::ftruncate(journal_, static_cast<off_t>(count * sizeof(JournalEntry))) != 0) {
+    return StatusFromErrno(errno, "write", directory_ + "/chunks.journal");
+  }
+  return OkStatus();
+}
+
+void ConversionState::Append(const ConvertedChunk& chunk) {
+  const JournalEntry entry = {chunk, CheckOf(chunk, chunks_.size())};
+  unwritten_.append(reinterpret_cast<const char*>(&entry), sizeof(entry));
+  chunks_.push_back(chunk);
+}
+
+Status ConversionState::Sync() {
+  const std::string path = directory_ + "/chunks.journal";
+  while (!unwritten_.empty()) {
+    const ssize_t written = ::write(journal_, unwritten_.data(), unwritten_.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return StatusFromErrno(errno, "write", path);
+    unwritten_.erase(0, static_cast<size_t>(written));
+  }
+  if (::fdatasync(journal_) != 0) return StatusFromErrno(errno, "fsync", path);
+  return OkStatus();
+}
+
+bool ConversionState::is_data_finished() const { return fs::exists(data_path() + "/data.json"); }
+
+void ConversionState::RemoveSpills() const {
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(directory_, ignored)) {
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with("spill-")) fs::remove(entry.path(), ignored);
+  }
+}
+
+Status ConversionState::Finish() {
+  if (fs::exists(data_path()) && std::rename(data_path().c_str(), out_.c_str()) != 0) {
+    return StatusFromErrno(errno, "rename the data to", out_);
+  }
+  RETURN_IF_ERROR(FsyncDirectory(fs::absolute(out_).parent_path().string()));
+  // conversion.json goes last: it says what the rest is.
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(directory_, error)) {
+    if (entry.path().filename() != kIdentityName) fs::remove_all(entry.path(), error);
+  }
+  fs::remove_all(directory_, error);
+  return error ? StatusFromErrno(error.value(), "remove", directory_) : OkStatus();
+}
+
+}  // namespace rowhouse

@@ -1,0 +1,79 @@
+// ConversionState: what a conversion has done, in the directory <out>.partial, so that one that was
+// killed goes on. The directory has
+//
+//   conversion.json   what is converted and how: a later call must want the same
+//   chunks.journal    of each chunk of text that is done: 24 bytes
+//   preprocessing.json, vocabulary-<k>.bin   once the first pass is done
+//   spill-*           files of the first pass while it runs
+//   data.partial, then data   the data directory that is being written
+//
+// and is removed after `data` was renamed to <out>. Errors are those of common/durable_file.h.
+// Threads: one.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "common/status.h"
+
+namespace rowhouse {
+
+// A chunk of text (worker/data/text/text_chunks.h) whose samples are written.
+struct ConvertedChunk {
+  uint32_t file = 0;
+  uint32_t samples = 0;
+  uint32_t blocks = 0;
+  uint32_t bad_lines = 0;
+  bool operator==(const ConvertedChunk&) const = default;
+};
+
+class ConversionState {
+ public:
+  // Whether a conversion to `out` was begun and has not ended.
+  static bool IsThere(const std::string& out);
+
+  // Begins, or goes on. `identity`: all that decides the bytes of the result, as a flat object of
+  // what messages may name. kUsage if what is there was begun with another one, or if another
+  // process is at work on it.
+  static Result<std::unique_ptr<ConversionState>> Open(const std::string& out,
+                                                       const nlohmann::ordered_json& identity);
+  ~ConversionState();
+  ConversionState(const ConversionState&) = delete;
+  ConversionState& operator=(const ConversionState&) = delete;
+
+  const std::string& directory() const { return directory_; }
+  std::string data_path() const { return directory_ + "/data"; }
+  bool is_data_finished() const;
+
+  // Those that a journal has; Append adds to them.
+  const std::vector<ConvertedChunk>& chunks() const { return chunks_; }
+  // Forgets chunks behind the first `count`, before anything is appended.
+  Status KeepChunks(size_t count);
+  void Append(const ConvertedChunk& chunk);  // lasts after Sync
+  Status Sync();
+
+  // Removes files of a first pass that was killed.
+  void RemoveSpills() const;
+
+  // Renames the finished data to `out`, unless that was done, and removes the rest.
+  Status Finish();
+
+ private:
+  ConversionState(std::string out) : out_(std::move(out)), directory_(out_ + ".partial") {}
+  Status Lock();
+  Status CheckIdentity(const nlohmann::ordered_json& identity);
+  Status ReadJournal();
+
+  const std::string out_, directory_;
+  int lock_ = -1, journal_ = -1;
+  std::vector<ConvertedChunk> chunks_;
+  std::string unwritten_;  // entries of the journal
+};
+
+// <out> without slashes at its end.
+std::string WithoutEndSlashes(std::string out);
+
+}  // namespace rowhouse

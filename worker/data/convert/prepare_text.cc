@@ -1,0 +1,35 @@
+#include <filesystem>
+
+#include "worker/data/blocks/data_directory.h"
+#include "worker/data/convert/converter.h"
+#include "worker/data/text/text_chunks.h"
+
+namespace rowhouse {
+
+Result<TextConversion> MakeTextConversion(const std::string& source, const DatasetOptions& options,
+                                          const std::string& directory) {
+  if (options.file.empty()) return UsageError("no file: --data names the text to read");
+  TextConversion conversion;
+  ConversionOptions& made = conversion.options;
+  ASSIGN_OR_RETURN(made.files, ExpandFiles(options.file));
+  ASSIGN_OR_RETURN(conversion.format, MakeTextFormat(source, options, made.files));
+  made.out = directory;
+  made.max_bad_lines = options.max_bad_lines;
+  made.preprocessing = options.preprocessing;
+  made.takes_bad_ids = options.takes_bad_ids;
+  made.other_settings = source;
+  for (const auto& [name, value] : options.own) {
+    made.other_settings += fmt::format(" {}={}", name, value);
+  }
+  return conversion;
+}
+
+Status PrepareText(const std::string& source, const DatasetOptions& options,
+                   const std::string& directory, const ConversionHooks& hooks) {
+  if (DataDirectory::IsAt(directory)) return OkStatus();
+  ASSIGN_OR_RETURN(TextConversion conversion, MakeTextConversion(source, options, directory));
+  conversion.options.hooks = hooks;
+  return Convert(*conversion.format, conversion.options).status();
+}
+
+}  // namespace rowhouse
