@@ -47,6 +47,8 @@ struct DatasetOptions {
   // Of a model that is gone on from or scores; null: it is made from the data.
   std::shared_ptr<const Preprocessing> preprocessing;
   std::string prepared;  // the data directory that PrepareText made of `file`; "": none yet
+  // The data directory that PrepareText made of test_file, or test_file itself if it is one.
+  std::string prepared_test;
   std::string data_set = "kaggle";  // criteo: kaggle | terabyte; see worker/data/criteo_reader.h
   double test_fraction = 0.0;       // criteo: last part of the file held out, [0, 1)
   std::string randomize =

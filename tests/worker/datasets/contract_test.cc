@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <fstream>
 
+#include "tests/testing/sample_blocks.h"
 #include "tests/testing/testing.h"
 #include "worker/data/dataset.h"
 
@@ -23,8 +24,16 @@ class DatasetContract : public testing::TestWithParam<std::string> {
     options_.data_size = kTrain;
     options_.test_samples = kTest;
     options_.num_indices_per_lookup = 4;
-    options_.file = dir_ / "criteo.tsv";
     options_.test_fraction = 0.25;
+    if (GetParam() == "converted") {
+      options_.file = dir_ / "data";
+      WriteSampleData(options_.file, SampleColumns(13, options_.table_rows), kTrain + kTest, 16);
+    } else {
+      WriteCriteoFile();
+    }
+  }
+  void WriteCriteoFile() {
+    options_.file = dir_ / "criteo.tsv";
     std::ofstream file(options_.file);
     for (uint32_t line = 0; line < kTrain + kTest; ++line) {
       file << line % 2;
@@ -137,7 +146,8 @@ INSTANTIATE_TEST_SUITE_P(Sources, DatasetContract, testing::ValuesIn(Datasets().
                          [](const auto& test) { return test.param; });
 
 TEST(Datasets, AreAllRegistered) {
-  EXPECT_THAT(Datasets().Names(), testing::IsSupersetOf({"criteo", "random", "synthetic"}));
+  EXPECT_THAT(Datasets().Names(),
+              testing::IsSupersetOf({"converted", "criteo", "random", "synthetic"}));
 }
 
 }  // namespace

@@ -1,0 +1,217 @@
+#include "worker/data/blocks/sample_order.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+
+#include "common/numpy_random.h"
+#include "tests/testing/testing.h"
+#include "worker/data/blocks/sample_split.h"
+
+namespace rowhouse {
+namespace {
+
+using Part = SampleSplit::Part;
+
+SampleLayout Layout(const std::vector<uint64_t>& blocks, std::vector<uint64_t> files = {}) {
+  SampleLayout layout;
+  layout.first_samples = {0};
+  for (const uint64_t samples : blocks) {
+    layout.first_samples.push_back(layout.first_samples.back() + samples);
+  }
+  layout.file_samples = std::move(files);
+  return layout;
+}
+
+std::shared_ptr<const SampleSplit> Split(const SampleLayout& layout, const std::string& split,
+                                         double fraction = 0.0, uint64_t seed = 1) {
+  return std::make_shared<SampleSplit>(
+      SampleSplit::Make(layout, {.split = split, .test_fraction = fraction, .seed = seed}).value());
+}
+
+// Numbers of samples in the data.
+std::vector<uint64_t> Numbers(const SampleLayout& layout, const std::vector<SamplePlace>& places) {
+  std::vector<uint64_t> numbers;
+  for (const SamplePlace& place : places) {
+    EXPECT_LT(layout.first_samples[place.block] + place.sample,
+              layout.first_samples[place.block + 1]);
+    numbers.push_back(layout.first_samples[place.block] + place.sample);
+  }
+  return numbers;
+}
+
+std::vector<uint64_t> Train(const SampleLayout& layout, SampleOrder* order, uint64_t epoch,
+                            uint64_t first, uint64_t count) {
+  std::vector<SamplePlace> places;
+  order->TrainPlaces(epoch, first, count, &places);
+  return Numbers(layout, places);
+}
+
+std::vector<uint64_t> Epoch(const SampleLayout& layout, SampleOrder* order, uint64_t epoch) {
+  return Train(layout, order, epoch, 0, order->train_samples());
+}
+
+std::vector<uint64_t> Tests(const SampleLayout& layout, SampleOrder* order) {
+  std::vector<SamplePlace> places;
+  order->TestPlaces(0, order->test_samples(), &places);
+  return Numbers(layout, places);
+}
+
+std::vector<uint64_t> Range(uint64_t begin, uint64_t end) {
+  std::vector<uint64_t> numbers(end - begin);
+  std::iota(numbers.begin(), numbers.end(), begin);
+  return numbers;
+}
+
+// ---- Splits
+// --------------------------------------------------------------------------------------
+
+TEST(SampleSplitTest, TailHoldsOutTheLastSamplesRoundingHalvesToEven) {
+  for (const auto& [samples, tests] :
+       std::vector<std::pair<uint64_t, uint64_t>>{{10, 2}, {30, 8}, {20, 5}, {1, 0}, {101, 25}}) {
+    const SampleLayout layout = Layout({samples});
+    const auto split = Split(layout, "tail", 0.25);
+    EXPECT_EQ(split->samples(Part::kTest), tests) << samples;
+    EXPECT_EQ(split->samples(Part::kTrain), samples - tests);
+    const auto order = SampleOrder::Make(split, "none", 1).value();
+    EXPECT_EQ(Epoch(layout, order.get(), 0), Range(0, samples - tests));
+    EXPECT_EQ(Tests(layout, order.get()), Range(samples - tests, samples));
+  }
+}
+
+TEST(SampleSplitTest, DlrmSplitsCriteosWholeFileAsDlrmDoes) {
+  const auto split = Split(Layout({16'777'216, 16'777'216, 12'286'185}), "dlrm");
+  EXPECT_EQ(split->samples(Part::kTrain), 39'291'958u);
+  EXPECT_EQ(split->samples(Part::kTest), 3'274'330u);
+}
+
+TEST(SampleSplitTest, DlrmTakesEachFileForADay) {
+  const SampleLayout layout = Layout({5, 5, 5, 5}, {8, 5, 7});
+  const auto order = SampleOrder::Make(Split(layout, "dlrm"), "none", 1).value();
+  EXPECT_EQ(Epoch(layout, order.get(), 0), Range(0, 13));
+  EXPECT_EQ(Tests(layout, order.get()), Range(13, 17));  // Samples 17 to 19 are for validation.
+}
+
+TEST(SampleSplitTest, RandomDrawsAsManyAsTailFromAllOverTheDataBySeed) {
+  const SampleLayout layout = Layout({100, 1, 250, 49});
+  std::set<std::vector<uint64_t>> seen;
+  for (const uint64_t seed : {1, 2, 3}) {
+    const auto order = SampleOrder::Make(Split(layout, "random", 0.2, seed), "none", 1).value();
+    const std::vector<uint64_t> tests = Tests(layout, order.get());
+    EXPECT_EQ(tests.size(), 80u);
+    EXPECT_TRUE(std::ranges::is_sorted(tests));
+    EXPECT_EQ(std::ranges::count_if(tests, [](uint64_t n) { return n < 100; }), 20);
+    std::vector<uint64_t> all = Epoch(layout, order.get(), 0);
+    EXPECT_TRUE(std::ranges::is_sorted(all));
+    all.insert(all.end(), tests.begin(), tests.end());
+    std::ranges::sort(all);
+    EXPECT_EQ(all, Range(0, 400));
+    seen.insert(tests);
+  }
+  EXPECT_EQ(seen.size(), 3u);
+}
+
+TEST(SampleSplitTest, RefusesWhatLeavesNothingToTrainOnAndUnknownNames) {
+  const auto error_of = [](const SampleSplitOptions& options) {
+    const Status status = SampleSplit::Make(Layout({1}, {0, 1}), options).status();
+    EXPECT_EQ(status.code(), StatusCode::kUsage);
+    return status.message();
+  };
+  EXPECT_EQ(error_of({.split = "tail", .test_fraction = 0.9}),
+            "test_fraction=0.9 of 1 samples leaves none to train on");
+  EXPECT_THAT(error_of({.split = "dlrm"}), testing::HasSubstr("holds out the last day"));
+  EXPECT_THAT(error_of({.split = "tial"}), testing::HasSubstr("Did you mean \"tail\"?"));
+  EXPECT_THAT(error_of({.test_fraction = 1.0}), testing::HasSubstr("is not in [0, 1)"));
+}
+
+// ---- Orders
+// --------------------------------------------------------------------------------------
+
+TEST(SampleOrderTest, TotalIsNumpysPermutationInEveryEpoch) {
+  const SampleLayout layout = Layout({30, 30, 40});
+  const auto order = SampleOrder::Make(Split(layout, "tail", 0.1), "total", 123).value();
+  const std::vector<uint64_t> expected = NumpyRandom(123).Permutation(90);
+  EXPECT_EQ(Epoch(layout, order.get(), 0), expected);
+  EXPECT_EQ(Epoch(layout, order.get(), 5), expected);
+}
+
+TEST(SampleOrderTest, DayPermutesEachDayWithOneGenerator) {
+  const SampleLayout layout = Layout({30, 30, 40}, {50, 45, 5});
+  const auto order = SampleOrder::Make(Split(layout, "dlrm"), "day", 123).value();
+  NumpyRandom random(123);
+  std::vector<uint64_t> expected = Range(0, 50), second = Range(50, 95);
+  random.Shuffle(std::span(expected));
+  random.Shuffle(std::span(second));
+  expected.insert(expected.end(), second.begin(), second.end());
+  EXPECT_EQ(Epoch(layout, order.get(), 1), expected);
+}
+
+TEST(SampleOrderTest, BlocksShufflesBlocksAndWithinThemAnewInEachEpoch) {
+  const SampleLayout layout = Layout(std::vector<uint64_t>(20, 50));
+  const auto order = SampleOrder::Make(Split(layout, "tail"), "blocks", 1).value();
+  std::set<std::vector<uint64_t>> epochs;
+  for (uint64_t epoch = 0; epoch < 4; ++epoch) {
+    const std::vector<uint64_t> numbers = Epoch(layout, order.get(), epoch);
+    std::vector<uint64_t> blocks;
+    for (size_t i = 0; i < numbers.size(); ++i) {
+      if (i % 50 == 0) blocks.push_back(numbers[i] / 50);
+      EXPECT_EQ(numbers[i] / 50, blocks.back());
+    }
+    EXPECT_FALSE(std::ranges::is_sorted(blocks));
+    EXPECT_FALSE(std::ranges::is_sorted(numbers.begin(), numbers.begin() + 50));
+    std::vector<uint64_t> sorted = numbers;
+    std::ranges::sort(sorted);
+    EXPECT_EQ(sorted, Range(0, 1000));
+    epochs.insert(numbers);
+  }
+  EXPECT_EQ(epochs.size(), 4u);
+}
+
+// Whoever reads: slices of any size, in any order, over epochs, give the same sequence, and each
+// train sample comes once.
+RC_GTEST_PROP(SampleOrderTest, PositionsDoNotDependOnWhoReads, ()) {
+  std::vector<uint64_t> blocks;
+  for (int i = *rc::gen::inRange(1, 8); i > 0; --i) {
+    blocks.push_back(static_cast<uint64_t>(*rc::gen::inRange(1, 20)));
+  }
+  blocks.push_back(20);
+  const SampleLayout layout = Layout(blocks);
+  const std::string name = *rc::gen::element<std::string>("none", "total", "day", "blocks");
+  const std::string kind = *rc::gen::element<std::string>("tail", "random", "dlrm");
+  const double fraction = *rc::gen::element(0.0, 0.1, 0.5);
+  const auto open = [&] {
+    return SampleOrder::Make(Split(layout, kind, fraction, 7), name, 7).value();
+  };
+  const auto whole = open(), parts = open();
+  const uint64_t epoch = *rc::gen::inRange<uint64_t>(0, 3);
+  const std::vector<uint64_t> expected = Epoch(layout, whole.get(), epoch);
+  for (int i = 0; i < 10; ++i) {
+    const auto samples = static_cast<int>(expected.size());
+    const int first = *rc::gen::inRange(0, samples), end = *rc::gen::inRange(first, samples + 1);
+    if (*rc::gen::arbitrary<bool>()) Train(layout, parts.get(), epoch + 1, 0, 1);
+    const std::vector<uint64_t> slice(expected.begin() + first, expected.begin() + end);
+    EXPECT_EQ(Train(layout, parts.get(), epoch, first, end - first), slice);
+  }
+  std::set<uint64_t> once(expected.begin(), expected.end());
+  EXPECT_EQ(once.size(), whole->train_samples());
+  for (const uint64_t number : Tests(layout, whole.get())) EXPECT_TRUE(once.insert(number).second);
+}
+
+TEST(SampleOrderTest, RefusesAnIndexThatIsTooLargeAndNamesTheAlternative) {
+  const auto split = Split(Layout(std::vector<uint64_t>(300, 1'000'000)), "tail");
+  for (const char* order : {"total", "day"}) {
+    const Status status = SampleOrder::Make(split, order, 1).status();
+    EXPECT_EQ(status.code(), StatusCode::kUsage);
+    EXPECT_THAT(status.message(), testing::HasSubstr("--data_randomize=blocks"));
+  }
+  EXPECT_OK(SampleOrder::Make(split, "blocks", 1));
+  EXPECT_OK(SampleOrder::Make(split, "none", 1));
+  EXPECT_THAT(SampleOrder::Make(split, "block", 1).status().message(),
+              testing::HasSubstr("Did you mean \"blocks\"?"));
+}
+
+}  // namespace
+}  // namespace rowhouse

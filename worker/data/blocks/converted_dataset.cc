@@ -1,0 +1,210 @@
+#include "worker/data/blocks/converted_dataset.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <numeric>
+#include <optional>
+
+#include "worker/data/blocks/read_ahead.h"
+#include "worker/data/blocks/sample_order.h"
+#include "worker/data/blocks/sample_split.h"
+#include "worker/data/mapping/preprocessing.h"
+
+namespace rowhouse {
+namespace {
+
+using Directory = std::shared_ptr<const DataDirectory>;
+
+SampleLayout LayoutOf(const DataDirectory& data) {
+  SampleLayout layout;
+  for (size_t block = 0; block <= data.blocks(); ++block) {
+    layout.first_samples.push_back(data.first_sample(block));
+  }
+  for (const DataOrigin& origin : data.origins()) layout.file_samples.push_back(origin.samples);
+  return layout;
+}
+
+// One data directory as the model's columns.
+class FittedData {
+ public:
+  FittedData(Directory data, std::vector<size_t> columns)
+      : data_(std::move(data)),
+        columns_(std::move(columns)),
+        is_in_order_(std::ranges::is_sorted(columns_)) {}
+
+  const DataDirectory& directory() const { return *data_; }
+
+  Status Read(std::span<const SamplePlace> places, Batch* out) {
+    Batch* const read = is_in_order_ ? out : &read_;
+    read->Clear(data_->columns().dense.size(), columns_.size());
+    RETURN_IF_ERROR(data_->Append(places, read));
+    if (is_in_order_) return OkStatus();
+    out->features.resize(columns_.size());
+    for (size_t table = 0; table < columns_.size(); ++table) {
+      std::swap(out->features[table], read->features[columns_[table]]);
+    }
+    std::swap(out->dense, read->dense);
+    std::swap(out->labels, read->labels);
+    std::swap(out->weights, read->weights);
+    out->samples = read->samples;
+    out->dense_features = read->dense_features;
+    return OkStatus();
+  }
+
+ private:
+  const Directory data_;
+  const std::vector<size_t> columns_;  // of each table
+  const bool is_in_order_;
+  Batch read_;  // in the order of the data's columns
+};
+
+class ConvertedData final : public Dataset {
+ public:
+  ConvertedData(FittedData train, std::unique_ptr<SampleOrder> order,
+                std::optional<FittedData> test)
+      : train_(std::move(train)), order_(std::move(order)), test_(std::move(test)) {}
+
+  uint64_t train_samples() const override { return order_->train_samples(); }
+  uint64_t test_samples() const override {
+    return test_ ? test_->directory().samples() : order_->test_samples();
+  }
+
+  std::string content_digest() const override { return train_.directory().content_digest(); }
+
+  Status ReadTrain(uint64_t epoch, uint64_t first, uint64_t count, Batch* out) override {
+    CHECK(first <= train_samples() && count <= train_samples() - first);
+    order_->TrainPlaces(epoch, first, count, &places_);
+    return train_.Read(places_, out);
+  }
+
+  Status ReadTest(uint64_t first, uint64_t count, Batch* out) override {
+    CHECK(first <= test_samples() && count <= test_samples() - first);
+    if (!test_) {
+      order_->TestPlaces(first, count, &places_);
+      return train_.Read(places_, out);
+    }
+    places_.clear();
+    for (uint64_t i = first; i < first + count; ++i) {
+      places_.push_back(test_->directory().PlaceOf(i));
+    }
+    return test_->Read(places_, out);
+  }
+
+  // The order depends on epoch and position alone, so the number of steps says it all.
+  Result<DatasetState> StateAt(uint64_t /*epoch*/, uint64_t /*next*/) override {
+    DatasetState state;
+    const std::string& path = train_.directory().path();
+    if (!Preprocessing::IsIn(path)) return state;
+    ASSIGN_OR_RETURN(const std::shared_ptr<const Preprocessing> preprocessing,
+                     Preprocessing::Open(path));
+    for (const PreprocessingFile& file : preprocessing->files()) {
+      state.files.push_back({.kind = file.kind, .bytes = "", .path = file.path});
+    }
+    return state;
+  }
+
+  // Whether the files are those of the data, the caller knows by their digests.
+  Status GoOnFrom(uint64_t /*epoch*/, uint64_t /*next*/, const DatasetState& state) override {
+    if (state.position.empty()) return OkStatus();
+    return UsageError(
+        "the model was trained on a source that keeps a position of its own, and data that are "
+        "read from files have none; give the source that it was trained on");
+  }
+
+ private:
+  FittedData train_;
+  const std::unique_ptr<SampleOrder> order_;
+  std::optional<FittedData> test_;
+  std::vector<SamplePlace> places_;
+};
+
+// t0, t1, ...: the names of tables that were given none.
+bool AreNamesGiven(const std::vector<std::string>& names) {
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (names[i] != fmt::format("t{}", i)) return true;
+  }
+  return false;
+}
+
+Result<std::vector<size_t>> ColumnsOfTables(const std::string& path, const DataColumns& columns,
+                                            const DatasetOptions& options) {
+  std::vector<size_t> numbers(options.table_rows.size());
+  std::iota(numbers.begin(), numbers.end(), size_t{0});
+  if (!AreNamesGiven(options.table_names)) return numbers;
+  for (size_t table = 0; table < numbers.size(); ++table) {
+    const auto found = std::ranges::find(columns.categorical, options.table_names[table]);
+    if (found == columns.categorical.end()) {
+      return UsageError(
+          "\"{}\" has no categorical column \"{}\" for the table of this name; it has {}. Give the "
+          "tables the names of their columns (--config, section tables)",
+          path, options.table_names[table], fmt::join(columns.categorical, ", "));
+    }
+    numbers[table] = static_cast<size_t>(found - columns.categorical.begin());
+  }
+  return numbers;
+}
+
+Result<FittedData> OpenFitted(const std::string& path, const DatasetOptions& options) {
+  ASSIGN_OR_RETURN(Directory data, DataDirectory::Open(path));
+  ASSIGN_OR_RETURN(std::vector<size_t> columns, FitColumns(path, data->columns(), options));
+  return FittedData(std::move(data), std::move(columns));
+}
+
+}  // namespace
+
+Result<std::vector<size_t>> FitColumns(const std::string& path, const DataColumns& columns,
+                                       const DatasetOptions& options) {
+  if (columns.dense.size() != options.dense_features) {
+    return UsageError(
+        "the model takes {} dense features and \"{}\" has {}: set the first width of arch_mlp_bot "
+        "to {}",
+        options.dense_features, path, columns.dense.size(), columns.dense.size());
+  }
+  if (columns.categorical.size() != options.table_rows.size()) {
+    return UsageError(
+        "the model has {} tables and \"{}\" has {} categorical columns: give "
+        "arch_embedding_size={}",
+        options.table_rows.size(), path, columns.categorical.size(), fmt::join(columns.rows, "-"));
+  }
+  ASSIGN_OR_RETURN(std::vector<size_t> numbers, ColumnsOfTables(path, columns, options));
+  for (size_t table = 0; table < numbers.size(); ++table) {
+    const uint64_t rows = columns.rows[numbers[table]];
+    if (rows <= options.table_rows[table] || options.TakesBadIds(table)) continue;
+    return UsageError(
+        "\"{}\": column \"{}\" has ids below {}, and {} has {} rows: give it {} rows, or bad_ids: "
+        "modulo or padding (--config, section tables)",
+        path, columns.categorical[numbers[table]], rows, options.Describe(table),
+        options.table_rows[table], rows);
+  }
+  return numbers;
+}
+
+Result<std::unique_ptr<Dataset>> MakeConvertedDataset(const std::string& directory,
+                                                      const DatasetOptions& options) {
+  const bool has_test_data = !options.prepared_test.empty();
+  if (has_test_data && options.test_fraction > 0.0) {
+    return UsageError(
+        "test_data gives the test samples, and test_fraction={} would hold out others: give one of "
+        "them",
+        options.test_fraction);
+  }
+  ASSIGN_OR_RETURN(FittedData train, OpenFitted(directory, options));
+  std::optional<FittedData> test;
+  if (has_test_data) {
+    ASSIGN_OR_RETURN(FittedData opened, OpenFitted(options.prepared_test, options));
+    test.emplace(std::move(opened));
+  }
+  const SampleSplitOptions split_options = {.split = has_test_data ? "tail" : options.test_split,
+                                            .test_fraction = options.test_fraction,
+                                            .seed = options.seed};
+  Result<SampleSplit> split = SampleSplit::Make(LayoutOf(train.directory()), split_options);
+  RETURN_IF_ERROR(split.status().Annotate(directory));
+  ASSIGN_OR_RETURN(std::unique_ptr<SampleOrder> order,
+                   SampleOrder::Make(std::make_shared<SampleSplit>(std::move(split).value()),
+                                     options.randomize, options.seed));
+  return MakeReadAhead(
+      std::make_unique<ConvertedData>(std::move(train), std::move(order), std::move(test)));
+}
+
+}  // namespace rowhouse

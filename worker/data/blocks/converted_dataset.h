@@ -1,0 +1,30 @@
+// A Dataset over a data directory: what all sources that read files train from.
+//
+// Reads dense_features, table_*, takes_bad_ids, seed, test_split, test_fraction, randomize,
+// prepared_test. Split and order: worker/data/blocks/sample_split.h, sample_order.h. Samples of the
+// next step are read on a thread beside the step (read_ahead.h).
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "common/status.h"
+#include "worker/data/blocks/data_directory.h"
+#include "worker/data/dataset.h"
+
+namespace rowhouse {
+
+// Test samples are those of the data directory options.prepared_test, all of them; if that is
+// empty, the part of `directory` that test_split says. kUsage if one of the two does not fit the
+// model, and as DataDirectory::Open.
+Result<std::unique_ptr<Dataset>> MakeConvertedDataset(const std::string& directory,
+                                                      const DatasetOptions& options);
+
+// Whether the columns are those of the model: as many dense ones as the model takes; as many
+// categorical ones as there are tables, with the tables' names, and ids below their rows. If so,
+// returns for each table the number of its column. Names do not count if the tables have those that
+// they get without a section tables: t0, t1, ... kUsage, naming `path` and what differs.
+Result<std::vector<size_t>> FitColumns(const std::string& path, const DataColumns& columns,
+                                       const DatasetOptions& options);
+
+}  // namespace rowhouse

@@ -1,0 +1,29 @@
+// "converted": a data directory, which `rowhouse data convert` or another program made
+// (docs/data_format.md). Reads `file`, its path, and what worker/data/blocks/converted_dataset.h
+// names.
+#include "worker/data/blocks/converted_dataset.h"
+#include "worker/data/dataset.h"
+
+namespace rowhouse {
+namespace {
+
+Result<std::unique_ptr<Dataset>> Open(const DatasetOptions& options) {
+  DatasetOptions fitted = options;
+  if (options.prepared_test.empty() && DataDirectory::IsAt(options.test_file)) {
+    fitted.prepared_test = options.test_file;
+  }
+  return MakeConvertedDataset(options.file, fitted);
+}
+
+std::string WhyNothingIsTested(const DatasetOptions& options) {
+  if (options.test_fraction > 0.0 || options.test_split == "dlrm" || !options.test_file.empty()) {
+    return "";
+  }
+  return "no part of the data is held out; --test_fraction=0.1 holds out the last tenth";
+}
+
+const bool kRegistered =
+    AddDataset("converted", {.reads_file = true, .why_untested = &WhyNothingIsTested}, Open);
+
+}  // namespace
+}  // namespace rowhouse
