@@ -11,18 +11,6 @@
 namespace rowhouse {
 namespace {
 
-constexpr std::array<std::string_view, 7> kComparisons = {"", "==", "!=", ">", ">=", "<", "<="};
-
-template <typename Value>
-bool Holds(const Value& left, std::string_view compare, const Value& right) {
-  if (compare == "==") return left == right;
-  if (compare == "!=") return left != right;
-  if (compare == ">") return left > right;
-  if (compare == ">=") return left >= right;
-  if (compare == "<") return left < right;
-  return left <= right;
-}
-
 std::string NearestQuestion(std::string_view name, const std::vector<std::string>& known) {
   const std::string nearest = NearestName(name, known);
   return nearest.empty() ? "" : fmt::format(". Did you mean \"{}\"?", nearest);
@@ -71,14 +59,7 @@ Result<SampleFields> SampleFields::Make(const Schema& schema, const std::vector<
   };
   SampleFields made;
   made.names_ = names;
-  made.rule_ = schema.label;
-  made.label_value_ = DoubleOf(schema.label.value);
-  if (!std::ranges::count(kComparisons, schema.label.compare)) {
-    return UsageError(
-        "section schema: label compares by \"{}\"; the comparisons are ==, !=, >, "
-        ">=, <, <=",
-        schema.label.compare);
-  }
+  ASSIGN_OR_RETURN(made.label_reader_, LabelReader::Make(schema.label));
   const auto is_there = [&](const std::string& name) {
     return std::ranges::count(names, name) > 0;
   };
@@ -113,30 +94,6 @@ FieldFault SampleFields::Fault(size_t field, std::string_view text,
                                std::string_view expected) const {
   return {field,
           fmt::format("{} is \"{}\", expected {}", names_[field], ShownField(text), expected)};
-}
-
-std::optional<FieldFault> SampleFields::AddLabel(std::string_view field, Batch* batch) const {
-  const std::optional<double> number = DoubleOf(field);
-  if (rule_.compare.empty()) {
-    if (!number || !(*number >= 0.0 && *number <= 1.0)) {
-      return Fault(*label_, field,
-                   "a label from 0 to 1 (or give it a rule in section schema, such as >= 4)");
-    }
-    batch->labels.push_back(static_cast<float>(*number));
-    return std::nullopt;
-  }
-  const bool is_equality = rule_.compare == "==" || rule_.compare == "!=";
-  if (field.empty() && !rule_.value.empty()) return Fault(*label_, field, "a label");
-  bool is_one;
-  if (number && label_value_) {
-    is_one = Holds(*number, rule_.compare, *label_value_);
-  } else if (is_equality) {
-    is_one = Holds(field, rule_.compare, std::string_view(rule_.value));
-  } else {
-    return Fault(*label_, field, fmt::format("a number to compare with {}", rule_.value));
-  }
-  batch->labels.push_back(is_one ? 1.0f : 0.0f);
-  return std::nullopt;
 }
 
 std::optional<FieldFault> SampleFields::AddToken(const Token& column, std::string_view text,
@@ -184,7 +141,9 @@ std::optional<FieldFault> SampleFields::AddTokens(const Token& column, std::stri
 std::optional<FieldFault> SampleFields::AddAll(std::span<const std::string_view> fields,
                                                Batch* batch) const {
   if (label_) {
-    if (auto fault = AddLabel(fields[*label_], batch)) return fault;
+    const std::optional<float> label = label_reader_->Of(fields[*label_]);
+    if (!label) return Fault(*label_, fields[*label_], label_reader_->expected());
+    batch->labels.push_back(*label);
   }
   if (weight_) {
     const std::optional<float> weight = FloatOf(fields[*weight_]);

@@ -6,8 +6,7 @@
 //   field without a token is an empty bag. So is, for tokens that are integers or hexadecimal, one
 //   that says that there is no number. With a weight separator, the number behind the last one in a
 //   token is its weight, which is 1 where there is none.
-// Label. By the schema's rule: `value` and the field are compared as numbers if both are, else as
-//   texts. Without a comparison the field is a number in [0, 1].
+// Label. By the schema's rule (label_reader.h).
 //
 // Threads: const after construction; any thread.
 #pragma once
@@ -22,6 +21,7 @@
 #include "worker/data/batch.h"
 #include "worker/data/mapping/schema.h"
 #include "worker/data/mapping/token_key.h"
+#include "worker/data/text/label_reader.h"
 
 namespace rowhouse {
 
@@ -57,15 +57,13 @@ class SampleFields {
   };
 
   std::optional<FieldFault> AddAll(std::span<const std::string_view> fields, Batch* batch) const;
-  std::optional<FieldFault> AddLabel(std::string_view field, Batch* batch) const;
   std::optional<FieldFault> AddTokens(const Token& column, std::string_view field,
                                       Bags* bags) const;
   std::optional<FieldFault> AddToken(const Token& column, std::string_view text, Bags* bags) const;
   FieldFault Fault(size_t field, std::string_view text, std::string_view expected) const;
 
   std::vector<std::string> names_;
-  LabelRule rule_;
-  std::optional<double> label_value_;  // of rule_, if it is a number
+  std::optional<LabelReader> label_reader_;
   std::optional<size_t> label_, weight_;
   std::vector<size_t> dense_;
   std::vector<Token> tokens_;

@@ -1,0 +1,166 @@
+// "movielens": MovieLens' ratings with features of users and movies, from the files as GroupLens or
+// RecBole give them (worker/data/text/movielens_files.h). Files of users and movies lie beside the
+// first file of ratings; a user or movie that is not in them has missing features.
+//
+// Columns. user, item, rating, timestamp; user_item = (user - 1) * m + item - 1, where m is the
+//   greatest id of a movie; and those of SideTable.
+// Schema. Its own, unless one is given, which may use any of these columns: label 1 if rating >= 4;
+//   dense columns age, is_male, release_year, timestamp (all but is_male standardised) and 12
+//   genres; categorical columns user, item, user_item, by the names of the model's tables if it has
+//   three, each id modulo the rows of its table. Without a file of users the first two are left
+//   out.
+#include <algorithm>
+
+#include "worker/data/text/bad_records.h"
+#include "worker/data/text/movielens_files.h"
+#include "worker/data/text/record_scanner.h"
+#include "worker/data/text/sample_fields.h"
+
+namespace rowhouse {
+namespace {
+
+enum Column : size_t { kUser = 0, kItem = 1, kRating = 2, kTimestamp = 3, kUserItem = 4 };
+constexpr size_t kOwnColumns = 5;
+
+constexpr std::array<const char*, 3> kTokens = {"user", "item", "user_item"};
+// The commonest in MovieLens-100K.
+constexpr std::array<const char*, 12> kGenres = {"Drama",   "Comedy",    "Action",     "Thriller",
+                                                 "Romance", "Adventure", "Children's", "Crime",
+                                                 "Sci-Fi",  "Horror",    "War",        "Mystery"};
+
+Schema BuiltInSchema(const TextFormatOptions& options, bool has_users, bool has_movies) {
+  Schema schema;
+  schema.format = "movielens";
+  schema.separator = "\t";
+  schema.has_quotes = schema.has_header = false;
+  schema.label = {.column = "rating", .compare = ">=", .value = "4"};
+  if (has_users) {
+    schema.dense.push_back({.name = "age", .transform = "standardise", .missing = 33});
+    schema.dense.push_back({.name = "is_male"});
+  }
+  if (has_movies) {
+    schema.dense.push_back({.name = "release_year", .transform = "standardise", .missing = 1990});
+  }
+  schema.dense.push_back({.name = "timestamp", .transform = "standardise"});
+  for (const char* const genre : kGenres) {
+    if (has_movies) schema.dense.push_back({.name = fmt::format("is_{}", genre)});
+  }
+  for (size_t i = 0; i < kTokens.size(); ++i) {
+    if (i == 2 && !has_movies) break;  // Without movies nobody knows how many there are.
+    CategoricalColumn& column = schema.categorical.emplace_back();
+    column.name = i < options.table_names.size() ? options.table_names[i] : kTokens[i];
+    column.token = "integer";
+    column.ids = "modulo";
+    if (i < options.table_rows.size()) column.rows = options.table_rows[i];
+  }
+  return schema;
+}
+
+class MovieLensFormat final : public TextFormat {
+ public:
+  static Result<std::unique_ptr<TextFormat>> Open(const TextFormatOptions& options) {
+    std::unique_ptr<MovieLensFormat> format(new MovieLensFormat);
+    if (options.files.empty() || options.files[0] == "-") {
+      return UsageError(
+          "MovieLens' ratings are read from a file, beside which those of users and movies lie, "
+          "not "
+          "from standard input");
+    }
+    ASSIGN_OR_RETURN(format->users_, SideTable::UsersBeside(options.files[0]));
+    ASSIGN_OR_RETURN(format->movies_, SideTable::MoviesBeside(options.files[0]));
+    RETURN_IF_ERROR(format->SetSchema(options));
+    return std::unique_ptr<TextFormat>(std::move(format));
+  }
+
+  const Schema& schema() const override { return schema_; }
+
+  Status Parse(const TextChunk& chunk, Batch* raw, std::vector<BadLine>* bad) const override {
+    ASSIGN_OR_RETURN(const RatingsForm form, RatingsForm::Of(*chunk.first_record, chunk.file_name));
+    const bool has_rating = form.at[kRating].has_value();
+    if (!has_rating && !unrated_) {
+      return UsageError("{}:1: the lines have no rating, which the label needs", chunk.file_name);
+    }
+    const SampleFields& columns = has_rating ? *rated_ : *unrated_;
+    columns.Begin(raw);
+    RecordScanner scanner(chunk.bytes, form.separator, false);
+    BadRecords faults(chunk, bad);
+    std::vector<std::string_view> record, fields(columns.fields());
+    if (form.has_header && chunk.is_first_of_file) scanner.Next(&record);
+    std::string user_item;
+    while (scanner.Next(&record)) {
+      if (scanner.record().empty()) {
+        faults.AddEmpty(scanner.position());
+        continue;
+      }
+      if (record.size() != form.fields) {
+        faults.Add(
+            scanner.position(), scanner.position() + scanner.record().size(),
+            fmt::format("the line has {} fields, the first line {}", record.size(), form.fields));
+        continue;
+      }
+      Join(form, record, &fields, &user_item);
+      if (const auto fault = columns.Add(fields, raw)) {
+        const auto at = fault->field < form.at.size() ? form.at[fault->field] : std::nullopt;
+        faults.Add(scanner.position(), scanner.field_position(at.value_or(0)), fault->message);
+      }
+    }
+    return OkStatus();
+  }
+
+ private:
+  MovieLensFormat() = default;
+
+  Status SetSchema(const TextFormatOptions& options) {
+    const bool is_given = !options.schema.dense.empty() || !options.schema.categorical.empty();
+    schema_ = is_given ? options.schema : BuiltInSchema(options, !users_.empty(), !movies_.empty());
+    std::vector<std::string> names = {"user", "item", "rating", "timestamp", "user_item"};
+    names.insert(names.end(), users_.names().begin(), users_.names().end());
+    names.insert(names.end(), movies_.names().begin(), movies_.names().end());
+    const std::string where = "MovieLens' columns";
+    const Schema looked_up = WithColumnNames(schema_, names);
+    ASSIGN_OR_RETURN(rated_, SampleFields::Make(looked_up, names, where, true, false));
+    if (options.needs_label) return OkStatus();
+    names[kRating].clear();
+    ASSIGN_OR_RETURN(unrated_, SampleFields::Make(looked_up, names, where, false, false));
+    return OkStatus();
+  }
+
+  // Categorical columns that go by the names of a model's tables, none of which is a column, are
+  // user, item and user_item.
+  static Schema WithColumnNames(Schema schema, const std::vector<std::string>& names) {
+    const bool is_any_known =
+        std::ranges::any_of(schema.categorical, [&](const CategoricalColumn& column) {
+          return std::ranges::count(names, column.name) > 0;
+        });
+    if (is_any_known || schema.categorical.size() > kTokens.size()) return schema;
+    for (size_t i = 0; i < schema.categorical.size(); ++i) schema.categorical[i].name = kTokens[i];
+    return schema;
+  }
+
+  // The fields of all columns, from a record of ratings and what is known of its user and movie.
+  void Join(const RatingsForm& form, const std::vector<std::string_view>& record,
+            std::vector<std::string_view>* fields, std::string* user_item) const {
+    for (size_t i = 0; i < form.at.size(); ++i) {
+      (*fields)[i] = form.at[i] ? record[*form.at[i]] : std::string_view();
+    }
+    const auto user = TokenKey(TokenType::kInteger, (*fields)[kUser]);
+    const auto item = TokenKey(TokenType::kInteger, (*fields)[kItem]);
+    user_item->clear();
+    if (user && item && *user > 0 && *item > 0) {
+      *user_item = fmt::format("{}", (*user - 1) * movies_.greatest_id() + *item - 1);
+    }
+    (*fields)[kUserItem] = *user_item;
+    size_t next = kOwnColumns;
+    for (const std::string& text : users_.Of((*fields)[kUser])) (*fields)[next++] = text;
+    for (const std::string& text : movies_.Of((*fields)[kItem])) (*fields)[next++] = text;
+  }
+
+  Schema schema_;
+  SideTable users_, movies_;
+  std::optional<SampleFields> rated_, unrated_;  // the second only where labels are not needed
+};
+
+const bool kRegistered = TextFormats().Add("movielens", MovieLensFormat::Open);
+
+}  // namespace
+}  // namespace rowhouse
