@@ -218,7 +218,9 @@ std::string JobSpec::ToJsonText() const {
     json["load"] = {{"step", load.step},
                     {"steps_per_epoch", load.steps_per_epoch},
                     {"plan_digest", load.plan_digest},
+                    {"data_first_step", load.data_first_step},
                     {"data_digest", load.data_digest},
+                    {"data_settings", load.data_settings},
                     {"shards", SavedShardsToJson(load.shards)}};
   }
   if (!step_rows.empty()) json["step_rows"] = step_rows;
@@ -247,6 +249,8 @@ Result<JobSpec> JobSpec::FromJsonText(const std::string& text) {
       ASSIGN_OR_RETURN(job.load.steps_per_epoch, NumberAt<uint64_t>(load, "steps_per_epoch"));
       job.load.plan_digest = load.at("plan_digest").get<std::string>();
       job.load.data_digest = load.value("data_digest", "");
+      ASSIGN_OR_RETURN(job.load.data_first_step, NumberAt<uint64_t>(load, "data_first_step"));
+      job.load.data_settings = load.value("data_settings", "");
       ASSIGN_OR_RETURN(job.load.shards, SavedShardsFromJson(load.at("shards")));
     }
     if (json.contains("step_rows")) {

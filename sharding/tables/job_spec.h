@@ -24,9 +24,13 @@ struct SavedShard {
 // The saved model that a run goes on from. Rows that are not stored were never pushed.
 struct LoadSpec {
   uint64_t step = 0;             // steps applied when it was saved
-  uint64_t steps_per_epoch = 0;  // of the data it was trained on
+  uint64_t steps_per_epoch = 0;  // of the data it was trained on last
+  // The step at which training on these data began. A worker that finds other data sets it to
+  // `step`: the run begins with their first sample.
+  uint64_t data_first_step = 0;
   std::string plan_digest;
-  std::string data_digest;  // Dataset::content_digest of the training data; "": not known
+  std::string data_digest;    // Dataset::content_digest of the training data; "": not known
+  std::string data_settings;  // launch/settings/going_on.h, DataSettingsDigest
   std::vector<SavedShard> shards;
 };
 
@@ -37,7 +41,7 @@ inline constexpr uint32_t kMaxWorkers = 65536;
 struct JobSpec {
   uint64_t job_id = 0;        // of this run; never reused
   std::string model_id;       // of the trained model, over all its runs
-  std::string config_digest;  // of everything that decides the trained bits
+  std::string config_digest;  // of the settings that the model's first run had
   uint32_t workers = 1;       // 1 to kMaxWorkers
   uint32_t shards_per_node = 1;
   bool overwrite = false;  // an earlier model's rows in the row directories may be deleted
@@ -50,6 +54,8 @@ struct JobSpec {
   std::vector<double> step_rows;
 
   uint64_t first_step() const { return is_load ? load.step : 0; }
+  // The step that reads the first sample of epoch 0 of the run's data.
+  uint64_t first_step_of_data() const { return is_load ? load.data_first_step : 0; }
 
   std::string ToJsonText() const;
   // kCorruption or kUsage for what a node could not serve: text that is no JSON or lacks a field,

@@ -220,6 +220,23 @@ TEST(Trainer, TestsAtTheEndOfEveryEpochToo) {
   }
 }
 
+// Epochs are those of the data, which began at step 7; steps are those of the model.
+TEST(Trainer, EpochsOfOtherDataBeginWithTheirFirstSample) {
+  for (const Outcome& outcome : RunTwo({}, {.epochs = 2,
+                                           .print_every_steps = 2,
+                                           .test_every_steps = 0,
+                                           .first_step = 8,
+                                           .first_step_of_data = 7})) {
+    ASSERT_OK(outcome.status);
+    EXPECT_EQ(outcome.summary.steps_done, 13u);
+    EXPECT_EQ(outcome.heard,
+              (std::vector<std::string>{"printed 9", "printed 10", "printed 12", "printed 13"}));
+  }
+  // Sample 7 is read in step 1 of an epoch.
+  const Outcome sick = RunTwo({.train_sample = 7}, {.first_step = 7, .first_step_of_data = 7})[0];
+  EXPECT_THAT(sick.status.message(), testing::HasSubstr("step 8 (epoch 0, samples from 6)"));
+}
+
 TEST(Trainer, WhatIsWrongWithOneWorkersSamplesIsEverybodysFailure) {
   ExpectEverywhere({.train_sample = 7}, StatusCode::kUsage,
                    "step 1 (epoch 0, samples from 6): sample 1 of the batch: dense feature 1 is "

@@ -64,10 +64,11 @@ Trainer::Trainer(const TrainerOptions& options, const LrPolicy& lr_policy, Datas
       stop_(stop),
       lookahead_([this](uint64_t at, Batch* batch) { return ReadSamples(at, batch); },
                  step.embedding().tables(), options.prefetch_steps,
-                 options.epochs * StepsPerEpoch(data, options)),
+                 LastStep(data, options)),
       timer_(clock) {
   CHECK_GT(options_.mini_batch_size, 0u);
   CHECK_GT(options_.test_mini_batch_size, 0u);
+  CHECK_LE(options_.first_step_of_data, options_.first_step);
 }
 
 Status CheckSize(const Dataset& data, const TrainerOptions& options) {
@@ -86,13 +87,20 @@ uint64_t StepsPerEpoch(const Dataset& data, const TrainerOptions& options) {
   return options.max_steps_per_epoch == 0 ? steps : std::min(steps, options.max_steps_per_epoch);
 }
 
+uint64_t LastStep(const Dataset& data, const TrainerOptions& options) {
+  return options.first_step_of_data + options.epochs * StepsPerEpoch(data, options);
+}
+
 PlaceInData PlaceAfter(uint64_t steps, const Dataset& data, const TrainerOptions& options) {
   const uint64_t per_epoch = StepsPerEpoch(data, options);
   if (per_epoch == 0) return {};
-  return {.epoch = steps / per_epoch, .sample = steps % per_epoch * options.mini_batch_size};
+  const uint64_t of_data = steps - options.first_step_of_data;
+  return {.epoch = of_data / per_epoch, .sample = of_data % per_epoch * options.mini_batch_size};
 }
 
 uint64_t Trainer::steps_per_epoch() const { return StepsPerEpoch(data_, options_); }
+
+uint64_t Trainer::last_step() const { return LastStep(data_, options_); }
 
 Result<TrainingSummary> Trainer::Train() {
   const uint64_t per_epoch = steps_per_epoch();
@@ -102,7 +110,7 @@ Result<TrainingSummary> Trainer::Train() {
   while (summary.steps_done < last && !summary.was_stopped) {
     StepFigures figures;
     RETURN_IF_ERROR(RunStep(summary.steps_done, &figures));
-    const uint64_t in_epoch = summary.steps_done % per_epoch;
+    const uint64_t in_epoch = (summary.steps_done - options_.first_step_of_data) % per_epoch;
     const uint64_t samples = std::min(options_.mini_batch_size,
                                       data_.train_samples() - in_epoch * options_.mini_batch_size);
     summary.samples += samples;
@@ -115,7 +123,7 @@ Result<TrainingSummary> Trainer::Train() {
     const uint64_t done = summary.steps_done;
     const uint64_t of_run = done - options_.first_step;
     summary.was_stopped = is_stop_agreed_ || of_run == options_.stop_after_steps;
-    const bool is_epoch_end = done % per_epoch == 0;
+    const bool is_epoch_end = in_epoch + 1 == per_epoch;
     const bool is_end = done == last || summary.was_stopped;
     const auto is_due = [&](uint64_t every) {
       return every > 0 && ((in_epoch + 1) % every == 0 || is_epoch_end);
@@ -163,10 +171,11 @@ Status Trainer::AgreeOn(const Status& mine, const std::string& phase) {
 
 Trainer::SamplesOfStep Trainer::SamplesOf(uint64_t step) const {
   const uint64_t per_epoch = steps_per_epoch();
-  const uint64_t first = (step % per_epoch) * options_.mini_batch_size;
+  const uint64_t of_data = step - options_.first_step_of_data;
+  const uint64_t first = (of_data % per_epoch) * options_.mini_batch_size;
   const uint64_t global = std::min(options_.mini_batch_size, data_.train_samples() - first);
   const SampleSlice mine = SliceOf(global, workers_.size(), workers_.rank());
-  return {.epoch = step / per_epoch,
+  return {.epoch = of_data / per_epoch,
           .global = global,
           .first = first + mine.first,
           .count = mine.count};
@@ -263,9 +272,10 @@ Status Trainer::Report(uint64_t step, bool is_epoch_end) {
     sum.correct += one.correct;
   }
   const uint64_t per_epoch = steps_per_epoch();
+  const uint64_t of_data = step - options_.first_step_of_data;
   const auto samples = static_cast<double>(sum.samples);
-  observer_.OnProgress({.epoch = (step - 1) / per_epoch,
-                        .step_of_epoch = is_epoch_end ? per_epoch : step % per_epoch,
+  observer_.OnProgress({.epoch = (of_data - 1) / per_epoch,
+                        .step_of_epoch = is_epoch_end ? per_epoch : of_data % per_epoch,
                         .steps_per_epoch = per_epoch,
                         .step = step,
                         .loss = sum.loss_sum / samples,

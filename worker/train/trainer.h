@@ -1,7 +1,8 @@
 // Trainer: the training loop of one worker, and evaluation between steps.
 //
-// Steps are counted from 0 over all runs of a model; step s is step s mod N of epoch s / N, where N
-// is steps_per_epoch(). Step t of an epoch takes samples [tB, tB + B) of the epoch's order, B of
+// Steps are counted from 0 over all runs of a model, epochs from 0 over the runs on the same data.
+// With d = s - first_step_of_data, step s is step d mod N of epoch d / N, where N is
+// steps_per_epoch(). Step t of an epoch takes samples [tB, tB + B) of the epoch's order, B of
 // all workers together; worker w takes its range of them by numpy's array_split rule, so that only
 // the ranges depend on the number of workers. See docs/step.md.
 //
@@ -30,11 +31,12 @@ namespace rowhouse {
 struct TrainerOptions {
   uint64_t mini_batch_size = 1;       // samples of a step, over all workers
   uint64_t test_mini_batch_size = 1;  // likewise
-  uint64_t epochs = 1;
+  uint64_t epochs = 1;               // of these data, over all runs on them
   uint64_t max_steps_per_epoch = 0;  // 0: all of the data
   uint64_t print_every_steps = 1;    // 0: never
   uint64_t test_every_steps = 0;     // 0: Train makes no evaluation
   uint64_t first_step = 0;           // steps done by earlier runs
+  uint64_t first_step_of_data = 0;   // that takes the first sample of epoch 0; at most first_step
   uint64_t stop_after_steps = 0;     // of this run; 0: train to the end
   uint32_t prefetch_steps = 0;  // rows are prefetched at most so many steps ahead (lookahead.h)
 };
@@ -45,6 +47,9 @@ Status CheckSize(const Dataset& data, const TrainerOptions& options);
 
 // Steps of an epoch; the last may have fewer samples. Requires CheckSize to be OK.
 uint64_t StepsPerEpoch(const Dataset& data, const TrainerOptions& options);
+
+// Number of steps after the last epoch, over all runs. Requires as StepsPerEpoch.
+uint64_t LastStep(const Dataset& data, const TrainerOptions& options);
 
 // The sample that is read next.
 struct PlaceInData {
@@ -129,8 +134,8 @@ class Trainer {
           const Clock& clock, TrainerObserver& observer, const std::atomic<bool>& stop);
 
   uint64_t steps_per_epoch() const;
-  // Number of steps of all epochs, over all runs.
-  uint64_t last_step() const { return options_.epochs * steps_per_epoch(); }
+  // Number of steps after the last epoch of these data, over all runs of the model.
+  uint64_t last_step() const;
 
   // Collective. A failure of model or data (kUsage, kInternal) is returned by all workers, with the
   // same message. A lost peer or a failing machine is an error of the worker that notices it; the
