@@ -21,23 +21,34 @@ bool IsOfVersion1(const std::string& optimizer) {
 }  // namespace
 
 std::string ConfigDigest(const Settings& settings) {
+  return DigestOfText(ConfigText(settings, ConfigPart::kAll));
+}
+
+std::string DigestOfText(const std::string& text) {
+  const XXH128_hash_t hash = XXH3_128bits(text.data(), text.size());
+  return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
+}
+
+std::string ConfigText(const Settings& settings, ConfigPart part) {
   const TrainingSettings& training = settings.training;
   constexpr float kEpsilonOfVersion1 = 1e-10f;
   std::string text;
   for (const SettingField& field : SettingFields()) {
     if (!field.is_part_of_digest || field.get(settings) == field.default_text()) continue;
+    if (part == ConfigPart::kModel && field.is_of_run) continue;
     const bool is_epsilon_of_version_1 = field.name == "optimizer_epsilon" &&
                                          training.optimizer_options.epsilon == kEpsilonOfVersion1 &&
                                          IsOfVersion1(settings.dense_optimizer());
     if (is_epsilon_of_version_1) continue;
     text += fmt::format("{}={}\n", field.name, field.get(settings));
   }
-  text += fmt::format("data={}\n", FileName(settings.data.file));
+  if (part == ConfigPart::kAll) text += fmt::format("data={}\n", FileName(settings.data.file));
   text += DescribeSchema(settings.data.schema);
   // What the line below has had from the start; the rest follows where it is not the default.
   // A file of initial values may move, too: its bytes are in the manifest.
-  static const std::vector<std::string> kLeftOut = {
+  std::vector<std::string> left_out = {
       "rows", "dim", "optimizer", "epsilon", "initial_accumulator", "initialiser", "init_from"};
+  if (part == ConfigPart::kModel) left_out.push_back("learning_rate");
   for (const LogicalTable& table : settings.tables) {
     const float epsilon = IsOfVersion1(table.optimizer)
                               ? table.optimizer_options.epsilon_or(kEpsilonOfVersion1)
@@ -48,10 +59,9 @@ std::string ConfigDigest(const Settings& settings) {
         table.name, table.rows, table.dim, table.kind, table.optimizer, epsilon,
         table.optimizer_options.initial_accumulator, table.initialiser,
         table.initialiser_options.seed, table.initialiser_options.first_draw,
-        DescribeTableFields(table, kLeftOut));
+        DescribeTableFields(table, left_out));
   }
-  const XXH128_hash_t hash = XXH3_128bits(text.data(), text.size());
-  return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
+  return text;
 }
 
 }  // namespace rowhouse

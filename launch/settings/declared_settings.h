@@ -24,12 +24,15 @@ SettingField Declared(const DeclaredOption& option, PickOptions pick, const std:
 Entry EntryOf(const DeclaredOption& option, const std::vector<std::string>& takers,
               const std::string& prefix = "");
 
-// Every option that members of `family` declare.
+// Every option that members of `family` declare. `decides`: what is said of those that decide the
+// trained bits.
 template <typename Interface, typename Options>
 void AddDeclared(SettingList& list, const Registry<Interface, Options>& family, PickOptions pick,
-                 const std::string& path) {
+                 const std::string& path, Digest decides = Digest::kIn) {
   for (const DeclaredOption& option : family.DeclaredOptions()) {
-    list.Add(Declared(option, pick, path), EntryOf(option, family.NamesTaking(option.name())));
+    Entry entry = EntryOf(option, family.NamesTaking(option.name()));
+    if (entry.digest == Digest::kIn) entry.digest = decides;
+    list.Add(Declared(option, pick, path), std::move(entry));
   }
 }
 

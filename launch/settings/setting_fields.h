@@ -54,6 +54,7 @@ struct SettingField {
   SettingKind kind = SettingKind::kText;
   VerbSet verbs = kNoVerb;
   bool is_part_of_digest = false;
+  bool is_of_run = false;          // of the digest, but may differ between runs of a model
   bool is_basic = false;           // on the first page of --help
   std::string help;                // a sentence or two, without the last full stop
   std::string expected;            // "a whole number of 1 or more"

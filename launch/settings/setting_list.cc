@@ -105,7 +105,8 @@ void SettingList::Add(SettingField value, Entry entry) {
   value.aliases = std::move(entry.aliases);
   value.section = section_;
   value.verbs = entry.verbs == kNoVerb ? VerbsOf(section_) : entry.verbs;
-  value.is_part_of_digest = entry.digest == Digest::kIn;
+  value.is_part_of_digest = entry.digest != Digest::kOut;
+  value.is_of_run = entry.digest == Digest::kOfRun;
   value.is_basic = entry.is_basic;
   value.help = std::move(entry.help);
   if (!entry.unit.empty()) value.help += fmt::format("; {}", entry.unit);

@@ -146,8 +146,9 @@ void ForAllTables(Settings& settings, const Change& change) {
 
 // ---- Entries --------------------------------------------------------------------------------
 
-// Whether a setting decides the trained bits, and so is part of the config digest.
-enum class Digest { kIn, kOut };
+// Whether a setting decides the trained bits, and so is part of the config digest. kOfRun: it does,
+// and runs of one model may have different values (launch/settings/going_on.h).
+enum class Digest { kIn, kOfRun, kOut };
 
 // What people see of a setting.
 struct Entry {

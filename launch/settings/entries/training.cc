@@ -114,30 +114,30 @@ void AddRate(SettingList& list) {
            {.name = "learning_rate",
             .help = "Learning rate, before the schedule of lr_policy",
             .aliases = {"lr"},
-            .digest = kIn,
+            .digest = kOfRun,
             .is_basic = true});
   list.Add(Choice(MEMBER(training.lr_policy), LrPolicies().Names()),
            {.name = "lr_policy",
             .help = "The rate of a step, counted from the model's first. poly2: DLRM's linear "
                     "warm-up and quadratic decay, constant without such steps; poly2_smooth: the "
                     "same without its plateau before the decay and its jump; constant",
-            .digest = kIn});
+            .digest = kOfRun});
   list.Add(Whole(MEMBER(training.lr_num_warmup_steps), 0, kMaxLrSteps),
            {.name = "lr_num_warmup_steps",
             .help = "Steps in which the rate rises to learning_rate; 0: none",
-            .digest = kIn});
+            .digest = kOfRun});
   list.Add(Whole(MEMBER(training.lr_decay_start_step), 0, kMaxLrSteps),
            {.name = "lr_decay_start_step",
             .help = "The step, counted from 1, at which the decay starts; lr_num_warmup_steps or "
                     "more",
-            .digest = kIn});
+            .digest = kOfRun});
   list.Add(Whole(MEMBER(training.lr_num_decay_steps), 0, kMaxLrSteps),
            {.name = "lr_num_decay_steps",
             .help = "Steps in which the rate falls towards 1e-7; 0: no decay",
-            .digest = kIn});
+            .digest = kOfRun});
   AddDeclared(
       list, LrPolicies(), [](Settings& s) -> OptionValues& { return s.training.lr_policy_own; },
-      "training.lr_policy_own");
+      "training.lr_policy_own", kOfRun);
 }
 
 // Options that several optimizers share, by their names in a table of the YAML file.
@@ -190,7 +190,7 @@ void AddOptimizerOfDensePart(SettingList& list) {
            "a number from 0 to 3.4e38, or -1 for that of the rows", IsFloatNotNegativeOrMinusOne),
       {.name = "dense_learning_rate",
        .help = "Learning rate of the dense part, with the same schedule",
-       .digest = kIn});
+       .digest = kOfRun});
   list.Add(Real(MEMBER(training.dense_weight_decay),
                 "a number from 0 to 3.4e38, or -1 for the default", IsFloatNotNegativeOrMinusOne),
            {.name = "dense_weight_decay",
