@@ -77,6 +77,20 @@ Json EnvironmentToJson(const RunReport::Environment& environment) {
           {"command_line", environment.command_line}};
 }
 
+Json RunsToJson(const std::vector<RunReport::Run>& runs) {
+  Json list = Json::array();
+  for (const RunReport::Run& run : runs) {
+    list.push_back({{"started_at", run.started_at},
+                    {"first_step", run.first_step},
+                    {"steps", run.steps},
+                    {"samples", run.samples},
+                    {"seconds", Number(run.seconds)},
+                    {"data", run.data},
+                    {"data_digest", run.data_digest}});
+  }
+  return list;
+}
+
 Json CurveToJson(const std::vector<RunReport::CurvePoint>& curve) {
   Json list = Json::array();
   for (const RunReport::CurvePoint& point : curve) {
@@ -104,7 +118,8 @@ Json EvaluationsToJson(const std::vector<RunReport::Evaluation>& evaluations) {
 }
 
 Json TotalsToJson(const RunReport::Totals& totals) {
-  return {{"steps", totals.steps},
+  return {{"first_step", totals.first_step},
+          {"steps", totals.steps},
           {"samples", totals.samples},
           {"seconds", Number(totals.seconds)},
           {"samples_per_second", Number(totals.samples_per_second)},
@@ -201,6 +216,7 @@ Json ReportToJson(const RunReport& report) {
       {"model_bytes", ModelBytesToJson(report.settings)},
       {"environment", EnvironmentToJson(report.environment)},
       {"versions", VersionsToJson()},
+      {"runs", RunsToJson(report.runs)},
       {"curve", CurveToJson(report.curve)},
       {"evaluations", EvaluationsToJson(report.evaluations)},
       {"totals", TotalsToJson(report.totals)},

@@ -2,8 +2,10 @@
 // it.
 //
 // JSON, format 1: label, settings {section: {name: value}}, tables [...], model_bytes, environment,
-// versions, curve [...], evaluations [...], totals, phases, rows, sharding, shards [...],
-// table_loads [...], memory_plan. An unknown figure is null, never 0.
+// versions, runs [...], curve [...], evaluations [...], totals, phases, rows, sharding, shards
+// [...], table_loads [...], memory_plan. An unknown figure is null, never 0.
+//   runs, curve, evaluations: of all runs of the model, the last one being the report's; all else
+//     is of this run. Its points are those after totals.first_step
 //   model_bytes {rows, state, plain_rows}: of all rows, touched or not, with projections
 //     and learned weights; of their optimizer state; of the rows if every table were plain
 //     (sharding/tables/table_sizes.h)
@@ -43,7 +45,18 @@ struct RunReport {
     std::string started_at;  // "2025-01-31T12:00:00Z"
     std::string command_line;
   };
-  // Means and rates are since the previous point.
+  // One of the runs of a model.
+  struct Run {
+    std::string started_at;
+    uint64_t first_step = 0;  // done before it
+    uint64_t steps = 0;       // done after it
+    uint64_t samples = 0;     // that it trained
+    double seconds = 0.0;     // of its training steps
+    std::string data;         // as it was given; "": generated
+    std::string data_digest;  // Dataset::content_digest
+    bool operator==(const Run&) const = default;
+  };
+  // Means and rates are since the previous point of the same run.
   struct CurvePoint {
     uint64_t step = 0;  // steps done, over all runs of the model
     uint64_t epoch = 0;
@@ -61,9 +74,10 @@ struct RunReport {
     uint64_t data_digest = 0;  // equal: of the same samples
   };
   struct Totals {
-    uint64_t steps = 0;    // done, over all runs of the model
-    uint64_t samples = 0;  // trained in this run
-    double seconds = 0.0;  // of training steps
+    uint64_t first_step = 0;  // steps that earlier runs did
+    uint64_t steps = 0;       // done, over all runs of the model
+    uint64_t samples = 0;     // trained in this run
+    double seconds = 0.0;     // of training steps
     double samples_per_second = 0.0;
     std::optional<double> test_auc_ceiling = {};  // best possible; known for planted data
     bool was_stopped = false;                     // before the last epoch's end
@@ -112,6 +126,7 @@ struct RunReport {
 
   Settings settings;
   Environment environment;
+  std::vector<Run> runs;
   std::vector<CurvePoint> curve;
   std::vector<Evaluation> evaluations;
   Totals totals;

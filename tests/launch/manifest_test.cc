@@ -70,24 +70,78 @@ TEST(Manifest, FilesOfTheDataSourceAreListedByKind) {
   ASSERT_OK(SaveModel(dir.path(), Example(), kDense, "", data));
   Manifest manifest = ReadManifest(dir.path()).value();
   EXPECT_EQ(manifest.files.at(0).kind, "id_dictionary");
-  EXPECT_EQ(manifest.files.at(0).file, "data-id_dictionary-12.bin");
+  const std::string name = manifest.files.at(0).file;
+  EXPECT_EQ(name, "data-id_dictionary-" + manifest.files.at(0).checksum + ".bin");
   EXPECT_EQ(manifest.files.at(0).bytes, 3u);
   EXPECT_EQ(ReadDatasetState(dir.path(), manifest).value(), data);
 
-  ASSERT_OK(WriteFileDurably(dir / "data-id_dictionary-12.bin", "a\nb"));
+  ASSERT_OK(WriteFileDurably(dir / name, "a\nb"));
   EXPECT_THAT(ReadDatasetState(dir.path(), manifest).status().message(),
-              testing::HasSubstr("data-id_dictionary-12.bin has 3 bytes and checksum"));
+              testing::HasSubstr(name + " has 3 bytes and checksum"));
 
   Manifest later = Example();
   later.steps = 20;
   ASSERT_OK(SaveModel(dir.path(), later, kDense, ""));
-  EXPECT_FALSE(std::filesystem::exists(dir / "data-id_dictionary-12.bin"));
+  EXPECT_FALSE(std::filesystem::exists(dir / name));
   EXPECT_TRUE(std::filesystem::exists(dir / "data-mine-1.txt"));
   manifest = ReadManifest(dir.path()).value();
   EXPECT_EQ(ReadDatasetState(dir.path(), manifest).value(), DatasetState());
   const auto json = nlohmann::json::parse(ReadFile(dir / "manifest.json").value());
   EXPECT_FALSE(json.contains("files") || json.contains("data_position"))
       << "manifests of sources that keep nothing are as they were";
+}
+
+TEST(Manifest, FilesGivenByPathAreLinkedAndSharedBySaves) {
+  const TempDir dir;
+  ASSERT_OK(WriteFileDurably(dir / "words.bin", "one two"));
+  const DatasetState data = {.files = {{.kind = "vocabulary_3", .path = dir / "words.bin"}}};
+  ASSERT_OK(SaveModel(dir / "first", Example(), kDense, "", data));
+  const Manifest manifest = ReadManifest(dir / "first").value();
+  const std::string path = dir / "first/" + manifest.files.at(0).file;
+  EXPECT_TRUE(std::filesystem::equivalent(path, dir / "words.bin"));
+  const DatasetState read = ReadDatasetState(dir / "first", manifest).value();
+  EXPECT_EQ(read.files, (std::vector<DatasetFile>{{.kind = "vocabulary_3", .path = path}}));
+
+  // Saved from where it was loaded, in the same directory and in another.
+  ASSERT_OK(SaveModel(dir / "first", Example(), kDense, "", read));
+  ASSERT_OK(SaveModel(dir / "second", Example(), kDense, "", read));
+  EXPECT_EQ(std::filesystem::hard_link_count(path), 3u);
+  EXPECT_EQ(ReadFile(path).value(), "one two");
+
+  ASSERT_OK(WriteFileDurably(path, "one_two"));
+  EXPECT_THAT(ReadDatasetState(dir / "first", manifest).status().message(),
+              testing::HasSubstr("has 7 bytes and checksum"));
+}
+
+TEST(Manifest, TheLearningCurveLiesBesideTheManifest) {
+  const TempDir dir;
+  ASSERT_OK(SaveModel(dir.path(), Example(), kDense, "", {}, "a curve"));
+  Manifest manifest = ReadManifest(dir.path()).value();
+  EXPECT_EQ(manifest.curve_file, "curve-12.json");
+  EXPECT_EQ(ReadCurve(dir.path(), manifest).value(), "a curve");
+  ASSERT_OK(WriteFileDurably(dir / "curve-12.json", "another"));
+  EXPECT_EQ(ReadCurve(dir.path(), manifest).status().code(), StatusCode::kCorruption);
+  Manifest later = Example();
+  later.steps = 20;
+  ASSERT_OK(SaveModel(dir.path(), later, kDense, ""));
+  EXPECT_FALSE(std::filesystem::exists(dir / "curve-12.json"));
+  EXPECT_EQ(ReadCurve(dir.path(), ReadManifest(dir.path()).value()).value(), "");
+}
+
+TEST(Manifest, WhereTheDataBeganIsKept) {
+  const TempDir dir;
+  Manifest manifest = Example();
+  manifest.data_first_step = 7;
+  manifest.data_settings = "d";
+  manifest.model_settings = "m";
+  ASSERT_OK(SaveModel(dir.path(), manifest, kDense, ""));
+  const Manifest read = ReadManifest(dir.path()).value();
+  EXPECT_EQ(read.data_first_step, 7u);
+  EXPECT_EQ(read.data_settings, "d");
+  EXPECT_EQ(read.model_settings, "m");
+  manifest.data_first_step = 13;  // after the step that it was saved at
+  ASSERT_OK(SaveModel(dir.path(), manifest, kDense, ""));
+  EXPECT_EQ(ReadManifest(dir.path()).status().code(), StatusCode::kCorruption);
 }
 
 TEST(Manifest, AFileOfTheDataSourceLiesBesideTheManifest) {
@@ -121,9 +175,9 @@ TEST(Manifest, WhatIsMissingNewerOrNoManifestIsSaidSo) {
   EXPECT_THAT(ReadManifest(dir.path()).status().message(),
               testing::HasSubstr("no model was saved"));
   EXPECT_EQ(ReadManifest(dir.path()).status().code(), StatusCode::kUsage);
-  ASSERT_OK(WriteFileDurably(dir / "manifest.json", "{\"format_version\": 2}"));
+  ASSERT_OK(WriteFileDurably(dir / "manifest.json", "{\"format_version\": 3}"));
   EXPECT_THAT(ReadManifest(dir.path()).status().message(),
-              testing::HasSubstr("format version 2 is newer"));
+              testing::HasSubstr("format version 3 is newer"));
   for (const std::string text : {"", "{}", "[]", "{\"format_version\": 1}"}) {
     ASSERT_OK(WriteFileDurably(dir / "manifest.json", text));
     EXPECT_EQ(ReadManifest(dir.path()).status().code(), StatusCode::kCorruption) << text;

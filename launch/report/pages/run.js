@@ -22,6 +22,12 @@ function drawRun({report}) {
     main.append(el("div", "notice", `The run was stopped after step ${count(totals.steps)}, before ` +
                                     "its last epoch ended."));
   }
+  const runs = report.runs || [];  // Reports of earlier versions have none.
+  if (totals.first_step > 0) {
+    main.append(el("div", "notice",
+                   `The run went on from step ${count(totals.first_step)} of a model. The curves are of ` +
+                   "all runs of the model, the other figures of this run."));
+  }
   const [finalLoss, finalSteps] = Page.meanAtEnd(curve.map((point) => [point.step, point.loss]));
   const peak = Math.max(...nodes.map((node) => node.peak_bytes || 0));
   const allSeconds = Object.values(phases).reduce((sum, one) => sum + (one || 0), 0);
@@ -74,6 +80,15 @@ function drawRun({report}) {
   Charts.curve(Page.panel(curves, "Samples/s", "over all workers"),
                [{name: "samples/s", points: of(curve, "samples_per_second"), colour: 2}],
                {range, format: count});
+  if (runs.length > 1) {
+    Page.panel(curves, "Runs of the model").append(
+      table([{name: "started"}, {name: "steps"}, {name: "samples", number: true},
+             {name: "time", number: true}, {name: "data"}, {name: "digest of the data", code: true}],
+            runs.map((run) => [
+              run.started_at.replace("T", " ").replace("Z", " UTC"),
+              `${count(run.first_step)} to ${count(run.steps)}`, count(run.samples),
+              duration(run.seconds), run.data || "generated", run.data_digest])));
+  }
 
   // ---- Where time went --------------------------------------------------------------------------
 

@@ -1,0 +1,69 @@
+#include "launch/report/training_history.h"
+
+#include "tests/testing/testing.h"
+
+namespace rowhouse {
+namespace {
+
+TrainingHistory Example() {
+  TrainingHistory history;
+  history.runs = {{.started_at = "2025-01-31T12:00:00Z",
+                   .first_step = 0,
+                   .steps = 10,
+                   .samples = 400,
+                   .seconds = 0.5,
+                   .data = "day1.csv",
+                   .data_digest = "d1"},
+                  {.started_at = "2025-02-01T12:00:00Z", .first_step = 10, .steps = 30}};
+  history.curve = {{.step = 5, .loss = 0.1 + 0.2, .accuracy = 0.75, .learning_rate = 0.05},
+                   {.step = 20, .epoch = 1, .loss = 1e-300}};
+  history.evaluations = {{.step = 10, .samples = 7, .auc = 0.7, .data_digest = UINT64_MAX},
+                         {.step = 30, .samples = 7, .logloss = 0.5}};
+  return history;
+}
+
+TEST(TrainingHistory, IsReadAsItWasWrittenToTheLastBit) {
+  const Result<TrainingHistory> read = TrainingHistory::FromJsonText(Example().ToJsonText());
+  ASSERT_OK(read);
+  EXPECT_EQ(read.value().ToJsonText(), Example().ToJsonText());
+  EXPECT_EQ(read.value().runs, Example().runs);
+  EXPECT_EQ(read.value().curve.at(0).loss, 0.1 + 0.2);
+  EXPECT_EQ(read.value().curve.at(1).accuracy, std::nullopt);
+  EXPECT_EQ(read.value().evaluations.at(0).data_digest, UINT64_MAX);
+  EXPECT_EQ(read.value().evaluations.at(1).auc, std::nullopt);
+}
+
+TEST(TrainingHistory, WhatCameAfterAStepIsForgotten) {
+  TrainingHistory history = Example();
+  history.DropAfter(20);
+  EXPECT_EQ(history.curve.size(), 2u);
+  EXPECT_EQ(history.evaluations.size(), 1u);
+  EXPECT_EQ(history.runs.back().steps, 20u) << "the run was killed later";
+  history.DropAfter(10);
+  EXPECT_EQ(history.curve.size(), 1u);
+  EXPECT_EQ(history.evaluations.size(), 1u);
+  EXPECT_EQ(history.runs.size(), 1u);
+  history.DropAfter(0);
+  EXPECT_TRUE(history.runs.empty() && history.curve.empty() && history.evaluations.empty());
+}
+
+TEST(TrainingHistory, AReportOfAnEarlierVersionGivesItsCurve) {
+  const TrainingHistory history = TrainingHistory::OfReport(
+      R"({"curve": [{"step": 3, "epoch": 0, "loss": 0.25, "accuracy": null,
+          "samples_per_second": 10.0, "learning_rate": 0.1}], "evaluations": []})");
+  ASSERT_EQ(history.curve.size(), 1u);
+  EXPECT_EQ(history.curve[0].loss, 0.25);
+  for (const std::string text : {"", "[]", "{}", R"({"curve": [1], "evaluations": []})"}) {
+    EXPECT_TRUE(TrainingHistory::OfReport(text).curve.empty()) << text;
+  }
+}
+
+TEST(TrainingHistory, DamagedTextIsCorruption) {
+  for (const std::string text :
+       {"", "{", "{}", R"({"runs": [], "curve": [[1]], "evaluations": []})"}) {
+    EXPECT_EQ(TrainingHistory::FromJsonText(text).status().code(), StatusCode::kCorruption) << text;
+  }
+}
+
+}  // namespace
+}  // namespace rowhouse
