@@ -7,6 +7,7 @@
 
 #include "launch/plan/plan_of_run.h"
 #include "launch/report/traffic_report.h"
+#include "launch/run/place_in_data.h"
 #include "launch/run/run_start.h"
 #include "worker/dense/dense_file.h"
 #include "worker/dense/dense_initialiser.h"
@@ -46,32 +47,6 @@ Status FillDense(const Settings& settings, const std::vector<float>& loaded, Dat
   return OkStatus();
 }
 
-// The data of the first worker, and, of a loaded model, those it was trained on: the reader goes on
-// from the step only if epochs are as long as they were and hold the same samples.
-Status CheckSameData(const Settings& settings, const JobSpec& job, const Dataset& data,
-                     const std::string& digest_of_first) {
-  const std::string digest = data.content_digest();
-  if (digest != digest_of_first) {
-    return UsageError(
-        "--data={} is another file on this worker's host than on the first worker's (digest {}, "
-        "there {}); give all hosts the same",
-        settings.data.file, digest, digest_of_first);
-  }
-  if (!job.is_load) return OkStatus();
-  if (!job.load.data_digest.empty() && digest != job.load.data_digest) {
-    return UsageError(
-        "--load: --data={} is not what the model in {} was trained on (digest {}, was {}); give "
-        "the same data",
-        settings.data.file, settings.output.model_dir, digest, job.load.data_digest);
-  }
-  const uint64_t steps = StepsPerEpoch(data, TrainerOptionsOf(settings, job));
-  if (steps == job.load.steps_per_epoch) return OkStatus();
-  return UsageError(
-      "--load: the data have {} steps an epoch, those the model in {} was trained on had {}; give "
-      "the same data and --num_batches",
-      steps, settings.output.model_dir, job.load.steps_per_epoch);
-}
-
 // The model of the run with its dense parameters.
 Result<std::unique_ptr<TrainingStep>> MakeStep(const WorkerSetup& setup, const RunStart& start,
                                                Dataset& data) {
@@ -90,14 +65,6 @@ Result<std::unique_ptr<TrainingStep>> MakeStep(const WorkerSetup& setup, const R
   RETURN_IF_ERROR(Agree(setup.workers, FillDense(settings, start.dense, data, *step),
                         "initialising the dense part"));
   return step;
-}
-
-// The data of a loaded model go on where its training ended.
-Status GoOnInData(Communicator& workers, const Settings& settings, const JobSpec& job,
-                  const DatasetState& saved, Dataset& data) {
-  if (!job.is_load) return OkStatus();
-  const PlaceInData place = PlaceAfter(job.first_step(), data, TrainerOptionsOf(settings, job));
-  return Agree(workers, data.GoOnFrom(place.epoch, place.sample, saved), "going on in the data");
 }
 
 // What the plan will move, on the worker that prints, which gives hints on it.
@@ -130,6 +97,7 @@ TrainerOptions TrainerOptionsOf(const Settings& settings, const JobSpec& job) {
           .print_every_steps = every(training.print_freq),
           .test_every_steps = every(training.test_freq),
           .first_step = job.first_step(),
+          .first_step_of_data = job.first_step_of_data(),
           .stop_after_steps = training.stop_after_steps,
           .prefetch_steps = settings.training.prefetch_steps};
 }
@@ -148,13 +116,9 @@ Result<PreparedRun> PrepareRun(const WorkerSetup& setup) {
                    ShareStart(settings, static_cast<uint32_t>(setup.options.nodes.size()),
                               setup.options.shards_per_node, workers));
   ASSIGN_OR_RETURN(run.step, MakeStep(setup, start, *run.data));
+  RETURN_IF_ERROR(FindPlaceInData(setup, &start, *run.data));
   run.job = std::move(start.job);
-
-  ASSIGN_OR_RETURN(const std::string digest_of_first,
-                   BroadcastFromFirst(workers, run.data->content_digest(), "comparing the data"));
-  RETURN_IF_ERROR(Agree(workers, CheckSameData(settings, run.job, *run.data, digest_of_first),
-                        "comparing the data"));
-  RETURN_IF_ERROR(GoOnInData(workers, settings, run.job, start.data, *run.data));
+  run.history = std::move(start.history);
   ASSIGN_OR_RETURN(run.traffic, EstimateTraffic(setup, run.job));
   return run;
 }

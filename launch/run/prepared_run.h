@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "common/status.h"
+#include "launch/report/training_history.h"
 #include "launch/run/worker_setup.h"
 #include "sharding/plans/plan_traffic.h"
 #include "sharding/tables/job_spec.h"
@@ -20,6 +21,7 @@ struct PreparedRun {
   JobSpec job;
   std::unique_ptr<TrainingStep> step;  // with its dense parameters, initial or loaded
   std::vector<TableTraffic> traffic;   // on the worker that prints; else empty
+  TrainingHistory history;             // of a loaded model, on the first worker; else empty
 };
 
 // Collective: every worker calls it, and all of them return OK or the same error: kUsage for data,

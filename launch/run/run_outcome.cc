@@ -78,17 +78,13 @@ std::vector<RunReport::TableLoad> TableLoadsOf(const JobSpec& job,
   return there;
 }
 
-std::vector<RunReport::CurvePoint> CurveOf(const Progress& progress) {
-  std::vector<RunReport::CurvePoint> curve;
-  for (const TrainingProgress& point : progress.curve()) {
-    curve.push_back({.step = point.step,
-                     .epoch = point.epoch,
-                     .loss = point.loss,
-                     .accuracy = point.accuracy,
-                     .samples_per_second = static_cast<double>(point.samples) / point.seconds,
-                     .learning_rate = point.learning_rate});
-  }
-  return curve;
+RunReport::CurvePoint PointOf(const TrainingProgress& point) {
+  return {.step = point.step,
+          .epoch = point.epoch,
+          .loss = point.loss,
+          .accuracy = point.accuracy,
+          .samples_per_second = static_cast<double>(point.samples) / point.seconds,
+          .learning_rate = point.learning_rate};
 }
 
 // Those between steps, then the last one, if there were samples to test on.
@@ -139,7 +135,7 @@ std::string PartsOfPulledText(const RowsPulled& pulled, const std::string& store
 
 RunReport ReportOf(const Settings& settings, const WorkerRunOptions& options, const JobSpec& job,
                    const std::vector<ShardAddress>& shards, std::vector<TableTraffic> traffic,
-                   const Progress& progress, const RunOutcome& outcome) {
+                   const RunOutcome& outcome) {
   const TrainingSummary& summary = outcome.summary;
   RunReport report;
   report.settings = settings;
@@ -150,9 +146,11 @@ RunReport ReportOf(const Settings& settings, const WorkerRunOptions& options, co
                         .shards = static_cast<uint32_t>(shards.size()),
                         .started_at = options.started_at,
                         .command_line = CommandLineOfThisProcess()};
-  report.curve = CurveOf(progress);
-  report.evaluations = EvaluationsOf(progress, outcome.evaluation);
-  report.totals = {.steps = summary.steps_done,
+  report.runs = outcome.history.runs;
+  report.curve = outcome.history.curve;
+  report.evaluations = outcome.history.evaluations;
+  report.totals = {.first_step = job.first_step(),
+                   .steps = summary.steps_done,
                    .samples = summary.samples,
                    .seconds = summary.seconds,
                    .samples_per_second = RateOf(summary),
@@ -175,6 +173,14 @@ RunReport ReportOf(const Settings& settings, const WorkerRunOptions& options, co
                              .counters = outcome.rows.stats[s]});
   }
   return report;
+}
+
+TrainingHistory Continued(TrainingHistory earlier, const RunReport::Run& run,
+                          const Progress& progress, const Evaluation& last) {
+  earlier.runs.push_back(run);
+  for (const TrainingProgress& point : progress.curve()) earlier.curve.push_back(PointOf(point));
+  std::ranges::move(EvaluationsOf(progress, last), std::back_inserter(earlier.evaluations));
+  return earlier;
 }
 
 void PrintStopped(const TrainingSummary& summary, uint64_t last_step, bool is_saved) {

@@ -9,6 +9,7 @@
 
 #include "common/wire/control.h"
 #include "launch/report/report.h"
+#include "launch/report/training_history.h"
 #include "launch/run/progress.h"
 #include "launch/run/worker_setup.h"
 #include "launch/settings/settings.h"
@@ -29,6 +30,8 @@ struct RowFacts {
 };
 
 struct RunOutcome {
+  // Of the model, with this run as the last.
+  TrainingHistory history;
   TrainingSummary summary;
   Evaluation evaluation;      // after the last step; 0 samples if there are none to test on
   double auc_ceiling = -1.0;  // Dataset::TestAucCeiling()
@@ -43,7 +46,12 @@ std::string PartsOfPulledText(const RowsPulled& pulled, const std::string& store
 // `shards`: those of the job, by id. `traffic`: what its plan was expected to move.
 RunReport ReportOf(const Settings& settings, const WorkerRunOptions& options, const JobSpec& job,
                    const std::vector<ShardAddress>& shards, std::vector<TableTraffic> traffic,
-                   const Progress& progress, const RunOutcome& outcome);
+                   const RunOutcome& outcome);
+
+// `earlier` and what this run added: `run`, and the points and tests of `progress`. `last`: the
+// test after the last step; none with 0 samples.
+TrainingHistory Continued(TrainingHistory earlier, const RunReport::Run& run,
+                          const Progress& progress, const Evaluation& last);
 
 // For a run that ended before `last_step`: "stopped at step 120 of 1954 by SIGTERM; go on with
 // --load". `is_saved`: there is a model to go on from.

@@ -14,6 +14,8 @@
 #include "launch/model/manifest.h"
 #include "launch/model/saved_rows.h"
 #include "launch/plan/plan_of_run.h"
+#include "launch/settings/going_on.h"
+#include "launch/settings/yaml_config.h"
 #include "ps/shard/shard_opening.h"
 #include "sharding/rows/initialiser.h"
 #include "worker/mpi/agreement.h"
@@ -47,12 +49,60 @@ Status CheckOutputs(const Settings& settings) {
   return OkStatus();
 }
 
+// The settings of the model's last run. kUsage if its config.yaml is not as it was saved.
+Result<Settings> ReadModelSettings(const std::string& model_dir, const Manifest& manifest) {
+  Settings settings;
+  RETURN_IF_ERROR(ReadYamlConfig(model_dir + "/config.yaml", &settings));
+  settings.Complete();
+  const bool is_version_1 = manifest.model_settings.empty();
+  const std::string& saved = is_version_1 ? manifest.config_digest : manifest.model_settings;
+  const std::string digest =
+      is_version_1 ? settings.config_digest() : ModelSettingsDigest(settings);
+  if (digest == saved) return settings;
+  return UsageError("{}/config.yaml is not as it was saved (digest {}, was {})", model_dir, digest,
+                    saved);
+}
+
+// Whether a run of these settings may go on from the model. Fills in what a manifest of version 1
+// does not say. *changes: what these settings change.
+Status CheckSettingsToLoad(const Settings& settings, const std::string& model_dir,
+                           Manifest* manifest, std::string* changes) {
+  const bool is_same = manifest->model_settings.empty()
+                           ? manifest->config_digest == settings.config_digest()
+                           : manifest->model_settings == ModelSettingsDigest(settings);
+  const Result<Settings> before = ReadModelSettings(model_dir, *manifest);
+  if (before.ok()) {
+    *changes = ChangesText(AllowedChanges(before.value(), settings));
+    if (manifest->data_settings.empty()) {
+      manifest->data_settings = DataSettingsDigest(before.value());
+    }
+    const std::vector<SettingChange> forbidden = ForbiddenChanges(before.value(), settings);
+    if (forbidden.empty()) return OkStatus();
+    return UsageError(
+        "--load: the model in {} was trained with other settings, which must stay: {}. Give the "
+        "same (--config={}/config.yaml has them), or train another model in another --model_dir",
+        model_dir, ChangesText(forbidden), model_dir);
+  }
+  if (is_same) {
+    if (manifest->data_settings.empty()) manifest->data_settings = DataSettingsDigest(settings);
+    return OkStatus();
+  }
+  return UsageError(
+      "--load: the model in {} was trained with other settings (digest {}, now {}), and nothing "
+      "says which: {}. Model, tables, batch, seed, optimizers, schema and threads must stay the "
+      "same",
+      model_dir,
+      manifest->model_settings.empty() ? manifest->config_digest : manifest->model_settings,
+      manifest->model_settings.empty() ? settings.config_digest() : ModelSettingsDigest(settings),
+      before.status().message());
+}
+
 bool HoldsShards(const std::string& row_dir) {
   std::error_code ignored;
   return std::filesystem::exists(ShardDirectory(row_dir, ShardId{0}), ignored);
 }
 
-// Tables of one config digest are the same: others were put into the manifest since.
+// Tables of the same settings are the same: others were put into the manifest since.
 Status CheckSameTables(const std::vector<TableSpec>& mine, const std::vector<TableSpec>& saved) {
   const auto damaged = [](const std::string& what) {
     return CorruptionError(
@@ -131,8 +181,10 @@ Status PrepareNew(const Settings& settings, JobSpec* job) {
       model_dir);
 }
 
-// The manifest of the model to go on from, if it is one of these settings.
-Result<Manifest> ReadManifestToLoad(const Settings& settings, const JobSpec& job) {
+// The manifest of the model to go on from, if these settings may go on from it. *changes: what they
+// change.
+Result<Manifest> ReadManifestToLoad(const Settings& settings, const JobSpec& job,
+                                    std::string* changes) {
   const std::string& model_dir = settings.output.model_dir;
   if (!HasManifest(model_dir) && HoldsShards(settings.row_directory())) {
     return UsageError(
@@ -142,22 +194,33 @@ Result<Manifest> ReadManifestToLoad(const Settings& settings, const JobSpec& job
         model_dir, settings.row_directory());
   }
   ASSIGN_OR_RETURN(Manifest manifest, ReadManifest(model_dir));
-  if (manifest.config_digest != job.config_digest) {
-    return UsageError(
-        "--load: the model in {} was trained with other settings (digest {}, now {}); compare "
-        "{}/config.yaml with --print_config: model, tables, data, batch, seed, rate and its "
-        "schedule, optimizers and threads must stay the same",
-        model_dir, manifest.config_digest, job.config_digest, model_dir);
-  }
+  RETURN_IF_ERROR(CheckSettingsToLoad(settings, model_dir, &manifest, changes));
   RETURN_IF_ERROR(CheckSameTables(job.tables, manifest.tables)
                       .Annotate(fmt::format("--load: {}/manifest.json", model_dir)));
   return manifest;
 }
 
+// A model of version 1 has no learning curve; its last report has one.
+Result<TrainingHistory> ReadHistory(const Settings& settings, const std::string& model_dir,
+                                    const Manifest& manifest) {
+  ASSIGN_OR_RETURN(const std::string curve, ReadCurve(model_dir, manifest));
+  TrainingHistory history;
+  if (curve.empty()) {
+    const Result<std::string> report = ReadFile(settings.report_path());
+    if (report.ok()) history = TrainingHistory::OfReport(report.value());
+  } else {
+    Result<TrainingHistory> read = TrainingHistory::FromJsonText(curve);
+    if (!read.ok()) return read.status().Annotate(model_dir + "/" + manifest.curve_file);
+    history = std::move(read).value();
+  }
+  history.DropAfter(manifest.steps);
+  return history;
+}
+
 Status PrepareLoad(const Settings& settings, RunStart* start) {
   JobSpec& job = start->job;
   const std::string& model_dir = settings.output.model_dir;
-  ASSIGN_OR_RETURN(const Manifest manifest, ReadManifestToLoad(settings, job));
+  ASSIGN_OR_RETURN(const Manifest manifest, ReadManifestToLoad(settings, job, &start->changes));
   ASSIGN_OR_RETURN(const SavedRows rows, SavedRows::Open(model_dir, settings.storage.row_dir));
   RETURN_IF_ERROR(rows.CheckUnchanged().Annotate("--load"));
   for (TableSpec& table : job.tables) {
@@ -169,16 +232,22 @@ Status PrepareLoad(const Settings& settings, RunStart* start) {
   RETURN_IF_ERROR(CheckRowsOnWorkers(job, manifest.plan));
   RETURN_IF_ERROR(CheckOutputs(settings));
   job.model_id = manifest.model_id;
+  // Of the settings that the model began with: those of this run may differ.
+  job.config_digest = manifest.config_digest;
   job.is_load = true;
+  start->rows_digest = manifest.rows_digest.empty() ? "not known" : manifest.rows_digest;
   job.load = {
       .step = manifest.steps,
       .steps_per_epoch = manifest.steps_per_epoch,
+      .data_first_step = manifest.data_first_step,
       .plan_digest = manifest.plan.digest(),
       .data_digest = manifest.data_digest,
+      .data_settings = manifest.data_settings,
       .shards = manifest.shards,
   };
   ASSIGN_OR_RETURN(start->dense, ReadDense(model_dir, manifest));
   ASSIGN_OR_RETURN(start->data, ReadDatasetState(model_dir, manifest));
+  ASSIGN_OR_RETURN(start->history, ReadHistory(settings, model_dir, manifest));
   return OkStatus();
 }
 

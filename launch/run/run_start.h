@@ -1,11 +1,13 @@
 // RunStart: what the first worker decides for all workers: the job and, if a saved model is loaded,
-// its dense part.
+// its dense part and what it kept of its data.
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "common/status.h"
+#include "launch/report/training_history.h"
 #include "launch/settings/settings.h"
 #include "sharding/tables/job_spec.h"
 #include "worker/data/dataset.h"
@@ -17,6 +19,11 @@ struct RunStart {
   JobSpec job;
   std::vector<float> dense;  // parameters and optimizer state of a loaded model; else empty
   DatasetState data;         // what the data source kept with a loaded model
+  // On the first worker, of a loaded model: its learning curve, the digest of its rows (or
+  // "not known"), and "learning_rate 0.06 (was 0.05)": what is different from its last run.
+  TrainingHistory history;
+  std::string rows_digest;
+  std::string changes;
 };
 
 // Collective: the first of `workers` makes the plan, reads the manifest in the model directory if

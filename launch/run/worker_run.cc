@@ -15,6 +15,7 @@
 #include "launch/run/run_outcome.h"
 #include "launch/run/run_preview.h"
 #include "launch/run/terminal.h"
+#include "launch/settings/going_on.h"
 #include "launch/settings/yaml_config.h"
 #include "sharding/rows/rows_digest.h"
 #include "worker/client/waiting_for_room.h"
@@ -125,6 +126,8 @@ class WorkerRun {
   Status Fail(const Status& status, bool is_everybodys);
   // Writes the model, waiting for room on the disk; nothing where no model is kept.
   Status SaveModelWith(const std::string& rows_digest);
+  // The learning curve of the model, with this run as far as it came.
+  TrainingHistory HistorySoFar() const;
   Status PrintAllParameters(std::string_view title, uint64_t steps);
   // Where rows were found since the last call, for the lines of progress.
   std::string DescribeShards();
@@ -222,15 +225,31 @@ Status WorkerRun::Train() {
   return PrintAllParameters("updated parameters (weights and bias):", summary_.steps_done);
 }
 
+TrainingHistory WorkerRun::HistorySoFar() const {
+  const RunReport::Run run = {.started_at = setup_.options.started_at,
+                              .first_step = job_.first_step(),
+                              .steps = summary_.steps_done,
+                              .samples = summary_.samples,
+                              .seconds = summary_.seconds,
+                              .data = setup_.settings.data.file,
+                              .data_digest = run_.data->content_digest()};
+  // A run that trained nothing leaves the curve as it was.
+  if (job_.is_load && run.steps == run.first_step) return run_.history;
+  return Continued(run_.history, run, progress_, evaluation_);
+}
+
 Status WorkerRun::SaveModelWith(const std::string& rows_digest) {
   if (!keeps_model()) return OkStatus();
   const std::string& directory = setup_.settings.output.model_dir;
   Manifest manifest{.model_id = job_.model_id,
                     .config_digest = job_.config_digest,
+                    .model_settings = ModelSettingsDigest(setup_.settings),
                     .steps = summary_.steps_done,
                     .steps_per_epoch = trainer_.steps_per_epoch(),
+                    .data_first_step = job_.first_step_of_data(),
                     .rows_digest = rows_digest,
                     .data_digest = run_.data->content_digest(),
+                    .data_settings = DataSettingsDigest(setup_.settings),
                     .tables = job_.tables,
                     .plan = job_.plan,
                     .shards = {},
@@ -246,7 +265,7 @@ Status WorkerRun::SaveModelWith(const std::string& rows_digest) {
     ASSIGN_OR_RETURN(const DatasetState state, run_.data->StateAt(place.epoch, place.sample));
     return SaveModel(directory, manifest,
                      MakeDenseFile(step.dense(), step.optimizer(), *step.rows()),
-                     WriteYamlText(setup_.settings), state);
+                     WriteYamlText(setup_.settings), state, HistorySoFar().ToJsonText());
   };
   return UntilThereIsRoom({.what = "the model in " + directory,
                            .deadline_ms = setup_.settings.cluster.save_deadline_ms},
@@ -291,7 +310,8 @@ Status WorkerRun::TellOutcome() {
                                               summary_.steps_done, *run_.step->rows()));
   RETURN_IF_ERROR(SaveModelWith(facts.digest));
   phases_.test = trainer_.evaluation_seconds();
-  const RunOutcome outcome{.summary = summary_,
+  const RunOutcome outcome{.history = HistorySoFar(),
+                           .summary = summary_,
                            .evaluation = evaluation_,
                            .auc_ceiling = run_.data->TestAucCeiling(),
                            .rows = std::move(facts),
@@ -306,9 +326,9 @@ Status WorkerRun::TellOutcome() {
   }
   Status reported;
   if (!settings.report_path().empty() && has_trained) {
-    reported = AsFaultOfTheWorld(WriteReport(ReportOf(settings, setup_.options, job_, links_.shards,
-                                                      std::move(run_.traffic), progress_, outcome),
-                                             settings.report_path()));
+    reported = AsFaultOfTheWorld(WriteReport(
+        ReportOf(settings, setup_.options, job_, links_.shards, std::move(run_.traffic), outcome),
+        settings.report_path()));
   }
   progress_.ClearLine();
   PrintOutcome(settings, outcome);

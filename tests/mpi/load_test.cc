@@ -165,13 +165,14 @@ TEST_F(Load, TheScheduleOfTheLearningRateGoesOn) {
                                "--lr-num-decay-steps=8"});
     return TrainIn(model, model + "_rows", {}, flags);
   };
-  const auto append_rates = [](const TrainResult& result, std::vector<double>* rates) {
-    for (const auto& point : result.report.at("curve")) rates->push_back(point["learning_rate"]);
+  const auto rates_of = [](const TrainResult& result) {
+    std::vector<double> rates;
+    for (const auto& point : result.report.at("curve")) rates.push_back(point["learning_rate"]);
+    return rates;
   };
   const TrainResult whole = train("whole", {});
   ASSERT_TRAINED(whole);
-  std::vector<double> whole_rates, rates;
-  append_rates(whole, &whole_rates);
+  const std::vector<double> whole_rates = rates_of(whole);
   ASSERT_EQ(whole_rates.size(), 30u);
   EXPECT_DOUBLE_EQ(whole_rates[0], 0.05 / 15);
   EXPECT_DOUBLE_EQ(whole_rates[16], 0.05 * 14 / 15);
@@ -185,16 +186,21 @@ TEST_F(Load, TheScheduleOfTheLearningRateGoesOn) {
     const TrainResult part = train("parts", flags);
     ASSERT_TRAINED(part);
     parts.Add(part);
-    append_rates(part, &rates);
+    const std::vector<double> rates = rates_of(part);
+    EXPECT_EQ(rates, std::vector<double>(whole_rates.begin(), whole_rates.begin() + rates.size()))
+        << "of all runs so far";
+    EXPECT_EQ(rates.size(), parts.losses.size());
   }
-  EXPECT_EQ(rates, whole_rates);
   EXPECT_EQ(parts.losses, whole.losses);
   EXPECT_EQ(parts.digest, whole.digest);
   EXPECT_EQ(DenseBytes("parts"), DenseBytes("whole"));
 
-  // No model goes on under another schedule.
-  EXPECT_REFUSED(TrainIn("parts", "parts_rows", {}, {"--load"}),
-                 HasSubstr("rate and its schedule"));
+  // Under another schedule it goes on, too, and says so.
+  const TrainResult constant = TrainIn("parts", "parts_rows", {}, {"--load", "--nepochs=4"});
+  ASSERT_TRAINED(constant);
+  EXPECT_THAT(constant.out, HasSubstr("lr_num_warmup_steps 0 (was 15)"));
+  EXPECT_DOUBLE_EQ(rates_of(constant).back(), 0.05);
+  EXPECT_EQ(rates_of(constant).size(), 40u);
 }
 
 TEST_F(Load, TheRateOfAStepIsThatOfRowsAndDensePart) {
@@ -288,10 +294,14 @@ TEST_F(Load, WhatDoesNotFitIsRefusedAndLeftAsItWas) {
   EXPECT_REFUSED(TrainIn("model", "rows", {1, 3}, {"--load"}),
                  AllOf(HasSubstr("--load under another plan"), HasSubstr(dir_ / "rows"),
                        HasSubstr("--row_dir")));
-  EXPECT_REFUSED(TrainIn("model", "rows", {}, {"--load", "--learning_rate=0.06"}),
-                 AllOf(HasSubstr("other settings"), HasSubstr("--print_config")));
-  EXPECT_REFUSED(TrainIn("model", "rows", {}, {"--load", "--optimizer=sgd"}),
-                 HasSubstr("other settings"));
+  EXPECT_REFUSED(
+      TrainIn("model", "rows", {},
+              {"--load", "--optimizer=sgd", "--threads=2", "--arch_mlp_top=8-1"}),
+      AllOf(HasSubstr("other settings"), HasSubstr("optimizer sgd (was adagrad)"),
+            HasSubstr("threads 2 (was 1)"), HasSubstr("arch_mlp_top 8-1 (was 16-1)"),
+            HasSubstr("table t3: optimizer sgd (was adagrad)"), HasSubstr("/config.yaml")));
+  EXPECT_REFUSED(TrainIn("model", "rows", {}, {"--load", "--arch_embedding_size=500-41-3-800"}),
+                 HasSubstr("table t1: rows 41 (was 40)"));
   EXPECT_REFUSED(TrainIn("nothing", "no_rows", {}, {"--load"}),
                  AllOf(HasSubstr(dir_ / "nothing"), HasSubstr("without --load first")));
 

@@ -469,8 +469,8 @@ TEST_F(OperatorErrors, RowsAndModelsOfAnotherRunAreRefused) {
   ExpectRefused(RunCommand(CommandOf({"train", "--model_dir=model", "--row_dir=rows2"})),
                 {"--model_dir=model", "--load", "--overwrite"});
   ExpectRefused(RunCommand(CommandOf({"train", "--model_dir=model", "--row_dir=rows", "--load",
-                                      "--learning_rate=0.5"})),
-                {"model", "other settings", "config.yaml"});
+                                      "--optimizer=adagrad"})),
+                {"model", "other settings", "optimizer adagrad (was sgd)", "config.yaml"});
   // Under another plan the rows are routed into a new directory, never into their own.
   ExpectRefused(RunCommand(CommandOf(
                     {"train", "--model_dir=model", "--row_dir=rows", "--load", "--shards=2"})),

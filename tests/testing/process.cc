@@ -262,7 +262,9 @@ TrainResult Train(TrainRun run) {
   const std::string text = ReadAll(report_path);
   if (text.empty()) return result;
   result.report = nlohmann::json::parse(text);
+  const uint64_t first_step = result.report.at("totals").at("first_step");
   for (const nlohmann::json& point : result.report.at("curve")) {
+    if (point.at("step") <= first_step) continue;  // of an earlier run of the model
     result.losses.push_back(point.at("loss").get<double>());
   }
   return result;

@@ -95,7 +95,7 @@ struct TrainRun {
 
 struct TrainResult : ProcessResult {
   std::vector<double> printed_losses;  // of DLRM's lines, 6 decimals
-  std::vector<double> losses;          // of the report's curve, every bit
+  std::vector<double> losses;          // of the run's part of the report's curve, every bit
   std::string digest;                  // of the line `rows digest:`; "": none
   nlohmann::json report;               // null if none was written
 
