@@ -40,13 +40,6 @@ std::string ParentOf(const std::string& path) {
   return parent.empty() ? "." : parent;
 }
 
-Status SyncDirectory(const std::string& path) {
-  FileDescriptor directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!directory.valid()) return StatusFromErrno(errno, "open directory", path);
-  if (::fsync(directory.get()) != 0) return StatusFromErrno(errno, "fsync directory", path);
-  return OkStatus();
-}
-
 Status WriteAndSync(const std::string& path, std::string_view text) {
   FileDescriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
   if (!file.valid()) return StatusFromErrno(errno, "write", path);
@@ -99,6 +92,20 @@ Status WriteFileDurably(const std::string& path, std::string_view text) {
     return written;
   }
   return SyncDirectory(ParentOf(path));
+}
+
+Status SyncDirectory(const std::string& path) {
+  FileDescriptor directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!directory.valid()) return StatusFromErrno(errno, "open directory", path);
+  if (::fsync(directory.get()) != 0) return StatusFromErrno(errno, "fsync directory", path);
+  return OkStatus();
+}
+
+Status RenameDurably(const std::string& from, const std::string& to) {
+  if (std::rename(from.c_str(), to.c_str()) != 0) {
+    return StatusFromErrno(errno, "rename " + from + " to", to);
+  }
+  return SyncDirectory(ParentOf(to));
 }
 
 Result<std::string> ReadFile(const std::string& path) {

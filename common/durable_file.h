@@ -21,6 +21,13 @@ Result<std::string> ReadFile(const std::string& path);
 // Makes `path` and its missing parents, and fsyncs each one's parent. OK if it exists already.
 Status MakeDirectoryDurably(const std::string& path);
 
+// Renames a file or directory within a file system and fsyncs the directory of `to`. A file or an
+// empty directory at `to` is replaced.
+Status RenameDurably(const std::string& from, const std::string& to);
+
+// Makes the names in a directory survive a crash.
+Status SyncDirectory(const std::string& path);
+
 // The Status, as listed above, of an errno: "cannot {what} {path}: {reason}".
 Status StatusFromErrno(int error, std::string_view what, const std::string& path);
 

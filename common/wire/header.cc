@@ -81,6 +81,10 @@ std::string_view MessageTypeName(MessageType type) {
       return "prefetch";
     case MessageType::kBusy:
       return "busy";
+    case MessageType::kCheckpoint:
+      return "checkpoint";
+    case MessageType::kCheckpointReply:
+      return "checkpoint reply";
   }
   return "unknown";
 }

@@ -55,6 +55,8 @@ enum class MessageType : uint16_t {
   kError = 17,
   kPrefetch = 18,
   kBusy = 19,
+  kCheckpoint = 20,
+  kCheckpointReply = 21,
 };
 
 // "pull", "pull reply", ...; "unknown" for a number this build does not know.

@@ -205,7 +205,8 @@ Result<std::vector<std::unique_ptr<Shard>>> Server::MakeShards(const Job& job,
                                .access_counts = options_.access_counts,
                                .max_unwritten_bytes = budgets.unwritten / per_node,
                                .max_prefetch_bytes = budgets.prefetch / per_node,
-                               .keeps_written_rows = options_.node.has_files()};
+                               .keeps_written_rows = options_.node.has_files(),
+                               .rows_end_with_job = options_.rows_end_with_job};
     ASSIGN_OR_RETURN(std::unique_ptr<Shard> shard,
                      Shard::Make(options, job.spec.tables, job.spec.plan, sources));
     shards.push_back(std::move(shard));

@@ -7,7 +7,7 @@
 
 namespace rowhouse {
 
-void Controls::Park(Request request) {
+void Controls::Park(Request request, CheckpointRequest checkpoint) {
   const Blockage& blockage = state_.blockage;
   const bool is_blocked = blockage.is_blocked();
   const bool was_blocked =
@@ -17,20 +17,21 @@ void Controls::Park(Request request) {
                                                                 is_blocked ? "waits" : "has waited",
                                                                 blockage.why)});
   }
-  parked_.push_back(std::move(request));
+  parked_.push_back({.request = std::move(request), .checkpoint = std::move(checkpoint)});
 }
 
 void Controls::Serve() {
-  for (Request& request : std::exchange(parked_, {})) {
-    if (request.header.step <= state_.next_step && !state_.has_failed()) {
-      ServeOne(std::move(request));
+  for (ControlTask& task : std::exchange(parked_, {})) {
+    if (task.request.header.step <= state_.next_step && !state_.has_failed()) {
+      ServeOne(std::move(task));
     } else {
-      parked_.push_back(std::move(request));
+      parked_.push_back(std::move(task));
     }
   }
 }
 
-void Controls::ServeOne(Request request) {
+void Controls::ServeOne(ControlTask task) {
+  Request& request = task.request;
   if (request.header.type == MessageType::kStats) {  // Of now, whatever step was asked about.
     const uint64_t ticket = state_.out.TakeTicket();
     state_.out.Add(CountStore{.ticket = ticket});
@@ -42,9 +43,41 @@ void Controls::ServeOne(Request request) {
         request, MakeStatus(StatusCode::kInternal, "{}: asked about step {}, but step {} is next",
                             state_.options.name, request.header.step, state_.next_step));
   }
-  if (save_) return parked_.push_back(std::move(request));
-  save_ = Save{.request = std::move(request)};
+  if (save_) return parked_.push_back(std::move(task));
+  const bool is_checkpoint = request.header.type == MessageType::kCheckpoint;
+  if (is_checkpoint && task.checkpoint.phase != CheckpointPhase::kMake) {
+    return StartCheckpoint(std::move(task));
+  }
+  save_ = Save{.task = std::move(task)};
   ContinueSave();
+}
+
+uint64_t Controls::DirtyBytes() const {
+  uint64_t bytes = 0;
+  for (const LocalSlice* slice : rooms_.tables.slices()) {
+    const RowCache& cache = *slice->cache;
+    uint64_t rows = 0;
+    for (RowCache::Slot slot = 0; slot < cache.capacity_rows(); ++slot) {
+      rows += cache.is_dirty(slot) ? 1 : 0;
+    }
+    bytes += rows * slice->store.record_bytes;
+  }
+  return bytes;
+}
+
+// A phase of a checkpoint, all rows being written for which it waits.
+void Controls::StartCheckpoint(ControlTask task) {
+  CheckpointStore action{.ticket = state_.out.TakeTicket(),
+                         .phase = task.checkpoint.phase,
+                         .name = std::move(task.checkpoint.name),
+                         .steps = state_.next_step,
+                         .kept = std::move(task.checkpoint.kept)};
+  if (action.phase == CheckpointPhase::kReserve) action.bytes = DirtyBytes();
+  if (action.phase == CheckpointPhase::kMake && state_.options.keeps_written_rows) {
+    action.written_rows = ImageOfWrittenRows(rooms_.tables.WrittenSlices());
+  }
+  in_store_.emplace(action.ticket, std::move(task.request));
+  state_.out.Add(std::move(action));
 }
 
 // ---- Saves ------------------------------------------------------------------------------------
@@ -75,8 +108,11 @@ bool Controls::WriteSlice(LocalSlice& slice, RowCache::Slot* next) {
 }
 
 void Controls::EndSave() {
+  ControlTask task = std::move(save_->task);
+  save_.reset();
+  if (task.request.header.type == MessageType::kCheckpoint) return StartCheckpoint(std::move(task));
   const uint64_t ticket = state_.out.TakeTicket();
-  if (save_->request.header.type == MessageType::kFlush) {
+  if (task.request.header.type == MessageType::kFlush) {
     rooms_.sweeper.NoteSync(ticket, state_.next_step);  // A change's LSN is its step + 1.
     SyncStore sync{.ticket = ticket, .steps = state_.next_step};
     // A copy: rows are written, and noted, while the store syncs.
@@ -87,8 +123,7 @@ void Controls::EndSave() {
   } else {
     state_.out.Add(ScanStore{.ticket = ticket});
   }
-  in_store_.emplace(ticket, std::move(save_->request));
-  save_.reset();
+  in_store_.emplace(ticket, std::move(task.request));
 }
 
 // ---- Answers of the store -----------------------------------------------------------------------
@@ -101,6 +136,19 @@ std::optional<Request> Controls::TakeWaiting(uint64_t ticket) {
 
 void Controls::OnSynced(uint64_t ticket) {
   if (const auto request = TakeWaiting(ticket)) state_.out.Answer(*request, FlushReply{});
+}
+
+void Controls::OnCheckpointed(const StoreCheckpointed& event) {
+  const bool has_no_room = event.status.code() == StatusCode::kResourceExhausted;
+  if (!event.status.ok() && !has_no_room) state_.Fail(event.status);
+  const auto request = state_.has_failed() ? std::nullopt : TakeWaiting(event.ticket);
+  if (!request) return;
+  CheckpointReply reply;
+  if (has_no_room) reply.no_room = event.status.message();
+  reply.directory = event.directory;
+  reply.checksum = event.checksum;
+  reply.bytes = event.bytes;
+  state_.out.Answer(*request, reply);
 }
 
 void Controls::OnScanned(const StoreScanned& event) {
@@ -133,12 +181,12 @@ void Controls::OnCounted(const StoreCounted& event) {
 // ---- Those who wait -----------------------------------------------------------------------------
 
 void Controls::ForEachWaiting(const std::function<void(Request&)>& visit) {
-  for (Request& request : parked_) visit(request);
+  for (ControlTask& task : parked_) visit(task.request);
   for (auto& [ticket, request] : in_store_) visit(request);
 }
 
 void Controls::VisitSaving(const std::function<void(Request&)>& visit) {
-  if (save_) visit(save_->request);
+  if (save_) visit(save_->task.request);
 }
 
 void Controls::Clear() {

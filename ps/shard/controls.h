@@ -1,11 +1,12 @@
-// Controls: what a worker asks between two steps: to save all rows (FLUSH), for their digest, and
-// for counters (STATS).
+// Controls: what a worker asks between two steps: to save all rows (FLUSH), for a checkpoint of
+// them, for their digest, and for counters (STATS).
 //
 // A save writes all dirty rows, piece by piece, and no step is applied meanwhile, so that what is
 // saved is the rows after one step. FLUSH then syncs the store, writes "clean" into STATE.json
 // (shard_store.h) and is answered. docs/storage.md, "A save", says what else makes a saved model.
-// One save or digest at a time.
-// Threads: the shard's thread only.
+// One save or digest at a time. CHECKPOINT writes the rows in the same way; then the shard's part
+// of the checkpoint is made from the store, and the directory stays "open". Threads: the shard's
+// thread only.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +15,18 @@
 #include <map>
 #include <optional>
 
+#include "common/wire/checkpoint.h"
 #include "ps/shard/local_tables.h"
 #include "ps/shard/shard_state.h"
 #include "ps/shard/store_writer.h"
 #include "ps/shard/sweeper.h"
 
 namespace rowhouse {
+
+struct ControlTask {
+  Request request;
+  CheckpointRequest checkpoint = {};  // of a CHECKPOINT
+};
 
 class Controls {
  public:
@@ -33,7 +40,7 @@ class Controls {
   // Keeps a request until Serve() answers it, when its step is next. A STATS request is also
   // answered BUSY, at once, if the shard is blocked or was blocked within the last deadline_ms of
   // the request: a worker sends it when it has waited that long for other workers.
-  void Park(Request request);
+  void Park(Request request, CheckpointRequest checkpoint = {});
   void Serve();
 
   // Whether a save is under way.
@@ -42,10 +49,11 @@ class Controls {
   void ContinueSave();
 
   void OnSynced(uint64_t ticket);
+  void OnCheckpointed(const StoreCheckpointed& event);
   void OnScanned(const StoreScanned& event);
   void OnCounted(const StoreCounted& event);
 
-  std::deque<Request>& parked() { return parked_; }
+  std::deque<ControlTask>& parked() { return parked_; }
   // ForEachWaiting visits parked requests and those that wait for the store; VisitSaving visits the
   // request whose save or digest is writing dirty rows, if there is one.
   void ForEachWaiting(const std::function<void(Request&)>& visit);
@@ -54,12 +62,14 @@ class Controls {
 
  private:
   struct Save {
-    Request request;
+    ControlTask task;
     size_t slice = 0;         // number of the slice that is being written
     RowCache::Slot next = 0;  // its first slot that is not written yet
   };
 
-  void ServeOne(Request request);
+  void ServeOne(ControlTask task);
+  void StartCheckpoint(ControlTask task);
+  uint64_t DirtyBytes() const;
   bool WriteSlice(LocalSlice& slice, RowCache::Slot* next);
   void EndSave();
   // The request that waits for this ticket; nothing if it was refused since.
@@ -67,7 +77,7 @@ class Controls {
 
   ShardState& state_;
   const Rooms rooms_;
-  std::deque<Request> parked_;
+  std::deque<ControlTask> parked_;
   std::optional<Save> save_;
   std::map<uint64_t, Request> in_store_;  // by ticket
 };

@@ -15,6 +15,7 @@
 #include "common/frame.h"
 #include "common/status.h"
 #include "common/transport/transport.h"
+#include "common/wire/checkpoint.h"
 #include "ps/cache/cache_ledger.h"
 #include "ps/log/push_log.h"
 #include "ps/store/row_store.h"
@@ -60,6 +61,13 @@ struct StoreCounted {
   RowStoreCounters counters;
   uint64_t process_peak_bytes = 0;  // 0: not known
 };
+struct StoreCheckpointed {  // answers CheckpointStore
+  uint64_t ticket = 0;
+  Status status;          // kResourceExhausted: there is no room, and no part
+  std::string directory;  // of the part, after kMake
+  std::string checksum;
+  uint64_t bytes = 0;
+};
 // Who finds no room to write. Store and log are retried independently of each other.
 enum class Blocked : uint8_t { kStore, kLog };
 // A write or sync found no room (kResourceExhausted). The driver retries it until there is room;
@@ -78,8 +86,8 @@ struct Tick {};      // a time asked for by WakeAt has come
 struct Continue {};  // the answer to CallAgain
 
 using ShardEvent = std::variant<MessageArrived, RowsRead, RowsWritten, StoreSynced, StoreScanned,
-                                StoreCounted, LogAppended, LogTruncated, StoreBlocked,
-                                StoreUnblocked, CacheGranted, Tick, Continue>;
+                                StoreCounted, StoreCheckpointed, LogAppended, LogTruncated,
+                                StoreBlocked, StoreUnblocked, CacheGranted, Tick, Continue>;
 
 // ---- Actions --------------------------------------------------------------------------------
 
@@ -112,6 +120,17 @@ struct AppendLog {
 struct TruncateLog {       // may overtake appends that find no room
   uint64_t low_water = 0;  // LSN
 };
+// One phase of a checkpoint (common/wire/checkpoint.h). Finding no room ends it: it is not retried,
+// as writes of rows are.
+struct CheckpointStore {
+  uint64_t ticket = 0;
+  CheckpointPhase phase = CheckpointPhase::kReserve;
+  uint64_t bytes = 0;             // kReserve: of rows still to be written
+  std::string name;               // kMake
+  uint64_t steps = 0;             // kMake: how many steps the rows have
+  std::string written_rows = {};  // kMake: as of SyncStore
+  std::vector<std::string> kept;  // kKeep
+};
 struct ScanStore {  // digest of every stored row
   uint64_t ticket = 0;
 };
@@ -129,7 +148,8 @@ struct WakeAt {  // replaces an earlier one
 // answers need not wait for the step.
 struct CallAgain {};
 
-using ShardAction = std::variant<SendFrames, ReadRows, WriteRows, SyncStore, ScanStore, CountStore,
-                                 AppendLog, TruncateLog, AskCacheBudget, WakeAt, CallAgain>;
+using ShardAction =
+    std::variant<SendFrames, ReadRows, WriteRows, SyncStore, CheckpointStore, ScanStore, CountStore,
+                 AppendLog, TruncateLog, AskCacheBudget, WakeAt, CallAgain>;
 
 }  // namespace rowhouse

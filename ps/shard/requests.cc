@@ -6,6 +6,7 @@
 #include "common/wire/codec.h"
 #include "common/wire/prefetch.h"
 #include "common/wire/pull.h"
+#include "ps/store/checkpoint_part.h"
 
 namespace rowhouse {
 namespace {
@@ -293,6 +294,23 @@ Result<PrefetchTask> Requests::ReadPrefetch(Message message) const {
       .step = message.header.step, .tables = {}, .ids = std::move(message.payload[0])};
   ASSIGN_OR_RETURN(task.tables, ReadTables(body.tables, task.ids));
   return task;
+}
+
+Result<CheckpointRequest> Requests::ReadCheckpoint(const Message& message) const {
+  ASSIGN_OR_RETURN(CheckpointRequest body, DecodeBody<CheckpointRequest>(message));
+  if (body.phase > CheckpointPhase::kKeep) {
+    return CorruptionError("a checkpoint has no phase {}", static_cast<int>(body.phase));
+  }
+  if (body.phase == CheckpointPhase::kMake && !StepsOfCheckpoint(body.name)) {
+    return CorruptionError("\"{}\" is no name of a checkpoint", body.name);
+  }
+  if (state_.options.rows_end_with_job && body.phase != CheckpointPhase::kKeep) {
+    return UsageError(
+        "--save_every: {} deletes its rows at the end of the job, and the parts of checkpoints "
+        "lie beside them; start it with --row_dir",
+        name());
+  }
+  return body;
 }
 
 }  // namespace rowhouse

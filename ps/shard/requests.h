@@ -13,6 +13,7 @@
 
 #include "common/frame.h"
 #include "common/status.h"
+#include "common/wire/checkpoint.h"
 #include "common/wire/message.h"
 #include "common/wire/push.h"
 #include "ps/shard/bags.h"
@@ -79,6 +80,7 @@ class Requests {
   Result<PullTask> ReadPull(const PeerId& peer, Message message) const;
   Result<PushPart> ReadPush(Message message) const;
   Result<PrefetchTask> ReadPrefetch(Message message) const;
+  Result<CheckpointRequest> ReadCheckpoint(const Message& message) const;
 
  private:
   Result<std::vector<LocalRows>> ReadTables(const std::vector<TableRows>& parts,

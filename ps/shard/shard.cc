@@ -74,6 +74,7 @@ void Shard::Dispatch(ShardEvent& event) {
                  [&](RowsRead& read) { reader_.OnRowsRead(std::move(read)); },
                  [&](RowsWritten& written) { writer_.OnRowsWritten(written); },
                  [&](StoreSynced& synced) { OnSynced(synced); },
+                 [&](StoreCheckpointed& made) { controls_.OnCheckpointed(made); },
                  [&](StoreScanned& scanned) { controls_.OnScanned(scanned); },
                  [&](StoreCounted& counted) { controls_.OnCounted(counted); },
                  [&](LogAppended& appended) { pushes_.OnLogAppended(appended); },
@@ -125,6 +126,11 @@ Status Shard::Take(Request request, Message message) {
     case MessageType::kStats:
       controls_.Park(std::move(request));
       return OkStatus();
+    case MessageType::kCheckpoint: {
+      ASSIGN_OR_RETURN(CheckpointRequest checkpoint, requests_.ReadCheckpoint(message));
+      controls_.Park(std::move(request), std::move(checkpoint));
+      return OkStatus();
+    }
     default:
       return CorruptionError("{}: a shard takes no message of type {}", state_.options.name,
                              static_cast<int>(request.header.type));
@@ -216,7 +222,7 @@ void Shard::RefuseAll() {
 
 namespace {
 
-const Request& RequestOf(const Request& request) { return request; }
+const Request& RequestOf(const ControlTask& task) { return task.request; }
 const Request& RequestOf(const PullTask& pull) { return pull.request; }
 
 }  // namespace
@@ -245,8 +251,8 @@ void Shard::AskWakeUp() {
   for (const PullTask& pull : pulls_.parked()) {
     earliest = std::min(earliest, pull.request.deadline);
   }
-  for (const Request& request : controls_.parked()) {
-    earliest = std::min(earliest, request.deadline);
+  for (const ControlTask& task : controls_.parked()) {
+    earliest = std::min(earliest, task.request.deadline);
   }
   if (earliest == std::numeric_limits<TimeMs>::max() || earliest == wake_at_) return;
   wake_at_ = earliest;

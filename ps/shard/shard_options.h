@@ -34,6 +34,7 @@ struct ShardOptions {
   // A save notes which rows were ever written, so that opening them again needs no scan. It takes
   // memory meanwhile, at most a sixteenth of cache_bytes. For stores that have a directory.
   bool keeps_written_rows = false;
+  bool rows_end_with_job = false;  // the directory is deleted then: no checkpoint is made
 };
 
 }  // namespace rowhouse

@@ -13,12 +13,6 @@
 #include "sharding/rows/record_weights.h"
 
 namespace rowhouse {
-namespace {
-
-constexpr const char* kWrittenRowsFile = "/written_rows";
-
-}  // namespace
-
 ShardStore::ShardStore(std::unique_ptr<RowStore> store, std::string directory,
                        const std::vector<TableSpec>& tables, uint64_t steps)
     : store_(std::move(store)), directory_(std::move(directory)), last_sync_steps_(steps) {
@@ -65,12 +59,14 @@ ShardEvent ShardStore::Execute(ShardAction& action) {
                         .counters = store_->counters(),
                         .process_peak_bytes = PeakBytesOfProcess()};
   }
+  if (auto* checkpoint = std::get_if<CheckpointStore>(&action)) return Checkpoint(*checkpoint);
   auto* scan = std::get_if<ScanStore>(&action);
   CHECK(scan != nullptr) << "not a store action";
   return Scan(scan->ticket);
 }
 
 Status ShardStore::Write(const WriteRows& action) {
+  reserved_.Free();  // These rows may be those it was taken for.
   if (!is_open_ && !directory_.empty()) {
     RETURN_IF_ERROR(AsFaultOfTheWorld(MarkChanged()));
   }
@@ -95,6 +91,43 @@ Status ShardStore::Sync(SyncStore& action) {
   if (!directory_.empty() && !action.written_rows.empty()) {
     KeepWrittenRows(std::move(action.written_rows));
   }
+  return OkStatus();
+}
+
+StoreCheckpointed ShardStore::Checkpoint(CheckpointStore& action) {
+  StoreCheckpointed event{.ticket = action.ticket, .status = {}, .directory = {}, .checksum = {}};
+  if (directory_.empty()) {
+    // Nothing is kept, so nothing is in the way.
+    if (action.phase != CheckpointPhase::kKeep) event.status = store_->Checkpoint(action.name);
+    return event;
+  }
+  switch (action.phase) {
+    case CheckpointPhase::kReserve: {
+      // A quarter more, for keys, indexes and filters; and what the store writes beside rows.
+      constexpr uint64_t kBesideRows = uint64_t{4} << 20;
+      const uint64_t rows = action.bytes + store_->bytes_in_memory();
+      event.status = reserved_.Take(directory_, rows + rows / 4 + kBesideRows);
+      break;
+    }
+    case CheckpointPhase::kMake:
+      event.status = MakePartOf(action, &event);
+      break;
+    case CheckpointPhase::kKeep:
+      reserved_.Free();
+      event.status = DeletePartsExcept(action.kept, directory_);
+      break;
+  }
+  event.status = AsFaultOfTheWorld(event.status);
+  return event;
+}
+
+Status ShardStore::MakePartOf(CheckpointStore& action, StoreCheckpointed* event) {
+  reserved_.Free();  // No row was dirty.
+  ASSIGN_OR_RETURN(PartFacts facts, MakePart(*store_, directory_, action.name, action.steps,
+                                             std::move(action.written_rows)));
+  event->directory = CheckpointPart(directory_, action.name);
+  event->checksum = std::move(facts.checksum);
+  event->bytes = facts.bytes;
   return OkStatus();
 }
 

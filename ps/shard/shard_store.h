@@ -12,6 +12,7 @@
 
 #include "common/status.h"
 #include "ps/shard/shard.h"
+#include "ps/store/checkpoint_part.h"
 #include "ps/store/row_store.h"
 #include "sharding/rows/rows_digest.h"
 #include "sharding/tables/table_spec.h"
@@ -37,9 +38,9 @@ class ShardStore {
   // clean sync wrote, if it fits, else by visiting every record.
   Status TellStored(Shard* shard);
 
-  // Carries out ReadRows, WriteRows, SyncStore, ScanStore or CountStore and returns its event. A
-  // write or sync that found no room (kResourceExhausted) leaves `action` unchanged and may be
-  // carried out again.
+  // Carries out ReadRows, WriteRows, SyncStore, CheckpointStore, ScanStore or CountStore and
+  // returns its event. A write or sync that found no room (kResourceExhausted) leaves `action`
+  // unchanged and may be carried out again.
   ShardEvent Execute(ShardAction& action);
   ShardEvent Execute(ShardAction&& action) { return Execute(action); }
 
@@ -47,6 +48,8 @@ class ShardStore {
   Status MarkChanged();
   Status Write(const WriteRows& action);
   Status Sync(SyncStore& action);
+  StoreCheckpointed Checkpoint(CheckpointStore& action);
+  Status MakePartOf(CheckpointStore& action, StoreCheckpointed* event);
   void KeepWrittenRows(std::string image) const;
   StoreScanned Scan(uint64_t ticket);
 
@@ -62,6 +65,7 @@ class ShardStore {
   bool is_open_ = false;            // STATE.json says "open"
   bool has_changed_ = false;        // by this object
   uint64_t last_sync_steps_ = 0;
+  ReservedRoom reserved_;  // for a checkpoint
 };
 
 }  // namespace rowhouse

@@ -107,6 +107,15 @@ class RowStore {
   // the same, the rows are the same, so what was derived from them still holds.
   virtual uint64_t stamp() const { return 0; }
 
+  // Syncs, then makes `directory`, which must not exist, with a store of the rows as they are now,
+  // that stays as it is whatever becomes of this one; files are links where both can have them. All
+  // of it is on disk when this returns. Put and Sync may go on after an error, which leaves no
+  // directory: kResourceExhausted as for Put; kUsage if rows of this store do not outlive it.
+  virtual Status Checkpoint(const std::string& directory);
+
+  // Bytes of rows that Put took and that are in memory only.
+  virtual uint64_t bytes_in_memory() const { return 0; }
+
   // Syncs, then rewrites the files so that they hold each row once. Reads and writes all rows, and
   // needs up to as much free disk as they take.
   virtual Status Compact() { return Sync(); }

@@ -19,6 +19,9 @@
 
 namespace rowhouse {
 
+// Its name in a shard's directory.
+inline constexpr const char* kWrittenRowsFile = "/written_rows";
+
 // The written rows of one slice, whose first row has position first_position in its table.
 struct WrittenSlice {
   TableId table{};

@@ -47,11 +47,18 @@ TEST(WireGolden, TheHeaderIsTheseBytesForEver) {
 }
 
 TEST(WireGolden, TypesKeepTheirNumbers) {
-  const std::vector<std::string_view> names = {
-      "unknown",    "hello", "hello reply", "pull",    "pull reply",   "push",
-      "push reply", "flush", "flush reply", "digest",  "digest reply", "bye",
-      "bye reply",  "stats", "stats reply", "unknown", "unknown",      "error",
-      "prefetch",   "busy",  "unknown"};
+  const std::vector<std::string_view> names = {"unknown",      "hello",
+                                               "hello reply",  "pull",
+                                               "pull reply",   "push",
+                                               "push reply",   "flush",
+                                               "flush reply",  "digest",
+                                               "digest reply", "bye",
+                                               "bye reply",    "stats",
+                                               "stats reply",  "unknown",
+                                               "unknown",      "error",
+                                               "prefetch",     "busy",
+                                               "checkpoint",   "checkpoint reply",
+                                               "unknown"};
   for (uint16_t number = 0; number < names.size(); ++number) {
     EXPECT_EQ(MessageTypeName(static_cast<MessageType>(number)), names[number]);
   }

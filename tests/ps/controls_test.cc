@@ -72,6 +72,57 @@ TEST_F(ControlsTest, WaitsForItsStepAndIsRefusedAfterIt) {
   EXPECT_EQ(AnswerOf<ErrorReply>().code, static_cast<uint8_t>(StatusCode::kInternal));
 }
 
+TEST_F(ControlsTest, ACheckpointWritesDirtyRowsAndLeavesTheDirectoryOpen) {
+  OpenControls({.first_step = 5});
+  Cache(RowId{3}, 3.0f, /*is_dirty=*/true);
+  Cache(RowId{4}, 4.0f, /*is_dirty=*/true);
+  const auto ask = [&](const CheckpointRequest& request) {
+    controls_->Park(Ask(MessageType::kCheckpoint, 5), request);
+    controls_->Serve();
+    return state_->out.TakeActions();
+  };
+  std::vector<ShardAction> actions = ask({.phase = CheckpointPhase::kReserve});
+  ASSERT_EQ(actions.size(), 1u);
+  auto checkpoint = std::get<CheckpointStore>(actions[0]);
+  EXPECT_EQ(checkpoint.bytes, 2 * table().layout.bytes());
+  controls_->OnCheckpointed({.ticket = checkpoint.ticket});
+  EXPECT_EQ(AnswerOf<CheckpointReply>().no_room, "");
+
+  actions = ask({.phase = CheckpointPhase::kMake, .name = "step-5"});
+  ASSERT_EQ(actions.size(), 2u);
+  EXPECT_EQ(std::get<WriteRows>(actions[0]).writes.at(0).rows.size(), 2u);
+  checkpoint = std::get<CheckpointStore>(actions[1]);
+  EXPECT_EQ(checkpoint.name, "step-5");
+  EXPECT_EQ(checkpoint.steps, 5u);
+  EXPECT_FALSE(controls_->is_saving());
+  controls_->OnCheckpointed(
+      {.ticket = checkpoint.ticket, .directory = "/part", .checksum = "c", .bytes = 7});
+  const auto reply = AnswerOf<CheckpointReply>();
+  EXPECT_EQ(reply.directory, "/part");
+  EXPECT_EQ(reply.checksum, "c");
+  EXPECT_EQ(reply.bytes, 7u);
+
+  actions = ask({.phase = CheckpointPhase::kKeep, .kept = {"step-5"}});
+  ASSERT_EQ(actions.size(), 1u);
+  EXPECT_EQ(std::get<CheckpointStore>(actions[0]).kept, std::vector<std::string>{"step-5"});
+}
+
+TEST_F(ControlsTest, ACheckpointWithoutRoomIsNoFailureAndOneThatBreaksIs) {
+  OpenControls({});
+  for (const bool breaks : {false, true}) {
+    controls_->Park(Ask(MessageType::kCheckpoint, 0), {.phase = CheckpointPhase::kMake});
+    controls_->Serve();
+    StoreCheckpointed made{.ticket = Take<CheckpointStore>().at(0).ticket, .status = {}};
+    made.status = breaks ? IoError("a disk broke")
+                         : Status(StatusCode::kResourceExhausted, "the disk is full");
+    controls_->OnCheckpointed(made);
+    EXPECT_EQ(state_->has_failed(), breaks);
+    if (!breaks) {
+      EXPECT_EQ(AnswerOf<CheckpointReply>().no_room, "the disk is full");
+    }
+  }
+}
+
 TEST_F(ControlsTest, CountersAreThoseOfTheShardAndOfItsStore) {
   OpenControls({});
   state_->counters.rows_updated = 7;

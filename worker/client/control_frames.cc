@@ -15,6 +15,7 @@ std::vector<MessagePart> ControlFrames::Divide(MessageType type) {
 
 Frames ControlFrames::Encode(const Header& header, const MessagePart& /*part*/) const {
   if (type_ == MessageType::kFlush) return EncodeMessage(header, FlushRequest{});
+  if (type_ == MessageType::kCheckpoint) return EncodeMessage(header, checkpoint_);
   if (type_ == MessageType::kDigest) return EncodeMessage(header, DigestRequest{});
   return EncodeMessage(header, StatsRequest{});
 }
@@ -24,6 +25,7 @@ Status ControlFrames::TakeReply(const MessagePart& part, const Message& message)
     FlushReply reply;
     return DecodeReply(message, &reply);
   }
+  if (type_ == MessageType::kCheckpoint) return DecodeReply(message, &checkpoints_[part.shard]);
   if (type_ == MessageType::kDigest) return DecodeReply(message, &digests_[part.shard]);
   return DecodeReply(message, &stats_[part.shard]);
 }

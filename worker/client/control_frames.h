@@ -1,9 +1,12 @@
-// ControlFrames: the messages of FLUSH, DIGEST and STATS, which every shard is asked alike.
+// ControlFrames: the messages of FLUSH, CHECKPOINT, DIGEST and STATS, which every shard is asked
+// alike.
 // Threads: one.
 #pragma once
 
+#include <utility>
 #include <vector>
 
+#include "common/wire/checkpoint.h"
 #include "common/wire/control.h"
 #include "worker/client/request_frames.h"
 
@@ -11,20 +14,25 @@ namespace rowhouse {
 
 class ControlFrames final : public RequestFrames {
  public:
-  explicit ControlFrames(size_t shards) : digests_(shards), stats_(shards) {}
+  explicit ControlFrames(size_t shards) : checkpoints_(shards), digests_(shards), stats_(shards) {}
 
-  // One part a shard. type: kFlush, kDigest or kStats.
+  // One part a shard. type: kFlush, kCheckpoint, kDigest or kStats.
   std::vector<MessagePart> Divide(MessageType type);
+  // What the next CHECKPOINT asks for.
+  void set_checkpoint(CheckpointRequest checkpoint) { checkpoint_ = std::move(checkpoint); }
 
   Frames Encode(const Header& header, const MessagePart& part) const override;
   Status TakeReply(const MessagePart& part, const Message& message) override;
 
   // By shard, as last answered.
+  const std::vector<CheckpointReply>& checkpoints() const { return checkpoints_; }
   const std::vector<DigestReply>& digests() const { return digests_; }
   const std::vector<StatsReply>& stats() const { return stats_; }
 
  private:
   MessageType type_ = MessageType::kFlush;
+  CheckpointRequest checkpoint_;
+  std::vector<CheckpointReply> checkpoints_;
   std::vector<DigestReply> digests_;
   std::vector<StatsReply> stats_;
 };

@@ -63,6 +63,12 @@ void PsClient::StartFlush(uint64_t steps) {
   BeginControl(MessageType::kFlush, steps, DeadlinesOf(options_.control_deadline_ms, options_));
 }
 
+void PsClient::StartCheckpoint(uint64_t steps, CheckpointRequest request) {
+  control_frames_.set_checkpoint(std::move(request));
+  BeginControl(MessageType::kCheckpoint, steps,
+               DeadlinesOf(options_.control_deadline_ms, options_));
+}
+
 void PsClient::StartDigest(uint64_t steps) {
   BeginControl(MessageType::kDigest, steps, DeadlinesOf(options_.control_deadline_ms, options_));
 }

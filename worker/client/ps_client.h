@@ -81,6 +81,8 @@ class PsClient {
 
   // Ask every shard. `steps`: the number of applied steps that the request is about.
   void StartFlush(uint64_t steps);
+  // One phase of a checkpoint; their order is in common/wire/checkpoint.h.
+  void StartCheckpoint(uint64_t steps, CheckpointRequest request);
   void StartDigest(uint64_t steps);
   void StartStats(uint64_t steps);
   // Asks every shard whether its disk is full, or was full within the last `within_ms`. Afterwards
@@ -99,6 +101,7 @@ class PsClient {
   // What the first shard said that was BUSY since all operations under way began; "": none was.
   const std::string& busy_message() const { return busy_wait_.message(); }
   // By shard, after the operation of that name.
+  const std::vector<CheckpointReply>& checkpoints() const { return control_frames_.checkpoints(); }
   const std::vector<DigestReply>& digests() const { return control_frames_.digests(); }
   const std::vector<StatsReply>& stats() const { return control_frames_.stats(); }
 

@@ -11,6 +11,7 @@
 #include <rocksdb/perf_context.h>
 #include <rocksdb/perf_level.h>
 #include <rocksdb/table_properties.h>
+#include <rocksdb/utilities/checkpoint.h>
 #include <rocksdb/write_batch.h>
 #include <unistd.h>
 
@@ -119,6 +120,8 @@ class RocksDbStore final : public RowStore {
   Status Scan(const Visitor& visit) override;
   RowStoreCounters counters() const override;
   uint64_t stamp() const override { return db_->GetLatestSequenceNumber() + kStampOfNoRows; }
+  Status Checkpoint(const std::string& directory) override;
+  uint64_t bytes_in_memory() const override;
   Status Compact() override;
   std::vector<RowStoreLevel> levels() const override;
   Result<std::string> compression() const override;
@@ -467,6 +470,23 @@ Status RocksDbStore::Sync() {
     }
     events_->WaitForChange(changes, kStallPoll);
   }
+}
+
+// A checkpoint that finds no room does not mark the disk as full: rows may find room all the same.
+Status RocksDbStore::Checkpoint(const std::string& directory) {
+  RETURN_IF_ERROR(Sync());
+  rocksdb::Checkpoint* made = nullptr;
+  RETURN_IF_ERROR(Translate(rocksdb::Checkpoint::Create(db_.get(), &made), path_, "checkpoint"));
+  const std::unique_ptr<rocksdb::Checkpoint> checkpoint(made);
+  return Translate(checkpoint->CreateCheckpoint(directory, /*log_size_for_flush=*/0), path_,
+                   "checkpoint");
+}
+
+uint64_t RocksDbStore::bytes_in_memory() const {
+  if (RowsInMemory() == 0) return 0;
+  uint64_t bytes = 0;
+  (void)db_->GetIntProperty(rows_, rocksdb::DB::Properties::kCurSizeAllMemTables, &bytes);
+  return bytes;
 }
 
 uint64_t RocksDbStore::RowsInMemory() const {

@@ -1,0 +1,224 @@
+#include "ps/store/checkpoint_part.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstdlib>
+#include <filesystem>
+
+#include "common/durable_file.h"
+#include "ps/store/directory_state.h"
+#include "ps/store/written_rows_file.h"
+
+namespace rowhouse {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kPrefix = "step-";
+constexpr const char* kUnfinished = ".tmp";
+constexpr const char* kRows = "/rows";
+
+// All checkpoints of the shards beside this one.
+fs::path CheckpointsBeside(const std::string& shard_directory) {
+  return fs::path(shard_directory).parent_path() / "checkpoints";
+}
+
+std::string ShardName(const std::string& shard_directory) {
+  return fs::path(shard_directory).filename().string();
+}
+
+Status FromErrorCode(const std::error_code& error, std::string_view what, const std::string& path) {
+  return error ? StatusFromErrno(error.value(), what, path) : OkStatus();
+}
+
+Status RemoveAll(const std::string& path) {
+  std::error_code error;
+  fs::remove_all(path, error);
+  return FromErrorCode(error, "delete", path);
+}
+
+bool IsRowFile(const fs::path& file) { return file.extension() == ".sst"; }
+
+// Paths of all files in `directory`, relative to it, in order. Locks and logs of whoever reads the
+// files are none of them.
+Result<std::vector<fs::path>> FilesIn(const std::string& directory) {
+  std::vector<fs::path> files;
+  std::error_code error;
+  fs::recursive_directory_iterator at(directory, error);
+  for (; !error && at != fs::recursive_directory_iterator(); at.increment(error)) {
+    const std::string name = at->path().filename().string();
+    if (at->is_directory(error) || name.starts_with("LOCK") || name.starts_with("LOG")) continue;
+    files.push_back(at->path().lexically_relative(directory));
+  }
+  RETURN_IF_ERROR(FromErrorCode(error, "list", directory));
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+Status CopyFile(const std::string& from, const std::string& to) {
+  ASSIGN_OR_RETURN(const std::string bytes, ReadFile(from));
+  return WriteFileDurably(to, bytes);
+}
+
+Status LinkFile(const std::string& from, const std::string& to) {
+  std::error_code error;
+  fs::create_hard_link(from, to, error);
+  if (!error) return OkStatus();
+  const auto has_no_links = {std::errc::cross_device_link, std::errc::operation_not_permitted,
+                             std::errc::operation_not_supported, std::errc::too_many_links};
+  if (std::find(has_no_links.begin(), has_no_links.end(), error) == has_no_links.end()) {
+    return FromErrorCode(error, "link " + from + " to", to);
+  }
+  fs::copy_file(from, to, error);
+  RETURN_IF_ERROR(FromErrorCode(error, "copy " + from + " to", to));
+  const int file = ::open(to.c_str(), O_RDONLY | O_CLOEXEC);
+  const bool is_synced = file >= 0 && ::fsync(file) == 0;
+  const int why = errno;
+  if (file >= 0) ::close(file);
+  return is_synced ? OkStatus() : StatusFromErrno(why, "fsync", to);
+}
+
+Status FillPart(RowStore& store, const std::string& shard_directory, const std::string& part,
+                uint64_t steps, std::string written_rows) {
+  RETURN_IF_ERROR(MakeDirectoryDurably(part));
+  RETURN_IF_ERROR(store.Checkpoint(part + kRows));
+  ASSIGN_OR_RETURN(const DirectoryOwner owner, ReadOwner(shard_directory));
+  RETURN_IF_ERROR(WriteOwner(part, owner));
+  if (!written_rows.empty() && store.stamp() != 0) {
+    RETURN_IF_ERROR(
+        SaveWrittenRows(part + kWrittenRowsFile, store.stamp(), std::move(written_rows)));
+  }
+  return WriteState(part, {.is_clean = true, .step = steps, .stamp = store.stamp()});
+}
+
+Status FillCopy(const std::string& part, const std::string& directory) {
+  RETURN_IF_ERROR(MakeDirectoryDurably(directory + kRows));
+  ASSIGN_OR_RETURN(const std::vector<fs::path> files, FilesIn(part));
+  for (const fs::path& file : files) {
+    const std::string from = fs::path(part) / file, to = fs::path(directory) / file;
+    RETURN_IF_ERROR(IsRowFile(file) ? LinkFile(from, to) : CopyFile(from, to));
+  }
+  RETURN_IF_ERROR(SyncDirectory(directory + kRows));
+  return SyncDirectory(directory);
+}
+
+}  // namespace
+
+std::string CheckpointName(uint64_t steps) { return fmt::format("{}{}", kPrefix, steps); }
+
+std::optional<uint64_t> StepsOfCheckpoint(std::string_view name) {
+  if (!name.starts_with(kPrefix)) return std::nullopt;
+  const std::string_view digits = name.substr(kPrefix.size());
+  uint64_t steps = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), steps);
+  if (error != std::errc() || CheckpointName(steps) != name) return std::nullopt;
+  return steps;
+}
+
+std::string CheckpointPart(const std::string& shard_directory, const std::string& name) {
+  return CheckpointsBeside(shard_directory) / name / ShardName(shard_directory);
+}
+
+Result<PartFacts> SumUpPart(const std::string& part) {
+  ASSIGN_OR_RETURN(const std::vector<fs::path> files, FilesIn(part));
+  PartFacts facts;
+  std::string all;
+  for (const fs::path& file : files) {
+    const std::string path = fs::path(part) / file;
+    std::error_code error;
+    const uint64_t bytes = fs::file_size(path, error);
+    RETURN_IF_ERROR(FromErrorCode(error, "look at", path));
+    facts.bytes += bytes;
+    all += fmt::format("{} {}", file.string(), bytes);
+    if (!IsRowFile(file)) {
+      ASSIGN_OR_RETURN(const std::string content, ReadFile(path));
+      all += fmt::format(" {:016x}", XXH3_64bits(content.data(), content.size()));
+    }
+    all += '\n';
+  }
+  facts.checksum = fmt::format("{:016x}", XXH3_64bits(all.data(), all.size()));
+  return facts;
+}
+
+Result<PartFacts> MakePart(RowStore& store, const std::string& shard_directory,
+                           const std::string& name, uint64_t steps, std::string written_rows) {
+  CHECK(StepsOfCheckpoint(name)) << name;
+  const std::string part = CheckpointPart(shard_directory, name);
+  const std::string unfinished = part + kUnfinished;
+  const auto make = [&]() -> Result<PartFacts> {
+    RETURN_IF_ERROR(RemoveAll(unfinished));
+    RETURN_IF_ERROR(FillPart(store, shard_directory, unfinished, steps, std::move(written_rows)));
+    ASSIGN_OR_RETURN(PartFacts facts, SumUpPart(unfinished));
+    RETURN_IF_ERROR(RemoveAll(part));
+    RETURN_IF_ERROR(RenameDurably(unfinished, part));
+    return facts;
+  };
+  Result<PartFacts> made = make();
+  if (!made.ok()) {
+    const Status removed = RemoveAll(unfinished);
+    LOG_IF(WARNING, !removed.ok()) << removed.message();
+    std::error_code ignored;  // Another shard may have its part there.
+    fs::remove(fs::path(part).parent_path(), ignored);
+  }
+  return made;
+}
+
+Status DeletePartsExcept(const std::vector<std::string>& kept, const std::string& shard_directory) {
+  const std::string shard = ShardName(shard_directory);
+  std::vector<fs::path> others;
+  std::error_code error;
+  for (fs::directory_iterator at(CheckpointsBeside(shard_directory), error), end;
+       !error && at != end; at.increment(error)) {
+    if (StepsOfCheckpoint(at->path().filename().string())) others.push_back(at->path());
+  }
+  if (error && error != std::errc::no_such_file_or_directory) {
+    return FromErrorCode(error, "list", CheckpointsBeside(shard_directory));
+  }
+  for (const fs::path& other : others) {
+    RETURN_IF_ERROR(RemoveAll(other / (shard + kUnfinished)));
+    if (std::find(kept.begin(), kept.end(), other.filename().string()) != kept.end()) continue;
+    RETURN_IF_ERROR(RemoveAll(other / shard));
+    std::error_code ignored;  // Not empty: other shards have not deleted theirs yet.
+    fs::remove(other, ignored);
+  }
+  return OkStatus();
+}
+
+Status CopyPart(const std::string& part, const std::string& directory) {
+  const Status copied = FillCopy(part, directory);
+  if (copied.ok()) return copied;
+  const Status removed = RemoveAll(directory);
+  LOG_IF(WARNING, !removed.ok()) << removed.message();
+  return copied;
+}
+
+Status ReservedRoom::Take(const std::string& directory, uint64_t bytes) {
+  Free();
+  std::string path = directory + "/reserved-XXXXXX";
+  file_ = ::mkostemp(path.data(), O_CLOEXEC);
+  if (file_ < 0) return StatusFromErrno(errno, "reserve room in", directory);
+  ::unlink(path.c_str());
+  if (bytes == 0 || ::fallocate(file_, 0, 0, static_cast<off_t>(bytes)) == 0) return OkStatus();
+  int why = errno;
+  Free();
+  if (why == EFBIG) why = ENOSPC;  // More than the file system can ever hold.
+  if (why == EOPNOTSUPP || why == ENOSYS) {
+    std::error_code unknown;
+    const fs::space_info space = fs::space(directory, unknown);
+    if (unknown || space.available >= bytes) return OkStatus();
+    why = ENOSPC;
+  }
+  return StatusFromErrno(why, fmt::format("reserve {} kB in", bytes >> 10), directory);
+}
+
+void ReservedRoom::Free() {
+  if (file_ >= 0) ::close(file_);
+  file_ = -1;
+}
+
+}  // namespace rowhouse

@@ -1,0 +1,78 @@
+// A shard's part of a checkpoint: its rows after a number of steps, in files that nobody changes,
+// on the file system of the shard's directory. Where <row_dir>/shard-0003 is that directory:
+//
+//   <row_dir>/checkpoints/step-1200/shard-0003/
+//       rows/          a RocksDB checkpoint: the .sst files are hard links of the store's files
+//       OWNER.json, STATE.json   (directory_state.h); the state is "clean" after 1200 steps
+//       written_rows   (written_rows_file.h), where the shard keeps it
+//   <row_dir>/checkpoints/step-1200/shard-0003.tmp   the same, while it is made
+//
+// A part is renamed into place when all of it is on disk. It is whole if its checksum is the one
+// that the checkpoint's manifest names: XXH3-64 of the names and sizes of all its files and of the
+// contents of those that are no .sst files. Blocks of .sst files have checksums of their own, which
+// are verified at every read.
+//
+// Links take no room at first; they keep the bytes of files that the store itself has compacted and
+// deleted since, so a part holds at most the size of all rows.
+//
+// Errors name the path; kResourceExhausted for a full disk. Threads: one per shard directory.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/status.h"
+#include "ps/store/row_store.h"
+
+namespace rowhouse {
+
+// "step-1200".
+std::string CheckpointName(uint64_t steps);
+// The steps in such a name; nothing for any other name. Names come from peers and from directories.
+std::optional<uint64_t> StepsOfCheckpoint(std::string_view name);
+
+// The part of the shard that has this directory. Whether it exists is another question.
+std::string CheckpointPart(const std::string& shard_directory, const std::string& name);
+
+struct PartFacts {
+  std::string checksum;  // 16 hex digits
+  uint64_t bytes = 0;    // of all files
+};
+// kNotFound if there is no such part.
+Result<PartFacts> SumUpPart(const std::string& part);
+
+// Makes the part `name` of the store in `shard_directory`, whose rows are those after `steps`. Put
+// after the last Sync is in it as well. An old part of this name is replaced. `written_rows`: an
+// image, or "". On an error nothing is left.
+Result<PartFacts> MakePart(RowStore& store, const std::string& shard_directory,
+                           const std::string& name, uint64_t steps, std::string written_rows);
+
+// Deletes all parts of the shard that are not named, with what cut-off attempts left.
+Status DeletePartsExcept(const std::vector<std::string>& kept, const std::string& shard_directory);
+
+// Makes `directory`, which must not exist, from a part: links .sst files, or copies them where the
+// file system has no links, and copies the others, so that the part does not change when the copy
+// does. All of it is on disk when this returns. On an error nothing is left.
+Status CopyPart(const std::string& part, const std::string& directory);
+
+// Room on a disk, taken so that nobody else gets it. A crash frees it.
+class ReservedRoom {
+ public:
+  ReservedRoom() = default;
+  ~ReservedRoom() { Free(); }
+  ReservedRoom(const ReservedRoom&) = delete;
+  ReservedRoom& operator=(const ReservedRoom&) = delete;
+
+  // kResourceExhausted if the file system of `directory` has not so many bytes. Where it cannot
+  // reserve any, they are only compared with what is free.
+  Status Take(const std::string& directory, uint64_t bytes);
+  void Free();
+
+ private:
+  int file_ = -1;
+};
+
+}  // namespace rowhouse
