@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <map>
 
+#include "ps/store/checkpoint_part.h"
 #include "ps/store/directory_state.h"
 #include "ps/store/replaced_rows.h"
 #include "sharding/rows/record_weights.h"
@@ -173,10 +174,13 @@ class Opening {
 
   bool IsWhereItWasSaved() const {
     if (job_.load.plan_digest != owner_.plan_digest) return false;
+    const std::string& checkpoint = job_.load.checkpoint;
+    const std::string saved_here =
+        checkpoint.empty() ? directory_ : CheckpointPart(directory_, checkpoint);
     return std::any_of(job_.load.shards.begin(), job_.load.shards.end(),
-                       [this](const SavedShard& saved) {
+                       [&](const SavedShard& saved) {
                          return saved.shard == shard_ && saved.host == options_.host &&
-                                saved.directory == directory_;
+                                saved.directory == saved_here;
                        });
   }
 
@@ -195,7 +199,48 @@ class Opening {
     return OkStatus();
   }
 
+  // OK if the part of the checkpoint is as the manifest says.
+  Status CheckPart(const SavedShard& saved) const {
+    const Result<PartFacts> found = SumUpPart(saved.directory);
+    if (!found.ok()) return WithCure(found.status(), saved.directory);
+    if (found.value().checksum == saved.checksum) return OkStatus();
+    return WithCure(CorruptionError("{} is not the part of {} that was made: its checksum is {}, "
+                                    "and was {}",
+                                    saved.directory, job_.load.checkpoint, found.value().checksum,
+                                    saved.checksum),
+                    saved.directory);
+  }
+
+  // Whether the rows that lie here are those of the part, as a run that ended in order leaves them.
+  bool HoldsRowsOf(const std::string& part) const {
+    const Result<DirectoryOwner> owner = ReadOwner(directory_), of_part = ReadOwner(part);
+    const Result<DirectoryState> state = ReadState(directory_), saved = ReadState(part);
+    return owner.ok() && of_part.ok() && owner.value() == of_part.value() && state.ok() &&
+           saved.ok() && saved.value().stamp != 0 && state.value() == saved.value();
+  }
+
+  // Replaces the rows here by a copy of the checkpoint's, unless they are the same.
+  Status Restore() {
+    const auto saved = std::ranges::find(job_.load.shards, shard_, &SavedShard::shard);
+    RETURN_IF_ERROR(CheckPart(*saved));
+    const std::string& part = saved->directory;
+    if (HoldsRowsOf(part)) return OkStatus();
+    if (HoldsAnything(directory_)) {
+      const Result<DirectoryOwner> owner = ReadOwner(directory_);
+      if (!owner.ok()) return owner.status().Annotate("--load, where the rows were");
+      if (owner.value().model != job_.model_id) {
+        return UsageError("--load: {} holds rows of another model, {}; give another --row_dir",
+                          directory_, owner.value().model);
+      }
+      RETURN_IF_ERROR(CheckNotInUse());
+    }
+    RETURN_IF_ERROR(RemoveAll(CopyOf(directory_)));
+    RETURN_IF_ERROR(CopyPart(part, CopyOf(directory_)));
+    return SupersedeRows(directory_);
+  }
+
   Result<std::unique_ptr<ShardStore>> OpenSaved() {
+    if (!job_.load.checkpoint.empty()) RETURN_IF_ERROR(Restore());
     if (!HoldsAnything(directory_)) {
       return UsageError("--load: the rows of shard {} were saved in {} on {}, and are not there",
                         Raw(shard_), directory_, options_.host);
@@ -265,6 +310,7 @@ class Opening {
   }
 
   Status CheckSource(const SavedShard& saved) const {
+    if (!job_.load.checkpoint.empty()) RETURN_IF_ERROR(CheckPart(saved));
     const Result<DirectoryOwner> found = ReadOwner(saved.directory);
     if (!found.ok()) {
       return UsageError(

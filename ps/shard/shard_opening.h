@@ -2,6 +2,10 @@
 // the directories of a model that was saved under another plan. Refuses whatever could lose or mix
 // rows.
 //
+// Rows of a checkpoint are copied, by links, into the shard's directory, unless that has them
+// already; the checkpoint itself is only read. The rows that were there are set aside until the
+// first row is changed (ps/store/replaced_rows.h).
+//
 // Deletes a shard's directory in two cases only, and never while another process uses its rows: the
 // job says `overwrite` and the directory is one of Rowhouse; or it was claimed for this model,
 // shard, plan and config, and the run that filled it ended before it wrote STATE.json.

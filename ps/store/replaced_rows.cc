@@ -2,10 +2,18 @@
 
 #include <filesystem>
 
+#include "common/durable_file.h"
+
 namespace rowhouse {
 namespace {
 
 std::string AsideOf(const std::string& directory) { return directory + ".replaced"; }
+std::string SupersededOf(const std::string& directory) { return directory + ".superseded"; }
+
+bool Exists(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::exists(path, ignored);
+}
 
 Status Delete(const std::string& directory) {
   std::error_code error;
@@ -23,10 +31,7 @@ Status Move(const std::string& from, const std::string& to) {
 
 }  // namespace
 
-bool HasReplacedRows(const std::string& directory) {
-  std::error_code ignored;
-  return std::filesystem::exists(AsideOf(directory), ignored);
-}
+bool HasReplacedRows(const std::string& directory) { return Exists(AsideOf(directory)); }
 
 Status SetAsideRows(const std::string& directory) { return Move(directory, AsideOf(directory)); }
 
@@ -35,6 +40,20 @@ Status PutBackReplacedRows(const std::string& directory) {
   return Move(AsideOf(directory), directory);
 }
 
-Status DeleteReplacedRows(const std::string& directory) { return Delete(AsideOf(directory)); }
+std::string CopyOf(const std::string& directory) { return directory + ".restored"; }
+
+Status SupersedeRows(const std::string& directory) {
+  if (Exists(directory)) {
+    // What a run left that changed no row is a copy of a checkpoint.
+    RETURN_IF_ERROR(Exists(SupersededOf(directory)) ? Delete(directory)
+                                                    : Move(directory, SupersededOf(directory)));
+  }
+  return RenameDurably(CopyOf(directory), directory);
+}
+
+Status DeleteReplacedRows(const std::string& directory) {
+  RETURN_IF_ERROR(Delete(AsideOf(directory)));
+  return Delete(SupersededOf(directory));
+}
 
 }  // namespace rowhouse

@@ -186,6 +186,7 @@ nlohmann::json SavedShardsToJson(const std::vector<SavedShard>& shards) {
   for (const SavedShard& shard : shards) {
     json.push_back(
         {{"shard", Raw(shard.shard)}, {"host", shard.host}, {"directory", shard.directory}});
+    if (!shard.checksum.empty()) json.back()["part_xxh3_64"] = shard.checksum;
   }
   return json;
 }
@@ -197,7 +198,8 @@ Result<std::vector<SavedShard>> SavedShardsFromJson(const nlohmann::json& json) 
       ASSIGN_OR_RETURN(const uint32_t number, NumberAt<uint32_t>(shard, "shard"));
       shards.push_back({.shard = ShardId{number},
                         .host = shard.at("host").get<std::string>(),
-                        .directory = shard.at("directory").get<std::string>()});
+                        .directory = shard.at("directory").get<std::string>(),
+                        .checksum = shard.value("part_xxh3_64", "")});
     }
   } catch (const nlohmann::json::exception& error) {
     return CorruptionError("shards: {}", error.what());
@@ -221,7 +223,8 @@ std::string JobSpec::ToJsonText() const {
                     {"data_first_step", load.data_first_step},
                     {"data_digest", load.data_digest},
                     {"data_settings", load.data_settings},
-                    {"shards", SavedShardsToJson(load.shards)}};
+                    {"shards", SavedShardsToJson(load.shards)},
+                    {"checkpoint", load.checkpoint}};
   }
   if (!step_rows.empty()) json["step_rows"] = step_rows;
   return json.dump();
@@ -252,6 +255,7 @@ Result<JobSpec> JobSpec::FromJsonText(const std::string& text) {
       ASSIGN_OR_RETURN(job.load.data_first_step, NumberAt<uint64_t>(load, "data_first_step"));
       job.load.data_settings = load.value("data_settings", "");
       ASSIGN_OR_RETURN(job.load.shards, SavedShardsFromJson(load.at("shards")));
+      job.load.checkpoint = load.value("checkpoint", "");
     }
     if (json.contains("step_rows")) {
       job.step_rows = json.at("step_rows").get<std::vector<double>>();

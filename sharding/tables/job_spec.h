@@ -19,6 +19,9 @@ struct SavedShard {
   ShardId shard{};
   std::string host;
   std::string directory;  // absolute, on that host
+  // Of the shard's part of a checkpoint, which is then what lies in `directory`; "": it is the
+  // shard's own directory.
+  std::string checksum = {};
 };
 
 // The saved model that a run goes on from. Rows that are not stored were never pushed.
@@ -32,6 +35,9 @@ struct LoadSpec {
   std::string data_digest;    // Dataset::content_digest of the training data; "": not known
   std::string data_settings;  // launch/settings/going_on.h, DataSettingsDigest
   std::vector<SavedShard> shards;
+  // "step-1200": these are the parts of that checkpoint (docs/storage.md), which are copied before
+  // they are used; "": the shards' own directories.
+  std::string checkpoint = {};
 };
 
 // The most workers of one job. It bounds a shard's memory: a shard keeps an entry for each worker
