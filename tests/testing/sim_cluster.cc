@@ -4,10 +4,13 @@
 #include <glog/logging.h>
 #include <omp.h>
 
+#include <algorithm>
 #include <utility>
 
+#include "ps/store/checkpoint_part.h"
 #include "worker/client/waiting_for_room.h"
 #include "worker/dense/dense_initialiser.h"
+#include "worker/mpi/agreement.h"
 
 namespace rowhouse {
 namespace {
@@ -199,6 +202,8 @@ SimCluster::WorkerOutcome SimCluster::TrainWorker(uint32_t w, Dataset& data, uin
                    .prefetch_steps = options_.prefetch_steps},
                   *rate, data, *worker.step, *worker.client, dialer, communicator, scheduler_,
                   observer, stop);
+  trainer.set_after_step(
+      [&](uint64_t done, bool* is_agreed) { return MakeCheckpoint(w, done, is_agreed); });
   WorkerOutcome outcome;
   Result<TrainingSummary> trained = trainer.Train();
   outcome.status = trained.status();
@@ -215,6 +220,39 @@ SimCluster::WorkerOutcome SimCluster::TrainWorker(uint32_t w, Dataset& data, uin
                               NumberText(outcome.evaluation.metrics.logloss),
                               outcome.status.ToString()));
   return outcome;
+}
+
+Status SimCluster::MakeCheckpoint(uint32_t w, uint64_t steps, bool* is_agreed) {
+  *is_agreed = true;
+  if (options_.save_every == 0 || steps % options_.save_every != 0) return OkStatus();
+  PsClient& client = *workers_[w]->client;
+  const auto make = [&]() -> Status {
+    for (const CheckpointPhase phase : {CheckpointPhase::kReserve, CheckpointPhase::kMake}) {
+      client.StartCheckpoint(steps, {.phase = phase, .name = CheckpointName(steps), .kept = {}});
+      RETURN_IF_ERROR(RunClient(client, network_->dialer(w), scheduler_));
+      const std::vector<CheckpointReply>& replies = client.checkpoints();
+      if (std::ranges::any_of(replies, [](const auto& one) { return !one.no_room.empty(); })) break;
+    }
+    client.StartCheckpoint(steps, {.phase = CheckpointPhase::kKeep, .name = {}, .kept = {}});
+    return RunClient(client, network_->dialer(w), scheduler_);
+  };
+  return AgreeOnOne(*communicators_[w], w == 0 ? make() : OkStatus(), "saving", is_agreed);
+}
+
+std::map<uint64_t, std::string> SimCluster::Checkpoints() const {
+  std::map<uint64_t, std::string> all;
+  for (const auto& [steps, first] : shards_[0]->checkpoints()) {
+    RowsDigest sum;
+    size_t made = 0;
+    for (const auto& shard : shards_) {
+      const auto found = shard->checkpoints().find(steps);
+      if (found == shard->checkpoints().end()) continue;
+      sum.Merge(found->second);
+      ++made;
+    }
+    if (made == shards_.size()) all[steps] = sum.hex();
+  }
+  return all;
 }
 
 SimCluster::Outcome SimCluster::TryTrain(Dataset& data, uint64_t steps, bool evaluates) {

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -41,6 +42,7 @@ struct SimOptions {
   size_t max_part_rows = 20000;
   uint64_t max_unwritten_bytes = 256 << 20;
   uint64_t max_dirty_steps = 0;
+  uint64_t save_every = 0;   // steps between checkpoints; 0: none
   bool logs_pushes = false;  // to a log that forgets
   SimFaults faults = {};
   uint32_t prefetch_steps = 0;    // most steps that workers look ahead
@@ -86,6 +88,9 @@ class SimCluster {
   };
   Rows AllRows();
 
+  // The digests of checkpoints that all shards have made, by steps.
+  std::map<uint64_t, std::string> Checkpoints() const;
+
   uint64_t steps() const { return step_; }
   ShardCounters TotalStats() const;
   std::vector<float> DenseParameters(size_t worker);
@@ -101,6 +106,8 @@ class SimCluster {
   void MakeWorkers(const ModelSpec& model, const EmbeddingTables& embedding);
   // Runs `work` for all workers, each as a task of the scheduler.
   void RunWorkers(const std::function<void(uint32_t worker)>& work);
+  // As `rowhouse train` makes a checkpoint (launch/run/checkpoints.h), without the model's files.
+  Status MakeCheckpoint(uint32_t worker, uint64_t steps, bool* is_agreed);
   WorkerOutcome TrainWorker(uint32_t worker, Dataset& data, uint64_t steps, bool evaluates,
                             Losses* losses);
 

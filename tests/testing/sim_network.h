@@ -24,6 +24,7 @@ struct SimFaults {
   double doubled = 0.0;     // arrive a second time, up to max_delay_ms later
   double lost = 0.0;        // do not arrive
   double slow_store = 0.0;  // actions of stores that take up to max_delay_ms longer
+  double no_room = 0.0;     // requests for a checkpoint that find none on the shard's disk
   TimeMs max_delay_ms = 50;
   // Now and then a store finds no room for up to this time, and its shard says BUSY; 0: never.
   TimeMs max_full_ms = 0;

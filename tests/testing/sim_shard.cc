@@ -76,7 +76,8 @@ void SimShard::StartNext(Queue* queue) {
 
 bool SimShard::FindsNoRoom(const ShardAction& action, Queue* queue) {
   if (std::holds_alternative<ReadRows>(action) || std::holds_alternative<ScanStore>(action) ||
-      std::holds_alternative<CountStore>(action)) {
+      std::holds_alternative<CountStore>(action) ||
+      std::holds_alternative<CheckpointStore>(action)) {
     return false;
   }
   if (!queue->is_blocked && faults_.max_full_ms > 0 && scheduler_.Random(3) == 0) {
@@ -108,9 +109,24 @@ ShardEvent SimShard::Execute(ShardAction& action) {
     for (const auto frame : append->push->frames) log_bytes_ += frame.size();
     return LogAppended{append->ticket, OkStatus(), log_bytes_};
   }
+  if (const auto* checkpoint = std::get_if<CheckpointStore>(&action)) {
+    return Checkpoint(*checkpoint);
+  }
   ShardEvent event = store_->Execute(action);
   // What the process takes is no part of the simulation.
   if (auto* counted = std::get_if<StoreCounted>(&event)) counted->process_peak_bytes = 0;
+  return event;
+}
+
+StoreCheckpointed SimShard::Checkpoint(const CheckpointStore& action) {
+  StoreCheckpointed event{.ticket = action.ticket, .status = {}, .directory = {}, .checksum = {}};
+  if (action.phase != CheckpointPhase::kKeep && scheduler_.Happens(faults_.no_room)) {
+    event.status = Status(StatusCode::kResourceExhausted, "the disk is full");
+  } else if (action.phase == CheckpointPhase::kMake) {
+    const auto rows = std::get<StoreScanned>(store_->Execute(ScanStore{.ticket = 0}));
+    CHECK(rows.status.ok()) << rows.status.ToString();
+    checkpoints_[action.steps] = RowsDigest(rows.digest_high, rows.digest_low);
+  }
   return event;
 }
 

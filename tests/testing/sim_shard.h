@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "ps/cache/cache_ledger.h"
 #include "ps/shard/shard.h"
 #include "ps/shard/shard_store.h"
+#include "sharding/rows/rows_digest.h"
 #include "tests/testing/sim_network.h"
 #include "tests/testing/sim_scheduler.h"
 
@@ -31,6 +33,10 @@ class SimShard {
            SimScheduler& scheduler, const SimFaults& faults, Send send, AskLedger ask_ledger);
 
   Shard& shard() { return *shard_; }
+
+  // What checkpoints held: the digest of the rows that were in the store, by steps. Where rows end
+  // with the process, that is all that can be made.
+  const std::map<uint64_t, RowsDigest>& checkpoints() const { return checkpoints_; }
 
   // One event for the shard, and all actions that follow from it.
   void Handle(ShardEvent event);
@@ -49,6 +55,7 @@ class SimShard {
   void StartNext(Queue* queue);
   void End(Queue* queue);
   ShardEvent Execute(ShardAction& action);
+  StoreCheckpointed Checkpoint(const CheckpointStore& action);
   // Whether a write finds no room now.
   bool FindsNoRoom(const ShardAction& action, Queue* queue);
   TimeNs Duration();
@@ -61,6 +68,7 @@ class SimShard {
   const Send send_;
   const AskLedger ask_ledger_;
   Queue of_store_, of_log_;
+  std::map<uint64_t, RowsDigest> checkpoints_;
   uint64_t log_bytes_ = 0;
   uint64_t wake_ups_ = 0;  // asked for so far; only the last one counts
 };

@@ -137,6 +137,7 @@ Result<TrainingSummary> Trainer::Train() {
       ASSIGN_OR_RETURN(const Evaluation evaluation, Evaluate(done));
       observer_.OnEvaluation(evaluation);
     }
+    if (after_step_ && !is_end) RETURN_IF_ERROR(after_step_(done, &is_failure_agreed_));
   }
   summary.was_stopped = summary.was_stopped && summary.steps_done < last;
   summary.was_told_to_stop = summary.was_stopped && is_stop_agreed_;

@@ -11,8 +11,10 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/clock.h"
@@ -137,6 +139,11 @@ class Trainer {
   // Number of steps after the last epoch of these data, over all runs of the model.
   uint64_t last_step() const;
 
+  // `after_step` is called on every worker after each step but the last of the run, and after what
+  // Train itself does then; an error ends the training. *is_agreed: all workers return it.
+  using AfterStep = std::function<Status(uint64_t steps_done, bool* is_agreed)>;
+  void set_after_step(AfterStep after_step) { after_step_ = std::move(after_step); }
+
   // Collective. A failure of model or data (kUsage, kInternal) is returned by all workers, with the
   // same message. A lost peer or a failing machine is an error of the worker that notices it; the
   // others have errors of their own (kDeadlineExceeded) when they have waited for it. What becomes
@@ -185,6 +192,7 @@ class Trainer {
   TrainerObserver& observer_;
   const std::atomic<bool>& stop_;
 
+  AfterStep after_step_;  // null: nothing
   Lookahead lookahead_;
   Batch batch_;  // of test samples
   bool is_stop_agreed_ = false;
