@@ -4,6 +4,7 @@
 #include <set>
 
 #include "common/counted.h"
+#include "launch/model/last_save.h"
 #include "ps/shard/shard_opening.h"
 #include "ps/store/directory_state.h"
 #include "sharding/rows/optimizer.h"
@@ -50,8 +51,7 @@ Result<SavedRows> SavedRows::Open(const std::string& model_dir, const std::strin
   ASSIGN_OR_RETURN(rows.manifest_, ReadManifest(model_dir));
   RETURN_IF_ERROR(CheckManifest(rows.manifest_).Annotate(model_dir + "/manifest.json"));
   for (SavedShard& saved : rows.manifest_.shards) {
-    const std::string here =
-        ShardDirectory(row_dir.empty() ? model_dir + "/rows" : row_dir, saved.shard);
+    const std::string here = ShardDirectory(RowDirectoryOf(model_dir, row_dir), saved.shard);
     // Whether the rows can be used is checked when they are opened: if those here cannot, others
     // elsewhere must not be taken instead.
     if (HoldsShard(here, rows.manifest_, saved.shard)) saved.directory = here;

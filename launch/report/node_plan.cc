@@ -162,6 +162,10 @@ Result<NodePlan> NodePlanOf(const Settings& settings, const Plan& plan, uint32_t
   if (touched_rows == "run") {
     ASSIGN_OR_RETURN(run, RowsOfRun(settings, plan, step_rows, accesses));
   }
+  // A checkpoint writes all dirty rows.
+  const uint64_t save_every = settings.output.save_every;
+  const bool saves_first = save_every > 0 && !storage.logs_pushes() &&
+                           (storage.dirty_steps() == 0 || save_every < storage.dirty_steps());
   for (uint32_t n = 0; n < nodes; ++n) {
     NodeSize size{.shards = SlicesOfNode(tables.physical, plan, n, shards, run.touched, step_rows,
                                          tables.is_frozen, run.pulled),
@@ -170,8 +174,9 @@ Result<NodePlan> NodePlanOf(const Settings& settings, const Plan& plan, uint32_t
                   .memory_limit_bytes = sizes.memory_limit_bytes,
                   .cache_ratio = storage.cache_ratio,
                   .cache_ways = storage.cache_ways,
-                  .max_dirty_steps = storage.dirty_steps(),
+                  .max_dirty_steps = saves_first ? save_every : storage.dirty_steps(),
                   .logs_pushes = storage.logs_pushes(),
+                  .checkpoints = save_every > 0 ? settings.output.keep : 0,
                   .has_huge_pages = HasHugePages()};
     NodePlan::Node node{.memory = EstimateMemory(size),
                         .disk = EstimateDisk(size),
@@ -204,7 +209,8 @@ Json NodePlanToJson(const NodePlan& plan) {
                       {{"records_bytes", node.disk.records},
                        {"compacted_bytes", node.disk.compacted},
                        {"peak_bytes", node.disk.peak},
-                       {"log_bytes", node.disk.log}}},
+                       {"log_bytes", node.disk.log},
+                       {"checkpoint_bytes", node.disk.checkpoints}}},
                      {"refusal", node.refusal.empty() ? Json(nullptr) : Json(node.refusal)}});
   }
   return {{"touched_rows", plan.touched},
@@ -244,11 +250,15 @@ std::string NodePlanText(const NodePlan& plan) {
                  fmt::format("{} at most, unless syncing a lap's rows takes longer than the lap",
                              Bytes(node.disk.log)));
   }
+  if (node.disk.checkpoints > 0) {
+    text += line("files held by checkpoints:",
+                 fmt::format("{} more at most", Bytes(node.disk.checkpoints)));
+  }
   if (plan.nodes.size() > 1) {
     uint64_t memory = 0, disk = 0;
     for (const NodePlan::Node& one : plan.nodes) {
       memory += one.memory.total();
-      disk += one.disk.peak + one.disk.log;
+      disk += one.disk.peak + one.disk.log + one.disk.checkpoints;
     }
     text += line(fmt::format("all {} PS nodes:", plan.nodes.size()),
                  fmt::format("{} of memory, {} of disk at most", Bytes(memory), Bytes(disk)));

@@ -137,6 +137,15 @@ Json PhasesToJson(const RunReport::Phases& phases) {
           {"test_seconds", Number(phases.test)},   {"save_seconds", Number(phases.save)}};
 }
 
+Json CheckpointsToJson(const std::optional<RunReport::Checkpoints>& checkpoints) {
+  if (!checkpoints) return nullptr;
+  return {{"made", checkpoints->made},
+          {"without_room", checkpoints->without_room},
+          {"seconds", Number(checkpoints->seconds)},
+          {"longest_seconds", Number(checkpoints->longest_seconds)},
+          {"last_bytes", checkpoints->last_bytes}};
+}
+
 void AddPulled(const RowsPulled& pulled, Json* json) {
   (*json)["rows_pulled"] = pulled.total();
   (*json)["rows_from_memory"] = pulled.from_memory;
@@ -221,6 +230,7 @@ Json ReportToJson(const RunReport& report) {
       {"evaluations", EvaluationsToJson(report.evaluations)},
       {"totals", TotalsToJson(report.totals)},
       {"phases", PhasesToJson(report.phases)},
+      {"checkpoints", CheckpointsToJson(report.checkpoints)},
       {"rows", {{"digest", report.rows.digest}, {"count", report.rows.count}}},
       {"sharding", ShardingToJson(report.settings, report.sharding)},
       {"shards", ShardsToJson(report.shards)},

@@ -2,8 +2,8 @@
 // it.
 //
 // JSON, format 1: label, settings {section: {name: value}}, tables [...], model_bytes, environment,
-// versions, runs [...], curve [...], evaluations [...], totals, phases, rows, sharding, shards
-// [...], table_loads [...], memory_plan. An unknown figure is null, never 0.
+// versions, runs [...], curve [...], evaluations [...], totals, phases, checkpoints, rows,
+// sharding, shards [...], table_loads [...], memory_plan. An unknown figure is null, never 0.
 //   runs, curve, evaluations: of all runs of the model, the last one being the report's; all else
 //     is of this run. Its points are those after totals.first_step
 //   model_bytes {rows, state, plain_rows}: of all rows, touched or not, with projections
@@ -92,6 +92,13 @@ struct RunReport {
     double test = 0.0;
     double save = 0.0;  // writing rows back, their digest, the dense part
   };
+  struct Checkpoints {
+    uint64_t made = 0;
+    uint64_t without_room = 0;     // given up, because the disk was full
+    double seconds = 0.0;          // for which steps stood still, over all of both
+    double longest_seconds = 0.0;  // the longest of these times
+    uint64_t last_bytes = 0;       // of the last one's files of rows, most of them links
+  };
   struct Rows {
     std::string digest;  // "rows digest"
     uint64_t count = 0;  // that exist
@@ -131,6 +138,7 @@ struct RunReport {
   std::vector<Evaluation> evaluations;
   Totals totals;
   Phases phases;
+  std::optional<Checkpoints> checkpoints;  // none without --save_every
   Rows rows;
   Sharding sharding;
   std::vector<Shard> shards;

@@ -163,6 +163,7 @@ RunReport ReportOf(const Settings& settings, const WorkerRunOptions& options, co
   }
   report.phases = outcome.phases;
   report.phases.steps = summary.phases;
+  report.checkpoints = outcome.checkpoints;
   report.table_loads = TableLoadsOf(job, outcome.rows.stats);
   report.memory_plan = outcome.memory_plan;
   report.sharding = ShardingOf(job, std::move(traffic), outcome.rows);

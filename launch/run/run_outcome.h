@@ -37,7 +37,8 @@ struct RunOutcome {
   double auc_ceiling = -1.0;  // Dataset::TestAucCeiling()
   RowFacts rows;
   RunReport::Phases phases;
-  std::optional<NodePlan> memory_plan;  // launch/run/run_preview.h
+  std::optional<RunReport::Checkpoints> checkpoints;  // none without --save_every
+  std::optional<NodePlan> memory_plan;                // launch/run/run_preview.h
 };
 
 // "rows from memory 98.1 %, disk 0.4 %, first touch 1.5 %"; "" if no row was pulled.

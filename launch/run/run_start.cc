@@ -11,6 +11,8 @@
 
 #include "common/counted.h"
 #include "common/durable_file.h"
+#include "launch/hosts/host_facts.h"
+#include "launch/model/last_save.h"
 #include "launch/model/manifest.h"
 #include "launch/model/saved_rows.h"
 #include "launch/plan/plan_of_run.h"
@@ -172,7 +174,15 @@ Status PrepareNew(const Settings& settings, JobSpec* job) {
   // A saved model holds size and checksum of the files that gave its initial values.
   RETURN_IF_ERROR(SumUpFiles(&job->tables).Annotate("init_from, read by the first worker"));
   // A model that is replaced stays until this one is saved, and its rows until one is changed.
-  if (!HasManifest(model_dir) || settings.output.overwrite) return OkStatus();
+  if (settings.output.overwrite) return OkStatus();
+  if (const std::vector<uint64_t> steps = CheckpointsOf(model_dir);
+      !HasManifest(model_dir) && !steps.empty()) {
+    return UsageError(
+        "--model_dir={} holds checkpoints of a run that did not end, the last one of step {}; go "
+        "on from it with --load, delete them with --overwrite, or give another directory",
+        model_dir, steps.back());
+  }
+  if (!HasManifest(model_dir)) return OkStatus();
   ASSIGN_OR_RETURN(const SavedRows rows, SavedRows::Open(model_dir, settings.storage.row_dir));
   RETURN_IF_ERROR(rows.CheckUnchanged());
   return UsageError(
@@ -181,11 +191,14 @@ Status PrepareNew(const Settings& settings, JobSpec* job) {
       model_dir);
 }
 
-// The manifest of the model to go on from, if these settings may go on from it. *changes: what they
-// change.
-Result<Manifest> ReadManifestToLoad(const Settings& settings, const JobSpec& job,
-                                    std::string* changes) {
+// The last save of the model in model_dir.
+Result<LastSave> FindSaveToLoad(const Settings& settings) {
   const std::string& model_dir = settings.output.model_dir;
+  if (!CheckpointsOf(model_dir).empty()) {
+    Result<LastSave> save = FindLastSave(model_dir, settings.storage.row_dir, HostName());
+    if (save.ok()) return save;
+    return save.status().Annotate("--load");
+  }
   if (!HasManifest(model_dir) && HoldsShards(settings.row_directory())) {
     return UsageError(
         "--load: no model was saved in --model_dir={}. The rows in {} are of a run that saved "
@@ -193,11 +206,20 @@ Result<Manifest> ReadManifestToLoad(const Settings& settings, const JobSpec& job
         "--overwrite, which deletes them",
         model_dir, settings.row_directory());
   }
-  ASSIGN_OR_RETURN(Manifest manifest, ReadManifest(model_dir));
-  RETURN_IF_ERROR(CheckSettingsToLoad(settings, model_dir, &manifest, changes));
+  LastSave save{.directory = model_dir, .checkpoint = "", .manifest = {}};
+  ASSIGN_OR_RETURN(save.manifest, ReadManifest(model_dir));
+  return save;
+}
+
+// The save to go on from, if these settings may go on from it. *changes: what they change.
+Result<LastSave> ReadManifestToLoad(const Settings& settings, const JobSpec& job,
+                                    std::string* changes) {
+  ASSIGN_OR_RETURN(LastSave save, FindSaveToLoad(settings));
+  Manifest& manifest = save.manifest;
+  RETURN_IF_ERROR(CheckSettingsToLoad(settings, save.directory, &manifest, changes));
   RETURN_IF_ERROR(CheckSameTables(job.tables, manifest.tables)
-                      .Annotate(fmt::format("--load: {}/manifest.json", model_dir)));
-  return manifest;
+                      .Annotate(fmt::format("--load: {}/manifest.json", save.directory)));
+  return save;
 }
 
 // A model of version 1 has no learning curve; its last report has one.
@@ -219,9 +241,9 @@ Result<TrainingHistory> ReadHistory(const Settings& settings, const std::string&
 
 Status PrepareLoad(const Settings& settings, RunStart* start) {
   JobSpec& job = start->job;
-  const std::string& model_dir = settings.output.model_dir;
-  ASSIGN_OR_RETURN(const Manifest manifest, ReadManifestToLoad(settings, job, &start->changes));
-  ASSIGN_OR_RETURN(const SavedRows rows, SavedRows::Open(model_dir, settings.storage.row_dir));
+  ASSIGN_OR_RETURN(const LastSave save, ReadManifestToLoad(settings, job, &start->changes));
+  const Manifest& manifest = save.manifest;
+  ASSIGN_OR_RETURN(const SavedRows rows, SavedRows::Open(save.directory, settings.storage.row_dir));
   RETURN_IF_ERROR(rows.CheckUnchanged().Annotate("--load"));
   for (TableSpec& table : job.tables) {
     // Shards and workers that keep rows of the table check that its file is still the same.
@@ -244,10 +266,13 @@ Status PrepareLoad(const Settings& settings, RunStart* start) {
       .data_digest = manifest.data_digest,
       .data_settings = manifest.data_settings,
       .shards = manifest.shards,
+      .checkpoint = save.checkpoint,
   };
-  ASSIGN_OR_RETURN(start->dense, ReadDense(model_dir, manifest));
-  ASSIGN_OR_RETURN(start->data, ReadDatasetState(model_dir, manifest));
-  ASSIGN_OR_RETURN(start->history, ReadHistory(settings, model_dir, manifest));
+  ASSIGN_OR_RETURN(start->dense, ReadDense(save.directory, manifest));
+  ASSIGN_OR_RETURN(start->data, ReadDatasetState(save.directory, manifest));
+  ASSIGN_OR_RETURN(start->history, ReadHistory(settings, save.directory, manifest));
+  fmt::print("goes on from step {}, saved in {}\n", manifest.steps, save.directory);
+  std::fflush(stdout);
   return OkStatus();
 }
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "launch/model/manifest.h"
+#include "launch/run/checkpoints.h"
 #include "launch/run/debug_print.h"
 #include "launch/run/prepared_run.h"
 #include "launch/run/room_on_disk.h"
@@ -128,6 +129,9 @@ class WorkerRun {
   Status SaveModelWith(const std::string& rows_digest);
   // The learning curve of the model, with this run as far as it came.
   TrainingHistory HistorySoFar() const;
+  // All but the rows, which lie in `shards`, after `steps`.
+  Status WriteModel(const std::string& directory, uint64_t steps, std::vector<SavedShard> shards,
+                    const std::string& rows_digest);
   Status PrintAllParameters(std::string_view title, uint64_t steps);
   // Where rows were found since the last call, for the lines of progress.
   std::string DescribeShards();
@@ -144,6 +148,7 @@ class WorkerRun {
   Progress progress_;
   const std::unique_ptr<LrPolicy> lr_policy_;
   Trainer trainer_;
+  Checkpoints checkpoints_;
 
   RowsPulled pulled_before_;  // when DescribeShards was last called
   std::optional<NodePlan> memory_plan_;
@@ -176,7 +181,15 @@ WorkerRun::WorkerRun(const WorkerSetup& setup, PreparedRun prepared, ShardLinks 
               .Make(setup.settings.training.lr_policy, setup.settings.training.lr_policy_options())
               .value()),
       trainer_(TrainerOptionsOf(setup.settings, job_), *lr_policy_, *run_.data, *run_.step, client_,
-               *links_.dialer, setup.workers, setup.clock, progress_, setup.stop) {}
+               *links_.dialer, setup.workers, setup.clock, progress_, setup.stop),
+      checkpoints_(
+          setup, job_, {.client = client_, .dialer = *links_.dialer, .progress = progress_},
+          [this](const std::string& directory, uint64_t steps, std::vector<SavedShard> shards) {
+            return WriteModel(directory, steps, std::move(shards), "");
+          }) {
+  trainer_.set_after_step(
+      [this](uint64_t steps, bool* is_agreed) { return checkpoints_.AfterStep(steps, is_agreed); });
+}
 
 std::string WorkerRun::DescribeShards() {
   client_.StartStats(0);  // As they are now: no shard is waited for.
@@ -217,6 +230,9 @@ Status WorkerRun::Preview() {
 
 Status WorkerRun::Train() {
   phases_.start = SecondsSince(began_, setup_.clock);
+  bool is_everybodys = false;
+  const Status ready = checkpoints_.Start(&is_everybodys);
+  if (!ready.ok()) return Fail(ready, is_everybodys);
   Result<TrainingSummary> trained = trainer_.Train();
   if (!trained.ok()) return Fail(trained.status(), trainer_.is_failure_agreed());
   summary_ = std::move(trained).value();
@@ -228,9 +244,9 @@ Status WorkerRun::Train() {
 TrainingHistory WorkerRun::HistorySoFar() const {
   const RunReport::Run run = {.started_at = setup_.options.started_at,
                               .first_step = job_.first_step(),
-                              .steps = summary_.steps_done,
-                              .samples = summary_.samples,
-                              .seconds = summary_.seconds,
+                              .steps = trainer_.steps_done(),
+                              .samples = trainer_.samples_done(),
+                              .seconds = trainer_.training_seconds(),
                               .data = setup_.settings.data.file,
                               .data_digest = run_.data->content_digest()};
   // A run that trained nothing leaves the curve as it was.
@@ -238,13 +254,12 @@ TrainingHistory WorkerRun::HistorySoFar() const {
   return Continued(run_.history, run, progress_, evaluation_);
 }
 
-Status WorkerRun::SaveModelWith(const std::string& rows_digest) {
-  if (!keeps_model()) return OkStatus();
-  const std::string& directory = setup_.settings.output.model_dir;
+Status WorkerRun::WriteModel(const std::string& directory, uint64_t steps,
+                             std::vector<SavedShard> shards, const std::string& rows_digest) {
   Manifest manifest{.model_id = job_.model_id,
                     .config_digest = job_.config_digest,
                     .model_settings = ModelSettingsDigest(setup_.settings),
-                    .steps = summary_.steps_done,
+                    .steps = steps,
                     .steps_per_epoch = trainer_.steps_per_epoch(),
                     .data_first_step = job_.first_step_of_data(),
                     .rows_digest = rows_digest,
@@ -252,24 +267,32 @@ Status WorkerRun::SaveModelWith(const std::string& rows_digest) {
                     .data_settings = DataSettingsDigest(setup_.settings),
                     .tables = job_.tables,
                     .plan = job_.plan,
-                    .shards = {},
+                    .shards = std::move(shards),
                     .dense_file = {},
                     .dense_checksum = {}};
-  for (uint32_t s = 0; s < links_.shards.size(); ++s) {
-    manifest.shards.push_back({ShardId{s}, links_.shards[s].host, links_.shards[s].directory});
-  }
   TrainingStep& step = *run_.step;
-  const auto save = [&]() -> Status {
-    const PlaceInData place =
-        PlaceAfter(summary_.steps_done, *run_.data, TrainerOptionsOf(setup_.settings, job_));
-    ASSIGN_OR_RETURN(const DatasetState state, run_.data->StateAt(place.epoch, place.sample));
-    return SaveModel(directory, manifest,
-                     MakeDenseFile(step.dense(), step.optimizer(), *step.rows()),
-                     WriteYamlText(setup_.settings), state, HistorySoFar().ToJsonText());
+  const PlaceInData place = PlaceAfter(steps, *run_.data, TrainerOptionsOf(setup_.settings, job_));
+  ASSIGN_OR_RETURN(const DatasetState state, run_.data->StateAt(place.epoch, place.sample));
+  return SaveModel(directory, std::move(manifest),
+                   MakeDenseFile(step.dense(), step.optimizer(), *step.rows()),
+                   WriteYamlText(setup_.settings), state, HistorySoFar().ToJsonText());
+}
+
+Status WorkerRun::SaveModelWith(const std::string& rows_digest) {
+  if (!keeps_model()) return OkStatus();
+  const std::string& directory = setup_.settings.output.model_dir;
+  std::vector<SavedShard> shards;
+  for (uint32_t s = 0; s < links_.shards.size(); ++s) {
+    shards.push_back({.shard = ShardId{s},
+                      .host = links_.shards[s].host,
+                      .directory = links_.shards[s].directory});
+  }
+  const auto save = [&] {
+    return AsFaultOfTheWorld(WriteModel(directory, summary_.steps_done, shards, rows_digest));
   };
   return UntilThereIsRoom({.what = "the model in " + directory,
                            .deadline_ms = setup_.settings.cluster.save_deadline_ms},
-                          setup_.clock, [&] { return AsFaultOfTheWorld(save()); });
+                          setup_.clock, save);
 }
 
 // Before the evaluation and the digest, which take their time: an operator who asked the run to
@@ -286,6 +309,8 @@ Status WorkerRun::SaveTrained() {
   bool is_everybodys = false;
   saved = AgreeOnOne(setup_.saving, saved, "saving the model", &is_everybodys);
   if (!saved.ok()) return Fail(saved, is_everybodys);
+  const Status kept = checkpoints_.AtTheEnd(summary_.steps_done, &is_everybodys);
+  if (!kept.ok()) return Fail(kept, is_everybodys);
   phases_.save = SecondsSince(began, setup_.clock);
   if (setup_.options.prints && summary_.was_stopped) {
     progress_.ClearLine();
@@ -310,13 +335,15 @@ Status WorkerRun::TellOutcome() {
                                               summary_.steps_done, *run_.step->rows()));
   RETURN_IF_ERROR(SaveModelWith(facts.digest));
   phases_.test = trainer_.evaluation_seconds();
-  const RunOutcome outcome{.history = HistorySoFar(),
-                           .summary = summary_,
-                           .evaluation = evaluation_,
-                           .auc_ceiling = run_.data->TestAucCeiling(),
-                           .rows = std::move(facts),
-                           .phases = phases_,
-                           .memory_plan = std::move(memory_plan_)};
+  const RunOutcome outcome{
+      .history = HistorySoFar(),
+      .summary = summary_,
+      .evaluation = evaluation_,
+      .auc_ceiling = run_.data->TestAucCeiling(),
+      .rows = std::move(facts),
+      .phases = phases_,
+      .checkpoints = checkpoints_.is_on() ? std::optional(checkpoints_.figures()) : std::nullopt,
+      .memory_plan = std::move(memory_plan_)};
   const bool has_trained = summary_.steps_done > job_.first_step() || !job_.is_load;
   if (!has_trained) {
     fmt::print(
@@ -331,6 +358,7 @@ Status WorkerRun::TellOutcome() {
         settings.report_path()));
   }
   progress_.ClearLine();
+  fmt::print("{}", checkpoints_.SummaryText());
   PrintOutcome(settings, outcome);
   return reported;
 }

@@ -321,6 +321,7 @@ DiskEstimate EstimateDisk(const NodeSize& node) {
   disk.records = Whole(StoredBy(node).bytes);
   disk.compacted = Whole(compacted);
   disk.peak = Whole(compacted + kCompacting * most_unordered + kOlderCopies * older);
+  disk.checkpoints = node.checkpoints * disk.peak;
   return disk;
 }
 

@@ -40,6 +40,7 @@ struct NodeSize {
   uint32_t cache_ways = NodeOptions().cache_ways;
   uint64_t max_dirty_steps = NodeOptions().max_dirty_steps;
   bool logs_pushes = false;    // --durability; then max_dirty_steps > 0
+  uint32_t checkpoints = 0;    // kept of the run (--keep); 0: none is made
   bool has_huge_pages = true;  // the system gives them (ps/cache/page_memory.h)
 };
 
@@ -88,6 +89,9 @@ struct DiskEstimate {
   // The push log, which is not in the figures above. An upper bound, unless the sync of a lap's
   // rows takes longer than a lap.
   uint64_t log = 0;
+  // Files that only checkpoints still have, beside all of the above. An upper bound: each holds as
+  // much as the store had, if all rows change between two of them.
+  uint64_t checkpoints = 0;
 };
 // All 0 for store=memory.
 DiskEstimate EstimateDisk(const NodeSize& node);

@@ -128,6 +128,8 @@ const std::map<std::string, std::string> kOthers = {
     {"report", "yes"},
     {"load", "true"},
     {"overwrite", "true"},
+    {"save_every", "100"},
+    {"keep", "3"},
     {"listen", "tcp://*:7001"},
     {"supervisor_fd", "5"},
     {"listen_fds", "7,8"}};
@@ -153,7 +155,8 @@ TEST(ConfigDigest, WhatDecidesTheBitsChangesItAndNothingElseDoes) {
       "shards", "ps_endpoints", "strategy", "capacities", "row_cuts", "column_cuts",
       "strategy_seed", "hot_rows", "pool_on", "access_counts", "plan", "ps_rows_mb",
       "rpc_deadline_ms", "rendezvous_deadline_ms", "save_deadline_ms", "stop_deadline_ms",
-      "model_dir", "report", "label", "load", "overwrite", "listen", "supervisor_fd", "listen_fds"};
+      "model_dir", "report", "label", "load", "overwrite", "save_every", "keep", "listen",
+      "supervisor_fd", "listen_fds"};
   const std::string digest = Defaults().config_digest();
   EXPECT_EQ(digest.size(), 32u);
   for (const auto& [name, value] : kOthers) {

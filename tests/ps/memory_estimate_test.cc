@@ -132,6 +132,8 @@ TEST(MemoryEstimate, FilesHoldEveryRowOnceAndMoreWhileRowsAreEvicted) {
   node.shards.push_back({node.shards[0][0]});
   EXPECT_NEAR(Number(EstimateDisk(node).peak), (2 + 0.4) * Number(disk.compacted), 1e6)
       << "one shard at a time";
+  node.checkpoints = 2;
+  EXPECT_EQ(EstimateDisk(node).checkpoints, 2 * EstimateDisk(node).peak);
   node.has_files = false;
   EXPECT_EQ(EstimateDisk(node).peak, 0u);
 }

@@ -63,9 +63,9 @@ Trainer::Trainer(const TrainerOptions& options, const LrPolicy& lr_policy, Datas
       observer_(observer),
       stop_(stop),
       lookahead_([this](uint64_t at, Batch* batch) { return ReadSamples(at, batch); },
-                 step.embedding().tables(), options.prefetch_steps,
-                 LastStep(data, options)),
+                 step.embedding().tables(), options.prefetch_steps, LastStep(data, options)),
       timer_(clock) {
+  steps_done_ = options_.first_step;
   CHECK_GT(options_.mini_batch_size, 0u);
   CHECK_GT(options_.test_mini_batch_size, 0u);
   CHECK_LE(options_.first_step_of_data, options_.first_step);
@@ -113,8 +113,8 @@ Result<TrainingSummary> Trainer::Train() {
     const uint64_t in_epoch = (summary.steps_done - options_.first_step_of_data) % per_epoch;
     const uint64_t samples = std::min(options_.mini_batch_size,
                                       data_.train_samples() - in_epoch * options_.mini_batch_size);
-    summary.samples += samples;
-    ++summary.steps_done;
+    samples_ += samples;
+    steps_done_ = ++summary.steps_done;
     observer_.OnStep({.steps_done = summary.steps_done,
                       .last_step = last,
                       .samples = samples,
@@ -141,6 +141,7 @@ Result<TrainingSummary> Trainer::Train() {
   }
   summary.was_stopped = summary.was_stopped && summary.steps_done < last;
   summary.was_told_to_stop = summary.was_stopped && is_stop_agreed_;
+  summary.samples = samples_;
   summary.seconds = seconds_;
   summary.median_step_seconds = MedianOf(step_seconds_);
   summary.phases = {.data = timer_.seconds(StepPhase::kData),

@@ -33,13 +33,13 @@ namespace rowhouse {
 struct TrainerOptions {
   uint64_t mini_batch_size = 1;       // samples of a step, over all workers
   uint64_t test_mini_batch_size = 1;  // likewise
-  uint64_t epochs = 1;               // of these data, over all runs on them
-  uint64_t max_steps_per_epoch = 0;  // 0: all of the data
-  uint64_t print_every_steps = 1;    // 0: never
-  uint64_t test_every_steps = 0;     // 0: Train makes no evaluation
-  uint64_t first_step = 0;           // steps done by earlier runs
-  uint64_t first_step_of_data = 0;   // that takes the first sample of epoch 0; at most first_step
-  uint64_t stop_after_steps = 0;     // of this run; 0: train to the end
+  uint64_t epochs = 1;                // of these data, over all runs on them
+  uint64_t max_steps_per_epoch = 0;   // 0: all of the data
+  uint64_t print_every_steps = 1;     // 0: never
+  uint64_t test_every_steps = 0;      // 0: Train makes no evaluation
+  uint64_t first_step = 0;            // steps done by earlier runs
+  uint64_t first_step_of_data = 0;    // that takes the first sample of epoch 0; at most first_step
+  uint64_t stop_after_steps = 0;      // of this run; 0: train to the end
   uint32_t prefetch_steps = 0;  // rows are prefetched at most so many steps ahead (lookahead.h)
 };
 
@@ -153,6 +153,10 @@ class Trainer {
   // Collective: scores the test samples. All workers return the same. `steps`: done so far.
   Result<Evaluation> Evaluate(uint64_t steps);
 
+  // Of training so far: steps over all runs; of this run samples over all workers, and seconds.
+  uint64_t steps_done() const { return steps_done_; }
+  uint64_t samples_done() const { return samples_; }
+  double training_seconds() const { return seconds_; }
   // Time of all evaluations so far.
   double evaluation_seconds() const { return evaluation_seconds_; }
 
@@ -203,6 +207,7 @@ class Trainer {
   std::vector<float> step_seconds_;
   PhaseTimer<StepPhase> timer_;
   double evaluation_seconds_ = 0.0;
+  uint64_t steps_done_ = 0, samples_ = 0;
   double seconds_ = 0.0;
   uint64_t wire_bytes_ = 0;
 };

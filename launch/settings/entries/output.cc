@@ -18,6 +18,17 @@ void AddOutput(SettingList& list) {
   list.Add(Text(MEMBER(output.label), "a name"),
            {.name = "label",
             .help = "What rowhouse compare calls the run. Default: the last part of --model_dir"});
+  list.Add(Whole(MEMBER(output.save_every), 0),
+           {.name = "save_every",
+            .help = "Saves the model every so many steps while it trains, so that after a crash "
+                    "--load goes on from there; 0: only at the end",
+            .is_basic = true,
+            .verbs = kTrain | kPlan});
+  list.Add(Whole(MEMBER(output.keep), 1),
+           {.name = "keep",
+            .help = "Of the saves in mid-run, the newest so many are kept; each may take as much "
+                    "disk as all rows",
+            .verbs = kTrain | kPlan});
 }
 
 // Acts of one run: no YAML file has them.

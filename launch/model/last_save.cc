@@ -1,0 +1,136 @@
+#include "launch/model/last_save.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+
+#include "common/durable_file.h"
+#include "launch/model/saved_rows.h"
+#include "ps/store/checkpoint_part.h"
+
+namespace rowhouse {
+namespace {
+
+namespace fs = std::filesystem;
+
+fs::path CheckpointsIn(const std::string& model_dir) { return fs::path(model_dir) / "checkpoints"; }
+
+// OK if the part is whole, or lies on another host.
+Status CheckPart(const SavedShard& saved, const std::string& host) {
+  const Result<PartFacts> facts = SumUpPart(saved.directory);
+  if (!facts.ok()) {
+    return saved.host == host ? facts.status().Annotate("its part is missing") : OkStatus();
+  }
+  if (facts.value().checksum == saved.checksum) return OkStatus();
+  return CorruptionError("{}: its checksum is {}, and was {}", saved.directory,
+                         facts.value().checksum, saved.checksum);
+}
+
+// A whole checkpoint; else why it is not.
+Result<LastSave> OpenCheckpoint(const std::string& model_dir, uint64_t steps,
+                                const std::string& row_dir, const std::string& host) {
+  LastSave save{.directory = CheckpointDirectory(model_dir, steps),
+                .checkpoint = CheckpointName(steps),
+                .manifest = {}};
+  // The row directory is the model's, and the parts lie in it.
+  ASSIGN_OR_RETURN(const SavedRows rows, SavedRows::Open(save.directory, row_dir));
+  save.manifest = rows.manifest();
+  if (save.manifest.steps != steps) {
+    return CorruptionError("its manifest is of step {}", save.manifest.steps);
+  }
+  for (const SavedShard& saved : save.manifest.shards) {
+    RETURN_IF_ERROR(CheckPart(saved, host).Annotate(fmt::format("shard {}", Raw(saved.shard))));
+  }
+  RETURN_IF_ERROR(ReadDense(save.directory, save.manifest).status());
+  return save;
+}
+
+std::optional<LastSave> NewestWhole(const std::string& model_dir, const std::string& row_dir,
+                                    const std::string& host) {
+  std::vector<uint64_t> steps = CheckpointsOf(model_dir);
+  for (auto at = steps.rbegin(); at != steps.rend(); ++at) {
+    Result<LastSave> save = OpenCheckpoint(model_dir, *at, row_dir, host);
+    if (save.ok()) return std::move(save).value();
+    LOG(WARNING) << fmt::format("{} is not whole, and left out: {}",
+                                CheckpointDirectory(model_dir, *at), save.status().message());
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::string CheckpointDirectory(const std::string& model_dir, const std::string& name) {
+  return CheckpointsIn(model_dir) / name;
+}
+
+std::string CheckpointDirectory(const std::string& model_dir, uint64_t steps) {
+  return CheckpointDirectory(model_dir, CheckpointName(steps));
+}
+
+std::vector<uint64_t> CheckpointsOf(const std::string& model_dir) {
+  std::vector<uint64_t> steps;
+  std::error_code error;
+  for (fs::directory_iterator at(CheckpointsIn(model_dir), error), end; !error && at != end;
+       at.increment(error)) {
+    const auto one = StepsOfCheckpoint(at->path().filename().string());
+    if (one && HasManifest(at->path())) steps.push_back(*one);
+  }
+  std::sort(steps.begin(), steps.end());
+  return steps;
+}
+
+Status DeleteCheckpointsExcept(const std::vector<uint64_t>& kept, const std::string& model_dir) {
+  std::vector<fs::path> others;
+  std::error_code error;
+  for (fs::directory_iterator at(CheckpointsIn(model_dir), error), end; !error && at != end;
+       at.increment(error)) {
+    const std::string name = at->path().filename().string();
+    const auto steps = StepsOfCheckpoint(name);
+    const bool is_kept = steps && std::ranges::count(kept, *steps) > 0;
+    if (name.starts_with("step-") && !is_kept) others.push_back(at->path());
+  }
+  if (error && error != std::errc::no_such_file_or_directory) {
+    return StatusFromErrno(error.value(), "list", CheckpointsIn(model_dir));
+  }
+  for (const fs::path& other : others) {
+    fs::remove(other / "manifest.json", error);
+    RETURN_IF_ERROR(SyncDirectory(other));
+    fs::remove_all(other, error);
+    if (error) return StatusFromErrno(error.value(), "delete", other);
+  }
+  return OkStatus();
+}
+
+std::string RowDirectoryOf(const std::string& model_dir, const std::string& row_dir) {
+  const fs::path path = fs::path(model_dir + "/").lexically_normal().parent_path();
+  const std::string name = path.filename();
+  if (!StepsOfCheckpoint(name) || path.parent_path().filename() != "checkpoints") {
+    return row_dir.empty() ? model_dir + "/rows" : row_dir;
+  }
+  const fs::path model = path.parent_path().parent_path();
+  return fs::path(row_dir.empty() ? model / "rows" : fs::path(row_dir)) / "checkpoints" / name;
+}
+
+Result<LastSave> FindLastSave(const std::string& model_dir, const std::string& row_dir,
+                              const std::string& host) {
+  std::optional<LastSave> checkpoint = NewestWhole(model_dir, row_dir, host);
+  if (!HasManifest(model_dir) && checkpoint) return std::move(*checkpoint);
+  ASSIGN_OR_RETURN(const SavedRows rows, SavedRows::Open(model_dir, row_dir));
+  const Status unchanged = rows.CheckUnchanged();
+  if (!unchanged.ok() && !checkpoint) return unchanged;
+  const Manifest& ended = rows.manifest();
+  // Checkpoints of another model are those of a run with --overwrite, which deletes all earlier
+  // ones.
+  const bool is_newer = checkpoint && (checkpoint->manifest.model_id != ended.model_id ||
+                                       checkpoint->manifest.steps >= ended.steps);
+  if (checkpoint && (is_newer || !unchanged.ok())) {
+    Manifest& manifest = checkpoint->manifest;
+    if (manifest.model_id == ended.model_id && manifest.steps == ended.steps) {
+      manifest.rows_digest = ended.rows_digest;  // A checkpoint is made without it.
+    }
+    return std::move(*checkpoint);
+  }
+  return LastSave{.directory = model_dir, .checkpoint = "", .manifest = ended};
+}
+
+}  // namespace rowhouse

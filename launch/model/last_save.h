@@ -1,0 +1,52 @@
+// The saves of a model: the one in --model_dir, which a run makes when it ends, and checkpoints,
+// which it makes while it goes on (docs/storage.md, "Saves in mid-run"):
+//
+//   <model_dir>/checkpoints/step-1200/   a model directory like any other (manifest.h), whose
+//                                        manifest names the shards' parts and their checksums
+//   <model_dir>/checkpoints/step-1200.tmp  the same, while it is made
+//
+// A checkpoint is whole if its files and all parts that can be seen from here are as its manifest
+// says. Threads: one.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/status.h"
+#include "launch/model/manifest.h"
+
+namespace rowhouse {
+
+// <model_dir>/checkpoints/step-<steps>, or <model_dir>/checkpoints/<name>.
+std::string CheckpointDirectory(const std::string& model_dir, uint64_t steps);
+std::string CheckpointDirectory(const std::string& model_dir, const std::string& name);
+
+// Steps of the checkpoints that have a manifest, whole or not; ascending.
+std::vector<uint64_t> CheckpointsOf(const std::string& model_dir);
+
+// Deletes the directories of all checkpoints but those of `kept`, and what cut-off attempts left;
+// each one's manifest goes first. The parts of the shards are deleted by the shards
+// (common/wire/checkpoint.h).
+Status DeleteCheckpointsExcept(const std::vector<uint64_t>& kept, const std::string& model_dir);
+
+// Where `rowhouse` finds the rows of the model in `model_dir`, which may be a checkpoint's
+// directory: `row_dir` ("": the rows beside the model), or, for a checkpoint, the place of its
+// parts there.
+std::string RowDirectoryOf(const std::string& model_dir, const std::string& row_dir);
+
+struct LastSave {
+  std::string directory;   // the model directory or the checkpoint's
+  std::string checkpoint;  // "step-1200"; "": the save that a run made when it ended
+  // With the shards' directories, or their parts, where they were found.
+  Manifest manifest;
+};
+
+// The save that a run goes on from: the one in `model_dir` if no run has changed its rows since, or
+// the newest whole checkpoint if that is as new. Warns of checkpoints that are not whole. `host`:
+// this machine; parts on others are taken to be whole, and are checked by their PS nodes. kUsage
+// with the reason if there is none.
+Result<LastSave> FindLastSave(const std::string& model_dir, const std::string& row_dir,
+                              const std::string& host);
+
+}  // namespace rowhouse

@@ -1,0 +1,151 @@
+#include "launch/run/checkpoints.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "common/durable_file.h"
+#include "launch/model/last_save.h"
+#include "launch/report/figure_text.h"
+#include "ps/store/checkpoint_part.h"
+#include "worker/mpi/agreement.h"
+
+namespace rowhouse {
+
+Checkpoints::Checkpoints(const WorkerSetup& setup, const JobSpec& job, const Links& links,
+                         WriteModel write_model)
+    : setup_(setup),
+      job_(job),
+      links_(links),
+      write_model_(std::move(write_model)),
+      model_dir_(setup.settings.output.model_dir) {}
+
+Status Checkpoints::ByOne(const std::function<Status()>& work, bool* is_agreed) {
+  const Status done = setup_.options.prints ? work() : OkStatus();
+  return AgreeOnOne(setup_.saving, done, "saving the model in mid-run", is_agreed);
+}
+
+Status Checkpoints::Start(bool* is_agreed) {
+  const bool replaces = job_.overwrite && !model_dir_.empty();
+  if (!is_on() && !replaces) {
+    *is_agreed = true;
+    return OkStatus();
+  }
+  return ByOne(
+      [&]() -> Status {
+        const uint64_t steps = job_.first_step();
+        const bool goes_on_from_one = job_.is_load && !job_.load.checkpoint.empty();
+        // Others of this step or later are not whole, and this run will make some of these numbers.
+        std::vector<uint64_t> kept = CheckpointsOf(model_dir_);
+        std::erase_if(kept, [&](uint64_t one) {
+          return !job_.is_load || one > steps || (one == steps && !goes_on_from_one);
+        });
+        RETURN_IF_ERROR(DeleteAllBut(kept, steps));
+        return is_on() && !goes_on_from_one ? Make(steps) : OkStatus();
+      },
+      is_agreed);
+}
+
+Status Checkpoints::AfterStep(uint64_t steps, bool* is_agreed) {
+  *is_agreed = true;
+  if (!is_on() || steps % setup_.settings.output.save_every != 0) return OkStatus();
+  return ByOne([&] { return Make(steps); }, is_agreed);
+}
+
+Status Checkpoints::AtTheEnd(uint64_t steps, bool* is_agreed) {
+  *is_agreed = true;
+  if (!is_on()) return OkStatus();
+  return ByOne(
+      [&] {
+        const bool is_there = std::ranges::count(CheckpointsOf(model_dir_), steps) > 0;
+        return is_there ? OkStatus() : Make(steps);
+      },
+      is_agreed);
+}
+
+Status Checkpoints::Make(uint64_t steps) {
+  const TimeNs began = setup_.clock.NowNs();
+  std::string no_room;
+  RETURN_IF_ERROR(TryToMake(steps, &no_room));
+  // Old ones go only once the new one is whole; what there is of a new one that is not goes, too.
+  std::vector<uint64_t> kept = CheckpointsOf(model_dir_);
+  const size_t keep = no_room.empty() ? setup_.settings.output.keep : kept.size();
+  if (kept.size() > keep) kept.erase(kept.begin(), kept.end() - static_cast<std::ptrdiff_t>(keep));
+  RETURN_IF_ERROR(DeleteAllBut(kept, steps));
+  const double seconds = SecondsSince(began, setup_.clock);
+  figures_.seconds += seconds;
+  figures_.longest_seconds = std::max(figures_.longest_seconds, seconds);
+  links_.progress.ClearLine();
+  if (no_room.empty()) {
+    ++figures_.made;
+    fmt::print("saved step {} in {}; steps stood still for {:.3f} s\n", steps,
+               CheckpointDirectory(model_dir_, steps), seconds);
+  } else if (figures_.without_room++ == 0) {
+    fmt::print(
+        "no checkpoint of step {}: the disk is full ({}); the run goes on, and tries again every "
+        "{} steps\n",
+        steps, no_room, setup_.settings.output.save_every);
+  }
+  std::fflush(stdout);
+  return OkStatus();
+}
+
+Status Checkpoints::TryToMake(uint64_t steps, std::string* no_room) {
+  // Taken on all shards before one of them writes: several may share a disk.
+  RETURN_IF_ERROR(AskShards(steps, {.phase = CheckpointPhase::kReserve}, no_room));
+  if (!no_room->empty()) return OkStatus();
+  RETURN_IF_ERROR(
+      AskShards(steps, {.phase = CheckpointPhase::kMake, .name = CheckpointName(steps)}, no_room));
+  if (!no_room->empty()) return OkStatus();
+  const Status written = AsFaultOfTheWorld(WriteDirectory(steps));
+  if (written.code() != StatusCode::kResourceExhausted) return written;
+  *no_room = written.message();
+  return OkStatus();
+}
+
+Status Checkpoints::AskShards(uint64_t steps, CheckpointRequest request, std::string* no_room) {
+  links_.client.StartCheckpoint(steps, std::move(request));
+  RETURN_IF_ERROR(RunClient(links_.client, links_.dialer, setup_.clock));
+  for (const CheckpointReply& reply : links_.client.checkpoints()) {
+    if (no_room->empty()) *no_room = reply.no_room;
+  }
+  return OkStatus();
+}
+
+Status Checkpoints::WriteDirectory(uint64_t steps) {
+  std::vector<SavedShard> shards;
+  figures_.last_bytes = 0;
+  for (uint32_t s = 0; s < links_.client.shards().size(); ++s) {
+    const CheckpointReply& part = links_.client.checkpoints()[s];
+    shards.push_back({.shard = ShardId{s},
+                      .host = links_.client.shards()[s].host,
+                      .directory = part.directory,
+                      .checksum = part.checksum});
+    figures_.last_bytes += part.bytes;
+  }
+  const std::string directory = CheckpointDirectory(model_dir_, steps);
+  RETURN_IF_ERROR(write_model_(directory + ".tmp", steps, std::move(shards)));
+  return RenameDurably(directory + ".tmp", directory);
+}
+
+Status Checkpoints::DeleteAllBut(const std::vector<uint64_t>& kept, uint64_t steps) {
+  RETURN_IF_ERROR(AsFaultOfTheWorld(DeleteCheckpointsExcept(kept, model_dir_)));
+  CheckpointRequest request{.phase = CheckpointPhase::kKeep, .name = {}, .kept = {}};
+  for (const uint64_t one : kept) request.kept.push_back(CheckpointName(one));
+  std::string ignored;  // Deleting needs no room.
+  return AskShards(steps, std::move(request), &ignored);
+}
+
+std::string Checkpoints::SummaryText() const {
+  if (!is_on()) return "";
+  std::string text = fmt::format("checkpoints: {} made, steps stood still for {:.3f} s in all",
+                                 figures_.made, figures_.seconds);
+  if (figures_.made > 0) text += fmt::format(", {:.3f} s at most", figures_.longest_seconds);
+  if (figures_.without_room > 0) {
+    text += fmt::format("; {} found no room on the disk", figures_.without_room);
+  }
+  return text + "\n";
+}
+
+}  // namespace rowhouse

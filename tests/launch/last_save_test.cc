@@ -1,0 +1,147 @@
+// Which save a run goes on from, of those that are there and of what crashes leave of them.
+#include "launch/model/last_save.h"
+
+#include <filesystem>
+
+#include "common/durable_file.h"
+#include "ps/shard/shard_opening.h"
+#include "ps/store/checkpoint_part.h"
+#include "ps/store/directory_state.h"
+#include "tests/testing/testing.h"
+
+namespace rowhouse {
+namespace {
+
+namespace fs = std::filesystem;
+
+// One table on one shard; directories of rows without rows.
+class LastSaveTest : public testing::Test {
+ protected:
+  LastSaveTest() {
+    TableSpec table;
+    table.name = "t";
+    table.rows = 10;
+    table.dim = 4;
+    manifest_.model_id = "model";
+    manifest_.tables = {table};
+    manifest_.plan =
+        Plan::Make(manifest_.tables, 1, {{TableId{0}, 0, 10, 0, 4, ShardId{0}}}).value();
+  }
+
+  void WriteShard(const std::string& directory, const DirectoryState& state) {
+    ASSERT_OK(MakeDirectoryDurably(directory));
+    ASSERT_OK(WriteOwner(directory, {.model = manifest_.model_id,
+                                     .shard = ShardId{0},
+                                     .shards = 1,
+                                     .plan_digest = manifest_.plan.digest()}));
+    ASSERT_OK(WriteState(directory, state));
+  }
+
+  // The model at the end of a run.
+  void SaveEnd(uint64_t steps) {
+    WriteShard(shard_, {.is_clean = true, .step = steps, .stamp = steps});
+    Write(model_, steps, {.shard = ShardId{0}, .host = "here", .directory = shard_});
+  }
+  void SaveCheckpoint(uint64_t steps) {
+    const std::string part = Part(steps);
+    WriteShard(part, {.is_clean = true, .step = steps, .stamp = steps});
+    Write(CheckpointDirectory(model_, steps), steps,
+          {.shard = ShardId{0},
+           .host = "here",
+           .directory = part,
+           .checksum = SumUpPart(part).value().checksum});
+  }
+  // A run has changed rows since.
+  void Open() { WriteShard(shard_, {.is_clean = false, .step = 0}); }
+
+  std::string Part(uint64_t steps) { return CheckpointPart(shard_, CheckpointName(steps)); }
+
+  // The name of the directory, or the error.
+  std::string Last(const std::string& host = "here") {
+    const Result<LastSave> save = FindLastSave(model_, "", host);
+    if (!save.ok()) return save.status().message();
+    EXPECT_EQ(save.value().checkpoint.empty(), save.value().directory == model_);
+    return fs::path(save.value().directory).filename();
+  }
+
+  TempDir dir_;
+  const std::string model_ = dir_ / "m";
+  const std::string shard_ = ShardDirectory(model_ + "/rows", ShardId{0});
+  Manifest manifest_;
+
+ private:
+  void Write(const std::string& directory, uint64_t steps, const SavedShard& saved) {
+    Manifest manifest = manifest_;
+    manifest.steps = steps;
+    manifest.shards = {saved};
+    const std::vector<float> dense = {1.0f, 2.0f};
+    ASSERT_OK(SaveModel(directory, manifest, dense, "x: 1\n"));
+  }
+};
+
+TEST_F(LastSaveTest, IsTheNewestWholeOne) {
+  SaveCheckpoint(10);
+  SaveCheckpoint(9);
+  Open();
+  EXPECT_EQ(Last(), "step-10");
+  SaveEnd(12);
+  EXPECT_EQ(Last(), "m");
+  Open();
+  EXPECT_EQ(Last(), "step-10");
+  SaveCheckpoint(12);
+  EXPECT_EQ(Last(), "step-12");
+  EXPECT_EQ(CheckpointsOf(model_), (std::vector<uint64_t>{9, 10, 12}));
+}
+
+TEST_F(LastSaveTest, LeavesOutCheckpointsThatAreNotWhole) {
+  SaveCheckpoint(10);
+  SaveCheckpoint(20);
+  SaveCheckpoint(30);
+  SaveCheckpoint(40);
+  Open();
+  fs::rename(CheckpointDirectory(model_, 40), CheckpointDirectory(model_, 40) + ".tmp");
+  ASSERT_OK(WriteFileDurably(Part(30) + "/rows.sst", "x"));
+  EXPECT_EQ(Last("elsewhere"), "step-20") << "a damaged part that can be seen";
+  fs::remove_all(Part(20));
+  EXPECT_EQ(Last(), "step-10");
+  EXPECT_EQ(Last("elsewhere"), "step-20") << "a part on a host that cannot be seen";
+  ASSERT_OK(WriteFileDurably(CheckpointDirectory(model_, 10) + "/dense-10.bin", "cut"));
+  EXPECT_THAT(Last(), testing::HasSubstr("holds no saved model"));
+}
+
+TEST_F(LastSaveTest, OfAnotherModelIsThatOfTheRunThatReplacesIt) {
+  SaveEnd(12);
+  manifest_.model_id = "another";
+  WriteShard(shard_, {.is_clean = false, .step = 0});
+  SaveCheckpoint(3);
+  EXPECT_EQ(Last(), "step-3");
+}
+
+TEST_F(LastSaveTest, IsFoundInAModelThatWasMoved) {
+  SaveCheckpoint(10);
+  fs::rename(model_, dir_ / "moved");
+  const Result<LastSave> save = FindLastSave(dir_ / "moved", "", "elsewhere");
+  ASSERT_OK(save);
+  EXPECT_EQ(save.value().manifest.shards.at(0).directory,
+            dir_ / "moved/rows/checkpoints/step-10/shard-0000");
+  EXPECT_EQ(RowDirectoryOf(dir_ / "moved/checkpoints/step-10/", ""),
+            dir_ / "moved/rows/checkpoints/step-10");
+  EXPECT_EQ(RowDirectoryOf("m/checkpoints/step-10", "r"), "r/checkpoints/step-10");
+  EXPECT_EQ(RowDirectoryOf("m", ""), "m/rows");
+  EXPECT_EQ(RowDirectoryOf("step-10", ""), "step-10/rows");
+}
+
+TEST_F(LastSaveTest, OldOnesAreDeletedWithWhatWasCutOff) {
+  for (const uint64_t steps : {1, 2, 3}) SaveCheckpoint(steps);
+  fs::create_directories(CheckpointDirectory(model_, "step-4.tmp"));
+  fs::create_directories(CheckpointDirectory(model_, "photos"));
+  ASSERT_OK(DeleteCheckpointsExcept({3}, model_));
+  EXPECT_EQ(CheckpointsOf(model_), std::vector<uint64_t>{3});
+  EXPECT_FALSE(fs::exists(CheckpointDirectory(model_, "step-1")));
+  EXPECT_FALSE(fs::exists(CheckpointDirectory(model_, "step-4.tmp")));
+  EXPECT_TRUE(fs::exists(CheckpointDirectory(model_, "photos")));
+  EXPECT_OK(DeleteCheckpointsExcept({}, dir_ / "no_model"));
+}
+
+}  // namespace
+}  // namespace rowhouse

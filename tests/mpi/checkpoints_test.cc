@@ -1,0 +1,211 @@
+// Saves in mid-run, through real processes: a run that is killed, whichever of its processes and
+// whenever, goes on from its last whole save and ends with the rows of one that was not killed; a
+// disk that is too small for a save does not stop the run.
+#include <signal.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <random>
+#include <thread>
+
+#include "tests/testing/left_behind.h"
+#include "tests/testing/process.h"
+#include "tests/testing/small_disk.h"
+
+namespace rowhouse {
+namespace {
+
+namespace fs = std::filesystem;
+using std::chrono::milliseconds;
+using testing::HasSubstr;
+
+// 60 steps of two epochs; a cache that evicts; saves take most of the time.
+std::vector<std::string> ModelFlags() {
+  return {"--arch_embedding_size=500-40-3-800",
+          "--arch_sparse_feature_size=8",
+          "--arch_mlp_bot=5-16-8",
+          "--arch_mlp_top=16-1",
+          "--loss_function=bce",
+          "--round_targets",
+          "--num_indices_per_lookup=8",
+          "--mini_batch_size=40",
+          "--data_size=1200",
+          "--nepochs=2",
+          "--optimizer=adagrad",
+          "--learning_rate=0.05",
+          "--cache_ratio=0.1",
+          "--print_freq=0"};
+}
+
+class CheckpointRuns : public testing::Test {
+ protected:
+  std::vector<std::string> Flags(const std::string& model, const std::vector<std::string>& more) {
+    std::vector<std::string> flags = ModelFlags();
+    flags.push_back("--model_dir=" + dir_ / model);
+    flags.insert(flags.end(), more.begin(), more.end());
+    return flags;
+  }
+  Command TrainIn(uint32_t ranks, const std::vector<std::string>& flags) {
+    Command command = TrainCommand({.ranks = ranks, .flags = flags});
+    command.environment["TMPDIR"] = tmp_.path();
+    return command;
+  }
+  static std::string DigestOf(const ProcessResult& result) {
+    const size_t at = result.out.find("rows digest: ");
+    if (at == std::string::npos) return result.Describe();
+    return result.out.substr(at, result.out.find('\n', at) - at);
+  }
+  static uint64_t StepLoaded(const std::string& out) {
+    const std::string words = "goes on from step ";
+    const size_t at = out.find(words);
+    return at == std::string::npos ? 0 : std::stoull(out.substr(at + words.size()));
+  }
+  std::vector<std::string> Checkpoints(const std::string& model) {
+    std::vector<std::string> names;
+    std::error_code none;
+    for (const auto& entry : fs::directory_iterator(dir_ / model + "/checkpoints", none)) {
+      if (fs::exists(entry.path() / "manifest.json")) names.push_back(entry.path().filename());
+    }
+    std::sort(names.begin(), names.end());
+    return names;
+  }
+
+  const TempDir dir_, tmp_;
+};
+
+// Of the processes that descend from the run: one, or all of them.
+void Kill(const Process& process, std::mt19937_64& random) {
+  std::vector<pid_t> pids = {process.pid()};
+  for (const Process::Descendant& one : process.Descendants()) pids.push_back(one.pid);
+  if (random() % 3 == 0) pids = {pids[random() % pids.size()]};
+  for (const pid_t pid : pids) kill(pid, SIGKILL);
+}
+
+class KilledRuns : public CheckpointRuns, public testing::WithParamInterface<uint32_t> {};
+
+// With 1 rank a run has one worker and one PS node, with 4 two of each. Whoever is killed, the
+// others end.
+TEST_P(KilledRuns, EndWithTheRowsOfOneThatWasNotKilled) {
+  constexpr int kKills = 10;
+  const uint32_t ranks = GetParam();
+  std::vector<std::string> cluster = {"--rpc_deadline_ms=2000", "--stop_deadline_ms=2000",
+                                      "--shards=2"};
+  if (ranks > 0) cluster.push_back("--ps=2");
+  const ProcessResult undisturbed = RunCommand(TrainIn(ranks, Flags("whole", cluster)));
+  ASSERT_EQ(undisturbed.exit_code, 0) << undisturbed.Describe();
+
+  std::mt19937_64 random(20 + ranks);
+  std::vector<std::string> flags = Flags("killed", cluster);
+  flags.insert(flags.end(), {"--save_every=2", "--keep=2", "--durability=wal"});
+  size_t loads = 0;  // of saves with steps done
+  ProcessResult last;
+  for (int kills = 0;;) {
+    std::vector<std::string> these = flags;
+    these.push_back(Checkpoints("killed").empty() ? "--overwrite" : "--load");
+    Process process(TrainIn(ranks, these));
+    if (kills < kKills) {
+      // From the start of the processes, over the load, into steps and saves.
+      const auto wait = milliseconds(random() % (ranks > 0 ? 1600 : 500));
+      const auto until = std::chrono::steady_clock::now() + wait;
+      while (std::chrono::steady_clock::now() < until) std::this_thread::sleep_for(milliseconds(5));
+      Kill(process, random);
+      ++kills;
+    }
+    last = process.Wait();
+    ASSERT_EQ(LeftBehind(tmp_.path(), milliseconds(10000)), "");
+    for (const auto& file : fs::directory_iterator(tmp_.path())) fs::remove_all(file.path());
+    if (StepLoaded(last.out) > 0) ++loads;
+    if (last.exit_code == 0 && kills == kKills) break;
+    ASSERT_NE(last.exit_code, 2) << last.Describe();
+    if (last.exit_code != 0) continue;
+    // It ended before the kill: begin again.
+    EXPECT_EQ(DigestOf(last), DigestOf(undisturbed));
+    fs::remove_all(dir_ / "killed");
+  }
+  EXPECT_EQ(DigestOf(last), DigestOf(undisturbed)) << last.Describe();
+  EXPECT_GE(loads, 3u) << "nothing was tested";
+  EXPECT_THAT(Checkpoints("killed"), testing::ElementsAre("step-58", "step-60"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Ranks, KilledRuns, testing::Values(0u, 4u), [](const auto& test) {
+  return test.param == 0 ? std::string("Alone") : fmt::format("{}", test.param);
+});
+
+TEST_F(CheckpointRuns, ARunThatDiedIsLoadedFromItsLastSaveAndSaysWhich) {
+  Process process(TrainIn(0, Flags("m", {"--save_every=10", "--data_size=400000"})));
+  ASSERT_TRUE(process.WaitForOutput("saved step 30 in")) << process.Wait().Describe();
+  for (const auto& one : process.Descendants()) kill(one.pid, SIGKILL);
+  process.Signal(SIGKILL);
+  process.Wait();
+  ASSERT_EQ(LeftBehind(tmp_.path(), milliseconds(10000)), "");
+
+  const ProcessResult refused =
+      RunCommand(TrainIn(0, Flags("m", {"--save_every=10", "--data_size=400000"})));
+  EXPECT_EQ(refused.exit_code, 2) << refused.Describe();
+  EXPECT_THAT(refused.err, HasSubstr("holds checkpoints of a run that did not end"));
+
+  const ProcessResult result =
+      RunCommand(TrainIn(0, Flags("m", {"--load", "--stop_after_steps=5", "--data_size=400000"})));
+  EXPECT_EQ(result.exit_code, 0) << result.Describe();
+  const uint64_t step = StepLoaded(result.out);
+  EXPECT_GE(step, 30u);
+  EXPECT_EQ(step % 10, 0u);
+  EXPECT_THAT(result.out,
+              HasSubstr(fmt::format("goes on from step {}, saved in {}/checkpoints/step-{}", step,
+                                    dir_ / "m", step)));
+  const auto manifest = nlohmann::json::parse(std::ifstream(dir_ / "m/manifest.json"));
+  EXPECT_EQ(manifest.at("steps"), step + 5);
+
+  // A new model in its place leaves nothing of it.
+  const ProcessResult anew = RunCommand(TrainIn(0, Flags("m", {"--overwrite"})));
+  EXPECT_EQ(anew.exit_code, 0) << anew.Describe();
+  EXPECT_TRUE(Checkpoints("m").empty());
+  EXPECT_FALSE(fs::exists(dir_ / "m/rows/checkpoints") &&
+               !fs::is_empty(dir_ / "m/rows/checkpoints"));
+}
+
+TEST_F(CheckpointRuns, ACheckpointIsAModelThatCanBeInspected) {
+  const ProcessResult trained = RunCommand(TrainIn(0, Flags("m", {"--save_every=25"})));
+  ASSERT_EQ(trained.exit_code, 0) << trained.Describe();
+  EXPECT_THAT(trained.out, HasSubstr("checkpoints: 4 made"));
+  const auto report = nlohmann::json::parse(std::ifstream(dir_ / "m/report.json"));
+  EXPECT_EQ(report.at("checkpoints").at("made"), 4);
+  EXPECT_EQ(report.at("checkpoints").at("without_room"), 0);
+  for (const char* directory : {"m", "m/checkpoints/step-60", "m/checkpoints/step-50"}) {
+    const ProcessResult stats = RunCommand(
+        {.arguments = {ROWHOUSE_BINARY, "ckpt", "stats", "--model_dir=" + dir_ / directory}});
+    EXPECT_EQ(stats.exit_code, 0) << directory << stats.Describe();
+  }
+}
+
+// 4 MB hold the rows, and not those of a save beside them. The run goes on; the save at its end
+// has the room that is left.
+TEST_F(CheckpointRuns, ASaveThatFindsNoRoomIsLeftOutAndToldOnce) {
+  fs::create_directories(dir_ / "small");
+  SmallDisk disk(dir_ / "small/disk", "4m");
+  if (!disk.mounted()) GTEST_SKIP() << "mounting a tmpfs: " << strerror(errno);
+  const std::vector<std::string> flags = {"--row_dir=" + (dir_ / "small/disk/rows")};
+  const ProcessResult undisturbed = RunCommand(TrainIn(0, Flags("whole", {})));
+  ASSERT_EQ(undisturbed.exit_code, 0) << undisturbed.Describe();
+
+  std::vector<std::string> all = Flags("m", flags);
+  all.insert(all.end(), {"--save_every=5", "--cache_ratio=1"});
+  const ProcessResult result = RunCommand(TrainIn(0, all));
+  EXPECT_EQ(result.exit_code, 0) << result.Describe();
+  EXPECT_EQ(DigestOf(result), DigestOf(undisturbed));
+  const size_t first = result.out.find("the disk is full (");
+  ASSERT_NE(first, std::string::npos) << result.Describe();
+  EXPECT_EQ(result.out.find("the disk is full (", first + 1), std::string::npos) << "told twice";
+  EXPECT_THAT(result.out, HasSubstr("found no room on the disk"));
+  EXPECT_FALSE(fs::exists(dir_ / "small/disk/rows/checkpoints/step-5/shard-0000"));
+
+  all.insert(all.end(), {"--load", "--nepochs=3"});
+  disk.Grow();
+  const ProcessResult again = RunCommand(TrainIn(0, all));
+  EXPECT_EQ(again.exit_code, 0) << again.Describe();
+  EXPECT_EQ(StepLoaded(again.out), 60u);
+}
+
+}  // namespace
+}  // namespace rowhouse
