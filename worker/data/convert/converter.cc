@@ -88,8 +88,18 @@ Status CheckOptions(const TextFormat& format, const ConversionOptions& options) 
   if (fs::exists(fs::symlink_status(options.out)) && !IsRenamedOnly(options.out)) {
     return UsageError("\"{}\" exists already: remove it, or choose another name", options.out);
   }
-  if (options.preprocessing == nullptr) return OkStatus();
-  return CheckFits(format.schema(), options.preprocessing->schema());
+  if (options.preprocessing != nullptr) {
+    return CheckFits(format.schema(), options.preprocessing->schema());
+  }
+  for (const CategoricalColumn& column : format.schema().categorical) {
+    if (column.ids == "dictionary" || column.rows > 0) continue;
+    return UsageError(
+        "column {}: ids by {} need the rows of its table, which is not known: give a config with "
+        "tables, or let a dictionary decide (ids: dictionary in section schema, or "
+        "--id_mapping=dictionary)",
+        column.name, column.ids);
+  }
+  return OkStatus();
 }
 
 // The preprocessing in the state's directory, which is made if it is not there.

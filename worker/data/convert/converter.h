@@ -48,7 +48,7 @@ struct ConversionOptions {
   std::string out;                            // the data directory to make
   uint32_t threads = 0;                       // 0: all cores that the process may use
   uint64_t memory_bytes = uint64_t{1} << 30;  // at most, for any data
-  uint64_t block_samples = 16384;             // at most, in a block
+  uint64_t block_samples = 32768;             // at most, in a block
   uint64_t max_bad_lines = 0;                 // that are left out; one more is an error
   // Of a model, or of other data; null: it is made from the data.
   std::shared_ptr<const Preprocessing> preprocessing = nullptr;

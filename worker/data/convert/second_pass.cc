@@ -46,9 +46,12 @@ class ChunkEncoder {
     RETURN_IF_ERROR(format_->Parse(chunk, &raw_, &encoded->bad_lines));
     RETURN_IF_ERROR(preprocessing_->Map(raw_, &mapped_));
     encoded->samples = mapped_.samples;
-    for (size_t first = 0; first < mapped_.samples; first += block_samples_) {
-      const size_t end = std::min<size_t>(mapped_.samples, first + block_samples_);
-      const bool is_all = first == 0 && end == mapped_.samples;
+    // Blocks of a chunk are of about the same size.
+    const size_t parts = (mapped_.samples + block_samples_ - 1) / block_samples_;
+    for (size_t part = 0; part < parts; ++part) {
+      const size_t first = mapped_.samples * part / parts;
+      const size_t end = mapped_.samples * (part + 1) / parts;
+      const bool is_all = parts == 1;
       if (!is_all) CopySamples(mapped_, first, end, &part_);
       Result<EncodedBlock> block = EncodeBlock(*columns_, is_all ? mapped_ : part_);
       if (!block.ok()) {

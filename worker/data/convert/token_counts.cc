@@ -54,8 +54,11 @@ TokenCounts::TokenCounts(size_t columns, std::string path_prefix, uint64_t memor
 }
 
 Status TokenCounts::Add(size_t column, std::span<const uint64_t> keys, uint64_t first) {
+  constexpr size_t kAhead = 16;
   Table& table = tables_[column];
-  for (const uint64_t key : keys) {
+  for (size_t i = 0; i < keys.size(); ++i) {
+    if (i + kAhead < keys.size()) table.Prefetch(keys[i + kAhead]);
+    const uint64_t key = keys[i];
     TokenCount* slot = table.Find(key);
     if (slot->count == 0) {
       if (table.is_full()) {

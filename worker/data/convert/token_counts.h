@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "common/random.h"
 #include "common/status.h"
 #include "worker/data/convert/sorted_runs.h"
 
@@ -51,6 +52,7 @@ class TokenCounts {
 
     void Reset(unsigned bits);
     TokenCount* Find(uint64_t key);
+    void Prefetch(uint64_t key) const { __builtin_prefetch(&slots[Mix64(key) >> shift], 1); }
     bool is_full() const { return used * 4 > slots.size() * 3; }
     uint64_t bytes() const { return slots.size() * sizeof(TokenCount); }
   };

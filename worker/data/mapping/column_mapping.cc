@@ -79,8 +79,7 @@ Result<CategoricalMapping> CategoricalMapping::Make(const CategoricalColumn& col
   mapping.range_ = column.rows - mapping.first_;
   mapping.max_ind_range_ = column.max_ind_range;
   mapping.has_missing_row_ = column.missing_row;
-  mapping.has_rare_row_ = column.rare_row;
-  mapping.rare_row_ = column.missing_row ? 1 : 0;
+  if (column.rare_row) mapping.id_of_rare_ = column.missing_row ? 1 : 0;
   mapping.has_weights_ = !column.weight_separator.empty();
   mapping.vocabulary_ = vocabulary;
   if (column.ids == "modulo") mapping.ids_ = Ids::kModulo;
@@ -91,30 +90,50 @@ Result<CategoricalMapping> CategoricalMapping::Make(const CategoricalColumn& col
   return mapping;
 }
 
-std::optional<uint64_t> CategoricalMapping::IdOfKey(uint64_t key) const {
-  if (max_ind_range_ > 0) key = Modulo(key, max_ind_range_);
-  if (ids_ == Ids::kHash) return first_ + Modulo(Mix64(key), range_);
-  if (ids_ == Ids::kModulo) return first_ + Modulo(key, range_);
-  const std::optional<uint64_t> number = vocabulary_->Find(key);
-  if (number) return first_ + *number;
-  if (has_rare_row_) return rare_row_;
-  return std::nullopt;
+// Of a key's number in the dictionary.
+uint64_t CategoricalMapping::IdOfNumber(uint64_t number) const {
+  return number == Vocabulary::kNone ? id_of_rare_ : first_ + number;
 }
 
-void CategoricalMapping::MapInPlace(const Bags& raw, Bags* out) const {
-  out->offsets = raw.offsets;
-  out->weights = raw.weights;
-  out->ids.resize(raw.ids.size());
-  for (size_t i = 0; i < raw.ids.size(); ++i) out->ids[i] = IdOfKey(raw.ids[i]).value();
+void CategoricalMapping::IdsOfKeys(std::span<const uint64_t> keys, std::span<uint64_t> ids) const {
+  const auto limited = [&](uint64_t key) {
+    return max_ind_range_ > 0 ? Modulo(key, max_ind_range_) : key;
+  };
+  switch (ids_) {
+    case Ids::kHash:
+      for (size_t i = 0; i < keys.size(); ++i) {
+        ids[i] = first_ + Modulo(Mix64(limited(keys[i])), range_);
+      }
+      break;
+    case Ids::kModulo:
+      for (size_t i = 0; i < keys.size(); ++i) ids[i] = first_ + Modulo(limited(keys[i]), range_);
+      break;
+    case Ids::kDictionary:
+      for (size_t i = 0; i < keys.size(); ++i) ids[i] = limited(keys[i]);
+      vocabulary_->FindAll(ids, ids);
+      for (uint64_t& id : ids) id = IdOfNumber(id);
+      break;
+  }
+}
+
+std::optional<uint64_t> CategoricalMapping::IdOfKey(uint64_t key) const {
+  uint64_t id = 0;
+  IdsOfKeys({&key, 1}, {&id, 1});
+  if (id == kLeftOut) return std::nullopt;
+  return id;
 }
 
 void CategoricalMapping::Map(const Bags& raw, Bags* out) const {
-  const bool has_an_id_for_every_key = ids_ != Ids::kDictionary || has_rare_row_;
-  if (has_an_id_for_every_key && !has_missing_row_) return MapInPlace(raw, out);
+  std::vector<uint64_t> ids(raw.ids.size());
+  IdsOfKeys(raw.ids, ids);
+  if (!has_missing_row_ && std::ranges::find(ids, kLeftOut) == ids.end()) {
+    out->offsets = raw.offsets;
+    out->weights = raw.weights;
+    out->ids = std::move(ids);
+    return;
+  }
   const bool has_weights = has_weights_ || !raw.weights.empty();
   out->clear();
-  out->offsets.reserve(raw.offsets.size());
-  out->ids.reserve(raw.ids.size() + raw.samples());
   for (size_t sample = 0; sample < raw.samples(); ++sample) {
     const uint32_t begin = raw.offsets[sample], end = raw.offsets[sample + 1];
     if (begin == end && has_missing_row_) {
@@ -122,9 +141,8 @@ void CategoricalMapping::Map(const Bags& raw, Bags* out) const {
       if (has_weights) out->weights.push_back(1.0f);
     }
     for (uint32_t i = begin; i < end; ++i) {
-      const std::optional<uint64_t> id = IdOfKey(raw.ids[i]);
-      if (!id) continue;
-      out->ids.push_back(*id);
+      if (ids[i] == kLeftOut) continue;
+      out->ids.push_back(ids[i]);
       if (has_weights) out->weights.push_back(raw.weights[i]);
     }
     out->EndBag();

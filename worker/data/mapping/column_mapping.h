@@ -48,17 +48,19 @@ class CategoricalMapping {
  private:
   enum class Ids : uint8_t { kHash, kModulo, kDictionary };
 
-  // Where every key has an id and bags stay as long as they are.
-  void MapInPlace(const Bags& raw, Bags* out) const;
+  static constexpr uint64_t kLeftOut = UINT64_MAX;
+
+  // ids[i] of keys[i], kLeftOut for a key that is left out of its bag.
+  void IdsOfKeys(std::span<const uint64_t> keys, std::span<uint64_t> ids) const;
+  uint64_t IdOfNumber(uint64_t number) const;
 
   Ids ids_ = Ids::kHash;
   uint64_t first_ = 0;
   uint64_t range_ = 1;  // rows - first
   uint64_t max_ind_range_ = 0;
   bool has_missing_row_ = false;
-  bool has_rare_row_ = false;
   bool has_weights_ = false;
-  uint64_t rare_row_ = 0;
+  uint64_t id_of_rare_ = kLeftOut;
   const Vocabulary* vocabulary_ = nullptr;
 };
 

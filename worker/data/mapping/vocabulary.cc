@@ -5,6 +5,8 @@
 #include <unistd.h>
 #include <xxhash.h>
 
+#include <algorithm>
+#include <array>
 #include <bit>
 #include <cerrno>
 #include <cstring>
@@ -134,13 +136,41 @@ uint64_t Vocabulary::BucketAt(uint64_t index) const {
   return ReadWord(buckets_ + index * (is_wide_ ? 8 : 4), is_wide_);
 }
 
-std::optional<uint64_t> Vocabulary::Find(uint64_t key) const {
-  const uint64_t bucket = BucketOf(Mix64(key), bucket_bits_);
-  const uint64_t end = std::min(BucketAt(bucket + 1), keys_count_);
-  for (uint64_t at = BucketAt(bucket); at < end; ++at) {
+// The number of `key` if it is at a position in [at, end), else kNone.
+uint64_t Vocabulary::FindFrom(uint64_t at, uint64_t end, uint64_t key) const {
+  for (end = std::min(end, keys_count_); at < end; ++at) {
     if (keys_[at] == key) return ReadWord(numbers_ + at * (is_wide_ ? 8 : 4), is_wide_);
   }
-  return std::nullopt;
+  return kNone;
+}
+
+std::optional<uint64_t> Vocabulary::Find(uint64_t key) const {
+  const uint64_t bucket = BucketOf(Mix64(key), bucket_bits_);
+  const uint64_t number = FindFrom(BucketAt(bucket), BucketAt(bucket + 1), key);
+  if (number == kNone) return std::nullopt;
+  return number;
+}
+
+void Vocabulary::FindAll(std::span<const uint64_t> keys, std::span<uint64_t> numbers) const {
+  constexpr size_t kGroup = 32;
+  const size_t width = is_wide_ ? 8 : 4;
+  std::array<uint64_t, kGroup> begins, ends;
+  for (size_t first = 0; first < keys.size(); first += kGroup) {
+    const size_t count = std::min(kGroup, keys.size() - first);
+    for (size_t i = 0; i < count; ++i) {
+      begins[i] = BucketOf(Mix64(keys[first + i]), bucket_bits_);
+      __builtin_prefetch(buckets_ + begins[i] * width);
+    }
+    for (size_t i = 0; i < count; ++i) {
+      ends[i] = BucketAt(begins[i] + 1);
+      begins[i] = std::min(BucketAt(begins[i]), keys_count_);
+      __builtin_prefetch(keys_ + begins[i]);
+      __builtin_prefetch(numbers_ + begins[i] * width);
+    }
+    for (size_t i = 0; i < count; ++i) {
+      numbers[first + i] = FindFrom(begins[i], ends[i], keys[first + i]);
+    }
+  }
 }
 
 void Vocabulary::ReleasePages() const {

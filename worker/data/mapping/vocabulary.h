@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "common/mapped_file.h"
@@ -34,6 +35,12 @@ class Vocabulary {
   // The number of a key. If the file becomes shorter while it is read, numbers are wrong, and
   // CheckWhole, called after them, says so.
   std::optional<uint64_t> Find(uint64_t key) const;
+
+  // The same for many keys, several times as fast, because the processor fetches several at once:
+  // numbers[i] of keys[i], kNone for one that it lacks. Requires as many numbers as keys; they
+  // may be the same memory.
+  static constexpr uint64_t kNone = UINT64_MAX;
+  void FindAll(std::span<const uint64_t> keys, std::span<uint64_t> numbers) const;
 
   uint64_t size() const { return keys_count_; }
   const std::string& path() const { return file_->path(); }
@@ -53,6 +60,7 @@ class Vocabulary {
   Vocabulary() = default;
   Status ReadHeader();
   uint64_t BucketAt(uint64_t index) const;
+  uint64_t FindFrom(uint64_t at, uint64_t end, uint64_t key) const;
 
   const unsigned char* map() const {
     return reinterpret_cast<const unsigned char*>(file_->bytes().data());
