@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -29,6 +30,21 @@ std::string BytesText(double bytes) {
   if (unit == 0) return fmt::format("{:.0f} B", bytes == 0.0 ? 0.0 : bytes);
   const int decimals = std::fabs(bytes) < 10.0 ? 2 : std::fabs(bytes) < 100.0 ? 1 : 0;
   return fmt::format("{:.{}f} {}", bytes, decimals, kUnits[unit]);
+}
+
+std::string DurationText(double seconds) {
+  const auto all = static_cast<uint64_t>(std::max(0.0, seconds) + 0.5);
+  if (all < 3600) return fmt::format("{}:{:02}", all / 60, all % 60);
+  return fmt::format("{}:{:02}:{:02}", all / 3600, all / 60 % 60, all % 60);
+}
+
+std::string BarText(double part) {
+  constexpr size_t kLetters = 20;
+  const auto full = static_cast<size_t>(part * static_cast<double>(kLetters));
+  std::string bar(kLetters, ' ');
+  std::fill_n(bar.begin(), std::min(full, kLetters), '=');
+  if (full < kLetters) bar[full] = '>';
+  return "[" + bar + "]";
 }
 
 std::string CsvFigure(const std::optional<double>& figure) {

@@ -12,6 +12,12 @@ std::string CountText(double value);
 // "512 B", "1.50 MiB": powers of 1024, about three digits; "-" for a NaN or infinity.
 std::string BytesText(double bytes);
 
+// "0:13", "12:01", "3:00:00"; negative ones as 0.
+std::string DurationText(double seconds);
+
+// "[========>           ]" of a part from 0 to 1.
+std::string BarText(double part);
+
 // A field of CSV (RFC 4180): a figure with as many digits as it takes to read it back, "" for none;
 // text, in quotes if needed.
 std::string CsvFigure(const std::optional<double>& figure);

@@ -14,22 +14,6 @@ namespace {
 
 constexpr TimeMs kTerminalIntervalMs = 200;
 constexpr TimeMs kLogIntervalMs = 10000;
-constexpr size_t kBarLetters = 20;
-
-// "0:13", "12:01", "3:00:00"
-std::string Duration(double seconds) {
-  const auto all = static_cast<uint64_t>(std::max(0.0, seconds) + 0.5);
-  if (all < 3600) return fmt::format("{}:{:02}", all / 60, all % 60);
-  return fmt::format("{}:{:02}:{:02}", all / 3600, all / 60 % 60, all % 60);
-}
-
-std::string Bar(double part) {
-  const auto full = static_cast<size_t>(part * static_cast<double>(kBarLetters));
-  std::string bar(kBarLetters, ' ');
-  std::fill_n(bar.begin(), std::min(full, kBarLetters), '=');
-  if (full < kBarLetters) bar[full] = '>';
-  return "[" + bar + "]";
-}
 
 double PartDone(const StepDone& step) {
   return static_cast<double>(step.steps_done) / static_cast<double>(step.last_step);
@@ -67,7 +51,7 @@ void Progress::OnStep(const StepDone& step) {
   if (now - window_.began < (options_.is_terminal ? kTerminalIntervalMs : kLogIntervalMs)) return;
   if (options_.is_terminal) {
     ClearLine();
-    fmt::print("{} {:.0f} %  step {} of {}{}", Bar(PartDone(step)), 100.0 * PartDone(step),
+    fmt::print("{} {:.0f} %  step {} of {}{}", BarText(PartDone(step)), 100.0 * PartDone(step),
                step.steps_done, step.last_step, FiguresText(step, now, ""));
   } else {
     const std::string shards = options_.describe_shards ? options_.describe_shards() : "";
@@ -92,7 +76,7 @@ std::string Progress::FiguresText(const StepDone& step, TimeMs now,
   const double ms_a_step =
       static_cast<double>(now - *began_) / static_cast<double>(step.steps_done - first_step_);
   const auto left = static_cast<double>(step.last_step - step.steps_done);
-  return text + fmt::format("  {} left", Duration(left * ms_a_step / 1000.0));
+  return text + fmt::format("  {} left", DurationText(left * ms_a_step / 1000.0));
 }
 
 void Progress::OnProgress(const TrainingProgress& progress) {

@@ -1,0 +1,168 @@
+// rowhouse data convert FILE ... --out=DIR: text as a data directory.
+#include <fmt/ranges.h>
+#include <sys/resource.h>
+
+#include <nlohmann/json.hpp>
+
+#include "common/counted.h"
+#include "common/json_text.h"
+#include "launch/data/conversion_line.h"
+#include "launch/data/data_verb.h"
+#include "launch/model/manifest.h"
+#include "launch/report/figure_text.h"
+#include "launch/report/json_output.h"
+#include "launch/run/stop_request.h"
+#include "launch/run/terminal.h"
+#include "launch/settings/verb_flags.h"
+#include "worker/data/convert/converter.h"
+
+namespace rowhouse {
+namespace {
+
+// The preprocessing that belongs to a saved model. kUsage if it has none.
+Result<std::shared_ptr<const Preprocessing>> PreprocessingOf(const std::string& model_dir) {
+  ASSIGN_OR_RETURN(const Manifest manifest, ReadManifest(model_dir));
+  std::vector<PreprocessingFile> files;
+  for (const ModelFile& file : manifest.files) {
+    files.push_back({file.kind, "", model_dir + "/" + file.file});
+  }
+  const bool has_one =
+      std::ranges::any_of(files, [](const auto& file) { return file.kind == "preprocessing"; });
+  if (!has_one) {
+    return UsageError(
+        "the model in \"{}\" was trained on data without a preprocessing: there is nothing to map "
+        "text by",
+        model_dir);
+  }
+  return Preprocessing::OpenFiles(files);
+}
+
+// What the text is, from the settings and the words behind `convert`.
+Result<DatasetOptions> OptionsOf(const CommandLine& command_line,
+                                 const std::vector<std::string>& arguments,
+                                 const Settings& settings) {
+  DatasetOptions options = settings.data;
+  if (!arguments.empty()) options.file = fmt::format("{}", fmt::join(arguments, ","));
+  if (options.file.empty()) return UsageError("data convert: expected FILE ... --out=DIR");
+  if (!settings.are_tables_given) {  // Dictionaries decide how many rows tables have.
+    options.table_rows.clear();
+    options.table_names.clear();
+    options.takes_bad_ids.clear();
+  }
+  const std::string model_dir = settings.output.model_dir;
+  if (model_dir.empty()) return options;
+  if (!command_line.Value(kConfigFlag).empty()) {
+    return UsageError(
+        "--config and --model_dir are given: a model has a schema and tables of its own; give one "
+        "of them");
+  }
+  ASSIGN_OR_RETURN(options.preprocessing, PreprocessingOf(model_dir));
+  options.schema = options.preprocessing->schema();
+  return options;
+}
+
+double PeakMemoryBytes() {
+  rusage usage = {};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<double>(usage.ru_maxrss) * 1024.0;
+}
+
+double Count(uint64_t number) { return static_cast<double>(number); }
+
+// Megabytes of text a second, over both passes.
+double Rate(const ConversionSummary& summary) {
+  const double seconds = summary.first_pass_seconds + summary.second_pass_seconds;
+  return seconds > 0 ? Count(summary.text_bytes) / seconds / 1e6 : 0.0;
+}
+
+std::string TextOf(const ConversionSummary& summary, const TextConversion& conversion) {
+  std::string text =
+      fmt::format("{}: {} samples in {}, {} ({:.1f} % of {} of text)\n", conversion.options.out,
+                  CountText(Count(summary.samples)), Counted(summary.blocks, "block"),
+                  BytesText(Count(summary.bytes)),
+                  100.0 * Count(summary.bytes) / std::max(1.0, Count(summary.text_bytes)),
+                  BytesText(Count(summary.text_bytes)));
+  if (summary.resumed_samples > 0) {
+    text += fmt::format("  {} samples had been converted by an earlier call\n",
+                        CountText(Count(summary.resumed_samples)));
+  }
+  text += fmt::format(
+      "  first pass {:.1f} s, second pass {:.1f} s, {:.0f} MB/s over both; {} of "
+      "memory at most\n",
+      summary.first_pass_seconds, summary.second_pass_seconds, Rate(summary),
+      BytesText(PeakMemoryBytes()));
+  const Schema& schema = conversion.format->schema();
+  std::string dictionaries;
+  for (size_t column = 0; column < summary.tokens.size(); ++column) {
+    if (schema.categorical[column].ids != "dictionary") continue;
+    dictionaries +=
+        fmt::format("{}{} {}", dictionaries.empty() ? "" : ", ", schema.categorical[column].name,
+                    CountText(Count(summary.tokens[column])));
+  }
+  if (!dictionaries.empty()) text += fmt::format("  tokens in dictionaries: {}\n", dictionaries);
+  if (summary.bad_lines > 0) {
+    text += fmt::format("  {} left out; the first:\n", Counted(summary.bad_lines, "bad line"));
+    for (const std::string& line : summary.bad_line_examples) text += "    " + line + "\n";
+  }
+  return text;
+}
+
+std::string JsonOf(const ConversionSummary& summary, const TextConversion& conversion) {
+  nlohmann::ordered_json json = {{"out", conversion.options.out},
+                                 {"samples", summary.samples},
+                                 {"blocks", summary.blocks},
+                                 {"bad_lines", summary.bad_lines},
+                                 {"resumed_samples", summary.resumed_samples},
+                                 {"text_bytes", summary.text_bytes},
+                                 {"bytes", summary.bytes},
+                                 {"first_pass_seconds", summary.first_pass_seconds},
+                                 {"second_pass_seconds", summary.second_pass_seconds},
+                                 {"mb_a_second", Rate(summary)},
+                                 {"peak_memory_bytes", PeakMemoryBytes()}};
+  json["tokens"] = nlohmann::ordered_json::object();
+  for (size_t column = 0; column < summary.tokens.size(); ++column) {
+    json["tokens"][conversion.format->schema().categorical[column].name] = summary.tokens[column];
+  }
+  return JsonLines(json);
+}
+
+Status RunConvert(const CommandLine& command_line, const std::vector<std::string>& arguments,
+                  const Settings& settings) {
+  const std::string out = command_line.Value(kOutFlag);
+  if (out.empty()) {
+    return UsageError("data convert: no --out: it names the data directory to make");
+  }
+  ASSIGN_OR_RETURN(const DatasetOptions options, OptionsOf(command_line, arguments, settings));
+  const std::string source = options.schema.format.empty() ? "criteo" : options.schema.format;
+  ASSIGN_OR_RETURN(TextConversion conversion, MakeTextConversion(source, options, out));
+
+  HandleStopSignals();
+  const std::string json = command_line.Value(kJsonFlag);
+  ConversionLine line(IsWatchedOnTerminal());
+  if (json != kJsonToStdout) {
+    conversion.options.hooks.progress = [&](const ConversionProgress& done) { line.Show(done); };
+  }
+  conversion.options.hooks.stop = &StopRequested();
+  const Result<ConversionSummary> summary = Convert(*conversion.format, conversion.options);
+  line.Clear();
+  if (summary.status().code() == StatusCode::kUnavailable && StopRequested()) {
+    return MakeStatus(StatusCode::kUnavailable,
+                      "ended by {} before all was converted; the same command goes on from "
+                      "\"{}.partial\"",
+                      StopSignalName(), out);
+  }
+  RETURN_IF_ERROR(summary.status());
+  return DeliverFigures(json, JsonOf(summary.value(), conversion),
+                        TextOf(summary.value(), conversion));
+}
+
+const bool kRegistered = AddDataCommand(
+    {.name = "convert",
+     .arguments = "FILE ... --out=DIR [--config=FILE | --model_dir=DIR]",
+     .what = "makes a data directory of text, by the schema and tables of a config, or by those of "
+             "a model, whose dictionaries are then used as they are; after a kill the same command "
+             "goes on",
+     .run = RunConvert});
+
+}  // namespace
+}  // namespace rowhouse
