@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <filesystem>
+#include <numeric>
 
 #include "common/durable_file.h"
 #include "common/mapped_file.h"
@@ -94,6 +95,14 @@ class Directory final : public DataDirectory {
     }
     AppendRuns(description_.columns, runs, samples.size(), batch);
     return places.empty() ? OkStatus() : CheckLength(places.back().block);
+  }
+
+  Status AppendBags(size_t block, size_t column, Bags* bags) const override {
+    RETURN_IF_ERROR(CheckOnce(block));
+    std::vector<uint32_t> samples(description_.blocks[block].samples);
+    std::iota(samples.begin(), samples.end(), 0u);
+    BlockView(numbers_, BytesOf(block)).AppendBags(column, samples, bags);
+    return CheckLength(block);
   }
 
   void WillNeed(size_t block) const override {

@@ -70,6 +70,9 @@ class DataDirectory {
   // together.
   virtual Status Append(std::span<const SamplePlace> places, Batch* batch) const = 0;
 
+  // Appends the bags of all samples of a block in one categorical column, and no other column.
+  virtual Status AppendBags(size_t block, size_t column, Bags* bags) const = 0;
+
   // Asks the system to read a block from the disk soon.
   virtual void WillNeed(size_t block) const = 0;
 
