@@ -50,7 +50,9 @@ constexpr VerbFlag kFlags[] = {
      "Counts how often training looks up each row: reads an epoch of the data, prints the rows "
      "looked up most, and writes the counts to --out",
      true},
-    {kMaxSamplesFlag, kPlan, "With count_ids: samples to read, at most. Default: all of the epoch"},
+    {kMaxSamplesFlag, kPlan | kData,
+     "Samples to read, at most. plan: with count_ids; default: all of the epoch. data head: to "
+     "print; default: 10"},
     {kMeasuredFlag, kPlan,
      "The --model_dir of a saved model: makes the plan from the lookups that were counted while "
      "it was trained, by skew_aware unless --strategy names another. Default of --config: the "
