@@ -29,7 +29,9 @@ constexpr VerbFlag kFlags[] = {
     {kOutFlag, kCompare | kPlan | kCkpt | kData | kPredict,
      "What the verb makes. compare: the page, HTML; needed unless --json is given. plan: the plan, "
      "for --plan, or the counts, for --access_counts. data convert: the data directory. predict: "
-     "the scores, one a line. ckpt export: a directory"},
+     "the scores, one a line. ckpt export: a directory. data infer: the config"},
+    {kLabelColumnFlag, kData,
+     "With data infer: the name of the label's column. Default: one that looks like it"},
     {kCsvFlag, kCompare, "Writes the table to this file as well"},
     {kStrategiesFlag, kCompare,
      "Compares what sharding cost each run (memory, rows, bytes, time), not what the runs learned",

@@ -45,6 +45,7 @@ inline constexpr std::string_view kJsonFlag = "json";
 inline constexpr std::string_view kTraceFlag = "trace";
 inline constexpr std::string_view kLongFlag = "long";
 inline constexpr std::string_view kOutFlag = "out";
+inline constexpr std::string_view kLabelColumnFlag = "label_column";
 inline constexpr std::string_view kCsvFlag = "csv";
 inline constexpr std::string_view kStrategiesFlag = "strategies";
 inline constexpr std::string_view kSizesFlag = "sizes";

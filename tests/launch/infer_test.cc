@@ -1,0 +1,225 @@
+// What rowhouse data infer guesses from files of many forms.
+#include <gmock/gmock.h>
+
+#include <fstream>
+
+#include "launch/data/inferred_config.h"
+#include "launch/settings/yaml_config.h"
+#include "tests/testing/testing.h"
+
+namespace rowhouse {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using Use = InferredColumn::Use;
+
+class Infer : public testing::Test {
+ protected:
+  std::string Write(const std::string& text, const std::string& name = "d.csv") {
+    std::ofstream(dir_ / name) << text;
+    return dir_ / name;
+  }
+  Result<Inferred> Look(const std::string& text, const std::string& label = "") {
+    Result<TextLook> look = LookAtText({.files = {Write(text)}});
+    if (!look.ok()) return look.status();
+    look_ = std::move(look).value();
+    return InferSchema(look_, label);
+  }
+  Inferred Must(const std::string& text, const std::string& label = "") {
+    Result<Inferred> found = Look(text, label);
+    CHECK(found.ok()) << found.status().ToString();
+    return std::move(found).value();
+  }
+  std::string Refusal(const std::string& text, const std::string& label = "") {
+    const Result<Inferred> found = Look(text, label);
+    if (found.ok()) return "accepted";
+    EXPECT_EQ(found.status().exit_code(), 2);
+    return found.status().message();
+  }
+
+  TempDir dir_;
+  TextLook look_;
+};
+
+std::vector<std::string> NamesOf(const Inferred& found, Use use) {
+  std::vector<std::string> names;
+  for (const InferredColumn& column : found.columns) {
+    if (column.use == use) names.push_back(column.name);
+  }
+  return names;
+}
+
+const CategoricalColumn& Categorical(const Inferred& found, const std::string& name) {
+  for (const InferredColumn& column : found.columns) {
+    if (column.name == name) return column.categorical;
+  }
+  LOG(FATAL) << "no column " << name;
+}
+
+// A header and lines of `columns` made from their numbers.
+template <typename Line>
+std::string Lines(const std::string& header, int count, const Line& line) {
+  std::string text = header + "\n";
+  for (int i = 0; i < count; ++i) text += line(i) + "\n";
+  return text;
+}
+
+TEST_F(Infer, EachColumnHasItsUse) {
+  const Inferred found = Must(Lines("user,genres,age,price,seen,note,one,clicked", 2000, [](int i) {
+    return fmt::format("u{},{},{},{}.5,2024-01-{:02},text {},7,{}", i % 300,
+                       i % 3 == 0   ? "a|b"
+                       : i % 3 == 1 ? "c"
+                                    : "b|c|d",
+                       i % 50 == 0 ? "" : std::to_string(i % 60), i % 97, i % 28 + 1, i,
+                       i % 5 == 0 ? 1 : 0);
+  }));
+  EXPECT_EQ(found.schema.label, (LabelRule{.column = "clicked"}));
+  EXPECT_THAT(NamesOf(found, Use::kDense), ElementsAre("age", "price"));
+  EXPECT_THAT(NamesOf(found, Use::kCategorical), ElementsAre("user", "genres"));
+  EXPECT_THAT(NamesOf(found, Use::kIgnored), ElementsAre("seen", "note", "one"));
+  EXPECT_EQ(Categorical(found, "user").rows, 301u);  // And one for rare ones.
+  EXPECT_EQ(Categorical(found, "genres").separator, "|");
+  EXPECT_EQ(Categorical(found, "genres").rows, 5u);
+  EXPECT_EQ(found.columns[2].dense.transform, "standardise");
+  EXPECT_GT(found.columns[2].dense.missing, 0.0f);
+  EXPECT_TRUE(look_.size.is_whole);
+}
+
+TEST_F(Infer, SeparatorsAndHeaders) {
+  const auto line = [](char s) {
+    return [s](int i) { return fmt::format("{}{}x{}{}{}", i % 2, s, i % 7, s, i * 1.5); };
+  };
+  for (const char s : {',', '\t', ';', '|', ' '}) {
+    const Inferred found = Must(Lines(fmt::format("label{}c{}d", s, s), 50, line(s)));
+    EXPECT_EQ(found.schema.separator, std::string(1, s));
+    EXPECT_TRUE(found.schema.has_header);
+    const Inferred bare = Must(Lines("1" + std::string(1, s) + "x3" + s + "4.5", 50, line(s)));
+    EXPECT_FALSE(bare.schema.has_header);
+    EXPECT_THAT(bare.schema.columns, ElementsAre("c1", "c2", "c3"));
+    EXPECT_EQ(bare.schema.label.column, "c1");
+  }
+}
+
+TEST_F(Infer, MessyCsvIsReadAsItStands) {
+  std::string text = "\xef\xbb\xbf\"id\", city ,\"say \"\"what\"\"\",Größe,label\r\n";
+  for (int i = 0; i < 300; ++i) {
+    text +=
+        fmt::format("{},\"Bo,nn {}\",\"a \"\"{}\"\"\nb\",{},{}\r\n", i + 1, i % 9, i % 4,
+                    i % 11 == 0 ? "NA" : fmt::format("{}.25", i % 17), i % 2 == 0 ? "no" : "yes");
+    if (i == 150) text += "\"id\", city ,\"say \"\"what\"\"\",Größe,label\r\n";  // once more
+  }
+  const Inferred found = Must(text);
+  EXPECT_EQ(found.schema.label, (LabelRule{.column = "label", .compare = "==", .value = "yes"}));
+  EXPECT_THAT(NamesOf(found, Use::kCategorical), ElementsAre(" city ", "say \"what\""));
+  EXPECT_THAT(NamesOf(found, Use::kDense), ElementsAre("Größe"));
+  EXPECT_THAT(NamesOf(found, Use::kIgnored), ElementsAre("id"));
+  EXPECT_EQ(look_.size.looked_at, 300u);
+}
+
+TEST_F(Infer, LabelsAreMadeZeroOrOne) {
+  const auto label = [this](const std::string& name, const std::function<std::string(int)>& value) {
+    return Must(Lines("c," + name, 100,
+                      [&](int i) { return fmt::format("x{},{}", i % 7, value(i)); }))
+        .schema.label;
+  };
+  const auto rule = [](const LabelRule& of) { return of.compare + of.value; };
+  EXPECT_EQ(rule(label("rating", [](int i) { return fmt::format("{}", i % 5 + 1); })), ">=4");
+  EXPECT_EQ(rule(label("y", [](int i) { return i % 2 == 0 ? "-1" : "1"; })), "==1");
+  EXPECT_EQ(rule(label("target", [](int i) { return i % 10 == 0 ? "churn" : "stay"; })), "==churn");
+  EXPECT_EQ(rule(label("y", [](int i) { return fmt::format("0.{}", i % 10); })), "");
+  EXPECT_EQ(rule(label("score", [](int i) { return fmt::format("{}", i % 100); })), ">=49");
+  EXPECT_EQ(label("isClicked", [](int i) { return i % 2 == 0 ? "0" : "1"; }).column, "isClicked");
+}
+
+TEST_F(Infer, TheLabelMayBeNamed) {
+  const std::string text = Lines("a,label,b", 100, [](int i) {
+    return fmt::format("{},{},x{}", i % 2, i % 3 == 0 ? 1 : 0, i % 9);
+  });
+  EXPECT_EQ(Must(text).schema.label.column, "label");
+  EXPECT_EQ(Must(text, "a").schema.label.column, "a");
+  EXPECT_THAT(Refusal(text, "lable"), HasSubstr("has no such column (known: a, label, b). Did you "
+                                                "mean \"label\"?"));
+  EXPECT_THAT(Refusal(text, "b"), HasSubstr("neither a number nor one of two values"));
+}
+
+TEST_F(Infer, WhatCannotBeGuessedIsSaid) {
+  EXPECT_THAT(
+      Refusal(Lines("a,b", 100, [](int i) { return fmt::format("x{},y{}", i % 9, i % 5); })),
+      HasSubstr("no column looks like a label; name the label's column"));
+  EXPECT_THAT(Refusal(""), HasSubstr("empty"));
+  EXPECT_THAT(Refusal("a\nb\nc\n"), HasSubstr("no character separates fields"));
+  EXPECT_THAT(Refusal("a,b,a\n1,2,x\n0,2,y\n"),
+              HasSubstr("the header names columns 1 and 3 \"a\"; rename one of them"));
+  EXPECT_THAT(Refusal(std::string("PAR1\0\0\0\0", 8)), HasSubstr("a Parquet file"));
+  EXPECT_THAT(
+      Refusal(Lines("label,b", 100, [](int i) { return fmt::format("{},{}.5", i % 2, i); })),
+      HasSubstr("no column looks categorical"));
+}
+
+TEST_F(Infer, WeightsOfTokensAndSamples) {
+  const Inferred found = Must(Lines("y;words;weight", 200, [](int i) {
+    return fmt::format("{};a{}:0.5,b:{}.5;{}.5", i % 2, i % 5, i % 3, i % 4);
+  }));
+  EXPECT_EQ(Categorical(found, "words").separator, ",");
+  EXPECT_EQ(Categorical(found, "words").weight_separator, ":");
+  EXPECT_EQ(Categorical(found, "words").rows, 7u);
+  EXPECT_EQ(found.schema.weight, "weight");
+}
+
+TEST_F(Infer, LargeFilesAreLookedAtInPieces) {
+  const std::string path = Write(Lines("label,user", 200000, [](int i) {
+    return fmt::format("{},{}", i % 2, uint64_t{2654435761} * static_cast<uint64_t>(i) % 50021);
+  }));
+  const Result<TextLook> look =
+      LookAtText({.files = {path}, .most_bytes = 1 << 17, .pieces = 8, .piece_bytes = 1 << 14});
+  ASSERT_OK(look);
+  EXPECT_FALSE(look.value().size.is_whole);
+  EXPECT_NEAR(look.value().size.records, 200000, 4000);
+  EXPECT_LT(look.value().size.looked_at, 60000u);
+  const Result<Inferred> found = InferSchema(look.value(), "");
+  ASSERT_OK(found);
+  EXPECT_GT(Categorical(found.value(), "user").rows, 45000u);
+}
+
+TEST_F(Infer, TheConfigIsReadBackAndFits) {
+  const std::string text = Lines("yes,\"a \"\"b\"\"\",t", 3000, [](int i) {
+    return fmt::format("{},x{},{}.5", i % 2, i % 400, i % 30);
+  });
+  const Inferred found = Must(text, "yes");
+  const std::string config = ConfigText(found, "d.csv");
+  Settings settings;
+  ASSERT_OK(ReadYamlText(config, "my.yaml", &settings));
+  settings.Complete();
+  EXPECT_EQ(settings.data.schema, [&] {
+    Schema schema = found.schema;
+    return schema;
+  }());
+  EXPECT_EQ(settings.tables[0].rows, 401u);
+  EXPECT_THAT(config, HasSubstr("# 400 distinct in 3,000 lines"));
+}
+
+TEST(DistinctTokens, AreExactWhileFewAndEstimatedBeyond) {
+  DistinctTokens few, many;
+  for (uint64_t i = 0; i < 3000; ++i) few.AddKey(i % 1000);
+  few.AddKey(5000);
+  EXPECT_EQ(few.distinct(), 1001u);
+  EXPECT_EQ(few.once(), 1u);
+  EXPECT_TRUE(few.is_exact());
+  for (uint64_t i = 0; i < 500000; ++i) many.AddKey(i);
+  EXPECT_FALSE(many.is_exact());
+  EXPECT_NEAR(static_cast<double>(many.distinct()), 500000, 15000);
+  EXPECT_NEAR(many.DistinctAmong(1e6), 1e6, 50000);  // All different so far: so they go on.
+  EXPECT_NEAR(few.DistinctAmong(1e6), 1001, 20);
+}
+
+TEST(YamlWord, IsQuotedWhereYamlWouldReadSomethingElse) {
+  EXPECT_EQ(YamlWord("user_id"), "user_id");
+  for (const char* text : {"yes", "No", "", "7", "a b", "a: b", "- x", "~", "#", "Größe"}) {
+    EXPECT_EQ(YamlWord(text), "\"" + std::string(text) + "\"");
+  }
+  EXPECT_EQ(YamlWord("a\"\\\n"), "\"a\\\"\\\\\\x0a\"");
+}
+
+}  // namespace
+}  // namespace rowhouse

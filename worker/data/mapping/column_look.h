@@ -1,0 +1,75 @@
+// ColumnLook: what the fields of one column look like: numbers, tokens, lists of tokens, dates.
+//
+// Threads: one thread.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "worker/data/mapping/distinct_tokens.h"
+
+namespace rowhouse {
+
+class ColumnLook {
+ public:
+  // Texts that may stand between the tokens of a field.
+  static constexpr std::string_view kInnerSeparators = "|;,/^ ";
+
+  // The pieces of fields between one of them.
+  struct Pieces {
+    uint64_t fields = 0;    // that have the separator
+    uint64_t pieces = 0;    // of all fields
+    uint64_t weighted = 0;  // pieces such as "token:0.5"
+    DistinctTokens tokens;  // without their weights
+  };
+
+  explicit ColumnLook(std::string name) : name_(std::move(name)) {}
+
+  void Add(std::string_view field);
+
+  const std::string& name() const { return name_; }
+  uint64_t values() const { return values_; }  // fields that are not missing
+  uint64_t missing() const {
+    return missing_;
+  }  // empty, NA, null, ... (worker/data/text/field_text.h)
+  bool are_numbers() const { return values_ > 0 && numbers_ == values_; }
+  bool are_integers() const { return values_ > 0 && integers_ == values_; }
+  // Integers that stay the same when they are read and written as numbers: no 007, no +1.
+  bool are_plain_integers() const { return are_integers() && !has_odd_integers_; }
+  bool are_dates() const { return values_ > 0 && dates_ == values_; }
+  bool is_ascending() const { return is_ascending_; }  // numbers, each greater than the one before
+  uint64_t longest() const { return longest_; }        // bytes
+  double mean_length() const;
+
+  // Of the fields that are numbers.
+  double min() const { return min_; }
+  double max() const { return max_; }
+  double mean() const;
+  double Quantile(double share) const;  // from an even sample of them
+
+  const DistinctTokens& tokens() const { return tokens_; }
+  // The first different texts, at most 33, and how often each occurs.
+  const std::map<std::string, uint64_t>& texts() const { return texts_; }
+  const Pieces& pieces(size_t separator) const { return pieces_[separator]; }
+
+ private:
+  void AddNumber(std::string_view field, double value);
+  void AddPieces(std::string_view field);
+
+  std::string name_;
+  uint64_t values_ = 0, missing_ = 0, numbers_ = 0, integers_ = 0, dates_ = 0, bytes_ = 0;
+  uint64_t longest_ = 0;
+  bool has_odd_integers_ = false, is_ascending_ = true;
+  double min_ = 0, max_ = 0, sum_ = 0, last_ = 0;
+  std::vector<double> sample_;  // every stride_-th number
+  uint64_t stride_ = 1;
+  DistinctTokens tokens_;
+  std::map<std::string, uint64_t> texts_;
+  std::array<Pieces, kInnerSeparators.size()> pieces_;
+};
+
+}  // namespace rowhouse

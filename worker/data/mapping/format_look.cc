@@ -1,0 +1,183 @@
+#include "worker/data/mapping/format_look.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <regex>
+
+#include "worker/data/dataset.h"
+#include "worker/data/text/field_text.h"
+#include "worker/data/text/record_scanner.h"
+#include "worker/data/text/text_chunks.h"
+
+namespace rowhouse {
+namespace {
+
+using Use = InferredColumn::Use;
+
+std::vector<std::string> FieldsOf(std::string_view line, char separator) {
+  RecordScanner scanner(line, separator, false);
+  std::vector<std::string_view> fields;
+  if (!scanner.Next(&fields)) return {};
+  return {fields.begin(), fields.end()};
+}
+
+// A label, 13 integers and 26 tokens of 8 hexadecimal digits.
+bool IsCriteo(std::string_view line) {
+  const std::vector<std::string> fields = FieldsOf(line, '\t');
+  if (fields.size() != 40 || (fields[0] != "0" && fields[0] != "1")) return false;
+  const auto is_hex = [](unsigned char c) { return std::isxdigit(c) != 0; };
+  return std::all_of(fields.begin() + 1, fields.begin() + 14,
+                     [](const std::string& f) { return f.empty() || DoubleOf(f); }) &&
+         std::all_of(fields.begin() + 14, fields.end(), [&](const std::string& f) {
+           return f.empty() || (f.size() <= 8 && std::ranges::all_of(f, is_hex));
+         });
+}
+
+// A number, then pairs such as 3:0.5.
+bool IsLibsvm(std::string_view line) {
+  static const std::regex kLine(
+      "[+-]?[0-9.eE+-]+([ \\t]+qid:[0-9]+)?([ \\t]+[0-9]+:[0-9.eE+-]+)+[ \\t]*(#.*)?\\r?");
+  return line.size() < 10000 && std::regex_match(line.begin(), line.end(), kLine);
+}
+
+bool IsMovieLens(const std::filesystem::path& file, std::string_view line) {
+  static const std::regex kNames("u\\.data|u[1-5ab]\\.(base|test)|ratings\\.dat");
+  const std::string name = file.filename();
+  if (std::regex_match(name, kNames)) return true;
+  if (name == "ratings.csv") return line.starts_with("userId,movieId,rating");
+  return name.ends_with(".inter") && line.find("user_id:") != std::string_view::npos &&
+         line.find("item_id:") != std::string_view::npos &&
+         line.find("rating:") != std::string_view::npos;
+}
+
+// What the samples of one format have in each column.
+class FormatLooker {
+ public:
+  FormatLooker(std::string format, std::vector<std::string> files, uint64_t most_bytes)
+      : name_(std::move(format)), files_(std::move(files)), most_bytes_(most_bytes) {}
+
+  Result<Inferred> Look() {
+    ASSIGN_OR_RETURN(format_, Make(Schema{.format = name_}));
+    schema_ = format_->schema();
+    if (name_ == "movielens") RETURN_IF_ERROR(AddFeatures());
+    tokens_.resize(schema_.categorical.size());
+    missing_.resize(schema_.categorical.size());
+    missing_numbers_.resize(schema_.dense.size());
+    RETURN_IF_ERROR(Read());
+    if (size_.looked_at == 0) return UsageError("\"{}\" has no sample", files_.front());
+    return Describe();
+  }
+
+ private:
+  Result<std::unique_ptr<TextFormat>> Make(const Schema& schema) const {
+    DatasetOptions options;
+    options.schema = schema;
+    return MakeTextFormat(name_, options, files_);
+  }
+
+  // A pair of a user and a movie tells nothing of another one: what users do and where they live
+  // does.
+  Status AddFeatures() {
+    std::erase_if(schema_.categorical, [](const auto& c) { return c.name == "user_item"; });
+    for (const char* const name : {"occupation", "zip_code"}) {
+      Schema more = schema_;
+      more.categorical.push_back({.name = name});
+      if (Make(more).ok()) schema_ = more;
+    }
+    ASSIGN_OR_RETURN(format_, Make(schema_));
+    return OkStatus();
+  }
+
+  Status Read() {
+    ASSIGN_OR_RETURN(TextChunks chunks, TextChunks::Open(files_, format_->has_quotes()));
+    TextChunk chunk;
+    Batch raw;
+    std::vector<BadLine> bad;
+    bool has_more = true;
+    while (chunks.text_bytes() < most_bytes_) {
+      ASSIGN_OR_RETURN(has_more, chunks.Next(&chunk));
+      if (!has_more) break;
+      RETURN_IF_ERROR(format_->Parse(chunk, &raw, &bad));
+      if (size_.looked_at + raw.samples == 0 && !bad.empty()) {
+        return UsageError("{}", bad.front().message);
+      }
+      Add(raw);
+    }
+    size_.odd_records = bad.size();
+    size_.is_whole = !has_more;
+    size_.records = static_cast<double>(size_.looked_at);
+    const auto done = static_cast<double>(chunks.bytes_done());
+    if (has_more && done > 0) {
+      size_.records *= std::max(1.0, static_cast<double>(chunks.bytes_total()) / done);
+    }
+    return OkStatus();
+  }
+
+  void Add(const Batch& raw) {
+    size_.looked_at += raw.samples;
+    for (const float label : raw.labels) ones_ += label >= 0.5f;
+    for (size_t i = 0; i < raw.dense.size(); ++i) {
+      if (std::isnan(raw.dense[i])) ++missing_numbers_[i % schema_.dense.size()];
+    }
+    for (size_t k = 0; k < raw.features.size(); ++k) {
+      const Bags& bags = raw.features[k];
+      for (const uint64_t key : bags.ids) tokens_[k].AddKey(key);
+      for (size_t s = 0; s < bags.samples(); ++s) {
+        missing_[k] += bags.offsets[s] == bags.offsets[s + 1];
+      }
+    }
+  }
+
+  Inferred Describe() const {
+    Inferred found{.schema = schema_, .size = size_};
+    found.schema.dense.clear();
+    found.schema.categorical.clear();
+    found.why_label = fmt::format("{:.3g} % are 1", 100.0 * static_cast<double>(ones_) /
+                                                        static_cast<double>(size_.looked_at));
+    for (size_t i = 0; i < schema_.dense.size(); ++i) {
+      InferredColumn column{.use = Use::kDense, .name = schema_.dense[i].name};
+      column.dense = schema_.dense[i];
+      if (missing_numbers_[i] > 0)
+        column.why = fmt::format("missing {} times", missing_numbers_[i]);
+      AddToSchema(column, &found.schema);
+      found.columns.push_back(column);
+    }
+    for (size_t k = 0; k < schema_.categorical.size(); ++k) {
+      InferredColumn column{.use = Use::kCategorical, .name = schema_.categorical[k].name};
+      column.categorical = schema_.categorical[k];
+      column.categorical.missing_row = missing_[k] > 0 && column.categorical.separator.empty();
+      ChooseIds(tokens_[k], size_, &column);
+      if (missing_[k] > 0) column.why += fmt::format("; missing {} times", missing_[k]);
+      AddToSchema(column, &found.schema);
+      found.columns.push_back(column);
+    }
+    return found;
+  }
+
+  const std::string name_;
+  const std::vector<std::string> files_;
+  const uint64_t most_bytes_;
+  std::unique_ptr<TextFormat> format_;
+  Schema schema_;
+  DataSize size_;
+  uint64_t ones_ = 0;
+  std::vector<DistinctTokens> tokens_;
+  std::vector<uint64_t> missing_, missing_numbers_;
+};
+
+}  // namespace
+
+std::string GuessFormat(const std::string& file, std::string_view head) {
+  const std::string_view line = head.substr(0, head.find('\n'));
+  if (IsMovieLens(file, line)) return "movielens";
+  if (IsCriteo(line)) return "criteo";
+  return IsLibsvm(line) ? "libsvm" : "";
+}
+
+Result<Inferred> InferByFormat(const std::string& format, const std::vector<std::string>& files,
+                               uint64_t most_bytes) {
+  return FormatLooker(format, files, most_bytes).Look();
+}
+
+}  // namespace rowhouse

@@ -1,0 +1,164 @@
+#include "worker/data/mapping/inference.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "worker/data/mapping/label_guess.h"
+#include "worker/data/mapping/name_words.h"
+
+namespace rowhouse {
+namespace {
+
+using Use = InferredColumn::Use;
+
+constexpr uint64_t kMostCodes =
+    16;  // different integers of a categorical column, unless it is named one
+
+InferredColumn Ignored(std::string why) { return {.use = Use::kIgnored, .why = std::move(why)}; }
+
+// Seconds or milliseconds since 1970, of years 1990 to 2060.
+bool AreEpochTimes(const ColumnLook& column) {
+  if (!column.are_integers()) return false;
+  return (column.min() > 6.3e8 && column.max() < 2.9e9) ||
+         (column.min() > 6.3e11 && column.max() < 2.9e12);
+}
+
+bool NumbersTheLines(const ColumnLook& column) {
+  const double values = static_cast<double>(column.values());
+  return column.are_integers() && column.is_ascending() && values > 20 &&
+         column.max() - column.min() < 1.5 * values;
+}
+
+bool IsDense(const ColumnLook& column) {
+  if (!column.are_numbers()) return false;
+  if (!column.are_integers()) return true;
+  // Numbers too long for a quantity are names of something.
+  return column.tokens().distinct() > kMostCodes && !MeansId(column.name()) && column.max() < 1e9;
+}
+
+InferredColumn Dense(const ColumnLook& column) {
+  InferredColumn found{.use = Use::kDense};
+  const double median = column.Quantile(0.5), high = column.Quantile(0.99);
+  // A long tail: a few numbers are far above most.
+  const bool has_tail = column.min() >= 0 && high > 10 * std::max(median, 0.1);
+  found.dense.transform = has_tail ? "log1p" : "standardise";
+  found.why = fmt::format("numbers from {:.6g} to {:.6g}, half of them up to {:.6g}", column.min(),
+                          column.max(), median);
+  if (column.missing() > 0) {
+    found.dense.missing = static_cast<float>(std::round(median * 1000) / 1000);
+    found.why += fmt::format("; missing {} times: the median", column.missing());
+  }
+  return found;
+}
+
+// Which of kInnerSeparators stands between the tokens of a field, or -1. Lists are made of tokens
+// that come back in other lists; texts are not.
+int SeparatorOf(const ColumnLook& column) {
+  int best = -1;
+  double fewest = 0;
+  for (size_t i = 0; i < ColumnLook::kInnerSeparators.size(); ++i) {
+    const ColumnLook::Pieces& pieces = column.pieces(i);
+    const double share = static_cast<double>(pieces.fields) / static_cast<double>(column.values());
+    const double tokens = static_cast<double>(pieces.tokens.distinct());
+    const double fields = static_cast<double>(column.tokens().distinct());
+    const char separator = ColumnLook::kInnerSeparators[i];
+    const bool is_usual = separator == '|' || separator == ';';
+    if (share < (is_usual ? 0.05 : 0.2) || tokens > (is_usual ? 2.0 : 0.5) * fields) continue;
+    if (best >= 0 && tokens >= fewest) continue;
+    best = static_cast<int>(i);
+    fewest = tokens;
+  }
+  return best;
+}
+
+InferredColumn Categorical(const ColumnLook& column, const DataSize& size, int separator) {
+  InferredColumn found{.use = Use::kCategorical};
+  CategoricalColumn& made = found.categorical;
+  const DistinctTokens* tokens = &column.tokens();
+  if (separator >= 0) {
+    const ColumnLook::Pieces& pieces = column.pieces(static_cast<size_t>(separator));
+    tokens = &pieces.tokens;
+    made.separator = std::string(1, ColumnLook::kInnerSeparators[static_cast<size_t>(separator)]);
+    if (pieces.weighted * 20 >= pieces.pieces * 19) made.weight_separator = ":";
+  } else if (column.are_plain_integers()) {
+    made.token = "integer";
+  }
+  made.missing_row = column.missing() > 0;
+  ChooseIds(*tokens, size, &found);
+  if (separator >= 0) found.why += fmt::format("; lists between \"{}\"", made.separator);
+  if (!made.weight_separator.empty()) found.why += ", each token with a weight";
+  if (made.missing_row) found.why += fmt::format("; missing {} times", column.missing());
+  return found;
+}
+
+InferredColumn InferColumn(const ColumnLook& column, const TextLook& look, bool has_weight) {
+  const double distinct = static_cast<double>(column.tokens().distinct());
+  const double values = static_cast<double>(column.values());
+  if (column.values() == 0) return Ignored("empty in all lines");
+  if (column.name().empty()) return Ignored("has no name; it numbers the lines, as pandas writes");
+  if (distinct == 1 && column.missing() == 0) return Ignored("the same in all lines");
+  if (column.are_dates()) return Ignored("dates");
+  if (AreEpochTimes(column)) return Ignored("times since 1970");
+  const bool is_weight = !has_weight && MeansWeight(column.name()) && column.are_numbers() &&
+                         column.min() >= 0 && column.missing() == 0;
+  if (is_weight) return {.use = Use::kWeight};
+  if (NumbersTheLines(column)) return Ignored("numbers the lines");
+  if (IsDense(column)) return Dense(column);
+  const int separator = SeparatorOf(column);
+  if (separator < 0 && values >= 1000 && distinct > 0.95 * values) {
+    return Ignored(fmt::format("different in nearly every line: {} in {} lines",
+                               WrittenCount(distinct), WrittenCount(values)));
+  }
+  return Categorical(column, look.size, separator);
+}
+
+}  // namespace
+
+void AddToSchema(const InferredColumn& column, Schema* schema) {
+  switch (column.use) {
+    case Use::kLabel:
+      break;
+    case Use::kWeight:
+      schema->weight = column.name;
+      break;
+    case Use::kDense:
+      schema->dense.push_back(column.dense);
+      break;
+    case Use::kCategorical:
+      schema->categorical.push_back(column.categorical);
+      break;
+    case Use::kIgnored:
+      schema->ignored.push_back(column.name);
+      break;
+  }
+}
+
+Result<Inferred> InferSchema(const TextLook& look, const std::string& label) {
+  ASSIGN_OR_RETURN(const LabelGuess guess, GuessLabel(look, label));
+  Inferred found{.why_label = guess.why, .size = look.size};
+  Schema& schema = found.schema;
+  schema.format = "delimited";
+  schema.separator = std::string(1, look.separator);
+  schema.has_quotes = look.has_quotes;
+  schema.has_header = look.has_header;
+  schema.label = guess.rule;
+  for (size_t i = 0; i < look.columns.size(); ++i) {
+    const ColumnLook& column = look.columns[i];
+    if (!look.has_header) schema.columns.push_back(column.name());
+    InferredColumn inferred = i == guess.column ? InferredColumn{.use = Use::kLabel}
+                                                : InferColumn(column, look, !schema.weight.empty());
+    inferred.name = inferred.dense.name = inferred.categorical.name = column.name();
+    AddToSchema(inferred, &schema);
+    found.columns.push_back(std::move(inferred));
+  }
+  if (!schema.categorical.empty()) return found;
+  return UsageError(
+      "\"{}\": no column looks categorical, and a model has one table at least; write the config "
+      "by "
+      "hand (configs/own_data.yaml), or see what was made of: {}",
+      look.first_file, fmt::join(schema.ignored, ", "));
+}
+
+}  // namespace rowhouse

@@ -1,0 +1,223 @@
+#include "worker/data/mapping/text_look.h"
+
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <set>
+
+#include "worker/data/text/field_text.h"
+#include "worker/data/text/record_scanner.h"
+#include "worker/data/text/text_chunks.h"
+
+namespace rowhouse {
+namespace {
+
+constexpr size_t kMostOfForm = size_t{1} << 18;  // bytes that tell the form
+constexpr size_t kMostHeaderRecords = 1000;      // that are compared with the first
+
+using Fields = std::vector<std::string_view>;
+
+// The share of records that have as many fields as most have.
+struct Regularity {
+  size_t fields = 0;
+  double share = 0;
+  size_t misquoted = 0;
+};
+
+Regularity RegularityOf(std::string_view text, char separator, bool has_quotes) {
+  RecordScanner scanner(text, separator, has_quotes);
+  std::map<size_t, size_t> records_of;
+  Fields fields;
+  Regularity found;
+  size_t records = 0;
+  while (scanner.Next(&fields)) {
+    if (scanner.record().empty()) continue;
+    ++records;
+    ++records_of[fields.size()];
+    found.misquoted += scanner.misquoted_field() >= 0;
+  }
+  size_t most = 0;
+  for (const auto& [count, of] : records_of) {
+    if (of < most) continue;
+    most = of;
+    found.fields = count;
+  }
+  found.share = records == 0 ? 0 : static_cast<double>(most) / static_cast<double>(records);
+  return found;
+}
+
+bool IsNumber(std::string_view field) { return DoubleOf(field).has_value(); }
+
+// Whether the first record names columns: no field is a number or missing, none occurs twice, and
+// below them are numbers in some column, or never the same text.
+bool HasHeader(std::string_view text, const TextForm& form) {
+  RecordScanner scanner(text, form.separator, form.has_quotes);
+  Fields first, fields;
+  if (!scanner.Next(&first)) return false;
+  const std::vector<std::string> names(first.begin(), first.end());
+  std::set<std::string> different;
+  bool has_empty = false;
+  for (const std::string& name : names) {
+    // A table that was written with its row numbers has a column without a name, the first.
+    if (name.empty() && !has_empty && &name == &names.front()) {
+      has_empty = true;
+    } else if (name.empty() || IsNumber(name) || name.size() > 200) {
+      return false;
+    }
+    different.insert(name);
+  }
+  bool has_numbers = false, recurs = false;
+  for (size_t record = 0; record < kMostHeaderRecords && scanner.Next(&fields); ++record) {
+    if (fields.size() != names.size()) continue;
+    if (std::equal(fields.begin(), fields.end(), names.begin())) continue;  // a header once more
+    for (size_t i = 0; i < names.size(); ++i) {
+      has_numbers = has_numbers || IsNumber(fields[i]);
+      recurs = recurs || (!names[i].empty() && fields[i] == names[i]);
+    }
+  }
+  return has_numbers || !recurs;
+}
+
+class TextLooker {
+ public:
+  explicit TextLooker(const TextLookOptions& options) : options_(options) {}
+
+  Result<TextLook> Look() {
+    look_.first_file = options_.files.front();
+    ASSIGN_OR_RETURN(TextChunks first, TextChunks::Open(options_.files, false, kMostOfForm));
+    TextChunk head;
+    ASSIGN_OR_RETURN(const bool has_text, first.Next(&head));
+    if (!has_text) return UsageError("\"{}\" is empty", look_.first_file);
+    ASSIGN_OR_RETURN(const TextForm form, GuessTextForm(head.bytes, look_.first_file));
+    look_.separator = form.separator;
+    look_.has_quotes = form.has_quotes;
+    look_.has_header = form.has_header;
+    RETURN_IF_ERROR(NameColumns(head.bytes));
+    RETURN_IF_ERROR(ReadBeginning());
+    if (look_.size.looked_at == 0) return UsageError("\"{}\" has no sample", look_.first_file);
+    return std::move(look_);
+  }
+
+ private:
+  Status NameColumns(std::string_view head) {
+    RecordScanner scanner(head, look_.separator, look_.has_quotes);
+    Fields fields;
+    scanner.Next(&fields);
+    std::map<std::string, size_t> number_of;
+    for (size_t i = 0; i < fields.size(); ++i) {
+      const std::string name =
+          look_.has_header ? std::string(fields[i]) : fmt::format("c{}", i + 1);
+      const auto [first, is_new] = number_of.emplace(name, i + 1);
+      if (!is_new) {
+        return UsageError("\"{}\": the header names columns {} and {} \"{}\"; rename one of them",
+                          look_.first_file, first->second, i + 1, name);
+      }
+      look_.columns.emplace_back(name);
+      header_.emplace_back(fields[i]);
+    }
+    return OkStatus();
+  }
+
+  void Add(std::string_view text) {
+    RecordScanner scanner(text, look_.separator, look_.has_quotes);
+    Fields fields;
+    while (scanner.Next(&fields)) {
+      if (scanner.record().empty()) continue;
+      if (fields.size() != look_.columns.size() || scanner.misquoted_field() >= 0) {
+        ++look_.size.odd_records;
+      } else if (!look_.has_header || !std::equal(fields.begin(), fields.end(), header_.begin())) {
+        ++look_.size.looked_at;
+        for (size_t i = 0; i < fields.size(); ++i) look_.columns[i].Add(fields[i]);
+      }
+    }
+  }
+
+  Status ReadBeginning() {
+    const size_t chunk_bytes = std::clamp<size_t>(options_.most_bytes / 16, 1 << 12, 1 << 22);
+    ASSIGN_OR_RETURN(TextChunks chunks,
+                     TextChunks::Open(options_.files, look_.has_quotes, chunk_bytes));
+    TextChunk chunk;
+    bool has_more = true;
+    while (chunks.text_bytes() < options_.most_bytes) {
+      ASSIGN_OR_RETURN(has_more, chunks.Next(&chunk));
+      if (!has_more) break;
+      Add(chunk.bytes);
+    }
+    look_.size.is_whole = !has_more;
+    look_.size.records = static_cast<double>(look_.size.looked_at);
+    const uint64_t done = chunks.bytes_done(), total = chunks.bytes_total();
+    if (look_.size.is_whole || done == 0 || total <= done) return OkStatus();
+    look_.size.records *= static_cast<double>(total) / static_cast<double>(done);
+    // Compressed bytes cannot be read from the middle.
+    return done * 10 < chunks.text_bytes() * 9 ? OkStatus() : ReadPieces(done, total);
+  }
+
+  // Pieces spread evenly over [begin, end) of all files, one after the other.
+  Status ReadPieces(uint64_t begin, uint64_t end) {
+    for (uint64_t i = 0; i < options_.pieces; ++i) {
+      uint64_t at = begin + (end - begin) / options_.pieces * i;
+      for (const std::string& file : options_.files) {
+        std::error_code error;
+        const uint64_t size = std::filesystem::file_size(file, error);
+        if (error) return UsageError("cannot read \"{}\": {}", file, error.message());
+        if (at < size) {
+          AddPiece(file, at);
+          break;
+        }
+        at -= size;
+      }
+    }
+    return OkStatus();
+  }
+
+  // The whole records in a piece of a file: from behind its first line end to its last one.
+  void AddPiece(const std::string& file, uint64_t at) {
+    std::string bytes(options_.piece_bytes, '\0');
+    std::ifstream stream(file, std::ios::binary);
+    stream.seekg(static_cast<std::streamoff>(at));
+    stream.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+    bytes.resize(static_cast<size_t>(stream.gcount()));
+    const size_t first = bytes.find('\n'), last = bytes.rfind('\n');
+    if (first == std::string::npos || first == last) return;
+    Add(std::string_view(bytes).substr(first + 1, last - first));
+  }
+
+  const TextLookOptions options_;
+  TextLook look_;
+  std::vector<std::string> header_;
+};
+
+}  // namespace
+
+Result<TextForm> GuessTextForm(std::string_view head, const std::string& file) {
+  TextForm best;
+  double best_score = 0;
+  for (const char separator : {',', '\t', ';', '|', ' '}) {
+    for (const bool has_quotes : {true, false}) {
+      const Regularity found = RegularityOf(head, separator, has_quotes);
+      if (found.fields < 2) continue;
+      // Regular records first; then many fields; blanks only where nothing else is regular.
+      double score = found.share - 0.001 / static_cast<double>(found.fields);
+      if (found.misquoted > 0) score -= 0.01;
+      if (separator == ' ') score *= 0.5;
+      if (score <= best_score) continue;
+      best_score = score;
+      best = {.separator = separator, .has_quotes = has_quotes};
+    }
+  }
+  if (best_score == 0) {
+    return UsageError(
+        "\"{}\": no character separates fields (tried comma, tab, semicolon, | and blank); its "
+        "first "
+        "line is \"{}\"",
+        file, ShownField(head.substr(0, head.find('\n'))));
+  }
+  best.has_header = HasHeader(head, best);
+  return best;
+}
+
+Result<TextLook> LookAtText(const TextLookOptions& options) { return TextLooker(options).Look(); }
+
+}  // namespace rowhouse
