@@ -16,7 +16,7 @@
 #include "launch/settings/strategy_settings.h"
 #include "launch/settings/verb_flags.h"
 #include "launch/settings/yaml_config.h"
-#include "worker/data/criteo_reader.h"
+#include "worker/data/criteo_counts.h"
 
 namespace rowhouse {
 namespace {

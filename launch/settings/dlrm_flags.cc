@@ -31,7 +31,6 @@ std::vector<DlrmFlag> MakeDlrmFlags() {
        "hidden layers have ReLU and nothing else"},
       {"data_trace_file", "./input/dist_emb_j.log", false, kRefused, false, traces},
       {"data_trace_enable_padding", "false", true, kRefused, false, traces},
-      {"data_sub_sample_rate", "0.0", false, kRefused, false, "no sample is dropped"},
       {"inference_only", "false", true, kRefused, false, "a verb for scoring does not exist yet"},
       {"quantize_mlp_with_bit", "32", false, kRefused, false, quantised},
       {"quantize_emb_with_bit", "32", false, kRefused, false, quantised},

@@ -49,7 +49,7 @@ struct DatasetOptions {
   std::string prepared;  // the data directory that PrepareText made of `file`; "": none yet
   // The data directory that PrepareText made of test_file, or test_file itself if it is one.
   std::string prepared_test;
-  std::string data_set = "kaggle";  // criteo: kaggle | terabyte; see worker/data/criteo_reader.h
+  std::string data_set = "kaggle";  // criteo: kaggle | terabyte, DLRM's flag; nothing reads it
   double test_fraction = 0.0;       // criteo: last part of the file held out, [0, 1)
   std::string randomize =
       "total";  // criteo: order of train samples: total (one permutation) | none

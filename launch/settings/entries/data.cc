@@ -32,9 +32,9 @@ void AddSource(SettingList& list) {
             .is_basic = true});
   list.Add(Choice(MEMBER(data.data_set), {"kaggle", "terabyte"}),
            {.name = "data_set",
-            .help = "With dataset: how many files there are. kaggle: --data is one file; "
-                    "terabyte: --data=day stands for one file a day, day_0, day_1, ..., as many "
-                    "as there are",
+            .help = "With dataset: DLRM's flag. Both read the files that --data names; "
+                    "--data=day stands for day_0, day_1, ..., as many as there are, where no file "
+                    "has just this name",
             .digest = kOfRun});
   list.Add(Real(MEMBER(data.test_fraction), "a number from 0 to below 1", IsBelowOne),
            {.name = "test_fraction",

@@ -28,9 +28,50 @@ class DatasetContract : public testing::TestWithParam<std::string> {
     if (GetParam() == "converted") {
       options_.file = dir_ / "data";
       WriteSampleData(options_.file, SampleColumns(13, options_.table_rows), kTrain + kTest, 16);
+    } else if (GetParam() == "delimited") {
+      WriteDelimitedFile();
+    } else if (GetParam() == "libsvm") {
+      options_.dense_features = 1;
+      options_.table_rows = {500};
+      WriteLines([](uint32_t line) { return fmt::format("{} {}:0.5 7:1", line % 2, line * 7); });
+    } else if (GetParam() == "movielens") {
+      options_.dense_features = 1;
+      options_.table_rows = {40, 50};
+      WriteLines([](uint32_t line) {
+        return fmt::format("{}\t{}\t{}\t{}", line % 30, line * 7, line % 6, line * 1000);
+      });
     } else {
       WriteCriteoFile();
     }
+  }
+  template <typename LineOf>
+  void WriteLines(LineOf line_of) {
+    options_.file = dir_ / "lines";
+    std::ofstream file(options_.file);
+    for (uint32_t line = 0; line < kTrain + kTest; ++line) file << line_of(line) << "\n";
+  }
+  void WriteDelimitedFile() {
+    Schema& schema = options_.schema;
+    schema.format = "delimited";
+    schema.has_header = false;
+    schema.label = {.column = "label", .compare = ">", .value = "500"};
+    schema.columns = {"label"};
+    for (int i = 0; i < 13; ++i) {
+      schema.columns.push_back(fmt::format("d{}", i));
+      schema.dense.push_back({.name = schema.columns.back()});
+    }
+    for (int i = 0; i < 26; ++i) {
+      schema.columns.push_back(fmt::format("t{}", i));
+      schema.categorical.push_back({.name = schema.columns.back(),
+                                    .rows = options_.table_rows[static_cast<size_t>(i)],
+                                    .separator = " "});
+    }
+    WriteLines([](uint32_t line) {
+      std::string text = fmt::format("{}", line * 331 % 1000);
+      for (uint32_t i = 0; i < 13; ++i) text += fmt::format(",{}.5", line * i);
+      for (uint32_t i = 0; i < 26; ++i) text += i % 3 == 0 ? ",a b" : fmt::format(",x{}", line * i);
+      return text;
+    });
   }
   void WriteCriteoFile() {
     options_.file = dir_ / "criteo.tsv";
@@ -147,7 +188,8 @@ INSTANTIATE_TEST_SUITE_P(Sources, DatasetContract, testing::ValuesIn(Datasets().
 
 TEST(Datasets, AreAllRegistered) {
   EXPECT_THAT(Datasets().Names(),
-              testing::IsSupersetOf({"converted", "criteo", "random", "synthetic"}));
+              testing::IsSupersetOf({"converted", "criteo", "delimited", "libsvm", "movielens",
+                                     "random", "synthetic"}));
 }
 
 }  // namespace

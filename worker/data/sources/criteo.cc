@@ -1,31 +1,25 @@
-// "criteo": Criteo's display advertising data as published: one TSV file, or one a day
-// (worker/data/criteo_reader.h). One id a bag, 13 dense features, 26 tables.
+// "criteo": Criteo's display advertising data as published, one TSV file or one a day
+// (worker/data/criteo_line.h): 13 dense columns and 26 categorical ones with one token each.
 //
-// Ids. Tokens are taken modulo max_ind_range if that is above 0, then, by id_mapping:
+// Schema. Its own, unless one is given. Integers are log1p-transformed, missing ones count as 0.
+// Tokens are taken modulo max_ind_range if that is above 0, then, by id_mapping:
 //   hash        modulo the table's rows;
-//   dictionary  numbered from 0 in order of first appearance over the whole file, so a table needs
-//               as many rows as its column has different tokens. More are refused by number,
-//               except of tables that take bad ids.
-// Order. The last test_fraction of the lines is the test set, in file order. The lines before it
-// are trained in one order in all epochs, as DLRM does: by randomize `total`, numpy's permutation
-// from `seed`, or `none`, file order.
+//   dictionary  numbered from 0 in order of first appearance over all files.
+// A missing token counts as token 0, as in DLRM, unless its column has a row for missing ones.
 //
-// Reads dense_features, table_*, takes_bad_ids, seed, file, data_set, test_fraction, randomize,
-// id_mapping, max_ind_range. The file is read once, when the dataset is opened, and kept in memory
-// as 160 bytes a line; faults are kUsage "FILE:LINE:COLUMN: what is wrong".
+// Option data_sub_sample_rate, as DLRM's flag of this name: a line of label 0 is dropped if u <
+// rate, where u is the draw of numpy's generator from `seed` for the number of the line over all
+// files.
 #include <algorithm>
-#include <array>
-#include <deque>
+#include <cmath>
 #include <limits>
-#include <numeric>
-#include <span>
-#include <unordered_map>
+#include <memory>
 
 #include "common/numpy_random.h"
-#include "common/rounding.h"
+#include "worker/data/convert/text_source.h"
 #include "worker/data/criteo_line.h"
-#include "worker/data/criteo_reader.h"
-#include "worker/data/dataset.h"
+#include "worker/data/text/first_look.h"
+#include "worker/data/text/text_format.h"
 
 namespace rowhouse {
 namespace {
@@ -33,186 +27,197 @@ namespace {
 constexpr size_t kDense = CriteoLine::kIntegers;
 constexpr size_t kTables = CriteoLine::kTokens;
 
-struct Sample {
-  std::array<float, kDense> dense;
-  std::array<uint32_t, kTables> ids;
-  uint8_t label;
-};
+const DeclaredOption kSubSampleRate = DeclaredOption::Real(
+    "data_sub_sample_rate", 0.0, 0.0, 1.0,
+    "share of the lines of label 0 that is left out of criteo data, drawn by numpy's generator "
+    "from the seed");
 
-// A deque grows without moving what it has: a vector would need twice the memory while growing.
-using Samples = std::deque<Sample>;
+Schema BuiltInSchema(const TextFormatOptions& options) {
+  Schema schema;
+  schema.format = "criteo";
+  schema.separator = "\t";
+  schema.has_quotes = schema.has_header = false;
+  schema.label = {.column = "label"};
+  for (size_t i = 0; i < kDense; ++i) {
+    schema.dense.push_back({.name = fmt::format("I{}", i + 1), .transform = "log1p"});
+  }
+  for (size_t i = 0; i < kTables; ++i) {
+    CategoricalColumn& column = schema.categorical.emplace_back();
+    column.name =
+        i < options.table_names.size() ? options.table_names[i] : fmt::format("C{}", i + 1);
+    column.token = "hex";
+    column.ids = options.id_mapping == "dictionary" ? "dictionary" : "modulo";
+    column.rows = i < options.table_rows.size() ? options.table_rows[i] : 0;
+    column.max_ind_range =
+        options.max_ind_range > 0 ? static_cast<uint64_t>(options.max_ind_range) : 0;
+  }
+  return schema;
+}
 
-// Turns the tokens of a column into ids of its table.
-class IdMapping {
+// The samples of a chunk, written by index into vectors of their largest size.
+class Filler {
  public:
-  IdMapping(const DatasetOptions& options, size_t table)
-      : max_ind_range_(options.max_ind_range),
-        rows_(options.table_rows[table]),
-        by_appearance_(options.id_mapping == "dictionary") {}
-
-  uint32_t IdOf(uint32_t token) {
-    const uint32_t id = CriteoToken(token, max_ind_range_);
-    if (!by_appearance_) return static_cast<uint32_t>(id % rows_);
-    const auto next_id = static_cast<uint32_t>(appeared_.size());
-    return appeared_.try_emplace(id, next_id).first->second;
+  Filler(Batch* batch, size_t lines, const std::vector<bool>& leaves_empty)
+      : batch_(*batch), leaves_empty_(leaves_empty) {
+    batch_.dense_features = kDense;
+    batch_.dense.resize(lines * kDense);
+    batch_.labels.resize(lines);
+    batch_.weights.clear();
+    batch_.features.resize(kTables);
+    for (Bags& bags : batch_.features) {
+      bags.ids.resize(lines);
+      bags.offsets.resize(lines + 1);
+      bags.offsets[0] = 0;
+      bags.weights.clear();
+    }
   }
 
-  uint64_t rows() const { return rows_; }
-  uint64_t rows_needed() const { return by_appearance_ ? appeared_.size() : rows_; }
+  void Add(const CriteoLine& line, uint32_t missing_integers) {
+    batch_.labels[samples_] = line.label;
+    float* const dense = batch_.dense.data() + samples_ * kDense;
+    for (size_t i = 0; i < kDense; ++i) {
+      dense[i] = (missing_integers >> i & 1) != 0 ? std::numeric_limits<float>::quiet_NaN()
+                                                  : static_cast<float>(line.integers[i]);
+    }
+    for (size_t i = 0; i < kTables; ++i) {
+      Bags& bags = batch_.features[i];
+      uint32_t end = bags.offsets[samples_];
+      bags.ids[end] = line.tokens[i];
+      // A token of value 0 is written as nothing; "0" and "00000000" are no tokens of real data.
+      end += line.tokens[i] != 0 || !leaves_empty_[i];
+      bags.offsets[samples_ + 1] = end;
+    }
+    ++samples_;
+  }
+
+  void Finish() {
+    batch_.samples = samples_;
+    batch_.dense.resize(samples_ * kDense);
+    batch_.labels.resize(samples_);
+    for (Bags& bags : batch_.features) {
+      bags.offsets.resize(samples_ + 1);
+      bags.ids.resize(bags.offsets.back());
+    }
+  }
 
  private:
-  const int64_t max_ind_range_;
-  const uint64_t rows_;
-  const bool by_appearance_;
-  std::unordered_map<uint32_t, uint32_t> appeared_;
+  Batch& batch_;
+  const std::vector<bool>& leaves_empty_;
+  size_t samples_ = 0;
 };
 
-class CriteoData final : public Dataset {
+class CriteoFormat final : public TextFormat {
  public:
-  // `samples` in file order; the first order.size() of them train, in the order of `order`.
-  CriteoData(Samples samples, std::vector<uint32_t> order, std::string digest)
-      : samples_(std::move(samples)), order_(std::move(order)), digest_(std::move(digest)) {}
+  explicit CriteoFormat(const TextFormatOptions& options, Schema schema)
+      : schema_(std::move(schema)),
+        needs_label_(options.needs_label),
+        sub_sample_rate_(kSubSampleRate.RealIn(options.own)) {
+    for (const CategoricalColumn& column : schema_.categorical) {
+      leaves_empty_.push_back(column.missing_row);
+    }
+    if (sub_sample_rate_ > 0) {
+      draws_ = std::make_unique<NumpyDraws>(static_cast<uint32_t>(options.seed));
+    }
+  }
 
-  uint64_t train_samples() const override { return order_.size(); }
-  uint64_t test_samples() const override { return samples_.size() - order_.size(); }
+  const Schema& schema() const override { return schema_; }
 
-  std::string content_digest() const override { return digest_; }
-
-  Status ReadTrain(uint64_t /*epoch*/, uint64_t first, uint64_t count, Batch* out) override {
-    CHECK(first <= train_samples() && count <= train_samples() - first);
-    out->Clear(kDense, kTables);
-    for (uint64_t i = first; i < first + count; ++i) Add(samples_[order_[i]], out);
+  Status Parse(const TextChunk& chunk, Batch* raw, std::vector<BadLine>* bad) const override {
+    const char* at = chunk.bytes.data();
+    const char* const end = at + chunk.bytes.size();
+    const auto lines = static_cast<size_t>(std::count(at, end, '\n')) + 1;
+    std::optional<NumpyRandom> draws;
+    if (draws_ != nullptr) draws = draws_->At(chunk.lines_before + chunk.first_line - 1);
+    const bool has_label = needs_label_ || HasLabel(*chunk.first_record);
+    Filler filler(raw, lines, leaves_empty_);
+    CriteoLine line;
+    for (uint64_t number = chunk.first_line; at < end; ++number) {
+      uint32_t missing = 0;
+      const char* next = ReadCriteoLine(at, end, has_label, &line, &missing);
+      bool is_good = true;
+      if (next == nullptr) {
+        const char* const line_end = std::find(at, end, '\n');
+        is_good =
+            Judge(chunk, number, std::string_view(at, line_end), has_label, &line, &missing, bad);
+        next = line_end + (line_end != end);
+      }
+      const bool is_dropped = draws && draws->NextDouble() < sub_sample_rate_ && line.label == 0;
+      if (is_good && !is_dropped) filler.Add(line, missing);
+      at = next;
+    }
+    filler.Finish();
+    if (!has_label) raw->labels.clear();
     return OkStatus();
   }
 
-  Status ReadTest(uint64_t first, uint64_t count, Batch* out) override {
-    CHECK(first <= test_samples() && count <= test_samples() - first);
-    out->Clear(kDense, kTables);
-    for (uint64_t i = first; i < first + count; ++i) Add(samples_[train_samples() + i], out);
-    return OkStatus();
-  }
-
  private:
-  static void Add(const Sample& sample, Batch* out) {
-    out->dense.insert(out->dense.end(), sample.dense.begin(), sample.dense.end());
-    for (size_t table = 0; table < kTables; ++table) {
-      out->features[table].ids.push_back(sample.ids[table]);
-      out->features[table].EndBag();
-    }
-    out->labels.push_back(sample.label);
-    ++out->samples;
+  // Whether a file with this first line has labels: Criteo's own test file has none.
+  static bool HasLabel(std::string_view first) {
+    return std::ranges::count(first, '\t') + 1 != CriteoLine::kFields - 1;
   }
 
-  const Samples samples_;
-  const std::vector<uint32_t> order_;
-  const std::string digest_;
+  // The line as ParseCriteoLine reads it; a bad one is noted.
+  bool Judge(const TextChunk& chunk, uint64_t number, std::string_view text, bool has_label,
+             CriteoLine* line, uint32_t* missing, std::vector<BadLine>* bad) const {
+    if (text.ends_with('\r')) text.remove_suffix(1);
+    if (text.empty()) {
+      bad->push_back({number, fmt::format("{}:{}:1: the line is empty and others follow; remove it",
+                                          chunk.file_name, number)});
+      return false;
+    }
+    if (const Status status = ParseCriteoLine(text, line, has_label); !status.ok()) {
+      const std::string guess = number == 1 ? GuessOfText(text) : "";
+      bad->push_back(
+          {number, fmt::format("{}:{}:{}{}", chunk.file_name, number, status.message(), guess)});
+      return false;
+    }
+    *missing = 0;
+    size_t at = has_label ? text.find('\t') + 1 : 0;
+    for (size_t i = 0; i < kDense; ++i) {
+      const size_t next = text.find('\t', at);
+      if (next == at) *missing |= 1u << i;
+      at = next + 1;
+    }
+    return true;
+  }
+
+  const Schema schema_;
+  const bool needs_label_;
+  const double sub_sample_rate_;
+  std::vector<bool> leaves_empty_;  // of each categorical column: a missing token is no token
+  std::unique_ptr<NumpyDraws> draws_;
 };
 
-Status ValidateName(const char* option, const std::string& value,
-                    const std::vector<std::string>& known) {
-  if (std::count(known.begin(), known.end(), value)) return OkStatus();
-  return UsageError("unknown {} \"{}\" {}", option, value, DescribeKnownNames(value, known));
-}
-
-Status Validate(const DatasetOptions& options) {
-  if (options.file.empty()) return UsageError("no file: the criteo data need the path of a TSV");
-  if (options.dense_features != kDense) {
+Result<std::unique_ptr<TextFormat>> Open(const TextFormatOptions& options) {
+  const std::vector<std::string> mappings = {"dictionary", "hash"};
+  if (!std::ranges::count(mappings, options.id_mapping)) {
+    return UsageError("unknown id_mapping \"{}\" {}", options.id_mapping,
+                      DescribeKnownNames(options.id_mapping, mappings));
+  }
+  if (kSubSampleRate.RealIn(options.own) > 0 &&
+      options.seed > std::numeric_limits<uint32_t>::max()) {
     return UsageError(
-        "the model takes {} dense features and Criteo data have {}: set the first "
-        "width of arch_mlp_bot to {}",
-        options.dense_features, kDense, kDense);
+        "seed {} is not below 2^32, as numpy's generator needs, which draws the "
+        "lines that data_sub_sample_rate drops",
+        options.seed);
   }
-  if (options.table_rows.size() != kTables) {
+  for (size_t table = 0; table < options.table_rows.size(); ++table) {
+    if (options.table_rows[table] > 0) continue;
+    return UsageError("table {} has 0 rows: Criteo's tokens need one at least", table);
+  }
+  const bool is_given = !options.schema.dense.empty() || !options.schema.categorical.empty();
+  Schema schema = is_given ? options.schema : BuiltInSchema(options);
+  if (schema.dense.size() != kDense || schema.categorical.size() != kTables) {
     return UsageError(
-        "the model has {} tables and Criteo data have {} categorical features: give "
-        "arch_embedding_size {} sizes",
-        options.table_rows.size(), kTables, kTables);
+        "section schema has {} dense and {} categorical columns, and Criteo data have {} and {}; "
+        "leave the columns out, they are known",
+        schema.dense.size(), schema.categorical.size(), kDense, kTables);
   }
-  for (size_t table = 0; table < kTables; ++table) {
-    if (options.table_rows[table] == 0) {
-      return UsageError("{} has 0 rows", options.Describe(table));
-    }
-  }
-  if (!(options.test_fraction >= 0.0 && options.test_fraction < 1.0)) {
-    return UsageError("test_fraction={} is not in [0, 1)", options.test_fraction);
-  }
-  RETURN_IF_ERROR(ValidateName("randomize", options.randomize, {"none", "total"}));
-  RETURN_IF_ERROR(ValidateName("id_mapping", options.id_mapping, {"dictionary", "hash"}));
-  if (options.randomize == "total" && options.seed > std::numeric_limits<uint32_t>::max()) {
-    return UsageError("seed {} is not below 2^32, as numpy's permutation needs", options.seed);
-  }
-  return OkStatus();
+  return std::unique_ptr<TextFormat>(std::make_unique<CriteoFormat>(options, std::move(schema)));
 }
 
-Result<Samples> ReadSamples(const DatasetOptions& options, std::span<IdMapping> mappings,
-                            std::string* digest) {
-  ASSIGN_OR_RETURN(CriteoReader reader, CriteoReader::Open(options.file, options.data_set));
-  Samples samples;
-  CriteoLine parsed;
-  for (;;) {
-    ASSIGN_OR_RETURN(const bool more, reader.Next(&parsed));
-    if (!more) break;
-    Sample& sample = samples.emplace_back();
-    for (size_t i = 0; i < kDense; ++i) sample.dense[i] = CriteoDense(parsed.integers[i]);
-    for (size_t i = 0; i < kTables; ++i) sample.ids[i] = mappings[i].IdOf(parsed.tokens[i]);
-    sample.label = parsed.label;
-  }
-  *digest = reader.digest();
-  if (samples.empty()) {
-    return UsageError("\"{}\" is empty: there is nothing to train on", options.file);
-  }
-  if (samples.size() > std::numeric_limits<uint32_t>::max()) {
-    return UsageError("\"{}\" has {} lines, more than the 2^32 - 1 that are read at once; split it",
-                      options.file, samples.size());
-  }
-  return samples;
-}
-
-Status CheckRows(const DatasetOptions& options, std::span<const IdMapping> mappings) {
-  std::vector<uint64_t> needed;
-  for (const IdMapping& mapping : mappings) needed.push_back(mapping.rows_needed());
-  for (size_t table = 0; table < mappings.size(); ++table) {
-    if (needed[table] <= mappings[table].rows() || options.TakesBadIds(table)) continue;
-    return UsageError(
-        "\"{}\": the dictionary of {} (token C{}) needs {} rows and the table has {}. This file "
-        "needs arch_embedding_size={} or more; or choose id_mapping hash, or a lower "
-        "max_ind_range, or give the table bad_ids: modulo or padding (--config, section tables)",
-        options.file, options.Describe(table), table + 1, needed[table], mappings[table].rows(),
-        fmt::join(needed, "-"));
-  }
-  return OkStatus();
-}
-
-Result<std::unique_ptr<Dataset>> Open(const DatasetOptions& options) {
-  RETURN_IF_ERROR(Validate(options));
-  std::vector<IdMapping> mappings;
-  for (size_t table = 0; table < kTables; ++table) mappings.emplace_back(options, table);
-  std::string digest;
-  ASSIGN_OR_RETURN(Samples samples, ReadSamples(options, mappings, &digest));
-  RETURN_IF_ERROR(CheckRows(options, mappings));
-
-  const auto lines = static_cast<double>(samples.size());
-  const auto test = static_cast<size_t>(RoundHalfEven(lines * options.test_fraction));
-  if (test == samples.size()) {
-    return UsageError("test_fraction={} of the {} lines of \"{}\" leaves none to train on",
-                      options.test_fraction, samples.size(), options.file);
-  }
-  std::vector<uint32_t> order(samples.size() - test);
-  std::iota(order.begin(), order.end(), 0u);
-  if (options.randomize == "total") {
-    NumpyRandom(static_cast<uint32_t>(options.seed)).Shuffle(std::span(order));
-  }
-  return std::unique_ptr<Dataset>(
-      std::make_unique<CriteoData>(std::move(samples), std::move(order), std::move(digest)));
-}
-
-std::string WhyNothingIsTested(const DatasetOptions& options) {
-  if (options.test_fraction > 0.0) return "";
-  return "no part of the file is held out; --test_fraction=0.1 holds out the last tenth";
-}
-
-const bool kRegistered =
-    AddDataset("criteo", {.reads_file = true, .why_untested = &WhyNothingIsTested}, Open);
+const bool kRegistered = TextFormats().Add("criteo", Open, {kSubSampleRate}) &&
+                         AddTextDataset("criteo", {.options = {kSubSampleRate}});
 
 }  // namespace
 }  // namespace rowhouse

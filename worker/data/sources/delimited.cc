@@ -9,6 +9,7 @@
 //   does. A column that the schema neither uses nor ignores is an error.
 #include <algorithm>
 
+#include "worker/data/convert/text_source.h"
 #include "worker/data/text/bad_records.h"
 #include "worker/data/text/record_scanner.h"
 #include "worker/data/text/sample_fields.h"
@@ -125,7 +126,7 @@ Result<std::unique_ptr<TextFormat>> Open(const TextFormatOptions& options) {
   return std::unique_ptr<TextFormat>(std::move(format));
 }
 
-const bool kRegistered = TextFormats().Add("delimited", Open);
+const bool kRegistered = TextFormats().Add("delimited", Open) && AddTextDataset("delimited");
 
 }  // namespace
 }  // namespace rowhouse

@@ -12,6 +12,7 @@
 #include <limits>
 #include <unordered_map>
 
+#include "worker/data/convert/text_source.h"
 #include "worker/data/mapping/token_key.h"
 #include "worker/data/text/bad_records.h"
 #include "worker/data/text/field_text.h"
@@ -177,7 +178,7 @@ Result<std::unique_ptr<TextFormat>> Open(const TextFormatOptions& options) {
       std::make_unique<LibsvmFormat>(std::move(schema), std::move(label), options.needs_label));
 }
 
-const bool kRegistered = TextFormats().Add("libsvm", Open);
+const bool kRegistered = TextFormats().Add("libsvm", Open) && AddTextDataset("libsvm");
 
 }  // namespace
 }  // namespace rowhouse

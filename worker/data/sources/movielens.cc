@@ -10,7 +10,9 @@
 //   three, each id modulo the rows of its table. Without a file of users the first two are left
 //   out.
 #include <algorithm>
+#include <filesystem>
 
+#include "worker/data/convert/text_source.h"
 #include "worker/data/text/bad_records.h"
 #include "worker/data/text/movielens_files.h"
 #include "worker/data/text/record_scanner.h"
@@ -160,7 +162,30 @@ class MovieLensFormat final : public TextFormat {
   std::optional<SampleFields> rated_, unrated_;  // the second only where labels are not needed
 };
 
-const bool kRegistered = TextFormats().Add("movielens", MovieLensFormat::Open);
+// MovieLens' own split where its files are given (u1.base and u1.test), else a fifth drawn by seed.
+void ChooseTest(DatasetOptions* options) {
+  if (!options->test_file.empty() || !options->prepared_test.empty() ||
+      options->test_fraction > 0.0 || options->test_split != "tail") {
+    return;
+  }
+  constexpr std::string_view kBase = ".base";
+  if (options->file.ends_with(kBase)) {
+    const std::string test = options->file.substr(0, options->file.size() - kBase.size()) + ".test";
+    std::error_code ignored;
+    if (std::filesystem::exists(test, ignored)) {
+      options->test_file = test;
+      return;
+    }
+  }
+  options->test_split = "random";
+  options->test_fraction = 0.2;
+}
+
+const bool kRegistered =
+    TextFormats().Add("movielens", MovieLensFormat::Open) &&
+    AddTextDataset("movielens",
+                   {.why_untested = [](const DatasetOptions&) { return std::string(); }},
+                   &ChooseTest);
 
 }  // namespace
 }  // namespace rowhouse

@@ -52,8 +52,15 @@ Result<std::vector<std::string>> FilesOfDays(const std::string& path) {
   return days;
 }
 
+Result<std::vector<std::string>> OneFile(const std::string& path) {
+  std::error_code ignored;
+  if (!std::filesystem::is_directory(path, ignored)) return std::vector{path};
+  return UsageError("\"{}\" is a directory; name the file in it", path);
+}
+
 Result<std::vector<std::string>> FilesOfPart(const std::string& part) {
-  if (part == "-" || Exists(part)) return std::vector{part};
+  if (part == "-") return std::vector{part};
+  if (Exists(part)) return OneFile(part);
   if (part.find_first_of("*?[") != std::string::npos) return FilesOfPattern(part);
   return FilesOfDays(part);
 }
@@ -82,7 +89,7 @@ uint64_t CountLines(std::string_view text) {
 
 Result<std::vector<std::string>> ExpandFiles(const std::string& list) {
   if (list.empty()) return UsageError("no file is named");
-  if (Exists(list)) return std::vector{list};  // Commas and stars may be part of a name.
+  if (Exists(list)) return OneFile(list);  // Commas and stars may be part of a name.
   std::vector<std::string> files;
   for (size_t begin = 0; begin <= list.size();) {
     const size_t end = std::min(list.find(',', begin), list.size());

@@ -24,8 +24,8 @@ namespace rowhouse {
 // The files of `list`: paths and patterns (* ? [...]), joined by commas, in the order given; files
 // of one pattern in the order of names, numbers in them by value (day_2 before day_10). A path that
 // is not there while PATH_0 is stands for files of days: PATH_0, PATH_1, ... up to the last. "-"
-// alone is standard input. kUsage if a pattern fits nothing, a day is missing, or a file is named
-// twice. Whether a file can be read is not looked at.
+// alone is standard input. kUsage if a pattern fits nothing, a day is missing, a file is named
+// twice, or a path is a directory. Whether a file can be read is not looked at.
 Result<std::vector<std::string>> ExpandFiles(const std::string& list);
 
 // The first record of a file, without its line end; "" for an empty file, and for a pipe, which is

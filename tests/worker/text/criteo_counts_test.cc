@@ -1,0 +1,65 @@
+#include "worker/data/criteo_counts.h"
+
+#include <fstream>
+#include <set>
+
+#include "common/random.h"
+#include "tests/testing/testing.h"
+#include "worker/data/criteo_line.h"
+#include "worker/data/text/token_set.h"
+
+namespace rowhouse {
+namespace {
+
+using testing::HasSubstr;
+
+// A line whose 26 tokens are all `token`.
+std::string Line(const std::string& label, const std::string& token) {
+  std::string line = label + std::string(CriteoLine::kIntegers, '\t');
+  for (size_t i = 0; i < CriteoLine::kTokens; ++i) line += "\t" + token;
+  return line + "\n";
+}
+
+class CriteoCountsTest : public testing::Test {
+ protected:
+  void Write(const std::string& name, const std::string& text) {
+    std::ofstream(dir_ / name, std::ios::binary) << text;
+  }
+  TempDir dir_;
+};
+
+TEST_F(CriteoCountsTest, RowsAreDifferentTokensOverAllDays) {
+  Write("day_0", Line("0", "a") + Line("1", "b") + "\n");
+  Write("day_1", Line("0", "a") + Line("1", "10b"));
+  DatasetOptions options = {.file = dir_ / "day"};
+  EXPECT_EQ(CountCriteoIds(options).value(), std::vector<uint64_t>(CriteoLine::kTokens, 3));
+  options.max_ind_range = 256;
+  EXPECT_EQ(CountCriteoIds(options).value(), std::vector<uint64_t>(CriteoLine::kTokens, 2));
+}
+
+TEST_F(CriteoCountsTest, WhatIsMissingOrWrongIsNamed) {
+  DatasetOptions options = {.file = dir_ / "day"};
+  EXPECT_THAT(CountCriteoIds(options).status().message(), HasSubstr("No such file"));
+  Write("day", "");
+  EXPECT_THAT(CountCriteoIds(options).status().message(), HasSubstr("is empty"));
+  Write("day", Line("0", "a") + Line("2", "b"));
+  EXPECT_THAT(CountCriteoIds(options).status().message(), HasSubstr("day:2:1: the label is \"2\""));
+  options.max_bad_lines = 1;
+  EXPECT_EQ(CountCriteoIds(options).value()[0], 1u);
+}
+
+TEST(TokenSet, CountsAsASetDoesAlsoWhenPartsAreFull) {
+  TokenSet tokens;
+  std::set<uint32_t> expected;
+  SplitMix64 random(5);
+  for (int i = 0; i < 20000; ++i) {
+    const uint64_t bits = random.Next();
+    const auto token = static_cast<uint32_t>(i % 4 == 0 ? bits : bits & 0x3fff);
+    tokens.Add(token);
+    expected.insert(token);
+  }
+  EXPECT_EQ(tokens.size(), expected.size());
+}
+
+}  // namespace
+}  // namespace rowhouse

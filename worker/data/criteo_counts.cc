@@ -1,0 +1,44 @@
+#include "worker/data/criteo_counts.h"
+
+#include "worker/data/text/text_chunks.h"
+#include "worker/data/text/text_format.h"
+#include "worker/data/text/token_set.h"
+
+namespace rowhouse {
+
+Result<std::vector<uint64_t>> CountCriteoIds(const DatasetOptions& options) {
+  ASSIGN_OR_RETURN(const std::vector<std::string> files, ExpandFiles(options.file));
+  ASSIGN_OR_RETURN(const std::unique_ptr<TextFormat> format,
+                   MakeTextFormat("criteo", options, files));
+  ASSIGN_OR_RETURN(TextChunks chunks, TextChunks::Open(files, format->has_quotes()));
+  if (!chunks.can_be_read_again()) {
+    return UsageError(
+        "\"{}\" can be read only once, and to count the rows of tables takes a pass of its own: "
+        "give their sizes (arch_embedding_size), or a file",
+        options.file);
+  }
+  std::vector<TokenSet> seen(format->schema().categorical.size());
+  TextChunk chunk;
+  Batch raw;
+  std::vector<BadLine> bad;
+  for (;;) {
+    ASSIGN_OR_RETURN(const bool more, chunks.Next(&chunk));
+    if (!more) break;
+    RETURN_IF_ERROR(format->Parse(chunk, &raw, &bad));
+    if (bad.size() > options.max_bad_lines) return UsageError("{}", bad[0].message);
+    for (size_t k = 0; k < seen.size(); ++k) {
+      for (uint64_t token : raw.features[k].ids) {
+        if (options.max_ind_range > 0) token %= static_cast<uint64_t>(options.max_ind_range);
+        seen[k].Add(static_cast<uint32_t>(token));
+      }
+    }
+  }
+  std::vector<uint64_t> rows;
+  for (const TokenSet& tokens : seen) rows.push_back(tokens.size());
+  if (rows.front() == 0) {
+    return UsageError("\"{}\" is empty: there is nothing to train on", options.file);
+  }
+  return rows;
+}
+
+}  // namespace rowhouse
