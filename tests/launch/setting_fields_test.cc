@@ -30,6 +30,7 @@ const std::map<std::string, std::string> kOthers = {
     {"test_fraction", "0.1"},
     {"test_split", "random"},
     {"test_data", "dir/test.tsv"},
+    {"data_cache", "some/cache"},
     {"max_bad_lines", "3"},
     {"id_mapping", "dictionary"},
     {"max_ind_range", "100"},
@@ -144,7 +145,7 @@ TEST(SettingFields, EveryValueThatIsPrintedReadsBack) {
 
 TEST(ConfigDigest, WhatDecidesTheBitsChangesItAndNothingElseDoes) {
   const std::set<std::string> without_effect = {
-      "data_set", "test_data", "max_bad_lines",
+      "data_set", "test_data", "data_cache", "max_bad_lines",
       // Alone they ask for nothing; kinds of tables do.
       "qr_flag", "qr_threshold", "qr_collisions", "qr_operation", "qr_pool_first", "md_flag",
       "md_threshold", "md_temperature", "md_round_dims", "test_mini_batch_size", "nepochs",

@@ -49,6 +49,8 @@ struct DatasetOptions {
   std::string prepared;  // the data directory that PrepareText made of `file`; "": none yet
   // The data directory that PrepareText made of test_file, or test_file itself if it is one.
   std::string prepared_test;
+  // Where prepared text is kept (worker/data/convert/prepared_text.h); "": nowhere.
+  std::string cache;
   std::string data_set = "kaggle";  // criteo: kaggle | terabyte, DLRM's flag; nothing reads it
   double test_fraction = 0.0;       // criteo: last part of the file held out, [0, 1)
   std::string randomize =
@@ -147,6 +149,9 @@ struct DatasetDeclaration {
   // It reads text. Before it is made, PrepareText (worker/data/convert/converter.h) makes a data
   // directory, once a host, and names it in DatasetOptions::prepared.
   bool reads_text = false;
+  // Completes options that the files decide: PrepareText and the source get what it makes of them.
+  // Calling it twice changes nothing more. (nothing to complete)
+  void (*adjust)(DatasetOptions* options) = nullptr;
   bool is_generated = false;  // opening it is quick and needs no file
   // Mean number of ids in a bag of a table of so many rows. (1)
   double (*mean_bag_length)(const DatasetOptions& options, uint64_t rows) = nullptr;

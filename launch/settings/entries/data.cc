@@ -50,6 +50,12 @@ void AddSource(SettingList& list) {
             .digest = kOfRun});
   list.Add(Text(MEMBER(data.test_file), "paths and globs, joined by commas"),
            {.name = "test_data", .help = "Samples to test on, in place of a part of --data"});
+  list.Add(Text(MEMBER(data.cache), "a directory"),
+           {.name = "data_cache",
+            .help = "With text: directory, on each host, where the binary form that runs make of "
+                    "it is kept for later runs of the same files. Default: a temporary directory "
+                    "under TMPDIR, which goes with the run",
+            .verbs = kTrain});
   list.Add(Whole(MEMBER(data.max_bad_lines), 0),
            {.name = "max_bad_lines",
             .help = "With text: lines that cannot be read and are left out, at most"});

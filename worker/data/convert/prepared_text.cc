@@ -1,0 +1,212 @@
+#include "worker/data/convert/prepared_text.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <thread>
+
+#include "common/durable_file.h"
+#include "worker/data/blocks/data_directory.h"
+#include "worker/data/mapping/schema_json.h"
+#include "worker/data/text/text_chunks.h"
+
+namespace rowhouse {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kPrefix = "rowhouse-data-";
+// Raised when the same text gives other bytes.
+constexpr int kCacheVersion = 1;
+// For another run that prepares the same text.
+constexpr auto kLongestWait = std::chrono::hours(24);
+
+// Not fs::temp_directory_path(): its error does not name the path where TMPDIR is no directory.
+std::string TemporaryDirectory() {
+  const char* directory = std::getenv("TMPDIR");
+  return directory == nullptr || *directory == '\0' ? "/tmp" : directory;
+}
+
+int OpenToLock(const std::string& path, int flags) {
+  return open(path.c_str(), flags | O_CLOEXEC, 0666);
+}
+
+// Removes the directories of processes that are no more: nobody holds their locks.
+void RemoveLeftOver(const std::string& directory) {
+  std::error_code ignored;
+  for (fs::directory_iterator at(directory, ignored), end; !ignored && at != end;
+       at.increment(ignored)) {
+    if (!at->path().filename().string().starts_with(kPrefix)) continue;
+    struct stat facts = {};
+    if (lstat(at->path().c_str(), &facts) != 0 || !S_ISDIR(facts.st_mode) ||
+        facts.st_uid != geteuid()) {
+      continue;
+    }
+    const int lock = OpenToLock(at->path(), O_RDONLY | O_DIRECTORY);
+    if (lock < 0) continue;
+    std::error_code unremoved;
+    if (flock(lock, LOCK_EX | LOCK_NB) == 0) fs::remove_all(at->path(), unremoved);
+    close(lock);
+  }
+}
+
+Status CannotMake(const std::string& path, int error) {
+  return UsageError(
+      "cannot make a directory for the prepared data at {}: {}; give --data_cache or set TMPDIR",
+      path, std::strerror(error));
+}
+
+// "PATH SIZE TIME\n" of each file.
+Result<std::string> DescribeFiles(const std::string& list) {
+  if (list.empty()) return std::string();
+  ASSIGN_OR_RETURN(const std::vector<std::string> files, ExpandFiles(list));
+  std::string text;
+  for (const std::string& file : files) {
+    struct stat facts = {};
+    if (stat(file.c_str(), &facts) != 0) return StatusFromErrno(errno, "read", file);
+    text += fmt::format("{} {} {}.{:09}\n", fs::absolute(file).lexically_normal().string(),
+                        facts.st_size, facts.st_mtim.tv_sec, facts.st_mtim.tv_nsec);
+  }
+  return text;
+}
+
+// Everything that decides the bytes of the data directory.
+Result<std::string> NameInCache(const std::string& source, const DatasetOptions& options) {
+  ASSIGN_OR_RETURN(std::string text, DescribeFiles(options.file));
+  if (!DataDirectory::IsAt(options.test_file)) {
+    ASSIGN_OR_RETURN(const std::string of_test, DescribeFiles(options.test_file));
+    text += "test\n" + of_test;
+  }
+  text += fmt::format(
+      "version {} source {} schema {} seed {} rows {} names {} bad ids {} mapping {} range {} days "
+      "{} bad lines {} preprocessing {}",
+      kCacheVersion, source, ToJson(options.schema).dump(), options.seed,
+      fmt::join(options.table_rows, ","), fmt::join(options.table_names, ","),
+      fmt::join(options.takes_bad_ids, ","), options.id_mapping, options.max_ind_range,
+      options.data_set, options.max_bad_lines,
+      options.preprocessing == nullptr ? "none" : options.preprocessing->digest());
+  for (const auto& [name, value] : options.own) text += fmt::format(" {}={}", name, value);
+  const XXH128_hash_t hash = XXH3_128bits(text.data(), text.size());
+  return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
+}
+
+// Waits until no other process prepares the same text.
+Status WaitForLock(int lock, const std::string& path, const ConversionHooks& hooks) {
+  const auto deadline = std::chrono::steady_clock::now() + kLongestWait;
+  while (flock(lock, LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK && errno != EINTR) return StatusFromErrno(errno, "lock", path);
+    if (hooks.stop != nullptr && *hooks.stop) {
+      return MakeStatus(StatusCode::kUnavailable, "stopped while another run prepared {}", path);
+    }
+    if (std::chrono::steady_clock::now() > deadline) {
+      return MakeStatus(StatusCode::kDeadlineExceeded,
+                        "another run has been preparing {} for a day; end it, or give another "
+                        "--data_cache",
+                        path);
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+Result<PreparedText::Place> PreparedText::MakeTemporary() {
+  const std::string directory = TemporaryDirectory();
+  RemoveLeftOver(directory);
+  // It gets its name when it is locked, so that nobody takes it for one that was left over.
+  std::string path = directory + "/rowhouse-newdata-XXXXXX";
+  if (mkdtemp(path.data()) == nullptr) return CannotMake(path, errno);
+  const int lock = OpenToLock(path, O_RDONLY | O_DIRECTORY);
+  const std::string named =
+      fmt::format("{}/{}{}", directory, kPrefix, path.substr(path.size() - 6));
+  if (lock < 0 || flock(lock, LOCK_EX | LOCK_NB) != 0 || rename(path.c_str(), named.c_str()) != 0) {
+    const Status failed = CannotMake(named, errno);
+    rmdir(path.c_str());
+    if (lock >= 0) close(lock);
+    return failed;
+  }
+  return Place{.path = named, .lock = lock, .is_temporary = true};
+}
+
+Result<PreparedText::Place> PreparedText::FindInCache(const std::string& source,
+                                                      const DatasetOptions& options,
+                                                      const ConversionHooks& hooks) {
+  Status made = MakeDirectoryDurably(options.cache);
+  if (!made.ok()) {
+    return UsageError("--data_cache: {}; give a directory that can be written", made.message());
+  }
+  ASSIGN_OR_RETURN(const std::string name, NameInCache(source, options));
+  Place place{.path = options.cache + "/" + name};
+  const std::string lock = place.path + ".lock";
+  place.lock = OpenToLock(lock, O_RDWR | O_CREAT);
+  if (place.lock < 0) {
+    return UsageError("--data_cache: cannot make {}: {}; give a directory that can be written",
+                      lock, std::strerror(errno));
+  }
+  Status waited = WaitForLock(place.lock, place.path, hooks);
+  if (waited.ok()) waited = MakeDirectoryDurably(place.path);
+  if (waited.ok()) return place;
+  close(place.lock);
+  return waited;
+}
+
+Result<std::unique_ptr<PreparedText>> PreparedText::Make(const std::string& source,
+                                                         const DatasetOptions& options,
+                                                         const ConversionHooks& hooks) {
+  ASSIGN_OR_RETURN(Place place,
+                   options.cache.empty() ? MakeTemporary() : FindInCache(source, options, hooks));
+  std::unique_ptr<PreparedText> text(new PreparedText(std::move(place)));
+  RETURN_IF_ERROR(text->Prepare(source, options, hooks));
+  // Others may read what is whole.
+  if (!text->place_.is_temporary) flock(text->place_.lock, LOCK_UN);
+  return text;
+}
+
+Status PreparedText::Prepare(const std::string& source, const DatasetOptions& options,
+                             const ConversionHooks& hooks) {
+  directory_ = place_.path + "/data";
+  RETURN_IF_ERROR(PrepareText(source, options, directory_, hooks));
+  if (options.test_file.empty()) return OkStatus();
+  if (DataDirectory::IsAt(options.test_file)) {
+    test_directory_ = options.test_file;
+    return OkStatus();
+  }
+  DatasetOptions of_test = options;
+  of_test.file = options.test_file;
+  of_test.test_file.clear();
+  if (of_test.preprocessing == nullptr && Preprocessing::IsIn(directory_)) {
+    ASSIGN_OR_RETURN(of_test.preprocessing, Preprocessing::Open(directory_));
+  }
+  test_directory_ = place_.path + "/test";
+  return PrepareText(source, of_test, test_directory_, hooks).Annotate("--test_data");
+}
+
+PreparedText::~PreparedText() {
+  std::error_code ignored;  // What cannot be deleted is left.
+  if (place_.is_temporary) fs::remove_all(place_.path, ignored);
+  if (place_.lock >= 0) close(place_.lock);
+}
+
+void PreparedText::DropSamples() {
+  if (!place_.is_temporary) return;
+  std::error_code ignored;
+  for (const std::string& directory : {directory_, test_directory_}) {
+    if (!directory.starts_with(place_.path)) continue;
+    for (const char* file : {"samples.bin", "data.json"}) {
+      fs::remove(directory + "/" + file, ignored);
+    }
+  }
+}
+
+}  // namespace rowhouse
