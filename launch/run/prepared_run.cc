@@ -8,6 +8,7 @@
 #include "launch/plan/plan_of_run.h"
 #include "launch/report/traffic_report.h"
 #include "launch/run/place_in_data.h"
+#include "launch/run/run_data.h"
 #include "launch/run/run_start.h"
 #include "worker/dense/dense_file.h"
 #include "worker/dense/dense_initialiser.h"
@@ -106,15 +107,21 @@ Result<PreparedRun> PrepareRun(const WorkerSetup& setup) {
   const Settings& settings = setup.settings;
   Communicator& workers = setup.workers;
   PreparedRun run;
-  Result<std::unique_ptr<Dataset>> opened = Datasets().Make(settings.data_source(), settings.data);
-  RETURN_IF_ERROR(Agree(workers, opened.status(), "opening the data"));
-  run.data = std::move(opened).value();
+  RunStart start;
+  const auto share_start = [&]() -> Status {
+    RETURN_IF_ERROR(WarnOfMixedCpus(workers, setup.options));
+    ASSIGN_OR_RETURN(start, ShareStart(settings, static_cast<uint32_t>(setup.options.nodes.size()),
+                                       setup.options.shards_per_node, workers));
+    return OkStatus();
+  };
+  // A model's preprocessing maps its data. A new model's directory is made only once its data can
+  // be read.
+  if (settings.output.load) RETURN_IF_ERROR(share_start());
+  ASSIGN_OR_RETURN(RunData opened, OpenRunData(setup, start));
+  run.text = std::move(opened.text);
+  run.data = std::move(opened.data);
   RETURN_IF_ERROR(CheckSize(*run.data, TrainerOptionsOf(settings, JobSpec())));
-
-  RETURN_IF_ERROR(WarnOfMixedCpus(workers, setup.options));
-  ASSIGN_OR_RETURN(RunStart start,
-                   ShareStart(settings, static_cast<uint32_t>(setup.options.nodes.size()),
-                              setup.options.shards_per_node, workers));
+  if (!settings.output.load) RETURN_IF_ERROR(share_start());
   ASSIGN_OR_RETURN(run.step, MakeStep(setup, start, *run.data));
   RETURN_IF_ERROR(FindPlaceInData(setup, &start, *run.data));
   run.job = std::move(start.job);

@@ -10,6 +10,7 @@
 #include "launch/run/worker_setup.h"
 #include "sharding/plans/plan_traffic.h"
 #include "sharding/tables/job_spec.h"
+#include "worker/data/convert/prepared_text.h"
 #include "worker/data/dataset.h"
 #include "worker/train/trainer.h"
 #include "worker/train/training_step.h"
@@ -17,6 +18,7 @@
 namespace rowhouse {
 
 struct PreparedRun {
+  std::unique_ptr<PreparedText> text;  // RunData::text
   std::unique_ptr<Dataset> data;
   JobSpec job;
   std::unique_ptr<TrainingStep> step;  // with its dense parameters, initial or loaded

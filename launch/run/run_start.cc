@@ -294,7 +294,8 @@ std::string TextOf(const DatasetState& state) {
   nlohmann::json json = {{"position", state.position}, {"files", nlohmann::json::array()}};
   for (const DatasetFile& file : state.files) {
     const std::vector<uint8_t> bytes(file.bytes.begin(), file.bytes.end());
-    json["files"].push_back({{"kind", file.kind}, {"bytes", nlohmann::json::binary(bytes)}});
+    json["files"].push_back(
+        {{"kind", file.kind}, {"bytes", nlohmann::json::binary(bytes)}, {"path", file.path}});
   }
   std::string text;
   nlohmann::json::to_cbor(json, text);
@@ -306,8 +307,9 @@ DatasetState DatasetStateOf(const std::string& text) {
   DatasetState state{.position = json.at("position").get<std::string>(), .files = {}};
   for (const nlohmann::json& file : json.at("files")) {
     const auto& bytes = file.at("bytes").get_binary();
-    state.files.push_back(
-        {.kind = file.at("kind").get<std::string>(), .bytes = {bytes.begin(), bytes.end()}});
+    state.files.push_back({.kind = file.at("kind").get<std::string>(),
+                           .bytes = {bytes.begin(), bytes.end()},
+                           .path = file.at("path").get<std::string>()});
   }
   return state;
 }

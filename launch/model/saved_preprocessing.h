@@ -1,0 +1,25 @@
+// The preprocessing that a saved model kept of its data. Threads: one.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "common/status.h"
+#include "launch/model/manifest.h"
+#include "worker/data/dataset.h"
+#include "worker/data/mapping/preprocessing.h"
+
+namespace rowhouse {
+
+// Of the model saved in `model_dir`, whose manifest this is: in --model_dir itself or in one of its
+// checkpoints. Null if it kept none. kCorruption if a file is not what the manifest says.
+Result<std::shared_ptr<const Preprocessing>> OpenPreprocessing(const std::string& model_dir,
+                                                               const Manifest& manifest);
+
+// Those of a dataset's or a model's files that are a preprocessing. Null if there are none.
+Result<std::shared_ptr<const Preprocessing>> PreprocessingOf(const DatasetState& state);
+
+// Their names are of use only in a directory of their own: they are "".
+std::vector<PreprocessingFile> PreprocessingFilesOf(const DatasetState& state);
+
+}  // namespace rowhouse

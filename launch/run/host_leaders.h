@@ -1,0 +1,32 @@
+// HostLeaders: one worker of each host, who does for the others what is done once a host.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/status.h"
+#include "worker/mpi/communicator.h"
+
+namespace rowhouse {
+
+class HostLeaders {
+ public:
+  // Collective. `host`: this worker's; the first worker of a host leads it.
+  static Result<HostLeaders> Find(Communicator& workers, const std::string& host);
+
+  bool is_leader() const { return leader_ == rank_; }
+  // The first worker's host needs nothing sent.
+  bool is_first_host() const { return leader_ == 0; }
+  bool is_one_host() const { return is_one_host_; }
+
+  // Collective: the text that the leader of this host gives. What others give is ignored.
+  Result<std::string> FromLeader(Communicator& workers, const std::string& text,
+                                 const std::string& phase) const;
+
+ private:
+  uint32_t rank_ = 0, leader_ = 0;
+  bool is_one_host_ = true;
+};
+
+}  // namespace rowhouse
