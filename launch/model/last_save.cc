@@ -101,14 +101,18 @@ Status DeleteCheckpointsExcept(const std::vector<uint64_t>& kept, const std::str
   return OkStatus();
 }
 
-std::string RowDirectoryOf(const std::string& model_dir, const std::string& row_dir) {
+std::string ModelOfCheckpoint(const std::string& model_dir) {
   const fs::path path = fs::path(model_dir + "/").lexically_normal().parent_path();
-  const std::string name = path.filename();
-  if (!StepsOfCheckpoint(name) || path.parent_path().filename() != "checkpoints") {
-    return row_dir.empty() ? model_dir + "/rows" : row_dir;
-  }
-  const fs::path model = path.parent_path().parent_path();
-  return fs::path(row_dir.empty() ? model / "rows" : fs::path(row_dir)) / "checkpoints" / name;
+  const bool is_one =
+      StepsOfCheckpoint(path.filename().string()) && path.parent_path().filename() == "checkpoints";
+  return is_one ? path.parent_path().parent_path().string() : "";
+}
+
+std::string RowDirectoryOf(const std::string& model_dir, const std::string& row_dir) {
+  const std::string model = ModelOfCheckpoint(model_dir);
+  if (model.empty()) return row_dir.empty() ? model_dir + "/rows" : row_dir;
+  const fs::path name = fs::path(model_dir + "/").lexically_normal().parent_path().filename();
+  return fs::path(row_dir.empty() ? model + "/rows" : row_dir) / "checkpoints" / name;
 }
 
 Result<LastSave> FindLastSave(const std::string& model_dir, const std::string& row_dir,

@@ -30,6 +30,9 @@ std::vector<uint64_t> CheckpointsOf(const std::string& model_dir);
 // (common/wire/checkpoint.h).
 Status DeleteCheckpointsExcept(const std::vector<uint64_t>& kept, const std::string& model_dir);
 
+// The model directory whose checkpoint lies in `model_dir`; "" if that is none.
+std::string ModelOfCheckpoint(const std::string& model_dir);
+
 // Where `rowhouse` finds the rows of the model in `model_dir`, which may be a checkpoint's
 // directory: `row_dir` ("": the rows beside the model), or, for a checkpoint, the place of its
 // parts there.

@@ -116,6 +116,9 @@ Result<std::unique_ptr<RowStore>> SavedRows::OpenShard(const SavedShard& saved,
     return UsageError("{} holds rows after {} steps, the manifest was saved after {}",
                       saved.directory, state.step, manifest_.steps);
   }
+  if (!options.read_only && !saved.checksum.empty()) {
+    return UsageError("{} is a part of a checkpoint, which is never changed", saved.directory);
+  }
   options.path = RowsDirectory(saved.directory);
   options.creates = false;
   options.expected_stamp = state.stamp;

@@ -276,8 +276,20 @@ Status PrepareLoad(const Settings& settings, RunStart* start) {
   return OkStatus();
 }
 
+// A checkpoint stays as it is.
+Status CheckIsNoCheckpoint(const std::string& model_dir) {
+  const std::string model = ModelOfCheckpoint(model_dir);
+  if (model.empty()) return OkStatus();
+  return UsageError(
+      "--model_dir={} is a checkpoint of the model in {}, and stays as it is: --load with "
+      "--model_dir={} goes on from the newest one; to go on from this one, copy it to a directory "
+      "of its own",
+      model_dir, model, model);
+}
+
 Result<RunStart> PrepareStart(const Settings& settings, uint32_t nodes, uint32_t shards_per_node,
                               uint32_t workers) {
+  RETURN_IF_ERROR(CheckIsNoCheckpoint(settings.output.model_dir));
   RunStart start;
   ASSIGN_OR_RETURN(start.job, MakeJob(settings, nodes, shards_per_node, workers));
   RETURN_IF_ERROR(settings.output.load ? PrepareLoad(settings, &start)

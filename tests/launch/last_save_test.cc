@@ -127,6 +127,8 @@ TEST_F(LastSaveTest, IsFoundInAModelThatWasMoved) {
   EXPECT_EQ(RowDirectoryOf(dir_ / "moved/checkpoints/step-10/", ""),
             dir_ / "moved/rows/checkpoints/step-10");
   EXPECT_EQ(RowDirectoryOf("m/checkpoints/step-10", "r"), "r/checkpoints/step-10");
+  EXPECT_EQ(ModelOfCheckpoint("a/m/checkpoints/step-10"), "a/m");
+  EXPECT_EQ(ModelOfCheckpoint("a/m"), "");
   EXPECT_EQ(RowDirectoryOf("m", ""), "m/rows");
   EXPECT_EQ(RowDirectoryOf("step-10", ""), "step-10/rows");
 }
