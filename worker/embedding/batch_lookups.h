@@ -1,6 +1,9 @@
 // BatchLookups: every row that a batch looks up, table by table, and which of the distinct rows
 // each lookup means. Branches add their lookups; then repeated rows are merged, so that each row
 // crosses the wire once. Threads: one. Keeps its memory from batch to batch.
+//
+// A table that is whole in memory needs none of this: its lookups are read where they lie
+// (ReadFrom). Only models that are not trained have such tables.
 #pragma once
 
 #include <cstddef>
@@ -19,6 +22,10 @@ class BatchLookups {
  public:
   explicit BatchLookups(const EmbeddingTables& tables);
 
+  // From the next Merge on, lookups of the table read `values`, rows x dim of the whole table, and
+  // its batch has no rows. The values outlive this object. Requires fewer than 2^32 rows.
+  void ReadFrom(TableId table, std::span<const float> values) { whole_[Raw(table)] = values; }
+
   // A new batch: there are no lookups.
   void Clear();
 
@@ -29,9 +36,15 @@ class BatchLookups {
   // To be called after the last Add: fills rows and counts of batches() and makes room for values.
   void Merge();
 
-  // Of lookups [first, first + count) of the table: their rows' places in rows(table).rows.
+  // Of lookups [first, first + count) of the table: their rows' places in values(table).
   std::span<const uint32_t> Slots(TableId table, size_t first, size_t count) const {
     return std::span(slots_[Raw(table)]).subspan(first, count);
+  }
+
+  // dim floats a place: those of rows(table), or the whole table.
+  std::span<const float> values(TableId table) const {
+    const std::span<const float> whole = whole_[Raw(table)];
+    return whole.data() != nullptr ? whole : std::span<const float>(batches_[Raw(table)].values);
   }
 
   RowBatch& rows(TableId table) { return batches_[Raw(table)]; }
@@ -47,6 +60,7 @@ class BatchLookups {
   // Of each physical table: the row of each lookup, and its place among the distinct rows.
   std::vector<std::vector<uint64_t>> lookups_;
   std::vector<std::vector<uint32_t>> slots_;
+  std::vector<std::span<const float>> whole_;  // of each physical table; null: it is merged
 };
 
 }  // namespace rowhouse

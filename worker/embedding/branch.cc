@@ -109,7 +109,7 @@ void Branch::WeighLookups() {
   weights_ = data_weights_;
   if (!feature_.weights) return;
   const std::span<const uint32_t> slots = SlotsOf(*feature_.weights, first_weight_);
-  const std::vector<float>& values = context_.lookups.rows(*feature_.weights).values;
+  const std::span<const float> values = context_.lookups.values(*feature_.weights);
   if (weights_.empty()) weights_.assign(slots.size(), 1.0f);
   for (size_t p = 0; p < slots.size(); ++p) weights_[p] *= values[slots[p]];
 }
@@ -165,9 +165,8 @@ void Branch::PoolPart(SampleSlice samples, Part* part, std::span<float> out) {
     if (samples.count > 0) TakePooled(*part->bags, samples, is_mean, out);
     return;
   }
-  const RowBatch& batch = RowsOf(*part);
-  PoolBags(ViewOf(samples, SlotsOf(part->table, part->first)), options_, batch.values, batch.dim,
-           out, &part->winners);
+  PoolBags(ViewOf(samples, SlotsOf(part->table, part->first)), options_,
+           context_.lookups.values(part->table), RowsOf(*part).dim, out, &part->winners);
 }
 
 // The vectors of all lookups of the samples are combined, then pooled as if they were rows.
@@ -175,10 +174,11 @@ void Branch::PoolCombined(SampleSlice samples, std::span<float> out) {
   const size_t begin = offsets_[samples.first];
   const size_t count = offsets_[samples.first + samples.count] - begin;
   for (size_t p = 0; p < parts_.size(); ++p) {
-    const RowBatch& batch = RowsOf(parts_[p]);
-    vectors_[p].resize(count * batch.dim);
-    GatherRows(SlotsOf(parts_[p].table, parts_[p].first).subspan(begin, count), batch.values,
-               batch.dim, vectors_[p]);
+    const TableId table = parts_[p].table;
+    const uint32_t dim = RowsOf(parts_[p]).dim;
+    vectors_[p].resize(count * dim);
+    GatherRows(SlotsOf(table, parts_[p].first).subspan(begin, count),
+               context_.lookups.values(table), dim, vectors_[p]);
   }
   combined_.resize(count * group_.width);
   CombineVectors(feature_.kind->layout().combine, vectors_, count, RowsOf(parts_[0]).dim,

@@ -156,6 +156,14 @@ void EmbeddingLayer::Assign(size_t feature, const ResolvedIds& ids) {
   }
 }
 
+void EmbeddingLayer::ReadFrom(TableId table, std::span<const float> values) {
+  const TableSpec& spec = tables_.physical[Raw(table)];
+  CHECK_LT(spec.rows, uint64_t{1} << 32);
+  CHECK_EQ(values.size(), spec.rows * spec.dim);
+  CHECK_EQ(spec.max_norm, 0.0);
+  lookups_.ReadFrom(table, values);
+}
+
 void EmbeddingLayer::RowsArrived() {
   for (BagBatch& bags : bag_batches_) {
     CHECK_EQ(bags.pooled.size(), bags.bags() * bags.dim);
