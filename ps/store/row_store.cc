@@ -17,6 +17,14 @@ double RowStoreCounters::write_amplification() const {
   return static_cast<double>(bytes_flushed + bytes_compacted) / static_cast<double>(bytes_written);
 }
 
+Status RowStore::ScanRows(TableId table, RowId first, RowId end, const Visitor& visit) {
+  return Scan([&](TableId of, RowId row, uint16_t first_column,
+                  std::span<const std::byte> record) -> Status {
+    if (of != table || row < first || row >= end) return OkStatus();
+    return visit(of, row, first_column, record);
+  });
+}
+
 Status WrongRecordSize(const StoreSlice& slice, RowId row, size_t found_bytes,
                        std::string_view where) {
   return CorruptionError("{}: table {} row {} column {}: a record of {} bytes where {} are due",

@@ -100,6 +100,10 @@ class RowStore {
   using Visitor = std::function<Status(TableId, RowId, uint16_t, std::span<const std::byte>)>;
   virtual Status Scan(const Visitor& visit) = 0;
 
+  // Scan of the records of one table's rows [first, end). By default all records are scanned and
+  // others passed over.
+  virtual Status ScanRows(TableId table, RowId first, RowId end, const Visitor& visit);
+
   // May be called from any thread.
   virtual RowStoreCounters counters() const { return {}; }
 

@@ -149,6 +149,31 @@ TEST_P(RowStoreContract, AScanComesInOrderOfTableRowAndColumn) {
   EXPECT_EQ(Scanned(*store), expected);
 }
 
+TEST_P(RowStoreContract, AScanOfRowsSeesThoseOfOneTableFromTheFirstToTheEnd) {
+  auto store = Open();
+  for (const uint32_t table : {2u, 3u, 4u}) {
+    const StoreSlice left{TableId{table}, 0, kBytes}, right{TableId{table}, 16, kBytes};
+    ASSERT_OK(store->Put(left, Rows{RowId{0}, RowId{7}, RowId{300}}, Records("abc")));
+    ASSERT_OK(store->Put(right, Rows{RowId{7}}, Records("d")));
+  }
+  const auto scanned = [&](uint64_t first, uint64_t end) {
+    std::string text;
+    EXPECT_OK(store->ScanRows(TableId{3}, RowId{first}, RowId{end},
+                              [&](TableId table, RowId row, uint16_t column, auto record) {
+                                EXPECT_EQ(table, TableId{3});
+                                text += fmt::format("{}/{}={} ", Raw(row), column,
+                                                    static_cast<char>(record[0]));
+                                return OkStatus();
+                              }));
+    return text;
+  };
+  EXPECT_EQ(scanned(0, 301), "0/0=a 7/0=b 7/16=d 300/0=c ");
+  EXPECT_EQ(scanned(0, 300), "0/0=a 7/0=b 7/16=d ");
+  EXPECT_EQ(scanned(1, 8), "7/0=b 7/16=d ");
+  EXPECT_EQ(scanned(7, 7), "");
+  EXPECT_EQ(scanned(301, uint64_t{1} << 63), "");
+}
+
 TEST_P(RowStoreContract, AScanStopsAtTheFirstErrorOfItsVisitor) {
   auto store = Open();
   ASSERT_OK(store->Put(kSlice, Rows{RowId{1}, RowId{2}, RowId{3}}, Records("abc")));

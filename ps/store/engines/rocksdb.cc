@@ -118,6 +118,7 @@ class RocksDbStore final : public RowStore {
              std::span<const std::byte> records) override;
   Status Sync() override;
   Status Scan(const Visitor& visit) override;
+  Status ScanRows(TableId table, RowId first, RowId end, const Visitor& visit) override;
   RowStoreCounters counters() const override;
   uint64_t stamp() const override { return db_->GetLatestSequenceNumber() + kStampOfNoRows; }
   Status Checkpoint(const std::string& directory) override;
@@ -156,6 +157,11 @@ class RocksDbStore final : public RowStore {
   Status GetSorted(const StoreSlice& slice, std::span<const RowId> rows,
                    std::span<const size_t> order, std::span<std::byte> out, Slots& slots,
                    std::span<uint8_t> is_found);
+  struct KeyRange {
+    StoreKey::Encoded begin, end;
+  };
+  // nullopt: all.
+  Status ScanKeys(const std::optional<KeyRange>& range, const Visitor& visit);
   Status WriteOrGiveUp(rocksdb::WriteBatch* batch);
   Status MakeRoom();
   void LogCounters() const;
@@ -533,15 +539,34 @@ Result<std::string> RocksDbStore::compression() const {
   return std::string(is_any ? "zstd" : "none");
 }
 
-Status RocksDbStore::Scan(const Visitor& visit) {
+Status RocksDbStore::Scan(const Visitor& visit) { return ScanKeys(std::nullopt, visit); }
+
+Status RocksDbStore::ScanRows(TableId table, RowId first, RowId end, const Visitor& visit) {
+  if (first >= end) return OkStatus();
+  return ScanKeys(KeyRange{.begin = StoreKey{table, first, 0}.Encode(),
+                           .end = StoreKey{table, end, 0}.Encode()},
+                  visit);
+}
+
+Status RocksDbStore::ScanKeys(const std::optional<KeyRange>& range, const Visitor& visit) {
   rocksdb::ReadOptions options;
   options.verify_checksums = true;
   options.fill_cache = false;  // A scan reads everything once; the rows of pulls should stay.
   // For each open file: many shards may be scanned at once, each with a dozen files.
   options.readahead_size = size_t{256} << 10;
+  rocksdb::Slice end;
+  if (range) {
+    end = rocksdb::Slice(range->end.data(), StoreKey::kBytes);
+    options.iterate_upper_bound = &end;
+  }
   const std::unique_ptr<rocksdb::Iterator> at(db_->NewIterator(options, rows_));
   std::vector<std::byte> record;
-  for (at->SeekToFirst(); at->Valid(); at->Next()) {
+  if (range) {
+    at->Seek(rocksdb::Slice(range->begin.data(), StoreKey::kBytes));
+  } else {
+    at->SeekToFirst();
+  }
+  for (; at->Valid(); at->Next()) {
     if (at->key().size() != StoreKey::kBytes) {
       return CorruptionError("row directory {}: a key of {} bytes where {} are due", path_,
                              at->key().size(), StoreKey::kBytes);
