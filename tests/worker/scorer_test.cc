@@ -48,6 +48,19 @@ TEST_F(ScorerTest, GivesTheProbabilitiesOfTheModelOverAnySourceOfRows) {
   for (size_t i = 0; i < want.size(); ++i) EXPECT_NEAR(p.value()[i], want[i], 1e-5) << i;
 }
 
+TEST_F(ScorerTest, SlicesOfAnySizeGiveTheScoresOfTheWholeBatch) {
+  const Batch batch = TinyBatch(case_["batches"][0]);
+  const std::vector<float> want = Flatten(case_["batch0"]["p"]);
+  ASSERT_GE(want.size(), 2u);
+  for (size_t slice = 1; slice <= want.size() + 1; ++slice) {
+    Scorer scorer(forward_, rows_, slice);
+    const Result<std::span<const float>> p = scorer.Score(batch, "batch 0");
+    ASSERT_OK(p);
+    ASSERT_EQ(p.value().size(), want.size());
+    for (size_t i = 0; i < want.size(); ++i) EXPECT_NEAR(p.value()[i], want[i], 1e-5) << i;
+  }
+}
+
 TEST_F(ScorerTest, TheSourcesErrorsComeAsTheyAre) {
   BrokenSource broken;
   Scorer scorer(forward_, broken);
