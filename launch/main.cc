@@ -89,8 +89,13 @@ Result<PlanRequest> ReadPlanRequest(const CommandLine& command_line) {
 Status RunVerb(const CommandLine& command_line, const Settings& settings) {
   if (command_line.verb == "ps") return RunPs(settings);
   if (command_line.verb == "ckpt") {
-    return RunCkpt(settings, command_line.arguments, command_line.Value("store_compression"),
-                   command_line.Value(kJsonFlag));
+    return RunCkpt(settings, command_line.arguments,
+                   {.compression = command_line.Value("store_compression"),
+                    .json = command_line.Value(kJsonFlag),
+                    .out = command_line.Value(kOutFlag),
+                    .format = command_line.Value(kFormatFlag, "npy"),
+                    .is_stored = command_line.Value(kStoredFlag) == "true",
+                    .untrained = command_line.Value(kUntrainedFlag, "initial")});
   }
   if (command_line.verb == "compare") {
     return RunCompare(command_line.arguments, command_line.Value(kOutFlag),

@@ -5,25 +5,58 @@
 
 #include "common/nearest_name.h"
 #include "launch/model/ckpt_compact.h"
+#include "launch/model/ckpt_export.h"
 #include "launch/model/ckpt_figures.h"
 #include "launch/model/ckpt_inspect.h"
 #include "launch/model/ckpt_stats.h"
 #include "launch/model/saved_rows.h"
 #include "launch/report/json_output.h"
+#include "launch/settings/yaml_config.h"
 
 namespace rowhouse {
+namespace {
+
+// The settings that the model was trained with, for where it lies now.
+Result<Settings> SettingsOfModel(const Settings& given) {
+  Settings settings;
+  RETURN_IF_ERROR(ReadYamlConfig(given.output.model_dir + "/config.yaml", &settings));
+  settings.output.model_dir = given.output.model_dir;
+  settings.storage.row_dir = given.storage.row_dir;
+  settings.storage.direct_reads = given.storage.direct_reads;
+  settings.Complete();
+  RETURN_IF_ERROR(settings.Validate(/*reads_data=*/false));
+  return settings;
+}
+
+Status Export(const Settings& given, const std::vector<std::string>& arguments,
+              const CkptFlags& flags, CkptFigures* found) {
+  ASSIGN_OR_RETURN(const Settings settings, SettingsOfModel(given));
+  ASSIGN_OR_RETURN(const Untrained untrained, FindUntrained(flags.untrained));
+  RETURN_IF_ERROR(ExportModel(settings,
+                              {.out = flags.out,
+                               .format = flags.format,
+                               .is_stored = flags.is_stored,
+                               .untrained = untrained,
+                               .tables = {arguments.begin() + 1, arguments.end()},
+                               .prints = flags.json != kJsonToStdout},
+                              &found->json));
+  found->Say("exported to {}\n", flags.out);
+  return OkStatus();
+}
+
+}  // namespace
 
 Status RunCkpt(const Settings& settings, const std::vector<std::string>& arguments,
-               const std::string& given_compression, const std::string& json) {
-  const std::vector<std::string> known = {"inspect", "stats", "compact"};
-  if (arguments.empty()) return UsageError("ckpt needs one of inspect, stats, compact");
+               const CkptFlags& flags) {
+  const std::vector<std::string> known = {"inspect", "stats", "compact", "export"};
+  if (arguments.empty()) return UsageError("ckpt needs one of inspect, stats, compact, export");
   const std::string& action = arguments[0];
   if (std::find(known.begin(), known.end(), action) == known.end()) {
     return UsageError("unknown action \"{}\" of ckpt {}", action,
                       DescribeKnownNames(action, known));
   }
   const size_t due = action == "inspect" ? 3 : 1;
-  if (arguments.size() != due) {
+  if (action != "export" && arguments.size() != due) {
     return UsageError("ckpt {} takes {}, not {} arguments", action,
                       due == 3 ? "TABLE and ID" : "flags only", arguments.size() - 1);
   }
@@ -32,18 +65,22 @@ Status RunCkpt(const Settings& settings, const std::vector<std::string>& argumen
     return UsageError("ckpt {} needs --model_dir=DIRECTORY of a saved model", action);
   }
   const auto carry = [&]() -> Status {
-    ASSIGN_OR_RETURN(const SavedRows model, SavedRows::Open(model_dir, settings.storage.row_dir));
     CkptFigures found;
+    if (action == "export") {
+      RETURN_IF_ERROR(Export(settings, arguments, flags, &found));
+      return DeliverFigures(flags.json, found.json.dump(2) + "\n", found.text);
+    }
+    ASSIGN_OR_RETURN(const SavedRows model, SavedRows::Open(model_dir, settings.storage.row_dir));
     if (action == "inspect") {
       RETURN_IF_ERROR(InspectRow(model, arguments[1], arguments[2], &found));
     } else if (action == "stats") {
       RETURN_IF_ERROR(CollectStats(model, model_dir, &found));
     } else {
       found.json = nlohmann::ordered_json::array();
-      RETURN_IF_ERROR(CompactShards(model, settings.storage, given_compression,
-                                    /*prints=*/json != kJsonToStdout, &found.json));
+      RETURN_IF_ERROR(CompactShards(model, settings.storage, flags.compression,
+                                    /*prints=*/flags.json != kJsonToStdout, &found.json));
     }
-    return DeliverFigures(json, found.json.dump(2) + "\n", found.text);
+    return DeliverFigures(flags.json, found.json.dump(2) + "\n", found.text);
   };
   return carry().Annotate("--model_dir=" + model_dir);
 }

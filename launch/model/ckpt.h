@@ -3,8 +3,9 @@
 //   ckpt inspect TABLE ID   one row: where it lies, how often it was looked up, weights and state
 //   ckpt stats              tables and shards: rows, bytes, levels, files, what its run pulled
 //   ckpt compact            rewrites each shard's files so that each row is there once
+//   ckpt export [TABLE ...] tables and dense parameters as files that other programs read
 //
-// inspect and stats change nothing. Threads: the main thread.
+// inspect, stats and export change nothing in the model. Threads: the main thread.
 #pragma once
 
 #include <string>
@@ -15,12 +16,22 @@
 
 namespace rowhouse {
 
-// `arguments`: {"inspect", TABLE, ID}, {"stats"} or {"compact"}, of the model in
-// settings.output.model_dir. Prints the figures, or delivers them as `json` (the value of --json)
-// says. `given_compression`: for compact; "": what each shard's files have. kUsage for unknown
-// names and for rows on other hosts, in use, or left open by a run; kCorruption, naming shard and
-// file, for damaged rows.
+// What the flags say that are no settings.
+struct CkptFlags {
+  std::string compression = "";  // of compact; "": what each shard's files have
+  std::string json = "";         // where figures go (launch/report/json_output.h)
+  // Of export.
+  std::string out = "";
+  std::string format = "npy";
+  bool is_stored = false;
+  std::string untrained = "initial";
+};
+
+// `arguments`: {"inspect", TABLE, ID}, {"stats"}, {"compact"} or {"export", TABLE ...}, of the
+// model in settings.output.model_dir. Prints the figures, or delivers them as `flags.json` says.
+// kUsage for unknown names and for rows on other hosts, in use, or left open by a run; kCorruption,
+// naming shard and file, for damaged rows.
 Status RunCkpt(const Settings& settings, const std::vector<std::string>& arguments,
-               const std::string& given_compression, const std::string& json = "");
+               const CkptFlags& flags);
 
 }  // namespace rowhouse

@@ -1,13 +1,243 @@
 #include "launch/score/score.h"
 
-namespace rowhouse {
+#include <fmt/core.h>
 
-Status RunPredict(const CommandLine& /*command_line*/, const Settings& /*settings*/) {
-  return UsageError("predict: not there yet");
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <vector>
+
+#include "common/counted.h"
+#include "common/read_value.h"
+#include "launch/model/model_preprocessing.h"
+#include "launch/report/json_output.h"
+#include "launch/run/progress.h"
+#include "launch/run/stop_request.h"
+#include "launch/score/score_file.h"
+#include "launch/score/scoring.h"
+#include "launch/settings/verb_flags.h"
+
+namespace rowhouse {
+namespace {
+
+constexpr uint64_t kMiB = uint64_t{1} << 20;
+
+// Model, samples and how to score them, as the flags say.
+struct Job {
+  std::unique_ptr<Settings> settings;  // the model's, and its preprocessing
+  std::unique_ptr<ScoringModel> model;
+  std::unique_ptr<SampleStream> samples;
+  ScoringOptions options;
+};
+
+// --rows=memory, disk or the directory of an export; --rows_memory_mb.
+Result<ModelRowsOptions> ReadRowsOptions(const CommandLine& command_line) {
+  ModelRowsOptions options;
+  ASSIGN_OR_RETURN(options.weights.untrained,
+                   FindUntrained(command_line.Value(kUntrainedFlag, "initial")));
+  options.memory_bytes =
+      static_cast<uint64_t>(static_cast<double>(MemoryOfHost()) * kDefaultMemoryShare);
+  const std::string rows = command_line.Value(kRowsFlag, "memory");
+  const std::string memory = command_line.Value(kRowsMemoryFlag);
+  if (rows == "disk") options.memory_bytes = 0;
+  if (rows != "memory" && rows != "disk") options.mapped = rows;
+  if (memory.empty()) return options;
+  if (rows != "memory") {
+    return UsageError("--rows_memory_mb={}: it is for --rows=memory, and --rows={} is given",
+                      memory, rows);
+  }
+  const std::optional<uint64_t> mb = ReadWhole(memory);
+  if (!mb || *mb > UINT64_MAX / kMiB) {
+    return UsageError("--rows_memory_mb={}: expected a number of MiB", memory);
+  }
+  options.memory_bytes = *mb * kMiB;
+  return options;
 }
 
-Status RunEval(const CommandLine& /*command_line*/, const Settings& /*settings*/) {
-  return UsageError("eval: not there yet");
+// With --data alone, all of the file; a test part where one is asked for, or where the model's own
+// data are meant.
+SamplesOf WhichSamples(const CommandLine& command_line) {
+  const bool names_part = std::ranges::any_of(command_line.flags, [](const GivenFlag& flag) {
+    return flag.name == "test_fraction" || flag.name == "test_split" || flag.name == "test_data";
+  });
+  return command_line.Value("data").empty() || names_part ? SamplesOf::kTestPart : SamplesOf::kFile;
+}
+
+// The data are mapped as those were that the model was trained on.
+Status FindPreprocessing(Settings* settings) {
+  const std::string& directory = settings->output.model_dir;
+  if (!HasManifest(directory)) return UsageError("holds no saved model; train with --model_dir");
+  ASSIGN_OR_RETURN(const Manifest manifest, ReadManifest(directory));
+  ASSIGN_OR_RETURN(settings->data.preprocessing, OpenPreprocessing(directory, manifest));
+  return OkStatus();
+}
+
+Result<Job> MakeJob(const CommandLine& command_line, const Settings& settings) {
+  if (settings.output.model_dir.empty()) {
+    return UsageError("{} needs --model_dir=DIRECTORY of a saved model", command_line.verb);
+  }
+  HandleStopSignals();
+  Job job;
+  job.options.stop = &StopRequested();
+  job.options.max_bad_lines = settings.data.max_bad_lines;
+  const std::string threads = command_line.Value("threads");
+  job.options.threads = threads.empty() ? UsableCores() : settings.training.threads;
+  ASSIGN_OR_RETURN(const ModelRowsOptions rows, ReadRowsOptions(command_line));
+  job.settings = std::make_unique<Settings>(settings);
+  RETURN_IF_ERROR(
+      FindPreprocessing(job.settings.get()).Annotate("--model_dir=" + settings.output.model_dir));
+  // The data first: it takes less time to find that they cannot be read.
+  ASSIGN_OR_RETURN(job.samples, OpenSampleStream(*job.settings, WhichSamples(command_line)));
+  ASSIGN_OR_RETURN(job.model, ScoringModel::Open(*job.settings, rows));
+  fmt::print(stderr, "{}\n", job.model->Describe());
+  return job;
+}
+
+Status Explain(const Status& status) {
+  if (!StopRequested().load()) return status;
+  return MakeStatus(StatusCode::kUnavailable, "stopped by {}; nothing was written",
+                    StopSignalName());
+}
+
+void TellBadLines(const ScoringSummary& summary) {
+  if (summary.bad_lines == 0) return;
+  fmt::print(stderr, "{} left out, as --max_bad_lines allows:\n",
+             Counted(summary.bad_lines, "line"));
+  for (const std::string& example : summary.bad_line_examples) {
+    fmt::print(stderr, "  {}\n", example);
+  }
+}
+
+// Whether all scores are equal, of two samples or more.
+class OnlyScore {
+ public:
+  void Add(std::span<const float> scores) {
+    for (const float score : scores) {
+      if (!first_) first_ = score;
+      differs_ = differs_ || score != *first_;
+    }
+    count_ += scores.size();
+  }
+  std::string Warning() const {
+    Evaluation evaluation{.samples = count_, .metrics = {}};
+    if (count_ >= 2 && !differs_) evaluation.only_prediction = first_;
+    return WarningOfOnlyPrediction(evaluation);
+  }
+
+ private:
+  std::optional<float> first_;
+  bool differs_ = false;
+  uint64_t count_ = 0;
+};
+
+std::string RateText(const ScoringSummary& summary) {
+  return fmt::format("{:.0f} samples/s",
+                     static_cast<double>(summary.samples) / std::max(summary.seconds, 1e-9));
+}
+
+double MeanOf(std::span<const float> values) {
+  double sum = 0.0;
+  for (const float value : values) sum += value;
+  return sum / static_cast<double>(values.size());
+}
+
+// NaN is no JSON.
+nlohmann::ordered_json NumberOrNull(double value) {
+  if (std::isnan(value)) return nullptr;
+  return value;
+}
+
+struct Measured {
+  ScoringSummary summary;
+  Metrics metrics;
+  double mean_score = 0.0, mean_label = 0.0;
+
+  double calibration() const { return mean_label > 0.0 ? mean_score / mean_label : Metrics::kNone; }
+};
+
+std::string TextOf(const Measured& m) {
+  return fmt::format(
+      "AUC {:.6f} logloss {:.6f} accuracy {:.6f}\n"
+      "calibration {:.6f}: mean score {:.6f}, mean label {:.6f}\n"
+      "{}, {}\n",
+      m.metrics.roc_auc, m.metrics.logloss, m.metrics.accuracy, m.calibration(), m.mean_score,
+      m.mean_label, Counted(m.summary.samples, "sample"), RateText(m.summary));
+}
+
+std::string JsonOf(const Measured& m, uint64_t steps) {
+  const nlohmann::ordered_json json = {
+      {"steps", steps},
+      {"samples", m.summary.samples},
+      {"bad_lines", m.summary.bad_lines},
+      {"auc", NumberOrNull(m.metrics.roc_auc)},
+      {"logloss", NumberOrNull(m.metrics.logloss)},
+      {"accuracy", NumberOrNull(m.metrics.accuracy)},
+      {"precision", NumberOrNull(m.metrics.precision)},
+      {"recall", NumberOrNull(m.metrics.recall)},
+      {"f1", NumberOrNull(m.metrics.f1)},
+      {"average_precision", NumberOrNull(m.metrics.average_precision)},
+      {"mean_score", m.mean_score},
+      {"mean_label", m.mean_label},
+      {"calibration", NumberOrNull(m.calibration())},
+      {"seconds", m.summary.seconds}};
+  return json.dump(2) + "\n";
+}
+
+}  // namespace
+
+Status RunPredict(const CommandLine& command_line, const Settings& settings) {
+  const std::string out = command_line.Value(kOutFlag);
+  if (out.empty()) {
+    return UsageError("predict needs --out=FILE for the scores, or --out=- for standard output");
+  }
+  ASSIGN_OR_RETURN(const std::unique_ptr<ScoreFile> file, ScoreFile::Create(out));
+  ASSIGN_OR_RETURN(Job job, MakeJob(command_line, settings));
+  OnlyScore only;
+  Result<ScoringSummary> scored =
+      ScoreSamples(*job.model, *job.samples, job.options,
+                   [&](const Batch& batch, std::span<const float> scores) {
+                     only.Add(scores);
+                     return file->Append(scores, batch.labels);
+                   });
+  if (!scored.ok()) return Explain(scored.status());
+  RETURN_IF_ERROR(file->Finish());
+  const ScoringSummary& summary = scored.value();
+  TellBadLines(summary);
+  fmt::print(stderr, "{}{} in {}, {}\n", only.Warning(), Counted(summary.samples, "score"),
+             out == "-" ? "standard output" : out, RateText(summary));
+  return OkStatus();
+}
+
+Status RunEval(const CommandLine& command_line, const Settings& settings) {
+  ASSIGN_OR_RETURN(Job job, MakeJob(command_line, settings));
+  std::vector<float> labels, all_scores;
+  OnlyScore only;
+  Result<ScoringSummary> scored =
+      ScoreSamples(*job.model, *job.samples, job.options,
+                   [&](const Batch& batch, std::span<const float> scores) -> Status {
+                     if (batch.labels.size() != scores.size()) {
+                       return UsageError(
+                           "the data have no labels, so there is nothing to measure; rowhouse "
+                           "predict writes scores");
+                     }
+                     only.Add(scores);
+                     all_scores.insert(all_scores.end(), scores.begin(), scores.end());
+                     labels.insert(labels.end(), batch.labels.begin(), batch.labels.end());
+                     return OkStatus();
+                   });
+  if (!scored.ok()) return Explain(scored.status());
+  if (all_scores.empty()) return UsageError("the data have no samples");
+  TellBadLines(scored.value());
+  const Measured measured = {.summary = scored.value(),
+                             .metrics = ComputeMetrics(labels, all_scores),
+                             .mean_score = MeanOf(all_scores),
+                             .mean_label = MeanOf(labels)};
+  fmt::print(stderr, "{}", only.Warning());
+  return DeliverFigures(command_line.Value(kJsonFlag),
+                        JsonOf(measured, job.model->manifest().steps), TextOf(measured));
 }
 
 }  // namespace rowhouse

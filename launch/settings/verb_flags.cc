@@ -37,6 +37,22 @@ constexpr VerbFlag kFlags[] = {
      "Compares what sharding cost each run (memory, rows, bytes, time), not what the runs learned",
      true},
 
+    {kUntrainedFlag, kPredict | kEval | kCkpt,
+     "What rows that no step has trained read. initial: their initial value, as in training; zero; "
+     "mean: the mean of the table's trained rows. ckpt: of export",
+     false, "initial"},
+    {kRowsFlag, kPredict | kEval,
+     "Where rows are read. memory: tables are read into memory, smallest first, while they fit "
+     "rows_memory_mb, and others from disk as needed; disk: all from disk; a directory that "
+     "rowhouse ckpt export --stored wrote: from its files, mapped",
+     false, "memory"},
+    {kRowsMemoryFlag, kPredict | kEval, "Memory for tables, MiB. Default: half of the host's"},
+    {kFormatFlag, kCkpt, "Of the files of ckpt export: npy (numpy.load) or tsv", false, "npy"},
+    {kStoredFlag, kCkpt,
+     "ckpt export writes the physical tables as they are stored, not the logical ones as the model "
+     "looks them up",
+     true},
+
     {kSizesFlag, kPlan,
      "Prints the bytes of every table, memory and disk of every PS node, and the largest "
      "vocabulary of every kind in memory_mb",
@@ -106,8 +122,8 @@ const std::vector<Verb>& Verbs() {
        "[NAME ... | all]"},
       {"ckpt", kCkpt,
        "prints a row, or the sizes of tables and shards, of the saved model in --model_dir, or "
-       "compacts its rows",
-       "inspect TABLE ID | stats | compact"},
+       "compacts its rows, or exports it for other programs",
+       "inspect TABLE ID | stats | compact | export [TABLE ...]"},
       {"compare", kCompare,
        "prints the runs whose reports are named side by side, and writes a page of them",
        "REPORT.json ..."},

@@ -214,9 +214,11 @@ void AddComputation(SettingList& list) {
   list.Add(Whole(MEMBER(training.threads), 1, 1024),
            {.name = "threads",
             .help = "Compute threads of a worker. Another number gives other last bits, so it is "
-                    "never taken from the machine",
+                    "never taken from the machine. predict and eval use all cores unless it is "
+                    "given, and their scores do not depend on it",
             .digest = kIn,
-            .is_basic = true});
+            .is_basic = true,
+            .verbs = kTrain | kPlan | kPredict | kEval});
   list.Add(Whole(MEMBER(training.accumulation), 1, 1 << 20),
            {.name = "mlperf_grad_accum_iter",
             .help = "Mini-batches of a step, which has this times mini_batch_size samples: their "

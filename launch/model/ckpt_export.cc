@@ -1,0 +1,279 @@
+#include "launch/model/ckpt_export.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+
+#include "common/durable_file.h"
+#include "common/nearest_name.h"
+#include "launch/model/ckpt_figures.h"
+#include "launch/model/export_index.h"
+#include "launch/model/matrix_file.h"
+#include "launch/model/scoring_model.h"
+
+namespace rowhouse {
+namespace {
+
+// Ids looked up at a time.
+constexpr uint64_t kIdsAtOnce = 16384;
+// Floats of a stored table read at a time.
+constexpr uint64_t kFloatsAtOnce = uint64_t{1} << 24;
+// Small tables are read once, into so much memory.
+constexpr uint64_t kMemoryBytes = uint64_t{1} << 30;
+
+// Removes the directory unless it has got its name.
+class PartialDirectory {
+ public:
+  explicit PartialDirectory(const std::string& out) : out_(out), path_(out + ".partial") {}
+  ~PartialDirectory() {
+    std::error_code ignored;
+    if (is_made_) std::filesystem::remove_all(path_, ignored);
+  }
+  const std::string& path() const { return path_; }
+
+  Status Make() {
+    std::error_code error;
+    if (std::filesystem::exists(out_, error)) {
+      return UsageError("--out={}: exists already; name a new directory", out_);
+    }
+    std::filesystem::remove_all(path_, error);
+    const Status made = MakeDirectoryDurably(path_);
+    if (!made.ok()) return UsageError("--out={}: {}", out_, made.message());
+    is_made_ = true;
+    return OkStatus();
+  }
+
+  Status Rename() {
+    std::error_code error;
+    std::filesystem::rename(path_, out_, error);
+    if (error) return IoError("cannot rename {} to {}: {}", path_, out_, error.message());
+    is_made_ = false;
+    return OkStatus();
+  }
+
+ private:
+  const std::string out_, path_;
+  bool is_made_ = false;
+};
+
+class Exporter {
+ public:
+  Exporter(const Settings& settings, const ExportOptions& options, const ScoringModel& model,
+           const std::string& directory)
+      : settings_(settings),
+        options_(options),
+        model_(model),
+        directory_(directory),
+        forward_(model.MakeForward()) {}
+
+  // Says which tables there will be.
+  Status ListTables();
+  // OK if they fit the disk.
+  Status CheckRoom() const;
+  Status WriteTables();
+  Status WriteDense();
+  Status WriteIndex();
+
+  nlohmann::ordered_json Json() const;
+
+ private:
+  bool IsAsked(const std::string& table) const {
+    return options_.tables.empty() || std::ranges::count(options_.tables, table) > 0;
+  }
+  Status CheckNames(const std::vector<std::string>& known) const;
+  std::string FileOf(const std::string& name) const { return name + "." + options_.format; }
+  Status WriteLogical(size_t feature, MatrixFile* file);
+  Status WriteStored(const TableSpec& table, MatrixFile* file);
+
+  const Settings& settings_;
+  const ExportOptions& options_;
+  const ScoringModel& model_;
+  const std::string directory_;
+  const std::unique_ptr<ForwardPass> forward_;
+  ExportIndex index_;
+  std::vector<size_t> numbers_;  // of index_.tables: feature, or physical table
+};
+
+Status Exporter::CheckNames(const std::vector<std::string>& known) const {
+  for (const std::string& table : options_.tables) {
+    if (std::ranges::count(known, table) > 0) continue;
+    return UsageError("unknown {} table \"{}\" {}", options_.is_stored ? "physical" : "logical",
+                      table, DescribeKnownNames(table, known));
+  }
+  return OkStatus();
+}
+
+Status Exporter::ListTables() {
+  const Manifest& manifest = model_.manifest();
+  index_ = {.model_id = manifest.model_id,
+            .steps = manifest.steps,
+            .format = options_.format,
+            .is_stored = options_.is_stored,
+            .untrained = UntrainedNames()[static_cast<size_t>(options_.untrained)],
+            .tables = {},
+            .dense = {},
+            .interaction = settings_.model.interaction,
+            .interaction_itself = settings_.model.interaction_itself,
+            .loss_threshold = settings_.model.loss_threshold};
+  std::vector<std::string> known;
+  const auto add = [&](size_t number, ExportIndex::Table table) {
+    known.push_back(table.name);
+    if (!IsAsked(table.name)) return;
+    numbers_.push_back(number);
+    index_.tables.push_back(std::move(table));
+  };
+  if (options_.is_stored) {
+    for (const TableSpec& table : manifest.tables) {
+      add(Raw(table.id), {.name = table.name,
+                          .file = FileOf("table-" + table.name),
+                          .rows = table.rows,
+                          .dim = table.dim});
+    }
+  } else {
+    const std::vector<FeatureTable>& features = settings_.embedding.features;
+    for (size_t k = 0; k < features.size(); ++k) {
+      add(k, {.name = features[k].table.name,
+              .file = FileOf(fmt::format("emb_l.{}.weight", k)),
+              .rows = features[k].table.rows,
+              .dim = features[k].out_width(),
+              .pooling = features[k].table.pooling});
+    }
+  }
+  return CheckNames(known);
+}
+
+Status Exporter::CheckRoom() const {
+  double bytes = 0.0;
+  const ExportIndex::Table* largest = nullptr;
+  for (const ExportIndex::Table& table : index_.tables) {
+    bytes += BytesOfMatrix(options_.format, table.rows, table.dim);
+    if (largest == nullptr || double{1} * static_cast<double>(table.rows) * table.dim >
+                                  double{1} * static_cast<double>(largest->rows) * largest->dim) {
+      largest = &table;
+    }
+  }
+  std::error_code error;
+  const std::filesystem::space_info room = std::filesystem::space(directory_, error);
+  if (error || bytes <= static_cast<double>(room.available)) return OkStatus();
+  return UsageError(
+      "--out={}: the tables would take {:.1f} GB (table \"{}\" has {} rows), and {:.1f} GB are "
+      "free "
+      "there; name fewer tables{}, or a larger disk",
+      options_.out, bytes / 1e9, largest->name, largest->rows,
+      static_cast<double>(room.available) / 1e9,
+      options_.is_stored ? "" : ", export the physical ones (--stored)");
+}
+
+Status Exporter::WriteTables() {
+  for (size_t i = 0; i < index_.tables.size(); ++i) {
+    const ExportIndex::Table& table = index_.tables[i];
+    if (options_.prints) {
+      fmt::print("{}: {} x {} in {}\n", table.name, table.rows, table.dim, table.file);
+      std::fflush(stdout);
+    }
+    ASSIGN_OR_RETURN(
+        const std::unique_ptr<MatrixFile> file,
+        MatrixFile::Create(directory_ + "/" + table.file, options_.format, table.rows, table.dim));
+    RETURN_IF_ERROR(options_.is_stored
+                        ? WriteStored(model_.manifest().tables[numbers_[i]], file.get())
+                        : WriteLogical(numbers_[i], file.get()));
+    RETURN_IF_ERROR(file->Finish());
+  }
+  return OkStatus();
+}
+
+// The vector of each id is that of a bag of this id alone.
+Status Exporter::WriteLogical(size_t feature, MatrixFile* file) {
+  EmbeddingLayer& layer = forward_->embedding();
+  const FeatureTable& table = settings_.embedding.features[feature];
+  std::vector<float> vectors;
+  for (uint64_t first = 0; first < table.table.rows; first += kIdsAtOnce) {
+    const uint64_t count = std::min(kIdsAtOnce, table.table.rows - first);
+    std::vector<Bags> bags(layer.features());
+    for (Bags& of_feature : bags) of_feature.offsets.assign(count + 1, 0);
+    bags[feature].clear();
+    for (uint64_t i = 0; i < count; ++i) {
+      bags[feature].ids.push_back(first + i);
+      bags[feature].EndBag();
+    }
+    RETURN_IF_ERROR(layer.Prepare(bags));
+    RETURN_IF_ERROR(model_.rows().Read(&layer.row_batches(), &layer.bag_batches()));
+    layer.RowsArrived();
+    vectors.resize(count * table.out_width());
+    layer.Forward(feature, {0, count}, vectors);
+    RETURN_IF_ERROR(file->Append(vectors));
+  }
+  return OkStatus();
+}
+
+Status Exporter::WriteStored(const TableSpec& table, MatrixFile* file) {
+  const uint64_t rows_at_once = std::max<uint64_t>(1, kFloatsAtOnce / table.dim);
+  std::vector<float> rows;
+  for (uint64_t first = 0; first < table.rows; first += rows_at_once) {
+    rows.resize(std::min(rows_at_once, table.rows - first) * table.dim);
+    RETURN_IF_ERROR(model_.rows().ReadRange(table.id, first, rows));
+    RETURN_IF_ERROR(file->Append(rows));
+  }
+  return OkStatus();
+}
+
+Status Exporter::WriteDense() {
+  DenseParameters& dense = forward_->dense();
+  for (size_t b = 0; b < dense.blocks().size(); ++b) {
+    const DenseParameters::Block& block = dense.blocks()[b];
+    index_.dense.push_back({.name = block.name,
+                            .file = FileOf(block.name),
+                            .rows = block.rows,
+                            .columns = block.columns});
+    const bool is_vector = block.columns == 1 && block.name.ends_with(".bias");
+    ASSIGN_OR_RETURN(const std::unique_ptr<MatrixFile> file,
+                     MatrixFile::Create(directory_ + "/" + index_.dense.back().file,
+                                        options_.format, block.rows, block.columns, is_vector));
+    RETURN_IF_ERROR(file->Append(dense.values(b)));
+    RETURN_IF_ERROR(file->Finish());
+  }
+  return OkStatus();
+}
+
+Status Exporter::WriteIndex() { return WriteExportIndex(directory_, index_); }
+
+nlohmann::ordered_json Exporter::Json() const {
+  nlohmann::ordered_json json = {{"out", options_.out},
+                                 {"model", index_.model_id},
+                                 {"steps", index_.steps},
+                                 {"tables", nlohmann::ordered_json::array()}};
+  for (const ExportIndex::Table& table : index_.tables) {
+    json["tables"].push_back(
+        {{"name", table.name}, {"file", table.file}, {"rows", table.rows}, {"dim", table.dim}});
+  }
+  return json;
+}
+
+}  // namespace
+
+Status ExportModel(const Settings& settings, const ExportOptions& options,
+                   nlohmann::ordered_json* json) {
+  if (std::ranges::count(MatrixFormats(), options.format) == 0) {
+    return UsageError("--format={} {}", options.format,
+                      DescribeKnownNames(options.format, MatrixFormats()));
+  }
+  if (options.out.empty()) return UsageError("ckpt export needs --out=DIRECTORY, which it makes");
+  PartialDirectory directory(options.out);
+  RETURN_IF_ERROR(directory.Make());
+  ModelRowsOptions rows{.weights = {.untrained = options.untrained},
+                        .memory_bytes = options.is_stored ? 0 : kMemoryBytes};
+  ASSIGN_OR_RETURN(const std::unique_ptr<ScoringModel> model, ScoringModel::Open(settings, rows));
+  Exporter exporter(settings, options, *model, directory.path());
+  RETURN_IF_ERROR(exporter.ListTables());
+  RETURN_IF_ERROR(exporter.CheckRoom());
+  RETURN_IF_ERROR(exporter.WriteTables());
+  RETURN_IF_ERROR(exporter.WriteDense());
+  RETURN_IF_ERROR(exporter.WriteIndex());
+  RETURN_IF_ERROR(directory.Rename());
+  *json = exporter.Json();
+  return OkStatus();
+}
+
+}  // namespace rowhouse

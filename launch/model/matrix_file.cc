@@ -1,0 +1,106 @@
+#include "launch/model/matrix_file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <glog/logging.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <iterator>
+
+#include "common/durable_file.h"
+
+namespace rowhouse {
+namespace {
+
+constexpr size_t kBufferBytes = size_t{1} << 20;
+// "-0.012345678" and a tab.
+constexpr double kTextBytesOfValue = 13.0;
+
+// https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
+std::string NpyHeader(const std::string& shape) {
+  constexpr size_t kAlignment = 64, kPrefix = 10;
+  std::string text =
+      fmt::format("{{'descr': '<f4', 'fortran_order': False, 'shape': ({}), }}", shape);
+  const size_t bytes = (kPrefix + text.size() + 1 + kAlignment - 1) / kAlignment * kAlignment;
+  text.append(bytes - kPrefix - text.size() - 1, ' ');
+  text += '\n';
+  std::string header("\x93NUMPY\x01\x00", 8);
+  header += static_cast<char>(text.size() & 0xff);
+  header += static_cast<char>(text.size() >> 8);
+  return header + text;
+}
+
+}  // namespace
+
+const std::vector<std::string>& MatrixFormats() {
+  static const std::vector<std::string> formats = {"npy", "tsv"};
+  return formats;
+}
+
+double BytesOfMatrix(const std::string& format, uint64_t rows, uint64_t columns) {
+  const double values = static_cast<double>(rows) * static_cast<double>(columns);
+  return format == "npy" ? values * sizeof(float)
+                         : values * kTextBytesOfValue + static_cast<double>(rows) * 8.0;
+}
+
+Result<std::unique_ptr<MatrixFile>> MatrixFile::Create(const std::string& path,
+                                                       const std::string& format, uint64_t rows,
+                                                       uint64_t columns, bool is_vector) {
+  CHECK_EQ(std::ranges::count(MatrixFormats(), format), 1) << format;
+  CHECK(!is_vector || columns == 1);
+  std::unique_ptr<MatrixFile> file(new MatrixFile(path, format == "npy", rows, columns));
+  file->fd_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  if (file->fd_ < 0) return StatusFromErrno(errno, "write", path);
+  if (file->is_npy_) {
+    file->text_ =
+        NpyHeader(is_vector ? fmt::format("{},", rows) : fmt::format("{}, {}", rows, columns));
+  }
+  return file;
+}
+
+MatrixFile::~MatrixFile() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+Status MatrixFile::Append(std::span<const float> values) {
+  CHECK_EQ(values.size() % columns_, 0u);
+  const uint64_t rows = values.size() / columns_;
+  if (is_npy_) {
+    text_.append(reinterpret_cast<const char*>(values.data()), values.size_bytes());
+  } else {
+    auto out = std::back_inserter(text_);
+    for (uint64_t r = 0; r < rows; ++r) {
+      fmt::format_to(out, "{}", next_row_ + r);
+      for (const float value : values.subspan(r * columns_, columns_)) {
+        fmt::format_to(out, "\t{}", value);
+      }
+      text_ += '\n';
+    }
+  }
+  next_row_ += rows;
+  return text_.size() < kBufferBytes ? OkStatus() : WriteText();
+}
+
+Status MatrixFile::WriteText() {
+  for (std::string_view rest = text_; !rest.empty();) {
+    const ssize_t written = ::write(fd_, rest.data(), rest.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return StatusFromErrno(errno, "write", path_);
+    rest.remove_prefix(static_cast<size_t>(written));
+  }
+  text_.clear();
+  return OkStatus();
+}
+
+Status MatrixFile::Finish() {
+  CHECK_EQ(next_row_, rows_);
+  RETURN_IF_ERROR(WriteText());
+  if (::fsync(fd_) != 0) return StatusFromErrno(errno, "fsync", path_);
+  const int fd = fd_;
+  fd_ = -1;
+  return ::close(fd) == 0 ? OkStatus() : StatusFromErrno(errno, "close", path_);
+}
+
+}  // namespace rowhouse

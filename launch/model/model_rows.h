@@ -1,0 +1,78 @@
+// ModelRows: the rows of a saved model for scoring: whole tables in memory or mapped from an
+// export, and the stores of the model for tables that do not fit. The scores are the same, bit for
+// bit, wherever rows are.
+//
+// Threads: const after Open, but for Read, which takes one caller after the other.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "common/mutex.h"
+#include "common/status.h"
+#include "launch/model/export_index.h"
+#include "launch/model/saved_weights.h"
+#include "ps/cache/page_memory.h"
+#include "worker/embedding/embedding.h"
+#include "worker/embedding/row_source.h"
+
+namespace rowhouse {
+
+// The share of the host's memory that tables take unless the operator says otherwise.
+inline constexpr double kDefaultMemoryShare = 0.5;
+
+struct ModelRowsOptions {
+  SavedWeightsOptions weights;
+  // Tables are read into memory, smallest first, while all of them take no more than this.
+  uint64_t memory_bytes = UINT64_MAX;
+  // A directory that `ckpt export --stored --format=npy` wrote of this model: its tables are mapped
+  // instead, all of them, so that opening takes no time and processes share their pages. "": none.
+  std::string mapped;
+};
+
+class ModelRows final : public RowSource {
+ public:
+  // kUsage for an export of another model, step or treatment of untrained rows; else the errors of
+  // SavedWeights.
+  static Result<std::unique_ptr<ModelRows>> Open(const SavedRows& model,
+                                                 const ModelRowsOptions& options);
+  ~ModelRows() override;
+
+  // Lets the layer read the tables that are whole in memory where they lie.
+  void ServeTo(EmbeddingLayer* layer) const;
+
+  Status Read(std::vector<RowBatch>* rows, std::vector<BagBatch>* bags) override;
+
+  // out = rows [first, first + out.size() / dim) of the table. Any thread.
+  Status ReadRange(TableId table, uint64_t first, std::span<float> out);
+
+  uint64_t memory_bytes() const { return memory_bytes_; }  // of tables in memory
+  // "26 tables in memory (2.2 GB)", "3 tables in memory (1.0 MB), 1 read from disk as needed"
+  std::string Describe() const;
+
+ private:
+  struct Mapping;  // of one file
+  struct Table {
+    std::span<const float> whole;  // rows x dim; null: in the stores
+    PageMemory memory;
+    std::unique_ptr<Mapping> mapping;
+  };
+
+  ModelRows() = default;
+  Status LoadTables(uint64_t memory_bytes);
+  Status MapTables(const SavedRows& model, const ModelRowsOptions& options);
+
+  std::vector<TableSpec> specs_;
+  std::vector<Table> tables_;
+  uint64_t memory_bytes_ = 0, mapped_bytes_ = 0;
+  Mutex mutex_;
+  std::unique_ptr<SavedWeights> weights_ PT_GUARDED_BY(mutex_);  // null: all tables are mapped
+};
+
+// Bytes of this host's memory, or of the limit of this process's cgroup where that is less.
+uint64_t MemoryOfHost();
+
+}  // namespace rowhouse

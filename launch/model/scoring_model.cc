@@ -1,0 +1,68 @@
+#include "launch/model/scoring_model.h"
+
+#include <algorithm>
+
+#include "common/counted.h"
+
+namespace rowhouse {
+namespace {
+
+// config.yaml and manifest.json are two files: somebody may have exchanged one.
+Status CheckTables(const std::vector<TableSpec>& of_settings,
+                   const std::vector<TableSpec>& of_manifest) {
+  const bool are_same =
+      std::ranges::equal(of_settings, of_manifest, [](const TableSpec& a, const TableSpec& b) {
+        return a.name == b.name && a.rows == b.rows && a.dim == b.dim && a.precision == b.precision;
+      });
+  if (are_same) return OkStatus();
+  return UsageError(
+      "the tables of config.yaml are not those of manifest.json; put back the config.yaml that the "
+      "run wrote");
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ScoringModel>> ScoringModel::Open(const Settings& settings,
+                                                         ModelRowsOptions rows) {
+  const std::string& model_dir = settings.output.model_dir;
+  const auto open = [&]() -> Result<std::unique_ptr<ScoringModel>> {
+    ASSIGN_OR_RETURN(SavedRows saved, SavedRows::Open(model_dir, settings.storage.row_dir));
+    std::unique_ptr<ScoringModel> model(new ScoringModel(settings, std::move(saved)));
+    RETURN_IF_ERROR(CheckTables(settings.embedding.physical, model->manifest().tables));
+    RETURN_IF_ERROR(model->ReadDensePart());
+    rows.weights.is_frozen = settings.embedding.is_frozen;
+    rows.weights.direct_reads = settings.storage.direct_reads;
+    ASSIGN_OR_RETURN(model->rows_, ModelRows::Open(model->saved_, rows));
+    return model;
+  };
+  Result<std::unique_ptr<ScoringModel>> model = open();
+  if (model.ok()) return model;
+  return model.status().Annotate("--model_dir=" + model_dir);
+}
+
+Status ScoringModel::ReadDensePart() {
+  ASSIGN_OR_RETURN(dense_, ReadDense(settings_.output.model_dir, manifest()));
+  ForwardPass shape(settings_.model, settings_.embedding);
+  const size_t due = shape.dense().size();
+  // Behind the parameters lie the optimizer's state and rows on the workers.
+  if (dense_.size() < due) {
+    return CorruptionError("{} has {} numbers, the dense part of config.yaml alone has {}",
+                           manifest().dense_file, dense_.size(), due);
+  }
+  dense_.resize(due);
+  return OkStatus();
+}
+
+std::unique_ptr<ForwardPass> ScoringModel::MakeForward() const {
+  auto forward = std::make_unique<ForwardPass>(settings_.model, settings_.embedding);
+  std::ranges::copy(dense_, forward->dense().values().begin());
+  rows_->ServeTo(&forward->embedding());
+  return forward;
+}
+
+std::string ScoringModel::Describe() const {
+  return fmt::format("the model in {} after {}: {}", settings_.output.model_dir,
+                     Counted(manifest().steps, "step"), rows_->Describe());
+}
+
+}  // namespace rowhouse

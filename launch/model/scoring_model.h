@@ -1,0 +1,45 @@
+// ScoringModel: a saved model ready to score: its dense part and its rows.
+//
+// Threads: const after Open; each thread makes a ForwardPass of its own.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/status.h"
+#include "launch/model/model_rows.h"
+#include "launch/model/saved_rows.h"
+#include "launch/settings/settings.h"
+#include "worker/train/forward_pass.h"
+
+namespace rowhouse {
+
+class ScoringModel {
+ public:
+  // Opens the model in settings.output.model_dir, whose settings these are. kUsage if there is
+  // none, if a run has its rows open or left them so, or if the settings are another model's;
+  // kCorruption for damaged files. `rows.weights.is_frozen` is filled in.
+  static Result<std::unique_ptr<ScoringModel>> Open(const Settings& settings,
+                                                    ModelRowsOptions rows);
+
+  // With the model's dense parameters; lookups of tables in memory read these.
+  std::unique_ptr<ForwardPass> MakeForward() const;
+
+  ModelRows& rows() const { return *rows_; }
+  const Manifest& manifest() const { return saved_.manifest(); }
+  // "the model in DIR after 1200 steps: 26 tables in memory (2.2 GB)"
+  std::string Describe() const;
+
+ private:
+  ScoringModel(const Settings& settings, SavedRows saved)
+      : settings_(settings), saved_(std::move(saved)) {}
+  Status ReadDensePart();
+
+  const Settings& settings_;
+  const SavedRows saved_;
+  std::vector<float> dense_;
+  std::unique_ptr<ModelRows> rows_;
+};
+
+}  // namespace rowhouse

@@ -1,0 +1,45 @@
+// ScoreSamples: scores of a stream of samples, on several threads, in the order of the samples.
+//
+// Each thread takes a piece, reads it, scores it, and hands it over when all pieces before it have
+// been. A piece is scored by one thread with products of one thread, so the scores do not depend on
+// the number of threads.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "common/status.h"
+#include "launch/model/scoring_model.h"
+#include "launch/score/sample_stream.h"
+
+namespace rowhouse {
+
+struct ScoringOptions {
+  uint32_t threads = 1;
+  uint64_t max_bad_lines = 0;               // that are left out; one more is an error
+  const std::atomic<bool>* stop = nullptr;  // once true, scoring ends with kUnavailable
+};
+
+struct ScoringSummary {
+  uint64_t samples = 0;
+  uint64_t bad_lines = 0;
+  std::vector<std::string> bad_line_examples;  // the first few
+  double seconds = 0.0;
+};
+
+// Takes the scores of a batch, and the batch. Labels are empty if the data have none.
+using TakeScores = std::function<Status(const Batch& batch, std::span<const float> scores)>;
+
+// Calls `take` in the order of the samples, one call at a time. Returns the first error of the
+// stream, of scoring, or of `take`, in that order; no later samples are handed over.
+Result<ScoringSummary> ScoreSamples(const ScoringModel& model, SampleStream& samples,
+                                    const ScoringOptions& options, const TakeScores& take);
+
+// Cores that this process may use.
+uint32_t UsableCores();
+
+}  // namespace rowhouse

@@ -1,0 +1,76 @@
+#include "launch/model/export_index.h"
+
+#include <fstream>
+#include <sstream>
+
+#include "tests/testing/testing.h"
+
+namespace rowhouse {
+namespace {
+
+using testing::HasSubstr;
+
+ExportIndex Sample() {
+  return {
+      .model_id = "abc",
+      .steps = 20,
+      .format = "npy",
+      .is_stored = true,
+      .untrained = "mean",
+      .tables = {{.name = "t0", .file = "table-t0.npy", .rows = 7, .dim = 3, .pooling = "sum"}},
+      .dense = {{.name = "bot_l.0.weight", .file = "bot_l.0.weight.npy", .rows = 2, .columns = 5}},
+      .interaction = "dot",
+      .interaction_itself = true,
+      .loss_threshold = 0.01};
+}
+
+std::string TextOf(const std::string& path) {
+  std::stringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
+}
+
+TEST(ExportIndex, IsReadAsItWasWritten) {
+  const TempDir dir;
+  const ExportIndex index = Sample();
+  ASSERT_OK(WriteExportIndex(dir.path(), index));
+  const Result<ExportIndex> read = ReadExportIndex(dir.path());
+  ASSERT_OK(read);
+  EXPECT_EQ(read.value().model_id, index.model_id);
+  EXPECT_EQ(read.value().steps, index.steps);
+  EXPECT_EQ(read.value().is_stored, index.is_stored);
+  EXPECT_EQ(read.value().untrained, index.untrained);
+  EXPECT_EQ(read.value().tables, index.tables);
+  EXPECT_EQ(read.value().dense, index.dense);
+  EXPECT_EQ(read.value().interaction_itself, index.interaction_itself);
+}
+
+TEST(ExportIndex, OfAnotherDirectoryOrAProgramToComeIsRefusedInWords) {
+  const TempDir dir;
+  const Status none = ReadExportIndex(dir.path()).status();
+  EXPECT_EQ(none.code(), StatusCode::kUsage);
+  EXPECT_THAT(none.message(), HasSubstr("holds no export"));
+  ASSERT_OK(WriteExportIndex(dir.path(), Sample()));
+  std::string text = TextOf(dir / "export.json");
+  text.replace(text.find("\"format_version\": 1"), 19, "\"format_version\": 2");
+  std::ofstream(dir / "export.json") << text;
+  EXPECT_THAT(ReadExportIndex(dir.path()).status().message(), HasSubstr("newer than this program"));
+}
+
+TEST(ExportIndex, DamageIsCorruptionAndNeverACrash) {
+  const TempDir dir;
+  ASSERT_OK(WriteExportIndex(dir.path(), Sample()));
+  const std::string text = TextOf(dir / "export.json");
+  for (size_t end = 0; end + 2 < text.size(); end += 7) {
+    std::ofstream(dir / "export.json") << text.substr(0, end);
+    EXPECT_EQ(ReadExportIndex(dir.path()).status().code(), StatusCode::kCorruption) << end;
+  }
+  std::string outside = text;
+  outside.replace(outside.find("table-t0"), 8, "../table");
+  std::ofstream(dir / "export.json") << outside;
+  EXPECT_THAT(ReadExportIndex(dir.path()).status().message(),
+              HasSubstr("is no file within the directory"));
+}
+
+}  // namespace
+}  // namespace rowhouse

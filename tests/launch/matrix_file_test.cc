@@ -1,0 +1,67 @@
+#include "launch/model/matrix_file.h"
+
+#include <array>
+#include <fstream>
+#include <sstream>
+
+#include "common/npy_file.h"
+#include "tests/testing/small_disk.h"
+#include "tests/testing/testing.h"
+
+namespace rowhouse {
+namespace {
+
+std::string TextOf(const std::string& path) {
+  std::stringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
+}
+
+TEST(MatrixFile, AnNpyFileIsReadBackAndItsValuesAreAligned) {
+  const TempDir dir;
+  auto file = MatrixFile::Create(dir / "m.npy", "npy", 3, 2);
+  ASSERT_OK(file);
+  ASSERT_OK(file.value()->Append(std::array{1.0f, -2.5f}));
+  ASSERT_OK(file.value()->Append(std::array{0.1f, 3e-20f, 5.0f, 6.0f}));
+  ASSERT_OK(file.value()->Finish());
+  const auto npy = NpyFile::Open(dir / "m.npy");
+  ASSERT_OK(npy);
+  EXPECT_EQ(npy.value()->rows(), 3u);
+  EXPECT_EQ(npy.value()->columns(), 2u);
+  EXPECT_EQ((npy.value()->bytes() - 24) % 64, 0u);
+  std::vector<float> values(6);
+  ASSERT_OK(npy.value()->Read(0, values));
+  EXPECT_EQ(values, (std::vector<float>{1.0f, -2.5f, 0.1f, 3e-20f, 5.0f, 6.0f}));
+}
+
+TEST(MatrixFile, ATsvFileHasALineARowThatIsReadBackExactly) {
+  const TempDir dir;
+  auto file = MatrixFile::Create(dir / "m.tsv", "tsv", 2, 2);
+  ASSERT_OK(file);
+  ASSERT_OK(file.value()->Append(std::array{1.0f, -2.5f, 0.1f, 3e-20f}));
+  ASSERT_OK(file.value()->Finish());
+  EXPECT_EQ(TextOf(dir / "m.tsv"), "0\t1\t-2.5\n1\t0.1\t3e-20\n");
+}
+
+TEST(MatrixFile, AVectorHasOneDimension) {
+  const TempDir dir;
+  auto file = MatrixFile::Create(dir / "v.npy", "npy", 3, 1, /*is_vector=*/true);
+  ASSERT_OK(file);
+  ASSERT_OK(file.value()->Append(std::array{1.0f, 2.0f, 3.0f}));
+  ASSERT_OK(file.value()->Finish());
+  EXPECT_THAT(TextOf(dir / "v.npy"), testing::HasSubstr("'shape': (3,), }"));
+}
+
+TEST(MatrixFile, AFullDiskIsSaidToBeFull) {
+  const TempDir dir;
+  const SmallDisk disk(dir / "disk", "64k");
+  if (!disk.mounted()) GTEST_SKIP() << "mounting a tmpfs is not allowed";
+  auto file = MatrixFile::Create(dir / "disk/m.npy", "npy", 1, 100000);
+  ASSERT_OK(file);
+  ASSERT_OK(file.value()->Append(std::vector<float>(100000)));  // still in memory
+  const Status status = file.value()->Finish();
+  EXPECT_EQ(status.code(), StatusCode::kResourceExhausted) << status.ToString();
+}
+
+}  // namespace
+}  // namespace rowhouse
