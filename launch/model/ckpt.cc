@@ -10,6 +10,7 @@
 #include "launch/model/ckpt_inspect.h"
 #include "launch/model/ckpt_stats.h"
 #include "launch/model/saved_rows.h"
+#include "launch/model/scoring_model.h"
 #include "launch/report/json_output.h"
 #include "launch/settings/yaml_config.h"
 
@@ -18,9 +19,11 @@ namespace {
 
 // The settings that the model was trained with, for where it lies now.
 Result<Settings> SettingsOfModel(const Settings& given) {
+  Settings last = given;
+  RETURN_IF_ERROR(UseLastSave(&last));
   Settings settings;
-  RETURN_IF_ERROR(ReadYamlConfig(given.output.model_dir + "/config.yaml", &settings));
-  settings.output.model_dir = given.output.model_dir;
+  RETURN_IF_ERROR(ReadYamlConfig(last.output.model_dir + "/config.yaml", &settings));
+  settings.output.model_dir = last.output.model_dir;
   settings.storage.row_dir = given.storage.row_dir;
   settings.storage.direct_reads = given.storage.direct_reads;
   settings.Complete();
@@ -64,12 +67,13 @@ Status RunCkpt(const Settings& settings, const std::vector<std::string>& argumen
   if (model_dir.empty()) {
     return UsageError("ckpt {} needs --model_dir=DIRECTORY of a saved model", action);
   }
+  if (action == "export") {
+    CkptFigures found;
+    RETURN_IF_ERROR(Export(settings, arguments, flags, &found));
+    return DeliverFigures(flags.json, found.json.dump(2) + "\n", found.text);
+  }
   const auto carry = [&]() -> Status {
     CkptFigures found;
-    if (action == "export") {
-      RETURN_IF_ERROR(Export(settings, arguments, flags, &found));
-      return DeliverFigures(flags.json, found.json.dump(2) + "\n", found.text);
-    }
     ASSIGN_OR_RETURN(const SavedRows model, SavedRows::Open(model_dir, settings.storage.row_dir));
     if (action == "inspect") {
       RETURN_IF_ERROR(InspectRow(model, arguments[1], arguments[2], &found));

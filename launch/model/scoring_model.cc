@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "common/counted.h"
+#include "launch/hosts/host_facts.h"
+#include "launch/model/last_save.h"
 
 namespace rowhouse {
 namespace {
@@ -21,6 +23,21 @@ Status CheckTables(const std::vector<TableSpec>& of_settings,
 }
 
 }  // namespace
+
+Status UseLastSave(Settings* settings) {
+  std::string& model_dir = settings->output.model_dir;
+  const Result<LastSave> save = FindLastSave(model_dir, settings->storage.row_dir, HostName());
+  if (!save.ok()) {
+    const bool is_at_work = save.status().code() == StatusCode::kUsage && HasManifest(model_dir);
+    return MakeStatus(
+        save.status().code(), "--model_dir={}: {}{}", model_dir, save.status().message(),
+        is_at_work ? "; if a run is at work on it, wait until it has ended (runs with "
+                     "--save_every leave checkpoints, which can be read meanwhile)"
+                   : "");
+  }
+  model_dir = save.value().directory;
+  return OkStatus();
+}
 
 Result<std::unique_ptr<ScoringModel>> ScoringModel::Open(const Settings& settings,
                                                          ModelRowsOptions rows) {

@@ -15,6 +15,11 @@
 
 namespace rowhouse {
 
+// Makes the last save of the model in settings->output.model_dir (launch/model/last_save.h) the
+// model directory: of a model that is being trained, or whose run was killed, its newest whole
+// checkpoint. kUsage if there is none.
+Status UseLastSave(Settings* settings);
+
 class ScoringModel {
  public:
   // Opens the model in settings.output.model_dir, whose settings these are. kUsage if there is

@@ -69,7 +69,6 @@ SamplesOf WhichSamples(const CommandLine& command_line) {
 // The data are mapped as those were that the model was trained on.
 Status FindPreprocessing(Settings* settings) {
   const std::string& directory = settings->output.model_dir;
-  if (!HasManifest(directory)) return UsageError("holds no saved model; train with --model_dir");
   ASSIGN_OR_RETURN(const Manifest manifest, ReadManifest(directory));
   ASSIGN_OR_RETURN(settings->data.preprocessing, OpenPreprocessing(directory, manifest));
   return OkStatus();
@@ -87,6 +86,7 @@ Result<Job> MakeJob(const CommandLine& command_line, const Settings& settings) {
   job.options.threads = threads.empty() ? UsableCores() : settings.training.threads;
   ASSIGN_OR_RETURN(const ModelRowsOptions rows, ReadRowsOptions(command_line));
   job.settings = std::make_unique<Settings>(settings);
+  RETURN_IF_ERROR(UseLastSave(job.settings.get()));
   RETURN_IF_ERROR(
       FindPreprocessing(job.settings.get()).Annotate("--model_dir=" + settings.output.model_dir));
   // The data first: it takes less time to find that they cannot be read.

@@ -9,6 +9,7 @@
 #include "common/durable_file.h"
 #include "common/nearest_name.h"
 #include "common/read_value.h"
+#include "launch/model/last_save.h"
 #include "launch/report/json_output.h"
 #include "launch/settings/dlrm_flags.h"
 #include "launch/settings/flags.h"
@@ -358,8 +359,13 @@ bool ScoresModel(const CommandLine& command_line) {
 // --config; or else, of a plan that is made from a model and of scores by one, the model's own.
 std::string ConfigOf(const CommandLine& command_line) {
   const std::string config = command_line.Value(kConfigFlag);
-  const std::string model_dir =
+  std::string model_dir =
       command_line.Value(ScoresModel(command_line) ? "model_dir" : kMeasuredFlag);
+  // A model whose first run has not ended has checkpoints only.
+  if (ScoresModel(command_line) && !HasManifest(model_dir)) {
+    const std::vector<uint64_t> steps = CheckpointsOf(model_dir);
+    if (!steps.empty()) model_dir = CheckpointDirectory(model_dir, steps.back());
+  }
   return config.empty() && !model_dir.empty() ? model_dir + "/config.yaml" : config;
 }
 
