@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "common/durable_file.h"
+#include "tests/testing/small_disk.h"
 #include "tests/testing/testing.h"
 #include "tests/worker/convert/simple_format.h"
 #include "worker/data/blocks/data_directory.h"
@@ -310,6 +311,33 @@ TEST(Converter, ADictionaryThatIsLargerThanItsTable) {
   ASSERT_OK(sized);
   EXPECT_EQ(DataDirectory::Open(options.out).value()->columns().rows[0],
             2 + sized.value().tokens[0]);
+}
+
+TEST(Converter, AFullDiskIsAnErrorAndTheSameCallGoesOn) {
+  TempDir directory;
+  SmallDisk disk(directory / "disk", "300k");
+  if (!disk.mounted()) GTEST_SKIP() << "cannot mount a small disk: " << std::strerror(errno);
+  WriteText(directory / "text", SimpleText(20000, 6));
+  const ConversionOptions options = SmallOptions({directory / "text"}, directory / "disk/out");
+  const Status full = Convert(SimpleFormat(), options).status();
+  EXPECT_EQ(full.code(), StatusCode::kResourceExhausted);
+  EXPECT_THAT(full.message(), HasSubstr("make room and give the same command again"));
+  EXPECT_FALSE(fs::exists(options.out));
+  disk.Grow();
+  ASSERT_OK(Convert(SimpleFormat(), options));
+  EXPECT_EQ(DataDirectory::Open(options.out).value()->samples(), 20000u);
+}
+
+TEST(Converter, AnErrorIsThatOfTheFirstLineThatHasOne) {
+  TempDir directory;
+  std::string text = SimpleText(3000, 6);
+  text += "first\n" + SimpleText(3000, 7) + "second\n";
+  WriteText(directory / "text", text);
+  for (int i = 0; i < 5; ++i) {
+    ConversionOptions options = SmallOptions({directory / "text"}, directory / "out");
+    options.threads = 4;
+    EXPECT_THAT(Convert(SimpleFormat(), options).status().message(), HasSubstr("text:3001:1: "));
+  }
 }
 
 TEST(Converter, SaysWhatIsWrongWithTheFiles) {

@@ -40,9 +40,9 @@ Result<ordered_json> IdentityOf(const TextFormat& format, const ConversionOption
   for (const std::string& file : options.files) {
     std::error_code error;
     const uint64_t bytes = fs::file_size(file, error);
-    if (error) return StatusFromErrno(error.value(), "read", file);
+    if (error) return UsageError("cannot read {}: {}", file, error.message());
     const auto changed = fs::last_write_time(file, error).time_since_epoch().count();
-    if (error) return StatusFromErrno(error.value(), "read", file);
+    if (error) return UsageError("cannot read {}: {}", file, error.message());
     identity["file " + file] = fmt::format("{} bytes, changed at {}", bytes, changed);
   }
   identity["schema"] = ToJson(format.schema());
