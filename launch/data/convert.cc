@@ -8,7 +8,9 @@
 #include "common/json_text.h"
 #include "launch/data/conversion_line.h"
 #include "launch/data/data_verb.h"
+#include "launch/model/last_save.h"
 #include "launch/model/manifest.h"
+#include "launch/model/saved_preprocessing.h"
 #include "launch/report/figure_text.h"
 #include "launch/report/json_output.h"
 #include "launch/run/stop_request.h"
@@ -19,22 +21,21 @@
 namespace rowhouse {
 namespace {
 
-// The preprocessing that belongs to a saved model. kUsage if it has none.
-Result<std::shared_ptr<const Preprocessing>> PreprocessingOf(const std::string& model_dir) {
-  ASSIGN_OR_RETURN(const Manifest manifest, ReadManifest(model_dir));
-  std::vector<PreprocessingFile> files;
-  for (const ModelFile& file : manifest.files) {
-    files.push_back({file.kind, "", model_dir + "/" + file.file});
+// The preprocessing that belongs to a model: to the one that was saved last, or, where only
+// checkpoints are, to the newest of these. kUsage if it has none.
+Result<std::shared_ptr<const Preprocessing>> PreprocessingOfModel(const std::string& model_dir) {
+  std::string directory = model_dir;
+  const std::vector<uint64_t> checkpoints = CheckpointsOf(model_dir);
+  if (!HasManifest(model_dir) && !checkpoints.empty()) {
+    directory = CheckpointDirectory(model_dir, checkpoints.back());
   }
-  const bool has_one =
-      std::ranges::any_of(files, [](const auto& file) { return file.kind == "preprocessing"; });
-  if (!has_one) {
-    return UsageError(
-        "the model in \"{}\" was trained on data without a preprocessing: there is nothing to map "
-        "text by",
-        model_dir);
-  }
-  return Preprocessing::OpenFiles(files);
+  ASSIGN_OR_RETURN(const Manifest manifest, ReadManifest(directory));
+  ASSIGN_OR_RETURN(auto preprocessing, OpenPreprocessing(directory, manifest));
+  if (preprocessing != nullptr) return preprocessing;
+  return UsageError(
+      "the model in \"{}\" was trained on data without a preprocessing: there is nothing to map "
+      "text by",
+      model_dir);
 }
 
 // What the text is, from the settings and the words behind `convert`.
@@ -56,18 +57,18 @@ Result<DatasetOptions> OptionsOf(const CommandLine& command_line,
         "--config and --model_dir are given: a model has a schema and tables of its own; give one "
         "of them");
   }
-  ASSIGN_OR_RETURN(options.preprocessing, PreprocessingOf(model_dir));
+  ASSIGN_OR_RETURN(options.preprocessing, PreprocessingOfModel(model_dir));
   options.schema = options.preprocessing->schema();
   return options;
 }
 
-double PeakMemoryBytes() {
+double Count(uint64_t number) { return static_cast<double>(number); }
+
+uint64_t PeakMemoryBytes() {
   rusage usage = {};
   getrusage(RUSAGE_SELF, &usage);
-  return static_cast<double>(usage.ru_maxrss) * 1024.0;
+  return static_cast<uint64_t>(usage.ru_maxrss) * 1024;
 }
-
-double Count(uint64_t number) { return static_cast<double>(number); }
 
 // Megabytes of text a second, over both passes.
 double Rate(const ConversionSummary& summary) {
@@ -90,7 +91,7 @@ std::string TextOf(const ConversionSummary& summary, const TextConversion& conve
       "  first pass {:.1f} s, second pass {:.1f} s, {:.0f} MB/s over both; {} of "
       "memory at most\n",
       summary.first_pass_seconds, summary.second_pass_seconds, Rate(summary),
-      BytesText(PeakMemoryBytes()));
+      BytesText(Count(PeakMemoryBytes())));
   const Schema& schema = conversion.format->schema();
   std::string dictionaries;
   for (size_t column = 0; column < summary.tokens.size(); ++column) {
@@ -132,8 +133,10 @@ Status RunConvert(const CommandLine& command_line, const std::vector<std::string
   if (out.empty()) {
     return UsageError("data convert: no --out: it names the data directory to make");
   }
-  ASSIGN_OR_RETURN(const DatasetOptions options, OptionsOf(command_line, arguments, settings));
+  ASSIGN_OR_RETURN(DatasetOptions options, OptionsOf(command_line, arguments, settings));
   const std::string source = options.schema.format.empty() ? "criteo" : options.schema.format;
+  const DatasetDeclaration& declaration = DeclarationOfDataset(source);
+  if (declaration.adjust != nullptr) declaration.adjust(&options);
   ASSIGN_OR_RETURN(TextConversion conversion, MakeTextConversion(source, options, out));
 
   HandleStopSignals();
