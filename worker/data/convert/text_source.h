@@ -9,10 +9,8 @@
 namespace rowhouse {
 
 // Registers the text format `name` as a data source, too; its declaration is completed. Options as
-// of PrepareText and MakeConvertedDataset. Where options.prepared (or prepared_test) is empty, the
-// source makes a data directory of `file` (of test_file) in the directory of temporary files, which
-// is removed with it. `adjust`, if not null, changes the options first.
-bool AddTextDataset(const std::string& name, DatasetDeclaration declaration = {},
-                    void (*adjust)(DatasetOptions* options) = nullptr);
+// of PrepareText and MakeConvertedDataset. Where options.prepared is empty, the source makes data
+// directories of `file` and test_file (prepared_text.h).
+bool AddTextDataset(const std::string& name, DatasetDeclaration declaration = {});
 
 }  // namespace rowhouse

@@ -183,9 +183,9 @@ void ChooseTest(DatasetOptions* options) {
 
 const bool kRegistered =
     TextFormats().Add("movielens", MovieLensFormat::Open) &&
-    AddTextDataset("movielens",
-                   {.why_untested = [](const DatasetOptions&) { return std::string(); }},
-                   &ChooseTest);
+    AddTextDataset("movielens", {.adjust = &ChooseTest, .why_untested = [](const DatasetOptions&) {
+                                   return std::string();
+                                 }});
 
 }  // namespace
 }  // namespace rowhouse

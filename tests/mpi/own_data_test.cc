@@ -1,0 +1,204 @@
+// Own data through real processes: text is prepared once, its preprocessing belongs to the model,
+// and a model goes on with tomorrow's file.
+#include <filesystem>
+#include <fstream>
+#include <random>
+
+#include "tests/testing/process.h"
+
+namespace rowhouse {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::AllOf;
+using testing::HasSubstr;
+
+using Flags = std::vector<std::string>;
+Flags operator+(Flags left, const Flags& right) {
+  left.insert(left.end(), right.begin(), right.end());
+  return left;
+}
+
+constexpr const char* kConfig =
+    "model: {arch_sparse_feature_size: 4, arch_mlp_bot: [1, 4], arch_mlp_top: [4, 1],\n"
+    "        loss_function: bce}\n"
+    "data: {data_randomize: blocks}\n"
+    "training: {mini_batch_size: 20, optimizer: adagrad, learning_rate: 0.1}\n"
+    "schema:\n"
+    "  format: delimited\n"
+    "  label: {column: label}\n"
+    "  dense: [{name: x, transform: standardise}]\n"
+    "  categorical:\n"
+    "    - {name: user, ids: dictionary, rare_row: true}\n"
+    "    - {name: tags, separator: \"|\"}\n"
+    "tables: {list: [{name: user, rows: 40}, {name: tags, rows: 16}]}\n";
+
+// So many samples of users u0 to u29, or other users of another day.
+std::string Samples(int count, int day) {
+  std::mt19937 random(static_cast<uint32_t>(day));
+  std::string text = "user,x,tags,label\n";
+  for (int i = 0; i < count; ++i) {
+    const auto user = random() % 30 + static_cast<uint32_t>(10 * (day - 1));
+    text += fmt::format("u{},{}.5,{}|t{},{}\n", user, random() % 9, i % 2 == 0 ? "even" : "odd",
+                        random() % 5, (user + random() % 4) % 2);
+  }
+  return text;
+}
+
+class OwnData : public testing::Test {
+ protected:
+  OwnData() {
+    fs::create_directory(dir_ / "tmp");
+    Write("my.yaml", kConfig);
+    Write("day1.csv", Samples(300, 1));
+    Write("day2.csv", Samples(210, 2));
+  }
+
+  void Write(const std::string& name, const std::string& text) {
+    std::ofstream(dir_ / name, std::ios::binary) << text;
+  }
+
+  Command CommandOf(const TrainRun& run) {
+    Command command = TrainCommand(run);
+    command.environment["TMPDIR"] = dir_ / "tmp";
+    return command;
+  }
+
+  TrainResult TrainIn(const std::string& model, uint32_t workers, const Flags& flags) {
+    TrainRun run{.ranks = workers + 1,
+                 .flags = Flags{"--config=" + dir_ / "my.yaml", "--ps=1", "--shards=2",
+                                "--model_dir=" + dir_ / model} +
+                          flags};
+    return Train(run);
+  }
+  std::string Data(const std::string& name) { return "--data=" + dir_ / name; }
+
+  ProcessResult Convert(const Flags& flags) {
+    return RunCommand({.arguments = Flags{ROWHOUSE_BINARY, "data", "convert"} + flags});
+  }
+
+  std::map<std::string, std::string> DataFilesOf(const std::string& model) {
+    std::map<std::string, std::string> files;
+    for (const auto& entry : fs::directory_iterator(dir_ / model)) {
+      const std::string name = entry.path().filename();
+      if (!name.starts_with("data-")) continue;
+      std::ifstream in(entry.path(), std::ios::binary);
+      files[name] = {std::istreambuf_iterator<char>(in), {}};
+    }
+    return files;
+  }
+
+  TempDir dir_;
+};
+
+#define ASSERT_TRAINED(result) ASSERT_EQ((result).exit_code, 0) << (result).Describe()
+
+// Two days, stopped in the middle of either, of day 2 in its second epoch.
+TEST_F(OwnData, TwoDaysInPartsAreTheTwoDaysThatNeverStopped) {
+  for (const uint32_t workers : {1u, 2u, 3u}) {
+    SCOPED_TRACE(workers);
+    const std::string whole = fmt::format("whole{}", workers);
+    const std::string parts = fmt::format("parts{}", workers);
+    const Flags day2 = {Data("day2.csv"), "--load", "--nepochs=2", "--test_fraction=0.2"};
+    ASSERT_TRAINED(TrainIn(whole, workers, {Data("day1.csv")}));
+    const TrainResult end = TrainIn(whole, workers, day2);
+    ASSERT_TRAINED(end);
+    EXPECT_EQ(end.losses.size(), 18u);
+    EXPECT_EQ(end.report.at("evaluations").size(), 1u);
+
+    ASSERT_TRAINED(TrainIn(parts, workers, {Data("day1.csv"), "--stop_after_steps=6"}));
+    ASSERT_TRAINED(TrainIn(parts, workers, {Data("day1.csv"), "--load"}));
+    ASSERT_TRAINED(TrainIn(parts, workers, day2 + Flags{"--stop_after_steps=13"}));
+    const TrainResult rest = TrainIn(parts, workers, day2);
+    ASSERT_TRAINED(rest);
+    EXPECT_THAT(rest.out, HasSubstr("on the same data: at sample 80 of epoch 1"));
+    EXPECT_EQ(rest.digest, end.digest);
+    EXPECT_EQ(rest.report.at("evaluations"), end.report.at("evaluations"));
+    EXPECT_EQ(DataFilesOf(parts), DataFilesOf(whole));
+  }
+}
+
+TEST_F(OwnData, ThePreprocessingIsOfTheFirstDayAndLinkedBySaves) {
+  ASSERT_TRAINED(TrainIn("model", 1, {Data("day1.csv")}));
+  const auto files = DataFilesOf("model");
+  ASSERT_EQ(files.size(), 2u);
+  EXPECT_TRUE(files.begin()->first.starts_with("data-preprocessing-"));
+  EXPECT_TRUE(files.rbegin()->first.starts_with("data-vocabulary_0-"));
+  ASSERT_TRAINED(TrainIn("model", 1, {Data("day2.csv"), "--load"}));
+  EXPECT_EQ(DataFilesOf("model"), files);
+}
+
+// The text, its binary form and its compressed form have the same content.
+TEST_F(OwnData, ConvertedDataGoOnWhereTheirTextStopped) {
+  const TrainResult whole = TrainIn("whole", 1, {Data("day1.csv")});
+  ASSERT_TRAINED(whole);
+  ASSERT_TRAINED(TrainIn("parts", 1, {Data("day1.csv"), "--stop_after_steps=6"}));
+  const ProcessResult converted =
+      Convert({dir_ / "day1.csv", "--out=" + dir_ / "day1", "--model_dir=" + dir_ / "parts"});
+  ASSERT_EQ(converted.exit_code, 0) << converted.Describe();
+  const TrainResult rest = TrainIn("parts", 1, {Data("day1"), "--load"});
+  ASSERT_TRAINED(rest);
+  EXPECT_THAT(rest.out, HasSubstr("on the same data: at sample 120 of epoch 0"));
+  EXPECT_EQ(rest.digest, whole.digest);
+}
+
+TEST_F(OwnData, DataThatWereMappedOtherwiseAreRefused) {
+  ASSERT_TRAINED(TrainIn("model", 1, {Data("day1.csv"), "--stop_after_steps=6"}));
+  const ProcessResult converted =
+      Convert({dir_ / "day2.csv", "--out=" + dir_ / "day2", "--config=" + dir_ / "my.yaml"});
+  ASSERT_EQ(converted.exit_code, 0) << converted.Describe();
+  const TrainResult refused = TrainIn("model", 1, {Data("day2"), "--load"});
+  EXPECT_EQ(refused.exit_code, 2) << refused.Describe();
+  EXPECT_THAT(refused.err, AllOf(HasSubstr("were not mapped as the data of the model"),
+                                 HasSubstr("rowhouse data convert FILE --out=DIR --model_dir=")));
+  std::string other = kConfig;
+  other.replace(other.find("rare_row: true"), 14, "min_count: 2");
+  Write("my.yaml", other);
+  const TrainResult schema = TrainIn("model", 1, {Data("day2.csv"), "--load"});
+  EXPECT_EQ(schema.exit_code, 2) << schema.Describe();
+  EXPECT_THAT(schema.err, AllOf(HasSubstr("section schema"), HasSubstr("min_count=2"),
+                                HasSubstr("rare_row=true")));
+}
+
+TEST_F(OwnData, APreparedTextIsKeptInACacheAndOtherwiseNot) {
+  const Flags cache = {"--data_cache=" + dir_ / "cache"};
+  const TrainResult first = TrainIn("a", 2, Flags{Data("day1.csv")} + cache);
+  ASSERT_TRAINED(first);
+  const auto count = [&](const std::string& name) {
+    return std::distance(fs::directory_iterator(dir_ / name), fs::directory_iterator());
+  };
+  EXPECT_EQ(count("cache"), 2) << "a data directory and its lock";
+  const TrainResult second = TrainIn("b", 2, Flags{Data("day1.csv")} + cache);
+  ASSERT_TRAINED(second);
+  EXPECT_EQ(count("cache"), 2);
+  EXPECT_EQ(second.digest, first.digest);
+
+  TrainRun run{.ranks = 3, .flags = {"--config=" + dir_ / "my.yaml", "--ps=1", Data("day1.csv")}};
+  const ProcessResult without = RunCommand(CommandOf(run));
+  ASSERT_EQ(without.exit_code, 0) << without.Describe();
+  EXPECT_THAT(without.out, HasSubstr("rows digest: " + first.digest));
+  EXPECT_EQ(count("tmp"), 0);
+}
+
+TEST_F(OwnData, ABrokenLineIsNamedByOneMessage) {
+  Write("day1.csv", "user,x,tags,label\nu1,1,a,1\nu2,two,b,0\n");
+  const TrainResult broken = TrainIn("model", 2, {Data("day1.csv")});
+  EXPECT_EQ(broken.exit_code, 2) << broken.Describe();
+  EXPECT_THAT(broken.err, HasSubstr("day1.csv:3:4: "));
+  EXPECT_FALSE(fs::exists(dir_ / "model"));
+  Write("day1.csv", Samples(30, 1) + "u2,two,b,0\n");
+  const TrainResult left_out = TrainIn("model", 2, {Data("day1.csv"), "--max_bad_lines=1"});
+  ASSERT_TRAINED(left_out);
+  EXPECT_EQ(left_out.report.at("totals").at("samples"), 30);
+}
+
+TEST_F(OwnData, TestFilesOfTheirOwnAreTested) {
+  const TrainResult tested =
+      TrainIn("model", 2, {Data("day1.csv"), "--test_data=" + dir_ / "day2.csv"});
+  ASSERT_TRAINED(tested);
+  EXPECT_EQ(tested.report.at("totals").at("samples"), 300);
+  EXPECT_EQ(tested.report.at("evaluations").at(0).at("samples"), 210);
+}
+
+}  // namespace
+}  // namespace rowhouse
