@@ -48,7 +48,7 @@ TEST_P(Configs, Trains) {
                          fmt::format("--mini-batch-size={}", kBatch),
                          fmt::format("--num-batches={}", kSteps), "--cache_mb=16", "--nepochs=1",
                          "--print-freq=1"}};
-  if (settings.data_generation == "dataset") {
+  if (settings.data_generation == "dataset" || !settings.data.schema.format.empty()) {
     run.flags.insert(run.flags.end(), {"--data-generation=synthetic", "--data_size=96"});
   }
   run.flags.push_back("--synthetic_test_samples=100");  // Of no meaning to random data.
