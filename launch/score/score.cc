@@ -12,7 +12,7 @@
 
 #include "common/counted.h"
 #include "common/read_value.h"
-#include "launch/model/model_preprocessing.h"
+#include "launch/model/saved_preprocessing.h"
 #include "launch/report/json_output.h"
 #include "launch/run/progress.h"
 #include "launch/run/stop_request.h"
