@@ -9,6 +9,8 @@
 #include "launch/model/ckpt_figures.h"
 #include "launch/model/ckpt_inspect.h"
 #include "launch/model/ckpt_stats.h"
+#include "launch/model/ckpt_token.h"
+#include "launch/model/saved_preprocessing.h"
 #include "launch/model/saved_rows.h"
 #include "launch/model/scoring_model.h"
 #include "launch/report/json_output.h"
@@ -19,11 +21,9 @@ namespace {
 
 // The settings that the model was trained with, for where it lies now.
 Result<Settings> SettingsOfModel(const Settings& given) {
-  Settings last = given;
-  RETURN_IF_ERROR(UseLastSave(&last));
   Settings settings;
-  RETURN_IF_ERROR(ReadYamlConfig(last.output.model_dir + "/config.yaml", &settings));
-  settings.output.model_dir = last.output.model_dir;
+  RETURN_IF_ERROR(ReadYamlConfig(given.output.model_dir + "/config.yaml", &settings));
+  settings.output.model_dir = given.output.model_dir;
   settings.storage.row_dir = given.storage.row_dir;
   settings.storage.direct_reads = given.storage.direct_reads;
   settings.Complete();
@@ -33,7 +33,9 @@ Result<Settings> SettingsOfModel(const Settings& given) {
 
 Status Export(const Settings& given, const std::vector<std::string>& arguments,
               const CkptFlags& flags, CkptFigures* found) {
-  ASSIGN_OR_RETURN(const Settings settings, SettingsOfModel(given));
+  Settings last = given;
+  RETURN_IF_ERROR(UseLastSave(&last));
+  ASSIGN_OR_RETURN(const Settings settings, SettingsOfModel(last));
   ASSIGN_OR_RETURN(const Untrained untrained, FindUntrained(flags.untrained));
   RETURN_IF_ERROR(ExportModel(settings,
                               {.out = flags.out,
@@ -45,6 +47,22 @@ Status Export(const Settings& given, const std::vector<std::string>& arguments,
                               &found->json));
   found->Say("exported to {}\n", flags.out);
   return OkStatus();
+}
+
+// `what`: row=NUMBER, a token of the data, or, of a model that has no preprocessing for the table,
+// a row's number.
+Status Inspect(const Settings& given, const SavedRows& model, const std::string& table,
+               const std::string& what, CkptFigures* found) {
+  constexpr std::string_view kRow = "row=";
+  if (what.starts_with(kRow)) return InspectRow(model, table, what.substr(kRow.size()), found);
+  ASSIGN_OR_RETURN(const std::shared_ptr<const Preprocessing> preprocessing,
+                   OpenPreprocessing(given.output.model_dir, model.manifest()));
+  if (preprocessing == nullptr ||
+      ColumnOf(*preprocessing, table) == preprocessing->schema().categorical.size()) {
+    return InspectRow(model, table, what, found);
+  }
+  ASSIGN_OR_RETURN(const Settings settings, SettingsOfModel(given));
+  return InspectToken(model, settings.embedding, *preprocessing, table, what, found);
 }
 
 }  // namespace
@@ -61,7 +79,8 @@ Status RunCkpt(const Settings& settings, const std::vector<std::string>& argumen
   const size_t due = action == "inspect" ? 3 : 1;
   if (action != "export" && arguments.size() != due) {
     return UsageError("ckpt {} takes {}, not {} arguments", action,
-                      due == 3 ? "TABLE and ID" : "flags only", arguments.size() - 1);
+                      due == 3 ? "TABLE and TOKEN or row=NUMBER" : "flags only",
+                      arguments.size() - 1);
   }
   const std::string& model_dir = settings.output.model_dir;
   if (model_dir.empty()) {
@@ -76,7 +95,7 @@ Status RunCkpt(const Settings& settings, const std::vector<std::string>& argumen
     CkptFigures found;
     ASSIGN_OR_RETURN(const SavedRows model, SavedRows::Open(model_dir, settings.storage.row_dir));
     if (action == "inspect") {
-      RETURN_IF_ERROR(InspectRow(model, arguments[1], arguments[2], &found));
+      RETURN_IF_ERROR(Inspect(settings, model, arguments[1], arguments[2], &found));
     } else if (action == "stats") {
       RETURN_IF_ERROR(CollectStats(model, model_dir, &found));
     } else {

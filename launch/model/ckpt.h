@@ -1,6 +1,8 @@
 // rowhouse ckpt: looks into a saved model and compacts its rows.
 //
-//   ckpt inspect TABLE ID   one row: where it lies, how often it was looked up, weights and state
+//   ckpt inspect TABLE TOKEN  the rows of a token of the data: where each lies, how often it was
+//                           looked up, weights and state. row=NUMBER names a row; of tables whose
+//                           data had ids and no tokens, NUMBER does
 //   ckpt stats              tables and shards: rows, bytes, levels, files, what its run pulled
 //   ckpt compact            rewrites each shard's files so that each row is there once
 //   ckpt export [TABLE ...] tables and dense parameters as files that other programs read
@@ -27,7 +29,7 @@ struct CkptFlags {
   std::string untrained = "initial";
 };
 
-// `arguments`: {"inspect", TABLE, ID}, {"stats"}, {"compact"} or {"export", TABLE ...}, of the
+// `arguments`: {"inspect", TABLE, TOKEN}, {"stats"}, {"compact"} or {"export", TABLE ...}, of the
 // model in settings.output.model_dir. Prints the figures, or delivers them as `flags.json` says.
 // kUsage for unknown names and for rows on other hosts, in use, or left open by a run; kCorruption,
 // naming shard and file, for damaged rows.

@@ -123,7 +123,7 @@ const std::vector<Verb>& Verbs() {
       {"ckpt", kCkpt,
        "prints a row, or the sizes of tables and shards, of the saved model in --model_dir, or "
        "compacts its rows, or exports it for other programs",
-       "inspect TABLE ID | stats | compact | export [TABLE ...]"},
+       "inspect TABLE TOKEN | stats | compact | export [TABLE ...]"},
       {"compare", kCompare,
        "prints the runs whose reports are named side by side, and writes a page of them",
        "REPORT.json ..."},

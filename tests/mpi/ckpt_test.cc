@@ -252,7 +252,7 @@ TEST_F(Ckpt, WhatTheOperatorCanMendIsRefusedInWords) {
            {{"inspct", "t0", "1"},
             "unknown action \"inspct\" of ckpt (known: inspect, stats, "
             "compact). Did you mean \"inspect\"?"},
-           {{"inspect", "t0"}, "ckpt inspect takes TABLE and ID, not 1 arguments"},
+           {{"inspect", "t0"}, "ckpt inspect takes TABLE and TOKEN or row=NUMBER, not 1 arguments"},
            {{"stats", "t0"}, "ckpt stats takes flags only, not 1 arguments"},
            {{"inspect", "t3", "0"}, "unknown table \"t3\" (known: t0, t1). Did you mean \"t0\"?"},
            {{"inspect", "t1", "40"}, "\"40\" is no row of table \"t1\": a number from 0 to 39"},
