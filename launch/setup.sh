@@ -3,7 +3,7 @@
 # one is missing.
 #   launch/setup.sh             for building, running and most tests
 #   launch/setup.sh --browser   also the browser for the test of pages (290 MB)
-#   launch/setup.sh --ci        also the tools of .ci/run: clang, clang-format (600 MB)
+#   launch/setup.sh --ci        also the tools of .ci/run and Python for tests of docs: clang, PyTorch (1 GB)
 set -euo pipefail
 
 # The one list of packages.
@@ -22,7 +22,7 @@ PACKAGES=(
   iproute2                                   # hosts in tests are network namespaces
 )
 BROWSER_PACKAGES=(chromium-headless-shell python3-websocket)
-CI_PACKAGES=(clang clang-format)
+CI_PACKAGES=(clang clang-format python3-numpy python3-torch)
 
 for argument in "$@"; do
   case "$argument" in

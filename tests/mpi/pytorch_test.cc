@@ -1,0 +1,107 @@
+// docs/predict.md's PyTorch program, word for word, with the reader of docs/data_format.md: it
+// gives the scores of rowhouse predict.
+#include <cmath>
+#include <fstream>
+#include <random>
+#include <sstream>
+
+#include "tests/testing/process.h"
+#include "worker/data/blocks/data_writer.h"
+#include "worker/data/blocks/encoded_block.h"
+
+namespace rowhouse {
+namespace {
+
+constexpr const char* kPython = "/usr/bin/python3";  // Debian's: it has Debian's modules
+
+std::string TextOf(const std::string& path) {
+  std::stringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
+}
+
+// The block of Python behind `<!-- mark -->` on a page of docs/.
+std::string CodeOf(const std::string& page, const std::string& mark) {
+  const std::string text = TextOf(std::string(ROWHOUSE_SOURCE_DIR) + "/docs/" + page);
+  const size_t at = text.find("<!-- " + mark + " -->");
+  CHECK(at != std::string::npos) << page << " has no code marked " << mark;
+  const size_t begin = text.find("```python\n", at) + 10;
+  return text.substr(begin, text.find("```", begin) - begin);
+}
+
+bool HasTorch() {
+  return RunCommand({.arguments = {kPython, "-c", "import torch, numpy"}}).exit_code == 0;
+}
+
+// Samples of two dense columns and three tables with bags of 0 to 3 ids.
+void WriteData(const std::string& path) {
+  const DataColumns columns = {.dense = {"x", "y"},
+                               .categorical = {"plain", "qr", "weighed"},
+                               .rows = {50, 60, 30},
+                               .has_weights = false};
+  std::mt19937 random(7);
+  Batch batch;
+  batch.Clear(2, 3);
+  for (size_t s = 0; s < 600; ++s, ++batch.samples) {
+    batch.dense.push_back(static_cast<float>(random() % 1000) / 500.0f - 1.0f);
+    batch.dense.push_back(static_cast<float>(random() % 7));
+    batch.labels.push_back(static_cast<float>(random() % 2));
+    for (size_t k = 0; k < 3; ++k) {
+      for (size_t i = random() % 4; i > 0; --i) {
+        batch.features[k].ids.push_back(random() % columns.rows[k]);
+        if (k == 2) batch.features[k].weights.push_back(0.25f * static_cast<float>(random() % 9));
+      }
+      batch.features[k].EndBag();
+    }
+  }
+  const Result<EncodedBlock> block = EncodeBlock(columns, batch);
+  ASSERT_OK(block);
+  const auto writer = DataWriter::Open(path, columns);
+  ASSERT_OK(writer);
+  ASSERT_OK(writer.value()->Append(block.value()));
+  ASSERT_OK(writer.value()->Finish({}, ""));
+}
+
+TEST(PyTorch, TheProgramOfTheDocsGivesTheScoresOfPredict) {
+  if (!HasTorch()) GTEST_SKIP() << "Debian's python3-torch and python3-numpy are not installed";
+  const TempDir dir;
+  ASSERT_NO_FATAL_FAILURE(WriteData(dir / "data"));
+  std::ofstream(dir / "model.yaml")
+      << "model: {arch_mlp_bot: [2, 16, 8], arch_mlp_top: [16, 1], arch_sparse_feature_size: 8,\n"
+         "        loss_function: bce}\n"
+         "training: {mini_batch_size: 20, learning_rate: 0.1, optimizer: adagrad, nepochs: 3}\n"
+         "tables:\n  list:\n"
+         "  - {name: plain, rows: 50, pooling: mean}\n"
+         "  - {name: qr, kind: qr, collisions: 4, rows: 60}\n"
+         "  - {name: weighed, kind: block, block_dim: 3, rows: 30}\n";
+  const auto run = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), ROWHOUSE_BINARY);
+    arguments.push_back("--model_dir=" + dir / "model");
+    return RunCommand({.arguments = std::move(arguments)});
+  };
+  const ProcessResult trained = run({"train", "--config=" + dir / "model.yaml",
+                                     "--data_generation=dataset", "--data=" + dir / "data"});
+  ASSERT_EQ(trained.exit_code, 0) << trained.Describe();
+  const ProcessResult scored = run({"predict", "--data=" + dir / "data", "--out=-"});
+  ASSERT_EQ(scored.exit_code, 0) << scored.Describe();
+  const ProcessResult exported = run({"ckpt", "export", "--out=" + dir / "export"});
+  ASSERT_EQ(exported.exit_code, 0) << exported.Describe();
+
+  std::ofstream(dir / "rowhouse_data.py") << CodeOf("data_format.md", "read");
+  std::ofstream(dir / "score.py") << CodeOf("predict.md", "pytorch");
+  const ProcessResult torch =
+      RunCommand({.arguments = {kPython, "-B", dir / "score.py", dir / "export", dir / "data"},
+                  .directory = dir.path()});
+  ASSERT_EQ(torch.exit_code, 0) << torch.Describe();
+
+  std::istringstream ours(scored.out), theirs(torch.out);
+  for (size_t s = 0; s < 600; ++s) {
+    double our_score = 0.0, label = 0.0, their_score = 0.0;
+    ASSERT_TRUE(ours >> our_score >> label) << s;
+    ASSERT_TRUE(theirs >> their_score) << s;
+    EXPECT_NEAR(our_score, their_score, 1e-6) << s;
+  }
+}
+
+}  // namespace
+}  // namespace rowhouse
