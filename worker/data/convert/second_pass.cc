@@ -1,12 +1,14 @@
+#include "worker/data/convert/second_pass.h"
+
 #include <algorithm>
 
 #include "worker/data/blocks/data_writer.h"
 #include "worker/data/blocks/encoded_block.h"
 #include "worker/data/convert/bad_line_count.h"
 #include "worker/data/convert/batch_part.h"
+#include "worker/data/convert/first_pass.h"
 #include "worker/data/convert/ordered_chunks.h"
 #include "worker/data/convert/pass_progress.h"
-#include "worker/data/convert/passes.h"
 #include "worker/data/text/text_chunks.h"
 
 namespace rowhouse {

@@ -1,11 +1,11 @@
-// The two passes of a conversion over its text (worker/data/convert/converter.h).
+// The second pass of a conversion over its text (worker/data/convert/converter.h): it writes
+// blocks.
 //
-// Threads: each is called by one thread and starts its own.
+// Threads: called by one thread, which starts its own.
 #pragma once
 
 #include <cstdint>
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "common/status.h"
@@ -14,15 +14,6 @@
 #include "worker/data/convert/converter.h"
 
 namespace rowhouse {
-
-// Counts tokens and adds up dense values where the schema needs it, and writes the preprocessing
-// into `directory`. Returns the files that it has read, none if it had to read none.
-Result<std::vector<DataOrigin>> MakePreprocessing(const TextFormat& format,
-                                                  const ConversionOptions& options,
-                                                  uint32_t threads, const std::string& directory);
-
-// Whether MakePreprocessing reads the text.
-bool HasFirstPass(const TextFormat& format, const ConversionOptions& options);
 
 // Writes the samples as state->data_path(), going on where `state` says. `counted`: what
 // MakePreprocessing returned in this call, to notice files that have changed since.
