@@ -40,6 +40,24 @@ TEST(Vocabulary, FindsEveryKeyAndNoOther) {
   }
 }
 
+TEST(Vocabulary, FindsManyKeysAsItFindsEach) {
+  TempDir directory;
+  std::vector<uint64_t> keys, wanted, expected;
+  for (uint64_t i = 0; i < 1000; ++i) keys.push_back(i * i);
+  WriteKeys(directory / "v", keys);
+  const auto vocabulary = Vocabulary::Open(directory / "v");
+  ASSERT_OK(vocabulary);
+  for (uint64_t i = 0; i < 3001; ++i) {
+    wanted.push_back(i % 3 == 0 ? keys[i * 7 % 1000] : i);
+    expected.push_back(vocabulary.value()->Find(wanted.back()).value_or(Vocabulary::kNone));
+  }
+  std::vector<uint64_t> numbers(wanted.size());
+  vocabulary.value()->FindAll(wanted, numbers);
+  EXPECT_EQ(numbers, expected);
+  vocabulary.value()->FindInOrder(wanted, wanted);
+  EXPECT_EQ(wanted, expected);
+}
+
 TEST(Vocabulary, AnyFlippedByteAndAnyShorterFileIsRefused) {
   TempDir directory;
   const std::string path = directory / "v";

@@ -24,6 +24,10 @@ static_assert(std::endian::native == std::endian::little);
 constexpr char kMagic[] = {'R', 'H', 'V', 'O', 'C', 'A', 'B', '1'};
 constexpr uint32_t kVersion = 1;
 constexpr uint64_t kCheckedAtOpen = uint64_t{256} << 20;
+// See FindInOrder.
+constexpr uint64_t kLargeBytes = uint64_t{384} << 20;
+constexpr uint64_t kPieceBytes = uint64_t{32} << 20;
+constexpr size_t kManyKeys = 32768;
 
 struct Header {
   char magic[8];
@@ -152,6 +156,33 @@ std::optional<uint64_t> Vocabulary::Find(uint64_t key) const {
 }
 
 void Vocabulary::FindAll(std::span<const uint64_t> keys, std::span<uint64_t> numbers) const {
+  if (bytes() > kLargeBytes && keys.size() >= kManyKeys) return FindInOrder(keys, numbers);
+  FindAsTheyCome(keys, numbers);
+}
+
+void Vocabulary::FindInOrder(std::span<const uint64_t> keys, std::span<uint64_t> numbers) const {
+  struct Wanted {
+    uint64_t mixed;
+    size_t place;
+  };
+  std::vector<Wanted> wanted(keys.size());
+  for (size_t i = 0; i < keys.size(); ++i) wanted[i] = {Mix64(keys[i]), i};
+  std::ranges::sort(wanted, {}, &Wanted::mixed);
+  const size_t pieces = bytes() / kPieceBytes + 1;
+  std::vector<uint64_t> found;
+  std::vector<uint64_t> all(keys.size());
+  for (size_t piece = 0; piece < pieces; ++piece) {
+    const size_t begin = keys.size() * piece / pieces, end = keys.size() * (piece + 1) / pieces;
+    found.clear();
+    for (size_t i = begin; i < end; ++i) found.push_back(keys[wanted[i].place]);
+    FindAsTheyCome(found, found);
+    for (size_t i = begin; i < end; ++i) all[wanted[i].place] = found[i - begin];
+    ReleasePages();
+  }
+  std::ranges::copy(all, numbers.begin());
+}
+
+void Vocabulary::FindAsTheyCome(std::span<const uint64_t> keys, std::span<uint64_t> numbers) const {
   constexpr size_t kGroup = 32;
   const size_t width = is_wide_ ? 8 : 4;
   std::array<uint64_t, kGroup> begins, ends;

@@ -38,9 +38,13 @@ class Vocabulary {
 
   // The same for many keys, several times as fast, because the processor fetches several at once:
   // numbers[i] of keys[i], kNone for one that it lacks. Requires as many numbers as keys; they
-  // may be the same memory.
+  // may be the same memory. Many keys of a large file are found in the file's order, piece by
+  // piece, so that no more than a piece of it is in the memory of the process.
   static constexpr uint64_t kNone = UINT64_MAX;
   void FindAll(std::span<const uint64_t> keys, std::span<uint64_t> numbers) const;
+  // The same in the order of the file, piece by piece, so that no more than a piece of it is in the
+  // memory of the process. FindAll does it for many keys of a large file.
+  void FindInOrder(std::span<const uint64_t> keys, std::span<uint64_t> numbers) const;
 
   uint64_t size() const { return keys_count_; }
   const std::string& path() const { return file_->path(); }
@@ -60,6 +64,7 @@ class Vocabulary {
   Vocabulary() = default;
   Status ReadHeader();
   uint64_t BucketAt(uint64_t index) const;
+  void FindAsTheyCome(std::span<const uint64_t> keys, std::span<uint64_t> numbers) const;
   uint64_t FindFrom(uint64_t at, uint64_t end, uint64_t key) const;
 
   const unsigned char* map() const {
