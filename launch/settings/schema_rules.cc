@@ -18,9 +18,10 @@ std::vector<std::string> NamesOf(const std::vector<LogicalTable>& tables) {
   return names;
 }
 
+// Of the tables that the columns are looked up in.
 std::vector<std::string> NamesOf(const std::vector<CategoricalColumn>& columns) {
   std::vector<std::string> names;
-  for (const CategoricalColumn& column : columns) names.push_back(column.name);
+  for (const CategoricalColumn& column : columns) names.push_back(TableNameOf(column.name));
   return names;
 }
 
@@ -28,6 +29,10 @@ Status CheckNames(const Schema& schema, const std::vector<LogicalTable>& tables)
   const std::vector<std::string> of_tables = NamesOf(tables),
                                  of_columns = NamesOf(schema.categorical);
   for (const std::string& name : of_columns) {
+    if (std::ranges::count(of_columns, name) > 1) {
+      return UsageError("schema: several categorical columns are looked up in table {}; rename one",
+                        name);
+    }
     if (std::ranges::count(of_tables, name) > 0) continue;
     return UsageError(
         "schema: categorical column \"{}\" has no table of its name {}; add it to tables: list, as "
@@ -57,7 +62,7 @@ Status CheckDenseWidth(const Settings& s) {
 Status CheckTokenWeights(const Settings& s) {
   for (const CategoricalColumn& column : s.data.schema.categorical) {
     if (column.weight_separator.empty()) continue;
-    const auto table = std::ranges::find(s.tables, column.name, &LogicalTable::name);
+    const auto table = std::ranges::find(s.tables, TableNameOf(column.name), &LogicalTable::name);
     if (table->pooling == "sum") continue;
     return UsageError(
         "schema: tokens of column \"{}\" have weights (weight_separator), which needs pooling=sum; "
@@ -72,9 +77,11 @@ Status CheckTokenWeights(const Settings& s) {
 void FitSchemaToTables(Settings* settings) {
   Schema& schema = settings->data.schema;
   if (!NamesColumns(schema) || !CheckNames(schema, settings->tables).ok()) return;
+  const std::vector<std::string> names = NamesOf(schema.categorical);
   std::vector<CategoricalColumn> columns;
   for (const LogicalTable& table : settings->tables) {
-    columns.push_back(*std::ranges::find(schema.categorical, table.name, &CategoricalColumn::name));
+    const auto found = std::ranges::find(names, table.name);
+    columns.push_back(schema.categorical[static_cast<size_t>(found - names.begin())]);
     columns.back().rows = table.rows;
   }
   schema.categorical = std::move(columns);

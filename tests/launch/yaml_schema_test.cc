@@ -84,6 +84,21 @@ TEST(YamlSchema, ColumnsGoInTheOrderOfTablesAndKnowTheirRows) {
   EXPECT_EQ(settings.data.schema.categorical[1].rows, 900u);
 }
 
+TEST(YamlSchema, ATableHasTheNameOfItsColumnAsFarAsItCan) {
+  EXPECT_EQ(TableNameOf("user_id"), "user_id");
+  EXPECT_EQ(TableNameOf(" Größe (cm) "), "_Gr_e_cm_");
+  const Settings settings = Read(
+      "schema: {format: delimited, label: y, categorical: [{name: ' City ', token: hex}]}\n"
+      "tables: {list: [{name: _City_, rows: 7}]}\n"
+      "model: {arch_mlp_bot: [1, 2]}\n"
+      "data: {data_generation: random}\n");
+  EXPECT_OK(settings.Validate(false));
+  EXPECT_EQ(settings.data.schema.categorical[0].rows, 7u);
+  EXPECT_THAT(Misfit("schema: {format: delimited, label: y, categorical: [a b, a_b]}\n"
+                     "tables: {list: [{name: a_b, rows: 7}]}\n"),
+              HasSubstr("several categorical columns are looked up in table a_b"));
+}
+
 TEST(YamlSchema, IsTheSourceOfData) {
   EXPECT_EQ(Read(kSchema).data_source(), "delimited");
   EXPECT_EQ(Read("schema: {format: criteo}").data_source(), "criteo");

@@ -133,7 +133,8 @@ Result<std::vector<size_t>> ColumnsOfTables(const std::string& path, const DataC
   std::iota(numbers.begin(), numbers.end(), size_t{0});
   if (!AreNamesGiven(options.table_names)) return numbers;
   for (size_t table = 0; table < numbers.size(); ++table) {
-    const auto found = std::ranges::find(columns.categorical, options.table_names[table]);
+    const auto found =
+        std::ranges::find(columns.categorical, options.table_names[table], TableNameOf);
     if (found == columns.categorical.end()) {
       return UsageError(
           "\"{}\" has no categorical column \"{}\" for the table of this name; it has {}. Give the "

@@ -101,6 +101,20 @@ Status CheckSchema(const Schema& schema) {
   return OkStatus();
 }
 
+std::string TableNameOf(const std::string& column) {
+  std::string name;
+  for (const char c : column) {
+    const bool is_legal = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                          (c >= '0' && c <= '9') || c == '_' || c == '.' || c == '-';
+    if (is_legal) {
+      name += c;
+    } else if (!name.ends_with('_')) {
+      name += '_';
+    }
+  }
+  return name;
+}
+
 std::vector<std::string> DenseInputs(const Schema& schema) {
   if (schema.dense.empty()) return {"none"};
   std::vector<std::string> names;

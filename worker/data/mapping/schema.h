@@ -90,6 +90,10 @@ inline uint64_t KeptRows(const CategoricalColumn& column) {
   return (column.missing_row ? 1u : 0u) + (column.rare_row ? 1u : 0u);
 }
 
+// Name of the table that a categorical column is looked up in: the column's, in which one _ stands
+// for each run of characters that a table's name cannot have.
+std::string TableNameOf(const std::string& column);
+
 // Names of the model's dense inputs. A model has one at least: without a dense column it is
 // "none", a 0 in every sample.
 std::vector<std::string> DenseInputs(const Schema& schema);
