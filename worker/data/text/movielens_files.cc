@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <functional>
 
+#include "worker/data/text/field_text.h"
 #include "worker/data/text/record_scanner.h"
 #include "worker/data/text/text_chunks.h"
 
@@ -115,6 +116,7 @@ std::vector<std::string> UserRow(std::string_view age, std::string_view gender,
 }
 
 std::vector<std::string> MovieRow(std::string title, std::string year, std::string genres) {
+  if (!FloatOf(year)) year.clear();  // RecBole's file of 100K has a year "unkonwn"
   std::vector<std::string> row = {std::move(title), std::move(year), std::move(genres)};
   const std::string listed = "|" + row[2] + "|";
   for (const char* const genre : kGenres) {
