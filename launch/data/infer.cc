@@ -38,6 +38,9 @@ Status Infer(const CommandLine& command_line, const std::vector<std::string>& ar
   std::string list = fmt::format("{}", fmt::join(arguments, ","));
   if (list.empty()) list = settings.data.file;
   if (list.empty()) return UsageError("data infer: which file? rowhouse data infer FILE > my.yaml");
+  if (list == "-") {
+    return UsageError("data infer reads its files more than once: give a file, not standard input");
+  }
   ASSIGN_OR_RETURN(const std::vector<std::string> files, ExpandFiles(list));
   ASSIGN_OR_RETURN(const Inferred inferred,
                    InferFiles(files, command_line.Value(kLabelColumnFlag)));

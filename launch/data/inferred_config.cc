@@ -22,7 +22,7 @@ struct Shape {
   uint32_t dim, hidden, batch, epochs;
 };
 constexpr std::array kShapes = {
-    Shape{2e4, 8, 32, 64, 10},    Shape{2e5, 16, 64, 128, 4},     Shape{2e6, 16, 128, 512, 2},
+    Shape{2e4, 8, 32, 64, 3},     Shape{2e5, 16, 64, 128, 2},     Shape{2e6, 16, 128, 512, 1},
     Shape{2e7, 16, 256, 1024, 1}, Shape{1e300, 16, 256, 2048, 1},
 };
 
@@ -34,14 +34,16 @@ bool IsPlainCharacter(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-' || c == '.';
 }
 
-// What stands behind # in a line.
-std::string Comment(std::string_view text) {
+std::string OneLine(std::string_view text) {
   std::string line(text);
   for (char& c : line) {
     if (static_cast<unsigned char>(c) < ' ' || c == '\x7f') c = '?';
   }
-  return line.empty() ? "" : "  # " + line;
+  return line;
 }
+
+// What stands behind # in a line.
+std::string Comment(std::string_view text) { return text.empty() ? "" : "  # " + OneLine(text); }
 
 std::string DenseText(const InferredColumn& column) {
   std::string text = "name: " + YamlWord(column.name);
@@ -72,9 +74,9 @@ std::string HeadText(const DataSize& size, const std::string& files) {
       size.is_whole ? ", which are all" : fmt::format(", of about {}", WrittenCount(size.records)));
   if (size.odd_records > 0) {
     text += fmt::format(
-        "# {} more lines have another number of fields or stray quotes: train with "
-        "--max_bad_lines=N to leave them out.\n",
-        WrittenCount(static_cast<double>(size.odd_records)));
+        "# Besides, {} cannot be read; to leave them out, train with --max_bad_lines. The first:\n"
+        "# {}\n",
+        WrittenCount(static_cast<double>(size.odd_records)), OneLine(size.first_odd));
   }
   return text + fmt::format(
                     "#   rowhouse train --config=THIS --data={} --test_fraction=0.2 "
@@ -141,8 +143,8 @@ std::string TablesText(const Inferred& inferred) {
   for (const InferredColumn& column : inferred.columns) {
     if (column.use != Use::kCategorical) continue;
     const auto rows = static_cast<double>(column.categorical.rows);
-    text +=
-        fmt::format("    - {{name: {}, rows: {}", YamlWord(column.name), column.categorical.rows);
+    text += fmt::format("    - {{name: {}, rows: {}", YamlWord(TableNameOf(column.name)),
+                        column.categorical.rows);
     if (rows > kMostPlainRows) {
       text +=
           fmt::format(", kind: hashed, buckets: {:.0f}}}  # a row each would take more than 4 GB\n",
@@ -181,7 +183,8 @@ std::string TrainingText(const Shape& shape, const DataSize& size) {
       "  learning_rate: 0.02\n"
       "  print_freq: {:.0f}\n",
       shape.batch, shape.epochs,
-      shape.epochs > 1 ? "few lines: several times through them" : "many lines: once is enough",
+      shape.epochs > 1 ? "few lines: more than once through them"
+                       : "often enough for so many lines",
       std::max(1.0, std::floor(steps / 20)));
 }
 

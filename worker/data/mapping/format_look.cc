@@ -105,6 +105,7 @@ class FormatLooker {
       Add(raw);
     }
     size_.odd_records = bad.size();
+    if (!bad.empty()) size_.first_odd = bad.front().message;
     size_.is_whole = !has_more;
     size_.records = static_cast<double>(size_.looked_at);
     const auto done = static_cast<double>(chunks.bytes_done());

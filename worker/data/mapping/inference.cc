@@ -98,8 +98,8 @@ InferredColumn InferColumn(const ColumnLook& column, const TextLook& look, bool 
   const double values = static_cast<double>(column.values());
   if (column.values() == 0) return Ignored("empty in all lines");
   if (column.name().empty()) return Ignored("has no name; it numbers the lines, as pandas writes");
-  if (distinct == 1 && column.missing() == 0) return Ignored("the same in all lines");
   if (column.are_dates()) return Ignored("dates");
+  if (distinct == 1 && column.missing() == 0) return Ignored("the same in all lines");
   if (AreEpochTimes(column)) return Ignored("times since 1970");
   const bool is_weight = !has_weight && MeansWeight(column.name()) && column.are_numbers() &&
                          column.min() >= 0 && column.missing() == 0;

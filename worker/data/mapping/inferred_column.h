@@ -26,7 +26,8 @@ struct DataSize {
   double records = 0;  // in all, estimated unless is_whole
   uint64_t looked_at = 0;
   bool is_whole = true;
-  uint64_t odd_records = 0;  // besides, that could not be read
+  uint64_t odd_records = 0;    // besides, that could not be read
+  std::string first_odd = {};  // what is wrong with the first of them
 };
 
 // "12,345" and, from a million on, "1.2 million".

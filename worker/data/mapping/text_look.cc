@@ -126,7 +126,11 @@ class TextLooker {
     while (scanner.Next(&fields)) {
       if (scanner.record().empty()) continue;
       if (fields.size() != look_.columns.size() || scanner.misquoted_field() >= 0) {
-        ++look_.size.odd_records;
+        if (look_.size.odd_records++ == 0) {
+          look_.size.first_odd =
+              fmt::format("{} fields instead of {}, or a stray quote, in \"{}\"", fields.size(),
+                          look_.columns.size(), ShownField(scanner.record()));
+        }
       } else if (!look_.has_header || !std::equal(fields.begin(), fields.end(), header_.begin())) {
         ++look_.size.looked_at;
         for (size_t i = 0; i < fields.size(); ++i) look_.columns[i].Add(fields[i]);
