@@ -55,6 +55,11 @@ Blocked WhatIsBlocked(const ShardEvent& event) {
 
 bool MakesRoom(const ShardAction& action) { return std::holds_alternative<TruncateLog>(action); }
 
+bool IsRetried(const ShardAction& action) {
+  const auto* write = std::get_if<WriteRows>(&action);
+  return write == nullptr || !write->gives_up;
+}
+
 bool FoundNoRoom(const ShardEvent& event) {
   const Status* const status = StatusOf(event);
   return status != nullptr && status->code() == StatusCode::kResourceExhausted;
@@ -68,7 +73,7 @@ void IoThread::CarryOut(std::vector<ShardAction>& actions) {
     std::vector<ShardEvent> events = execute_(std::span(actions).subspan(next));
     CHECK(!events.empty() && events.size() <= actions.size() - next);
     std::optional<ShardEvent> blocked;
-    if (FoundNoRoom(events.back())) {
+    if (FoundNoRoom(events.back()) && IsRetried(actions[next + events.size() - 1])) {
       done_(StoreBlocked{*StatusOf(events.back()), WhatIsBlocked(events.back())});
       is_blocked = true;
       blocked = std::move(events.back());

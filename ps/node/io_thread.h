@@ -3,6 +3,7 @@
 //
 // Faults: an action that finds no room (a full disk, a stalled store) is retried until there is
 //         room or the thread must end; later actions wait. TruncateLog makes room and goes first.
+//         What belongs to a checkpoint is not retried.
 // Bound:  the queue has no bound of its own. A shard has at most one read for each pull in flight
 //         (peers x their window), and serves no pulls while too many bytes wait to be written.
 #pragma once

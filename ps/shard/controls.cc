@@ -87,8 +87,10 @@ void Controls::StartCheckpoint(ControlTask task) {
 void Controls::ContinueSave() {
   const std::vector<LocalSlice*>& slices = rooms_.tables.slices();
   for (; save_->slice < slices.size(); ++save_->slice, save_->next = 0) {
+    if (save_->is_checkpoint() && rooms_.writer.found_no_room()) break;
     if (!WriteSlice(*slices[save_->slice], &save_->next)) return;
   }
+  if (save_->is_checkpoint() && !EndTries()) return;
   EndSave();
 }
 
@@ -99,10 +101,35 @@ bool Controls::WriteSlice(LocalSlice& slice, RowCache::Slot* next) {
   while (*next < slots) {
     if (!rooms_.writer.has_room()) return false;
     const RowCache::Slot end = std::min(slots, *next + piece);
-    rooms_.writer.QueueDirty(slice, *next, end);
+    if (save_->is_checkpoint()) {
+      rooms_.writer.TryDirty(slice, *next, end);
+    } else {
+      rooms_.writer.QueueDirty(slice, *next, end);
+    }
     if (state_.has_failed()) return false;
     rooms_.writer.Flush();
     *next = end;
+  }
+  return true;
+}
+
+// The rows of a checkpoint were sent to the store. False: not all are there yet; or there was no
+// room for one, which ends the checkpoint, and they are dirty as before. As no step is applied
+// meanwhile, the store otherwise has all rows as they are.
+bool Controls::EndTries() {
+  if (rooms_.writer.is_trying()) return false;
+  if (const Status tried = rooms_.writer.TakeTried(); !tried.ok()) {
+    CheckpointReply reply;
+    reply.no_room = tried.message();
+    state_.out.Answer(save_->task.request, reply);
+    save_.reset();
+    return false;
+  }
+  for (LocalSlice* slice : rooms_.tables.slices()) {
+    RowCache& cache = *slice->cache;
+    for (RowCache::Slot slot = 0; slot < cache.capacity_rows(); ++slot) {
+      if (cache.is_dirty(slot)) cache.set_clean(slot);  // Others may never have been touched.
+    }
   }
   return true;
 }

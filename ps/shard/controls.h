@@ -5,8 +5,9 @@
 // saved is the rows after one step. FLUSH then syncs the store, writes "clean" into STATE.json
 // (shard_store.h) and is answered. docs/storage.md, "A save", says what else makes a saved model.
 // One save or digest at a time. CHECKPOINT writes the rows in the same way; then the shard's part
-// of the checkpoint is made from the store, and the directory stays "open". Threads: the shard's
-// thread only.
+// of the checkpoint is made from the store, and the directory stays "open". Rows stay dirty until
+// all are written, so that a disk without room ends the checkpoint only.
+// Threads: the shard's thread only.
 #pragma once
 
 #include <cstdint>
@@ -65,6 +66,8 @@ class Controls {
     ControlTask task;
     size_t slice = 0;         // number of the slice that is being written
     RowCache::Slot next = 0;  // its first slot that is not written yet
+
+    bool is_checkpoint() const { return task.request.header.type == MessageType::kCheckpoint; }
   };
 
   void ServeOne(ControlTask task);
@@ -72,6 +75,7 @@ class Controls {
   uint64_t DirtyBytes() const;
   bool WriteSlice(LocalSlice& slice, RowCache::Slot* next);
   void EndSave();
+  bool EndTries();
   // The request that waits for this ticket; nothing if it was refused since.
   std::optional<Request> TakeWaiting(uint64_t ticket);
 

@@ -102,6 +102,9 @@ struct ReadRows {
 struct WriteRows {
   uint64_t ticket = 0;
   std::vector<StoreWrite> writes;
+  // Finding no room ends it, with a part of the rows written: for rows that their caches still have
+  // as dirty. Other writes are retried.
+  bool gives_up = false;
 };
 struct SyncStore {  // makes all writes so far survive a crash
   uint64_t ticket = 0;

@@ -59,19 +59,31 @@ StoreWrite& StoreWriter::QueuedOf(const LocalSlice& slice) {
 
 void StoreWriter::QueueDirty(LocalSlice& slice, RowCache::Slot begin, RowCache::Slot end) {
   const std::vector<std::pair<RowId, RowCache::Slot>> dirty = slice.cache->DirtySlots(begin, end);
+  QueueCopies(slice, dirty);
+  for (const auto& [row, slot] : dirty) slice.cache->set_clean(slot);
+}
+
+void StoreWriter::QueueCopies(LocalSlice& slice,
+                              const std::vector<std::pair<RowId, RowCache::Slot>>& dirty) {
   if (dirty.empty()) return;
   StoreWrite& write = QueuedOf(slice);
   write.rows.reserve(write.rows.size() + dirty.size());
   write.records.reserve(write.records.size() + dirty.size() * slice.store.record_bytes);
-  for (const auto& [row, slot] : dirty) {
-    Queue(slice, row, slice.cache->record(slot));
-    slice.cache->set_clean(slot);
-  }
+  for (const auto& [row, slot] : dirty) Queue(slice, row, slice.cache->record(slot));
 }
 
-void StoreWriter::Flush() {
-  if (queued_.empty()) return;
-  WriteRows action{.ticket = state_.out.TakeTicket(), .writes = {}};
+void StoreWriter::TryDirty(LocalSlice& slice, RowCache::Slot begin, RowCache::Slot end) {
+  Flush();
+  QueueCopies(slice, slice.cache->DirtySlots(begin, end));
+  if (const auto ticket = Send(/*gives_up=*/true)) tried_.insert(*ticket);
+}
+
+void StoreWriter::Flush() { Send(/*gives_up=*/false); }
+
+std::optional<uint64_t> StoreWriter::Send(bool gives_up) {
+  if (queued_.empty()) return std::nullopt;
+  WriteRows action{.ticket = state_.out.TakeTicket(), .writes = {}, .gives_up = gives_up};
+  const uint64_t ticket = action.ticket;
   uint64_t bytes = 0;
   for (auto& [number, write] : queued_) {
     bytes += write.records.size();
@@ -79,14 +91,20 @@ void StoreWriter::Flush() {
   }
   queued_.clear();
   unwritten_bytes_ += bytes;
-  write_bytes_.emplace(action.ticket, bytes);
+  write_bytes_.emplace(ticket, bytes);
   state_.out.Add(std::move(action));
+  return ticket;
 }
 
 void StoreWriter::OnRowsWritten(const RowsWritten& event) {
   const auto bytes = write_bytes_.extract(event.ticket);
   CHECK(!bytes.empty()) << "write " << event.ticket << " ended twice";
   unwritten_bytes_ -= bytes.mapped();
+  const bool was_tried = tried_.erase(event.ticket) > 0;
+  if (was_tried && event.status.code() == StatusCode::kResourceExhausted) {
+    if (no_room_.ok()) no_room_ = event.status;
+    return;
+  }
   if (!event.status.ok()) state_.Fail(event.status);
 }
 

@@ -8,7 +8,11 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
+#include <set>
 #include <unordered_map>
+#include <utility>
+#include <vector>
 
 #include "ps/shard/local_tables.h"
 #include "ps/shard/shard_state.h"
@@ -45,6 +49,13 @@ class StoreWriter {
   void QueueDirty(LocalSlice& slice, RowCache::Slot begin, RowCache::Slot end);
   // One WriteRows action of all that is queued; none if nothing is.
   void Flush();
+  // Writes the dirty rows of these slots, and leaves them dirty: a disk without room is no failure
+  // then. What is queued before leaves first.
+  void TryDirty(LocalSlice& slice, RowCache::Slot begin, RowCache::Slot end);
+  bool is_trying() const { return !tried_.empty(); }
+  bool found_no_room() const { return !no_room_.ok(); }
+  // What became of all tries since the last call.
+  Status TakeTried() { return std::exchange(no_room_, {}); }
   void OnRowsWritten(const RowsWritten& event);
 
   // Bytes under way to the store are fewer than max_unwritten_bytes.
@@ -58,12 +69,17 @@ class StoreWriter {
 
  private:
   StoreWrite& QueuedOf(const LocalSlice& slice);
+  void QueueCopies(LocalSlice& slice, const std::vector<std::pair<RowId, RowCache::Slot>>& dirty);
+  // The ticket; nothing is done if nothing is queued.
+  std::optional<uint64_t> Send(bool gives_up);
 
   ShardState& state_;
   LocalTables& tables_;
   std::map<uint32_t, StoreWrite> queued_;               // by number of the slice
   std::unordered_map<uint64_t, uint64_t> write_bytes_;  // of writes under way, by ticket
   uint64_t unwritten_bytes_ = 0;                        // their sum
+  std::set<uint64_t> tried_;  // tickets of writes under way that may find no room
+  Status no_room_;            // of the first that found none
   RecentWrites recent_;
 };
 

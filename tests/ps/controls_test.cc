@@ -89,9 +89,15 @@ TEST_F(ControlsTest, ACheckpointWritesDirtyRowsAndLeavesTheDirectoryOpen) {
   EXPECT_EQ(AnswerOf<CheckpointReply>().no_room, "");
 
   actions = ask({.phase = CheckpointPhase::kMake, .name = "step-5"});
-  ASSERT_EQ(actions.size(), 2u);
+  ASSERT_EQ(actions.size(), 1u);
   EXPECT_EQ(std::get<WriteRows>(actions[0]).writes.at(0).rows.size(), 2u);
-  checkpoint = std::get<CheckpointStore>(actions[1]);
+  EXPECT_TRUE(std::get<WriteRows>(actions[0]).gives_up);
+  EXPECT_TRUE(controls_->is_saving());
+  EXPECT_EQ(slice().cache->DirtySlots().size(), 2u) << "until they are written";
+  writer_->OnRowsWritten({.ticket = std::get<WriteRows>(actions[0]).ticket});
+  controls_->ContinueSave();
+  EXPECT_TRUE(slice().cache->DirtySlots().empty());
+  checkpoint = Take<CheckpointStore>().at(0);
   EXPECT_EQ(checkpoint.name, "step-5");
   EXPECT_EQ(checkpoint.steps, 5u);
   EXPECT_FALSE(controls_->is_saving());
@@ -105,6 +111,36 @@ TEST_F(ControlsTest, ACheckpointWritesDirtyRowsAndLeavesTheDirectoryOpen) {
   actions = ask({.phase = CheckpointPhase::kKeep, .kept = {"step-5"}});
   ASSERT_EQ(actions.size(), 1u);
   EXPECT_EQ(std::get<CheckpointStore>(actions[0]).kept, std::vector<std::string>{"step-5"});
+}
+
+TEST_F(ControlsTest, RowsThatFindNoRoomForACheckpointStayDirty) {
+  OpenControls({.max_unwritten_bytes = 1});
+  Cache(RowId{3}, 3.0f, /*is_dirty=*/true);
+  Cache(RowId{4}, 4.0f, /*is_dirty=*/true);
+  Cache(RowId{5}, 5.0f, /*is_dirty=*/true);
+  // Writes come one by one.
+  const auto answer_write = [&](const Status& status) {
+    EXPECT_TRUE(controls_->is_saving());
+    writer_->OnRowsWritten({.ticket = Take<WriteRows>().at(0).ticket, .status = status});
+    controls_->ContinueSave();
+  };
+  const auto begin = [&] {
+    controls_->Park(Ask(MessageType::kCheckpoint, 0), {.phase = CheckpointPhase::kMake});
+    controls_->Serve();
+  };
+  begin();
+  answer_write(OkStatus());
+  answer_write(Status(StatusCode::kResourceExhausted, "full"));
+  EXPECT_EQ(AnswerOf<CheckpointReply>().no_room, "full");
+  EXPECT_FALSE(controls_->is_saving());
+  EXPECT_FALSE(state_->has_failed());
+  EXPECT_EQ(slice().cache->DirtySlots().size(), 3u);
+  begin();
+  for (int row = 0; row < 2; ++row) answer_write(OkStatus());
+  EXPECT_EQ(slice().cache->DirtySlots().size(), 3u);
+  answer_write(OkStatus());
+  EXPECT_TRUE(slice().cache->DirtySlots().empty());
+  EXPECT_EQ(Take<CheckpointStore>().size(), 1u);
 }
 
 TEST_F(ControlsTest, ACheckpointWithoutRoomIsNoFailureAndOneThatBreaksIs) {

@@ -75,6 +75,8 @@ void SimShard::StartNext(Queue* queue) {
 }
 
 bool SimShard::FindsNoRoom(const ShardAction& action, Queue* queue) {
+  const auto* write = std::get_if<WriteRows>(&action);
+  if (write != nullptr && write->gives_up) return false;
   if (std::holds_alternative<ReadRows>(action) || std::holds_alternative<ScanStore>(action) ||
       std::holds_alternative<CountStore>(action) ||
       std::holds_alternative<CheckpointStore>(action)) {
@@ -111,6 +113,11 @@ ShardEvent SimShard::Execute(ShardAction& action) {
   }
   if (const auto* checkpoint = std::get_if<CheckpointStore>(&action)) {
     return Checkpoint(*checkpoint);
+  }
+  if (const auto* write = std::get_if<WriteRows>(&action);
+      write != nullptr && write->gives_up && scheduler_.Happens(faults_.no_room)) {
+    return RowsWritten{.ticket = write->ticket,
+                       .status = Status(StatusCode::kResourceExhausted, "the disk is full")};
   }
   ShardEvent event = store_->Execute(action);
   // What the process takes is no part of the simulation.

@@ -48,6 +48,24 @@ TEST(IoThreadThreads, TriesAgainInOrderUntilThereIsRoom) {
   EXPECT_THAT(told, testing::ElementsAre("1", "blocked", "blocked", "unblocked", "2", "3"));
 }
 
+TEST(IoThreadThreads, DoesNotTryAgainWhatGivesUp) {
+  std::vector<StatusCode> told;  // on the I/O thread
+  {
+    IoThread io(
+        "io", /*max_batch=*/1,
+        [&](std::span<ShardAction> actions) {
+          const auto& write = std::get<WriteRows>(actions.front());
+          return EventOf(write.ticket, write.gives_up ? kFull : OkStatus());
+        },
+        [&](const ShardEvent& event) {
+          told.push_back(std::get<RowsWritten>(event).status.code());
+        });
+    io.Submit(WriteRows{.ticket = 1, .writes = {}, .gives_up = true});
+    io.Submit(WriteRows{.ticket = 2, .writes = {}});
+  }
+  EXPECT_THAT(told, testing::ElementsAre(StatusCode::kResourceExhausted, StatusCode::kOk));
+}
+
 TEST(IoThreadThreads, SaysWhetherTheStoreOrTheLogIsBlocked) {
   const auto told_of = [](ShardAction action, const auto& event_of) {
     std::vector<Blocked> told;  // on the I/O thread
