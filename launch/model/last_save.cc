@@ -128,9 +128,14 @@ Result<LastSave> FindLastSave(const std::string& model_dir, const std::string& r
   const bool is_newer = checkpoint && (checkpoint->manifest.model_id != ended.model_id ||
                                        checkpoint->manifest.steps >= ended.steps);
   if (checkpoint && (is_newer || !unchanged.ok())) {
-    Manifest& manifest = checkpoint->manifest;
-    if (manifest.model_id == ended.model_id && manifest.steps == ended.steps) {
-      manifest.rows_digest = ended.rows_digest;  // A checkpoint is made without it.
+    // A checkpoint is made before the test and the digest at the end of a run.
+    const bool is_same = checkpoint->manifest.model_id == ended.model_id &&
+                         checkpoint->manifest.steps == ended.steps;
+    if (is_same && ReadDense(model_dir, ended).ok()) {
+      checkpoint->directory = model_dir;
+      std::vector<SavedShard> parts = std::move(checkpoint->manifest.shards);
+      checkpoint->manifest = ended;
+      checkpoint->manifest.shards = std::move(parts);
     }
     return std::move(*checkpoint);
   }

@@ -39,8 +39,8 @@ std::string ModelOfCheckpoint(const std::string& model_dir);
 std::string RowDirectoryOf(const std::string& model_dir, const std::string& row_dir);
 
 struct LastSave {
-  std::string directory;   // the model directory or the checkpoint's
-  std::string checkpoint;  // "step-1200"; "": the save that a run made when it ended
+  std::string directory;   // with all files but the rows: the model directory or the checkpoint's
+  std::string checkpoint;  // "step-1200", where the rows are its parts; "": the shards' own rows
   // With the shards' directories, or their parts, where they were found.
   Manifest manifest;
 };

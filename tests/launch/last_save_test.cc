@@ -56,12 +56,15 @@ class LastSaveTest : public testing::Test {
 
   std::string Part(uint64_t steps) { return CheckpointPart(shard_, CheckpointName(steps)); }
 
-  // The name of the directory, or the error.
+  // The name of the checkpoint, "m" if the rows are the shards' own, or the error.
   std::string Last(const std::string& host = "here") {
     const Result<LastSave> save = FindLastSave(model_, "", host);
     if (!save.ok()) return save.status().message();
-    EXPECT_EQ(save.value().checkpoint.empty(), save.value().directory == model_);
-    return fs::path(save.value().directory).filename();
+    if (save.value().checkpoint.empty()) {
+      EXPECT_EQ(save.value().directory, model_);
+      return "m";
+    }
+    return save.value().checkpoint;
   }
 
   TempDir dir_;
@@ -90,6 +93,9 @@ TEST_F(LastSaveTest, IsTheNewestWholeOne) {
   EXPECT_EQ(Last(), "step-10");
   SaveCheckpoint(12);
   EXPECT_EQ(Last(), "step-12");
+  const LastSave save = FindLastSave(model_, "", "here").value();
+  EXPECT_EQ(save.directory, model_) << "whose files are those of the end of the run";
+  EXPECT_EQ(save.manifest.shards.at(0).directory, Part(12));
   EXPECT_EQ(CheckpointsOf(model_), (std::vector<uint64_t>{9, 10, 12}));
 }
 
