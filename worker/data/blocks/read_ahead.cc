@@ -63,13 +63,16 @@ class ReadAheadData final : public Dataset {
   }
 
  private:
-  // Waits until the thread reads nothing; then the source, batch_ and status_ are this thread's.
-  // Returns whether they are those of `asked`. The wait ends, as reading a mapped file does.
+  enum class State { kNothing, kAsked, kReading, kRead };
+
+  // Waits until the thread reads nothing; then the source, batch_ and status_ are the caller's.
+  // Returns whether they are those of `asked`. The wait ends, as reading a mapped file does. A
+  // slice that the thread has not begun, for want of a core, the caller reads sooner itself.
   bool WaitFor(const Slice& asked) {
     MutexLock lock(mutex_);
-    while (is_reading_) changed_.Wait(mutex_);
-    const bool is_there = ahead_ == asked && asked.count > 0;
-    if (is_there) ahead_.reset();
+    while (state_ == State::kReading) changed_.Wait(mutex_);
+    const bool is_there = state_ == State::kRead && slice_ == asked;
+    state_ = State::kNothing;
     return is_there;
   }
 
@@ -80,8 +83,8 @@ class ReadAheadData final : public Dataset {
     if (first >= train_samples() || asked.count > train_samples() - first) return;
     if (!thread_.joinable()) thread_ = std::thread([this] { Run(); });
     MutexLock lock(mutex_);
-    ahead_ = {asked.epoch, first, asked.count};
-    is_reading_ = true;
+    slice_ = {asked.epoch, first, asked.count};
+    state_ = State::kAsked;
     changed_.NotifyAll();
   }
 
@@ -91,18 +94,19 @@ class ReadAheadData final : public Dataset {
       Slice slice;
       {
         MutexLock lock(mutex_);
-        while (!is_reading_ && !is_ending_) changed_.Wait(mutex_);
-        if (!is_reading_) return;
-        slice = *ahead_;
+        while (state_ != State::kAsked && !is_ending_) changed_.Wait(mutex_);
+        if (is_ending_) return;
+        slice = slice_;
+        state_ = State::kReading;
       }
       status_ = source_->ReadTrain(slice.epoch, slice.first, slice.count, &batch_);
       MutexLock lock(mutex_);
-      is_reading_ = false;
+      state_ = State::kRead;
       changed_.NotifyAll();
     }
   }
 
-  // Used by the thread while is_reading_, by the owner otherwise.
+  // Used by the thread while kReading, by the owner otherwise.
   const std::unique_ptr<Dataset> source_;
   Batch batch_;
   Status status_;
@@ -110,8 +114,8 @@ class ReadAheadData final : public Dataset {
   std::optional<Slice> last_;  // asked for last
   Mutex mutex_;
   CondVar changed_;
-  std::optional<Slice> ahead_ GUARDED_BY(mutex_);  // that is in batch_, or being read
-  bool is_reading_ GUARDED_BY(mutex_) = false;
+  State state_ GUARDED_BY(mutex_) = State::kNothing;
+  Slice slice_ GUARDED_BY(mutex_);  // that is asked for, being read, or in batch_
   bool is_ending_ GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };
