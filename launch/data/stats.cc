@@ -188,7 +188,7 @@ Status Run(const CommandLine& command_line, const std::vector<std::string>& argu
                                  FloatsText(*data, floats));
   text += ColumnsText(*data, columns);
   text +=
-      "ids: different ones, once: those seen once, ~: estimated, to 0.2 %; a sample: ids of one;\n"
+      "ids: different ones, once: those seen once, ~: estimated, to 0.3 %; a sample: ids of one;\n"
       "top: percent of lookups of the ids looked up most; Zipf: exponent of counts over ranks\n";
   return DeliverFigures(command_line.Value(kJsonFlag),
                         StatisticsJson(*data, floats, columns).dump(1) + "\n", text);

@@ -7,7 +7,7 @@
 //     whenever the sample exceeds max_ids (adaptive distinct sampling; Gibbons, 2001), each of
 //     which stands for 1 / rate ids.
 // With n ids in the sample, the relative standard error of the number of different ids and of those
-// seen once is about 1 / sqrt(n), 0.2 % by default; that of shares of top ids is smaller, as most
+// seen once is about 1 / sqrt(n), 0.3 % by default; that of shares of top ids is smaller, as most
 // of their lookups are counted exactly. The Zipf exponent is that of maximum likelihood for the
 // ranks.
 //
