@@ -22,8 +22,8 @@ std::string TextOf(const std::string& path) {
 
 // The block of Python behind `<!-- mark -->` on a page of docs/.
 std::string CodeOf(const std::string& page, const std::string& mark) {
-  const std::string text = TextOf(std::string(ROWHOUSE_SOURCE_DIR) + "/docs/" + page);
-  const size_t at = text.find("<!-- " + mark + " -->");
+  const std::string text = TextOf(fmt::format("{}/docs/{}", ROWHOUSE_SOURCE_DIR, page));
+  const size_t at = text.find(fmt::format("<!-- {} -->", mark));
   CHECK(at != std::string::npos) << page << " has no code marked " << mark;
   const size_t begin = text.find("```python\n", at) + 10;
   return text.substr(begin, text.find("```", begin) - begin);
