@@ -127,6 +127,13 @@ TEST_F(TextChunksTest, ATruncatedOrDamagedCompressedFileIsAUsageErrorThatNamesIt
   }
 }
 
+TEST_F(TextChunksTest, AFewBytesCannotAskForGigabytes) {
+  const std::string head = "\x28\xb5\x2f\xfd\x04\xa8\xff\xff\xff";  // a window of 2 GiB
+  const Status status = Read({Write("huge", head + "abc")}, 1 << 20).status();
+  EXPECT_EQ(status.code(), StatusCode::kUsage);
+  EXPECT_THAT(status.message(), HasSubstr("takes more than 128 MiB to decompress"));
+}
+
 TEST_F(TextChunksTest, AFileThatChangesWhileItIsReadIsRefused) {
   const std::string text(100000, 'x');
   for (const bool grows : {false, true}) {

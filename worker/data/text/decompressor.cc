@@ -2,6 +2,7 @@
 
 #include <zlib.h>
 #include <zstd.h>
+#include <zstd_errors.h>
 
 #include <algorithm>
 #include <limits>
@@ -59,8 +60,7 @@ class Gzip final : public Decompressor {
 class Zstd final : public Decompressor {
  public:
   Zstd() : context_(ZSTD_createDCtx(), &ZSTD_freeDCtx) {
-    // What `zstd --ultra --long=31` writes.
-    ZSTD_DCtx_setParameter(context_.get(), ZSTD_d_windowLogMax, 31);
+    ZSTD_DCtx_setParameter(context_.get(), ZSTD_d_windowLogMax, kWindowLog);
   }
 
   const char* name() const override { return "zstd"; }
@@ -70,6 +70,11 @@ class Zstd final : public Decompressor {
     ZSTD_inBuffer in = {input->data(), input->size(), 0};
     ZSTD_outBuffer out = {output, size, 0};
     const size_t result = ZSTD_decompressStream(context_.get(), &out, &in);
+    if (ZSTD_getErrorCode(result) == ZSTD_error_frameParameter_windowTooLarge) {
+      return UsageError(
+          "takes more than {} MiB to decompress (zstd --long); compress it with --long={} or less",
+          (1 << kWindowLog) >> 20, kWindowLog);
+    }
     if (ZSTD_isError(result)) {
       return UsageError("has damaged zstd data ({}); copy it anew", ZSTD_getErrorName(result));
     }
@@ -80,6 +85,9 @@ class Zstd final : public Decompressor {
   }
 
  private:
+  // What all levels of the program zstd keep within; 31 would be 2 GiB for a file of few bytes.
+  static constexpr int kWindowLog = 27;
+
   std::unique_ptr<ZSTD_DCtx, size_t (*)(ZSTD_DCtx*)> context_;
   bool is_at_frame_end_ = false;
 };
