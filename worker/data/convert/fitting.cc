@@ -100,7 +100,8 @@ Status Fitting::WriteVocabulary(size_t dictionary, uint64_t parts) {
   const std::string path = options_.directory + "/" + VocabularyFileName(made.column);
   const uint64_t memory = options_.memory_bytes / parts / 2;
 
-  ExternalSort<Appearance, AppearsEarlier> by_appearance(path + ".first", memory);
+  ExternalSort<Appearance, AppearsEarlier> by_appearance(
+      fmt::format("{}/spill-first-{}", options_.directory, dictionary), memory);
   RETURN_IF_ERROR(TokenCounts::ForEachToken(counts_, dictionary, [&](const TokenCount& token) {
     return token.count < column.min_count ? OkStatus()
                                           : by_appearance.Add({token.first, token.key});
@@ -111,7 +112,8 @@ Status Fitting::WriteVocabulary(size_t dictionary, uint64_t parts) {
   if (column.rare_row && column.rows > 0 && !TakesBadIds(made.column)) {
     kept = std::min(kept, column.rows - std::min(column.rows, KeptRows(column)));
   }
-  ExternalSort<NumberedKey, ComesEarlierInFile> by_key(path + ".sorted", memory);
+  ExternalSort<NumberedKey, ComesEarlierInFile> by_key(
+      fmt::format("{}/spill-sorted-{}", options_.directory, dictionary), memory);
   uint64_t number = 0;
   RETURN_IF_ERROR(by_appearance.ForEach([&](const Appearance& token) {
     const uint64_t own = number++;
