@@ -43,6 +43,9 @@ Result<DatasetOptions> OptionsOf(const CommandLine& command_line,
                                  const std::vector<std::string>& arguments,
                                  const Settings& settings) {
   DatasetOptions options = settings.data;
+  if (!arguments.empty() && !command_line.Value("data").empty()) {
+    return UsageError("data convert: files are given, and --data too; give one of them");
+  }
   if (!arguments.empty()) options.file = fmt::format("{}", fmt::join(arguments, ","));
   if (options.file.empty()) return UsageError("data convert: expected FILE ... --out=DIR");
   if (!settings.are_tables_given) {  // Dictionaries decide how many rows tables have.

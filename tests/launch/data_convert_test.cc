@@ -70,6 +70,8 @@ TEST(DataConvert, SaysWhatIsMissing) {
   const std::string out = "--out=" + (directory / "data");
   EXPECT_THAT(message({"convert", directory / "text"}), HasSubstr("no --out"));
   EXPECT_THAT(message({"convert", out}), HasSubstr("expected FILE"));
+  EXPECT_THAT(message({"convert", directory / "text", out, "--data=" + (directory / "text")}),
+              HasSubstr("give one of them"));
   EXPECT_THAT(message({"convert", directory / "text", out}), HasSubstr("--id_mapping=dictionary"));
   EXPECT_THAT(message({"convert", directory / "none", out, "--id_mapping=dictionary"}),
               HasSubstr("none"));
