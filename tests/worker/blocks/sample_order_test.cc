@@ -82,10 +82,17 @@ TEST(SampleSplitTest, TailHoldsOutTheLastSamplesRoundingHalvesToEven) {
   }
 }
 
-TEST(SampleSplitTest, DlrmSplitsCriteosWholeFileAsDlrmDoes) {
-  const auto split = Split(Layout({16'777'216, 16'777'216, 12'286'185}), "dlrm");
-  EXPECT_EQ(split->samples(Part::kTrain), 39'291'958u);
-  EXPECT_EQ(split->samples(Part::kTest), 3'274'330u);
+TEST(SampleSplitTest, DlrmSplitsAFileAsDlrmDoes) {
+  for (const auto& vector : LoadVectors("criteo_reader.json")["kaggle_day_split"]) {
+    const uint64_t total = vector["total"];
+    const auto split = Split(Layout({total}), "dlrm");
+    EXPECT_EQ(split->samples(Part::kTrain), vector["train"]) << total;
+    EXPECT_EQ(split->samples(Part::kTest), vector["test"]) << total;
+    const std::vector<uint64_t> bounds = split->DayBounds();
+    for (size_t day = 0; day < vector["per_day"].size(); ++day) {
+      EXPECT_EQ(bounds[day + 1] - bounds[day], vector["per_day"][day]) << total << " " << day;
+    }
+  }
 }
 
 TEST(SampleSplitTest, DlrmTakesEachFileForADay) {

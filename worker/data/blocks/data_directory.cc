@@ -139,7 +139,9 @@ class Directory final : public DataDirectory {
 
   Status CheckLength(size_t block) const {
     const Status whole = file_->CheckWhole();
-    return whole.ok() ? whole : whole.Annotate(NameOf(block));
+    if (whole.ok()) return whole;
+    return UsageError("{}: {}; make the data again, or copy them again", NameOf(block),
+                      whole.message());
   }
 
   // Two threads may both find a block unchecked and check it.
