@@ -59,6 +59,8 @@ uint64_t DrawsOfPrinting(const Settings& s) {
     return table.initialiser == "dlrm";
   });
   if (!s.training.debug_mode || !draws_rows) return 0;
+  // No file's samples are drawn by numpy, and opening text takes as long as reading it.
+  if (!DeclarationOfDataset(s.data_source()).is_generated) return 0;
   const Result<std::unique_ptr<Dataset>> data = Datasets().Make(s.data_source(), s.data);
   if (!data.ok()) return 0;  // The run says why when it opens them.
   const std::optional<NumpyRandom> after = data.value()->GeneratorAfterEpoch();

@@ -70,7 +70,11 @@ Status ReadCurves(const Json& report, ComparedRun* run) {
     RETURN_IF_ERROR(ReadFigure(json, "evaluations", "logloss", &evaluation.logloss));
     run->evaluations.push_back(evaluation);
   }
-  if (run->evaluations.empty()) return OkStatus();
+  // A run that went on from a model may have tested nothing itself: the tests are then of others.
+  std::optional<double> first_step;
+  RETURN_IF_ERROR(ReadFigure(report["totals"], "totals", "first_step", &first_step));
+  const auto& tests = run->evaluations;
+  if (tests.empty() || tests.back().step <= first_step.value_or(0.0)) return OkStatus();
   run->test_auc = run->evaluations.back().auc;
   run->test_logloss = run->evaluations.back().logloss;
   const Json& last = report["evaluations"].back();

@@ -198,6 +198,17 @@ Json DataOf(const std::string& page) {
   return Json::parse(page.substr(at, page.find("</script>", at) - at));
 }
 
+// A run that went on and tested nothing has the tests of the run before it in its curve.
+TEST_F(ComparisonTest, TestsOfEarlierRunsAreNoResultsOfTheLast) {
+  Json a = Report(0.79), b = Report(0.79);
+  a["totals"]["first_step"] = 20;
+  b["totals"]["first_step"] = 10;
+  const auto runs = Read({WriteJson("a/report.json", a), WriteJson("b/report.json", b)});
+  EXPECT_EQ(runs.at(0).test_auc, std::nullopt);
+  EXPECT_EQ(runs.at(0).evaluations.size(), 2u);
+  EXPECT_EQ(runs.at(1).test_auc, 0.79);
+}
+
 TEST_F(ComparisonTest, ThePageHoldsCurvesFiguresAndDifferences) {
   Json a = WithBytes(Report(0.79), "<a> </script>", 1 << 20), b = Report(0.78);
   a["curve"] = {{{"step", 10}, {"loss", 0.5}, {"samples_per_second", 9.0}},

@@ -5,6 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "common/durable_file.h"
+#include "launch/model/saved_preprocessing.h"
+#include "launch/report/training_history.h"
 #include "sharding/plans/plan_maker.h"
 #include "tests/testing/testing.h"
 
@@ -226,6 +228,29 @@ TEST(Manifest, VersionOneIsStillRead) {
   EXPECT_EQ(read.value().tables.at(0).name, "user");
   EXPECT_EQ(read.value().plan.digest(), "db4847b4ca451305");
   EXPECT_EQ(ReadDense(model, read.value()).value(), kDense);
+}
+
+// The same for version 2: a model of own data that went on with a second day.
+TEST(Manifest, VersionTwoIsStillRead) {
+  const std::string model = std::string(ROWHOUSE_TEST_VECTORS) + "/model_v2";
+  const Result<Manifest> read = ReadManifest(model);
+  ASSERT_OK(read);
+  const Manifest& manifest = read.value();
+  EXPECT_EQ(manifest.model_id, Example().model_id);
+  EXPECT_EQ(manifest.steps, 33u);
+  EXPECT_EQ(manifest.data_first_step, 15u);
+  EXPECT_EQ(manifest.steps_per_epoch, 9u);
+  EXPECT_EQ(ReadDense(model, manifest).value().size(), manifest.dense_floats);
+  const DatasetState state = ReadDatasetState(model, manifest).value();
+  ASSERT_EQ(state.files.size(), 2u);
+  EXPECT_EQ(state.files[1].kind, "vocabulary_0");
+  const auto preprocessing = OpenPreprocessing(model, manifest);
+  ASSERT_OK(preprocessing);
+  EXPECT_EQ(preprocessing.value()->schema().categorical.at(1).separator, "|");
+  EXPECT_EQ(preprocessing.value()->tokens(0), 30u);
+  const auto history = TrainingHistory::FromJsonText(ReadCurve(model, manifest).value());
+  ASSERT_OK(history);
+  EXPECT_EQ(history.value().runs.size(), 4u);
 }
 
 }  // namespace

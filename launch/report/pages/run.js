@@ -4,7 +4,9 @@ function drawRun({report}) {
   const {el, isNumber, count, fixed, bytes, duration, percent, short, table} = Page;
   const {environment, totals, phases, curve, evaluations, shards} = report;
   const nodes = report.sharding.ps_nodes;
-  const last = evaluations[evaluations.length - 1];
+  // Tests of earlier runs of the model are of other rows, maybe of other samples.
+  const tested = evaluations.filter((one) => one.step > (totals.first_step || 0));
+  const last = tested[tested.length - 1];
   const several = (n, name) => `${count(n)} ${name}${n === 1 ? "" : "s"}`;
   // What a read from the store means to people.
   const store = report.settings.storage.store === "memory" ? "store" : "disk";
