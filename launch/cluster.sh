@@ -102,10 +102,11 @@ look="echo came; cd $(printf %q "$PWD") || exit; echo entered; sha256sum"
 for file in "${same[@]}"; do look+=" $(printf %q "$file")"; done
 look+=" 2>/dev/null; echo version \$($(printf %q "$binary") --version 2>&1 | head -n 1)"
 look+="; echo orted \$(command -v orted)"
-# A file, or, of Terabyte, a file a day.
+# Files and patterns joined by commas; of Terabyte, a file a day; or a data directory.
 if [[ -n "$data" ]]; then
-  file="$(printf %q "$data")"
-  look+="; echo data \$(stat -L -c %s $file 2>/dev/null || stat -L -c %s $file\_[0-9]* 2>/dev/null)"
+  look+="; echo data \$(all=$(printf %q "$data"); IFS=,; for file in \$all; do"
+  look+=" [ ! -d \"\$file\" ] || file=\"\$file/samples.bin\";"
+  look+=" stat -L -c %s \"\$file\" 2>/dev/null || stat -L -c %s \"\$file\"_[0-9]* 2>/dev/null; done)"
 fi
 
 answers="$(mktemp -d)"

@@ -231,6 +231,44 @@ TEST_F(Hosts, ClusterShSaysWhichHostLacksWhat) {
   EXPECT_THAT(older.err, HasSubstr("host beta has another " + data + "/rowhouse than this one"));
 }
 
+// What a model keeps of its data lies on one host's disk, and others need it to map theirs.
+TEST_F(Hosts, APreprocessingIsSentToHostsThatDoNotSeeIt) {
+  std::ofstream(dir_ / "config.yaml")
+      << "model: {arch_sparse_feature_size: 4, arch_mlp_bot: [1, 4], arch_mlp_top: [4, 1]}\n"
+         "training: {mini_batch_size: 10, learning_rate: 0.1}\n"
+         "schema:\n"
+         "  format: delimited\n"
+         "  label: {column: label}\n"
+         "  dense: [{name: x, transform: standardise}]\n"
+         "  categorical: [{name: user, ids: dictionary, rare_row: true}]\n"
+         "tables: {list: [{name: user, rows: 40}]}\n";
+  for (const int day : {1, 2}) {
+    std::ofstream text(dir_ / fmt::format("day{}.csv", day));
+    text << "user,x,label\n";
+    for (int i = 0; i < 100; ++i) {
+      text << fmt::format("u{},{},{}\n", i * i % 23 + 5 * day, i % 7, i % 2);
+    }
+  }
+  const auto flags = [this](int day, const std::string& model) {
+    return fmt::format("--data={}/day{}.csv --model_dir={}{}", dir_.path(), day, model,
+                       day == 2 ? " --load" : "");
+  };
+  std::string here, there;
+  for (const int day : {1, 2}) {
+    const ProcessResult one = hosts_.RunOn(
+        "alpha",
+        fmt::format("{}/launch/mpirun.sh -n 4 {} train {} --config={}/config.yaml",
+                    ROWHOUSE_SOURCE_DIR, ROWHOUSE_BINARY, flags(day, dir_ / "one"), dir_.path()));
+    ASSERT_EQ(one.exit_code, 0) << one.Describe();
+    here = Digest(one);
+    const ProcessResult two = RunRanks("eth0", flags(day, hosts_.rows() + "/two"));
+    ASSERT_EQ(two.exit_code, 0) << two.Describe();
+    there = Digest(two);
+  }
+  EXPECT_NE(here, "");
+  EXPECT_EQ(there, here);
+}
+
 // Before any host is asked.
 TEST(ClusterScript, AHostFileWithWindowsLinesIsRefusedInWords) {
   const TempDir dir;
