@@ -35,7 +35,12 @@ class Preparing {
                                                MutexLock lock(mutex_);
                                                progress_ = progress;
                                              },
-                                         .stop = &stop_};
+                                         .stop = &stop_,
+                                         .done =
+                                             [this](const ConversionSummary& summary) {
+                                               MutexLock lock(mutex_);
+                                               AddBadLines(summary);
+                                             }};
           auto made = PreparedText::Make(source, options, hooks);
           MutexLock lock(mutex_);
           made_ = std::move(made);
@@ -57,6 +62,13 @@ class Preparing {
     MutexLock lock(mutex_);
     return progress_;
   }
+  // What to say of lines that were left out; "": none was.
+  std::string BadLinesText() const {
+    MutexLock lock(mutex_);
+    if (bad_lines_ == 0) return "";
+    return fmt::format("{} bad line{} left out; the first: {}", bad_lines_,
+                       bad_lines_ == 1 ? " was" : "s were", first_bad_line_);
+  }
   // Requires is_done(). Call it once.
   Result<std::unique_ptr<PreparedText>> Take() {
     thread_.join();
@@ -65,11 +77,20 @@ class Preparing {
   }
 
  private:
+  void AddBadLines(const ConversionSummary& summary) REQUIRES(mutex_) {
+    if (bad_lines_ == 0 && !summary.bad_line_examples.empty()) {
+      first_bad_line_ = summary.bad_line_examples[0];
+    }
+    bad_lines_ += summary.bad_lines;
+  }
+
   std::atomic<bool> stop_ = false;
   mutable Mutex mutex_;
   bool is_done_ GUARDED_BY(mutex_) = false;
   std::optional<ConversionProgress> progress_ GUARDED_BY(mutex_);
   std::optional<Result<std::unique_ptr<PreparedText>>> made_ GUARDED_BY(mutex_);
+  uint64_t bad_lines_ GUARDED_BY(mutex_) = 0;  // of train and test files
+  std::string first_bad_line_ GUARDED_BY(mutex_);
   std::thread thread_;  // last: it uses the members above
 };
 
@@ -143,6 +164,8 @@ Result<std::unique_ptr<PreparedText>> PrepareTextOnHosts(const WorkerSetup& setu
   if (preparing) {
     Result<std::unique_ptr<PreparedText>> made = preparing->Take();
     status = made.status();
+    const std::string bad_lines = preparing->BadLinesText();
+    if (setup.options.prints && !bad_lines.empty()) fmt::print("note: {}\n", bad_lines);
     if (made.ok()) text = std::move(made).value();
   }
   RETURN_IF_ERROR(Agree(setup.workers, status, "preparing the data"));

@@ -189,6 +189,7 @@ TEST_F(OwnData, ABrokenLineIsNamedByOneMessage) {
   Write("day1.csv", Samples(30, 1) + "u2,two,b,0\n");
   const TrainResult left_out = TrainIn("model", 2, {Data("day1.csv"), "--max_bad_lines=1"});
   ASSERT_TRAINED(left_out);
+  EXPECT_THAT(left_out.out, HasSubstr("1 bad line was left out; the first: "));
   EXPECT_EQ(left_out.report.at("totals").at("samples"), 30);
 }
 

@@ -13,8 +13,7 @@ Result<std::vector<uint64_t>> CountCriteoIds(const DatasetOptions& options) {
   ASSIGN_OR_RETURN(TextChunks chunks, TextChunks::Open(files, format->has_quotes()));
   if (!chunks.can_be_read_again()) {
     return UsageError(
-        "\"{}\" can be read only once, and to count the rows of tables takes a pass of its own: "
-        "give their sizes (arch_embedding_size), or a file",
+        "\"{}\" can be read only once, and training reads its data more than once: give a file",
         options.file);
   }
   std::vector<TokenSet> seen(format->schema().categorical.size());

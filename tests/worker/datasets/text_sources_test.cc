@@ -126,6 +126,23 @@ TEST_F(TextSourcesTest, CriteosLinesComeBackFromTheBinaryForm) {
   }
 }
 
+TEST_F(TextSourcesTest, LinesThatAreLeftOutAreTold) {
+  options_.dense_features = 1;
+  options_.table_rows = {10};
+  options_.max_bad_lines = 2;
+  Write(options_.file, "1 3:1\nx 3:1\n0 4:1\n1 y\n");
+  uint64_t bad_lines = 0;
+  std::vector<std::string> examples;
+  const ConversionHooks hooks = {.done = [&](const ConversionSummary& summary) {
+    bad_lines = summary.bad_lines;
+    examples = summary.bad_line_examples;
+  }};
+  ASSERT_OK(PrepareText("libsvm", options_, dir_ / "prepared", hooks));
+  EXPECT_EQ(bad_lines, 2u);
+  ASSERT_FALSE(examples.empty());
+  EXPECT_THAT(examples[0], testing::HasSubstr("text:2:1: the label is \"x\""));
+}
+
 TEST_F(TextSourcesTest, LibsvmsLinesComeBackFromTheBinaryForm) {
   options_.dense_features = 1;
   options_.table_rows = {5000};

@@ -38,9 +38,20 @@ struct ConversionProgress {
   uint64_t bad_lines = 0;
 };
 
+struct ConversionSummary {
+  uint64_t samples = 0, blocks = 0, bad_lines = 0;
+  uint64_t text_bytes = 0, bytes = 0;  // read, of one pass; written
+  double first_pass_seconds = 0, second_pass_seconds = 0;
+  uint64_t resumed_samples = 0;  // that an earlier call had converted
+  std::vector<uint64_t> tokens;  // of each categorical column: in its dictionary; 0: none
+  std::vector<std::string> bad_line_examples;  // the first few
+};
+
 struct ConversionHooks {
   std::function<void(const ConversionProgress&)> progress = nullptr;  // about once a second
   const std::atomic<bool>* stop = nullptr;  // set: it ends soon; a later call goes on
+  // What PrepareText has made, once it is whole.
+  std::function<void(const ConversionSummary&)> done = nullptr;
 };
 
 struct ConversionOptions {
@@ -60,15 +71,6 @@ struct ConversionOptions {
   uint64_t chunk_bytes = uint64_t{4} << 20;  // of text, about; decides the blocks
   uint64_t sync_bytes = uint64_t{64} << 20;  // written between two points to go on from
   ConversionHooks hooks = {};
-};
-
-struct ConversionSummary {
-  uint64_t samples = 0, blocks = 0, bad_lines = 0;
-  uint64_t text_bytes = 0, bytes = 0;  // read, of one pass; written
-  double first_pass_seconds = 0, second_pass_seconds = 0;
-  uint64_t resumed_samples = 0;  // that an earlier call had converted
-  std::vector<uint64_t> tokens;  // of each categorical column: in its dictionary; 0: none
-  std::vector<std::string> bad_line_examples;  // the first few
 };
 
 // kUsage "FILE:LINE:COLUMN: ..." for what the text has wrong, and for an <out>.partial of other

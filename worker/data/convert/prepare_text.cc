@@ -41,7 +41,9 @@ Status PrepareText(const std::string& source, const DatasetOptions& options,
   }
   RETURN_IF_ERROR(FitColumns(options.file, columns, options).status());
   conversion.options.hooks = hooks;
-  return Convert(*conversion.format, conversion.options).status();
+  ASSIGN_OR_RETURN(const ConversionSummary made, Convert(*conversion.format, conversion.options));
+  if (hooks.done != nullptr) hooks.done(made);
+  return OkStatus();
 }
 
 }  // namespace rowhouse

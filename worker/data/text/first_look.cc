@@ -97,6 +97,7 @@ bool IsName(std::string_view field) {
 std::string Printable(std::string_view text) {
   std::string shown(text.substr(0, 60));
   for (char& c : shown) {
+    if (c == '\t') c = ' ';
     if (static_cast<unsigned char>(c) < ' ' || c == '\x7f') c = '?';
   }
   return text.size() > 60 ? shown + "..." : shown;
