@@ -35,7 +35,8 @@ enum class SamplesOf {
 };
 
 // Text is mapped by settings.data.preprocessing, the model's; without one, by the source's own
-// settings. kUsage for data that cannot be read, that do not fit the model, or that have no samples to test.
+// settings. kUsage for data that cannot be read, that do not fit the model, or that have no samples
+// to test.
 Result<std::unique_ptr<SampleStream>> OpenSampleStream(const Settings& settings, SamplesOf what);
 
 }  // namespace rowhouse

@@ -145,9 +145,10 @@ TEST(YamlConfig, AnUnknownKeyNamesPlaceSectionAndNearest) {
               testing::AllOf(testing::StartsWith("x.yaml:3:3: unknown key \"mini_bach_size\" in "
                                                  "section training (known: mini_batch_size, "),
                              testing::EndsWith("). Did you mean \"mini_batch_size\"?")));
-  EXPECT_EQ(Refusal("trainning: {}\n"),
-            "x.yaml:1:1: unknown key \"trainning\" in the file (known: model, tables, schema, data, "
-            "training, storage, cluster, output). Did you mean \"training\"?");
+  EXPECT_EQ(
+      Refusal("trainning: {}\n"),
+      "x.yaml:1:1: unknown key \"trainning\" in the file (known: model, tables, schema, data, "
+      "training, storage, cluster, output). Did you mean \"training\"?");
   EXPECT_EQ(Refusal("data:\n  nepochs: 2\n"),
             "x.yaml:2:3: key \"nepochs\" belongs to section training, not to section data");
   EXPECT_EQ(Refusal("training: {load: true}\n"),

@@ -16,13 +16,15 @@ std::vector<std::string> SourceNames() {
 }
 
 void AddSource(SettingList& list) {
-  list.Add(Choice(MEMBER(data_generation), SourceNames()),
-           {.name = "data_generation",
-            .help = "Where samples come from. random: DLRM's generator; dataset: the file --data, "
-                    "which implies it; synthetic: ids of a Zipf distribution with planted effects. "
-                    "Default: dataset with --data, or else random",
-            .digest = kOfRun,
-            .is_basic = true});
+  list.Add(
+      Choice(MEMBER(data_generation), SourceNames()),
+      {.name = "data_generation",
+       .help = "Where samples come from. random: DLRM's generator; dataset: the file --data, "
+               "which implies it; delimited, libsvm, movielens: text of these forms; converted: "
+               "a data directory; synthetic: ids of a Zipf distribution with planted effects. "
+               "Default: with --data what it is, or else random",
+       .digest = kOfRun,
+       .is_basic = true});
   list.Add(Text(MEMBER(data.file), "paths and globs, joined by commas"),
            {.name = "data",
             .help = "The data: text files (plain, gzip or zstd), one after the other, as section "
@@ -59,6 +61,9 @@ void AddSource(SettingList& list) {
   list.Add(Whole(MEMBER(data.max_bad_lines), 0),
            {.name = "max_bad_lines",
             .help = "With text: lines that cannot be read and are left out, at most"});
+}
+
+void AddIdsAndOrder(SettingList& list) {
   list.Add(Choice(MEMBER(data.id_mapping), {"hash", "dictionary"}),
            {.name = "id_mapping",
             .help = "With dataset: how a token becomes a row. hash: the token modulo the rows; "
@@ -152,8 +157,8 @@ void AddOthers(SettingList& list) {
       kOfRun);
 }
 
-const bool kAdded =
-    RegisterSettings(Section::kData, {AddSource, AddSizes, AddRandom, AddSynthetic, AddOthers});
+const bool kAdded = RegisterSettings(
+    Section::kData, {AddSource, AddIdsAndOrder, AddSizes, AddRandom, AddSynthetic, AddOthers});
 
 }  // namespace
 }  // namespace rowhouse

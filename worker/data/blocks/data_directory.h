@@ -63,8 +63,8 @@ class DataDirectory {
 
   // Appends samples of a block, by their number in it, to *batch, in the order given. The batch
   // must have been Clear()ed to the shape of the columns. kUsage "DIR/samples.bin: block 17
-  // (samples from 557056): ..." for a damaged block and for a file that has become shorter. After an
-  // error the batch may have some columns longer than others.
+  // (samples from 557056): ..." for a damaged block and for a file that has become shorter. After
+  // an error the batch may have some columns longer than others.
   virtual Status Append(size_t block, std::span<const uint32_t> samples, Batch* batch) const = 0;
   // The same for samples of several blocks; those of a block that follow each other are read
   // together.
