@@ -13,7 +13,7 @@ mkdir bin
 ln -s "$rowhouse" bin/rowhouse
 export PATH="$work/bin:$PATH"
 
-sed -n 's/^    //p' "$page" | grep -v '^curl ' >commands.sh
+awk '/^```/ { fenced = !fenced } !fenced && sub(/^    /, "")' "$page" | grep -v '^curl ' >commands.sh
 (($(grep -c '^rowhouse ' commands.sh) >= 12)) || fail "the page has lost its commands"
 
 # MovieLens' 100K, smaller: ids of users and items, ratings 1 to 5, times, between tabs.
