@@ -12,8 +12,9 @@ namespace {
 
 constexpr VerbFlag kFlags[] = {
     {kConfigFlag, kTrain | kPs | kPlan | kData,
-     "YAML file with model, tables, data and training (see configs/); flags given on the command "
-     "line override it"},
+     "YAML file with model, tables, the schema of own data, and training (see configs/; rowhouse "
+     "data "
+     "infer writes one); flags given on the command line override it"},
     {kPrintConfigFlag, kTrain | kPs,
      "Print the effective settings as a YAML file for --config, and stop", true},
     {.name = kJsonFlag,
