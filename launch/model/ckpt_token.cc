@@ -34,8 +34,9 @@ std::vector<PartRow> RowsOfId(const FeatureTable& feature, uint64_t id) {
 
 size_t ColumnOf(const Preprocessing& preprocessing, const std::string& table) {
   const std::vector<CategoricalColumn>& columns = preprocessing.schema().categorical;
-  return static_cast<size_t>(std::ranges::find(columns, table, &CategoricalColumn::name) -
-                             columns.begin());
+  const auto found = std::ranges::find(
+      columns, table, [](const CategoricalColumn& column) { return TableNameOf(column.name); });
+  return static_cast<size_t>(found - columns.begin());
 }
 
 Status InspectToken(const SavedRows& model, const EmbeddingTables& tables,

@@ -115,6 +115,8 @@ TEST_F(Infer, MessyCsvIsReadAsItStands) {
   EXPECT_THAT(NamesOf(found, Use::kDense), ElementsAre("Größe"));
   EXPECT_THAT(NamesOf(found, Use::kIgnored), ElementsAre("id"));
   EXPECT_EQ(look_.size.looked_at, 300u);
+  EXPECT_EQ(look_.size.odd_records, 1u);
+  EXPECT_EQ(look_.size.first_odd, "the header once more");
 }
 
 TEST_F(Infer, LabelsAreMadeZeroOrOne) {

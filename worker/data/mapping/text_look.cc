@@ -125,17 +125,22 @@ class TextLooker {
     Fields fields;
     while (scanner.Next(&fields)) {
       if (scanner.record().empty()) continue;
+      const bool is_header = look_.has_header && std::equal(fields.begin(), fields.end(),
+                                                            header_.begin(), header_.end());
       if (fields.size() != look_.columns.size() || scanner.misquoted_field() >= 0) {
-        if (look_.size.odd_records++ == 0) {
-          look_.size.first_odd =
-              fmt::format("{} fields instead of {}, or a stray quote, in \"{}\"", fields.size(),
-                          look_.columns.size(), ShownField(scanner.record()));
-        }
-      } else if (!look_.has_header || !std::equal(fields.begin(), fields.end(), header_.begin())) {
+        AddOdd(fmt::format("{} fields instead of {}, or a stray quote, in \"{}\"", fields.size(),
+                           look_.columns.size(), ShownField(scanner.record())));
+      } else if (is_header) {
+        if (++headers_ > options_.files.size()) AddOdd("the header once more");
+      } else {
         ++look_.size.looked_at;
         for (size_t i = 0; i < fields.size(); ++i) look_.columns[i].Add(fields[i]);
       }
     }
+  }
+
+  void AddOdd(const std::string& what) {
+    if (look_.size.odd_records++ == 0) look_.size.first_odd = what;
   }
 
   Status ReadBeginning() {
@@ -191,6 +196,7 @@ class TextLooker {
   const TextLookOptions options_;
   TextLook look_;
   std::vector<std::string> header_;
+  size_t headers_ = 0;  // that were read
 };
 
 }  // namespace

@@ -74,12 +74,16 @@ std::optional<float> FloatOf(std::string_view field) {
 std::optional<double> DoubleOf(std::string_view field) { return NumberOf<double>(field); }
 
 std::string ShownField(std::string_view field) {
-  constexpr size_t kMost = 24;
-  std::string shown(field.substr(0, kMost));
-  for (char& c : shown) {
-    if (c < ' ' || c > '~') c = '?';
+  size_t most = 24;
+  // Not in the middle of a character of UTF-8.
+  while (most > 20 && most < field.size() && (static_cast<unsigned char>(field[most]) >> 6) == 2) {
+    --most;
   }
-  return field.size() > kMost ? shown + "..." : shown;
+  std::string shown(field.substr(0, most));
+  for (char& c : shown) {
+    if (static_cast<unsigned char>(c) < ' ' || c == '\x7f') c = '?';
+  }
+  return field.size() > most ? shown + "..." : shown;
 }
 
 }  // namespace rowhouse
