@@ -166,6 +166,10 @@ Result<std::unique_ptr<PreparedText>> PrepareTextOnHosts(const WorkerSetup& setu
     status = made.status();
     const std::string bad_lines = preparing->BadLinesText();
     if (setup.options.prints && !bad_lines.empty()) fmt::print("note: {}\n", bad_lines);
+    if (status.code() == StatusCode::kUnavailable) {
+      status = MakeStatus(StatusCode::kUnavailable, "{}; nothing was trained{}", status.message(),
+                          options->cache.empty() ? "" : ", and the next run goes on preparing");
+    }
     if (made.ok()) text = std::move(made).value();
   }
   RETURN_IF_ERROR(Agree(setup.workers, status, "preparing the data"));
