@@ -170,11 +170,17 @@ RC_GTEST_PROP(CriteoFormatProperty, TheFastReaderAgreesWithThePlainOne, (bool ha
       ReadCriteoLine(bytes.data(), bytes.data() + bytes.size(), has_label, &fast, &missing);
   if (next == nullptr) return;
   RC_ASSERT(*next == 'y');
+  // What is drawn may be another good line than was meant: without a tab here, with one more there.
+  text = bytes.substr(0, bytes.find_first_of("\r\n"));
   RC_ASSERT(ParseCriteoLine(text, &plain, has_label).ok());
   RC_ASSERT(fast.label == plain.label);
   RC_ASSERT(fast.integers == plain.integers);
   RC_ASSERT(fast.tokens == plain.tokens);
-  for (size_t i = 0; i < 13; ++i) RC_ASSERT((missing >> i & 1) == integers[i].empty());
+  size_t at = has_label ? text.find('\t') + 1 : 0;
+  for (size_t i = 0; i < 13; ++i) {
+    RC_ASSERT((missing >> i & 1) == (text[at] == '\t'));
+    at = text.find('\t', at) + 1;
+  }
 }
 
 }  // namespace
