@@ -228,10 +228,8 @@ class Opening {
     if (HoldsAnything(directory_)) {
       const Result<DirectoryOwner> owner = ReadOwner(directory_);
       if (!owner.ok()) return owner.status().Annotate("--load, where the rows were");
-      if (owner.value().model != job_.model_id) {
-        return UsageError("--load: {} holds rows of another model, {}; give another --row_dir",
-                          directory_, owner.value().model);
-      }
+      // Rows of another model are those that this one replaced by --overwrite: a run that replaces
+      // rows deletes all parts beside them.
       RETURN_IF_ERROR(CheckNotInUse());
     }
     RETURN_IF_ERROR(RemoveAll(CopyOf(directory_)));

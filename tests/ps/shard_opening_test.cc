@@ -610,6 +610,14 @@ TEST_F(ShardRestoring, IsTakenUpAgainWhereverItWasCutOff) {
   EXPECT_EQ(DigestOfRestored(), digest_) << "changed, and the rows before not deleted yet";
 }
 
+// A run with --overwrite that was killed before it changed a row: the old rows were put back.
+TEST_F(ShardRestoring, RowsOfTheModelThatThisOneReplacedGoToo) {
+  DirectoryOwner owner = ReadOwner(Directory()).value();
+  owner.model = "model-b";
+  ASSERT_OK(WriteOwner(Directory(), owner));
+  EXPECT_EQ(DigestOfRestored(), digest_);
+}
+
 TEST_F(ShardRestoring, ADamagedPartIsRefusedAndNothingIsChanged) {
   ASSERT_OK(WriteFileDurably(Part() + "/written_rows", "x"));
   const Status refused = Open(Restoring(), 0, "rows").status();
