@@ -49,6 +49,12 @@ class BriefDirectory {
   std::string path_;
 };
 
+// A preprocessing and where its files lie; the directory goes last.
+struct KeptPreprocessing {
+  BriefDirectory directory;
+  std::shared_ptr<const Preprocessing> preprocessing;
+};
+
 // Collective: the file of the first worker as `copy` on this one, unless that is "".
 Status SendFile(Communicator& workers, const std::string& file, const std::string& copy,
                 const std::string& phase) {
@@ -102,7 +108,9 @@ Result<std::shared_ptr<const Preprocessing>> SharePreprocessing(const WorkerSetu
                    workers.AllGather(std::as_bytes(std::span(&gets_copies, 1)), kPhase));
   const bool sends = std::ranges::any_of(
       all_get, [](const std::vector<std::byte>& one) { return one.at(0) != std::byte{0}; });
-  BriefDirectory directory;
+  // The files stay as long as the preprocessing: a conversion copies them.
+  auto kept = std::make_shared<KeptPreprocessing>();
+  BriefDirectory& directory = kept->directory;
   if (sends) {
     const bool makes_copies = gets_copies && hosts.is_leader();
     RETURN_IF_ERROR(Agree(workers, makes_copies ? directory.Make() : OkStatus(), kPhase));
@@ -115,7 +123,8 @@ Result<std::shared_ptr<const Preprocessing>> SharePreprocessing(const WorkerSetu
   }
   auto opened = Preprocessing::OpenFiles(files);
   RETURN_IF_ERROR(Agree(workers, opened.status(), "opening the model's preprocessing"));
-  return opened;
+  kept->preprocessing = std::move(opened).value();
+  return std::shared_ptr<const Preprocessing>(kept, kept->preprocessing.get());
 }
 
 }  // namespace rowhouse

@@ -66,6 +66,8 @@ class OperatorErrors : public testing::Test {
     std::ofstream(dir_ / "empty.tsv");
     std::ofstream(dir_ / "a_file") << "in the place of a directory\n";
     std::ofstream(dir_ / "typo.yaml") << "model:\n  arch_mlp_bott: [4, 3, 2]\n";
+    std::ofstream(dir_ / "criteo.tsv")
+        << "0" << std::string(13, '\t') << std::string(26, '\t') << "\n";
     std::ofstream(dir_ / "value.yaml") << "training:\n  mini_batch_size: many\n";
     std::ofstream(dir_ / "syntax.yaml") << "model: [\n";
     std::ofstream(dir_ / "typo.flags") << "--mini_batch_size=2\n--lerning_rate=0.1\n";
@@ -214,7 +216,7 @@ const Mistake kMistakes[] = {
      {"plan", "--measured=tmp", "--config=value.yaml"},
      {"value.yaml:2:"}},
     {"CountsOfDataOfAnotherShape",
-     {"plan", "--count_ids", "--data=absent.tsv", "--arch_mlp_bot=13-3-2",
+     {"plan", "--count_ids", "--data=criteo.tsv", "--arch_mlp_bot=13-3-2",
       "--arch_embedding_size=4-3-2"},
      {"3 tables", "26 categorical features"}},
     {"MissingConfig", {"train", "--config=absent.yaml"}, {"absent.yaml", "No such file"}},

@@ -46,12 +46,6 @@ std::string Text(int day, bool has_labels) {
   return text.str();
 }
 
-std::string TextOf(const std::string& path) {
-  std::stringstream text;
-  text << std::ifstream(path).rdbuf();
-  return text.str();
-}
-
 class PredictText : public testing::Test {
  protected:
   void SetUp() override {

@@ -54,6 +54,7 @@ TokenCounts::TokenCounts(size_t columns, std::string path_prefix, uint64_t memor
 }
 
 Status TokenCounts::Add(size_t column, std::span<const uint64_t> keys, uint64_t first) {
+  RETURN_IF_ERROR(status_);
   constexpr size_t kAhead = 16;
   Table& table = tables_[column];
   for (size_t i = 0; i < keys.size(); ++i) {
@@ -62,7 +63,8 @@ Status TokenCounts::Add(size_t column, std::span<const uint64_t> keys, uint64_t 
     TokenCount* slot = table.Find(key);
     if (slot->count == 0) {
       if (table.is_full()) {
-        RETURN_IF_ERROR(MakeRoom(column));
+        status_ = MakeRoom(column);
+        RETURN_IF_ERROR(status_);
         slot = table.Find(key);
       }
       *slot = {key, 0, first};

@@ -29,7 +29,8 @@ class TokenCounts {
   // Files begin with path_prefix.
   TokenCounts(size_t columns, std::string path_prefix, uint64_t memory_bytes);
 
-  // Counts tokens of a column: keys[i] at position first + i. kResourceExhausted for a full disk.
+  // Counts tokens of a column: keys[i] at position first + i. kResourceExhausted for a full disk;
+  // after an error every further call returns it.
   Status Add(size_t column, std::span<const uint64_t> keys, uint64_t first);
 
   // Spills what is in memory and gives it back. Nothing is added after it.
@@ -74,6 +75,7 @@ class TokenCounts {
   uint64_t bytes_ = 0;  // of all tables
   std::vector<Run> runs_;
   uint64_t files_ = 0;
+  Status status_;  // the first error: the tables are not whole after it
 };
 
 }  // namespace rowhouse
