@@ -29,6 +29,7 @@ const std::map<std::string, std::string> kOthers = {
     {"data_set", "kaggle"},
     {"test_fraction", "0.1"},
     {"test_split", "random"},
+    {"data_sub_sample_rate", "0.5"},
     {"test_data", "dir/test.tsv"},
     {"data_cache", "some/cache"},
     {"max_bad_lines", "3"},

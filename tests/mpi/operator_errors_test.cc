@@ -218,7 +218,7 @@ const Mistake kMistakes[] = {
     {"CountsOfDataOfAnotherShape",
      {"plan", "--count_ids", "--data=criteo.tsv", "--arch_mlp_bot=13-3-2",
       "--arch_embedding_size=4-3-2"},
-     {"3 tables", "26 categorical features"}},
+     {"3 tables", "26 categorical columns", "give arch_embedding_size 26 sizes"}},
     {"MissingConfig", {"train", "--config=absent.yaml"}, {"absent.yaml", "No such file"}},
     {"MissingFlagFile", {"train", "--flagfile=absent.flags"}, {"absent.flags", "No such file"}},
 

@@ -163,10 +163,14 @@ Result<std::vector<size_t>> FitColumns(const std::string& path, const DataColumn
         options.dense_features, path, columns.dense.size(), columns.dense.size());
   }
   if (columns.categorical.size() != options.table_rows.size()) {
+    // Of text that was not read yet nobody knows how many rows a dictionary needs.
+    const bool are_known = std::ranges::count(columns.rows, 0u) == 0;
     return UsageError(
         "the model has {} tables and \"{}\" has {} categorical columns: give "
-        "arch_embedding_size={}",
-        options.table_rows.size(), path, columns.categorical.size(), fmt::join(columns.rows, "-"));
+        "arch_embedding_size{}",
+        options.table_rows.size(), path, columns.categorical.size(),
+        are_known ? fmt::format("={}", fmt::join(columns.rows, "-"))
+                  : fmt::format(" {} sizes", columns.categorical.size()));
   }
   ASSIGN_OR_RETURN(std::vector<size_t> numbers, ColumnsOfTables(path, columns, options));
   for (size_t table = 0; table < numbers.size(); ++table) {
