@@ -69,7 +69,7 @@ run_piece() {
   local piece="$1" preset=dev
   [[ "$piece" != threads ]] || preset=tsan
   local targets=("${piece}_tests")
-  [[ "$piece" != worker ]] || targets+=(worker_datasets_tests)
+  [[ "$piece" != worker ]] || targets+=(worker_{datasets,text,convert,blocks}_tests)
   echo "sanitizers: $piece, preset $preset"
   cmake --preset "$preset" >/dev/null || return
   within_budget cmake --build --preset "$preset" --parallel "$(nproc)" --target "${targets[@]}" || return
