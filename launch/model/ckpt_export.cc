@@ -26,7 +26,7 @@ constexpr uint64_t kMemoryBytes = uint64_t{1} << 30;
 // Removes the directory unless it has got its name.
 class PartialDirectory {
  public:
-  explicit PartialDirectory(const std::string& out) : out_(out), path_(out + ".partial") {}
+  explicit PartialDirectory(const std::string& out) : out_(out), path_(out + ".export-partial") {}
   ~PartialDirectory() {
     std::error_code ignored;
     if (is_made_) std::filesystem::remove_all(path_, ignored);

@@ -84,10 +84,12 @@ Status DeleteCheckpointsExcept(const std::vector<uint64_t>& kept, const std::str
   std::error_code error;
   for (fs::directory_iterator at(CheckpointsIn(model_dir), error), end; !error && at != end;
        at.increment(error)) {
-    const std::string name = at->path().filename().string();
-    const auto steps = StepsOfCheckpoint(name);
-    const bool is_kept = steps && std::ranges::count(kept, *steps) > 0;
-    if (name.starts_with("step-") && !is_kept) others.push_back(at->path());
+    // step-N, or step-N.tmp of one that is not whole; other names are not ours.
+    const bool is_whole = at->path().extension() != ".tmp";
+    const auto steps =
+        StepsOfCheckpoint((is_whole ? at->path().filename() : at->path().stem()).string());
+    const bool is_kept = is_whole && steps && std::ranges::count(kept, *steps) > 0;
+    if (steps && !is_kept) others.push_back(at->path());
   }
   if (error && error != std::errc::no_such_file_or_directory) {
     return StatusFromErrno(error.value(), "list", CheckpointsIn(model_dir));

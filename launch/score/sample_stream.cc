@@ -68,12 +68,9 @@ class DirectoryStream final : public SampleStream {
     if (block_ == data_->blocks()) return false;
     const uint64_t count = std::min(kSamplesOfPiece, data_->samples_of(block_) - next_);
     piece->name = NameOf(data_->first_sample(block_) + next_, count);
-    piece->read = [data = data_, block = block_, first = next_, count](Batch* batch,
-                                                                       std::vector<std::string>*) {
-      batch->Clear(data->columns().dense.size(), data->columns().categorical.size());
-      std::vector<uint32_t> samples(count);
-      std::iota(samples.begin(), samples.end(), static_cast<uint32_t>(first));
-      return data->Append(block, samples, batch);
+    piece->read = [this, block = block_, first = next_, count](Batch* batch,
+                                                               std::vector<std::string>*) {
+      return Read(block, first, count, batch);
     };
     next_ += count;
     return true;

@@ -21,13 +21,21 @@ constexpr size_t kBufferBytes = size_t{1} << 20;
 Result<std::unique_ptr<ScoreFile>> ScoreFile::Create(const std::string& path) {
   std::unique_ptr<ScoreFile> file(new ScoreFile(path));
   if (path == "-") {
-    file->is_stdout_ = true;
+    file->is_stream_ = true;
     file->fd_ = STDOUT_FILENO;
     return file;
   }
   std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored)) {
+  const std::filesystem::file_status there = std::filesystem::status(path, ignored);
+  if (std::filesystem::is_directory(there)) {
     return UsageError("--out={}: is a directory; name a file", path);
+  }
+  // A device or a pipe is written to; only a file is replaced.
+  file->is_stream_ = std::filesystem::exists(there) && !std::filesystem::is_regular_file(there);
+  if (file->is_stream_) {
+    file->fd_ = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+    if (file->fd_ >= 0) return file;
+    return UsageError("--out={}: {}", path, StatusFromErrno(errno, "write", path).message());
   }
   file->fd_ = ::open(file->partial_path().c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   if (file->fd_ < 0) {
@@ -38,9 +46,9 @@ Result<std::unique_ptr<ScoreFile>> ScoreFile::Create(const std::string& path) {
 }
 
 ScoreFile::~ScoreFile() {
-  if (fd_ < 0 || is_stdout_) return;
+  if (fd_ < 0 || fd_ == STDOUT_FILENO) return;
   ::close(fd_);
-  ::unlink(partial_path().c_str());
+  if (!is_stream_) ::unlink(partial_path().c_str());
 }
 
 Status ScoreFile::Append(std::span<const float> scores, std::span<const float> labels) {
@@ -59,7 +67,8 @@ Status ScoreFile::WriteText() {
   for (std::string_view rest = text_; !rest.empty();) {
     const ssize_t written = ::write(fd_, rest.data(), rest.size());
     if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return StatusFromErrno(errno, "write", is_stdout_ ? "standard output" : path_);
+    if (written < 0)
+      return StatusFromErrno(errno, "write", fd_ == STDOUT_FILENO ? "standard output" : path_);
     rest.remove_prefix(static_cast<size_t>(written));
   }
   text_.clear();
@@ -68,7 +77,7 @@ Status ScoreFile::WriteText() {
 
 Status ScoreFile::Finish() {
   RETURN_IF_ERROR(WriteText());
-  if (is_stdout_) return OkStatus();
+  if (is_stream_) return OkStatus();
   if (::fsync(fd_) != 0) return StatusFromErrno(errno, "fsync", partial_path());
   if (::rename(partial_path().c_str(), path_.c_str()) != 0) {
     return StatusFromErrno(errno, "rename to", path_);

@@ -35,7 +35,7 @@ class ScoreFile {
 
   const std::string path_;
   int fd_ = -1;
-  bool is_stdout_ = false;
+  bool is_stream_ = false;  // standard output, a device or a pipe: nothing is renamed
   std::string text_;
 };
 

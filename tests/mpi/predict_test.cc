@@ -306,7 +306,7 @@ TEST_F(Predict, WhatTheOperatorCanMendIsRefusedInWords) {
     EXPECT_THAT(result.err, HasSubstr(one.words));
     EXPECT_EQ(result.out, "");
   }
-  EXPECT_FALSE(std::filesystem::exists(dir_ / "x.partial"));
+  EXPECT_FALSE(std::filesystem::exists(dir_ / "x.export-partial"));
 }
 
 TEST_F(Predict, NothingInTheModelChanges) {
