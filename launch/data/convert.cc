@@ -157,6 +157,10 @@ Status RunConvert(const CommandLine& command_line, const std::vector<std::string
                       "\"{}.partial\"",
                       StopSignalName(), out);
   }
+  if (summary.status().code() == StatusCode::kResourceExhausted) {
+    return UsageError("{}; what is done is kept: make room and give the same command again",
+                      summary.status().message());
+  }
   RETURN_IF_ERROR(summary.status());
   return DeliverFigures(json, JsonOf(summary.value(), conversion),
                         TextOf(summary.value(), conversion));

@@ -42,7 +42,8 @@ size_t ColumnOf(const Preprocessing& preprocessing, const std::string& table) {
 Status InspectToken(const SavedRows& model, const EmbeddingTables& tables,
                     const Preprocessing& preprocessing, const std::string& table,
                     const std::string& token, CkptFigures* out) {
-  const Result<uint64_t> found = preprocessing.IdOf(ColumnOf(preprocessing, table), token);
+  const size_t number = ColumnOf(preprocessing, table);
+  const Result<uint64_t> found = preprocessing.IdOf(number, token);
   if (found.status().code() == StatusCode::kNotFound) {
     return UsageError(
         "\"{}\" was not in column \"{}\" of the data that the model was trained on, so no row is "
@@ -58,7 +59,11 @@ Status InspectToken(const SavedRows& model, const EmbeddingTables& tables,
   uint64_t id = found.value();
   const LogicalTable& logical = feature->table;
   if (id >= logical.rows && logical.bad_ids == "modulo") id %= logical.rows;
-  out->Say("token \"{}\" of {} is id {}\n", token, table, id);
+  const CategoricalColumn& column = preprocessing.schema().categorical[number];
+  const bool is_rare =
+      column.ids == "dictionary" && column.rare_row && id == (column.missing_row ? 1u : 0u);
+  out->Say("token \"{}\" of {} is id {}{}\n", token, table, id,
+           is_rare ? ", the row of tokens that are not in the dictionary" : "");
   out->json = {{"token", token}, {"id", id}, {"rows", nlohmann::ordered_json::array()}};
   if (id >= logical.rows || logical.padding_id == id) {
     out->Say("it is padding: it is left out of the bag\n");

@@ -158,9 +158,12 @@ Result<std::unique_ptr<SampleStream>> OpenDirectory(const Settings& settings) {
 
 Result<std::unique_ptr<SampleStream>> OpenText(const Settings& settings) {
   ASSIGN_OR_RETURN(const std::vector<std::string> files, ExpandFiles(settings.data.file));
+  DatasetOptions options = settings.data;
+  options.own.erase("data_sub_sample_rate");  // Every sample gets a score.
   ASSIGN_OR_RETURN(std::unique_ptr<TextFormat> format,
-                   MakeTextFormat(settings.data_source(), settings.data, files,
-                                  /*needs_label=*/false));
+                   MakeTextFormat(settings.data_source(), options, files, /*needs_label=*/false));
+  RETURN_IF_ERROR(CheckSameColumns(format->schema(), options.preprocessing->schema())
+                      .Annotate(settings.data.file));
   ASSIGN_OR_RETURN(TextChunks chunks, TextChunks::Open(files, format->has_quotes(), kChunkBytes));
   return std::unique_ptr<SampleStream>(std::make_unique<TextStream>(
       std::move(chunks), std::move(format), settings.data.preprocessing));
@@ -186,6 +189,7 @@ Result<std::unique_ptr<SampleStream>> OpenFile(const Settings& settings) {
   all.test_split = "tail";
   all.test_file.clear();
   all.randomize = "none";
+  all.own.erase("data_sub_sample_rate");
   ASSIGN_OR_RETURN(std::unique_ptr<Dataset> data, Datasets().Make(settings.data_source(), all));
   return std::unique_ptr<SampleStream>(
       std::make_unique<DatasetStream>(std::move(data), /*is_test=*/false));

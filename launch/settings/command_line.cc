@@ -17,7 +17,9 @@
 #include "launch/settings/strategy_settings.h"
 #include "launch/settings/verb_flags.h"
 #include "launch/settings/yaml_config.h"
+#include "worker/data/blocks/data_directory.h"
 #include "worker/data/criteo_counts.h"
+#include "worker/data/mapping/schema.h"
 
 namespace rowhouse {
 namespace {
@@ -404,6 +406,15 @@ Status CountTableRows(Settings* settings) {
   const bool reads_file =
       settings->data_generation == "dataset" || settings->data_generation.empty();
   if (settings->are_tables_given || data.file.empty() || !reads_file) return OkStatus();
+  if (DataDirectory::IsAt(data.file)) {
+    ASSIGN_OR_RETURN(const auto directory, DataDirectory::Open(data.file));
+    const DataColumns& columns = directory->columns();
+    settings->SetTableRows(columns.rows);
+    for (size_t t = 0; t < settings->tables.size(); ++t) {
+      settings->tables[t].name = TableNameOf(columns.categorical[t]);
+    }
+    return OkStatus();
+  }
   ASSIGN_OR_RETURN(const std::vector<uint64_t> rows, CountCriteoIds(data));
   settings->SetTableRows(rows);
   settings->are_tables_counted = true;

@@ -321,7 +321,6 @@ TEST(Converter, AFullDiskIsAnErrorAndTheSameCallGoesOn) {
   const ConversionOptions options = SmallOptions({directory / "text"}, directory / "disk/out");
   const Status full = Convert(SimpleFormat(), options).status();
   EXPECT_EQ(full.code(), StatusCode::kResourceExhausted);
-  EXPECT_THAT(full.message(), HasSubstr("make room and give the same command again"));
   EXPECT_FALSE(fs::exists(options.out));
   disk.Grow();
   ASSERT_OK(Convert(SimpleFormat(), options));

@@ -149,6 +149,8 @@ Result<std::vector<size_t>> ColumnsOfTables(const std::string& path, const DataC
 Result<FittedData> OpenFitted(const std::string& path, const DatasetOptions& options) {
   ASSIGN_OR_RETURN(Directory data, DataDirectory::Open(path));
   ASSIGN_OR_RETURN(std::vector<size_t> columns, FitColumns(path, data->columns(), options));
+  // A damaged dictionary is to be found before hours of training, not when the model is saved.
+  if (Preprocessing::IsIn(path)) RETURN_IF_ERROR(Preprocessing::Open(path).status());
   return FittedData(std::move(data), std::move(columns));
 }
 

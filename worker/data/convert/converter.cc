@@ -46,6 +46,7 @@ Result<ordered_json> IdentityOf(const TextFormat& format, const ConversionOption
     if (error) return UsageError("cannot read {}: {}", file, error.message());
     identity["file " + file] = fmt::format("{} bytes, changed at {}", bytes, changed);
   }
+  if (const std::string side = format.side_digest(); !side.empty()) identity["side_files"] = side;
   identity["schema"] = ToJson(format.schema());
   identity["preprocessing"] = options.preprocessing ? options.preprocessing->digest() : "";
   identity["takes_bad_ids"] = options.takes_bad_ids;
@@ -53,23 +54,6 @@ Result<ordered_json> IdentityOf(const TextFormat& format, const ConversionOption
   identity["block_samples"] = options.block_samples;
   identity["chunk_bytes"] = options.chunk_bytes;
   return identity;
-}
-
-// kUsage if raw samples of `format` are not of the given preprocessing's shape.
-Status CheckFits(const Schema& text, const Schema& given) {
-  const auto names = [](const auto& columns) {
-    std::vector<std::string> all;
-    for (const auto& column : columns) all.push_back(column.name);
-    return all;
-  };
-  if (names(text.dense) == names(given.dense) &&
-      names(text.categorical) == names(given.categorical)) {
-    return OkStatus();
-  }
-  return UsageError(
-      "the schema has other columns than the preprocessing that is given: {} dense and {} "
-      "categorical ones in place of {} and {}, or other names; give the model's own schema",
-      text.dense.size(), text.categorical.size(), given.dense.size(), given.categorical.size());
 }
 
 // It was killed between the last two things that it does.
@@ -90,7 +74,7 @@ Status CheckOptions(const TextFormat& format, const ConversionOptions& options) 
     return UsageError("\"{}\" exists already: remove it, or choose another name", options.out);
   }
   if (options.preprocessing != nullptr) {
-    return CheckFits(format.schema(), options.preprocessing->schema());
+    return CheckSameColumns(format.schema(), options.preprocessing->schema());
   }
   for (const CategoricalColumn& column : format.schema().categorical) {
     if (column.ids == "dictionary" || column.rows > 0) continue;
@@ -129,8 +113,9 @@ Result<ConversionSummary> FinishConversion(const std::string& out, ConversionSta
   return summary;
 }
 
-Result<ConversionSummary> ConvertUnannotated(const TextFormat& format,
-                                             const ConversionOptions& options) {
+}  // namespace
+
+Result<ConversionSummary> Convert(const TextFormat& format, const ConversionOptions& options) {
   RETURN_IF_ERROR(CheckOptions(format, options));
   ASSIGN_OR_RETURN(const ordered_json identity, IdentityOf(format, options));
   ASSIGN_OR_RETURN(const auto state, ConversionState::Open(options.out, identity));
@@ -154,16 +139,6 @@ Result<ConversionSummary> ConvertUnannotated(const TextFormat& format,
   RETURN_IF_ERROR(state->Finish());
   summary.second_pass_seconds = SecondsSince(second);
   return summary;
-}
-
-}  // namespace
-
-Result<ConversionSummary> Convert(const TextFormat& format, const ConversionOptions& options) {
-  Result<ConversionSummary> summary = ConvertUnannotated(format, options);
-  if (summary.status().code() != StatusCode::kResourceExhausted) return summary;
-  return MakeStatus(StatusCode::kResourceExhausted,
-                    "{}; what is done is kept: make room and give the same command again",
-                    summary.status().message());
 }
 
 }  // namespace rowhouse

@@ -19,6 +19,7 @@
 #include "worker/data/blocks/data_directory.h"
 #include "worker/data/mapping/schema_json.h"
 #include "worker/data/text/text_chunks.h"
+#include "worker/data/text/text_format.h"
 
 namespace rowhouse {
 namespace {
@@ -83,6 +84,9 @@ Result<std::string> DescribeFiles(const std::string& list) {
 // Everything that decides the bytes of the data directory.
 Result<std::string> NameInCache(const std::string& source, const DatasetOptions& options) {
   ASSIGN_OR_RETURN(std::string text, DescribeFiles(options.file));
+  ASSIGN_OR_RETURN(const std::vector<std::string> files, ExpandFiles(options.file));
+  ASSIGN_OR_RETURN(const auto format, MakeTextFormat(source, options, files));
+  text += format->side_digest();
   if (!DataDirectory::IsAt(options.test_file)) {
     ASSIGN_OR_RETURN(const std::string of_test, DescribeFiles(options.test_file));
     text += "test\n" + of_test;
@@ -167,7 +171,14 @@ Result<std::unique_ptr<PreparedText>> PreparedText::Make(const std::string& sour
   ASSIGN_OR_RETURN(Place place,
                    options.cache.empty() ? MakeTemporary() : FindInCache(source, options, hooks));
   std::unique_ptr<PreparedText> text(new PreparedText(std::move(place)));
-  RETURN_IF_ERROR(text->Prepare(source, options, hooks));
+  Status prepared = text->Prepare(source, options, hooks);
+  if (prepared.code() == StatusCode::kResourceExhausted && text->place_.is_temporary) {
+    prepared = MakeStatus(prepared.code(),
+                          "{}. The prepared data of this run need room in {}: make some, or name "
+                          "another disk by --data_cache or TMPDIR",
+                          prepared.message(), text->place_.path);
+  }
+  RETURN_IF_ERROR(prepared);
   // Others may read what is whole.
   if (!text->place_.is_temporary) flock(text->place_.lock, LOCK_UN);
   return text;

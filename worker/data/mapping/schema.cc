@@ -122,4 +122,23 @@ std::vector<std::string> DenseInputs(const Schema& schema) {
   return names;
 }
 
+Status CheckSameColumns(const Schema& text, const Schema& given) {
+  const auto names = [](const auto& columns) {
+    std::vector<std::string> all;
+    for (const auto& column : columns) all.push_back(column.name);
+    return all;
+  };
+  if (names(text.dense) == names(given.dense) &&
+      names(text.categorical) == names(given.categorical)) {
+    return OkStatus();
+  }
+  return UsageError(
+      "the data have other columns than the model's preprocessing maps: {} dense and {} "
+      "categorical "
+      "ones in place of {} and {}, or other names; give data of the form that the model was "
+      "trained "
+      "on (with the files that lay beside it), and no other schema",
+      text.dense.size(), text.categorical.size(), given.dense.size(), given.categorical.size());
+}
+
 }  // namespace rowhouse

@@ -84,6 +84,9 @@ struct Schema {
 // without a dictionary. Needs no file; sets no limit to names.
 Status CheckSchema(const Schema& schema);
 
+// kUsage if raw samples of text are not of the shape that a given preprocessing maps.
+Status CheckSameColumns(const Schema& text, const Schema& given);
+
 // Rows of a table that are kept for others than tokens: 0, 1 or 2. The missing row is the first of
 // them.
 inline uint64_t KeptRows(const CategoricalColumn& column) {

@@ -73,7 +73,7 @@ class DelimitedFormat final : public TextFormat {
         scanner.position(), scanner.field_position(field),
         fmt::format("{} has a double quote where none may be: a field with quotes stands in "
                     "quotes, and each quote in it is doubled (\"\"); if quotes mean "
-                    "nothing in this file, set has_quotes: false in section schema",
+                    "nothing in this file, set quotes: false in section schema",
                     name));
   }
 

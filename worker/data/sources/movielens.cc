@@ -76,6 +76,10 @@ class MovieLensFormat final : public TextFormat {
 
   const Schema& schema() const override { return schema_; }
 
+  std::string side_digest() const override {
+    return fmt::format("{:016x}{:016x}", users_.digest(), movies_.digest());
+  }
+
   Status Parse(const TextChunk& chunk, Batch* raw, std::vector<BadLine>* bad) const override {
     ASSIGN_OR_RETURN(const RatingsForm form, RatingsForm::Of(*chunk.first_record, chunk.file_name));
     const bool has_rating = form.at[kRating].has_value();

@@ -1,5 +1,7 @@
 #include "worker/data/text/movielens_files.h"
 
+#include <xxhash.h>
+
 #include <algorithm>
 #include <cctype>
 #include <charconv>
@@ -204,6 +206,9 @@ Status SideTable::Add(std::string_view id, std::vector<std::string> row, const s
   if (error == std::errc() && stop == id.data() + id.size()) {
     greatest_id_ = std::max(greatest_id_, number);
   }
+  std::string all(id);
+  for (const std::string& text : row) all += '\0' + text;
+  digest_ += XXH3_64bits(all.data(), all.size());
   if (rows_.emplace(std::string(id), std::move(row)).second) return OkStatus();
   return UsageError("{}: id \"{}\" is there twice", where, id);
 }

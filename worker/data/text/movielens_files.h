@@ -46,6 +46,7 @@ class SideTable {
   const std::vector<std::string>& names() const { return names_; }
   bool empty() const { return rows_.empty(); }
   uint64_t greatest_id() const { return greatest_id_; }
+  uint64_t digest() const { return digest_; }  // of all of it; 0: it is empty
 
   // Features of `id`, one for each name; empty texts for an unknown id.
   std::span<const std::string> Of(std::string_view id) const;
@@ -61,7 +62,7 @@ class SideTable {
   std::vector<std::string> names_;
   std::vector<std::string> unknown_;  // empty texts
   std::unordered_map<std::string, std::vector<std::string>, Hash, std::equal_to<>> rows_;
-  uint64_t greatest_id_ = 0;
+  uint64_t greatest_id_ = 0, digest_ = 0;
 };
 
 }  // namespace rowhouse

@@ -65,6 +65,10 @@ class TextFormat {
   // The columns that Parse fills, complete.
   virtual const Schema& schema() const = 0;
 
+  // A digest of what it has read from files beside those it is given, such as features of users;
+  // "": nothing.
+  virtual std::string side_digest() const { return ""; }
+
   // Whether a line end within quotes does not end a record.
   virtual bool has_quotes() const { return false; }
 
