@@ -23,10 +23,16 @@ constexpr uint64_t kFloatsAtOnce = uint64_t{1} << 24;
 // Small tables are read once, into so much memory.
 constexpr uint64_t kMemoryBytes = uint64_t{1} << 30;
 
+std::string WithoutSlashes(std::string path) {
+  while (path.size() > 1 && path.back() == '/') path.pop_back();
+  return path;
+}
+
 // Removes the directory unless it has got its name.
 class PartialDirectory {
  public:
-  explicit PartialDirectory(const std::string& out) : out_(out), path_(out + ".export-partial") {}
+  explicit PartialDirectory(const std::string& out)
+      : out_(WithoutSlashes(out)), path_(out_ + ".export-partial") {}
   ~PartialDirectory() {
     std::error_code ignored;
     if (is_made_) std::filesystem::remove_all(path_, ignored);

@@ -4,6 +4,7 @@
 #include <numeric>
 #include <utility>
 
+#include "launch/model/manifest.h"
 #include "worker/data/blocks/converted_dataset.h"
 #include "worker/data/blocks/data_directory.h"
 #include "worker/data/dataset.h"
@@ -172,6 +173,16 @@ Result<std::unique_ptr<SampleStream>> OpenText(const Settings& settings) {
 Result<std::unique_ptr<SampleStream>> OpenTestPart(const Settings& settings) {
   const std::string source = settings.data_source();
   ASSIGN_OR_RETURN(std::unique_ptr<Dataset> data, Datasets().Make(source, settings.data));
+  const std::string& model_dir = settings.output.model_dir;
+  if (HasManifest(model_dir)) {
+    ASSIGN_OR_RETURN(const Manifest manifest, ReadManifest(model_dir));
+    if (!manifest.data_digest.empty() && data->content_digest() != manifest.data_digest) {
+      return UsageError(
+          "{} has changed since the model was trained on it (digest {}, was {}), so its test part "
+          "is not the model's; give the samples to score by --data",
+          settings.data.file, data->content_digest(), manifest.data_digest);
+    }
+  }
   if (data->test_samples() == 0) {
     const std::string why = WhyUntested(source, settings.data);
     return UsageError("the data that the model was trained on have no test samples{}; give --data",

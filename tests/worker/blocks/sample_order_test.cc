@@ -83,7 +83,8 @@ TEST(SampleSplitTest, TailHoldsOutTheLastSamplesRoundingHalvesToEven) {
 }
 
 TEST(SampleSplitTest, DlrmSplitsAFileAsDlrmDoes) {
-  for (const auto& vector : LoadVectors("criteo_reader.json")["kaggle_day_split"]) {
+  const auto vectors = LoadVectors("criteo_reader.json");
+  for (const auto& vector : vectors["kaggle_day_split"]) {
     const uint64_t total = vector["total"];
     const auto split = Split(Layout({total}), "dlrm");
     EXPECT_EQ(split->samples(Part::kTrain), vector["train"]) << total;

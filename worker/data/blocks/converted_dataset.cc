@@ -150,7 +150,15 @@ Result<FittedData> OpenFitted(const std::string& path, const DatasetOptions& opt
   ASSIGN_OR_RETURN(Directory data, DataDirectory::Open(path));
   ASSIGN_OR_RETURN(std::vector<size_t> columns, FitColumns(path, data->columns(), options));
   // A damaged dictionary is to be found before hours of training, not when the model is saved.
-  if (Preprocessing::IsIn(path)) RETURN_IF_ERROR(Preprocessing::Open(path).status());
+  if (Preprocessing::IsIn(path)) {
+    ASSIGN_OR_RETURN(const auto preprocessing, Preprocessing::Open(path));
+    if (preprocessing->digest() != data->preprocessing_digest()) {
+      return UsageError(
+          "\"{}\": its preprocessing is that of other data (digest {}, the samples were mapped by "
+          "{}); convert the text again",
+          path, preprocessing->digest(), data->preprocessing_digest());
+    }
+  }
   return FittedData(std::move(data), std::move(columns));
 }
 
@@ -200,6 +208,13 @@ Result<std::unique_ptr<Dataset>> MakeConvertedDataset(const std::string& directo
   std::optional<FittedData> test;
   if (has_test_data) {
     ASSIGN_OR_RETURN(FittedData opened, OpenFitted(options.prepared_test, options));
+    if (opened.directory().preprocessing_digest() != train.directory().preprocessing_digest()) {
+      return UsageError(
+          "test_data: the samples in \"{}\" were mapped by another preprocessing than those in "
+          "\"{}\", so their ids mean other tokens; convert them with the same one (rowhouse data "
+          "convert --model_dir=MODEL), or give them as text",
+          options.prepared_test, directory);
+    }
     test.emplace(std::move(opened));
   }
   const SampleSplitOptions split_options = {.split = has_test_data ? "tail" : options.test_split,

@@ -206,7 +206,7 @@ Status TextChunks::RecordTooLong(const std::string& buffer) const {
                          buffer.find('\n') < kMaxRecordBytes;
   return UsageError("{}:{}: the line is longer than {} bytes; {}", files_[next_file_ - 1], line_,
                     kMaxRecordBytes,
-                    is_quoted ? "is a double quote in it not closed? Close it, or set has_quotes: "
+                    is_quoted ? "is a double quote in it not closed? Close it, or set quotes: "
                                 "false in section schema"
                               : "is this a text file?");
 }
