@@ -122,7 +122,8 @@ TEST(SizePlan, OptionsOfTheModelsTablesAreAskedFor) {
 
 // cache_sets x cache_lines x dim x 4 bytes.
 TEST(SizePlan, ACacheHoldsNoMoreRowsThanThereAre) {
-  for (const nlohmann::json& want : LoadVectors("table_sizes.json")["cache_size_formula"]) {
+  const auto vectors = LoadVectors("table_sizes.json");
+  for (const nlohmann::json& want : vectors["cache_size_formula"]) {
     if (want["element_size"] != sizeof(float)) continue;
     const auto dim = want["embedding_dim"].get<uint32_t>();
     Settings settings = Model({Table("t", want["cache_sets"], dim)}, dim);

@@ -80,7 +80,8 @@ TEST(Kinds, TakeTheBytesOfTheNotebook) {
 }
 
 TEST(Kinds, AHashedTableIsItsWorkingSet) {
-  for (const json& want : LoadVectors("micro_dlrm_dram.json")["sizes"]) {
+  const auto vectors = LoadVectors("micro_dlrm_dram.json");
+  for (const json& want : vectors["sizes"]) {
     const auto buckets = want["virtual_table_size"].get<uint64_t>();
     const auto dim = want["m_spa"].get<uint32_t>();
     std::vector<LogicalTable> tables;
@@ -101,7 +102,8 @@ TEST(Kinds, AHashedTableIsItsWorkingSet) {
 }
 
 TEST(Kinds, XavierFollowsTheShapeOfEachMatrix) {
-  for (const json& want : LoadVectors("composite_embeddings.json")["block"]["xavier"]) {
+  const auto vectors = LoadVectors("composite_embeddings.json");
+  for (const json& want : vectors["block"]["xavier"]) {
     const double size = want["rows"].get<double>() + want["cols"].get<double>();
     EXPECT_NEAR(std::sqrt(2.0 / size), want["std_normal"].get<double>(), 1e-12);
     EXPECT_NEAR(std::sqrt(6.0 / size), want["bound_uniform"].get<double>(), 1e-12);
@@ -181,7 +183,8 @@ TEST(Hashed, RefusesToGuessBuckets) {
 // ---- qr -----------------------------------------------------------------------------------------
 
 TEST(QuotientRemainder, HasDlrmsRows) {
-  for (const json& want : LoadVectors("composite_embeddings.json")["qr_dlrm"]["rows"]) {
+  const auto vectors = LoadVectors("composite_embeddings.json");
+  for (const json& want : vectors["qr_dlrm"]["rows"]) {
     const auto rows = want["n"].get<uint64_t>();
     const EmbeddingTables tables =
         Resolved("qr", {{"collisions", want["collisions"].dump()}}, rows, 16);
@@ -194,7 +197,8 @@ TEST(QuotientRemainder, HasDlrmsRows) {
 }
 
 TEST(QuotientRemainder, SqrtIsTheLeastRootThatHolds) {
-  for (const json& want : LoadVectors("composite_embeddings.json")["qr_hpcai"]["buckets"]) {
+  const auto vectors = LoadVectors("composite_embeddings.json");
+  for (const json& want : vectors["qr_hpcai"]["buckets"]) {
     const auto rows = want["n"].get<uint64_t>();
     const auto bucket = want["bucket"].get<uint64_t>();
     const EmbeddingTables tables = Resolved("qr", {{"collisions", "sqrt"}}, rows, 4);
