@@ -126,12 +126,13 @@ TEST(SizePlan, ACacheHoldsNoMoreRowsThanThereAre) {
   for (const nlohmann::json& want : vectors["cache_size_formula"]) {
     if (want["element_size"] != sizeof(float)) continue;
     const auto dim = want["embedding_dim"].get<uint32_t>();
-    Settings settings = Model({Table("t", want["cache_sets"], dim)}, dim);
+    const uint64_t rows = want["cache_sets"].get<uint64_t>() * want["cache_lines"].get<uint64_t>();
+    Settings settings = Model({Table("t", rows, dim)}, dim);
     settings.storage.cache_mb = 1 << 20;
     settings.storage.cache_ways = want["cache_lines"];
     EXPECT_EQ(SizePlanToJson(MakeSizePlan(settings, 1))["cache"]["bytes"], want["bytes"]);
     // As large a part of a larger table.
-    settings = Model({Table("t", 10 * want["cache_sets"].get<uint64_t>(), dim)}, dim);
+    settings = Model({Table("t", 10 * rows, dim)}, dim);
     settings.storage.cache_mb = 1 << 20;
     settings.storage.cache_ways = want["cache_lines"];
     settings.storage.cache_ratio = 0.1;
