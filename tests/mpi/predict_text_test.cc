@@ -160,7 +160,8 @@ TEST_F(PredictText, InspectTakesTheTokenOrTheRow) {
               AllOf(HasSubstr("table tags.quotient row "), HasSubstr("table tags.remainder row ")));
   const ProcessResult rare = Run({"ckpt", "inspect", "user", "nobody"});
   EXPECT_EQ(rare.exit_code, 0) << rare.Describe();
-  EXPECT_THAT(rare.out, HasSubstr("token \"nobody\" of user is id 0\n"));
+  EXPECT_THAT(rare.out,
+              HasSubstr("token \"nobody\" of user is id 0, the row of tokens that are not in the"));
 }
 
 }  // namespace
