@@ -14,6 +14,8 @@
 #include <string_view>
 
 #include "launch/bench/bench.h"
+#include "launch/bench/bench_command.h"
+#include "launch/plan/plan_mode.h"
 #include "launch/run/last_words.h"
 #include "launch/run/notices.h"
 #include "launch/settings/command_line.h"
@@ -68,6 +70,14 @@ bool WantsCounts(const CommandLine& command_line) {
   return command_line.Value(kCountIdsFlag) == "true";
 }
 
+// Whether the settings' data have to be there.
+bool ReadsData(const CommandLine& command_line) {
+  if (command_line.verb != "plan") return command_line.verb != "ckpt" && command_line.verb != "data";
+  const Result<const PlanMode*> mode = PlanModeOf(command_line);  // RunVerb tells of two
+  return WantsCounts(command_line) ||
+         (mode.ok() && mode.value() != nullptr && mode.value()->reads_data);
+}
+
 Result<PlanRequest> ReadPlanRequest(const CommandLine& command_line) {
   PlanRequest request = {.wants_sizes = command_line.Value(kSizesFlag) == "true",
                          .wants_counts = WantsCounts(command_line),
@@ -103,6 +113,8 @@ Status RunVerb(const CommandLine& command_line, const Settings& settings) {
                       command_line.Value(kJsonFlag));
   }
   if (command_line.verb == "plan") {
+    ASSIGN_OR_RETURN(const PlanMode* const mode, PlanModeOf(command_line));
+    if (mode != nullptr) return mode->run(command_line, settings);
     ASSIGN_OR_RETURN(const PlanRequest request, ReadPlanRequest(command_line));
     return RunPlan(settings, request);
   }
@@ -110,6 +122,8 @@ Status RunVerb(const CommandLine& command_line, const Settings& settings) {
   if (command_line.verb == "predict") return RunPredict(command_line, settings);
   if (command_line.verb == "eval") return RunEval(command_line, settings);
   CHECK_EQ(command_line.verb, "bench");
+  ASSIGN_OR_RETURN(const BenchCommand* const command, BenchCommandOf(command_line));
+  if (command != nullptr) return command->run(command_line, settings);
   return RunBench(command_line.arguments, command_line.Value(kJsonFlag),
                   {.trace = command_line.Value(kTraceFlag),
                    .is_long = command_line.Value(kLongFlag) == "true"});
@@ -161,10 +175,8 @@ int Main(int argc, char** argv) {
 
   const Result<Settings> settings = MakeSettings(command_line.value());
   if (!settings.ok()) return ExitBeforeMeeting(settings.status());
-  const std::string& verb = command_line.value().verb;
-  const bool reads_data =
-      verb == "plan" ? WantsCounts(command_line.value()) : verb != "ckpt" && verb != "data";
-  if (const Status status = settings.value().Validate(reads_data); !status.ok()) {
+  if (const Status status = settings.value().Validate(ReadsData(command_line.value()));
+      !status.ok()) {
     return ExitBeforeMeeting(status);
   }
   if (command_line.value().Value(kPrintConfigFlag) == "true") {

@@ -9,6 +9,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "launch/bench/bench_command.h"
 #include "launch/report/json_output.h"
 
 namespace rowhouse {
@@ -79,7 +80,7 @@ std::string BenchListText() {
   for (const auto& [name, note] : Notes()) {
     text += fmt::format("  {:<28}{:<13}{}\n", name, note.time, note.what);
   }
-  return text;
+  return text + BenchCommandListText();
 }
 
 Status RunBench(const std::vector<std::string>& asked, const std::string& json,

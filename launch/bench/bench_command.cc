@@ -1,0 +1,43 @@
+#include "launch/bench/bench_command.h"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <utility>
+
+namespace rowhouse {
+namespace {
+
+std::map<std::string, BenchCommand>& Commands() {
+  static std::map<std::string, BenchCommand> commands;
+  return commands;
+}
+
+}  // namespace
+
+bool AddBenchCommand(BenchCommand command) {
+  std::string name = command.name;
+  return Commands().emplace(std::move(name), std::move(command)).second;
+}
+
+Result<const BenchCommand*> BenchCommandOf(const CommandLine& command_line) {
+  for (const std::string& argument : command_line.arguments) {
+    const auto found = Commands().find(argument);
+    if (found == Commands().end()) continue;
+    if (command_line.arguments.size() > 1) {
+      return UsageError("bench {} runs alone; leave out the other names", argument);
+    }
+    return &found->second;
+  }
+  return nullptr;
+}
+
+std::string BenchCommandListText() {
+  std::string text;
+  for (const auto& [name, command] : Commands()) {
+    text += fmt::format("  {:<28}{:<13}{}\n", name, command.note.time, command.note.what);
+  }
+  return text;
+}
+
+}  // namespace rowhouse

@@ -1,0 +1,31 @@
+// Commands of `rowhouse bench` that are more than a figure beside a yardstick (bench.h): they have
+// flags of their own and write files. `rowhouse bench NAME` runs one, alone.
+//
+// Threads: read-only after main begins.
+#pragma once
+
+#include <string>
+
+#include "common/status.h"
+#include "launch/bench/bench.h"
+#include "launch/settings/command_line.h"
+#include "launch/settings/settings.h"
+
+namespace rowhouse {
+
+struct BenchCommand {
+  std::string name;  // "calibrate"
+  BenchNote note;    // its line in the list of benches
+  Status (*run)(const CommandLine& command_line, const Settings& settings) = nullptr;
+};
+
+// Registers a command, at namespace scope.
+bool AddBenchCommand(BenchCommand command);
+
+// The command that the command line names, or null. kUsage if it names others beside it.
+Result<const BenchCommand*> BenchCommandOf(const CommandLine& command_line);
+
+// A line for each command, as those of BenchListText().
+std::string BenchCommandListText();
+
+}  // namespace rowhouse

@@ -1,0 +1,30 @@
+// Modes of `rowhouse plan`: what it does when a certain flag is given, one file each, which
+// registers itself (launch/lab). Without such a flag RunPlan decides (launch/plan/plan.h).
+//
+// Threads: read-only after main begins.
+#pragma once
+
+#include <string>
+
+#include "common/status.h"
+#include "launch/settings/command_line.h"
+#include "launch/settings/settings.h"
+
+namespace rowhouse {
+
+struct PlanMode {
+  std::string flag;         // that asks for it: "op_trace"; a flag of the verb (verb_flags.h)
+  bool reads_data = false;  // whether Settings::Validate has to look at the run's data
+  Status (*run)(const CommandLine& command_line, const Settings& settings) = nullptr;
+  // Of two flags that are given, the one with the higher precedence is the mode and the other one an
+  // option of it (--trace beside --what_if). Equal: kUsage.
+  int precedence = 0;
+};
+
+// Registers a mode, at namespace scope.
+bool AddPlanMode(PlanMode mode);
+
+// The mode that the command line asks for, or null. kUsage, naming both flags, for two.
+Result<const PlanMode*> PlanModeOf(const CommandLine& command_line);
+
+}  // namespace rowhouse
