@@ -72,7 +72,8 @@ bool WantsCounts(const CommandLine& command_line) {
 
 // Whether the settings' data have to be there.
 bool ReadsData(const CommandLine& command_line) {
-  if (command_line.verb != "plan") return command_line.verb != "ckpt" && command_line.verb != "data";
+  if (command_line.verb != "plan")
+    return command_line.verb != "ckpt" && command_line.verb != "data";
   const Result<const PlanMode*> mode = PlanModeOf(command_line);  // RunVerb tells of two
   return WantsCounts(command_line) ||
          (mode.ok() && mode.value() != nullptr && mode.value()->reads_data);

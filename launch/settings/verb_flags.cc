@@ -102,6 +102,12 @@ constexpr VerbFlag kFlags[] = {
      "joined by commas. Default: all the same"},
 };
 
+// Those above, then those of files that declare their own.
+std::vector<VerbFlag>& AllFlags() {
+  static std::vector<VerbFlag> flags(std::begin(kFlags), std::end(kFlags));
+  return flags;
+}
+
 bool HasFlag(const Verb& verb, std::string_view flag) {
   if (IsLogFlag(flag)) return true;
   if (const VerbFlag* own = FindVerbFlag(flag)) return (own->verbs & verb.bit) != 0;
@@ -149,11 +155,16 @@ const Verb* FindVerb(std::string_view name) {
   return found == Verbs().end() ? nullptr : &*found;
 }
 
-std::span<const VerbFlag> VerbFlags() { return kFlags; }
+bool AddVerbFlag(const VerbFlag& flag) {
+  AllFlags().push_back(flag);
+  return true;
+}
+
+std::span<const VerbFlag> VerbFlags() { return AllFlags(); }
 
 const VerbFlag* FindVerbFlag(std::string_view name) {
-  const auto found = std::ranges::find(kFlags, name, &VerbFlag::name);
-  return found == std::end(kFlags) ? nullptr : found;
+  const auto found = std::ranges::find(AllFlags(), name, &VerbFlag::name);
+  return found == AllFlags().end() ? nullptr : &*found;
 }
 
 bool IsKnownFlag(std::string_view flag) {

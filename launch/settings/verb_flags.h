@@ -36,6 +36,8 @@ struct VerbFlag {
   bool has_optional_value = false;
 };
 std::span<const VerbFlag> VerbFlags();
+// Declares a flag in the file that reads it, at namespace scope. Its texts outlive the program.
+bool AddVerbFlag(const VerbFlag& flag);
 // Null if there is none.
 const VerbFlag* FindVerbFlag(std::string_view name);
 
