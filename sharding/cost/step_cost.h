@@ -1,0 +1,72 @@
+// PredictStep: what a step costs under a plan: time by phase, and load, bytes, hit rate and memory
+// of each rank. The slowest rank decides.
+//
+// Threads: pure functions.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/status.h"
+#include "sharding/cost/machine.h"
+#include "sharding/cost/workload.h"
+#include "sharding/plans/plan.h"
+
+namespace rowhouse {
+
+// Milliseconds of one worker's step, one after the other; the phases of StepPhases
+// (worker/train/trainer.h), of which `compute` is divided.
+struct PhaseCost {
+  double data = 0;
+  double merge = 0;        // ids to distinct rows
+  double pull = 0;         // from asking for rows until they are there
+  double pool = 0;         // bags forward
+  double mlp = 0;          // linear layers, forward and backward
+  double interaction = 0;  // forward and backward
+  double pool_backward = 0;
+  double push = 0;
+  double allreduce = 0;  // with the wait for the slowest worker
+  double dense_update = 0;
+
+  double compute() const { return merge + pool + mlp + interaction + pool_backward + dense_update; }
+  double total() const { return data + compute() + pull + push + allreduce; }
+};
+
+struct RankCost {
+  double rows_pulled = 0;  // a step; from a PS node or by a worker
+  double rows_pushed = 0;
+  double accesses = 0;                 // lookups that end here, before merging
+  double bytes_in = 0, bytes_out = 0;  // a step, headers included
+  double hit_rate = 1;                 // of pulled rows
+  double memory_bytes = 0;
+  double disk_bytes = 0;
+  double busy_ms = 0;  // of a core, a step
+};
+
+struct TableCost {
+  double rows_pulled = 0, rows_pushed = 0, bytes = 0, hit_rate = 1;
+  double ms = 0;  // of the step's time that would not be there without the table, about
+};
+
+enum class Bound { kCompute, kPull, kPush, kStore, kWire, kAllreduce, kData, kCalls };
+std::string_view BoundName(Bound bound);  // "compute", "PS nodes", ...
+
+struct StepCost {
+  double ms = 0;
+  PhaseCost phases;               // of the slowest worker
+  std::vector<RankCost> ps;       // each PS node
+  std::vector<RankCost> workers;  // one entry: they are alike
+  std::vector<TableCost> tables;  // each physical table
+  double wire_bytes = 0;  // a step, over all workers, both ways (report: wire_bytes_per_step)
+  double hit_rate = 1;    // of all pulled rows
+  Bound bound = Bound::kCompute;
+  double busy_threads = 0;         // most threads of a host that want a core at once
+  bool is_oversubscribed = false;  // more of them than cores: the time is a guess
+};
+
+// kUsage, naming what is missing, if the machine lacks a kernel that the run needs.
+Result<StepCost> PredictStep(const Workload& workload, const Plan& plan,
+                             const ClusterShape& cluster, const Machine& machine);
+
+}  // namespace rowhouse

@@ -1,0 +1,61 @@
+// Workload: what a training run asks of a cluster, and ClusterShape: what the cluster is. The cost
+// model, the planner and the simulator take both; launch/lab/workload_of_run.h makes them from
+// settings. Threads: plain data.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sharding/cost/id_distribution.h"
+#include "sharding/plans/plan_traffic.h"
+#include "sharding/tables/embedding_tables.h"
+
+namespace rowhouse {
+
+// The dense part of a DLRM.
+struct DenseShape {
+  std::vector<uint32_t> bottom;  // widths of the bottom MLP, its input first
+  std::vector<uint32_t> top;     // widths of the top MLP, its input first
+  std::string interaction;       // dot | cat | dcn
+  uint32_t vectors = 1;          // that interact: features and the bottom MLP's output
+  uint32_t width = 1;            // floats of each
+  std::string optimizer;
+  uint64_t parameters = 0;    // floats, projections of tables included
+  uint32_t accumulation = 1;  // pieces a worker's samples are computed in
+};
+
+struct StorageShape {
+  std::string store = "rocksdb";  // or memory
+  uint64_t cache_bytes = 0;       // of a PS node
+  std::string policy = "lrfu";
+  bool reads_from_page_cache = true;  // the files fit the host's memory
+};
+
+struct Workload {
+  EmbeddingTables tables;
+  StepShape step;                        // samples, workers, bag lengths, skew
+  std::vector<IdDistribution> of_table;  // of each physical table
+  std::vector<double> lookups;           // of each physical table, a sample
+  DenseShape dense;
+  StorageShape storage;
+  std::string data_source;        // name in Datasets(): what reading a sample costs
+  double data_ns_per_sample = 0;  // 0: as Machine says of the source
+  uint64_t steps = 0;             // of the run; 0: many. Caches are cold at first
+};
+
+// PS nodes and workers on hosts that are alike.
+struct ClusterShape {
+  uint32_t ps = 1;
+  uint32_t shards_per_ps = 1;
+  uint32_t workers = 1;
+  uint32_t threads = 1;          // compute threads of a worker
+  uint32_t cores_per_host = 0;   // 0: the machine's
+  uint32_t hosts = 1;            // ranks are dealt to them in turn; 1: all share one
+  double network_gbits = 0;      // of a host, each way; 0: the machine's loopback
+  double round_trip_us = 0;      // between hosts; 0: the machine's loopback
+  uint64_t ps_memory_bytes = 0;  // of a PS node, at most; 0: any
+  uint64_t ps_disk_bytes = 0;    // likewise
+};
+
+}  // namespace rowhouse
