@@ -156,9 +156,10 @@ class Parser {
   }
 
   // "--noload" becomes load=false.
-  static Status TakeNegation(const Word& word, FlagWord* flag) {
+  Status TakeNegation(const Word& word, FlagWord* flag) const {
     const std::string name = flag->name.starts_with("no") ? flag->name.substr(2) : "";
-    if (name.empty() || IsKnownFlag(flag->name) || !IsKnownFlag(name) || !IsSwitch(name)) {
+    if (name.empty() || IsKnownFlag(flag->name) || !IsKnownFlag(name) ||
+        !IsSwitch(name, result_.verb)) {
       return OkStatus();
     }
     if (flag->value) {
@@ -170,13 +171,13 @@ class Parser {
   }
 
   // The value of a flag without an equals sign: that of a switch, or the next word (null: none).
-  static Status TakeValue(const Word& word, const Word* next, FlagWord* flag, bool* takes_next) {
-    const VerbFlag* const own = FindVerbFlag(flag->name);
+  Status TakeValue(const Word& word, const Word* next, FlagWord* flag, bool* takes_next) const {
+    const VerbFlag* const own = FindVerbFlag(flag->name, result_.verb);
     if (own != nullptr && own->has_optional_value) {
       flag->value = kJsonToStdout;
       return OkStatus();
     }
-    const bool is_switch = IsSwitch(flag->name);
+    const bool is_switch = IsSwitch(flag->name, result_.verb);
     // DLRM's scripts write "--round-targets True".
     *takes_next = next != nullptr &&
                   (is_switch ? !LooksLikeFlag(next->text) && ReadBool(next->text).has_value()
@@ -254,7 +255,7 @@ class Parser {
       const Status status = field->set(flag.value, scratch);
       if (!status.ok()) return status.Annotate(flag.Describe());
     }
-    if (IsSwitch(flag.name)) {  // gflags knows neither on nor off.
+    if (IsSwitch(flag.name, result_.verb)) {  // gflags knows neither on nor off.
       const auto value = ReadBool(flag.value);
       if (!value) {
         return UsageError("{}: expected true, false or no value", flag.Describe());

@@ -49,8 +49,8 @@ complete -F _rowhouse rowhouse
 )";
 
 // "--name=", or "--name" of a switch.
-std::string FlagWord(const std::string& name) {
-  const bool has_value = !IsSwitch(name) && name != "help" && name != "version";
+std::string FlagWord(const std::string& name, const std::string& verb) {
+  const bool has_value = !IsSwitch(name, verb) && name != "help" && name != "version";
   return fmt::format("--{}{}", name, has_value ? "=" : "");
 }
 
@@ -74,7 +74,9 @@ std::string BashCompletion() {
     if (verb.is_hidden) continue;
     verbs.push_back(verb.name);
     std::vector<std::string> words;
-    for (const std::string& name : FlagsOfVerb(verb.name)) words.push_back(FlagWord(name));
+    for (const std::string& name : FlagsOfVerb(verb.name)) {
+      words.push_back(FlagWord(name, verb.name));
+    }
     flags += fmt::format("    {}) flags=\"{}\" ;;\n", verb.name, fmt::join(words, " "));
   }
   std::string script = Replace(std::string(kScript), "{values}", values);

@@ -39,7 +39,11 @@ bool RegisterAll() {
     Register(field.name, field.help, field.kind == SettingKind::kBool, field.default_text());
   }
   for (const VerbFlag& flag : VerbFlags()) {
-    Register(std::string(flag.name), std::string(flag.help), flag.is_switch,
+    if (FindVerbFlag(flag.name) != &flag) continue;  // gflags knows a name once.
+    const bool is_switch = std::ranges::all_of(VerbFlags(), [&](const VerbFlag& other) {
+      return other.name != flag.name || other.is_switch;
+    });
+    Register(std::string(flag.name), std::string(flag.help), is_switch,
              std::string(flag.default_text));
   }
   return true;

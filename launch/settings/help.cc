@@ -3,6 +3,8 @@
 #include <fmt/ranges.h>
 #include <gflags/gflags.h>
 
+#include <algorithm>
+
 #include "launch/settings/flags.h"
 #include "launch/settings/verb_flags.h"
 
@@ -63,6 +65,24 @@ std::string SettingsText(const IsShown& is_shown) {
   return text;
 }
 
+// Those without a section, then the sections, each in the order of its first flag.
+std::string VerbFlagsText(const Verb& verb) {
+  std::vector<std::string_view> sections = {""};
+  for (const VerbFlag& flag : VerbFlags()) {
+    const bool is_new = std::ranges::count(sections, flag.section) == 0;
+    if (is_new && (flag.verbs & verb.bit) != 0) sections.push_back(flag.section);
+  }
+  std::string text;
+  for (const std::string_view section : sections) {
+    if (!section.empty()) text += fmt::format("\n{}:\n", section);
+    for (const VerbFlag& flag : VerbFlags()) {
+      if ((flag.verbs & verb.bit) == 0 || flag.section != section) continue;
+      text += Describe(flag.name, std::string(flag.default_text), std::string(flag.help) + ".");
+    }
+  }
+  return text;
+}
+
 std::string LogFlagsText() {
   std::string text = "\nlog (glog):\n";
   for (const std::string& name : LogFlags()) {
@@ -94,10 +114,7 @@ std::string HelpText(const std::string& verb, HelpPage page) {
       "may\n"
       "be written 4_000_000 or 4e6, sizes 4GB (in powers of 1024).\n\n";
   text += Describe("flagfile", "", "Reads flags from this file, one a line; # begins a comment.");
-  for (const VerbFlag& flag : VerbFlags()) {
-    if ((flag.verbs & known->bit) == 0) continue;
-    text += Describe(flag.name, std::string(flag.default_text), std::string(flag.help) + ".");
-  }
+  text += VerbFlagsText(*known);
   text += SettingsText([&](const SettingField& field) {
     return (field.verbs & known->bit) != 0 && (field.is_basic || !is_basic);
   });

@@ -110,7 +110,7 @@ std::vector<VerbFlag>& AllFlags() {
 
 bool HasFlag(const Verb& verb, std::string_view flag) {
   if (IsLogFlag(flag)) return true;
-  if (const VerbFlag* own = FindVerbFlag(flag)) return (own->verbs & verb.bit) != 0;
+  if (const VerbFlag* own = FindVerbFlag(flag, verb.name)) return (own->verbs & verb.bit) != 0;
   const SettingField* field = FindSettingField(flag);
   return field != nullptr && (field->verbs & verb.bit) != 0;
 }
@@ -162,9 +162,15 @@ bool AddVerbFlag(const VerbFlag& flag) {
 
 std::span<const VerbFlag> VerbFlags() { return AllFlags(); }
 
-const VerbFlag* FindVerbFlag(std::string_view name) {
-  const auto found = std::ranges::find(AllFlags(), name, &VerbFlag::name);
-  return found == AllFlags().end() ? nullptr : &*found;
+const VerbFlag* FindVerbFlag(std::string_view name, std::string_view verb) {
+  const Verb* const known = FindVerb(verb);
+  const VerbFlag* first = nullptr;
+  for (const VerbFlag& flag : AllFlags()) {
+    if (flag.name != name) continue;
+    if (known != nullptr && (flag.verbs & known->bit) != 0) return &flag;
+    if (first == nullptr) first = &flag;
+  }
+  return first;
 }
 
 bool IsKnownFlag(std::string_view flag) {
@@ -176,10 +182,10 @@ bool IsIdleFlagOfPs(std::string_view flag) {
   return flag == "workers" || flag == "prefetch_steps" || flag == "rendezvous_deadline_ms";
 }
 
-bool IsSwitch(std::string_view flag) {
+bool IsSwitch(std::string_view flag, std::string_view verb) {
   if (const DlrmFlag* dlrms = FindDlrmFlag(flag)) return dlrms->is_bool;
   if (const SettingField* field = FindSettingField(flag)) return field->kind == SettingKind::kBool;
-  if (const VerbFlag* own = FindVerbFlag(flag)) return own->is_switch;
+  if (const VerbFlag* own = FindVerbFlag(flag, verb)) return own->is_switch;
   return IsLogSwitch(flag);
 }
 
@@ -202,7 +208,8 @@ std::string DescribeVerbsOfFlag(std::string_view flag) {
 std::vector<std::string> FlagsOfVerb(std::string_view verb) {
   std::vector<std::string> names = {"help", "version", "flagfile"};
   const auto add = [&](std::string_view name, std::string_view canonical) {
-    if (verb.empty() || VerbHasFlag(verb, canonical)) names.emplace_back(name);
+    const bool is_taken = verb.empty() || VerbHasFlag(verb, canonical);
+    if (is_taken && std::ranges::count(names, name) == 0) names.emplace_back(name);
   };
   for (const VerbFlag& flag : VerbFlags()) add(flag.name, flag.name);
   for (const SettingField& field : SettingFields()) {

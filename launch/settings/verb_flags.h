@@ -25,7 +25,8 @@ const std::vector<Verb>& Verbs();
 const Verb* FindVerb(std::string_view name);
 
 // A flag that is no setting. flagfile, help and version, which every verb has, are handled while
-// the command line is read.
+// the command line is read. Several may have one name, if their verbs differ: a switch of one verb
+// may take a value with another.
 struct VerbFlag {
   std::string_view name;
   VerbSet verbs = kNoVerb;
@@ -34,12 +35,17 @@ struct VerbFlag {
   std::string_view default_text = is_switch ? "false" : "";
   // Its value follows an equals sign or is left out: --json alone is --json=-.
   bool has_optional_value = false;
+  // The heading it stands under in --help, behind the flags without one.
+  std::string_view section = {};
 };
+// Of the flags of the sharding lab (launch/lab).
+inline constexpr std::string_view kLabSection = "the sharding lab: cost, plans and traces";
 std::span<const VerbFlag> VerbFlags();
 // Declares a flag in the file that reads it, at namespace scope. Its texts outlive the program.
 bool AddVerbFlag(const VerbFlag& flag);
+// The flag as the verb takes it; for a verb that does not take it, or "", as the first one does.
 // Null if there is none.
-const VerbFlag* FindVerbFlag(std::string_view name);
+const VerbFlag* FindVerbFlag(std::string_view name, std::string_view verb = {});
 
 inline constexpr std::string_view kConfigFlag = "config";
 inline constexpr std::string_view kPrintConfigFlag = "print_config";
@@ -81,15 +87,15 @@ bool IsKnownFlag(std::string_view flag);
 // may still give them: they change nothing, and no help names them.
 bool IsIdleFlagOfPs(std::string_view flag);
 
-// Whether it is given without a value: --load, --noload.
-bool IsSwitch(std::string_view flag);
+// Whether the verb takes it without a value: --load, --noload.
+bool IsSwitch(std::string_view flag, std::string_view verb = {});
 
 bool VerbHasFlag(std::string_view verb, std::string_view flag);
 
 // "train", "train and ps".
 std::string DescribeVerbsOfFlag(std::string_view flag);
 
-// Names that somebody may mean, aliases included; those of all verbs for "".
+// Names that somebody may mean, aliases included, each once; those of all verbs for "".
 std::vector<std::string> FlagsOfVerb(std::string_view verb);
 
 }  // namespace rowhouse
