@@ -12,12 +12,12 @@
 #include <vector>
 
 #include "ps/cache/cache_ledger.h"
-#include "ps/cache/reuse_sampler.h"
 #include "ps/shard/cache_admission.h"
 #include "ps/shard/local_tables.h"
 #include "ps/shard/shard_state.h"
 #include "ps/shard/store_writer.h"
 #include "ps/shard/sweeper.h"
+#include "sharding/cost/reuse_sampler.h"
 
 namespace rowhouse {
 

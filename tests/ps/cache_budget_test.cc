@@ -9,7 +9,7 @@
 #include <numeric>
 
 #include "common/random.h"
-#include "ps/cache/reuse_sampler.h"
+#include "sharding/cost/reuse_sampler.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {
