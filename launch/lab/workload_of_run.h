@@ -13,21 +13,38 @@
 
 namespace rowhouse {
 
-// `accesses`: of a trace or of --access_counts; null: as the data source generates, or evenly
-// spread. Requires settings that are Complete() and Validate()d.
+// `accesses`: of a trace; null: of --access_counts, if given; or else as the data source generates;
+// or else evenly spread. Steps are those of a run from the start, if the data's size is known.
+// Requires settings that are Complete() and Validate()d.
 Result<Workload> WorkloadOf(const Settings& settings, const AccessCounts* accesses = nullptr);
+// For so many workers; the other one is for one.
+Result<Workload> WorkloadOf(const Settings& settings, uint32_t workers,
+                            const AccessCounts* accesses = nullptr);
 
-// ps, shards, workers (1 unless given), threads of the settings; limits and network of the flags of
-// plan (--workers, --hosts, --network_gbits, --round_trip_us, --ps_memory_mb, --ps_disk_mb).
+// Where the distributions of ids of such a run come from, for people: "ids by zipf_exponent=1.05",
+// "ids taken as evenly spread: give --access_counts or --trace".
+std::string IdsAreFrom(const Settings& settings, bool has_trace);
+
+// So many PS nodes, shards and workers on one host, with the threads of the settings.
+ClusterShape ClusterOf(const Settings& settings, uint32_t ps, uint32_t shards_per_ps,
+                       uint32_t workers);
+
+// ps (1 unless given), shards, threads of the settings; workers (1 unless given), limits and
+// network of the flags of plan: --workers, --hosts, --cores_per_host, --network_gbits,
+// --round_trip_us, --ps_memory_mb, --ps_disk_mb. kUsage, naming the flag, for a value out of range.
 Result<ClusterShape> ClusterOf(const Settings& settings, const CommandLine& command_line);
+
+// The machine measured on a host, or a typical one.
 
 struct CalibratedMachine {
   Machine machine;
   std::string path;     // of the file; "": Machine::Typical()
   std::string warning;  // one sentence: not calibrated, of another host, other CPU; "": none
 };
-// --calibration, or else this host's file in the user's cache folder, or else typical figures with
-// a warning. kUsage for a file that is named and cannot be read.
+// `path` (settings.sharding.calibration), or if it is "" this host's file in the user's cache
+// folder, or else typical figures with a warning. kUsage for a file that is named and cannot be
+// read; a file that is not named and cannot be read is a warning.
+Result<CalibratedMachine> MachineOf(const std::string& path);
 Result<CalibratedMachine> MachineOf(const CommandLine& command_line);
 
 // $XDG_CACHE_HOME/rowhouse/calibration-<host>.json, or ~/.cache/...

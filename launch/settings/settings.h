@@ -85,6 +85,7 @@ struct ShardingSettings {
   std::string access_counts;        // file of rowhouse plan --count_ids; "": none
   std::string plan;                 // file of rowhouse plan --out; "": strategy makes the plan
   uint64_t ps_rows_mb = 0;          // MiB of rows and state of a PS node, at most; 0: any
+  std::string calibration;          // file of rowhouse bench calibrate; "": this host's, if any
 };
 
 struct OutputSettings {

@@ -14,6 +14,24 @@
 
 namespace rowhouse {
 
+// What a cache of a table looks like to a run, beside its slots.
+struct CacheOfRun {
+  std::string policy = "lrfu";  // a name in CachePolicies(); unknown ones are taken as lrfu
+  // Steps of the run, which begins with an empty cache and rows that nobody has touched; 0: as
+  // many as it takes until the shares no longer change.
+  double steps = 0;
+  // `dataset` knows the true frequencies only with a file of access counts; otherwise it keeps
+  // rows of low numbers, which is as good as any fixed set.
+  bool knows_frequencies = false;
+};
+
+// Of the distinct rows of a step.
+struct RowShares {
+  double cached = 0;   // in the cache
+  double stored = 0;   // were touched before and are not in the cache: read from the store
+  double touched = 0;  // for the first time: made, not read. The three sum to 1
+};
+
 class IdDistribution {
  public:
   // Rows that are looked up equally often.
@@ -25,23 +43,49 @@ class IdDistribution {
   static IdDistribution Uniform(double rows);
   // The k-th most frequent of `rows` rows has a share ~ k^-exponent.
   static IdDistribution Zipf(double rows, double exponent);
-  // By counts of a table: the hottest rows one by one, the others by ranges.
+  // By counts of a table: the hottest rows one by one, the others by ranges. A table without
+  // accesses: Uniform.
   static IdDistribution Counted(const TableAccesses& accesses);
+  // Any groups, in any order; those of like probability are joined. Shares are scaled to sum to 1.
+  static IdDistribution Of(std::vector<Group> groups);
 
-  // By falling probability; at most a few thousand; rows times probability sum to 1.
+  // The sum of distributions over the same rows, looked up with these weights, whose hot rows are
+  // different ones (features that share a table). Requires at least one; weights > 0.
+  struct Part {
+    const IdDistribution* distribution = nullptr;
+    double weight = 0;
+  };
+  static IdDistribution Mixed(std::span<const Part> parts);
+
+  // The distribution of rows if each of `rows` rows stands for many ids, spread as by a hash.
+  IdDistribution Hashed(double rows) const;
+
+  // By falling probability; at most a few hundred; rows times probability sum to 1.
   std::span<const Group> groups() const { return groups_; }
   double rows() const { return rows_; }
 
   // Expected distinct rows among so many lookups: sum of 1 - (1 - p)^lookups.
   double DistinctRows(double lookups) const;
+  // The number of lookups among which DistinctRows(it) == rows; infinity if that takes all rows.
+  double LookupsFor(double rows) const;
+
+  // The distribution without its `rows` most frequent rows, which have the share *share of all
+  // lookups; scaled to sum to 1.
+  IdDistribution Without(double rows, double* share) const;
 
   // The share of distinct rows that are found in a cache of `slots` rows, when each step looks up
-  // `lookups` rows and uses the cache once for each distinct one. `policy`: a name in
-  // CachePolicies() ("lru", "clock": Che, Tung and Wang, 2002; "lfu", "lrfu", "w_tinylfu",
+  // `lookups` rows and uses the cache once for each distinct one, in the long run. `policy`: a
+  // name in CachePolicies() ("lru", "clock": Che, Tung and Wang, 2002; "lfu", "lrfu", "w_tinylfu",
   // "dataset": the most frequent rows stay, mixed with Che's by what was measured). In [0, 1].
   double HitRate(double slots, double lookups, const std::string& policy) const;
 
+  // As HitRate, for the mean step of a run that begins with an empty cache and untouched rows.
+  RowShares SharesOfRun(double slots, double lookups, const CacheOfRun& use) const;
+
  private:
+  double CheHitRate(double slots, double lookups) const;
+  double TopHitRate(double slots, double lookups) const;
+
   std::vector<Group> groups_;
   double rows_ = 0;
 };

@@ -1,9 +1,11 @@
 // KernelTable: the measured time of one kernel over a grid of sizes, and what it predicts between
 // the points of the grid.
 //
-// Between grid points the logarithm of the time is interpolated linearly in the logarithms of the
-// sizes, axis by axis, so that a time proportional to a product of powers of the sizes is predicted
-// exactly. Beyond the grid the last cell's slope goes on. Threads: const functions may be shared.
+// Between grid points the time is interpolated linearly in the sizes, axis by axis: nearly every
+// kernel has a fixed cost and a part proportional to a product of sizes, which this predicts
+// exactly. Beyond the last point of an axis the slope of its last cell goes on, but never falls; in
+// front of the first one that of its first cell does, kept between a time in proportion to the size
+// and the time at the first point. Threads: const functions may be shared.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -36,10 +38,15 @@ class KernelTable {
   const std::vector<double>& ns() const { return ns_; }
   const std::vector<double>& spread() const { return spread_; }
 
+  // {"axes": [{"name", "values": [...]}], "ns": [...], "spread": [...]}.
   nlohmann::ordered_json ToJson() const;
+  // kUsage, naming the key, for any other JSON.
   static Result<KernelTable> FromJson(const nlohmann::json& json);
 
  private:
+  // The time at grid point `point` of the axes before `axis`, and at these sizes of the others.
+  double NsAt(size_t axis, size_t point, std::span<const double> sizes) const;
+
   std::vector<KernelAxis> axes_;
   std::vector<double> ns_, spread_;
 };

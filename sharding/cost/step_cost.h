@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/status.h"
@@ -41,7 +42,11 @@ struct RankCost {
   double hit_rate = 1;                 // of pulled rows
   double memory_bytes = 0;
   double disk_bytes = 0;
-  double busy_ms = 0;  // of a core, a step
+  // Milliseconds of a core, a step. Of a PS node: answering pulls, taking pushes, and summing and
+  // updating once a step.
+  double busy_ms = 0;  // their sum; of a worker: all that it does
+  double pull_ms = 0, push_ms = 0, apply_ms = 0;
+  double pull_bytes = 0;  // of bytes_in + bytes_out; the rest is pushes
 };
 
 struct TableCost {

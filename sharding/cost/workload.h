@@ -4,6 +4,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -29,7 +31,10 @@ struct StorageShape {
   std::string store = "rocksdb";  // or memory
   uint64_t cache_bytes = 0;       // of a PS node
   std::string policy = "lrfu";
+  bool knows_frequencies = false;     // the policy has a file of access counts
+  double cache_ratio = 1.0;           // at most this share of a slice's rows is cached
   bool reads_from_page_cache = true;  // the files fit the host's memory
+  uint32_t prefetch_steps = 8;        // steps ahead, at most, that rows are read
 };
 
 struct Workload {
@@ -37,6 +42,12 @@ struct Workload {
   StepShape step;                        // samples, workers, bag lengths, skew
   std::vector<IdDistribution> of_table;  // of each physical table
   std::vector<double> lookups;           // of each physical table, a sample
+  // Where the hot rows of tables lie; null: rows are alike wherever they lie, as in scattered ids.
+  std::shared_ptr<const AccessCounts> accesses;
+  // Of each physical table, or empty: the share of its accesses (distinct rows of steps) that miss
+  // in an LRU cache of so many rows, as a trace has it, first touches included. It stands in for
+  // Che's approximation. Null: not traced.
+  std::vector<std::function<double(double cache_rows)>> lru_miss_ratio;
   DenseShape dense;
   StorageShape storage;
   std::string data_source;        // name in Datasets(): what reading a sample costs

@@ -152,6 +152,11 @@ void AddPlan(SettingList& list) {
            {.name = "ps_rows_mb",
             .help = "Most rows and optimizer state that a plan may give a PS node; 0: no limit",
             .unit = "MiB"});
+  list.Add(Text(MEMBER(sharding.calibration), "a file"),
+           {.name = "calibration",
+            .help = "File of rowhouse bench calibrate: the machine that times are predicted for; "
+                    "if not given, this host's file in the user's cache folder",
+            .verbs = kTrain | kPlan | kBench});
 }
 
 const bool kAdded =

@@ -1,0 +1,92 @@
+// ClusterOf: see workload_of_run.h. The flags of plan that describe a cluster are declared here.
+#include <cmath>
+
+#include "common/read_value.h"
+#include "launch/lab/workload_of_run.h"
+#include "launch/settings/verb_flags.h"
+
+namespace rowhouse {
+namespace {
+
+const bool kDeclared =
+    AddVerbFlag({.name = "workers",
+                 .verbs = kPlan,
+                 .help = "Workers of the cluster that is predicted",
+                 .default_text = "1"}) &&
+    AddVerbFlag({.name = "hosts",
+                 .verbs = kPlan,
+                 .help = "Hosts that PS nodes and workers of a prediction are dealt to in turn",
+                 .default_text = "1"}) &&
+    AddVerbFlag({.name = "cores_per_host",
+                 .verbs = kPlan,
+                 .help = "Cores of each host of a prediction; 0: as calibrated",
+                 .default_text = "0"}) &&
+    AddVerbFlag({.name = "network_gbits",
+                 .verbs = kPlan,
+                 .help = "Gbit/s of each host's network, each way, of a prediction; 0: loopback",
+                 .default_text = "0"}) &&
+    AddVerbFlag({.name = "round_trip_us",
+                 .verbs = kPlan,
+                 .help = "Microseconds of a round trip between hosts of a prediction",
+                 .default_text = "0"}) &&
+    AddVerbFlag({.name = "ps_memory_mb",
+                 .verbs = kPlan,
+                 .help = "Most memory of a PS node for cached rows in a prediction, MiB; 0: any",
+                 .default_text = "0"}) &&
+    AddVerbFlag({.name = "ps_disk_mb",
+                 .verbs = kPlan,
+                 .help = "Most disk of a PS node for rows and state in a prediction, MiB; 0: any",
+                 .default_text = "0"});
+
+Result<uint64_t> WholeOf(const CommandLine& command_line, const char* flag, uint64_t otherwise,
+                         uint64_t least, uint64_t most) {
+  const std::string text = command_line.Value(flag);
+  if (text.empty()) return otherwise;
+  const auto value = ReadWhole(text);
+  if (value && *value >= least && *value <= most) return *value;
+  return UsageError("--{}={}: expected a whole number from {} to {}", flag, text, least, most);
+}
+
+Result<double> RealOf(const CommandLine& command_line, const char* flag) {
+  const std::string text = command_line.Value(flag);
+  if (text.empty()) return 0.0;
+  const auto value = ReadReal(text);
+  if (value && std::isfinite(*value) && *value >= 0 && *value <= 1e9) return *value;
+  return UsageError("--{}={}: expected a number from 0 to 1e9", flag, text);
+}
+
+}  // namespace
+
+ClusterShape ClusterOf(const Settings& settings, uint32_t ps, uint32_t shards_per_ps,
+                       uint32_t workers) {
+  ClusterShape cluster;
+  cluster.ps = ps;
+  cluster.shards_per_ps = shards_per_ps;
+  cluster.workers = workers;
+  cluster.threads = settings.training.threads;
+  return cluster;
+}
+
+Result<ClusterShape> ClusterOf(const Settings& settings, const CommandLine& command_line) {
+  constexpr uint64_t kMaxRanks = 1 << 16, kMaxMib = uint64_t{1} << 40;
+  const auto ps =
+      settings.cluster.ps > 0
+          ? static_cast<uint32_t>(settings.cluster.ps)
+          : std::max<uint32_t>(1, static_cast<uint32_t>(settings.cluster.ps_endpoints.size()));
+  ASSIGN_OR_RETURN(const uint64_t workers, WholeOf(command_line, "workers", 1, 1, kMaxRanks));
+  ClusterShape cluster =
+      ClusterOf(settings, ps, settings.cluster.shards, static_cast<uint32_t>(workers));
+  ASSIGN_OR_RETURN(const uint64_t hosts, WholeOf(command_line, "hosts", 1, 1, kMaxRanks));
+  ASSIGN_OR_RETURN(const uint64_t cores, WholeOf(command_line, "cores_per_host", 0, 0, kMaxRanks));
+  ASSIGN_OR_RETURN(cluster.network_gbits, RealOf(command_line, "network_gbits"));
+  ASSIGN_OR_RETURN(cluster.round_trip_us, RealOf(command_line, "round_trip_us"));
+  ASSIGN_OR_RETURN(const uint64_t memory, WholeOf(command_line, "ps_memory_mb", 0, 0, kMaxMib));
+  ASSIGN_OR_RETURN(const uint64_t disk, WholeOf(command_line, "ps_disk_mb", 0, 0, kMaxMib));
+  cluster.hosts = static_cast<uint32_t>(hosts);
+  cluster.cores_per_host = static_cast<uint32_t>(cores);
+  cluster.ps_memory_bytes = memory << 20;
+  cluster.ps_disk_bytes = disk << 20;
+  return cluster;
+}
+
+}  // namespace rowhouse

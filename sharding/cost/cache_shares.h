@@ -1,0 +1,25 @@
+// CacheShares: which of the rows that a step pulls are in the shards' caches, under a plan.
+//
+// The bytes of a node's caches are divided among its shards and their slices as at the start of a
+// run: in equal shares, without what a slice does not want (ps/cache/cache_budget.h). Threads: pure
+// functions.
+#pragma once
+
+#include <vector>
+
+#include "sharding/cost/step_traffic.h"
+
+namespace rowhouse {
+
+struct CacheShares {
+  std::vector<RowShares> tables;     // each physical table, of rows pulled over all workers
+  std::vector<double> cached_rows;   // of each physical table, over all shards, at most
+  std::vector<double> memory_bytes;  // of each shard's caches when they are full
+  std::vector<double> record_bytes;  // of each physical table, whole rows
+  std::vector<double> shard_bytes;   // of all records of each shard, touched or not
+};
+
+CacheShares CacheSharesOf(const Workload& workload, const Plan& plan, const StepTraffic& traffic,
+                          uint32_t shards_per_ps);
+
+}  // namespace rowhouse

@@ -1,0 +1,287 @@
+#include "sharding/cost/exchange_time.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace rowhouse {
+namespace {
+
+// One kernel of an exchange: wall time of one worker and one shard, and the cores' time of each.
+struct Exchange {
+  double wall = 0, worker = 0, shard = 0;
+
+  Exchange& operator+=(const Exchange& other) {
+    wall += other.wall;
+    worker += other.worker;
+    shard += other.shard;
+    return *this;
+  }
+};
+
+class Times {
+ public:
+  Times(const Workload& workload, const ClusterShape& cluster, KernelTimes* times)
+      : workload_(workload), cluster_(cluster), times_(*times) {}
+
+  double cores() const {
+    return cluster_.cores_per_host > 0 ? cluster_.cores_per_host : times_.machine().cores;
+  }
+  double hosts() const { return std::max(1u, cluster_.hosts); }
+
+  Exchange Of(const std::string& stem, const std::string& member, double rows, double dim) {
+    const auto ms = [&](const char* part) {
+      const std::string kernel =
+          member.empty() ? stem + part : times_.Of(stem + part + "_", member, "adagrad");
+      return times_.Ms(kernel, {rows, dim});
+    };
+    return {ms(""), ms("_worker"), ms("_shard")};
+  }
+
+  Exchange OfBags(const std::string& stem, double bags, double length, double dim) {
+    const auto ms = [&](const char* part) { return times_.Ms(stem + part, {bags, length, dim}); };
+    return {ms(""), ms("_worker"), ms("_shard")};
+  }
+
+  // The optimizer that most pushed floats go through.
+  std::string Optimizer(const StepTraffic& traffic) const {
+    std::map<std::string, double> floats;
+    for (const TableSpec& table : workload_.tables.physical) {
+      floats[table.optimizer] += traffic.tables[Raw(table.id)].distinct_rows * table.dim + 1;
+    }
+    if (floats.empty()) return "sgd";
+    return std::ranges::max_element(floats, {}, [](const auto& entry) { return entry.second; })
+        ->first;
+  }
+
+  // Wall time of a worker, from what one worker and one shard take for all of a worker's rows
+  // (`whole`), what each shard works for each worker, and what all that costs in cores.
+  //
+  // Alone, worker and shard take turns, or overlap part by part; `together` is how much of their
+  // work's sum the measured wall time is. With several shards only the slowest is waited for; with
+  // several workers it serves all of them; and no host does more than its cores can.
+  double Wall(const Exchange& whole, const std::vector<double>& shard_ms) const {
+    if (whole.worker + whole.shard <= 0) return whole.wall;
+    const double together = whole.wall / (whole.worker + whole.shard);
+    const double workers = workload_.step.workers;
+    double slowest = 0, all = 0;
+    for (const double ms : shard_ms) {
+      slowest = std::max(slowest, workers * ms);
+      all += workers * ms;
+    }
+    const double path = together * (whole.worker + slowest);
+    const double of_host = (workers * whole.worker + all) / hosts();
+    return std::max(path, of_host / cores());
+  }
+
+  // Milliseconds that links need for bytes which each worker exchanges, one way.
+  double Link(double worker_bytes, double node_bytes) const {
+    if (cluster_.network_gbits <= 0 || hosts() < 2) return 0;
+    const double remote = (hosts() - 1) / hosts();
+    const double workers = std::ceil(cluster_.workers / hosts());
+    const double nodes = std::ceil(cluster_.ps / hosts());
+    const double bytes = std::max(workers * worker_bytes, nodes * node_bytes) * remote;
+    return bytes * 8 / (cluster_.network_gbits * 1e9) * 1e3;
+  }
+
+  double RoundTrip() const { return hosts() > 1 ? cluster_.round_trip_us * 1e-3 : 0; }
+
+ private:
+  const Workload& workload_;
+  const ClusterShape& cluster_;
+  KernelTimes& times_;
+};
+
+// What every worker asks of all shards, as if it were one shard.
+ShardTraffic SumOf(const StepTraffic& traffic) {
+  ShardTraffic sum;
+  for (const ShardTraffic& shard : traffic.shards) {
+    sum.sent_rows += shard.sent_rows;
+    sum.row_floats += shard.row_floats;
+    sum.pushed_sent_rows += shard.pushed_sent_rows;
+    sum.pushed_row_floats += shard.pushed_row_floats;
+    sum.bags += shard.bags;
+    sum.bag_lookups += shard.bag_lookups;
+    sum.bag_floats += shard.bag_floats;
+    sum.row_entries += shard.row_entries;
+    sum.bag_entries += shard.bag_entries;
+    sum.pull_reply_bytes += shard.pull_reply_bytes;
+    sum.pull_request_bytes += shard.pull_request_bytes;
+    sum.push_request_bytes += shard.push_request_bytes;
+    sum.push_reply_bytes += shard.push_reply_bytes;
+  }
+  return sum;
+}
+
+class Exchanges {
+ public:
+  Exchanges(const Workload& workload, const ClusterShape& cluster, const StepTraffic& traffic,
+            KernelTimes* times)
+      : times_(workload, cluster, times),
+        kernels_(*times),
+        cluster_(cluster),
+        workload_(workload),
+        traffic_(traffic),
+        all_(SumOf(traffic)),
+        optimizer_(times_.Optimizer(traffic)) {
+    result_.shards.resize(traffic.shards.size());
+  }
+
+  ExchangeTime Of(const Plan& plan, const CacheShares& caches, double hidden_ms) && {
+    Pull();
+    Push();
+    Calls();
+    Store(plan, caches, hidden_ms);
+    return std::move(result_);
+  }
+
+ private:
+  Exchange PullOf(const ShardTraffic& shard) {
+    Exchange sum;
+    if (shard.sent_rows > 0) {
+      sum += times_.Of("pull", "", shard.sent_rows, shard.row_floats / shard.sent_rows);
+    }
+    if (shard.bags > 0) {
+      sum += times_.OfBags("bags_pull", shard.bags, shard.bag_lookups / shard.bags,
+                           shard.bag_floats / shard.bags);
+    }
+    return sum;
+  }
+
+  Exchange PushOf(const ShardTraffic& shard) {
+    Exchange sum;
+    if (shard.pushed_sent_rows > 0) {
+      sum += times_.Of("push", optimizer_, shard.pushed_sent_rows,
+                       shard.pushed_row_floats / shard.pushed_sent_rows);
+    }
+    if (shard.bags > 0) {
+      sum += times_.OfBags("bags_push", shard.bags, shard.bag_lookups / shard.bags,
+                           shard.bag_floats / shard.bags);
+    }
+    return sum;
+  }
+
+  void Pull() {
+    const Exchange whole = PullOf(all_);
+    std::vector<double> shard_ms;
+    for (size_t s = 0; s < traffic_.shards.size(); ++s) {
+      shard_ms.push_back(PullOf(traffic_.shards[s]).shard);
+      result_.shards[s].pull = shard_ms.back() * workload_.step.workers;
+    }
+    result_.worker_pull = whole.worker;
+    result_.pull = times_.Wall(whole, shard_ms);
+    AddLink(all_.pull_reply_bytes, &ShardTraffic::pull_reply_bytes, &result_.pull);
+  }
+
+  void Push() {
+    const Exchange whole = PushOf(all_);
+    std::vector<double> shard_ms;
+    for (size_t s = 0; s < traffic_.shards.size(); ++s) {
+      shard_ms.push_back(PushOf(traffic_.shards[s]).shard);
+      result_.shards[s].push = shard_ms.back() * workload_.step.workers;
+      result_.shards[s].apply = result_.shards[s].push / 2;
+    }
+    result_.worker_push = whole.worker;
+    result_.push = times_.Wall(whole, shard_ms);
+    AddLink(all_.push_request_bytes, &ShardTraffic::push_request_bytes, &result_.push);
+  }
+
+  void AddLink(double worker_bytes, double ShardTraffic::*bytes, double* wall) {
+    double of_node = 0;
+    const size_t shards_per_ps = std::max(1u, cluster_.shards_per_ps);
+    for (size_t s = 0; s < traffic_.shards.size(); s += shards_per_ps) {
+      double node = 0;
+      for (size_t i = s; i < std::min(s + shards_per_ps, traffic_.shards.size()); ++i) {
+        node += traffic_.shards[i].*bytes * workload_.step.workers;
+      }
+      of_node = std::max(of_node, node);
+    }
+    const double link = times_.Link(worker_bytes, of_node);
+    if (link > *wall) {
+      result_.wire += link - *wall;
+      *wall = link;
+    }
+    *wall += times_.RoundTrip();
+    result_.wire += times_.RoundTrip();
+  }
+
+  // What further tables and shards add to the calls of one table on one shard.
+  void Calls() {
+    const double entries = all_.row_entries + all_.bag_entries;
+    const auto shards = static_cast<double>(traffic_.shards.size());
+    if (entries <= 0 || !kernels_.machine().HasKernel("pull_tables")) return;
+    const double tables = std::max(1.0, entries / shards);
+    for (const char* const kernel : {"pull_tables", "push_tables"}) {
+      const double more = kernels_.Ms(kernel, {tables, shards}) - kernels_.Ms(kernel, {1.0, 1.0});
+      double& wall = kernel == std::string("pull_tables") ? result_.pull : result_.push;
+      wall += std::max(0.0, more);
+      result_.calls += kernels_.Ms(kernel, {tables, shards});
+    }
+  }
+
+  void Store(const Plan& plan, const CacheShares& caches, double hidden_ms) {
+    if (workload_.storage.store == "memory") return;
+    double slowest = 0;
+    std::vector<double> read(traffic_.shards.size()), bytes(read), written(read);
+    for (const TableSpec& table : workload_.tables.physical) {
+      const double rows = traffic_.tables[Raw(table.id)].distinct_rows * workload_.step.workers;
+      const RowShares& shares = caches.tables[Raw(table.id)];
+      if (rows <= 0 || plan.is_on_workers(table.id) || shares.stored <= 0) continue;
+      for (const Slice& slice : plan.slices(table.id)) {
+        const size_t shard = Raw(slice.shard);
+        const double here =
+            rows * static_cast<double>(slice.rows()) / static_cast<double>(table.rows);
+        read[shard] += here * shares.stored;
+        // A row that comes in for good sends another one out, which was pushed.
+        written[shard] += here * (shares.stored + shares.touched);
+        bytes[shard] += here * shares.stored * caches.record_bytes[Raw(table.id)];
+      }
+    }
+    for (size_t s = 0; s < read.size(); ++s) {
+      if (read[s] <= 0) continue;
+      const double record = bytes[s] / read[s];
+      const double ms =
+          kernels_.Ms("multiget", {read[s], record}) + kernels_.Ms("put", {written[s], record});
+      result_.shards[s].store = ms;
+      slowest = std::max(slowest, ms);
+    }
+    // Rows of coming steps are read while this one computes.
+    const double hidden = workload_.storage.prefetch_steps > 0 ? hidden_ms + result_.push : 0;
+    result_.store = std::max(0.0, slowest - hidden);
+    result_.pull += result_.store;
+  }
+
+  Times times_;
+  KernelTimes& kernels_;
+  const ClusterShape& cluster_;
+  const Workload& workload_;
+  const StepTraffic& traffic_;
+  const ShardTraffic all_;
+  const std::string optimizer_;
+  ExchangeTime result_;
+};
+
+}  // namespace
+
+ExchangeTime ExchangeTimeOf(const Workload& workload, const Plan& plan, const ClusterShape& cluster,
+                            const StepTraffic& traffic, const CacheShares& caches, double hidden_ms,
+                            KernelTimes* times) {
+  return Exchanges(workload, cluster, traffic, times).Of(plan, caches, hidden_ms);
+}
+
+double AllreduceMs(double floats, const ClusterShape& cluster, KernelTimes* times) {
+  if (cluster.workers <= 1) return 0;
+  const double workers = cluster.workers;
+  const double hosts = std::max(1u, cluster.hosts);
+  const double here = std::min(workers, std::ceil(workers / hosts));
+  double ms = here > 1 ? times->Ms("allreduce", {here, floats}) : 0;
+  if (hosts > 1) {
+    const double bytes = 2 * floats * sizeof(float) * (workers - 1) / workers;
+    if (cluster.network_gbits > 0) {
+      ms = std::max(ms, bytes * here * 8 / (cluster.network_gbits * 1e9) * 1e3);
+    }
+    ms += 2 * std::ceil(std::log2(workers)) * cluster.round_trip_us * 1e-3 / 2;
+  }
+  return ms;
+}
+
+}  // namespace rowhouse

@@ -1,0 +1,37 @@
+// ExchangeTime: what pulls, pushes and the allreduce of a step take. Threads: pure functions.
+#pragma once
+
+#include <vector>
+
+#include "sharding/cost/cache_shares.h"
+#include "sharding/cost/kernel_times.h"
+#include "sharding/cost/step_traffic.h"
+
+namespace rowhouse {
+
+// Milliseconds of cores, a step.
+struct ShardWork {
+  double pull = 0, push = 0;  // over all workers; push with the update
+  double apply = 0;           // of `push`
+  double store = 0;           // reading and writing rows, beside the shard's own thread
+};
+
+struct ExchangeTime {
+  double pull = 0, push = 0;                // wall, of a worker
+  double store = 0;                         // of `pull`: waiting for reads
+  double wire = 0;                          // of `pull` and `push`: waiting for the network
+  double calls = 0;                         // of them: what one row a table would take
+  double worker_pull = 0, worker_push = 0;  // core time of each worker
+  std::vector<ShardWork> shards;
+};
+
+// `hidden_ms`: of the step beside its exchange: reads ahead of time go on meanwhile.
+ExchangeTime ExchangeTimeOf(const Workload& workload, const Plan& plan, const ClusterShape& cluster,
+                            const StepTraffic& traffic, const CacheShares& caches, double hidden_ms,
+                            KernelTimes* times);
+
+// The ordered allreduce: floats go to their owners (alltoall), who add them in rank order, and come
+// back (allgather), which is 2 (w - 1) / w of them each way, whatever the number of workers w.
+double AllreduceMs(double floats, const ClusterShape& cluster, KernelTimes* times);
+
+}  // namespace rowhouse

@@ -1,0 +1,246 @@
+#include "sharding/cost/id_distribution.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+namespace rowhouse {
+namespace {
+
+// Rows whose probabilities differ by less than this factor are taken as alike: the distinct rows
+// and hit rates of a group then err by less than a thousandth.
+constexpr double kAlike = 1.05;
+
+// 1 - (1 - p)^n, without the cancellation of small p.
+double Touched(double probability, double lookups) {
+  if (probability >= 1.0) return lookups > 0 ? 1.0 : 0.0;
+  return -std::expm1(lookups * std::log1p(-probability));
+}
+
+// Of ranks (from, to], each standing for the density around it.
+double ZipfMass(double from, double to, double exponent) {
+  const double a = from + 0.5, b = to + 0.5, power = 1.0 - exponent;
+  return std::abs(power) < 1e-9 ? std::log(b / a)
+                                : (std::pow(b, power) - std::pow(a, power)) / power;
+}
+
+}  // namespace
+
+IdDistribution IdDistribution::Of(std::vector<Group> groups) {
+  std::erase_if(groups, [](const Group& group) { return group.rows <= 0.0; });
+  std::ranges::sort(groups,
+                    [](const Group& a, const Group& b) { return a.probability > b.probability; });
+  IdDistribution result;
+  double mass = 0, first = 0;
+  for (const Group& group : groups) {
+    result.rows_ += group.rows;
+    mass += group.rows * group.probability;
+    if (!result.groups_.empty() &&
+        (group.probability * kAlike > first || (group.probability == 0 && first == 0))) {
+      Group& last = result.groups_.back();
+      const double both = last.rows * last.probability + group.rows * group.probability;
+      last.rows += group.rows;
+      last.probability = both / last.rows;
+    } else {
+      result.groups_.push_back(group);
+      first = group.probability;
+    }
+  }
+  if (mass <= 0) return Uniform(result.rows_);
+  for (Group& group : result.groups_) group.probability /= mass;
+  return result;
+}
+
+IdDistribution IdDistribution::Uniform(double rows) {
+  IdDistribution result;
+  result.rows_ = std::max(rows, 1.0);
+  result.groups_ = {{result.rows_, 1.0 / result.rows_}};
+  return result;
+}
+
+IdDistribution IdDistribution::Zipf(double rows, double exponent) {
+  if (exponent <= 0 || rows <= 1) return Uniform(rows);
+  constexpr double kOneByOne = 64;  // ranks; from there on in blocks
+  const double growth = std::pow(kAlike, 1.0 / std::max(1.0, exponent));
+  std::vector<Group> groups;
+  for (double rank = 0; rank < rows;) {
+    const double next =
+        std::min(rows, rank < kOneByOne ? rank + 1 : std::max(rank + 1, std::floor(rank * growth)));
+    const double mass =
+        next == rank + 1 ? std::pow(next, -exponent) : ZipfMass(rank, next, exponent);
+    groups.push_back({next - rank, mass / (next - rank)});
+    rank = next;
+  }
+  return Of(std::move(groups));
+}
+
+IdDistribution IdDistribution::Counted(const TableAccesses& accesses) {
+  if (accesses.total() == 0) return Uniform(static_cast<double>(accesses.rows));
+  std::vector<double> left(accesses.ranges.begin(), accesses.ranges.end());
+  std::vector<Group> groups;
+  groups.reserve(left.size() + accesses.hottest.size());
+  std::vector<double> rows(left.size(), static_cast<double>(accesses.range_rows));
+  rows.back() = static_cast<double>(accesses.rows - (left.size() - 1) * accesses.range_rows);
+  for (const TableAccesses::Row& hot : accesses.hottest) {
+    groups.push_back({1.0, static_cast<double>(hot.count)});
+    const size_t range = hot.row / accesses.range_rows;
+    left[range] = std::max(0.0, left[range] - static_cast<double>(hot.count));
+    --rows[range];
+  }
+  for (size_t r = 0; r < left.size(); ++r) {
+    if (rows[r] > 0) groups.push_back({rows[r], left[r] / rows[r]});
+  }
+  return Of(std::move(groups));
+}
+
+IdDistribution IdDistribution::Mixed(std::span<const Part> parts) {
+  CHECK(!parts.empty());
+  if (parts.size() == 1) return *parts[0].distribution;
+  // The hot rows of one part are cold rows of the others, whose lookups of them are as those of
+  // any row.
+  double weights = 0, rows = 0;
+  for (const Part& part : parts) {
+    weights += part.weight;
+    rows = std::max(rows, part.distribution->rows());
+  }
+  std::vector<Group> groups;
+  double hot_rows = 0, cold_share = 0;
+  for (const Part& part : parts) {
+    const double even = part.weight / weights / part.distribution->rows();
+    for (const Group& group : part.distribution->groups()) {
+      const double probability = group.probability * part.weight / weights;
+      if (probability > 2 * even && hot_rows + group.rows < rows / 2) {
+        groups.push_back({group.rows, probability});
+        hot_rows += group.rows;
+      } else {
+        cold_share += group.rows * probability;
+      }
+    }
+  }
+  const double cold = cold_share / rows;  // of each row, the hot ones too
+  for (Group& group : groups) group.probability += cold;
+  if (rows > hot_rows) groups.push_back({rows - hot_rows, cold});
+  return Of(std::move(groups));
+}
+
+IdDistribution IdDistribution::Hashed(double rows) const {
+  if (rows >= rows_) return *this;
+  // A row has its ids' lookups: those of one frequent id at most, as they are few, and the mean of
+  // the others.
+  std::vector<Group> groups;
+  double left_rows = rows, cold_share = 1.0;
+  for (const Group& group : groups_) {
+    if (group.probability * rows < 2.0 || group.rows > left_rows / 4) break;
+    groups.push_back(group);
+    left_rows -= group.rows;
+    cold_share -= group.rows * group.probability;
+  }
+  const double cold = std::max(0.0, cold_share) / rows;
+  for (Group& group : groups) group.probability += cold;
+  groups.push_back({left_rows, cold});
+  return Of(std::move(groups));
+}
+
+double IdDistribution::DistinctRows(double lookups) const {
+  double distinct = 0;
+  for (const Group& group : groups_) distinct += group.rows * Touched(group.probability, lookups);
+  return distinct;
+}
+
+double IdDistribution::LookupsFor(double rows) const {
+  if (rows <= 0) return 0;
+  double possible = 0;
+  for (const Group& group : groups_) possible += group.probability > 0 ? group.rows : 0;
+  if (rows >= possible * (1 - 1e-9)) return std::numeric_limits<double>::infinity();
+  // DistinctRows is concave and rises from 0: bisection in the logarithm.
+  double low = std::log(rows), high = low + 1;
+  while (DistinctRows(std::exp(high)) < rows) {
+    low = high;
+    high += 2;
+  }
+  for (int i = 0; i < 30 && high - low > 1e-4; ++i) {
+    const double middle = (low + high) / 2;
+    (DistinctRows(std::exp(middle)) < rows ? low : high) = middle;
+  }
+  return std::exp((low + high) / 2);
+}
+
+IdDistribution IdDistribution::Without(double rows, double* share) const {
+  std::vector<Group> left;
+  *share = 0;
+  for (const Group& group : groups_) {
+    const double taken = std::clamp(rows, 0.0, group.rows);
+    rows -= taken;
+    *share += taken * group.probability;
+    if (group.rows > taken) left.push_back({group.rows - taken, group.probability});
+  }
+  if (left.empty()) return Uniform(1);
+  return Of(std::move(left));
+}
+
+// Che's approximation, by steps: a row is in the cache if it was used in the last T steps, where T
+// is such that as many distinct rows are used in T steps as the cache has slots.
+double IdDistribution::CheHitRate(double slots, double lookups) const {
+  const double distinct = DistinctRows(lookups);
+  const double characteristic = std::max(LookupsFor(slots), lookups);
+  // A step that needs more rows than there are slots leaves a part of them.
+  const double kept = std::min(1.0, slots / distinct);
+  double hits = 0;
+  for (const Group& group : groups_) {
+    hits += group.rows * Touched(group.probability, lookups) *
+            Touched(group.probability, characteristic) * kept;
+  }
+  return hits / distinct;
+}
+
+// The most frequent rows are in the cache.
+double IdDistribution::TopHitRate(double slots, double lookups) const {
+  double hits = 0;
+  for (const Group& group : groups_) {
+    const double cached = std::clamp(slots, 0.0, group.rows);
+    slots -= cached;
+    hits += cached * Touched(group.probability, lookups);
+  }
+  return hits / DistinctRows(lookups);
+}
+
+double IdDistribution::HitRate(double slots, double lookups, const std::string& policy) const {
+  if (lookups <= 0) return 1;
+  if (slots <= 0) return 0;
+  if (slots >= rows_) return 1;
+  const double che = CheHitRate(slots, lookups);
+  if (policy == "lru" || policy == "clock") return che;
+  // How much of the way from Che's to the best that fixed rows can give.
+  const double towards_top = policy == "lfu"         ? 0.75
+                             : policy == "w_tinylfu" ? 0.75
+                             : policy == "dataset"   ? 1.0
+                                                     : 0.65;
+  return che + towards_top * (std::max(che, TopHitRate(slots, lookups)) - che);
+}
+
+RowShares IdDistribution::SharesOfRun(double slots, double lookups, const CacheOfRun& use) const {
+  RowShares shares;
+  if (lookups <= 0) return {.cached = 1};
+  const double distinct = DistinctRows(lookups);
+  const bool is_blind = use.policy == "dataset" && !use.knows_frequencies;
+  const double in_the_long_run =
+      is_blind && slots < rows_ ? slots / rows_ : HitRate(slots, lookups, use.policy);
+  if (use.steps <= 0) {
+    shares.cached = in_the_long_run;
+    shares.stored = 1 - in_the_long_run;
+    return shares;
+  }
+  // Each distinct row of the run is touched for the first time once.
+  shares.touched = std::min(1.0, DistinctRows(lookups * use.steps) / (use.steps * distinct));
+  // Until as many rows were used as there are slots none is evicted: all but new ones are hits.
+  const double steps_to_fill = std::min(use.steps, LookupsFor(slots) / lookups);
+  const double touched_by_then = DistinctRows(lookups * steps_to_fill);
+  const double hits = std::max(0.0, steps_to_fill * distinct - touched_by_then) +
+                      (use.steps - steps_to_fill) * distinct * in_the_long_run;
+  shares.cached = std::clamp(hits / (use.steps * distinct), 0.0, 1.0 - shares.touched);
+  shares.stored = std::max(0.0, 1 - shares.touched - shares.cached);
+  return shares;
+}
+
+}  // namespace rowhouse

@@ -1,0 +1,181 @@
+#include "sharding/cost/step_traffic.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <utility>
+
+namespace rowhouse {
+namespace {
+
+// As in common/wire: a test compares them with encoded messages.
+constexpr double kHeader = 64;
+constexpr double kPullBody = 1 + 8 + 8, kPullReplyBody = 1 + 8 + 1;
+constexpr double kPushBody = 4 + 8 + 8 + 8, kPushReplyBody = 1 + 8;
+constexpr double kTableRows = 12, kTableBags = 28;
+constexpr double kRowId = 8, kCount = 4, kLength = 4, kWinner = 4, kFloat = 4, kPartial = 8;
+constexpr double kMaxPartRows = 20000, kMaxPartBytes = 4 << 20;
+
+class Counting {
+ public:
+  Counting(const Workload& workload, const Plan& plan)
+      : workload_(workload),
+        plan_(plan),
+        sends_counts_(DividesByLookups(workload.tables.physical)),
+        bags_pushed_(plan.shards()) {
+    traffic_.shards.resize(plan.shards());
+    traffic_.tables.resize(workload.tables.physical.size());
+  }
+
+  StepTraffic Count() && {
+    for (const TableSpec& table : workload_.tables.physical) {
+      CountTable(table);
+      if (plan_.pools_on_shards(table.id)) CountBags(table);
+    }
+    for (size_t s = 0; s < traffic_.shards.size(); ++s) AddFrames(bags_pushed_[s], s);
+    return std::move(traffic_);
+  }
+
+ private:
+  double samples() const {
+    return static_cast<double>(workload_.step.samples) / workload_.step.workers;
+  }
+
+  void CountTable(const TableSpec& table) {
+    TableRowsOfStep& of_table = traffic_.tables[Raw(table.id)];
+    of_table.lookups = samples() * workload_.lookups[Raw(table.id)];
+    if (plan_.is_on_workers(table.id)) return;
+    double on_shards = 1;
+    IdDistribution scratch;
+    const IdDistribution& rows =
+        DistributionOnShards(workload_, plan_, table.id, &scratch, &on_shards);
+    const double lookups = of_table.lookups * on_shards;
+    of_table.distinct_rows = rows.DistinctRows(lookups);
+    const bool is_trained = !workload_.tables.is_frozen[Raw(table.id)];
+    const bool sends_rows = !plan_.pools_on_shards(table.id);
+    const auto all = static_cast<double>(table.rows);
+    for (const Slice& slice : plan_.slices(table.id)) {
+      const double share = static_cast<double>(slice.rows()) / all;
+      const double here = of_table.distinct_rows * share;
+      of_table.cuts += share;
+      ShardTraffic& shard = traffic_.shards[Raw(slice.shard)];
+      shard.rows_pulled += here;
+      shard.accesses += lookups * share;
+      if (is_trained) shard.rows_pushed += here;
+      if (!sends_rows) continue;
+      shard.row_entries += -std::expm1(-here);  // no rows, no entry
+      shard.sent_rows += here;
+      shard.row_floats += here * slice.columns();
+      if (!is_trained) continue;
+      shard.pushed_sent_rows += here;
+      shard.pushed_row_floats += here * slice.columns();
+    }
+    if (!sends_rows) return;
+    const double both = is_trained ? 2 : 1;
+    of_table.bytes = of_table.distinct_rows *
+                     (of_table.cuts * (both * kRowId + kCount) + both * table.dim * kFloat);
+  }
+
+  // What a shard pools of the table in one range of columns.
+  struct BagSlices {
+    double rows = 0, columns = 0;
+  };
+
+  void CountBags(const TableSpec& table) {
+    std::map<std::pair<ShardId, uint32_t>, BagSlices> slices;
+    for (const Slice& slice : plan_.slices(table.id)) {
+      BagSlices& of_shard = slices[{slice.shard, slice.column_begin}];
+      of_shard.rows += static_cast<double>(slice.rows()) / static_cast<double>(table.rows);
+      of_shard.columns = slice.columns();
+    }
+    for (size_t f = 0; f < workload_.tables.features.size(); ++f) {
+      const FeatureTable& feature = workload_.tables.features[f];
+      for (const TableId part : feature.parts) {
+        if (part != table.id) continue;
+        for (const auto& [place, of_shard] : slices) {
+          AddBags(table, feature, workload_.step.bag_lengths[f], place.first, of_shard);
+        }
+      }
+    }
+  }
+
+  void AddBags(const TableSpec& table, const FeatureTable& feature, double bag_length, ShardId to,
+               const BagSlices& slices) {
+    ShardTraffic& shard = traffic_.shards[Raw(to)];
+    const bool is_max = feature.table.pooling == "max";
+    const double bags = samples(), lookups = bags * bag_length * slices.rows;
+    const double values = bags * slices.columns;
+    const double id = table.rows <= uint64_t{1} << 32 ? 4 : kRowId;
+    const double weights = feature.table.weighted_pooling == "learned" ? kFloat : 0;
+    const double answer = is_max                        ? kFloat + kWinner
+                          : plan_.splits_bags(table.id) ? kPartial
+                                                        : kFloat;
+    const double request = kTableBags + lookups * (id + weights) + bags * kLength;
+    shard.bags += bags;
+    shard.bag_lookups += lookups;
+    shard.bag_floats += values;
+    ++shard.bag_entries;
+    shard.pull_request_bytes += request;
+    shard.pull_reply_bytes += values * answer;
+    double pushed = 0;
+    if (!workload_.tables.is_frozen[Raw(table.id)]) {
+      pushed = kTableBags + values * (kFloat + (is_max ? kWinner : 0));
+      bags_pushed_[Raw(to)] += pushed;
+    }
+    traffic_.tables[Raw(table.id)].bytes += request + values * answer + pushed;
+  }
+
+  static double Parts(double rows, double bytes) {
+    return std::max({1.0, std::ceil(rows / kMaxPartRows), std::ceil(bytes / kMaxPartBytes)});
+  }
+
+  // Headers and bodies, and the rows.
+  void AddFrames(double bags_pushed, size_t number) {
+    ShardTraffic& shard = traffic_.shards[number];
+    // With hardly any rows most steps ask this shard for nothing.
+    const double asked = shard.bag_entries > 0 ? 1 : -std::expm1(-shard.sent_rows);
+    const double pulled_bytes = shard.sent_rows * kRowId + shard.row_floats * kFloat +
+                                std::max(shard.pull_request_bytes, shard.pull_reply_bytes);
+    const double pulls = asked * Parts(shard.sent_rows + shard.bag_lookups, pulled_bytes);
+    shard.pull_request_bytes += pulls * (kHeader + kPullBody) + shard.row_entries * kTableRows +
+                                shard.sent_rows * (kRowId + kCount);
+    shard.pull_reply_bytes += pulls * (kHeader + kPullReplyBody) + shard.row_floats * kFloat;
+    const double pushed_bytes =
+        shard.pushed_sent_rows * kRowId + shard.pushed_row_floats * kFloat + bags_pushed;
+    const double pushes = Parts(shard.pushed_sent_rows + shard.bag_lookups, pushed_bytes);
+    const double trained = shard.sent_rows > 0 ? shard.pushed_sent_rows / shard.sent_rows : 0;
+    shard.push_request_bytes +=
+        pushes * (kHeader + kPushBody) + shard.row_entries * trained * kTableRows +
+        shard.pushed_sent_rows * (sends_counts_ ? kCount : 0) + pushed_bytes;
+    shard.push_reply_bytes += pushes * (kHeader + kPushReplyBody);
+  }
+
+  const Workload& workload_;
+  const Plan& plan_;
+  const bool sends_counts_;
+  std::vector<double> bags_pushed_;  // bytes, of each shard
+  StepTraffic traffic_;
+};
+
+}  // namespace
+
+const IdDistribution& DistributionOnShards(const Workload& workload, const Plan& plan,
+                                           TableId table, IdDistribution* scratch,
+                                           double* on_shards) {
+  const IdDistribution& all = workload.of_table[Raw(table)];
+  *on_shards = 1;
+  const size_t hot = plan.worker_rows(table).size();  // the most frequent ones
+  if (hot == 0) return all;
+  double share = 0;
+  *scratch = all.Without(static_cast<double>(hot), &share);
+  *on_shards = 1 - share;
+  return *scratch;
+}
+
+StepTraffic TrafficOfStep(const Workload& workload, const Plan& plan) {
+  CHECK_EQ(workload.of_table.size(), workload.tables.physical.size());
+  CHECK_EQ(workload.lookups.size(), workload.tables.physical.size());
+  return Counting(workload, plan).Count();
+}
+
+}  // namespace rowhouse

@@ -1,0 +1,103 @@
+#include "sharding/cost/step_cost.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+
+#include "sharding/plans/plan_maker.h"
+
+namespace rowhouse {
+namespace {
+
+LogicalTable TableOf(const std::string& name, uint64_t rows, uint32_t dim) {
+  LogicalTable table;
+  table.name = name;
+  table.rows = rows;
+  table.dim = dim;
+  return table;
+}
+
+Workload WorkloadOf(size_t tables, uint64_t rows, uint32_t dim, uint64_t samples,
+                    uint32_t workers) {
+  std::vector<LogicalTable> logical;
+  for (size_t t = 0; t < tables; ++t) {
+    logical.push_back(TableOf("t" + std::to_string(t), rows, dim));
+  }
+  Workload workload;
+  workload.tables = EmbeddingTables::Make(logical).value();
+  workload.step = {.samples = samples,
+                   .workers = workers,
+                   .bag_lengths = std::vector<double>(tables, 1.0),
+                   .zipf_exponent = 1.05};
+  workload.of_table.assign(tables, IdDistribution::Zipf(static_cast<double>(rows), 1.05));
+  workload.lookups.assign(tables, 1.0);
+  workload.dense = {.bottom = {13, 64, dim},
+                    .top = {dim, 64, 1},
+                    .interaction = "dot",
+                    .vectors = static_cast<uint32_t>(tables) + 1,
+                    .width = dim,
+                    .optimizer = "sgd",
+                    .parameters = 10'000};
+  workload.storage.cache_bytes = uint64_t{1} << 40;
+  workload.data_source = "synthetic";
+  return workload;
+}
+
+Plan RowWise(const Workload& workload, uint32_t shards) {
+  return MakeRowWisePlan(workload.tables.physical, shards);
+}
+
+ClusterShape Cluster(uint32_t ps, uint32_t workers) {
+  ClusterShape cluster;
+  cluster.ps = ps;
+  cluster.workers = workers;
+  return cluster;
+}
+
+TEST(StepCost, RowsAndBytesOfNodesAddUpToThoseOfWorkers) {
+  const Workload workload = WorkloadOf(8, 100'000, 32, 2048, 2);
+  const StepCost cost =
+      PredictStep(workload, RowWise(workload, 3), Cluster(3, 2), Machine::Typical()).value();
+  ASSERT_EQ(cost.ps.size(), 3u);
+  double in = 0, rows = 0;
+  for (const RankCost& node : cost.ps) {
+    in += node.bytes_in;
+    rows += node.rows_pulled;
+  }
+  EXPECT_NEAR(in, 2 * cost.workers[0].bytes_out, 1);
+  EXPECT_NEAR(rows, 2 * cost.workers[0].rows_pulled, 1e-3);
+  EXPECT_NEAR(rows, 2 * 8 * workload.of_table[0].DistinctRows(1024), 1e-3);
+  EXPECT_NEAR(cost.ms, cost.phases.total(), 1e-9);
+  EXPECT_EQ(cost.hit_rate, 1);
+}
+
+TEST(StepCost, MoreNodesTakeNoLongerToAnswer) {
+  const Workload workload = WorkloadOf(4, 1'000'000, 64, 65536, 1);
+  const Machine machine = Machine::Typical();
+  const StepCost one = PredictStep(workload, RowWise(workload, 1), Cluster(1, 1), machine).value();
+  const StepCost four = PredictStep(workload, RowWise(workload, 4), Cluster(4, 1), machine).value();
+  EXPECT_LT(four.phases.pull, one.phases.pull);
+  EXPECT_EQ(four.phases.compute(), one.phases.compute());
+}
+
+TEST(StepCost, NamesTheKernelsThatACalibrationLacks) {
+  const Workload workload = WorkloadOf(2, 1000, 16, 128, 1);
+  Machine machine = Machine::Typical();
+  machine.kernels.erase("merge");
+  const Result<StepCost> cost = PredictStep(workload, RowWise(workload, 1), Cluster(1, 1), machine);
+  ASSERT_FALSE(cost.ok());
+  EXPECT_EQ(cost.status().code(), StatusCode::kUsage);
+  EXPECT_NE(cost.status().message().find("kernel merge"), std::string::npos);
+}
+
+TEST(StepCost, CachesThatAreTooSmallReadTheStore) {
+  Workload workload = WorkloadOf(2, 1'000'000, 64, 4096, 1);
+  workload.storage.cache_bytes = 20 << 20;
+  const StepCost cost =
+      PredictStep(workload, RowWise(workload, 1), Cluster(1, 1), Machine::Typical()).value();
+  EXPECT_LT(cost.hit_rate, 0.9);
+  EXPECT_GT(cost.hit_rate, 0.1);
+}
+
+}  // namespace
+}  // namespace rowhouse
