@@ -1,0 +1,255 @@
+#include "sharding/simulator/cluster_simulation.h"
+
+#include <glog/logging.h>
+
+#include <algorithm>
+
+namespace rowhouse {
+namespace {
+
+SpeedOptions SpeedOptionsOf(const SimulatorOptions& options) {
+  return {.seed = options.seed,
+          .jitter = options.jitter,
+          .straggler_share = options.straggler_share,
+          .straggler_factor = options.straggler_factor};
+}
+
+// The most threads of each host that want a core at once.
+std::vector<uint32_t> BusyThreads(const StepWork& work) {
+  std::vector<double> threads(work.hosts);
+  for (const uint32_t host : work.host_of_ps) threads[host] += work.shards;
+  for (const uint32_t host : work.host_of_worker) threads[host] += work.threads;
+  return {threads.begin(), threads.end()};
+}
+
+double At(const std::vector<double>& sorted, double share) {
+  const double at = share * static_cast<double>(sorted.size() - 1);
+  const auto below = static_cast<size_t>(at);
+  const size_t above = std::min(below + 1, sorted.size() - 1);
+  return sorted[below] + (at - static_cast<double>(below)) * (sorted[above] - sorted[below]);
+}
+
+}  // namespace
+
+ClusterSimulation::ClusterSimulation(const StepWork& work, const SimulatorOptions& options)
+    : work_(work),
+      options_(options),
+      lag_(options.staleness + (options.overlaps ? 1 : 0)),
+      speed_(SpeedOptionsOf(options), static_cast<uint32_t>(work.ps.size()) + work.workers),
+      links_(work.hosts, work.network_gbits, work.round_trip_us),
+      cores_(work.cores, BusyThreads(work)),
+      nodes_(work, speed_, lag_, links_, cores_),
+      workers_(work.workers),
+      // The fastest worker is staleness + 1 steps ahead, and the slowest asks for an older sum.
+      steps_(2 * lag_ + 4),
+      step_ends_ms_(options.steps) {}
+
+double ClusterSimulation::Slowness(uint32_t worker, Phase phase) const {
+  static_assert(kEnd < RankSpeed::kPhases);
+  return speed_.Slowness(static_cast<uint32_t>(work_.ps.size()) + worker, workers_[worker].step,
+                         phase);
+}
+
+SimulatedRun ClusterSimulation::Run() {
+  for (uint32_t w = 0; w < work_.workers; ++w) events_.Add(0, w, kRead);
+  while (!events_.is_empty()) Handle(events_.Next());
+  for (const Worker& worker : workers_) CHECK_EQ(worker.step, options_.steps);
+  return Summary();
+}
+
+void ClusterSimulation::Work(uint32_t worker, double now_ms, double ms, double threads,
+                             Phase next) {
+  ms *= Slowness(worker, next);
+  workers_[worker].busy_ms += ms;
+  events_.Add(cores_.RunWorker(work_.host_of_worker[worker], now_ms, ms, threads), worker, next);
+}
+
+void ClusterSimulation::Handle(const SimulatedEvent& event) {
+  const uint32_t w = event.worker;
+  const double now_ms = event.ms;
+  Worker& worker = workers_[w];
+  const double spent_ms = now_ms - worker.since_ms;
+  // The phase that an event names is the one that begins.
+  switch (static_cast<Phase>(event.phase)) {
+    case kRead:
+      worker.since_ms = now_ms;
+      if (worker.pulls_sent > worker.step) return WaitForPull(w, now_ms);  // sent a step ago
+      return Work(w, now_ms, work_.read_ms(), work_.threads, kAsk);
+    case kAsk:
+      phases_.data += spent_ms;
+      worker.since_ms = now_ms;
+      return Work(w, now_ms, work_.phases.pull / 2, 1, kSendPull);
+    case kSendPull:
+      SendPull(w, now_ms);
+      if (worker.pulls_sent == worker.step + 1) return WaitForPull(w, now_ms);
+      phases_.pull += spent_ms;
+      worker.since_ms = now_ms;
+      return Work(w, now_ms, work_.compute_ms(), work_.threads, kEncode);
+    case kDecode:
+      return Work(w, now_ms, work_.phases.pull / 2, 1, kCompute);
+    case kCompute:
+      phases_.pull += spent_ms;
+      worker.since_ms = now_ms;
+      if (options_.overlaps && worker.step + 1 < options_.steps) {
+        return Work(w, now_ms, work_.read_ms(), work_.threads, kAsk);
+      }
+      return Work(w, now_ms, work_.compute_ms(), work_.threads, kEncode);
+    case kEncode:
+      phases_.mlp += spent_ms;
+      worker.since_ms = now_ms;
+      return Work(w, now_ms, work_.phases.push, 1, kSendPush);
+    case kSendPush:
+      return SendPush(w, now_ms);
+    case kMeet:
+      phases_.push += spent_ms;
+      worker.since_ms = now_ms;
+      return Meet(w, now_ms);
+    case kEnd:
+      phases_.dense_update += spent_ms;
+      return EndStep(w, now_ms);
+  }
+}
+
+void ClusterSimulation::SendPull(uint32_t w, double now_ms) {
+  Worker& worker = workers_[w];
+  const uint64_t step = worker.pulls_sent++;
+  worker.pulled_ms = -1;
+  worker.asked_ms = now_ms;
+  const uint64_t applied = step > lag_ ? step - lag_ : 0;
+  if (!nodes_.HasApplied(applied)) {
+    steps_[(applied - 1) % steps_.size()].parked.push_back(w);
+    return;
+  }
+  ReceivePull(w, now_ms);
+}
+
+void ClusterSimulation::ReceivePull(uint32_t w, double sent_ms) {
+  Worker& worker = workers_[w];
+  const uint64_t step = worker.pulls_sent - 1;
+  worker.pulled_ms =
+      nodes_.Pull(work_.host_of_worker[w], sent_ms, step, step > lag_ ? step - lag_ : 0);
+}
+
+void ClusterSimulation::WaitForPull(uint32_t w, double now_ms) {
+  Worker& worker = workers_[w];
+  worker.waits_for_pull = worker.pulled_ms < 0;
+  if (!worker.waits_for_pull) events_.Add(std::max(now_ms, worker.pulled_ms), w, kDecode);
+}
+
+void ClusterSimulation::SendPush(uint32_t w, double now_ms) {
+  const uint64_t step = workers_[w].step;
+  events_.Add(nodes_.Push(work_.host_of_worker[w], now_ms, step), w, kMeet);
+  if (!nodes_.HasApplied(step + 1)) return;
+  std::vector<uint32_t> parked;
+  parked.swap(steps_[step % steps_.size()].parked);
+  for (const uint32_t other : parked) {
+    ReceivePull(other, workers_[other].asked_ms);
+    if (workers_[other].waits_for_pull) WaitForPull(other, now_ms);
+  }
+}
+
+void ClusterSimulation::Meet(uint32_t w, double now_ms) {
+  const uint64_t step = workers_[w].step;
+  StepState& state = steps_[step % steps_.size()];
+  if (state.arrived == 0) {
+    state.is_summed = false;
+    state.in_allreduce.clear();
+  }
+  const bool is_last = ++state.arrived == work_.workers;
+  if (step < options_.staleness) {
+    Update(w, now_ms);
+  } else {
+    StepState& awaited = steps_[(step - options_.staleness) % steps_.size()];
+    if (awaited.is_summed && awaited.arrived == 0) {
+      Update(w, std::max(now_ms, awaited.summed_ms));
+    } else {
+      awaited.in_allreduce.push_back(w);
+    }
+  }
+  if (is_last) FinishAllreduce(step, now_ms);
+}
+
+void ClusterSimulation::FinishAllreduce(uint64_t step, double now_ms) {
+  StepState& state = steps_[step % steps_.size()];
+  // Of one worker there is none, whatever its phases say. It is nobody's own: no straggler's.
+  const double ms =
+      work_.workers > 1 ? work_.phases.allreduce * speed_.Jitter(UINT32_MAX, step, kMeet) : 0;
+  state.summed_ms = last_summed_ms_ = std::max(last_summed_ms_, now_ms) + ms;
+  state.is_summed = true;
+  state.arrived = 0;
+  for (const uint32_t w : state.in_allreduce) Update(w, state.summed_ms);
+  state.in_allreduce.clear();
+}
+
+void ClusterSimulation::Update(uint32_t w, double now_ms) {
+  Worker& worker = workers_[w];
+  phases_.allreduce += now_ms - worker.since_ms;
+  worker.since_ms = now_ms;
+  Work(w, now_ms, work_.phases.dense_update, work_.threads, kEnd);
+}
+
+void ClusterSimulation::EndStep(uint32_t w, double now_ms) {
+  Worker& worker = workers_[w];
+  step_ends_ms_[worker.step] = std::max(step_ends_ms_[worker.step], now_ms);
+  if (++worker.step < options_.steps) events_.Add(now_ms, w, kRead);
+}
+
+SimulatedRun ClusterSimulation::Summary() const {
+  SimulatedRun run;
+  // A step ends when the slowest worker has done it.
+  std::vector<double> step_ms;
+  double before_ms = 0;
+  for (const double end_ms : step_ends_ms_) {
+    step_ms.push_back(end_ms - before_ms);
+    before_ms = end_ms;
+  }
+  const double total_ms = step_ends_ms_.back();
+  std::ranges::sort(step_ms);
+  const auto steps = static_cast<double>(options_.steps);
+  const double workers = work_.workers;
+  run.median_step_ms = At(step_ms, 0.5);
+  run.p95_step_ms = At(step_ms, 0.95);
+  run.mean_step_ms = total_ms / steps;
+  run.samples_per_second = work_.samples / run.mean_step_ms * 1e3;
+
+  const double each = 1 / (workers * steps);
+  const auto share = [](double part, double whole) { return whole > 0 ? part / whole : 0; };
+  const PhaseCost& alone = work_.phases;
+  const double read_ms = phases_.data * each, compute_ms = phases_.mlp * each;
+  run.phases = {.data = read_ms * share(alone.data, work_.read_ms()),
+                .merge = read_ms * share(alone.merge, work_.read_ms()),
+                .pull = phases_.pull * each,
+                .pool = compute_ms * share(alone.pool, work_.compute_ms()),
+                .mlp = compute_ms * share(alone.mlp, work_.compute_ms()),
+                .interaction = compute_ms * share(alone.interaction, work_.compute_ms()),
+                .pool_backward = compute_ms * share(alone.pool_backward, work_.compute_ms()),
+                .push = phases_.push * each,
+                .allreduce = phases_.allreduce * each,
+                .dense_update = phases_.dense_update * each};
+
+  double bytes_of_worker = 0, rows_of_worker = 0;
+  const auto requests = static_cast<double>(nodes_.requests());
+  for (size_t p = 0; p < work_.ps.size(); ++p) {
+    const PsWork& node = work_.ps[p];
+    const PsTotals& totals = nodes_.totals()[p];
+    const double of_each = node.pull_request_bytes + node.pull_reply_bytes + node.push_bytes;
+    bytes_of_worker += of_each;
+    rows_of_worker += node.rows_pulled;
+    // Every worker has sent one pull and one push a step.
+    run.ps.push_back({.busy_share = totals.busy_ms / total_ms,
+                      .bytes = of_each * requests / (2 * steps),
+                      .longest_queue = totals.longest_queue,
+                      .mean_wait_ms = totals.wait_ms / requests,
+                      .load = node.rows_pulled * requests / (2 * steps)});
+  }
+  for (const Worker& worker : workers_) {
+    run.workers.push_back({.busy_share = worker.busy_ms / total_ms,
+                           .bytes = bytes_of_worker,
+                           .load = rows_of_worker});
+  }
+  for (const SimulatedRank& node : run.ps) run.wire_bytes += node.bytes;
+  run.events = events_.added();
+  return run;
+}
+
+}  // namespace rowhouse

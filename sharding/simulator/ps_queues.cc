@@ -1,0 +1,119 @@
+#include "sharding/simulator/ps_queues.h"
+
+#include <glog/logging.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace rowhouse {
+
+PsQueues::PsQueues(const StepWork& work, const RankSpeed& speed, uint32_t lag, HostLinks& links,
+                   HostCores& cores)
+    : work_(work),
+      speed_(speed),
+      links_(links),
+      cores_(cores),
+      asked_(work.hosts),
+      free_ms_(work.ps.size()),
+      slowness_(work.ps.size(), 1.0),
+      applied_ms_(lag + 3, std::vector<double>(work.ps.size())),
+      pushes_(lag + 3),
+      totals_(work.ps.size()) {
+  for (uint32_t host = 0; host < work.hosts; ++host) {
+    for (size_t p = 0; p < work.ps.size(); ++p) {
+      if (work.host_of_ps[p] == host) continue;
+      asked_[host].pull_request += work.ps[p].pull_request_bytes;
+      asked_[host].pull_reply += work.ps[p].pull_reply_bytes;
+      asked_[host].push += work.ps[p].push_bytes;
+    }
+  }
+}
+
+void PsQueues::DrawSpeeds(uint64_t step) {
+  if (speeds_of_step_ != UINT64_MAX && step <= speeds_of_step_) return;
+  speeds_of_step_ = step;
+  for (uint32_t p = 0; p < slowness_.size(); ++p) slowness_[p] = speed_.Slowness(p, step, 0);
+}
+
+double PsQueues::Serve(uint32_t node, double ready_ms, double ms) {
+  const double begin_ms = std::max(ready_ms, free_ms_[node]);
+  PsTotals& totals = totals_[node];
+  totals.wait_ms += begin_ms - ready_ms;
+  totals.busy_ms += ms;
+  // Requests of a phase take about equally long, so the time to wait says how many are before it.
+  if (ms > 0) {
+    totals.longest_queue =
+        std::max(totals.longest_queue, std::ceil((begin_ms - ready_ms) / ms) + 1);
+  }
+  return free_ms_[node] = cores_.RunShard(work_.host_of_ps[node], begin_ms, ms, work_.shards);
+}
+
+double PsQueues::Pull(uint32_t host, double start_ms, uint64_t step, uint64_t applied) {
+  DCHECK(HasApplied(applied));
+  DrawSpeeds(step);
+  ++requests_;
+  const Asked& asked = asked_[host];
+  const std::vector<double>& applied_ms = applied_ms_[applied % applied_ms_.size()];
+  const double sent_ms = links_.Send(host, start_ms, asked.pull_request);
+  const double first_ms = sent_ms - links_.Ms(asked.pull_request) + links_.delay_ms();
+  double first_reply_ms = std::numeric_limits<double>::infinity();
+  double done_ms = start_ms;
+  for (uint32_t p = 0; p < work_.ps.size(); ++p) {
+    const PsWork& node = work_.ps[p];
+    const uint32_t at = work_.host_of_ps[p];
+    double ready_ms = start_ms;
+    if (at != host) {
+      ready_ms = std::max(sent_ms + links_.delay_ms(),
+                          links_.Receive(at, first_ms, node.pull_request_bytes));
+    }
+    double end_ms = Serve(p, std::max(ready_ms, applied_ms[p]), node.pull_ms * slowness_[p]);
+    if (at != host) {
+      end_ms = links_.Send(at, end_ms, node.pull_reply_bytes) + links_.delay_ms();
+      first_reply_ms = std::min(first_reply_ms, end_ms - links_.Ms(node.pull_reply_bytes));
+    }
+    done_ms = std::max(done_ms, end_ms);
+  }
+  if (asked.pull_reply == 0) return done_ms;
+  return std::max(done_ms, links_.Receive(host, first_reply_ms, asked.pull_reply));
+}
+
+double PsQueues::Push(uint32_t host, double start_ms, uint64_t step) {
+  DrawSpeeds(step);
+  ++requests_;
+  const Asked& asked = asked_[host];
+  const double sent_ms = links_.Send(host, start_ms, asked.push);
+  const double first_ms = sent_ms - links_.Ms(asked.push) + links_.delay_ms();
+  double done_ms = start_ms;
+  for (uint32_t p = 0; p < work_.ps.size(); ++p) {
+    const PsWork& node = work_.ps[p];
+    const uint32_t at = work_.host_of_ps[p];
+    double ready_ms = start_ms, back_ms = 0;
+    if (at != host) {
+      ready_ms =
+          std::max(sent_ms + links_.delay_ms(), links_.Receive(at, first_ms, node.push_bytes));
+      back_ms = links_.delay_ms();
+    }
+    done_ms = std::max(done_ms, Serve(p, ready_ms, node.push_ms * slowness_[p]) + back_ms);
+  }
+  uint32_t& pushes = pushes_[step % pushes_.size()];
+  if (++pushes == work_.workers) {
+    pushes = 0;
+    Apply(step);
+  }
+  return done_ms;
+}
+
+void PsQueues::Apply(uint64_t step) {
+  CHECK_EQ(step, applied_steps_);
+  applied_steps_ = step + 1;
+  std::vector<double>& applied_ms = applied_ms_[applied_steps_ % applied_ms_.size()];
+  for (uint32_t p = 0; p < work_.ps.size(); ++p) {
+    const double ms = work_.ps[p].apply_ms * slowness_[p];
+    totals_[p].busy_ms += ms;
+    free_ms_[p] = cores_.RunShard(work_.host_of_ps[p], free_ms_[p], ms, work_.shards);
+    applied_ms[p] = free_ms_[p];
+  }
+}
+
+}  // namespace rowhouse

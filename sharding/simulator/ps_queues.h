@@ -1,0 +1,71 @@
+// PsQueues: PS nodes that answer pulls and take pushes in the order of arrival, behind the links of
+// their hosts. A call handles one request of a worker to all PS nodes, so that a run takes a few
+// events a worker and step however many nodes there are.
+//
+// A pull waits until the step that it has to see is applied (parked), then behind the requests
+// that came before it (queued). Calls are made in the order of their starts. Threads: one.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "sharding/simulator/host_cores.h"
+#include "sharding/simulator/host_links.h"
+#include "sharding/simulator/rank_speed.h"
+#include "sharding/simulator/step_work.h"
+
+namespace rowhouse {
+
+// Of one PS node, over a run.
+struct PsTotals {
+  double busy_ms = 0;
+  double wait_ms = 0;        // of all requests in queues
+  double longest_queue = 0;  // requests, that which is being served included
+};
+
+class PsQueues {
+ public:
+  // `lag`: how many applied steps are remembered beyond the last. All references outlive it.
+  PsQueues(const StepWork& work, const RankSpeed& speed, uint32_t lag, HostLinks& links,
+           HostCores& cores);
+
+  // Begins at `start_ms` on a worker's host and sees `applied`, the number of steps that have to be
+  // applied before. Returns when all replies are there. Requires HasApplied(applied).
+  double Pull(uint32_t host, double start_ms, uint64_t step, uint64_t applied);
+
+  // Returns when all PS nodes have the push of `step`, which is applied when it was the last one.
+  double Push(uint32_t host, double start_ms, uint64_t step);
+
+  bool HasApplied(uint64_t steps) const { return steps <= applied_steps_; }
+
+  const std::vector<PsTotals>& totals() const { return totals_; }
+  uint64_t requests() const { return requests_; }  // to each PS node
+
+ private:
+  struct Asked {  // by one worker: bytes over the network, all PS nodes together
+    double pull_request = 0, pull_reply = 0, push = 0;
+  };
+  void DrawSpeeds(uint64_t step);
+  // Returns when the request that is at `node` at `ready_ms` has been served.
+  double Serve(uint32_t node, double ready_ms, double ms);
+  void Apply(uint64_t step);
+
+  const StepWork& work_;
+  const RankSpeed& speed_;
+  HostLinks& links_;
+  HostCores& cores_;
+
+  std::vector<Asked> asked_;      // by a worker of each host
+  std::vector<double> free_ms_;   // of each PS node: when what it has been asked is done
+  std::vector<double> slowness_;  // of each PS node in the step under way
+  uint64_t speeds_of_step_ = UINT64_MAX;
+
+  std::vector<std::vector<double>> applied_ms_;  // by number of steps, mod its size; each PS node
+  std::vector<uint32_t> pushes_;                 // by step, mod its size
+  uint64_t applied_steps_ = 0;
+
+  std::vector<PsTotals> totals_;
+  uint64_t requests_ = 0;
+};
+
+}  // namespace rowhouse

@@ -1,0 +1,140 @@
+#include "sharding/simulator/ps_queues.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "common/random.h"
+#include "tests/sharding/simulator/step_work_by_hand.h"
+
+namespace rowhouse {
+namespace {
+
+// Queues with what they refer to.
+class Queues {
+ public:
+  explicit Queues(const StepWork& work, uint32_t lag = 0)
+      : work_(work),
+        speed_({}, static_cast<uint32_t>(work.ps.size()) + work.workers),
+        links_(work.hosts, work.network_gbits, work.round_trip_us),
+        cores_(work.cores, std::vector<uint32_t>(work.hosts)),
+        queues_(work_, speed_, lag, links_, cores_) {}
+  PsQueues* operator->() { return &queues_; }
+
+ private:
+  const StepWork work_;
+  RankSpeed speed_;
+  HostLinks links_;
+  HostCores cores_;
+  PsQueues queues_;
+};
+
+TEST(PsQueues, PullsThatComeTogetherAreServedOneAfterTheOther) {
+  const StepWork work = WorkByHand(/*workers=*/4, /*ps=*/2);
+  Queues queues(work);
+  for (uint32_t w = 0; w < 4; ++w) {
+    EXPECT_DOUBLE_EQ(queues->Pull(work.host_of_worker[w], 10, 0, 0), 10 + 2 * (w + 1));
+  }
+  for (const PsTotals& node : queues->totals()) {
+    EXPECT_DOUBLE_EQ(node.wait_ms, 0 + 2 + 4 + 6);
+    EXPECT_DOUBLE_EQ(node.busy_ms, 8);
+    EXPECT_DOUBLE_EQ(node.longest_queue, 4);
+  }
+}
+
+TEST(PsQueues, WaitAsLongAsPollaczekAndKhinchineSay) {
+  // M/D/1: requests come at random, and each takes equally long.
+  StepWork work = WorkByHand(1, 1);
+  work.ps[0].pull_ms = 1;
+  constexpr double kLoad = 0.7;
+  constexpr int kRequests = 200'000;
+  Queues queues(work);
+  double now_ms = 0;
+  for (int i = 0; i < kRequests; ++i) {
+    now_ms -= std::log(1 - ToUnitDouble(MixBits(MixKey(7, 1), i))) / kLoad;
+    queues->Pull(work.host_of_worker[0], now_ms, 0, 0);
+  }
+  const double mean_ms = queues->totals()[0].wait_ms / kRequests;
+  EXPECT_NEAR(mean_ms, kLoad / (2 * (1 - kLoad)), 0.04);
+  EXPECT_NEAR(queues->totals()[0].busy_ms / now_ms, kLoad, 0.01);
+}
+
+TEST(PsQueues, TheLinkOfAPsNodeIsTheLimitOfManyWorkers) {
+  StepWork work = WorkByHand(8, 1);
+  work.network_gbits = 8;  // 1e6 bytes a ms
+  work.round_trip_us = 100;
+  work.ps[0] = {.pull_reply_bytes = 3e6};
+  Queues queues(work);
+  double last_ms = 0;
+  for (uint32_t w = 0; w < 8; ++w) {
+    last_ms = queues->Pull(work.host_of_worker[w], 0, 0, 0);
+  }
+  EXPECT_NEAR(last_ms, 8 * 3 + 0.1, 1e-9);
+}
+
+TEST(PsQueues, TheLinkOfAWorkerIsTheLimitOfManyPsNodes) {
+  StepWork work = WorkByHand(1, 8);
+  work.network_gbits = 8;
+  work.round_trip_us = 100;
+  for (PsWork& node : work.ps) node = {.pull_reply_bytes = 3e6, .push_bytes = 2e6};
+  Queues queues(work);
+  EXPECT_NEAR(queues->Pull(work.host_of_worker[0], 0, 0, 0), 8 * 3 + 0.1, 1e-9);
+  EXPECT_NEAR(queues->Push(work.host_of_worker[0], 100, 0), 100 + 8 * 2 + 0.1, 1e-9);
+}
+
+TEST(PsQueues, AHostSendsItselfNothing) {
+  StepWork work = WorkByHand(1, 2);
+  work.network_gbits = 8;
+  work.round_trip_us = 100;
+  for (PsWork& node : work.ps) node = {.pull_reply_bytes = 3e6};
+  DealRanks(2, &work);  // the worker is beside PS node 0
+  Queues queues(work);
+  EXPECT_NEAR(queues->Pull(work.host_of_worker[0], 0, 0, 0), 3 + 0.1, 1e-9);
+}
+
+TEST(PsQueues, APullWaitsUntilTheStepBeforeIsApplied) {
+  const StepWork work = WorkByHand(2, 1);
+  Queues queues(work);
+  EXPECT_TRUE(queues->HasApplied(0));
+  EXPECT_DOUBLE_EQ(queues->Push(work.host_of_worker[0], 10, 0), 11);
+  EXPECT_FALSE(queues->HasApplied(1));
+  EXPECT_DOUBLE_EQ(queues->Push(work.host_of_worker[1], 20, 0), 21);
+  ASSERT_TRUE(queues->HasApplied(1));
+  // Applied at 21.5, then 2 ms.
+  EXPECT_DOUBLE_EQ(queues->Pull(work.host_of_worker[0], 15, 1, 1), 23.5);
+}
+
+TEST(PsQueues, APullThatMaySeeAnOlderStepWaitsForNoPush) {
+  const StepWork work = WorkByHand(2, 1);
+  Queues queues(work, /*lag=*/1);
+  queues->Push(work.host_of_worker[0], 10, 0);
+  EXPECT_DOUBLE_EQ(queues->Pull(work.host_of_worker[0], 12, 1, 0), 14);
+}
+
+TEST(HostCores, FourThreadsOnTwoCoresTakeTwiceAsLong) {
+  const std::vector<uint32_t> threads = {4};
+  HostCores cores(2, threads);
+  ASSERT_TRUE(cores.is_crowded(0));
+  double last_ms = 0;
+  for (int i = 0; i < 4; ++i) last_ms = cores.RunWorker(0, 0, 10, 1);
+  EXPECT_DOUBLE_EQ(last_ms, 20);
+}
+
+TEST(HostCores, AHostWithACoreForEachThreadDelaysNothing) {
+  const std::vector<uint32_t> threads = {2, 3};
+  HostCores cores(2, threads);
+  EXPECT_FALSE(cores.is_crowded(0));
+  EXPECT_TRUE(cores.is_crowded(1));
+  for (int i = 0; i < 4; ++i) EXPECT_DOUBLE_EQ(cores.RunWorker(0, 0, 10, 1), 10);
+}
+
+TEST(HostCores, ShardsAreNotDelayedByWorkersButDelayThem) {
+  const std::vector<uint32_t> threads = {3};
+  HostCores cores(1, threads);
+  EXPECT_DOUBLE_EQ(cores.RunWorker(0, 0, 10, 1), 10);
+  EXPECT_DOUBLE_EQ(cores.RunShard(0, 1, 2, 1), 3);
+  EXPECT_DOUBLE_EQ(cores.RunWorker(0, 2, 5, 1), 17);
+}
+
+}  // namespace
+}  // namespace rowhouse
