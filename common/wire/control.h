@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "common/wire/header.h"
+#include "common/wire/shard_times.h"
 
 namespace rowhouse {
 
@@ -175,12 +176,13 @@ struct StatsReply : ShardCounters {
   uint8_t code = 0;  // StatusCode
   std::string message;
   std::vector<TableStats> tables;  // that have rows here, by ascending id
+  ShardTimes times;                // since it started
 
   template <class Archive>
   void serialize(Archive& archive) {
     archive(code, message, pulled);
     for (const ShardCounter& counter : kShardCounters) archive(this->*counter.value);
-    archive(tables);
+    archive(tables, times);
   }
 };
 

@@ -132,9 +132,30 @@ Json TotalsToJson(const RunReport::Totals& totals) {
 Json PhasesToJson(const RunReport::Phases& phases) {
   const StepPhases& steps = phases.steps;
   return {{"start_seconds", Number(phases.start)}, {"data_seconds", Number(steps.data)},
-          {"pull_seconds", Number(steps.pull)},    {"compute_seconds", Number(steps.compute)},
+          {"pull_seconds", Number(steps.pull)},    {"compute_seconds", Number(steps.compute())},
           {"push_seconds", Number(steps.push)},    {"exchange_seconds", Number(steps.allreduce)},
           {"test_seconds", Number(phases.test)},   {"save_seconds", Number(phases.save)}};
+}
+
+Json StepPhasesToJson(const StepPhases& phases) {
+  Json json = Json::object();
+  for (const NamedStepPhase& phase : kNamedStepPhases) {
+    json[phase.name] = Number(phases.*phase.value);
+  }
+  return json;
+}
+
+// Seconds by phase; nothing the shard did not tell.
+Json ShardTimesToJson(const ShardTimes& times) {
+  Json json = Json::object();
+  for (size_t p = 0; p < kShardPhaseNames.size(); ++p) {
+    json[kShardPhaseNames[p]] = Number(static_cast<double>(times.shard[p]) * 1e-9);
+  }
+  for (const StorePhase p : {StorePhase::kRead, StorePhase::kWrite, StorePhase::kOther}) {
+    json[fmt::format("store_{}", kStorePhaseNames[static_cast<size_t>(p)])] =
+        Number(static_cast<double>(times.ns(p)) * 1e-9);
+  }
+  return json;
 }
 
 Json CheckpointsToJson(const std::optional<RunReport::Checkpoints>& checkpoints) {
@@ -198,6 +219,7 @@ Json ShardsToJson(const std::vector<RunReport::Shard>& shards) {
     for (const ShardCounter& counter : kShardCounters) {
       if (!counter.is_of_process) json[counter.name] = shard.counters.*counter.value;
     }
+    json["seconds"] = ShardTimesToJson(shard.times);
     list.push_back(std::move(json));
   }
   return list;
@@ -230,6 +252,7 @@ Json ReportToJson(const RunReport& report) {
       {"evaluations", EvaluationsToJson(report.evaluations)},
       {"totals", TotalsToJson(report.totals)},
       {"phases", PhasesToJson(report.phases)},
+      {"step_phases", StepPhasesToJson(report.phases.steps)},
       {"checkpoints", CheckpointsToJson(report.checkpoints)},
       {"rows", {{"digest", report.rows.digest}, {"count", report.rows.count}}},
       {"sharding", ShardingToJson(report.settings, report.sharding)},

@@ -6,6 +6,9 @@
 // sharding, shards [...], table_loads [...], memory_plan. An unknown figure is null, never 0.
 //   runs, curve, evaluations: of all runs of the model, the last one being the report's; all else
 //     is of this run. Its points are those after totals.first_step
+//   step_phases {data, merge, pull, ...}: seconds of steps on the worker that wrote the report
+//     (worker/train/step_phases.h); shards[].seconds {wait, socket, ...}: of a shard's thread, and
+//     its I/O thread in the store (common/wire/shard_times.h)
 //   model_bytes {rows, state, plain_rows}: of all rows, touched or not, with projections
 //     and learned weights; of their optimizer state; of the rows if every table were plain
 //     (sharding/tables/table_sizes.h)
@@ -122,6 +125,7 @@ struct RunReport {
     std::string name;
     uint64_t rows = 0;
     ShardCounters counters;
+    ShardTimes times;
   };
 
   // Over all shards.

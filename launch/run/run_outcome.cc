@@ -171,7 +171,8 @@ RunReport ReportOf(const Settings& settings, const WorkerRunOptions& options, co
   for (size_t s = 0; s < shards.size(); ++s) {
     report.shards.push_back({.name = shards[s].name,
                              .rows = outcome.rows.shard_rows[s],
-                             .counters = outcome.rows.stats[s]});
+                             .counters = outcome.rows.stats[s],
+                             .times = outcome.rows.stats[s].times});
   }
   return report;
 }

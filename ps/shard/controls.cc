@@ -202,6 +202,7 @@ void Controls::OnCounted(const StoreCounted& event) {
   reply.store_bytes_written = store.bytes_flushed + store.bytes_compacted;
   reply.process_peak_bytes = event.process_peak_bytes;
   reply.tables = rooms_.tables.Stats();
+  if (state_.phases != nullptr) reply.times = state_.phases->Times();
   state_.out.Answer(*request, reply);
 }
 

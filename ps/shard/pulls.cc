@@ -41,11 +41,20 @@ void Pulls::ServeOne(PullTask task) {
   Pull pull{.task = std::move(task), .rows = Frame(floats * sizeof(float))};
   MissesBySlice misses;
   InitialBySlice initial;
+  const uint64_t rows_asked = pull.task.ids.size() / sizeof(uint64_t);
+  state_.End(ShardPhase::kOther);
+  TurnTimer turns(state_.fine_phases());
   Place at{.first = 0, .offset = 0};
   for (const LocalRows& rows : pull.task.tables) {
-    GatherRows(pull, rows, at, &misses, &initial);
+    GatherRows(pull, rows, at, &misses, &initial, &turns);
     at.first += rows.rows;
     at.offset += size_t{rows.rows} * rooms_.tables[rows.table].layout.dim;
+  }
+  if (PhaseLog* const fine = state_.fine_phases()) {
+    fine->EndTwo(Number(ShardPhase::kLookup), Number(ShardPhase::kGather), turns.share_of_first(),
+                 rows_asked);
+  } else {
+    state_.End(ShardPhase::kGather, rows_asked);
   }
   if (!eval) ++state_.counters.pulls;
   for (const auto& [number, wanted] : initial) {
@@ -55,6 +64,7 @@ void Pulls::ServeOne(PullTask task) {
       return Refuse(pull.task.request, status);
     }
   }
+  if (!initial.empty()) state_.End(ShardPhase::kGather);
   if (misses.empty() && pull.coming.empty()) return Answer(std::move(pull));
   pull.has_waited = true;
   if (!eval) ++state_.counters.pulls_from_store;
@@ -62,7 +72,7 @@ void Pulls::ServeOne(PullTask task) {
 }
 
 void Pulls::GatherRows(Pull& pull, const LocalRows& of_table, Place at, MissesBySlice* misses,
-                       InitialBySlice* initial) {
+                       InitialBySlice* initial, TurnTimer* turns) {
   LocalTable& table = rooms_.tables[of_table.table];
   const bool eval = pull.task.eval;
   const uint64_t step = pull.task.request.header.step;
@@ -76,7 +86,11 @@ void Pulls::GatherRows(Pull& pull, const LocalRows& of_table, Place at, MissesBy
   std::span<const FoundRow> found;
   uint64_t from_memory = 0;
   for (size_t i = 0; i < rows.size(); ++i, out += dim) {
-    if (i % RowCache::kTogether == 0) found = ahead.Next();
+    if (i % RowCache::kTogether == 0) {
+      turns->BeginFirst();
+      found = ahead.Next();
+      turns->EndFirst();
+    }
     const RowId row = rows[i];
     const FoundRow& where = found[i % RowCache::kTogether];
     LocalSlice& slice = *where.slice;
@@ -177,6 +191,7 @@ void Pulls::ReadMisses(Pull pull, MissesBySlice misses) {
 void Pulls::Finish(uint64_t number, std::vector<StoreRead> reads) {
   auto entry = reading_.extract(number);
   Pull& pull = entry.mapped();
+  state_.End(ShardPhase::kStore);
   if (const uint64_t step = pull.task.request.header.step; step < state_.next_step) {
     // A message that came twice: its worker has the first answer, and has pushed. What was read is
     // older than the step, and must not come into the cache.
@@ -195,6 +210,7 @@ void Pulls::Finish(uint64_t number, std::vector<StoreRead> reads) {
   }
   MissesBySlice misses;
   TakeComing(pull, &misses);
+  state_.End(ShardPhase::kGather);
   if (misses.empty()) return Answer(std::move(pull));
   ReadMisses(std::move(pull), std::move(misses));
 }
@@ -273,6 +289,7 @@ void Pulls::Answer(Pull pull) {
     }
   }
   state_.out.Answer(task.request, PullReply{.has_waited = pull.has_waited}, std::move(payload));
+  state_.End(ShardPhase::kEncode, task.ids.size() / sizeof(uint64_t));
 }
 
 void Pulls::Refuse(const Request& request, const Status& status) {

@@ -80,7 +80,7 @@ class Pulls {
     size_t first, offset;
   };
   void GatherRows(Pull& pull, const LocalRows& rows, Place at, MissesBySlice* misses,
-                  InitialBySlice* initial);
+                  InitialBySlice* initial, TurnTimer* turns);
   Status TakeInitialValues(Pull& pull, LocalSlice& slice, std::span<const Miss> wanted);
   void ReadMisses(Pull pull, MissesBySlice misses);
   static void AddMiss(const Miss& miss, MissesBySlice* misses);

@@ -48,6 +48,10 @@ std::vector<ShardAction> Shard::Handle(ShardEvent event, TimeMs now) {
   state_.now = now;
   if (!std::exchange(has_begun_, true)) preload_.Start();
   Dispatch(event);
+  state_.End(std::holds_alternative<MessageArrived>(event) ? ShardPhase::kDecode
+             : std::holds_alternative<RowsRead>(event) || std::holds_alternative<RowsWritten>(event)
+                 ? ShardPhase::kStore
+                 : ShardPhase::kOther);
   Advance();
   if (state_.has_failed()) RefuseAll();
   if (CanApplyStep()) {
@@ -163,7 +167,10 @@ bool Shard::CanApplyStep() const {
 void Shard::ApplyStep() {
   if (!CanApplyStep()) return;
   preload_.Stop();
+  state_.End(ShardPhase::kOther);
+  const uint64_t rows_before = state_.counters.rows_updated;
   update_.Apply(pushes_.OfNext());
+  state_.End(ShardPhase::kUpdate, state_.counters.rows_updated - rows_before);
 }
 
 void Shard::OnStepApplied() {

@@ -52,6 +52,9 @@ class Shard {
   // CallAgain, Continue is to follow.
   std::vector<ShardAction> Handle(ShardEvent event, TimeMs now);
 
+  // Where it counts its time from now on; outlives the shard. It decides nothing by what it counts.
+  void CountPhasesIn(ShardPhases* phases) { state_.phases = phases; }
+
   // The number of steps applied so far, over all runs of the model.
   uint64_t next_step() const { return state_.next_step; }
   const ShardCounters& stats() const { return state_.counters; }

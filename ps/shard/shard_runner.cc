@@ -6,7 +6,6 @@
 #include <optional>
 #include <utility>
 
-#include "common/phase_timer.h"
 #include "common/thread_name.h"
 #include "ps/log/log_actions.h"
 #include "ps/node/io_thread.h"
@@ -22,6 +21,7 @@ ShardRunner::ShardRunner(std::string name, std::unique_ptr<Shard> shard,
       log_(std::move(log)),
       make_listener_(std::move(make_listener)),
       clock_(clock),
+      phases_(clock),
       account_(std::move(account)) {}
 
 ShardRunner::~ShardRunner() { Stop(); }
@@ -69,26 +69,27 @@ class ShardRunner::Loop {
   Loop(ShardRunner& runner, Listener& listener)
       : runner_(runner),
         listener_(listener),
-        timer_(runner.clock_),
         io_(
             runner.name_ + "-io", /*max_batch=*/1,
             [this](std::span<ShardAction> actions) { return CarryOutInStore(actions); },
             [this](ShardEvent event) { runner_.Complete(std::move(event)); }) {
+    runner_.shard_->CountPhasesIn(&runner_.phases_);
+    runner_.phases_.shard.Restart();
     if (runner.log_ == nullptr) return;
     constexpr size_t kMaxPushesASync = 64;
     log_io_.emplace(
         runner.name_ + "-log", kMaxPushesASync,
-        [this](std::span<ShardAction> actions) {
-          return CarryOutLogActions(*runner_.log_, actions);
-        },
+        [this](std::span<ShardAction> actions) { return CarryOutInLog(actions); },
         [this](ShardEvent event) { runner_.Complete(std::move(event)); });
   }
 
   // Logs (VLOG 1) how its time divides.
   ~Loop() {
-    VLOG(1) << runner_.name_ << " waited " << timer_.seconds(Phase::kWait) << " s, handled events "
-            << timer_.seconds(Phase::kHandle) << " s, carried out actions "
-            << timer_.seconds(Phase::kCarryOut) << " s";
+    std::string text;
+    for (const char* name : kShardPhaseNames) {
+      text += fmt::format(" {}={:.3f}s", name, runner_.phases_.shard.seconds_of(name));
+    }
+    VLOG(1) << runner_.name_ << ":" << text;
   }
 
   void Run() {
@@ -96,9 +97,7 @@ class ShardRunner::Loop {
       for (ShardEvent& event : runner_.TakeCompleted()) Handle(std::move(event));
       constexpr TimeMs kMaxWaitMs = 1000;
       const TimeMs wait = std::clamp<TimeMs>(wake_at_ - Now(), 0, kMaxWaitMs);
-      timer_.Restart();
-      Result<std::optional<Incoming>> incoming = listener_.Receive(static_cast<int>(wait));
-      timer_.End(Phase::kWait);
+      Result<std::optional<Incoming>> incoming = Receive(wait);
       if (!incoming.ok()) {
         LOG(ERROR) << runner_.name_ << " stops serving: " << incoming.status().message();
         return;
@@ -116,8 +115,20 @@ class ShardRunner::Loop {
   }
 
  private:
-  // kCarryOut is sending, and handing actions to the I/O threads.
-  enum class Phase { kWait, kHandle, kCarryOut, kCount };
+  void End(ShardPhase phase) { runner_.phases_.shard.End(Number(phase)); }
+
+  // While the shard is profiled, receiving what is there already counts as work with the socket.
+  Result<std::optional<Incoming>> Receive(TimeMs wait) {
+    End(ShardPhase::kOther);
+    if (runner_.phases_.shard.keeps_spans()) {
+      Result<std::optional<Incoming>> incoming = listener_.Receive(0);
+      End(ShardPhase::kSocket);
+      if (!incoming.ok() || incoming.value()) return incoming;
+    }
+    Result<std::optional<Incoming>> incoming = listener_.Receive(static_cast<int>(wait));
+    End(ShardPhase::kWait);
+    return incoming;
+  }
 
   TimeMs Now() const { return runner_.clock_.NowMs(); }
 
@@ -125,12 +136,14 @@ class ShardRunner::Loop {
   void Handle(ShardEvent event) {
     for (;;) {
       std::vector<ShardAction> actions = runner_.shard_->Handle(std::move(event), Now());
-      timer_.End(Phase::kHandle);
+      End(ShardPhase::kOther);
       const bool calls_again =
           !actions.empty() && std::holds_alternative<CallAgain>(actions.back());
       if (calls_again) actions.pop_back();
-      for (ShardAction& action : actions) CarryOut(action);
-      timer_.End(Phase::kCarryOut);
+      for (ShardAction& action : actions) {
+        CarryOut(action);
+        End(std::holds_alternative<SendFrames>(action) ? ShardPhase::kSocket : ShardPhase::kStore);
+      }
       if (!calls_again) return;
       event = Continue{};
     }
@@ -158,14 +171,35 @@ class ShardRunner::Loop {
   }
 
   std::vector<ShardEvent> CarryOutInStore(std::span<ShardAction> actions) {
+    const StorePhase phase = PhaseOf(actions.front());
+    EndOnThread(&ShardPhases::store, StorePhase::kIdle);
     std::vector<ShardEvent> events;
     events.push_back(runner_.store_->Execute(actions.front()));
+    EndOnThread(&ShardPhases::store, phase);
     return events;
+  }
+
+  std::vector<ShardEvent> CarryOutInLog(std::span<ShardAction> actions) {
+    EndOnThread(&ShardPhases::push_log, StorePhase::kIdle);
+    std::vector<ShardEvent> events = CarryOutLogActions(*runner_.log_, actions);
+    EndOnThread(&ShardPhases::push_log, StorePhase::kWrite);
+    return events;
+  }
+
+  static StorePhase PhaseOf(const ShardAction& action) {
+    if (std::holds_alternative<ReadRows>(action)) return StorePhase::kRead;
+    if (std::holds_alternative<WriteRows>(action)) return StorePhase::kWrite;
+    return StorePhase::kOther;
+  }
+
+  // On an I/O thread.
+  void EndOnThread(PhaseLog ShardPhases::*log, StorePhase phase) {
+    MutexLock lock(runner_.phases_.mutex);
+    (runner_.phases_.*log).End(Number(phase));
   }
 
   ShardRunner& runner_;
   Listener& listener_;
-  PhaseTimer<Phase> timer_;
   TimeMs wake_at_ = std::numeric_limits<TimeMs>::max();
   IoThread io_;
   std::optional<IoThread> log_io_;

@@ -16,6 +16,7 @@
 #include "common/transport/transport.h"
 #include "ps/cache/cache_ledger.h"
 #include "ps/shard/shard.h"
+#include "ps/shard/shard_phases.h"
 #include "ps/shard/shard_store.h"
 
 namespace rowhouse {
@@ -64,6 +65,7 @@ class ShardRunner {
   std::unique_ptr<PushLog> log_;
   const ListenerFactory make_listener_;
   const Clock& clock_;
+  ShardPhases phases_;
   const CacheAccount account_;
 
   std::atomic<bool> is_stopping_ = false;

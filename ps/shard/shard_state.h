@@ -18,6 +18,7 @@
 #include "common/wire/message.h"
 #include "ps/shard/events.h"
 #include "ps/shard/shard_options.h"
+#include "ps/shard/shard_phases.h"
 
 namespace rowhouse {
 
@@ -84,8 +85,18 @@ struct ShardState {
   Blockage blockage;
   Status failure;  // once set, the shard applies nothing and answers every request with it
   Outbox out;
+  ShardPhases* phases = nullptr;  // null: nobody counts time
 
   bool has_failed() const { return !failure.ok(); }
+  // Counts the time since the last call for a phase; nowhere if nobody asks.
+  void End(ShardPhase phase, uint64_t amount = 0) {
+    if (phases != nullptr) phases->shard.End(Number(phase), amount);
+  }
+  // For what is timed more finely while the shard is profiled; null: it is not.
+  PhaseLog* fine_phases() {
+    return phases != nullptr && phases->shard.keeps_spans() ? &phases->shard : nullptr;
+  }
+
   // The first failure counts.
   void Fail(const Status& status);
   // When the request must be answered; a header without a deadline: never.

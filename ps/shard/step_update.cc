@@ -119,9 +119,17 @@ void StepUpdate::Apply(const StepPushes& pushes) {
   context_ = {.step = state_.next_step, .learning_rate = pushes.learning_rate()};
   std::vector<std::map<uint32_t, RowGradients>> of_bags;  // by worker
   const std::vector<TableTouches> touches = TouchesOf(pushes, rooms_.tables, &of_bags);
+  if (PhaseLog* const fine = state_.fine_phases()) fine->End(state_.phases->update_merge);
   MissesBySlice stored, never_written;
+  TurnTimer turns(state_.fine_phases());
+  uint64_t rows = 0;
   for (size_t t = 0; t < touches.size(); ++t) {
-    UpdateTable(rooms_.tables[t], touches[t], &stored, &never_written);
+    UpdateTable(rooms_.tables[t], touches[t], &stored, &never_written, &turns);
+    rows += touches[t].rows().size();
+  }
+  if (PhaseLog* const fine = state_.fine_phases()) {
+    fine->EndTwo(state_.phases->update_lookup, state_.phases->update_rows, turns.share_of_first(),
+                 rows);
   }
   for (const auto& [number, of_slice] : never_written) {
     StoreRead read = of_slice.Read();
@@ -135,14 +143,18 @@ void StepUpdate::Apply(const StepPushes& pushes) {
 }
 
 void StepUpdate::UpdateTable(LocalTable& table, const TableTouches& touches, MissesBySlice* stored,
-                             MissesBySlice* never_written) {
+                             MissesBySlice* never_written, TurnTimer* turns) {
   const size_t dim = table.layout.dim;
   std::vector<float> sum(dim);
   FindAhead ahead(table, touches.rows(), /*claims=*/false,
                   [&](size_t begin, size_t end) { touches.Prefetch(begin, end, dim); });
   std::span<const FoundRow> found;
   for (size_t r = 0; r < touches.rows().size(); ++r) {
-    if (r % RowCache::kTogether == 0) found = ahead.Next();
+    if (r % RowCache::kTogether == 0) {
+      turns->BeginFirst();
+      found = ahead.Next();
+      turns->EndFirst();
+    }
     const FoundRow& where = found[r % RowCache::kTogether];
     const RowId row = touches.rows()[r];
     const std::span<const float> gradient = SumOf(table, touches.Of(r), sum);
@@ -188,6 +200,7 @@ void StepUpdate::ReadMisses(MissesBySlice misses) {
 }
 
 void StepUpdate::Finish(std::vector<StoreRead> reads) {
+  state_.End(ShardPhase::kStore);
   for (size_t i = 0; i < reads.size(); ++i) {
     if (const Status status = UpdateMisses(reading_[i], reads[i]); !status.ok()) {
       return state_.Fail(status);
@@ -195,6 +208,7 @@ void StepUpdate::Finish(std::vector<StoreRead> reads) {
   }
   reading_.clear();
   is_reading_ = false;
+  state_.End(ShardPhase::kUpdate);
   done_();
 }
 

@@ -90,7 +90,7 @@ class StepUpdate {
   using MissesBySlice = std::map<uint32_t, SliceMisses>;  // by number of the slice
 
   void UpdateTable(LocalTable& table, const TableTouches& touches, MissesBySlice* stored,
-                   MissesBySlice* never_written);
+                   MissesBySlice* never_written, TurnTimer* turns);
   void Update(LocalTable& table, RowId row, std::span<const float> gradient, std::byte* record);
   Status UpdateMisses(const SliceMisses& of_slice, StoreRead& read);
   void ReadMisses(MissesBySlice misses);

@@ -156,22 +156,36 @@ std::optional<TimeMs> PsClient::NextDeadline() const {
   return earliest;
 }
 
-Status RunClient(PsClient& client, Dialer& dialer, const Clock& clock) {
+ClientPhases ClientPhases::Of(const std::string& operation, PhaseLog* log) {
+  const auto add = [&](const char* part) { return log->Add({.name = operation + "/" + part}); };
+  return {.log = log,
+          .encode = add("encode"),
+          .send = add("send"),
+          .wait = add("wait"),
+          .decode = add("decode")};
+}
+
+Status RunClient(PsClient& client, Dialer& dialer, const Clock& clock, const ClientPhases& phases) {
   constexpr TimeMs kMaxWaitMs = 1000;
   for (;;) {
-    for (Outgoing& outgoing : client.TakeOutgoing(clock.NowMs())) {
+    std::vector<Outgoing> messages = client.TakeOutgoing(clock.NowMs());
+    phases.End(phases.encode);
+    for (Outgoing& outgoing : messages) {
       RETURN_IF_ERROR(dialer.Send(outgoing.shard, std::move(outgoing.frames))
                           .Annotate(client.shards()[outgoing.shard].name));
     }
+    if (!messages.empty()) phases.End(phases.send);
     if (!client.busy()) return client.status();
     const TimeMs now = clock.NowMs();
     const TimeMs wait = client.NextDeadline().value_or(now + kMaxWaitMs) - now;
     ASSIGN_OR_RETURN(std::optional<Incoming> incoming,
                      dialer.Receive(static_cast<int>(std::clamp<TimeMs>(wait, 0, kMaxWaitMs))));
+    phases.End(phases.wait);
     if (incoming) {
       client.OnMessage(incoming->listener, std::move(incoming->frames));
     }
     client.OnTick(clock.NowMs());
+    phases.End(phases.decode);
   }
 }
 

@@ -20,6 +20,7 @@
 
 #include "common/clock.h"
 #include "common/frame.h"
+#include "common/phase_log.h"
 #include "common/status.h"
 #include "common/transport/transport.h"
 #include "common/types.h"
@@ -145,8 +146,21 @@ class PsClient {
   Status status_;
 };
 
+// What an operation consists of, for RunClient.
+struct ClientPhases {
+  PhaseLog* log = nullptr;  // null: nobody asks
+  PhaseLog::Phase encode = 0, send = 0, wait = 0, decode = 0;
+
+  // Adds "<operation>/encode" and so on to a log.
+  static ClientPhases Of(const std::string& operation, PhaseLog* log);
+  void End(PhaseLog::Phase phase) const {
+    if (log != nullptr) log->End(phase);
+  }
+};
+
 // Sends what there is to send, then sends and receives until no operation is under way. `dialer`
 // has the client's shards as its listeners, in order.
-Status RunClient(PsClient& client, Dialer& dialer, const Clock& clock);
+Status RunClient(PsClient& client, Dialer& dialer, const Clock& clock,
+                 const ClientPhases& phases = {});
 
 }  // namespace rowhouse

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "worker/dense/interaction.h"
@@ -44,6 +45,24 @@ struct DlrmModel::Impl {
   std::vector<float> interacted;            // samples x interaction width
   std::vector<float> sigmoid;               // samples
   std::vector<float> probabilities;         // samples: sigmoid, clamped if there is a threshold
+
+  // Phase of what was done since the last: of a layer's direction if spans are kept.
+  void EndLayer(size_t layer, bool is_forward) {
+    if (!layer_phases.empty()) phases.log->End(layer_phases[layer][is_forward ? 0 : 1], samples);
+  }
+  void EndMlp() {
+    if (phases.log != nullptr) phases.log->End(phases.mlp);
+  }
+  void EndInteraction(bool is_forward) {
+    if (phases.log == nullptr) return;
+    phases.log->End(
+        layer_phases.empty() ? phases.interaction : interaction_phases[is_forward ? 0 : 1],
+        samples);
+  }
+
+  Phases phases;
+  std::vector<std::array<PhaseLog::Phase, 2>> layer_phases;  // forward and backward; or none
+  std::array<PhaseLog::Phase, 2> interaction_phases = {};
 
   std::vector<std::vector<float>> deltas;  // gradients of outputs
   std::vector<float> interacted_delta;
@@ -94,6 +113,7 @@ void DlrmModel::Impl::ForwardLayers(size_t first, size_t last, const float* x) {
   for (size_t l = first; l < last; ++l) {
     outputs[l].resize(samples * layers[l].out());
     layers[l].Forward(x, samples, outputs[l].data());
+    EndLayer(l, /*is_forward=*/true);
     x = outputs[l].data();
   }
 }
@@ -108,12 +128,39 @@ void DlrmModel::Impl::BackwardLayers(size_t first, size_t last, const float* x, 
       layer_dx = deltas[l - 1].data();
     }
     layers[l].Backward(layer_x, outputs[l].data(), samples, deltas[l].data(), layer_dx);
+    EndLayer(l, /*is_forward=*/false);
   }
 }
 
 DlrmModel::DlrmModel(const ModelSpec& spec, DenseParameters* parameters)
     : impl_(std::make_unique<Impl>(spec, parameters)) {}
 DlrmModel::~DlrmModel() = default;
+
+void DlrmModel::CountPhasesIn(const Phases& phases) {
+  Impl& m = *impl_;
+  m.phases = phases;
+  m.layer_phases.clear();
+  if (phases.log == nullptr || !phases.log->keeps_spans()) return;
+  for (size_t l = 0; l < m.layers.size(); ++l) {
+    const std::string& weight = m.parameters->blocks()[m.layers[l].weight_block()].name;
+    const std::string layer = weight.substr(0, weight.rfind('.'));
+    std::array<PhaseLog::Phase, 2>& both = m.layer_phases.emplace_back();
+    for (const bool is_forward : {true, false}) {
+      both[is_forward ? 0 : 1] = phases.log->Add(
+          {.name = fmt::format("mlp/{} {}", layer, is_forward ? "forward" : "backward"),
+           .amounts = {"samples"},
+           .sizes = {{"inputs", m.views[l].in}, {"outputs", m.views[l].out}}});
+    }
+  }
+  for (const bool is_forward : {true, false}) {
+    m.interaction_phases[is_forward ? 0 : 1] =
+        phases.log->Add({.name = fmt::format("interaction/{} {}", m.spec.interaction,
+                                             is_forward ? "forward" : "backward"),
+                         .amounts = {"samples"},
+                         .sizes = {{"vectors", static_cast<double>(m.spec.features() + 1)},
+                                   {"width", static_cast<double>(m.spec.bottom_mlp.back())}}});
+  }
+}
 
 const std::vector<DlrmModel::LayerView>& DlrmModel::layers() const { return impl_->views; }
 size_t DlrmModel::bottom_layers() const { return impl_->bottom_layers; }
@@ -134,10 +181,12 @@ std::span<const float> DlrmModel::Forward(std::span<const float> dense, size_t s
   m.dense.assign(dense.begin(), dense.end());
   m.ForwardLayers(0, m.bottom_layers, m.dense.data());
 
+  m.EndMlp();
   std::vector<const float*> vectors = {m.outputs[m.bottom_layers - 1].data()};
   for (const std::vector<float>& feature : pooled) vectors.push_back(feature.data());
   m.interacted.resize(samples * m.interaction->width());
   m.interaction->Forward(vectors, samples, m.interacted.data());
+  m.EndInteraction(/*is_forward=*/true);
 
   m.ForwardLayers(m.bottom_layers, m.layers.size(), m.interacted.data());
   const bool clamps = IsActive(m.spec.loss_threshold);
@@ -147,6 +196,7 @@ std::span<const float> DlrmModel::Forward(std::span<const float> dense, size_t s
     m.sigmoid[s] = 1.0f / (1.0f + std::exp(-m.outputs.back()[s]));
     m.probabilities[s] = clamps ? std::clamp(m.sigmoid[s], low, high) : m.sigmoid[s];
   }
+  m.EndMlp();
   return m.probabilities;
 }
 
@@ -194,14 +244,17 @@ void DlrmModel::Backward(std::span<const float> labels, std::span<const float> w
   m.interacted_delta.resize(m.interacted.size());
   m.BackwardLayers(m.bottom_layers, m.layers.size(), m.interacted.data(),
                    m.interacted_delta.data());
+  m.EndMlp();
 
   std::vector<float>& bottom_delta = m.deltas[m.bottom_layers - 1];
   bottom_delta.resize(m.samples * m.spec.bottom_mlp.back());
   std::vector<float*> gradients = {bottom_delta.data()};
   for (std::vector<float>& feature : *pooled_gradients) gradients.push_back(feature.data());
   m.interaction->Backward(m.interacted_delta.data(), m.samples, gradients);
+  m.EndInteraction(/*is_forward=*/false);
 
   m.BackwardLayers(0, m.bottom_layers, m.dense.data(), nullptr);
+  m.EndMlp();
 }
 
 }  // namespace rowhouse

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "common/phase_log.h"
 #include "worker/dense/dense_parameters.h"
 #include "worker/dense/model_spec.h"
 
@@ -33,6 +34,14 @@ class DlrmModel {
   };
   const std::vector<LayerView>& layers() const;  // bottom first
   size_t bottom_layers() const;
+
+  // Where Forward, LossSum and Backward end their phases; a null log: nowhere. If the log keeps
+  // spans, each layer and the interaction have kinds of their own, for each direction.
+  struct Phases {
+    PhaseLog* log = nullptr;
+    PhaseLog::Phase mlp = 0, interaction = 0;
+  };
+  void CountPhasesIn(const Phases& phases);
 
   // dense: samples x bottom_mlp[0]. pooled[k]: samples x feature_widths[k]. Returns samples
   // probabilities; the span is good until the next Forward. samples == 0 is allowed.

@@ -64,11 +64,36 @@ std::span<const float> ForwardPass::Forward(SampleSlice samples) {
   for (size_t k = 0; k < pooled_.size(); ++k) {
     pooled_[k].resize(samples.count * embedding_.out_width(k));
     embedding_.Forward(k, samples, pooled_[k]);
+    if (!pool_.empty()) phases_->End(pool_[k], samples.count, LookupsOf(k, samples));
   }
+  if (phases_ != nullptr) phases_->End(Number(StepPhase::kPool));
   const size_t width = batch_->dense_features;
   return model_.Forward(
       std::span(batch_->dense).subspan(samples.first * width, samples.count * width), samples.count,
       pooled_);
+}
+
+void ForwardPass::CountPhasesIn(PhaseLog* log) {
+  phases_ = log;
+  model_.CountPhasesIn(
+      {.log = log, .mlp = Number(StepPhase::kMlp), .interaction = Number(StepPhase::kInteraction)});
+  pool_.clear();
+  if (log == nullptr || !log->keeps_spans()) return;
+  for (size_t k = 0; k < pooled_.size(); ++k) pool_.push_back(log->Add(KindOf("pool", k)));
+}
+
+PhaseKind ForwardPass::KindOf(const std::string& phase, size_t feature) const {
+  const FeatureTable& of = embedding_.tables().features[feature];
+  return {.name = phase + "/" + of.table.name,
+          .amounts = {"samples", "lookups"},
+          .sizes = {{"table_rows", static_cast<double>(of.table.rows)},
+                    {"dim", static_cast<double>(of.table.dim)},
+                    {"parts", static_cast<double>(of.parts.size())}}};
+}
+
+uint64_t ForwardPass::LookupsOf(size_t feature, SampleSlice samples) const {
+  const std::vector<uint32_t>& offsets = batch_->features[feature].offsets;
+  return offsets[samples.first + samples.count] - offsets[samples.first];
 }
 
 Result<std::span<const float>> ForwardPass::Predict() {

@@ -18,6 +18,7 @@
 #include "worker/dense/dlrm_model.h"
 #include "worker/embedding/embedding.h"
 #include "worker/embedding/slices.h"
+#include "worker/train/step_phases.h"
 
 namespace rowhouse {
 
@@ -55,6 +56,13 @@ class ForwardPass {
   // "table "name", row 3, column 5", of float `index` of the batch's values or gradients.
   std::string RowName(const RowBatch& batch, size_t index) const;
 
+  // See TrainingStep.
+  void CountPhasesIn(PhaseLog* log);
+  // "<phase>/<feature>", with what its lookups are like: amounts samples and lookups.
+  PhaseKind KindOf(const std::string& phase, size_t feature) const;
+  // The ids of a feature in these samples, as the data have them.
+  uint64_t LookupsOf(size_t feature, SampleSlice samples) const;
+
   const Batch& batch() const { return *batch_; }
   DenseParameters& dense() { return dense_; }
   DlrmModel& model() { return model_; }
@@ -67,6 +75,8 @@ class ForwardPass {
   EmbeddingLayer embedding_;  // after the model: its projections follow the model's parameters
   const Batch* batch_ = nullptr;
   std::vector<std::vector<float>> pooled_;  // of each feature: samples x its width
+  PhaseLog* phases_ = nullptr;
+  std::vector<PhaseLog::Phase> pool_;  // of each feature, if spans are kept
 };
 
 }  // namespace rowhouse

@@ -64,7 +64,8 @@ Trainer::Trainer(const TrainerOptions& options, const LrPolicy& lr_policy, Datas
       stop_(stop),
       lookahead_([this](uint64_t at, Batch* batch) { return ReadSamples(at, batch); },
                  step.embedding().tables(), options.prefetch_steps, LastStep(data, options)),
-      timer_(clock) {
+      phases_(clock, StepPhaseKinds()) {
+  step_.CountPhasesIn(&phases_);
   steps_done_ = options_.first_step;
   CHECK_GT(options_.mini_batch_size, 0u);
   CHECK_GT(options_.test_mini_batch_size, 0u);
@@ -102,7 +103,15 @@ uint64_t Trainer::steps_per_epoch() const { return StepsPerEpoch(data_, options_
 
 uint64_t Trainer::last_step() const { return LastStep(data_, options_); }
 
+void Trainer::KeepSpans() {
+  phases_.KeepSpans();
+  pull_phases_ = ClientPhases::Of("pull", &phases_);
+  push_phases_ = ClientPhases::Of("push", &phases_);
+  step_.CountPhasesIn(&phases_);
+}
+
 Result<TrainingSummary> Trainer::Train() {
+  phases_.Restart();
   const uint64_t per_epoch = steps_per_epoch();
   const uint64_t last = last_step();
   TrainingSummary summary;
@@ -144,11 +153,7 @@ Result<TrainingSummary> Trainer::Train() {
   summary.samples = samples_;
   summary.seconds = seconds_;
   summary.median_step_seconds = MedianOf(step_seconds_);
-  summary.phases = {.data = timer_.seconds(StepPhase::kData),
-                    .pull = timer_.seconds(StepPhase::kPull),
-                    .compute = timer_.seconds(StepPhase::kCompute),
-                    .push = timer_.seconds(StepPhase::kPush),
-                    .allreduce = timer_.seconds(StepPhase::kAllreduce)};
+  summary.phases = StepPhasesOf(phases_);
   ASSIGN_OR_RETURN(summary.wire_bytes, SumOverAll(wire_bytes_, "the end of training, bytes moved"));
   return summary;
 }
@@ -192,9 +197,8 @@ Status Trainer::ReadSamples(uint64_t step, Batch* batch) {
 }
 
 Status Trainer::PullComputePush(uint64_t step, float learning_rate, StepFigures* figures) {
-  timer_.Restart();
   ASSIGN_OR_RETURN(const Batch* const batch, lookahead_.Take(step));
-  timer_.End(StepPhase::kData);
+  End(StepPhase::kData, batch->samples);
 
   // Errors name the samples of the batch by their place in the data.
   const SamplesOfStep samples = SamplesOf(step);
@@ -203,10 +207,11 @@ Status Trainer::PullComputePush(uint64_t step, float learning_rate, StepFigures*
         fmt::format("step {} (epoch {}, samples from {})", step, samples.epoch, samples.first));
   };
   RETURN_IF_ERROR(in_batch(step_.Prepare(*batch)));
-  timer_.End(StepPhase::kCompute);
+  const uint64_t rows = step_.distinct_rows();
+  End(StepPhase::kMerge, rows);
   client_.StartPull(step, /*eval=*/false, &step_.row_batches(), &step_.bag_batches());
-  RETURN_IF_ERROR(RunClient(client_, dialer_, clock_));
-  timer_.End(StepPhase::kPull);
+  RETURN_IF_ERROR(RunClient(client_, dialer_, clock_, pull_phases_));
+  End(StepPhase::kPull, rows);
 
   // After the pull, which must not wait for them; shards read while this worker computes.
   lookahead_.OnPulled(client_.has_pull_waited());
@@ -215,21 +220,23 @@ Status Trainer::PullComputePush(uint64_t step, float learning_rate, StepFigures*
     client_.Prefetch(to_come, *rows);
   }
   RETURN_IF_ERROR(RunClient(client_, dialer_, clock_));
-  timer_.End(StepPhase::kData);
+  End(StepPhase::kData);
 
   if (stop_.load(std::memory_order_relaxed)) step_.AskToStop();
   const Result<StepFigures> computed = step_.Compute(samples.global);
   RETURN_IF_ERROR(in_batch(computed.status()));
   *figures = computed.value();
-  timer_.End(StepPhase::kCompute);
+  End(StepPhase::kOther);
   client_.StartPush(step, learning_rate, samples.count, &step_.row_batches());
-  const Status pushed = RunClient(client_, dialer_, clock_);
-  timer_.End(StepPhase::kPush);
+  const Status pushed = RunClient(client_, dialer_, clock_, push_phases_);
+  End(StepPhase::kPush, rows);
   return pushed;
 }
 
 Status Trainer::RunStep(uint64_t step, StepFigures* of_step) {
   const TimeNs start = clock_.NowNs();
+  phases_.set_step(step);
+  End(StepPhase::kBetween);
   const uint64_t bytes_before = client_.bytes_moved();
   const auto learning_rate = static_cast<float>(lr_policy_.Rate(step));
   StepFigures& figures = *of_step;
@@ -238,15 +245,15 @@ Status Trainer::RunStep(uint64_t step, StepFigures* of_step) {
   // All workers come to this allreduce: no shard makes one wait for the push of one that gave up.
   if (!mine.ok()) step_.GiveUp();
   const std::string phase = fmt::format("step {}, dense gradients", step);
-  timer_.Restart();
+  End(StepPhase::kOther);
   const Status summed = workers_.SumInRankOrder(step_.allreduce(), phase);
-  timer_.End(StepPhase::kAllreduce);
+  End(StepPhase::kAllreduce, step_.allreduce().size());
   if (!summed.ok()) return mine.ok() ? summed : mine;
   if (step_.has_any_worker_given_up()) return AgreeOn(mine, phase);
   const Result<bool> applied = step_.ApplyDense(learning_rate, step);
   if (!applied.ok()) return AgreeOn(applied.status(), phase);
   is_stop_agreed_ = applied.value();
-  timer_.End(StepPhase::kCompute);
+  End(StepPhase::kDenseUpdate, step_.allreduce().size());
 
   interval_.loss_sum += figures.loss_sum;
   interval_.samples += figures.samples;
@@ -257,6 +264,7 @@ Status Trainer::RunStep(uint64_t step, StepFigures* of_step) {
   seconds_ += seconds;
   step_seconds_.push_back(static_cast<float>(seconds));
   wire_bytes_ += client_.bytes_moved() - bytes_before;
+  End(StepPhase::kOther);
   return OkStatus();
 }
 
@@ -319,7 +327,9 @@ Status Trainer::ScoreTestSamples(uint64_t steps, std::vector<float>* scores,
 
 Result<Evaluation> Trainer::Evaluate(uint64_t steps) {
   const TimeNs start = clock_.NowNs();
+  phases_.Suspend();  // It computes with the layers of the step.
   Result<Evaluation> evaluation = ScoreAndGather(steps);
+  phases_.Resume(Number(StepPhase::kBetween));
   evaluation_seconds_ += SecondsSince(start, clock_);
   return evaluation;
 }

@@ -33,6 +33,23 @@ TrainingStep::TrainingStep(const TrainingStepOptions& options, std::unique_ptr<W
   allreduce_.resize(dense().size() + (rows_ ? rows_->allreduce_floats() : 0) + kFlags);
 }
 
+void TrainingStep::CountPhasesIn(PhaseLog* log) {
+  phases_ = log;
+  forward_.CountPhasesIn(log);
+  pool_backward_.clear();
+  if (log == nullptr || !log->keeps_spans()) return;
+  for (size_t k = 0; k < embedding().features(); ++k) {
+    pool_backward_.push_back(log->Add(forward_.KindOf("pool_backward", k)));
+  }
+}
+
+uint64_t TrainingStep::distinct_rows() const {
+  uint64_t rows = 0;
+  for (const RowBatch& batch : forward_.row_batches()) rows += batch.rows.size();
+  for (const BagBatch& batch : forward_.bag_batches()) rows += batch.rows.size();
+  return rows;
+}
+
 Status TrainingStep::Prepare(const Batch& batch) {
   RETURN_IF_ERROR(forward_.Prepare(batch));
   if (rows_) rows_->Fill(&forward_.row_batches());
@@ -57,12 +74,16 @@ StepFigures TrainingStep::ComputePiece(SampleSlice samples, uint64_t global_samp
   model().Backward(labels, weights, global_samples, &pooled_gradients_);
   for (size_t k = 0; k < pooled_gradients_.size(); ++k) {
     forward_.embedding().Backward(k, samples, pooled_gradients_[k]);
+    if (pool_backward_.empty()) continue;
+    phases_->End(pool_backward_[k], samples.count, forward_.LookupsOf(k, samples));
   }
+  End(StepPhase::kPoolBackward);
   return figures;
 }
 
 Result<StepFigures> TrainingStep::Compute(uint64_t global_samples) {
   forward_.RowsArrived();
+  End(StepPhase::kRowGradients);
   StepFigures sum;
   for (uint32_t piece = 0; piece < options_.accumulation; ++piece) {
     const StepFigures figures = ComputePiece(
@@ -76,6 +97,7 @@ Result<StepFigures> TrainingStep::Compute(uint64_t global_samples) {
     } else {
       for (size_t i = 0; i < gradients.size(); ++i) allreduce_[i] += gradients[i];
     }
+    End(StepPhase::kDenseUpdate);
   }
   if (rows_) {
     rows_->WriteGradients(forward_.row_batches(),
@@ -94,7 +116,16 @@ void TrainingStep::GiveUp() {
 }
 
 std::string TrainingStep::WhatIsNotFinite(double loss_sum) {
+  End(StepPhase::kDenseUpdate);
   if (!std::isfinite(loss_sum)) return fmt::format("the loss is {}", ForPeople(loss_sum));
+  if (std::string bad = WhatOfTheRowsIsNotFinite(); !bad.empty()) return bad;
+  End(StepPhase::kRowGradients);
+  std::string bad = WhatOfTheDensePartIsNotFinite();
+  End(StepPhase::kDenseUpdate);
+  return bad;
+}
+
+std::string TrainingStep::WhatOfTheRowsIsNotFinite() {
   for (const RowBatch& batch : forward_.row_batches()) {
     if (const auto bad = FirstNotFinite(batch.gradients)) {
       return fmt::format("the gradient of {} is {}", forward_.RowName(batch, *bad),
@@ -108,6 +139,10 @@ std::string TrainingStep::WhatIsNotFinite(double loss_sum) {
                          batch.gradients[*bad]);
     }
   }
+  return "";
+}
+
+std::string TrainingStep::WhatOfTheDensePartIsNotFinite() {
   for (const DenseParameters::Block& block : dense().blocks()) {
     const std::span<const float> gradients =
         std::span(allreduce_).subspan(block.offset, block.size());

@@ -17,6 +17,7 @@
 #include "worker/dense/dense_optimizer.h"
 #include "worker/embedding/worker_rows.h"
 #include "worker/train/forward_pass.h"
+#include "worker/train/step_phases.h"
 
 namespace rowhouse {
 
@@ -79,6 +80,13 @@ class TrainingStep {
   // weight or float of optimizer state is not finite afterwards, naming it.
   Result<bool> ApplyDense(float learning_rate, uint64_t step);
 
+  // Ends the phases of a step's computing in `log`, which begins with StepPhaseKinds and outlives
+  // the step; null: nowhere. If the log keeps spans, adds a kind for each layer and feature.
+  void CountPhasesIn(PhaseLog* log);
+
+  // Of the batch: rows to pull, and rows of bags that shards pool.
+  uint64_t distinct_rows() const;
+
   // For evaluation (scorer.h), which replaces the samples of Prepare.
   ForwardPass& forward() { return forward_; }
   DenseParameters& dense() { return forward_.dense(); }
@@ -91,7 +99,13 @@ class TrainingStep {
  private:
   StepFigures ComputePiece(SampleSlice samples, uint64_t global_samples);
   Status CheckDense(uint64_t step);
-  std::string WhatIsNotFinite(double loss_sum);  // "": nothing
+  // "": nothing.
+  std::string WhatIsNotFinite(double loss_sum);
+  std::string WhatOfTheRowsIsNotFinite();
+  std::string WhatOfTheDensePartIsNotFinite();
+  void End(StepPhase phase, uint64_t amount = 0) {
+    if (phases_ != nullptr) phases_->End(Number(phase), amount);
+  }
 
   const TrainingStepOptions options_;
   ForwardPass forward_;
@@ -102,6 +116,8 @@ class TrainingStep {
   std::vector<float> allreduce_;
   std::vector<float> frozen_;  // values of frozen blocks, one after the other
   bool is_stop_asked_ = false;
+  PhaseLog* phases_ = nullptr;
+  std::vector<PhaseLog::Phase> pool_backward_;  // of each feature, if spans are kept
 };
 
 }  // namespace rowhouse

@@ -1,0 +1,25 @@
+#include "worker/train/step_phases.h"
+
+#include <iterator>
+
+namespace rowhouse {
+
+static_assert(std::size(kNamedStepPhases) + 1 == Number(StepPhase::kCount),
+              "every phase of a step is named");
+
+std::vector<PhaseKind> StepPhaseKinds() {
+  std::vector<PhaseKind> kinds;
+  for (const NamedStepPhase& phase : kNamedStepPhases) kinds.push_back({.name = phase.name});
+  kinds.push_back({.name = "between steps"});
+  return kinds;
+}
+
+StepPhases StepPhasesOf(const PhaseLog& log) {
+  StepPhases phases;
+  for (const NamedStepPhase& phase : kNamedStepPhases) {
+    phases.*phase.value = log.seconds_of(phase.name);
+  }
+  return phases;
+}
+
+}  // namespace rowhouse
