@@ -1,0 +1,70 @@
+#include "worker/data/traces/trace_reader.h"
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+
+#include "worker/data/text/byte_stream.h"
+
+namespace rowhouse {
+namespace {
+
+// Parts of several workers, in their order; none: there are none.
+std::vector<std::string> PartsOf(const std::string& path) {
+  std::vector<std::string> parts;
+  std::error_code error;
+  for (size_t worker = 0;; ++worker) {
+    const std::string part = fmt::format("{}.{}", path, worker);
+    if (!std::filesystem::exists(part, error)) return parts;
+    parts.push_back(part);
+  }
+}
+
+Result<std::string> HeadOf(const std::string& path) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<ByteStream> stream, ByteStream::Open(path));
+  std::string head(16, '\0');
+  ASSIGN_OR_RETURN(const size_t bytes, stream->Read(head.data(), head.size()));
+  head.resize(bytes);
+  return head;
+}
+
+}  // namespace
+
+void BagFigures::Add(const Bags& whole) {
+  bags += whole.samples();
+  lookups += whole.ids.size();
+  for (size_t s = 0; s < whole.samples(); ++s) {
+    const uint64_t length = whole.offsets[s + 1] - whole.offsets[s];
+    empty_bags += length == 0 ? 1 : 0;
+    longest_bag = std::max(longest_bag, length);
+  }
+}
+
+Result<std::unique_ptr<TraceReader>> OpenTrace(const std::string& path) {
+  std::error_code error;
+  const bool is_there = std::filesystem::exists(path, error);
+  const std::vector<std::string> parts = PartsOf(path);
+  if (is_there && !parts.empty()) {
+    return UsageError("{} and {} are both there, traces of one worker and of several; remove one",
+                      path, parts[0]);
+  }
+  if (!parts.empty()) return OpenRecordedTrace(parts);
+  if (!is_there && std::filesystem::exists(path + ".partial", error)) {
+    return UsageError("{}.partial is there: a run records into it, or ended before it was done",
+                      path);
+  }
+  ASSIGN_OR_RETURN(const std::string head, HeadOf(path));
+  if (head.empty()) return UsageError("{}: is empty: a trace has lookups", path);
+  if (head.starts_with(std::string_view(kTraceMagic, sizeof(kTraceMagic)))) {
+    return OpenRecordedTrace({path});
+  }
+  if (head.starts_with("PK\x03\x04")) return OpenDlrmDatasetsTrace(path);
+  if (head.starts_with("\x80\x02\x8a\x0a")) {
+    return UsageError(
+        "{}: is in torch's form of before 1.6; write it anew: torch.save(torch.load(\"{}\"), FILE)",
+        path, path);
+  }
+  return OpenTextTrace(path);
+}
+
+}  // namespace rowhouse
