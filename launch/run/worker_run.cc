@@ -11,6 +11,7 @@
 #include "launch/model/manifest.h"
 #include "launch/run/checkpoints.h"
 #include "launch/run/debug_print.h"
+#include "launch/run/id_recording.h"
 #include "launch/run/prepared_run.h"
 #include "launch/run/room_on_disk.h"
 #include "launch/run/run_outcome.h"
@@ -149,6 +150,7 @@ class WorkerRun {
   const std::unique_ptr<LrPolicy> lr_policy_;
   Trainer trainer_;
   Checkpoints checkpoints_;
+  IdRecording recording_;
 
   RowsPulled pulled_before_;  // when DescribeShards was last called
   std::optional<NodePlan> memory_plan_;
@@ -186,9 +188,14 @@ WorkerRun::WorkerRun(const WorkerSetup& setup, PreparedRun prepared, ShardLinks 
           setup, job_, {.client = client_, .dialer = *links_.dialer, .progress = progress_},
           [this](const std::string& directory, uint64_t steps, std::vector<SavedShard> shards) {
             return WriteModel(directory, steps, std::move(shards), "");
-          }) {
+          }),
+      recording_(setup.settings, Raw(setup.workers.rank()), setup.workers.size()) {
   trainer_.set_after_step(
       [this](uint64_t steps, bool* is_agreed) { return checkpoints_.AfterStep(steps, is_agreed); });
+  if (recording_.is_on()) {
+    trainer_.set_on_samples(
+        [this](uint64_t step, const Batch& samples) { recording_.OnSamples(step, samples); });
+  }
 }
 
 std::string WorkerRun::DescribeShards() {
@@ -233,7 +240,13 @@ Status WorkerRun::Train() {
   bool is_everybodys = false;
   const Status ready = checkpoints_.Start(&is_everybodys);
   if (!ready.ok()) return Fail(ready, is_everybodys);
+  if (!setup_.settings.output.record_ids.empty()) {
+    const Status starts =
+        AgreeOnOne(setup_.workers, recording_.Start(), "recording ids", &is_everybodys);
+    if (!starts.ok()) return Fail(starts, is_everybodys);
+  }
   Result<TrainingSummary> trained = trainer_.Train();
+  recording_.Finish();
   if (!trained.ok()) return Fail(trained.status(), trainer_.is_failure_agreed());
   summary_ = std::move(trained).value();
   if (!prints_all()) return OkStatus();
@@ -358,7 +371,7 @@ Status WorkerRun::TellOutcome() {
         settings.report_path()));
   }
   progress_.ClearLine();
-  fmt::print("{}", checkpoints_.SummaryText());
+  fmt::print("{}{}", checkpoints_.SummaryText(), recording_.SummaryText());
   PrintOutcome(settings, outcome);
   return reported;
 }

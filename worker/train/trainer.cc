@@ -198,6 +198,7 @@ Status Trainer::ReadSamples(uint64_t step, Batch* batch) {
 
 Status Trainer::PullComputePush(uint64_t step, float learning_rate, StepFigures* figures) {
   ASSIGN_OR_RETURN(const Batch* const batch, lookahead_.Take(step));
+  if (on_samples_) on_samples_(step, *batch);
   End(StepPhase::kData, batch->samples);
 
   // Errors name the samples of the batch by their place in the data.

@@ -136,6 +136,10 @@ class Trainer {
   using AfterStep = std::function<Status(uint64_t steps_done, bool* is_agreed)>;
   void set_after_step(AfterStep after_step) { after_step_ = std::move(after_step); }
 
+  // `on_samples` is told of this worker's samples of each step, before rows are asked for.
+  using OnSamples = std::function<void(uint64_t step, const Batch& samples)>;
+  void set_on_samples(OnSamples on_samples) { on_samples_ = std::move(on_samples); }
+
   // Collective. A failure of model or data (kUsage, kInternal) is returned by all workers, with the
   // same message. A lost peer or a failing machine is an error of the worker that notices it; the
   // others have errors of their own (kDeadlineExceeded) when they have waited for it. What becomes
@@ -194,6 +198,7 @@ class Trainer {
   const std::atomic<bool>& stop_;
 
   AfterStep after_step_;  // null: nothing
+  OnSamples on_samples_;  // likewise
   Lookahead lookahead_;
   Batch batch_;  // of test samples
   bool is_stop_agreed_ = false;

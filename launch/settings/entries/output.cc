@@ -4,6 +4,8 @@
 namespace rowhouse {
 namespace {
 
+bool IsShare(double value) { return value >= 0.001 && value <= 1.0; }
+
 void AddOutput(SettingList& list) {
   list.Add(Text(MEMBER(output.model_dir), "a directory"),
            {.name = "model_dir",
@@ -39,6 +41,14 @@ void AddActs(SettingList& list) {
            {.name = "overwrite",
             .help = "Deletes an earlier model in --model_dir and --row_dir first",
             .is_basic = true});
+  list.Add(Text(MEMBER(output.record_ids), "a path"),
+           {.name = "record_ids",
+            .help = "File for a trace of the ids that training looks up, for rowhouse plan "
+                    "--trace; FILE.0, FILE.1, ... of several workers"});
+  list.Add(Real(MEMBER(output.record_ids_share), "a number from 0.001 to 1", IsShare),
+           {.name = "record_ids_share",
+            .help = "Share of the ids that record_ids writes, chosen by a hash of the id; small "
+                    "tables, and those that are not plain, are written whole"});
 }
 
 const bool kOutputAdded = RegisterSettings(Section::kOutput, {AddOutput});

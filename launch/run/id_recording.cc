@@ -1,0 +1,63 @@
+#include "launch/run/id_recording.h"
+
+#include <glog/logging.h>
+
+#include "launch/report/figure_text.h"
+
+namespace rowhouse {
+
+double RecordedShare(const LogicalTable& table, double share) {
+  const bool has_row_for_each_id = table.kind == "plain" && table.bad_ids == "error";
+  return has_row_for_each_id && table.rows > kWholeTableRows ? share : 1.0;
+}
+
+IdRecording::IdRecording(const Settings& settings, uint32_t worker, uint32_t workers)
+    : path_(settings.output.record_ids.empty()
+                ? ""
+                : TracePathOf(settings.output.record_ids, worker, workers)),
+      header_{.tables = {},
+              .mini_batch_size = settings.data.mini_batch_size * settings.training.accumulation,
+              .worker = worker,
+              .workers = workers} {
+  for (const FeatureTable& feature : settings.embedding.features) {
+    header_.tables.push_back(
+        {.name = feature.table.name,
+         .rows = feature.table.bad_ids == "error" ? feature.table.rows : 0,
+         .sampled = RecordedShare(feature.table, settings.output.record_ids_share)});
+  }
+}
+
+Status IdRecording::Start() {
+  if (!is_on()) return OkStatus();
+  Result<std::unique_ptr<TraceWriter>> writer = TraceWriter::Create(path_, header_);
+  if (!writer.ok()) return UsageError("--record_ids: {}", writer.status().message());
+  writer_ = std::move(writer).value();
+  return OkStatus();
+}
+
+void IdRecording::OnSamples(uint64_t step, const Batch& batch) {
+  if (!writer_) return;
+  if (const Status status = writer_->Append(step, batch.features); !status.ok()) GiveUp(status);
+}
+
+void IdRecording::Finish() {
+  if (!writer_) return;
+  if (const Status status = writer_->Finish(); !status.ok()) return GiveUp(status);
+  summary_ = fmt::format("ids of {} steps recorded in {}: {} of {} lookups, {}\n",
+                         CountText(static_cast<double>(writer_->steps())), path_,
+                         CountText(static_cast<double>(writer_->ids_written())),
+                         CountText(static_cast<double>(writer_->lookups())),
+                         BytesText(static_cast<double>(writer_->bytes())));
+  writer_.reset();
+}
+
+void IdRecording::GiveUp(const Status& why) {
+  LOG(WARNING) << "--record_ids: " << why.message()
+               << "; the trace is given up and removed, training goes on";
+  summary_ = fmt::format("ids were not recorded: {}\n", why.message());
+  writer_.reset();
+}
+
+std::string IdRecording::SummaryText() const { return summary_; }
+
+}  // namespace rowhouse
