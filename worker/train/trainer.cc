@@ -217,8 +217,8 @@ Status Trainer::PullComputePush(uint64_t step, float learning_rate, StepFigures*
   // After the pull, which must not wait for them; shards read while this worker computes.
   lookahead_.OnPulled(client_.has_pull_waited());
   uint64_t to_come = 0;
-  while (const std::vector<RowBatch>* rows = lookahead_.NextToPrefetch(&to_come)) {
-    client_.Prefetch(to_come, *rows);
+  while (const std::vector<RowBatch>* later = lookahead_.NextToPrefetch(&to_come)) {
+    client_.Prefetch(to_come, *later);
   }
   RETURN_IF_ERROR(RunClient(client_, dialer_, clock_));
   End(StepPhase::kData);
