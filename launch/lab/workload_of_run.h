@@ -43,7 +43,8 @@ struct CalibratedMachine {
 };
 // `path` (settings.sharding.calibration), or if it is "" this host's file in the user's cache
 // folder, or else typical figures with a warning. kUsage for a file that is named and cannot be
-// read; a file that is not named and cannot be read is a warning.
+// read; a file that is not named and cannot be read is a warning. "typical": Machine::Typical(),
+// without a warning.
 Result<CalibratedMachine> MachineOf(const std::string& path);
 Result<CalibratedMachine> MachineOf(const CommandLine& command_line);
 

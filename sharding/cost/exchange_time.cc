@@ -28,12 +28,8 @@ class Times {
   }
   double hosts() const { return std::max(1u, cluster_.hosts); }
 
-  Exchange Of(const std::string& stem, const std::string& member, double rows, double dim) {
-    const auto ms = [&](const char* part) {
-      const std::string kernel =
-          member.empty() ? stem + part : times_.Of(stem + part + "_", member, "adagrad");
-      return times_.Ms(kernel, {rows, dim});
-    };
+  Exchange Of(const std::string& stem, double rows, double dim) {
+    const auto ms = [&](const char* part) { return times_.Ms(stem + part, {rows, dim}); };
     return {ms(""), ms("_worker"), ms("_shard")};
   }
 
@@ -126,11 +122,12 @@ class Exchanges {
     result_.shards.resize(traffic.shards.size());
   }
 
-  ExchangeTime Of(const Plan& plan, const CacheShares& caches, double hidden_ms) && {
+  ExchangeTime Of(const Plan& plan, const CacheShares& caches, const TimeBeside& beside) && {
     Pull();
     Push();
     Calls();
-    Store(plan, caches, hidden_ms);
+    Update(beside.push_to_pull);
+    Store(plan, caches, beside.exchange);
     return std::move(result_);
   }
 
@@ -138,7 +135,7 @@ class Exchanges {
   Exchange PullOf(const ShardTraffic& shard) {
     Exchange sum;
     if (shard.sent_rows > 0) {
-      sum += times_.Of("pull", "", shard.sent_rows, shard.row_floats / shard.sent_rows);
+      sum += times_.Of("pull", shard.sent_rows, shard.row_floats / shard.sent_rows);
     }
     if (shard.bags > 0) {
       sum += times_.OfBags("bags_pull", shard.bags, shard.bag_lookups / shard.bags,
@@ -150,7 +147,7 @@ class Exchanges {
   Exchange PushOf(const ShardTraffic& shard) {
     Exchange sum;
     if (shard.pushed_sent_rows > 0) {
-      sum += times_.Of("push", optimizer_, shard.pushed_sent_rows,
+      sum += times_.Of("push", shard.pushed_sent_rows,
                        shard.pushed_row_floats / shard.pushed_sent_rows);
     }
     if (shard.bags > 0) {
@@ -178,11 +175,43 @@ class Exchanges {
     for (size_t s = 0; s < traffic_.shards.size(); ++s) {
       shard_ms.push_back(PushOf(traffic_.shards[s]).shard);
       result_.shards[s].push = shard_ms.back() * workload_.step.workers;
-      result_.shards[s].apply = result_.shards[s].push / 2;
+      result_.shards[s].apply = ApplyOf(traffic_.shards[s]);
     }
     result_.worker_push = whole.worker;
     result_.push = times_.Wall(whole, shard_ms);
     AddLink(all_.push_request_bytes, &ShardTraffic::push_request_bytes, &result_.push);
+  }
+
+  // The update of a row costs the same for any number of workers; each further push of it costs
+  // kFurtherPush of that, to be found and added.
+  double ApplyOf(const ShardTraffic& shard) {
+    constexpr double kFurtherPush = 0.3;
+    double ms = 0;
+    if (shard.updated_rows > 0) {
+      const double pushed = shard.pushed_sent_rows * workload_.step.workers / shard.updated_rows;
+      const std::string update = kernels_.Of("update_", optimizer_, "adagrad");
+      ms += kernels_.Ms(update, {shard.updated_rows, shard.updated_floats / shard.updated_rows}) *
+            (1 + kFurtherPush * std::max(0.0, pushed - 1));
+    }
+    if (shard.bags > 0) {
+      ms += workload_.step.workers *
+            kernels_.Ms("bags_update", {shard.bags, shard.bag_lookups / shard.bags,
+                                        shard.bag_floats / shard.bags});
+    }
+    return ms;
+  }
+
+  // Shards apply a step while workers sum dense gradients, update, read and merge; a pull waits for
+  // what is left, or for cores.
+  void Update(double push_to_pull) {
+    double slowest = 0, all = workload_.step.workers * push_to_pull;
+    for (const ShardWork& shard : result_.shards) {
+      slowest = std::max(slowest, shard.apply);
+      all += shard.apply;
+    }
+    const double until_applied = std::max(slowest, all / times_.hosts() / times_.cores());
+    result_.update = std::max(0.0, until_applied - push_to_pull);
+    result_.pull += result_.update;
   }
 
   void AddLink(double worker_bytes, double ShardTraffic::*bytes, double* wall) {
@@ -218,7 +247,7 @@ class Exchanges {
     }
   }
 
-  void Store(const Plan& plan, const CacheShares& caches, double hidden_ms) {
+  void Store(const Plan& plan, const CacheShares& caches, double beside) {
     if (workload_.storage.store == "memory") return;
     double slowest = 0;
     std::vector<double> read(traffic_.shards.size()), bytes(read), written(read);
@@ -245,7 +274,7 @@ class Exchanges {
       slowest = std::max(slowest, ms);
     }
     // Rows of coming steps are read while this one computes.
-    const double hidden = workload_.storage.prefetch_steps > 0 ? hidden_ms + result_.push : 0;
+    const double hidden = workload_.storage.prefetch_steps > 0 ? beside + result_.push : 0;
     result_.store = std::max(0.0, slowest - hidden);
     result_.pull += result_.store;
   }
@@ -263,23 +292,26 @@ class Exchanges {
 }  // namespace
 
 ExchangeTime ExchangeTimeOf(const Workload& workload, const Plan& plan, const ClusterShape& cluster,
-                            const StepTraffic& traffic, const CacheShares& caches, double hidden_ms,
-                            KernelTimes* times) {
-  return Exchanges(workload, cluster, traffic, times).Of(plan, caches, hidden_ms);
+                            const StepTraffic& traffic, const CacheShares& caches,
+                            const TimeBeside& beside, KernelTimes* times) {
+  return Exchanges(workload, cluster, traffic, times).Of(plan, caches, beside);
 }
 
 double AllreduceMs(double floats, const ClusterShape& cluster, KernelTimes* times) {
   if (cluster.workers <= 1) return 0;
   const double workers = cluster.workers;
   const double hosts = std::max(1u, cluster.hosts);
-  const double here = std::min(workers, std::ceil(workers / hosts));
-  double ms = here > 1 ? times->Ms("allreduce", {here, floats}) : 0;
+  // Within a host the kernel moves and adds; between hosts a worker still adds as much, and its
+  // share of the link is waited for besides.
+  const double here = hosts > 1 ? std::max(2.0, std::ceil(workers / hosts)) : workers;
+  double ms = times->Ms("allreduce", {here, floats});
   if (hosts > 1) {
     const double bytes = 2 * floats * sizeof(float) * (workers - 1) / workers;
     if (cluster.network_gbits > 0) {
-      ms = std::max(ms, bytes * here * 8 / (cluster.network_gbits * 1e9) * 1e3);
+      const double sharing = std::ceil(workers / hosts);
+      ms += bytes * sharing * 8 / (cluster.network_gbits * 1e9) * 1e3;
     }
-    ms += 2 * std::ceil(std::log2(workers)) * cluster.round_trip_us * 1e-3 / 2;
+    ms += std::ceil(std::log2(workers)) * cluster.round_trip_us * 1e-3;
   }
   return ms;
 }

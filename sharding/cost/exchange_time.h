@@ -11,24 +11,32 @@ namespace rowhouse {
 
 // Milliseconds of cores, a step.
 struct ShardWork {
-  double pull = 0, push = 0;  // over all workers; push with the update
-  double apply = 0;           // of `push`
+  double pull = 0, push = 0;  // over all workers; answering, and taking in
+  double apply = 0;           // summing pushes and updating rows, once a step
   double store = 0;           // reading and writing rows, beside the shard's own thread
 };
 
 struct ExchangeTime {
-  double pull = 0, push = 0;                // wall, of a worker
-  double store = 0;                         // of `pull`: waiting for reads
-  double wire = 0;                          // of `pull` and `push`: waiting for the network
-  double calls = 0;                         // of them: what one row a table would take
+  double pull = 0, push = 0;  // wall, of a worker, the following parts of it included
+  double update = 0;          // of `pull`: until the shards have applied the step before
+  double store = 0;           // of `pull`: waiting for reads
+  double wire = 0;            // of `pull` and `push`: waiting for the network
+  double calls = 0;           // of them: what one row a table would take
   double worker_pull = 0, worker_push = 0;  // core time of each worker
   std::vector<ShardWork> shards;
 };
 
-// `hidden_ms`: of the step beside its exchange: reads ahead of time go on meanwhile.
+// What a worker does between its push and its next pull, milliseconds: shards answer a push before
+// they apply it, and do so meanwhile. And all that it does beside pull and push: reads ahead of
+// time go on meanwhile.
+struct TimeBeside {
+  double push_to_pull = 0;
+  double exchange = 0;
+};
+
 ExchangeTime ExchangeTimeOf(const Workload& workload, const Plan& plan, const ClusterShape& cluster,
-                            const StepTraffic& traffic, const CacheShares& caches, double hidden_ms,
-                            KernelTimes* times);
+                            const StepTraffic& traffic, const CacheShares& caches,
+                            const TimeBeside& beside, KernelTimes* times);
 
 // The ordered allreduce: floats go to their owners (alltoall), who add them in rank order, and come
 // back (allgather), which is 2 (w - 1) / w of them each way, whatever the number of workers w.

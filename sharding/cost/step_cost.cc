@@ -29,10 +29,14 @@ class Prediction {
     SlowDownWorkers();
     cost_.phases = worker_.phases;
     cost_.phases.allreduce = AllreduceMs(worker_.allreduce_floats, cluster_, &times_);
-    const double beside = cost_.phases.total();
+    const PhaseCost& phases = cost_.phases;
+    const TimeBeside beside{
+        .push_to_pull = phases.allreduce + phases.dense_update + phases.data + phases.merge,
+        .exchange = phases.total()};
     exchange_ = ExchangeTimeOf(workload_, plan_, cluster_, traffic_, caches_, beside, &times_);
     cost_.phases.pull = exchange_.pull;
     cost_.phases.push = exchange_.push;
+    cost_.parked_ms = exchange_.update;
     RETURN_IF_ERROR(times_.status());
     cost_.ms = cost_.phases.total();
     CountTables();
@@ -108,9 +112,9 @@ class Prediction {
       node.disk_bytes += workload_.storage.store == "memory" ? 0 : caches_.shard_bytes[s];
       const ShardWork& work = exchange_.shards[s];
       node.pull_ms += work.pull + work.store;
-      node.push_ms += work.push - work.apply;
+      node.push_ms += work.push;
       node.apply_ms += work.apply;
-      node.busy_ms += work.pull + work.store + work.push;
+      node.busy_ms += work.pull + work.store + work.push + work.apply;
     }
     for (size_t n = 0; n < cost_.ps.size(); ++n) {
       RankCost& node = cost_.ps[n];

@@ -51,6 +51,7 @@ class Counting {
         DistributionOnShards(workload_, plan_, table.id, &scratch, &on_shards);
     const double lookups = of_table.lookups * on_shards;
     of_table.distinct_rows = rows.DistinctRows(lookups);
+    const double updated = rows.DistinctRows(lookups * workload_.step.workers);
     const bool is_trained = !workload_.tables.is_frozen[Raw(table.id)];
     const bool sends_rows = !plan_.pools_on_shards(table.id);
     const auto all = static_cast<double>(table.rows);
@@ -69,6 +70,8 @@ class Counting {
       if (!is_trained) continue;
       shard.pushed_sent_rows += here;
       shard.pushed_row_floats += here * slice.columns();
+      shard.updated_rows += updated * share;
+      shard.updated_floats += updated * share * slice.columns();
     }
     if (!sends_rows) return;
     const double both = is_trained ? 2 : 1;

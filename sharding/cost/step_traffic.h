@@ -19,6 +19,7 @@ struct ShardTraffic {
   double sent_rows = 0;   // of rows_pulled: whose values travel
   double row_floats = 0;  // of those values
   double pushed_sent_rows = 0, pushed_row_floats = 0;
+  double updated_rows = 0, updated_floats = 0;       // over all workers, each row once; not of bags
   double accesses = 0;                               // lookups that end here, before merging
   double row_entries = 0, bag_entries = 0;           // that the messages list
   double bags = 0, bag_lookups = 0, bag_floats = 0;  // that the shard pools

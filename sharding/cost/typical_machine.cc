@@ -31,10 +31,10 @@ KernelTable Kernel(std::vector<KernelAxis> axes, const std::function<double(Size
 KernelAxis Axis(const char* name, double least, double most) { return {name, {least, most}}; }
 
 // Fixed cost, and costs a row and a float of it.
-void AddExchange(Machine* machine, const std::string& stem, const std::string& member,
-                 double ns_per_row, double ns_per_float) {
+void AddExchange(Machine* machine, const std::string& stem, double ns_per_row,
+                 double ns_per_float) {
   const auto add = [&](const char* part, double fixed, double share) {
-    machine->kernels[stem + part + (member.empty() ? "" : "_" + member)] =
+    machine->kernels[stem + part] =
         Kernel({Axis("rows", 1, 1e6), Axis("dim", 1, 1024)},
                [=](Sizes s) { return fixed + share * s[0] * (ns_per_row + ns_per_float * s[1]); });
   };
@@ -133,11 +133,17 @@ Machine Machine::Typical() {
                        {"gemm_bf16_gflops", {200, "GFLOP/s", 0}},
                        {"multiget_rows_per_s", {400'000, "rows/s", 0}},
                        {"put_rows_per_s", {800'000, "rows/s", 0}}};
-  AddExchange(&machine, "pull", "", 40, 0.8);
+  AddExchange(&machine, "pull", 40, 0.8);
+  AddExchange(&machine, "push", 40, 0.8);
   for (const char* const optimizer :
        {"sgd", "adagrad", "rowwise_adagrad", "momentum", "adam", "lazy_adam", "ftrl"}) {
-    AddExchange(&machine, "push", optimizer, 50, 1.0);
+    machine.kernels[std::string("update_") + optimizer] =
+        Kernel({Axis("rows", 1, 1e6), Axis("dim", 1, 1024)},
+               [](Sizes s) { return 10'000 + s[0] * (40 + 0.5 * s[1]); });
   }
+  machine.kernels["bags_update"] =
+      Kernel({Axis("bags", 1, 1e6), Axis("bag_length", 0.01, 1000), Axis("dim", 1, 1024)},
+             [](Sizes s) { return 10'000 + s[0] * s[1] * (40 + 0.5 * s[2]); });
   AddBagExchange(&machine, "bags_pull");
   AddBagExchange(&machine, "bags_push");
   AddWorkerKernels(&machine);

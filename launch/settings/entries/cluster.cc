@@ -155,7 +155,8 @@ void AddPlan(SettingList& list) {
   list.Add(Text(MEMBER(sharding.calibration), "a file"),
            {.name = "calibration",
             .help = "File of rowhouse bench calibrate: the machine that times are predicted for; "
-                    "if not given, this host's file in the user's cache folder",
+                    "if not given, this host's file in the user's cache folder; typical: a "
+                    "server that nobody measured",
             .verbs = kTrain | kPlan | kBench});
 }
 
