@@ -239,26 +239,26 @@ Json SettingsToJson(const Settings& settings) {
 
 Json ReportToJson(const RunReport& report) {
   const std::string label = report.settings.run_label();
-  return {
-      {"format", kReportFormat},
-      {"label", label.empty() ? Json(nullptr) : Json(label)},
-      {"settings", SettingsToJson(report.settings)},
-      {"tables", TablesToJson(report.settings.tables)},
-      {"model_bytes", ModelBytesToJson(report.settings)},
-      {"environment", EnvironmentToJson(report.environment)},
-      {"versions", VersionsToJson()},
-      {"runs", RunsToJson(report.runs)},
-      {"curve", CurveToJson(report.curve)},
-      {"evaluations", EvaluationsToJson(report.evaluations)},
-      {"totals", TotalsToJson(report.totals)},
-      {"phases", PhasesToJson(report.phases)},
-      {"step_phases", StepPhasesToJson(report.phases.steps)},
-      {"checkpoints", CheckpointsToJson(report.checkpoints)},
-      {"rows", {{"digest", report.rows.digest}, {"count", report.rows.count}}},
-      {"sharding", ShardingToJson(report.settings, report.sharding)},
-      {"shards", ShardsToJson(report.shards)},
-      {"table_loads", TableLoadsToJson(report.table_loads)},
-      {"memory_plan", report.memory_plan ? NodePlanToJson(*report.memory_plan) : Json(nullptr)}};
+  return {{"format", kReportFormat},
+          {"label", label.empty() ? Json(nullptr) : Json(label)},
+          {"settings", SettingsToJson(report.settings)},
+          {"tables", TablesToJson(report.settings.tables)},
+          {"model_bytes", ModelBytesToJson(report.settings)},
+          {"environment", EnvironmentToJson(report.environment)},
+          {"versions", VersionsToJson()},
+          {"runs", RunsToJson(report.runs)},
+          {"curve", CurveToJson(report.curve)},
+          {"evaluations", EvaluationsToJson(report.evaluations)},
+          {"totals", TotalsToJson(report.totals)},
+          {"phases", PhasesToJson(report.phases)},
+          {"step_phases", StepPhasesToJson(report.phases.steps)},
+          {"checkpoints", CheckpointsToJson(report.checkpoints)},
+          {"rows", {{"digest", report.rows.digest}, {"count", report.rows.count}}},
+          {"sharding", ShardingToJson(report.settings, report.sharding)},
+          {"shards", ShardsToJson(report.shards)},
+          {"table_loads", TableLoadsToJson(report.table_loads)},
+          {"memory_plan", report.memory_plan ? NodePlanToJson(*report.memory_plan) : Json(nullptr)},
+          {"prediction", PredictionToJson(report)}};
 }
 
 std::string ReportPagePath(const std::string& path) {

@@ -3,7 +3,8 @@
 //
 // JSON, format 1: label, settings {section: {name: value}}, tables [...], model_bytes, environment,
 // versions, runs [...], curve [...], evaluations [...], totals, phases, checkpoints, rows,
-// sharding, shards [...], table_loads [...], memory_plan. An unknown figure is null, never 0.
+// sharding, shards [...], table_loads [...], memory_plan,
+// prediction. An unknown figure is null, never 0.
 //   runs, curve, evaluations: of all runs of the model, the last one being the report's; all else
 //     is of this run. Its points are those after totals.first_step
 //   step_phases {data, merge, pull, ...}: seconds of steps on the worker that wrote the report
@@ -17,6 +18,8 @@
 //     (launch/report/traffic_report.h)
 //   rows_pulled: rows_from_memory + rows_first_touched (never written: the initialiser's) +
 //     rows_from_store (the pull waited for a read)
+//   prediction: what the cost model says of a step, beside what was measured
+//     (launch/lab/run_prediction.h)
 //   memory_plan: the prediction of rowhouse plan --sizes (launch/report/node_plan.h)
 // Threads: plain data.
 #pragma once
@@ -29,6 +32,7 @@
 
 #include "common/status.h"
 #include "common/wire/control.h"
+#include "launch/lab/run_prediction.h"
 #include "launch/report/node_plan.h"
 #include "launch/settings/settings.h"
 #include "sharding/plans/plan_traffic.h"
@@ -146,8 +150,9 @@ struct RunReport {
   Rows rows;
   Sharding sharding;
   std::vector<Shard> shards;
-  std::vector<TableLoad> table_loads;   // of physical tables with rows on shards
-  std::optional<NodePlan> memory_plan;  // none if PS nodes have settings of their own
+  std::vector<TableLoad> table_loads;       // of physical tables with rows on shards
+  std::optional<NodePlan> memory_plan;      // none if PS nodes have settings of their own
+  std::optional<RunPrediction> prediction;  // none if it could not be made, or without steps
 };
 
 // Requires settings that are Complete() and Validate()d.

@@ -166,6 +166,7 @@ RunReport ReportOf(const Settings& settings, const WorkerRunOptions& options, co
   report.checkpoints = outcome.checkpoints;
   report.table_loads = TableLoadsOf(job, outcome.rows.stats);
   report.memory_plan = outcome.memory_plan;
+  report.prediction = outcome.prediction;
   report.sharding = ShardingOf(job, std::move(traffic), outcome.rows);
   report.rows = {.digest = outcome.rows.digest, .count = outcome.rows.rows};
   for (size_t s = 0; s < shards.size(); ++s) {
@@ -193,11 +194,29 @@ void PrintStopped(const TrainingSummary& summary, uint64_t last_step, bool is_sa
   std::fflush(stdout);
 }
 
-void PrintOutcome(const Settings& settings, const RunOutcome& outcome) {
+std::optional<RunPrediction> PredictionOf(const Settings& settings, const WorkerRunOptions& options,
+                                          const JobSpec& job, const TrainingSummary& summary) {
+  const uint64_t steps = summary.steps_done - job.first_step();
+  if (steps == 0) return std::nullopt;
+  Result<RunPrediction> predicted =
+      PredictRun(settings, job.plan,
+                 {.ps = job.plan.shards() / job.shards_per_node,
+                  .shards_per_ps = job.shards_per_node,
+                  .workers = job.workers,
+                  .hosts = std::max<uint32_t>(1, static_cast<uint32_t>(options.hosts.size())),
+                  .steps = steps,
+                  .goes_on = job.is_load});
+  if (predicted.ok()) return std::move(predicted).value();
+  fmt::print("not predicted: {}\n", predicted.status().message());
+  return std::nullopt;
+}
+
+void PrintOutcome(const Settings& settings, const RunOutcome& outcome, const RunReport& report) {
   const std::string report_path = settings.report_path();
   const Evaluation& evaluation = outcome.evaluation;
   fmt::print("rows digest: {}\n", outcome.rows.digest);
   fmt::print("{}", PulledText(outcome.rows.stats, settings.storage.store));
+  fmt::print("{}", PredictionText(report));
   if (outcome.auc_ceiling >= 0.0) {
     fmt::print("AUC ceiling of the planted model on these test samples: {:.4f}\n",
                outcome.auc_ceiling);

@@ -39,6 +39,7 @@ struct RunOutcome {
   RunReport::Phases phases;
   std::optional<RunReport::Checkpoints> checkpoints;  // none without --save_every
   std::optional<NodePlan> memory_plan;                // launch/run/run_preview.h
+  std::optional<RunPrediction> prediction;
 };
 
 // "rows from memory 98.1 %, disk 0.4 %, first touch 1.5 %"; "" if no row was pulled.
@@ -58,8 +59,13 @@ TrainingHistory Continued(TrainingHistory earlier, const RunReport::Run& run,
 // --load". `is_saved`: there is a model to go on from.
 void PrintStopped(const TrainingSummary& summary, uint64_t last_step, bool is_saved);
 
+// What the cost model says of the run that is done; nothing, with a line on stdout that says why,
+// if it cannot.
+std::optional<RunPrediction> PredictionOf(const Settings& settings, const WorkerRunOptions& options,
+                                          const JobSpec& job, const TrainingSummary& summary);
+
 // "rows digest: ...", where the rows that were pulled came from, and "test AUC 0.7712 logloss
 // 0.4612  N samples/s  report: ..." as the last line.
-void PrintOutcome(const Settings& settings, const RunOutcome& outcome);
+void PrintOutcome(const Settings& settings, const RunOutcome& outcome, const RunReport& report);
 
 }  // namespace rowhouse

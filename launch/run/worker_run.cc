@@ -356,7 +356,8 @@ Status WorkerRun::TellOutcome() {
       .rows = std::move(facts),
       .phases = phases_,
       .checkpoints = checkpoints_.is_on() ? std::optional(checkpoints_.figures()) : std::nullopt,
-      .memory_plan = std::move(memory_plan_)};
+      .memory_plan = std::move(memory_plan_),
+      .prediction = PredictionOf(settings, setup_.options, job_, summary_)};
   const bool has_trained = summary_.steps_done > job_.first_step() || !job_.is_load;
   if (!has_trained) {
     fmt::print(
@@ -364,15 +365,15 @@ Status WorkerRun::TellOutcome() {
         "and its report stays as it was\n",
         summary_.steps_done, trainer_.last_step());
   }
+  const RunReport report =
+      ReportOf(settings, setup_.options, job_, links_.shards, std::move(run_.traffic), outcome);
   Status reported;
   if (!settings.report_path().empty() && has_trained) {
-    reported = AsFaultOfTheWorld(WriteReport(
-        ReportOf(settings, setup_.options, job_, links_.shards, std::move(run_.traffic), outcome),
-        settings.report_path()));
+    reported = AsFaultOfTheWorld(WriteReport(report, settings.report_path()));
   }
   progress_.ClearLine();
   fmt::print("{}{}", checkpoints_.SummaryText(), recording_.SummaryText());
-  PrintOutcome(settings, outcome);
+  PrintOutcome(settings, outcome, report);
   return reported;
 }
 

@@ -102,6 +102,10 @@ class Shares {
                              {.policy = workload_.storage.policy,
                               .steps = static_cast<double>(workload_.steps),
                               .knows_frequencies = workload_.storage.knows_frequencies});
+    if (workload_.storage.has_rows) {
+      shares.stored += shares.touched;
+      shares.touched = 0;
+    }
     if (Raw(table.id) < workload_.lru_miss_ratio.size() &&
         workload_.lru_miss_ratio[Raw(table.id)] != nullptr) {
       TakeTraced(table, ids, lookups, &shares);

@@ -59,8 +59,9 @@ class Prediction {
     cost_.is_oversubscribed = cost_.busy_threads > cores_;
     const double slower = std::max(1.0, threads / cores_);
     PhaseCost& phases = worker_.phases;
-    for (double* const phase : {&phases.data, &phases.merge, &phases.pool, &phases.mlp,
-                                &phases.interaction, &phases.pool_backward, &phases.dense_update}) {
+    for (double* const phase :
+         {&phases.data, &phases.merge, &phases.row_gradients, &phases.pool, &phases.mlp,
+          &phases.interaction, &phases.pool_backward, &phases.dense_update}) {
       *phase *= slower;
     }
   }

@@ -16,21 +16,23 @@
 
 namespace rowhouse {
 
-// Milliseconds of one worker's step, one after the other; the phases of StepPhases
-// (worker/train/trainer.h), of which `compute` is divided.
+// Milliseconds of one worker's step, one after the other: the phases of worker/train/step_phases.h.
 struct PhaseCost {
   double data = 0;
-  double merge = 0;        // ids to distinct rows
-  double pull = 0;         // from asking for rows until they are there
-  double pool = 0;         // bags forward
-  double mlp = 0;          // linear layers, forward and backward
-  double interaction = 0;  // forward and backward
+  double merge = 0;          // ids to distinct rows
+  double pull = 0;           // from asking for rows until they are there
+  double row_gradients = 0;  // zeroed before, looked through for NaNs afterwards
+  double pool = 0;           // bags forward
+  double mlp = 0;            // linear layers, forward and backward
+  double interaction = 0;    // forward and backward
   double pool_backward = 0;
   double push = 0;
   double allreduce = 0;  // with the wait for the slowest worker
   double dense_update = 0;
 
-  double compute() const { return merge + pool + mlp + interaction + pool_backward + dense_update; }
+  double compute() const {
+    return merge + row_gradients + pool + mlp + interaction + pool_backward + dense_update;
+  }
   double total() const { return data + compute() + pull + push + allreduce; }
 };
 

@@ -71,7 +71,7 @@ class Phases {
     result_.phases.merge += ms;
     // Gradients are set to zero before, and looked through for NaN afterwards.
     const double zeroed = times_.Ms("row_gradients", {merged, static_cast<double>(table.dim)});
-    result_.phases.pool_backward += zeroed;
+    result_.phases.row_gradients += zeroed;
     result_.table_ms[Raw(table.id)] += ms + zeroed;
   }
 

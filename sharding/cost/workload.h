@@ -34,6 +34,7 @@ struct StorageShape {
   bool knows_frequencies = false;     // the policy has a file of access counts
   double cache_ratio = 1.0;           // at most this share of a slice's rows is cached
   bool reads_from_page_cache = true;  // the files fit the host's memory
+  bool has_rows = false;              // the run goes on: rows that it touches were stored before
   uint32_t prefetch_steps = 8;        // steps ahead, at most, that rows are read
 };
 

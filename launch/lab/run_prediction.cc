@@ -1,0 +1,181 @@
+#include "launch/lab/run_prediction.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "launch/lab/workload_of_run.h"
+#include "launch/report/figure_text.h"
+#include "launch/report/report.h"
+
+namespace rowhouse {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json Number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+
+Json Pair(double predicted, const std::optional<double>& actual) {
+  return {{"predicted", Number(predicted)}, {"actual", actual ? Number(*actual) : Json(nullptr)}};
+}
+
+// The report's counts, a step.
+class Actual {
+ public:
+  explicit Actual(const RunReport& report)
+      : report_(report),
+        steps_(static_cast<double>(report.totals.steps - report.totals.first_step)) {}
+
+  double AStep(double of_run) const { return steps_ > 0 ? of_run / steps_ : NAN; }
+
+  // Of the shards of one PS node.
+  RowsPulled OfNode(size_t node) const {
+    const size_t shards = report_.shards.size() / report_.sharding.ps_nodes.size();
+    RowsPulled pulled;
+    for (size_t s = node * shards; s < (node + 1) * shards; ++s) {
+      pulled.Add(report_.shards[s].counters.pulled);
+    }
+    return pulled;
+  }
+  RowsPulled OfAll() const {
+    RowsPulled pulled;
+    for (const RunReport::Shard& shard : report_.shards) pulled.Add(shard.counters.pulled);
+    return pulled;
+  }
+  static std::optional<double> HitRate(const RowsPulled& pulled) {
+    if (pulled.total() == 0) return std::nullopt;
+    return static_cast<double>(pulled.from_memory) / static_cast<double>(pulled.total());
+  }
+
+ private:
+  const RunReport& report_;
+  const double steps_;
+};
+
+struct NamedPhase {
+  const char* name;
+  double PhaseCost::*predicted;
+};
+constexpr NamedPhase kPhases[] = {
+    {"data", &PhaseCost::data},
+    {"merge", &PhaseCost::merge},
+    {"pull", &PhaseCost::pull},
+    {"row_gradients", &PhaseCost::row_gradients},
+    {"pool", &PhaseCost::pool},
+    {"mlp", &PhaseCost::mlp},
+    {"interaction", &PhaseCost::interaction},
+    {"pool_backward", &PhaseCost::pool_backward},
+    {"push", &PhaseCost::push},
+    {"allreduce", &PhaseCost::allreduce},
+    {"dense_update", &PhaseCost::dense_update},
+};
+
+Json PhasesToJson(const RunReport& report, const PhaseCost& predicted) {
+  const Actual actual(report);
+  Json json = Json::object();
+  for (const NamedStepPhase& measured : kNamedStepPhases) {
+    const auto* phase =
+        std::ranges::find(kPhases, std::string_view(measured.name),
+                          [](const NamedPhase& p) { return std::string_view(p.name); });
+    const double ms = phase == std::end(kPhases) ? 0.0 : predicted.*phase->predicted;
+    json[measured.name] = Pair(ms, actual.AStep(report.phases.steps.*measured.value * 1e3));
+  }
+  return json;
+}
+
+Json NodesToJson(const RunReport& report, const StepCost& cost) {
+  const Actual actual(report);
+  Json list = Json::array();
+  for (size_t n = 0; n < std::min(cost.ps.size(), report.sharding.ps_nodes.size()); ++n) {
+    const RowsPulled pulled = actual.OfNode(n);
+    list.push_back({{"rows_pulled", Pair(cost.ps[n].rows_pulled,
+                                         actual.AStep(static_cast<double>(pulled.total())))},
+                    {"hit_rate", Pair(cost.ps[n].hit_rate, Actual::HitRate(pulled))}});
+  }
+  return list;
+}
+
+Json TablesToJson(const RunReport& report, const StepCost& cost) {
+  const Actual actual(report);
+  const std::vector<TableSpec>& tables = report.settings.embedding.physical;
+  Json list = Json::array();
+  for (const RunReport::TableLoad& load : report.table_loads) {
+    const auto table = std::ranges::find(tables, load.name, &TableSpec::name);
+    if (table == tables.end()) continue;
+    const TableCost& predicted = cost.tables[Raw(table->id)];
+    list.push_back({{"name", load.name},
+                    {"rows_pulled", Pair(predicted.rows_pulled,
+                                         actual.AStep(static_cast<double>(load.pulled.total())))},
+                    {"hit_rate", Pair(predicted.hit_rate, Actual::HitRate(load.pulled))}});
+  }
+  return list;
+}
+
+// "12.3 / 11.9 ms (+3 %)".
+std::string Beside(double predicted, double actual, const char* unit) {
+  if (actual <= 0) return fmt::format("{:.4g} / - {}", predicted, unit);
+  return fmt::format("{:.4g} / {:.4g} {} ({:+.0f} %)", predicted, actual, unit,
+                     100 * (predicted / actual - 1));
+}
+
+}  // namespace
+
+Result<RunPrediction> PredictRun(const Settings& settings, const Plan& plan,
+                                 const RunToPredict& run) {
+  RunPrediction prediction;
+  ASSIGN_OR_RETURN(CalibratedMachine machine, MachineOf(settings.sharding.calibration));
+  ASSIGN_OR_RETURN(Workload workload, WorkloadOf(settings, run.workers));
+  workload.steps = run.steps;
+  workload.storage.has_rows = run.goes_on;
+  ClusterShape cluster = ClusterOf(settings, run.ps, run.shards_per_ps, run.workers);
+  cluster.hosts = run.hosts;
+  ASSIGN_OR_RETURN(prediction.cost, PredictStep(workload, plan, cluster, machine.machine));
+  prediction.calibration = std::move(machine.path);
+  prediction.warning = std::move(machine.warning);
+  prediction.ids = IdsAreFrom(settings, /*has_trace=*/false);
+  return prediction;
+}
+
+Json PredictionToJson(const RunReport& report) {
+  if (!report.prediction) return nullptr;
+  const RunPrediction& prediction = *report.prediction;
+  const StepCost& cost = prediction.cost;
+  const Actual actual(report);
+  return {{"calibration",
+           prediction.calibration.empty() ? Json(nullptr) : Json(prediction.calibration)},
+          {"warning", prediction.warning},
+          {"ids", prediction.ids},
+          {"bound", std::string(BoundName(cost.bound))},
+          {"busy_threads", Number(cost.busy_threads)},
+          {"is_oversubscribed", cost.is_oversubscribed},
+          {"step_ms", Pair(cost.ms, report.totals.median_step_ms)},
+          {"wire_bytes_per_step", Pair(cost.wire_bytes, report.totals.wire_bytes_per_step)},
+          {"hit_rate", Pair(cost.hit_rate, Actual::HitRate(actual.OfAll()))},
+          {"phases_ms", PhasesToJson(report, cost.phases)},
+          {"ps_nodes", NodesToJson(report, cost)},
+          {"tables", TablesToJson(report, cost)}};
+}
+
+std::string PredictionText(const RunReport& report) {
+  if (!report.prediction || !report.totals.median_step_ms) return "";
+  const RunPrediction& prediction = *report.prediction;
+  const StepCost& cost = prediction.cost;
+  const Actual actual(report);
+  const RowsPulled pulled = actual.OfAll();
+  std::string text = fmt::format(
+      "predicted / actual: step {}, {}, rows {}\n",
+      Beside(cost.ms, *report.totals.median_step_ms, "ms"),
+      Beside(cost.wire_bytes * 1e-6, report.totals.wire_bytes_per_step.value_or(0) * 1e-6, "MB"),
+      Beside(cost.workers[0].rows_pulled * report.environment.workers,
+             actual.AStep(static_cast<double>(pulled.total())), "a step"));
+  text += fmt::format("  from memory {:.1f} / {:.1f} %; bound by {}; {}", 100 * cost.hit_rate,
+                      100 * Actual::HitRate(pulled).value_or(1.0), BoundName(cost.bound),
+                      prediction.ids);
+  if (cost.is_oversubscribed) text += "; more busy threads than cores";
+  if (!prediction.warning.empty()) text += "\n  " + prediction.warning;
+  return text + "\n";
+}
+
+}  // namespace rowhouse
