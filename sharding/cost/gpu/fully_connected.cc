@@ -97,7 +97,7 @@ Result<Columns> ColumnsOf(std::string_view head, const std::string& place) {
 }
 
 struct Line {
-  MatrixProduct product;
+  GpuProduct product;
   std::string kernel;
   double us = 0;
 };
@@ -130,24 +130,24 @@ Result<Line> LineOf(std::string_view text, const Columns& columns, const std::st
 
 }  // namespace
 
-double MatrixProduct::multiply_adds() const {
+double GpuProduct::multiply_adds() const {
   return static_cast<double>(batch) * static_cast<double>(m) * static_cast<double>(n) *
          static_cast<double>(k);
 }
 
-double MatrixProduct::bytes() const {
+double GpuProduct::bytes() const {
   const auto [rows, columns, inner] =
       std::array{static_cast<double>(m), static_cast<double>(n), static_cast<double>(k)};
   return 4 * static_cast<double>(batch) * (rows * inner + inner * columns + rows * columns);
 }
 
-double RooflineUs(const GpuModel& gpu, const MatrixProduct& product) {
+double RooflineUs(const GpuModel& gpu, const GpuProduct& product) {
   return std::max(product.multiply_adds() / gpu.gflops, product.bytes() / gpu.dram_gbs) / 1000;
 }
 
-Result<MatrixProducts> MatrixProducts::Make(const std::vector<Measured>& measured) {
+Result<MeasuredProducts> MeasuredProducts::Make(const std::vector<Measured>& measured) {
   if (measured.empty()) return UsageError("no matrix product was measured");
-  MatrixProducts table;
+  MeasuredProducts table;
   std::map<Sizes, uint64_t> counts;
   for (const Measured& one : measured) {
     const Sizes sizes = {one.product.batch, one.product.m, one.product.n, one.product.k};
@@ -170,8 +170,8 @@ Result<MatrixProducts> MatrixProducts::Make(const std::vector<Measured>& measure
   return table;
 }
 
-Result<MatrixProducts> MatrixProducts::FromCsv(std::string_view csv, const std::string& name,
-                                               const std::string& kernel_prefix) {
+Result<MeasuredProducts> MeasuredProducts::FromCsv(std::string_view csv, const std::string& name,
+                                                   const std::string& kernel_prefix) {
   std::vector<Measured> measured;
   std::optional<Columns> columns;
   size_t number = 0, others = 0;
@@ -201,8 +201,8 @@ Result<MatrixProducts> MatrixProducts::FromCsv(std::string_view csv, const std::
   return Make(measured);
 }
 
-double MatrixProducts::PredictUs(const GpuModel& gpu, const MatrixProduct& product,
-                                 GpuForm form) const {
+double MeasuredProducts::PredictUs(const GpuModel& gpu, const GpuProduct& product,
+                                   GpuForm form) const {
   const Sizes asked = {product.batch, product.m, product.n, product.k};
   if (const auto found = us_.find(asked); found != us_.end()) return found->second;
   std::array<std::vector<Neighbour>, 4> near;
@@ -225,7 +225,7 @@ double MatrixProducts::PredictUs(const GpuModel& gpu, const MatrixProduct& produ
       gflops += weight * gpu.gflops;
       gbs += weight * gpu.dram_gbs;
     } else if (known != us_.end()) {
-      const MatrixProduct measured = {batch, m, n, k};
+      const GpuProduct measured = {batch, m, n, k};
       weights += weight;
       gflops += weight * measured.multiply_adds() / known->second / 1000;
       gbs += weight * measured.bytes() / known->second / 1000;

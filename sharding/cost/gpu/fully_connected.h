@@ -1,6 +1,6 @@
-// MatrixProducts: measured times of matrix products on a graphics processor, and what they predict
-// for other sizes (the authors of gpu_model.h: effective FLOP/s and bandwidth are interpolated, and
-// the slower of arithmetic and memory decides).
+// MeasuredProducts: measured times of matrix products on a graphics processor, and what they
+// predict for other sizes (the authors of gpu_model.h: effective FLOP/s and bandwidth are
+// interpolated, and the slower of arithmetic and memory decides).
 //
 // Each size that the table lacks is put between its two neighbours; below the smallest measured
 // size the neighbour is 0, where nothing is achieved, and above the largest it is infinity, where
@@ -20,7 +20,7 @@
 namespace rowhouse {
 
 // C[batch][m][n] = A[batch][m][k] B[batch][k][n].
-struct MatrixProduct {
+struct GpuProduct {
   uint64_t batch = 1, m = 1, n = 1, k = 1;
 
   double multiply_adds() const;
@@ -28,24 +28,24 @@ struct MatrixProduct {
 };
 
 // At the peaks: what no kernel beats.
-double RooflineUs(const GpuModel& gpu, const MatrixProduct& product);
+double RooflineUs(const GpuModel& gpu, const GpuProduct& product);
 
-class MatrixProducts {
+class MeasuredProducts {
  public:
   // Products of the same sizes are averaged. kUsage if there are none or a time is not above 0.
   struct Measured {
-    MatrixProduct product;
+    GpuProduct product;
     double us = 0;
   };
-  static Result<MatrixProducts> Make(const std::vector<Measured>& measured);
+  static Result<MeasuredProducts> Make(const std::vector<Measured>& measured);
 
   // CSV, its first line names the columns: batch_size, M, N, K, kernel_name, kernel_runtime (us),
   // in any order, others are ignored. Lines whose kernel_name begins with or holds `kernel_prefix`
   // are taken. `name`: of the file, for errors, which are kUsage and say the line.
-  static Result<MatrixProducts> FromCsv(std::string_view csv, const std::string& name,
-                                        const std::string& kernel_prefix);
+  static Result<MeasuredProducts> FromCsv(std::string_view csv, const std::string& name,
+                                          const std::string& kernel_prefix);
 
-  double PredictUs(const GpuModel& gpu, const MatrixProduct& product,
+  double PredictUs(const GpuModel& gpu, const GpuProduct& product,
                    GpuForm form = GpuForm::kCorrected) const;
 
   size_t size() const { return us_.size(); }

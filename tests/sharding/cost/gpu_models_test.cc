@@ -164,21 +164,21 @@ TEST(GpuModelsTest, AnAllReduceCrossesTheBusTwiceAsOftenAsAnAllToAll) {
                    2 * (CollectiveUs(link, Collective::kAllToAll, 4, bytes) - link.floor_us));
 }
 
-MatrixProducts ProductsOf(const json& measured) {
-  std::vector<MatrixProducts::Measured> all;
+MeasuredProducts ProductsOf(const json& measured) {
+  std::vector<MeasuredProducts::Measured> all;
   for (const json& one : measured) {
     all.push_back({.product = {one["batch_size"], one["M"], one["N"], one["K"]}, .us = one["us"]});
   }
-  auto table = MatrixProducts::Make(all);
+  auto table = MeasuredProducts::Make(all);
   EXPECT_OK(table);
   return table.value();
 }
 
 TEST(GpuModelsTest, ProductsAreInterpolatedAsInTheVectors) {
   const json vectors = LoadVectors("perf_model.json")["fc_interpolation"];
-  const MatrixProducts table = ProductsOf(vectors["measured"]);
+  const MeasuredProducts table = ProductsOf(vectors["measured"]);
   for (const json& want : vectors["queries"]) {
-    const MatrixProduct product = {want["batch_size"], want["M"], want["N"], want["K"]};
+    const GpuProduct product = {want["batch_size"], want["M"], want["N"], want["K"]};
     EXPECT_DOUBLE_EQ(table.PredictUs(V100(), product, GpuForm::kOriginal),
                      want["predicted_us"].get<double>())
         << want;
@@ -186,10 +186,10 @@ TEST(GpuModelsTest, ProductsAreInterpolatedAsInTheVectors) {
 }
 
 TEST(GpuModelsTest, OnlyCorrectedWeightsComeNearANeighbourNearIt) {
-  const MatrixProducts table =
+  const MeasuredProducts table =
       ProductsOf(LoadVectors("perf_model.json")["fc_interpolation"]["measured"]);
   // One column beside a measured product.
-  const MatrixProduct near = {256, 512, 1023, 512};
+  const GpuProduct near = {256, 512, 1023, 512};
   EXPECT_NEAR(table.PredictUs(V100(), near), 7639.997, 0.01 * 7639.997);
   EXPECT_GT(std::abs(table.PredictUs(V100(), near, GpuForm::kOriginal) - 7639.997),
             0.15 * 7639.997);
@@ -197,7 +197,7 @@ TEST(GpuModelsTest, OnlyCorrectedWeightsComeNearANeighbourNearIt) {
 
 TEST(GpuModelsTest, CornersThatNobodyMeasuredAreLeftOut) {
   // Of the four corners around 100 x 100, one is known.
-  const auto table = MatrixProducts::Make(
+  const auto table = MeasuredProducts::Make(
       {{.product = {1, 64, 64, 8}, .us = 4}, {.product = {1, 128, 256, 8}, .us = 16}});
   ASSERT_OK(table);
   const double us = table.value().PredictUs(V100(), {1, 100, 100, 8});
@@ -211,11 +211,11 @@ TEST(GpuModelsTest, CsvOfProductsIsReadByItsColumns) {
       "volta_sgemm_128x64_tn,1,64,32,16,2.0,x\n"
       "\"void gemv<float, 4>\",1,64,32,16,99,x\n"
       "volta_sgemm_32x32_tn,1,64,32,16,4.0,x\r\n";
-  const auto table = MatrixProducts::FromCsv(csv, "fc.csv", "volta");
+  const auto table = MeasuredProducts::FromCsv(csv, "fc.csv", "volta");
   ASSERT_OK(table);
   EXPECT_EQ(table.value().size(), 1u);
   EXPECT_EQ(table.value().PredictUs(V100(), {1, 64, 32, 16}), 3.0);  // the mean
-  EXPECT_EQ(MatrixProducts::FromCsv(csv, "fc.csv", "void gemv")
+  EXPECT_EQ(MeasuredProducts::FromCsv(csv, "fc.csv", "void gemv")
                 .value()
                 .PredictUs(V100(), {1, 64, 32, 16}),
             99);
@@ -223,7 +223,7 @@ TEST(GpuModelsTest, CsvOfProductsIsReadByItsColumns) {
 
 TEST(GpuModelsTest, BadCsvOfProductsIsRefusedWithItsLine) {
   const auto message = [](const std::string& csv, const std::string& prefix = "") {
-    const auto table = MatrixProducts::FromCsv(csv, "fc.csv", prefix);
+    const auto table = MeasuredProducts::FromCsv(csv, "fc.csv", prefix);
     EXPECT_EQ(table.status().code(), StatusCode::kUsage);
     return table.status().message();
   };

@@ -1,0 +1,208 @@
+// The walk over a trace: a small one whose sum is worked by hand in the file, newer and our own
+// forms, and traces that are none.
+#include "sharding/cost/gpu/op_trace.h"
+
+#include <fstream>
+#include <sstream>
+
+#include "tests/testing/testing.h"
+
+namespace rowhouse {
+namespace {
+
+using json = nlohmann::json;
+using ::testing::HasSubstr;
+
+std::string Vector(const std::string& name) {
+  std::ifstream file(std::string(ROWHOUSE_TEST_VECTORS) + "/" + name);
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+Result<OpTracePrediction> Predict(const std::string& text, OpRuleOptions options = {}) {
+  options.gpu = FindGpuModel("V100");
+  ASSIGN_OR_RETURN(const TraceEvents trace, ReadTraceEvents(text, "t.json"));
+  return PredictOpTrace(trace, options);
+}
+
+OpTracePrediction PredictSmall(OpRuleOptions options = {}) {
+  const auto products =
+      MeasuredProducts::FromCsv(Vector("op_trace_small.csv"), "op_trace_small.csv", "volta");
+  EXPECT_OK(products);
+  options.products = &products.value();
+  const auto prediction = Predict(Vector("op_trace_small.json"), options);
+  EXPECT_OK(prediction);
+  return prediction.value();
+}
+
+double UsOf(const OpTracePrediction& prediction, const std::string& name) {
+  for (const auto& op : prediction.ops) {
+    if (op.name == name) return op.cost.us;
+  }
+  return -1;
+}
+
+TEST(OpTraceTest, SumIsTheOneWorkedByHand) {
+  const OpTracePrediction sum = PredictSmall();
+  EXPECT_EQ(sum.window.iterations, 2u);
+  EXPECT_EQ(sum.window.what, "two iterations from the last tenth");
+  EXPECT_NEAR(sum.us_per_iteration(), 39.764470, 1e-6);
+  EXPECT_NEAR(UsOf(sum, "LookupFunction"), 296960 / 809e3, 1e-12);
+  EXPECT_NEAR(UsOf(sum, "LookupFunctionBackward"), 1130496 / 809e3, 1e-12);
+  EXPECT_EQ(UsOf(sum, "AddmmBackward"), 13);
+  ASSERT_EQ(sum.no_rule.size(), 1u);
+  EXPECT_EQ(sum.no_rule[0].name, "aten::relu");
+  EXPECT_EQ(sum.no_rule[0].count, 2u);
+}
+
+TEST(OpTraceTest, SumOfTheOriginalFormIsTheOneWorkedByHand) {
+  const OpTracePrediction sum = PredictSmall({.form = GpuForm::kOriginal});
+  EXPECT_NEAR(sum.us_per_iteration(), 31.556786, 1e-6);
+  EXPECT_NEAR(UsOf(sum, "LookupFunctionBackward"), 2580480 / 809e3, 1e-12);
+}
+
+TEST(OpTraceTest, BagLengthThatIsGivenWins) {
+  const OpTracePrediction sum = PredictSmall({.bag_length = 38});
+  // A bag: 64 + 2 * 38 * 128 + 32 * 38 + 2 * 38 * 128 bytes, 256 bags.
+  EXPECT_NEAR(UsOf(sum, "LookupFunctionBackward"), 256 * 20736 / 809e3, 1e-12);
+}
+
+TEST(OpTraceTest, AListOfEventsIsATraceToo) {
+  const json trace = json::parse(Vector("op_trace_small.json"));
+  const auto sum = Predict(trace["traceEvents"].dump());
+  ASSERT_OK(sum);
+  EXPECT_EQ(sum.value().window.iterations, 2u);
+}
+
+json Event(const std::string& name, double start, double duration, json args = json::object()) {
+  return {{"ph", "X"}, {"cat", "cpu_op"}, {"name", name},    {"pid", 1},
+          {"tid", 1},  {"ts", start},     {"dur", duration}, {"args", std::move(args)}};
+}
+json Dims(json shapes) { return {{"Input Dims", std::move(shapes)}}; }
+
+TEST(OpTraceTest, NewerTracesTellSizesByRecordedShapes) {
+  const json events = {
+      Event("ProfilerStep#4", 0, 100),
+      Event("aten::linear", 1, 5, Dims({{128, 32}, {64, 32}, {64}})),
+      Event("aten::addmm", 2, 3, Dims({{64}, {128, 32}, {32, 64}, json::array()})),
+      Event("LookupFunction", 10, 5, Dims({{2000, 32}, {2}, {2048}, {257}})),
+      Event("aten::embedding_bag", 20, 5, Dims({{5000, 32}, {256}, {128}})),
+      Event("autograd::engine::evaluate_function: BmmBackward0", 30, 5),
+      Event("BmmBackward0", 31, 3),
+      Event("aten::bmm", 32, 1, Dims({{16, 4, 8}, {16, 8, 4}})),
+      Event("LookupFunctionBackward", 40, 5),
+  };
+  const auto sum = Predict(json{{"traceEvents", events}}.dump());
+  ASSERT_OK(sum);
+  EXPECT_EQ(sum.value().window.iterations, 1u);
+  const GpuModel& gpu = *FindGpuModel("V100");
+  EXPECT_EQ(UsOf(sum.value(), "aten::addmm"), RooflineUs(gpu, {1, 128, 64, 32}));
+  EXPECT_EQ(UsOf(sum.value(), "BmmBackward0"), RooflineUs(gpu, {16, 4, 4, 8}));
+  GpuLookup lookup = {.samples = 128, .rows = 1000, .tables = 2, .bag_length = 8, .dim = 32};
+  lookup.rows_per_block = 128;
+  EXPECT_EQ(UsOf(sum.value(), "LookupFunction"), LookupForwardOn(gpu, lookup).value().us);
+  lookup = {.samples = 128, .rows = 5000, .bag_length = 2, .dim = 32, .rows_per_block = 128};
+  EXPECT_EQ(UsOf(sum.value(), "aten::embedding_bag"), LookupForwardOn(gpu, lookup).value().us);
+  // The backward belongs to the last forward.
+  EXPECT_EQ(UsOf(sum.value(), "LookupFunctionBackward"), LookupBackwardSgdUs(gpu, lookup));
+}
+
+TEST(OpTraceTest, OurOwnProfileIsATrace) {
+  const auto phase = [](const std::string& name, int pid, int step, json args) {
+    json event = Event(name, 10 * step, 5, std::move(args));
+    event["cat"] = "phase";
+    event["pid"] = pid;
+    event["args"]["step"] = step;
+    return event;
+  };
+  json events = json::array();
+  for (int step = 7; step < 9; ++step) {
+    for (int pid = 1; pid < 3; ++pid) {  // two workers
+      events.push_back(phase("mlp/top_l.2 forward", pid, step,
+                             {{"samples", 2048}, {"inputs", 512}, {"outputs", 256}}));
+      events.push_back(phase("mlp/top_l.2 backward", pid, step,
+                             {{"samples", 2048}, {"inputs", 512}, {"outputs", 256}}));
+      events.push_back(
+          phase("pool/user", pid, step,
+                {{"samples", 2048}, {"lookups", 4096}, {"table_rows", 1e6}, {"dim", 64}}));
+      events.push_back(phase("merge", pid, step, json::object()));
+    }
+  }
+  const auto sum =
+      Predict(json{{"traceEvents", events}, {"otherData", {{"rowhouse_profile", 1}}}}.dump());
+  ASSERT_OK(sum);
+  EXPECT_EQ(sum.value().window.iterations, 2u);
+  const GpuModel& gpu = *FindGpuModel("V100");
+  const double forward = RooflineUs(gpu, {1, 2048, 256, 512});
+  const double backward =
+      RooflineUs(gpu, {1, 256, 512, 2048}) + RooflineUs(gpu, {1, 2048, 512, 256});
+  const GpuLookup lookup = {
+      .samples = 2048, .rows = 1000000, .bag_length = 2, .dim = 64, .rows_per_block = 64};
+  EXPECT_NEAR(sum.value().us_per_iteration(),
+              forward + backward + LookupForwardOn(gpu, lookup).value().us, 1e-9);
+  ASSERT_EQ(sum.value().no_rule.size(), 1u);
+  EXPECT_EQ(sum.value().no_rule[0].name, "merge");
+}
+
+TEST(OpTraceTest, WithoutMarksTheWholeTraceCountsOnce) {
+  const auto sum = Predict(json(json::array({Event("aten::mm", 0, 1, Dims({{8, 4}, {4, 2}})),
+                                             Event("aten::mm", 5, 1, Dims({{8, 4}, {4, 2}}))}))
+                               .dump());
+  ASSERT_OK(sum);
+  EXPECT_EQ(sum.value().window.iterations, 1u);
+  ASSERT_EQ(sum.value().ops.size(), 1u);
+  EXPECT_EQ(sum.value().ops[0].count, 2u);
+}
+
+TEST(OpTraceTest, AShortTraceGivesItsLastTwoIterations) {
+  json events = json::array();
+  for (int step = 0; step < 4; ++step) {
+    events.push_back(Event("ProfilerStep#" + std::to_string(step), 100 * step, 90));
+    events.push_back(Event("aten::mm", 100 * step + 10, 5, Dims({{8 << step, 4}, {4, 2}})));
+  }
+  const auto sum = Predict(events.dump());
+  ASSERT_OK(sum);
+  EXPECT_EQ(sum.value().window.iterations, 2u);
+  ASSERT_EQ(sum.value().ops.size(), 2u);
+  EXPECT_EQ(sum.value().ops[0].cost.sizes, "1 x 64 x 2 x 4");
+  EXPECT_EQ(sum.value().ops[1].cost.sizes, "1 x 32 x 2 x 4");
+}
+
+TEST(OpTraceTest, WhatIsNoTraceIsRefusedWithItsPlace) {
+  const auto message = [](const std::string& text) {
+    const auto sum = Predict(text);
+    EXPECT_EQ(sum.status().code(), StatusCode::kUsage);
+    return sum.status().message();
+  };
+  EXPECT_THAT(message(" \n"), HasSubstr("t.json: empty"));
+  EXPECT_THAT(message("[{\"name\":\n \"x\""), HasSubstr("t.json:2:5: no JSON: the file ends here"));
+  EXPECT_THAT(message("[1,\n  oops]"), HasSubstr("t.json:2:3: no JSON"));
+  EXPECT_THAT(message("{\"x\": 1}"), HasSubstr("t.json: no trace"));
+  EXPECT_THAT(message("[]"), HasSubstr("none of its 0 events is an operator"));
+  EXPECT_THAT(message("[7]"), HasSubstr("event 1 is no object"));
+  EXPECT_THAT(message("[{\"ph\": \"X\", \"name\": \"a\", \"dur\": 1}]"),
+              HasSubstr("event 1: expected a name, ts and dur"));
+  EXPECT_THAT(message(std::string(100, '[') + std::string(100, ']')), HasSubstr("nested deeper"));
+}
+
+TEST(OpTraceTest, ShapesThatAreMissingOrImpossibleAreRefusedWithTheirEvent) {
+  const auto message = [](const std::string& name, const json& args) {
+    const auto sum = Predict(json(json::array({Event(name, 3, 1, args)})).dump());
+    EXPECT_EQ(sum.status().code(), StatusCode::kUsage);
+    return sum.status().message();
+  };
+  EXPECT_THAT(message("aten::addmm", json::object()),
+              HasSubstr("t.json: event 1 (aten::addmm at 3 us): its \"Input Dims\" are missing; "
+                        "record the trace with record_shapes=True"));
+  EXPECT_THAT(
+      message("aten::bmm", Dims({{16, 4, 8}, {15, 8, 4}})),
+      HasSubstr("shapes [[16, 4, 8], [15, 8, 4]], expected [batch x M x K, batch x K x N]"));
+  EXPECT_THAT(message("aten::mm", Dims({{0, 4}, {4, 2}})), HasSubstr("expected [M x K, K x N]"));
+  EXPECT_THAT(message("LookupFunction", Dims({{2000, 32}, {2}})), HasSubstr("bags + 1"));
+  EXPECT_THAT(message("LookupFunctionBackward", json::object()),
+              HasSubstr("of its children size: tables, weights, offsets"));
+}
+
+}  // namespace
+}  // namespace rowhouse
