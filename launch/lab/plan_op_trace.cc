@@ -1,0 +1,187 @@
+// plan --op_trace: what an iteration of a profile would take on a graphics processor.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "common/durable_file.h"
+#include "common/read_value.h"
+#include "launch/plan/plan_mode.h"
+#include "launch/report/json_output.h"
+#include "launch/report/text_table.h"
+#include "launch/settings/verb_flags.h"
+#include "sharding/cost/gpu/op_trace.h"
+
+namespace rowhouse {
+namespace {
+
+constexpr std::string_view kOpTraceFlag = "op_trace";
+constexpr std::string_view kFcTableFlag = "fc_table";
+constexpr std::string_view kKernelPrefixFlag = "kernel_prefix";
+constexpr std::string_view kBagLengthFlag = "bag_length";
+constexpr std::string_view kGpuFlag = "gpu";
+constexpr std::string_view kOriginalFormFlag = "original_form";
+
+constexpr size_t kShownOps = 30;
+constexpr int kFormat = 1;
+
+Result<std::string> ReadNamed(std::string_view flag, const std::string& path) {
+  Result<std::string> text = ReadFile(path);
+  if (text.ok()) return text;
+  return UsageError("--{}={}: {}", flag, path, text.status().message());
+}
+
+struct OpTraceRun {
+  std::string trace_path;
+  std::string table_path;  // "": none
+  std::string prefix;
+  const GpuModel* gpu = nullptr;
+  GpuForm form = GpuForm::kCorrected;
+  uint64_t bag_length = 0;  // 0: not given
+};
+
+Result<OpTraceRun> ReadFlags(const CommandLine& command_line) {
+  OpTraceRun run = {.trace_path = command_line.Value(kOpTraceFlag),
+                    .table_path = command_line.Value(kFcTableFlag),
+                    .prefix = command_line.Value(kKernelPrefixFlag)};
+  const std::string gpu = command_line.Value(kGpuFlag, "V100");
+  run.gpu = FindGpuModel(gpu);
+  if (run.gpu == nullptr) {
+    std::string known;
+    for (const GpuModel& model : GpuModels()) known += (known.empty() ? "" : ", ") + model.name;
+    return UsageError("--gpu={}: its constants are not known; known: {}", gpu, known);
+  }
+  if (command_line.Value(kOriginalFormFlag) == "true") run.form = GpuForm::kOriginal;
+  if (!run.prefix.empty() && run.table_path.empty()) {
+    return UsageError("--kernel_prefix={} chooses lines of a table; say --fc_table=CSV as well",
+                      run.prefix);
+  }
+  const std::string length = command_line.Value(kBagLengthFlag);
+  if (!length.empty()) {
+    const auto value = ReadWhole(length);
+    if (!value || *value < 1 || *value > 1u << 20) {
+      return UsageError("--bag_length={}: expected a whole number from 1 to 1048576", length);
+    }
+    run.bag_length = *value;
+  }
+  return run;
+}
+
+std::string TextOf(const OpTraceRun& run, const OpTracePrediction& prediction) {
+  TextTable table = {.columns = {{.name = "operator"},
+                                 {.name = "rule"},
+                                 {.name = "sizes"},
+                                 {.name = "count", .is_number = true},
+                                 {.name = "us each", .is_number = true},
+                                 {.name = "us", .is_number = true}},
+                     .rows = {}};
+  double shown = 0;
+  for (const OpTracePrediction::Op& op : prediction.ops) {
+    if (table.rows.size() == kShownOps) break;
+    shown += op.us();
+    table.rows.push_back({op.name, op.cost.rule, op.cost.sizes, fmt::format("{}", op.count),
+                          fmt::format("{:.2f}", op.cost.us), fmt::format("{:.2f}", op.us())});
+  }
+  if (prediction.ops.size() > kShownOps) {
+    table.rows.push_back({fmt::format("{} others", prediction.ops.size() - kShownOps), "", "", "",
+                          "", fmt::format("{:.2f}", prediction.us - shown)});
+  }
+  table.rows.push_back({"sum", "", "", "", "", fmt::format("{:.2f}", prediction.us)});
+  std::string text = fmt::format("Predicted time on a {} ({} form) of {}: {}.\n", run.gpu->name,
+                                 run.form == GpuForm::kOriginal ? "original" : "corrected",
+                                 run.trace_path, prediction.window.what);
+  text += run.table_path.empty()
+              ? "Matrix products at the processor's peaks: no kernel beats that; --fc_table=CSV "
+                "takes measured ones.\n\n"
+              : fmt::format("Matrix products between those measured in {}.\n\n", run.table_path);
+  text += TableAsText(table);
+  text += fmt::format("\n{:.2f} us an iteration.\n", prediction.us_per_iteration());
+  if (!prediction.no_rule.empty()) {
+    text += "No rule names these operators; they count 0:";
+    for (const OpTracePrediction::Unknown& one : prediction.no_rule) {
+      text += fmt::format(" {} ({}){}", one.name, one.count,
+                          &one == &prediction.no_rule.back() ? "\n" : ",");
+    }
+  }
+  return text;
+}
+
+Status PlanOpTrace(const CommandLine& command_line, const Settings&) {
+  ASSIGN_OR_RETURN(const OpTraceRun run, ReadFlags(command_line));
+  OpRuleOptions options = {.gpu = run.gpu, .form = run.form, .bag_length = run.bag_length};
+  std::optional<MeasuredProducts> products;
+  if (!run.table_path.empty()) {
+    ASSIGN_OR_RETURN(const std::string csv, ReadNamed(kFcTableFlag, run.table_path));
+    ASSIGN_OR_RETURN(products, MeasuredProducts::FromCsv(csv, run.table_path, run.prefix));
+    options.products = &*products;
+  }
+  ASSIGN_OR_RETURN(const std::string text, ReadNamed(kOpTraceFlag, run.trace_path));
+  ASSIGN_OR_RETURN(const TraceEvents trace, ReadTraceEvents(text, run.trace_path));
+  ASSIGN_OR_RETURN(const OpTracePrediction prediction, PredictOpTrace(trace, options));
+  nlohmann::ordered_json json = {
+      {"format", kFormat},
+      {"op_trace", run.trace_path},
+      {"gpu", run.gpu->name},
+      {"form", run.form == GpuForm::kOriginal ? "original" : "corrected"},
+      {"fc_table", run.table_path.empty() ? nlohmann::ordered_json(nullptr)
+                                          : nlohmann::ordered_json(run.table_path)}};
+  json.update(OpTraceToJson(prediction));
+  return DeliverFigures(command_line.Value(kJsonFlag), json.dump(2) + "\n",
+                        TextOf(run, prediction));
+}
+
+// The other flags without --op_trace.
+Status SayWhatFor(const CommandLine& command_line, const Settings&) {
+  for (const std::string_view flag :
+       {kFcTableFlag, kKernelPrefixFlag, kBagLengthFlag, kGpuFlag, kOriginalFormFlag}) {
+    if (!command_line.Value(flag).empty()) {
+      return UsageError("--{} is for a profile's operators; say --op_trace=FILE as well", flag);
+    }
+  }
+  return OkStatus();
+}
+
+bool AddOptionOfOpTrace(std::string_view flag, int precedence) {
+  return AddPlanMode({.flag = std::string(flag), .run = SayWhatFor, .precedence = precedence});
+}
+
+const bool kRegistered =
+    AddVerbFlag({.name = kOpTraceFlag,
+                 .verbs = kPlan,
+                 .help =
+                     "A profile in Chrome's trace format (PyTorch's with record_shapes=True, or "
+                     "of train --profile): prints what each operator of an iteration, and all "
+                     "of them, would take on a graphics processor",
+                 .section = kLabSection}) &&
+    AddVerbFlag({.name = kFcTableFlag,
+                 .verbs = kPlan,
+                 .help = "With op_trace: CSV of measured matrix products, with columns batch_size, "
+                         "M, N, K, kernel_name, kernel_runtime (us). Default: at the "
+                         "processor's peaks",
+                 .section = kLabSection}) &&
+    AddVerbFlag({.name = kKernelPrefixFlag,
+                 .verbs = kPlan,
+                 .help = "With fc_table: takes the lines whose kernel_name begins so (volta)",
+                 .section = kLabSection}) &&
+    AddVerbFlag({.name = kBagLengthFlag,
+                 .verbs = kPlan,
+                 .help = "With op_trace: ids in a bag of a backward lookup. Default: as of the "
+                         "forward lookup, or else 38",
+                 .section = kLabSection}) &&
+    AddVerbFlag({.name = kGpuFlag,
+                 .verbs = kPlan,
+                 .help = "With op_trace: the processor, A100 or V100",
+                 .default_text = "V100",
+                 .section = kLabSection}) &&
+    AddVerbFlag({.name = kOriginalFormFlag,
+                 .verbs = kPlan,
+                 .help = "With op_trace: the models as they were published, mistakes included",
+                 .is_switch = true,
+                 .section = kLabSection}) &&
+    AddPlanMode({.flag = std::string(kOpTraceFlag), .run = PlanOpTrace}) &&
+    AddOptionOfOpTrace(kFcTableFlag, -1) && AddOptionOfOpTrace(kKernelPrefixFlag, -2) &&
+    AddOptionOfOpTrace(kBagLengthFlag, -3) && AddOptionOfOpTrace(kGpuFlag, -4) &&
+    AddOptionOfOpTrace(kOriginalFormFlag, -5);
+
+}  // namespace
+}  // namespace rowhouse
