@@ -54,8 +54,16 @@ const Charts = (() => {
     return sorted;
   }
 
-  // Of every series its name and, as long as it is shown, its value; `at`: where it says which step.
-  function legendOf(series, format, at) {
+  // Whole numbers from low to high, about so many.
+  function wholeTicks(low, high, number) {
+    const step = Math.max(1, Math.ceil((high - low) / Math.max(1, number)));
+    const ticks = [];
+    for (let x = Math.ceil(low); x <= high; x += step) ticks.push(x);
+    return ticks;
+  }
+
+  // Of every series its name and, as long as it is shown, its value; `at`: where it says which x.
+  function legendOf(series, format, at, nameX) {
     const legend = el("div", "legend");
     const values = series.map((one, i) => {
       const swatch = el("span", "swatch");
@@ -67,7 +75,7 @@ const Charts = (() => {
       return value;
     });
     const show = (x, points) => {
-      at.textContent = x === null ? "" : "at step " + Page.count(x);
+      at.textContent = x === null ? "" : nameX(x);
       values.forEach((value, i) => {
         value.textContent = points.has(i) ? format(points.get(i)) : "";
       });
@@ -89,7 +97,8 @@ const Charts = (() => {
 
   // series: [{name, points: [[step, value]], level, isDots}]; level: the same value everywhere.
   // range: [first, last] step, the same for curves that lie above one another; format: of a value.
-  function curve(panel, series, {range, format, yName}) {
+  // powers {name, format}: x is no step but the binary logarithm of something else.
+  function curve(panel, series, {range, format, yName, powers}) {
     if (series.every((one) => !one.points.length)) {
       panel.append(el("p", "muted", "no points"));
       return;
@@ -99,13 +108,15 @@ const Charts = (() => {
     const at = el("span", "legend-at");
     panel.head.append(el("span", "head-end", at, reset));
     const legendPlace = el("div"), place = el("div", "curve");
-    panel.append(legendPlace, place, el("div", "axis-name", "step"));
+    panel.append(legendPlace, place, el("div", "axis-name", powers ? powers.name : "step"));
+    const nameX = (x) => powers ? "at " + powers.format(2 ** x) : "at step " + Page.count(x);
+    const tick = (x) => Number.isInteger(x) ? short(x) : "";
     const rows = rowsOf(series, range);
     const [first, last] = range;
     const margin = first === last ? 1 : (last - first) * 0.015;
     const limits = [first - margin, last + margin];
     add(() => {
-      const {legend, show} = legendOf(series, format, at);
+      const {legend, show} = legendOf(series, format, at, nameX);
       legendPlace.replaceChildren(legend);
       const labels = series.map((one, i) => "s" + i);
       const ofSeries = {};
@@ -125,6 +136,7 @@ const Charts = (() => {
         connectSeparatedPoints: true,
         dateWindow: limits,
         xRangePad: 0,
+        includeZero: Boolean(powers),
         ylabel: yName,
         yLabelWidth: 16,
         axisLineColor: style("--line"),
@@ -133,7 +145,9 @@ const Charts = (() => {
         highlightCircleSize: 4,
         axisLabelFontSize: 12,
         axes: {
-          x: {axisLabelFormatter: (x) => (Number.isInteger(x) ? short(x) : ""), pixelsPerLabel: 55},
+          x: powers ? {ticker: (low, high, pixels) => wholeTicks(low, high, pixels / 70).map(
+                         (x) => ({v: x, label: powers.format(2 ** x)}))}
+                    : {axisLabelFormatter: tick, pixelsPerLabel: 55},
           y: {axisLabelFormatter: short, axisLabelWidth: 48, pixelsPerLabel: 36},
         },
         interactionModel: interactions(),
@@ -291,6 +305,42 @@ const Charts = (() => {
     });
   }
 
+  // Predictions over measurements, both in ms, on logarithmic axes, with the line where they are
+  // equal. list: [{name, points: [{name, measured, predicted}]}], a colour each.
+  function against(panel, list) {
+    const all = list.flatMap((one) => one.points.flatMap((at) => [at.measured, at.predicted]));
+    const low = Math.min(...all) * 0.7, high = Math.max(...all) * 1.4;
+    const format = (value) => short(+value.toPrecision(3)) + " ms";
+    chart(panel, 400, () => {
+      const options = base(format, "measured, ms a step");
+      for (const [name, title] of [["x", "measured, ms a step"], ["y", "predicted, ms a step"]]) {
+        Object.assign(options.scales[name], {
+          type: "logarithmic", min: low, max: high,
+          grid: {color: style("--grid"), borderColor: style("--line")},
+          title: {display: true, text: title, color: style("--muted"), font: {size: 12}},
+          afterBuildTicks: (axis) => { axis.ticks = powersOfTwo(axis); },
+        });
+        options.scales[name].ticks.callback = (value) => short(+value.toPrecision(3));
+      }
+      options.plugins.legend.labels.usePointStyle = true;
+      options.plugins.tooltip.callbacks.label = (item) => item.raw.name
+        ? ` ${shortened(item.raw.name, 40)}: measured ${format(item.raw.x)}, predicted ${format(item.raw.y)}`
+        : "";
+      options.interaction = {mode: "nearest", intersect: false};
+      const datasets = list.map((one, i) => ({
+        label: shortened(one.name, 40), backgroundColor: colour(i), borderColor: colour(i),
+        pointRadius: 5, pointHoverRadius: 7,
+        data: one.points.map((at) => ({x: at.measured, y: at.predicted, name: at.name})),
+      }));
+      datasets.push({
+        label: "equal", type: "line", pointRadius: 0, borderWidth: 1.5, pointStyle: "line",
+        data: [{x: low, y: low}, {x: high, y: high}], borderDash: [6, 4],
+        borderColor: style("--muted"), backgroundColor: style("--muted"),
+      });
+      return {type: "scatter", data: {datasets}, options};
+    });
+  }
+
   function powersOfTwo(axis) {
     const ticks = [];
     const first = Math.ceil(Math.log2(axis.min)), last = Math.floor(Math.log2(axis.max));
@@ -299,5 +349,5 @@ const Charts = (() => {
     return ticks.length ? ticks : [{value: axis.min}];
   }
 
-  return {draw, curve, bars, points};
+  return {draw, curve, bars, points, against};
 })();

@@ -2,7 +2,8 @@
 // The page's own data says which page it is.
 {
   const data = JSON.parse(document.getElementById("data").textContent);
-  const pages = {run: drawRun, comparison: drawComparison, strategies: drawStrategies};
+  const pages = {run: drawRun, comparison: drawComparison, strategies: drawStrategies,
+                 lab: drawLab};
   pages[data.page](data);
   Charts.draw();
 }
