@@ -55,6 +55,18 @@ TEST_F(CommandLineTest, ValuesFollowAnEqualsSignOrABlank) {
   EXPECT_EQ(Make({"train", "--max_ind_range", "-1"}).data.max_ind_range, -1);
 }
 
+TEST_F(CommandLineTest, ASwitchOfOneVerbMayTakeAValueWithAnother) {
+  const CommandLine compare = Parse({"compare", "--strategies", "a.json", "--out=x"}).value();
+  EXPECT_EQ(compare.Value("strategies"), "true");
+  EXPECT_THAT(compare.arguments, testing::ElementsAre("a.json"));
+  const CommandLine plan = Parse({"plan", "--strategies", "all"}).value();
+  EXPECT_EQ(plan.Value("strategies"), "all");
+  EXPECT_EQ(plan.arguments.size(), 0u);
+  EXPECT_EQ(Refusal({"plan", "--strategies"}), "--strategies needs a value: --strategies=VALUE");
+  EXPECT_EQ(Parse({"compare", "--nostrategies"}).value().Value("strategies"), "false");
+  EXPECT_THAT(Refusal({"plan", "--nostrategies"}), HasSubstr("unknown flag --nostrategies"));
+}
+
 TEST_F(CommandLineTest, DashesStandForUnderscoresInNamesOnly) {
   const Settings settings = Make({"train", "--mini-batch-size=7", "--model_dir=a-b"});
   EXPECT_EQ(settings.data.mini_batch_size, 7u);

@@ -122,6 +122,21 @@ def compare(rowhouse, out, *arguments):
     return out
 
 
+def lab(rowhouse, out, *flags):
+    """The page of all plans of a model, with predictions beside measurements."""
+    measured = os.path.splitext(out)[0] + "_measured.json"
+    rows = [{"name": ATTACK + str(i), "step_ms": {"predicted": 1.5 ** i, "measured": 1.4 ** i}}
+            for i in range(12)]
+    with open(measured, "w", encoding="utf-8") as file:
+        json.dump({"gmae": {"step_time": 0.1}, "rows": rows}, file)
+    command = [rowhouse, "plan", "--ps=3", "--strategies=all", "--html=" + out,
+               "--reports=" + measured, "--calibration=typical", *flags]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    if done.returncode != 0:
+        raise RuntimeError(f"{' '.join(command)}: exit code {done.returncode}\n{done.stderr}")
+    return out
+
+
 def changed(report, path, change):
     """A copy of a report with something changed."""
     with open(report, encoding="utf-8") as file:
@@ -166,6 +181,12 @@ def make_pages(rowhouse, directory):
     out = os.path.join(directory, "comparison.html")
     compare(rowhouse, out, plain, awkward, many, lone, untrained)
     pages.append(("comparison", out, 4))
+
+    awkward_lab = lab(rowhouse, os.path.join(directory, "lab.html"), *synthetic,
+                      "--config=" + config, "--synthetic_bag_length=10")
+    many_lab = lab(rowhouse, os.path.join(directory, "lab_many.html"), *synthetic,
+                   "--arch-embedding-size=" + "-".join(["7"] * 1000))
+    pages += [("lab", awkward_lab, 6), ("lab of many tables", many_lab, 6)]
 
     strategies = []
     for strategy in ("row_wise", "table_wise_lpt", "column_wise"):

@@ -1,0 +1,221 @@
+#include "launch/lab/candidate_plans.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "common/counted.h"
+#include "common/nearest_name.h"
+#include "launch/plan/plan_of_run.h"
+#include "launch/report/figure_text.h"
+#include "launch/settings/strategy_settings.h"
+#include "sharding/plans/strategy.h"
+
+namespace rowhouse {
+namespace {
+
+bool PoolsOnShards(std::string_view name) { return name.ends_with(kBagsSuffix); }
+
+std::string StrategyOf(std::string_view name) {
+  if (PoolsOnShards(name)) name.remove_suffix(kBagsSuffix.size());
+  return std::string(name);
+}
+
+std::string ConfiguredName(const Settings& settings) {
+  if (settings.sharding.plan == kPlannedName) return std::string(kPlannedName);
+  if (!settings.sharding.plan.empty()) return settings.sharding.plan;
+  return settings.sharding.strategy +
+         (settings.sharding.pool_on == "shards" ? std::string(kBagsSuffix) : "");
+}
+
+CandidatePlan::OverNodes OverNodes(const StepCost& cost, double RankCost::*figure) {
+  CandidatePlan::OverNodes over;
+  for (const RankCost& node : cost.ps) {
+    over.max = std::max(over.max, node.*figure);
+    over.mean += node.*figure / static_cast<double>(cost.ps.size());
+  }
+  return over;
+}
+
+// The table with most bytes on a PS node.
+std::string LargestTableOn(const LabRun& run, const Plan& plan, uint32_t node) {
+  double most = -1;
+  std::string name;
+  for (const TableSpec& table : run.workload.tables.physical) {
+    double bytes = 0;
+    for (const Slice& slice : plan.slices(table.id)) {
+      if (slice.shard == kOnWorkers || Raw(slice.shard) / run.cluster.shards_per_ps != node) {
+        continue;
+      }
+      bytes += static_cast<double>(slice.rows()) * slice.columns();
+    }
+    if (bytes <= most) continue;
+    most = bytes;
+    name = table.name;
+  }
+  return name;
+}
+
+// Why a PS node has no room for its part of the plan; "" if each has.
+std::string WhyTooLarge(const LabRun& run, const CandidatePlan& candidate) {
+  struct Limit {
+    const char *what, *flag;
+    uint64_t bytes;
+    double RankCost::*used;
+  };
+  const Limit limits[] = {
+      {"memory", "ps_memory_mb", run.cluster.ps_memory_bytes, &RankCost::memory_bytes},
+      {"disk", "ps_disk_mb", run.cluster.ps_disk_bytes, &RankCost::disk_bytes}};
+  for (const Limit& limit : limits) {
+    if (limit.bytes == 0) continue;
+    const auto fullest = std::ranges::max_element(
+        candidate.cost.ps, {}, [&](const RankCost& node) { return node.*limit.used; });
+    const double over = (*fullest).*limit.used - static_cast<double>(limit.bytes);
+    if (over <= 0) continue;
+    const auto node = static_cast<uint32_t>(fullest - candidate.cost.ps.begin());
+    return fmt::format(
+        "PS node {} needs {} of {}, {} more than --{}={}; most of it is of table \"{}\"", node,
+        BytesText((*fullest).*limit.used), limit.what, BytesText(over), limit.flag,
+        limit.bytes >> 20, LargestTableOn(run, candidate.plan, node));
+  }
+  return "";
+}
+
+// As the operator's settings but for the strategy.
+Settings WithStrategy(const LabRun& run, const std::string& name) {
+  Settings settings = run.settings;
+  if (name == settings.sharding.plan) return settings;
+  settings.sharding.plan.clear();
+  settings.sharding.strategy = StrategyOf(name);
+  settings.sharding.pool_on = PoolsOnShards(name) ? "shards" : "workers";
+  ForgetIdleStrategySettings({}, &settings);
+  return settings;
+}
+
+// Sets plan and cost, or `refused`.
+Status Place(const LabRun& run, CandidatePlan* candidate) {
+  if (candidate->name == kPlannedName) {
+    PlannerOptions options;
+    options.hot_rows = run.settings.sharding.options.hot_rows;
+    Result<PlannedRun> planned = PlanFor(run.workload, run.cluster, run.machine.machine, options);
+    if (!planned.ok()) {
+      candidate->refused = planned.status().message();
+      return OkStatus();
+    }
+    candidate->plan = std::move(planned.value().plan);
+    candidate->cost = std::move(planned.value().cost);
+    candidate->tables = std::move(planned.value().tables);
+    candidate->method = std::move(planned.value().method);
+    return OkStatus();
+  }
+  Result<Plan> plan = PlanOf(WithStrategy(run, candidate->name), run.cluster.ps,
+                             run.cluster.shards_per_ps, run.counts());
+  if (!plan.ok()) {
+    candidate->refused = plan.status().message();
+    return OkStatus();
+  }
+  candidate->plan = std::move(plan).value();
+  ASSIGN_OR_RETURN(candidate->cost,
+                   PredictStep(run.workload, candidate->plan, run.cluster, run.machine.machine));
+  candidate->refused = WhyTooLarge(run, *candidate);
+  return OkStatus();
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> CandidateNames(const std::string& value) {
+  std::vector<std::string> known;
+  for (const std::string& name : ShardingStrategies().Names()) {
+    known.push_back(name);
+    known.push_back(name + std::string(kBagsSuffix));
+  }
+  known.emplace_back(kPlannedName);
+  if (value == "all") return known;
+  std::vector<std::string> names;
+  for (size_t begin = 0; begin <= value.size();) {
+    const size_t end = std::min(value.find(',', begin), value.size());
+    const std::string name = value.substr(begin, end - begin);
+    if (std::ranges::count(known, name) == 0) {
+      std::vector<std::string> may_be = known;
+      may_be.emplace_back("all");
+      return UsageError("--strategies={}: unknown strategy \"{}\" {}", value, name,
+                        DescribeKnownNames(name, may_be));
+    }
+    if (std::ranges::count(names, name) == 0) names.push_back(name);
+    begin = end + 1;
+  }
+  return names;
+}
+
+Result<CandidatePlan> MakeCandidate(const LabRun& run, const std::string& name) {
+  CandidatePlan candidate;
+  candidate.name = name;
+  candidate.is_configured = name == ConfiguredName(run.settings);
+  RETURN_IF_ERROR(Place(run, &candidate));
+  if (!candidate.refused.empty()) return candidate;
+  candidate.memory = OverNodes(candidate.cost, &RankCost::memory_bytes);
+  candidate.load = OverNodes(candidate.cost, &RankCost::rows_pulled);
+  return candidate;
+}
+
+Result<std::vector<CandidatePlan>> MakeCandidates(const LabRun& run,
+                                                  std::span<const std::string> names) {
+  std::vector<CandidatePlan> candidates;
+  const auto add = [&](const std::string& name) -> Status {
+    ASSIGN_OR_RETURN(CandidatePlan candidate, MakeCandidate(run, name));
+    candidates.push_back(std::move(candidate));
+    return OkStatus();
+  };
+  for (const std::string& name : names) RETURN_IF_ERROR(add(name));
+  // A plan file that the run is given has no name of a strategy.
+  const std::string& given = run.settings.sharding.plan;
+  if (!given.empty() && std::ranges::count(names, given) == 0) RETURN_IF_ERROR(add(given));
+  // Of equal ones the planner's first: it says why.
+  const auto rank = [](const CandidatePlan& one) {
+    return std::make_tuple(!one.refused.empty(), one.cost.ms, one.name != kPlannedName);
+  };
+  std::ranges::stable_sort(candidates, {}, rank);
+  return candidates;
+}
+
+const CandidatePlan* BestOf(std::span<const CandidatePlan> candidates) {
+  const bool is_there = !candidates.empty() && candidates.front().refused.empty();
+  return is_there ? &candidates.front() : nullptr;
+}
+
+const CandidatePlan* ConfiguredOf(std::span<const CandidatePlan> candidates) {
+  for (const CandidatePlan& one : candidates) {
+    if (one.is_configured && one.refused.empty()) return &one;
+  }
+  return BestOf(candidates);
+}
+
+std::string PlacementText(const LabRun& run, const Plan& plan, TableId table) {
+  if (plan.is_on_workers(table)) return "on the workers";
+  const auto slices = plan.slices(table);
+  std::set<ShardId> shards;
+  for (const Slice& slice : slices) shards.insert(slice.shard);
+  std::string text;
+  if (slices.size() == 1) {
+    const uint32_t shard = Raw(slices[0].shard);
+    text = fmt::format("whole on PS node {}", shard / run.cluster.shards_per_ps);
+    if (run.cluster.shards_per_ps > 1) {
+      text += fmt::format(", shard {}", shard % run.cluster.shards_per_ps);
+    }
+  } else {
+    const size_t bands = plan.bands(table).size();
+    const char* const what = bands == 1               ? "columns"
+                             : bands == slices.size() ? "rows"
+                                                      : "rows and columns";
+    text = fmt::format("{} over {}", what, Counted(shards.size(), "shard"));
+    if (slices.size() != shards.size()) text += fmt::format(" in {} slices", slices.size());
+  }
+  if (plan.pools_on_shards(table)) text += ", pooled there";
+  if (!plan.worker_rows(table).empty()) {
+    text += fmt::format(", {} on the workers", Counted(plan.worker_rows(table).size(), "hot row"));
+  }
+  return text;
+}
+
+}  // namespace rowhouse

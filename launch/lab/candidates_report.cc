@@ -1,0 +1,286 @@
+#include "launch/lab/candidates_report.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "common/counted.h"
+#include "launch/report/figure_text.h"
+#include "launch/report/text_table.h"
+
+namespace rowhouse {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr size_t kShownTables = 16;
+
+std::string Share(double share) { return fmt::format("{:.1f} %", 100 * share); }
+
+std::string Milliseconds(double ms) { return fmt::format("{:.{}f}", ms, ms < 10 ? 3 : 2); }
+
+// ---- Text ---------------------------------------------------------------------------------------
+
+TextTable TableOfCandidates(std::span<const CandidatePlan> candidates) {
+  TextTable table = {.columns = {{.name = "strategy"},
+                                 {.name = "memory, max", .is_number = true},
+                                 {.name = "max/mean", .is_number = true},
+                                 {.name = "rows a step, max", .is_number = true},
+                                 {.name = "max/mean", .is_number = true},
+                                 {.name = "MB a step", .is_number = true},
+                                 {.name = "hit rate", .is_number = true},
+                                 {.name = "ms a step", .is_number = true},
+                                 {.name = "bound by"}},
+                     .rows = {}};
+  for (const CandidatePlan& one : candidates) {
+    if (!one.refused.empty()) continue;
+    table.rows.push_back({one.name + (one.is_configured ? " *" : ""), BytesText(one.memory.max),
+                          fmt::format("{:.3f}", one.memory.max_over_mean()),
+                          CountText(one.load.max), fmt::format("{:.3f}", one.load.max_over_mean()),
+                          fmt::format("{:.3f}", one.cost.wire_bytes / 1e6),
+                          fmt::format("{:.3f}", one.cost.hit_rate), Milliseconds(one.cost.ms),
+                          std::string(BoundName(one.cost.bound)) +
+                              (one.cost.is_oversubscribed ? ", too few cores" : "")});
+  }
+  return table;
+}
+
+// The tables that take most time of a step first.
+std::vector<size_t> ByTime(const StepCost& cost) {
+  std::vector<size_t> order(cost.tables.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::ranges::stable_sort(order, std::greater(), [&](size_t t) { return cost.tables[t].ms; });
+  return order;
+}
+
+std::string TablesText(const LabRun& run, const CandidatePlan& best) {
+  TextTable table = {.columns = {{.name = "table"},
+                                 {.name = "rows", .is_number = true},
+                                 {.name = "rows a step", .is_number = true},
+                                 {.name = "hit rate", .is_number = true},
+                                 {.name = "MB a step", .is_number = true},
+                                 {.name = "ms a step", .is_number = true},
+                                 {.name = "where"}},
+                     .rows = {}};
+  const bool has_reasons = std::ranges::any_of(
+      best.tables, [](const TableDecision& decision) { return !decision.why.empty(); });
+  if (has_reasons) table.columns.push_back({.name = "why"});
+  const std::vector<size_t> order = ByTime(best.cost);
+  for (const size_t t : order) {
+    if (table.rows.size() == kShownTables) break;
+    const TableSpec& spec = run.workload.tables.physical[t];
+    const TableCost& cost = best.cost.tables[t];
+    table.rows.push_back({spec.name, CountText(static_cast<double>(spec.rows)),
+                          CountText(cost.rows_pulled), fmt::format("{:.3f}", cost.hit_rate),
+                          fmt::format("{:.3f}", cost.bytes / 1e6), Milliseconds(cost.ms),
+                          PlacementText(run, best.plan, spec.id)});
+    if (has_reasons) table.rows.back().push_back(best.tables[t].why);
+  }
+  std::string text =
+      fmt::format("\nWhere {} puts the tables{}:\n\n{}", best.name,
+                  best.method.empty() ? "" : ", found by " + best.method, TableAsText(table));
+  if (order.size() > kShownTables) {
+    text += fmt::format("and {} that take less time (--json has them)\n",
+                        Counted(order.size() - kShownTables, "table"));
+  }
+  return text;
+}
+
+std::string GainsText(const CandidatePlan& from, std::span<const Gain> gains) {
+  std::string text = fmt::format("\nWhat would help most, from {} at {} ms a step:\n\n", from.name,
+                                 Milliseconds(from.cost.ms));
+  TextTable table = {.columns = {{.name = "change"},
+                                 {.name = "ms a step", .is_number = true},
+                                 {.name = "saves", .is_number = true},
+                                 {.name = "how"}},
+                     .rows = {}};
+  std::vector<std::string> losses;
+  for (const Gain& gain : gains) {
+    if (!gain.refused.empty()) continue;
+    if (gain.share < 0) {
+      losses.push_back(fmt::format("{} (+{})", gain.what, Share(-gain.share)));
+    } else {
+      table.rows.push_back({gain.what, Milliseconds(gain.ms), Share(gain.share), gain.how});
+    }
+  }
+  text += table.rows.empty() ? "nothing that was tried saves 1 % of it\n" : TableAsText(table);
+  if (!losses.empty()) text += fmt::format("slower: {}\n", fmt::join(losses, ", "));
+  return text;
+}
+
+// ---- JSON ---------------------------------------------------------------------------------------
+
+Json OverNodesToJson(const CandidatePlan::OverNodes& over) {
+  return {{"max", over.max}, {"mean", over.mean}, {"max_over_mean", over.max_over_mean()}};
+}
+
+Json PhasesToJson(const PhaseCost& phases) {
+  return {{"data", phases.data},
+          {"merge", phases.merge},
+          {"pull", phases.pull},
+          {"pool", phases.pool},
+          {"mlp", phases.mlp},
+          {"interaction", phases.interaction},
+          {"pool_backward", phases.pool_backward},
+          {"push", phases.push},
+          {"allreduce", phases.allreduce},
+          {"dense_update", phases.dense_update}};
+}
+
+Json RankToJson(const RankCost& rank) {
+  return {{"rows_pulled", rank.rows_pulled},
+          {"rows_pushed", rank.rows_pushed},
+          {"accesses", rank.accesses},
+          {"bytes_in", rank.bytes_in},
+          {"bytes_out", rank.bytes_out},
+          {"hit_rate", rank.hit_rate},
+          {"memory_bytes", rank.memory_bytes},
+          {"disk_bytes", rank.disk_bytes},
+          {"busy_ms", rank.busy_ms}};
+}
+
+Json CandidateToJson(const CandidatePlan& one) {
+  Json json = {{"name", one.name}};
+  if (!one.refused.empty()) {
+    json["refused"] = one.refused;
+    return json;
+  }
+  json["ms"] = one.cost.ms;
+  json["bound"] = BoundName(one.cost.bound);
+  json["is_oversubscribed"] = one.cost.is_oversubscribed;
+  json["phases"] = PhasesToJson(one.cost.phases);
+  json["wire_bytes"] = one.cost.wire_bytes;
+  json["hit_rate"] = one.cost.hit_rate;
+  json["memory"] = OverNodesToJson(one.memory);
+  json["load"] = OverNodesToJson(one.load);
+  json["ps"] = Json::array();
+  for (const RankCost& node : one.cost.ps) json["ps"].push_back(RankToJson(node));
+  json["worker"] = one.cost.workers.empty() ? Json(nullptr) : RankToJson(one.cost.workers[0]);
+  return json;
+}
+
+Json TablesToJson(const LabRun& run, const CandidatePlan& best) {
+  Json list = Json::array();
+  for (size_t t = 0; t < best.cost.tables.size(); ++t) {
+    const TableSpec& spec = run.workload.tables.physical[t];
+    const TableCost& cost = best.cost.tables[t];
+    Json one = {{"name", spec.name},
+                {"rows", spec.rows},
+                {"where", PlacementText(run, best.plan, spec.id)},
+                {"rows_pulled", cost.rows_pulled},
+                {"rows_pushed", cost.rows_pushed},
+                {"bytes", cost.bytes},
+                {"hit_rate", cost.hit_rate},
+                {"ms", cost.ms}};
+    if (t < best.tables.size()) {
+      const TableDecision& decision = best.tables[t];
+      one["strategy"] = decision.strategy;
+      one["pieces"] = decision.pieces;
+      one["pools_on_shards"] = decision.pools_on_shards;
+      one["hot_rows"] = decision.hot_rows;
+      one["cache_bytes"] = decision.cache_bytes;
+      one["why"] = decision.why;
+    }
+    list.push_back(std::move(one));
+  }
+  return list;
+}
+
+Json GainsToJson(std::span<const Gain> gains) {
+  Json list = Json::array();
+  for (const Gain& gain : gains) {
+    Json one = {{"what", gain.what}, {"how", gain.how}};
+    if (gain.refused.empty()) {
+      one["ms"] = gain.ms;
+      one["share"] = gain.share;
+    } else {
+      one["refused"] = gain.refused;
+    }
+    list.push_back(std::move(one));
+  }
+  return list;
+}
+
+}  // namespace
+
+std::string RefusedText(std::span<const CandidatePlan> candidates) {
+  std::vector<std::pair<std::string, std::vector<std::string>>> reasons;
+  for (const CandidatePlan& one : candidates) {
+    if (one.refused.empty()) continue;
+    const auto same =
+        std::ranges::find(reasons, one.refused, [](const auto& r) { return r.first; });
+    if (same == reasons.end()) {
+      reasons.push_back({one.refused, {one.name}});
+    } else {
+      same->second.push_back(one.name);
+    }
+  }
+  std::string text;
+  for (const auto& [reason, names] : reasons) {
+    text += fmt::format("refused: {}: {}\n", fmt::join(names, ", "), reason);
+  }
+  return text;
+}
+
+std::string CandidatesText(const LabRun& run, std::span<const CandidatePlan> candidates,
+                           std::span<const Gain> gains) {
+  std::string text = LabRunText(run) + "\n" + TableAsText(TableOfCandidates(candidates));
+  const CandidatePlan* const best = BestOf(candidates);
+  const CandidatePlan* const from = ConfiguredOf(candidates);
+  if (from != nullptr && from->is_configured) text += "* as configured\n";
+  text += RefusedText(candidates);
+  if (best == nullptr) return text;
+  if (best->cost.is_oversubscribed) {
+    text += fmt::format("too few cores: about {:.0f} threads want {} at once; times are a guess\n",
+                        best->cost.busy_threads,
+                        Counted(run.cluster.cores_per_host > 0 ? run.cluster.cores_per_host
+                                                               : run.machine.machine.cores,
+                                "core"));
+  }
+  return text + TablesText(run, *best) + GainsText(*from, gains);
+}
+
+Json LabRunToJson(const LabRun& run) {
+  const ClusterShape& cluster = run.cluster;
+  const Machine& machine = run.machine.machine;
+  return {
+      {"cluster",
+       {{"ps", cluster.ps},
+        {"shards_per_ps", cluster.shards_per_ps},
+        {"workers", cluster.workers},
+        {"threads", cluster.threads},
+        {"hosts", cluster.hosts},
+        {"cores_per_host", cluster.cores_per_host > 0 ? cluster.cores_per_host : machine.cores},
+        {"network_gbits", cluster.network_gbits > 0 ? Json(cluster.network_gbits) : Json(nullptr)},
+        {"round_trip_us",
+         cluster.round_trip_us > 0 ? Json(cluster.round_trip_us) : Json(nullptr)}}},
+      {"machine",
+       {{"host", machine.host},
+        {"cpu", machine.cpu},
+        {"measured_at", machine.measured_at},
+        {"calibration", run.machine.path},
+        {"warning", run.machine.warning}}},
+      {"samples", run.workload.step.samples},
+      {"ids", run.ids}};
+}
+
+Json CandidatesToJson(const LabRun& run, std::span<const CandidatePlan> candidates,
+                      std::span<const Gain> gains) {
+  Json json = {{"rowhouse_lab", 1}};
+  json.update(LabRunToJson(run));
+  const CandidatePlan* const best = BestOf(candidates);
+  const CandidatePlan* const from = ConfiguredOf(candidates);
+  json["configured"] = from != nullptr && from->is_configured ? Json(from->name) : Json(nullptr);
+  json["best"] = best != nullptr ? Json(best->name) : Json(nullptr);
+  json["strategies"] = Json::array();
+  for (const CandidatePlan& one : candidates) json["strategies"].push_back(CandidateToJson(one));
+  json["tables"] = best != nullptr ? TablesToJson(run, *best) : Json::array();
+  json["gains"] = GainsToJson(gains);
+  return json;
+}
+
+}  // namespace rowhouse

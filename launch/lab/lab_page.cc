@@ -1,0 +1,70 @@
+#include "launch/lab/lab_page.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "launch/lab/measured_runs.h"
+#include "launch/lab/plan_pictures.h"
+#include "launch/report/json_output.h"
+#include "launch/report/page.h"
+#include "launch/report/report_file.h"
+#include "launch/settings/verb_flags.h"
+
+namespace rowhouse {
+namespace {
+
+constexpr std::string_view kHtmlFlag = "html";
+constexpr std::string_view kReportsFlag = "reports";
+
+const bool kFlagsAreThere =
+    AddVerbFlag({.name = kHtmlFlag,
+                 .verbs = kPlan,
+                 .help = "Writes a page of what is printed, with curves, for a browser",
+                 .section = kLabSection}) &&
+    AddVerbFlag({.name = kReportsFlag,
+                 .verbs = kPlan,
+                 .help = "With html: draws predictions against measurements of these files, "
+                         "joined by commas: report.json of runs, and what --accountability "
+                         "--json wrote",
+                 .section = kLabSection});
+
+}  // namespace
+
+Status WriteLabPage(const CommandLine& command_line, nlohmann::ordered_json data) {
+  const std::string path = command_line.Value(kHtmlFlag);
+  const std::string reports = command_line.Value(kReportsFlag);
+  if (path.empty()) {
+    if (reports.empty()) return OkStatus();
+    return UsageError("--reports={} is for the page; say --html=FILE as well", reports);
+  }
+  if (!reports.empty()) {
+    ASSIGN_OR_RETURN(data["measured"], MeasuredRuns(reports));
+  }
+  RETURN_IF_ERROR(WriteReportFile(path, PageText("lab", std::move(data))).Annotate("--html"));
+  if (command_line.Value(kJsonFlag) != kJsonToStdout) std::printf("\npage: %s\n", path.c_str());
+  return OkStatus();
+}
+
+Status WriteCandidatesPage(const CommandLine& command_line, const LabRun& run,
+                           std::span<const CandidatePlan> candidates, nlohmann::ordered_json data) {
+  const CandidatePlan* const best = BestOf(candidates);
+  if (command_line.Value(kHtmlFlag).empty() || best == nullptr) {
+    return WriteLabPage(command_line, std::move(data));
+  }
+  data["title"] = "Plans compared";
+  data["subtitle"] =
+      fmt::format("Fastest by prediction: {}, {:.3g} ms a step", best->name, best->cost.ms);
+  // A plan with all rows on the workers leaves PS nodes nothing to do.
+  const CandidatePlan* const loaded = best->load.max > 0 ? best : ConfiguredOf(candidates);
+  if (loaded->load.max > 0) {
+    ASSIGN_OR_RETURN(data["loads"], LoadsByTable(run, *loaded));
+  }
+  ASSIGN_OR_RETURN(data["curves"], ScalingCurves(run, candidates));
+  data["curves"].insert(data["curves"].begin(), MissRatioCurves(run, *best));
+  return WriteLabPage(command_line, std::move(data));
+}
+
+}  // namespace rowhouse

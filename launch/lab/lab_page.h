@@ -1,0 +1,32 @@
+// The page of the sharding lab: `--html=FILE` of the modes of `rowhouse plan`.
+//
+// Its data is an object; each member draws a part, and those that are missing draw nothing:
+//   title, subtitle; warnings [text]
+//   cluster, machine, ids, strategies, tables, gains  as CandidatesToJson() (candidates_report.h)
+//   loads {nodes: [name], tables: [{name, rows: [of each node]}]}
+//   curves [{title, note, x, y, x_is: "count" | "bytes", y_is: "ms" | "share", series: [{name,
+//     points: [[x, y]]}]}]  x > 0, drawn by its logarithm
+//   measured [{name, predicted_ms, measured_ms}]
+//   grids [{title, note, columns: [{name, number}], rows: [[text]]}]
+// Threads: any.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <span>
+#include <string>
+
+#include "common/status.h"
+#include "launch/lab/candidate_plans.h"
+#include "launch/settings/command_line.h"
+
+namespace rowhouse {
+
+// Writes the page if --html is given, whole or not at all, and prints a line that says so, unless
+// standard output is for JSON. `data` is changed only by what --reports adds.
+Status WriteLabPage(const CommandLine& command_line, nlohmann::ordered_json data);
+
+// The same of candidates, whose JSON is `data`: with loads, miss ratios and scaling added.
+Status WriteCandidatesPage(const CommandLine& command_line, const LabRun& run,
+                           std::span<const CandidatePlan> candidates, nlohmann::ordered_json data);
+
+}  // namespace rowhouse

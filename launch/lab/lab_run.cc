@@ -1,0 +1,63 @@
+#include "launch/lab/lab_run.h"
+
+#include <fmt/format.h>
+
+#include "common/counted.h"
+#include "launch/plan/plan_of_run.h"
+#include "launch/report/figure_text.h"
+
+namespace rowhouse {
+namespace {
+
+// A plan file that the run is given says how many PS nodes there are, unless the operator does.
+Status TakeShapeOfPlan(LabRun* run) {
+  const Settings& settings = run->settings;
+  const bool is_file = !settings.sharding.plan.empty() && settings.sharding.plan != "auto";
+  if (!is_file || settings.cluster.ps > 0 || !settings.cluster.ps_endpoints.empty()) {
+    return OkStatus();
+  }
+  ASSIGN_OR_RETURN(const PlanFile file, ReadPlanOf(settings));
+  run->cluster.ps = file.ps;
+  run->cluster.shards_per_ps = file.shards_per_ps;
+  return OkStatus();
+}
+
+}  // namespace
+
+Result<LabRun> LabRunOf(const CommandLine& command_line, const Settings& settings) {
+  LabRun run;
+  run.settings = settings;
+  if (!settings.sharding.access_counts.empty()) {
+    ASSIGN_OR_RETURN(run.accesses, ReadAccessCounts(settings.sharding.access_counts));
+  }
+  run.ids = IdsAreFrom(settings, /*has_trace=*/false);
+  ASSIGN_OR_RETURN(run.cluster, ClusterOf(settings, command_line));
+  RETURN_IF_ERROR(TakeShapeOfPlan(&run));
+  ASSIGN_OR_RETURN(run.workload, WorkloadOf(settings, run.cluster.workers, run.counts()));
+  ASSIGN_OR_RETURN(run.machine, MachineOf(settings.sharding.calibration));
+  return run;
+}
+
+std::string LabRunText(const LabRun& run) {
+  const ClusterShape& cluster = run.cluster;
+  const Machine& machine = run.machine.machine;
+  std::string text = fmt::format(
+      "cluster: {} of {}, {} of {} on {} of {}", Counted(cluster.ps, "PS node"),
+      Counted(cluster.shards_per_ps, "shard"), Counted(cluster.workers, "worker"),
+      Counted(cluster.threads, "thread"), Counted(cluster.hosts, "host"),
+      Counted(cluster.cores_per_host > 0 ? cluster.cores_per_host : machine.cores, "core"));
+  if (cluster.network_gbits > 0) text += fmt::format(", {} Gb/s", cluster.network_gbits);
+  if (cluster.round_trip_us > 0)
+    text += fmt::format(", {} us there and back", cluster.round_trip_us);
+  text += fmt::format("; {} samples a step\n",
+                      CountText(static_cast<double>(run.workload.step.samples)));
+  text += fmt::format("machine: {}\n", run.machine.path.empty()
+                                           ? "typical figures"
+                                           : fmt::format("{}, measured {} ({})", machine.host,
+                                                         machine.measured_at, run.machine.path));
+  text += fmt::format("lookups: {}\n", run.ids);
+  if (!run.machine.warning.empty()) text += fmt::format("warning: {}\n", run.machine.warning);
+  return text;
+}
+
+}  // namespace rowhouse

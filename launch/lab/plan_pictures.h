@@ -1,0 +1,22 @@
+// What a plan looks like: parts of the page of the sharding lab (launch/lab/lab_page.h) that are
+// computed for it. Threads: pure functions.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "launch/lab/candidate_plans.h"
+
+namespace rowhouse {
+
+// Rows that each PS node gives in a step, by table; tables beyond the busiest ones are one.
+Result<nlohmann::ordered_json> LoadsByTable(const LabRun& run, const CandidatePlan& candidate);
+
+// Of each of the busiest tables the share of its rows that is read from the store, over the bytes
+// of a PS node's cache that are the table's.
+nlohmann::ordered_json MissRatioCurves(const LabRun& run, const CandidatePlan& candidate);
+
+// The time of a step over PS nodes, and over workers, with the plan as configured and the best one.
+Result<nlohmann::ordered_json> ScalingCurves(const LabRun& run,
+                                             std::span<const CandidatePlan> candidates);
+
+}  // namespace rowhouse

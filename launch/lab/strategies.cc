@@ -1,0 +1,45 @@
+// rowhouse plan --strategies: every way to place a run's tables beside the others, the fastest
+// first, by prediction.
+#include <nlohmann/json.hpp>
+
+#include "launch/lab/candidates_report.h"
+#include "launch/lab/lab_page.h"
+#include "launch/plan/plan_mode.h"
+#include "launch/report/json_output.h"
+#include "launch/settings/verb_flags.h"
+
+namespace rowhouse {
+namespace {
+
+const bool kFlagIsThere = AddVerbFlag(
+    {.name = kStrategiesFlag,
+     .verbs = kPlan,
+     .help = "Prints what a step would cost with each of these plans, what bounds it, where the "
+             "best one puts the tables and what would help most. all; or names of strategies, "
+             "joined by commas, with +bags if shards are to pool, and auto, the planner's own",
+     .section = kLabSection});
+
+Status NoneCanBe(const CommandLine& command_line, std::span<const CandidatePlan> candidates) {
+  return UsageError("--strategies={}: none of these plans can be:\n{}",
+                    command_line.Value(kStrategiesFlag), RefusedText(candidates));
+}
+
+Status RunStrategies(const CommandLine& command_line, const Settings& settings) {
+  ASSIGN_OR_RETURN(const std::vector<std::string> names,
+                   CandidateNames(command_line.Value(kStrategiesFlag)));
+  ASSIGN_OR_RETURN(const LabRun run, LabRunOf(command_line, settings));
+  ASSIGN_OR_RETURN(const std::vector<CandidatePlan> candidates, MakeCandidates(run, names));
+  const CandidatePlan* const best = BestOf(candidates);
+  if (best == nullptr) return NoneCanBe(command_line, candidates);
+  ASSIGN_OR_RETURN(const std::vector<Gain> gains,
+                   GainsOf(run, *ConfiguredOf(candidates), candidates));
+  const nlohmann::ordered_json json = CandidatesToJson(run, candidates, gains);
+  RETURN_IF_ERROR(DeliverFigures(command_line.Value(kJsonFlag), json.dump(2) + "\n",
+                                 CandidatesText(run, candidates, gains)));
+  return WriteCandidatesPage(command_line, run, candidates, json);
+}
+
+const bool kModeIsThere = AddPlanMode({.flag = std::string(kStrategiesFlag), .run = RunStrategies});
+
+}  // namespace
+}  // namespace rowhouse

@@ -1,0 +1,178 @@
+// Plans compared by their predicted cost, and what would help.
+#include "launch/lab/candidate_plans.h"
+
+#include <nlohmann/json.hpp>
+
+#include "launch/lab/candidates_report.h"
+#include "launch/lab/gains.h"
+#include "launch/lab/plan_pictures.h"
+#include "tests/testing/testing.h"
+
+namespace rowhouse {
+namespace {
+
+using testing::Each;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Le;
+using testing::Not;
+
+Settings ThreeTables() {
+  Settings settings;
+  settings.sparse_feature_size = 32;
+  settings.model.bottom_mlp = {13, 32};
+  settings.model.top_mlp = {32, 1};
+  settings.table_defaults.pooling_sum = "exact";
+  settings.tables.resize(3);
+  for (size_t i = 0; i < 3; ++i) {
+    settings.tables[i] = settings.table_defaults;
+    settings.tables[i].name = fmt::format("t{}", i);
+    settings.tables[i].rows = 50'000 * (i + 1);
+    settings.tables[i].dim = 32;
+  }
+  settings.data_generation = "synthetic";
+  settings.data.bag_length = 20;
+  settings.data.data_size = 1'000'000;
+  settings.data.mini_batch_size = 1024;
+  settings.cluster.ps = 2;
+  settings.Complete();
+  return settings;
+}
+
+LabRun RunOf(Settings settings) {
+  CHECK(settings.Validate(/*reads_data=*/false).ok());
+  CommandLine command_line;
+  command_line.verb = "plan";
+  Result<LabRun> run = LabRunOf(command_line, settings);
+  CHECK(run.ok()) << run.status().ToString();
+  run.value().machine = {.machine = Machine::Typical(), .path = "", .warning = ""};
+  run.value().machine.machine.cores = 64;
+  return std::move(run).value();
+}
+
+std::vector<CandidatePlan> All(const LabRun& run) {
+  return MakeCandidates(run, CandidateNames("all").value()).value();
+}
+
+TEST(CandidateNames, AreStrategiesWithAndWithoutBagsAndThePlannersOwn) {
+  EXPECT_THAT(CandidateNames("row_wise,auto,row_wise+bags,row_wise").value(),
+              ElementsAre("row_wise", "auto", "row_wise+bags"));
+  EXPECT_EQ(CandidateNames("all").value().size(), 2 * ShardingStrategies().Names().size() + 1);
+}
+
+TEST(CandidateNames, OfNothingKnownNameTheNearest) {
+  const Status status = CandidateNames("row_wise,tabel_wise_lpt").status();
+  EXPECT_EQ(status.exit_code(), 2);
+  EXPECT_THAT(status.message(), HasSubstr("unknown strategy \"tabel_wise_lpt\""));
+  EXPECT_THAT(status.message(), HasSubstr("Did you mean \"table_wise_lpt\"?"));
+  EXPECT_EQ(CandidateNames("").status().exit_code(), 2);
+  EXPECT_EQ(CandidateNames("row_wise,").status().exit_code(), 2);
+}
+
+TEST(Candidates, TheFastestIsFirstAndTheRefusedAreLast) {
+  const std::vector<CandidatePlan> candidates = All(RunOf(ThreeTables()));
+  bool was_refused = false;
+  double before = 0;
+  for (const CandidatePlan& one : candidates) {
+    EXPECT_TRUE(one.refused.empty() == !(was_refused |= !one.refused.empty())) << one.name;
+    if (!one.refused.empty()) continue;
+    EXPECT_LE(before, one.cost.ms) << one.name;
+    EXPECT_GT(one.cost.ms, 0) << one.name;
+    EXPECT_EQ(one.cost.ps.size(), 2u);
+    before = one.cost.ms;
+  }
+  EXPECT_TRUE(was_refused) << "skew_aware has no access counts";
+  EXPECT_EQ(BestOf(candidates), &candidates.front());
+  EXPECT_EQ(ConfiguredOf(candidates)->name, "row_wise");
+  EXPECT_TRUE(ConfiguredOf(candidates)->is_configured);
+}
+
+TEST(Candidates, ThePlannersPlanIsNoSlowerThanAStrategys) {
+  const std::vector<CandidatePlan> candidates = All(RunOf(ThreeTables()));
+  const auto planned = std::ranges::find(candidates, kPlannedName, &CandidatePlan::name);
+  ASSERT_NE(planned, candidates.end());
+  ASSERT_EQ(planned->refused, "");
+  EXPECT_LE(planned->cost.ms, 1.01 * candidates.front().cost.ms);
+  ASSERT_EQ(planned->tables.size(), 3u);
+  for (const TableDecision& table : planned->tables) EXPECT_NE(table.why, "");
+}
+
+TEST(Candidates, APlanThatANodeHasNoRoomForIsRefusedWithTheTableAndByHowMuch) {
+  LabRun run = RunOf(ThreeTables());
+  run.cluster.ps_memory_bytes = 1 << 20;
+  const CandidatePlan one = MakeCandidate(run, "table_wise_lpt").value();
+  EXPECT_THAT(one.refused, HasSubstr("PS node "));
+  EXPECT_THAT(one.refused, HasSubstr(" more than --ps_memory_mb=1; most of it is of table \"t"));
+}
+
+TEST(Candidates, SayWhereATableIs) {
+  const LabRun run = RunOf(ThreeTables());
+  const auto where = [&](const char* name) {
+    return PlacementText(run, MakeCandidate(run, name).value().plan, TableId{2});
+  };
+  EXPECT_EQ(where("row_wise"), "rows over 2 shards");
+  EXPECT_EQ(where("column_wise"), "columns over 2 shards");
+  EXPECT_EQ(where("replicated"), "on the workers");
+  EXPECT_THAT(where("table_wise_lpt+bags"), HasSubstr("whole on PS node "));
+  EXPECT_THAT(where("table_wise_lpt+bags"), HasSubstr(", pooled there"));
+}
+
+TEST(Gains, AreOrderedAndMoreCacheHelpsWhereRowsAreMissed) {
+  Settings settings = ThreeTables();
+  settings.storage.cache_mb = 2;
+  const LabRun run = RunOf(settings);
+  const std::vector<CandidatePlan> candidates = All(run);
+  const CandidatePlan& from = *ConfiguredOf(candidates);
+  ASSERT_LT(from.cost.hit_rate, 0.99);
+  const std::vector<Gain> gains = GainsOf(run, from, candidates).value();
+  EXPECT_TRUE(std::ranges::is_sorted(gains, std::greater(), &Gain::share));
+  const auto cache = std::ranges::find(gains, "--cache_mb=16", &Gain::how);
+  ASSERT_NE(cache, gains.end());
+  EXPECT_GT(cache->share, 0);
+  EXPECT_LT(cache->ms, from.cost.ms);
+}
+
+TEST(CandidatesReport, TextAndJsonHaveEveryCandidateAndEveryTable) {
+  const LabRun run = RunOf(ThreeTables());
+  const std::vector<CandidatePlan> candidates = All(run);
+  const std::vector<Gain> gains = GainsOf(run, *ConfiguredOf(candidates), candidates).value();
+  const std::string text = CandidatesText(run, candidates, gains);
+  const nlohmann::ordered_json json = CandidatesToJson(run, candidates, gains);
+  for (const CandidatePlan& one : candidates) EXPECT_THAT(text, HasSubstr(one.name));
+  EXPECT_THAT(text, HasSubstr("row_wise *"));
+  EXPECT_THAT(text, HasSubstr("What would help most, from row_wise at "));
+  EXPECT_THAT(text, Not(HasSubstr("nan")));
+  EXPECT_EQ(json.at("strategies").size(), candidates.size());
+  EXPECT_EQ(json.at("tables").size(), 3u);
+  EXPECT_EQ(json.at("configured"), "row_wise");
+  EXPECT_EQ(json.at("best"), candidates.front().name);
+}
+
+TEST(PlanPictures, LoadsOfTablesAddUpToTheLoadOfEachNode) {
+  const LabRun run = RunOf(ThreeTables());
+  const CandidatePlan plan = MakeCandidate(run, "table_wise_lpt").value();
+  const nlohmann::ordered_json loads = LoadsByTable(run, plan).value();
+  ASSERT_EQ(loads.at("tables").size(), 3u);
+  for (size_t node = 0; node < 2; ++node) {
+    double sum = 0;
+    for (const auto& table : loads.at("tables")) sum += table.at("rows").at(node).get<double>();
+    EXPECT_NEAR(sum, plan.cost.ps[node].rows_pulled, 1e-6 * sum) << node;
+  }
+}
+
+TEST(PlanPictures, MissesFallWithTheCache) {
+  const LabRun run = RunOf(ThreeTables());
+  const auto curves = MissRatioCurves(run, MakeCandidate(run, "row_wise").value());
+  ASSERT_EQ(curves.at("series").size(), 3u);
+  for (const auto& one : curves.at("series")) {
+    double before = 1;
+    for (const auto& point : one.at("points")) {
+      EXPECT_LE(point.at(1).get<double>(), before + 1e-9);
+      before = point.at(1).get<double>();
+    }
+    EXPECT_NEAR(before, 0, 1e-3) << "all rows fit";
+  }
+}
+
+}  // namespace
+}  // namespace rowhouse
