@@ -1,0 +1,288 @@
+#include "sharding/planner/plan_choice.h"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+#include "sharding/plans/plan_maker.h"
+#include "sharding/plans/strategy.h"
+
+namespace rowhouse {
+namespace {
+
+// Work of all predictions of a search, in tables and shards.
+constexpr uint64_t kMostWork = 40'000;
+constexpr uint64_t kMostRefinements = 2'000;
+// Of so many tables, two at a time are placed otherwise.
+constexpr size_t kMostTablesInPairs = 8;
+// Whole tables are tried on so many shards.
+constexpr uint32_t kMostShardsToTry = 16;
+// Another place has to save more than this share of the step.
+constexpr double kLeastGain = 1e-4;
+// A strategy that divides every table makes no more slices than this.
+constexpr uint64_t kMostSlices = 20'000;
+
+size_t SlicesOf(const Plan& plan) {
+  size_t slices = 0;
+  for (uint32_t t = 0; t < plan.tables(); ++t) slices += plan.slices(TableId{t}).size();
+  return slices;
+}
+
+}  // namespace
+
+PlanChoice::PlanChoice(const Workload& workload, const ClusterShape& cluster,
+                       const Machine& machine, const PlannerOptions& options,
+                       const NodeLimits& limits, const TableForms& forms)
+    : workload_(workload),
+      cluster_(cluster),
+      machine_(machine),
+      options_(options),
+      limits_(limits),
+      forms_(forms),
+      shards_(cluster.ps * cluster.shards_per_ps) {
+  // Shares of a cache that does not hold all rows take longer to predict than all the rest.
+  double bytes = 0;
+  for (const TableSpec& table : workload.tables.physical) {
+    bytes += static_cast<double>(TableBytesOf(table));
+  }
+  const StorageShape& storage = workload.storage;
+  const bool is_cached =
+      storage.store != "memory" && bytes > static_cast<double>(storage.cache_bytes) * cluster.ps;
+  most_tried_ = kMostWork / (workload.tables.physical.size() * (is_cached ? 20 : 1) + shards_);
+}
+
+// ---- One plan
+// ------------------------------------------------------------------------------------
+
+std::string PlanChoice::WhyTooMuch(const Plan& plan, const StepCost& cost) const {
+  if (limits_.row_bytes > 0) {
+    const std::vector<double> bytes = RowBytesOfNodes(workload_, plan, cluster_.shards_per_ps);
+    const auto fullest = std::ranges::max_element(bytes);
+    const double over = *fullest - static_cast<double>(limits_.row_bytes);
+    if (over > 0) {
+      return fmt::format("{}: PS node {} would have {:.1f} MiB of rows and state, {:.1f} too many",
+                         limits_.name, fullest - bytes.begin(), *fullest / (1 << 20),
+                         over / (1 << 20));
+    }
+  }
+  for (size_t node = 0; node < cost.ps.size(); ++node) {
+    const auto check = [&](double bytes, uint64_t limit, const char* flag,
+                           const char* what) -> std::string {
+      if (limit == 0 || bytes <= static_cast<double>(limit)) return "";
+      return fmt::format("{}: PS node {} would need {:.1f} MiB of {}, {:.1f} more than it may have",
+                         flag, node, bytes / (1 << 20), what,
+                         (bytes - static_cast<double>(limit)) / (1 << 20));
+    };
+    const RankCost& of_node = cost.ps[node];
+    std::string why =
+        check(of_node.memory_bytes, cluster_.ps_memory_bytes, "--ps_memory_mb", "memory");
+    if (why.empty()) {
+      why = check(of_node.disk_bytes, cluster_.ps_disk_bytes, "--ps_disk_mb", "disk");
+    }
+    if (!why.empty()) return why;
+  }
+  return "";
+}
+
+Status PlanChoice::Try(const Plan& plan, const std::string& name) {
+  ASSIGN_OR_RETURN(StepCost cost, PredictStep(workload_, plan, cluster_, machine_));
+  ++tried_;
+  const bool is_faster = !best_ || cost.ms < cost_.ms * (1 - kLeastGain) ||
+                         (cost.ms <= cost_.ms && SlicesOf(plan) < SlicesOf(*best_));
+  if (!is_faster) return OkStatus();
+  if (std::string why = WhyTooMuch(plan, cost); !why.empty()) {
+    refusal_ = std::move(why);
+    return OkStatus();
+  }
+  best_ = plan;
+  cost_ = std::move(cost);
+  name_ = name;
+  return OkStatus();
+}
+
+Status PlanChoice::Try(const PlanParts& parts, const std::string& name) {
+  const Result<Plan> plan = parts.ToPlan(workload_.tables, shards_);
+  return plan.ok() ? Try(plan.value(), name) : OkStatus();
+}
+
+// ---- Strategies
+// ----------------------------------------------------------------------------------
+
+PlanParts PlanChoice::Pooled(const Plan& plan, bool only_where_better) const {
+  PlanParts parts(plan);
+  for (const TableSpec& table : workload_.tables.physical) {
+    TablePlacement& placement = parts.tables()[Raw(table.id)].placement;
+    const bool is_possible = !plan.is_on_workers(table.id) && placement.worker_rows.empty() &&
+                             forms_.WhyNotBags(table.id).empty() &&
+                             (!plan.splits_bags(table.id) || forms_.CanSplitBags(table.id));
+    placement.pools_on_shards =
+        is_possible && (!only_where_better || workload_.tables.pool_on[Raw(table.id)] == "shards" ||
+                        forms_.Bags(table.id).even_ms < forms_.Rows(table.id).even_ms);
+  }
+  return parts;
+}
+
+Status PlanChoice::TryStrategies() {
+  EmbeddingTables tables = workload_.tables;  // The planner decides, whatever tables name.
+  std::ranges::fill(tables.strategies, "");
+  std::ranges::fill(tables.pool_on, "");
+  const size_t physical = tables.physical.size();
+  for (const std::string& name : ShardingStrategies().Names()) {
+    const bool divides = name.find("table_wise") == std::string::npos && name != "fair";
+    if (tried_ >= most_tried_ || (divides && physical * shards_ > kMostSlices)) continue;
+    if (name == "replicated" && !options_.may_replicate) continue;
+    if (divides && name != "replicated" && !options_.may_split) continue;
+    PlanOptions made{.shards = shards_, .strategy = name, .options = {}, .capacities = {}};
+    made.options.hot_rows = options_.hot_rows;
+    made.accesses = workload_.accesses.get();
+    const Result<Plan> plan = MakePlan(tables, made);
+    if (!plan.ok()) continue;  // It cannot place these tables, or needs counts.
+    const PlanParts parts(plan.value());
+    const bool is_allowed = std::ranges::all_of(tables.physical, [&](const TableSpec& table) {
+      return IsAllowed(table, parts.tables()[Raw(table.id)]);
+    });
+    if (is_allowed) RETURN_IF_ERROR(Try(plan.value(), name));
+    if (!options_.may_pool_on_shards) continue;
+    for (const bool only_where_better : {true, false}) {
+      const PlanParts pooled = Pooled(plan.value(), only_where_better);
+      const bool is_any = std::ranges::any_of(
+          pooled.tables(), [](const TableParts& table) { return table.placement.pools_on_shards; });
+      if (is_any) RETURN_IF_ERROR(Try(pooled, name + ", pooled on shards"));
+    }
+  }
+  return OkStatus();
+}
+
+// ---- Single tables
+// -------------------------------------------------------------------------------
+
+bool PlanChoice::IsAllowed(const TableSpec& table, const TableParts& parts) const {
+  const TablePlacement& placement = parts.placement;
+  if (parts.is_on_workers()) {
+    return (options_.may_replicate || forms_.MustBeOnWorkers(table.id)) &&
+           workload_.tables.pool_on[Raw(table.id)] != "shards";
+  }
+  if (forms_.MustBeOnWorkers(table.id)) return false;
+  if (!options_.may_split && parts.slices.size() > 1) return false;
+  if (workload_.tables.pool_on[Raw(table.id)] == "shards" && !placement.pools_on_shards) {
+    return !forms_.WhyNotBags(table.id).empty();
+  }
+  if (!placement.pools_on_shards) return true;
+  const bool by_rows = parts.slices.size() > 1 && parts.slices[0].rows() < table.rows;
+  return options_.may_pool_on_shards && forms_.WhyNotBags(table.id).empty() &&
+         placement.worker_rows.empty() && (!by_rows || forms_.MaySplitBags(table.id));
+}
+
+void PlanChoice::AddPooled(const TableSpec& table, TableParts parts,
+                           std::vector<TableParts>* places) const {
+  for (const bool pools : {false, true}) {
+    parts.placement.pools_on_shards = pools;
+    if (IsAllowed(table, parts)) places->push_back(parts);
+  }
+}
+
+std::vector<TableParts> PlanChoice::PlacesOf(const TableSpec& table, const TableParts* now) const {
+  std::vector<TableParts> places;
+  if (IsAllowed(table, PartsOnWorkers(table))) places.push_back(PartsOnWorkers(table));
+  if (now != nullptr && !now->is_on_workers()) {
+    TableParts other = *now;
+    other.placement.worker_rows.clear();
+    AddPooled(table, other, &places);
+  }
+  for (uint32_t s = 0; s < std::min(shards_, kMostShardsToTry); ++s) {
+    AddPooled(table, PartsWhole(table, ShardId{s}), &places);
+  }
+  if (shards_ > 1) {
+    AddPooled(table, PartsByRows(table, shards_), &places);
+    if (forms_.MayCutColumns(table.id)) {
+      AddPooled(table, PartsByColumns(table, shards_, Raw(table.id) % shards_), &places);
+    }
+  }
+  if (!forms_.HotRows(table.id).empty()) {
+    TableParts hot = now != nullptr && !now->is_on_workers() ? *now : PartsByRows(table, shards_);
+    hot.placement.pools_on_shards = false;
+    hot.placement.worker_rows = forms_.HotRows(table.id);
+    if (IsAllowed(table, hot)) places.push_back(hot);
+  }
+  return places;
+}
+
+Status PlanChoice::Refine() {
+  const uint64_t most = tried_ + std::min(kMostRefinements, most_tried_);
+  if (!best_) return OkStatus();
+  double before = std::numeric_limits<double>::infinity();
+  while (cost_.ms < before && tried_ < most) {
+    before = cost_.ms;
+    RETURN_IF_ERROR(RefineTables(most));
+    if (cost_.ms < before || workload_.tables.physical.size() > kMostTablesInPairs) continue;
+    RETURN_IF_ERROR(RefinePairs(most));
+  }
+  return OkStatus();
+}
+
+Status PlanChoice::RefineTables(uint64_t most) {
+  bool helped = true;
+  while (helped && tried_ < most) {
+    helped = false;
+    // Those that cost most first.
+    std::vector<size_t> order(workload_.tables.physical.size());
+    std::iota(order.begin(), order.end(), size_t{0});
+    std::ranges::stable_sort(order, std::greater<>(), [&](size_t t) { return cost_.tables[t].ms; });
+    for (const size_t t : order) {
+      const TableSpec& table = workload_.tables.physical[t];
+      const PlanParts now(*best_);
+      for (TableParts& place : PlacesOf(table, &now.tables()[t])) {
+        if (tried_ >= most) return OkStatus();
+        PlanParts other = now;
+        other.tables()[t] = std::move(place);
+        const double so_far = cost_.ms;
+        RETURN_IF_ERROR(Try(other, "local search"));
+        helped = helped || cost_.ms < so_far;
+      }
+    }
+  }
+  return OkStatus();
+}
+
+// ---- All combinations
+// ----------------------------------------------------------------------------
+
+uint64_t PlanChoice::Combinations(uint64_t most) const {
+  uint64_t all = 1;
+  for (const TableSpec& table : workload_.tables.physical) {
+    all *= PlacesOf(table, nullptr).size();
+    if (all > most) return most + 1;
+  }
+  return all;
+}
+
+Status PlanChoice::TryAll() {
+  std::vector<std::vector<TableParts>> places;
+  for (const TableSpec& table : workload_.tables.physical) {
+    places.push_back(PlacesOf(table, nullptr));
+  }
+  std::vector<TableParts> chosen;
+  return TryFrom(places, 0, 0, &chosen);
+}
+
+Status PlanChoice::TryFrom(const std::vector<std::vector<TableParts>>& places, size_t table,
+                           uint32_t shards_used, std::vector<TableParts>* chosen) {
+  if (table == places.size()) return Try(PlanParts(*chosen), "exhaustive");
+  for (const TableParts& place : places[table]) {
+    uint32_t used = shards_used;
+    if (place.slices.size() > 1 && place.slices.size() < shards_) {
+      used = shards_;
+    } else if (place.slices.size() == 1 && !place.is_on_workers()) {
+      // Shards that nobody uses yet are alike.
+      const uint32_t shard = Raw(place.slices[0].shard);
+      if (shard > shards_used) continue;
+      used = std::max(shards_used, shard + 1);
+    }
+    chosen->push_back(place);
+    RETURN_IF_ERROR(TryFrom(places, table + 1, used, chosen));
+    chosen->pop_back();
+  }
+  return OkStatus();
+}
+
+}  // namespace rowhouse

@@ -1,0 +1,79 @@
+// PlanChoice: candidates are predicted, one after the other, and the best one is kept; then single
+// tables of it are placed otherwise as long as that is predicted to be faster.
+//
+// A prediction takes time that grows with tables and shards, so that their number is limited.
+// Threads: one.
+#pragma once
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sharding/cost/step_cost.h"
+#include "sharding/planner/plan_draft.h"
+#include "sharding/planner/planner.h"
+#include "sharding/planner/table_forms.h"
+
+namespace rowhouse {
+
+class PlanChoice {
+ public:
+  // All of them outlive this object.
+  PlanChoice(const Workload& workload, const ClusterShape& cluster, const Machine& machine,
+             const PlannerOptions& options, const NodeLimits& limits, const TableForms& forms);
+
+  // Predicts the plan; it becomes the best one if it keeps to the limits and is faster. An error of
+  // the prediction, not of the plan.
+  Status Try(const Plan& plan, const std::string& name);
+  // The same of parts that may be no plan at all, which are passed over.
+  Status Try(const PlanParts& parts, const std::string& name);
+
+  // Every strategy for all tables, with workers pooling and with shards pooling where it is better.
+  Status TryStrategies();
+  // Other places of single tables, table by table, of few tables two at a time, until nothing
+  // helps.
+  Status Refine();
+  // Every combination of places, of which shards of one kind count once.
+  Status TryAll();
+  // Combinations of places, at most `most` + 1.
+  uint64_t Combinations(uint64_t most) const;
+
+  // Whether predictions have taken as long as they may; a few are always made.
+  bool is_tired() const { return tried_ >= std::max<uint64_t>(most_tried_, 4); }
+  bool has_plan() const { return best_.has_value(); }
+  const Plan& plan() const { return *best_; }
+  const StepCost& cost() const { return cost_; }
+  const std::string& name() const { return name_; }
+  uint64_t tried() const { return tried_; }
+  // Why the last plan that was passed over broke the limits; "": none did.
+  const std::string& refusal() const { return refusal_; }
+
+ private:
+  // Other ways to place one table; `now`: as it is.
+  std::vector<TableParts> PlacesOf(const TableSpec& table, const TableParts* now) const;
+  void AddPooled(const TableSpec& table, TableParts parts, std::vector<TableParts>* places) const;
+  bool IsAllowed(const TableSpec& table, const TableParts& parts) const;
+  std::string WhyTooMuch(const Plan& plan, const StepCost& cost) const;
+  // With bags pooled on shards, where that is possible.
+  PlanParts Pooled(const Plan& plan, bool only_where_better) const;
+  Status RefineTables(uint64_t most);
+  Status RefinePairs(uint64_t most);
+  Status TryFrom(const std::vector<std::vector<TableParts>>& places, size_t table,
+                 uint32_t shards_used, std::vector<TableParts>* chosen);
+
+  const Workload& workload_;
+  const ClusterShape& cluster_;
+  const Machine& machine_;
+  const PlannerOptions& options_;
+  const NodeLimits& limits_;
+  const TableForms& forms_;
+  const uint32_t shards_;
+  uint64_t most_tried_ = 0;  // by TryStrategies and Refine
+  uint64_t tried_ = 0;
+  std::optional<Plan> best_;
+  StepCost cost_;
+  std::string name_, refusal_;
+};
+
+}  // namespace rowhouse

@@ -1,0 +1,178 @@
+#include "sharding/planner/table_decisions.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "common/counted.h"
+#include "sharding/plans/plan_maker.h"
+#include "sharding/plans/strategy.h"
+
+namespace rowhouse {
+namespace {
+
+std::string Ms(double ms) {
+  if (ms >= 10) return fmt::format("{:.0f} ms", ms);
+  return ms >= 0.01 ? fmt::format("{:.2f} ms", ms) : fmt::format("{:.4f} ms", ms);
+}
+
+class Words {
+ public:
+  Words(const Workload& workload, const ClusterShape& cluster, const TableForms& forms,
+        const NodeLimits& limits, const Plan& plan)
+      : workload_(workload),
+        forms_(forms),
+        limits_(limits),
+        plan_(plan),
+        shards_(cluster.ps * cluster.shards_per_ps) {
+    for (const TableSpec& table : workload.tables.physical) {
+      if (!plan.is_on_workers(table.id)) all_ms_ += FormOf(table).shard_ms;
+    }
+  }
+
+  std::string Why(const TableSpec& table) const {
+    return plan_.is_on_workers(table.id) ? WhyOnWorkers(table)
+                                         : WhyThere(table) + "; " + WhyPooled(table);
+  }
+
+ private:
+  TableForm FormOf(const TableSpec& table) const {
+    return plan_.pools_on_shards(table.id) ? forms_.Bags(table.id)
+                                           : forms_.Rows(table.id, plan_.worker_rows(table.id));
+  }
+
+  std::string WhyOnWorkers(const TableSpec& table) const {
+    if (forms_.MustBeOnWorkers(table.id)) return "its kind keeps it on the workers";
+    return fmt::format(
+        "every worker has its {}: {} of a step with the allreduce of their gradients, against {} "
+        "for pulling {:.0f} rows from shards",
+        Counted(table.rows, "row"), Ms(forms_.OnWorkers(table.id).even_ms),
+        Ms(forms_.Rows(table.id).even_ms), forms_.use(table.id).distinct);
+  }
+
+  std::string WhyThere(const TableSpec& table) const {
+    const double ms = FormOf(table).shard_ms, even = all_ms_ / shards_;
+    const size_t pieces = plan_.slices(table.id).size();
+    const double bytes = static_cast<double>(TableBytesOf(table));
+    if (shards_ == 1) return fmt::format("{} of the only shard's time", Ms(ms));
+    if (pieces == 1) {
+      return fmt::format("whole, as its {} of shards' time are {:.2f} of an even share ({})",
+                         Ms(ms), ms / std::max(even, 1e-12), Ms(even));
+    }
+    if (limits_.row_bytes > 0 && bytes > static_cast<double>(limits_.row_bytes)) {
+      return fmt::format("divided, as its {:.1f} MiB are more than {} lets a PS node have",
+                         bytes / (1 << 20), limits_.name);
+    }
+    return fmt::format(
+        "divided into {}, as its {} of shards' time are {:.2f} of an even share ({})", pieces,
+        Ms(ms), ms / std::max(even, 1e-12), Ms(even));
+  }
+
+  std::string WhyPooled(const TableSpec& table) const {
+    const TableUse& use = forms_.use(table.id);
+    const size_t hot = plan_.worker_rows(table.id).size();
+    if (hot > 0) {
+      double share = 0;
+      workload_.of_table[Raw(table.id)].Without(static_cast<double>(hot), &share);
+      return fmt::format("{} on the workers {} {:.0f} % of its lookups", Counted(hot, "row"),
+                         hot == 1 ? "has" : "have", 100 * share);
+    }
+    const std::string& why_not = forms_.WhyNotBags(table.id);
+    if (!why_not.empty()) return "workers pool it: " + why_not;
+    const std::string figures =
+        fmt::format("{} if shards pool bags of {:.1f}, {} if workers pull {:.0f} rows",
+                    Ms(forms_.Bags(table.id).even_ms), use.bag_length,
+                    Ms(forms_.Rows(table.id).even_ms), use.distinct);
+    return (plan_.pools_on_shards(table.id) ? "shards pool it: " : "workers pool it: ") + figures;
+  }
+
+  const Workload& workload_;
+  const TableForms& forms_;
+  const NodeLimits& limits_;
+  const Plan& plan_;
+  const uint32_t shards_;
+  double all_ms_ = 0;
+};
+
+}  // namespace
+
+std::string StrategyLike(const TableSpec& table, const Plan& plan) {
+  if (plan.is_on_workers(table.id)) return "replicated";
+  const auto bands = plan.bands(table.id);
+  const bool cuts_columns =
+      std::ranges::any_of(bands, [](const Plan::Band& band) { return band.cuts.size() > 1; });
+  if (bands.size() > 1 && cuts_columns) return "grid";
+  if (cuts_columns) return "column_wise";
+  if (!plan.worker_rows(table.id).empty()) return "skew_aware";
+  if (bands.size() == 1) return "table_wise";
+  return plan.order(table.id).is_scattered() ? "row_wise_hashed" : "row_wise";
+}
+
+std::vector<TableDecision> DecisionsOf(const Workload& workload, const ClusterShape& cluster,
+                                       const TableForms& forms, const NodeLimits& limits,
+                                       const Plan& plan) {
+  const Words words(workload, cluster, forms, limits, plan);
+  const std::vector<double> cache_bytes = CacheBytesOf(workload, cluster, forms, plan);
+  std::vector<TableDecision> decisions;
+  for (const TableSpec& table : workload.tables.physical) {
+    decisions.push_back({.strategy = StrategyLike(table, plan),
+                         .pieces = static_cast<uint32_t>(plan.slices(table.id).size()),
+                         .pools_on_shards = plan.pools_on_shards(table.id),
+                         .hot_rows = static_cast<uint32_t>(plan.worker_rows(table.id).size()),
+                         .cache_bytes = cache_bytes[Raw(table.id)],
+                         .why = words.Why(table)});
+  }
+  return decisions;
+}
+
+std::vector<double> CacheBytesOf(const Workload& workload, const ClusterShape& cluster,
+                                 const TableForms& forms, const Plan& plan) {
+  constexpr double kPortions = 256;  // of the budget
+  std::vector<double> bytes(workload.tables.physical.size());
+  const double budget = static_cast<double>(workload.storage.cache_bytes) * cluster.ps;
+  struct Demand {
+    const TableSpec* table;
+    double record, whole, hits, next, gain;  // bytes; hits of a step now and with `next` bytes
+  };
+  std::vector<Demand> demands;
+  const auto hits = [&](const Demand& demand, double of_bytes) {
+    const TableUse& use = forms.use(demand.table->id);
+    return use.distinct * workload.of_table[Raw(demand.table->id)].HitRate(
+                              of_bytes / demand.record, use.lookups, workload.storage.policy);
+  };
+  const double portion = budget / kPortions;
+  const auto look = [&](Demand* demand) {
+    const double has = bytes[Raw(demand->table->id)];
+    demand->next = std::min(demand->whole, has + portion);
+    demand->gain = demand->next > has
+                       ? (hits(*demand, demand->next) - demand->hits) / (demand->next - has)
+                       : 0;
+  };
+  for (const TableSpec& table : workload.tables.physical) {
+    if (plan.is_on_workers(table.id)) continue;
+    const auto record = static_cast<double>(RecordBytes(table));
+    Demand demand{.table = &table, .record = record};
+    demand.whole = record * static_cast<double>(table.rows);
+    demands.push_back(demand);
+  }
+  if (demands.empty() || budget <= 0) return bytes;
+  double all = 0;
+  for (const Demand& demand : demands) all += demand.whole;
+  if (all <= budget) {
+    for (const Demand& demand : demands) bytes[Raw(demand.table->id)] = demand.whole;
+    return bytes;
+  }
+  for (Demand& demand : demands) look(&demand);
+  for (double left = budget; left > 0;) {
+    Demand& best = *std::ranges::max_element(demands, {}, &Demand::gain);
+    if (best.gain <= 0) break;
+    double& has = bytes[Raw(best.table->id)];
+    const double taken = std::min(left, best.next - has);
+    has += taken;
+    left -= taken;
+    best.hits = hits(best, has);
+    look(&best);
+  }
+  return bytes;
+}
+
+}  // namespace rowhouse

@@ -1,0 +1,26 @@
+// What a plan decides about each table, in words and figures. Threads: pure functions.
+#pragma once
+
+#include <vector>
+
+#include "sharding/planner/plan_draft.h"
+#include "sharding/planner/planner.h"
+#include "sharding/planner/table_forms.h"
+
+namespace rowhouse {
+
+// One for each physical table of any plan.
+std::vector<TableDecision> DecisionsOf(const Workload& workload, const ClusterShape& cluster,
+                                       const TableForms& forms, const NodeLimits& limits,
+                                       const Plan& plan);
+
+// The strategy that a table of the plan is placed like: its name in ShardingStrategies(), or
+// "table_wise" for a whole one.
+std::string StrategyLike(const TableSpec& table, const Plan& plan);
+
+// Bytes of all PS nodes' caches for each physical table that save the most reads: where the next
+// ones save most, as the nodes divide them when they know the accesses (ps/cache/cache_budget.h).
+std::vector<double> CacheBytesOf(const Workload& workload, const ClusterShape& cluster,
+                                 const TableForms& forms, const Plan& plan);
+
+}  // namespace rowhouse

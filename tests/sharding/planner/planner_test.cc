@@ -1,0 +1,248 @@
+// The planner: against every plan of small instances and every strategy, within limits, and on
+// clusters of a thousand ranks.
+#include "sharding/planner/planner.h"
+
+#include "tests/sharding/planner/made_workload.h"
+#include "tests/sharding/planner/meta_shapes.h"
+#include "tests/testing/testing.h"
+// After gtest's, which testing.h includes.
+#include <rapidcheck/gtest.h>
+
+#include <ctime>
+
+#include "sharding/plans/plan_load.h"
+
+namespace rowhouse {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+const Machine& AMachine() {
+  static const Machine machine = Machine::Typical();
+  return machine;
+}
+
+double PredictedMs(const Workload& workload, const Plan& plan, const ClusterShape& cluster) {
+  return PredictStep(workload, plan, cluster, AMachine()).value().ms;
+}
+
+Workload AnyWorkload(size_t most_tables, uint32_t workers) {
+  std::vector<MadeTable> tables(*rc::gen::inRange<size_t>(1, most_tables + 1));
+  for (MadeTable& table : tables) {
+    table.rows = uint64_t{1} << *rc::gen::inRange(3, 22);
+    table.dim = 16u << *rc::gen::inRange(0, 4);
+    table.bag = *rc::gen::inRange(1, 40);
+    table.zipf = *rc::gen::element(0.0, 0.6, 1.05);
+    table.pooling_sum = *rc::gen::element<std::string>("bag_order", "exact");
+  }
+  return MadeWorkload(tables, uint64_t{64} << *rc::gen::inRange(0, 6), workers);
+}
+
+RC_GTEST_PROP(Planner, IsNeverSlowerThanAStrategyForAllTables, ()) {
+  const uint32_t workers = *rc::gen::inRange(1u, 4u);
+  const Workload workload = AnyWorkload(6, workers);
+  const ClusterShape cluster = MadeCluster(*rc::gen::inRange(1u, 5u), workers);
+  const PlannedRun planned = PlanFor(workload, cluster, AMachine()).value();
+  for (const std::string& strategy : ShardingStrategies().Names()) {
+    for (const char* pool_on : {"workers", "shards"}) {
+      const Result<Plan> plan =
+          MakePlan(workload.tables,
+                   {.shards = cluster.ps, .strategy = strategy, .options = {}, .pool_on = pool_on});
+      if (!plan.ok()) continue;
+      const double ms = PredictedMs(workload, plan.value(), cluster);
+      if (planned.cost.ms > ms * 1.001) {
+        RC_LOG() << strategy << " " << pool_on << " " << ms << " planned " << planned.method << " "
+                 << planned.cost.ms << "\n";
+      }
+      RC_ASSERT(planned.cost.ms <= ms * 1.001);
+    }
+  }
+}
+
+// The least step over all placements of whole tables, workers or shards pooling, or on the workers.
+double LeastOfWholePlans(const Workload& workload, const ClusterShape& cluster) {
+  const auto& specs = workload.tables.physical;
+  double least = std::numeric_limits<double>::infinity();
+  const uint32_t places = 2 * cluster.ps + 1;
+  std::vector<uint32_t> place(specs.size());
+  while (true) {
+    std::vector<Slice> slices;
+    std::vector<TablePlacement> placements;
+    for (size_t t = 0; t < specs.size(); ++t) {
+      const bool is_on_workers = place[t] == 2 * cluster.ps;
+      slices.push_back(WholeTable(specs[t], is_on_workers ? kOnWorkers : ShardId{place[t] / 2}));
+      placements.push_back(
+          {.table = specs[t].id, .pools_on_shards = !is_on_workers && place[t] % 2 == 1});
+    }
+    const Plan plan = Plan::Make(specs, cluster.ps, std::move(slices), placements).value();
+    least = std::min(least, PredictedMs(workload, plan, cluster));
+    size_t digit = 0;
+    while (digit < place.size() && ++place[digit] == places) place[digit++] = 0;
+    if (digit == place.size()) return least;
+  }
+}
+
+RC_GTEST_PROP(Planner, ExhaustiveIsTheBestOfAllAndLocalSearchIsNear, ()) {
+  const uint32_t workers = *rc::gen::inRange(1u, 3u);
+  const Workload workload = AnyWorkload(3, workers);
+  const ClusterShape cluster = MadeCluster(*rc::gen::inRange(1u, 4u), workers);
+  const double least = LeastOfWholePlans(workload, cluster);
+  const PlannedRun all = PlanFor(workload, cluster, AMachine(), {.method = "exhaustive"}).value();
+  const PlannedRun local =
+      PlanFor(workload, cluster, AMachine(), {.method = "local_search"}).value();
+  RC_ASSERT(all.cost.ms <= least * 1.001);
+  RC_ASSERT(local.cost.ms <= all.cost.ms * 1.05);
+}
+
+TEST(Planner, SaysHowNearLocalSearchComesToTheBest) {
+  SplitMix64 random(7);
+  double worst = 1, sum = 0;
+  constexpr int kInstances = 40;
+  for (int i = 0; i < kInstances; ++i) {
+    std::vector<MadeTable> tables(4);
+    for (MadeTable& table : tables) {
+      table.rows = uint64_t{1} << (4 + random.Next() % 18);
+      table.dim = 16u << random.Next() % 3;
+      table.bag = 1.0 + static_cast<double>(random.Next() % 30);
+      table.zipf = random.Next() % 2 == 0 ? 1.05 : 0.0;
+    }
+    const uint32_t workers = 1 + static_cast<uint32_t>(random.Next() % 2);
+    const Workload workload = MadeWorkload(tables, 512, workers);
+    const ClusterShape cluster = MadeCluster(2, workers);
+    const double best =
+        PlanFor(workload, cluster, AMachine(), {.method = "exhaustive"}).value().cost.ms;
+    const double local =
+        PlanFor(workload, cluster, AMachine(), {.method = "local_search"}).value().cost.ms;
+    worst = std::max(worst, local / best);
+    sum += local / best;
+  }
+  fmt::print("local search over the best of all: mean {:.4f}, worst {:.4f}\n", sum / kInstances,
+             worst);
+  EXPECT_LE(worst, 1.05);
+}
+
+TEST(Planner, SmallTablesComeToTheWorkersAndLongBagsArePooledOnShards) {
+  const Workload workload = MadeWorkload({{.rows = 4, .dim = 16},
+                                          {.rows = 4'000'000, .dim = 64, .bag = 100},
+                                          {.rows = 4'000'000, .dim = 64, .bag = 1}},
+                                         2048, 2);
+  const PlannedRun planned = PlanFor(workload, MadeCluster(2, 2), AMachine()).value();
+  for (const TableDecision& table : planned.tables)
+    fmt::print("{}: {}\n", table.strategy, table.why);
+  EXPECT_TRUE(planned.plan.is_on_workers(TableId{0}));
+  EXPECT_TRUE(planned.plan.pools_on_shards(TableId{1}));
+  EXPECT_FALSE(planned.plan.pools_on_shards(TableId{2}));
+  EXPECT_GE(planned.cost.ms, 0.0);
+}
+
+TEST(Planner, OptionsAreKept) {
+  const Workload workload = MadeWorkload(
+      {{.rows = 4, .dim = 16}, {.rows = 1'000'000, .dim = 64, .bag = 50}, {.rows = 50, .dim = 32}},
+      2048, 2);
+  const PlannedRun planned =
+      PlanFor(workload, MadeCluster(3, 2), AMachine(),
+              {.may_pool_on_shards = false, .may_replicate = false, .may_split = false})
+          .value();
+  for (const TableSpec& table : workload.tables.physical) {
+    EXPECT_FALSE(planned.plan.is_on_workers(table.id));
+    EXPECT_FALSE(planned.plan.pools_on_shards(table.id));
+    EXPECT_EQ(planned.plan.slices(table.id).size(), 1u);
+  }
+  EXPECT_THAT(
+      PlanFor(workload, MadeCluster(3, 2), AMachine(), {.method = "best"}).status().message(),
+      HasSubstr("method=best: expected auto, greedy"));
+}
+
+TEST(Planner, HotRowsComeToTheWorkersIfCountsSayWhichTheyAre) {
+  Workload workload = MadeWorkload({{.rows = 1'000'000, .dim = 64, .bag = 20}}, 4096, 4);
+  auto counts = std::make_shared<AccessCounts>();
+  TableAccesses counted{.name = "t0", .rows = 1'000'000, .range_rows = 1'000'000, .ranges = {0}};
+  for (uint64_t row = 0; row < 100; ++row) counted.hottest.push_back({row * 7, 10'000});
+  counted.ranges[0] = 2'000'000;
+  counts->tables = {counted};
+  workload.of_table[0] = IdDistribution::Counted(counted);
+  workload.accesses = counts;
+  const PlannedRun planned = PlanFor(workload, MadeCluster(2, 4), AMachine(),
+                                     {.hot_rows = 50, .may_pool_on_shards = false})
+                                 .value();
+  const std::vector<RowId>& rows = planned.plan.worker_rows(TableId{0});
+  EXPECT_LE(rows.size(), 50u);
+  for (const RowId row : rows) EXPECT_EQ(Raw(row) % 7, 0u);
+  EXPECT_EQ(planned.tables[0].hot_rows, rows.size());
+}
+
+TEST(Planner, LimitsThatCannotBeKeptNameTheTableAndTheAmount) {
+  const Workload workload =
+      MadeWorkload({{.rows = 1'000'000, .dim = 64}, {.rows = 100'000, .dim = 64}});
+  ClusterShape cluster = MadeCluster(2);
+  cluster.ps_memory_bytes = uint64_t{64} << 20;
+  const Status status = PlanFor(workload, cluster, AMachine(), {.may_replicate = false}).status();
+  EXPECT_EQ(status.code(), StatusCode::kUsage);
+  EXPECT_THAT(status.message(),
+              AllOf(HasSubstr("--ps_memory_mb: table \"t"), HasSubstr("too little"),
+                    HasSubstr("use at least 5 PS nodes")));
+  fmt::print("{}\n", status.message());
+}
+
+TEST(Planner, EqualInputGivesEqualPlans) {
+  const Workload workload =
+      MadeWorkload({{.rows = 1 << 20, .bag = 4, .zipf = 1.05}, {.rows = 1 << 18}, {.rows = 999}});
+  const ClusterShape cluster = MadeCluster(3);
+  EXPECT_EQ(PlanFor(workload, cluster, AMachine()).value().plan.digest(),
+            PlanFor(workload, cluster, AMachine()).value().plan.digest());
+}
+
+Workload MetaWorkload(const MetaShape& shape, uint64_t samples) {
+  std::vector<MadeTable> tables;
+  for (const MetaTable& table : shape.tables) {
+    tables.push_back({.rows = static_cast<uint64_t>(table.distinct * 4) + 10,
+                      .dim = 64,
+                      .bag = table.lookups,
+                      .zipf = 1.05});
+  }
+  return MadeWorkload(tables, samples);
+}
+
+TEST(Planner, PlansAThousandTablesForAThousandRanks) {
+  SplitMix64 random(3);
+  std::vector<MadeTable> tables(1000);
+  for (MadeTable& table : tables) {
+    table.rows = uint64_t{1} << (8 + random.Next() % 18);
+    table.dim = 32u << random.Next() % 3;
+    table.bag = 1.0 + static_cast<double>(random.Next() % 4);
+    table.zipf = 1.05;
+  }
+  const Workload workload = MadeWorkload(tables, 65536, 64);
+  const ClusterShape cluster = MadeCluster(1024, 64);
+  const std::clock_t begin = std::clock();
+  const PlannedRun planned = PlanFor(workload, cluster, AMachine()).value();
+  const double seconds = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
+  fmt::print("{:.2f} s of a core, {} plans predicted, {}; load: max/mean {:.3f}\n", seconds,
+             planned.plans_tried, planned.method, planned.largest_load / planned.mean_load);
+  EXPECT_LE(planned.largest_load, 1.05 * planned.mean_load);
+}
+
+TEST(Planner, BeatsLptOnPublishedShapes) {
+  for (const MetaShape& shape : MetaShapes()) {
+    const Workload workload = MetaWorkload(shape, 2048);
+    for (const uint32_t ps : {16u, 128u}) {
+      const ClusterShape cluster = MadeCluster(ps);
+      const PlannedRun planned = PlanFor(workload, cluster, AMachine()).value();
+      const Plan lpt =
+          MakePlan(workload.tables, {.shards = ps, .strategy = "table_wise_lpt"}).value();
+      const StepCost of_lpt = PredictStep(workload, lpt, cluster, AMachine()).value();
+      std::vector<double> busy;
+      for (const RankCost& node : of_lpt.ps) busy.push_back(node.busy_ms);
+      fmt::print(
+          "{} tables, {} PS nodes: {:.2f} ms a step, load max/mean {:.3f} (bound {:.3f}); LPT of "
+          "bytes {:.2f} ms, {:.3f}\n",
+          shape.tables.size(), ps, planned.cost.ms, planned.largest_load / planned.mean_load,
+          planned.lower_bound_load / planned.mean_load, of_lpt.ms, MaxOverMean(busy));
+      EXPECT_LE(planned.cost.ms, of_lpt.ms);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace rowhouse
