@@ -36,7 +36,10 @@ void PsQueues::DrawSpeeds(uint64_t step) {
   for (uint32_t p = 0; p < slowness_.size(); ++p) slowness_[p] = speed_.Slowness(p, step, 0);
 }
 
-double PsQueues::Serve(uint32_t node, double ready_ms, double ms) {
+double PsQueues::Serve(uint32_t node, const Arrival& arrival, double ms) {
+  // Parts are served as they come: the last one ends no earlier than it has come, and none keeps
+  // the node from serving others while it is on its way.
+  const double ready_ms = std::max(arrival.first_ms, arrival.last_ms - ms);
   const double begin_ms = std::max(ready_ms, free_ms_[node]);
   PsTotals& totals = totals_[node];
   totals.wait_ms += begin_ms - ready_ms;
@@ -62,15 +65,21 @@ double PsQueues::Pull(uint32_t host, double start_ms, uint64_t step, uint64_t ap
   for (uint32_t p = 0; p < work_.ps.size(); ++p) {
     const PsWork& node = work_.ps[p];
     const uint32_t at = work_.host_of_ps[p];
-    double ready_ms = start_ms;
+    const double ms = node.pull_ms * slowness_[p];
+    Arrival arrival{.first_ms = start_ms, .last_ms = start_ms};
     if (at != host) {
-      ready_ms = std::max(sent_ms + links_.delay_ms(),
-                          links_.Receive(at, first_ms, node.pull_request_bytes));
+      const double received_ms = links_.Receive(at, first_ms, node.pull_request_bytes);
+      arrival = {.first_ms = first_ms,
+                 .last_ms = std::max(sent_ms + links_.delay_ms(), received_ms)};
     }
-    double end_ms = Serve(p, std::max(ready_ms, applied_ms[p]), node.pull_ms * slowness_[p]);
+    arrival.first_ms = std::max(arrival.first_ms, applied_ms[p]);
+    double end_ms = Serve(p, arrival, ms);
     if (at != host) {
-      end_ms = links_.Send(at, end_ms, node.pull_reply_bytes) + links_.delay_ms();
-      first_reply_ms = std::min(first_reply_ms, end_ms - links_.Ms(node.pull_reply_bytes));
+      const double reply_ms = links_.Ms(node.pull_reply_bytes);
+      end_ms = std::max(end_ms,
+                        links_.Send(at, end_ms - std::min(ms, reply_ms), node.pull_reply_bytes)) +
+               links_.delay_ms();
+      first_reply_ms = std::min(first_reply_ms, end_ms - reply_ms);
     }
     done_ms = std::max(done_ms, end_ms);
   }
@@ -88,13 +97,15 @@ double PsQueues::Push(uint32_t host, double start_ms, uint64_t step) {
   for (uint32_t p = 0; p < work_.ps.size(); ++p) {
     const PsWork& node = work_.ps[p];
     const uint32_t at = work_.host_of_ps[p];
-    double ready_ms = start_ms, back_ms = 0;
+    Arrival arrival{.first_ms = start_ms, .last_ms = start_ms};
+    double back_ms = 0;
     if (at != host) {
-      ready_ms =
-          std::max(sent_ms + links_.delay_ms(), links_.Receive(at, first_ms, node.push_bytes));
+      const double received_ms = links_.Receive(at, first_ms, node.push_bytes);
+      arrival = {.first_ms = first_ms,
+                 .last_ms = std::max(sent_ms + links_.delay_ms(), received_ms)};
       back_ms = links_.delay_ms();
     }
-    done_ms = std::max(done_ms, Serve(p, ready_ms, node.push_ms * slowness_[p]) + back_ms);
+    done_ms = std::max(done_ms, Serve(p, arrival, node.push_ms * slowness_[p]) + back_ms);
   }
   uint32_t& pushes = pushes_[step % pushes_.size()];
   if (++pushes == work_.workers) {

@@ -46,8 +46,12 @@ class PsQueues {
     double pull_request = 0, pull_reply = 0, push = 0;
   };
   void DrawSpeeds(uint64_t step);
-  // Returns when the request that is at `node` at `ready_ms` has been served.
-  double Serve(uint32_t node, double ready_ms, double ms);
+  // When a request begins to be at a PS node, and when all of it is there.
+  struct Arrival {
+    double first_ms = 0, last_ms = 0;
+  };
+  // Returns when it has been served.
+  double Serve(uint32_t node, const Arrival& arrival, double ms);
   void Apply(uint64_t step);
 
   const StepWork& work_;

@@ -28,7 +28,8 @@ struct StepWork {
   // Of each worker. `pull` and `push` are its own share of them: encoding requests and decoding
   // replies. `allreduce`: from when the last worker has come.
   PhaseCost phases;
-  std::vector<PsWork> ps;  // each PS node
+  double pull_threads = 1, push_threads = 1;  // cores that its own share of them keeps busy
+  std::vector<PsWork> ps;                     // each PS node
 
   std::vector<uint32_t> host_of_ps, host_of_worker;
   uint32_t hosts = 1;

@@ -82,6 +82,20 @@ TEST(PsQueues, TheLinkOfAWorkerIsTheLimitOfManyPsNodes) {
   EXPECT_NEAR(queues->Push(work.host_of_worker[0], 100, 0), 100 + 8 * 2 + 0.1, 1e-9);
 }
 
+TEST(PsQueues, PartsAreServedWhileOthersAreOnTheirWay) {
+  StepWork work = WorkByHand(1, 1);
+  work.network_gbits = 8;
+  work.round_trip_us = 100;
+  for (const double served_ms : {1.0, 7.0}) {
+    work.ps[0] = {
+        .pull_ms = served_ms, .push_ms = served_ms, .pull_reply_bytes = 3e6, .push_bytes = 3e6};
+    Queues queues(work);
+    const double ms = std::max(served_ms, 3.0) + 0.1;
+    EXPECT_NEAR(queues->Pull(work.host_of_worker[0], 0, 0, 0), ms, 1e-9);
+    EXPECT_NEAR(queues->Push(work.host_of_worker[0], 100, 0), 100 + ms, 1e-9);
+  }
+}
+
 TEST(PsQueues, AHostSendsItselfNothing) {
   StepWork work = WorkByHand(1, 2);
   work.network_gbits = 8;

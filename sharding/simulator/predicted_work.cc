@@ -1,0 +1,98 @@
+#include "sharding/simulator/predicted_work.h"
+
+#include <algorithm>
+
+#include "sharding/simulator/ps_queues.h"
+
+namespace rowhouse {
+namespace {
+
+// What the whole cluster's step asks of each PS node, divided by the workers.
+std::vector<PsWork> PsWorkOf(const StepCost& cost, const ClusterShape& cluster) {
+  const double workers = cluster.workers;
+  const double shards = std::max(1u, cluster.shards_per_ps);
+  std::vector<PsWork> works;
+  for (const RankCost& node : cost.ps) {
+    const double push_bytes = node.bytes_in + node.bytes_out - node.pull_bytes;
+    const double request_bytes = std::max(0.0, node.bytes_in - push_bytes);
+    works.push_back({.pull_ms = node.pull_ms / workers / shards,
+                     .push_ms = node.push_ms / workers / shards,
+                     .apply_ms = node.apply_ms / shards,
+                     .pull_request_bytes = request_bytes / workers,
+                     .pull_reply_bytes = (node.pull_bytes - request_bytes) / workers,
+                     .push_bytes = push_bytes / workers,
+                     .rows_pulled = node.rows_pulled / workers,
+                     .rows_pushed = node.rows_pushed / workers});
+  }
+  return works;
+}
+
+// All of `work` but the times.
+StepWork ShapeOf(const ClusterShape& cluster, const Machine& machine, double samples) {
+  StepWork work{.workers = cluster.workers,
+                .samples = samples,
+                .threads = static_cast<double>(std::max(1u, cluster.threads)),
+                .shards = static_cast<double>(std::max(1u, cluster.shards_per_ps)),
+                .cores = cluster.cores_per_host > 0 ? cluster.cores_per_host : machine.cores,
+                .network_gbits = cluster.hosts > 1 ? cluster.network_gbits : 0,
+                .round_trip_us = cluster.hosts > 1 ? cluster.round_trip_us : 0};
+  work.ps.resize(cluster.ps);
+  DealRanks(cluster.hosts, &work);
+  return work;
+}
+
+// Of the pull and the push of a worker alone, what links and PS nodes take.
+struct Served {
+  double pull_ms = 0, push_ms = 0;
+};
+Served ServedAlone(const StepWork& work) {
+  const RankSpeed speed({}, static_cast<uint32_t>(work.ps.size()) + 1);
+  HostLinks links(work.hosts, work.network_gbits, work.round_trip_us);
+  HostCores cores(work.cores, std::vector<uint32_t>(work.hosts));
+  PsQueues nodes(work, speed, 0, links, cores);
+  const uint32_t host = work.host_of_worker[0];
+  Served served;
+  served.pull_ms = nodes.Pull(host, 0, 0, 0);
+  served.push_ms = nodes.Push(host, served.pull_ms, 0) - served.pull_ms;
+  return served;
+}
+
+// Of a worker that waits for the rest of the time.
+double ThreadsOf(double core_ms, double ms) { return ms > 0 ? std::min(1.0, core_ms / ms) : 1; }
+
+}  // namespace
+
+Result<StepWork> StepWorkOf(const Workload& workload, const Plan& plan, const ClusterShape& cluster,
+                            const Machine& machine) {
+  // PredictStep counts the workers by the workload.
+  Workload whole = workload, share = workload;
+  whole.step.workers = cluster.workers;
+  ASSIGN_OR_RETURN(const StepCost all, PredictStep(whole, plan, cluster, machine));
+  share.step.workers = 1;
+  share.step.samples = std::max<uint64_t>(1, workload.step.samples / cluster.workers);
+  ClusterShape alone = cluster;
+  alone.workers = 1;
+  ASSIGN_OR_RETURN(const StepCost one, PredictStep(share, plan, alone, machine));
+
+  StepWork of_one = ShapeOf(alone, machine, static_cast<double>(share.step.samples));
+  of_one.ps = PsWorkOf(one, alone);
+  const Served served = ServedAlone(of_one);
+  const double pull_ms = std::max(0.0, one.phases.pull - one.parked_ms);
+
+  StepWork work = ShapeOf(cluster, machine, static_cast<double>(workload.step.samples));
+  work.ps = PsWorkOf(all, cluster);
+  work.phases = one.phases;
+  // What PredictStep says of pull and push beyond these is the worker's own.
+  work.phases.pull = std::max(0.0, pull_ms - served.pull_ms);
+  work.phases.push = std::max(0.0, one.phases.push - served.push_ms);
+  // Rows that were prefetched are read, but not waited for.
+  if (served.pull_ms > pull_ms) {
+    for (PsWork& node : work.ps) node.pull_ms *= pull_ms / served.pull_ms;
+  }
+  work.pull_threads = ThreadsOf(one.workers[0].pull_ms, work.phases.pull);
+  work.push_threads = ThreadsOf(one.workers[0].push_ms, work.phases.push);
+  work.phases.allreduce = all.phases.allreduce;
+  return work;
+}
+
+}  // namespace rowhouse

@@ -1,0 +1,53 @@
+#include "sharding/simulator/simulator.h"
+
+#include "sharding/simulator/cluster_simulation.h"
+#include "sharding/simulator/predicted_work.h"
+
+namespace rowhouse {
+namespace {
+
+constexpr uint32_t kMaxRanks = 4096;
+constexpr uint64_t kMaxSteps = 1'000'000;
+constexpr uint32_t kMaxStaleness = 1000;
+
+Status Check(const ClusterShape& cluster, const SimulatorOptions& options) {
+  const uint64_t ranks = uint64_t{cluster.ps} + cluster.workers;
+  if (cluster.ps < 1 || cluster.workers < 1 || ranks > kMaxRanks) {
+    return UsageError(
+        "a simulation of {} PS nodes and {} workers: expected 1 or more of each, and "
+        "at most {} ranks",
+        cluster.ps, cluster.workers, kMaxRanks);
+  }
+  if (cluster.hosts < 1) return UsageError("a simulation on 0 hosts: expected 1 or more");
+  if (options.steps < 1 || options.steps > kMaxSteps) {
+    return UsageError("a simulation of {} steps: expected 1 to {}", options.steps, kMaxSteps);
+  }
+  if (!(options.jitter >= 0 && options.jitter <= 2)) {
+    return UsageError("a jitter of {}: expected a share of the time, 0 to 2", options.jitter);
+  }
+  if (!(options.straggler_share >= 0 && options.straggler_share <= 1)) {
+    return UsageError("stragglers: a share of {} of the ranks; expected 0 to 1",
+                      options.straggler_share);
+  }
+  if (!(options.straggler_factor >= 1 && options.straggler_factor <= 1000)) {
+    return UsageError("stragglers that are slower by a factor of {}; expected 1 to 1000",
+                      options.straggler_factor);
+  }
+  if (options.staleness > kMaxStaleness) {
+    return UsageError("a staleness of {} steps: expected 0 to {}", options.staleness,
+                      kMaxStaleness);
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+Result<SimulatedRun> Simulate(const Workload& workload, const Plan& plan,
+                              const ClusterShape& cluster, const Machine& machine,
+                              const SimulatorOptions& options) {
+  RETURN_IF_ERROR(Check(cluster, options));
+  ASSIGN_OR_RETURN(const StepWork work, StepWorkOf(workload, plan, cluster, machine));
+  return ClusterSimulation(work, options).Run();
+}
+
+}  // namespace rowhouse
