@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "sharding/cost/miss_ratio_curve.h"
 #include "sharding/plans/access_counts.h"
 #include "sharding/tables/embedding_tables.h"
+#include "worker/data/traces/trace_reader.h"
 
 namespace rowhouse {
 
@@ -26,10 +28,7 @@ struct TraceOptions {
 // What is known of a feature, by its logical ids.
 struct TracedFeature {
   std::string name;  // of its logical table
-  uint64_t bags = 0, empty_bags = 0, lookups = 0, longest_bag = 0;
-  double mean_bag() const {
-    return bags == 0 ? 0.0 : static_cast<double>(lookups) / static_cast<double>(bags);
-  }
+  BagFigures bags;
 };
 
 // Of a physical table. Numbers are scaled where the trace has a sample of the rows.
@@ -58,8 +57,25 @@ struct TraceSummary {
 };
 
 // kUsage, naming what differs, for a trace of other tables, for an id beyond its table (bad_ids),
-// for an empty trace, and as OpenTrace.
+// for a trace without lookups, and as OpenTrace.
 Result<TraceSummary> ReadTraceSummary(const std::string& path, const EmbeddingTables& tables,
                                       const TraceOptions& options = {});
+
+// Which feature of the model each table of the trace is: those of a recorded trace are the model's,
+// with their rows; those of dlrm_datasets have no names, and are as many; those of a text have the
+// names of the model's tables, or their numbers from 0. kUsage, naming what differs.
+Result<std::vector<size_t>> FeaturesOfTrace(const TraceReader& trace, const EmbeddingTables& model);
+
+// Plain tables for a trace whose model is not known: as many rows as ids need, of 16 floats. Reads
+// the trace once, unless it says how many rows there are. Errors as ReadTraceSummary.
+Result<EmbeddingTables> TablesOfTrace(const std::string& path);
+
+// The exponent of a Zipf law through the counts of the hottest rows, by falling count: that whose
+// first tenth has the same share of them. Rows with fewer than 16 lookups are left out as noise;
+// NaN if fewer than 20 are left.
+double FittedZipfExponent(const std::vector<TableAccesses::Row>& hottest);
+
+nlohmann::ordered_json TraceSummaryToJson(const TraceSummary& summary);
+std::string TraceSummaryText(const TraceSummary& summary);
 
 }  // namespace rowhouse

@@ -1,0 +1,149 @@
+#include "launch/lab/trace_summary.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+
+#include "common/random.h"
+#include "tests/testing/testing.h"
+#include "worker/data/traces/trace_writer.h"
+#include "worker/data/zipf.h"
+
+namespace rowhouse {
+namespace {
+
+using testing::HasSubstr;
+
+EmbeddingTables TablesOf(const std::vector<std::pair<std::string, uint64_t>>& tables,
+                         const std::string& kind = "plain") {
+  std::vector<LogicalTable> logical;
+  for (const auto& [name, rows] : tables) {
+    LogicalTable& table = logical.emplace_back();
+    table.name = name;
+    table.rows = rows;
+    table.dim = 16;
+    table.kind = kind;
+  }
+  Result<EmbeddingTables> made = EmbeddingTables::Make(logical);
+  EXPECT_OK(made);
+  return std::move(made).value();
+}
+
+// 200 steps of 64 samples; of table "a" row k has a share ~ 1/k, of "b" all are alike.
+void RecordSkewed(const std::string& path, double sampled) {
+  const TraceHeader header{
+      .tables = {{.name = "a", .rows = 20'000, .sampled = sampled}, {.name = "b", .rows = 100}},
+      .mini_batch_size = 64};
+  auto writer = TraceWriter::Create(path, header);
+  ASSERT_OK(writer);
+  const Zipf zipf(20'000, 1.0);
+  SplitMix64 random(7);
+  std::vector<Bags> step(2);
+  for (uint64_t s = 0; s < 200; ++s) {
+    for (Bags& bags : step) bags.clear();
+    for (int i = 0; i < 64; ++i) {
+      for (int k = 0; k < 10; ++k) step[0].ids.push_back(zipf.Draw(&random) - 1);
+      step[0].EndBag();
+      step[1].ids.push_back(random.Next() % 100);
+      step[1].EndBag();
+    }
+    ASSERT_OK(writer.value()->Append(s, step));
+  }
+  ASSERT_OK(writer.value()->Finish());
+}
+
+TEST(TraceSummary, TellsLookupsSkewAndReuseOfEachTable) {
+  const TempDir dir;
+  RecordSkewed(dir / "t", 1.0);
+  const auto summary = ReadTraceSummary(dir / "t", TablesOf({{"a", 20'000}, {"b", 100}}));
+  ASSERT_OK(summary);
+  EXPECT_EQ(summary.value().samples, 12'800u);
+  EXPECT_EQ(summary.value().steps, 200u);
+  const TracedTable& a = summary.value().tables[0];
+  const TracedTable& b = summary.value().tables[1];
+  EXPECT_EQ(a.lookups, 128'000.0);
+  EXPECT_NEAR(a.zipf_exponent, 1.0, 0.1);
+  EXPECT_LT(b.zipf_exponent, 0.2);
+  EXPECT_GT(a.hottest_share, 0.4);
+  EXPECT_EQ(b.distinct_rows, 100.0);
+  EXPECT_NEAR(b.reuse(), 128.0, 1e-9);
+  EXPECT_EQ(summary.value().features[0].bags.mean_bag(), 10.0);
+  EXPECT_EQ(summary.value().accesses.tables[0].hottest[0].row, 0u);
+  EXPECT_EQ(summary.value().accesses.tables[0].total(), 128'000u);
+  // Curves count a row once a step.
+  EXPECT_EQ(a.curve.accesses, a.pulled_rows);
+  EXPECT_LT(a.pulled_rows, a.lookups);
+  EXPECT_EQ(b.curve.MissRatio(100), b.curve.cold_ratio());
+}
+
+TEST(TraceSummary, ASampleOfIdsTellsTheSame) {
+  const TempDir dir;
+  RecordSkewed(dir / "all", 1.0);
+  RecordSkewed(dir / "some", 0.2);
+  const EmbeddingTables tables = TablesOf({{"a", 20'000}, {"b", 100}});
+  const TracedTable all = ReadTraceSummary(dir / "all", tables).value().tables[0];
+  const TraceSummary summary = ReadTraceSummary(dir / "some", tables).value();
+  const TracedTable& some = summary.tables[0];
+  EXPECT_EQ(some.sampled, 0.2);
+  EXPECT_NEAR(some.distinct_rows / all.distinct_rows, 1.0, 0.1);
+  EXPECT_EQ(summary.features[0].bags.mean_bag(), 10.0);
+  for (const double rows : {500.0, 2000.0, 8000.0}) {
+    EXPECT_NEAR(some.curve.MissRatio(rows), all.curve.MissRatio(rows), 0.05) << rows;
+  }
+}
+
+TEST(TraceSummary, RowsAreThoseOfTheKind) {
+  const TempDir dir;
+  std::ofstream(dir / "t") << "a 0\na 7\na 8\na 999\n";
+  const auto summary =
+      ReadTraceSummary(dir / "t", TablesOf({{"a", 1000}}, "qr"), {.step_samples = 4});
+  ASSERT_OK(summary);
+  ASSERT_EQ(summary.value().tables.size(), 2u) << "quotients and remainders";
+  EXPECT_EQ(summary.value().tables[0].lookups, 4.0);
+  EXPECT_EQ(summary.value().tables[1].lookups, 4.0);
+}
+
+TEST(TraceSummary, ATraceOfAnotherConfigIsRefused) {
+  const TempDir dir;
+  RecordSkewed(dir / "t", 0.5);
+  const auto error = [&](const EmbeddingTables& tables, const std::string& path) {
+    return ReadTraceSummary(path, tables).status().message();
+  };
+  EXPECT_THAT(error(TablesOf({{"a", 20'000}, {"b", 99}}), dir / "t"),
+              HasSubstr("its table 1 is \"b\" of 100 rows, the model's is \"b\" of 99 rows"));
+  EXPECT_THAT(error(TablesOf({{"a", 20'000}}), dir / "t"),
+              HasSubstr("it has 2 tables, the model 1"));
+  EXPECT_THAT(error(TablesOf({{"a", 20'000}, {"b", 100}}, "qr"), dir / "t"),
+              HasSubstr("record it anew with --record_ids_share=1"));
+  std::ofstream(dir / "text") << "a 5\nzz 6\n";
+  EXPECT_THAT(error(TablesOf({{"a", 10}, {"b", 10}}), dir / "text"),
+              HasSubstr("its table \"zz\" is no table of the model"));
+  std::ofstream(dir / "beyond") << "a 5\n1 10\n";
+  EXPECT_THAT(error(TablesOf({{"a", 10}, {"b", 10}}), dir / "beyond"),
+              HasSubstr("id 10 is outside its 10 rows"));
+  EXPECT_THAT(error(TablesOf({{"a", 10}}), ROWHOUSE_TEST_VECTORS "/dlrm_datasets_tiny.pt"),
+              HasSubstr("it has 3 tables, the model 1"));
+}
+
+TEST(TraceSummary, TablesOfAnUnknownModelHaveTheRowsThatIdsNeed) {
+  const auto tables = TablesOfTrace(ROWHOUSE_TEST_VECTORS "/dlrm_datasets_tiny.pt");
+  ASSERT_OK(tables);
+  ASSERT_EQ(tables.value().features.size(), 3u);
+  EXPECT_EQ(tables.value().features[0].table.rows, 10u);
+  EXPECT_EQ(tables.value().features[2].table.rows, 100'001u);
+}
+
+TEST(TraceSummary, ZipfIsFittedToRowsThatAreLookedUpOften) {
+  std::vector<TableAccesses::Row> law, flat;
+  for (uint64_t k = 0; k < 2000; ++k) {
+    law.push_back({k, static_cast<uint64_t>(1e6 * std::pow(static_cast<double>(k + 1), -0.8))});
+    flat.push_back({k, 1000});
+  }
+  EXPECT_NEAR(FittedZipfExponent(law), 0.8, 0.01);
+  EXPECT_NEAR(FittedZipfExponent(flat), 0.0, 0.01);
+  EXPECT_TRUE(std::isnan(FittedZipfExponent({{0, 15}, {1, 3}})));
+}
+
+}  // namespace
+}  // namespace rowhouse
