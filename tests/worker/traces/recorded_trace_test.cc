@@ -150,9 +150,13 @@ Status ReadAll(const std::string& path) {
 
 // Cut off or changed anywhere, a trace is refused, or it has the bytes that were written.
 RC_GTEST_PROP(RecordedTrace, DamageIsNoticed, ()) {
+  static const std::string whole = [] {
+    const TempDir dir;
+    Write(dir / "t", TwoTables(), Steps());
+    return ReadFile(dir / "t").value();
+  }();
   const TempDir dir;
-  Write(dir / "t", TwoTables(), Steps());
-  std::string bytes = ReadFile(dir / "t").value();
+  std::string bytes = whole;
   const auto at = *rc::gen::inRange<size_t>(0, bytes.size());
   if (*rc::gen::arbitrary<bool>()) {
     bytes.resize(at);

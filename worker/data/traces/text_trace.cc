@@ -104,6 +104,7 @@ void TextTrace::EndSample() {
 Status TextTrace::AddLine(std::string_view line) {
   std::string_view fields[2];
   size_t count = 0;
+  if (line.starts_with('#')) return OkStatus();
   for (size_t at = line.find_first_not_of(kBlanks); at != std::string_view::npos;) {
     const size_t end = std::min(line.find_first_of(kBlanks, at), line.size());
     if (count == 2) return Bad(line, line.substr(at, end - at), "the third field");
@@ -114,7 +115,6 @@ Status TextTrace::AddLine(std::string_view line) {
     if (is_sample_open_) ++pending_ends_;
     return OkStatus();
   }
-  if (fields[0].front() == '#') return OkStatus();
   if (fields_ == 0) fields_ = count;
   if (count != fields_) {
     return UsageError("{}:{}: has {} fields, the lines before it {}", path_, line_, count, fields_);

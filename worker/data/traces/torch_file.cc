@@ -48,12 +48,11 @@ Result<std::shared_ptr<const MappedFile>> MapUncompressed(const std::string& pat
   std::string temporary = std::filesystem::temp_directory_path(error).string() + "/rowhouse-XXXXXX";
   const int file = mkostemp(temporary.data(), O_CLOEXEC);
   if (file < 0) return StatusFromErrno(errno, "make", temporary);
-  Status status = CopyTo(*again, file, temporary);
+  const Status copied = CopyTo(*again, file, temporary);
   close(file);
-  Result<std::shared_ptr<const MappedFile>> mapped = status;
-  if (status.ok()) mapped = MappedFile::Open(temporary);
+  Result<std::shared_ptr<const MappedFile>> mapped = MappedFile::Open(temporary);
   unlink(temporary.c_str());
-  return mapped;
+  return copied.ok() ? mapped : copied;
 }
 
 bool IsInCOrder(const PickledTensor& tensor) {
