@@ -12,7 +12,7 @@ find_package(ZLIB REQUIRED)
 
 file(GLOB SOURCES CONFIGURE_DEPENDS common/*.cc worker/data/*.cc worker/data/text/*.cc
      worker/data/mapping/*.cc worker/data/blocks/*.cc worker/data/convert/*.cc
-     worker/data/sources/*.cc)
+     worker/data/traces/*.cc worker/data/sources/*.cc)
 list(FILTER SOURCES EXCLUDE REGEX "sources/(synthetic|random)\\.cc$")  # They read no file.
 add_library(fuzzed OBJECT ${SOURCES})
 target_compile_options(fuzzed PUBLIC -fsanitize=fuzzer-no-link -Wno-unknown-warning-option)

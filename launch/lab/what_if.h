@@ -1,0 +1,70 @@
+// WhatIf: a run predicted under every combination of some settings, without training.
+//
+// Threads: one.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "common/status.h"
+#include "launch/settings/command_line.h"
+#include "launch/settings/settings.h"
+#include "sharding/cost/step_cost.h"
+
+namespace rowhouse {
+
+// A setting, or a flag of `plan` that describes the cluster, and the values to try. Besides,
+// "kind": the kind of plain tables of more than qr_threshold rows, with its default options.
+struct WhatIfAxis {
+  std::string name;
+  std::vector<std::string> values;
+};
+
+// One combination.
+struct WhatIfRow {
+  std::vector<std::string> values;  // of each axis
+  bool is_as_configured = false;    // what the settings say
+  std::string refusal;              // why it cannot be; "": it can, and only then the rest is set
+  StepCost cost;
+  uint64_t samples = 0;  // of a step, over all workers
+
+  double us_per_sample() const { return 1e3 * cost.ms / static_cast<double>(samples); }
+};
+
+// What choosing a value of an axis changes, all else equal in the mean.
+struct WhatIfEffect {
+  std::string axis;
+  double share = 0;  // of the variance of the logarithm of the time of a sample, [0, 1]
+  std::string best, worst;
+  double factor = 1;  // geometric mean of times with the worst value over those with the best
+};
+
+struct WhatIf {
+  std::vector<WhatIfAxis> axes;
+  std::vector<WhatIfRow> rows;        // by rising time of a sample; those that cannot be, last
+  std::vector<WhatIfEffect> effects;  // by falling share
+  std::string ids;                    // where ids are from, for people
+  std::string machine_warning;        // of CalibratedMachine
+};
+
+inline constexpr size_t kMaxWhatIfRows = 1000;
+
+// "strategy=row_wise,greedy cache_mb=64,256": axes between blanks or semicolons, values between
+// commas. "" or "-": strategies, caches of a quarter, once and four times the size of `settings`,
+// and once, twice and four times the PS nodes. kUsage for anything else, flags that plan does not
+// have, and more than kMaxWhatIfRows combinations.
+Result<std::vector<WhatIfAxis>> WhatIfAxesOf(const std::string& text, const Settings& settings);
+
+// kUsage for values that are none of the setting, a trace that is not of the run, and a machine
+// that lacks a kernel. A combination that cannot be is a row with the reason.
+Result<WhatIf> AskWhatIf(const CommandLine& command_line, const std::vector<WhatIfAxis>& axes);
+
+std::vector<WhatIfEffect> WhatIfEffectsOf(const std::vector<WhatIfAxis>& axes,
+                                          const std::vector<WhatIfRow>& rows);
+
+std::string WhatIfText(const WhatIf& what_if);
+// {axes, ids, rows: [{name: value, ..., ms, samples_per_second, ...}], effects}
+nlohmann::ordered_json WhatIfToJson(const WhatIf& what_if);
+
+}  // namespace rowhouse

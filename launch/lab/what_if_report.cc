@@ -1,0 +1,132 @@
+// What is printed of a WhatIf, as text and as JSON.
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "launch/lab/what_if.h"
+#include "launch/report/figure_text.h"
+#include "launch/report/text_table.h"
+
+namespace rowhouse {
+namespace {
+
+constexpr size_t kShownRows = 20;
+
+double LargestMemory(const StepCost& cost) {
+  double most = 0.0;
+  for (const RankCost& ps : cost.ps) most = std::max(most, ps.memory_bytes);
+  return most;
+}
+
+double SamplesPerSecond(const WhatIfRow& row) { return 1e6 / row.us_per_sample(); }
+
+void AddRow(const WhatIfRow& row, TextTable* text) {
+  std::vector<std::string> cells = row.values;
+  cells.push_back(fmt::format("{:.3f}", row.cost.ms) + (row.cost.is_oversubscribed ? " *" : ""));
+  cells.push_back(CountText(SamplesPerSecond(row)));
+  cells.push_back(fmt::format("{:.2f}", row.cost.wire_bytes / 1e6));
+  cells.push_back(fmt::format("{:.1f} %", 100.0 * row.cost.hit_rate));
+  cells.push_back(BytesText(LargestMemory(row.cost)));
+  cells.emplace_back(BoundName(row.cost.bound));
+  cells.push_back(row.is_as_configured ? "as configured" : "");
+  text->rows.push_back(std::move(cells));
+}
+
+std::string RowsText(const WhatIf& what_if) {
+  TextTable text;
+  for (const WhatIfAxis& axis : what_if.axes) text.columns.push_back({.name = axis.name});
+  for (const char* name : {"ms a step", "samples/s", "MB a step", "hits", "PS memory"}) {
+    text.columns.push_back({.name = name, .is_number = true});
+  }
+  text.columns.push_back({.name = "bound by"});
+  text.columns.push_back({.name = ""});
+  size_t possible = 0;
+  bool is_any_oversubscribed = false;
+  for (const WhatIfRow& row : what_if.rows) {
+    if (!row.refusal.empty()) continue;
+    is_any_oversubscribed |= row.cost.is_oversubscribed;
+    if (++possible <= kShownRows || row.is_as_configured) AddRow(row, &text);
+  }
+  std::string result = TableAsText(text);
+  if (possible > kShownRows) {
+    result += fmt::format("the best {} of {}; --json has all\n", kShownRows, possible);
+  }
+  if (is_any_oversubscribed) result += "* more busy threads than cores: the time is a guess\n";
+  return result;
+}
+
+std::string RefusalsText(const WhatIf& what_if) {
+  std::map<std::string, size_t> refusals;
+  for (const WhatIfRow& row : what_if.rows) {
+    if (!row.refusal.empty()) ++refusals[row.refusal];
+  }
+  std::string text;
+  for (const auto& [why, times] : refusals) {
+    text += fmt::format("{} combinations cannot be: {}\n", times, why);
+  }
+  return text.empty() ? text : "\n" + text;
+}
+
+std::string EffectsText(const WhatIf& what_if) {
+  std::string text;
+  for (const WhatIfEffect& effect : what_if.effects) {
+    const auto axis = std::ranges::find(what_if.axes, effect.axis, &WhatIfAxis::name);
+    if (axis->values.size() < 2) continue;
+    text +=
+        fmt::format("  {}: {:.0f} % of the differences; {} is {:.2f} times as fast as {}\n",
+                    effect.axis, 100.0 * effect.share, effect.best, effect.factor, effect.worst);
+  }
+  return text.empty() ? text : "\nWhat matters most, in the mean over all else:\n" + text;
+}
+
+nlohmann::ordered_json RowToJson(const WhatIf& what_if, const WhatIfRow& row) {
+  nlohmann::ordered_json json;
+  for (size_t a = 0; a < what_if.axes.size(); ++a) json[what_if.axes[a].name] = row.values[a];
+  json["is_as_configured"] = row.is_as_configured;
+  if (!row.refusal.empty()) {
+    json["refusal"] = row.refusal;
+    return json;
+  }
+  json["ms"] = row.cost.ms;
+  json["samples_per_second"] = SamplesPerSecond(row);
+  json["wire_bytes"] = row.cost.wire_bytes;
+  json["hit_rate"] = row.cost.hit_rate;
+  json["ps_memory_bytes"] = LargestMemory(row.cost);
+  json["bound"] = BoundName(row.cost.bound);
+  json["is_oversubscribed"] = row.cost.is_oversubscribed;
+  return json;
+}
+
+}  // namespace
+
+std::string WhatIfText(const WhatIf& what_if) {
+  std::string text;
+  if (!what_if.machine_warning.empty()) text += fmt::format("note: {}\n", what_if.machine_warning);
+  text += fmt::format("{} combinations, predicted; {}\n\n", what_if.rows.size(), what_if.ids);
+  return text + RowsText(what_if) + EffectsText(what_if) + RefusalsText(what_if);
+}
+
+nlohmann::ordered_json WhatIfToJson(const WhatIf& what_if) {
+  nlohmann::ordered_json axes = nlohmann::ordered_json::array();
+  for (const WhatIfAxis& axis : what_if.axes) {
+    axes.push_back({{"name", axis.name}, {"values", axis.values}});
+  }
+  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  for (const WhatIfRow& row : what_if.rows) rows.push_back(RowToJson(what_if, row));
+  nlohmann::ordered_json effects = nlohmann::ordered_json::array();
+  for (const WhatIfEffect& effect : what_if.effects) {
+    effects.push_back({{"axis", effect.axis},
+                       {"share", effect.share},
+                       {"best", effect.best},
+                       {"worst", effect.worst},
+                       {"factor", effect.factor}});
+  }
+  return {{"rowhouse_what_if", 1},
+          {"ids", what_if.ids},
+          {"machine_warning", what_if.machine_warning},
+          {"axes", std::move(axes)},
+          {"rows", std::move(rows)},
+          {"effects", std::move(effects)}};
+}
+
+}  // namespace rowhouse

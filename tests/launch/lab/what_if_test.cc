@@ -1,0 +1,126 @@
+#include "launch/lab/what_if.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "tests/testing/testing.h"
+
+namespace rowhouse {
+namespace {
+
+using testing::HasSubstr;
+
+CommandLine PlanLine(std::vector<const char*> flags) {
+  std::vector<const char*> argv = {"rowhouse",
+                                   "plan",
+                                   "--arch_embedding_size=5000-300",
+                                   "--arch_sparse_feature_size=16",
+                                   "--arch_mlp_bot=4-16",
+                                   "--arch_mlp_top=8-1",
+                                   "--mini_batch_size=128",
+                                   "--data_generation=synthetic",
+                                   "--calibration=typical"};
+  argv.insert(argv.end(), flags.begin(), flags.end());
+  const auto command_line = ParseCommandLine(static_cast<int>(argv.size()), argv.data());
+  EXPECT_OK(command_line);
+  return command_line.value();
+}
+
+std::vector<WhatIfAxis> AxesOf(const std::string& text) {
+  const auto axes = WhatIfAxesOf(text, Settings());
+  EXPECT_OK(axes);
+  return axes.value();
+}
+
+std::string ErrorOf(const std::string& text) {
+  const auto axes = WhatIfAxesOf(text, Settings());
+  EXPECT_EQ(axes.status().code(), StatusCode::kUsage);
+  return axes.status().message();
+}
+
+TEST(WhatIf, AxesAreReadAndBounded) {
+  const std::vector<WhatIfAxis> axes = AxesOf("strategy=row_wise,greedy; cache-mb=64,64,256");
+  ASSERT_EQ(axes.size(), 2u);
+  EXPECT_EQ(axes[1].name, "cache_mb");
+  EXPECT_THAT(axes[1].values, testing::ElementsAre("64", "256"));
+  EXPECT_EQ(AxesOf("-").size(), 3u) << "the default";
+  EXPECT_THAT(ErrorOf("cache_mb"), HasSubstr("expected NAME=VALUE"));
+  EXPECT_THAT(ErrorOf("cache_bm=1"), HasSubstr("did you mean cache_mb?"));
+  EXPECT_THAT(ErrorOf("ps=1 ps=2"), HasSubstr("ps is named twice"));
+  EXPECT_THAT(ErrorOf("ps=1,,2"), HasSubstr("a value is empty"));
+  std::string many = "ps=1";
+  for (int i = 2; i < 40; ++i) many += fmt::format(",{}", i);
+  std::string shards = "shards=1";
+  for (int i = 2; i < 40; ++i) shards += fmt::format(",{}", i);
+  EXPECT_THAT(ErrorOf(many + " " + shards), HasSubstr("1521 combinations"));
+}
+
+TEST(WhatIf, PredictsEveryCombinationTheFastestFirst) {
+  const auto asked = AskWhatIf(PlanLine({}), AxesOf("strategy=row_wise,greedy ps=1,2 "
+                                                    "mini_batch_size=64,128"));
+  ASSERT_OK(asked);
+  const WhatIf& what_if = asked.value();
+  ASSERT_EQ(what_if.rows.size(), 8u);
+  std::set<std::vector<std::string>> seen;
+  for (size_t i = 0; i < 8; ++i) {
+    const WhatIfRow& row = what_if.rows[i];
+    seen.insert(row.values);
+    ASSERT_EQ(row.refusal, "");
+    EXPECT_GT(row.cost.ms, 0.0);
+    EXPECT_EQ(std::to_string(row.samples), row.values[2]);
+    EXPECT_EQ(std::to_string(row.cost.ps.size()), row.values[1]);
+    if (i > 0) EXPECT_GE(row.us_per_sample(), what_if.rows[i - 1].us_per_sample());
+  }
+  EXPECT_EQ(seen.size(), 8u);
+  EXPECT_EQ(std::ranges::count(what_if.rows, true, &WhatIfRow::is_as_configured), 1);
+  EXPECT_EQ(what_if.effects.size(), 3u);
+  EXPECT_THAT(WhatIfText(what_if), HasSubstr("as configured"));
+  EXPECT_EQ(WhatIfToJson(what_if)["rows"].size(), 8u);
+}
+
+TEST(WhatIf, WhatCannotBeIsSaid) {
+  const auto asked =
+      AskWhatIf(PlanLine({"--max_norm=1"}), AxesOf("strategy=row_wise,column_wise ps=2"));
+  if (!asked.ok()) GTEST_SKIP() << asked.status().message();
+  const WhatIfRow& last = asked.value().rows.back();
+  if (last.refusal.empty()) GTEST_SKIP() << "columns may be divided";
+  EXPECT_EQ(last.values[0], "column_wise");
+  EXPECT_THAT(WhatIfText(asked.value()), HasSubstr("cannot be"));
+}
+
+TEST(WhatIf, AnUnknownValueIsAMistakeOfAll) {
+  EXPECT_THAT(AskWhatIf(PlanLine({}), AxesOf("strategy=row_wisely")).status().message(),
+              HasSubstr("row_wise"));
+  EXPECT_THAT(AskWhatIf(PlanLine({}), AxesOf("ps=none")).status().message(),
+              HasSubstr("--ps=none (--what_if)"));
+}
+
+TEST(WhatIf, KindsAreThoseOfLargePlainTables) {
+  const auto asked = AskWhatIf(PlanLine({}), AxesOf("kind=plain,qr"));
+  ASSERT_OK(asked);
+  ASSERT_EQ(asked.value().rows.size(), 2u);
+  for (const WhatIfRow& row : asked.value().rows) {
+    EXPECT_EQ(row.refusal, "");
+    EXPECT_EQ(row.cost.tables.size(), row.values[0] == "qr" ? 4u : 2u);
+  }
+}
+
+TEST(WhatIf, TheAxisThatExplainsMostComesFirst) {
+  const std::vector<WhatIfAxis> axes = {{"a", {"1", "2"}}, {"b", {"1", "2"}}};
+  std::vector<WhatIfRow> rows;
+  for (const auto& [a, b, ms] : std::vector<std::tuple<std::string, std::string, double>>{
+           {"1", "1", 1.0}, {"1", "2", 1.1}, {"2", "1", 4.0}, {"2", "2", 4.4}}) {
+    rows.push_back({.values = {a, b}, .samples = 1});
+    rows.back().cost.ms = ms;
+  }
+  const std::vector<WhatIfEffect> effects = WhatIfEffectsOf(axes, rows);
+  EXPECT_EQ(effects[0].axis, "a");
+  EXPECT_EQ(effects[0].best, "1");
+  EXPECT_NEAR(effects[0].factor, 4.0, 1e-9);
+  EXPECT_NEAR(effects[0].share + effects[1].share, 1.0, 1e-9);
+}
+
+}  // namespace
+}  // namespace rowhouse
