@@ -1,13 +1,12 @@
 #include "launch/bench/access_trace.h"
 
-#include <charconv>
+#include <memory>
 #include <numeric>
-#include <string_view>
 #include <unordered_map>
 #include <utility>
 
-#include "common/durable_file.h"
 #include "common/random.h"
+#include "worker/data/traces/trace_reader.h"
 #include "worker/data/zipf.h"
 
 namespace rowhouse {
@@ -75,25 +74,29 @@ AccessTrace Shaped(const AccessTrace& plain, TraceShape shape) {
 }
 
 Result<AccessTrace> ReadTrace(const std::string& path) {
-  const Result<std::string> text = ReadFile(path);
-  if (!text.ok()) return UsageError("--trace={}: {}", path, text.status().message());
+  constexpr uint64_t kSamples = 1024;  // at a time
   AccessTrace trace{.name = path.substr(path.rfind('/') + 1), .rows = 0, .accesses = {}};
   trace.name = trace.name.substr(0, trace.name.rfind('.'));
-  std::unordered_map<uint64_t, uint32_t> rows;
-  std::string_view left = text.value();
-  for (size_t line = 1; !left.empty(); ++line) {
-    const std::string_view number = left.substr(0, left.find('\n'));
-    uint64_t id = 0;
-    const auto [end, error] = std::from_chars(number.begin(), number.end(), id);
-    if (error != std::errc() || (end != number.end() && *end != '\r')) {
-      return UsageError("--trace={}: line {} is \"{}\", not a number", path, line, number);
+  const Result<std::unique_ptr<TraceReader>> reader = OpenTrace(path);
+  if (!reader.ok()) return reader.status().Annotate("--trace");
+  std::vector<std::unordered_map<uint64_t, uint32_t>> rows(reader.value()->tables().size());
+  std::vector<Bags> features;
+  for (;;) {
+    const Result<uint64_t> samples = reader.value()->Read(kSamples, &features);
+    if (!samples.ok()) return samples.status().Annotate("--trace");
+    if (samples.value() == 0) break;
+    for (uint64_t s = 0; s < samples.value(); ++s) {
+      for (size_t t = 0; t < features.size(); ++t) {
+        for (uint32_t i = features[t].offsets[s]; i < features[t].offsets[s + 1]; ++i) {
+          const auto next = static_cast<uint32_t>(trace.rows);
+          const auto [row, is_new] = rows[t].emplace(features[t].ids[i], next);
+          trace.accesses.push_back(row->second);
+          trace.rows += is_new ? 1 : 0;
+        }
+      }
     }
-    const auto row = rows.emplace(id, static_cast<uint32_t>(rows.size())).first->second;
-    trace.accesses.push_back(row);
-    left.remove_prefix(std::min(left.size(), number.size() + 1));
   }
   if (trace.accesses.empty()) return UsageError("--trace={}: has no accesses", path);
-  trace.rows = rows.size();
   return trace;
 }
 

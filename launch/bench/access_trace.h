@@ -32,8 +32,9 @@ AccessTrace ZipfTrace(double exponent, TraceShape shape);
 // run.
 AccessTrace Shaped(const AccessTrace& plain, TraceShape shape);
 
-// Reads a text file of one number a line; rows are numbered by first appearance. kUsage, naming
-// file and line, for any other file.
+// Reads a trace of ids of any form (worker/data/traces/trace_reader.h), such as a text of one
+// number a line: the lookups of all tables, sample by sample. Rows of all tables are numbered by
+// first appearance. kUsage, naming file and place, for any other file.
 Result<AccessTrace> ReadTrace(const std::string& path);
 
 // For each access the position of the next one to the same row; kNoNextAccess if there is none.

@@ -23,8 +23,8 @@ constexpr VerbFlag kFlags[] = {
              "--json alone, or --json=-, prints them to standard output, and nothing else there",
      .has_optional_value = true},
     {kTraceFlag, kBench,
-     "Also measures hit ratios of caches on this trace of accesses, a text file of one number a "
-     "line"},
+     "Also measures hit ratios of caches on this trace of ids: text, a number a line, or any form "
+     "that plan --trace reads"},
     {kLongFlag, kBench, "Measures tier_long, too: a table of 10^8 rows; minutes, and 10 GB of disk",
      true},
     {kOutFlag, kCompare | kPlan | kCkpt | kData | kPredict,

@@ -107,8 +107,8 @@ TEST(AccessTraces, AFileIsOneNumberALine) {
   EXPECT_EQ(trace.value().name, "t");
   EXPECT_EQ(trace.value().rows, 2u);
   EXPECT_EQ(trace.value().accesses, (std::vector<uint32_t>{0, 1, 0}));
-  EXPECT_THAT(read("1\nx\n").status().message(), HasSubstr("line 2 is \"x\", not a number"));
-  EXPECT_THAT(read("").status().message(), HasSubstr("no accesses"));
+  EXPECT_THAT(read("1\nx\n").status().message(), HasSubstr(":2:1: the id is \"x\""));
+  EXPECT_THAT(read("").status().message(), HasSubstr("is empty"));
   EXPECT_EQ(ReadTrace(dir / "none").status().exit_code(), 2);
 }
 
