@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include "common/counted.h"
+#include "launch/lab/traced_workload.h"
 #include "launch/plan/plan_of_run.h"
 #include "launch/report/figure_text.h"
+#include "launch/settings/verb_flags.h"
 
 namespace rowhouse {
 namespace {
@@ -30,10 +32,19 @@ Result<LabRun> LabRunOf(const CommandLine& command_line, const Settings& setting
   if (!settings.sharding.access_counts.empty()) {
     ASSIGN_OR_RETURN(run.accesses, ReadAccessCounts(settings.sharding.access_counts));
   }
-  run.ids = IdsAreFrom(settings, /*has_trace=*/false);
+  const std::string trace = command_line.Value(kTraceFlag);
+  run.ids = IdsAreFrom(settings, !trace.empty());
   ASSIGN_OR_RETURN(run.cluster, ClusterOf(settings, command_line));
   RETURN_IF_ERROR(TakeShapeOfPlan(&run));
-  ASSIGN_OR_RETURN(run.workload, WorkloadOf(settings, run.cluster.workers, run.counts()));
+  if (trace.empty()) {
+    ASSIGN_OR_RETURN(run.workload, WorkloadOf(settings, run.cluster.workers, run.counts()));
+  } else {
+    const uint64_t samples = settings.data.mini_batch_size * settings.training.accumulation;
+    ASSIGN_OR_RETURN(TraceSummary summary,
+                     ReadTraceSummary(trace, settings.embedding, {.step_samples = samples}));
+    ASSIGN_OR_RETURN(run.workload, TracedWorkload(settings, run.cluster.workers, summary));
+    run.accesses = std::move(summary.accesses);
+  }
   ASSIGN_OR_RETURN(run.machine, MachineOf(settings.sharding.calibration));
   return run;
 }

@@ -106,8 +106,11 @@ Json MissRatioCurves(const LabRun& run, const CandidatePlan& candidate) {
   const double samples =
       static_cast<double>(workload.step.samples) / std::max(1u, workload.step.workers);
   Json series = Json::array();
+  bool is_any_traced = false;
   for (const size_t t : BusiestTables(candidate.cost)) {
     const TableSpec& table = workload.tables.physical[t];
+    const bool is_traced = !workload.lru_miss_ratio.empty() && workload.lru_miss_ratio[t];
+    is_any_traced |= is_traced;
     const double lookups = workload.lookups[t] * samples;
     if (lookups <= 0) continue;
     const auto record = static_cast<double>(RecordBytes(table));
@@ -117,20 +120,24 @@ Json MissRatioCurves(const LabRun& run, const CandidatePlan& candidate) {
     const double factor = std::pow(static_cast<double>(table.rows) / first, 1.0 / (kPoints - 1));
     double slots = first;
     for (int i = 0; i < kPoints; ++i, slots *= factor) {
-      const double hits = workload.of_table[t].HitRate(slots, lookups, workload.storage.policy);
-      points.push_back({slots * record, 1 - hits});
+      const double misses =
+          is_traced ? workload.lru_miss_ratio[t](slots)
+                    : 1 - workload.of_table[t].HitRate(slots, lookups, workload.storage.policy);
+      points.push_back({slots * record, misses});
       if (factor <= 1) break;
     }
     series.push_back({{"name", table.name}, {"points", std::move(points)}});
   }
-  return {{"title", "Misses by cache size"},
-          {"note", fmt::format("policy {}, by the model; of distinct rows of a step",
-                               workload.storage.policy)},
-          {"x", "cache of the table"},
-          {"y", "miss ratio"},
-          {"x_is", "bytes"},
-          {"y_is", "share"},
-          {"series", std::move(series)}};
+  return {
+      {"title", "Misses by cache size"},
+      {"note", is_any_traced ? std::string("of an LRU cache, as traced; of distinct rows of a step")
+                             : fmt::format("policy {}, by the model; of distinct rows of a step",
+                                           workload.storage.policy)},
+      {"x", "cache of the table"},
+      {"y", "miss ratio"},
+      {"x_is", "bytes"},
+      {"y_is", "share"},
+      {"series", std::move(series)}};
 }
 
 Result<Json> ScalingCurves(const LabRun& run, std::span<const CandidatePlan> candidates) {

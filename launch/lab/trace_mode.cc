@@ -5,6 +5,7 @@
 #include "common/durable_file.h"
 #include "common/json_text.h"
 #include "common/read_value.h"
+#include "launch/lab/lab_page.h"
 #include "launch/lab/trace_summary.h"
 #include "launch/plan/plan_mode.h"
 #include "launch/report/json_output.h"
@@ -51,8 +52,9 @@ Status RunTraceMode(const CommandLine& command_line, const Settings& settings) {
     if (!written.ok()) return written.Annotate("--out=" + out);
     text += fmt::format("\naccess counts, for --access_counts, written to {}\n", out);
   }
-  return DeliverFigures(command_line.Value(kJsonFlag), TraceSummaryToJson(summary).dump(2) + "\n",
-                        text);
+  RETURN_IF_ERROR(DeliverFigures(command_line.Value(kJsonFlag),
+                                 TraceSummaryToJson(summary).dump(2) + "\n", text));
+  return WriteLabPage(command_line, TraceSummaryPage(summary));
 }
 
 const bool kFlagAdded = AddVerbFlag(

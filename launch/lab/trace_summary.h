@@ -77,5 +77,7 @@ double FittedZipfExponent(const std::vector<TableAccesses::Row>& hottest);
 
 nlohmann::ordered_json TraceSummaryToJson(const TraceSummary& summary);
 std::string TraceSummaryText(const TraceSummary& summary);
+// Data of a page (launch/lab/lab_page.h).
+nlohmann::ordered_json TraceSummaryPage(const TraceSummary& summary);
 
 }  // namespace rowhouse

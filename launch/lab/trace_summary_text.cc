@@ -1,6 +1,7 @@
 // What is printed of a trace, as text and as JSON.
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <nlohmann/json.hpp>
 
 #include "launch/lab/trace_summary.h"
@@ -19,7 +20,7 @@ std::string MissAt(const MissRatioCurve& curve, double part) {
   return Percent(curve.MissRatio(std::max(1.0, part * curve.distinct_rows)));
 }
 
-std::string TablesText(const TraceSummary& summary) {
+TextTable TablesOf(const TraceSummary& summary) {
   TextTable text = {.columns = {{.name = "table"},
                                 {.name = "rows", .is_number = true},
                                 {.name = "lookups", .is_number = true},
@@ -43,10 +44,10 @@ std::string TablesText(const TraceSummary& summary) {
                          MissAt(table.curve, 0.5),
                          table.curve.points.empty() ? "-" : Percent(table.curve.cold_ratio())});
   }
-  return TableAsText(text);
+  return text;
 }
 
-std::string BagsText(const TraceSummary& summary) {
+TextTable BagsOf(const TraceSummary& summary) {
   TextTable text = {.columns = {{.name = "feature"},
                                 {.name = "bags", .is_number = true},
                                 {.name = "lookups", .is_number = true},
@@ -64,7 +65,7 @@ std::string BagsText(const TraceSummary& summary) {
              ? "-"
              : Percent(static_cast<double>(bags.empty_bags) / static_cast<double>(bags.bags))});
   }
-  return TableAsText(text);
+  return text;
 }
 
 nlohmann::ordered_json NumberOrNull(double value) {
@@ -84,7 +85,54 @@ nlohmann::ordered_json TableToJson(const TracedTable& table) {
           {"miss_ratio_curve", table.curve.ToJson()}};
 }
 
+// A table of the page of the lab (lab_page.h).
+nlohmann::ordered_json GridOf(const std::string& title, const TextTable& table) {
+  nlohmann::ordered_json columns = nlohmann::ordered_json::array();
+  for (const TextTable::Column& column : table.columns) {
+    columns.push_back({{"name", column.name}, {"number", column.is_number}});
+  }
+  return {{"title", title}, {"columns", std::move(columns)}, {"rows", table.rows}};
+}
+
+// Of the tables with the most accesses.
+nlohmann::ordered_json CurvesOf(const TraceSummary& summary) {
+  constexpr size_t kMost = 10;
+  std::vector<const TracedTable*> tables;
+  for (const TracedTable& table : summary.tables) {
+    if (!table.curve.points.empty()) tables.push_back(&table);
+  }
+  std::ranges::stable_sort(tables, std::greater<>(), &TracedTable::pulled_rows);
+  nlohmann::ordered_json series = nlohmann::ordered_json::array();
+  for (size_t t = 0; t < std::min(kMost, tables.size()); ++t) {
+    nlohmann::ordered_json points = nlohmann::ordered_json::array();
+    for (const MissRatioCurve::Point& point : tables[t]->curve.points) {
+      if (point.rows > 0) points.push_back({point.rows, point.miss_ratio});
+    }
+    series.push_back({{"name", tables[t]->name}, {"points", std::move(points)}});
+  }
+  return {{"title", "Misses by cache size"},
+          {"note",
+           "of an LRU cache that is asked once a step for each distinct row; of the tables "
+           "with the most accesses"},
+          {"x", "rows of the cache"},
+          {"y", "miss ratio"},
+          {"x_is", "count"},
+          {"y_is", "share"},
+          {"series", std::move(series)}};
+}
+
 }  // namespace
+
+nlohmann::ordered_json TraceSummaryPage(const TraceSummary& summary) {
+  return {{"title", "Trace of ids"},
+          {"subtitle", fmt::format("{}: {} samples in {} steps of {}", summary.path,
+                                   CountText(static_cast<double>(summary.samples)),
+                                   CountText(static_cast<double>(summary.steps)),
+                                   CountText(static_cast<double>(summary.step_samples)))},
+          {"curves", nlohmann::ordered_json::array({CurvesOf(summary)})},
+          {"grids", nlohmann::ordered_json::array({GridOf("Tables", TablesOf(summary)),
+                                                   GridOf("Features", BagsOf(summary))})}};
+}
 
 nlohmann::ordered_json TraceSummaryToJson(const TraceSummary& summary) {
   nlohmann::ordered_json tables = nlohmann::ordered_json::array();
@@ -121,7 +169,7 @@ std::string TraceSummaryText(const TraceSummary& summary) {
     text += fmt::format("tables are sampled, down to {} of their ids; figures are scaled\n",
                         Percent(sampled));
   }
-  text += "\n" + TablesText(summary);
+  text += "\n" + TableAsText(TablesOf(summary));
   text +=
       "\na step: distinct rows of one; reuse: lookups of a distinct row; zipf: exponent fitted to "
       "the\nhottest rows; miss: of an LRU cache that holds so much of the distinct rows, asked "
@@ -129,7 +177,7 @@ std::string TraceSummaryText(const TraceSummary& summary) {
       "a step for\neach row; first: misses of any cache, as a row is new";
   text += error > 0.0 ? fmt::format("; miss ratios are within {:.3f} in the mean\n\n", error)
                       : std::string("\n\n");
-  return text + BagsText(summary);
+  return text + TableAsText(BagsOf(summary));
 }
 
 }  // namespace rowhouse

@@ -66,5 +66,7 @@ std::vector<WhatIfEffect> WhatIfEffectsOf(const std::vector<WhatIfAxis>& axes,
 std::string WhatIfText(const WhatIf& what_if);
 // {axes, ids, rows: [{name: value, ..., ms, samples_per_second, ...}], effects}
 nlohmann::ordered_json WhatIfToJson(const WhatIf& what_if);
+// Data of a page (launch/lab/lab_page.h).
+nlohmann::ordered_json WhatIfPage(const WhatIf& what_if);
 
 }  // namespace rowhouse

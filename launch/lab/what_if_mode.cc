@@ -1,6 +1,7 @@
 // rowhouse plan --what_if[="strategy=row_wise,greedy cache_mb=64,256"]
 #include <nlohmann/json.hpp>
 
+#include "launch/lab/lab_page.h"
 #include "launch/lab/what_if.h"
 #include "launch/plan/plan_mode.h"
 #include "launch/report/json_output.h"
@@ -15,8 +16,9 @@ Status RunWhatIf(const CommandLine& command_line, const Settings& settings) {
   ASSIGN_OR_RETURN(const std::vector<WhatIfAxis> axes,
                    WhatIfAxesOf(command_line.Value(kWhatIfFlag), settings));
   ASSIGN_OR_RETURN(const WhatIf what_if, AskWhatIf(command_line, axes));
-  return DeliverFigures(command_line.Value(kJsonFlag), WhatIfToJson(what_if).dump(2) + "\n",
-                        WhatIfText(what_if));
+  RETURN_IF_ERROR(DeliverFigures(command_line.Value(kJsonFlag),
+                                 WhatIfToJson(what_if).dump(2) + "\n", WhatIfText(what_if)));
+  return WriteLabPage(command_line, WhatIfPage(what_if));
 }
 
 const bool kFlagAdded = AddVerbFlag(

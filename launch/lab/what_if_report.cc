@@ -32,7 +32,8 @@ void AddRow(const WhatIfRow& row, TextTable* text) {
   text->rows.push_back(std::move(cells));
 }
 
-std::string RowsText(const WhatIf& what_if) {
+// The best `most` rows, and the one as configured.
+TextTable RowsOf(const WhatIf& what_if, size_t most) {
   TextTable text;
   for (const WhatIfAxis& axis : what_if.axes) text.columns.push_back({.name = axis.name});
   for (const char* name : {"ms a step", "samples/s", "MB a step", "hits", "PS memory"}) {
@@ -41,13 +42,22 @@ std::string RowsText(const WhatIf& what_if) {
   text.columns.push_back({.name = "bound by"});
   text.columns.push_back({.name = ""});
   size_t possible = 0;
+  for (const WhatIfRow& row : what_if.rows) {
+    if (!row.refusal.empty()) continue;
+    if (++possible <= most || row.is_as_configured) AddRow(row, &text);
+  }
+  return text;
+}
+
+std::string RowsText(const WhatIf& what_if) {
+  size_t possible = 0;
   bool is_any_oversubscribed = false;
   for (const WhatIfRow& row : what_if.rows) {
     if (!row.refusal.empty()) continue;
+    ++possible;
     is_any_oversubscribed |= row.cost.is_oversubscribed;
-    if (++possible <= kShownRows || row.is_as_configured) AddRow(row, &text);
   }
-  std::string result = TableAsText(text);
+  std::string result = TableAsText(RowsOf(what_if, kShownRows));
   if (possible > kShownRows) {
     result += fmt::format("the best {} of {}; --json has all\n", kShownRows, possible);
   }
@@ -104,6 +114,42 @@ std::string WhatIfText(const WhatIf& what_if) {
   if (!what_if.machine_warning.empty()) text += fmt::format("note: {}\n", what_if.machine_warning);
   text += fmt::format("{} combinations, predicted; {}\n\n", what_if.rows.size(), what_if.ids);
   return text + RowsText(what_if) + EffectsText(what_if) + RefusalsText(what_if);
+}
+
+nlohmann::ordered_json WhatIfPage(const WhatIf& what_if) {
+  constexpr size_t kMost = 200;
+  const TextTable rows = RowsOf(what_if, kMost);
+  nlohmann::ordered_json columns = nlohmann::ordered_json::array();
+  for (const TextTable::Column& column : rows.columns) {
+    columns.push_back({{"name", column.name}, {"number", column.is_number}});
+  }
+  nlohmann::ordered_json effects = nlohmann::ordered_json::array();
+  for (const WhatIfEffect& effect : what_if.effects) {
+    effects.push_back({effect.axis, fmt::format("{:.0f} %", 100.0 * effect.share), effect.best,
+                       effect.worst, fmt::format("{:.2f}", effect.factor)});
+  }
+  nlohmann::ordered_json page = {
+      {"title", "What if"},
+      {"subtitle", fmt::format("{} combinations, predicted; {}", what_if.rows.size(), what_if.ids)},
+      {"warnings", nlohmann::ordered_json::array()},
+      {"grids", nlohmann::ordered_json::array(
+                    {{{"title", "What matters most"},
+                      {"note",
+                       "share of the variance of the logarithm of the time of a sample; factor: "
+                       "times with the worst value over those with the best"},
+                      {"columns",
+                       {{{"name", "setting"}, {"number", false}},
+                        {{"name", "share"}, {"number", true}},
+                        {{"name", "best"}, {"number", false}},
+                        {{"name", "worst"}, {"number", false}},
+                        {{"name", "factor"}, {"number", true}}}},
+                      {"rows", std::move(effects)}},
+                     {{"title", "Combinations"},
+                      {"note", fmt::format("the best {} by time of a sample", rows.rows.size())},
+                      {"columns", std::move(columns)},
+                      {"rows", rows.rows}}})}};
+  if (!what_if.machine_warning.empty()) page["warnings"].push_back(what_if.machine_warning);
+  return page;
 }
 
 nlohmann::ordered_json WhatIfToJson(const WhatIf& what_if) {
