@@ -151,6 +151,22 @@ Result<std::vector<double>> SampledShares(const TraceReader& trace,
   return shares;
 }
 
+// A trace knows the number of lookups of sampled tables, too.
+void CountExactly(const TraceReader& trace, const std::vector<size_t>& features,
+                  const EmbeddingTables& model, TraceSummary* summary) {
+  std::vector<double> lookups(model.physical.size());
+  for (size_t t = 0; t < features.size(); ++t) {
+    const FeatureTable& feature = model.features[features[t]];
+    if (trace.tables()[t].sampled >= 1.0 || feature.table.padding_id) continue;
+    // A step may have been read of which not all samples were taken.
+    const double of_feature = trace.figures()[t].mean_bag() * static_cast<double>(summary->samples);
+    for (const TableId part : feature.parts) lookups[Raw(part)] += of_feature;
+  }
+  for (size_t t = 0; t < lookups.size(); ++t) {
+    if (lookups[t] > 0.0) summary->tables[t].lookups = lookups[t];
+  }
+}
+
 uint64_t SamplesOfStep(const TraceReader& trace, const TraceOptions& options) {
   if (options.step_samples > 0) return options.step_samples;
   return trace.step_samples() > 0 ? trace.step_samples() : kStepSamplesIfUnknown;
@@ -200,6 +216,7 @@ Result<TraceSummary> Summarise(TraceReader& trace, const EmbeddingTables& model,
     summary.tables.push_back(TableOf(model.physical[t], counts[t], seen));
     summary.accesses.tables.push_back(Scaled(std::move(seen), counts[t].sampled));
   }
+  CountExactly(trace, features, model, &summary);
   return summary;
 }
 

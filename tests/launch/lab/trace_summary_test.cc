@@ -86,6 +86,7 @@ TEST(TraceSummary, ASampleOfIdsTellsTheSame) {
   const TraceSummary summary = ReadTraceSummary(dir / "some", tables).value();
   const TracedTable& some = summary.tables[0];
   EXPECT_EQ(some.sampled, 0.2);
+  EXPECT_NEAR(some.lookups, all.lookups, 1e-6);
   EXPECT_NEAR(some.distinct_rows / all.distinct_rows, 1.0, 0.1);
   EXPECT_EQ(summary.features[0].bags.mean_bag(), 10.0);
   for (const double rows : {500.0, 2000.0, 8000.0}) {
