@@ -31,22 +31,28 @@ class Actual {
   double AStep(double of_run) const { return steps_ > 0 ? of_run / steps_ : NAN; }
 
   // Of the shards of one PS node.
-  RowsPulled OfNode(size_t node) const {
+  ShardCounters OfNode(size_t node) const {
     const size_t shards = report_.shards.size() / report_.sharding.ps_nodes.size();
-    RowsPulled pulled;
+    ShardCounters sum;
     for (size_t s = node * shards; s < (node + 1) * shards; ++s) {
-      pulled.Add(report_.shards[s].counters.pulled);
+      sum.Add(report_.shards[s].counters);
     }
-    return pulled;
+    return sum;
   }
-  RowsPulled OfAll() const {
-    RowsPulled pulled;
-    for (const RunReport::Shard& shard : report_.shards) pulled.Add(shard.counters.pulled);
-    return pulled;
+  ShardCounters OfAll() const {
+    ShardCounters sum;
+    for (const RunReport::Shard& shard : report_.shards) sum.Add(shard.counters);
+    return sum;
   }
-  static std::optional<double> HitRate(const RowsPulled& pulled) {
+  // Rows that were read ahead of their step are in memory when they are pulled, but no hits.
+  static std::optional<double> HitRate(const RowsPulled& pulled, uint64_t rows_read_ahead) {
     if (pulled.total() == 0) return std::nullopt;
-    return static_cast<double>(pulled.from_memory) / static_cast<double>(pulled.total());
+    const auto hits = static_cast<double>(pulled.from_memory) -
+                      static_cast<double>(std::min(pulled.from_memory, rows_read_ahead));
+    return hits / static_cast<double>(pulled.total());
+  }
+  static std::optional<double> HitRate(const ShardCounters& shards) {
+    return HitRate(shards.pulled, shards.rows_prefetched);
   }
 
  private:
@@ -89,26 +95,29 @@ Json NodesToJson(const RunReport& report, const StepCost& cost) {
   const Actual actual(report);
   Json list = Json::array();
   for (size_t n = 0; n < std::min(cost.ps.size(), report.sharding.ps_nodes.size()); ++n) {
-    const RowsPulled pulled = actual.OfNode(n);
-    list.push_back({{"rows_pulled", Pair(cost.ps[n].rows_pulled,
-                                         actual.AStep(static_cast<double>(pulled.total())))},
-                    {"hit_rate", Pair(cost.ps[n].hit_rate, Actual::HitRate(pulled))}});
+    const ShardCounters counted = actual.OfNode(n);
+    const double pulled = actual.AStep(static_cast<double>(counted.pulled.total()));
+    list.push_back({{"rows_pulled", Pair(cost.ps[n].rows_pulled, pulled)},
+                    {"hit_rate", Pair(cost.ps[n].hit_rate, Actual::HitRate(counted))}});
   }
   return list;
 }
 
 Json TablesToJson(const RunReport& report, const StepCost& cost) {
   const Actual actual(report);
+  const bool reads_ahead = actual.OfAll().rows_prefetched > 0;  // which no table counts
   const std::vector<TableSpec>& tables = report.settings.embedding.physical;
   Json list = Json::array();
   for (const RunReport::TableLoad& load : report.table_loads) {
     const auto table = std::ranges::find(tables, load.name, &TableSpec::name);
     if (table == tables.end()) continue;
     const TableCost& predicted = cost.tables[Raw(table->id)];
-    list.push_back({{"name", load.name},
-                    {"rows_pulled", Pair(predicted.rows_pulled,
-                                         actual.AStep(static_cast<double>(load.pulled.total())))},
-                    {"hit_rate", Pair(predicted.hit_rate, Actual::HitRate(load.pulled))}});
+    list.push_back(
+        {{"name", load.name},
+         {"rows_pulled",
+          Pair(predicted.rows_pulled, actual.AStep(static_cast<double>(load.pulled.total())))},
+         {"hit_rate",
+          Pair(predicted.hit_rate, reads_ahead ? std::nullopt : Actual::HitRate(load.pulled, 0))}});
   }
   return list;
 }
@@ -163,15 +172,15 @@ std::string PredictionText(const RunReport& report) {
   const RunPrediction& prediction = *report.prediction;
   const StepCost& cost = prediction.cost;
   const Actual actual(report);
-  const RowsPulled pulled = actual.OfAll();
+  const ShardCounters counted = actual.OfAll();
   std::string text = fmt::format(
       "predicted / actual: step {}, {}, rows {}\n",
       Beside(cost.ms, *report.totals.median_step_ms, "ms"),
       Beside(cost.wire_bytes * 1e-6, report.totals.wire_bytes_per_step.value_or(0) * 1e-6, "MB"),
       Beside(cost.workers[0].rows_pulled * report.environment.workers,
-             actual.AStep(static_cast<double>(pulled.total())), "a step"));
+             actual.AStep(static_cast<double>(counted.pulled.total())), "a step"));
   text += fmt::format("  from memory {:.1f} / {:.1f} %; bound by {}; {}", 100 * cost.hit_rate,
-                      100 * Actual::HitRate(pulled).value_or(1.0), BoundName(cost.bound),
+                      100 * Actual::HitRate(counted).value_or(1.0), BoundName(cost.bound),
                       prediction.ids);
   if (cost.is_oversubscribed) text += "; more busy threads than cores";
   if (!prediction.warning.empty()) text += "\n  " + prediction.warning;

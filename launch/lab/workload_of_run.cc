@@ -57,13 +57,7 @@ class Lookups {
         workload_.of_table.push_back(IdDistribution::Counted(*counted));
         continue;
       }
-      std::vector<IdDistribution::Part> parts;
-      for (const auto& [distribution, lookups] : parts_[Raw(table.id)]) {
-        parts.push_back({&distribution, lookups});
-      }
-      workload_.of_table.push_back(parts.empty()
-                                       ? IdDistribution::Uniform(static_cast<double>(table.rows))
-                                       : IdDistribution::Mixed(parts));
+      workload_.of_table.push_back(OfTable(table));
     }
   }
 
@@ -78,27 +72,45 @@ class Lookups {
     for (size_t p = 0; p < feature.parts.size(); ++p) {
       const double share = shares[GroupOfPart(feature, p)];
       if (share <= 0) continue;
-      const TableSpec& table = tables_.physical[Raw(feature.parts[p])];
-      Add(table.id, OfRows(IdDistribution::Zipf(std::max(1.0, ids * share), exponent), table),
-          length * share);
+      Add(feature.parts[p], IdDistribution::Zipf(std::max(1.0, ids * share), exponent),
+          length * share, feature.table.kind == "hashed");
     }
-    if (feature.weights) Add(*feature.weights, IdDistribution::Zipf(ids, exponent), length);
+    if (feature.weights) {
+      Add(*feature.weights, IdDistribution::Zipf(ids, exponent), length, /*is_hashed=*/false);
+    }
   }
 
-  static IdDistribution OfRows(IdDistribution ids, const TableSpec& table) {
-    const auto rows = static_cast<double>(table.rows);
-    return ids.rows() > rows ? ids.Hashed(rows) : ids;
-  }
-
-  void Add(TableId table, IdDistribution distribution, double lookups) {
+  void Add(TableId table, IdDistribution ids, double lookups, bool is_hashed) {
     workload_.lookups[Raw(table)] += lookups;
-    parts_[Raw(table)].emplace_back(std::move(distribution), lookups);
+    OfPhysical& physical = parts_[Raw(table)];
+    physical.ids.emplace_back(std::move(ids), lookups);
+    physical.is_hashed = physical.is_hashed || is_hashed;
   }
+
+  IdDistribution OfTable(const TableSpec& table) const {
+    const auto rows = static_cast<double>(table.rows);
+    const OfPhysical& physical = parts_[Raw(table.id)];
+    std::vector<IdDistribution::Part> parts;
+    bool are_shared = physical.is_hashed;  // rows by several ids
+    for (const auto& [distribution, lookups] : physical.ids) {
+      parts.push_back({&distribution, lookups});
+      are_shared = are_shared || distribution.rows() > rows;
+    }
+    if (parts.empty()) return IdDistribution::Uniform(rows);
+    if (!are_shared) return IdDistribution::Mixed(parts);
+    return IdDistribution::Joined(parts).Hashed(rows, /*evenly=*/!physical.is_hashed);
+  }
+
+  // What is looked up in a physical table: ids of features, and how many of each a sample has.
+  struct OfPhysical {
+    std::vector<std::pair<IdDistribution, double>> ids;
+    bool is_hashed = false;
+  };
 
   const EmbeddingTables& tables_;
   const AccessCounts* accesses_;
   Workload& workload_;
-  std::vector<std::vector<std::pair<IdDistribution, double>>> parts_;  // of each physical table
+  std::vector<OfPhysical> parts_;  // of each physical table
 };
 
 DenseShape DenseShapeOf(const Settings& settings) {
@@ -132,16 +144,15 @@ StorageShape StorageShapeOf(const NodeOptions& node) {
 }
 
 // 0 where the data's size is not known before they are opened.
-uint64_t StepsOfRun(const Settings& settings) {
-  const TrainingSettings& training = settings.training;
-  if (training.stop_after_steps > 0) return training.stop_after_steps;
+uint64_t StepsOfEpoch(const Settings& settings) {
   const bool is_generated =
       settings.data_source() == "random" || settings.data_source() == "synthetic";
-  const uint64_t pieces = training.accumulation;
+  const uint64_t pieces = settings.training.accumulation;
   const uint64_t of_step = settings.data.mini_batch_size * pieces;
-  uint64_t steps = (settings.data.num_batches + pieces - 1) / pieces;
-  if (is_generated && steps == 0) steps = (settings.data.data_size + of_step - 1) / of_step;
-  return steps * training.nepochs;
+  const uint64_t most = (settings.data.num_batches + pieces - 1) / pieces;
+  if (!is_generated || (settings.data_source() == "random" && most > 0)) return most;
+  const uint64_t all = (settings.data.data_size + of_step - 1) / of_step;
+  return most > 0 ? std::min(most, all) : all;
 }
 
 }  // namespace
@@ -162,7 +173,11 @@ Result<Workload> WorkloadOf(const Settings& settings, uint32_t workers,
   workload.storage = StorageShapeOf(settings.storage);
   workload.storage.prefetch_steps = settings.training.prefetch_steps;
   workload.data_source = settings.data_source();
-  workload.steps = StepsOfRun(settings);
+  workload.steps_of_epoch = StepsOfEpoch(settings);
+  workload.steps = workload.steps_of_epoch * settings.training.nepochs;
+  if (const uint64_t most = settings.training.stop_after_steps; most > 0) {
+    workload.steps = workload.steps == 0 ? most : std::min(workload.steps, most);
+  }
   return workload;
 }
 

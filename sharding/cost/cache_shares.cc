@@ -101,6 +101,9 @@ class Shares {
     shares = ids.SharesOfRun(result_.cached_rows[Raw(table.id)] / cuts, lookups,
                              {.policy = workload_.storage.policy,
                               .steps = static_cast<double>(workload_.steps),
+                              .different_steps = static_cast<double>(
+                                  std::min(workload_.steps, workload_.steps_of_epoch)),
+                              .steps_ahead = static_cast<double>(workload_.storage.prefetch_steps),
                               .knows_frequencies = workload_.storage.knows_frequencies});
     if (workload_.storage.has_rows) {
       shares.stored += shares.touched;

@@ -98,6 +98,7 @@ ShardTraffic SumOf(const StepTraffic& traffic) {
     sum.bags += shard.bags;
     sum.bag_lookups += shard.bag_lookups;
     sum.bag_floats += shard.bag_floats;
+    sum.bag_lookup_floats += shard.bag_lookup_floats;
     sum.row_entries += shard.row_entries;
     sum.bag_entries += shard.bag_entries;
     sum.pull_reply_bytes += shard.pull_reply_bytes;
@@ -137,9 +138,9 @@ class Exchanges {
     if (shard.sent_rows > 0) {
       sum += times_.Of("pull", shard.sent_rows, shard.row_floats / shard.sent_rows);
     }
-    if (shard.bags > 0) {
+    if (shard.bag_lookups > 0) {
       sum += times_.OfBags("bags_pull", shard.bags, shard.bag_lookups / shard.bags,
-                           shard.bag_floats / shard.bags);
+                           shard.bag_lookup_floats / shard.bag_lookups);
     }
     return sum;
   }
@@ -150,9 +151,9 @@ class Exchanges {
       sum += times_.Of("push", shard.pushed_sent_rows,
                        shard.pushed_row_floats / shard.pushed_sent_rows);
     }
-    if (shard.bags > 0) {
+    if (shard.bag_lookups > 0) {
       sum += times_.OfBags("bags_push", shard.bags, shard.bag_lookups / shard.bags,
-                           shard.bag_floats / shard.bags);
+                           shard.bag_lookup_floats / shard.bag_lookups);
     }
     return sum;
   }
@@ -193,10 +194,10 @@ class Exchanges {
       ms += kernels_.Ms(update, {shard.updated_rows, shard.updated_floats / shard.updated_rows}) *
             (1 + kFurtherPush * std::max(0.0, pushed - 1));
     }
-    if (shard.bags > 0) {
+    if (shard.bag_lookups > 0) {
       ms += workload_.step.workers *
             kernels_.Ms("bags_update", {shard.bags, shard.bag_lookups / shard.bags,
-                                        shard.bag_floats / shard.bags});
+                                        shard.bag_lookup_floats / shard.bag_lookups});
     }
     return ms;
   }

@@ -124,21 +124,46 @@ IdDistribution IdDistribution::Mixed(std::span<const Part> parts) {
   return Of(std::move(groups));
 }
 
-IdDistribution IdDistribution::Hashed(double rows) const {
-  if (rows >= rows_) return *this;
-  // A row has its ids' lookups: those of one frequent id at most, as they are few, and the mean of
-  // the others.
+IdDistribution IdDistribution::Joined(std::span<const Part> parts) {
+  CHECK(!parts.empty());
+  if (parts.size() == 1) return *parts[0].distribution;
+  double weights = 0;
+  for (const Part& part : parts) weights += part.weight;
   std::vector<Group> groups;
-  double left_rows = rows, cold_share = 1.0;
-  for (const Group& group : groups_) {
-    if (group.probability * rows < 2.0 || group.rows > left_rows / 4) break;
-    groups.push_back(group);
-    left_rows -= group.rows;
-    cold_share -= group.rows * group.probability;
+  for (const Part& part : parts) {
+    for (const Group& group : part.distribution->groups()) {
+      groups.push_back({group.rows, group.probability * part.weight / weights});
+    }
   }
-  const double cold = std::max(0.0, cold_share) / rows;
-  for (Group& group : groups) group.probability += cold;
-  groups.push_back({left_rows, cold});
+  return Of(std::move(groups));
+}
+
+// Ids are dealt to rows by falling frequency. Of a group's ids those that come to rows without an
+// id so far make new rows, whose hottest ids they are; colder ids are added to each row as many as
+// it gets on average.
+IdDistribution IdDistribution::Hashed(double rows, bool evenly) const {
+  if (rows >= rows_) return *this;
+  const double ids_per_row = rows_ / rows;
+  // The share of rows that have an id, when so many ids are dealt.
+  const auto taken = [&](double ids) {
+    return evenly ? 1 - std::pow(std::max(0.0, 1 - ids / rows_), ids_per_row)
+                  : -std::expm1(-ids / rows);
+  };
+  const double others = evenly ? (ids_per_row - 1) / ids_per_row : 1;
+  std::vector<Group> groups;
+  double dealt = 0, share_left = 1;
+  for (const Group& group : groups_) {
+    const double new_rows = rows * (taken(dealt + group.rows) - taken(dealt));
+    // Of the group itself a new row may get more than one id.
+    const double to_new = group.rows * (1 - (taken(dealt) + taken(dealt + group.rows)) / 2);
+    dealt += group.rows;
+    share_left -= group.rows * group.probability;
+    const double colder = std::max(0.0, share_left) / rows * others;
+    if (new_rows <= 0) continue;
+    groups.push_back({new_rows, std::max(1.0, to_new / new_rows) * group.probability + colder});
+  }
+  const double empty = rows * (1 - taken(dealt));
+  if (empty > 0) groups.push_back({empty, 0});
   return Of(std::move(groups));
 }
 
@@ -194,6 +219,15 @@ double IdDistribution::CheHitRate(double slots, double lookups) const {
   return hits / distinct;
 }
 
+double IdDistribution::TouchedAgain(double lookups) const {
+  double again = 0;
+  for (const Group& group : groups_) {
+    const double touched = Touched(group.probability, lookups);
+    again += group.rows * touched * touched;
+  }
+  return again / DistinctRows(lookups);
+}
+
 // The most frequent rows are in the cache.
 double IdDistribution::TopHitRate(double slots, double lookups) const {
   double hits = 0;
@@ -219,6 +253,27 @@ double IdDistribution::HitRate(double slots, double lookups, const std::string& 
   return che + towards_top * (std::max(che, TopHitRate(slots, lookups)) - che);
 }
 
+double IdDistribution::LongRun(double slots, double lookups, const CacheOfRun& use) const {
+  const double distinct = DistinctRows(lookups);
+  const auto hit_rate = [&](double of_slots) {
+    if (slots >= rows_) return 1.0;
+    if (use.policy != "dataset" || use.knows_frequencies) {
+      return HitRate(of_slots, lookups, use.policy);
+    }
+    // Rows of low numbers stay, and those that came in for the last step.
+    const double last = std::min(1.0, of_slots / distinct) * TouchedAgain(lookups);
+    const double fixed = std::max(0.0, of_slots - distinct * (1 - last)) / rows_;
+    return fixed + (1 - fixed) * last;
+  };
+  // Rows that were read ahead of their step wait in slots where others could be hit.
+  double hits = hit_rate(slots);
+  for (int i = 0; i < 8 && use.steps_ahead > 0 && hits < 1; ++i) {
+    const double waiting = use.steps_ahead * distinct * (1 - hits);
+    hits = (hits + hit_rate(std::max(slots - waiting, slots / 16))) / 2;
+  }
+  return hits;
+}
+
 RowShares IdDistribution::SharesOfRun(double slots, double lookups, const CacheOfRun& use) const {
   RowShares shares;
   if (lookups <= 0) return {.cached = 1};
@@ -232,9 +287,11 @@ RowShares IdDistribution::SharesOfRun(double slots, double lookups, const CacheO
     return shares;
   }
   // Each distinct row of the run is touched for the first time once.
-  shares.touched = std::min(1.0, DistinctRows(lookups * use.steps) / (use.steps * distinct));
+  const double different = use.different_steps > 0 ? use.different_steps : use.steps;
+  shares.touched = std::min(1.0, DistinctRows(lookups * different) / (use.steps * distinct));
   // Until as many rows were used as there are slots none is evicted: all but new ones are hits.
   const double steps_to_fill = std::min(use.steps, LookupsFor(slots) / lookups);
+  shares.steps_to_fill = steps_to_fill;
   const double touched_by_then = DistinctRows(lookups * steps_to_fill);
   const double hits = std::max(0.0, steps_to_fill * distinct - touched_by_then) +
                       (use.steps - steps_to_fill) * distinct * in_the_long_run;

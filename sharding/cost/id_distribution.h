@@ -20,6 +20,8 @@ struct CacheOfRun {
   // Steps of the run, which begins with an empty cache and rows that nobody has touched; 0: as
   // many as it takes until the shares no longer change.
   double steps = 0;
+  double different_steps = 0;  // of them, in one epoch: later epochs repeat them; 0: all
+  double steps_ahead = 0;      // that rows are read ahead of their use
   // `dataset` knows the true frequencies only with a file of access counts; otherwise it keeps
   // rows of low numbers, which is as good as any fixed set.
   bool knows_frequencies = false;
@@ -27,9 +29,10 @@ struct CacheOfRun {
 
 // Of the distinct rows of a step.
 struct RowShares {
-  double cached = 0;   // in the cache
-  double stored = 0;   // were touched before and are not in the cache: read from the store
-  double touched = 0;  // for the first time: made, not read. The three sum to 1
+  double cached = 0;         // in the cache
+  double stored = 0;         // were touched before and are not in the cache: read from the store
+  double touched = 0;        // for the first time: made, not read. The three sum to 1
+  double steps_to_fill = 0;  // of a run that begins with an empty cache
 };
 
 class IdDistribution {
@@ -57,8 +60,13 @@ class IdDistribution {
   };
   static IdDistribution Mixed(std::span<const Part> parts);
 
-  // The distribution of rows if each of `rows` rows stands for many ids, spread as by a hash.
-  IdDistribution Hashed(double rows) const;
+  // The distribution over all ids of several vocabularies, which share no id.
+  static IdDistribution Joined(std::span<const Part> parts);
+
+  // The distribution over `rows` rows that ids share: each id has a row drawn at random, as by a
+  // hash; or, if `evenly`, all rows have equally many ids, as by a division. Ids meet by chance,
+  // hot ones included. *this if there are no fewer rows than ids.
+  IdDistribution Hashed(double rows, bool evenly) const;
 
   // By falling probability; at most a few hundred; rows times probability sum to 1.
   std::span<const Group> groups() const { return groups_; }
@@ -83,6 +91,9 @@ class IdDistribution {
   RowShares SharesOfRun(double slots, double lookups, const CacheOfRun& use) const;
 
  private:
+  double LongRun(double slots, double lookups, const CacheOfRun& use) const;
+  // The share of a step's rows that the step before had, too.
+  double TouchedAgain(double lookups) const;
   double CheHitRate(double slots, double lookups) const;
   double TopHitRate(double slots, double lookups) const;
 

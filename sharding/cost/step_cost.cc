@@ -23,7 +23,9 @@ class Prediction {
         cores_(cluster.cores_per_host > 0 ? cluster.cores_per_host : machine.cores),
         traffic_(TrafficOfStep(workload, plan)),
         caches_(CacheSharesOf(workload, plan, traffic_, std::max(1u, cluster.shards_per_ps))),
-        worker_(WorkerTimeOf(workload, plan, traffic_, cluster.threads, &times_)) {}
+        worker_(WorkerTimeOf(workload, plan, traffic_, cluster.threads, &times_)) {
+    AddPrefetches(ShareOfStepsThatRead(), &traffic_);
+  }
 
   Result<StepCost> Of() && {
     SlowDownWorkers();
@@ -49,6 +51,19 @@ class Prediction {
  private:
   double workers() const { return workload_.step.workers; }
   double hosts() const { return std::max(1u, cluster_.hosts); }
+
+  // Workers look ahead from the first step that waited for a read on.
+  double ShareOfStepsThatRead() const {
+    if (workload_.storage.prefetch_steps == 0 || workload_.storage.store == "memory") return 0;
+    const auto steps = static_cast<double>(workload_.steps);
+    double share = 0;
+    for (size_t t = 0; t < caches_.tables.size(); ++t) {
+      const RowShares& shares = caches_.tables[t];
+      if (shares.stored * traffic_.tables[t].distinct_rows < 0.5) continue;
+      share = std::max(share, steps > 0 ? 1 - shares.steps_to_fill / steps : 1.0);
+    }
+    return share;
+  }
 
   // More threads than cores take turns.
   void SlowDownWorkers() {
@@ -166,7 +181,7 @@ class Prediction {
   const ClusterShape& cluster_;
   KernelTimes times_;
   const double cores_;
-  const StepTraffic traffic_;
+  StepTraffic traffic_;
   const CacheShares caches_;
   WorkerTime worker_;
   ExchangeTime exchange_;

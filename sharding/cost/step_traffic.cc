@@ -12,6 +12,7 @@ namespace {
 constexpr double kHeader = 64;
 constexpr double kPullBody = 1 + 8 + 8, kPullReplyBody = 1 + 8 + 1;
 constexpr double kPushBody = 4 + 8 + 8 + 8, kPushReplyBody = 1 + 8;
+constexpr double kPrefetchBody = 8;
 constexpr double kTableRows = 12, kTableBags = 28;
 constexpr double kRowId = 8, kCount = 4, kLength = 4, kWinner = 4, kFloat = 4, kPartial = 8;
 constexpr double kMaxPartRows = 20000, kMaxPartBytes = 4 << 20;
@@ -117,6 +118,7 @@ class Counting {
     shard.bags += bags;
     shard.bag_lookups += lookups;
     shard.bag_floats += values;
+    shard.bag_lookup_floats += lookups * slices.columns;
     ++shard.bag_entries;
     shard.pull_request_bytes += request;
     shard.pull_reply_bytes += values * answer;
@@ -173,6 +175,14 @@ const IdDistribution& DistributionOnShards(const Workload& workload, const Plan&
   *scratch = all.Without(static_cast<double>(hot), &share);
   *on_shards = 1 - share;
   return *scratch;
+}
+
+void AddPrefetches(double share, StepTraffic* traffic) {
+  for (ShardTraffic& shard : traffic->shards) {
+    const double asked = -std::expm1(-shard.sent_rows);
+    shard.pull_request_bytes += share * (asked * (kHeader + kPrefetchBody) +
+                                         shard.row_entries * kTableRows + shard.sent_rows * kRowId);
+  }
 }
 
 StepTraffic TrafficOfStep(const Workload& workload, const Plan& plan) {

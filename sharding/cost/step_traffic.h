@@ -23,6 +23,7 @@ struct ShardTraffic {
   double accesses = 0;                               // lookups that end here, before merging
   double row_entries = 0, bag_entries = 0;           // that the messages list
   double bags = 0, bag_lookups = 0, bag_floats = 0;  // that the shard pools
+  double bag_lookup_floats = 0;                      // columns of all these lookups
   double pull_request_bytes = 0, pull_reply_bytes = 0;
   double push_request_bytes = 0, push_reply_bytes = 0;
 
@@ -47,6 +48,10 @@ struct StepTraffic {
 
 // Requires a plan of the workload's tables, and as many distributions and lookups as tables.
 StepTraffic TrafficOfStep(const Workload& workload, const Plan& plan);
+
+// Adds the messages that tell shards of rows to come (worker/train/lookahead.h), as a share of the
+// steps has them.
+void AddPrefetches(double share, StepTraffic* traffic);
 
 // The distribution of a table's lookups over its rows that lie on shards; *on_shards: the share of
 // all lookups that they have. `scratch` keeps it where it is not the workload's own.

@@ -54,6 +54,7 @@ struct Workload {
   std::string data_source;        // name in Datasets(): what reading a sample costs
   double data_ns_per_sample = 0;  // 0: as Machine says of the source
   uint64_t steps = 0;             // of the run; 0: many. Caches are cold at first
+  uint64_t steps_of_epoch = 0;    // that later epochs repeat; 0: no step is repeated
 };
 
 // PS nodes and workers on hosts that are alike.
