@@ -189,7 +189,7 @@ int Main(int argc, char** argv) {
   }
   if (command_line.value().verb == "train") {
     PrintNotices(command_line.value(), settings.value());
-    return RunTrain(settings.value());
+    return RunTrain(settings.value(), {.profile = command_line.value().Value(kProfileFlag)});
   }
   const Status status = RunVerb(command_line.value(), settings.value());
   if (!status.ok()) std::fprintf(stderr, "rowhouse: %s\n", status.message().c_str());

@@ -85,6 +85,10 @@ std::string_view MessageTypeName(MessageType type) {
       return "checkpoint";
     case MessageType::kCheckpointReply:
       return "checkpoint reply";
+    case MessageType::kProfile:
+      return "profile";
+    case MessageType::kProfileReply:
+      return "profile reply";
   }
   return "unknown";
 }

@@ -57,6 +57,8 @@ enum class MessageType : uint16_t {
   kBusy = 19,
   kCheckpoint = 20,
   kCheckpointReply = 21,
+  kProfile = 22,
+  kProfileReply = 23,
 };
 
 // "pull", "pull reply", ...; "unknown" for a number this build does not know.

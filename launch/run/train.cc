@@ -27,11 +27,22 @@
 #include "launch/run/worker_run.h"
 #include "launch/settings/flags.h"
 #include "launch/settings/setting_fields.h"
+#include "launch/settings/verb_flags.h"
 #include "worker/mpi/agreement.h"
 #include "worker/mpi/solo_communicator.h"
 
 namespace rowhouse {
 namespace {
+
+const bool kProfileAdded = AddVerbFlag(
+    {.name = kProfileFlag,
+     .verbs = kTrain | kBench,
+     .help =
+         "Prints where time and memory went, by rank and phase. --profile=DIRECTORY also writes "
+         "profile.json (figures) and trace.json (all ranks over time, for ui.perfetto.dev) "
+         "there; --profile=NAME.json writes the trace to that file. train: --profile alone "
+         "writes both into profile below --model_dir, if there is one. bench: of pull and push",
+     .has_optional_value = true});
 
 // The ordered allreduce has a longer deadline than a pull, so that the error of a worker that waits
 // for a shard, which names the shard, comes first.
@@ -110,24 +121,26 @@ std::vector<NodeAddress> NodesFromEndpoints(const std::vector<std::string>& endp
   return nodes;
 }
 
-WorkerRunOptions MakeWorkerRunOptions(const Settings& settings, const Cluster& cluster) {
+WorkerRunOptions MakeWorkerRunOptions(const Settings& settings, const TrainRequest& request,
+                                      const Cluster& cluster) {
   const std::set<std::string> hosts(cluster.hosts().begin(), cluster.hosts().end());
   return {.host = cluster.host(),
           .nodes = NodesFromEndpoints(settings.cluster.ps_endpoints),
           .shards_per_node = settings.cluster.shards,
           .hosts = {hosts.begin(), hosts.end()},
-          .started_at = NowInUtc()};
+          .started_at = NowInUtc(),
+          .profile = request.profile};
 }
 
 // Without mpirun: one worker, and one PS node as a child unless --ps_endpoints names others.
-Status TrainAlone(const Settings& settings, Cluster& cluster) {
+Status TrainAlone(const Settings& settings, const TrainRequest& request, Cluster& cluster) {
   const SystemClock clock;
   RETURN_IF_ERROR(settings.PsRanks(1).status());
   ASSIGN_OR_RETURN(const NetworkInterface interface,
                    InterfaceToListenOn(settings.cluster.bind_interface, cluster.facts(), 0));
   Supervisor supervisor(
       MakeSupervisorOptions(settings, interface.address, NodeName(0, 0, cluster.host())));
-  WorkerRunOptions options = MakeWorkerRunOptions(settings, cluster);
+  WorkerRunOptions options = MakeWorkerRunOptions(settings, request, cluster);
   std::atomic<bool> is_done = false;
   std::thread watcher;
   if (options.nodes.empty()) {
@@ -259,10 +272,10 @@ Status CheckReachable(const Settings& settings, const Roles& roles,
   return OkStatus();
 }
 
-WorkerRunOptions WorkerOptionsUnderMpirun(const Settings& settings, const Roles& roles,
-                                          const std::vector<RankPlace>& places,
+WorkerRunOptions WorkerOptionsUnderMpirun(const Settings& settings, const TrainRequest& request,
+                                          const Roles& roles, const std::vector<RankPlace>& places,
                                           const Cluster& cluster) {
-  WorkerRunOptions options = MakeWorkerRunOptions(settings, cluster);
+  WorkerRunOptions options = MakeWorkerRunOptions(settings, request, cluster);
   options.prints = cluster.rank() == roles.workers[0];
   for (size_t n = 0; n < roles.ps.size(); ++n) {
     const auto rank = static_cast<size_t>(roles.ps[n]);
@@ -273,7 +286,8 @@ WorkerRunOptions WorkerOptionsUnderMpirun(const Settings& settings, const Roles&
 }
 
 // Collective. `*prints`: whether this rank prints the status, which other ranks return as well.
-Status TrainUnderMpirun(const Settings& settings, Cluster& cluster, bool* prints) {
+Status TrainUnderMpirun(const Settings& settings, const TrainRequest& request, Cluster& cluster,
+                        bool* prints) {
   const SystemClock clock;
   RETURN_IF_ERROR(CheckSameSettings(settings, cluster));
   ASSIGN_OR_RETURN(const Roles roles, AssignRolesAsTold(settings, cluster));
@@ -304,7 +318,8 @@ Status TrainUnderMpirun(const Settings& settings, Cluster& cluster, bool* prints
     cluster.Abort(status.exit_code());
   }
 
-  const WorkerRunOptions options = WorkerOptionsUnderMpirun(settings, roles, places, cluster);
+  const WorkerRunOptions options =
+      WorkerOptionsUnderMpirun(settings, request, roles, places, cluster);
   if (options.prints) {
     fmt::print("{}",
                RankMapText(roles, settings.cluster.shards, places, settings.cluster.ps_endpoints));
@@ -355,7 +370,7 @@ Status Part(const Settings& settings, const Status& outcome, Cluster& cluster) {
 
 }  // namespace
 
-int RunTrain(const Settings& settings) {
+int RunTrain(const Settings& settings, const TrainRequest& request) {
   HandleStopSignals();
   Result<std::unique_ptr<Cluster>> joined = Cluster::Join(settings.cluster.rendezvous_deadline_ms);
   if (!joined.ok()) {
@@ -367,8 +382,8 @@ int RunTrain(const Settings& settings) {
   WidenCpuMask(settings.training.threads + kTransportThreads);
   // mpirun with one rank is a run without mpirun.
   const bool is_alone = cluster.size() == 1;
-  const Status status =
-      is_alone ? TrainAlone(settings, cluster) : TrainUnderMpirun(settings, cluster, &prints);
+  const Status status = is_alone ? TrainAlone(settings, request, cluster)
+                                 : TrainUnderMpirun(settings, request, cluster, &prints);
   if (const Status parted = Part(settings, status, cluster); !parted.ok()) {
     // The ranks that are missing have not printed the error: each rank prints its own.
     const Status told = status.ok() ? parted : status;

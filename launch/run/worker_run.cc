@@ -4,11 +4,13 @@
 #include <omp.h>
 #include <unistd.h>
 
+#include <functional>
 #include <optional>
 #include <string_view>
 #include <utility>
 
 #include "launch/model/manifest.h"
+#include "launch/profile/run_profiler.h"
 #include "launch/run/checkpoints.h"
 #include "launch/run/debug_print.h"
 #include "launch/run/id_recording.h"
@@ -118,6 +120,8 @@ class WorkerRun {
   Status RunToTheEnd();
   Status Preview();
   Status Train();
+  // Collective; all workers return the same.
+  Status Profile(const std::function<Status()>& work, const std::string& phase);
   Status SaveTrained();
   Status Evaluate();
   Status Finish();
@@ -151,6 +155,7 @@ class WorkerRun {
   Trainer trainer_;
   Checkpoints checkpoints_;
   IdRecording recording_;
+  RunProfiler profiler_;
 
   RowsPulled pulled_before_;  // when DescribeShards was last called
   std::optional<NodePlan> memory_plan_;
@@ -189,7 +194,13 @@ WorkerRun::WorkerRun(const WorkerSetup& setup, PreparedRun prepared, ShardLinks 
           [this](const std::string& directory, uint64_t steps, std::vector<SavedShard> shards) {
             return WriteModel(directory, steps, std::move(shards), "");
           }),
-      recording_(setup.settings, Raw(setup.workers.rank()), setup.workers.size()) {
+      recording_(setup.settings, Raw(setup.workers.rank()), setup.workers.size()),
+      profiler_(setup.options.profile, setup.settings.output.model_dir, setup.options.host,
+                setup.options.prints, job_.shards_per_node,
+                {.client = client_,
+                 .dialer = *links_.dialer,
+                 .workers = setup.workers,
+                 .clock = setup.clock}) {
   trainer_.set_after_step(
       [this](uint64_t steps, bool* is_agreed) { return checkpoints_.AfterStep(steps, is_agreed); });
   if (recording_.is_on()) {
@@ -245,13 +256,23 @@ Status WorkerRun::Train() {
         AgreeOnOne(setup_.workers, recording_.Start(), "recording ids", &is_everybodys);
     if (!starts.ok()) return Fail(starts, is_everybodys);
   }
+  RETURN_IF_ERROR(Profile([this] { return profiler_.Begin(&trainer_); }, "beginning the profile"));
   Result<TrainingSummary> trained = trainer_.Train();
   recording_.Finish();
   if (!trained.ok()) return Fail(trained.status(), trainer_.is_failure_agreed());
   summary_ = std::move(trained).value();
+  RETURN_IF_ERROR(
+      Profile([this] { return profiler_.Take(*run_.step, trainer_); }, "taking the profile"));
   if (!prints_all()) return OkStatus();
   progress_.ClearLine();
   return PrintAllParameters("updated parameters (weights and bias):", summary_.steps_done);
+}
+
+Status WorkerRun::Profile(const std::function<Status()>& work, const std::string& phase) {
+  if (!profiler_.is_on()) return OkStatus();
+  bool is_everybodys = false;
+  const Status done = AgreeOnOne(setup_.workers, work(), phase, &is_everybodys);
+  return done.ok() ? done : Fail(done, is_everybodys);
 }
 
 TrainingHistory WorkerRun::HistorySoFar() const {
@@ -371,8 +392,10 @@ Status WorkerRun::TellOutcome() {
   if (!settings.report_path().empty() && has_trained) {
     reported = AsFaultOfTheWorld(WriteReport(report, settings.report_path()));
   }
+  const Status profiled = AsFaultOfTheWorld(profiler_.Write());
+  if (reported.ok()) reported = profiled;
   progress_.ClearLine();
-  fmt::print("{}{}", checkpoints_.SummaryText(), recording_.SummaryText());
+  fmt::print("{}{}{}", checkpoints_.SummaryText(), recording_.SummaryText(), profiler_.Text());
   PrintOutcome(settings, outcome, report);
   return reported;
 }

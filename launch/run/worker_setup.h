@@ -22,6 +22,7 @@ struct WorkerRunOptions {
   std::vector<std::string> hosts;  // of all ranks, each once; for the report
   std::string started_at;          // "2025-01-31T12:00:00Z"
   bool prints = true;              // rank 0's worker
+  std::string profile = {};        // the value of --profile; "": not given
 };
 
 struct WorkerSetup {

@@ -189,9 +189,41 @@ void Controls::OnScanned(const StoreScanned& event) {
   state_.out.Answer(*request, reply);
 }
 
+// A shard that nobody times answers with nothing.
+void Controls::Profile(Request request, ProfileWish wish) {
+  ShardPhases* const phases = state_.phases;
+  if (wish == ProfileWish::kTake && phases != nullptr) {
+    const uint64_t ticket = state_.out.TakeTicket();
+    state_.out.Add(CountStore{.ticket = ticket});
+    in_store_.emplace(ticket, std::move(request));
+    return;
+  }
+  if (wish == ProfileWish::kBegin && phases != nullptr) phases->KeepSpans();
+  ProfileReply reply;
+  if (phases != nullptr) reply.now_ns = phases->shard.Now();
+  state_.out.Answer(request, reply);
+}
+
+void Controls::AnswerProfile(const Request& request, const StoreCounted& event) {
+  ProfileReply reply;
+  reply.now_ns = state_.phases->shard.Now();
+  reply.pid = state_.phases->pid;
+  reply.threads = state_.phases->Records();
+  const RowStoreCounters& store = event.counters;
+  reply.memory = {{.name = "cache", .bytes = state_.counters.cache_bytes},
+                  {.name = "memtables", .bytes = store.memtable_bytes},
+                  {.name = "table readers", .bytes = store.table_reader_bytes},
+                  {.name = "block cache", .bytes = store.block_cache_bytes},
+                  {.name = "pushes", .bytes = state_.most_push_bytes},
+                  {.name = "answers", .bytes = state_.most_answer_bytes}};
+  reply.process_peak_bytes = event.process_peak_bytes;
+  state_.out.Answer(request, reply);
+}
+
 void Controls::OnCounted(const StoreCounted& event) {
   const auto request = TakeWaiting(event.ticket);
   if (!request) return;
+  if (request->header.type == MessageType::kProfile) return AnswerProfile(*request, event);
   const RowStoreCounters& store = event.counters;
   StatsReply reply;
   static_cast<ShardCounters&>(reply) = state_.counters;

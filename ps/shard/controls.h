@@ -17,6 +17,7 @@
 #include <optional>
 
 #include "common/wire/checkpoint.h"
+#include "common/wire/profile.h"
 #include "ps/shard/local_tables.h"
 #include "ps/shard/shard_state.h"
 #include "ps/shard/store_writer.h"
@@ -43,6 +44,8 @@ class Controls {
   // the request: a worker sends it when it has waited that long for other workers.
   void Park(Request request, CheckpointRequest checkpoint = {});
   void Serve();
+  // Answers a PROFILE at once, but for what the store has to be asked.
+  void Profile(Request request, ProfileWish wish);
 
   // Whether a save is under way.
   bool is_saving() const { return save_.has_value(); }
@@ -71,6 +74,7 @@ class Controls {
   };
 
   void ServeOne(ControlTask task);
+  void AnswerProfile(const Request& request, const StoreCounted& event);
   void StartCheckpoint(ControlTask task);
   uint64_t DirtyBytes() const;
   bool WriteSlice(LocalSlice& slice, RowCache::Slot* next);

@@ -288,6 +288,9 @@ void Pulls::Answer(Pull pull) {
       if (!status.ok()) return state_.out.Refuse(task.request, status);
     }
   }
+  uint64_t bytes = 0;
+  for (const Frame& frame : payload) bytes += frame.size();
+  state_.most_answer_bytes = std::max(state_.most_answer_bytes, bytes);
   state_.out.Answer(task.request, PullReply{.has_waited = pull.has_waited}, std::move(payload));
   state_.End(ShardPhase::kEncode, task.ids.size() / sizeof(uint64_t));
 }

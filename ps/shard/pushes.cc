@@ -50,7 +50,10 @@ Status Pushes::Keep(const Header& header, std::shared_ptr<const PushPart> part, 
                            header.sender, header.step, push.parts_expected, header.parts);
   }
   push.parts_expected = header.parts;
+  const uint64_t bytes = part->bytes();
   *is_new = push.parts.emplace(header.part, std::move(part)).second;
+  if (*is_new) state_.push_bytes += bytes;
+  state_.most_push_bytes = std::max(state_.most_push_bytes, state_.push_bytes);
   return OkStatus();
 }
 
@@ -75,6 +78,15 @@ Status Pushes::NotePulled(const Header& header, std::vector<PulledBags> bags) {
     push.pulled_bags.insert_or_assign(key, std::move(one));
   }
   return OkStatus();
+}
+
+void Pushes::Forget(uint64_t step) {
+  const auto of_step = steps_.find(step);
+  if (of_step == steps_.end()) return;
+  for (const WorkerPush& worker : of_step->second.workers) {
+    for (const auto& [number, part] : worker.parts) state_.push_bytes -= part->bytes();
+  }
+  steps_.erase(of_step);
 }
 
 bool Pushes::IsNextComplete() const {

@@ -58,7 +58,7 @@ class Pushes {
   // Those of the next step. Requires that they are complete.
   const StepPushes& OfNext() const { return steps_.at(state_.next_step); }
   // Of a step that was applied.
-  void Forget(uint64_t step) { steps_.erase(step); }
+  void Forget(uint64_t step);
   // "no push of it came from worker 1, 3", of the next step.
   std::string DescribeMissing() const;
 

@@ -59,6 +59,10 @@ struct PushPart {
   float learning_rate = 0.0f;
 
   uint64_t rows() const { return ids.size() / sizeof(uint64_t); }
+  uint64_t bytes() const {
+    return ids.size() + gradients.size() + counts.size() + bag_gradients.size() +
+           bag_winners.size() + body.size();
+  }
   PushedBags pushed_bags() const {
     return {.parts = bags, .gradients = bag_gradients, .winners = bag_winners};
   }

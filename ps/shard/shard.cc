@@ -130,6 +130,11 @@ Status Shard::Take(Request request, Message message) {
     case MessageType::kStats:
       controls_.Park(std::move(request));
       return OkStatus();
+    case MessageType::kProfile: {
+      ASSIGN_OR_RETURN(const ProfileRequest profile, DecodeBody<ProfileRequest>(message));
+      controls_.Profile(std::move(request), static_cast<ProfileWish>(profile.wish));
+      return OkStatus();
+    }
     case MessageType::kCheckpoint: {
       ASSIGN_OR_RETURN(CheckpointRequest checkpoint, requests_.ReadCheckpoint(message));
       controls_.Park(std::move(request), std::move(checkpoint));
@@ -176,6 +181,7 @@ void Shard::ApplyStep() {
 void Shard::OnStepApplied() {
   pushes_.Forget(state_.next_step);
   ++state_.next_step;
+  if (state_.phases != nullptr) state_.phases->shard.set_step(state_.next_step);
   prefetches_.OnStepApplied();
   sweeper_.OnStepApplied();
   if (!pulls_.is_reading()) cache_moves_.OnStepApplied();

@@ -37,4 +37,21 @@ ShardTimes ShardPhases::Times() {
   return times;
 }
 
+void ShardPhases::KeepSpans() {
+  shard.KeepSpans();
+  MutexLock lock(mutex);
+  store.KeepSpans();
+  push_log.KeepSpans();
+}
+
+std::vector<ThreadRecord> ShardPhases::Records() {
+  std::vector<ThreadRecord> records = {{.thread = "shard", .record = shard.Record()}};
+  MutexLock lock(mutex);
+  records.push_back({.thread = "store", .record = store.Record()});
+  if (push_log.total(Number(StorePhase::kWrite)).times > 0) {
+    records.push_back({.thread = "push log", .record = push_log.Record()});
+  }
+  return records;
+}
+
 }  // namespace rowhouse

@@ -4,6 +4,7 @@
 
 #include "common/mutex.h"
 #include "common/phase_log.h"
+#include "common/wire/profile.h"
 #include "common/wire/shard_times.h"
 
 namespace rowhouse {
@@ -19,7 +20,13 @@ struct ShardPhases {
   // On the shard's thread.
   ShardTimes Times() EXCLUDES(mutex);
 
+  // Spans are kept from now on, of all threads. On the shard's thread.
+  void KeepSpans() EXCLUDES(mutex);
+  // By thread, those that did something. On the shard's thread.
+  std::vector<ThreadRecord> Records() EXCLUDES(mutex);
+
   PhaseLog shard;  // by ShardPhase
+  uint32_t pid = 0;
   // Parts of an update, if spans are kept.
   PhaseLog::Phase update_merge = 0, update_lookup = 0, update_rows = 0;
 

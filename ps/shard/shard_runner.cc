@@ -1,5 +1,7 @@
 #include "ps/shard/shard_runner.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <future>
 #include <limits>
@@ -73,6 +75,7 @@ class ShardRunner::Loop {
             runner.name_ + "-io", /*max_batch=*/1,
             [this](std::span<ShardAction> actions) { return CarryOutInStore(actions); },
             [this](ShardEvent event) { runner_.Complete(std::move(event)); }) {
+    runner_.phases_.pid = static_cast<uint32_t>(getpid());
     runner_.shard_->CountPhasesIn(&runner_.phases_);
     runner_.phases_.shard.Restart();
     if (runner.log_ == nullptr) return;

@@ -86,6 +86,8 @@ struct ShardState {
   Status failure;  // once set, the shard applies nothing and answers every request with it
   Outbox out;
   ShardPhases* phases = nullptr;  // null: nobody counts time
+  // Of gradients and bags that wait for their step, now and at most; of the largest answer.
+  uint64_t push_bytes = 0, most_push_bytes = 0, most_answer_bytes = 0;
 
   bool has_failed() const { return !failure.ok(); }
   // Counts the time since the last call for a phase; nowhere if nobody asks.

@@ -59,6 +59,11 @@ struct RowStoreCounters {
   uint64_t bytes_compacted = 0;  // written by compaction; it reads a little more
   uint64_t disk_full = 0;        // times the disk was found full
   uint64_t background_jobs = 0;  // flushes and compactions due or under way now
+  // Memory: rows written and not flushed, at most so far; indexes and filters of open files, and
+  // this store's equal share of the block cache, now.
+  uint64_t memtable_bytes = 0;
+  uint64_t table_reader_bytes = 0;
+  uint64_t block_cache_bytes = 0;
 
   // Bytes read or written in files for each byte of records; 0 if there are none.
   double read_amplification() const;

@@ -225,7 +225,7 @@ TEST(WireMessage, AnOlderVersionThatIsNoLongerUnderstoodIsNamed) {
   const uint32_t crc = ExtendCrc32c(Crc32c(sealed), frames[1].bytes());
   std::memcpy(frames[0].data() + kHeaderBytes - 4, &crc, sizeof(crc));
   EXPECT_EQ(Unpack(std::move(frames)).status().message(),
-            "the peer speaks protocol version 4, this build 6 to 6");
+            "the peer speaks protocol version 5, this build 6 to 6");
 }
 
 TEST(WireMessage, AnotherProtocolIsRefusedByItsMagic) {

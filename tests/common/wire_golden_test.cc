@@ -58,6 +58,7 @@ TEST(WireGolden, TypesKeepTheirNumbers) {
                                                "unknown",      "error",
                                                "prefetch",     "busy",
                                                "checkpoint",   "checkpoint reply",
+                                               "profile",      "profile reply",
                                                "unknown"};
   for (uint16_t number = 0; number < names.size(); ++number) {
     EXPECT_EQ(MessageTypeName(static_cast<MessageType>(number)), names[number]);

@@ -17,6 +17,9 @@ Frames ControlFrames::Encode(const Header& header, const MessagePart& /*part*/) 
   if (type_ == MessageType::kFlush) return EncodeMessage(header, FlushRequest{});
   if (type_ == MessageType::kCheckpoint) return EncodeMessage(header, checkpoint_);
   if (type_ == MessageType::kDigest) return EncodeMessage(header, DigestRequest{});
+  if (type_ == MessageType::kProfile) {
+    return EncodeMessage(header, ProfileRequest{.wish = static_cast<uint8_t>(profile_wish_)});
+  }
   return EncodeMessage(header, StatsRequest{});
 }
 
@@ -27,6 +30,7 @@ Status ControlFrames::TakeReply(const MessagePart& part, const Message& message)
   }
   if (type_ == MessageType::kCheckpoint) return DecodeReply(message, &checkpoints_[part.shard]);
   if (type_ == MessageType::kDigest) return DecodeReply(message, &digests_[part.shard]);
+  if (type_ == MessageType::kProfile) return DecodeReply(message, &profiles_[part.shard]);
   return DecodeReply(message, &stats_[part.shard]);
 }
 

@@ -77,6 +77,11 @@ void PsClient::StartStats(uint64_t steps) {
   BeginControl(MessageType::kStats, steps, DeadlinesOf(options_.deadline_ms, options_));
 }
 
+void PsClient::StartProfile(ProfileWish wish) {
+  control_frames_.set_profile_wish(wish);
+  BeginControl(MessageType::kProfile, 0, DeadlinesOf(options_.deadline_ms, options_));
+}
+
 // Step 0 is applied before every other: no shard lets this wait for a push.
 void PsClient::StartProbe(uint32_t within_ms) {
   CHECK_GT(within_ms, 0u);

@@ -86,6 +86,7 @@ class PsClient {
   void StartCheckpoint(uint64_t steps, CheckpointRequest request);
   void StartDigest(uint64_t steps);
   void StartStats(uint64_t steps);
+  void StartProfile(ProfileWish wish);
   // Asks every shard whether its disk is full, or was full within the last `within_ms`. Afterwards
   // busy_message() is what the first such shard said, "" if there is none. The operation ends when
   // every disk has room; it fails if a shard does not answer.
@@ -105,6 +106,7 @@ class PsClient {
   const std::vector<CheckpointReply>& checkpoints() const { return control_frames_.checkpoints(); }
   const std::vector<DigestReply>& digests() const { return control_frames_.digests(); }
   const std::vector<StatsReply>& stats() const { return control_frames_.stats(); }
+  const std::vector<ProfileReply>& profiles() const { return control_frames_.profiles(); }
 
   // What may be sent now, in order: prefetches, push, pull, control. Deadlines begin.
   std::vector<Outgoing> TakeOutgoing(TimeMs now);

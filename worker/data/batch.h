@@ -38,6 +38,16 @@ struct Batch {
   // What each sample's loss counts in training, finite and 0 or more; or none: 1 each.
   std::vector<float> weights;
 
+  // Of its memory.
+  size_t bytes() const {
+    size_t all = (dense.capacity() + labels.capacity() + weights.capacity()) * sizeof(float);
+    for (const Bags& bags : features) {
+      all += bags.offsets.capacity() * sizeof(uint32_t) + bags.ids.capacity() * sizeof(uint64_t) +
+             bags.weights.capacity() * sizeof(float);
+    }
+    return all;
+  }
+
   // No samples of this shape; keeps the memory.
   void Clear(size_t dense_width, size_t feature_count) {
     samples = 0;

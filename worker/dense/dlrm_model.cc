@@ -136,6 +136,16 @@ DlrmModel::DlrmModel(const ModelSpec& spec, DenseParameters* parameters)
     : impl_(std::make_unique<Impl>(spec, parameters)) {}
 DlrmModel::~DlrmModel() = default;
 
+size_t DlrmModel::activation_bytes() const {
+  const Impl& m = *impl_;
+  size_t floats = m.dense.capacity() + m.interacted.capacity() + m.interacted_delta.capacity() +
+                  m.sigmoid.capacity() + m.probabilities.capacity();
+  for (size_t l = 0; l < m.layers.size(); ++l) {
+    floats += m.outputs[l].capacity() + m.deltas[l].capacity();
+  }
+  return floats * sizeof(float);
+}
+
 void DlrmModel::CountPhasesIn(const Phases& phases) {
   Impl& m = *impl_;
   m.phases = phases;

@@ -43,6 +43,9 @@ class DlrmModel {
   };
   void CountPhasesIn(const Phases& phases);
 
+  // Memory of what Forward and Backward keep.
+  size_t activation_bytes() const;
+
   // dense: samples x bottom_mlp[0]. pooled[k]: samples x feature_widths[k]. Returns samples
   // probabilities; the span is good until the next Forward. samples == 0 is allowed.
   std::span<const float> Forward(std::span<const float> dense, size_t samples,

@@ -47,6 +47,14 @@ class BatchLookups {
     return whole.data() != nullptr ? whole : std::span<const float>(batches_[Raw(table)].values);
   }
 
+  // Memory of lookups and their slots.
+  size_t bytes() const {
+    size_t all = 0;
+    for (const std::vector<uint64_t>& rows : lookups_) all += rows.capacity() * sizeof(uint64_t);
+    for (const std::vector<uint32_t>& slots : slots_) all += slots.capacity() * sizeof(uint32_t);
+    return all;
+  }
+
   RowBatch& rows(TableId table) { return batches_[Raw(table)]; }
   const RowBatch& rows(TableId table) const { return batches_[Raw(table)]; }
 

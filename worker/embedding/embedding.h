@@ -72,6 +72,9 @@ class EmbeddingLayer {
   // feature has the same projection, that feature's Backward has overwritten them, and this adds.
   void Backward(size_t feature, SampleSlice samples, std::span<const float> gradient);
 
+  // Memory of what says which row each lookup means.
+  size_t lookup_bytes() const { return lookups_.bytes(); }
+
   size_t features() const { return tables_.features.size(); }
   uint32_t out_width(size_t feature) const { return tables_.features[feature].out_width(); }
 

@@ -73,6 +73,12 @@ std::span<const float> ForwardPass::Forward(SampleSlice samples) {
       pooled_);
 }
 
+size_t ForwardPass::activation_bytes() const {
+  size_t floats = 0;
+  for (const std::vector<float>& pooled : pooled_) floats += pooled.capacity();
+  return floats * sizeof(float) + model_.activation_bytes();
+}
+
 void ForwardPass::CountPhasesIn(PhaseLog* log) {
   phases_ = log;
   model_.CountPhasesIn(

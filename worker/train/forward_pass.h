@@ -63,6 +63,9 @@ class ForwardPass {
   // The ids of a feature in these samples, as the data have them.
   uint64_t LookupsOf(size_t feature, SampleSlice samples) const;
 
+  // Memory of what Forward keeps.
+  size_t activation_bytes() const;
+
   const Batch& batch() const { return *batch_; }
   DenseParameters& dense() { return dense_; }
   DlrmModel& model() { return model_; }

@@ -17,6 +17,12 @@ Lookahead::Ahead& Lookahead::Read(uint64_t step) {
   return *ahead_[step - first_];
 }
 
+size_t Lookahead::bytes() const {
+  size_t all = 0;
+  for (const std::unique_ptr<Ahead>& ahead : ahead_) all += ahead->batch.bytes();
+  return all;
+}
+
 Result<const Batch*> Lookahead::Take(uint64_t step) {
   while (!ahead_.empty() && first_ < step) {
     ahead_.pop_front();

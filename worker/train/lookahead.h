@@ -43,6 +43,9 @@ class Lookahead {
   // Call once a step: whether a pull of it waited for a disk.
   void OnPulled(bool has_waited);
 
+  // Of the samples it holds.
+  size_t bytes() const;
+
   uint32_t steps_ahead() const { return steps_ahead_; }
 
  private:

@@ -11,6 +11,13 @@ std::vector<PhaseKind> StepPhaseKinds() {
   std::vector<PhaseKind> kinds;
   for (const NamedStepPhase& phase : kNamedStepPhases) kinds.push_back({.name = phase.name});
   kinds.push_back({.name = "between steps"});
+  kinds[Number(StepPhase::kData)].amounts = {"samples"};
+  for (const StepPhase of_rows : {StepPhase::kMerge, StepPhase::kPull, StepPhase::kPush}) {
+    kinds[Number(of_rows)].amounts = {"rows"};
+  }
+  for (const StepPhase dense : {StepPhase::kAllreduce, StepPhase::kDenseUpdate}) {
+    kinds[Number(dense)].amounts = {"floats"};
+  }
   return kinds;
 }
 

@@ -161,6 +161,8 @@ class Trainer {
   void KeepSpans();
   // The phases of steps; those of StepPhases come first.
   const PhaseLog& phases() const { return phases_; }
+  // Memory of samples that were read.
+  size_t sample_bytes() const { return lookahead_.bytes() + batch_.bytes(); }
 
   // After a failure of Train or Evaluate: whether all workers return it, so that no worker waits.
   bool is_failure_agreed() const { return is_failure_agreed_; }

@@ -43,6 +43,12 @@ void TrainingStep::CountPhasesIn(PhaseLog* log) {
   }
 }
 
+size_t TrainingStep::activation_bytes() const {
+  size_t floats = 0;
+  for (const std::vector<float>& gradients : pooled_gradients_) floats += gradients.capacity();
+  return floats * sizeof(float) + forward_.activation_bytes();
+}
+
 uint64_t TrainingStep::distinct_rows() const {
   uint64_t rows = 0;
   for (const RowBatch& batch : forward_.row_batches()) rows += batch.rows.size();

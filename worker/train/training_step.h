@@ -84,6 +84,9 @@ class TrainingStep {
   // the step; null: nowhere. If the log keeps spans, adds a kind for each layer and feature.
   void CountPhasesIn(PhaseLog* log);
 
+  // Memory of what forward and backward pass keep of a piece.
+  size_t activation_bytes() const;
+
   // Of the batch: rows to pull, and rows of bags that shards pool.
   uint64_t distinct_rows() const;
 

@@ -184,6 +184,7 @@ class RocksDbStore final : public RowStore {
   std::atomic<uint64_t> file_reads_ = 0;
   std::atomic<uint64_t> stalls_ = 0;
   std::atomic<uint64_t> stall_ms_ = 0;
+  std::atomic<uint64_t> memtable_bytes_ = 0;  // the most so far
 
   // When to try a full disk again; unset: it is not full.
   std::optional<std::chrono::steady_clock::time_point> next_try_;
@@ -255,6 +256,11 @@ uint64_t RocksDbStore::LiveBytes() const {
 }
 
 RowStoreCounters RocksDbStore::counters() const {
+  uint64_t table_reader_bytes = 0;
+  if (db_ != nullptr) {
+    db_->GetIntProperty(rows_, rocksdb::DB::Properties::kEstimateTableReadersMem,
+                        &table_reader_bytes);
+  }
   return {.rows_read = rows_read_,
           .rows_written = rows_written_,
           .stalls = stalls_,
@@ -266,7 +272,11 @@ RowStoreCounters RocksDbStore::counters() const {
           .bytes_flushed = events_->bytes_flushed(),
           .bytes_compacted = events_->bytes_compacted(),
           .disk_full = events_->times_disk_full(),
-          .background_jobs = db_ == nullptr ? 0 : BackgroundJobs(*db_, rows_)};
+          .background_jobs = db_ == nullptr ? 0 : BackgroundJobs(*db_, rows_),
+          .memtable_bytes = memtable_bytes_,
+          .table_reader_bytes = table_reader_bytes,
+          .block_cache_bytes = environment_->block_cache_used_bytes() /
+                               std::max<size_t>(environment_->options().stores, 1)};
 }
 
 // Logged as a warning if Puts had to wait.
@@ -375,6 +385,9 @@ Status RocksDbStore::Put(const StoreSlice& slice, std::span<const RowId> rows,
     if (!added.ok()) return Translate(added, path_, "put");
   }
   RETURN_IF_ERROR(WriteOrGiveUp(&batch_));
+  uint64_t in_memory = 0;
+  db_->GetIntProperty(rows_, rocksdb::DB::Properties::kCurSizeAllMemTables, &in_memory);
+  if (in_memory > memtable_bytes_) memtable_bytes_ = in_memory;
   rows_written_ += rows.size();
   bytes_written_ += records.size();
   return OkStatus();

@@ -1,0 +1,240 @@
+#include "launch/profile/run_profile.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "launch/report/figure_text.h"
+
+namespace rowhouse {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// A phase, or a group of phases: their sum.
+struct Line {
+  std::string name;
+  PhaseTotal total;
+  std::vector<PhaseKind> kinds;  // of the phase; empty: a group
+  std::vector<Line> parts;
+};
+
+void AddTo(const PhaseTotal& other, PhaseTotal* total) {
+  total->ns += other.ns;
+  total->times += other.times;
+}
+
+// Groups in the order of their first phases, without those that took no time.
+std::vector<Line> LinesOf(const PhaseRecord& record) {
+  std::vector<Line> lines;
+  for (size_t p = 0; p < record.kinds.size(); ++p) {
+    const PhaseTotal& total = record.totals[p];
+    const std::string group = GroupOfPhase(record.kinds[p].name);
+    auto line = std::ranges::find(lines, group, &Line::name);
+    if (line == lines.end()) line = lines.insert(lines.end(), {.name = group});
+    if (total.ns == 0) continue;
+    AddTo(total, &line->total);
+    line->parts.push_back(
+        {.name = record.kinds[p].name, .total = total, .kinds = {record.kinds[p]}});
+  }
+  std::erase_if(lines, [](const Line& line) { return line.total.ns == 0; });
+  for (Line& line : lines) {
+    for (const Line& part : line.parts) {
+      for (size_t a = 0; a < 2; ++a) {
+        // The amounts of parts are not those of the whole, but where one part is all.
+        if (line.parts.size() == 1 || part.name == line.name) {
+          line.total.amounts[a] += part.total.amounts[a];
+        }
+      }
+    }
+    if (line.parts.size() == 1 && line.parts[0].name == line.name) {
+      line.kinds = line.parts[0].kinds;
+      line.parts.clear();
+    }
+  }
+  return lines;
+}
+
+struct Scale {
+  double steps = 1, samples = 1, rows = 1;
+  uint64_t all_ns = 1;
+};
+
+double Over(double value, double by) { return by > 0 ? value / by : 0.0; }
+
+// Rows of the phase itself where it counted them, else those the rank pulled.
+double RowsOf(const Line& line, const Scale& scale) {
+  for (const PhaseKind& kind : line.kinds) {
+    if (kind.amounts[0] == "rows" && line.total.amounts[0] > 0) {
+      return static_cast<double>(line.total.amounts[0]);
+    }
+  }
+  return scale.rows;
+}
+
+std::string LineText(const Line& line, const std::string& name, const Scale& scale) {
+  const auto ns = static_cast<double>(line.total.ns);
+  return fmt::format("  {:<34}{:>10.4f}{:>8.1f} %{:>12.1f}{:>10.2f}{:>10}\n", name,
+                     Over(ns, scale.steps) * 1e-6, 100.0 * ns / static_cast<double>(scale.all_ns),
+                     Over(ns, scale.samples), Over(ns, RowsOf(line, scale)), line.total.times);
+}
+
+std::string ThreadText(const ThreadRecord& thread, Scale scale) {
+  const std::vector<Line> lines = LinesOf(thread.record);
+  scale.all_ns = 0;
+  for (const Line& line : lines) scale.all_ns += line.total.ns;
+  if (scale.all_ns == 0) return "";
+  std::string text = fmt::format("  {:<34}{:>10}{:>10}{:>12}{:>10}{:>10}\n", thread.thread,
+                                 "ms/step", "share", "ns/sample", "ns/row", "times");
+  for (const Line& line : lines) {
+    text += LineText(line, line.name, scale);
+    for (const Line& part : line.parts) {
+      const bool is_rest = part.name == line.name;
+      text += LineText(part, "  " + (is_rest ? "(rest)" : part.name.substr(line.name.size() + 1)),
+                       scale);
+    }
+  }
+  if (thread.record.dropped_spans > 0) {
+    text += fmt::format("  {} spans in the middle of the run were not kept; sums have them all\n",
+                        CountText(static_cast<double>(thread.record.dropped_spans)));
+  }
+  return text;
+}
+
+// Of the ranks of one process, with what no part accounts for.
+std::vector<MemoryPart> MemoryOf(const RunProfile& profile, const RankProfile& rank) {
+  std::vector<MemoryPart> parts = rank.memory;
+  uint64_t known = 0;
+  for (const RankProfile& other : profile.ranks) {
+    if (other.host != rank.host || other.pid != rank.pid) continue;
+    for (const MemoryPart& part : other.memory) known += part.bytes;
+  }
+  if (rank.process_peak_bytes > 0) {
+    parts.push_back({.name = "not attributed",
+                     .bytes = rank.process_peak_bytes - std::min(known, rank.process_peak_bytes)});
+  }
+  return parts;
+}
+
+std::string MemoryText(const RunProfile& profile, const RankProfile& rank) {
+  constexpr double kMib = 1024.0 * 1024.0;
+  std::string text = "  memory at its peak, MiB:";
+  for (const MemoryPart& part : MemoryOf(profile, rank)) {
+    text += fmt::format(" {} {:.1f},", part.name, static_cast<double>(part.bytes) / kMib);
+  }
+  return text + (rank.process_peak_bytes == 0
+                     ? " process not known\n"
+                     : fmt::format(" process {:.1f}\n",
+                                   static_cast<double>(rank.process_peak_bytes) / kMib));
+}
+
+std::string ClockText(const RankProfile& rank) {
+  if (rank.clock_error == 0) return "";
+  return fmt::format("; its clock is {:.1f} us ahead, known to {:.1f} us",
+                     static_cast<double>(rank.clock_offset) * 1e-3,
+                     static_cast<double>(rank.clock_error) * 1e-3);
+}
+
+Json PhaseToJson(const Line& line, const Scale& scale) {
+  const auto ns = static_cast<double>(line.total.ns);
+  Json json = {{"name", line.name},
+               {"ms_per_step", Over(ns, scale.steps) * 1e-6},
+               {"share", Over(ns, static_cast<double>(scale.all_ns))},
+               {"times", line.total.times},
+               {"ns_per_sample", Over(ns, scale.samples)},
+               {"ns_per_row", Over(ns, RowsOf(line, scale))}};
+  for (const PhaseKind& kind : line.kinds) {
+    for (size_t a = 0; a < 2; ++a) {
+      if (!kind.amounts[a].empty()) json[kind.amounts[a]] = line.total.amounts[a];
+    }
+    for (const auto& [name, size] : kind.sizes) json[name] = size;
+  }
+  return json;
+}
+
+Json ThreadToJson(const ThreadRecord& thread, Scale scale) {
+  const std::vector<Line> lines = LinesOf(thread.record);
+  scale.all_ns = 0;
+  for (const Line& line : lines) scale.all_ns += line.total.ns;
+  Json phases = Json::array();
+  for (const Line& line : lines) {
+    phases.push_back(PhaseToJson(line, scale));
+    for (const Line& part : line.parts) {
+      if (part.name != line.name) phases.push_back(PhaseToJson(part, scale));
+    }
+  }
+  return {{"name", thread.thread},
+          {"seconds", static_cast<double>(scale.all_ns) * 1e-9},
+          {"dropped_spans", thread.record.dropped_spans},
+          {"phases", phases}};
+}
+
+Scale ScaleOf(const RunProfile& profile, const RankProfile& rank) {
+  return {.steps = static_cast<double>(profile.steps), .samples = rank.samples, .rows = rank.rows};
+}
+
+}  // namespace
+
+RankProfile RankOfShard(std::string name, std::string host, ProfileReply reply) {
+  RankProfile rank{.name = std::move(name),
+                   .host = std::move(host),
+                   .pid = reply.pid,
+                   .threads = std::move(reply.threads),
+                   .memory = std::move(reply.memory),
+                   .process_peak_bytes = reply.process_peak_bytes};
+  for (const ThreadRecord& thread : rank.threads) {
+    for (size_t p = 0; p < thread.record.kinds.size(); ++p) {
+      if (thread.record.kinds[p].name != "gather") continue;
+      rank.rows += static_cast<double>(thread.record.totals[p].amounts[0]);
+    }
+  }
+  return rank;
+}
+
+std::string ProfileText(const RunProfile& profile) {
+  std::string text = fmt::format("profile of {} steps, {} samples\n",
+                                 CountText(static_cast<double>(profile.steps)),
+                                 CountText(static_cast<double>(profile.samples)));
+  for (const RankProfile& rank : profile.ranks) {
+    text += fmt::format("\n{} on {}: {} samples, {} rows pulled{}\n", rank.name, rank.host,
+                        CountText(rank.samples), CountText(rank.rows), ClockText(rank));
+    for (const ThreadRecord& thread : rank.threads) {
+      text += ThreadText(thread, ScaleOf(profile, rank));
+    }
+    text += MemoryText(profile, rank);
+  }
+  return text;
+}
+
+Json ProfileToJson(const RunProfile& profile) {
+  Json ranks = Json::array();
+  for (const RankProfile& rank : profile.ranks) {
+    Json threads = Json::array(), memory = Json::array();
+    for (const ThreadRecord& thread : rank.threads) {
+      threads.push_back(ThreadToJson(thread, ScaleOf(profile, rank)));
+    }
+    for (const MemoryPart& part : MemoryOf(profile, rank)) {
+      memory.push_back({{"name", part.name}, {"bytes", part.bytes}});
+    }
+    ranks.push_back(
+        {{"name", rank.name},
+         {"host", rank.host},
+         {"kind", rank.is_worker ? "worker" : "shard"},
+         {"clock_offset_us", static_cast<double>(rank.clock_offset) * 1e-3},
+         {"clock_error_us", static_cast<double>(rank.clock_error) * 1e-3},
+         {"rows_pulled", rank.rows},
+         {"samples", rank.samples},
+         {"threads", threads},
+         {"memory", memory},
+         {"process_peak_bytes",
+          rank.process_peak_bytes == 0 ? Json(nullptr) : Json(rank.process_peak_bytes)}});
+  }
+  return {{"rowhouse_profile", 1},
+          {"steps", profile.steps},
+          {"samples", profile.samples},
+          {"ranks", ranks}};
+}
+
+}  // namespace rowhouse

@@ -1,0 +1,57 @@
+// RunProfile: where the time and the memory of a run went, rank by rank; as a table for people and
+// as JSON. The picture over time is launch/profile/trace_file.h's.
+//
+// JSON, format 1: {"rowhouse_profile": 1, "steps", "samples", "ranks": [{"name", "host", "kind":
+// "worker" | "shard", "clock_offset_us", "clock_error_us", "threads": [{"name", "seconds",
+// "dropped_spans", "phases": [{"name", "ms_per_step", "share", "times", "ns_per_sample",
+// "ns_per_row", <amounts>}]}], "memory": [{"name", "bytes"}], "process_peak_bytes"}]}. Names of
+// phases are those of worker/train/step_phases.h and common/wire/shard_times.h; "a/b" is part of
+// "a".
+// Threads: plain data.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "common/clock.h"
+#include "common/wire/profile.h"
+
+namespace rowhouse {
+
+struct RankProfile {
+  std::string name;  // "worker 0"
+  std::string host;
+  bool is_worker = false;
+  uint32_t pid = 0;
+  // To be subtracted from the times of its spans; what it may be wrong by.
+  TimeNs clock_offset = 0, clock_error = 0;
+  double rows = 0;     // pulled
+  double samples = 0;  // a worker's own; for a shard those of the run
+  std::vector<ThreadRecord> threads;
+  std::vector<MemoryPart> memory;
+  uint64_t process_peak_bytes = 0;  // 0: not known
+
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(name, host, is_worker, pid, clock_offset, clock_error, rows, samples, threads, memory,
+            process_peak_bytes);
+  }
+};
+
+struct RunProfile {
+  uint64_t steps = 0;
+  uint64_t samples = 0;  // over all workers
+  std::vector<RankProfile> ranks;
+};
+
+// What a shard answered.
+RankProfile RankOfShard(std::string name, std::string host, ProfileReply reply);
+
+// An aligned table for each thread of each rank, then its memory.
+std::string ProfileText(const RunProfile& profile);
+
+nlohmann::ordered_json ProfileToJson(const RunProfile& profile);
+
+}  // namespace rowhouse

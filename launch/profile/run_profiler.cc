@@ -1,0 +1,208 @@
+#include "launch/profile/run_profiler.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "common/wire/codec.h"
+#include "launch/profile/clock_bounds.h"
+#include "launch/profile/trace_file.h"
+#include "launch/profile/worker_memory.h"
+#include "launch/report/report_file.h"
+#include "ps/node/process_memory.h"
+
+namespace rowhouse {
+namespace {
+
+constexpr int kClockRounds = 8;
+
+// As a message, for AllGather.
+struct PackedRank {
+  static constexpr MessageType kType = MessageType::kProfileReply;
+  RankProfile rank;
+
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(rank);
+  }
+};
+
+Result<RankProfile> Unpacked(std::span<const std::byte> bytes) {
+  PackedRank packed;
+  BodyReader reader(bytes);
+  try {
+    reader(packed);
+  } catch (const std::exception& error) {
+    return CorruptionError("a worker's profile: {}", error.what());
+  }
+  return std::move(packed.rank);
+}
+
+const PhaseTotal& TotalOf(const PhaseRecord& record, StepPhase phase) {
+  return record.totals[Number(phase)];
+}
+
+// Nobody leaves a gathering before everybody has come to it.
+Result<std::vector<ClockBounds>> CompareClocks(Communicator& workers, const Clock& clock) {
+  struct Times {
+    TimeNs left_last = 0, came = 0;
+  };
+  std::vector<ClockBounds> bounds(workers.size());
+  Times mine;
+  TimeNs came_last = 0;
+  for (int round = 0; round <= kClockRounds; ++round) {
+    mine.came = clock.NowNs();
+    ASSIGN_OR_RETURN(const auto all,
+                     workers.AllGather(std::as_bytes(std::span(&mine, 1)), "comparing clocks"));
+    const TimeNs left = clock.NowNs();
+    for (uint32_t w = 0; w < workers.size(); ++w) {
+      Times its;
+      CHECK_EQ(all[w].size(), sizeof(its));
+      std::memcpy(&its, all[w].data(), sizeof(its));
+      bounds[w].ItsBeforeOurs(its.came, left);
+      if (round > 0) bounds[w].ItsAfterOurs(its.left_last, came_last);
+    }
+    mine.left_last = left;
+    came_last = mine.came;
+  }
+  return bounds;
+}
+
+Status MakeDirectoryOf(const std::string& file) {
+  const std::filesystem::path directory = std::filesystem::path(file).parent_path();
+  if (file.empty() || directory.empty()) return OkStatus();
+  std::error_code error;
+  std::filesystem::create_directories(directory, error);
+  if (!error && access(directory.c_str(), W_OK) == 0) return OkStatus();
+  return UsageError("--profile: files cannot be made in {}: {}", directory.string(),
+                    error ? error.message() : "it cannot be written to");
+}
+
+}  // namespace
+
+ProfileFiles ProfileFilesOf(const std::string& value, const std::string& model_dir) {
+  if (value.empty() || (value == "-" && model_dir.empty())) return {};
+  if (value.ends_with(".json")) return {.figures = "", .trace = value};
+  const std::string directory = value == "-" ? model_dir + "/profile" : value;
+  return {.figures = directory + "/profile.json", .trace = directory + "/trace.json"};
+}
+
+Status WriteProfile(const RunProfile& profile, const ProfileFiles& files) {
+  if (!files.figures.empty()) {
+    RETURN_IF_ERROR(WriteReportFile(files.figures, ProfileToJson(profile).dump(1) + "\n"));
+  }
+  if (files.trace.empty()) return OkStatus();
+  return WriteReportFile(files.trace, TraceText(profile));
+}
+
+Result<std::vector<ProfileReply>> AskForProfiles(PsClient& client, Dialer& dialer,
+                                                 const Clock& clock, ProfileWish wish) {
+  client.StartProfile(wish);
+  RETURN_IF_ERROR(RunClient(client, dialer, clock));
+  return client.profiles();
+}
+
+RunProfiler::RunProfiler(const std::string& profile, const std::string& model_dir, std::string host,
+                         bool prints, uint32_t shards_per_node, const Links& links)
+    : is_on_(!profile.empty()),
+      files_(ProfileFilesOf(profile, model_dir)),
+      host_(std::move(host)),
+      prints_(prints),
+      shards_per_node_(shards_per_node),
+      links_(links) {}
+
+Status RunProfiler::Begin(Trainer* trainer) {
+  if (!is_on_) return OkStatus();
+  trainer->KeepSpans();
+  if (!prints_) return OkStatus();
+  RETURN_IF_ERROR(MakeDirectoryOf(files_.figures));
+  RETURN_IF_ERROR(MakeDirectoryOf(files_.trace));
+  return AskForProfiles(links_.client, links_.dialer, links_.clock, ProfileWish::kBegin).status();
+}
+
+Result<std::vector<RankProfile>> RunProfiler::GatherWorkers(TrainingStep& step,
+                                                            const Trainer& trainer) {
+  Communicator& workers = links_.workers;
+  const PhaseRecord record = trainer.phases().Record();
+  PackedRank mine;
+  mine.rank = {.name = fmt::format("worker {}", Raw(workers.rank())),
+               .host = host_,
+               .is_worker = true,
+               .pid = static_cast<uint32_t>(getpid()),
+               .rows = static_cast<double>(TotalOf(record, StepPhase::kPull).amounts[0]),
+               .samples = static_cast<double>(TotalOf(record, StepPhase::kData).amounts[0]),
+               .threads = {{.thread = "worker", .record = record}},
+               .memory = MemoryOfWorker(step, trainer),
+               .process_peak_bytes = PeakBytesOfProcess()};
+  const Frame packed = EncodeBody(mine);
+  ASSIGN_OR_RETURN(const auto all, workers.AllGather(packed.bytes(), "gathering the profile"));
+  ASSIGN_OR_RETURN(const std::vector<ClockBounds> bounds, CompareClocks(workers, links_.clock));
+  std::vector<RankProfile> ranks;
+  for (uint32_t w = 0; w < workers.size(); ++w) {
+    ASSIGN_OR_RETURN(RankProfile rank, Unpacked(all[w]));
+    if (rank.host != host_) {
+      rank.clock_offset = bounds[w].offset();
+      rank.clock_error = bounds[w].error();
+    }
+    ranks.push_back(std::move(rank));
+  }
+  return ranks;
+}
+
+Result<std::vector<RankProfile>> RunProfiler::TakeShards() {
+  PsClient& client = links_.client;
+  const std::vector<ShardAddress>& shards = client.shards();
+  ASSIGN_OR_RETURN(std::vector<ProfileReply> taken,
+                   AskForProfiles(client, links_.dialer, links_.clock, ProfileWish::kTake));
+  std::vector<ClockBounds> bounds(shards.size());
+  for (int round = 0; round < kClockRounds; ++round) {
+    const TimeNs asked = links_.clock.NowNs();
+    ASSIGN_OR_RETURN(const std::vector<ProfileReply> clocks,
+                     AskForProfiles(client, links_.dialer, links_.clock, ProfileWish::kClock));
+    const TimeNs answered = links_.clock.NowNs();
+    for (size_t s = 0; s < shards.size(); ++s) {
+      bounds[s].ItsAfterOurs(clocks[s].now_ns, asked);
+      bounds[s].ItsBeforeOurs(clocks[s].now_ns, answered);
+    }
+  }
+  std::vector<RankProfile> ranks;
+  for (size_t s = 0; s < shards.size(); ++s) {
+    RankProfile rank = RankOfShard(fmt::format("PS node {}, shard {}", s / shards_per_node_, s),
+                                   shards[s].host, std::move(taken[s]));
+    if (rank.host != host_) {
+      rank.clock_offset = bounds[s].offset();
+      rank.clock_error = bounds[s].error();
+    }
+    ranks.push_back(std::move(rank));
+  }
+  return ranks;
+}
+
+Status RunProfiler::Take(TrainingStep& step, const Trainer& trainer) {
+  if (!is_on_) return OkStatus();
+  ASSIGN_OR_RETURN(std::vector<RankProfile> ranks, GatherWorkers(step, trainer));
+  if (!prints_) return OkStatus();
+  ASSIGN_OR_RETURN(std::vector<RankProfile> shards, TakeShards());
+  for (RankProfile& shard : shards) {
+    shard.samples = static_cast<double>(trainer.samples_done());
+    ranks.push_back(std::move(shard));
+  }
+  const PhaseTotal& steps = ranks[0].threads[0].record.totals[Number(StepPhase::kAllreduce)];
+  profile_ = {.steps = steps.times, .samples = trainer.samples_done(), .ranks = std::move(ranks)};
+  return OkStatus();
+}
+
+std::string RunProfiler::Text() const {
+  if (!is_on_) return "";
+  std::string text = ProfileText(profile_);
+  if (!files_.trace.empty()) {
+    text += fmt::format("trace of all ranks, for ui.perfetto.dev: {}\n", files_.trace);
+  }
+  return text;
+}
+
+}  // namespace rowhouse
