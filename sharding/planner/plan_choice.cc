@@ -244,6 +244,29 @@ Status PlanChoice::RefineTables(uint64_t most) {
   return OkStatus();
 }
 
+// Until one pair helps: then single tables are looked at again.
+Status PlanChoice::RefinePairs(uint64_t most) {
+  const std::vector<TableSpec>& tables = workload_.tables.physical;
+  const PlanParts now(*best_);
+  for (size_t a = 0; a < tables.size(); ++a) {
+    for (size_t b = a + 1; b < tables.size(); ++b) {
+      const std::vector<TableParts> places_of_b = PlacesOf(tables[b], &now.tables()[b]);
+      for (const TableParts& place_of_a : PlacesOf(tables[a], &now.tables()[a])) {
+        for (const TableParts& place_of_b : places_of_b) {
+          if (tried_ >= most) return OkStatus();
+          PlanParts other = now;
+          other.tables()[a] = place_of_a;
+          other.tables()[b] = place_of_b;
+          const double so_far = cost_.ms;
+          RETURN_IF_ERROR(Try(other, "local search"));
+          if (cost_.ms < so_far) return OkStatus();
+        }
+      }
+    }
+  }
+  return OkStatus();
+}
+
 // ---- All combinations
 // ----------------------------------------------------------------------------
 
