@@ -26,6 +26,12 @@ void PhaseLog::EndTwo(Phase first, Phase second, double share_of_first, uint64_t
   Count(second, now, amount, 0);
 }
 
+void PhaseLog::KeepSpans() {
+  keeps_spans_ = true;
+  totals_.assign(kinds_.size(), {});
+  Restart();
+}
+
 void PhaseLog::Resume(Phase phase) {
   is_suspended_ = false;
   End(phase);

@@ -97,8 +97,8 @@ class PhaseLog {
 
   // The step of spans to come.
   void set_step(uint64_t step) { step_ = step; }
-  // From now on spans are kept, too; callers divide time more finely.
-  void KeepSpans() { keeps_spans_ = true; }
+  // Forgets what was counted, and keeps spans from now on, too; callers divide time more finely.
+  void KeepSpans();
   bool keeps_spans() const { return keeps_spans_; }
 
   const std::vector<PhaseKind>& kinds() const { return kinds_; }

@@ -127,6 +127,7 @@ Status RunVerb(const CommandLine& command_line, const Settings& settings) {
   if (command != nullptr) return command->run(command_line, settings);
   return RunBench(command_line.arguments, command_line.Value(kJsonFlag),
                   {.trace = command_line.Value(kTraceFlag),
+                   .profile = command_line.Value(kProfileFlag),
                    .is_long = command_line.Value(kLongFlag) == "true"});
 }
 

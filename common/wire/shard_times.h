@@ -28,7 +28,7 @@ enum class StorePhase : uint32_t { kIdle, kRead, kWrite, kOther, kCount };
 inline constexpr std::array<const char*, static_cast<size_t>(StorePhase::kCount)> kStorePhaseNames =
     {"idle", "read", "write", "other"};
 
-// Nanoseconds since the shard started.
+// Nanoseconds since the shard started, or since its profile began.
 struct ShardTimes {
   std::array<uint64_t, kShardPhaseNames.size()> shard = {};
   std::array<uint64_t, kStorePhaseNames.size()> store = {};

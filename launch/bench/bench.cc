@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "launch/bench/bench_command.h"
+#include "launch/profile/run_profiler.h"
 #include "launch/report/json_output.h"
 
 namespace rowhouse {
@@ -35,6 +36,15 @@ Result<std::vector<std::string>> NamesOf(const std::string& name) {
                        [&](const std::string& other) { return other.starts_with(name + "_"); });
   if (group.empty()) RETURN_IF_ERROR(Benches().Validate(name));
   return group;
+}
+
+// Of each bench that has one; its files lie in `directory`, but for --profile alone.
+Status TellProfile(Bench& bench, const std::string& directory, std::FILE* out) {
+  ASSIGN_OR_RETURN(const std::optional<RunProfile> profile, bench.Profile());
+  if (!profile) return OkStatus();
+  fmt::print(out, "{}", ProfileText(*profile));
+  if (directory.starts_with("-/")) return OkStatus();
+  return WriteProfile(*profile, ProfileFilesOf(directory, ""));
 }
 
 }  // namespace
@@ -113,6 +123,9 @@ Status RunBench(const std::vector<std::string>& asked, const std::string& json,
     for (const BenchFigure& figure : figures.value()) {
       fmt::print(table, "{}\n", FigureTableLine(figure, bench.value()->yardstick()));
       list.push_back(FigureToJson(figure));
+    }
+    if (!options.profile.empty()) {
+      RETURN_IF_ERROR(annotate(TellProfile(*bench.value(), options.profile + "/" + name, table)));
     }
     std::fflush(table);
   }

@@ -21,13 +21,17 @@
 #include "common/registry.h"
 #include "common/status.h"
 #include "launch/bench/bench_figure.h"
+#include "launch/profile/run_profile.h"
 
 namespace rowhouse {
 
 // Options of all benches. Sizes are not among them: they are part of what a bench measures.
 struct BenchOptions {
   std::string trace = "";  // a file of accesses, one number a line; "": its benches are left out
-  bool is_long = false;    // whether to run benches that take many minutes
+  // Pull and push tell where their time went. The value of --profile
+  // (launch/profile/run_profiler.h); "": not given.
+  std::string profile = "";
+  bool is_long = false;  // whether to run benches that take many minutes
   // By name, what took long to make and later benches of the run can use again. Null: nothing is
   // kept.
   std::shared_ptr<std::map<std::string, std::shared_ptr<void>>> kept = nullptr;
@@ -45,6 +49,9 @@ class Bench {
   // One sample of each, > 0, in unit(), of work that takes at least a tenth of a second.
   virtual Result<double> MeasureSystem() = 0;
   virtual Result<double> MeasureYardstick() = 0;
+
+  // Where the time of the samples went, if `options.profile` was given and it is known.
+  virtual Result<std::optional<RunProfile>> Profile() { return std::optional<RunProfile>(); }
 
   // The figures; by default one, named as the bench, of kMeasuredPairs pairs. Empty if the bench
   // needs an option that was not given; it has printed that.

@@ -1,5 +1,7 @@
 #include "launch/bench/one_shard.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <string>
@@ -7,6 +9,9 @@
 
 #include "common/scatter.h"
 #include "common/transport/zeromq.h"
+#include "launch/hosts/host_facts.h"
+#include "launch/profile/run_profiler.h"
+#include "ps/node/process_memory.h"
 #include "ps/shard/shard.h"
 #include "ps/shard/shard_store.h"
 #include "ps/store/row_store.h"
@@ -20,6 +25,9 @@ constexpr uint64_t kJobId = 1;
 constexpr uint64_t kIncarnation = 1;
 constexpr float kLearningRate = 0.01f;
 constexpr const char* kShardName = "bench shard";
+
+// Phases of the client.
+constexpr PhaseLog::Phase kPull = 0, kPush = 1, kOther = 2;
 
 // A store that somebody else keeps, to look at its counters and to outlive the shard.
 class LentStore final : public RowStore {
@@ -59,6 +67,9 @@ RowBatch MakeBatch(const OneShardOptions& options, uint64_t key) {
 
 OneShard::OneShard(const OneShardOptions& options)
     : options_(options),
+      phases_(clock_, {{.name = "pull", .amounts = {"rows"}},
+                       {.name = "push", .amounts = {"rows"}},
+                       {.name = "other"}}),
       shard_transport_(MakeZeroMqTransport({})),
       worker_transport_(MakeZeroMqTransport({})),
       batches_(options.steps) {}
@@ -147,12 +158,44 @@ Status OneShard::Prefetch(uint64_t steps_ahead, const std::vector<RowBatch>& bat
 Status OneShard::Run(Operation operation) {
   std::vector<RowBatch>& batches = batches_[next_batch_];
   next_batch_ = (next_batch_ + 1) % batches_.size();
-  if (operation == Operation::kPull) {
+  const bool is_pull = operation == Operation::kPull;
+  phases_.End(kOther);
+  phases_.set_step(runs_++);
+  if (is_pull) {
     client_->StartPull(step_, /*eval=*/false, &batches);
   } else {
     client_->StartPush(step_++, kLearningRate, /*samples=*/1, &batches);
   }
-  return RunClient(*client_, *dialer_, clock_);
+  const Status done = RunClient(*client_, *dialer_, clock_, is_pull ? pull_phases_ : push_phases_);
+  phases_.End(is_pull ? kPull : kPush, options_.step_rows());
+  return done;
+}
+
+Status OneShard::BeginProfile() {
+  phases_.KeepSpans();
+  pull_phases_ = ClientPhases::Of("pull", &phases_);
+  push_phases_ = ClientPhases::Of("push", &phases_);
+  runs_ = 0;
+  RETURN_IF_ERROR(AskForProfiles(*client_, *dialer_, clock_, ProfileWish::kBegin).status());
+  phases_.Restart();
+  return OkStatus();
+}
+
+Result<RunProfile> OneShard::TakeProfile() {
+  phases_.End(kOther);
+  ASSIGN_OR_RETURN(std::vector<ProfileReply> replies,
+                   AskForProfiles(*client_, *dialer_, clock_, ProfileWish::kTake));
+  const double rows = static_cast<double>(runs_ * options_.step_rows());
+  RankProfile client{.name = "client",
+                     .host = HostName(),
+                     .is_worker = true,
+                     .pid = static_cast<uint32_t>(getpid()),
+                     .rows = rows,
+                     .threads = {{.thread = "client", .record = phases_.Record()}},
+                     .process_peak_bytes = PeakBytesOfProcess()};
+  RankProfile shard = RankOfShard(kShardName, client.host, std::move(replies.at(0)));
+  shard.rows = rows;
+  return RunProfile{.steps = runs_, .ranks = {std::move(client), std::move(shard)}};
 }
 
 Result<StatsReply> OneShard::Stats() {

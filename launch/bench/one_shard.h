@@ -13,9 +13,11 @@
 #include <vector>
 
 #include "common/clock.h"
+#include "common/phase_log.h"
 #include "common/status.h"
 #include "common/transport/transport.h"
 #include "common/wire/control.h"
+#include "launch/profile/run_profile.h"
 #include "ps/shard/shard_runner.h"
 #include "ps/store/row_store.h"
 #include "worker/client/ps_client.h"
@@ -59,6 +61,12 @@ class OneShard {
   Status Prefetch(uint64_t steps_ahead, const std::vector<RowBatch>& batches);
   Result<StatsReply> Stats();
 
+  // From now on time is divided more finely, here and on the shard (`bench --profile`).
+  Status BeginProfile();
+  // Since then: a rank for the client, and one for the shard. A step of the profile is one of
+  // Run's.
+  Result<RunProfile> TakeProfile();
+
  private:
   explicit OneShard(const OneShardOptions& options);
 
@@ -68,6 +76,9 @@ class OneShard {
 
   const OneShardOptions options_;
   const SystemClock clock_;
+  PhaseLog phases_;  // of the client: pull, push, other
+  ClientPhases pull_phases_, push_phases_;
+  uint64_t runs_ = 0;  // since the profile began
   std::unique_ptr<Transport> shard_transport_, worker_transport_;
   std::unique_ptr<ShardRunner> runner_;
   std::unique_ptr<Dialer> dialer_;

@@ -14,7 +14,7 @@ constexpr size_t kSteps = 2;  // a sample: each of OneShard's two batches once
 
 class PullBench final : public Bench {
  public:
-  static Result<std::unique_ptr<Bench>> Make(const BenchOptions&) {
+  static Result<std::unique_ptr<Bench>> Make(const BenchOptions& options) {
     const OneShardOptions sizes;
     auto bench = std::make_unique<PullBench>();
     ASSIGN_OR_RETURN(bench->shard_, OneShard::Start(sizes));
@@ -25,6 +25,8 @@ class PullBench final : public Bench {
              .reply_bytes = sizes.request_rows * sizes.dim * sizeof(float),
              .window = sizes.window}));
     bench->sizes_ = sizes;
+    bench->is_profiled_ = !options.profile.empty();
+    if (bench->is_profiled_) RETURN_IF_ERROR(bench->shard_->BeginProfile());
     return std::unique_ptr<Bench>(std::move(bench));
   }
 
@@ -32,6 +34,12 @@ class PullBench final : public Bench {
   std::string yardstick() const override { return "the same bytes by ZeroMQ alone"; }
   // What a thread that only receives, gathers and sends was measured to reach: 0.5 to 0.64.
   std::optional<double> target() const override { return 0.5; }
+
+  Result<std::optional<RunProfile>> Profile() override {
+    if (!is_profiled_) return std::optional<RunProfile>();
+    ASSIGN_OR_RETURN(RunProfile profile, shard_->TakeProfile());
+    return std::optional(std::move(profile));
+  }
 
   Result<double> MeasureSystem() override { return shard_->PulledRowsPerSecond(kSteps); }
 
@@ -44,6 +52,7 @@ class PullBench final : public Bench {
   OneShardOptions sizes_;
   std::unique_ptr<OneShard> shard_;
   std::unique_ptr<RawExchange> raw_;
+  bool is_profiled_ = false;
 };
 
 const bool kRegistered =

@@ -40,8 +40,9 @@ const bool kProfileAdded = AddVerbFlag(
      .help =
          "Prints where time and memory went, by rank and phase. --profile=DIRECTORY also writes "
          "profile.json (figures) and trace.json (all ranks over time, for ui.perfetto.dev) "
-         "there; --profile=NAME.json writes the trace to that file. train: --profile alone "
-         "writes both into profile below --model_dir, if there is one. bench: of pull and push",
+         "there. train: --profile=NAME.json writes the trace to that file, and --profile alone "
+         "both into profile below --model_dir, if there is one. bench: of pull and push, with a "
+         "directory for each",
      .has_optional_value = true});
 
 // The ordered allreduce has a longer deadline than a pull, so that the error of a worker that waits

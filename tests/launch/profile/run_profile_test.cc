@@ -4,6 +4,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "launch/bench/one_shard.h"
 #include "launch/profile/clock_bounds.h"
 #include "launch/profile/run_profiler.h"
 #include "launch/profile/trace_file.h"
@@ -135,6 +136,25 @@ TEST(TraceFile, SlicesOfATrackNestAndAreOnOneClock) {
   EXPECT_EQ(gather["args"]["rows"], 80);
   const json& layer = phases.at({1, 1}).at(3);
   EXPECT_EQ(layer["args"]["outputs"], 4);
+}
+
+TEST(OneShard, ItsProfileIsOfWhatWasRunSinceItBegan) {
+  const auto shard = OneShard::Start(
+      {.table_rows = 1000, .dim = 4, .request_rows = 50, .step_requests = 2, .steps = 2});
+  ASSERT_OK(shard);
+  OneShard& one = *shard.value();
+  ASSERT_OK(one.PulledRowsPerSecond(1));
+  ASSERT_OK(one.BeginProfile());
+  ASSERT_OK(one.PulledRowsPerSecond(3));
+  ASSERT_OK(one.PushedRowsPerSecond(2));
+  const Result<RunProfile> profile = one.TakeProfile();
+  ASSERT_OK(profile);
+  EXPECT_EQ(profile.value().steps, 5u);
+  const json ranks = json::parse(ProfileToJson(profile.value()).dump())["ranks"];
+  std::map<std::string, json> client = PhasesOf(ranks[0]), served = PhasesOf(ranks[1]);
+  EXPECT_GT(client["pull/wait"]["times"].get<int>(), 0);
+  EXPECT_EQ(served["gather"]["rows"], 300);
+  EXPECT_EQ(served["update/rows"]["rows"], 200);
 }
 
 TEST(ClockBounds, TheNarrowestExchangeCounts) {
