@@ -1,0 +1,75 @@
+// rowhouse bench regime: what bounds Micro-DLRM and its DRAM sibling on this machine, with the
+// evidence in a file that --verify checks.
+#include <fmt/format.h>
+#include <omp.h>
+
+#include <nlohmann/json.hpp>
+
+#include "common/read_value.h"
+#include "launch/bench/bench_command.h"
+#include "launch/regimes/regime.h"
+#include "launch/regimes/regime_class.h"
+#include "launch/report/json_output.h"
+#include "launch/report/report_file.h"
+#include "launch/settings/verb_flags.h"
+
+namespace rowhouse {
+namespace {
+
+constexpr std::string_view kVerifyFlag = "verify";
+constexpr std::string_view kTableMbFlag = "table_mb";
+
+const bool kFlagsAdded =
+    AddVerbFlag({.name = kVerifyFlag,
+                 .verbs = kBench,
+                 .help =
+                     "With regime: measures nothing, and checks the evidence in this file, which "
+                     "regime --json=FILE wrote, against the rules of its classes"}) &&
+    AddVerbFlag({.name = kTableMbFlag,
+                 .verbs = kBench,
+                 .help =
+                     "With regime: MiB of the largest table. Default: 1953, the original's, or a "
+                     "third of the free memory if that is less"});
+
+Status Verify(const std::string& file) {
+  ASSIGN_OR_RETURN(const nlohmann::json json, ReadReportFile(file));
+  Result<RegimeEvidence> evidence = EvidenceFromJson(json);
+  RETURN_IF_ERROR(evidence.status().Annotate(file));
+  const std::vector<std::string> found = Contradictions(evidence.value());
+  if (found.empty()) {
+    fmt::print("{}: the figures bear out every class\n", file);
+    return OkStatus();
+  }
+  std::string text;
+  for (const std::string& one : found) text += (text.empty() ? "" : "\n") + one;
+  return MakeStatus(StatusCode::kInternal, "{}: {}", file, text);
+}
+
+Status RunRegime(const CommandLine& command_line, const Settings& /*settings*/) {
+  if (const std::string file = command_line.Value(kVerifyFlag); !file.empty()) return Verify(file);
+  RegimeOptions options;
+  if (const std::string text = command_line.Value(kTableMbFlag); !text.empty()) {
+    const auto mib = ReadWhole(text);
+    if (!mib || *mib < 1 || *mib > (uint64_t{1} << 30)) {
+      return UsageError("--{}={}: expected a whole number of MiB", kTableMbFlag, text);
+    }
+    options.memory_bytes = *mib << 20;
+  }
+  omp_set_num_threads(1);
+  ASSIGN_OR_RETURN(const RegimeEvidence evidence, MeasureRegimes(options));
+  std::string text = EvidenceText(evidence);
+  for (const std::string& one : Contradictions(evidence)) text += "\nnote: " + one;
+  return DeliverFigures(command_line.Value(kJsonFlag), EvidenceToJson(evidence).dump(2) + "\n",
+                        text + "\n");
+}
+
+const bool kAdded = AddBenchCommand(
+    {.name = "regime",
+     .note = {.what =
+                  "what bounds Micro-DLRM and its DRAM sibling: memory, caches, arithmetic, wire "
+                  "or calls (--json=FILE, --verify=FILE)",
+              .time = "30 s"},
+     .run = &RunRegime});
+
+}  // namespace
+}  // namespace rowhouse
