@@ -95,16 +95,29 @@ function drawRun({report}) {
   // ---- Where time went --------------------------------------------------------------------------
 
   const time = Page.section(main, "Where time went");
+  const ofRun = (key, name, what) => ({name, what, seconds: phases[key + "_seconds"] || 0});
+  // Reports of earlier versions know computing as a whole.
+  const ofStep = report.step_phases;
+  const computing = !ofStep ? [ofRun("compute", "compute", "forward, backward, dense update")] : [
+    ["merge", "merge ids", "ids to rows; repeated rows become one"],
+    ["row_gradients", "row gradients", "zeroed, and searched for NaNs"],
+    ["pool", "pool", "bags forward"],
+    ["mlp", "MLPs", "linear layers and loss, forward and backward"],
+    ["interaction", "interaction", "forward and backward"],
+    ["pool_backward", "pool backward", "gradients of rows"],
+    ["dense_update", "dense update", "dense gradients checked, optimizer"],
+    ["other", "other", "of steps, between the others"],
+  ].map(([key, name, what]) => ({name, what, seconds: ofStep[key] || 0}));
   const kinds = [
-    ["start", "start", "opening data, meeting PS nodes"],
-    ["data", "read data", "samples, and telling shards of rows to come"],
-    ["pull", "pull rows", "asked for until they are there"],
-    ["compute", "compute", "forward, backward, dense update"],
-    ["push", "push gradients", "until shards have them"],
-    ["exchange", "exchange", "dense gradients; waiting for the slowest worker"],
-    ["test", "test", "evaluations"],
-    ["save", "save", "rows to disk, their digest, the dense part"],
-  ].map(([key, name, what]) => ({name, what, seconds: phases[key + "_seconds"] || 0}));
+    ofRun("start", "start", "opening data, meeting PS nodes"),
+    ofRun("data", "read data", "samples, and telling shards of rows to come"),
+    ofRun("pull", "pull rows", "asked for until they are there"),
+    ...computing,
+    ofRun("push", "push gradients", "until shards have them"),
+    ofRun("exchange", "exchange", "dense gradients; waiting for the slowest worker"),
+    ofRun("test", "test", "evaluations"),
+    ofRun("save", "save", "rows to disk, their digest, the dense part"),
+  ];
   Charts.bars(Page.panel(time, "Seconds", "of the worker that wrote the report"),
               kinds.map((kind) => kind.name),
               [{name: "seconds", values: kinds.map((kind) => kind.seconds)}],
