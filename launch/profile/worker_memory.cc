@@ -30,7 +30,8 @@ std::vector<MemoryPart> MemoryOfWorker(TrainingStep& step, const Trainer& traine
       {.name = "lookups", .bytes = step.embedding().lookup_bytes()},
       {.name = "dense part", .bytes = (dense + step.allreduce().size()) * sizeof(float)},
       {.name = "activations", .bytes = step.activation_bytes()},
-      {.name = "samples", .bytes = trainer.sample_bytes()}};
+      {.name = "samples", .bytes = trainer.sample_bytes()},
+      {.name = "messages", .bytes = trainer.most_message_bytes()}};
   if (const WorkerRows* rows = step.rows(); rows != nullptr && rows->saved_floats() > 0) {
     parts.push_back({.name = "rows on the worker", .bytes = rows->saved_floats() * sizeof(float)});
   }

@@ -10,7 +10,7 @@
 namespace rowhouse {
 
 // Batches of rows and bags, the dense part with its optimizer, activations, rows that live on the
-// worker, samples. Messages under way and what the data source keeps are not among them.
+// worker, samples, messages under way (at most). What the data source keeps is not among them.
 std::vector<MemoryPart> MemoryOfWorker(TrainingStep& step, const Trainer& trainer);
 
 }  // namespace rowhouse

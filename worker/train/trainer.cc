@@ -196,6 +196,10 @@ Status Trainer::ReadSamples(uint64_t step, Batch* batch) {
   return read;
 }
 
+void Trainer::NoteMessages(uint64_t bytes_before) {
+  most_message_bytes_ = std::max(most_message_bytes_, client_.bytes_moved() - bytes_before);
+}
+
 Status Trainer::PullComputePush(uint64_t step, float learning_rate, StepFigures* figures) {
   ASSIGN_OR_RETURN(const Batch* const batch, lookahead_.Take(step));
   if (on_samples_) on_samples_(step, *batch);
@@ -210,8 +214,10 @@ Status Trainer::PullComputePush(uint64_t step, float learning_rate, StepFigures*
   RETURN_IF_ERROR(in_batch(step_.Prepare(*batch)));
   const uint64_t rows = step_.distinct_rows();
   End(StepPhase::kMerge, rows);
+  const uint64_t bytes_before_pull = client_.bytes_moved();
   client_.StartPull(step, /*eval=*/false, &step_.row_batches(), &step_.bag_batches());
   RETURN_IF_ERROR(RunClient(client_, dialer_, clock_, pull_phases_));
+  NoteMessages(bytes_before_pull);
   End(StepPhase::kPull, rows);
 
   // After the pull, which must not wait for them; shards read while this worker computes.
@@ -228,8 +234,10 @@ Status Trainer::PullComputePush(uint64_t step, float learning_rate, StepFigures*
   RETURN_IF_ERROR(in_batch(computed.status()));
   *figures = computed.value();
   End(StepPhase::kOther);
+  const uint64_t bytes_before_push = client_.bytes_moved();
   client_.StartPush(step, learning_rate, samples.count, &step_.row_batches());
   const Status pushed = RunClient(client_, dialer_, clock_, push_phases_);
+  NoteMessages(bytes_before_push);
   End(StepPhase::kPush, rows);
   return pushed;
 }

@@ -163,6 +163,8 @@ class Trainer {
   const PhaseLog& phases() const { return phases_; }
   // Memory of samples that were read.
   size_t sample_bytes() const { return lookahead_.bytes() + batch_.bytes(); }
+  // Bytes of all messages of the largest pull or push, both ways: no more are under way at once.
+  uint64_t most_message_bytes() const { return most_message_bytes_; }
 
   // After a failure of Train or Evaluate: whether all workers return it, so that no worker waits.
   bool is_failure_agreed() const { return is_failure_agreed_; }
@@ -178,6 +180,7 @@ class Trainer {
   SamplesOfStep SamplesOf(uint64_t step) const;
   Status ReadSamples(uint64_t step, Batch* batch);
   // A step up to the allreduce.
+  void NoteMessages(uint64_t bytes_before);
   Status PullComputePush(uint64_t step, float learning_rate, StepFigures* figures);
   Status ScoreTestSamples(uint64_t steps, std::vector<float>* scores, std::vector<float>* labels,
                           uint64_t* data_digest);
@@ -214,7 +217,7 @@ class Trainer {
   double evaluation_seconds_ = 0.0;
   uint64_t steps_done_ = 0, samples_ = 0;
   double seconds_ = 0.0;
-  uint64_t wire_bytes_ = 0;
+  uint64_t wire_bytes_ = 0, most_message_bytes_ = 0;
 };
 
 }  // namespace rowhouse
