@@ -38,6 +38,16 @@ Result<std::vector<std::string>> NamesOf(const std::string& name) {
   return group;
 }
 
+std::map<std::string, BenchNote>& Notes() {
+  static std::map<std::string, BenchNote> notes;
+  return notes;
+}
+
+bool HasProfile(const std::string& name) {
+  const auto note = Notes().find(name);
+  return note != Notes().end() && note->second.has_profile;
+}
+
 // Of each bench that has one; its files lie in `directory`, but for --profile alone.
 Status TellProfile(Bench& bench, const std::string& directory, std::FILE* out) {
   ASSIGN_OR_RETURN(const std::optional<RunProfile> profile, bench.Profile());
@@ -68,15 +78,6 @@ Registry<Bench, BenchOptions>& Benches() {
   return registry;
 }
 
-namespace {
-
-std::map<std::string, BenchNote>& Notes() {
-  static std::map<std::string, BenchNote> notes;
-  return notes;
-}
-
-}  // namespace
-
 bool AddBench(const std::string& name, BenchNote note,
               Registry<Bench, BenchOptions>::Factory factory) {
   Notes().emplace(name, std::move(note));
@@ -105,6 +106,10 @@ Status RunBench(const std::vector<std::string>& asked, const std::string& json,
   for (const std::string& name : asked) {
     ASSIGN_OR_RETURN(const std::vector<std::string> group, NamesOf(name));
     names.insert(names.end(), group.begin(), group.end());
+  }
+  if (!options.profile.empty() && std::ranges::none_of(names, HasProfile)) {
+    return UsageError(
+        "--profile: of these benches none tells where its time went; pull and push do");
   }
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
   fmt::print(table, "{}\n", FigureTableHead());

@@ -72,8 +72,9 @@ Registry<Bench, BenchOptions>& Benches();
 
 // A bench's line in the list of benches.
 struct BenchNote {
-  std::string what;  // what is measured, and the yardstick
-  std::string time;  // on two cores: "5 s"
+  std::string what;          // what is measured, and the yardstick
+  std::string time;          // on two cores: "5 s"
+  bool has_profile = false;  // it tells where its time went
 };
 
 bool AddBench(const std::string& name, BenchNote note,

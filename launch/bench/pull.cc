@@ -55,9 +55,10 @@ class PullBench final : public Bench {
   bool is_profiled_ = false;
 };
 
-const bool kRegistered =
-    AddBench("pull", {"rows from one shard, beside the same bytes by ZeroMQ alone", "5 s"},
-             &PullBench::Make);
+const bool kRegistered = AddBench(
+    "pull",
+    {"rows from one shard, beside the same bytes by ZeroMQ alone", "5 s", /*has_profile=*/true},
+    &PullBench::Make);
 
 }  // namespace
 }  // namespace rowhouse

@@ -55,9 +55,10 @@ class PushBench final : public Bench {
   bool is_profiled_ = false;
 };
 
-const bool kRegistered =
-    AddBench("push", {"gradients to one shard, beside the same bytes by ZeroMQ alone", "5 s"},
-             &PushBench::Make);
+const bool kRegistered = AddBench(
+    "push",
+    {"gradients to one shard, beside the same bytes by ZeroMQ alone", "5 s", /*has_profile=*/true},
+    &PushBench::Make);
 
 }  // namespace
 }  // namespace rowhouse
