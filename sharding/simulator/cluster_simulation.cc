@@ -219,6 +219,7 @@ SimulatedRun ClusterSimulation::Summary() const {
   run.phases = {.data = read_ms * share(alone.data, work_.read_ms()),
                 .merge = read_ms * share(alone.merge, work_.read_ms()),
                 .pull = phases_.pull * each,
+                .row_gradients = compute_ms * share(alone.row_gradients, work_.compute_ms()),
                 .pool = compute_ms * share(alone.pool, work_.compute_ms()),
                 .mlp = compute_ms * share(alone.mlp, work_.compute_ms()),
                 .interaction = compute_ms * share(alone.interaction, work_.compute_ms()),

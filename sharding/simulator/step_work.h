@@ -40,7 +40,8 @@ struct StepWork {
   double read_ms() const { return phases.data + phases.merge; }
   // Between pull and push.
   double compute_ms() const {
-    return phases.pool + phases.mlp + phases.interaction + phases.pool_backward;
+    return phases.row_gradients + phases.pool + phases.mlp + phases.interaction +
+           phases.pool_backward;
   }
 };
 
