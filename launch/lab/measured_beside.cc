@@ -1,0 +1,128 @@
+#include "launch/lab/measured_beside.h"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "common/counted.h"
+#include "launch/report/report_file.h"
+#include "launch/report/text_table.h"
+
+namespace rowhouse {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+double Median(std::vector<double> values) {
+  std::ranges::sort(values);
+  const size_t half = values.size() / 2;
+  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
+}
+
+double ErrorOf(double simulated, double measured) {
+  return measured > 0 ? (simulated - measured) / measured : 0;
+}
+
+// What one report says.
+struct OneRun {
+  double step_ms = 0, wire_bytes = 0;
+  std::vector<double> load;
+};
+
+Result<OneRun> ReadRun(const std::string& path, const ClusterShape& cluster) {
+  ASSIGN_OR_RETURN(const nlohmann::json json, ReadReportFile(path));
+  OneRun run;
+  uint64_t workers = 0;
+  try {
+    const nlohmann::json& totals = json.at("totals");
+    const double steps = totals.at("steps").get<double>();
+    run.step_ms = totals.at("median_step_ms").get<double>();
+    run.wire_bytes = totals.at("wire_bytes_per_step").get<double>();
+    workers = json.at("environment").at("workers").get<uint64_t>();
+    for (const nlohmann::json& node : json.at("sharding").at("ps_nodes")) {
+      run.load.push_back(node.at("rows_pulled").get<double>() / steps);
+    }
+  } catch (const nlohmann::json::exception& error) {
+    return UsageError("--reports: {} is no report of a whole run: {}", path, error.what());
+  }
+  if (workers != cluster.workers || run.load.size() != cluster.ps) {
+    return UsageError(
+        "--reports: {} is of a run of {} and {}, and the simulation is of {} and {}; say "
+        "--ps={} --workers={}",
+        path, Counted(run.load.size(), "PS node"), Counted(workers, "worker"),
+        Counted(cluster.ps, "PS node"), Counted(cluster.workers, "worker"), run.load.size(),
+        workers);
+  }
+  return run;
+}
+
+TextTable::Column Number(const char* name) { return {.name = name, .is_number = true}; }
+
+}  // namespace
+
+Result<MeasuredRun> ReadMeasuredRun(const std::string& paths, const ClusterShape& cluster) {
+  std::vector<double> step_ms, wire_bytes;
+  std::vector<std::vector<double>> load(cluster.ps);
+  for (size_t begin = 0; begin <= paths.size();) {
+    const size_t end = std::min(paths.find(',', begin), paths.size());
+    ASSIGN_OR_RETURN(const OneRun run, ReadRun(paths.substr(begin, end - begin), cluster));
+    step_ms.push_back(run.step_ms);
+    wire_bytes.push_back(run.wire_bytes);
+    for (size_t p = 0; p < load.size(); ++p) load[p].push_back(run.load[p]);
+    begin = end + 1;
+  }
+  MeasuredRun measured{.runs = step_ms.size(),
+                       .step_ms = Median(step_ms),
+                       .wire_bytes = Median(wire_bytes),
+                       .load = {}};
+  const auto [least, most] = std::ranges::minmax(step_ms);
+  if (measured.step_ms > 0) measured.step_spread = (most - least) / measured.step_ms;
+  for (const std::vector<double>& node : load) measured.load.push_back(Median(node));
+  return measured;
+}
+
+SimulationErrors ErrorsOf(const SimulatedRun& simulated, const MeasuredRun& measured) {
+  SimulationErrors errors{.step_ms = ErrorOf(simulated.median_step_ms, measured.step_ms),
+                          .wire_bytes = ErrorOf(simulated.wire_bytes, measured.wire_bytes)};
+  for (size_t p = 0; p < measured.load.size(); ++p) {
+    const double error = ErrorOf(simulated.ps[p].load, measured.load[p]);
+    if (std::abs(error) > std::abs(errors.load)) errors.load = error;
+  }
+  return errors;
+}
+
+std::string BesideText(const SimulatedRun& simulated, const MeasuredRun& measured) {
+  TextTable table = {
+      .columns = {{.name = "figure"}, Number("simulated"), Number("measured"), Number("error %")},
+      .rows = {}};
+  const auto add = [&](std::string name, double expected, double real, int digits) {
+    table.rows.push_back({std::move(name), fmt::format("{:.{}f}", expected, digits),
+                          fmt::format("{:.{}f}", real, digits),
+                          fmt::format("{:+.1f}", 100 * ErrorOf(expected, real))});
+  };
+  add("median step, ms", simulated.median_step_ms, measured.step_ms, 3);
+  add("MB on the wire a step", simulated.wire_bytes / 1e6, measured.wire_bytes / 1e6, 3);
+  for (size_t p = 0; p < measured.load.size(); ++p) {
+    add(fmt::format("rows a step, PS node {}", p), simulated.ps[p].load, measured.load[p], 0);
+  }
+  return fmt::format("\nBeside {}, whose median steps are {:.1f} % apart:\n\n{}",
+                     Counted(measured.runs, "real run"), 100 * measured.step_spread,
+                     TableAsText(table));
+}
+
+Json BesideToJson(const SimulatedRun& simulated, const MeasuredRun& measured) {
+  const auto both = [](double expected, double real) {
+    return Json{{"simulated", expected}, {"measured", real}, {"error", ErrorOf(expected, real)}};
+  };
+  Json json = {{"runs", measured.runs},
+               {"step_ms", both(simulated.median_step_ms, measured.step_ms)},
+               {"wire_bytes", both(simulated.wire_bytes, measured.wire_bytes)},
+               {"load", Json::array()}};
+  json["step_ms"]["spread"] = measured.step_spread;
+  for (size_t p = 0; p < measured.load.size(); ++p) {
+    json["load"].push_back(both(simulated.ps[p].load, measured.load[p]));
+  }
+  return json;
+}
+
+}  // namespace rowhouse
