@@ -1,0 +1,38 @@
+// ScalingSweep: a run simulated on clusters of many sizes, every rank on a host of its own.
+//
+// Threads: pure, but for reading files of the settings.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "common/status.h"
+#include "launch/lab/lab_run.h"
+#include "sharding/simulator/simulator.h"
+
+namespace rowhouse {
+
+struct ScalingOptions {
+  std::vector<uint32_t> ps, workers;   // ascending
+  std::vector<double> networks_gbits;  // of each host, each way
+  // Weak: samples of each worker. Strong: samples of all of them together, as configured.
+  uint64_t samples_per_worker = 2048;
+  double round_trip_us = 20;  // between hosts
+  SimulatorOptions simulator;
+};
+
+struct ScalingPoint {
+  bool is_weak = false;
+  double network_gbits = 0;
+  uint32_t ps = 1, workers = 1;
+  uint64_t samples = 0;  // of a step
+  SimulatedRun run;
+  StepCost predicted;  // without queues and waiting
+};
+
+// Each combination, but for strong ones with more workers than samples; weak ones first, then by
+// network, PS nodes and workers. kUsage as PlanOf and Simulate.
+Result<std::vector<ScalingPoint>> SweepScaling(const LabRun& run, const ScalingOptions& options);
+
+}  // namespace rowhouse
