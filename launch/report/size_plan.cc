@@ -271,6 +271,7 @@ SizePlan MakeSizePlan(const Settings& settings, uint64_t memory_bytes) {
   plan.asked.optimizer_options = settings.table_defaults.optimizer_options;
   plan.cache = CacheOf(settings, plan);
   plan.memory_bytes = memory_bytes;
+  plan.blocks = BlockFiguresOf(plan.tables, plan.asked.dim, memory_bytes, plan.shards);
   plan.vocabularies = AskKinds(settings, plan.asked, memory_bytes);
   return plan;
 }
@@ -307,6 +308,7 @@ Json SizePlanToJson(const SizePlan& plan) {
             {"by_rows_bytes", plan.fullest_shard.by_rows},
             {"by_columns_bytes", plan.fullest_shard.by_columns},
             {"as_blocks_bytes", plan.fullest_shard.as_blocks}}},
+          {"block_tables", BlockFiguresToJson(plan.blocks)},
           {"memory_bytes", plan.memory_bytes},
           {"vocabulary_dim", plan.asked.dim},
           {"vocabulary_optimizer", plan.asked.optimizer},
@@ -314,7 +316,7 @@ Json SizePlanToJson(const SizePlan& plan) {
 }
 
 std::string SizePlanText(const SizePlan& plan) {
-  return TablesText(plan) + "\n" + FiguresText(plan) +
+  return TablesText(plan) + "\n" + FiguresText(plan) + BlockFiguresText(plan.blocks) +
          fmt::format("\nThe largest table of {} floats a row and optimizer {} in {}:\n\n",
                      plan.asked.dim, plan.asked.optimizer, Bytes(plan.memory_bytes)) +
          VocabulariesText(plan);
