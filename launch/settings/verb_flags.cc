@@ -25,7 +25,9 @@ constexpr VerbFlag kFlags[] = {
     {kTraceFlag, kBench,
      "Also measures hit ratios of caches on this trace of ids: text, a number a line, or any form "
      "that plan --trace reads"},
-    {kLongFlag, kBench, "Measures tier_long, too: a table of 10^8 rows; minutes, and 10 GB of disk",
+    {kLongFlag, kBench,
+     "Measures tier_long, too: a table of 10^8 rows; minutes, and 10 GB of disk. With kinds and "
+     "walkthrough: at the size of their originals",
      true},
     {kOutFlag, kCompare | kPlan | kCkpt | kData | kPredict,
      "What the verb makes. compare: the page, HTML; needed unless --json is given. plan: the plan, "
