@@ -53,6 +53,8 @@ std::vector<double> MarksOf(const TraceEvents& trace) {
 TraceWindow WindowOfOwnProfile(const TraceEvents& trace) {
   std::set<double> steps;
   for (const TraceEvent& event : trace.events) {
+    // What lies between steps has a number, too.
+    if (!event.name.starts_with("mlp/")) continue;
     const auto step = event.numbers.find("step");
     if (step != event.numbers.end()) steps.insert(step->second);
   }

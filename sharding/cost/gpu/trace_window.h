@@ -3,7 +3,7 @@
 //
 // Iterations are marked by events "ProfilerStep#n"; or by the first label "## name ##" that occurs
 // twice; or by torch::autograd::GraphRoot; or by Optimizer.step: from one to the next. Of our own
-// profile, by the steps of its first process: all of them. Threads: pure functions.
+// profile all steps, by the numbers that its layers have. Threads: pure functions.
 #pragma once
 
 #include <string>
