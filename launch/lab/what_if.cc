@@ -1,11 +1,14 @@
 #include "launch/lab/what_if.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cmath>
 #include <map>
 #include <optional>
 
 #include "common/nearest_name.h"
+#include "launch/lab/candidate_plans.h"
 #include "launch/lab/traced_workload.h"
 #include "launch/lab/workload_of_run.h"
 #include "launch/plan/plan_of_run.h"
@@ -15,6 +18,7 @@ namespace rowhouse {
 namespace {
 
 constexpr std::string_view kKindAxis = "kind";
+constexpr std::string_view kStrategyAxis = "strategy";
 constexpr std::string_view kOrigin = "--what_if";
 
 bool IsAxis(const std::string& name) { return name == kKindAxis || VerbHasFlag("plan", name); }
@@ -45,7 +49,8 @@ std::vector<WhatIfAxis> DefaultAxes(const Settings& settings) {
   const uint64_t cache = std::max<uint64_t>(4, settings.storage.cache_mb);
   const auto ps = static_cast<uint64_t>(std::max(1, settings.cluster.ps));
   const auto text = [](uint64_t value) { return std::to_string(value); };
-  WhatIfAxis strategies{.name = "strategy", .values = ShardingStrategies().Names()};
+  WhatIfAxis strategies{.name = std::string(kStrategyAxis), .values = ShardingStrategies().Names()};
+  strategies.values.emplace_back(kPlannedName);
   return {std::move(strategies),
           {.name = "cache_mb", .values = {text(cache / 4), text(cache), text(4 * cache)}},
           {.name = "ps", .values = {text(ps), text(2 * ps), text(4 * ps)}}};
@@ -75,7 +80,7 @@ Status ChangeKinds(const std::string& kind, Settings* settings) {
 class Asker {
  public:
   Asker(const CommandLine& command_line, const std::vector<WhatIfAxis>& axes,
-        const Machine& machine)
+        const CalibratedMachine& machine)
       : command_line_(command_line),
         axes_(axes),
         machine_(machine),
@@ -85,19 +90,22 @@ class Asker {
   Result<WhatIfRow> Ask(const std::vector<size_t>& choice) {
     WhatIfRow row;
     CommandLine command_line = command_line_;
-    std::string kind;
+    std::string kind, strategy;
     for (size_t a = 0; a < axes_.size(); ++a) {
       const std::string& value = axes_[a].values[choice[a]];
       row.values.push_back(value);
       if (axes_[a].name == kKindAxis) {
         kind = value;
+      } else if (axes_[a].name == kStrategyAxis) {
+        strategy = value;
       } else {
         command_line.flags.push_back(
             {.name = axes_[a].name, .value = value, .origin = std::string(kOrigin)});
       }
     }
-    ASSIGN_OR_RETURN(Settings settings, MakeSettings(command_line));
-    const Status status = Predict(command_line, kind, std::move(settings), &row);
+    LabRun run{.machine = machine_};
+    ASSIGN_OR_RETURN(run.settings, MakeSettings(command_line));
+    const Status status = Predict(command_line, kind, strategy, &run, &row);
     if (status.ok()) return row;
     if (is_error_of_all_) return status;
     row.refusal = status.message();
@@ -105,23 +113,44 @@ class Asker {
   }
 
  private:
-  Status Predict(const CommandLine& command_line, const std::string& kind, Settings settings,
-                 WhatIfRow* row) {
+  Status Predict(const CommandLine& command_line, const std::string& kind,
+                 const std::string& strategy, LabRun* run, WhatIfRow* row) {
+    Settings& settings = run->settings;
     is_error_of_all_ = false;
     if (!kind.empty()) RETURN_IF_ERROR(ChangeKinds(kind, &settings));
     RETURN_IF_ERROR(settings.Validate(/*reads_data=*/false));
-    ASSIGN_OR_RETURN(const ClusterShape cluster, ClusterOf(settings, command_line));
+    ASSIGN_OR_RETURN(run->cluster, ClusterOf(settings, command_line));
     is_error_of_all_ = true;
-    ASSIGN_OR_RETURN(const TraceSummary* const summary, TraceOf(kind, settings));
-    ASSIGN_OR_RETURN(const Workload workload,
-                     summary != nullptr ? TracedWorkload(settings, cluster.workers, *summary)
-                                        : WorkloadOf(settings, cluster.workers));
+    RETURN_IF_ERROR(SetWorkload(kind, run));
+    row->samples = run->workload.step.samples;
+    if (!strategy.empty()) {
+      ASSIGN_OR_RETURN(CandidatePlan candidate, MakeCandidate(*run, strategy));
+      row->refusal = std::move(candidate.refused);
+      row->cost = std::move(candidate.cost);
+      return OkStatus();
+    }
     is_error_of_all_ = false;
-    ASSIGN_OR_RETURN(const Plan plan, PlanOf(settings, cluster.ps, cluster.shards_per_ps,
-                                             summary != nullptr ? &summary->accesses : nullptr));
+    ASSIGN_OR_RETURN(const Plan plan,
+                     PlanOf(settings, run->cluster.ps, run->cluster.shards_per_ps, run->counts()));
     is_error_of_all_ = true;
-    ASSIGN_OR_RETURN(row->cost, PredictStep(workload, plan, cluster, machine_));
-    row->samples = workload.step.samples;
+    ASSIGN_OR_RETURN(row->cost,
+                     PredictStep(run->workload, plan, run->cluster, run->machine.machine));
+    return OkStatus();
+  }
+
+  Status SetWorkload(const std::string& kind, LabRun* run) {
+    ASSIGN_OR_RETURN(const TraceSummary* const summary, TraceOf(kind, run->settings));
+    if (summary != nullptr) {
+      run->accesses = summary->accesses;
+      ASSIGN_OR_RETURN(run->workload,
+                       TracedWorkload(run->settings, run->cluster.workers, *summary));
+      return OkStatus();
+    }
+    const std::string& counts = run->settings.sharding.access_counts;
+    if (!counts.empty()) {
+      ASSIGN_OR_RETURN(run->accesses, ReadAccessCounts(counts));
+    }
+    ASSIGN_OR_RETURN(run->workload, WorkloadOf(run->settings, run->cluster.workers, run->counts()));
     return OkStatus();
   }
 
@@ -139,7 +168,7 @@ class Asker {
 
   const CommandLine& command_line_;
   const std::vector<WhatIfAxis>& axes_;
-  const Machine& machine_;
+  const CalibratedMachine& machine_;
   const std::string trace_;
   std::map<std::pair<std::string, uint64_t>, std::optional<TraceSummary>> summaries_;
   bool is_error_of_all_ = false;
@@ -158,6 +187,9 @@ bool Advance(const std::vector<WhatIfAxis>& axes, std::vector<size_t>* choice) {
 std::string ConfiguredValue(const WhatIfAxis& axis, const CommandLine& command_line,
                             const Settings& settings) {
   if (axis.name == kKindAxis) return "plain";
+  if (axis.name == kStrategyAxis && settings.sharding.plan == kPlannedName) {
+    return settings.sharding.plan;
+  }
   if (axis.name == "ps") return std::to_string(std::max(1, settings.cluster.ps));
   const SettingField* const field = FindSettingField(axis.name);
   if (field != nullptr) return field->get(settings);
@@ -176,6 +208,10 @@ Result<std::vector<WhatIfAxis>> WhatIfAxesOf(const std::string& text, const Sett
     for (size_t at = text.find_first_not_of(kBetween); at != std::string::npos;) {
       const size_t end = std::min(text.find_first_of(kBetween, at), text.size());
       ASSIGN_OR_RETURN(WhatIfAxis axis, AxisOf(text.substr(at, end - at)));
+      if (axis.name == kStrategyAxis) {
+        ASSIGN_OR_RETURN(axis.values,
+                         CandidateNames(fmt::format("{}", fmt::join(axis.values, ","))));
+      }
       if (std::ranges::count(axes, axis.name, &WhatIfAxis::name) > 0) {
         return UsageError("--what_if: {} is named twice", axis.name);
       }
@@ -249,7 +285,7 @@ Result<WhatIf> AskWhatIf(const CommandLine& command_line, const std::vector<What
   for (const WhatIfAxis& axis : axes) {
     configured.push_back(ConfiguredValue(axis, command_line, settings));
   }
-  Asker asker(command_line, axes, machine.machine);
+  Asker asker(command_line, axes, machine);
   std::vector<size_t> choice(axes.size());
   do {
     ASSIGN_OR_RETURN(WhatIfRow row, asker.Ask(choice));

@@ -14,8 +14,9 @@
 
 namespace rowhouse {
 
-// A setting, or a flag of `plan` that describes the cluster, and the values to try. Besides,
-// "kind": the kind of plain tables of more than qr_threshold rows, with its default options.
+// A setting, or a flag of `plan` that describes the cluster, and the values to try. Besides:
+//   strategy   names of CandidateNames(): "row_wise", "row_wise+bags", "auto", or "all" of them
+//   kind       of plain tables of more than qr_threshold rows, with its default options
 struct WhatIfAxis {
   std::string name;
   std::vector<std::string> values;
@@ -50,7 +51,7 @@ struct WhatIf {
 
 inline constexpr size_t kMaxWhatIfRows = 1000;
 
-// "strategy=row_wise,greedy cache_mb=64,256": axes between blanks or semicolons, values between
+// "strategy=row_wise,fair cache_mb=64,256": axes between blanks or semicolons, values between
 // commas. "" or "-": strategies, caches of a quarter, once and four times the size of `settings`,
 // and once, twice and four times the PS nodes. kUsage for anything else, flags that plan does not
 // have, and more than kMaxWhatIfRows combinations.

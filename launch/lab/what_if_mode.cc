@@ -1,4 +1,4 @@
-// rowhouse plan --what_if[="strategy=row_wise,greedy cache_mb=64,256"]
+// rowhouse plan --what_if[="strategy=row_wise,fair cache_mb=64,256"]
 #include <nlohmann/json.hpp>
 
 #include "launch/lab/lab_page.h"
@@ -25,7 +25,7 @@ const bool kFlagAdded = AddVerbFlag(
     {.name = kWhatIfFlag,
      .verbs = kPlan,
      .help = "Predicts the run under every combination of settings, such as "
-             "--what_if=\"strategy=row_wise,greedy cache_mb=64,256 kind=plain,qr\", the fastest "
+             "--what_if=\"strategy=row_wise,fair cache_mb=64,256 kind=plain,qr\", the fastest "
              "first, and which of them matters most; alone: strategies, caches and PS nodes",
      .has_optional_value = true,
      .section = kLabSection});
