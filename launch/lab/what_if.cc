@@ -6,6 +6,7 @@
 #include <cmath>
 #include <map>
 #include <optional>
+#include <utility>
 
 #include "common/nearest_name.h"
 #include "launch/lab/candidate_plans.h"
@@ -294,7 +295,10 @@ Result<WhatIf> AskWhatIf(const CommandLine& command_line, const std::vector<What
   } while (Advance(axes, &choice));
   std::ranges::stable_sort(what_if.rows, [](const WhatIfRow& a, const WhatIfRow& b) {
     if (a.refusal.empty() != b.refusal.empty()) return a.refusal.empty();
-    return a.refusal.empty() && a.us_per_sample() < b.us_per_sample();
+    if (!a.refusal.empty()) return false;
+    // Of equal ones that which needs no change.
+    return std::pair(a.us_per_sample(), !a.is_as_configured) <
+           std::pair(b.us_per_sample(), !b.is_as_configured);
   });
   what_if.effects = WhatIfEffectsOf(axes, what_if.rows);
   return what_if;

@@ -11,6 +11,7 @@ namespace rowhouse {
 namespace {
 
 constexpr size_t kShownRows = 20;
+constexpr double kWorthSaying = 1.005;  // factor between two values
 
 double LargestMemory(const StepCost& cost) {
   double most = 0.0;
@@ -82,6 +83,10 @@ std::string EffectsText(const WhatIf& what_if) {
   for (const WhatIfEffect& effect : what_if.effects) {
     const auto axis = std::ranges::find(what_if.axes, effect.axis, &WhatIfAxis::name);
     if (axis->values.size() < 2) continue;
+    if (effect.factor < kWorthSaying) {
+      text += fmt::format("  {}: nothing\n", effect.axis);
+      continue;
+    }
     text +=
         fmt::format("  {}: {:.0f} % of the differences; {} is {:.2f} times as fast as {}\n",
                     effect.axis, 100.0 * effect.share, effect.best, effect.factor, effect.worst);
