@@ -1,14 +1,18 @@
 // rowhouse plan --trace=FILE: what a trace says of each table; with --config of the model's tables,
-// else of the trace's own. --out writes access counts, for --access_counts.
+// else of the trace's own. --out writes access counts, for --access_counts. With --plan or
+// --strategy: that plan of the run, with figures by the trace; --out writes the plan.
 #include <nlohmann/json.hpp>
 
 #include "common/durable_file.h"
 #include "common/json_text.h"
 #include "common/read_value.h"
+#include "launch/lab/candidate_plans.h"
 #include "launch/lab/lab_page.h"
 #include "launch/lab/trace_summary.h"
 #include "launch/plan/plan_mode.h"
+#include "launch/plan/plan_of_run.h"
 #include "launch/report/json_output.h"
+#include "launch/report/plan_report.h"
 #include "launch/settings/verb_flags.h"
 
 namespace rowhouse {
@@ -29,7 +33,50 @@ bool IsModelGiven(const CommandLine& command_line, const Settings& settings) {
   return !command_line.Value(kConfigFlag).empty() || settings.are_tables_given;
 }
 
-Status RunTraceMode(const CommandLine& command_line, const Settings& settings) {
+// Writes the file of --out, if given; *text gets a line that says so.
+Status WriteOut(const CommandLine& command_line, const std::string& what,
+                const std::string& file_text, std::string* text) {
+  const std::string out = command_line.Value(kOutFlag);
+  if (out.empty()) return OkStatus();
+  const Status written = WriteFileDurably(out, file_text);
+  if (written.code() == StatusCode::kNotFound) {
+    return UsageError("--out={}: {}", out, written.message());
+  }
+  if (!written.ok()) return written.Annotate("--out=" + out);
+  *text += fmt::format("\n{}, written to {}\n", what, out);
+  return OkStatus();
+}
+
+// --plan or --strategy beside the trace: that plan, for what the trace looks up.
+Status PlanByTrace(const CommandLine& command_line, const Settings& settings) {
+  ASSIGN_OR_RETURN(const LabRun run, LabRunOf(command_line, settings));
+  const ShardingSettings& sharding = settings.sharding;
+  const bool is_file = !sharding.plan.empty() && sharding.plan != kPlannedName;
+  std::string name = sharding.plan.empty() ? sharding.strategy : sharding.plan;
+  if (sharding.plan.empty() && sharding.pool_on == "shards") name += kBagsSuffix;
+  ASSIGN_OR_RETURN(const CandidatePlan made, MakeCandidate(run, name));
+  if (!made.refused.empty()) return UsageError("{}", made.refused);
+  PlanFile file{.strategy = sharding.plan.empty() ? sharding.strategy : sharding.plan,
+                .ps = run.cluster.ps,
+                .shards_per_ps = run.cluster.shards_per_ps,
+                .plan = made.plan};
+  if (is_file) {
+    ASSIGN_OR_RETURN(const PlanFile given, ReadPlanOf(settings));
+    file.strategy = given.strategy;
+  }
+  const std::vector<TableSpec>& tables = settings.embedding.physical;
+  std::string text = LabRunText(run) + "\n" + PlanText(file, tables, run.counts());
+  text += fmt::format("predicted: {:.3f} ms a step, {:.1f} % of rows from memory, bound by {}\n",
+                      made.cost.ms, 100.0 * made.cost.hit_rate, BoundName(made.cost.bound));
+  for (size_t t = 0; t < made.tables.size(); ++t) {
+    text += fmt::format("  {}: {}\n", tables[t].name, made.tables[t].why);
+  }
+  RETURN_IF_ERROR(
+      WriteOut(command_line, "the plan, for --plan", PlanFileText(file, tables), &text));
+  return DeliverFigures(command_line.Value(kJsonFlag), PlanFileText(file, tables), text);
+}
+
+Status DescribeTrace(const CommandLine& command_line, const Settings& settings) {
   const std::string path = command_line.Value(kTraceFlag);
   TraceOptions options;
   ASSIGN_OR_RETURN(options.max_samples, MaxSamplesOf(command_line));
@@ -44,17 +91,18 @@ Status RunTraceMode(const CommandLine& command_line, const Settings& settings) {
   }
   ASSIGN_OR_RETURN(const TraceSummary summary, ReadTraceSummary(path, tables, options));
   std::string text = TraceSummaryText(summary);
-  if (const std::string out = command_line.Value(kOutFlag); !out.empty()) {
-    const Status written = WriteFileDurably(out, JsonLines(summary.accesses.ToJson()));
-    if (written.code() == StatusCode::kNotFound) {
-      return UsageError("--out={}: {}", out, written.message());
-    }
-    if (!written.ok()) return written.Annotate("--out=" + out);
-    text += fmt::format("\naccess counts, for --access_counts, written to {}\n", out);
-  }
+  RETURN_IF_ERROR(WriteOut(command_line, "access counts, for --access_counts",
+                           JsonLines(summary.accesses.ToJson()), &text));
   RETURN_IF_ERROR(DeliverFigures(command_line.Value(kJsonFlag),
                                  TraceSummaryToJson(summary).dump(2) + "\n", text));
   return WriteLabPage(command_line, TraceSummaryPage(summary));
+}
+
+Status RunTraceMode(const CommandLine& command_line, const Settings& settings) {
+  const bool asks_for_plan =
+      !command_line.Value("plan").empty() || !command_line.Value("strategy").empty();
+  return asks_for_plan ? PlanByTrace(command_line, settings)
+                       : DescribeTrace(command_line, settings);
 }
 
 const bool kFlagAdded = AddVerbFlag(

@@ -77,6 +77,13 @@ TEST_F(RecordIds, WhatIfPredictsFromATrace) {
   ASSERT_EQ(asked.exit_code, 0) << asked.Describe();
   EXPECT_THAT(asked.out, HasSubstr("4 combinations, predicted; ids as traced"));
   EXPECT_THAT(asked.out, HasSubstr("as configured"));
+  const ProcessResult planned =
+      Plan(ModelAnd({"--trace=" + dir_ / "t", "--strategy=skew_aware", "--ps=2",
+                     "--calibration=typical", "--out=" + dir_ / "plan"}));
+  ASSERT_EQ(planned.exit_code, 0) << planned.Describe();
+  EXPECT_THAT(planned.out, HasSubstr("predicted: "));
+  const ProcessResult looked_at = Plan(ModelAnd({"--plan=" + dir_ / "plan", "--ps=2"}));
+  EXPECT_EQ(looked_at.exit_code, 0) << looked_at.Describe();
   const ProcessResult other =
       Plan(ModelAnd({"--trace=" + dir_ / "t", "--arch_embedding_size=40000-51-3000"}));
   EXPECT_EQ(other.exit_code, 2);
