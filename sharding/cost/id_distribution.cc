@@ -149,7 +149,6 @@ IdDistribution IdDistribution::Hashed(double rows, bool evenly) const {
     return evenly ? 1 - std::pow(std::max(0.0, 1 - ids / rows_), ids_per_row)
                   : -std::expm1(-ids / rows);
   };
-  const double others = evenly ? (ids_per_row - 1) / ids_per_row : 1;
   std::vector<Group> groups;
   double dealt = 0, share_left = 1;
   for (const Group& group : groups_) {
@@ -158,7 +157,10 @@ IdDistribution IdDistribution::Hashed(double rows, bool evenly) const {
     const double to_new = group.rows * (1 - (taken(dealt) + taken(dealt + group.rows)) / 2);
     dealt += group.rows;
     share_left -= group.rows * group.probability;
-    const double colder = std::max(0.0, share_left) / rows * others;
+    // What a row still gets of colder ids: of an even division it has a place for each.
+    const double ids_left = std::max(rows_ - dealt, 1e-9);
+    const double to_row = evenly ? std::min(ids_per_row - 1, ids_left) : ids_left / rows;
+    const double colder = std::max(0.0, share_left) / ids_left * to_row;
     if (new_rows <= 0) continue;
     groups.push_back({new_rows, std::max(1.0, to_new / new_rows) * group.probability + colder});
   }
@@ -278,9 +280,7 @@ RowShares IdDistribution::SharesOfRun(double slots, double lookups, const CacheO
   RowShares shares;
   if (lookups <= 0) return {.cached = 1};
   const double distinct = DistinctRows(lookups);
-  const bool is_blind = use.policy == "dataset" && !use.knows_frequencies;
-  const double in_the_long_run =
-      is_blind && slots < rows_ ? slots / rows_ : HitRate(slots, lookups, use.policy);
+  const double in_the_long_run = LongRun(slots, lookups, use);
   if (use.steps <= 0) {
     shares.cached = in_the_long_run;
     shares.stored = 1 - in_the_long_run;

@@ -1,0 +1,126 @@
+#include "sharding/cost/id_distribution.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cmath>
+#include <numeric>
+#include <set>
+#include <unordered_map>
+
+#include "common/random.h"
+#include "sharding/plans/plan_traffic.h"
+
+namespace rowhouse {
+namespace {
+
+double MassOf(const IdDistribution& ids) {
+  double mass = 0;
+  for (const IdDistribution::Group& group : ids.groups()) mass += group.rows * group.probability;
+  return mass;
+}
+
+double RowsOf(const IdDistribution& ids) {
+  double rows = 0;
+  for (const IdDistribution::Group& group : ids.groups()) rows += group.rows;
+  return rows;
+}
+
+TEST(IdDistribution, AllRowsAndLookupsAreInItsGroups) {
+  const IdDistribution zipf = IdDistribution::Zipf(1e7, 1.05);
+  const std::array<IdDistribution::Part, 2> parts = {{{&zipf, 1.0}, {&zipf, 3.0}}};
+  for (const IdDistribution& ids :
+       {zipf, IdDistribution::Uniform(1e6), IdDistribution::Zipf(10, 2.0),
+        IdDistribution::Mixed(parts), zipf.Hashed(1e5, true), zipf.Hashed(1e5, false),
+        IdDistribution::Joined(parts)}) {
+    EXPECT_NEAR(MassOf(ids), 1, 1e-6);
+    EXPECT_NEAR(RowsOf(ids), ids.rows(), 1e-6 * ids.rows());
+    EXPECT_LT(ids.groups().size(), 1000u);
+  }
+}
+
+TEST(IdDistribution, DistinctRowsAreThoseOfTheSumOverAllIds) {
+  for (const double exponent : {0.6, 1.0, 1.05, 1.6}) {
+    for (const double lookups : {10.0, 3000.0, 1e6}) {
+      const double expected = ExpectedDistinctIds(5'000'000, exponent, lookups);
+      EXPECT_NEAR(IdDistribution::Zipf(5e6, exponent).DistinctRows(lookups), expected,
+                  2e-3 * expected)
+          << exponent << " " << lookups;
+    }
+  }
+  EXPECT_NEAR(IdDistribution::Uniform(1000).DistinctRows(1000),
+              1000 * (1 - std::pow(1 - 1e-3, 1000)), 1e-9);
+}
+
+TEST(IdDistribution, CountedRowsHaveTheProbabilitiesThatWereCounted) {
+  TableAccesses counted{.name = "t", .rows = 100, .range_rows = 10, .ranges = {}, .hottest = {}};
+  counted.ranges.assign(10, 10);
+  counted.ranges[3] = 910;
+  counted.hottest = {{35, 900}};
+  const IdDistribution ids = IdDistribution::Counted(counted);
+  EXPECT_EQ(ids.rows(), 100);
+  EXPECT_NEAR(ids.groups()[0].probability, 0.9, 1e-12);
+  EXPECT_NEAR(ids.DistinctRows(1), 1, 1e-9);
+  double share = 0;
+  EXPECT_EQ(ids.Without(1, &share).rows(), 99);
+  EXPECT_NEAR(share, 0.9, 1e-12);
+}
+
+TEST(IdDistribution, LookupsForIsTheInverseOfDistinctRows) {
+  const IdDistribution ids = IdDistribution::Zipf(1e6, 1.05);
+  for (const double rows : {10.0, 1e3, 1e5, 9e5}) {
+    EXPECT_NEAR(ids.DistinctRows(ids.LookupsFor(rows)), rows, 1e-3 * rows);
+  }
+  EXPECT_TRUE(std::isinf(ids.LookupsFor(1e6)));
+}
+
+// Rows that ids share by chance, against ids that are really dealt.
+TEST(IdDistribution, HashedRowsAreTouchedAsOftenAsIfEachIdWasDealt) {
+  constexpr int kIds = 200'000, kRows = 20'000;
+  for (const bool evenly : {true, false}) {
+    SplitMix64 random(7);
+    std::vector<double> mass(kRows), probability(kIds);
+    for (int id = 0; id < kIds; ++id) probability[id] = 1 / std::pow(id + 1.0, 1.05);
+    const double sum = std::accumulate(probability.begin(), probability.end(), 0.0);
+    std::vector<int> order(kIds);
+    std::iota(order.begin(), order.end(), 0);
+    for (int i = kIds - 1; i > 0; --i) std::swap(order[i], order[random.Next() % (i + 1)]);
+    for (int id = 0; id < kIds; ++id) {
+      const size_t row = evenly ? order[id] % kRows : random.Next() % kRows;
+      mass[row] += probability[id] / sum;
+    }
+    const IdDistribution rows = IdDistribution::Zipf(kIds, 1.05).Hashed(kRows, evenly);
+    for (const double lookups : {1000.0, 10'000.0, 100'000.0}) {
+      double expected = 0;
+      for (const double p : mass) expected += 1 - std::pow(1 - p, lookups);
+      EXPECT_NEAR(rows.DistinctRows(lookups), expected, 0.015 * expected) << evenly << lookups;
+    }
+  }
+}
+
+TEST(IdDistribution, CheIsExactForUniformRows) {
+  // LRU keeps the rows of the last lookups: of equally likely rows any share of them is as good.
+  const IdDistribution ids = IdDistribution::Uniform(10'000);
+  EXPECT_NEAR(ids.HitRate(2500, 10, "lru"), 0.25, 1e-3);
+  EXPECT_EQ(ids.HitRate(10'000, 10, "lru"), 1);
+  EXPECT_EQ(ids.HitRate(0, 10, "lru"), 0);
+}
+
+TEST(IdDistribution, SharesOfARunSumToOneAndTouchedRowsAreDistinctRowsOfTheRun) {
+  const IdDistribution ids = IdDistribution::Zipf(1e6, 1.05);
+  for (const double slots : {1e3, 1e5, 1e6}) {
+    const RowShares shares = ids.SharesOfRun(slots, 5000, {.policy = "lru", .steps = 100});
+    EXPECT_NEAR(shares.cached + shares.stored + shares.touched, 1, 1e-9);
+    EXPECT_NEAR(shares.touched * 100 * ids.DistinctRows(5000), ids.DistinctRows(5e5), 1);
+  }
+  EXPECT_EQ(ids.SharesOfRun(1e6, 5000, {.policy = "lru", .steps = 100}).stored, 0);
+}
+
+TEST(IdDistribution, RowsReadAheadTakeSlotsFromHits) {
+  const IdDistribution ids = IdDistribution::Zipf(1e6, 1.05);
+  const CacheOfRun alone{.policy = "lru"}, ahead{.policy = "lru", .steps_ahead = 8};
+  EXPECT_LT(ids.SharesOfRun(1e5, 5000, ahead).cached, ids.SharesOfRun(1e5, 5000, alone).cached);
+}
+
+}  // namespace
+}  // namespace rowhouse
