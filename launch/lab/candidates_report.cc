@@ -122,6 +122,7 @@ Json PhasesToJson(const PhaseCost& phases) {
   return {{"data", phases.data},
           {"merge", phases.merge},
           {"pull", phases.pull},
+          {"row_gradients", phases.row_gradients},
           {"pool", phases.pool},
           {"mlp", phases.mlp},
           {"interaction", phases.interaction},

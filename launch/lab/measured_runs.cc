@@ -18,7 +18,7 @@ bool IsTime(const Json& json, const Json::json_pointer& place) {
 
 bool AddRun(const std::string& path, const Json& json, OrderedJson* list) {
   const Json::json_pointer predicted("/prediction/step_ms/predicted");
-  const Json::json_pointer measured("/prediction/step_ms/measured");
+  const Json::json_pointer measured("/prediction/step_ms/actual");
   if (!IsTime(json, predicted) || !IsTime(json, measured)) return false;
   const std::string label =
       json.contains("label") && json["label"].is_string() ? json["label"].get<std::string>() : path;

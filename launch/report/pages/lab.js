@@ -60,8 +60,8 @@ function drawLab(data) {
     if (can.length) {
       const phases = [
         ["data", (p) => p.data], ["pull", (p) => p.pull],
-        ["compute", (p) => p.merge + p.pool + p.mlp + p.interaction + p.pool_backward +
-                           p.dense_update],
+        ["compute", (p) => p.merge + p.row_gradients + p.pool + p.mlp + p.interaction +
+                           p.pool_backward + p.dense_update],
         ["push", (p) => p.push], ["allreduce", (p) => p.allreduce],
       ];
       const grid = Page.section(main, "Time of a step", "", false);
