@@ -12,31 +12,38 @@ const bool kDeclared =
     AddVerbFlag({.name = "workers",
                  .verbs = kPlan,
                  .help = "Workers of the cluster that is predicted",
-                 .default_text = "1"}) &&
+                 .default_text = "1",
+                 .section = kLabSection}) &&
     AddVerbFlag({.name = "hosts",
                  .verbs = kPlan,
                  .help = "Hosts that PS nodes and workers of a prediction are dealt to in turn",
-                 .default_text = "1"}) &&
+                 .default_text = "1",
+                 .section = kLabSection}) &&
     AddVerbFlag({.name = "cores_per_host",
                  .verbs = kPlan,
                  .help = "Cores of each host of a prediction; 0: as calibrated",
-                 .default_text = "0"}) &&
+                 .default_text = "0",
+                 .section = kLabSection}) &&
     AddVerbFlag({.name = "network_gbits",
                  .verbs = kPlan,
                  .help = "Gbit/s of each host's network, each way, of a prediction; 0: loopback",
-                 .default_text = "0"}) &&
+                 .default_text = "0",
+                 .section = kLabSection}) &&
     AddVerbFlag({.name = "round_trip_us",
                  .verbs = kPlan,
                  .help = "Microseconds of a round trip between hosts of a prediction",
-                 .default_text = "0"}) &&
+                 .default_text = "0",
+                 .section = kLabSection}) &&
     AddVerbFlag({.name = "ps_memory_mb",
                  .verbs = kPlan,
                  .help = "Most memory of a PS node for cached rows in a prediction, MiB; 0: any",
-                 .default_text = "0"}) &&
+                 .default_text = "0",
+                 .section = kLabSection}) &&
     AddVerbFlag({.name = "ps_disk_mb",
                  .verbs = kPlan,
                  .help = "Most disk of a PS node for rows and state in a prediction, MiB; 0: any",
-                 .default_text = "0"});
+                 .default_text = "0",
+                 .section = kLabSection});
 
 Result<uint64_t> WholeOf(const CommandLine& command_line, const char* flag, uint64_t otherwise,
                          uint64_t least, uint64_t most) {
@@ -68,6 +75,13 @@ ClusterShape ClusterOf(const Settings& settings, uint32_t ps, uint32_t shards_pe
 }
 
 Result<ClusterShape> ClusterOf(const Settings& settings, const CommandLine& command_line) {
+  if (settings.cluster.ps == 0 && settings.cluster.ps_endpoints.empty()) {
+    return UsageError("--ps=0 leaves nobody to hold the rows; say --ps=1 or more");
+  }
+  if (settings.cluster.ps_per_host > 0) {
+    return UsageError("--ps_per_host={}: say --ps=N, the PS nodes of all hosts together",
+                      settings.cluster.ps_per_host);
+  }
   constexpr uint64_t kMaxRanks = 1 << 16, kMaxMib = uint64_t{1} << 40;
   const auto ps =
       settings.cluster.ps > 0

@@ -33,13 +33,19 @@ const bool kFlagsAreThere =
 
 }  // namespace
 
+Status CheckLabPage(const CommandLine& command_line) {
+  const std::string reports = command_line.Value(kReportsFlag);
+  if (reports.empty()) return OkStatus();
+  if (command_line.Value(kHtmlFlag).empty()) {
+    return UsageError("--reports={} is for the page; say --html=FILE as well", reports);
+  }
+  return MeasuredRuns(reports).status();
+}
+
 Status WriteLabPage(const CommandLine& command_line, nlohmann::ordered_json data) {
   const std::string path = command_line.Value(kHtmlFlag);
   const std::string reports = command_line.Value(kReportsFlag);
-  if (path.empty()) {
-    if (reports.empty()) return OkStatus();
-    return UsageError("--reports={} is for the page; say --html=FILE as well", reports);
-  }
+  if (path.empty()) return OkStatus();
   if (!reports.empty()) {
     ASSIGN_OR_RETURN(data["measured"], MeasuredRuns(reports));
   }

@@ -21,6 +21,10 @@
 
 namespace rowhouse {
 
+// kUsage if --reports names what is no report, or if there is no page for it. Modes call it before
+// they work.
+Status CheckLabPage(const CommandLine& command_line);
+
 // Writes the page if --html is given, whole or not at all, and prints a line that says so, unless
 // standard output is for JSON. `data` is changed only by what --reports adds.
 Status WriteLabPage(const CommandLine& command_line, nlohmann::ordered_json data);

@@ -27,6 +27,10 @@ Status NoneCanBe(const CommandLine& command_line, std::span<const CandidatePlan>
 Status RunStrategies(const CommandLine& command_line, const Settings& settings) {
   ASSIGN_OR_RETURN(const std::vector<std::string> names,
                    CandidateNames(command_line.Value(kStrategiesFlag)));
+  RETURN_IF_ERROR(CheckLabPage(command_line));
+  if (const std::string out = command_line.Value(kOutFlag); !out.empty()) {
+    return UsageError("--out={} is for one plan; say --plan=auto or --strategy=NAME", out);
+  }
   ASSIGN_OR_RETURN(const LabRun run, LabRunOf(command_line, settings));
   ASSIGN_OR_RETURN(const std::vector<CandidatePlan> candidates, MakeCandidates(run, names));
   const CandidatePlan* const best = BestOf(candidates);

@@ -1,7 +1,11 @@
 #include "launch/plan/plan_mode.h"
 
+#include <fmt/ranges.h>
+
 #include <utility>
 #include <vector>
+
+#include "launch/settings/verb_flags.h"
 
 namespace rowhouse {
 namespace {
@@ -14,6 +18,33 @@ std::vector<PlanMode>& Modes() {
 bool IsAskedFor(const PlanMode& mode, const CommandLine& command_line) {
   const std::string value = command_line.Value(mode.flag);
   return !value.empty() && value != "false";
+}
+
+// What RunPlan would do, which no mode does as well.
+Status CheckBesideMode(const PlanMode& mode, const CommandLine& command_line) {
+  for (const std::string_view other :
+       {kSizesFlag, kCountIdsFlag, kEmbeddingsPerFeatFlag, kMeasuredFlag}) {
+    const std::string value = command_line.Value(other);
+    if (value.empty() || value == "false") continue;
+    return UsageError("--{} and --{} ask for different things; ask for one at a time", mode.flag,
+                      other);
+  }
+  return OkStatus();
+}
+
+// Flags of the sharding lab, where nothing is asked of it.
+Status CheckWithoutMode(const CommandLine& command_line) {
+  const bool has_plan = !command_line.Value("plan").empty();  // which the planner may make
+  for (const GivenFlag& given : command_line.flags) {
+    const VerbFlag* const flag = FindVerbFlag(given.name, command_line.verb);
+    if (flag == nullptr || flag->section != kLabSection || given.value == "false") continue;
+    if (has_plan && given.name != "html" && given.name != "reports") continue;
+    std::vector<std::string> modes;
+    for (const PlanMode& mode : Modes()) modes.push_back("--" + mode.flag);
+    return UsageError("{} is for predictions, and nothing is to be predicted; say {} as well",
+                      given.Describe(), fmt::join(modes, " or "));
+  }
+  return OkStatus();
 }
 
 }  // namespace
@@ -33,6 +64,8 @@ Result<const PlanMode*> PlanModeOf(const CommandLine& command_line) {
     }
     if (found == nullptr || mode.precedence > found->precedence) found = &mode;
   }
+  RETURN_IF_ERROR(found != nullptr ? CheckBesideMode(*found, command_line)
+                                   : CheckWithoutMode(command_line));
   return found;
 }
 

@@ -24,7 +24,9 @@ struct PlanMode {
 // Registers a mode, at namespace scope.
 bool AddPlanMode(PlanMode mode);
 
-// The mode that the command line asks for, or null. kUsage, naming both flags, for two.
+// The mode that the command line asks for, or null. kUsage, naming both flags, for two, for one
+// beside what RunPlan does without modes, and for flags of the sharding lab without a mode; with
+// --plan, which the planner may make, only those that only modes read.
 Result<const PlanMode*> PlanModeOf(const CommandLine& command_line);
 
 }  // namespace rowhouse
