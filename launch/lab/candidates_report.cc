@@ -4,7 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <map>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <numeric>
 
@@ -18,6 +18,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr size_t kShownTables = 16;
+// A smaller change of the time is within what predictions err.
+constexpr double kWorthSaying = 0.01;
 
 std::string Share(double share) { return fmt::format("{:.1f} %", 100 * share); }
 
@@ -29,6 +31,7 @@ TextTable TableOfCandidates(std::span<const CandidatePlan> candidates) {
   TextTable table = {.columns = {{.name = "strategy"},
                                  {.name = "memory, max", .is_number = true},
                                  {.name = "max/mean", .is_number = true},
+                                 {.name = "on a worker", .is_number = true},
                                  {.name = "rows a step, max", .is_number = true},
                                  {.name = "max/mean", .is_number = true},
                                  {.name = "MB a step", .is_number = true},
@@ -40,7 +43,8 @@ TextTable TableOfCandidates(std::span<const CandidatePlan> candidates) {
     if (!one.refused.empty()) continue;
     table.rows.push_back({one.name + (one.is_configured ? " *" : ""), BytesText(one.memory.max),
                           fmt::format("{:.3f}", one.memory.max_over_mean()),
-                          CountText(one.load.max), fmt::format("{:.3f}", one.load.max_over_mean()),
+                          BytesText(one.cost.workers[0].memory_bytes), CountText(one.load.max),
+                          fmt::format("{:.3f}", one.load.max_over_mean()),
                           fmt::format("{:.3f}", one.cost.wire_bytes / 1e6),
                           fmt::format("{:.3f}", one.cost.hit_rate), Milliseconds(one.cost.ms),
                           std::string(BoundName(one.cost.bound)) +
@@ -66,9 +70,7 @@ std::string TablesText(const LabRun& run, const CandidatePlan& best) {
                                  {.name = "ms a step", .is_number = true},
                                  {.name = "where"}},
                      .rows = {}};
-  const bool has_reasons = std::ranges::any_of(
-      best.tables, [](const TableDecision& decision) { return !decision.why.empty(); });
-  if (has_reasons) table.columns.push_back({.name = "why"});
+  std::string reasons;
   const std::vector<size_t> order = ByTime(best.cost);
   for (const size_t t : order) {
     if (table.rows.size() == kShownTables) break;
@@ -78,7 +80,9 @@ std::string TablesText(const LabRun& run, const CandidatePlan& best) {
                           CountText(cost.rows_pulled), fmt::format("{:.3f}", cost.hit_rate),
                           fmt::format("{:.3f}", cost.bytes / 1e6), Milliseconds(cost.ms),
                           PlacementText(run, best.plan, spec.id)});
-    if (has_reasons) table.rows.back().push_back(best.tables[t].why);
+    if (t < best.tables.size() && !best.tables[t].why.empty()) {
+      reasons += fmt::format("  {}: {}\n", spec.name, best.tables[t].why);
+    }
   }
   std::string text =
       fmt::format("\nWhere {} puts the tables{}:\n\n{}", best.name,
@@ -87,7 +91,7 @@ std::string TablesText(const LabRun& run, const CandidatePlan& best) {
     text += fmt::format("and {} that take less time (--json has them)\n",
                         Counted(order.size() - kShownTables, "table"));
   }
-  return text;
+  return reasons.empty() ? text : text + "\nWhy:\n" + reasons;
 }
 
 std::string GainsText(const CandidatePlan& from, std::span<const Gain> gains) {
@@ -98,16 +102,19 @@ std::string GainsText(const CandidatePlan& from, std::span<const Gain> gains) {
                                  {.name = "saves", .is_number = true},
                                  {.name = "how"}},
                      .rows = {}};
-  std::vector<std::string> losses;
+  std::vector<std::string> losses, same;
   for (const Gain& gain : gains) {
     if (!gain.refused.empty()) continue;
-    if (gain.share < 0) {
+    if (std::abs(gain.share) < kWorthSaying) {
+      same.push_back(gain.what);
+    } else if (gain.share < 0) {
       losses.push_back(fmt::format("{} (+{})", gain.what, Share(-gain.share)));
     } else {
       table.rows.push_back({gain.what, Milliseconds(gain.ms), Share(gain.share), gain.how});
     }
   }
   text += table.rows.empty() ? "nothing that was tried saves 1 % of it\n" : TableAsText(table);
+  if (!same.empty()) text += fmt::format("no change (within 1 %): {}\n", fmt::join(same, ", "));
   if (!losses.empty()) text += fmt::format("slower: {}\n", fmt::join(losses, ", "));
   return text;
 }

@@ -11,9 +11,6 @@
 namespace rowhouse {
 namespace {
 
-// A change that saves less is within what predictions err.
-constexpr double kWorthSaying = 0.01;
-
 // One thing that could be different.
 struct Change {
   std::string what, how;
@@ -112,9 +109,6 @@ Result<std::vector<Gain>> GainsOf(const LabRun& run, const CandidatePlan& from,
     if (!is_planned && strategy != best->name) how += " --pool_on=shards";
     gains.push_back(GainOf({.what = "another plan: " + best->name, .how = how}, from, *best));
   }
-  std::erase_if(gains, [](const Gain& gain) {
-    return gain.refused.empty() && std::abs(gain.share) < kWorthSaying;
-  });
   std::ranges::stable_sort(gains, std::greater(), [](const Gain& gain) {
     return gain.refused.empty() ? gain.share : -1e9;
   });

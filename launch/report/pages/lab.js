@@ -36,7 +36,7 @@ function drawLab(data) {
     ]));
     const measured = machine.calibration
       ? `Machine: ${machine.host}, measured ${machine.measured_at}. ` : "Machine: typical figures. ";
-    main.append(el("p", "muted", measured + (data.ids ? "Ids: " + data.ids + "." : "")));
+    main.append(el("p", "muted", measured + (data.ids ? `Lookups: ${data.ids}.` : "")));
   }
 
   function drawStrategies() {
@@ -47,12 +47,13 @@ function drawLab(data) {
       [{name: "strategy"}, {name: "ms a step", number: true}, {name: "bound by"},
        {name: "MB a step", number: true}, {name: "hit rate", number: true},
        {name: "memory, fullest", number: true}, {name: "max / mean", number: true},
-       {name: "rows a step, busiest", number: true}, {name: "max / mean", number: true}],
+       {name: "on a worker", number: true}, {name: "rows a step, busiest", number: true}, {name: "max / mean", number: true}],
       can.map((one) => [
         one.name + (one.name === data.configured ? " (as configured)" : ""), fixed(one.ms, 3),
         one.bound + (one.is_oversubscribed ? ", too few cores" : ""),
         fixed(one.wire_bytes / 1e6, 3), fixed(one.hit_rate, 3), bytes(one.memory.max),
-        fixed(one.memory.max_over_mean, 3), count(one.load.max), fixed(one.load.max_over_mean, 3),
+        fixed(one.memory.max_over_mean, 3), bytes(one.worker && one.worker.memory_bytes),
+        count(one.load.max), fixed(one.load.max_over_mean, 3),
       ])));
     main.append(el("p", "muted",
       "Fullest and busiest: of the PS nodes. Rows are those that PS nodes give in a step, those of " +
@@ -96,7 +97,7 @@ function drawLab(data) {
   }
 
   function drawGains() {
-    const gains = data.gains.filter((one) => !one.refused);
+    const gains = data.gains.filter((one) => !one.refused && one.share > 0);
     if (!gains.length) return;
     main.append(el("h2", "", "What would help most"));
     main.append(table([{name: "change"}, {name: "ms a step", number: true},
