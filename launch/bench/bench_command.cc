@@ -35,6 +35,7 @@ Result<const BenchCommand*> BenchCommandOf(const CommandLine& command_line) {
 std::string BenchCommandListText() {
   std::string text;
   for (const auto& [name, command] : Commands()) {
+    if (command.is_hidden) continue;
     text += fmt::format("  {:<28}{:<13}{}\n", name, command.note.time, command.note.what);
   }
   return text;

@@ -17,6 +17,7 @@ struct BenchCommand {
   std::string name;  // "calibrate"
   BenchNote note;    // its line in the list of benches
   Status (*run)(const CommandLine& command_line, const Settings& settings) = nullptr;
+  bool is_hidden = false;  // not in the list: other commands start it as their ranks
 };
 
 // Registers a command, at namespace scope.
