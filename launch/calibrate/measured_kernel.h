@@ -2,7 +2,10 @@
 // runs in training. `rowhouse bench calibrate` measures each over its grid; the cost model predicts
 // by the tables; `rowhouse plan --accountability` measures other sizes and compares.
 //
-// Threads: made, used and destroyed on one thread, one at a time.
+// A kernel gives one or more figures at each point, each a KernelTable of the Machine by its name:
+// an exchange with a shard gives its time, and the time of a core that either end took.
+//
+// Threads: made, used and destroyed on one thread, one at a time; a kernel may have threads inside.
 // To add one, write launch/calibrate/kernels/<name>.cc; it registers itself here.
 #pragma once
 
@@ -21,16 +24,21 @@ class MeasuredKernel {
  public:
   virtual ~MeasuredKernel() = default;
 
+  // Names of the tables that it fills, at least one.
+  virtual std::vector<std::string> figures() const = 0;
   virtual std::vector<KernelAxis> grid() const = 0;
   // Sizes to judge predictions at; none is a point of the grid.
   virtual std::vector<std::vector<double>> held_out() const { return {}; }
-  // "lookup_forward", "update", "fully_connected", "interaction", "pull", "push", "allreduce"; or
-  // "": not judged.
-  virtual std::string judged_as() const { return ""; }
+  // What each figure is judged as: "lookup forward", "update", "fully connected", "interaction",
+  // "pull", "push", "allreduce"; or "": it is not. Empty: none is.
+  virtual std::vector<std::string> judged_as() const { return {}; }
 
-  // Prepares for sizes, one an axis; then each Measure gives the nanoseconds of one run at them.
+  // Prepares for sizes, one an axis, and frees what was prepared before. kUnavailable: this host
+  // cannot measure the kernel, and why.
   virtual Status Prepare(std::span<const double> sizes) = 0;
-  virtual Result<double> Measure() = 0;
+  // One run at the sizes of Prepare: nanoseconds of each figure, in their order. A run that changes
+  // what the next one finds (rows that exist, caches) has been made once by Prepare.
+  virtual Result<std::vector<double>> Measure() = 0;
 };
 
 struct KernelOptions {};

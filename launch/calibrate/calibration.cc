@@ -1,0 +1,174 @@
+#include "launch/calibrate/calibration.h"
+
+#include <fmt/chrono.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <ctime>
+#include <map>
+
+#include "launch/calibrate/constants.h"
+#include "launch/hosts/host_facts.h"
+
+namespace rowhouse {
+namespace {
+
+// A spread above this says that others were at work.
+constexpr double kBusySpread = 0.5;
+
+struct KernelSamples {
+  std::vector<std::string> figures, judged_as;
+  std::vector<KernelAxis> grid;
+  std::vector<std::vector<PointSamples>> points;  // of each point, by figure
+  std::vector<std::vector<double>> judged_points;
+  std::vector<std::vector<PointSamples>> judged;  // of each judged point, by figure
+};
+
+// One pass over a kernel's points.
+Status SamplePoints(const std::vector<std::vector<double>>& points, int pass, double point_ms,
+                    MeasuredKernel* kernel, std::vector<std::vector<PointSamples>>* samples) {
+  samples->resize(points.size(), std::vector<PointSamples>(kernel->figures().size()));
+  for (size_t p = 0; p < points.size(); ++p) {
+    RETURN_IF_ERROR(kernel->Prepare(points[p]));
+    RETURN_IF_ERROR(SamplePoint(*kernel, pass, point_ms, &(*samples)[p]));
+  }
+  return OkStatus();
+}
+
+// The held-out points, and as many of the grid, evenly chosen.
+std::vector<std::vector<double>> PointsToJudge(const MeasuredKernel& kernel) {
+  std::vector<std::vector<double>> points = kernel.held_out();
+  const std::vector<std::vector<double>> fitted = PointsOf(kernel.grid());
+  const size_t held_out = points.size();
+  for (size_t i = 0; i < held_out; ++i) {
+    points.push_back(fitted[(2 * i + 1) * fitted.size() / (2 * held_out)]);
+  }
+  return points;
+}
+
+Status SampleKernel(const std::string& name, int pass, const CalibrationOptions& options,
+                    KernelSamples* samples) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<MeasuredKernel> kernel, MeasuredKernels().Make(name, {}));
+  samples->figures = kernel->figures();
+  samples->grid = kernel->grid();
+  RETURN_IF_ERROR(SamplePoints(PointsOf(samples->grid), pass, options.point_ms, kernel.get(),
+                               &samples->points));
+  if (!options.judges) return OkStatus();
+  samples->judged_as = kernel->judged_as();
+  samples->judged_points = PointsToJudge(*kernel);
+  return SamplePoints(samples->judged_points, pass, 2 * options.point_ms, kernel.get(),
+                      &samples->judged);
+}
+
+Result<KernelTable> TableOf(const KernelSamples& samples, size_t figure) {
+  std::vector<double> ns, spread;
+  for (const std::vector<PointSamples>& point : samples.points) {
+    ns.push_back(std::max(point[figure].ns(), 1.0));
+    spread.push_back(point[figure].spread());
+  }
+  return KernelTable::Make(samples.grid, std::move(ns), std::move(spread));
+}
+
+void Judge(const KernelSamples& samples, size_t figure, const KernelTable& table,
+           std::vector<JudgedPoint>* judged) {
+  if (samples.judged_as.empty() || samples.judged_as[figure].empty()) return;
+  for (size_t p = 0; p < samples.judged_points.size(); ++p) {
+    const PointSamples& measured = samples.judged[p][figure];
+    judged->push_back({.group = samples.judged_as[figure],
+                       .kernel = samples.figures[figure],
+                       .sizes = samples.judged_points[p],
+                       .is_fitted = p >= samples.judged_points.size() / 2,
+                       .predicted_ns = table.Predict(samples.judged_points[p]),
+                       .measured_ns = measured.ns(),
+                       .spread = measured.spread()});
+  }
+}
+
+bool IsAskedFor(const std::vector<std::string>& only, const std::string& name) {
+  return only.empty() || std::ranges::any_of(only, [&](const std::string& prefix) {
+           return name.starts_with(prefix);
+         });
+}
+
+// Which kernel is measured in which pass, in order.
+std::vector<std::pair<std::string, int>> OrderOf(const CalibrationOptions& options) {
+  std::vector<std::pair<std::string, int>> order;
+  for (int pass = 0; pass < options.passes; ++pass) {
+    for (const std::string& name : MeasuredKernels().Names()) {
+      if (IsAskedFor(options.only, name)) order.emplace_back(name, pass);
+    }
+  }
+  if (options.judges) std::ranges::sort(order);
+  return order;
+}
+
+std::string GridText(const KernelTable& table) {
+  std::vector<std::string> axes;
+  for (const KernelAxis& axis : table.axes()) {
+    axes.push_back(
+        fmt::format("{} {:g}..{:g}", axis.name, axis.values.front(), axis.values.back()));
+  }
+  return fmt::format("{}", fmt::join(axes, ", "));
+}
+
+double MedianSpread(const KernelTable& table) { return Percentile(table.spread(), 0.5); }
+
+}  // namespace
+
+Result<Calibration> Calibrate(const CalibrationOptions& options) {
+  Calibration calibration;
+  Machine& machine = calibration.machine;
+  RETURN_IF_ERROR(DescribeHost(&machine));
+  std::map<std::string, KernelSamples> kernels;
+  for (const auto& [name, pass] : OrderOf(options)) {
+    if (options.on_kernel) RETURN_IF_ERROR(options.on_kernel(name, pass));
+    const Status status = SampleKernel(name, pass, options, &kernels[name]);
+    if (status.code() == StatusCode::kUnavailable) {
+      kernels.erase(name);
+      if (pass == 0) calibration.unavailable.push_back(name + ": " + status.message());
+      continue;
+    }
+    RETURN_IF_ERROR(status.Annotate("kernel " + name));
+  }
+  for (const auto& [name, samples] : kernels) {
+    for (size_t figure = 0; figure < samples.figures.size(); ++figure) {
+      ASSIGN_OR_RETURN(KernelTable table, TableOf(samples, figure));
+      Judge(samples, figure, table, &calibration.judged);
+      machine.kernels.emplace(samples.figures[figure], std::move(table));
+    }
+  }
+  if (options.only.empty()) RETURN_IF_ERROR(MeasureConstants(options.on_kernel, &machine));
+  machine.measured_at = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
+  return calibration;
+}
+
+std::string CalibrationText(const Calibration& calibration) {
+  const Machine& machine = calibration.machine;
+  std::string text = fmt::format("{}: {}, {} cores, {} MiB of last-level cache for a process\n\n",
+                                 machine.host, machine.cpu, machine.cores, machine.llc_bytes >> 20);
+  for (const auto& [name, constant] : machine.constants) {
+    text += fmt::format("  {:<24}{:>12.4g} {:<8} +-{:.0f} %\n", name, constant.value, constant.unit,
+                        50 * constant.spread);
+  }
+  text += fmt::format("\n  {:<26}{:>7}{:>9}  {}\n", "kernel", "points", "spread", "grid");
+  size_t busy = 0;
+  for (const auto& [name, table] : machine.kernels) {
+    const double spread = MedianSpread(table);
+    busy += spread > kBusySpread ? 1 : 0;
+    text += fmt::format("  {:<26}{:>7}{:>7.0f} %  {}\n", name, table.ns().size(), 100 * spread,
+                        GridText(table));
+  }
+  for (const std::string& missing : calibration.unavailable) {
+    text += "\nnot measured: " + missing;
+  }
+  if (busy > 0) {
+    text += fmt::format(
+        "\nThe samples of {} of {} kernels are spread by more than {:.0f} %: other work was going "
+        "on; measure again when the machine is idle.\n",
+        busy, machine.kernels.size(), 100 * kBusySpread);
+  }
+  return text;
+}
+
+}  // namespace rowhouse

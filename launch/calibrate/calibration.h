@@ -1,0 +1,52 @@
+// Calibrate: measures this machine: every kernel over its grid, and constants of memory, messages
+// and disk, each with its spread.
+//
+// A machine slows down for minutes at times. So all is measured in passes, one after the other, and
+// of a point's passes the fastest counts: its median is the time, and the spread is that of all
+// samples, so that a slow pass shows.
+// Threads: one caller.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "common/status.h"
+#include "launch/calibrate/point_samples.h"
+#include "sharding/cost/machine.h"
+
+namespace rowhouse {
+
+struct CalibrationOptions {
+  int passes = 2;
+  double point_ms = 12;  // of a pass, for the samples of one point; at least kLeastSamples are made
+  // Measures points to judge the tables by as well, and goes kernel by kernel, each with its passes
+  // one after the other and the judged points between them, so that a slow minute slows all of it.
+  bool judges = false;
+  // Kernels to measure: names that begin so; empty: all.
+  std::vector<std::string> only = {};
+  // Called before each kernel of each pass; an error ends the calibration.
+  std::function<Status(const std::string& kernel, int pass)> on_kernel = nullptr;
+};
+
+// A point at which a kernel was measured to judge its table.
+struct JudgedPoint {
+  std::string group;  // MeasuredKernel::judged_as
+  std::string kernel;
+  std::vector<double> sizes;
+  bool is_fitted = false;  // it is a point of the grid: the table was made of other samples of it
+  double predicted_ns = 0, measured_ns = 0;
+  double spread = 0;  // of the measured samples
+};
+
+struct Calibration {
+  Machine machine;
+  std::vector<std::string> unavailable;  // kernels that this host cannot measure, and why
+  std::vector<JudgedPoint> judged;
+};
+Result<Calibration> Calibrate(const CalibrationOptions& options);
+
+// For people: constants, kernels with their grids and spreads, and what to make of them.
+std::string CalibrationText(const Calibration& calibration);
+
+}  // namespace rowhouse

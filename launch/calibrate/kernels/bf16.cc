@@ -1,0 +1,61 @@
+// fully_connected_bf16 (samples, inputs, outputs): the forward product of a layer in bf16, summed
+// in f32, by oneDNN. No run computes so yet; `plan` says what it would save.
+#include <cstring>
+#include <dnnl.hpp>
+#include <unordered_map>
+
+#include "launch/calibrate/kernel_sizes.h"
+#include "launch/calibrate/measured_kernel.h"
+#include "launch/calibrate/stopwatch.h"
+
+namespace rowhouse {
+namespace {
+
+using dnnl::memory;
+
+class Bf16 final : public MeasuredKernel {
+ public:
+  explicit Bf16(const KernelOptions&) : engine_(dnnl::engine::kind::cpu, 0), stream_(engine_) {}
+  std::vector<std::string> figures() const override { return {"fully_connected_bf16"}; }
+  std::vector<KernelAxis> grid() const override {
+    return {
+        {"samples", {16, 128, 1024}}, {"inputs", {16, 128, 1024}}, {"outputs", {16, 128, 1024}}};
+  }
+
+  Status Prepare(std::span<const double> sizes) override try {
+    const auto samples = static_cast<memory::dim>(sizes[0]);
+    const auto in = static_cast<memory::dim>(sizes[1]), out = static_cast<memory::dim>(sizes[2]);
+    using memory::data_type::bf16;
+    using memory::format_tag::ab, memory::format_tag::ba;
+    const memory::desc x({samples, in}, bf16, ab), w({in, out}, bf16, ba),
+        y({samples, out}, bf16, ab);
+    product_ = dnnl::matmul(dnnl::matmul::primitive_desc(dnnl::matmul::desc(x, w, y), engine_));
+    matrices_ = {{DNNL_ARG_SRC, memory(x, engine_)},
+                 {DNNL_ARG_WEIGHTS, memory(w, engine_)},
+                 {DNNL_ARG_DST, memory(y, engine_)}};
+    for (auto& [name, matrix] : matrices_) {
+      std::memset(matrix.get_data_handle(), 0, matrix.get_desc().get_size());
+    }
+    return Measure().status();
+  } catch (const dnnl::error& error) {
+    return MakeStatus(StatusCode::kUnavailable, "oneDNN has no bf16 product here: {}",
+                      error.what());
+  }
+  Result<std::vector<double>> Measure() override {
+    const Stopwatch stopwatch;
+    product_.execute(stream_, matrices_);
+    stream_.wait();
+    return std::vector{stopwatch.Ns()};
+  }
+
+ private:
+  dnnl::engine engine_;
+  dnnl::stream stream_;
+  dnnl::matmul product_;
+  std::unordered_map<int, memory> matrices_;
+};
+
+const bool kRegistered = MeasuredKernels().Add<Bf16>("fully_connected_bf16");
+
+}  // namespace
+}  // namespace rowhouse

@@ -1,0 +1,64 @@
+// data_<source> (samples, ids): making samples with so many ids each, over 26 tables at most, of
+// data that are generated: synthetic (Zipf 1.05), synthetic_uniform, random.
+#include <algorithm>
+
+#include "launch/calibrate/kernel_sizes.h"
+#include "launch/calibrate/measured_kernel.h"
+#include "launch/calibrate/stopwatch.h"
+#include "worker/data/dataset.h"
+
+namespace rowhouse {
+namespace {
+
+constexpr const char* kUniform = "synthetic_uniform";
+
+class Data final : public MeasuredKernel {
+ public:
+  explicit Data(std::string name) : name_(std::move(name)) {}
+  std::vector<std::string> figures() const override { return {"data_" + name_}; }
+  std::vector<KernelAxis> grid() const override {
+    return {{"samples", {1, 64, 1024, 4096}}, {"ids", {1, 8, 26, 260}}};
+  }
+
+  Status Prepare(std::span<const double> sizes) override {
+    samples_ = SizeOf(sizes[0]);
+    const size_t ids = SizeOf(sizes[1]), tables = std::min<size_t>(ids, 26);
+    DatasetOptions options;
+    options.dense_features = 13;
+    options.table_rows.assign(tables, 100'000);
+    options.mini_batch_size = samples_;
+    options.data_size = samples_ * 1000;
+    options.bag_length = static_cast<uint32_t>(ids / tables);
+    options.num_indices_per_lookup = options.bag_length;
+    options.num_indices_per_lookup_fixed = true;
+    if (name_ == kUniform) options.zipf_exponent = 0;
+    ASSIGN_OR_RETURN(data_, Datasets().Make(name_ == kUniform ? "synthetic" : name_, options));
+    turn_ = 0;
+    return Measure().status();
+  }
+  Result<std::vector<double>> Measure() override {
+    const Stopwatch stopwatch;
+    RETURN_IF_ERROR(data_->ReadTrain(0, turn_++ % 1000 * samples_, samples_, &batch_));
+    return std::vector{stopwatch.Ns()};
+  }
+
+ private:
+  const std::string name_;
+  size_t samples_ = 0;
+  uint64_t turn_ = 0;
+  std::unique_ptr<Dataset> data_;
+  Batch batch_;
+};
+
+const bool kRegistered = [] {
+  for (const char* name : {"synthetic", kUniform, "random"}) {
+    MeasuredKernels().Add(std::string("data_") + name,
+                          [name](const KernelOptions&) -> Result<std::unique_ptr<MeasuredKernel>> {
+                            return std::unique_ptr<MeasuredKernel>(std::make_unique<Data>(name));
+                          });
+  }
+  return true;
+}();
+
+}  // namespace
+}  // namespace rowhouse

@@ -1,0 +1,204 @@
+// The dense part of a step.
+//   fully_connected_forward, fully_connected_backward (samples, inputs, outputs)   with ReLU
+//   interaction_<op> (samples, vectors, width)     forward and backward
+//   dense_update_<optimizer> (floats)              the copy for the allreduce, checks, and update
+// Layers are measured four at a time, forward one after the other, then backward from the last, as
+// an MLP uses them; a figure is that of one.
+#include <algorithm>
+
+#include "common/kernels/finite.h"
+#include "launch/calibrate/kernel_sizes.h"
+#include "launch/calibrate/measured_kernel.h"
+#include "launch/calibrate/stopwatch.h"
+#include "worker/dense/dense_optimizer.h"
+#include "worker/dense/interaction.h"
+#include "worker/dense/linear_layer.h"
+
+namespace rowhouse {
+namespace {
+
+constexpr size_t kLayers = 4;
+
+class FullyConnected final : public MeasuredKernel {
+ public:
+  explicit FullyConnected(const KernelOptions&) {}
+  std::vector<std::string> figures() const override {
+    return {"fully_connected_forward", "fully_connected_backward"};
+  }
+  std::vector<KernelAxis> grid() const override {
+    return {{"samples", {1, 16, 64, 256, 1024, 4096}},
+            {"inputs", {4, 16, 64, 128, 256, 512, 1024}},
+            {"outputs", {1, 4, 16, 64, 128, 256, 512, 1024}}};
+  }
+  std::vector<std::vector<double>> held_out() const override {
+    return {{128, 13, 512}, {128, 367, 256},  {512, 512, 192},  {512, 32, 96},   {2048, 13, 64},
+            {2048, 96, 1},  {2048, 200, 200}, {1500, 300, 700}, {100, 700, 300}, {3000, 48, 32}};
+  }
+  std::vector<std::string> judged_as() const override {
+    return {"fully connected", "fully connected"};
+  }
+
+  Status Prepare(std::span<const double> sizes) override {
+    samples_ = SizeOf(sizes[0]);
+    in_ = SizeOf(sizes[1]);
+    out_ = SizeOf(sizes[2]);
+    layers_.clear();
+    dense_ = std::make_unique<DenseParameters>();
+    layers_.reserve(kLayers);
+    for (size_t l = 0; l < kLayers; ++l) {
+      layers_.emplace_back(LinearLayerSpec{.in = static_cast<uint32_t>(in_),
+                                           .out = static_cast<uint32_t>(out_),
+                                           .activation = Activation::kRelu,
+                                           .weight_name = "w" + std::to_string(l),
+                                           .bias_name = "b" + std::to_string(l)},
+                           dense_.get(), &products_);
+    }
+    dense_->Allocate();
+    std::ranges::fill(dense_->values(), 0.01f);
+    for (std::vector<std::vector<float>>* all : {&x_, &dx_}) {
+      all->assign(kLayers, std::vector<float>(samples_ * in_, 0.5f));
+    }
+    for (std::vector<std::vector<float>>* all : {&y_, &dy_}) {
+      all->assign(kLayers, std::vector<float>(samples_ * out_, 0.5f));
+    }
+    return Measure().status();
+  }
+  Result<std::vector<double>> Measure() override {
+    Stopwatch stopwatch;
+    for (size_t l = 0; l < kLayers; ++l) {
+      layers_[l].Forward(x_[l].data(), samples_, y_[l].data());
+    }
+    const double forward = stopwatch.Ns() / kLayers;
+    stopwatch.Restart();
+    for (size_t l = kLayers; l-- > 0;) {
+      layers_[l].Backward(x_[l].data(), y_[l].data(), samples_, dy_[l].data(), dx_[l].data());
+    }
+    return std::vector{forward, stopwatch.Ns() / kLayers};
+  }
+
+ private:
+  size_t samples_ = 0, in_ = 0, out_ = 0;
+  MatrixProducts products_;
+  std::unique_ptr<DenseParameters> dense_;
+  std::vector<LinearLayer> layers_;
+  std::vector<std::vector<float>> x_, dx_, y_, dy_;  // of each layer
+};
+
+class InteractionKernel final : public MeasuredKernel {
+ public:
+  explicit InteractionKernel(std::string name) : name_(std::move(name)) {}
+  std::vector<std::string> figures() const override { return {"interaction_" + name_}; }
+  std::vector<KernelAxis> grid() const override {
+    if (name_ == "dcn") {
+      return {{"samples", {16, 256, 2048}}, {"vectors", {2, 8, 27}}, {"width", {8, 32, 64}}};
+    }
+    return {{"samples", {1, 16, 128, 1024, 4096}},
+            {"vectors", {2, 4, 9, 16, 27, 48}},
+            {"width", {4, 16, 32, 64, 128}}};
+  }
+  std::vector<std::vector<double>> held_out() const override {
+    if (name_ == "dcn") return {{128, 4, 16}, {1000, 16, 16}};
+    return {{64, 27, 16}, {512, 9, 24}, {2048, 14, 32}, {2048, 27, 48}, {700, 5, 100}};
+  }
+  std::vector<std::string> judged_as() const override { return {"interaction"}; }
+
+  Status Prepare(std::span<const double> sizes) override {
+    samples_ = SizeOf(sizes[0]);
+    const size_t vectors = SizeOf(sizes[1]), width = SizeOf(sizes[2]);
+    dense_ = std::make_unique<DenseParameters>();
+    products_ = std::make_unique<MatrixProducts>();
+    InteractionOptions options;
+    options.widths.assign(vectors, static_cast<uint32_t>(width));
+    options.products = products_.get();
+    ASSIGN_OR_RETURN(interaction_, Interactions().Make(name_, options));
+    interaction_->AddParameters(dense_.get());
+    dense_->Allocate();
+    std::ranges::fill(dense_->values(), 0.01f);
+    in_.assign(vectors, std::vector<float>(samples_ * width, 0.5f));
+    out_ = in_;
+    in_places_.clear();
+    out_places_.clear();
+    for (size_t v = 0; v < vectors; ++v) {
+      in_places_.push_back(in_[v].data());
+      out_places_.push_back(out_[v].data());
+    }
+    z_.assign(samples_ * interaction_->width(), 0.1f);
+    dz_ = z_;
+    return Measure().status();
+  }
+  Result<std::vector<double>> Measure() override {
+    const Stopwatch stopwatch;
+    interaction_->Forward(in_places_, samples_, z_.data());
+    interaction_->Backward(dz_.data(), samples_, out_places_);
+    return std::vector{stopwatch.Ns()};
+  }
+
+ private:
+  const std::string name_;
+  size_t samples_ = 0;
+  std::unique_ptr<DenseParameters> dense_;
+  std::unique_ptr<MatrixProducts> products_;
+  std::unique_ptr<Interaction> interaction_;
+  std::vector<std::vector<float>> in_, out_;
+  std::vector<const float*> in_places_;
+  std::vector<float*> out_places_;
+  std::vector<float> z_, dz_;
+};
+
+class DenseUpdate final : public MeasuredKernel {
+ public:
+  explicit DenseUpdate(std::string optimizer) : optimizer_(std::move(optimizer)) {}
+  std::vector<std::string> figures() const override { return {"dense_update_" + optimizer_}; }
+  std::vector<KernelAxis> grid() const override {
+    return {{"floats", {100, 3000, 30'000, 300'000, 1'000'000, 4'000'000}}};
+  }
+  std::vector<std::vector<double>> held_out() const override {
+    return {{10'000}, {100'000}, {600'000}};
+  }
+  std::vector<std::string> judged_as() const override { return {"update"}; }
+
+  Status Prepare(std::span<const double> sizes) override {
+    DenseOptimizerOptions options;
+    options.parameters = SizeOf(sizes[0]);
+    ASSIGN_OR_RETURN(made_, DenseOptimizers().Make(optimizer_, options));
+    gradients_.assign(options.parameters, 1e-3f);
+    summed_ = gradients_;
+    values_.assign(options.parameters, 0.1f);
+    return Measure().status();
+  }
+  Result<std::vector<double>> Measure() override {
+    const Stopwatch stopwatch;
+    std::ranges::copy(gradients_, summed_.begin());
+    bool is_finite = !FirstNotFinite(summed_);
+    made_->Apply(1e-6f, step_++, summed_, values_);
+    is_finite = is_finite && !FirstNotFinite(values_) && !FirstNotFinite(made_->state());
+    if (!is_finite) return IoError("dense parameters of {} are not finite", optimizer_);
+    return std::vector{stopwatch.Ns()};
+  }
+
+ private:
+  const std::string optimizer_;
+  std::unique_ptr<DenseOptimizer> made_;
+  std::vector<float> gradients_, summed_, values_;
+  uint64_t step_ = 0;
+};
+
+template <typename Kernel>
+bool Add(const std::string& prefix, const char* member) {
+  return MeasuredKernels().Add(
+      prefix + member, [member](const KernelOptions&) -> Result<std::unique_ptr<MeasuredKernel>> {
+        return std::unique_ptr<MeasuredKernel>(std::make_unique<Kernel>(member));
+      });
+}
+
+const bool kRegistered = [] {
+  MeasuredKernels().Add<FullyConnected>("fully_connected");
+  for (const char* name : {"cat", "dcn", "dot"}) Add<InteractionKernel>("interaction_", name);
+  for (const char* name : {"adagrad", "adam", "adamw", "momentum", "sgd"}) {
+    Add<DenseUpdate>("dense_update_", name);
+  }
+  return true;
+}();
+
+}  // namespace
+}  // namespace rowhouse

@@ -1,0 +1,136 @@
+// Distinct rows of one table between a worker and one shard. The rows are in the shard's memory;
+// enough different ones are used in turn that they are not all in the CPU's caches.
+//   pull, pull_worker, pull_shard, push, push_worker, push_shard (rows, dim)
+//       until the worker has the values, and until the shard has the gradients; the shard is idle
+//       when each begins
+//   update_<optimizer> (rows, dim)
+//       what the shard then computes: a step is applied
+#include <algorithm>
+
+#include "common/scatter.h"
+#include "launch/calibrate/kernel_sizes.h"
+#include "launch/calibrate/local_shards.h"
+#include "launch/calibrate/measured_kernel.h"
+#include "launch/calibrate/shard_alone.h"
+#include "sharding/rows/optimizer.h"
+
+namespace rowhouse {
+namespace {
+
+// The rows of several steps, used in turn.
+class StepsInTurn {
+ public:
+  StepsInTurn() = default;
+  StepsInTurn(size_t rows, uint32_t dim) {
+    const size_t turns = std::clamp<size_t>(kBytes / (rows * dim * sizeof(float)), 2, 24);
+    table_rows_ = std::max<uint64_t>(rows * turns * 2, 100'000);
+    for (uint64_t turn = 0; turn < turns; ++turn) steps_.push_back({MakeStep(rows, dim, turn)});
+  }
+
+  uint64_t table_rows() const { return table_rows_; }
+  size_t size() const { return steps_.size(); }
+  std::vector<RowBatch>& Next() { return steps_[next_++ % steps_.size()]; }
+
+ private:
+  static constexpr size_t kBytes = size_t{64} << 20;
+
+  RowBatch MakeStep(size_t rows, uint32_t dim, uint64_t key) const {
+    RowBatch batch{.table = TableId{0}, .dim = dim};
+    batch.counts.assign(rows, 1);
+    batch.values.assign(rows * dim, 0.0f);
+    batch.gradients.assign(rows * dim, 0.5f);
+    const Scatter scatter(table_rows_, key);
+    for (uint64_t i = 0; i < rows; ++i) batch.rows.push_back(RowId{scatter(i)});
+    std::ranges::sort(batch.rows);
+    return batch;
+  }
+
+  uint64_t table_rows_ = 0;
+  std::vector<std::vector<RowBatch>> steps_;
+  size_t next_ = 0;
+};
+
+class Exchange final : public MeasuredKernel {
+ public:
+  explicit Exchange(const KernelOptions&) {}
+  std::vector<std::string> figures() const override {
+    return {"pull", "pull_worker", "pull_shard", "push", "push_worker", "push_shard"};
+  }
+  std::vector<KernelAxis> grid() const override {
+    return {{"rows", {16, 64, 256, 1024, 2048, 4096, 8192, 16384, 32768, 65536}},
+            {"dim", {4, 16, 32, 64, 128}}};
+  }
+  std::vector<std::vector<double>> held_out() const override {
+    return {{128, 32},  {600, 8},    {1500, 24},  {2900, 16}, {2900, 100},
+            {5800, 48}, {12000, 64}, {23000, 24}, {46000, 16}};
+  }
+  std::vector<std::string> judged_as() const override { return {"pull", "", "", "push", "", ""}; }
+
+  Status Prepare(std::span<const double> sizes) override {
+    shards_.reset();
+    const auto dim = static_cast<uint32_t>(SizeOf(sizes[1]));
+    steps_ = StepsInTurn(SizeOf(sizes[0]), dim);
+    ASSIGN_OR_RETURN(shards_, LocalShards::Start(MeasuredTables(1, steps_.table_rows(), dim), 1));
+    for (size_t turn = 0; turn < steps_.size(); ++turn) RETURN_IF_ERROR(Measure().status());
+    return OkStatus();
+  }
+  Result<std::vector<double>> Measure() override {
+    std::vector<RowBatch>& step = steps_.Next();
+    ASSIGN_OR_RETURN(const ExchangeNs pull, shards_->Pull(&step));
+    ASSIGN_OR_RETURN(const ExchangeNs push, shards_->Push(&step));
+    return std::vector{pull.wall, pull.worker, pull.shards, push.wall, push.worker, push.shards};
+  }
+
+ private:
+  std::unique_ptr<LocalShards> shards_;
+  StepsInTurn steps_;
+};
+
+class Update final : public MeasuredKernel {
+ public:
+  explicit Update(std::string optimizer) : optimizer_(std::move(optimizer)) {}
+  std::vector<std::string> figures() const override { return {"update_" + optimizer_}; }
+  std::vector<KernelAxis> grid() const override {
+    return {{"rows", {1, 64, 512, 4096, 16384, 65536}}, {"dim", {4, 16, 64, 128}}};
+  }
+  std::vector<std::vector<double>> held_out() const override {
+    return {{200, 32}, {2000, 16}, {2000, 100}, {10'000, 32}, {40'000, 24}};
+  }
+  std::vector<std::string> judged_as() const override { return {"update"}; }
+
+  Status Prepare(std::span<const double> sizes) override {
+    shard_.reset();
+    const auto dim = static_cast<uint32_t>(SizeOf(sizes[1]));
+    steps_ = StepsInTurn(SizeOf(sizes[0]), dim);
+    ASSIGN_OR_RETURN(shard_,
+                     ShardAlone::Make(MeasuredTables(1, steps_.table_rows(), dim, optimizer_)));
+    for (size_t turn = 0; turn < steps_.size(); ++turn) RETURN_IF_ERROR(Measure().status());
+    return OkStatus();
+  }
+  Result<std::vector<double>> Measure() override {
+    ASSIGN_OR_RETURN(const double ns, shard_->UpdateNs(&steps_.Next()));
+    return std::vector{ns};
+  }
+
+ private:
+  const std::string optimizer_;
+  std::unique_ptr<ShardAlone> shard_;
+  StepsInTurn steps_;
+};
+
+const bool kRegistered = [] {
+  MeasuredKernels().Add<Exchange>("exchange");
+  // Not all names of Optimizers() may be there yet when this file registers.
+  for (const char* optimizer :
+       {"sgd", "adagrad", "rowwise_adagrad", "adam", "lazy_adam", "momentum", "ftrl"}) {
+    MeasuredKernels().Add(
+        std::string("update_") + optimizer,
+        [optimizer](const KernelOptions&) -> Result<std::unique_ptr<MeasuredKernel>> {
+          return std::unique_ptr<MeasuredKernel>(std::make_unique<Update>(optimizer));
+        });
+  }
+  return true;
+}();
+
+}  // namespace
+}  // namespace rowhouse

@@ -1,0 +1,128 @@
+// What messages cost, whatever is in them.
+//   pull_tables, pull_tables_worker, pull_tables_shard,
+//   push_tables, push_tables_worker, push_tables_shard (tables, shards)
+//       a pull and a push of one row of 4 floats of each table on each shard, by sgd
+//   bags_pull, bags_pull_worker, bags_pull_shard,
+//   bags_push, bags_push_worker, bags_push_shard, bags_update (bags, bag_length, dim)
+//       one table whose bags one shard pools; applying its gradients by sgd
+// Shards have a thread and a socket each, as PS nodes have.
+#include <algorithm>
+
+#include "common/scatter.h"
+#include "launch/calibrate/kernel_sizes.h"
+#include "launch/calibrate/local_shards.h"
+#include "launch/calibrate/measured_kernel.h"
+#include "launch/calibrate/shard_alone.h"
+#include "worker/embedding/embedding.h"
+
+namespace rowhouse {
+namespace {
+
+std::vector<double> Figures(const ExchangeNs& pull, const ExchangeNs& push) {
+  return {pull.wall, pull.worker, pull.shards, push.wall, push.worker, push.shards};
+}
+
+class Tables final : public MeasuredKernel {
+ public:
+  explicit Tables(const KernelOptions&) {}
+  std::vector<std::string> figures() const override {
+    return {"pull_tables", "pull_tables_worker", "pull_tables_shard",
+            "push_tables", "push_tables_worker", "push_tables_shard"};
+  }
+  std::vector<KernelAxis> grid() const override {
+    return {{"tables", {1, 8, 26, 100, 400}}, {"shards", {1, 2, 4}}};
+  }
+
+  Status Prepare(std::span<const double> sizes) override {
+    shards_.reset();
+    const size_t tables = SizeOf(sizes[0]), shards = SizeOf(sizes[1]);
+    ASSIGN_OR_RETURN(shards_, LocalShards::Start(MeasuredTables(tables, kRows, kDim),
+                                                 static_cast<uint32_t>(shards)));
+    batches_.clear();
+    for (size_t t = 0; t < tables; ++t) {
+      RowBatch& batch = batches_.emplace_back();
+      batch.table = TableId{static_cast<uint32_t>(t)};
+      batch.dim = kDim;
+      for (size_t s = 0; s < shards; ++s) {
+        batch.rows.push_back(RowId{s * kRows / shards + kRows / shards / 2});
+      }
+      batch.counts.assign(shards, 1);
+      batch.values.assign(shards * kDim, 0.0f);
+      batch.gradients.assign(shards * kDim, 0.5f);
+    }
+    return Measure().status();
+  }
+  Result<std::vector<double>> Measure() override {
+    ASSIGN_OR_RETURN(const ExchangeNs pull, shards_->Pull(&batches_));
+    ASSIGN_OR_RETURN(const ExchangeNs push, shards_->Push(&batches_));
+    return Figures(pull, push);
+  }
+
+ private:
+  static constexpr uint64_t kRows = 10'000;
+  static constexpr uint32_t kDim = 4;
+  std::unique_ptr<LocalShards> shards_;
+  std::vector<RowBatch> batches_;
+};
+
+class BagsOnShards final : public MeasuredKernel {
+ public:
+  explicit BagsOnShards(const KernelOptions&) {}
+  std::vector<std::string> figures() const override {
+    return {"bags_pull",        "bags_pull_worker", "bags_pull_shard", "bags_push",
+            "bags_push_worker", "bags_push_shard",  "bags_update"};
+  }
+  std::vector<KernelAxis> grid() const override {
+    return {{"bags", {1, 256, 1024, 2048, 8192}}, {"bag_length", {1, 8, 32}}, {"dim", {4, 16, 64}}};
+  }
+  std::vector<std::vector<double>> held_out() const override {
+    return {{1024, 4, 16}, {1024, 16, 32}, {4096, 8, 24}, {512, 20, 64}};
+  }
+  std::vector<std::string> judged_as() const override {
+    return {"pull", "", "", "push", "", "", "update"};
+  }
+
+  Status Prepare(std::span<const double> sizes) override {
+    shards_.reset();
+    const size_t bags = SizeOf(sizes[0]), bag_length = SizeOf(sizes[1]);
+    const uint64_t rows = std::max<uint64_t>(4 * bags * bag_length, 10'000);
+    const EmbeddingTables tables =
+        MeasuredTables(1, rows, static_cast<uint32_t>(SizeOf(sizes[2])), "sgd", "exact");
+    ASSIGN_OR_RETURN(shards_, LocalShards::Start(tables, 1, /*pools=*/true));
+    ASSIGN_OR_RETURN(alone_, ShardAlone::Make(tables, /*pools=*/true));
+    layer_ = std::make_unique<EmbeddingLayer>(tables, &dense_, std::vector<bool>{true});
+    for (uint64_t turn = 0; turn < kTurns; ++turn) {
+      features_[turn].resize(1);
+      FillBags(bags, bag_length, rows, turn, &features_[turn][0]);
+    }
+    for (size_t turn = 0; turn < kTurns; ++turn) RETURN_IF_ERROR(Measure().status());
+    return OkStatus();
+  }
+  Result<std::vector<double>> Measure() override {
+    RETURN_IF_ERROR(layer_->Prepare(features_[next_++ % kTurns]));
+    ASSIGN_OR_RETURN(const ExchangeNs pull,
+                     shards_->Pull(&layer_->row_batches(), &layer_->bag_batches()));
+    layer_->RowsArrived();
+    ASSIGN_OR_RETURN(const ExchangeNs push, shards_->Push(&layer_->row_batches()));
+    ASSIGN_OR_RETURN(const double update,
+                     alone_->UpdateNs(&layer_->row_batches(), &layer_->bag_batches()));
+    std::vector<double> ns = Figures(pull, push);
+    ns.push_back(update);
+    return ns;
+  }
+
+ private:
+  static constexpr size_t kTurns = 3;
+  std::unique_ptr<LocalShards> shards_;
+  std::unique_ptr<ShardAlone> alone_;
+  DenseParameters dense_;
+  std::unique_ptr<EmbeddingLayer> layer_;
+  std::vector<Bags> features_[kTurns];
+  size_t next_ = 0;
+};
+
+const bool kRegistered =
+    MeasuredKernels().Add<Tables>("tables") && MeasuredKernels().Add<BagsOnShards>("bags");
+
+}  // namespace
+}  // namespace rowhouse

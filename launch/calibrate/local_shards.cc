@@ -1,0 +1,87 @@
+#include "launch/calibrate/local_shards.h"
+
+#include <utility>
+
+#include "common/transport/zeromq.h"
+#include "launch/calibrate/stopwatch.h"
+#include "launch/calibrate/thread_time.h"
+
+namespace rowhouse {
+namespace {
+
+constexpr float kLearningRate = 1e-6f;
+
+}  // namespace
+
+Result<std::unique_ptr<LocalShards>> LocalShards::Start(const EmbeddingTables& tables,
+                                                        uint32_t shards, bool pools) {
+  std::unique_ptr<LocalShards> local(new LocalShards);
+  RETURN_IF_ERROR(local->Open(tables, shards, pools));
+  return local;
+}
+
+// The worker leaves first, so that the shards have nothing left to send.
+LocalShards::~LocalShards() {
+  dialer_.reset();
+  for (OneShard& shard : shards_) {
+    if (shard.runner != nullptr) shard.runner->Stop();
+  }
+}
+
+Result<ShardAddress> LocalShards::OpenShard(MeasuredShard shard) {
+  OneShard& opened = shards_.emplace_back();
+  opened.transport = MakeZeroMqTransport({});
+  ShardAddress address = shard.Address("");
+  opened.runner = std::make_unique<ShardRunner>(
+      shard.name, std::move(shard.shard), std::move(shard.store), /*log=*/nullptr,
+      [transport = opened.transport.get()] { return transport->Listen("tcp://127.0.0.1:0"); },
+      clock_);
+  ASSIGN_OR_RETURN(address.endpoint, opened.runner->Start());
+  return address;
+}
+
+Status LocalShards::Open(const EmbeddingTables& tables, uint32_t shards, bool pools) {
+  ASSIGN_OR_RETURN(const Plan plan, MeasuredPlan(tables, shards, pools));
+  std::vector<ShardAddress> addresses;
+  for (uint32_t s = 0; s < shards; ++s) {
+    ASSIGN_OR_RETURN(MeasuredShard shard, MeasuredShard::Make(tables.physical, plan, s));
+    ASSIGN_OR_RETURN(ShardAddress address, OpenShard(std::move(shard)));
+    addresses.push_back(std::move(address));
+  }
+  const std::vector<pid_t> before = ThreadIds();
+  worker_transport_ = MakeZeroMqTransport({});
+  ASSIGN_OR_RETURN(dialer_, worker_transport_->MakeDialer("calibration"));
+  for (const ShardAddress& address : addresses) {
+    RETURN_IF_ERROR(dialer_->Connect(address.endpoint).status());
+  }
+  worker_threads_ = NewThreads(before, ThreadIds());
+  client_ =
+      std::make_unique<PsClient>(PsClientOptions{.job_id = MeasuredShard::kJobId}, plan, addresses);
+  return OkStatus();
+}
+
+template <typename Begin>
+Result<ExchangeNs> LocalShards::Time(const Begin& begin) {
+  const double process = ProcessNs(), caller = CallerNs(), zeromq = ThreadsNs(worker_threads_);
+  const Stopwatch stopwatch;
+  begin();
+  RETURN_IF_ERROR(RunClient(*client_, *dialer_, clock_));
+  ExchangeNs ns{.wall = stopwatch.Ns()};
+  ns.worker = CallerNs() - caller + ThreadsNs(worker_threads_) - zeromq;
+  ns.shards = ProcessNs() - process - ns.worker;
+  return ns;
+}
+
+Result<ExchangeNs> LocalShards::Pull(std::vector<RowBatch>* rows, std::vector<BagBatch>* bags) {
+  return Time([&] { client_->StartPull(step_, /*eval=*/false, rows, bags); });
+}
+
+Result<ExchangeNs> LocalShards::Push(const std::vector<RowBatch>* rows) {
+  ASSIGN_OR_RETURN(const ExchangeNs ns,
+                   Time([&] { client_->StartPush(step_++, kLearningRate, /*samples=*/1, rows); }));
+  client_->StartStats(step_);  // Answered when the step is applied.
+  RETURN_IF_ERROR(RunClient(*client_, *dialer_, clock_));
+  return ns;
+}
+
+}  // namespace rowhouse

@@ -1,0 +1,66 @@
+// LocalShards: one worker and some shards in this process, connected as in production: PsClient and
+// Dialer here; each Shard behind loopback TCP with a thread, a store and a transport of its own, as
+// if it were a PS node. Rows of all tables are spread over the shards by row_wise.
+//
+// What it pulls and pushes is the caller's. Rows lie in the shards' memory once they were pushed.
+// Threads: one caller; the shards' are inside.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "common/clock.h"
+#include "common/status.h"
+#include "common/transport/transport.h"
+#include "launch/calibrate/measured_shard.h"
+#include "ps/shard/shard_runner.h"
+#include "sharding/tables/embedding_tables.h"
+#include "worker/client/ps_client.h"
+
+namespace rowhouse {
+
+// What an exchange took: from the first message until all is there, and the time of a core that
+// each end took meanwhile, its ZeroMQ thread included.
+struct ExchangeNs {
+  double wall = 0, worker = 0, shards = 0;
+};
+
+class LocalShards {
+ public:
+  // `pools`: shards pool all bags.
+  static Result<std::unique_ptr<LocalShards>> Start(const EmbeddingTables& tables, uint32_t shards,
+                                                    bool pools = false);
+  ~LocalShards();
+  LocalShards(const LocalShards&) = delete;
+  LocalShards& operator=(const LocalShards&) = delete;
+
+  // Pulls the rows and bags of a step. `bags` may be null.
+  Result<ExchangeNs> Pull(std::vector<RowBatch>* rows, std::vector<BagBatch>* bags = nullptr);
+  // Pushes the step's gradients, and ends the step. Shards answer before they update their rows;
+  // this waits for that, too, but does not count it.
+  Result<ExchangeNs> Push(const std::vector<RowBatch>* rows);
+
+ private:
+  struct OneShard {
+    std::unique_ptr<Transport> transport;
+    std::unique_ptr<ShardRunner> runner;
+  };
+  LocalShards() = default;
+  Status Open(const EmbeddingTables& tables, uint32_t shards, bool pools);
+  Result<ShardAddress> OpenShard(MeasuredShard shard);
+  template <typename Begin>
+  Result<ExchangeNs> Time(const Begin& begin);
+
+  const SystemClock clock_;
+  std::unique_ptr<Transport> worker_transport_;
+  std::vector<OneShard> shards_;
+  std::unique_ptr<Dialer> dialer_;
+  std::unique_ptr<PsClient> client_;
+  std::vector<pid_t> worker_threads_;  // of ZeroMQ
+  uint64_t step_ = 0;
+};
+
+}  // namespace rowhouse

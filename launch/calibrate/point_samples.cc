@@ -1,0 +1,63 @@
+#include "launch/calibrate/point_samples.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "launch/calibrate/stopwatch.h"
+
+namespace rowhouse {
+
+double Percentile(std::vector<double> samples, double share) {
+  std::ranges::sort(samples);
+  const double at = share * static_cast<double>(samples.size() - 1);
+  const auto below = static_cast<size_t>(at);
+  const size_t above = std::min(below + 1, samples.size() - 1);
+  return samples[below] + (at - std::floor(at)) * (samples[above] - samples[below]);
+}
+
+void PointSamples::Add(int pass, double ns) {
+  of_pass.resize(std::max(of_pass.size(), static_cast<size_t>(pass) + 1));
+  of_pass[static_cast<size_t>(pass)].push_back(ns);
+}
+
+double PointSamples::ns() const {
+  double least = HUGE_VAL;
+  for (const std::vector<double>& pass : of_pass) {
+    if (!pass.empty()) least = std::min(least, Percentile(pass, 0.5));
+  }
+  return least;
+}
+
+double PointSamples::spread() const {
+  std::vector<double> all;
+  for (const std::vector<double>& pass : of_pass) all.insert(all.end(), pass.begin(), pass.end());
+  const double median = Percentile(all, 0.5);
+  return median > 0 ? (Percentile(all, 0.9) - Percentile(all, 0.1)) / median : 0;
+}
+
+Status SamplePoint(MeasuredKernel& kernel, int pass, double ms,
+                   std::vector<PointSamples>* samples) {
+  const Stopwatch stopwatch;
+  for (int i = 0; i < kMostSamples && (i < kLeastSamples || stopwatch.Ns() < ms * 1e6); ++i) {
+    ASSIGN_OR_RETURN(const std::vector<double> ns, kernel.Measure());
+    for (size_t figure = 0; figure < ns.size(); ++figure) (*samples)[figure].Add(pass, ns[figure]);
+  }
+  return OkStatus();
+}
+
+std::vector<std::vector<double>> PointsOf(std::span<const KernelAxis> grid) {
+  std::vector<std::vector<double>> points = {{}};
+  for (const KernelAxis& axis : grid) {
+    std::vector<std::vector<double>> longer;
+    for (const std::vector<double>& point : points) {
+      for (const double value : axis.values) {
+        longer.push_back(point);
+        longer.back().push_back(value);
+      }
+    }
+    points = std::move(longer);
+  }
+  return points;
+}
+
+}  // namespace rowhouse

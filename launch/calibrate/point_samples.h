@@ -1,0 +1,33 @@
+// Samples of kernels, in passes. Threads: one.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "common/status.h"
+#include "launch/calibrate/measured_kernel.h"
+#include "sharding/cost/kernel_table.h"
+
+namespace rowhouse {
+
+// The value that `share` of the samples lie below, interpolated. Requires samples.
+double Percentile(std::vector<double> samples, double share);
+
+inline constexpr int kLeastSamples = 3, kMostSamples = 40;
+
+// Samples of one point of one kernel.
+struct PointSamples {
+  std::vector<std::vector<double>> of_pass;  // ns, of each pass, in the order measured
+
+  void Add(int pass, double ns);
+  double ns() const;      // the least median of a pass
+  double spread() const;  // (90th - 10th percentile) / median, of all samples
+};
+
+// Measures a prepared kernel for about `ms`; samples[figure] gets the pass's samples.
+Status SamplePoint(MeasuredKernel& kernel, int pass, double ms, std::vector<PointSamples>* samples);
+
+// All points of a grid, the last axis fastest.
+std::vector<std::vector<double>> PointsOf(std::span<const KernelAxis> grid);
+
+}  // namespace rowhouse

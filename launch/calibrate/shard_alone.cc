@@ -1,0 +1,69 @@
+#include "launch/calibrate/shard_alone.h"
+
+#include <utility>
+#include <variant>
+
+#include "launch/calibrate/stopwatch.h"
+
+namespace rowhouse {
+namespace {
+
+constexpr float kLearningRate = 1e-6f;
+constexpr TimeMs kNow = 1;  // Nothing that is measured waits.
+
+}  // namespace
+
+Result<std::unique_ptr<ShardAlone>> ShardAlone::Make(const EmbeddingTables& tables, bool pools) {
+  std::unique_ptr<ShardAlone> alone(new ShardAlone);
+  ASSIGN_OR_RETURN(const Plan plan, MeasuredPlan(tables, /*shards=*/1, pools));
+  ASSIGN_OR_RETURN(alone->shard_, MeasuredShard::Make(tables.physical, plan, 0));
+  alone->client_ =
+      std::make_unique<PsClient>(PsClientOptions{.job_id = MeasuredShard::kJobId}, plan,
+                                 std::vector<ShardAddress>{alone->shard_.Address("nowhere")});
+  return alone;
+}
+
+Status ShardAlone::Give(ShardEvent event, double* update_ns) {
+  for (;;) {
+    const bool is_update = std::holds_alternative<Continue>(event);
+    const Stopwatch stopwatch;
+    std::vector<ShardAction> actions = shard_.shard->Handle(std::move(event), kNow);
+    if (is_update) *update_ns += stopwatch.Ns();
+    bool calls_again = false;
+    for (ShardAction& action : actions) {
+      if (auto* send = std::get_if<SendFrames>(&action)) {
+        client_->OnMessage(0, std::move(send->frames));
+      } else if (std::holds_alternative<CallAgain>(action)) {
+        calls_again = true;
+      } else if (!std::holds_alternative<WakeAt>(action)) {
+        return MakeStatus(StatusCode::kInternal, "{} uses its store", shard_.name);
+      }
+    }
+    if (!calls_again) return OkStatus();
+    event = Continue{};
+  }
+}
+
+Status ShardAlone::Run(double* update_ns) {
+  while (client_->busy()) {
+    std::vector<Outgoing> outgoing = client_->TakeOutgoing(kNow);
+    if (outgoing.empty()) return MakeStatus(StatusCode::kInternal, "{} is silent", shard_.name);
+    for (Outgoing& message : outgoing) {
+      RETURN_IF_ERROR(
+          Give(MessageArrived{.peer = PeerId("calibration"), .frames = std::move(message.frames)},
+               update_ns));
+    }
+  }
+  return client_->status();
+}
+
+Result<double> ShardAlone::UpdateNs(std::vector<RowBatch>* rows, std::vector<BagBatch>* bags) {
+  double ns = 0;
+  client_->StartPull(step_, /*eval=*/false, rows, bags);
+  RETURN_IF_ERROR(Run(&ns));
+  client_->StartPush(step_++, kLearningRate, /*samples=*/1, rows);
+  RETURN_IF_ERROR(Run(&ns));
+  return ns;
+}
+
+}  // namespace rowhouse

@@ -1,0 +1,37 @@
+// ShardAlone: a shard on the caller's thread, without sockets: what it computes, and nothing else.
+// Messages are those of a PsClient. Threads: one.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "common/status.h"
+#include "launch/calibrate/measured_shard.h"
+#include "sharding/tables/embedding_tables.h"
+#include "worker/client/ps_client.h"
+
+namespace rowhouse {
+
+class ShardAlone {
+ public:
+  // `pools`: it pools all bags.
+  static Result<std::unique_ptr<ShardAlone>> Make(const EmbeddingTables& tables,
+                                                  bool pools = false);
+
+  // A step: pulls rows and bags, pushes their gradients, and has them applied. Nanoseconds of
+  // applying. `bags` may be null.
+  Result<double> UpdateNs(std::vector<RowBatch>* rows, std::vector<BagBatch>* bags = nullptr);
+
+ private:
+  ShardAlone() = default;
+  // Carries messages to and fro until no operation is under way. Adds to *update_ns.
+  Status Run(double* update_ns);
+  Status Give(ShardEvent event, double* update_ns);
+
+  MeasuredShard shard_;
+  std::unique_ptr<PsClient> client_;
+  uint64_t step_ = 0;
+};
+
+}  // namespace rowhouse

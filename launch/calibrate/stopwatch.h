@@ -1,0 +1,20 @@
+// Stopwatch: nanoseconds since it was made or restarted, by the steady clock. Threads: one.
+#pragma once
+
+#include <chrono>
+
+namespace rowhouse {
+
+class Stopwatch {
+ public:
+  void Restart() { begin_ = std::chrono::steady_clock::now(); }
+  double Ns() const {
+    return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - begin_)
+        .count();
+  }
+
+ private:
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+};
+
+}  // namespace rowhouse
