@@ -1,0 +1,141 @@
+// rowhouse plan --accountability: calibrates this machine, trains a grid of configurations for
+// real, and says how far the cost model's predictions are off. Code 1 if a target is missed.
+#include <omp.h>
+
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "launch/accountability/accountability_report.h"
+#include "launch/bench/stop_signal.h"
+#include "launch/calibrate/mpirun_command.h"
+#include "launch/calibrate/stopwatch.h"
+#include "launch/lab/workload_of_run.h"
+#include "launch/plan/plan_mode.h"
+#include "launch/report/json_output.h"
+#include "launch/settings/verb_flags.h"
+
+namespace rowhouse {
+namespace {
+
+constexpr const char* kAccountabilityFlag = "accountability";
+constexpr const char* kQuickFlag = "quick";
+constexpr const char* kOnlyFlag = "only";
+
+const bool kFlags =
+    AddVerbFlag({.name = kAccountabilityFlag,
+                 .verbs = kPlan,
+                 .help = "Holds the cost model to account on this machine: calibrates it, trains a "
+                         "grid of models for real, and prints predicted beside measured time, "
+                         "bytes, load and hit rate, and of several plans which the model would "
+                         "have chosen. Takes 20 minutes. Code 1 if a target is missed. With "
+                         "calibration: by that file, without judging kernels",
+                 .is_switch = true,
+                 .section = kLabSection}) &&
+    AddVerbFlag({.name = kQuickFlag,
+                 .verbs = kPlan,
+                 .help = "With accountability: two small runs, of which only bytes, load and hit "
+                         "rate are judged. Takes a minute",
+                 .is_switch = true,
+                 .section = kLabSection}) &&
+    AddVerbFlag({.name = kOnlyFlag,
+                 .verbs = kPlan,
+                 .help = "With accountability: only configurations and plans whose name has this "
+                         "in it",
+                 .section = kLabSection});
+
+// Says what is going on, and how long it has taken so far.
+class Progress {
+ public:
+  explicit Progress(std::FILE* file) : file_(file) {}
+  double seconds() const { return stopwatch_.Ns() / 1e9; }
+  Status Say(const std::string& what) const {
+    fmt::print(file_, "{:>5.0f} s  {}\n", seconds(), what);
+    std::fflush(file_);
+    return StopSignal::Check();
+  }
+
+ private:
+  std::FILE* const file_;
+  const Stopwatch stopwatch_;
+};
+
+struct Request {
+  bool is_quick = false;
+  std::string only;         // in names; "": all
+  std::string calibration;  // a file; "": the machine is calibrated
+
+  bool Wants(const std::string& name) const { return name.find(only) != std::string::npos; }
+};
+
+// Of a quick look only what the drift needs is measured, once.
+Result<Calibration> CalibrateFor(const Request& request, const Progress& progress) {
+  if (!request.calibration.empty()) {
+    ASSIGN_OR_RETURN(CalibratedMachine known, MachineOf(request.calibration));
+    return Calibration{.machine = std::move(known.machine)};
+  }
+  CalibrationOptions options{.judges = !request.is_quick};
+  if (request.is_quick) {
+    options.passes = 1;
+    options.point_ms = 0;
+  }
+  options.on_kernel = [&](const std::string& kernel, int pass) {
+    return progress.Say(kernel + (pass > 0 ? ", again" : ""));
+  };
+  return Calibrate(options);
+}
+
+Result<Accountability> Measure(const Request& request, const Progress& progress) {
+  Accountability all;
+  all.is_quick = request.is_quick;
+  ASSIGN_OR_RETURN(all.calibration, CalibrateFor(request, progress));
+  const Machine& machine = all.calibration.machine;
+  for (const AccountedConfig& config : request.is_quick ? QuickConfigs() : AccuracyConfigs()) {
+    if (!request.Wants(config.name)) continue;
+    RETURN_IF_ERROR(progress.Say(config.name));
+    ASSIGN_OR_RETURN(AccountedRun run,
+                     request.is_quick ? Account(config, machine, 1, 1) : Account(config, machine));
+    all.runs.push_back(std::move(run));
+  }
+  for (const PlanContest& contest : PlanContests()) {
+    if (request.is_quick || !request.Wants("plans: " + contest.name)) continue;
+    RETURN_IF_ERROR(progress.Say("plans: " + contest.name));
+    ASSIGN_OR_RETURN(ContestOutcome outcome, HoldContest(contest, machine));
+    all.choices.push_back(std::move(outcome));
+  }
+  all.seconds = progress.seconds();
+  return all;
+}
+
+Status Verdict(const Accountability& all) {
+  std::string missed;
+  for (const Target& target : TargetsOf(all)) {
+    if (!target.is_met()) missed += (missed.empty() ? "" : ", ") + target.name;
+  }
+  if (missed.empty()) return OkStatus();
+  return MakeStatus(StatusCode::kInternal, "targets that were missed: {}", missed);
+}
+
+Status RunAccountability(const CommandLine& command_line, const Settings& settings) {
+  RETURN_IF_ERROR(MpirunScript().status());
+  const std::string json = command_line.Value(kJsonFlag);
+  const Request request{.is_quick = command_line.Value(kQuickFlag) == "true",
+                        .only = command_line.Value(kOnlyFlag),
+                        .calibration = settings.sharding.calibration};
+  const Progress progress(json == kJsonToStdout ? stderr : stdout);
+  RETURN_IF_ERROR(progress.Say(request.is_quick
+                                   ? "this takes about a minute"
+                                   : "this takes about 20 minutes; nothing else should run"));
+  const StopSignal stop_signal;
+  omp_set_num_threads(1);  // As the runs have it.
+  FLAGS_minloglevel =
+      std::max(FLAGS_minloglevel, google::GLOG_WARNING);  // Stores say what they did.
+  ASSIGN_OR_RETURN(const Accountability all, Measure(request, progress));
+  RETURN_IF_ERROR(
+      DeliverFigures(json, AccountabilityToJson(all).dump(1) + "\n", AccountabilityText(all)));
+  return Verdict(all);
+}
+
+const bool kMode = AddPlanMode({.flag = kAccountabilityFlag, .run = RunAccountability});
+
+}  // namespace
+}  // namespace rowhouse

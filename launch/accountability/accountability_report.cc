@@ -1,0 +1,190 @@
+#include "launch/accountability/accountability_report.h"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "launch/calibrate/kernel_judgement.h"
+
+namespace rowhouse {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct NamedPhase {
+  const char* name;
+  double PhaseCost::*predicted;
+};
+constexpr NamedPhase kPhases[] = {
+    {"data", &PhaseCost::data},
+    {"merge", &PhaseCost::merge},
+    {"pull", &PhaseCost::pull},
+    {"row_gradients", &PhaseCost::row_gradients},
+    {"pool", &PhaseCost::pool},
+    {"mlp", &PhaseCost::mlp},
+    {"interaction", &PhaseCost::interaction},
+    {"pool_backward", &PhaseCost::pool_backward},
+    {"push", &PhaseCost::push},
+    {"allreduce", &PhaseCost::allreduce},
+    {"dense_update", &PhaseCost::dense_update},
+};
+
+std::string Percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
+
+std::string Signed(double predicted, double measured) {
+  return fmt::format("{:+.1f} %", 100 * RelativeError(predicted, measured));
+}
+
+double LoadErrorOf(const AccountedRun& run) { return LoadError(std::span(&run, 1)).largest; }
+
+std::string RunLine(const AccountedRun& run) {
+  std::string note;
+  if (run.predicted.is_oversubscribed) note = "  more busy threads than cores: apart";
+  if (run.is_unsteady()) note = "  unsteady: apart";
+  return fmt::format("  {:<44}{:>9.2f}{:>9.2f}{:>9}{:>9}{:>9}{:>9}{:>9}{}\n", run.config.name,
+                     run.predicted.ms, run.measured.ms, Signed(run.predicted.ms, run.measured.ms),
+                     Percent(run.spread), Signed(run.predicted.wire_bytes, run.measured.wire_bytes),
+                     Percent(LoadErrorOf(run)),
+                     fmt::format("{:+.3f}", run.predicted.hit_rate - run.measured.hit_rate), note);
+}
+
+std::string ChoiceText(const ContestOutcome& choice) {
+  std::string text = fmt::format(
+      "  {}: {}\n", choice.name,
+      choice.is_good() ? "chosen well"
+                       : fmt::format("the choice costs {} more", Percent(choice.regret() - 1)));
+  for (const ContestOutcome::Plan& plan : choice.plans) {
+    text += fmt::format("    {:<42}{:>9.2f}{:>9.2f}{:>9}{}{}\n", plan.name, plan.predicted_ms,
+                        plan.measured_ms(), Signed(plan.predicted_ms, plan.measured_ms()),
+                        &plan == &choice.chosen() ? "  predicted best" : "",
+                        &plan == &choice.fastest() ? "  measured best" : "");
+  }
+  return text;
+}
+
+std::string TargetText(const Target& target) {
+  const auto shown = [&](double value) {
+    return target.is_share ? Percent(value) : fmt::format("{:g}", value);
+  };
+  return fmt::format("  {:<40}{:>10}  {} {:<10}{}\n", target.name, shown(target.value),
+                     target.is_least ? "at least" : "at most ", shown(target.limit),
+                     target.is_met() ? "met" : "MISSED");
+}
+
+Json RunToJson(const AccountedRun& run) {
+  Json phases = Json::object();
+  for (const NamedPhase& phase : kPhases) {
+    const auto measured = run.measured.phases.find(phase.name);
+    phases[phase.name] = {
+        {"predicted", run.predicted.phases.*phase.predicted},
+        {"measured", measured == run.measured.phases.end() ? 0.0 : measured->second}};
+  }
+  Json nodes = Json::array();
+  for (size_t n = 0; n < run.measured.rows_pulled.size() && n < run.predicted.ps.size(); ++n) {
+    nodes.push_back({{"rows_pulled",
+                      {{"predicted", run.predicted.ps[n].rows_pulled},
+                       {"measured", run.measured.rows_pulled[n]}}}});
+  }
+  return {
+      {"name", run.config.name},
+      {"ps", run.config.ps},
+      {"workers", run.config.workers},
+      {"yaml", run.config.Yaml()},
+      {"step_ms",
+       {{"predicted", run.predicted.ms},
+        {"measured", run.measured.ms},
+        {"runs", run.runs_ms},
+        {"spread", run.spread}}},
+      {"wire_bytes",
+       {{"predicted", run.predicted.wire_bytes}, {"measured", run.measured.wire_bytes}}},
+      {"hit_rate", {{"predicted", run.predicted.hit_rate}, {"measured", run.measured.hit_rate}}},
+      {"ps_nodes", std::move(nodes)},
+      {"parked_ms", run.predicted.parked_ms},
+      {"phases_ms", std::move(phases)},
+      {"drift",
+       {{"products", run.drift.products},
+        {"memory", run.drift.memory},
+        {"messages", run.drift.messages}}},
+      {"attempts", run.attempts},
+      {"counts", CountsInTime(run)},
+      {"is_oversubscribed", run.predicted.is_oversubscribed},
+      {"is_unsteady", run.is_unsteady()}};
+}
+
+Json ChoiceToJson(const ContestOutcome& choice) {
+  Json plans = Json::array();
+  for (const ContestOutcome::Plan& plan : choice.plans) {
+    plans.push_back({{"name", plan.name},
+                     {"predicted_ms", plan.predicted_ms},
+                     {"measured_ms", plan.measured_ms()},
+                     {"runs", plan.runs_ms}});
+  }
+  return {{"name", choice.name},
+          {"predicted_best", choice.chosen().name},
+          {"measured_best", choice.fastest().name},
+          {"regret", choice.regret()},
+          {"is_good", choice.is_good()},
+          {"plans", std::move(plans)}};
+}
+
+PredictionError KernelsError(std::span<const JudgedPoint> judged) {
+  std::vector<double> predicted, measured;
+  for (const JudgedPoint& point : judged) {
+    predicted.push_back(point.predicted_ns);
+    measured.push_back(point.measured_ns);
+  }
+  return ErrorOf(predicted, measured);
+}
+
+}  // namespace
+
+std::string AccountabilityText(const Accountability& all) {
+  std::string text =
+      fmt::format("\n  {:<44}{:>9}{:>9}{:>9}{:>9}{:>9}{:>9}{:>9}\n", "configuration", "predicted",
+                  "measured", "error", "spread", "bytes", "load", "hits");
+  for (const AccountedRun& run : all.runs) text += RunLine(run);
+  if (!all.choices.empty()) text += "\nPlans, ms a step, predicted and measured:\n\n";
+  for (const ContestOutcome& choice : all.choices) text += ChoiceText(choice);
+  if (!all.calibration.judged.empty()) text += "\n" + JudgementText(all.calibration.judged);
+  text += "\nTargets:\n\n";
+  for (const Target& target : TargetsOf(all)) text += TargetText(target);
+  return text + fmt::format("\n{:.0f} s in all\n", all.seconds);
+}
+
+Json AccountabilityToJson(const Accountability& all) {
+  const PredictionError time = StepTimeError(all.runs), bytes = BytesError(all.runs),
+                        load = LoadError(all.runs), kernels = KernelsError(all.calibration.judged);
+  Json rows = Json::array(), choices = Json::array(), targets = Json::array();
+  for (const AccountedRun& run : all.runs) rows.push_back(RunToJson(run));
+  for (const ContestOutcome& choice : all.choices) choices.push_back(ChoiceToJson(choice));
+  for (const Target& target : TargetsOf(all)) {
+    targets.push_back({{"name", target.name},
+                       {"value", target.value},
+                       {"limit", target.limit},
+                       {"is_least", target.is_least},
+                       {"is_met", target.is_met()}});
+  }
+  return {{"configs", all.runs.size()},
+          {"gmae",
+           {{"step_time", time.gmae},
+            {"bytes", bytes.gmae},
+            {"load", load.gmae},
+            {"kernels", kernels.gmae}}},
+          {"p90",
+           {{"step_time", time.p90},
+            {"bytes", bytes.p90},
+            {"load", load.p90},
+            {"kernels", kernels.p90}}},
+          {"largest_hit_rate_error", LargestHitRateError(all.runs)},
+          {"rows", std::move(rows)},
+          {"choices", std::move(choices)},
+          {"kernels", JudgementToJson(all.calibration.judged)},
+          {"targets", std::move(targets)},
+          {"machine",
+           {{"host", all.calibration.machine.host},
+            {"cpu", all.calibration.machine.cpu},
+            {"cores", all.calibration.machine.cores}}},
+          {"seconds", all.seconds}};
+}
+
+}  // namespace rowhouse

@@ -1,0 +1,189 @@
+#include "launch/accountability/accounted_config.h"
+
+#include <fmt/format.h>
+
+#include "launch/settings/yaml_config.h"
+
+namespace rowhouse {
+
+std::string AccountedConfig::Yaml() const {
+  std::string all_rows;
+  for (uint32_t t = 0; t < tables; ++t) all_rows += fmt::format("{}{}", t > 0 ? ", " : "", rows);
+  return fmt::format(
+      "model:\n"
+      "  arch_mlp_bot: [{0}, {1}]\n"
+      "  arch_mlp_top: [{2}]\n"
+      "  arch_sparse_feature_size: {1}\n"
+      "  arch_interaction_op: {3}\n"
+      "  loss_function: bce\n"
+      "tables:\n"
+      "  defaults: {{{4}, optimizer: {5}, precision: {6}, pooling_sum: exact}}\n"
+      "  rows: [{7}]\n"
+      "data:\n"
+      "  data_generation: synthetic\n"
+      "  data_size: {8}\n"
+      "  synthetic_bag_length: {9}\n"
+      "  zipf_exponent: {10}\n"
+      "training:\n"
+      "  mini_batch_size: {11}\n"
+      "  learning_rate: 0.001\n"
+      "  print_freq: {12}\n"
+      "storage:\n"
+      "  cache_mb: {13}\n"
+      "cluster:\n"
+      "  strategy: {14}\n"
+      "  pool_on: {15}\n",
+      bottom_mlp, dim, top_mlp, interaction, kind, optimizer, precision, all_rows, steps * batch,
+      bag_length, zipf_exponent, batch, steps, cache_mb, strategy, pool_on);
+}
+
+Result<Settings> AccountedConfig::MakeSettings() const {
+  Settings settings;
+  Status status = ReadYamlText(Yaml(), name, &settings);
+  settings.cluster.ps = static_cast<int>(ps);
+  settings.Complete();
+  if (status.ok()) status = settings.Validate(/*reads_data=*/true);
+  if (!status.ok()) return MakeStatus(StatusCode::kInternal, "{}: {}", name, status.message());
+  return settings;
+}
+
+std::vector<AccountedConfig> AccuracyConfigs() {
+  return {
+      {.name = "26 tables, dim 16", .tables = 26, .rows = 50'000, .bottom_mlp = "13, 128, 64"},
+      {.name = "small batches", .steps = 500, .batch = 128},
+      {.name = "large MLPs",
+       .steps = 60,
+       .dim = 32,
+       .bottom_mlp = "13, 512, 256",
+       .top_mlp = "512, 256, 1",
+       .batch = 2048},
+      {.name = "dim 64, large batches", .steps = 80, .dim = 64, .batch = 4096},
+      {.name = "dim 64 in bf16", .steps = 100, .dim = 64, .precision = "bf16", .batch = 2048},
+      {.name = "evenly spread ids, sgd",
+       .dim = 32,
+       .optimizer = "sgd",
+       .zipf_exponent = 0,
+       .batch = 2048},
+      {.name = "quotient-remainder, 2 PS nodes",
+       .ps = 2,
+       .dim = 32,
+       .kind = "kind: qr, collisions: 16",
+       .batch = 2048},
+      {.name = "block, projected", .dim = 64, .kind = "kind: block, block_dim: 16", .batch = 2048},
+      {.name = "hashed, row-wise Adagrad",
+       .tables = 12,
+       .rows = 1'000'000,
+       .dim = 32,
+       .kind = "kind: hashed, buckets: 40000",
+       .optimizer = "rowwise_adagrad",
+       .batch = 2048},
+      {.name = "bags of 20", .steps = 80, .dim = 32, .bag_length = 20, .batch = 512},
+      {.name = "bags of 20, pooled on shards, 2 PS nodes",
+       .ps = 2,
+       .steps = 80,
+       .dim = 32,
+       .bag_length = 20,
+       .batch = 512,
+       .strategy = "table_wise_lpt",
+       .pool_on = "shards"},
+      {.name = "whole tables on 2 PS nodes, Adam",
+       .ps = 2,
+       .tables = 10,
+       .dim = 32,
+       .optimizer = "adam",
+       .batch = 2048,
+       .strategy = "table_wise_lpt"},
+      {.name = "columns cut over 2 PS nodes",
+       .ps = 2,
+       .dim = 64,
+       .batch = 2048,
+       .strategy = "column_wise"},
+      {.name = "a tenth of the rows in the cache",
+       .steps = 120,
+       .tables = 4,
+       .rows = 300'000,
+       .dim = 32,
+       .batch = 2048,
+       .cache_mb = 16},
+      {.name = "2 workers", .workers = 2, .dim = 32, .batch = 4096},
+      {.name = "2 workers, 2 PS nodes",
+       .ps = 2,
+       .workers = 2,
+       .dim = 16,
+       .bottom_mlp = "13, 256, 128",
+       .top_mlp = "256, 128, 1",
+       .batch = 4096},
+      {.name = "3 PS nodes", .ps = 3, .dim = 32, .batch = 2048},
+  };
+}
+
+std::vector<AccountedConfig> QuickConfigs() {
+  return {{.name = "quick", .steps = 30, .tables = 4, .rows = 5000, .batch = 256},
+          {.name = "quick, 2 PS nodes, 2 workers",
+           .ps = 2,
+           .workers = 2,
+           .steps = 30,
+           .tables = 4,
+           .rows = 5000,
+           .bag_length = 4,
+           .batch = 256,
+           .strategy = "table_wise_lpt"}};
+}
+
+namespace {
+
+AccountedConfig WithPlan(AccountedConfig config, const std::string& strategy, uint32_t ps,
+                         const std::string& pool_on = "workers") {
+  config.strategy = strategy;
+  config.ps = ps;
+  config.pool_on = pool_on;
+  config.name =
+      fmt::format("{} on {}{}", strategy, ps, pool_on == "shards" ? ", pooled there" : "");
+  return config;
+}
+
+PlanContest ContestOf(const std::string& name, const AccountedConfig& workload) {
+  return {.name = name,
+          .plans = {WithPlan(workload, "row_wise", 1), WithPlan(workload, "row_wise", 2),
+                    WithPlan(workload, "table_wise_lpt", 2)}};
+}
+
+}  // namespace
+
+std::vector<PlanContest> PlanContests() {
+  std::vector<PlanContest> contests = {
+      ContestOf("26 tables, dim 16", {.steps = 100, .tables = 26, .rows = 50'000}),
+      ContestOf("small batches", {.steps = 300, .batch = 128}),
+      ContestOf("dim 64", {.steps = 60, .dim = 64, .batch = 4096}),
+      ContestOf("evenly spread ids", {.steps = 100, .dim = 32, .zipf_exponent = 0, .batch = 2048}),
+  };
+  // Bags: who pools them.
+  for (const uint32_t length : {5u, 20u, 50u}) {
+    const AccountedConfig bags = {
+        .steps = 60, .dim = 32, .bag_length = length, .batch = length > 20 ? 256u : 1024u};
+    contests.push_back(
+        {.name = fmt::format("bags of {}", length),
+         .plans = {WithPlan(bags, "row_wise", 1), WithPlan(bags, "table_wise_lpt", 1, "shards"),
+                   WithPlan(bags, "table_wise_lpt", 2),
+                   WithPlan(bags, "table_wise_lpt", 2, "shards")}});
+  }
+  // Small tables: rows on the workers or on PS nodes.
+  const AccountedConfig small = {
+      .steps = 100, .tables = 8, .rows = 2000, .optimizer = "sgd", .batch = 2048};
+  contests.push_back({.name = "small tables",
+                      .plans = {WithPlan(small, "row_wise", 1), WithPlan(small, "row_wise", 2),
+                                WithPlan(small, "replicated", 1)}});
+  // Caches.
+  AccountedConfig cached = {.steps = 80, .tables = 4, .rows = 300'000, .dim = 32, .batch = 2048};
+  PlanContest caches = {.name = "shares of the cache", .plans = {}};
+  for (const uint64_t mb : {16, 48, 512}) {
+    cached.cache_mb = mb;
+    AccountedConfig plan = WithPlan(cached, "row_wise", 1);
+    plan.name = fmt::format("cache of {} MiB", mb);
+    caches.plans.push_back(plan);
+  }
+  contests.push_back(caches);
+  return contests;
+}
+
+}  // namespace rowhouse

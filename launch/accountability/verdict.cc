@@ -1,0 +1,122 @@
+#include "launch/accountability/verdict.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "launch/calibrate/kernel_judgement.h"
+
+namespace rowhouse {
+namespace {
+
+constexpr double kStepGmae = 0.15, kStepP90 = 0.35, kStepWorst = 0.60;
+constexpr double kCounts = 0.02;
+constexpr double kGoodChoices = 0.85;
+constexpr size_t kMostUnsteady = 2;
+constexpr size_t kLeastKernelPoints = 60;
+
+class Errors {
+ public:
+  void Add(double predicted, double measured) {
+    predicted_.push_back(predicted);
+    measured_.push_back(measured);
+  }
+  PredictionError Of() const { return ErrorOf(predicted_, measured_); }
+
+ private:
+  std::vector<double> predicted_, measured_;
+};
+
+void AddKernels(std::span<const JudgedPoint> judged, std::vector<Target>* targets) {
+  if (judged.empty()) return;
+  const auto held_out =
+      static_cast<double>(std::ranges::count(judged, false, &JudgedPoint::is_fitted));
+  targets->push_back({.name = "points of kernels",
+                      .value = static_cast<double>(judged.size()),
+                      .limit = kLeastKernelPoints,
+                      .is_least = true,
+                      .is_share = false});
+  targets->push_back({.name = "share of them that fitted nothing",
+                      .value = held_out / static_cast<double>(judged.size()),
+                      .limit = 1.0 / 3,
+                      .is_least = true});
+  for (const auto& [group, error] : ErrorsOfGroups(judged)) {
+    targets->push_back(
+        {.name = "GMAE of kernels: " + group, .value = error.all.gmae, .limit = kKernelTarget});
+  }
+}
+
+void AddTimes(const Accountability& all, std::vector<Target>* targets) {
+  const PredictionError error = StepTimeError(all.runs);
+  targets->push_back({.name = "GMAE of step time", .value = error.gmae, .limit = kStepGmae});
+  targets->push_back(
+      {.name = "90th percentile of its errors", .value = error.p90, .limit = kStepP90});
+  targets->push_back({.name = "its largest error", .value = error.largest, .limit = kStepWorst});
+  targets->push_back(
+      {.name = "unsteady configurations",
+       .value = static_cast<double>(std::ranges::count_if(all.runs, &AccountedRun::is_unsteady)),
+       .limit = kMostUnsteady,
+       .is_share = false});
+  if (all.choices.empty()) return;
+  const auto good =
+      static_cast<double>(std::ranges::count_if(all.choices, &ContestOutcome::is_good));
+  targets->push_back({.name = "plans chosen well",
+                      .value = good / static_cast<double>(all.choices.size()),
+                      .limit = kGoodChoices,
+                      .is_least = true});
+}
+
+}  // namespace
+
+bool CountsInTime(const AccountedRun& run) {
+  return !run.predicted.is_oversubscribed && !run.is_unsteady();
+}
+
+PredictionError StepTimeError(std::span<const AccountedRun> runs) {
+  Errors errors;
+  for (const AccountedRun& run : runs) {
+    if (CountsInTime(run)) errors.Add(run.predicted.ms, run.measured.ms);
+  }
+  return errors.Of();
+}
+
+PredictionError BytesError(std::span<const AccountedRun> runs) {
+  Errors errors;
+  for (const AccountedRun& run : runs)
+    errors.Add(run.predicted.wire_bytes, run.measured.wire_bytes);
+  return errors.Of();
+}
+
+PredictionError LoadError(std::span<const AccountedRun> runs) {
+  Errors errors;
+  for (const AccountedRun& run : runs) {
+    const size_t nodes = std::min(run.predicted.ps.size(), run.measured.rows_pulled.size());
+    for (size_t n = 0; n < nodes; ++n) {
+      errors.Add(run.predicted.ps[n].rows_pulled, run.measured.rows_pulled[n]);
+    }
+  }
+  return errors.Of();
+}
+
+double LargestHitRateError(std::span<const AccountedRun> runs) {
+  double largest = 0;
+  for (const AccountedRun& run : runs) {
+    largest = std::max(largest, std::abs(run.predicted.hit_rate - run.measured.hit_rate));
+  }
+  return largest;
+}
+
+std::vector<Target> TargetsOf(const Accountability& all) {
+  std::vector<Target> targets;
+  if (!all.is_quick) AddTimes(all, &targets);
+  targets.push_back(
+      {.name = "largest error of bytes", .value = BytesError(all.runs).largest, .limit = kCounts});
+  targets.push_back(
+      {.name = "largest error of load", .value = LoadError(all.runs).largest, .limit = kCounts});
+  targets.push_back({.name = "largest error of hit rate",
+                     .value = LargestHitRateError(all.runs),
+                     .limit = kCounts});
+  if (!all.is_quick) AddKernels(all.calibration.judged, &targets);
+  return targets;
+}
+
+}  // namespace rowhouse
