@@ -124,8 +124,10 @@ class Shares {
     const double slots = result_.cached_rows[Raw(table.id)];
     const double lru = 1 - ids.HitRate(slots, lookups, "lru");
     const double other = 1 - ids.HitRate(slots, lookups, workload_.storage.policy);
+    const double traced = workload_.lru_miss_ratio[Raw(table.id)](slots);
+    // First touches miss in every cache, under every policy.
     const double missed =
-        workload_.lru_miss_ratio[Raw(table.id)](slots) * (lru > 0 ? other / lru : 1.0);
+        std::max(std::min(traced, shares->touched), traced * (lru > 0 ? other / lru : 1.0));
     shares->cached = std::clamp(1 - missed, 0.0, 1.0);
     shares->touched = std::min(shares->touched, 1 - shares->cached);
     shares->stored = std::max(0.0, 1 - shares->cached - shares->touched);
