@@ -15,6 +15,8 @@
 
 #include "launch/bench/bench.h"
 #include "launch/bench/bench_command.h"
+#include "launch/lab/lab_run.h"
+#include "launch/plan/auto_plan.h"
 #include "launch/plan/plan_mode.h"
 #include "launch/run/last_words.h"
 #include "launch/run/notices.h"
@@ -79,7 +81,7 @@ bool ReadsData(const CommandLine& command_line) {
          (mode.ok() && mode.value() != nullptr && mode.value()->reads_data);
 }
 
-Result<PlanRequest> ReadPlanRequest(const CommandLine& command_line) {
+Result<PlanRequest> ReadPlanRequest(const CommandLine& command_line, const Settings& settings) {
   PlanRequest request = {.wants_sizes = command_line.Value(kSizesFlag) == "true",
                          .wants_counts = WantsCounts(command_line),
                          .has_model = IsModelGiven(command_line),
@@ -93,6 +95,9 @@ Result<PlanRequest> ReadPlanRequest(const CommandLine& command_line) {
   request.wants_plan = request.has_strategy || !request.measured.empty() ||
                        !command_line.Value("plan").empty() ||
                        (!request.out.empty() && !request.wants_counts);
+  if (PlannerMethodOf(settings)) {
+    ASSIGN_OR_RETURN(request.lab, LabRunOf(command_line, settings));
+  }
   ASSIGN_OR_RETURN(request.load_balance, ReadLoadBalanceFlags(command_line));
   return request;
 }
@@ -115,8 +120,10 @@ Status RunVerb(const CommandLine& command_line, const Settings& settings) {
   }
   if (command_line.verb == "plan") {
     ASSIGN_OR_RETURN(const PlanMode* const mode, PlanModeOf(command_line));
-    if (mode != nullptr) return mode->run(command_line, settings);
-    ASSIGN_OR_RETURN(const PlanRequest request, ReadPlanRequest(command_line));
+    // A mode that may be an option of others (--trace) is one of the planner's, too.
+    const bool is_option = mode != nullptr && mode->precedence < 0 && PlannerMethodOf(settings);
+    if (mode != nullptr && !is_option) return mode->run(command_line, settings);
+    ASSIGN_OR_RETURN(const PlanRequest request, ReadPlanRequest(command_line, settings));
     return RunPlan(settings, request);
   }
   if (command_line.verb == "data") return RunData(command_line, settings);

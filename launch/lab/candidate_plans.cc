@@ -7,6 +7,7 @@
 
 #include "common/counted.h"
 #include "common/nearest_name.h"
+#include "launch/plan/auto_plan.h"
 #include "launch/plan/plan_of_run.h"
 #include "launch/report/figure_text.h"
 #include "launch/settings/strategy_settings.h"
@@ -96,9 +97,8 @@ Settings WithStrategy(const LabRun& run, const std::string& name) {
 // Sets plan and cost, or `refused`.
 Status Place(const LabRun& run, CandidatePlan* candidate) {
   if (candidate->name == kPlannedName) {
-    PlannerOptions options;
-    options.hot_rows = run.settings.sharding.options.hot_rows;
-    Result<PlannedRun> planned = PlanFor(run.workload, run.cluster, run.machine.machine, options);
+    Result<PlannedRun> planned =
+        AutoPlanOf(run.settings, run.workload, run.cluster, run.machine.machine);
     if (!planned.ok()) {
       candidate->refused = planned.status().message();
       return OkStatus();

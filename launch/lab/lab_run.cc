@@ -4,6 +4,7 @@
 
 #include "common/counted.h"
 #include "launch/lab/traced_workload.h"
+#include "launch/plan/auto_plan.h"
 #include "launch/plan/plan_of_run.h"
 #include "launch/report/figure_text.h"
 #include "launch/settings/verb_flags.h"
@@ -14,7 +15,7 @@ namespace {
 // A plan file that the run is given says how many PS nodes there are, unless the operator does.
 Status TakeShapeOfPlan(LabRun* run) {
   const Settings& settings = run->settings;
-  const bool is_file = !settings.sharding.plan.empty() && settings.sharding.plan != "auto";
+  const bool is_file = !settings.sharding.plan.empty() && !PlannerMethodOf(settings);
   if (!is_file || settings.cluster.ps > 0 || !settings.cluster.ps_endpoints.empty()) {
     return OkStatus();
   }

@@ -5,6 +5,8 @@
 #include "common/durable_file.h"
 #include "common/json_text.h"
 #include "common/read_value.h"
+#include "launch/lab/lab_run.h"
+#include "launch/plan/auto_plan.h"
 #include "launch/plan/id_counting.h"
 #include "launch/plan/measured_accesses.h"
 #include "launch/plan/plan_of_run.h"
@@ -68,11 +70,29 @@ Status CountAccesses(const Settings& settings, const PlanRequest& request) {
   return Deliver(request, JsonLines(counts.counts.ToJson()), IdCountsText(counts));
 }
 
+// Sets file->plan. `counted`: instead of the lookups that the lab knows.
+Result<PlannedRun> PlanByPlanner(const Settings& settings, const LabRun& lab,
+                                 const AccessCounts* counted, PlanFile* file) {
+  if (!lab.machine.warning.empty()) fmt::print(stderr, "warning: {}\n", lab.machine.warning);
+  Workload workload = lab.workload;
+  if (counted != nullptr) {
+    ASSIGN_OR_RETURN(workload, WorkloadOf(settings, lab.cluster.workers, counted));
+  }
+  ASSIGN_OR_RETURN(PlannedRun planned,
+                   AutoPlanOf(settings, workload, lab.cluster, lab.machine.machine));
+  RETURN_IF_ERROR(CheckPlanOfRun(settings, planned.plan, lab.cluster.shards_per_ps));
+  file->ps = lab.cluster.ps;
+  file->shards_per_ps = lab.cluster.shards_per_ps;
+  file->plan = planned.plan;
+  return planned;
+}
+
 Status PlanRun(const Settings& settings, const PlanRequest& request) {
   const ShardingSettings& sharding = settings.sharding;
+  const bool is_auto = PlannerMethodOf(settings).has_value();
   std::optional<AccessCounts> accesses;
   if (!request.measured.empty()) {
-    if (!sharding.plan.empty()) {
+    if (!sharding.plan.empty() && !is_auto) {
       return UsageError("--plan={} names a plan and --measured={} makes one: give only one",
                         sharding.plan, request.measured);
     }
@@ -81,12 +101,12 @@ Status PlanRun(const Settings& settings, const PlanRequest& request) {
     ASSIGN_OR_RETURN(accesses, ReadAccessCounts(sharding.access_counts));
   }
   const uint32_t endpoints = static_cast<uint32_t>(settings.cluster.ps_endpoints.size());
-  PlanFile file{.strategy = sharding.strategy,
+  PlanFile file{.strategy = is_auto ? std::string(PlanFile::kPlanner) : sharding.strategy,
                 .ps = settings.cluster.ps > 0 ? static_cast<uint32_t>(settings.cluster.ps)
                                               : std::max(1u, endpoints),
                 .shards_per_ps = settings.cluster.shards,
                 .plan = {}};
-  if (!sharding.plan.empty()) {
+  if (!sharding.plan.empty() && !is_auto) {
     ASSIGN_OR_RETURN(const PlanFile given, ReadPlanOf(settings));
     file.strategy = given.strategy;
     if (settings.cluster.ps <= 0 && endpoints == 0) {
@@ -95,12 +115,27 @@ Status PlanRun(const Settings& settings, const PlanRequest& request) {
     }
   }
   const AccessCounts* counted = accesses ? &*accesses : nullptr;
-  ASSIGN_OR_RETURN(file.plan, PlanOf(settings, file.ps, file.shards_per_ps, counted));
+  std::string decisions;
+  uint32_t workers = 1;
+  if (is_auto) {
+    CHECK(request.lab);
+    const LabRun& lab = *request.lab;
+    ASSIGN_OR_RETURN(
+        const PlannedRun planned,
+        PlanByPlanner(settings, lab, request.measured.empty() ? nullptr : counted, &file));
+    decisions = LabRunText(lab) + AutoPlanText(settings, planned) + "\n";
+    workers = lab.cluster.workers;
+    if (counted == nullptr) counted = lab.counts();
+  } else {
+    ASSIGN_OR_RETURN(file.plan, PlanOf(settings, file.ps, file.shards_per_ps, counted));
+  }
   const std::vector<TableSpec>& tables = settings.embedding.physical;
   const std::vector<TableTraffic> traffic =
-      TrafficOf(settings.embedding, file.plan, StepShapeOf(settings, /*workers=*/1), counted);
+      TrafficOf(settings.embedding, file.plan, StepShapeOf(settings, workers), counted);
   return Deliver(request, PlanFileText(file, tables),
-                 PlanText(file, tables, counted) + "\nOn the wire in a step of one worker:\n\n" +
+                 decisions + PlanText(file, tables, counted) +
+                     fmt::format("\nOn the wire in a step of {}:\n\n",
+                                 workers == 1 ? "one worker" : fmt::format("{} workers", workers)) +
                      TrafficText(settings.embedding, traffic));
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "common/status.h"
+#include "launch/lab/lab_run.h"
 #include "launch/settings/settings.h"
 #include "sharding/plans/load_balance_manager.h"
 
@@ -22,6 +23,8 @@ struct PlanRequest {
   std::string measured = {};      // a model's directory; "": none
   bool has_strategy = false;      // --strategy was given
   std::string out = {};           // file to write; "": none
+  // Of --plan=auto: what --trace and the flags of the cluster (--workers, --ps_memory_mb, ...) say.
+  std::optional<LabRun> lab = {};
   std::optional<LoadBalanceManager> load_balance = {};
 };
 // Prints what the request wants, exactly one of: sizes of the model's tables and PS nodes

@@ -5,6 +5,7 @@
 #include "common/counted.h"
 #include "common/durable_file.h"
 #include "common/json_text.h"
+#include "launch/plan/auto_plan.h"
 #include "launch/report/traffic_report.h"
 #include "sharding/plans/plan_load.h"
 #include "sharding/plans/plan_maker.h"
@@ -124,20 +125,30 @@ Result<AccessCounts> ReadAccessCounts(const std::string& path, const std::string
 }
 
 Result<Plan> PlanOf(const Settings& settings, uint32_t nodes, uint32_t shards_per_node,
-                    const AccessCounts* measured) {
+                    const AccessCounts* measured, uint32_t workers) {
   if (uint64_t{nodes} * shards_per_node > kMaxShards) {
     return UsageError("--ps={} --shards={}: {} of {} are {} shards in all; a plan has at most {}",
                       nodes, shards_per_node, Counted(nodes, "PS node"),
                       Counted(shards_per_node, "shard"), uint64_t{nodes} * shards_per_node,
                       kMaxShards);
   }
+  if (PlannerMethodOf(settings)) {
+    ASSIGN_OR_RETURN(PlannedRun planned,
+                     AutoPlanOf(settings, nodes, shards_per_node, workers, measured));
+    RETURN_IF_ERROR(CheckPlanOfRun(settings, planned.plan, shards_per_node));
+    return std::move(planned.plan);
+  }
   ASSIGN_OR_RETURN(Plan plan, settings.sharding.plan.empty()
                                   ? PlanOfStrategies(settings, nodes, shards_per_node, measured)
                                   : PlanOfFile(settings, nodes, shards_per_node));
+  RETURN_IF_ERROR(CheckPlanOfRun(settings, plan, shards_per_node));
+  return plan;
+}
+
+Status CheckPlanOfRun(const Settings& settings, const Plan& plan, uint32_t shards_per_node) {
   RETURN_IF_ERROR(CheckPoolingOnShards(settings.embedding, plan));
   RETURN_IF_ERROR(CheckAccumulation(settings, plan));
-  RETURN_IF_ERROR(CheckMemory(settings, plan, shards_per_node));
-  return plan;
+  return CheckMemory(settings, plan, shards_per_node);
 }
 
 Result<std::vector<TableTraffic>> TrafficOfRun(const Settings& settings, const Plan& plan,

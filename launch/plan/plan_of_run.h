@@ -12,11 +12,15 @@
 namespace rowhouse {
 
 // Requires settings that are Validate()d, nodes and shards_per_node >= 1. `measured`: instead of
-// the file access_counts. kUsage, naming file, table or setting, if the plan cannot be made or
-// read, is of other tables or other numbers of nodes and shards, of more than kMaxShards, or gives
-// a PS node more than ps_rows_mb.
+// the file access_counts. `workers`: of the run, which the planner (auto_plan.h) wants to know.
+// kUsage, naming file, table or setting, if the plan cannot be made or read, is of other tables or
+// other numbers of nodes and shards, of more than kMaxShards, or gives a PS node more than
+// ps_rows_mb.
 Result<Plan> PlanOf(const Settings& settings, uint32_t nodes, uint32_t shards_per_node,
-                    const AccessCounts* measured = nullptr);
+                    const AccessCounts* measured = nullptr, uint32_t workers = 1);
+
+// What every plan of a run has to keep, whoever made it: pooling, and ps_rows_mb. kUsage as PlanOf.
+Status CheckPlanOfRun(const Settings& settings, const Plan& plan, uint32_t shards_per_node);
 
 // The files alone; kUsage, naming the flag and the file.
 Result<PlanFile> ReadPlanOf(const Settings& settings);

@@ -137,7 +137,8 @@ Result<NodePlan> MakeNodePlan(const Settings& settings, const std::string& touch
     ASSIGN_OR_RETURN(counts, ReadAccessCounts(settings.sharding.access_counts));
   }
   const AccessCounts* const accesses = counts ? &*counts : nullptr;
-  ASSIGN_OR_RETURN(const Plan plan, PlanOf(settings, nodes, settings.cluster.shards, accesses));
+  ASSIGN_OR_RETURN(const Plan plan,
+                   PlanOf(settings, nodes, settings.cluster.shards, accesses, /*workers=*/nodes));
   return NodePlanOf(settings, plan, settings.cluster.shards, /*workers=*/nodes, touched_rows,
                     accesses);
 }

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/read_value.h"
+#include "launch/plan/auto_plan.h"
 #include "launch/report/page.h"
 #include "launch/report/report_file.h"
 #include "launch/report/traffic_report.h"
@@ -203,8 +204,22 @@ Json ShardingToJson(const Settings& settings, const RunReport::Sharding& shardin
   }
   // A plan from a file may not be any strategy's.
   const bool is_made = settings.sharding.plan.empty();
-  return {{"strategy", is_made ? Json(settings.sharding.strategy) : Json(nullptr)},
-          {"pool_on", is_made ? Json(settings.sharding.pool_on) : Json(nullptr)},
+  const bool is_planned = PlannerMethodOf(settings).has_value();
+  Json placement = Json::array();
+  for (const RunReport::PlacedTable& table : sharding.placement) {
+    placement.push_back({{"name", table.name},
+                         {"strategy", table.strategy},
+                         {"slices", table.slices},
+                         {"pool_on", table.pools_on_shards ? "shards" : "workers"},
+                         {"worker_rows", table.worker_rows}});
+  }
+  return {{"strategy", is_made      ? Json(settings.sharding.strategy)
+                       : is_planned ? Json(kAutoPlan)
+                                    : Json(nullptr)},
+          {"pool_on", is_made      ? Json(settings.sharding.pool_on)
+                      : is_planned ? Json(kAutoPlan)
+                                   : Json(nullptr)},
+          {"placement", placement},
           {"plan_digest", sharding.plan_digest},
           {"ps_nodes", nodes},
           {"on_each_worker", {{"rows", sharding.worker_rows}, {"bytes", sharding.worker_bytes}}},

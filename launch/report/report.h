@@ -13,9 +13,9 @@
 //   model_bytes {rows, state, plain_rows}: of all rows, touched or not, with projections
 //     and learned weights; of their optimizer state; of the rows if every table were plain
 //     (sharding/tables/table_sizes.h)
-//   sharding {strategy, pool_on, plan_digest, ps_nodes [...], on_each_worker {rows, bytes}, tables
-//     [...]}: what each PS node owned and did, and the traffic expected of each table
-//     (launch/report/traffic_report.h)
+//   sharding {strategy, pool_on, placement [...], plan_digest, ps_nodes [...], on_each_worker
+//     {rows, bytes}, tables [...]}: how each table is placed, what each PS node owned and did, and
+//     the traffic expected of each table (launch/report/traffic_report.h)
 //   rows_pulled: rows_from_memory + rows_first_touched (never written: the initialiser's) +
 //     rows_from_store (the pull waited for a read)
 //   prediction: what the cost model says of a step, beside what was measured
@@ -118,8 +118,16 @@ struct RunReport {
     uint64_t cache_bytes = 0;  // memory reserved for its caches
     uint64_t peak_bytes = 0;   // largest memory of its process; 0: unknown
   };
+  struct PlacedTable {
+    std::string name;
+    std::string strategy;  // that it is placed like (sharding/planner/table_decisions.h)
+    uint64_t slices = 0;
+    bool pools_on_shards = false;
+    uint64_t worker_rows = 0;  // single rows on the workers
+  };
   struct Sharding {
     std::string plan_digest;
+    std::vector<PlacedTable> placement;  // each physical table
     std::vector<PsNode> ps_nodes;
     uint64_t worker_rows = 0;   // rows that exist on each worker
     uint64_t worker_bytes = 0;  // memory that each worker has for rows, existing or not

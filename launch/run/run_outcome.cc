@@ -11,6 +11,7 @@
 #include "common/durable_file.h"
 #include "launch/report/figure_text.h"
 #include "launch/run/stop_request.h"
+#include "sharding/planner/table_decisions.h"
 #include "sharding/plans/plan_load.h"
 
 namespace rowhouse {
@@ -36,10 +37,18 @@ std::string CommandLineOfThisProcess() {
 RunReport::Sharding ShardingOf(const JobSpec& job, std::vector<TableTraffic> traffic,
                                const RowFacts& facts) {
   RunReport::Sharding sharding{.plan_digest = job.plan.digest(),
+                               .placement = {},
                                .ps_nodes = {},
                                .worker_rows = facts.worker_rows,
                                .worker_bytes = facts.worker_bytes,
                                .traffic = std::move(traffic)};
+  for (const TableSpec& table : job.tables) {
+    sharding.placement.push_back({.name = table.name,
+                                  .strategy = StrategyLike(table, job.plan),
+                                  .slices = job.plan.slices(table.id).size(),
+                                  .pools_on_shards = job.plan.pools_on_shards(table.id),
+                                  .worker_rows = job.plan.worker_rows(table.id).size()});
+  }
   sharding.ps_nodes.resize(job.plan.shards() / job.shards_per_node);
   const PlanLoad load = LoadOf(job.tables, job.plan, /*accesses=*/nullptr);
   for (size_t s = 0; s < load.shards.size(); ++s) {

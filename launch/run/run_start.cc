@@ -15,6 +15,7 @@
 #include "launch/model/last_save.h"
 #include "launch/model/manifest.h"
 #include "launch/model/saved_rows.h"
+#include "launch/plan/auto_plan.h"
 #include "launch/plan/plan_of_run.h"
 #include "launch/settings/going_on.h"
 #include "launch/settings/yaml_config.h"
@@ -147,6 +148,14 @@ Status CheckRowsOnWorkers(const JobSpec& job, const Plan& saved) {
   return OkStatus();
 }
 
+Status CountStepRows(const Settings& settings, JobSpec* job) {
+  ASSIGN_OR_RETURN(const std::vector<TableTraffic> traffic,
+                   TrafficOfRun(settings, job->plan, job->workers));
+  job->step_rows.assign(job->tables.size(), 0);
+  for (const TableTraffic& table : traffic) job->step_rows[Raw(table.table)] = table.distinct_rows;
+  return OkStatus();
+}
+
 // The job of a new model.
 Result<JobSpec> MakeJob(const Settings& settings, uint32_t nodes, uint32_t shards_per_node,
                         uint32_t workers) {
@@ -158,11 +167,9 @@ Result<JobSpec> MakeJob(const Settings& settings, uint32_t nodes, uint32_t shard
   job.shards_per_node = shards_per_node;
   job.overwrite = settings.output.overwrite;
   job.tables = settings.embedding.physical;
-  ASSIGN_OR_RETURN(job.plan, PlanOf(settings, nodes, shards_per_node));
-  ASSIGN_OR_RETURN(const std::vector<TableTraffic> traffic,
-                   TrafficOfRun(settings, job.plan, workers));
-  job.step_rows.resize(job.tables.size());
-  for (const TableTraffic& table : traffic) job.step_rows[Raw(table.table)] = table.distinct_rows;
+  ASSIGN_OR_RETURN(job.plan,
+                   PlanOf(settings, nodes, shards_per_node, /*measured=*/nullptr, workers));
+  RETURN_IF_ERROR(CountStepRows(settings, &job));
   return job;
 }
 
@@ -253,6 +260,11 @@ Status PrepareLoad(const Settings& settings, RunStart* start) {
     const InitialiserOptions& saved = manifest.tables.at(Raw(table.id)).initialiser_options;
     table.initialiser_options.file_bytes = saved.file_bytes;
     table.initialiser_options.file_xxh3 = saved.file_xxh3;
+  }
+  // The planner may find another plan than the one that the model was saved with.
+  if (PlannerMethodOf(settings) && job.plan.shards() == manifest.plan.shards()) {
+    job.plan = manifest.plan;
+    RETURN_IF_ERROR(CountStepRows(settings, &job));
   }
   RETURN_IF_ERROR(CheckRowsOnWorkers(job, manifest.plan));
   RETURN_IF_ERROR(CheckOutputs(settings));

@@ -377,11 +377,23 @@ Status CheckPlanStandsAlone(const CommandLine& command_line, const Settings& set
   if (settings.sharding.plan.empty()) return OkStatus();
   std::set<std::string> names = SettingsOfStrategies();
   names.insert({"strategy", "access_counts", "pool_on"});
+  const bool is_made = settings.sharding.plan == "auto" ||
+                       settings.sharding.plan.starts_with("auto:");  // by what these two say
+  if (is_made) {
+    names.erase("access_counts");
+    names.erase("hot_rows");
+  }
   for (const GivenFlag& flag : command_line.flags) {
     for (const std::string& name : names) {
       // A plan that is looked at may be judged by counts.
       const bool is_of_looking = command_line.verb == "plan" && name == "access_counts";
       if (flag.name != name || is_of_looking) continue;
+      if (is_made) {
+        return UsageError(
+            "{}: --plan={} chooses by itself how each table is placed and who pools it; give only "
+            "one",
+            flag.Describe(), settings.sharding.plan);
+      }
       return UsageError("{}: --plan={} says already which shards own which rows; give only one",
                         flag.Describe(), settings.sharding.plan);
     }

@@ -126,7 +126,9 @@ Result<PlanFile> Read(const JsonText& text, const std::vector<TableSpec>& tables
   }
   PlanFile file;
   ASSIGN_OR_RETURN(file.strategy, ReadJsonString(from.at("strategy"), "strategy"));
-  RETURN_IF_ERROR(ShardingStrategies().Validate(file.strategy));
+  if (file.strategy != PlanFile::kPlanner) {
+    RETURN_IF_ERROR(ShardingStrategies().Validate(file.strategy));
+  }
   ASSIGN_OR_RETURN(const uint64_t ps, ReadJsonNumber(from.at("ps"), "ps", kMaxNodes));
   ASSIGN_OR_RETURN(const uint64_t shards_per_ps,
                    ReadJsonNumber(from.at("shards_per_ps"), "shards_per_ps", kMaxShardsPerNode));

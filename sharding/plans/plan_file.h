@@ -3,7 +3,7 @@
 //
 //   {"rowhouse_plan": 1,              version of this format
 //    "tables_digest": hex,            of "tables" below
-//    "strategy": name,                that made the plan; for people
+//    "strategy": name,                that made the plan, or "auto"; for people
 //    "ps": 8, "shards_per_ps": 1,     of the run: shard s is on PS node s / shards_per_ps
 //    "tables": [{"id", "name", "rows", "dim", "optimizer", "record_bytes"}, ...],
 //    "plan": Plan::ToJson(), with tables by name, a slice a line}
@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/status.h"
@@ -22,6 +23,7 @@ namespace rowhouse {
 
 struct PlanFile {
   static constexpr int kFormat = 1;
+  static constexpr std::string_view kPlanner = "auto";  // as strategy: the planner made it
 
   std::string strategy;
   uint32_t ps = 1;             // >= 1

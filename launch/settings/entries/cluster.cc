@@ -146,7 +146,9 @@ void AddPlan(SettingList& list) {
   list.Add(Text(MEMBER(sharding.plan), "a file"),
            {.name = "plan",
             .help = "File of the plan that the run uses, made by rowhouse plan --out, on the "
-                    "first worker's host; strategy is then refused as a flag and ignored in "
+                    "first worker's host; or auto: the planner chooses strategy and pooling of "
+                    "each table by predicted step time (auto:greedy, auto:local_search and "
+                    "auto:exhaustive say how). strategy is then refused as a flag and ignored in "
                     "--config"});
   list.Add(Mebibytes(MEMBER(sharding.ps_rows_mb), 0, uint64_t{1} << 40),
            {.name = "ps_rows_mb",

@@ -1,0 +1,82 @@
+#include "launch/plan/auto_plan.h"
+
+#include <fmt/ranges.h>
+
+#include "common/counted.h"
+#include "launch/lab/workload_of_run.h"
+#include "launch/plan/plan_of_run.h"
+#include "launch/report/figure_text.h"
+#include "launch/report/text_table.h"
+
+namespace rowhouse {
+
+std::optional<std::string> PlannerMethodOf(const Settings& settings) {
+  const std::string& plan = settings.sharding.plan;
+  if (plan == kAutoPlan) return std::string(kAutoPlan);
+  const std::string prefix = std::string(kAutoPlan) + ":";
+  if (!plan.starts_with(prefix)) return std::nullopt;
+  return plan.substr(prefix.size());
+}
+
+PlannerOptions PlannerOptionsOf(const Settings& settings) {
+  PlannerOptions options;
+  options.method = PlannerMethodOf(settings).value_or(std::string(kAutoPlan));
+  options.hot_rows = settings.sharding.options.hot_rows;
+  options.ps_row_bytes = settings.sharding.ps_rows_mb << 20;
+  return options;
+}
+
+Result<PlannedRun> AutoPlanOf(const Settings& settings, const Workload& workload,
+                              const ClusterShape& cluster, const Machine& machine) {
+  const std::string given = "--plan=" + settings.sharding.plan;
+  if (!settings.sharding.capacities.empty()) {
+    return UsageError(
+        "{}: the planner takes PS nodes to be alike, but capacities={}; leave capacities out, or "
+        "name a strategy that uses them",
+        given, fmt::join(settings.sharding.capacities, ","));
+  }
+  Result<PlannedRun> planned = PlanFor(workload, cluster, machine, PlannerOptionsOf(settings));
+  if (!planned.ok()) return planned.status().Annotate(given);
+  return planned;
+}
+
+Result<PlannedRun> AutoPlanOf(const Settings& settings, uint32_t nodes, uint32_t shards_per_node,
+                              uint32_t workers, const AccessCounts* measured) {
+  AccessCounts counts;
+  if (measured == nullptr && !settings.sharding.access_counts.empty()) {
+    ASSIGN_OR_RETURN(counts, ReadAccessCounts(settings.sharding.access_counts));
+    measured = &counts;
+  }
+  ASSIGN_OR_RETURN(const Workload workload, WorkloadOf(settings, workers, measured));
+  ASSIGN_OR_RETURN(const CalibratedMachine machine, MachineOf(settings.sharding.calibration));
+  return AutoPlanOf(settings, workload, ClusterOf(settings, nodes, shards_per_node, workers),
+                    machine.machine);
+}
+
+std::string AutoPlanText(const Settings& settings, const PlannedRun& planned) {
+  std::string text = fmt::format(
+      "found by {}, {} predicted: {:.2f} ms a step, {} binds; load of PS nodes {:.3f} max/mean, "
+      "{:.3f} at least\n\n",
+      planned.method, Counted(planned.plans_tried, "plan"), planned.cost.ms,
+      BoundName(planned.cost.bound),
+      planned.mean_load > 0 ? planned.largest_load / planned.mean_load : 1.0,
+      planned.mean_load > 0 ? planned.lower_bound_load / planned.mean_load : 1.0);
+  TextTable table = {.columns = {{.name = "table"},
+                                 {.name = "placed as"},
+                                 {.name = "slices", .is_number = true},
+                                 {.name = "pooled by"},
+                                 {.name = "hot rows", .is_number = true},
+                                 {.name = "cache", .is_number = true},
+                                 {.name = "why"}},
+                     .rows = {}};
+  for (const TableSpec& spec : settings.embedding.physical) {
+    const TableDecision& decision = planned.tables[Raw(spec.id)];
+    table.rows.push_back({spec.name, decision.strategy, std::to_string(decision.pieces),
+                          decision.pools_on_shards ? "shards" : "workers",
+                          std::to_string(decision.hot_rows), BytesText(decision.cache_bytes),
+                          decision.why});
+  }
+  return text + TableAsText(table);
+}
+
+}  // namespace rowhouse

@@ -1,0 +1,142 @@
+// --plan=auto through real processes: whatever the planner decides, a run trains to the bits of any
+// other plan, with caches, rows on the workers and bags pooled on shards; it goes on from what it
+// saved; and its plan travels as a file.
+#include <fstream>
+#include <set>
+
+#include "tests/mpi/all_kinds_model.h"
+#include "tests/mpi/simulated_train.h"
+
+namespace rowhouse {
+namespace {
+
+using nlohmann::json;
+using testing::AllOf;
+using testing::HasSubstr;
+
+ProcessResult RunPlan(std::vector<std::string> flags) {
+  flags.insert(flags.begin(), {ROWHOUSE_BINARY, "plan"});
+  return RunCommand({.arguments = std::move(flags)});
+}
+
+#define ASSERT_TRAINED(result) ASSERT_EQ((result).exit_code, 0) << (result).Describe()
+#define EXPECT_REFUSED(result, words)                      \
+  do {                                                     \
+    const ProcessResult refused = (result);                \
+    EXPECT_EQ(refused.exit_code, 2) << refused.Describe(); \
+    EXPECT_THAT(refused.err, words);                       \
+  } while (false)
+
+// Long bags of a large table, a table of a few rows, and skewed ids of single ones.
+constexpr const char* kMixed = R"(
+model: {arch_mlp_bot: [5, 32], arch_mlp_top: [16, 1], arch_sparse_feature_size: 32,
+        loss_function: bce}
+data: {data_generation: random, num_batches: 12, num_indices_per_lookup: 60, round_targets: true}
+training: {mini_batch_size: 60, learning_rate: 0.05, optimizer: adagrad, print_freq: 1}
+storage: {cache_ratio: 0.05}
+tables:
+  list:
+  - {name: long, rows: 200000}
+  - {name: long_too, rows: 60000, pooling: mean}
+  - {name: exact, rows: 30000, pooling_sum: exact}
+  - {name: tiny, rows: 3}
+  - {name: learned, rows: 500, weighted_pooling: learned}
+)";
+
+class PlannedRuns : public testing::Test {
+ protected:
+  PlannedRuns() { std::ofstream(config_) << kMixed; }
+
+  // On 2 PS nodes of 2 shards, with 2 workers; the planner sees a machine that is the same on
+  // every host.
+  TrainResult TrainOn(std::vector<std::string> flags) {
+    flags.insert(flags.end(),
+                 {"--config=" + config_, "--ps=2", "--shards=2", "--calibration=typical"});
+    return Train({.ranks = 4, .flags = std::move(flags)});
+  }
+
+  const TempDir dir_;
+  const std::string config_ = dir_ / "mixed.yaml";
+};
+
+TEST_F(PlannedRuns, TrainToTheBitsOfAnyOtherPlanAndReportTheirOwn) {
+  const TrainResult by_rows = TrainOn({"--strategy=row_wise"});
+  ASSERT_TRAINED(by_rows);
+  const TrainResult planned = TrainOn({"--plan=auto"});
+  ASSERT_TRAINED(planned);
+  EXPECT_EQ(planned.losses, by_rows.losses);
+  EXPECT_EQ(planned.digest, by_rows.digest);
+  const json& sharding = planned.report.at("sharding");
+  EXPECT_EQ(sharding.at("strategy"), "auto");
+  ASSERT_EQ(sharding.at("placement").size(), 6u);  // with the learned weights
+  std::set<std::string> pooled_on, strategies;
+  for (const json& table : sharding.at("placement")) {
+    pooled_on.insert(table.at("pool_on"));
+    strategies.insert(table.at("strategy"));
+  }
+  EXPECT_EQ(pooled_on, (std::set<std::string>{"shards", "workers"})) << sharding.at("placement");
+  EXPECT_GE(strategies.size(), 2u) << sharding.at("placement");
+}
+
+TEST_F(PlannedRuns, OfAllKindsWithHotRowsTrainToTheBitsOfTheSimulatedCluster) {
+  const std::string config = WriteAllKindsYaml(dir_ / "wide.yaml", "adagrad", 2, 32);
+  const std::string counts = dir_ / "counts.json";
+  const ProcessResult counted = RunPlan({"--config=" + config, "--count_ids", "--out=" + counts});
+  ASSERT_EQ(counted.exit_code, 0) << counted.Describe();
+  const TrainResult simulated = SimulateTrain({"--config=" + config}, {.workers = 2});
+  for (const char* method : {"auto", "auto:greedy"}) {
+    const TrainResult planned =
+        Train({.ranks = 4,
+               .flags = {"--config=" + config, std::string("--plan=") + method, "--ps=2",
+                         "--shards=2", "--access_counts=" + counts, "--hot_rows=20",
+                         "--cache_ratio=0.05", "--calibration=typical"}});
+    ASSERT_TRAINED(planned);
+    EXPECT_EQ(planned.losses, simulated.losses) << method;
+    EXPECT_EQ(planned.digest, simulated.digest) << method;
+  }
+}
+
+TEST_F(PlannedRuns, GoOnWithThePlanTheyWereSavedWith) {
+  const TrainResult whole = TrainOn({"--plan=auto"});
+  ASSERT_TRAINED(whole);
+  const std::vector<std::string> flags = {"--plan=auto", "--model_dir=" + dir_ / "model"};
+  TrainResult part = TrainOn({flags[0], flags[1], "--stop_after_steps=5"});
+  ASSERT_TRAINED(part);
+  // With other constants another plan might be found; the rows stay where they are.
+  const TrainResult rest = TrainOn({flags[0], flags[1], "--load", "--hot_rows=0"});
+  ASSERT_TRAINED(rest);
+  part.losses.insert(part.losses.end(), rest.losses.begin(), rest.losses.end());
+  EXPECT_EQ(part.losses, whole.losses);
+  EXPECT_EQ(rest.digest, whole.digest);
+}
+
+TEST_F(PlannedRuns, PlansTravelAsFiles) {
+  const std::string file = dir_ / "plan.json";
+  const ProcessResult made = RunPlan({"--config=" + config_, "--plan=auto", "--ps=2", "--shards=2",
+                                      "--workers=2", "--calibration=typical", "--out=" + file});
+  ASSERT_EQ(made.exit_code, 0) << made.Describe();
+  EXPECT_THAT(made.out, AllOf(HasSubstr("found by "), HasSubstr(" ms a step, "),
+                              HasSubstr("shards pool it: "), HasSubstr("auto: 6 tables on 2 PS ")));
+  const TrainResult by_file = Train(
+      {.ranks = 4, .flags = {"--config=" + config_, "--plan=" + file, "--ps=2", "--shards=2"}});
+  ASSERT_TRAINED(by_file);
+  const TrainResult planned = TrainOn({"--plan=auto"});
+  ASSERT_TRAINED(planned);
+  EXPECT_EQ(by_file.report["sharding"]["plan_digest"], planned.report["sharding"]["plan_digest"]);
+  EXPECT_EQ(by_file.digest, planned.digest);
+}
+
+TEST_F(PlannedRuns, WhatCannotBePlannedIsRefusedInWords) {
+  EXPECT_REFUSED(TrainOn({"--plan=auto", "--strategy=grid"}),
+                 AllOf(HasSubstr("--strategy=grid"), HasSubstr("chooses by itself")));
+  EXPECT_REFUSED(
+      TrainOn({"--plan=auto", "--ps_rows_mb=1"}),
+      AllOf(HasSubstr("--ps_rows_mb: table \"long\""), HasSubstr("MiB"), HasSubstr("too little")));
+  EXPECT_REFUSED(TrainOn({"--plan=auto:best"}), HasSubstr("expected auto, greedy"));
+  const ProcessResult small = RunPlan(
+      {"--config=" + config_, "--plan=auto", "--ps=2", "--ps_disk_mb=8", "--calibration=typical"});
+  EXPECT_REFUSED(small, AllOf(HasSubstr("--ps_disk_mb: table \""), HasSubstr("use at least ")));
+}
+
+}  // namespace
+}  // namespace rowhouse
