@@ -23,8 +23,7 @@ uint64_t TotalLoad(std::span<const LoadItem> items) {
   return total;
 }
 
-// ---- Placing pieces, the largest first
-// -----------------------------------------------------------
+// ---- Placing pieces, the largest first ----------------------------------------------------------
 
 class Placing {
  public:
@@ -139,8 +138,7 @@ void SortByFallingBytes(std::vector<Piece>* pieces) {
   });
 }
 
-// ---- Moves, swaps and cuts
-// -----------------------------------------------------------------------
+// ---- Moves, swaps and cuts ----------------------------------------------------------------------
 
 class Improvement {
  public:

@@ -11,16 +11,24 @@ namespace rowhouse {
 namespace {
 
 // Work of all predictions of a search, in tables and shards.
-constexpr uint64_t kMostWork = 40'000;
-constexpr uint64_t kMostRefinements = 2'000;
+constexpr uint64_t kMostWork = 100'000;
+constexpr uint64_t kMostRefinements = 10'000;
 // Of so many tables, two at a time are placed otherwise.
 constexpr size_t kMostTablesInPairs = 8;
 // Whole tables are tried on so many shards.
 constexpr uint32_t kMostShardsToTry = 16;
+// Plans whose times differ by less are alike; then a largest load that is so much smaller counts.
+constexpr double kAlike = 0.01, kClearlyMoreEven = 0.03;
 // Another place has to save more than this share of the step.
 constexpr double kLeastGain = 1e-4;
 // A strategy that divides every table makes no more slices than this.
 constexpr uint64_t kMostSlices = 20'000;
+
+double LargestLoad(const StepCost& cost) {
+  double largest = 0;
+  for (const RankCost& node : cost.ps) largest = std::max(largest, node.busy_ms);
+  return largest;
+}
 
 size_t SlicesOf(const Plan& plan) {
   size_t slices = 0;
@@ -51,8 +59,7 @@ PlanChoice::PlanChoice(const Workload& workload, const ClusterShape& cluster,
   most_tried_ = kMostWork / (workload.tables.physical.size() * (is_cached ? 20 : 1) + shards_);
 }
 
-// ---- One plan
-// ------------------------------------------------------------------------------------
+// ---- One plan -----------------------------------------------------------------------------------
 
 std::string PlanChoice::WhyTooMuch(const Plan& plan, const StepCost& cost) const {
   if (limits_.row_bytes > 0) {
@@ -100,13 +107,26 @@ Status PlanChoice::Try(const Plan& plan, const std::string& name) {
   return OkStatus();
 }
 
+Status PlanChoice::TryEven(const PlanParts& parts) {
+  Result<Plan> plan = parts.ToPlan(workload_.tables, shards_);
+  if (!plan.ok()) return OkStatus();
+  ASSIGN_OR_RETURN(StepCost cost, PredictStep(workload_, plan.value(), cluster_, machine_));
+  ++tried_;
+  const bool is_better = cost.ms <= cost_.ms * (1 + kAlike) &&
+                         LargestLoad(cost) < LargestLoad(cost_) * (1 - kClearlyMoreEven);
+  if (!is_better || !WhyTooMuch(plan.value(), cost).empty()) return OkStatus();
+  best_ = std::move(plan).value();
+  cost_ = std::move(cost);
+  name_ += ", made even";
+  return OkStatus();
+}
+
 Status PlanChoice::Try(const PlanParts& parts, const std::string& name) {
   const Result<Plan> plan = parts.ToPlan(workload_.tables, shards_);
   return plan.ok() ? Try(plan.value(), name) : OkStatus();
 }
 
-// ---- Strategies
-// ----------------------------------------------------------------------------------
+// ---- Strategies ---------------------------------------------------------------------------------
 
 PlanParts PlanChoice::Pooled(const Plan& plan, bool only_where_better) const {
   PlanParts parts(plan);
@@ -153,8 +173,7 @@ Status PlanChoice::TryStrategies() {
   return OkStatus();
 }
 
-// ---- Single tables
-// -------------------------------------------------------------------------------
+// ---- Single tables ------------------------------------------------------------------------------
 
 bool PlanChoice::IsAllowed(const TableSpec& table, const TableParts& parts) const {
   const TablePlacement& placement = parts.placement;
@@ -244,22 +263,19 @@ Status PlanChoice::RefineTables(uint64_t most) {
   return OkStatus();
 }
 
-// Until one pair helps: then single tables are looked at again.
 Status PlanChoice::RefinePairs(uint64_t most) {
   const std::vector<TableSpec>& tables = workload_.tables.physical;
-  const PlanParts now(*best_);
-  for (size_t a = 0; a < tables.size(); ++a) {
-    for (size_t b = a + 1; b < tables.size(); ++b) {
-      const std::vector<TableParts> places_of_b = PlacesOf(tables[b], &now.tables()[b]);
-      for (const TableParts& place_of_a : PlacesOf(tables[a], &now.tables()[a])) {
-        for (const TableParts& place_of_b : places_of_b) {
+  for (size_t t = 0; t < tables.size(); ++t) {
+    for (size_t u = t + 1; u < tables.size(); ++u) {
+      const PlanParts now(*best_);
+      const std::vector<TableParts> of_other = PlacesOf(tables[u], &now.tables()[u]);
+      for (const TableParts& place : PlacesOf(tables[t], &now.tables()[t])) {
+        for (const TableParts& other_place : of_other) {
           if (tried_ >= most) return OkStatus();
           PlanParts other = now;
-          other.tables()[a] = place_of_a;
-          other.tables()[b] = place_of_b;
-          const double so_far = cost_.ms;
+          other.tables()[t] = place;
+          other.tables()[u] = other_place;
           RETURN_IF_ERROR(Try(other, "local search"));
-          if (cost_.ms < so_far) return OkStatus();
         }
       }
     }
@@ -267,8 +283,7 @@ Status PlanChoice::RefinePairs(uint64_t most) {
   return OkStatus();
 }
 
-// ---- All combinations
-// ----------------------------------------------------------------------------
+// ---- All combinations ---------------------------------------------------------------------------
 
 uint64_t PlanChoice::Combinations(uint64_t most) const {
   uint64_t all = 1;

@@ -31,8 +31,11 @@ class Planner {
   Result<PlannedRun> Plan() {
     ASSIGN_OR_RETURN(const bool tries_all, TriesAll());
     const bool searches = options_.method != "greedy";
-    ASSIGN_OR_RETURN(const PlanDraft draft, Draft(BestForms(), searches, options_.may_split));
-    RETURN_IF_ERROR(choice_.Try(draft.parts, searches ? "local search" : "greedy"));
+    Result<PlanDraft> draft = Draft(BestForms(), searches, options_.may_split);
+    // Rows that nobody cuts by columns take the least room.
+    if (!draft.ok()) draft = Draft(RowForms(), searches, options_.may_split);
+    RETURN_IF_ERROR(draft.status());
+    RETURN_IF_ERROR(choice_.Try(draft.value().parts, searches ? "local search" : "greedy"));
     if (tries_all) RETURN_IF_ERROR(choice_.TryAll());
     if (searches) {
       RETURN_IF_ERROR(TryOtherDrafts());
@@ -40,6 +43,10 @@ class Planner {
       RETURN_IF_ERROR(choice_.Refine());
     }
     if (!choice_.has_plan()) return UsageError("{}", choice_.refusal());
+    if (searches) {
+      draft = Draft(FormsOfBest(), searches, options_.may_split);
+      if (draft.ok()) RETURN_IF_ERROR(choice_.TryEven(draft.value().parts));
+    }
     return Finish();
   }
 
@@ -133,13 +140,23 @@ class Planner {
     return OkStatus();
   }
 
+  std::vector<TableForm> FormsOfBest() const {
+    std::vector<TableForm> forms;
+    for (const TableSpec& table : workload_.tables.physical) forms.push_back(FormOfBest(table));
+    return forms;
+  }
+
+  TableForm FormOfBest(const TableSpec& table) const {
+    const rowhouse::Plan& plan = choice_.plan();
+    if (plan.is_on_workers(table.id)) return forms_.OnWorkers(table.id);
+    return plan.pools_on_shards(table.id) ? forms_.Bags(table.id)
+                                          : forms_.Rows(table.id, plan.worker_rows(table.id));
+  }
+
   // What some shard has to do for a table that cannot be divided further, pooled as it is.
   double LeastMs(const TableSpec& table) const {
-    const rowhouse::Plan& plan = choice_.plan();
-    if (plan.is_on_workers(table.id)) return 0.0;
-    const TableForm form = plan.pools_on_shards(table.id)
-                               ? forms_.Bags(table.id)
-                               : forms_.Rows(table.id, plan.worker_rows(table.id));
+    const TableForm form = FormOfBest(table);
+    if (form.is_on_workers) return 0.0;
     return options_.may_split ? form.LeastPieceMs() : form.shard_ms + form.piece_ms;
   }
 

@@ -55,8 +55,8 @@ class Words {
     const double bytes = static_cast<double>(TableBytesOf(table));
     if (shards_ == 1) return fmt::format("{} of the only shard's time", Ms(ms));
     if (pieces == 1) {
-      return fmt::format("whole, as its {} of shards' time are {:.2f} of an even share ({})",
-                         Ms(ms), ms / std::max(even, 1e-12), Ms(even));
+      return fmt::format("whole: {} of a shard's time, {:.2f} of an even share ({})", Ms(ms),
+                         ms / std::max(even, 1e-12), Ms(even));
     }
     if (limits_.row_bytes > 0 && bytes > static_cast<double>(limits_.row_bytes)) {
       return fmt::format("divided, as its {:.1f} MiB are more than {} lets a PS node have",

@@ -90,8 +90,7 @@ void TableForms::CheckBags() {
   }
 }
 
-// ---- Costs
-// ---------------------------------------------------------------------------------------
+// ---- Costs --------------------------------------------------------------------------------------
 
 double TableForms::Ms(const std::string& kernel, std::initializer_list<double> sizes) const {
   return machine_.HasKernel(kernel) ? machine_.Ns(kernel, sizes) * kMsOfNs : 0.0;
@@ -239,8 +238,7 @@ TableForm TableForms::OnWorkers(TableId table) const {
   return WithEvenMs(std::move(form));
 }
 
-// ---- Hot rows
-// ------------------------------------------------------------------------------------
+// ---- Hot rows -----------------------------------------------------------------------------------
 
 void TableForms::FindHotRows(uint32_t most) {
   struct Hot {
