@@ -1,11 +1,14 @@
 // plan --op_trace: what an iteration of a profile would take on a graphics processor.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <vector>
 
 #include "common/durable_file.h"
 #include "common/read_value.h"
+#include "launch/lab/lab_page.h"
 #include "launch/plan/plan_mode.h"
 #include "launch/report/json_output.h"
 #include "launch/report/text_table.h"
@@ -67,7 +70,8 @@ Result<OpTraceRun> ReadFlags(const CommandLine& command_line) {
   return run;
 }
 
-std::string TextOf(const OpTraceRun& run, const OpTracePrediction& prediction) {
+// The operators that take longest, the others, and the sum; for the terminal and the page.
+TextTable TableOf(const OpTracePrediction& prediction) {
   TextTable table = {.columns = {{.name = "operator"},
                                  {.name = "rule"},
                                  {.name = "sizes"},
@@ -87,23 +91,53 @@ std::string TextOf(const OpTraceRun& run, const OpTracePrediction& prediction) {
                           "", fmt::format("{:.2f}", prediction.us - shown)});
   }
   table.rows.push_back({"sum", "", "", "", "", fmt::format("{:.2f}", prediction.us)});
-  std::string text = fmt::format("Predicted time on a {} ({} form) of {}: {}.\n", run.gpu->name,
-                                 run.form == GpuForm::kOriginal ? "original" : "corrected",
-                                 run.trace_path, prediction.window.what);
-  text += run.table_path.empty()
-              ? "Matrix products at the processor's peaks: no kernel beats that; --fc_table=CSV "
-                "takes measured ones.\n\n"
-              : fmt::format("Matrix products between those measured in {}.\n\n", run.table_path);
-  text += TableAsText(table);
-  text += fmt::format("\n{:.2f} us an iteration.\n", prediction.us_per_iteration());
-  if (!prediction.no_rule.empty()) {
-    text += "No rule names these operators; they count 0:";
-    for (const OpTracePrediction::Unknown& one : prediction.no_rule) {
-      text += fmt::format(" {} ({}){}", one.name, one.count,
-                          &one == &prediction.no_rule.back() ? "\n" : ",");
-    }
+  return table;
+}
+
+std::string HeadOf(const OpTraceRun& run, const OpTracePrediction& prediction) {
+  return fmt::format("Predicted time on a {} ({} form) of {}: {}.", run.gpu->name,
+                     run.form == GpuForm::kOriginal ? "original" : "corrected", run.trace_path,
+                     prediction.window.what);
+}
+
+std::string ProductsText(const OpTraceRun& run) {
+  if (!run.table_path.empty()) {
+    return fmt::format("Matrix products between those measured in {}.", run.table_path);
   }
-  return text;
+  return "Matrix products at the processor's peaks: no kernel beats that; --fc_table=CSV takes "
+         "measured ones.";
+}
+
+std::string NoRuleText(const OpTracePrediction& prediction) {
+  if (prediction.no_rule.empty()) return "";
+  std::vector<std::string> names;
+  for (const OpTracePrediction::Unknown& one : prediction.no_rule) {
+    names.push_back(fmt::format("{} ({})", one.name, one.count));
+  }
+  return fmt::format("No rule names these operators; they count 0: {}", fmt::join(names, ", "));
+}
+
+std::string TextOf(const OpTraceRun& run, const OpTracePrediction& prediction) {
+  const std::string no_rule = NoRuleText(prediction);
+  return fmt::format("{}\n{}\n\n{}\n{:.2f} us an iteration.\n{}", HeadOf(run, prediction),
+                     ProductsText(run), TableAsText(TableOf(prediction)),
+                     prediction.us_per_iteration(), no_rule.empty() ? "" : no_rule + "\n");
+}
+
+nlohmann::ordered_json PageOf(const OpTraceRun& run, const OpTracePrediction& prediction) {
+  const TextTable table = TableOf(prediction);
+  nlohmann::ordered_json columns = nlohmann::ordered_json::array();
+  for (const TextTable::Column& column : table.columns) {
+    columns.push_back({{"name", column.name}, {"number", column.is_number}});
+  }
+  return {{"title", fmt::format("{:.2f} us an iteration on a {}", prediction.us_per_iteration(),
+                                run.gpu->name)},
+          {"subtitle", HeadOf(run, prediction)},
+          {"grids",
+           {{{"title", "Operators"},
+             {"note", ProductsText(run) + " " + NoRuleText(prediction)},
+             {"columns", columns},
+             {"rows", table.rows}}}}};
 }
 
 Status PlanOpTrace(const CommandLine& command_line, const Settings&) {
@@ -126,8 +160,9 @@ Status PlanOpTrace(const CommandLine& command_line, const Settings&) {
       {"fc_table", run.table_path.empty() ? nlohmann::ordered_json(nullptr)
                                           : nlohmann::ordered_json(run.table_path)}};
   json.update(OpTraceToJson(prediction));
-  return DeliverFigures(command_line.Value(kJsonFlag), json.dump(2) + "\n",
-                        TextOf(run, prediction));
+  RETURN_IF_ERROR(
+      DeliverFigures(command_line.Value(kJsonFlag), json.dump(2) + "\n", TextOf(run, prediction)));
+  return WriteLabPage(command_line, PageOf(run, prediction));
 }
 
 // The other flags without --op_trace.

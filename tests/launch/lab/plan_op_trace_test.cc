@@ -35,6 +35,14 @@ TEST(PlanOpTraceTest, WritesTheSumWorkedByHand) {
   EXPECT_EQ(sum["without_rule"][0]["name"], "aten::relu");
 }
 
+TEST(PlanOpTraceTest, APageShowsTheOperators) {
+  TempDir dir;
+  ASSERT_OK(RunPlan({"--op_trace=" + kTrace, "--html=" + (dir / "page.html")}));
+  std::ifstream file(dir / "page.html");
+  const std::string page(std::istreambuf_iterator<char>(file), {});
+  EXPECT_THAT(page, testing::HasSubstr("LookupFunctionBackward"));
+}
+
 TEST(PlanOpTraceTest, OriginalFormIsAnOption) {
   TempDir dir;
   ASSERT_OK(RunPlan({"--op_trace=" + kTrace, "--fc_table=" + kTable, "--kernel_prefix=volta",
