@@ -39,10 +39,10 @@ uint64_t LocalModel::FloatsOf(const Settings& settings) {
   return floats;
 }
 
-uint64_t LocalModel::lookup_bytes(uint64_t samples) const {
+uint64_t LocalModel::lookup_bytes(uint64_t lookups) const {
   uint64_t bytes = 0;
   for (size_t k = 0; k < step_.embedding().features(); ++k) {
-    bytes += samples * step_.embedding().out_width(k) * sizeof(float);
+    bytes += lookups * step_.embedding().out_width(k) * sizeof(float);
   }
   return bytes;
 }

@@ -36,8 +36,8 @@ class LocalModel {
   // One step. kInternal if the model diverges.
   Result<LocalTimes> Step(const Batch& batch);
 
-  // Bytes of rows that Forward reads in a step of so many samples, one lookup a feature.
-  uint64_t lookup_bytes(uint64_t samples) const;
+  // Bytes of rows that so many lookups of each feature read.
+  uint64_t lookup_bytes(uint64_t lookups) const;
 
  private:
   void ReadRows();

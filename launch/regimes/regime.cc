@@ -68,7 +68,9 @@ class Subject {
     return std::make_unique<Subject>(model, settings, memory);
   }
   Subject(const RegimeModel& model, const Settings& settings, std::span<float> memory)
-      : floats_(LocalModel::FloatsOf(settings)), batch_(model.batch), model_(settings, memory) {
+      : floats_(LocalModel::FloatsOf(settings)),
+        lookups_(model.batch * model.bag),
+        model_(settings, memory) {
     for (uint64_t key = 0; key < kBatches; ++key) {
       batches_.push_back(SamplesOf(model, model.batch, key));
     }
@@ -102,7 +104,7 @@ class Subject {
     return Median([part](const LocalTimes& times) { return times.*part / times.step(); });
   }
   double lookup_gbs() const {
-    return static_cast<double>(model_.lookup_bytes(batch_)) * 1e-9 /
+    return static_cast<double>(model_.lookup_bytes(lookups_)) * 1e-9 /
            Median([](const LocalTimes& times) { return times.lookups; });
   }
   uint64_t table_bytes() const { return floats_ * sizeof(float); }
@@ -111,7 +113,7 @@ class Subject {
   // So many that rows of the DRAM table have left the caches when their batch comes again.
   static constexpr uint64_t kBatches = 64;
 
-  const uint64_t floats_, batch_;
+  const uint64_t floats_, lookups_;
   LocalModel model_;
   std::vector<Batch> batches_;
   uint64_t next_ = 0;
@@ -287,7 +289,9 @@ Result<RegimeEvidence> MeasureRegimes(const RegimeOptions& options) {
   }
   evidence.lookups = TimeLookups(memory);
 
-  const std::vector<RegimeModel> models = {MicroDlrm(), MicroDlrmDram(memory.size() / kDim)};
+  const uint64_t rows = memory.size() / kDim;
+  const std::vector<RegimeModel> models = {MicroDlrm(), MicroDlrmDram(rows),
+                                           MicroDlrmDramBags(rows)};
   std::vector<Family> families;
   for (const RegimeModel& model : models) {
     ASSIGN_OR_RETURN(Family family, FamilyOf(model, memory));
@@ -296,6 +300,7 @@ Result<RegimeEvidence> MeasureRegimes(const RegimeOptions& options) {
   RETURN_IF_ERROR(RunAll(families, options));
   for (const Family& family : families) evidence.configs.push_back(EvidenceOf(family));
   for (size_t m = 0; options.uses_shard && m < models.size(); ++m) {
+    if (models[m].bag > 1) continue;  // The data source has bags of one id.
     ASSIGN_OR_RETURN(ConfigEvidence config,
                      ThroughShard(models[m], evidence.configs[m].table_bytes));
     evidence.configs.push_back(std::move(config));

@@ -89,11 +89,22 @@ std::vector<std::string> Contradictions(const RegimeEvidence& evidence) {
                                   config.name, config.place, config.regime, RegimeName(is.regime),
                                   is.why));
     }
-    if (config.name == "micro_dlrm_dram" && config.place == "in process" &&
-        is.regime != Regime::kDram) {
-      found.push_back(fmt::format("micro_dlrm_dram is {} here and not DRAM-bound: {}",
-                                  RegimeName(is.regime), is.why));
-    }
+  }
+  return found;
+}
+
+std::vector<std::string> ContractMisses(const RegimeEvidence& evidence) {
+  std::vector<std::string> found;
+  for (const ConfigEvidence& config : evidence.configs) {
+    if (config.place != "in process") continue;
+    const RegimeClass is = ClassOf(config, evidence.effective_cache_bytes);
+    const auto expect = [&](const char* name, Regime regime) {
+      if (config.name != name || is.regime == regime) return;
+      found.push_back(fmt::format("the original's contract says that {} is {}; here it is {}", name,
+                                  RegimeName(regime), RegimeName(is.regime)));
+    };
+    expect("micro_dlrm", Regime::kCompute);
+    expect("micro_dlrm_dram", Regime::kDram);
   }
   return found;
 }

@@ -35,8 +35,11 @@ double LinearFitOf(std::span<const WidthTime> times);
 // By how much the time grows from width 1 to width 2, as a share; 0 if they were not measured.
 double GrowthOf(std::span<const WidthTime> times);
 
-// What in the evidence contradicts the classes it states, or misses the contract of the two models:
-// one line each.
+// What in the evidence contradicts the classes it states, or makes it no experiment: one line each.
 std::vector<std::string> Contradictions(const RegimeEvidence& evidence);
+
+// Where this machine does not bear out the original's contract, by which micro_dlrm is
+// compute-bound and micro_dlrm_dram is DRAM-bound: one line each.
+std::vector<std::string> ContractMisses(const RegimeEvidence& evidence);
 
 }  // namespace rowhouse

@@ -58,7 +58,9 @@ Status RunRegime(const CommandLine& command_line, const Settings& /*settings*/) 
   omp_set_num_threads(1);
   ASSIGN_OR_RETURN(const RegimeEvidence evidence, MeasureRegimes(options));
   std::string text = EvidenceText(evidence);
-  for (const std::string& one : Contradictions(evidence)) text += "\nnote: " + one;
+  for (const auto& list : {Contradictions(evidence), ContractMisses(evidence)}) {
+    for (const std::string& one : list) text += "\nnote: " + one;
+  }
   return DeliverFigures(command_line.Value(kJsonFlag), EvidenceToJson(evidence).dump(2) + "\n",
                         text + "\n");
 }

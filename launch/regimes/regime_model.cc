@@ -31,6 +31,10 @@ RegimeModel MicroDlrmDram(uint64_t buckets) {
   return {.name = "micro_dlrm_dram", .dim = 256, .buckets = buckets};
 }
 
+RegimeModel MicroDlrmDramBags(uint64_t buckets) {
+  return {.name = "micro_dlrm_dram with bags of 32", .dim = 256, .buckets = buckets, .bag = 32};
+}
+
 std::string YamlOf(const RegimeModel& model) {
   const uint32_t f = model.mlp_factor;
   std::string text = fmt::format(
@@ -79,7 +83,9 @@ Batch SamplesOf(const RegimeModel& model, uint64_t samples, uint64_t key) {
   SplitMix64 random(MixKey(key, samples));
   for (uint64_t s = 0; s < samples; ++s) {
     for (size_t k = 0; k < kFeatures; ++k) {
-      batch.features[k].ids.push_back(random.Next() % IdsOf(model, k));
+      for (uint32_t i = 0; i < model.bag; ++i) {
+        batch.features[k].ids.push_back(random.Next() % IdsOf(model, k));
+      }
       batch.features[k].EndBag();
     }
     for (uint32_t i = 0; i < kDenseFeatures; ++i) {

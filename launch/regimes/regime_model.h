@@ -19,6 +19,7 @@ struct RegimeModel {
   uint64_t buckets = 0;  // rows of the one table that three features share; 0: three small tables
   uint32_t mlp_factor = 1;  // times the original's widths of hidden layers
   uint64_t batch = 256;     // samples of a step: the original's
+  uint32_t bag = 1;         // ids of a bag, which are summed; the original's: 1
 };
 
 RegimeModel MicroDlrm();
@@ -29,7 +30,10 @@ RegimeModel MicroDlrmDram(uint64_t buckets);
 std::string YamlOf(const RegimeModel& model);
 Result<Settings> SettingsOf(const RegimeModel& model);
 
-// One sample's bag in each feature; the same samples for the same key.
+// The same with 32 ids a bag: what an embedding-bound model of that size is like.
+RegimeModel MicroDlrmDramBags(uint64_t buckets);
+
+// Bags of the model's length in each feature; the same samples for the same key.
 Batch SamplesOf(const RegimeModel& model, uint64_t samples, uint64_t key);
 
 }  // namespace rowhouse

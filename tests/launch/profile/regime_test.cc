@@ -105,8 +105,11 @@ TEST(RegimeEvidence, WhatContradictsItIsNamed) {
   evidence.configs[0].lookups = 0.5;
   EXPECT_THAT(Contradictions(evidence),
               ElementsAre(HasSubstr("2.5 times slower from memory"),
-                          HasSubstr("stated to be DRAM-bound, and its figures say mixed"),
-                          HasSubstr("micro_dlrm_dram is mixed here")));
+                          HasSubstr("stated to be DRAM-bound, and its figures say mixed")));
+  EXPECT_THAT(ContractMisses(evidence),
+              ElementsAre("the original's contract says that micro_dlrm_dram is DRAM-bound; here "
+                          "it is mixed"));
+  EXPECT_TRUE(ContractMisses(Evidence()).empty());
 }
 
 TEST(RegimeEvidence, OtherFilesAreRefusedByName) {
@@ -126,6 +129,14 @@ TEST(RegimeModel, TheOriginalsSizes) {
   const Settings dram = SettingsOf(MicroDlrmDram(2'000'000)).value();
   EXPECT_EQ(LocalModel::FloatsOf(small), (943u + 1682u + 21u) * 8u);
   EXPECT_EQ(LocalModel::FloatsOf(dram), 512'000'000u);
+}
+
+TEST(RegimeModel, BagsHaveTheirLength) {
+  const Batch batch = SamplesOf(MicroDlrmDramBags(1000), 4, 0);
+  for (const Bags& bags : batch.features) {
+    EXPECT_EQ(bags.ids.size(), 128u);
+    EXPECT_EQ(bags.samples(), 4u);
+  }
 }
 
 TEST(LocalModel, LearnsFromRowsInMemory) {
