@@ -24,7 +24,7 @@ namespace rowhouse {
 
 struct PhaseKind {
   std::string name;
-  // What is counted in the phase: {"rows"}, {"samples", "lookups"}. Unnamed amounts are not kept.
+  // What is counted in the phase: {"rows"}, {"samples", "lookups"}. Unnamed amounts are not told.
   std::array<std::string, 2> amounts = {};
   // What the phase works on, for pictures and cost models: {{"inputs", 512}, {"outputs", 256}}.
   std::vector<std::pair<std::string, double>> sizes = {};

@@ -11,6 +11,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+// Of all threads together, so that viewers can open the file of a run of any size.
+constexpr size_t kMostSlices = 1'000'000;
+
 // What a thread does when it has nothing to do is left blank.
 bool IsIdle(const RankProfile& rank, const std::string& phase) {
   return !rank.is_worker && (phase == "wait" || phase == "idle");
@@ -19,13 +22,16 @@ bool IsIdle(const RankProfile& rank, const std::string& phase) {
 class TraceWriter {
  public:
   explicit TraceWriter(const RunProfile& profile) : profile_(profile) {
+    size_t threads = 0;
     for (const RankProfile& rank : profile.ranks) {
+      threads += rank.threads.size();
       for (const ThreadRecord& thread : rank.threads) {
         for (const PhaseSpan& span : thread.record.spans) {
           begin_ = std::min(begin_, span.begin - rank.clock_offset);
         }
       }
     }
+    most_spans_ = kMostSlices / std::max<size_t>(threads, 1);
   }
 
   std::string Text() {
@@ -91,6 +97,7 @@ class TraceWriter {
     const std::vector<PhaseSpan>& spans = record.spans;
     const auto name_of = [&](const PhaseSpan& span) { return record.kinds[span.phase].name; };
     for (size_t i = 0; i < spans.size(); ++i) {
+      if (i == most_spans_ / 2 && spans.size() > most_spans_) i = spans.size() - most_spans_ / 2;
       const PhaseSpan& span = spans[i];
       const std::string& name = name_of(span);
       if (IsIdle(rank, name)) continue;
@@ -138,6 +145,7 @@ class TraceWriter {
   }
 
   const RunProfile& profile_;
+  size_t most_spans_ = 0;  // of each thread: the first and the last
   TimeNs begin_ = std::numeric_limits<TimeNs>::max();
   std::string text_;
 };
