@@ -25,6 +25,14 @@ double ZipfMass(double from, double to, double exponent) {
                                 : (std::pow(b, power) - std::pow(a, power)) / power;
 }
 
+// How much of the way from Che's hit rate to the best that fixed rows can give; measured
+// (tests/launch/lab/cache_model_test.cc).
+double TowardsTop(const std::string& policy) {
+  if (policy == "lru" || policy == "clock") return 0;
+  if (policy == "dataset") return 1;
+  return policy == "lfu" || policy == "w_tinylfu" ? 0.75 : 0.65;
+}
+
 }  // namespace
 
 IdDistribution IdDistribution::Of(std::vector<Group> groups) {
@@ -246,34 +254,53 @@ double IdDistribution::HitRate(double slots, double lookups, const std::string& 
   if (slots <= 0) return 0;
   if (slots >= rows_) return 1;
   const double che = CheHitRate(slots, lookups);
-  if (policy == "lru" || policy == "clock") return che;
-  // How much of the way from Che's to the best that fixed rows can give.
-  const double towards_top = policy == "lfu"         ? 0.75
-                             : policy == "w_tinylfu" ? 0.75
-                             : policy == "dataset"   ? 1.0
-                                                     : 0.65;
-  return che + towards_top * (std::max(che, TopHitRate(slots, lookups)) - che);
+  return che + TowardsTop(policy) * (std::max(che, TopHitRate(slots, lookups)) - che);
 }
 
 double IdDistribution::LongRun(double slots, double lookups, const CacheOfRun& use) const {
-  const double distinct = DistinctRows(lookups);
-  const auto hit_rate = [&](double of_slots) {
-    if (slots >= rows_) return 1.0;
-    if (use.policy != "dataset" || use.knows_frequencies) {
-      return HitRate(of_slots, lookups, use.policy);
-    }
-    // Rows of low numbers stay, and those that came in for the last step.
-    const double last = std::min(1.0, of_slots / distinct) * TouchedAgain(lookups);
-    const double fixed = std::max(0.0, of_slots - distinct * (1 - last)) / rows_;
-    return fixed + (1 - fixed) * last;
-  };
-  // Rows that were read ahead of their step wait in slots where others could be hit.
-  double hits = hit_rate(slots);
-  for (int i = 0; i < 8 && use.steps_ahead > 0 && hits < 1; ++i) {
-    const double waiting = use.steps_ahead * distinct * (1 - hits);
-    hits = (hits + hit_rate(std::max(slots - waiting, slots / 16))) / 2;
+  if (slots >= rows_) return 1;
+  if (use.steps_ahead > 0) return AheadHitRate(slots, lookups, use);
+  if (use.policy != "dataset" || use.knows_frequencies) {
+    return HitRate(slots, lookups, use.policy);
   }
-  return hits;
+  // Rows of low numbers stay, and those that came in for the last step.
+  const double distinct = DistinctRows(lookups);
+  const double last = std::min(1.0, slots / distinct) * TouchedAgain(lookups);
+  const double fixed = std::max(0.0, slots - distinct * (1 - last)) / rows_;
+  return fixed + (1 - fixed) * last;
+}
+
+// All rows of the next steps are in the cache, whatever the policy, and of those the ones that were
+// there before are hits: their last use was no more than so many steps ago. The policy has what is
+// left of the slots. If nothing is left, the cache keeps rows for as many steps as it can hold,
+// which is what LRU keeps, looking back instead of ahead.
+double IdDistribution::AheadHitRate(double slots, double lookups, const CacheOfRun& use) const {
+  const double ahead = use.steps_ahead * lookups;
+  const double left = slots - DistinctRows(ahead);
+  if (left <= 0) return CheHitRate(slots, lookups);
+  const auto others = [&](const Group& group) { return 1 - Touched(group.probability, ahead); };
+  const auto held = [&](double characteristic) {
+    double rows = 0;
+    for (const Group& group : groups_) {
+      rows += group.rows * others(group) * Touched(group.probability, characteristic);
+    }
+    return rows;
+  };
+  double low = 0, high = lookups;
+  while (held(high) < left && high < 1e18) high *= 4;
+  for (int i = 0; i < 40; ++i) (held((low + high) / 2) < left ? low : high) = (low + high) / 2;
+  const bool is_blind = use.policy == "dataset" && !use.knows_frequencies;
+  const double towards_top = is_blind ? 0 : TowardsTop(use.policy);
+  double hits = 0, top_left = left;
+  for (const Group& group : groups_) {
+    const double free = group.rows * others(group);
+    const double of_top = free > 0 ? std::clamp(top_left / free, 0.0, 1.0) : 0;
+    top_left -= of_top * free;
+    const double recent = is_blind ? left / rows_ : Touched(group.probability, high);
+    const double kept = recent + towards_top * (of_top - recent);
+    hits += group.rows * Touched(group.probability, lookups) * (1 - others(group) * (1 - kept));
+  }
+  return std::clamp(hits / DistinctRows(lookups), 0.0, 1.0);
 }
 
 RowShares IdDistribution::SharesOfRun(double slots, double lookups, const CacheOfRun& use) const {

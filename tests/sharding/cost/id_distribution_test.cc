@@ -116,10 +116,16 @@ TEST(IdDistribution, SharesOfARunSumToOneAndTouchedRowsAreDistinctRowsOfTheRun) 
   EXPECT_EQ(ids.SharesOfRun(1e6, 5000, {.policy = "lru", .steps = 100}).stored, 0);
 }
 
-TEST(IdDistribution, RowsReadAheadTakeSlotsFromHits) {
+TEST(IdDistribution, ReadingAheadMakesPoliciesAlike) {
   const IdDistribution ids = IdDistribution::Zipf(1e6, 1.05);
-  const CacheOfRun alone{.policy = "lru"}, ahead{.policy = "lru", .steps_ahead = 8};
-  EXPECT_LT(ids.SharesOfRun(1e5, 5000, ahead).cached, ids.SharesOfRun(1e5, 5000, alone).cached);
+  const auto cached = [&](const char* policy, double slots, double ahead) {
+    return ids.SharesOfRun(slots, 5000, {.policy = policy, .steps_ahead = ahead}).cached;
+  };
+  const double few = ids.DistinctRows(8 * 5000) / 2, many = 20 * few;
+  EXPECT_EQ(cached("lfu", few, 8), cached("lru", few, 8)) << "the next steps fill the cache";
+  EXPECT_EQ(cached("lfu", few, 8), cached("lru", few, 0)) << "and are as many as LRU's last ones";
+  EXPECT_GT(cached("lfu", many, 8), cached("lru", many, 8));
+  EXPECT_NEAR(cached("lru", many, 8), cached("lru", many, 0), 0.01);
 }
 
 }  // namespace
