@@ -174,11 +174,11 @@ std::string PredictionText(const RunReport& report) {
   const Actual actual(report);
   const ShardCounters counted = actual.OfAll();
   std::string text = fmt::format(
-      "predicted / actual: step {}, {}, rows {}\n",
+      "predicted / actual: step {}, {}, {} / {} rows a step\n",
       Beside(cost.ms, *report.totals.median_step_ms, "ms"),
       Beside(cost.wire_bytes * 1e-6, report.totals.wire_bytes_per_step.value_or(0) * 1e-6, "MB"),
-      Beside(cost.workers[0].rows_pulled * report.environment.workers,
-             actual.AStep(static_cast<double>(counted.pulled.total())), "a step"));
+      CountText(cost.workers[0].rows_pulled * report.environment.workers),
+      CountText(actual.AStep(static_cast<double>(counted.pulled.total()))));
   text += fmt::format("  from memory {:.1f} / {:.1f} %; bound by {}; {}", 100 * cost.hit_rate,
                       100 * Actual::HitRate(counted).value_or(1.0), BoundName(cost.bound),
                       prediction.ids);

@@ -93,8 +93,7 @@ class IdDistribution {
  private:
   double LongRun(double slots, double lookups, const CacheOfRun& use) const;
   double AheadHitRate(double slots, double lookups, const CacheOfRun& use) const;
-  // The share of a step's rows that the step before had, too.
-  double TouchedAgain(double lookups) const;
+  double BlindHitRate(double slots, double lookups) const;
   double CheHitRate(double slots, double lookups) const;
   double TopHitRate(double slots, double lookups) const;
 

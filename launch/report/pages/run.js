@@ -128,6 +128,44 @@ function drawRun({report}) {
           kinds.map((kind) => [kind.name, duration(kind.seconds), percent(kind.seconds, allSeconds),
                                kind.what])));
 
+  // ---- What was predicted -----------------------------------------------------------------------
+
+  const prediction = report.prediction;  // Reports of earlier versions have none.
+  if (prediction) {
+    const origin = prediction.calibration ? `times by ${prediction.calibration}`
+                                          : "times of a typical server: this one is not calibrated";
+    const section = Page.section(main, "Predicted and actual",
+      `By the cost model: ${prediction.ids}; ${origin}; bound by ${prediction.bound}` +
+      (prediction.is_oversubscribed ? "; more busy threads than cores, so that times are a guess."
+                                    : "."));
+    const off = ({predicted, actual}) =>
+      isNumber(predicted) && isNumber(actual) && actual > 0
+        ? `${predicted >= actual ? "+" : "\u2212"}${fixed(Math.abs(predicted / actual - 1) * 100, 1)} %`
+        : "";
+    const row = (name, pair, format) => [name, format(pair.predicted),
+                                         isNumber(pair.actual) ? format(pair.actual) : "", off(pair)];
+    const ms = (value) => `${fixed(value, 2)} ms`;
+    const part = (value) => (isNumber(value) ? `${fixed(value * 100, 1)} %` : "");
+    const phaseNames = Object.keys(prediction.phases_ms);
+    Charts.bars(Page.panel(section, "Milliseconds a step", "of the worker that wrote the report"),
+                phaseNames.map((name) => name.replace("_", " ")), [
+                  {name: "predicted", values: phaseNames.map(
+                    (name) => prediction.phases_ms[name].predicted), colour: 7},
+                  {name: "actual", values: phaseNames.map(
+                    (name) => prediction.phases_ms[name].actual)},
+                ], {format: (value) => `${fixed(value, 2)} ms`});
+    const shown = prediction.ps_nodes.slice(0, 16);
+    Page.panel(section, "Figures, a step").append(
+      table([{name: "figure"}, {name: "predicted", number: true}, {name: "actual", number: true},
+             {name: "off", number: true}],
+            [row("time", prediction.step_ms, ms),
+             row("bytes between workers and PS nodes", prediction.wire_bytes_per_step, bytes),
+             row("rows found in caches", prediction.hit_rate, part),
+             ...shown.flatMap((node, n) => [
+               row(`rows pulled from PS node ${n}`, node.rows_pulled, count),
+               row(`found in its caches`, node.hit_rate, part)])]));
+  }
+
   // ---- Load -------------------------------------------------------------------------------------
 
   const load = Page.section(main, "Rows pulled, and where they were",

@@ -1,0 +1,113 @@
+#include "launch/lab/workload_of_run.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+#include "common/durable_file.h"
+#include "launch/plan/plan_of_run.h"
+#include "launch/settings/yaml_config.h"
+#include "sharding/cost/step_cost.h"
+#include "tests/testing/testing.h"
+
+namespace rowhouse {
+namespace {
+
+using testing::HasSubstr;
+using testing::TempDir;
+
+Settings Complete(const std::string& yaml) {
+  Settings settings;
+  const Status read = ReadYamlText(yaml, "test.yaml", &settings);
+  CHECK(read.ok()) << read.message();
+  settings.Complete();
+  return settings;
+}
+
+Settings Skewed() {
+  return Complete(
+      "model: {arch_mlp_bot: 13-32, arch_mlp_top: 16-1, arch_sparse_feature_size: 32}\n"
+      "tables: {list: [{name: a, rows: 1000}, {name: b, rows: 50000, kind: qr, collisions: 10},\n"
+      "  {name: c, rows: 90000, kind: block, block_dim: 16}]}\n"
+      "data: {data_generation: synthetic, data_size: 10000, synthetic_bag_length: 4}\n"
+      "training: {mini_batch_size: 1000, nepochs: 3}\n");
+}
+
+TEST(WorkloadOfRun, HasTheModelsShapeAndTheDatasSkew) {
+  const Workload workload = WorkloadOf(Skewed(), /*workers=*/2).value();
+  EXPECT_EQ(workload.step.samples, 1000u);
+  EXPECT_EQ(workload.step.workers, 2u);
+  EXPECT_EQ(workload.steps, 30u);
+  EXPECT_EQ(workload.steps_of_epoch, 10u);
+  EXPECT_EQ(workload.dense.vectors, 4u);
+  EXPECT_EQ(workload.dense.width, 32u);
+  EXPECT_EQ(workload.dense.top.front(), 32u + 6);
+  // Bottom 13 x 32, top 38 x 16 and 16 x 1, each with a bias; the projection of c, 32 x 16.
+  EXPECT_EQ(workload.dense.parameters, 14u * 32 + 39 * 16 + 17 + 32 * 16);
+  ASSERT_EQ(workload.of_table.size(), 4u);
+  EXPECT_EQ(workload.of_table[1].rows(), 5000);
+  EXPECT_EQ(workload.lookups, std::vector<double>(4, 4.0));
+  EXPECT_GT(workload.of_table[0].groups()[0].probability, 0.1);
+}
+
+TEST(WorkloadOfRun, CountsOfATraceDecideWhereLookupsGo) {
+  AccessCounts counts;
+  counts.tables.push_back(
+      {.name = "a", .rows = 1000, .range_rows = 1000, .ranges = {10}, .hottest = {{3, 9}}});
+  const Workload workload = WorkloadOf(Skewed(), 1, &counts).value();
+  EXPECT_NEAR(workload.of_table[0].groups()[0].probability, 0.9, 1e-12);
+  EXPECT_GT(workload.of_table[2].groups().size(), 10u) << "not counted: as generated";
+}
+
+TEST(WorkloadOfRun, SaysWhereIdsAreFrom) {
+  EXPECT_THAT(IdsAreFrom(Skewed(), false), HasSubstr("zipf_exponent=1.05"));
+  EXPECT_THAT(IdsAreFrom(Skewed(), true), HasSubstr("traced"));
+}
+
+TEST(MachineOfRun, TakesTheNamedFileAndSaysWhatIsWrongWithIt) {
+  const TempDir dir;
+  const std::string path = dir.path() + "/machine.json";
+  Machine machine = Machine::Typical();
+  machine.host = "elsewhere";
+  ASSERT_OK(WriteFileDurably(path, machine.ToJson().dump()));
+  const CalibratedMachine read = MachineOf(path).value();
+  EXPECT_EQ(read.path, path);
+  EXPECT_THAT(read.warning, HasSubstr("elsewhere"));
+  const Status missing = MachineOf(dir.path() + "/none.json").status();
+  EXPECT_EQ(missing.code(), StatusCode::kUsage);
+  EXPECT_THAT(missing.message(), HasSubstr("--calibration="));
+  ASSERT_OK(WriteFileDurably(path, "{\"rows\": 1}"));
+  EXPECT_THAT(MachineOf(path).status().message(), HasSubstr("bench calibrate"));
+  EXPECT_EQ(MachineOf("typical").value().warning, "");
+}
+
+TEST(MachineOfRun, OfAHostThatNobodyMeasuredIsTypicalAndSaysSo) {
+  const TempDir dir;
+  const char* const before = std::getenv("XDG_CACHE_HOME");
+  const std::string saved = before == nullptr ? "" : before;
+  setenv("XDG_CACHE_HOME", dir.path().c_str(), 1);
+  const CalibratedMachine machine = MachineOf(std::string()).value();
+  if (before == nullptr) {
+    unsetenv("XDG_CACHE_HOME");
+  } else {
+    setenv("XDG_CACHE_HOME", saved.c_str(), 1);
+  }
+  EXPECT_EQ(machine.path, "");
+  EXPECT_THAT(machine.warning, HasSubstr("not calibrated"));
+}
+
+// Every model that the repository ships can be predicted.
+TEST(WorkloadOfRun, TypicalMachinesPredictAllKindsAndStrategies) {
+  const Settings settings = Skewed();
+  const Workload workload = WorkloadOf(settings, 2).value();
+  const Plan plan = PlanOf(settings, 2, 2).value();
+  const StepCost cost =
+      PredictStep(workload, plan, ClusterOf(settings, 2, 2, 2), Machine::Typical()).value();
+  EXPECT_EQ(cost.ps.size(), 2u);
+  EXPECT_GT(cost.ms, 0);
+  EXPECT_GT(cost.phases.mlp, 0);
+}
+
+}  // namespace
+}  // namespace rowhouse
