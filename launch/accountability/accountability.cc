@@ -94,6 +94,8 @@ Result<Accountability> Measure(const Request& request, const Progress& progress)
     RETURN_IF_ERROR(progress.Say(config.name));
     ASSIGN_OR_RETURN(AccountedRun run,
                      request.is_quick ? Account(config, machine, 1, 1) : Account(config, machine));
+    const std::string line = RunLine(run);
+    RETURN_IF_ERROR(progress.Say(line.substr(0, line.size() - 1)));
     all.runs.push_back(std::move(run));
   }
   for (const PlanContest& contest : PlanContests()) {

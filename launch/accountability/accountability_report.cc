@@ -37,17 +37,6 @@ std::string Signed(double predicted, double measured) {
 
 double LoadErrorOf(const AccountedRun& run) { return LoadError(std::span(&run, 1)).largest; }
 
-std::string RunLine(const AccountedRun& run) {
-  std::string note;
-  if (run.predicted.is_oversubscribed) note = "  more busy threads than cores: apart";
-  if (run.is_unsteady()) note = "  unsteady: apart";
-  return fmt::format("  {:<44}{:>9.2f}{:>9.2f}{:>9}{:>9}{:>9}{:>9}{:>9}{}\n", run.config.name,
-                     run.predicted.ms, run.measured.ms, Signed(run.predicted.ms, run.measured.ms),
-                     Percent(run.spread), Signed(run.predicted.wire_bytes, run.measured.wire_bytes),
-                     Percent(LoadErrorOf(run)),
-                     fmt::format("{:+.3f}", run.predicted.hit_rate - run.measured.hit_rate), note);
-}
-
 std::string ChoiceText(const ContestOutcome& choice) {
   std::string text = fmt::format(
       "  {}: {}\n", choice.name,
@@ -138,10 +127,24 @@ PredictionError KernelsError(std::span<const JudgedPoint> judged) {
 
 }  // namespace
 
+std::string RunLine(const AccountedRun& run) {
+  std::string note;
+  if (run.predicted.is_oversubscribed) note = "  more busy threads than cores: apart";
+  if (run.is_unsteady()) note = "  unsteady: apart";
+  return fmt::format("  {:<44}{:>9.2f}{:>9.2f}{:>9}{:>9}{:>9}{:>9}{:>9}{}\n", run.config.name,
+                     run.predicted.ms, run.measured.ms, Signed(run.predicted.ms, run.measured.ms),
+                     Percent(run.spread), Signed(run.predicted.wire_bytes, run.measured.wire_bytes),
+                     Percent(LoadErrorOf(run)),
+                     fmt::format("{:+.3f}", run.predicted.hit_rate - run.measured.hit_rate), note);
+}
+
+std::string RunLineHead() {
+  return fmt::format("  {:<44}{:>9}{:>9}{:>9}{:>9}{:>9}{:>9}{:>9}\n", "configuration", "predicted",
+                     "measured", "error", "spread", "bytes", "load", "hits");
+}
+
 std::string AccountabilityText(const Accountability& all) {
-  std::string text =
-      fmt::format("\n  {:<44}{:>9}{:>9}{:>9}{:>9}{:>9}{:>9}{:>9}\n", "configuration", "predicted",
-                  "measured", "error", "spread", "bytes", "load", "hits");
+  std::string text = "\n" + RunLineHead();
   for (const AccountedRun& run : all.runs) text += RunLine(run);
   if (!all.choices.empty()) text += "\nPlans, ms a step, predicted and measured:\n\n";
   for (const ContestOutcome& choice : all.choices) text += ChoiceText(choice);

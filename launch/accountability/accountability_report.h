@@ -8,6 +8,10 @@
 
 namespace rowhouse {
 
+// The line of a configuration, and the heads of its columns.
+std::string RunLine(const AccountedRun& run);
+std::string RunLineHead();
+
 // A line a configuration and a plan, the kernels, then the targets.
 std::string AccountabilityText(const Accountability& all);
 

@@ -23,12 +23,12 @@ Result<std::unique_ptr<ShardAlone>> ShardAlone::Make(const EmbeddingTables& tabl
   return alone;
 }
 
-Status ShardAlone::Give(ShardEvent event, double* update_ns) {
+Status ShardAlone::Give(ShardEvent event, double* ns, double* update_ns) {
   for (;;) {
     const bool is_update = std::holds_alternative<Continue>(event);
     const Stopwatch stopwatch;
     std::vector<ShardAction> actions = shard_.shard->Handle(std::move(event), kNow);
-    if (is_update) *update_ns += stopwatch.Ns();
+    *(is_update ? update_ns : ns) += stopwatch.Ns();
     bool calls_again = false;
     for (ShardAction& action : actions) {
       if (auto* send = std::get_if<SendFrames>(&action)) {
@@ -44,25 +44,25 @@ Status ShardAlone::Give(ShardEvent event, double* update_ns) {
   }
 }
 
-Status ShardAlone::Run(double* update_ns) {
+Status ShardAlone::Run(double* ns, double* update_ns) {
   while (client_->busy()) {
     std::vector<Outgoing> outgoing = client_->TakeOutgoing(kNow);
     if (outgoing.empty()) return MakeStatus(StatusCode::kInternal, "{} is silent", shard_.name);
     for (Outgoing& message : outgoing) {
       RETURN_IF_ERROR(
           Give(MessageArrived{.peer = PeerId("calibration"), .frames = std::move(message.frames)},
-               update_ns));
+               ns, update_ns));
     }
   }
   return client_->status();
 }
 
-Result<double> ShardAlone::UpdateNs(std::vector<RowBatch>* rows, std::vector<BagBatch>* bags) {
-  double ns = 0;
+Result<ShardStepNs> ShardAlone::Step(std::vector<RowBatch>* rows, std::vector<BagBatch>* bags) {
+  ShardStepNs ns;
   client_->StartPull(step_, /*eval=*/false, rows, bags);
-  RETURN_IF_ERROR(Run(&ns));
+  RETURN_IF_ERROR(Run(&ns.pull, &ns.update));
   client_->StartPush(step_++, kLearningRate, /*samples=*/1, rows);
-  RETURN_IF_ERROR(Run(&ns));
+  RETURN_IF_ERROR(Run(&ns.push, &ns.update));
   return ns;
 }
 

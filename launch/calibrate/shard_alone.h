@@ -13,21 +13,28 @@
 
 namespace rowhouse {
 
+// Nanoseconds of what a shard does in a step of one worker.
+struct ShardStepNs {
+  double pull = 0;    // answering the pull
+  double push = 0;    // taking the push
+  double update = 0;  // applying the step
+};
+
 class ShardAlone {
  public:
   // `pools`: it pools all bags.
   static Result<std::unique_ptr<ShardAlone>> Make(const EmbeddingTables& tables,
                                                   bool pools = false);
 
-  // A step: pulls rows and bags, pushes their gradients, and has them applied. Nanoseconds of
-  // applying. `bags` may be null.
-  Result<double> UpdateNs(std::vector<RowBatch>* rows, std::vector<BagBatch>* bags = nullptr);
+  // A step: pulls rows and bags, pushes their gradients, and has them applied. `bags` may be null.
+  Result<ShardStepNs> Step(std::vector<RowBatch>* rows, std::vector<BagBatch>* bags = nullptr);
 
  private:
   ShardAlone() = default;
-  // Carries messages to and fro until no operation is under way. Adds to *update_ns.
-  Status Run(double* update_ns);
-  Status Give(ShardEvent event, double* update_ns);
+  // Carries messages to and fro until no operation is under way. Adds the time of handling them to
+  // *ns, and that of applying a step to *update_ns.
+  Status Run(double* ns, double* update_ns);
+  Status Give(ShardEvent event, double* ns, double* update_ns);
 
   MeasuredShard shard_;
   std::unique_ptr<PsClient> client_;

@@ -5,6 +5,9 @@
 //       when each begins
 //   update_<optimizer> (rows, dim)
 //       what the shard then computes: a step is applied
+//   new_rows_pull, new_rows_update (rows, dim)
+//       the same two, pull and update by adagrad, of a shard alone, for rows that no step has seen:
+//       their initial values are computed, and then the rows are made
 #include <algorithm>
 
 #include "common/scatter.h"
@@ -108,8 +111,8 @@ class Update final : public MeasuredKernel {
     return OkStatus();
   }
   Result<std::vector<double>> Measure() override {
-    ASSIGN_OR_RETURN(const double ns, shard_->UpdateNs(&steps_.Next()));
-    return std::vector{ns};
+    ASSIGN_OR_RETURN(const ShardStepNs ns, shard_->Step(&steps_.Next()));
+    return std::vector{ns.update};
   }
 
  private:
@@ -118,8 +121,54 @@ class Update final : public MeasuredKernel {
   StepsInTurn steps_;
 };
 
+class NewRows final : public MeasuredKernel {
+ public:
+  explicit NewRows(const KernelOptions&) {}
+  std::vector<std::string> figures() const override { return {"new_rows_pull", "new_rows_update"}; }
+  std::vector<KernelAxis> grid() const override {
+    return {{"rows", {1, 64, 512, 4096, 32768}}, {"dim", {4, 16, 64, 128}}};
+  }
+
+  Status Prepare(std::span<const double> sizes) override {
+    rows_ = SizeOf(sizes[0]);
+    dim_ = static_cast<uint32_t>(SizeOf(sizes[1]));
+    return Begin();
+  }
+  Result<std::vector<double>> Measure() override {
+    if (step_ == kSteps) RETURN_IF_ERROR(Begin());
+    std::vector<RowBatch> step(1);
+    RowBatch& batch = step[0];
+    batch.dim = dim_;
+    const Scatter scatter(rows_ * kSteps, /*key=*/3);
+    for (uint64_t i = 0; i < rows_; ++i) batch.rows.push_back(RowId{scatter(step_ * rows_ + i)});
+    std::ranges::sort(batch.rows);
+    batch.counts.assign(rows_, 1);
+    batch.values.assign(rows_ * dim_, 0.0f);
+    batch.gradients.assign(rows_ * dim_, 0.5f);
+    ++step_;
+    ASSIGN_OR_RETURN(const ShardStepNs ns, shard_->Step(&step));
+    return std::vector{ns.pull, ns.update};
+  }
+
+ private:
+  static constexpr uint64_t kSteps = 40;  // until the table is full
+
+  Status Begin() {
+    shard_.reset();
+    step_ = 0;
+    ASSIGN_OR_RETURN(shard_, ShardAlone::Make(MeasuredTables(1, rows_ * kSteps, dim_, "adagrad")));
+    return OkStatus();
+  }
+
+  std::unique_ptr<ShardAlone> shard_;
+  size_t rows_ = 0;
+  uint32_t dim_ = 0;
+  uint64_t step_ = 0;
+};
+
 const bool kRegistered = [] {
   MeasuredKernels().Add<Exchange>("exchange");
+  MeasuredKernels().Add<NewRows>("new_rows");
   // Not all names of Optimizers() may be there yet when this file registers.
   for (const char* optimizer :
        {"sgd", "adagrad", "rowwise_adagrad", "adam", "lazy_adam", "momentum", "ftrl"}) {

@@ -104,10 +104,10 @@ class BagsOnShards final : public MeasuredKernel {
                      shards_->Pull(&layer_->row_batches(), &layer_->bag_batches()));
     layer_->RowsArrived();
     ASSIGN_OR_RETURN(const ExchangeNs push, shards_->Push(&layer_->row_batches()));
-    ASSIGN_OR_RETURN(const double update,
-                     alone_->UpdateNs(&layer_->row_batches(), &layer_->bag_batches()));
+    ASSIGN_OR_RETURN(const ShardStepNs alone,
+                     alone_->Step(&layer_->row_batches(), &layer_->bag_batches()));
     std::vector<double> ns = Figures(pull, push);
-    ns.push_back(update);
+    ns.push_back(alone.update);
     return ns;
   }
 

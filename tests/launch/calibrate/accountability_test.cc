@@ -1,0 +1,115 @@
+// What is trained to hold the cost model to account, and what counts as held.
+#include <nlohmann/json.hpp>
+
+#include "launch/accountability/accountability_report.h"
+#include "tests/testing/testing.h"
+
+namespace rowhouse {
+namespace {
+
+using testing::HasSubstr;
+
+AccountedRun Run(double predicted_ms, double measured_ms) {
+  AccountedRun run;
+  run.predicted.ms = predicted_ms;
+  run.predicted.wire_bytes = 1000;
+  run.predicted.ps.resize(1);
+  run.predicted.ps[0].rows_pulled = 50;
+  run.measured = {.ms = measured_ms, .wire_bytes = 1010, .rows_pulled = {50}};
+  run.runs_ms = {measured_ms};
+  return run;
+}
+
+const Target& TargetOf(const std::vector<Target>& targets, const std::string& name) {
+  return *std::ranges::find(targets, name, &Target::name);
+}
+
+TEST(AccountedConfigs, AreRunsThatTheModelCanPredict) {
+  std::vector<AccountedConfig> configs = AccuracyConfigs();
+  EXPECT_GE(configs.size(), 12u);
+  for (const AccountedConfig& config : QuickConfigs()) configs.push_back(config);
+  for (const PlanContest& contest : PlanContests()) {
+    EXPECT_GE(contest.plans.size(), 3u) << contest.name;
+    configs.insert(configs.end(), contest.plans.begin(), contest.plans.end());
+  }
+  for (const AccountedConfig& config : configs) {
+    ASSERT_OK(config.MakeSettings()) << config.name;
+    const Result<StepCost> cost = PredictConfig(config, Machine::Typical());
+    ASSERT_OK(cost) << config.name;
+    EXPECT_GT(cost.value().ms, 0) << config.name;
+    EXPECT_EQ(cost.value().ps.size(), config.ps) << config.name;
+  }
+}
+
+TEST(AccountedConfigs, HaveEnoughContestsOfPlans) { EXPECT_GE(PlanContests().size(), 8u); }
+
+TEST(Verdict, LeavesUnsteadyAndCrowdedRunsOutOfTheErrorOfTime) {
+  std::vector<AccountedRun> runs = {Run(11, 10), Run(30, 10), Run(40, 10)};
+  runs[1].spread = 0.2;
+  runs[2].predicted.is_oversubscribed = true;
+  const PredictionError error = StepTimeError(runs);
+  EXPECT_EQ(error.count, 1u);
+  EXPECT_NEAR(error.largest, 0.1, 1e-12);
+  EXPECT_EQ(BytesError(runs).count, 3u);
+  EXPECT_NEAR(BytesError(runs).largest, 10.0 / 1010, 1e-12);
+  EXPECT_EQ(LoadError(runs).largest, 0);
+}
+
+TEST(Verdict, NamesWhatIsMissed) {
+  Accountability all;
+  all.runs = {Run(20, 10)};
+  const std::vector<Target> targets = TargetsOf(all);
+  EXPECT_FALSE(TargetOf(targets, "GMAE of step time").is_met());
+  EXPECT_FALSE(TargetOf(targets, "its largest error").is_met());
+  EXPECT_TRUE(TargetOf(targets, "largest error of bytes").is_met());
+  EXPECT_THAT(AccountabilityText(all), HasSubstr("MISSED"));
+}
+
+TEST(Verdict, OfAQuickLookSaysNothingOfTimes) {
+  Accountability all;
+  all.is_quick = true;
+  all.runs = {Run(20, 10)};
+  for (const Target& target : TargetsOf(all)) EXPECT_TRUE(target.is_met()) << target.name;
+}
+
+TEST(ContestOutcome, IsGoodWhenTheChosenPlanIsNearlyTheFastest) {
+  ContestOutcome outcome;
+  outcome.plans = {{.name = "a", .predicted_ms = 9, .runs_ms = {10.4, 10.3, 30}},
+                   {.name = "b", .predicted_ms = 10, .runs_ms = {10, 11, 9}},
+                   {.name = "c", .predicted_ms = 20, .runs_ms = {20, 20, 20}}};
+  EXPECT_EQ(outcome.chosen().name, "a");
+  EXPECT_EQ(outcome.fastest().name, "b");
+  EXPECT_NEAR(outcome.regret(), 1.04, 1e-12);
+  EXPECT_TRUE(outcome.is_good());
+  outcome.plans[0].runs_ms = {10.6, 10.6, 10.6};
+  EXPECT_FALSE(outcome.is_good());
+}
+
+TEST(Drift, ScalesTheKernelsOfItsKind) {
+  const Machine machine = Machine::Typical();
+  const Result<Machine> drifted = Drifted(machine, {.products = 2, .memory = 3, .messages = 5});
+  ASSERT_OK(drifted);
+  const auto ratio = [&](const char* kernel, std::initializer_list<double> sizes) {
+    return drifted.value().Ns(kernel, sizes) / machine.Ns(kernel, sizes);
+  };
+  EXPECT_NEAR(ratio("fully_connected_forward", {128, 64, 64}), 2, 1e-9);
+  EXPECT_NEAR(ratio("merge", {1000, 1000}), 3, 1e-9);
+  EXPECT_NEAR(ratio("pull", {1000, 16}), 5, 1e-9);
+}
+
+TEST(AccountabilityToJson, HasTheErrorsAndARowARun) {
+  Accountability all;
+  all.runs = {Run(11, 10), Run(9, 10)};
+  const nlohmann::ordered_json json = AccountabilityToJson(all);
+  EXPECT_EQ(json.at("configs"), 2);
+  EXPECT_EQ(json.at("rows").size(), 2u);
+  EXPECT_NEAR(json.at("gmae").at("step_time").get<double>(), 0.1, 0.001);
+  EXPECT_NEAR(json.at("rows")[0].at("step_ms").at("predicted").get<double>(), 11, 1e-12);
+}
+
+TEST(MeasuredStepOf, SaysWhatAReportLacks) {
+  EXPECT_THAT(MeasuredStepOf("{}").status().message(), HasSubstr("prediction"));
+}
+
+}  // namespace
+}  // namespace rowhouse

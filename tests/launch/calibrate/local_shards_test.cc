@@ -1,0 +1,52 @@
+// The shards that are measured do what shards do: a push changes what the next pull brings.
+#include "launch/calibrate/local_shards.h"
+
+#include "launch/calibrate/kernel_sizes.h"
+#include "launch/calibrate/shard_alone.h"
+#include "tests/testing/testing.h"
+
+namespace rowhouse {
+namespace {
+
+std::vector<RowBatch> SomeRows() {
+  RowBatch batch{.table = TableId{0}, .dim = 4};
+  batch.rows = {RowId{1}, RowId{40}, RowId{90}};
+  batch.counts.assign(3, 1);
+  batch.values.assign(12, 0.0f);
+  batch.gradients.assign(12, 100.0f);
+  return {batch};
+}
+
+TEST(LocalShards, ApplyWhatIsPushed) {
+  for (const uint32_t shards : {1u, 3u}) {
+    const auto local = LocalShards::Start(MeasuredTables(1, 100, 4), shards);
+    ASSERT_OK(local);
+    std::vector<RowBatch> rows = SomeRows();
+    const Result<ExchangeNs> pulled = local.value()->Pull(&rows);
+    ASSERT_OK(pulled);
+    EXPECT_GT(pulled.value().wall, 0);
+    EXPECT_GT(pulled.value().worker, 0);
+    EXPECT_GT(pulled.value().shards, 0);
+    const std::vector<float> before = rows[0].values;
+    ASSERT_OK(local.value()->Push(&rows));
+    ASSERT_OK(local.value()->Pull(&rows));
+    for (size_t i = 0; i < before.size(); ++i) EXPECT_LT(rows[0].values[i], before[i]);
+  }
+}
+
+TEST(ShardAlone, AppliesAStepOfRows) {
+  const auto alone = ShardAlone::Make(MeasuredTables(1, 100, 4, "adagrad"));
+  ASSERT_OK(alone);
+  std::vector<RowBatch> rows = SomeRows();
+  const Result<ShardStepNs> ns = alone.value()->Step(&rows);
+  ASSERT_OK(ns);
+  EXPECT_GT(ns.value().pull, 0);
+  EXPECT_GT(ns.value().push, 0);
+  EXPECT_GT(ns.value().update, 0);
+  const std::vector<float> before = rows[0].values;
+  ASSERT_OK(alone.value()->Step(&rows));
+  EXPECT_NE(rows[0].values, before);
+}
+
+}  // namespace
+}  // namespace rowhouse
