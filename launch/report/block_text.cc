@@ -39,7 +39,8 @@ std::string SavingsText(const std::vector<BlockSavings>& savings) {
 }  // namespace
 
 BlockFigures BlockFiguresOf(const EmbeddingTables& tables, uint32_t dim, uint64_t memory_bytes,
-                            uint32_t ranks) {
+                            uint32_t shards) {
+  const uint32_t ranks = shards > 1 ? shards : kRanksOfNotebook;
   return {.savings = BlockSavingsOf(tables),
           .ranks = ranks,
           .memory_bytes = memory_bytes,
@@ -70,7 +71,6 @@ nlohmann::ordered_json BlockFiguresToJson(const BlockFigures& figures) {
 
 std::string BlockFiguresText(const BlockFigures& figures) {
   std::string text = figures.savings.empty() ? "" : SavingsText(figures.savings);
-  if (figures.ranks < 2) return text;
   const RankLimits& limits = figures.limits;
   const auto line = [&](const std::string& name, uint64_t parameters, const std::string& behind) {
     text += fmt::format("{:<44}{:>22}{}\n", name, Count(parameters) + " parameters", behind);
