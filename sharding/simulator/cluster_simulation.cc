@@ -174,7 +174,14 @@ void ClusterSimulation::FinishAllreduce(uint64_t step, double now_ms) {
   // Of one worker there is none, whatever its phases say. It is nobody's own: no straggler's.
   const double ms =
       work_.workers > 1 ? work_.phases.allreduce * speed_.Jitter(UINT32_MAX, step, kMeet) : 0;
-  state.summed_ms = last_summed_ms_ = std::max(last_summed_ms_, now_ms) + ms;
+  double summed_ms = std::max(last_summed_ms_, now_ms) + ms;
+  // Workers need their cores for it, which shards may have.
+  if (cores_.is_any_crowded()) {
+    for (const uint32_t host : work_.host_of_worker) {
+      summed_ms = std::max(summed_ms, cores_.RunWorker(host, now_ms, ms, 1));
+    }
+  }
+  state.summed_ms = last_summed_ms_ = summed_ms;
   state.is_summed = true;
   state.arrived = 0;
   for (const uint32_t w : state.in_allreduce) Update(w, state.summed_ms);
