@@ -1,7 +1,5 @@
 #include "launch/plan/plan_mode.h"
 
-#include <fmt/ranges.h>
-
 #include <utility>
 #include <vector>
 
@@ -39,10 +37,10 @@ Status CheckWithoutMode(const CommandLine& command_line) {
     const VerbFlag* const flag = FindVerbFlag(given.name, command_line.verb);
     if (flag == nullptr || flag->section != kLabSection || given.value == "false") continue;
     if (has_plan && given.name != "html" && given.name != "reports") continue;
-    std::vector<std::string> modes;
-    for (const PlanMode& mode : Modes()) modes.push_back("--" + mode.flag);
-    return UsageError("{} is for predictions, and nothing is to be predicted; say {} as well",
-                      given.Describe(), fmt::join(modes, " or "));
+    return UsageError(
+        "{} is for predictions, and nothing is to be predicted; say --strategies=all as well, or "
+        "another flag of the sharding lab (rowhouse plan --help)",
+        given.Describe());
   }
   return OkStatus();
 }
