@@ -136,6 +136,21 @@ TEST(GpuModelsTest, LaterHitRatesAreAsInTheVectors) {
   }
 }
 
+TEST(GpuModelsTest, LaterModelMovesWhatMissesAtTheSpeedOfMemory) {
+  const GpuLookup lookup = {
+      .samples = 4096, .rows = 500000, .tables = 8, .bag_length = 32, .dim = 128};
+  const double hit_rate = LaterLookupHits(lookup, 6 << 20, 1).hit_rate;
+  const double rows_bytes = 4096.0 * 8 * 32 * 512;
+  const double dram_bytes = LaterSimpleForwardBytes(lookup) - hit_rate * rows_bytes;
+  EXPECT_DOUBLE_EQ(LaterLookupForwardUs(V100(), lookup), DataMovementUs(V100().dram, dram_bytes));
+  GpuLookup narrow = lookup;
+  narrow.dim = 32;
+  const double narrow_hits = LaterLookupHits(narrow, 6 << 20, 1).hit_rate;
+  const double narrow_bytes = LaterSimpleForwardBytes(narrow) - narrow_hits * 4096.0 * 8 * 32 * 128;
+  EXPECT_DOUBLE_EQ(LaterLookupForwardUs(V100(), narrow),
+                   1.55 * DataMovementUs(V100().dram, narrow_bytes));
+}
+
 TEST(GpuModelsTest, DataMovementIsAsInTheVectors) {
   const json vectors = LoadVectors("perf_model.json");
   for (const json& want : vectors["data_movement_us"]) {
