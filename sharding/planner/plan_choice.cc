@@ -11,7 +11,7 @@ namespace rowhouse {
 namespace {
 
 // Work of all predictions of a search, in tables and shards.
-constexpr uint64_t kMostWork = 100'000;
+constexpr uint64_t kMostWork = 70'000;
 constexpr uint64_t kMostRefinements = 10'000;
 // Of so many tables, two at a time are placed otherwise.
 constexpr size_t kMostTablesInPairs = 8;
@@ -227,7 +227,7 @@ std::vector<TableParts> PlanChoice::PlacesOf(const TableSpec& table, const Table
 }
 
 Status PlanChoice::Refine() {
-  const uint64_t most = tried_ + std::min(kMostRefinements, most_tried_);
+  const uint64_t most = std::min(kMostRefinements, most_tried_);
   if (!best_) return OkStatus();
   double before = std::numeric_limits<double>::infinity();
   while (cost_.ms < before && tried_ < most) {
