@@ -10,7 +10,7 @@ trap 'rm -rf "$work"' EXIT
 fail() { echo "FAILED: $1"; exit 1; }
 cd "$work"
 mkdir bin
-ln -s "$rowhouse" bin/rowhouse
+ln -s "$(realpath "$rowhouse")" bin/rowhouse
 ln -s "$root/launch" "$root/configs" .
 export PATH="$work/bin:$PATH" XDG_CACHE_HOME="$work/cache"
 
@@ -23,7 +23,7 @@ while IFS= read -r line; do
   [[ "$line" == *" train "* && "$line" != *stop_after_steps* ]] && line+=" --stop_after_steps=10"
   n=$((n + 1))
   echo "strategies: $line"
-  bash -euo pipefail -c "$line" >"out.$n.txt" 2>&1 || { cat "out.$n.txt"; fail "$line"; }
+  bash -euo pipefail -c "$line" </dev/null >"out.$n.txt" 2>&1 || { cat "out.$n.txt"; fail "$line"; }
 done <commands.txt
 
 for file in ids.trace plan.json lab.html compared.html; do [ -s "$file" ] || fail "no $file"; done
