@@ -101,7 +101,7 @@ function drawLab(data) {
     if (!gains.length) return;
     main.append(el("h2", "", "What would help most"));
     main.append(table([{name: "change"}, {name: "ms a step", number: true},
-                       {name: "saves", number: true}, {name: "how", code: true}],
+                       {name: "saves", number: true}, {name: "how", code: true, whole: true}],
                       gains.map((one) => [one.what, fixed(one.ms, 3), percent(one.share), one.how])));
   }
 

@@ -82,13 +82,13 @@ const Page = (() => {
 
   const isLong = (text) => text.length > 44;
 
-  // columns: [{name, number, code}]; rows: lists of text.
+  // columns: [{name, number, code, whole}]; whole: never broken, as flags are not; rows: lists of text.
   function table(columns, rows) {
     const cell = (tag, column, text) => {
       if (column.number) return el(tag, "number", text);
       const isCode = column.code && tag === "td";
-      return el(tag, "", el("div", `words${isCode ? " code" : ""}${isLong(text) ? " long" : ""}`,
-                            text));
+      const kind = (isCode ? " code" : "") + (isLong(text) ? " long" : column.whole ? " whole" : "");
+      return el(tag, "", el("div", "words" + kind, text));
     };
     const head = el("tr", "", ...columns.map((column) => cell("th", column, column.name)));
     for (const th of head.children) th.scope = "col";
