@@ -138,8 +138,9 @@ const std::vector<Verb>& Verbs() {
        "REPORT.json ..."},
       {"plan", kPlan,
        "which shards own which rows (--strategy, --out); --count_ids: how often rows are looked "
-       "up; --sizes: bytes of tables, largest vocabularies; --embeddings_per_feat: what "
-       "LoadBalanceManager assigns; starts nothing"},
+       "up; --sizes: bytes of tables, largest vocabularies; --strategies: what a step would cost "
+       "with every plan, and why; --embeddings_per_feat: what LoadBalanceManager assigns; starts "
+       "nothing"},
       {"data", kData,
        "looks at data, guesses a configuration from them, and makes the binary form that trains "
        "fastest",
