@@ -74,7 +74,7 @@ TEST_F(Profile, ItsTraceHasEveryRankOnOneClockWithoutOverlaps) {
   }
   for (const char* const name :
        {"data", "merge", "pull/wait", "pool/a", "mlp/bot_l.0 forward", "interaction/dot backward",
-        "push/encode", "allreduce", "dense_update", "gather", "decode", "update/rows", "write"}) {
+        "push/encode", "allreduce", "dense_update", "gather", "decode", "update/rows", "socket"}) {
     EXPECT_GT(names[name], 0) << name;
   }
   EXPECT_GE(ends.size(), 4u);
