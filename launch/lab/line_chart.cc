@@ -80,6 +80,8 @@ std::string Rule(double x1, double y1, double x2, double y2) {
       y1, x2, y2);
 }
 
+const char* DashesOf(bool is_dashed) { return is_dashed ? " stroke-dasharray=\"5 4\"" : ""; }
+
 class Picture {
  public:
   explicit Picture(const std::vector<LineChart>& panels) : panels_(panels) {
@@ -109,8 +111,8 @@ class Picture {
       const double y = kTop + 10 + 18 * static_cast<double>(n);
       svg += fmt::format(
           "<line x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\" stroke=\"{}\" "
-          "stroke-width=\"2\"/>\n",
-          left, y, left + 20, y, ColourOf(names_[n]));
+          "stroke-width=\"2\"{}/>\n",
+          left, y, left + 20, y, ColourOf(names_[n]), DashesOf(IsDashed(names_[n])));
       svg += Text(left + 26, y + 4, "start", names_[n]);
     }
     return svg + "</svg>\n";
@@ -120,6 +122,15 @@ class Picture {
   const char* ColourOf(const std::string& name) const {
     const auto at = static_cast<size_t>(std::ranges::find(names_, name) - names_.begin());
     return kColours[at % std::size(kColours)];
+  }
+
+  bool IsDashed(const std::string& name) const {
+    for (const LineChart& panel : panels_) {
+      for (const LineChart::Line& line : panel.lines) {
+        if (line.name == name) return line.is_dashed;
+      }
+    }
+    return false;
   }
 
   std::string Panel(const LineChart& panel, double left, bool is_first) {
@@ -148,7 +159,7 @@ class Picture {
       }
       svg += fmt::format(
           "<polyline points=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"2\"{}/>\n", points,
-          ColourOf(line.name), line.is_dashed ? " stroke-dasharray=\"5 4\"" : "");
+          ColourOf(line.name), DashesOf(line.is_dashed));
     }
     return svg;
   }

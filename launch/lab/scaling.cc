@@ -138,10 +138,13 @@ std::vector<LineChart> ChartsOf(const ScalingOptions& options, std::span<const S
                     .y = "samples a second",
                     .lines = {}};
     for (const uint32_t ps : options.ps) chart.lines.push_back(LineOf(points, is_weak, gbits, ps));
-    // As fast as so many workers that nothing delays: of the most PS nodes, one worker.
+    // As if nothing delayed more workers: of one worker, with the best number of PS nodes.
     if (is_weak) {
+      double one = 0;
+      for (const LineChart::Line& line : chart.lines) {
+        one = std::max(one, line.points.front().second);
+      }
       LineChart::Line ideal{.name = "n times one worker", .points = {}, .is_dashed = true};
-      const double one = chart.lines.back().points.front().second;
       for (const uint32_t workers : options.workers) {
         ideal.points.emplace_back(workers, one * workers);
       }
