@@ -78,7 +78,8 @@ void ClusterSimulation::Handle(const SimulatedEvent& event) {
     case kAsk:
       phases_.data += spent_ms;
       worker.since_ms = now_ms;
-      return Work(w, now_ms, work_.phases.pull / 2, work_.pull_threads, kSendPull);
+      return Work(w, now_ms, work_.phases.pull / 2, work_.pull_threads * work_.exchange_load,
+                  kSendPull);
     case kSendPull:
       SendPull(w, now_ms);
       if (worker.pulls_sent == worker.step + 1) return WaitForPull(w, now_ms);
@@ -86,7 +87,8 @@ void ClusterSimulation::Handle(const SimulatedEvent& event) {
       worker.since_ms = now_ms;
       return Work(w, now_ms, work_.compute_ms(), work_.threads, kEncode);
     case kDecode:
-      return Work(w, now_ms, work_.phases.pull / 2, work_.pull_threads, kCompute);
+      return Work(w, now_ms, work_.phases.pull / 2, work_.pull_threads * work_.exchange_load,
+                  kCompute);
     case kCompute:
       phases_.pull += spent_ms;
       worker.since_ms = now_ms;
@@ -97,7 +99,8 @@ void ClusterSimulation::Handle(const SimulatedEvent& event) {
     case kEncode:
       phases_.mlp += spent_ms;
       worker.since_ms = now_ms;
-      return Work(w, now_ms, work_.phases.push, work_.push_threads, kSendPush);
+      return Work(w, now_ms, work_.phases.push, work_.push_threads * work_.exchange_load,
+                  kSendPush);
     case kSendPush:
       return SendPush(w, now_ms);
     case kMeet:

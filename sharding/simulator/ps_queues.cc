@@ -49,7 +49,8 @@ double PsQueues::Serve(uint32_t node, const Arrival& arrival, double ms) {
     totals.longest_queue =
         std::max(totals.longest_queue, std::ceil((begin_ms - ready_ms) / ms) + 1);
   }
-  return free_ms_[node] = cores_.RunShard(work_.host_of_ps[node], begin_ms, ms, work_.shards);
+  return free_ms_[node] = cores_.RunShard(work_.host_of_ps[node], begin_ms, ms,
+                                          work_.shards * work_.exchange_load);
 }
 
 double PsQueues::Pull(uint32_t host, double start_ms, uint64_t step, uint64_t applied) {
