@@ -83,7 +83,8 @@ for model in "${models[@]}"; do
   for ((round = 1; round <= repeat; ++round)); do reports+=",$out/${words[0]}-$round.json"; done
   echo
   echo "== $model"
-  rowhouse plan --simulate "${flags[@]}" "${words[@]:1}" --workers="$workers" \
+  # Of phases of ranks that share cores, as the cost model has found it.
+  rowhouse plan --simulate --jitter=0.1 "${flags[@]}" "${words[@]:1}" --workers="$workers" \
     --calibration="$calibration" --reports="${reports:1}" --json="$out/${words[0]}.simulation.json"
 done
 for model in "${models[@]}"; do

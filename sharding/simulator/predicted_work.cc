@@ -92,8 +92,8 @@ Result<StepWork> StepWorkOf(const Workload& workload, const Plan& plan, const Cl
   }
   work.pull_threads = ThreadsOf(one.workers[0].pull_ms, work.phases.pull);
   work.push_threads = ThreadsOf(one.workers[0].push_ms, work.phases.push);
-  // PredictStep's wait for workers that share cores is in it: cores here are shared evenly.
-  work.phases.allreduce = all.phases.allreduce;
+  // Waiting for slower workers comes of the simulation's own jitter.
+  work.phases.allreduce = all.phases.allreduce - all.wait_ms;
   work.exchange_load = work.cores / std::max(1.0, work.cores * InStep::Of(machine).exchange_cores);
   return work;
 }
