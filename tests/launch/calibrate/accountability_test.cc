@@ -9,7 +9,7 @@ namespace {
 
 using testing::HasSubstr;
 
-AccountedRun Run(double predicted_ms, double measured_ms) {
+AccountedRun RunOf(double predicted_ms, double measured_ms) {
   AccountedRun run;
   run.predicted.ms = predicted_ms;
   run.predicted.wire_bytes = 1000;
@@ -44,7 +44,7 @@ TEST(AccountedConfigs, AreRunsThatTheModelCanPredict) {
 TEST(AccountedConfigs, HaveEnoughContestsOfPlans) { EXPECT_GE(PlanContests().size(), 8u); }
 
 TEST(Verdict, LeavesUnsteadyAndCrowdedRunsOutOfTheErrorOfTime) {
-  std::vector<AccountedRun> runs = {Run(11, 10), Run(30, 10), Run(40, 10)};
+  std::vector<AccountedRun> runs = {RunOf(11, 10), RunOf(30, 10), RunOf(40, 10)};
   runs[1].spread = 0.2;
   runs[2].predicted.is_oversubscribed = true;
   const PredictionError error = StepTimeError(runs);
@@ -57,7 +57,7 @@ TEST(Verdict, LeavesUnsteadyAndCrowdedRunsOutOfTheErrorOfTime) {
 
 TEST(Verdict, NamesWhatIsMissed) {
   Accountability all;
-  all.runs = {Run(20, 10)};
+  all.runs = {RunOf(20, 10)};
   const std::vector<Target> targets = TargetsOf(all);
   EXPECT_FALSE(TargetOf(targets, "GMAE of step time").is_met());
   EXPECT_FALSE(TargetOf(targets, "its largest error").is_met());
@@ -68,7 +68,7 @@ TEST(Verdict, NamesWhatIsMissed) {
 TEST(Verdict, OfAQuickLookSaysNothingOfTimes) {
   Accountability all;
   all.is_quick = true;
-  all.runs = {Run(20, 10)};
+  all.runs = {RunOf(20, 10)};
   for (const Target& target : TargetsOf(all)) EXPECT_TRUE(target.is_met()) << target.name;
 }
 
@@ -99,7 +99,7 @@ TEST(Drift, ScalesTheKernelsOfItsKind) {
 
 TEST(AccountabilityToJson, HasTheErrorsAndARowARun) {
   Accountability all;
-  all.runs = {Run(11, 10), Run(9, 10)};
+  all.runs = {RunOf(11, 10), RunOf(9, 10)};
   const nlohmann::ordered_json json = AccountabilityToJson(all);
   EXPECT_EQ(json.at("configs"), 2);
   EXPECT_EQ(json.at("rows").size(), 2u);

@@ -15,7 +15,6 @@ namespace rowhouse {
 namespace {
 
 using testing::HasSubstr;
-using testing::TempDir;
 
 Settings Complete(const std::string& yaml) {
   Settings settings;
