@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sharding/cost/in_step.h"
+
 namespace rowhouse {
 namespace {
 
@@ -21,7 +23,12 @@ struct Exchange {
 class Times {
  public:
   Times(const Workload& workload, const ClusterShape& cluster, KernelTimes* times)
-      : workload_(workload), cluster_(cluster), times_(*times) {}
+      : workload_(workload),
+        cluster_(cluster),
+        times_(*times),
+        factors_(InStep::Of(times->machine())) {}
+
+  const InStep& factors() const { return factors_; }
 
   double cores() const {
     return cluster_.cores_per_host > 0 ? cluster_.cores_per_host : times_.machine().cores;
@@ -66,7 +73,7 @@ class Times {
     }
     const double path = together * (whole.worker + slowest);
     const double of_host = (workers * whole.worker + all) / hosts();
-    return std::max(path, of_host / cores());
+    return std::max(path, of_host / std::max(1.0, cores() * factors_.exchange_cores));
   }
 
   // Milliseconds that links need for bytes which each worker exchanges, one way.
@@ -85,6 +92,7 @@ class Times {
   const Workload& workload_;
   const ClusterShape& cluster_;
   KernelTimes& times_;
+  const InStep factors_;
 };
 
 // What every worker asks of all shards, as if it were one shard.
@@ -166,7 +174,7 @@ class Exchanges {
       result_.shards[s].pull = shard_ms.back() * workload_.step.workers;
     }
     result_.worker_pull = whole.worker;
-    result_.pull = times_.Wall(whole, shard_ms);
+    result_.pull = times_.factors().pull * times_.Wall(whole, shard_ms);
     AddLink(all_.pull_reply_bytes, &ShardTraffic::pull_reply_bytes, &result_.pull);
   }
 
@@ -179,7 +187,7 @@ class Exchanges {
       result_.shards[s].apply = ApplyOf(traffic_.shards[s]);
     }
     result_.worker_push = whole.worker;
-    result_.push = times_.Wall(whole, shard_ms);
+    result_.push = times_.factors().push * times_.Wall(whole, shard_ms);
     AddLink(all_.push_request_bytes, &ShardTraffic::push_request_bytes, &result_.push);
   }
 
@@ -271,12 +279,14 @@ class Exchanges {
       const double record = bytes[s] / read[s];
       const double ms =
           kernels_.Ms("multiget", {read[s], record}) + kernels_.Ms("put", {written[s], record});
-      result_.shards[s].store = ms;
-      slowest = std::max(slowest, ms);
+      result_.shards[s].store = ms * times_.factors().store;
+      slowest = std::max(slowest, result_.shards[s].store);
     }
-    // Rows of coming steps are read while this one computes.
+    // Rows of coming steps are read while this one computes; but shards admit and write rows
+    // meanwhile, and pulls wait for half of that.
+    constexpr double kNeverHidden = 0.5;
     const double hidden = workload_.storage.prefetch_steps > 0 ? beside + result_.push : 0;
-    result_.store = std::max(0.0, slowest - hidden);
+    result_.store = std::max(slowest - hidden, kNeverHidden * slowest);
     result_.pull += result_.store;
   }
 

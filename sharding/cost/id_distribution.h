@@ -92,7 +92,6 @@ class IdDistribution {
 
  private:
   double LongRun(double slots, double lookups, const CacheOfRun& use) const;
-  double AheadHitRate(double slots, double lookups, const CacheOfRun& use) const;
   double BlindHitRate(double slots, double lookups) const;
   double CheHitRate(double slots, double lookups) const;
   double TopHitRate(double slots, double lookups) const;

@@ -6,6 +6,7 @@
 
 #include "sharding/cost/cache_shares.h"
 #include "sharding/cost/exchange_time.h"
+#include "sharding/cost/in_step.h"
 #include "sharding/cost/step_traffic.h"
 #include "sharding/cost/worker_time.h"
 
@@ -40,6 +41,7 @@ class Prediction {
     cost_.phases.push = exchange_.push;
     cost_.parked_ms = exchange_.update;
     RETURN_IF_ERROR(times_.status());
+    WaitForWorkers();
     cost_.ms = cost_.phases.total();
     CountTables();
     CountNodes();
@@ -79,6 +81,17 @@ class Prediction {
           &phases.interaction, &phases.pool_backward, &phases.dense_update}) {
       *phase *= slower;
     }
+  }
+
+  // Workers that share cores with each other and with shards do not come to the allreduce at once:
+  // the slowest of w is about sqrt(2 ln w) standard deviations late.
+  void WaitForWorkers() {
+    const double of_host = std::ceil(workers() / hosts());
+    const double shards = std::ceil(static_cast<double>(plan_.shards()) / hosts());
+    if (of_host < 2 || of_host * std::max(1u, cluster_.threads) + shards <= cores_) return;
+    const double deviations = std::sqrt(2 * std::log(of_host));
+    cost_.wait_ms = InStep::Of(times_.machine()).jitter * deviations * cost_.phases.total();
+    cost_.phases.allreduce += cost_.wait_ms;
   }
 
   void CountTables() {

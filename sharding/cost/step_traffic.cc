@@ -63,6 +63,7 @@ class Counting {
       ShardTraffic& shard = traffic_.shards[Raw(slice.shard)];
       shard.rows_pulled += here;
       shard.accesses += lookups * share;
+      shard.entries_ahead += -std::expm1(-here);
       if (is_trained) shard.rows_pushed += here;
       if (!sends_rows) continue;
       shard.row_entries += -std::expm1(-here);  // no rows, no entry
@@ -177,11 +178,13 @@ const IdDistribution& DistributionOnShards(const Workload& workload, const Plan&
   return *scratch;
 }
 
+// Of bags the rows are told, too.
 void AddPrefetches(double share, StepTraffic* traffic) {
   for (ShardTraffic& shard : traffic->shards) {
-    const double asked = -std::expm1(-shard.sent_rows);
-    shard.pull_request_bytes += share * (asked * (kHeader + kPrefetchBody) +
-                                         shard.row_entries * kTableRows + shard.sent_rows * kRowId);
+    const double asked = -std::expm1(-shard.rows_pulled);
+    shard.pull_request_bytes +=
+        share * (asked * (kHeader + kPrefetchBody) + shard.entries_ahead * kTableRows +
+                 shard.rows_pulled * kRowId);
   }
 }
 

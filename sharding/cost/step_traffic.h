@@ -22,6 +22,7 @@ struct ShardTraffic {
   double updated_rows = 0, updated_floats = 0;       // over all workers, each row once; not of bags
   double accesses = 0;                               // lookups that end here, before merging
   double row_entries = 0, bag_entries = 0;           // that the messages list
+  double entries_ahead = 0;                          // that a message of rows to come lists
   double bags = 0, bag_lookups = 0, bag_floats = 0;  // that the shard pools
   double bag_lookup_floats = 0;                      // columns of all these lookups
   double pull_request_bytes = 0, pull_reply_bytes = 0;

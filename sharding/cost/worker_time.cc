@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "sharding/cost/in_step.h"
+
 namespace rowhouse {
 namespace {
 
@@ -12,7 +14,11 @@ class Phases {
  public:
   Phases(const Workload& workload, const Plan& plan, const StepTraffic& traffic, uint32_t threads,
          KernelTimes* times)
-      : workload_(workload), plan_(plan), traffic_(traffic), times_(*times) {
+      : workload_(workload),
+        plan_(plan),
+        traffic_(traffic),
+        times_(*times),
+        factors_(InStep::Of(times->machine())) {
     speedup_ = threads <= 1 ? 1.0 : 1.0 + (threads - 1) * kThreadEfficiency;
     result_.table_ms.resize(workload.tables.physical.size());
   }
@@ -56,21 +62,22 @@ class Phases {
     }
     // Files are read ahead by other threads: what is left is copying, which no kernel measures.
     if (!times_.machine().HasKernel(kernel)) return;
-    result_.phases.data = times_.Ms(kernel, {samples(), std::max(1.0, ids)});
+    result_.phases.data = factors_.data * times_.Ms(kernel, {samples(), std::max(1.0, ids)});
   }
 
   void Merge(const TableSpec& table) {
     if (plan_.pools_on_shards(table.id)) return;
     const TableRowsOfStep& rows = traffic_.tables[Raw(table.id)];
     const auto all = static_cast<double>(table.rows);
-    double ms = times_.Ms("merge", {rows.lookups, all});
+    double ms = factors_.merge * times_.Ms("merge", {rows.lookups, all});
     double merged = rows.distinct_rows;
     if (plan_.is_on_workers(table.id)) {
       merged = workload_.of_table[Raw(table.id)].DistinctRows(rows.lookups);
     }
     result_.phases.merge += ms;
     // Gradients are set to zero before, and looked through for NaN afterwards.
-    const double zeroed = times_.Ms("row_gradients", {merged, static_cast<double>(table.dim)});
+    const double zeroed = factors_.row_gradients *
+                          times_.Ms("row_gradients", {merged, static_cast<double>(table.dim)});
     result_.phases.row_gradients += zeroed;
     result_.table_ms[Raw(table.id)] += ms + zeroed;
   }
@@ -83,42 +90,51 @@ class Phases {
       if (plan_.pools_on_shards(part)) continue;
       const auto dim = static_cast<double>(table.dim);
       const double length = workload_.step.bag_lengths[f];
-      const double forward = pieces() * times_.Ms("lookup_forward", {of_piece, length, dim});
-      const double backward = pieces() * times_.Ms("lookup_backward", {of_piece, length, dim});
+      const double forward =
+          factors_.pool * pieces() * times_.Ms("lookup_forward", {of_piece, length, dim});
+      const double backward =
+          factors_.pool_backward * pieces() * times_.Ms("lookup_backward", {of_piece, length, dim});
       result_.phases.pool += forward;
       result_.phases.pool_backward += backward;
       result_.table_ms[Raw(part)] += forward + backward;
     }
     for (const IdGroup& group : feature.groups) {
-      if (group.projects) AddLayer(group.width, feature.out_width());
+      if (!group.projects) continue;
+      const double width = group.width, out = feature.out_width();
+      result_.phases.pool += Layer("fully_connected_forward", width, out);
+      result_.phases.pool_backward += Layer("fully_connected_backward", width, out);
     }
   }
 
-  void AddLayer(double in, double out) {
-    const double of_piece = samples() / pieces();
-    const double ms = times_.Ms("fully_connected_forward", {of_piece, in, out}) +
-                      times_.Ms("fully_connected_backward", {of_piece, in, out});
-    result_.phases.mlp += pieces() * ms / speedup_;
+  double Layer(const char* kernel, double in, double out) {
+    return pieces() * times_.Ms(kernel, {samples() / pieces(), in, out}) * factors_.mlp / speedup_;
   }
 
   void Dense() {
     const DenseShape& dense = workload_.dense;
     for (const std::vector<uint32_t>* widths : {&dense.bottom, &dense.top}) {
-      for (size_t i = 1; i < widths->size(); ++i) AddLayer((*widths)[i - 1], (*widths)[i]);
+      for (size_t i = 1; i < widths->size(); ++i) {
+        result_.phases.mlp += Layer("fully_connected_forward", (*widths)[i - 1], (*widths)[i]) +
+                              Layer("fully_connected_backward", (*widths)[i - 1], (*widths)[i]);
+      }
     }
+    result_.phases.mlp += samples() * factors_.loss_ns_per_sample * 1e-6;
     const double of_piece = samples() / pieces();
     const std::string interaction = times_.Of("interaction_", dense.interaction, "cat");
     result_.phases.interaction =
-        pieces() * times_.Ms(interaction, {of_piece, static_cast<double>(dense.vectors),
-                                           static_cast<double>(dense.width)});
+        factors_.interaction * pieces() *
+        times_.Ms(interaction,
+                  {of_piece, static_cast<double>(dense.vectors), static_cast<double>(dense.width)});
     const std::string update = times_.Of("dense_update_", dense.optimizer, "adagrad");
-    result_.phases.dense_update = times_.Ms(update, {result_.allreduce_floats});
+    result_.phases.dense_update =
+        factors_.dense_update * times_.Ms(update, {result_.allreduce_floats});
   }
 
   const Workload& workload_;
   const Plan& plan_;
   const StepTraffic& traffic_;
   KernelTimes& times_;
+  const InStep factors_;
   double speedup_ = 1;
   WorkerTime result_;
 };
