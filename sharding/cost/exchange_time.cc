@@ -62,7 +62,9 @@ class Times {
   // Alone, worker and shard take turns, or overlap part by part; `together` is how much of their
   // work's sum the measured wall time is. With several shards only the slowest is waited for; with
   // several workers it serves all of them; and no host does more than its cores can.
-  double Wall(const Exchange& whole, const std::vector<double>& shard_ms) const {
+  // Rows are moved more than worked on: their threads keep a part of the cores busy, at least as
+  // many as one worker and one shard do. Pooling bags is work.
+  double Wall(const Exchange& whole, const std::vector<double>& shard_ms, bool is_work) const {
     if (whole.worker + whole.shard <= 0) return whole.wall;
     const double together = whole.wall / (whole.worker + whole.shard);
     const double workers = workload_.step.workers;
@@ -73,7 +75,8 @@ class Times {
     }
     const double path = together * (whole.worker + slowest);
     const double of_host = (workers * whole.worker + all) / hosts();
-    return std::max(path, of_host / std::max(1.0, cores() * factors_.exchange_cores));
+    const double busy_cores = cores() * (is_work ? 1.0 : factors_.exchange_cores);
+    return std::max(path, of_host / std::max({1.0, busy_cores, 1 / together}));
   }
 
   // Milliseconds that links need for bytes which each worker exchanges, one way.
@@ -174,7 +177,7 @@ class Exchanges {
       result_.shards[s].pull = shard_ms.back() * workload_.step.workers;
     }
     result_.worker_pull = whole.worker;
-    result_.pull = times_.factors().pull * times_.Wall(whole, shard_ms);
+    result_.pull = times_.factors().pull * times_.Wall(whole, shard_ms, all_.bag_lookups > 0);
     AddLink(all_.pull_reply_bytes, &ShardTraffic::pull_reply_bytes, &result_.pull);
   }
 
@@ -187,7 +190,7 @@ class Exchanges {
       result_.shards[s].apply = ApplyOf(traffic_.shards[s]);
     }
     result_.worker_push = whole.worker;
-    result_.push = times_.factors().push * times_.Wall(whole, shard_ms);
+    result_.push = times_.factors().push * times_.Wall(whole, shard_ms, all_.bag_lookups > 0);
     AddLink(all_.push_request_bytes, &ShardTraffic::push_request_bytes, &result_.push);
   }
 

@@ -23,8 +23,8 @@ struct InStep {
   double store = 1.35;
   // Activations, loss and its gradient, beside the products: ns a sample.
   double loss_ns_per_sample = 90;
-  // Of a host's cores, how many the threads of pulls and pushes keep busy at once.
-  double exchange_cores = 0.6;
+  // The share of a host's cores that the threads of pulls and pushes of rows keep busy at once.
+  double exchange_cores = 0.55;
   // Workers of a host that share its cores wait for each other: standard deviation of a step's
   // time between them, as a share of it.
   double jitter = 0.1;

@@ -45,7 +45,7 @@ TEST(WorkloadOfRun, HasTheModelsShapeAndTheDatasSkew) {
   // Bottom 13 x 32, top 38 x 16 and 16 x 1, each with a bias; the projection of c, 32 x 16.
   EXPECT_EQ(workload.dense.parameters, 14u * 32 + 39 * 16 + 17 + 32 * 16);
   ASSERT_EQ(workload.of_table.size(), 4u);
-  EXPECT_EQ(workload.of_table[1].rows(), 5000);
+  EXPECT_NEAR(workload.of_table[1].rows(), 5000, 1e-6);
   EXPECT_EQ(workload.lookups, std::vector<double>(4, 4.0));
   EXPECT_GT(workload.of_table[0].groups()[0].probability, 0.1);
 }

@@ -56,7 +56,9 @@ TEST(BlockCostTest, RowsShrinkAndTheProjectionIsALayer) {
   const double layer_ms = (machine.Ns("fully_connected_forward", {samples, kBlockDim, kDim}) +
                            machine.Ns("fully_connected_backward", {samples, kBlockDim, kDim})) *
                           1e-6;
-  EXPECT_NEAR(block.phases.mlp - plain.phases.mlp, layer_ms, 1e-9);
+  // It is timed with the bags that it projects.
+  EXPECT_EQ(block.phases.mlp, plain.phases.mlp);
+  EXPECT_GT(block.phases.pool + block.phases.pool_backward, layer_ms);
 }
 
 TEST(BlockCostTest, WorkersSumTheGradientsOfTheProjection) {
