@@ -88,12 +88,20 @@ Result<Accountability> Measure(const Request& request, const Progress& progress)
   Accountability all;
   all.is_quick = request.is_quick;
   ASSIGN_OR_RETURN(all.calibration, CalibrateFor(request, progress));
-  const Machine& machine = all.calibration.machine;
+  Machine& machine = all.calibration.machine;
+  std::vector<ReferenceRun> references;
+  if (!request.is_quick) {
+    ASSIGN_OR_RETURN(references,
+                     TrainReferences([&](const std::string& name) { return progress.Say(name); }));
+    RETURN_IF_ERROR(FitInStep(references, &machine));
+  }
+  const AccountOptions options = request.is_quick
+                                     ? AccountOptions{.runs = 1, .attempts = 1}
+                                     : AccountOptions{.reference = &references.front()};
   for (const AccountedConfig& config : request.is_quick ? QuickConfigs() : AccuracyConfigs()) {
     if (!request.Wants(config.name)) continue;
     RETURN_IF_ERROR(progress.Say(config.name));
-    ASSIGN_OR_RETURN(AccountedRun run,
-                     request.is_quick ? Account(config, machine, 1, 1) : Account(config, machine));
+    ASSIGN_OR_RETURN(AccountedRun run, Account(config, machine, options));
     const std::string line = RunLine(run);
     RETURN_IF_ERROR(progress.Say(line.substr(0, line.size() - 1)));
     all.runs.push_back(std::move(run));
@@ -101,7 +109,7 @@ Result<Accountability> Measure(const Request& request, const Progress& progress)
   for (const PlanContest& contest : PlanContests()) {
     if (request.is_quick || !request.Wants("plans: " + contest.name)) continue;
     RETURN_IF_ERROR(progress.Say("plans: " + contest.name));
-    ASSIGN_OR_RETURN(ContestOutcome outcome, HoldContest(contest, machine));
+    ASSIGN_OR_RETURN(ContestOutcome outcome, HoldContest(contest, machine, options.reference));
     all.choices.push_back(std::move(outcome));
   }
   all.seconds = progress.seconds();

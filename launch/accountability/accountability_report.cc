@@ -4,30 +4,13 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "launch/accountability/predicted_phases.h"
 #include "launch/calibrate/kernel_judgement.h"
 
 namespace rowhouse {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-struct NamedPhase {
-  const char* name;
-  double PhaseCost::*predicted;
-};
-constexpr NamedPhase kPhases[] = {
-    {"data", &PhaseCost::data},
-    {"merge", &PhaseCost::merge},
-    {"pull", &PhaseCost::pull},
-    {"row_gradients", &PhaseCost::row_gradients},
-    {"pool", &PhaseCost::pool},
-    {"mlp", &PhaseCost::mlp},
-    {"interaction", &PhaseCost::interaction},
-    {"pool_backward", &PhaseCost::pool_backward},
-    {"push", &PhaseCost::push},
-    {"allreduce", &PhaseCost::allreduce},
-    {"dense_update", &PhaseCost::dense_update},
-};
 
 std::string Percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
 
@@ -62,11 +45,9 @@ std::string TargetText(const Target& target) {
 
 Json RunToJson(const AccountedRun& run) {
   Json phases = Json::object();
-  for (const NamedPhase& phase : kPhases) {
-    const auto measured = run.measured.phases.find(phase.name);
-    phases[phase.name] = {
-        {"predicted", run.predicted.phases.*phase.predicted},
-        {"measured", measured == run.measured.phases.end() ? 0.0 : measured->second}};
+  for (const NamedPhaseCost& phase : NamedPhaseCosts()) {
+    phases[phase.name] = {{"predicted", run.predicted.phases.*phase.cost},
+                          {"measured", run.measured.SteadyPhase(phase.name)}};
   }
   Json nodes = Json::array();
   for (size_t n = 0; n < run.measured.rows_pulled.size() && n < run.predicted.ps.size(); ++n) {

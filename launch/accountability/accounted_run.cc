@@ -18,15 +18,15 @@ struct Attempt {
   }
 };
 
-Result<Attempt> Try(const AccountedConfig& config, const Machine& machine, int runs) {
+Result<Attempt> Try(const AccountedConfig& config, const AccountOptions& options) {
   Attempt attempt;
-  ASSIGN_OR_RETURN(const Drift before, MeasureDrift(machine));
-  for (int i = 0; i < runs; ++i) {
+  ASSIGN_OR_RETURN(const Drift before, MeasureDrift(options.reference));
+  for (int i = 0; i < options.runs; ++i) {
     RETURN_IF_ERROR(StopSignal::Check());
     ASSIGN_OR_RETURN(MeasuredStep step, TrainOnce(config));
     attempt.steps.push_back(std::move(step));
   }
-  ASSIGN_OR_RETURN(const Drift after, MeasureDrift(machine));
+  ASSIGN_OR_RETURN(const Drift after, MeasureDrift(options.reference));
   attempt.drift = Drift::Between(before, after);
   std::ranges::sort(attempt.steps, {}, &MeasuredStep::ms);
   return attempt;
@@ -46,13 +46,13 @@ Result<StepCost> PredictConfig(const AccountedConfig& config, const Machine& mac
                      machine);
 }
 
-Result<AccountedRun> Account(const AccountedConfig& config, const Machine& machine, int runs,
-                             int attempts) {
+Result<AccountedRun> Account(const AccountedConfig& config, const Machine& machine,
+                             const AccountOptions& options) {
   AccountedRun run;
   run.config = config;
-  ASSIGN_OR_RETURN(Attempt best, Try(config, machine, runs));
-  while (best.spread() > kMostSpread && run.attempts < attempts) {
-    ASSIGN_OR_RETURN(Attempt again, Try(config, machine, runs));
+  ASSIGN_OR_RETURN(Attempt best, Try(config, options));
+  while (best.spread() > kMostSpread && run.attempts < options.attempts) {
+    ASSIGN_OR_RETURN(Attempt again, Try(config, options));
     if (again.spread() < best.spread()) best = std::move(again);
     ++run.attempts;
   }

@@ -31,9 +31,13 @@ inline constexpr int kRuns = 3;
 inline constexpr int kMostAttempts = 4;  // repeated three times at most
 inline constexpr double kMostSpread = 0.15;
 
-// `runs`: of an attempt.
+struct AccountOptions {
+  int runs = kRuns;  // of an attempt
+  int attempts = kMostAttempts;
+  const ReferenceRun* reference = nullptr;  // of MeasureDrift
+};
 Result<AccountedRun> Account(const AccountedConfig& config, const Machine& machine,
-                             int runs = kRuns, int attempts = kMostAttempts);
+                             const AccountOptions& options);
 
 // What the model says of the configuration on this machine.
 Result<StepCost> PredictConfig(const AccountedConfig& config, const Machine& machine);

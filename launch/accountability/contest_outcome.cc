@@ -20,9 +20,10 @@ const ContestOutcome::Plan& ContestOutcome::fastest() const {
 
 bool ContestOutcome::is_good() const { return regret() <= kGoodRegret; }
 
-Result<ContestOutcome> HoldContest(const PlanContest& contest, const Machine& machine, int runs) {
+Result<ContestOutcome> HoldContest(const PlanContest& contest, const Machine& machine,
+                                   const ReferenceRun* reference, int runs) {
   ContestOutcome choice{.name = contest.name, .plans = {}};
-  ASSIGN_OR_RETURN(const Drift drift, MeasureDrift(machine));
+  ASSIGN_OR_RETURN(const Drift drift, MeasureDrift(reference));
   ASSIGN_OR_RETURN(const Machine now, Drifted(machine, drift));
   for (const AccountedConfig& config : contest.plans) {
     ASSIGN_OR_RETURN(const StepCost cost, PredictConfig(config, now));

@@ -10,6 +10,7 @@
 
 #include "common/status.h"
 #include "launch/accountability/accounted_config.h"
+#include "launch/accountability/reference_runs.h"
 #include "sharding/cost/machine.h"
 
 namespace rowhouse {
@@ -36,6 +37,6 @@ struct ContestOutcome {
 inline constexpr double kGoodRegret = 1.05;
 
 Result<ContestOutcome> HoldContest(const PlanContest& contest, const Machine& machine,
-                                   int runs = 3);
+                                   const ReferenceRun* reference, int runs = 3);
 
 }  // namespace rowhouse

@@ -1,14 +1,12 @@
-// Drift: how much slower or faster this machine is now than when it was calibrated. A few kernels
-// are measured again, in a second, at one point each; the ratio to the calibration scales all
-// kernels of their kind: products, memory, messages.
+// Drift: how much slower or faster this machine is now than when it was calibrated: the phases of a
+// reference run, trained again, beside those of then. The ratio scales all kernels of its kind:
+// products, memory, messages.
 //
 // Threads: one.
 #pragma once
 
-#include <array>
-#include <string>
-
 #include "common/status.h"
+#include "launch/accountability/reference_runs.h"
 #include "sharding/cost/machine.h"
 
 namespace rowhouse {
@@ -17,12 +15,13 @@ namespace rowhouse {
 struct Drift {
   double products = 1, memory = 1, messages = 1;
 
+  static Drift Since(const MeasuredStep& then, const MeasuredStep& now);
   // The mean of two, as factors are averaged.
   static Drift Between(const Drift& before, const Drift& after);
 };
 
-// Measures it. Kernels that the machine lacks count as 1.
-Result<Drift> MeasureDrift(const Machine& machine);
+// Trains the reference again. Without one (null) nothing is known of drift: all are 1.
+Result<Drift> MeasureDrift(const ReferenceRun* then);
 
 // The machine with every kernel's times multiplied.
 Result<Machine> Drifted(const Machine& machine, const Drift& drift);

@@ -15,6 +15,13 @@ constexpr std::chrono::seconds kDeadline(120);
 
 }  // namespace
 
+double MeasuredStep::SteadyPhase(const std::string& name) const {
+  double sum = 0;
+  for (const auto& [phase, mean] : phases) sum += mean;
+  const auto found = phases.find(name);
+  return found == phases.end() || sum <= 0 ? 0 : found->second * ms / sum;
+}
+
 Result<MeasuredStep> MeasuredStepOf(const std::string& report) try {
   const nlohmann::json prediction = nlohmann::json::parse(report).at("prediction");
   MeasuredStep step{.ms = prediction.at("step_ms").at("actual"),

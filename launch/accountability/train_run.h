@@ -20,6 +20,9 @@ struct MeasuredStep {
   double hit_rate = 1;                   // of all pulled rows
   std::vector<double> rows_pulled;       // of each PS node
   std::map<std::string, double> phases;  // ms, of worker 0, by name; means over the run
+
+  // Of a median step: the first steps, which make products and take memory, are in no median.
+  double SteadyPhase(const std::string& name) const;
 };
 
 // kInternal, with what it printed, if the run fails.

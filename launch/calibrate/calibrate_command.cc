@@ -6,10 +6,12 @@
 #include <nlohmann/json.hpp>
 
 #include "common/durable_file.h"
+#include "launch/accountability/reference_runs.h"
 #include "launch/bench/bench_command.h"
 #include "launch/bench/stop_signal.h"
 #include "launch/calibrate/calibration.h"
 #include "launch/calibrate/kernel_judgement.h"
+#include "launch/calibrate/mpirun_command.h"
 #include "launch/calibrate/stopwatch.h"
 #include "launch/hosts/host_facts.h"
 #include "launch/lab/workload_of_run.h"
@@ -31,20 +33,43 @@ Result<std::string> FileToWrite(const Settings& settings) {
   return path;
 }
 
-// Measures for a command: progress lines, order on Ctrl-C.
-Result<Calibration> MeasureNow(CalibrationOptions options, std::FILE* progress) {
-  const StopSignal stop_signal;
-  omp_set_num_threads(1);  // A worker's products by default; the cost model says what more give.
-  FLAGS_minloglevel =
-      std::max(FLAGS_minloglevel, google::GLOG_WARNING);  // Stores say what they did.
-  const Stopwatch stopwatch;
-  options.on_kernel = [&](const std::string& kernel, int pass) {
-    fmt::print(progress, "{:>4.0f} s  {}{}\n", stopwatch.Ns() / 1e9, kernel,
-               pass > 0 ? ", again" : "");
-    std::fflush(progress);
+// Of a command that measures: progress lines, order on Ctrl-C.
+class Session {
+ public:
+  explicit Session(std::FILE* progress) : progress_(progress) {
+    omp_set_num_threads(1);  // A worker's products by default; the model says what more give.
+    // Stores say what they did.
+    FLAGS_minloglevel = std::max(FLAGS_minloglevel, google::GLOG_WARNING);
+  }
+
+  Status Say(const std::string& what) const {
+    fmt::print(progress_, "{:>4.0f} s  {}\n", seconds(), what);
+    std::fflush(progress_);
     return StopSignal::Check();
-  };
-  return Calibrate(options);
+  }
+  Result<Calibration> Measure(CalibrationOptions options) const {
+    options.on_kernel = [&](const std::string& kernel, int pass) {
+      return Say(kernel + (pass > 0 ? ", again" : ""));
+    };
+    return Calibrate(options);
+  }
+  double seconds() const { return stopwatch_.Ns() / 1e9; }
+
+ private:
+  std::FILE* const progress_;
+  const StopSignal stop_signal_;
+  const Stopwatch stopwatch_;
+};
+
+// How a step differs from its kernels; without mpirun the model's own factors stay.
+Status MeasureSteps(const Session& session, Calibration* calibration) {
+  if (const Status script = MpirunScript().status(); !script.ok()) {
+    calibration->unavailable.push_back("reference runs: " + script.message());
+    return OkStatus();
+  }
+  ASSIGN_OR_RETURN(const std::vector<ReferenceRun> references,
+                   TrainReferences([&](const std::string& name) { return session.Say(name); }));
+  return FitInStep(references, &calibration->machine);
 }
 
 std::FILE* ProgressBeside(const std::string& json) {
@@ -54,14 +79,15 @@ std::FILE* ProgressBeside(const std::string& json) {
 Status RunCalibrate(const CommandLine& command_line, const Settings& settings) {
   ASSIGN_OR_RETURN(const std::string path, FileToWrite(settings));
   const std::string json = command_line.Value(kJsonFlag);
-  const Stopwatch stopwatch;
-  ASSIGN_OR_RETURN(const Calibration calibration, MeasureNow({}, ProgressBeside(json)));
+  const Session session(ProgressBeside(json));
+  ASSIGN_OR_RETURN(Calibration calibration, session.Measure({}));
+  RETURN_IF_ERROR(MeasureSteps(session, &calibration));
   const std::string text = calibration.machine.ToJson().dump(1) + "\n";
   const Status written = WriteFileDurably(path, text);
   if (!written.ok()) return written.Annotate("--calibration=" + path);
   return DeliverFigures(json, text,
                         fmt::format("\n{}\nwritten to {} after {:.0f} s\n",
-                                    CalibrationText(calibration), path, stopwatch.Ns() / 1e9));
+                                    CalibrationText(calibration), path, session.seconds()));
 }
 
 // Only those that are judged.
@@ -72,8 +98,8 @@ Status RunKernels(const CommandLine& command_line, const Settings&) {
     ASSIGN_OR_RETURN(const auto kernel, MeasuredKernels().Make(name, {}));
     if (!kernel->judged_as().empty()) options.only.push_back(name);
   }
-  if (const char* only = std::getenv("ROWHOUSE_KERNELS")) options.only = {only};
-  ASSIGN_OR_RETURN(const Calibration calibration, MeasureNow(options, ProgressBeside(json)));
+  const Session session(ProgressBeside(json));
+  ASSIGN_OR_RETURN(const Calibration calibration, session.Measure(options));
   return DeliverFigures(json, JudgementToJson(calibration.judged).dump(1) + "\n",
                         "\n" + JudgementText(calibration.judged));
 }

@@ -2,6 +2,8 @@
 #include <nlohmann/json.hpp>
 
 #include "launch/accountability/accountability_report.h"
+#include "launch/accountability/predicted_phases.h"
+#include "launch/accountability/reference_runs.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {
@@ -95,6 +97,34 @@ TEST(Drift, ScalesTheKernelsOfItsKind) {
   EXPECT_NEAR(ratio("fully_connected_forward", {128, 64, 64}), 2, 1e-9);
   EXPECT_NEAR(ratio("merge", {1000, 1000}), 3, 1e-9);
   EXPECT_NEAR(ratio("pull", {1000, 16}), 5, 1e-9);
+}
+
+TEST(Drift, IsTheRatioOfPhasesOfTheSameRun) {
+  const MeasuredStep then{.ms = 10, .phases = {{"mlp", 4}, {"pull", 5}, {"merge", 1}}};
+  const MeasuredStep now{.ms = 15, .phases = {{"mlp", 8}, {"pull", 5}, {"merge", 2}}};
+  const Drift drift = Drift::Since(then, now);
+  EXPECT_NEAR(drift.products, 2, 1e-12);
+  EXPECT_NEAR(drift.messages, 1, 1e-12);
+  EXPECT_NEAR(drift.memory, 2, 1e-12);
+}
+
+TEST(FitInStep, FindsTheFactorsThatStepsWereMadeWith) {
+  Machine machine = Machine::Typical();
+  machine.constants["in_step_pool"] = {.value = 3, .unit = "times", .spread = 0};
+  machine.constants["in_step_mlp"] = {.value = 1.5, .unit = "times", .spread = 0};
+  std::vector<ReferenceRun> runs;
+  for (const AccountedConfig& config : ReferenceConfigs()) {
+    const StepCost cost = PredictConfig(config, machine).value();
+    ReferenceRun run{.config = config, .step = {.ms = cost.ms}};
+    for (const NamedPhaseCost& phase : NamedPhaseCosts()) {
+      run.step.phases[phase.name] = cost.phases.*phase.cost;
+    }
+    runs.push_back(run);
+  }
+  Machine fitted = Machine::Typical();
+  ASSERT_OK(FitInStep(runs, &fitted));
+  EXPECT_NEAR(fitted.Constant("in_step_pool"), 3, 0.01);
+  EXPECT_NEAR(fitted.Constant("in_step_mlp"), 1.5, 0.01);
 }
 
 TEST(AccountabilityToJson, HasTheErrorsAndARowARun) {
