@@ -1,5 +1,6 @@
 #include "sharding/simulator/simulator.h"
 
+#include "common/counted.h"
 #include "sharding/simulator/cluster_simulation.h"
 #include "sharding/simulator/predicted_work.h"
 
@@ -13,10 +14,9 @@ constexpr uint32_t kMaxStaleness = 1000;
 Status Check(const ClusterShape& cluster, const SimulatorOptions& options) {
   const uint64_t ranks = uint64_t{cluster.ps} + cluster.workers;
   if (cluster.ps < 1 || cluster.workers < 1 || ranks > kMaxRanks) {
-    return UsageError(
-        "a simulation of {} PS nodes and {} workers: expected 1 or more of each, and "
-        "at most {} ranks",
-        cluster.ps, cluster.workers, kMaxRanks);
+    return UsageError("a simulation of {} and {}: expected 1 or more of each, and at most {} ranks",
+                      Counted(cluster.ps, "PS node"), Counted(cluster.workers, "worker"),
+                      kMaxRanks);
   }
   if (cluster.hosts < 1) return UsageError("a simulation on 0 hosts: expected 1 or more");
   if (options.steps < 1 || options.steps > kMaxSteps) {
