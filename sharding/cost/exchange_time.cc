@@ -98,6 +98,9 @@ class Times {
   const InStep factors_;
 };
 
+// An exchange that is nearly all messages.
+constexpr double kFewRows = 16, kNarrow = 4;
+
 // What every worker asks of all shards, as if it were one shard.
 ShardTraffic SumOf(const StepTraffic& traffic) {
   ShardTraffic sum;
@@ -169,6 +172,12 @@ class Exchanges {
     return sum;
   }
 
+  // What a message takes whatever is in it is the same inside a step.
+  double InStepMs(const std::string& kernel, double factor, double wall) {
+    const double fixed = std::min(wall, kernels_.Ms(kernel, {kFewRows, kNarrow}));
+    return fixed + factor * (wall - fixed);
+  }
+
   void Pull() {
     const Exchange whole = PullOf(all_);
     std::vector<double> shard_ms;
@@ -177,7 +186,8 @@ class Exchanges {
       result_.shards[s].pull = shard_ms.back() * workload_.step.workers;
     }
     result_.worker_pull = whole.worker;
-    result_.pull = times_.factors().pull * times_.Wall(whole, shard_ms, all_.bag_lookups > 0);
+    result_.pull =
+        InStepMs("pull", times_.factors().pull, times_.Wall(whole, shard_ms, all_.bag_lookups > 0));
     AddLink(all_.pull_reply_bytes, &ShardTraffic::pull_reply_bytes, &result_.pull);
   }
 
@@ -190,7 +200,8 @@ class Exchanges {
       result_.shards[s].apply = ApplyOf(traffic_.shards[s]);
     }
     result_.worker_push = whole.worker;
-    result_.push = times_.factors().push * times_.Wall(whole, shard_ms, all_.bag_lookups > 0);
+    result_.push =
+        InStepMs("push", times_.factors().push, times_.Wall(whole, shard_ms, all_.bag_lookups > 0));
     AddLink(all_.push_request_bytes, &ShardTraffic::push_request_bytes, &result_.push);
   }
 

@@ -99,5 +99,17 @@ TEST(StepCost, CachesThatAreTooSmallReadTheStore) {
   EXPECT_GT(cost.hit_rate, 0.1);
 }
 
+// What a message takes whatever is in it is no longer inside a step than outside.
+TEST(StepCost, AFactorOfExchangesLeavesTheirFixedCostsAlone) {
+  const auto pull_ms = [](uint64_t samples, double factor) {
+    const Workload workload = WorkloadOf(1, 1'000'000, 4, samples, 1);
+    Machine machine = Machine::Typical();
+    machine.constants["in_step_pull"] = {.value = factor, .unit = "times", .spread = 0};
+    return PredictStep(workload, RowWise(workload, 1), Cluster(1, 1), machine).value().phases.pull;
+  };
+  EXPECT_NEAR(pull_ms(8, 10) / pull_ms(8, 1), 1, 0.01);
+  EXPECT_GT(pull_ms(65536, 10) / pull_ms(65536, 1), 5);
+}
+
 }  // namespace
 }  // namespace rowhouse
