@@ -44,6 +44,18 @@ class Actual {
     for (const RunReport::Shard& shard : report_.shards) sum.Add(shard.counters);
     return sum;
   }
+  // Milliseconds of cores, a step, of the threads of the node's shards and of its store.
+  double BusyMsOfNode(size_t node) const {
+    const size_t shards = report_.shards.size() / report_.sharding.ps_nodes.size();
+    uint64_t ns = 0;
+    for (size_t s = node * shards; s < (node + 1) * shards; ++s) {
+      const ShardTimes& times = report_.shards[s].times;
+      for (const uint64_t phase : times.shard) ns += phase;
+      ns -= times.ns(ShardPhase::kWait);
+      for (const StorePhase phase : {StorePhase::kRead, StorePhase::kWrite}) ns += times.ns(phase);
+    }
+    return AStep(static_cast<double>(ns) * 1e-6);
+  }
   // Rows that were read ahead of their step are in memory when they are pulled, but no hits.
   static std::optional<double> HitRate(const RowsPulled& pulled, uint64_t rows_read_ahead) {
     if (pulled.total() == 0) return std::nullopt;
@@ -98,7 +110,9 @@ Json NodesToJson(const RunReport& report, const StepCost& cost) {
     const ShardCounters counted = actual.OfNode(n);
     const double pulled = actual.AStep(static_cast<double>(counted.pulled.total()));
     list.push_back({{"rows_pulled", Pair(cost.ps[n].rows_pulled, pulled)},
-                    {"hit_rate", Pair(cost.ps[n].hit_rate, Actual::HitRate(counted))}});
+                    {"hit_rate", Pair(cost.ps[n].hit_rate, Actual::HitRate(counted))},
+                    {"bytes", Pair(cost.ps[n].bytes_in + cost.ps[n].bytes_out, std::nullopt)},
+                    {"busy_ms", Pair(cost.ps[n].busy_ms, actual.BusyMsOfNode(n))}});
   }
   return list;
 }

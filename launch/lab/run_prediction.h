@@ -35,9 +35,10 @@ Result<RunPrediction> PredictRun(const Settings& settings, const Plan& plan,
                                  const RunToPredict& run);
 
 // {calibration, warning, ids, bound, busy_threads, is_oversubscribed, step_ms, wire_bytes_per_step,
-// hit_rate, phases_ms {data, merge, ...}, ps_nodes [{rows_pulled, hit_rate}], tables [{name,
-// rows_pulled, hit_rate}]}, where each figure is {predicted, actual}, a step, and actual ones come
-// from the rest of the report. null for a report without a prediction.
+// hit_rate, phases_ms {data, merge, ...}, ps_nodes [{rows_pulled, hit_rate, bytes, busy_ms}],
+// tables [{name, rows_pulled, hit_rate}]}, where each figure is {predicted, actual}, a step, and
+// actual ones come from the rest of the report; nobody counts a node's bytes. Of busy_ms the actual
+// one has no ZeroMQ threads, which the predicted one has. null for a report without a prediction.
 nlohmann::ordered_json PredictionToJson(const RunReport& report);
 
 // Two lines: "predicted / actual: step 12.3 / 11.9 ms, ...". "" without a prediction.

@@ -163,7 +163,9 @@ function drawRun({report}) {
              row("rows found in caches", prediction.hit_rate, part),
              ...shown.flatMap((node, n) => [
                row(`rows pulled from PS node ${n}`, node.rows_pulled, count),
-               row(`found in its caches`, node.hit_rate, part)])]));
+               row("\u00b7 found in its caches", node.hit_rate, part),
+               row("\u00b7 bytes", node.bytes, bytes),
+               row("\u00b7 its threads at work", node.busy_ms, ms)])]));
   }
 
   // ---- Load -------------------------------------------------------------------------------------
