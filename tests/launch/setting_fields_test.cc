@@ -126,12 +126,15 @@ const std::map<std::string, std::string> kOthers = {
     {"access_counts", "counts.json"},
     {"plan", "plan.json"},
     {"ps_rows_mb", "512"},
+    {"calibration", "#vm.json"},
     {"model_dir", "#model"},
     {"report", "yes"},
     {"load", "true"},
     {"overwrite", "true"},
     {"save_every", "100"},
     {"keep", "3"},
+    {"record_ids", "ids.trace"},
+    {"record_ids_share", "0.125"},
     {"listen", "tcp://*:7001"},
     {"supervisor_fd", "5"},
     {"listen_fds", "7,8"}};
@@ -155,10 +158,10 @@ TEST(ConfigDigest, WhatDecidesTheBitsChangesItAndNothingElseDoes) {
       "cache_access_counts", "cache_warmup_ratio", "prefetch_steps", "max_dirty_steps",
       "durability", "store_compression", "direct_reads", "ps", "ps_per_host", "bind_interface",
       "shards", "ps_endpoints", "strategy", "capacities", "row_cuts", "column_cuts",
-      "strategy_seed", "hot_rows", "pool_on", "access_counts", "plan", "ps_rows_mb",
-      "rpc_deadline_ms", "rendezvous_deadline_ms", "save_deadline_ms", "stop_deadline_ms",
-      "model_dir", "report", "label", "load", "overwrite", "save_every", "keep", "listen",
-      "supervisor_fd", "listen_fds"};
+      "strategy_seed", "hot_rows", "pool_on", "access_counts", "plan", "ps_rows_mb", "calibration",
+      "record_ids", "record_ids_share", "rpc_deadline_ms", "rendezvous_deadline_ms",
+      "save_deadline_ms", "stop_deadline_ms", "model_dir", "report", "label", "load", "overwrite",
+      "save_every", "keep", "listen", "supervisor_fd", "listen_fds"};
   const std::string digest = Defaults().config_digest();
   EXPECT_EQ(digest.size(), 32u);
   for (const auto& [name, value] : kOthers) {
