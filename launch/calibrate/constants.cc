@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <fstream>
 #include <numeric>
 #include <vector>
 
@@ -20,16 +19,6 @@ namespace {
 
 constexpr int kSamples = 9;
 constexpr size_t kBeyondCaches = size_t{256} << 20;
-
-std::string CpuModel() {
-  std::ifstream file("/proc/cpuinfo");
-  for (std::string line; std::getline(file, line);) {
-    if (!line.starts_with("model name")) continue;
-    const size_t at = line.find(": ");
-    if (at != std::string::npos) return line.substr(at + 2);
-  }
-  return "unknown";
-}
 
 MachineConstant ConstantOf(const PointSamples& samples, bool is_rate, const char* unit,
                            double scale) {
@@ -103,7 +92,7 @@ void Derive(const char* kernel, std::initializer_list<double> sizes, double work
 Status DescribeHost(Machine* machine) {
   const HostFacts facts = FactsOfThisHost();
   machine->host = facts.name;
-  machine->cpu = CpuModel();
+  machine->cpu = CpuName();
   machine->cores = facts.cpus;
   machine->memory_bytes =
       static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));

@@ -31,6 +31,16 @@ std::string HostName() {
   return name;
 }
 
+std::string CpuName() {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);) {
+    if (!line.starts_with("model name")) continue;
+    const size_t at = line.find(": ");
+    if (at != std::string::npos) return line.substr(at + 2);
+  }
+  return "unknown CPU";
+}
+
 HostFacts FactsOfThisHost() {
   return {.name = HostName(),
           .network = NetworkOfThisProcess(),

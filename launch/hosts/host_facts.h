@@ -22,6 +22,9 @@ struct HostFacts {
 // The name of this host, as gethostname gives it.
 std::string HostName();
 
+// "AMD EPYC 9R14", as Linux calls its first CPU; "unknown CPU" where it has no name for it.
+std::string CpuName();
+
 HostFacts FactsOfThisHost();
 
 // JSON, as ranks exchange it.

@@ -41,16 +41,6 @@ uint64_t FreeBytesOfHost() {
   return 0;
 }
 
-std::string CpuName() {
-  const Result<std::string> text = ReadFile("/proc/cpuinfo");
-  if (!text.ok()) return "unknown CPU";
-  const size_t at = text.value().find("model name");
-  if (at == std::string::npos) return "unknown CPU";
-  const size_t colon = text.value().find(':', at);
-  const size_t end = text.value().find('\n', colon);
-  return text.value().substr(colon + 2, end - colon - 2);
-}
-
 std::string NowInUtc() {
   const std::time_t now = std::time(nullptr);
   std::tm utc = {};
