@@ -9,14 +9,10 @@
 #include <utility>
 #include <vector>
 
+#include "common/median.h"
+
 namespace rowhouse {
 namespace {
-
-double Median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const size_t middle = values.size() / 2;
-  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2.0;
-}
 
 // Three digits and the unit's prefix: 5834000 rows/s is "5.83 M rows/s".
 std::string WithPrefix(double value, const std::string& unit) {
@@ -47,11 +43,11 @@ BenchFigure Summarise(std::string name, std::string unit, std::optional<double> 
     ratios.push_back(pair.system / pair.yardstick);
   }
   const auto [least, most] = std::minmax_element(ratios.begin(), ratios.end());
-  const double ratio = Median(ratios);
+  const double ratio = MedianOf(ratios);
   return {.name = std::move(name),
           .unit = std::move(unit),
-          .measured = Median(std::move(measured)),
-          .yardstick = Median(std::move(yardsticks)),
+          .measured = MedianOf(std::move(measured)),
+          .yardstick = MedianOf(std::move(yardsticks)),
           .ratio = ratio,
           .spread = (*most - *least) / ratio,
           .target = target};

@@ -7,6 +7,7 @@
 #include <deque>
 #include <thread>
 
+#include "common/median.h"
 #include "launch/bench/tier_bench.h"
 
 namespace rowhouse {
@@ -18,11 +19,6 @@ using Seconds = std::chrono::duration<double>;
 constexpr size_t kAhead = 4;
 constexpr size_t kPulls = 9;  // of a sample, which is their median
 constexpr size_t kWarmBatches = 24;
-
-double MedianOf(std::vector<double> values) {
-  std::nth_element(values.begin(), values.begin() + values.size() / 2, values.end());
-  return values[values.size() / 2];
-}
 
 class PrefetchBench final : public Bench {
  public:

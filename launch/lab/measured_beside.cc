@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/counted.h"
+#include "common/median.h"
 #include "launch/report/report_file.h"
 #include "launch/report/text_table.h"
 
@@ -12,12 +13,6 @@ namespace rowhouse {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-double Median(std::vector<double> values) {
-  std::ranges::sort(values);
-  const size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
-}
 
 double ErrorOf(double simulated, double measured) {
   return measured > 0 ? (simulated - measured) / measured : 0;
@@ -72,12 +67,12 @@ Result<MeasuredRun> ReadMeasuredRun(const std::string& paths, const ClusterShape
     begin = end + 1;
   }
   MeasuredRun measured{.runs = step_ms.size(),
-                       .step_ms = Median(step_ms),
-                       .wire_bytes = Median(wire_bytes),
+                       .step_ms = MedianOf(step_ms),
+                       .wire_bytes = MedianOf(wire_bytes),
                        .load = {}};
   const auto [least, most] = std::ranges::minmax(step_ms);
   if (measured.step_ms > 0) measured.step_spread = (most - least) / measured.step_ms;
-  for (const std::vector<double>& node : load) measured.load.push_back(Median(node));
+  for (const std::vector<double>& node : load) measured.load.push_back(MedianOf(node));
   return measured;
 }
 

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cmath>
 
+#include "common/median.h"
 #include "common/random.h"
 
 namespace rowhouse {
@@ -85,13 +86,6 @@ std::vector<TableTime> TimesOverTableSize(std::span<const float> memory, uint32_
          .ns_per_row = timing.MedianNs(lookups, kCalls) / static_cast<double>(lookups)});
     if (is_all) return times;
   }
-}
-
-double MedianOf(std::vector<double> values) {
-  CHECK(!values.empty());
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::ranges::nth_element(values, middle);
-  return *middle;
 }
 
 }  // namespace rowhouse

@@ -51,6 +51,4 @@ uint64_t KneeOf(std::span<const TableTime> times);
 std::vector<TableTime> TimesOverTableSize(std::span<const float> memory, uint32_t dim,
                                           uint64_t lookups);
 
-double MedianOf(std::vector<double> values);
-
 }  // namespace rowhouse

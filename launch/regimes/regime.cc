@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "common/durable_file.h"
+#include "common/median.h"
 #include "launch/hosts/host_facts.h"
 #include "launch/regimes/child_run.h"
 #include "launch/regimes/local_model.h"

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <utility>
 
+#include "common/median.h"
 #include "worker/client/pulled_rows.h"
 #include "worker/embedding/slices.h"
 #include "worker/mpi/agreement.h"
@@ -30,14 +31,6 @@ void AppendFrom(const std::vector<std::byte>& bytes, std::vector<T>* values) {
   const size_t before = values->size();
   values->resize(before + bytes.size() / sizeof(T));
   if (!bytes.empty()) std::memcpy(values->data() + before, bytes.data(), bytes.size());
-}
-
-double MedianOf(std::vector<float> values) {
-  if (values.empty()) return 0.0;
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  if (values.size() % 2 == 1) return *middle;
-  return (double{*middle} + double{*std::max_element(values.begin(), middle)}) / 2;
 }
 
 // Whether a failure is one of model or data. Such a worker can still meet the others and tell them.
@@ -152,7 +145,7 @@ Result<TrainingSummary> Trainer::Train() {
   summary.was_told_to_stop = summary.was_stopped && is_stop_agreed_;
   summary.samples = samples_;
   summary.seconds = seconds_;
-  summary.median_step_seconds = MedianOf(step_seconds_);
+  summary.median_step_seconds = step_seconds_.empty() ? 0.0 : MedianOf(step_seconds_);
   summary.phases = StepPhasesOf(phases_);
   ASSIGN_OR_RETURN(summary.wire_bytes, SumOverAll(wire_bytes_, "the end of training, bytes moved"));
   return summary;
