@@ -29,7 +29,6 @@ class RankSpeed {
   }
   // The jitter alone; of any number, for what is no rank's own.
   double Jitter(uint32_t rank, uint64_t step, uint32_t phase) const;
-  bool is_straggler(uint32_t rank) const { return factor_[rank] > 1; }
 
  private:
   uint64_t seed_;
