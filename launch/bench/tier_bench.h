@@ -4,7 +4,8 @@
 // before they are measured.
 //
 // Each bench has two forms: with a warm page cache, and with direct reads in a cgroup of cache,
-// memtables and 256 MB. The figure includes the messages, a few percent of the time.
+// memtables and 256 MB. The figure includes the messages, a few percent of the time. Threads: one
+// caller; the shard's are inside.
 #pragma once
 
 #include <memory>
