@@ -34,6 +34,11 @@ Result<std::string> ReadNamed(std::string_view flag, const std::string& path) {
   return UsageError("--{}={}: {}", flag, path, text.status().message());
 }
 
+// The message of an error begins with the file that the flag names.
+Status NamedBy(std::string_view flag, const Status& status) {
+  return status.ok() ? status : UsageError("--{}={}", flag, status.message());
+}
+
 struct OpTraceRun {
   std::string trace_path;
   std::string table_path;  // "": none
@@ -146,12 +151,16 @@ Status PlanOpTrace(const CommandLine& command_line, const Settings&) {
   std::optional<MeasuredProducts> products;
   if (!run.table_path.empty()) {
     ASSIGN_OR_RETURN(const std::string csv, ReadNamed(kFcTableFlag, run.table_path));
-    ASSIGN_OR_RETURN(products, MeasuredProducts::FromCsv(csv, run.table_path, run.prefix));
-    options.products = &*products;
+    Result<MeasuredProducts> read = MeasuredProducts::FromCsv(csv, run.table_path, run.prefix);
+    RETURN_IF_ERROR(NamedBy(kFcTableFlag, read.status()));
+    options.products = &products.emplace(std::move(read).value());
   }
   ASSIGN_OR_RETURN(const std::string text, ReadNamed(kOpTraceFlag, run.trace_path));
-  ASSIGN_OR_RETURN(const TraceEvents trace, ReadTraceEvents(text, run.trace_path));
-  ASSIGN_OR_RETURN(const OpTracePrediction prediction, PredictOpTrace(trace, options));
+  const Result<TraceEvents> trace = ReadTraceEvents(text, run.trace_path);
+  RETURN_IF_ERROR(NamedBy(kOpTraceFlag, trace.status()));
+  const Result<OpTracePrediction> predicted = PredictOpTrace(trace.value(), options);
+  RETURN_IF_ERROR(NamedBy(kOpTraceFlag, predicted.status()));
+  const OpTracePrediction& prediction = predicted.value();
   nlohmann::ordered_json json = {
       {"format", kFormat},
       {"op_trace", run.trace_path},

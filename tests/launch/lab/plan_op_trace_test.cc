@@ -59,6 +59,10 @@ TEST(PlanOpTraceTest, MistakesOfTheOperatorAreNamed) {
   };
   EXPECT_THAT(message({"--op_trace=/nowhere/t.json"}),
               testing::HasSubstr("--op_trace=/nowhere/t.json"));
+  EXPECT_THAT(message({"--op_trace=" + kTable}),
+              testing::HasSubstr("--op_trace=" + kTable + ":1:"));
+  EXPECT_THAT(message({"--op_trace=" + kTrace, "--fc_table=" + kTrace}),
+              testing::HasSubstr("--fc_table=" + kTrace + ":"));
   EXPECT_THAT(message({"--op_trace=" + kTrace, "--gpu=H100"}),
               testing::HasSubstr("known: A100, V100"));
   EXPECT_THAT(message({"--op_trace=" + kTrace, "--kernel_prefix=volta"}),
