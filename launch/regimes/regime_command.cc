@@ -5,12 +5,13 @@
 
 #include <nlohmann/json.hpp>
 
+#include "common/durable_file.h"
+#include "common/json_text.h"
 #include "common/read_value.h"
 #include "launch/bench/bench_command.h"
 #include "launch/regimes/regime.h"
 #include "launch/regimes/regime_class.h"
 #include "launch/report/json_output.h"
-#include "launch/report/report_file.h"
 #include "launch/settings/verb_flags.h"
 
 namespace rowhouse {
@@ -31,10 +32,21 @@ const bool kFlagsAdded =
                      "With regime: MiB of the largest table. Default: 1953, the original's, or a "
                      "third of the free memory if that is less"});
 
+Result<RegimeEvidence> ReadEvidence(const std::string& file) {
+  const Result<std::string> text = ReadFile(file);
+  if (!text.ok()) return text.status();
+  const Result<nlohmann::json> json = ParseJson(text.value());
+  if (json.ok()) return EvidenceFromJson(json.value());
+  return UsageError("it {}; rowhouse bench regime --json=FILE writes evidence",
+                    json.status().message());
+}
+
 Status Verify(const std::string& file) {
-  ASSIGN_OR_RETURN(const nlohmann::json json, ReadReportFile(file));
-  Result<RegimeEvidence> evidence = EvidenceFromJson(json);
-  RETURN_IF_ERROR(evidence.status().Annotate(file));
+  const Result<RegimeEvidence> evidence = ReadEvidence(file);
+  // The operator named the file, so any error is the operator's to mend.
+  if (!evidence.ok()) {
+    return UsageError("--{}={}: {}", kVerifyFlag, file, evidence.status().message());
+  }
   const std::vector<std::string> found = Contradictions(evidence.value());
   if (found.empty()) {
     fmt::print("{}: the figures bear out every class\n", file);

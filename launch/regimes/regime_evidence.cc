@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "common/json_text.h"
 #include "launch/report/figure_text.h"
 
 namespace rowhouse {
@@ -20,15 +21,6 @@ Json WidthsToJson(const std::vector<WidthTime>& times) {
     list.push_back({{"width", time.width}, {"step_us", time.step_us}});
   }
   return list;
-}
-
-std::vector<WidthTime> WidthsFromJson(const nlohmann::json& list) {
-  std::vector<WidthTime> times;
-  for (const auto& one : list) {
-    times.push_back(
-        {.width = one.at("width").get<double>(), .step_us = one.at("step_us").get<double>()});
-  }
-  return times;
 }
 
 Json ConfigToJson(const ConfigEvidence& config) {
@@ -50,25 +42,105 @@ Json ConfigToJson(const ConfigEvidence& config) {
           {"why", config.why}};
 }
 
-ConfigEvidence ConfigFromJson(const nlohmann::json& json) {
-  ConfigEvidence config;
-  config.name = json.at("name").get<std::string>();
-  config.place = json.at("place").get<std::string>();
-  config.table_bytes = json.at("table_bytes").get<uint64_t>();
-  config.batch = json.at("batch").get<uint64_t>();
-  config.step_us = json.at("step_us").get<double>();
-  config.one_sample_us = json.at("one_sample_us").get<double>();
-  const nlohmann::json& shares = json.at("shares");
-  config.lookups = shares.at("lookups").get<double>();
-  config.mlp = shares.at("mlp").get<double>();
-  config.wire = shares.at("wire").get<double>();
-  config.other = shares.at("other").get<double>();
-  config.lookup_gbs = json.at("lookup_gbs").get<double>();
-  config.by_row_width = WidthsFromJson(json.at("by_row_width"));
-  config.by_mlp_width = WidthsFromJson(json.at("by_mlp_width"));
-  config.regime = json.at("class").get<std::string>();
-  config.why = json.at("why").get<std::string>();
-  return config;
+// An object of the file, and where it stands: "configs[2].shares". A member that is missing or of
+// another kind reads as 0, "" or nothing, and `fault` says so; the first one counts.
+struct Place {
+  const nlohmann::json* json;
+  std::string where;  // "": the whole file
+  std::string* fault;
+
+  std::string NameOf(const char* key) const { return where.empty() ? key : where + "." + key; }
+
+  // Null if it is not as expected.
+  const nlohmann::json* Member(const char* key, bool (nlohmann::json::*is_expected)() const,
+                               const char* expected) const {
+    const auto found = json->find(key);
+    if (found != json->end() && ((*found).*is_expected)()) return &*found;
+    if (fault->empty() && found == json->end()) *fault = NameOf(key) + " is missing";
+    if (fault->empty()) {
+      *fault = fmt::format("{} is {}; expected {}", NameOf(key), ShownJson(*found), expected);
+    }
+    return nullptr;
+  }
+  double Number(const char* key) const {
+    const auto* const number = Member(key, &nlohmann::json::is_number, "a number");
+    return number != nullptr ? number->get<double>() : 0;
+  }
+  uint64_t Count(const char* key) const {
+    const auto* const count = Member(key, &nlohmann::json::is_number_unsigned, "a whole number");
+    return count != nullptr ? count->get<uint64_t>() : 0;
+  }
+  std::string Text(const char* key) const {
+    const auto* const text = Member(key, &nlohmann::json::is_string, "a text");
+    return text != nullptr ? text->get<std::string>() : "";
+  }
+  Place Object(const char* key) const {
+    static const nlohmann::json kNothing = nlohmann::json::object();
+    const auto* const object = Member(key, &nlohmann::json::is_object, "an object");
+    return {object != nullptr ? object : &kNothing, NameOf(key), fault};
+  }
+  // Its objects.
+  std::vector<Place> List(const char* key) const {
+    std::vector<Place> list;
+    const auto* const array = Member(key, &nlohmann::json::is_array, "a list");
+    for (size_t i = 0; array != nullptr && i < array->size(); ++i) {
+      const Place one{&(*array)[i], fmt::format("{}[{}]", NameOf(key), i), fault};
+      if (one.json->is_object()) {
+        list.push_back(one);
+      } else if (fault->empty()) {
+        *fault = fmt::format("{} is {}; expected an object", one.where, ShownJson(*one.json));
+      }
+    }
+    return list;
+  }
+};
+
+std::vector<WidthTime> WidthsOf(const std::vector<Place>& list) {
+  std::vector<WidthTime> times;
+  for (const Place& one : list) {
+    times.push_back({.width = one.Number("width"), .step_us = one.Number("step_us")});
+  }
+  return times;
+}
+
+ConfigEvidence ConfigOf(const Place& json) {
+  const Place shares = json.Object("shares");
+  return {.name = json.Text("name"),
+          .place = json.Text("place"),
+          .table_bytes = json.Count("table_bytes"),
+          .batch = json.Count("batch"),
+          .step_us = json.Number("step_us"),
+          .one_sample_us = json.Number("one_sample_us"),
+          .lookups = shares.Number("lookups"),
+          .mlp = shares.Number("mlp"),
+          .wire = shares.Number("wire"),
+          .other = shares.Number("other"),
+          .lookup_gbs = json.Number("lookup_gbs"),
+          .by_row_width = WidthsOf(json.List("by_row_width")),
+          .by_mlp_width = WidthsOf(json.List("by_mlp_width")),
+          .regime = json.Text("class"),
+          .why = json.Text("why")};
+}
+
+RegimeEvidence EvidenceOf(const Place& json) {
+  RegimeEvidence evidence{.host = json.Text("host"),
+                          .cpu = json.Text("cpu"),
+                          .measured_at = json.Text("measured_at"),
+                          .cores = static_cast<uint32_t>(json.Count("cores")),
+                          .effective_cache_bytes = json.Count("effective_cache_bytes")};
+  for (const Place& one : json.List("lookup_time_by_table")) {
+    evidence.by_table.push_back(
+        {.bytes = one.Count("bytes"), .ns_per_row = one.Number("ns_per_row")});
+  }
+  const Place lookups = json.Object("lookups");
+  evidence.lookups = {.rows = lookups.Count("rows"),
+                      .dram_256_ns = lookups.Number("dram_256_ns"),
+                      .cache_256_ns = lookups.Number("cache_256_ns"),
+                      .cache_8_ns = lookups.Number("cache_8_ns"),
+                      .dram_table_bytes = lookups.Count("dram_table_bytes"),
+                      .call_ns = lookups.Number("call_ns")};
+  for (const Place& one : json.List("configs")) evidence.configs.push_back(ConfigOf(one));
+  return evidence;
 }
 
 std::string ConfigText(const ConfigEvidence& config) {
@@ -143,43 +215,24 @@ Json EvidenceToJson(const RegimeEvidence& evidence) {
 Result<RegimeEvidence> EvidenceFromJson(const nlohmann::json& json) {
   if (!json.is_object() || !json.contains("rowhouse_regimes")) {
     return UsageError(
-        "this is no evidence of rowhouse bench regime: \"rowhouse_regimes\" is missing");
+        "no evidence of regimes: \"rowhouse_regimes\" is missing; rowhouse bench regime "
+        "--json=FILE writes such a file");
   }
   if (json["rowhouse_regimes"] != kFormat) {
-    return UsageError("evidence of format {}; this build reads {}", json["rowhouse_regimes"].dump(),
-                      kFormat);
+    return UsageError("evidence of format {}; this build reads {}",
+                      ShownJson(json["rowhouse_regimes"]), kFormat);
   }
-  try {
-    RegimeEvidence evidence;
-    evidence.host = json.at("host").get<std::string>();
-    evidence.cpu = json.at("cpu").get<std::string>();
-    evidence.cores = json.at("cores").get<uint32_t>();
-    evidence.measured_at = json.at("measured_at").get<std::string>();
-    evidence.effective_cache_bytes = json.at("effective_cache_bytes").get<uint64_t>();
-    for (const auto& one : json.at("lookup_time_by_table")) {
-      evidence.by_table.push_back({.bytes = one.at("bytes").get<uint64_t>(),
-                                   .ns_per_row = one.at("ns_per_row").get<double>()});
-    }
-    const nlohmann::json& lookups = json.at("lookups");
-    evidence.lookups = {.rows = lookups.at("rows").get<uint64_t>(),
-                        .dram_256_ns = lookups.at("dram_256_ns").get<double>(),
-                        .cache_256_ns = lookups.at("cache_256_ns").get<double>(),
-                        .cache_8_ns = lookups.at("cache_8_ns").get<double>(),
-                        .dram_table_bytes = lookups.at("dram_table_bytes").get<uint64_t>(),
-                        .call_ns = lookups.at("call_ns").get<double>()};
-    for (const auto& one : json.at("configs")) evidence.configs.push_back(ConfigFromJson(one));
-    return evidence;
-  } catch (const nlohmann::json::exception& error) {
-    return UsageError("evidence of regimes: {}", error.what());
-  }
+  std::string fault;
+  RegimeEvidence evidence = EvidenceOf(Place{&json, "", &fault});
+  if (!fault.empty()) return UsageError("evidence of regimes: {}", fault);
+  return evidence;
 }
 
 std::string EvidenceText(const RegimeEvidence& evidence) {
   const LookupFigures& lookups = evidence.lookups;
   std::string text = fmt::format(
       "{}, {} cores; the effective cache is {:.1f} MiB (where the time of a lookup over the size "
-      "of "
-      "its table has its knee)\n\n  table, MiB   ns a row of 256 floats\n",
+      "of its table has its knee)\n\n  table, MiB   ns a row of 256 floats\n",
       evidence.cpu, evidence.cores, static_cast<double>(evidence.effective_cache_bytes) / kMib);
   for (const TableTime& time : evidence.by_table) {
     text += fmt::format("  {:>10.2f}   {:>8.2f}\n", static_cast<double>(time.bytes) / kMib,

@@ -118,8 +118,11 @@ TEST(RegimeEvidence, OtherFilesAreRefusedByName) {
   json["rowhouse_regimes"] = 2;
   EXPECT_THAT(EvidenceFromJson(json).status().message(), HasSubstr("format 2"));
   json["rowhouse_regimes"] = 1;
+  json["configs"][0]["step_us"] = "fast";
+  EXPECT_THAT(EvidenceFromJson(json).status().message(),
+              HasSubstr("configs[0].step_us is \"fast\"; expected a number"));
   json["configs"][0].erase("shares");
-  EXPECT_THAT(EvidenceFromJson(json).status().message(), HasSubstr("shares"));
+  EXPECT_THAT(EvidenceFromJson(json).status().message(), HasSubstr("configs[0].shares is missing"));
 }
 
 // ---- The models ---------------------------------------------------------------------------------
