@@ -4,8 +4,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "launch/accountability/predicted_phases.h"
 #include "launch/calibrate/kernel_judgement.h"
+#include "sharding/cost/named_phases.h"
 
 namespace rowhouse {
 namespace {
@@ -45,7 +45,7 @@ std::string TargetText(const Target& target) {
 
 Json RunToJson(const AccountedRun& run) {
   Json phases = Json::object();
-  for (const NamedPhaseCost& phase : NamedPhaseCosts()) {
+  for (const NamedPhaseCost& phase : kNamedPhaseCosts) {
     phases[phase.name] = {{"predicted", run.predicted.phases.*phase.cost},
                           {"measured", run.measured.SteadyPhase(phase.name)}};
   }

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "launch/accountability/accounted_run.h"
-#include "launch/accountability/predicted_phases.h"
+#include "sharding/cost/named_phases.h"
 
 namespace rowhouse {
 namespace {

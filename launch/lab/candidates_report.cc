@@ -11,6 +11,7 @@
 #include "common/counted.h"
 #include "launch/report/figure_text.h"
 #include "launch/report/text_table.h"
+#include "sharding/cost/named_phases.h"
 
 namespace rowhouse {
 namespace {
@@ -126,17 +127,9 @@ Json OverNodesToJson(const CandidatePlan::OverNodes& over) {
 }
 
 Json PhasesToJson(const PhaseCost& phases) {
-  return {{"data", phases.data},
-          {"merge", phases.merge},
-          {"pull", phases.pull},
-          {"row_gradients", phases.row_gradients},
-          {"pool", phases.pool},
-          {"mlp", phases.mlp},
-          {"interaction", phases.interaction},
-          {"pool_backward", phases.pool_backward},
-          {"push", phases.push},
-          {"allreduce", phases.allreduce},
-          {"dense_update", phases.dense_update}};
+  Json json;
+  for (const auto& [name, phase] : kNamedPhaseCosts) json[name] = phases.*phase;
+  return json;
 }
 
 Json RankToJson(const RankCost& rank) {

@@ -7,6 +7,7 @@
 
 #include "launch/lab/simulator_flags.h"
 #include "launch/report/text_table.h"
+#include "sharding/cost/named_phases.h"
 
 namespace rowhouse {
 namespace {
@@ -17,25 +18,12 @@ constexpr size_t kShownRanks = 16;
 
 std::string Ms(double ms) { return fmt::format("{:.3f}", ms); }
 
-using NamedPhase = std::pair<const char*, double PhaseCost::*>;
-constexpr NamedPhase kPhases[] = {{"data", &PhaseCost::data},
-                                  {"merge", &PhaseCost::merge},
-                                  {"pull", &PhaseCost::pull},
-                                  {"row_gradients", &PhaseCost::row_gradients},
-                                  {"pool", &PhaseCost::pool},
-                                  {"mlp", &PhaseCost::mlp},
-                                  {"interaction", &PhaseCost::interaction},
-                                  {"pool_backward", &PhaseCost::pool_backward},
-                                  {"push", &PhaseCost::push},
-                                  {"allreduce", &PhaseCost::allreduce},
-                                  {"dense_update", &PhaseCost::dense_update}};
-
 TextTable TableOfPhases(const StepCost& predicted, const SimulatedRun& simulated) {
   TextTable table = {.columns = {{.name = "phase"},
                                  {.name = "ms, summed up", .is_number = true},
                                  {.name = "ms, simulated", .is_number = true}},
                      .rows = {}};
-  for (const auto& [name, phase] : kPhases) {
+  for (const auto& [name, phase] : kNamedPhaseCosts) {
     table.rows.push_back({name, Ms(predicted.phases.*phase), Ms(simulated.phases.*phase)});
   }
   table.rows.push_back({"step", Ms(predicted.ms), Ms(simulated.mean_step_ms)});
@@ -94,7 +82,7 @@ Json RanksToJson(std::span<const SimulatedRank> ranks) {
 
 Json PhasesToJson(const PhaseCost& phases) {
   Json json;
-  for (const auto& [name, phase] : kPhases) json[name] = phases.*phase;
+  for (const auto& [name, phase] : kNamedPhaseCosts) json[name] = phases.*phase;
   return json;
 }
 

@@ -2,8 +2,8 @@
 #include <nlohmann/json.hpp>
 
 #include "launch/accountability/accountability_report.h"
-#include "launch/accountability/predicted_phases.h"
 #include "launch/accountability/reference_runs.h"
+#include "sharding/cost/named_phases.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {
@@ -116,7 +116,7 @@ TEST(FitInStep, FindsTheFactorsThatStepsWereMadeWith) {
   for (const AccountedConfig& config : ReferenceConfigs()) {
     const StepCost cost = PredictConfig(config, machine).value();
     ReferenceRun run{.config = config, .step = {.ms = cost.ms}};
-    for (const NamedPhaseCost& phase : NamedPhaseCosts()) {
+    for (const NamedPhaseCost& phase : kNamedPhaseCosts) {
       run.step.phases[phase.name] = cost.phases.*phase.cost;
     }
     runs.push_back(run);
