@@ -90,15 +90,41 @@ constexpr NamedPhase kPhases[] = {
     {"dense_update", &PhaseCost::dense_update},
 };
 
-Json PhasesToJson(const RunReport& report, const PhaseCost& predicted) {
+// Milliseconds of each phase in a median step. Means are of all steps, and the first ones, in which
+// memory is new, take much longer: in their pulls, as the shards' memory is what is new. So the
+// pull has what the other phases leave of the median step; but if they leave less than nothing, or
+// the pull is no longer than that on average, all phases are scaled alike.
+std::vector<double> MedianPhases(const RunReport& report) {
   const Actual actual(report);
+  std::vector<double> ms;
+  double sum = 0, pull = 0;
+  for (const NamedStepPhase& phase : kNamedStepPhases) {
+    ms.push_back(actual.AStep(report.phases.steps.*phase.value * 1e3));
+    sum += ms.back();
+    if (phase.value == &StepPhases::pull) pull = ms.back();
+  }
+  const double median = report.totals.median_step_ms.value_or(sum);
+  const double left = median - (sum - pull);
+  const bool is_of_pull = left > 0 && left < pull;
+  for (size_t p = 0; p < ms.size(); ++p) {
+    if (!is_of_pull) {
+      ms[p] *= sum > 0 ? median / sum : 1;
+    } else if (kNamedStepPhases[p].value == &StepPhases::pull) {
+      ms[p] = left;
+    }
+  }
+  return ms;
+}
+
+Json PhasesToJson(const RunReport& report, const PhaseCost& predicted) {
+  const std::vector<double> measured = MedianPhases(report);
   Json json = Json::object();
-  for (const NamedStepPhase& measured : kNamedStepPhases) {
-    const auto* phase =
-        std::ranges::find(kPhases, std::string_view(measured.name),
-                          [](const NamedPhase& p) { return std::string_view(p.name); });
+  for (size_t p = 0; p < measured.size(); ++p) {
+    const std::string_view name = kNamedStepPhases[p].name;
+    const auto* phase = std::ranges::find(
+        kPhases, name, [](const NamedPhase& one) { return std::string_view(one.name); });
     const double ms = phase == std::end(kPhases) ? 0.0 : predicted.*phase->predicted;
-    json[measured.name] = Pair(ms, actual.AStep(report.phases.steps.*measured.value * 1e3));
+    json[kNamedStepPhases[p].name] = Pair(ms, measured[p]);
   }
   return json;
 }
@@ -182,6 +208,7 @@ Json PredictionToJson(const RunReport& report) {
 }
 
 std::string PredictionText(const RunReport& report) {
+  constexpr size_t kMaxNodesTold = 8;
   if (!report.prediction || !report.totals.median_step_ms) return "";
   const RunPrediction& prediction = *report.prediction;
   const StepCost& cost = prediction.cost;
@@ -193,6 +220,13 @@ std::string PredictionText(const RunReport& report) {
       Beside(cost.wire_bytes * 1e-6, report.totals.wire_bytes_per_step.value_or(0) * 1e-6, "MB"),
       CountText(cost.workers[0].rows_pulled * report.environment.workers),
       CountText(actual.AStep(static_cast<double>(counted.pulled.total()))));
+  for (size_t n = 0; n < std::min(cost.ps.size(), kMaxNodesTold) && cost.ps.size() > 1; ++n) {
+    const ShardCounters node = actual.OfNode(n);
+    text += fmt::format("  PS node {}: {} / {} rows a step, from memory {:.1f} / {:.1f} %\n", n,
+                        CountText(cost.ps[n].rows_pulled),
+                        CountText(actual.AStep(static_cast<double>(node.pulled.total()))),
+                        100 * cost.ps[n].hit_rate, 100 * Actual::HitRate(node).value_or(1.0));
+  }
   text += fmt::format("  from memory {:.1f} / {:.1f} %; bound by {}; {}", 100 * cost.hit_rate,
                       100 * Actual::HitRate(counted).value_or(1.0), BoundName(cost.bound),
                       prediction.ids);

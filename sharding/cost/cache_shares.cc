@@ -122,6 +122,9 @@ class Shares {
   void TakeTraced(const TableSpec& table, const IdDistribution& ids, double lookups,
                   RowShares* shares) const {
     const double slots = result_.cached_rows[Raw(table.id)];
+    // Nothing is ever evicted. A trace that is shorter than the run has more first accesses a step
+    // than the run, which are no reads.
+    if (!workload_.storage.has_rows && shares->stored * lookups < 0.5) return;
     const double lru = 1 - ids.HitRate(slots, lookups, "lru");
     const double other = 1 - ids.HitRate(slots, lookups, workload_.storage.policy);
     const double traced = workload_.lru_miss_ratio[Raw(table.id)](slots);

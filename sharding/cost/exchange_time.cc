@@ -172,8 +172,11 @@ class Exchanges {
     return sum;
   }
 
-  // What a message takes whatever is in it is the same inside a step.
+  bool is_work() const { return all_.bag_lookups > 0; }
+
+  // What a message takes whatever is in it is the same inside a step, and so is pooling.
   double InStepMs(const std::string& kernel, double factor, double wall) {
+    if (is_work()) return wall;
     const double fixed = std::min(wall, kernels_.Ms(kernel, {kFewRows, kNarrow}));
     return fixed + factor * (wall - fixed);
   }
@@ -186,8 +189,7 @@ class Exchanges {
       result_.shards[s].pull = shard_ms.back() * workload_.step.workers;
     }
     result_.worker_pull = whole.worker;
-    result_.pull =
-        InStepMs("pull", times_.factors().pull, times_.Wall(whole, shard_ms, all_.bag_lookups > 0));
+    result_.pull = InStepMs("pull", times_.factors().pull, times_.Wall(whole, shard_ms, is_work()));
     AddLink(all_.pull_reply_bytes, &ShardTraffic::pull_reply_bytes, &result_.pull);
   }
 
@@ -200,8 +202,7 @@ class Exchanges {
       result_.shards[s].apply = ApplyOf(traffic_.shards[s]);
     }
     result_.worker_push = whole.worker;
-    result_.push =
-        InStepMs("push", times_.factors().push, times_.Wall(whole, shard_ms, all_.bag_lookups > 0));
+    result_.push = InStepMs("push", times_.factors().push, times_.Wall(whole, shard_ms, is_work()));
     AddLink(all_.push_request_bytes, &ShardTraffic::push_request_bytes, &result_.push);
   }
 
@@ -277,7 +278,8 @@ class Exchanges {
     for (const TableSpec& table : workload_.tables.physical) {
       const double rows = traffic_.tables[Raw(table.id)].distinct_rows * workload_.step.workers;
       const RowShares& shares = caches.tables[Raw(table.id)];
-      if (rows <= 0 || plan.is_on_workers(table.id) || shares.stored <= 0) continue;
+      // What rounding leaves of `stored` is no read: then nothing is evicted, and nothing written.
+      if (plan.is_on_workers(table.id) || rows * shares.stored < 0.5) continue;
       for (const Slice& slice : plan.slices(table.id)) {
         const size_t shard = Raw(slice.shard);
         const double here =

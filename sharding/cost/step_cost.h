@@ -70,7 +70,11 @@ struct StepCost {
   double wire_bytes = 0;  // a step, over all workers, both ways (report: wire_bytes_per_step)
   double hit_rate = 1;    // of all pulled rows
   Bound bound = Bound::kCompute;
-  double busy_threads = 0;         // most threads of a host that want a core at once
+  // The most threads of a host that want a core at once. Phases alternate: either its workers
+  // compute, each with its compute threads, or its shards serve, each with one; the larger number
+  // counts. Threads that overlap where phases meet, and those of ZeroMQ and the store, do not:
+  // their work is in the times.
+  double busy_threads = 0;
   bool is_oversubscribed = false;  // more of them than cores: the time is a guess
 };
 

@@ -164,7 +164,6 @@ function drawRun({report}) {
              ...shown.flatMap((node, n) => [
                row(`rows pulled from PS node ${n}`, node.rows_pulled, count),
                row("\u00b7 found in its caches", node.hit_rate, part),
-               row("\u00b7 bytes", node.bytes, bytes),
                row("\u00b7 its threads at work", node.busy_ms, ms)])]));
   }
 

@@ -111,5 +111,33 @@ TEST(StepCost, AFactorOfExchangesLeavesTheirFixedCostsAlone) {
   EXPECT_GT(pull_ms(65536, 10) / pull_ms(65536, 1), 5);
 }
 
+TEST(StepCost, CachesThatHoldAllRowsNeverReadOrWriteTheStore) {
+  Workload workload = WorkloadOf(3, 100'000, 64, 4096, 1);
+  workload.steps = 50;
+  workload.storage.prefetch_steps = 8;
+  const Plan plan = RowWise(workload, 2);
+  const auto predict = [&](const Workload& of) {
+    return PredictStep(of, plan, Cluster(2, 1), Machine::Typical()).value();
+  };
+  Workload in_memory = workload;
+  in_memory.storage.store = "memory";
+  EXPECT_EQ(predict(workload).ms, predict(in_memory).ms);
+  EXPECT_EQ(predict(workload).wire_bytes, predict(in_memory).wire_bytes);
+  // The trace of a shorter run has more first accesses.
+  Workload traced = workload;
+  traced.lru_miss_ratio.assign(3, [](double) { return 0.8; });
+  EXPECT_EQ(predict(traced).ms, predict(workload).ms);
+  EXPECT_EQ(predict(traced).hit_rate, predict(workload).hit_rate);
+}
+
+TEST(StepCost, WorkersThatShareCoresWaitForEachOther) {
+  const Workload workload = WorkloadOf(3, 10'000, 16, 2048, 2);
+  Machine machine = Machine::Typical();
+  const Plan plan = RowWise(workload, 1);
+  EXPECT_EQ(PredictStep(workload, plan, Cluster(1, 2), machine).value().wait_ms, 0);
+  machine.cores = 2;
+  EXPECT_GT(PredictStep(workload, plan, Cluster(1, 2), machine).value().wait_ms, 0);
+}
+
 }  // namespace
 }  // namespace rowhouse
