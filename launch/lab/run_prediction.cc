@@ -9,6 +9,7 @@
 #include "launch/lab/workload_of_run.h"
 #include "launch/report/figure_text.h"
 #include "launch/report/report.h"
+#include "sharding/cost/named_phases.h"
 
 namespace rowhouse {
 namespace {
@@ -72,24 +73,6 @@ class Actual {
   const double steps_;
 };
 
-struct NamedPhase {
-  const char* name;
-  double PhaseCost::*predicted;
-};
-constexpr NamedPhase kPhases[] = {
-    {"data", &PhaseCost::data},
-    {"merge", &PhaseCost::merge},
-    {"pull", &PhaseCost::pull},
-    {"row_gradients", &PhaseCost::row_gradients},
-    {"pool", &PhaseCost::pool},
-    {"mlp", &PhaseCost::mlp},
-    {"interaction", &PhaseCost::interaction},
-    {"pool_backward", &PhaseCost::pool_backward},
-    {"push", &PhaseCost::push},
-    {"allreduce", &PhaseCost::allreduce},
-    {"dense_update", &PhaseCost::dense_update},
-};
-
 // Milliseconds of each phase in a median step. Means are of all steps, and the first ones, in which
 // memory is new, take much longer: in their pulls, as the shards' memory is what is new. So the
 // pull has what the other phases leave of the median step; but if they leave less than nothing, or
@@ -120,11 +103,8 @@ Json PhasesToJson(const RunReport& report, const PhaseCost& predicted) {
   const std::vector<double> measured = MedianPhases(report);
   Json json = Json::object();
   for (size_t p = 0; p < measured.size(); ++p) {
-    const std::string_view name = kNamedStepPhases[p].name;
-    const auto* phase = std::ranges::find(
-        kPhases, name, [](const NamedPhase& one) { return std::string_view(one.name); });
-    const double ms = phase == std::end(kPhases) ? 0.0 : predicted.*phase->predicted;
-    json[kNamedStepPhases[p].name] = Pair(ms, measured[p]);
+    const char* const name = kNamedStepPhases[p].name;
+    json[name] = Pair(PhaseOf(predicted, name), measured[p]);
   }
   return json;
 }
