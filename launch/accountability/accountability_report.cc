@@ -5,14 +5,13 @@
 #include <nlohmann/json.hpp>
 
 #include "launch/calibrate/kernel_judgement.h"
+#include "launch/report/figure_text.h"
 #include "sharding/cost/named_phases.h"
 
 namespace rowhouse {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-std::string Percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
 
 std::string Signed(double predicted, double measured) {
   return fmt::format("{:+.1f} %", 100 * RelativeError(predicted, measured));
@@ -24,7 +23,7 @@ std::string ChoiceText(const ContestOutcome& choice) {
   std::string text = fmt::format(
       "  {}: {}\n", choice.name,
       choice.is_good() ? "chosen well"
-                       : fmt::format("the choice costs {} more", Percent(choice.regret() - 1)));
+                       : fmt::format("the choice costs {} more", PercentText(choice.regret() - 1)));
   for (const ContestOutcome::Plan& plan : choice.plans) {
     text += fmt::format("    {:<42}{:>9.2f}{:>9.2f}{:>9}{}{}\n", plan.name, plan.predicted_ms,
                         plan.measured_ms(), Signed(plan.predicted_ms, plan.measured_ms()),
@@ -36,7 +35,7 @@ std::string ChoiceText(const ContestOutcome& choice) {
 
 std::string TargetText(const Target& target) {
   const auto shown = [&](double value) {
-    return target.is_share ? Percent(value) : fmt::format("{:g}", value);
+    return target.is_share ? PercentText(value) : fmt::format("{:g}", value);
   };
   return fmt::format("  {:<40}{:>10}  {} {:<10}{}\n", target.name, shown(target.value),
                      target.is_least ? "at least" : "at most ", shown(target.limit),
@@ -112,11 +111,11 @@ std::string RunLine(const AccountedRun& run) {
   std::string note;
   if (run.predicted.is_oversubscribed) note = "  more busy threads than cores: apart";
   if (run.is_unsteady()) note = "  unsteady: apart";
-  return fmt::format("  {:<44}{:>9.2f}{:>9.2f}{:>9}{:>9}{:>9}{:>9}{:>9}{}\n", run.config.name,
-                     run.predicted.ms, run.measured.ms, Signed(run.predicted.ms, run.measured.ms),
-                     Percent(run.spread), Signed(run.predicted.wire_bytes, run.measured.wire_bytes),
-                     Percent(LoadErrorOf(run)),
-                     fmt::format("{:+.3f}", run.predicted.hit_rate - run.measured.hit_rate), note);
+  return fmt::format(
+      "  {:<44}{:>9.2f}{:>9.2f}{:>9}{:>9}{:>9}{:>9}{:>9}{}\n", run.config.name, run.predicted.ms,
+      run.measured.ms, Signed(run.predicted.ms, run.measured.ms), PercentText(run.spread),
+      Signed(run.predicted.wire_bytes, run.measured.wire_bytes), PercentText(LoadErrorOf(run)),
+      fmt::format("{:+.3f}", run.predicted.hit_rate - run.measured.hit_rate), note);
 }
 
 std::string RunLineHead() {

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "launch/report/figure_text.h"
+
 namespace rowhouse {
 namespace {
 
@@ -23,8 +25,6 @@ PredictionError ErrorOfPoints(const std::vector<const JudgedPoint*>& points) {
 double ErrorOfPoint(const JudgedPoint& point) {
   return std::abs(RelativeError(point.predicted_ns, point.measured_ns));
 }
-
-std::string Percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
 
 }  // namespace
 
@@ -45,10 +45,10 @@ std::string JudgementText(std::span<const JudgedPoint> judged) {
   std::string text = fmt::format("  {:<18}{:>7}{:>10}{:>10}{:>12}{:>20}\n", "kernels", "points",
                                  "GMAE", "p90", "held out", "GMAE of held out");
   for (const auto& [group, error] : ErrorsOfGroups(judged)) {
-    text +=
-        fmt::format("  {:<18}{:>7}{:>10}{:>10}{:>12}{:>20}{}\n", group, error.all.count,
-                    Percent(error.all.gmae), Percent(error.all.p90), error.held_out.count,
-                    Percent(error.held_out.gmae), error.all.gmae > kKernelTarget ? "  missed" : "");
+    text += fmt::format("  {:<18}{:>7}{:>10}{:>10}{:>12}{:>20}{}\n", group, error.all.count,
+                        PercentText(error.all.gmae), PercentText(error.all.p90),
+                        error.held_out.count, PercentText(error.held_out.gmae),
+                        error.all.gmae > kKernelTarget ? "  missed" : "");
   }
   std::vector<const JudgedPoint*> worst;
   for (const JudgedPoint& point : judged) worst.push_back(&point);
@@ -59,8 +59,8 @@ std::string JudgementText(std::span<const JudgedPoint> judged) {
     const JudgedPoint& point = *worst[i];
     text += fmt::format("  {:<26}{:<22}{:>12.1f} us predicted {:>12.1f} us measured, spread {}{}\n",
                         point.kernel, fmt::format("{:g}", fmt::join(point.sizes, " x ")),
-                        point.predicted_ns / 1e3, point.measured_ns / 1e3, Percent(point.spread),
-                        point.is_fitted ? "" : ", held out");
+                        point.predicted_ns / 1e3, point.measured_ns / 1e3,
+                        PercentText(point.spread), point.is_fitted ? "" : ", held out");
   }
   return text;
 }

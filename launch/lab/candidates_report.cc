@@ -22,8 +22,6 @@ constexpr size_t kShownTables = 16;
 // A smaller change of the time is within what predictions err.
 constexpr double kWorthSaying = 0.01;
 
-std::string Share(double share) { return fmt::format("{:.1f} %", 100 * share); }
-
 std::string Milliseconds(double ms) { return fmt::format("{:.{}f}", ms, ms < 10 ? 3 : 2); }
 
 // ---- Text ---------------------------------------------------------------------------------------
@@ -109,9 +107,9 @@ std::string GainsText(const CandidatePlan& from, std::span<const Gain> gains) {
     if (std::abs(gain.share) < kWorthSaying) {
       same.push_back(gain.what);
     } else if (gain.share < 0) {
-      losses.push_back(fmt::format("{} (+{})", gain.what, Share(-gain.share)));
+      losses.push_back(fmt::format("{} (+{})", gain.what, PercentText(-gain.share)));
     } else {
-      table.rows.push_back({gain.what, Milliseconds(gain.ms), Share(gain.share), gain.how});
+      table.rows.push_back({gain.what, Milliseconds(gain.ms), PercentText(gain.share), gain.how});
     }
   }
   text += table.rows.empty() ? "nothing that was tried saves 1 % of it\n" : TableAsText(table);

@@ -32,6 +32,8 @@ std::string BytesText(double bytes) {
   return fmt::format("{:.{}f} {}", bytes, decimals, kUnits[unit]);
 }
 
+std::string PercentText(double share) { return fmt::format("{:.1f} %", 100 * share); }
+
 std::string DurationText(double seconds) {
   const auto all = static_cast<uint64_t>(std::max(0.0, seconds) + 0.5);
   if (all < 3600) return fmt::format("{}:{:02}", all / 60, all % 60);

@@ -12,6 +12,9 @@ std::string CountText(double value);
 // "512 B", "1.50 MiB": powers of 1024, about three digits; "-" for a NaN or infinity.
 std::string BytesText(double bytes);
 
+// "12.3 %" of a share of 0.123.
+std::string PercentText(double share);
+
 // "0:13", "12:01", "3:00:00"; negative ones as 0.
 std::string DurationText(double seconds);
 

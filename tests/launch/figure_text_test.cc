@@ -16,6 +16,8 @@ TEST(FigureText, FiguresHaveFixedForms) {
   EXPECT_EQ(BytesText(1048575.0), "1.00 MiB");
   EXPECT_EQ(BytesText(12.25 * 1048576.0), "12.2 MiB");
   EXPECT_EQ(BytesText(0.0 / 0.0), "-");
+  EXPECT_EQ(PercentText(0.1234), "12.3 %");
+  EXPECT_EQ(PercentText(-1.5), "-150.0 %");
 }
 
 }  // namespace
