@@ -1,7 +1,9 @@
 // rowhouse plan --accountability: calibrates this machine, trains a grid of configurations for
 // real, and says how far the cost model's predictions are off. Code 1 if a target is missed.
+#include <fmt/ranges.h>
 #include <omp.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
@@ -67,9 +69,10 @@ struct Request {
   bool Wants(const std::string& name) const { return name.find(only) != std::string::npos; }
 };
 
-// Of a quick look only what the drift needs is measured, once.
+// A quick look predicts by rough times: each point is measured a few times, once.
 Result<Calibration> CalibrateFor(const Request& request, const Progress& progress) {
   if (!request.calibration.empty()) {
+    RETURN_IF_ERROR(progress.Say("kernels are not judged: they are those of --calibration"));
     ASSIGN_OR_RETURN(CalibratedMachine known, MachineOf(request.calibration));
     return Calibration{.machine = std::move(known.machine)};
   }
@@ -84,9 +87,28 @@ Result<Calibration> CalibrateFor(const Request& request, const Progress& progres
   return Calibrate(options);
 }
 
+std::string NameOf(const PlanContest& contest) { return "plans: " + contest.name; }
+
+// Whether --only names anything.
+Status CheckOnly(const Request& request) {
+  std::vector<std::string> names;
+  for (const AccountedConfig& config : request.is_quick ? QuickConfigs() : AccuracyConfigs()) {
+    names.push_back(config.name);
+  }
+  if (!request.is_quick) {
+    for (const PlanContest& contest : PlanContests()) names.push_back(NameOf(contest));
+  }
+  if (std::ranges::any_of(names, [&](const auto& name) { return request.Wants(name); })) {
+    return OkStatus();
+  }
+  return UsageError("--only={} is in no name; there are {}", request.only, fmt::join(names, "; "));
+}
+
 Result<Accountability> Measure(const Request& request, const Progress& progress) {
+  RETURN_IF_ERROR(CheckOnly(request));
   Accountability all;
   all.is_quick = request.is_quick;
+  all.is_part = !request.only.empty();
   ASSIGN_OR_RETURN(all.calibration, CalibrateFor(request, progress));
   Machine& machine = all.calibration.machine;
   std::vector<ReferenceRun> references;
@@ -107,8 +129,8 @@ Result<Accountability> Measure(const Request& request, const Progress& progress)
     all.runs.push_back(std::move(run));
   }
   for (const PlanContest& contest : PlanContests()) {
-    if (request.is_quick || !request.Wants("plans: " + contest.name)) continue;
-    RETURN_IF_ERROR(progress.Say("plans: " + contest.name));
+    if (request.is_quick || !request.Wants(NameOf(contest))) continue;
+    RETURN_IF_ERROR(progress.Say(NameOf(contest)));
     ASSIGN_OR_RETURN(ContestOutcome outcome, HoldContest(contest, machine, options.reference));
     all.choices.push_back(std::move(outcome));
   }

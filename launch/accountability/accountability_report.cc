@@ -42,6 +42,11 @@ std::string TargetText(const Target& target) {
                      target.is_met() ? "met" : "MISSED");
 }
 
+// null for the error of nothing.
+Json OrNull(const PredictionError& error, double PredictionError::*figure) {
+  return error.count == 0 ? Json(nullptr) : Json(error.*figure);
+}
+
 Json RunToJson(const AccountedRun& run) {
   Json phases = Json::object();
   for (const NamedPhaseCost& phase : kNamedPhaseCosts) {
@@ -149,15 +154,15 @@ Json AccountabilityToJson(const Accountability& all) {
   }
   return {{"configs", all.runs.size()},
           {"gmae",
-           {{"step_time", time.gmae},
-            {"bytes", bytes.gmae},
-            {"load", load.gmae},
-            {"kernels", kernels.gmae}}},
+           {{"step_time", OrNull(time, &PredictionError::gmae)},
+            {"bytes", OrNull(bytes, &PredictionError::gmae)},
+            {"load", OrNull(load, &PredictionError::gmae)},
+            {"kernels", OrNull(kernels, &PredictionError::gmae)}}},
           {"p90",
-           {{"step_time", time.p90},
-            {"bytes", bytes.p90},
-            {"load", load.p90},
-            {"kernels", kernels.p90}}},
+           {{"step_time", OrNull(time, &PredictionError::p90)},
+            {"bytes", OrNull(bytes, &PredictionError::p90)},
+            {"load", OrNull(load, &PredictionError::p90)},
+            {"kernels", OrNull(kernels, &PredictionError::p90)}}},
           {"largest_hit_rate_error", LargestHitRateError(all.runs)},
           {"rows", std::move(rows)},
           {"choices", std::move(choices)},

@@ -47,7 +47,10 @@ Result<Settings> AccountedConfig::MakeSettings() const {
   return settings;
 }
 
-std::vector<AccountedConfig> AccuracyConfigs() {
+namespace {
+
+// Sizes, precision and kinds of tables.
+std::vector<AccountedConfig> ShapedConfigs() {
   return {
       {.name = "26 tables, dim 16", .tables = 26, .rows = 50'000, .bottom_mlp = "13, 128, 64"},
       {.name = "small batches", .steps = 500, .batch = 128},
@@ -70,6 +73,12 @@ std::vector<AccountedConfig> AccuracyConfigs() {
        .kind = "kind: qr, collisions: 16",
        .batch = 2048},
       {.name = "block, projected", .dim = 64, .kind = "kind: block, block_dim: 16", .batch = 2048},
+  };
+}
+
+// Bags, and plans of several PS nodes.
+std::vector<AccountedConfig> PlacedConfigs() {
+  return {
       {.name = "hashed, row-wise Adagrad",
        .tables = 12,
        .rows = 1'000'000,
@@ -98,6 +107,12 @@ std::vector<AccountedConfig> AccuracyConfigs() {
        .dim = 64,
        .batch = 2048,
        .strategy = "column_wise"},
+  };
+}
+
+// Rows that do not fit the cache, and more processes than cores.
+std::vector<AccountedConfig> CrowdedConfigs() {
+  return {
       {.name = "a tenth of the rows in the cache",
        .steps = 120,
        .tables = 4,
@@ -115,6 +130,16 @@ std::vector<AccountedConfig> AccuracyConfigs() {
        .batch = 4096},
       {.name = "3 PS nodes", .ps = 3, .dim = 32, .batch = 2048},
   };
+}
+
+}  // namespace
+
+std::vector<AccountedConfig> AccuracyConfigs() {
+  std::vector<AccountedConfig> configs = ShapedConfigs();
+  for (const std::vector<AccountedConfig>& more : {PlacedConfigs(), CrowdedConfigs()}) {
+    configs.insert(configs.end(), more.begin(), more.end());
+  }
+  return configs;
 }
 
 std::vector<AccountedConfig> QuickConfigs() {

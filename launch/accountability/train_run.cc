@@ -1,5 +1,6 @@
 #include "launch/accountability/train_run.h"
 
+#include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -16,10 +17,12 @@ constexpr std::chrono::seconds kDeadline(120);
 }  // namespace
 
 double MeasuredStep::SteadyPhase(const std::string& name) const {
+  const auto found = phases.find(name);
+  if (found == phases.end()) return 0;
+  if (name != "pull") return found->second;
   double sum = 0;
   for (const auto& [phase, mean] : phases) sum += mean;
-  const auto found = phases.find(name);
-  return found == phases.end() || sum <= 0 ? 0 : found->second * ms / sum;
+  return std::clamp(found->second - (sum - ms), 0.0, found->second);
 }
 
 Result<MeasuredStep> MeasuredStepOf(const std::string& report) try {

@@ -21,7 +21,8 @@ struct MeasuredStep {
   std::vector<double> rows_pulled;       // of each PS node
   std::map<std::string, double> phases;  // ms, of worker 0, by name; means over the run
 
-  // Of a median step: the first steps, which make products and take memory, are in no median.
+  // Of a median step. The first pull waits for connections, so that the mean of pulls is too large:
+  // what all phases take beyond the median step is left out of it.
   double SteadyPhase(const std::string& name) const;
 };
 

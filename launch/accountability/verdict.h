@@ -20,7 +20,8 @@ struct Accountability {
   Calibration calibration;
   std::vector<AccountedRun> runs;
   std::vector<ContestOutcome> choices;
-  bool is_quick = false;  // a part, of which times are not judged
+  bool is_quick = false;  // small runs, of which times are not judged
+  bool is_part = false;   // not all configurations and contests were asked for
   double seconds = 0;     // that all of it took
 };
 

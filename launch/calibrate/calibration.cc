@@ -31,7 +31,7 @@ Status SamplePoints(const std::vector<std::vector<double>>& points, int pass, do
   samples->resize(points.size(), std::vector<PointSamples>(kernel->figures().size()));
   for (size_t p = 0; p < points.size(); ++p) {
     RETURN_IF_ERROR(kernel->Prepare(points[p]));
-    RETURN_IF_ERROR(SamplePoint(*kernel, pass, point_ms, &(*samples)[p]));
+    RETURN_IF_ERROR(SamplePoint(*kernel, pass, point_ms * kernel->patience(), &(*samples)[p]));
   }
   return OkStatus();
 }

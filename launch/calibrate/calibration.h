@@ -2,8 +2,8 @@
 // and disk, each with its spread.
 //
 // A machine slows down for minutes at times. So all is measured in passes, one after the other, and
-// of a point's passes the fastest counts: its median is the time, and the spread is that of all
-// samples, so that a slow pass shows.
+// slow passes of a point do not count (point_samples.h); the spread is that of all samples, so that
+// a slow pass shows.
 // Threads: one caller.
 #pragma once
 
@@ -19,7 +19,8 @@ namespace rowhouse {
 
 struct CalibrationOptions {
   int passes = 2;
-  double point_ms = 12;  // of a pass, for the samples of one point; at least kLeastSamples are made
+  double point_ms = 12;  // of a pass, for the samples of one point, times the kernel's patience();
+                         // at least kLeastSamples are made
   // Measures points to judge the tables by as well, and goes kernel by kernel, each with its passes
   // one after the other and the judged points between them, so that a slow minute slows all of it.
   bool judges = false;

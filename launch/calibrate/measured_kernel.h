@@ -33,6 +33,10 @@ class MeasuredKernel {
   // "pull", "push", "allreduce"; or "": it is not. Empty: none is.
   virtual std::vector<std::string> judged_as() const { return {}; }
 
+  // How many times as long as other kernels its points are to be sampled: threads that wake each
+  // other take one time or another, and only a mean of many says what they take.
+  virtual double patience() const { return 1; }
+
   // Prepares for sizes, one an axis, and frees what was prepared before. kUnavailable: this host
   // cannot measure the kernel, and why.
   virtual Status Prepare(std::span<const double> sizes) = 0;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "launch/calibrate/stopwatch.h"
 
@@ -15,17 +16,32 @@ double Percentile(std::vector<double> samples, double share) {
   return samples[below] + (at - std::floor(at)) * (samples[above] - samples[below]);
 }
 
+namespace {
+
+// Of the faster four fifths.
+double TrimmedMean(std::vector<double> samples) {
+  std::ranges::sort(samples);
+  const size_t kept = (samples.size() * 4 + 4) / 5;
+  return std::accumulate(samples.begin(), samples.begin() + static_cast<std::ptrdiff_t>(kept),
+                         0.0) /
+         static_cast<double>(kept);
+}
+
+}  // namespace
+
 void PointSamples::Add(int pass, double ns) {
   of_pass.resize(std::max(of_pass.size(), static_cast<size_t>(pass) + 1));
   of_pass[static_cast<size_t>(pass)].push_back(ns);
 }
 
 double PointSamples::ns() const {
-  double least = HUGE_VAL;
+  std::vector<double> passes;
   for (const std::vector<double>& pass : of_pass) {
-    if (!pass.empty()) least = std::min(least, Percentile(pass, 0.5));
+    if (!pass.empty()) passes.push_back(TrimmedMean(pass));
   }
-  return least;
+  const double slowest = kSlowPass * *std::ranges::min_element(passes);
+  std::erase_if(passes, [&](double ns) { return ns > slowest; });
+  return std::accumulate(passes.begin(), passes.end(), 0.0) / static_cast<double>(passes.size());
 }
 
 double PointSamples::spread() const {

@@ -13,14 +13,17 @@ namespace rowhouse {
 // The value that `share` of the samples lie below, interpolated. Requires samples.
 double Percentile(std::vector<double> samples, double share);
 
-inline constexpr int kLeastSamples = 3, kMostSamples = 40;
+inline constexpr int kLeastSamples = 3, kMostSamples = 120;
+inline constexpr double kSlowPass = 1.3;
 
 // Samples of one point of one kernel.
 struct PointSamples {
   std::vector<std::vector<double>> of_pass;  // ns, of each pass, in the order measured
 
   void Add(int pass, double ns);
-  double ns() const;      // the least median of a pass
+  // The mean of the passes, each without its slowest fifth; passes that took kSlowPass times as
+  // long as the fastest one are left out, as others were at work.
+  double ns() const;
   double spread() const;  // (90th - 10th percentile) / median, of all samples
 };
 

@@ -33,6 +33,8 @@ class Tables final : public MeasuredKernel {
     return {{"tables", {1, 8, 26, 100, 400}}, {"shards", {1, 2, 4}}};
   }
 
+  double patience() const override { return 4; }
+
   Status Prepare(std::span<const double> sizes) override {
     shards_.reset();
     const size_t tables = SizeOf(sizes[0]), shards = SizeOf(sizes[1]);
@@ -79,8 +81,10 @@ class BagsOnShards final : public MeasuredKernel {
     return {{1024, 4, 16}, {1024, 16, 32}, {4096, 8, 24}, {512, 20, 64}};
   }
   std::vector<std::string> judged_as() const override {
-    return {"pull", "", "", "push", "", "", "update"};
+    return {"pull of bags", "", "", "push of bags", "", "", "update of bags"};
   }
+
+  double patience() const override { return 4; }
 
   Status Prepare(std::span<const double> sizes) override {
     shards_.reset();

@@ -87,6 +87,29 @@ TEST(ContestOutcome, IsGoodWhenTheChosenPlanIsNearlyTheFastest) {
   EXPECT_FALSE(outcome.is_good());
 }
 
+TEST(Verdict, OfTooFewConfigurationsIsMissedUnlessAPartWasAskedFor) {
+  Accountability all;
+  all.runs = {RunOf(10, 10)};
+  EXPECT_FALSE(TargetOf(TargetsOf(all), "configurations that count").is_met());
+  EXPECT_FALSE(TargetOf(TargetsOf(all), "contests of plans").is_met());
+  all.is_part = true;
+  for (const Target& target : TargetsOf(all)) EXPECT_TRUE(target.is_met()) << target.name;
+}
+
+TEST(AccountabilityToJson, HasNoErrorOfNothing) {
+  const nlohmann::ordered_json json = AccountabilityToJson(Accountability{});
+  EXPECT_TRUE(json.at("gmae").at("step_time").is_null());
+  EXPECT_TRUE(json.at("p90").at("kernels").is_null());
+}
+
+// Its mean has the connecting of the first step in it.
+TEST(MeasuredStep, TakesTheFirstStepsOutOfThePull) {
+  const MeasuredStep step{.ms = 10, .phases = {{"mlp", 4}, {"pull", 5}, {"merge", 3}}};
+  EXPECT_DOUBLE_EQ(step.SteadyPhase("mlp"), 4);
+  EXPECT_DOUBLE_EQ(step.SteadyPhase("pull"), 3);
+  EXPECT_DOUBLE_EQ(step.SteadyPhase("push"), 0);
+}
+
 TEST(Drift, ScalesTheKernelsOfItsKind) {
   const Machine machine = Machine::Typical();
   const Result<Machine> drifted = Drifted(machine, {.products = 2, .memory = 3, .messages = 5});
