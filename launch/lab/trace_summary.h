@@ -75,6 +75,9 @@ Result<EmbeddingTables> TablesOfTrace(const std::string& path);
 // NaN if fewer than 20 are left.
 double FittedZipfExponent(const std::vector<TableAccesses::Row>& hottest);
 
+// "no lookups of tables page and item"; "": each table has some.
+std::string NoLookupsText(const TraceSummary& summary);
+
 nlohmann::ordered_json TraceSummaryToJson(const TraceSummary& summary);
 std::string TraceSummaryText(const TraceSummary& summary);
 // Data of a page (launch/lab/lab_page.h).

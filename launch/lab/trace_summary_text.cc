@@ -121,14 +121,47 @@ nlohmann::ordered_json CurvesOf(const TraceSummary& summary) {
           {"series", std::move(series)}};
 }
 
+std::vector<std::string> WithoutLookups(const TraceSummary& summary) {
+  std::vector<std::string> names;
+  for (const TracedFeature& feature : summary.features) {
+    if (feature.bags.lookups == 0) names.push_back(feature.name);
+  }
+  return names;
+}
+
+// "12,800 samples in 200 steps of 64".
+std::string ExtentText(const TraceSummary& summary) {
+  const auto counted = [](uint64_t number, const char* what) {
+    return fmt::format("{} {}{}", CountText(static_cast<double>(number)), what,
+                       number == 1 ? "" : "s");
+  };
+  return fmt::format("{} in {} of {}", counted(summary.samples, "sample"),
+                     counted(summary.steps, "step"),
+                     CountText(static_cast<double>(summary.step_samples)));
+}
+
 }  // namespace
 
+std::string NoLookupsText(const TraceSummary& summary) {
+  constexpr size_t kMost = 5;
+  const std::vector<std::string> names = WithoutLookups(summary);
+  if (names.empty()) return "";
+  std::string text = names.size() == 1 ? "no lookups of table " : "no lookups of tables ";
+  const size_t named = std::min(kMost, names.size());
+  for (size_t i = 0; i < named; ++i) {
+    const bool is_last = i + 1 == names.size();
+    text += (i == 0 ? "" : is_last ? " and " : ", ") + names[i];
+  }
+  if (names.size() > named) text += fmt::format(" and {} more", names.size() - named);
+  return text;
+}
+
 nlohmann::ordered_json TraceSummaryPage(const TraceSummary& summary) {
+  nlohmann::ordered_json warnings = nlohmann::ordered_json::array();
+  if (const std::string note = NoLookupsText(summary); !note.empty()) warnings.push_back(note);
   return {{"title", "Trace of ids"},
-          {"subtitle", fmt::format("{}: {} samples in {} steps of {}", summary.path,
-                                   CountText(static_cast<double>(summary.samples)),
-                                   CountText(static_cast<double>(summary.steps)),
-                                   CountText(static_cast<double>(summary.step_samples)))},
+          {"subtitle", fmt::format("{}: {}", summary.path, ExtentText(summary))},
+          {"warnings", std::move(warnings)},
           {"curves", nlohmann::ordered_json::array({CurvesOf(summary)})},
           {"grids", nlohmann::ordered_json::array({GridOf("Tables", TablesOf(summary)),
                                                    GridOf("Features", BagsOf(summary))})}};
@@ -151,6 +184,7 @@ nlohmann::ordered_json TraceSummaryToJson(const TraceSummary& summary) {
           {"samples", summary.samples},
           {"steps", summary.steps},
           {"step_samples", summary.step_samples},
+          {"without_lookups", WithoutLookups(summary)},
           {"tables", std::move(tables)},
           {"features", std::move(features)}};
 }
@@ -161,10 +195,11 @@ std::string TraceSummaryText(const TraceSummary& summary) {
     error = std::max(error, table.curve.error());
     sampled = std::min(sampled, table.sampled);
   }
-  std::string text = fmt::format("{}: {} form, {} samples in {} steps of {}\n", summary.path,
-                                 summary.form, CountText(static_cast<double>(summary.samples)),
-                                 CountText(static_cast<double>(summary.steps)),
-                                 CountText(static_cast<double>(summary.step_samples)));
+  std::string text =
+      fmt::format("{}: {} form, {}\n", summary.path, summary.form, ExtentText(summary));
+  if (const std::string note = NoLookupsText(summary); !note.empty()) {
+    text += fmt::format("warning: {}\n", note);
+  }
   if (sampled < 1.0) {
     text += fmt::format("tables are sampled, down to {} of their ids; figures are scaled\n",
                         Percent(sampled));

@@ -2,6 +2,8 @@
 
 #include <glog/logging.h>
 
+#include <filesystem>
+
 #include "launch/report/figure_text.h"
 
 namespace rowhouse {
@@ -12,9 +14,8 @@ double RecordedShare(const LogicalTable& table, double share) {
 }
 
 IdRecording::IdRecording(const Settings& settings, uint32_t worker, uint32_t workers)
-    : path_(settings.output.record_ids.empty()
-                ? ""
-                : TracePathOf(settings.output.record_ids, worker, workers)),
+    : given_(settings.output.record_ids),
+      path_(given_.empty() ? "" : TracePathOf(given_, worker, workers)),
       header_{.tables = {},
               .mini_batch_size = settings.data.mini_batch_size * settings.training.accumulation,
               .worker = worker,
@@ -29,6 +30,11 @@ IdRecording::IdRecording(const Settings& settings, uint32_t worker, uint32_t wor
 
 Status IdRecording::Start() {
   if (!is_on()) return OkStatus();
+  std::error_code ignored;
+  for (const std::string& path : {given_, path_}) {
+    if (!std::filesystem::is_directory(path, ignored)) continue;
+    return UsageError("--record_ids={}: {} is a directory; name a file", given_, path);
+  }
   Result<std::unique_ptr<TraceWriter>> writer = TraceWriter::Create(path_, header_);
   if (!writer.ok()) return UsageError("--record_ids: {}", writer.status().message());
   writer_ = std::move(writer).value();
@@ -43,6 +49,10 @@ void IdRecording::OnSamples(uint64_t step, const Batch& batch) {
 void IdRecording::Finish() {
   if (!writer_) return;
   if (const Status status = writer_->Finish(); !status.ok()) return GiveUp(status);
+  if (header_.worker == 0) {
+    const Status removed = RemoveOtherParts(given_, header_.workers);
+    LOG_IF(WARNING, !removed.ok()) << "--record_ids: of an earlier trace: " << removed.message();
+  }
   summary_ = fmt::format("ids of {} steps recorded in {}: {} of {} lookups, {}\n",
                          CountText(static_cast<double>(writer_->steps())), path_,
                          CountText(static_cast<double>(writer_->ids_written())),

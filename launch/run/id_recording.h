@@ -28,11 +28,13 @@ class IdRecording {
 
   bool is_on() const { return !path_.empty(); }
 
-  // Before the first step. kUsage, naming the file, if it cannot be written.
+  // Before the first step. kUsage, naming the file, if it cannot be written or is a
+  // directory.
   Status Start();
   // The samples of this worker in a step.
   void OnSamples(uint64_t step, const Batch& batch);
   // After the last step that was taken, whether or not all went well: gives the trace its name.
+  // Parts that an earlier run of another number of workers left under it are removed.
   void Finish();
 
   // "ids of 20 steps recorded in ids.trace: ...", with an end of line; "" where nothing is
@@ -42,7 +44,8 @@ class IdRecording {
  private:
   void GiveUp(const Status& why);
 
-  const std::string path_;  // of this worker's part; "": off
+  const std::string given_;  // --record_ids
+  const std::string path_;   // of this worker's part; "": off
   TraceHeader header_;
   std::unique_ptr<TraceWriter> writer_;  // null: not started, finished or given up
   std::string summary_;

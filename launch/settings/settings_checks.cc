@@ -83,6 +83,12 @@ Status CheckStorage(const Settings& s) {
   return OkStatus();
 }
 
+Status CheckRecording(const Settings& s) {
+  if (!s.output.record_ids.empty() || s.output.record_ids_share == 1.0) return OkStatus();
+  return UsageError("record_ids_share={} has no effect without record_ids; say --record_ids=FILE",
+                    s.output.record_ids_share);
+}
+
 Status CheckPsNodes(const Settings& s) {
   if (!s.cluster.ps_endpoints.empty() && s.cluster.ps > 0) {
     return UsageError(
@@ -116,6 +122,7 @@ Status CheckTogether(const Settings& settings, bool reads_data) {
   RETURN_IF_ERROR(CheckData(settings, reads_data));
   RETURN_IF_ERROR(CheckModelDirectory(settings));
   RETURN_IF_ERROR(CheckStorage(settings));
+  RETURN_IF_ERROR(CheckRecording(settings));
   return CheckPsNodes(settings);
 }
 

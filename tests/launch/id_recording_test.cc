@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "launch/settings/settings_checks.h"
 #include "tests/testing/testing.h"
 #include "worker/data/traces/trace_reader.h"
 
@@ -76,6 +77,35 @@ TEST(IdRecording, AFileThatCannotBeMadeIsTheOperatorsMistake) {
   const Status status = recording.Start();
   EXPECT_EQ(status.code(), StatusCode::kUsage);
   EXPECT_THAT(status.message(), HasSubstr("missing/t.1.partial"));
+}
+
+TEST(IdRecording, ADirectoryIsRefusedAtTheStart) {
+  const TempDir dir;
+  for (const uint32_t workers : {1u, 2u}) {
+    IdRecording recording(SettingsFor(dir.path()), 0, workers);
+    const Status status = recording.Start();
+    EXPECT_EQ(status.code(), StatusCode::kUsage);
+    EXPECT_THAT(status.message(), HasSubstr("is a directory; name a file"));
+  }
+}
+
+TEST(IdRecording, ReplacesTheTraceOfMoreWorkers) {
+  const TempDir dir;
+  for (const uint32_t workers : {2u, 1u}) {
+    for (uint32_t worker = 0; worker < workers; ++worker) {
+      IdRecording recording(SettingsFor(dir / "t"), worker, workers);
+      ASSERT_OK(recording.Start());
+      recording.OnSamples(0, OneSample(7));
+      recording.Finish();
+    }
+    EXPECT_OK(OpenTrace(dir / "t")) << workers;
+  }
+}
+
+TEST(IdRecording, AShareOfNothingIsRefused) {
+  EXPECT_THAT(CheckTogether(SettingsFor(""), /*reads_data=*/false).message(),
+              HasSubstr("record_ids_share=0.1 has no effect without record_ids"));
+  EXPECT_OK(CheckTogether(SettingsFor("t"), /*reads_data=*/false));
 }
 
 }  // namespace

@@ -105,6 +105,20 @@ TEST(TraceSummary, RowsAreThoseOfTheKind) {
   EXPECT_EQ(summary.value().tables[1].lookups, 4.0);
 }
 
+TEST(TraceSummary, TablesWithoutLookupsAreNamed) {
+  const TempDir dir;
+  std::ofstream(dir / "t") << "a 0\na 7\n\n";
+  const auto of = [&](const std::vector<std::pair<std::string, uint64_t>>& tables) {
+    return ReadTraceSummary(dir / "t", TablesOf(tables), {.step_samples = 4}).value();
+  };
+  EXPECT_EQ(NoLookupsText(of({{"a", 10}})), "");
+  EXPECT_EQ(NoLookupsText(of({{"a", 10}, {"b", 10}})), "no lookups of table b");
+  const TraceSummary summary = of({{"b", 10}, {"a", 10}, {"c", 10}});
+  EXPECT_EQ(NoLookupsText(summary), "no lookups of tables b and c");
+  EXPECT_THAT(TraceSummaryText(summary), HasSubstr("warning: no lookups of tables b and c\n"));
+  EXPECT_THAT(TraceSummaryText(summary), HasSubstr("1 sample in 1 step of 4"));
+}
+
 TEST(TraceSummary, ATraceOfAnotherConfigIsRefused) {
   const TempDir dir;
   RecordSkewed(dir / "t", 0.5);

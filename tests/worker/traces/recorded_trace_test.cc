@@ -106,6 +106,34 @@ TEST(RecordedTrace, PartsOfWorkersBecomeTheStepsOfTheRun) {
   EXPECT_THAT(OpenTrace(dir / "t").status().message(), HasSubstr("are both there"));
 }
 
+TEST(RecordedTrace, OnePartAloneIsToldHowAllAreNamed) {
+  const TempDir dir;
+  for (const uint32_t worker : {0u, 1u}) {
+    Write(TracePathOf(dir / "t", worker, 2), TwoTables(worker, 2),
+          {{BagsOf({{1}}), BagsOf({{2}})}});
+  }
+  EXPECT_THAT(OpenTrace(dir / "t.0").status().message(),
+              HasSubstr("worker 0 of 2, and 1 part is there; say --trace=" + dir / "t"));
+  std::filesystem::remove(dir / "t.1");
+  EXPECT_THAT(OpenTrace(dir / "t").status().message(), HasSubstr("belong side by side"));
+}
+
+TEST(RecordedTrace, PartsOfAnEarlierRunAreRemoved) {
+  const TempDir dir;
+  const auto write_parts = [&](uint32_t workers) {
+    for (uint32_t worker = 0; worker < workers; ++worker) {
+      Write(TracePathOf(dir / "t", worker, workers), TwoTables(worker, workers),
+            {{BagsOf({{1}}), BagsOf({{2}})}});
+    }
+    ASSERT_OK(RemoveOtherParts(dir / "t", workers));
+    EXPECT_OK(OpenTrace(dir / "t")) << workers;
+  };
+  for (const uint32_t workers : {3u, 2u, 1u, 2u}) write_parts(workers);
+  std::ofstream(dir / "t.2") << "somebody's";
+  ASSERT_OK(RemoveOtherParts(dir / "t", 2));
+  EXPECT_TRUE(std::filesystem::exists(dir / "t.2")) << "it is no trace";
+}
+
 TEST(RecordedTrace, ASampleHasTheSampledIdsAndTheFiguresOfAll) {
   const TempDir dir;
   TraceHeader header = TwoTables();

@@ -37,7 +37,7 @@ std::string ErrorOfText(const std::string& text) {
 
 TEST(TextTrace, WithoutEmptyLinesEachTableHasAnIdASample) {
   const TempDir dir;
-  const auto trace = OpenText(dir, "# a remark\nusers 5\nitems\t70000\nusers,6\r\nusers 7\n\n\n");
+  const auto trace = OpenText(dir, "# a remark\nusers 5\nitems\t70000\nusers,6\r\nusers 7\n");
   EXPECT_STREQ(trace->form(), "text");
   EXPECT_EQ(trace->tables()[0].name, "users");
   EXPECT_EQ(trace->tables()[1].name, "items");
@@ -61,6 +61,15 @@ TEST(TextTrace, EmptyLinesEndSamples) {
   EXPECT_THAT(features[1].offsets, ElementsAre(0, 0, 1, 2));
 }
 
+TEST(TextTrace, AnEmptyLineAtTheEndEndsTheOnlySample) {
+  const TempDir dir;
+  const auto trace = OpenText(dir, "a 1\na 2\nb 3\n\n\n");
+  std::vector<Bags> features;
+  ASSERT_EQ(trace->Read(10, &features).value(), 1u);
+  EXPECT_THAT(features[0].ids, ElementsAre(1, 2));
+  EXPECT_THAT(features[1].ids, ElementsAre(3));
+}
+
 TEST(TextTrace, IdsAloneAreOfOneTable) {
   const TempDir dir;
   const auto trace = OpenText(dir, "42932745\n42932746\n42932745");
@@ -75,6 +84,8 @@ TEST(TextTrace, MistakesAreNamedByLineAndColumn) {
   EXPECT_THAT(ErrorOfText("a 1 2\n"), HasSubstr(":1:5: the third field"));
   EXPECT_THAT(ErrorOfText("a 1\n7\n"), HasSubstr(":2: has 1 fields"));
   EXPECT_THAT(ErrorOfText("a -1\n"), HasSubstr("the id is \"-1\""));
+  EXPECT_THAT(ErrorOfText("a 9223372036854775808\n"),
+              HasSubstr(":1:3: the id is 9223372036854775808; ids are below 2^63"));
   EXPECT_THAT(ErrorOfText("# nothing\n\n"), HasSubstr("has no lookups"));
 }
 

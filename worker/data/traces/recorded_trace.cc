@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "common/counted.h"
 #include "common/crc32c.h"
 #include "common/json_text.h"
 #include "common/mapped_file.h"
@@ -299,6 +301,23 @@ class RecordedTrace final : public TraceReader {
   uint64_t have_ = 0, taken_ = 0;  // samples of step_
 };
 
+// The parts that `paths` are do not make a trace. One that was named for all gets the name of all.
+Status NotAllParts(const std::vector<std::string>& paths, const std::string& path,
+                   const TraceHeader& header) {
+  const std::string number = fmt::format(".{}", header.worker);
+  std::string what_to_do = "all parts belong side by side";
+  if (paths.size() == 1 && header.workers > 1 && path.ends_with(number)) {
+    const std::string all = path.substr(0, path.size() - number.size());
+    const std::string other = fmt::format("{}.{}", all, header.worker == 0 ? 1 : 0);
+    std::error_code ignored;
+    if (std::filesystem::exists(other, ignored)) {
+      what_to_do = fmt::format("say --trace={}, which stands for all parts", all);
+    }
+  }
+  return UsageError("{}: is the part of worker {} of {}, and {} there; {}", path, header.worker,
+                    header.workers, Counted(paths.size(), "part is", "parts are"), what_to_do);
+}
+
 }  // namespace
 
 Result<std::unique_ptr<TraceReader>> OpenRecordedTrace(const std::vector<std::string>& paths) {
@@ -307,10 +326,7 @@ Result<std::unique_ptr<TraceReader>> OpenRecordedTrace(const std::vector<std::st
     ASSIGN_OR_RETURN(Part part, Part::Open(path));
     const TraceHeader& header = part.header();
     if (header.worker != parts.size() || header.workers != paths.size()) {
-      return UsageError(
-          "{}: is the part of worker {} of {}, and {} parts are there; all parts belong side by "
-          "side",
-          path, header.worker, header.workers, paths.size());
+      return NotAllParts(paths, path, header);
     }
     const TraceHeader& first = parts.empty() ? header : parts[0].header();
     const auto is_same = [](const TraceTable& a, const TraceTable& b) {

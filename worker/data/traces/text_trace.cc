@@ -1,7 +1,8 @@
 // "text": a line a lookup. "TABLE ID", with blanks, tabs or a comma between, where TABLE is a name
 // or a number; or "ID" alone, of one table that is called "0". Lines that begin with # are remarks.
-// An empty line ends a sample; in a file without empty lines the k-th id of each table belongs to
-// sample k. The whole trace is held in memory, 8 bytes a lookup.
+// An empty line ends a sample, also behind the last one; in a file without empty lines the k-th id
+// of each table belongs to sample k. Ids are below 2^63. The whole trace is held in memory, 8 bytes
+// a lookup.
 #include <algorithm>
 #include <charconv>
 #include <string_view>
@@ -16,6 +17,7 @@ namespace rowhouse {
 namespace {
 
 constexpr std::string_view kBlanks = " \t,\r";
+constexpr uint64_t kLargestId = UINT64_MAX / 2;
 
 class TextTrace final : public TraceReader {
  public:
@@ -119,7 +121,7 @@ Status TextTrace::AddLine(std::string_view line) {
   if (count != fields_) {
     return UsageError("{}:{}: has {} fields, the lines before it {}", path_, line_, count, fields_);
   }
-  if (pending_ends_ > 0) {  // only now: empty lines at the end of the file end nothing
+  if (pending_ends_ > 0) {  // only now: several empty lines end one sample
     has_samples_ = true;
     EndSample();
     pending_ends_ = 0;
@@ -128,6 +130,10 @@ Status TextTrace::AddLine(std::string_view line) {
   uint64_t id = 0;
   const auto [end, error] = std::from_chars(number.begin(), number.end(), id);
   if (error != std::errc() || end != number.end()) return Bad(line, number, "the id");
+  if (id > kLargestId) {
+    return UsageError("{}:{}:{}: the id is {}; ids are below 2^63", path_, line_,
+                      number.data() - line.data() + 1, id);
+  }
   lookups_[TableOf(count == 2 ? fields[0] : "0")].ids.push_back(id);
   is_sample_open_ = true;
   return OkStatus();
@@ -158,6 +164,7 @@ Status TextTrace::ReadAll() {
     }
     text = std::string(left);
   }
+  if (pending_ends_ > 0) has_samples_ = true;
   if (has_samples_) {
     EndSample();
   } else {

@@ -9,6 +9,7 @@
 #include <bit>
 #include <cerrno>
 #include <cstring>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "common/crc32c.h"
@@ -57,10 +58,30 @@ void PutIds(const std::vector<uint64_t>& ids, std::string* out) {
   out->resize(begin + ids.size() * width);
 }
 
+bool IsRecordedTrace(const std::string& path) {
+  char head[sizeof(kTraceMagic)] = {};
+  std::ifstream file(path, std::ios::binary);
+  return file.read(head, sizeof(head)) && std::memcmp(head, kTraceMagic, sizeof(head)) == 0;
+}
+
+Status RemoveFile(const std::string& path) {
+  if (unlink(path.c_str()) == 0) return OkStatus();
+  return StatusFromErrno(errno, "remove", path);
+}
+
 }  // namespace
 
 std::string TracePathOf(const std::string& path, uint32_t worker, uint32_t workers) {
   return workers == 1 ? path : fmt::format("{}.{}", path, worker);
+}
+
+Status RemoveOtherParts(const std::string& path, uint32_t workers) {
+  if (workers > 1 && IsRecordedTrace(path)) RETURN_IF_ERROR(RemoveFile(path));
+  for (uint32_t worker = workers == 1 ? 0 : workers;; ++worker) {
+    const std::string part = fmt::format("{}.{}", path, worker);
+    if (!IsRecordedTrace(part)) return OkStatus();
+    RETURN_IF_ERROR(RemoveFile(part));
+  }
 }
 
 TraceWriter::TraceWriter(std::string path, const TraceHeader& header, int file)

@@ -18,6 +18,10 @@ namespace rowhouse {
 // One file a worker: `path` itself if there is only one, else <path>.<worker>.
 std::string TracePathOf(const std::string& path, uint32_t worker, uint32_t workers);
 
+// Removes what an earlier run with another number of workers recorded under the same name, which a
+// reader would take for parts of this trace: files that are no recorded traces stay.
+Status RemoveOtherParts(const std::string& path, uint32_t workers);
+
 class TraceWriter {
  public:
   // `path`: as TracePathOf gives it. Replaces an earlier trace when it is finished.
