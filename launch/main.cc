@@ -15,6 +15,7 @@
 
 #include "launch/bench/bench.h"
 #include "launch/bench/bench_command.h"
+#include "launch/lab/lab_page.h"
 #include "launch/lab/lab_run.h"
 #include "launch/plan/auto_plan.h"
 #include "launch/plan/plan_mode.h"
@@ -96,6 +97,9 @@ Result<PlanRequest> ReadPlanRequest(const CommandLine& command_line, const Setti
                        !command_line.Value("plan").empty() ||
                        (!request.out.empty() && !request.wants_counts);
   if (PlannerMethodOf(settings)) {
+    RETURN_IF_ERROR(CheckNoLabPage(command_line));
+    // --max_samples is of --trace, then.
+    if (!command_line.Value(kTraceFlag).empty()) request.max_samples.clear();
     ASSIGN_OR_RETURN(request.lab, LabRunOf(command_line, settings));
   }
   ASSIGN_OR_RETURN(request.load_balance, ReadLoadBalanceFlags(command_line));

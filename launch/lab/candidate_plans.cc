@@ -23,13 +23,6 @@ std::string StrategyOf(std::string_view name) {
   return std::string(name);
 }
 
-std::string ConfiguredName(const Settings& settings) {
-  if (settings.sharding.plan == kPlannedName) return std::string(kPlannedName);
-  if (!settings.sharding.plan.empty()) return settings.sharding.plan;
-  return settings.sharding.strategy +
-         (settings.sharding.pool_on == "shards" ? std::string(kBagsSuffix) : "");
-}
-
 CandidatePlan::OverNodes OverNodes(const StepCost& cost, double RankCost::*figure) {
   CandidatePlan::OverNodes over;
   for (const RankCost& node : cost.ps) {
@@ -94,19 +87,35 @@ Settings WithStrategy(const LabRun& run, const std::string& name) {
   return settings;
 }
 
+// "auto"; or "auto:greedy", where the settings ask for it.
+bool IsPlanned(const LabRun& run, const std::string& name) {
+  return name == kPlannedName ||
+         (name == run.settings.sharding.plan && PlannerMethodOf(run.settings).has_value());
+}
+
+// The planner's plan for the run's own workload, cluster and machine.
+void PlaceByPlanner(const LabRun& run, CandidatePlan* candidate) {
+  Settings settings = run.settings;
+  if (candidate->name != settings.sharding.plan) settings.sharding.plan.clear();
+  Result<PlannedRun> planned = AutoPlanOf(settings, run.workload, run.cluster, run.machine.machine);
+  Status status = planned.status();
+  if (status.ok()) {
+    status = CheckPlanOfRun(run.settings, planned.value().plan, run.cluster.shards_per_ps);
+  }
+  if (!status.ok()) {
+    candidate->refused = status.message();
+    return;
+  }
+  candidate->plan = std::move(planned.value().plan);
+  candidate->cost = std::move(planned.value().cost);
+  candidate->tables = std::move(planned.value().tables);
+  candidate->method = std::move(planned.value().method);
+}
+
 // Sets plan and cost, or `refused`.
 Status Place(const LabRun& run, CandidatePlan* candidate) {
-  if (candidate->name == kPlannedName) {
-    Result<PlannedRun> planned =
-        AutoPlanOf(run.settings, run.workload, run.cluster, run.machine.machine);
-    if (!planned.ok()) {
-      candidate->refused = planned.status().message();
-      return OkStatus();
-    }
-    candidate->plan = std::move(planned.value().plan);
-    candidate->cost = std::move(planned.value().cost);
-    candidate->tables = std::move(planned.value().tables);
-    candidate->method = std::move(planned.value().method);
+  if (IsPlanned(run, candidate->name)) {
+    PlaceByPlanner(run, candidate);
     return OkStatus();
   }
   Result<Plan> plan = PlanOf(WithStrategy(run, candidate->name), run.cluster.ps,
@@ -124,7 +133,7 @@ Status Place(const LabRun& run, CandidatePlan* candidate) {
 
 }  // namespace
 
-Result<std::vector<std::string>> CandidateNames(const std::string& value) {
+Result<std::vector<std::string>> CandidateNames(const std::string& value, const std::string& flag) {
   std::vector<std::string> known;
   for (const std::string& name : ShardingStrategies().Names()) {
     known.push_back(name);
@@ -139,13 +148,19 @@ Result<std::vector<std::string>> CandidateNames(const std::string& value) {
     if (std::ranges::count(known, name) == 0) {
       std::vector<std::string> may_be = known;
       may_be.emplace_back("all");
-      return UsageError("--strategies={}: unknown strategy \"{}\" {}", value, name,
+      return UsageError("{}={}: unknown strategy \"{}\" {}", flag, value, name,
                         DescribeKnownNames(name, may_be));
     }
     if (std::ranges::count(names, name) == 0) names.push_back(name);
     begin = end + 1;
   }
   return names;
+}
+
+std::string ConfiguredName(const Settings& settings) {
+  if (!settings.sharding.plan.empty()) return settings.sharding.plan;
+  return settings.sharding.strategy +
+         (settings.sharding.pool_on == "shards" ? std::string(kBagsSuffix) : "");
 }
 
 Result<CandidatePlan> MakeCandidate(const LabRun& run, const std::string& name) {

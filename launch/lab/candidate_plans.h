@@ -39,8 +39,12 @@ struct CandidatePlan {
 };
 
 // The names that `--strategies` asks for: of "all" every strategy, each also with "+bags", and
-// "auto". kUsage, naming the nearest one, for a name that is none.
-Result<std::vector<std::string>> CandidateNames(const std::string& value);
+// "auto". kUsage, naming the nearest one, for a name that is none; `flag`: as messages name it.
+Result<std::vector<std::string>> CandidateNames(const std::string& value,
+                                                const std::string& flag = "--strategies");
+
+// The candidate that the settings ask for: the plan they name, or else their strategy.
+std::string ConfiguredName(const Settings& settings);
 
 // The candidates that can be, by rising predicted time of a step; then the others. The plan that
 // the settings name is one of them, by the name of its file. A plan that a PS node has no room for
@@ -48,7 +52,7 @@ Result<std::vector<std::string>> CandidateNames(const std::string& value);
 Result<std::vector<CandidatePlan>> MakeCandidates(const LabRun& run,
                                                   std::span<const std::string> names);
 
-// One of them.
+// One of them; of ConfiguredName() the plan of the run itself.
 Result<CandidatePlan> MakeCandidate(const LabRun& run, const std::string& name);
 
 // The one that the settings ask for; else the first; null if all are refused.

@@ -1,6 +1,4 @@
 // ClusterOf: see workload_of_run.h. The flags of plan that describe a cluster are declared here.
-#include <cmath>
-
 #include "common/read_value.h"
 #include "launch/lab/workload_of_run.h"
 #include "launch/settings/verb_flags.h"
@@ -54,12 +52,13 @@ Result<uint64_t> WholeOf(const CommandLine& command_line, const char* flag, uint
   return UsageError("--{}={}: expected a whole number from {} to {}", flag, text, least, most);
 }
 
+// 0 says that there is none.
 Result<double> RealOf(const CommandLine& command_line, const char* flag) {
   const std::string text = command_line.Value(flag);
   if (text.empty()) return 0.0;
   const auto value = ReadReal(text);
-  if (value && std::isfinite(*value) && *value >= 0 && *value <= 1e9) return *value;
-  return UsageError("--{}={}: expected a number from 0 to 1e9", flag, text);
+  if (value && (*value == 0 || (*value >= 1e-3 && *value <= 1e9))) return *value;
+  return UsageError("--{}={}: expected 0, or a number from 0.001 to 1e9", flag, text);
 }
 
 }  // namespace

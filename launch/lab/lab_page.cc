@@ -42,6 +42,16 @@ Status CheckLabPage(const CommandLine& command_line) {
   return MeasuredRuns(reports).status();
 }
 
+Status CheckNoLabPage(const CommandLine& command_line) {
+  for (const std::string_view flag : {kHtmlFlag, kReportsFlag}) {
+    const std::string value = command_line.Value(flag);
+    if (value.empty()) continue;
+    return UsageError("--{}={}: one plan has no page; say --strategies=all, for a page of plans",
+                      flag, value);
+  }
+  return OkStatus();
+}
+
 Status WriteLabPage(const CommandLine& command_line, nlohmann::ordered_json data) {
   const std::string path = command_line.Value(kHtmlFlag);
   const std::string reports = command_line.Value(kReportsFlag);

@@ -25,6 +25,9 @@ namespace rowhouse {
 // they work.
 Status CheckLabPage(const CommandLine& command_line);
 
+// kUsage if --html or --reports is given, for what has no page: one plan.
+Status CheckNoLabPage(const CommandLine& command_line);
+
 // Writes the page if --html is given, whole or not at all, and prints a line that says so, unless
 // standard output is for JSON. `data` is changed only by what --reports adds.
 Status WriteLabPage(const CommandLine& command_line, nlohmann::ordered_json data);

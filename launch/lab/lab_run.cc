@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "common/counted.h"
+#include "common/read_value.h"
 #include "launch/lab/traced_workload.h"
 #include "launch/plan/auto_plan.h"
 #include "launch/plan/plan_of_run.h"
@@ -10,9 +11,7 @@
 #include "launch/settings/verb_flags.h"
 
 namespace rowhouse {
-namespace {
 
-// A plan file that the run is given says how many PS nodes there are, unless the operator does.
 Status TakeShapeOfPlan(LabRun* run) {
   const Settings& settings = run->settings;
   const bool is_file = !settings.sharding.plan.empty() && !PlannerMethodOf(settings);
@@ -25,9 +24,31 @@ Status TakeShapeOfPlan(LabRun* run) {
   return OkStatus();
 }
 
-}  // namespace
+Result<uint64_t> MaxSamplesOf(const CommandLine& command_line) {
+  const std::string text = command_line.Value(kMaxSamplesFlag);
+  if (text.empty()) return uint64_t{0};
+  const auto value = ReadWhole(text);
+  if (!value || *value < 1) {
+    return UsageError("--max_samples={}: expected a whole number of 1 or more", text);
+  }
+  return *value;
+}
+
+bool AreTablesSaid(const CommandLine& command_line, const Settings& settings) {
+  return !command_line.Value(kConfigFlag).empty() || settings.are_tables_given;
+}
+
+Status CheckTablesAreSaid(const CommandLine& command_line, const Settings& settings) {
+  const std::string trace = command_line.Value(kTraceFlag);
+  if (trace.empty() || AreTablesSaid(command_line, settings)) return OkStatus();
+  return UsageError(
+      "--trace={}: a prediction needs the model whose tables it looks up; say --config=FILE as "
+      "well",
+      trace);
+}
 
 Result<LabRun> LabRunOf(const CommandLine& command_line, const Settings& settings) {
+  RETURN_IF_ERROR(CheckTablesAreSaid(command_line, settings));
   LabRun run;
   run.settings = settings;
   if (!settings.sharding.access_counts.empty()) {
@@ -41,8 +62,11 @@ Result<LabRun> LabRunOf(const CommandLine& command_line, const Settings& setting
     ASSIGN_OR_RETURN(run.workload, WorkloadOf(settings, run.cluster.workers, run.counts()));
   } else {
     const uint64_t samples = settings.data.mini_batch_size * settings.training.accumulation;
+    ASSIGN_OR_RETURN(const uint64_t most, MaxSamplesOf(command_line));
     ASSIGN_OR_RETURN(TraceSummary summary,
-                     ReadTraceSummary(trace, settings.embedding, {.step_samples = samples}));
+                     ReadTraceSummary(trace, settings.embedding,
+                                      {.step_samples = samples, .max_samples = most}));
+    if (const std::string note = NoLookupsText(summary); !note.empty()) run.ids += "; " + note;
     ASSIGN_OR_RETURN(run.workload, TracedWorkload(settings, run.cluster.workers, summary));
     run.accesses = std::move(summary.accesses);
   }

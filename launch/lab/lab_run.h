@@ -26,10 +26,22 @@ struct LabRun {
   const AccessCounts* counts() const { return accesses ? &*accesses : nullptr; }
 };
 
-// The run of the settings, by --trace, --calibration and the flags of the cluster. Requires
-// settings that are Validate()d. kUsage for files that cannot be read or are of other tables, and
-// for clusters that cannot be.
+// The run of the settings, by --trace, --max_samples, --calibration and the flags of the cluster.
+// Requires settings that are Validate()d. kUsage for files that cannot be read or are of other
+// tables, CheckTablesAreSaid(), and for clusters that cannot be.
 Result<LabRun> LabRunOf(const CommandLine& command_line, const Settings& settings);
+
+// A plan file that the run is given says how many PS nodes and shards there are, unless the
+// operator does. kUsage for a file that cannot be read.
+Status TakeShapeOfPlan(LabRun* run);
+
+// How many samples of --trace to read at most, by --max_samples; 0: all. kUsage for another value.
+Result<uint64_t> MaxSamplesOf(const CommandLine& command_line);
+
+// Whether the operator says what the model's tables are.
+bool AreTablesSaid(const CommandLine& command_line, const Settings& settings);
+// kUsage for a --trace whose lookups would be taken for those of DLRM's default tables.
+Status CheckTablesAreSaid(const CommandLine& command_line, const Settings& settings);
 
 // Lines for a terminal: cluster, machine, ids, and what is assumed.
 std::string LabRunText(const LabRun& run);

@@ -2,13 +2,13 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "launch/lab/candidate_plans.h"
 #include "launch/lab/lab_page.h"
 #include "launch/lab/lab_run.h"
 #include "launch/lab/measured_beside.h"
 #include "launch/lab/simulation_report.h"
 #include "launch/lab/simulator_flags.h"
 #include "launch/plan/plan_mode.h"
-#include "launch/plan/plan_of_run.h"
 #include "launch/report/json_output.h"
 #include "launch/settings/verb_flags.h"
 
@@ -51,14 +51,12 @@ nlohmann::ordered_json SimulationPage(const SimulatedRun& simulated) {
 Status RunSimulate(const CommandLine& command_line, const Settings& settings) {
   ASSIGN_OR_RETURN(const SimulatorOptions options, SimulatorOptionsOf(command_line));
   ASSIGN_OR_RETURN(const LabRun run, LabRunOf(command_line, settings));
-  ASSIGN_OR_RETURN(const Plan plan,
-                   PlanOf(settings, run.cluster.ps, run.cluster.shards_per_ps, run.counts()));
-  ASSIGN_OR_RETURN(const StepCost predicted,
-                   PredictStep(run.workload, plan, run.cluster, run.machine.machine));
+  ASSIGN_OR_RETURN(const CandidatePlan plan, MakeCandidate(run, ConfiguredName(settings)));
+  if (!plan.refused.empty()) return UsageError("{}", plan.refused);
   ASSIGN_OR_RETURN(const SimulatedRun simulated,
-                   Simulate(run.workload, plan, run.cluster, run.machine.machine, options));
-  nlohmann::ordered_json json = SimulationToJson(run, options, predicted, simulated);
-  std::string text = SimulationText(run, options, predicted, simulated);
+                   Simulate(run.workload, plan.plan, run.cluster, run.machine.machine, options));
+  nlohmann::ordered_json json = SimulationToJson(run, options, plan.cost, simulated);
+  std::string text = SimulationText(run, options, plan.cost, simulated);
   if (const std::string reports = command_line.Value("reports"); !reports.empty()) {
     ASSIGN_OR_RETURN(const MeasuredRun measured, ReadMeasuredRun(reports, run.cluster));
     json["beside"] = BesideToJson(simulated, measured);

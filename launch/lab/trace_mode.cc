@@ -5,10 +5,10 @@
 
 #include "common/durable_file.h"
 #include "common/json_text.h"
-#include "common/read_value.h"
 #include "launch/lab/candidate_plans.h"
 #include "launch/lab/lab_page.h"
 #include "launch/lab/trace_summary.h"
+#include "launch/plan/auto_plan.h"
 #include "launch/plan/plan_mode.h"
 #include "launch/plan/plan_of_run.h"
 #include "launch/report/json_output.h"
@@ -17,21 +17,6 @@
 
 namespace rowhouse {
 namespace {
-
-Result<uint64_t> MaxSamplesOf(const CommandLine& command_line) {
-  const std::string text = command_line.Value(kMaxSamplesFlag);
-  if (text.empty()) return uint64_t{0};
-  const auto value = ReadWhole(text);
-  if (!value || *value < 1) {
-    return UsageError("--max_samples={}: expected a whole number of 1 or more", text);
-  }
-  return *value;
-}
-
-// Whether the command line says what the model's tables are.
-bool IsModelGiven(const CommandLine& command_line, const Settings& settings) {
-  return !command_line.Value(kConfigFlag).empty() || settings.are_tables_given;
-}
 
 // Writes the file of --out, if given; *text gets a line that says so.
 Status WriteOut(const CommandLine& command_line, const std::string& what,
@@ -49,12 +34,11 @@ Status WriteOut(const CommandLine& command_line, const std::string& what,
 
 // --plan or --strategy beside the trace: that plan, for what the trace looks up.
 Status PlanByTrace(const CommandLine& command_line, const Settings& settings) {
+  RETURN_IF_ERROR(CheckNoLabPage(command_line));
   ASSIGN_OR_RETURN(const LabRun run, LabRunOf(command_line, settings));
   const ShardingSettings& sharding = settings.sharding;
-  const bool is_file = !sharding.plan.empty() && sharding.plan != kPlannedName;
-  std::string name = sharding.plan.empty() ? sharding.strategy : sharding.plan;
-  if (sharding.plan.empty() && sharding.pool_on == "shards") name += kBagsSuffix;
-  ASSIGN_OR_RETURN(const CandidatePlan made, MakeCandidate(run, name));
+  const bool is_file = !sharding.plan.empty() && !PlannerMethodOf(settings);
+  ASSIGN_OR_RETURN(const CandidatePlan made, MakeCandidate(run, ConfiguredName(settings)));
   if (!made.refused.empty()) return UsageError("{}", made.refused);
   PlanFile file{.strategy = sharding.plan.empty() ? sharding.strategy : sharding.plan,
                 .ps = run.cluster.ps,
@@ -81,7 +65,7 @@ Status DescribeTrace(const CommandLine& command_line, const Settings& settings) 
   TraceOptions options;
   ASSIGN_OR_RETURN(options.max_samples, MaxSamplesOf(command_line));
   EmbeddingTables tables = settings.embedding;
-  if (IsModelGiven(command_line, settings)) {
+  if (AreTablesSaid(command_line, settings)) {
     options.step_samples = settings.data.mini_batch_size * settings.training.accumulation;
   } else {
     ASSIGN_OR_RETURN(tables, TablesOfTrace(path));

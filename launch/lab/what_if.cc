@@ -1,14 +1,13 @@
 #include "launch/lab/what_if.h"
 
-#include <fmt/ranges.h>
-
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <optional>
+#include <set>
 #include <utility>
 
-#include "common/nearest_name.h"
+#include "common/counted.h"
+#include "common/read_value.h"
 #include "launch/lab/candidate_plans.h"
 #include "launch/lab/traced_workload.h"
 #include "launch/lab/workload_of_run.h"
@@ -18,56 +17,44 @@
 namespace rowhouse {
 namespace {
 
-constexpr std::string_view kKindAxis = "kind";
-constexpr std::string_view kStrategyAxis = "strategy";
 constexpr std::string_view kOrigin = "--what_if";
 
-bool IsAxis(const std::string& name) { return name == kKindAxis || VerbHasFlag("plan", name); }
-
-Result<WhatIfAxis> AxisOf(const std::string& text) {
-  const size_t equals = text.find('=');
-  WhatIfAxis axis{.name = text.substr(0, equals), .values = {}};
-  std::ranges::replace(axis.name, '-', '_');
-  if (equals == std::string::npos || equals + 1 == text.size()) {
-    return UsageError("--what_if: \"{}\": expected NAME=VALUE,VALUE,...", text);
-  }
-  if (!IsAxis(axis.name)) {
-    const std::string near = NearestName(axis.name, FlagsOfVerb("plan"));
-    return UsageError("--what_if: {} is no setting of plan{}", axis.name,
-                      near.empty() ? "" : fmt::format("; did you mean {}?", near));
-  }
-  for (size_t at = equals + 1; at <= text.size();) {
-    const size_t end = std::min(text.find(',', at), text.size());
-    const std::string value = text.substr(at, end - at);
-    if (value.empty()) return UsageError("--what_if: {}: a value is empty", text);
-    if (std::ranges::count(axis.values, value) == 0) axis.values.push_back(value);
-    at = end + 1;
-  }
-  return axis;
+GivenFlag FlagOf(const WhatIfAxis& axis, const std::string& value) {
+  return {.name = axis.name, .value = value, .origin = std::string(kOrigin)};
 }
 
-std::vector<WhatIfAxis> DefaultAxes(const Settings& settings) {
-  const uint64_t cache = std::max<uint64_t>(4, settings.storage.cache_mb);
-  const auto ps = static_cast<uint64_t>(std::max(1, settings.cluster.ps));
-  const auto text = [](uint64_t value) { return std::to_string(value); };
-  WhatIfAxis strategies{.name = std::string(kStrategyAxis), .values = ShardingStrategies().Names()};
-  strategies.values.emplace_back(kPlannedName);
-  return {std::move(strategies),
-          {.name = "cache_mb", .values = {text(cache / 4), text(cache), text(4 * cache)}},
-          {.name = "ps", .values = {text(ps), text(2 * ps), text(4 * ps)}}};
+// What a kind is tried with: its first size to ask for, where the kind has rows or columns to
+// choose a quarter of what the table has. *text: for people.
+KindOptions OptionsToTry(const std::string& kind, const LogicalTable& table, std::string* text) {
+  const KindDeclaration& declaration = DeclarationOfKind(kind);
+  KindOptions options;
+  if (declaration.sizes_to_ask != nullptr) {
+    const std::vector<KindOptions> asked = declaration.sizes_to_ask(table.dim, {});
+    if (!asked.empty()) options = asked.front();
+  }
+  // Its own default, 64 floats, leaves narrower rows as they are.
+  if (kind == "block") options["block_dim"] = std::to_string(std::max(1u, table.dim / 4));
+  for (const auto& [name, value] : options) {
+    *text += fmt::format("{}{}={}", text->empty() ? "" : " ", name, value);
+  }
+  if (declaration.rows_option.empty()) return options;
+  options[declaration.rows_option] = std::to_string(std::max<uint64_t>(1, table.rows / 4));
+  *text += fmt::format("{}{}=rows/4", text->empty() ? "" : " ", declaration.rows_option);
+  return options;
 }
 
-// The kind of plain tables that are large enough to be worth one.
-Status ChangeKinds(const std::string& kind, Settings* settings) {
-  RETURN_IF_ERROR(TableKinds().Validate(kind));
-  const auto sizes_to_ask = DeclarationOfKind(kind).sizes_to_ask;
+// The kind of plain tables that are large enough to be worth one. *options: what they are given,
+// for people.
+Status ChangeKinds(const std::string& kind, Settings* settings, std::string* options) {
+  std::set<std::string> texts;
   for (LogicalTable& table : settings->tables) {
     if (table.kind != "plain" || table.rows <= settings->compression.qr_threshold) continue;
+    std::string text;
     table.kind = kind;
-    const std::vector<KindOptions> options =
-        sizes_to_ask == nullptr ? std::vector<KindOptions>() : sizes_to_ask(table.dim, {});
-    if (!options.empty()) table.kind_options = options.front();
+    table.kind_options = OptionsToTry(kind, table, &text);
+    if (!text.empty()) texts.insert(text);
   }
+  for (const std::string& text : texts) *options += (options->empty() ? "" : " or ") + text;
   ASSIGN_OR_RETURN(settings->embedding, EmbeddingTables::Make(settings->tables));
   settings->model.feature_widths.clear();
   for (const FeatureTable& feature : settings->embedding.features) {
@@ -76,18 +63,35 @@ Status ChangeKinds(const std::string& kind, Settings* settings) {
   return OkStatus();
 }
 
+// What the summary of a trace depends on: the tables by which ids become rows, and the step.
+std::string KeyOfSummary(const EmbeddingTables& tables, uint64_t step_samples) {
+  std::string key = std::to_string(step_samples);
+  for (const FeatureTable& feature : tables.features) {
+    const LogicalTable& table = feature.table;
+    key += fmt::format("|{}:{}:{}:{}:{}:{}:{}", table.name, table.rows, table.dim, table.kind,
+                       table.bad_ids, table.weighted_pooling,
+                       table.padding_id ? std::to_string(*table.padding_id) : "");
+    for (const auto& [name, value] : table.kind_options) key += fmt::format(":{}={}", name, value);
+  }
+  for (const TableSpec& table : tables.physical) {
+    key += fmt::format("|{}:{}:{}", table.name, table.rows, table.dim);
+  }
+  return key;
+}
+
 // Predicts combination after combination. A trace is read once for each set of settings that it
 // depends on.
 class Asker {
  public:
   Asker(const CommandLine& command_line, const std::vector<WhatIfAxis>& axes,
-        const CalibratedMachine& machine)
+        const CalibratedMachine& machine, uint64_t max_samples)
       : command_line_(command_line),
         axes_(axes),
         machine_(machine),
-        trace_(command_line.Value(kTraceFlag)) {}
+        trace_(command_line.Value(kTraceFlag)),
+        max_samples_(max_samples) {}
 
-  // kUsage for what no combination can mend.
+  // What the operator would have to mend is the row's refusal.
   Result<WhatIfRow> Ask(const std::vector<size_t>& choice) {
     WhatIfRow row;
     CommandLine command_line = command_line_;
@@ -100,48 +104,40 @@ class Asker {
       } else if (axes_[a].name == kStrategyAxis) {
         strategy = value;
       } else {
-        command_line.flags.push_back(
-            {.name = axes_[a].name, .value = value, .origin = std::string(kOrigin)});
+        command_line.flags.push_back(FlagOf(axes_[a], value));
       }
     }
-    LabRun run{.machine = machine_};
-    ASSIGN_OR_RETURN(run.settings, MakeSettings(command_line));
-    const Status status = Predict(command_line, kind, strategy, &run, &row);
-    if (status.ok()) return row;
-    if (is_error_of_all_) return status;
-    row.refusal = status.message();
+    const Status status = Predict(command_line, kind, strategy, &row);
+    if (!status.ok() && status.code() != StatusCode::kUsage) return status;
+    if (!status.ok()) row.refusal = status.message();
     return row;
   }
 
+  // NoLookupsText() of the trace; "" without one.
+  const std::string& note() const { return note_; }
+
  private:
   Status Predict(const CommandLine& command_line, const std::string& kind,
-                 const std::string& strategy, LabRun* run, WhatIfRow* row) {
-    Settings& settings = run->settings;
-    is_error_of_all_ = false;
-    if (!kind.empty()) RETURN_IF_ERROR(ChangeKinds(kind, &settings));
-    RETURN_IF_ERROR(settings.Validate(/*reads_data=*/false));
-    ASSIGN_OR_RETURN(run->cluster, ClusterOf(settings, command_line));
-    is_error_of_all_ = true;
-    RETURN_IF_ERROR(SetWorkload(kind, run));
-    row->samples = run->workload.step.samples;
-    if (!strategy.empty()) {
-      ASSIGN_OR_RETURN(CandidatePlan candidate, MakeCandidate(*run, strategy));
-      row->refusal = std::move(candidate.refused);
-      row->cost = std::move(candidate.cost);
-      return OkStatus();
-    }
-    is_error_of_all_ = false;
-    ASSIGN_OR_RETURN(const Plan plan,
-                     PlanOf(settings, run->cluster.ps, run->cluster.shards_per_ps, run->counts()));
-    is_error_of_all_ = true;
-    ASSIGN_OR_RETURN(row->cost,
-                     PredictStep(run->workload, plan, run->cluster, run->machine.machine));
+                 const std::string& strategy, WhatIfRow* row) {
+    LabRun run{.machine = machine_};
+    ASSIGN_OR_RETURN(run.settings, MakeSettings(command_line));
+    if (!kind.empty()) RETURN_IF_ERROR(ChangeKinds(kind, &run.settings, &row->kind_options));
+    RETURN_IF_ERROR(run.settings.Validate(/*reads_data=*/false));
+    ASSIGN_OR_RETURN(run.cluster, ClusterOf(run.settings, command_line));
+    RETURN_IF_ERROR(TakeShapeOfPlan(&run));
+    RETURN_IF_ERROR(SetWorkload(&run));
+    row->samples = run.workload.step.samples;
+    ASSIGN_OR_RETURN(
+        CandidatePlan candidate,
+        MakeCandidate(run, strategy.empty() ? ConfiguredName(run.settings) : strategy));
+    row->refusal = std::move(candidate.refused);
+    row->cost = std::move(candidate.cost);
     return OkStatus();
   }
 
-  Status SetWorkload(const std::string& kind, LabRun* run) {
-    ASSIGN_OR_RETURN(const TraceSummary* const summary, TraceOf(kind, run->settings));
-    if (summary != nullptr) {
+  Status SetWorkload(LabRun* run) {
+    if (!trace_.empty()) {
+      ASSIGN_OR_RETURN(const TraceSummary* const summary, SummaryFor(run->settings));
       run->accesses = summary->accesses;
       ASSIGN_OR_RETURN(run->workload,
                        TracedWorkload(run->settings, run->cluster.workers, *summary));
@@ -155,24 +151,30 @@ class Asker {
     return OkStatus();
   }
 
-  // Null without a trace.
-  Result<const TraceSummary*> TraceOf(const std::string& kind, const Settings& settings) {
-    if (trace_.empty()) return static_cast<const TraceSummary*>(nullptr);
+  Result<const TraceSummary*> SummaryFor(const Settings& settings) {
     const uint64_t samples = settings.data.mini_batch_size * settings.training.accumulation;
-    auto& summary = summaries_[{kind, samples}];
-    if (!summary) {
-      ASSIGN_OR_RETURN(summary,
-                       ReadTraceSummary(trace_, settings.embedding, {.step_samples = samples}));
+    const std::string key = KeyOfSummary(settings.embedding, samples);
+    auto found = summaries_.find(key);
+    if (found == summaries_.end()) {
+      found = summaries_
+                  .emplace(key,
+                           ReadTraceSummary(trace_, settings.embedding,
+                                            {.step_samples = samples, .max_samples = max_samples_}))
+                  .first;
     }
-    return static_cast<const TraceSummary*>(&*summary);
+    RETURN_IF_ERROR(found->second.status());
+    const TraceSummary* const summary = &found->second.value();
+    note_ = NoLookupsText(*summary);
+    return summary;
   }
 
   const CommandLine& command_line_;
   const std::vector<WhatIfAxis>& axes_;
   const CalibratedMachine& machine_;
   const std::string trace_;
-  std::map<std::pair<std::string, uint64_t>, std::optional<TraceSummary>> summaries_;
-  bool is_error_of_all_ = false;
+  const uint64_t max_samples_;
+  std::map<std::string, Result<TraceSummary>> summaries_;  // by KeyOfSummary()
+  std::string note_;
 };
 
 // The next combination, the last axis fastest; false: there is none.
@@ -184,53 +186,49 @@ bool Advance(const std::vector<WhatIfAxis>& axes, std::vector<size_t>* choice) {
   return false;
 }
 
-// What the settings say of an axis, as text.
-std::string ConfiguredValue(const WhatIfAxis& axis, const CommandLine& command_line,
-                            const Settings& settings) {
-  if (axis.name == kKindAxis) return "plain";
-  if (axis.name == kStrategyAxis && settings.sharding.plan == kPlannedName) {
-    return settings.sharding.plan;
+// Whether a value of an axis is what the settings say.
+bool IsConfigured(const WhatIfAxis& axis, const std::string& value, const CommandLine& command_line,
+                  const Settings& settings) {
+  if (axis.name == kKindAxis) return value == "plain";
+  if (axis.name == kStrategyAxis) return value == ConfiguredName(settings);
+  if (const SettingField* const field = FindSettingField(axis.name)) {
+    Settings with_value = settings, as_is = settings;
+    if (as_is.cluster.ps < 1) as_is.cluster.ps = 1;  // what plan takes it for
+    return field->set(value, with_value).ok() && field->get(with_value) == field->get(as_is);
   }
-  if (axis.name == "ps") return std::to_string(std::max(1, settings.cluster.ps));
-  const SettingField* const field = FindSettingField(axis.name);
-  if (field != nullptr) return field->get(settings);
   const VerbFlag* const flag = FindVerbFlag(axis.name, "plan");
-  return command_line.Value(axis.name, flag == nullptr ? "" : std::string(flag->default_text));
+  const std::string given =
+      command_line.Value(axis.name, flag == nullptr ? "" : std::string(flag->default_text));
+  const auto number = ReadReal(value);
+  return value == given || (number && number == ReadReal(given));
+}
+
+// kUsage for a value that is none of the axis, whatever the others are.
+Status CheckValues(const WhatIfAxis& axis, const CommandLine& command_line,
+                   const Settings& settings) {
+  if (axis.name == kStrategyAxis) return OkStatus();  // WhatIfAxesOf knows them
+  const SettingField* const field = FindSettingField(axis.name);
+  for (const std::string& value : axis.values) {
+    if (axis.name == kKindAxis) {
+      RETURN_IF_ERROR(TableKinds().Validate(value).Annotate("--what_if: kind=" + value));
+      continue;
+    }
+    const GivenFlag given = FlagOf(axis, value);
+    Settings changed = settings;
+    if (field != nullptr) {
+      RETURN_IF_ERROR(field->set(value, changed).Annotate(given.Describe()));
+      continue;
+    }
+    changed.cluster.ps = std::max(1, changed.cluster.ps);
+    changed.cluster.ps_per_host = 0;
+    CommandLine with_value = command_line;
+    with_value.flags.push_back(given);
+    RETURN_IF_ERROR(ClusterOf(changed, with_value).status().Annotate("--what_if"));
+  }
+  return OkStatus();
 }
 
 }  // namespace
-
-Result<std::vector<WhatIfAxis>> WhatIfAxesOf(const std::string& text, const Settings& settings) {
-  constexpr std::string_view kBetween = " ;\t\n";
-  std::vector<WhatIfAxis> axes;
-  if (text.empty() || text == "-") {
-    axes = DefaultAxes(settings);
-  } else {
-    for (size_t at = text.find_first_not_of(kBetween); at != std::string::npos;) {
-      const size_t end = std::min(text.find_first_of(kBetween, at), text.size());
-      ASSIGN_OR_RETURN(WhatIfAxis axis, AxisOf(text.substr(at, end - at)));
-      if (axis.name == kStrategyAxis) {
-        ASSIGN_OR_RETURN(axis.values,
-                         CandidateNames(fmt::format("{}", fmt::join(axis.values, ","))));
-      }
-      if (std::ranges::count(axes, axis.name, &WhatIfAxis::name) > 0) {
-        return UsageError("--what_if: {} is named twice", axis.name);
-      }
-      axes.push_back(std::move(axis));
-      at = text.find_first_not_of(kBetween, end);
-    }
-  }
-  if (axes.empty()) return UsageError("--what_if: expected NAME=VALUE,VALUE,...");
-  size_t combinations = 1;
-  for (const WhatIfAxis& axis : axes) {
-    combinations = std::min(combinations * axis.values.size(), size_t{1} << 32);
-  }
-  if (combinations > kMaxWhatIfRows) {
-    return UsageError("--what_if: {} combinations, and at most {} are tried; name fewer values",
-                      combinations, kMaxWhatIfRows);
-  }
-  return axes;
-}
 
 std::vector<WhatIfEffect> WhatIfEffectsOf(const std::vector<WhatIfAxis>& axes,
                                           const std::vector<WhatIfRow>& rows) {
@@ -276,21 +274,25 @@ std::vector<WhatIfEffect> WhatIfEffectsOf(const std::vector<WhatIfAxis>& axes,
 
 Result<WhatIf> AskWhatIf(const CommandLine& command_line, const std::vector<WhatIfAxis>& axes) {
   ASSIGN_OR_RETURN(const Settings settings, MakeSettings(command_line));
-  ASSIGN_OR_RETURN(const CalibratedMachine machine, MachineOf(command_line));
+  ASSIGN_OR_RETURN(const CalibratedMachine machine, MachineOf(settings.sharding.calibration));
+  ASSIGN_OR_RETURN(const uint64_t max_samples, MaxSamplesOf(command_line));
+  RETURN_IF_ERROR(CheckTablesAreSaid(command_line, settings));
   WhatIf what_if{.axes = axes,
                  .rows = {},
                  .effects = {},
                  .ids = IdsAreFrom(settings, !command_line.Value(kTraceFlag).empty()),
                  .machine_warning = machine.warning};
-  std::vector<std::string> configured;
   for (const WhatIfAxis& axis : axes) {
-    configured.push_back(ConfiguredValue(axis, command_line, settings));
+    RETURN_IF_ERROR(CheckValues(axis, command_line, settings));
   }
-  Asker asker(command_line, axes, machine);
+  Asker asker(command_line, axes, machine, max_samples);
   std::vector<size_t> choice(axes.size());
   do {
     ASSIGN_OR_RETURN(WhatIfRow row, asker.Ask(choice));
-    row.is_as_configured = row.values == configured;
+    row.is_as_configured = true;
+    for (size_t a = 0; a < axes.size() && row.is_as_configured; ++a) {
+      row.is_as_configured = IsConfigured(axes[a], row.values[a], command_line, settings);
+    }
     what_if.rows.push_back(std::move(row));
   } while (Advance(axes, &choice));
   std::ranges::stable_sort(what_if.rows, [](const WhatIfRow& a, const WhatIfRow& b) {
@@ -300,6 +302,11 @@ Result<WhatIf> AskWhatIf(const CommandLine& command_line, const std::vector<What
     return std::pair(a.us_per_sample(), !a.is_as_configured) <
            std::pair(b.us_per_sample(), !b.is_as_configured);
   });
+  if (const WhatIfRow& best = what_if.rows.front(); !best.refusal.empty()) {
+    return UsageError("--what_if: none of {} can be: {}",
+                      Counted(what_if.rows.size(), "combination"), best.refusal);
+  }
+  if (!asker.note().empty()) what_if.ids += "; " + asker.note();
   what_if.effects = WhatIfEffectsOf(axes, what_if.rows);
   return what_if;
 }

@@ -5,6 +5,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/status.h"
@@ -16,7 +17,10 @@ namespace rowhouse {
 
 // A setting, or a flag of `plan` that describes the cluster, and the values to try. Besides:
 //   strategy   names of CandidateNames(): "row_wise", "row_wise+bags", "auto", or "all" of them
-//   kind       of plain tables of more than qr_threshold rows, with its default options
+//   kind       of plain tables of more than qr_threshold rows; with rows or columns to choose, a
+//              quarter of the table's
+inline constexpr std::string_view kStrategyAxis = "strategy";
+inline constexpr std::string_view kKindAxis = "kind";
 struct WhatIfAxis {
   std::string name;
   std::vector<std::string> values;
@@ -26,6 +30,7 @@ struct WhatIfAxis {
 struct WhatIfRow {
   std::vector<std::string> values;  // of each axis
   bool is_as_configured = false;    // what the settings say
+  std::string kind_options;         // what the axis kind gave tables: "buckets=rows/4"; "": nothing
   std::string refusal;              // why it cannot be; "": it can, and only then the rest is set
   StepCost cost;
   uint64_t samples = 0;  // of a step, over all workers
@@ -54,11 +59,13 @@ inline constexpr size_t kMaxWhatIfRows = 1000;
 // "strategy=row_wise,fair cache_mb=64,256": axes between blanks or semicolons, values between
 // commas. "" or "-": strategies, caches of a quarter, once and four times the size of `settings`,
 // and once, twice and four times the PS nodes. kUsage for anything else, flags that plan does not
-// have, and more than kMaxWhatIfRows combinations.
+// have or that are the same for all combinations (--trace, --json), and more than kMaxWhatIfRows
+// combinations.
 Result<std::vector<WhatIfAxis>> WhatIfAxesOf(const std::string& text, const Settings& settings);
 
-// kUsage for values that are none of the setting, a trace that is not of the run, and a machine
-// that lacks a kernel. A combination that cannot be is a row with the reason.
+// kUsage for values that are none of the setting, before anything is predicted; for a trace without
+// a word on the model's tables; and if no combination can be, with the first reason. One of several
+// that cannot be is a row with the reason.
 Result<WhatIf> AskWhatIf(const CommandLine& command_line, const std::vector<WhatIfAxis>& axes);
 
 std::vector<WhatIfEffect> WhatIfEffectsOf(const std::vector<WhatIfAxis>& axes,

@@ -3,6 +3,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "common/counted.h"
 #include "launch/lab/what_if.h"
 #include "launch/report/figure_text.h"
 #include "launch/report/text_table.h"
@@ -29,7 +30,9 @@ void AddRow(const WhatIfRow& row, TextTable* text) {
   cells.push_back(fmt::format("{:.1f} %", 100.0 * row.cost.hit_rate));
   cells.push_back(BytesText(LargestMemory(row.cost)));
   cells.emplace_back(BoundName(row.cost.bound));
-  cells.push_back(row.is_as_configured ? "as configured" : "");
+  std::string note = row.kind_options;
+  if (row.is_as_configured) note += note.empty() ? "as configured" : ", as configured";
+  cells.push_back(std::move(note));
   text->rows.push_back(std::move(cells));
 }
 
@@ -73,7 +76,7 @@ std::string RefusalsText(const WhatIf& what_if) {
   }
   std::string text;
   for (const auto& [why, times] : refusals) {
-    text += fmt::format("{} combinations cannot be: {}\n", times, why);
+    text += fmt::format("{} cannot be: {}\n", Counted(times, "combination"), why);
   }
   return text.empty() ? text : "\n" + text;
 }
@@ -98,6 +101,7 @@ nlohmann::ordered_json RowToJson(const WhatIf& what_if, const WhatIfRow& row) {
   nlohmann::ordered_json json;
   for (size_t a = 0; a < what_if.axes.size(); ++a) json[what_if.axes[a].name] = row.values[a];
   json["is_as_configured"] = row.is_as_configured;
+  if (!row.kind_options.empty()) json["kind_options"] = row.kind_options;
   if (!row.refusal.empty()) {
     json["refusal"] = row.refusal;
     return json;
@@ -117,7 +121,8 @@ nlohmann::ordered_json RowToJson(const WhatIf& what_if, const WhatIfRow& row) {
 std::string WhatIfText(const WhatIf& what_if) {
   std::string text;
   if (!what_if.machine_warning.empty()) text += fmt::format("note: {}\n", what_if.machine_warning);
-  text += fmt::format("{} combinations, predicted; {}\n\n", what_if.rows.size(), what_if.ids);
+  text += fmt::format("{}, predicted; {}\n\n", Counted(what_if.rows.size(), "combination"),
+                      what_if.ids);
   return text + RowsText(what_if) + EffectsText(what_if) + RefusalsText(what_if);
 }
 
@@ -135,7 +140,8 @@ nlohmann::ordered_json WhatIfPage(const WhatIf& what_if) {
   }
   nlohmann::ordered_json page = {
       {"title", "What if"},
-      {"subtitle", fmt::format("{} combinations, predicted; {}", what_if.rows.size(), what_if.ids)},
+      {"subtitle",
+       fmt::format("{}, predicted; {}", Counted(what_if.rows.size(), "combination"), what_if.ids)},
       {"warnings", nlohmann::ordered_json::array()},
       {"grids", nlohmann::ordered_json::array(
                     {{{"title", "What matters most"},

@@ -72,7 +72,8 @@ constexpr VerbFlag kFlags[] = {
      "looked up most, and writes the counts to --out",
      true},
     {kMaxSamplesFlag, kPlan | kData,
-     "Samples to read, at most. plan: with count_ids; default: all of the epoch. data head: to "
+     "Samples to read, at most. plan: with count_ids, default: all of the epoch; of "
+     "trace, default: all. data head: to "
      "print; default: 10"},
     {kMeasuredFlag, kPlan,
      "The --model_dir of a saved model: makes the plan from the lookups that were counted while "

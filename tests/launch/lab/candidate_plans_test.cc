@@ -105,6 +105,21 @@ TEST(Candidates, APlanThatANodeHasNoRoomForIsRefusedWithTheTableAndByHowMuch) {
   EXPECT_THAT(one.refused, HasSubstr(" more than --ps_memory_mb=1; most of it is of table \"t"));
 }
 
+TEST(Candidates, AMethodOfThePlannerThatIsConfiguredPlansForTheRun) {
+  Settings settings = ThreeTables();
+  EXPECT_EQ(ConfiguredName(settings), "row_wise");
+  settings.sharding.pool_on = "shards";
+  EXPECT_EQ(ConfiguredName(settings), "row_wise+bags");
+  settings.sharding.pool_on = "workers";
+  settings.sharding.plan = "auto:greedy";
+  const LabRun run = RunOf(settings);
+  EXPECT_EQ(ConfiguredName(run.settings), "auto:greedy");
+  const CandidatePlan one = MakeCandidate(run, "auto:greedy").value();
+  EXPECT_EQ(one.refused, "");
+  EXPECT_TRUE(one.is_configured);
+  EXPECT_EQ(one.tables.size(), 3u);
+}
+
 TEST(Candidates, SayWhereATableIs) {
   const LabRun run = RunOf(ThreeTables());
   const auto where = [&](const char* name) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -47,6 +48,7 @@ TEST(WhatIf, AxesAreReadAndBounded) {
   EXPECT_THAT(axes[1].values, testing::ElementsAre("64", "256"));
   EXPECT_EQ(AxesOf("-").size(), 3u) << "the default";
   EXPECT_THAT(ErrorOf("cache_mb"), HasSubstr("expected NAME=VALUE"));
+  EXPECT_THAT(ErrorOf("=1"), HasSubstr("expected NAME=VALUE"));
   EXPECT_THAT(ErrorOf("cache_bm=1"), HasSubstr("did you mean cache_mb?"));
   EXPECT_THAT(ErrorOf("ps=1 ps=2"), HasSubstr("ps is named twice"));
   EXPECT_THAT(ErrorOf("ps=1,,2"), HasSubstr("a value is empty"));
@@ -94,9 +96,84 @@ TEST(WhatIf, WhatCannotBeIsSaid) {
 }
 
 TEST(WhatIf, AnUnknownValueIsAMistakeOfAll) {
+  EXPECT_THAT(ErrorOf("strategy=foo"), HasSubstr("--what_if: strategy=foo: unknown strategy"));
   EXPECT_THAT(ErrorOf("strategy=row_wisely"), HasSubstr("Did you mean \"row_wise\"?"));
   EXPECT_THAT(AskWhatIf(PlanLine({}), AxesOf("ps=none")).status().message(),
               HasSubstr("--ps=none (--what_if)"));
+  EXPECT_THAT(AskWhatIf(PlanLine({}), AxesOf("network_gbits=10,nan")).status().message(),
+              HasSubstr("--network_gbits=nan: expected 0, or a number from 0.001"));
+  EXPECT_EQ(AskWhatIf(PlanLine({}), AxesOf("kind=plain,none")).status().exit_code(), 2);
+}
+
+TEST(WhatIf, WhatIsTheSameForAllCombinationsIsNoAxis) {
+  for (const char* const flag : {"trace", "calibration", "config", "json", "html", "out", "reports",
+                                 "svg", "what_if", "strategies", "simulate", "max_samples"}) {
+    EXPECT_THAT(
+        ErrorOf(fmt::format("{}=1", flag)),
+        HasSubstr(fmt::format("{0} is the same for all combinations; give it as --{0}", flag)));
+  }
+}
+
+TEST(WhatIf, NothingThatCanBeIsAMistake) {
+  const auto asked = AskWhatIf(PlanLine({}), AxesOf("strategy=skew_aware"));
+  EXPECT_EQ(asked.status().exit_code(), 2);
+  EXPECT_THAT(asked.status().message(), HasSubstr("none of 1 combination can be: "));
+}
+
+TEST(WhatIf, ThePlanOfTheRunKeepsToTheLimitsOfANode) {
+  const auto asked = AskWhatIf(PlanLine({"--ps=2", "--arch_embedding_size=1000000-300"}),
+                               AxesOf("ps_memory_mb=1,100000"));
+  ASSERT_OK(asked);
+  EXPECT_EQ(asked.value().rows[0].values[0], "100000");
+  EXPECT_EQ(asked.value().rows[0].refusal, "");
+  EXPECT_THAT(asked.value().rows[1].refusal, HasSubstr("more than --ps_memory_mb=1"));
+}
+
+TEST(WhatIf, ThePlannersPlanIsForTheClusterThatIsAskedAbout) {
+  const auto by_plan = AskWhatIf(PlanLine({"--plan=auto", "--ps=2", "--workers=4", "--hosts=2"}),
+                                 AxesOf("shards=1"));
+  const auto by_strategy =
+      AskWhatIf(PlanLine({"--ps=2", "--workers=4", "--hosts=2"}), AxesOf("strategy=auto shards=1"));
+  ASSERT_OK(by_plan);
+  ASSERT_OK(by_strategy);
+  EXPECT_DOUBLE_EQ(by_plan.value().rows[0].cost.ms, by_strategy.value().rows[0].cost.ms);
+}
+
+TEST(WhatIf, ATraceIsReadAnewForOtherTables) {
+  const TempDir dir;
+  std::ofstream(dir / "t") << "t0 7\nt1 8\nt0 4000\nt1 299\n";
+  const std::string trace = "--trace=" + dir / "t";
+  for (const char* const axes : {"qr_flag=false,true", "kind=qr qr_threshold=100,1000000"}) {
+    const auto asked = AskWhatIf(PlanLine({trace.c_str()}), AxesOf(axes));
+    ASSERT_OK(asked);
+    std::set<size_t> tables;
+    for (const WhatIfRow& row : asked.value().rows) {
+      EXPECT_EQ(row.refusal, "");
+      tables.insert(row.cost.tables.size());
+    }
+    EXPECT_THAT(tables, testing::ElementsAre(2, 4)) << axes;
+  }
+}
+
+TEST(WhatIf, ATraceThatLacksTablesSaysSo) {
+  const TempDir dir;
+  std::ofstream(dir / "t") << "t0 7\nt0 4000\n";
+  const std::string trace = "--trace=" + dir / "t";
+  const auto asked = AskWhatIf(PlanLine({trace.c_str()}), AxesOf("ps=1"));
+  ASSERT_OK(asked);
+  EXPECT_EQ(asked.value().ids, "ids as traced; no lookups of table t1");
+  EXPECT_THAT(
+      AskWhatIf(PlanLine({trace.c_str(), "--max_samples=0"}), AxesOf("ps=1")).status().message(),
+      HasSubstr("--max_samples=0: expected"));
+}
+
+TEST(WhatIf, AsConfiguredIsWhatTheSettingsMean) {
+  const auto asked =
+      AskWhatIf(PlanLine({"--cache_mb=1024"}), AxesOf("cache_mb=64,1GB workers=1,2"));
+  ASSERT_OK(asked);
+  for (const WhatIfRow& row : asked.value().rows) {
+    EXPECT_EQ(row.is_as_configured, row.values == std::vector<std::string>({"1GB", "1"}));
+  }
 }
 
 TEST(WhatIf, KindsAreThoseOfLargePlainTables) {
@@ -107,6 +184,18 @@ TEST(WhatIf, KindsAreThoseOfLargePlainTables) {
     EXPECT_EQ(row.refusal, "");
     EXPECT_EQ(row.cost.tables.size(), row.values[0] == "qr" ? 4u : 2u);
   }
+}
+
+TEST(WhatIf, KindsWithRowsOrColumnsToChooseTakeAQuarter) {
+  const auto asked = AskWhatIf(PlanLine({}), AxesOf("kind=hashed,block"));
+  ASSERT_OK(asked);
+  std::set<std::string> options;
+  for (const WhatIfRow& row : asked.value().rows) {
+    EXPECT_EQ(row.refusal, "");
+    options.insert(row.kind_options);
+  }
+  EXPECT_THAT(options, testing::ElementsAre("block_dim=4", "buckets=rows/4"));
+  EXPECT_THAT(WhatIfText(asked.value()), HasSubstr("buckets=rows/4"));
 }
 
 TEST(WhatIf, TheAxisThatExplainsMostComesFirst) {
