@@ -167,7 +167,9 @@ Status RunAccountability(const CommandLine& command_line, const Settings& settin
   return Verdict(all);
 }
 
-const bool kMode = AddPlanMode({.flag = kAccountabilityFlag, .run = RunAccountability});
+const bool kMode = AddPlanMode({.flag = kAccountabilityFlag, .run = RunAccountability}) &&
+                   AddPlanOption(kQuickFlag, {kAccountabilityFlag}) &&
+                   AddPlanOption(kOnlyFlag, {kAccountabilityFlag});
 
 }  // namespace
 }  // namespace rowhouse

@@ -186,7 +186,8 @@ Status SayWhatFor(const CommandLine& command_line, const Settings&) {
 }
 
 bool AddOptionOfOpTrace(std::string_view flag, int precedence) {
-  return AddPlanMode({.flag = std::string(flag), .run = SayWhatFor, .precedence = precedence});
+  return AddPlanMode({.flag = std::string(flag), .run = SayWhatFor, .precedence = precedence}) &&
+         AddPlanOption(std::string(flag), {std::string(kOpTraceFlag)});
 }
 
 const bool kRegistered =

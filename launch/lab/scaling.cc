@@ -41,7 +41,9 @@ const bool kFlagsAreThere =
                  .verbs = kPlan,
                  .help = "A folder: --scaling draws its pictures there, scaling_weak.svg and "
                          "scaling_strong.svg",
-                 .section = kLabSection});
+                 .section = kLabSection}) &&
+    AddPlanOption("samples_per_worker", {std::string(kFlag)}) &&
+    AddPlanOption("svg", {std::string(kFlag)});
 
 Result<ScalingOptions> ScalingOptionsOf(const CommandLine& command_line, const LabRun& run) {
   ScalingOptions options{.ps = {1, 4, 16, 64, 256}, .networks_gbits = {25, 100}};

@@ -4,6 +4,7 @@
 
 #include "common/counted.h"
 #include "common/read_value.h"
+#include "launch/plan/plan_mode.h"
 #include "launch/settings/verb_flags.h"
 
 namespace rowhouse {
@@ -42,6 +43,14 @@ const bool kDeclared =
                          "compute, and sees one step less; rowhouse does not train so",
                  .is_switch = true,
                  .section = kLabSection});
+
+const bool kAreOptions = [] {
+  for (const char* const flag :
+       {"simulated_steps", "simulation_seed", "jitter", "stragglers", "staleness", "overlap"}) {
+    AddPlanOption(flag, {"simulate", "scaling"});
+  }
+  return true;
+}();
 
 Result<uint64_t> WholeOf(const CommandLine& command_line, const char* flag, uint64_t otherwise,
                          uint64_t least, uint64_t most) {

@@ -1,5 +1,9 @@
 #include "launch/plan/plan_mode.h"
 
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
 #include <utility>
 #include <vector>
 
@@ -11,6 +15,12 @@ namespace {
 std::vector<PlanMode>& Modes() {
   static std::vector<PlanMode> modes;
   return modes;
+}
+
+// Modes by the flags that only they read.
+std::map<std::string, std::vector<std::string>>& Options() {
+  static std::map<std::string, std::vector<std::string>> options;
+  return options;
 }
 
 bool IsAskedFor(const PlanMode& mode, const CommandLine& command_line) {
@@ -27,6 +37,18 @@ Status CheckBesideMode(const PlanMode& mode, const CommandLine& command_line) {
     return UsageError("--{} and --{} ask for different things; ask for one at a time", mode.flag,
                       other);
   }
+  if (Options().contains(mode.flag)) return OkStatus();  // it says itself what it is for
+  for (const GivenFlag& given : command_line.flags) {
+    const auto option = Options().find(given.name);
+    if (option == Options().end() || given.value == "false") continue;
+    if (std::ranges::count(option->second, mode.flag) > 0) continue;
+    return UsageError("{} is for --{} and has no effect on --{}; leave it out", given.Describe(),
+                      fmt::join(option->second, " and --"), mode.flag);
+  }
+  const std::string most = command_line.Value(kMaxSamplesFlag);
+  if (!most.empty() && command_line.Value(kTraceFlag).empty()) {
+    return UsageError("--max_samples={} is for a trace; say --trace=FILE as well", most);
+  }
   return OkStatus();
 }
 
@@ -36,7 +58,9 @@ Status CheckWithoutMode(const CommandLine& command_line) {
   for (const GivenFlag& given : command_line.flags) {
     const VerbFlag* const flag = FindVerbFlag(given.name, command_line.verb);
     if (flag == nullptr || flag->section != kLabSection || given.value == "false") continue;
-    if (has_plan && given.name != "html" && given.name != "reports") continue;
+    const bool is_of_modes =
+        given.name == "html" || given.name == "reports" || Options().contains(given.name);
+    if (has_plan && !is_of_modes) continue;
     return UsageError(
         "{} is for predictions, and nothing is to be predicted; say --strategies=all as well, or "
         "another flag of the sharding lab (rowhouse plan --help)",
@@ -50,6 +74,10 @@ Status CheckWithoutMode(const CommandLine& command_line) {
 bool AddPlanMode(PlanMode mode) {
   Modes().push_back(std::move(mode));
   return true;
+}
+
+bool AddPlanOption(std::string flag, std::vector<std::string> modes) {
+  return Options().emplace(std::move(flag), std::move(modes)).second;
 }
 
 Result<const PlanMode*> PlanModeOf(const CommandLine& command_line) {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "common/status.h"
 #include "launch/settings/command_line.h"
@@ -24,9 +25,14 @@ struct PlanMode {
 // Registers a mode, at namespace scope.
 bool AddPlanMode(PlanMode mode);
 
+// Registers, at namespace scope, a flag that only these modes read: PlanModeOf refuses it
+// elsewhere.
+bool AddPlanOption(std::string flag, std::vector<std::string> modes);
+
 // The mode that the command line asks for, or null. kUsage, naming both flags, for two, for one
 // beside what RunPlan does without modes, and for flags of the sharding lab without a mode; with
-// --plan, which the planner may make, only those that only modes read.
+// --plan, which the planner may make, only those that only modes read; and for AddPlanOption's
+// flags beside another mode.
 Result<const PlanMode*> PlanModeOf(const CommandLine& command_line);
 
 }  // namespace rowhouse

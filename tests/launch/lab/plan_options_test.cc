@@ -1,0 +1,80 @@
+// Flags of the sharding lab beside a mode that does not read them, and what a run has no room for.
+#include <gtest/gtest.h>
+
+#include "launch/lab/lab_page.h"
+#include "launch/lab/lab_run.h"
+#include "launch/plan/plan_mode.h"
+#include "tests/testing/testing.h"
+
+namespace rowhouse {
+namespace {
+
+using testing::HasSubstr;
+
+CommandLine PlanLine(const std::vector<std::string>& flags) {
+  std::vector<const char*> argv = {"rowhouse", "plan"};
+  for (const std::string& flag : flags) argv.push_back(flag.c_str());
+  const auto command_line = ParseCommandLine(static_cast<int>(argv.size()), argv.data());
+  EXPECT_OK(command_line);
+  return command_line.value();
+}
+
+Status StatusOf(const std::vector<std::string>& flags) {
+  return PlanModeOf(PlanLine(flags)).status();
+}
+
+std::string ErrorOf(const std::vector<std::string>& flags) {
+  const Status status = StatusOf(flags);
+  EXPECT_EQ(status.exit_code(), 2);
+  return status.message();
+}
+
+TEST(PlanOptions, WithoutEffectAreRefused) {
+  EXPECT_THAT(ErrorOf({"--strategies=all", "--jitter=0.1"}),
+              HasSubstr("--jitter=0.1 is for --simulate and --scaling and has no effect on "
+                        "--strategies"));
+  EXPECT_THAT(ErrorOf({"--strategies=all", "--simulation_seed=3"}), HasSubstr("no effect"));
+  EXPECT_THAT(ErrorOf({"--simulate", "--svg=."}), HasSubstr("--svg=. is for --scaling"));
+  EXPECT_THAT(ErrorOf({"--simulate", "--samples_per_worker=4"}), HasSubstr("is for --scaling"));
+  EXPECT_THAT(ErrorOf({"--strategies=all", "--gpu=A100"}), HasSubstr("is for --op_trace"));
+  EXPECT_THAT(ErrorOf({"--strategies=all", "--max_samples=9"}), HasSubstr("say --trace=FILE"));
+  EXPECT_THAT(ErrorOf({"--plan=auto", "--jitter=0.1"}), HasSubstr("--jitter=0.1 is for"));
+}
+
+TEST(PlanOptions, OfTheModeAreTaken) {
+  EXPECT_OK(StatusOf({"--simulate", "--jitter=0.1", "--overlap"}));
+  EXPECT_OK(StatusOf({"--scaling", "--simulated_steps=5", "--svg=.", "--samples_per_worker=4"}));
+  EXPECT_OK(StatusOf({"--op_trace=t", "--gpu=A100"}));
+  EXPECT_OK(StatusOf({"--strategies=all", "--trace=t", "--max_samples=9", "--nooverlap"}));
+}
+
+TEST(PlanOptions, OnePlanHasNoPage) {
+  EXPECT_OK(CheckNoLabPage(PlanLine({"--trace=t", "--strategy=row_wise"})));
+  EXPECT_THAT(CheckNoLabPage(PlanLine({"--trace=t", "--html=page.html"})).message(),
+              HasSubstr("--html=page.html: one plan has no page"));
+}
+
+TEST(PlanOptions, ATraceNeedsTheModelThatIsPredicted) {
+  const CommandLine command_line = PlanLine({"--trace=t"});
+  Settings settings;
+  EXPECT_THAT(CheckTablesAreSaid(command_line, settings).message(),
+              HasSubstr("--trace=t: a prediction needs the model"));
+  settings.SetTableRows({10, 20});
+  EXPECT_OK(CheckTablesAreSaid(command_line, settings));
+}
+
+TEST(PlanOptions, ASimulatedRunKeepsToTheLimitsOfANode) {
+  const CommandLine command_line = PlanLine(
+      {"--simulate", "--arch_embedding_size=1000000-300", "--arch_sparse_feature_size=16",
+       "--arch_mlp_bot=4-16", "--arch_mlp_top=8-1", "--mini_batch_size=128",
+       "--data_generation=synthetic", "--calibration=typical", "--ps=2", "--ps_memory_mb=1"});
+  const auto settings = MakeSettings(command_line);
+  ASSERT_OK(settings);
+  const auto mode = PlanModeOf(command_line);
+  ASSERT_OK(mode);
+  EXPECT_THAT(mode.value()->run(command_line, settings.value()).message(),
+              HasSubstr("more than --ps_memory_mb=1"));
+}
+
+}  // namespace
+}  // namespace rowhouse
