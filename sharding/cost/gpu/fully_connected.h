@@ -40,8 +40,8 @@ class MeasuredProducts {
   static Result<MeasuredProducts> Make(const std::vector<Measured>& measured);
 
   // CSV, its first line names the columns: batch_size, M, N, K, kernel_name, kernel_runtime (us),
-  // in any order, others are ignored. Lines whose kernel_name begins with or holds `kernel_prefix`
-  // are taken. `name`: of the file, for errors, which are kUsage and say the line.
+  // in any order, others are ignored. Lines whose kernel_name begins with `kernel_prefix` are
+  // taken. `name`: of the file, for errors, which are kUsage and say the line.
   static Result<MeasuredProducts> FromCsv(std::string_view csv, const std::string& name,
                                           const std::string& kernel_prefix);
 

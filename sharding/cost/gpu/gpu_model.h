@@ -26,10 +26,12 @@ enum class GpuForm {
   // threads of a row are min(dim / 4, 1024 / rows_per_block), not max; the L2 cache has the size it
   // has, not four times that; the lower of two neighbours in the table of matrix products weighs
   // more the nearer it is, not the farther.
+  // No option asks for this form: tests hold it to published figures.
   kListed,
   // Besides, as the published measurements ask for: no more tables are read at once than there are;
   // a kernel with shared memory moves the gradients of backward SGD as often as one without;
-  // weights of neighbours are those of multilinear interpolation.
+  // weights of neighbours are those of multilinear interpolation. And as few lookups ask for: L2 is
+  // filled with no more bytes than are looked up.
   kCorrected,
 };
 

@@ -44,24 +44,29 @@ Result<GpuLookupForward> LookupForwardOn(const GpuModel& gpu, const GpuLookup& l
   if (form == GpuForm::kCorrected) {
     cost.tables_at_once = std::min(cost.tables_at_once, lookup.tables);
   }
-  const uint64_t resident =
-      std::min(gpu.l2_bytes_of(form) / cost.tables_at_once, 4 * lookup.rows * lookup.dim);
+  const uint64_t share = gpu.l2_bytes_of(form) / cost.tables_at_once;
+  const double table_bytes = 4 * D(lookup.rows) * D(lookup.dim);
+  const uint64_t resident = D(share) < table_bytes ? share : static_cast<uint64_t>(table_bytes);
   cost.resident_bytes = D(resident);
   if (resident > indices_in_l2) {
     cost.resident_rows = (resident - indices_in_l2) / 4 / lookup.dim;
   }
   cost.hit_rate =
       AllHit(cost.resident_rows, lookup.rows, is_original ? lookup.samples : lookup.bag_length);
-  // May be negative: fewer lookups than resident rows.
-  const double beyond = D(lookup.bag_length * row * lookup.samples) - D(resident);
-  cost.dram_bytes = D(lookup.tables) * (D(lookup.samples * (indices + row)) +
-                                        (1 - cost.hit_rate) * beyond + D(resident));
+  // L2 is filled with what is looked up, and lookups beyond that may hit. As published, it is filled
+  // whatever is looked up, and `beyond` may be negative.
+  const double looked_up = D(lookup.bag_length) * D(row) * D(lookup.samples);
+  const double filled =
+      form == GpuForm::kCorrected ? std::min(D(resident), looked_up) : D(resident);
+  const double beyond = looked_up - filled;
+  cost.dram_bytes = D(lookup.tables) * (D(lookup.samples) * D(indices + row) +
+                                        (1 - cost.hit_rate) * beyond + filled);
   const uint64_t of_row = std::max<uint64_t>(1, lookup.dim / 4);
   const uint64_t of_block = std::max<uint64_t>(1, 1024 / lookup.rows_per_block);
   const uint64_t threads = is_original ? std::max(of_row, of_block) : std::min(of_row, of_block);
   const uint64_t index_reads = lookup.uses_shared_memory ? 0 : lookup.dim / (4 * threads) * indices;
   cost.l2_bytes =
-      D(lookup.tables) * (D(lookup.samples * (64 + index_reads)) + cost.hit_rate * beyond);
+      D(lookup.tables) * (D(lookup.samples) * D(64 + index_reads) + cost.hit_rate * beyond);
   const double dram_us = cost.dram_bytes / gpu.dram_gbs / 1000;
   const double l2_us = cost.l2_bytes / gpu.l2_gbs / 1000;
   cost.is_bound_by_dram = dram_us >= l2_us;
@@ -70,28 +75,27 @@ Result<GpuLookupForward> LookupForwardOn(const GpuModel& gpu, const GpuLookup& l
 }
 
 double LookupBackwardSgdUs(const GpuModel& gpu, const GpuLookup& lookup, GpuForm form) {
-  const uint64_t length = lookup.bag_length;
-  const uint64_t row = Sectors(4 * lookup.dim);
-  uint64_t bytes = 64 + 2 * length * row;
+  const double length = D(lookup.bag_length);
+  const double row = D(Sectors(4 * lookup.dim));
+  double bytes = 64 + 2 * length * row;
   if (!lookup.uses_shared_memory) {
     bytes += 32 * length + 2 * length * row;
   } else {
-    bytes += Sectors(4 * length) + row;
+    bytes += D(Sectors(4 * lookup.bag_length)) + row;
     // Measured on a V100 for 16 to 128 ids a bag: as long as without shared memory, twice what
     // the model says otherwise.
     if (form == GpuForm::kCorrected) bytes += 2 * length * row;
   }
-  const uint64_t bags = lookup.samples * lookup.tables;
-  const uint64_t multiply_adds = bags * length * 4 * (lookup.dim / 4);
-  return std::max(D(bags * bytes) / gpu.dram_gbs / 1000, D(multiply_adds) / gpu.gflops / 1000);
+  const double bags = D(lookup.samples) * D(lookup.tables);
+  const double multiply_adds = bags * length * 4 * D(lookup.dim / 4);
+  return std::max(bags * bytes / gpu.dram_gbs / 1000, multiply_adds / gpu.gflops / 1000);
 }
 
 double LookupBackwardAdagradUs(const GpuModel& gpu, const GpuLookup& lookup) {
-  const uint64_t length = lookup.bag_length;
-  const uint64_t row = Sectors(4 * lookup.dim);
-  const uint64_t bytes =
-      64 + 2 * Sectors(4 * length) + length * row + (length + 1) * row + length * row;
-  return D(lookup.samples * lookup.tables * bytes) / gpu.dram_gbs / 1000;
+  const double length = D(lookup.bag_length);
+  const double row = D(Sectors(4 * lookup.dim));
+  const double bytes = 64 + 2 * D(Sectors(4 * lookup.bag_length)) + (3 * length + 1) * row;
+  return D(lookup.samples) * D(lookup.tables) * bytes / gpu.dram_gbs / 1000;
 }
 
 GpuLookupHits LaterLookupHits(const GpuLookup& lookup, uint64_t cache_bytes,

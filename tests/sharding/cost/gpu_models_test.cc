@@ -77,6 +77,19 @@ TEST(GpuModelsTest, OriginalFormRefusesMoreSamplesThanRows) {
   EXPECT_THAT(cost.status().message(), testing::HasSubstr("11 samples, 10 rows"));
 }
 
+TEST(GpuModelsTest, FewLookupsDoNotFillTheCache) {
+  const GpuLookup lookup = {.samples = 128, .rows = 10'000, .bag_length = 1, .dim = 32};
+  const auto cost = LookupForwardOn(V100(), lookup);
+  ASSERT_OK(cost);
+  // 128 bags: a sector of ids, a row written, a row read.
+  EXPECT_EQ(cost.value().dram_bytes, 128 * (32 + 128 + 128));
+  EXPECT_GT(cost.value().resident_bytes, 128 * 128);
+  // A sector of ids and 64 bytes a bag.
+  EXPECT_EQ(cost.value().l2_bytes, 128 * (64 + 32));
+  const auto listed = LookupForwardOn(V100(), lookup, GpuForm::kListed);
+  EXPECT_GT(listed.value().us, 2 * cost.value().us);
+}
+
 // GMAE of a form over the published measurements of one kind of kernel.
 double GmaeOf(const std::string& kind, GpuForm form) {
   std::vector<double> predicted, measured;
