@@ -51,7 +51,7 @@ std::string LargestTableOn(const LabRun& run, const Plan& plan, uint32_t node) {
   return name;
 }
 
-// Why a PS node has no room for its part of the plan; "" if each has.
+// Why a PS node or the workers have no room for their parts of the plan; "" if each has.
 std::string WhyTooLarge(const LabRun& run, const CandidatePlan& candidate) {
   struct Limit {
     const char *what, *flag;
@@ -68,12 +68,14 @@ std::string WhyTooLarge(const LabRun& run, const CandidatePlan& candidate) {
     const double over = (*fullest).*limit.used - static_cast<double>(limit.bytes);
     if (over <= 0) continue;
     const auto node = static_cast<uint32_t>(fullest - candidate.cost.ps.begin());
+    const bool is_memory = limit.used == &RankCost::memory_bytes;
     return fmt::format(
-        "PS node {} needs {} of {}, {} more than --{}={}; most of it is of table \"{}\"", node,
+        "PS node {} needs {} of {}, {} more than --{}={}; most of it is of table \"{}\"{}", node,
         BytesText((*fullest).*limit.used), limit.what, BytesText(over), limit.flag,
-        limit.bytes >> 20, LargestTableOn(run, candidate.plan, node));
+        limit.bytes >> 20, LargestTableOn(run, candidate.plan, node),
+        is_memory ? SmallerCacheText(run.workload.storage, limit.bytes) : "");
   }
-  return "";
+  return WhyTooMuchOnWorkers(candidate.cost, run.cluster, run.machine.machine);
 }
 
 // As the operator's settings but for the strategy.

@@ -41,6 +41,12 @@ const bool kDeclared =
                  .verbs = kPlan,
                  .help = "Most disk of a PS node for rows and state in a prediction, MiB; 0: any",
                  .default_text = "0",
+                 .section = kLabSection}) &&
+    AddVerbFlag({.name = "worker_memory_mb",
+                 .verbs = kPlan,
+                 .help = "Most memory of a worker for rows and dense layers in a prediction, MiB; "
+                         "0: an equal part of its host's",
+                 .default_text = "0",
                  .section = kLabSection});
 
 Result<uint64_t> WholeOf(const CommandLine& command_line, const char* flag, uint64_t otherwise,
@@ -95,10 +101,13 @@ Result<ClusterShape> ClusterOf(const Settings& settings, const CommandLine& comm
   ASSIGN_OR_RETURN(cluster.round_trip_us, RealOf(command_line, "round_trip_us"));
   ASSIGN_OR_RETURN(const uint64_t memory, WholeOf(command_line, "ps_memory_mb", 0, 0, kMaxMib));
   ASSIGN_OR_RETURN(const uint64_t disk, WholeOf(command_line, "ps_disk_mb", 0, 0, kMaxMib));
+  ASSIGN_OR_RETURN(const uint64_t of_worker,
+                   WholeOf(command_line, "worker_memory_mb", 0, 0, kMaxMib));
   cluster.hosts = static_cast<uint32_t>(hosts);
   cluster.cores_per_host = static_cast<uint32_t>(cores);
   cluster.ps_memory_bytes = memory << 20;
   cluster.ps_disk_bytes = disk << 20;
+  cluster.worker_memory_bytes = of_worker << 20;
   return cluster;
 }
 

@@ -31,7 +31,8 @@ ClusterShape ClusterOf(const Settings& settings, uint32_t ps, uint32_t shards_pe
 
 // ps (1 unless given), shards, threads of the settings; workers (1 unless given), limits and
 // network of the flags of plan: --workers, --hosts, --cores_per_host, --network_gbits,
-// --round_trip_us, --ps_memory_mb, --ps_disk_mb. kUsage, naming the flag, for a value out of range.
+// --round_trip_us, --ps_memory_mb, --ps_disk_mb, --worker_memory_mb. kUsage, naming the flag, for a
+// value out of range.
 Result<ClusterShape> ClusterOf(const Settings& settings, const CommandLine& command_line);
 
 // The machine measured on a host, or a typical one.

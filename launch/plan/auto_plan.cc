@@ -36,7 +36,8 @@ Result<PlannedRun> AutoPlanOf(const Settings& settings, const Workload& workload
         given, fmt::join(settings.sharding.capacities, ","));
   }
   Result<PlannedRun> planned = PlanFor(workload, cluster, machine, PlannerOptionsOf(settings));
-  if (!planned.ok()) return planned.status().Annotate(given);
+  // Of a lab's candidate no --plan was given.
+  if (!planned.ok() && !settings.sharding.plan.empty()) return planned.status().Annotate(given);
   return planned;
 }
 

@@ -1,5 +1,7 @@
 // The plan by which a run routes rows: read from the operator's file, or made by the strategies
 // that the settings name; and the traffic it causes.
+//
+// Threads: pure, but for reading files.
 #pragma once
 
 #include <string>

@@ -62,13 +62,14 @@ struct ClusterShape {
   uint32_t ps = 1;
   uint32_t shards_per_ps = 1;
   uint32_t workers = 1;
-  uint32_t threads = 1;          // compute threads of a worker
-  uint32_t cores_per_host = 0;   // 0: the machine's
-  uint32_t hosts = 1;            // ranks are dealt to them in turn; 1: all share one
-  double network_gbits = 0;      // of a host, each way; 0: the machine's loopback
-  double round_trip_us = 0;      // between hosts; 0: the machine's loopback
-  uint64_t ps_memory_bytes = 0;  // of a PS node, at most; 0: any
-  uint64_t ps_disk_bytes = 0;    // likewise
+  uint32_t threads = 1;              // compute threads of a worker
+  uint32_t cores_per_host = 0;       // 0: the machine's
+  uint32_t hosts = 1;                // ranks are dealt to them in turn; 1: all share one
+  double network_gbits = 0;          // of a host, each way; 0: the machine's loopback
+  double round_trip_us = 0;          // between hosts; 0: the machine's loopback
+  uint64_t ps_memory_bytes = 0;      // of a PS node, at most; 0: any
+  uint64_t ps_disk_bytes = 0;        // likewise
+  uint64_t worker_memory_bytes = 0;  // of a worker, at most; 0: an equal part of its host's
 };
 
 }  // namespace rowhouse

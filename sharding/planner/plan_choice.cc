@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <numeric>
+#include <string_view>
 
 #include "sharding/plans/plan_maker.h"
 #include "sharding/plans/strategy.h"
@@ -12,6 +13,8 @@ namespace {
 
 // Work of all predictions of a search, in tables and shards.
 constexpr uint64_t kMostWork = 70'000;
+// Of so many tables more, predictions take longer, and few of them help.
+constexpr size_t kManyTables = 500;
 constexpr uint64_t kMostRefinements = 10'000;
 // Of so many tables, two at a time are placed otherwise.
 constexpr size_t kMostTablesInPairs = 8;
@@ -23,6 +26,8 @@ constexpr double kAlike = 0.01, kClearlyMoreEven = 0.03;
 constexpr double kLeastGain = 1e-4;
 // A strategy that divides every table makes no more slices than this.
 constexpr uint64_t kMostSlices = 20'000;
+// No plan is made even at the price of a longer step than this strategy's. It is always tried.
+constexpr std::string_view kLpt = "table_wise_lpt";
 
 double LargestLoad(const StepCost& cost) {
   double largest = 0;
@@ -56,7 +61,9 @@ PlanChoice::PlanChoice(const Workload& workload, const ClusterShape& cluster,
   const StorageShape& storage = workload.storage;
   const bool is_cached =
       storage.store != "memory" && bytes > static_cast<double>(storage.cache_bytes) * cluster.ps;
-  most_tried_ = kMostWork / (workload.tables.physical.size() * (is_cached ? 20 : 1) + shards_);
+  const size_t tables = workload.tables.physical.size();
+  const size_t of_table = is_cached ? 20 : 1 + tables / kManyTables;
+  most_tried_ = kMostWork / (tables * of_table + shards_);
 }
 
 // ---- One plan -----------------------------------------------------------------------------------
@@ -72,6 +79,7 @@ std::string PlanChoice::WhyTooMuch(const Plan& plan, const StepCost& cost) const
                          over / (1 << 20));
     }
   }
+  if (std::string why = WhyTooMuchOnWorkers(cost, cluster_, machine_); !why.empty()) return why;
   for (size_t node = 0; node < cost.ps.size(); ++node) {
     const auto check = [&](double bytes, uint64_t limit, const char* flag,
                            const char* what) -> std::string {
@@ -83,7 +91,9 @@ std::string PlanChoice::WhyTooMuch(const Plan& plan, const StepCost& cost) const
     const RankCost& of_node = cost.ps[node];
     std::string why =
         check(of_node.memory_bytes, cluster_.ps_memory_bytes, "--ps_memory_mb", "memory");
-    if (why.empty()) {
+    if (!why.empty()) {
+      why += SmallerCacheText(workload_.storage, cluster_.ps_memory_bytes);
+    } else {
       why = check(of_node.disk_bytes, cluster_.ps_disk_bytes, "--ps_disk_mb", "disk");
     }
     if (!why.empty()) return why;
@@ -94,6 +104,7 @@ std::string PlanChoice::WhyTooMuch(const Plan& plan, const StepCost& cost) const
 Status PlanChoice::Try(const Plan& plan, const std::string& name) {
   ASSIGN_OR_RETURN(StepCost cost, PredictStep(workload_, plan, cluster_, machine_));
   ++tried_;
+  last_ms_ = cost.ms;
   const bool is_faster = !best_ || cost.ms < cost_.ms * (1 - kLeastGain) ||
                          (cost.ms <= cost_.ms && SlicesOf(plan) < SlicesOf(*best_));
   if (!is_faster) return OkStatus();
@@ -112,8 +123,9 @@ Status PlanChoice::TryEven(const PlanParts& parts) {
   if (!plan.ok()) return OkStatus();
   ASSIGN_OR_RETURN(StepCost cost, PredictStep(workload_, plan.value(), cluster_, machine_));
   ++tried_;
-  const bool is_better = cost.ms <= cost_.ms * (1 + kAlike) &&
-                         LargestLoad(cost) < LargestLoad(cost_) * (1 - kClearlyMoreEven);
+  const double most_ms = std::min(cost_.ms * (1 + kAlike), std::max(cost_.ms, least_ms_of_lpt_));
+  const bool is_better =
+      cost.ms <= most_ms && LargestLoad(cost) < LargestLoad(cost_) * (1 - kClearlyMoreEven);
   if (!is_better || !WhyTooMuch(plan.value(), cost).empty()) return OkStatus();
   best_ = std::move(plan).value();
   cost_ = std::move(cost);
@@ -147,9 +159,12 @@ Status PlanChoice::TryStrategies() {
   std::ranges::fill(tables.strategies, "");
   std::ranges::fill(tables.pool_on, "");
   const size_t physical = tables.physical.size();
-  for (const std::string& name : ShardingStrategies().Names()) {
+  std::vector<std::string> names = ShardingStrategies().Names();
+  std::ranges::stable_partition(names, [](const std::string& name) { return name == kLpt; });
+  for (const std::string& name : names) {
     const bool divides = name.find("table_wise") == std::string::npos && name != "fair";
-    if (tried_ >= most_tried_ || (divides && physical * shards_ > kMostSlices)) continue;
+    if ((tried_ >= most_tried_ && name != kLpt) || (divides && physical * shards_ > kMostSlices))
+      continue;
     if (name == "replicated" && !options_.may_replicate) continue;
     if (divides && name != "replicated" && !options_.may_split) continue;
     PlanOptions made{.shards = shards_, .strategy = name, .options = {}, .capacities = {}};
@@ -161,13 +176,18 @@ Status PlanChoice::TryStrategies() {
     const bool is_allowed = std::ranges::all_of(tables.physical, [&](const TableSpec& table) {
       return IsAllowed(table, parts.tables()[Raw(table.id)]);
     });
-    if (is_allowed) RETURN_IF_ERROR(Try(plan.value(), name));
+    if (is_allowed) {
+      RETURN_IF_ERROR(Try(plan.value(), name));
+      if (name == kLpt) least_ms_of_lpt_ = std::min(least_ms_of_lpt_, last_ms_);
+    }
     if (!options_.may_pool_on_shards) continue;
     for (const bool only_where_better : {true, false}) {
       const PlanParts pooled = Pooled(plan.value(), only_where_better);
       const bool is_any = std::ranges::any_of(
           pooled.tables(), [](const TableParts& table) { return table.placement.pools_on_shards; });
-      if (is_any) RETURN_IF_ERROR(Try(pooled, name + ", pooled on shards"));
+      if (!is_any) continue;
+      RETURN_IF_ERROR(Try(pooled, name + ", pooled on shards"));
+      if (name == kLpt) least_ms_of_lpt_ = std::min(least_ms_of_lpt_, last_ms_);
     }
   }
   return OkStatus();

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -35,7 +36,8 @@ class PlanChoice {
   // helps.
   Status Refine();
   // Predicts a plan that is meant to be more even. It replaces the best one if it is so clearly and
-  // takes at most 1 % longer, which no prediction can tell apart.
+  // takes at most 1 % longer, which no prediction can tell apart, and no longer than
+  // table_wise_lpt.
   Status TryEven(const PlanParts& parts);
   // Every combination of places, of which shards of one kind count once.
   Status TryAll();
@@ -77,6 +79,8 @@ class PlanChoice {
   std::optional<Plan> best_;
   StepCost cost_;
   std::string name_, refusal_;
+  double last_ms_ = 0;  // of the plan that was predicted last
+  double least_ms_of_lpt_ = std::numeric_limits<double>::infinity();
 };
 
 }  // namespace rowhouse

@@ -39,18 +39,22 @@ Status Refusal(const Workload& workload, const ClusterShape& cluster, const Node
   for (const LoadItem& item : items) all += static_cast<double>(item.bytes);
   const TableSpec& table = workload.tables.physical[Raw(tables[refusal.item])];
   const auto limit = static_cast<double>(limits.row_bytes);
-  const double missing = static_cast<double>(refusal.needs - refusal.is_there);
+  constexpr uint64_t kNothing = (1 << 20) / 20;  // would be 0.0 MiB
+  const std::string why =
+      refusal.is_there < kNothing
+          ? "every PS node is full"
+          : fmt::format("the PS node with most room left has {}, {} too little",
+                        Mib(static_cast<double>(refusal.is_there)),
+                        Mib(static_cast<double>(refusal.needs - refusal.is_there)));
   const std::string all_together =
-      fmt::format("all tables take {}, {} of {} hold {}", Mib(all), Counted(cluster.ps, "PS node"),
-                  Mib(limit), Mib(limit * cluster.ps));
+      fmt::format("all tables on shards take {}, {} of {} hold {}", Mib(all),
+                  Counted(cluster.ps, "PS node"), Mib(limit), Mib(limit * cluster.ps));
   const double least = std::ceil(all / cluster.ps / (1 << 20));
   const bool is_too_little = all > limit * cluster.ps;
   return UsageError(
-      "{}: table \"{}\" of {} does not fit: {} of it are left over, and the PS node with most room "
-      "has {}, {} too little ({}); {}",
-      limits.name, table.name, Mib(static_cast<double>(items[refusal.item].bytes)),
-      Mib(static_cast<double>(refusal.needs)), Mib(static_cast<double>(refusal.is_there)),
-      Mib(missing), all_together,
+      "{}: table \"{}\" of {} does not fit: {} of it are left over, and {} ({}); {}", limits.name,
+      table.name, Mib(static_cast<double>(items[refusal.item].bytes)),
+      Mib(static_cast<double>(refusal.needs)), why, all_together,
       is_too_little
           ? fmt::format("use at least {} or a limit of at least {:.0f} MiB",
                         Counted(static_cast<uint32_t>(std::ceil(all / limit)), "PS node"), least)

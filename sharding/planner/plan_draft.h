@@ -12,10 +12,11 @@
 
 namespace rowhouse {
 
-// What a PS node may hold.
+// What PS nodes and workers may hold.
 struct NodeLimits {
-  uint64_t row_bytes = 0;  // rows and optimizer state, at most; 0: any
-  std::string name;        // of the setting that says so, for errors: "--ps_memory_mb"
+  uint64_t row_bytes = 0;     // rows and optimizer state of a PS node, at most; 0: any
+  std::string name;           // of the setting that says so, for errors: "--ps_memory_mb=64"
+  uint64_t worker_bytes = 0;  // rows and dense layers of a worker, at most; 0: any
 };
 
 struct PlanDraft {

@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
 
+#include "common/counted.h"
+#include "sharding/planner/form_choice.h"
 #include "sharding/planner/plan_choice.h"
 #include "sharding/planner/plan_draft.h"
 #include "sharding/planner/table_decisions.h"
@@ -14,7 +15,6 @@ namespace {
 
 constexpr uint64_t kFewPlans = 2'000;    // auto tries all of them
 constexpr uint64_t kMostPlans = 50'000;  // exhaustive
-constexpr double kAny = std::numeric_limits<double>::infinity();
 
 class Planner {
  public:
@@ -24,25 +24,28 @@ class Planner {
         cluster_(cluster),
         options_(options),
         shards_(cluster.ps * cluster.shards_per_ps),
-        limits_(LimitsOf(workload, cluster, options)),
+        limits_(LimitsOf(workload, cluster, machine, options)),
         forms_(workload, cluster, machine, options.hot_rows),
+        form_choice_(workload, options, limits_, forms_),
         choice_(workload, cluster, machine, options, limits_, forms_) {}
 
   Result<PlannedRun> Plan() {
     ASSIGN_OR_RETURN(const bool tries_all, TriesAll());
     const bool searches = options_.method != "greedy";
-    Result<PlanDraft> draft = Draft(BestForms(), searches, options_.may_split);
-    // Rows that nobody cuts by columns take the least room.
-    if (!draft.ok()) draft = Draft(RowForms(), searches, options_.may_split);
-    RETURN_IF_ERROR(draft.status());
-    RETURN_IF_ERROR(choice_.Try(draft.value().parts, searches ? "local search" : "greedy"));
+    Result<PlanDraft> draft = FirstDraft(searches);
+    if (draft.ok()) {
+      RETURN_IF_ERROR(choice_.Try(draft.value().parts, searches ? "local search" : "greedy"));
+    }
+    if (!choice_.has_plan()) RETURN_IF_ERROR(TryRoomier(searches, &draft));
     if (tries_all) RETURN_IF_ERROR(choice_.TryAll());
     if (searches) {
       RETURN_IF_ERROR(TryOtherDrafts());
       RETURN_IF_ERROR(choice_.TryStrategies());
       RETURN_IF_ERROR(choice_.Refine());
     }
-    if (!choice_.has_plan()) return UsageError("{}", choice_.refusal());
+    if (!choice_.has_plan()) {
+      return draft.ok() ? UsageError("{}", choice_.refusal()) : WhyNone(draft.status());
+    }
     if (searches) {
       draft = Draft(FormsOfBest(), searches, options_.may_split);
       if (draft.ok()) RETURN_IF_ERROR(choice_.TryEven(draft.value().parts));
@@ -52,15 +55,43 @@ class Planner {
 
  private:
   static NodeLimits LimitsOf(const Workload& workload, const ClusterShape& cluster,
-                             const PlannerOptions& options) {
+                             const Machine& machine, const PlannerOptions& options) {
     const bool is_memory = workload.storage.store == "memory";
     NodeLimits limits{.row_bytes = is_memory ? cluster.ps_memory_bytes : cluster.ps_disk_bytes,
-                      .name = is_memory ? "--ps_memory_mb" : "--ps_disk_mb"};
+                      .name = is_memory ? "--ps_memory_mb" : "--ps_disk_mb",
+                      .worker_bytes = WorkerMemoryLimit(cluster, machine)};
     if (options.ps_row_bytes > 0 &&
         (limits.row_bytes == 0 || options.ps_row_bytes < limits.row_bytes)) {
-      limits = {.row_bytes = options.ps_row_bytes, .name = "--ps_rows_mb"};
+      limits.row_bytes = options.ps_row_bytes;
+      limits.name = "--ps_rows_mb";
     }
+    limits.name += fmt::format("={}", limits.row_bytes >> 20);
     return limits;
+  }
+
+  // The forms that cost least, or else those that take least room on shards.
+  Result<PlanDraft> FirstDraft(bool searches) const {
+    Result<PlanDraft> draft = Draft(form_choice_.Best(), searches, options_.may_split);
+    // Rows that nobody cuts by columns take the least room.
+    if (!draft.ok()) draft = Draft(form_choice_.Rows(), searches, options_.may_split);
+    return draft;
+  }
+
+  // Tables go to the workers until the rest has room; `draft`: the last one.
+  Status TryRoomier(bool searches, Result<PlanDraft>* draft) {
+    const double room = static_cast<double>(limits_.row_bytes) * cluster_.ps;
+    for (const std::vector<TableForm>& forms : form_choice_.Roomier(room)) {
+      *draft = Draft(forms, searches, options_.may_split);
+      if (draft->ok()) RETURN_IF_ERROR(choice_.Try(draft->value().parts, "tables on the workers"));
+      if (choice_.has_plan()) break;
+    }
+    return OkStatus();
+  }
+
+  Status WhyNone(const Status& refusal) const {
+    if (!form_choice_.WorkersAreFull()) return refusal;
+    return UsageError("{}; workers have no room for more tables: {}", refusal.message(),
+                      WorkerLimitText(cluster_, limits_.worker_bytes));
   }
 
   Result<bool> TriesAll() const {
@@ -73,45 +104,9 @@ class Planner {
     if (options_.method != "exhaustive") return false;
     if (choice_.Combinations(kMostPlans) <= kMostPlans) return true;
     return UsageError(
-        "method=exhaustive: {} tables on {} shards have more than {} plans; use local_search",
+        "{} tables on {} shards have more than {} plans, too many to try each; say "
+        "--plan=auto:local_search",
         workload_.tables.physical.size(), shards_, kMostPlans);
-  }
-
-  // The form that costs least if shards share its work evenly; of those of which no piece need take
-  // a shard more than `most_ms`, if there are any.
-  TableForm BestForm(const TableSpec& table, bool with_hot_rows, double most_ms) const {
-    if (forms_.MustBeOnWorkers(table.id)) return forms_.OnWorkers(table.id);
-    const std::string& pool_on = workload_.tables.pool_on[Raw(table.id)];
-    const bool may_pool = options_.may_pool_on_shards && forms_.WhyNotBags(table.id).empty();
-    if (may_pool && pool_on == "shards") return forms_.Bags(table.id);
-    std::vector<TableForm> forms = {forms_.Rows(table.id)};
-    if (with_hot_rows && !forms_.HotRows(table.id).empty()) {
-      forms.push_back(forms_.Rows(table.id, forms_.HotRows(table.id)));
-    }
-    if (may_pool) forms.push_back(forms_.Bags(table.id));
-    if (options_.may_replicate) forms.push_back(forms_.OnWorkers(table.id));
-    return *std::ranges::min_element(forms, {}, [&](const TableForm& form) {
-      return std::pair(std::max(form.LeastPieceMs(), most_ms), form.even_ms);
-    });
-  }
-
-  std::vector<TableForm> BestForms(bool with_hot_rows = true, double most_ms = kAny) const {
-    std::vector<TableForm> forms;
-    for (const TableSpec& table : workload_.tables.physical) {
-      forms.push_back(BestForm(table, with_hot_rows, most_ms));
-    }
-    return forms;
-  }
-
-  // Workers pull the rows of all tables that may be on shards.
-  std::vector<TableForm> RowForms() const {
-    std::vector<TableForm> forms = BestForms(/*with_hot_rows=*/false);
-    for (const TableSpec& table : workload_.tables.physical) {
-      const bool must_be_elsewhere =
-          forms_.MustBeOnWorkers(table.id) || workload_.tables.pool_on[Raw(table.id)] == "shards";
-      if (!must_be_elsewhere) forms[Raw(table.id)] = forms_.Rows(table.id);
-    }
-    return forms;
   }
 
   Result<PlanDraft> Draft(std::vector<TableForm> forms, bool searches, bool may_cut) const {
@@ -121,13 +116,15 @@ class Planner {
   }
 
   Status TryOtherDrafts() {
-    std::vector<std::vector<TableForm>> all = {RowForms(), BestForms(/*with_hot_rows=*/false),
-                                               BestForms()};
+    std::vector<std::vector<TableForm>> all = {
+        form_choice_.Rows(), form_choice_.Best(/*with_hot_rows=*/false), form_choice_.Best()};
     double even = 0;
     for (const TableForm& form : all.back()) even += form.shard_ms / shards_;
     // A table that cannot be divided may make one shard the slowest; how slow it may be is tried.
     for (const double times : {1.0, 2.0, 4.0}) {
-      if (shards_ > 1) all.push_back(BestForms(/*with_hot_rows=*/true, times * even));
+      if (shards_ > 1) {
+        all.push_back(form_choice_.Best(/*with_hot_rows=*/true, times * even));
+      }
     }
     for (const bool may_cut : {true, false}) {
       if (may_cut && !options_.may_split) continue;
@@ -160,6 +157,12 @@ class Planner {
     return options_.may_split ? form.LeastPieceMs() : form.shard_ms + form.piece_ms;
   }
 
+  // Why a table is where it is, if its own figures do not say.
+  std::string HowFound() const {
+    return fmt::format("so in the plan found by {}, the best of {} for the whole step ({:.2f} ms)",
+                       choice_.name(), Counted(choice_.tried(), "plan"), choice_.cost().ms);
+  }
+
   PlannedRun Finish() const {
     double largest = 0, all = 0;
     for (const RankCost& node : choice_.cost().ps) {
@@ -173,7 +176,7 @@ class Planner {
     }
     return {.plan = choice_.plan(),
             .cost = choice_.cost(),
-            .tables = DecisionsOf(workload_, cluster_, forms_, limits_, choice_.plan()),
+            .tables = DecisionsOf(workload_, cluster_, forms_, limits_, choice_.plan(), HowFound()),
             .method = choice_.name(),
             .plans_tried = choice_.tried(),
             .largest_load = largest,
@@ -187,6 +190,7 @@ class Planner {
   const uint32_t shards_;
   const NodeLimits limits_;
   const TableForms forms_;
+  const FormChoice form_choice_;
   PlanChoice choice_;
 };
 

@@ -3,9 +3,9 @@
 //   greedy        each table in the form that costs least by itself, the largest first, each to the
 //                 shard with the least load (longest processing time first)
 //   local_search  greedy, then moves, swaps and cuts (sharding/planner/load_search.h); the best of
-//                 these and of all strategies by PredictStep; then other places for single tables
-//                 at last the pieces of the best are spread anew, if that is clearly more even and
-//                 takes at most 1 % longer
+//                 these and of all strategies by PredictStep; then other places for single tables.
+//                 At last the pieces of the best are spread anew, if that is clearly more even and
+//                 takes at most 1 % longer, and no longer than table_wise_lpt
 //   exhaustive    every combination of places: each table on the workers, whole on any shard, or
 //                 divided evenly by rows or by columns, with workers or shards pooling it
 //
@@ -61,7 +61,8 @@ struct PlannedRun {
 
 // Tables keep a place that their kind asks for, and pool_on if they say it; strategies that they
 // name are not followed. Rows of tables on shards that store rows in memory count against
-// cluster.ps_memory_bytes, of others against ps_disk_bytes.
+// cluster.ps_memory_bytes, of others against ps_disk_bytes; rows on the workers against
+// WorkerMemoryLimit. Tables that shards have no room for go to the workers, if those have.
 //
 // kUsage, naming the table or node and by how much, if no plan keeps within the limits of
 // `cluster`; for an unknown method; and for exhaustive of more than 50,000 plans.

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "common/counted.h"
 #include "sharding/plans/plan_maker.h"
 #include "sharding/plans/strategy.h"
 
@@ -15,14 +14,22 @@ std::string Ms(double ms) {
   return ms >= 0.01 ? fmt::format("{:.2f} ms", ms) : fmt::format("{:.4f} ms", ms);
 }
 
+// "50,000".
+std::string Grouped(double number) {
+  std::string text = fmt::format("{:.0f}", number);
+  for (size_t end = text.size(); end > 3; end -= 3) text.insert(end - 3, ",");
+  return text;
+}
+
 class Words {
  public:
   Words(const Workload& workload, const ClusterShape& cluster, const TableForms& forms,
-        const NodeLimits& limits, const Plan& plan)
+        const NodeLimits& limits, const Plan& plan, const std::string& otherwise)
       : workload_(workload),
         forms_(forms),
         limits_(limits),
         plan_(plan),
+        otherwise_(otherwise),
         shards_(cluster.ps * cluster.shards_per_ps) {
     for (const TableSpec& table : workload.tables.physical) {
       if (!plan.is_on_workers(table.id)) all_ms_ += FormOf(table).shard_ms;
@@ -42,11 +49,16 @@ class Words {
 
   std::string WhyOnWorkers(const TableSpec& table) const {
     if (forms_.MustBeOnWorkers(table.id)) return "its kind keeps it on the workers";
+    const std::string what =
+        fmt::format("every worker has its {} {}", Grouped(static_cast<double>(table.rows)),
+                    table.rows == 1 ? "row" : "rows");
+    const double there = forms_.OnWorkers(table.id).even_ms;
+    const double on_shards = forms_.Rows(table.id).even_ms;
+    if (there > on_shards) return what + ": " + otherwise_;
     return fmt::format(
-        "every worker has its {}: {} of a step with the allreduce of their gradients, against {} "
-        "for pulling {:.0f} rows from shards",
-        Counted(table.rows, "row"), Ms(forms_.OnWorkers(table.id).even_ms),
-        Ms(forms_.Rows(table.id).even_ms), forms_.use(table.id).distinct);
+        "{}: {} of a step with the allreduce of their gradients, against {} for pulling {} rows "
+        "from shards",
+        what, Ms(there), Ms(on_shards), Grouped(forms_.use(table.id).distinct));
   }
 
   std::string WhyThere(const TableSpec& table) const {
@@ -62,6 +74,7 @@ class Words {
       return fmt::format("divided, as its {:.1f} MiB are more than {} lets a PS node have",
                          bytes / (1 << 20), limits_.name);
     }
+    if (ms <= even) return fmt::format("divided into {}: {}", pieces, otherwise_);
     return fmt::format(
         "divided into {}, as its {} of shards' time are {:.2f} of an even share ({})", pieces,
         Ms(ms), ms / std::max(even, 1e-12), Ms(even));
@@ -73,22 +86,29 @@ class Words {
     if (hot > 0) {
       double share = 0;
       workload_.of_table[Raw(table.id)].Without(static_cast<double>(hot), &share);
-      return fmt::format("{} on the workers {} {:.0f} % of its lookups", Counted(hot, "row"),
+      return fmt::format("{} {} on the workers {} {:.0f} % of its lookups",
+                         Grouped(static_cast<double>(hot)), hot == 1 ? "row" : "rows",
                          hot == 1 ? "has" : "have", 100 * share);
     }
     const std::string& why_not = forms_.WhyNotBags(table.id);
     if (!why_not.empty()) return "workers pool it: " + why_not;
-    const std::string figures =
-        fmt::format("{} if shards pool bags of {:.1f}, {} if workers pull {:.0f} rows",
-                    Ms(forms_.Bags(table.id).even_ms), use.bag_length,
-                    Ms(forms_.Rows(table.id).even_ms), use.distinct);
-    return (plan_.pools_on_shards(table.id) ? "shards pool it: " : "workers pool it: ") + figures;
+    const bool is_on_shards = plan_.pools_on_shards(table.id);
+    const std::string who = is_on_shards ? "shards pool it: " : "workers pool it: ";
+    const double of_shards = forms_.Bags(table.id).even_ms;
+    const double of_workers = forms_.Rows(table.id).even_ms;
+    if (is_on_shards && workload_.tables.pool_on[Raw(table.id)] == "shards") {
+      return who + "it says pool_on: shards";
+    }
+    if (is_on_shards != (of_shards <= of_workers)) return who + otherwise_;
+    return who + fmt::format("{} if shards pool bags of {:.1f}, {} if workers pull {} rows",
+                             Ms(of_shards), use.bag_length, Ms(of_workers), Grouped(use.distinct));
   }
 
   const Workload& workload_;
   const TableForms& forms_;
   const NodeLimits& limits_;
   const Plan& plan_;
+  const std::string& otherwise_;
   const uint32_t shards_;
   double all_ms_ = 0;
 };
@@ -109,8 +129,8 @@ std::string StrategyLike(const TableSpec& table, const Plan& plan) {
 
 std::vector<TableDecision> DecisionsOf(const Workload& workload, const ClusterShape& cluster,
                                        const TableForms& forms, const NodeLimits& limits,
-                                       const Plan& plan) {
-  const Words words(workload, cluster, forms, limits, plan);
+                                       const Plan& plan, const std::string& otherwise) {
+  const Words words(workload, cluster, forms, limits, plan, otherwise);
   const std::vector<double> cache_bytes = CacheBytesOf(workload, cluster, forms, plan);
   std::vector<TableDecision> decisions;
   for (const TableSpec& table : workload.tables.physical) {

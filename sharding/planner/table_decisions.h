@@ -9,10 +9,11 @@
 
 namespace rowhouse {
 
-// One for each physical table of any plan.
+// One for each physical table of any plan. A table's own figures are its reason only if they speak
+// for what was decided; else it is `otherwise`: how the plan was found.
 std::vector<TableDecision> DecisionsOf(const Workload& workload, const ClusterShape& cluster,
                                        const TableForms& forms, const NodeLimits& limits,
-                                       const Plan& plan);
+                                       const Plan& plan, const std::string& otherwise);
 
 // The strategy that a table of the plan is placed like: its name in ShardingStrategies(), or
 // "table_wise" for a whole one.

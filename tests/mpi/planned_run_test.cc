@@ -129,13 +129,17 @@ TEST_F(PlannedRuns, PlansTravelAsFiles) {
 TEST_F(PlannedRuns, WhatCannotBePlannedIsRefusedInWords) {
   EXPECT_REFUSED(TrainOn({"--plan=auto", "--strategy=grid"}),
                  AllOf(HasSubstr("--strategy=grid"), HasSubstr("chooses by itself")));
-  EXPECT_REFUSED(
-      TrainOn({"--plan=auto", "--ps_rows_mb=1"}),
-      AllOf(HasSubstr("--ps_rows_mb: table \"long\""), HasSubstr("MiB"), HasSubstr("too little")));
   EXPECT_REFUSED(TrainOn({"--plan=auto:best"}), HasSubstr("expected auto, greedy"));
-  const ProcessResult small = RunPlan(
-      {"--config=" + config_, "--plan=auto", "--ps=2", "--ps_disk_mb=8", "--calibration=typical"});
-  EXPECT_REFUSED(small, AllOf(HasSubstr("--ps_disk_mb: table \""), HasSubstr("use at least ")));
+  const std::vector<std::string> small = {"--config=" + config_, "--plan=auto", "--ps=2",
+                                          "--ps_disk_mb=1", "--calibration=typical"};
+  std::vector<std::string> smaller = small;
+  smaller.emplace_back("--worker_memory_mb=1");
+  EXPECT_REFUSED(RunPlan(smaller),
+                 AllOf(HasSubstr("--ps_disk_mb=1: table \"long\""), HasSubstr("use at least "),
+                       HasSubstr("--worker_memory_mb=1")));
+  // Tables that shards have no room for go to the workers.
+  const ProcessResult on_workers = RunPlan(small);
+  EXPECT_EQ(on_workers.exit_code, 0) << on_workers.Describe();
 }
 
 }  // namespace

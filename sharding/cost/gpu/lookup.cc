@@ -53,14 +53,14 @@ Result<GpuLookupForward> LookupForwardOn(const GpuModel& gpu, const GpuLookup& l
   }
   cost.hit_rate =
       AllHit(cost.resident_rows, lookup.rows, is_original ? lookup.samples : lookup.bag_length);
-  // L2 is filled with what is looked up, and lookups beyond that may hit. As published, it is filled
-  // whatever is looked up, and `beyond` may be negative.
+  // L2 is filled with what is looked up, and lookups beyond that may hit. As published, it is
+  // filled whatever is looked up, and `beyond` may be negative.
   const double looked_up = D(lookup.bag_length) * D(row) * D(lookup.samples);
   const double filled =
       form == GpuForm::kCorrected ? std::min(D(resident), looked_up) : D(resident);
   const double beyond = looked_up - filled;
-  cost.dram_bytes = D(lookup.tables) * (D(lookup.samples) * D(indices + row) +
-                                        (1 - cost.hit_rate) * beyond + filled);
+  cost.dram_bytes = D(lookup.tables) *
+                    (D(lookup.samples) * D(indices + row) + (1 - cost.hit_rate) * beyond + filled);
   const uint64_t of_row = std::max<uint64_t>(1, lookup.dim / 4);
   const uint64_t of_block = std::max<uint64_t>(1, 1024 / lookup.rows_per_block);
   const uint64_t threads = is_original ? std::max(of_row, of_block) : std::min(of_row, of_block);

@@ -120,6 +120,20 @@ TEST(Candidates, AMethodOfThePlannerThatIsConfiguredPlansForTheRun) {
   EXPECT_EQ(one.tables.size(), 3u);
 }
 
+TEST(Candidates, APlanThatWorkersHaveNoRoomForIsRefused) {
+  LabRun run = RunOf(ThreeTables());
+  run.cluster.worker_memory_bytes = 1 << 20;
+  EXPECT_THAT(MakeCandidate(run, "replicated").value().refused,
+              HasSubstr("too many (--worker_memory_mb=1)"));
+  EXPECT_EQ(MakeCandidate(run, "row_wise").value().refused, "");
+}
+
+TEST(Candidates, AMemoryThatTheCacheFillsAsksForASmallerOne) {
+  LabRun run = RunOf(ThreeTables());
+  run.cluster.ps_memory_bytes = 1 << 20;
+  EXPECT_THAT(MakeCandidate(run, "row_wise").value().refused, HasSubstr("; or --cache_mb=1"));
+}
+
 TEST(Candidates, SayWhereATableIs) {
   const LabRun run = RunOf(ThreeTables());
   const auto where = [&](const char* name) {

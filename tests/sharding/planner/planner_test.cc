@@ -178,9 +178,77 @@ TEST(Planner, LimitsThatCannotBeKeptNameTheTableAndTheAmount) {
   const Status status = PlanFor(workload, cluster, AMachine(), {.may_replicate = false}).status();
   EXPECT_EQ(status.code(), StatusCode::kUsage);
   EXPECT_THAT(status.message(),
-              AllOf(HasSubstr("--ps_memory_mb: table \"t"), HasSubstr("too little"),
+              AllOf(HasSubstr("--ps_memory_mb=64: table \"t"), HasSubstr("every PS node is full"),
                     HasSubstr("use at least 5 PS nodes")));
   fmt::print("{}\n", status.message());
+}
+
+TEST(Planner, TablesThatShardsHaveNoRoomForGoToTheWorkers) {
+  const Workload workload =
+      MadeWorkload({{.rows = 200'000, .dim = 64}, {.rows = 100'000, .dim = 64}}, 2048);
+  ClusterShape cluster = MadeCluster(2);
+  cluster.ps_memory_bytes = uint64_t{20} << 20;
+  for (const char* method : {"auto", "greedy", "local_search"}) {
+    const Result<PlannedRun> planned = PlanFor(workload, cluster, AMachine(), {.method = method});
+    ASSERT_TRUE(planned.ok()) << planned.status().message();
+    EXPECT_TRUE(planned.value().plan.is_on_workers(TableId{0})) << method;
+  }
+}
+
+TEST(Planner, WorkersKeepToTheirMemory) {
+  // Of few bags and rows that are all looked up, the workers would have all tables.
+  const Workload workload =
+      MadeWorkload({{.rows = 12'000, .dim = 64}, {.rows = 12'000, .dim = 64}}, 65'536, 2);
+  ClusterShape cluster = MadeCluster(2, 2);
+  const PlannedRun any = PlanFor(workload, cluster, AMachine()).value();
+  cluster.worker_memory_bytes = uint64_t{4} << 20;
+  for (const char* method : {"auto", "greedy", "local_search"}) {
+    const PlannedRun planned = PlanFor(workload, cluster, AMachine(), {.method = method}).value();
+    EXPECT_LE(planned.cost.workers[0].memory_bytes, 4 << 20) << method;
+    EXPECT_LE(any.cost.ms, planned.cost.ms * 1.02) << method;
+  }
+  cluster.ps_memory_bytes = uint64_t{1} << 20;
+  EXPECT_THAT(PlanFor(workload, cluster, AMachine()).status().message(),
+              AllOf(HasSubstr("--ps_memory_mb=1: table \"t"), HasSubstr("--worker_memory_mb=4")));
+}
+
+// The number of milliseconds before `words`; -1: there are none.
+double MsBefore(const std::string& sentence, const std::string& words) {
+  const size_t end = sentence.find(" ms" + words);
+  if (end == std::string::npos) return -1;
+  const size_t begin = sentence.find_last_not_of("0123456789.", end - 1);
+  return std::stod(sentence.substr(begin + 1, end - begin - 1));
+}
+
+TEST(Planner, FiguresOfASentenceSpeakForWhatWasDecided) {
+  SplitMix64 random(11);
+  size_t with_figures = 0;
+  for (int i = 0; i < 12; ++i) {
+    std::vector<MadeTable> tables(5);
+    for (MadeTable& table : tables) {
+      table.rows = uint64_t{1} << (2 + random.Next() % 20);
+      table.bag = 1.0 + static_cast<double>(random.Next() % 30);
+      table.zipf = random.Next() % 2 == 0 ? 1.05 : 0.0;
+      table.pooling_sum = random.Next() % 2 == 0 ? "exact" : "bag_order";
+    }
+    const PlannedRun planned =
+        PlanFor(MadeWorkload(tables, 1024, 2), MadeCluster(3, 2), AMachine()).value();
+    for (size_t t = 0; t < tables.size(); ++t) {
+      const std::string& why = planned.tables[t].why;
+      const double bags = MsBefore(why, " if shards pool"),
+                   rows = MsBefore(why, " if workers pull");
+      if (bags >= 0) {
+        EXPECT_EQ(planned.tables[t].pools_on_shards, bags <= rows) << why;
+        ++with_figures;
+      }
+      const double there = MsBefore(why, " of a step with the allreduce");
+      if (there >= 0) {
+        EXPECT_LE(there, MsBefore(why, " for pulling")) << why;
+        ++with_figures;
+      }
+    }
+  }
+  EXPECT_GT(with_figures, 5u);
 }
 
 TEST(Planner, EqualInputGivesEqualPlans) {
@@ -223,6 +291,7 @@ TEST(Planner, PlansAThousandTablesForAThousandRanks) {
         "at least\n",
         planned.method, seconds, planned.plans_tried, planned.cost.ms,
         planned.largest_load / planned.mean_load, planned.lower_bound_load / planned.mean_load);
+    EXPECT_LE(planned.plans_tried, 40u);  // of which each takes tens of milliseconds
     EXPECT_GE(planned.largest_load, planned.lower_bound_load);
     // Rows can be spread as evenly as one likes; ranges of columns cannot.
     if (!pools) {
@@ -247,7 +316,7 @@ TEST(Planner, BeatsLptOnPublishedShapes) {
           "bytes {:.2f} ms, {:.3f}\n",
           shape.tables.size(), ps, planned.cost.ms, planned.largest_load / planned.mean_load,
           planned.lower_bound_load / planned.mean_load, of_lpt.ms, MaxOverMean(busy));
-      EXPECT_LE(planned.cost.ms, of_lpt.ms * 1.01);
+      EXPECT_LE(planned.cost.ms, of_lpt.ms * 1.0001);
     }
   }
 }

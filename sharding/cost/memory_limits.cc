@@ -1,0 +1,41 @@
+// What workers may have of memory, and words about limits: see step_cost.h.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "sharding/cost/step_cost.h"
+
+namespace rowhouse {
+
+uint64_t WorkerMemoryLimit(const ClusterShape& cluster, const Machine& machine) {
+  if (cluster.worker_memory_bytes > 0) return cluster.worker_memory_bytes;
+  const uint64_t hosts = std::max(1u, cluster.hosts);
+  const uint64_t ranks = uint64_t{cluster.ps} + cluster.workers;
+  return machine.memory_bytes / std::max<uint64_t>(1, (ranks + hosts - 1) / hosts);
+}
+
+std::string WorkerLimitText(const ClusterShape& cluster, uint64_t limit) {
+  if (cluster.worker_memory_bytes > 0) return fmt::format("--worker_memory_mb={}", limit >> 20);
+  return fmt::format(
+      "a rank's share of its host's memory is {} MiB; --worker_memory_mb=N says "
+      "another limit",
+      limit >> 20);
+}
+
+std::string WhyTooMuchOnWorkers(const StepCost& cost, const ClusterShape& cluster,
+                                const Machine& machine) {
+  const uint64_t limit = WorkerMemoryLimit(cluster, machine);
+  const double bytes = cost.workers.empty() ? 0 : cost.workers.front().memory_bytes;
+  const double over = bytes - static_cast<double>(limit);
+  if (limit == 0 || over <= 0) return "";
+  return fmt::format(
+      "each worker would need {:.1f} MiB for the rows and layers that it has, {:.1f} too many ({})",
+      bytes / (1 << 20), over / (1 << 20), WorkerLimitText(cluster, limit));
+}
+
+std::string SmallerCacheText(const StorageShape& storage, uint64_t limit) {
+  if (storage.store == "memory" || limit >> 20 == 0) return "";
+  return fmt::format("; or --cache_mb={}", limit >> 20);
+}
+
+}  // namespace rowhouse
