@@ -32,6 +32,7 @@ Status NoAxis(const std::string& name) {
   }
   std::vector<std::string> axes = FlagsOfVerb("plan");
   std::erase_if(axes, [](const std::string& flag) { return !IsAxis(flag); });
+  axes.emplace_back(kKindAxis);
   const std::string near = NearestName(name, axes);
   return UsageError("--what_if: {} is no setting of plan{}", name,
                     near.empty() ? "" : fmt::format("; did you mean {}?", near));

@@ -61,6 +61,10 @@ Status CheckWithoutMode(const CommandLine& command_line) {
     const bool is_of_modes =
         given.name == "html" || given.name == "reports" || Options().contains(given.name);
     if (has_plan && !is_of_modes) continue;
+    if (const auto option = Options().find(given.name); option != Options().end()) {
+      return UsageError("{} is for --{}, which is not asked for; leave it out, or ask for that",
+                        given.Describe(), fmt::join(option->second, " and --"));
+    }
     return UsageError(
         "{} is for predictions, and nothing is to be predicted; say --strategies=all as well, or "
         "another flag of the sharding lab (rowhouse plan --help)",

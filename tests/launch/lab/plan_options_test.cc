@@ -38,7 +38,9 @@ TEST(PlanOptions, WithoutEffectAreRefused) {
   EXPECT_THAT(ErrorOf({"--simulate", "--samples_per_worker=4"}), HasSubstr("is for --scaling"));
   EXPECT_THAT(ErrorOf({"--strategies=all", "--gpu=A100"}), HasSubstr("is for --op_trace"));
   EXPECT_THAT(ErrorOf({"--strategies=all", "--max_samples=9"}), HasSubstr("say --trace=FILE"));
-  EXPECT_THAT(ErrorOf({"--plan=auto", "--jitter=0.1"}), HasSubstr("--jitter=0.1 is for"));
+  EXPECT_THAT(ErrorOf({"--plan=auto", "--jitter=0.1"}),
+              HasSubstr("is for --simulate and --scaling,"));
+  EXPECT_THAT(ErrorOf({"--svg=."}), HasSubstr("--svg=. is for --scaling, which is not asked for"));
 }
 
 TEST(PlanOptions, OfTheModeAreTaken) {

@@ -50,6 +50,7 @@ TEST(WhatIf, AxesAreReadAndBounded) {
   EXPECT_THAT(ErrorOf("cache_mb"), HasSubstr("expected NAME=VALUE"));
   EXPECT_THAT(ErrorOf("=1"), HasSubstr("expected NAME=VALUE"));
   EXPECT_THAT(ErrorOf("cache_bm=1"), HasSubstr("did you mean cache_mb?"));
+  EXPECT_THAT(ErrorOf("kindd=qr"), HasSubstr("did you mean kind?"));
   EXPECT_THAT(ErrorOf("ps=1 ps=2"), HasSubstr("ps is named twice"));
   EXPECT_THAT(ErrorOf("ps=1,,2"), HasSubstr("a value is empty"));
   std::string many = "ps=1";
