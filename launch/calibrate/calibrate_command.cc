@@ -2,7 +2,6 @@
 #include <omp.h>
 
 #include <cstdio>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "common/durable_file.h"
@@ -10,28 +9,15 @@
 #include "launch/bench/bench_command.h"
 #include "launch/bench/stop_signal.h"
 #include "launch/calibrate/calibration.h"
+#include "launch/calibrate/calibration_file.h"
 #include "launch/calibrate/kernel_judgement.h"
 #include "launch/calibrate/mpirun_command.h"
 #include "launch/calibrate/stopwatch.h"
-#include "launch/hosts/host_facts.h"
-#include "launch/lab/workload_of_run.h"
 #include "launch/report/json_output.h"
 #include "launch/settings/verb_flags.h"
 
 namespace rowhouse {
 namespace {
-
-Result<std::string> FileToWrite(const Settings& settings) {
-  const std::string given = settings.sharding.calibration;
-  const std::string path = given.empty() ? CalibrationPathOf(HostName()) : given;
-  const std::filesystem::path directory = std::filesystem::path(path).parent_path();
-  std::error_code error;
-  if (given.empty()) std::filesystem::create_directories(directory, error);
-  if (!directory.empty() && !std::filesystem::is_directory(directory, error)) {
-    return UsageError("--calibration={}: there is no directory {}", path, directory.string());
-  }
-  return path;
-}
 
 // Of a command that measures: progress lines, order on Ctrl-C.
 class Session {
@@ -77,7 +63,7 @@ std::FILE* ProgressBeside(const std::string& json) {
 }
 
 Status RunCalibrate(const CommandLine& command_line, const Settings& settings) {
-  ASSIGN_OR_RETURN(const std::string path, FileToWrite(settings));
+  ASSIGN_OR_RETURN(const std::string path, CalibrationFileToWrite(settings.sharding.calibration));
   const std::string json = command_line.Value(kJsonFlag);
   const Session session(ProgressBeside(json));
   ASSIGN_OR_RETURN(Calibration calibration, session.Measure({}));

@@ -1,0 +1,43 @@
+#include "launch/calibrate/calibration_file.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include "launch/hosts/host_facts.h"
+#include "launch/lab/workload_of_run.h"
+
+namespace rowhouse {
+
+Result<std::string> CalibrationFileToWrite(const std::string& given) {
+  if (given == "typical") {
+    return UsageError(
+        "--calibration=typical: that name means the built-in figures of a typical server; name "
+        "another file to write");
+  }
+  const std::string path = given.empty() ? CalibrationPathOf(HostName()) : given;
+  const std::filesystem::path directory = std::filesystem::path(path).parent_path();
+  std::error_code error;
+  if (given.empty()) std::filesystem::create_directories(directory, error);
+  if (!directory.empty() && !std::filesystem::is_directory(directory, error)) {
+    return UsageError("--calibration={}: there is no directory {}", path, directory.string());
+  }
+  if (std::filesystem::is_directory(path, error)) {
+    return UsageError("--calibration={}: it is a directory; name a file in it", path);
+  }
+  // As it will be written: beside the path, then renamed.
+  const std::string beside = path + ".tmp";
+  const int file = ::open(beside.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+  if (file < 0) {
+    return UsageError("--calibration={}: cannot write {}: {}; name a file that can be written",
+                      path, beside, std::strerror(errno));
+  }
+  ::close(file);
+  ::unlink(beside.c_str());
+  return path;
+}
+
+}  // namespace rowhouse
