@@ -24,6 +24,8 @@ constexpr std::string_view kKernelPrefixFlag = "kernel_prefix";
 constexpr std::string_view kBagLengthFlag = "bag_length";
 constexpr std::string_view kGpuFlag = "gpu";
 constexpr std::string_view kOriginalFormFlag = "original_form";
+constexpr std::string_view kLinkFlag = "link_gbs";
+constexpr std::string_view kGpusFlag = "gpus";
 
 constexpr size_t kShownOps = 30;
 constexpr int kFormat = 1;
@@ -46,7 +48,30 @@ struct OpTraceRun {
   const GpuModel* gpu = nullptr;
   GpuForm form = GpuForm::kCorrected;
   uint64_t bag_length = 0;  // 0: not given
+  double link_gbs = 0;
+  uint32_t gpus = 0;
 };
+
+// Of collectives.
+Status ReadLinks(const CommandLine& command_line, OpTraceRun* run) {
+  const std::string link = command_line.Value(kLinkFlag), gpus = command_line.Value(kGpusFlag);
+  if (!link.empty()) {
+    const auto value = ReadReal(link);
+    if (!value || !(*value >= 1e-3 && *value <= 1e6)) {
+      return UsageError("--link_gbs={}: expected GB/s from 0.001 to 1e6", link);
+    }
+    run->link_gbs = *value;
+  }
+  if (gpus.empty()) return OkStatus();
+  const auto value = ReadWhole(gpus);
+  if (!value || *value < 1 || *value > 1u << 16) {
+    return UsageError("--gpus={}: expected a whole number from 1 to 65536", gpus);
+  }
+  if (link.empty())
+    return UsageError("--gpus={} is for collectives; say --link_gbs=G as well", gpus);
+  run->gpus = static_cast<uint32_t>(*value);
+  return OkStatus();
+}
 
 Result<OpTraceRun> ReadFlags(const CommandLine& command_line) {
   OpTraceRun run = {.trace_path = command_line.Value(kOpTraceFlag),
@@ -72,6 +97,7 @@ Result<OpTraceRun> ReadFlags(const CommandLine& command_line) {
     }
     run.bag_length = *value;
   }
+  RETURN_IF_ERROR(ReadLinks(command_line, &run));
   return run;
 }
 
@@ -124,7 +150,9 @@ std::string NoRuleText(const OpTracePrediction& prediction) {
 
 std::string TextOf(const OpTraceRun& run, const OpTracePrediction& prediction) {
   const std::string no_rule = NoRuleText(prediction);
-  return fmt::format("{}\n{}\n\n{}\n{:.2f} us an iteration.\n{}", HeadOf(run, prediction),
+  const std::string warning = prediction.Warning();
+  return fmt::format("{}{}\n{}\n\n{}\n{:.2f} us an iteration.\n{}",
+                     warning.empty() ? "" : "warning: " + warning + "\n", HeadOf(run, prediction),
                      ProductsText(run), TableAsText(TableOf(prediction)),
                      prediction.us_per_iteration(), no_rule.empty() ? "" : no_rule + "\n");
 }
@@ -140,14 +168,19 @@ nlohmann::ordered_json PageOf(const OpTraceRun& run, const OpTracePrediction& pr
           {"subtitle", HeadOf(run, prediction)},
           {"grids",
            {{{"title", "Operators"},
-             {"note", ProductsText(run) + " " + NoRuleText(prediction)},
+             {"note", prediction.Warning() + (prediction.ops.empty() ? ". " : "") +
+                          ProductsText(run) + " " + NoRuleText(prediction)},
              {"columns", columns},
              {"rows", table.rows}}}}};
 }
 
 Status PlanOpTrace(const CommandLine& command_line, const Settings&) {
   ASSIGN_OR_RETURN(const OpTraceRun run, ReadFlags(command_line));
-  OpRuleOptions options = {.gpu = run.gpu, .form = run.form, .bag_length = run.bag_length};
+  OpRuleOptions options = {.gpu = run.gpu,
+                           .form = run.form,
+                           .bag_length = run.bag_length,
+                           .link_gbs = run.link_gbs,
+                           .gpus = run.gpus};
   std::optional<MeasuredProducts> products;
   if (!run.table_path.empty()) {
     ASSIGN_OR_RETURN(const std::string csv, ReadNamed(kFcTableFlag, run.table_path));
@@ -176,8 +209,8 @@ Status PlanOpTrace(const CommandLine& command_line, const Settings&) {
 
 // The other flags without --op_trace.
 Status SayWhatFor(const CommandLine& command_line, const Settings&) {
-  for (const std::string_view flag :
-       {kFcTableFlag, kKernelPrefixFlag, kBagLengthFlag, kGpuFlag, kOriginalFormFlag}) {
+  for (const std::string_view flag : {kFcTableFlag, kKernelPrefixFlag, kBagLengthFlag, kGpuFlag,
+                                      kOriginalFormFlag, kLinkFlag, kGpusFlag}) {
     if (!command_line.Value(flag).empty()) {
       return UsageError("--{} is for a profile's operators; say --op_trace=FILE as well", flag);
     }
@@ -223,10 +256,20 @@ const bool kRegistered =
                  .help = "With op_trace: the models as they were published, mistakes included",
                  .is_switch = true,
                  .section = kLabSection}) &&
+    AddVerbFlag({.name = kLinkFlag,
+                 .verbs = kPlan,
+                 .help = "With op_trace: GB/s between processors, each way; without it collectives "
+                         "count 0",
+                 .section = kLabSection}) &&
+    AddVerbFlag({.name = kGpusFlag,
+                 .verbs = kPlan,
+                 .help = "With link_gbs: processors of a collective. Default: as the trace says",
+                 .section = kLabSection}) &&
     AddPlanMode({.flag = std::string(kOpTraceFlag), .run = PlanOpTrace}) &&
     AddOptionOfOpTrace(kFcTableFlag, -1) && AddOptionOfOpTrace(kKernelPrefixFlag, -2) &&
     AddOptionOfOpTrace(kBagLengthFlag, -3) && AddOptionOfOpTrace(kGpuFlag, -4) &&
-    AddOptionOfOpTrace(kOriginalFormFlag, -5);
+    AddOptionOfOpTrace(kOriginalFormFlag, -5) && AddOptionOfOpTrace(kLinkFlag, -6) &&
+    AddOptionOfOpTrace(kGpusFlag, -7);
 
 }  // namespace
 }  // namespace rowhouse

@@ -7,6 +7,8 @@
 #include <cmath>
 #include <string_view>
 
+#include "sharding/cost/gpu/movement_rules.h"
+
 namespace rowhouse {
 namespace {
 
@@ -32,10 +34,14 @@ Status BadShapes(const TraceEvents& trace, const TraceEvent& op, const Shapes& s
   return UsageError("{}: {}: shapes {}, expected {}", trace.file, op.Describe(), shapes, expected);
 }
 
-// Whether shape `i` is there, has `dims` dimensions, and all of them are 1 or more.
+// No processor holds more; products of two of them cannot wrap.
+constexpr int64_t kMostSize = int64_t{1} << 31;
+
+// Whether shape `i` is there, has `dims` dimensions, and all of them are from 1 to kMostSize.
 bool Has(const Shapes& shapes, size_t i, size_t dims) {
   return i < shapes.size() && shapes[i].size() == dims &&
-         std::all_of(shapes[i].begin(), shapes[i].end(), [](int64_t size) { return size >= 1; });
+         std::all_of(shapes[i].begin(), shapes[i].end(),
+                     [](int64_t size) { return size >= 1 && size <= kMostSize; });
 }
 
 uint64_t U(int64_t size) { return static_cast<uint64_t>(size); }
@@ -250,12 +256,12 @@ Result<OpCost> OpRules::Backward(const TraceEvent& op) {
 Result<OpCost> OpRules::OwnPhase(const TraceEvent& op) {
   const auto number = [&](const char* name) -> uint64_t {
     const auto found = op.numbers.find(name);
-    return found == op.numbers.end() || !(found->second >= 1)
+    return found == op.numbers.end() || !(found->second >= 1 && found->second <= 0x1p40)
                ? 0
                : static_cast<uint64_t>(std::llround(found->second));
   };
   const auto missing = [&](std::string_view expected) {
-    return UsageError("{}: {}: expected args {}, each 1 or more", trace_->file, op.Describe(),
+    return UsageError("{}: {}: expected args {}, each from 1 to 2^40", trace_->file, op.Describe(),
                       expected);
   };
   const bool is_backward = op.name.ends_with(" backward");
@@ -319,7 +325,7 @@ Result<std::optional<OpCost>> OpRules::CostOf(const TraceEvent& op) {
     }
     return some(CostOfForward(op, lookup));
   }
-  return std::optional<OpCost>();
+  return CostOfMovement(*trace_, op, name, options_);
 }
 
 }  // namespace rowhouse

@@ -8,6 +8,7 @@
 //   LookupFunctionBackward   of its children size (tables, weights, offsets), or of the last lookup
 //                   forward that has no backward yet
 //   embedding_bag  [weights, ids, offsets]: one table
+//   copies and collectives: movement_rules.h
 //   of our own profile: mlp/..., interaction/dot, pool/..., pool_backward/...
 // "aten::" before a name and a 0 behind it, as newer versions have, change nothing.
 // Threads: an OpRules is used by one thread.
@@ -33,6 +34,9 @@ struct OpRuleOptions {
   const MeasuredProducts* products = nullptr;  // null: at the processor's peaks
   // Of LookupFunctionBackward; 0: of the forward lookup with its shape, or else 38.
   uint64_t bag_length = 0;
+  // Of the links between processors, each way; 0: not known, and collectives have no rule.
+  double link_gbs = 0;
+  uint32_t gpus = 0;  // of a collective; 0: as the trace says
 };
 
 struct OpCost {

@@ -12,6 +12,7 @@ namespace {
 
 // What only holds operators.
 bool IsFrame(const TraceEvent& event) {
+  if (event.name.starts_with("nccl:")) return false;  // a label in newer traces
   constexpr std::array<std::string_view, 5> kPrefixes = {
       "## ", "ProfilerStep#", "Optimizer.", "nn.Module: ", "autograd::engine::evaluate_function: "};
   return event.category == "user_annotation" || event.category == "step" ||
@@ -112,6 +113,12 @@ Result<OpTracePrediction> PredictOpTrace(const TraceEvents& trace, const OpRuleO
   return sum;
 }
 
+std::string OpTracePrediction::Warning() const {
+  if (!ops.empty()) return "";
+  return "no operator of the window has a rule: the sum of 0 says nothing; is it a profile of "
+         "training, recorded with record_shapes=True?";
+}
+
 nlohmann::ordered_json OpTraceToJson(const OpTracePrediction& prediction) {
   nlohmann::ordered_json ops = nlohmann::ordered_json::array();
   for (const OpTracePrediction::Op& op : prediction.ops) {
@@ -128,6 +135,7 @@ nlohmann::ordered_json OpTraceToJson(const OpTracePrediction& prediction) {
   }
   return {{"window", prediction.window.what},
           {"iterations", prediction.window.iterations},
+          {"warning", prediction.Warning()},
           {"us", prediction.us},
           {"us_per_iteration", prediction.us_per_iteration()},
           {"ops", ops},

@@ -30,6 +30,8 @@ struct OpTracePrediction {
   std::vector<Unknown> no_rule;  // by falling count
   double us = 0;                 // of the window
 
+  // That the models know nothing of it; "" if they do.
+  std::string Warning() const;
   double us_per_iteration() const { return us / static_cast<double>(window.iterations); }
 };
 

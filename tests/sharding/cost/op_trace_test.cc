@@ -146,6 +146,42 @@ TEST(OpTraceTest, OurOwnProfileIsATrace) {
   EXPECT_EQ(sum.value().no_rule[0].name, "merge");
 }
 
+TEST(OpTraceTest, CopiesGoByTheBandwidthOfCopies) {
+  const auto sum = Predict(
+      json(json::array({Event("aten::copy_", 0, 1, Dims({{1 << 20, 8}, {1 << 20, 8}}))})).dump());
+  ASSERT_OK(sum);
+  const GpuModel& gpu = *FindGpuModel("V100");
+  EXPECT_EQ(UsOf(sum.value(), "aten::copy_"), DataMovementUs(gpu.dram, 32 << 20));
+}
+
+TEST(OpTraceTest, CollectivesGoByTheirLinks) {
+  const double bytes = 4e6;
+  json all_to_all = Event("nccl:all_to_all", 0, 1, Dims({{1000, 1000}}));
+  all_to_all["cat"] = "user_annotation";
+  all_to_all["args"]["Group size"] = 4;
+  json all_reduce = Event("nccl:all_reduce", 5, 1, Dims({{1000, 1000}}));
+  all_reduce["args"]["Group size"] = 4;
+  const std::string trace = json(json::array({all_to_all, all_reduce})).dump();
+  const auto sum = Predict(trace, {.link_gbs = 10});
+  ASSERT_OK(sum);
+  // 10 GB/s are 10,000 bytes a microsecond. Three of four parts go to others; an allreduce sends
+  // them twice.
+  EXPECT_NEAR(UsOf(sum.value(), "nccl:all_to_all"), 0.75 * bytes / 1e4, 1e-9);
+  EXPECT_NEAR(UsOf(sum.value(), "nccl:all_reduce"), 1.5 * bytes / 1e4, 1e-9);
+  const auto of_two = Predict(trace, {.link_gbs = 10, .gpus = 2});
+  EXPECT_NEAR(UsOf(of_two.value(), "nccl:all_to_all"), 0.5 * bytes / 1e4, 1e-9);
+  const auto without_link = Predict(trace);
+  ASSERT_OK(without_link);
+  EXPECT_EQ(without_link.value().no_rule.size(), 2u);
+}
+
+TEST(OpTraceTest, AWindowWithoutAnyRuleIsWarnedOf) {
+  const auto sum = Predict(json(json::array({Event("aten::relu", 0, 1)})).dump());
+  ASSERT_OK(sum);
+  EXPECT_THAT(sum.value().Warning(), HasSubstr("no operator of the window has a rule"));
+  EXPECT_EQ(PredictSmall().Warning(), "");
+}
+
 TEST(OpTraceTest, WithoutMarksTheWholeTraceCountsOnce) {
   const auto sum = Predict(json(json::array({Event("aten::mm", 0, 1, Dims({{8, 4}, {4, 2}})),
                                              Event("aten::mm", 5, 1, Dims({{8, 4}, {4, 2}}))}))
@@ -201,6 +237,10 @@ TEST(OpTraceTest, ShapesThatAreMissingOrImpossibleAreRefusedWithTheirEvent) {
       HasSubstr("shapes [[16, 4, 8], [15, 8, 4]], expected [batch x M x K, batch x K x N]"));
   EXPECT_THAT(message("aten::mm", Dims({{0, 4}, {4, 2}})), HasSubstr("expected [M x K, K x N]"));
   EXPECT_THAT(message("LookupFunction", Dims({{2000, 32}, {2}})), HasSubstr("bags + 1"));
+  const int64_t huge = int64_t{1} << 62;
+  EXPECT_THAT(message("aten::mm", Dims({{huge, 4}, {4, huge}})), HasSubstr("expected [M x K"));
+  EXPECT_THAT(message("LookupFunction", Dims({{huge, 32}, {2}, {huge}, {huge}})),
+              HasSubstr("bags + 1"));
   EXPECT_THAT(message("LookupFunctionBackward", json::object()),
               HasSubstr("of its children size: tables, weights, offsets"));
 }
