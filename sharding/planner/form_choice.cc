@@ -38,7 +38,7 @@ TableForm FormChoice::BestOf(const TableSpec& table, bool with_hot_rows, double 
 double FormChoice::WorkerRoom() const {
   if (limits_.worker_bytes == 0) return std::numeric_limits<double>::infinity();
   double room = static_cast<double>(limits_.worker_bytes) -
-                static_cast<double>(workload_.dense.parameters) * sizeof(float);
+                static_cast<double>(workload_.dense.parameters + 2) * sizeof(float);
   for (const TableSpec& table : workload_.tables.physical) {
     if (forms_.MustBeOnWorkers(table.id)) room -= BytesOnWorkers(table);
   }

@@ -35,6 +35,16 @@ TEST(PlanOpTraceTest, WritesTheSumWorkedByHand) {
   EXPECT_EQ(sum["without_rule"][0]["name"], "aten::relu");
 }
 
+TEST(PlanOpTraceTest, LinksAreCheckedAndProcessorsNeedThem) {
+  const auto message = [](const char* flag) {
+    const Status status = RunPlan({"--op_trace=" + kTrace, flag});
+    EXPECT_EQ(status.code(), StatusCode::kUsage);
+    return status.message();
+  };
+  EXPECT_THAT(message("--link_gbs=0"), testing::HasSubstr("expected GB/s from 0.001"));
+  EXPECT_THAT(message("--gpus=8"), testing::HasSubstr("say --link_gbs=G as well"));
+}
+
 TEST(PlanOpTraceTest, APageShowsTheOperators) {
   TempDir dir;
   ASSERT_OK(RunPlan({"--op_trace=" + kTrace, "--html=" + (dir / "page.html")}));
