@@ -12,7 +12,7 @@ namespace rowhouse {
 namespace {
 
 // Work of all predictions of a search, in tables and shards.
-constexpr uint64_t kMostWork = 70'000;
+constexpr uint64_t kMostWork = 140'000;
 // Of so many tables more, predictions take longer, and few of them help.
 constexpr size_t kManyTables = 500;
 constexpr uint64_t kMostRefinements = 10'000;

@@ -100,7 +100,7 @@ function drawRun({report}) {
   const ofStep = report.step_phases;
   const computing = !ofStep ? [ofRun("compute", "compute", "forward, backward, dense update")] : [
     ["merge", "merge ids", "ids to rows; repeated rows become one"],
-    ["row_gradients", "row gradients", "zeroed, and searched for NaNs"],
+    ["row_gradients", "row gradients", "zeroed, and searched for values that are not finite"],
     ["pool", "pool", "bags forward"],
     ["mlp", "MLPs", "linear layers and loss, forward and backward"],
     ["interaction", "interaction", "forward and backward"],

@@ -126,8 +126,8 @@ TEST(Planner, SmallTablesComeToTheWorkersAndLongBagsArePooledOnShards) {
   const Workload workload = MadeWorkload({{.rows = 4, .dim = 16},
                                           {.rows = 4'000'000, .dim = 64, .bag = 100},
                                           {.rows = 4'000'000, .dim = 64, .bag = 1}},
-                                         2048, 2);
-  const PlannedRun planned = PlanFor(workload, MadeCluster(2, 2), AMachine()).value();
+                                         2048);
+  const PlannedRun planned = PlanFor(workload, MadeCluster(2), AMachine()).value();
   for (const TableDecision& table : planned.tables)
     fmt::print("{}: {}\n", table.strategy, table.why);
   EXPECT_TRUE(planned.plan.is_on_workers(TableId{0}));
