@@ -5,7 +5,8 @@
 
 Reads sources as clang-format writes them (.clang-format); a heuristic, not a compiler. Methods are all
 member functions, constructors and operators included, but not = default and = delete. Members of
-families (one file a member), entries of settings, commands of data and main need no header. Tests are not looked at.
+families (one file a member), entries of settings, commands of data
+and bench, modes of plan and main need no header. Tests are not looked at.
 """
 import os
 import re
@@ -15,8 +16,9 @@ import sys
 MAX_METHODS, MAX_LINES = 25, 60
 FOLDERS = ["common", "sharding", "ps", "worker", "launch"]
 NO_HEADER = re.compile(
-    r"/(kinds|optimizers|initialisers|strategies|engines|policies|sources|interactions|lr_policies|bench|entries)/[^/]+\.cc$"
-    r"|^launch/data/[^/]+\.cc$|^launch/main\.cc$")
+    r"/(kinds|optimizers|initialisers|strategies|engines|policies|sources|interactions|lr_policies|bench|entries|kernels)/[^/]+\.cc$"
+    r"|^launch/data/[^/]+\.cc$|^launch/main\.cc$"
+    r"|^launch/lab/(plan_op_trace|scaling|simulate|strategies|trace_mode|what_if_mode)\.cc$|_command\.cc$")
 CONTROL = re.compile(r"^(if|for|while|switch|do|else|try|catch|case|default|return)\b")
 CLASS = re.compile(r"^(?:template\s*<.*>\s*)?(?:class|struct)\s+(?:\[\[\w+\]\]\s*)?(?:[A-Z_]+(?:\([^)]*\))?\s+)?([\w:]+)")
 

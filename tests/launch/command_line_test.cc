@@ -86,7 +86,8 @@ TEST_F(CommandLineTest, FlagsThatPsTookAndNobodyReadStandInNobodysWay) {
                                   "--rendezvous-deadline-ms=1000", "--cache_ways=4"});
   EXPECT_EQ(settings.storage.cache_ways, 4u);
   EXPECT_EQ(settings.training.prefetch_steps, Settings().training.prefetch_steps);
-  EXPECT_THAT(Refusal({"train", "--workers=2"}), StartsWith("--workers=2 is no flag of rowhouse train"));
+  EXPECT_THAT(Refusal({"train", "--workers=2"}),
+              StartsWith("--workers=2 is no flag of rowhouse train"));
 }
 
 TEST_F(CommandLineTest, ASwitchTakesEveryWordThatYamlTakes) {
