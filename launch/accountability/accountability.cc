@@ -29,7 +29,7 @@ const bool kFlags =
                  .help = "Holds the cost model to account on this machine: calibrates it, trains a "
                          "grid of models for real, and prints predicted beside measured time, "
                          "bytes, load and hit rate, and of several plans which the model would "
-                         "have chosen. Takes 20 minutes. Code 1 if a target is missed. With "
+                         "have chosen. Takes 10 minutes. Code 1 if a target is missed. With "
                          "calibration: by that file, without judging kernels",
                  .is_switch = true,
                  .section = kLabSection}) &&
@@ -105,7 +105,6 @@ Status CheckOnly(const Request& request) {
 }
 
 Result<Accountability> Measure(const Request& request, const Progress& progress) {
-  RETURN_IF_ERROR(CheckOnly(request));
   Accountability all;
   all.is_quick = request.is_quick;
   all.is_part = !request.only.empty();
@@ -153,10 +152,11 @@ Status RunAccountability(const CommandLine& command_line, const Settings& settin
   const Request request{.is_quick = command_line.Value(kQuickFlag) == "true",
                         .only = command_line.Value(kOnlyFlag),
                         .calibration = settings.sharding.calibration};
+  RETURN_IF_ERROR(CheckOnly(request));
   const Progress progress(json == kJsonToStdout ? stderr : stdout);
   RETURN_IF_ERROR(progress.Say(request.is_quick
                                    ? "this takes about a minute"
-                                   : "this takes about 20 minutes; nothing else should run"));
+                                   : "this takes about 10 minutes; nothing else should run"));
   const StopSignal stop_signal;
   omp_set_num_threads(1);  // As the runs have it.
   FLAGS_minloglevel =
