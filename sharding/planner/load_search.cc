@@ -107,17 +107,19 @@ class Placing {
   LoadRefusal refusal_;
 };
 
-// Items, in pieces of at most `most` load where they can be cut; 0: whole.
-std::vector<Piece> PiecesOf(std::span<const LoadItem> items, const RankLoads& loads,
+// Items, in pieces of at most `most` load where they can be cut; 0: whole. Never more pieces of an
+// item than ranks: where a piece alone costs about `most`, more of them only add load.
+std::vector<Piece> PiecesOf(std::span<const LoadItem> items, const RankLoads& loads, uint32_t ranks,
                             uint64_t most) {
   std::vector<Piece> pieces;
   for (uint32_t i = 0; i < items.size(); ++i) {
     const LoadItem& item = items[i];
     uint64_t step = item.units;
-    if (most > 0 && item.load + item.piece_load > most) {
+    if (most > 0 && item.load > 0 && item.load + item.piece_load > most) {
       const uint64_t room = most > item.piece_load ? most - item.piece_load : 1;
       step = std::max<uint64_t>(
-          1, static_cast<uint64_t>(static_cast<unsigned __int128>(room) * item.units / item.load));
+          (item.units + ranks - 1) / ranks,
+          static_cast<uint64_t>(static_cast<unsigned __int128>(room) * item.units / item.load));
     }
     for (uint64_t begin = 0; begin < item.units;) {
       const uint64_t end = begin + std::min(step, item.units - begin);
@@ -275,7 +277,7 @@ LoadPlacement PlaceAndImprove(std::span<const LoadItem> items, const LoadLimits&
   LoadRefusal refusal;
   for (const bool by_room : {false, true}) {
     RankLoads loads(items, limits);
-    std::vector<Piece> pieces = PiecesOf(items, loads, most);
+    std::vector<Piece> pieces = PiecesOf(items, loads, limits.ranks, most);
     by_room ? SortByFallingBytes(&pieces) : SortByFallingLoad(&pieces);
     Placing placing(items, limits, options.may_cut);
     if (!placing.Place(pieces, by_room, &loads)) {

@@ -154,6 +154,15 @@ TEST(LoadSearch, OneHugeTableIsCutEvenly) {
   EXPECT_LE(placed.pieces.size(), 8u + 2u + 1u);
 }
 
+TEST(LoadSearch, WherePiecesCostMoreThanTheMeanAnItemIsNeverMorePiecesThanRanks) {
+  constexpr uint64_t kRows = uint64_t{1} << 40;  // one piece each would never end
+  const Items items = {{.load = 1000, .piece_load = 5000, .units = kRows},
+                       {.load = 0, .piece_load = 90'000, .units = kRows}};
+  const LoadPlacement placement = SearchPlacement(items, {.ranks = 8});
+  EXPECT_LE(placement.pieces.size(), 9u);
+  EXPECT_EQ(placement.largest(), 90'000u);
+}
+
 TEST(LoadSearch, ATableThatFitsNowhereIsNamedWithWhatIsThere) {
   Items items = WholeItems({1, 1, 1});
   items[0].bytes = 10;
