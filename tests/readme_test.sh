@@ -44,7 +44,7 @@ for command in "${commands[@]}"; do
   line="${line//configs\//$root/configs/}"
   line="${line//runs\/quickstart/$root/runs/quickstart}"
   line="${line// model\/report.json/ $work/2/model/report.json}"
-  line="${line//=counts.json/=$work/counts.json}"
+  line="$(sed -E "s#=([a-z_]+\.json)#=$work/\1#g" <<<"$line")"  # one command writes it, a later one reads it
   echo "readme: $command"
   if [[ "$command" == *" ps "* ]]; then
     (cd "$directory" && eval "exec $line") >"$work/server.out" 2>&1 &
