@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 namespace rowhouse {
 namespace {
@@ -56,19 +55,6 @@ void AddHull(const TableDemand& table, size_t number, uint64_t least, uint64_t b
 }
 
 }  // namespace
-
-std::vector<uint64_t> EqualShares(const std::vector<uint64_t>& wanted, uint64_t budget) {
-  std::vector<size_t> ascending(wanted.size());
-  std::iota(ascending.begin(), ascending.end(), size_t{0});
-  std::ranges::stable_sort(ascending, {}, [&](size_t i) { return wanted[i]; });
-  std::vector<uint64_t> shares(wanted.size());
-  size_t left = wanted.size();
-  for (const size_t i : ascending) {
-    shares[i] = std::min(wanted[i], budget / left--);
-    budget -= shares[i];
-  }
-  return shares;
-}
 
 double PredictedMisses(const std::vector<TableDemand>& tables, const std::vector<uint64_t>& bytes) {
   CHECK_EQ(tables.size(), bytes.size());

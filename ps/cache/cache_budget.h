@@ -7,7 +7,7 @@
 // 2001; Talus, Beckmann and Sanchez, 2015, say why hulls). Moving rows costs reads, so small gains
 // move nothing.
 //
-// Until accesses are known, tables get equal shares.
+// Until accesses are known, bytes lie as the plan says (sharding/plans/cache_division.h).
 //
 // Threads: pure functions.
 #pragma once
@@ -18,10 +18,6 @@
 #include <vector>
 
 namespace rowhouse {
-
-// The shares of the budget, one for each entry of `wanted`: equal shares, but what an entry does
-// not want of its share is divided equally among the entries that want more than theirs.
-std::vector<uint64_t> EqualShares(const std::vector<uint64_t>& wanted, uint64_t budget);
 
 struct TableDemand {
   uint64_t bytes = 0;                                          // of all its rows

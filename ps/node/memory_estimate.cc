@@ -5,13 +5,13 @@
 #include <cmath>
 
 #include "common/counted.h"
-#include "ps/cache/cache_budget.h"
 #include "ps/cache/cache_places.h"
 #include "ps/cache/row_cache.h"
 #include "ps/node/memory_budget.h"
 #include "ps/shard/shard_options.h"
 #include "ps/store/store_key.h"
 #include "sharding/cost/reuse_sampler.h"
+#include "sharding/plans/cache_division.h"
 #include "sharding/rows/optimizer.h"
 #include "sharding/rows/record_weights.h"
 #include "sharding/tables/table_sizes.h"
@@ -98,10 +98,14 @@ SliceCache CacheOf(const SliceSize& slice, uint64_t granted_bytes, const NodeSiz
 }
 
 std::vector<SliceCache> CachesOf(const std::vector<SliceSize>& shard, const NodeSize& node) {
-  std::vector<uint64_t> wanted;
-  for (const SliceSize& slice : shard) wanted.push_back(slice.rows * slice.record_bytes);
+  std::vector<CachedSlice> wanted;
+  for (const SliceSize& slice : shard) {
+    wanted.push_back({.table = slice.table,
+                      .bytes = slice.rows * slice.record_bytes,
+                      .table_share = slice.cache_share});
+  }
   const double budget = CacheOfShard(node);
-  const std::vector<uint64_t> shares = EqualShares(wanted, static_cast<uint64_t>(budget));
+  const std::vector<uint64_t> shares = DivideCache(wanted, static_cast<uint64_t>(budget));
   std::vector<SliceCache> caches;
   for (size_t i = 0; i < shard.size(); ++i) caches.push_back(CacheOf(shard[i], shares[i], node));
   return caches;
@@ -377,8 +381,9 @@ std::vector<std::vector<SliceSize>> SlicesOfNode(
            .step_rows = step_rows.empty() ? 0 : step_rows[t] * part,
            .is_scattered = plan.order(table.id).is_scattered(),
            .is_written = is_frozen.empty() || !is_frozen[t],
-           .pulled_rows =
-               pulled_rows.empty() ? std::nullopt : std::optional(pulled_rows[t] * part)});
+           .pulled_rows = pulled_rows.empty() ? std::nullopt : std::optional(pulled_rows[t] * part),
+           .table = table.id,
+           .cache_share = plan.cache_share(table.id)});
     }
   }
   return shards;

@@ -28,6 +28,8 @@ struct SliceSize {
   // Rows pulled over all steps and workers. nullopt: not known; then touched rows are assumed to be
   // pulled again and again.
   std::optional<double> pulled_rows = std::nullopt;
+  TableId table{};
+  std::optional<double> cache_share = std::nullopt;  // of the table on its shard (Plan)
 };
 
 struct NodeSize {

@@ -4,8 +4,8 @@
 #include <map>
 #include <numeric>
 
-#include "ps/cache/cache_budget.h"
 #include "ps/node/memory_budget.h"
+#include "sharding/plans/cache_division.h"
 #include "sharding/rows/record_weights.h"
 #include "sharding/tables/table_sizes.h"
 
@@ -157,21 +157,23 @@ Result<LocalTables> LocalTables::Make(const ShardOptions& options,
       local.slices_.push_back(&slice);
     }
   }
-  local.MakeCaches(options);
+  local.MakeCaches(options, plan);
   local.MakeWrittenRows(options.cache_bytes / kWrittenRowsOfCache);
   return local;
 }
 
 // What a slice does not need of its share goes to the larger ones, so that small tables are held
 // whole.
-void LocalTables::MakeCaches(const ShardOptions& options) {
+void LocalTables::MakeCaches(const ShardOptions& options, const Plan& plan) {
   const OptionValues policy_own =
       OnlyDeclared(CachePolicies().OptionsOf(options.node.cache_policy), options.node.own);
-  std::vector<uint64_t> wanted;
+  std::vector<CachedSlice> wanted;
   for (const LocalSlice* slice : slices_) {
-    wanted.push_back(slice->range.rows() * TableOf(*slice).layout.bytes());
+    wanted.push_back({.table = slice->range.table,
+                      .bytes = slice->range.rows() * TableOf(*slice).layout.bytes(),
+                      .table_share = plan.cache_share(slice->range.table)});
   }
-  const std::vector<uint64_t> shares = EqualShares(wanted, options.cache_bytes);
+  const std::vector<uint64_t> shares = DivideCache(wanted, options.cache_bytes);
   for (LocalSlice* slice : slices_) {
     const LocalTable& table = TableOf(*slice);
     const uint64_t rows = slice->range.rows();

@@ -137,8 +137,9 @@ class FindAhead {
 class LocalTables {
  public:
   // The tables of which `plan` gives rows to options.id; their caches share options.cache_bytes:
-  // equal shares, but what a small table does not need goes to the larger ones (EqualShares). No
-  // cache has more than cache_ratio of its rows. CacheMoves changes the sizes later. `sources`:
+  // as the plan says, else equally, but what a small table does not need goes to the larger ones
+  // (DivideCache). No cache has more than cache_ratio of its rows. CacheMoves changes the sizes
+  // later. `sources`:
   // opened for all of them. kUsage if a table names an unknown member of a family, if its
   // initialiser refuses it, or if two of its slices here begin at the same column and end at
   // different columns.
@@ -174,7 +175,7 @@ class LocalTables {
 
  private:
   LocalTables() = default;
-  void MakeCaches(const ShardOptions& options);
+  void MakeCaches(const ShardOptions& options, const Plan& plan);
   void MakeWrittenRows(uint64_t budget_bytes);
 
   std::vector<LocalTable> tables_;  // by table, then first column

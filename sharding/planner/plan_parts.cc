@@ -16,7 +16,8 @@ PlanParts::PlanParts(const Plan& plan) {
                        .placement = {.table = table,
                                      .order = plan.order(table),
                                      .worker_rows = plan.worker_rows(table),
-                                     .pools_on_shards = plan.pools_on_shards(table)}});
+                                     .pools_on_shards = plan.pools_on_shards(table),
+                                     .cache_share = plan.cache_share(table)}});
   }
 }
 

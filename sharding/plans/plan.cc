@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <tuple>
 
 #include "sharding/rows/optimizer.h"
@@ -105,6 +106,17 @@ Status CheckTable(const TableSpec& table, uint32_t shards, std::span<const Slice
 
 Status CheckPlacement(const TableSpec& table, const TablePlacement& placement, bool on_workers) {
   const std::vector<RowId>& rows = placement.worker_rows;
+  if (const std::optional<double> share = placement.cache_share) {
+    if (!(*share >= 0.0 && *share <= 1.0)) {  // NaN, too
+      return UsageError("plan: table \"{}\": cache_share={} must be from 0 to 1", table.name,
+                        *share);
+    }
+    if (on_workers) {
+      return UsageError(
+          "plan: table \"{}\" is on the workers, whole: cache_share={} has no meaning", table.name,
+          *share);
+    }
+  }
   if (placement.pools_on_shards && (on_workers || !rows.empty())) {
     return UsageError(
         "plan: table \"{}\" has rows on the workers: its bags cannot be pooled on the shards; give "
@@ -123,6 +135,30 @@ Status CheckPlacement(const TableSpec& table, const TablePlacement& placement, b
   if (Raw(rows.back()) >= table.rows) {
     return UsageError("plan: table \"{}\": row {} of worker_rows is beyond its {} rows", table.name,
                       Raw(rows.back()), table.rows);
+  }
+  return OkStatus();
+}
+
+// Of decimals as people write them, whose sum may be 1 but for rounding.
+constexpr double kMostShares = 1.0 + 1e-9;
+
+// On no shard do shares sum to more than 1.
+Status CheckCacheShares(const std::vector<TableSpec>& tables, const Plan& plan) {
+  std::vector<double> sums(plan.shards());
+  for (const TableSpec& table : tables) {
+    const std::optional<double> share = plan.cache_share(table.id);
+    if (!share) continue;
+    std::set<ShardId> shards;
+    for (const Slice& slice : plan.slices(table.id)) shards.insert(slice.shard);
+    for (const ShardId shard : shards) {
+      double& sum = sums[Raw(shard)];
+      sum += *share;
+      if (sum <= kMostShares) continue;
+      return UsageError(
+          "plan: table \"{}\": with its cache_share={} the shares on shard {} sum to {:.6g}; they "
+          "may sum to 1",
+          table.name, *share, Raw(shard), sum);
+    }
   }
   return OkStatus();
 }
@@ -161,7 +197,16 @@ Result<Plan> Plan::Make(const std::vector<TableSpec>& tables, uint32_t shards,
     RETURN_IF_ERROR(CheckPlacement(tables[t], placement, plan.is_on_workers(placement.table)));
     plan.placements_[t] = placement;
   }
+  RETURN_IF_ERROR(CheckCacheShares(tables, plan));
   return plan;
+}
+
+Result<Plan> Plan::WithCacheShares(const std::vector<TableSpec>& tables,
+                                   const std::vector<std::optional<double>>& shares) const {
+  CHECK_EQ(shares.size(), placements_.size());
+  std::vector<TablePlacement> placements = placements_;
+  for (size_t t = 0; t < placements.size(); ++t) placements[t].cache_share = shares[t];
+  return Make(tables, shards_, slices_, placements);
 }
 
 std::span<const Slice> Plan::slices(TableId table) const {
@@ -211,7 +256,9 @@ bool Plan::has_worker_rows() const {
 }
 
 std::string Plan::digest() const {
-  const std::string text = ToJson().dump();
+  Plan routes = *this;
+  for (TablePlacement& placement : routes.placements_) placement.cache_share.reset();
+  const std::string text = routes.ToJson().dump();
   return fmt::format("{:016x}", XXH3_64bits(text.data(), text.size()));
 }
 

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -47,6 +48,11 @@ struct TablePlacement {
   std::vector<RowId> worker_rows;  // ascending; on the workers, in whatever slice
   // Shards pool the bags of this table and get gradients of bags; else workers pull rows and pool.
   bool pools_on_shards = false;
+  // The part of a shard's cache bytes that the table has on each shard with rows of it, when the
+  // shard opens: [0, 1]. A share and not bytes, so that it holds for any size of the caches. It
+  // routes nothing and changes no bit. nullopt: an equal part of what others leave
+  // (cache_division.h).
+  std::optional<double> cache_share = std::nullopt;
 };
 
 class Plan {
@@ -55,9 +61,11 @@ class Plan {
   Plan() = default;
 
   // `placements`: at most one a table; needed for tables whose order is scattered, that have rows
-  // on the workers, or that shards pool. kUsage, naming table and rows, if the slices do not
-  // partition every table into bands, if columns are divided elsewhere than at multiples of
-  // kColumnsPerCut, or if they are divided in a table whose max_norm or optimizer needs whole rows.
+  // on the workers, that shards pool, or that have a cache share. kUsage, naming table and rows, if
+  // the slices do not partition every table into bands, if columns are divided elsewhere than at
+  // multiples of kColumnsPerCut, or if they are divided in a table whose max_norm or optimizer
+  // needs whole rows. kUsage, with table and figure, for cache shares outside [0, 1], of a table on
+  // the workers, or that sum to more than 1 on a shard.
   static Result<Plan> Make(const std::vector<TableSpec>& tables, uint32_t shards,
                            std::vector<Slice> slices,
                            const std::vector<TablePlacement>& placements = {});
@@ -89,15 +97,24 @@ class Plan {
   bool splits_bags(TableId table) const;
   bool pools_on_shards(TableId table) const { return placements_[Raw(table)].pools_on_shards; }
   std::vector<bool> pooled_on_shards() const;  // of each table
+  std::optional<double> cache_share(TableId table) const {
+    return placements_[Raw(table)].cache_share;
+  }
   // True if any row of any table lives on the workers.
   bool has_worker_rows() const;
 
-  // Hex digest of everything that routes: equal plans, equal digests.
+  // The same plan with these cache shares, one for each table; nullopt: none. Otherwise as Make.
+  Result<Plan> WithCacheShares(const std::vector<TableSpec>& tables,
+                               const std::vector<std::optional<double>>& shares) const;
+
+  // Hex digest of everything that routes: plans that differ at most in cache shares have equal
+  // ones.
   std::string digest() const;
 
   // In the oldest version of the format that can express this plan. In version 1 all rows are whole
   // and on shards. Version 2 adds tables on the workers. Version 3 adds columns that are divided,
-  // scattered row orders, single rows on the workers, and pooling on shards.
+  // scattered row orders, single rows on the workers, and pooling on shards. Version 4 adds cache
+  // shares.
   nlohmann::json ToJson() const;
   // Tables by number or by name. kCorruption for what is no plan; otherwise as Make.
   static Result<Plan> FromJson(const nlohmann::json& json, const std::vector<TableSpec>& tables);

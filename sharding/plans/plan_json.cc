@@ -13,7 +13,8 @@ using nlohmann::json;
 
 constexpr int kOfWholeRows = 1;
 constexpr int kWithTablesOnWorkers = 2;
-constexpr int kNewest = 3;
+constexpr int kWithPlacements = 3;
+constexpr int kNewest = 4;  // with cache shares
 
 constexpr const char* kWorkers = "workers";
 
@@ -26,8 +27,9 @@ int VersionOf(const Plan& plan) {
         plan.bands(table), [](const Plan::Band& band) { return band.cuts.size() > 1; });
     if (is_cut || plan.order(table).is_scattered() || !plan.worker_rows(table).empty() ||
         plan.pools_on_shards(table)) {
-      return kNewest;
+      version = std::max(version, kWithPlacements);
     }
+    if (plan.cache_share(table)) return kNewest;
   }
   return version;
 }
@@ -40,6 +42,7 @@ json PlacementsToJson(const Plan& plan) {
     if (plan.order(table).is_scattered()) placement["scatter_key"] = plan.order(table).key();
     for (const RowId row : plan.worker_rows(table)) placement["worker_rows"].push_back(Raw(row));
     if (plan.pools_on_shards(table)) placement["pools_on_shards"] = true;
+    if (plan.cache_share(table)) placement["cache_share"] = *plan.cache_share(table);
     if (placement.is_null()) continue;
     placement["table"] = t;
     placements.push_back(std::move(placement));
@@ -104,7 +107,7 @@ Result<Slice> SliceFromJson(const json& from, const std::vector<TableSpec>& tabl
   if (slice.column_end <= table->dim && slice.columns() < table->dim) {
     RETURN_IF_ERROR(NeedsVersion(fmt::format("has {} of the {} columns of table \"{}\"",
                                              slice.columns(), table->dim, table->name),
-                                 kNewest, version));
+                                 kWithPlacements, version));
   }
   const json& shard = from.at("shard");
   if (shard == kWorkers) {
@@ -119,9 +122,10 @@ Result<Slice> SliceFromJson(const json& from, const std::vector<TableSpec>& tabl
   return slice;
 }
 
-Result<TablePlacement> PlacementFromJson(const json& from, const std::vector<TableSpec>& tables) {
-  RETURN_IF_ERROR(
-      CheckJsonKeys(from, {"table"}, {"scatter_key", "worker_rows", "pools_on_shards"}));
+Result<TablePlacement> PlacementFromJson(const json& from, const std::vector<TableSpec>& tables,
+                                         uint64_t version) {
+  RETURN_IF_ERROR(CheckJsonKeys(from, {"table"},
+                                {"scatter_key", "worker_rows", "pools_on_shards", "cache_share"}));
   ASSIGN_OR_RETURN(const TableSpec* const table, TableFromJson(from.at("table"), tables));
   TablePlacement placement{.table = table->id, .order = {}, .worker_rows = {}};
   if (from.contains("scatter_key")) {
@@ -145,6 +149,14 @@ Result<TablePlacement> PlacementFromJson(const json& from, const std::vector<Tab
     }
     placement.pools_on_shards = pools.get<bool>();
   }
+  if (from.contains("cache_share")) {
+    RETURN_IF_ERROR(NeedsVersion("has a cache_share", kNewest, version));
+    const json& share = from.at("cache_share");
+    if (!share.is_number() || share < 0.0 || share > 1.0) {
+      return CorruptionError("cache_share is {}; expected a number from 0 to 1", ShownJson(share));
+    }
+    placement.cache_share = share.get<double>();
+  }
   return placement;
 }
 
@@ -161,7 +173,7 @@ json Plan::ToJson() const {
   }
   const int version = VersionOf(*this);
   json result = {{"plan_version", version}, {"shards", shards_}, {"slices", std::move(slices)}};
-  if (version >= kNewest) result["placements"] = PlacementsToJson(*this);
+  if (version >= kWithPlacements) result["placements"] = PlacementsToJson(*this);
   return result;
 }
 
@@ -193,13 +205,13 @@ Result<PlanParts> ReadPlanParts(const json& from, const std::vector<TableSpec>& 
     parts.slices.push_back(slice.value());
   }
   if (!from.contains("placements")) return parts;
-  RETURN_IF_ERROR(NeedsVersion("has placements", kNewest, version));
+  RETURN_IF_ERROR(NeedsVersion("has placements", kWithPlacements, version));
   const json& placements = from.at("placements");
   RETURN_IF_ERROR(CheckJsonList(placements, "placements"));
   std::vector<bool> is_placed(tables.size());
   for (const json& one : placements) {
     const std::string where = describe("placements", parts.placements.size());
-    Result<TablePlacement> placement = PlacementFromJson(one, tables);
+    Result<TablePlacement> placement = PlacementFromJson(one, tables, version);
     if (!placement.ok()) return placement.status().Annotate(where);
     const size_t table = Raw(placement.value().table);
     if (is_placed[table]) {

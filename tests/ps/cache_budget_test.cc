@@ -28,15 +28,6 @@ TableDemand Table(double accesses, double rows_needed, uint64_t has_bytes = 0) {
           .has_bytes = has_bytes};
 }
 
-TEST(CacheBudget, EqualSharesGoOnToThoseThatWantMore) {
-  using testing::ElementsAre;
-  EXPECT_THAT(EqualShares({100, 10, 1000}, 150), ElementsAre(70u, 10u, 70u));
-  EXPECT_THAT(EqualShares({100, 10, 1000}, 500), ElementsAre(100u, 10u, 390u));
-  EXPECT_THAT(EqualShares({100, 10, 1000}, 5000), ElementsAre(100u, 10u, 1000u));
-  EXPECT_THAT(EqualShares({7, 7, 7}, 20), ElementsAre(6u, 7u, 7u)) << "all of it is dealt";
-  EXPECT_THAT(EqualShares({}, 20), ElementsAre());
-}
-
 TEST(CacheBudget, BytesGoWhereTheySaveMostMisses) {
   // Of the first 1 access a byte is saved up to 10,000 bytes, of the second 2 up to 20,000.
   const std::vector<TableDemand> tables = {Table(10'000, 1000), Table(40'000, 2000)};

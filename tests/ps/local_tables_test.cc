@@ -52,6 +52,23 @@ TEST(LocalTables, SlicesAreNumberedInTheOrderOfTheTables) {
   }
 }
 
+TEST(LocalTables, CachesBeginWithTheSharesOfThePlan) {
+  const std::vector<TableSpec> specs = {TableOf(0, 1000, 1), TableOf(1, 1000, 1)};
+  const ShardOptions options{.node = {.cache_ways = 1}, .cache_bytes = 200 * 20};
+  const auto slots = [&](const Plan& plan) {
+    const LocalTables tables =
+        LocalTables::Make(options, specs, plan, InitialiserSources::Open(specs).value()).value();
+    return std::pair<uint64_t, uint64_t>(tables[0].slices[0].cache->capacity_rows(),
+                                         tables[1].slices[0].cache->capacity_rows());
+  };
+  const Plan plan = MakeRowWisePlan(specs, 1);
+  EXPECT_EQ(slots(plan), (std::pair<uint64_t, uint64_t>(100, 100)));
+  EXPECT_EQ(slots(plan.WithCacheShares(specs, {0.9, 0.1}).value()),
+            (std::pair<uint64_t, uint64_t>(180, 20)));
+  EXPECT_EQ(slots(plan.WithCacheShares(specs, {0.25, std::nullopt}).value()),
+            (std::pair<uint64_t, uint64_t>(50, 150)));
+}
+
 TEST(LocalTables, OnlyRowsThatAreStoredMayBeStored) {
   LocalTables tables = SecondHalves({TableOf(0, 10, 2)}).value();
   const LocalSlice& slice = tables[0].slices[0];

@@ -38,9 +38,11 @@ NodeSize OneSlice(double touched_rows, double step_rows = 0, uint64_t rows = 10'
 
 TEST(MemoryEstimate, CachesAreThoseOfTheShard) {
   const std::vector<TableSpec> tables = Tables({50, 4000, 100'000, 30}, 8);
-  const Plan plan = MakeRowWisePlan(tables, 4);
+  const Plan equal = MakeRowWisePlan(tables, 4);
+  const Plan shared = equal.WithCacheShares(tables, {std::nullopt, 0.2, 0.7, 0.05}).value();
   for (const uint32_t ways : {1, 16}) {
     for (const uint64_t cache_bytes : {4000, 100'000, 10'000'000}) {
+      const Plan& plan = cache_bytes == 4000 ? equal : shared;
       NodeSize node{.shards = SlicesOfNode(tables, plan, /*node=*/1, /*shards_per_node=*/2, {}, {}),
                     .cache_bytes = cache_bytes,
                     .cache_ratio = 0.5,

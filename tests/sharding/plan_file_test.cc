@@ -219,6 +219,21 @@ TEST(PlanFile, WithWhatNobodyReadsIsRefusedByNumberAndLine) {
       refusal("row_wise_hashed", "{\"table\":\"item\",\"scatter", "{\"table\":\"user\",\"scatter"),
       HasSubstr("placement 2 (line 28): table \"user\" has one already"));
 
+  EXPECT_THAT(placement("\"cache_share\":0.5,\"scatter_key\":"),
+              HasSubstr("placement 1 (line 27): has a cache_share, which plans have from "
+                        "plan_version 4 on; this one says 3"));
+  const auto share = [&](const std::string& value) {
+    json file = json::parse(TextOf("row_wise_hashed"));
+    file["plan"]["plan_version"] = 4;
+    file["plan"]["placements"][1]["cache_share"] = json::parse(value);
+    return ReadPlanFile(file.dump(), Model().physical).status().message();
+  };
+  EXPECT_EQ(share("0.25"), "");
+  for (const char* const value : {"-0.5", "1.5", "null", "\"half\""}) {
+    EXPECT_THAT(share(value), HasSubstr(std::string("cache_share is ") + value +
+                                        "; expected a number from 0 to 1"));
+  }
+
   const auto top = [&](const std::string& from, const std::string& to) {
     return refusal("row_wise_hashed", from, to);
   };

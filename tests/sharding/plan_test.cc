@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -177,13 +178,54 @@ TEST(RowWisePlan, FirstPiecesOfDifferentTablesLieOnDifferentShards) {
   EXPECT_EQ(plan.slices(TableId{1})[0].shard, ShardId{1});
 }
 
+// ---- Cache shares -------------------------------------------------------------------------------
+
+TEST(Plan, CacheSharesSurviveJsonAndRouteNothing) {
+  const auto tables = Tables({10, 4, 7});
+  const Plan without = MakeRowWisePlan(tables, 2, {false, true, false});
+  EXPECT_EQ(without.cache_share(TableId{0}), std::nullopt);
+  const Plan plan = without.WithCacheShares(tables, {0.1, std::nullopt, 0.9}).value();
+  EXPECT_EQ(plan.ToJson()["plan_version"], 4);
+  EXPECT_EQ(without.ToJson()["plan_version"], 2);
+  EXPECT_EQ(plan.digest(), without.digest());
+  const Result<Plan> again = Plan::FromJson(nlohmann::json::parse(plan.ToJson().dump()), tables);
+  ASSERT_OK(again);
+  EXPECT_EQ(again.value().cache_share(TableId{0}), 0.1);
+  EXPECT_EQ(again.value().cache_share(TableId{1}), std::nullopt);
+  EXPECT_EQ(again.value().cache_share(TableId{2}), 0.9);
+}
+
+TEST(Plan, CacheSharesThatCannotBeAreRefusedWithTableAndFigure) {
+  const auto tables = Tables({10, 10, 7});
+  // Table 0 on shard 0, table 1 on shard 1, table 2 on both.
+  const Plan plan =
+      Plan::Make(tables, 2,
+                 {Piece(0, 0, 10, 0), Piece(1, 0, 10, 1), Piece(2, 0, 3, 0), Piece(2, 3, 7, 1)})
+          .value();
+  const auto error = [&](std::vector<std::optional<double>> shares) {
+    const Status status = plan.WithCacheShares(tables, shares).status();
+    EXPECT_EQ(status.exit_code(), 2);
+    return status.message();
+  };
+  EXPECT_OK(plan.WithCacheShares(tables, {0.7, 0.7, 0.3}));
+  EXPECT_OK(plan.WithCacheShares(tables, {0.9, 0.8, 0.1}));
+  EXPECT_THAT(error({-0.1, 0.5, 0.3}), HasSubstr("table \"t0\": cache_share=-0.1 must be from 0"));
+  EXPECT_THAT(error({0.5, 1.5, 0.3}), HasSubstr("table \"t1\": cache_share=1.5 must be from 0"));
+  EXPECT_THAT(error({0.5, std::nan(""), 0.3}), HasSubstr("table \"t1\": cache_share=nan"));
+  EXPECT_THAT(error({0.5, 0.8, 0.3}),
+              HasSubstr("table \"t2\": with its cache_share=0.3 the shares on shard 1 sum to 1.1"));
+  const Plan on_workers = MakeRowWisePlan(tables, 2, {false, true, false});
+  EXPECT_THAT(on_workers.WithCacheShares(tables, {0.5, 0.5, 0.3}).status().message(),
+              HasSubstr("table \"t1\" is on the workers, whole: cache_share=0.5"));
+}
+
 TEST(Plan, ANewerFormatIsRefusedByName) {
   const auto tables = Tables({10});
   nlohmann::json json = MakeRowWisePlan(tables, 2).ToJson();
-  json["plan_version"] = 4;
+  json["plan_version"] = 5;
   const Status status = Plan::FromJson(json, tables).status();
   EXPECT_EQ(status.code(), StatusCode::kUsage);
-  EXPECT_THAT(status.message(), testing::HasSubstr("version 4 is newer"));
+  EXPECT_THAT(status.message(), testing::HasSubstr("version 5 is newer"));
 }
 
 TEST(Plan, ATableMayLiveOnTheWorkers) {

@@ -253,6 +253,25 @@ TEST(Exactness, CachesThatChangeTheirSizesChangeNoBit) {
   }
 }
 
+// Nor does it matter which table the plan gives the caches to.
+TEST(Exactness, CacheSharesOfThePlanChangeNoBit) {
+  const SimOutcome expected = Train({.workers = 2}, "adagrad", "counter");
+  uint64_t read = 0;
+  for (uint64_t seed = 1; seed <= 8; ++seed) {
+    SCOPED_TRACE(fmt::format("seed {}", seed));
+    SimOptions options = TierOptions(seed, /*workers=*/2);
+    options.cache_bytes = 4000;
+    options.cache_move_steps = seed % 3;
+    options.cache_shares.assign(DataOptions().table_rows.size(), 0.01);
+    options.cache_shares[seed % options.cache_shares.size()] = 0.9;
+    if (seed % 2 == 0) options.cache_shares.back() = std::nullopt;
+    const SimOutcome outcome = Train(options, "adagrad", "counter");
+    ExpectTheSameModel(outcome, expected);
+    read += outcome.stats.rows_evicted;
+  }
+  EXPECT_GT(read, 0u);
+}
+
 TEST(Exactness, TheLossGoesDown) {
   const SimOutcome outcome = Train({.workers = 2}, "adagrad", "counter");
   EXPECT_TRUE(std::isfinite(outcome.losses.back()));

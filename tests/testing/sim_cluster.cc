@@ -20,7 +20,9 @@ constexpr uint64_t kJobId = 7;
 Plan PlanOf(const SimOptions& options, const EmbeddingTables& tables) {
   PlanOptions plan = options.plan;
   plan.shards = options.shards;
-  return MakePlan(tables, plan).value();
+  const Plan made = MakePlan(tables, plan).value();
+  if (options.cache_shares.empty()) return made;
+  return made.WithCacheShares(tables.physical, options.cache_shares).value();
 }
 
 std::string ShardName(uint32_t shard) { return "shard " + std::to_string(shard); }

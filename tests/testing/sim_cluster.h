@@ -12,6 +12,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -54,6 +55,7 @@ struct SimOptions {
   uint32_t accumulation = 1;
   // Which shards own which rows; its number of shards is that above.
   PlanOptions plan;
+  std::vector<std::optional<double>> cache_shares = {};  // of that plan; empty: it says none
   bool has_trace = false;
 };
 
