@@ -1,8 +1,8 @@
 // CacheShares: which of the rows that a step pulls are in the shards' caches, under a plan.
 //
 // The bytes of a node's caches are divided among its shards and their slices as at the start of a
-// run: in equal shares, without what a slice does not want (ps/cache/cache_budget.h). Threads: pure
-// functions.
+// run: by the plan's cache shares, or else equally, without what a slice does not want
+// (sharding/plans/cache_division.h). Threads: pure functions.
 #pragma once
 
 #include <vector>
@@ -14,10 +14,15 @@ namespace rowhouse {
 struct CacheShares {
   std::vector<RowShares> tables;     // each physical table, of rows pulled over all workers
   std::vector<double> cached_rows;   // of each physical table, over all shards, at most
+  std::vector<double> cached_bytes;  // their records
   std::vector<double> memory_bytes;  // of each shard's caches when they are full
   std::vector<double> record_bytes;  // of each physical table, whole rows
   std::vector<double> shard_bytes;   // of all records of each shard, touched or not
 };
+
+// Of one table, if the shards have slots for so many of its rows, pieces of cut rows one by one.
+RowShares RowSharesOf(const Workload& workload, const Plan& plan, const StepTraffic& traffic,
+                      TableId table, double cached_rows);
 
 CacheShares CacheSharesOf(const Workload& workload, const Plan& plan, const StepTraffic& traffic,
                           uint32_t shards_per_ps);

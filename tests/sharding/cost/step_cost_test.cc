@@ -99,6 +99,23 @@ TEST(StepCost, CachesThatAreTooSmallReadTheStore) {
   EXPECT_GT(cost.hit_rate, 0.1);
 }
 
+TEST(StepCost, CachesBeginAsThePlanSharesThem) {
+  Workload workload = WorkloadOf(2, 1'000'000, 64, 4096, 1);
+  workload.storage.cache_bytes = 20 << 20;
+  const Plan plan = RowWise(workload, 2);
+  const auto hits = [&](std::vector<std::optional<double>> shares) {
+    const Plan shared = plan.WithCacheShares(workload.tables.physical, shares).value();
+    const StepCost cost = PredictStep(workload, shared, Cluster(2, 1), Machine::Typical()).value();
+    return std::pair(cost.tables[0].hit_rate, cost.tables[1].hit_rate);
+  };
+  const auto [equal, same] = hits({std::nullopt, std::nullopt});
+  EXPECT_EQ(equal, same);
+  EXPECT_EQ(hits({0.5, 0.5}), std::pair(equal, equal));
+  const auto [more, less] = hits({0.9, 0.1});
+  EXPECT_GT(more, equal + 0.02);
+  EXPECT_LT(less, equal - 0.02);
+}
+
 // What a message takes whatever is in it is no longer inside a step than outside.
 TEST(StepCost, AFactorOfExchangesLeavesTheirFixedCostsAlone) {
   const auto pull_ms = [](uint64_t samples, double factor) {
