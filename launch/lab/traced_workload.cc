@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "launch/lab/workload_of_run.h"
+#include "sharding/cost/step_traffic.h"
 
 namespace rowhouse {
 
@@ -45,6 +46,7 @@ Result<Workload> TracedWorkload(const Settings& settings, uint32_t workers,
       return curve.MissRatio(rows);
     };
   }
+  SpreadByRow(&workload);
   return workload;
 }
 

@@ -7,6 +7,7 @@
 #include "common/scatter.h"
 #include "launch/plan/plan_of_run.h"
 #include "launch/report/traffic_report.h"
+#include "sharding/cost/step_traffic.h"
 #include "worker/dense/dense_parameters.h"
 #include "worker/dense/dlrm_model.h"
 #include "worker/embedding/embedding.h"
@@ -169,6 +170,7 @@ Result<Workload> WorkloadOf(const Settings& settings, uint32_t workers,
   workload.step = StepShapeOf(settings, workers);
   Lookups(settings, accesses, &workload).Spread();
   if (accesses != nullptr) workload.accesses = std::make_shared<const AccessCounts>(*accesses);
+  SpreadByRow(&workload);
   workload.dense = DenseShapeOf(settings);
   workload.storage = StorageShapeOf(settings.storage);
   workload.storage.prefetch_steps = settings.training.prefetch_steps;

@@ -42,6 +42,35 @@ class Counting {
     return static_cast<double>(workload_.step.samples) / workload_.step.workers;
   }
 
+  // What a slice has of the table's lookups and distinct rows on shards, [0, 1].
+  struct Part {
+    const Slice* slice = nullptr;
+    double lookups = 0, distinct_rows = 0;
+  };
+
+  std::vector<Part> PartsOf(const TableSpec& table) const {
+    std::vector<Part> parts;
+    for (const Slice& slice : plan_.slices(table.id)) {
+      const double rows = static_cast<double>(slice.rows()) / static_cast<double>(table.rows);
+      parts.push_back({&slice, rows, rows});
+    }
+    const bool is_known =
+        workload_.by_row != nullptr && (*workload_.by_row)[Raw(table.id)].has_value();
+    // Scattered rows are alike wherever they lie, but for a few single hot ones.
+    const bool is_whole = parts.front().slice->rows() == table.rows;
+    if (!is_known || is_whole || plan_.order(table.id).is_scattered()) return parts;
+    const LookupsByRow& by_row = *(*workload_.by_row)[Raw(table.id)];
+    const std::vector<RowId>& gone = plan_.worker_rows(table.id);
+    const LookupsByRow::Sum all = by_row.Of(0, table.rows, gone);
+    if (all.lookups <= 0 || all.distinct_rows <= 0) return parts;
+    for (Part& part : parts) {
+      const LookupsByRow::Sum here = by_row.Of(part.slice->row_begin, part.slice->row_end, gone);
+      part.lookups = here.lookups / all.lookups;
+      part.distinct_rows = here.distinct_rows / all.distinct_rows;
+    }
+    return parts;
+  }
+
   void CountTable(const TableSpec& table) {
     TableRowsOfStep& of_table = traffic_.tables[Raw(table.id)];
     of_table.lookups = samples() * workload_.lookups[Raw(table.id)];
@@ -56,10 +85,11 @@ class Counting {
     const bool is_trained = !workload_.tables.is_frozen[Raw(table.id)];
     const bool sends_rows = !plan_.pools_on_shards(table.id);
     const auto all = static_cast<double>(table.rows);
-    for (const Slice& slice : plan_.slices(table.id)) {
-      const double share = static_cast<double>(slice.rows()) / all;
-      const double here = of_table.distinct_rows * share;
-      of_table.cuts += share;
+    for (const Part& part : PartsOf(table)) {
+      const Slice& slice = *part.slice;
+      const double share = part.lookups;
+      const double here = of_table.distinct_rows * part.distinct_rows;
+      of_table.cuts += static_cast<double>(slice.rows()) / all;
       ShardTraffic& shard = traffic_.shards[Raw(slice.shard)];
       shard.rows_pulled += here;
       shard.accesses += lookups * share;
@@ -72,8 +102,8 @@ class Counting {
       if (!is_trained) continue;
       shard.pushed_sent_rows += here;
       shard.pushed_row_floats += here * slice.columns();
-      shard.updated_rows += updated * share;
-      shard.updated_floats += updated * share * slice.columns();
+      shard.updated_rows += updated * part.distinct_rows;
+      shard.updated_floats += updated * part.distinct_rows * slice.columns();
     }
     if (!sends_rows) return;
     const double both = is_trained ? 2 : 1;
@@ -83,15 +113,16 @@ class Counting {
 
   // What a shard pools of the table in one range of columns.
   struct BagSlices {
-    double rows = 0, columns = 0;
+    double rows = 0;  // the part of the table's lookups that they have
+    double columns = 0;
   };
 
   void CountBags(const TableSpec& table) {
     std::map<std::pair<ShardId, uint32_t>, BagSlices> slices;
-    for (const Slice& slice : plan_.slices(table.id)) {
-      BagSlices& of_shard = slices[{slice.shard, slice.column_begin}];
-      of_shard.rows += static_cast<double>(slice.rows()) / static_cast<double>(table.rows);
-      of_shard.columns = slice.columns();
+    for (const Part& part : PartsOf(table)) {
+      BagSlices& of_shard = slices[{part.slice->shard, part.slice->column_begin}];
+      of_shard.rows += part.lookups;
+      of_shard.columns = part.slice->columns();
     }
     for (size_t f = 0; f < workload_.tables.features.size(); ++f) {
       const FeatureTable& feature = workload_.tables.features[f];
@@ -176,6 +207,21 @@ const IdDistribution& DistributionOnShards(const Workload& workload, const Plan&
   *scratch = all.Without(static_cast<double>(hot), &share);
   *on_shards = 1 - share;
   return *scratch;
+}
+
+void SpreadByRow(Workload* workload) {
+  workload->by_row = nullptr;
+  if (workload->accesses == nullptr) return;
+  auto by_row = std::make_shared<std::vector<std::optional<LookupsByRow>>>();
+  const double samples = static_cast<double>(workload->step.samples) / workload->step.workers;
+  for (const TableSpec& table : workload->tables.physical) {
+    const TableAccesses* const counted = workload->accesses->Find(table.name);
+    const bool is_of_table =
+        counted != nullptr && counted->rows == table.rows && counted->total() > 0;
+    by_row->emplace_back();
+    if (is_of_table) by_row->back().emplace(*counted, samples * workload->lookups[Raw(table.id)]);
+  }
+  workload->by_row = std::move(by_row);
 }
 
 // Of bags the rows are told, too.

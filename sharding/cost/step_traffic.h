@@ -54,6 +54,9 @@ StepTraffic TrafficOfStep(const Workload& workload, const Plan& plan);
 // steps has them.
 void AddPrefetches(double share, StepTraffic* traffic);
 
+// Sets workload->by_row, from its accesses, step and lookups, all of which must be set.
+void SpreadByRow(Workload* workload);
+
 // The distribution of a table's lookups over its rows that lie on shards; *on_shards: the share of
 // all lookups that they have. `scratch` keeps it where it is not the workload's own.
 const IdDistribution& DistributionOnShards(const Workload& workload, const Plan& plan,

@@ -6,10 +6,12 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "sharding/cost/id_distribution.h"
+#include "sharding/cost/lookups_by_row.h"
 #include "sharding/plans/plan_traffic.h"
 #include "sharding/tables/embedding_tables.h"
 
@@ -45,6 +47,8 @@ struct Workload {
   std::vector<double> lookups;           // of each physical table, a sample
   // Where the hot rows of tables lie; null: rows are alike wherever they lie, as in scattered ids.
   std::shared_ptr<const AccessCounts> accesses;
+  // The same of each physical table, for the step's lookups; SpreadByRow makes it. Null: as above.
+  std::shared_ptr<const std::vector<std::optional<LookupsByRow>>> by_row;
   // Of each physical table, or empty: the share of its accesses (distinct rows of steps) that miss
   // in an LRU cache of so many rows, as a trace has it, first touches included. It stands in for
   // Che's approximation. Null: not traced.

@@ -1,0 +1,80 @@
+#include "sharding/cost/lookups_by_row.h"
+
+#include "sharding/cost/step_traffic.h"
+#include "sharding/plans/plan_maker.h"
+#include "tests/testing/testing.h"
+
+namespace rowhouse {
+namespace {
+
+// Rows 0 to 9 have 900 of 1000 lookups: row 0 alone 400, row 5 alone 100; rows 90 to 99 the rest.
+TableAccesses HotRowsTogether() {
+  TableAccesses counted{.name = "t", .rows = 100, .range_rows = 10, .ranges = {}, .hottest = {}};
+  counted.ranges.assign(10, 0);
+  counted.ranges[0] = 900;
+  counted.ranges[9] = 100;
+  counted.hottest = {{0, 400}, {5, 100}};
+  return counted;
+}
+
+TEST(LookupsByRow, RangesHaveTheirLookups) {
+  const LookupsByRow by_row(HotRowsTogether(), /*lookups=*/100);
+  EXPECT_NEAR(by_row.Of(0, 100, {}).lookups, 1000, 1e-9);
+  EXPECT_NEAR(by_row.Of(0, 10, {}).lookups, 900, 1e-9);
+  EXPECT_NEAR(by_row.Of(10, 90, {}).lookups, 0, 1e-9);
+  EXPECT_NEAR(by_row.Of(95, 100, {}).lookups, 50, 1e-9);
+  EXPECT_NEAR(by_row.Of(0, 1, {}).lookups, 400 + 40, 1e-9) << "a tenth of the range's other rows";
+}
+
+TEST(LookupsByRow, ARowIsDistinctOnce) {
+  const LookupsByRow by_row(HotRowsTogether(), /*lookups=*/1e6);
+  EXPECT_NEAR(by_row.Of(0, 10, {}).distinct_rows, 10, 1e-6);
+  EXPECT_NEAR(by_row.Of(0, 100, {}).distinct_rows, 20, 1e-6);
+}
+
+TEST(LookupsByRow, RowsOnTheWorkersAreNotCounted) {
+  const LookupsByRow by_row(HotRowsTogether(), /*lookups=*/100);
+  const std::vector<RowId> gone = {RowId{0}, RowId{92}};
+  EXPECT_NEAR(by_row.Of(0, 10, gone).lookups, 500, 1e-9);
+  EXPECT_NEAR(by_row.Of(90, 100, gone).lookups, 90, 1e-9);
+}
+
+// The step of one table of 100 rows, counted as above.
+Workload CountedWorkload() {
+  LogicalTable table;
+  table.name = "t";
+  table.rows = 100;
+  table.dim = 16;
+  Workload workload;
+  workload.tables = EmbeddingTables::Make({table}).value();
+  workload.step = {.samples = 50, .workers = 1};
+  workload.step.bag_lengths = {2};
+  workload.lookups = {2};
+  AccessCounts counts;
+  counts.tables = {HotRowsTogether()};
+  workload.of_table = {IdDistribution::Counted(counts.tables[0])};
+  workload.accesses = std::make_shared<const AccessCounts>(counts);
+  SpreadByRow(&workload);
+  return workload;
+}
+
+std::vector<double> PartsOfLookups(const Workload& workload, const std::string& strategy) {
+  const Plan plan =
+      MakePlan(workload.tables, {.shards = 2, .strategy = strategy, .options = {}}).value();
+  const StepTraffic traffic = TrafficOfStep(workload, plan);
+  double pulled = 0;
+  for (const ShardTraffic& shard : traffic.shards) pulled += shard.rows_pulled;
+  EXPECT_NEAR(pulled, traffic.tables[0].distinct_rows, 1e-6);
+  return {traffic.shards[0].accesses / 100, traffic.shards[1].accesses / 100};
+}
+
+TEST(StepTraffic, ASliceHasTheLookupsOfItsRows) {
+  const Workload workload = CountedWorkload();
+  EXPECT_THAT(PartsOfLookups(workload, "row_wise"),
+              testing::ElementsAre(testing::DoubleNear(0.9, 1e-6), testing::DoubleNear(0.1, 1e-6)));
+  EXPECT_THAT(PartsOfLookups(workload, "row_wise_hashed"), testing::ElementsAre(0.5, 0.5))
+      << "scattered";
+}
+
+}  // namespace
+}  // namespace rowhouse
