@@ -229,6 +229,8 @@ std::string PlacementText(const LabRun& run, const Plan& plan, TableId table) {
     if (slices.size() != shards.size()) text += fmt::format(" in {} slices", slices.size());
   }
   if (plan.pools_on_shards(table)) text += ", pooled there";
+  if (plan.cache_share(table))
+    text += fmt::format(", {:.4g} of the cache", *plan.cache_share(table));
   if (!plan.worker_rows(table).empty()) {
     text += fmt::format(", {} on the workers", Counted(plan.worker_rows(table).size(), "hot row"));
   }

@@ -182,6 +182,7 @@ Json TablesToJson(const LabRun& run, const CandidatePlan& best) {
       one["pools_on_shards"] = decision.pools_on_shards;
       one["hot_rows"] = decision.hot_rows;
       one["cache_bytes"] = decision.cache_bytes;
+      one["cache_share"] = decision.cache_share ? Json(*decision.cache_share) : Json(nullptr);
       one["why"] = decision.why;
     }
     list.push_back(std::move(one));

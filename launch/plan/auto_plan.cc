@@ -54,6 +54,15 @@ Result<PlannedRun> AutoPlanOf(const Settings& settings, uint32_t nodes, uint32_t
                     machine.machine);
 }
 
+namespace {
+
+std::string CacheText(const TableDecision& decision) {
+  const std::string bytes = BytesText(decision.cache_bytes);
+  return decision.cache_share ? fmt::format("{} ({:.4g})", bytes, *decision.cache_share) : bytes;
+}
+
+}  // namespace
+
 std::string AutoPlanText(const Settings& settings, const PlannedRun& planned) {
   std::string text = fmt::format(
       "found by {}, {} predicted: {:.2f} ms a step, {} binds; load of PS nodes {:.3f} max/mean, "
@@ -74,8 +83,7 @@ std::string AutoPlanText(const Settings& settings, const PlannedRun& planned) {
     const TableDecision& decision = planned.tables[Raw(spec.id)];
     table.rows.push_back({spec.name, decision.strategy, std::to_string(decision.pieces),
                           decision.pools_on_shards ? "shards" : "workers",
-                          std::to_string(decision.hot_rows), BytesText(decision.cache_bytes),
-                          decision.why});
+                          std::to_string(decision.hot_rows), CacheText(decision), decision.why});
   }
   return text + TableAsText(table);
 }

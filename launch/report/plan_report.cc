@@ -49,6 +49,17 @@ std::string OnWorkersText(const PlanFile& file, const std::vector<TableSpec>& ta
   return text + "\n";
 }
 
+// "" if the plan says nothing of caches.
+std::string CacheSharesText(const PlanFile& file, const std::vector<TableSpec>& tables) {
+  std::vector<std::string> shares;
+  for (const TableSpec& table : tables) {
+    const std::optional<double> share = file.plan.cache_share(table.id);
+    if (share) shares.push_back(fmt::format("{} {:.4g}", table.name, *share));
+  }
+  if (shares.empty()) return "";
+  return fmt::format("of each shard's cache, at first: {}\n", fmt::join(shares, ", "));
+}
+
 // The share of a table's lookups that its `part` hottest rows have; with "> " if not all of these
 // rows were counted one by one.
 std::string ShareOfTop(const TableAccesses& table, double part) {
@@ -103,7 +114,7 @@ std::string PlanText(const PlanFile& file, const std::vector<TableSpec>& tables,
     text += fmt::format(", accesses {}",
                         Balance(file, load, [](const ShardLoad& s) { return s.accesses; }));
   }
-  return text + "\n" + OnWorkersText(file, tables, load, all);
+  return text + "\n" + OnWorkersText(file, tables, load, all) + CacheSharesText(file, tables);
 }
 
 std::string IdCountsText(const IdCounts& counts) {

@@ -207,11 +207,13 @@ Json ShardingToJson(const Settings& settings, const RunReport::Sharding& shardin
   const bool is_planned = PlannerMethodOf(settings).has_value();
   Json placement = Json::array();
   for (const RunReport::PlacedTable& table : sharding.placement) {
-    placement.push_back({{"name", table.name},
-                         {"strategy", table.strategy},
-                         {"slices", table.slices},
-                         {"pool_on", table.pools_on_shards ? "shards" : "workers"},
-                         {"worker_rows", table.worker_rows}});
+    placement.push_back(
+        {{"name", table.name},
+         {"strategy", table.strategy},
+         {"slices", table.slices},
+         {"pool_on", table.pools_on_shards ? "shards" : "workers"},
+         {"worker_rows", table.worker_rows},
+         {"cache_share", table.cache_share ? Json(*table.cache_share) : Json(nullptr)}});
   }
   return {{"strategy", is_made      ? Json(settings.sharding.strategy)
                        : is_planned ? Json(kAutoPlan)

@@ -123,7 +123,8 @@ struct RunReport {
     std::string strategy;  // that it is placed like (sharding/planner/table_decisions.h)
     uint64_t slices = 0;
     bool pools_on_shards = false;
-    uint64_t worker_rows = 0;  // single rows on the workers
+    uint64_t worker_rows = 0;                          // single rows on the workers
+    std::optional<double> cache_share = std::nullopt;  // of its shards' caches, by the plan
   };
   struct Sharding {
     std::string plan_digest;

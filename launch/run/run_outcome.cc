@@ -47,7 +47,8 @@ RunReport::Sharding ShardingOf(const JobSpec& job, std::vector<TableTraffic> tra
                                   .strategy = StrategyLike(table, job.plan),
                                   .slices = job.plan.slices(table.id).size(),
                                   .pools_on_shards = job.plan.pools_on_shards(table.id),
-                                  .worker_rows = job.plan.worker_rows(table.id).size()});
+                                  .worker_rows = job.plan.worker_rows(table.id).size(),
+                                  .cache_share = job.plan.cache_share(table.id)});
   }
   sharding.ps_nodes.resize(job.plan.shards() / job.shards_per_node);
   const PlanLoad load = LoadOf(job.tables, job.plan, /*accesses=*/nullptr);

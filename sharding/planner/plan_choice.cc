@@ -5,6 +5,7 @@
 #include <numeric>
 #include <string_view>
 
+#include "sharding/planner/cache_choice.h"
 #include "sharding/plans/plan_maker.h"
 #include "sharding/plans/strategy.h"
 
@@ -133,6 +134,18 @@ Status PlanChoice::TryEven(const PlanParts& parts) {
   best_ = std::move(plan).value();
   cost_ = std::move(cost);
   name_ += ", made even";
+  return OkStatus();
+}
+
+Status PlanChoice::ShareCaches() {
+  const auto shares = ChooseCacheShares(workload_, *best_, cluster_.shards_per_ps);
+  const bool is_any = std::ranges::any_of(shares, [](const auto& share) { return !!share; });
+  if (!is_any) return OkStatus();
+  ASSIGN_OR_RETURN(Plan plan, best_->WithCacheShares(workload_.tables.physical, shares));
+  ASSIGN_OR_RETURN(StepCost cost, PredictStep(workload_, plan, cluster_, machine_));
+  if (cost.ms > cost_.ms * (1 + kLeastGain) || !WhyTooMuch(plan, cost).empty()) return OkStatus();
+  best_ = std::move(plan);
+  cost_ = std::move(cost);
   return OkStatus();
 }
 

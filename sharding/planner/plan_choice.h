@@ -39,6 +39,8 @@ class PlanChoice {
   // takes at most 1 % longer, which no prediction can tell apart, and no longer than
   // table_wise_lpt.
   Status TryEven(const PlanParts& parts);
+  // Gives the best plan the cache shares that save most reads, unless it is slower with them.
+  Status ShareCaches();
   // Every combination of places, of which shards of one kind count once.
   Status TryAll();
   // Combinations of places, at most `most` + 1.

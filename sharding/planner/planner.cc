@@ -50,6 +50,7 @@ class Planner {
       draft = Draft(FormsOfBest(), searches, options_.may_split);
       if (draft.ok()) RETURN_IF_ERROR(choice_.TryEven(draft.value().parts));
     }
+    RETURN_IF_ERROR(choice_.ShareCaches());
     return Finish();
   }
 

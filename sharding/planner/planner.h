@@ -9,12 +9,16 @@
 //   exhaustive    every combination of places: each table on the workers, whole on any shard, or
 //                 divided evenly by rows or by columns, with workers or shards pooling it
 //
+// Whatever finds it, the plan then gets the cache shares that save most reads
+// (sharding/planner/cache_choice.h), where rows are stored in files and do not fit the caches.
+//
 // As in RecShard (Sethi et al., 2022) tables are placed by what their lookups cost and not by
 // their bytes, with hot rows apart; as in TorchRec's planner each table has its own strategy. Every
 // plan trains the same model, bit for bit. Threads: pure functions; the same result on every rank.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -42,10 +46,11 @@ struct TableDecision {
   uint32_t pieces = 1;   // slices
   bool pools_on_shards = false;
   uint32_t hot_rows = 0;  // on the workers
-  // Of all PS nodes' caches: the division that misses least. No plan carries it: the nodes begin
-  // with equal shares and move towards it by what they measure (ps/cache/cache_budget.h).
+  // Of all PS nodes' caches, as the run begins; nodes move them later, by what they measure
+  // (ps/cache/cache_budget.h).
   double cache_bytes = 0;
-  std::string why;  // one sentence, with figures
+  std::optional<double> cache_share;  // of each of its shards' caches, if the plan says it
+  std::string why;                    // one sentence, with figures
 };
 
 struct PlannedRun {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sharding/cost/cache_shares.h"
 #include "sharding/plans/plan_maker.h"
 #include "sharding/plans/strategy.h"
 
@@ -131,68 +132,19 @@ std::vector<TableDecision> DecisionsOf(const Workload& workload, const ClusterSh
                                        const TableForms& forms, const NodeLimits& limits,
                                        const Plan& plan, const std::string& otherwise) {
   const Words words(workload, cluster, forms, limits, plan, otherwise);
-  const std::vector<double> cache_bytes = CacheBytesOf(workload, cluster, forms, plan);
+  const CacheShares caches =
+      CacheSharesOf(workload, plan, TrafficOfStep(workload, plan), cluster.shards_per_ps);
   std::vector<TableDecision> decisions;
   for (const TableSpec& table : workload.tables.physical) {
     decisions.push_back({.strategy = StrategyLike(table, plan),
                          .pieces = static_cast<uint32_t>(plan.slices(table.id).size()),
                          .pools_on_shards = plan.pools_on_shards(table.id),
                          .hot_rows = static_cast<uint32_t>(plan.worker_rows(table.id).size()),
-                         .cache_bytes = cache_bytes[Raw(table.id)],
+                         .cache_bytes = caches.cached_bytes[Raw(table.id)],
+                         .cache_share = plan.cache_share(table.id),
                          .why = words.Why(table)});
   }
   return decisions;
-}
-
-std::vector<double> CacheBytesOf(const Workload& workload, const ClusterShape& cluster,
-                                 const TableForms& forms, const Plan& plan) {
-  constexpr double kPortions = 256;  // of the budget
-  std::vector<double> bytes(workload.tables.physical.size());
-  const double budget = static_cast<double>(workload.storage.cache_bytes) * cluster.ps;
-  struct Demand {
-    const TableSpec* table;
-    double record, whole, hits, next, gain;  // bytes; hits of a step now and with `next` bytes
-  };
-  std::vector<Demand> demands;
-  const auto hits = [&](const Demand& demand, double of_bytes) {
-    const TableUse& use = forms.use(demand.table->id);
-    return use.distinct * workload.of_table[Raw(demand.table->id)].HitRate(
-                              of_bytes / demand.record, use.lookups, workload.storage.policy);
-  };
-  const double portion = budget / kPortions;
-  const auto look = [&](Demand* demand) {
-    const double has = bytes[Raw(demand->table->id)];
-    demand->next = std::min(demand->whole, has + portion);
-    demand->gain = demand->next > has
-                       ? (hits(*demand, demand->next) - demand->hits) / (demand->next - has)
-                       : 0;
-  };
-  for (const TableSpec& table : workload.tables.physical) {
-    if (plan.is_on_workers(table.id)) continue;
-    const auto record = static_cast<double>(RecordBytes(table));
-    Demand demand{.table = &table, .record = record};
-    demand.whole = record * static_cast<double>(table.rows);
-    demands.push_back(demand);
-  }
-  if (demands.empty() || budget <= 0) return bytes;
-  double all = 0;
-  for (const Demand& demand : demands) all += demand.whole;
-  if (all <= budget) {
-    for (const Demand& demand : demands) bytes[Raw(demand.table->id)] = demand.whole;
-    return bytes;
-  }
-  for (Demand& demand : demands) look(&demand);
-  for (double left = budget; left > 0;) {
-    Demand& best = *std::ranges::max_element(demands, {}, &Demand::gain);
-    if (best.gain <= 0) break;
-    double& has = bytes[Raw(best.table->id)];
-    const double taken = std::min(left, best.next - has);
-    has += taken;
-    left -= taken;
-    best.hits = hits(best, has);
-    look(&best);
-  }
-  return bytes;
 }
 
 }  // namespace rowhouse

@@ -19,9 +19,4 @@ std::vector<TableDecision> DecisionsOf(const Workload& workload, const ClusterSh
 // "table_wise" for a whole one.
 std::string StrategyLike(const TableSpec& table, const Plan& plan);
 
-// Bytes of all PS nodes' caches for each physical table that save the most reads: where the next
-// ones save most, as the nodes divide them when they know the accesses (ps/cache/cache_budget.h).
-std::vector<double> CacheBytesOf(const Workload& workload, const ClusterShape& cluster,
-                                 const TableForms& forms, const Plan& plan);
-
 }  // namespace rowhouse

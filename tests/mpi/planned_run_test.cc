@@ -126,6 +126,39 @@ TEST_F(PlannedRuns, PlansTravelAsFiles) {
   EXPECT_EQ(by_file.digest, planned.digest);
 }
 
+TEST_F(PlannedRuns, CacheSharesTravelWithThePlanAndChangeNoBit) {
+  const std::string file = dir_ / "plan.json";
+  const std::vector<std::string> cache = {"--cache_mb=4", "--cache_ratio=1"};
+  std::vector<std::string> flags = {"--config=" + config_,   "--plan=auto",  "--ps=2", "--shards=2",
+                                    "--calibration=typical", "--out=" + file};
+  flags.insert(flags.end(), cache.begin(), cache.end());
+  const ProcessResult made = RunPlan(flags);
+  ASSERT_EQ(made.exit_code, 0) << made.Describe();
+  EXPECT_THAT(made.out, HasSubstr("of each shard's cache, at first: "));
+  const auto train = [&](const std::string& plan) {
+    return Train(
+        {.ranks = 4,
+         .flags = {"--config=" + config_, plan, "--ps=2", "--shards=2", cache[0], cache[1]}});
+  };
+  const TrainResult by_file = train("--plan=" + file);
+  ASSERT_TRAINED(by_file);
+  double shares = 0;
+  for (const json& table : by_file.report["sharding"]["placement"]) {
+    if (!table.at("cache_share").is_null()) shares += table.at("cache_share").get<double>();
+  }
+  EXPECT_GT(shares, 0.1);
+  const TrainResult equal = train("--strategy=row_wise");
+  ASSERT_TRAINED(equal);
+  EXPECT_EQ(by_file.losses, equal.losses);
+  EXPECT_EQ(by_file.digest, equal.digest);
+  json edited = json::parse(std::ifstream(file));
+  for (json& placement : edited["plan"]["placements"]) placement["cache_share"] = 0.8;
+  std::ofstream(file) << edited.dump(1);
+  EXPECT_REFUSED(
+      train("--plan=" + file),
+      AllOf(HasSubstr("with its cache_share=0.8 the shares on shard "), HasSubstr("sum to 1.6")));
+}
+
 TEST_F(PlannedRuns, WhatCannotBePlannedIsRefusedInWords) {
   EXPECT_REFUSED(TrainOn({"--plan=auto", "--strategy=grid"}),
                  AllOf(HasSubstr("--strategy=grid"), HasSubstr("chooses by itself")));

@@ -8,8 +8,10 @@
 // After gtest's, which testing.h includes.
 #include <rapidcheck/gtest.h>
 
+#include <cmath>
 #include <ctime>
 
+#include "sharding/cost/step_traffic.h"
 #include "sharding/plans/plan_load.h"
 
 namespace rowhouse {
@@ -318,6 +320,74 @@ TEST(Planner, BeatsLptOnPublishedShapes) {
       EXPECT_LE(planned.cost.ms, of_lpt.ms * 1.0002);
     }
   }
+}
+
+// ---- Caches -------------------------------------------------------------------------------------
+
+TEST(Planner, CachesGoToTheTablesWhoseRowsAreUsedAgain) {
+  // One table whose lookups come back, one whose never do, one that is small.
+  Workload workload = MadeWorkload({{.rows = 1'000'000, .bag = 4, .zipf = 1.2},
+                                    {.rows = 4'000'000, .bag = 4},
+                                    {.rows = 2000, .bag = 4}});
+  workload.storage = {.store = "rocksdb", .cache_bytes = uint64_t{16} << 20};
+  const ClusterShape cluster = MadeCluster(2);
+  PlannerOptions options;
+  options.may_replicate = false;
+  const PlannedRun planned = PlanFor(workload, cluster, AMachine(), options).value();
+  const auto share = [&](uint32_t table) { return planned.plan.cache_share(TableId{table}); };
+  std::vector<std::optional<double>> none(3);
+  const Plan equal = planned.plan.WithCacheShares(workload.tables.physical, none).value();
+  const StepCost of_equal = PredictStep(workload, equal, cluster, AMachine()).value();
+  ASSERT_TRUE(share(0) && share(1));
+  EXPECT_GT(*share(0), 2 * *share(1));
+  EXPECT_GT(planned.cost.hit_rate, of_equal.hit_rate + 0.01);
+  EXPECT_LE(planned.cost.ms, of_equal.ms * 1.0001);
+  EXPECT_EQ(planned.tables[0].cache_share, share(0));
+  EXPECT_GT(planned.tables[0].cache_bytes, planned.tables[1].cache_bytes);
+  double bytes = 0;
+  for (const TableDecision& table : planned.tables) bytes += table.cache_bytes;
+  EXPECT_LE(bytes, 2.0 * static_cast<double>(workload.storage.cache_bytes));
+}
+
+TEST(Planner, SaysNothingOfCachesThatHoldAllRows) {
+  Workload workload = MadeWorkload({{.rows = 10'000, .zipf = 1.2}, {.rows = 10'000}});
+  workload.storage = {.store = "rocksdb", .cache_bytes = uint64_t{1} << 30};
+  const PlannedRun planned = PlanFor(workload, MadeCluster(2), AMachine()).value();
+  for (const TableSpec& table : workload.tables.physical) {
+    EXPECT_EQ(planned.plan.cache_share(table.id), std::nullopt);
+  }
+  workload.storage = {.store = "memory", .cache_bytes = uint64_t{1} << 16};
+  const PlannedRun in_memory = PlanFor(workload, MadeCluster(2), AMachine()).value();
+  EXPECT_EQ(in_memory.plan.cache_share(TableId{0}), std::nullopt);
+}
+
+// ---- Rows whose lookups are known one by one ----------------------------------------------------
+
+TEST(Planner, SlicesHaveEvenLookupsWhereHotRowsLieTogether) {
+  Workload workload = MadeWorkload({{.rows = 1'000'000, .bag = 20, .zipf = 0.8}}, 4096);
+  const TableSpec& table = workload.tables.physical[0];
+  AccessCounts counts;
+  counts.tables = {{.name = table.name, .rows = table.rows, .range_rows = 1000}};
+  for (uint64_t r = 0; r < 1000; ++r) {
+    counts.tables[0].ranges.push_back(static_cast<uint64_t>(1e6 * std::pow(r + 1.0, -0.8)));
+  }
+  workload.of_table[0] = IdDistribution::Counted(counts.tables[0]);
+  workload.accesses = std::make_shared<const AccessCounts>(counts);
+  SpreadByRow(&workload);
+  const ClusterShape cluster = MadeCluster(4);
+  PlannerOptions options{.hot_rows = 0, .may_pool_on_shards = false, .may_replicate = false};
+  const PlannedRun planned = PlanFor(workload, cluster, AMachine(), options).value();
+  const auto even = [&](const Plan& plan) {
+    std::vector<double> accesses;
+    for (const ShardLoad& shard : LoadOf(workload.tables.physical, plan, &counts).shards) {
+      accesses.push_back(shard.accesses);
+    }
+    return MaxOverMean(accesses);
+  };
+  EXPECT_LE(even(planned.plan), 1.05);
+  const Plan by_rows = MakeRowWisePlan(workload.tables.physical, 4);
+  EXPECT_GT(even(by_rows), 1.5);
+  EXPECT_GT(PredictedMs(workload, by_rows, cluster), 1.05 * planned.cost.ms);
 }
 
 }  // namespace
