@@ -40,15 +40,35 @@ std::string ParentOf(const std::string& path) {
   return parent.empty() ? "." : parent;
 }
 
-Status WriteAndSync(const std::string& path, std::string_view text) {
-  FileDescriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
-  if (!file.valid()) return StatusFromErrno(errno, "write", path);
+Status WriteAll(const FileDescriptor& file, const std::string& path, std::string_view text) {
   while (!text.empty()) {
     const ssize_t written = ::write(file.get(), text.data(), text.size());
     if (written < 0 && errno == EINTR) continue;
     if (written < 0) return StatusFromErrno(errno, "write", path);
     text.remove_prefix(static_cast<size_t>(written));
   }
+  return OkStatus();
+}
+
+// A device or a pipe, also by the name of a link to it (/dev/stdout).
+bool IsStream(const std::string& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) return false;
+  return !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode);
+}
+
+Status WriteToStream(const std::string& path, std::string_view text) {
+  FileDescriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  if (!file.valid()) return StatusFromErrno(errno, "write", path);
+  RETURN_IF_ERROR(WriteAll(file, path, text));
+  if (!file.Close()) return StatusFromErrno(errno, "close", path);
+  return OkStatus();
+}
+
+Status WriteAndSync(const std::string& path, std::string_view text) {
+  FileDescriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
+  if (!file.valid()) return StatusFromErrno(errno, "write", path);
+  RETURN_IF_ERROR(WriteAll(file, path, text));
   if (::fsync(file.get()) != 0) return StatusFromErrno(errno, "fsync", path);
   if (!file.Close()) return StatusFromErrno(errno, "close", path);
   return OkStatus();
@@ -82,6 +102,7 @@ Status StatusFromErrno(int error, std::string_view what, const std::string& path
 }
 
 Status WriteFileDurably(const std::string& path, std::string_view text) {
+  if (IsStream(path)) return WriteToStream(path, text);
   const std::string temporary = path + ".tmp";
   Status written = WriteAndSync(temporary, text);
   if (written.ok() && std::rename(temporary.c_str(), path.c_str()) != 0) {

@@ -13,7 +13,7 @@
 namespace rowhouse {
 
 // Replaces the file by `text`, whole or not at all: writes `path`.tmp, fsyncs it, renames it and
-// fsyncs the directory.
+// fsyncs the directory. A device or a pipe (/dev/stdout) is not replaced but gets the text.
 Status WriteFileDurably(const std::string& path, std::string_view text);
 
 Result<std::string> ReadFile(const std::string& path);

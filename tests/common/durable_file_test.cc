@@ -1,5 +1,7 @@
 #include "common/durable_file.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <fstream>
@@ -54,6 +56,21 @@ TEST(DurableFile, AFileWhereADirectoryIsDueIsNamed) {
   EXPECT_EQ(status.code(), StatusCode::kUsage);
   EXPECT_EQ(status.message(), (dir / "a") + " is a file where a directory is due");
   EXPECT_EQ(MakeDirectoryDurably(dir / "a/b").code(), StatusCode::kUsage);
+}
+
+TEST(DurableFile, APipeGetsTheTextAndStaysAPipe) {
+  TempDir dir;
+  const std::string path = dir / "pipe";
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  const int end = open(path.c_str(), O_RDONLY | O_NONBLOCK);
+  ASSERT_GE(end, 0);
+  ASSERT_OK(WriteFileDurably(path, "text"));
+  char text[8] = {};
+  EXPECT_EQ(read(end, text, sizeof(text)), 4);
+  EXPECT_STREQ(text, "text");
+  close(end);
+  EXPECT_TRUE(std::filesystem::is_fifo(path));
+  EXPECT_FALSE(std::filesystem::exists(path + ".tmp"));
 }
 
 TEST(DurableFile, AFullDiskIsExhaustedAndNamed) {
