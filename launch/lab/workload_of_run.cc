@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "common/scatter.h"
+#include "launch/plan/generated_accesses.h"
 #include "launch/plan/plan_of_run.h"
 #include "launch/report/traffic_report.h"
 #include "sharding/cost/step_traffic.h"
@@ -169,8 +170,13 @@ Result<Workload> WorkloadOf(const Settings& settings, uint32_t workers,
   workload.tables = settings.embedding;
   workload.step = StepShapeOf(settings, workers);
   Lookups(settings, accesses, &workload).Spread();
-  if (accesses != nullptr) workload.accesses = std::make_shared<const AccessCounts>(*accesses);
-  SpreadByRow(&workload);
+  if (accesses != nullptr) {
+    workload.accesses = std::make_shared<const AccessCounts>(*accesses);
+    SpreadByRow(&workload);
+  } else if (std::optional<AccessCounts> known = GeneratedAccesses(settings)) {
+    // Not by row: of the rows behind the hottest ones it knows only the sum.
+    workload.accesses = std::make_shared<const AccessCounts>(std::move(*known));
+  }
   workload.dense = DenseShapeOf(settings);
   workload.storage = StorageShapeOf(settings.storage);
   workload.storage.prefetch_steps = settings.training.prefetch_steps;

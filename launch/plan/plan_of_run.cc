@@ -6,6 +6,7 @@
 #include "common/durable_file.h"
 #include "common/json_text.h"
 #include "launch/plan/auto_plan.h"
+#include "launch/plan/generated_accesses.h"
 #include "launch/report/traffic_report.h"
 #include "sharding/plans/plan_load.h"
 #include "sharding/plans/plan_maker.h"
@@ -100,6 +101,11 @@ Result<Plan> PlanOfStrategies(const Settings& settings, uint32_t nodes, uint32_t
   if (measured == nullptr && !settings.sharding.access_counts.empty()) {
     ASSIGN_OR_RETURN(accesses, ReadAccessCounts(settings.sharding.access_counts));
     options.accesses = &accesses;
+  } else if (measured == nullptr) {
+    if (std::optional<AccessCounts> known = GeneratedAccesses(settings)) {
+      accesses = std::move(*known);
+      options.accesses = &accesses;
+    }
   }
   return MakePlan(settings.embedding, options);
 }

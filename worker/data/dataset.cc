@@ -52,6 +52,12 @@ double ZipfExponent(const std::string& source, const DatasetOptions& options) {
   return ask == nullptr ? 0.0 : ask(options);
 }
 
+std::vector<uint64_t> HottestIds(const std::string& source, const DatasetOptions& options,
+                                 size_t table, size_t most) {
+  const auto ask = DeclarationOfDataset(source).hottest_ids;
+  return ask == nullptr ? std::vector<uint64_t>() : ask(options, table, most);
+}
+
 std::string WeighingSetting(const std::string& source, const DatasetOptions& options) {
   const auto ask = DeclarationOfDataset(source).weighing_setting;
   return ask == nullptr ? "" : ask(options);

@@ -157,6 +157,9 @@ struct DatasetDeclaration {
   double (*mean_bag_length)(const DatasetOptions& options, uint64_t rows) = nullptr;
   // How ids are spread over the rows of a table (worker/data/zipf.h). (0: evenly)
   double (*zipf_exponent)(const DatasetOptions& options) = nullptr;
+  // The ids of a table that have the ranks 1, 2, ... of that law, at most `most`. (none: unknown)
+  std::vector<uint64_t> (*hottest_ids)(const DatasetOptions& options, size_t table,
+                                       size_t most) = nullptr;
   // The setting by which every id has a weight of its own, or "". ("")
   std::string (*weighing_setting)(const DatasetOptions& options) = nullptr;
   // Why there are no test samples, as the rest of a sentence, or "". ("")
@@ -181,6 +184,8 @@ const DatasetDeclaration& DeclarationOfDataset(const std::string& name);
 // Their functions, or what a null one stands for.
 double MeanBagLength(const std::string& source, const DatasetOptions& options, uint64_t rows);
 double ZipfExponent(const std::string& source, const DatasetOptions& options);
+std::vector<uint64_t> HottestIds(const std::string& source, const DatasetOptions& options,
+                                 size_t table, size_t most);
 std::string WeighingSetting(const std::string& source, const DatasetOptions& options);
 std::string WhyUntested(const std::string& source, const DatasetOptions& options);
 

@@ -55,6 +55,11 @@ double NormalOf(uint64_t key, uint64_t number) {
   return ToNormal(MixBits(key, 2 * number), MixBits(key, 2 * number + 1));
 }
 
+// The id of rank k of a feature, for k - 1.
+Scatter IdsByRank(const DatasetOptions& options, uint64_t index) {
+  return Scatter(options.table_rows[index], MixKey(MixKey(options.seed, kScatter), index));
+}
+
 // One categorical feature: the ids of its samples and what they do to the logit.
 class Feature {
  public:
@@ -65,7 +70,7 @@ class Feature {
         has_weights_(options.has_lookup_weights),
         effect_key_(MixKey(MixKey(options.seed, kIdEffect), index)),
         zipf_(options.table_rows[index], options.zipf_exponent),
-        scatter_(options.table_rows[index], MixKey(MixKey(options.seed, kScatter), index)) {
+        scatter_(IdsByRank(options, index)) {
     // The first id's key is that of data of one id a bag, which were there before bags.
     const uint64_t id_key = MixKey(MixKey(options.seed, kId), index);
     const uint64_t weight_key = MixKey(MixKey(options.seed, kWeight), index);
@@ -244,6 +249,15 @@ double MeanLength(const DatasetOptions& options, uint64_t /*rows*/) {
   return options.bag_length_fixed ? options.bag_length : (1.0 + options.bag_length) / 2;
 }
 
+std::vector<uint64_t> HottestIdsOf(const DatasetOptions& options, size_t table, size_t most) {
+  std::vector<uint64_t> ids;
+  if (options.zipf_exponent <= 0.0) return ids;
+  const Scatter id_of(IdsByRank(options, table));
+  const uint64_t count = std::min<uint64_t>(most, options.table_rows[table]);
+  for (uint64_t rank = 0; rank < count; ++rank) ids.push_back(id_of(rank));
+  return ids;
+}
+
 std::string WhyNothingIsTested(const DatasetOptions& options) {
   if (options.test_samples > 0) return "";
   return "there are no test samples; --synthetic_test_samples=10000 makes some";
@@ -254,6 +268,7 @@ const bool kRegistered = AddDataset(
     {.is_generated = true,
      .mean_bag_length = &MeanLength,
      .zipf_exponent = [](const DatasetOptions& options) { return options.zipf_exponent; },
+     .hottest_ids = &HottestIdsOf,
      .weighing_setting =
          [](const DatasetOptions& options) {
            return std::string(options.has_lookup_weights ? "synthetic_weights" : "");
