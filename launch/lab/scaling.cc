@@ -1,11 +1,13 @@
 // rowhouse plan --scaling: a run on 1 to 1,024 workers and 1 to 256 PS nodes, simulated; with --svg
 // as pictures.
 #include <algorithm>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <span>
 
 #include "common/durable_file.h"
 #include "common/read_value.h"
+#include "launch/lab/candidate_plans.h"
 #include "launch/lab/lab_page.h"
 #include "launch/lab/line_chart.h"
 #include "launch/lab/scaling_sweep.h"
@@ -88,6 +90,15 @@ std::string ScalingText(const LabRun& run, const ScalingOptions& options,
   std::string text = LabRunText(run);
   text += fmt::format("each rank on a host of its own, {:g} us round trip; {}\n",
                       options.round_trip_us, SimulatorOptionsText(options.simulator));
+  text +=
+      fmt::format("plans: {}\n", IsPlannedAnew(run)
+                                     ? "the planner's, for the cluster and the batch of each point"
+                                     : ConfiguredName(run.settings));
+  if (!run.workload.lru_miss_ratio.empty()) {
+    text +=
+        "the trace: as many lookups a sample, and spread as there, at every point; hit rates of "
+        "weak scaling by that spread, of strong scaling by the curves of the trace\n";
+  }
   for (const bool is_weak : {true, false}) {
     for (const double gbits : options.networks_gbits) {
       text += fmt::format("\nSamples a second, {} scaling, {} samples {}, {:g} Gbit/s:\n\n",
@@ -100,8 +111,11 @@ std::string ScalingText(const LabRun& run, const ScalingOptions& options,
   return text;
 }
 
-Json ScalingToJson(const ScalingOptions& options, std::span<const ScalingPoint> points) {
+Json ScalingToJson(const LabRun& run, const ScalingOptions& options,
+                   std::span<const ScalingPoint> points) {
   Json json = {{"rowhouse_scaling", 1},
+               {"lookups", run.ids},
+               {"plan", ConfiguredName(run.settings)},
                {"round_trip_us", options.round_trip_us},
                {"steps", options.simulator.steps},
                {"jitter", options.simulator.jitter},
@@ -193,11 +207,20 @@ Status DrawPictures(const std::string& folder, const ScalingOptions& options,
   return OkStatus();
 }
 
+// Before the simulations, which take a while.
+Status CheckOutputs(const CommandLine& command_line) {
+  RETURN_IF_ERROR(CheckLabPage(command_line));
+  const std::string folder = command_line.Value("svg");
+  if (folder.empty() || std::filesystem::is_directory(folder)) return OkStatus();
+  return UsageError("--svg={}: there is no such folder", folder);
+}
+
 Status RunScaling(const CommandLine& command_line, const Settings& settings) {
+  RETURN_IF_ERROR(CheckOutputs(command_line));
   ASSIGN_OR_RETURN(const LabRun run, LabRunOf(command_line, settings));
   ASSIGN_OR_RETURN(const ScalingOptions options, ScalingOptionsOf(command_line, run));
   ASSIGN_OR_RETURN(const std::vector<ScalingPoint> points, SweepScaling(run, options));
-  const Json json = ScalingToJson(options, points);
+  const Json json = ScalingToJson(run, options, points);
   if (const std::string folder = command_line.Value("svg"); !folder.empty()) {
     RETURN_IF_ERROR(DrawPictures(folder, options, points));
   }
