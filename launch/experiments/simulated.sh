@@ -51,16 +51,38 @@ out="$(cd "$out" && pwd)"
 rm -f "$out"/*-[0-9]*.{json,html} "$out"/simulated.csv "$out"/*.simulation.json
 
 # Name, and what it changes of configs/strategies.yaml: rows that take the time, wide rows, layers that
-# take it, many lookups, bags that shards pool.
+# take it, many lookups, two shards a node, hashed tables, rows with more state, a cache smaller than the
+# rows, bags that shards pool, whole tables and rows of each on all shards.
 models=(
   "rows"
   "wide_rows --arch_sparse_feature_size=128 --arch_mlp_bot=13-128 --synthetic_bag_length=4"
   "layers --arch_mlp_bot=13-512-256-32 --arch_mlp_top=512-256-1 --synthetic_bag_length=1"
   "large_batch --mini_batch_size=4096 --synthetic_bag_length=2"
+  "two_shards --shards=2 --arch_sparse_feature_size=64 --arch_mlp_bot=13-64 --synthetic_bag_length=8"
+  "hashed --synthetic_bag_length=8"
+  "adam --synthetic_bag_length=8"
+  "small_cache --store=rocksdb --cache_mb=16 --synthetic_bag_length=8"
   "pooled --pool_on=shards --strategy=table_wise_lpt"
+  "pooled_rows --pool_on=shards --mini_batch_size=2048 --synthetic_bag_length=10"
 )
-flags=(--config="$here/configs/strategies.yaml" --store=memory --stop_after_steps="$steps"
-  --data_size=10000000 --ps="$ps")
+# What is said of tables has no flag: of these models the config itself is changed.
+declare -A edits=(
+  [hashed]='s/rows: (150000|400000)}/rows: \1, kind: hashed, buckets: 40000}/'
+  [adam]='s/optimizer: adagrad /optimizer: adam /'
+)
+# The flags of a model, by its line.
+flags_of() {
+  local words
+  read -ra words <<<"$1"
+  local config="$here/configs/strategies.yaml"
+  if [[ -n "${edits[${words[0]}]:-}" ]]; then
+    config="$out/${words[0]}.yaml"
+    sed -E "${edits[${words[0]}]}" "$here/configs/strategies.yaml" >"$config"
+  fi
+  flags=(--config="$config" --stop_after_steps="$steps" --data_size=10000000 --ps="$ps" "${words[@]:1}")
+  [[ "$1" == *--store=* ]] || flags+=(--store=memory)
+  name="${words[0]}"
+}
 
 if [[ -z "$calibration" ]]; then
   calibration="$out/calibration.json"
@@ -68,28 +90,28 @@ if [[ -z "$calibration" ]]; then
 fi
 for ((round = 1; round <= repeat; ++round)); do
   for model in "${models[@]}"; do
-    read -ra words <<<"$model"
-    "$here/launch/mpirun.sh" -n $((ps + workers)) rowhouse train "${flags[@]}" "${words[@]:1}" \
-      --report="$out/${words[0]}-$round.json" >"$out/run.txt" 2>&1 ||
-      { cat "$out/run.txt" >&2; echo "simulated: ${words[0]}: training failed" >&2; exit 1; }
+    flags_of "$model"
+    "$here/launch/mpirun.sh" -n $((ps + workers)) rowhouse train "${flags[@]}" \
+      --report="$out/$name-$round.json" >"$out/run.txt" 2>&1 ||
+      { cat "$out/run.txt" >&2; echo "simulated: $name: training failed" >&2; exit 1; }
   done
 done
 rm -f "$out/run.txt"
 
 echo "model,simulated_ms,measured_ms,spread,error_step,error_bytes,error_load" >"$out/simulated.csv"
 for model in "${models[@]}"; do
-  read -ra words <<<"$model"
+  flags_of "$model"
   reports=
-  for ((round = 1; round <= repeat; ++round)); do reports+=",$out/${words[0]}-$round.json"; done
+  for ((round = 1; round <= repeat; ++round)); do reports+=",$out/$name-$round.json"; done
   echo
   echo "== $model"
   # Of phases of ranks that share cores, as the cost model has found it.
-  rowhouse plan --simulate --jitter=0.1 "${flags[@]}" "${words[@]:1}" --workers="$workers" \
-    --calibration="$calibration" --reports="${reports:1}" --json="$out/${words[0]}.simulation.json"
+  rowhouse plan --simulate --jitter=0.1 "${flags[@]}" --workers="$workers" \
+    --calibration="$calibration" --reports="${reports:1}" --json="$out/$name.simulation.json"
 done
 for model in "${models[@]}"; do
-  read -ra words <<<"$model"
-  awk -v name="${words[0]}" '
+  flags_of "$model"
+  awk -v name="$name" '
     # The part "beside" of the JSON, which has a figure a line.
     /"beside"/ { beside = 1 }
     beside && /"(step_ms|wire_bytes|load)"/ { match($0, /"[a-z_]+"/); part = substr($0, RSTART + 1, RLENGTH - 2) }
@@ -104,7 +126,7 @@ for model in "${models[@]}"; do
       printf "%s,%.3f,%.3f,%.3f,%.4f,%.4f,%.4f\n", name, of["step_ms", "simulated"],
              of["step_ms", "measured"], of["step_ms", "spread"], of["step_ms", "error"],
              of["wire_bytes", "error"], worst
-    }' "$out/${words[0]}.simulation.json" >>"$out/simulated.csv"
+    }' "$out/$name.simulation.json" >>"$out/simulated.csv"
 done
 echo
 awk -F, '
