@@ -58,6 +58,12 @@ Served ServedAlone(const StepWork& work) {
   return served;
 }
 
+bool PoolsOnShards(const Workload& workload, const Plan& plan) {
+  return std::ranges::any_of(workload.tables.physical, [&](const TableSpec& table) {
+    return workload.lookups[Raw(table.id)] > 0 && plan.pools_on_shards(table.id);
+  });
+}
+
 // Of a worker that waits for the rest of the time.
 double ThreadsOf(double core_ms, double ms) { return ms > 0 ? std::min(1.0, core_ms / ms) : 1; }
 
@@ -94,7 +100,11 @@ Result<StepWork> StepWorkOf(const Workload& workload, const Plan& plan, const Cl
   work.push_threads = ThreadsOf(one.workers[0].push_ms, work.phases.push);
   // Waiting for slower workers comes of the simulation's own jitter.
   work.phases.allreduce = all.phases.allreduce - all.wait_ms;
-  work.exchange_load = work.cores / std::max(1.0, work.cores * InStep::Of(machine).exchange_cores);
+  // As PredictStep has it: rows are moved more than worked on, but pooling bags is work.
+  if (!PoolsOnShards(workload, plan)) {
+    const double busy_cores = work.cores * InStep::Of(machine).exchange_cores;
+    work.exchange_load = work.cores / std::max(1.0, busy_cores);
+  }
   return work;
 }
 

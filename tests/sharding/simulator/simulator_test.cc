@@ -54,6 +54,17 @@ Plan PlanFor(const Workload& workload, uint32_t ps) {
   return MakeRowWisePlan(workload.tables.physical, ps);
 }
 
+// Whole tables in turn, whose bags shards pool.
+Plan PooledPlanFor(const Workload& workload, uint32_t ps) {
+  std::vector<Slice> slices;
+  std::vector<TablePlacement> placements;
+  for (const TableSpec& table : workload.tables.physical) {
+    slices.push_back(WholeTable(table, ShardId{Raw(table.id) % ps}));
+    placements.push_back({.table = table.id, .pools_on_shards = true});
+  }
+  return Plan::Make(workload.tables.physical, ps, std::move(slices), std::move(placements)).value();
+}
+
 TEST(Simulate, OneWorkerWithoutJitterTakesWhatIsPredicted) {
   const Workload workload = WorkloadFor(2048);
   for (const uint32_t ps : {1u, 2u, 5u}) {
@@ -67,6 +78,23 @@ TEST(Simulate, OneWorkerWithoutJitterTakesWhatIsPredicted) {
     EXPECT_NEAR(run.phases.pull, predicted.phases.pull, 0.02 * predicted.ms);
     EXPECT_NEAR(run.phases.compute(), predicted.phases.compute(), 1e-9);
   }
+}
+
+TEST(Simulate, PoolingTakesCoresAsLongAsItIsPredictedTo) {
+  Workload workload = WorkloadFor(2048);
+  workload.step.bag_lengths.assign(kTables, 20.0);
+  workload.lookups.assign(kTables, 20.0);
+  const Plan plan = PooledPlanFor(workload, 2);
+  ClusterShape cluster = Cluster(2, 2);
+  cluster.hosts = 1;
+  cluster.cores_per_host = 4;
+  const SimulatedRun run =
+      Simulate(workload, plan, cluster, Machine::Typical(), {.steps = 20, .jitter = 0}).value();
+  workload.step.workers = 2;
+  const StepCost predicted = PredictStep(workload, plan, cluster, Machine::Typical()).value();
+  EXPECT_NEAR(run.median_step_ms, predicted.ms, 0.1 * predicted.ms);
+  // Workers compute while shards pool for others: nothing is in their way.
+  EXPECT_NEAR(run.phases.compute(), predicted.phases.compute(), 0.01 * predicted.ms);
 }
 
 TEST(Simulate, LoadAndBytesAreThePredictedOnes) {
