@@ -3,22 +3,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sharding/cost/bag_times.h"
 #include "sharding/cost/in_step.h"
 
 namespace rowhouse {
 namespace {
-
-// One kernel of an exchange: wall time of one worker and one shard, and the cores' time of each.
-struct Exchange {
-  double wall = 0, worker = 0, shard = 0;
-
-  Exchange& operator+=(const Exchange& other) {
-    wall += other.wall;
-    worker += other.worker;
-    shard += other.shard;
-    return *this;
-  }
-};
 
 class Times {
  public:
@@ -37,11 +26,6 @@ class Times {
 
   Exchange Of(const std::string& stem, double rows, double dim) {
     const auto ms = [&](const char* part) { return times_.Ms(stem + part, {rows, dim}); };
-    return {ms(""), ms("_worker"), ms("_shard")};
-  }
-
-  Exchange OfBags(const std::string& stem, double bags, double length, double dim) {
-    const auto ms = [&](const char* part) { return times_.Ms(stem + part, {bags, length, dim}); };
     return {ms(""), ms("_worker"), ms("_shard")};
   }
 
@@ -113,6 +97,7 @@ ShardTraffic SumOf(const StepTraffic& traffic) {
     sum.bag_lookups += shard.bag_lookups;
     sum.bag_floats += shard.bag_floats;
     sum.bag_lookup_floats += shard.bag_lookup_floats;
+    sum.bag_rows += shard.bag_rows;
     sum.row_entries += shard.row_entries;
     sum.bag_entries += shard.bag_entries;
     sum.pull_reply_bytes += shard.pull_reply_bytes;
@@ -129,6 +114,7 @@ class Exchanges {
             KernelTimes* times)
       : times_(workload, cluster, times),
         kernels_(*times),
+        bags_(times),
         cluster_(cluster),
         workload_(workload),
         traffic_(traffic),
@@ -152,10 +138,7 @@ class Exchanges {
     if (shard.sent_rows > 0) {
       sum += times_.Of("pull", shard.sent_rows, shard.row_floats / shard.sent_rows);
     }
-    if (shard.bag_lookups > 0) {
-      sum += times_.OfBags("bags_pull", shard.bags, shard.bag_lookups / shard.bags,
-                           shard.bag_lookup_floats / shard.bag_lookups);
-    }
+    if (shard.bag_lookups > 0) sum += bags_.Pull(shard);
     return sum;
   }
 
@@ -165,10 +148,7 @@ class Exchanges {
       sum += times_.Of("push", shard.pushed_sent_rows,
                        shard.pushed_row_floats / shard.pushed_sent_rows);
     }
-    if (shard.bag_lookups > 0) {
-      sum += times_.OfBags("bags_push", shard.bags, shard.bag_lookups / shard.bags,
-                           shard.bag_lookup_floats / shard.bag_lookups);
-    }
+    if (shard.bag_lookups > 0) sum += bags_.Push(shard);
     return sum;
   }
 
@@ -218,9 +198,7 @@ class Exchanges {
             (1 + kFurtherPush * std::max(0.0, pushed - 1));
     }
     if (shard.bag_lookups > 0) {
-      ms += workload_.step.workers *
-            kernels_.Ms("bags_update", {shard.bags, shard.bag_lookups / shard.bags,
-                                        shard.bag_lookup_floats / shard.bag_lookups});
+      ms += workload_.step.workers * bags_.ApplyMs(shard, optimizer_);
     }
     return ms;
   }
@@ -308,6 +286,7 @@ class Exchanges {
 
   Times times_;
   KernelTimes& kernels_;
+  BagTimes bags_;
   const ClusterShape& cluster_;
   const Workload& workload_;
   const StepTraffic& traffic_;

@@ -128,18 +128,27 @@ class Counting {
       const FeatureTable& feature = workload_.tables.features[f];
       for (const TableId part : feature.parts) {
         if (part != table.id) continue;
+        const double length = workload_.step.bag_lengths[f];
+        // All rows of pooled tables are on shards.
+        const double distinct_rows =
+            workload_.of_table[Raw(table.id)].DistinctRows(samples() * length);
         for (const auto& [place, of_shard] : slices) {
-          AddBags(table, feature, workload_.step.bag_lengths[f], place.first, of_shard);
+          AddBags(table, feature, {length, distinct_rows}, place.first, of_shard);
         }
       }
     }
   }
 
-  void AddBags(const TableSpec& table, const FeatureTable& feature, double bag_length, ShardId to,
-               const BagSlices& slices) {
+  // Of a feature in a step of a worker.
+  struct BagsOfStep {
+    double length = 0, distinct_rows = 0;
+  };
+
+  void AddBags(const TableSpec& table, const FeatureTable& feature, const BagsOfStep& of_step,
+               ShardId to, const BagSlices& slices) {
     ShardTraffic& shard = traffic_.shards[Raw(to)];
     const bool is_max = feature.table.pooling == "max";
-    const double bags = samples(), lookups = bags * bag_length * slices.rows;
+    const double bags = samples(), lookups = bags * of_step.length * slices.rows;
     const double values = bags * slices.columns;
     const double id = table.rows <= uint64_t{1} << 32 ? 4 : kRowId;
     const double weights = feature.table.weighted_pooling == "learned" ? kFloat : 0;
@@ -152,6 +161,7 @@ class Counting {
     shard.bag_floats += values;
     shard.bag_lookup_floats += lookups * slices.columns;
     ++shard.bag_entries;
+    shard.bag_rows += of_step.distinct_rows * slices.rows;
     shard.pull_request_bytes += request;
     shard.pull_reply_bytes += values * answer;
     double pushed = 0;

@@ -25,6 +25,7 @@ struct ShardTraffic {
   double entries_ahead = 0;                          // that a message of rows to come lists
   double bags = 0, bag_lookups = 0, bag_floats = 0;  // that the shard pools
   double bag_lookup_floats = 0;                      // columns of all these lookups
+  double bag_rows = 0;                               // distinct ones of each list of bags, summed
   double pull_request_bytes = 0, pull_reply_bytes = 0;
   double push_request_bytes = 0, push_reply_bytes = 0;
 

@@ -147,6 +147,29 @@ TEST(StepCost, CachesThatHoldAllRowsNeverReadOrWriteTheStore) {
   EXPECT_EQ(predict(traced).hit_rate, predict(workload).hit_rate);
 }
 
+TEST(StepCost, ShardsPoolBagsOfFewRowsFasterThanOfMany) {
+  Workload workload = WorkloadOf(4, 1'000'000, 32, 2048, 1);
+  workload.step.bag_lengths.assign(4, 10.0);
+  workload.lookups.assign(4, 10.0);
+  std::vector<TablePlacement> placements;
+  std::vector<Slice> slices;
+  for (const TableSpec& table : workload.tables.physical) {
+    slices.push_back(WholeTable(table, ShardId{0}));
+    placements.push_back({.table = table.id, .pools_on_shards = true});
+  }
+  const Plan plan = Plan::Make(workload.tables.physical, 1, slices, placements).value();
+  const auto node = [&](double exponent) {
+    workload.of_table.assign(4, IdDistribution::Zipf(1'000'000, exponent));
+    return PredictStep(workload, plan, Cluster(1, 1), Machine::Typical()).value().ps[0];
+  };
+  const RankCost even = node(0), skewed = node(1.2), few = node(3);
+  EXPECT_LT(skewed.pull_ms, 0.95 * even.pull_ms);
+  EXPECT_LT(skewed.apply_ms, 0.95 * even.apply_ms);
+  // As many ids have to be sorted, and as many vectors added.
+  EXPECT_GE(few.pull_ms, 0.5 * even.pull_ms);
+  EXPECT_GE(few.apply_ms, 0.5 * even.apply_ms);
+}
+
 TEST(StepCost, WorkersThatShareCoresWaitForEachOther) {
   const Workload workload = WorkloadOf(3, 10'000, 16, 2048, 2);
   Machine machine = Machine::Typical();
