@@ -215,7 +215,7 @@ const IdDistribution& DistributionOnShards(const Workload& workload, const Plan&
   if (hot == 0) return all;
   double share = 0;
   *scratch = all.Without(static_cast<double>(hot), &share);
-  *on_shards = 1 - share;
+  *on_shards = std::max(0.0, 1 - share);  // Rounding may leave less than nothing.
   return *scratch;
 }
 

@@ -170,6 +170,24 @@ TEST(StepCost, ShardsPoolBagsOfFewRowsFasterThanOfMany) {
   EXPECT_GE(few.apply_ms, 0.5 * even.apply_ms);
 }
 
+TEST(StepCost, RowsThatAreNearlyAllOnTheWorkersLeaveShardsNoLessThanNothing) {
+  for (const uint64_t rows : {2u, 3u, 7u, 50u, 333u}) {
+    const Workload workload = WorkloadOf(3, rows, 32, 4096, 2);
+    std::vector<TablePlacement> placements;
+    std::vector<Slice> slices;
+    for (const TableSpec& table : workload.tables.physical) {
+      slices.push_back(WholeTable(table, ShardId{0}));
+      placements.push_back({.table = table.id, .order = {}, .worker_rows = {}});
+      for (uint64_t row = 0; row < rows; ++row) placements.back().worker_rows.push_back(RowId{row});
+    }
+    const Plan plan = Plan::Make(workload.tables.physical, 1, slices, placements).value();
+    const StepCost cost = PredictStep(workload, plan, Cluster(1, 2), Machine::Typical()).value();
+    EXPECT_GE(cost.ps[0].accesses, 0) << rows;
+    EXPECT_GE(cost.ps[0].rows_pulled, 0) << rows;
+    EXPECT_GE(cost.phases.pull, 0) << rows;
+  }
+}
+
 TEST(StepCost, WorkersThatShareCoresWaitForEachOther) {
   const Workload workload = WorkloadOf(3, 10'000, 16, 2048, 2);
   Machine machine = Machine::Typical();
