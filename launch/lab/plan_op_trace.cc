@@ -28,6 +28,7 @@ constexpr std::string_view kLinkFlag = "link_gbs";
 constexpr std::string_view kGpusFlag = "gpus";
 
 constexpr size_t kShownOps = 30;
+constexpr size_t kNamedWithoutRule = 12;
 constexpr int kFormat = 1;
 
 Result<std::string> ReadNamed(std::string_view flag, const std::string& path) {
@@ -143,8 +144,11 @@ std::string NoRuleText(const OpTracePrediction& prediction) {
   if (prediction.no_rule.empty()) return "";
   std::vector<std::string> names;
   for (const OpTracePrediction::Unknown& one : prediction.no_rule) {
+    if (names.size() == kNamedWithoutRule) break;
     names.push_back(fmt::format("{} ({})", one.name, one.count));
   }
+  const size_t others = prediction.no_rule.size() - names.size();
+  if (others > 0) names.push_back(fmt::format("{} others, which --json lists", others));
   return fmt::format("No rule names these operators; they count 0: {}", fmt::join(names, ", "));
 }
 

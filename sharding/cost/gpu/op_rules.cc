@@ -7,13 +7,11 @@
 #include <cmath>
 #include <string_view>
 
+#include "sharding/cost/gpu/lookup_shapes.h"
 #include "sharding/cost/gpu/movement_rules.h"
 
 namespace rowhouse {
 namespace {
-
-using Shape = std::vector<int64_t>;
-using Shapes = std::vector<Shape>;
 
 std::string_view PlainName(std::string_view name) {
   if (const size_t colons = name.rfind("::"); colons != std::string_view::npos) {
@@ -25,23 +23,14 @@ std::string_view PlainName(std::string_view name) {
 
 Status NoShapes(const TraceEvents& trace, const TraceEvent& op) {
   return UsageError(
-      "{}: {}: its \"Input Dims\" are missing; record the trace with record_shapes=True",
+      "{}: {}: its \"Input Dims\" are missing; record the trace with record_shapes=True, by "
+      "a PyTorch that has Kineto (torch.profiler.kineto_available())",
       trace.file, op.Describe());
 }
 
 Status BadShapes(const TraceEvents& trace, const TraceEvent& op, const Shapes& shapes,
                  std::string_view expected) {
   return UsageError("{}: {}: shapes {}, expected {}", trace.file, op.Describe(), shapes, expected);
-}
-
-// No processor holds more; products of two of them cannot wrap.
-constexpr int64_t kMostSize = int64_t{1} << 31;
-
-// Whether shape `i` is there, has `dims` dimensions, and all of them are from 1 to kMostSize.
-bool Has(const Shapes& shapes, size_t i, size_t dims) {
-  return i < shapes.size() && shapes[i].size() == dims &&
-         std::all_of(shapes[i].begin(), shapes[i].end(),
-                     [](int64_t size) { return size >= 1 && size <= kMostSize; });
 }
 
 uint64_t U(int64_t size) { return static_cast<uint64_t>(size); }
@@ -54,7 +43,7 @@ Result<GpuProduct> ProductOf(const TraceEvents& trace, const TraceEvent& op, siz
   const std::string_view expected = first > 0   ? "[bias, M x K, K x N]"
                                     : dims == 3 ? "[batch x M x K, batch x K x N]"
                                                 : "[M x K, K x N]";
-  if (!Has(shapes, first, dims) || !Has(shapes, first + 1, dims)) {
+  if (!HasShape(shapes, first, dims) || !HasShape(shapes, first + 1, dims)) {
     return BadShapes(trace, op, shapes, expected);
   }
   const Shape &a = shapes[first], &b = shapes[first + 1];
@@ -89,37 +78,6 @@ Shapes ShapesOfChildren(const TraceEvents& trace, const TraceEvent& op, std::str
   return shapes;
 }
 
-// Of weights (tables * rows, dim), tables, ids, offsets: whether they fit each other.
-bool LookupOf(const Shapes& shapes, GpuLookup* lookup) {
-  if (!Has(shapes, 0, 2) || !Has(shapes, 1, 1) || !Has(shapes, 2, 1) || !Has(shapes, 3, 1)) {
-    return false;
-  }
-  const uint64_t tables = U(shapes[1][0]), bags = U(shapes[3][0]) - 1;
-  lookup->tables = tables;
-  lookup->dim = U(shapes[0][1]);
-  lookup->rows = U(shapes[0][0]) / tables;
-  lookup->samples = bags / tables;
-  if (lookup->rows < 1 || lookup->samples < 1) return false;
-  lookup->bag_length = std::max<uint64_t>(1, U(shapes[2][0]) / bags);
-  return true;
-}
-
-// Of [weights, ids, offsets], or ids in two dimensions: samples x bag length.
-bool BagsOf(const Shapes& shapes, GpuLookup* lookup) {
-  if (!Has(shapes, 0, 2)) return false;
-  lookup->rows = U(shapes[0][0]);
-  lookup->dim = U(shapes[0][1]);
-  if (Has(shapes, 1, 2)) {
-    lookup->samples = U(shapes[1][0]);
-    lookup->bag_length = U(shapes[1][1]);
-    return true;
-  }
-  if (!Has(shapes, 1, 1) || !Has(shapes, 2, 1)) return false;
-  lookup->samples = U(shapes[2][0]);
-  lookup->bag_length = std::max<uint64_t>(1, U(shapes[1][0]) / lookup->samples);
-  return true;
-}
-
 // "true" of "void kernel<float, true, 4>(...)"; "" if there is none.
 std::string_view SecondTemplateArgument(std::string_view name) {
   const size_t begin = name.find('<');
@@ -138,11 +96,6 @@ std::string_view SecondTemplateArgument(std::string_view name) {
     from = i + 1;
   }
   return "";
-}
-
-std::string SizesOf(const GpuLookup& lookup) {
-  return fmt::format("{} bags of {} in {} tables of {} x {}", lookup.samples, lookup.bag_length,
-                     lookup.tables, lookup.rows, lookup.dim);
 }
 
 }  // namespace
@@ -200,20 +153,20 @@ Result<OpCost> OpRules::CostOfForward(const TraceEvent& op, GpuLookup lookup) {
   const Result<GpuLookupForward> cost = LookupForwardOn(*options_.gpu, lookup, options_.form);
   if (!cost.ok()) return cost.status().Annotate(trace_->file + ": " + op.Describe());
   forwards_.push_back(lookup);
-  return OpCost{"lookup", SizesOf(lookup), cost.value().us};
+  return OpCost{"lookup", LookupSizesText(lookup), cost.value().us};
 }
 
 Result<OpCost> OpRules::Forward(const TraceEvent& op) {
   GpuLookup lookup;
   const Shapes of_children = ShapesOfChildren(*trace_, op, "output_nr");
   if (!of_children.empty() || options_.form == GpuForm::kOriginal) {
-    if (!LookupOf(of_children, &lookup)) {
+    if (!ReadLookup(of_children, &lookup)) {
       return BadShapes(*trace_, op, of_children,
                        "of its children output_nr: weights, tables, ids, offsets");
     }
   } else {
     if (!op.shapes) return NoShapes(*trace_, op);
-    if (!LookupOf(*op.shapes, &lookup)) {
+    if (!ReadLookup(*op.shapes, &lookup)) {
       return BadShapes(*trace_, op, *op.shapes, "[tables * rows x dim, tables, ids, bags + 1]");
     }
   }
@@ -228,8 +181,8 @@ Result<OpCost> OpRules::Backward(const TraceEvent& op) {
     forwards_.pop_back();
   } else {
     // weights and offsets stand in other places than forward; the bag's length is not there.
-    const bool fits = Has(shapes, 0, 1) && Has(shapes, 1, 2) && Has(shapes, 2, 1) &&
-                      LookupOf({shapes[1], shapes[0], {1}, shapes[2]}, &lookup);
+    const bool fits = HasShape(shapes, 0, 1) && HasShape(shapes, 1, 2) && HasShape(shapes, 2, 1) &&
+                      ReadLookup({shapes[1], shapes[0], {1}, shapes[2]}, &lookup);
     if (!fits) {
       return BadShapes(*trace_, op, shapes, "of its children size: tables, weights, offsets");
     }
@@ -246,11 +199,51 @@ Result<OpCost> OpRules::Backward(const TraceEvent& op) {
   const TraceKernel* kernel = ApplyKernel(op, &lookup);
   const bool is_sgd = kernel == nullptr || kernel->name.find("sgd") != std::string::npos;
   if (is_sgd) {
-    return OpCost{"lookup backward, sgd", SizesOf(lookup),
+    return OpCost{"lookup backward, sgd", LookupSizesText(lookup),
                   LookupBackwardSgdUs(*options_.gpu, lookup, options_.form)};
   }
-  return OpCost{"lookup backward, row-wise adagrad", SizesOf(lookup),
+  return OpCost{"lookup backward, row-wise adagrad", LookupSizesText(lookup),
                 LookupBackwardAdagradUs(*options_.gpu, lookup)};
+}
+
+Result<OpCost> OpRules::Embedding(const TraceEvent& op, bool has_bags) {
+  if (!op.shapes) return NoShapes(*trace_, op);
+  GpuLookup lookup;
+  const bool fits = has_bags ? ReadBags(*op.shapes, &lookup) : ReadSingleIds(*op.shapes, &lookup);
+  if (!fits) {
+    return BadShapes(*trace_, op, *op.shapes,
+                     has_bags ? "[rows x dim, ids, offsets]" : "[rows x dim, ids]");
+  }
+  return CostOfForward(op, lookup);
+}
+
+Result<OpCost> OpRules::EmbeddingBackward(const TraceEvent& op) {
+  std::vector<const TraceEvent*> found;
+  for (const char* name : {"_embedding_bag_backward", "embedding_backward"}) {
+    FindBelow(*trace_, op, name, &found);
+  }
+  if (found.empty()) {
+    return UsageError("{}: {}: holds no operator _embedding_bag_backward or embedding_backward",
+                      trace_->file, op.Describe());
+  }
+  GpuLookup lookup = {.rows = 0};
+  const TraceEvent& inner = *found.front();
+  if (!inner.shapes) return NoShapes(*trace_, inner);
+  if (!ReadBagGradients(*inner.shapes, &lookup)) {
+    return BadShapes(*trace_, inner, *inner.shapes, "[samples x dim, ids, ..]");
+  }
+  const auto forward = std::find_if(forwards_.rbegin(), forwards_.rend(), [&](const auto& one) {
+    return one.dim == lookup.dim && one.samples == lookup.samples &&
+           one.bag_length == lookup.bag_length;
+  });
+  if (forward != forwards_.rend()) {
+    lookup.rows = forward->rows;
+    forwards_.erase(std::next(forward).base());
+  }
+  if (options_.bag_length > 0) lookup.bag_length = options_.bag_length;
+  ApplyKernel(op, &lookup);
+  return OpCost{"lookup backward, sgd", LookupSizesText(lookup),
+                LookupBackwardSgdUs(*options_.gpu, lookup, options_.form)};
 }
 
 Result<OpCost> OpRules::OwnPhase(const TraceEvent& op) {
@@ -286,10 +279,10 @@ Result<OpCost> OpRules::OwnPhase(const TraceEvent& op) {
   if (std::min({lookup.samples, lookup.rows, lookup.dim}) == 0) {
     return missing("samples, table_rows, dim");
   }
-  lookup.bag_length = std::max<uint64_t>(1, number("lookups") / samples);
+  lookup.bag_length = std::max<uint64_t>(1, (number("lookups") + samples / 2) / samples);
   if (op.name.starts_with("pool/")) return CostOfForward(op, lookup);
   ApplyKernel(op, &lookup);
-  return OpCost{"lookup backward, sgd", SizesOf(lookup),
+  return OpCost{"lookup backward, sgd", LookupSizesText(lookup),
                 LookupBackwardSgdUs(*options_.gpu, lookup, options_.form)};
 }
 
@@ -317,13 +310,10 @@ Result<std::optional<OpCost>> OpRules::CostOf(const TraceEvent& op) {
   if (options_.form == GpuForm::kOriginal) return std::optional<OpCost>();
   if (name == "mm") return product(0, 2);
   if (name == "MmBackward") return some(Products(op, "mm"));
-  if (name == "embedding_bag") {
-    GpuLookup lookup;
-    if (!op.shapes) return NoShapes(*trace_, op);
-    if (!BagsOf(*op.shapes, &lookup)) {
-      return BadShapes(*trace_, op, *op.shapes, "[rows x dim, ids, offsets]");
-    }
-    return some(CostOfForward(op, lookup));
+  if (name == "embedding_bag") return some(Embedding(op, true));
+  if (name == "embedding") return some(Embedding(op, false));
+  if (name == "EmbeddingBagBackward" || name == "EmbeddingBackward") {
+    return some(EmbeddingBackward(op));
   }
   return CostOfMovement(*trace_, op, name, options_);
 }

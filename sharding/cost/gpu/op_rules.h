@@ -8,6 +8,9 @@
 //   LookupFunctionBackward   of its children size (tables, weights, offsets), or of the last lookup
 //                   forward that has no backward yet
 //   embedding_bag  [weights, ids, offsets]: one table
+//   embedding      [weights, ids]: one table, bags of one id
+//   EmbeddingBagBackward, EmbeddingBackward   as SGD, of the gradients and ids of the operator
+//                   _embedding_bag_backward or embedding_backward below it
 //   copies and collectives: movement_rules.h
 //   of our own profile: mlp/..., interaction/dot, pool/..., pool_backward/...
 // "aten::" before a name and a 0 behind it, as newer versions have, change nothing.
@@ -59,6 +62,8 @@ class OpRules {
   Result<OpCost> Products(const TraceEvent& op, const std::string& child);
   Result<OpCost> Forward(const TraceEvent& op);
   Result<OpCost> Backward(const TraceEvent& op);
+  Result<OpCost> Embedding(const TraceEvent& op, bool has_bags);
+  Result<OpCost> EmbeddingBackward(const TraceEvent& op);
   Result<OpCost> OwnPhase(const TraceEvent& op);
   Result<OpCost> CostOfForward(const TraceEvent& op, GpuLookup lookup);
   OpCost CostOfProducts(const std::vector<GpuProduct>& products) const;

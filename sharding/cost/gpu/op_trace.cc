@@ -14,7 +14,7 @@ namespace {
 bool IsFrame(const TraceEvent& event) {
   if (event.name.starts_with("nccl:")) return false;  // a label in newer traces
   constexpr std::array<std::string_view, 5> kPrefixes = {
-      "## ", "ProfilerStep#", "Optimizer.", "nn.Module: ", "autograd::engine::evaluate_function: "};
+      "## ", "ProfilerStep", "Optimizer.", "nn.Module: ", "autograd::engine::evaluate_function: "};
   return event.category == "user_annotation" || event.category == "step" ||
          event.category == "group" ||
          std::any_of(kPrefixes.begin(), kPrefixes.end(),

@@ -137,6 +137,15 @@ struct Reader {
   }
 };
 
+// Whether `outer` holds `inner`, which does not start before it. Some profilers round to whole
+// microseconds, so that an operator may seem to end one after its holder.
+bool Holds(const TraceEvent& outer, const TraceEvent& inner) {
+  if (inner.end_us <= outer.end_us) return true;
+  const auto is_whole = [](double us) { return us == std::floor(us); };
+  return inner.start_us < outer.end_us && inner.end_us <= outer.end_us + 1 &&
+         is_whole(inner.start_us) && is_whole(inner.end_us) && is_whole(outer.end_us);
+}
+
 // Sorts by start, longer ones first, and puts each event below the innermost one that holds it.
 void Nest(TraceEvents* trace, std::vector<std::pair<std::string, size_t>> threads) {
   std::vector<TraceEvent> unsorted = std::move(trace->events);
@@ -150,7 +159,7 @@ void Nest(TraceEvents* trace, std::vector<std::pair<std::string, size_t>> thread
     const size_t place = trace->events.size();
     trace->events.push_back(std::move(unsorted[index]));
     std::vector<size_t>& stack = open[thread];
-    while (!stack.empty() && trace->events[stack.back()].end_us < trace->events[place].end_us) {
+    while (!stack.empty() && !Holds(trace->events[stack.back()], trace->events[place])) {
       stack.pop_back();
     }
     if (stack.empty()) {

@@ -33,11 +33,11 @@ std::vector<double> StartsOfLabel(const TraceEvents& trace) {
 }
 
 std::vector<double> MarksOf(const TraceEvents& trace) {
-  std::vector<double> marks = StartsOf(trace, "ProfilerStep#");
+  std::vector<double> marks = StartsOf(trace, "ProfilerStep");
   if (!marks.empty()) {
     // The last one ends with itself.
     for (const TraceEvent& event : trace.events) {
-      if (event.name.starts_with("ProfilerStep#") && event.start_us == marks.back()) {
+      if (event.name.starts_with("ProfilerStep") && event.start_us == marks.back()) {
         marks.push_back(event.end_us);
         break;
       }

@@ -2,6 +2,8 @@
 // forms, and traces that are none.
 #include "sharding/cost/gpu/op_trace.h"
 
+#include <fmt/format.h>
+
 #include <fstream>
 #include <sstream>
 
@@ -11,7 +13,9 @@ namespace rowhouse {
 namespace {
 
 using json = nlohmann::json;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::UnorderedElementsAre;
 
 std::string Vector(const std::string& name) {
   std::ifstream file(std::string(ROWHOUSE_TEST_VECTORS) + "/" + name);
@@ -106,6 +110,57 @@ TEST(OpTraceTest, NewerTracesTellSizesByRecordedShapes) {
   EXPECT_EQ(UsOf(sum.value(), "aten::embedding_bag"), LookupForwardOn(gpu, lookup).value().us);
   // The backward belongs to the last forward.
   EXPECT_EQ(UsOf(sum.value(), "LookupFunctionBackward"), LookupBackwardSgdUs(gpu, lookup));
+}
+
+std::vector<std::string> OpsOf(const OpTracePrediction& prediction) {
+  std::vector<std::string> ops;
+  for (const auto& op : prediction.ops) {
+    ops.push_back(fmt::format("{} {}: {}", op.count, op.name, op.cost.sizes));
+  }
+  return ops;
+}
+
+// Bags of 4 of 1,000 rows, single ids of 50 rows, layers 13 x 16 and 19 x 1, 32 samples. The
+// gradient of a Linear's input is a product of its own, but the first layer has none.
+TEST(OpTraceTest, ATraceThatPyTorchRecordedHasTheModelsSizes) {
+  const auto sum = Predict(Vector("torch_1_13_trace.json"));
+  ASSERT_OK(sum);
+  EXPECT_EQ(sum.value().window.iterations, 2u);
+  std::vector<std::string> ops = OpsOf(sum.value());
+  std::erase_if(ops, [](const std::string& op) { return op.find("copy_") != std::string::npos; });
+  EXPECT_THAT(ops, UnorderedElementsAre(
+                       "2 aten::addmm: 1 x 32 x 16 x 13", "2 aten::addmm: 1 x 32 x 1 x 19",
+                       "2 AddmmBackward0: 1 x 32 x 19 x 1, 1 x 1 x 19 x 32",
+                       "2 AddmmBackward0: 1 x 16 x 13 x 32", "2 aten::bmm: 32 x 3 x 3 x 16",
+                       "2 BmmBackward0: 32 x 16 x 3 x 3, 32 x 3 x 16 x 3",
+                       "2 aten::embedding_bag: 32 bags of 4 in 1 table of 1000 x 16",
+                       "2 aten::embedding: 32 bags of 1 in 1 table of 50 x 16",
+                       "2 EmbeddingBagBackward0: 32 bags of 4 in 1 table of 1000 x 16",
+                       "2 EmbeddingBackward0: 32 bags of 1 in 1 table of 50 x 16"));
+  const GpuLookup lookup = {
+      .samples = 32, .rows = 1000, .bag_length = 4, .dim = 16, .rows_per_block = 256};
+  EXPECT_EQ(UsOf(sum.value(), "EmbeddingBagBackward0"),
+            LookupBackwardSgdUs(*FindGpuModel("V100"), lookup));
+}
+
+TEST(OpTraceTest, TimesRoundedToWholeMicrosecondsStillNest) {
+  const auto sum = Predict(json(json::array({
+                                    Event("AddmmBackward0", 0, 4),
+                                    Event("aten::mm", 1, 4, Dims({{8, 4}, {4, 2}})),
+                                    Event("aten::mm", 6, 4, Dims({{8, 4}, {4, 2}})),
+                                }))
+                               .dump());
+  ASSERT_OK(sum);
+  EXPECT_THAT(OpsOf(sum.value()),
+              UnorderedElementsAre("1 AddmmBackward0: 1 x 8 x 2 x 4", "1 aten::mm: 1 x 8 x 2 x 4"));
+}
+
+TEST(OpTraceTest, ATableWithoutIdsInTheBatchIsNoError) {
+  const auto sum = Predict(
+      json(json::array({Event("aten::embedding_bag", 0, 1, Dims({{50, 16}, {0}, {32}}))})).dump());
+  ASSERT_OK(sum);
+  EXPECT_THAT(OpsOf(sum.value()),
+              ElementsAre("1 aten::embedding_bag: 32 bags of 1 in 1 table of 50 x 16"));
 }
 
 TEST(OpTraceTest, OurOwnProfileIsATrace) {
@@ -231,7 +286,8 @@ TEST(OpTraceTest, ShapesThatAreMissingOrImpossibleAreRefusedWithTheirEvent) {
   };
   EXPECT_THAT(message("aten::addmm", json::object()),
               HasSubstr("t.json: event 1 (aten::addmm at 3 us): its \"Input Dims\" are missing; "
-                        "record the trace with record_shapes=True"));
+                        "record the trace with record_shapes=True, by a PyTorch that has "
+                        "Kineto (torch.profiler.kineto_available())"));
   EXPECT_THAT(
       message("aten::bmm", Dims({{16, 4, 8}, {15, 8, 4}})),
       HasSubstr("shapes [[16, 4, 8], [15, 8, 4]], expected [batch x M x K, batch x K x N]"));
