@@ -66,7 +66,7 @@ Result<LabRun> LabRunOf(const CommandLine& command_line, const Settings& setting
     ASSIGN_OR_RETURN(TraceSummary summary,
                      ReadTraceSummary(trace, settings.embedding,
                                       {.step_samples = samples, .max_samples = most}));
-    if (const std::string note = NoLookupsText(summary); !note.empty()) run.ids += "; " + note;
+    if (const std::string note = TraceNotes(summary); !note.empty()) run.ids += "; " + note;
     ASSIGN_OR_RETURN(run.workload, TracedWorkload(settings, run.cluster.workers, summary));
     run.accesses = std::move(summary.accesses);
   }

@@ -163,7 +163,13 @@ void CountExactly(const TraceReader& trace, const std::vector<size_t>& features,
     for (const TableId part : feature.parts) lookups[Raw(part)] += of_feature;
   }
   for (size_t t = 0; t < lookups.size(); ++t) {
-    if (lookups[t] > 0.0) summary->tables[t].lookups = lookups[t];
+    TracedTable& table = summary->tables[t];
+    if (lookups[t] <= 0.0) continue;
+    // Few rows are hot, and by chance a sample has too many of them or too few. Of the others it
+    // has enough to be relied on.
+    const double of_others = (1.0 - table.hottest_share) * table.lookups;
+    table.hottest_share = std::clamp(1.0 - of_others / lookups[t], 0.0, 1.0);
+    table.lookups = lookups[t];
   }
 }
 

@@ -129,6 +129,19 @@ std::vector<std::string> WithoutLookups(const TraceSummary& summary) {
   return names;
 }
 
+// "table a", "tables a, b and 7 more".
+std::string TablesText(const std::vector<std::string>& names) {
+  constexpr size_t kMost = 5;
+  std::string text = names.size() == 1 ? "table " : "tables ";
+  const size_t named = std::min(kMost, names.size());
+  for (size_t i = 0; i < named; ++i) {
+    const bool is_last = i + 1 == names.size();
+    text += (i == 0 ? "" : is_last ? " and " : ", ") + names[i];
+  }
+  if (names.size() > named) text += fmt::format(" and {} more", names.size() - named);
+  return text;
+}
+
 // "12,800 samples in 200 steps of 64".
 std::string ExtentText(const TraceSummary& summary) {
   const auto counted = [](uint64_t number, const char* what) {
@@ -143,17 +156,22 @@ std::string ExtentText(const TraceSummary& summary) {
 }  // namespace
 
 std::string NoLookupsText(const TraceSummary& summary) {
-  constexpr size_t kMost = 5;
   const std::vector<std::string> names = WithoutLookups(summary);
-  if (names.empty()) return "";
-  std::string text = names.size() == 1 ? "no lookups of table " : "no lookups of tables ";
-  const size_t named = std::min(kMost, names.size());
-  for (size_t i = 0; i < named; ++i) {
-    const bool is_last = i + 1 == names.size();
-    text += (i == 0 ? "" : is_last ? " and " : ", ") + names[i];
+  return names.empty() ? "" : "no lookups of " + TablesText(names);
+}
+
+std::string TraceNotes(const TraceSummary& summary) {
+  std::string text = NoLookupsText(summary);
+  std::vector<std::string> names;
+  double least = 1.0;
+  for (const TracedTable& table : summary.tables) {
+    if (table.sampled >= 1.0) continue;
+    names.push_back(table.name);
+    least = std::min(least, table.sampled);
   }
-  if (names.size() > named) text += fmt::format(" and {} more", names.size() - named);
-  return text;
+  if (names.empty()) return text;
+  return text + fmt::format("{}{} of the rows of {}: only those can be placed row by row",
+                            text.empty() ? "" : "; ", Percent(least), TablesText(names));
 }
 
 nlohmann::ordered_json TraceSummaryPage(const TraceSummary& summary) {
@@ -201,8 +219,14 @@ std::string TraceSummaryText(const TraceSummary& summary) {
     text += fmt::format("warning: {}\n", note);
   }
   if (sampled < 1.0) {
-    text += fmt::format("tables are sampled, down to {} of their ids; figures are scaled\n",
-                        Percent(sampled));
+    text +=
+        fmt::format("tables are sampled, down to {} of their ids; figures are scaled, but zipf\n",
+                    Percent(sampled));
+  }
+  if (summary.steps == 1) {
+    text +=
+        "all samples are in one step, which asks for a row once: no cache has it; "
+        "--mini_batch_size=N makes steps smaller\n";
   }
   text += "\n" + TableAsText(TablesOf(summary));
   text +=

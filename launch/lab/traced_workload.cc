@@ -7,12 +7,39 @@
 
 namespace rowhouse {
 
+namespace {
+
+// The number of a table's lookups is known, and the hottest rows have many of them: by chance a
+// sample has too few of these rows or too many, and its lookups, scaled, are too few or too many.
+// `missing` of them are given to the hottest group, or, if it is negative, taken from the hottest
+// groups down to one level. By falling probability, which is a number of lookups here; not empty.
+void GiveToHottest(double missing, std::vector<IdDistribution::Group>* groups) {
+  IdDistribution::Group& top = groups->front();
+  if (missing >= 0.0) {
+    top.probability += missing / top.rows;
+    return;
+  }
+  double surplus = -missing, rows = 0.0, level = top.probability;
+  size_t levelled = 0;  // groups above the level
+  while (surplus > 0.0 && levelled < groups->size()) {
+    rows += (*groups)[levelled++].rows;
+    const double next = levelled < groups->size() ? (*groups)[levelled].probability : 0.0;
+    const double taken = std::min(surplus, rows * (level - next));
+    level -= taken / rows;
+    surplus -= taken;
+  }
+  for (size_t g = 0; g < levelled; ++g) (*groups)[g].probability = level;
+}
+
+}  // namespace
+
 IdDistribution TracedDistribution(const TracedTable& table, const TableAccesses& accesses) {
   if (table.sampled >= 1.0) return IdDistribution::Counted(accesses);
   const double likes = 1.0 / table.sampled;  // rows that each row of the sample stands for
   std::vector<IdDistribution::Group> groups;
-  auto rows_left = static_cast<double>(table.rows);
-  auto lookups_left = static_cast<double>(accesses.total());
+  const auto rows = static_cast<double>(table.rows);
+  const auto lookups = static_cast<double>(accesses.total());
+  double rows_left = rows, lookups_left = lookups;
   for (const TableAccesses::Row& row : accesses.hottest) {
     const auto count = static_cast<double>(row.count);
     if (rows_left <= likes || lookups_left <= 0.0) break;
@@ -20,9 +47,16 @@ IdDistribution TracedDistribution(const TracedTable& table, const TableAccesses&
     rows_left -= likes;
     lookups_left -= likes * count;
   }
-  if (rows_left > 0.0 && lookups_left > 0.0)
-    groups.push_back({rows_left, lookups_left / rows_left});
-  if (groups.empty()) return IdDistribution::Uniform(static_cast<double>(table.rows));
+  if (groups.empty()) return IdDistribution::Uniform(rows);
+  // Of the others only those that the trace looks up.
+  const double touched_left =
+      std::clamp(table.distinct_rows - (rows - rows_left), std::min(1.0, rows_left), rows_left);
+  if (touched_left > 0.0 && lookups_left > 0.0) {
+    groups.push_back({touched_left, lookups_left / touched_left});
+    rows_left -= touched_left;
+  }
+  GiveToHottest(table.lookups - lookups, &groups);
+  if (rows_left > 0.0) groups.push_back({rows_left, 0.0});
   return IdDistribution::Of(std::move(groups));
 }
 

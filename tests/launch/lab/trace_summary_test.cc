@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "common/random.h"
+#include "launch/lab/traced_workload.h"
 #include "tests/testing/testing.h"
 #include "worker/data/traces/trace_writer.h"
 #include "worker/data/zipf.h"
@@ -92,6 +93,42 @@ TEST(TraceSummary, ASampleOfIdsTellsTheSame) {
   for (const double rows : {500.0, 2000.0, 8000.0}) {
     EXPECT_NEAR(some.curve.MissRatio(rows), all.curve.MissRatio(rows), 0.05) << rows;
   }
+}
+
+// The hottest row of such a table has a tenth of the lookups: whether a sample has it is chance.
+TEST(TraceSummary, ASampleOfIdsGivesTheDistinctRowsOfAStep) {
+  const TempDir dir;
+  const EmbeddingTables tables = TablesOf({{"a", 20'000}, {"b", 100}});
+  const auto distribution = [&](double sampled) {
+    const std::string path = dir / std::to_string(sampled);
+    RecordSkewed(path, sampled);
+    const TraceSummary summary = ReadTraceSummary(path, tables).value();
+    return TracedDistribution(summary.tables[0], summary.accesses.tables[0]);
+  };
+  const IdDistribution all = distribution(1.0);
+  for (const double sampled : {0.5, 0.2, 0.1, 0.05}) {
+    const IdDistribution some = distribution(sampled);
+    EXPECT_NEAR(some.DistinctRows(640) / all.DistinctRows(640), 1.0, 0.1) << sampled;
+    EXPECT_NEAR(some.rows(), all.rows(), 1.0) << sampled;
+  }
+}
+
+// Three rows of the sample stand for 30; 1,000 lookups are too many by 100, or too few.
+TEST(TraceSummary, LookupsThatASampleHasTooManyOrTooFewOfAreTheHottestRows) {
+  TableAccesses seen{.name = "a", .rows = 100, .range_rows = 100, .ranges = {1000}};
+  seen.hottest = {{3, 60}, {5, 30}, {8, 10}};
+  TracedTable table{.name = "a", .rows = 100, .sampled = 0.1, .lookups = 1100, .distinct_rows = 30};
+  IdDistribution of = TracedDistribution(table, seen);
+  ASSERT_EQ(of.groups().size(), 4u);
+  EXPECT_NEAR(of.groups()[0].probability, 70.0 / 1100, 1e-12);
+  EXPECT_NEAR(of.groups()[1].probability, 30.0 / 1100, 1e-12);
+  EXPECT_EQ(of.groups()[3].probability, 0.0);
+  table.lookups = 600;  // the level is 25 for the two hottest groups
+  of = TracedDistribution(table, seen);
+  ASSERT_EQ(of.groups().size(), 3u);
+  EXPECT_NEAR(of.groups()[0].rows, 20.0, 1e-9);
+  EXPECT_NEAR(of.groups()[0].probability, 25.0 / 600, 1e-12);
+  EXPECT_NEAR(of.groups()[1].probability, 10.0 / 600, 1e-12);
 }
 
 TEST(TraceSummary, RowsAreThoseOfTheKind) {
