@@ -31,6 +31,9 @@ class Machine {
 
   Result<ValuePtr> Run();
 
+  // What follows the pickle, after Run().
+  std::string_view left() const { return left_; }
+
  private:
   enum class Next { kGoOn, kStop };
 
@@ -205,10 +208,11 @@ Status Machine::Object(char opcode) {
     Pop();
     return OkStatus();
   }
-  // BINPERSID: ("storage", type, name, device, elements)
+  // BINPERSID: ("storage", type, name, device, elements); before torch 1.6 with None behind it
   const ValuePtr id = Pop();
-  if (id->items.size() != 5 || id->items[0]->text != "storage" ||
-      id->items[1]->kind != Value::Kind::kGlobal) {
+  const bool is_whole =
+      id->items.size() == 5 || (id->items.size() == 6 && id->items[5]->kind == Value::Kind::kOther);
+  if (!is_whole || id->items[0]->text != "storage" || id->items[1]->kind != Value::Kind::kGlobal) {
     return Unexpected("a reference that is no storage");
   }
   const std::string& type = id->items[1]->text;
@@ -316,9 +320,19 @@ Result<ValuePtr> Machine::Run() {
 
 }  // namespace
 
-Result<std::vector<PickledTensor>> ReadTensorPickle(std::string_view pickle) {
-  Machine machine(pickle);
-  ASSIGN_OR_RETURN(const ValuePtr root, machine.Run());
+namespace {
+
+Result<ValuePtr> Read(std::string_view* text) {
+  Machine machine(*text);
+  Result<ValuePtr> root = machine.Run();
+  *text = machine.left();
+  return root;
+}
+
+}  // namespace
+
+Result<std::vector<PickledTensor>> ReadTensorPickle(std::string_view* text) {
+  ASSIGN_OR_RETURN(const ValuePtr root, Read(text));
   if (root->kind != Value::Kind::kList) return Unexpected("one object");
   std::vector<PickledTensor> tensors;
   for (const ValuePtr& item : root->items) {
@@ -327,5 +341,17 @@ Result<std::vector<PickledTensor>> ReadTensorPickle(std::string_view pickle) {
   }
   return tensors;
 }
+
+Result<std::vector<std::string>> ReadTextPickle(std::string_view* text) {
+  ASSIGN_OR_RETURN(const ValuePtr root, Read(text));
+  std::vector<std::string> texts;
+  for (const ValuePtr& item : root->items) {
+    if (item->kind != Value::Kind::kText) return Unexpected("other objects");
+    texts.push_back(item->text);
+  }
+  return texts;
+}
+
+Status SkipPickle(std::string_view* text) { return Read(text).status(); }
 
 }  // namespace rowhouse

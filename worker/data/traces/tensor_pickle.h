@@ -21,7 +21,12 @@ struct PickledTensor {
   std::vector<uint64_t> shape, strides;
 };
 
-// kCorruption, as the rest of a sentence about the file, for any other pickle.
-Result<std::vector<PickledTensor>> ReadTensorPickle(std::string_view pickle);
+// Reads the pickle that *text begins with, and takes it from there. kCorruption, as the rest of a
+// sentence about the file, for any other pickle.
+Result<std::vector<PickledTensor>> ReadTensorPickle(std::string_view* text);
+// The same of a list of texts.
+Result<std::vector<std::string>> ReadTextPickle(std::string_view* text);
+// The same of any object, which is not looked at.
+Status SkipPickle(std::string_view* text);
 
 }  // namespace rowhouse

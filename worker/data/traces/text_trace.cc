@@ -1,8 +1,8 @@
 // "text": a line a lookup. "TABLE ID", with blanks, tabs or a comma between, where TABLE is a name
-// or a number; or "ID" alone, of one table that is called "0". Lines that begin with # are remarks.
-// An empty line ends a sample, also behind the last one; in a file without empty lines the k-th id
-// of each table belongs to sample k. Ids are below 2^63. The whole trace is held in memory, 8 bytes
-// a lookup.
+// or a number; or "ID" alone, of one table that is called "0". From a field that begins with # on,
+// a line is a remark. An empty line ends a sample, also behind the last one; in a file without
+// empty lines the k-th id of each table belongs to sample k. Ids are below 2^63. The whole trace is
+// held in memory, 8 bytes a lookup.
 #include <algorithm>
 #include <charconv>
 #include <string_view>
@@ -106,9 +106,12 @@ void TextTrace::EndSample() {
 Status TextTrace::AddLine(std::string_view line) {
   std::string_view fields[2];
   size_t count = 0;
-  if (line.starts_with('#')) return OkStatus();
   for (size_t at = line.find_first_not_of(kBlanks); at != std::string_view::npos;) {
     const size_t end = std::min(line.find_first_of(kBlanks, at), line.size());
+    if (line[at] == '#') {
+      if (count == 0) return OkStatus();  // ends no sample
+      break;
+    }
     if (count == 2) return Bad(line, line.substr(at, end - at), "the third field");
     fields[count++] = line.substr(at, end - at);
     at = line.find_first_not_of(kBlanks, end);
@@ -129,10 +132,9 @@ Status TextTrace::AddLine(std::string_view line) {
   const std::string_view number = fields[count - 1];
   uint64_t id = 0;
   const auto [end, error] = std::from_chars(number.begin(), number.end(), id);
-  if (error != std::errc() || end != number.end()) return Bad(line, number, "the id");
-  if (id > kLargestId) {
-    return UsageError("{}:{}:{}: the id is {}; ids are below 2^63", path_, line_,
-                      number.data() - line.data() + 1, id);
+  if (error != std::errc() || end != number.end() || id > kLargestId) {
+    return UsageError("{}:{}:{}: the id is \"{}\"; ids are whole numbers from 0 to 2^63 - 1", path_,
+                      line_, number.data() - line.data() + 1, ShownField(number));
   }
   lookups_[TableOf(count == 2 ? fields[0] : "0")].ids.push_back(id);
   is_sample_open_ = true;

@@ -96,22 +96,70 @@ Result<TorchTensor> TensorOf(const PickledTensor& pickled, const std::vector<Zip
   return tensor;
 }
 
-Result<std::vector<TorchTensor>> ReadTensors(std::span<const std::byte> archive) {
-  ASSIGN_OR_RETURN(const std::vector<ZipMember> members, ReadZipDirectory(archive));
-  constexpr std::string_view kPickle = "data.pkl";
-  const auto pickle = std::ranges::find_if(
-      members, [&](const ZipMember& member) { return member.name.ends_with(kPickle); });
-  if (pickle == members.end()) return CorruptionError("is a ZIP archive, but none of torch.save");
-  const std::string folder = pickle->name.substr(0, pickle->name.size() - kPickle.size());
-  ASSIGN_OR_RETURN(const std::vector<PickledTensor> pickled,
-                   ReadTensorPickle({reinterpret_cast<const char*>(pickle->bytes.data()),
-                                     pickle->bytes.size()}));
+Result<std::vector<TorchTensor>> TensorsOf(const std::vector<PickledTensor>& pickled,
+                                           const std::vector<ZipMember>& members,
+                                           const std::string& folder) {
   std::vector<TorchTensor> tensors;
   for (const PickledTensor& tensor : pickled) {
     ASSIGN_OR_RETURN(TorchTensor read, TensorOf(tensor, members, folder));
     tensors.push_back(std::move(read));
   }
   return tensors;
+}
+
+std::string_view TextOf(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+Result<std::vector<TorchTensor>> ReadArchive(std::span<const std::byte> archive) {
+  ASSIGN_OR_RETURN(const std::vector<ZipMember> members, ReadZipDirectory(archive));
+  constexpr std::string_view kPickle = "data.pkl";
+  const auto pickle = std::ranges::find_if(
+      members, [&](const ZipMember& member) { return member.name.ends_with(kPickle); });
+  if (pickle == members.end()) return CorruptionError("is a ZIP archive, but none of torch.save");
+  const std::string folder = pickle->name.substr(0, pickle->name.size() - kPickle.size());
+  std::string_view text = TextOf(pickle->bytes);
+  ASSIGN_OR_RETURN(const std::vector<PickledTensor> pickled, ReadTensorPickle(&text));
+  return TensorsOf(pickled, members, folder);
+}
+
+// Storages behind the pickles of a file of before torch 1.6: of each the number of elements, u64,
+// and the elements, in the order of `names`.
+Result<std::vector<ZipMember>> ReadStorages(std::span<const std::byte> bytes,
+                                            const std::vector<std::string>& names,
+                                            const std::vector<PickledTensor>& tensors) {
+  std::vector<ZipMember> members;
+  for (const std::string& name : names) {
+    const auto tensor = std::ranges::find(tensors, name, &PickledTensor::storage);
+    if (tensor == tensors.end()) return CorruptionError("holds values of no tensor");
+    const uint64_t width = tensor->storage_type == "IntStorage" ? 4 : 8;
+    uint64_t elements = 0;
+    if (bytes.size() < sizeof(elements)) return CorruptionError("lacks the values of a tensor");
+    std::memcpy(&elements, bytes.data(), sizeof(elements));
+    bytes = bytes.subspan(sizeof(elements));
+    if (elements > bytes.size() / width) {
+      return CorruptionError("holds fewer values than a tensor has");
+    }
+    members.push_back({.name = "data/" + name, .bytes = bytes.first(elements * width)});
+    bytes = bytes.subspan(elements * width);
+  }
+  return members;
+}
+
+// After kTorchBefore16: a pickle of what wrote it, one of the tensors, one of their storages'
+// names.
+Result<std::vector<TorchTensor>> ReadOlderForm(std::span<const std::byte> bytes) {
+  std::string_view text = TextOf(bytes.subspan(kTorchBefore16.size()));
+  RETURN_IF_ERROR(SkipPickle(&text));
+  ASSIGN_OR_RETURN(const std::vector<PickledTensor> pickled, ReadTensorPickle(&text));
+  ASSIGN_OR_RETURN(const std::vector<std::string> names, ReadTextPickle(&text));
+  ASSIGN_OR_RETURN(const std::vector<ZipMember> storages,
+                   ReadStorages(bytes.last(text.size()), names, pickled));
+  return TensorsOf(pickled, storages, "");
+}
+
+Result<std::vector<TorchTensor>> ReadTensors(std::span<const std::byte> bytes) {
+  return TextOf(bytes).starts_with(kTorchBefore16) ? ReadOlderForm(bytes) : ReadArchive(bytes);
 }
 
 }  // namespace

@@ -1,7 +1,9 @@
-// Tensors of whole numbers in a file of torch.save (torch 1.6 and later): a ZIP archive with a
-// pickle, data.pkl, that says what there is, and the values of each storage in a member of its own.
+// Tensors of whole numbers in a file of torch.save: a ZIP archive with a pickle, data.pkl, that
+// says what there is, and the values of each storage in a member of its own; or, as before
+// torch 1.6 (or with _use_new_zipfile_serialization=False), pickles one behind the other, and then
+// the values.
 //
-// The pickle is only read, never run: it may name nothing but torch's tensors and storages, so that
+// A pickle is only read, never run: it may name nothing but torch's tensors and storages, so that
 // a file from anywhere does no harm. Threads: const after Open; any.
 #pragma once
 
@@ -9,12 +11,17 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/mapped_file.h"
 #include "common/status.h"
 
 namespace rowhouse {
+
+// How files of before torch 1.6 begin: pickles of a magic number, and of the format's, 1001.
+inline constexpr std::string_view kTorchBefore16 = {
+    "\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.\x80\x02M\xe9\x03.", 21};
 
 // A tensor in C order, where it lies in the file.
 struct TorchTensor {

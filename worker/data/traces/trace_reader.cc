@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "worker/data/text/byte_stream.h"
+#include "worker/data/traces/torch_file.h"
 
 namespace rowhouse {
 namespace {
@@ -22,7 +23,7 @@ std::vector<std::string> PartsOf(const std::string& path) {
 
 Result<std::string> HeadOf(const std::string& path) {
   ASSIGN_OR_RETURN(const std::unique_ptr<ByteStream> stream, ByteStream::Open(path));
-  std::string head(16, '\0');
+  std::string head(32, '\0');
   ASSIGN_OR_RETURN(const size_t bytes, stream->Read(head.data(), head.size()));
   head.resize(bytes);
   return head;
@@ -53,16 +54,16 @@ Result<std::unique_ptr<TraceReader>> OpenTrace(const std::string& path) {
     return UsageError("{}.partial is there: a run records into it, or ended before it was done",
                       path);
   }
+  if (std::filesystem::is_fifo(path, error)) {
+    return UsageError("{}: is a pipe; a trace is read twice, so write it to a file first", path);
+  }
   ASSIGN_OR_RETURN(const std::string head, HeadOf(path));
   if (head.empty()) return UsageError("{}: is empty: a trace has lookups", path);
   if (head.starts_with(std::string_view(kTraceMagic, sizeof(kTraceMagic)))) {
     return OpenRecordedTrace({path});
   }
-  if (head.starts_with("PK\x03\x04")) return OpenDlrmDatasetsTrace(path);
-  if (head.starts_with("\x80\x02\x8a\x0a")) {
-    return UsageError(
-        "{}: is in torch's form of before 1.6; write it anew: torch.save(torch.load(\"{}\"), FILE)",
-        path, path);
+  if (head.starts_with("PK\x03\x04") || head.starts_with(kTorchBefore16)) {
+    return OpenDlrmDatasetsTrace(path);
   }
   return OpenTextTrace(path);
 }
