@@ -9,6 +9,7 @@
 #include <numeric>
 
 #include "common/counted.h"
+#include "launch/lab/memory_report.h"
 #include "launch/report/figure_text.h"
 #include "launch/report/text_table.h"
 #include "sharding/cost/named_phases.h"
@@ -142,7 +143,7 @@ Json RankToJson(const RankCost& rank) {
           {"busy_ms", rank.busy_ms}};
 }
 
-Json CandidateToJson(const CandidatePlan& one) {
+Json CandidateToJson(const LabRun& run, const CandidatePlan& one) {
   Json json = {{"name", one.name}};
   if (!one.refused.empty()) {
     json["refused"] = one.refused;
@@ -155,6 +156,7 @@ Json CandidateToJson(const CandidatePlan& one) {
   json["wire_bytes"] = one.cost.wire_bytes;
   json["hit_rate"] = one.cost.hit_rate;
   json["memory"] = OverNodesToJson(one.memory);
+  json["memory_traffic"] = MemoryTrafficToJson(run, one);
   json["load"] = OverNodesToJson(one.load);
   json["ps"] = Json::array();
   for (const RankCost& node : one.cost.ps) json["ps"].push_back(RankToJson(node));
@@ -241,7 +243,7 @@ std::string CandidatesText(const LabRun& run, std::span<const CandidatePlan> can
                                                                : run.machine.machine.cores,
                                 "core"));
   }
-  return text + TablesText(run, *best) + GainsText(*from, gains);
+  return text + TablesText(run, *best) + MemoryTrafficText(run, *best) + GainsText(*from, gains);
 }
 
 Json LabRunToJson(const LabRun& run) {
@@ -277,7 +279,8 @@ Json CandidatesToJson(const LabRun& run, std::span<const CandidatePlan> candidat
   json["configured"] = from != nullptr && from->is_configured ? Json(from->name) : Json(nullptr);
   json["best"] = best != nullptr ? Json(best->name) : Json(nullptr);
   json["strategies"] = Json::array();
-  for (const CandidatePlan& one : candidates) json["strategies"].push_back(CandidateToJson(one));
+  for (const CandidatePlan& one : candidates)
+    json["strategies"].push_back(CandidateToJson(run, one));
   json["tables"] = best != nullptr ? TablesToJson(run, *best) : Json::array();
   json["gains"] = GainsToJson(gains);
   return json;

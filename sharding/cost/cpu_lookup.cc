@@ -4,15 +4,12 @@
 #include <cmath>
 
 namespace rowhouse {
-namespace {
 
-double Lines(double bytes) { return std::ceil(bytes / 64) * 64; }
-
-}  // namespace
+double CpuLineBytes(double bytes) { return std::ceil(bytes / 64) * 64; }
 
 CpuLookupCost CpuLookupForward(const CpuLookup& lookup, const CpuMemory& memory) {
   const double lookups = lookup.samples * lookup.bag_length;  // of a table
-  const double row = Lines(double{1} * lookup.dim * lookup.element_bytes);
+  const double row = CpuLineBytes(double{1} * lookup.dim * lookup.element_bytes);
   const double distinct = lookup.distinct_rows ? *lookup.distinct_rows
                           : lookup.rows <= 1
                               ? std::min(1.0, lookups)
@@ -23,9 +20,10 @@ CpuLookupCost CpuLookupForward(const CpuLookup& lookup, const CpuMemory& memory)
                             : cached + (lookups - cached) * (lookup.rows - cached) / lookup.rows;
   CpuLookupCost cost;
   cost.miss_rows = misses * lookup.tables;
-  const double results =
-      lookup.samples * lookup.tables * (Lines(8 * lookup.bag_length) + Lines(4.0 * lookup.dim));
-  cost.dram_us = (cost.miss_rows * row + results) / memory.dram_gbs / 1e3;
+  const double results = lookup.samples * lookup.tables *
+                         (CpuLineBytes(8 * lookup.bag_length) + CpuLineBytes(4.0 * lookup.dim));
+  cost.dram_bytes = cost.miss_rows * row + results;
+  cost.dram_us = cost.dram_bytes / memory.dram_gbs / 1e3;
   cost.llc_us = (lookups * lookup.tables - cost.miss_rows) * row / memory.llc_gbs / 1e3;
   cost.latency_us =
       cost.miss_rows * memory.latency_ns / 1e3 / (memory.outstanding_misses * lookup.threads);
@@ -34,7 +32,7 @@ CpuLookupCost CpuLookupForward(const CpuLookup& lookup, const CpuMemory& memory)
 }
 
 double CpuUpdateBytes(double distinct_rows, uint32_t row_bytes, uint32_t state_bytes) {
-  return distinct_rows * 2 * (Lines(row_bytes) + Lines(state_bytes));
+  return distinct_rows * 2 * (CpuLineBytes(row_bytes) + CpuLineBytes(state_bytes));
 }
 
 }  // namespace rowhouse

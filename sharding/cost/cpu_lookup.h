@@ -2,7 +2,7 @@
 // bandwidth of memory and of the last-level cache, and the misses that a core can have under way.
 // It is the model of sharding/cost/gpu/lookup.h with lines for sectors, the last-level cache for L2
 // and threads for multiprocessors; it needs no measured kernel, so it says what a machine could do
-// at best.
+// at best. memory_traffic.h counts a step's bytes by it.
 //
 // Threads: pure functions.
 #pragma once
@@ -39,9 +39,13 @@ struct CpuLookupCost {
   double llc_us = 0;      // rows that hit
   double latency_us = 0;  // of the misses
   double miss_rows = 0;
+  double dram_bytes = 0;  // in whole lines
 };
 
 CpuLookupCost CpuLookupForward(const CpuLookup& lookup, const CpuMemory& memory);
+
+// `bytes` that begin at a line, in whole lines.
+double CpuLineBytes(double bytes);
 
 // Read and written by the update of so many distinct rows after gradients were merged.
 double CpuUpdateBytes(double distinct_rows, uint32_t row_bytes, uint32_t state_bytes);

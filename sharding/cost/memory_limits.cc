@@ -29,7 +29,8 @@ std::string WhyTooMuchOnWorkers(const StepCost& cost, const ClusterShape& cluste
   const double over = bytes - static_cast<double>(limit);
   if (limit == 0 || over <= 0) return "";
   return fmt::format(
-      "each worker would need {:.1f} MiB for the rows and layers that it has, {:.1f} too many ({})",
+      "each worker would need {:.1f} MiB for the rows and layers that it has, {:.1f} MiB too many "
+      "({})",
       bytes / (1 << 20), over / (1 << 20), WorkerLimitText(cluster, limit));
 }
 

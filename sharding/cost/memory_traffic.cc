@@ -1,0 +1,113 @@
+#include "sharding/cost/memory_traffic.h"
+
+#include "sharding/cost/step_traffic.h"
+#include "sharding/rows/optimizer.h"
+#include "sharding/rows/record_weights.h"
+
+namespace rowhouse {
+namespace {
+
+class Counting {
+ public:
+  Counting(const Workload& workload, const Plan& plan, const CpuMemory& memory)
+      : workload_(workload),
+        plan_(plan),
+        memory_(memory),
+        traffic_(TrafficOfStep(workload, plan)) {}
+
+  MemoryTraffic Of() && {
+    for (const TableSpec& table : workload_.tables.physical) {
+      if (plan_.is_on_workers(table.id)) {
+        UpdateOnWorkers(table);
+      } else {
+        CountOnShards(table);
+      }
+    }
+    for (size_t f = 0; f < workload_.tables.features.size(); ++f) {
+      for (const TableId part : workload_.tables.features[f].parts) Pool(f, part);
+    }
+    return result_;
+  }
+
+ private:
+  double workers() const { return workload_.step.workers; }
+
+  static RecordLayout Layout(const TableSpec& table, uint32_t columns) {
+    const auto optimizer = Optimizers().Make(table.optimizer, table.optimizer_options).value();
+    return LayoutOf(table, *optimizer, columns);
+  }
+
+  void CountOnShards(const TableSpec& table) {
+    const TableRowsOfStep& rows = traffic_.tables[Raw(table.id)];
+    double on_shards = 1;
+    IdDistribution scratch;
+    const double updated = DistributionOnShards(workload_, plan_, table.id, &scratch, &on_shards)
+                               .DistinctRows(rows.lookups * on_shards * workers());
+    for (const Slice& slice : plan_.slices(table.id)) {
+      const double share = static_cast<double>(slice.rows()) / static_cast<double>(table.rows);
+      const RecordLayout layout = Layout(table, slice.columns());
+      const auto weights = static_cast<uint32_t>(layout.weight_bytes());
+      if (!plan_.pools_on_shards(table.id)) {
+        result_.pull += workers() * rows.distinct_rows * share * CpuLineBytes(weights);
+      }
+      if (workload_.tables.is_frozen[Raw(table.id)]) continue;
+      const auto record = static_cast<uint32_t>(layout.bytes());
+      result_.update += CpuUpdateBytes(updated * share, record, 0);
+    }
+  }
+
+  // A dense update: every row, of every worker.
+  void UpdateOnWorkers(const TableSpec& table) {
+    if (workload_.tables.is_frozen[Raw(table.id)]) return;
+    const auto state = static_cast<uint32_t>(Layout(table, table.dim).state_floats);
+    result_.update +=
+        workers() * CpuUpdateBytes(static_cast<double>(table.rows), 4 * table.dim, 4 * state);
+  }
+
+  // Workers pool the distinct rows that they pulled, which lie one behind the other; shards, and
+  // workers that have a table, read them where they lie.
+  void Pool(size_t feature, TableId part) {
+    const TableSpec& table = workload_.tables.physical[Raw(part)];
+    const TableRowsOfStep& rows = traffic_.tables[Raw(part)];
+    const bool is_in_place = plan_.is_on_workers(part) || plan_.pools_on_shards(part);
+    const double distinct = plan_.is_on_workers(part)
+                                ? workload_.of_table[Raw(part)].DistinctRows(rows.lookups)
+                                : rows.distinct_rows;
+    if (distinct <= 0) return;
+    const CpuLookup lookup = {.samples = static_cast<double>(workload_.step.samples) / workers(),
+                              .rows = is_in_place ? static_cast<double>(table.rows) : distinct,
+                              .bag_length = workload_.step.bag_lengths[feature],
+                              .dim = table.dim,
+                              .distinct_rows = distinct};
+    result_.pool += workers() * CpuLookupForward(lookup, memory_).dram_bytes;
+    if (workload_.tables.is_frozen[Raw(part)]) return;
+    result_.pool += workers() * CpuUpdateBytes(distinct, 4 * table.dim, 0);
+  }
+
+  const Workload& workload_;
+  const Plan& plan_;
+  const CpuMemory& memory_;
+  const StepTraffic traffic_;
+  MemoryTraffic result_;
+};
+
+}  // namespace
+
+MemoryTraffic MemoryTrafficOf(const Workload& workload, const Plan& plan, const CpuMemory& memory) {
+  return Counting(workload, plan, memory).Of();
+}
+
+CpuMemory CpuMemoryOf(const Machine& machine) {
+  CpuMemory memory;
+  const auto read = [&](const char* name, double* value) {
+    const auto found = machine.constants.find(name);
+    if (found != machine.constants.end() && found->second.value > 0) *value = found->second.value;
+  };
+  read("dram_gbs", &memory.dram_gbs);
+  read("llc_gbs", &memory.llc_gbs);
+  read("dram_latency_ns", &memory.latency_ns);
+  if (machine.llc_bytes > 0) memory.llc_bytes = static_cast<double>(machine.llc_bytes);
+  return memory;
+}
+
+}  // namespace rowhouse

@@ -1,0 +1,63 @@
+// Bytes of rows in lines, worked by hand.
+#include "sharding/cost/memory_traffic.h"
+
+#include "sharding/plans/plan_maker.h"
+#include "tests/testing/testing.h"
+
+namespace rowhouse {
+namespace {
+
+// One table of 1,000 rows, two ids a sample; every step has all of its rows.
+Workload OneTable(const std::string& optimizer, uint32_t dim) {
+  LogicalTable table;
+  table.name = "a";
+  table.rows = 1000;
+  table.dim = dim;
+  table.optimizer = optimizer;
+  Workload workload{.tables = EmbeddingTables::Make({table}).value()};
+  workload.step = {.samples = 100'000, .workers = 1, .bag_lengths = {2}};
+  workload.of_table = {IdDistribution::Uniform(1000)};
+  workload.lookups = {2};
+  return workload;
+}
+
+Plan OnOneShard(const Workload& workload) {
+  return MakeRowWisePlan(workload.tables.physical, 1);
+}
+
+TEST(MemoryTrafficTest, RowsAreWholeLines) {
+  // 20 floats are 80 bytes: 2 lines; with 16 bytes of trailer, 96 bytes, still 2.
+  const Workload workload = OneTable("sgd", 20);
+  const MemoryTraffic traffic = MemoryTrafficOf(workload, OnOneShard(workload), {});
+  EXPECT_NEAR(traffic.pull, 1000 * 128, 1);
+  EXPECT_NEAR(traffic.update, 1000 * 2 * 128, 1);
+  // Forward: the rows, and for each bag a line of ids and two of sums. Backward: gradients of rows,
+  // read and written.
+  EXPECT_NEAR(traffic.pool, 1000 * 128 + 100'000 * (64 + 128) + 1000 * 2 * 128, 1);
+}
+
+TEST(MemoryTrafficTest, OptimizerStateIsReadAndWrittenToo) {
+  const Workload workload = OneTable("adagrad", 20);
+  // 80 + 80 + 16 bytes are 3 lines.
+  EXPECT_NEAR(MemoryTrafficOf(workload, OnOneShard(workload), {}).update, 1000 * 2 * 192, 1);
+}
+
+TEST(MemoryTrafficTest, NarrowerWeightsMoveFewerLines) {
+  Workload workload = OneTable("sgd", 32);
+  const double wide = MemoryTrafficOf(workload, OnOneShard(workload), {}).pull;
+  workload.tables.physical[0].precision = "bf16";
+  EXPECT_NEAR(MemoryTrafficOf(workload, OnOneShard(workload), {}).pull, wide / 2, 1);
+}
+
+TEST(MemoryTrafficTest, ConstantsOfTheMachineCount) {
+  Machine machine;
+  machine.constants["dram_gbs"] = {.value = 11, .unit = "GB/s"};
+  machine.llc_bytes = 1 << 20;
+  const CpuMemory memory = CpuMemoryOf(machine);
+  EXPECT_EQ(memory.dram_gbs, 11);
+  EXPECT_EQ(memory.llc_bytes, 1 << 20);
+  EXPECT_EQ(memory.llc_gbs, CpuMemory{}.llc_gbs);
+}
+
+}  // namespace
+}  // namespace rowhouse
