@@ -113,7 +113,7 @@ class Asker {
     return row;
   }
 
-  // NoLookupsText() of the trace; "" without one.
+  // TraceNotes() of the trace; "" without one.
   const std::string& note() const { return note_; }
 
  private:
@@ -164,7 +164,7 @@ class Asker {
     }
     RETURN_IF_ERROR(found->second.status());
     const TraceSummary* const summary = &found->second.value();
-    note_ = NoLookupsText(*summary);
+    note_ = TraceNotes(*summary);
     return summary;
   }
 

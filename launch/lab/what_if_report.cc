@@ -1,5 +1,6 @@
 // What is printed of a WhatIf, as text and as JSON.
 #include <algorithm>
+#include <cstdint>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -22,8 +23,57 @@ double LargestMemory(const StepCost& cost) {
 
 double SamplesPerSecond(const WhatIfRow& row) { return 1e6 / row.us_per_sample(); }
 
-void AddRow(const WhatIfRow& row, TextTable* text) {
-  std::vector<std::string> cells = row.values;
+bool AreAlike(const WhatIfRow& a, const WhatIfRow& b) {
+  return a.us_per_sample() == b.us_per_sample() && a.samples == b.samples &&
+         a.cost.wire_bytes == b.cost.wire_bytes && a.cost.hit_rate == b.cost.hit_rate &&
+         LargestMemory(a.cost) == LargestMemory(b.cost) && a.cost.bound == b.cost.bound &&
+         a.kind_options == b.kind_options;
+}
+
+// Combinations of like figures that differ in one setting at most: one line.
+struct Line {
+  const WhatIfRow* first;
+  std::vector<std::string> values;
+  size_t axis = SIZE_MAX;  // in which they differ
+  size_t combinations = 1;
+  bool is_as_configured = false;
+};
+
+bool Joins(const WhatIfRow& row, Line* line) {
+  size_t axis = SIZE_MAX;
+  for (size_t a = 0; a < row.values.size(); ++a) {
+    if (row.values[a] == line->first->values[a]) continue;
+    if (axis != SIZE_MAX) return false;
+    axis = a;
+  }
+  if (axis == SIZE_MAX || (line->axis != SIZE_MAX && line->axis != axis)) return false;
+  line->axis = axis;
+  line->values[axis] += "/" + row.values[axis];
+  ++line->combinations;
+  line->is_as_configured |= row.is_as_configured;
+  return true;
+}
+
+// Of all that can be, in their order.
+std::vector<Line> LinesOf(const WhatIf& what_if) {
+  std::vector<Line> lines;
+  for (const WhatIfRow& row : what_if.rows) {
+    if (!row.refusal.empty()) continue;
+    bool has_joined = false;
+    for (size_t i = lines.size(); i-- > 0 && AreAlike(*lines[i].first, row);) {
+      has_joined = Joins(row, &lines[i]);
+      if (has_joined) break;
+    }
+    if (has_joined) continue;
+    lines.push_back(
+        {.first = &row, .values = row.values, .is_as_configured = row.is_as_configured});
+  }
+  return lines;
+}
+
+void AddRow(const Line& line, TextTable* text) {
+  const WhatIfRow& row = *line.first;
+  std::vector<std::string> cells = line.values;
   cells.push_back(fmt::format("{:.3f}", row.cost.ms) + (row.cost.is_oversubscribed ? " *" : ""));
   cells.push_back(CountText(SamplesPerSecond(row)));
   cells.push_back(fmt::format("{:.2f}", row.cost.wire_bytes / 1e6));
@@ -31,13 +81,13 @@ void AddRow(const WhatIfRow& row, TextTable* text) {
   cells.push_back(BytesText(LargestMemory(row.cost)));
   cells.emplace_back(BoundName(row.cost.bound));
   std::string note = row.kind_options;
-  if (row.is_as_configured) note += note.empty() ? "as configured" : ", as configured";
+  if (line.is_as_configured) note += note.empty() ? "as configured" : ", as configured";
   cells.push_back(std::move(note));
   text->rows.push_back(std::move(cells));
 }
 
-// The best `most` rows, and the one as configured.
-TextTable RowsOf(const WhatIf& what_if, size_t most) {
+// The best `most` lines, and the one as configured; *combinations: that the best ones stand for.
+TextTable RowsOf(const WhatIf& what_if, size_t most, size_t* combinations) {
   TextTable text;
   for (const WhatIfAxis& axis : what_if.axes) text.columns.push_back({.name = axis.name});
   for (const char* name : {"ms a step", "samples/s", "MB a step", "hits", "PS memory"}) {
@@ -45,27 +95,34 @@ TextTable RowsOf(const WhatIf& what_if, size_t most) {
   }
   text.columns.push_back({.name = "bound by"});
   text.columns.push_back({.name = ""});
-  size_t possible = 0;
-  for (const WhatIfRow& row : what_if.rows) {
-    if (!row.refusal.empty()) continue;
-    if (++possible <= most || row.is_as_configured) AddRow(row, &text);
+  *combinations = 0;
+  size_t shown = 0;
+  for (const Line& line : LinesOf(what_if)) {
+    const bool is_among_best = shown++ < most;
+    if (is_among_best) *combinations += line.combinations;
+    if (is_among_best || line.is_as_configured) AddRow(line, &text);
   }
   return text;
 }
 
 std::string RowsText(const WhatIf& what_if) {
-  size_t possible = 0;
+  size_t possible = 0, shown = 0;
   bool is_any_oversubscribed = false;
   for (const WhatIfRow& row : what_if.rows) {
     if (!row.refusal.empty()) continue;
     ++possible;
     is_any_oversubscribed |= row.cost.is_oversubscribed;
   }
-  std::string result = TableAsText(RowsOf(what_if, kShownRows));
-  if (possible > kShownRows) {
-    result += fmt::format("the best {} of {}; --json has all\n", kShownRows, possible);
+  const TextTable rows = RowsOf(what_if, kShownRows, &shown);
+  std::string result = TableAsText(rows);
+  if (possible > shown) {
+    result += fmt::format("the best {} of {}; --json has all\n", shown, possible);
   }
+  if (rows.rows.size() < shown) result += "a/b: with either the same is predicted\n";
   if (is_any_oversubscribed) result += "* more busy threads than cores: the time is a guess\n";
+  const bool has_kinds =
+      std::ranges::find(what_if.axes, kKindAxis, &WhatIfAxis::name) != what_if.axes.end();
+  if (has_kinds) result += "kinds differ in what a model learns, too: this is their cost alone\n";
   return result;
 }
 
@@ -128,7 +185,8 @@ std::string WhatIfText(const WhatIf& what_if) {
 
 nlohmann::ordered_json WhatIfPage(const WhatIf& what_if) {
   constexpr size_t kMost = 200;
-  const TextTable rows = RowsOf(what_if, kMost);
+  size_t shown = 0;
+  const TextTable rows = RowsOf(what_if, kMost, &shown);
   nlohmann::ordered_json columns = nlohmann::ordered_json::array();
   for (const TextTable::Column& column : rows.columns) {
     columns.push_back({{"name", column.name}, {"number", column.is_number}});
@@ -143,22 +201,24 @@ nlohmann::ordered_json WhatIfPage(const WhatIf& what_if) {
       {"subtitle",
        fmt::format("{}, predicted; {}", Counted(what_if.rows.size(), "combination"), what_if.ids)},
       {"warnings", nlohmann::ordered_json::array()},
-      {"grids", nlohmann::ordered_json::array(
-                    {{{"title", "What matters most"},
-                      {"note",
-                       "share of the variance of the logarithm of the time of a sample; factor: "
-                       "times with the worst value over those with the best"},
-                      {"columns",
-                       {{{"name", "setting"}, {"number", false}},
-                        {{"name", "share"}, {"number", true}},
-                        {{"name", "best"}, {"number", false}},
-                        {{"name", "worst"}, {"number", false}},
-                        {{"name", "factor"}, {"number", true}}}},
-                      {"rows", std::move(effects)}},
-                     {{"title", "Combinations"},
-                      {"note", fmt::format("the best {} by time of a sample", rows.rows.size())},
-                      {"columns", std::move(columns)},
-                      {"rows", rows.rows}}})}};
+      {"grids",
+       nlohmann::ordered_json::array(
+           {{{"title", "What matters most"},
+             {"note",
+              "share of the variance of the logarithm of the time of a sample; factor: "
+              "times with the worst value over those with the best"},
+             {"columns",
+              {{{"name", "setting"}, {"number", false}},
+               {{"name", "share"}, {"number", true}},
+               {{"name", "best"}, {"number", false}},
+               {{"name", "worst"}, {"number", false}},
+               {{"name", "factor"}, {"number", true}}}},
+             {"rows", std::move(effects)}},
+            {{"title", "Combinations"},
+             {"note",
+              fmt::format("the best {} by time of a sample; a/b: with either the same", shown)},
+             {"columns", std::move(columns)},
+             {"rows", rows.rows}}})}};
   if (!what_if.machine_warning.empty()) page["warnings"].push_back(what_if.machine_warning);
   return page;
 }

@@ -25,8 +25,10 @@ std::string TableAsText(const TextTable& table) {
       const std::string blanks(widths[i] - CountCharacters(line[i]), ' ');
       const bool is_number = table.columns[i].is_number;
       text += is_number ? blanks + line[i] : line[i] + (is_last ? "" : blanks);
-      text += is_last ? "\n" : "  ";
+      if (!is_last) text += "  ";
     }
+    text.erase(text.find_last_not_of(' ') + 1);  // an empty last column leaves blanks
+    text += "\n";
   }
   return text;
 }

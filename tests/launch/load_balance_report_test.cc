@@ -45,7 +45,7 @@ TEST(LoadBalanceText, SharesFollowCapacities) {
 TEST(LoadBalanceText, EmptyRanksHoldNothing) {
   const LoadBalanceOptions options{
       .embeddings_per_feat = {100, 9}, .num_groups = 3, .mode = LoadBalanceMode::kGreedy};
-  EXPECT_THAT(Text(options), HasSubstr("   2     0    0.0000        0           0  \n"));
+  EXPECT_THAT(Text(options), HasSubstr("   2     0    0.0000        0           0\n"));
   const auto json = LoadBalanceToJson(LoadBalanceManager::Make(options).value());
   EXPECT_EQ(json["groups"].dump(), "[[0],[1],[]]");
   EXPECT_EQ(json["offsets"].dump(), "[[0],[0],[]]");

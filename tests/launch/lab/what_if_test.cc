@@ -214,5 +214,19 @@ TEST(WhatIf, TheAxisThatExplainsMostComesFirst) {
   EXPECT_NEAR(effects[0].share + effects[1].share, 1.0, 1e-9);
 }
 
+TEST(WhatIf, CombinationsOfLikeFiguresThatDifferInOneSettingAreOneLine) {
+  WhatIf what_if{.axes = {{"cache_mb", {"64", "256"}}, {"ps", {"1", "2"}}}};
+  for (const auto& [cache, ps, ms] : std::vector<std::tuple<std::string, std::string, double>>{
+           {"64", "2", 1.0}, {"256", "2", 1.0}, {"64", "1", 2.0}, {"256", "1", 2.5}}) {
+    what_if.rows.push_back({.values = {cache, ps}, .samples = 1});
+    what_if.rows.back().cost.ms = ms;
+  }
+  const std::string text = WhatIfText(what_if);
+  EXPECT_THAT(text, HasSubstr("\n64/256    2       1.000"));
+  EXPECT_THAT(text, HasSubstr("\n64        1       2.000"));
+  EXPECT_THAT(text, HasSubstr("a/b: with either the same is predicted"));
+  EXPECT_EQ(WhatIfToJson(what_if)["rows"].size(), 4u);
+}
+
 }  // namespace
 }  // namespace rowhouse
