@@ -51,6 +51,20 @@ std::string LargestTableOn(const LabRun& run, const Plan& plan, uint32_t node) {
   return name;
 }
 
+// The table with most bytes on each worker; "": none has any there.
+std::string LargestTableOnWorkers(const LabRun& run, const Plan& plan) {
+  double most = 0;
+  std::string name;
+  for (const TableSpec& table : run.workload.tables.physical) {
+    const auto rows = static_cast<double>(
+        plan.is_on_workers(table.id) ? table.rows : plan.worker_rows(table.id).size());
+    if (rows * table.dim <= most) continue;
+    most = rows * table.dim;
+    name = table.name;
+  }
+  return name;
+}
+
 // Why a PS node or the workers have no room for their parts of the plan; "" if each has.
 std::string WhyTooLarge(const LabRun& run, const CandidatePlan& candidate) {
   struct Limit {
@@ -75,7 +89,10 @@ std::string WhyTooLarge(const LabRun& run, const CandidatePlan& candidate) {
         limit.bytes >> 20, LargestTableOn(run, candidate.plan, node),
         is_memory ? SmallerCacheText(run.workload.storage, limit.bytes) : "");
   }
-  return WhyTooMuchOnWorkers(candidate.cost, run.cluster, run.machine.machine);
+  std::string why = WhyTooMuchOnWorkers(candidate.cost, run.cluster, run.machine.machine);
+  const std::string table = LargestTableOnWorkers(run, candidate.plan);
+  if (!why.empty() && !table.empty()) why += fmt::format("; most of it is of table \"{}\"", table);
+  return why;
 }
 
 // As the operator's settings but for the strategy.

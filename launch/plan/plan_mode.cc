@@ -65,6 +65,7 @@ Status CheckWithoutMode(const CommandLine& command_line) {
       return UsageError("{} is for --{}, which is not asked for; leave it out, or ask for that",
                         given.Describe(), fmt::join(option->second, " and --"));
     }
+    if (given.value.empty()) return UsageError("{} names nothing", given.Describe());
     return UsageError(
         "{} is for predictions, and nothing is to be predicted; say --strategies=all as well, or "
         "another flag of the sharding lab (rowhouse plan --help)",

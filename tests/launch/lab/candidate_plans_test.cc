@@ -124,7 +124,7 @@ TEST(Candidates, APlanThatWorkersHaveNoRoomForIsRefused) {
   LabRun run = RunOf(ThreeTables());
   run.cluster.worker_memory_bytes = 1 << 20;
   EXPECT_THAT(MakeCandidate(run, "replicated").value().refused,
-              HasSubstr("too many (--worker_memory_mb=1)"));
+              HasSubstr("MiB too many (--worker_memory_mb=1); most of it is of table \"t"));
   EXPECT_EQ(MakeCandidate(run, "row_wise").value().refused, "");
 }
 
