@@ -1,13 +1,12 @@
 #include "launch/calibrate/calibration.h"
 
-#include <fmt/chrono.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
-#include <ctime>
 #include <map>
 
+#include "common/utc_time.h"
 #include "launch/calibrate/constants.h"
 #include "launch/hosts/host_facts.h"
 
@@ -139,7 +138,7 @@ Result<Calibration> Calibrate(const CalibrationOptions& options) {
     }
   }
   if (options.only.empty()) RETURN_IF_ERROR(MeasureConstants(options.on_kernel, &machine));
-  machine.measured_at = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
+  machine.measured_at = NowInUtc();
   return calibration;
 }
 

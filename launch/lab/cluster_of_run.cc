@@ -1,5 +1,6 @@
 // ClusterOf: see workload_of_run.h. The flags of plan that describe a cluster are declared here.
 #include "common/read_value.h"
+#include "launch/lab/whole_flag.h"
 #include "launch/lab/workload_of_run.h"
 #include "launch/settings/verb_flags.h"
 
@@ -49,15 +50,6 @@ const bool kDeclared =
                  .default_text = "0",
                  .section = kLabSection});
 
-Result<uint64_t> WholeOf(const CommandLine& command_line, const char* flag, uint64_t otherwise,
-                         uint64_t least, uint64_t most) {
-  const std::string text = command_line.Value(flag);
-  if (text.empty()) return otherwise;
-  const auto value = ReadWhole(text);
-  if (value && *value >= least && *value <= most) return *value;
-  return UsageError("--{}={}: expected a whole number from {} to {}", flag, text, least, most);
-}
-
 // 0 says that there is none.
 Result<double> RealOf(const CommandLine& command_line, const char* flag) {
   const std::string text = command_line.Value(flag);
@@ -92,17 +84,18 @@ Result<ClusterShape> ClusterOf(const Settings& settings, const CommandLine& comm
       settings.cluster.ps > 0
           ? static_cast<uint32_t>(settings.cluster.ps)
           : std::max<uint32_t>(1, static_cast<uint32_t>(settings.cluster.ps_endpoints.size()));
-  ASSIGN_OR_RETURN(const uint64_t workers, WholeOf(command_line, "workers", 1, 1, kMaxRanks));
+  ASSIGN_OR_RETURN(const uint64_t workers, WholeFlag(command_line, "workers", 1, 1, kMaxRanks));
   ClusterShape cluster =
       ClusterOf(settings, ps, settings.cluster.shards, static_cast<uint32_t>(workers));
-  ASSIGN_OR_RETURN(const uint64_t hosts, WholeOf(command_line, "hosts", 1, 1, kMaxRanks));
-  ASSIGN_OR_RETURN(const uint64_t cores, WholeOf(command_line, "cores_per_host", 0, 0, kMaxRanks));
+  ASSIGN_OR_RETURN(const uint64_t hosts, WholeFlag(command_line, "hosts", 1, 1, kMaxRanks));
+  ASSIGN_OR_RETURN(const uint64_t cores,
+                   WholeFlag(command_line, "cores_per_host", 0, 0, kMaxRanks));
   ASSIGN_OR_RETURN(cluster.network_gbits, RealOf(command_line, "network_gbits"));
   ASSIGN_OR_RETURN(cluster.round_trip_us, RealOf(command_line, "round_trip_us"));
-  ASSIGN_OR_RETURN(const uint64_t memory, WholeOf(command_line, "ps_memory_mb", 0, 0, kMaxMib));
-  ASSIGN_OR_RETURN(const uint64_t disk, WholeOf(command_line, "ps_disk_mb", 0, 0, kMaxMib));
+  ASSIGN_OR_RETURN(const uint64_t memory, WholeFlag(command_line, "ps_memory_mb", 0, 0, kMaxMib));
+  ASSIGN_OR_RETURN(const uint64_t disk, WholeFlag(command_line, "ps_disk_mb", 0, 0, kMaxMib));
   ASSIGN_OR_RETURN(const uint64_t of_worker,
-                   WholeOf(command_line, "worker_memory_mb", 0, 0, kMaxMib));
+                   WholeFlag(command_line, "worker_memory_mb", 0, 0, kMaxMib));
   cluster.hosts = static_cast<uint32_t>(hosts);
   cluster.cores_per_host = static_cast<uint32_t>(cores);
   cluster.ps_memory_bytes = memory << 20;

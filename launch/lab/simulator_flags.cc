@@ -4,6 +4,7 @@
 
 #include "common/counted.h"
 #include "common/read_value.h"
+#include "launch/lab/whole_flag.h"
 #include "launch/plan/plan_mode.h"
 #include "launch/settings/verb_flags.h"
 
@@ -52,15 +53,6 @@ const bool kAreOptions = [] {
   return true;
 }();
 
-Result<uint64_t> WholeOf(const CommandLine& command_line, const char* flag, uint64_t otherwise,
-                         uint64_t least, uint64_t most) {
-  const std::string text = command_line.Value(flag);
-  if (text.empty()) return otherwise;
-  const auto value = ReadWhole(text);
-  if (value && *value >= least && *value <= most) return *value;
-  return UsageError("--{}={}: expected a whole number from {} to {}", flag, text, least, most);
-}
-
 Status ReadStragglers(const std::string& text, SimulatorOptions* options) {
   const size_t comma = text.find(',');
   const auto share = ReadReal(text.substr(0, comma));
@@ -81,11 +73,11 @@ Status ReadStragglers(const std::string& text, SimulatorOptions* options) {
 Result<SimulatorOptions> SimulatorOptionsOf(const CommandLine& command_line,
                                             SimulatorOptions options) {
   ASSIGN_OR_RETURN(options.steps,
-                   WholeOf(command_line, "simulated_steps", options.steps, 1, 1'000'000));
+                   WholeFlag(command_line, "simulated_steps", options.steps, 1, 1'000'000));
   ASSIGN_OR_RETURN(options.seed,
-                   WholeOf(command_line, "simulation_seed", options.seed, 0, UINT64_MAX));
+                   WholeFlag(command_line, "simulation_seed", options.seed, 0, UINT64_MAX));
   ASSIGN_OR_RETURN(const uint64_t staleness,
-                   WholeOf(command_line, "staleness", options.staleness, 0, 1000));
+                   WholeFlag(command_line, "staleness", options.staleness, 0, 1000));
   options.staleness = static_cast<uint32_t>(staleness);
   if (const std::string text = command_line.Value("jitter"); !text.empty()) {
     const auto jitter = ReadReal(text);

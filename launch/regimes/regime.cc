@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <ctime>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -13,6 +12,7 @@
 
 #include "common/durable_file.h"
 #include "common/median.h"
+#include "common/utc_time.h"
 #include "launch/hosts/host_facts.h"
 #include "launch/regimes/child_run.h"
 #include "launch/regimes/local_model.h"
@@ -40,15 +40,6 @@ uint64_t FreeBytesOfHost() {
     if (words >> name >> kib && name == "MemAvailable:") return kib << 10;
   }
   return 0;
-}
-
-std::string NowInUtc() {
-  const std::time_t now = std::time(nullptr);
-  std::tm utc = {};
-  gmtime_r(&now, &utc);
-  char text[32] = {};
-  std::strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &utc);
-  return text;
 }
 
 // A model in process and what its steps took.

@@ -8,7 +8,6 @@
 #include <atomic>
 #include <chrono>
 #include <cstdio>
-#include <ctime>
 #include <limits>
 #include <set>
 #include <sstream>
@@ -16,6 +15,7 @@
 
 #include "common/clock.h"
 #include "common/transport/zeromq.h"
+#include "common/utc_time.h"
 #include "launch/hosts/cluster.h"
 #include "launch/hosts/cpu_mask.h"
 #include "launch/hosts/rank_map.h"
@@ -103,15 +103,6 @@ Status Supervise(Cluster& cluster, Supervisor& supervisor, const std::vector<int
     std::this_thread::sleep_for(kPollInterval);
   }
   return supervisor.Stop().Annotate("parting");
-}
-
-std::string NowInUtc() {
-  const std::time_t now = std::time(nullptr);
-  std::tm utc = {};
-  gmtime_r(&now, &utc);
-  char text[32] = {};
-  std::strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &utc);
-  return text;
 }
 
 std::vector<NodeAddress> NodesFromEndpoints(const std::vector<std::string>& endpoints) {

@@ -1,0 +1,13 @@
+#include "common/utc_time.h"
+
+#include "tests/testing/testing.h"
+
+namespace rowhouse {
+namespace {
+
+TEST(UtcTime, IsWrittenAsInIso8601) {
+  EXPECT_THAT(NowInUtc(), testing::MatchesRegex("20..-..-..T..:..:..Z"));
+}
+
+}  // namespace
+}  // namespace rowhouse
