@@ -29,22 +29,20 @@ struct RunToPredict {
   uint32_t workers = 1;
   uint32_t hosts = 1;
   uint64_t steps = 0;
+  uint64_t samples = 0;  // of these steps, over all workers; 0: of whole mini-batches
   bool goes_on = false;
 };
 Result<RunPrediction> PredictRun(const Settings& settings, const Plan& plan,
                                  const RunToPredict& run);
 
-// {calibration, warning, ids, bound, busy_threads, is_oversubscribed, step_ms, wire_bytes_per_step,
-// hit_rate, phases_ms {data, merge, ...}, ps_nodes [{rows_pulled, hit_rate, bytes, busy_ms}],
-// tables [{name, rows_pulled, hit_rate}]}, where each figure is {predicted, actual}, a step, and
-// actual ones come from the rest of the report; nobody counts a node's bytes. Phases are those
-// of a median step: of the pull what the others' means leave of it, as the first steps' time is in
-// pulls. Of busy_ms the actual
-// one has no ZeroMQ threads, which the predicted one has. null for a report without a prediction.
+// {calibration, warning, ids, steps, bound, busy_threads, is_oversubscribed, step_ms,
+// wire_bytes_per_step, hit_rate, phases_ms {data, merge, ...}, workers [{name, step_ms,
+// phases_ms}], ps_nodes [{name, rows_pulled, hit_rate, bytes, busy_ms}], tables [{name,
+// rows_pulled, hit_rate}]}, where each figure is {predicted, actual}, a step, and actual ones come
+// from the rest of the report. Times and phases are those of a median step (ActualSteps), of the
+// worker that wrote the report unless it is named. Of busy_ms the actual one has no ZeroMQ threads,
+// which the predicted one has, but the tests that were made between steps. null for a report
+// without a prediction.
 nlohmann::ordered_json PredictionToJson(const RunReport& report);
-
-// "predicted / actual: step 12.3 / 11.9 ms, ...", a line for each of the first PS nodes if there
-// are several, and what bounds the step. "" without a prediction.
-std::string PredictionText(const RunReport& report);
 
 }  // namespace rowhouse

@@ -146,6 +146,16 @@ Json StepPhasesToJson(const StepPhases& phases) {
   return json;
 }
 
+Json WorkersToJson(const std::vector<RunReport::Worker>& workers) {
+  Json list = Json::array();
+  for (const RunReport::Worker& worker : workers) {
+    list.push_back({{"name", worker.name},
+                    {"median_step_ms", Number(worker.median_step_ms)},
+                    {"step_phases", StepPhasesToJson(worker.steps)}});
+  }
+  return list;
+}
+
 // Seconds by phase; nothing the shard did not tell.
 Json ShardTimesToJson(const ShardTimes& times) {
   Json json = Json::object();
@@ -195,10 +205,12 @@ Json VersionsToJson() {
 Json ShardingToJson(const Settings& settings, const RunReport::Sharding& sharding) {
   Json nodes = Json::array();
   for (const RunReport::PsNode& node : sharding.ps_nodes) {
-    nodes.push_back({{"placed_bytes", Number(node.placed_bytes)},
+    nodes.push_back({{"name", node.name},
+                     {"placed_bytes", Number(node.placed_bytes)},
                      {"rows", node.rows},
                      {"rows_pulled", node.rows_pulled},
                      {"rows_pushed", node.rows_pushed},
+                     {"wire_bytes", node.wire_bytes},
                      {"cache_bytes", node.cache_bytes},
                      {"peak_bytes", node.peak_bytes == 0 ? Json(nullptr) : Json(node.peak_bytes)}});
   }
@@ -271,6 +283,7 @@ Json ReportToJson(const RunReport& report) {
           {"step_phases", StepPhasesToJson(report.phases.steps)},
           {"checkpoints", CheckpointsToJson(report.checkpoints)},
           {"rows", {{"digest", report.rows.digest}, {"count", report.rows.count}}},
+          {"workers", WorkersToJson(report.workers)},
           {"sharding", ShardingToJson(report.settings, report.sharding)},
           {"shards", ShardsToJson(report.shards)},
           {"table_loads", TableLoadsToJson(report.table_loads)},

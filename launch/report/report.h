@@ -13,6 +13,7 @@
 //   model_bytes {rows, state, plain_rows}: of all rows, touched or not, with projections
 //     and learned weights; of their optimizer state; of the rows if every table were plain
 //     (sharding/tables/table_sizes.h)
+//   workers [{name, median_step_ms, step_phases}]: of every worker
 //   sharding {strategy, pool_on, placement [...], plan_digest, ps_nodes [...], on_each_worker
 //     {rows, bytes}, tables [...]}: how each table is placed, what each PS node owned and did, and
 //     the traffic expected of each table (launch/report/traffic_report.h)
@@ -110,13 +111,21 @@ struct RunReport {
     std::string digest;  // "rows digest"
     uint64_t count = 0;  // that exist
   };
+  struct Worker {
+    std::string name;  // "worker 1 (rank 3 on a)"
+    std::optional<double> median_step_ms = {};
+    StepPhases steps;  // seconds
+  };
   struct PsNode {
+    std::string name;         // "PS node 0 (rank 0 on a)"
     double placed_bytes = 0;  // of the records it owns by the plan, touched or not
     uint64_t rows = 0;  // stored there; a row in several slices counts where its first column is
     uint64_t rows_pulled = 0;
     uint64_t rows_pushed = 0;
     uint64_t cache_bytes = 0;  // memory reserved for its caches
     uint64_t peak_bytes = 0;   // largest memory of its process; 0: unknown
+    // Of frames between it and all workers in training steps, both directions.
+    uint64_t wire_bytes = 0;
   };
   struct PlacedTable {
     std::string name;
@@ -139,6 +148,7 @@ struct RunReport {
     uint64_t rows = 0;
     ShardCounters counters;
     ShardTimes times;
+    std::optional<ShardTimes> training_times = {};  // from the first step to the last
   };
 
   // Over all shards.
@@ -157,6 +167,7 @@ struct RunReport {
   Phases phases;
   std::optional<Checkpoints> checkpoints;  // none without --save_every
   Rows rows;
+  std::vector<Worker> workers;  // by rank
   Sharding sharding;
   std::vector<Shard> shards;
   std::vector<TableLoad> table_loads;       // of physical tables with rows on shards

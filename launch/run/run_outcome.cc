@@ -6,9 +6,11 @@
 #include <cmath>
 #include <cstdio>
 #include <optional>
+#include <set>
 #include <thread>
 
 #include "common/durable_file.h"
+#include "launch/lab/prediction_text.h"
 #include "launch/report/figure_text.h"
 #include "launch/run/stop_request.h"
 #include "sharding/planner/table_decisions.h"
@@ -33,9 +35,23 @@ std::string CommandLineOfThisProcess() {
   return text.substr(0, text.find_last_not_of(' ') + 1);
 }
 
+std::vector<RunReport::Worker> WorkersOf(const WorkerRunOptions& options,
+                                         const TrainingSummary& summary, uint64_t steps) {
+  std::vector<RunReport::Worker> workers;
+  for (const WorkerSteps& its : summary.of_all.workers) {
+    const size_t w = workers.size();
+    workers.push_back({.name = w < options.worker_names.size() ? options.worker_names[w]
+                                                               : fmt::format("worker {}", w),
+                       .steps = its.phases});
+    if (steps > 0) workers.back().median_step_ms = its.median_seconds * 1e3;
+  }
+  return workers;
+}
+
 // What the plan placed on each PS node, and what was counted there.
-RunReport::Sharding ShardingOf(const JobSpec& job, std::vector<TableTraffic> traffic,
-                               const RowFacts& facts) {
+RunReport::Sharding ShardingOf(const JobSpec& job, const WorkerRunOptions& options,
+                               std::vector<TableTraffic> traffic, const RunOutcome& outcome) {
+  const RowFacts& facts = outcome.rows;
   RunReport::Sharding sharding{.plan_digest = job.plan.digest(),
                                .placement = {},
                                .ps_nodes = {},
@@ -54,6 +70,14 @@ RunReport::Sharding ShardingOf(const JobSpec& job, std::vector<TableTraffic> tra
   const PlanLoad load = LoadOf(job.tables, job.plan, /*accesses=*/nullptr);
   for (size_t s = 0; s < load.shards.size(); ++s) {
     sharding.ps_nodes[s / job.shards_per_node].placed_bytes += load.shards[s].bytes;
+  }
+  for (size_t n = 0; n < sharding.ps_nodes.size(); ++n) {
+    sharding.ps_nodes[n].name =
+        n < options.nodes.size() ? options.nodes[n].name : fmt::format("PS node {}", n);
+  }
+  const std::vector<uint64_t>& wire_bytes = outcome.summary.of_all.shard_wire_bytes;
+  for (size_t s = 0; s < wire_bytes.size(); ++s) {
+    sharding.ps_nodes[s / job.shards_per_node].wire_bytes += wire_bytes[s];
   }
   for (size_t s = 0; s < facts.stats.size(); ++s) {
     RunReport::PsNode& node = sharding.ps_nodes[s / job.shards_per_node];
@@ -166,7 +190,9 @@ RunReport ReportOf(const Settings& settings, const WorkerRunOptions& options, co
                    .samples_per_second = RateOf(summary),
                    .test_auc_ceiling = Defined(outcome.auc_ceiling),
                    .was_stopped = summary.was_stopped};
-  if (const uint64_t steps = summary.steps_done - job.first_step(); steps > 0) {
+  const uint64_t steps = summary.steps_done - job.first_step();
+  report.workers = WorkersOf(options, summary, steps);
+  if (steps > 0) {
     report.totals.median_step_ms = summary.median_step_seconds * 1e3;
     report.totals.wire_bytes_per_step =
         static_cast<double>(summary.wire_bytes) / static_cast<double>(steps);
@@ -177,13 +203,16 @@ RunReport ReportOf(const Settings& settings, const WorkerRunOptions& options, co
   report.table_loads = TableLoadsOf(job, outcome.rows.stats);
   report.memory_plan = outcome.memory_plan;
   report.prediction = outcome.prediction;
-  report.sharding = ShardingOf(job, std::move(traffic), outcome.rows);
+  report.sharding = ShardingOf(job, options, std::move(traffic), outcome);
   report.rows = {.digest = outcome.rows.digest, .count = outcome.rows.rows};
   for (size_t s = 0; s < shards.size(); ++s) {
     report.shards.push_back({.name = shards[s].name,
                              .rows = outcome.rows.shard_rows[s],
                              .counters = outcome.rows.stats[s],
                              .times = outcome.rows.stats[s].times});
+    if (s < outcome.training_times.size()) {
+      report.shards.back().training_times = outcome.training_times[s];
+    }
   }
   return report;
 }
@@ -205,16 +234,21 @@ void PrintStopped(const TrainingSummary& summary, uint64_t last_step, bool is_sa
 }
 
 std::optional<RunPrediction> PredictionOf(const Settings& settings, const WorkerRunOptions& options,
-                                          const JobSpec& job, const TrainingSummary& summary) {
+                                          const JobSpec& job,
+                                          const std::vector<ShardAddress>& shards,
+                                          const TrainingSummary& summary) {
   const uint64_t steps = summary.steps_done - job.first_step();
   if (steps == 0) return std::nullopt;
+  std::set<std::string> hosts(options.hosts.begin(), options.hosts.end());
+  for (const ShardAddress& shard : shards) hosts.insert(shard.host);  // PS nodes that stand apart
   Result<RunPrediction> predicted =
       PredictRun(settings, job.plan,
                  {.ps = job.plan.shards() / job.shards_per_node,
                   .shards_per_ps = job.shards_per_node,
                   .workers = job.workers,
-                  .hosts = std::max<uint32_t>(1, static_cast<uint32_t>(options.hosts.size())),
+                  .hosts = std::max<uint32_t>(1, static_cast<uint32_t>(hosts.size())),
                   .steps = steps,
+                  .samples = summary.samples,
                   .goes_on = job.is_load});
   if (predicted.ok()) return std::move(predicted).value();
   fmt::print("not predicted: {}\n", predicted.status().message());

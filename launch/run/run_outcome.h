@@ -36,6 +36,7 @@ struct RunOutcome {
   Evaluation evaluation;      // after the last step; 0 samples if there are none to test on
   double auc_ceiling = -1.0;  // Dataset::TestAucCeiling()
   RowFacts rows;
+  std::vector<ShardTimes> training_times;  // by shard, of training alone; empty: not known
   RunReport::Phases phases;
   std::optional<RunReport::Checkpoints> checkpoints;  // none without --save_every
   std::optional<NodePlan> memory_plan;                // launch/run/run_preview.h
@@ -59,10 +60,12 @@ TrainingHistory Continued(TrainingHistory earlier, const RunReport::Run& run,
 // --load". `is_saved`: there is a model to go on from.
 void PrintStopped(const TrainingSummary& summary, uint64_t last_step, bool is_saved);
 
-// What the cost model says of the run that is done; nothing, with a line on stdout that says why,
-// if it cannot.
+// What the cost model says of the run that is done, with the shards on `shards`; nothing, with a
+// line on stdout that says why, if it cannot.
 std::optional<RunPrediction> PredictionOf(const Settings& settings, const WorkerRunOptions& options,
-                                          const JobSpec& job, const TrainingSummary& summary);
+                                          const JobSpec& job,
+                                          const std::vector<ShardAddress>& shards,
+                                          const TrainingSummary& summary);
 
 // "rows digest: ...", where the rows that were pulled came from, and "test AUC 0.7712 logloss
 // 0.4612  N samples/s  report: ..." as the last line.

@@ -64,6 +64,10 @@ std::string NodeName(size_t node, int rank, const std::string& host) {
   return fmt::format("PS node {} (rank {} on {})", node, rank, host);
 }
 
+std::string WorkerName(size_t worker, int rank, const std::string& host) {
+  return fmt::format("worker {} (rank {} on {})", worker, rank, host);
+}
+
 // The flags that a server is started with.
 std::vector<std::string> ServerFlags(const Settings& settings) {
   std::vector<std::string> flags = NodeFlags(settings);
@@ -133,6 +137,7 @@ Status TrainAlone(const Settings& settings, const TrainRequest& request, Cluster
   Supervisor supervisor(
       MakeSupervisorOptions(settings, interface.address, NodeName(0, 0, cluster.host())));
   WorkerRunOptions options = MakeWorkerRunOptions(settings, request, cluster);
+  options.worker_names = {WorkerName(0, 0, cluster.host())};
   std::atomic<bool> is_done = false;
   std::thread watcher;
   if (options.nodes.empty()) {
@@ -273,6 +278,10 @@ WorkerRunOptions WorkerOptionsUnderMpirun(const Settings& settings, const TrainR
     const auto rank = static_cast<size_t>(roles.ps[n]);
     options.nodes.push_back(
         {.endpoint = places[rank].endpoint, .name = NodeName(n, roles.ps[n], places[rank].host)});
+  }
+  for (size_t w = 0; w < roles.workers.size(); ++w) {
+    const int rank = roles.workers[w];
+    options.worker_names.push_back(WorkerName(w, rank, places[static_cast<size_t>(rank)].host));
   }
   return options;
 }

@@ -19,6 +19,7 @@
 #include "launch/run/run_outcome.h"
 #include "launch/run/run_preview.h"
 #include "launch/run/terminal.h"
+#include "launch/run/training_times.h"
 #include "launch/settings/going_on.h"
 #include "launch/settings/yaml_config.h"
 #include "sharding/rows/rows_digest.h"
@@ -157,6 +158,7 @@ class WorkerRun {
   IdRecording recording_;
   RunProfiler profiler_;
 
+  TrainingTimes training_times_{client_, *links_.dialer, setup_.clock};
   RowsPulled pulled_before_;  // when DescribeShards was last called
   std::optional<NodePlan> memory_plan_;
   TrainingSummary summary_;
@@ -257,9 +259,11 @@ Status WorkerRun::Train() {
     if (!starts.ok()) return Fail(starts, is_everybodys);
   }
   RETURN_IF_ERROR(Profile([this] { return profiler_.Begin(&trainer_); }, "beginning the profile"));
+  if (setup_.options.prints) training_times_.Begin();
   Result<TrainingSummary> trained = trainer_.Train();
   recording_.Finish();
   if (!trained.ok()) return Fail(trained.status(), trainer_.is_failure_agreed());
+  if (setup_.options.prints) training_times_.End();
   summary_ = std::move(trained).value();
   RETURN_IF_ERROR(
       Profile([this] { return profiler_.Take(*run_.step, trainer_); }, "taking the profile"));
@@ -375,10 +379,11 @@ Status WorkerRun::TellOutcome() {
       .evaluation = evaluation_,
       .auc_ceiling = run_.data->TestAucCeiling(),
       .rows = std::move(facts),
+      .training_times = training_times_.by_shard(),
       .phases = phases_,
       .checkpoints = checkpoints_.is_on() ? std::optional(checkpoints_.figures()) : std::nullopt,
       .memory_plan = std::move(memory_plan_),
-      .prediction = PredictionOf(settings, setup_.options, job_, summary_)};
+      .prediction = PredictionOf(settings, setup_.options, job_, links_.shards, summary_)};
   const bool has_trained = summary_.steps_done > job_.first_step() || !job_.is_load;
   if (!has_trained) {
     fmt::print(

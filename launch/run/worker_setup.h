@@ -23,6 +23,8 @@ struct WorkerRunOptions {
   std::string started_at;          // "2025-01-31T12:00:00Z"
   bool prints = true;              // rank 0's worker
   std::string profile = {};        // the value of --profile; "": not given
+  // Of all workers, by rank: "worker 1 (rank 3 on a)".
+  std::vector<std::string> worker_names = {};
 };
 
 struct WorkerSetup {

@@ -60,7 +60,21 @@ TEST_P(PredictionUnderMpirun, HasTheBytesAndRowsOfTheRun) {
   ExpectNear(prediction.at("wire_bytes_per_step"), 0.02);
   ASSERT_EQ(prediction.at("ps_nodes").size(), one.ps);
   // Which node has the hot rows of such small tables is chance.
-  for (const json& node : prediction.at("ps_nodes")) ExpectNear(node.at("rows_pulled"), 0.05);
+  double bytes = 0;
+  for (const json& node : prediction.at("ps_nodes")) {
+    ExpectNear(node.at("rows_pulled"), 0.05);
+    ExpectNear(node.at("bytes"), 0.05);
+    bytes += node.at("bytes").at("actual").get<double>();
+    EXPECT_GT(node.at("busy_ms").at("actual").get<double>(), 0.0);
+    EXPECT_THAT(result.out, HasSubstr("\n  " + node.at("name").get<std::string>() + ": "));
+  }
+  const double all_bytes = prediction.at("wire_bytes_per_step").at("actual");
+  EXPECT_NEAR(bytes, all_bytes, 1e-9 * all_bytes) << "every byte is some node's";
+  ASSERT_EQ(prediction.at("workers").size(), one.workers);
+  for (const json& worker : prediction.at("workers")) {
+    EXPECT_GT(worker.at("step_ms").at("actual").get<double>(), 0.0);
+    EXPECT_THAT(result.out, HasSubstr("\n  " + worker.at("name").get<std::string>() + ": step "));
+  }
   for (const json& table : prediction.at("tables")) ExpectNear(table.at("rows_pulled"), 0.02);
   const json& hit_rate = prediction.at("hit_rate");
   EXPECT_NEAR(hit_rate.at("predicted").get<double>(), hit_rate.at("actual").get<double>(),

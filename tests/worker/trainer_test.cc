@@ -198,6 +198,12 @@ TEST(Trainer, BytesAreThoseOfAllWorkersAndTimesOnesOwn) {
                         BytesOfFrames(EncodeMessage({}, PushReply{}));
   for (const Outcome& outcome : RunTwo({})) {
     EXPECT_EQ(outcome.summary.wire_bytes, 2 * 3 * push);
+    EXPECT_THAT(outcome.summary.of_all.shard_wire_bytes, testing::ElementsAre(2 * 3 * push));
+    ASSERT_EQ(outcome.summary.of_all.workers.size(), 2u);
+    for (const WorkerSteps& worker : outcome.summary.of_all.workers) {
+      EXPECT_GT(worker.median_seconds, 0.0);
+      EXPECT_GE(worker.phases.total(), worker.median_seconds);
+    }
     EXPECT_GT(outcome.summary.median_step_seconds, 0.0);
     EXPECT_LT(outcome.summary.median_step_seconds, outcome.summary.seconds);
   }

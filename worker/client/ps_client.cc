@@ -31,6 +31,7 @@ PsClient::PsClient(const PsClientOptions& options, const Plan& plan,
       pull_(context_, options.window, pull_frames_),
       push_(context_, options.window, push_frames_),
       control_(context_, options.window, control_frames_),
+      moved_bytes_{.by_shard = std::vector<uint64_t>(context_.shards.size())},
       busy_wait_(options.worker, options.room_deadline_ms) {
   CHECK_EQ(plan.shards(), context_.shards.size());
 }
@@ -115,13 +116,19 @@ std::vector<Outgoing> PsClient::TakeOutgoing(TimeMs now) {
   push_.Send(now, &next_request_id_, &outgoing);
   pull_.Send(now, &next_request_id_, &outgoing);
   control_.Send(now, &next_request_id_, &outgoing);
-  for (const Outgoing& message : outgoing) bytes_moved_ += BytesOf(message.frames);
+  for (const Outgoing& message : outgoing) CountMoved(message.shard, message.frames);
   return outgoing;
+}
+
+void PsClient::CountMoved(size_t shard, const Frames& frames) {
+  const uint64_t bytes = BytesOf(frames);
+  moved_bytes_.all += bytes;
+  moved_bytes_.by_shard[shard] += bytes;
 }
 
 void PsClient::OnMessage(size_t shard, Frames frames) {
   if (!status_.ok()) return;
-  bytes_moved_ += BytesOf(frames);
+  CountMoved(shard, frames);
   const Result<Message> message = Unpack(std::move(frames));
   if (!message.ok()) {
     status_ = message.status();

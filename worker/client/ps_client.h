@@ -54,6 +54,12 @@ struct PsClientOptions {
                              // scale_grad_by_freq
 };
 
+// Bytes of frames sent and taken in.
+struct MovedBytes {
+  uint64_t all = 0;
+  std::vector<uint64_t> by_shard;  // of `all`
+};
+
 class PsClient {
  public:
   using Outgoing = rowhouse::Outgoing;
@@ -121,12 +127,13 @@ class PsClient {
 
   const std::vector<ShardAddress>& shards() const { return context_.shards; }
 
-  // Bytes of frames sent and taken in so far, over all shards.
-  uint64_t bytes_moved() const { return bytes_moved_; }
+  // So far.
+  const MovedBytes& moved_bytes() const { return moved_bytes_; }
 
  private:
   // False: an operation has failed, and no other begins.
   bool Begin(Operation* operation);
+  void CountMoved(size_t shard, const Frames& frames);
   void BeginControl(MessageType type, uint64_t steps, const OperationDeadlines& deadlines);
 
   const PsClientOptions options_;
@@ -143,7 +150,7 @@ class PsClient {
   RowFrames prefetched_rows_;
   std::vector<Outgoing> prefetches_;  // not sent yet
   uint64_t next_request_id_ = 1;
-  uint64_t bytes_moved_ = 0;
+  MovedBytes moved_bytes_;
   BusyWait busy_wait_;
   Status status_;
 };

@@ -57,7 +57,8 @@ Trainer::Trainer(const TrainerOptions& options, const LrPolicy& lr_policy, Datas
       stop_(stop),
       lookahead_([this](uint64_t at, Batch* batch) { return ReadSamples(at, batch); },
                  step.embedding().tables(), options.prefetch_steps, LastStep(data, options)),
-      phases_(clock, StepPhaseKinds()) {
+      phases_(clock, StepPhaseKinds()),
+      shard_wire_bytes_(client.shards().size()) {
   step_.CountPhasesIn(&phases_);
   steps_done_ = options_.first_step;
   CHECK_GT(options_.mini_batch_size, 0u);
@@ -147,7 +148,10 @@ Result<TrainingSummary> Trainer::Train() {
   summary.seconds = seconds_;
   summary.median_step_seconds = step_seconds_.empty() ? 0.0 : MedianOf(step_seconds_);
   summary.phases = StepPhasesOf(phases_);
-  ASSIGN_OR_RETURN(summary.wire_bytes, SumOverAll(wire_bytes_, "the end of training, bytes moved"));
+  ASSIGN_OR_RETURN(summary.of_all, GatherSteps({.median_seconds = summary.median_step_seconds,
+                                                .phases = summary.phases},
+                                               shard_wire_bytes_, workers_));
+  for (const uint64_t bytes : summary.of_all.shard_wire_bytes) summary.wire_bytes += bytes;
   return summary;
 }
 
@@ -190,7 +194,7 @@ Status Trainer::ReadSamples(uint64_t step, Batch* batch) {
 }
 
 void Trainer::NoteMessages(uint64_t bytes_before) {
-  most_message_bytes_ = std::max(most_message_bytes_, client_.bytes_moved() - bytes_before);
+  most_message_bytes_ = std::max(most_message_bytes_, client_.moved_bytes().all - bytes_before);
 }
 
 Status Trainer::PullComputePush(uint64_t step, float learning_rate, StepFigures* figures) {
@@ -207,7 +211,7 @@ Status Trainer::PullComputePush(uint64_t step, float learning_rate, StepFigures*
   RETURN_IF_ERROR(in_batch(step_.Prepare(*batch)));
   const uint64_t rows = step_.distinct_rows();
   End(StepPhase::kMerge, rows);
-  const uint64_t bytes_before_pull = client_.bytes_moved();
+  const uint64_t bytes_before_pull = client_.moved_bytes().all;
   client_.StartPull(step, /*eval=*/false, &step_.row_batches(), &step_.bag_batches());
   RETURN_IF_ERROR(RunClient(client_, dialer_, clock_, pull_phases_));
   NoteMessages(bytes_before_pull);
@@ -227,7 +231,7 @@ Status Trainer::PullComputePush(uint64_t step, float learning_rate, StepFigures*
   RETURN_IF_ERROR(in_batch(computed.status()));
   *figures = computed.value();
   End(StepPhase::kOther);
-  const uint64_t bytes_before_push = client_.bytes_moved();
+  const uint64_t bytes_before_push = client_.moved_bytes().all;
   client_.StartPush(step, learning_rate, samples.count, &step_.row_batches());
   const Status pushed = RunClient(client_, dialer_, clock_, push_phases_);
   NoteMessages(bytes_before_push);
@@ -239,7 +243,7 @@ Status Trainer::RunStep(uint64_t step, StepFigures* of_step) {
   const TimeNs start = clock_.NowNs();
   phases_.set_step(step);
   End(StepPhase::kBetween);
-  const uint64_t bytes_before = client_.bytes_moved();
+  shard_bytes_before_ = client_.moved_bytes().by_shard;
   const auto learning_rate = static_cast<float>(lr_policy_.Rate(step));
   StepFigures& figures = *of_step;
   const Status mine = PullComputePush(step, learning_rate, &figures);
@@ -265,7 +269,9 @@ Status Trainer::RunStep(uint64_t step, StepFigures* of_step) {
   interval_seconds_ += seconds;
   seconds_ += seconds;
   step_seconds_.push_back(static_cast<float>(seconds));
-  wire_bytes_ += client_.bytes_moved() - bytes_before;
+  for (size_t s = 0; s < shard_wire_bytes_.size(); ++s) {
+    shard_wire_bytes_[s] += client_.moved_bytes().by_shard[s] - shard_bytes_before_[s];
+  }
   End(StepPhase::kOther);
   return OkStatus();
 }

@@ -28,6 +28,7 @@
 #include "worker/train/metrics.h"
 #include "worker/train/step_phases.h"
 #include "worker/train/training_step.h"
+#include "worker/train/worker_steps.h"
 
 namespace rowhouse {
 
@@ -113,10 +114,11 @@ struct TrainingSummary {
   uint64_t samples = 0;              // of this run, over all workers
   double seconds = 0.0;              // of this run's steps, without evaluations
   double median_step_seconds = 0.0;  // of this worker's steps
-  uint64_t wire_bytes = 0;        // of frames to and from shards in these steps, over all workers
-  StepPhases phases;              // of `seconds`, on this worker
-  bool was_stopped = false;       // before the last step, by stop_after_steps or `stop`
-  bool was_told_to_stop = false;  // by `stop`, of this or of another worker
+  StepPhases phases;                 // of `seconds`, on this worker
+  StepsOfAll of_all;                 // the same of every worker; bytes of these steps by shard
+  uint64_t wire_bytes = 0;           // the sum of these bytes
+  bool was_stopped = false;          // before the last step, by stop_after_steps or `stop`
+  bool was_told_to_stop = false;     // by `stop`, of this or of another worker
 };
 
 class Trainer {
@@ -217,7 +219,9 @@ class Trainer {
   double evaluation_seconds_ = 0.0;
   uint64_t steps_done_ = 0, samples_ = 0;
   double seconds_ = 0.0;
-  uint64_t wire_bytes_ = 0, most_message_bytes_ = 0;
+  std::vector<uint64_t> shard_wire_bytes_;    // of steps
+  std::vector<uint64_t> shard_bytes_before_;  // of the step under way
+  uint64_t most_message_bytes_ = 0;
 };
 
 }  // namespace rowhouse

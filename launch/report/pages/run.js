@@ -154,17 +154,37 @@ function drawRun({report}) {
                   {name: "actual", values: phaseNames.map(
                     (name) => prediction.phases_ms[name].actual)},
                 ], {format: (value) => `${fixed(value, 2)} ms`});
-    const shown = prediction.ps_nodes.slice(0, 16);
+    const columns = (first) => [{name: first}, {name: "predicted", number: true},
+                                {name: "actual", number: true}, {name: "off", number: true}];
     Page.panel(section, "Figures, a step").append(
-      table([{name: "figure"}, {name: "predicted", number: true}, {name: "actual", number: true},
-             {name: "off", number: true}],
+      table(columns("figure"),
             [row("time", prediction.step_ms, ms),
              row("bytes between workers and PS nodes", prediction.wire_bytes_per_step, bytes),
-             row("rows found in caches", prediction.hit_rate, part),
-             ...shown.flatMap((node, n) => [
-               row(`rows pulled from PS node ${n}`, node.rows_pulled, count),
-               row("\u00b7 found in its caches", node.hit_rate, part),
-               row("\u00b7 its threads at work", node.busy_ms, ms)])]));
+             row("rows found in caches", prediction.hit_rate, part)]));
+    // Of ranks: those farthest from what was predicted, where there are many.
+    const kMaxRanks = 16;
+    const error = ({predicted, actual}) =>
+      isNumber(predicted) && isNumber(actual) && actual > 0 ? Math.abs(predicted / actual - 1) : 0;
+    const shownOf = (ranks, key) => ranks.length <= kMaxRanks ? ranks :
+      [...ranks].sort((a, b) => error(b[key]) - error(a[key])).slice(0, kMaxRanks);
+    const headingOf = (ranks, name) => ranks.length <= kMaxRanks ? `By ${name}` :
+      `The ${kMaxRanks} of ${count(ranks.length)} ${name}s that are farthest off`;
+    const nameOf = (rank, kind, list) => rank.name || `${kind} ${list.indexOf(rank)}`;
+    const workers = prediction.workers || [];  // Reports of earlier versions have none.
+    if (workers.length) {
+      Page.panel(section, headingOf(workers, "worker"), "time of a median step").append(
+        table(columns("worker"), shownOf(workers, "step_ms").flatMap((worker) => [
+          row(nameOf(worker, "worker", workers), worker.step_ms, ms),
+          ...["pull", "push", "allreduce"].map(
+            (name) => row(`\u00b7 ${name}`, worker.phases_ms[name], ms))])));
+    }
+    const nodesShown = shownOf(prediction.ps_nodes, "busy_ms");
+    Page.panel(section, headingOf(prediction.ps_nodes, "PS node"), "a step").append(
+      table(columns("PS node"), nodesShown.flatMap((node) => [
+        row(`${nameOf(node, "PS node", prediction.ps_nodes)}: rows pulled`, node.rows_pulled, count),
+        row("\u00b7 bytes between it and workers", node.bytes, bytes),
+        row("\u00b7 found in its caches", node.hit_rate, part),
+        row("\u00b7 its threads at work", node.busy_ms, ms)])));
   }
 
   // ---- Load -------------------------------------------------------------------------------------
