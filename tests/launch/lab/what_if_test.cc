@@ -116,7 +116,7 @@ TEST(WhatIf, WhatIsTheSameForAllCombinationsIsNoAxis) {
 }
 
 TEST(WhatIf, NothingThatCanBeIsAMistake) {
-  const auto asked = AskWhatIf(PlanLine({}), AxesOf("strategy=skew_aware"));
+  const auto asked = AskWhatIf(PlanLine({}), AxesOf("strategy=replicated+bags"));
   EXPECT_EQ(asked.status().exit_code(), 2);
   EXPECT_THAT(asked.status().message(), HasSubstr("none of 1 combination can be: "));
 }
