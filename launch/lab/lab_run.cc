@@ -87,10 +87,16 @@ std::string LabRunText(const LabRun& run) {
     text += fmt::format(", {} us there and back", cluster.round_trip_us);
   text += fmt::format("; {} samples a step\n",
                       CountText(static_cast<double>(run.workload.step.samples)));
-  text += fmt::format("machine: {}\n", run.machine.path.empty()
-                                           ? "typical figures"
-                                           : fmt::format("{}, measured {} ({})", machine.host,
-                                                         machine.measured_at, run.machine.path));
+  return text + LabRunNotes(run);
+}
+
+std::string LabRunNotes(const LabRun& run) {
+  const Machine& machine = run.machine.machine;
+  std::string text =
+      fmt::format("machine: {}\n", run.machine.path.empty()
+                                       ? "typical figures"
+                                       : fmt::format("{}, measured {} ({})", machine.host,
+                                                     machine.measured_at, run.machine.path));
   text += fmt::format("lookups: {}\n", run.ids);
   if (!run.machine.warning.empty()) text += fmt::format("warning: {}\n", run.machine.warning);
   return text;

@@ -45,5 +45,7 @@ Status CheckTablesAreSaid(const CommandLine& command_line, const Settings& setti
 
 // Lines for a terminal: cluster, machine, ids, and what is assumed.
 std::string LabRunText(const LabRun& run);
+// Those but the cluster's.
+std::string LabRunNotes(const LabRun& run);
 
 }  // namespace rowhouse

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <span>
 
+#include "common/counted.h"
 #include "common/durable_file.h"
 #include "common/read_value.h"
 #include "launch/lab/candidate_plans.h"
@@ -87,9 +88,15 @@ std::string TableOf(std::span<const ScalingPoint> points, const ScalingOptions& 
 
 std::string ScalingText(const LabRun& run, const ScalingOptions& options,
                         std::span<const ScalingPoint> points) {
-  std::string text = LabRunText(run);
-  text += fmt::format("each rank on a host of its own, {:g} us round trip; {}\n",
-                      options.round_trip_us, SimulatorOptionsText(options.simulator));
+  const uint32_t cores = run.cluster.cores_per_host;
+  std::string text = fmt::format(
+      "clusters: {} to {} PS nodes of {}, {} to {} workers of {}, each on a host of its own of "
+      "{}, {:g} us round trip\n",
+      options.ps.front(), options.ps.back(), Counted(run.cluster.shards_per_ps, "shard"),
+      options.workers.front(), options.workers.back(), Counted(run.cluster.threads, "thread"),
+      Counted(cores > 0 ? cores : run.machine.machine.cores, "core"), options.round_trip_us);
+  text += LabRunNotes(run);
+  text += fmt::format("simulation: {}\n", SimulatorOptionsText(options.simulator));
   text +=
       fmt::format("plans: {}\n", IsPlannedAnew(run)
                                      ? "the planner's, for the cluster and the batch of each point"
@@ -208,15 +215,23 @@ Status DrawPictures(const std::string& folder, const ScalingOptions& options,
 }
 
 // Before the simulations, which take a while.
-Status CheckOutputs(const CommandLine& command_line) {
+Status CheckFlags(const CommandLine& command_line) {
   RETURN_IF_ERROR(CheckLabPage(command_line));
+  for (const char* const flag : {"workers", "hosts"}) {
+    const std::string value = command_line.Value(flag);
+    if (value.empty()) continue;
+    return UsageError(
+        "--{}={} has no effect on --scaling, which goes through clusters of all sizes; leave it "
+        "out, or say --simulate for one cluster",
+        flag, value);
+  }
   const std::string folder = command_line.Value("svg");
   if (folder.empty() || std::filesystem::is_directory(folder)) return OkStatus();
   return UsageError("--svg={}: there is no such folder", folder);
 }
 
 Status RunScaling(const CommandLine& command_line, const Settings& settings) {
-  RETURN_IF_ERROR(CheckOutputs(command_line));
+  RETURN_IF_ERROR(CheckFlags(command_line));
   ASSIGN_OR_RETURN(const LabRun run, LabRunOf(command_line, settings));
   ASSIGN_OR_RETURN(const ScalingOptions options, ScalingOptionsOf(command_line, run));
   ASSIGN_OR_RETURN(const std::vector<ScalingPoint> points, SweepScaling(run, options));

@@ -72,6 +72,9 @@ Status ReadStragglers(const std::string& text, SimulatorOptions* options) {
 
 Result<SimulatorOptions> SimulatorOptionsOf(const CommandLine& command_line,
                                             SimulatorOptions options) {
+  if (const std::string out = command_line.Value(kOutFlag); !out.empty()) {
+    return UsageError("--out={}: a simulation makes no plan; say --json=FILE for its figures", out);
+  }
   ASSIGN_OR_RETURN(options.steps,
                    WholeFlag(command_line, "simulated_steps", options.steps, 1, 1'000'000));
   ASSIGN_OR_RETURN(options.seed,

@@ -80,6 +80,20 @@ TEST_F(Simulated, WrongOptionsAreNamed) {
   EXPECT_THAT(refused("--simulated_steps=0"), HasSubstr("--simulated_steps=0"));
   EXPECT_THAT(refused("--workers=5000"), HasSubstr("at most 4096 ranks"));
   EXPECT_THAT(refused("--reports=" + (dir_ / "none.json")), HasSubstr("none.json"));
+  EXPECT_THAT(refused("--out=" + (dir_ / "plan.json")), HasSubstr("a simulation makes no plan"));
+}
+
+TEST_F(Simulated, ScalingRefusesWhatItWouldNotRead) {
+  const auto refused = [&](const std::string& flag) {
+    const ProcessResult result = RunCommand(
+        {.arguments = {ROWHOUSE_BINARY, "plan", "--scaling", "--calibration=typical",
+                       "--config=" ROWHOUSE_SOURCE_DIR "/configs/strategies.yaml", flag}});
+    EXPECT_EQ(result.exit_code, 2) << result.Describe();
+    return result.err;
+  };
+  EXPECT_THAT(refused("--workers=5"), HasSubstr("goes through clusters of all sizes"));
+  EXPECT_THAT(refused("--svg=" + (dir_ / "none")), HasSubstr("there is no such folder"));
+  EXPECT_THAT(refused("--out=" + (dir_ / "plan.json")), HasSubstr("a simulation makes no plan"));
 }
 
 }  // namespace
