@@ -49,7 +49,9 @@ Change MoreThreads(uint32_t threads) {
 }
 
 Change NarrowRows() {
-  return {.what = "rows in bf16", .how = "precision: bf16 of the tables", .apply = [](LabRun* run) {
+  return {.what = "rows stored in bf16",
+          .how = "precision: bf16 of the tables",
+          .apply = [](LabRun* run) {
             for (TableSpec& table : run->workload.tables.physical) table.precision = "bf16";
             run->settings.embedding = run->workload.tables;
           }};

@@ -9,10 +9,14 @@ namespace rowhouse {
 
 namespace {
 
+// Lookups of a row of a sample that say how often it is looked up.
+constexpr double kEnough = 5;
+
 // The number of a table's lookups is known, and the hottest rows have many of them: by chance a
 // sample has too few of these rows or too many, and its lookups, scaled, are too few or too many.
 // `missing` of them are given to the hottest group, or, if it is negative, taken from the hottest
-// groups down to one level. By falling probability, which is a number of lookups here; not empty.
+// groups down to one level. `groups`: by falling probability, which is a number of lookups here;
+// not empty.
 void GiveToHottest(double missing, std::vector<IdDistribution::Group>* groups) {
   IdDistribution::Group& top = groups->front();
   if (missing >= 0.0) {
@@ -31,32 +35,47 @@ void GiveToHottest(double missing, std::vector<IdDistribution::Group>* groups) {
   for (size_t g = 0; g < levelled; ++g) (*groups)[g].probability = level;
 }
 
+// Rows that the sample has seldom say little one by one, and nothing of those that it lacks: a Zipf
+// law over all of them, of the exponent that gives as many distinct rows in so many lookups.
+IdDistribution TailOf(double rows, double lookups, double distinct) {
+  constexpr double kSteepest = 4;
+  IdDistribution even = IdDistribution::Uniform(rows);
+  if (distinct >= even.DistinctRows(lookups)) return even;
+  double low = 0, high = kSteepest;
+  for (int i = 0; i < 16; ++i) {
+    const double middle = (low + high) / 2;
+    const bool is_too_even = IdDistribution::Zipf(rows, middle).DistinctRows(lookups) > distinct;
+    (is_too_even ? low : high) = middle;
+  }
+  return IdDistribution::Zipf(rows, high);
+}
+
 }  // namespace
 
 IdDistribution TracedDistribution(const TracedTable& table, const TableAccesses& accesses) {
   if (table.sampled >= 1.0) return IdDistribution::Counted(accesses);
   const double likes = 1.0 / table.sampled;  // rows that each row of the sample stands for
   std::vector<IdDistribution::Group> groups;
-  const auto rows = static_cast<double>(table.rows);
   const auto lookups = static_cast<double>(accesses.total());
-  double rows_left = rows, lookups_left = lookups;
+  auto rows_left = static_cast<double>(table.rows);
+  double lookups_left = lookups;
   for (const TableAccesses::Row& row : accesses.hottest) {
     const auto count = static_cast<double>(row.count);
-    if (rows_left <= likes || lookups_left <= 0.0) break;
+    if (count < kEnough || rows_left <= likes || lookups_left <= 0.0) break;
     groups.push_back({likes, count});
     rows_left -= likes;
     lookups_left -= likes * count;
   }
-  if (groups.empty()) return IdDistribution::Uniform(rows);
-  // Of the others only those that the trace looks up.
-  const double touched_left =
-      std::clamp(table.distinct_rows - (rows - rows_left), std::min(1.0, rows_left), rows_left);
-  if (touched_left > 0.0 && lookups_left > 0.0) {
-    groups.push_back({touched_left, lookups_left / touched_left});
-    rows_left -= touched_left;
+  const double hot_rows = static_cast<double>(table.rows) - rows_left;
+  if (!groups.empty()) GiveToHottest(table.lookups - lookups, &groups);
+  if (rows_left > 0.0 && lookups_left > 0.0) {
+    const IdDistribution tail = TailOf(rows_left, lookups_left, table.distinct_rows - hot_rows);
+    for (const IdDistribution::Group& group : tail.groups()) {
+      groups.push_back({group.rows, group.probability * lookups_left});
+    }
+  } else if (rows_left > 0.0) {
+    groups.push_back({rows_left, 0.0});
   }
-  GiveToHottest(table.lookups - lookups, &groups);
-  if (rows_left > 0.0) groups.push_back({rows_left, 0.0});
   return IdDistribution::Of(std::move(groups));
 }
 

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "common/counted.h"
 #include "launch/lab/what_if.h"
@@ -30,50 +31,89 @@ bool AreAlike(const WhatIfRow& a, const WhatIfRow& b) {
          a.kind_options == b.kind_options;
 }
 
-// Combinations of like figures that differ in one setting at most: one line.
+// Combinations of like figures that are one line: of each axis these values, by their places in it,
+// and every combination of them.
 struct Line {
   const WhatIfRow* first;
-  std::vector<std::string> values;
-  size_t axis = SIZE_MAX;  // in which they differ
-  size_t combinations = 1;
+  std::vector<std::set<size_t>> values;
   bool is_as_configured = false;
+
+  size_t combinations() const {
+    size_t product = 1;
+    for (const std::set<size_t>& of_axis : values) product *= of_axis.size();
+    return product;
+  }
 };
 
-bool Joins(const WhatIfRow& row, Line* line) {
-  size_t axis = SIZE_MAX;
+Line LineOf(const WhatIf& what_if, const WhatIfRow& row) {
+  Line line{.first = &row, .values = {}, .is_as_configured = row.is_as_configured};
   for (size_t a = 0; a < row.values.size(); ++a) {
-    if (row.values[a] == line->first->values[a]) continue;
+    const std::vector<std::string>& values = what_if.axes[a].values;
+    const auto place = std::ranges::find(values, row.values[a]) - values.begin();
+    line.values.push_back({static_cast<size_t>(place)});
+  }
+  return line;
+}
+
+// Whether the two differ in one axis only; then `line` stands for both.
+bool Join(const Line& other, Line* line) {
+  size_t axis = SIZE_MAX;
+  for (size_t a = 0; a < other.values.size(); ++a) {
+    if (other.values[a] == line->values[a]) continue;
     if (axis != SIZE_MAX) return false;
     axis = a;
   }
-  if (axis == SIZE_MAX || (line->axis != SIZE_MAX && line->axis != axis)) return false;
-  line->axis = axis;
-  line->values[axis] += "/" + row.values[axis];
-  ++line->combinations;
-  line->is_as_configured |= row.is_as_configured;
+  if (axis == SIZE_MAX) return false;
+  line->values[axis].insert(other.values[axis].begin(), other.values[axis].end());
+  line->is_as_configured |= other.is_as_configured;
   return true;
+}
+
+// As few lines as joining two at a time makes of lines of like figures.
+void JoinAll(std::vector<Line>* alike) {
+  for (bool has_joined = true; has_joined;) {
+    has_joined = false;
+    for (size_t i = 0; i < alike->size(); ++i) {
+      for (size_t j = alike->size(); --j > i;) {
+        if (!Join((*alike)[j], &(*alike)[i])) continue;
+        alike->erase(alike->begin() + static_cast<std::ptrdiff_t>(j));
+        has_joined = true;
+      }
+    }
+  }
 }
 
 // Of all that can be, in their order.
 std::vector<Line> LinesOf(const WhatIf& what_if) {
-  std::vector<Line> lines;
+  std::vector<Line> lines, alike;
+  const auto end_alike = [&] {
+    JoinAll(&alike);
+    lines.insert(lines.end(), alike.begin(), alike.end());
+    alike.clear();
+  };
   for (const WhatIfRow& row : what_if.rows) {
     if (!row.refusal.empty()) continue;
-    bool has_joined = false;
-    for (size_t i = lines.size(); i-- > 0 && AreAlike(*lines[i].first, row);) {
-      has_joined = Joins(row, &lines[i]);
-      if (has_joined) break;
-    }
-    if (has_joined) continue;
-    lines.push_back(
-        {.first = &row, .values = row.values, .is_as_configured = row.is_as_configured});
+    if (!alike.empty() && !AreAlike(*alike.back().first, row)) end_alike();
+    alike.push_back(LineOf(what_if, row));
   }
+  end_alike();
   return lines;
 }
 
-void AddRow(const Line& line, TextTable* text) {
+std::vector<std::string> ValuesText(const WhatIf& what_if, const Line& line) {
+  std::vector<std::string> texts;
+  for (size_t a = 0; a < line.values.size(); ++a) {
+    std::string& text = texts.emplace_back();
+    for (const size_t place : line.values[a]) {
+      text += (text.empty() ? "" : "/") + what_if.axes[a].values[place];
+    }
+  }
+  return texts;
+}
+
+void AddRow(const WhatIf& what_if, const Line& line, TextTable* text) {
   const WhatIfRow& row = *line.first;
-  std::vector<std::string> cells = line.values;
+  std::vector<std::string> cells = ValuesText(what_if, line);
   cells.push_back(fmt::format("{:.3f}", row.cost.ms) + (row.cost.is_oversubscribed ? " *" : ""));
   cells.push_back(CountText(SamplesPerSecond(row)));
   cells.push_back(fmt::format("{:.2f}", row.cost.wire_bytes / 1e6));
@@ -99,8 +139,8 @@ TextTable RowsOf(const WhatIf& what_if, size_t most, size_t* combinations) {
   size_t shown = 0;
   for (const Line& line : LinesOf(what_if)) {
     const bool is_among_best = shown++ < most;
-    if (is_among_best) *combinations += line.combinations;
-    if (is_among_best || line.is_as_configured) AddRow(line, &text);
+    if (is_among_best) *combinations += line.combinations();
+    if (is_among_best || line.is_as_configured) AddRow(what_if, line, &text);
   }
   return text;
 }
