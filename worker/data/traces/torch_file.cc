@@ -72,14 +72,16 @@ const ZipMember* MemberNamed(const std::vector<ZipMember>& members, const std::s
   return found == members.end() ? nullptr : &*found;
 }
 
+Result<size_t> ElementBytesOf(const PickledTensor& tensor) {
+  if (tensor.storage_type == "IntStorage") return size_t{4};
+  if (tensor.storage_type == "LongStorage") return size_t{8};
+  return CorruptionError("holds a tensor of {}, not of int64 or int32", tensor.storage_type);
+}
+
 Result<TorchTensor> TensorOf(const PickledTensor& pickled, const std::vector<ZipMember>& members,
                              const std::string& folder) {
   TorchTensor tensor{.shape = pickled.shape};
-  if (pickled.storage_type == "IntStorage") {
-    tensor.element_bytes = 4;
-  } else if (pickled.storage_type != "LongStorage") {
-    return CorruptionError("holds a tensor of {}, not of int64 or int32", pickled.storage_type);
-  }
+  ASSIGN_OR_RETURN(tensor.element_bytes, ElementBytesOf(pickled));
   if (!IsInCOrder(pickled)) return CorruptionError("holds a tensor that is not contiguous");
   const ZipMember* const member = MemberNamed(members, folder + "data/" + pickled.storage);
   if (member == nullptr) return CorruptionError("lacks the values of a tensor");
@@ -132,7 +134,7 @@ Result<std::vector<ZipMember>> ReadStorages(std::span<const std::byte> bytes,
   for (const std::string& name : names) {
     const auto tensor = std::ranges::find(tensors, name, &PickledTensor::storage);
     if (tensor == tensors.end()) return CorruptionError("holds values of no tensor");
-    const uint64_t width = tensor->storage_type == "IntStorage" ? 4 : 8;
+    ASSIGN_OR_RETURN(const uint64_t width, ElementBytesOf(*tensor));
     uint64_t elements = 0;
     if (bytes.size() < sizeof(elements)) return CorruptionError("lacks the values of a tensor");
     std::memcpy(&elements, bytes.data(), sizeof(elements));
