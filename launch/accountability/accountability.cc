@@ -92,7 +92,7 @@ std::string NameOf(const PlanContest& contest) { return "plans: " + contest.name
 // Whether --only names anything.
 Status CheckOnly(const Request& request) {
   std::vector<std::string> names;
-  for (const AccountedConfig& config : request.is_quick ? QuickConfigs() : AccuracyConfigs()) {
+  for (const TrainedConfig& config : request.is_quick ? QuickConfigs() : AccuracyConfigs()) {
     names.push_back(config.name);
   }
   if (!request.is_quick) {
@@ -116,13 +116,13 @@ Result<Accountability> Measure(const Request& request, const Progress& progress)
                      TrainReferences([&](const std::string& name) { return progress.Say(name); }));
     RETURN_IF_ERROR(FitInStep(references, &machine));
   }
-  const AccountOptions options = request.is_quick
-                                     ? AccountOptions{.runs = 1, .attempts = 1}
-                                     : AccountOptions{.reference = &references.front()};
-  for (const AccountedConfig& config : request.is_quick ? QuickConfigs() : AccuracyConfigs()) {
+  const AccountOptions options =
+      request.is_quick ? AccountOptions{.runs = 1, .attempts = 1} : AccountOptions{};
+  DriftMeter drift(references.empty() ? nullptr : &references.front());
+  for (const TrainedConfig& config : request.is_quick ? QuickConfigs() : AccuracyConfigs()) {
     if (!request.Wants(config.name)) continue;
     RETURN_IF_ERROR(progress.Say(config.name));
-    ASSIGN_OR_RETURN(AccountedRun run, Account(config, machine, options));
+    ASSIGN_OR_RETURN(AccountedRun run, Account(config, machine, options, &drift));
     const std::string line = RunLine(run);
     RETURN_IF_ERROR(progress.Say(line.substr(0, line.size() - 1)));
     all.runs.push_back(std::move(run));
@@ -130,7 +130,7 @@ Result<Accountability> Measure(const Request& request, const Progress& progress)
   for (const PlanContest& contest : PlanContests()) {
     if (request.is_quick || !request.Wants(NameOf(contest))) continue;
     RETURN_IF_ERROR(progress.Say(NameOf(contest)));
-    ASSIGN_OR_RETURN(ContestOutcome outcome, HoldContest(contest, machine, options.reference));
+    ASSIGN_OR_RETURN(ContestOutcome outcome, HoldContest(contest, machine, &drift));
     all.choices.push_back(std::move(outcome));
   }
   all.seconds = progress.seconds();

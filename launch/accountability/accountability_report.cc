@@ -24,6 +24,10 @@ std::string ChoiceText(const ContestOutcome& choice) {
       "  {}: {}\n", choice.name,
       choice.is_good() ? "chosen well"
                        : fmt::format("the choice costs {} more", PercentText(choice.regret() - 1)));
+  if (!choice.is_told()) {
+    text += fmt::format("    ({} runs of each do not tell: they differ by {})\n",
+                        choice.chosen().runs_ms.size(), PercentText(choice.error()));
+  }
   for (const ContestOutcome::Plan& plan : choice.plans) {
     text += fmt::format("    {:<42}{:>9.2f}{:>9.2f}{:>9}{}{}\n", plan.name, plan.predicted_ms,
                         plan.measured_ms(), Signed(plan.predicted_ms, plan.measured_ms()),
@@ -97,7 +101,9 @@ Json ChoiceToJson(const ContestOutcome& choice) {
           {"predicted_best", choice.chosen().name},
           {"measured_best", choice.fastest().name},
           {"regret", choice.regret()},
+          {"error", choice.error()},
           {"is_good", choice.is_good()},
+          {"is_told", choice.is_told()},
           {"plans", std::move(plans)}};
 }
 

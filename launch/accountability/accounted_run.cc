@@ -3,8 +3,6 @@
 #include <algorithm>
 
 #include "launch/bench/stop_signal.h"
-#include "launch/lab/workload_of_run.h"
-#include "launch/plan/plan_of_run.h"
 
 namespace rowhouse {
 namespace {
@@ -18,15 +16,15 @@ struct Attempt {
   }
 };
 
-Result<Attempt> Try(const AccountedConfig& config, const AccountOptions& options) {
+Result<Attempt> Try(const TrainedConfig& config, int runs, DriftMeter* drift) {
   Attempt attempt;
-  ASSIGN_OR_RETURN(const Drift before, MeasureDrift(options.reference));
-  for (int i = 0; i < options.runs; ++i) {
+  ASSIGN_OR_RETURN(const Drift before, drift->Latest());
+  for (int i = 0; i < runs; ++i) {
     RETURN_IF_ERROR(StopSignal::Check());
     ASSIGN_OR_RETURN(MeasuredStep step, TrainOnce(config));
     attempt.steps.push_back(std::move(step));
   }
-  ASSIGN_OR_RETURN(const Drift after, MeasureDrift(options.reference));
+  ASSIGN_OR_RETURN(const Drift after, drift->Measure());
   attempt.drift = Drift::Between(before, after);
   std::ranges::sort(attempt.steps, {}, &MeasuredStep::ms);
   return attempt;
@@ -36,23 +34,13 @@ Result<Attempt> Try(const AccountedConfig& config, const AccountOptions& options
 
 bool AccountedRun::is_unsteady() const { return spread > kMostSpread; }
 
-Result<StepCost> PredictConfig(const AccountedConfig& config, const Machine& machine) {
-  ASSIGN_OR_RETURN(const Settings settings, config.MakeSettings());
-  ASSIGN_OR_RETURN(const Plan plan, PlanOf(settings, config.ps, settings.cluster.shards));
-  ASSIGN_OR_RETURN(Workload workload, WorkloadOf(settings, config.workers));
-  workload.steps = config.steps;
-  return PredictStep(workload, plan,
-                     ClusterOf(settings, config.ps, settings.cluster.shards, config.workers),
-                     machine);
-}
-
-Result<AccountedRun> Account(const AccountedConfig& config, const Machine& machine,
-                             const AccountOptions& options) {
+Result<AccountedRun> Account(const TrainedConfig& config, const Machine& machine,
+                             const AccountOptions& options, DriftMeter* drift) {
   AccountedRun run;
   run.config = config;
-  ASSIGN_OR_RETURN(Attempt best, Try(config, options));
+  ASSIGN_OR_RETURN(Attempt best, Try(config, options.runs, drift));
   while (best.spread() > kMostSpread && run.attempts < options.attempts) {
-    ASSIGN_OR_RETURN(Attempt again, Try(config, options));
+    ASSIGN_OR_RETURN(Attempt again, Try(config, options.runs, drift));
     if (again.spread() < best.spread()) best = std::move(again);
     ++run.attempts;
   }

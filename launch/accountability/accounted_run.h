@@ -8,15 +8,15 @@
 #include <vector>
 
 #include "common/status.h"
-#include "launch/accountability/accounted_config.h"
 #include "launch/accountability/drift.h"
-#include "launch/accountability/train_run.h"
+#include "launch/calibrate/train_run.h"
+#include "launch/calibrate/trained_config.h"
 #include "sharding/cost/step_cost.h"
 
 namespace rowhouse {
 
 struct AccountedRun {
-  AccountedConfig config;
+  TrainedConfig config;
   StepCost predicted;
   std::vector<double> runs_ms;  // medians of the runs that count
   MeasuredStep measured;        // that of the median run
@@ -34,12 +34,9 @@ inline constexpr double kMostSpread = 0.15;
 struct AccountOptions {
   int runs = kRuns;  // of an attempt
   int attempts = kMostAttempts;
-  const ReferenceRun* reference = nullptr;  // of MeasureDrift
 };
-Result<AccountedRun> Account(const AccountedConfig& config, const Machine& machine,
-                             const AccountOptions& options);
-
-// What the model says of the configuration on this machine.
-Result<StepCost> PredictConfig(const AccountedConfig& config, const Machine& machine);
+// The drift after the run before is that before this one.
+Result<AccountedRun> Account(const TrainedConfig& config, const Machine& machine,
+                             const AccountOptions& options, DriftMeter* drift);
 
 }  // namespace rowhouse

@@ -10,6 +10,13 @@ namespace rowhouse {
 
 double ContestOutcome::Plan::measured_ms() const { return Percentile(runs_ms, 0.5); }
 
+// Of a normal distribution the quartiles are 1.35 standard deviations apart, and a median is off by
+// 1.25 standard errors of the mean.
+double ContestOutcome::Plan::error() const {
+  const double deviation = (Percentile(runs_ms, 0.75) - Percentile(runs_ms, 0.25)) / 1.35;
+  return 1.25 * deviation / std::sqrt(static_cast<double>(runs_ms.size())) / measured_ms();
+}
+
 const ContestOutcome::Plan& ContestOutcome::chosen() const {
   return *std::ranges::min_element(plans, {}, &Plan::predicted_ms);
 }
@@ -21,15 +28,16 @@ const ContestOutcome::Plan& ContestOutcome::fastest() const {
 bool ContestOutcome::is_good() const { return regret() <= kGoodRegret; }
 
 Result<ContestOutcome> HoldContest(const PlanContest& contest, const Machine& machine,
-                                   const ReferenceRun* reference, int runs) {
+                                   DriftMeter* drift) {
   ContestOutcome choice{.name = contest.name, .plans = {}};
-  ASSIGN_OR_RETURN(const Drift drift, MeasureDrift(reference));
-  ASSIGN_OR_RETURN(const Machine now, Drifted(machine, drift));
-  for (const AccountedConfig& config : contest.plans) {
+  ASSIGN_OR_RETURN(const Drift since, drift->Measure());
+  ASSIGN_OR_RETURN(const Machine now, Drifted(machine, since));
+  for (const TrainedConfig& config : contest.plans) {
     ASSIGN_OR_RETURN(const StepCost cost, PredictConfig(config, now));
     choice.plans.push_back({.name = config.name, .predicted_ms = cost.ms, .runs_ms = {}});
   }
-  for (int run = 0; run < runs; ++run) {
+  for (int run = 0; run < kMostContestRuns; ++run) {
+    if (run >= kLeastContestRuns && choice.is_told()) break;
     for (size_t p = 0; p < contest.plans.size(); ++p) {
       RETURN_IF_ERROR(StopSignal::Check());
       ASSIGN_OR_RETURN(const MeasuredStep step, TrainOnce(contest.plans[p]));

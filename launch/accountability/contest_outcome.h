@@ -1,16 +1,18 @@
 // ContestOutcome: several plans of one workload, predicted and measured: would the model have
-// chosen well? Runs of the plans take turns, so that a slow minute slows all alike.
+// chosen well? Runs of the plans take turns, so that a slow minute slows all alike, until they tell
+// whether the choice was good, or too many were made.
 //
 // Threads: one.
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <string>
 #include <vector>
 
 #include "common/status.h"
-#include "launch/accountability/accounted_config.h"
-#include "launch/accountability/reference_runs.h"
+#include "launch/accountability/accounted_configs.h"
+#include "launch/accountability/drift.h"
 #include "sharding/cost/machine.h"
 
 namespace rowhouse {
@@ -22,6 +24,7 @@ struct ContestOutcome {
     std::vector<double> runs_ms;
 
     double measured_ms() const;  // median
+    double error() const;        // standard error of the median, as a share of it
   };
 
   std::string name;  // of the workload
@@ -32,11 +35,18 @@ struct ContestOutcome {
   // The chosen plan's time over the fastest one's; 1: it is the fastest.
   double regret() const { return chosen().measured_ms() / fastest().measured_ms(); }
   bool is_good() const;  // within kGoodRegret
+  // What the regret may be off by, as runs of one plan differ.
+  double error() const { return std::hypot(chosen().error(), fastest().error()); }
+  // Runs tell on which side of kGoodRegret the choice is.
+  bool is_told() const { return std::abs(regret() - kGoodRegret) > error(); }
+
+  static constexpr double kGoodRegret = 1.05;
 };
 
-inline constexpr double kGoodRegret = 1.05;
+// Runs of each plan.
+inline constexpr int kLeastContestRuns = 4, kMostContestRuns = 8;
 
 Result<ContestOutcome> HoldContest(const PlanContest& contest, const Machine& machine,
-                                   const ReferenceRun* reference, int runs = 3);
+                                   DriftMeter* drift);
 
 }  // namespace rowhouse

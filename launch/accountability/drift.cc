@@ -43,10 +43,11 @@ Drift Drift::Between(const Drift& before, const Drift& after) {
           .messages = std::sqrt(before.messages * after.messages)};
 }
 
-Result<Drift> MeasureDrift(const ReferenceRun* then) {
-  if (then == nullptr) return Drift{};
-  ASSIGN_OR_RETURN(const MeasuredStep now, TrainOnce(then->config));
-  return Drift::Since(then->step, now);
+Result<Drift> DriftMeter::Measure() {
+  if (then_ == nullptr) return Drift{};
+  ASSIGN_OR_RETURN(const MeasuredStep now, TrainOnce(then_->config));
+  latest_ = Drift::Since(then_->step, now);
+  return *latest_;
 }
 
 Result<Machine> Drifted(const Machine& machine, const Drift& drift) {

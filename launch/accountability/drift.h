@@ -5,8 +5,10 @@
 // Threads: one.
 #pragma once
 
+#include <optional>
+
 #include "common/status.h"
-#include "launch/accountability/reference_runs.h"
+#include "launch/calibrate/reference_runs.h"
 #include "sharding/cost/machine.h"
 
 namespace rowhouse {
@@ -20,8 +22,21 @@ struct Drift {
   static Drift Between(const Drift& before, const Drift& after);
 };
 
-// Trains the reference again. Without one (null) nothing is known of drift: all are 1.
-Result<Drift> MeasureDrift(const ReferenceRun* then);
+// Measures drift, now and again.
+class DriftMeter {
+ public:
+  // `then`: of the calibration. Null: nothing is known of drift, all are 1.
+  explicit DriftMeter(const ReferenceRun* then) : then_(then) {}
+
+  // Trains the reference again.
+  Result<Drift> Measure();
+  // What was measured last, if anything was: for what follows at once.
+  Result<Drift> Latest() { return latest_ ? *latest_ : Measure(); }
+
+ private:
+  const ReferenceRun* const then_;
+  std::optional<Drift> latest_;
+};
 
 // The machine with every kernel's times multiplied.
 Result<Machine> Drifted(const Machine& machine, const Drift& drift);

@@ -5,13 +5,13 @@
 #include <nlohmann/json.hpp>
 
 #include "common/durable_file.h"
-#include "launch/accountability/reference_runs.h"
 #include "launch/bench/bench_command.h"
 #include "launch/bench/stop_signal.h"
 #include "launch/calibrate/calibration.h"
 #include "launch/calibrate/calibration_file.h"
 #include "launch/calibrate/kernel_judgement.h"
 #include "launch/calibrate/mpirun_command.h"
+#include "launch/calibrate/reference_runs.h"
 #include "launch/calibrate/stopwatch.h"
 #include "launch/report/json_output.h"
 #include "launch/settings/verb_flags.h"

@@ -2,7 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "launch/accountability/accountability_report.h"
-#include "launch/accountability/reference_runs.h"
+#include "launch/calibrate/reference_runs.h"
 #include "sharding/cost/named_phases.h"
 #include "tests/testing/testing.h"
 
@@ -27,14 +27,14 @@ const Target& TargetOf(const std::vector<Target>& targets, const std::string& na
 }
 
 TEST(AccountedConfigs, AreRunsThatTheModelCanPredict) {
-  std::vector<AccountedConfig> configs = AccuracyConfigs();
+  std::vector<TrainedConfig> configs = AccuracyConfigs();
   EXPECT_GE(configs.size(), 12u);
-  for (const AccountedConfig& config : QuickConfigs()) configs.push_back(config);
+  for (const TrainedConfig& config : QuickConfigs()) configs.push_back(config);
   for (const PlanContest& contest : PlanContests()) {
     EXPECT_GE(contest.plans.size(), 3u) << contest.name;
     configs.insert(configs.end(), contest.plans.begin(), contest.plans.end());
   }
-  for (const AccountedConfig& config : configs) {
+  for (const TrainedConfig& config : configs) {
     ASSERT_OK(config.MakeSettings()) << config.name;
     const Result<StepCost> cost = PredictConfig(config, Machine::Typical());
     ASSERT_OK(cost) << config.name;
@@ -87,6 +87,23 @@ TEST(ContestOutcome, IsGoodWhenTheChosenPlanIsNearlyTheFastest) {
   EXPECT_FALSE(outcome.is_good());
 }
 
+TEST(ContestOutcome, IsToldWhenRunsDifferByLessThanTheChoiceIsFromTheLimit) {
+  ContestOutcome outcome;
+  outcome.plans = {{.name = "a", .predicted_ms = 9, .runs_ms = {10.4, 10.4, 10.4, 10.4}},
+                   {.name = "b", .predicted_ms = 10, .runs_ms = {10, 10, 10, 10}}};
+  EXPECT_DOUBLE_EQ(outcome.error(), 0);
+  EXPECT_TRUE(outcome.is_told());
+  outcome.plans[1].runs_ms = {9.5, 9.8, 10.2, 10.5};
+  EXPECT_GT(outcome.error(), 0.01);
+  EXPECT_FALSE(outcome.is_told());
+}
+
+TEST(DriftMeter, WithoutAReferenceKnowsOfNone) {
+  DriftMeter meter(nullptr);
+  EXPECT_EQ(meter.Latest().value().memory, 1);
+  EXPECT_EQ(meter.Measure().value().messages, 1);
+}
+
 TEST(Verdict, OfTooFewConfigurationsIsMissedUnlessAPartWasAskedFor) {
   Accountability all;
   all.runs = {RunOf(10, 10)};
@@ -136,7 +153,7 @@ TEST(FitInStep, FindsTheFactorsThatStepsWereMadeWith) {
   machine.constants["in_step_pool"] = {.value = 3, .unit = "times", .spread = 0};
   machine.constants["in_step_mlp"] = {.value = 1.5, .unit = "times", .spread = 0};
   std::vector<ReferenceRun> runs;
-  for (const AccountedConfig& config : ReferenceConfigs()) {
+  for (const TrainedConfig& config : ReferenceConfigs()) {
     const StepCost cost = PredictConfig(config, machine).value();
     ReferenceRun run{.config = config, .step = {.ms = cost.ms}};
     for (const NamedPhaseCost& phase : kNamedPhaseCosts) {

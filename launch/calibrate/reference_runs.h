@@ -13,18 +13,18 @@
 #include <vector>
 
 #include "common/status.h"
-#include "launch/accountability/accounted_config.h"
-#include "launch/accountability/train_run.h"
+#include "launch/calibrate/train_run.h"
+#include "launch/calibrate/trained_config.h"
 #include "sharding/cost/machine.h"
 
 namespace rowhouse {
 
 struct ReferenceRun {
-  AccountedConfig config;
+  TrainedConfig config;
   MeasuredStep step;
 };
 
-std::vector<AccountedConfig> ReferenceConfigs();
+std::vector<TrainedConfig> ReferenceConfigs();
 
 // Trains them once. `on_run`: called before each; an error ends it.
 Result<std::vector<ReferenceRun>> TrainReferences(

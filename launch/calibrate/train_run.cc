@@ -1,4 +1,4 @@
-#include "launch/accountability/train_run.h"
+#include "launch/calibrate/train_run.h"
 
 #include <algorithm>
 #include <fstream>
@@ -42,7 +42,7 @@ Result<MeasuredStep> MeasuredStepOf(const std::string& report) try {
   return MakeStatus(StatusCode::kInternal, "the run's report: {}", error.what());
 }
 
-Result<MeasuredStep> TrainOnce(const AccountedConfig& config) {
+Result<MeasuredStep> TrainOnce(const TrainedConfig& config) {
   ASSIGN_OR_RETURN(const std::unique_ptr<TemporaryRows> directory, TemporaryRows::Make());
   const std::string yaml = directory->path() + "/config.yaml";
   const std::string report = directory->path() + "/report.json";

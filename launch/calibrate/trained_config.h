@@ -1,4 +1,4 @@
-// AccountedConfig: a training run whose step time, bytes, load and hit rate are predicted and
+// TrainedConfig: a training run whose step time, bytes, load and hit rate are predicted and
 // measured.
 //
 // Threads: plain data, pure functions.
@@ -6,14 +6,15 @@
 
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include "common/status.h"
 #include "launch/settings/settings.h"
+#include "sharding/cost/machine.h"
+#include "sharding/cost/step_cost.h"
 
 namespace rowhouse {
 
-struct AccountedConfig {
+struct TrainedConfig {
   std::string name;  // "bags of 20, pooled on shards"
   uint32_t ps = 1;
   uint32_t workers = 1;
@@ -44,16 +45,7 @@ struct AccountedConfig {
   Result<Settings> MakeSettings() const;
 };
 
-// The configurations whose predictions are judged.
-std::vector<AccountedConfig> AccuracyConfigs();
-// Two that are quick, for tests of all around them.
-std::vector<AccountedConfig> QuickConfigs();
-
-// Plans of one workload, of which the model is to choose the fastest.
-struct PlanContest {
-  std::string name;
-  std::vector<AccountedConfig> plans;  // at least three
-};
-std::vector<PlanContest> PlanContests();
+// What the model says of the configuration on this machine.
+Result<StepCost> PredictConfig(const TrainedConfig& config, const Machine& machine);
 
 }  // namespace rowhouse

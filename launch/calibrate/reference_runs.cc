@@ -1,8 +1,7 @@
-#include "launch/accountability/reference_runs.h"
+#include "launch/calibrate/reference_runs.h"
 
 #include <algorithm>
 
-#include "launch/accountability/accounted_run.h"
 #include "sharding/cost/named_phases.h"
 
 namespace rowhouse {
@@ -29,7 +28,7 @@ Result<std::vector<PhaseCost>> Predict(const std::vector<ReferenceRun>& runs, Ma
 
 }  // namespace
 
-std::vector<AccountedConfig> ReferenceConfigs() {
+std::vector<TrainedConfig> ReferenceConfigs() {
   return {
       {.name = "reference: rows",
        .steps = 500,
@@ -60,7 +59,7 @@ std::vector<AccountedConfig> ReferenceConfigs() {
 Result<std::vector<ReferenceRun>> TrainReferences(
     const std::function<Status(const std::string& name)>& on_run) {
   std::vector<ReferenceRun> runs;
-  for (const AccountedConfig& config : ReferenceConfigs()) {
+  for (const TrainedConfig& config : ReferenceConfigs()) {
     RETURN_IF_ERROR(on_run(config.name));
     ASSIGN_OR_RETURN(MeasuredStep step, TrainOnce(config));
     runs.push_back({config, std::move(step)});

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "common/status.h"
-#include "launch/accountability/accounted_config.h"
+#include "launch/calibrate/trained_config.h"
 
 namespace rowhouse {
 
@@ -27,7 +27,7 @@ struct MeasuredStep {
 };
 
 // kInternal, with what it printed, if the run fails.
-Result<MeasuredStep> TrainOnce(const AccountedConfig& config);
+Result<MeasuredStep> TrainOnce(const TrainedConfig& config);
 
 // Of a report.json. kInternal, naming what is missing.
 Result<MeasuredStep> MeasuredStepOf(const std::string& report);

@@ -1,56 +1,12 @@
-#include "launch/accountability/accounted_config.h"
+#include "launch/accountability/accounted_configs.h"
 
 #include <fmt/format.h>
 
-#include "launch/settings/yaml_config.h"
-
 namespace rowhouse {
-
-std::string AccountedConfig::Yaml() const {
-  std::string all_rows;
-  for (uint32_t t = 0; t < tables; ++t) all_rows += fmt::format("{}{}", t > 0 ? ", " : "", rows);
-  return fmt::format(
-      "model:\n"
-      "  arch_mlp_bot: [{0}, {1}]\n"
-      "  arch_mlp_top: [{2}]\n"
-      "  arch_sparse_feature_size: {1}\n"
-      "  arch_interaction_op: {3}\n"
-      "  loss_function: bce\n"
-      "tables:\n"
-      "  defaults: {{{4}, optimizer: {5}, precision: {6}, pooling_sum: exact}}\n"
-      "  rows: [{7}]\n"
-      "data:\n"
-      "  data_generation: synthetic\n"
-      "  data_size: {8}\n"
-      "  synthetic_bag_length: {9}\n"
-      "  zipf_exponent: {10}\n"
-      "training:\n"
-      "  mini_batch_size: {11}\n"
-      "  learning_rate: 0.001\n"
-      "  print_freq: {12}\n"
-      "storage:\n"
-      "  cache_mb: {13}\n"
-      "cluster:\n"
-      "  strategy: {14}\n"
-      "  pool_on: {15}\n",
-      bottom_mlp, dim, top_mlp, interaction, kind, optimizer, precision, all_rows, steps * batch,
-      bag_length, zipf_exponent, batch, steps, cache_mb, strategy, pool_on);
-}
-
-Result<Settings> AccountedConfig::MakeSettings() const {
-  Settings settings;
-  Status status = ReadYamlText(Yaml(), name, &settings);
-  settings.cluster.ps = static_cast<int>(ps);
-  settings.Complete();
-  if (status.ok()) status = settings.Validate(/*reads_data=*/true);
-  if (!status.ok()) return MakeStatus(StatusCode::kInternal, "{}: {}", name, status.message());
-  return settings;
-}
-
 namespace {
 
 // Sizes, precision and kinds of tables.
-std::vector<AccountedConfig> ShapedConfigs() {
+std::vector<TrainedConfig> ShapedConfigs() {
   return {
       {.name = "26 tables, dim 16", .tables = 26, .rows = 50'000, .bottom_mlp = "13, 128, 64"},
       {.name = "small batches", .steps = 500, .batch = 128},
@@ -77,7 +33,7 @@ std::vector<AccountedConfig> ShapedConfigs() {
 }
 
 // Bags, and plans of several PS nodes.
-std::vector<AccountedConfig> PlacedConfigs() {
+std::vector<TrainedConfig> PlacedConfigs() {
   return {
       {.name = "hashed, row-wise Adagrad",
        .tables = 12,
@@ -111,7 +67,7 @@ std::vector<AccountedConfig> PlacedConfigs() {
 }
 
 // Rows that do not fit the cache, and more processes than cores.
-std::vector<AccountedConfig> CrowdedConfigs() {
+std::vector<TrainedConfig> CrowdedConfigs() {
   return {
       {.name = "a tenth of the rows in the cache",
        .steps = 120,
@@ -134,15 +90,15 @@ std::vector<AccountedConfig> CrowdedConfigs() {
 
 }  // namespace
 
-std::vector<AccountedConfig> AccuracyConfigs() {
-  std::vector<AccountedConfig> configs = ShapedConfigs();
-  for (const std::vector<AccountedConfig>& more : {PlacedConfigs(), CrowdedConfigs()}) {
+std::vector<TrainedConfig> AccuracyConfigs() {
+  std::vector<TrainedConfig> configs = ShapedConfigs();
+  for (const std::vector<TrainedConfig>& more : {PlacedConfigs(), CrowdedConfigs()}) {
     configs.insert(configs.end(), more.begin(), more.end());
   }
   return configs;
 }
 
-std::vector<AccountedConfig> QuickConfigs() {
+std::vector<TrainedConfig> QuickConfigs() {
   return {{.name = "quick", .steps = 30, .tables = 4, .rows = 5000, .batch = 256},
           {.name = "quick, 2 PS nodes, 2 workers",
            .ps = 2,
@@ -157,8 +113,8 @@ std::vector<AccountedConfig> QuickConfigs() {
 
 namespace {
 
-AccountedConfig WithPlan(AccountedConfig config, const std::string& strategy, uint32_t ps,
-                         const std::string& pool_on = "workers") {
+TrainedConfig WithPlan(TrainedConfig config, const std::string& strategy, uint32_t ps,
+                       const std::string& pool_on = "workers") {
   config.strategy = strategy;
   config.ps = ps;
   config.pool_on = pool_on;
@@ -167,7 +123,7 @@ AccountedConfig WithPlan(AccountedConfig config, const std::string& strategy, ui
   return config;
 }
 
-PlanContest ContestOf(const std::string& name, const AccountedConfig& workload) {
+PlanContest ContestOf(const std::string& name, const TrainedConfig& workload) {
   return {.name = name,
           .plans = {WithPlan(workload, "row_wise", 1), WithPlan(workload, "row_wise", 2),
                     WithPlan(workload, "table_wise_lpt", 2)}};
@@ -184,7 +140,7 @@ std::vector<PlanContest> PlanContests() {
   };
   // Bags: who pools them.
   for (const uint32_t length : {5u, 20u, 50u}) {
-    const AccountedConfig bags = {
+    const TrainedConfig bags = {
         .steps = 60, .dim = 32, .bag_length = length, .batch = length > 20 ? 256u : 1024u};
     contests.push_back(
         {.name = fmt::format("bags of {}", length),
@@ -193,17 +149,17 @@ std::vector<PlanContest> PlanContests() {
                    WithPlan(bags, "table_wise_lpt", 2, "shards")}});
   }
   // Small tables: rows on the workers or on PS nodes.
-  const AccountedConfig small = {
+  const TrainedConfig small = {
       .steps = 100, .tables = 8, .rows = 2000, .optimizer = "sgd", .batch = 2048};
   contests.push_back({.name = "small tables",
                       .plans = {WithPlan(small, "row_wise", 1), WithPlan(small, "row_wise", 2),
                                 WithPlan(small, "replicated", 1)}});
   // Caches.
-  AccountedConfig cached = {.steps = 80, .tables = 4, .rows = 300'000, .dim = 32, .batch = 2048};
+  TrainedConfig cached = {.steps = 80, .tables = 4, .rows = 300'000, .dim = 32, .batch = 2048};
   PlanContest caches = {.name = "shares of the cache", .plans = {}};
   for (const uint64_t mb : {16, 48, 512}) {
     cached.cache_mb = mb;
-    AccountedConfig plan = WithPlan(cached, "row_wise", 1);
+    TrainedConfig plan = WithPlan(cached, "row_wise", 1);
     plan.name = fmt::format("cache of {} MiB", mb);
     caches.plans.push_back(plan);
   }
