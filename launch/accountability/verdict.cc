@@ -41,7 +41,6 @@ void AddKernels(std::span<const JudgedPoint> judged, std::vector<Target>* target
                       .limit = 1.0 / 3,
                       .is_least = true});
   for (const auto& [group, error] : ErrorsOfGroups(judged)) {
-    if (group.ends_with("of bags")) continue;  // shown, but no target
     targets->push_back(
         {.name = "GMAE of kernels: " + group, .value = error.all.gmae, .limit = kKernelTarget});
   }

@@ -19,6 +19,10 @@
 namespace rowhouse {
 namespace {
 
+constexpr const char* kOnlyFlag = "only";
+const bool kFlags = AddVerbFlag(
+    {.name = kOnlyFlag, .verbs = kBench, .help = "With kernels: only those whose name begins so"});
+
 // Of a command that measures: progress lines, order on Ctrl-C.
 class Session {
  public:
@@ -76,16 +80,23 @@ Status RunCalibrate(const CommandLine& command_line, const Settings& settings) {
                                     CalibrationText(calibration), path, session.seconds()));
 }
 
-// Only those that are judged.
+// Those that are judged, or those that were asked for: their tables, if none is judged.
 Status RunKernels(const CommandLine& command_line, const Settings&) {
   const std::string json = command_line.Value(kJsonFlag);
+  const std::string only = command_line.Value(kOnlyFlag);
   CalibrationOptions options{.judges = true};
   for (const std::string& name : MeasuredKernels().Names()) {
     ASSIGN_OR_RETURN(const auto kernel, MeasuredKernels().Make(name, {}));
-    if (!kernel->judged_as().empty()) options.only.push_back(name);
+    const bool is_wanted = only.empty() ? !kernel->judged_as().empty() : name.starts_with(only);
+    if (is_wanted) options.only.push_back(name);
   }
+  if (options.only.empty()) return UsageError("--only={}: no kernel's name begins so", only);
   const Session session(ProgressBeside(json));
   ASSIGN_OR_RETURN(const Calibration calibration, session.Measure(options));
+  if (calibration.judged.empty()) {
+    return DeliverFigures(json, calibration.machine.ToJson().dump(1) + "\n",
+                          "\n" + CalibrationText(calibration));
+  }
   return DeliverFigures(json, JudgementToJson(calibration.judged).dump(1) + "\n",
                         "\n" + JudgementText(calibration.judged));
 }

@@ -42,12 +42,21 @@ Result<ShardAddress> LocalShards::OpenShard(MeasuredShard shard) {
 
 Status LocalShards::Open(const EmbeddingTables& tables, uint32_t shards, bool pools) {
   ASSIGN_OR_RETURN(const Plan plan, MeasuredPlan(tables, shards, pools));
+  const std::vector<int> cores = AllowedCores();
+  const bool binds = cores.size() > 1;
   std::vector<ShardAddress> addresses;
   for (uint32_t s = 0; s < shards; ++s) {
-    ASSIGN_OR_RETURN(MeasuredShard shard, MeasuredShard::Make(tables.physical, plan, s));
+    if (binds) bound_.emplace(cores[(s + 1) % cores.size()]);
+    ASSIGN_OR_RETURN(MeasuredShard shard,
+                     MeasuredShard::Make(tables.physical, plan, s, /*workers=*/2));
     ASSIGN_OR_RETURN(ShardAddress address, OpenShard(std::move(shard)));
     addresses.push_back(std::move(address));
   }
+  if (binds) bound_.emplace(cores[0]);
+  return Dial(plan, addresses);
+}
+
+Status LocalShards::Dial(const Plan& plan, const std::vector<ShardAddress>& addresses) {
   const std::vector<pid_t> before = ThreadIds();
   worker_transport_ = MakeZeroMqTransport({});
   ASSIGN_OR_RETURN(dialer_, worker_transport_->MakeDialer("calibration"));
@@ -55,8 +64,13 @@ Status LocalShards::Open(const EmbeddingTables& tables, uint32_t shards, bool po
     RETURN_IF_ERROR(dialer_->Connect(address.endpoint).status());
   }
   worker_threads_ = NewThreads(before, ThreadIds());
-  client_ =
-      std::make_unique<PsClient>(PsClientOptions{.job_id = MeasuredShard::kJobId}, plan, addresses);
+  const auto worker = [&](uint32_t rank) {
+    return std::make_unique<PsClient>(
+        PsClientOptions{.job_id = MeasuredShard::kJobId, .worker = WorkerRank{rank}}, plan,
+        addresses);
+  };
+  client_ = worker(0);
+  second_ = worker(1);
   return OkStatus();
 }
 
@@ -78,10 +92,17 @@ Result<ExchangeNs> LocalShards::Pull(std::vector<RowBatch>* rows, std::vector<Ba
 
 Result<ExchangeNs> LocalShards::Push(const std::vector<RowBatch>* rows) {
   ASSIGN_OR_RETURN(const ExchangeNs ns,
-                   Time([&] { client_->StartPush(step_++, kLearningRate, /*samples=*/1, rows); }));
-  client_->StartStats(step_);  // Answered when the step is applied.
-  RETURN_IF_ERROR(RunClient(*client_, *dialer_, clock_));
+                   Time([&] { client_->StartPush(step_, kLearningRate, /*samples=*/1, rows); }));
+  RETURN_IF_ERROR(ApplyStep());
   return ns;
+}
+
+Status LocalShards::ApplyStep() {
+  const std::vector<RowBatch> nothing;
+  second_->StartPush(step_++, kLearningRate, /*samples=*/1, &nothing);
+  RETURN_IF_ERROR(RunClient(*second_, *dialer_, clock_));
+  client_->StartStats(step_);  // Answered when the step is applied.
+  return RunClient(*client_, *dialer_, clock_);
 }
 
 }  // namespace rowhouse

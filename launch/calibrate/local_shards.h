@@ -3,6 +3,10 @@
 // if it were a PS node. Rows of all tables are spread over the shards by row_wise.
 //
 // What it pulls and pushes is the caller's. Rows lie in the shards' memory once they were pushed.
+// Shards answer a push before they update their rows, and the answer may wait for that, or not, as
+// threads share cores. So there is a second worker, which pushes nothing, but after the first one's
+// push has ended: only then can shards apply the step. The worker and the shards are bound to cores,
+// each to the next one.
 // Threads: one caller; the shards' are inside.
 #pragma once
 
@@ -10,11 +14,13 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "common/clock.h"
 #include "common/status.h"
 #include "common/transport/transport.h"
+#include "launch/calibrate/bound_cores.h"
 #include "launch/calibrate/measured_shard.h"
 #include "ps/shard/shard_runner.h"
 #include "sharding/tables/embedding_tables.h"
@@ -39,8 +45,8 @@ class LocalShards {
 
   // Pulls the rows and bags of a step. `bags` may be null.
   Result<ExchangeNs> Pull(std::vector<RowBatch>* rows, std::vector<BagBatch>* bags = nullptr);
-  // Pushes the step's gradients, and ends the step. Shards answer before they update their rows;
-  // this waits for that, too, but does not count it.
+  // Pushes the step's gradients: until the shards have them, and the worker their answers. Then has
+  // the step applied, which is not counted.
   Result<ExchangeNs> Push(const std::vector<RowBatch>* rows);
 
  private:
@@ -50,15 +56,18 @@ class LocalShards {
   };
   LocalShards() = default;
   Status Open(const EmbeddingTables& tables, uint32_t shards, bool pools);
+  Status Dial(const Plan& plan, const std::vector<ShardAddress>& addresses);
+  Status ApplyStep();
   Result<ShardAddress> OpenShard(MeasuredShard shard);
   template <typename Begin>
   Result<ExchangeNs> Time(const Begin& begin);
 
   const SystemClock clock_;
+  std::optional<BoundToCore> bound_;  // the caller
   std::unique_ptr<Transport> worker_transport_;
   std::vector<OneShard> shards_;
   std::unique_ptr<Dialer> dialer_;
-  std::unique_ptr<PsClient> client_;
+  std::unique_ptr<PsClient> client_, second_;
   std::vector<pid_t> worker_threads_;  // of ZeroMQ
   uint64_t step_ = 0;
 };

@@ -36,6 +36,8 @@ class MeasuredKernel {
   // How many times as long as other kernels its points are to be sampled: threads that wake each
   // other take one time or another, and only a mean of many says what they take.
   virtual double patience() const { return 1; }
+  // How often Measure gives a new sample after a Prepare.
+  virtual int most_samples() const { return 120; }
 
   // Prepares for sizes, one an axis, and frees what was prepared before. kUnavailable: this host
   // cannot measure the kernel, and why.

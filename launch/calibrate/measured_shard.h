@@ -1,4 +1,5 @@
-// A shard to be measured: all of its rows fit its memory, and it has an empty store, in memory.
+// A shard to be measured: the rows that are used fit its memory, and it has an empty store, in
+// memory.
 // Threads: one.
 #pragma once
 
@@ -24,9 +25,9 @@ struct MeasuredShard {
   std::unique_ptr<Shard> shard;
   std::unique_ptr<ShardStore> store;
 
-  // Shard `id` of the plan, of one worker.
+  // Shard `id` of the plan. `cache_ratio`: of all rows; below 1 rows have no places of their own.
   static Result<MeasuredShard> Make(const std::vector<TableSpec>& tables, const Plan& plan,
-                                    uint32_t id);
+                                    uint32_t id, uint32_t workers, double cache_ratio = 1);
   // As its client sees it.
   ShardAddress Address(const std::string& endpoint) const;
 };

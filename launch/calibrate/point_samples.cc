@@ -54,7 +54,8 @@ double PointSamples::spread() const {
 Status SamplePoint(MeasuredKernel& kernel, int pass, double ms,
                    std::vector<PointSamples>* samples) {
   const Stopwatch stopwatch;
-  for (int i = 0; i < kMostSamples && (i < kLeastSamples || stopwatch.Ns() < ms * 1e6); ++i) {
+  const int most = kernel.most_samples();
+  for (int i = 0; i < most && (i < kLeastSamples || stopwatch.Ns() < ms * 1e6); ++i) {
     ASSIGN_OR_RETURN(const std::vector<double> ns, kernel.Measure());
     for (size_t figure = 0; figure < ns.size(); ++figure) (*samples)[figure].Add(pass, ns[figure]);
   }

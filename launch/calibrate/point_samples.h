@@ -13,7 +13,7 @@ namespace rowhouse {
 // The value that `share` of the samples lie below, interpolated. Requires samples.
 double Percentile(std::vector<double> samples, double share);
 
-inline constexpr int kLeastSamples = 3, kMostSamples = 120;
+inline constexpr int kLeastSamples = 3;
 inline constexpr double kSlowPass = 1.3;
 
 // Samples of one point of one kernel.

@@ -13,10 +13,12 @@ constexpr TimeMs kNow = 1;  // Nothing that is measured waits.
 
 }  // namespace
 
-Result<std::unique_ptr<ShardAlone>> ShardAlone::Make(const EmbeddingTables& tables, bool pools) {
+Result<std::unique_ptr<ShardAlone>> ShardAlone::Make(const EmbeddingTables& tables, bool pools,
+                                                     double cache_ratio) {
   std::unique_ptr<ShardAlone> alone(new ShardAlone);
   ASSIGN_OR_RETURN(const Plan plan, MeasuredPlan(tables, /*shards=*/1, pools));
-  ASSIGN_OR_RETURN(alone->shard_, MeasuredShard::Make(tables.physical, plan, 0));
+  ASSIGN_OR_RETURN(alone->shard_, MeasuredShard::Make(tables.physical, plan, /*id=*/0,
+                                                      /*workers=*/1, cache_ratio));
   alone->client_ =
       std::make_unique<PsClient>(PsClientOptions{.job_id = MeasuredShard::kJobId}, plan,
                                  std::vector<ShardAddress>{alone->shard_.Address("nowhere")});

@@ -22,9 +22,9 @@ struct ShardStepNs {
 
 class ShardAlone {
  public:
-  // `pools`: it pools all bags.
-  static Result<std::unique_ptr<ShardAlone>> Make(const EmbeddingTables& tables,
-                                                  bool pools = false);
+  // `pools`: it pools all bags. `cache_ratio`: see MeasuredShard.
+  static Result<std::unique_ptr<ShardAlone>> Make(const EmbeddingTables& tables, bool pools = false,
+                                                  double cache_ratio = 1);
 
   // A step: pulls rows and bags, pushes their gradients, and has them applied. `bags` may be null.
   Result<ShardStepNs> Step(std::vector<RowBatch>* rows, std::vector<BagBatch>* bags = nullptr);

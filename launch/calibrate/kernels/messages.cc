@@ -81,7 +81,7 @@ class BagsOnShards final : public MeasuredKernel {
     return {{1024, 4, 16}, {1024, 16, 32}, {4096, 8, 24}, {512, 20, 64}};
   }
   std::vector<std::string> judged_as() const override {
-    return {"pull of bags", "", "", "push of bags", "", "", "update of bags"};
+    return {"pull", "", "", "push", "", "", "update"};
   }
 
   double patience() const override { return 4; }

@@ -34,6 +34,27 @@ TEST(LocalShards, ApplyWhatIsPushed) {
   }
 }
 
+TEST(LocalShards, BindTheCallerOnlyWhileTheyAre) {
+  const std::vector<int> before = AllowedCores();
+  {
+    const auto local = LocalShards::Start(MeasuredTables(1, 100, 4), 1);
+    ASSERT_OK(local);
+    EXPECT_EQ(AllowedCores().size(), 1u);
+  }
+  EXPECT_EQ(AllowedCores(), before);
+}
+
+// Where rows have no places of their own, those that are used are in memory all the same.
+TEST(ShardAlone, KeepsWhatIsUsedInASmallerCache) {
+  const auto alone = ShardAlone::Make(MeasuredTables(1, 100, 4), /*pools=*/false, 0.5);
+  ASSERT_OK(alone);
+  std::vector<RowBatch> rows = SomeRows();
+  ASSERT_OK(alone.value()->Step(&rows));
+  const std::vector<float> before = rows[0].values;
+  ASSERT_OK(alone.value()->Step(&rows));
+  EXPECT_NE(rows[0].values, before);
+}
+
 TEST(ShardAlone, AppliesAStepOfRows) {
   const auto alone = ShardAlone::Make(MeasuredTables(1, 100, 4, "adagrad"));
   ASSERT_OK(alone);
