@@ -3,6 +3,7 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <tuple>
@@ -144,14 +145,14 @@ constexpr double kMostShares = 1.0 + 1e-9;
 
 // On no shard do shares sum to more than 1.
 Status CheckCacheShares(const std::vector<TableSpec>& tables, const Plan& plan) {
-  std::vector<double> sums(plan.shards());
+  std::map<ShardId, double> sums;  // a peer may name any number of shards
   for (const TableSpec& table : tables) {
     const std::optional<double> share = plan.cache_share(table.id);
     if (!share) continue;
     std::set<ShardId> shards;
     for (const Slice& slice : plan.slices(table.id)) shards.insert(slice.shard);
     for (const ShardId shard : shards) {
-      double& sum = sums[Raw(shard)];
+      double& sum = sums[shard];
       sum += *share;
       if (sum <= kMostShares) continue;
       return UsageError(
