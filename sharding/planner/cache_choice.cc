@@ -98,15 +98,14 @@ class Choice {
     return std::max(0.0, room);
   }
 
-  // Rows that a step reads from the store.
+  // Records that a step reads from the store: of a row that is cut into columns its pieces.
   double Reads(const Candidate& one, double share) const {
     const TableId id = one.table->id;
-    const double rows = one.Bytes(share, budget_) / one.record_bytes;
     const TableRowsOfStep& of_step = traffic_.tables[Raw(id)];
-    // RowSharesOf counts pieces of cut rows.
-    const double pieces = rows * std::max(1.0, of_step.cuts);
-    return of_step.distinct_rows * workload_.step.workers *
-           RowSharesOf(workload_, plan_, traffic_, id, pieces).stored;
+    const double cuts = std::max(1.0, of_step.cuts);
+    const double slots = one.Bytes(share, budget_) / one.record_bytes * cuts;
+    return of_step.distinct_rows * cuts * workload_.step.workers *
+           RowSharesOf(workload_, plan_, traffic_, id, slots).stored;
   }
 
   void Take(Candidate* one, double share) {

@@ -143,7 +143,8 @@ Status PlanChoice::ShareCaches() {
   if (!is_any) return OkStatus();
   ASSIGN_OR_RETURN(Plan plan, best_->WithCacheShares(workload_.tables.physical, shares));
   ASSIGN_OR_RETURN(StepCost cost, PredictStep(workload_, plan, cluster_, machine_));
-  if (cost.ms > cost_.ms * (1 + kLeastGain) || !WhyTooMuch(plan, cost).empty()) return OkStatus();
+  const bool is_worse = cost.ms > cost_.ms * (1 + kLeastGain) || cost.hit_rate < cost_.hit_rate;
+  if (is_worse || !WhyTooMuch(plan, cost).empty()) return OkStatus();
   best_ = std::move(plan);
   cost_ = std::move(cost);
   return OkStatus();

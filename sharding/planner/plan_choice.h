@@ -39,7 +39,8 @@ class PlanChoice {
   // takes at most 1 % longer, which no prediction can tell apart, and no longer than
   // table_wise_lpt.
   Status TryEven(const PlanParts& parts);
-  // Gives the best plan the cache shares that save most reads, unless it is slower with them.
+  // Gives the best plan the cache shares that save most reads, unless it is slower with them,
+  // or has fewer hits.
   Status ShareCaches();
   // Every combination of places, of which shards of one kind count once.
   Status TryAll();

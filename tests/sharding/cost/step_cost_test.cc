@@ -3,7 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cmath>
 
+#include "sharding/cost/cache_shares.h"
+#include "sharding/cost/step_traffic.h"
 #include "sharding/plans/plan_maker.h"
 
 namespace rowhouse {
@@ -97,6 +100,18 @@ TEST(StepCost, CachesThatAreTooSmallReadTheStore) {
       PredictStep(workload, RowWise(workload, 1), Cluster(1, 1), Machine::Typical()).value();
   EXPECT_LT(cost.hit_rate, 0.9);
   EXPECT_GT(cost.hit_rate, 0.1);
+}
+
+TEST(CacheShares, ACacheHasAsManySlotsAsRecordsFitItsBytes) {
+  Workload workload = WorkloadOf(2, 1'000'000, 64, 4096, 1);
+  workload.storage.cache_bytes = 20 << 20;
+  const Plan plan =
+      RowWise(workload, 1).WithCacheShares(workload.tables.physical, {0.75, 0.25}).value();
+  const CacheShares shares = CacheSharesOf(workload, plan, TrafficOfStep(workload, plan), 1);
+  const double record = shares.record_bytes[0];
+  EXPECT_EQ(shares.cached_rows[0], std::floor((15 << 20) / record));
+  EXPECT_EQ(shares.cached_rows[1], std::floor((5 << 20) / record));
+  EXPECT_EQ(shares.cached_bytes[1], shares.cached_rows[1] * record);
 }
 
 TEST(StepCost, CachesBeginAsThePlanSharesThem) {

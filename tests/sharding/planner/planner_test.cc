@@ -327,7 +327,7 @@ TEST(Planner, BeatsLptOnPublishedShapes) {
 TEST(Planner, CachesGoToTheTablesWhoseRowsAreUsedAgain) {
   // One table whose lookups come back, one whose never do, one that is small.
   Workload workload = MadeWorkload({{.rows = 1'000'000, .bag = 4, .zipf = 1.2},
-                                    {.rows = 4'000'000, .bag = 4},
+                                    {.rows = 40'000'000, .bag = 4},
                                     {.rows = 2000, .bag = 4}});
   workload.storage = {.store = "rocksdb", .cache_bytes = uint64_t{16} << 20};
   const ClusterShape cluster = MadeCluster(2);
