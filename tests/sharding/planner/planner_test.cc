@@ -369,7 +369,8 @@ TEST(Planner, SlicesHaveEvenLookupsWhereHotRowsLieTogether) {
   AccessCounts counts;
   counts.tables = {{.name = table.name, .rows = table.rows, .range_rows = 1000}};
   for (uint64_t r = 0; r < 1000; ++r) {
-    counts.tables[0].ranges.push_back(static_cast<uint64_t>(1e6 * std::pow(r + 1.0, -0.8)));
+    counts.tables[0].ranges.push_back(
+        static_cast<uint64_t>(1e6 * std::pow(static_cast<double>(r + 1), -0.8)));
   }
   workload.of_table[0] = IdDistribution::Counted(counts.tables[0]);
   workload.accesses = std::make_shared<const AccessCounts>(counts);
