@@ -14,6 +14,7 @@ constexpr double kAlike = 1.05;
 
 // 1 - (1 - p)^n, without the cancellation of small p.
 double Touched(double probability, double lookups) {
+  if (probability <= 0.0) return 0.0;  // also of infinitely many lookups
   if (probability >= 1.0) return lookups > 0 ? 1.0 : 0.0;
   return -std::expm1(lookups * std::log1p(-probability));
 }
@@ -213,6 +214,7 @@ IdDistribution IdDistribution::Without(double rows, double* share) const {
     *share += taken * group.probability;
     if (group.rows > taken) left.push_back({group.rows - taken, group.probability});
   }
+  *share = std::min(*share, 1.0);  // Rounding may pass it.
   if (left.empty()) return Uniform(1);
   return Of(std::move(left));
 }

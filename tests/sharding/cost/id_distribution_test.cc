@@ -127,5 +127,27 @@ TEST(IdDistribution, ReadingAheadLeavesLittleToThePolicy) {
   EXPECT_GT(cached("lfu", 8), cached("lru", 8));
 }
 
+TEST(IdDistribution, OfTableWithHardlyAnyLookupsHitsAndTouchesFiniteNumbers) {
+  TableAccesses accesses{.name = "t", .rows = 367'692'628, .range_rows = 5611};
+  accesses.ranges.resize(65'531);
+  for (const uint64_t row : {126'037'523u, 233'266'565u}) {
+    accesses.ranges[row / accesses.range_rows] = 1;
+    accesses.hottest.push_back({row, 1});
+  }
+  const IdDistribution ids = IdDistribution::Counted(accesses);
+  for (const char* const policy : {"lru", "clock", "lfu", "lrfu", "w_tinylfu", "dataset"}) {
+    for (const double slots : {1.0, 2.0, 1e6}) {
+      const double rate = ids.HitRate(slots, 26, policy);
+      EXPECT_GE(rate, 0) << policy << ", " << slots;
+      EXPECT_LE(rate, 1) << policy << ", " << slots;
+      const RowShares shares = ids.SharesOfRun(slots, 26, {.policy = policy, .steps = 10});
+      EXPECT_NEAR(shares.cached + shares.stored + shares.touched, 1, 1e-9) << policy;
+    }
+  }
+  double share = 0;
+  EXPECT_EQ(ids.Without(2, &share).DistinctRows(26 * (1 - share)), 0);
+  EXPECT_LE(share, 1);
+}
+
 }  // namespace
 }  // namespace rowhouse
