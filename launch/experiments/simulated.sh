@@ -5,8 +5,8 @@
 #                        [--calibration FILE]
 #     --repeat N   every model N times, one round after the other (3)
 #     --steps N    of each run (200)
-#     --out DIR    where reports, the calibration and simulated.csv go (runs/simulated); replaces those of
-#                  an earlier time
+#     --out DIR    where reports, the calibration, simulated.csv and .md go (runs/simulated); replaces
+#                  those of an earlier time
 #     --ps N       PS nodes (2)           --workers N  workers (2)
 #     --calibration FILE   these constants; else they are measured, before the runs
 #     --quick      10 steps, once: only shows that everything works
@@ -134,4 +134,9 @@ awk -F, '
                    "spread %", "step %", "bytes %", "load %"; next }
   { printf "%-12s %12.3f %12.3f %8.1f %+8.1f %+8.1f %+8.1f\n", $1, $2, $3, 100 * $4, 100 * $5, 100 * $6, 100 * $7 }
 ' "$out/simulated.csv"
-echo "figures: $out/simulated.csv"
+awk -F, '
+  NR == 1 { print "| model | simulated ms | measured ms | spread | step | bytes | load |\n|---|---|---|---|---|---|---|"; next }
+  { printf "| %s | %.2f | %.2f | %.0f %% | %+.1f %% | %+.1f %% | %+.1f %% |\n", $1, $2, $3, 100 * $4, 100 * $5,
+           100 * $6, 100 * $7 }
+' "$out/simulated.csv" >"$out/simulated.md"
+echo "figures: $out/simulated.csv, and as a table for a page: $out/simulated.md"
