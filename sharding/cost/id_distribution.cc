@@ -192,17 +192,36 @@ double IdDistribution::LookupsFor(double rows) const {
   double possible = 0;
   for (const Group& group : groups_) possible += group.probability > 0 ? group.rows : 0;
   if (rows >= possible * (1 - 1e-9)) return std::numeric_limits<double>::infinity();
-  // DistinctRows is concave and rises from 0: bisection in the logarithm.
-  double low = std::log(rows), high = low + 1;
-  while (DistinctRows(std::exp(high)) < rows) {
-    low = high;
-    high += 2;
+  struct Term {
+    double rows, decay;  // untouched after n lookups: rows * e^(decay * n)
+  };
+  std::vector<Term> terms;
+  double always = 0;       // rows that any lookup touches
+  double first_slope = 0;  // at 0 lookups
+  for (const Group& group : groups_) {
+    if (group.probability >= 1) {
+      always += group.rows;
+    } else if (group.probability > 0) {
+      terms.push_back({group.rows, std::log1p(-group.probability)});
+      first_slope -= group.rows * terms.back().decay;
+    }
   }
-  for (int i = 0; i < 30 && high - low > 1e-4; ++i) {
-    const double middle = (low + high) / 2;
-    (DistinctRows(std::exp(middle)) < rows ? low : high) = middle;
+  if (rows <= always || first_slope <= 0) return 1;
+  // DistinctRows is concave: below its first slope, from where Newton's steps never pass the root.
+  double lookups = (rows - always) / first_slope;
+  for (int i = 0; i < 1000; ++i) {
+    double missing = rows - always, slope = 0;
+    for (const Term& term : terms) {
+      const double gone = std::expm1(term.decay * lookups);
+      missing += term.rows * gone;
+      slope -= term.rows * term.decay * (1 + gone);
+    }
+    if (missing <= 0 || slope <= 0) break;
+    const double step = missing / slope;
+    lookups += step;
+    if (step < 1e-5 * lookups) break;
   }
-  return std::exp((low + high) / 2);
+  return lookups;
 }
 
 IdDistribution IdDistribution::Without(double rows, double* share) const {

@@ -66,6 +66,20 @@ TEST(IdDistribution, CountedRowsHaveTheProbabilitiesThatWereCounted) {
   EXPECT_NEAR(share, 0.9, 1e-12);
 }
 
+TEST(IdDistribution, LookupsForIsFoundHoweverSteepTheLaw) {
+  for (const double exponent : {0.0, 0.5, 1.05, 2.0, 5.0}) {
+    for (const double rows : {3.0, 1000.0, 1e8}) {
+      const IdDistribution ids = IdDistribution::Zipf(rows, exponent);
+      for (const double share : {1e-4, 0.01, 0.5, 0.99, 1 - 1e-6}) {
+        const double wanted = share * rows;
+        const double lookups = ids.LookupsFor(wanted);
+        EXPECT_NEAR(ids.DistinctRows(lookups), wanted, 1e-3 * wanted)
+            << exponent << ", " << rows << ", " << share;
+      }
+    }
+  }
+}
+
 TEST(IdDistribution, LookupsForIsTheInverseOfDistinctRows) {
   const IdDistribution ids = IdDistribution::Zipf(1e6, 1.05);
   for (const double rows : {10.0, 1e3, 1e5, 9e5}) {
