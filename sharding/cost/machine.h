@@ -1,7 +1,7 @@
 // Machine: the constants of one kind of host, as `rowhouse bench calibrate` measures them: what a
 // kernel takes, what memory, disk and network give. The cost model knows a machine by nothing else.
-// It reads `cores`, `kernels` and the constants "in_step_..." (in_step.h); all others are for
-// people.
+// It reads `cores`, `kernels` and the constants "in_step_..." (in_step.h); memory_traffic.h reads
+// dram_gbs and llc_bytes; all others are for people.
 //
 // As a file it is JSON: {"rowhouse_calibration": 1, "host", "cpu", "cores", "measured_at",
 // "constants": {name: {"value", "unit", "spread"}}, "kernels": {name: KernelTable}}.
