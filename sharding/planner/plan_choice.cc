@@ -360,4 +360,14 @@ Status PlanChoice::TryFrom(const std::vector<std::vector<TableParts>>& places, s
   return OkStatus();
 }
 
+std::optional<double> PlanChoice::MsWith(const TableSpec& table, const TableParts& place) const {
+  PlanParts parts(*best_);
+  parts.tables()[Raw(table.id)] = place;
+  const Result<Plan> plan = parts.ToPlan(workload_.tables, shards_);
+  if (!plan.ok()) return std::nullopt;
+  const Result<StepCost> cost = PredictStep(workload_, plan.value(), cluster_, machine_);
+  if (!cost.ok() || !WhyTooMuch(plan.value(), cost.value()).empty()) return std::nullopt;
+  return cost.value().ms;
+}
+
 }  // namespace rowhouse

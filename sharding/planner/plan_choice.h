@@ -57,9 +57,13 @@ class PlanChoice {
   // Why the last plan that was passed over broke the limits; "": none did.
   const std::string& refusal() const { return refusal_; }
 
- private:
   // Other ways to place one table; `now`: as it is.
   std::vector<TableParts> PlacesOf(const TableSpec& table, const TableParts* now) const;
+  // Milliseconds of a step of the best plan with one table placed otherwise; nullopt if that is no
+  // plan or breaks the limits.
+  std::optional<double> MsWith(const TableSpec& table, const TableParts& place) const;
+
+ private:
   void AddPooled(const TableSpec& table, TableParts parts, std::vector<TableParts>* places) const;
   bool IsAllowed(const TableSpec& table, const TableParts& parts) const;
   std::string WhyTooMuch(const Plan& plan, const StepCost& cost) const;

@@ -5,6 +5,7 @@
 
 #include "common/counted.h"
 #include "sharding/planner/form_choice.h"
+#include "sharding/planner/next_best.h"
 #include "sharding/planner/plan_choice.h"
 #include "sharding/planner/plan_draft.h"
 #include "sharding/planner/table_decisions.h"
@@ -159,9 +160,14 @@ class Planner {
   }
 
   // Why a table is where it is, if its own figures do not say.
-  std::string HowFound() const {
-    return fmt::format("so in the plan found by {}, the best of {} for the whole step ({:.2f} ms)",
-                       choice_.name(), Counted(choice_.tried(), "plan"), choice_.cost().ms);
+  std::string OtherReason(const TableSpec& table) const {
+    constexpr size_t kFewTables = 32;  // of which other places are predicted
+    if (workload_.tables.physical.size() <= kFewTables) {
+      const std::optional<NextBest> next = NextBestOf(choice_, table);
+      if (next) return NextBestText(*next, choice_.cost().ms);
+    }
+    return fmt::format("so in the fastest of {} that were tried, found by {}",
+                       Counted(choice_.tried(), "plan"), choice_.name());
   }
 
   PlannedRun Finish() const {
@@ -177,7 +183,8 @@ class Planner {
     }
     return {.plan = choice_.plan(),
             .cost = choice_.cost(),
-            .tables = DecisionsOf(workload_, cluster_, forms_, limits_, choice_.plan(), HowFound()),
+            .tables = DecisionsOf(workload_, cluster_, forms_, limits_, choice_.plan(),
+                                  [this](const TableSpec& table) { return OtherReason(table); }),
             .method = choice_.name(),
             .plans_tried = choice_.tried(),
             .largest_load = largest,

@@ -25,7 +25,7 @@ std::string Grouped(double number) {
 class Words {
  public:
   Words(const Workload& workload, const ClusterShape& cluster, const TableForms& forms,
-        const NodeLimits& limits, const Plan& plan, const std::string& otherwise)
+        const NodeLimits& limits, const Plan& plan, const OtherReason& otherwise)
       : workload_(workload),
         forms_(forms),
         limits_(limits),
@@ -55,7 +55,7 @@ class Words {
                     table.rows == 1 ? "row" : "rows");
     const double there = forms_.OnWorkers(table.id).even_ms;
     const double on_shards = forms_.Rows(table.id).even_ms;
-    if (there > on_shards) return what + ": " + otherwise_;
+    if (there > on_shards) return what + ": " + otherwise_(table);
     return fmt::format(
         "{}: {} of a step with the allreduce of their gradients, against {} for pulling {} rows "
         "from shards",
@@ -68,16 +68,16 @@ class Words {
     const double bytes = static_cast<double>(TableBytesOf(table));
     if (shards_ == 1) return fmt::format("{} of the only shard's time", Ms(ms));
     if (pieces == 1) {
-      return fmt::format("whole: {} of a shard's time, {:.2f} of an even share ({})", Ms(ms),
+      return fmt::format("whole: {} of a shard's time, {:.2f} times an even share ({})", Ms(ms),
                          ms / std::max(even, 1e-12), Ms(even));
     }
     if (limits_.row_bytes > 0 && bytes > static_cast<double>(limits_.row_bytes)) {
       return fmt::format("divided, as its {:.1f} MiB are more than {} lets a PS node have",
                          bytes / (1 << 20), limits_.name);
     }
-    if (ms <= even) return fmt::format("divided into {}: {}", pieces, otherwise_);
+    if (ms <= even) return fmt::format("divided into {}: {}", pieces, otherwise_(table));
     return fmt::format(
-        "divided into {}, as its {} of shards' time are {:.2f} of an even share ({})", pieces,
+        "divided into {}: its {} of shards' time are {:.2f} times an even share ({})", pieces,
         Ms(ms), ms / std::max(even, 1e-12), Ms(even));
   }
 
@@ -100,7 +100,7 @@ class Words {
     if (is_on_shards && workload_.tables.pool_on[Raw(table.id)] == "shards") {
       return who + "it says pool_on: shards";
     }
-    if (is_on_shards != (of_shards <= of_workers)) return who + otherwise_;
+    if (is_on_shards != (of_shards <= of_workers)) return who + otherwise_(table);
     return who + fmt::format("{} if shards pool bags of {:.1f}, {} if workers pull {} rows",
                              Ms(of_shards), use.bag_length, Ms(of_workers), Grouped(use.distinct));
   }
@@ -109,7 +109,7 @@ class Words {
   const TableForms& forms_;
   const NodeLimits& limits_;
   const Plan& plan_;
-  const std::string& otherwise_;
+  const OtherReason& otherwise_;
   const uint32_t shards_;
   double all_ms_ = 0;
 };
@@ -130,7 +130,7 @@ std::string StrategyLike(const TableSpec& table, const Plan& plan) {
 
 std::vector<TableDecision> DecisionsOf(const Workload& workload, const ClusterShape& cluster,
                                        const TableForms& forms, const NodeLimits& limits,
-                                       const Plan& plan, const std::string& otherwise) {
+                                       const Plan& plan, const OtherReason& otherwise) {
   const Words words(workload, cluster, forms, limits, plan, otherwise);
   const CacheShares caches =
       CacheSharesOf(workload, plan, TrafficOfStep(workload, plan), cluster.shards_per_ps);

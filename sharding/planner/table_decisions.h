@@ -1,6 +1,8 @@
 // What a plan decides about each table, in words and figures. Threads: pure functions.
 #pragma once
 
+#include <functional>
+#include <string>
 #include <vector>
 
 #include "sharding/planner/plan_draft.h"
@@ -9,11 +11,13 @@
 
 namespace rowhouse {
 
+using OtherReason = std::function<std::string(const TableSpec& table)>;
+
 // One for each physical table of any plan. A table's own figures are its reason only if they speak
-// for what was decided; else it is `otherwise`: how the plan was found.
+// for what was decided; else `otherwise` says one.
 std::vector<TableDecision> DecisionsOf(const Workload& workload, const ClusterShape& cluster,
                                        const TableForms& forms, const NodeLimits& limits,
-                                       const Plan& plan, const std::string& otherwise);
+                                       const Plan& plan, const OtherReason& otherwise);
 
 // The strategy that a table of the plan is placed like: its name in ShardingStrategies(), or
 // "table_wise" for a whole one.
