@@ -62,7 +62,10 @@ class Prediction {
     for (size_t t = 0; t < caches_.tables.size(); ++t) {
       const RowShares& shares = caches_.tables[t];
       if (shares.stored * traffic_.tables[t].distinct_rows < 0.5) continue;
-      share = std::max(share, steps > 0 ? 1 - shares.steps_to_fill / steps : 1.0);
+      // A run that goes on reads in its first step: rows are stored, and the cache is empty.
+      const double before =
+          workload_.storage.has_rows ? std::min(1.0, shares.steps_to_fill) : shares.steps_to_fill;
+      share = std::max(share, steps > 0 ? 1 - before / steps : 1.0);
     }
     return share;
   }
