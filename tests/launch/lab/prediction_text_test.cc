@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "sharding/plans/plan_maker.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {
@@ -105,6 +106,21 @@ TEST(PredictionText, WhatNobodyKnowsIsNoNumber) {
   EXPECT_THAT(text, Not(HasSubstr("nan")));
   EXPECT_THAT(text, Not(HasSubstr("inf")));
   EXPECT_TRUE(PredictionToJson(report)["ps_nodes"][0]["busy_ms"]["actual"].is_null());
+}
+
+TEST(PredictRun, OverSeveralHostsSaysThatTheirNetworkIsNotKnown) {
+  Settings settings;
+  settings.sharding.calibration = "typical";
+  settings.Complete();
+  const Plan plan = MakeRowWisePlan(settings.embedding.physical, 1);
+  const auto warning_of = [&](uint32_t hosts) {
+    const Result<RunPrediction> prediction =
+        PredictRun(settings, plan, {.hosts = hosts, .steps = 20, .samples = 20});
+    EXPECT_OK(prediction);
+    return prediction.value().warning;
+  };
+  EXPECT_EQ(warning_of(1), "");
+  EXPECT_THAT(warning_of(3), HasSubstr("the network between 3 hosts is taken to be as fast as"));
 }
 
 TEST(PredictionToJson, HasEveryRankByName) {
