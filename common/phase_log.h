@@ -107,6 +107,8 @@ class PhaseLog {
   // Of a phase and all that are part of it.
   double seconds_of(const std::string& name) const;
   TimeNs Now() const { return clock_.NowNs(); }
+  // When the phase under way began. Reads no clock.
+  TimeNs began() const { return began_; }
 
   PhaseRecord Record() const;
 

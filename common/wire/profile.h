@@ -8,6 +8,7 @@
 
 #include "common/phase_log.h"
 #include "common/wire/header.h"
+#include "common/wire/message_log.h"
 
 namespace rowhouse {
 
@@ -56,10 +57,11 @@ struct ProfileReply {
   std::vector<ThreadRecord> threads;
   std::vector<MemoryPart> memory;   // of this shard
   uint64_t process_peak_bytes = 0;  // of the process; 0: not known
+  std::vector<MessageTimes> messages;
 
   template <class Archive>
   void serialize(Archive& archive) {
-    archive(code, message, now_ns, pid, threads, memory, process_peak_bytes);
+    archive(code, message, now_ns, pid, threads, memory, process_peak_bytes, messages);
   }
 };
 

@@ -173,8 +173,9 @@ Status OneShard::Run(Operation operation) {
 
 Status OneShard::BeginProfile() {
   phases_.KeepSpans();
-  pull_phases_ = ClientPhases::Of("pull", &phases_);
-  push_phases_ = ClientPhases::Of("push", &phases_);
+  pull_phases_ = ClientPhases::Of("pull", &phases_, &messages_);
+  push_phases_ = ClientPhases::Of("push", &phases_, &messages_);
+  messages_.Clear();
   runs_ = 0;
   RETURN_IF_ERROR(AskForProfiles(*client_, *dialer_, clock_, ProfileWish::kBegin).status());
   phases_.Restart();
@@ -192,7 +193,8 @@ Result<RunProfile> OneShard::TakeProfile() {
                      .pid = static_cast<uint32_t>(getpid()),
                      .rows = rows,
                      .threads = {{.thread = "client", .record = phases_.Record()}},
-                     .process_peak_bytes = PeakBytesOfProcess()};
+                     .process_peak_bytes = PeakBytesOfProcess(),
+                     .messages = messages_.Answered()};
   RankProfile shard = RankOfShard(kShardName, client.host, std::move(replies.at(0)));
   shard.rows = rows;
   return RunProfile{.steps = runs_, .ranks = {std::move(client), std::move(shard)}};

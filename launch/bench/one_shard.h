@@ -76,7 +76,8 @@ class OneShard {
 
   const OneShardOptions options_;
   const SystemClock clock_;
-  PhaseLog phases_;  // of the client: pull, push, other
+  PhaseLog phases_;      // of the client: pull, push, other
+  MessageLog messages_;  // if the phases keep spans
   ClientPhases pull_phases_, push_phases_;
   uint64_t runs_ = 0;  // since the profile began
   std::unique_ptr<Transport> shard_transport_, worker_transport_;

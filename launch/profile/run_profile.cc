@@ -6,6 +6,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "launch/profile/message_figures.h"
 #include "launch/report/figure_text.h"
 
 namespace rowhouse {
@@ -183,7 +184,8 @@ RankProfile RankOfShard(std::string name, std::string host, ProfileReply reply) 
                    .pid = reply.pid,
                    .threads = std::move(reply.threads),
                    .memory = std::move(reply.memory),
-                   .process_peak_bytes = reply.process_peak_bytes};
+                   .process_peak_bytes = reply.process_peak_bytes,
+                   .messages = std::move(reply.messages)};
   for (const ThreadRecord& thread : rank.threads) {
     for (size_t p = 0; p < thread.record.kinds.size(); ++p) {
       if (thread.record.kinds[p].name != "gather") continue;
@@ -203,6 +205,7 @@ std::string ProfileText(const RunProfile& profile) {
     for (const ThreadRecord& thread : rank.threads) {
       text += ThreadText(thread, ScaleOf(profile, rank));
     }
+    text += MessagesText(profile, rank);
     text += MemoryText(profile, rank);
   }
   return text;
@@ -227,6 +230,7 @@ Json ProfileToJson(const RunProfile& profile) {
          {"rows_pulled", rank.rows},
          {"samples", rank.samples},
          {"threads", threads},
+         {"messages", MessagesToJson(profile, rank)},
          {"memory", memory},
          {"process_peak_bytes",
           rank.process_peak_bytes == 0 ? Json(nullptr) : Json(rank.process_peak_bytes)}});

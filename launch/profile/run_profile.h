@@ -4,10 +4,11 @@
 // JSON, format 1: {"rowhouse_profile": 1, "steps", "samples", "ranks": [{"name", "host", "kind":
 // "worker" | "shard", "clock_offset_us", "clock_error_us", "threads": [{"name", "seconds",
 // "dropped_spans", "phases": [{"name", "ms_per_step", "share", "times", "ns_per_sample",
-// "ns_per_row", <amounts>}]}], "memory": [{"name", "bytes"}], "process_peak_bytes"}]}. Names of
-// phases are those of worker/train/step_phases.h and common/wire/shard_times.h; "a/b" is part of
-// "a".
-// Threads: plain data.
+// "ns_per_row", <amounts>}]}], "messages": [{"kind": "pull" | "push", "shard", "number",
+// "behind_us", "going_us", "served_us", "coming_us"}] (launch/profile/message_ways.h; of workers),
+// "memory": [{"name", "bytes"}], "process_peak_bytes"}]}. Names of phases are those of
+// worker/train/step_phases.h and common/wire/shard_times.h; "a/b" is part of "a". Threads: plain
+// data.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +18,7 @@
 
 #include "common/clock.h"
 #include "common/wire/profile.h"
+#include "worker/train/kept_times.h"
 
 namespace rowhouse {
 
@@ -32,18 +34,20 @@ struct RankProfile {
   std::vector<ThreadRecord> threads;
   std::vector<MemoryPart> memory;
   uint64_t process_peak_bytes = 0;  // 0: not known
+  std::vector<MessageTimes> messages;
+  std::vector<AllreduceTimes> allreduces;  // of a worker
 
   template <class Archive>
   void serialize(Archive& archive) {
     archive(name, host, is_worker, pid, clock_offset, clock_error, rows, samples, threads, memory,
-            process_peak_bytes);
+            process_peak_bytes, messages, allreduces);
   }
 };
 
 struct RunProfile {
   uint64_t steps = 0;
-  uint64_t samples = 0;  // over all workers
-  std::vector<RankProfile> ranks;
+  uint64_t samples = 0;            // over all workers
+  std::vector<RankProfile> ranks;  // workers by rank, then shards by id
 };
 
 // What a shard answered.

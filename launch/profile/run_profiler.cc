@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "common/wire/codec.h"
+#include "launch/profile/allreduce_wait.h"
 #include "launch/profile/clock_bounds.h"
 #include "launch/profile/trace_file.h"
 #include "launch/profile/worker_memory.h"
@@ -137,7 +138,9 @@ Result<std::vector<RankProfile>> RunProfiler::GatherWorkers(TrainingStep& step,
                .samples = static_cast<double>(TotalOf(record, StepPhase::kData).amounts[0]),
                .threads = {{.thread = "worker", .record = record}},
                .memory = MemoryOfWorker(step, trainer),
-               .process_peak_bytes = PeakBytesOfProcess()};
+               .process_peak_bytes = PeakBytesOfProcess(),
+               .messages = trainer.kept_times().messages.Answered(),
+               .allreduces = trainer.kept_times().allreduces};
   const Frame packed = EncodeBody(mine);
   ASSIGN_OR_RETURN(const auto all, workers.AllGather(packed.bytes(), "gathering the profile"));
   ASSIGN_OR_RETURN(const std::vector<ClockBounds> bounds, CompareClocks(workers, links_.clock));
@@ -186,13 +189,14 @@ Status RunProfiler::Take(TrainingStep& step, const Trainer& trainer) {
   if (!is_on_) return OkStatus();
   ASSIGN_OR_RETURN(std::vector<RankProfile> ranks, GatherWorkers(step, trainer));
   if (!prints_) return OkStatus();
+  const uint64_t steps = TotalOf(ranks[0].threads[0].record, StepPhase::kAllreduce).times;
+  DivideAllreduce(&ranks);
   ASSIGN_OR_RETURN(std::vector<RankProfile> shards, TakeShards());
   for (RankProfile& shard : shards) {
     shard.samples = static_cast<double>(trainer.samples_done());
     ranks.push_back(std::move(shard));
   }
-  const PhaseTotal& steps = ranks[0].threads[0].record.totals[Number(StepPhase::kAllreduce)];
-  profile_ = {.steps = steps.times, .samples = trainer.samples_done(), .ranks = std::move(ranks)};
+  profile_ = {.steps = steps, .samples = trainer.samples_done(), .ranks = std::move(ranks)};
   return OkStatus();
 }
 

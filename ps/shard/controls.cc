@@ -209,6 +209,7 @@ void Controls::AnswerProfile(const Request& request, const StoreCounted& event) 
   reply.now_ns = state_.phases->shard.Now();
   reply.pid = state_.phases->pid;
   reply.threads = state_.phases->Records();
+  reply.messages = state_.phases->messages.Answered();
   const RowStoreCounters& store = event.counters;
   reply.memory = {{.name = "cache", .bytes = state_.counters.cache_bytes},
                   {.name = "memtables", .bytes = store.memtable_bytes},

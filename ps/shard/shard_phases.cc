@@ -39,6 +39,7 @@ ShardTimes ShardPhases::Times() {
 
 void ShardPhases::KeepSpans() {
   shard.KeepSpans();
+  messages.Clear();
   MutexLock lock(mutex);
   store.KeepSpans();
   push_log.KeepSpans();

@@ -4,6 +4,7 @@
 
 #include "common/mutex.h"
 #include "common/phase_log.h"
+#include "common/wire/message_log.h"
 #include "common/wire/profile.h"
 #include "common/wire/shard_times.h"
 
@@ -12,8 +13,8 @@ namespace rowhouse {
 constexpr PhaseLog::Phase Number(ShardPhase phase) { return static_cast<PhaseLog::Phase>(phase); }
 constexpr PhaseLog::Phase Number(StorePhase phase) { return static_cast<PhaseLog::Phase>(phase); }
 
-// The logs of one shard, which its driver owns. Threads: `shard` is the shard's thread's; the
-// others are any thread's.
+// The logs of one shard, which its driver owns. Threads: `shard` and `messages` are the shard's
+// thread's; the others are any thread's.
 struct ShardPhases {
   explicit ShardPhases(const Clock& clock);
 
@@ -25,7 +26,8 @@ struct ShardPhases {
   // By thread, those that did something. On the shard's thread.
   std::vector<ThreadRecord> Records() EXCLUDES(mutex);
 
-  PhaseLog shard;  // by ShardPhase
+  PhaseLog shard;       // by ShardPhase
+  MessageLog messages;  // of workers, if spans are kept
   uint32_t pid = 0;
   // Parts of an update, if spans are kept.
   PhaseLog::Phase update_merge = 0, update_lookup = 0, update_rows = 0;

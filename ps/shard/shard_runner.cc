@@ -107,6 +107,10 @@ class ShardRunner::Loop {
       }
       if (incoming.value()) {
         runner_.heard_at_ = Now();
+        if (runner_.phases_.shard.keeps_spans()) {
+          runner_.phases_.messages.OnRequest(incoming.value()->peer, incoming.value()->frames,
+                                             ready_at_, runner_.phases_.shard.began());
+        }
         Handle(
             MessageArrived{std::move(incoming.value()->peer), std::move(incoming.value()->frames)});
       }
@@ -123,6 +127,7 @@ class ShardRunner::Loop {
   // While the shard is profiled, receiving what is there already counts as work with the socket.
   Result<std::optional<Incoming>> Receive(TimeMs wait) {
     End(ShardPhase::kOther);
+    ready_at_ = runner_.phases_.shard.began();
     if (runner_.phases_.shard.keeps_spans()) {
       Result<std::optional<Incoming>> incoming = listener_.Receive(0);
       End(ShardPhase::kSocket);
@@ -154,6 +159,9 @@ class ShardRunner::Loop {
 
   void CarryOut(ShardAction& action) {
     if (auto* send = std::get_if<SendFrames>(&action)) {
+      if (runner_.phases_.shard.keeps_spans()) {
+        runner_.phases_.messages.OnAnswer(send->peer, send->frames, runner_.phases_.shard.Now());
+      }
       // The peer may be gone; its worker reports the loss itself.
       const Status status = listener_.Send(send->peer, std::move(send->frames));
       LOG_IF(WARNING, !status.ok()) << runner_.name_ << " reply lost: " << status.message();
@@ -204,6 +212,7 @@ class ShardRunner::Loop {
   ShardRunner& runner_;
   Listener& listener_;
   TimeMs wake_at_ = std::numeric_limits<TimeMs>::max();
+  TimeNs ready_at_ = 0;  // when it last began to look for a message
   IoThread io_;
   std::optional<IoThread> log_io_;
 };

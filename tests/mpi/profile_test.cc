@@ -52,6 +52,26 @@ TEST_F(Profile, ChangesNoBitAndTellsOfEveryRank) {
     ms += phase["ms_per_step"].get<double>();
     if (phase["name"] == "between steps") between = phase["ms_per_step"];
   }
+  // Two workers never come to the same allreduce at the same nanosecond.
+  for (const int rank : {0, 1}) {
+    std::map<std::string, double> of_phase;
+    for (const json& phase : figures["ranks"][rank]["threads"][0]["phases"]) {
+      of_phase[phase["name"]] = phase["ms_per_step"];
+    }
+    EXPECT_GT(of_phase["allreduce/wait"], 0.0);
+    EXPECT_NEAR(of_phase["allreduce/wait"] + of_phase["allreduce/sum"], of_phase["allreduce"],
+                1e-9);
+    // To either shard 40 pulls and 40 pushes, one message each.
+    const json& messages = figures["ranks"][rank]["messages"];
+    ASSERT_EQ(messages.size(), 4u);
+    for (const json& message : messages) {
+      EXPECT_EQ(message["number"], 40);
+      EXPECT_GE(message["behind_us"].get<double>(), 0.0);
+      for (const char* const way : {"going_us", "served_us", "coming_us"}) {
+        EXPECT_GT(message[way].get<double>(), 0.0) << way;
+      }
+    }
+  }
   const double seconds = profiled.report["totals"]["seconds"];
   EXPECT_NEAR((ms - between) * 40, seconds * 1e3, 0.02 * seconds * 1e3 + 1.0)
       << "phases sum to the time of the steps";
@@ -72,9 +92,9 @@ TEST_F(Profile, ItsTraceHasEveryRankOnOneClockWithoutOverlaps) {
     EXPECT_GE(begin, end - 1e-3);
     end = begin + event["dur"].get<double>();
   }
-  for (const char* const name :
-       {"data", "merge", "pull/wait", "pool/a", "mlp/bot_l.0 forward", "interaction/dot backward",
-        "push/encode", "allreduce", "dense_update", "gather", "decode", "update/rows", "socket"}) {
+  for (const char* const name : {"data", "merge", "pull/wait", "pool/a", "mlp/bot_l.0 forward",
+                                 "interaction/dot backward", "push/encode", "allreduce/sum",
+                                 "dense_update", "gather", "decode", "update/rows", "socket"}) {
     EXPECT_GT(names[name], 0) << name;
   }
   EXPECT_GE(ends.size(), 4u);

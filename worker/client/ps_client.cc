@@ -168,13 +168,14 @@ std::optional<TimeMs> PsClient::NextDeadline() const {
   return earliest;
 }
 
-ClientPhases ClientPhases::Of(const std::string& operation, PhaseLog* log) {
+ClientPhases ClientPhases::Of(const std::string& operation, PhaseLog* log, MessageLog* messages) {
   const auto add = [&](const char* part) { return log->Add({.name = operation + "/" + part}); };
   return {.log = log,
           .encode = add("encode"),
           .send = add("send"),
           .wait = add("wait"),
-          .decode = add("decode")};
+          .decode = add("decode"),
+          .messages = messages};
 }
 
 Status RunClient(PsClient& client, Dialer& dialer, const Clock& clock, const ClientPhases& phases) {
@@ -183,6 +184,10 @@ Status RunClient(PsClient& client, Dialer& dialer, const Clock& clock, const Cli
     std::vector<Outgoing> messages = client.TakeOutgoing(clock.NowMs());
     phases.End(phases.encode);
     for (Outgoing& outgoing : messages) {
+      if (phases.messages != nullptr) {
+        const TimeNs now = phases.log->Now();
+        phases.messages->OnRequest("", outgoing.frames, now, now);
+      }
       RETURN_IF_ERROR(dialer.Send(outgoing.shard, std::move(outgoing.frames))
                           .Annotate(client.shards()[outgoing.shard].name));
     }
@@ -194,6 +199,9 @@ Status RunClient(PsClient& client, Dialer& dialer, const Clock& clock, const Cli
                      dialer.Receive(static_cast<int>(std::clamp<TimeMs>(wait, 0, kMaxWaitMs))));
     phases.End(phases.wait);
     if (incoming) {
+      if (phases.messages != nullptr) {
+        phases.messages->OnAnswer("", incoming->frames, phases.log->began());
+      }
       client.OnMessage(incoming->listener, std::move(incoming->frames));
     }
     client.OnTick(clock.NowMs());

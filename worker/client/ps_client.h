@@ -25,6 +25,7 @@
 #include "common/transport/transport.h"
 #include "common/types.h"
 #include "common/wire/control.h"
+#include "common/wire/message_log.h"
 #include "sharding/plans/plan.h"
 #include "sharding/plans/router.h"
 #include "worker/client/busy_wait.h"
@@ -159,9 +160,10 @@ class PsClient {
 struct ClientPhases {
   PhaseLog* log = nullptr;  // null: nobody asks
   PhaseLog::Phase encode = 0, send = 0, wait = 0, decode = 0;
+  MessageLog* messages = nullptr;  // null if `log` is
 
   // Adds "<operation>/encode" and so on to a log.
-  static ClientPhases Of(const std::string& operation, PhaseLog* log);
+  static ClientPhases Of(const std::string& operation, PhaseLog* log, MessageLog* messages);
   void End(PhaseLog::Phase phase) const {
     if (log != nullptr) log->End(phase);
   }

@@ -99,8 +99,8 @@ uint64_t Trainer::last_step() const { return LastStep(data_, options_); }
 
 void Trainer::KeepSpans() {
   phases_.KeepSpans();
-  pull_phases_ = ClientPhases::Of("pull", &phases_);
-  push_phases_ = ClientPhases::Of("push", &phases_);
+  pull_phases_ = ClientPhases::Of("pull", &phases_, &kept_times_.messages);
+  push_phases_ = ClientPhases::Of("push", &phases_, &kept_times_.messages);
   step_.CountPhasesIn(&phases_);
 }
 
@@ -239,6 +239,18 @@ Status Trainer::PullComputePush(uint64_t step, float learning_rate, StepFigures*
   return pushed;
 }
 
+Status Trainer::SumOverWorkers(uint64_t step, const std::string& phase) {
+  End(StepPhase::kOther);
+  const TimeNs came = phases_.began();
+  const Status summed = workers_.SumInRankOrder(step_.allreduce(), phase);
+  End(StepPhase::kAllreduce, step_.allreduce().size());
+  std::vector<AllreduceTimes>& kept = kept_times_.allreduces;
+  if (phases_.keeps_spans() && workers_.size() > 1 && kept.size() < KeptTimes::kMostAllreduces) {
+    kept.push_back({.step = step, .begin = came, .end = phases_.began()});
+  }
+  return summed;
+}
+
 Status Trainer::RunStep(uint64_t step, StepFigures* of_step) {
   const TimeNs start = clock_.NowNs();
   phases_.set_step(step);
@@ -251,9 +263,7 @@ Status Trainer::RunStep(uint64_t step, StepFigures* of_step) {
   // All workers come to this allreduce: no shard makes one wait for the push of one that gave up.
   if (!mine.ok()) step_.GiveUp();
   const std::string phase = fmt::format("step {}, dense gradients", step);
-  End(StepPhase::kOther);
-  const Status summed = workers_.SumInRankOrder(step_.allreduce(), phase);
-  End(StepPhase::kAllreduce, step_.allreduce().size());
+  const Status summed = SumOverWorkers(step, phase);
   if (!summed.ok()) return mine.ok() ? summed : mine;
   if (step_.has_any_worker_given_up()) return AgreeOn(mine, phase);
   const Result<bool> applied = step_.ApplyDense(learning_rate, step);

@@ -24,6 +24,7 @@
 #include "worker/data/dataset.h"
 #include "worker/dense/lr_policy.h"
 #include "worker/mpi/communicator.h"
+#include "worker/train/kept_times.h"
 #include "worker/train/lookahead.h"
 #include "worker/train/metrics.h"
 #include "worker/train/step_phases.h"
@@ -163,6 +164,8 @@ class Trainer {
   void KeepSpans();
   // The phases of steps; those of StepPhases come first.
   const PhaseLog& phases() const { return phases_; }
+  // Empty unless spans are kept.
+  const KeptTimes& kept_times() const { return kept_times_; }
   // Memory of samples that were read.
   size_t sample_bytes() const { return lookahead_.bytes() + batch_.bytes(); }
   // Bytes of all messages of the largest pull or push, both ways: no more are under way at once.
@@ -174,6 +177,8 @@ class Trainer {
  private:
   Status RunStep(uint64_t step, StepFigures* figures);
   void End(StepPhase phase, uint64_t amount = 0) { phases_.End(Number(phase), amount); }
+  // Of step `step`: the ordered allreduce of the dense gradients.
+  Status SumOverWorkers(uint64_t step, const std::string& phase);
   // This worker's samples of a step: [first, first + count) of the epoch's order. `global`: number
   // of samples of the step over all workers.
   struct SamplesOfStep {
@@ -215,6 +220,7 @@ class Trainer {
   double interval_seconds_ = 0.0, interval_data_seconds_ = 0.0;
   std::vector<float> step_seconds_;
   PhaseLog phases_;
+  KeptTimes kept_times_;
   ClientPhases pull_phases_, push_phases_;  // if the phases keep spans
   double evaluation_seconds_ = 0.0;
   uint64_t steps_done_ = 0, samples_ = 0;

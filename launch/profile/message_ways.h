@@ -1,0 +1,42 @@
+// MessageWays: where the time of a pull or push message goes between a worker's sending it and the
+// worker's having the answer, from both sides' logs of it (common/wire/message_log.h).
+//
+// Threads: pure function.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "common/wire/message_log.h"
+
+namespace rowhouse {
+
+// Of a worker's messages of one kind to one shard: nanoseconds of a mean one.
+struct MessageWays {
+  size_t shard = 0;
+  bool is_push = false;
+  uint64_t messages = 0;
+  // The shard was at other work when the message was sent: until it looked for the next one.
+  double behind = 0;
+  // Then until the shard took it: ZeroMQ's queues and threads on both sides, and the network.
+  double going = 0;
+  double served = 0;  // until the shard handed over the answer; parked messages wait here
+  double coming = 0;  // until the worker took the answer: ZeroMQ's queues and the network again
+
+  double all() const { return behind + going + served + coming; }
+};
+
+// One side: its log, and how far its clock is ahead.
+struct MessageSide {
+  std::span<const MessageTimes> messages;  // outlive this
+  TimeNs clock_offset = 0;
+};
+
+// Of the messages that both sides have kept, by shard; pulls first. Where clocks are not the same,
+// `going` and `coming` are wrong by the clocks' error, their sum is not.
+std::vector<MessageWays> WaysOf(uint32_t worker, const MessageSide& of_worker,
+                                const std::vector<MessageSide>& shards);
+
+}  // namespace rowhouse
