@@ -138,7 +138,7 @@ RowShares RowSharesOf(const Workload& workload, const Plan& plan, const StepTraf
        .knows_frequencies = storage.knows_frequencies});
   if (storage.has_rows) {
     shares.stored += shares.touched;
-    shares.touched = 0;
+    shares.touched = shares.touched_midway = 0;
   }
   if (Raw(table) < workload.lru_miss_ratio.size() &&
       workload.lru_miss_ratio[Raw(table)] != nullptr) {
@@ -146,6 +146,7 @@ RowShares RowSharesOf(const Workload& workload, const Plan& plan, const StepTraf
   }
   const double once = ids.DistinctRows(lookups) / (workers * rows.distinct_rows);
   shares.touched *= once;
+  shares.touched_midway *= once;
   shares.cached = std::max(0.0, 1 - shares.touched - shares.stored);
   return shares;
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "sharding/cost/bag_times.h"
+#include "sharding/cost/gather_time.h"
 #include "sharding/cost/in_step.h"
 
 namespace rowhouse {
@@ -125,6 +126,7 @@ class Exchanges {
 
   ExchangeTime Of(const Plan& plan, const CacheShares& caches, const TimeBeside& beside) && {
     Pull();
+    Gather(plan, caches);
     Push();
     Calls();
     Update(beside.push_to_pull);
@@ -171,6 +173,14 @@ class Exchanges {
     result_.worker_pull = whole.worker;
     result_.pull = InStepMs("pull", times_.factors().pull, times_.Wall(whole, shard_ms, is_work()));
     AddLink(all_.pull_reply_bytes, &ShardTraffic::pull_reply_bytes, &result_.pull);
+  }
+
+  // The answer waits until all rows are gathered.
+  void Gather(const Plan& plan, const CacheShares& caches) {
+    const std::vector<double> ms = FurtherGatherMs(workload_, plan, traffic_, caches, &kernels_);
+    for (size_t s = 0; s < ms.size(); ++s) result_.shards[s].pull += ms[s];
+    if (ms.empty()) return;
+    result_.pull += (is_work() ? 1 : times_.factors().pull) * std::ranges::max(ms);
   }
 
   void Push() {

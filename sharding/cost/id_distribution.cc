@@ -315,6 +315,10 @@ RowShares IdDistribution::SharesOfRun(double slots, double lookups, const CacheO
   // Each distinct row of the run is touched for the first time once.
   const double different = use.different_steps > 0 ? use.different_steps : use.steps;
   shares.touched = std::min(1.0, DistinctRows(lookups * different) / (use.steps * distinct));
+  if (const double middle = use.steps / 2; middle < different) {
+    shares.touched_midway =
+        (DistinctRows(lookups * (middle + 1)) - DistinctRows(lookups * middle)) / distinct;
+  }
   // Until as many rows were used as there are slots none is evicted: all but new ones are hits.
   const double steps_to_fill = std::min(use.steps, LookupsFor(slots) / lookups);
   shares.steps_to_fill = steps_to_fill;

@@ -33,6 +33,8 @@ struct RowShares {
   double stored = 0;         // were touched before and are not in the cache: read from the store
   double touched = 0;        // for the first time: made, not read. The three sum to 1
   double steps_to_fill = 0;  // of a run that begins with an empty cache
+  // As `touched`, but of the middle step, not of the mean one: most new rows come early.
+  double touched_midway = 0;
 };
 
 class IdDistribution {

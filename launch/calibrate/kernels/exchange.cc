@@ -5,9 +5,10 @@
 //       when each begins
 //   update_<optimizer> (rows, dim)
 //       what the shard then computes: a step is applied
-//   new_rows_pull, new_rows_update (rows, dim)
-//       the same two, pull and update by adagrad, of a shard alone, for rows that no step has seen:
-//       their initial values are computed, and then the rows are made
+//   placed_pull, placed_pull_new, cached_pull, cached_pull_new (rows, dim)
+//       pulls by sgd of a shard alone whose rows have places of their own in memory, and of one
+//       whose cache is smaller than the table: rows that are there, and rows that no step has seen,
+//       whose initial values are computed
 #include <algorithm>
 
 #include "common/scatter.h"
@@ -122,54 +123,75 @@ class Update final : public MeasuredKernel {
   StepsInTurn steps_;
 };
 
-class NewRows final : public MeasuredKernel {
+// Half of the rows are made before anything is measured, so that memory has been touched.
+class CachedRows final : public MeasuredKernel {
  public:
-  explicit NewRows(const KernelOptions&) {}
-  std::vector<std::string> figures() const override { return {"new_rows_pull", "new_rows_update"}; }
+  explicit CachedRows(const KernelOptions&) {}
+  std::vector<std::string> figures() const override {
+    return {"placed_pull", "placed_pull_new", "cached_pull", "cached_pull_new"};
+  }
   std::vector<KernelAxis> grid() const override {
-    return {{"rows", {1, 64, 512, 4096, 32768}}, {"dim", {4, 16, 64, 128}}};
+    return {{"rows", {16, 512, 8192}}, {"dim", {4, 32, 128}}};
   }
 
   Status Prepare(std::span<const double> sizes) override {
     rows_ = SizeOf(sizes[0]);
     dim_ = static_cast<uint32_t>(SizeOf(sizes[1]));
+    steps_ = std::clamp<size_t>(kBytes / (rows_ * dim_ * sizeof(float)), 6, 60);
     return Begin();
   }
   Result<std::vector<double>> Measure() override {
-    if (step_ == kSteps) RETURN_IF_ERROR(Begin());
-    std::vector<RowBatch> step(1);
-    RowBatch& batch = step[0];
-    batch.dim = dim_;
-    const Scatter scatter(rows_ * kSteps, /*key=*/3);
-    for (uint64_t i = 0; i < rows_; ++i) batch.rows.push_back(RowId{scatter(step_ * rows_ + i)});
+    if (step_ == steps_) RETURN_IF_ERROR(Begin());
+    std::vector<double> ns;
+    for (const auto& shard : {placed_.get(), cached_.get()}) {
+      std::vector<RowBatch> known = RowsOf(step_ - steps_ / 2), fresh = RowsOf(step_);
+      ASSIGN_OR_RETURN(const ShardStepNs of_known, shard->Step(&known));
+      ASSIGN_OR_RETURN(const ShardStepNs of_fresh, shard->Step(&fresh));
+      ns.insert(ns.end(), {of_known.pull, of_fresh.pull});
+    }
+    ++step_;
+    return ns;
+  }
+
+ private:
+  static constexpr size_t kBytes = size_t{16} << 20;
+
+  Status Begin() {
+    placed_.reset();
+    cached_.reset();
+    // Four places for each row that is used: then no set of the cache is ever full.
+    const EmbeddingTables tables = MeasuredTables(1, table_rows(), dim_);
+    ASSIGN_OR_RETURN(placed_, ShardAlone::Make(tables));
+    ASSIGN_OR_RETURN(cached_, ShardAlone::Make(tables, /*pools=*/false, /*cache_ratio=*/0.7));
+    for (step_ = 0; step_ < steps_ / 2; ++step_) {
+      std::vector<RowBatch> step = RowsOf(step_);
+      RETURN_IF_ERROR(placed_->Step(&step).status());
+      RETURN_IF_ERROR(cached_->Step(&step).status());
+    }
+    return OkStatus();
+  }
+  uint64_t table_rows() const { return 6 * rows_ * steps_; }
+
+  std::vector<RowBatch> RowsOf(uint64_t step) const {
+    RowBatch batch{.table = TableId{0}, .dim = dim_};
+    const Scatter scatter(table_rows(), /*key=*/3);
+    for (uint64_t i = 0; i < rows_; ++i) batch.rows.push_back(RowId{scatter(step * rows_ + i)});
     std::ranges::sort(batch.rows);
     batch.counts.assign(rows_, 1);
     batch.values.assign(rows_ * dim_, 0.0f);
     batch.gradients.assign(rows_ * dim_, 0.5f);
-    ++step_;
-    ASSIGN_OR_RETURN(const ShardStepNs ns, shard_->Step(&step));
-    return std::vector{ns.pull, ns.update};
+    return {std::move(batch)};
   }
 
- private:
-  static constexpr uint64_t kSteps = 40;  // until the table is full
-
-  Status Begin() {
-    shard_.reset();
-    step_ = 0;
-    ASSIGN_OR_RETURN(shard_, ShardAlone::Make(MeasuredTables(1, rows_ * kSteps, dim_, "adagrad")));
-    return OkStatus();
-  }
-
-  std::unique_ptr<ShardAlone> shard_;
+  std::unique_ptr<ShardAlone> placed_, cached_;
   size_t rows_ = 0;
   uint32_t dim_ = 0;
-  uint64_t step_ = 0;
+  uint64_t steps_ = 0, step_ = 0;
 };
 
 const bool kRegistered = [] {
   MeasuredKernels().Add<Exchange>("exchange");
-  MeasuredKernels().Add<NewRows>("new_rows");
+  MeasuredKernels().Add<CachedRows>("cached_rows");
   // Not all names of Optimizers() may be there yet when this file registers.
   for (const char* optimizer :
        {"sgd", "adagrad", "rowwise_adagrad", "adam", "lazy_adam", "momentum", "ftrl"}) {
