@@ -3,9 +3,13 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <map>
 
 namespace rowhouse {
 namespace {
+
+// Predictions of one way on different shards.
+constexpr int kShardsToTry = 4;
 
 std::string Where(const TableSpec& table, const TableParts& parts) {
   if (parts.is_on_workers()) return "on the workers";
@@ -35,9 +39,10 @@ std::optional<NextBest> NextBestOf(const PlanChoice& choice, const TableSpec& ta
   const TableParts& now = all.tables()[Raw(table.id)];
   const std::string how_now = HowOf(table, now, now);
   std::optional<NextBest> best;
+  std::map<std::string, int> tried;
   for (const TableParts& place : choice.PlacesOf(table, &now)) {
     std::string how = HowOf(table, place, now);
-    if (how == how_now) continue;
+    if (how == how_now || ++tried[how] > kShardsToTry) continue;
     const std::optional<double> ms = choice.MsWith(table, place);
     if (ms && (!best || *ms < best->ms)) best = {std::move(how), *ms};
   }

@@ -17,7 +17,8 @@ struct NextBest {
 };
 
 // Of all other ways to place the table that the limits allow, the fastest; nullopt: there is none.
-// The same way on another shard is no other way. Predicts some ten to forty plans. Requires a plan.
+// The same way on another shard is no other way. Predicts some ten to twenty plans. Requires a
+// plan.
 std::optional<NextBest> NextBestOf(const PlanChoice& choice, const TableSpec& table);
 
 // "the next best, whole on a shard, takes 6.10 ms a step, 3.8 % more"; `ms`: of the step as it is.

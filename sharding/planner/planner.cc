@@ -161,8 +161,10 @@ class Planner {
 
   // Why a table is where it is, if its own figures do not say.
   std::string OtherReason(const TableSpec& table) const {
-    constexpr size_t kFewTables = 32;  // of which other places are predicted
-    if (workload_.tables.physical.size() <= kFewTables) {
+    // A prediction takes time that grows with tables and shards.
+    constexpr size_t kFewTables = 32, kFewPieces = 512;
+    const size_t tables = workload_.tables.physical.size();
+    if (tables <= kFewTables && tables * shards_ <= kFewPieces) {
       const std::optional<NextBest> next = NextBestOf(choice_, table);
       if (next) return NextBestText(*next, choice_.cost().ms);
     }
