@@ -21,7 +21,8 @@ struct NextBest {
 // plan.
 std::optional<NextBest> NextBestOf(const PlanChoice& choice, const TableSpec& table);
 
-// "the next best, whole on a shard, takes 6.10 ms a step, 3.8 % longer"; `ms`: of the step as it is.
+// "the next best, whole on a shard, takes 6.10 ms a step, 3.8 % longer"; `ms`: of the step as it
+// is.
 std::string NextBestText(const NextBest& next, double ms);
 
 }  // namespace rowhouse

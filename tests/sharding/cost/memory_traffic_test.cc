@@ -21,9 +21,7 @@ Workload OneTable(const std::string& optimizer, uint32_t dim) {
   return workload;
 }
 
-Plan OnOneShard(const Workload& workload) {
-  return MakeRowWisePlan(workload.tables.physical, 1);
-}
+Plan OnOneShard(const Workload& workload) { return MakeRowWisePlan(workload.tables.physical, 1); }
 
 TEST(MemoryTrafficTest, RowsAreWholeLines) {
   // 20 floats are 80 bytes: 2 lines; with 16 bytes of trailer, 96 bytes, still 2.
