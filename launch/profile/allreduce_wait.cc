@@ -1,6 +1,7 @@
 #include "launch/profile/allreduce_wait.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <string>
 #include <unordered_map>
@@ -43,7 +44,7 @@ class Divider {
     }
     const PhaseTotal total = std::exchange(record_.totals[kAllreduce], {});
     const auto share = static_cast<double>(waited) / static_cast<double>(std::max<TimeNs>(all, 1));
-    const auto wait_ns = static_cast<uint64_t>(share * static_cast<double>(total.ns));
+    const auto wait_ns = static_cast<uint64_t>(std::llround(share * static_cast<double>(total.ns)));
     wait_ = Add({.name = "allreduce/wait"}, {.ns = wait_ns, .times = total.times});
     sum_ = Add({.name = "allreduce/sum", .amounts = record_.kinds[kAllreduce].amounts},
                {.ns = total.ns - wait_ns, .times = total.times, .amounts = total.amounts});

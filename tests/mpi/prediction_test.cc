@@ -169,7 +169,7 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(PredictedCase{"Alone", 1, 1, {}}, PredictedCase{"TwoNodesTwoWorkers", 2, 2, {}},
                     PredictedCase{"ColumnsOnThreeNodes", 3, 1, {"--strategy=grid"}, 0.005, 0.04},
                     PredictedCase{"WholeTables", 2, 1, {"--strategy=table_wise_lpt", "--shards=2"}},
-                    PredictedCase{"BagsOnShards", 2, 2, {"--pool_on=shards"}},
+                    PredictedCase{"BagsOnShards", 2, 2, {"--pool_on=shards"}, 0.005, 0.05},
                     PredictedCase{"SmallCaches",
                                   1,
                                   1,

@@ -19,8 +19,7 @@ RunReport ReportOf(uint32_t workers, uint32_t nodes) {
   RunReport report;
   report.settings.Complete();
   report.environment.workers = workers;
-  report.totals = {
-      .steps = kSteps, .median_step_ms = 10.0, .wire_bytes_per_step = 2e6 * double{nodes}};
+  report.totals = {.steps = kSteps, .median_step_ms = 10.0, .wire_bytes_per_step = 2e6 * nodes};
   report.prediction = RunPrediction{.cost = {.ms = 9.0, .wire_bytes = 2e6 * nodes, .hit_rate = 0.5},
                                     .ids = "ids evenly spread"};
   StepCost& cost = report.prediction->cost;
