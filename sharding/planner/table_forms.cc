@@ -4,6 +4,7 @@
 #include <cmath>
 #include <tuple>
 
+#include "sharding/cost/bag_times.h"
 #include "sharding/plans/plan_maker.h"
 #include "sharding/rows/optimizer.h"
 #include "sharding/rows/record.h"
@@ -39,8 +40,9 @@ void TableForms::CountUses() {
     TableUse use{.lookups = samples * workload_.lookups[Raw(table.id)]};
     use.distinct = workload_.of_table[Raw(table.id)].DistinctRows(use.lookups);
     for (const FeatureTable& feature : tables.features) {
-      use.bags += samples * static_cast<double>(std::ranges::count(feature.parts, table.id));
+      use.features += static_cast<double>(std::ranges::count(feature.parts, table.id));
     }
+    use.bags = samples * use.features;
     use.bag_length = use.bags > 0 ? use.lookups / use.bags : 0;
     use.updated = workload_.of_table[Raw(table.id)].DistinctRows(use.lookups * cluster_.workers);
     use.is_trained = !tables.is_frozen[Raw(table.id)];
@@ -137,15 +139,22 @@ TableForm TableForms::WithEvenMs(TableForm form) const {
 }
 
 // Without what a message costs whatever it holds, as one message has the bags of many tables.
-double TableForms::BagsMs(const std::string& side, double bags, double length, double dim,
-                          bool is_trained) const {
-  const auto ms = [&](const std::string& kernel) {
-    return Ms(kernel, {2 * bags, length, dim}) - Ms(kernel, {bags, length, dim});
+double TableForms::BagsMs(TableId table, bool of_shards, double length, double dim) const {
+  const TableUse& used = use(table);
+  KernelTimes times(machine_);
+  BagTimes bag_times(&times);
+  const auto ms = [&](double count) {  // messages' own cost counts once
+    ShardTraffic traffic{.bag_entries = count * used.features, .bags = count * used.bags};
+    traffic.bag_lookups = traffic.bags * length;
+    traffic.bag_lookup_floats = traffic.bag_lookups * dim;
+    traffic.bag_rows = count * std::min(used.distinct, used.bags * length);
+    const auto of_side = [&](const Exchange& part) { return of_shards ? part.shard : part.worker; };
+    double sum = of_side(bag_times.Pull(traffic));
+    if (used.is_trained) sum += of_side(bag_times.Push(traffic));
+    if (used.is_trained && of_shards) sum += bag_times.ApplyMs(traffic, Spec(table).optimizer);
+    return sum;
   };
-  double sum = ms("bags_pull_" + side);
-  if (is_trained) sum += ms("bags_push_" + side);
-  if (is_trained && side == "shard") sum += ms("bags_update");
-  return sum;
+  return used.bags * length > 0 ? ms(2) - ms(1) : 0.0;
 }
 
 double TableForms::LocalPoolingMs(TableId table) const {
@@ -211,14 +220,12 @@ TableForm TableForms::Bags(TableId table) const {
     form.units = (spec.dim + kColumnsPerCut - 1) / kColumnsPerCut;
   }
   // Every piece sums every bag: ranges of columns all ids, ranges of rows their own.
-  const auto ms = [&](const char* side, double length, double dim) {
-    return BagsMs(side, used.bags, length, dim, used.is_trained);
-  };
-  const double all = ms("shard", used.bag_length, spec.dim);
-  const double of_piece = form.cuts_columns
-                              ? ms("shard", used.bag_length, 1.0)
-                              : ms("shard", std::min(0.01, used.bag_length), spec.dim);
-  form.worker_ms = ms("worker", used.bag_length, spec.dim);
+  const double all = BagsMs(table, /*of_shards=*/true, used.bag_length, spec.dim);
+  const double of_piece =
+      form.cuts_columns
+          ? BagsMs(table, /*of_shards=*/true, used.bag_length, 1.0)
+          : BagsMs(table, /*of_shards=*/true, std::min(0.01, used.bag_length), spec.dim);
+  form.worker_ms = BagsMs(table, /*of_shards=*/false, used.bag_length, spec.dim);
   form.piece_ms = workers * std::min(all, of_piece);
   form.shard_ms = workers * all + StoreMs(table) - form.piece_ms;
   form.link_ms = LinkMs(used.lookups * kCount + used.bags * (kCount + kValue * spec.dim));

@@ -36,6 +36,7 @@ struct TableForm {
 struct TableUse {
   double lookups = 0;     // of each worker
   double distinct = 0;    // rows of these
+  double features = 0;    // that look up here
   double bags = 0;        // of each worker
   double bag_length = 0;  // mean
   bool is_trained = true;
@@ -74,8 +75,8 @@ class TableForms {
   // Milliseconds of one more unit of the kernel's first size, from `size` on.
   double SlopeMs(const std::string& kernel, double size, double second) const;
   double Ms(const std::string& kernel, std::initializer_list<double> sizes) const;
-  double BagsMs(const std::string& side, double bags, double length, double dim,
-                bool is_trained) const;
+  // Of one worker's bags on a shard or on the worker itself, as PredictStep takes them.
+  double BagsMs(TableId table, bool of_shards, double length, double dim) const;
   double RowPullMs(const TableSpec& table, const std::string& side) const;
   double RowPushMs(const TableSpec& table, const std::string& side) const;
   double UpdateMs(const TableSpec& table, double distinct, double updated) const;
