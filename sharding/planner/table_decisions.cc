@@ -33,7 +33,7 @@ class Words {
         otherwise_(otherwise),
         shards_(cluster.ps * cluster.shards_per_ps) {
     for (const TableSpec& table : workload.tables.physical) {
-      if (!plan.is_on_workers(table.id)) all_ms_ += FormOf(table).shard_ms;
+      if (!plan.is_on_workers(table.id)) all_ms_ += FormOf(table).WholeMs();
     }
   }
 
@@ -63,7 +63,7 @@ class Words {
   }
 
   std::string WhyThere(const TableSpec& table) const {
-    const double ms = FormOf(table).shard_ms, even = all_ms_ / shards_;
+    const double ms = FormOf(table).WholeMs(), even = all_ms_ / shards_;
     const size_t pieces = plan_.slices(table.id).size();
     const double bytes = static_cast<double>(TableBytesOf(table));
     if (shards_ == 1) return fmt::format("{} of the only shard's time", Ms(ms));

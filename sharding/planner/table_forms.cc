@@ -147,7 +147,7 @@ double TableForms::BagsMs(TableId table, bool of_shards, double length, double d
     ShardTraffic traffic{.bag_entries = count * used.features, .bags = count * used.bags};
     traffic.bag_lookups = traffic.bags * length;
     traffic.bag_lookup_floats = traffic.bag_lookups * dim;
-    traffic.bag_rows = count * std::min(used.distinct, used.bags * length);
+    traffic.bag_rows = count * used.distinct * length / used.bag_length;
     const auto of_side = [&](const Exchange& part) { return of_shards ? part.shard : part.worker; };
     double sum = of_side(bag_times.Pull(traffic));
     if (used.is_trained) sum += of_side(bag_times.Push(traffic));
@@ -221,10 +221,13 @@ TableForm TableForms::Bags(TableId table) const {
   }
   // Every piece sums every bag: ranges of columns all ids, ranges of rows their own.
   const double all = BagsMs(table, /*of_shards=*/true, used.bag_length, spec.dim);
-  const double of_piece =
-      form.cuts_columns
-          ? BagsMs(table, /*of_shards=*/true, used.bag_length, 1.0)
-          : BagsMs(table, /*of_shards=*/true, std::min(0.01, used.bag_length), spec.dim);
+  // What a piece takes without lookups, as a line through bags of one and of two lengths has it.
+  const auto without_lookups = [&] {
+    return 2 * all - BagsMs(table, /*of_shards=*/true, 2 * used.bag_length, spec.dim);
+  };
+  const double of_piece = form.cuts_columns
+                              ? BagsMs(table, /*of_shards=*/true, used.bag_length, 1.0)
+                              : std::max(0.0, without_lookups());
   form.worker_ms = BagsMs(table, /*of_shards=*/false, used.bag_length, spec.dim);
   form.piece_ms = workers * std::min(all, of_piece);
   form.shard_ms = workers * all + StoreMs(table) - form.piece_ms;

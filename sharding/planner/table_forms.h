@@ -28,6 +28,7 @@ struct TableForm {
 
   // Of a step, if the shards share the work evenly, and no host has more to do than its cores can.
   double even_ms = 0;
+  double WholeMs() const { return shard_ms + piece_ms; }  // of a shard that has the whole table
   // Of a shard that has the smallest piece there can be.
   double LeastPieceMs() const { return shard_ms / static_cast<double>(units) + piece_ms; }
 };
