@@ -122,14 +122,9 @@ class Prediction {
     const size_t shards_per_ps = std::max(1u, cluster_.shards_per_ps);
     cost_.ps.resize((plan_.shards() + shards_per_ps - 1) / shards_per_ps);
     std::vector<double> hits(cost_.ps.size());
-    for (const TableSpec& table : workload_.tables.physical) {
-      if (plan_.is_on_workers(table.id)) continue;
-      const double rows = traffic_.tables[Raw(table.id)].distinct_rows * workers();
-      for (const Slice& slice : plan_.slices(table.id)) {
-        hits[Raw(slice.shard) / shards_per_ps] += rows * static_cast<double>(slice.rows()) /
-                                                  static_cast<double>(table.rows) *
-                                                  caches_.tables[Raw(table.id)].cached;
-      }
+    for (const PulledRows& pulled : traffic_.pulled) {
+      hits[Raw(pulled.shard) / shards_per_ps] +=
+          pulled.rows * workers() * caches_.tables[Raw(pulled.table)].cached;
     }
     for (size_t s = 0; s < traffic_.shards.size(); ++s) {
       const ShardTraffic& shard = traffic_.shards[s];
@@ -150,7 +145,7 @@ class Prediction {
     }
     for (size_t n = 0; n < cost_.ps.size(); ++n) {
       RankCost& node = cost_.ps[n];
-      if (node.rows_pulled > 0) node.hit_rate = hits[n] / node.rows_pulled;
+      if (node.rows_pulled > 0) node.hit_rate = std::min(1.0, hits[n] / node.rows_pulled);
       cost_.wire_bytes += node.bytes_in + node.bytes_out;
     }
   }

@@ -90,6 +90,8 @@ class Counting {
       const double share = part.lookups;
       const double here = of_table.distinct_rows * part.distinct_rows;
       of_table.cuts += static_cast<double>(slice.rows()) / all;
+      traffic_.pulled.push_back(
+          {.table = table.id, .shard = slice.shard, .rows = here, .columns = slice.columns()});
       ShardTraffic& shard = traffic_.shards[Raw(slice.shard)];
       shard.rows_pulled += here;
       shard.accesses += lookups * share;

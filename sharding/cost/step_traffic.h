@@ -43,9 +43,18 @@ struct TableRowsOfStep {
   double bytes = 0;          // of ids and values, both ways
 };
 
+// Of one slice and one worker, a step.
+struct PulledRows {
+  TableId table{};
+  ShardId shard{};
+  double rows = 0;  // of rows_pulled of the shard
+  uint32_t columns = 0;
+};
+
 struct StepTraffic {
   std::vector<ShardTraffic> shards;
   std::vector<TableRowsOfStep> tables;  // each physical table
+  std::vector<PulledRows> pulled;       // each slice
 };
 
 // Requires a plan of the workload's tables, and as many distributions and lookups as tables.

@@ -1,5 +1,6 @@
 #include "sharding/cost/lookups_by_row.h"
 
+#include "sharding/cost/step_cost.h"
 #include "sharding/cost/step_traffic.h"
 #include "sharding/plans/plan_maker.h"
 #include "tests/testing/testing.h"
@@ -58,10 +59,12 @@ Workload CountedWorkload() {
   return workload;
 }
 
+Plan OnTwoShards(const Workload& workload, const std::string& strategy) {
+  return MakePlan(workload.tables, {.shards = 2, .strategy = strategy, .options = {}}).value();
+}
+
 std::vector<double> PartsOfLookups(const Workload& workload, const std::string& strategy) {
-  const Plan plan =
-      MakePlan(workload.tables, {.shards = 2, .strategy = strategy, .options = {}}).value();
-  const StepTraffic traffic = TrafficOfStep(workload, plan);
+  const StepTraffic traffic = TrafficOfStep(workload, OnTwoShards(workload, strategy));
   double pulled = 0;
   for (const ShardTraffic& shard : traffic.shards) pulled += shard.rows_pulled;
   EXPECT_NEAR(pulled, traffic.tables[0].distinct_rows, 1e-6);
@@ -74,6 +77,44 @@ TEST(StepTraffic, ASliceHasTheLookupsOfItsRows) {
               testing::ElementsAre(testing::DoubleNear(0.9, 1e-6), testing::DoubleNear(0.1, 1e-6)));
   EXPECT_THAT(PartsOfLookups(workload, "row_wise_hashed"), testing::ElementsAre(0.5, 0.5))
       << "scattered";
+}
+
+TEST(StepTraffic, RowsOfSlicesAreThoseOfTheirShards) {
+  const Workload workload = CountedWorkload();
+  const StepTraffic traffic = TrafficOfStep(workload, OnTwoShards(workload, "row_wise"));
+  ASSERT_EQ(traffic.pulled.size(), 2u);
+  for (const PulledRows& pulled : traffic.pulled) {
+    EXPECT_EQ(pulled.rows, traffic.shards[Raw(pulled.shard)].rows_pulled);
+    EXPECT_EQ(pulled.columns, 16u);
+  }
+}
+
+// The node of the cold rows pulls 39 % of the rows; half of the hits would be more than that.
+TEST(StepCost, HitsOfNodesAreAmongTheRowsThatTheyPull) {
+  Workload workload = CountedWorkload();
+  workload.steps = 10;
+  workload.storage.cache_bytes = uint64_t{1} << 30;
+  workload.data_source = "synthetic";
+  workload.dense = {.bottom = {13, 16},
+                    .top = {16, 1},
+                    .interaction = "dot",
+                    .vectors = 2,
+                    .width = 16,
+                    .optimizer = "sgd",
+                    .parameters = 300};
+  const StepCost cost =
+      PredictStep(workload, OnTwoShards(workload, "row_wise"), {.ps = 2}, Machine::Typical())
+          .value();
+  ASSERT_EQ(cost.ps.size(), 2u);
+  EXPECT_GT(cost.hit_rate, 0.8);
+  double rows = 0, hits = 0;
+  for (const RankCost& node : cost.ps) {
+    EXPECT_GE(node.hit_rate, 0);
+    EXPECT_LE(node.hit_rate, 1);
+    rows += node.rows_pulled;
+    hits += node.rows_pulled * node.hit_rate;
+  }
+  EXPECT_NEAR(hits, cost.hit_rate * rows, 1e-6);
 }
 
 }  // namespace
