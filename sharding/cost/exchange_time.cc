@@ -130,7 +130,7 @@ class Exchanges {
     Push();
     Calls();
     Update(beside.push_to_pull);
-    Store(plan, caches, beside.exchange);
+    Store(caches, beside.exchange);
     return std::move(result_);
   }
 
@@ -259,24 +259,21 @@ class Exchanges {
     }
   }
 
-  void Store(const Plan& plan, const CacheShares& caches, double beside) {
+  void Store(const CacheShares& caches, double beside) {
     if (workload_.storage.store == "memory") return;
     double slowest = 0;
     std::vector<double> read(traffic_.shards.size()), bytes(read), written(read);
-    for (const TableSpec& table : workload_.tables.physical) {
-      const double rows = traffic_.tables[Raw(table.id)].distinct_rows * workload_.step.workers;
-      const RowShares& shares = caches.tables[Raw(table.id)];
+    for (const PulledRows& pulled : traffic_.pulled) {
+      const size_t table = Raw(pulled.table), shard = Raw(pulled.shard);
+      const double workers = workload_.step.workers;
+      const RowShares& shares = caches.tables[table];
       // What rounding leaves of `stored` is no read: then nothing is evicted, and nothing written.
-      if (plan.is_on_workers(table.id) || rows * shares.stored < 0.5) continue;
-      for (const Slice& slice : plan.slices(table.id)) {
-        const size_t shard = Raw(slice.shard);
-        const double here =
-            rows * static_cast<double>(slice.rows()) / static_cast<double>(table.rows);
-        read[shard] += here * shares.stored;
-        // A row that comes in for good sends another one out, which was pushed.
-        written[shard] += here * (shares.stored + shares.touched);
-        bytes[shard] += here * shares.stored * caches.record_bytes[Raw(table.id)];
-      }
+      if (traffic_.tables[table].distinct_rows * workers * shares.stored < 0.5) continue;
+      const double here = pulled.rows * workers;
+      read[shard] += here * shares.stored;
+      // A row that comes in for good sends another one out, which was pushed.
+      written[shard] += here * (shares.stored + shares.touched);
+      bytes[shard] += here * shares.stored * caches.record_bytes[table];
     }
     for (size_t s = 0; s < read.size(); ++s) {
       if (read[s] <= 0) continue;

@@ -27,6 +27,7 @@ double MoreMs(const char* kernel, const Rows& rows, KernelTimes* times) {
 }
 
 bool HavePlaces(const Plan& plan, const TableSpec& table, double cached_rows) {
+  if (plan.is_on_workers(table.id)) return true;
   double rows = 0;
   for (const Slice& slice : plan.slices(table.id)) rows += static_cast<double>(slice.rows());
   const double on_workers =
@@ -43,20 +44,19 @@ std::vector<double> FurtherGatherMs(const Workload& workload, const Plan& plan,
   for (const char* kernel : {"placed_pull", "placed_pull_new", "cached_pull", "cached_pull_new"}) {
     if (!times->machine().HasKernel(kernel)) return ms;
   }
-  std::vector<RowsOfShard> gathered(plan.shards());
+  std::vector<bool> have_places;  // of each table
   for (const TableSpec& table : workload.tables.physical) {
-    if (plan.is_on_workers(table.id)) continue;
-    const RowShares& shares = caches.tables[Raw(table.id)];
-    const double rows = traffic.tables[Raw(table.id)].distinct_rows * workload.step.workers;
-    const bool have_places = HavePlaces(plan, table, caches.cached_rows[Raw(table.id)]);
-    for (const Slice& slice : plan.slices(table.id)) {
-      RowsOfShard& of_shard = gathered[Raw(slice.shard)];
-      const double here =
-          rows * static_cast<double>(slice.rows()) / static_cast<double>(table.rows);
-      const double fresh = here * shares.touched_midway;
-      (have_places ? of_shard.placed_new : of_shard.cached_new).Add(fresh, slice.columns());
-      if (!have_places) of_shard.cached.Add(here * shares.cached, slice.columns());
-    }
+    have_places.push_back(HavePlaces(plan, table, caches.cached_rows[Raw(table.id)]));
+  }
+  std::vector<RowsOfShard> gathered(plan.shards());
+  for (const PulledRows& pulled : traffic.pulled) {
+    const size_t table = Raw(pulled.table);
+    RowsOfShard& of_shard = gathered[Raw(pulled.shard)];
+    const RowShares& shares = caches.tables[table];
+    const double here = pulled.rows * workload.step.workers;
+    const double fresh = here * shares.touched_midway;
+    (have_places[table] ? of_shard.placed_new : of_shard.cached_new).Add(fresh, pulled.columns);
+    if (!have_places[table]) of_shard.cached.Add(here * shares.cached, pulled.columns);
   }
   for (size_t s = 0; s < gathered.size(); ++s) {
     ms[s] = MoreMs("placed_pull_new", gathered[s].placed_new, times) +
