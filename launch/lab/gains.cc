@@ -7,6 +7,7 @@
 
 #include "common/counted.h"
 #include "launch/report/figure_text.h"
+#include "sharding/cost/step_traffic.h"
 
 namespace rowhouse {
 namespace {
@@ -38,7 +39,7 @@ Change MoreWorkers(uint32_t workers) {
           .how = fmt::format("--workers={}", workers),
           .apply = [workers](LabRun* changed) {
             changed->cluster.workers = workers;
-            changed->workload.step.workers = workers;
+            SetStep(changed->workload.step.samples, workers, &changed->workload);
           }};
 }
 

@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "common/counted.h"
+#include "sharding/cost/step_traffic.h"
 #include "sharding/plans/strategy.h"
 
 namespace rowhouse {
@@ -48,7 +49,7 @@ Result<Json> StepMs(const LabRun& run, const std::string& name, uint32_t ps, uin
   LabRun other = run;
   other.cluster.ps = ps;
   other.cluster.workers = workers;
-  other.workload.step.workers = workers;
+  SetStep(run.workload.step.samples, workers, &other.workload);
   ASSIGN_OR_RETURN(const CandidatePlan candidate, MakeCandidate(other, name));
   return candidate.refused.empty() ? Json(candidate.cost.ms) : Json(nullptr);
 }

@@ -10,6 +10,7 @@
 #include "launch/lab/workload_of_run.h"
 #include "launch/report/report.h"
 #include "sharding/cost/named_phases.h"
+#include "sharding/cost/step_traffic.h"
 
 namespace rowhouse {
 namespace {
@@ -101,7 +102,8 @@ Result<RunPrediction> PredictRun(const Settings& settings, const Plan& plan,
   workload.steps = run.steps;
   // The last step of an epoch may have fewer: sums of bytes and rows are those of mean steps.
   if (run.steps > 0 && run.samples > 0) {
-    workload.step.samples = std::max<uint64_t>(1, (run.samples + run.steps / 2) / run.steps);
+    const uint64_t samples = std::max<uint64_t>(1, (run.samples + run.steps / 2) / run.steps);
+    SetStep(samples, workload.step.workers, &workload);
   }
   workload.storage.has_rows = run.goes_on;
   ClusterShape cluster = ClusterOf(settings, run.ps, run.shards_per_ps, run.workers);

@@ -7,6 +7,7 @@
 
 #include "launch/plan/auto_plan.h"
 #include "launch/plan/plan_of_run.h"
+#include "sharding/cost/step_traffic.h"
 
 namespace rowhouse {
 namespace {
@@ -48,8 +49,7 @@ class PlansOfPoints {
 Result<ScalingPoint> Point(const LabRun& run, const ScalingOptions& options,
                            const PlansOfPoints& plans, ScalingPoint point) {
   Workload workload = run.workload;
-  workload.step.workers = point.workers;
-  workload.step.samples = point.samples;
+  SetStep(point.samples, point.workers, &workload);
   // Curves of a trace are of steps as large as the config's.
   if (point.samples != run.workload.step.samples) workload.lru_miss_ratio.clear();
   ClusterShape cluster = run.cluster;

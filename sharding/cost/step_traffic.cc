@@ -17,6 +17,10 @@ constexpr double kTableRows = 12, kTableBags = 28;
 constexpr double kRowId = 8, kCount = 4, kLength = 4, kWinner = 4, kFloat = 4, kPartial = 8;
 constexpr double kMaxPartRows = 20000, kMaxPartBytes = 4 << 20;
 
+double SamplesOfWorker(const StepShape& step) {
+  return static_cast<double>(step.samples) / step.workers;
+}
+
 class Counting {
  public:
   Counting(const Workload& workload, const Plan& plan)
@@ -38,9 +42,7 @@ class Counting {
   }
 
  private:
-  double samples() const {
-    return static_cast<double>(workload_.step.samples) / workload_.step.workers;
-  }
+  double samples() const { return SamplesOfWorker(workload_.step); }
 
   // What a slice has of the table's lookups and distinct rows on shards, [0, 1].
   struct Part {
@@ -221,19 +223,31 @@ const IdDistribution& DistributionOnShards(const Workload& workload, const Plan&
   return *scratch;
 }
 
-void SpreadByRow(Workload* workload) {
+void SpreadByRow(Workload* workload, const std::vector<bool>& left_out) {
   workload->by_row = nullptr;
   if (workload->accesses == nullptr) return;
   auto by_row = std::make_shared<std::vector<std::optional<LookupsByRow>>>();
-  const double samples = static_cast<double>(workload->step.samples) / workload->step.workers;
+  const double samples = SamplesOfWorker(workload->step);
   for (const TableSpec& table : workload->tables.physical) {
+    const size_t t = Raw(table.id);
+    by_row->emplace_back();
+    if (!left_out.empty() && left_out[t]) continue;
     const TableAccesses* const counted = workload->accesses->Find(table.name);
     const bool is_of_table =
         counted != nullptr && counted->rows == table.rows && counted->total() > 0;
-    by_row->emplace_back();
-    if (is_of_table) by_row->back().emplace(*counted, samples * workload->lookups[Raw(table.id)]);
+    if (is_of_table) by_row->back().emplace(*counted, samples * workload->lookups[t]);
   }
   workload->by_row = std::move(by_row);
+}
+
+void SetStep(uint64_t samples, uint32_t workers, Workload* workload) {
+  const double before = SamplesOfWorker(workload->step);
+  workload->step.samples = samples;
+  workload->step.workers = workers;
+  if (workload->by_row == nullptr || SamplesOfWorker(workload->step) == before) return;
+  std::vector<bool> left_out;
+  for (const auto& of_table : *workload->by_row) left_out.push_back(!of_table.has_value());
+  SpreadByRow(workload, left_out);
 }
 
 // Of bags the rows are told, too.

@@ -64,8 +64,12 @@ StepTraffic TrafficOfStep(const Workload& workload, const Plan& plan);
 // steps has them.
 void AddPrefetches(double share, StepTraffic* traffic);
 
-// Sets workload->by_row, from its accesses, step and lookups, all of which must be set.
-void SpreadByRow(Workload* workload);
+// Sets workload->by_row, from its accesses, step and lookups, all of which must be set. A table
+// that is `left_out` (by number; empty: none is) gets none: its rows are taken as alike.
+void SpreadByRow(Workload* workload, const std::vector<bool>& left_out = {});
+
+// Changes the step, and by_row with it if there is one. Samples are those of all workers.
+void SetStep(uint64_t samples, uint32_t workers, Workload* workload);
 
 // The distribution of a table's lookups over its rows that lie on shards; *on_shards: the share of
 // all lookups that they have. `scratch` keeps it where it is not the workload's own.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sharding/cost/in_step.h"
+#include "sharding/cost/step_traffic.h"
 #include "sharding/simulator/ps_queues.h"
 
 namespace rowhouse {
@@ -73,10 +74,9 @@ Result<StepWork> StepWorkOf(const Workload& workload, const Plan& plan, const Cl
                             const Machine& machine) {
   // PredictStep counts the workers by the workload.
   Workload whole = workload, share = workload;
-  whole.step.workers = cluster.workers;
+  SetStep(workload.step.samples, cluster.workers, &whole);
   ASSIGN_OR_RETURN(const StepCost all, PredictStep(whole, plan, cluster, machine));
-  share.step.workers = 1;
-  share.step.samples = std::max<uint64_t>(1, workload.step.samples / cluster.workers);
+  SetStep(std::max<uint64_t>(1, workload.step.samples / cluster.workers), /*workers=*/1, &share);
   ClusterShape alone = cluster;
   alone.workers = 1;
   ASSIGN_OR_RETURN(const StepCost one, PredictStep(share, plan, alone, machine));

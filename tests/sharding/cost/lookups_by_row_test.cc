@@ -89,6 +89,25 @@ TEST(StepTraffic, RowsOfSlicesAreThoseOfTheirShards) {
   }
 }
 
+TEST(StepTraffic, OfALargerStepIsSpreadByTheLookupsOfThatStep) {
+  Workload workload = CountedWorkload();
+  SetStep(/*samples=*/50'000, /*workers=*/1, &workload);
+  const StepTraffic traffic = TrafficOfStep(workload, OnTwoShards(workload, "row_wise"));
+  EXPECT_NEAR(traffic.shards[0].rows_pulled, 10, 1e-3);
+  EXPECT_NEAR(traffic.shards[1].rows_pulled, 10, 1e-3);
+}
+
+TEST(StepTraffic, TablesThatAreNotSpreadByRowStaySoInAnotherStep) {
+  Workload workload = CountedWorkload();
+  SpreadByRow(&workload, {true});
+  SetStep(100, 1, &workload);
+  ASSERT_NE(workload.by_row, nullptr);
+  EXPECT_FALSE((*workload.by_row)[0].has_value());
+  workload.by_row = nullptr;
+  SetStep(50, 1, &workload);
+  EXPECT_EQ(workload.by_row, nullptr) << "counts whose places are not known";
+}
+
 // The node of the cold rows pulls 39 % of the rows; half of the hits would be more than that.
 TEST(StepCost, HitsOfNodesAreAmongTheRowsThatTheyPull) {
   Workload workload = CountedWorkload();
