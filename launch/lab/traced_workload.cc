@@ -89,8 +89,10 @@ Result<Workload> TracedWorkload(const Settings& settings, uint32_t workers,
   }
   const auto samples = static_cast<double>(std::max<uint64_t>(1, summary.samples));
   workload.lru_miss_ratio.clear();
+  std::vector<bool> is_sampled;  // a row of the sample stands for others that lie elsewhere
   for (size_t t = 0; t < summary.tables.size(); ++t) {
     const TracedTable& table = summary.tables[t];
+    is_sampled.push_back(table.sampled < 1.0);
     workload.lookups[t] = table.lookups / samples;
     workload.of_table[t] = TracedDistribution(table, summary.accesses.tables[t]);
     workload.lru_miss_ratio.emplace_back();
@@ -99,7 +101,7 @@ Result<Workload> TracedWorkload(const Settings& settings, uint32_t workers,
       return curve.MissRatio(rows);
     };
   }
-  SpreadByRow(&workload);
+  SpreadByRow(&workload, is_sampled);
   return workload;
 }
 

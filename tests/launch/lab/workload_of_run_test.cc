@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/durable_file.h"
+#include "launch/lab/traced_workload.h"
 #include "launch/plan/plan_of_run.h"
 #include "launch/settings/yaml_config.h"
 #include "sharding/cost/step_cost.h"
@@ -57,6 +58,27 @@ TEST(WorkloadOfRun, CountsOfATraceDecideWhereLookupsGo) {
   const Workload workload = WorkloadOf(Skewed(), 1, &counts).value();
   EXPECT_NEAR(workload.of_table[0].groups()[0].probability, 0.9, 1e-12);
   EXPECT_GT(workload.of_table[2].groups().size(), 10u) << "not counted: as generated";
+}
+
+TEST(WorkloadOfRun, RowsOfATablesSampleSayNothingOfWhereLookupsLie) {
+  const Settings settings = Complete(
+      "model: {arch_mlp_bot: 13-16, arch_mlp_top: 16-1, arch_sparse_feature_size: 16}\n"
+      "tables: {list: [{name: a, rows: 1000}, {name: b, rows: 1000}]}\n"
+      "data: {data_generation: synthetic, data_size: 1000}\n"
+      "training: {mini_batch_size: 100}\n");
+  TraceSummary summary;
+  summary.samples = 100;
+  for (const char* const name : {"a", "b"}) {
+    summary.accesses.tables.push_back(
+        {.name = name, .rows = 1000, .range_rows = 1000, .ranges = {100}, .hottest = {{3, 9}}});
+    summary.tables.push_back({.name = name, .rows = 1000, .lookups = 100, .distinct_rows = 50});
+    summary.features.push_back({.name = name, .bags = {}});
+  }
+  summary.tables[0].sampled = 0.5;
+  const Workload workload = TracedWorkload(settings, 1, summary).value();
+  ASSERT_NE(workload.by_row, nullptr);
+  EXPECT_FALSE((*workload.by_row)[0].has_value());
+  EXPECT_TRUE((*workload.by_row)[1].has_value());
 }
 
 TEST(WorkloadOfRun, SaysWhereIdsAreFrom) {
