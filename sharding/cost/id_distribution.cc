@@ -315,9 +315,11 @@ RowShares IdDistribution::SharesOfRun(double slots, double lookups, const CacheO
   // Each distinct row of the run is touched for the first time once.
   const double different = use.different_steps > 0 ? use.different_steps : use.steps;
   shares.touched = std::min(1.0, DistinctRows(lookups * different) / (use.steps * distinct));
-  if (const double middle = use.steps / 2; middle < different) {
+  // Of an even number of steps the middle one is half of either.
+  if (const double middle = (use.steps - 1) / 2; middle < different) {
+    const double until = std::min(middle + 1, different);
     shares.touched_midway =
-        (DistinctRows(lookups * (middle + 1)) - DistinctRows(lookups * middle)) / distinct;
+        (DistinctRows(lookups * until) - DistinctRows(lookups * middle)) / distinct;
   }
   // Until as many rows were used as there are slots none is evicted: all but new ones are hits.
   const double steps_to_fill = std::min(use.steps, LookupsFor(slots) / lookups);

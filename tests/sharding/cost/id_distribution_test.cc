@@ -130,6 +130,17 @@ TEST(IdDistribution, SharesOfARunSumToOneAndTouchedRowsAreDistinctRowsOfTheRun) 
   EXPECT_EQ(ids.SharesOfRun(1e6, 5000, {.policy = "lru", .steps = 100}).stored, 0);
 }
 
+TEST(IdDistribution, NewRowsMidwayAreThoseOfTheMiddleStep) {
+  const IdDistribution ids = IdDistribution::Zipf(1e6, 1.05);
+  const auto midway = [&](double steps, double different) {
+    return ids.SharesOfRun(1e6, 5000, {.steps = steps, .different_steps = different})
+        .touched_midway;
+  };
+  EXPECT_NEAR(midway(1, 1), 1, 1e-9) << "all rows of the first step are new";
+  EXPECT_NEAR(midway(3, 3), ids.DistinctRows(10'000) / ids.DistinctRows(5000) - 1, 1e-9);
+  EXPECT_EQ(midway(3, 1), 0) << "the second step repeats the first";
+}
+
 TEST(IdDistribution, ReadingAheadLeavesLittleToThePolicy) {
   const IdDistribution ids = IdDistribution::Zipf(1e6, 1.05);
   const auto cached = [&](const char* policy, double ahead) {
