@@ -99,13 +99,10 @@ MemoryTraffic MemoryTrafficOf(const Workload& workload, const Plan& plan, const 
 
 CpuMemory CpuMemoryOf(const Machine& machine) {
   CpuMemory memory;
-  const auto read = [&](const char* name, double* value) {
-    const auto found = machine.constants.find(name);
-    if (found != machine.constants.end() && found->second.value > 0) *value = found->second.value;
-  };
-  read("dram_gbs", &memory.dram_gbs);
-  read("llc_gbs", &memory.llc_gbs);
-  read("dram_latency_ns", &memory.latency_ns);
+  const auto found = machine.constants.find("dram_gbs");
+  if (found != machine.constants.end() && found->second.value > 0) {
+    memory.dram_gbs = found->second.value;
+  }
   if (machine.llc_bytes > 0) memory.llc_bytes = static_cast<double>(machine.llc_bytes);
   return memory;
 }

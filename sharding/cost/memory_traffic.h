@@ -26,8 +26,7 @@ struct MemoryTraffic {
 // Requires what TrafficOfStep requires.
 MemoryTraffic MemoryTrafficOf(const Workload& workload, const Plan& plan, const CpuMemory& memory);
 
-// By the constants dram_gbs, llc_gbs, dram_latency_ns and llc_bytes; what is not measured is as
-// CpuMemory has it.
+// By the constants dram_gbs and llc_bytes; what is not measured is as CpuMemory has it.
 CpuMemory CpuMemoryOf(const Machine& machine);
 
 }  // namespace rowhouse
