@@ -25,8 +25,9 @@ std::string ChoiceText(const ContestOutcome& choice) {
       choice.is_good() ? "chosen well"
                        : fmt::format("the choice costs {} more", PercentText(choice.regret() - 1)));
   if (!choice.is_told()) {
-    text += fmt::format("    ({} runs of each do not tell: they differ by {})\n",
-                        choice.chosen().runs_ms.size(), PercentText(choice.error()));
+    text += fmt::format(
+        "    ({} runs of each do not tell: the ratio to {} is known to within {})\n",
+        choice.chosen().runs_ms.size(), choice.rival().name, PercentText(choice.error()));
   }
   for (const ContestOutcome::Plan& plan : choice.plans) {
     text += fmt::format("    {:<42}{:>9.2f}{:>9.2f}{:>9}{}{}\n", plan.name, plan.predicted_ms,

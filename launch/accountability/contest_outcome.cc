@@ -25,6 +25,15 @@ const ContestOutcome::Plan& ContestOutcome::fastest() const {
   return *std::ranges::min_element(plans, {}, &Plan::measured_ms);
 }
 
+const ContestOutcome::Plan& ContestOutcome::rival() const {
+  const Plan &best = chosen(), *rival = nullptr;
+  for (const Plan& plan : plans) {
+    if (&plan == &best) continue;
+    if (rival == nullptr || plan.measured_ms() < rival->measured_ms()) rival = &plan;
+  }
+  return rival == nullptr ? best : *rival;
+}
+
 bool ContestOutcome::is_good() const { return regret() <= kGoodRegret; }
 
 Result<ContestOutcome> HoldContest(const PlanContest& contest, const Machine& machine,

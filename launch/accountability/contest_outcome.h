@@ -32,13 +32,18 @@ struct ContestOutcome {
 
   const Plan& chosen() const;   // predicted to be the fastest
   const Plan& fastest() const;  // measured
+  const Plan& rival() const;    // measured, the fastest but the chosen one (if there is another)
   // The chosen plan's time over the fastest one's; 1: it is the fastest.
   double regret() const { return chosen().measured_ms() / fastest().measured_ms(); }
   bool is_good() const;  // within kGoodRegret
-  // What the regret may be off by, as runs of one plan differ.
-  double error() const { return std::hypot(chosen().error(), fastest().error()); }
-  // Runs tell on which side of kGoodRegret the choice is.
-  bool is_told() const { return std::abs(regret() - kGoodRegret) > error(); }
+  // Standard error of the chosen plan's time over its rival's, as a share of it.
+  double error() const { return std::hypot(chosen().error(), rival().error()); }
+  // Runs tell on which side of kGoodRegret that ratio is: beyond it the rival is the fastest and
+  // the ratio is the regret.
+  bool is_told() const {
+    const double ratio = chosen().measured_ms() / rival().measured_ms();
+    return std::abs(kGoodRegret / ratio - 1) > error();
+  }
 
   static constexpr double kGoodRegret = 1.05;
 };

@@ -98,6 +98,19 @@ TEST(ContestOutcome, IsToldWhenRunsDifferByLessThanTheChoiceIsFromTheLimit) {
   EXPECT_FALSE(outcome.is_told());
 }
 
+TEST(ContestOutcome, OfAChosenPlanThatIsTheFastestIsToldByTheSecondFastest) {
+  ContestOutcome outcome;
+  outcome.plans = {{.name = "a", .predicted_ms = 9, .runs_ms = {9, 9.6, 10.4, 11}},
+                   {.name = "b", .predicted_ms = 10, .runs_ms = {19, 20, 20, 21}},
+                   {.name = "c", .predicted_ms = 11, .runs_ms = {30, 30, 30, 30}}};
+  EXPECT_EQ(outcome.regret(), 1);
+  EXPECT_EQ(outcome.rival().name, "b");
+  EXPECT_TRUE(outcome.is_told()) << "runs differ by less than a and b";
+  outcome.plans[1].runs_ms = outcome.plans[0].runs_ms;
+  EXPECT_TRUE(outcome.is_good());
+  EXPECT_FALSE(outcome.is_told()) << "b may well be 6 % faster";
+}
+
 TEST(DriftMeter, WithoutAReferenceKnowsOfNone) {
   DriftMeter meter(nullptr);
   EXPECT_EQ(meter.Latest().value().memory, 1);
