@@ -70,7 +70,7 @@ class Divider {
     std::vector<PhaseSpan> spans;
     spans.reserve(record_.spans.size());
     for (PhaseSpan span : record_.spans) {
-      if (span.phase == kAllreduce) {
+      if (span.phase == kAllreduce && last_comings_.contains(span.step)) {
         const TimeNs wait = WaitOf(span.step, span.begin, span.end);
         if (wait > 0) {
           spans.push_back(

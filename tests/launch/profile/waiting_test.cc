@@ -62,6 +62,18 @@ TEST(AllreduceWait, OfStepsThatWereNotKeptIsAsThatOfTheOthers) {
   EXPECT_EQ(TotalOf(workers[0], "allreduce/sum").ns, 200u);
 }
 
+TEST(AllreduceWait, SpansOfStepsThatWereNotKeptStayWhole) {
+  std::vector<RankProfile> workers = {Worker(0, 60, 200), Worker(0, 100, 190)};
+  for (RankProfile& worker : workers) worker.allreduces.pop_back();
+  DivideAllreduce(&workers);
+  const std::vector<PhaseSpan>& spans = workers[0].threads[0].record.spans;
+  ASSERT_EQ(spans.size(), 3u) << "wait and sum of step 0";
+  EXPECT_NE(spans[1].phase, kAllreduce);
+  EXPECT_EQ(spans[2].phase, kAllreduce);
+  EXPECT_EQ(spans[2].begin, 200);
+  EXPECT_EQ(spans[2].end, 210);
+}
+
 TEST(AllreduceWait, AWorkerThatIsAloneWaitsForNobody) {
   std::vector<RankProfile> workers = {Worker(0, 60, 200)};
   workers[0].allreduces.clear();
