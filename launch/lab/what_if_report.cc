@@ -126,39 +126,47 @@ void AddRow(const WhatIf& what_if, const Line& line, TextTable* text) {
   text->rows.push_back(std::move(cells));
 }
 
-// The best `most` lines, and the one as configured; *combinations: that the best ones stand for.
-TextTable RowsOf(const WhatIf& what_if, size_t most, size_t* combinations) {
+struct ShownRows {
   TextTable text;
+  size_t best = 0;          // combinations that the best lines stand for
+  bool has_joined = false;  // some line stands for several
+};
+
+// The best `most` lines, and the one as configured.
+ShownRows RowsOf(const WhatIf& what_if, size_t most) {
+  ShownRows rows;
+  TextTable& text = rows.text;
   for (const WhatIfAxis& axis : what_if.axes) text.columns.push_back({.name = axis.name});
   for (const char* name : {"ms a step", "samples/s", "MB a step", "hits", "PS memory"}) {
     text.columns.push_back({.name = name, .is_number = true});
   }
   text.columns.push_back({.name = "bound by"});
   text.columns.push_back({.name = ""});
-  *combinations = 0;
   size_t shown = 0;
   for (const Line& line : LinesOf(what_if)) {
     const bool is_among_best = shown++ < most;
-    if (is_among_best) *combinations += line.combinations();
-    if (is_among_best || line.is_as_configured) AddRow(what_if, line, &text);
+    if (is_among_best) rows.best += line.combinations();
+    if (!is_among_best && !line.is_as_configured) continue;
+    AddRow(what_if, line, &text);
+    rows.has_joined |= line.combinations() > 1;
   }
-  return text;
+  return rows;
 }
 
 std::string RowsText(const WhatIf& what_if) {
-  size_t possible = 0, shown = 0;
+  size_t possible = 0;
   bool is_any_oversubscribed = false;
   for (const WhatIfRow& row : what_if.rows) {
     if (!row.refusal.empty()) continue;
     ++possible;
     is_any_oversubscribed |= row.cost.is_oversubscribed;
   }
-  const TextTable rows = RowsOf(what_if, kShownRows, &shown);
-  std::string result = TableAsText(rows);
-  if (possible > shown) {
-    result += fmt::format("the best {} of {}; --json has all\n", shown, possible);
+  const ShownRows rows = RowsOf(what_if, kShownRows);
+  std::string result = TableAsText(rows.text);
+  if (possible > rows.best) {
+    result += fmt::format("the best {} of {}; --json has all\n", rows.best, possible);
   }
-  if (rows.rows.size() < shown) result += "a/b: with either the same is predicted\n";
+  if (rows.has_joined) result += "a/b: with either the same is predicted\n";
   if (is_any_oversubscribed) result += "* more busy threads than cores: the time is a guess\n";
   const bool has_kinds =
       std::ranges::find(what_if.axes, kKindAxis, &WhatIfAxis::name) != what_if.axes.end();
@@ -225,10 +233,9 @@ std::string WhatIfText(const WhatIf& what_if) {
 
 nlohmann::ordered_json WhatIfPage(const WhatIf& what_if) {
   constexpr size_t kMost = 200;
-  size_t shown = 0;
-  const TextTable rows = RowsOf(what_if, kMost, &shown);
+  const ShownRows rows = RowsOf(what_if, kMost);
   nlohmann::ordered_json columns = nlohmann::ordered_json::array();
-  for (const TextTable::Column& column : rows.columns) {
+  for (const TextTable::Column& column : rows.text.columns) {
     columns.push_back({{"name", column.name}, {"number", column.is_number}});
   }
   nlohmann::ordered_json effects = nlohmann::ordered_json::array();
@@ -256,9 +263,9 @@ nlohmann::ordered_json WhatIfPage(const WhatIf& what_if) {
              {"rows", std::move(effects)}},
             {{"title", "Combinations"},
              {"note",
-              fmt::format("the best {} by time of a sample; a/b: with either the same", shown)},
+              fmt::format("the best {} by time of a sample; a/b: with either the same", rows.best)},
              {"columns", std::move(columns)},
-             {"rows", rows.rows}}})}};
+             {"rows", rows.text.rows}}})}};
   if (!what_if.machine_warning.empty()) page["warnings"].push_back(what_if.machine_warning);
   return page;
 }

@@ -228,5 +228,22 @@ TEST(WhatIf, CombinationsOfLikeFiguresThatDifferInOneSettingAreOneLine) {
   EXPECT_EQ(WhatIfToJson(what_if)["rows"].size(), 4u);
 }
 
+TEST(WhatIf, ALineOfSeveralCombinationsIsExplainedWhereverItIs) {
+  WhatIf what_if{.axes = {{"cache_mb", {"64", "256"}}, {"ps", {}}}};
+  // Twenty lines that are better than the one as configured, which stands for two combinations.
+  for (int ps = 1; ps <= 21; ++ps) {
+    what_if.axes[1].values.push_back(std::to_string(ps));
+    for (const char* const cache : {"64", "256"}) {
+      if (ps <= 20 && cache == std::string("256")) continue;
+      what_if.rows.push_back({.values = {cache, std::to_string(ps)}, .samples = 1});
+      what_if.rows.back().cost.ms = ps;
+    }
+  }
+  what_if.rows.back().is_as_configured = true;
+  const std::string text = WhatIfText(what_if);
+  EXPECT_THAT(text, HasSubstr("\n64/256    21"));
+  EXPECT_THAT(text, HasSubstr("a/b: with either the same is predicted"));
+}
+
 }  // namespace
 }  // namespace rowhouse
