@@ -93,6 +93,9 @@ class Allreduce final : public MeasuredKernel {
       samples.clear();
       for (int run = 0; run < kMpiruns; ++run) RETURN_IF_ERROR(Run(workers, &samples));
     }
+    if (!samples.contains(name)) {
+      return IoError("allreduce: the ranks did not measure {} floats", name);
+    }
     now_ = std::move(samples.extract(name).mapped());
     next_ = 0;
     return OkStatus();
