@@ -6,8 +6,8 @@
 //   update_<optimizer> (rows, dim)
 //       what the shard then computes: a step is applied
 //   placed_pull, placed_pull_new, cached_pull, cached_pull_new (rows, dim)
-//       pulls by sgd of a shard alone whose rows have places of their own in memory, and of one
-//       whose cache is smaller than the table: rows that are there, and rows that no step has seen,
+//       what a pull takes a shard alone (tables with sgd). placed: every row has its own place in
+//       memory; cached: the cache is smaller than the table. _new: rows that no step has seen,
 //       whose initial values are computed
 #include <algorithm>
 
