@@ -131,8 +131,8 @@ std::string PredictionText(const RunReport& report) {
   if (cost.is_oversubscribed) text += "; more busy threads than cores";
   if (actual.steps() < kFewSteps) {
     text += fmt::format(
-        "\n  {}: in the first ones memory is new, which the predicted time does "
-        "not have",
+        "\n  only {}: the first steps of a run are slower, as their memory is new; the prediction "
+        "leaves that out",
         Counted(static_cast<uint64_t>(actual.steps()), "step"));
   }
   if (!prediction.warning.empty()) text += "\n  " + prediction.warning;

@@ -74,7 +74,8 @@ TEST(PredictionText, OfManyRanksTellsTheLeastTheMedianAndTheMost) {
 TEST(PredictionText, OfFewStepsSaysThatMemoryIsNew) {
   RunReport report = ReportOf(1, 1);
   report.totals.first_step = 99;
-  EXPECT_THAT(PredictionText(report), HasSubstr("\n  1 step: in the first ones memory is new"));
+  EXPECT_THAT(PredictionText(report), HasSubstr("\n  only 1 step: the first steps of a run are "
+                                                "slower, as their memory is new; "));
 }
 
 TEST(PredictionText, OfARunWithoutStepsIsNothing) {
