@@ -318,10 +318,6 @@ Result<ValuePtr> Machine::Run() {
   return root;
 }
 
-}  // namespace
-
-namespace {
-
 Result<ValuePtr> Read(std::string_view* text) {
   Machine machine(*text);
   Result<ValuePtr> root = machine.Run();
