@@ -4,6 +4,7 @@
 
 #include <map>
 #include <utility>
+#include <vector>
 
 namespace rowhouse {
 namespace {
@@ -21,6 +22,11 @@ bool AddBenchCommand(BenchCommand command) {
 }
 
 Result<const BenchCommand*> BenchCommandOf(const CommandLine& command_line) {
+  const std::string only = command_line.Value(kOnlyFlag);
+  if (!only.empty() && command_line.arguments != std::vector<std::string>{"kernels"}) {
+    return UsageError("--only={0}: it chooses kernels; say rowhouse bench kernels --only={0}",
+                      only);
+  }
   for (const std::string& argument : command_line.arguments) {
     const auto found = Commands().find(argument);
     if (found == Commands().end()) continue;

@@ -23,7 +23,11 @@ struct BenchCommand {
 // Registers a command, at namespace scope.
 bool AddBenchCommand(BenchCommand command);
 
-// The command that the command line names, or null. kUsage if it names others beside it.
+// Which kernels `bench kernels` measures; no other bench has parts to choose from.
+inline constexpr const char* kOnlyFlag = "only";
+
+// The command that the command line names, or null. kUsage if it names others beside it, or has
+// --only for another one than kernels.
 Result<const BenchCommand*> BenchCommandOf(const CommandLine& command_line);
 
 // A line for each command, as those of BenchListText().

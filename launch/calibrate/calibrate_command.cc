@@ -19,7 +19,6 @@
 namespace rowhouse {
 namespace {
 
-constexpr const char* kOnlyFlag = "only";
 const bool kFlags = AddVerbFlag(
     {.name = kOnlyFlag, .verbs = kBench, .help = "With kernels: only those whose name begins so"});
 

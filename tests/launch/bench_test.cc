@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/durable_file.h"
+#include "launch/bench/bench_command.h"
 #include "launch/bench/bench_figure.h"
 #include "launch/bench/one_shard.h"
 #include "launch/bench/raw_exchange.h"
@@ -45,6 +46,22 @@ class FailingBench final : public Bench {
 const bool kRegistered =
     AddBench<CountingBench>("counting_in_test", {"nothing, for a test", "no time"}) &&
     AddBench<FailingBench>("failing_in_test", {"nothing, and fails", "no time"});
+
+TEST(BenchTest, OnlyKernelsTakeOnly) {
+  const auto asked = [](std::vector<const char*> words) {
+    words.insert(words.begin(), {"rowhouse", "bench"});
+    const auto line = ParseCommandLine(static_cast<int>(words.size()), words.data());
+    EXPECT_OK(line);
+    return BenchCommandOf(line.value());
+  };
+  EXPECT_EQ(asked({"kernels", "--only=update"}).value()->name, "kernels");
+  for (const char* const other : {"pull", "calibrate"}) {
+    const Status refused = asked({other, "--only=update"}).status();
+    EXPECT_EQ(refused.exit_code(), 2) << other;
+    EXPECT_THAT(refused.message(), HasSubstr("say rowhouse bench kernels --only=update"));
+  }
+  EXPECT_EQ(asked({"pull"}).value(), nullptr);
+}
 
 TEST(BenchTest, PullAndPushAreKnown) {
   EXPECT_THAT(Benches().Names(), Contains("pull"));
