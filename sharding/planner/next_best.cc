@@ -44,7 +44,7 @@ std::optional<NextBest> NextBestOf(const PlanChoice& choice, const TableSpec& ta
     std::string how = HowOf(table, place, now);
     if (how == how_now || ++tried[how] > kShardsToTry) continue;
     const std::optional<double> ms = choice.MsWith(table, place);
-    if (ms && (!best || *ms < best->ms)) best = {std::move(how), *ms};
+    if (ms && (!best || *ms < best->ms)) best = {std::move(how), *ms, choice.has_cache_shares()};
   }
   return best;
 }
@@ -54,7 +54,8 @@ std::string NextBestText(const NextBest& next, double ms) {
   const std::string than = std::abs(more) < 0.05 ? "as long"
                            : more > 0            ? fmt::format("{:.1f} % longer", more)
                                                  : fmt::format("{:.1f} % less", -more);
-  return fmt::format("the next best, {}, takes {:.2f} ms a step, {}", next.how, next.ms, than);
+  return fmt::format("the next best, {}, takes {:.2f} ms a step, {}{}", next.how, next.ms, than,
+                     next.leaves_out_shares ? ", both with caches divided equally" : "");
 }
 
 }  // namespace rowhouse

@@ -13,7 +13,8 @@ namespace rowhouse {
 
 struct NextBest {
   std::string how;  // "whole on a shard, pooled by workers"
-  double ms = 0;    // of the step, all other tables as they are
+  double ms = 0;    // of the step, all other tables as they are, but for cache shares
+  bool leaves_out_shares = false;  // the plan has cache shares, and `ms` is without them
 };
 
 // Of all other ways to place the table that the limits allow, the fastest; nullopt: there is none.
@@ -22,7 +23,7 @@ struct NextBest {
 std::optional<NextBest> NextBestOf(const PlanChoice& choice, const TableSpec& table);
 
 // "the next best, whole on a shard, takes 6.10 ms a step, 3.8 % longer"; `ms`: of the step as it
-// is.
+// is, without cache shares.
 std::string NextBestText(const NextBest& next, double ms);
 
 }  // namespace rowhouse

@@ -145,6 +145,7 @@ Status PlanChoice::ShareCaches() {
   ASSIGN_OR_RETURN(StepCost cost, PredictStep(workload_, plan, cluster_, machine_));
   const bool is_worse = cost.ms > cost_.ms * (1 + kLeastGain) || cost.hit_rate < cost_.hit_rate;
   if (is_worse || !WhyTooMuch(plan, cost).empty()) return OkStatus();
+  ms_without_shares_ = cost_.ms;
   best_ = std::move(plan);
   cost_ = std::move(cost);
   return OkStatus();
@@ -363,6 +364,7 @@ Status PlanChoice::TryFrom(const std::vector<std::vector<TableParts>>& places, s
 std::optional<double> PlanChoice::MsWith(const TableSpec& table, const TableParts& place) const {
   PlanParts parts(*best_);
   parts.tables()[Raw(table.id)] = place;
+  for (TableParts& one : parts.tables()) one.placement.cache_share.reset();
   const Result<Plan> plan = parts.ToPlan(workload_.tables, shards_);
   if (!plan.ok()) return std::nullopt;
   const Result<StepCost> cost = PredictStep(workload_, plan.value(), cluster_, machine_);

@@ -59,9 +59,14 @@ class PlanChoice {
 
   // Other ways to place one table; `now`: as it is.
   std::vector<TableParts> PlacesOf(const TableSpec& table, const TableParts* now) const;
+  // Whether ShareCaches gave the best plan cache shares.
+  bool has_cache_shares() const { return ms_without_shares_.has_value(); }
   // Milliseconds of a step of the best plan with one table placed otherwise; nullopt if that is no
-  // plan or breaks the limits.
+  // plan or breaks the limits. Without cache shares: those of the best plan were chosen for the
+  // places as they are, and choosing them for every other place takes long.
   std::optional<double> MsWith(const TableSpec& table, const TableParts& place) const;
+  // What to compare with it: milliseconds of a step of the best plan, without cache shares.
+  double MsToCompare() const { return ms_without_shares_.value_or(cost_.ms); }
 
  private:
   void AddPooled(const TableSpec& table, TableParts parts, std::vector<TableParts>* places) const;
@@ -85,6 +90,7 @@ class PlanChoice {
   uint64_t tried_ = 0;
   std::optional<Plan> best_;
   StepCost cost_;
+  std::optional<double> ms_without_shares_;  // of the best plan, if it has cache shares
   std::string name_, refusal_;
   double last_ms_ = 0;  // of the plan that was predicted last
   double least_ms_of_lpt_ = std::numeric_limits<double>::infinity();

@@ -166,7 +166,7 @@ class Planner {
     const size_t tables = workload_.tables.physical.size();
     if (tables <= kFewTables && tables * shards_ <= kFewPieces) {
       const std::optional<NextBest> next = NextBestOf(choice_, table);
-      if (next) return NextBestText(*next, choice_.cost().ms);
+      if (next) return NextBestText(*next, choice_.MsToCompare());
     }
     return fmt::format("so in the fastest of {} that were tried, found by {}",
                        Counted(choice_.tried(), "plan"), choice_.name());
