@@ -280,17 +280,19 @@ TEST(Planner, PlansAThousandTablesForAThousandRanks) {
     table.bag = 1.0 + static_cast<double>(random.Next() % 4);
     table.zipf = 1.05;
   }
-  const Workload workload = MadeWorkload(tables, 65536, 64);
+  Workload workload = MadeWorkload(tables, 65536, 64);
   const ClusterShape cluster = MadeCluster(1024, 64);
-  for (const bool pools : {false, true}) {
+  for (const auto& [store, pools] :
+       {std::pair("memory", false), {"memory", true}, {"rocksdb", true}}) {
+    workload.storage = {.store = store, .cache_bytes = uint64_t{16} << 20};
     const std::clock_t begin = std::clock();
     const PlannedRun planned =
         PlanFor(workload, cluster, AMachine(), {.may_pool_on_shards = pools}).value();
     const double seconds = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
     fmt::print(
-        "{}: {:.2f} s of a core, {} plans predicted, {:.1f} ms; load: max/mean {:.3f}, {:.3f} "
+        "{}, {}: {:.2f} s of a core, {} plans predicted, {:.1f} ms; load: max/mean {:.3f}, {:.3f} "
         "at least\n",
-        planned.method, seconds, planned.plans_tried, planned.cost.ms,
+        store, planned.method, seconds, planned.plans_tried, planned.cost.ms,
         planned.largest_load / planned.mean_load, planned.lower_bound_load / planned.mean_load);
     EXPECT_LE(planned.plans_tried, 40u);  // of which each takes tens of milliseconds
     EXPECT_GE(planned.largest_load, planned.lower_bound_load);
