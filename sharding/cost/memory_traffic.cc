@@ -1,5 +1,7 @@
 #include "sharding/cost/memory_traffic.h"
 
+#include <algorithm>
+
 #include "sharding/cost/step_traffic.h"
 #include "sharding/rows/optimizer.h"
 #include "sharding/rows/record_weights.h"
@@ -18,7 +20,7 @@ class Counting {
   MemoryTraffic Of() && {
     for (const TableSpec& table : workload_.tables.physical) {
       if (plan_.is_on_workers(table.id)) {
-        UpdateOnWorkers(table);
+        UpdateOnWorkers(table, UpdatedRows(table));
       } else {
         CountOnShards(table);
       }
@@ -41,8 +43,11 @@ class Counting {
     const TableRowsOfStep& rows = traffic_.tables[Raw(table.id)];
     double on_shards = 1;
     IdDistribution scratch;
-    const double updated = DistributionOnShards(workload_, plan_, table.id, &scratch, &on_shards)
-                               .DistinctRows(rows.lookups * on_shards * workers());
+    const IdDistribution& ids =
+        DistributionOnShards(workload_, plan_, table.id, &scratch, &on_shards);
+    const double updated = ids.DistinctRows(rows.lookups * on_shards * workers());
+    // The rest are single rows on the workers.
+    UpdateOnWorkers(table, std::max(0.0, UpdatedRows(table) - updated));
     for (const Slice& slice : plan_.slices(table.id)) {
       const double share = static_cast<double>(slice.rows()) / static_cast<double>(table.rows);
       const RecordLayout layout = Layout(table, slice.columns());
@@ -56,23 +61,26 @@ class Counting {
     }
   }
 
-  // A dense update: every row, of every worker.
-  void UpdateOnWorkers(const TableSpec& table) {
-    if (workload_.tables.is_frozen[Raw(table.id)]) return;
-    const auto state = static_cast<uint32_t>(Layout(table, table.dim).state_floats);
-    result_.update +=
-        workers() * CpuUpdateBytes(static_cast<double>(table.rows), 4 * table.dim, 4 * state);
+  // Of a table, wherever its rows are: those that some worker looks up.
+  double UpdatedRows(const TableSpec& table) const {
+    return workload_.of_table[Raw(table.id)].DistinctRows(traffic_.tables[Raw(table.id)].lookups *
+                                                          workers());
   }
 
-  // Workers pool the distinct rows that they pulled, which lie one behind the other; shards, and
-  // workers that have a table, read them where they lie.
+  // Every worker updates its own copy of all of them.
+  void UpdateOnWorkers(const TableSpec& table, double rows) {
+    if (workload_.tables.is_frozen[Raw(table.id)]) return;
+    const auto state = static_cast<uint32_t>(Layout(table, table.dim).state_floats);
+    result_.update += workers() * CpuUpdateBytes(rows, 4 * table.dim, 4 * state);
+  }
+
+  // Workers pool the distinct rows that they pulled, which lie one behind the other, and single hot
+  // ones beside them; shards, and workers that have a table, read them where they lie.
   void Pool(size_t feature, TableId part) {
     const TableSpec& table = workload_.tables.physical[Raw(part)];
     const TableRowsOfStep& rows = traffic_.tables[Raw(part)];
     const bool is_in_place = plan_.is_on_workers(part) || plan_.pools_on_shards(part);
-    const double distinct = plan_.is_on_workers(part)
-                                ? workload_.of_table[Raw(part)].DistinctRows(rows.lookups)
-                                : rows.distinct_rows;
+    const double distinct = workload_.of_table[Raw(part)].DistinctRows(rows.lookups);
     if (distinct <= 0) return;
     const CpuLookup lookup = {.samples = static_cast<double>(workload_.step.samples) / workers(),
                               .rows = is_in_place ? static_cast<double>(table.rows) : distinct,

@@ -2,6 +2,7 @@
 #include "sharding/cost/memory_traffic.h"
 
 #include "sharding/plans/plan_maker.h"
+#include "sharding/plans/strategy.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {
@@ -22,6 +23,11 @@ Workload OneTable(const std::string& optimizer, uint32_t dim) {
 }
 
 Plan OnOneShard(const Workload& workload) { return MakeRowWisePlan(workload.tables.physical, 1); }
+
+Plan With(const Workload& workload, const TablePlacement& placement) {
+  const auto& tables = workload.tables.physical;
+  return Plan::Make(tables, 1, {WholeTable(tables[0], ShardId{0})}, {placement}).value();
+}
 
 TEST(MemoryTrafficTest, RowsAreWholeLines) {
   // 20 floats are 80 bytes: 2 lines; with 16 bytes of trailer, 96 bytes, still 2.
@@ -45,6 +51,20 @@ TEST(MemoryTrafficTest, NarrowerWeightsMoveFewerLines) {
   const double wide = MemoryTrafficOf(workload, OnOneShard(workload), {}).pull;
   workload.tables.physical[0].precision = "bf16";
   EXPECT_NEAR(MemoryTrafficOf(workload, OnOneShard(workload), {}).pull, wide / 2, 1);
+}
+
+TEST(MemoryTrafficTest, SingleRowsOnTheWorkersAreUpdatedAndPooledThere) {
+  Workload workload = OneTable("adagrad", 20);
+  workload.step.workers = 2;
+  std::vector<RowId> rows;
+  for (uint64_t row = 0; row < 100; ++row) rows.push_back(RowId{row});
+  const Plan plan = With(workload, {.table = TableId{0}, .worker_rows = rows});
+  const MemoryTraffic all = MemoryTrafficOf(workload, OnOneShard(workload), {});
+  const MemoryTraffic traffic = MemoryTrafficOf(workload, plan, {});
+  EXPECT_NEAR(traffic.pull, 2 * 900 * 128, 1);
+  // 80 bytes of weights and 80 of state, of each worker.
+  EXPECT_NEAR(traffic.update, 900 * 2 * 192 + 2 * 100 * 2 * (128 + 128), 1);
+  EXPECT_NEAR(traffic.pool, all.pool, 1);
 }
 
 TEST(MemoryTrafficTest, ConstantsOfTheMachineCount) {
