@@ -82,10 +82,15 @@ class Counting {
     const bool is_in_place = plan_.is_on_workers(part) || plan_.pools_on_shards(part);
     const double distinct = workload_.of_table[Raw(part)].DistinctRows(rows.lookups);
     if (distinct <= 0) return;
+    // Shards read rows as they are stored; workers have them in f32.
+    const size_t bytes = plan_.pools_on_shards(part)
+                             ? Layout(table, table.dim).weight_bytes() / table.dim
+                             : sizeof(float);
     const CpuLookup lookup = {.samples = static_cast<double>(workload_.step.samples) / workers(),
                               .rows = is_in_place ? static_cast<double>(table.rows) : distinct,
                               .bag_length = workload_.step.bag_lengths[feature],
                               .dim = table.dim,
+                              .element_bytes = static_cast<uint32_t>(bytes),
                               .distinct_rows = distinct};
     result_.pool += workers() * CpuLookupForward(lookup, memory_).dram_bytes;
     if (workload_.tables.is_frozen[Raw(part)]) return;

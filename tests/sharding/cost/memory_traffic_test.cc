@@ -53,6 +53,15 @@ TEST(MemoryTrafficTest, NarrowerWeightsMoveFewerLines) {
   EXPECT_NEAR(MemoryTrafficOf(workload, OnOneShard(workload), {}).pull, wide / 2, 1);
 }
 
+TEST(MemoryTrafficTest, ShardsPoolRowsAsTheyAreStored) {
+  Workload workload = OneTable("sgd", 32);
+  const Plan plan = With(workload, {.table = TableId{0}, .pools_on_shards = true});
+  const double wide = MemoryTrafficOf(workload, plan, {}).pool;
+  workload.tables.physical[0].precision = "bf16";
+  // One line a row less, forward; gradients are f32.
+  EXPECT_NEAR(MemoryTrafficOf(workload, plan, {}).pool, wide - 1000 * 64, 1);
+}
+
 TEST(MemoryTrafficTest, SingleRowsOnTheWorkersAreUpdatedAndPooledThere) {
   Workload workload = OneTable("adagrad", 20);
   workload.step.workers = 2;
