@@ -5,8 +5,9 @@
 // What it pulls and pushes is the caller's. Rows lie in the shards' memory once they were pushed.
 // Shards answer a push before they update their rows, and the answer may wait for that, or not, as
 // threads share cores. So there is a second worker, which pushes nothing, but after the first one's
-// push has ended: only then can shards apply the step. The worker and the shards are bound to cores,
-// each to the next one.
+// push has ended: only then can shards apply the step. The worker and the shards are bound to
+// cores, each to the next one.
+//
 // Threads: one caller; the shards' are inside.
 #pragma once
 

@@ -55,8 +55,7 @@ std::vector<double> ActualSteps::MedianPhases(const StepPhases& seconds,
   return ms;
 }
 
-std::optional<double> ActualSteps::HitRate(const RowsPulled& pulled,
-                                           uint64_t rows_read_ahead) {
+std::optional<double> ActualSteps::HitRate(const RowsPulled& pulled, uint64_t rows_read_ahead) {
   if (pulled.total() == 0) return std::nullopt;
   const auto hits = static_cast<double>(pulled.from_memory) -
                     static_cast<double>(std::min(pulled.from_memory, rows_read_ahead));
