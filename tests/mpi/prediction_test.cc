@@ -119,7 +119,7 @@ void ExpectCountsAreNear(const json& prediction, double part) {
 TEST_F(PredictionOfShortRuns, OfOneStepHasItsRowsAndSaysThatItsTimeIsTheFirst) {
   const TrainResult one = TrainIt({"--stop_after_steps=1"});
   ASSERT_EQ(one.exit_code, 0) << one.Describe();
-  EXPECT_THAT(one.out, HasSubstr("\n  1 step: in the first ones memory is new"));
+  EXPECT_THAT(one.out, HasSubstr("\n  only 1 step: the first steps of a run are slower"));
   EXPECT_EQ(one.report.at("prediction").at("steps"), 1);
   ExpectCountsAreNear(one.report.at("prediction"), 0.05);  // of one step: chance
 }
