@@ -106,13 +106,14 @@ class PredictionOfShortRuns : public PredictedRun {
   }
 };
 
-void ExpectCountsAreNear(const json& prediction, double part) {
+void ExpectCountsAreNear(const json& prediction, double part, double hit_rate_within = 0.02) {
   ExpectNear(prediction.at("wire_bytes_per_step"), part);
   for (const json& node : prediction.at("ps_nodes")) {
     ExpectNear(node.at("rows_pulled"), part);
     ExpectNear(node.at("bytes"), part);
     const json& hit_rate = node.at("hit_rate");
-    EXPECT_NEAR(hit_rate.at("predicted").get<double>(), hit_rate.at("actual").get<double>(), 0.02);
+    EXPECT_NEAR(hit_rate.at("predicted").get<double>(), hit_rate.at("actual").get<double>(),
+                hit_rate_within);
   }
 }
 
@@ -140,7 +141,8 @@ TEST_F(PredictionOfShortRuns, OfARunThatGoesOnIsOfItsOwnSteps) {
   ASSERT_EQ(second.exit_code, 0) << second.Describe();
   EXPECT_EQ(second.report.at("totals").at("first_step"), 15);
   EXPECT_EQ(second.report.at("prediction").at("steps"), 25);
-  ExpectCountsAreNear(second.report.at("prediction"), 0.02);
+  // A shard reads rows of a loaded model ahead: whether a pull comes before or after is chance.
+  ExpectCountsAreNear(second.report.at("prediction"), 0.02, /*hit_rate_within=*/0.06);
 
   const TrainResult nothing = TrainIt({"--load", "--nepochs=1"});
   ASSERT_EQ(nothing.exit_code, 0) << nothing.Describe();
