@@ -17,7 +17,9 @@ namespace rowhouse {
 namespace {
 
 namespace fs = std::filesystem;
+using std::chrono::duration_cast;
 using std::chrono::milliseconds;
+using std::chrono::steady_clock;
 using testing::HasSubstr;
 
 // 60 steps of two epochs; a cache that evicts; saves take most of the time.
@@ -94,45 +96,49 @@ void Kill(const Process& process, std::mt19937_64& random) {
 class KilledRuns : public CheckpointRuns, public testing::WithParamInterface<uint32_t> {};
 
 // With 1 rank a run has one worker and one PS node, with 4 two of each. Whoever is killed, the
-// others end.
+// others end. A kill comes at any time between a run's start and its end, which is as long as this
+// machine makes it; kills go on until runs have been loaded from saves often enough.
 TEST_P(KilledRuns, EndWithTheRowsOfOneThatWasNotKilled) {
-  constexpr int kKills = 10;
+  constexpr int kMinKills = 10, kMaxKills = 60;
+  constexpr int kMinLoads = 3;  // of saves with steps done
   const uint32_t ranks = GetParam();
   std::vector<std::string> cluster = {"--rpc_deadline_ms=2000", "--stop_deadline_ms=2000",
                                       "--shards=2"};
   if (ranks > 0) cluster.push_back("--ps=2");
+  const auto start = steady_clock::now();
   const ProcessResult undisturbed = RunCommand(TrainIn(ranks, Flags("whole", cluster)));
   ASSERT_EQ(undisturbed.exit_code, 0) << undisturbed.Describe();
+  // A run that saves takes longer than the undisturbed one, and one that goes on less.
+  const auto duration = duration_cast<milliseconds>(steady_clock::now() - start);
 
   std::mt19937_64 random(20 + ranks);
   std::vector<std::string> flags = Flags("killed", cluster);
   flags.insert(flags.end(), {"--save_every=2", "--keep=2", "--durability=wal"});
-  size_t loads = 0;  // of saves with steps done
+  int kills = 0, loads = 0;
   ProcessResult last;
-  for (int kills = 0;;) {
+  for (;;) {
     std::vector<std::string> these = flags;
     these.push_back(Checkpoints("killed").empty() ? "--overwrite" : "--load");
     Process process(TrainIn(ranks, these));
-    if (kills < kKills) {
-      // From the start of the processes, over the load, into steps and saves.
-      const auto wait = milliseconds(random() % (ranks > 0 ? 1600 : 500));
-      const auto until = std::chrono::steady_clock::now() + wait;
-      while (std::chrono::steady_clock::now() < until) std::this_thread::sleep_for(milliseconds(5));
+    const bool to_the_end = kills == kMaxKills || (kills >= kMinKills && loads >= kMinLoads);
+    if (!to_the_end) {
+      std::this_thread::sleep_for(duration * (random() % 1000) / 1000);
       Kill(process, random);
       ++kills;
     }
     last = process.Wait();
     ASSERT_TRUE(HaveAllEnded());
     if (StepLoaded(last.out) > 0) ++loads;
-    if (last.exit_code == 0 && kills == kKills) break;
+    if (last.exit_code == 0 && to_the_end) break;
     ASSERT_NE(last.exit_code, 2) << last.Describe();
+    ASSERT_FALSE(to_the_end) << last.Describe();
     if (last.exit_code != 0) continue;
     // It ended before the kill: begin again.
     EXPECT_EQ(DigestOf(last), DigestOf(undisturbed));
     fs::remove_all(dir_ / "killed");
   }
   EXPECT_EQ(DigestOf(last), DigestOf(undisturbed)) << last.Describe();
-  EXPECT_GE(loads, 3u) << "nothing was tested";
+  EXPECT_GE(loads, kMinLoads) << "nothing was tested";
   EXPECT_THAT(Checkpoints("killed"), testing::ElementsAre("step-58", "step-60"));
 }
 
