@@ -190,7 +190,7 @@ class MpiCommunicator final : public Communicator {
         next_look = now;
         // Not only on the way in: a message that has arrived may be seen by a later probe only.
         if (roll_call_.IsCalled()) {
-          return roll_call_.Hold(phase, /*came_late=*/now - begin_ <= deadline_ms_ / 10);
+          return roll_call_.Hold(phase, /*came_late=*/now - begin_ <= deadline_ms_ / 3);
         }
       }
       if (now < begin_ + kYieldMs) {

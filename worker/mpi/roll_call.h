@@ -25,7 +25,7 @@ struct WorkerAddress {
 struct RollCallAnswer {
   std::string phase;  // what it was waiting in: "step 12, dense gradients"
   bool came_late =
-      false;  // it came after the roll call, or less than a tenth of the deadline before
+      false;  // it came after the roll call, or less than a third of the deadline before
 };
 
 // One worker's view of a roll call.
