@@ -83,6 +83,12 @@ TEST(RecordedTrace, CanBeReadInStepsOfAnotherSize) {
   ASSERT_EQ(trace.value()->Read(3, &features).value(), 2u);
   EXPECT_THAT(features[0].ids, ElementsAre(999, 999, 7));
   EXPECT_THAT(features[1].ids, ElementsAre(0, 8));
+  // The last step was no whole one; after it there is nothing, however often it is asked for.
+  for (int i = 0; i < 2; ++i) {
+    const Result<uint64_t> read = trace.value()->Read(3, &features);
+    ASSERT_OK(read);
+    EXPECT_EQ(read.value(), 0u);
+  }
 }
 
 TEST(RecordedTrace, PartsOfWorkersBecomeTheStepsOfTheRun) {

@@ -266,11 +266,12 @@ class RecordedTrace final : public TraceReader {
   }
 
  private:
-  // The next step with samples, over all parts, in step_; false at the end.
+  // The next step with samples, over all parts, in step_; false at the end, however often it is
+  // asked for.
   Result<bool> ReadStep() {
     step_.resize(tables().size());
     taken_ = have_ = 0;
-    while (have_ == 0) {
+    while (have_ == 0 && !has_ended_) {
       for (Bags& bags : step_) bags.clear();
       size_t ended = 0;
       for (Part& part : parts_) {
@@ -286,19 +287,17 @@ class RecordedTrace final : public TraceReader {
         ASSIGN_OR_RETURN(const uint64_t samples, part.TakeStep(&step_, &figures_));
         have_ += samples;
       }
-      if (ended == parts_.size()) return false;
-      // A worker that ended early: the step is not whole, and no later one is.
-      if (ended > 0) {
-        have_ = 0;
-        return false;
-      }
+      // Of a worker that ended early the step is not whole, and no later one is.
+      has_ended_ = ended > 0;
+      if (has_ended_) have_ = 0;
     }
-    return true;
+    return !has_ended_;
   }
 
   std::vector<Part> parts_;
   std::vector<Bags> step_;
   uint64_t have_ = 0, taken_ = 0;  // samples of step_
+  bool has_ended_ = false;         // no part is read any more
 };
 
 // The parts that `paths` are do not make a trace. One that was named for all gets the name of all.
