@@ -87,7 +87,9 @@ std::string WhyTooLarge(const LabRun& run, const CandidatePlan& candidate) {
         "PS node {} needs {} of {}, {} more than --{}={}; most of it is of table \"{}\"{}", node,
         BytesText((*fullest).*limit.used), limit.what, BytesText(over), limit.flag,
         limit.bytes >> 20, LargestTableOn(run, candidate.plan, node),
-        is_memory ? SmallerCacheText(run.workload.storage, limit.bytes) : "");
+        is_memory ? SmallerCacheText(run.workload.storage, candidate.cost.ps[node].memory_bytes,
+                                     limit.bytes)
+                  : "");
   }
   std::string why = WhyTooMuchOnWorkers(candidate.cost, run.cluster, run.machine.machine);
   const std::string table = LargestTableOnWorkers(run, candidate.plan);

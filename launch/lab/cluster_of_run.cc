@@ -35,7 +35,8 @@ const bool kDeclared =
                  .section = kLabSection}) &&
     AddVerbFlag({.name = "ps_memory_mb",
                  .verbs = kPlan,
-                 .help = "Most memory of a PS node for cached rows in a prediction, MiB; 0: any",
+                 .help = "Most memory of a PS node for cached rows in a prediction, MiB; caches of "
+                         "more than it leaves are predicted as large as that; 0: any",
                  .default_text = "0",
                  .section = kLabSection}) &&
     AddVerbFlag({.name = "ps_disk_mb",

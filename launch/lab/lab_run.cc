@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "common/counted.h"
 #include "common/read_value.h"
 #include "launch/lab/traced_workload.h"
@@ -9,6 +11,7 @@
 #include "launch/plan/plan_of_run.h"
 #include "launch/report/figure_text.h"
 #include "launch/settings/verb_flags.h"
+#include "sharding/cost/cache_shares.h"
 
 namespace rowhouse {
 
@@ -22,6 +25,13 @@ Status TakeShapeOfPlan(LabRun* run) {
   run->cluster.ps = file.ps;
   run->cluster.shards_per_ps = file.shards_per_ps;
   return OkStatus();
+}
+
+void FitCaches(LabRun* run) {
+  const uint64_t limit = run->cluster.ps_memory_bytes;
+  StorageShape& storage = run->workload.storage;
+  if (limit == 0 || storage.store == "memory") return;
+  storage.cache_bytes = std::min(storage.cache_bytes, CacheWithin(run->workload, limit));
 }
 
 Result<uint64_t> MaxSamplesOf(const CommandLine& command_line) {
@@ -71,6 +81,7 @@ Result<LabRun> LabRunOf(const CommandLine& command_line, const Settings& setting
     run.accesses = std::move(summary.accesses);
   }
   ASSIGN_OR_RETURN(run.machine, MachineOf(settings.sharding.calibration));
+  FitCaches(&run);
   return run;
 }
 
@@ -98,6 +109,14 @@ std::string LabRunNotes(const LabRun& run) {
                                        : fmt::format("{}, measured {} ({})", machine.host,
                                                      machine.measured_at, run.machine.path));
   text += fmt::format("lookups: {}\n", run.ids);
+  if (const uint64_t cache = run.workload.storage.cache_bytes >> 20;
+      cache < run.settings.storage.cache_mb) {
+    text += fmt::format(
+        "caches: {} MiB on each PS node, what --ps_memory_mb={} leaves of --cache_mb={}; such a "
+        "run "
+        "needs --cache_mb={}\n",
+        cache, run.cluster.ps_memory_bytes >> 20, run.settings.storage.cache_mb, cache);
+  }
   if (!run.machine.warning.empty()) text += fmt::format("warning: {}\n", run.machine.warning);
   return text;
 }

@@ -35,6 +35,10 @@ Result<LabRun> LabRunOf(const CommandLine& command_line, const Settings& setting
 // operator does. kUsage for a file that cannot be read.
 Status TakeShapeOfPlan(LabRun* run);
 
+// Of rows in a store on disk, caches of more than the cluster's memory of a PS node are made as
+// large as that.
+void FitCaches(LabRun* run);
+
 // How many samples of --trace to read at most, by --max_samples; 0: all. kUsage for another value.
 Result<uint64_t> MaxSamplesOf(const CommandLine& command_line);
 

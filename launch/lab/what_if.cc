@@ -126,6 +126,7 @@ class Asker {
     ASSIGN_OR_RETURN(run.cluster, ClusterOf(run.settings, command_line));
     RETURN_IF_ERROR(TakeShapeOfPlan(&run));
     RETURN_IF_ERROR(SetWorkload(&run));
+    FitCaches(&run);
     row->samples = run.workload.step.samples;
     ASSIGN_OR_RETURN(
         CandidatePlan candidate,

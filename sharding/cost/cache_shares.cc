@@ -151,6 +151,17 @@ RowShares RowSharesOf(const Workload& workload, const Plan& plan, const StepTraf
   return shares;
 }
 
+uint64_t CacheWithin(const Workload& workload, uint64_t memory_bytes) {
+  double least_part = 1;  // of a slot that is its record
+  for (const TableSpec& table : workload.tables.physical) {
+    const auto optimizer = Optimizers().Make(table.optimizer, table.optimizer_options).value();
+    const auto record = static_cast<double>(LayoutOf(table, *optimizer).bytes());
+    least_part = std::min(least_part, record / (record + kBytesPerSlot));
+  }
+  const auto bytes = static_cast<uint64_t>(static_cast<double>(memory_bytes) * least_part);
+  return std::max<uint64_t>(1, bytes >> 20) << 20;
+}
+
 CacheShares CacheSharesOf(const Workload& workload, const Plan& plan, const StepTraffic& traffic,
                           uint32_t shards_per_ps) {
   return Shares(workload, plan, traffic).Of(shards_per_ps);

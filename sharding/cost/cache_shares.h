@@ -24,6 +24,10 @@ struct CacheShares {
 RowShares RowSharesOf(const Workload& workload, const Plan& plan, const StepTraffic& traffic,
                       TableId table, double cached_rows);
 
+// The largest cache of a PS node, in whole MiB and one at least, that takes at most memory_bytes
+// when it is full of whole rows of whichever tables. Columns of rows take somewhat more.
+uint64_t CacheWithin(const Workload& workload, uint64_t memory_bytes);
+
 CacheShares CacheSharesOf(const Workload& workload, const Plan& plan, const StepTraffic& traffic,
                           uint32_t shards_per_ps);
 

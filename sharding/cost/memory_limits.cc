@@ -34,9 +34,11 @@ std::string WhyTooMuchOnWorkers(const StepCost& cost, const ClusterShape& cluste
       bytes / (1 << 20), over / (1 << 20), WorkerLimitText(cluster, limit));
 }
 
-std::string SmallerCacheText(const StorageShape& storage, uint64_t limit) {
-  if (storage.store == "memory" || limit >> 20 == 0) return "";
-  return fmt::format("; or --cache_mb={}", limit >> 20);
+std::string SmallerCacheText(const StorageShape& storage, double bytes, uint64_t limit) {
+  if (storage.store == "memory") return "";
+  const double full = std::min(bytes, static_cast<double>(storage.cache_bytes));
+  const auto cache = static_cast<uint64_t>(full * static_cast<double>(limit) / bytes) >> 20;
+  return cache == 0 ? "" : fmt::format("; or --cache_mb={}", cache);
 }
 
 }  // namespace rowhouse

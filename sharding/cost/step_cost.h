@@ -87,9 +87,9 @@ std::string WorkerLimitText(const ClusterShape& cluster, uint64_t limit);
 // Why workers have no room for their rows and dense layers, and by how much; "" if they have.
 std::string WhyTooMuchOnWorkers(const StepCost& cost, const ClusterShape& cluster,
                                 const Machine& machine);
-// "; or --cache_mb=N", with which PS nodes keep to `limit` bytes of memory; "" where all rows are
-// in memory.
-std::string SmallerCacheText(const StorageShape& storage, uint64_t limit);
+// "; or --cache_mb=N", with which a PS node that needs so many bytes of memory keeps to `limit`;
+// "" where all rows are in memory, or no cache is small enough.
+std::string SmallerCacheText(const StorageShape& storage, double bytes, uint64_t limit);
 
 // kUsage, naming what is missing, if the machine lacks a kernel that the run needs.
 Result<StepCost> PredictStep(const Workload& workload, const Plan& plan,

@@ -95,7 +95,7 @@ std::string PlanChoice::WhyTooMuch(const Plan& plan, const StepCost& cost) const
     std::string why =
         check(of_node.memory_bytes, cluster_.ps_memory_bytes, "--ps_memory_mb", "memory");
     if (!why.empty()) {
-      why += SmallerCacheText(workload_.storage, cluster_.ps_memory_bytes);
+      why += SmallerCacheText(workload_.storage, of_node.memory_bytes, cluster_.ps_memory_bytes);
     } else {
       why = check(of_node.disk_bytes, cluster_.ps_disk_bytes, "--ps_disk_mb", "disk");
     }

@@ -49,7 +49,7 @@ TEST_F(LabErrors, NamesThatAreNoStrategiesGetTheNearestOne) {
 
 TEST_F(LabErrors, LimitsThatNoPlanKeepsNameTheTableAndByHowMuch) {
   Expect({"--strategies=row_wise,table_wise_lpt", "--arch_embedding_size=5000000-300",
-          "--ps_memory_mb=16", "--calibration=typical"},
+          "--store=memory", "--ps_memory_mb=16", "--calibration=typical"},
          "MiB more than --ps_memory_mb=16; most of it is of table \"t0\"");
 }
 

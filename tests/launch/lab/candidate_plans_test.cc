@@ -11,6 +11,7 @@
 namespace rowhouse {
 namespace {
 
+using testing::AllOf;
 using testing::Each;
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -128,10 +129,36 @@ TEST(Candidates, APlanThatWorkersHaveNoRoomForIsRefused) {
   EXPECT_EQ(MakeCandidate(run, "row_wise").value().refused, "");
 }
 
-TEST(Candidates, AMemoryThatTheCacheFillsAsksForASmallerOne) {
+TEST(Candidates, TheSmallerCacheThatIsAdvisedFits) {
   LabRun run = RunOf(ThreeTables());
-  run.cluster.ps_memory_bytes = 1 << 20;
-  EXPECT_THAT(MakeCandidate(run, "row_wise").value().refused, HasSubstr("; or --cache_mb=1"));
+  run.cluster.ps_memory_bytes = 20 << 20;
+  const std::string refused = MakeCandidate(run, "row_wise").value().refused;
+  const std::string advice = "; or --cache_mb=";
+  const size_t at = refused.find(advice);
+  ASSERT_NE(at, std::string::npos) << refused;
+  run.workload.storage.cache_bytes = std::stoull(refused.substr(at + advice.size())) << 20;
+  EXPECT_EQ(MakeCandidate(run, "row_wise").value().refused, "");
+}
+
+TEST(Candidates, CachesAreAsLargeAsTheMemoryOfANodeLeaves) {
+  LabRun run = RunOf(ThreeTables());
+  EXPECT_THAT(LabRunNotes(run), Not(HasSubstr("caches: ")));
+  run.cluster.ps_memory_bytes = 20 << 20;
+  FitCaches(&run);
+  for (const char* name : {"row_wise", "table_wise_lpt", "auto"}) {
+    const CandidatePlan one = MakeCandidate(run, name).value();
+    EXPECT_EQ(one.refused, "");
+    for (const RankCost& node : one.cost.ps) {
+      EXPECT_THAT(node.memory_bytes, AllOf(testing::Gt(17 << 20), Le(20 << 20))) << name;
+    }
+  }
+  EXPECT_THAT(LabRunNotes(run),
+              HasSubstr("MiB on each PS node, what --ps_memory_mb=20 leaves of --cache_mb="));
+
+  run.workload.storage.store = "memory";  // has no caches
+  run.workload.storage.cache_bytes = 64 << 20;
+  FitCaches(&run);
+  EXPECT_EQ(run.workload.storage.cache_bytes, 64 << 20);
 }
 
 TEST(Candidates, SayWhereATableIs) {

@@ -66,10 +66,11 @@ TEST(PlanOptions, ATraceNeedsTheModelThatIsPredicted) {
 }
 
 TEST(PlanOptions, ASimulatedRunKeepsToTheLimitsOfANode) {
-  const CommandLine command_line = PlanLine(
-      {"--simulate", "--arch_embedding_size=1000000-300", "--arch_sparse_feature_size=16",
-       "--arch_mlp_bot=4-16", "--arch_mlp_top=8-1", "--mini_batch_size=128",
-       "--data_generation=synthetic", "--calibration=typical", "--ps=2", "--ps_memory_mb=1"});
+  const CommandLine command_line =
+      PlanLine({"--simulate", "--arch_embedding_size=1000000-300", "--arch_sparse_feature_size=16",
+                "--arch_mlp_bot=4-16", "--arch_mlp_top=8-1", "--mini_batch_size=128",
+                "--data_generation=synthetic", "--calibration=typical", "--ps=2", "--store=memory",
+                "--ps_memory_mb=1"});
   const auto settings = MakeSettings(command_line);
   ASSERT_OK(settings);
   const auto mode = PlanModeOf(command_line);

@@ -122,8 +122,9 @@ TEST(WhatIf, NothingThatCanBeIsAMistake) {
 }
 
 TEST(WhatIf, ThePlanOfTheRunKeepsToTheLimitsOfANode) {
-  const auto asked = AskWhatIf(PlanLine({"--ps=2", "--arch_embedding_size=1000000-300"}),
-                               AxesOf("ps_memory_mb=1,100000"));
+  const auto asked =
+      AskWhatIf(PlanLine({"--ps=2", "--arch_embedding_size=1000000-300", "--store=memory"}),
+                AxesOf("ps_memory_mb=1,100000"));
   ASSERT_OK(asked);
   EXPECT_EQ(asked.value().rows[0].values[0], "100000");
   EXPECT_EQ(asked.value().rows[0].refusal, "");
