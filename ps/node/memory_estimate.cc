@@ -6,7 +6,7 @@
 
 #include "common/counted.h"
 #include "ps/cache/cache_places.h"
-#include "ps/cache/row_cache.h"
+#include "ps/cache/cache_shape.h"
 #include "ps/node/memory_budget.h"
 #include "ps/shard/shard_options.h"
 #include "ps/store/store_key.h"
@@ -250,7 +250,7 @@ uint64_t CacheBytesOf(const NodeSize& node) {
       0;  // bytes of slots for each byte of a record, of the table with the largest ratio
   for (const std::vector<SliceSize>& shard : node.shards) {
     for (const SliceSize& slice : shard) {
-      // As in ps/cache/row_cache.h, "Memory".
+      // As in ps/cache/slot_table.h, "Memory".
       const double slot =
           (slice.rows > uint64_t{1} << 32 ? 12 : 8) + (node.cache_ways == 1 ? 16 : 0);
       beside = std::max(beside, slot / slice.record_bytes);

@@ -11,11 +11,12 @@ class RowCachePeer {
   // leave. Requires that the cache is no direct array.
   static bool Evict(RowCache& cache, RowId row, uint64_t step, CacheVictim* victim) {
     *victim = {};
-    cache.AdvanceTo(step);
-    const auto place = cache.places_->Of(cache.PositionOf(row));
-    const RowCache::Slot slot = cache.ChooseVictim(place, step, step);
+    cache.times_.AdvanceTo(step, cache.table_);
+    const SlotTable::Place place = cache.table_.PlaceOf(row);
+    const RowCache::Slot slot = cache.victims_.Choose(cache.searched(), place, step, step);
     if (slot == RowCache::kNone) return false;
-    cache.TakeOut(slot, victim);
+    *victim = cache.RowIn(slot);
+    cache.table_.TakeOut(slot);
     return true;
   }
 };

@@ -1,0 +1,131 @@
+// SlotTable: which slot of a cache holds which row of a slice.
+//
+// A slice that fits is a direct array: each row has a slot of its own. Otherwise the table is
+// set-associative: a row may take any slot (way) of its set. `ways` 1 means fully associative: one
+// set of all slots, which are found by a hash index.
+//
+// Memory:  a tag of 4 or 8 bytes and a word of 4 bytes for each slot, taken on first touch; in a
+//          direct array 1 byte and no tag; in a fully associative table also an index of 8 to 16
+//          bytes a slot.
+// Threads: one at a time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <queue>
+#include <span>
+#include <vector>
+
+#include "common/types.h"
+#include "ps/cache/cache_places.h"
+#include "ps/cache/page_memory.h"
+#include "ps/cache/slot_index.h"
+#include "ps/cache/slot_records.h"
+#include "ps/cache/slot_word.h"
+#include "ps/cache/tag_match.h"
+#include "sharding/plans/row_order.h"
+
+namespace rowhouse {
+
+struct SlotTableOptions {
+  RowOrder order;              // of the table
+  uint64_t first_row = 0;      // of the slice: a position in that order
+  uint64_t rows = 0;           // of the slice, > 0
+  uint64_t capacity_rows = 0;  // >= rows: direct array; else CacheShape::Of
+  uint32_t ways = 16;          // >= 1; 1: fully associative
+};
+
+class SlotTable {
+ public:
+  // The set of a row and its tag there. In a direct array the set is the row's own slot.
+  using Place = CachePlaces::Place;
+  // Slots [first, first + count).
+  struct Range {
+    CacheSlot first = 0;
+    uint64_t count = 0;
+  };
+  // How many rows FindTogether takes.
+  static constexpr size_t kTogether = 32;
+
+  explicit SlotTable(const SlotTableOptions& options);
+
+  bool is_direct() const { return is_direct_; }
+  bool is_fully_associative() const { return index_.has_value(); }
+  uint64_t slots() const { return slots_; }
+  // Memory: for each slot, and of the index.
+  size_t bytes_per_slot() const;
+  size_t index_bytes() const { return index_ ? index_->bytes() : 0; }
+
+  // Of a row of the slice.
+  Place PlaceOf(RowId row) const {
+    const uint64_t position = options_.order.PositionOf(row) - options_.first_row;
+    return is_direct_ ? Place{.set = position, .tag = 0} : places_->Of(position);
+  }
+
+  // The slot of the row, or kNoCacheSlot.
+  CacheSlot Find(const Place& place) const;
+
+  // Find of up to kTogether rows: slots[i] is that of rows[i]. Prefetches the records of these
+  // slots, and with `claims` also those of the slots that EmptySlot gives for rows that are not
+  // there. Requires slots.size() == rows.size().
+  void FindTogether(std::span<const RowId> rows, std::span<CacheSlot> slots, bool claims,
+                    const SlotRecords& records) const;
+
+  // An empty slot that a row may take that is not there, or kNoCacheSlot. The same until the next
+  // Put or TakeOut.
+  CacheSlot EmptySlot(const Place& place) const;
+
+  // Every slot that the row may take. Requires !is_direct().
+  Range SlotsFor(const Place& place) const { return {.first = place.set * ways_, .count = ways_}; }
+
+  // Gives the slot that EmptySlot returned to the row. The caller then marks it as occupied.
+  void Put(CacheSlot slot, const Place& place);
+
+  // Empties an occupied slot. Requires !is_direct().
+  void TakeOut(CacheSlot slot);
+
+  // The row in an occupied slot.
+  RowId RowAt(CacheSlot slot) const;
+
+  // Requires !is_direct().
+  SlotWord& word(CacheSlot slot) {
+    return groups_[slot / kTagsPerMatch].words[slot % kTagsPerMatch];
+  }
+  const SlotWord& word(CacheSlot slot) const {
+    return groups_[slot / kTagsPerMatch].words[slot % kTagsPerMatch];
+  }
+  // Those of the word; a direct array has kOccupied and kDirty only.
+  uint8_t& flags(CacheSlot slot) { return is_direct_ ? direct_flags_[slot] : word(slot).flags; }
+  uint8_t flags(CacheSlot slot) const {
+    return is_direct_ ? direct_flags_[slot] : word(slot).flags;
+  }
+
+ private:
+  // Tags and words of 16 slots, in two adjacent cache lines. A set of 16 ways is one group.
+  struct alignas(64) Group {
+    uint32_t tags[kTagsPerMatch];  // low 32 bits
+    SlotWord words[kTagsPerMatch];
+  };
+  static_assert(sizeof(Group) == 128);
+
+  uint64_t TagOf(CacheSlot slot) const;
+
+  SlotTableOptions options_;
+  bool is_direct_;
+  uint64_t ways_ = 0, slots_ = 0;
+  std::vector<uint8_t> direct_flags_;  // of a direct array
+
+  std::optional<CachePlaces> places_;
+  PageMemory group_memory_, high_tag_memory_;
+  Group* groups_ = nullptr;
+  uint32_t* high_tags_ = nullptr;  // upper halves of tags of 64 bits; null: tags have 32
+
+  // Fully associative.
+  std::optional<SlotIndex> index_;
+  uint64_t never_used_ = 0;  // this slot and those behind it were never used
+  std::priority_queue<CacheSlot, std::vector<CacheSlot>, std::greater<>> emptied_;
+};
+
+}  // namespace rowhouse
