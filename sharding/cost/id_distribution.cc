@@ -4,6 +4,9 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <utility>
+
+#include "sharding/cost/memo.h"
 
 namespace rowhouse {
 namespace {
@@ -12,11 +15,10 @@ namespace {
 // and hit rates of a group then err by less than a thousandth.
 constexpr double kAlike = 1.05;
 
-// 1 - (1 - p)^n, without the cancellation of small p.
-double Touched(double probability, double lookups) {
-  if (probability <= 0.0) return 0.0;  // also of infinitely many lookups
-  if (probability >= 1.0) return lookups > 0 ? 1.0 : 0.0;
-  return -std::expm1(lookups * std::log1p(-probability));
+// 1 - (1 - p)^n, without the cancellation of small p; decay = ln(1 - p).
+double Touched(double decay, double lookups) {
+  if (decay >= 0.0) return 0.0;  // also of infinitely many lookups
+  return lookups > 0 ? -std::expm1(lookups * decay) : 0.0;
 }
 
 // Of ranks (from, to], each standing for the density around it.
@@ -38,6 +40,22 @@ double TowardsTop(const std::string& policy) {
 constexpr double kTowardsTopAhead = 0.15;
 
 }  // namespace
+
+struct IdDistribution::Answers {
+  Memo<1, double> distinct_rows{1 << 10};
+  Memo<1, double> lookups_for{1 << 12};
+  Memo<1, std::pair<IdDistribution, double>> without{1 << 6};
+  Memo<8, RowShares> shares_of_run{1 << 13};
+};
+
+void IdDistribution::BeginAnswers() {
+  decays_.clear();
+  for (const Group& group : groups_) {
+    decays_.push_back(group.probability >= 1 ? -std::numeric_limits<double>::infinity()
+                                             : std::log1p(-std::max(0.0, group.probability)));
+  }
+  answers_ = std::make_shared<const Answers>();
+}
 
 IdDistribution IdDistribution::Of(std::vector<Group> groups) {
   std::erase_if(groups, [](const Group& group) { return group.rows <= 0.0; });
@@ -61,6 +79,7 @@ IdDistribution IdDistribution::Of(std::vector<Group> groups) {
   }
   if (mass <= 0) return Uniform(result.rows_);
   for (Group& group : result.groups_) group.probability /= mass;
+  result.BeginAnswers();
   return result;
 }
 
@@ -68,6 +87,7 @@ IdDistribution IdDistribution::Uniform(double rows) {
   IdDistribution result;
   result.rows_ = std::max(rows, 1.0);
   result.groups_ = {{result.rows_, 1.0 / result.rows_}};
+  result.BeginAnswers();
   return result;
 }
 
@@ -182,12 +202,24 @@ IdDistribution IdDistribution::Hashed(double rows, bool evenly) const {
 }
 
 double IdDistribution::DistinctRows(double lookups) const {
+  if (answers_ == nullptr) return 0;
+  return answers_->distinct_rows.Get({lookups}, [&] { return CountDistinctRows(lookups); });
+}
+
+double IdDistribution::CountDistinctRows(double lookups) const {
   double distinct = 0;
-  for (const Group& group : groups_) distinct += group.rows * Touched(group.probability, lookups);
+  for (size_t g = 0; g < groups_.size(); ++g) {
+    distinct += groups_[g].rows * Touched(decays_[g], lookups);
+  }
   return distinct;
 }
 
 double IdDistribution::LookupsFor(double rows) const {
+  if (answers_ == nullptr) return FindLookupsFor(rows);
+  return answers_->lookups_for.Get({rows}, [&] { return FindLookupsFor(rows); });
+}
+
+double IdDistribution::FindLookupsFor(double rows) const {
   if (rows <= 0) return 0;
   double possible = 0;
   for (const Group& group : groups_) possible += group.probability > 0 ? group.rows : 0;
@@ -198,12 +230,13 @@ double IdDistribution::LookupsFor(double rows) const {
   std::vector<Term> terms;
   double always = 0;       // rows that any lookup touches
   double first_slope = 0;  // at 0 lookups
-  for (const Group& group : groups_) {
+  for (size_t g = 0; g < groups_.size(); ++g) {
+    const Group& group = groups_[g];
     if (group.probability >= 1) {
       always += group.rows;
     } else if (group.probability > 0) {
-      terms.push_back({group.rows, std::log1p(-group.probability)});
-      first_slope -= group.rows * terms.back().decay;
+      terms.push_back({group.rows, decays_[g]});
+      first_slope -= group.rows * decays_[g];
     }
   }
   if (rows <= always || first_slope <= 0) return 1;
@@ -225,17 +258,35 @@ double IdDistribution::LookupsFor(double rows) const {
 }
 
 IdDistribution IdDistribution::Without(double rows, double* share) const {
-  std::vector<Group> left;
+  if (answers_ == nullptr) return MakeWithout(rows, share);
+  auto answer = answers_->without.Get({rows}, [&] {
+    std::pair<IdDistribution, double> made;
+    made.first = MakeWithout(rows, &made.second);
+    return made;
+  });
+  *share = answer.second;
+  return std::move(answer.first);
+}
+
+IdDistribution IdDistribution::MakeWithout(double rows, double* share) const {
+  IdDistribution left;
+  double mass = 0;
   *share = 0;
   for (const Group& group : groups_) {
     const double taken = std::clamp(rows, 0.0, group.rows);
     rows -= taken;
     *share += taken * group.probability;
-    if (group.rows > taken) left.push_back({group.rows - taken, group.probability});
+    if (group.rows <= taken) continue;
+    left.groups_.push_back({group.rows - taken, group.probability});
+    left.rows_ += group.rows - taken;
+    mass += (group.rows - taken) * group.probability;
   }
   *share = std::min(*share, 1.0);  // Rounding may pass it.
-  if (left.empty()) return Uniform(1);
-  return Of(std::move(left));
+  if (left.groups_.empty()) return Uniform(1);
+  if (mass <= 0) return Uniform(left.rows_);
+  for (Group& group : left.groups_) group.probability /= mass;
+  left.BeginAnswers();
+  return left;
 }
 
 // Che's approximation, by steps: a row is in the cache if it was used in the last T steps, where T
@@ -246,9 +297,9 @@ double IdDistribution::CheHitRate(double slots, double lookups) const {
   // A step that needs more rows than there are slots leaves a part of them.
   const double kept = std::min(1.0, slots / distinct);
   double hits = 0;
-  for (const Group& group : groups_) {
-    hits += group.rows * Touched(group.probability, lookups) *
-            Touched(group.probability, characteristic) * kept;
+  for (size_t g = 0; g < groups_.size(); ++g) {
+    hits +=
+        groups_[g].rows * Touched(decays_[g], lookups) * Touched(decays_[g], characteristic) * kept;
   }
   return hits / distinct;
 }
@@ -256,10 +307,10 @@ double IdDistribution::CheHitRate(double slots, double lookups) const {
 // The most frequent rows are in the cache.
 double IdDistribution::TopHitRate(double slots, double lookups) const {
   double hits = 0;
-  for (const Group& group : groups_) {
-    const double cached = std::clamp(slots, 0.0, group.rows);
+  for (size_t g = 0; g < groups_.size() && slots > 0; ++g) {
+    const double cached = std::min(slots, groups_[g].rows);
     slots -= cached;
-    hits += cached * Touched(group.probability, lookups);
+    hits += cached * Touched(decays_[g], lookups);
   }
   return hits / DistinctRows(lookups);
 }
@@ -303,8 +354,16 @@ double IdDistribution::BlindHitRate(double slots, double lookups) const {
 }
 
 RowShares IdDistribution::SharesOfRun(double slots, double lookups, const CacheOfRun& use) const {
+  if (lookups <= 0 || answers_ == nullptr) return {.cached = 1};
+  return answers_->shares_of_run.Get(
+      {slots, lookups, TowardsTop(use.policy), use.policy == "dataset" ? 1.0 : 0.0, use.steps,
+       use.different_steps, use.steps_ahead, use.knows_frequencies ? 1.0 : 0.0},
+      [&] { return FindSharesOfRun(slots, lookups, use); });
+}
+
+RowShares IdDistribution::FindSharesOfRun(double slots, double lookups,
+                                          const CacheOfRun& use) const {
   RowShares shares;
-  if (lookups <= 0) return {.cached = 1};
   const double distinct = DistinctRows(lookups);
   const double in_the_long_run = LongRun(slots, lookups, use);
   if (use.steps <= 0) {

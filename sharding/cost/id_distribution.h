@@ -1,11 +1,13 @@
 // IdDistribution: how the lookups of a table are spread over its rows, and what follows from it:
 // distinct rows of a step, and the share of them that a cache holds.
 //
-// Lookups are assumed to be independent (the independent reference model). Threads: const functions
-// may be shared.
+// Lookups are assumed to be independent (the independent reference model). A search asks for the
+// same figures over and over, so a distribution and its copies remember the last thousands of them.
+// Threads: const functions may be shared.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -93,13 +95,22 @@ class IdDistribution {
   RowShares SharesOfRun(double slots, double lookups, const CacheOfRun& use) const;
 
  private:
+  struct Answers;  // given before
+
+  void BeginAnswers();
+  double CountDistinctRows(double lookups) const;
+  double FindLookupsFor(double rows) const;
+  IdDistribution MakeWithout(double rows, double* share) const;
+  RowShares FindSharesOfRun(double slots, double lookups, const CacheOfRun& use) const;
   double LongRun(double slots, double lookups, const CacheOfRun& use) const;
   double BlindHitRate(double slots, double lookups) const;
   double CheHitRate(double slots, double lookups) const;
   double TopHitRate(double slots, double lookups) const;
 
   std::vector<Group> groups_;
+  std::vector<double> decays_;  // of each group: ln(1 - p)
   double rows_ = 0;
+  std::shared_ptr<const Answers> answers_;  // of these groups; null: there are none
 };
 
 }  // namespace rowhouse

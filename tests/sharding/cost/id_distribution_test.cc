@@ -66,6 +66,34 @@ TEST(IdDistribution, CountedRowsHaveTheProbabilitiesThatWereCounted) {
   EXPECT_NEAR(share, 0.9, 1e-12);
 }
 
+TEST(IdDistribution, RowsLeftWithoutTheHottestHaveTheLookupsLeft) {
+  const IdDistribution ids = IdDistribution::Zipf(1e5, 1.05);
+  double share = 0;
+  const IdDistribution left = ids.Without(500, &share);
+  EXPECT_NEAR(left.rows(), 1e5 - 500, 1e-6);
+  EXPECT_NEAR(MassOf(left), 1, 1e-9);
+  EXPECT_NEAR(left.groups()[0].probability * (1 - share), 1.57e-4, 0.08e-4);
+  double again = 0;
+  EXPECT_EQ(ids.Without(500, &again).DistinctRows(1000), left.DistinctRows(1000));
+  EXPECT_EQ(again, share);
+}
+
+TEST(IdDistribution, WhatIsAskedAgainIsAnsweredAlike) {
+  const IdDistribution ids = IdDistribution::Zipf(1e5, 1.05);
+  const auto cached = [](const IdDistribution& of, const char* policy, double steps) {
+    return of.SharesOfRun(5000, 1000, {.policy = policy, .steps = steps}).cached;
+  };
+  const IdDistribution copy = ids;
+  for (const char* const policy : {"lru", "lfu", "dataset"}) {
+    for (const double steps : {0.0, 50.0}) {
+      const double fresh = cached(IdDistribution::Zipf(1e5, 1.05), policy, steps);
+      EXPECT_EQ(cached(ids, policy, steps), fresh);
+      EXPECT_EQ(cached(ids, policy, steps), fresh);
+      EXPECT_EQ(cached(copy, policy, steps), fresh);
+    }
+  }
+}
+
 TEST(IdDistribution, LookupsForIsFoundHoweverSteepTheLaw) {
   for (const double exponent : {0.0, 0.5, 1.05, 2.0, 5.0}) {
     for (const double rows : {3.0, 1000.0, 1e8}) {
