@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "common/counted.h"
@@ -79,8 +81,15 @@ std::string KeyOfSummary(const EmbeddingTables& tables, uint64_t step_samples) {
   return key;
 }
 
+// Axes that change how rows are kept or placed, but neither what a step looks up nor the model.
+constexpr std::string_view kOfSameWorkload[] = {
+    kStrategyAxis,    "cache_mb",   "cache_policy",    "prefetch_steps", "ps",
+    "shards",         "hosts",      "network_gbits",   "round_trip_us",  "ps_memory_mb",
+    "cores_per_host", "ps_disk_mb", "worker_memory_mb"};
+
 // Predicts combination after combination. A trace is read once for each set of settings that it
-// depends on.
+// depends on, and combinations that look up the same have one workload, which remembers what was
+// asked of it (sharding/cost/id_distribution.h).
 class Asker {
  public:
   Asker(const CommandLine& command_line, const std::vector<WhatIfAxis>& axes,
@@ -95,10 +104,11 @@ class Asker {
   Result<WhatIfRow> Ask(const std::vector<size_t>& choice) {
     WhatIfRow row;
     CommandLine command_line = command_line_;
-    std::string kind, strategy;
+    std::string kind, strategy, workload;
     for (size_t a = 0; a < axes_.size(); ++a) {
       const std::string& value = axes_[a].values[choice[a]];
       row.values.push_back(value);
+      if (std::ranges::count(kOfSameWorkload, axes_[a].name) == 0) workload += value + ' ';
       if (axes_[a].name == kKindAxis) {
         kind = value;
       } else if (axes_[a].name == kStrategyAxis) {
@@ -107,7 +117,7 @@ class Asker {
         command_line.flags.push_back(FlagOf(axes_[a], value));
       }
     }
-    const Status status = Predict(command_line, kind, strategy, &row);
+    const Status status = Predict(command_line, kind, strategy, workload, &row);
     if (!status.ok() && status.code() != StatusCode::kUsage) return status;
     if (!status.ok()) row.refusal = status.message();
     return row;
@@ -118,14 +128,14 @@ class Asker {
 
  private:
   Status Predict(const CommandLine& command_line, const std::string& kind,
-                 const std::string& strategy, WhatIfRow* row) {
+                 const std::string& strategy, const std::string& workload, WhatIfRow* row) {
     LabRun run{.machine = machine_};
     ASSIGN_OR_RETURN(run.settings, MakeSettings(command_line));
     if (!kind.empty()) RETURN_IF_ERROR(ChangeKinds(kind, &run.settings, &row->kind_options));
     RETURN_IF_ERROR(run.settings.Validate(/*reads_data=*/false));
     ASSIGN_OR_RETURN(run.cluster, ClusterOf(run.settings, command_line));
     RETURN_IF_ERROR(TakeShapeOfPlan(&run));
-    RETURN_IF_ERROR(SetWorkload(&run));
+    RETURN_IF_ERROR(TakeWorkload(workload, &run));
     FitCaches(&run);
     row->samples = run.workload.step.samples;
     ASSIGN_OR_RETURN(
@@ -133,6 +143,19 @@ class Asker {
         MakeCandidate(run, strategy.empty() ? ConfiguredName(run.settings) : strategy));
     row->refusal = std::move(candidate.refused);
     row->cost = std::move(candidate.cost);
+    return OkStatus();
+  }
+
+  // `key`: equal for runs that look up the same.
+  Status TakeWorkload(const std::string& key, LabRun* run) {
+    auto found = workloads_.find(key);
+    if (found == workloads_.end()) {
+      if (workloads_.size() >= kMostWorkloads) workloads_.clear();
+      RETURN_IF_ERROR(SetWorkload(run));
+      found = workloads_.emplace(key, std::pair(run->workload, run->accesses)).first;
+    }
+    std::tie(run->workload, run->accesses) = found->second;
+    run->workload.storage = StorageOf(run->settings);
     return OkStatus();
   }
 
@@ -169,11 +192,14 @@ class Asker {
     return summary;
   }
 
+  static constexpr size_t kMostWorkloads = 64;
+
   const CommandLine& command_line_;
   const std::vector<WhatIfAxis>& axes_;
   const CalibratedMachine& machine_;
   const std::string trace_;
   const uint64_t max_samples_;
+  std::map<std::string, std::pair<Workload, std::optional<AccessCounts>>> workloads_;
   std::map<std::string, Result<TraceSummary>> summaries_;  // by KeyOfSummary()
   std::string note_;
 };

@@ -135,16 +135,6 @@ DenseShape DenseShapeOf(const Settings& settings) {
   return shape;
 }
 
-StorageShape StorageShapeOf(const NodeOptions& node) {
-  return {.store = node.store,
-          .cache_bytes = node.cache_mb << 20,
-          .policy = node.cache_policy,
-          .knows_frequencies = !node.cache_access_counts.empty(),
-          .cache_ratio = node.cache_ratio,
-          .reads_from_page_cache = !node.direct_reads,
-          .prefetch_steps = 0};
-}
-
 // 0 where the data's size is not known before they are opened.
 uint64_t StepsOfEpoch(const Settings& settings) {
   const bool is_generated =
@@ -158,6 +148,17 @@ uint64_t StepsOfEpoch(const Settings& settings) {
 }
 
 }  // namespace
+
+StorageShape StorageOf(const Settings& settings) {
+  const NodeOptions& node = settings.storage;
+  return {.store = node.store,
+          .cache_bytes = node.cache_mb << 20,
+          .policy = node.cache_policy,
+          .knows_frequencies = !node.cache_access_counts.empty(),
+          .cache_ratio = node.cache_ratio,
+          .reads_from_page_cache = !node.direct_reads,
+          .prefetch_steps = settings.training.prefetch_steps};
+}
 
 Result<Workload> WorkloadOf(const Settings& settings, uint32_t workers,
                             const AccessCounts* accesses) {
@@ -178,8 +179,7 @@ Result<Workload> WorkloadOf(const Settings& settings, uint32_t workers,
     workload.accesses = std::make_shared<const AccessCounts>(std::move(*known));
   }
   workload.dense = DenseShapeOf(settings);
-  workload.storage = StorageShapeOf(settings.storage);
-  workload.storage.prefetch_steps = settings.training.prefetch_steps;
+  workload.storage = StorageOf(settings);
   workload.data_source = settings.data_source();
   workload.steps_of_epoch = StepsOfEpoch(settings);
   workload.steps = workload.steps_of_epoch * settings.training.nepochs;

@@ -21,6 +21,9 @@ Result<Workload> WorkloadOf(const Settings& settings, const AccessCounts* access
 Result<Workload> WorkloadOf(const Settings& settings, uint32_t workers,
                             const AccessCounts* accesses = nullptr);
 
+// Workload::storage: how the PS nodes of such a run keep its rows.
+StorageShape StorageOf(const Settings& settings);
+
 // Where the distributions of ids of such a run come from, for people: "ids by zipf_exponent=1.05",
 // "ids taken as evenly spread: give --access_counts or --trace".
 std::string IdsAreFrom(const Settings& settings, bool has_trace);
