@@ -117,7 +117,7 @@ class Counting {
 
   // What a shard pools of the table in one range of columns.
   struct BagSlices {
-    double rows = 0;  // the part of the table's lookups that they have
+    double lookups = 0, distinct_rows = 0;  // the parts of the table's that they have
     double columns = 0;
   };
 
@@ -125,7 +125,8 @@ class Counting {
     std::map<std::pair<ShardId, uint32_t>, BagSlices> slices;
     for (const Part& part : PartsOf(table)) {
       BagSlices& of_shard = slices[{part.slice->shard, part.slice->column_begin}];
-      of_shard.rows += part.lookups;
+      of_shard.lookups += part.lookups;
+      of_shard.distinct_rows += part.distinct_rows;
       of_shard.columns = part.slice->columns();
     }
     for (size_t f = 0; f < workload_.tables.features.size(); ++f) {
@@ -152,7 +153,7 @@ class Counting {
                ShardId to, const BagSlices& slices) {
     ShardTraffic& shard = traffic_.shards[Raw(to)];
     const bool is_max = feature.table.pooling == "max";
-    const double bags = samples(), lookups = bags * of_step.length * slices.rows;
+    const double bags = samples(), lookups = bags * of_step.length * slices.lookups;
     const double values = bags * slices.columns;
     const double id = table.rows <= uint64_t{1} << 32 ? 4 : kRowId;
     const double weights = feature.table.weighted_pooling == "learned" ? kFloat : 0;
@@ -165,7 +166,7 @@ class Counting {
     shard.bag_floats += values;
     shard.bag_lookup_floats += lookups * slices.columns;
     ++shard.bag_entries;
-    shard.bag_rows += of_step.distinct_rows * slices.rows;
+    shard.bag_rows += std::min(lookups, of_step.distinct_rows * slices.distinct_rows);
     shard.pull_request_bytes += request;
     shard.pull_reply_bytes += values * answer;
     double pushed = 0;

@@ -108,6 +108,22 @@ TEST(StepTraffic, TablesThatAreNotSpreadByRowStaySoInAnotherStep) {
   EXPECT_EQ(workload.by_row, nullptr) << "counts whose places are not known";
 }
 
+// Of the hot slice's 90 % of the lookups most mean the same few rows again.
+TEST(StepTraffic, BagsOfASliceHaveTheDistinctRowsThatTheSliceHas) {
+  Workload workload = CountedWorkload();
+  workload.tables.features[0].table.pooling_sum = "exact";
+  SetStep(/*samples=*/50'000, /*workers=*/1, &workload);
+  const Plan plan =
+      MakePlan(workload.tables,
+               {.shards = 2, .strategy = "row_wise", .options = {}, .pool_on = "shards"})
+          .value();
+  ASSERT_TRUE(plan.pools_on_shards(TableId{0}));
+  const StepTraffic traffic = TrafficOfStep(workload, plan);
+  EXPECT_NEAR(traffic.shards[0].bag_lookups, 90'000, 1);
+  EXPECT_NEAR(traffic.shards[1].bag_lookups, 10'000, 1);
+  for (const ShardTraffic& shard : traffic.shards) EXPECT_NEAR(shard.bag_rows, 10, 1e-3);
+}
+
 // The node of the cold rows pulls 39 % of the rows; half of the hits would be more than that.
 TEST(StepCost, HitsOfNodesAreAmongTheRowsThatTheyPull) {
   Workload workload = CountedWorkload();
