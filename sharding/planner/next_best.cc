@@ -40,7 +40,7 @@ std::optional<NextBest> NextBestOf(const PlanChoice& choice, const TableSpec& ta
   const std::string how_now = HowOf(table, now, now);
   std::optional<NextBest> best;
   std::map<std::string, int> tried;
-  for (const TableParts& place : choice.PlacesOf(table, &now)) {
+  for (const TableParts& place : choice.places().Of(table, &now)) {
     std::string how = HowOf(table, place, now);
     if (how == how_now || ++tried[how] > kShardsToTry) continue;
     const std::optional<double> ms = choice.MsWith(table, place);

@@ -19,8 +19,6 @@ constexpr size_t kManyTables = 500;
 constexpr uint64_t kMostRefinements = 10'000;
 // Of so many tables, two at a time are placed otherwise.
 constexpr size_t kMostTablesInPairs = 8;
-// Whole tables are tried on so many shards.
-constexpr uint32_t kMostShardsToTry = 16;
 // Plans whose times differ by less are alike; then a largest load that is so much smaller counts.
 constexpr double kAlike = 0.01, kClearlyMoreEven = 0.03;
 // Another place has to save more than this share of the step.
@@ -54,8 +52,8 @@ PlanChoice::PlanChoice(const Workload& workload, const ClusterShape& cluster,
       machine_(machine),
       options_(options),
       limits_(limits),
-      forms_(forms),
-      shards_(cluster.ps * cluster.shards_per_ps) {
+      shards_(cluster.ps * cluster.shards_per_ps),
+      places_(workload, shards_, options, forms) {
   // Shares of a cache that does not hold all rows take longer to predict than all the rest.
   double bytes = 0;
   for (const TableSpec& table : workload.tables.physical) {
@@ -158,20 +156,6 @@ Status PlanChoice::Try(const PlanParts& parts, const std::string& name) {
 
 // ---- Strategies ---------------------------------------------------------------------------------
 
-PlanParts PlanChoice::Pooled(const Plan& plan, bool only_where_better) const {
-  PlanParts parts(plan);
-  for (const TableSpec& table : workload_.tables.physical) {
-    TablePlacement& placement = parts.tables()[Raw(table.id)].placement;
-    const bool is_possible = !plan.is_on_workers(table.id) && placement.worker_rows.empty() &&
-                             forms_.WhyNotBags(table.id).empty() &&
-                             (!plan.splits_bags(table.id) || forms_.CanSplitBags(table.id));
-    placement.pools_on_shards =
-        is_possible && (!only_where_better || workload_.tables.pool_on[Raw(table.id)] == "shards" ||
-                        forms_.Bags(table.id).even_ms < forms_.Rows(table.id).even_ms);
-  }
-  return parts;
-}
-
 Status PlanChoice::TryStrategies() {
   EmbeddingTables tables = workload_.tables;  // The planner decides, whatever tables name.
   std::ranges::fill(tables.strategies, "");
@@ -192,7 +176,7 @@ Status PlanChoice::TryStrategies() {
     if (!plan.ok()) continue;  // It cannot place these tables, or needs counts.
     const PlanParts parts(plan.value());
     const bool is_allowed = std::ranges::all_of(tables.physical, [&](const TableSpec& table) {
-      return IsAllowed(table, parts.tables()[Raw(table.id)]);
+      return places_.IsAllowed(table, parts.tables()[Raw(table.id)]);
     });
     if (is_allowed) {
       RETURN_IF_ERROR(Try(plan.value(), name));
@@ -200,7 +184,7 @@ Status PlanChoice::TryStrategies() {
     }
     if (!options_.may_pool_on_shards) continue;
     for (const bool only_where_better : {true, false}) {
-      const PlanParts pooled = Pooled(plan.value(), only_where_better);
+      const PlanParts pooled = places_.Pooled(plan.value(), only_where_better);
       const bool is_any = std::ranges::any_of(
           pooled.tables(), [](const TableParts& table) { return table.placement.pools_on_shards; });
       if (!is_any) continue;
@@ -212,57 +196,6 @@ Status PlanChoice::TryStrategies() {
 }
 
 // ---- Single tables ------------------------------------------------------------------------------
-
-bool PlanChoice::IsAllowed(const TableSpec& table, const TableParts& parts) const {
-  const TablePlacement& placement = parts.placement;
-  if (parts.is_on_workers()) {
-    return (options_.may_replicate || forms_.MustBeOnWorkers(table.id)) &&
-           workload_.tables.pool_on[Raw(table.id)] != "shards";
-  }
-  if (forms_.MustBeOnWorkers(table.id)) return false;
-  if (!options_.may_split && parts.slices.size() > 1) return false;
-  if (workload_.tables.pool_on[Raw(table.id)] == "shards" && !placement.pools_on_shards) {
-    return !forms_.WhyNotBags(table.id).empty();
-  }
-  if (!placement.pools_on_shards) return true;
-  const bool by_rows = parts.slices.size() > 1 && parts.slices[0].rows() < table.rows;
-  return options_.may_pool_on_shards && forms_.WhyNotBags(table.id).empty() &&
-         placement.worker_rows.empty() && (!by_rows || forms_.MaySplitBags(table.id));
-}
-
-void PlanChoice::AddPooled(const TableSpec& table, TableParts parts,
-                           std::vector<TableParts>* places) const {
-  for (const bool pools : {false, true}) {
-    parts.placement.pools_on_shards = pools;
-    if (IsAllowed(table, parts)) places->push_back(parts);
-  }
-}
-
-std::vector<TableParts> PlanChoice::PlacesOf(const TableSpec& table, const TableParts* now) const {
-  std::vector<TableParts> places;
-  if (IsAllowed(table, PartsOnWorkers(table))) places.push_back(PartsOnWorkers(table));
-  if (now != nullptr && !now->is_on_workers()) {
-    TableParts other = *now;
-    other.placement.worker_rows.clear();
-    AddPooled(table, other, &places);
-  }
-  for (uint32_t s = 0; s < std::min(shards_, kMostShardsToTry); ++s) {
-    AddPooled(table, PartsWhole(table, ShardId{s}), &places);
-  }
-  if (shards_ > 1) {
-    AddPooled(table, PartsByRows(table, shards_), &places);
-    if (forms_.MayCutColumns(table.id)) {
-      AddPooled(table, PartsByColumns(table, shards_, Raw(table.id) % shards_), &places);
-    }
-  }
-  if (!forms_.HotRows(table.id).empty()) {
-    TableParts hot = now != nullptr && !now->is_on_workers() ? *now : PartsByRows(table, shards_);
-    hot.placement.pools_on_shards = false;
-    hot.placement.worker_rows = forms_.HotRows(table.id);
-    if (IsAllowed(table, hot)) places.push_back(hot);
-  }
-  return places;
-}
 
 Status PlanChoice::Refine() {
   const uint64_t most = std::min(kMostRefinements, most_tried_);
@@ -288,7 +221,7 @@ Status PlanChoice::RefineTables(uint64_t most) {
     for (const size_t t : order) {
       const TableSpec& table = workload_.tables.physical[t];
       const PlanParts now(*best_);
-      for (TableParts& place : PlacesOf(table, &now.tables()[t])) {
+      for (TableParts& place : places_.Of(table, &now.tables()[t])) {
         if (tried_ >= most) return OkStatus();
         PlanParts other = now;
         other.tables()[t] = std::move(place);
@@ -306,8 +239,8 @@ Status PlanChoice::RefinePairs(uint64_t most) {
   for (size_t t = 0; t < tables.size(); ++t) {
     for (size_t u = t + 1; u < tables.size(); ++u) {
       const PlanParts now(*best_);
-      const std::vector<TableParts> of_other = PlacesOf(tables[u], &now.tables()[u]);
-      for (const TableParts& place : PlacesOf(tables[t], &now.tables()[t])) {
+      const std::vector<TableParts> of_other = places_.Of(tables[u], &now.tables()[u]);
+      for (const TableParts& place : places_.Of(tables[t], &now.tables()[t])) {
         for (const TableParts& other_place : of_other) {
           if (tried_ >= most) return OkStatus();
           PlanParts other = now;
@@ -326,7 +259,7 @@ Status PlanChoice::RefinePairs(uint64_t most) {
 uint64_t PlanChoice::Combinations(uint64_t most) const {
   uint64_t all = 1;
   for (const TableSpec& table : workload_.tables.physical) {
-    all *= PlacesOf(table, nullptr).size();
+    all *= places_.Of(table, nullptr).size();
     if (all > most) return most + 1;
   }
   return all;
@@ -335,7 +268,7 @@ uint64_t PlanChoice::Combinations(uint64_t most) const {
 Status PlanChoice::TryAll() {
   std::vector<std::vector<TableParts>> places;
   for (const TableSpec& table : workload_.tables.physical) {
-    places.push_back(PlacesOf(table, nullptr));
+    places.push_back(places_.Of(table, nullptr));
   }
   std::vector<TableParts> chosen;
   return TryFrom(places, 0, 0, &chosen);

@@ -14,7 +14,7 @@
 #include "sharding/cost/step_cost.h"
 #include "sharding/planner/plan_draft.h"
 #include "sharding/planner/planner.h"
-#include "sharding/planner/table_forms.h"
+#include "sharding/planner/table_places.h"
 
 namespace rowhouse {
 
@@ -57,8 +57,8 @@ class PlanChoice {
   // Why the last plan that was passed over broke the limits; "": none did.
   const std::string& refusal() const { return refusal_; }
 
-  // Other ways to place one table; `now`: as it is.
-  std::vector<TableParts> PlacesOf(const TableSpec& table, const TableParts* now) const;
+  // Ways to place one table.
+  const TablePlaces& places() const { return places_; }
   // Whether ShareCaches gave the best plan cache shares.
   bool has_cache_shares() const { return ms_without_shares_.has_value(); }
   // Milliseconds of a step of the best plan with one table placed otherwise; nullopt if that is no
@@ -69,11 +69,7 @@ class PlanChoice {
   double MsToCompare() const { return ms_without_shares_.value_or(cost_.ms); }
 
  private:
-  void AddPooled(const TableSpec& table, TableParts parts, std::vector<TableParts>* places) const;
-  bool IsAllowed(const TableSpec& table, const TableParts& parts) const;
   std::string WhyTooMuch(const Plan& plan, const StepCost& cost) const;
-  // With bags pooled on shards, where that is possible.
-  PlanParts Pooled(const Plan& plan, bool only_where_better) const;
   Status RefineTables(uint64_t most);
   Status RefinePairs(uint64_t most);
   Status TryFrom(const std::vector<std::vector<TableParts>>& places, size_t table,
@@ -84,8 +80,8 @@ class PlanChoice {
   const Machine& machine_;
   const PlannerOptions& options_;
   const NodeLimits& limits_;
-  const TableForms& forms_;
   const uint32_t shards_;
+  const TablePlaces places_;
   uint64_t most_tried_ = 0;  // by TryStrategies and Refine
   uint64_t tried_ = 0;
   std::optional<Plan> best_;
