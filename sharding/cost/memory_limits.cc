@@ -35,8 +35,8 @@ std::string WhyTooMuchOnWorkers(const StepCost& cost, const ClusterShape& cluste
 }
 
 std::string SmallerCacheText(const StorageShape& storage, double bytes, uint64_t limit) {
-  if (storage.store == "memory") return "";
-  const double full = std::min(bytes, static_cast<double>(storage.cache_bytes));
+  const auto full = static_cast<double>(storage.cache_bytes);
+  if (storage.store == "memory" || full >= bytes) return "";
   const auto cache = static_cast<uint64_t>(full * static_cast<double>(limit) / bytes) >> 20;
   return cache == 0 ? "" : fmt::format("; or --cache_mb={}", cache);
 }

@@ -88,7 +88,7 @@ std::string WorkerLimitText(const ClusterShape& cluster, uint64_t limit);
 std::string WhyTooMuchOnWorkers(const StepCost& cost, const ClusterShape& cluster,
                                 const Machine& machine);
 // "; or --cache_mb=N", with which a PS node that needs so many bytes of memory keeps to `limit`;
-// "" where all rows are in memory, or no cache is small enough.
+// "" where all rows are in memory or in caches, or no cache is small enough.
 std::string SmallerCacheText(const StorageShape& storage, double bytes, uint64_t limit);
 
 // kUsage, naming what is missing, if the machine lacks a kernel that the run needs.

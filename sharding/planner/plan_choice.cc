@@ -165,7 +165,8 @@ Status PlanChoice::TryStrategies() {
   std::ranges::stable_partition(names, [](const std::string& name) { return name == kLpt; });
   for (const std::string& name : names) {
     const bool divides = name.find("table_wise") == std::string::npos && name != "fair";
-    if ((tried_ >= most_tried_ && name != kLpt) || (divides && physical * shards_ > kMostSlices))
+    if ((searched() >= most_tried_ && name != kLpt) ||
+        (divides && physical * shards_ > kMostSlices))
       continue;
     if (name == "replicated" && !options_.may_replicate) continue;
     if (divides && name != "replicated" && !options_.may_split) continue;
@@ -201,7 +202,7 @@ Status PlanChoice::Refine() {
   const uint64_t most = std::min(kMostRefinements, most_tried_);
   if (!best_) return OkStatus();
   double before = std::numeric_limits<double>::infinity();
-  while (cost_.ms < before && tried_ < most) {
+  while (cost_.ms < before && searched() < most) {
     before = cost_.ms;
     RETURN_IF_ERROR(RefineTables(most));
     if (cost_.ms < before || workload_.tables.physical.size() > kMostTablesInPairs) continue;
@@ -212,7 +213,7 @@ Status PlanChoice::Refine() {
 
 Status PlanChoice::RefineTables(uint64_t most) {
   bool helped = true;
-  while (helped && tried_ < most) {
+  while (helped && searched() < most) {
     helped = false;
     // Those that cost most first.
     std::vector<size_t> order(workload_.tables.physical.size());
@@ -222,7 +223,7 @@ Status PlanChoice::RefineTables(uint64_t most) {
       const TableSpec& table = workload_.tables.physical[t];
       const PlanParts now(*best_);
       for (TableParts& place : places_.Of(table, &now.tables()[t])) {
-        if (tried_ >= most) return OkStatus();
+        if (searched() >= most) return OkStatus();
         PlanParts other = now;
         other.tables()[t] = std::move(place);
         const double so_far = cost_.ms;
@@ -242,7 +243,7 @@ Status PlanChoice::RefinePairs(uint64_t most) {
       const std::vector<TableParts> of_other = places_.Of(tables[u], &now.tables()[u]);
       for (const TableParts& place : places_.Of(tables[t], &now.tables()[t])) {
         for (const TableParts& other_place : of_other) {
-          if (tried_ >= most) return OkStatus();
+          if (searched() >= most) return OkStatus();
           PlanParts other = now;
           other.tables()[t] = place;
           other.tables()[u] = other_place;
@@ -271,24 +272,18 @@ Status PlanChoice::TryAll() {
     places.push_back(places_.Of(table, nullptr));
   }
   std::vector<TableParts> chosen;
-  return TryFrom(places, 0, 0, &chosen);
+  RETURN_IF_ERROR(TryFrom(places, &chosen));
+  combinations_ = tried_;
+  return OkStatus();
 }
 
-Status PlanChoice::TryFrom(const std::vector<std::vector<TableParts>>& places, size_t table,
-                           uint32_t shards_used, std::vector<TableParts>* chosen) {
-  if (table == places.size()) return Try(PlanParts(*chosen), "exhaustive");
-  for (const TableParts& place : places[table]) {
-    uint32_t used = shards_used;
-    if (place.slices.size() > 1 && place.slices.size() < shards_) {
-      used = shards_;
-    } else if (place.slices.size() == 1 && !place.is_on_workers()) {
-      // Shards that nobody uses yet are alike.
-      const uint32_t shard = Raw(place.slices[0].shard);
-      if (shard > shards_used) continue;
-      used = std::max(shards_used, shard + 1);
-    }
+// No two shards are taken to be alike: of a table that is cut, one has the hot rows.
+Status PlanChoice::TryFrom(const std::vector<std::vector<TableParts>>& places,
+                           std::vector<TableParts>* chosen) {
+  if (chosen->size() == places.size()) return Try(PlanParts(*chosen), "exhaustive");
+  for (const TableParts& place : places[chosen->size()]) {
     chosen->push_back(place);
-    RETURN_IF_ERROR(TryFrom(places, table + 1, used, chosen));
+    RETURN_IF_ERROR(TryFrom(places, chosen));
     chosen->pop_back();
   }
   return OkStatus();

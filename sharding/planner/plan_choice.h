@@ -42,13 +42,13 @@ class PlanChoice {
   // Gives the best plan the cache shares that save most reads, unless it is slower with them,
   // or has fewer hits.
   Status ShareCaches();
-  // Every combination of places, of which shards of one kind count once.
+  // Every combination of places.
   Status TryAll();
   // Combinations of places, at most `most` + 1.
   uint64_t Combinations(uint64_t most) const;
 
   // Whether predictions have taken as long as they may; a few are always made.
-  bool is_tired() const { return tried_ >= std::max<uint64_t>(most_tried_, 4); }
+  bool is_tired() const { return searched() >= std::max<uint64_t>(most_tried_, 4); }
   bool has_plan() const { return best_.has_value(); }
   const Plan& plan() const { return *best_; }
   const StepCost& cost() const { return cost_; }
@@ -72,8 +72,10 @@ class PlanChoice {
   std::string WhyTooMuch(const Plan& plan, const StepCost& cost) const;
   Status RefineTables(uint64_t most);
   Status RefinePairs(uint64_t most);
-  Status TryFrom(const std::vector<std::vector<TableParts>>& places, size_t table,
-                 uint32_t shards_used, std::vector<TableParts>* chosen);
+  Status TryFrom(const std::vector<std::vector<TableParts>>& places,
+                 std::vector<TableParts>* chosen);
+  // Plans tried but for combinations.
+  uint64_t searched() const { return tried_ - combinations_; }
 
   const Workload& workload_;
   const ClusterShape& cluster_;
@@ -84,6 +86,7 @@ class PlanChoice {
   const TablePlaces places_;
   uint64_t most_tried_ = 0;  // by TryStrategies and Refine
   uint64_t tried_ = 0;
+  uint64_t combinations_ = 0;  // of tried_: by TryAll and before
   std::optional<Plan> best_;
   StepCost cost_;
   std::optional<double> ms_without_shares_;  // of the best plan, if it has cache shares

@@ -116,6 +116,7 @@ TEST(Planner, SaysHowNearLocalSearchComesToTheBest) {
         PlanFor(workload, cluster, AMachine(), {.method = "exhaustive"}).value().cost.ms;
     const double local =
         PlanFor(workload, cluster, AMachine(), {.method = "local_search"}).value().cost.ms;
+    EXPECT_LE(best, local * 1.011) << i;
     worst = std::max(worst, local / best);
     sum += local / best;
   }
