@@ -9,6 +9,7 @@
 #include "launch/plan/plan_of_run.h"
 #include "launch/report/traffic_report.h"
 #include "sharding/cost/step_traffic.h"
+#include "worker/dense/dense_optimizer.h"
 #include "worker/dense/dense_parameters.h"
 #include "worker/dense/dlrm_model.h"
 #include "worker/embedding/embedding.h"
@@ -132,6 +133,10 @@ DenseShape DenseShapeOf(const Settings& settings) {
   const DlrmModel counted_model(model, &parameters);
   const EmbeddingLayer counted_layer(settings.embedding, &parameters);
   shape.parameters = parameters.size();
+  DenseOptimizerOptions options = settings.dense_optimizer_options();
+  options.parameters = 1;
+  shape.state_floats =
+      static_cast<double>(DenseOptimizers().Make(shape.optimizer, options).value()->state().size());
   return shape;
 }
 

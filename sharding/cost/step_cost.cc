@@ -8,6 +8,7 @@
 #include "sharding/cost/exchange_time.h"
 #include "sharding/cost/in_step.h"
 #include "sharding/cost/step_traffic.h"
+#include "sharding/cost/worker_memory.h"
 #include "sharding/cost/worker_time.h"
 
 namespace rowhouse {
@@ -160,7 +161,7 @@ class Prediction {
       worker.pull_bytes += node.pull_bytes / workers();
     }
     for (const TableRowsOfStep& table : traffic_.tables) worker.accesses += table.lookups;
-    worker.memory_bytes = worker_.allreduce_floats * sizeof(float);
+    worker.memory_bytes = BytesOnWorker(workload_, plan_);
     worker.hit_rate = cost_.hit_rate;
     worker.pull_ms = exchange_.worker_pull;
     worker.push_ms = exchange_.worker_push;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sharding/cost/in_step.h"
+#include "sharding/cost/worker_memory.h"
 
 namespace rowhouse {
 namespace {
@@ -41,10 +42,7 @@ class Phases {
   void CountFloats() {
     double floats = static_cast<double>(workload_.dense.parameters) + 2;
     for (const TableSpec& table : workload_.tables.physical) {
-      const double rows = plan_.is_on_workers(table.id)
-                              ? static_cast<double>(table.rows)
-                              : static_cast<double>(plan_.worker_rows(table.id).size());
-      floats += rows * (table.dim + 1.0);
+      floats += RowsOnWorker(table, plan_) * (table.dim + 1.0);
     }
     result_.allreduce_floats = floats;
   }

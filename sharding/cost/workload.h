@@ -26,6 +26,7 @@ struct DenseShape {
   uint32_t width = 1;            // floats of each
   std::string optimizer;
   uint64_t parameters = 0;    // floats, projections of tables included
+  double state_floats = 0;    // of the optimizer, for each of them
   uint32_t accumulation = 1;  // pieces a worker's samples are computed in
 };
 

@@ -3,14 +3,14 @@
 #include <algorithm>
 #include <utility>
 
+#include "sharding/cost/worker_memory.h"
 #include "sharding/plans/strategy.h"
 
 namespace rowhouse {
 namespace {
 
-// With their gradients they are summed over workers, with one more float for each row.
 double BytesOnWorkers(const TableSpec& table) {
-  return static_cast<double>(table.rows) * (table.dim + 1.0) * sizeof(float);
+  return BytesOnWorker(table, static_cast<double>(table.rows));
 }
 
 // Drafts that put one more table on the workers each, before all of them go there.
@@ -37,8 +37,7 @@ TableForm FormChoice::BestOf(const TableSpec& table, bool with_hot_rows, double 
 
 double FormChoice::WorkerRoom() const {
   if (limits_.worker_bytes == 0) return std::numeric_limits<double>::infinity();
-  double room = static_cast<double>(limits_.worker_bytes) -
-                static_cast<double>(workload_.dense.parameters + 2) * sizeof(float);
+  double room = static_cast<double>(limits_.worker_bytes) - BytesOfDensePart(workload_.dense);
   for (const TableSpec& table : workload_.tables.physical) {
     if (forms_.MustBeOnWorkers(table.id)) room -= BytesOnWorkers(table);
   }

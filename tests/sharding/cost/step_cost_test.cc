@@ -203,6 +203,35 @@ TEST(StepCost, RowsThatAreNearlyAllOnTheWorkersLeaveShardsNoLessThanNothing) {
   }
 }
 
+Plan OnWorkers(const Workload& workload) {
+  std::vector<Slice> slices;
+  for (const TableSpec& table : workload.tables.physical) {
+    slices.push_back(WholeTable(table, kOnWorkers));
+  }
+  return Plan::Make(workload.tables.physical, 1, slices).value();
+}
+
+TEST(StepCost, AWorkerKeepsRecordsAndEveryCopyOfTheirGradients) {
+  Workload workload = WorkloadOf(2, 50'000, 32, 1024, 1);
+  workload.dense.parameters = 0;
+  for (TableSpec& table : workload.tables.physical) table.optimizer = "adagrad";
+  const StepCost cost =
+      PredictStep(workload, OnWorkers(workload), Cluster(1, 1), Machine::Typical()).value();
+  // Weights, state and a trailer of 16 bytes; 33 floats of gradients where they are summed, sent,
+  // received and gathered. Two flags are summed as well.
+  EXPECT_EQ(cost.workers[0].memory_bytes,
+            2 * 50'000 * ((32 + 32) * 4 + 16 + 4 * 33 * 4) + 4 * 2 * 4);
+  // Parameters, gradients and two moments, beside the copies.
+  workload.dense.parameters = 1000;
+  workload.dense.state_floats = 2;
+  const double more = PredictStep(workload, OnWorkers(workload), Cluster(1, 1), Machine::Typical())
+                          .value()
+                          .workers[0]
+                          .memory_bytes -
+                      cost.workers[0].memory_bytes;
+  EXPECT_EQ(more, 1000 * (2 + 2 + 4) * 4);
+}
+
 TEST(StepCost, WorkersThatShareCoresWaitForEachOther) {
   const Workload workload = WorkloadOf(3, 10'000, 16, 2048, 2);
   Machine machine = Machine::Typical();
