@@ -85,6 +85,7 @@ class Prediction {
           &phases.interaction, &phases.pool_backward, &phases.dense_update}) {
       *phase *= slower;
     }
+    for (double& ms : worker_.table_ms) ms *= slower;
   }
 
   // Workers that share cores with each other and with shards do not come to the allreduce at once:
@@ -112,6 +113,9 @@ class Prediction {
       cost.hit_rate = caches_.tables[t].cached;
       cost.ms = worker_.table_ms[t];
       if (bytes > 0) cost.ms += (exchange_.pull + exchange_.push) * rows.bytes / bytes;
+      // Gradients of rows on the workers are summed and applied with those of the dense part.
+      cost.ms += (cost_.phases.allreduce + cost_.phases.dense_update) * RowsOnWorker(table, plan_) *
+                 (table.dim + 1.0) / worker_.allreduce_floats;
       pulled += pieces;
       cached += pieces * cost.hit_rate;
       cost_.tables.push_back(cost);

@@ -53,7 +53,9 @@ struct RankCost {
 
 struct TableCost {
   double rows_pulled = 0, rows_pushed = 0, bytes = 0, hit_rate = 1;
-  double ms = 0;  // of the step's time that would not be there without the table, about
+  // Of the step's time that would not be there without the table, about: its lookups, its share of
+  // pull and push by bytes, and of allreduce and update by floats that it has on the workers.
+  double ms = 0;
 };
 
 enum class Bound { kCompute, kPull, kPush, kStore, kWire, kAllreduce, kData, kCalls };

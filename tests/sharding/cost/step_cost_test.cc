@@ -232,6 +232,18 @@ TEST(StepCost, AWorkerKeepsRecordsAndEveryCopyOfTheirGradients) {
   EXPECT_EQ(more, 1000 * (2 + 2 + 4) * 4);
 }
 
+TEST(StepCost, ATableHasItsShareOfTheUpdateOfRowsOnTheWorkers) {
+  Workload workload = WorkloadOf(2, 1000, 32, 1024, 2);
+  workload.tables =
+      EmbeddingTables::Make({TableOf("small", 1000, 32), TableOf("large", 400'000, 32)}).value();
+  const StepCost cost =
+      PredictStep(workload, OnWorkers(workload), Cluster(1, 2), Machine::Typical()).value();
+  const double sums = cost.phases.allreduce + cost.phases.dense_update;
+  EXPECT_GT(cost.tables[1].ms, 0.9 * sums);
+  EXPECT_LT(cost.tables[0].ms, cost.tables[1].ms / 3);
+  EXPECT_LT(cost.tables[0].ms + cost.tables[1].ms, cost.ms);
+}
+
 TEST(StepCost, WorkersThatShareCoresWaitForEachOther) {
   const Workload workload = WorkloadOf(3, 10'000, 16, 2048, 2);
   Machine machine = Machine::Typical();
