@@ -14,8 +14,8 @@ namespace rowhouse {
 // One sentence, with its line end.
 std::string MemoryTrafficText(const LabRun& run, const CandidatePlan& candidate);
 
-// {"pull_bytes", "pool_bytes", "update_bytes", "bytes", "dram_gbs", "least_ms"}: of all ranks, a
-// step; least_ms: of a host.
+// {"pull_bytes", "pool_bytes", "update_bytes", "sum_bytes", "bytes", "busiest_host_bytes",
+// "dram_gbs", "least_ms"}: of all ranks, a step; least_ms: of the busiest host.
 nlohmann::ordered_json MemoryTrafficToJson(const LabRun& run, const CandidatePlan& candidate);
 
 }  // namespace rowhouse

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sharding/cost/step_traffic.h"
+#include "sharding/cost/worker_memory.h"
 #include "sharding/rows/optimizer.h"
 #include "sharding/rows/record_weights.h"
 
@@ -12,13 +13,13 @@ namespace {
 class Counting {
  public:
   Counting(const Workload& workload, const Plan& plan, const CpuMemory& memory)
-      : workload_(workload),
-        plan_(plan),
-        memory_(memory),
-        traffic_(TrafficOfStep(workload, plan)) {}
+      : workload_(workload), plan_(plan), memory_(memory), traffic_(TrafficOfStep(workload, plan)) {
+    result_.of_shard.resize(plan.shards());
+  }
 
   MemoryTraffic Of() && {
     for (const TableSpec& table : workload_.tables.physical) {
+      SumOnWorkers(table);
       if (plan_.is_on_workers(table.id)) {
         UpdateOnWorkers(table, UpdatedRows(table));
       } else {
@@ -33,6 +34,16 @@ class Counting {
 
  private:
   double workers() const { return workload_.step.workers; }
+
+  void AddToShard(ShardId shard, double bytes, double* kind) {
+    result_.of_shard[Raw(shard)] += bytes;
+    *kind += bytes;
+  }
+
+  void AddToEachWorker(double bytes, double* kind) {
+    result_.of_worker += bytes;
+    *kind += workers() * bytes;
+  }
 
   static RecordLayout Layout(const TableSpec& table, uint32_t columns) {
     const auto optimizer = Optimizers().Make(table.optimizer, table.optimizer_options).value();
@@ -53,11 +64,12 @@ class Counting {
       const RecordLayout layout = Layout(table, slice.columns());
       const auto weights = static_cast<uint32_t>(layout.weight_bytes());
       if (!plan_.pools_on_shards(table.id)) {
-        result_.pull += workers() * rows.distinct_rows * share * CpuLineBytes(weights);
+        AddToShard(slice.shard, workers() * rows.distinct_rows * share * CpuLineBytes(weights),
+                   &result_.pull);
       }
       if (workload_.tables.is_frozen[Raw(table.id)]) continue;
       const auto record = static_cast<uint32_t>(layout.bytes());
-      result_.update += CpuUpdateBytes(updated * share, record, 0);
+      AddToShard(slice.shard, CpuUpdateBytes(updated * share, record, 0), &result_.update);
     }
   }
 
@@ -67,11 +79,20 @@ class Counting {
                                                           workers());
   }
 
-  // Every worker updates its own copy of all of them.
+  // Every worker updates its own copy of those that any worker looked up.
   void UpdateOnWorkers(const TableSpec& table, double rows) {
     if (workload_.tables.is_frozen[Raw(table.id)]) return;
     const auto state = static_cast<uint32_t>(Layout(table, table.dim).state_floats);
-    result_.update += workers() * CpuUpdateBytes(rows, 4 * table.dim, 4 * state);
+    AddToEachWorker(CpuUpdateBytes(rows, 4 * table.dim, 4 * state), &result_.update);
+  }
+
+  // With each row's gradient goes the number of its lookups. They are set to zero; and what is
+  // summed is copied four times: sent, received, gathered, and put back
+  // (worker/mpi/mpi_communicator.h).
+  void SumOnWorkers(const TableSpec& table) {
+    constexpr double kTimes = 1 + 4 * 2;
+    AddToEachWorker(kTimes * RowsOnWorker(table, plan_) * (table.dim + 1.0) * sizeof(float),
+                    &result_.sum);
   }
 
   // Workers pool the distinct rows that they pulled, which lie one behind the other, and single hot
@@ -83,18 +104,23 @@ class Counting {
     const double distinct = workload_.of_table[Raw(part)].DistinctRows(rows.lookups);
     if (distinct <= 0) return;
     // Shards read rows as they are stored; workers have them in f32.
-    const size_t bytes = plan_.pools_on_shards(part)
-                             ? Layout(table, table.dim).weight_bytes() / table.dim
-                             : sizeof(float);
+    const size_t of_weight = plan_.pools_on_shards(part)
+                                 ? Layout(table, table.dim).weight_bytes() / table.dim
+                                 : sizeof(float);
     const CpuLookup lookup = {.samples = static_cast<double>(workload_.step.samples) / workers(),
                               .rows = is_in_place ? static_cast<double>(table.rows) : distinct,
                               .bag_length = workload_.step.bag_lengths[feature],
                               .dim = table.dim,
-                              .element_bytes = static_cast<uint32_t>(bytes),
+                              .element_bytes = static_cast<uint32_t>(of_weight),
                               .distinct_rows = distinct};
-    result_.pool += workers() * CpuLookupForward(lookup, memory_).dram_bytes;
-    if (workload_.tables.is_frozen[Raw(part)]) return;
-    result_.pool += workers() * CpuUpdateBytes(distinct, 4 * table.dim, 0);
+    double bytes = CpuLookupForward(lookup, memory_).dram_bytes;
+    if (!workload_.tables.is_frozen[Raw(part)]) bytes += CpuUpdateBytes(distinct, 4 * table.dim, 0);
+    if (!plan_.pools_on_shards(part)) return AddToEachWorker(bytes, &result_.pool);
+    const double floats = static_cast<double>(table.rows) * table.dim;
+    for (const Slice& slice : plan_.slices(part)) {
+      const double share = static_cast<double>(slice.rows()) * slice.columns() / floats;
+      AddToShard(slice.shard, workers() * bytes * share, &result_.pool);
+    }
   }
 
   const Workload& workload_;
@@ -108,6 +134,18 @@ class Counting {
 
 MemoryTraffic MemoryTrafficOf(const Workload& workload, const Plan& plan, const CpuMemory& memory) {
   return Counting(workload, plan, memory).Of();
+}
+
+double BytesOfBusiestHost(const MemoryTraffic& traffic, const ClusterShape& cluster) {
+  std::vector<double> hosts(std::max(1u, cluster.hosts));
+  const size_t shards_of_node = std::max(1u, cluster.shards_per_ps);
+  for (size_t s = 0; s < traffic.of_shard.size(); ++s) {
+    hosts[s / shards_of_node % hosts.size()] += traffic.of_shard[s];
+  }
+  for (size_t w = 0; w < cluster.workers; ++w) {
+    hosts[(cluster.ps + w) % hosts.size()] += traffic.of_worker;
+  }
+  return std::ranges::max(hosts);
 }
 
 CpuMemory CpuMemoryOf(const Machine& machine) {

@@ -76,6 +76,41 @@ TEST(MemoryTrafficTest, SingleRowsOnTheWorkersAreUpdatedAndPooledThere) {
   EXPECT_NEAR(traffic.pool, all.pool, 1);
 }
 
+TEST(MemoryTrafficTest, GradientsOfAllRowsOnTheWorkersAreSummedInEveryStep) {
+  // 10 samples look up 20 of 1,000 rows at most.
+  Workload workload = OneTable("adagrad", 20);
+  workload.step = {.samples = 10, .workers = 2, .bag_lengths = {2}};
+  const auto& tables = workload.tables.physical;
+  const Plan plan = Plan::Make(tables, 1, {WholeTable(tables[0], kOnWorkers)}).value();
+  const MemoryTraffic traffic = MemoryTrafficOf(workload, plan, {});
+  EXPECT_EQ(traffic.pull, 0);
+  // Of each worker: 20 floats and the number of lookups, written as zeros, then copied 4 times.
+  EXPECT_NEAR(traffic.sum, 2 * 1000 * 21 * 4 * (1 + 4 * 2), 1);
+  EXPECT_LT(traffic.update, 2 * 20 * 2 * (128 + 128) + 1);
+  EXPECT_EQ(MemoryTrafficOf(workload, OnOneShard(workload), {}).sum, 0);
+}
+
+TEST(MemoryTrafficTest, TheBusiestHostHasMostOfIt) {
+  const MemoryTraffic traffic = {.of_shard = {5, 5, 1, 1}, .of_worker = 8};
+  ClusterShape cluster{.ps = 2, .shards_per_ps = 2, .workers = 3, .hosts = 1};
+  EXPECT_EQ(BytesOfBusiestHost(traffic, cluster), 12 + 3 * 8);
+  cluster.hosts = 2;  // PS node 0 and workers 0 and 2; PS node 1 and worker 1
+  EXPECT_EQ(BytesOfBusiestHost(traffic, cluster), 10 + 2 * 8);
+  cluster.hosts = 100;
+  EXPECT_EQ(BytesOfBusiestHost(traffic, cluster), 10);
+}
+
+TEST(MemoryTrafficTest, WhatRanksMoveIsAllOfIt) {
+  Workload workload = OneTable("adagrad", 20);
+  workload.step.workers = 2;
+  for (const bool pools_on_shards : {false, true}) {
+    const MemoryTraffic traffic = MemoryTrafficOf(
+        workload, With(workload, {.table = TableId{0}, .pools_on_shards = pools_on_shards}), {});
+    EXPECT_NEAR(traffic.of_shard[0] + 2 * traffic.of_worker, traffic.total(), 1);
+    EXPECT_EQ(traffic.of_worker > 0, !pools_on_shards);
+  }
+}
+
 TEST(MemoryTrafficTest, ConstantsOfTheMachineCount) {
   Machine machine;
   machine.constants["dram_gbs"] = {.value = 11, .unit = "GB/s"};
