@@ -247,11 +247,13 @@ SimulatedRun ClusterSimulation::Summary() const {
     bytes_of_worker += of_each;
     rows_of_worker += node.rows_pulled;
     // Every worker has sent one pull and one push a step.
-    run.ps.push_back({.busy_share = totals.busy_ms / total_ms,
-                      .bytes = of_each * requests / (2 * steps),
-                      .longest_queue = totals.longest_queue,
-                      .mean_wait_ms = totals.wait_ms / requests,
-                      .load = node.rows_pulled * requests / (2 * steps)});
+    // The last update ends after the last step.
+    run.ps.push_back(
+        {.busy_share = totals.busy_ms / std::max(total_ms, nodes_.end_ms(static_cast<uint32_t>(p))),
+         .bytes = of_each * requests / (2 * steps),
+         .longest_queue = totals.longest_queue,
+         .mean_wait_ms = totals.wait_ms / requests,
+         .load = node.rows_pulled * requests / (2 * steps)});
   }
   for (const Worker& worker : workers_) {
     run.workers.push_back({.busy_share = worker.busy_ms / total_ms,

@@ -3,7 +3,6 @@
 #include <glog/logging.h>
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
 namespace rowhouse {
@@ -16,6 +15,7 @@ PsQueues::PsQueues(const StepWork& work, const RankSpeed& speed, uint32_t lag, H
       cores_(cores),
       asked_(work.hosts),
       free_ms_(work.ps.size()),
+      queued_(work.ps.size()),
       slowness_(work.ps.size(), 1.0),
       applied_ms_(lag + 3, std::vector<double>(work.ps.size())),
       pushes_(lag + 3),
@@ -44,13 +44,18 @@ double PsQueues::Serve(uint32_t node, const Arrival& arrival, double ms) {
   PsTotals& totals = totals_[node];
   totals.wait_ms += begin_ms - ready_ms;
   totals.busy_ms += ms;
-  // Requests of a phase take about equally long, so the time to wait says how many are before it.
-  if (ms > 0) {
-    totals.longest_queue =
-        std::max(totals.longest_queue, std::ceil((begin_ms - ready_ms) / ms) + 1);
-  }
-  return free_ms_[node] = cores_.RunShard(work_.host_of_ps[node], begin_ms, ms,
-                                          work_.shards * work_.exchange_load);
+  free_ms_[node] =
+      cores_.RunShard(work_.host_of_ps[node], begin_ms, ms, work_.shards * work_.exchange_load);
+  if (ms > 0) Queue(node, ready_ms, free_ms_[node]);
+  return free_ms_[node];
+}
+
+void PsQueues::Queue(uint32_t node, double ready_ms, double end_ms) {
+  std::deque<double>& queued = queued_[node];
+  while (!queued.empty() && queued.front() <= ready_ms) queued.pop_front();
+  queued.push_back(end_ms);
+  totals_[node].longest_queue =
+      std::max(totals_[node].longest_queue, static_cast<double>(queued.size()));
 }
 
 double PsQueues::Pull(uint32_t host, double start_ms, uint64_t step, uint64_t applied) {

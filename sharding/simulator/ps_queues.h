@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <vector>
 
 #include "sharding/simulator/host_cores.h"
@@ -20,7 +21,7 @@ namespace rowhouse {
 struct PsTotals {
   double busy_ms = 0;
   double wait_ms = 0;        // of all requests in queues
-  double longest_queue = 0;  // requests, that which is being served included
+  double longest_queue = 0;  // requests, that which is being served included; updates are none
 };
 
 class PsQueues {
@@ -40,6 +41,8 @@ class PsQueues {
 
   const std::vector<PsTotals>& totals() const { return totals_; }
   uint64_t requests() const { return requests_; }  // to each PS node
+  // When all that a PS node was asked for is done, the last update included.
+  double end_ms(uint32_t node) const { return free_ms_[node]; }
 
  private:
   struct Asked {  // by one worker: bytes over the network, all PS nodes together
@@ -52,6 +55,8 @@ class PsQueues {
   };
   // Returns when it has been served.
   double Serve(uint32_t node, const Arrival& arrival, double ms);
+  // A request that comes at `ready_ms` and has been served at `end_ms`.
+  void Queue(uint32_t node, double ready_ms, double end_ms);
   void Apply(uint64_t step);
 
   const StepWork& work_;
@@ -59,8 +64,10 @@ class PsQueues {
   HostLinks& links_;
   HostCores& cores_;
 
-  std::vector<Asked> asked_;      // by a worker of each host
-  std::vector<double> free_ms_;   // of each PS node: when what it has been asked is done
+  std::vector<Asked> asked_;     // by a worker of each host
+  std::vector<double> free_ms_;  // of each PS node: when what it has been asked is done
+  // Of each PS node, ascending: when requests are done that were not when the last one came.
+  std::vector<std::deque<double>> queued_;
   std::vector<double> slowness_;  // of each PS node in the step under way
   uint64_t speeds_of_step_ = UINT64_MAX;
 

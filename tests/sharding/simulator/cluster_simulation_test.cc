@@ -112,6 +112,14 @@ TEST(ClusterSimulation, StalenessHidesJitterButNotAWorkerThatIsAlwaysSlow) {
   EXPECT_NEAR(RunOf(work, slow).mean_step_ms, 32, 1);
 }
 
+TEST(ClusterSimulation, NoPsNodeIsBusyForLongerThanTheRun) {
+  StepWork work = WorkByHand(8, 1);
+  work.ps[0].apply_ms = 100;  // The last one ends long after the last step.
+  const SimulatedRun run = RunOf(work, {.steps = 3, .jitter = 0, .staleness = 1});
+  EXPECT_GT(run.ps[0].busy_share, 0.5);
+  EXPECT_LE(run.ps[0].busy_share, 1);
+}
+
 TEST(ClusterSimulation, OverlapHidesTheSmallerOfPullAndCompute) {
   StepWork work = WorkByHand(1, 1);
   work.phases.pull = 0;

@@ -42,6 +42,20 @@ TEST(PsQueues, PullsThatComeTogetherAreServedOneAfterTheOther) {
   }
 }
 
+TEST(PsQueues, AQueueIsARequestOrMoreHoweverLongTheyTake) {
+  StepWork work = WorkByHand(/*workers=*/2, /*ps=*/1);
+  work.ps[0].pull_ms = 100;
+  work.ps[0].push_ms = 0.1;
+  work.ps[0].apply_ms = 500;
+  Queues queues(work);
+  queues->Pull(work.host_of_worker[0], 0, 0, 0);
+  queues->Push(work.host_of_worker[1], 1, 0);  // waits for a pull, not for a thousand pushes
+  EXPECT_EQ(queues->totals()[0].longest_queue, 2);
+  queues->Push(work.host_of_worker[0], 200, 0);
+  queues->Pull(work.host_of_worker[0], 201, 1, 1);  // waits for the update, which is no request
+  EXPECT_EQ(queues->totals()[0].longest_queue, 2);
+}
+
 TEST(PsQueues, WaitAsLongAsPollaczekAndKhinchineSay) {
   // M/D/1: requests come at random, and each takes equally long.
   StepWork work = WorkByHand(1, 1);
