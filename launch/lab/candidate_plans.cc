@@ -167,6 +167,9 @@ Result<std::vector<std::string>> CandidateNames(const std::string& value, const 
     const size_t end = std::min(value.find(',', begin), value.size());
     const std::string name = value.substr(begin, end - begin);
     if (std::ranges::count(known, name) == 0) {
+      if (name == "all") {
+        return UsageError("{}={}: all names every strategy; leave out the others", flag, value);
+      }
       std::vector<std::string> may_be = known;
       may_be.emplace_back("all");
       return UsageError("{}={}: unknown strategy \"{}\" {}", flag, value, name,

@@ -68,6 +68,9 @@ TEST(CandidateNames, OfNothingKnownNameTheNearest) {
   EXPECT_EQ(status.exit_code(), 2);
   EXPECT_THAT(status.message(), HasSubstr("unknown strategy \"tabel_wise_lpt\""));
   EXPECT_THAT(status.message(), HasSubstr("Did you mean \"table_wise_lpt\"?"));
+  EXPECT_THAT(CandidateNames("all,foo").status().message(),
+              HasSubstr("all names every strategy; leave out the others"));
+  EXPECT_THAT(CandidateNames("foo,all").status().message(), HasSubstr("unknown strategy \"foo\""));
   EXPECT_EQ(CandidateNames("").status().exit_code(), 2);
   EXPECT_EQ(CandidateNames("row_wise,").status().exit_code(), 2);
 }
