@@ -32,8 +32,11 @@ Status IdRecording::Start() {
   if (!is_on()) return OkStatus();
   std::error_code ignored;
   for (const std::string& path : {given_, path_}) {
-    if (!std::filesystem::is_directory(path, ignored)) continue;
-    return UsageError("--record_ids={}: {} is a directory; name a file", given_, path);
+    // The trace is renamed to this name, which would replace a device or a pipe.
+    const std::filesystem::file_status found = std::filesystem::status(path, ignored);
+    if (!std::filesystem::exists(found) || std::filesystem::is_regular_file(found)) continue;
+    return UsageError("--record_ids={}: {} is {}; name a file", given_, path,
+                      std::filesystem::is_directory(found) ? "a directory" : "no file");
   }
   Result<std::unique_ptr<TraceWriter>> writer = TraceWriter::Create(path_, header_);
   if (!writer.ok()) return UsageError("--record_ids: {}", writer.status().message());

@@ -1,6 +1,7 @@
 #include "launch/run/id_recording.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 
@@ -87,6 +88,18 @@ TEST(IdRecording, ADirectoryIsRefusedAtTheStart) {
     EXPECT_EQ(status.code(), StatusCode::kUsage);
     EXPECT_THAT(status.message(), HasSubstr("is a directory; name a file"));
   }
+}
+
+TEST(IdRecording, APipeIsNotReplaced) {
+  const TempDir dir;
+  ASSERT_EQ(mkfifo((dir / "pipe").c_str(), 0600), 0);
+  for (const uint32_t workers : {1u, 2u}) {
+    IdRecording recording(SettingsFor(dir / "pipe"), 0, workers);
+    const Status status = recording.Start();
+    EXPECT_EQ(status.code(), StatusCode::kUsage);
+    EXPECT_THAT(status.message(), HasSubstr("is no file; name a file"));
+  }
+  EXPECT_TRUE(std::filesystem::is_fifo(dir / "pipe"));
 }
 
 TEST(IdRecording, ReplacesTheTraceOfMoreWorkers) {
