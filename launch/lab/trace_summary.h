@@ -77,8 +77,8 @@ double FittedZipfExponent(const std::vector<TableAccesses::Row>& hottest);
 
 // "no lookups of tables page and item"; "": each table has some.
 std::string NoLookupsText(const TraceSummary& summary);
-// That, and which tables the trace has a sample of; "": neither. For the line that says where the
-// ids of a prediction are from.
+// That, that the trace is shorter than a step, and which tables it has a sample of; "": none of it.
+// For the line that says where the ids of a prediction are from.
 std::string TraceNotes(const TraceSummary& summary);
 
 nlohmann::ordered_json TraceSummaryToJson(const TraceSummary& summary);

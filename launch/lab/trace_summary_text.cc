@@ -4,6 +4,7 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 
+#include "common/counted.h"
 #include "launch/lab/trace_summary.h"
 #include "launch/report/figure_text.h"
 #include "launch/report/text_table.h"
@@ -162,6 +163,10 @@ std::string NoLookupsText(const TraceSummary& summary) {
 
 std::string TraceNotes(const TraceSummary& summary) {
   std::string text = NoLookupsText(summary);
+  if (summary.samples < summary.step_samples) {
+    text += fmt::format("{}the trace has {}, fewer than a step: other rows of a step are not known",
+                        text.empty() ? "" : "; ", Counted(summary.samples, "sample"));
+  }
   std::vector<std::string> names;
   double least = 1.0;
   for (const TracedTable& table : summary.tables) {

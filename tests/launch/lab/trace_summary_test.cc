@@ -54,6 +54,18 @@ void RecordSkewed(const std::string& path, double sampled) {
   ASSERT_OK(writer.value()->Finish());
 }
 
+TEST(TraceSummary, ATraceThatIsShorterThanAStepSaysSo) {
+  const TempDir dir;
+  RecordSkewed(dir / "t", 1.0);
+  const EmbeddingTables tables = TablesOf({{"a", 20'000}, {"b", 100}});
+  const auto longer = ReadTraceSummary(dir / "t", tables, {.step_samples = 20'000});
+  ASSERT_OK(longer);
+  EXPECT_THAT(TraceNotes(longer.value()), HasSubstr("12800 samples, fewer than a step"));
+  const auto shorter = ReadTraceSummary(dir / "t", tables, {.step_samples = 12'800});
+  ASSERT_OK(shorter);
+  EXPECT_EQ(TraceNotes(shorter.value()), "");
+}
+
 TEST(TraceSummary, TellsLookupsSkewAndReuseOfEachTable) {
   const TempDir dir;
   RecordSkewed(dir / "t", 1.0);
