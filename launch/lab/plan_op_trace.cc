@@ -269,7 +269,7 @@ const bool kRegistered =
                  .verbs = kPlan,
                  .help = "With link_gbs: processors of a collective. Default: as the trace says",
                  .section = kLabSection}) &&
-    AddPlanMode({.flag = std::string(kOpTraceFlag), .run = PlanOpTrace}) &&
+    AddPlanMode({.flag = std::string(kOpTraceFlag), .run = PlanOpTrace, .reads_run = false}) &&
     AddOptionOfOpTrace(kFcTableFlag, -1) && AddOptionOfOpTrace(kKernelPrefixFlag, -2) &&
     AddOptionOfOpTrace(kBagLengthFlag, -3) && AddOptionOfOpTrace(kGpuFlag, -4) &&
     AddOptionOfOpTrace(kOriginalFormFlag, -5) && AddOptionOfOpTrace(kLinkFlag, -6) &&

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "launch/settings/setting_fields.h"
 #include "launch/settings/verb_flags.h"
 
 namespace rowhouse {
@@ -28,6 +29,22 @@ bool IsAskedFor(const PlanMode& mode, const CommandLine& command_line) {
   return !value.empty() && value != "false";
 }
 
+// Flags of a run, beside a mode that reads none of it.
+Status CheckNoRun(const PlanMode& mode, const CommandLine& command_line) {
+  constexpr std::string_view kOfAllModes[] = {kJsonFlag, "html", "reports"};
+  for (const GivenFlag& given : command_line.flags) {
+    const bool is_of_run = FindSettingField(given.name) != nullptr ||
+                           FindVerbFlag(given.name, command_line.verb) != nullptr;
+    if (!is_of_run || given.name == mode.flag || std::ranges::count(kOfAllModes, given.name) > 0 ||
+        Options().contains(given.name)) {
+      continue;
+    }
+    return UsageError("{} has no effect on --{}, which reads a file and no run; leave it out",
+                      given.Describe(), mode.flag);
+  }
+  return OkStatus();
+}
+
 // What RunPlan would do, which no mode does as well.
 Status CheckBesideMode(const PlanMode& mode, const CommandLine& command_line) {
   for (const std::string_view other :
@@ -44,6 +61,13 @@ Status CheckBesideMode(const PlanMode& mode, const CommandLine& command_line) {
     if (std::ranges::count(option->second, mode.flag) > 0) continue;
     return UsageError("{} is for --{} and has no effect on --{}; leave it out", given.Describe(),
                       fmt::join(option->second, " and --"), mode.flag);
+  }
+  if (!mode.reads_run) return CheckNoRun(mode, command_line);
+  const std::string counts = command_line.Value("access_counts");
+  if (!counts.empty() && !command_line.Value(kTraceFlag).empty()) {
+    return UsageError(
+        "--access_counts={} has no effect beside --trace, whose lookups are counted; leave one out",
+        counts);
   }
   const std::string most = command_line.Value(kMaxSamplesFlag);
   if (!most.empty() && command_line.Value(kTraceFlag).empty()) {

@@ -20,6 +20,8 @@ struct PlanMode {
   // Of two flags that are given, the one with the higher precedence is the mode and the other one
   // an option of it (--trace beside --what_if). Equal: kUsage.
   int precedence = 0;
+  // Whether settings and flags of the cluster change what it says. Else they are refused.
+  bool reads_run = true;
 };
 
 // Registers a mode, at namespace scope.
@@ -31,8 +33,8 @@ bool AddPlanOption(std::string flag, std::vector<std::string> modes);
 
 // The mode that the command line asks for, or null. kUsage, naming both flags, for two, for one
 // beside what RunPlan does without modes, and for flags of the sharding lab without a mode; with
-// --plan, which the planner may make, only those that only modes read; and for AddPlanOption's
-// flags beside another mode.
+// --plan, which the planner may make, only those that only modes read; for AddPlanOption's
+// flags beside another mode; and for other flags without effect.
 Result<const PlanMode*> PlanModeOf(const CommandLine& command_line);
 
 }  // namespace rowhouse

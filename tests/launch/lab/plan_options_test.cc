@@ -43,6 +43,23 @@ TEST(PlanOptions, WithoutEffectAreRefused) {
   EXPECT_THAT(ErrorOf({"--svg=."}), HasSubstr("--svg=. is for --scaling, which is not asked for"));
 }
 
+TEST(PlanOptions, LookupsAreOfATraceOrOfCounts) {
+  for (const char* mode : {"--strategies=all", "--plan=auto", "--what_if=ps=1", "--simulate"}) {
+    EXPECT_THAT(ErrorOf({"--trace=t", mode, "--access_counts=x.json"}),
+                HasSubstr("--access_counts=x.json has no effect beside --trace"));
+  }
+  EXPECT_THAT(ErrorOf({"--trace=t", "--access_counts=x.json"}), HasSubstr("has no effect"));
+  EXPECT_OK(StatusOf({"--strategies=all", "--access_counts=x.json"}));
+}
+
+TEST(PlanOptions, AProfileOfAnotherSystemHasNoRun) {
+  EXPECT_THAT(ErrorOf({"--op_trace=t", "--mini_batch_size=7"}),
+              HasSubstr("--mini_batch_size=7 has no effect on --op_trace"));
+  EXPECT_THAT(ErrorOf({"--op_trace=t", "--workers=2"}), HasSubstr("has no effect"));
+  EXPECT_THAT(ErrorOf({"--op_trace=t", "--trace=u"}), HasSubstr("has no effect"));
+  EXPECT_OK(StatusOf({"--op_trace=t", "--json", "--html=page.html", "--original_form"}));
+}
+
 TEST(PlanOptions, OfTheModeAreTaken) {
   EXPECT_OK(StatusOf({"--simulate", "--jitter=0.1", "--overlap"}));
   EXPECT_OK(StatusOf({"--scaling", "--simulated_steps=5", "--svg=.", "--samples_per_worker=4"}));
