@@ -34,6 +34,26 @@ void FitCaches(LabRun* run) {
   storage.cache_bytes = std::min(storage.cache_bytes, CacheWithin(run->workload, limit));
 }
 
+Status CheckHosts(const ClusterShape& cluster) {
+  const uint64_t ranks = uint64_t{cluster.ps} + cluster.workers;
+  if (cluster.hosts <= ranks) return OkStatus();
+  return UsageError("--hosts={}: {} and {} are {} ranks, so the other hosts would be empty",
+                    cluster.hosts, Counted(cluster.ps, "PS node"),
+                    Counted(cluster.workers, "worker"), ranks);
+}
+
+std::string NetworkNote(const ClusterShape& cluster) {
+  if (cluster.hosts <= 1) return "";
+  if (cluster.network_gbits <= 0) {
+    return "hosts exchange bytes as fast as processes of one host; --network_gbits=N and "
+           "--round_trip_us=N say what lies between them";
+  }
+  if (cluster.round_trip_us <= 0) {
+    return "messages between hosts have no delay; --round_trip_us=N says one";
+  }
+  return "";
+}
+
 Result<uint64_t> MaxSamplesOf(const CommandLine& command_line) {
   const std::string text = command_line.Value(kMaxSamplesFlag);
   if (text.empty()) return uint64_t{0};
@@ -68,6 +88,7 @@ Result<LabRun> LabRunOf(const CommandLine& command_line, const Settings& setting
   run.ids = IdsAreFrom(settings, !trace.empty());
   ASSIGN_OR_RETURN(run.cluster, ClusterOf(settings, command_line));
   RETURN_IF_ERROR(TakeShapeOfPlan(&run));
+  RETURN_IF_ERROR(CheckHosts(run.cluster));
   if (trace.empty()) {
     ASSIGN_OR_RETURN(run.workload, WorkloadOf(settings, run.cluster.workers, run.counts()));
   } else {
@@ -98,6 +119,9 @@ std::string LabRunText(const LabRun& run) {
     text += fmt::format(", {} us there and back", cluster.round_trip_us);
   text += fmt::format("; {} samples a step\n",
                       CountText(static_cast<double>(run.workload.step.samples)));
+  if (const std::string note = NetworkNote(cluster); !note.empty()) {
+    text += fmt::format("note: {}\n", note);
+  }
   return text + LabRunNotes(run);
 }
 

@@ -39,6 +39,13 @@ Status TakeShapeOfPlan(LabRun* run);
 // large as that.
 void FitCaches(LabRun* run);
 
+// kUsage for more hosts than PS nodes and workers: the rest would be empty.
+Status CheckHosts(const ClusterShape& cluster);
+
+// What is taken for the network between hosts where the operator does not say it; "": nothing, or
+// there is one host.
+std::string NetworkNote(const ClusterShape& cluster);
+
 // How many samples of --trace to read at most, by --max_samples; 0: all. kUsage for another value.
 Result<uint64_t> MaxSamplesOf(const CommandLine& command_line);
 

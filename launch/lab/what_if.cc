@@ -125,6 +125,8 @@ class Asker {
 
   // TraceNotes() of the trace; "" without one.
   const std::string& note() const { return note_; }
+  // NetworkNote() of the first combination that has one; "": none has.
+  const std::string& network_note() const { return network_note_; }
 
  private:
   Status Predict(const CommandLine& command_line, const std::string& kind,
@@ -135,6 +137,8 @@ class Asker {
     RETURN_IF_ERROR(run.settings.Validate(/*reads_data=*/false));
     ASSIGN_OR_RETURN(run.cluster, ClusterOf(run.settings, command_line));
     RETURN_IF_ERROR(TakeShapeOfPlan(&run));
+    RETURN_IF_ERROR(CheckHosts(run.cluster));
+    if (network_note_.empty()) network_note_ = NetworkNote(run.cluster);
     RETURN_IF_ERROR(TakeWorkload(workload, &run));
     FitCaches(&run);
     row->samples = run.workload.step.samples;
@@ -201,7 +205,7 @@ class Asker {
   const uint64_t max_samples_;
   std::map<std::string, std::pair<Workload, std::optional<AccessCounts>>> workloads_;
   std::map<std::string, Result<TraceSummary>> summaries_;  // by KeyOfSummary()
-  std::string note_;
+  std::string note_, network_note_;
 };
 
 // The next combination, the last axis fastest; false: there is none.
@@ -333,7 +337,9 @@ Result<WhatIf> AskWhatIf(const CommandLine& command_line, const std::vector<What
     return UsageError("--what_if: none of {} can be: {}",
                       Counted(what_if.rows.size(), "combination"), best.refusal);
   }
-  if (!asker.note().empty()) what_if.ids += "; " + asker.note();
+  for (const std::string& note : {asker.note(), asker.network_note()}) {
+    if (!note.empty()) what_if.ids += "; " + note;
+  }
   what_if.effects = WhatIfEffectsOf(axes, what_if.rows);
   return what_if;
 }

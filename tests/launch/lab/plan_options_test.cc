@@ -60,6 +60,19 @@ TEST(PlanOptions, AProfileOfAnotherSystemHasNoRun) {
   EXPECT_OK(StatusOf({"--op_trace=t", "--json", "--html=page.html", "--original_form"}));
 }
 
+TEST(PlanOptions, HostsWithoutARankAreRefused) {
+  EXPECT_OK(CheckHosts({.ps = 2, .workers = 1, .hosts = 3}));
+  EXPECT_THAT(CheckHosts({.ps = 2, .workers = 1, .hosts = 4}).message(),
+              HasSubstr("--hosts=4: 2 PS nodes and 1 worker are 3 ranks"));
+}
+
+TEST(PlanOptions, ANetworkThatIsNotDescribedIsSaid) {
+  EXPECT_EQ(NetworkNote({.hosts = 1}), "");
+  EXPECT_THAT(NetworkNote({.hosts = 2}), HasSubstr("--network_gbits=N and --round_trip_us=N"));
+  EXPECT_THAT(NetworkNote({.hosts = 2, .network_gbits = 25}), HasSubstr("have no delay"));
+  EXPECT_EQ(NetworkNote({.hosts = 2, .network_gbits = 25, .round_trip_us = 20}), "");
+}
+
 TEST(PlanOptions, OfTheModeAreTaken) {
   EXPECT_OK(StatusOf({"--simulate", "--jitter=0.1", "--overlap"}));
   EXPECT_OK(StatusOf({"--scaling", "--simulated_steps=5", "--svg=.", "--samples_per_worker=4"}));
