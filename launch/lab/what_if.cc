@@ -279,6 +279,7 @@ std::vector<WhatIfEffect> WhatIfEffectsOf(const std::vector<WhatIfAxis>& axes,
   for (size_t a = 0; a < axes.size(); ++a) {
     WhatIfEffect effect{.axis = axes[a].name};
     double least = INFINITY, most = -INFINITY, between = 0.0;
+    size_t compared = 0;  // values that some combination can be with
     for (const std::string& value : axes[a].values) {
       double sum = 0.0, with = 0.0;
       for (size_t i = 0; i < of.size(); ++i) {
@@ -287,6 +288,7 @@ std::vector<WhatIfEffect> WhatIfEffectsOf(const std::vector<WhatIfAxis>& axes,
         with += 1.0;
       }
       if (with == 0.0) continue;
+      ++compared;
       const double of_value = sum / with;
       between += with * (of_value - mean) * (of_value - mean);
       if (of_value < least) effect.best = value;
@@ -294,7 +296,7 @@ std::vector<WhatIfEffect> WhatIfEffectsOf(const std::vector<WhatIfAxis>& axes,
       least = std::min(least, of_value);
       most = std::max(most, of_value);
     }
-    if (effect.best.empty()) continue;
+    if (compared == 0 || (compared == 1 && axes[a].values.size() > 1)) continue;
     effect.share = variance > 0.0 ? std::min(1.0, between / variance) : 0.0;
     effect.factor = std::exp(most - least);
     effects.push_back(std::move(effect));

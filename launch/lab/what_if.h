@@ -68,6 +68,7 @@ Result<std::vector<WhatIfAxis>> WhatIfAxesOf(const std::string& text, const Sett
 // that cannot be is a row with the reason.
 Result<WhatIf> AskWhatIf(const CommandLine& command_line, const std::vector<WhatIfAxis>& axes);
 
+// None of an axis of several values if combinations can be with one of them only.
 std::vector<WhatIfEffect> WhatIfEffectsOf(const std::vector<WhatIfAxis>& axes,
                                           const std::vector<WhatIfRow>& rows);
 

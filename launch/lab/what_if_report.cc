@@ -174,14 +174,34 @@ std::string RowsText(const WhatIf& what_if) {
   return result;
 }
 
+// "cache_mb=64, strategy=fair/grid", without axes of one value.
+std::string CombinationsText(const WhatIf& what_if, const Line& line) {
+  const std::vector<std::string> values = ValuesText(what_if, line);
+  std::string text;
+  for (size_t a = 0; a < values.size(); ++a) {
+    if (what_if.axes[a].values.size() < 2) continue;
+    text += fmt::format("{}{}={}", text.empty() ? "" : ", ", what_if.axes[a].name, values[a]);
+  }
+  return text;
+}
+
+// Reasons, and the combinations of each.
 std::string RefusalsText(const WhatIf& what_if) {
-  std::map<std::string, size_t> refusals;
+  constexpr size_t kMostLines = 4;  // of a reason
+  std::map<std::string, std::vector<Line>> refusals;
   for (const WhatIfRow& row : what_if.rows) {
-    if (!row.refusal.empty()) ++refusals[row.refusal];
+    if (!row.refusal.empty()) refusals[row.refusal].push_back(LineOf(what_if, row));
   }
   std::string text;
-  for (const auto& [why, times] : refusals) {
+  for (auto& [why, lines] : refusals) {
+    const size_t times = lines.size();
+    JoinAll(&lines);
     text += fmt::format("{} cannot be: {}\n", Counted(times, "combination"), why);
+    for (size_t i = 0; i < std::min(lines.size(), kMostLines); ++i) {
+      const std::string combinations = CombinationsText(what_if, lines[i]);
+      if (!combinations.empty()) text += fmt::format("  {}\n", combinations);
+    }
+    if (lines.size() > kMostLines) text += "  and others; --json has all\n";
   }
   return text.empty() ? text : "\n" + text;
 }

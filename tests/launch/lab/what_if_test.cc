@@ -93,7 +93,17 @@ TEST(WhatIf, WhatCannotBeIsSaid) {
   const WhatIfRow& last = asked.value().rows.back();
   EXPECT_EQ(last.values[0], "column_wise");
   EXPECT_THAT(last.refusal, HasSubstr("column"));
-  EXPECT_THAT(WhatIfText(asked.value()), HasSubstr("cannot be"));
+  EXPECT_THAT(WhatIfText(asked.value()), HasSubstr("1 combination cannot be: "));
+  EXPECT_THAT(WhatIfText(asked.value()), HasSubstr("\n  strategy=column_wise\n"));
+}
+
+TEST(WhatIf, OneValueThatCanBeMakesNoDifference) {
+  const auto asked = AskWhatIf(PlanLine({"--optimizer=rowwise_adagrad",
+                                         "--arch_sparse_feature_size=32", "--arch_mlp_bot=4-32"}),
+                               AxesOf("strategy=row_wise,column_wise cache_mb=64,128 ps=2"));
+  ASSERT_OK(asked);
+  EXPECT_THAT(WhatIfText(asked.value()), HasSubstr("\n  strategy=column_wise, cache_mb=64/128\n"));
+  for (const WhatIfEffect& effect : asked.value().effects) EXPECT_NE(effect.axis, "strategy");
 }
 
 TEST(WhatIf, AnUnknownValueIsAMistakeOfAll) {
