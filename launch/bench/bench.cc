@@ -9,6 +9,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "common/nearest_name.h"
 #include "launch/bench/bench_command.h"
 #include "launch/profile/run_profiler.h"
 #include "launch/report/json_output.h"
@@ -34,8 +35,11 @@ Result<std::vector<std::string>> NamesOf(const std::string& name) {
   std::vector<std::string> group;
   std::ranges::copy_if(known, std::back_inserter(group),
                        [&](const std::string& other) { return other.starts_with(name + "_"); });
-  if (group.empty()) RETURN_IF_ERROR(Benches().Validate(name));
-  return group;
+  if (!group.empty()) return group;
+  std::vector<std::string> all = BenchCommandNames();
+  all.insert(all.end(), known.begin(), known.end());
+  std::ranges::sort(all);
+  return UsageError("unknown bench \"{}\" {}", name, DescribeKnownNames(name, all));
 }
 
 std::map<std::string, BenchNote>& Notes() {

@@ -14,7 +14,25 @@ std::map<std::string, BenchCommand>& Commands() {
   return commands;
 }
 
+// Benches by the flags that only they read.
+std::map<std::string, std::string>& Options() {
+  static std::map<std::string, std::string> options;
+  return options;
+}
+
 }  // namespace
+
+bool AddBenchOption(std::string flag, std::string bench) {
+  return Options().emplace(std::move(flag), std::move(bench)).second;
+}
+
+std::vector<std::string> BenchCommandNames() {
+  std::vector<std::string> names;
+  for (const auto& [name, command] : Commands()) {
+    if (!command.is_hidden) names.push_back(name);
+  }
+  return names;
+}
 
 bool AddBenchCommand(BenchCommand command) {
   std::string name = command.name;
@@ -22,10 +40,11 @@ bool AddBenchCommand(BenchCommand command) {
 }
 
 Result<const BenchCommand*> BenchCommandOf(const CommandLine& command_line) {
-  const std::string only = command_line.Value(kOnlyFlag);
-  if (!only.empty() && command_line.arguments != std::vector<std::string>{"kernels"}) {
-    return UsageError("--only={0}: it chooses kernels; say rowhouse bench kernels --only={0}",
-                      only);
+  for (const auto& [flag, bench] : Options()) {
+    const std::string value = command_line.Value(flag);
+    if (value.empty() || command_line.arguments == std::vector{bench}) continue;
+    return UsageError("--{0}={1} is for bench {2} alone; say rowhouse bench {2} --{0}={1}", flag,
+                      value, bench);
   }
   for (const std::string& argument : command_line.arguments) {
     const auto found = Commands().find(argument);

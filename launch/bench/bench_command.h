@@ -5,6 +5,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "common/status.h"
 #include "launch/bench/bench.h"
@@ -26,8 +27,14 @@ bool AddBenchCommand(BenchCommand command);
 // Which kernels `bench kernels` measures; no other bench has parts to choose from.
 inline constexpr const char* kOnlyFlag = "only";
 
+// Registers, at namespace scope, a flag that only this bench reads.
+bool AddBenchOption(std::string flag, std::string bench);
+
+// Of those that are in the list, sorted.
+std::vector<std::string> BenchCommandNames();
+
 // The command that the command line names, or null. kUsage if it names others beside it, or has
-// --only for another one than kernels.
+// AddBenchOption's flag of another one.
 Result<const BenchCommand*> BenchCommandOf(const CommandLine& command_line);
 
 // A line for each command, as those of BenchListText().

@@ -19,8 +19,10 @@
 namespace rowhouse {
 namespace {
 
-const bool kFlags = AddVerbFlag(
-    {.name = kOnlyFlag, .verbs = kBench, .help = "With kernels: only those whose name begins so"});
+const bool kFlags = AddVerbFlag({.name = kOnlyFlag,
+                                 .verbs = kBench,
+                                 .help = "With kernels: only those whose name begins so"}) &&
+                    AddBenchOption(kOnlyFlag, "kernels");
 
 // Of a command that measures: progress lines, order on Ctrl-C.
 class Session {

@@ -236,7 +236,7 @@ LookupFigures TimeLookups(std::span<const float> memory) {
 
 // Bytes for tables; kUnavailable if they are too few.
 Result<uint64_t> BytesForTables(const RegimeOptions& options) {
-  constexpr uint64_t kLeast = uint64_t{256} << 20;
+  constexpr uint64_t kLeast = kLeastTableMib << 20;
   const uint64_t free = FreeBytesOfHost();
   const uint64_t limit = options.memory_bytes > 0 ? options.memory_bytes : free / 3;
   const uint64_t wanted = kOriginalRows * kDim * sizeof(float);

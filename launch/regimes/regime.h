@@ -8,6 +8,9 @@
 
 namespace rowhouse {
 
+// MiB of tables: what is far more than caches have, and the original's.
+inline constexpr uint64_t kLeastTableMib = 256, kMostTableMib = 1953;
+
 struct RegimeOptions {
   uint64_t memory_bytes = 0;      // for tables; 0: a third of what the host has free
   int rounds = 5;                 // of all steps that are compared, interleaved

@@ -30,7 +30,9 @@ const bool kFlagsAdded =
                  .verbs = kBench,
                  .help =
                      "With regime: MiB of the largest table. Default: 1953, the original's, or a "
-                     "third of the free memory if that is less"});
+                     "third of the free memory if that is less"}) &&
+    AddBenchOption(std::string(kVerifyFlag), "regime") &&
+    AddBenchOption(std::string(kTableMbFlag), "regime");
 
 Result<RegimeEvidence> ReadEvidence(const std::string& file) {
   const Result<std::string> text = ReadFile(file);
@@ -58,12 +60,22 @@ Status Verify(const std::string& file) {
 }
 
 Status RunRegime(const CommandLine& command_line, const Settings& /*settings*/) {
-  if (const std::string file = command_line.Value(kVerifyFlag); !file.empty()) return Verify(file);
+  if (const std::string file = command_line.Value(kVerifyFlag); !file.empty()) {
+    for (const std::string_view flag : {std::string_view(kJsonFlag), kTableMbFlag}) {
+      if (command_line.Value(flag).empty()) continue;
+      return UsageError("--{}={} measures nothing, so --{} has no effect; leave it out",
+                        kVerifyFlag, file, flag);
+    }
+    return Verify(file);
+  }
   RegimeOptions options;
   if (const std::string text = command_line.Value(kTableMbFlag); !text.empty()) {
     const auto mib = ReadWhole(text);
-    if (!mib || *mib < 1 || *mib > (uint64_t{1} << 30)) {
-      return UsageError("--{}={}: expected a whole number of MiB", kTableMbFlag, text);
+    if (!mib || *mib < kLeastTableMib || *mib > kMostTableMib) {
+      return UsageError(
+          "--{}={}: expected a whole number of MiB from {}, far more than caches have, to {}, the "
+          "original's table",
+          kTableMbFlag, text, kLeastTableMib, kMostTableMib);
     }
     options.memory_bytes = *mib << 20;
   }

@@ -60,6 +60,9 @@ TEST(BenchTest, OnlyKernelsTakeOnly) {
     EXPECT_EQ(refused.exit_code(), 2) << other;
     EXPECT_THAT(refused.message(), HasSubstr("say rowhouse bench kernels --only=update"));
   }
+  EXPECT_THAT(asked({"walkthrough", "--table_mb=300"}).status().message(),
+              HasSubstr("--table_mb=300 is for bench regime alone"));
+  EXPECT_EQ(asked({"regime", "--verify=e.json"}).value()->name, "regime");
   EXPECT_EQ(asked({"pull"}).value(), nullptr);
 }
 
@@ -148,6 +151,7 @@ TEST(BenchTest, AnUnknownNameIsTheOperatorsMistakeAndListsTheKnownOnes) {
   EXPECT_THAT(status.message(), HasSubstr("\"pul\""));
   EXPECT_THAT(status.message(), HasSubstr("push"));
   EXPECT_THAT(status.message(), HasSubstr("Did you mean \"pull\"?"));
+  EXPECT_THAT(status.message(), HasSubstr("calibrate")) << "commands are benches, too";
 }
 
 TEST(BenchTest, RatioIsTheMedianOfThePairsRatiosAndNotTheRatioOfTheMedians) {
