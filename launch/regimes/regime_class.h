@@ -6,6 +6,7 @@
 // Threads: pure functions.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -32,10 +33,11 @@ RegimeClass ClassOf(const ConfigEvidence& config, uint64_t effective_cache_bytes
 
 // R^2 of the line of least squares through the points.
 double LinearFitOf(std::span<const WidthTime> times);
-// By how much the time grows from width 1 to width 2, as a share; 0 if they were not measured.
-double GrowthOf(std::span<const WidthTime> times);
+// By how much the time grows from width 1 to width 2, as a share; null if they were not measured.
+std::optional<double> GrowthOf(std::span<const WidthTime> times);
 
-// What in the evidence contradicts the classes it states, or makes it no experiment: one line each.
+// What in the evidence contradicts the classes it states or itself, or makes it no experiment: one
+// line each.
 std::vector<std::string> Contradictions(const RegimeEvidence& evidence);
 
 // Where this machine does not bear out the original's contract, by which micro_dlrm is

@@ -46,6 +46,10 @@ TEST(RegimeClass, DramNeedsShareTableAndBothSweeps) {
   config = Dram();
   config.by_mlp_width[1].step_us = 130;
   EXPECT_EQ(Of(config), Regime::kMixed) << "time follows the width of MLPs";
+  config = Dram();
+  config.by_mlp_width.clear();
+  EXPECT_EQ(Of(config), Regime::kMixed) << "nobody knows whether it does";
+  EXPECT_THAT(ClassOf(config, kCache).why, testing::Not(HasSubstr("MLPs twice as wide")));
 }
 
 TEST(RegimeClass, TheOthersFollowFromShares) {
@@ -75,13 +79,16 @@ TEST(RegimeClass, AKneeIsWhereTheTimeIsBetweenBoth) {
   EXPECT_EQ(KneeOf(std::vector<TableTime>{{1, 10}, {2, 11}, {4, 12}}), 0u) << "there is none";
 }
 
+const std::vector<TableTime> kTimes = {
+    {1 << 20, 10}, {8 << 20, 10}, {32 << 20, 40}, {64 << 20, 40}};
+
 RegimeEvidence Evidence() {
   return {.host = "h",
           .cpu = "c",
           .measured_at = "2025-01-31T12:00:00Z",
           .cores = 2,
-          .effective_cache_bytes = kCache,
-          .by_table = {{1 << 20, 10}, {64 << 20, 40}},
+          .effective_cache_bytes = KneeOf(kTimes),
+          .by_table = kTimes,
           .lookups = {.rows = 8192,
                       .dram_256_ns = 120,
                       .cache_256_ns = 20,
@@ -110,6 +117,20 @@ TEST(RegimeEvidence, WhatContradictsItIsNamed) {
               ElementsAre("the original's contract says that micro_dlrm_dram is DRAM-bound; here "
                           "it is mixed"));
   EXPECT_TRUE(ContractMisses(Evidence()).empty());
+}
+
+TEST(RegimeEvidence, FiguresThatAreOfNoExperimentAreNamed) {
+  RegimeEvidence evidence = Evidence();
+  evidence.configs[0].other = 0.9;
+  evidence.configs[0].step_us = 20'000;
+  evidence.effective_cache_bytes = 1 << 20;
+  EXPECT_THAT(Contradictions(evidence),
+              ElementsAre(HasSubstr("the effective cache is stated to have 1048576 bytes"),
+                          HasSubstr("the shares of a step add up to 189 %"),
+                          HasSubstr("a step takes 20000.0 us, and 100.0 us where widths")));
+  evidence = Evidence();
+  evidence.configs.clear();
+  EXPECT_THAT(Contradictions(evidence), ElementsAre("it has no configuration"));
 }
 
 TEST(RegimeEvidence, OtherFilesAreRefusedByName) {
