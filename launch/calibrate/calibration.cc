@@ -13,9 +13,6 @@
 namespace rowhouse {
 namespace {
 
-// A spread above this says that others were at work.
-constexpr double kBusySpread = 0.5;
-
 struct KernelSamples {
   std::vector<std::string> figures, judged_as;
   std::vector<KernelAxis> grid;
@@ -142,6 +139,12 @@ Result<Calibration> Calibrate(const CalibrationOptions& options) {
   return calibration;
 }
 
+size_t BusyKernels(const Machine& machine) {
+  return static_cast<size_t>(std::ranges::count_if(machine.kernels, [](const auto& kernel) {
+    return MedianSpread(kernel.second) > kBusySpread;
+  }));
+}
+
 std::string CalibrationText(const Calibration& calibration) {
   const Machine& machine = calibration.machine;
   std::string text = fmt::format("{}: {}, {} cores, {} MiB of last-level cache for a process\n\n",
@@ -151,17 +154,14 @@ std::string CalibrationText(const Calibration& calibration) {
                         50 * constant.spread);
   }
   text += fmt::format("\n  {:<26}{:>7}{:>9}  {}\n", "kernel", "points", "spread", "grid");
-  size_t busy = 0;
   for (const auto& [name, table] : machine.kernels) {
-    const double spread = MedianSpread(table);
-    busy += spread > kBusySpread ? 1 : 0;
-    text += fmt::format("  {:<26}{:>7}{:>7.0f} %  {}\n", name, table.ns().size(), 100 * spread,
-                        GridText(table));
+    text += fmt::format("  {:<26}{:>7}{:>7.0f} %  {}\n", name, table.ns().size(),
+                        100 * MedianSpread(table), GridText(table));
   }
   for (const std::string& missing : calibration.unavailable) {
     text += "\nnot measured: " + missing;
   }
-  if (busy > 0) {
+  if (const size_t busy = BusyKernels(machine); busy > 0) {
     text += fmt::format(
         "\nThe samples of {} of {} kernels are spread by more than {:.0f} %: other work was going "
         "on; measure again when the machine is idle.\n",

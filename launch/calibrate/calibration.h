@@ -47,6 +47,11 @@ struct Calibration {
 };
 Result<Calibration> Calibrate(const CalibrationOptions& options);
 
+// A kernel whose samples are spread by more, in the median of its points, was measured beside other
+// work.
+inline constexpr double kBusySpread = 0.5;
+size_t BusyKernels(const Machine& machine);
+
 // For people: constants, kernels with their grids and spreads, and what to make of them.
 std::string CalibrationText(const Calibration& calibration);
 

@@ -1,13 +1,18 @@
 // MachineOf: see workload_of_run.h.
+#include <algorithm>
 #include <cstdlib>
 
 #include "common/durable_file.h"
 #include "common/json_text.h"
+#include "launch/calibrate/calibration.h"
 #include "launch/hosts/host_facts.h"
 #include "launch/lab/workload_of_run.h"
 
 namespace rowhouse {
 namespace {
+
+// A calibration of which more than one kernel in so many scatters is warned about.
+constexpr size_t kMostBusy = 5;
 
 Result<Machine> ReadMachine(const std::string& path) {
   ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
@@ -27,6 +32,29 @@ std::string WarningOf(const Machine& machine, const std::string& path) {
         "the calibration {} is of a host with {} cores, this one has {} now; rowhouse bench "
         "calibrate makes another",
         path, machine.cores, here.cpus);
+  }
+  if (const std::string cpu = CpuName(); machine.cpu != cpu) {
+    return fmt::format(
+        "the calibration {} is of another processor ({}), this host has {}; rowhouse bench "
+        "calibrate "
+        "makes another",
+        path, machine.cpu, cpu);
+  }
+  // Some kernels scatter on any host.
+  const size_t busy = BusyKernels(machine), all = machine.kernels.size();
+  if (busy * kMostBusy > all) {
+    return fmt::format(
+        "the calibration {} was measured beside other work: the samples of {} of {} kernels are "
+        "spread by more than {:.0f} %; rowhouse bench calibrate measures again",
+        path, busy, all, 100 * kBusySpread);
+  }
+  if (!std::ranges::any_of(machine.constants, [](const auto& constant) {
+        return constant.first.starts_with("in_step_");
+      })) {
+    return fmt::format(
+        "the calibration {} does not say how much longer kernels take within a step: that is taken "
+        "from another host; rowhouse bench calibrate measures it",
+        path);
   }
   return "";
 }

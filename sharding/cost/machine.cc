@@ -18,6 +18,7 @@ Result<MachineConstant> ConstantOf(const nlohmann::json& json) {
   RETURN_IF_ERROR(CheckJsonKeys(json, {"value", "unit", "spread"}));
   MachineConstant constant;
   ASSIGN_OR_RETURN(constant.value, NumberOf(json, "value"));
+  if (constant.value < 0) return UsageError("its value is {}; expected 0 or more", constant.value);
   ASSIGN_OR_RETURN(constant.unit, ReadJsonString(json.at("unit"), "unit"));
   ASSIGN_OR_RETURN(constant.spread, NumberOf(json, "spread"));
   return constant;

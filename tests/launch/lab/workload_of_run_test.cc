@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/durable_file.h"
+#include "launch/hosts/host_facts.h"
 #include "launch/lab/traced_workload.h"
 #include "launch/plan/plan_of_run.h"
 #include "launch/settings/yaml_config.h"
@@ -101,6 +102,33 @@ TEST(MachineOfRun, TakesTheNamedFileAndSaysWhatIsWrongWithIt) {
   ASSERT_OK(WriteFileDurably(path, "{\"rows\": 1}"));
   EXPECT_THAT(MachineOf(path).status().message(), HasSubstr("bench calibrate"));
   EXPECT_EQ(MachineOf("typical").value().warning, "");
+}
+
+TEST(MachineOfRun, ACalibrationOfAnotherProcessorOrOfABusyHostIsWarnedAbout) {
+  const TempDir dir;
+  const std::string path = dir.path() + "/machine.json";
+  Machine machine = Machine::Typical();
+  machine.host = HostName();
+  machine.cores = FactsOfThisHost().cpus;
+  const auto warning = [&] {
+    EXPECT_OK(WriteFileDurably(path, machine.ToJson().dump()));
+    return MachineOf(path).value().warning;
+  };
+  machine.cpu = "Another One";
+  EXPECT_THAT(warning(), HasSubstr("is of another processor (Another One), this host has "));
+  machine.cpu = CpuName();
+  EXPECT_THAT(warning(), HasSubstr("how much longer kernels take within a step"));
+  machine.constants["in_step_pull"] = {.value = 1.2};
+  EXPECT_EQ(warning(), "");
+  for (auto& [name, kernel] : machine.kernels) {
+    auto json = nlohmann::json::parse(kernel.ToJson().dump());
+    for (auto& spread : json["spread"]) spread = 0.9;
+    kernel = KernelTable::FromJson(json).value();
+  }
+  EXPECT_THAT(warning(), HasSubstr("was measured beside other work"));
+  machine.constants["in_step_pull"].value = -1;
+  EXPECT_OK(WriteFileDurably(path, machine.ToJson().dump()));
+  EXPECT_THAT(MachineOf(path).status().message(), HasSubstr("expected 0 or more"));
 }
 
 TEST(MachineOfRun, OfAHostThatNobodyMeasuredIsTypicalAndSaysSo) {
