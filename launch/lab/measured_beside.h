@@ -2,6 +2,7 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -21,8 +22,9 @@ struct MeasuredRun {
 };
 
 // Of the reports that `paths` names, joined by commas. kUsage, with the path, for files that are no
-// reports, and for runs on other numbers of PS nodes or workers than `cluster`.
-Result<MeasuredRun> ReadMeasuredRun(const std::string& paths, const ClusterShape& cluster);
+// reports, and for runs of other tables, or on other numbers of PS nodes or workers than `cluster`.
+Result<MeasuredRun> ReadMeasuredRun(const std::string& paths, const ClusterShape& cluster,
+                                    std::span<const LogicalTable> tables);
 
 // Relative errors of the simulation, signed: (simulated - measured) / measured.
 struct SimulationErrors {

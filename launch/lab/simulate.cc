@@ -58,7 +58,8 @@ Status RunSimulate(const CommandLine& command_line, const Settings& settings) {
   nlohmann::ordered_json json = SimulationToJson(run, options, plan.cost, simulated);
   std::string text = SimulationText(run, options, plan.cost, simulated);
   if (const std::string reports = command_line.Value("reports"); !reports.empty()) {
-    ASSIGN_OR_RETURN(const MeasuredRun measured, ReadMeasuredRun(reports, run.cluster));
+    ASSIGN_OR_RETURN(const MeasuredRun measured,
+                     ReadMeasuredRun(reports, run.cluster, run.settings.tables));
     json["beside"] = BesideToJson(simulated, measured);
     text += BesideText(simulated, measured);
   }
