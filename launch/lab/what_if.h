@@ -57,7 +57,7 @@ struct WhatIf {
 inline constexpr size_t kMaxWhatIfRows = 1000;
 
 // "strategy=row_wise,fair cache_mb=64,256": axes between blanks or semicolons, values between
-// commas. "" or "-": strategies, caches of a quarter, once and four times the size of `settings`,
+// commas. "" or "-": all strategies, caches of a quarter, once and four times the size of `settings`,
 // and once, twice and four times the PS nodes. kUsage for anything else, flags that plan does not
 // have or that are the same for all combinations (--trace, --json), and more than kMaxWhatIfRows
 // combinations.

@@ -61,9 +61,7 @@ std::vector<WhatIfAxis> DefaultAxes(const Settings& settings) {
   const uint64_t cache = std::max<uint64_t>(4, settings.storage.cache_mb);
   const auto ps = static_cast<uint64_t>(std::max(1, settings.cluster.ps));
   const auto text = [](uint64_t value) { return std::to_string(value); };
-  WhatIfAxis strategies{.name = std::string(kStrategyAxis), .values = ShardingStrategies().Names()};
-  strategies.values.emplace_back(kPlannedName);
-  return {std::move(strategies),
+  return {{.name = std::string(kStrategyAxis), .values = CandidateNames("all").value()},
           {.name = "cache_mb", .values = {text(cache / 4), text(cache), text(4 * cache)}},
           {.name = "ps", .values = {text(ps), text(2 * ps), text(4 * ps)}}};
 }

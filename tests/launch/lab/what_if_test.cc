@@ -47,6 +47,7 @@ TEST(WhatIf, AxesAreReadAndBounded) {
   EXPECT_EQ(axes[1].name, "cache_mb");
   EXPECT_THAT(axes[1].values, testing::ElementsAre("64", "256"));
   EXPECT_EQ(AxesOf("-").size(), 3u) << "the default";
+  EXPECT_EQ(AxesOf("-")[0].values, AxesOf("strategy=all")[0].values);
   EXPECT_THAT(ErrorOf("cache_mb"), HasSubstr("expected NAME=VALUE"));
   EXPECT_THAT(ErrorOf("=1"), HasSubstr("expected NAME=VALUE"));
   EXPECT_THAT(ErrorOf("cache_bm=1"), HasSubstr("did you mean cache_mb?"));
