@@ -249,6 +249,8 @@ std::string CandidatesText(const LabRun& run, std::span<const CandidatePlan> can
 Json LabRunToJson(const LabRun& run) {
   const ClusterShape& cluster = run.cluster;
   const Machine& machine = run.machine.machine;
+  Json warnings = Json::array();
+  if (std::string note = NetworkNote(cluster); !note.empty()) warnings.push_back(std::move(note));
   return {
       {"cluster",
        {{"ps", cluster.ps},
@@ -267,7 +269,8 @@ Json LabRunToJson(const LabRun& run) {
         {"calibration", run.machine.path},
         {"warning", run.machine.warning}}},
       {"samples", run.workload.step.samples},
-      {"ids", run.ids}};
+      {"ids", run.ids},
+      {"warnings", warnings}};
 }
 
 Json CandidatesToJson(const LabRun& run, std::span<const CandidatePlan> candidates,
