@@ -9,6 +9,8 @@
 #include <cstring>
 #include <filesystem>
 
+#include "common/output_path.h"
+
 namespace rowhouse {
 namespace {
 
@@ -50,15 +52,8 @@ Status WriteAll(const FileDescriptor& file, const std::string& path, std::string
   return OkStatus();
 }
 
-// A device or a pipe, also by the name of a link to it (/dev/stdout).
-bool IsStream(const std::string& path) {
-  struct stat status {};
-  if (::stat(path.c_str(), &status) != 0) return false;
-  return !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode);
-}
-
 Status WriteToStream(const std::string& path, std::string_view text) {
-  FileDescriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  FileDescriptor file(OpenWrittenThrough(path));
   if (!file.valid()) return StatusFromErrno(errno, "write", path);
   RETURN_IF_ERROR(WriteAll(file, path, text));
   if (!file.Close()) return StatusFromErrno(errno, "close", path);
@@ -102,7 +97,7 @@ Status StatusFromErrno(int error, std::string_view what, const std::string& path
 }
 
 Status WriteFileDurably(const std::string& path, std::string_view text) {
-  if (IsStream(path)) return WriteToStream(path, text);
+  if (IsWrittenThrough(path)) return WriteToStream(path, text);
   const std::string temporary = path + ".tmp";
   Status written = WriteAndSync(temporary, text);
   if (written.ok() && std::rename(temporary.c_str(), path.c_str()) != 0) {

@@ -9,6 +9,7 @@
 #include <iterator>
 
 #include "common/durable_file.h"
+#include "common/output_path.h"
 
 namespace rowhouse {
 namespace {
@@ -26,14 +27,13 @@ Result<std::unique_ptr<ScoreFile>> ScoreFile::Create(const std::string& path) {
     return file;
   }
   std::error_code ignored;
-  const std::filesystem::file_status there = std::filesystem::status(path, ignored);
-  if (std::filesystem::is_directory(there)) {
+  if (std::filesystem::is_directory(path, ignored)) {
     return UsageError("--out={}: is a directory; name a file", path);
   }
   // A device or a pipe is written to; only a file is replaced.
-  file->is_stream_ = std::filesystem::exists(there) && !std::filesystem::is_regular_file(there);
+  file->is_stream_ = IsWrittenThrough(path);
   if (file->is_stream_) {
-    file->fd_ = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+    file->fd_ = OpenWrittenThrough(path);
     if (file->fd_ >= 0) return file;
     return UsageError("--out={}: {}", path, StatusFromErrno(errno, "write", path).message());
   }

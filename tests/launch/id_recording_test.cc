@@ -77,7 +77,7 @@ TEST(IdRecording, AFileThatCannotBeMadeIsTheOperatorsMistake) {
   IdRecording recording(SettingsFor(dir / "missing/t"), 1, 2);
   const Status status = recording.Start();
   EXPECT_EQ(status.code(), StatusCode::kUsage);
-  EXPECT_THAT(status.message(), HasSubstr("missing/t.1.partial"));
+  EXPECT_THAT(status.message(), HasSubstr("there is no folder " + dir / "missing"));
 }
 
 TEST(IdRecording, ADirectoryIsRefusedAtTheStart) {

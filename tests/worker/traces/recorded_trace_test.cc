@@ -170,7 +170,7 @@ TEST(RecordedTrace, AnUnfinishedOneHasNoName) {
   }
   EXPECT_TRUE(std::filesystem::is_empty(dir.path()));
   EXPECT_EQ(TraceWriter::Create(dir / "missing/t", TwoTables()).status().code(),
-            StatusCode::kNotFound);
+            StatusCode::kUsage);
 }
 
 Status ReadAll(const std::string& path) {
@@ -200,6 +200,16 @@ RC_GTEST_PROP(RecordedTrace, DamageIsNoticed, ()) {
   std::ofstream(dir / "t", std::ios::binary) << bytes;
   const Status status = ReadAll(dir / "t");
   RC_ASSERT(status.ok() || status.code() == StatusCode::kUsage);
+}
+
+// It is renamed into place, which would replace what the link leads to other programs by.
+TEST(RecordedTrace, ReplacesNoLink) {
+  const TempDir dir;
+  std::filesystem::create_symlink("/proc/self/fd/1", dir / "stdout");
+  const Status status = TraceWriter::Create(dir / "stdout", TwoTables()).status();
+  EXPECT_EQ(status.code(), StatusCode::kUsage);
+  EXPECT_THAT(status.message(), HasSubstr("is a link"));
+  EXPECT_TRUE(std::filesystem::is_symlink(dir / "stdout"));
 }
 
 TEST(RecordedTrace, SaysWhichBlockIsDamaged) {

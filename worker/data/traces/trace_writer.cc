@@ -14,6 +14,7 @@
 
 #include "common/crc32c.h"
 #include "common/durable_file.h"
+#include "common/output_path.h"
 #include "sharding/cost/reuse_sampler.h"
 
 namespace rowhouse {
@@ -94,6 +95,7 @@ TraceWriter::~TraceWriter() {
 
 Result<std::unique_ptr<TraceWriter>> TraceWriter::Create(const std::string& path,
                                                          const TraceHeader& header) {
+  RETURN_IF_ERROR(CheckReplaceable(path));
   const std::string partial = path + ".partial";
   const int file = open(partial.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   if (file < 0) return StatusFromErrno(errno, "write", partial);

@@ -24,7 +24,8 @@ Status RemoveOtherParts(const std::string& path, uint32_t workers);
 
 class TraceWriter {
  public:
-  // `path`: as TracePathOf gives it. Replaces an earlier trace when it is finished.
+  // `path`: as TracePathOf gives it. Replaces an earlier trace when it is finished. kUsage for what
+  // no file may replace: a directory, a device, a pipe, a link; and for a folder that is not there.
   static Result<std::unique_ptr<TraceWriter>> Create(const std::string& path,
                                                      const TraceHeader& header);
   ~TraceWriter();

@@ -1,0 +1,96 @@
+#include "common/output_path.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <filesystem>
+#include <optional>
+
+namespace rowhouse {
+namespace {
+
+namespace fs = std::filesystem;
+
+fs::path FolderOf(const fs::path& path) {
+  return path.has_parent_path() ? path.parent_path() : fs::path(".");
+}
+
+// The open descriptor of this process that `path` names, by way of links, too.
+std::optional<int> DescriptorOf(fs::path path) {
+  constexpr int kMostLinks = 40;  // as the kernel's
+  std::error_code error;
+  const fs::path descriptors = fs::canonical("/proc/self/fd", error);
+  if (error) return std::nullopt;
+  for (int link = 0; link < kMostLinks; ++link) {
+    if (fs::canonical(FolderOf(path), error) == descriptors && !error) {
+      const std::string name = path.filename().string();
+      int number = -1;
+      const auto [end, fault] = std::from_chars(name.data(), name.data() + name.size(), number);
+      if (fault == std::errc() && end == name.data() + name.size()) return number;
+      return std::nullopt;
+    }
+    if (!fs::is_symlink(fs::symlink_status(path, error))) return std::nullopt;
+    const fs::path to = fs::read_symlink(path, error);
+    if (error) return std::nullopt;
+    path = to.is_absolute() ? to : FolderOf(path) / to;
+  }
+  return std::nullopt;
+}
+
+std::string KindOf(fs::file_type type) {
+  switch (type) {
+    case fs::file_type::directory:
+      return "a directory";
+    case fs::file_type::symlink:
+      return "a link, which the file would replace";
+    case fs::file_type::fifo:
+      return "a pipe, which the file would replace";
+    case fs::file_type::socket:
+      return "a socket, which the file would replace";
+    default:
+      return "a device, which the file would replace";
+  }
+}
+
+Status CheckFolder(const std::string& path) {
+  std::error_code ignored;
+  const fs::path folder = FolderOf(path);
+  if (fs::is_directory(folder, ignored)) return OkStatus();
+  return UsageError("{}: there is no folder {}; make it, or name another file", path,
+                    folder.string());
+}
+
+}  // namespace
+
+bool IsWrittenThrough(const std::string& path) {
+  if (DescriptorOf(path)) return true;
+  std::error_code ignored;
+  const fs::file_status there = fs::status(path, ignored);
+  return fs::exists(there) && !fs::is_regular_file(there) && !fs::is_directory(there);
+}
+
+int OpenWrittenThrough(const std::string& path) {
+  if (const std::optional<int> descriptor = DescriptorOf(path)) {
+    return ::fcntl(*descriptor, F_DUPFD_CLOEXEC, 0);
+  }
+  return ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+}
+
+Status CheckReplaceable(const std::string& path) {
+  std::error_code ignored;
+  const fs::file_status there = fs::symlink_status(path, ignored);
+  if (fs::exists(there) && !fs::is_regular_file(there)) {
+    return UsageError("{} is {}; name a file", path, KindOf(there.type()));
+  }
+  return CheckFolder(path);
+}
+
+Status CheckWritable(const std::string& path) {
+  if (IsWrittenThrough(path)) return OkStatus();
+  std::error_code ignored;
+  if (fs::is_directory(path, ignored)) return UsageError("{} is a directory; name a file", path);
+  return CheckFolder(path);
+}
+
+}  // namespace rowhouse
