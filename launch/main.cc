@@ -19,6 +19,7 @@
 #include "launch/lab/lab_run.h"
 #include "launch/plan/auto_plan.h"
 #include "launch/plan/plan_mode.h"
+#include "launch/report/output_flags.h"
 #include "launch/run/last_words.h"
 #include "launch/run/notices.h"
 #include "launch/settings/command_line.h"
@@ -107,6 +108,7 @@ Result<PlanRequest> ReadPlanRequest(const CommandLine& command_line, const Setti
 }
 
 Status RunVerb(const CommandLine& command_line, const Settings& settings) {
+  RETURN_IF_ERROR(CheckOutputFlags(command_line));
   if (command_line.verb == "ps") return RunPs(settings);
   if (command_line.verb == "ckpt") {
     return RunCkpt(settings, command_line.arguments,

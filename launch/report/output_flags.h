@@ -1,0 +1,13 @@
+// Outputs that flags name, checked before the work that makes them. Threads: one.
+#pragma once
+
+#include "common/status.h"
+#include "launch/settings/command_line.h"
+
+namespace rowhouse {
+
+// kUsage, naming the flag, if --json, --html, --csv, or --out of compare names a directory, or a
+// file in a folder that is not there: a folder that is made for a mistyped path helps nobody.
+Status CheckOutputFlags(const CommandLine& command_line);
+
+}  // namespace rowhouse
