@@ -11,6 +11,7 @@
 #include "launch/plan/plan_of_run.h"
 #include "launch/report/figure_text.h"
 #include "launch/settings/strategy_settings.h"
+#include "sharding/cost/largest_table.h"
 #include "sharding/plans/strategy.h"
 
 namespace rowhouse {
@@ -30,39 +31,6 @@ CandidatePlan::OverNodes OverNodes(const StepCost& cost, double RankCost::*figur
     over.mean += node.*figure / static_cast<double>(cost.ps.size());
   }
   return over;
-}
-
-// The table with most bytes on a PS node.
-std::string LargestTableOn(const LabRun& run, const Plan& plan, uint32_t node) {
-  double most = -1;
-  std::string name;
-  for (const TableSpec& table : run.workload.tables.physical) {
-    double bytes = 0;
-    for (const Slice& slice : plan.slices(table.id)) {
-      if (slice.shard == kOnWorkers || Raw(slice.shard) / run.cluster.shards_per_ps != node) {
-        continue;
-      }
-      bytes += static_cast<double>(slice.rows()) * slice.columns();
-    }
-    if (bytes <= most) continue;
-    most = bytes;
-    name = table.name;
-  }
-  return name;
-}
-
-// The table with most bytes on each worker; "": none has any there.
-std::string LargestTableOnWorkers(const LabRun& run, const Plan& plan) {
-  double most = 0;
-  std::string name;
-  for (const TableSpec& table : run.workload.tables.physical) {
-    const auto rows = static_cast<double>(
-        plan.is_on_workers(table.id) ? table.rows : plan.worker_rows(table.id).size());
-    if (rows * table.dim <= most) continue;
-    most = rows * table.dim;
-    name = table.name;
-  }
-  return name;
 }
 
 // Why a PS node or the workers have no room for their parts of the plan; "" if each has.
@@ -86,13 +54,15 @@ std::string WhyTooLarge(const LabRun& run, const CandidatePlan& candidate) {
     return fmt::format(
         "PS node {} needs {} of {}, {} more than --{}={}; most of it is of table \"{}\"{}", node,
         BytesText((*fullest).*limit.used), limit.what, BytesText(over), limit.flag,
-        limit.bytes >> 20, LargestTableOn(run, candidate.plan, node),
+        limit.bytes >> 20,
+        LargestTableOn(run.workload.tables.physical, candidate.plan, run.cluster.shards_per_ps,
+                       node),
         is_memory ? SmallerCacheText(run.workload.storage, candidate.cost.ps[node].memory_bytes,
                                      limit.bytes)
                   : "");
   }
   std::string why = WhyTooMuchOnWorkers(candidate.cost, run.cluster, run.machine.machine);
-  const std::string table = LargestTableOnWorkers(run, candidate.plan);
+  const std::string table = LargestTableOnWorkers(run.workload.tables.physical, candidate.plan);
   if (!why.empty() && !table.empty()) why += fmt::format("; most of it is of table \"{}\"", table);
   return why;
 }

@@ -20,8 +20,10 @@ const bool kFlagIsThere = AddVerbFlag(
      .section = kLabSection});
 
 Status NoneCanBe(const CommandLine& command_line, std::span<const CandidatePlan> candidates) {
+  std::string refused = RefusedText(candidates);
+  while (refused.ends_with('\n')) refused.pop_back();
   return UsageError("--strategies={}: none of these plans can be:\n{}",
-                    command_line.Value(kStrategiesFlag), RefusedText(candidates));
+                    command_line.Value(kStrategiesFlag), refused);
 }
 
 Status RunStrategies(const CommandLine& command_line, const Settings& settings) {

@@ -5,6 +5,7 @@
 #include <numeric>
 #include <string_view>
 
+#include "sharding/cost/largest_table.h"
 #include "sharding/planner/cache_choice.h"
 #include "sharding/plans/plan_maker.h"
 #include "sharding/plans/strategy.h"
@@ -34,6 +35,22 @@ double LargestLoad(const StepCost& cost) {
   double largest = 0;
   for (const RankCost& node : cost.ps) largest = std::max(largest, node.busy_ms);
   return largest;
+}
+
+// By which part of a limit that is broken the ranks need more than it: the most of all.
+double OverloadOf(const StepCost& cost, const ClusterShape& cluster, const Machine& machine) {
+  double most = 0;
+  const auto add = [&most](double bytes, uint64_t limit) {
+    if (limit > 0) most = std::max(most, bytes / static_cast<double>(limit));
+  };
+  for (const RankCost& node : cost.ps) {
+    add(node.memory_bytes, cluster.ps_memory_bytes);
+    add(node.disk_bytes, cluster.ps_disk_bytes);
+  }
+  for (const RankCost& worker : cost.workers) {
+    add(worker.memory_bytes, WorkerMemoryLimit(cluster, machine));
+  }
+  return most;
 }
 
 size_t SlicesOf(const Plan& plan) {
@@ -75,19 +92,29 @@ std::string PlanChoice::WhyTooMuch(const Plan& plan, const StepCost& cost) const
     const auto fullest = std::ranges::max_element(bytes);
     const double over = *fullest - static_cast<double>(limits_.row_bytes);
     if (over > 0) {
-      return fmt::format("{}: PS node {} would have {:.1f} MiB of rows and state, {:.1f} too many",
-                         limits_.name, fullest - bytes.begin(), *fullest / (1 << 20),
-                         over / (1 << 20));
+      const auto node = static_cast<uint32_t>(fullest - bytes.begin());
+      return fmt::format(
+          "{}: PS node {} would have {:.1f} MiB of rows and state, {:.1f} MiB too many; most of it "
+          "is of table \"{}\"",
+          limits_.name, node, *fullest / (1 << 20), over / (1 << 20),
+          LargestTableOn(workload_.tables.physical, plan, cluster_.shards_per_ps, node));
     }
   }
-  if (std::string why = WhyTooMuchOnWorkers(cost, cluster_, machine_); !why.empty()) return why;
+  if (std::string why = WhyTooMuchOnWorkers(cost, cluster_, machine_); !why.empty()) {
+    const std::string table = LargestTableOnWorkers(workload_.tables.physical, plan);
+    return table.empty() ? why : why + fmt::format("; most of it is of table \"{}\"", table);
+  }
   for (size_t node = 0; node < cost.ps.size(); ++node) {
     const auto check = [&](double bytes, uint64_t limit, const char* flag,
                            const char* what) -> std::string {
       if (limit == 0 || bytes <= static_cast<double>(limit)) return "";
-      return fmt::format("{}: PS node {} would need {:.1f} MiB of {}, {:.1f} more than it may have",
-                         flag, node, bytes / (1 << 20), what,
-                         (bytes - static_cast<double>(limit)) / (1 << 20));
+      return fmt::format(
+          "PS node {} would need {:.1f} MiB of {}, {:.1f} MiB more than {}={}; most of it is of "
+          "table \"{}\"",
+          node, bytes / (1 << 20), what, (bytes - static_cast<double>(limit)) / (1 << 20), flag,
+          limit >> 20,
+          LargestTableOn(workload_.tables.physical, plan, cluster_.shards_per_ps,
+                         static_cast<uint32_t>(node)));
     };
     const RankCost& of_node = cost.ps[node];
     std::string why =
@@ -110,7 +137,11 @@ Status PlanChoice::Try(const Plan& plan, const std::string& name) {
                          (cost.ms <= cost_.ms && SlicesOf(plan) < SlicesOf(*best_));
   if (!is_faster) return OkStatus();
   if (std::string why = WhyTooMuch(plan, cost); !why.empty()) {
-    refusal_ = std::move(why);
+    const double overload = OverloadOf(cost, cluster_, machine_);
+    if (refusal_.empty() || overload < least_overload_) {
+      refusal_ = std::move(why);
+      least_overload_ = overload;
+    }
     return OkStatus();
   }
   best_ = plan;

@@ -54,7 +54,7 @@ class PlanChoice {
   const StepCost& cost() const { return cost_; }
   const std::string& name() const { return name_; }
   uint64_t tried() const { return tried_; }
-  // Why the last plan that was passed over broke the limits; "": none did.
+  // Why the plan that was passed over and breaks the limits least does so; "": none did.
   const std::string& refusal() const { return refusal_; }
 
   // Ways to place one table.
@@ -91,7 +91,8 @@ class PlanChoice {
   StepCost cost_;
   std::optional<double> ms_without_shares_;  // of the best plan, if it has cache shares
   std::string name_, refusal_;
-  double last_ms_ = 0;  // of the plan that was predicted last
+  double least_overload_ = 0;  // of refusal_
+  double last_ms_ = 0;         // of the plan that was predicted last
   double least_ms_of_lpt_ = std::numeric_limits<double>::infinity();
 };
 

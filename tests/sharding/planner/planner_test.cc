@@ -214,6 +214,21 @@ TEST(Planner, WorkersKeepToTheirMemory) {
               AllOf(HasSubstr("--ps_memory_mb=1: table \"t"), HasSubstr("--worker_memory_mb=4")));
 }
 
+// No plan fits; the one that lacks least says for which table.
+TEST(Planner, ALimitThatNoPlanKeepsNamesTheTable) {
+  const Workload workload =
+      MadeWorkload({{.rows = 12'000, .dim = 64}, {.rows = 120'000, .dim = 64}}, 1024, 2);
+  ClusterShape cluster = MadeCluster(2, 2);
+  cluster.ps_memory_bytes = cluster.worker_memory_bytes = uint64_t{1} << 20;
+  for (const char* method : {"auto", "greedy", "local_search", "exhaustive"}) {
+    const Status status = PlanFor(workload, cluster, AMachine(), {.method = method}).status();
+    EXPECT_EQ(status.code(), StatusCode::kUsage) << method;
+    EXPECT_THAT(status.message(),
+                AllOf(HasSubstr("table \"t"), HasSubstr("_memory_mb=1"), HasSubstr("MiB")))
+        << method;
+  }
+}
+
 // The number of milliseconds before `words`; -1: there are none.
 double MsBefore(const std::string& sentence, const std::string& words) {
   const size_t end = sentence.find(" ms" + words);
