@@ -78,12 +78,12 @@ Result<AccessTrace> ReadTrace(const std::string& path) {
   AccessTrace trace{.name = path.substr(path.rfind('/') + 1), .rows = 0, .accesses = {}};
   trace.name = trace.name.substr(0, trace.name.rfind('.'));
   const Result<std::unique_ptr<TraceReader>> reader = OpenTrace(path);
-  if (!reader.ok()) return reader.status().Annotate("--trace=" + path);
+  if (!reader.ok()) return reader.status().Annotate("--trace");
   std::vector<std::unordered_map<uint64_t, uint32_t>> rows(reader.value()->tables().size());
   std::vector<Bags> features;
   for (;;) {
     const Result<uint64_t> samples = reader.value()->Read(kSamples, &features);
-    if (!samples.ok()) return samples.status().Annotate("--trace=" + path);
+    if (!samples.ok()) return samples.status().Annotate("--trace");
     if (samples.value() == 0) break;
     for (uint64_t s = 0; s < samples.value(); ++s) {
       for (size_t t = 0; t < features.size(); ++t) {

@@ -285,7 +285,11 @@ Result<TraceSummary> ReadTraceSummary(const std::string& path, const EmbeddingTa
   Result<std::unique_ptr<TraceReader>> trace = OpenTrace(path);
   if (!trace.ok()) return trace.status().Annotate("--trace");
   Result<TraceSummary> summary = Summarise(*trace.value(), tables, options);
-  if (!summary.ok()) return summary.status().Annotate(given);
+  if (!summary.ok()) {
+    // What is wrong with the file itself names it.
+    const bool names_it = summary.status().message().starts_with(path);
+    return summary.status().Annotate(names_it ? "--trace" : given);
+  }
   summary.value().path = path;
   return summary;
 }

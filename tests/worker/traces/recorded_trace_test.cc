@@ -220,6 +220,11 @@ TEST(RecordedTrace, SaysWhichBlockIsDamaged) {
   EXPECT_THAT(ReadAll(dir / "cut").message(), HasSubstr("block 1: the file ends"));
   std::ofstream(dir / "head", std::ios::binary) << bytes.substr(0, 20);
   EXPECT_THAT(ReadAll(dir / "head").message(), HasSubstr("header is damaged"));
+  std::ofstream(dir / "more", std::ios::binary) << bytes + "garbage";
+  EXPECT_THAT(ReadAll(dir / "more").message(), HasSubstr("bytes follow the end of the trace"));
+  bytes[0] = static_cast<char>(bytes[0] ^ 1);
+  std::ofstream(dir / "first", std::ios::binary) << bytes;
+  EXPECT_THAT(ReadAll(dir / "first").message(), HasSubstr("is no trace"));
   std::ofstream(dir / "empty");
   EXPECT_THAT(ReadAll(dir / "empty").message(), HasSubstr("is empty"));
   EXPECT_THAT(ReadAll(dir / "nowhere").message(), HasSubstr("nowhere"));

@@ -170,6 +170,7 @@ Result<bool> Part::NextBlock() {
   if (ZSTD_isError(size) || size != raw_.size()) return Damaged("it cannot be decompressed");
   cursor_ = Cursor(raw_);
   at_ += sizeof(header) + header.stored_bytes;
+  if (is_end && at_ != bytes().size()) return Damaged("bytes follow the end of the trace");
   ++block_;
   return !is_end;
 }

@@ -65,6 +65,14 @@ Result<std::unique_ptr<TraceReader>> OpenTrace(const std::string& path) {
   if (head.starts_with("PK\x03\x04") || head.starts_with(kTorchBefore16)) {
     return OpenDlrmDatasetsTrace(path);
   }
+  if (head.find('\0') != std::string::npos && !head.starts_with("\xff\xfe") &&
+      !head.starts_with("\xfe\xff")) {
+    return UsageError(
+        "{}: is no trace: it begins as none of train --record_ids does, nor as a file of torch, "
+        "and "
+        "text has no bytes of value 0; if it was recorded it is damaged: record it anew",
+        path);
+  }
   return OpenTextTrace(path);
 }
 
