@@ -43,6 +43,7 @@ BlockFigures BlockFiguresOf(const EmbeddingTables& tables, uint32_t dim, uint64_
   const uint32_t ranks = shards > 1 ? shards : kRanksOfNotebook;
   return {.savings = BlockSavingsOf(tables),
           .ranks = ranks,
+          .is_example = shards <= 1,
           .memory_bytes = memory_bytes,
           .dim = dim,
           .limits = RankLimitsOf(memory_bytes / sizeof(float), dim, ranks)};
@@ -81,8 +82,9 @@ std::string BlockFiguresText(const BlockFigures& figures) {
                                              : static_cast<double>(parameters) /
                                                    static_cast<double>(limits.replicated));
   };
-  text += fmt::format("\nThe largest table of {} floats a row on {} shards of {} each:\n\n",
-                      figures.dim, figures.ranks, Bytes(figures.memory_bytes));
+  text += fmt::format("\nThe largest table of {} floats a row on {} shards of {} each{}:\n\n",
+                      figures.dim, figures.ranks, Bytes(figures.memory_bytes),
+                      figures.is_example ? ", if there were so many (this plan has one)" : "");
   line("all of it on each", limits.replicated, "");
   line("divided by rows", limits.divided, times(limits.divided));
   line(fmt::format("and each piece a block table of {} floats", figures.dim / figures.ranks),

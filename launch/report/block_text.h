@@ -15,6 +15,7 @@ inline constexpr uint32_t kRanksOfNotebook = 4;
 struct BlockFigures {
   std::vector<BlockSavings> savings;  // empty: the model has no table for it
   uint32_t ranks = 1;                 // shards; of one shard as if there were kRanksOfNotebook
+  bool is_example = false;            // there is one shard
   uint64_t memory_bytes = 0;          // of each rank
   uint32_t dim = 1;
   RankLimits limits;

@@ -22,8 +22,8 @@ std::string BytesText(double bytes) {
   if (!std::isfinite(bytes)) return "-";
   constexpr std::array<const char*, 7> kUnits = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
   size_t unit = 0;
-  // What would print as 1024.00 is 1 of the next unit.
-  while (std::fabs(bytes) >= 1023.995 && unit + 1 < kUnits.size()) {
+  // What would print as 1024 is 1 of the next unit.
+  while (std::fabs(bytes) >= 1023.5 && unit + 1 < kUnits.size()) {
     bytes /= 1024.0;
     ++unit;
   }

@@ -14,6 +14,7 @@ TEST(FigureText, FiguresHaveFixedForms) {
   EXPECT_EQ(BytesText(1023.0), "1023 B");
   EXPECT_EQ(BytesText(1536.0), "1.50 KiB");
   EXPECT_EQ(BytesText(1048575.0), "1.00 MiB");
+  EXPECT_EQ(BytesText(1023.7 * 1024.0), "1.00 MiB");
   EXPECT_EQ(BytesText(12.25 * 1048576.0), "12.2 MiB");
   EXPECT_EQ(BytesText(0.0 / 0.0), "-");
   EXPECT_EQ(PercentText(0.1234), "12.3 %");
