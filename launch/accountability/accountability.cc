@@ -36,7 +36,7 @@ const bool kFlags =
     AddVerbFlag({.name = kQuickFlag,
                  .verbs = kPlan,
                  .help = "With accountability: two small runs, of which only bytes, load and hit "
-                         "rate are judged. Takes a minute",
+                         "rate are judged. Takes some seconds",
                  .is_switch = true,
                  .section = kLabSection}) &&
     AddVerbFlag({.name = kOnlyFlag,
@@ -155,7 +155,7 @@ Status RunAccountability(const CommandLine& command_line, const Settings& settin
   RETURN_IF_ERROR(CheckOnly(request));
   const Progress progress(json == kJsonToStdout ? stderr : stdout);
   RETURN_IF_ERROR(progress.Say(request.is_quick
-                                   ? "this takes about a minute"
+                                   ? "this takes some seconds"
                                    : "this takes about 10 minutes; nothing else should run"));
   const StopSignal stop_signal;
   omp_set_num_threads(1);  // As the runs have it.

@@ -1,5 +1,7 @@
 // rowhouse plan --scaling: a run on 1 to 1,024 workers and 1 to 256 PS nodes, simulated; with --svg
 // as pictures.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -13,6 +15,7 @@
 #include "launch/lab/line_chart.h"
 #include "launch/lab/scaling_sweep.h"
 #include "launch/lab/simulator_flags.h"
+#include "launch/plan/auto_plan.h"
 #include "launch/plan/plan_mode.h"
 #include "launch/report/json_output.h"
 #include "launch/report/text_table.h"
@@ -234,6 +237,9 @@ Status RunScaling(const CommandLine& command_line, const Settings& settings) {
   RETURN_IF_ERROR(CheckFlags(command_line));
   ASSIGN_OR_RETURN(const LabRun run, LabRunOf(command_line, settings));
   ASSIGN_OR_RETURN(const ScalingOptions options, ScalingOptionsOf(command_line, run));
+  if (PlannerMethodOf(run.settings)) {
+    fmt::print(stderr, "--scaling: a plan is looked for in each cluster, which takes a minute\n");
+  }
   ASSIGN_OR_RETURN(const std::vector<ScalingPoint> points, SweepScaling(run, options));
   const Json json = ScalingToJson(run, options, points);
   if (const std::string folder = command_line.Value("svg"); !folder.empty()) {
