@@ -147,7 +147,9 @@ function drawRun({report}) {
     const ms = (value) => `${fixed(value, 2)} ms`;
     const part = (value) => (isNumber(value) ? `${fixed(value * 100, 1)} %` : "");
     const phaseNames = Object.keys(prediction.phases_ms);
-    Charts.bars(Page.panel(section, "Milliseconds a step", "of the worker that wrote the report"),
+    Charts.bars(Page.panel(section, "Milliseconds a step",
+                           "in the median step of the worker that wrote the report: the pull has " +
+                             "what the means of the other phases leave of it"),
                 phaseNames.map((name) => name.replace("_", " ")), [
                   {name: "predicted", values: phaseNames.map(
                     (name) => prediction.phases_ms[name].predicted), colour: 7},
