@@ -2,8 +2,7 @@
 
 #include <glog/logging.h>
 
-#include <filesystem>
-
+#include "common/output_path.h"
 #include "launch/report/figure_text.h"
 
 namespace rowhouse {
@@ -30,13 +29,9 @@ IdRecording::IdRecording(const Settings& settings, uint32_t worker, uint32_t wor
 
 Status IdRecording::Start() {
   if (!is_on()) return OkStatus();
-  std::error_code ignored;
-  for (const std::string& path : {given_, path_}) {
-    // The trace is renamed to this name, which would replace a device or a pipe.
-    const std::filesystem::file_status found = std::filesystem::status(path, ignored);
-    if (!std::filesystem::exists(found) || std::filesystem::is_regular_file(found)) continue;
-    return UsageError("--record_ids={}: {} is {}; name a file", given_, path,
-                      std::filesystem::is_directory(found) ? "a directory" : "no file");
+  // A worker's own path is checked by its writer.
+  if (const Status status = CheckReplaceable(given_); !status.ok()) {
+    return UsageError("--record_ids={}: {}", given_, status.message());
   }
   Result<std::unique_ptr<TraceWriter>> writer = TraceWriter::Create(path_, header_);
   if (!writer.ok()) return UsageError("--record_ids: {}", writer.status().message());
