@@ -54,6 +54,16 @@ Status AgreeOnOne(Communicator& ranks, const Status& mine, const std::string& ph
   return told;
 }
 
+bool CanBeAgreedOn(const Status& status) {
+  return status.ok() || status.code() == StatusCode::kUsage ||
+         status.code() == StatusCode::kInternal;
+}
+
+Status AgreeIfPossible(Communicator& ranks, const Status& mine, const std::string& phase,
+                       bool* is_agreed) {
+  return CanBeAgreedOn(mine) ? AgreeOnOne(ranks, mine, phase, is_agreed) : mine;
+}
+
 Result<std::string> BroadcastFromFirst(Communicator& ranks, const std::string& bytes,
                                        const std::string& phase) {
   const std::string mine = Raw(ranks.rank()) == 0 ? bytes : std::string();

@@ -1,5 +1,6 @@
 // Agreement of ranks that must go on together or not at all: each tells the others its status.
-// All functions are collective: every rank calls them at the same place. Threads: one.
+// The functions that take ranks are collective: every rank calls them at the same place. Threads:
+// one.
 #pragma once
 
 #include <string>
@@ -20,6 +21,15 @@ Status Agree(Communicator& ranks, const Status& mine, const std::string& phase);
 // otherwise the communicator's error.
 Status AgreeOnOne(Communicator& ranks, const Status& mine, const std::string& phase,
                   bool* is_agreed);
+
+// Whether a failure is one of model or data (kUsage, kInternal): a rank that has it can still meet
+// the others and tell them. Other failures are lost peers and machines, which only the rank that
+// noticed them can name. True for OK.
+bool CanBeAgreedOn(const Status& status);
+
+// AgreeOnOne if `mine` can be agreed on; otherwise returns `mine`, and does not meet the others.
+Status AgreeIfPossible(Communicator& ranks, const Status& mine, const std::string& phase,
+                       bool* is_agreed);
 
 // Rank 0's bytes on every rank. What other ranks pass is ignored.
 Result<std::string> BroadcastFromFirst(Communicator& ranks, const std::string& bytes,

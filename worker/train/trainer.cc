@@ -1,46 +1,14 @@
 #include "worker/train/trainer.h"
 
-#include <xxhash.h>
-
 #include <algorithm>
 #include <cstring>
 #include <utility>
 
 #include "common/median.h"
-#include "worker/client/pulled_rows.h"
 #include "worker/embedding/slices.h"
 #include "worker/mpi/agreement.h"
-#include "worker/train/scorer.h"
 
 namespace rowhouse {
-namespace {
-
-// Their sum over all samples does not depend on how workers divide the samples.
-uint64_t DigestOfSample(uint64_t index, float label, std::span<const float> dense) {
-  const XXH64_hash_t of_dense = XXH3_64bits_withSeed(dense.data(), dense.size_bytes(), index);
-  return XXH3_64bits_withSeed(&label, sizeof(label), of_dense);
-}
-
-template <typename T>
-std::span<const std::byte> BytesOf(const std::vector<T>& values) {
-  return std::as_bytes(std::span(values));
-}
-
-template <typename T>
-void AppendFrom(const std::vector<std::byte>& bytes, std::vector<T>* values) {
-  const size_t before = values->size();
-  values->resize(before + bytes.size() / sizeof(T));
-  if (!bytes.empty()) std::memcpy(values->data() + before, bytes.data(), bytes.size());
-}
-
-// Whether a failure is one of model or data. Such a worker can still meet the others and tell them.
-// Other failures are lost peers and machines, which only the worker that noticed them can name.
-bool CanBeAgreedOn(const Status& status) {
-  return status.ok() || status.code() == StatusCode::kUsage ||
-         status.code() == StatusCode::kInternal;
-}
-
-}  // namespace
 
 Trainer::Trainer(const TrainerOptions& options, const LrPolicy& lr_policy, Dataset& data,
                  TrainingStep& step, PsClient& client, Dialer& dialer, Communicator& workers,
@@ -57,12 +25,12 @@ Trainer::Trainer(const TrainerOptions& options, const LrPolicy& lr_policy, Datas
       stop_(stop),
       lookahead_([this](uint64_t at, Batch* batch) { return ReadSamples(at, batch); },
                  step.embedding().tables(), options.prefetch_steps, LastStep(data, options)),
+      evaluator_(options.test_mini_batch_size, data, step, client, dialer, workers, clock),
       phases_(clock, StepPhaseKinds()),
       shard_wire_bytes_(client.shards().size()) {
   step_.CountPhasesIn(&phases_);
   steps_done_ = options_.first_step;
   CHECK_GT(options_.mini_batch_size, 0u);
-  CHECK_GT(options_.test_mini_batch_size, 0u);
   CHECK_LE(options_.first_step_of_data, options_.first_step);
 }
 
@@ -153,24 +121,6 @@ Result<TrainingSummary> Trainer::Train() {
                                                shard_wire_bytes_, workers_));
   for (const uint64_t bytes : summary.of_all.shard_wire_bytes) summary.wire_bytes += bytes;
   return summary;
-}
-
-Result<uint64_t> Trainer::SumOverAll(uint64_t mine, const std::string& phase) const {
-  ASSIGN_OR_RETURN(const std::vector<std::vector<std::byte>> all,
-                   workers_.AllGather(std::as_bytes(std::span(&mine, 1)), phase));
-  uint64_t sum = 0;
-  for (const std::vector<std::byte>& bytes : all) {
-    uint64_t one = 0;
-    CHECK_EQ(bytes.size(), sizeof(one));
-    std::memcpy(&one, bytes.data(), sizeof(one));
-    sum += one;
-  }
-  return sum;
-}
-
-Status Trainer::AgreeOn(const Status& mine, const std::string& phase) {
-  if (!CanBeAgreedOn(mine)) return mine;
-  return AgreeOnOne(workers_, mine, phase, &is_failure_agreed_);
 }
 
 Trainer::SamplesOfStep Trainer::SamplesOf(uint64_t step) const {
@@ -265,9 +215,11 @@ Status Trainer::RunStep(uint64_t step, StepFigures* of_step) {
   const std::string phase = fmt::format("step {}, dense gradients", step);
   const Status summed = SumOverWorkers(step, phase);
   if (!summed.ok()) return mine.ok() ? summed : mine;
-  if (step_.has_any_worker_given_up()) return AgreeOn(mine, phase);
+  if (step_.has_any_worker_given_up()) {
+    return AgreeIfPossible(workers_, mine, phase, &is_failure_agreed_);
+  }
   const Result<bool> applied = step_.ApplyDense(learning_rate, step);
-  if (!applied.ok()) return AgreeOn(applied.status(), phase);
+  if (!applied.ok()) return AgreeIfPossible(workers_, applied.status(), phase, &is_failure_agreed_);
   is_stop_agreed_ = applied.value();
   End(StepPhase::kDenseUpdate, step_.allreduce().size());
 
@@ -319,59 +271,10 @@ Status Trainer::Report(uint64_t step, bool is_epoch_end) {
   return OkStatus();
 }
 
-Status Trainer::ScoreTestSamples(uint64_t steps, std::vector<float>* scores,
-                                 std::vector<float>* labels, uint64_t* data_digest) {
-  PulledRows rows(client_, dialer_, clock_, step_.rows(), steps);
-  Scorer scorer(step_.forward(), rows);
-  const uint64_t total = data_.test_samples();
-  for (uint64_t first = 0; first < total; first += options_.test_mini_batch_size) {
-    const uint64_t samples = std::min(options_.test_mini_batch_size, total - first);
-    const SampleSlice mine = SliceOf(samples, workers_.size(), workers_.rank());
-    RETURN_IF_ERROR(data_.ReadTest(first + mine.first, mine.count, &batch_));
-    const std::string name =
-        fmt::format("evaluation after {} steps (batch {}, test samples from {})", steps,
-                    first / options_.test_mini_batch_size, first + mine.first);
-    ASSIGN_OR_RETURN(const std::span<const float> predictions, scorer.Score(batch_, name));
-    scores->insert(scores->end(), predictions.begin(), predictions.end());
-    labels->insert(labels->end(), batch_.labels.begin(), batch_.labels.end());
-    for (size_t i = 0; i < batch_.samples; ++i) {
-      const auto dense =
-          std::span(batch_.dense).subspan(i * batch_.dense_features, batch_.dense_features);
-      *data_digest += DigestOfSample(first + mine.first + i, batch_.labels[i], dense);
-    }
-  }
-  return OkStatus();
-}
-
 Result<Evaluation> Trainer::Evaluate(uint64_t steps) {
-  const TimeNs start = clock_.NowNs();
   phases_.Suspend();  // It computes with the layers of the step.
-  Result<Evaluation> evaluation = ScoreAndGather(steps);
+  Result<Evaluation> evaluation = evaluator_.Evaluate(steps, &is_failure_agreed_);
   phases_.Resume(Number(StepPhase::kBetween));
-  evaluation_seconds_ += SecondsSince(start, clock_);
-  return evaluation;
-}
-
-Result<Evaluation> Trainer::ScoreAndGather(uint64_t steps) {
-  std::vector<float> scores, labels;
-  uint64_t data_digest = 0;
-  const std::string phase = fmt::format("step {}, evaluation", steps);
-  RETURN_IF_ERROR(AgreeOn(ScoreTestSamples(steps, &scores, &labels, &data_digest), phase));
-  ASSIGN_OR_RETURN(const auto all_scores, workers_.AllGather(BytesOf(scores), phase));
-  ASSIGN_OR_RETURN(const auto all_labels, workers_.AllGather(BytesOf(labels), phase));
-  ASSIGN_OR_RETURN(data_digest, SumOverAll(data_digest, phase));
-  scores.clear();
-  labels.clear();
-  for (const std::vector<std::byte>& bytes : all_scores) AppendFrom(bytes, &scores);
-  for (const std::vector<std::byte>& bytes : all_labels) AppendFrom(bytes, &labels);
-  Evaluation evaluation{.step = steps,
-                        .samples = data_.test_samples(),
-                        .metrics = ComputeMetrics(labels, scores),
-                        .data_digest = data_digest};
-  if (scores.size() > 1 &&
-      std::ranges::count(scores, scores.front()) == static_cast<std::ptrdiff_t>(scores.size())) {
-    evaluation.only_prediction = scores.front();
-  }
   return evaluation;
 }
 

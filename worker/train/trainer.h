@@ -24,9 +24,9 @@
 #include "worker/data/dataset.h"
 #include "worker/dense/lr_policy.h"
 #include "worker/mpi/communicator.h"
+#include "worker/train/evaluator.h"
 #include "worker/train/kept_times.h"
 #include "worker/train/lookahead.h"
-#include "worker/train/metrics.h"
 #include "worker/train/step_phases.h"
 #include "worker/train/training_step.h"
 #include "worker/train/worker_steps.h"
@@ -77,17 +77,6 @@ struct TrainingProgress {
   double data_seconds = 0.0;  // of `seconds`: reading samples
   uint64_t steps = 0;
   double learning_rate = 0.0;  // of the last of these steps
-};
-
-struct Evaluation {
-  uint64_t step = 0;  // steps done when it was made
-  uint64_t samples = 0;
-  Metrics metrics;
-  // The prediction, if it is the same for all samples, of which there are two or more.
-  std::optional<float> only_prediction = std::nullopt;
-  // Of labels and dense features of all test samples. It does not depend on the number of workers:
-  // runs with different digests were tested on different samples.
-  uint64_t data_digest = 0;
 };
 
 // A step that is done: what this worker knows of it without asking the others.
@@ -157,7 +146,7 @@ class Trainer {
   uint64_t samples_done() const { return samples_; }
   double training_seconds() const { return seconds_; }
   // Time of all evaluations so far.
-  double evaluation_seconds() const { return evaluation_seconds_; }
+  double evaluation_seconds() const { return evaluator_.seconds(); }
 
   // Divides time more finely from now on, and keeps spans: each layer and feature, and what a pull
   // and a push consist of. Costs some hundred nanoseconds for each. Before Train.
@@ -167,7 +156,7 @@ class Trainer {
   // Empty unless spans are kept.
   const KeptTimes& kept_times() const { return kept_times_; }
   // Memory of samples that were read.
-  size_t sample_bytes() const { return lookahead_.bytes() + batch_.bytes(); }
+  size_t sample_bytes() const { return lookahead_.bytes() + evaluator_.sample_bytes(); }
   // Bytes of all messages of the largest pull or push, both ways: no more are under way at once.
   uint64_t most_message_bytes() const { return most_message_bytes_; }
 
@@ -189,13 +178,6 @@ class Trainer {
   // A step up to the allreduce.
   void NoteMessages(uint64_t bytes_before);
   Status PullComputePush(uint64_t step, float learning_rate, StepFigures* figures);
-  Status ScoreTestSamples(uint64_t steps, std::vector<float>* scores, std::vector<float>* labels,
-                          uint64_t* data_digest);
-  Result<Evaluation> ScoreAndGather(uint64_t steps);
-  // Collective: the sum of all workers' numbers, mod 2^64.
-  Result<uint64_t> SumOverAll(uint64_t mine, const std::string& phase) const;
-  // Collective: every worker calls it, except one whose error is neither kUsage nor kInternal.
-  Status AgreeOn(const Status& mine, const std::string& phase);
   Status Report(uint64_t step, bool is_last_of_interval);
 
   const TrainerOptions options_;
@@ -212,7 +194,7 @@ class Trainer {
   AfterStep after_step_;  // null: nothing
   OnSamples on_samples_;  // likewise
   Lookahead lookahead_;
-  Batch batch_;  // of test samples
+  Evaluator evaluator_;
   bool is_stop_agreed_ = false;
   bool is_failure_agreed_ = false;
   StepFigures interval_;  // this worker's, since the last report
@@ -222,7 +204,6 @@ class Trainer {
   PhaseLog phases_;
   KeptTimes kept_times_;
   ClientPhases pull_phases_, push_phases_;  // if the phases keep spans
-  double evaluation_seconds_ = 0.0;
   uint64_t steps_done_ = 0, samples_ = 0;
   double seconds_ = 0.0;
   std::vector<uint64_t> shard_wire_bytes_;    // of steps

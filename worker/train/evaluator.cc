@@ -1,0 +1,106 @@
+#include "worker/train/evaluator.h"
+
+#include <fmt/format.h>
+#include <glog/logging.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+#include <span>
+
+#include "worker/client/pulled_rows.h"
+#include "worker/embedding/slices.h"
+#include "worker/mpi/agreement.h"
+#include "worker/train/scorer.h"
+
+namespace rowhouse {
+namespace {
+
+// Their sum over all samples does not depend on how workers divide the samples.
+uint64_t DigestOfSample(uint64_t index, float label, std::span<const float> dense) {
+  const XXH64_hash_t of_dense = XXH3_64bits_withSeed(dense.data(), dense.size_bytes(), index);
+  return XXH3_64bits_withSeed(&label, sizeof(label), of_dense);
+}
+
+// Collective: the values of all workers, in rank order.
+template <typename T>
+Result<std::vector<T>> AllOf(const std::vector<T>& mine, Communicator& workers,
+                             const std::string& phase) {
+  ASSIGN_OR_RETURN(const std::vector<std::vector<std::byte>> all,
+                   workers.AllGather(std::as_bytes(std::span(mine)), phase));
+  std::vector<T> values;
+  for (const std::vector<std::byte>& bytes : all) {
+    const size_t before = values.size();
+    CHECK_EQ(bytes.size() % sizeof(T), 0u);
+    values.resize(before + bytes.size() / sizeof(T));
+    if (!bytes.empty()) std::memcpy(values.data() + before, bytes.data(), bytes.size());
+  }
+  return values;
+}
+
+}  // namespace
+
+Evaluator::Evaluator(uint64_t batch_size, Dataset& data, TrainingStep& step, PsClient& client,
+                     Dialer& dialer, Communicator& workers, const Clock& clock)
+    : batch_size_(batch_size),
+      data_(data),
+      step_(step),
+      client_(client),
+      dialer_(dialer),
+      workers_(workers),
+      clock_(clock) {
+  CHECK_GT(batch_size, 0u);
+}
+
+Status Evaluator::Score(uint64_t steps, Scored* mine) {
+  PulledRows rows(client_, dialer_, clock_, step_.rows(), steps);
+  Scorer scorer(step_.forward(), rows);
+  const uint64_t total = data_.test_samples();
+  for (uint64_t first = 0; first < total; first += batch_size_) {
+    const uint64_t samples = std::min(batch_size_, total - first);
+    const SampleSlice slice = SliceOf(samples, workers_.size(), workers_.rank());
+    RETURN_IF_ERROR(data_.ReadTest(first + slice.first, slice.count, &batch_));
+    const std::string name =
+        fmt::format("evaluation after {} steps (batch {}, test samples from {})", steps,
+                    first / batch_size_, first + slice.first);
+    ASSIGN_OR_RETURN(const std::span<const float> predictions, scorer.Score(batch_, name));
+    mine->scores.insert(mine->scores.end(), predictions.begin(), predictions.end());
+    mine->labels.insert(mine->labels.end(), batch_.labels.begin(), batch_.labels.end());
+    for (size_t i = 0; i < batch_.samples; ++i) {
+      const auto dense =
+          std::span(batch_.dense).subspan(i * batch_.dense_features, batch_.dense_features);
+      mine->data_digest += DigestOfSample(first + slice.first + i, batch_.labels[i], dense);
+    }
+  }
+  return OkStatus();
+}
+
+Result<Evaluation> Evaluator::ScoreAndGather(uint64_t steps, bool* is_failure_agreed) {
+  Scored mine;
+  const std::string phase = fmt::format("step {}, evaluation", steps);
+  RETURN_IF_ERROR(AgreeIfPossible(workers_, Score(steps, &mine), phase, is_failure_agreed));
+  ASSIGN_OR_RETURN(const std::vector<float> scores, AllOf(mine.scores, workers_, phase));
+  ASSIGN_OR_RETURN(const std::vector<float> labels, AllOf(mine.labels, workers_, phase));
+  ASSIGN_OR_RETURN(const std::vector<uint64_t> digests,
+                   AllOf(std::vector{mine.data_digest}, workers_, phase));
+  Evaluation evaluation{
+      .step = steps,
+      .samples = data_.test_samples(),
+      .metrics = ComputeMetrics(labels, scores),
+      .data_digest = std::accumulate(digests.begin(), digests.end(), uint64_t{0})};
+  if (scores.size() > 1 &&
+      std::ranges::count(scores, scores.front()) == static_cast<std::ptrdiff_t>(scores.size())) {
+    evaluation.only_prediction = scores.front();
+  }
+  return evaluation;
+}
+
+Result<Evaluation> Evaluator::Evaluate(uint64_t steps, bool* is_failure_agreed) {
+  const TimeNs start = clock_.NowNs();
+  Result<Evaluation> evaluation = ScoreAndGather(steps, is_failure_agreed);
+  seconds_ += SecondsSince(start, clock_);
+  return evaluation;
+}
+
+}  // namespace rowhouse

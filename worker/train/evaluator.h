@@ -1,0 +1,68 @@
+// Evaluator: scores the test samples with the model as it is between two steps.
+//
+// Every worker scores its range of each batch, by numpy's array_split rule; then all have the
+// predictions of all. Time is that of the Clock. Threads: one.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "common/clock.h"
+#include "common/status.h"
+#include "worker/client/ps_client.h"
+#include "worker/data/dataset.h"
+#include "worker/mpi/communicator.h"
+#include "worker/train/metrics.h"
+#include "worker/train/training_step.h"
+
+namespace rowhouse {
+
+struct Evaluation {
+  uint64_t step = 0;  // steps done when it was made
+  uint64_t samples = 0;
+  Metrics metrics;
+  // The prediction, if it is the same for all samples, of which there are two or more.
+  std::optional<float> only_prediction = std::nullopt;
+  // Of labels and dense features of all test samples. It does not depend on the number of workers:
+  // runs with different digests were tested on different samples.
+  uint64_t data_digest = 0;
+};
+
+class Evaluator {
+ public:
+  // All references outlive the object. `batch_size`: samples of a batch over all workers, > 0.
+  Evaluator(uint64_t batch_size, Dataset& data, TrainingStep& step, PsClient& client,
+            Dialer& dialer, Communicator& workers, const Clock& clock);
+
+  // Collective: all workers return the same evaluation. `steps`: done so far. A failure of model or
+  // data (kUsage, kInternal) is returned by all workers; then *is_failure_agreed.
+  Result<Evaluation> Evaluate(uint64_t steps, bool* is_failure_agreed);
+
+  // Of all calls so far.
+  double seconds() const { return seconds_; }
+  // Memory of samples that were read.
+  size_t sample_bytes() const { return batch_.bytes(); }
+
+ private:
+  // This worker's predictions, and their samples.
+  struct Scored {
+    std::vector<float> scores, labels;
+    uint64_t data_digest = 0;
+  };
+  Status Score(uint64_t steps, Scored* mine);
+  Result<Evaluation> ScoreAndGather(uint64_t steps, bool* is_failure_agreed);
+
+  const uint64_t batch_size_;
+  Dataset& data_;
+  TrainingStep& step_;
+  PsClient& client_;
+  Dialer& dialer_;
+  Communicator& workers_;
+  const Clock& clock_;
+
+  Batch batch_;
+  double seconds_ = 0.0;
+};
+
+}  // namespace rowhouse
