@@ -203,7 +203,7 @@ Result<RunProfile> OneShard::TakeProfile() {
 Result<StatsReply> OneShard::Stats() {
   client_->StartStats(step_);
   RETURN_IF_ERROR(RunClient(*client_, *dialer_, clock_));
-  return client_->stats()[0];
+  return client_->replies().stats[0];
 }
 
 Result<double> OneShard::RowsPerSecond(Operation operation, size_t steps) {

@@ -104,7 +104,7 @@ Result<std::vector<ProfileReply>> AskForProfiles(PsClient& client, Dialer& diale
                                                  const Clock& clock, ProfileWish wish) {
   client.StartProfile(wish);
   RETURN_IF_ERROR(RunClient(client, dialer, clock));
-  return client.profiles();
+  return client.replies().profiles;
 }
 
 RunProfiler::RunProfiler(const std::string& profile, const std::string& model_dir, std::string host,

@@ -107,7 +107,7 @@ Status Checkpoints::TryToMake(uint64_t steps, std::string* no_room) {
 Status Checkpoints::AskShards(uint64_t steps, CheckpointRequest request, std::string* no_room) {
   links_.client.StartCheckpoint(steps, std::move(request));
   RETURN_IF_ERROR(RunClient(links_.client, links_.dialer, setup_.clock));
-  for (const CheckpointReply& reply : links_.client.checkpoints()) {
+  for (const CheckpointReply& reply : links_.client.replies().checkpoints) {
     if (no_room->empty()) *no_room = reply.no_room;
   }
   return OkStatus();
@@ -117,7 +117,7 @@ Status Checkpoints::WriteDirectory(uint64_t steps) {
   std::vector<SavedShard> shards;
   figures_.last_bytes = 0;
   for (uint32_t s = 0; s < links_.client.shards().size(); ++s) {
-    const CheckpointReply& part = links_.client.checkpoints()[s];
+    const CheckpointReply& part = links_.client.replies().checkpoints[s];
     shards.push_back({.shard = ShardId{s},
                       .host = links_.client.shards()[s].host,
                       .directory = part.directory,

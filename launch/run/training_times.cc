@@ -22,7 +22,7 @@ std::vector<ShardTimes> TrainingTimes::Ask() {
   std::vector<ShardTimes> times;
   client_.StartStats(0);
   if (!RunClient(client_, dialer_, clock_).ok()) return times;
-  for (const StatsReply& shard : client_.stats()) times.push_back(shard.times);
+  for (const StatsReply& shard : client_.replies().stats) times.push_back(shard.times);
   return times;
 }
 

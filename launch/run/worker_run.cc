@@ -54,14 +54,14 @@ Result<RowFacts> AskForRows(PsClient& client, Dialer& dialer, const Clock& clock
   RowFacts facts;
   client.StartStats(steps);
   RETURN_IF_ERROR(RunClient(client, dialer, clock));
-  facts.stats = client.stats();
+  facts.stats = client.replies().stats;
   client.StartDigest(steps);
   RETURN_IF_ERROR(RunClient(client, dialer, clock));
   RowsDigest digest = of_workers.Digest();
   facts.worker_rows = of_workers.existing_rows();
   facts.worker_bytes = of_workers.saved_floats() * sizeof(float);
   facts.rows = facts.worker_rows;
-  for (const DigestReply& reply : client.digests()) {
+  for (const DigestReply& reply : client.replies().digests) {
     digest.Merge(RowsDigest(reply.high, reply.low));
     facts.rows += reply.rows;
     facts.shard_rows.push_back(reply.rows);
@@ -215,7 +215,7 @@ std::string WorkerRun::DescribeShards() {
   client_.StartStats(0);  // As they are now: no shard is waited for.
   if (!RunClient(client_, *links_.dialer, setup_.clock).ok()) return "";  // The next step says why.
   RowsPulled pulled;
-  for (const StatsReply& shard : client_.stats()) pulled.Add(shard.pulled);
+  for (const StatsReply& shard : client_.replies().stats) pulled.Add(shard.pulled);
   const RowsPulled since = {.from_memory = pulled.from_memory - pulled_before_.from_memory,
                             .first_touched = pulled.first_touched - pulled_before_.first_touched,
                             .from_store = pulled.from_store - pulled_before_.from_store};

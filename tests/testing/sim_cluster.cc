@@ -232,7 +232,7 @@ Status SimCluster::MakeCheckpoint(uint32_t w, uint64_t steps, bool* is_agreed) {
     for (const CheckpointPhase phase : {CheckpointPhase::kReserve, CheckpointPhase::kMake}) {
       client.StartCheckpoint(steps, {.phase = phase, .name = CheckpointName(steps), .kept = {}});
       RETURN_IF_ERROR(RunClient(client, network_->dialer(w), scheduler_));
-      const std::vector<CheckpointReply>& replies = client.checkpoints();
+      const std::vector<CheckpointReply>& replies = client.replies().checkpoints;
       if (std::ranges::any_of(replies, [](const auto& one) { return !one.no_room.empty(); })) break;
     }
     client.StartCheckpoint(steps, {.phase = CheckpointPhase::kKeep, .name = {}, .kept = {}});
@@ -285,7 +285,7 @@ SimCluster::Rows SimCluster::AllRows() {
   }});
   RowsDigest digest;
   Rows rows;
-  for (const DigestReply& reply : client.digests()) {
+  for (const DigestReply& reply : client.replies().digests) {
     digest.Merge(RowsDigest(reply.high, reply.low));
     rows.count += reply.rows;
   }

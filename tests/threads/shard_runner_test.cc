@@ -110,7 +110,7 @@ Result<Outcome> Work(Transport& transport, uint32_t worker, const Clock& clock,
   client.StartStats(kSteps);
   RETURN_IF_ERROR(RunClient(client, *dialer, clock));
   RETURN_IF_ERROR(PartFromNodes(rendezvous, job.job_id, nodes, transport, clock));
-  return Outcome{.moved = last - first, .stats = client.stats()};
+  return Outcome{.moved = last - first, .stats = client.replies().stats};
 }
 
 // Work() of all workers at once, each on a thread of its own.

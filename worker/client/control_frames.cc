@@ -7,7 +7,7 @@ namespace rowhouse {
 std::vector<MessagePart> ControlFrames::Divide(MessageType type) {
   type_ = type;
   std::vector<MessagePart> parts;
-  for (size_t shard = 0; shard < digests_.size(); ++shard) {
+  for (size_t shard = 0; shard < replies_.digests.size(); ++shard) {
     parts.push_back({.shard = shard, .rows = {}, .bags = {}});
   }
   return parts;
@@ -28,10 +28,11 @@ Status ControlFrames::TakeReply(const MessagePart& part, const Message& message)
     FlushReply reply;
     return DecodeReply(message, &reply);
   }
-  if (type_ == MessageType::kCheckpoint) return DecodeReply(message, &checkpoints_[part.shard]);
-  if (type_ == MessageType::kDigest) return DecodeReply(message, &digests_[part.shard]);
-  if (type_ == MessageType::kProfile) return DecodeReply(message, &profiles_[part.shard]);
-  return DecodeReply(message, &stats_[part.shard]);
+  if (type_ == MessageType::kCheckpoint)
+    return DecodeReply(message, &replies_.checkpoints[part.shard]);
+  if (type_ == MessageType::kDigest) return DecodeReply(message, &replies_.digests[part.shard]);
+  if (type_ == MessageType::kProfile) return DecodeReply(message, &replies_.profiles[part.shard]);
+  return DecodeReply(message, &replies_.stats[part.shard]);
 }
 
 }  // namespace rowhouse

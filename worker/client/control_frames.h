@@ -12,10 +12,20 @@
 
 namespace rowhouse {
 
+// By shard, as last answered.
+struct ControlReplies {
+  explicit ControlReplies(size_t shards)
+      : checkpoints(shards), digests(shards), stats(shards), profiles(shards) {}
+
+  std::vector<CheckpointReply> checkpoints;
+  std::vector<DigestReply> digests;
+  std::vector<StatsReply> stats;
+  std::vector<ProfileReply> profiles;
+};
+
 class ControlFrames final : public RequestFrames {
  public:
-  explicit ControlFrames(size_t shards)
-      : checkpoints_(shards), digests_(shards), stats_(shards), profiles_(shards) {}
+  explicit ControlFrames(size_t shards) : replies_(shards) {}
 
   // One part a shard. type: kFlush, kCheckpoint, kDigest, kStats or kProfile.
   std::vector<MessagePart> Divide(MessageType type);
@@ -28,20 +38,13 @@ class ControlFrames final : public RequestFrames {
   Frames Encode(const Header& header, const MessagePart& part) const override;
   Status TakeReply(const MessagePart& part, const Message& message) override;
 
-  // By shard, as last answered.
-  const std::vector<CheckpointReply>& checkpoints() const { return checkpoints_; }
-  const std::vector<DigestReply>& digests() const { return digests_; }
-  const std::vector<StatsReply>& stats() const { return stats_; }
-  const std::vector<ProfileReply>& profiles() const { return profiles_; }
+  const ControlReplies& replies() const { return replies_; }
 
  private:
   MessageType type_ = MessageType::kFlush;
   CheckpointRequest checkpoint_;
-  std::vector<CheckpointReply> checkpoints_;
-  std::vector<DigestReply> digests_;
-  std::vector<StatsReply> stats_;
   ProfileWish profile_wish_ = ProfileWish::kClock;
-  std::vector<ProfileReply> profiles_;
+  ControlReplies replies_;
 };
 
 }  // namespace rowhouse

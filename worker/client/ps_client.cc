@@ -9,12 +9,6 @@
 namespace rowhouse {
 namespace {
 
-uint64_t BytesOf(const Frames& frames) {
-  uint64_t bytes = 0;
-  for (const Frame& frame : frames) bytes += frame.size();
-  return bytes;
-}
-
 OperationDeadlines DeadlinesOf(uint32_t deadline_ms, const PsClientOptions& options) {
   return {.told_ms = deadline_ms, .patience_ms = deadline_ms + options.answer_grace_ms};
 }
@@ -31,7 +25,7 @@ PsClient::PsClient(const PsClientOptions& options, const Plan& plan,
       pull_(context_, options.window, pull_frames_),
       push_(context_, options.window, push_frames_),
       control_(context_, options.window, control_frames_),
-      moved_bytes_{.by_shard = std::vector<uint64_t>(context_.shards.size())},
+      moved_bytes_(context_.shards.size()),
       busy_wait_(options.worker, options.room_deadline_ms) {
   CHECK_EQ(plan.shards(), context_.shards.size());
 }
@@ -116,19 +110,13 @@ std::vector<Outgoing> PsClient::TakeOutgoing(TimeMs now) {
   push_.Send(now, &next_request_id_, &outgoing);
   pull_.Send(now, &next_request_id_, &outgoing);
   control_.Send(now, &next_request_id_, &outgoing);
-  for (const Outgoing& message : outgoing) CountMoved(message.shard, message.frames);
+  for (const Outgoing& message : outgoing) moved_bytes_.Add(message.shard, message.frames);
   return outgoing;
-}
-
-void PsClient::CountMoved(size_t shard, const Frames& frames) {
-  const uint64_t bytes = BytesOf(frames);
-  moved_bytes_.all += bytes;
-  moved_bytes_.by_shard[shard] += bytes;
 }
 
 void PsClient::OnMessage(size_t shard, Frames frames) {
   if (!status_.ok()) return;
-  CountMoved(shard, frames);
+  moved_bytes_.Add(shard, frames);
   const Result<Message> message = Unpack(std::move(frames));
   if (!message.ok()) {
     status_ = message.status();

@@ -30,6 +30,7 @@
 #include "sharding/plans/router.h"
 #include "worker/client/busy_wait.h"
 #include "worker/client/control_frames.h"
+#include "worker/client/moved_bytes.h"
 #include "worker/client/operation.h"
 #include "worker/client/pull_frames.h"
 #include "worker/client/push_frames.h"
@@ -53,12 +54,6 @@ struct PsClientOptions {
   size_t max_part_bytes = 4 << 20;
   bool push_counts = false;  // pushes say how often each row was looked up: a table has
                              // scale_grad_by_freq
-};
-
-// Bytes of frames sent and taken in.
-struct MovedBytes {
-  uint64_t all = 0;
-  std::vector<uint64_t> by_shard;  // of `all`
 };
 
 class PsClient {
@@ -109,11 +104,8 @@ class PsClient {
   bool has_pull_waited() const { return pull_frames_.has_waited(); }
   // What the first shard said that was BUSY since all operations under way began; "": none was.
   const std::string& busy_message() const { return busy_wait_.message(); }
-  // By shard, after the operation of that name.
-  const std::vector<CheckpointReply>& checkpoints() const { return control_frames_.checkpoints(); }
-  const std::vector<DigestReply>& digests() const { return control_frames_.digests(); }
-  const std::vector<StatsReply>& stats() const { return control_frames_.stats(); }
-  const std::vector<ProfileReply>& profiles() const { return control_frames_.profiles(); }
+  // Of control requests.
+  const ControlReplies& replies() const { return control_frames_.replies(); }
 
   // What may be sent now, in order: prefetches, push, pull, control. Deadlines begin.
   std::vector<Outgoing> TakeOutgoing(TimeMs now);
@@ -134,7 +126,6 @@ class PsClient {
  private:
   // False: an operation has failed, and no other begins.
   bool Begin(Operation* operation);
-  void CountMoved(size_t shard, const Frames& frames);
   void BeginControl(MessageType type, uint64_t steps, const OperationDeadlines& deadlines);
 
   const PsClientOptions options_;
