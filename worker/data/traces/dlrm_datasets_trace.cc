@@ -1,13 +1,8 @@
-// "dlrm_datasets": Meta's traces of embedding lookups, files fbgemm_t856_bs65536.pt and the like: a
-// tuple of tensors
-//   indices   ids, table after table, of each table sample after sample
-//   offsets   tables x samples + 1: where each bag begins
-//   lengths   tables x samples: of each bag
-// Tables are called "t0", "t1", ...; how many rows they have is not known.
+#include "worker/data/traces/dlrm_datasets_trace.h"
+
 #include <algorithm>
 
 #include "worker/data/traces/torch_file.h"
-#include "worker/data/traces/trace_reader.h"
 
 namespace rowhouse {
 namespace {

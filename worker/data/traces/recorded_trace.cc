@@ -1,5 +1,5 @@
-// "recorded": traces of train --record_ids (trace_format.h). Parts of several workers are read side
-// by side: a step has the samples of worker 0, then those of worker 1, and so on.
+#include "worker/data/traces/recorded_trace.h"
+
 #include <zstd.h>
 
 #include <algorithm>
@@ -11,7 +11,6 @@
 #include "common/crc32c.h"
 #include "common/json_text.h"
 #include "common/mapped_file.h"
-#include "worker/data/traces/trace_reader.h"
 
 namespace rowhouse {
 namespace {

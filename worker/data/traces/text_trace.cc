@@ -1,8 +1,5 @@
-// "text": a line a lookup. "TABLE ID", with blanks, tabs or a comma between, where TABLE is a name
-// or a number; or "ID" alone, of one table that is called "0". From a field that begins with # on,
-// a line is a remark. An empty line ends a sample, also behind the last one; in a file without
-// empty lines the k-th id of each table belongs to sample k. Ids are below 2^63. The whole trace is
-// held in memory, 8 bytes a lookup.
+#include "worker/data/traces/text_trace.h"
+
 #include <algorithm>
 #include <charconv>
 #include <string_view>
@@ -11,7 +8,6 @@
 #include "worker/data/text/byte_stream.h"
 #include "worker/data/text/field_text.h"
 #include "worker/data/text/first_look.h"
-#include "worker/data/traces/trace_reader.h"
 
 namespace rowhouse {
 namespace {

@@ -5,6 +5,9 @@
 #include <filesystem>
 
 #include "worker/data/text/byte_stream.h"
+#include "worker/data/traces/dlrm_datasets_trace.h"
+#include "worker/data/traces/recorded_trace.h"
+#include "worker/data/traces/text_trace.h"
 #include "worker/data/traces/torch_file.h"
 
 namespace rowhouse {

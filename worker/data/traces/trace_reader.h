@@ -58,9 +58,4 @@ class TraceReader {
 // another form.
 Result<std::unique_ptr<TraceReader>> OpenTrace(const std::string& path);
 
-// Members; `path` as the operator gave it.
-Result<std::unique_ptr<TraceReader>> OpenRecordedTrace(const std::vector<std::string>& parts);
-Result<std::unique_ptr<TraceReader>> OpenDlrmDatasetsTrace(const std::string& path);
-Result<std::unique_ptr<TraceReader>> OpenTextTrace(const std::string& path);
-
 }  // namespace rowhouse
