@@ -17,6 +17,7 @@
 #include "launch/run/terminal.h"
 #include "launch/settings/verb_flags.h"
 #include "worker/data/convert/converter.h"
+#include "worker/data/convert/prepare_text.h"
 
 namespace rowhouse {
 namespace {

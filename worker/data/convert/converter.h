@@ -23,7 +23,6 @@
 #include <vector>
 
 #include "common/status.h"
-#include "worker/data/dataset.h"
 #include "worker/data/mapping/preprocessing.h"
 #include "worker/data/text/text_format.h"
 
@@ -50,7 +49,7 @@ struct ConversionSummary {
 struct ConversionHooks {
   std::function<void(const ConversionProgress&)> progress = nullptr;  // about once a second
   const std::atomic<bool>* stop = nullptr;  // set: it ends soon; a later call goes on
-  // What PrepareText has made, once it is whole.
+  // What PrepareText (prepare_text.h) has made, once it is whole.
   std::function<void(const ConversionSummary&)> done = nullptr;
 };
 
@@ -76,19 +75,5 @@ struct ConversionOptions {
 // kUsage "FILE:LINE:COLUMN: ..." for what the text has wrong, and for an <out>.partial of other
 // data or settings; kResourceExhausted for a full disk; kUnavailable if it was stopped.
 Result<ConversionSummary> Convert(const TextFormat& format, const ConversionOptions& options);
-
-// The text of `options.file` as a data directory at `directory`, with the settings of a run: what
-// text sources do before samples are read. Does nothing if it is there already; a second call goes
-// on where one was killed. `source`: name of the text source.
-Status PrepareText(const std::string& source, const DatasetOptions& options,
-                   const std::string& directory, const ConversionHooks& hooks = {});
-
-// What PrepareText converts by and with: for callers that show more of it.
-struct TextConversion {
-  std::unique_ptr<TextFormat> format;
-  ConversionOptions options;
-};
-Result<TextConversion> MakeTextConversion(const std::string& source, const DatasetOptions& options,
-                                          const std::string& directory);
 
 }  // namespace rowhouse

@@ -1,8 +1,9 @@
+#include "worker/data/convert/prepare_text.h"
+
 #include <filesystem>
 
 #include "worker/data/blocks/converted_dataset.h"
 #include "worker/data/blocks/data_directory.h"
-#include "worker/data/convert/converter.h"
 #include "worker/data/text/text_chunks.h"
 
 namespace rowhouse {

@@ -17,6 +17,7 @@
 
 #include "common/durable_file.h"
 #include "worker/data/blocks/data_directory.h"
+#include "worker/data/convert/prepare_text.h"
 #include "worker/data/mapping/schema_json.h"
 #include "worker/data/text/text_chunks.h"
 #include "worker/data/text/text_format.h"
