@@ -1,0 +1,98 @@
+// Rows of a model that another one replaces: they go when the first row of that one is written.
+#include <filesystem>
+
+#include "ps/store/directory_state.h"
+#include "tests/testing/shard_opening.h"
+
+namespace rowhouse {
+namespace {
+
+class ReplacedRows : public ShardOpening {
+ protected:
+  ReplacedRows() {
+    replacing_.model_id = "model-b";
+    replacing_.overwrite = true;
+  }
+  void SetUp() override { Save(Job(1), 0, "rows", 5); }
+
+  std::string OwnerOf() { return ReadOwner(shard_).value().model; }
+  bool CanBeLoaded() { return Open(Loading(Job(1), Job(1), "rows", 5), 0, "rows").ok(); }
+  void WriteARow(ShardStore& store) {
+    StoreWrite write{.slice = {.record_bytes = static_cast<uint32_t>(kLayout.bytes())}};
+    write.rows.push_back(RowId{0});
+    write.records.resize(kLayout.bytes());
+    WriteRows action{.ticket = 1, .writes = {}};
+    action.writes.push_back(std::move(write));
+    ASSERT_OK(std::get<RowsWritten>(store.Execute(std::move(action))).status);
+  }
+
+  JobSpec replacing_ = Job(1);
+  const std::string shard_ = ShardDirectory(dir_ / "rows", ShardId{0});
+};
+
+TEST_F(ReplacedRows, OfARunThatNeverChangesARowArePutBack) {
+  auto store = Open(replacing_, 0, "rows");
+  ASSERT_OK(store);
+  EXPECT_EQ(OwnerOf(), "model-b");
+  store.value().reset();
+  EXPECT_EQ(OwnerOf(), "model-a");
+  EXPECT_TRUE(CanBeLoaded());
+}
+
+TEST_F(ReplacedRows, GoWithTheFirstRowThatIsWritten) {
+  auto store = Open(replacing_, 0, "rows");
+  ASSERT_OK(store);
+  EXPECT_TRUE(std::filesystem::exists(shard_ + ".replaced"));
+  WriteARow(*store.value());
+  EXPECT_FALSE(std::filesystem::exists(shard_ + ".replaced"));
+  store.value().reset();
+  EXPECT_EQ(OwnerOf(), "model-b");
+}
+
+TEST_F(ReplacedRows, GoWithASaveOfNoRows) {
+  auto store = Open(replacing_, 0, "rows");
+  ASSERT_OK(store);
+  ASSERT_OK(std::get<StoreSynced>(store.value()->Execute(SyncStore{2, 1})).status);
+  store.value().reset();
+  EXPECT_EQ(OwnerOf(), "model-b");
+}
+
+TEST_F(ReplacedRows, OfARunThatWasKilledBeforeItsFirstRowArePutBack) {
+  std::filesystem::copy(shard_, shard_ + ".replaced", std::filesystem::copy_options::recursive);
+  std::filesystem::remove_all(shard_);
+  EXPECT_TRUE(CanBeLoaded()) << "killed between the two renames";
+  std::filesystem::copy(shard_, shard_ + ".replaced", std::filesystem::copy_options::recursive);
+  std::filesystem::remove(shard_ + "/STATE.json");
+  EXPECT_TRUE(CanBeLoaded()) << "killed after it claimed the directory";
+}
+
+TEST_F(ReplacedRows, OfARunThatWasKilledAfterItsFirstRowGo) {
+  std::filesystem::copy(shard_, shard_ + ".replaced", std::filesystem::copy_options::recursive);
+  EXPECT_TRUE(CanBeLoaded());
+  EXPECT_FALSE(std::filesystem::exists(shard_ + ".replaced"));
+}
+
+TEST_F(ReplacedRows, OfARunThatGoesOnStay) {
+  auto running = Open(replacing_, 0, "rows");
+  ASSERT_OK(running);
+  JobSpec third = replacing_;
+  third.model_id = "model-c";
+  EXPECT_THAT(Open(third, 0, "rows").status().message(), testing::HasSubstr("in use"));
+  EXPECT_TRUE(std::filesystem::exists(shard_ + ".replaced"));
+}
+
+TEST_F(ReplacedRows, AfterAKillTheMessageSaysWhatHelps) {
+  ASSERT_OK(WriteState(shard_, {.is_clean = false, .step = 5}));
+  const std::string said = Open(Job(1), 0, "rows").status().message();
+  EXPECT_THAT(said,
+              testing::HasSubstr("Nothing can go on from them: delete them with --overwrite"));
+  EXPECT_THAT(said, testing::Not(testing::HasSubstr("--load")));
+}
+
+TEST_F(ReplacedRows, AfterAKillBeforeTheFirstRowNothingIsInTheWay) {
+  Open(Job(1), 0, "fresh").value().reset();
+  EXPECT_OK(Open(Job(1), 0, "fresh"));
+}
+
+}  // namespace
+}  // namespace rowhouse
