@@ -53,8 +53,7 @@ RowId SlotTable::RowAt(CacheSlot slot) const {
 }
 
 CacheSlot SlotTable::Find(const Place& place) const {
-  if (is_direct_)
-    return (direct_flags_[place.set] & SlotWord::kOccupied) != 0 ? place.set : kNoCacheSlot;
+  if (is_direct_) return FindDirect(place);
   if (index_) {
     // One set: tags of 64 bits, or of 32 bits if these are enough.
     const uint32_t slot = index_->Find(place.tag, [&](uint32_t s) { return TagOf(s); });
@@ -80,21 +79,25 @@ void SlotTable::FindTogether(std::span<const RowId> rows, std::span<CacheSlot> s
                              const SlotRecords& records) const {
   CHECK_LE(rows.size(), kTogether);
   CHECK_EQ(rows.size(), slots.size());
+  if (is_direct_) {
+    for (size_t i = 0; i < rows.size(); ++i) {
+      const Place place = PlaceOf(rows[i]);
+      slots[i] = FindDirect(place);
+      records.Prefetch(place.set);  // Nearly always there: do not wait to know.
+    }
+    return;
+  }
   std::array<Place, kTogether> places;
   for (size_t i = 0; i < rows.size(); ++i) {
     places[i] = PlaceOf(rows[i]);
-    if (is_direct_) {
-      slots[i] = Find(places[i]);
-      records.Prefetch(places[i].set);  // Nearly always there: do not wait to know.
-    } else if (index_) {
+    if (index_) {
       index_->Prefetch(places[i].tag);
-    } else {
-      const Group* const group = &groups_[places[i].set * ways_ / kTagsPerMatch];
-      __builtin_prefetch(group->tags);
-      __builtin_prefetch(group->words, /*rw=*/1);
+      continue;
     }
+    const Group* const group = &groups_[places[i].set * ways_ / kTagsPerMatch];
+    __builtin_prefetch(group->tags);
+    __builtin_prefetch(group->words, /*rw=*/1);
   }
-  if (is_direct_) return;
   for (size_t i = 0; i < rows.size(); ++i) {
     slots[i] = Find(places[i]);
     const CacheSlot use = claims && slots[i] == kNoCacheSlot ? EmptySlot(places[i]) : slots[i];

@@ -110,6 +110,9 @@ class SlotTable {
   };
   static_assert(sizeof(Group) == 128);
 
+  CacheSlot FindDirect(const Place& place) const {
+    return (direct_flags_[place.set] & SlotWord::kOccupied) != 0 ? place.set : kNoCacheSlot;
+  }
   uint64_t TagOf(CacheSlot slot) const;
 
   SlotTableOptions options_;

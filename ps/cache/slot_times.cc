@@ -37,12 +37,6 @@ void SlotTimes::Sweep(int64_t step, SlotTable& table) {
   swept_ = step;
 }
 
-bool SlotTimes::IsPinned(const SlotWord& word, int64_t step) const {
-  if (!word.is_next_use_known()) return StepOf(word) >= step;
-  if ((word.flags & SlotWord::kPinned) == 0) return false;
-  return (((word.flags >> kPinShift) - step) & 15) < kMaxPinAhead;
-}
-
 void SlotTimes::Use(SlotWord& word, uint64_t step, const std::byte* trailer) {
   ++uses_;
   const auto at_step = static_cast<int64_t>(step);

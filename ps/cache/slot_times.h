@@ -51,7 +51,11 @@ class SlotTimes {
     return static_cast<uint32_t>(std::max<int64_t>(step - StepOf(word), 0));
   }
   // Whether the row is kept for `step` or a later step.
-  bool IsPinned(const SlotWord& word, int64_t step) const;
+  bool IsPinned(const SlotWord& word, int64_t step) const {
+    if (!word.is_next_use_known()) return StepOf(word) >= step;
+    if ((word.flags & SlotWord::kPinned) == 0) return false;
+    return (((word.flags >> kPinShift) - step) & 15) < kMaxPinAhead;
+  }
 
   // The word of a row that comes in for `step`: occupied, clean and unpinned.
   SlotWord NewWord(uint64_t step) const {

@@ -6,10 +6,13 @@
 
 namespace rowhouse {
 
-CachedRow VictimSearch::CandidateAt(const SearchedCache& cache, CacheSlot slot) const {
+VictimSearch::VictimSearch(CachePolicy* policy)
+    : policy_(policy), ranks_rows_(policy != nullptr && policy->ranks_rows()) {}
+
+inline CachedRow VictimSearch::CandidateAt(const SearchedCache& cache, CacheSlot slot) const {
   SlotWord& word = cache.table.word(slot);
   return {.slot = slot,
-          .row = policy_->ranks_rows() ? cache.table.RowAt(slot) : RowId{},
+          .row = ranks_rows_ ? cache.table.RowAt(slot) : RowId{},
           .age = cache.times.AgeAt(word, cache.times.now()),
           .state = &word.state,
           .trailer = cache.records.trailer(slot)};
@@ -21,14 +24,17 @@ CachedRow VictimSearch::CandidateAt(const SearchedCache& cache, CacheSlot slot) 
 CacheSlot VictimSearch::ChooseAmong(const SearchedCache& cache, const SlotTable::Range& range,
                                     uint64_t begin, uint64_t count, int64_t step,
                                     Farthest* farthest) {
+  // Beside the loop: the compiler cannot know that candidates do not lie in these objects.
+  SlotTable& table = cache.table;
+  const SlotTimes times = cache.times;
   candidates_.clear();
   for (uint64_t i = 0, at = begin; i < count; ++i, ++at) {
     if (at == range.count) at = 0;
     const CacheSlot slot = range.first + at;
-    SlotWord& word = cache.table.word(slot);
-    if (!word.is_occupied() || cache.times.IsPinned(word, step)) continue;
+    SlotWord& word = table.word(slot);
+    if (!word.is_occupied() || times.IsPinned(word, step)) continue;
     if (word.is_next_use_known()) {
-      const int64_t next_use = cache.times.StepOf(word);
+      const int64_t next_use = times.StepOf(word);
       if (next_use >= step) {
         if (next_use > farthest->next_use) *farthest = {.slot = slot, .next_use = next_use};
         continue;

@@ -27,8 +27,8 @@ struct SearchedCache {
 
 class VictimSearch {
  public:
-  // `policy` outlives the object.
-  explicit VictimSearch(CachePolicy* policy) : policy_(policy) {}
+  // `policy` outlives the object; null: of a direct array, of which nothing is called.
+  explicit VictimSearch(CachePolicy* policy);
 
   // The slot whose row leaves for one that is needed in `step` and whose next use is in `wanted`;
   // kNoCacheSlot if no row of its set may leave: an unpinned one whose next use is not known, or is
@@ -58,6 +58,7 @@ class VictimSearch {
                         uint64_t count, int64_t step, Farthest* farthest);
 
   CachePolicy* policy_;
+  bool ranks_rows_;                    // the policy's
   uint64_t hand_ = 0;                  // where the next search begins
   std::vector<CachedRow> candidates_;  // a buffer
 };
