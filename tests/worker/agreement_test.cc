@@ -55,5 +55,15 @@ TEST(Agreement, WithoutAllRanksAFailureStaysWhereItIs) {
   EXPECT_FALSE(heard[1].is_agreed);
 }
 
+TEST(Agreement, ALostPeerIsNotMet) {
+  auto ranks = MakeThreadCommunicators(2, /*deadline_ms=*/1);
+  const Status lost(StatusCode::kUnavailable, "lost");
+  bool is_agreed = false;
+  EXPECT_EQ(AgreeIfPossible(*ranks[0], lost, "telling", &is_agreed).message(), "lost");
+  EXPECT_FALSE(is_agreed);
+  EXPECT_FALSE(CanBeAgreedOn(lost));
+  EXPECT_TRUE(CanBeAgreedOn(OkStatus()));
+}
+
 }  // namespace
 }  // namespace rowhouse
