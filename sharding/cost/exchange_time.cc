@@ -47,8 +47,8 @@ class Times {
   // Alone, worker and shard take turns, or overlap part by part; `together` is how much of their
   // work's sum the measured wall time is. With several shards only the slowest is waited for; with
   // several workers it serves all of them; and no host does more than its cores can.
-  // Rows are moved more than worked on: their threads keep a part of the cores busy, at least as
-  // many as one worker and one shard do. Pooling bags is work.
+  // Rows, and gradients of bags, are moved more than worked on: their threads keep a part of the
+  // cores busy, at least as many as one worker and one shard do. Pooling bags is work.
   double Wall(const Exchange& whole, const std::vector<double>& shard_ms, bool is_work) const {
     if (whole.worker + whole.shard <= 0) return whole.wall;
     const double together = whole.wall / (whole.worker + whole.shard);
@@ -154,11 +154,11 @@ class Exchanges {
     return sum;
   }
 
-  bool is_work() const { return all_.bag_lookups > 0; }
+  // Of a pull: bags are pooled. Their gradients are pushed as rows are.
+  bool pools() const { return all_.bag_lookups > 0; }
 
-  // What a message takes whatever is in it is the same inside a step, and so is pooling.
+  // What a message takes whatever is in it is the same inside a step.
   double InStepMs(const std::string& kernel, double factor, double wall) {
-    if (is_work()) return wall;
     const double fixed = std::min(wall, kernels_.Ms(kernel, {kFewRows, kNarrow}));
     return fixed + factor * (wall - fixed);
   }
@@ -171,7 +171,9 @@ class Exchanges {
       result_.shards[s].pull = shard_ms.back() * workload_.step.workers;
     }
     result_.worker_pull = whole.worker;
-    result_.pull = InStepMs("pull", times_.factors().pull, times_.Wall(whole, shard_ms, is_work()));
+    result_.pull = times_.Wall(whole, shard_ms, pools());
+    // Pooling takes as long as in the kernel.
+    if (!pools()) result_.pull = InStepMs("pull", times_.factors().pull, result_.pull);
     AddLink(all_.pull_reply_bytes, &ShardTraffic::pull_reply_bytes, &result_.pull);
   }
 
@@ -180,7 +182,7 @@ class Exchanges {
     const std::vector<double> ms = FurtherGatherMs(workload_, plan, traffic_, caches, &kernels_);
     for (size_t s = 0; s < ms.size(); ++s) result_.shards[s].pull += ms[s];
     if (ms.empty()) return;
-    result_.pull += (is_work() ? 1 : times_.factors().pull) * std::ranges::max(ms);
+    result_.pull += (pools() ? 1 : times_.factors().pull) * std::ranges::max(ms);
   }
 
   void Push() {
@@ -192,7 +194,8 @@ class Exchanges {
       result_.shards[s].apply = ApplyOf(traffic_.shards[s]);
     }
     result_.worker_push = whole.worker;
-    result_.push = InStepMs("push", times_.factors().push, times_.Wall(whole, shard_ms, is_work()));
+    result_.push =
+        InStepMs("push", times_.factors().push, times_.Wall(whole, shard_ms, /*is_work=*/false));
     AddLink(all_.push_request_bytes, &ShardTraffic::push_request_bytes, &result_.push);
   }
 

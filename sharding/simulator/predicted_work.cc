@@ -100,11 +100,11 @@ Result<StepWork> StepWorkOf(const Workload& workload, const Plan& plan, const Cl
   work.push_threads = ThreadsOf(one.workers[0].push_ms, work.phases.push);
   // Waiting for slower workers comes of the simulation's own jitter.
   work.phases.allreduce = all.phases.allreduce - all.wait_ms;
-  // As PredictStep has it: rows are moved more than worked on, but pooling bags is work.
-  if (!PoolsOnShards(workload, plan)) {
-    const double busy_cores = work.cores * InStep::Of(machine).exchange_cores;
-    work.exchange_load = work.cores / std::max(1.0, busy_cores);
-  }
+  // As PredictStep has it: rows and gradients of bags are moved more than worked on, but pooling
+  // bags is work.
+  const double busy_cores = work.cores * InStep::Of(machine).exchange_cores;
+  work.exchange_load = work.cores / std::max(1.0, busy_cores);
+  work.answer_load = PoolsOnShards(workload, plan) ? 1 : work.exchange_load;
   return work;
 }
 

@@ -36,7 +36,7 @@ void PsQueues::DrawSpeeds(uint64_t step) {
   for (uint32_t p = 0; p < slowness_.size(); ++p) slowness_[p] = speed_.Slowness(p, step, 0);
 }
 
-double PsQueues::Serve(uint32_t node, const Arrival& arrival, double ms) {
+double PsQueues::Serve(uint32_t node, const Arrival& arrival, double ms, double load) {
   // Parts are served as they come: the last one ends no earlier than it has come, and none keeps
   // the node from serving others while it is on its way.
   const double ready_ms = std::max(arrival.first_ms, arrival.last_ms - ms);
@@ -44,8 +44,7 @@ double PsQueues::Serve(uint32_t node, const Arrival& arrival, double ms) {
   PsTotals& totals = totals_[node];
   totals.wait_ms += begin_ms - ready_ms;
   totals.busy_ms += ms;
-  free_ms_[node] =
-      cores_.RunShard(work_.host_of_ps[node], begin_ms, ms, work_.shards * work_.exchange_load);
+  free_ms_[node] = cores_.RunShard(work_.host_of_ps[node], begin_ms, ms, work_.shards * load);
   if (ms > 0) Queue(node, ready_ms, free_ms_[node]);
   return free_ms_[node];
 }
@@ -79,7 +78,7 @@ double PsQueues::Pull(uint32_t host, double start_ms, uint64_t step, uint64_t ap
                  .last_ms = std::max(sent_ms + links_.delay_ms(), received_ms)};
     }
     arrival.first_ms = std::max(arrival.first_ms, applied_ms[p]);
-    double end_ms = Serve(p, arrival, ms);
+    double end_ms = Serve(p, arrival, ms, work_.answer_load);
     if (at != host) {
       const double reply_ms = links_.Ms(node.pull_reply_bytes);
       end_ms = std::max(end_ms,
@@ -111,7 +110,8 @@ double PsQueues::Push(uint32_t host, double start_ms, uint64_t step) {
                  .last_ms = std::max(sent_ms + links_.delay_ms(), received_ms)};
       back_ms = links_.delay_ms();
     }
-    done_ms = std::max(done_ms, Serve(p, arrival, node.push_ms * slowness_[p]) + back_ms);
+    done_ms = std::max(
+        done_ms, Serve(p, arrival, node.push_ms * slowness_[p], work_.exchange_load) + back_ms);
   }
   uint32_t& pushes = pushes_[step % pushes_.size()];
   if (++pushes == work_.workers) {

@@ -54,7 +54,7 @@ class PsQueues {
     double first_ms = 0, last_ms = 0;
   };
   // Returns when it has been served.
-  double Serve(uint32_t node, const Arrival& arrival, double ms);
+  double Serve(uint32_t node, const Arrival& arrival, double ms, double load);
   // A request that comes at `ready_ms` and has been served at `end_ms`.
   void Queue(uint32_t node, double ready_ms, double end_ms);
   void Apply(uint64_t step);

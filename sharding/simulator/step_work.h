@@ -30,8 +30,9 @@ struct StepWork {
   PhaseCost phases;
   double pull_threads = 1, push_threads = 1;  // cores that its own share of them keeps busy
   std::vector<PsWork> ps;                     // each PS node
-  // How much more of the cores pulls and pushes take on a host with fewer of them than threads.
-  double exchange_load = 1;
+  // How much more of the cores messages take on a host with fewer of them than threads: pushes, a
+  // worker's part of pulls, and answering pulls, if bags are not pooled there.
+  double exchange_load = 1, answer_load = 1;
 
   std::vector<uint32_t> host_of_ps, host_of_worker;
   uint32_t hosts = 1;

@@ -185,6 +185,34 @@ TEST(StepCost, ShardsPoolBagsOfFewRowsFasterThanOfMany) {
   EXPECT_GE(few.apply_ms, 0.5 * even.apply_ms);
 }
 
+// Every feature has bags of ten ids, which shards pool.
+Plan PoolBagsOnShards(uint32_t shards, Workload* workload) {
+  const size_t tables = workload->tables.physical.size();
+  workload->step.bag_lengths.assign(tables, 10.0);
+  workload->lookups.assign(tables, 10.0);
+  std::vector<TablePlacement> placements;
+  std::vector<Slice> slices;
+  for (const TableSpec& table : workload->tables.physical) {
+    slices.push_back(WholeTable(table, ShardId{Raw(table.id) % shards}));
+    placements.push_back({.table = table.id, .pools_on_shards = true});
+  }
+  return Plan::Make(workload->tables.physical, shards, slices, placements).value();
+}
+
+TEST(StepCost, GradientsOfBagsAreMovedAsRowsAre) {
+  Workload workload = WorkloadOf(4, 1'000'000, 32, 2048, 1);
+  const Plan plan = PoolBagsOnShards(1, &workload);
+  const auto predict = [&](double factor) {
+    Machine machine = Machine::Typical();
+    machine.constants["in_step_push"] = {.value = factor, .unit = "times", .spread = 0};
+    machine.constants["in_step_pull"] = {.value = factor, .unit = "times", .spread = 0};
+    return PredictStep(workload, plan, Cluster(1, 1), machine).value().phases;
+  };
+  const PhaseCost once = predict(1), twice = predict(2);
+  EXPECT_GT(twice.push, 1.3 * once.push);
+  EXPECT_EQ(twice.pull, once.pull) << "pooling is work";
+}
+
 TEST(StepCost, RowsThatAreNearlyAllOnTheWorkersLeaveShardsNoLessThanNothing) {
   for (const uint64_t rows : {2u, 3u, 7u, 50u, 333u}) {
     const Workload workload = WorkloadOf(3, rows, 32, 4096, 2);

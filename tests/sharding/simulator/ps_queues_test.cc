@@ -139,6 +139,24 @@ TEST(PsQueues, APullThatMaySeeAnOlderStepWaitsForNoPush) {
   EXPECT_DOUBLE_EQ(queues->Pull(work.host_of_worker[0], 12, 1, 0), 14);
 }
 
+TEST(PsQueues, PoolingTakesFewerCoresThanMovingRows) {
+  StepWork work = WorkByHand(2, 2);
+  DealRanks(1, &work);
+  work.cores = 2;
+  work.exchange_load = 2;
+  const auto pulled_ms = [&](double answer_load) {
+    work.answer_load = answer_load;
+    const RankSpeed speed({}, 4);
+    HostLinks links(1, 0, 0);
+    HostCores cores(2, std::vector<uint32_t>{4});
+    PsQueues queues(work, speed, 0, links, cores);
+    queues.Pull(0, 0, 0, 0);
+    return queues.Pull(0, 0, 0, 0);
+  };
+  EXPECT_DOUBLE_EQ(pulled_ms(1), 4) << "two nodes, on a core each, answer two pulls of 2 ms";
+  EXPECT_DOUBLE_EQ(pulled_ms(2), 8);
+}
+
 TEST(HostCores, FourThreadsOnTwoCoresTakeTwiceAsLong) {
   const std::vector<uint32_t> threads = {4};
   HostCores cores(2, threads);

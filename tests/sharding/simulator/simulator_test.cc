@@ -92,7 +92,9 @@ TEST(Simulate, PoolingTakesCoresAsLongAsItIsPredictedTo) {
       Simulate(workload, plan, cluster, Machine::Typical(), {.steps = 20, .jitter = 0}).value();
   workload.step.workers = 2;
   const StepCost predicted = PredictStep(workload, plan, cluster, Machine::Typical()).value();
-  EXPECT_NEAR(run.median_step_ms, predicted.ms, 0.1 * predicted.ms);
+  // But for pushes, which the prediction has wait for a part of the cores.
+  EXPECT_NEAR(run.median_step_ms - run.phases.push, predicted.ms - predicted.phases.push,
+              0.1 * predicted.ms);
   // Workers compute while shards pool for others: nothing is in their way.
   EXPECT_NEAR(run.phases.compute(), predicted.phases.compute(), 0.01 * predicted.ms);
 }
