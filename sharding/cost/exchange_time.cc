@@ -217,16 +217,32 @@ class Exchanges {
   }
 
   // Shards apply a step while workers sum dense gradients, update, read and merge; a pull waits for
-  // what is left, or for cores.
+  // what is left. On a host that has no core left over shards come first, as threads do that have
+  // slept: with a shard on every core, the answers to pushes wait until all rows are updated.
   void Update(double push_to_pull) {
-    double slowest = 0, all = workload_.step.workers * push_to_pull;
+    double slowest = 0, all = 0;
     for (const ShardWork& shard : result_.shards) {
       slowest = std::max(slowest, shard.apply);
       all += shard.apply;
     }
-    const double until_applied = std::max(slowest, all / times_.hosts() / times_.cores());
-    result_.update = std::max(0.0, until_applied - push_to_pull);
-    result_.pull += result_.update;
+    const double cores = times_.cores(), of_host = all / times_.hosts();
+    // What the workers' threads do meanwhile, of what they could do with all cores.
+    const auto shards = static_cast<double>(traffic_.shards.size());
+    double goes_on = 1;
+    if (std::ceil((shards + workload_.step.workers) / times_.hosts()) > cores) {
+      const double workers = std::ceil(workload_.step.workers / times_.hosts());
+      const double busy = std::min(std::ceil(shards / times_.hosts()), cores);
+      goes_on = std::min(workers, cores - busy) / std::min(workers, cores);
+    }
+    const double until_applied = std::max(slowest, of_host / cores);
+    const double done_meanwhile = goes_on * until_applied;
+    if (done_meanwhile < push_to_pull) {
+      result_.crowded = until_applied - done_meanwhile;
+      result_.push += result_.crowded;
+    } else {
+      result_.update = until_applied - push_to_pull;
+      result_.pull += result_.update;
+    }
   }
 
   void AddLink(double worker_bytes, double ShardTraffic::*bytes, double* wall) {

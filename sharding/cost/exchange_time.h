@@ -19,6 +19,7 @@ struct ShardWork {
 struct ExchangeTime {
   double pull = 0, push = 0;  // wall, of a worker, the following parts of it included
   double update = 0;          // of `pull`: until the shards have applied the step before
+  double crowded = 0;         // of `push`: for cores that shards, which update, and the store have
   double store = 0;           // of `pull`: waiting for reads
   double wire = 0;            // of `pull` and `push`: waiting for the network
   double calls = 0;           // of them: what one row a table would take

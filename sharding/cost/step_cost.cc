@@ -41,6 +41,7 @@ class Prediction {
     cost_.phases.pull = exchange_.pull;
     cost_.phases.push = exchange_.push;
     cost_.parked_ms = exchange_.update;
+    cost_.crowded_ms = exchange_.crowded;
     RETURN_IF_ERROR(times_.status());
     WaitForWorkers();
     cost_.ms = cost_.phases.total();

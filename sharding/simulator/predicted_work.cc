@@ -85,13 +85,14 @@ Result<StepWork> StepWorkOf(const Workload& workload, const Plan& plan, const Cl
   of_one.ps = PsWorkOf(one, alone);
   const Served served = ServedAlone(of_one);
   const double pull_ms = std::max(0.0, one.phases.pull - one.parked_ms);
+  const double push_ms = one.phases.push - one.crowded_ms;
 
   StepWork work = ShapeOf(cluster, machine, static_cast<double>(workload.step.samples));
   work.ps = PsWorkOf(all, cluster);
   work.phases = one.phases;
   // What PredictStep says of pull and push beyond these is the worker's own.
   work.phases.pull = std::max(0.0, pull_ms - served.pull_ms);
-  work.phases.push = std::max(0.0, one.phases.push - served.push_ms);
+  work.phases.push = std::max(0.0, push_ms - served.push_ms);
   // Rows that were prefetched are read, but not waited for.
   if (served.pull_ms > pull_ms) {
     for (PsWork& node : work.ps) node.pull_ms *= pull_ms / served.pull_ms;

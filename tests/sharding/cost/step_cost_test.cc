@@ -199,6 +199,20 @@ Plan PoolBagsOnShards(uint32_t shards, Workload* workload) {
   return Plan::Make(workload->tables.physical, shards, slices, placements).value();
 }
 
+TEST(StepCost, AWorkerWaitsForUpdatesOnlyWhereShardsHaveAllCores) {
+  Workload workload = WorkloadOf(4, 1'000'000, 32, 2048, 1);
+  const Plan plan = PoolBagsOnShards(2, &workload);
+  Machine machine = Machine::Typical();
+  machine.cores = 2;
+  const StepCost crowded = PredictStep(workload, plan, Cluster(2, 1), machine).value();
+  EXPECT_GT(crowded.ps[0].apply_ms, 0.1);
+  EXPECT_NEAR(crowded.crowded_ms, std::max(crowded.ps[0].apply_ms, crowded.ps[1].apply_ms), 1e-9);
+  machine.cores = 3;
+  const StepCost roomy = PredictStep(workload, plan, Cluster(2, 1), machine).value();
+  EXPECT_EQ(roomy.crowded_ms, 0);
+  EXPECT_LT(roomy.phases.push, crowded.phases.push);
+}
+
 TEST(StepCost, GradientsOfBagsAreMovedAsRowsAre) {
   Workload workload = WorkloadOf(4, 1'000'000, 32, 2048, 1);
   const Plan plan = PoolBagsOnShards(1, &workload);
