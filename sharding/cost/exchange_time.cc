@@ -294,21 +294,45 @@ class Exchanges {
       written[shard] += here * (shares.stored + shares.touched);
       bytes[shard] += here * shares.stored * caches.record_bytes[table];
     }
+    const bool reads_ahead = workload_.storage.prefetch_steps > 0;
+    double beside_ms = 0;
     for (size_t s = 0; s < read.size(); ++s) {
       if (read[s] <= 0) continue;
       const double record = bytes[s] / read[s];
-      const double ms =
-          kernels_.Ms("multiget", {read[s], record}) + kernels_.Ms("put", {written[s], record});
-      result_.shards[s].store = ms * times_.factors().store;
-      slowest = std::max(slowest, result_.shards[s].store);
+      const double ms = times_.factors().store * (kernels_.Ms("multiget", {read[s], record}) +
+                                                  kernels_.Ms("put", {written[s], record}));
+      slowest = std::max(slowest, ms);
+      result_.shards[s].store = reads_ahead ? kInPulls * ms : ms;
+      result_.shards[s].beside = (reads_ahead ? kBeside : kBeside - 1) * ms;
+      beside_ms += result_.shards[s].beside;
     }
-    // Rows of coming steps are read while this one computes; but shards admit and write rows
-    // meanwhile, and pulls wait for half of that.
-    constexpr double kNeverHidden = 0.5;
-    const double hidden = workload_.storage.prefetch_steps > 0 ? beside + result_.push : 0;
-    result_.store = std::max(slowest - hidden, kNeverHidden * slowest);
+    if (slowest <= 0) return;
+    result_.store = slowest;
+    if (reads_ahead) {
+      // Rows of coming steps are read while this one computes, if it is long enough.
+      result_.store = std::max(kInPulls * slowest, slowest - beside - result_.push);
+    }
     result_.pull += result_.store;
+    const double wait = WaitForCores(beside, beside_ms);
+    result_.crowded += wait;
+    result_.push += wait;
   }
+
+  // What the store's threads take of a host's cores beyond those that are idle in a step.
+  double WaitForCores(double beside, double store_ms) {
+    const double step = beside + result_.pull + result_.push;
+    double busy = workload_.step.workers * (beside + result_.worker_pull + result_.worker_push);
+    for (const ShardWork& shard : result_.shards) {
+      busy += shard.pull + shard.push + shard.apply + shard.store;
+    }
+    return std::max(0.0, (busy + store_ms) / times_.hosts() / times_.cores() - step);
+  }
+
+  // Of what the store's thread takes to read and write rows, with reading ahead. In pulls a shard
+  // chooses the rows that have to leave, checks and copies them. Meanwhile it looks up rows to come
+  // and admits those that were read, and RocksDB's threads write and merge its files. From phases
+  // of shards (report.json) and the time of RocksDB's threads in runs of 2 PS nodes and 2 workers.
+  static constexpr double kInPulls = 0.25, kBeside = 1.5;
 
   Times times_;
   KernelTimes& kernels_;

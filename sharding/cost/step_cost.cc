@@ -147,7 +147,8 @@ class Prediction {
       node.pull_ms += work.pull + work.store;
       node.push_ms += work.push;
       node.apply_ms += work.apply;
-      node.busy_ms += work.pull + work.store + work.push + work.apply;
+      node.store_ms += work.beside;
+      node.busy_ms += work.pull + work.store + work.push + work.apply + work.beside;
     }
     for (size_t n = 0; n < cost_.ps.size(); ++n) {
       RankCost& node = cost_.ps[n];

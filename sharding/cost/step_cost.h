@@ -48,6 +48,7 @@ struct RankCost {
   // updating once a step.
   double busy_ms = 0;  // their sum; of a worker: all that it does
   double pull_ms = 0, push_ms = 0, apply_ms = 0;
+  double store_ms = 0;    // of busy_ms: reading and writing rows that nobody waits for
   double pull_bytes = 0;  // of bytes_in + bytes_out; the rest is pushes
 };
 

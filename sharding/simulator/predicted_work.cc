@@ -20,6 +20,7 @@ std::vector<PsWork> PsWorkOf(const StepCost& cost, const ClusterShape& cluster) 
     works.push_back({.pull_ms = node.pull_ms / workers / shards,
                      .push_ms = node.push_ms / workers / shards,
                      .apply_ms = node.apply_ms / shards,
+                     .store_ms = node.store_ms / shards,
                      .pull_request_bytes = request_bytes / workers,
                      .pull_reply_bytes = (node.pull_bytes - request_bytes) / workers,
                      .push_bytes = push_bytes / workers,

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 namespace rowhouse {
 
@@ -17,6 +18,8 @@ PsQueues::PsQueues(const StepWork& work, const RankSpeed& speed, uint32_t lag, H
       free_ms_(work.ps.size()),
       queued_(work.ps.size()),
       slowness_(work.ps.size(), 1.0),
+      stored_ms_(work.ps.size()),
+      stored_before_ms_(work.ps.size()),
       applied_ms_(lag + 3, std::vector<double>(work.ps.size())),
       pushes_(lag + 3),
       totals_(work.ps.size()) {
@@ -77,7 +80,7 @@ double PsQueues::Pull(uint32_t host, double start_ms, uint64_t step, uint64_t ap
       arrival = {.first_ms = first_ms,
                  .last_ms = std::max(sent_ms + links_.delay_ms(), received_ms)};
     }
-    arrival.first_ms = std::max(arrival.first_ms, applied_ms[p]);
+    arrival.first_ms = std::max({arrival.first_ms, applied_ms[p], stored_before_ms_[p]});
     double end_ms = Serve(p, arrival, ms, work_.answer_load);
     if (at != host) {
       const double reply_ms = links_.Ms(node.pull_reply_bytes);
@@ -130,6 +133,13 @@ void PsQueues::Apply(uint64_t step) {
     totals_[p].busy_ms += ms;
     free_ms_[p] = cores_.RunShard(work_.host_of_ps[p], free_ms_[p], ms, work_.shards);
     applied_ms[p] = free_ms_[p];
+    // Beside what comes next, and for the same cores.
+    const double store_ms = work_.ps[p].store_ms * slowness_[p];
+    if (store_ms <= 0) continue;
+    totals_[p].busy_ms += store_ms;
+    const double begin_ms = std::max(stored_ms_[p], free_ms_[p]);
+    stored_before_ms_[p] = std::exchange(
+        stored_ms_[p], cores_.RunWorker(work_.host_of_ps[p], begin_ms, store_ms, work_.shards));
   }
 }
 

@@ -69,6 +69,9 @@ class PsQueues {
   // Of each PS node, ascending: when requests are done that were not when the last one came.
   std::vector<std::deque<double>> queued_;
   std::vector<double> slowness_;  // of each PS node in the step under way
+  // Of each PS node: when the store's threads have done what the last step asked of them, and the
+  // one before.
+  std::vector<double> stored_ms_, stored_before_ms_;
   uint64_t speeds_of_step_ = UINT64_MAX;
 
   std::vector<std::vector<double>> applied_ms_;  // by number of steps, mod its size; each PS node

@@ -227,6 +227,25 @@ TEST(StepCost, GradientsOfBagsAreMovedAsRowsAre) {
   EXPECT_EQ(twice.pull, once.pull) << "pooling is work";
 }
 
+TEST(StepCost, AStoreThatReadsAheadTakesCoresFromThoseWhoHaveNoneToSpare) {
+  Workload workload = WorkloadOf(2, 1'000'000, 64, 4096, 2);
+  workload.storage.store = "rocksdb";
+  workload.storage.cache_bytes = 10 << 20;
+  workload.storage.has_rows = true;
+  workload.storage.prefetch_steps = 2;
+  Machine machine = Machine::Typical();
+  const auto predict = [&](uint32_t cores) {
+    machine.cores = cores;
+    return PredictStep(workload, RowWise(workload, 2), Cluster(2, 2), machine).value();
+  };
+  const StepCost roomy = predict(16), crowded = predict(2);
+  EXPECT_GT(roomy.ps[0].store_ms, 0.1);
+  EXPECT_DOUBLE_EQ(roomy.ps[0].store_ms, crowded.ps[0].store_ms);
+  EXPECT_GT(crowded.crowded_ms, roomy.crowded_ms + 0.1);
+  const RankCost& node = roomy.ps[0];
+  EXPECT_NEAR(node.busy_ms, node.pull_ms + node.push_ms + node.apply_ms + node.store_ms, 1e-9);
+}
+
 TEST(StepCost, RowsThatAreNearlyAllOnTheWorkersLeaveShardsNoLessThanNothing) {
   for (const uint64_t rows : {2u, 3u, 7u, 50u, 333u}) {
     const Workload workload = WorkloadOf(3, rows, 32, 4096, 2);

@@ -139,6 +139,18 @@ TEST(PsQueues, APullThatMaySeeAnOlderStepWaitsForNoPush) {
   EXPECT_DOUBLE_EQ(queues->Pull(work.host_of_worker[0], 12, 1, 0), 14);
 }
 
+TEST(PsQueues, TheStoreHasAWholeStepForWhatAPullNeeds) {
+  StepWork work = WorkByHand(1, 1);
+  work.ps[0].store_ms = 30;
+  Queues queues(work);
+  const uint32_t host = work.host_of_worker[0];
+  queues->Push(host, 10, 0);  // applied at 11.5, stored at 41.5
+  EXPECT_DOUBLE_EQ(queues->Pull(host, 12, 1, 1), 14) << "what it needs was asked a step ago";
+  queues->Push(host, 20, 1);
+  EXPECT_DOUBLE_EQ(queues->Pull(host, 22, 2, 2), 43.5);
+  EXPECT_DOUBLE_EQ(queues->totals()[0].busy_ms, 2 * (2 + 1 + 0.5 + 30));
+}
+
 TEST(PsQueues, PoolingTakesFewerCoresThanMovingRows) {
   StepWork work = WorkByHand(2, 2);
   DealRanks(1, &work);
