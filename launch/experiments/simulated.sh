@@ -3,8 +3,9 @@
 # this machine's constants beside them, simulates the same runs and prints the errors.
 #   launch/experiments/simulated.sh [--repeat N] [--steps N] [--out DIR] [--ps N] [--workers N] [--quick]
 #                        [--calibration FILE]
-#     --repeat N   every model N times, one round after the other (3)
-#     --steps N    of each run (200)
+#     --repeat N   every model N times, one round after the other (5)
+#     --steps N    of each run (400): the caches of small_cache are all full after some 140 of them, and the
+#                  median step is to be one of those that follow
 #     --out DIR    where reports, the calibration, simulated.csv and .md go (runs/simulated); replaces
 #                  those of an earlier time
 #     --ps N       PS nodes (2)           --workers N  workers (2)
@@ -21,8 +22,8 @@ usage() {
     "[--ps N] [--workers N] [--calibration FILE] [--quick]" >&2
   exit 2
 }
-repeat=3
-steps=200
+repeat=5
+steps=400
 out="$runs/simulated"
 ps=2
 workers=2
