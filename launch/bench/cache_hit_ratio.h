@@ -19,9 +19,12 @@ struct CacheRun {
   std::string policy;
   std::shared_ptr<const RowAccessCounts> access_counts = nullptr;  // for the policy; null: none
   size_t prefetched_batches = 0;  // batches after the current one that are prefetched
+  size_t batch_accesses = 0;      // 0: a tenth of the slots, which few runs exceed
 
-  // Accesses of a batch: a tenth of the slots, which pins more of the cache than training does.
-  size_t batch() const { return slots < 160 ? 16 : slots / 10; }
+  size_t batch() const {
+    if (batch_accesses > 0) return batch_accesses;
+    return slots < 160 ? 16 : slots / 10;
+  }
 };
 
 // The share of accesses that hit. A row that finds no slot, as the batch needs all, is a miss.

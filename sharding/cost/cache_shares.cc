@@ -144,7 +144,9 @@ RowShares RowSharesOf(const Workload& workload, const Plan& plan, const StepTraf
       workload.lru_miss_ratio[Raw(table)] != nullptr) {
     TakeTraced(workload, table, ids, lookups, cached_rows / cuts, &shares);
   }
+  // Of rows read ahead the pull of each worker counts.
   const double once = ids.DistinctRows(lookups) / (workers * rows.distinct_rows);
+  if (storage.prefetch_steps == 0) shares.stored *= once;
   shares.touched *= once;
   shares.touched_midway *= once;
   shares.cached = std::max(0.0, 1 - shares.touched - shares.stored);

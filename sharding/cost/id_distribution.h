@@ -105,6 +105,9 @@ class IdDistribution {
   double LongRun(double slots, double lookups, const CacheOfRun& use) const;
   double BlindHitRate(double slots, double lookups) const;
   double CheHitRate(double slots, double lookups) const;
+  double WholeStepHitRate(double slots, double lookups) const;
+  double CountedHitRate(double slots, double lookups, double seen) const;
+  double HitRateOf(double slots, double lookups, double seen, const std::string& policy) const;
   double TopHitRate(double slots, double lookups) const;
 
   std::vector<Group> groups_;

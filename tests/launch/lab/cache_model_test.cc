@@ -14,6 +14,8 @@ struct Case {
   const char* policy;
   double exponent;
   size_t slots;
+  double part = 0.1;      // that a step needs of the slots
+  size_t uses = 600'000;  // of the run
 };
 
 class CacheModel : public testing::TestWithParam<Case> {};
@@ -46,8 +48,11 @@ AccessTrace TraceOf(uint64_t rows, double exponent, size_t batch, size_t steps) 
 TEST_P(CacheModel, HasTheHitRateOfTheCache) {
   const Case& one = GetParam();
   constexpr uint64_t kRows = 100'000;
-  const CacheRun run{.slots = one.slots, .policy = one.policy};
-  const size_t steps = 600'000 / run.batch();
+  const CacheRun run{
+      .slots = one.slots,
+      .policy = one.policy,
+      .batch_accesses = static_cast<size_t>(one.part * static_cast<double>(one.slots))};
+  const size_t steps = one.uses / run.batch();
   const double measured = CacheHitRatio(TraceOf(kRows, one.exponent, run.batch(), steps), run);
   const IdDistribution ids = IdDistribution::Zipf(kRows, one.exponent);
   const double lookups = ids.LookupsFor(static_cast<double>(run.batch()));
@@ -66,6 +71,11 @@ std::vector<Case> Cases() {
       for (const size_t slots : {1000, 10'000}) cases.push_back({policy, exponent, slots});
     }
   }
+  // Steps that need a large part of the cache, and runs too short to learn which rows are hot.
+  for (const char* const policy : {"lru", "lfu", "lrfu"}) {
+    for (const double part : {0.3, 0.6}) cases.push_back({policy, 1.05, 5000, part});
+    cases.push_back({policy, 1.05, 2000, 0.1, 20'000});
+  }
   return cases;
 }
 
@@ -74,7 +84,9 @@ INSTANTIATE_TEST_SUITE_P(Policies, CacheModel, testing::ValuesIn(Cases()),
                            const Case& one = param.param;
                            return std::string(one.policy) + "_" +
                                   std::to_string(static_cast<int>(one.exponent * 100)) + "_" +
-                                  std::to_string(one.slots);
+                                  std::to_string(one.slots) + "_" +
+                                  std::to_string(static_cast<int>(one.part * 100)) + "_" +
+                                  std::to_string(one.uses);
                          });
 
 }  // namespace

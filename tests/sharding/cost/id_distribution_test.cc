@@ -174,7 +174,7 @@ TEST(IdDistribution, ReadingAheadLeavesLittleToThePolicy) {
   const auto cached = [&](const char* policy, double ahead) {
     return ids.SharesOfRun(1e5, 5000, {.policy = policy, .steps_ahead = ahead}).cached;
   };
-  EXPECT_EQ(cached("lru", 8), cached("lru", 0));
+  EXPECT_NEAR(cached("lru", 8), cached("lru", 0), 0.01);
   EXPECT_EQ(cached("lfu", 8), cached("w_tinylfu", 8));
   EXPECT_LT(cached("lfu", 8), cached("lfu", 0));
   EXPECT_GT(cached("lfu", 8), cached("lru", 8));
