@@ -103,7 +103,7 @@ TEST(SizePlan, EveryKindHasItsLargestVocabulary) {
   }
   EXPECT_EQ(ids["plain{}"], "100 in 100");
   EXPECT_EQ(ids["hashed{}"], "null in 100") << "unbounded";
-  EXPECT_EQ(ids[R"(block{"block_dim":"8"})"], "100 in 100");
+  EXPECT_EQ(ids[R"(block{"block_dim":"2"})"], "197 in 197") << "a quarter of the width";
   EXPECT_EQ(ids[R"(qr{"collisions":"4"})"], "384 in 100");
   EXPECT_EQ(ids[R"(qr{"collisions":"sqrt"})"], "2500 in 100");
   EXPECT_EQ(ids[R"(mixed{"row_dim":"2"})"], "197 in 197") << "rows of 24 bytes, a projection of 64";

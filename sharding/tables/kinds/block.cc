@@ -9,13 +9,15 @@
 namespace rowhouse {
 namespace {
 
+constexpr uint32_t kDefaultWidth = 64;
+
 class Block final : public TableKind {
  public:
   static Result<std::unique_ptr<TableKind>> Make(const KindContext& context) {
     const LogicalTable& table = context.table;
     KindOptionReader options(table);
     const auto width = static_cast<uint32_t>(
-        options.Whole("block_dim", std::min<uint64_t>(64, table.dim), 1, table.dim));
+        options.Whole("block_dim", std::min<uint64_t>(kDefaultWidth, table.dim), 1, table.dim));
     RETURN_IF_ERROR(options.Finish());
     auto kind = std::make_unique<Block>();
     kind->layout_ = {.tables = {MakePhysical(table, "", table.rows, width)},
@@ -35,10 +37,11 @@ class Block final : public TableKind {
   KindLayout layout_;
 };
 
+// Rows of full width save nothing: where the default has them, a quarter of the width.
 std::vector<KindOptions> SizesToAsk(uint32_t dim, const KindOptions& of_model) {
   const auto given = of_model.find("block_dim");
-  return {{{"block_dim",
-            given != of_model.end() ? given->second : fmt::format("{}", std::min(64u, dim))}}};
+  const uint32_t width = dim > kDefaultWidth ? kDefaultWidth : std::max(1u, dim / 4);
+  return {{{"block_dim", given != of_model.end() ? given->second : fmt::format("{}", width)}}};
 }
 
 const bool kRegistered =
