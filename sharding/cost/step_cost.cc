@@ -112,6 +112,7 @@ class Prediction {
       cost.rows_pushed = workload_.tables.is_frozen[t] ? 0 : pieces;
       cost.bytes = rows.bytes * workers();
       cost.hit_rate = caches_.tables[t].cached;
+      cost.read_share = caches_.tables[t].stored;
       cost.ms = worker_.table_ms[t];
       if (bytes > 0) cost.ms += (exchange_.pull + exchange_.push) * rows.bytes / bytes;
       // Gradients of rows on the workers are summed and applied with those of the dense part.

@@ -54,6 +54,7 @@ struct RankCost {
 
 struct TableCost {
   double rows_pulled = 0, rows_pushed = 0, bytes = 0, hit_rate = 1;
+  double read_share = 0;  // of rows_pulled: from the store
   // Of the step's time that would not be there without the table, about: its lookups, its share of
   // pull and push by bytes, and of allreduce and update by floats that it has on the workers.
   double ms = 0;

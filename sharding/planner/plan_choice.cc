@@ -15,6 +15,8 @@ namespace {
 
 // Work of all predictions of a search, in tables and shards.
 constexpr uint64_t kMostWork = 140'000;
+// Of the largest clusters, too.
+constexpr uint64_t kFewTried = 12;
 // Of so many tables more, predictions take longer, and few of them help.
 constexpr size_t kManyTables = 500;
 constexpr uint64_t kMostRefinements = 10'000;
@@ -30,6 +32,7 @@ constexpr double kUnseen = 2e-3;
 constexpr uint64_t kMostSlices = 20'000;
 // No plan is made even at the price of a longer step than this strategy's. It is always tried.
 constexpr std::string_view kLpt = "table_wise_lpt";
+constexpr std::string_view kMadeEven = ", made even";
 
 double LargestLoad(const StepCost& cost) {
   double largest = 0;
@@ -81,7 +84,7 @@ PlanChoice::PlanChoice(const Workload& workload, const ClusterShape& cluster,
       storage.store != "memory" && bytes > static_cast<double>(storage.cache_bytes) * cluster.ps;
   const size_t tables = workload.tables.physical.size();
   const size_t of_table = is_cached ? 20 : 1 + tables / kManyTables;
-  most_tried_ = kMostWork / (tables * of_table + shards_);
+  most_tried_ = std::max<uint64_t>(kFewTried, kMostWork / (tables * of_table + shards_));
 }
 
 // ---- One plan -----------------------------------------------------------------------------------
@@ -150,20 +153,22 @@ Status PlanChoice::Try(const Plan& plan, const std::string& name) {
   return OkStatus();
 }
 
-Status PlanChoice::TryEven(const PlanParts& parts) {
+Result<std::optional<StepCost>> PlanChoice::TryEven(const PlanParts& parts) {
   Result<Plan> plan = parts.ToPlan(workload_.tables, shards_);
-  if (!plan.ok()) return OkStatus();
+  if (!plan.ok()) return std::optional<StepCost>();
   ASSIGN_OR_RETURN(StepCost cost, PredictStep(workload_, plan.value(), cluster_, machine_));
   ++tried_;
   const double most_ms =
       std::min(cost_.ms * (1 + kAlike), std::max(cost_.ms, least_ms_of_lpt_) * (1 + kUnseen));
-  const bool is_better =
+  const bool is_more_even =
       cost.ms <= most_ms && LargestLoad(cost) < LargestLoad(cost_) * (1 - kClearlyMoreEven);
-  if (!is_better || !WhyTooMuch(plan.value(), cost).empty()) return OkStatus();
-  best_ = std::move(plan).value();
-  cost_ = std::move(cost);
-  name_ += ", made even";
-  return OkStatus();
+  const bool is_better = is_more_even || cost.ms < cost_.ms * (1 - kLeastGain);
+  if (is_better && WhyTooMuch(plan.value(), cost).empty()) {
+    best_ = std::move(plan).value();
+    cost_ = cost;
+    if (!name_.ends_with(kMadeEven)) name_ += kMadeEven;
+  }
+  return std::optional<StepCost>(std::move(cost));
 }
 
 Status PlanChoice::ShareCaches() {

@@ -35,10 +35,10 @@ class PlanChoice {
   // Other places of single tables, table by table, of few tables two at a time, until nothing
   // helps.
   Status Refine();
-  // Predicts a plan that is meant to be more even. It replaces the best one if it is so clearly and
-  // takes at most 1 % longer, which no prediction can tell apart, and no longer than
-  // table_wise_lpt.
-  Status TryEven(const PlanParts& parts);
+  // Predicts a plan that is meant to be more even. It replaces the best one if it is faster, or if
+  // it is clearly more even and takes at most 1 % longer, which no prediction can tell apart, and
+  // no longer than table_wise_lpt. Its cost; nullopt if it is no plan.
+  Result<std::optional<StepCost>> TryEven(const PlanParts& parts);
   // Gives the best plan the cache shares that save most reads, unless it is slower with them,
   // or has fewer hits.
   Status ShareCaches();
@@ -48,7 +48,7 @@ class PlanChoice {
   uint64_t Combinations(uint64_t most) const;
 
   // Whether predictions have taken as long as they may; a few are always made.
-  bool is_tired() const { return searched() >= std::max<uint64_t>(most_tried_, 4); }
+  bool is_tired() const { return searched() >= most_tried_; }
   bool has_plan() const { return best_.has_value(); }
   const Plan& plan() const { return *best_; }
   const StepCost& cost() const { return cost_; }

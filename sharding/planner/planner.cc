@@ -47,10 +47,7 @@ class Planner {
     if (!choice_.has_plan()) {
       return draft.ok() ? UsageError("{}", choice_.refusal()) : WhyNone(draft.status());
     }
-    if (searches) {
-      draft = Draft(FormsOfBest(), searches, options_.may_split);
-      if (draft.ok()) RETURN_IF_ERROR(choice_.TryEven(draft.value().parts));
-    }
+    if (searches) RETURN_IF_ERROR(MakeEven());
     RETURN_IF_ERROR(choice_.ShareCaches());
     return Finish();
   }
@@ -139,22 +136,73 @@ class Planner {
     return OkStatus();
   }
 
-  std::vector<TableForm> FormsOfBest() const {
-    std::vector<TableForm> forms;
-    for (const TableSpec& table : workload_.tables.physical) forms.push_back(FormOfBest(table));
-    return forms;
+  // The pieces of the best plan are spread anew; then the same with the large tables divided by
+  // rows.
+  Status MakeEven() {
+    RETURN_IF_ERROR(SpreadAnew(/*by_rows=*/false));
+    return SpreadAnew(/*by_rows=*/true);
   }
 
-  TableForm FormOfBest(const TableSpec& table) const {
+  // With the caches that the best plan was predicted to have. Those of the new one are others, so
+  // it is spread once more with what lies between, and so on.
+  Status SpreadAnew(bool by_rows) {
+    constexpr int kRounds = 6;
+    const bool reads = workload_.storage.store != "memory";
+    std::vector<double> read_shares;
+    for (const TableCost& table : choice_.cost().tables) read_shares.push_back(table.read_share);
+    for (int round = 0; round < (reads ? kRounds : 1); ++round) {
+      TableForms forms = forms_;
+      for (const TableSpec& table : workload_.tables.physical) {
+        if (reads) forms.SetReadShare(table.id, read_shares[Raw(table.id)]);
+      }
+      std::vector<TableForm> of_best = FormsOfBest(forms);
+      if (by_rows && !DivideByRows(forms, &of_best)) break;
+      const Result<PlanDraft> draft = Draft(of_best, /*searches=*/true, options_.may_split);
+      if (!draft.ok()) break;
+      ASSIGN_OR_RETURN(const std::optional<StepCost> cost, choice_.TryEven(draft.value().parts));
+      if (!cost) break;
+      for (size_t t = 0; t < read_shares.size(); ++t) {
+        read_shares[t] = (read_shares[t] + cost->tables[t].read_share) / 2;
+      }
+    }
+    return OkStatus();
+  }
+
+  // Tables that shards pool, that are more than an even share and that only columns divide, which
+  // takes more work of all shards: workers pull their rows instead. False: there are none.
+  bool DivideByRows(const TableForms& forms, std::vector<TableForm>* all) const {
+    double even = 0;
+    for (const TableForm& form : *all) even += form.WholeMs() / shards_;
+    bool is_any = false;
+    for (const TableSpec& table : workload_.tables.physical) {
+      TableForm& form = (*all)[Raw(table.id)];
+      const bool may = options_.may_split && workload_.tables.pool_on[Raw(table.id)] != "shards";
+      const bool is_of_rows = !form.pools_on_shards || (!form.cuts_columns && form.units > 1);
+      if (!may || form.is_on_workers || is_of_rows || form.WholeMs() <= even) continue;
+      form = forms.Rows(table.id);
+      is_any = true;
+    }
+    return is_any;
+  }
+
+  std::vector<TableForm> FormsOfBest(const TableForms& forms) const {
+    std::vector<TableForm> of_best;
+    for (const TableSpec& table : workload_.tables.physical) {
+      of_best.push_back(FormOfBest(forms, table));
+    }
+    return of_best;
+  }
+
+  TableForm FormOfBest(const TableForms& forms, const TableSpec& table) const {
     const rowhouse::Plan& plan = choice_.plan();
-    if (plan.is_on_workers(table.id)) return forms_.OnWorkers(table.id);
-    return plan.pools_on_shards(table.id) ? forms_.Bags(table.id)
-                                          : forms_.Rows(table.id, plan.worker_rows(table.id));
+    if (plan.is_on_workers(table.id)) return forms.OnWorkers(table.id);
+    return plan.pools_on_shards(table.id) ? forms.Bags(table.id)
+                                          : forms.Rows(table.id, plan.worker_rows(table.id));
   }
 
   // What some shard has to do for a table that cannot be divided further, pooled as it is.
   double LeastMs(const TableSpec& table) const {
-    const TableForm form = FormOfBest(table);
+    const TableForm form = FormOfBest(forms_, table);
     if (form.is_on_workers) return 0.0;
     return options_.may_split ? form.LeastPieceMs() : form.shard_ms + form.piece_ms;
   }

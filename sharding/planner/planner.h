@@ -4,8 +4,9 @@
 //                 shard with the least load (longest processing time first)
 //   local_search  greedy, then moves, swaps and cuts (sharding/planner/load_search.h); the best of
 //                 these and of all strategies by PredictStep; then other places for single tables.
-//                 At last the pieces of the best are spread anew, if that is clearly more even and
-//                 takes at most 1 % longer, and no longer than table_wise_lpt
+//                 At last the pieces of the best are spread anew, also with large tables divided
+//                 by rows that shards had pooled, if that is faster; or if it is clearly more even
+//                 and takes at most 1 % longer, and no longer than table_wise_lpt
 //   exhaustive    every combination of places: each table on the workers, whole on any shard, or
 //                 divided evenly by rows or by columns, with workers or shards pooling it
 //

@@ -50,9 +50,9 @@ void TableForms::CountUses() {
     if (workload_.storage.store != "memory" && !tables.on_workers[Raw(table.id)]) {
       const double slots = static_cast<double>(workload_.storage.cache_bytes) * cluster_.ps /
                            std::max(1.0, cached_tables) / static_cast<double>(use.record_bytes);
-      const double hits =
-          workload_.of_table[Raw(table.id)].HitRate(slots, use.lookups, workload_.storage.policy);
-      use.missed = use.distinct * cluster_.workers * (1 - std::clamp(hits, 0.0, 1.0));
+      const double hits = workload_.of_table[Raw(table.id)].HitRate(
+          slots, use.lookups * cluster_.workers, workload_.storage.policy);
+      use.missed = use.updated * (1 - std::clamp(hits, 0.0, 1.0));
     }
     rows += use.distinct;
     uses_.push_back(use);
@@ -166,11 +166,17 @@ double TableForms::LocalPoolingMs(TableId table) const {
   return ms;
 }
 
-double TableForms::StoreMs(TableId table) const {
+double TableForms::StoreMs(TableId table, double record_bytes) const {
   const TableUse& used = use(table);
   if (used.missed <= 0) return 0.0;
+  const double rows = std::max(16.0, used.missed);
   return used.missed *
-         SlopeMs("multiget", std::max(16.0, used.missed), static_cast<double>(used.record_bytes));
+         (SlopeMs("multiget", rows, record_bytes) + SlopeMs("put", rows, record_bytes));
+}
+
+void TableForms::SetReadShare(TableId table, double share) {
+  TableUse& used = uses_[Raw(table)];
+  used.missed = used.distinct * cluster_.workers * share;
 }
 
 bool TableForms::MayCutColumns(TableId table) const {
@@ -201,7 +207,8 @@ TableForm TableForms::Rows(TableId table, std::vector<RowId> hot_rows) const {
     form.worker_ms += Ms("allreduce", {workers, on_workers}) - Ms("allreduce", {workers, 1.0});
   }
   form.shard_ms = workers * distinct * (RowPullMs(spec, "shard") + RowPushMs(spec, "shard")) +
-                  UpdateMs(spec, distinct, updated) + StoreMs(table);
+                  UpdateMs(spec, distinct, updated) +
+                  StoreMs(table, static_cast<double>(used.record_bytes));
   form.link_ms = LinkMs(distinct * (kRowId + kCount + kValue * spec.dim));
   // Of a table that a message has: a few rows' worth of work, about.
   form.piece_ms = 4 * workers * RowPullMs(spec, "shard");
@@ -230,7 +237,12 @@ TableForm TableForms::Bags(TableId table) const {
                               : std::max(0.0, without_lookups());
   form.worker_ms = BagsMs(table, /*of_shards=*/false, used.bag_length, spec.dim);
   form.piece_ms = workers * std::min(all, of_piece);
-  form.shard_ms = workers * all + StoreMs(table) - form.piece_ms;
+  form.shard_ms = workers * all - form.piece_ms;
+  // A row is read from the store once for each range of columns, however narrow.
+  const double read_ms = StoreMs(table, static_cast<double>(used.record_bytes));
+  const double of_row = form.cuts_columns ? std::min(read_ms, StoreMs(table, sizeof(float))) : 0;
+  form.piece_ms += of_row;
+  form.shard_ms += read_ms - of_row;
   form.link_ms = LinkMs(used.lookups * kCount + used.bags * (kCount + kValue * spec.dim));
   return WithEvenMs(std::move(form));
 }

@@ -53,6 +53,9 @@ class TableForms {
              uint32_t hot_rows);
 
   const TableUse& use(TableId table) const { return uses_[Raw(table)]; }
+  // Of the rows that workers pull so many are read from the store, as a prediction has it: the
+  // forms then cost what they do with the caches of that plan. At first all tables have equal ones.
+  void SetReadShare(TableId table, double share);
 
   // Workers pull rows, and have `hot_rows` of them.
   TableForm Rows(TableId table, std::vector<RowId> hot_rows = {}) const;
@@ -85,7 +88,8 @@ class TableForms {
   // Of a worker's link; pulls and pushes go opposite ways, one after the other.
   double LinkMs(double bytes) const;
   double LocalPoolingMs(TableId table) const;
-  double StoreMs(TableId table) const;
+  // Of rows with records of so many bytes, of all workers.
+  double StoreMs(TableId table, double record_bytes) const;
   void CountUses();
   void CheckBags();
   void FindHotRows(uint32_t most);

@@ -313,10 +313,10 @@ TEST(Planner, PlansAThousandTablesForAThousandRanks) {
         planned.largest_load / planned.mean_load, planned.lower_bound_load / planned.mean_load);
     EXPECT_LE(planned.plans_tried, 40u);  // of which each takes tens of milliseconds
     EXPECT_GE(planned.largest_load, planned.lower_bound_load);
-    // Rows can be spread as evenly as one likes; ranges of columns cannot.
-    if (!pools) {
-      EXPECT_LE(planned.largest_load, 1.05 * planned.mean_load);
-    }
+    // Rows can be spread as evenly as one likes; ranges of columns cannot, and the caches that
+    // pieces get, so what they cost, depend on what else lies there.
+    const double most = !pools ? 1.05 : std::string_view(store) == "memory" ? 1.15 : 2.5;
+    EXPECT_LE(planned.largest_load, most * planned.mean_load);
   }
 }
 
