@@ -338,20 +338,27 @@ double IdDistribution::CountedHitRate(double slots, double lookups, double seen)
   if (!std::isfinite(seen) || slots >= DistinctRows(seen)) return TopHitRate(slots, lookups);
   std::vector<double> roots;
   for (const Group& group : groups_) roots.push_back(std::cbrt(group.probability * seen));
-  const auto has = [&](size_t group, double count) {
-    const double z = 3 * std::sqrt(count) * (roots[group] / std::cbrt(count) - 1 + 1 / (9 * count));
-    return 1 / (1 + std::exp(-z * (1.5976 + 0.070566 * z * z)));  // the normal law's integral
+  std::vector<double> has(groups_.size());  // each row of the group so many lookups
+  const auto rows_with = [&](double count) {
+    const double scale = 3 * std::sqrt(count), of_root = scale / std::cbrt(count);
+    const double shift = scale * (1 / (9 * count) - 1);
+    double rows = 0;
+    for (size_t g = 0; g < groups_.size(); ++g) {
+      const double z = of_root * roots[g] + shift;
+      has[g] = 1 / (1 + std::exp(-z * (1.5976 + 0.070566 * z * z)));  // the normal law's integral
+      rows += groups_[g].rows * has[g];
+    }
+    return rows;
   };
   double low = 1e-2, high = std::max(1.0, 2 * groups_[0].probability * seen);
-  for (int i = 0; i < 24; ++i) {
+  for (int i = 0; i < 16; ++i) {
     const double count = std::sqrt(low * high);
-    double rows = 0;
-    for (size_t g = 0; g < groups_.size(); ++g) rows += groups_[g].rows * has(g, count);
-    (rows > slots ? low : high) = count;
+    (rows_with(count) > slots ? low : high) = count;
   }
+  rows_with(high);
   double hits = 0;
   for (size_t g = 0; g < groups_.size(); ++g) {
-    hits += groups_[g].rows * has(g, high) * Touched(decays_[g], lookups);
+    hits += groups_[g].rows * has[g] * Touched(decays_[g], lookups);
   }
   return hits / DistinctRows(lookups);
 }
