@@ -112,7 +112,7 @@ std::string PlanChoice::WhyTooMuch(const Plan& plan, const StepCost& cost) const
                            const char* what) -> std::string {
       if (limit == 0 || bytes <= static_cast<double>(limit)) return "";
       return fmt::format(
-          "PS node {} would need {:.1f} MiB of {}, {:.1f} MiB more than {}={}; most of it is of "
+          "PS node {} would need {:.4g} MiB of {}, {:.3g} MiB more than {}={}; most of it is of "
           "table \"{}\"",
           node, bytes / (1 << 20), what, (bytes - static_cast<double>(limit)) / (1 << 20), flag,
           limit >> 20,
