@@ -26,7 +26,6 @@ namespace {
 constexpr uint64_t kLookups = 8192;         // of a call: the original's
 constexpr uint64_t kSmallTableRows = 1682;  // the original's cache-resident table
 constexpr uint32_t kDim = 256;
-constexpr uint64_t kOriginalRows = 2'000'000;  // of the DRAM table
 
 // The value of "MemAvailable:     123 kB" and the like; 0: not there.
 uint64_t FreeBytesOfHost() {
@@ -72,6 +71,20 @@ class Subject {
   // The first steps, in which oneDNN prepares its products, are not counted.
   void Forget() { times_.clear(); }
 
+  void EndRound() {
+    const std::vector<LocalTimes> round(times_.begin() + static_cast<ptrdiff_t>(counted_),
+                                        times_.end());
+    std::vector<double> steps;
+    for (const LocalTimes& times : round) steps.push_back(times.step());
+    rounds_.push_back(MedianOf(std::move(steps)));
+    counted_ = times_.size();
+  }
+  // Of the medians of rounds, as a share of the step.
+  double Spread() const {
+    const auto [least, most] = std::ranges::minmax(rounds_);
+    return (most - least) * 1e6 / step_us();
+  }
+
   // Of a step, by what `part` takes.
   template <typename Part>
   double Median(const Part& part) const {
@@ -100,9 +113,11 @@ class Subject {
   std::vector<Batch> batches_;
   uint64_t next_ = 0;
   std::vector<LocalTimes> times_;
+  std::vector<double> rounds_;  // medians, seconds
+  size_t counted_ = 0;          // of times_, in rounds_
 };
 
-// A model, and the same with one thing varied.
+// A model, and the same with one thing varied. Of the widths the model's own is not among them.
 struct Family {
   RegimeModel model;
   std::unique_ptr<Subject> itself, one_sample;
@@ -134,12 +149,12 @@ Result<Family> FamilyOf(const RegimeModel& model, std::span<float> memory) {
   RegimeModel one = model;
   one.batch = 1;
   ASSIGN_OR_RETURN(family.one_sample, Subject::Make(one, memory));
-  for (const uint32_t times : {1u, 2u, 4u, 8u}) {
+  for (const uint32_t times : {1u, 2u, 8u}) {
     const uint32_t dim = model.dim * times / 4;
     ASSIGN_OR_RETURN(auto subject, Subject::Make(WithWidth(model, dim), memory));
     family.by_row_width.emplace_back(dim, std::move(subject));
   }
-  for (const uint32_t factor : {1u, 2u, 4u}) {
+  for (const uint32_t factor : {2u, 4u}) {
     ASSIGN_OR_RETURN(auto subject, Subject::Make(WithMlps(model, factor), memory));
     family.by_mlp_width.emplace_back(factor, std::move(subject));
   }
@@ -152,7 +167,11 @@ Status RunAll(const std::vector<Family>& families, const RegimeOptions& options)
     for (const Family& family : families) {
       for (Subject* subject : family.all()) {
         RETURN_IF_ERROR(subject->Run(options.seconds_a_point));
-        if (round < 0) subject->Forget();
+        if (round < 0) {
+          subject->Forget();
+        } else {
+          subject->EndRound();
+        }
       }
     }
   }
@@ -166,6 +185,7 @@ ConfigEvidence EvidenceOf(const Family& family) {
                         .table_bytes = itself.table_bytes(),
                         .batch = family.model.batch,
                         .step_us = itself.step_us(),
+                        .step_spread = itself.Spread(),
                         .one_sample_us = family.one_sample->step_us(),
                         .lookups = itself.Share(&LocalTimes::lookups),
                         .mlp = itself.Share(&LocalTimes::mlp),
@@ -174,6 +194,10 @@ ConfigEvidence EvidenceOf(const Family& family) {
   for (const auto& [width, subject] : family.by_row_width) {
     config.by_row_width.push_back({.width = width, .step_us = subject->step_us()});
   }
+  config.by_row_width.push_back(
+      {.width = static_cast<double>(family.model.dim), .step_us = config.step_us});
+  std::ranges::sort(config.by_row_width, {}, &WidthTime::width);
+  config.by_mlp_width.push_back({.width = 1, .step_us = config.step_us});
   for (const auto& [width, subject] : family.by_mlp_width) {
     config.by_mlp_width.push_back({.width = width, .step_us = subject->step_us()});
   }
@@ -234,19 +258,21 @@ LookupFigures TimeLookups(std::span<const float> memory) {
           .call_ns = std::max(one - each, 0.0)};
 }
 
-// Bytes for tables; kUnavailable if they are too few.
+// Bytes for tables; kUsage and kUnavailable as MeasureRegimes.
 Result<uint64_t> BytesForTables(const RegimeOptions& options) {
-  constexpr uint64_t kLeast = kLeastTableMib << 20;
   const uint64_t free = FreeBytesOfHost();
+  if (options.memory_bytes > 0 && free > 0 && options.memory_bytes >= free) {
+    return UsageError("tables of {} MiB do not fit the {} MiB of memory that this host has free",
+                      options.memory_bytes >> 20, free >> 20);
+  }
   const uint64_t limit = options.memory_bytes > 0 ? options.memory_bytes : free / 3;
-  const uint64_t wanted = kOriginalRows * kDim * sizeof(float);
-  const uint64_t bytes = std::min(limit, wanted);
-  if (bytes >= kLeast && (free == 0 || bytes < free)) return bytes;
+  const uint64_t bytes = std::min(limit, kOriginalTableBytes);
+  if (bytes >= kLeastTableBytes) return bytes;
   return MakeStatus(StatusCode::kUnavailable,
                     "bench regime needs tables far larger than the CPU's caches, {} MiB at least, "
                     "and takes a third of the host's free memory ({} MiB): end other programs, or "
                     "use a larger host",
-                    kLeast >> 20, free >> 20);
+                    kLeastTableBytes >> 20, free >> 20);
 }
 
 }  // namespace

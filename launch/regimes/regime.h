@@ -8,8 +8,8 @@
 
 namespace rowhouse {
 
-// MiB of tables: what is far more than caches have, and the original's.
-inline constexpr uint64_t kLeastTableMib = 256, kMostTableMib = 1953;
+inline constexpr uint64_t kLeastTableBytes = uint64_t{256} << 20;  // caches hold less than that
+inline constexpr uint64_t kOriginalTableBytes = uint64_t{2'000'000} * 256 * sizeof(float);
 
 struct RegimeOptions {
   uint64_t memory_bytes = 0;      // for tables; 0: a third of what the host has free
@@ -18,7 +18,8 @@ struct RegimeOptions {
   bool uses_shard = true;         // runs both models through a PS node, too
 };
 
-// kUnavailable, with the reason, if there is too little memory for the experiment.
+// kUsage if the tables that were asked for do not fit what the host has free. kUnavailable, with
+// the reason, if there is too little memory for the experiment.
 Result<RegimeEvidence> MeasureRegimes(const RegimeOptions& options);
 
 }  // namespace rowhouse

@@ -12,9 +12,9 @@ double Percent(double share) { return 100.0 * share; }
 
 bool IsDram(const ConfigEvidence& config, uint64_t cache) {
   const std::optional<double> growth = GrowthOf(config.by_mlp_width);
-  return config.lookups > kDramShare &&
+  return growth && *growth <= kFlatGrowth && config.lookups > kDramShare &&
          static_cast<double>(config.table_bytes) >= kDramTables * static_cast<double>(cache) &&
-         LinearFitOf(config.by_row_width) >= kLinearFit && growth && *growth <= kFlatGrowth;
+         LinearFitOf(config.by_row_width) >= kLinearFit;
 }
 
 std::string Shares(const ConfigEvidence& config) {
@@ -23,40 +23,40 @@ std::string Shares(const ConfigEvidence& config) {
                      Percent(config.other));
 }
 
-// What was measured over widths, behind "; ".
-std::string SweepsText(const ConfigEvidence& config) {
-  std::string text;
-  if (!config.by_row_width.empty()) {
-    text += fmt::format("; time over row width fits a line to R^2 {:.3f}",
-                        LinearFitOf(config.by_row_width));
-  }
-  if (const std::optional<double> growth = GrowthOf(config.by_mlp_width)) {
-    text += fmt::format("; it grows {:.0f} % with MLPs twice as wide", Percent(*growth));
-  }
-  return text;
+// Of what was measured only.
+std::string Sweeps(const ConfigEvidence& config) {
+  const std::optional<double> growth = GrowthOf(config.by_mlp_width);
+  if (config.by_row_width.size() < 3 || !growth) return "other widths were not measured";
+  return fmt::format(
+      "time over row width fits a line to R^2 {:.3f}, and grows {:.0f} % with MLPs twice as wide",
+      LinearFitOf(config.by_row_width), Percent(*growth));
 }
 
-// Figures of a configuration that cannot be of one experiment.
-void CheckFigures(const ConfigEvidence& config, std::vector<std::string>* found) {
-  // Shares are rounded nowhere, but times of phases and of the step are medians of their own.
-  constexpr double kSlack = 0.1;
-  const auto add = [&](const std::string& what) {
-    found->push_back(fmt::format("{} {}: {}", config.name, config.place, what));
-  };
+std::vector<std::string> FaultsOf(const ConfigEvidence& config) {
+  std::vector<std::string> found;
   const double sum = config.lookups + config.mlp + config.wire + config.other;
   const double least = std::min({config.lookups, config.mlp, config.wire, config.other});
-  if (least < 0 || std::abs(sum - 1) > kSlack) {
-    add(fmt::format("the shares of a step add up to {:.0f} %", Percent(sum)));
+  if (!(least >= 0) || !(std::abs(sum - 1) <= kShareTolerance)) {
+    found.push_back(fmt::format("{} {}: its shares make up {:.0f} % of a step: {}", config.name,
+                                config.place, Percent(sum), Shares(config)));
   }
-  // The model as it is was timed again among those of other widths; a machine changes its speed.
-  constexpr double kMostChange = 3;
+  if (!(config.step_us > 0)) {
+    found.push_back(
+        fmt::format("{} {}: a step of {} us", config.name, config.place, config.step_us));
+  }
+  // Row widths are those of the model and others: its own time is among theirs.
+  const auto is_like = [&](const WidthTime& time) {
+    return time.step_us <= config.step_us * kSameStep && time.step_us >= config.step_us / kSameStep;
+  };
   const auto once = std::ranges::find(config.by_mlp_width, 1.0, &WidthTime::width);
-  if (once == config.by_mlp_width.end()) return;
-  const double change = once->step_us / config.step_us;
-  if (change > kMostChange || change < 1 / kMostChange) {
-    add(fmt::format("a step takes {:.1f} us, and {:.1f} us where widths are compared",
-                    config.step_us, once->step_us));
+  const bool rows_fit =
+      config.by_row_width.empty() || std::ranges::any_of(config.by_row_width, is_like);
+  if (!rows_fit || (once != config.by_mlp_width.end() && !is_like(*once))) {
+    found.push_back(fmt::format("{} {}: a step takes {:.1f} us, and none such is among its {}",
+                                config.name, config.place, config.step_us,
+                                rows_fit ? "widths of hidden layers" : "widths of rows"));
   }
+  return found;
 }
 
 }  // namespace
@@ -82,7 +82,9 @@ double LinearFitOf(std::span<const WidthTime> times) {
 std::optional<double> GrowthOf(std::span<const WidthTime> times) {
   const auto once = std::ranges::find(times, 1.0, &WidthTime::width);
   const auto twice = std::ranges::find(times, 2.0, &WidthTime::width);
-  if (once == times.end() || twice == times.end() || once->step_us <= 0) return std::nullopt;
+  if (once == times.end() || twice == times.end() || once->step_us <= 0) {
+    return std::nullopt;
+  }
   return twice->step_us / once->step_us - 1.0;
 }
 
@@ -96,36 +98,38 @@ RegimeClass ClassOf(const ConfigEvidence& config, uint64_t effective_cache_bytes
     return {Regime::kCall,
             fmt::format("a step of one sample takes {:.0f} % as long; {}", Percent(calls), shares)};
   }
-  const std::string sweeps = SweepsText(config);
-  const std::string table = fmt::format("the table is {:.1f} times the cache", tables);
+  const std::string sweeps = Sweeps(config);
+  const std::string table = fmt::format("the table is {:.2g} times the cache", tables);
   if (IsDram(config, effective_cache_bytes)) {
-    return {Regime::kDram, fmt::format("{}; {}{}", shares, table, sweeps)};
+    return {Regime::kDram, fmt::format("{}; {}; {}", shares, table, sweeps)};
   }
   if (config.mlp > kComputeShare) return {Regime::kCompute, shares};
   if (config.lookups > kCacheShare && tables <= 1.0) {
     return {Regime::kCache, fmt::format("{}; {}", shares, table)};
   }
-  return {Regime::kMixed, fmt::format("{}; {}{}", shares, table, sweeps)};
+  return {Regime::kMixed, fmt::format("{}; {}; {}", shares, table, sweeps)};
 }
 
 std::vector<std::string> Contradictions(const RegimeEvidence& evidence) {
   std::vector<std::string> found;
-  if (evidence.configs.empty()) found.emplace_back("it has no configuration");
-  const uint64_t knee = KneeOf(evidence.by_table);
-  if (knee != evidence.effective_cache_bytes) {
-    found.push_back(fmt::format(
-        "the effective cache is stated to have {} bytes, and lookups over tables' sizes say {}",
-        evidence.effective_cache_bytes, knee));
-  }
   const double ratio = evidence.lookups.ratio_256_to_256();
-  if (ratio < kLookupRatio) {
+  if (!std::isfinite(ratio) || ratio < kLookupRatio) {
     found.push_back(fmt::format(
         "lookups of 256 floats are {:.1f} times slower from memory than from the cache; {:.0f} "
         "belong to the experiment: enlarge the table",
         ratio, kLookupRatio));
   }
+  const auto knee = static_cast<double>(KneeOf(evidence.by_table));
+  const auto cache = static_cast<double>(evidence.effective_cache_bytes);
+  if (knee <= 0 || std::abs(cache - knee) > 0.01 * knee) {
+    found.push_back(fmt::format(
+        "the effective cache is stated to be {} bytes, and the times over table size have {}",
+        evidence.effective_cache_bytes,
+        knee > 0 ? fmt::format("their knee at {:.0f}", knee) : "no knee"));
+  }
+  if (evidence.configs.empty()) found.push_back("no model was measured");
   for (const ConfigEvidence& config : evidence.configs) {
-    CheckFigures(config, &found);
+    for (std::string& fault : FaultsOf(config)) found.push_back(std::move(fault));
     const RegimeClass is = ClassOf(config, evidence.effective_cache_bytes);
     if (RegimeName(is.regime) != config.regime) {
       found.push_back(fmt::format("{} {} is stated to be {}, and its figures say {}: {}",

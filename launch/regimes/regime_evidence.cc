@@ -24,22 +24,26 @@ Json WidthsToJson(const std::vector<WidthTime>& times) {
 }
 
 Json ConfigToJson(const ConfigEvidence& config) {
-  return {{"name", config.name},
-          {"place", config.place},
-          {"table_bytes", config.table_bytes},
-          {"batch", config.batch},
-          {"step_us", config.step_us},
-          {"one_sample_us", config.one_sample_us},
-          {"shares",
-           {{"lookups", config.lookups},
-            {"mlp", config.mlp},
-            {"wire", config.wire},
-            {"other", config.other}}},
-          {"lookup_gbs", config.lookup_gbs},
-          {"by_row_width", WidthsToJson(config.by_row_width)},
-          {"by_mlp_width", WidthsToJson(config.by_mlp_width)},
-          {"class", config.regime},
-          {"why", config.why}};
+  Json json = {{"name", config.name},
+               {"place", config.place},
+               {"table_bytes", config.table_bytes},
+               {"batch", config.batch},
+               {"step_us", config.step_us}};
+  const auto add = [&json](const char* key, double measured) {
+    if (measured > 0) json[key] = measured;
+  };
+  add("step_spread", config.step_spread);
+  add("one_sample_us", config.one_sample_us);
+  json["shares"] = {{"lookups", config.lookups},
+                    {"mlp", config.mlp},
+                    {"wire", config.wire},
+                    {"other", config.other}};
+  add("lookup_gbs", config.lookup_gbs);
+  if (!config.by_row_width.empty()) json["by_row_width"] = WidthsToJson(config.by_row_width);
+  if (!config.by_mlp_width.empty()) json["by_mlp_width"] = WidthsToJson(config.by_mlp_width);
+  json["class"] = config.regime;
+  json["why"] = config.why;
+  return json;
 }
 
 // An object of the file, and where it stands: "configs[2].shares". A member that is missing or of
@@ -66,6 +70,8 @@ struct Place {
     const auto* const number = Member(key, &nlohmann::json::is_number, "a number");
     return number != nullptr ? number->get<double>() : 0;
   }
+  // 0 where it is left out.
+  double NumberIfAny(const char* key) const { return json->contains(key) ? Number(key) : 0; }
   uint64_t Count(const char* key) const {
     const auto* const count = Member(key, &nlohmann::json::is_number_unsigned, "a whole number");
     return count != nullptr ? count->get<uint64_t>() : 0;
@@ -78,6 +84,9 @@ struct Place {
     static const nlohmann::json kNothing = nlohmann::json::object();
     const auto* const object = Member(key, &nlohmann::json::is_object, "an object");
     return {object != nullptr ? object : &kNothing, NameOf(key), fault};
+  }
+  std::vector<Place> ListIfAny(const char* key) const {
+    return json->contains(key) ? List(key) : std::vector<Place>();
   }
   // Its objects.
   std::vector<Place> List(const char* key) const {
@@ -110,14 +119,15 @@ ConfigEvidence ConfigOf(const Place& json) {
           .table_bytes = json.Count("table_bytes"),
           .batch = json.Count("batch"),
           .step_us = json.Number("step_us"),
-          .one_sample_us = json.Number("one_sample_us"),
+          .step_spread = json.NumberIfAny("step_spread"),
+          .one_sample_us = json.NumberIfAny("one_sample_us"),
           .lookups = shares.Number("lookups"),
           .mlp = shares.Number("mlp"),
           .wire = shares.Number("wire"),
           .other = shares.Number("other"),
-          .lookup_gbs = json.Number("lookup_gbs"),
-          .by_row_width = WidthsOf(json.List("by_row_width")),
-          .by_mlp_width = WidthsOf(json.List("by_mlp_width")),
+          .lookup_gbs = json.NumberIfAny("lookup_gbs"),
+          .by_row_width = WidthsOf(json.ListIfAny("by_row_width")),
+          .by_mlp_width = WidthsOf(json.ListIfAny("by_mlp_width")),
           .regime = json.Text("class"),
           .why = json.Text("why")};
 }
@@ -144,11 +154,14 @@ RegimeEvidence EvidenceOf(const Place& json) {
 }
 
 std::string ConfigText(const ConfigEvidence& config) {
-  std::string text = fmt::format(
-      "\n{} {}, batches of {}: {}\n  {}\n  a step takes {:.1f} us{}", config.name, config.place,
-      config.batch, config.regime, config.why, config.step_us,
-      config.one_sample_us > 0 ? fmt::format(", of one sample {:.1f} us", config.one_sample_us)
-                               : "");
+  std::string text =
+      fmt::format("\n{} {}, batches of {}: {}\n  {}\n  a step takes {:.1f} us", config.name,
+                  config.place, config.batch, config.regime, config.why, config.step_us);
+  if (config.step_spread > 0) {
+    text += fmt::format(" (rounds {:.0f} % apart)", 100 * config.step_spread);
+  }
+  if (config.one_sample_us > 0)
+    text += fmt::format(", of one sample {:.1f} us", config.one_sample_us);
   if (config.lookup_gbs > 0) {
     text +=
         fmt::format("; rows of lookups {:.2f} GB/s, ids and gradients included", config.lookup_gbs);

@@ -4,9 +4,10 @@
 // "effective_cache_bytes", "lookup_time_by_table": [{"bytes", "ns_per_row"}], "lookups": {"rows",
 // "dram_256_ns", "cache_256_ns", "cache_8_ns", "dram_table_bytes", "ratio_256_to_256",
 // "ratio_256_to_8", "dram_gbs", "cache_gbs", "call_ns"}, "configs": [{"name", "place",
-// "table_bytes", "batch", "step_us", "one_sample_us", "shares": {"lookups", "mlp", "wire",
-// "other"}, "lookup_gbs", "by_row_width": [{"width", "step_us"}], "by_mlp_width": [...], "class",
-// "why"}]}. Threads: plain data.
+// "table_bytes", "batch", "step_us", "step_spread", "one_sample_us", "shares": {"lookups", "mlp",
+// "wire", "other"}, "lookup_gbs", "by_row_width": [{"width", "step_us"}], "by_mlp_width": [...],
+// "class", "why"}]}. What was not measured (step_spread, one_sample_us, lookup_gbs, the widths) is
+// left out. Threads: plain data.
 #pragma once
 
 #include <cstdint>
@@ -45,10 +46,12 @@ struct ConfigEvidence {
   std::string place;  // "in process", "through a shard"
   uint64_t table_bytes = 0;
   uint64_t batch = 0;
-  double step_us = 0;                                // median
-  double one_sample_us = 0;                          // of a step of one sample; 0: not measured
+  double step_us = 0;        // median
+  double step_spread = 0;    // of the medians of rounds, as a share of step_us; 0: one round
+  double one_sample_us = 0;  // of a step of one sample; 0: not measured
   double lookups = 0, mlp = 0, wire = 0, other = 0;  // shares of the step
-  double lookup_gbs = 0;  // bytes of looked-up rows, by the time of all that is done for lookups
+  double lookup_gbs =
+      0;  // 0: not measured; bytes of looked-up rows, by the time of all that is done for lookups
   std::vector<WidthTime> by_row_width, by_mlp_width;
   std::string regime, why;
 };

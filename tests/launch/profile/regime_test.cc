@@ -1,4 +1,5 @@
 // The regime experiment: its models, the rules of its classes, and a small run of all of it.
+#include <functional>
 #include <nlohmann/json.hpp>
 
 #include "launch/regimes/local_model.h"
@@ -46,10 +47,6 @@ TEST(RegimeClass, DramNeedsShareTableAndBothSweeps) {
   config = Dram();
   config.by_mlp_width[1].step_us = 130;
   EXPECT_EQ(Of(config), Regime::kMixed) << "time follows the width of MLPs";
-  config = Dram();
-  config.by_mlp_width.clear();
-  EXPECT_EQ(Of(config), Regime::kMixed) << "nobody knows whether it does";
-  EXPECT_THAT(ClassOf(config, kCache).why, testing::Not(HasSubstr("MLPs twice as wide")));
 }
 
 TEST(RegimeClass, TheOthersFollowFromShares) {
@@ -79,16 +76,13 @@ TEST(RegimeClass, AKneeIsWhereTheTimeIsBetweenBoth) {
   EXPECT_EQ(KneeOf(std::vector<TableTime>{{1, 10}, {2, 11}, {4, 12}}), 0u) << "there is none";
 }
 
-const std::vector<TableTime> kTimes = {
-    {1 << 20, 10}, {8 << 20, 10}, {32 << 20, 40}, {64 << 20, 40}};
-
 RegimeEvidence Evidence() {
   return {.host = "h",
           .cpu = "c",
           .measured_at = "2025-01-31T12:00:00Z",
           .cores = 2,
-          .effective_cache_bytes = KneeOf(kTimes),
-          .by_table = kTimes,
+          .effective_cache_bytes = kCache,
+          .by_table = {{kCache / 2, 10}, {kCache * 2, 40}},  // its knee is between
           .lookups = {.rows = 8192,
                       .dram_256_ns = 120,
                       .cache_256_ns = 20,
@@ -110,6 +104,7 @@ TEST(RegimeEvidence, WhatContradictsItIsNamed) {
   RegimeEvidence evidence = Evidence();
   evidence.lookups.dram_256_ns = 50;
   evidence.configs[0].lookups = 0.5;
+  evidence.configs[0].other = 0.31;
   EXPECT_THAT(Contradictions(evidence),
               ElementsAre(HasSubstr("2.5 times slower from memory"),
                           HasSubstr("stated to be DRAM-bound, and its figures say mixed")));
@@ -119,18 +114,41 @@ TEST(RegimeEvidence, WhatContradictsItIsNamed) {
   EXPECT_TRUE(ContractMisses(Evidence()).empty());
 }
 
-TEST(RegimeEvidence, FiguresThatAreOfNoExperimentAreNamed) {
+TEST(RegimeEvidence, WhatProvesNothingIsNamed) {
+  const auto faults = [](const std::function<void(RegimeEvidence*)>& change) {
+    RegimeEvidence evidence = Evidence();
+    change(&evidence);
+    return Contradictions(evidence);
+  };
+  EXPECT_THAT(faults([](RegimeEvidence* e) { e->configs.clear(); }),
+              ElementsAre("no model was measured"));
+  EXPECT_THAT(faults([](RegimeEvidence* e) { e->configs[0].other = 0.9; }),
+              ElementsAre(HasSubstr("its shares make up 189 % of a step")));
+  EXPECT_THAT(faults([](RegimeEvidence* e) { e->configs[0].by_mlp_width.clear(); }),
+              ElementsAre(HasSubstr("its figures say mixed")));
+  EXPECT_THAT(faults([](RegimeEvidence* e) { e->effective_cache_bytes = 1; }),
+              ElementsAre(HasSubstr("stated to be 1 bytes")));
+  EXPECT_THAT(faults([](RegimeEvidence* e) { e->by_table.clear(); }),
+              ElementsAre(HasSubstr("have no knee")));
+  EXPECT_THAT(faults([](RegimeEvidence* e) { e->configs[0].step_us = 20'000; }),
+              ElementsAre(HasSubstr("none such is among its widths of rows")));
+  EXPECT_THAT(faults([](RegimeEvidence* e) { e->lookups.cache_256_ns = 0; }),
+              ElementsAre(HasSubstr("enlarge the table")));
+}
+
+TEST(RegimeEvidence, WhatWasNotMeasuredIsNotStated) {
   RegimeEvidence evidence = Evidence();
-  evidence.configs[0].other = 0.9;
-  evidence.configs[0].step_us = 20'000;
-  evidence.effective_cache_bytes = 1 << 20;
-  EXPECT_THAT(Contradictions(evidence),
-              ElementsAre(HasSubstr("the effective cache is stated to have 1048576 bytes"),
-                          HasSubstr("the shares of a step add up to 189 %"),
-                          HasSubstr("a step takes 20000.0 us, and 100.0 us where widths")));
-  evidence = Evidence();
-  evidence.configs.clear();
-  EXPECT_THAT(Contradictions(evidence), ElementsAre("it has no configuration"));
+  ConfigEvidence& config = evidence.configs[0];
+  config.one_sample_us = 0;
+  config.by_row_width.clear();
+  config.by_mlp_width.clear();
+  config.why = ClassOf(config, kCache).why;
+  EXPECT_THAT(config.why, HasSubstr("other widths were not measured"));
+  const auto json = EvidenceToJson(evidence);
+  for (const char* key : {"step_spread", "one_sample_us", "lookup_gbs", "by_row_width"}) {
+    EXPECT_FALSE(json["configs"][0].contains(key)) << key;
+  }
+  EXPECT_OK(EvidenceFromJson(nlohmann::json::parse(json.dump())));
 }
 
 TEST(RegimeEvidence, OtherFilesAreRefusedByName) {
