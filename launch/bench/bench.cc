@@ -47,6 +47,10 @@ std::map<std::string, BenchNote>& Notes() {
   return notes;
 }
 
+bool ReadsTrace(const std::string& name) {
+  return name == "tier_hit_ratio_trace" || name == "tier_hit_ratio_prefetched";
+}
+
 bool HasProfile(const std::string& name) {
   const auto note = Notes().find(name);
   return note != Notes().end() && note->second.has_profile;
@@ -92,10 +96,12 @@ std::string BenchListText() {
   std::string text =
       "Benches; say rowhouse bench NAME ..., or all. A NAME such as tier stands for all tier_*.\n"
       "Those of the tier write up to some GB below TMPDIR, and delete them.\n\n";
-  for (const auto& [name, note] : Notes()) {
+  std::map<std::string, BenchNote> all = BenchCommandNotes();
+  all.insert(Notes().begin(), Notes().end());
+  for (const auto& [name, note] : all) {
     text += fmt::format("  {:<28}{:<13}{}\n", name, note.time, note.what);
   }
-  return text + BenchCommandListText();
+  return text;
 }
 
 Status RunBench(const std::vector<std::string>& asked, const std::string& json,
@@ -110,6 +116,12 @@ Status RunBench(const std::vector<std::string>& asked, const std::string& json,
   for (const std::string& name : asked) {
     ASSIGN_OR_RETURN(const std::vector<std::string> group, NamesOf(name));
     names.insert(names.end(), group.begin(), group.end());
+  }
+  if (!options.trace.empty() && std::ranges::none_of(names, ReadsTrace)) {
+    return UsageError(
+        "--trace={}: none of these benches reads a trace; tier_hit_ratio_trace and "
+        "tier_hit_ratio_prefetched do",
+        options.trace);
   }
   if (!options.profile.empty() && std::ranges::none_of(names, HasProfile)) {
     return UsageError(

@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "launch/settings/verb_flags.h"
+
 namespace rowhouse {
 namespace {
 
@@ -52,18 +54,20 @@ Result<const BenchCommand*> BenchCommandOf(const CommandLine& command_line) {
     if (command_line.arguments.size() > 1) {
       return UsageError("bench {} runs alone; leave out the other names", argument);
     }
+    if (const std::string trace = command_line.Value(kTraceFlag); !trace.empty()) {
+      return UsageError("--trace={}: bench {} reads no trace; leave it out", trace, argument);
+    }
     return &found->second;
   }
   return nullptr;
 }
 
-std::string BenchCommandListText() {
-  std::string text;
+std::map<std::string, BenchNote> BenchCommandNotes() {
+  std::map<std::string, BenchNote> notes;
   for (const auto& [name, command] : Commands()) {
-    if (command.is_hidden) continue;
-    text += fmt::format("  {:<28}{:<13}{}\n", name, command.note.time, command.note.what);
+    if (!command.is_hidden) notes.emplace(name, command.note);
   }
-  return text;
+  return notes;
 }
 
 }  // namespace rowhouse

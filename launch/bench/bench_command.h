@@ -4,6 +4,7 @@
 // Threads: read-only after main begins.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -37,7 +38,7 @@ std::vector<std::string> BenchCommandNames();
 // AddBenchOption's flag of another one.
 Result<const BenchCommand*> BenchCommandOf(const CommandLine& command_line);
 
-// A line for each command, as those of BenchListText().
-std::string BenchCommandListText();
+// Of those that are in the list, by name.
+std::map<std::string, BenchNote> BenchCommandNotes();
 
 }  // namespace rowhouse

@@ -66,6 +66,12 @@ TEST(BenchTest, OnlyKernelsTakeOnly) {
   EXPECT_EQ(asked({"pull"}).value(), nullptr);
 }
 
+TEST(BenchTest, ATraceThatNobodyReadsIsRefused) {
+  const Status status = RunBench({"counting_in_test"}, "", {.trace = "x.txt"});
+  EXPECT_EQ(status.exit_code(), 2);
+  EXPECT_THAT(status.message(), HasSubstr("--trace=x.txt: none of these benches reads a trace"));
+}
+
 TEST(BenchTest, PullAndPushAreKnown) {
   EXPECT_THAT(Benches().Names(), Contains("pull"));
   EXPECT_THAT(Benches().Names(), Contains("push"));
