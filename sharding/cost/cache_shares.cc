@@ -135,6 +135,7 @@ RowShares RowSharesOf(const Workload& workload, const Plan& plan, const StepTraf
        .steps = static_cast<double>(workload.steps),
        .different_steps = static_cast<double>(std::min(workload.steps, workload.steps_of_epoch)),
        .steps_ahead = static_cast<double>(storage.prefetch_steps),
+       .messages = workers,
        .knows_frequencies = storage.knows_frequencies});
   if (storage.has_rows) {
     shares.stored += shares.touched;
@@ -144,9 +145,8 @@ RowShares RowSharesOf(const Workload& workload, const Plan& plan, const StepTraf
       workload.lru_miss_ratio[Raw(table)] != nullptr) {
     TakeTraced(workload, table, ids, lookups, cached_rows / cuts, &shares);
   }
-  // Of rows read ahead the pull of each worker counts.
   const double once = ids.DistinctRows(lookups) / (workers * rows.distinct_rows);
-  if (storage.prefetch_steps == 0) shares.stored *= once;
+  shares.stored *= once;
   shares.touched *= once;
   shares.touched_midway *= once;
   shares.cached = std::max(0.0, 1 - shares.touched - shares.stored);

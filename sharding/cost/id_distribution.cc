@@ -45,7 +45,7 @@ struct IdDistribution::Answers {
   Memo<1, double> distinct_rows{1 << 10};
   Memo<1, double> lookups_for{1 << 12};
   Memo<1, std::pair<IdDistribution, double>> without{1 << 6};
-  Memo<8, RowShares> shares_of_run{1 << 13};
+  Memo<9, RowShares> shares_of_run{1 << 13};
 };
 
 void IdDistribution::BeginAnswers() {
@@ -290,24 +290,28 @@ IdDistribution IdDistribution::MakeWithout(double rows, double* share) const {
 }
 
 // Che's approximation, by steps: a row is in the cache if it was used in the last T lookups, where
-// T is such that as many distinct rows are looked up as the cache has slots. When a step uses a
-// row, the rows of the step that it used before are among them: from none of the step to all of it.
-double IdDistribution::CheHitRate(double slots, double lookups) const {
-  constexpr int kParts = 4;  // of a step
+// T is such that as many distinct rows are looked up as the cache has slots. What came in for
+// earlier messages of the step is among them.
+double IdDistribution::CheHitRate(double slots, double lookups, double messages) const {
+  if (messages == 1) return WholeStepHitRate(slots, lookups);
+  constexpr double kMostParts = 4;  // of a step
+  const double parts = messages <= 0 ? kMostParts : std::min(messages, kMostParts);
+  const double first = messages <= kMostParts && messages > 0 ? 0 : 0.5;  // else of many the middle
   const double characteristic = LookupsFor(slots);
   double hits = 0;
   for (size_t g = 0; g < groups_.size(); ++g) {
     double used = 0;
-    for (int part = 0; part < kParts; ++part) {
-      used += Touched(decays_[g], characteristic - (part + 0.5) / kParts * lookups) / kParts;
+    for (double part = 0; part < parts; ++part) {
+      used += Touched(decays_[g], characteristic - (part + first) / parts * lookups) / parts;
     }
     hits += groups_[g].rows * Touched(decays_[g], lookups) * used;
   }
   return hits / DistinctRows(lookups);
 }
 
-// The same of a cache that keeps whole steps: those to come, of which it holds as many ahead as LRU
-// holds back, or the rows of one. A step that needs more rows than there are slots leaves a part.
+// The same where all rows of a step are looked up at once; or of a cache that keeps the steps to
+// come, of which it holds as many ahead as LRU holds back. A step that needs more rows than there
+// are slots leaves a part of them.
 double IdDistribution::WholeStepHitRate(double slots, double lookups) const {
   const double distinct = DistinctRows(lookups);
   const double characteristic = std::max(LookupsFor(slots), lookups);
@@ -364,19 +368,19 @@ double IdDistribution::CountedHitRate(double slots, double lookups, double seen)
 }
 
 double IdDistribution::HitRate(double slots, double lookups, const std::string& policy) const {
-  return HitRateOf(slots, lookups, std::numeric_limits<double>::infinity(), policy);
+  return HitRateOf(slots, lookups, std::numeric_limits<double>::infinity(), {.policy = policy});
 }
 
 // Rows that come in for a step take slots until others come in for the next one; the rest of the
 // cache keeps the rows that were used most, and some of those that were used last.
 double IdDistribution::HitRateOf(double slots, double lookups, double seen,
-                                 const std::string& policy) const {
+                                 const CacheOfRun& use) const {
   if (lookups <= 0) return 1;
   if (slots <= 0) return 0;
   if (slots >= rows_) return 1;
-  const double che = CheHitRate(slots, lookups);
-  if (TowardsTop(policy) <= 0) return che;
-  if (TowardsTop(policy) >= 1) return std::max(che, TopHitRate(slots, lookups));
+  const double che = CheHitRate(slots, lookups, use.messages), towards_top = TowardsTop(use.policy);
+  if (towards_top <= 0) return che;
+  if (towards_top >= 1) return std::max(che, TopHitRate(slots, lookups));
   constexpr int kRounds = 4;
   constexpr double kTaken = 0.75;  // of such slots; measured, as above
   double top = che;
@@ -384,7 +388,7 @@ double IdDistribution::HitRateOf(double slots, double lookups, double seen,
     const double fixed = slots - kTaken * (1 - top) * DistinctRows(lookups);
     top = (top + std::max(che, CountedHitRate(std::max(0.0, fixed), lookups, seen))) / 2;
   }
-  return che + TowardsTop(policy) * (top - che);
+  return che + towards_top * (top - che);
 }
 
 double IdDistribution::LongRun(double slots, double lookups, const CacheOfRun& use) const {
@@ -392,11 +396,13 @@ double IdDistribution::LongRun(double slots, double lookups, const CacheOfRun& u
   const bool is_blind = use.policy == "dataset" && !use.knows_frequencies;
   if (use.steps_ahead <= 0) {
     if (is_blind) return BlindHitRate(slots, lookups);
-    if (use.steps <= 0) return HitRate(slots, lookups, use.policy);
+    if (use.steps <= 0) {
+      return HitRateOf(slots, lookups, std::numeric_limits<double>::infinity(), use);
+    }
     // A policy that counts knows more and more: the mean of a quarter and three of the run.
     double hits = 0;
     for (const double part : {0.25, 0.75}) {
-      hits += HitRateOf(slots, lookups, part * use.steps * lookups, use.policy) / 2;
+      hits += HitRateOf(slots, lookups, part * use.steps * lookups, use) / 2;
     }
     return hits;
   }
@@ -428,7 +434,7 @@ RowShares IdDistribution::SharesOfRun(double slots, double lookups, const CacheO
   if (lookups <= 0 || answers_ == nullptr) return {.cached = 1};
   return answers_->shares_of_run.Get(
       {slots, lookups, TowardsTop(use.policy), use.policy == "dataset" ? 1.0 : 0.0, use.steps,
-       use.different_steps, use.steps_ahead, use.knows_frequencies ? 1.0 : 0.0},
+       use.different_steps, use.steps_ahead, use.knows_frequencies ? 1.0 : 0.0, use.messages},
       [&] { return FindSharesOfRun(slots, lookups, use); });
 }
 

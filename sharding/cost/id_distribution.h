@@ -24,6 +24,9 @@ struct CacheOfRun {
   double steps = 0;
   double different_steps = 0;  // of them, in one epoch: later epochs repeat them; 0: all
   double steps_ahead = 0;      // that rows are read ahead of their use
+  // Of a step, one after the other; all rows of one are looked up before its misses come in.
+  // 0: row by row.
+  double messages = 1;
   // `dataset` knows the true frequencies only with a file of access counts; otherwise it keeps
   // rows of low numbers, which is as good as any fixed set.
   bool knows_frequencies = false;
@@ -104,10 +107,10 @@ class IdDistribution {
   RowShares FindSharesOfRun(double slots, double lookups, const CacheOfRun& use) const;
   double LongRun(double slots, double lookups, const CacheOfRun& use) const;
   double BlindHitRate(double slots, double lookups) const;
-  double CheHitRate(double slots, double lookups) const;
+  double CheHitRate(double slots, double lookups, double messages) const;
   double WholeStepHitRate(double slots, double lookups) const;
   double CountedHitRate(double slots, double lookups, double seen) const;
-  double HitRateOf(double slots, double lookups, double seen, const std::string& policy) const;
+  double HitRateOf(double slots, double lookups, double seen, const CacheOfRun& use) const;
   double TopHitRate(double slots, double lookups) const;
 
   std::vector<Group> groups_;

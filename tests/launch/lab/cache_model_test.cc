@@ -58,7 +58,7 @@ TEST_P(CacheModel, HasTheHitRateOfTheCache) {
   const double lookups = ids.LookupsFor(static_cast<double>(run.batch()));
   const RowShares predicted =
       ids.SharesOfRun(static_cast<double>(one.slots), lookups,
-                      {.policy = one.policy, .steps = static_cast<double>(steps)});
+                      {.policy = one.policy, .steps = static_cast<double>(steps), .messages = 0});
   // Without counts, which rows have low numbers is chance.
   const bool is_blind = std::string(one.policy) == "dataset";
   EXPECT_NEAR(predicted.cached, measured, is_blind ? 0.06 : 0.02);
