@@ -287,6 +287,20 @@ Workload MetaWorkload(const MetaShape& shape, uint64_t samples) {
   return MadeWorkload(tables, samples);
 }
 
+// Of clusters with a shard a node.
+size_t TablesOnBusiestNode(const PlannedRun& planned) {
+  const auto& nodes = planned.cost.ps;
+  const auto busiest = std::ranges::max_element(nodes, {}, &RankCost::busy_ms) - nodes.begin();
+  size_t tables = 0;
+  for (uint32_t t = 0; t < planned.plan.tables(); ++t) {
+    tables += std::ranges::count(planned.plan.slices(TableId{t}),
+                                 ShardId{static_cast<uint32_t>(busiest)}, &Slice::shard) > 0
+                  ? 1
+                  : 0;
+  }
+  return tables;
+}
+
 TEST(Planner, PlansAThousandTablesForAThousandRanks) {
   SplitMix64 random(3);
   std::vector<MadeTable> tables(1000);
@@ -313,10 +327,10 @@ TEST(Planner, PlansAThousandTablesForAThousandRanks) {
         planned.largest_load / planned.mean_load, planned.lower_bound_load / planned.mean_load);
     EXPECT_LE(planned.plans_tried, 40u);  // of which each takes tens of milliseconds
     EXPECT_GE(planned.largest_load, planned.lower_bound_load);
-    // Rows can be spread as evenly as one likes; ranges of columns cannot, and the caches that
-    // pieces get, so what they cost, depend on what else lies there.
-    const double most = !pools ? 1.05 : std::string_view(store) == "memory" ? 1.15 : 2.5;
-    EXPECT_LE(planned.largest_load, most * planned.mean_load);
+    // Rows can be spread as evenly as one likes. Of bags that shards pool, ranges of columns all
+    // look up every id: then a shard may have more, but no more than one whole table.
+    const bool is_even = planned.largest_load <= 1.05 * planned.mean_load;
+    EXPECT_TRUE(is_even || (pools && TablesOnBusiestNode(planned) == 1)) << store << pools;
   }
 }
 
