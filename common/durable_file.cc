@@ -98,16 +98,17 @@ Status StatusFromErrno(int error, std::string_view what, const std::string& path
 
 Status WriteFileDurably(const std::string& path, std::string_view text) {
   if (IsWrittenThrough(path)) return WriteToStream(path, text);
-  const std::string temporary = path + ".tmp";
+  const std::string replaced = ReplacedFile(path);
+  const std::string temporary = replaced + ".tmp";
   Status written = WriteAndSync(temporary, text);
-  if (written.ok() && std::rename(temporary.c_str(), path.c_str()) != 0) {
+  if (written.ok() && std::rename(temporary.c_str(), replaced.c_str()) != 0) {
     written = StatusFromErrno(errno, "replace", path);
   }
   if (!written.ok()) {
     ::unlink(temporary.c_str());  // Whether this works changes nothing: the error is told.
     return written;
   }
-  return SyncDirectory(ParentOf(path));
+  return SyncDirectory(ParentOf(replaced));
 }
 
 Status SyncDirectory(const std::string& path) {

@@ -12,13 +12,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr int kMostLinks = 40;  // as the kernel's
+
 fs::path FolderOf(const fs::path& path) {
   return path.has_parent_path() ? path.parent_path() : fs::path(".");
 }
 
 // The open descriptor of this process that `path` names, by way of links, too.
 std::optional<int> DescriptorOf(fs::path path) {
-  constexpr int kMostLinks = 40;  // as the kernel's
   std::error_code error;
   const fs::path descriptors = fs::canonical("/proc/self/fd", error);
   if (error) return std::nullopt;
@@ -77,6 +78,18 @@ int OpenWrittenThrough(const std::string& path) {
   return ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
 }
 
+std::string ReplacedFile(const std::string& path) {
+  std::error_code error;
+  fs::path file = path;
+  for (int link = 0; link < kMostLinks; ++link) {
+    if (!fs::is_symlink(fs::symlink_status(file, error))) return file.string();
+    const fs::path to = fs::read_symlink(file, error);
+    if (error) break;
+    file = to.is_absolute() ? to : FolderOf(file) / to;
+  }
+  return path;
+}
+
 Status CheckReplaceable(const std::string& path) {
   std::error_code ignored;
   const fs::file_status there = fs::symlink_status(path, ignored);
@@ -87,6 +100,10 @@ Status CheckReplaceable(const std::string& path) {
 }
 
 Status CheckWritable(const std::string& path) {
+  const std::optional<int> descriptor = DescriptorOf(path);
+  if (descriptor && ::fcntl(*descriptor, F_GETFD) < 0) {
+    return UsageError("{}: no such descriptor is open; name a file", path);
+  }
   if (IsWrittenThrough(path)) return OkStatus();
   std::error_code ignored;
   if (fs::is_directory(path, ignored)) return UsageError("{} is a directory; name a file", path);

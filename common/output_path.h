@@ -19,6 +19,9 @@ bool IsWrittenThrough(const std::string& path);
 // the process has written there already. -1, with errno, if it cannot be.
 int OpenWrittenThrough(const std::string& path);
 
+// The file that is replaced: `path`, or where a link there leads, so that the link stays.
+std::string ReplacedFile(const std::string& path);
+
 // OK if a file may be renamed to `path`: nothing is there, or a regular file. kUsage, which begins
 // with the path and says what is there, for a directory, a device, a pipe and a link; and if the
 // folder that is to hold it is not there.

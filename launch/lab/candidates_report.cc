@@ -250,7 +250,9 @@ Json LabRunToJson(const LabRun& run) {
   const ClusterShape& cluster = run.cluster;
   const Machine& machine = run.machine.machine;
   Json warnings = Json::array();
-  if (std::string note = NetworkNote(cluster); !note.empty()) warnings.push_back(std::move(note));
+  for (std::string note : {NetworkNote(cluster), CachesNote(run)}) {
+    if (!note.empty()) warnings.push_back(std::move(note));
+  }
   return {
       {"cluster",
        {{"ps", cluster.ps},

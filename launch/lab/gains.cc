@@ -67,7 +67,8 @@ Change FasterNetwork(double gbits) {
 std::vector<Change> ChangesOf(const LabRun& run, const CandidatePlan& from) {
   std::vector<Change> changes;
   const bool has_misses = from.cost.hit_rate < 0.9999 && run.workload.storage.store != "memory";
-  if (has_misses && run.workload.storage.cache_bytes > 0) {
+  const bool may_grow = CachesNote(run).empty();  // or else they are as large as memory lets them
+  if (has_misses && may_grow && run.workload.storage.cache_bytes > 0) {
     changes.push_back(MoreCache(run, 2));
     changes.push_back(MoreCache(run, 8));
   }

@@ -54,6 +54,15 @@ std::string NetworkNote(const ClusterShape& cluster) {
   return "";
 }
 
+std::string CachesNote(const LabRun& run) {
+  const uint64_t cache = run.workload.storage.cache_bytes >> 20;
+  if (cache >= run.settings.storage.cache_mb) return "";
+  return fmt::format(
+      "caches: {} MiB on each PS node, what --ps_memory_mb={} leaves of --cache_mb={}; such a run "
+      "needs --cache_mb={}",
+      cache, run.cluster.ps_memory_bytes >> 20, run.settings.storage.cache_mb, cache);
+}
+
 Result<uint64_t> MaxSamplesOf(const CommandLine& command_line) {
   const std::string text = command_line.Value(kMaxSamplesFlag);
   if (text.empty()) return uint64_t{0};
@@ -133,14 +142,7 @@ std::string LabRunNotes(const LabRun& run) {
                                        : fmt::format("{}, measured {} ({})", machine.host,
                                                      machine.measured_at, run.machine.path));
   text += fmt::format("lookups: {}\n", run.ids);
-  if (const uint64_t cache = run.workload.storage.cache_bytes >> 20;
-      cache < run.settings.storage.cache_mb) {
-    text += fmt::format(
-        "caches: {} MiB on each PS node, what --ps_memory_mb={} leaves of --cache_mb={}; such a "
-        "run "
-        "needs --cache_mb={}\n",
-        cache, run.cluster.ps_memory_bytes >> 20, run.settings.storage.cache_mb, cache);
-  }
+  if (const std::string note = CachesNote(run); !note.empty()) text += note + "\n";
   if (!run.machine.warning.empty()) text += fmt::format("warning: {}\n", run.machine.warning);
   return text;
 }

@@ -38,6 +38,8 @@ Status TakeShapeOfPlan(LabRun* run);
 // Of rows in a store on disk, caches of more than the cluster's memory of a PS node are made as
 // large as that.
 void FitCaches(LabRun* run);
+// What FitCaches changed, a sentence; "": nothing.
+std::string CachesNote(const LabRun& run);
 
 // kUsage for more hosts than PS nodes and workers: the rest would be empty.
 Status CheckHosts(const ClusterShape& cluster);

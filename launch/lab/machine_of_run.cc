@@ -36,8 +36,7 @@ std::string WarningOf(const Machine& machine, const std::string& path) {
   if (const std::string cpu = CpuName(); machine.cpu != cpu) {
     return fmt::format(
         "the calibration {} is of another processor ({}), this host has {}; rowhouse bench "
-        "calibrate "
-        "makes another",
+        "calibrate makes another",
         path, machine.cpu, cpu);
   }
   // Some kernels scatter on any host.

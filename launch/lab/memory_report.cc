@@ -31,7 +31,9 @@ OfPlan MemoryOf(const LabRun& run, const CandidatePlan& candidate) {
 
 std::string MemoryTrafficText(const LabRun& run, const CandidatePlan& candidate) {
   const OfPlan of = MemoryOf(run, candidate);
-  const auto mb = [](double bytes) { return fmt::format("{:.3g}", bytes / 1e6); };
+  const auto mb = [](double bytes) {
+    return bytes < 1e9 ? fmt::format("{:.3g}", bytes / 1e6) : CountText(bytes / 1e6);
+  };
   const bool has_sum = of.traffic.sum > 0;
   return fmt::format(
       "\nThe rows of a step of {} are {} MB in lines of 64 bytes ({} pulled, {} pooled, {} "

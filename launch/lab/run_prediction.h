@@ -40,9 +40,9 @@ Result<RunPrediction> PredictRun(const Settings& settings, const Plan& plan,
 // phases_ms}], ps_nodes [{name, rows_pulled, hit_rate, bytes, busy_ms}], tables [{name,
 // rows_pulled, hit_rate}]}, where each figure is {predicted, actual}, a step, and actual ones come
 // from the rest of the report. Times and phases are those of a median step (ActualSteps), of the
-// worker that wrote the report unless it is named. Of busy_ms the actual one has no ZeroMQ threads,
-// which the predicted one has, but the tests that were made between steps. null for a report
-// without a prediction.
+// worker that wrote the report unless it is named. Of busy_ms the actual one has no threads of
+// ZeroMQ and RocksDB, which the predicted one has, but the tests that were made between steps. null
+// for a report without a prediction.
 nlohmann::ordered_json PredictionToJson(const RunReport& report);
 
 }  // namespace rowhouse

@@ -127,6 +127,8 @@ class Asker {
   const std::string& note() const { return note_; }
   // NetworkNote() of the first combination that has one; "": none has.
   const std::string& network_note() const { return network_note_; }
+  // CachesNote() of the first combination whose caches do not fit its PS nodes' memory.
+  const std::string& caches_note() const { return caches_note_; }
 
  private:
   Status Predict(const CommandLine& command_line, const std::string& kind,
@@ -141,6 +143,7 @@ class Asker {
     if (network_note_.empty()) network_note_ = NetworkNote(run.cluster);
     RETURN_IF_ERROR(TakeWorkload(workload, &run));
     FitCaches(&run);
+    if (caches_note_.empty()) caches_note_ = CachesNote(run);
     row->samples = run.workload.step.samples;
     ASSIGN_OR_RETURN(
         CandidatePlan candidate,
@@ -205,7 +208,7 @@ class Asker {
   const uint64_t max_samples_;
   std::map<std::string, std::pair<Workload, std::optional<AccessCounts>>> workloads_;
   std::map<std::string, Result<TraceSummary>> summaries_;  // by KeyOfSummary()
-  std::string note_, network_note_;
+  std::string note_, network_note_, caches_note_;
 };
 
 // The next combination, the last axis fastest; false: there is none.
@@ -339,7 +342,7 @@ Result<WhatIf> AskWhatIf(const CommandLine& command_line, const std::vector<What
     return UsageError("--what_if: none of {} can be: {}",
                       Counted(what_if.rows.size(), "combination"), best.refusal);
   }
-  for (const std::string& note : {asker.note(), asker.network_note()}) {
+  for (const std::string& note : {asker.note(), asker.network_note(), asker.caches_note()}) {
     if (!note.empty()) what_if.ids += "; " + note;
   }
   what_if.effects = WhatIfEffectsOf(axes, what_if.rows);

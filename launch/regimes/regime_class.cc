@@ -12,7 +12,7 @@ double Percent(double share) { return 100.0 * share; }
 
 bool IsDram(const ConfigEvidence& config, uint64_t cache) {
   const std::optional<double> growth = GrowthOf(config.by_mlp_width);
-  return growth && *growth <= kFlatGrowth && config.lookups > kDramShare &&
+  return growth && std::abs(*growth) <= kFlatGrowth && config.lookups > kDramShare &&
          static_cast<double>(config.table_bytes) >= kDramTables * static_cast<double>(cache) &&
          LinearFitOf(config.by_row_width) >= kLinearFit;
 }

@@ -63,9 +63,10 @@ Status Verify(const std::string& file) {
 Status RunRegime(const CommandLine& command_line, const Settings& /*settings*/) {
   if (const std::string file = command_line.Value(kVerifyFlag); !file.empty()) {
     for (const std::string_view flag : {kJsonFlag, kTableMbFlag}) {
-      if (command_line.Value(flag).empty()) continue;
-      return UsageError("--{} is for a measurement, and --{}={} makes none; leave one out", flag,
-                        kVerifyFlag, file);
+      const std::string value = command_line.Value(flag);
+      if (value.empty()) continue;
+      return UsageError("--{}={} is for a measurement, and --{}={} makes none; leave one out", flag,
+                        value, kVerifyFlag, file);
     }
     return Verify(file);
   }
@@ -75,8 +76,9 @@ Status RunRegime(const CommandLine& command_line, const Settings& /*settings*/) 
     constexpr uint64_t kLeast = kLeastTableBytes >> 20, kMost = kOriginalTableBytes >> 20;
     if (!mib || *mib < kLeast || *mib > kMost) {
       return UsageError(
-          "--{}={}: expected a whole number of MiB from {}, that caches do not hold, to {}, the "
-          "original's",
+          "--{}={}: expected a whole number from {} MiB, which no cache holds, to {} MiB, as in "
+          "the "
+          "original",
           kTableMbFlag, text, kLeast, kMost);
     }
     options.memory_bytes = *mib << 20;

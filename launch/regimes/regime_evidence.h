@@ -50,8 +50,8 @@ struct ConfigEvidence {
   double step_spread = 0;    // of the medians of rounds, as a share of step_us; 0: one round
   double one_sample_us = 0;  // of a step of one sample; 0: not measured
   double lookups = 0, mlp = 0, wire = 0, other = 0;  // shares of the step
-  double lookup_gbs =
-      0;  // 0: not measured; bytes of looked-up rows, by the time of all that is done for lookups
+  // Bytes of looked-up rows over the time of all that is done for lookups; 0: not measured.
+  double lookup_gbs = 0;
   std::vector<WidthTime> by_row_width, by_mlp_width;
   std::string regime, why;
 };

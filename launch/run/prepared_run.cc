@@ -77,7 +77,10 @@ Result<std::vector<TableTraffic>> EstimateTraffic(const WorkerSetup& setup, cons
         TrafficOfRun(setup.settings, job.plan, setup.workers.size());
     estimated = found.status();
     if (found.ok()) traffic = std::move(found).value();
-    fmt::print("{}", TrafficHints(setup.settings.embedding, traffic));
+    // A plan that is given, or made by predicted times, has its own choice.
+    if (setup.settings.sharding.plan.empty()) {
+      fmt::print("{}", TrafficHints(setup.settings.embedding, traffic));
+    }
   }
   RETURN_IF_ERROR(Agree(setup.workers, estimated, "estimating what the plan moves"));
   return traffic;

@@ -37,6 +37,7 @@ Result<std::unique_ptr<ScoreFile>> ScoreFile::Create(const std::string& path) {
     if (file->fd_ >= 0) return file;
     return UsageError("--out={}: {}", path, StatusFromErrno(errno, "write", path).message());
   }
+  file->path_ = ReplacedFile(path);
   file->fd_ = ::open(file->partial_path().c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   if (file->fd_ < 0) {
     return UsageError("--out={}: {}", path,

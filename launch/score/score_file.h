@@ -33,7 +33,7 @@ class ScoreFile {
   std::string partial_path() const { return path_ + ".partial"; }
   Status WriteText();
 
-  const std::string path_;
+  std::string path_;
   int fd_ = -1;
   bool is_stream_ = false;  // standard output, a device or a pipe: nothing is renamed
   std::string text_;

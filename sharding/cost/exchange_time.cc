@@ -330,8 +330,9 @@ class Exchanges {
 
   // Of what the store's thread takes to read and write rows, with reading ahead. In pulls a shard
   // chooses the rows that have to leave, checks and copies them. Meanwhile it looks up rows to come
-  // and admits those that were read, and RocksDB's threads write and merge its files. From phases
-  // of shards (report.json) and the time of RocksDB's threads in runs of 2 PS nodes and 2 workers.
+  // and admits those that were read, and RocksDB's threads write and merge its files. Without
+  // reading ahead, reading and writing is in the pull, and not beside it. From phases of shards
+  // (report.json) and the time of RocksDB's threads in runs of 2 PS nodes and 2 workers.
   static constexpr double kInPulls = 0.25, kBeside = 1.5;
 
   Times times_;

@@ -28,7 +28,7 @@ double ZipfMass(double from, double to, double exponent) {
                                 : (std::pow(b, power) - std::pow(a, power)) / power;
 }
 
-// How much of the way from Che's hit rate to the best that fixed rows can give; measured
+// How much of the way from Che's hit rate to that of the rows counted most often; measured
 // (tests/launch/lab/cache_model_test.cc).
 double TowardsTop(const std::string& policy) {
   if (policy == "lru" || policy == "clock") return 0;
@@ -289,7 +289,7 @@ IdDistribution IdDistribution::MakeWithout(double rows, double* share) const {
   return left;
 }
 
-// Che's approximation, by steps: a row is in the cache if it was used in the last T lookups, where
+// Che's approximation: a row is in the cache if it was used in the last T lookups, where
 // T is such that as many distinct rows are looked up as the cache has slots. What came in for
 // earlier messages of the step is among them.
 double IdDistribution::CheHitRate(double slots, double lookups, double messages) const {
@@ -336,7 +336,7 @@ double IdDistribution::TopHitRate(double slots, double lookups) const {
 }
 
 // The rows that were looked up most often among `seen` lookups are in the cache: counts of a row
-// are Poisson, so a row of probability p has more than c with P(Gamma(c) <= p * seen), here by
+// are Poisson, so a row of probability p has c or more with P(Gamma(c) <= p * seen), here by
 // Wilson and Hilferty (1931); c is such that as many rows have it as there are slots.
 double IdDistribution::CountedHitRate(double slots, double lookups, double seen) const {
   if (!std::isfinite(seen) || slots >= DistinctRows(seen)) return TopHitRate(slots, lookups);

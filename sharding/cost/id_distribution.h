@@ -2,7 +2,7 @@
 // distinct rows of a step, and the share of them that a cache holds.
 //
 // Lookups are assumed to be independent (the independent reference model). A search asks for the
-// same figures over and over, so a distribution and its copies remember the last thousands of them.
+// same figures over and over, so a distribution and its copies remember some thousands of them.
 // Threads: const functions may be shared.
 #pragma once
 
@@ -24,8 +24,8 @@ struct CacheOfRun {
   double steps = 0;
   double different_steps = 0;  // of them, in one epoch: later epochs repeat them; 0: all
   double steps_ahead = 0;      // that rows are read ahead of their use
-  // Of a step, one after the other; all rows of one are looked up before its misses come in.
-  // 0: row by row.
+  // How many messages a shard answers in a step, one after the other. It looks up all rows of a
+  // message before those that miss come in. 0: each row is a message.
   double messages = 1;
   // `dataset` knows the true frequencies only with a file of access counts; otherwise it keeps
   // rows of low numbers, which is as good as any fixed set.
@@ -90,8 +90,9 @@ class IdDistribution {
 
   // The share of distinct rows that are found in a cache of `slots` rows, when each step looks up
   // `lookups` rows and uses the cache once for each distinct one, in the long run. `policy`: a
-  // name in CachePolicies() ("lru", "clock": Che, Tung and Wang, 2002; "lfu", "lrfu", "w_tinylfu",
-  // "dataset": the most frequent rows stay, mixed with Che's by what was measured). In [0, 1].
+  // name in CachePolicies() ("lru", "clock": Che, Tung and Wang, 2002; "dataset": the most frequent
+  // rows stay; "lfu", "lrfu", "w_tinylfu": those counted most often, in the slots that a step's
+  // misses leave, mixed with Che's by what was measured). In [0, 1].
   double HitRate(double slots, double lookups, const std::string& policy) const;
 
   // As HitRate, for the mean step of a run that begins with an empty cache and untouched rows.

@@ -1,6 +1,6 @@
 // Memo: what a function of numbers gave before, so that a search that asks it again need not wait.
 //
-// Copies of a Memo share what it has; so whoever copies it must be the same function. Threads: any
+// Copies share what they have: use them for the same function only. Threads: any
 // may look and keep at the same time.
 #pragma once
 

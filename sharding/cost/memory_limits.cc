@@ -22,6 +22,11 @@ std::string WorkerLimitText(const ClusterShape& cluster, uint64_t limit) {
       limit >> 20);
 }
 
+std::string MibText(double bytes) {
+  const double mib = bytes / (1 << 20);
+  return mib < 100 ? fmt::format("{:.3g}", mib) : fmt::format("{:.1f}", mib);
+}
+
 std::string WhyTooMuchOnWorkers(const StepCost& cost, const ClusterShape& cluster,
                                 const Machine& machine) {
   const uint64_t limit = WorkerMemoryLimit(cluster, machine);
@@ -29,9 +34,8 @@ std::string WhyTooMuchOnWorkers(const StepCost& cost, const ClusterShape& cluste
   const double over = bytes - static_cast<double>(limit);
   if (limit == 0 || over <= 0) return "";
   return fmt::format(
-      "each worker would need {:.1f} MiB for the rows and layers that it has, {:.1f} MiB too many "
-      "({})",
-      bytes / (1 << 20), over / (1 << 20), WorkerLimitText(cluster, limit));
+      "each worker would need {} MiB for the rows and layers that it has, {} MiB too many ({})",
+      MibText(bytes), MibText(over), WorkerLimitText(cluster, limit));
 }
 
 std::string SmallerCacheText(const StorageShape& storage, double bytes, uint64_t limit) {

@@ -44,8 +44,8 @@ struct RankCost {
   double hit_rate = 1;                 // of pulled rows
   double memory_bytes = 0;
   double disk_bytes = 0;
-  // Milliseconds of a core, a step. Of a PS node: answering pulls, taking pushes, and summing and
-  // updating once a step.
+  // Milliseconds of a core, a step. Of a PS node: answering pulls, taking pushes, summing and
+  // updating, and the store's threads.
   double busy_ms = 0;  // their sum; of a worker: all that it does
   double pull_ms = 0, push_ms = 0, apply_ms = 0;
   double store_ms = 0;    // of busy_ms: reading and writing rows that nobody waits for
@@ -87,7 +87,9 @@ struct StepCost {
 // PS nodes and workers there, as far as the machine knows it; 0: any.
 uint64_t WorkerMemoryLimit(const ClusterShape& cluster, const Machine& machine);
 
-// For errors. Where a worker's limit is from: "--worker_memory_mb=100".
+// For errors. MiB: "16384.0", "733.5", "12.4", "0.0312".
+std::string MibText(double bytes);
+// Where a worker's limit is from: "--worker_memory_mb=100".
 std::string WorkerLimitText(const ClusterShape& cluster, uint64_t limit);
 // Why workers have no room for their rows and dense layers, and by how much; "" if they have.
 std::string WhyTooMuchOnWorkers(const StepCost& cost, const ClusterShape& cluster,

@@ -15,7 +15,7 @@ namespace {
 
 // Work of all predictions of a search, in tables and shards.
 constexpr uint64_t kMostWork = 140'000;
-// Of the largest clusters, too.
+// At least so many plans are tried, however large the cluster.
 constexpr uint64_t kFewTried = 12;
 // Of so many tables more, predictions take longer, and few of them help.
 constexpr size_t kManyTables = 500;
@@ -38,22 +38,6 @@ double LargestLoad(const StepCost& cost) {
   double largest = 0;
   for (const RankCost& node : cost.ps) largest = std::max(largest, node.busy_ms);
   return largest;
-}
-
-// By which part of a limit that is broken the ranks need more than it: the most of all.
-double OverloadOf(const StepCost& cost, const ClusterShape& cluster, const Machine& machine) {
-  double most = 0;
-  const auto add = [&most](double bytes, uint64_t limit) {
-    if (limit > 0) most = std::max(most, bytes / static_cast<double>(limit));
-  };
-  for (const RankCost& node : cost.ps) {
-    add(node.memory_bytes, cluster.ps_memory_bytes);
-    add(node.disk_bytes, cluster.ps_disk_bytes);
-  }
-  for (const RankCost& worker : cost.workers) {
-    add(worker.memory_bytes, WorkerMemoryLimit(cluster, machine));
-  }
-  return most;
 }
 
 size_t SlicesOf(const Plan& plan) {
@@ -97,9 +81,9 @@ std::string PlanChoice::WhyTooMuch(const Plan& plan, const StepCost& cost) const
     if (over > 0) {
       const auto node = static_cast<uint32_t>(fullest - bytes.begin());
       return fmt::format(
-          "{}: PS node {} would have {:.1f} MiB of rows and state, {:.1f} MiB too many; most of it "
+          "{}: PS node {} would have {} MiB of rows and state, {} MiB too many; most of it "
           "is of table \"{}\"",
-          limits_.name, node, *fullest / (1 << 20), over / (1 << 20),
+          limits_.name, node, MibText(*fullest), MibText(over),
           LargestTableOn(workload_.tables.physical, plan, cluster_.shards_per_ps, node));
     }
   }
@@ -112,9 +96,9 @@ std::string PlanChoice::WhyTooMuch(const Plan& plan, const StepCost& cost) const
                            const char* what) -> std::string {
       if (limit == 0 || bytes <= static_cast<double>(limit)) return "";
       return fmt::format(
-          "PS node {} would need {:.4g} MiB of {}, {:.3g} MiB more than {}={}; most of it is of "
+          "PS node {} would need {} MiB of {}, {} MiB more than {}={}; most of it is of "
           "table \"{}\"",
-          node, bytes / (1 << 20), what, (bytes - static_cast<double>(limit)) / (1 << 20), flag,
+          node, MibText(bytes), what, MibText(bytes - static_cast<double>(limit)), flag,
           limit >> 20,
           LargestTableOn(workload_.tables.physical, plan, cluster_.shards_per_ps,
                          static_cast<uint32_t>(node)));
@@ -132,6 +116,24 @@ std::string PlanChoice::WhyTooMuch(const Plan& plan, const StepCost& cost) const
   return "";
 }
 
+double PlanChoice::OverloadOf(const Plan& plan, const StepCost& cost) const {
+  double most = 0;
+  const auto add = [&most](double bytes, uint64_t limit) {
+    if (limit > 0) most = std::max(most, bytes / static_cast<double>(limit));
+  };
+  for (const double bytes : RowBytesOfNodes(workload_, plan, cluster_.shards_per_ps)) {
+    add(bytes, limits_.row_bytes);
+  }
+  for (const RankCost& node : cost.ps) {
+    add(node.memory_bytes, cluster_.ps_memory_bytes);
+    add(node.disk_bytes, cluster_.ps_disk_bytes);
+  }
+  for (const RankCost& worker : cost.workers) {
+    add(worker.memory_bytes, WorkerMemoryLimit(cluster_, machine_));
+  }
+  return most;
+}
+
 Status PlanChoice::Try(const Plan& plan, const std::string& name) {
   ASSIGN_OR_RETURN(StepCost cost, PredictStep(workload_, plan, cluster_, machine_));
   ++tried_;
@@ -140,7 +142,7 @@ Status PlanChoice::Try(const Plan& plan, const std::string& name) {
                          (cost.ms <= cost_.ms && SlicesOf(plan) < SlicesOf(*best_));
   if (!is_faster) return OkStatus();
   if (std::string why = WhyTooMuch(plan, cost); !why.empty()) {
-    const double overload = OverloadOf(cost, cluster_, machine_);
+    const double overload = OverloadOf(plan, cost);
     if (refusal_.empty() || overload < least_overload_) {
       refusal_ = std::move(why);
       least_overload_ = overload;
@@ -148,6 +150,7 @@ Status PlanChoice::Try(const Plan& plan, const std::string& name) {
     return OkStatus();
   }
   best_ = plan;
+  least_ms_ = std::min(least_ms_, cost.ms);
   cost_ = std::move(cost);
   name_ = name;
   return OkStatus();
@@ -158,13 +161,15 @@ Result<std::optional<StepCost>> PlanChoice::TryEven(const PlanParts& parts) {
   if (!plan.ok()) return std::optional<StepCost>();
   ASSIGN_OR_RETURN(StepCost cost, PredictStep(workload_, plan.value(), cluster_, machine_));
   ++tried_;
+  // Of the fastest plan so far, lest what each plan may take longer adds up.
   const double most_ms =
-      std::min(cost_.ms * (1 + kAlike), std::max(cost_.ms, least_ms_of_lpt_) * (1 + kUnseen));
+      std::min(least_ms_ * (1 + kAlike), std::max(least_ms_, least_ms_of_lpt_) * (1 + kUnseen));
   const bool is_more_even =
       cost.ms <= most_ms && LargestLoad(cost) < LargestLoad(cost_) * (1 - kClearlyMoreEven);
-  const bool is_better = is_more_even || cost.ms < cost_.ms * (1 - kLeastGain);
+  const bool is_better = is_more_even || cost.ms < least_ms_ * (1 - kLeastGain);
   if (is_better && WhyTooMuch(plan.value(), cost).empty()) {
     best_ = std::move(plan).value();
+    least_ms_ = std::min(least_ms_, cost.ms);
     cost_ = cost;
     if (!name_.ends_with(kMadeEven)) name_ += kMadeEven;
   }

@@ -36,8 +36,8 @@ class PlanChoice {
   // helps.
   Status Refine();
   // Predicts a plan that is meant to be more even. It replaces the best one if it is faster, or if
-  // it is clearly more even and takes at most 1 % longer, which no prediction can tell apart, and
-  // no longer than table_wise_lpt. Its cost; nullopt if it is no plan.
+  // it is clearly more even and takes at most 1 % longer than the fastest, which no prediction can
+  // tell apart, and no longer than table_wise_lpt. Its cost; nullopt if it is no plan.
   Result<std::optional<StepCost>> TryEven(const PlanParts& parts);
   // Gives the best plan the cache shares that save most reads, unless it is slower with them,
   // or has fewer hits.
@@ -70,6 +70,8 @@ class PlanChoice {
 
  private:
   std::string WhyTooMuch(const Plan& plan, const StepCost& cost) const;
+  // How many times what they may have the ranks need, of the limit for which that is most.
+  double OverloadOf(const Plan& plan, const StepCost& cost) const;
   Status RefineTables(uint64_t most);
   Status RefinePairs(uint64_t most);
   Status TryFrom(const std::vector<std::vector<TableParts>>& places,
@@ -93,6 +95,7 @@ class PlanChoice {
   std::string name_, refusal_;
   double least_overload_ = 0;  // of refusal_
   double last_ms_ = 0;         // of the plan that was predicted last
+  double least_ms_ = std::numeric_limits<double>::infinity();  // of all that were the best plan
   double least_ms_of_lpt_ = std::numeric_limits<double>::infinity();
 };
 

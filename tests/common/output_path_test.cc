@@ -64,5 +64,21 @@ TEST(OutputPath, ADescriptorThatLeadsToAFileIsWrittenThrough) {
   EXPECT_TRUE(std::filesystem::is_symlink(link));
 }
 
+TEST(OutputPath, ADescriptorThatIsNotOpenIsRefused) {
+  EXPECT_THAT(CheckWritable("/dev/fd/987").message(), HasSubstr("no such descriptor is open"));
+}
+
+TEST(OutputPath, ALinkStaysAndItsFileIsReplaced) {
+  const TempDir dir;
+  ASSERT_OK(WriteFileDurably(dir / "file", "old"));
+  for (const char* name : {"file", "not_there_yet"}) {
+    const std::string link = dir / (std::string("to_") + name);
+    std::filesystem::create_symlink(name, link);
+    EXPECT_OK(WriteFileDurably(link, "new"));
+    EXPECT_TRUE(std::filesystem::is_symlink(link));
+    EXPECT_EQ(ReadFile(dir / name).value(), "new");
+  }
+}
+
 }  // namespace
 }  // namespace rowhouse

@@ -288,15 +288,17 @@ Workload MetaWorkload(const MetaShape& shape, uint64_t samples) {
 }
 
 // Of clusters with a shard a node.
-size_t TablesOnBusiestNode(const PlannedRun& planned) {
+// 0 if one of them is cut.
+size_t WholeTablesOnBusiestNode(const PlannedRun& planned) {
   const auto& nodes = planned.cost.ps;
   const auto busiest = std::ranges::max_element(nodes, {}, &RankCost::busy_ms) - nodes.begin();
   size_t tables = 0;
   for (uint32_t t = 0; t < planned.plan.tables(); ++t) {
-    tables += std::ranges::count(planned.plan.slices(TableId{t}),
-                                 ShardId{static_cast<uint32_t>(busiest)}, &Slice::shard) > 0
-                  ? 1
-                  : 0;
+    const auto slices = planned.plan.slices(TableId{t});
+    const auto there =
+        std::ranges::count(slices, ShardId{static_cast<uint32_t>(busiest)}, &Slice::shard);
+    if (there > 0 && slices.size() > 1) return 0;
+    tables += there > 0 ? 1 : 0;
   }
   return tables;
 }
@@ -330,7 +332,10 @@ TEST(Planner, PlansAThousandTablesForAThousandRanks) {
     // Rows can be spread as evenly as one likes. Of bags that shards pool, ranges of columns all
     // look up every id: then a shard may have more, but no more than one whole table.
     const bool is_even = planned.largest_load <= 1.05 * planned.mean_load;
-    EXPECT_TRUE(is_even || (pools && TablesOnBusiestNode(planned) == 1)) << store << pools;
+    EXPECT_TRUE(is_even || (pools && WholeTablesOnBusiestNode(planned) == 1)) << store << pools;
+    // As docs/sharding.md says.
+    const double most = !pools ? 1.05 : std::string(store) == "rocksdb" ? 5.5 : 2.4;
+    EXPECT_LE(planned.largest_load, most * planned.mean_load) << store << pools;
   }
 }
 

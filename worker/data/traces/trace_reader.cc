@@ -72,8 +72,7 @@ Result<std::unique_ptr<TraceReader>> OpenTrace(const std::string& path) {
       !head.starts_with("\xfe\xff")) {
     return UsageError(
         "{}: is no trace: it begins as none of train --record_ids does, nor as a file of torch, "
-        "and "
-        "text has no bytes of value 0; if it was recorded it is damaged: record it anew",
+        "and text has no bytes of value 0; if it was recorded it is damaged: record it anew",
         path);
   }
   return OpenTextTrace(path);
