@@ -304,6 +304,7 @@ class Exchanges {
       slowest = std::max(slowest, ms);
       result_.shards[s].store = reads_ahead ? kInPulls * ms : ms;
       result_.shards[s].beside = (reads_ahead ? kBeside : kBeside - 1) * ms;
+      result_.shards[s].ahead = reads_ahead ? ms : 0;
       beside_ms += result_.shards[s].beside;
     }
     if (slowest <= 0) return;

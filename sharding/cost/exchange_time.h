@@ -14,7 +14,8 @@ struct ShardWork {
   double pull = 0, push = 0;  // over all workers; answering, and taking in
   double apply = 0;           // summing pushes and updating rows, once a step
   double store = 0;           // of answering: reading rows, making room for them
-  double beside = 0;          // of the store's threads, while others work: nobody waits for them
+  double beside = 0;          // of the store's threads, while others work
+  double ahead = 0;           // of `beside`: the store's own thread, for rows that will be pulled
 };
 
 struct ExchangeTime {

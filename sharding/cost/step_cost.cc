@@ -63,7 +63,7 @@ class Prediction {
     double share = 0;
     for (size_t t = 0; t < caches_.tables.size(); ++t) {
       const RowShares& shares = caches_.tables[t];
-      if (shares.stored * traffic_.tables[t].distinct_rows < 0.5) continue;
+      if (shares.stored * traffic_.tables[t].distinct_rows * workers() < 0.5) continue;
       // A run that goes on reads in its first step: rows are stored, and the cache is empty.
       const double before =
           workload_.storage.has_rows ? std::min(1.0, shares.steps_to_fill) : shares.steps_to_fill;
@@ -142,13 +142,17 @@ class Prediction {
       node.bytes_in += (shard.pull_request_bytes + shard.push_request_bytes) * workers();
       node.bytes_out += (shard.pull_reply_bytes + shard.push_reply_bytes) * workers();
       node.pull_bytes += (shard.pull_request_bytes + shard.pull_reply_bytes) * workers();
-      node.memory_bytes += caches_.memory_bytes[s];
+      // In memory there are all rows that were touched, beside caches or in them.
+      node.memory_bytes += workload_.storage.store == "memory"
+                               ? std::max(caches_.memory_bytes[s], caches_.shard_bytes[s])
+                               : caches_.memory_bytes[s];
       node.disk_bytes += workload_.storage.store == "memory" ? 0 : caches_.shard_bytes[s];
       const ShardWork& work = exchange_.shards[s];
       node.pull_ms += work.pull + work.store;
       node.push_ms += work.push;
       node.apply_ms += work.apply;
       node.store_ms += work.beside;
+      node.ahead_ms += work.ahead;
       node.busy_ms += work.pull + work.store + work.push + work.apply + work.beside;
     }
     for (size_t n = 0; n < cost_.ps.size(); ++n) {

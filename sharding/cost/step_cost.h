@@ -42,13 +42,14 @@ struct RankCost {
   double accesses = 0;                 // lookups that end here, before merging
   double bytes_in = 0, bytes_out = 0;  // a step, headers included
   double hit_rate = 1;                 // of pulled rows
-  double memory_bytes = 0;
+  double memory_bytes = 0;             // of a PS node: of caches; with store memory of all rows
   double disk_bytes = 0;
   // Milliseconds of a core, a step. Of a PS node: answering pulls, taking pushes, summing and
   // updating, and the store's threads.
   double busy_ms = 0;  // their sum; of a worker: all that it does
   double pull_ms = 0, push_ms = 0, apply_ms = 0;
-  double store_ms = 0;    // of busy_ms: reading and writing rows that nobody waits for
+  double store_ms = 0;    // of busy_ms: the store's threads, beside pulls
+  double ahead_ms = 0;    // of store_ms: one after the other; pulls wait if it outlasts a step
   double pull_bytes = 0;  // of bytes_in + bytes_out; the rest is pushes
 };
 

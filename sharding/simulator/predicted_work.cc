@@ -20,7 +20,8 @@ std::vector<PsWork> PsWorkOf(const StepCost& cost, const ClusterShape& cluster) 
     works.push_back({.pull_ms = node.pull_ms / workers / shards,
                      .push_ms = node.push_ms / workers / shards,
                      .apply_ms = node.apply_ms / shards,
-                     .store_ms = node.store_ms / shards,
+                     .store_ms = node.ahead_ms / shards,
+                     .merge_ms = (node.store_ms - node.ahead_ms) / shards,
                      .pull_request_bytes = request_bytes / workers,
                      .pull_reply_bytes = (node.pull_bytes - request_bytes) / workers,
                      .push_bytes = push_bytes / workers,
@@ -91,7 +92,8 @@ Result<StepWork> StepWorkOf(const Workload& workload, const Plan& plan, const Cl
   StepWork work = ShapeOf(cluster, machine, static_cast<double>(workload.step.samples));
   work.ps = PsWorkOf(all, cluster);
   work.phases = one.phases;
-  // What PredictStep says of pull and push beyond these is the worker's own.
+  // What PredictStep says of pull and push beyond these is the worker's own; also its wait for rows
+  // that the store has not read yet. Nodes add what they read for other workers.
   work.phases.pull = std::max(0.0, pull_ms - served.pull_ms);
   work.phases.push = std::max(0.0, push_ms - served.push_ms);
   // Rows that were prefetched are read, but not waited for.

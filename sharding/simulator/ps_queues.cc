@@ -133,13 +133,23 @@ void PsQueues::Apply(uint64_t step) {
     totals_[p].busy_ms += ms;
     free_ms_[p] = cores_.RunShard(work_.host_of_ps[p], free_ms_[p], ms, work_.shards);
     applied_ms[p] = free_ms_[p];
-    // Beside what comes next, and for the same cores.
-    const double store_ms = work_.ps[p].store_ms * slowness_[p];
-    if (store_ms <= 0) continue;
-    totals_[p].busy_ms += store_ms;
-    const double begin_ms = std::max(stored_ms_[p], free_ms_[p]);
-    stored_before_ms_[p] = std::exchange(
-        stored_ms_[p], cores_.RunWorker(work_.host_of_ps[p], begin_ms, store_ms, work_.shards));
+    Store(p);
+  }
+}
+
+void PsQueues::Store(uint32_t node) {
+  const PsWork& work = work_.ps[node];
+  const uint32_t host = work_.host_of_ps[node];
+  // Beside what comes next, and for the same cores.
+  if (work.store_ms > 0) {
+    const double ms = work.store_ms * slowness_[node];
+    const double begin_ms = std::max(stored_ms_[node], free_ms_[node]);
+    const double end_ms =
+        std::max(begin_ms + ms, cores_.RunWorker(host, free_ms_[node], ms, work_.shards));
+    stored_before_ms_[node] = std::exchange(stored_ms_[node], end_ms);
+  }
+  if (work.merge_ms > 0) {
+    cores_.RunWorker(host, free_ms_[node], work.merge_ms * slowness_[node], work_.shards);
   }
 }
 

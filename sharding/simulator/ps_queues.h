@@ -19,7 +19,7 @@ namespace rowhouse {
 
 // Of one PS node, over a run.
 struct PsTotals {
-  double busy_ms = 0;
+  double busy_ms = 0;        // of a shard's thread: the store has threads of its own
   double wait_ms = 0;        // of all requests in queues
   double longest_queue = 0;  // requests, that which is being served included; updates are none
 };
@@ -41,7 +41,7 @@ class PsQueues {
 
   const std::vector<PsTotals>& totals() const { return totals_; }
   uint64_t requests() const { return requests_; }  // to each PS node
-  // When all that a PS node was asked for is done, the last update included.
+  // When a PS node's shards have done all that they were asked for, the last update included.
   double end_ms(uint32_t node) const { return free_ms_[node]; }
 
  private:
@@ -58,6 +58,8 @@ class PsQueues {
   // A request that comes at `ready_ms` and has been served at `end_ms`.
   void Queue(uint32_t node, double ready_ms, double end_ms);
   void Apply(uint64_t step);
+  // What a step asks of the store, from when it is applied.
+  void Store(uint32_t node);
 
   const StepWork& work_;
   const RankSpeed& speed_;
@@ -69,8 +71,7 @@ class PsQueues {
   // Of each PS node, ascending: when requests are done that were not when the last one came.
   std::vector<std::deque<double>> queued_;
   std::vector<double> slowness_;  // of each PS node in the step under way
-  // Of each PS node: when the store's threads have done what the last step asked of them, and the
-  // one before.
+  // Of each PS node: when the store has read what the last step asked of it, and the one before.
   std::vector<double> stored_ms_, stored_before_ms_;
   uint64_t speeds_of_step_ = UINT64_MAX;
 

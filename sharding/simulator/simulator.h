@@ -26,7 +26,7 @@ struct SimulatedRank {
   double busy_share = 0;     // of the run's time
   double bytes = 0;          // a step, both ways
   double longest_queue = 0;  // requests
-  double mean_wait_ms = 0;   // of a request, before it is served
+  double mean_wait_ms = 0;   // of a request, while others are served
   double load = 0;           // rows a step
 };
 

@@ -16,7 +16,9 @@ struct PsWork {
   double pull_ms = 0;   // of the node, whose shards share it, to answer the pull
   double push_ms = 0;   // likewise, to take the push
   double apply_ms = 0;  // to update the rows of all workers' pushes, once a step
-  double store_ms = 0;  // of other threads, once a step: the next step but one waits for it
+  // Beside these, once a step: reading and writing for rows to come, for which the next step but
+  // one waits; and RocksDB's own writes and merges, for which nobody does. Both take cores.
+  double store_ms = 0, merge_ms = 0;
   double pull_request_bytes = 0, pull_reply_bytes = 0, push_bytes = 0;
   double rows_pulled = 0, rows_pushed = 0;
 };

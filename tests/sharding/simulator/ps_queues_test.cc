@@ -148,7 +148,32 @@ TEST(PsQueues, TheStoreHasAWholeStepForWhatAPullNeeds) {
   EXPECT_DOUBLE_EQ(queues->Pull(host, 12, 1, 1), 14) << "what it needs was asked a step ago";
   queues->Push(host, 20, 1);
   EXPECT_DOUBLE_EQ(queues->Pull(host, 22, 2, 2), 43.5);
-  EXPECT_DOUBLE_EQ(queues->totals()[0].busy_ms, 2 * (2 + 1 + 0.5 + 30));
+  EXPECT_DOUBLE_EQ(queues->totals()[0].busy_ms, 2 * (2 + 1 + 0.5)) << "the shard's own thread";
+}
+
+TEST(PsQueues, NobodyWaitsForMergesButForTheirCores) {
+  StepWork work = WorkByHand(1, 1);
+  DealRanks(1, &work);
+  work.cores = 1;
+  work.ps[0].merge_ms = 1000;
+  const RankSpeed speed({}, 2);
+  HostLinks links(1, 0, 0);
+  for (const bool is_crowded : {false, true}) {
+    HostCores cores(1, std::vector<uint32_t>{is_crowded ? 2u : 1u});
+    PsQueues queues(work, speed, 0, links, cores);
+    for (uint64_t step = 0; step < 5; ++step) {
+      const double now_ms = 10.0 * static_cast<double>(step);
+      EXPECT_DOUBLE_EQ(queues.Pull(0, now_ms, step, step), now_ms + 2);
+      EXPECT_DOUBLE_EQ(queues.Push(0, now_ms + 5, step), now_ms + 6);
+    }
+    EXPECT_DOUBLE_EQ(queues.totals()[0].busy_ms, 5 * (2 + 1 + 0.5));
+    const double worker_ms = cores.RunWorker(0, 50, 1, 1);
+    if (is_crowded) {
+      EXPECT_GT(worker_ms, 5 * 1000);
+    } else {
+      EXPECT_DOUBLE_EQ(worker_ms, 51);
+    }
+  }
 }
 
 TEST(PsQueues, PoolingTakesFewerCoresThanMovingRows) {

@@ -80,6 +80,32 @@ TEST(Simulate, OneWorkerWithoutJitterTakesWhatIsPredicted) {
   }
 }
 
+TEST(Simulate, AStoreDelaysStepsAsLongAsItIsPredictedTo) {
+  Workload workload = WorkloadFor(2048);
+  workload.storage = {.store = "rocksdb", .cache_bytes = 4 << 20, .has_rows = true};
+  const Plan plan = PlanFor(workload, 1);
+  for (const uint32_t prefetch_steps : {0u, 2u}) {
+    workload.storage.prefetch_steps = prefetch_steps;
+    const StepWork work = StepWorkOf(workload, plan, Cluster(1, 1), Machine::Typical()).value();
+    EXPECT_GT(work.ps[0].merge_ms, 1);
+    EXPECT_EQ(work.ps[0].store_ms > 0, prefetch_steps > 0) << "pulls read what is not read ahead";
+    for (const uint32_t workers : {1u, 2u}) {
+      workload.step.workers = workers;
+      const StepCost predicted =
+          PredictStep(workload, plan, Cluster(1, workers), Machine::Typical()).value();
+      if (prefetch_steps > 0) {
+        ASSERT_GT(predicted.ps[0].ahead_ms, predicted.ms - predicted.phases.pull) << "too easy";
+      }
+      const SimulatedRun run = Simulate(workload, plan, Cluster(1, workers), Machine::Typical(),
+                                        {.steps = 20, .jitter = 0})
+                                   .value();
+      EXPECT_NEAR(run.median_step_ms, predicted.ms, 0.1 * predicted.ms)
+          << workers << " workers, " << prefetch_steps << " steps ahead";
+      EXPECT_LT(run.ps[0].busy_share, 1);
+    }
+  }
+}
+
 TEST(Simulate, PoolingTakesCoresAsLongAsItIsPredictedTo) {
   Workload workload = WorkloadFor(2048);
   workload.step.bag_lengths.assign(kTables, 20.0);
