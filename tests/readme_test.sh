@@ -51,7 +51,11 @@ for command in "${commands[@]}"; do
     server=$!
     continue
   fi
-  (cd "$directory" && eval "$line") >"$directory/out" 2>&1 ||
+  code=0
+  (cd "$directory" && eval "$line") >"$directory/out" 2>&1 || code=$?
+  # Times of a busy machine may contradict each other. Then --verify says so, which is its task.
+  [[ "$command" != *" --verify="* || $code -ne 1 ]] || ! grep -q "/regime.json: " "$directory/out" || continue
+  ((code == 0)) ||
     { cat "$work"/server.out "$directory/out" 2>/dev/null || true; echo "readme: failed: $command"; exit 1; }
   [[ "$command" == *" plan "* || "$command" == *" compare "* || "$command" == *" bench "* ||
     "$command" == *" data "* ]] ||
