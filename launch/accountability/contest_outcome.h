@@ -24,26 +24,23 @@ struct ContestOutcome {
     std::vector<double> runs_ms;
 
     double measured_ms() const;  // median
-    double error() const;        // standard error of the median, as a share of it
   };
 
   std::string name;  // of the workload
   std::vector<Plan> plans;
 
   const Plan& chosen() const;   // predicted to be the fastest
-  const Plan& fastest() const;  // measured
+  const Plan& fastest() const;  // measured: to which the chosen one's ratio is largest
   const Plan& rival() const;    // measured, the fastest but the chosen one (if there is another)
-  // The chosen plan's time over the fastest one's; 1: it is the fastest.
-  double regret() const { return chosen().measured_ms() / fastest().measured_ms(); }
-  bool is_good() const;  // within kGoodRegret
-  // Standard error of the chosen plan's time over its rival's, as a share of it.
-  double error() const { return std::hypot(chosen().error(), rival().error()); }
+  // The chosen plan's time over another one's: the median over the turns, of which each has one run
+  // of every plan, so that what slows all of a turn divides out.
+  double RatioTo(const Plan& plan) const;
+  double regret() const { return RatioTo(fastest()); }  // 1: the chosen one is the fastest
+  bool is_good() const;                                 // within kGoodRegret
+  double error() const;  // standard error of the ratio to the rival, as a share of it
   // Runs tell on which side of kGoodRegret that ratio is: beyond it the rival is the fastest and
   // the ratio is the regret.
-  bool is_told() const {
-    const double ratio = chosen().measured_ms() / rival().measured_ms();
-    return std::abs(kGoodRegret / ratio - 1) > error();
-  }
+  bool is_told() const { return std::abs(kGoodRegret / RatioTo(rival()) - 1) > error(); }
 
   static constexpr double kGoodRegret = 1.05;
 };

@@ -5,7 +5,6 @@
 #include <numeric>
 #include <string_view>
 
-#include "sharding/cost/largest_table.h"
 #include "sharding/planner/cache_choice.h"
 #include "sharding/plans/plan_maker.h"
 #include "sharding/plans/strategy.h"
@@ -55,7 +54,7 @@ PlanChoice::PlanChoice(const Workload& workload, const ClusterShape& cluster,
       cluster_(cluster),
       machine_(machine),
       options_(options),
-      limits_(limits),
+      limits_(workload, cluster, machine, limits),
       shards_(cluster.ps * cluster.shards_per_ps),
       places_(workload, shards_, options, forms) {
   // Shares of a cache that does not hold all rows take longer to predict than all the rest.
@@ -73,67 +72,6 @@ PlanChoice::PlanChoice(const Workload& workload, const ClusterShape& cluster,
 
 // ---- One plan -----------------------------------------------------------------------------------
 
-std::string PlanChoice::WhyTooMuch(const Plan& plan, const StepCost& cost) const {
-  if (limits_.row_bytes > 0) {
-    const std::vector<double> bytes = RowBytesOfNodes(workload_, plan, cluster_.shards_per_ps);
-    const auto fullest = std::ranges::max_element(bytes);
-    const double over = *fullest - static_cast<double>(limits_.row_bytes);
-    if (over > 0) {
-      const auto node = static_cast<uint32_t>(fullest - bytes.begin());
-      return fmt::format(
-          "{}: PS node {} would have {} MiB of rows and state, {} MiB too many; most of it "
-          "is of table \"{}\"",
-          limits_.name, node, MibText(*fullest), MibText(over),
-          LargestTableOn(workload_.tables.physical, plan, cluster_.shards_per_ps, node));
-    }
-  }
-  if (std::string why = WhyTooMuchOnWorkers(cost, cluster_, machine_); !why.empty()) {
-    const std::string table = LargestTableOnWorkers(workload_.tables.physical, plan);
-    return table.empty() ? why : why + fmt::format("; most of it is of table \"{}\"", table);
-  }
-  for (size_t node = 0; node < cost.ps.size(); ++node) {
-    const auto check = [&](double bytes, uint64_t limit, const char* flag,
-                           const char* what) -> std::string {
-      if (limit == 0 || bytes <= static_cast<double>(limit)) return "";
-      return fmt::format(
-          "PS node {} would need {} MiB of {}, {} MiB more than {}={}; most of it is of "
-          "table \"{}\"",
-          node, MibText(bytes), what, MibText(bytes - static_cast<double>(limit)), flag,
-          limit >> 20,
-          LargestTableOn(workload_.tables.physical, plan, cluster_.shards_per_ps,
-                         static_cast<uint32_t>(node)));
-    };
-    const RankCost& of_node = cost.ps[node];
-    std::string why =
-        check(of_node.memory_bytes, cluster_.ps_memory_bytes, "--ps_memory_mb", "memory");
-    if (!why.empty()) {
-      why += SmallerCacheText(workload_.storage, of_node.memory_bytes, cluster_.ps_memory_bytes);
-    } else {
-      why = check(of_node.disk_bytes, cluster_.ps_disk_bytes, "--ps_disk_mb", "disk");
-    }
-    if (!why.empty()) return why;
-  }
-  return "";
-}
-
-double PlanChoice::OverloadOf(const Plan& plan, const StepCost& cost) const {
-  double most = 0;
-  const auto add = [&most](double bytes, uint64_t limit) {
-    if (limit > 0) most = std::max(most, bytes / static_cast<double>(limit));
-  };
-  for (const double bytes : RowBytesOfNodes(workload_, plan, cluster_.shards_per_ps)) {
-    add(bytes, limits_.row_bytes);
-  }
-  for (const RankCost& node : cost.ps) {
-    add(node.memory_bytes, cluster_.ps_memory_bytes);
-    add(node.disk_bytes, cluster_.ps_disk_bytes);
-  }
-  for (const RankCost& worker : cost.workers) {
-    add(worker.memory_bytes, WorkerMemoryLimit(cluster_, machine_));
-  }
-  return most;
-}
-
 Status PlanChoice::Try(const Plan& plan, const std::string& name) {
   ASSIGN_OR_RETURN(StepCost cost, PredictStep(workload_, plan, cluster_, machine_));
   ++tried_;
@@ -141,8 +79,8 @@ Status PlanChoice::Try(const Plan& plan, const std::string& name) {
   const bool is_faster = !best_ || cost.ms < cost_.ms * (1 - kLeastGain) ||
                          (cost.ms <= cost_.ms && SlicesOf(plan) < SlicesOf(*best_));
   if (!is_faster) return OkStatus();
-  if (std::string why = WhyTooMuch(plan, cost); !why.empty()) {
-    const double overload = OverloadOf(plan, cost);
+  if (std::string why = limits_.WhyTooMuch(plan, cost); !why.empty()) {
+    const double overload = limits_.OverloadOf(plan, cost);
     if (refusal_.empty() || overload < least_overload_) {
       refusal_ = std::move(why);
       least_overload_ = overload;
@@ -167,7 +105,7 @@ Result<std::optional<StepCost>> PlanChoice::TryEven(const PlanParts& parts) {
   const bool is_more_even =
       cost.ms <= most_ms && LargestLoad(cost) < LargestLoad(cost_) * (1 - kClearlyMoreEven);
   const bool is_better = is_more_even || cost.ms < least_ms_ * (1 - kLeastGain);
-  if (is_better && WhyTooMuch(plan.value(), cost).empty()) {
+  if (is_better && limits_.WhyTooMuch(plan.value(), cost).empty()) {
     best_ = std::move(plan).value();
     least_ms_ = std::min(least_ms_, cost.ms);
     cost_ = cost;
@@ -183,7 +121,7 @@ Status PlanChoice::ShareCaches() {
   ASSIGN_OR_RETURN(Plan plan, best_->WithCacheShares(workload_.tables.physical, shares));
   ASSIGN_OR_RETURN(StepCost cost, PredictStep(workload_, plan, cluster_, machine_));
   const bool is_worse = cost.ms > cost_.ms * (1 + kLeastGain) || cost.hit_rate < cost_.hit_rate;
-  if (is_worse || !WhyTooMuch(plan, cost).empty()) return OkStatus();
+  if (is_worse || !limits_.WhyTooMuch(plan, cost).empty()) return OkStatus();
   ms_without_shares_ = cost_.ms;
   best_ = std::move(plan);
   cost_ = std::move(cost);
@@ -337,7 +275,7 @@ std::optional<double> PlanChoice::MsWith(const TableSpec& table, const TablePart
   const Result<Plan> plan = parts.ToPlan(workload_.tables, shards_);
   if (!plan.ok()) return std::nullopt;
   const Result<StepCost> cost = PredictStep(workload_, plan.value(), cluster_, machine_);
-  if (!cost.ok() || !WhyTooMuch(plan.value(), cost.value()).empty()) return std::nullopt;
+  if (!cost.ok() || !limits_.WhyTooMuch(plan.value(), cost.value()).empty()) return std::nullopt;
   return cost.value().ms;
 }
 

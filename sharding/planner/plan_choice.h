@@ -13,6 +13,7 @@
 
 #include "sharding/cost/step_cost.h"
 #include "sharding/planner/plan_draft.h"
+#include "sharding/planner/plan_limits.h"
 #include "sharding/planner/planner.h"
 #include "sharding/planner/table_places.h"
 
@@ -69,9 +70,6 @@ class PlanChoice {
   double MsToCompare() const { return ms_without_shares_.value_or(cost_.ms); }
 
  private:
-  std::string WhyTooMuch(const Plan& plan, const StepCost& cost) const;
-  // How many times what they may have the ranks need, of the limit for which that is most.
-  double OverloadOf(const Plan& plan, const StepCost& cost) const;
   Status RefineTables(uint64_t most);
   Status RefinePairs(uint64_t most);
   Status TryFrom(const std::vector<std::vector<TableParts>>& places,
@@ -83,7 +81,7 @@ class PlanChoice {
   const ClusterShape& cluster_;
   const Machine& machine_;
   const PlannerOptions& options_;
-  const NodeLimits& limits_;
+  const PlanLimits limits_;
   const uint32_t shards_;
   const TablePlaces places_;
   uint64_t most_tried_ = 0;  // by TryStrategies and Refine

@@ -87,6 +87,15 @@ TEST(ContestOutcome, IsGoodWhenTheChosenPlanIsNearlyTheFastest) {
   EXPECT_FALSE(outcome.is_good());
 }
 
+TEST(ContestOutcome, WhatSlowsAWholeTurnDividesOut) {
+  ContestOutcome outcome;
+  outcome.plans = {{.name = "a", .predicted_ms = 9, .runs_ms = {8, 8, 16, 16, 16}},
+                   {.name = "b", .predicted_ms = 10, .runs_ms = {8.2, 8.2, 16.4, 16.4, 8.2}}};
+  EXPECT_GT(outcome.plans[0].measured_ms(), 1.9 * outcome.plans[1].measured_ms());
+  EXPECT_EQ(outcome.fastest().name, "a");
+  EXPECT_TRUE(outcome.is_good());
+}
+
 TEST(ContestOutcome, IsToldWhenRunsDifferByLessThanTheChoiceIsFromTheLimit) {
   ContestOutcome outcome;
   outcome.plans = {{.name = "a", .predicted_ms = 9, .runs_ms = {10.4, 10.4, 10.4, 10.4}},
@@ -106,7 +115,7 @@ TEST(ContestOutcome, OfAChosenPlanThatIsTheFastestIsToldByTheSecondFastest) {
   EXPECT_EQ(outcome.regret(), 1);
   EXPECT_EQ(outcome.rival().name, "b");
   EXPECT_TRUE(outcome.is_told()) << "runs differ by less than a and b";
-  outcome.plans[1].runs_ms = outcome.plans[0].runs_ms;
+  outcome.plans[1].runs_ms = {11, 10.4, 9.6, 9};
   EXPECT_TRUE(outcome.is_good());
   EXPECT_FALSE(outcome.is_told()) << "b may well be 6 % faster";
 }
