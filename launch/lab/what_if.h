@@ -57,10 +57,10 @@ struct WhatIf {
 inline constexpr size_t kMaxWhatIfRows = 1000;
 
 // "strategy=row_wise,fair cache_mb=64,256": axes between blanks or semicolons, values between
-// commas. "" or "-": all strategies, caches of a quarter, once and four times the size of `settings`,
-// and once, twice and four times the PS nodes. kUsage for anything else, flags that plan does not
-// have or that are the same for all combinations (--trace, --json), and more than kMaxWhatIfRows
-// combinations.
+// commas. "" or "-": all strategies, caches of a quarter, once and four times the size of
+// `settings`, and once, twice and four times the PS nodes. kUsage for anything else, flags that
+// plan does not have or that are the same for all combinations (--trace, --json), and more than
+// kMaxWhatIfRows combinations.
 Result<std::vector<WhatIfAxis>> WhatIfAxesOf(const std::string& text, const Settings& settings);
 
 // kUsage for values that are none of the setting, before anything is predicted; for a trace without

@@ -97,7 +97,8 @@ TEST(IdRecording, APipeIsNotReplaced) {
     IdRecording recording(SettingsFor(dir / "pipe"), 0, workers);
     const Status status = recording.Start();
     EXPECT_EQ(status.code(), StatusCode::kUsage);
-    EXPECT_THAT(status.message(), HasSubstr("is a pipe, which the file would replace; name a file"));
+    EXPECT_THAT(status.message(),
+                HasSubstr("is a pipe, which the file would replace; name a file"));
   }
   EXPECT_TRUE(std::filesystem::is_fifo(dir / "pipe"));
 }
