@@ -26,10 +26,11 @@ struct FlushReply {
   static constexpr MessageType kType = MessageType::kFlushReply;
   uint8_t code = 0;  // StatusCode
   std::string message;
+  std::string stamp;  // of the rows (RowStore::stamp); "": rows in memory
 
   template <class Archive>
   void serialize(Archive& archive) {
-    archive(code, message);
+    archive(code, message, stamp);
   }
 };
 

@@ -43,7 +43,6 @@ class LentStore final : public RowStore {
   }
   Status Sync() override { return store_->Sync(); }
   Status Scan(const Visitor& visit) override { return store_->Scan(visit); }
-  uint64_t stamp() const override { return store_->stamp(); }
 
  private:
   const std::shared_ptr<RowStore> store_;

@@ -161,8 +161,12 @@ std::optional<Request> Controls::TakeWaiting(uint64_t ticket) {
   return std::move(request.mapped());
 }
 
-void Controls::OnSynced(uint64_t ticket) {
-  if (const auto request = TakeWaiting(ticket)) state_.out.Answer(*request, FlushReply{});
+void Controls::OnSynced(const StoreSynced& event) {
+  const auto request = TakeWaiting(event.ticket);
+  if (!request) return;
+  FlushReply reply;
+  reply.stamp = event.stamp;
+  state_.out.Answer(*request, reply);
 }
 
 void Controls::OnCheckpointed(const StoreCheckpointed& event) {

@@ -52,7 +52,7 @@ class Controls {
   // Writes on, as far as the writer has room.
   void ContinueSave();
 
-  void OnSynced(uint64_t ticket);
+  void OnSynced(const StoreSynced& event);
   void OnCheckpointed(const StoreCheckpointed& event);
   void OnScanned(const StoreScanned& event);
   void OnCounted(const StoreCounted& event);

@@ -41,6 +41,7 @@ struct RowsWritten {
 struct StoreSynced {
   uint64_t ticket = 0;
   Status status;
+  std::string stamp = {};  // RowStore::stamp() of rows that are saved
 };
 struct StoreScanned {
   uint64_t ticket = 0;

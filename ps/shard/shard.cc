@@ -192,7 +192,7 @@ void Shard::OnStepApplied() {
 void Shard::OnSynced(const StoreSynced& event) {
   if (!event.status.ok()) state_.Fail(event.status);
   sweeper_.OnSynced(event.ticket);
-  if (!state_.has_failed()) controls_.OnSynced(event.ticket);
+  if (!state_.has_failed()) controls_.OnSynced(event);
 }
 
 // Everybody who waits is told, and waits from now on as long as it was ready to.

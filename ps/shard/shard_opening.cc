@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <map>
 
+#include "common/digest.h"
 #include "ps/store/checkpoint_part.h"
 #include "ps/store/directory_state.h"
 #include "ps/store/replaced_rows.h"
@@ -184,8 +185,8 @@ class Opening {
                        });
   }
 
-  // OK if the rows in `directory` are those the manifest names.
-  Status CheckSaved(const std::string& directory) const {
+  // OK if the rows in `directory` are those of this shard that the manifest names.
+  Status CheckSaved(ShardId shard, const std::string& directory) const {
     const Result<DirectoryState> read = ReadState(directory);
     if (!read.ok()) return WithCure(read.status(), directory);
     const DirectoryState& state = read.value();
@@ -196,19 +197,14 @@ class Opening {
           "not belong together",
           directory, state.step, job_.load.step);
     }
-    return OkStatus();
-  }
-
-  // OK if the part of the checkpoint is as the manifest says.
-  Status CheckPart(const SavedShard& saved) const {
-    const Result<PartFacts> found = SumUpPart(saved.directory);
-    if (!found.ok()) return WithCure(found.status(), saved.directory);
-    if (found.value().checksum == saved.checksum) return OkStatus();
-    return WithCure(CorruptionError("{} is not the part of {} that was made: its checksum is {}, "
-                                    "and was {}",
-                                    saved.directory, job_.load.checkpoint, found.value().checksum,
-                                    saved.checksum),
-                    saved.directory);
+    const auto saved = std::ranges::find(job_.load.shards, shard, &SavedShard::shard);
+    if (saved == job_.load.shards.end() || saved->stamp.empty() || saved->stamp == state.stamp) {
+      return OkStatus();
+    }
+    return WithCure(CorruptionError("{} holds other rows than the manifest of --model_dir names: "
+                                    "their stamp is {}, and was {}",
+                                    directory, state.stamp, saved->stamp),
+                    directory);
   }
 
   // Whether the rows that lie here are those of the part, as a run that ended in order leaves them.
@@ -216,14 +212,16 @@ class Opening {
     const Result<DirectoryOwner> owner = ReadOwner(directory_), of_part = ReadOwner(part);
     const Result<DirectoryState> state = ReadState(directory_), saved = ReadState(part);
     return owner.ok() && of_part.ok() && owner.value() == of_part.value() && state.ok() &&
-           saved.ok() && saved.value().stamp != 0 && state.value() == saved.value();
+           saved.ok() && !saved.value().stamp.empty() && state.value() == saved.value();
   }
 
   // Replaces the rows here by a copy of the checkpoint's, unless they are the same.
   Status Restore() {
     const auto saved = std::ranges::find(job_.load.shards, shard_, &SavedShard::shard);
-    RETURN_IF_ERROR(CheckPart(*saved));
     const std::string& part = saved->directory;
+    if (const Status is_whole = CheckPart(part, saved->checksum); !is_whole.ok()) {
+      return WithCure(is_whole, part);
+    }
     if (HoldsRowsOf(part)) return OkStatus();
     if (HoldsAnything(directory_)) {
       const Result<DirectoryOwner> owner = ReadOwner(directory_);
@@ -246,7 +244,7 @@ class Opening {
     const Result<DirectoryOwner> found = ReadOwner(directory_);
     if (!found.ok()) return WithCure(found.status(), directory_);
     RETURN_IF_ERROR(CheckOwner(directory_, found.value(), owner_));
-    RETURN_IF_ERROR(CheckSaved(directory_));
+    RETURN_IF_ERROR(CheckSaved(shard_, directory_));
     ASSIGN_OR_RETURN(auto rows, OpenSavedRows(directory_, /*read_only=*/false));
     return Finish(std::move(rows));
   }
@@ -304,11 +302,24 @@ class Opening {
     const Result<DirectoryOwner> owner = ReadOwner(directory_);
     if (!owner.ok() || owner.value() != owner_) return false;
     const Result<DirectoryState> state = ReadState(directory_);
-    return state.ok() && state.value().is_clean && state.value().step == job_.load.step;
+    return state.ok() && state.value().is_clean && state.value().step == job_.load.step &&
+           state.value().routed_from == SourcesDigest();
+  }
+
+  // Which rows those of job_.load are: two models may have gone on from one, for as many steps.
+  std::string SourcesDigest() const {
+    std::string text;
+    for (const SavedShard& saved : job_.load.shards) {
+      text += fmt::format("{} {} {}\n", Raw(saved.shard), saved.stamp, saved.checksum);
+    }
+    return DigestOf(text);
   }
 
   Status CheckSource(const SavedShard& saved) const {
-    if (!job_.load.checkpoint.empty()) RETURN_IF_ERROR(CheckPart(saved));
+    if (!job_.load.checkpoint.empty()) {
+      const Status is_whole = CheckPart(saved.directory, saved.checksum);
+      if (!is_whole.ok()) return WithCure(is_whole, saved.directory);
+    }
     const Result<DirectoryOwner> found = ReadOwner(saved.directory);
     if (!found.ok()) {
       return UsageError(
@@ -329,7 +340,7 @@ class Opening {
           "plan; give what it was saved with, or another --row_dir: the rows are routed there anew",
           directory_);
     }
-    return CheckSaved(saved.directory);
+    return CheckSaved(saved.shard, saved.directory);
   }
 
   // Whether a stored record belongs to a slice of this shard. Records are copied whole: kUsage if
@@ -394,9 +405,11 @@ class Opening {
         RETURN_IF_ERROR(flush());
       }
     }
-    RETURN_IF_ERROR(target->Sync());
-    RETURN_IF_ERROR(WriteState(
-        directory_, {.is_clean = true, .step = job_.load.step, .stamp = target->stamp()}));
+    RETURN_IF_ERROR(target->Settle());
+    RETURN_IF_ERROR(WriteState(directory_, {.is_clean = true,
+                                            .step = job_.load.step,
+                                            .stamp = target->stamp(),
+                                            .routed_from = SourcesDigest()}));
     LOG(INFO) << "rows routed anew shard=" << Raw(shard_) << " rows=" << rows
               << " from=" << job_.load.shards.size() << " directories";
     return OkStatus();

@@ -52,7 +52,9 @@ ShardEvent ShardStore::Execute(ShardAction& action) {
     return RowsWritten{.ticket = write->ticket, .status = Write(*write)};
   }
   if (auto* sync = std::get_if<SyncStore>(&action)) {
-    return StoreSynced{.ticket = sync->ticket, .status = Sync(*sync)};
+    StoreSynced event{.ticket = sync->ticket, .status = Sync(*sync)};
+    if (event.status.ok() && sync->is_clean) event.stamp = store_->stamp();
+    return event;
   }
   if (auto* count = std::get_if<CountStore>(&action)) {
     return StoreCounted{.ticket = count->ticket,
@@ -78,8 +80,8 @@ Status ShardStore::Write(const WriteRows& action) {
 }
 
 Status ShardStore::Sync(SyncStore& action) {
-  RETURN_IF_ERROR(store_->Sync());
-  if (!action.is_clean) return OkStatus();
+  if (!action.is_clean) return store_->Sync();
+  RETURN_IF_ERROR(store_->Settle());
   if (!directory_.empty()) {
     RETURN_IF_ERROR(AsFaultOfTheWorld(WriteState(
         directory_, {.is_clean = true, .step = action.steps, .stamp = store_->stamp()})));
@@ -98,7 +100,9 @@ StoreCheckpointed ShardStore::Checkpoint(CheckpointStore& action) {
   StoreCheckpointed event{.ticket = action.ticket, .status = {}, .directory = {}, .checksum = {}};
   if (directory_.empty()) {
     // Nothing is kept, so nothing is in the way.
-    if (action.phase != CheckpointPhase::kKeep) event.status = store_->Checkpoint(action.name);
+    if (action.phase != CheckpointPhase::kKeep) {
+      event.status = store_->Checkpoint(action.name).status();
+    }
     return event;
   }
   switch (action.phase) {
@@ -133,7 +137,7 @@ Status ShardStore::MakePartOf(CheckpointStore& action, StoreCheckpointed* event)
 
 // The rows are saved without this file: an error here costs the next run a scan.
 void ShardStore::KeepWrittenRows(std::string image) const {
-  if (store_->stamp() == 0) return;
+  if (store_->stamp().empty()) return;
   const Status kept =
       SaveWrittenRows(directory_ + kWrittenRowsFile, store_->stamp(), std::move(image));
   LOG_IF(WARNING, !kept.ok()) << "the next --load has to scan all rows of " << directory_ << ": "

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <unistd.h>
-#include <xxhash.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -10,6 +9,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "common/digest.h"
 #include "common/durable_file.h"
 #include "ps/store/directory_state.h"
 #include "ps/store/written_rows_file.h"
@@ -86,14 +86,13 @@ Status LinkFile(const std::string& from, const std::string& to) {
 Status FillPart(RowStore& store, const std::string& shard_directory, const std::string& part,
                 uint64_t steps, std::string written_rows) {
   RETURN_IF_ERROR(MakeDirectoryDurably(part));
-  RETURN_IF_ERROR(store.Checkpoint(part + kRows));
+  ASSIGN_OR_RETURN(const std::string stamp, store.Checkpoint(part + kRows));
   ASSIGN_OR_RETURN(const DirectoryOwner owner, ReadOwner(shard_directory));
   RETURN_IF_ERROR(WriteOwner(part, owner));
-  if (!written_rows.empty() && store.stamp() != 0) {
-    RETURN_IF_ERROR(
-        SaveWrittenRows(part + kWrittenRowsFile, store.stamp(), std::move(written_rows)));
+  if (!written_rows.empty() && !stamp.empty()) {
+    RETURN_IF_ERROR(SaveWrittenRows(part + kWrittenRowsFile, stamp, std::move(written_rows)));
   }
-  return WriteState(part, {.is_clean = true, .step = steps, .stamp = store.stamp()});
+  return WriteState(part, {.is_clean = true, .step = steps, .stamp = stamp});
 }
 
 Status FillCopy(const std::string& part, const std::string& directory) {
@@ -105,6 +104,35 @@ Status FillCopy(const std::string& part, const std::string& directory) {
   }
   RETURN_IF_ERROR(SyncDirectory(directory + kRows));
   return SyncDirectory(directory);
+}
+
+// As older programs did: XXH3-64.
+enum class Form { kNow, kOlder };
+
+Result<PartFacts> SumUp(const std::string& part, Form form) {
+  const auto digest_of = [form](std::string_view bytes) {
+    Digester digester;
+    digester.Add(bytes);
+    return form == Form::kNow ? digester.hex() : digester.hex_64();
+  };
+  ASSIGN_OR_RETURN(const std::vector<fs::path> files, FilesIn(part));
+  PartFacts facts;
+  std::string all;
+  for (const fs::path& file : files) {
+    const std::string path = fs::path(part) / file;
+    std::error_code error;
+    const uint64_t bytes = fs::file_size(path, error);
+    RETURN_IF_ERROR(FromErrorCode(error, "look at", path));
+    facts.bytes += bytes;
+    all += fmt::format("{} {}", file.string(), bytes);
+    if (!IsRowFile(file)) {
+      ASSIGN_OR_RETURN(const std::string content, ReadFile(path));
+      all += " " + digest_of(content);
+    }
+    all += '\n';
+  }
+  facts.checksum = digest_of(all);
+  return facts;
 }
 
 }  // namespace
@@ -124,25 +152,14 @@ std::string CheckpointPart(const std::string& shard_directory, const std::string
   return CheckpointsBeside(shard_directory) / name / ShardName(shard_directory);
 }
 
-Result<PartFacts> SumUpPart(const std::string& part) {
-  ASSIGN_OR_RETURN(const std::vector<fs::path> files, FilesIn(part));
-  PartFacts facts;
-  std::string all;
-  for (const fs::path& file : files) {
-    const std::string path = fs::path(part) / file;
-    std::error_code error;
-    const uint64_t bytes = fs::file_size(path, error);
-    RETURN_IF_ERROR(FromErrorCode(error, "look at", path));
-    facts.bytes += bytes;
-    all += fmt::format("{} {}", file.string(), bytes);
-    if (!IsRowFile(file)) {
-      ASSIGN_OR_RETURN(const std::string content, ReadFile(path));
-      all += fmt::format(" {:016x}", XXH3_64bits(content.data(), content.size()));
-    }
-    all += '\n';
-  }
-  facts.checksum = fmt::format("{:016x}", XXH3_64bits(all.data(), all.size()));
-  return facts;
+Result<PartFacts> SumUpPart(const std::string& part) { return SumUp(part, Form::kNow); }
+
+Status CheckPart(const std::string& part, const std::string& checksum) {
+  ASSIGN_OR_RETURN(const PartFacts found,
+                   SumUp(part, checksum.size() == 16 ? Form::kOlder : Form::kNow));
+  if (found.checksum == checksum) return OkStatus();
+  return CorruptionError("{} is not the part that was made: its checksum is {}, and was {}", part,
+                         found.checksum, checksum);
 }
 
 Result<PartFacts> MakePart(RowStore& store, const std::string& shard_directory,

@@ -8,9 +8,9 @@
 //   <row_dir>/checkpoints/step-1200/shard-0003.tmp   the same, while it is made
 //
 // A part is renamed into place when all of it is on disk. It is whole if its checksum is the one
-// that the checkpoint's manifest names: XXH3-64 of the names and sizes of all its files and of the
-// contents of those that are no .sst files. Blocks of .sst files have checksums of their own, which
-// are verified at every read.
+// that the checkpoint's manifest names: XXH3-128 of the names and sizes of all its files and of the
+// contents of those that are no .sst files. RocksDB's own MANIFEST is among these, and lists the
+// .sst files with their checksums; their blocks have others, which are verified at every read.
 //
 // Links take no room at first; they keep the bytes of files that the store itself has compacted and
 // deleted since, so a part holds at most the size of all rows.
@@ -38,11 +38,14 @@ std::optional<uint64_t> StepsOfCheckpoint(std::string_view name);
 std::string CheckpointPart(const std::string& shard_directory, const std::string& name);
 
 struct PartFacts {
-  std::string checksum;  // 16 hex digits
+  std::string checksum;  // 32 hex digits
   uint64_t bytes = 0;    // of all files
 };
 // kNotFound if there is no such part.
 Result<PartFacts> SumUpPart(const std::string& part);
+// kCorruption unless the part has this checksum, which may be one of an older program: XXH3-64, 16
+// digits. kNotFound as above.
+Status CheckPart(const std::string& part, const std::string& checksum);
 
 // Makes the part `name` of the store in `shard_directory`, whose rows are those after `steps`. Put
 // after the last Sync is in it as well. An old part of this name is replaced. `written_rows`: an

@@ -12,20 +12,21 @@ namespace {
 
 using nlohmann::json;
 
-constexpr uint64_t kFormat = 1;  // Of both files.
+constexpr uint64_t kOwnerFormat = 1;
+constexpr uint64_t kStateFormat = 2;
 
 std::string OwnerPath(const std::string& directory) { return directory + "/OWNER.json"; }
 std::string StatePath(const std::string& directory) { return directory + "/STATE.json"; }
 
-Status WriteJson(const std::string& path, json document) {
-  document["format"] = kFormat;
+Status WriteJson(const std::string& path, uint64_t format, json document) {
+  document["format"] = format;
   // Bytes that are no UTF-8 are replaced: without the handler dump() would throw.
   return WriteFileDurably(path,
                           document.dump(2, ' ', false, json::error_handler_t::replace) + "\n");
 }
 
 // The document of a known format.
-Result<json> ReadJson(const std::string& path) {
+Result<json> ReadJson(const std::string& path, uint64_t newest_format) {
   ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
   Result<json> parsed = ParseJson(text);
   if (!parsed.ok()) return parsed.status().Annotate(path);
@@ -35,9 +36,9 @@ Result<json> ReadJson(const std::string& path) {
   if (format == document.end() || !format->is_number_unsigned()) {
     return CorruptionError("{}: no format number", path);
   }
-  if (*format > kFormat) {
+  if (*format > newest_format) {
     return UsageError("{} has format {}, and this program reads up to {}. Use a newer one", path,
-                      format->get<uint64_t>(), kFormat);
+                      format->get<uint64_t>(), newest_format);
   }
   return document;
 }
@@ -82,16 +83,17 @@ Status CheckUnused(const std::string& directory) {
 }  // namespace
 
 Status WriteOwner(const std::string& directory, const DirectoryOwner& owner) {
-  return WriteJson(OwnerPath(directory), {{"model", owner.model},
-                                          {"shard", Raw(owner.shard)},
-                                          {"shards", owner.shards},
-                                          {"plan_digest", owner.plan_digest},
-                                          {"config_digest", owner.config_digest}});
+  return WriteJson(OwnerPath(directory), kOwnerFormat,
+                   {{"model", owner.model},
+                    {"shard", Raw(owner.shard)},
+                    {"shards", owner.shards},
+                    {"plan_digest", owner.plan_digest},
+                    {"config_digest", owner.config_digest}});
 }
 
 Result<DirectoryOwner> ReadOwner(const std::string& directory) {
   const std::string path = OwnerPath(directory);
-  ASSIGN_OR_RETURN(const json document, ReadJson(path));
+  ASSIGN_OR_RETURN(const json document, ReadJson(path, kOwnerFormat));
   DirectoryOwner owner;
   uint64_t shard = 0, shards = 0;
   RETURN_IF_ERROR(TakeText(path, document, "model", &owner.model));
@@ -106,13 +108,14 @@ Result<DirectoryOwner> ReadOwner(const std::string& directory) {
 
 Status WriteState(const std::string& directory, const DirectoryState& state) {
   json document = {{"state", state.is_clean ? "clean" : "open"}, {"step", state.step}};
-  if (state.stamp != 0) document["stamp"] = state.stamp;
-  return WriteJson(StatePath(directory), std::move(document));
+  if (!state.stamp.empty()) document["stamp"] = state.stamp;
+  if (!state.routed_from.empty()) document["routed_from"] = state.routed_from;
+  return WriteJson(StatePath(directory), kStateFormat, std::move(document));
 }
 
 Result<DirectoryState> ReadState(const std::string& directory) {
   const std::string path = StatePath(directory);
-  ASSIGN_OR_RETURN(const json document, ReadJson(path));
+  ASSIGN_OR_RETURN(const json document, ReadJson(path, kStateFormat));
   DirectoryState state;
   std::string word;
   RETURN_IF_ERROR(TakeText(path, document, "state", &word));
@@ -121,9 +124,21 @@ Result<DirectoryState> ReadState(const std::string& directory) {
     return CorruptionError("{}: state \"{}\" is neither \"open\" nor \"clean\"", path, word);
   }
   state.is_clean = word == "clean";
-  RETURN_IF_ERROR(CheckJsonKeys(document, {"format", "state", "step"}, {"stamp"}).Annotate(path));
-  if (document.contains("stamp")) {
-    RETURN_IF_ERROR(TakeNumber(path, document, "stamp", UINT64_MAX, &state.stamp));
+  RETURN_IF_ERROR(CheckJsonKeys(document, {"format", "state", "step"}, {"stamp", "routed_from"})
+                      .Annotate(path));
+  if (document.contains("routed_from")) {
+    RETURN_IF_ERROR(TakeText(path, document, "routed_from", &state.routed_from));
+  }
+  if (document.contains("stamp") && document.at("format") == 1) {
+    uint64_t changes = 0;
+    RETURN_IF_ERROR(TakeNumber(path, document, "stamp", UINT64_MAX, &changes));
+    state.stamp = fmt::format("{}", changes);
+  } else if (document.contains("stamp")) {
+    RETURN_IF_ERROR(TakeText(path, document, "stamp", &state.stamp));
+    if (state.stamp.size() != 32 ||
+        state.stamp.find_first_not_of("0123456789abcdef") != std::string::npos) {
+      return CorruptionError("{}: stamp \"{}\" has not 32 hex digits", path, state.stamp);
+    }
   }
   return state;
 }

@@ -4,10 +4,10 @@
 //   OWNER.json  {"format": 1, "model": uuid, "shard": 3, "shards": 8,
 //                "plan_digest": hex, "config_digest": hex}
 //               written once, before the first row
-//   STATE.json  {"format": 1, "state": "open" | "clean", "step": 1200, "stamp": 77}
+//   STATE.json  {"format": 2, "state": "open" | "clean", "step": 1200, "stamp": hex}
 //               "open" from the first change of a run on, "clean" after its last Sync; `step`:
-//               steps applied when it was written; `stamp`: RowStore::stamp of clean rows, absent
-//               in files of older programs
+//               steps applied when it was written; `stamp`: RowStore::stamp of clean rows; in
+//               format 1 a number of changes, or absent; "routed_from": see below, may be absent
 //
 // A reader reads older formats and refuses newer ones by name. Errors: kNotFound if a file is
 // missing; kCorruption if it was damaged; kUsage if the directory is not for this run, with a
@@ -36,7 +36,10 @@ struct DirectoryOwner {
 struct DirectoryState {
   bool is_clean = false;  // "clean": all rows are of the same step, and on disk
   uint64_t step = 0;
-  uint64_t stamp = 0;  // of the clean rows; 0: not known
+  std::string stamp = {};  // of the clean rows, as RowStoreOptions::expected_stamp; "": not known
+  // Of rows that were routed here from the directories of another plan, until a run changes them:
+  // which rows those were; else "".
+  std::string routed_from = {};
 
   bool operator==(const DirectoryState&) const = default;
 };

@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "ps/store/rocksdb_events.h"
+#include "ps/store/row_files.h"
 
 namespace rowhouse {
 namespace {
@@ -93,6 +94,7 @@ rocksdb::DBOptions RowDatabaseOptions(const StoreEnvironment& environment,
   options.create_if_missing = true;
   options.create_missing_column_families = true;
   options.paranoid_checks = true;
+  options.file_checksum_gen_factory = RowFileChecksums();
   options.write_buffer_manager = environment.write_buffers();
   options.max_background_flushes = environment.options().flush_threads;
   options.max_background_compactions = CompactionsOfStore(environment);

@@ -32,7 +32,7 @@ Status WrongRecordSize(const StoreSlice& slice, RowId row, size_t found_bytes,
                          slice.record_bytes);
 }
 
-Status RowStore::Checkpoint(const std::string& directory) {
+Result<std::string> RowStore::Checkpoint(const std::string& directory) {
   return UsageError(
       "no checkpoint in {}: rows of this store do not outlive the run; keep them with "
       "--store=rocksdb, or leave --save_every out",

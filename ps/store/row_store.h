@@ -38,8 +38,9 @@ struct RowStoreOptions {
   // False: opening fails if no rows are there yet. (A new store would delete files that its new
   // index does not name, and these may be all that is left of the rows.)
   bool creates = true;
-  // Unless 0: what stamp() must be. Checked before anything is changed; kCorruption if it is not.
-  uint64_t expected_stamp = 0;
+  // Unless "": what stamp() must be. Checked before anything is changed; kCorruption if it is not.
+  // A decimal number is the number of changes by which older programs knew the rows.
+  std::string expected_stamp = {};
   // Block cache, write buffers and threads shared with other stores. Null: the store makes its own.
   std::shared_ptr<StoreEnvironment> environment;
   OptionValues own = {};  // of options that the store declares itself
@@ -112,15 +113,26 @@ class RowStore {
   // May be called from any thread.
   virtual RowStoreCounters counters() const { return {}; }
 
-  // A number that every Put changes and reopening does not; 0: the store has none. As long as it is
-  // the same, the rows are the same, so what was derived from them still holds.
-  virtual uint64_t stamp() const { return 0; }
+  // Syncs, and leaves the files as they are until the next Put, so that stamp() stays.
+  virtual Status Settle() { return Sync(); }
+
+  // Says which rows these are: hex of the XXH3-128 of names, sizes and checksums of all files; "":
+  // the store has no files. Once the store has settled it stays the same until the next Put, also
+  // when the store is opened again, read-only or with this stamp expected.
+  virtual std::string stamp() const { return ""; }
+
+  // Reads every file, and compares it with its checksum, or, of a file that has none, with the
+  // checksums of its blocks. kCorruption that names all damaged files, with the tables whose rows
+  // they hold. `name_of`: a table's.
+  using NameOfTable = std::function<std::string(TableId)>;
+  virtual Status Verify(const NameOfTable& /*name_of*/) { return OkStatus(); }
 
   // Syncs, then makes `directory`, which must not exist, with a store of the rows as they are now,
   // that stays as it is whatever becomes of this one; files are links where both can have them. All
-  // of it is on disk when this returns. Put and Sync may go on after an error, which leaves no
-  // directory: kResourceExhausted as for Put; kUsage if rows of this store do not outlive it.
-  virtual Status Checkpoint(const std::string& directory);
+  // of it is on disk when this returns. Returns the stamp of the new store. Put and Sync may go on
+  // after an error, which leaves no directory: kResourceExhausted as for Put; kUsage if rows of
+  // this store do not outlive it.
+  virtual Result<std::string> Checkpoint(const std::string& directory);
 
   // Bytes of rows that Put took and that are in memory only.
   virtual uint64_t bytes_in_memory() const { return 0; }

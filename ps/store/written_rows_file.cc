@@ -1,6 +1,7 @@
 #include "ps/store/written_rows_file.h"
 
 #include <glog/logging.h>
+#include <xxhash.h>
 
 #include <bit>
 #include <cstddef>
@@ -60,6 +61,8 @@ bool IsSameSet(const SetHead& a, const SetHead& b) {
          a.first_position == b.first_position && a.rows == b.rows && a.bytes == b.bytes;
 }
 
+uint64_t HashOf(const std::string& stamp) { return XXH3_64bits(stamp.data(), stamp.size()); }
+
 }  // namespace
 
 std::string ImageOfWrittenRows(std::span<const WrittenSlice> slices) {
@@ -78,15 +81,16 @@ std::string ImageOfWrittenRows(std::span<const WrittenSlice> slices) {
   return text;
 }
 
-Status SaveWrittenRows(const std::string& path, uint64_t stamp, std::string image) {
-  CHECK_NE(stamp, 0u);
+Status SaveWrittenRows(const std::string& path, const std::string& stamp, std::string image) {
+  CHECK(!stamp.empty());
   CHECK_GE(image.size(), sizeof(FileHead));
-  std::memcpy(image.data() + offsetof(FileHead, stamp), &stamp, sizeof stamp);
+  const uint64_t hash = HashOf(stamp);
+  std::memcpy(image.data() + offsetof(FileHead, stamp), &hash, sizeof hash);
   Append(Crc32c(image), &image);
   return WriteFileDurably(path, image);
 }
 
-Status LoadWrittenRows(const std::string& path, uint64_t stamp,
+Status LoadWrittenRows(const std::string& path, const std::string& stamp,
                        std::span<const WrittenSlice> slices) {
   ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
   std::string_view rest = text;
@@ -102,8 +106,8 @@ Status LoadWrittenRows(const std::string& path, uint64_t stamp,
   if (std::string_view(head.magic, sizeof head.magic) != kMagic) {
     return CorruptionError("{}: no file of written rows", path);
   }
-  if (stamp == 0 || head.stamp != stamp) {
-    return UsageError("{}: rows were written since (stamp {}, now {})", path, head.stamp, stamp);
+  if (stamp.empty() || head.stamp != HashOf(stamp)) {
+    return UsageError("{}: rows were written since", path);
   }
   if (head.sets != slices.size()) {
     return UsageError("{}: of {} slices, where there are {} now", path, head.sets, slices.size());

@@ -181,12 +181,23 @@ Status CheckOptimizers(const std::vector<TableSpec>& tables) {
   return OkStatus();
 }
 
+namespace {
+
+constexpr const char* kPart64 = "part_xxh3_64";
+constexpr const char* kPart128 = "part_xxh3_128";
+const char* PartKey(const std::string& checksum) {
+  return checksum.size() == 16 ? kPart64 : kPart128;
+}
+
+}  // namespace
+
 nlohmann::json SavedShardsToJson(const std::vector<SavedShard>& shards) {
   nlohmann::json json = nlohmann::json::array();
   for (const SavedShard& shard : shards) {
     json.push_back(
         {{"shard", Raw(shard.shard)}, {"host", shard.host}, {"directory", shard.directory}});
-    if (!shard.checksum.empty()) json.back()["part_xxh3_64"] = shard.checksum;
+    if (!shard.checksum.empty()) json.back()[PartKey(shard.checksum)] = shard.checksum;
+    if (!shard.stamp.empty()) json.back()["rows_xxh3_128"] = shard.stamp;
   }
   return json;
 }
@@ -199,7 +210,8 @@ Result<std::vector<SavedShard>> SavedShardsFromJson(const nlohmann::json& json) 
       shards.push_back({.shard = ShardId{number},
                         .host = shard.at("host").get<std::string>(),
                         .directory = shard.at("directory").get<std::string>(),
-                        .checksum = shard.value("part_xxh3_64", "")});
+                        .checksum = shard.value(kPart128, shard.value(kPart64, "")),
+                        .stamp = shard.value("rows_xxh3_128", "")});
     }
   } catch (const nlohmann::json::exception& error) {
     return CorruptionError("shards: {}", error.what());

@@ -20,8 +20,11 @@ struct SavedShard {
   std::string host;
   std::string directory;  // absolute, on that host
   // Of the shard's part of a checkpoint, which is then what lies in `directory`; "": it is the
-  // shard's own directory.
+  // shard's own directory. XXH3-128, of older programs XXH3-64.
   std::string checksum = {};
+  // Of the rows in the shard's own directory: which they are (ps/store/row_store.h); "": not known,
+  // as an older program saved them, or they were in memory.
+  std::string stamp = {};
 };
 
 // The saved model that a run goes on from. Rows that are not stored were never pushed.

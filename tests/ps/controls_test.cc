@@ -42,8 +42,10 @@ TEST_F(ControlsTest, ASaveWritesAllDirtyRowsAndThenSyncs) {
   EXPECT_EQ(std::get<WriteRows>(actions[0]).writes.at(0).rows, std::vector<RowId>{RowId{3}});
   const auto& sync = std::get<SyncStore>(actions[1]);
   EXPECT_TRUE(sync.is_clean);
-  controls_->OnSynced(sync.ticket);
-  EXPECT_EQ(AnswerOf<FlushReply>().code, 0);
+  controls_->OnSynced({.ticket = sync.ticket, .status = {}, .stamp = "which"});
+  const FlushReply reply = AnswerOf<FlushReply>();
+  EXPECT_EQ(reply.code, 0);
+  EXPECT_EQ(reply.stamp, "which");
 }
 
 TEST_F(ControlsTest, ASaveGoesOnWhenTheWriterHasRoom) {

@@ -16,13 +16,26 @@ std::string Golden(const std::string& name) {
   return ReadFile(std::string(ROWHOUSE_TEST_VECTORS) + "/" + name).value();
 }
 
-// These files lie beside rows that outlive this program: format 1 is written and read as it is.
+const std::string kStamp = "00112233445566778899aabbccddeeff";
+
+// These files lie beside rows that outlive this program: their formats are written and read as they
+// are.
 TEST(DirectoryState, GoldenFiles) {
   TempDir dir;
   ASSERT_OK(WriteOwner(dir.path(), kOwner));
-  ASSERT_OK(WriteState(dir.path(), {.is_clean = true, .step = 1200}));
+  ASSERT_OK(WriteState(dir.path(), {.is_clean = true, .step = 1200, .stamp = kStamp}));
   EXPECT_EQ(ReadFile(dir / "OWNER.json").value(), Golden("owner_format_1.json"));
-  EXPECT_EQ(ReadFile(dir / "STATE.json").value(), Golden("state_format_1.json"));
+  EXPECT_EQ(ReadFile(dir / "STATE.json").value(), Golden("state_format_2.json"));
+}
+
+TEST(DirectoryState, FormatOneIsStillRead) {
+  TempDir dir;
+  ASSERT_OK(WriteFileDurably(dir / "STATE.json", Golden("state_format_1.json")));
+  EXPECT_EQ(ReadState(dir.path()).value(), (DirectoryState{.is_clean = true, .step = 1200}));
+  ASSERT_OK(WriteFileDurably(dir / "STATE.json",
+                             R"({"format": 1, "state": "clean", "step": 7, "stamp": 78})"));
+  EXPECT_EQ(ReadState(dir.path()).value(), (DirectoryState{true, 7, "78"}))
+      << "a number of changes";
 }
 
 TEST(DirectoryState, WhatIsWrittenIsRead) {
@@ -30,7 +43,7 @@ TEST(DirectoryState, WhatIsWrittenIsRead) {
   ASSERT_OK(WriteOwner(dir.path(), kOwner));
   EXPECT_EQ(ReadOwner(dir.path()).value(), kOwner);
   for (const DirectoryState state : {DirectoryState{true, 7}, DirectoryState{false, UINT64_MAX},
-                                     DirectoryState{true, 8, UINT64_MAX}}) {
+                                     DirectoryState{true, 8, kStamp}}) {
     ASSERT_OK(WriteState(dir.path(), state));
     EXPECT_EQ(ReadState(dir.path()).value(), state);
   }

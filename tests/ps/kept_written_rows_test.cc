@@ -22,11 +22,12 @@ class ScanCountingStore final : public RowStore {
     return store_->Put(slice, rows, records);
   }
   Status Sync() override { return store_->Sync(); }
+  Status Settle() override { return store_->Settle(); }
   Status Scan(const Visitor& visit) override {
     ++*scans_;
     return store_->Scan(visit);
   }
-  uint64_t stamp() const override { return store_->stamp(); }
+  std::string stamp() const override { return store_->stamp(); }
 
  private:
   const std::unique_ptr<RowStore> store_;

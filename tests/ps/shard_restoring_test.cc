@@ -102,7 +102,7 @@ TEST_F(ShardRestoring, ADamagedPartIsRefusedAndNothingIsChanged) {
   ASSERT_OK(WriteFileDurably(Part() + "/written_rows", "x"));
   const Status refused = Open(Restoring(), 0, "rows").status();
   EXPECT_EQ(refused.code(), StatusCode::kCorruption);
-  EXPECT_THAT(refused.message(), testing::HasSubstr("is not the part of step-5 that was made"));
+  EXPECT_THAT(refused.message(), testing::HasSubstr("step-5/shard-0000 is not the part that was made"));
   EXPECT_FALSE(ReadState(Directory()).value().is_clean);
   EXPECT_FALSE(std::filesystem::exists(Directory() + ".superseded"));
 }

@@ -104,10 +104,10 @@ class WrittenRowsFile : public testing::Test {
   WrittenRowsFile() {
     for (const uint64_t position : {0, 3, 999}) saved_.exact.Add(position);
     for (const uint64_t position : {5, 6}) saved_.filter.Add(position);
-    CHECK(SaveWrittenRows(path_, 77, ImageOfWrittenRows(saved_.slices())).ok());
+    CHECK(SaveWrittenRows(path_, "77", ImageOfWrittenRows(saved_.slices())).ok());
   }
   // What Load says; a refusal has to leave the sets empty.
-  Status Load(uint64_t stamp = 77) {
+  Status Load(const std::string& stamp = "77") {
     Sets found;
     const Status status = LoadWrittenRows(path_, stamp, found.slices());
     EXPECT_EQ(found.exact.added(), status.ok() ? 3u : 0u);
@@ -126,8 +126,8 @@ class WrittenRowsFile : public testing::Test {
 TEST_F(WrittenRowsFile, GivesBackWhatWasSaved) { EXPECT_OK(Load()); }
 
 TEST_F(WrittenRowsFile, IsOfNoUseOnceSomethingWasWritten) {
-  EXPECT_THAT(Load(78).message(), HasSubstr("rows were written since (stamp 77, now 78)"));
-  EXPECT_EQ(Load(0).code(), StatusCode::kUsage);
+  EXPECT_THAT(Load("78").message(), HasSubstr("rows were written since"));
+  EXPECT_EQ(Load("").code(), StatusCode::kUsage);
 }
 
 TEST_F(WrittenRowsFile, AMissingOneIsNotFound) {
@@ -151,7 +151,7 @@ TEST_F(WrittenRowsFile, OtherSlicesAreRefused) {
   Sets found;
   std::vector<WrittenSlice> slices = found.slices();
   slices.pop_back();
-  EXPECT_THAT(LoadWrittenRows(path_, 77, slices).message(), HasSubstr("of 2 slices"));
+  EXPECT_THAT(LoadWrittenRows(path_, "77", slices).message(), HasSubstr("of 2 slices"));
   for (int change = 0; change < 4; ++change) {
     slices = found.slices();
     WrittenRows other(1001, 4096);
@@ -159,7 +159,7 @@ TEST_F(WrittenRowsFile, OtherSlicesAreRefused) {
     if (change == 1) slices[0].first_column = 16;
     if (change == 2) slices[0].first_position = 0;
     if (change == 3) slices[0].rows = &other;
-    EXPECT_THAT(LoadWrittenRows(path_, 77, slices).message(), HasSubstr("set 0 is of another"))
+    EXPECT_THAT(LoadWrittenRows(path_, "77", slices).message(), HasSubstr("set 0 is of another"))
         << change;
   }
   EXPECT_EQ(found.exact.added(), 0u);

@@ -24,10 +24,7 @@ Frames ControlFrames::Encode(const Header& header, const MessagePart& /*part*/) 
 }
 
 Status ControlFrames::TakeReply(const MessagePart& part, const Message& message) {
-  if (type_ == MessageType::kFlush) {
-    FlushReply reply;
-    return DecodeReply(message, &reply);
-  }
+  if (type_ == MessageType::kFlush) return DecodeReply(message, &replies_.flushes[part.shard]);
   if (type_ == MessageType::kCheckpoint)
     return DecodeReply(message, &replies_.checkpoints[part.shard]);
   if (type_ == MessageType::kDigest) return DecodeReply(message, &replies_.digests[part.shard]);

@@ -15,8 +15,9 @@ namespace rowhouse {
 // By shard, as last answered.
 struct ControlReplies {
   explicit ControlReplies(size_t shards)
-      : checkpoints(shards), digests(shards), stats(shards), profiles(shards) {}
+      : flushes(shards), checkpoints(shards), digests(shards), stats(shards), profiles(shards) {}
 
+  std::vector<FlushReply> flushes;
   std::vector<CheckpointReply> checkpoints;
   std::vector<DigestReply> digests;
   std::vector<StatsReply> stats;

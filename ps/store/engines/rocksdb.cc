@@ -6,14 +6,12 @@
 // beside the `default` that RocksDB requires. Key: ps/store/store_key.h. Value: the record
 // (sharding/rows/record.h). A Put is one WriteBatch and so lies in one memtable: it is flushed as a
 // whole or lost as a whole.
-#include <fcntl.h>
 #include <rocksdb/db.h>
 #include <rocksdb/perf_context.h>
 #include <rocksdb/perf_level.h>
 #include <rocksdb/table_properties.h>
 #include <rocksdb/utilities/checkpoint.h>
 #include <rocksdb/write_batch.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -25,6 +23,8 @@
 #include "common/durable_file.h"
 #include "ps/store/rocksdb_events.h"
 #include "ps/store/rocksdb_options.h"
+#include "ps/store/rocksdb_status.h"
+#include "ps/store/row_files.h"
 #include "ps/store/row_store.h"
 #include "ps/store/store_environment.h"
 #include "ps/store/store_key.h"
@@ -33,7 +33,8 @@ namespace rowhouse {
 namespace {
 
 constexpr char kRowsFamily[] = "rows";
-constexpr uint64_t kStampOfNoRows = 1;
+// What older programs added to the number of changes, so that it was never 0.
+constexpr uint64_t kNoChanges = 1;
 // Most keys of one MultiGet: enough to share reads of indexes and filters, few enough that the
 // blocks they pin stay small beside the block cache. And the fewest that are worth a thread.
 constexpr size_t kSliceKeys = 256;
@@ -43,63 +44,6 @@ constexpr size_t kMinKeys = 8;
 constexpr auto kStallPoll = std::chrono::milliseconds(20);
 // How often a write is tried although the disk still looks full.
 constexpr auto kTryAnyway = std::chrono::seconds(1);
-
-// RocksDB reports the errno of a system call only as text.
-bool Mentions(const rocksdb::Status& status, std::string_view text) {
-  return status.ToString().find(text) != std::string::npos;
-}
-
-Status Translate(const rocksdb::Status& status, const std::string& path, std::string_view what) {
-  if (status.ok()) return OkStatus();
-  if (status.IsNoSpace()) {
-    // From here on RocksDB refuses writes; see MakeRoom. Earlier Puts stay in memory until then.
-    return MakeStatus(StatusCode::kResourceExhausted, "row directory {}: {}: the disk is full: {}",
-                      path, what, status.ToString());
-  }
-  const StatusCode code = status.IsCorruption() ? StatusCode::kCorruption : StatusCode::kIoError;
-  return MakeStatus(code, "row directory {}: {}: {}", path, what, status.ToString());
-}
-
-Status InUse(const std::string& path) {
-  return UsageError(
-      "row directory {} is in use by another process (its LOCK is held); wait until that has "
-      "ended, or give another --row_dir",
-      path);
-}
-
-// RocksDB takes no lock for reading, and would see files vanish. This only queries the lock, so
-// that several may read. (Closing the file would drop a lock of this process, which must not have
-// the rows open.)
-Status CheckNotInUse(const std::string& path) {
-  const int fd = ::open((path + "/LOCK").c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return OkStatus();  // Never locked, or opening will report the error.
-  struct flock lock = {};
-  lock.l_type = F_WRLCK;
-  lock.l_whence = SEEK_SET;
-  const bool is_held = fcntl(fd, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
-  ::close(fd);
-  return is_held ? InUse(path) : OkStatus();
-}
-
-// Errors of opening that the operator can mend.
-Status TranslateOpen(const rocksdb::Status& status, const std::string& path) {
-  if (status.IsIOError() && Mentions(status, "LOCK: Resource temporarily unavailable")) {
-    return InUse(path);
-  }
-  if (status.IsIOError() && Mentions(status, "lock hold by current process")) {
-    return UsageError("row directory {} is in use by this process already (its LOCK is held): {}",
-                      path, status.ToString());
-  }
-  if (status.IsInvalidArgument()) {
-    return UsageError("row directory {} holds a RocksDB database that is not ours: {}", path,
-                      status.ToString());
-  }
-  const Status translated = Translate(status, path, "open");
-  if (Mentions(status, "Permission denied") || Mentions(status, "Read-only file system")) {
-    return UsageError("{}", translated.message());
-  }
-  return translated;
-}
 
 class RocksDbStore final : public RowStore {
  public:
@@ -120,8 +64,10 @@ class RocksDbStore final : public RowStore {
   Status Scan(const Visitor& visit) override;
   Status ScanRows(TableId table, RowId first, RowId end, const Visitor& visit) override;
   RowStoreCounters counters() const override;
-  uint64_t stamp() const override { return db_->GetLatestSequenceNumber() + kStampOfNoRows; }
-  Status Checkpoint(const std::string& directory) override;
+  Status Settle() override;
+  std::string stamp() const override;
+  Status Verify(const NameOfTable& name_of) override;
+  Result<std::string> Checkpoint(const std::string& directory) override;
   uint64_t bytes_in_memory() const override;
   Status Compact() override;
   std::vector<RowStoreLevel> levels() const override;
@@ -132,6 +78,7 @@ class RocksDbStore final : public RowStore {
       : path_(options.path),
         read_only_(options.read_only),
         creates_(options.creates),
+        is_settled_(!options.expected_stamp.empty()),
         environment_(options.environment) {
     if (environment_ == nullptr) {
       environment_ = std::make_shared<StoreEnvironment>(StoreEnvironmentOptions{});
@@ -140,9 +87,12 @@ class RocksDbStore final : public RowStore {
   }
   Status OpenDatabase();
   void CloseDatabase();
-  // Of the files that hold rows. A truncated MANIFEST may know its last sequence number and not its
-  // files; rows are changed in one column family, so both record the number.
-  uint64_t LiveBytes() const;
+  // kCorruption if the rows have another stamp.
+  Status CheckStamp(const std::string& expected) const;
+  // Files change again.
+  void Unsettle();
+  // By name.
+  std::vector<rocksdb::SstFileMetaData> Files() const;
   uint64_t RowsInMemory() const;
 
   // What one thread needs to read a slice; kept between calls for its memory.
@@ -171,6 +121,10 @@ class RocksDbStore final : public RowStore {
   const std::string path_;
   const bool read_only_;
   const bool creates_;
+  // No flush or compaction changes the files until the next Put: of a store opened with an expected
+  // stamp by an option, later by a pause.
+  bool is_settled_;
+  bool is_paused_ = false;
   std::shared_ptr<StoreEnvironment> environment_;
   std::shared_ptr<RocksDbEvents> events_ = std::make_shared<RocksDbEvents>();
   std::unique_ptr<rocksdb::DB> db_;
@@ -206,7 +160,7 @@ Result<std::unique_ptr<RowStore>> RocksDbStore::Open(const RowStoreOptions& opti
   } else if (options.read_only) {
     RETURN_IF_ERROR(CheckNotInUse(options.path));
   }
-  if (!options.read_only && options.expected_stamp != 0) {
+  if (!options.read_only && !options.expected_stamp.empty()) {
     // Opening a database for writing deletes files that it does not name, and these may be all that
     // is left of the rows; so the stamp is checked read-only first.
     RowStoreOptions looks = options;
@@ -215,26 +169,44 @@ Result<std::unique_ptr<RowStore>> RocksDbStore::Open(const RowStoreOptions& opti
   }
   std::unique_ptr<RocksDbStore> store(new RocksDbStore(options));
   RETURN_IF_ERROR(store->OpenDatabase());
-  if (options.expected_stamp == 0) return std::unique_ptr<RowStore>(std::move(store));
-  if (store->stamp() != options.expected_stamp) {
-    return CorruptionError(
-        "row directory {}: these are not the rows that were saved there (their number of changes "
-        "is {}, and was {}): files were lost, or put back from another time",
-        options.path, store->stamp(), options.expected_stamp);
-  }
-  if (store->stamp() > kStampOfNoRows && store->LiveBytes() == 0) {
-    return CorruptionError("row directory {}: {} rows were written there, and none is left",
-                           options.path, store->stamp() - kStampOfNoRows);
+  if (!options.expected_stamp.empty()) {
+    RETURN_IF_ERROR(store->CheckStamp(options.expected_stamp));
   }
   return std::unique_ptr<RowStore>(std::move(store));
+}
+
+Status RocksDbStore::CheckStamp(const std::string& expected) const {
+  const uint64_t changes = db_->GetLatestSequenceNumber();
+  const bool is_of_older_program = expected.size() < stamp().size();
+  const std::string found = is_of_older_program ? fmt::format("{}", changes + kNoChanges) : stamp();
+  if (found != expected) {
+    return CorruptionError(
+        "row directory {}: these are not the rows that were saved there (their stamp is {}, and "
+        "was "
+        "{}): files were lost, or put there from another run or time",
+        path_, found, expected);
+  }
+  // Opening replays a write-ahead log. Rowhouse writes none: these rows would be somebody else's.
+  if (RowsInMemory() > 0) {
+    return CorruptionError(
+        "row directory {}: {} rows are in a log there, which is not this store's", path_,
+        RowsInMemory());
+  }
+  // A truncated MANIFEST may know the number of changes and not the files.
+  if (is_of_older_program && changes > 0 && Files().empty()) {
+    return CorruptionError("row directory {}: {} rows were written there, and none is left", path_,
+                           changes);
+  }
+  return OkStatus();
 }
 
 Status RocksDbStore::OpenDatabase() {
   rocksdb::DBOptions options = RowDatabaseOptions(*environment_, path_);
   options.listeners.push_back(events_);
   options.create_if_missing = creates_;
-  const rocksdb::ColumnFamilyOptions family =
+  rocksdb::ColumnFamilyOptions family =
       RowFamilyOptions(*environment_, environment_->NextStoreNumber());
+  family.disable_auto_compactions = is_settled_;
   const std::vector<rocksdb::ColumnFamilyDescriptor> families = {
       {rocksdb::kDefaultColumnFamilyName, family}, {kRowsFamily, family}};
   std::vector<rocksdb::ColumnFamilyHandle*> handles;
@@ -249,10 +221,18 @@ Status RocksDbStore::OpenDatabase() {
   return OkStatus();
 }
 
-uint64_t RocksDbStore::LiveBytes() const {
-  uint64_t bytes = 0;
-  db_->GetIntProperty(rows_, rocksdb::DB::Properties::kLiveSstFilesSize, &bytes);
-  return bytes;
+std::vector<rocksdb::SstFileMetaData> RocksDbStore::Files() const {
+  return RowFilesOf(*db_, rows_);
+}
+
+std::string RocksDbStore::stamp() const { return StampOf(Files()); }
+
+Status RocksDbStore::Verify(const NameOfTable& name_of) {
+  const std::vector<rocksdb::SstFileMetaData> files = Files();
+  RETURN_IF_ERROR(VerifyRowFiles(files, path_, name_of));
+  const bool have_checksums = std::ranges::none_of(
+      files, [](const rocksdb::SstFileMetaData& file) { return ChecksumOf(file).empty(); });
+  return have_checksums ? OkStatus() : Translate(db_->VerifyChecksum(), path_, "verify");
 }
 
 RowStoreCounters RocksDbStore::counters() const {
@@ -370,6 +350,7 @@ Status RocksDbStore::Put(const StoreSlice& slice, std::span<const RowId> rows,
                          std::span<const std::byte> records) {
   CHECK(!read_only_) << "Put to a store opened for reading";
   CHECK_EQ(records.size(), rows.size() * slice.record_bytes);
+  Unsettle();
   batch_.Clear();
   // In key order, so that each goes into the memtable next to the one before.
   order_.resize(rows.size());
@@ -466,7 +447,7 @@ Status RocksDbStore::MakeRoom() {
 }
 
 Status RocksDbStore::Sync() {
-  if (read_only_) return OkStatus();
+  if (read_only_ || is_settled_) return OkStatus();
   RETURN_IF_ERROR(MakeRoom());
   rocksdb::FlushOptions options;
   options.wait = true;
@@ -491,14 +472,36 @@ Status RocksDbStore::Sync() {
   }
 }
 
+Status RocksDbStore::Settle() {
+  if (read_only_ || is_settled_) return OkStatus();
+  RETURN_IF_ERROR(Sync());
+  // Waits for compactions that are under way.
+  RETURN_IF_ERROR(Translate(db_->PauseBackgroundWork(), path_, "pause"));
+  is_settled_ = is_paused_ = true;
+  return OkStatus();
+}
+
+void RocksDbStore::Unsettle() {
+  if (!is_settled_) return;
+  const rocksdb::Status status =
+      is_paused_ ? db_->ContinueBackgroundWork() : db_->EnableAutoCompaction({rows_});
+  LOG_IF(WARNING, !status.ok()) << Translate(status, path_, "go on with compactions").message();
+  is_settled_ = is_paused_ = false;
+}
+
 // A checkpoint that finds no room does not mark the disk as full: rows may find room all the same.
-Status RocksDbStore::Checkpoint(const std::string& directory) {
+Result<std::string> RocksDbStore::Checkpoint(const std::string& directory) {
   RETURN_IF_ERROR(Sync());
   rocksdb::Checkpoint* made = nullptr;
   RETURN_IF_ERROR(Translate(rocksdb::Checkpoint::Create(db_.get(), &made), path_, "checkpoint"));
   const std::unique_ptr<rocksdb::Checkpoint> checkpoint(made);
-  return Translate(checkpoint->CreateCheckpoint(directory, /*log_size_for_flush=*/0), path_,
-                   "checkpoint");
+  RETURN_IF_ERROR(Translate(checkpoint->CreateCheckpoint(directory, /*log_size_for_flush=*/0),
+                            path_, "checkpoint"));
+  if (is_settled_) return stamp();
+  // Its files may be others than those here by now: compactions go on.
+  ASSIGN_OR_RETURN(const auto copy,
+                   Open({.path = directory, .read_only = true, .environment = environment_}));
+  return copy->stamp();
 }
 
 uint64_t RocksDbStore::bytes_in_memory() const {
@@ -526,6 +529,7 @@ void RocksDbStore::CloseDatabase() {
 
 Status RocksDbStore::Compact() {
   CHECK(!read_only_) << "Compact of a store opened for reading";
+  Unsettle();
   RETURN_IF_ERROR(Sync());
   rocksdb::CompactRangeOptions options;
   options.bottommost_level_compaction = rocksdb::BottommostLevelCompaction::kForceOptimized;

@@ -1,0 +1,121 @@
+// Which rows the files of a store are, and whether their bytes are those that were written.
+#include <rocksdb/db.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "ps/store/rocksdb_options.h"
+#include "ps/store/row_store.h"
+#include "ps/store/store_environment.h"
+#include "tests/testing/testing.h"
+
+namespace rowhouse {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr StoreSlice kSlice{.table = TableId{1}, .first_column = 0, .record_bytes = 256};
+
+Result<std::unique_ptr<RowStore>> TryOpen(const std::string& path, bool read_only) {
+  return RowStores().Make("rocksdb", {.path = path, .read_only = read_only});
+}
+
+std::unique_ptr<RowStore> Open(const std::string& path) {
+  return TryOpen(path, /*read_only=*/false).value();
+}
+
+// Puts `count` records that are filled with one letter.
+Status PutLetter(RowStore& store, char letter, size_t count) {
+  std::vector<RowId> rows;
+  for (uint64_t row = 0; row < count; ++row) rows.push_back(RowId{row});
+  return store.Put(kSlice, rows,
+                   std::vector<std::byte>(count * kSlice.record_bytes, std::byte(letter)));
+}
+
+std::vector<std::string> RowFilesIn(const std::string& path) {
+  std::vector<std::string> files;
+  for (const auto& entry : std::filesystem::directory_iterator(path)) {
+    if (entry.path().extension() == ".sst") files.push_back(entry.path());
+  }
+  return files;
+}
+
+std::string Verify(RowStore& store) {
+  return store.Verify([](TableId table) { return fmt::format("t{}", Raw(table)); }).message();
+}
+
+TEST(RowFiles, FilesOfAnotherStoreOfTheSameChangesAreRefused) {
+  const TempDir dir;
+  std::string stamps[2];
+  for (int k = 0; k < 2; ++k) {
+    const auto store = Open(dir / fmt::format("{}", k));
+    ASSERT_OK(PutLetter(*store, k == 0 ? 'a' : 'b', 100));
+    ASSERT_OK(store->Settle());
+    stamps[k] = store->stamp();
+  }
+  EXPECT_NE(stamps[0], stamps[1]);
+  std::filesystem::rename(dir / "1", dir / "kept");
+  std::filesystem::rename(dir / "0", dir / "1");
+  for (const bool read_only : {true, false}) {
+    const Status status = RowStores()
+                              .Make("rocksdb", {.path = dir / "1",
+                                                .read_only = read_only,
+                                                .creates = false,
+                                                .expected_stamp = stamps[1]})
+                              .status();
+    EXPECT_EQ(status.code(), StatusCode::kCorruption);
+    EXPECT_THAT(status.message(), HasSubstr("these are not the rows that were saved there"));
+  }
+}
+
+TEST(RowFiles, VerifyNamesTheDamagedFileAndItsTables) {
+  const TempDir dir;
+  {
+    const auto store = Open(dir.path());
+    ASSERT_OK(PutLetter(*store, 'a', 1000));
+    ASSERT_OK(store->Settle());
+    EXPECT_EQ(Verify(*store), "");
+  }
+  const std::string file = RowFilesIn(dir.path()).at(0);
+  std::fstream bytes(file, std::ios::in | std::ios::out | std::ios::binary);
+  bytes.seekp(20);
+  bytes.put('!');
+  bytes.close();
+  const auto store = TryOpen(dir.path(), /*read_only=*/true);
+  ASSERT_OK(store);
+  EXPECT_THAT(Verify(*store.value()),
+              testing::AllOf(HasSubstr(file + " is not the file that was saved: its digest is"),
+                             HasSubstr("(rows of table t1)")));
+}
+
+// RocksDB's VerifyFileChecksums passes such files over.
+TEST(RowFiles, BlocksOfFilesWithoutAChecksumAreVerified) {
+  const TempDir dir;
+  {
+    StoreEnvironment environment(StoreEnvironmentOptions{});
+    rocksdb::DBOptions options = RowDatabaseOptions(environment, dir.path());
+    options.file_checksum_gen_factory = nullptr;
+    const auto family = RowFamilyOptions(environment, 0);
+    std::vector<rocksdb::ColumnFamilyHandle*> handles;
+    rocksdb::DB* db = nullptr;
+    ASSERT_TRUE(rocksdb::DB::Open(options, dir.path(), {{"default", family}, {"rows", family}},
+                                  &handles, &db)
+                    .ok());
+    rocksdb::WriteOptions write;
+    write.disableWAL = true;
+    const std::string key(14, 'k'), record(5000, 'r');
+    ASSERT_TRUE(db->Put(write, handles[1], key, record).ok());
+    ASSERT_TRUE(db->Flush({}, handles[1]).ok());
+    for (auto* handle : handles) ASSERT_TRUE(db->DestroyColumnFamilyHandle(handle).ok());
+    delete db;
+  }
+  EXPECT_EQ(Verify(*TryOpen(dir.path(), /*read_only=*/true).value()), "");
+  std::fstream bytes(RowFilesIn(dir.path()).at(0), std::ios::in | std::ios::out | std::ios::binary);
+  bytes.seekp(100);
+  bytes.put('!');
+  bytes.close();
+  EXPECT_THAT(Verify(*TryOpen(dir.path(), /*read_only=*/true).value()), HasSubstr("Corruption"));
+}
+
+}  // namespace
+}  // namespace rowhouse
