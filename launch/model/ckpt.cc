@@ -10,19 +10,20 @@
 #include "launch/model/ckpt_inspect.h"
 #include "launch/model/ckpt_stats.h"
 #include "launch/model/ckpt_token.h"
+#include "launch/model/ckpt_verify.h"
+#include "launch/model/model_settings.h"
 #include "launch/model/saved_preprocessing.h"
 #include "launch/model/saved_rows.h"
 #include "launch/model/scoring_model.h"
 #include "launch/report/json_output.h"
-#include "launch/settings/yaml_config.h"
 
 namespace rowhouse {
 namespace {
 
 // The settings that the model was trained with, for where it lies now.
 Result<Settings> SettingsOfModel(const Settings& given) {
-  Settings settings;
-  RETURN_IF_ERROR(ReadYamlConfig(given.output.model_dir + "/config.yaml", &settings));
+  ASSIGN_OR_RETURN(const Manifest manifest, ReadManifest(given.output.model_dir));
+  ASSIGN_OR_RETURN(Settings settings, ReadModelSettings(given.output.model_dir, manifest));
   settings.output.model_dir = given.output.model_dir;
   settings.storage.row_dir = given.storage.row_dir;
   settings.storage.direct_reads = given.storage.direct_reads;
@@ -45,7 +46,9 @@ Status Export(const Settings& given, const std::vector<std::string>& arguments,
                                .tables = {arguments.begin() + 1, arguments.end()},
                                .prints = flags.json != kJsonToStdout},
                               &found->json));
-  found->Say("exported to {}\n", flags.out);
+  const std::string digest = found->json["model_digest"];
+  found->Say("exported to {}: model digest {}\n", flags.out,
+             digest.empty() ? "not known (saved in mid-run)" : digest);
   return OkStatus();
 }
 
@@ -69,8 +72,10 @@ Status Inspect(const Settings& given, const SavedRows& model, const std::string&
 
 Status RunCkpt(const Settings& settings, const std::vector<std::string>& arguments,
                const CkptFlags& flags) {
-  const std::vector<std::string> known = {"inspect", "stats", "compact", "export"};
-  if (arguments.empty()) return UsageError("ckpt needs one of inspect, stats, compact, export");
+  const std::vector<std::string> known = {"inspect", "stats", "verify", "compact", "export"};
+  if (arguments.empty()) {
+    return UsageError("ckpt needs one of {}", fmt::join(known, ", "));
+  }
   const std::string& action = arguments[0];
   if (std::find(known.begin(), known.end(), action) == known.end()) {
     return UsageError("unknown action \"{}\" of ckpt {}", action,
@@ -93,6 +98,11 @@ Status RunCkpt(const Settings& settings, const std::vector<std::string>& argumen
   }
   const auto carry = [&]() -> Status {
     CkptFigures found;
+    if (action == "verify") {
+      const Status whole = VerifyModel(model_dir, settings.storage, &found);
+      RETURN_IF_ERROR(DeliverFigures(flags.json, found.json.dump(2) + "\n", found.text));
+      return whole;
+    }
     ASSIGN_OR_RETURN(const SavedRows model, SavedRows::Open(model_dir, settings.storage.row_dir));
     if (action == "inspect") {
       RETURN_IF_ERROR(Inspect(settings, model, arguments[1], arguments[2], &found));
@@ -100,7 +110,7 @@ Status RunCkpt(const Settings& settings, const std::vector<std::string>& argumen
       RETURN_IF_ERROR(CollectStats(model, model_dir, &found));
     } else {
       found.json = nlohmann::ordered_json::array();
-      RETURN_IF_ERROR(CompactShards(model, settings.storage, flags.compression,
+      RETURN_IF_ERROR(CompactShards(model_dir, model, settings.storage, flags.compression,
                                     /*prints=*/flags.json != kJsonToStdout, &found.json));
     }
     return DeliverFigures(flags.json, found.json.dump(2) + "\n", found.text);

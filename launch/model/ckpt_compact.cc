@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -9,6 +10,7 @@
 
 #include "common/counted.h"
 #include "launch/model/ckpt_figures.h"
+#include "ps/store/directory_state.h"
 #include "ps/store/store_environment.h"
 
 namespace rowhouse {
@@ -18,10 +20,23 @@ std::string DescribeFiles(const std::vector<RowStoreLevel>& levels) {
   return fmt::format("{} in {}", Megabytes(BytesOf(levels)), Counted(FilesOf(levels), "file"));
 }
 
+// Says in the shard's directory and in the manifest which rows it has; "": not known, so that a
+// model whose compaction is cut off can be read.
+Status NoteStamp(const std::string& model_dir, const SavedShard& shard, const std::string& stamp) {
+  ASSIGN_OR_RETURN(Manifest manifest, ReadManifest(model_dir));
+  std::ranges::find(manifest.shards, shard.shard, &SavedShard::shard)->stamp = stamp;
+  const DirectoryState state = {.is_clean = true, .step = manifest.steps, .stamp = stamp};
+  // The manifest must not name rows that the directory does not have.
+  if (!stamp.empty()) RETURN_IF_ERROR(WriteState(shard.directory, state));
+  RETURN_IF_ERROR(WriteManifest(model_dir, manifest));
+  return stamp.empty() ? WriteState(shard.directory, state) : OkStatus();
+}
+
 }  // namespace
 
-Status CompactShards(const SavedRows& model, const NodeOptions& storage, const std::string& given,
-                     bool prints, nlohmann::ordered_json* json) {
+Status CompactShards(const std::string& model_dir, const SavedRows& model,
+                     const NodeOptions& storage, const std::string& given, bool prints,
+                     nlohmann::ordered_json* json) {
   const auto environment_of = [&storage](const std::string& compression) {
     return std::make_shared<StoreEnvironment>(
         StoreEnvironmentOptions{.compression = compression, .direct_reads = storage.direct_reads});
@@ -39,8 +54,11 @@ Status CompactShards(const SavedRows& model, const NodeOptions& storage, const s
     const std::string& compression = compressions[s];
     ASSIGN_OR_RETURN(const auto rows,
                      model.OpenShard(saved, {.environment = environment_of(compression)}));
+    RETURN_IF_ERROR(NoteStamp(model_dir, saved, ""));
     const std::vector<RowStoreLevel> before = rows->levels();
     RETURN_IF_ERROR(rows->Compact().Annotate(fmt::format("shard {}", Raw(saved.shard))));
+    RETURN_IF_ERROR(rows->Settle());
+    RETURN_IF_ERROR(NoteStamp(model_dir, saved, rows->stamp()));
     const std::vector<RowStoreLevel> after = rows->levels();
     json->push_back({{"shard", Raw(saved.shard)},
                      {"file_bytes_before", BytesOf(before)},

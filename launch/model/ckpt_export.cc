@@ -114,6 +114,8 @@ Status Exporter::CheckNames(const std::vector<std::string>& known) const {
 Status Exporter::ListTables() {
   const Manifest& manifest = model_.manifest();
   index_ = {.model_id = manifest.model_id,
+            .model_digest = ModelDigest(manifest),
+            .dense_digest = manifest.dense_digest,
             .steps = manifest.steps,
             .format = options_.format,
             .is_stored = options_.is_stored,
@@ -174,7 +176,7 @@ Status Exporter::CheckRoom() const {
 
 Status Exporter::WriteTables() {
   for (size_t i = 0; i < index_.tables.size(); ++i) {
-    const ExportIndex::Table& table = index_.tables[i];
+    ExportIndex::Table& table = index_.tables[i];
     if (options_.prints) {
       fmt::print("{}: {} x {} in {}\n", table.name, table.rows, table.dim, table.file);
       std::fflush(stdout);
@@ -186,6 +188,7 @@ Status Exporter::WriteTables() {
                         ? WriteStored(model_.manifest().tables[numbers_[i]], file.get())
                         : WriteLogical(numbers_[i], file.get()));
     RETURN_IF_ERROR(file->Finish());
+    ASSIGN_OR_RETURN(table.contents, DigestFile(directory_ + "/" + table.file));
   }
   return OkStatus();
 }
@@ -239,6 +242,8 @@ Status Exporter::WriteDense() {
                                         options_.format, block.rows, block.columns, is_vector));
     RETURN_IF_ERROR(file->Append(dense.values(b)));
     RETURN_IF_ERROR(file->Finish());
+    ASSIGN_OR_RETURN(index_.dense.back().contents,
+                     DigestFile(directory_ + "/" + index_.dense.back().file));
   }
   return OkStatus();
 }
@@ -248,6 +253,7 @@ Status Exporter::WriteIndex() { return WriteExportIndex(directory_, index_); }
 nlohmann::ordered_json Exporter::Json() const {
   nlohmann::ordered_json json = {{"out", options_.out},
                                  {"model", index_.model_id},
+                                 {"model_digest", index_.model_digest},
                                  {"steps", index_.steps},
                                  {"tables", nlohmann::ordered_json::array()}};
   for (const ExportIndex::Table& table : index_.tables) {

@@ -107,7 +107,7 @@ Status PrintInitialValue(const TableSpec& table, const Optimizer& optimizer, Row
 
 Status PrintRowOnWorkers(const SavedRows& model, const TableSpec& table, const RecordLayout& layout,
                          RowId row, CkptFigures* out) {
-  const std::string& file = model.manifest().dense_file;
+  const std::string& file = model.manifest().dense.file;
   out->Say("on the workers, in {}\n", file);
   return model.ScanRowsOnWorkers(
       [&](TableId id, RowId at, std::span<const std::byte> record) -> Status {

@@ -163,11 +163,11 @@ Status CollectStats(const SavedRows& model, const std::string& model_dir, CkptFi
     const StoredBytes sum = AddTables("workers", manifest.tables, on_workers, &tables, out);
     out->json["workers"] = {{"rows", sum.rows},
                             {"record_bytes", sum.bytes},
-                            {"file", manifest.dense_file},
+                            {"file", manifest.dense.file},
                             {"tables", tables}};
     // The dense file has the records as they are, also those that no step changed.
     out->Say(kStatsLine, "workers", "all", sum.rows, Megabytes(sum.bytes), Megabytes(sum.bytes), 1,
-             "in " + manifest.dense_file);
+             "in " + manifest.dense.file);
     all.Add(sum);
     file_bytes += sum.bytes;
   }

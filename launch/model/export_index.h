@@ -1,11 +1,13 @@
-// ExportIndex: what `ckpt export` wrote: export.json in the directory of the export. Threads: plain
-// data.
+// ExportIndex: what `ckpt export` wrote: export.json in the directory of the export. It lists every
+// file with its size and digest and ends with a digest of itself (common/sealed_json.h). Threads:
+// plain data.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "common/digest.h"
 #include "common/status.h"
 #include "sharding/tables/embedding_tables.h"
 #include "worker/dense/model_spec.h"
@@ -13,11 +15,12 @@
 namespace rowhouse {
 
 struct ExportIndex {
-  static constexpr int kFormatVersion = 1;
+  static constexpr int kFormatVersion = 2;  // 1 had no digests
 
   struct Table {
     std::string name;
     std::string file;  // within the directory
+    FileDigest contents = {};
     uint64_t rows = 0;
     uint32_t dim = 0;
     std::string pooling = {};  // of logical tables; "": as stored
@@ -26,11 +29,14 @@ struct ExportIndex {
   struct Dense {
     std::string name;  // torch's: "bot_l.0.weight"
     std::string file;
+    FileDigest contents = {};
     uint32_t rows = 0, columns = 0;
     bool operator==(const Dense&) const = default;
   };
 
   std::string model_id;
+  std::string model_digest;  // launch/model/manifest.h; "": not known
+  std::string dense_digest;  // the manifest's
   uint64_t steps = 0;
   std::string format;      // npy | tsv
   bool is_stored = false;  // physical tables as stored; false: logical ones as they are looked up
@@ -46,7 +52,8 @@ struct ExportIndex {
 // Writes export.json into `directory`, durably.
 Status WriteExportIndex(const std::string& directory, const ExportIndex& index);
 
-// kUsage if there is none or it is of a newer format; kCorruption if it cannot be read.
+// kUsage if there is none, or it is of a newer format or of version 1; kCorruption if it cannot be
+// read or is not as it was written.
 Result<ExportIndex> ReadExportIndex(const std::string& directory);
 
 }  // namespace rowhouse

@@ -16,14 +16,10 @@ namespace fs = std::filesystem;
 fs::path CheckpointsIn(const std::string& model_dir) { return fs::path(model_dir) / "checkpoints"; }
 
 // OK if the part is whole, or lies on another host.
-Status CheckPart(const SavedShard& saved, const std::string& host) {
-  const Result<PartFacts> facts = SumUpPart(saved.directory);
-  if (!facts.ok()) {
-    return saved.host == host ? facts.status().Annotate("its part is missing") : OkStatus();
-  }
-  if (facts.value().checksum == saved.checksum) return OkStatus();
-  return CorruptionError("{}: its checksum is {}, and was {}", saved.directory,
-                         facts.value().checksum, saved.checksum);
+Status CheckPartOf(const SavedShard& saved, const std::string& host) {
+  const Status status = CheckPart(saved.directory, saved.checksum);
+  if (status.ok() || status.code() == StatusCode::kCorruption) return status;
+  return saved.host == host ? status.Annotate("its part is missing") : OkStatus();
 }
 
 // A whole checkpoint; else why it is not.
@@ -32,6 +28,7 @@ Result<LastSave> OpenCheckpoint(const std::string& model_dir, uint64_t steps,
   LastSave save{.directory = CheckpointDirectory(model_dir, steps),
                 .checkpoint = CheckpointName(steps),
                 .manifest = {}};
+  if (!HasManifest(save.directory)) return CorruptionError("its manifest.json is gone");
   // The row directory is the model's, and the parts lie in it.
   ASSIGN_OR_RETURN(const SavedRows rows, SavedRows::Open(save.directory, row_dir));
   save.manifest = rows.manifest();
@@ -39,15 +36,27 @@ Result<LastSave> OpenCheckpoint(const std::string& model_dir, uint64_t steps,
     return CorruptionError("its manifest is of step {}", save.manifest.steps);
   }
   for (const SavedShard& saved : save.manifest.shards) {
-    RETURN_IF_ERROR(CheckPart(saved, host).Annotate(fmt::format("shard {}", Raw(saved.shard))));
+    RETURN_IF_ERROR(CheckPartOf(saved, host).Annotate(fmt::format("shard {}", Raw(saved.shard))));
   }
-  RETURN_IF_ERROR(ReadDense(save.directory, save.manifest).status());
+  RETURN_IF_ERROR(CheckModelFiles(save.directory, save.manifest));
   return save;
+}
+
+// Ascending.
+std::vector<uint64_t> AllCheckpointsOf(const std::string& model_dir) {
+  std::vector<uint64_t> steps;
+  std::error_code error;
+  for (fs::directory_iterator at(CheckpointsIn(model_dir), error), end; !error && at != end;
+       at.increment(error)) {
+    if (const auto one = StepsOfCheckpoint(at->path().filename().string())) steps.push_back(*one);
+  }
+  std::sort(steps.begin(), steps.end());
+  return steps;
 }
 
 std::optional<LastSave> NewestWhole(const std::string& model_dir, const std::string& row_dir,
                                     const std::string& host) {
-  std::vector<uint64_t> steps = CheckpointsOf(model_dir);
+  const std::vector<uint64_t> steps = AllCheckpointsOf(model_dir);
   for (auto at = steps.rbegin(); at != steps.rend(); ++at) {
     Result<LastSave> save = OpenCheckpoint(model_dir, *at, row_dir, host);
     if (save.ok()) return std::move(save).value();
@@ -68,15 +77,18 @@ std::string CheckpointDirectory(const std::string& model_dir, uint64_t steps) {
 }
 
 std::vector<uint64_t> CheckpointsOf(const std::string& model_dir) {
-  std::vector<uint64_t> steps;
-  std::error_code error;
-  for (fs::directory_iterator at(CheckpointsIn(model_dir), error), end; !error && at != end;
-       at.increment(error)) {
-    const auto one = StepsOfCheckpoint(at->path().filename().string());
-    if (one && HasManifest(at->path())) steps.push_back(*one);
-  }
-  std::sort(steps.begin(), steps.end());
+  std::vector<uint64_t> steps = AllCheckpointsOf(model_dir);
+  std::erase_if(steps,
+                [&](uint64_t one) { return !HasManifest(CheckpointDirectory(model_dir, one)); });
   return steps;
+}
+
+std::vector<std::string> CheckpointDirectoriesOf(const std::string& model_dir) {
+  std::vector<std::string> directories;
+  for (const uint64_t steps : AllCheckpointsOf(model_dir)) {
+    directories.push_back(CheckpointDirectory(model_dir, steps));
+  }
+  return directories;
 }
 
 Status DeleteCheckpointsExcept(const std::vector<uint64_t>& kept, const std::string& model_dir) {
@@ -133,7 +145,7 @@ Result<LastSave> FindLastSave(const std::string& model_dir, const std::string& r
     // A checkpoint is made before the test and the digest at the end of a run.
     const bool is_same = checkpoint->manifest.model_id == ended.model_id &&
                          checkpoint->manifest.steps == ended.steps;
-    if (is_same && ReadDense(model_dir, ended).ok()) {
+    if (is_same && CheckModelFiles(model_dir, ended).ok()) {
       checkpoint->directory = model_dir;
       std::vector<SavedShard> parts = std::move(checkpoint->manifest.shards);
       checkpoint->manifest = ended;

@@ -25,6 +25,9 @@ std::string CheckpointDirectory(const std::string& model_dir, const std::string&
 // Steps of the checkpoints that have a manifest, whole or not; ascending.
 std::vector<uint64_t> CheckpointsOf(const std::string& model_dir);
 
+// The directories of all checkpoints, also of those without a manifest; by ascending steps.
+std::vector<std::string> CheckpointDirectoriesOf(const std::string& model_dir);
+
 // Deletes the directories of all checkpoints but those of `kept`, and what cut-off attempts left;
 // each one's manifest goes first. The parts of the shards are deleted by the shards
 // (common/wire/checkpoint.h).

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <xxhash.h>
 
 #include <cerrno>
 #include <cstdio>
@@ -91,20 +90,6 @@ Status LinkOrCopy(const std::string& source, const std::string& path) {
 }
 
 }  // namespace
-
-Result<FileSum> SumUpFile(const std::string& path) {
-  const std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)> state(XXH3_createState(),
-                                                                       &XXH3_freeState);
-  XXH3_64bits_reset(state.get());
-  FileSum sum;
-  RETURN_IF_ERROR(ForEachPiece(path, [&](const char* data, size_t size) {
-    XXH3_64bits_update(state.get(), data, size);
-    sum.bytes += size;
-    return OkStatus();
-  }));
-  sum.checksum = fmt::format("{:016x}", XXH3_64bits_digest(state.get()));
-  return sum;
-}
 
 Status LinkOrCopyDurably(const std::string& source, const std::string& path) {
   std::error_code ignored;

@@ -2,19 +2,11 @@
 // the same, copies elsewhere. Threads: one a path.
 #pragma once
 
-#include <cstdint>
 #include <string>
 
 #include "common/status.h"
 
 namespace rowhouse {
-
-struct FileSum {
-  uint64_t bytes = 0;
-  std::string checksum;  // XXH3-64, hex
-};
-// Reads the file once, in pieces. Errors as common/durable_file.h.
-Result<FileSum> SumUpFile(const std::string& path);
 
 // Makes `path` a file of the same bytes, whole or not at all, which survives a crash. Does nothing
 // if `path` is that file already. A link shares its bytes with `source`: both must be replaced, not

@@ -1,15 +1,15 @@
 #include "launch/model/manifest.h"
 
-#include <xxhash.h>
-
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "common/counted.h"
+#include "common/digest.h"
 #include "common/durable_file.h"
 #include "common/json_text.h"
+#include "common/sealed_json.h"
 #include "launch/model/linked_file.h"
 
 namespace rowhouse {
@@ -17,9 +17,7 @@ namespace {
 
 std::string ManifestPath(const std::string& model_dir) { return model_dir + "/manifest.json"; }
 
-std::string Checksum(std::string_view bytes) {
-  return fmt::format("{:016x}", XXH3_64bits(bytes.data(), bytes.size()));
-}
+constexpr const char* kConfigFile = "config.yaml";
 
 constexpr std::string_view kKindLetters = "abcdefghijklmnopqrstuvwxyz0123456789_";
 constexpr std::string_view kDigits = "0123456789";
@@ -52,8 +50,7 @@ bool IsDataFile(std::string_view name) {
 // be removed is no error.
 void RemoveFilesNotIn(const Manifest& manifest, const std::string& model_dir) {
   const auto is_kept = [&](const std::string& name) {
-    return name == manifest.dense_file || name == manifest.curve_file ||
-           std::ranges::count(manifest.files, name, &ModelFile::file) > 0;
+    return std::ranges::count(FilesOf(manifest), name, &ModelFile::file) > 0;
   };
   std::error_code ignored;
   std::vector<std::filesystem::path> others;
@@ -72,29 +69,68 @@ nlohmann::json FilesToJson(const std::vector<ModelFile>& files) {
     json.push_back({{"kind", file.kind},
                     {"file", file.file},
                     {"bytes", file.bytes},
-                    {"xxh3_64", file.checksum}});
+                    {"xxh3_128", file.digest}});
     if (file.is_linked) json.back()["is_linked"] = true;
   }
   return json;
 }
 
-Result<std::vector<ModelFile>> FilesFromJson(const nlohmann::json& json) {
-  std::vector<ModelFile> files;
+Status CheckName(bool is_right, const ModelFile& file, std::string_view expected) {
+  if (is_right) return OkStatus();
+  return CorruptionError(
+      "files: \"{}\" is of kind \"{}\"; expected the name of a file beside the manifest, {}",
+      file.file, file.kind, expected);
+}
+
+// Puts the file where the manifest has those of its kind.
+Status AddFile(ModelFile file, Manifest* manifest) {
+  const std::string& name = file.file;
+  if (file.kind == manifest->dense.kind) {
+    RETURN_IF_ERROR(CheckName(IsDenseFile(name), file, "dense-<steps>.bin"));
+    manifest->dense = std::move(file);
+  } else if (file.kind == manifest->curve.kind) {
+    RETURN_IF_ERROR(CheckName(IsCurveFile(name), file, "curve-<steps>.json"));
+    manifest->curve = std::move(file);
+  } else if (file.kind == manifest->config.kind) {
+    RETURN_IF_ERROR(CheckName(name == kConfigFile, file, kConfigFile));
+    manifest->config = std::move(file);
+  } else {
+    RETURN_IF_ERROR(CheckName(IsDataFile(name) && IsDataFile(name, file.kind), file,
+                              "data-<kind>-<digest>.bin"));
+    manifest->files.push_back(std::move(file));
+  }
+  return OkStatus();
+}
+
+Status ParseFiles(const nlohmann::json& json, Manifest* manifest) {
   for (const nlohmann::json& one : json) {
     ModelFile file{.kind = one.at("kind").get<std::string>(),
                    .file = one.at("file").get<std::string>(),
-                   .checksum = one.at("xxh3_64").get<std::string>(),
+                   .digest = one.value("xxh3_128", one.value("xxh3_64", "")),
                    .is_linked = one.value("is_linked", false)};
     ASSIGN_OR_RETURN(file.bytes, ReadJsonNumber(one.at("bytes"), "files.bytes", UINT64_MAX));
-    if (!IsDataFile(file.file) || !IsDataFile(file.file, file.kind)) {
-      return CorruptionError(
-          "files: \"{}\" is of kind \"{}\"; expected the name of a file beside the manifest, "
-          "data-<kind>-<checksum>.bin",
-          file.file, file.kind);
-    }
-    files.push_back(std::move(file));
+    RETURN_IF_ERROR(AddFile(std::move(file), manifest));
   }
-  return files;
+  return OkStatus();
+}
+
+// Before version 3 two of them stood outside of the list.
+Status ParseOlderFiles(const nlohmann::json& json, Manifest* manifest) {
+  const nlohmann::json& dense = json.at("dense");
+  ModelFile file{.kind = manifest->dense.kind,
+                 .file = dense.at("file").get<std::string>(),
+                 .digest = dense.at("xxh3_64").get<std::string>()};
+  ASSIGN_OR_RETURN(const uint64_t floats,
+                   ReadJsonNumber(dense.at("floats"), "dense.floats", UINT64_MAX / sizeof(float)));
+  file.bytes = floats * sizeof(float);
+  RETURN_IF_ERROR(AddFile(std::move(file), manifest));
+  if (!json.contains("curve")) return OkStatus();
+  const nlohmann::json& curve = json.at("curve");
+  return AddFile({.kind = manifest->curve.kind,
+                  .file = curve.at("file").get<std::string>(),
+                  .bytes = ModelFile::kUnknownBytes,
+                  .digest = curve.at("xxh3_64").get<std::string>()},
+                 manifest);
 }
 
 // What it says of the data and the settings: version 1 had less.
@@ -107,10 +143,8 @@ Status ParseData(const nlohmann::json& json, Manifest* manifest) {
     ASSIGN_OR_RETURN(manifest->data_first_step, ReadJsonNumber(json.at("data_first_step"),
                                                                "data_first_step", manifest->steps));
   }
-  if (json.contains("files")) {
-    ASSIGN_OR_RETURN(manifest->files, FilesFromJson(json.at("files")));
-  }
-  return OkStatus();
+  manifest->dense_digest = json.value("dense_digest", "");
+  return json.contains("files") ? ParseFiles(json.at("files"), manifest) : OkStatus();
 }
 
 Result<Manifest> ParseManifest(const nlohmann::json& json) {
@@ -131,25 +165,10 @@ Result<Manifest> ParseManifest(const nlohmann::json& json) {
   RETURN_IF_ERROR(CheckOptimizers(manifest.tables));
   ASSIGN_OR_RETURN(manifest.plan, Plan::FromJson(json.at("plan"), manifest.tables));
   ASSIGN_OR_RETURN(manifest.shards, SavedShardsFromJson(json.at("shards")));
-  const nlohmann::json& dense = json.at("dense");
-  manifest.dense_file = dense.at("file").get<std::string>();
-  if (!IsDenseFile(manifest.dense_file)) {
-    return CorruptionError(
-        "dense.file is \"{}\"; expected the name of a file beside it, "
-        "dense-<steps>.bin",
-        manifest.dense_file);
-  }
-  ASSIGN_OR_RETURN(manifest.dense_floats,
-                   ReadJsonNumber(dense.at("floats"), "dense.floats", UINT64_MAX));
-  manifest.dense_checksum = dense.at("xxh3_64").get<std::string>();
-  if (json.contains("curve")) {
-    manifest.curve_file = json.at("curve").at("file").get<std::string>();
-    manifest.curve_checksum = json.at("curve").at("xxh3_64").get<std::string>();
-    if (!IsCurveFile(manifest.curve_file)) {
-      return CorruptionError(
-          "curve.file is \"{}\"; expected the name of a file beside it, curve-<steps>.json",
-          manifest.curve_file);
-    }
+  if (version < 3) RETURN_IF_ERROR(ParseOlderFiles(json, &manifest));
+  if (manifest.dense.file.empty()) return CorruptionError("files: no dense file is listed");
+  if (version >= 3 && manifest.config.file.empty()) {
+    return CorruptionError("files: {} is not listed", kConfigFile);
   }
   return manifest;
 }
@@ -172,6 +191,11 @@ Result<Manifest> ReadManifest(const std::string& model_dir) {
   try {
     const Result<nlohmann::json> json = ParseJson(text);
     if (!json.ok()) return json.status().Annotate(path);
+    // Of a newer program nothing is known.
+    const int version = json.value().at("format_version").get<int>();
+    if (IsSealed(text) || version == Manifest::kFormatVersion) {
+      RETURN_IF_ERROR(CheckSeal(text).Annotate(path));
+    }
     Result<Manifest> manifest = ParseManifest(json.value());
     if (!manifest.ok()) return manifest.status().Annotate(path);
     return manifest;
@@ -185,19 +209,28 @@ namespace {
 Result<ModelFile> SaveDataFile(const std::string& model_dir, const DatasetFile& file) {
   CHECK(!file.kind.empty() && file.kind.find_first_not_of(kKindLetters) == std::string::npos)
       << file.kind;
-  FileSum sum{.bytes = file.bytes.size(), .checksum = Checksum(file.bytes)};
+  FileDigest digest{.bytes = file.bytes.size(), .xxh3_128 = DigestOf(file.bytes)};
   if (!file.path.empty()) {
-    ASSIGN_OR_RETURN(sum, SumUpFile(file.path));
+    ASSIGN_OR_RETURN(digest, DigestFile(file.path));
   }
   ModelFile saved{.kind = file.kind,
-                  .file = fmt::format("data-{}-{}.bin", file.kind, sum.checksum),
-                  .bytes = sum.bytes,
-                  .checksum = sum.checksum,
+                  .file = fmt::format("data-{}-{}.bin", file.kind, digest.xxh3_128),
+                  .bytes = digest.bytes,
+                  .digest = digest.xxh3_128,
                   .is_linked = !file.path.empty()};
   const std::string path = model_dir + "/" + saved.file;
   RETURN_IF_ERROR(file.path.empty() ? WriteFileDurably(path, file.bytes)
                                     : LinkOrCopyDurably(file.path, path));
   return saved;
+}
+
+// Writes a file of these bytes.
+Status SaveFile(const std::string& model_dir, const std::string& name, std::string_view bytes,
+                ModelFile* file) {
+  file->file = name;
+  file->bytes = bytes.size();
+  file->digest = DigestOf(bytes);
+  return WriteFileDurably(model_dir + "/" + name, bytes);
 }
 
 nlohmann::json ManifestToJson(const Manifest& manifest) {
@@ -215,88 +248,127 @@ nlohmann::json ManifestToJson(const Manifest& manifest) {
                          {"tables", TablesToJson(manifest.tables)},
                          {"plan", manifest.plan.ToJson()},
                          {"shards", SavedShardsToJson(manifest.shards)},
-                         {"dense",
-                          {{"file", manifest.dense_file},
-                           {"floats", manifest.dense_floats},
-                           {"xxh3_64", manifest.dense_checksum}}}};
+                         {"dense_digest", manifest.dense_digest},
+                         {"files", FilesToJson(FilesOf(manifest))}};
   if (!manifest.data_position.empty()) json["data_position"] = manifest.data_position;
-  if (!manifest.files.empty()) json["files"] = FilesToJson(manifest.files);
-  if (!manifest.curve_file.empty()) {
-    json["curve"] = {{"file", manifest.curve_file}, {"xxh3_64", manifest.curve_checksum}};
-  }
   return json;
 }
 
 }  // namespace
 
-Status SaveModel(const std::string& model_dir, Manifest manifest, std::span<const float> dense,
-                 const std::string& config_yaml, const DatasetState& data,
-                 const std::string& curve) {
+Status WriteManifest(const std::string& model_dir, const Manifest& manifest) {
+  return WriteFileDurably(ManifestPath(model_dir),
+                          SealJson(ManifestToJson(manifest).dump(1) + "\n"));
+}
+
+Status SaveModel(const std::string& model_dir, Manifest manifest, const ModelContents& contents) {
   RETURN_IF_ERROR(MakeDirectoryDurably(model_dir));
-  const std::string_view bytes(reinterpret_cast<const char*>(dense.data()), dense.size_bytes());
-  manifest.dense_file = fmt::format("dense-{}.bin", manifest.steps);
-  manifest.dense_floats = dense.size();
-  manifest.dense_checksum = Checksum(bytes);
-  RETURN_IF_ERROR(WriteFileDurably(model_dir + "/" + manifest.dense_file, bytes));
-  manifest.data_position = data.position;
+  const auto bytes_of = [&contents](size_t floats) {
+    return std::string_view(reinterpret_cast<const char*>(contents.dense.data()),
+                            floats * sizeof(float));
+  };
+  manifest.dense_digest = DigestOf(bytes_of(contents.dense_values));
+  RETURN_IF_ERROR(SaveFile(model_dir, fmt::format("dense-{}.bin", manifest.steps),
+                           bytes_of(contents.dense.size()), &manifest.dense));
+  manifest.data_position = contents.data.position;
   manifest.files.clear();
-  for (const DatasetFile& file : data.files) {
+  for (const DatasetFile& file : contents.data.files) {
     ASSIGN_OR_RETURN(ModelFile saved, SaveDataFile(model_dir, file));
     manifest.files.push_back(std::move(saved));
   }
-  manifest.curve_file.clear();
-  if (!curve.empty()) {
-    manifest.curve_file = fmt::format("curve-{}.json", manifest.steps);
-    manifest.curve_checksum = Checksum(curve);
-    RETURN_IF_ERROR(WriteFileDurably(model_dir + "/" + manifest.curve_file, curve));
+  manifest.curve.file.clear();
+  if (!contents.curve.empty()) {
+    RETURN_IF_ERROR(SaveFile(model_dir, fmt::format("curve-{}.json", manifest.steps),
+                             contents.curve, &manifest.curve));
   }
-  RETURN_IF_ERROR(WriteFileDurably(model_dir + "/config.yaml", config_yaml));
-  RETURN_IF_ERROR(
-      WriteFileDurably(ManifestPath(model_dir), ManifestToJson(manifest).dump(1) + "\n"));
+  RETURN_IF_ERROR(SaveFile(model_dir, kConfigFile, contents.config_yaml, &manifest.config));
+  RETURN_IF_ERROR(WriteManifest(model_dir, manifest));
   RemoveFilesNotIn(manifest, model_dir);
   return OkStatus();
 }
 
+std::string ModelDigest(const Manifest& manifest) {
+  if (manifest.rows_digest.empty() || manifest.dense_digest.empty()) return "";
+  std::string text = fmt::format("rows {}\ndense {}\nsettings {}\n", manifest.rows_digest,
+                                 manifest.dense_digest, manifest.model_settings);
+  for (const ModelFile& file : manifest.files) {
+    text += fmt::format("{} {}\n", file.kind, file.digest);
+  }
+  return DigestOf(text);
+}
+
+std::string ModelDigestText(const Manifest& manifest) {
+  const std::string digest = ModelDigest(manifest);
+  if (!digest.empty()) return "model digest " + digest;
+  return manifest.dense_digest.empty()
+             ? "no model digest, as an older program saved it"
+             : "no model digest, as it was saved in mid-run (rowhouse ckpt verify computes it)";
+}
+
+std::vector<ModelFile> FilesOf(const Manifest& manifest) {
+  std::vector<ModelFile> files = {manifest.config, manifest.dense, manifest.curve};
+  files.insert(files.end(), manifest.files.begin(), manifest.files.end());
+  std::erase_if(files, [](const ModelFile& file) { return file.file.empty(); });
+  return files;
+}
+
+Status CheckModelFile(const std::string& model_dir, const ModelFile& file) {
+  const std::string path = model_dir + "/" + file.file;
+  return CheckFile(path, file.bytes, file.digest);
+}
+
+Status CheckModelFiles(const std::string& model_dir, const Manifest& manifest) {
+  for (const ModelFile& file : FilesOf(manifest)) {
+    RETURN_IF_ERROR(CheckModelFile(model_dir, file));
+  }
+  return OkStatus();
+}
+
+namespace {
+
+// The bytes of a file that is as the manifest says.
+Result<std::string> ReadModelFile(const std::string& model_dir, const ModelFile& file) {
+  const std::string path = model_dir + "/" + file.file;
+  ASSIGN_OR_RETURN(std::string bytes, ReadFile(path));
+  RETURN_IF_ERROR(CheckBytes(path, bytes, file.bytes, file.digest));
+  return bytes;
+}
+
+}  // namespace
+
 Result<std::vector<float>> ReadDense(const std::string& model_dir, const Manifest& manifest) {
-  const std::string path = model_dir + "/" + manifest.dense_file;
-  ASSIGN_OR_RETURN(const std::string bytes, ReadFile(path));
-  if (bytes.size() % sizeof(float) != 0 || bytes.size() / sizeof(float) != manifest.dense_floats) {
-    return CorruptionError("{} has {} bytes, the manifest says {} of {}", path, bytes.size(),
-                           Counted(manifest.dense_floats, "float"), sizeof(float));
+  ASSIGN_OR_RETURN(const std::string bytes, ReadModelFile(model_dir, manifest.dense));
+  if (bytes.size() % sizeof(float) != 0) {
+    return CorruptionError("{}/{} has {} bytes, which are no floats", model_dir,
+                           manifest.dense.file, bytes.size());
   }
-  if (Checksum(bytes) != manifest.dense_checksum) {
-    return CorruptionError("{} has checksum {}, the manifest says {}", path, Checksum(bytes),
-                           manifest.dense_checksum);
-  }
-  std::vector<float> dense(manifest.dense_floats);
+  std::vector<float> dense(bytes.size() / sizeof(float));
   std::memcpy(dense.data(), bytes.data(), bytes.size());
   return dense;
+}
+
+Result<std::string> ReadConfig(const std::string& model_dir, const Manifest& manifest) {
+  if (manifest.config.file.empty()) return ReadFile(model_dir + "/" + kConfigFile);
+  return ReadModelFile(model_dir, manifest.config);
 }
 
 Result<DatasetState> ReadDatasetState(const std::string& model_dir, const Manifest& manifest) {
   DatasetState state{.position = manifest.data_position, .files = {}};
   for (const ModelFile& file : manifest.files) {
     const std::string path = model_dir + "/" + file.file;
-    ASSIGN_OR_RETURN(const FileSum sum, SumUpFile(path));
-    if (sum.bytes != file.bytes || sum.checksum != file.checksum) {
-      return CorruptionError("{} has {} bytes and checksum {}, the manifest says {} and {}", path,
-                             sum.bytes, sum.checksum, file.bytes, file.checksum);
-    }
     state.files.push_back({.kind = file.kind, .bytes = {}, .path = file.is_linked ? path : ""});
-    if (!file.is_linked) {
-      ASSIGN_OR_RETURN(state.files.back().bytes, ReadFile(path));
+    if (file.is_linked) {
+      RETURN_IF_ERROR(CheckModelFile(model_dir, file));
+    } else {
+      ASSIGN_OR_RETURN(state.files.back().bytes, ReadModelFile(model_dir, file));
     }
   }
   return state;
 }
 
 Result<std::string> ReadCurve(const std::string& model_dir, const Manifest& manifest) {
-  if (manifest.curve_file.empty()) return std::string();
-  const std::string path = model_dir + "/" + manifest.curve_file;
-  ASSIGN_OR_RETURN(std::string text, ReadFile(path));
-  if (Checksum(text) == manifest.curve_checksum) return text;
-  return CorruptionError("{} has checksum {}, the manifest says {}", path, Checksum(text),
-                         manifest.curve_checksum);
+  if (manifest.curve.file.empty()) return std::string();
+  return ReadModelFile(model_dir, manifest.curve);
 }
 
 }  // namespace rowhouse

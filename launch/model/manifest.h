@@ -1,10 +1,11 @@
 // Manifest: describes a saved model, as JSON in --model_dir:
-//   manifest.json        format version, digests, tables, shards, step, and the other files with
-//                        their checksums
+//   manifest.json        format version, digests, tables, shards with the stamps of their rows,
+//   step,
+//                        and the other files with sizes and digests; its last key is a digest of
+//                        all that is before it
 //   dense-<steps>.bin    f32 little-endian: dense parameters, then the dense optimizer's state;
 //                        then the records of rows on the workers (worker/embedding/worker_rows.h)
-//   data-<kind>-<checksum>.bin  files of the data source (worker/data/dataset.h), which the
-//   manifest
+//   data-<kind>-<digest>.bin  files of the data source (worker/data/dataset.h), which the manifest
 //                        lists by kind: the preprocessing of own data. Saves of one model share
 //                        them by hard links
 //   curve-<steps>.json   the learning curve so far (launch/report/training_history.h)
@@ -12,6 +13,10 @@
 // Other rows lie in the shards' directories on their hosts. Rows that no step touched are not
 // stored: the initialisers' names and seeds in `tables` stand for them, or, for initial values from
 // a file, its size and XXH3-64.
+//
+// Whoever reads a model reads nothing that its manifest does not list, and compares what is read
+// with the size and digest there. Manifests of versions 1 and 2 have XXH3-64 in place of XXH3-128,
+// none of config.yaml and the rows, and no digest of their own.
 //
 // The manifest is written last, by rename, so that a crash leaves the old one. SaveModel is called
 // after every shard has answered FLUSH. docs/storage.md, "A save", says what a crash leaves at each
@@ -32,18 +37,20 @@ namespace rowhouse {
 
 // A file beside the manifest.
 struct ModelFile {
-  std::string kind;        // [a-z0-9_]+, unique in the model
-  std::string file;        // name within the model directory
-  uint64_t bytes = 0;      // its size
-  std::string checksum;    // XXH3-64, hex
+  std::string kind;    // [a-z0-9_]+, unique in the model
+  std::string file;    // name within the model directory; "": there is none
+  uint64_t bytes = 0;  // its size
+  std::string digest;  // XXH3-128, hex; of older versions XXH3-64
+  // Of a curve in older versions.
+  static constexpr uint64_t kUnknownBytes = UINT64_MAX;
   bool is_linked = false;  // the source gave a path, not bytes, and is given one
   bool operator==(const ModelFile&) const = default;
 };
 
 struct Manifest {
   // 2: the data may have begun at a later step than 0, and files of the data source have other
-  // names; a program of version 1 would go on at the wrong sample.
-  static constexpr int kFormatVersion = 2;
+  // names; a program of version 1 would go on at the wrong sample. 3: all files are in one list.
+  static constexpr int kFormatVersion = 3;
 
   std::string model_id;
   std::string config_digest;        // of the settings of the first run; shards have the same
@@ -59,31 +66,60 @@ struct Manifest {
   std::vector<TableSpec> tables;
   Plan plan;
   std::vector<SavedShard> shards;
-  std::string dense_file;  // name within the model directory
-  uint64_t dense_floats = 0;
-  std::string dense_checksum;         // XXH3-64, hex
+  ModelFile dense = {.kind = "dense"};
+  // Of the dense parameters and the state of their optimizer, without rows on the workers, of which
+  // a plan may have more than another. XXH3-128, hex; "": not known, in older versions.
+  std::string dense_digest = {};
+  ModelFile config = {.kind = "config"};  // older versions do not list it
+  ModelFile curve = {.kind = "curve"};
   std::string data_position = {};     // DatasetState::position
   std::vector<ModelFile> files = {};  // of the data source
-  std::string curve_file = {};        // name within the model directory; "": none
-  std::string curve_checksum = {};    // XXH3-64, hex
 };
 
 // True if `model_dir` holds a manifest.
 bool HasManifest(const std::string& model_dir);
 
-// kUsage if there is none or it is of a newer format; kCorruption if it cannot be read.
+// kUsage if there is none or it is of a newer format; kCorruption if it cannot be read, or is not
+// as it was written.
 Result<Manifest> ReadManifest(const std::string& model_dir);
 
-// Writes dense file, files of the data source, curve, config and manifest, in this order, each
-// durably; then removes such files of models saved there before. Fills dense_file, dense_floats,
-// dense_checksum, data_position, files, curve_file and curve_checksum. `curve`: text of the
-// learning curve; "": none.
-Status SaveModel(const std::string& model_dir, Manifest manifest, std::span<const float> dense,
-                 const std::string& config_yaml, const DatasetState& data = {},
-                 const std::string& curve = "");
+// What SaveModel writes beside the manifest.
+struct ModelContents {
+  std::span<const float> dense;  // the dense file (worker/dense/dense_file.h)
+  size_t dense_values = 0;       // of these, all but rows on the workers
+  std::string config_yaml;
+  DatasetState data = {};
+  std::string curve = "";  // text of the learning curve; "": none
+};
 
-// kCorruption, naming the file, if its size or checksum is not what the manifest says.
+// Writes dense file, files of the data source, curve, config and manifest, in this order, each
+// durably; then removes such files of models saved there before. Fills in what the manifest says of
+// them.
+Status SaveModel(const std::string& model_dir, Manifest manifest, const ModelContents& contents);
+
+// The manifest alone, of a model that is there.
+Status WriteManifest(const std::string& model_dir, const Manifest& manifest);
+
+// Says which model this is: equal digests mean the same rows, dense part, model settings and
+// preprocessing, under whatever plan and wherever it was saved. Hex of XXH3-128; "": not known, as
+// the model was saved in mid-run, without the digest of its rows, or by an older program.
+std::string ModelDigest(const Manifest& manifest);
+// "model digest <hex>", or why there is none.
+std::string ModelDigestText(const Manifest& manifest);
+
+// All files that the manifest lists, in its order.
+std::vector<ModelFile> FilesOf(const Manifest& manifest);
+
+// kCorruption, naming the file, if its size or digest is not what the manifest says.
+Status CheckModelFile(const std::string& model_dir, const ModelFile& file);
+// Of all of them.
+Status CheckModelFiles(const std::string& model_dir, const Manifest& manifest);
+
+// kCorruption as CheckModelFile.
 Result<std::vector<float>> ReadDense(const std::string& model_dir, const Manifest& manifest);
+
+// The text of config.yaml; of an older version as it is. kCorruption as CheckModelFile.
+Result<std::string> ReadConfig(const std::string& model_dir, const Manifest& manifest);
 
 // What the data source kept with the model. Files that it gave by path have a path in `model_dir`.
 // kCorruption as ReadDense.

@@ -11,6 +11,7 @@
 #include <numeric>
 
 #include "common/counted.h"
+#include "common/digest.h"
 #include "common/durable_file.h"
 #include "common/npy_file.h"
 #include "common/read_value.h"
@@ -118,6 +119,16 @@ Status ModelRows::MapTables(const SavedRows& model, const ModelRowsOptions& opti
         index.model_id, Counted(index.steps, "step"), manifest.model_id,
         Counted(manifest.steps, "step"));
   }
+  const std::string digest = ModelDigest(manifest);
+  const bool is_same =
+      index.dense_digest == manifest.dense_digest &&
+      (index.model_digest == digest || index.model_digest.empty() || digest.empty());
+  if (!is_same) {
+    return UsageError(
+        "it was exported from another run of this model (model digest {}, and this one's is {}); "
+        "export this one",
+        index.model_digest, digest);
+  }
   const std::string& asked = UntrainedNames()[static_cast<size_t>(options.weights.untrained)];
   if (index.untrained != asked) {
     return UsageError("it was exported with --untrained={}, and {} is asked for", index.untrained,
@@ -129,7 +140,10 @@ Status ModelRows::MapTables(const SavedRows& model, const ModelRowsOptions& opti
       return CorruptionError("export.json has no table \"{}\"", spec.name);
     }
     Table& table = tables_[Raw(spec.id)];
-    ASSIGN_OR_RETURN(table.mapping, Mapping::Open(options.mapped + "/" + found->file, spec));
+    const std::string path = options.mapped + "/" + found->file;
+    // The one reading of all of it that is left: what is mapped cannot be checked later.
+    RETURN_IF_ERROR(CheckFile(path, found->contents.bytes, found->contents.xxh3_128));
+    ASSIGN_OR_RETURN(table.mapping, Mapping::Open(path, spec));
     table.whole = table.mapping->floats;
     mapped_bytes_ += BytesOf(spec);
   }

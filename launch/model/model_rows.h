@@ -29,7 +29,8 @@ struct ModelRowsOptions {
   // Tables are read into memory, smallest first, while all of them take no more than this.
   uint64_t memory_bytes = UINT64_MAX;
   // A directory that `ckpt export --stored --format=npy` wrote of this model: its tables are mapped
-  // instead, all of them, so that opening takes no time and processes share their pages. "": none.
+  // instead, all of them, so that they take no memory of their own and processes share their pages.
+  // Opening reads them once, to compare them with their digests. "": none.
   std::string mapped;
 };
 

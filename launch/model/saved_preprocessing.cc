@@ -1,7 +1,5 @@
 #include "launch/model/saved_preprocessing.h"
 
-#include <filesystem>
-
 namespace rowhouse {
 namespace {
 
@@ -13,19 +11,11 @@ bool IsOfPreprocessing(const std::string& kind) {
 
 Result<std::shared_ptr<const Preprocessing>> OpenPreprocessing(const std::string& model_dir,
                                                                const Manifest& manifest) {
-  // Their contents have checksums of their own, which are checked when they are read.
   DatasetState state;
   for (const ModelFile& file : manifest.files) {
     if (!IsOfPreprocessing(file.kind)) continue;
-    const std::string path = model_dir + "/" + file.file;
-    std::error_code error;
-    const uint64_t bytes = std::filesystem::file_size(path, error);
-    if (error || bytes != file.bytes) {
-      return CorruptionError("{} {}, the manifest says it has {} bytes", path,
-                             error ? "cannot be read" : fmt::format("has {} bytes", bytes),
-                             file.bytes);
-    }
-    state.files.push_back({.kind = file.kind, .bytes = "", .path = path});
+    RETURN_IF_ERROR(CheckModelFile(model_dir, file));
+    state.files.push_back({.kind = file.kind, .bytes = "", .path = model_dir + "/" + file.file});
   }
   return PreprocessingOf(state);
 }

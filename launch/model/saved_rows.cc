@@ -110,11 +110,27 @@ Result<std::unique_ptr<RowStore>> SavedRows::OpenShard(const SavedShard& saved,
                       Raw(owner.value().shard), owner.value().model, Raw(saved.shard),
                       manifest_.model_id);
   }
+  RETURN_IF_ERROR(CheckOwner(saved.directory, owner.value(),
+                             {.model = manifest_.model_id,
+                              .shard = saved.shard,
+                              .shards = manifest_.plan.shards(),
+                              .plan_digest = manifest_.plan.digest(),
+                              .config_digest = manifest_.config_digest}));
   ASSIGN_OR_RETURN(const DirectoryState state, ReadState(saved.directory));
   RETURN_IF_ERROR(CheckClean(saved.directory, state));
   if (state.step != manifest_.steps) {
     return UsageError("{} holds rows after {} steps, the manifest was saved after {}",
                       saved.directory, state.step, manifest_.steps);
+  }
+  LOG_IF(WARNING, saved.stamp.empty() && saved.checksum.empty() && !manifest_.dense_digest.empty())
+      << "the manifest does not say which rows " << saved.directory
+      << " has, as ckpt compact was cut off; run it again";
+  if (!saved.stamp.empty() && saved.stamp != state.stamp) {
+    return CorruptionError(
+        "{} holds other rows than the manifest names (their stamp is {}, and was {}); put back "
+        "those "
+        "of this model",
+        saved.directory, state.stamp.empty() ? "not known" : state.stamp, saved.stamp);
   }
   if (!options.read_only && !saved.checksum.empty()) {
     return UsageError("{} is a part of a checkpoint, which is never changed", saved.directory);
@@ -127,40 +143,45 @@ Result<std::unique_ptr<RowStore>> SavedRows::OpenShard(const SavedShard& saved,
   return rows.status().Annotate(fmt::format("shard {}", Raw(saved.shard)));
 }
 
-Status SavedRows::ScanRowsOnWorkers(const Visitor& visit) const {
-  if (!manifest_.plan.has_worker_rows()) return OkStatus();
-  struct Part {
-    TableId table;
-    std::vector<RowId> rows;  // empty: all
-    uint64_t count;
-    size_t record_bytes;
-  };
-  ASSIGN_OR_RETURN(const std::vector<float> dense, ReadDense(model_dir_, manifest_));
-  std::span<const std::byte> rest = std::as_bytes(std::span(dense));
-  std::vector<Part> parts;
-  uint64_t before = rest.size();  // bytes ahead of the rows; they lie at the end
+std::vector<SavedRows::RowsOnWorkers> SavedRows::TablesOnWorkers() const {
+  std::vector<RowsOnWorkers> tables;
   for (const TableSpec& table : manifest_.tables) {
     const bool is_whole = manifest_.plan.is_on_workers(table.id);
     const std::vector<RowId>& rows = manifest_.plan.worker_rows(table.id);
     if (!is_whole && rows.empty()) continue;
     const auto optimizer = Optimizers().Make(table.optimizer, table.optimizer_options).value();
-    parts.push_back({.table = table.id,
-                     .rows = rows,
-                     .count = is_whole ? table.rows : rows.size(),
-                     .record_bytes = LayoutOf(table, *optimizer).bytes()});
-    const Part& part = parts.back();
-    if (part.count > before / part.record_bytes) {
-      return CorruptionError("{}/{} has {} bytes, the rows on the workers alone take more",
-                             model_dir_, manifest_.dense_file, rest.size());
-    }
-    before -= part.count * part.record_bytes;
+    tables.push_back({.table = table.id,
+                      .rows = rows,
+                      .count = is_whole ? table.rows : rows.size(),
+                      .record_bytes = LayoutOf(table, *optimizer).bytes()});
   }
-  rest = rest.subspan(before);
-  for (const Part& part : parts) {
-    for (uint64_t place = 0; place < part.count; ++place) {
-      RETURN_IF_ERROR(visit(part.table, part.rows.empty() ? RowId{place} : part.rows[place],
-                            rest.first(part.record_bytes)));
-      rest = rest.subspan(part.record_bytes);
+  return tables;
+}
+
+Result<uint64_t> SavedRows::BytesOnWorkers() const {
+  uint64_t left = manifest_.dense.bytes;
+  for (const RowsOnWorkers& rows : TablesOnWorkers()) {
+    if (rows.count > left / rows.record_bytes) {
+      return CorruptionError("{}/{} has {} bytes, the rows on the workers alone take more",
+                             model_dir_, manifest_.dense.file, manifest_.dense.bytes);
+    }
+    left -= rows.count * rows.record_bytes;
+  }
+  return manifest_.dense.bytes - left;
+}
+
+Status SavedRows::ScanRowsOnWorkers(const Visitor& visit) const {
+  if (!manifest_.plan.has_worker_rows()) return OkStatus();
+  ASSIGN_OR_RETURN(const std::vector<float> dense, ReadDense(model_dir_, manifest_));
+  ASSIGN_OR_RETURN(const uint64_t bytes, BytesOnWorkers());
+  // They lie at the end.
+  std::span<const std::byte> rest = std::as_bytes(std::span(dense)).last(bytes);
+  for (const RowsOnWorkers& of_table : TablesOnWorkers()) {
+    for (uint64_t place = 0; place < of_table.count; ++place) {
+      RETURN_IF_ERROR(visit(of_table.table,
+                            of_table.rows.empty() ? RowId{place} : of_table.rows[place],
+                            rest.first(of_table.record_bytes)));
+      rest = rest.subspan(of_table.record_bytes);
     }
   }
   return OkStatus();

@@ -30,7 +30,7 @@ class SavedRows {
 
   // Opens the rows of one of manifest().shards, read-only unless `options` say otherwise; the path
   // is filled in. kUsage for rows that were in memory, on another host, of another model or step,
-  // in use, or left open by a run.
+  // in use, or left open by a run; kCorruption if they are not those that the manifest names.
   Result<std::unique_ptr<RowStore>> OpenShard(const SavedShard& saved,
                                               RowStoreOptions options = {.read_only = true}) const;
 
@@ -45,8 +45,18 @@ class SavedRows {
   // step touched are among them.
   using Visitor = std::function<Status(TableId, RowId, std::span<const std::byte>)>;
   Status ScanRowsOnWorkers(const Visitor& visit) const;
+  // What they take at the end of the dense file. kCorruption if it is shorter.
+  Result<uint64_t> BytesOnWorkers() const;
 
  private:
+  struct RowsOnWorkers {
+    TableId table;
+    std::vector<RowId> rows;  // empty: all
+    uint64_t count;
+    size_t record_bytes;
+  };
+  std::vector<RowsOnWorkers> TablesOnWorkers() const;
+
   std::string model_dir_;
   Manifest manifest_;
 };

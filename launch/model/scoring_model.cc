@@ -5,6 +5,8 @@
 #include "common/counted.h"
 #include "launch/hosts/host_facts.h"
 #include "launch/model/last_save.h"
+#include "launch/model/model_settings.h"
+#include "worker/dense/dense_optimizer.h"
 
 namespace rowhouse {
 namespace {
@@ -45,6 +47,7 @@ Result<std::unique_ptr<ScoringModel>> ScoringModel::Open(const Settings& setting
   const auto open = [&]() -> Result<std::unique_ptr<ScoringModel>> {
     ASSIGN_OR_RETURN(SavedRows saved, SavedRows::Open(model_dir, settings.storage.row_dir));
     std::unique_ptr<ScoringModel> model(new ScoringModel(settings, std::move(saved)));
+    RETURN_IF_ERROR(CheckSettingsToScore(settings, model_dir, model->manifest()));
     RETURN_IF_ERROR(CheckTables(settings.embedding.physical, model->manifest().tables));
     RETURN_IF_ERROR(model->ReadDensePart());
     rows.weights.is_frozen = settings.embedding.is_frozen;
@@ -60,13 +63,18 @@ Result<std::unique_ptr<ScoringModel>> ScoringModel::Open(const Settings& setting
 Status ScoringModel::ReadDensePart() {
   ASSIGN_OR_RETURN(dense_, ReadDense(settings_.output.model_dir, manifest()));
   ForwardPass shape(settings_.model, settings_.embedding);
-  const size_t due = shape.dense().size();
-  // Behind the parameters lie the optimizer's state and rows on the workers.
-  if (dense_.size() < due) {
-    return CorruptionError("{} has {} numbers, the dense part of config.yaml alone has {}",
-                           manifest().dense_file, dense_.size(), due);
+  const size_t parameters = shape.dense().size();
+  DenseOptimizerOptions options = settings_.dense_optimizer_options();
+  options.parameters = parameters;
+  ASSIGN_OR_RETURN(const auto optimizer,
+                   DenseOptimizers().Make(settings_.dense_optimizer(), options));
+  ASSIGN_OR_RETURN(const uint64_t bytes_of_rows, saved_.BytesOnWorkers());
+  const size_t due = parameters + optimizer->state().size() + bytes_of_rows / sizeof(float);
+  if (dense_.size() != due) {
+    return CorruptionError("{} has {} numbers, the model of config.yaml has {}",
+                           manifest().dense.file, dense_.size(), due);
   }
-  dense_.resize(due);
+  dense_.resize(parameters);
   return OkStatus();
 }
 
@@ -78,8 +86,9 @@ std::unique_ptr<ForwardPass> ScoringModel::MakeForward() const {
 }
 
 std::string ScoringModel::Describe() const {
-  return fmt::format("the model in {} after {}: {}", settings_.output.model_dir,
-                     Counted(manifest().steps, "step"), rows_->Describe());
+  return fmt::format("the model in {} after {}: {}, {}", settings_.output.model_dir,
+                     Counted(manifest().steps, "step"), rows_->Describe(),
+                     ModelDigestText(manifest()));
 }
 
 }  // namespace rowhouse

@@ -33,7 +33,7 @@ class ScoringModel {
 
   ModelRows& rows() const { return *rows_; }
   const Manifest& manifest() const { return saved_.manifest(); }
-  // "the model in DIR after 1200 steps: 26 tables in memory (2.2 GB)"
+  // "the model in DIR after 1200 steps: 26 tables in memory (2.2 GB), model digest <hex>"
   std::string Describe() const;
 
  private:

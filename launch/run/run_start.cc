@@ -14,11 +14,11 @@
 #include "launch/hosts/host_facts.h"
 #include "launch/model/last_save.h"
 #include "launch/model/manifest.h"
+#include "launch/model/model_settings.h"
 #include "launch/model/saved_rows.h"
 #include "launch/plan/auto_plan.h"
 #include "launch/plan/plan_of_run.h"
 #include "launch/settings/going_on.h"
-#include "launch/settings/yaml_config.h"
 #include "ps/shard/shard_opening.h"
 #include "sharding/rows/initialiser.h"
 #include "worker/mpi/agreement.h"
@@ -50,20 +50,6 @@ Status CheckOutputs(const Settings& settings) {
     RETURN_IF_ERROR(CheckOutputDirectory(report, "report"));
   }
   return OkStatus();
-}
-
-// The settings of the model's last run. kUsage if its config.yaml is not as it was saved.
-Result<Settings> ReadModelSettings(const std::string& model_dir, const Manifest& manifest) {
-  Settings settings;
-  RETURN_IF_ERROR(ReadYamlConfig(model_dir + "/config.yaml", &settings));
-  settings.Complete();
-  const bool is_version_1 = manifest.model_settings.empty();
-  const std::string& saved = is_version_1 ? manifest.config_digest : manifest.model_settings;
-  const std::string digest =
-      is_version_1 ? settings.config_digest() : ModelSettingsDigest(settings);
-  if (digest == saved) return settings;
-  return UsageError("{}/config.yaml is not as it was saved (digest {}, was {})", model_dir, digest,
-                    saved);
 }
 
 // Whether a run of these settings may go on from the model. Fills in what a manifest of version 1
@@ -239,7 +225,7 @@ Result<TrainingHistory> ReadHistory(const Settings& settings, const std::string&
     if (report.ok()) history = TrainingHistory::OfReport(report.value());
   } else {
     Result<TrainingHistory> read = TrainingHistory::FromJsonText(curve);
-    if (!read.ok()) return read.status().Annotate(model_dir + "/" + manifest.curve_file);
+    if (!read.ok()) return read.status().Annotate(model_dir + "/" + manifest.curve.file);
     history = std::move(read).value();
   }
   history.DropAfter(manifest.steps);
@@ -286,7 +272,8 @@ Status PrepareLoad(const Settings& settings, RunStart* start) {
   ASSIGN_OR_RETURN(start->dense, ReadDense(save.directory, manifest));
   ASSIGN_OR_RETURN(start->data, ReadDatasetState(save.directory, manifest));
   ASSIGN_OR_RETURN(start->history, ReadHistory(settings, save.directory, manifest));
-  fmt::print("goes on from step {}, saved in {}\n", manifest.steps, save.directory);
+  fmt::print("goes on from step {}, saved in {}: {}\n", manifest.steps, save.directory,
+             ModelDigestText(manifest));
   std::fflush(stdout);
   return OkStatus();
 }

@@ -305,15 +305,17 @@ Status WorkerRun::WriteModel(const std::string& directory, uint64_t steps,
                     .data_settings = DataSettingsDigest(setup_.settings),
                     .tables = job_.tables,
                     .plan = job_.plan,
-                    .shards = std::move(shards),
-                    .dense_file = {},
-                    .dense_checksum = {}};
+                    .shards = std::move(shards)};
   TrainingStep& step = *run_.step;
   const PlaceInData place = PlaceAfter(steps, *run_.data, TrainerOptionsOf(setup_.settings, job_));
   ASSIGN_OR_RETURN(const DatasetState state, run_.data->StateAt(place.epoch, place.sample));
+  const std::vector<float> dense = MakeDenseFile(step.dense(), step.optimizer(), *step.rows());
   return SaveModel(directory, std::move(manifest),
-                   MakeDenseFile(step.dense(), step.optimizer(), *step.rows()),
-                   WriteYamlText(setup_.settings), state, HistorySoFar().ToJsonText());
+                   {.dense = dense,
+                    .dense_values = dense.size() - step.rows()->saved_floats(),
+                    .config_yaml = WriteYamlText(setup_.settings),
+                    .data = state,
+                    .curve = HistorySoFar().ToJsonText()});
 }
 
 Status WorkerRun::SaveModelWith(const std::string& rows_digest) {
@@ -323,7 +325,8 @@ Status WorkerRun::SaveModelWith(const std::string& rows_digest) {
   for (uint32_t s = 0; s < links_.shards.size(); ++s) {
     shards.push_back({.shard = ShardId{s},
                       .host = links_.shards[s].host,
-                      .directory = links_.shards[s].directory});
+                      .directory = links_.shards[s].directory,
+                      .stamp = client_.replies().flushes[s].stamp});
   }
   const auto save = [&] {
     return AsFaultOfTheWorld(WriteModel(directory, summary_.steps_done, shards, rows_digest));

@@ -13,6 +13,7 @@
 
 #include "common/counted.h"
 #include "common/read_value.h"
+#include "launch/model/model_settings.h"
 #include "launch/model/saved_preprocessing.h"
 #include "launch/report/json_output.h"
 #include "launch/run/progress.h"
@@ -68,10 +69,12 @@ SamplesOf WhichSamples(const CommandLine& command_line) {
   return command_line.Value("data").empty() || names_part ? SamplesOf::kTestPart : SamplesOf::kFile;
 }
 
-// The data are mapped as those were that the model was trained on.
+// The data are mapped as those were that the model was trained on. Before they are read, what says
+// how they are read is compared with the model's own.
 Status FindPreprocessing(Settings* settings) {
   const std::string& directory = settings->output.model_dir;
   ASSIGN_OR_RETURN(const Manifest manifest, ReadManifest(directory));
+  RETURN_IF_ERROR(CheckSettingsToScore(*settings, directory, manifest));
   ASSIGN_OR_RETURN(settings->data.preprocessing, OpenPreprocessing(directory, manifest));
   return OkStatus();
 }
@@ -169,9 +172,10 @@ std::string TextOf(const Measured& m) {
       m.mean_label, Counted(m.summary.samples, "sample"), RateText(m.summary));
 }
 
-std::string JsonOf(const Measured& m, uint64_t steps) {
+std::string JsonOf(const Measured& m, const Manifest& model) {
   const nlohmann::ordered_json json = {
-      {"steps", steps},
+      {"model_digest", ModelDigest(model)},
+      {"steps", model.steps},
       {"samples", m.summary.samples},
       {"bad_lines", m.summary.bad_lines},
       {"auc", NumberOrNull(m.metrics.roc_auc)},
@@ -252,8 +256,8 @@ Status RunEval(const CommandLine& command_line, const Settings& settings) {
                              .mean_score = MeanOf(all_scores),
                              .mean_label = MeanOf(labels)};
   fmt::print(stderr, "{}", only.Warning());
-  return DeliverFigures(command_line.Value(kJsonFlag),
-                        JsonOf(measured, job.model->manifest().steps), TextOf(measured));
+  return DeliverFigures(command_line.Value(kJsonFlag), JsonOf(measured, job.model->manifest()),
+                        TextOf(measured));
 }
 
 }  // namespace rowhouse

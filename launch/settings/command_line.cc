@@ -3,6 +3,7 @@
 #include <gflags/gflags.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <set>
 #include <sstream>
 
@@ -372,6 +373,15 @@ std::string ConfigOf(const CommandLine& command_line) {
   return config.empty() && !model_dir.empty() ? model_dir + "/config.yaml" : config;
 }
 
+// A model's config.yaml is read only as it was saved.
+Status ReadConfigFile(const std::string& path, bool is_of_model, Settings* settings) {
+  const std::string directory = std::filesystem::path(path).parent_path();
+  if (!is_of_model || !HasManifest(directory)) return ReadYamlConfig(path, settings);
+  ASSIGN_OR_RETURN(const Manifest manifest, ReadManifest(directory));
+  ASSIGN_OR_RETURN(const std::string text, ReadConfig(directory, manifest));
+  return ReadYamlText(text, path, settings);
+}
+
 // What strategies are told has no effect where a file says who owns what.
 Status CheckPlanStandsAlone(const CommandLine& command_line, const Settings& settings) {
   if (settings.sharding.plan.empty()) return OkStatus();
@@ -440,7 +450,8 @@ Result<Settings> MakeSettings(const CommandLine& command_line) {
   Settings settings;
   const std::string config = ConfigOf(command_line);
   if (!config.empty()) {
-    const Status read = ReadYamlConfig(config, &settings);
+    const Status read =
+        ReadConfigFile(config, /*is_of_model=*/command_line.Value(kConfigFlag).empty(), &settings);
     if (!read.ok() && command_line.Value(kConfigFlag).empty() && !ReadFile(config).ok()) {
       const std::string_view flag = ScoresModel(command_line) ? "model_dir" : kMeasuredFlag;
       return UsageError("--{}={}: holds no saved model ({}); give the --model_dir of a run", flag,

@@ -1,8 +1,8 @@
 #include "launch/settings/config_digest.h"
 
 #include <fmt/format.h>
-#include <xxhash.h>
 
+#include "common/digest.h"
 #include "launch/settings/schema_fields.h"
 #include "launch/settings/setting_fields.h"
 #include "launch/settings/table_fields.h"
@@ -21,12 +21,7 @@ bool IsOfVersion1(const std::string& optimizer) {
 }  // namespace
 
 std::string ConfigDigest(const Settings& settings) {
-  return DigestOfText(ConfigText(settings, ConfigPart::kAll));
-}
-
-std::string DigestOfText(const std::string& text) {
-  const XXH128_hash_t hash = XXH3_128bits(text.data(), text.size());
-  return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
+  return DigestOf(ConfigText(settings, ConfigPart::kAll));
 }
 
 std::string ConfigText(const Settings& settings, ConfigPart part) {

@@ -18,7 +18,4 @@ std::string ConfigDigest(const Settings& settings);
 enum class ConfigPart { kAll, kModel };
 std::string ConfigText(const Settings& settings, ConfigPart part);
 
-// Hex of XXH3-128.
-std::string DigestOfText(const std::string& text);
-
 }  // namespace rowhouse

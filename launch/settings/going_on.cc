@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "common/digest.h"
 #include "launch/settings/config_digest.h"
 #include "launch/settings/setting_fields.h"
 
@@ -130,7 +131,7 @@ std::string FileOf(const Settings& settings) {
 }  // namespace
 
 std::string ModelSettingsDigest(const Settings& settings) {
-  return DigestOfText(ConfigText(settings, ConfigPart::kModel));
+  return DigestOf(ConfigText(settings, ConfigPart::kModel));
 }
 
 std::string DataSettingsDigest(const Settings& settings) {
@@ -143,7 +144,7 @@ std::string DataSettingsDigest(const Settings& settings) {
     if (reads_file && field.name == "data_generation") continue;
     text += fmt::format("{}={}\n", field.name, field.get(settings));
   }
-  return DigestOfText(text);
+  return DigestOf(text);
 }
 
 std::vector<SettingChange> ForbiddenChanges(const Settings& before, const Settings& now) {

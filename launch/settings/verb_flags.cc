@@ -132,8 +132,9 @@ const std::vector<Verb>& Verbs() {
        "[NAME ... | all]"},
       {"ckpt", kCkpt,
        "prints a row, or the sizes of tables and shards, of the saved model in --model_dir, or "
-       "compacts its rows, or exports it for other programs",
-       "inspect TABLE TOKEN | stats | compact | export [TABLE ...]"},
+       "verifies that all of it is as it was saved, compacts its rows, or exports it for other "
+       "programs",
+       "inspect TABLE TOKEN | stats | verify | compact | export [TABLE ...]"},
       {"compare", kCompare,
        "prints the runs whose reports are named side by side, and writes a page of them",
        "REPORT.json ..."},

@@ -39,12 +39,12 @@ class LastSaveTest : public testing::Test {
 
   // The model at the end of a run.
   void SaveEnd(uint64_t steps) {
-    WriteShard(shard_, {.is_clean = true, .step = steps, .stamp = steps});
+    WriteShard(shard_, {.is_clean = true, .step = steps, .stamp = fmt::format("{:032x}", steps)});
     Write(model_, steps, {.shard = ShardId{0}, .host = "here", .directory = shard_});
   }
   void SaveCheckpoint(uint64_t steps) {
     const std::string part = Part(steps);
-    WriteShard(part, {.is_clean = true, .step = steps, .stamp = steps});
+    WriteShard(part, {.is_clean = true, .step = steps, .stamp = fmt::format("{:032x}", steps)});
     Write(CheckpointDirectory(model_, steps), steps,
           {.shard = ShardId{0},
            .host = "here",
@@ -78,7 +78,7 @@ class LastSaveTest : public testing::Test {
     manifest.steps = steps;
     manifest.shards = {saved};
     const std::vector<float> dense = {1.0f, 2.0f};
-    ASSERT_OK(SaveModel(directory, manifest, dense, "x: 1\n"));
+    ASSERT_OK(SaveModel(directory, manifest, {.dense = dense, .config_yaml = "x: 1\n"}));
   }
 };
 
@@ -113,6 +113,19 @@ TEST_F(LastSaveTest, LeavesOutCheckpointsThatAreNotWhole) {
   EXPECT_EQ(Last("elsewhere"), "step-20") << "a part on a host that cannot be seen";
   ASSERT_OK(WriteFileDurably(CheckpointDirectory(model_, 10) + "/dense-10.bin", "cut"));
   EXPECT_THAT(Last(), testing::HasSubstr("holds no saved model"));
+}
+
+TEST_F(LastSaveTest, SaysWhichCheckpointIsPassedOverAsItsManifestOrAFileIsGone) {
+  for (const uint64_t steps : {10, 20, 30}) SaveCheckpoint(steps);
+  Open();
+  fs::remove(CheckpointDirectory(model_, 30) + "/manifest.json");
+  fs::remove(CheckpointDirectory(model_, 20) + "/config.yaml");
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(Last(), "step-10");
+  const std::string said = testing::internal::GetCapturedStderr();
+  EXPECT_THAT(said,
+              testing::HasSubstr("step-30 is not whole, and left out: its manifest.json is gone"));
+  EXPECT_THAT(said, testing::HasSubstr("step-20/config.yaml"));
 }
 
 TEST_F(LastSaveTest, OfAnotherModelIsThatOfTheRunThatReplacesIt) {

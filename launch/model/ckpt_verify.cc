@@ -1,0 +1,186 @@
+#include "launch/model/ckpt_verify.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "common/counted.h"
+#include "launch/model/last_save.h"
+#include "launch/model/manifest.h"
+#include "launch/model/model_settings.h"
+#include "launch/model/saved_rows.h"
+#include "ps/store/checkpoint_part.h"
+#include "sharding/rows/optimizer.h"
+#include "sharding/rows/record_weights.h"
+#include "sharding/rows/rows_digest.h"
+
+namespace rowhouse {
+namespace {
+
+// A table as the digest sees it.
+struct Table {
+  TableSpec spec;
+  std::unique_ptr<Optimizer> optimizer;
+  DigestedTable digested;
+};
+
+// One save of a model.
+class Save {
+ public:
+  Save(std::string directory, const NodeOptions& storage, CkptFigures* out)
+      : directory_(std::move(directory)), storage_(storage), out_(*out) {}
+
+  // OK, or the first fault; all are said.
+  Status Verify();
+
+ private:
+  // Says a fault and goes on.
+  void Note(const Status& status);
+  void VerifyFiles();
+  void VerifyShard(const SavedRows& rows, const SavedShard& shard);
+  Status AddRows(const SavedShard& shard, RowStore& store);
+  Status AddRow(TableId table, RowId row, uint16_t first_column, std::span<const std::byte> record);
+  Status AddRowsOnWorkers(const SavedRows& rows);
+  void CompareDigests();
+
+  const std::string directory_;
+  const NodeOptions& storage_;
+  CkptFigures& out_;
+  Manifest manifest_;
+  std::vector<Table> tables_;
+  RowsDigest digest_;
+  uint64_t rows_ = 0;
+  nlohmann::ordered_json faults_ = nlohmann::ordered_json::array();
+  Status first_;
+};
+
+void Save::Note(const Status& status) {
+  if (status.ok()) return;
+  out_.Say("  {}\n", status.message());
+  faults_.push_back(status.message());
+  if (first_.ok()) first_ = status;
+}
+
+void Save::VerifyFiles() {
+  for (const ModelFile& file : FilesOf(manifest_)) Note(CheckModelFile(directory_, file));
+  Note(ReadModelSettings(directory_, manifest_).status());
+}
+
+Status Save::AddRow(TableId table, RowId row, uint16_t first_column,
+                    std::span<const std::byte> record) {
+  if (Raw(table) >= tables_.size()) {
+    return CorruptionError("table {} is none of the model's", Raw(table));
+  }
+  const Table& of = tables_[Raw(table)];
+  const auto layout = LayoutOfRecord(of.spec, *of.optimizer, first_column, record.size());
+  if (!layout) {
+    return CorruptionError("table \"{}\": row {} has {} bytes, which no row of it has",
+                           of.spec.name, Raw(row), record.size());
+  }
+  digest_.Add(of.digested, row, first_column, *layout, record.data());
+  rows_ += first_column == 0 ? 1 : 0;
+  return OkStatus();
+}
+
+Status Save::AddRows(const SavedShard& shard, RowStore& store) {
+  if (!shard.checksum.empty()) RETURN_IF_ERROR(CheckPart(shard.directory, shard.checksum));
+  RETURN_IF_ERROR(store.Verify([this](TableId table) {
+    return Raw(table) < tables_.size() ? tables_[Raw(table)].spec.name : "that is not the model's";
+  }));
+  return store.Scan(
+      [this](TableId table, RowId row, uint16_t first_column, std::span<const std::byte> record) {
+        return AddRow(table, row, first_column, record);
+      });
+}
+
+void Save::VerifyShard(const SavedRows& rows, const SavedShard& shard) {
+  const auto store = rows.OpenShard(shard);
+  Note((store.ok() ? AddRows(shard, *store.value()) : store.status())
+           .Annotate(fmt::format("shard {}", Raw(shard.shard))));
+}
+
+Status Save::AddRowsOnWorkers(const SavedRows& rows) {
+  return rows.ScanRowsOnWorkers(
+      [this](TableId table, RowId row, std::span<const std::byte> record) -> Status {
+        const Table& of = tables_[Raw(table)];
+        const RecordLayout layout = LayoutOf(of.spec, *of.optimizer);
+        if (layout.trailer(record.data()).lsn == 0) return OkStatus();  // No step has touched it.
+        return AddRow(table, row, /*first_column=*/0, record);
+      });
+}
+
+void Save::CompareDigests() {
+  if (manifest_.rows_digest.empty()) {
+    manifest_.rows_digest = digest_.hex();  // Saved in mid-run, when nobody asked for it.
+    return;
+  }
+  if (manifest_.rows_digest == digest_.hex()) return;
+  Note(CorruptionError("the digest of all rows is {}, and was {}", digest_.hex(),
+                       manifest_.rows_digest));
+}
+
+Status Save::Verify() {
+  out_.Say("{}\n", directory_);
+  const auto verify = [this]() -> Status {
+    if (!HasManifest(directory_)) return CorruptionError("its manifest.json is gone");
+    ASSIGN_OR_RETURN(const SavedRows rows, SavedRows::Open(directory_, storage_.row_dir));
+    manifest_ = rows.manifest();
+    for (const TableSpec& spec : manifest_.tables) {
+      ASSIGN_OR_RETURN(auto optimizer, Optimizers().Make(spec.optimizer, spec.optimizer_options));
+      const StateShape shape = StateShapeOf(*optimizer);
+      tables_.push_back({.spec = spec,
+                         .optimizer = std::move(optimizer),
+                         .digested = DigestedTable(spec.name, shape)});
+    }
+    VerifyFiles();
+    for (const SavedShard& shard : manifest_.shards) VerifyShard(rows, shard);
+    Note(AddRowsOnWorkers(rows));
+    // Faults say why it would differ.
+    if (first_.ok()) CompareDigests();
+    return OkStatus();
+  };
+  Note(verify());
+  if (first_.ok()) {
+    out_.Say("  whole: step {}, {}, {}, {}, rows digest {}, {}\n", manifest_.steps,
+             Counted(FilesOf(manifest_).size(), "file"), Counted(manifest_.shards.size(), "shard"),
+             Counted(rows_, "row"), digest_.hex(), ModelDigestText(manifest_));
+  }
+  out_.json["saves"].push_back({{"directory", directory_},
+                                {"whole", first_.ok()},
+                                {"steps", manifest_.steps},
+                                {"rows", rows_},
+                                {"rows_digest", manifest_.rows_digest},
+                                {"model_digest", ModelDigest(manifest_)},
+                                {"faults", faults_}});
+  return first_;
+}
+
+}  // namespace
+
+Status VerifyModel(const std::string& model_dir, const NodeOptions& storage, CkptFigures* out) {
+  const std::vector<std::string> checkpoints = CheckpointDirectoriesOf(model_dir);
+  if (!HasManifest(model_dir) && checkpoints.empty()) {
+    return UsageError("{} holds no saved model; train with --model_dir", model_dir);
+  }
+  out->json = {{"saves", nlohmann::ordered_json::array()}};
+  Status first;
+  bool is_any_whole = false;
+  for (const std::string& directory : checkpoints) {
+    const Status status = Save(directory, storage, out).Verify();
+    is_any_whole = is_any_whole || status.ok();
+    if (first.ok()) first = status.Annotate(directory);
+  }
+  if (!HasManifest(model_dir)) return first;
+  // Rows that a run has changed since are no damage where a checkpoint has taken their place.
+  const Result<SavedRows> rows = SavedRows::Open(model_dir, storage.row_dir);
+  const Status unchanged = rows.ok() ? rows.value().CheckUnchanged() : OkStatus();
+  if (!unchanged.ok() && is_any_whole) {
+    out->Say(
+        "{}\n  not read: a run has changed its rows since, and the checkpoints took its place\n",
+        model_dir);
+    return first;
+  }
+  const Status status = Save(model_dir, storage, out).Verify();
+  return first.ok() ? status : first;
+}
+
+}  // namespace rowhouse
