@@ -1,6 +1,5 @@
 #include "launch/calibrate/calibration_file.h"
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -28,15 +27,11 @@ Result<std::string> CalibrationFileToWrite(const std::string& given) {
   if (std::filesystem::is_directory(path, error)) {
     return UsageError("--calibration={}: it is a directory; name a file in it", path);
   }
-  // As it will be written: beside the path, then renamed.
-  const std::string beside = path + ".tmp";
-  const int file = ::open(beside.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
-  if (file < 0) {
-    return UsageError("--calibration={}: cannot write {}: {}; name a file that can be written",
-                      path, beside, std::strerror(errno));
+  const std::string folder = directory.empty() ? "." : directory.string();
+  if (::access(folder.c_str(), W_OK | X_OK) != 0) {
+    return UsageError("--calibration={}: cannot write into {}: {}; name a file that can be written",
+                      path, folder, std::strerror(errno));
   }
-  ::close(file);
-  ::unlink(beside.c_str());
   return path;
 }
 

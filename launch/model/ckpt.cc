@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "common/json_text.h"
 #include "common/nearest_name.h"
 #include "launch/model/ckpt_compact.h"
 #include "launch/model/ckpt_export.h"
@@ -10,6 +11,7 @@
 #include "launch/model/ckpt_inspect.h"
 #include "launch/model/ckpt_stats.h"
 #include "launch/model/ckpt_token.h"
+#include "launch/model/model_lock.h"
 #include "launch/model/saved_preprocessing.h"
 #include "launch/model/saved_rows.h"
 #include "launch/model/scoring_model.h"
@@ -34,7 +36,7 @@ Result<Settings> SettingsOfModel(const Settings& given) {
 Status Export(const Settings& given, const std::vector<std::string>& arguments,
               const CkptFlags& flags, CkptFigures* found) {
   Settings last = given;
-  RETURN_IF_ERROR(UseLastSave(&last));
+  ASSIGN_OR_RETURN(const auto hold, UseLastSave(&last));
   ASSIGN_OR_RETURN(const Settings settings, SettingsOfModel(last));
   ASSIGN_OR_RETURN(const Untrained untrained, FindUntrained(flags.untrained));
   RETURN_IF_ERROR(ExportModel(settings,
@@ -89,10 +91,12 @@ Status RunCkpt(const Settings& settings, const std::vector<std::string>& argumen
   if (action == "export") {
     CkptFigures found;
     RETURN_IF_ERROR(Export(settings, arguments, flags, &found));
-    return DeliverFigures(flags.json, found.json.dump(2) + "\n", found.text);
+    return DeliverFigures(flags.json, DumpJson(found.json, 2) + "\n", found.text);
   }
   const auto carry = [&]() -> Status {
     CkptFigures found;
+    ASSIGN_OR_RETURN(const auto lock, action == "compact" ? LockModelForRun(model_dir)
+                                                          : LockModelForReading(model_dir));
     ASSIGN_OR_RETURN(const SavedRows model, SavedRows::Open(model_dir, settings.storage.row_dir));
     if (action == "inspect") {
       RETURN_IF_ERROR(Inspect(settings, model, arguments[1], arguments[2], &found));
@@ -103,7 +107,7 @@ Status RunCkpt(const Settings& settings, const std::vector<std::string>& argumen
       RETURN_IF_ERROR(CompactShards(model, settings.storage, flags.compression,
                                     /*prints=*/flags.json != kJsonToStdout, &found.json));
     }
-    return DeliverFigures(flags.json, found.json.dump(2) + "\n", found.text);
+    return DeliverFigures(flags.json, DumpJson(found.json, 2) + "\n", found.text);
   };
   return carry().Annotate("--model_dir=" + model_dir);
 }

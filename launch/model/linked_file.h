@@ -1,5 +1,4 @@
-// Large files of a model that lie in several places at once: hard links where the file system is
-// the same, copies elsewhere. Threads: one a path.
+// Size and checksum of a large file. Threads: any.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +14,5 @@ struct FileSum {
 };
 // Reads the file once, in pieces. Errors as common/durable_file.h.
 Result<FileSum> SumUpFile(const std::string& path);
-
-// Makes `path` a file of the same bytes, whole or not at all, which survives a crash. Does nothing
-// if `path` is that file already. A link shares its bytes with `source`: both must be replaced, not
-// written to.
-Status LinkOrCopyDurably(const std::string& source, const std::string& path);
 
 }  // namespace rowhouse

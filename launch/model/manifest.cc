@@ -10,6 +10,7 @@
 #include "common/counted.h"
 #include "common/durable_file.h"
 #include "common/json_text.h"
+#include "common/new_file.h"
 #include "launch/model/linked_file.h"
 
 namespace rowhouse {
@@ -252,7 +253,7 @@ Status SaveModel(const std::string& model_dir, Manifest manifest, std::span<cons
   }
   RETURN_IF_ERROR(WriteFileDurably(model_dir + "/config.yaml", config_yaml));
   RETURN_IF_ERROR(
-      WriteFileDurably(ManifestPath(model_dir), ManifestToJson(manifest).dump(1) + "\n"));
+      WriteFileDurably(ManifestPath(model_dir), DumpJson(ManifestToJson(manifest), 1) + "\n"));
   RemoveFilesNotIn(manifest, model_dir);
   return OkStatus();
 }
