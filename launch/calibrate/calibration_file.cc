@@ -1,11 +1,8 @@
 #include "launch/calibrate/calibration_file.h"
 
-#include <unistd.h>
-
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
 
+#include "common/new_file.h"
 #include "launch/hosts/host_facts.h"
 #include "launch/lab/workload_of_run.h"
 
@@ -27,10 +24,11 @@ Result<std::string> CalibrationFileToWrite(const std::string& given) {
   if (std::filesystem::is_directory(path, error)) {
     return UsageError("--calibration={}: it is a directory; name a file in it", path);
   }
-  const std::string folder = directory.empty() ? "." : directory.string();
-  if (::access(folder.c_str(), W_OK | X_OK) != 0) {
-    return UsageError("--calibration={}: cannot write into {}: {}; name a file that can be written",
-                      path, folder, std::strerror(errno));
+  // As it will be written; it leaves nothing.
+  const Status made = NewFile::Make(path).status();
+  if (!made.ok()) {
+    return UsageError("--calibration={}: {}; name a file that can be written", path,
+                      made.message());
   }
   return path;
 }

@@ -272,7 +272,7 @@ void PrintOutcome(const Settings& settings, const RunOutcome& outcome, const Run
     tested = fmt::format("test AUC {:.4f} logloss {:.4f}", evaluation.metrics.roc_auc,
                          evaluation.metrics.logloss);
   }
-  fmt::print("{}  {:.0f} samples/s{}\n", tested, RateOf(outcome.summary),
+  PrintClean("{}  {:.0f} samples/s{}\n", tested, RateOf(outcome.summary),
              report_path.empty() ? "" : "  report: " + report_path);
   std::fflush(stdout);
 }

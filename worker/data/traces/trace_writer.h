@@ -1,6 +1,6 @@
 // TraceWriter: writes the ids that one worker looks up, step by step, to a file (trace_format.h).
 //
-// Until Finish it writes <path>.partial, which the destructor removes: under the final name there
+// Until Finish the file has no name (common/new_file.h): under the final name there
 // is never half a trace. Errors are those of common/durable_file.h. Threads: one.
 #pragma once
 
