@@ -87,17 +87,19 @@ Status NewFile::Append(std::string_view bytes) { return WriteAll(fd_, bytes, pat
 Status NewFile::Commit() {
   if (::fsync(fd_) != 0) return StatusFromErrno(errno, "fsync", path_);
   const std::string self = fmt::format("/proc/self/fd/{}", fd_);
-  while (temporary_.empty()) {
+  const auto link_to = [&](const std::string& name) {
+    return ::linkat(AT_FDCWD, self.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0;
+  };
+  // At once where nothing has to be replaced.
+  const bool is_named = temporary_.empty() && link_to(path_);
+  while (temporary_.empty() && !is_named) {
+    if (errno != EEXIST) return StatusFromErrno(errno, "name", path_);
     const std::string name = RandomNameBeside(path_);
-    if (::linkat(AT_FDCWD, self.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0) {
-      temporary_ = name;
-    } else if (errno != EEXIST) {
-      return StatusFromErrno(errno, "name", path_);
-    }
+    if (link_to(name)) temporary_ = name;
   }
   const int fd = std::exchange(fd_, -1);
   if (::close(fd) != 0) return StatusFromErrno(errno, "close", path_);
-  if (std::rename(temporary_.c_str(), path_.c_str()) != 0) {
+  if (!is_named && std::rename(temporary_.c_str(), path_.c_str()) != 0) {
     return StatusFromErrno(errno, "replace", path_);
   }
   temporary_.clear();

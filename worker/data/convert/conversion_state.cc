@@ -144,6 +144,13 @@ Status ConversionState::Sync() {
 
 bool ConversionState::is_data_finished() const { return fs::exists(data_path() + "/data.json"); }
 
+void ConversionState::RemoveUnnamed() const {
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(data_path(), ignored)) {
+    if (entry.path().extension() == ".tmp") fs::remove(entry.path(), ignored);
+  }
+}
+
 void ConversionState::RemoveSpills() const {
   std::error_code ignored;
   for (const auto& entry : fs::directory_iterator(directory_, ignored)) {
@@ -153,6 +160,7 @@ void ConversionState::RemoveSpills() const {
 }
 
 Status ConversionState::Finish() {
+  RemoveUnnamed();
   if (fs::exists(data_path()) && std::rename(data_path().c_str(), out_.c_str()) != 0) {
     return StatusFromErrno(errno, "rename the data to", out_);
   }
