@@ -9,12 +9,12 @@
 #include <cstring>
 #include <filesystem>
 
-#include "common/output_path.h"
+#include "common/new_file.h"
 
 namespace rowhouse {
 namespace {
 
-// Closes on the way out; Close() reports what close(2) says.
+// Closes on the way out.
 class FileDescriptor {
  public:
   explicit FileDescriptor(int fd) : fd_(fd) {}
@@ -25,14 +25,9 @@ class FileDescriptor {
   FileDescriptor& operator=(const FileDescriptor&) = delete;
   bool valid() const { return fd_ >= 0; }
   int get() const { return fd_; }
-  bool Close() {
-    const int fd = fd_;
-    fd_ = -1;
-    return ::close(fd) == 0;
-  }
 
  private:
-  int fd_;
+  const int fd_;
 };
 
 std::string ParentOf(const std::string& path) {
@@ -40,33 +35,6 @@ std::string ParentOf(const std::string& path) {
   if (!p.has_filename()) p = p.parent_path();  // "a/b/" is "a/b".
   const std::string parent = p.parent_path().string();
   return parent.empty() ? "." : parent;
-}
-
-Status WriteAll(const FileDescriptor& file, const std::string& path, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t written = ::write(file.get(), text.data(), text.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return StatusFromErrno(errno, "write", path);
-    text.remove_prefix(static_cast<size_t>(written));
-  }
-  return OkStatus();
-}
-
-Status WriteToStream(const std::string& path, std::string_view text) {
-  FileDescriptor file(OpenWrittenThrough(path));
-  if (!file.valid()) return StatusFromErrno(errno, "write", path);
-  RETURN_IF_ERROR(WriteAll(file, path, text));
-  if (!file.Close()) return StatusFromErrno(errno, "close", path);
-  return OkStatus();
-}
-
-Status WriteAndSync(const std::string& path, std::string_view text) {
-  FileDescriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
-  if (!file.valid()) return StatusFromErrno(errno, "write", path);
-  RETURN_IF_ERROR(WriteAll(file, path, text));
-  if (::fsync(file.get()) != 0) return StatusFromErrno(errno, "fsync", path);
-  if (!file.Close()) return StatusFromErrno(errno, "close", path);
-  return OkStatus();
 }
 
 }  // namespace
@@ -90,25 +58,31 @@ Status StatusFromErrno(int error, std::string_view what, const std::string& path
     case EDQUOT:
       code = StatusCode::kResourceExhausted;
       break;
+    case EFBIG:
+      return MakeStatus(StatusCode::kResourceExhausted,
+                        "cannot {} {}: {}, by the limit of the shell (ulimit -f) or of the file "
+                        "system",
+                        what, path, std::strerror(error));
     default:
       break;
   }
   return MakeStatus(code, "cannot {} {}: {}", what, path, std::strerror(error));
 }
 
+Status WriteAll(int file, std::string_view bytes, const std::string& path) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(file, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return StatusFromErrno(errno, "write", path);
+    bytes.remove_prefix(static_cast<size_t>(written));
+  }
+  return OkStatus();
+}
+
 Status WriteFileDurably(const std::string& path, std::string_view text) {
-  if (IsWrittenThrough(path)) return WriteToStream(path, text);
-  const std::string replaced = ReplacedFile(path);
-  const std::string temporary = replaced + ".tmp";
-  Status written = WriteAndSync(temporary, text);
-  if (written.ok() && std::rename(temporary.c_str(), replaced.c_str()) != 0) {
-    written = StatusFromErrno(errno, "replace", path);
-  }
-  if (!written.ok()) {
-    ::unlink(temporary.c_str());  // Whether this works changes nothing: the error is told.
-    return written;
-  }
-  return SyncDirectory(ParentOf(replaced));
+  ASSIGN_OR_RETURN(const std::unique_ptr<NewFile> file, NewFile::Make(path));
+  RETURN_IF_ERROR(file->Append(text));
+  return file->Commit();
 }
 
 Status SyncDirectory(const std::string& path) {

@@ -1,8 +1,8 @@
 // Files and directories that survive a crash of the machine, not only of the process.
 //
 // Errors name the path: kNotFound if there is none; kUsage for what the operator can mend
-// (permission, a file in place of a directory); kResourceExhausted for a full disk; else kIoError.
-// Threads: any, one per path.
+// (permission, a file in place of a directory); kResourceExhausted for a full disk or a file that
+// may grow no further; else kIoError. Threads: any, one per path.
 #pragma once
 
 #include <string>
@@ -12,9 +12,12 @@
 
 namespace rowhouse {
 
-// Replaces the file by `text`, whole or not at all: writes `path`.tmp, fsyncs it, renames it and
-// fsyncs the directory. A device or a pipe (/dev/stdout) is not replaced but gets the text.
+// Replaces the file, or a link there, by `text`, whole or not at all (new_file.h). For what an
+// operator named, WriteOutput (output_path.h).
 Status WriteFileDurably(const std::string& path, std::string_view text);
+
+// Writes all of `bytes` to an open file; `path` is for errors.
+Status WriteAll(int file, std::string_view bytes, const std::string& path);
 
 Result<std::string> ReadFile(const std::string& path);
 

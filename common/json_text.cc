@@ -3,10 +3,12 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <charconv>
 #include <functional>
 #include <iterator>
 #include <set>
 
+#include "common/clean_text.h"
 #include "common/nearest_name.h"
 
 namespace rowhouse {
@@ -21,7 +23,7 @@ std::string Lines(const ordered_json& object, size_t depth) {
   std::string text = "{\n";
   size_t left = object.size();
   for (const auto& [key, value] : object.items()) {
-    text += indent + ordered_json(key).dump() + ": ";
+    text += indent + DumpJson(ordered_json(key)) + ": ";
     const bool is_list = value.is_array() && !value.empty() &&
                          std::ranges::all_of(value, [](const auto& e) { return e.is_object(); });
     if (value.is_object()) {
@@ -29,11 +31,11 @@ std::string Lines(const ordered_json& object, size_t depth) {
     } else if (is_list) {
       text += "[\n";
       for (size_t i = 0; i < value.size(); ++i) {
-        text += indent + " " + value[i].dump() + (i + 1 < value.size() ? ",\n" : "\n");
+        text += indent + " " + DumpJson(value[i]) + (i + 1 < value.size() ? ",\n" : "\n");
       }
       text += indent + "]";
     } else {
-      text += value.dump();
+      text += DumpJson(value);
     }
     text += --left > 0 ? ",\n" : "\n";
   }
@@ -104,10 +106,53 @@ struct Follower {
 
 constexpr size_t kMaxShown = 40;
 
+constexpr std::string_view kEncodedPath = "file:";
+
+template <typename Json>
+std::string Dump(const Json& value, int indent) {
+  return value.dump(indent, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace);
+}
+
 }  // namespace
 
+std::string DumpJson(const nlohmann::json& value, int indent) { return Dump(value, indent); }
+std::string DumpJson(const ordered_json& value, int indent) { return Dump(value, indent); }
+
+std::string JsonOfPath(const std::string& path) {
+  std::string encoded(kEncodedPath);
+  bool is_utf8 = true;
+  for (size_t at = 0; at < path.size();) {
+    const size_t bytes = Utf8Bytes(std::string_view(path).substr(at));
+    is_utf8 = is_utf8 && bytes > 0;
+    if (bytes == 0 || path[at] == '%') {
+      encoded += fmt::format("%{:02X}", static_cast<uint8_t>(path[at]));
+    } else {
+      encoded.append(path, at, bytes);
+    }
+    at += std::max<size_t>(1, bytes);
+  }
+  return is_utf8 && !path.starts_with(kEncodedPath) ? path : encoded;
+}
+
+std::string PathOfJson(const std::string& text) {
+  if (!text.starts_with(kEncodedPath)) return text;
+  std::string path;
+  for (size_t at = kEncodedPath.size(); at < text.size(); ++at) {
+    unsigned value = 0;
+    const char* const digits = text.data() + at + 1;
+    if (text[at] == '%' && at + 2 < text.size() &&
+        std::from_chars(digits, digits + 2, value, 16).ptr == digits + 2) {
+      path += static_cast<char>(value);
+      at += 2;
+    } else {
+      path += text[at];
+    }
+  }
+  return path;
+}
+
 std::string ShownJson(const nlohmann::json& value) {
-  std::string text = value.dump();
+  std::string text = DumpJson(value);
   return text.size() <= kMaxShown ? text : text.substr(0, kMaxShown) + "...";
 }
 

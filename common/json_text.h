@@ -14,6 +14,17 @@
 
 namespace rowhouse {
 
+// The text of a value, on one line, or with `indent` blanks a level. Never throws, as the library's
+// own dump() does: bytes that are no UTF-8, which a path may have, become U+FFFD. What must survive
+// is put into a value by JsonOfPath.
+std::string DumpJson(const nlohmann::json& value, int indent = -1);
+std::string DumpJson(const nlohmann::ordered_json& value, int indent = -1);
+
+// A path as a text that JSON can hold: itself if it is UTF-8, else "file:" and the path with the
+// odd bytes, and "%", as "%FF". PathOfJson gives back the path.
+std::string JsonOfPath(const std::string& path);
+std::string PathOfJson(const std::string& text);
+
 // Writes each key, and each element of an array of objects, on a line of its own, so that files can
 // be compared line by line. Ends with a newline.
 std::string JsonLines(const nlohmann::ordered_json& object);

@@ -3,9 +3,12 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <charconv>
 #include <filesystem>
 #include <optional>
+
+#include "common/durable_file.h"
 
 namespace rowhouse {
 namespace {
@@ -97,6 +100,15 @@ Status CheckReplaceable(const std::string& path) {
     return UsageError("{} is {}; name a file", path, KindOf(there.type()));
   }
   return CheckFolder(path);
+}
+
+Status WriteOutput(const std::string& path, std::string_view text) {
+  if (!IsWrittenThrough(path)) return WriteFileDurably(ReplacedFile(path), text);
+  const int file = OpenWrittenThrough(path);
+  if (file < 0) return StatusFromErrno(errno, "write", path);
+  Status written = WriteAll(file, text, path);
+  if (::close(file) != 0 && written.ok()) written = StatusFromErrno(errno, "close", path);
+  return written;
 }
 
 Status CheckWritable(const std::string& path) {

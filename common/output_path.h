@@ -6,6 +6,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "common/status.h"
 
@@ -21,6 +22,10 @@ int OpenWrittenThrough(const std::string& path);
 
 // The file that is replaced: `path`, or where a link there leads, so that the link stays.
 std::string ReplacedFile(const std::string& path);
+
+// Writes `text` through, or replaces the file that a link there leads to, whole or not at all.
+// Errors: common/durable_file.h.
+Status WriteOutput(const std::string& path, std::string_view text);
 
 // OK if a file may be renamed to `path`: nothing is there, or a regular file. kUsage, which begins
 // with the path and says what is there, for a directory, a device, a pipe and a link; and if the

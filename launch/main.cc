@@ -7,12 +7,14 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <span>
 #include <string_view>
 
+#include "common/clean_text.h"
 #include "launch/bench/bench.h"
 #include "launch/bench/bench_command.h"
 #include "launch/lab/lab_page.h"
@@ -42,7 +44,7 @@ bool SpeaksForItsHost() {
 
 int ExitBeforeMeeting(const Status& status) {
   if (SpeaksForItsHost()) {
-    std::fprintf(stderr, "rowhouse: %s\n", status.message().c_str());
+    std::fprintf(stderr, "rowhouse: %s\n", CleanLines(status.message()).c_str());
   } else {
     // mpirun kills all ranks once one has ended: leave the speaker the time to be heard.
     poll(nullptr, 0, 1000);
@@ -55,7 +57,7 @@ void PrintNotices(const CommandLine& command_line, const Settings& settings) {
   const char* rank = std::getenv("OMPI_COMM_WORLD_RANK");
   if (rank != nullptr && std::string_view(rank) != "0") return;
   for (const std::string& notice : NoticesOf(command_line, settings)) {
-    std::printf("note: %s\n", notice.c_str());
+    std::printf("note: %s\n", CleanLines(notice).c_str());
   }
   std::fflush(stdout);
 }
@@ -179,7 +181,8 @@ void KeepLargeBlocks() {
 
 int Main(int argc, char** argv) {
   InstallLastWords();
-  KeepLargeBlocks();  // Before any thread: it holds for arenas made later.
+  std::signal(SIGXFSZ, SIG_IGN);  // A file beyond `ulimit -f`: write() says so, and we do.
+  KeepLargeBlocks();              // Before any thread: it holds for arenas made later.
   const Result<CommandLine> command_line = ParseCommandLine(argc, argv);
   if (!command_line.ok()) return ExitBeforeMeeting(command_line.status());
   if (command_line.value().wants_version) return Print(VersionText());
@@ -206,7 +209,7 @@ int Main(int argc, char** argv) {
     return RunTrain(settings.value(), {.profile = command_line.value().Value(kProfileFlag)});
   }
   const Status status = RunVerb(command_line.value(), settings.value());
-  if (!status.ok()) std::fprintf(stderr, "rowhouse: %s\n", status.message().c_str());
+  if (!status.ok()) std::fprintf(stderr, "rowhouse: %s\n", CleanLines(status.message()).c_str());
   return status.exit_code();
 }
 

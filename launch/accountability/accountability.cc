@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "common/json_text.h"
 #include "launch/accountability/accountability_report.h"
 #include "launch/bench/stop_signal.h"
 #include "launch/calibrate/mpirun_command.h"
@@ -163,7 +164,7 @@ Status RunAccountability(const CommandLine& command_line, const Settings& settin
       std::max(FLAGS_minloglevel, google::GLOG_WARNING);  // Stores say what they did.
   ASSIGN_OR_RETURN(const Accountability all, Measure(request, progress));
   RETURN_IF_ERROR(
-      DeliverFigures(json, AccountabilityToJson(all).dump(1) + "\n", AccountabilityText(all)));
+      DeliverFigures(json, DumpJson(AccountabilityToJson(all), 1) + "\n", AccountabilityText(all)));
   return Verdict(all);
 }
 

@@ -9,6 +9,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "common/json_text.h"
 #include "common/nearest_name.h"
 #include "launch/bench/bench_command.h"
 #include "launch/profile/run_profiler.h"
@@ -150,7 +151,7 @@ Status RunBench(const std::vector<std::string>& asked, const std::string& json,
     }
     std::fflush(table);
   }
-  return DeliverFigures(json, list.dump(2) + "\n", /*text=*/"");
+  return DeliverFigures(json, DumpJson(list, 2) + "\n", /*text=*/"");
 }
 
 }  // namespace rowhouse

@@ -126,7 +126,7 @@ class DataBench final : public CountBench {
   }
 
   Result<std::vector<BenchFigure>> Measure(const std::string&) override {
-    ASSIGN_OR_RETURN(directory_, TemporaryRows::Make());
+    ASSIGN_OR_RETURN(directory_, MakeTemporaryRows());
     RETURN_IF_ERROR(MakeText());
     RETURN_IF_ERROR(MeasureParsing());
     RETURN_IF_ERROR(MeasureConverting("hash", "data_convert", 1.0));
@@ -276,7 +276,7 @@ class DataBench final : public CountBench {
     });
   }
 
-  std::unique_ptr<TemporaryRows> directory_;
+  std::unique_ptr<TemporaryDirectory> directory_;
   std::string text_, file_, data_;
   DenseTraining training_;
   std::vector<BenchFigure> figures_;

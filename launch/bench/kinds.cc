@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "common/json_text.h"
 #include "common/random.h"
 #include "launch/bench/bench_command.h"
 #include "launch/bench/stop_signal.h"
@@ -229,7 +230,7 @@ Status BenchKinds(const CommandLine& command_line, const Settings&) {
   ASSIGN_OR_RETURN(
       const std::vector<KindFigure> figures,
       MeasureKinds(sizes, {{"one-hot", 16384, 1}, {"bags of 100", 512, 100}}, kRounds));
-  return DeliverFigures(command_line.Value(kJsonFlag), JsonOf(sizes, figures).dump(2) + "\n",
+  return DeliverFigures(command_line.Value(kJsonFlag), DumpJson(JsonOf(sizes, figures), 2) + "\n",
                         TextOf(sizes, figures));
 }
 

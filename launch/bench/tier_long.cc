@@ -59,7 +59,7 @@ class LongBench final : public CountBench {
       fmt::print("{} left out: it takes minutes and 10 GB of disk; give --long\n", name);
       return std::vector<BenchFigure>();
     }
-    ASSIGN_OR_RETURN(const std::unique_ptr<TemporaryRows> directory, TemporaryRows::Make());
+    ASSIGN_OR_RETURN(const std::unique_ptr<TemporaryDirectory> directory, MakeTemporaryRows());
     const StoreEnvironmentOptions environment;
     ASSIGN_OR_RETURN(
         std::shared_ptr<RowStore> store,

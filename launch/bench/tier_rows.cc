@@ -34,7 +34,7 @@ Result<std::shared_ptr<TierRows>> TierRows::Of(const BenchOptions& options) {
   if (options.kept != nullptr && options.kept->contains(kKeptAs)) {
     return std::static_pointer_cast<TierRows>(options.kept->at(kKeptAs));
   }
-  ASSIGN_OR_RETURN(auto directory, TemporaryRows::Make());
+  ASSIGN_OR_RETURN(auto directory, MakeTemporaryRows());
   std::shared_ptr<TierRows> rows(new TierRows(std::move(directory)));
   RETURN_IF_ERROR(rows->Fill());
   if (options.kept != nullptr) options.kept->emplace(kKeptAs, rows);

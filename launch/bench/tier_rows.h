@@ -54,10 +54,11 @@ class TierRows {
   double peak_while_filled() const { return peak_; }
 
  private:
-  explicit TierRows(std::unique_ptr<TemporaryRows> directory) : directory_(std::move(directory)) {}
+  explicit TierRows(std::unique_ptr<TemporaryDirectory> directory)
+      : directory_(std::move(directory)) {}
   Status Fill();
 
-  const std::unique_ptr<TemporaryRows> directory_;
+  const std::unique_ptr<TemporaryDirectory> directory_;
   double peak_ = 0.0;
   int copies_ = 0;
 };

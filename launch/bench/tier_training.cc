@@ -59,7 +59,7 @@ class TrainingBench final : public Bench {
 
   static Result<std::unique_ptr<Bench>> Make(bool is_direct) {
     auto bench = std::make_unique<TrainingBench>(is_direct);
-    ASSIGN_OR_RETURN(bench->directory_, TemporaryRows::Make());
+    ASSIGN_OR_RETURN(bench->directory_, MakeTemporaryRows());
     ASSIGN_OR_RETURN(const nlohmann::json report, bench->TrainInMemory());
     uint64_t rows = 0;
     for (const auto& shard : report.at("shards")) rows += shard.at("rows").get<uint64_t>();
@@ -123,7 +123,7 @@ class TrainingBench final : public Bench {
 
   const bool is_direct_;
   StopSignal stop_signal_;
-  std::unique_ptr<TemporaryRows> directory_;
+  std::unique_ptr<TemporaryDirectory> directory_;
   uint64_t cache_mb_ = 0;
 };
 

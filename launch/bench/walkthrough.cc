@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "common/json_text.h"
 #include "launch/bench/bench_command.h"
 #include "launch/bench/bench_figure.h"
 #include "launch/bench/stop_signal.h"
@@ -136,8 +137,8 @@ Status BenchWalkthrough(const CommandLine& command_line, const Settings&) {
     ASSIGN_OR_RETURN(const Measured one, Train(row, is_long));
     measured.push_back(one);
   }
-  return DeliverFigures(command_line.Value(kJsonFlag), JsonOf(is_long, measured).dump(2) + "\n",
-                        TextOf(is_long, measured));
+  return DeliverFigures(command_line.Value(kJsonFlag),
+                        DumpJson(JsonOf(is_long, measured), 2) + "\n", TextOf(is_long, measured));
 }
 
 const bool kRegistered = AddBenchCommand(

@@ -4,7 +4,8 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "common/durable_file.h"
+#include "common/json_text.h"
+#include "common/output_path.h"
 #include "launch/bench/bench_command.h"
 #include "launch/bench/stop_signal.h"
 #include "launch/calibrate/calibration.h"
@@ -73,8 +74,8 @@ Status RunCalibrate(const CommandLine& command_line, const Settings& settings) {
   const Session session(ProgressBeside(json));
   ASSIGN_OR_RETURN(Calibration calibration, session.Measure({}));
   RETURN_IF_ERROR(MeasureSteps(session, &calibration));
-  const std::string text = calibration.machine.ToJson().dump(1) + "\n";
-  const Status written = WriteFileDurably(path, text);
+  const std::string text = DumpJson(calibration.machine.ToJson(), 1) + "\n";
+  const Status written = WriteOutput(path, text);
   if (!written.ok()) return written.Annotate("--calibration=" + path);
   return DeliverFigures(json, text,
                         fmt::format("\n{}\nwritten to {} after {:.0f} s\n",
@@ -95,10 +96,10 @@ Status RunKernels(const CommandLine& command_line, const Settings&) {
   const Session session(ProgressBeside(json));
   ASSIGN_OR_RETURN(const Calibration calibration, session.Measure(options));
   if (calibration.judged.empty()) {
-    return DeliverFigures(json, calibration.machine.ToJson().dump(1) + "\n",
+    return DeliverFigures(json, DumpJson(calibration.machine.ToJson(), 1) + "\n",
                           "\n" + CalibrationText(calibration));
   }
-  return DeliverFigures(json, JudgementToJson(calibration.judged).dump(1) + "\n",
+  return DeliverFigures(json, DumpJson(JudgementToJson(calibration.judged), 1) + "\n",
                         "\n" + JudgementText(calibration.judged));
 }
 

@@ -1,12 +1,8 @@
 #include "launch/calibrate/calibration_file.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
 
+#include "common/new_file.h"
 #include "launch/hosts/host_facts.h"
 #include "launch/lab/workload_of_run.h"
 
@@ -28,15 +24,12 @@ Result<std::string> CalibrationFileToWrite(const std::string& given) {
   if (std::filesystem::is_directory(path, error)) {
     return UsageError("--calibration={}: it is a directory; name a file in it", path);
   }
-  // As it will be written: beside the path, then renamed.
-  const std::string beside = path + ".tmp";
-  const int file = ::open(beside.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
-  if (file < 0) {
-    return UsageError("--calibration={}: cannot write {}: {}; name a file that can be written",
-                      path, beside, std::strerror(errno));
+  // As it will be written; it leaves nothing.
+  const Status made = NewFile::Make(path).status();
+  if (!made.ok()) {
+    return UsageError("--calibration={}: {}; name a file that can be written", path,
+                      made.message());
   }
-  ::close(file);
-  ::unlink(beside.c_str());
   return path;
 }
 

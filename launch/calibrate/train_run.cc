@@ -43,7 +43,7 @@ Result<MeasuredStep> MeasuredStepOf(const std::string& report) try {
 }
 
 Result<MeasuredStep> TrainOnce(const TrainedConfig& config) {
-  ASSIGN_OR_RETURN(const std::unique_ptr<TemporaryRows> directory, TemporaryRows::Make());
+  ASSIGN_OR_RETURN(const std::unique_ptr<TemporaryDirectory> directory, MakeTemporaryRows());
   const std::string yaml = directory->path() + "/config.yaml";
   const std::string report = directory->path() + "/report.json";
   RETURN_IF_ERROR(WriteFileDurably(yaml, config.Yaml()));

@@ -4,10 +4,11 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "common/clean_text.h"
+#include "common/json_text.h"
 #include "common/read_value.h"
 #include "launch/data/data_argument.h"
 #include "launch/data/data_verb.h"
-#include "launch/report/clean_text.h"
 #include "launch/report/json_output.h"
 #include "launch/settings/verb_flags.h"
 
@@ -87,7 +88,7 @@ Status Run(const CommandLine& command_line, const std::vector<std::string>& argu
     text += SampleText(data->columns(), batch, sample);
     json.push_back(SampleJson(data->columns(), batch, sample));
   }
-  return DeliverFigures(command_line.Value(kJsonFlag), json.dump(1) + "\n", text);
+  return DeliverFigures(command_line.Value(kJsonFlag), DumpJson(json, 1) + "\n", text);
 }
 
 const bool kRegistered = AddDataCommand(

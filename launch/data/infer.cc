@@ -3,7 +3,7 @@
 
 #include <cstdio>
 
-#include "common/durable_file.h"
+#include "common/output_path.h"
 #include "launch/data/data_verb.h"
 #include "launch/data/inferred_config.h"
 #include "launch/settings/verb_flags.h"
@@ -47,7 +47,7 @@ Status Infer(const CommandLine& command_line, const std::vector<std::string>& ar
   const std::string text = ConfigText(inferred, list);
   RETURN_IF_ERROR(CheckConfig(text));
   const std::string out = command_line.Value(kOutFlag);
-  if (!out.empty() && out != "-") return WriteFileDurably(out, text);
+  if (!out.empty() && out != "-") return WriteOutput(out, text);
   std::fputs(text.c_str(), stdout);
   return OkStatus();
 }

@@ -3,9 +3,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include "common/clean_text.h"
+#include "common/json_text.h"
 #include "launch/data/data_argument.h"
 #include "launch/data/data_verb.h"
-#include "launch/report/clean_text.h"
 #include "launch/report/figure_text.h"
 #include "launch/report/json_output.h"
 #include "launch/report/text_table.h"
@@ -99,7 +100,7 @@ Status Run(const CommandLine& command_line, const std::vector<std::string>& argu
     }
   }
   return DeliverFigures(command_line.Value(kJsonFlag),
-                        InfoJson(*data, preprocessing.get()).dump(1) + "\n",
+                        DumpJson(InfoJson(*data, preprocessing.get()), 1) + "\n",
                         InfoText(*data, preprocessing.get()));
 }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "common/json_text.h"
 #include "launch/data/data_argument.h"
 #include "launch/data/data_verb.h"
 #include "launch/report/figure_text.h"
@@ -191,7 +192,7 @@ Status Run(const CommandLine& command_line, const std::vector<std::string>& argu
       "ids: different ones, once: those seen once, ~: estimated, to 0.3 %; a sample: ids of one;\n"
       "top: percent of lookups of the ids looked up most; Zipf: exponent of counts over ranks\n";
   return DeliverFigures(command_line.Value(kJsonFlag),
-                        StatisticsJson(*data, floats, columns).dump(1) + "\n", text);
+                        DumpJson(StatisticsJson(*data, floats, columns), 1) + "\n", text);
 }
 
 const bool kRegistered = AddDataCommand(

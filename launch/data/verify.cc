@@ -4,6 +4,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "common/json_text.h"
 #include "common/mutex.h"
 #include "launch/data/data_argument.h"
 #include "launch/data/data_verb.h"
@@ -63,7 +64,7 @@ Status Run(const CommandLine& command_line, const std::vector<std::string>& argu
                                        {"blocks", data->blocks()},
                                        {"damaged", 0}};
   return DeliverFigures(
-      command_line.Value(kJsonFlag), json.dump(1) + "\n",
+      command_line.Value(kJsonFlag), DumpJson(json, 1) + "\n",
       fmt::format("{}: {} samples in {} blocks, all as they were written\n", data->path(),
                   CountText(static_cast<double>(data->samples())), data->blocks()));
 }

@@ -57,7 +57,7 @@ std::string ToText(const HostFacts& facts) {
     json["interfaces"].push_back({one.name, one.address, one.prefix_length});
   }
   // A host's name may be any bytes.
-  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return DumpJson(json);
 }
 
 Result<HostFacts> HostFactsFromText(const std::string& text) {

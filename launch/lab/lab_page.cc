@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "common/output_path.h"
 #include "launch/lab/measured_runs.h"
 #include "launch/lab/plan_pictures.h"
 #include "launch/report/json_output.h"
@@ -59,7 +60,7 @@ Status WriteLabPage(const CommandLine& command_line, nlohmann::ordered_json data
   if (!reports.empty()) {
     ASSIGN_OR_RETURN(data["measured"], MeasuredRuns(reports));
   }
-  RETURN_IF_ERROR(WriteReportFile(path, PageText("lab", std::move(data))).Annotate("--html"));
+  RETURN_IF_ERROR(WriteOutput(path, PageText("lab", std::move(data))).Annotate("--html"));
   if (command_line.Value(kJsonFlag) != kJsonToStdout) std::printf("\npage: %s\n", path.c_str());
   return OkStatus();
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "common/durable_file.h"
+#include "common/json_text.h"
 #include "common/read_value.h"
 #include "launch/lab/lab_page.h"
 #include "launch/plan/plan_mode.h"
@@ -206,8 +207,8 @@ Status PlanOpTrace(const CommandLine& command_line, const Settings&) {
       {"fc_table", run.table_path.empty() ? nlohmann::ordered_json(nullptr)
                                           : nlohmann::ordered_json(run.table_path)}};
   json.update(OpTraceToJson(prediction));
-  RETURN_IF_ERROR(
-      DeliverFigures(command_line.Value(kJsonFlag), json.dump(2) + "\n", TextOf(run, prediction)));
+  RETURN_IF_ERROR(DeliverFigures(command_line.Value(kJsonFlag), DumpJson(json, 2) + "\n",
+                                 TextOf(run, prediction)));
   return WriteLabPage(command_line, PageOf(run, prediction));
 }
 

@@ -8,7 +8,8 @@
 #include <span>
 
 #include "common/counted.h"
-#include "common/durable_file.h"
+#include "common/json_text.h"
+#include "common/output_path.h"
 #include "common/read_value.h"
 #include "launch/lab/candidate_plans.h"
 #include "launch/lab/lab_page.h"
@@ -208,7 +209,7 @@ Status DrawPictures(const std::string& folder, const ScalingOptions& options,
                     std::span<const ScalingPoint> points) {
   for (const bool is_weak : {true, false}) {
     const std::string path = fmt::format("{}/scaling_{}.svg", folder, NameOf(is_weak));
-    const Status written = WriteFileDurably(path, SvgOf(ChartsOf(options, points, is_weak)));
+    const Status written = WriteOutput(path, SvgOf(ChartsOf(options, points, is_weak)));
     if (written.code() == StatusCode::kNotFound) {
       return UsageError("--svg={}: {}", folder, written.message());
     }
@@ -245,7 +246,7 @@ Status RunScaling(const CommandLine& command_line, const Settings& settings) {
   if (const std::string folder = command_line.Value("svg"); !folder.empty()) {
     RETURN_IF_ERROR(DrawPictures(folder, options, points));
   }
-  RETURN_IF_ERROR(DeliverFigures(command_line.Value(kJsonFlag), json.dump(2) + "\n",
+  RETURN_IF_ERROR(DeliverFigures(command_line.Value(kJsonFlag), DumpJson(json, 2) + "\n",
                                  ScalingText(run, options, points)));
   return WriteLabPage(command_line, {{"title", "Scaling"}, {"curves", CurvesOf(options, points)}});
 }

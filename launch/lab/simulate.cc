@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "common/json_text.h"
 #include "launch/lab/candidate_plans.h"
 #include "launch/lab/lab_page.h"
 #include "launch/lab/lab_run.h"
@@ -63,7 +64,7 @@ Status RunSimulate(const CommandLine& command_line, const Settings& settings) {
     json["beside"] = BesideToJson(simulated, measured);
     text += BesideText(simulated, measured);
   }
-  RETURN_IF_ERROR(DeliverFigures(command_line.Value(kJsonFlag), json.dump(2) + "\n", text));
+  RETURN_IF_ERROR(DeliverFigures(command_line.Value(kJsonFlag), DumpJson(json, 2) + "\n", text));
   if (command_line.Value("html").empty()) return OkStatus();  // --reports is for the text, too
   return WriteLabPage(command_line, SimulationPage(simulated));
 }

@@ -2,6 +2,7 @@
 // first, by prediction.
 #include <nlohmann/json.hpp>
 
+#include "common/json_text.h"
 #include "launch/lab/candidates_report.h"
 #include "launch/lab/lab_page.h"
 #include "launch/plan/plan_mode.h"
@@ -40,7 +41,7 @@ Status RunStrategies(const CommandLine& command_line, const Settings& settings) 
   ASSIGN_OR_RETURN(const std::vector<Gain> gains,
                    GainsOf(run, *ConfiguredOf(candidates), candidates));
   const nlohmann::ordered_json json = CandidatesToJson(run, candidates, gains);
-  RETURN_IF_ERROR(DeliverFigures(command_line.Value(kJsonFlag), json.dump(2) + "\n",
+  RETURN_IF_ERROR(DeliverFigures(command_line.Value(kJsonFlag), DumpJson(json, 2) + "\n",
                                  CandidatesText(run, candidates, gains)));
   return WriteCandidatesPage(command_line, run, candidates, json);
 }

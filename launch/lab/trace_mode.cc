@@ -3,8 +3,8 @@
 // --strategy: that plan of the run, with figures by the trace; --out writes the plan.
 #include <nlohmann/json.hpp>
 
-#include "common/durable_file.h"
 #include "common/json_text.h"
+#include "common/output_path.h"
 #include "launch/lab/candidate_plans.h"
 #include "launch/lab/lab_page.h"
 #include "launch/lab/trace_summary.h"
@@ -23,7 +23,7 @@ Status WriteOut(const CommandLine& command_line, const std::string& what,
                 const std::string& file_text, std::string* text) {
   const std::string out = command_line.Value(kOutFlag);
   if (out.empty()) return OkStatus();
-  const Status written = WriteFileDurably(out, file_text);
+  const Status written = WriteOutput(out, file_text);
   if (written.code() == StatusCode::kNotFound) {
     return UsageError("--out={}: {}", out, written.message());
   }
@@ -78,7 +78,7 @@ Status DescribeTrace(const CommandLine& command_line, const Settings& settings) 
   RETURN_IF_ERROR(WriteOut(command_line, "access counts, for --access_counts",
                            JsonLines(summary.accesses.ToJson()), &text));
   RETURN_IF_ERROR(DeliverFigures(command_line.Value(kJsonFlag),
-                                 TraceSummaryToJson(summary).dump(2) + "\n", text));
+                                 DumpJson(TraceSummaryToJson(summary), 2) + "\n", text));
   return WriteLabPage(command_line, TraceSummaryPage(summary));
 }
 

@@ -1,6 +1,7 @@
 // rowhouse plan --what_if[="strategy=row_wise,fair cache_mb=64,256"]
 #include <nlohmann/json.hpp>
 
+#include "common/json_text.h"
 #include "launch/lab/lab_page.h"
 #include "launch/lab/what_if.h"
 #include "launch/plan/plan_mode.h"
@@ -17,7 +18,7 @@ Status RunWhatIf(const CommandLine& command_line, const Settings& settings) {
                    WhatIfAxesOf(command_line.Value(kWhatIfFlag), settings));
   ASSIGN_OR_RETURN(const WhatIf what_if, AskWhatIf(command_line, axes));
   RETURN_IF_ERROR(DeliverFigures(command_line.Value(kJsonFlag),
-                                 WhatIfToJson(what_if).dump(2) + "\n", WhatIfText(what_if)));
+                                 DumpJson(WhatIfToJson(what_if), 2) + "\n", WhatIfText(what_if)));
   return WriteLabPage(command_line, WhatIfPage(what_if));
 }
 

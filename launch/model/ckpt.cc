@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "common/json_text.h"
 #include "common/nearest_name.h"
 #include "launch/model/ckpt_compact.h"
 #include "launch/model/ckpt_export.h"
@@ -11,6 +12,7 @@
 #include "launch/model/ckpt_stats.h"
 #include "launch/model/ckpt_token.h"
 #include "launch/model/ckpt_verify.h"
+#include "launch/model/model_lock.h"
 #include "launch/model/model_settings.h"
 #include "launch/model/saved_preprocessing.h"
 #include "launch/model/saved_rows.h"
@@ -35,7 +37,7 @@ Result<Settings> SettingsOfModel(const Settings& given) {
 Status Export(const Settings& given, const std::vector<std::string>& arguments,
               const CkptFlags& flags, CkptFigures* found) {
   Settings last = given;
-  RETURN_IF_ERROR(UseLastSave(&last));
+  ASSIGN_OR_RETURN(const auto hold, UseLastSave(&last));
   ASSIGN_OR_RETURN(const Settings settings, SettingsOfModel(last));
   ASSIGN_OR_RETURN(const Untrained untrained, FindUntrained(flags.untrained));
   RETURN_IF_ERROR(ExportModel(settings,
@@ -94,13 +96,15 @@ Status RunCkpt(const Settings& settings, const std::vector<std::string>& argumen
   if (action == "export") {
     CkptFigures found;
     RETURN_IF_ERROR(Export(settings, arguments, flags, &found));
-    return DeliverFigures(flags.json, found.json.dump(2) + "\n", found.text);
+    return DeliverFigures(flags.json, DumpJson(found.json, 2) + "\n", found.text);
   }
   const auto carry = [&]() -> Status {
     CkptFigures found;
+    ASSIGN_OR_RETURN(const auto lock, action == "compact" ? LockModelForRun(model_dir)
+                                                          : LockModelForReading(model_dir));
     if (action == "verify") {
       const Status whole = VerifyModel(model_dir, settings.storage, &found);
-      RETURN_IF_ERROR(DeliverFigures(flags.json, found.json.dump(2) + "\n", found.text));
+      RETURN_IF_ERROR(DeliverFigures(flags.json, DumpJson(found.json, 2) + "\n", found.text));
       return whole;
     }
     ASSIGN_OR_RETURN(const SavedRows model, SavedRows::Open(model_dir, settings.storage.row_dir));
@@ -113,7 +117,7 @@ Status RunCkpt(const Settings& settings, const std::vector<std::string>& argumen
       RETURN_IF_ERROR(CompactShards(model_dir, model, settings.storage, flags.compression,
                                     /*prints=*/flags.json != kJsonToStdout, &found.json));
     }
-    return DeliverFigures(flags.json, found.json.dump(2) + "\n", found.text);
+    return DeliverFigures(flags.json, DumpJson(found.json, 2) + "\n", found.text);
   };
   return carry().Annotate("--model_dir=" + model_dir);
 }

@@ -6,8 +6,10 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "common/clean_text.h"
 #include "common/durable_file.h"
 #include "common/nearest_name.h"
+#include "common/new_file.h"
 #include "launch/model/ckpt_figures.h"
 #include "launch/model/export_index.h"
 #include "launch/model/matrix_file.h"
@@ -32,7 +34,7 @@ std::string WithoutSlashes(std::string path) {
 class PartialDirectory {
  public:
   explicit PartialDirectory(const std::string& out)
-      : out_(WithoutSlashes(out)), path_(out_ + ".export-partial") {}
+      : out_(WithoutSlashes(out)), path_(RandomNameBeside(out_)) {}
   ~PartialDirectory() {
     std::error_code ignored;
     if (is_made_) std::filesystem::remove_all(path_, ignored);
@@ -44,9 +46,9 @@ class PartialDirectory {
     if (std::filesystem::exists(out_, error)) {
       return UsageError("--out={}: exists already; name a new directory", out_);
     }
-    std::filesystem::remove_all(path_, error);
-    const Status made = MakeDirectoryDurably(path_);
-    if (!made.ok()) return UsageError("--out={}: {}", out_, made.message());
+    if (!std::filesystem::create_directory(path_, error)) {
+      return UsageError("--out={}: cannot make {}: {}", out_, path_, error.message());
+    }
     is_made_ = true;
     return OkStatus();
   }
@@ -178,7 +180,7 @@ Status Exporter::WriteTables() {
   for (size_t i = 0; i < index_.tables.size(); ++i) {
     ExportIndex::Table& table = index_.tables[i];
     if (options_.prints) {
-      fmt::print("{}: {} x {} in {}\n", table.name, table.rows, table.dim, table.file);
+      PrintClean("{}: {} x {} in {}\n", table.name, table.rows, table.dim, table.file);
       std::fflush(stdout);
     }
     ASSIGN_OR_RETURN(

@@ -6,6 +6,7 @@
 #include "common/counted.h"
 #include "launch/model/last_save.h"
 #include "launch/model/manifest.h"
+#include "launch/model/model_lock.h"
 #include "launch/model/model_settings.h"
 #include "launch/model/saved_rows.h"
 #include "ps/store/checkpoint_part.h"
@@ -165,6 +166,8 @@ Status VerifyModel(const std::string& model_dir, const NodeOptions& storage, Ckp
   Status first;
   bool is_any_whole = false;
   for (const std::string& directory : checkpoints) {
+    const auto hold = HoldCheckpoint(directory);
+    if (hold.status().code() == StatusCode::kUnavailable) continue;  // A run is deleting it.
     const Status status = Save(directory, storage, out).Verify();
     is_any_whole = is_any_whole || status.ok();
     if (first.ok()) first = status.Annotate(directory);

@@ -4,7 +4,9 @@
 #include <filesystem>
 #include <optional>
 
+#include "common/clean_text.h"
 #include "common/durable_file.h"
+#include "launch/model/model_lock.h"
 #include "launch/model/saved_rows.h"
 #include "ps/store/checkpoint_part.h"
 
@@ -27,8 +29,10 @@ Result<LastSave> OpenCheckpoint(const std::string& model_dir, uint64_t steps,
                                 const std::string& row_dir, const std::string& host) {
   LastSave save{.directory = CheckpointDirectory(model_dir, steps),
                 .checkpoint = CheckpointName(steps),
-                .manifest = {}};
+                .manifest = {},
+                .hold = nullptr};
   if (!HasManifest(save.directory)) return CorruptionError("its manifest.json is gone");
+  ASSIGN_OR_RETURN(save.hold, HoldCheckpoint(save.directory));
   // The row directory is the model's, and the parts lie in it.
   ASSIGN_OR_RETURN(const SavedRows rows, SavedRows::Open(save.directory, row_dir));
   save.manifest = rows.manifest();
@@ -54,14 +58,20 @@ std::vector<uint64_t> AllCheckpointsOf(const std::string& model_dir) {
   return steps;
 }
 
+// A run beside may delete those that are listed, once it has made a newer one.
 std::optional<LastSave> NewestWhole(const std::string& model_dir, const std::string& row_dir,
                                     const std::string& host) {
-  const std::vector<uint64_t> steps = AllCheckpointsOf(model_dir);
-  for (auto at = steps.rbegin(); at != steps.rend(); ++at) {
-    Result<LastSave> save = OpenCheckpoint(model_dir, *at, row_dir, host);
-    if (save.ok()) return std::move(save).value();
-    LOG(WARNING) << fmt::format("{} is not whole, and left out: {}",
-                                CheckpointDirectory(model_dir, *at), save.status().message());
+  for (std::vector<uint64_t> steps = AllCheckpointsOf(model_dir), before; steps != before;
+       before = std::exchange(steps, AllCheckpointsOf(model_dir))) {
+    for (auto at = steps.rbegin(); at != steps.rend(); ++at) {
+      Result<LastSave> save = OpenCheckpoint(model_dir, *at, row_dir, host);
+      if (save.ok()) return std::move(save).value();
+      const std::string directory = CheckpointDirectory(model_dir, *at);
+      const bool is_being_deleted =
+          save.status().code() == StatusCode::kUnavailable || !fs::exists(directory);
+      LOG_IF(WARNING, !is_being_deleted) << CleanText(
+          fmt::format("{} is not whole, and left out: {}", directory, save.status().message()));
+    }
   }
   return std::nullopt;
 }
@@ -91,28 +101,43 @@ std::vector<std::string> CheckpointDirectoriesOf(const std::string& model_dir) {
   return directories;
 }
 
-Status DeleteCheckpointsExcept(const std::vector<uint64_t>& kept, const std::string& model_dir) {
-  std::vector<fs::path> others;
+Result<std::vector<uint64_t>> DeleteCheckpointsExcept(std::vector<uint64_t> kept,
+                                                      const std::string& model_dir) {
+  struct Other {
+    fs::path path;
+    uint64_t steps;
+  };
+  std::vector<Other> others;
   std::error_code error;
   for (fs::directory_iterator at(CheckpointsIn(model_dir), error), end; !error && at != end;
        at.increment(error)) {
-    // step-N, or step-N.tmp of one that is not whole; other names are not ours.
+    // step-N, or step-N.tmp of one that is not whole; other names are not ours, nor are links.
     const bool is_whole = at->path().extension() != ".tmp";
     const auto steps =
         StepsOfCheckpoint((is_whole ? at->path().filename() : at->path().stem()).string());
     const bool is_kept = is_whole && steps && std::ranges::count(kept, *steps) > 0;
-    if (steps && !is_kept) others.push_back(at->path());
+    if (steps && !is_kept && !at->is_symlink(error)) others.push_back({at->path(), *steps});
   }
   if (error && error != std::errc::no_such_file_or_directory) {
     return StatusFromErrno(error.value(), "list", CheckpointsIn(model_dir));
   }
-  for (const fs::path& other : others) {
-    fs::remove(other / "manifest.json", error);
-    RETURN_IF_ERROR(SyncDirectory(other));
-    fs::remove_all(other, error);
-    if (error) return StatusFromErrno(error.value(), "delete", other);
+  for (const Other& other : others) {
+    const auto lock = LockToDelete(other.path);
+    if (!lock.ok()) {
+      kept.push_back(other.steps);
+      continue;
+    }
+    // Under its name it is whole or not there.
+    fs::path going = other.path;
+    if (going.extension() != ".tmp") {
+      going += ".tmp";
+      fs::remove_all(going, error);
+      RETURN_IF_ERROR(RenameDurably(other.path, going));
+    }
+    fs::remove_all(going, error);
+    if (error) return StatusFromErrno(error.value(), "delete", going);
   }
-  return OkStatus();
+  return kept;
 }
 
 std::string ModelOfCheckpoint(const std::string& model_dir) {
@@ -153,7 +178,7 @@ Result<LastSave> FindLastSave(const std::string& model_dir, const std::string& r
     }
     return std::move(*checkpoint);
   }
-  return LastSave{.directory = model_dir, .checkpoint = "", .manifest = ended};
+  return LastSave{.directory = model_dir, .checkpoint = "", .manifest = ended, .hold = nullptr};
 }
 
 }  // namespace rowhouse

@@ -10,9 +10,11 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "common/file_lock.h"
 #include "common/status.h"
 #include "launch/model/manifest.h"
 
@@ -28,10 +30,11 @@ std::vector<uint64_t> CheckpointsOf(const std::string& model_dir);
 // The directories of all checkpoints, also of those without a manifest; by ascending steps.
 std::vector<std::string> CheckpointDirectoriesOf(const std::string& model_dir);
 
-// Deletes the directories of all checkpoints but those of `kept`, and what cut-off attempts left;
-// each one's manifest goes first. The parts of the shards are deleted by the shards
-// (common/wire/checkpoint.h).
-Status DeleteCheckpointsExcept(const std::vector<uint64_t>& kept, const std::string& model_dir);
+// Deletes the directories of all checkpoints but those of `kept` and those that somebody reads
+// (model_lock.h), and what cut-off attempts left; each one loses its name first. Returns the steps
+// of those that stay. The parts of the shards are deleted by the shards (common/wire/checkpoint.h).
+Result<std::vector<uint64_t>> DeleteCheckpointsExcept(std::vector<uint64_t> kept,
+                                                      const std::string& model_dir);
 
 // The model directory whose checkpoint lies in `model_dir`; "" if that is none.
 std::string ModelOfCheckpoint(const std::string& model_dir);
@@ -46,6 +49,8 @@ struct LastSave {
   std::string checkpoint;  // "step-1200", where the rows are its parts; "": the shards' own rows
   // With the shards' directories, or their parts, where they were found.
   Manifest manifest;
+  // Of a checkpoint: nobody deletes it as long as this is held.
+  std::shared_ptr<const FileLock> hold;
 };
 
 // The save that a run goes on from: the one in `model_dir` if no run has changed its rows since, or

@@ -9,8 +9,8 @@
 #include "common/digest.h"
 #include "common/durable_file.h"
 #include "common/json_text.h"
+#include "common/new_file.h"
 #include "common/sealed_json.h"
-#include "launch/model/linked_file.h"
 
 namespace rowhouse {
 namespace {
@@ -258,7 +258,7 @@ nlohmann::json ManifestToJson(const Manifest& manifest) {
 
 Status WriteManifest(const std::string& model_dir, const Manifest& manifest) {
   return WriteFileDurably(ManifestPath(model_dir),
-                          SealJson(ManifestToJson(manifest).dump(1) + "\n"));
+                          SealJson(DumpJson(ManifestToJson(manifest), 1) + "\n"));
 }
 
 Status SaveModel(const std::string& model_dir, Manifest manifest, const ModelContents& contents) {

@@ -51,7 +51,7 @@ Result<std::unique_ptr<MatrixFile>> MatrixFile::Create(const std::string& path,
   CHECK_EQ(std::ranges::count(MatrixFormats(), format), 1) << format;
   CHECK(!is_vector || columns == 1);
   std::unique_ptr<MatrixFile> file(new MatrixFile(path, format == "npy", rows, columns));
-  file->fd_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  file->fd_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_NOFOLLOW | O_TRUNC | O_CLOEXEC, 0644);
   if (file->fd_ < 0) return StatusFromErrno(errno, "write", path);
   if (file->is_npy_) {
     file->text_ =

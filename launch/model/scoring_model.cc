@@ -5,6 +5,7 @@
 #include "common/counted.h"
 #include "launch/hosts/host_facts.h"
 #include "launch/model/last_save.h"
+#include "launch/model/model_lock.h"
 #include "launch/model/model_settings.h"
 #include "worker/dense/dense_optimizer.h"
 
@@ -26,19 +27,36 @@ Status CheckTables(const std::vector<TableSpec>& of_settings,
 
 }  // namespace
 
-Status UseLastSave(Settings* settings) {
+Result<std::shared_ptr<const FileLock>> UseLastSave(Settings* settings) {
   std::string& model_dir = settings->output.model_dir;
-  const Result<LastSave> save = FindLastSave(model_dir, settings->storage.row_dir, HostName());
-  if (!save.ok()) {
-    const bool is_at_work = save.status().code() == StatusCode::kUsage && HasManifest(model_dir);
-    return MakeStatus(
-        save.status().code(), "--model_dir={}: {}{}", model_dir, save.status().message(),
-        is_at_work ? "; if a run is at work on it, wait until it has ended (runs with "
-                     "--save_every leave checkpoints, which can be read meanwhile)"
-                   : "");
+  const std::string& row_dir = settings->storage.row_dir;
+  Result<std::unique_ptr<FileLock>> lock = LockModelForReading(model_dir);
+  const Result<LastSave> save = FindLastSave(model_dir, row_dir, HostName());
+  // With a run at work its checkpoints can be read.
+  const auto refused = [&](const Status& why) {
+    const bool is_at_work = !lock.ok() || why.code() == StatusCode::kUsage;
+    return MakeStatus(why.code(), "--model_dir={}: {}{}", model_dir, why.message(),
+                      is_at_work && HasManifest(model_dir)
+                          ? "; if a run is at work on it, wait until it has ended (runs with "
+                            "--save_every leave checkpoints, which can be read meanwhile)"
+                          : "");
+  };
+  if (!save.ok()) return refused(save.status());
+  LastSave last = save.value();
+  if (last.directory != model_dir || last.checkpoint.empty()) {
+    model_dir = last.directory;
+    if (last.hold != nullptr) return last.hold;
+    if (!lock.ok()) return refused(lock.status());
+    return std::shared_ptr<const FileLock>(std::move(lock).value());
   }
-  model_dir = save.value().directory;
-  return OkStatus();
+  // The save at the end of a run, which a checkpoint of the same step stands in for while another
+  // run changes the rows, or has changed them.
+  const auto rows = SavedRows::Open(model_dir, row_dir);
+  if (lock.ok() && rows.ok() && rows.value().CheckUnchanged().ok()) {
+    return std::shared_ptr<const FileLock>(std::move(lock).value());
+  }
+  model_dir = CheckpointDirectory(model_dir, last.checkpoint);
+  return last.hold;
 }
 
 Result<std::unique_ptr<ScoringModel>> ScoringModel::Open(const Settings& settings,

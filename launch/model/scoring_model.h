@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "common/file_lock.h"
 #include "common/status.h"
 #include "launch/model/model_rows.h"
 #include "launch/model/saved_rows.h"
@@ -17,8 +18,9 @@ namespace rowhouse {
 
 // Makes the last save of the model in settings->output.model_dir (launch/model/last_save.h) the
 // model directory: of a model that is being trained, or whose run was killed, its newest whole
-// checkpoint. kUsage if there is none.
-Status UseLastSave(Settings* settings);
+// checkpoint. As long as what is returned is held, no run deletes or changes that save. kUsage if
+// there is none, or if a run is at work that has left none yet.
+Result<std::shared_ptr<const FileLock>> UseLastSave(Settings* settings);
 
 class ScoringModel {
  public:

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "common/counted.h"
+#include "launch/model/model_lock.h"
 #include "launch/model/saved_rows.h"
 #include "sharding/rows/record.h"
 
@@ -57,6 +58,7 @@ Status CountShard(const SavedRows& model, const SavedShard& saved, Counters* cou
 }
 
 Result<AccessCounts> Measure(const Settings& settings, const std::string& model_dir) {
+  ASSIGN_OR_RETURN(const auto lock, LockModelForReading(model_dir));
   ASSIGN_OR_RETURN(const SavedRows model, SavedRows::Open(model_dir));
   const Manifest& manifest = model.manifest();
   RETURN_IF_ERROR(CheckTables(settings.embedding.physical, manifest.tables));

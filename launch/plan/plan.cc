@@ -2,8 +2,9 @@
 
 #include <cstdio>
 
-#include "common/durable_file.h"
+#include "common/clean_text.h"
 #include "common/json_text.h"
+#include "common/output_path.h"
 #include "common/read_value.h"
 #include "launch/lab/lab_run.h"
 #include "launch/plan/auto_plan.h"
@@ -39,14 +40,14 @@ Status PlanSizes(const Settings& settings, const PlanRequest& request) {
       MakeNodePlan(settings, request.touched_rows.empty() ? "all" : request.touched_rows));
   nlohmann::ordered_json json = SizePlanToJson(plan);
   json["ps_nodes"] = NodePlanToJson(nodes);
-  return DeliverFigures(request.json, json.dump(2) + "\n",
+  return DeliverFigures(request.json, DumpJson(json, 2) + "\n",
                         SizePlanText(plan) + "\n" + NodePlanText(nodes));
 }
 
 // Writes `file_text` to --out, if given, then prints `text` or delivers `file_text` as --json says.
 Status Deliver(const PlanRequest& request, const std::string& file_text, std::string text) {
   if (!request.out.empty()) {
-    const Status written = WriteFileDurably(request.out, file_text);
+    const Status written = WriteOutput(request.out, file_text);
     if (written.code() == StatusCode::kNotFound) {
       return UsageError("--out={}: {}", request.out, written.message());
     }
@@ -73,7 +74,7 @@ Status CountAccesses(const Settings& settings, const PlanRequest& request) {
 // Sets file->plan. `counted`: instead of the lookups that the lab knows.
 Result<PlannedRun> PlanByPlanner(const Settings& settings, const LabRun& lab,
                                  const AccessCounts* counted, PlanFile* file) {
-  if (!lab.machine.warning.empty()) fmt::print(stderr, "warning: {}\n", lab.machine.warning);
+  if (!lab.machine.warning.empty()) PrintClean(stderr, "warning: {}\n", lab.machine.warning);
   Workload workload = lab.workload;
   if (counted != nullptr) {
     ASSIGN_OR_RETURN(workload, WorkloadOf(settings, lab.cluster.workers, counted));
@@ -195,7 +196,8 @@ Status RunPlan(const Settings& settings, const PlanRequest& request) {
   if (request.wants_counts) return CountAccesses(settings, request);
   if (request.wants_plan) return PlanRun(settings, request);
   if (request.load_balance) {
-    return DeliverFigures(request.json, LoadBalanceToJson(*request.load_balance).dump(2) + "\n",
+    return DeliverFigures(request.json,
+                          DumpJson(LoadBalanceToJson(*request.load_balance), 2) + "\n",
                           LoadBalanceText(*request.load_balance));
   }
   if (request.has_model || !request.memory_mb.empty() || !request.touched_rows.empty()) {

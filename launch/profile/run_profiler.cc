@@ -8,7 +8,9 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "common/json_text.h"
 #include "common/wire/codec.h"
+#include "launch/model/output_place.h"
 #include "launch/profile/allreduce_wait.h"
 #include "launch/profile/clock_bounds.h"
 #include "launch/profile/trace_file.h"
@@ -94,7 +96,7 @@ ProfileFiles ProfileFilesOf(const std::string& value, const std::string& model_d
 
 Status WriteProfile(const RunProfile& profile, const ProfileFiles& files) {
   if (!files.figures.empty()) {
-    RETURN_IF_ERROR(WriteReportFile(files.figures, ProfileToJson(profile).dump(1) + "\n"));
+    RETURN_IF_ERROR(WriteReportFile(files.figures, DumpJson(ProfileToJson(profile), 1) + "\n"));
   }
   if (files.trace.empty()) return OkStatus();
   return WriteReportFile(files.trace, TraceText(profile));
@@ -110,6 +112,7 @@ Result<std::vector<ProfileReply>> AskForProfiles(PsClient& client, Dialer& diale
 RunProfiler::RunProfiler(const std::string& profile, const std::string& model_dir, std::string host,
                          bool prints, uint32_t shards_per_node, const Links& links)
     : is_on_(!profile.empty()),
+      is_beside_model_(profile == "-"),
       files_(ProfileFilesOf(profile, model_dir)),
       host_(std::move(host)),
       prints_(prints),
@@ -120,6 +123,9 @@ Status RunProfiler::Begin(Trainer* trainer) {
   if (!is_on_) return OkStatus();
   trainer->KeepSpans();
   if (!prints_) return OkStatus();
+  if (const Status outside = CheckOutsideModels(files_.trace); !is_beside_model_ && !outside.ok()) {
+    return UsageError("--profile: {}", outside.message());
+  }
   RETURN_IF_ERROR(MakeDirectoryOf(files_.figures));
   RETURN_IF_ERROR(MakeDirectoryOf(files_.trace));
   return AskForProfiles(links_.client, links_.dialer, links_.clock, ProfileWish::kBegin).status();

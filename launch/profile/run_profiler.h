@@ -63,7 +63,7 @@ class RunProfiler {
   Result<std::vector<RankProfile>> GatherWorkers(TrainingStep& step, const Trainer& trainer);
   Result<std::vector<RankProfile>> TakeShards();
 
-  const bool is_on_;
+  const bool is_on_, is_beside_model_;
   const ProfileFiles files_;
   const std::string host_;
   const bool prints_;

@@ -6,6 +6,8 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "common/json_text.h"
+
 namespace rowhouse {
 namespace {
 
@@ -51,9 +53,7 @@ class TraceWriter {
   }
 
  private:
-  static std::string Dumped(const Json& json) {
-    return json.dump(-1, ' ', false, Json::error_handler_t::replace);
-  }
+  static std::string Dumped(const Json& json) { return DumpJson(json); }
 
   void AddEvent(const Json& event) {
     if (!text_.empty()) text_ += ",\n";

@@ -8,37 +8,17 @@
 
 #include <chrono>
 #include <cstring>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <thread>
 
 #include "common/durable_file.h"
+#include "common/temporary_directory.h"
 #include "launch/report/report_file.h"
 
 extern char** environ;
 
 namespace rowhouse {
 namespace {
-
-// A directory of its own, removed with the object.
-class ScratchDirectory {
- public:
-  ScratchDirectory() {
-    std::string path = std::filesystem::temp_directory_path() / "rowhouse-run-XXXXXX";
-    if (mkdtemp(path.data()) != nullptr) path_ = path;
-  }
-  ~ScratchDirectory() {
-    std::error_code ignored;  // There is nobody to tell.
-    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
-  }
-  ScratchDirectory(const ScratchDirectory&) = delete;
-  ScratchDirectory& operator=(const ScratchDirectory&) = delete;
-
-  const std::string& path() const { return path_; }  // "": it could not be made
-
- private:
-  std::string path_;
-};
 
 std::string LastLineOf(const std::string& file) {
   const Result<std::string> text = ReadFile(file);
@@ -92,17 +72,14 @@ Status RunToItsEnd(std::vector<std::string> arguments, const std::string& output
 }  // namespace
 
 Result<nlohmann::json> TrainInChild(const ChildRun& run) {
-  const ScratchDirectory scratch;
-  if (scratch.path().empty()) {
-    return IoError("no directory can be made in {}: {}",
-                   std::filesystem::temp_directory_path().string(), std::strerror(errno));
-  }
-  const std::string config = scratch.path() + "/run.yaml", report = scratch.path() + "/report.json";
+  ASSIGN_OR_RETURN(const auto scratch, TemporaryDirectory::Make("rowhouse-run"));
+  const std::string config = scratch->path() + "/run.yaml",
+                    report = scratch->path() + "/report.json";
   RETURN_IF_ERROR(WriteReportFile(config, run.yaml));
   std::vector<std::string> arguments = {"rowhouse", "train", "--config=" + config,
                                         "--report=" + report};
   arguments.insert(arguments.end(), run.flags.begin(), run.flags.end());
-  RETURN_IF_ERROR(RunToItsEnd(std::move(arguments), scratch.path() + "/out", run.deadline_ms));
+  RETURN_IF_ERROR(RunToItsEnd(std::move(arguments), scratch->path() + "/out", run.deadline_ms));
   return ReadReportFile(report);
 }
 

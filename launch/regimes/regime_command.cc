@@ -96,7 +96,7 @@ Status RunRegime(const CommandLine& command_line, const Settings& /*settings*/) 
         "\nnote: {} {}: rounds are {:.0f} % apart; measure again when the machine is at rest",
         config.name, config.place, 100 * config.step_spread);
   }
-  return DeliverFigures(command_line.Value(kJsonFlag), EvidenceToJson(evidence).dump(2) + "\n",
+  return DeliverFigures(command_line.Value(kJsonFlag), DumpJson(EvidenceToJson(evidence), 2) + "\n",
                         text + "\n");
 }
 

@@ -3,6 +3,8 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "common/json_text.h"
+#include "common/output_path.h"
 #include "launch/report/comparison.h"
 #include "launch/report/comparison_json.h"
 #include "launch/report/json_output.h"
@@ -31,12 +33,12 @@ Status CheckOutput(const std::string& flag, const std::string& path,
 Status Publish(const std::string& text, const std::string& page, const std::string& csv,
                const nlohmann::ordered_json& figures, const std::string& html_path,
                const std::string& csv_path, const std::string& json) {
-  RETURN_IF_ERROR(DeliverFigures(json, figures.dump(2) + "\n", text));
+  RETURN_IF_ERROR(DeliverFigures(json, DumpJson(figures, 2) + "\n", text));
   if (!html_path.empty()) {
-    RETURN_IF_ERROR(WriteReportFile(html_path, page).Annotate("--out"));
+    RETURN_IF_ERROR(WriteOutput(html_path, page).Annotate("--out"));
   }
   if (csv_path.empty()) return OkStatus();
-  return WriteReportFile(csv_path, csv).Annotate("--csv");
+  return WriteOutput(csv_path, csv).Annotate("--csv");
 }
 
 }  // namespace

@@ -10,8 +10,8 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "common/clean_text.h"
 #include "common/json_text.h"
-#include "launch/report/clean_text.h"
 #include "launch/report/figure_text.h"
 #include "launch/report/page.h"
 #include "launch/report/report.h"

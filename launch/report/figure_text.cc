@@ -53,7 +53,11 @@ std::string CsvFigure(const std::optional<double>& figure) {
   return figure ? fmt::format("{}", *figure) : "";
 }
 
-std::string CsvText(const std::string& text) {
+std::string CsvText(const std::string& given) {
+  // A spreadsheet takes a cell that begins so for a formula, which can run programs.
+  const bool is_formula =
+      !given.empty() && std::string_view("=+-@\t\r").find(given[0]) != std::string_view::npos;
+  const std::string text = is_formula ? "'" + given : given;
   if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
   std::string quoted = "\"";
   for (const char letter : text) quoted.append(letter == '"' ? 2 : 1, letter);

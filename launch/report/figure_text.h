@@ -22,8 +22,10 @@ std::string DurationText(double seconds);
 std::string BarText(double part);
 
 // A field of CSV (RFC 4180): a figure with as many digits as it takes to read it back, "" for none;
-// text, in quotes if needed.
+// text, in quotes if needed, and with an apostrophe ahead if a spreadsheet would take it for a
+// formula
+// ("=", "+", "-", "@" or white space at its beginning).
 std::string CsvFigure(const std::optional<double>& figure);
-std::string CsvText(const std::string& text);
+std::string CsvText(const std::string& given);
 
 }  // namespace rowhouse

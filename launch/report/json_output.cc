@@ -2,7 +2,8 @@
 
 #include <cstdio>
 
-#include "common/durable_file.h"
+#include "common/clean_text.h"
+#include "common/output_path.h"
 
 namespace rowhouse {
 
@@ -13,13 +14,13 @@ Status DeliverFigures(const std::string& json, const std::string& json_text,
     return OkStatus();
   }
   if (!json.empty()) {
-    const Status written = WriteFileDurably(json, json_text);
+    const Status written = WriteOutput(json, json_text);
     if (written.code() == StatusCode::kNotFound) {
       return UsageError("--json={}: {}", json, written.message());
     }
     RETURN_IF_ERROR(written.Annotate("--json=" + json));
   }
-  std::fputs(text.c_str(), stdout);
+  std::fputs(CleanLines(text).c_str(), stdout);
   return OkStatus();
 }
 

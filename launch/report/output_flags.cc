@@ -1,6 +1,7 @@
 #include "launch/report/output_flags.h"
 
 #include "common/output_path.h"
+#include "launch/model/output_place.h"
 #include "launch/report/json_output.h"
 #include "launch/settings/verb_flags.h"
 
@@ -13,6 +14,12 @@ Status CheckOutputFlags(const CommandLine& command_line) {
     if (path.empty() || path == kJsonToStdout) continue;
     if (const Status status = CheckWritable(path); !status.ok()) {
       return UsageError("--{}={}", flag, status.message());  // It begins with the path.
+    }
+  }
+  // Verbs check the rest of their --out themselves.
+  for (const std::string_view flag : {kJsonFlag, std::string_view("html"), kCsvFlag, kOutFlag}) {
+    if (const Status status = CheckOutsideModels(command_line.Value(flag)); !status.ok()) {
+      return UsageError("--{}={}", flag, status.message());
     }
   }
   return OkStatus();

@@ -7,7 +7,8 @@
 namespace rowhouse {
 
 // kUsage, naming the flag, if --json, --html, --csv, or --out of compare names a directory, or a
-// file in a folder that is not there: a folder that is made for a mistyped path helps nobody.
+// file in a folder that is not there: a folder that is made for a mistyped path helps nobody. And
+// if one of them, or --out of any verb, lies in a model, row or data directory.
 Status CheckOutputFlags(const CommandLine& command_line);
 
 }  // namespace rowhouse

@@ -4,13 +4,13 @@
 
 #include <nlohmann/json.hpp>
 
+#include "common/json_text.h"
+
 namespace rowhouse {
 
 std::string PageText(std::string_view kind, nlohmann::ordered_json data) {
-  using Json = nlohmann::ordered_json;
   data["page"] = kind;
-  const std::string json =
-      data.dump(-1, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace);
+  const std::string json = DumpJson(data);
   constexpr std::string_view kPlace = "@DATA@";
   const std::string_view shell = PageShell();
   const size_t place = shell.find(kPlace);

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "common/json_text.h"
 #include "common/read_value.h"
 #include "launch/plan/auto_plan.h"
 #include "launch/report/page.h"
@@ -298,9 +299,7 @@ std::string ReportPagePath(const std::string& path) {
 
 Status WriteReport(const RunReport& report, const std::string& path) {
   const Json json = ReportToJson(report);
-  const auto replace = Json::error_handler_t::replace;  // Paths may be of any bytes.
-  RETURN_IF_ERROR(
-      WriteReportFile(path, json.dump(2, ' ', false, replace) + "\n").Annotate("the run's report"));
+  RETURN_IF_ERROR(WriteReportFile(path, DumpJson(json, 2) + "\n").Annotate("the run's report"));
   return WriteReportFile(ReportPagePath(path), PageText("run", {{"report", json}}))
       .Annotate("the run's report as a page");
 }

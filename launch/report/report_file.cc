@@ -5,13 +5,15 @@
 
 #include "common/durable_file.h"
 #include "common/json_text.h"
+#include "common/output_path.h"
 
 namespace rowhouse {
 
 Status WriteReportFile(const std::string& path, std::string_view text) {
   const std::string directory = std::filesystem::path(path).parent_path().string();
   if (!directory.empty()) RETURN_IF_ERROR(MakeDirectoryDurably(directory));
-  return WriteFileDurably(path, text);
+  // A link that lies in a model directory is not followed, unless it leads to a stream.
+  return IsWrittenThrough(path) ? WriteOutput(path, text) : WriteFileDurably(path, text);
 }
 
 Result<nlohmann::json> ReadReportFile(const std::string& path) {

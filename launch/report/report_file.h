@@ -9,7 +9,8 @@
 
 namespace rowhouse {
 
-// Replaces the file, whole or not at all, and makes missing directories. Errors:
+// Replaces the file, or a link there, whole or not at all, and makes missing directories; a stream
+// gets the text. Errors:
 // common/durable_file.h. Threads: any, one per path.
 Status WriteReportFile(const std::string& path, std::string_view text);
 

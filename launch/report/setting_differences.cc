@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "common/json_text.h"
 #include "launch/settings/dlrm_flags.h"
 #include "launch/settings/setting_fields.h"
 
@@ -18,7 +19,7 @@ using Json = nlohmann::json;
 // Lists as in flags: 13,512,256.
 std::string ValueText(const Json& value) {
   if (value.is_string()) return value.get<std::string>();
-  if (!value.is_array()) return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+  if (!value.is_array()) return DumpJson(value);
   std::string text;
   for (const Json& item : value) text += (text.empty() ? "" : ",") + ValueText(item);
   return text;

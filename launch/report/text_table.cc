@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "launch/report/clean_text.h"
+#include "common/clean_text.h"
 
 namespace rowhouse {
 

@@ -16,7 +16,7 @@ struct TextTable {
 };
 
 // A line of column names, and a line for each row; columns are aligned by blanks. Cells may be any
-// text: it is cleaned (launch/report/clean_text.h).
+// text: it is cleaned (common/clean_text.h).
 std::string TableAsText(const TextTable& table);
 
 }  // namespace rowhouse

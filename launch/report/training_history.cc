@@ -100,7 +100,7 @@ std::string TrainingHistory::ToJsonText() const {
         Json::array({one.step, one.samples, Number(one.auc), Number(one.logloss),
                      Number(one.accuracy), fmt::format("{:016x}", one.data_digest)}));
   }
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return DumpJson(json) + "\n";
 }
 
 Result<TrainingHistory> TrainingHistory::FromJsonText(const std::string& text) {

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 
+#include "common/clean_text.h"
 #include "common/durable_file.h"
 #include "launch/model/last_save.h"
 #include "launch/report/figure_text.h"
@@ -42,6 +44,12 @@ Status Checkpoints::Start(bool* is_agreed) {
           return !job_.is_load || one > steps || (one == steps && !goes_on_from_one);
         });
         RETURN_IF_ERROR(DeleteAllBut(kept, steps));
+        if (const auto read = CheckpointsOf(model_dir_); read.size() > kept.size()) {
+          return UsageError(
+              "checkpoint {} of the model that this run replaces is being read (by predict, eval, "
+              "ckpt); wait until that has ended",
+              CheckpointDirectory(model_dir_, read.back()));
+        }
         return is_on() && !goes_on_from_one ? Make(steps) : OkStatus();
       },
       is_agreed);
@@ -79,10 +87,10 @@ Status Checkpoints::Make(uint64_t steps) {
   links_.progress.ClearLine();
   if (no_room.empty()) {
     ++figures_.made;
-    fmt::print("saved step {} in {}; steps stood still for {:.3f} s\n", steps,
+    PrintClean("saved step {} in {}; steps stood still for {:.3f} s\n", steps,
                CheckpointDirectory(model_dir_, steps), seconds);
   } else if (figures_.without_room++ == 0) {
-    fmt::print(
+    PrintClean(
         "no checkpoint of step {}: the disk is full ({}); the run goes on, and tries again every "
         "{} steps\n",
         steps, no_room, setup_.settings.output.save_every);
@@ -125,14 +133,19 @@ Status Checkpoints::WriteDirectory(uint64_t steps) {
     figures_.last_bytes += part.bytes;
   }
   const std::string directory = CheckpointDirectory(model_dir_, steps);
+  std::error_code error;  // A link there would lead elsewhere.
+  std::filesystem::remove_all(directory + ".tmp", error);
+  if (error) return StatusFromErrno(error.value(), "delete", directory + ".tmp");
   RETURN_IF_ERROR(write_model_(directory + ".tmp", steps, std::move(shards)));
   return RenameDurably(directory + ".tmp", directory);
 }
 
-Status Checkpoints::DeleteAllBut(const std::vector<uint64_t>& kept, uint64_t steps) {
-  RETURN_IF_ERROR(AsFaultOfTheWorld(DeleteCheckpointsExcept(kept, model_dir_)));
+Status Checkpoints::DeleteAllBut(const std::vector<uint64_t>& wanted, uint64_t steps) {
+  // What somebody reads stays; the next checkpoint tries again.
+  Result<std::vector<uint64_t>> kept = DeleteCheckpointsExcept(wanted, model_dir_);
+  if (!kept.ok()) return AsFaultOfTheWorld(kept.status());
   CheckpointRequest request{.phase = CheckpointPhase::kKeep, .name = {}, .kept = {}};
-  for (const uint64_t one : kept) request.kept.push_back(CheckpointName(one));
+  for (const uint64_t one : kept.value()) request.kept.push_back(CheckpointName(one));
   std::string ignored;  // Deleting needs no room.
   return AskShards(steps, std::move(request), &ignored);
 }

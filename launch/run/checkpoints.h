@@ -66,7 +66,7 @@ class Checkpoints {
   Status AskShards(uint64_t steps, CheckpointRequest request, std::string* no_room);
   Status WriteDirectory(uint64_t steps);
   // Here and on the shards, between the same two steps.
-  Status DeleteAllBut(const std::vector<uint64_t>& kept, uint64_t steps);
+  Status DeleteAllBut(const std::vector<uint64_t>& wanted, uint64_t steps);
 
   const WorkerSetup& setup_;
   const JobSpec& job_;

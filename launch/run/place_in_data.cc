@@ -4,6 +4,7 @@
 
 #include <cstdio>
 
+#include "common/clean_text.h"
 #include "common/counted.h"
 #include "launch/run/prepared_run.h"
 #include "launch/settings/going_on.h"
@@ -50,18 +51,18 @@ void PrintPlace(const WorkerSetup& setup, const RunStart& start, const Dataset& 
                                         load.step, settings.output.model_dir, start.rows_digest);
   if (is_same) {
     const PlaceInData place = PlaceAfter(load.step, data, options);
-    fmt::print("{}, on the same data: at sample {} of epoch {}\n", model, place.sample,
+    PrintClean("{}, on the same data: at sample {} of epoch {}\n", model, place.sample,
                place.epoch);
   } else {
     const bool has_same_content =
         !load.data_digest.empty() && load.data_digest == data.content_digest();
-    fmt::print("{}, on other {}, {} (digest {}, was {}): from the first sample, for {}\n", model,
+    PrintClean("{}, on other {}, {} (digest {}, was {}): from the first sample, for {}\n", model,
                has_same_content ? "samples of the same data" : "data", NameOf(settings),
                data.content_digest().empty() ? "none" : data.content_digest(),
                load.data_digest.empty() ? "none" : load.data_digest,
                Counted(settings.training.nepochs, "epoch"));
   }
-  if (!start.changes.empty()) fmt::print("changed since its last run: {}\n", start.changes);
+  if (!start.changes.empty()) PrintClean("changed since its last run: {}\n", start.changes);
   std::fflush(stdout);
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <string>
 
+#include "common/clean_text.h"
 #include "launch/plan/plan_of_run.h"
 #include "launch/report/traffic_report.h"
 #include "launch/run/place_in_data.h"
@@ -79,7 +80,7 @@ Result<std::vector<TableTraffic>> EstimateTraffic(const WorkerSetup& setup, cons
     if (found.ok()) traffic = std::move(found).value();
     // A plan that is given, or made by predicted times, has its own choice.
     if (setup.settings.sharding.plan.empty()) {
-      fmt::print("{}", TrafficHints(setup.settings.embedding, traffic));
+      PrintClean("{}", TrafficHints(setup.settings.embedding, traffic));
     }
   }
   RETURN_IF_ERROR(Agree(setup.workers, estimated, "estimating what the plan moves"));
@@ -127,6 +128,7 @@ Result<PreparedRun> PrepareRun(const WorkerSetup& setup) {
   if (!settings.output.load) RETURN_IF_ERROR(share_start());
   ASSIGN_OR_RETURN(run.step, MakeStep(setup, start, *run.data));
   RETURN_IF_ERROR(FindPlaceInData(setup, &start, *run.data));
+  run.lock = std::move(start.lock);
   run.job = std::move(start.job);
   run.history = std::move(start.history);
   ASSIGN_OR_RETURN(run.traffic, EstimateTraffic(setup, run.job));

@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "common/file_lock.h"
 #include "common/status.h"
 #include "launch/report/training_history.h"
 #include "launch/run/worker_setup.h"
@@ -18,7 +19,8 @@
 namespace rowhouse {
 
 struct PreparedRun {
-  std::unique_ptr<PreparedText> text;  // RunData::text
+  std::shared_ptr<const FileLock> lock;  // RunStart::lock
+  std::unique_ptr<PreparedText> text;    // RunData::text
   std::unique_ptr<Dataset> data;
   JobSpec job;
   std::unique_ptr<TrainingStep> step;  // with its dense parameters, initial or loaded

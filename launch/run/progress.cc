@@ -80,8 +80,8 @@ std::string Progress::FiguresText(const StepDone& step, TimeMs now,
 }
 
 void Progress::OnProgress(const TrainingProgress& progress) {
+  if (!options_.prints) return;  // Who prints writes the report, too.
   curve_.push_back(progress);
-  if (!options_.prints) return;
   ClearLine();
   const double ms = 1000.0 * (progress.seconds - progress.data_seconds) /
                     static_cast<double>(std::max<uint64_t>(1, progress.steps));
@@ -91,8 +91,8 @@ void Progress::OnProgress(const TrainingProgress& progress) {
 }
 
 void Progress::OnEvaluation(const Evaluation& evaluation) {
-  evaluations_.push_back(evaluation);
   if (!options_.prints) return;
+  evaluations_.push_back(evaluation);
   ClearLine();
   fmt::print("Tested at step {}: AUC {:.4f} accuracy {:.4f}\n", evaluation.step,
              evaluation.metrics.roc_auc, evaluation.metrics.accuracy);

@@ -11,6 +11,7 @@
 #include <ctime>
 #include <thread>
 
+#include "common/clean_text.h"
 #include "common/clock.h"
 #include "common/thread_name.h"
 #include "common/transport/tcp_socket.h"
@@ -88,7 +89,7 @@ Status Serve(const Settings& settings) {
   // lets it go on, so that it reads the end of file.
   if (is_supervised) prctl(PR_SET_PDEATHSIG, SIGCONT);
   const SystemClock clock;
-  std::unique_ptr<TemporaryRows> temporary;
+  std::unique_ptr<TemporaryDirectory> temporary;
   ServerOptions options{.host = HostName(),
                         .incarnation = NewIncarnation(),
                         .node = settings.storage,
@@ -100,7 +101,7 @@ Status Serve(const Settings& settings) {
     options.access_counts = std::make_shared<const AccessCounts>(std::move(counts));
   }
   if (options.node.row_dir.empty() && options.node.has_files()) {
-    ASSIGN_OR_RETURN(temporary, TemporaryRows::Make());
+    ASSIGN_OR_RETURN(temporary, MakeTemporaryRows());
     options.node.row_dir = temporary->path();
     options.rows_end_with_job = true;
   }
@@ -120,7 +121,7 @@ Status Serve(const Settings& settings) {
     return is_supervised ? inherited(k + 1) : transport->Listen(AnyPortBeside(endpoint));
   };
   if (!is_supervised) {
-    fmt::print("rowhouse ps: listening on {}{}\n", endpoint,
+    PrintClean("rowhouse ps: listening on {}{}\n", endpoint,
                temporary == nullptr
                    ? ""
                    : "; rows are deleted when it ends, --row_dir=DIRECTORY keeps them");

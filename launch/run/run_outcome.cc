@@ -9,6 +9,7 @@
 #include <set>
 #include <thread>
 
+#include "common/clean_text.h"
 #include "common/durable_file.h"
 #include "launch/lab/prediction_text.h"
 #include "launch/report/figure_text.h"
@@ -251,7 +252,7 @@ std::optional<RunPrediction> PredictionOf(const Settings& settings, const Worker
                   .samples = summary.samples,
                   .goes_on = job.is_load});
   if (predicted.ok()) return std::move(predicted).value();
-  fmt::print("not predicted: {}\n", predicted.status().message());
+  PrintClean("not predicted: {}\n", predicted.status().message());
   return std::nullopt;
 }
 
@@ -260,7 +261,7 @@ void PrintOutcome(const Settings& settings, const RunOutcome& outcome, const Run
   const Evaluation& evaluation = outcome.evaluation;
   fmt::print("rows digest: {}\n", outcome.rows.digest);
   fmt::print("{}", PulledText(outcome.rows.stats, settings.storage.store));
-  fmt::print("{}", PredictionText(report));
+  PrintClean("{}", PredictionText(report));
   if (outcome.auc_ceiling >= 0.0) {
     fmt::print("AUC ceiling of the planted model on these test samples: {:.4f}\n",
                outcome.auc_ceiling);
@@ -271,7 +272,7 @@ void PrintOutcome(const Settings& settings, const RunOutcome& outcome, const Run
     tested = fmt::format("test AUC {:.4f} logloss {:.4f}", evaluation.metrics.roc_auc,
                          evaluation.metrics.logloss);
   }
-  fmt::print("{}  {:.0f} samples/s{}\n", tested, RateOf(outcome.summary),
+  PrintClean("{}  {:.0f} samples/s{}\n", tested, RateOf(outcome.summary),
              report_path.empty() ? "" : "  report: " + report_path);
   std::fflush(stdout);
 }

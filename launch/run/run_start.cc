@@ -9,12 +9,15 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
+#include "common/clean_text.h"
 #include "common/counted.h"
 #include "common/durable_file.h"
 #include "launch/hosts/host_facts.h"
 #include "launch/model/last_save.h"
 #include "launch/model/manifest.h"
+#include "launch/model/model_lock.h"
 #include "launch/model/model_settings.h"
+#include "launch/model/output_place.h"
 #include "launch/model/saved_rows.h"
 #include "launch/plan/auto_plan.h"
 #include "launch/plan/plan_of_run.h"
@@ -49,7 +52,15 @@ Status CheckOutputs(const Settings& settings) {
   if (!report.empty()) {
     RETURN_IF_ERROR(CheckOutputDirectory(report, "report"));
   }
-  return OkStatus();
+  const OutputSettings& output = settings.output;
+  const std::vector<std::string> own = {output.model_dir, settings.row_directory()};
+  // The report of a model that is kept may be named as it is called without a name.
+  if (output.report != output.model_dir + "/report.json") {
+    const Status outside = CheckOutsideModels(output.report, own);
+    if (!outside.ok()) return UsageError("--report={}", outside.message());
+  }
+  const Status outside = CheckOutsideModels(output.record_ids, own);
+  return outside.ok() ? outside : UsageError("--record_ids={}", outside.message());
 }
 
 // Whether a run of these settings may go on from the model. Fills in what a manifest of version 1
@@ -160,10 +171,12 @@ Result<JobSpec> MakeJob(const Settings& settings, uint32_t nodes, uint32_t shard
 }
 
 // A model that nobody may lose by mistake is not in the way of a new one.
-Status PrepareNew(const Settings& settings, JobSpec* job) {
+Status PrepareNew(const Settings& settings, RunStart* start) {
+  JobSpec* const job = &start->job;
   RETURN_IF_ERROR(CheckOutputs(settings));
   const std::string& model_dir = settings.output.model_dir;
   if (model_dir.empty()) return OkStatus();
+  ASSIGN_OR_RETURN(start->lock, LockModelForRun(model_dir));
   // A saved model holds size and checksum of the files that gave its initial values.
   RETURN_IF_ERROR(SumUpFiles(&job->tables).Annotate("init_from, read by the first worker"));
   // A model that is replaced stays until this one is saved, and its rows until one is changed.
@@ -199,7 +212,7 @@ Result<LastSave> FindSaveToLoad(const Settings& settings) {
         "--overwrite, which deletes them",
         model_dir, settings.row_directory());
   }
-  LastSave save{.directory = model_dir, .checkpoint = "", .manifest = {}};
+  LastSave save{.directory = model_dir, .checkpoint = "", .manifest = {}, .hold = nullptr};
   ASSIGN_OR_RETURN(save.manifest, ReadManifest(model_dir));
   return save;
 }
@@ -234,6 +247,7 @@ Result<TrainingHistory> ReadHistory(const Settings& settings, const std::string&
 
 Status PrepareLoad(const Settings& settings, RunStart* start) {
   JobSpec& job = start->job;
+  ASSIGN_OR_RETURN(start->lock, LockModelForRun(settings.output.model_dir));
   ASSIGN_OR_RETURN(const LastSave save, ReadManifestToLoad(settings, job, &start->changes));
   const Manifest& manifest = save.manifest;
   if (save.checkpoint.empty()) {  // Parts of a checkpoint were checked.
@@ -272,7 +286,7 @@ Status PrepareLoad(const Settings& settings, RunStart* start) {
   ASSIGN_OR_RETURN(start->dense, ReadDense(save.directory, manifest));
   ASSIGN_OR_RETURN(start->data, ReadDatasetState(save.directory, manifest));
   ASSIGN_OR_RETURN(start->history, ReadHistory(settings, save.directory, manifest));
-  fmt::print("goes on from step {}, saved in {}: {}\n", manifest.steps, save.directory,
+  PrintClean("goes on from step {}, saved in {}: {}\n", manifest.steps, save.directory,
              ModelDigestText(manifest));
   std::fflush(stdout);
   return OkStatus();
@@ -295,7 +309,7 @@ Result<RunStart> PrepareStart(const Settings& settings, uint32_t nodes, uint32_t
   RunStart start;
   ASSIGN_OR_RETURN(start.job, MakeJob(settings, nodes, shards_per_node, workers));
   RETURN_IF_ERROR(settings.output.load ? PrepareLoad(settings, &start)
-                                       : PrepareNew(settings, &start.job));
+                                       : PrepareNew(settings, &start));
   return start;
 }
 

@@ -3,9 +3,11 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "common/file_lock.h"
 #include "common/status.h"
 #include "launch/report/training_history.h"
 #include "launch/settings/settings.h"
@@ -16,6 +18,7 @@
 namespace rowhouse {
 
 struct RunStart {
+  std::shared_ptr<const FileLock> lock;  // of the model directory, on the first worker
   JobSpec job;
   std::vector<float> dense;  // parameters and optimizer state of a loaded model; else empty
   DatasetState data;         // what the data source kept with a loaded model

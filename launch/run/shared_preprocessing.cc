@@ -1,17 +1,16 @@
 #include "launch/run/shared_preprocessing.h"
 
 #include <fmt/core.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
 
 #include "common/durable_file.h"
+#include "common/temporary_directory.h"
 #include "launch/model/saved_preprocessing.h"
 #include "worker/mpi/agreement.h"
 
@@ -22,36 +21,9 @@ namespace fs = std::filesystem;
 
 constexpr size_t kPieceBytes = size_t{16} << 20;
 
-// A directory that goes with the object.
-class BriefDirectory {
- public:
-  BriefDirectory() = default;
-  ~BriefDirectory() {
-    std::error_code ignored;
-    if (!path_.empty()) fs::remove_all(path_, ignored);
-  }
-  BriefDirectory(const BriefDirectory&) = delete;
-  BriefDirectory& operator=(const BriefDirectory&) = delete;
-
-  Status Make() {
-    const char* temporary = std::getenv("TMPDIR");
-    std::string path = fmt::format("{}/rowhouse-preprocessing-XXXXXX",
-                                   temporary == nullptr || *temporary == '\0' ? "/tmp" : temporary);
-    if (mkdtemp(path.data()) == nullptr) {
-      return StatusFromErrno(errno, "make a directory for the model's preprocessing at", path);
-    }
-    path_ = path;
-    return OkStatus();
-  }
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
-
 // A preprocessing and where its files lie; the directory goes last.
 struct KeptPreprocessing {
-  BriefDirectory directory;
+  std::unique_ptr<TemporaryDirectory> directory;
   std::shared_ptr<const Preprocessing> preprocessing;
 };
 
@@ -110,11 +82,18 @@ Result<std::shared_ptr<const Preprocessing>> SharePreprocessing(const WorkerSetu
       all_get, [](const std::vector<std::byte>& one) { return one.at(0) != std::byte{0}; });
   // The files stay as long as the preprocessing: a conversion copies them.
   auto kept = std::make_shared<KeptPreprocessing>();
-  BriefDirectory& directory = kept->directory;
   if (sends) {
     const bool makes_copies = gets_copies && hosts.is_leader();
-    RETURN_IF_ERROR(Agree(workers, makes_copies ? directory.Make() : OkStatus(), kPhase));
-    ASSIGN_OR_RETURN(const std::string place, hosts.FromLeader(workers, directory.path(), kPhase));
+    Status made;
+    if (makes_copies) {
+      auto directory = TemporaryDirectory::Make("rowhouse-preprocessing");
+      made = directory.status().Annotate("the model's preprocessing");
+      if (made.ok()) kept->directory = std::move(directory).value();
+    }
+    RETURN_IF_ERROR(Agree(workers, made, kPhase));
+    ASSIGN_OR_RETURN(
+        const std::string place,
+        hosts.FromLeader(workers, makes_copies ? kept->directory->path() : "", kPhase));
     for (PreprocessingFile& file : files) {
       const std::string copy = place + "/" + fs::path(file.path).filename().string();
       RETURN_IF_ERROR(SendFile(workers, file.path, makes_copies ? copy : "", kPhase));

@@ -122,7 +122,7 @@ Status Supervisor::Spawn() {
 
 Status Supervisor::TakeEnd(int wait_status) {
   const pid_t server = std::exchange(pid_, -1);
-  TemporaryRows::RemoveThoseOf(server);  // Unless it was killed, it has done so itself.
+  RemoveRowsLeftOver();  // Unless it was killed, it has done so itself.
   if (WIFSIGNALED(wait_status)) {
     end_ =
         MakeStatus(StatusCode::kUnavailable, "{}: its server (pid {}) was killed by signal {} ({})",
@@ -160,7 +160,8 @@ Status Supervisor::Stop() {
     end_ = MakeStatus(StatusCode::kDeadlineExceeded,
                       "{}: its server (pid {}) did not end within {} ms and was killed",
                       options_.name, pid_, options_.stop_deadline_ms);
-    TemporaryRows::RemoveThoseOf(std::exchange(pid_, -1));
+    pid_ = -1;
+    RemoveRowsLeftOver();
     return end_;
   }
   return TakeEnd(wait_status);

@@ -10,6 +10,7 @@
 #include <thread>
 #include <utility>
 
+#include "common/clean_text.h"
 #include "common/mutex.h"
 #include "launch/run/terminal.h"
 #include "worker/mpi/agreement.h"
@@ -165,7 +166,7 @@ Result<std::unique_ptr<PreparedText>> PrepareTextOnHosts(const WorkerSetup& setu
     Result<std::unique_ptr<PreparedText>> made = preparing->Take();
     status = made.status();
     const std::string bad_lines = preparing->BadLinesText();
-    if (setup.options.prints && !bad_lines.empty()) fmt::print("note: {}\n", bad_lines);
+    if (setup.options.prints && !bad_lines.empty()) PrintClean("note: {}\n", bad_lines);
     if (status.code() == StatusCode::kUnavailable) {
       status = MakeStatus(StatusCode::kUnavailable, "{}; nothing was trained{}", status.message(),
                           options->cache.empty() ? "" : ", and the next run goes on preparing");

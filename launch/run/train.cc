@@ -13,6 +13,7 @@
 #include <sstream>
 #include <thread>
 
+#include "common/clean_text.h"
 #include "common/clock.h"
 #include "common/transport/zeromq.h"
 #include "common/utc_time.h"
@@ -52,7 +53,8 @@ constexpr uint32_t kTransportThreads = 1;  // ZeroMQ's, beside the compute threa
 
 void PrintError(const Status& status) {
   fflush(stdout);
-  std::string_view rest = status.message();
+  const std::string message = CleanLines(status.message());
+  std::string_view rest = message;
   while (!rest.empty()) {  // One message per line, each with the program's name.
     const size_t end = rest.find('\n');
     fmt::print(stderr, "rowhouse: {}\n", rest.substr(0, end));
@@ -86,7 +88,7 @@ SupervisorOptions MakeSupervisorOptions(const Settings& settings, const std::str
 
 Status StartServer(const Settings& settings, Supervisor& supervisor) {
   if (settings.row_directory().empty() && settings.storage.store != "memory") {
-    RETURN_IF_ERROR(TemporaryRows::Check());
+    RETURN_IF_ERROR(CheckTemporaryRows());
   }
   if (const std::string& file = settings.storage.cache_access_counts; !file.empty()) {
     RETURN_IF_ERROR(ReadAccessCounts(file, "cache_access_counts").status());

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "common/clean_text.h"
 #include "launch/model/manifest.h"
 #include "launch/profile/run_profiler.h"
 #include "launch/run/checkpoints.h"
@@ -237,7 +238,7 @@ Status WorkerRun::Fail(const Status& status, bool is_everybodys) {
 Status WorkerRun::Preview() {
   if (setup_.options.prints) {
     memory_plan_ = MemoryPlanOf(setup_.settings, job_);
-    fmt::print("{}", RunPreviewText(setup_.settings, job_, *run_.data, trainer_.steps_per_epoch(),
+    PrintClean("{}", RunPreviewText(setup_.settings, job_, *run_.data, trainer_.steps_per_epoch(),
                                     memory_plan_));
     std::fflush(stdout);
   }
@@ -403,7 +404,7 @@ Status WorkerRun::TellOutcome() {
   const Status profiled = AsFaultOfTheWorld(profiler_.Write());
   if (reported.ok()) reported = profiled;
   progress_.ClearLine();
-  fmt::print("{}{}{}", checkpoints_.SummaryText(), recording_.SummaryText(), profiler_.Text());
+  PrintClean("{}{}{}", checkpoints_.SummaryText(), recording_.SummaryText(), profiler_.Text());
   PrintOutcome(settings, outcome, report);
   return reported;
 }

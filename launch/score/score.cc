@@ -11,7 +11,9 @@
 #include <optional>
 #include <vector>
 
+#include "common/clean_text.h"
 #include "common/counted.h"
+#include "common/json_text.h"
 #include "common/read_value.h"
 #include "launch/model/model_settings.h"
 #include "launch/model/saved_preprocessing.h"
@@ -30,7 +32,8 @@ constexpr uint64_t kMiB = uint64_t{1} << 20;
 
 // Model, samples and how to score them, as the flags say.
 struct Job {
-  std::unique_ptr<Settings> settings;  // the model's, and its preprocessing
+  std::shared_ptr<const FileLock> hold;  // of the save that is read
+  std::unique_ptr<Settings> settings;    // the model's, and its preprocessing
   std::unique_ptr<ScoringModel> model;
   std::unique_ptr<SampleStream> samples;
   ScoringOptions options;
@@ -91,13 +94,13 @@ Result<Job> MakeJob(const CommandLine& command_line, const Settings& settings) {
   job.options.threads = threads.empty() ? UsableCores() : settings.training.threads;
   ASSIGN_OR_RETURN(const ModelRowsOptions rows, ReadRowsOptions(command_line));
   job.settings = std::make_unique<Settings>(settings);
-  RETURN_IF_ERROR(UseLastSave(job.settings.get()));
+  ASSIGN_OR_RETURN(job.hold, UseLastSave(job.settings.get()));
   RETURN_IF_ERROR(
       FindPreprocessing(job.settings.get()).Annotate("--model_dir=" + settings.output.model_dir));
   // The data first: it takes less time to find that they cannot be read.
   ASSIGN_OR_RETURN(job.samples, OpenSampleStream(*job.settings, WhichSamples(command_line)));
   ASSIGN_OR_RETURN(job.model, ScoringModel::Open(*job.settings, rows));
-  fmt::print(stderr, "{}\n", job.model->Describe());
+  PrintClean(stderr, "{}\n", job.model->Describe());
   return job;
 }
 
@@ -112,7 +115,7 @@ void TellBadLines(const ScoringSummary& summary) {
   fmt::print(stderr, "{} left out, as --max_bad_lines allows:\n",
              Counted(summary.bad_lines, "line"));
   for (const std::string& example : summary.bad_line_examples) {
-    fmt::print(stderr, "  {}\n", example);
+    PrintClean(stderr, "  {}\n", example);
   }
 }
 
@@ -189,7 +192,7 @@ std::string JsonOf(const Measured& m, const Manifest& model) {
       {"mean_label", m.mean_label},
       {"calibration", NumberOrNull(m.calibration())},
       {"seconds", m.summary.seconds}};
-  return json.dump(2) + "\n";
+  return DumpJson(json, 2) + "\n";
 }
 
 // The data that are scored must not be replaced by their scores.
@@ -226,7 +229,7 @@ Status RunPredict(const CommandLine& command_line, const Settings& settings) {
   RETURN_IF_ERROR(file->Finish());
   const ScoringSummary& summary = scored.value();
   TellBadLines(summary);
-  fmt::print(stderr, "{}{} in {}, {}\n", only.Warning(), Counted(summary.samples, "score"),
+  PrintClean(stderr, "{}{} in {}, {}\n", only.Warning(), Counted(summary.samples, "score"),
              out == "-" ? "standard output" : out, RateText(summary));
   return OkStatus();
 }

@@ -1,6 +1,5 @@
 #include "launch/score/score_file.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -20,10 +19,9 @@ constexpr size_t kBufferBytes = size_t{1} << 20;
 }  // namespace
 
 Result<std::unique_ptr<ScoreFile>> ScoreFile::Create(const std::string& path) {
-  std::unique_ptr<ScoreFile> file(new ScoreFile(path));
+  std::unique_ptr<ScoreFile> file(new ScoreFile(path == "-" ? "standard output" : path));
   if (path == "-") {
-    file->is_stream_ = true;
-    file->fd_ = STDOUT_FILENO;
+    file->stream_ = STDOUT_FILENO;
     return file;
   }
   std::error_code ignored;
@@ -31,25 +29,19 @@ Result<std::unique_ptr<ScoreFile>> ScoreFile::Create(const std::string& path) {
     return UsageError("--out={}: is a directory; name a file", path);
   }
   // A device or a pipe is written to; only a file is replaced.
-  file->is_stream_ = IsWrittenThrough(path);
-  if (file->is_stream_) {
-    file->fd_ = OpenWrittenThrough(path);
-    if (file->fd_ >= 0) return file;
+  if (IsWrittenThrough(path)) {
+    file->stream_ = OpenWrittenThrough(path);
+    if (file->stream_ >= 0) return file;
     return UsageError("--out={}: {}", path, StatusFromErrno(errno, "write", path).message());
   }
-  file->path_ = ReplacedFile(path);
-  file->fd_ = ::open(file->partial_path().c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  if (file->fd_ < 0) {
-    return UsageError("--out={}: {}", path,
-                      StatusFromErrno(errno, "write", file->partial_path()).message());
-  }
+  Result<std::unique_ptr<NewFile>> made = NewFile::Make(ReplacedFile(path));
+  if (!made.ok()) return UsageError("--out={}: {}", path, made.status().message());
+  file->file_ = std::move(made).value();
   return file;
 }
 
 ScoreFile::~ScoreFile() {
-  if (fd_ < 0 || fd_ == STDOUT_FILENO) return;
-  ::close(fd_);
-  if (!is_stream_) ::unlink(partial_path().c_str());
+  if (stream_ >= 0 && stream_ != STDOUT_FILENO) ::close(stream_);
 }
 
 Status ScoreFile::Append(std::span<const float> scores, std::span<const float> labels) {
@@ -65,27 +57,14 @@ Status ScoreFile::Append(std::span<const float> scores, std::span<const float> l
 }
 
 Status ScoreFile::WriteText() {
-  for (std::string_view rest = text_; !rest.empty();) {
-    const ssize_t written = ::write(fd_, rest.data(), rest.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0)
-      return StatusFromErrno(errno, "write", fd_ == STDOUT_FILENO ? "standard output" : path_);
-    rest.remove_prefix(static_cast<size_t>(written));
-  }
+  RETURN_IF_ERROR(file_ ? file_->Append(text_) : WriteAll(stream_, text_, path_));
   text_.clear();
   return OkStatus();
 }
 
 Status ScoreFile::Finish() {
   RETURN_IF_ERROR(WriteText());
-  if (is_stream_) return OkStatus();
-  if (::fsync(fd_) != 0) return StatusFromErrno(errno, "fsync", partial_path());
-  if (::rename(partial_path().c_str(), path_.c_str()) != 0) {
-    return StatusFromErrno(errno, "rename to", path_);
-  }
-  ::close(fd_);
-  fd_ = -1;
-  return OkStatus();
+  return file_ ? file_->Commit() : OkStatus();
 }
 
 }  // namespace rowhouse

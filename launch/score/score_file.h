@@ -1,7 +1,7 @@
 // ScoreFile: the lines that `rowhouse predict` writes: a sample's score and, where the data have
 // labels, a tab and its label. Numbers have as many digits as it takes to read them back.
 //
-// Written as <path>.partial, and renamed when it is whole. Threads: one.
+// A file gets its name when it is whole (common/new_file.h). Threads: one.
 #pragma once
 
 #include <cstdio>
@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 
+#include "common/new_file.h"
 #include "common/status.h"
 
 namespace rowhouse {
@@ -30,12 +31,11 @@ class ScoreFile {
 
  private:
   explicit ScoreFile(std::string path) : path_(std::move(path)) {}
-  std::string partial_path() const { return path_ + ".partial"; }
   Status WriteText();
 
-  std::string path_;
-  int fd_ = -1;
-  bool is_stream_ = false;  // standard output, a device or a pipe: nothing is renamed
+  const std::string path_;         // for errors
+  std::unique_ptr<NewFile> file_;  // null: a stream
+  int stream_ = -1;                // standard output, a device or a pipe
   std::string text_;
 };
 

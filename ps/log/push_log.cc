@@ -135,7 +135,7 @@ std::vector<std::byte> PushLog::HeaderOf(uint64_t number) const {
 Status PushLog::Begin() {
   std::vector<std::byte> header = HeaderOf(next_number_);
   const std::string path = PathOf(next_number_);
-  const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_NOFOLLOW | O_TRUNC | O_CLOEXEC, 0644);
   if (file < 0) return StatusFromErrno(errno, "make", path);
   int error = WriteAll(file, {{.iov_base = header.data(), .iov_len = header.size()}});
   // The directory entry must survive, so it is synced before anything is appended.

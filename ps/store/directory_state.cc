@@ -20,9 +20,7 @@ std::string StatePath(const std::string& directory) { return directory + "/STATE
 
 Status WriteJson(const std::string& path, uint64_t format, json document) {
   document["format"] = format;
-  // Bytes that are no UTF-8 are replaced: without the handler dump() would throw.
-  return WriteFileDurably(path,
-                          document.dump(2, ' ', false, json::error_handler_t::replace) + "\n");
+  return WriteFileDurably(path, DumpJson(document, 2) + "\n");
 }
 
 // The document of a known format.
@@ -70,7 +68,7 @@ Status CheckUnused(const std::string& directory) {
   for (std::filesystem::directory_iterator at(directory, error), end; !error && at != end;
        at.increment(error)) {
     const std::string name = at->path().filename().string();
-    if (name == "OWNER.json.tmp") continue;
+    if (name.starts_with("OWNER.json.") && name.ends_with(".tmp")) continue;
     return UsageError(
         "row directory {} is not empty (it has {}) and has no OWNER.json, so it is not ours. Name "
         "another directory",

@@ -8,6 +8,7 @@
 #include <set>
 #include <tuple>
 
+#include "common/json_text.h"
 #include "sharding/rows/optimizer.h"
 
 namespace rowhouse {
@@ -259,7 +260,7 @@ bool Plan::has_worker_rows() const {
 std::string Plan::digest() const {
   Plan routes = *this;
   for (TablePlacement& placement : routes.placements_) placement.cache_share.reset();
-  const std::string text = routes.ToJson().dump();
+  const std::string text = DumpJson(routes.ToJson());
   return fmt::format("{:016x}", XXH3_64bits(text.data(), text.size()));
 }
 

@@ -32,7 +32,7 @@ ordered_json TablesToPlanJson(const std::vector<TableSpec>& tables) {
 }
 
 std::string DigestOf(const ordered_json& tables) {
-  const std::string text = tables.dump();
+  const std::string text = DumpJson(tables);
   return fmt::format("{:016x}", XXH3_64bits(text.data(), text.size()));
 }
 
@@ -88,7 +88,7 @@ Status CompareTables(const JsonText& text, const std::vector<TableSpec>& tables)
     for (const auto& [key, value] : mine.items()) {
       if (from.contains(key) && from.at(key) == json(value)) continue;
       return UsageError("table \"{}\": {} is {} in the plan, {} in this model; {}", name, key,
-                        ShownJson(from.value(key, json())), value.dump(), kMakeAnother);
+                        ShownJson(from.value(key, json())), DumpJson(value), kMakeAnother);
     }
   }
   for (const TableSpec& table : tables) {

@@ -93,10 +93,10 @@ Status ReadDeclaredOptions(const nlohmann::json& json, TableSpec* table) {
   VisitDeclaredOptions(*table, [&](const DeclaredOption& option, OptionValues& values) {
     if (!json.contains(option.name()) || !status.ok()) return;
     const nlohmann::json& value = json.at(option.name());
-    status = option.Set(value.is_string() ? value.get<std::string>() : value.dump(), &values);
+    status = option.Set(value.is_string() ? value.get<std::string>() : DumpJson(value), &values);
     if (status.ok()) return;
     status = CorruptionError("tables: table \"{}\": {}={}: {}", table->name, option.name(),
-                             value.dump(), status.message());
+                             DumpJson(value), status.message());
   });
   return status;
 }
@@ -194,8 +194,9 @@ const char* PartKey(const std::string& checksum) {
 nlohmann::json SavedShardsToJson(const std::vector<SavedShard>& shards) {
   nlohmann::json json = nlohmann::json::array();
   for (const SavedShard& shard : shards) {
-    json.push_back(
-        {{"shard", Raw(shard.shard)}, {"host", shard.host}, {"directory", shard.directory}});
+    json.push_back({{"shard", Raw(shard.shard)},
+                    {"host", shard.host},
+                    {"directory", JsonOfPath(shard.directory)}});
     if (!shard.checksum.empty()) json.back()[PartKey(shard.checksum)] = shard.checksum;
     if (!shard.stamp.empty()) json.back()["rows_xxh3_128"] = shard.stamp;
   }
@@ -209,7 +210,7 @@ Result<std::vector<SavedShard>> SavedShardsFromJson(const nlohmann::json& json) 
       ASSIGN_OR_RETURN(const uint32_t number, NumberAt<uint32_t>(shard, "shard"));
       shards.push_back({.shard = ShardId{number},
                         .host = shard.at("host").get<std::string>(),
-                        .directory = shard.at("directory").get<std::string>(),
+                        .directory = PathOfJson(shard.at("directory").get<std::string>()),
                         .checksum = shard.value(kPart128, shard.value(kPart64, "")),
                         .stamp = shard.value("rows_xxh3_128", "")});
     }
@@ -239,7 +240,7 @@ std::string JobSpec::ToJsonText() const {
                     {"checkpoint", load.checkpoint}};
   }
   if (!step_rows.empty()) json["step_rows"] = step_rows;
-  return json.dump();
+  return DumpJson(json);
 }
 
 Result<JobSpec> JobSpec::FromJsonText(const std::string& text) {

@@ -1,11 +1,10 @@
 #include "common/durable_file.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
+#include <sys/resource.h>
 
-#include <fstream>
+#include <csignal>
 
+#include "tests/testing/small_disk.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {
@@ -58,29 +57,39 @@ TEST(DurableFile, AFileWhereADirectoryIsDueIsNamed) {
   EXPECT_EQ(MakeDirectoryDurably(dir / "a/b").code(), StatusCode::kUsage);
 }
 
-TEST(DurableFile, APipeGetsTheTextAndStaysAPipe) {
+TEST(DurableFile, ALinkIsReplacedAndNotFollowed) {
   TempDir dir;
-  const std::string path = dir / "pipe";
-  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
-  const int end = open(path.c_str(), O_RDONLY | O_NONBLOCK);
-  ASSERT_GE(end, 0);
-  ASSERT_OK(WriteFileDurably(path, "text"));
-  char text[8] = {};
-  EXPECT_EQ(read(end, text, sizeof(text)), 4);
-  EXPECT_STREQ(text, "text");
-  close(end);
-  EXPECT_TRUE(std::filesystem::is_fifo(path));
-  EXPECT_FALSE(std::filesystem::exists(path + ".tmp"));
+  ASSERT_OK(WriteFileDurably(dir / "precious", "precious"));
+  for (const char* name : {"a", "a.tmp"}) {
+    std::filesystem::create_symlink("precious", dir / name);
+    ASSERT_OK(WriteFileDurably(dir / "a", "text"));
+  }
+  EXPECT_EQ(ReadFile(dir / "precious").value(), "precious");
+  EXPECT_EQ(ReadFile(dir / "a").value(), "text");
+  EXPECT_FALSE(std::filesystem::is_symlink(dir / "a"));
 }
 
 TEST(DurableFile, AFullDiskIsExhaustedAndNamed) {
-  if (access("/dev/full", W_OK) != 0) GTEST_SKIP() << "no /dev/full";
   TempDir dir;
-  std::filesystem::create_symlink("/dev/full", dir / "a.tmp");
-  const Status status = WriteFileDurably(dir / "a", "text");
+  const SmallDisk disk(dir / "disk", "64k");
+  if (!disk.mounted()) GTEST_SKIP() << "mounting a tmpfs is not allowed";
+  const Status status = WriteFileDurably(dir / "disk/a", std::string(100'000, 'x'));
   EXPECT_EQ(status.code(), StatusCode::kResourceExhausted);
-  EXPECT_EQ(status.message(), "cannot write " + (dir / "a.tmp") + ": No space left on device");
-  EXPECT_FALSE(std::filesystem::exists(dir / "a"));
+  EXPECT_EQ(status.message(), "cannot write " + (dir / "disk/a") + ": No space left on device");
+  EXPECT_TRUE(std::filesystem::is_empty(dir / "disk"));
+}
+
+TEST(DurableFile, AFileBeyondTheLimitOfTheShellIsExhaustedAndSaysSo) {
+  TempDir dir;
+  std::signal(SIGXFSZ, SIG_IGN);
+  rlimit before = {};
+  getrlimit(RLIMIT_FSIZE, &before);
+  const rlimit small = {.rlim_cur = 4096, .rlim_max = before.rlim_max};
+  setrlimit(RLIMIT_FSIZE, &small);
+  const Status status = WriteFileDurably(dir / "a", std::string(100'000, 'x'));
+  setrlimit(RLIMIT_FSIZE, &before);
+  EXPECT_EQ(status.code(), StatusCode::kResourceExhausted);
+  EXPECT_THAT(status.message(), testing::HasSubstr("ulimit -f"));
 }
 
 }  // namespace

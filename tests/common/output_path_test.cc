@@ -45,6 +45,14 @@ TEST(OutputPath, StreamsMayBeWrittenTo) {
   EXPECT_TRUE(IsWrittenThrough("/dev/null"));
   EXPECT_FALSE(IsWrittenThrough(dir / "new"));
   EXPECT_EQ(CheckWritable(dir / "").code(), StatusCode::kUsage);
+  const int end = open((dir / "pipe").c_str(), O_RDONLY | O_NONBLOCK);
+  ASSERT_GE(end, 0);
+  ASSERT_OK(WriteOutput(dir / "pipe", "text"));
+  char text[8] = {};
+  EXPECT_EQ(read(end, text, sizeof(text)), 4);
+  EXPECT_STREQ(text, "text");
+  close(end);
+  EXPECT_TRUE(std::filesystem::is_fifo(dir / "pipe"));
 }
 
 // As /dev/stdout of a program whose shell was told "> file".
@@ -57,7 +65,7 @@ TEST(OutputPath, ADescriptorThatLeadsToAFileIsWrittenThrough) {
   std::filesystem::create_symlink("/proc/self/fd/" + std::to_string(file), link);
   EXPECT_TRUE(IsWrittenThrough(link));
   EXPECT_TRUE(IsWrittenThrough("/dev/fd/" + std::to_string(file)));
-  EXPECT_OK(WriteFileDurably(link, "two "));
+  EXPECT_OK(WriteOutput(link, "two "));
   ASSERT_EQ(write(file, "three", 5), 5);
   close(file);
   EXPECT_EQ(ReadFile(dir / "file").value(), "one two three");
@@ -74,7 +82,7 @@ TEST(OutputPath, ALinkStaysAndItsFileIsReplaced) {
   for (const char* name : {"file", "not_there_yet"}) {
     const std::string link = dir / (std::string("to_") + name);
     std::filesystem::create_symlink(name, link);
-    EXPECT_OK(WriteFileDurably(link, "new"));
+    EXPECT_OK(WriteOutput(link, "new"));
     EXPECT_TRUE(std::filesystem::is_symlink(link));
     EXPECT_EQ(ReadFile(dir / name).value(), "new");
   }

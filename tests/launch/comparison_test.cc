@@ -288,6 +288,7 @@ TEST_F(ComparisonTest, TestSetsThatDifferAreNamed) {
 TEST_F(ComparisonTest, TheVerbPrintsTheTableAndWritesBothFiles) {
   const std::string a = WriteJson("a/report.json", WithBytes(Report(0.79), "plain", 4 << 20));
   const std::string b = WriteJson("b/report.json", WithBytes(Report(0.78), "hashed", 1 << 20));
+  std::filesystem::create_directory(dir_ / "out");
   testing::internal::CaptureStdout();
   const Status status = RunCompare({a, b}, dir_ / "out/x.html", dir_ / "out/x.csv");
   const std::string printed = testing::internal::GetCapturedStdout();

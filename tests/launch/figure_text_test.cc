@@ -21,5 +21,14 @@ TEST(FigureText, FiguresHaveFixedForms) {
   EXPECT_EQ(PercentText(-1.5), "-150.0 %");
 }
 
+TEST(FigureText, NoCellOfCsvIsAFormula) {
+  EXPECT_EQ(CsvText("plain, 1"), "\"plain, 1\"");
+  EXPECT_EQ(CsvText("=HYPERLINK(\"x\")"), "\"'=HYPERLINK(\"\"x\"\")\"");
+  for (const char* text : {"+1", "-1", "@x", "\tx"}) {
+    EXPECT_EQ(CsvText(text), std::string("'") + text);
+  }
+  EXPECT_EQ(CsvText(""), "");
+}
+
 }  // namespace
 }  // namespace rowhouse

@@ -43,6 +43,21 @@ const std::vector<Home> kHomes = {
     {"yaml-cpp", "yaml-cpp/", {"launch/settings/yaml_"}},
 };
 
+// A call that only some files may make, and what stands in for it elsewhere.
+struct CallHome {
+  std::string call;
+  std::string instead;
+  std::vector<std::string> files;
+};
+
+const std::vector<CallHome> kCallHomes = {
+    {".dump(", "DumpJson, which never throws", {"common/json_text.cc"}},
+    {"->dump(", "DumpJson, which never throws", {"common/json_text.cc"}},
+    // A name is no proof that a directory is ours.
+    {"mkdtemp(", "TemporaryDirectory", {"common/temporary_directory.cc"}},
+    {"temp_directory_path(", "TemporaryDirectory", {"worker/data/traces/torch_file.cc"}},
+};
+
 // "#  include <zmq.h> // why" -> '<' and "zmq.h"; ' ' if the line includes nothing.
 std::pair<char, std::string> IncludedBy(const std::string& line) {
   size_t at = line.find_first_not_of(" \t");
@@ -74,6 +89,12 @@ std::vector<std::string> BrokenRules(const std::string& path, const std::string&
     const std::string macro = FlagMacroOf(line);
     if (!macro.empty() && path != "launch/settings/flags.cc") {
       broken.push_back(where + macro + ": flags are defined in launch/settings/flags.cc only");
+    }
+    for (const CallHome& home : kCallHomes) {
+      const bool is_at_home = std::ranges::count(home.files, path) > 0;
+      if (line.find(home.call) != std::string::npos && !is_at_home) {
+        broken.push_back(where + home.call + ": call " + home.instead);
+      }
     }
     const auto [quote, header] = IncludedBy(line);
     for (const Home& home : kHomes) {
@@ -140,6 +161,13 @@ TEST(Floors, ALibraryOutsideItsHomeIsNamed) {
   EXPECT_THAT(BrokenRules("worker/train/trainer.cc", "#include <mpi.h>\n"), testing::SizeIs(1));
   EXPECT_THAT(BrokenRules("worker/train/trainer.cc", "#include <gflags/gflags.h>\n"),
               testing::SizeIs(1));
+}
+
+TEST(Floors, ACallThatHasAHomeElsewhereIsNamed) {
+  EXPECT_THAT(BrokenRules("launch/a.cc", "Write(json.dump(2));\n"),
+              testing::ElementsAre("launch/a.cc:1: .dump(: call DumpJson, which never throws"));
+  EXPECT_THAT(BrokenRules("launch/a.cc", "x = pid->dump();\n"), testing::SizeIs(1));
+  EXPECT_THAT(BrokenRules("common/json_text.cc", "x.dump();\n"), testing::IsEmpty());
 }
 
 TEST(Floors, AFlagOutsideTheFlagsFileIsNamed) {

@@ -1,9 +1,13 @@
 // Which save a run goes on from, of those that are there and of what crashes leave of them.
 #include "launch/model/last_save.h"
 
+#include <unistd.h>
+
 #include <filesystem>
+#include <fstream>
 
 #include "common/durable_file.h"
+#include "launch/model/model_lock.h"
 #include "ps/shard/shard_opening.h"
 #include "ps/store/checkpoint_part.h"
 #include "ps/store/directory_state.h"
@@ -162,6 +166,58 @@ TEST_F(LastSaveTest, OldOnesAreDeletedWithWhatWasCutOff) {
   EXPECT_FALSE(fs::exists(CheckpointDirectory(model_, "step-4.tmp")));
   EXPECT_TRUE(fs::exists(CheckpointDirectory(model_, "photos")));
   EXPECT_OK(DeleteCheckpointsExcept({}, dir_ / "no_model"));
+}
+
+TEST_F(LastSaveTest, OneThatIsReadIsDeletedLater) {
+  for (const uint64_t steps : {1, 2, 3}) SaveCheckpoint(steps);
+  auto read = FindLastSave(model_, "", "here");
+  ASSERT_OK(read);
+  SaveCheckpoint(4);
+  EXPECT_EQ(DeleteCheckpointsExcept({4}, model_).value(), (std::vector<uint64_t>{4, 3}));
+  EXPECT_EQ(CheckpointsOf(model_), (std::vector<uint64_t>{3, 4}));
+  read.value().hold.reset();
+  EXPECT_EQ(DeleteCheckpointsExcept({4}, model_).value(), std::vector<uint64_t>{4});
+  EXPECT_EQ(CheckpointsOf(model_), std::vector<uint64_t>{4});
+}
+
+TEST_F(LastSaveTest, OneThatIsBeingDeletedIsNotRead) {
+  for (const uint64_t steps : {1, 2}) SaveCheckpoint(steps);
+  const auto deleted = LockToDelete(CheckpointDirectory(model_, 2));
+  ASSERT_OK(deleted);
+  EXPECT_EQ(Last(), "step-1");
+}
+
+TEST_F(LastSaveTest, ALinkAmongThemIsNotFollowed) {
+  SaveCheckpoint(1);
+  fs::create_directories(dir_ / "mine");
+  std::ofstream(dir_ / "mine/manifest.json") << "precious";
+  for (const char* name : {"step-2", "step-3.tmp"}) {
+    fs::create_directory_symlink(dir_ / "mine", CheckpointDirectory(model_, name));
+  }
+  ASSERT_OK(DeleteCheckpointsExcept({1}, model_));
+  EXPECT_TRUE(fs::exists(dir_ / "mine/manifest.json"));
+}
+
+TEST_F(LastSaveTest, ARunHasTheModelAloneAndReadersShareIt) {
+  SaveEnd(10);
+  EXPECT_EQ(LockModelForReading(model_).value(), nullptr) << "no run with locks was here";
+  {
+    const auto run = LockModelForRun(model_);
+    ASSERT_OK(run);
+    for (const Status& status :
+         {LockModelForRun(model_).status(), LockModelForReading(model_).status()}) {
+      EXPECT_EQ(status.code(), StatusCode::kUsage);
+      EXPECT_THAT(status.message(),
+                  testing::HasSubstr("a run is at work on the model in " + model_ + " (process " +
+                                     std::to_string(getpid()) + " on host "));
+    }
+  }
+  const auto one = LockModelForReading(model_), other = LockModelForReading(model_);
+  ASSERT_OK(one);
+  ASSERT_OK(other);
+  EXPECT_NE(one.value(), nullptr);
+  EXPECT_THAT(LockModelForRun(model_).status().message(), testing::HasSubstr("is being read"));
+  EXPECT_EQ(LockModelForRun(dir_ / "none").value(), nullptr);
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "launch/report/output_flags.h"
 
+#include <fstream>
+
 #include "tests/testing/testing.h"
 
 namespace rowhouse {
@@ -31,6 +33,17 @@ TEST(OutputFlags, WhatCanBeWrittenPasses) {
   EXPECT_OK(CheckOutputFlags(With("plan", "html", dir / "x.html")));
   EXPECT_OK(CheckOutputFlags(With("plan", "json", "/dev/stdout")));
   EXPECT_OK(CheckOutputFlags(With("data", "out", dir / "nope/x"))) << "it makes its folders";
+}
+
+TEST(OutputFlags, NoVerbWritesIntoAModel) {
+  const TempDir dir;
+  for (const char* file : {"manifest.json", "config.yaml"}) std::ofstream(dir / file) << "x";
+  for (const char* verb : {"predict", "plan", "data", "ckpt", "compare"}) {
+    const Status status = CheckOutputFlags(With(verb, "out", dir / "manifest.json"));
+    EXPECT_EQ(status.code(), StatusCode::kUsage) << verb;
+    EXPECT_THAT(status.message(), testing::StartsWith("--out=" + dir / "manifest.json"));
+  }
+  EXPECT_FALSE(CheckOutputFlags(With("ckpt", "json", dir / "x.json")).ok());
 }
 
 }  // namespace

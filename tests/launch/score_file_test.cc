@@ -28,7 +28,6 @@ TEST(ScoreFile, HasALineASampleWithItsScoreFirst) {
   EXPECT_FALSE(std::filesystem::exists(dir / "scores.tsv"));
   ASSERT_OK(file.value()->Finish());
   EXPECT_EQ(TextOf(dir / "scores.tsv"), "0.1\t1\n0.25\t0\n0.12345679\n");
-  EXPECT_FALSE(std::filesystem::exists(dir / "scores.tsv.partial"));
 }
 
 TEST(ScoreFile, ThatIsNotFinishedLeavesAnEarlierOneAsItWas) {
@@ -40,7 +39,6 @@ TEST(ScoreFile, ThatIsNotFinishedLeavesAnEarlierOneAsItWas) {
     ASSERT_OK(file.value()->Append(std::array{0.5f}, {}));
   }
   EXPECT_EQ(TextOf(dir / "scores.tsv"), "earlier\n");
-  EXPECT_FALSE(std::filesystem::exists(dir / "scores.tsv.partial"));
 }
 
 TEST(ScoreFile, ThatCannotBeMadeIsTheOperatorsMistake) {

@@ -183,6 +183,7 @@ TEST_F(StrategyComparison, TheVerbPrintsAndWritesAndThenSaysThatRowsDiffer) {
   Json other = Report("b", 1.0);
   other["rows"]["digest"] = "0000";
   const std::string b = Write("b.json", other);
+  std::filesystem::create_directory(dir_ / "out");
   testing::internal::CaptureStdout();
   const Status status =
       RunCompare({a, b}, dir_ / "out/x.html", dir_ / "out/x.csv", /*of_strategies=*/true);

@@ -99,7 +99,8 @@ TEST_F(ShardOpening, WhatTheOperatorCouldHaveMendedBeforeIsTheWorldsFaultInARun)
   ASSERT_OK(store);
   // As of a file system that became read-only: nothing can be written beside the rows any more.
   const std::string shard = ShardDirectory(dir_ / "rows", ShardId{0});
-  std::filesystem::create_directory(shard + "/STATE.json.tmp");
+  std::filesystem::remove(shard + "/STATE.json");
+  std::filesystem::create_directory(shard + "/STATE.json");
   const Status direct = WriteState(shard, {});
   ASSERT_EQ(direct.exit_code(), 2) << "else this tests nothing: " << direct.ToString();
   StoreWrite write{.slice = {.record_bytes = static_cast<uint32_t>(kLayout.bytes())}};

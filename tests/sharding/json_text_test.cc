@@ -54,5 +54,24 @@ TEST(JsonText, ALongUnknownKeyIsNotRepeatedWhole) {
   EXPECT_LT(CheckJsonKeys(object, {}, {"rows"}).message().size(), 200u);
 }
 
+TEST(DumpJson, NeverThrows) {
+  EXPECT_EQ(DumpJson(nlohmann::json{{"p", "a\xFF"}}), "{\"p\":\"a\xEF\xBF\xBD\"}");
+  EXPECT_EQ(DumpJson(nlohmann::ordered_json{{"a\xFF", 1}}, 1), "{\n \"a\xEF\xBF\xBD\": 1\n}");
+}
+
+TEST(JsonOfPath, EveryPathSurvives) {
+  EXPECT_EQ(JsonOfPath("/a/ä 100%"), "/a/ä 100%");
+  EXPECT_EQ(JsonOfPath("/a\xFF/100%"), "file:/a%FF/100%25");
+  EXPECT_EQ(JsonOfPath("file:x"), "file:file:x");
+  std::string all;
+  for (int byte = 1; byte < 256; ++byte) all += static_cast<char>(byte);
+  for (const std::string& path : {all, std::string("/a\xFF/%41"), std::string("file:%"),
+                                  std::string(""), std::string("\xED\xA0\x80")}) {
+    const auto read = ParseJson(DumpJson(nlohmann::json(JsonOfPath(path))));
+    ASSERT_OK(read);
+    EXPECT_EQ(PathOfJson(read.value().get<std::string>()), path);
+  }
+}
+
 }  // namespace
 }  // namespace rowhouse

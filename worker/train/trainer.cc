@@ -114,7 +114,8 @@ Result<TrainingSummary> Trainer::Train() {
   summary.was_told_to_stop = summary.was_stopped && is_stop_agreed_;
   summary.samples = samples_;
   summary.seconds = seconds_;
-  summary.median_step_seconds = step_seconds_.empty() ? 0.0 : MedianOf(step_seconds_);
+  summary.median_step_seconds =
+      step_seconds_.values().empty() ? 0.0 : MedianOf(step_seconds_.values());
   summary.phases = StepPhasesOf(phases_);
   ASSIGN_OR_RETURN(summary.of_all, GatherSteps({.median_seconds = summary.median_step_seconds,
                                                 .phases = summary.phases},
@@ -230,7 +231,7 @@ Status Trainer::RunStep(uint64_t step, StepFigures* of_step) {
   const double seconds = SecondsSince(start, clock_);
   interval_seconds_ += seconds;
   seconds_ += seconds;
-  step_seconds_.push_back(static_cast<float>(seconds));
+  step_seconds_.Add(static_cast<float>(seconds));
   for (size_t s = 0; s < shard_wire_bytes_.size(); ++s) {
     shard_wire_bytes_[s] += client_.moved_bytes().by_shard[s] - shard_bytes_before_[s];
   }

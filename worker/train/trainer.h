@@ -20,6 +20,7 @@
 #include "common/clock.h"
 #include "common/phase_log.h"
 #include "common/status.h"
+#include "common/thinned.h"
 #include "worker/client/ps_client.h"
 #include "worker/data/dataset.h"
 #include "worker/dense/lr_policy.h"
@@ -103,7 +104,7 @@ struct TrainingSummary {
   uint64_t steps_done = 0;           // over all runs; a model saved now goes on at this step
   uint64_t samples = 0;              // of this run, over all workers
   double seconds = 0.0;              // of this run's steps, without evaluations
-  double median_step_seconds = 0.0;  // of this worker's steps
+  double median_step_seconds = 0.0;  // of this worker's steps, or an even part of very many
   StepPhases phases;                 // of `seconds`, on this worker
   StepsOfAll of_all;                 // the same of every worker; bytes of these steps by shard
   uint64_t wire_bytes = 0;           // the sum of these bytes
@@ -200,7 +201,7 @@ class Trainer {
   StepFigures interval_;  // this worker's, since the last report
   uint64_t interval_steps_ = 0;
   double interval_seconds_ = 0.0, interval_data_seconds_ = 0.0;
-  std::vector<float> step_seconds_;
+  Thinned<float> step_seconds_;
   PhaseLog phases_;
   KeptTimes kept_times_;
   ClientPhases pull_phases_, push_phases_;  // if the phases keep spans

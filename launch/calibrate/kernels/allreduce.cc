@@ -8,6 +8,7 @@
 #include <numeric>
 #include <optional>
 
+#include "common/json_text.h"
 #include "launch/bench/bench_command.h"
 #include "launch/calibrate/bound_cores.h"
 #include "launch/calibrate/kernel_sizes.h"
@@ -56,7 +57,7 @@ Status RunRanks(const CommandLine&, const Settings&) {
       if (round >= 0) ns[std::to_string(size)].push_back(stopwatch.Ns());
     }
   }
-  if (cluster->rank() == 0) std::puts(ns.dump().c_str());
+  if (cluster->rank() == 0) std::puts(DumpJson(ns).c_str());
   workers.reset();
   cluster->PartNow();
   cluster->Finalize();

@@ -50,7 +50,7 @@ class Store final : public MeasuredKernel {
   Status Fill(uint32_t record_bytes) {
     store_.reset();
     directory_.reset();
-    ASSIGN_OR_RETURN(directory_, TemporaryRows::Make());
+    ASSIGN_OR_RETURN(directory_, MakeTemporaryRows());
     ASSIGN_OR_RETURN(store_, RowStores().Make("rocksdb", {.path = directory_->path() + "/rows"}));
     slice_ = {.table = TableId{0}, .first_column = 0, .record_bytes = record_bytes};
     std::vector<RowId> rows(kAtOnce);
@@ -63,7 +63,7 @@ class Store final : public MeasuredKernel {
     return store_->Sync();
   }
 
-  std::unique_ptr<TemporaryRows> directory_;
+  std::unique_ptr<TemporaryDirectory> directory_;
   std::unique_ptr<RowStore> store_;
   StoreSlice slice_;
   std::vector<RowId> rows_;

@@ -129,8 +129,8 @@ struct Reader {
     if (!event.is_operator() && !event.is_launch()) return OkStatus();
     const Json* pid = Member(json, {"pid"});
     const Json* tid = Member(json, {"tid"});
-    if (pid != nullptr) event.process = pid->dump();
-    threads.emplace_back(event.process + "/" + (tid != nullptr ? tid->dump() : ""),
+    if (pid != nullptr) event.process = DumpJson(*pid);
+    threads.emplace_back(event.process + "/" + (tid != nullptr ? DumpJson(*tid) : ""),
                          trace->events.size());
     trace->events.push_back(std::move(event));
     return OkStatus();
@@ -146,8 +146,11 @@ bool Holds(const TraceEvent& outer, const TraceEvent& inner) {
          is_whole(inner.start_us) && is_whole(inner.end_us) && is_whole(outer.end_us);
 }
 
+// Operators within operators: who visits them does so recursively.
+constexpr size_t kMostNested = 512;
+
 // Sorts by start, longer ones first, and puts each event below the innermost one that holds it.
-void Nest(TraceEvents* trace, std::vector<std::pair<std::string, size_t>> threads) {
+Status Nest(TraceEvents* trace, std::vector<std::pair<std::string, size_t>> threads) {
   std::vector<TraceEvent> unsorted = std::move(trace->events);
   std::stable_sort(threads.begin(), threads.end(), [&](const auto& a, const auto& b) {
     const TraceEvent &x = unsorted[a.second], &y = unsorted[b.second];
@@ -162,6 +165,10 @@ void Nest(TraceEvents* trace, std::vector<std::pair<std::string, size_t>> thread
     while (!stack.empty() && !Holds(trace->events[stack.back()], trace->events[place])) {
       stack.pop_back();
     }
+    if (stack.size() == kMostNested) {
+      return UsageError("{}: {} is nested in more than {} others", trace->file,
+                        trace->events[place].Describe(), kMostNested);
+    }
     if (stack.empty()) {
       trace->roots.push_back(place);
     } else {
@@ -169,6 +176,7 @@ void Nest(TraceEvents* trace, std::vector<std::pair<std::string, size_t>> thread
     }
     stack.push_back(place);
   }
+  return OkStatus();
 }
 
 }  // namespace
@@ -207,7 +215,7 @@ Result<TraceEvents> ReadTraceEvents(std::string_view text, const std::string& fi
   if (trace.events.empty()) {
     return UsageError("{}: none of its {} events is an operator", file, number);
   }
-  Nest(&trace, std::move(reader.threads));
+  RETURN_IF_ERROR(Nest(&trace, std::move(reader.threads)));
   return trace;
 }
 

@@ -83,6 +83,15 @@ json Event(const std::string& name, double start, double duration, json args = j
   return {{"ph", "X"}, {"cat", "cpu_op"}, {"name", name},    {"pid", 1},
           {"tid", 1},  {"ts", start},     {"dur", duration}, {"args", std::move(args)}};
 }
+json Dims(json shapes);
+
+TEST(OpTraceTest, OperatorsThatAreNestedTooDeepAreRefused) {
+  json events = json::array({Event("ProfilerStep#1", 0, 100000)});
+  for (int i = 1; i < 20000; ++i) events.push_back(Event("aten::relu", i, 90000 - 2 * i));
+  EXPECT_THAT(Predict(json{{"traceEvents", events}}.dump()).status().message(),
+              testing::HasSubstr("is nested in more than 512 others"));
+}
+
 json Dims(json shapes) { return {{"Input Dims", std::move(shapes)}}; }
 
 TEST(OpTraceTest, NewerTracesTellSizesByRecordedShapes) {

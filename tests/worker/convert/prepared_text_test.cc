@@ -58,10 +58,14 @@ TEST_F(PreparedTextTest, ATemporaryDirectoryGoesWithItsObject) {
 
 TEST_F(PreparedTextTest, WhatAKilledProcessLeftIsRemovedAndNothingThatIsInUse) {
   const auto used = PreparedText::Make("delimited", options_).value();
-  fs::create_directories(dir_ / "tmp/rowhouse-data-killed/data");
-  fs::create_directories(dir_ / "tmp/others");
+  // A copy has the mark and no owner, as the directory of a killed process.
+  const std::string killed = dir_ / "tmp/rowhouse-data-killed";
+  fs::copy(fs::path(used->directory()).parent_path(), killed, fs::copy_options::recursive);
+  fs::create_directories(dir_ / "tmp/rowhouse-data-mine");
+  std::ofstream(dir_ / "tmp/rowhouse-data-mine/notes.txt") << "precious";
   const auto text = PreparedText::Make("delimited", options_).value();
-  EXPECT_FALSE(fs::exists(dir_ / "tmp/rowhouse-data-killed"));
+  EXPECT_FALSE(fs::exists(killed));
+  EXPECT_TRUE(fs::exists(dir_ / "tmp/rowhouse-data-mine/notes.txt")) << "a user's";
   EXPECT_TRUE(DataDirectory::IsAt(used->directory()));
   EXPECT_TRUE(DataDirectory::IsAt(text->directory()));
   EXPECT_EQ(FilesIn("tmp"), 3u);

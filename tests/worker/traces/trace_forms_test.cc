@@ -202,6 +202,15 @@ TEST(TensorPickle, RunsNothing) {
   EXPECT_THAT(message("R."), HasSubstr("no function"));
 }
 
+TEST(TorchFile, APickleMayBeNestedAtAnyDepthAndHoldItself) {
+  const auto message = [](std::string_view pickle) {
+    return ReadTensorPickle(&pickle).status().message();
+  };
+  EXPECT_THAT(message(")" + std::string(1'000'000, '\x85') + "."), HasSubstr("other objects"));
+  EXPECT_THAT(message("]q" + std::string(1, '\0') + "h" + std::string(1, '\0') + "a."),
+              HasSubstr("other objects"));
+}
+
 TEST(TorchFile, DamageAnywhereIsAnError) {
   const std::string bytes = ReadFile(kTinyTorch).value();
   for (size_t cut = 0; cut < bytes.size(); cut += 7) {

@@ -41,7 +41,7 @@ class GrowingFile {
   // Makes the file, or opens it and cuts it off behind `bytes`.
   Status Open(const std::string& path, uint64_t bytes) {
     path_ = path;
-    fd_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+    fd_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0644);
     if (fd_ < 0) return StatusFromErrno(errno, "write", path);
     if (::ftruncate(fd_, static_cast<off_t>(bytes)) != 0 || ::lseek(fd_, 0, SEEK_END) < 0) {
       return StatusFromErrno(errno, "write", path);

@@ -79,7 +79,9 @@ Status ConversionState::CheckIdentity(const ordered_json& identity) {
   const std::string path = directory_ + "/" + kIdentityName;
   if (!fs::exists(path)) {
     for (const auto& entry : fs::directory_iterator(directory_)) {
-      if (entry.path() == path + ".tmp") continue;  // It was killed while it wrote it.
+      const std::string found = entry.path().string();
+      // It was killed while it wrote it.
+      if (found.starts_with(path + ".") && found.ends_with(".tmp")) continue;
       return UsageError("\"{}\" is there and is of no conversion: remove it", directory_);
     }
     return WriteFileDurably(path, JsonLines(identity));
@@ -87,7 +89,7 @@ Status ConversionState::CheckIdentity(const ordered_json& identity) {
   ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
   const Result<json> before = ParseJson(text);
   if (!before.ok()) return before.status().Annotate(path);
-  const json now = json::parse(identity.dump());
+  const json now = json::parse(DumpJson(identity));
   for (const auto& [key, value] : now.items()) {
     const auto found = before.value().find(key);
     if (found != before.value().end() && *found == value) continue;
@@ -102,7 +104,7 @@ Status ConversionState::CheckIdentity(const ordered_json& identity) {
 
 Status ConversionState::ReadJournal() {
   const std::string path = directory_ + "/chunks.journal";
-  journal_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+  journal_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_APPEND | O_CLOEXEC, 0644);
   if (journal_ < 0) return StatusFromErrno(errno, "write", path);
   ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
   for (size_t at = 0; at + sizeof(JournalEntry) <= text.size(); at += sizeof(JournalEntry)) {
@@ -142,6 +144,13 @@ Status ConversionState::Sync() {
 
 bool ConversionState::is_data_finished() const { return fs::exists(data_path() + "/data.json"); }
 
+void ConversionState::RemoveUnnamed() const {
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(data_path(), ignored)) {
+    if (entry.path().extension() == ".tmp") fs::remove(entry.path(), ignored);
+  }
+}
+
 void ConversionState::RemoveSpills() const {
   std::error_code ignored;
   for (const auto& entry : fs::directory_iterator(directory_, ignored)) {
@@ -151,6 +160,7 @@ void ConversionState::RemoveSpills() const {
 }
 
 Status ConversionState::Finish() {
+  RemoveUnnamed();
   if (fs::exists(data_path()) && std::rename(data_path().c_str(), out_.c_str()) != 0) {
     return StatusFromErrno(errno, "rename the data to", out_);
   }

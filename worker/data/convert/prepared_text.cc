@@ -16,6 +16,7 @@
 #include <thread>
 
 #include "common/durable_file.h"
+#include "common/json_text.h"
 #include "worker/data/blocks/data_directory.h"
 #include "worker/data/convert/prepare_text.h"
 #include "worker/data/mapping/schema_json.h"
@@ -27,45 +28,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kPrefix = "rowhouse-data-";
+constexpr const char* kTemporary = "rowhouse-data";
 // Raised when the same text gives other bytes.
 constexpr int kCacheVersion = 1;
 // For another run that prepares the same text.
 constexpr auto kLongestWait = std::chrono::hours(24);
 
-// Not fs::temp_directory_path(): its error does not name the path where TMPDIR is no directory.
-std::string TemporaryDirectory() {
-  const char* directory = std::getenv("TMPDIR");
-  return directory == nullptr || *directory == '\0' ? "/tmp" : directory;
-}
-
 int OpenToLock(const std::string& path, int flags) {
   return open(path.c_str(), flags | O_CLOEXEC, 0666);
-}
-
-// Removes the directories of processes that are no more: nobody holds their locks.
-void RemoveLeftOver(const std::string& directory) {
-  std::error_code ignored;
-  for (fs::directory_iterator at(directory, ignored), end; !ignored && at != end;
-       at.increment(ignored)) {
-    if (!at->path().filename().string().starts_with(kPrefix)) continue;
-    struct stat facts = {};
-    if (lstat(at->path().c_str(), &facts) != 0 || !S_ISDIR(facts.st_mode) ||
-        facts.st_uid != geteuid()) {
-      continue;
-    }
-    const int lock = OpenToLock(at->path(), O_RDONLY | O_DIRECTORY);
-    if (lock < 0) continue;
-    std::error_code unremoved;
-    if (flock(lock, LOCK_EX | LOCK_NB) == 0) fs::remove_all(at->path(), unremoved);
-    close(lock);
-  }
-}
-
-Status CannotMake(const std::string& path, int error) {
-  return UsageError(
-      "cannot make a directory for the prepared data at {}: {}; give --data_cache or set TMPDIR",
-      path, std::strerror(error));
 }
 
 // "PATH SIZE TIME\n" of each file.
@@ -95,7 +65,7 @@ Result<std::string> NameInCache(const std::string& source, const DatasetOptions&
   text += fmt::format(
       "version {} source {} schema {} seed {} rows {} names {} bad ids {} mapping {} range {} days "
       "{} bad lines {} preprocessing {}",
-      kCacheVersion, source, ToJson(options.schema).dump(), options.seed,
+      kCacheVersion, source, DumpJson(ToJson(options.schema)), options.seed,
       fmt::join(options.table_rows, ","), fmt::join(options.table_names, ","),
       fmt::join(options.takes_bad_ids, ","), options.id_mapping, options.max_ind_range,
       options.data_set, options.max_bad_lines,
@@ -127,21 +97,15 @@ Status WaitForLock(int lock, const std::string& path, const ConversionHooks& hoo
 }  // namespace
 
 Result<PreparedText::Place> PreparedText::MakeTemporary() {
-  const std::string directory = TemporaryDirectory();
-  RemoveLeftOver(directory);
-  // It gets its name when it is locked, so that nobody takes it for one that was left over.
-  std::string path = directory + "/rowhouse-newdata-XXXXXX";
-  if (mkdtemp(path.data()) == nullptr) return CannotMake(path, errno);
-  const int lock = OpenToLock(path, O_RDONLY | O_DIRECTORY);
-  const std::string named =
-      fmt::format("{}/{}{}", directory, kPrefix, path.substr(path.size() - 6));
-  if (lock < 0 || flock(lock, LOCK_EX | LOCK_NB) != 0 || rename(path.c_str(), named.c_str()) != 0) {
-    const Status failed = CannotMake(named, errno);
-    rmdir(path.c_str());
-    if (lock >= 0) close(lock);
-    return failed;
+  TemporaryDirectory::RemoveLeftOver(kTemporary);
+  Result<std::unique_ptr<TemporaryDirectory>> made = TemporaryDirectory::Make(kTemporary);
+  if (!made.ok()) {
+    return UsageError("the prepared data: {}; give --data_cache or set TMPDIR",
+                      made.status().message());
   }
-  return Place{.path = named, .lock = lock, .is_temporary = true};
+  Place place{.temporary = std::move(made).value()};
+  place.path = place.temporary->path();
+  return place;
 }
 
 Result<PreparedText::Place> PreparedText::FindInCache(const std::string& source,
@@ -152,9 +116,9 @@ Result<PreparedText::Place> PreparedText::FindInCache(const std::string& source,
     return UsageError("--data_cache: {}; give a directory that can be written", made.message());
   }
   ASSIGN_OR_RETURN(const std::string name, NameInCache(source, options));
-  Place place{.path = options.cache + "/" + name};
+  Place place{.path = options.cache + "/" + name, .temporary = nullptr};
   const std::string lock = place.path + ".lock";
-  place.lock = OpenToLock(lock, O_RDWR | O_CREAT);
+  place.lock = OpenToLock(lock, O_RDWR | O_CREAT | O_NOFOLLOW);
   if (place.lock < 0) {
     return UsageError("--data_cache: cannot make {}: {}; give a directory that can be written",
                       lock, std::strerror(errno));
@@ -173,7 +137,7 @@ Result<std::unique_ptr<PreparedText>> PreparedText::Make(const std::string& sour
                    options.cache.empty() ? MakeTemporary() : FindInCache(source, options, hooks));
   std::unique_ptr<PreparedText> text(new PreparedText(std::move(place)));
   Status prepared = text->Prepare(source, options, hooks);
-  if (prepared.code() == StatusCode::kResourceExhausted && text->place_.is_temporary) {
+  if (prepared.code() == StatusCode::kResourceExhausted && text->place_.temporary != nullptr) {
     prepared = MakeStatus(prepared.code(),
                           "{}. The prepared data of this run need room in {}: make some, or name "
                           "another disk by --data_cache or TMPDIR",
@@ -181,7 +145,7 @@ Result<std::unique_ptr<PreparedText>> PreparedText::Make(const std::string& sour
   }
   RETURN_IF_ERROR(prepared);
   // Others may read what is whole.
-  if (!text->place_.is_temporary) flock(text->place_.lock, LOCK_UN);
+  if (text->place_.temporary == nullptr) flock(text->place_.lock, LOCK_UN);
   return text;
 }
 
@@ -205,13 +169,11 @@ Status PreparedText::Prepare(const std::string& source, const DatasetOptions& op
 }
 
 PreparedText::~PreparedText() {
-  std::error_code ignored;  // What cannot be deleted is left.
-  if (place_.is_temporary) fs::remove_all(place_.path, ignored);
   if (place_.lock >= 0) close(place_.lock);
 }
 
 void PreparedText::DropSamples() {
-  if (!place_.is_temporary) return;
+  if (place_.temporary == nullptr) return;
   std::error_code ignored;
   for (const std::string& directory : {directory_, test_directory_}) {
     if (!directory.starts_with(place_.path)) continue;

@@ -14,6 +14,7 @@
 #include <string>
 
 #include "common/status.h"
+#include "common/temporary_directory.h"
 #include "worker/data/convert/converter.h"
 #include "worker/data/dataset.h"
 
@@ -40,11 +41,11 @@ class PreparedText {
   void DropSamples();
 
  private:
-  // A directory, and the lock that says that somebody uses it.
+  // Where it lies.
   struct Place {
     std::string path;
-    int lock = -1;
-    bool is_temporary = false;
+    int lock = -1;                                  // of a cache
+    std::unique_ptr<TemporaryDirectory> temporary;  // null: in a cache
   };
 
   explicit PreparedText(Place place) : place_(std::move(place)) {}

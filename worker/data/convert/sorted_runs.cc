@@ -10,7 +10,7 @@ SpillFile::~SpillFile() {
 
 Status SpillFile::Append(const void* bytes, uint64_t count) {
   if (fd_ < 0) {
-    fd_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    fd_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_TRUNC | O_CLOEXEC, 0644);
     if (fd_ < 0) return StatusFromErrno(errno, "write", path_);
   }
   const char* begin = static_cast<const char*>(bytes);

@@ -12,6 +12,7 @@
 
 #include "common/durable_file.h"
 #include "common/json_text.h"
+#include "common/new_file.h"
 #include "worker/data/mapping/column_mapping.h"
 #include "worker/data/mapping/schema_json.h"
 #include "worker/data/mapping/token_key.h"
@@ -39,30 +40,6 @@ bool IsVocabularyName(const std::string& name, size_t* column) {
 
 std::string PathIn(const std::string& directory, const std::string& name) {
   return (std::filesystem::path(directory) / name).string();
-}
-
-Status FsyncFile(const std::string& path) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return StatusFromErrno(errno, "open", path);
-  const int error = ::fsync(fd) == 0 ? 0 : errno;
-  ::close(fd);
-  return error == 0 ? OkStatus() : StatusFromErrno(error, "fsync", path);
-}
-
-Status LinkOrCopy(const std::string& from, const std::string& to) {
-  namespace fs = std::filesystem;
-  std::error_code error;
-  if (fs::equivalent(from, to, error)) return OkStatus();
-  const std::string temporary = to + ".tmp";
-  fs::remove(temporary, error);
-  fs::create_hard_link(from, temporary, error);
-  if (error) {
-    fs::copy_file(from, temporary, fs::copy_options::overwrite_existing, error);
-    if (error) return StatusFromErrno(error.value(), "copy " + from + " to", temporary);
-    RETURN_IF_ERROR(FsyncFile(temporary));
-  }
-  fs::rename(temporary, to, error);
-  return error ? StatusFromErrno(error.value(), "replace", to) : OkStatus();
 }
 
 class PreprocessingOfFiles final : public Preprocessing {
@@ -272,7 +249,7 @@ Status LinkPreprocessing(const Preprocessing& preprocessing, const std::string& 
     if (file.kind == kJsonKind) {
       json_path = file.path;
     } else {
-      RETURN_IF_ERROR(LinkOrCopy(file.path, PathIn(directory, file.name)));
+      RETURN_IF_ERROR(LinkOrCopyDurably(file.path, PathIn(directory, file.name)));
     }
   }
   // Last, as it says that the others are there; syncs the directory.

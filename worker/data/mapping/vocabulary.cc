@@ -254,7 +254,7 @@ Result<std::unique_ptr<VocabularyWriter>> VocabularyWriter::Open(const std::stri
                                                                  uint64_t keys) {
   std::unique_ptr<VocabularyWriter> writer(new VocabularyWriter());
   writer->path_ = path;
-  writer->fd_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  writer->fd_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_NOFOLLOW | O_TRUNC | O_CLOEXEC, 0644);
   if (writer->fd_ < 0) return StatusFromErrno(errno, "write", path);
   writer->keys_count_ = keys;
   writer->bucket_bits_ = BucketBitsFor(keys);

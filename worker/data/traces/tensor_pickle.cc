@@ -1,15 +1,15 @@
 #include "worker/data/traces/tensor_pickle.h"
 
 #include <cstring>
+#include <deque>
 #include <map>
-#include <memory>
 #include <utility>
 
 namespace rowhouse {
 namespace {
 
 struct Value;
-using ValuePtr = std::shared_ptr<Value>;
+using ValuePtr = Value*;  // owned by the Machine: values may be nested at any depth, and in cycles
 
 struct Value {
   enum class Kind { kOther, kMark, kNumber, kText, kGlobal, kList, kStorage, kTensor };
@@ -29,6 +29,7 @@ class Machine {
  public:
   explicit Machine(std::string_view pickle) : left_(pickle) {}
 
+  // What it returns lives as long as the machine.
   Result<ValuePtr> Run();
 
   // What follows the pickle, after Run().
@@ -48,13 +49,15 @@ class Machine {
   std::string_view Take(size_t bytes);
   std::string_view Line();
   uint64_t Whole(size_t bytes);
-  void Push(Value value) { stack_.push_back(std::make_shared<Value>(std::move(value))); }
+  ValuePtr Keep(Value value) { return &values_.emplace_back(std::move(value)); }
+  void Push(Value value) { stack_.push_back(Keep(std::move(value))); }
   ValuePtr Pop();
   std::vector<ValuePtr> PopToMark();
   std::vector<ValuePtr> PopSome(size_t count);
 
   std::string_view left_;
   bool is_short_ = false;  // the pickle ended, or the stack was empty
+  std::deque<Value> values_;
   std::vector<ValuePtr> stack_;
   std::map<uint64_t, ValuePtr> memo_;
 };
@@ -90,9 +93,9 @@ uint64_t Machine::Whole(size_t bytes) {
 ValuePtr Machine::Pop() {
   if (stack_.empty()) {
     is_short_ = true;
-    return std::make_shared<Value>();
+    return Keep({});
   }
-  ValuePtr top = std::move(stack_.back());
+  const ValuePtr top = stack_.back();
   stack_.pop_back();
   return top;
 }
@@ -318,17 +321,12 @@ Result<ValuePtr> Machine::Run() {
   return root;
 }
 
-Result<ValuePtr> Read(std::string_view* text) {
-  Machine machine(*text);
-  Result<ValuePtr> root = machine.Run();
-  *text = machine.left();
-  return root;
-}
-
 }  // namespace
 
 Result<std::vector<PickledTensor>> ReadTensorPickle(std::string_view* text) {
-  ASSIGN_OR_RETURN(const ValuePtr root, Read(text));
+  Machine machine(*text);
+  ASSIGN_OR_RETURN(const ValuePtr root, machine.Run());
+  *text = machine.left();
   if (root->kind != Value::Kind::kList) return Unexpected("one object");
   std::vector<PickledTensor> tensors;
   for (const ValuePtr& item : root->items) {
@@ -339,7 +337,9 @@ Result<std::vector<PickledTensor>> ReadTensorPickle(std::string_view* text) {
 }
 
 Result<std::vector<std::string>> ReadTextPickle(std::string_view* text) {
-  ASSIGN_OR_RETURN(const ValuePtr root, Read(text));
+  Machine machine(*text);
+  ASSIGN_OR_RETURN(const ValuePtr root, machine.Run());
+  *text = machine.left();
   std::vector<std::string> texts;
   for (const ValuePtr& item : root->items) {
     if (item->kind != Value::Kind::kText) return Unexpected("other objects");
@@ -348,6 +348,11 @@ Result<std::vector<std::string>> ReadTextPickle(std::string_view* text) {
   return texts;
 }
 
-Status SkipPickle(std::string_view* text) { return Read(text).status(); }
+Status SkipPickle(std::string_view* text) {
+  Machine machine(*text);
+  const Status status = machine.Run().status();
+  *text = machine.left();
+  return status;
+}
 
 }  // namespace rowhouse

@@ -21,12 +21,7 @@ Status CopyTo(ByteStream& stream, int file, const std::string& path) {
   std::vector<char> buffer(size_t{1} << 20);
   for (;;) {
     ASSIGN_OR_RETURN(const size_t bytes, stream.Read(buffer.data(), buffer.size()));
-    for (size_t done = 0; done < bytes;) {
-      const ssize_t written = write(file, buffer.data() + done, bytes - done);
-      if (written < 0 && errno == EINTR) continue;
-      if (written < 0) return StatusFromErrno(errno, "write", path);
-      done += static_cast<size_t>(written);
-    }
+    RETURN_IF_ERROR(WriteAll(file, {buffer.data(), bytes}, path));
     if (bytes < buffer.size()) return OkStatus();
   }
 }

@@ -53,10 +53,6 @@ Result<std::unique_ptr<TraceReader>> OpenTrace(const std::string& path) {
                       path, parts[0]);
   }
   if (!parts.empty()) return OpenRecordedTrace(parts);
-  if (!is_there && std::filesystem::exists(path + ".partial", error)) {
-    return UsageError("{}.partial is there: a run records into it, or ended before it was done",
-                      path);
-  }
   if (std::filesystem::is_fifo(path, error)) {
     return UsageError("{}: is a pipe; a trace is read twice, so write it to a file first", path);
   }

@@ -1,6 +1,5 @@
 #include "worker/data/traces/trace_writer.h"
 
-#include <fcntl.h>
 #include <glog/logging.h>
 #include <unistd.h>
 #include <zstd.h>
@@ -14,6 +13,7 @@
 
 #include "common/crc32c.h"
 #include "common/durable_file.h"
+#include "common/json_text.h"
 #include "common/output_path.h"
 #include "sharding/cost/reuse_sampler.h"
 
@@ -85,21 +85,11 @@ Status RemoveOtherParts(const std::string& path, uint32_t workers) {
   }
 }
 
-TraceWriter::TraceWriter(std::string path, const TraceHeader& header, int file)
-    : path_(std::move(path)), partial_path_(path_ + ".partial"), header_(header), file_(file) {}
-
-TraceWriter::~TraceWriter() {
-  close(file_);
-  if (!is_finished_) unlink(partial_path_.c_str());
-}
-
 Result<std::unique_ptr<TraceWriter>> TraceWriter::Create(const std::string& path,
                                                          const TraceHeader& header) {
   RETURN_IF_ERROR(CheckReplaceable(path));
-  const std::string partial = path + ".partial";
-  const int file = open(partial.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  if (file < 0) return StatusFromErrno(errno, "write", partial);
-  std::unique_ptr<TraceWriter> writer(new TraceWriter(path, header, file));
+  ASSIGN_OR_RETURN(std::unique_ptr<NewFile> file, NewFile::Make(path));
+  std::unique_ptr<TraceWriter> writer(new TraceWriter(header, std::move(file)));
   RETURN_IF_ERROR(writer->WriteHeader());
   return writer;
 }
@@ -114,7 +104,7 @@ Status TraceWriter::WriteHeader() {
                                        {"mini_batch_size", header_.mini_batch_size},
                                        {"worker", header_.worker},
                                        {"workers", header_.workers}};
-  const std::string text = json.dump();
+  const std::string text = DumpJson(json);
   TraceFileHeader header = {
       .magic = {}, .json_bytes = static_cast<uint32_t>(text.size()), .json_crc32c = Crc32c(text)};
   std::memcpy(header.magic, kTraceMagic, sizeof(kTraceMagic));
@@ -173,11 +163,8 @@ Status TraceWriter::Finish() {
   if (!raw_.empty()) RETURN_IF_ERROR(WriteBlock(TraceBlockKind::kSteps, raw_, raw_steps_));
   const nlohmann::ordered_json end = {
       {"steps", steps_}, {"samples", samples_}, {"lookups", lookups_}};
-  RETURN_IF_ERROR(WriteBlock(TraceBlockKind::kEnd, end.dump(), 0));
-  if (fsync(file_) != 0) return StatusFromErrno(errno, "write", partial_path_);
-  RETURN_IF_ERROR(RenameDurably(partial_path_, path_));
-  is_finished_ = true;
-  return OkStatus();
+  RETURN_IF_ERROR(WriteBlock(TraceBlockKind::kEnd, DumpJson(end), 0));
+  return file_->Commit();
 }
 
 Status TraceWriter::WriteBlock(TraceBlockKind kind, const std::string& raw, uint32_t steps) {
@@ -202,14 +189,8 @@ Status TraceWriter::WriteBlock(TraceBlockKind kind, const std::string& raw, uint
 }
 
 Status TraceWriter::Write(std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t written = write(file_, bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return StatusFromErrno(errno, "write", partial_path_);
-    bytes.remove_prefix(static_cast<size_t>(written));
-    bytes_ += static_cast<uint64_t>(written);
-  }
-  return OkStatus();
+  bytes_ += bytes.size();
+  return file_->Append(bytes);
 }
 
 }  // namespace rowhouse

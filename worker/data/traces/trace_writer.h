@@ -1,6 +1,6 @@
 // TraceWriter: writes the ids that one worker looks up, step by step, to a file (trace_format.h).
 //
-// Until Finish it writes <path>.partial, which the destructor removes: under the final name there
+// Until Finish the file has no name (common/new_file.h): under the final name there
 // is never half a trace. Errors are those of common/durable_file.h. Threads: one.
 #pragma once
 
@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "common/new_file.h"
 #include "common/status.h"
 #include "worker/data/batch.h"
 #include "worker/data/traces/trace_format.h"
@@ -28,7 +29,6 @@ class TraceWriter {
   // no file may replace: a directory, a device, a pipe, a link; and for a folder that is not there.
   static Result<std::unique_ptr<TraceWriter>> Create(const std::string& path,
                                                      const TraceHeader& header);
-  ~TraceWriter();
   TraceWriter(const TraceWriter&) = delete;
   TraceWriter& operator=(const TraceWriter&) = delete;
 
@@ -45,17 +45,16 @@ class TraceWriter {
   uint64_t bytes() const { return bytes_; }      // of the file
 
  private:
-  TraceWriter(std::string path, const TraceHeader& header, int file);
+  TraceWriter(const TraceHeader& header, std::unique_ptr<NewFile> file)
+      : header_(header), file_(std::move(file)) {}
 
   void AppendTable(size_t table, const Bags& bags);
   Status WriteHeader();
   Status WriteBlock(TraceBlockKind kind, const std::string& raw, uint32_t steps);
   Status Write(std::string_view bytes);
 
-  const std::string path_, partial_path_;
   const TraceHeader header_;
-  const int file_;
-  bool is_finished_ = false;
+  const std::unique_ptr<NewFile> file_;
   std::string raw_;         // of the block under way
   uint32_t raw_steps_ = 0;  // in raw_
   std::string stored_;

@@ -1,4 +1,4 @@
-#include "launch/report/clean_text.h"
+#include "common/clean_text.h"
 
 #include "tests/testing/testing.h"
 
@@ -20,6 +20,10 @@ TEST(CleanText, WhatIsNoTextIsReplaced) {
   EXPECT_EQ(CleanText("\xED\xA0\x80"), bad + bad + bad) << "a surrogate";
   EXPECT_EQ(CleanText("\xF4\x90\x80\x80"), bad + bad + bad + bad) << "beyond U+10FFFF";
   EXPECT_EQ(CleanText("z\xE6\xBC"), "z" + bad + bad) << "cut short";
+}
+
+TEST(CleanText, OfSeveralLinesKeepsTheLines) {
+  EXPECT_EQ(CleanLines("a\tb\n\x1B[2Jc\rd\n"), "a\tb\n\xEF\xBF\xBD[2Jc d\n");
 }
 
 TEST(CleanText, CharactersAreCountedNotBytes) { EXPECT_EQ(CountCharacters("é漢😀a"), 4u); }

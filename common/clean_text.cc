@@ -1,4 +1,4 @@
-#include "launch/report/clean_text.h"
+#include "common/clean_text.h"
 
 #include <cstdint>
 
@@ -46,12 +46,13 @@ void ForEach(std::string_view text, Visit visit) {
   }
 }
 
-}  // namespace
-
-std::string CleanText(std::string_view text) {
+// `layout`: control characters that stay. Other white space becomes a blank.
+std::string Clean(std::string_view text, std::string_view layout) {
   std::string clean;
   ForEach(text, [&](Character character, std::string_view bytes) {
-    if (bytes == "\t" || bytes == "\n" || bytes == "\r") {
+    if (layout.find(bytes) != layout.npos) {
+      clean += bytes;
+    } else if (bytes == "\t" || bytes == "\n" || bytes == "\r") {
       clean += ' ';
     } else {
       clean += character.bytes == 0 || IsControl(character.code) ? kReplacement : bytes;
@@ -60,6 +61,13 @@ std::string CleanText(std::string_view text) {
   });
   return clean;
 }
+
+}  // namespace
+
+std::string CleanText(std::string_view text) { return Clean(text, ""); }
+std::string CleanLines(std::string_view text) { return Clean(text, "\t\n"); }
+
+size_t Utf8Bytes(std::string_view text) { return FirstOf(text).bytes; }
 
 size_t CountCharacters(std::string_view clean) {
   size_t count = 0;

@@ -1,0 +1,37 @@
+// Locks on a model directory and on its checkpoints, so that a run and those who read the model do
+// not harm each other (docs/storage.md, "Several processes and one model"):
+//
+//   <model_dir>/run.lock                              exclusive: a run that trains, or compacts;
+//                                                     shared: who reads the save at its end
+//   <model_dir>/checkpoints/step-1200/manifest.json   shared: who reads the checkpoint; exclusive:
+//                                                     the run, while it deletes it
+//
+// Locks end with their process, so that a killed one blocks nobody. They hold over hosts as far as
+// the file system's do. Threads: any.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "common/file_lock.h"
+#include "common/status.h"
+
+namespace rowhouse {
+
+// For a run that writes into `model_dir`, from before it changes anything to its end. kUsage, which
+// names who has it, as far as that is known, if another run or a reader is at work. Null if the
+// directory is not there or cannot be written to: there is nothing to lock, and others say so.
+Result<std::unique_ptr<FileLock>> LockModelForRun(const std::string& model_dir);
+
+// For who reads the save in `model_dir` itself. kUsage as above if a run is at work. Null if
+// there is no lock file: no run with locks has been here. `model_dir` may be a checkpoint's.
+Result<std::unique_ptr<FileLock>> LockModelForReading(const std::string& model_dir);
+
+// For who reads a checkpoint: as long as it is held, it is not deleted. kUnavailable or kNotFound:
+// it is being deleted, or gone.
+Result<std::unique_ptr<FileLock>> HoldCheckpoint(const std::string& directory);
+
+// For who deletes one. kUnavailable: somebody reads it. Null: it has no manifest, so nobody does.
+Result<std::unique_ptr<FileLock>> LockToDelete(const std::string& directory);
+
+}  // namespace rowhouse
