@@ -50,7 +50,12 @@ struct CommandLine {
 // flags of glog are set as well.
 Result<CommandLine> ParseCommandLine(int argc, const char* const* argv);
 
-// Defaults, then --config, then the flags, then Settings::Complete(). Not yet Validate()d.
+// kUsage, with examples, for `train` where nothing says what to train: no config, no flag of the
+// model, the data or the training.
+Status CheckSaysWhatToTrain(const CommandLine& command_line);
+
+// Defaults, then --config (or, of a model that is gone on from or scores, its own), then the flags,
+// then Settings::Complete(). Not yet Validate()d.
 Result<Settings> MakeSettings(const CommandLine& command_line);
 
 }  // namespace rowhouse
