@@ -183,6 +183,9 @@ int Main(int argc, char** argv) {
   const Result<CommandLine> command_line = ParseCommandLine(argc, argv);
   if (!command_line.ok()) return ExitBeforeMeeting(command_line.status());
   if (command_line.value().wants_version) return Print(VersionText());
+  if (!command_line.value().help_topic.empty()) {
+    return Print(PlanHelpText(command_line.value().help_topic));
+  }
   if (command_line.value().wants_help) {
     return Print(HelpText(command_line.value().verb, command_line.value().help_page));
   }

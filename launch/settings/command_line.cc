@@ -10,6 +10,7 @@
 #include "common/nearest_name.h"
 #include "common/read_value.h"
 #include "launch/model/last_save.h"
+#include "launch/plan/plan_mode.h"
 #include "launch/report/json_output.h"
 #include "launch/settings/dlrm_flags.h"
 #include "launch/settings/flags.h"
@@ -152,7 +153,13 @@ class Parser {
     const std::string page = flag.value.value_or("");
     if (page == "all") result_.help_page = HelpPage::kAll;
     if (page.empty() || page == "all" || page == "basic") return OkStatus();
-    return UsageError("--help={}: expected basic, all or no value", page);
+    const std::vector<std::string> topics = PlanTopics();
+    if (result_.verb == "plan" && std::ranges::count(topics, page) > 0) {
+      result_.help_topic = page;
+      return OkStatus();
+    }
+    return UsageError("--help={}: expected basic, all{} or no value", page,
+                      result_.verb == "plan" ? fmt::format(", {}", fmt::join(topics, ", ")) : "");
   }
 
   // "--noload" becomes load=false.

@@ -40,6 +40,7 @@ struct CommandLine {
   std::vector<std::string> ignored;
   bool wants_help = false;
   HelpPage help_page = HelpPage::kBasic;
+  std::string help_topic;  // of plan (PlanHelpText)
   bool wants_version = false;
 
   // The last value given, or `fallback`.
