@@ -97,7 +97,8 @@ class SchemaReader {
       return OkStatus();
     }
     if (!list.IsSequence()) {
-      return source_.At(list.Mark(), "schema: {} must be a list of names, such as [id, time]{}", key,
+      return source_.At(list.Mark(), "schema: {} must be a list of names, such as [id, time]{}",
+                        key,
                         key == "ignored" ? ", or \"*\": all columns that nothing else names" : "");
     }
     for (const YAML::Node& entry : list) {

@@ -52,9 +52,9 @@ InferredColumn Dense(const ColumnLook& column) {
     found.why += fmt::format("; missing {} times: the median", column.missing());
   }
   if (column.strays() > 0) {
-    found.why += fmt::format("; {} lines have no number here, such as \"{}\"",
-                             WrittenCount(static_cast<double>(column.strays())),
-                             column.first_stray());
+    found.why +=
+        fmt::format("; {} lines have no number here, such as \"{}\"",
+                    WrittenCount(static_cast<double>(column.strays())), column.first_stray());
   }
   return found;
 }
@@ -156,19 +156,22 @@ void AddNotes(const ColumnLook& column, const InferredColumn& inferred, Inferred
     found->notes.push_back(fmt::format("column \"{}\": {}", column.name(), what));
   };
   if (inferred.use == Use::kDense && column.strays() > 0) {
-    note(fmt::format("{} of {} lines have \"{}\" or the like in place of a number, which cannot be "
-                     "read: mend them, or leave them out by --max_bad_lines",
-                     WrittenCount(static_cast<double>(column.strays())),
-                     WrittenCount(static_cast<double>(found->size.looked_at)),
-                     column.first_stray()));
+    note(fmt::format(
+        "{} of {} lines have \"{}\" or the like in place of a number, which cannot be "
+        "read: mend them, or leave them out by --max_bad_lines",
+        WrittenCount(static_cast<double>(column.strays())),
+        WrittenCount(static_cast<double>(found->size.looked_at)), column.first_stray()));
   }
   if (inferred.use == Use::kIgnored && column.are_decimal_commas()) {
-    note("numbers with decimal commas are not read, so it is left out: write points (3.5) to use it");
+    note(
+        "numbers with decimal commas are not read, so it is left out: write points (3.5) to use "
+        "it");
   }
   if (column.not_utf8() > 0) {
-    note(fmt::format("{} fields are not UTF-8, Latin-1 perhaps: they are tokens byte by byte, and "
-                     "others than the same text in UTF-8; iconv -f latin1 -t utf-8 converts a file",
-                     WrittenCount(static_cast<double>(column.not_utf8()))));
+    note(
+        fmt::format("{} fields are not UTF-8, Latin-1 perhaps: they are tokens byte by byte, and "
+                    "others than the same text in UTF-8; iconv -f latin1 -t utf-8 converts a file",
+                    WrittenCount(static_cast<double>(column.not_utf8()))));
   }
 }
 
@@ -180,11 +183,11 @@ Status NothingCategorical(const TextLook& look, const Schema& schema) {
       "is a name of something (a user, an article, a place), write the config by hand with it in "
       "categorical (configs/own_data.yaml)",
       look.first_file,
-      schema.ignored.empty() ? fmt::format("all but the label are numbers, {}",
-                                           fmt::join(numbers, ", "))
-                             : fmt::format("numbers are {}; left out are {}",
-                                           numbers.empty() ? "none" : fmt::format("{}", fmt::join(numbers, ", ")),
-                                           fmt::join(schema.ignored, ", ")));
+      schema.ignored.empty()
+          ? fmt::format("all but the label are numbers, {}", fmt::join(numbers, ", "))
+          : fmt::format("numbers are {}; left out are {}",
+                        numbers.empty() ? "none" : fmt::format("{}", fmt::join(numbers, ", ")),
+                        fmt::join(schema.ignored, ", ")));
 }
 
 }  // namespace

@@ -156,8 +156,7 @@ class TextLooker {
       const bool is_header = look_.has_header && std::equal(fields.begin(), fields.end(),
                                                             header_.begin(), header_.end());
       if (fields.size() != look_.columns.size() || scanner.misquoted_field() >= 0) {
-        ends_with_separator_ =
-            fields.size() == look_.columns.size() + 1 && fields.back().empty();
+        ends_with_separator_ = fields.size() == look_.columns.size() + 1 && fields.back().empty();
         AddOdd(fmt::format("{} fields instead of {}, or a stray quote, in \"{}\"", fields.size(),
                            look_.columns.size(), ShownField(scanner.record())));
       } else if (is_header) {
