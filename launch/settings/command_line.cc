@@ -480,9 +480,12 @@ Status CountTableRows(Settings* settings) {
 
 Status CheckSaysWhatToTrain(const CommandLine& command_line) {
   const bool is_said =
-      command_line.verb != "train" || !command_line.Value(kConfigFlag).empty() ||
-      !command_line.ignored.empty() || GoesOn(command_line) ||
-      HasFlagOf(command_line, {Section::kModel, Section::kData, Section::kTraining});
+      command_line.verb != "train" || !command_line.ignored.empty() || GoesOn(command_line) ||
+      std::ranges::any_of(command_line.flags, [](const GivenFlag& flag) {
+        const SettingField* field = FindSettingField(flag.name);
+        return field == nullptr ||
+               (field->section != Section::kOutput && field->section != Section::kCommandLine);
+      });
   if (is_said) return OkStatus();
   return UsageError(
       "train: nothing says what to train. For instance:\n"
@@ -496,7 +499,18 @@ Status CheckSaysWhatToTrain(const CommandLine& command_line) {
 Result<Settings> MakeSettings(const CommandLine& command_line) {
   RETURN_IF_ERROR(CheckModelIsNamed(command_line));
   Settings settings;
-  const std::string config = ConfigOf(command_line);
+  std::string config = ConfigOf(command_line);
+  if (GoesOn(command_line) && command_line.Value(kConfigFlag).empty() && !ReadFile(config).ok()) {
+    const std::string model_dir = command_line.Value("model_dir");
+    if (!command_line.Value("data").empty() && !HasFlagOf(command_line, {Section::kModel})) {
+      return UsageError(
+          "--load: no model was saved in --model_dir={} ({}/config.yaml is not there); give that "
+          "of "
+          "a run, or train without --load first",
+          model_dir, model_dir);
+    }
+    config.clear();  // The run says what there is.
+  }
   if (!config.empty()) {
     const Status read = ReadYamlConfig(config, &settings);
     if (!read.ok() && command_line.Value(kConfigFlag).empty() && !ReadFile(config).ok()) {

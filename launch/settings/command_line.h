@@ -51,8 +51,8 @@ struct CommandLine {
 // flags of glog are set as well.
 Result<CommandLine> ParseCommandLine(int argc, const char* const* argv);
 
-// kUsage, with examples, for `train` where nothing says what to train: no config, no flag of the
-// model, the data or the training.
+// kUsage, with examples, for `train` where nothing says what to train: no flag at all, or only of
+// what the run leaves behind.
 Status CheckSaysWhatToTrain(const CommandLine& command_line);
 
 // Defaults, then --config (or, of a model that is gone on from or scores, its own), then the flags,

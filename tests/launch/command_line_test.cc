@@ -213,8 +213,9 @@ TEST_F(CommandLineTest, WhatMostRunsNeedIsOnTheFirstPage) {
 }
 
 TEST_F(CommandLineTest, ABareTrainIsAnsweredWithExamples) {
-  for (const std::vector<std::string>& words :
-       {std::vector<std::string>{"train"}, {"train", "--model_dir=m"}, {"train", "--ps=1"}}) {
+  for (const std::vector<std::string>& words : {std::vector<std::string>{"train"},
+                                                {"train", "--model_dir=m"},
+                                                {"train", "--report=r.json"}}) {
     const Status bare = CheckSaysWhatToTrain(Parse(words).value());
     EXPECT_EQ(bare.exit_code(), 2);
     EXPECT_THAT(bare.message(), HasSubstr("rowhouse data infer FILE > my.yaml"));
