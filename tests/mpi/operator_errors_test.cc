@@ -154,7 +154,7 @@ TEST_F(OperatorErrors, ADirectoryThatMayNotBeWrittenIsNamed) {
 }
 
 TEST_F(OperatorErrors, ATmpdirThatIsNotThereIsNamed) {
-  Command command = CommandOf({"train"});
+  Command command = CommandOf({"train", "--data_size=1"});
   command.environment["TMPDIR"] = dir_ / "absent";
   ExpectRefused(RunCommand(command),
                 {dir_ / "absent", "No such file or directory", "--row_dir", "TMPDIR"});
