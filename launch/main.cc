@@ -186,20 +186,26 @@ int Main(int argc, char** argv) {
   const Result<CommandLine> command_line = ParseCommandLine(argc, argv);
   if (!command_line.ok()) return ExitBeforeMeeting(command_line.status());
   if (command_line.value().wants_version) return Print(VersionText());
+  if (!command_line.value().help_topic.empty()) {
+    return Print(PlanHelpText(command_line.value().help_topic));
+  }
   if (command_line.value().wants_help) {
     return Print(HelpText(command_line.value().verb, command_line.value().help_page));
   }
   if (command_line.value().verb == "completion") return PrintCompletion(command_line.value());
 
-  const Result<Settings> settings = MakeSettings(command_line.value());
-  if (!settings.ok()) return ExitBeforeMeeting(settings.status());
-  if (const Status status = settings.value().Validate(ReadsData(command_line.value()));
-      !status.ok()) {
+  const bool prints_config = command_line.value().Value(kPrintConfigFlag) == "true";
+  if (const Status status = CheckSaysWhatToTrain(command_line.value());
+      !status.ok() && !prints_config) {
     return ExitBeforeMeeting(status);
   }
-  if (command_line.value().Value(kPrintConfigFlag) == "true") {
-    return Print(WriteYamlText(settings.value()));
+  const Result<Settings> settings = MakeSettings(command_line.value());
+  if (!settings.ok()) return ExitBeforeMeeting(settings.status());
+  const bool reads_data = !prints_config && ReadsData(command_line.value());
+  if (const Status status = settings.value().Validate(reads_data); !status.ok()) {
+    return ExitBeforeMeeting(status);
   }
+  if (prints_config) return Print(WriteYamlText(settings.value()));
 
   if (const Status status = StartLogging(command_line.value(), argc, argv); !status.ok()) {
     return ExitBeforeMeeting(status);

@@ -109,6 +109,7 @@ std::string TextOf(const ConversionSummary& summary, const TextConversion& conve
     text += fmt::format("  {} left out; the first:\n", Counted(summary.bad_lines, "bad line"));
     for (const std::string& line : summary.bad_line_examples) text += "    " + line + "\n";
   }
+  for (const std::string& warning : summary.warnings) text += "  note: " + warning + "\n";
   return text;
 }
 
@@ -123,7 +124,8 @@ std::string JsonOf(const ConversionSummary& summary, const TextConversion& conve
                                  {"first_pass_seconds", summary.first_pass_seconds},
                                  {"second_pass_seconds", summary.second_pass_seconds},
                                  {"mb_a_second", Rate(summary)},
-                                 {"peak_memory_bytes", PeakMemoryBytes()}};
+                                 {"peak_memory_bytes", PeakMemoryBytes()},
+                                 {"warnings", summary.warnings}};
   json["tokens"] = nlohmann::ordered_json::object();
   for (size_t column = 0; column < summary.tokens.size(); ++column) {
     json["tokens"][conversion.format->schema().categorical[column].name] = summary.tokens[column];

@@ -6,6 +6,7 @@
 #include "common/output_path.h"
 #include "launch/data/data_verb.h"
 #include "launch/data/inferred_config.h"
+#include "launch/report/clean_text.h"
 #include "launch/settings/verb_flags.h"
 #include "launch/settings/yaml_config.h"
 #include "worker/data/mapping/format_look.h"
@@ -44,6 +45,9 @@ Status Infer(const CommandLine& command_line, const std::vector<std::string>& ar
   ASSIGN_OR_RETURN(const std::vector<std::string> files, ExpandFiles(list));
   ASSIGN_OR_RETURN(const Inferred inferred,
                    InferFiles(files, command_line.Value(kLabelColumnFlag)));
+  for (const std::string& note : inferred.notes) {
+    fmt::print(stderr, "note: {}\n", CleanText(note));
+  }
   const std::string text = ConfigText(inferred, list);
   RETURN_IF_ERROR(CheckConfig(text));
   const std::string out = command_line.Value(kOutFlag);

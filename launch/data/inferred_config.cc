@@ -16,14 +16,18 @@ using Use = InferredColumn::Use;
 // Rows of a plain table at most: with 16 floats and Adagrad's state, 4 GB.
 constexpr double kMostPlainRows = 3.2e7;
 
-// What fits data of so many records.
+// What fits data of so many records. A model has to learn them in one pass: a second one costs more
+// on tests than it brings (ids are learned by heart). So the fewer there are, the more steps are
+// made of them, and larger ones.
 struct Shape {
   double records;  // of data of at most so many
-  uint32_t dim, hidden, batch, epochs;
+  uint32_t dim, hidden, batch;
+  double rate;
 };
 constexpr std::array kShapes = {
-    Shape{2e4, 8, 32, 64, 3},     Shape{2e5, 16, 64, 128, 2},     Shape{2e6, 16, 128, 512, 1},
-    Shape{2e7, 16, 256, 1024, 1}, Shape{1e300, 16, 256, 2048, 1},
+    Shape{2e4, 8, 32, 32, 0.04},       Shape{2e5, 16, 64, 128, 0.03},
+    Shape{2e6, 16, 128, 512, 0.02},    Shape{2e7, 16, 256, 1024, 0.02},
+    Shape{1e300, 16, 256, 2048, 0.02},
 };
 
 const Shape& ShapeFor(double records) {
@@ -65,7 +69,8 @@ std::string CategoricalText(const InferredColumn& column) {
   return text;
 }
 
-std::string HeadText(const DataSize& size, const std::string& files) {
+std::string HeadText(const Inferred& inferred, const std::string& files) {
+  const DataSize& size = inferred.size;
   std::string text = fmt::format(
       "# Written by rowhouse data infer {}\n# after a look at {} lines{}. Lines begin with what "
       "was "
@@ -78,6 +83,7 @@ std::string HeadText(const DataSize& size, const std::string& files) {
         "# {}\n",
         WrittenCount(static_cast<double>(size.odd_records)), OneLine(size.first_odd));
   }
+  for (const std::string& note : inferred.notes) text += "# Note: " + OneLine(note) + "\n";
   return text + fmt::format(
                     "#   rowhouse train --config=THIS --data={} --test_fraction=0.2 "
                     "--model_dir=model\n\n",
@@ -131,8 +137,13 @@ std::string SchemaText(const Inferred& inferred) {
                    [&](const InferredColumn& c) { return braced(DenseText(c)); });
   text += ListText(inferred, Use::kCategorical, "categorical",
                    [&](const InferredColumn& c) { return braced(CategoricalText(c)); });
-  text += ListText(inferred, Use::kIgnored, "ignored",
-                   [](const InferredColumn& c) { return YamlWord(c.name); });
+  const std::string ignored = ListText(inferred, Use::kIgnored, "ignored",
+                                       [](const InferredColumn& c) { return YamlWord(c.name); });
+  text += ignored;
+  if (std::ranges::count(schema.ignored, kAllOthers) > 0) {
+    text += fmt::format("{}\"*\"  # and columns that other files have besides\n",
+                        ignored.empty() ? "  ignored: " : "    - ");
+  }
   return text + "\n";
 }
 
@@ -171,21 +182,20 @@ std::string ModelText(const Inferred& inferred, const Shape& shape) {
 }
 
 std::string TrainingText(const Shape& shape, const DataSize& size) {
-  const double steps = size.records * shape.epochs / shape.batch;
+  const double steps = size.records / shape.batch;
   return fmt::format(
       "data:\n"
       "  data_randomize: blocks  # anew in every epoch; needs no index in memory\n\n"
       "training:\n"
       "  mini_batch_size: {}\n"
       "  test_mini_batch_size: 4096\n"
-      "  nepochs: {}  # {}\n"
+      "  nepochs: 1  # a second time through the lines mostly makes tests worse\n"
       "  optimizer: adagrad  # large steps for rare tokens, small ones for frequent ones\n"
-      "  learning_rate: 0.02\n"
-      "  print_freq: {:.0f}\n",
-      shape.batch, shape.epochs,
-      shape.epochs > 1 ? "few lines: more than once through them"
-                       : "often enough for so many lines",
-      std::max(1.0, std::floor(steps / 20)));
+      "  learning_rate: {}\n"
+      "  print_freq: {:.0f}\n"
+      "  test_freq: {:.0f}  # with --test_fraction or --test_data: four times or five an epoch\n",
+      shape.batch, shape.rate, std::max(1.0, std::floor(steps / 20)),
+      std::max(1.0, std::floor(steps / 5)));
 }
 
 }  // namespace
@@ -216,7 +226,7 @@ std::string YamlWord(std::string_view text) {
 std::string ConfigText(const Inferred& inferred, const std::string& files) {
   const DataSize& size = inferred.size;
   const Shape& shape = ShapeFor(size.records);
-  return HeadText(size, files) + SchemaText(inferred) + TablesText(inferred) +
+  return HeadText(inferred, files) + SchemaText(inferred) + TablesText(inferred) +
          ModelText(inferred, shape) + TrainingText(shape, size);
 }
 

@@ -109,6 +109,26 @@ bool AddPlanOption(std::string flag, std::vector<std::string> modes) {
   return Options().emplace(std::move(flag), std::move(modes)).second;
 }
 
+std::vector<std::string> PlanTopics() {
+  std::vector<std::string> modes;
+  for (const PlanMode& mode : Modes()) {
+    if (!Options().contains(mode.flag)) modes.push_back(mode.flag);
+  }
+  std::ranges::sort(modes);
+  std::vector<std::string> topics;
+  for (const std::string_view flag :
+       {kSizesFlag, kCountIdsFlag, kEmbeddingsPerFeatFlag, kMeasuredFlag}) {
+    topics.emplace_back(flag);
+  }
+  topics.insert(topics.end(), modes.begin(), modes.end());
+  return topics;
+}
+
+std::vector<std::string> TopicsOfOption(const std::string& flag) {
+  const auto option = Options().find(flag);
+  return option == Options().end() ? std::vector<std::string>() : option->second;
+}
+
 Result<const PlanMode*> PlanModeOf(const CommandLine& command_line) {
   const PlanMode* found = nullptr;
   for (const PlanMode& mode : Modes()) {

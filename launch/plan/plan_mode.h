@@ -31,6 +31,11 @@ bool AddPlanMode(PlanMode mode);
 // elsewhere.
 bool AddPlanOption(std::string flag, std::vector<std::string> modes);
 
+// The flags that ask for something of `rowhouse plan`: those of RunPlan, then of modes, by name.
+std::vector<std::string> PlanTopics();
+// Of AddPlanOption; none for other flags.
+std::vector<std::string> TopicsOfOption(const std::string& flag);
+
 // The mode that the command line asks for, or null. kUsage, naming both flags, for two, for one
 // beside what RunPlan does without modes, and for flags of the sharding lab without a mode; with
 // --plan, which the planner may make, only those that only modes read; for AddPlanOption's

@@ -15,6 +15,9 @@ namespace {
 constexpr TimeMs kTerminalIntervalMs = 200;
 constexpr TimeMs kLogIntervalMs = 10000;
 
+// An AUC that much below another is no noise of the test.
+constexpr double kClearlyWorse = 0.002;
+
 double PartDone(const StepDone& step) {
   return static_cast<double>(step.steps_done) / static_cast<double>(step.last_step);
 }
@@ -38,6 +41,8 @@ void Progress::ClearLine() const {
 
 void Progress::OnStep(const StepDone& step) {
   if (!options_.prints) return;
+  loss_sum_ += step.loss_sum;
+  loss_samples_ += step.loss_samples;
   const TimeMs now = clock_.NowMs();
   if (!began_) {  // Rates begin after the first step, which touches memory for the first time.
     began_ = now;
@@ -72,6 +77,9 @@ std::string Progress::FiguresText(const StepDone& step, TimeMs now,
     text +=
         fmt::format("  loss {:.4f}", window_.loss_sum / static_cast<double>(window_.loss_samples));
   }
+  if (!evaluations_.empty()) {
+    text += fmt::format("  test AUC {:.4f}", evaluations_.back().metrics.roc_auc);
+  }
   if (!shards.empty()) text += "  " + shards;
   const double ms_a_step =
       static_cast<double>(now - *began_) / static_cast<double>(step.steps_done - first_step_);
@@ -90,14 +98,42 @@ void Progress::OnProgress(const TrainingProgress& progress) {
   std::fflush(stdout);
 }
 
+Progress::Tested Progress::TestedNow(const Evaluation& evaluation) const {
+  return {.step = evaluation.step,
+          .auc = evaluation.metrics.roc_auc,
+          .logloss = evaluation.metrics.logloss,
+          .train_loss = loss_samples_ == 0 ? 0.0 : loss_sum_ / static_cast<double>(loss_samples_)};
+}
+
+std::string Progress::WarningOfOverfitting(const Evaluation& evaluation) const {
+  const Tested now = TestedNow(evaluation);
+  // False for an AUC that is not a number.
+  const bool is_worse = best_ && now.auc < best_->auc - kClearlyWorse &&
+                        now.logloss > best_->logloss && loss_samples_ > 0 &&
+                        now.train_loss < best_->train_loss;
+  if (has_warned_ || !is_worse) return "";
+  return fmt::format(
+      "note: tests get worse (AUC {:.4f}, at step {} it was {:.4f}) while the training loss falls "
+      "({:.4f}, then {:.4f}): the model learns its samples by heart; try fewer --nepochs or a "
+      "lower "
+      "--learning_rate\n",
+      now.auc, best_->step, best_->auc, now.train_loss, best_->train_loss);
+}
+
 void Progress::OnEvaluation(const Evaluation& evaluation) {
   if (!options_.prints) return;
   evaluations_.push_back(evaluation);
   ClearLine();
   fmt::print("Tested at step {}: AUC {:.4f} accuracy {:.4f}\n", evaluation.step,
              evaluation.metrics.roc_auc, evaluation.metrics.accuracy);
-  fmt::print("{}", WarningOfOnlyPrediction(evaluation));
+  const std::string overfits = WarningOfOverfitting(evaluation);
+  fmt::print("{}{}", WarningOfOnlyPrediction(evaluation), overfits);
   std::fflush(stdout);
+  has_warned_ = has_warned_ || !overfits.empty();
+  const Tested now = TestedNow(evaluation);
+  if (!best_ || now.auc > best_->auc) best_ = now;
+  loss_sum_ = 0.0;
+  loss_samples_ = 0;
 }
 
 }  // namespace rowhouse

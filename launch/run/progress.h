@@ -35,15 +35,20 @@ class Progress final : public TrainerObserver {
   // On a terminal, five times a second, without an end of line:
   //   "[========>           ] 43 %  step 840 of 1954  81,234 samples/s  loss 0.4512  0:13 left"
   // Elsewhere, every ten seconds:
-  //   "14:02:11  step 840 of 1954 (43 %)  81,234 samples/s  loss 0.4512  rows from memory 98.1 %,
-  //    disk 0.4 %, first touch 1.5 %  0:13 left"
-  // Rate and loss are means since the last line; the loss is of this worker's samples only.
+  //   "14:02:11  step 840 of 1954 (43 %)  81,234 samples/s  loss 0.4512  test AUC 0.7712  rows from
+  //    memory 98.1 %, disk 0.4 %, first touch 1.5 %  0:13 left"
+  // Rate and loss are means since the last line; the loss is of this worker's samples only; the AUC
+  // is that of the last test, once there was one.
   void OnStep(const StepDone& step) override;
   // "Finished training it 3/10 of epoch 0, 12.34 ms/it, loss 0.123456", as DLRM with --print-time.
   // The time is that of a step without reading its samples. Scripts parse these lines.
   void OnProgress(const TrainingProgress& progress) override;
-  // "Tested at step 1000: AUC 0.7712 accuracy 0.7831"
+  // "Tested at step 1000: AUC 0.7712 accuracy 0.7831", and WarningOfOverfitting, once a run.
   void OnEvaluation(const Evaluation& evaluation) override;
+
+  // A line for a test that is clearly worse than the best one before it, while the training loss
+  // has fallen since; "" otherwise. `evaluation` is the last test or one behind it.
+  std::string WarningOfOverfitting(const Evaluation& evaluation) const;
 
   // Removes the line that is rewritten. Call it before anything else is printed.
   void ClearLine() const;
@@ -59,7 +64,13 @@ class Progress final : public TrainerObserver {
     double loss_sum = 0.0;      // of this worker
     uint64_t loss_samples = 0;  // the same
   };
+  // A test, and the mean loss of this worker's samples between the test before it and this one.
+  struct Tested {
+    uint64_t step = 0;
+    double auc = 0.0, logloss = 0.0, train_loss = 0.0;
+  };
   std::string FiguresText(const StepDone& step, TimeMs now, const std::string& shards) const;
+  Tested TestedNow(const Evaluation& evaluation) const;
 
   const ProgressOptions options_;
   const Clock& clock_;
@@ -70,6 +81,10 @@ class Progress final : public TrainerObserver {
   uint64_t first_step_ = 0;
   std::vector<TrainingProgress> curve_;
   std::vector<Evaluation> evaluations_;
+  std::optional<Tested> best_;  // test so far
+  double loss_sum_ = 0.0;       // since the last test
+  uint64_t loss_samples_ = 0;
+  bool has_warned_ = false;  // of overfitting
 };
 
 }  // namespace rowhouse

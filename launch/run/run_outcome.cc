@@ -261,7 +261,10 @@ void PrintOutcome(const Settings& settings, const RunOutcome& outcome, const Run
   const Evaluation& evaluation = outcome.evaluation;
   fmt::print("rows digest: {}\n", outcome.rows.digest);
   fmt::print("{}", PulledText(outcome.rows.stats, settings.storage.store));
-  PrintClean("{}", PredictionText(report));
+  // Typical constants are of no use to a host that was not measured (rowhouse calibrate).
+  const bool is_of_this_host = report.prediction && !report.prediction->calibration.empty();
+  if (is_of_this_host || !settings.sharding.calibration.empty())
+    PrintClean("{}", PredictionText(report));
   if (outcome.auc_ceiling >= 0.0) {
     fmt::print("AUC ceiling of the planted model on these test samples: {:.4f}\n",
                outcome.auc_ceiling);

@@ -41,6 +41,9 @@ class Preparing {
                                              [this](const ConversionSummary& summary) {
                                                MutexLock lock(mutex_);
                                                AddBadLines(summary);
+                                               warnings_.insert(warnings_.end(),
+                                                                summary.warnings.begin(),
+                                                                summary.warnings.end());
                                              }};
           auto made = PreparedText::Make(source, options, hooks);
           MutexLock lock(mutex_);
@@ -70,6 +73,11 @@ class Preparing {
     return fmt::format("{} bad line{} left out; the first: {}", bad_lines_,
                        bad_lines_ == 1 ? " was" : "s were", first_bad_line_);
   }
+  // Of the conversions.
+  std::vector<std::string> warnings() const {
+    MutexLock lock(mutex_);
+    return warnings_;
+  }
   // Requires is_done(). Call it once.
   Result<std::unique_ptr<PreparedText>> Take() {
     thread_.join();
@@ -92,6 +100,7 @@ class Preparing {
   std::optional<Result<std::unique_ptr<PreparedText>>> made_ GUARDED_BY(mutex_);
   uint64_t bad_lines_ GUARDED_BY(mutex_) = 0;  // of train and test files
   std::string first_bad_line_ GUARDED_BY(mutex_);
+  std::vector<std::string> warnings_ GUARDED_BY(mutex_);
   std::thread thread_;  // last: it uses the members above
 };
 
@@ -167,6 +176,9 @@ Result<std::unique_ptr<PreparedText>> PrepareTextOnHosts(const WorkerSetup& setu
     status = made.status();
     const std::string bad_lines = preparing->BadLinesText();
     if (setup.options.prints && !bad_lines.empty()) PrintClean("note: {}\n", bad_lines);
+    if (setup.options.prints) {
+      for (const std::string& warning : preparing->warnings()) PrintClean("note: {}\n", warning);
+    }
     if (status.code() == StatusCode::kUnavailable) {
       status = MakeStatus(StatusCode::kUnavailable, "{}; nothing was trained{}", status.message(),
                           options->cache.empty() ? "" : ", and the next run goes on preparing");

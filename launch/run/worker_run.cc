@@ -405,6 +405,7 @@ Status WorkerRun::TellOutcome() {
   if (reported.ok()) reported = profiled;
   progress_.ClearLine();
   PrintClean("{}{}{}", checkpoints_.SummaryText(), recording_.SummaryText(), profiler_.Text());
+  if (evaluation_.samples > 0) fmt::print("{}", progress_.WarningOfOverfitting(evaluation_));
   PrintOutcome(settings, outcome, report);
   return reported;
 }

@@ -11,6 +11,7 @@
 #include "common/nearest_name.h"
 #include "common/read_value.h"
 #include "launch/model/last_save.h"
+#include "launch/plan/plan_mode.h"
 #include "launch/report/json_output.h"
 #include "launch/settings/dlrm_flags.h"
 #include "launch/settings/flags.h"
@@ -153,7 +154,13 @@ class Parser {
     const std::string page = flag.value.value_or("");
     if (page == "all") result_.help_page = HelpPage::kAll;
     if (page.empty() || page == "all" || page == "basic") return OkStatus();
-    return UsageError("--help={}: expected basic, all or no value", page);
+    const std::vector<std::string> topics = PlanTopics();
+    if (result_.verb == "plan" && std::ranges::count(topics, page) > 0) {
+      result_.help_topic = page;
+      return OkStatus();
+    }
+    return UsageError("--help={}: expected basic, all{} or no value", page,
+                      result_.verb == "plan" ? fmt::format(", {}", fmt::join(topics, ", ")) : "");
   }
 
   // "--noload" becomes load=false.
@@ -360,13 +367,34 @@ bool ScoresModel(const CommandLine& command_line) {
   return command_line.verb == "predict" || command_line.verb == "eval";
 }
 
-// --config; or else, of a plan that is made from a model and of scores by one, the model's own.
+bool GoesOn(const CommandLine& command_line) {
+  return command_line.verb == "train" && command_line.Value("load") == "true";
+}
+
+// Whether a flag of one of the sections was given.
+bool HasFlagOf(const CommandLine& command_line, std::initializer_list<Section> sections) {
+  return std::ranges::any_of(command_line.flags, [&](const GivenFlag& flag) {
+    const SettingField* field = FindSettingField(flag.name);
+    return field != nullptr && std::ranges::count(sections, field->section) > 0;
+  });
+}
+
+// The flag that names the model whose config counts where none is given.
+std::string_view FlagOfModel(const CommandLine& command_line) {
+  if (ScoresModel(command_line)) return "model_dir";
+  // Flags that say what the model is say all of it, as DLRM's scripts do.
+  if (GoesOn(command_line) && !HasFlagOf(command_line, {Section::kModel})) return "model_dir";
+  return kMeasuredFlag;
+}
+
+// --config; or else, of a plan that is made from a model, of scores by one and of a model that is
+// gone on from, the model's own.
 std::string ConfigOf(const CommandLine& command_line) {
   const std::string config = command_line.Value(kConfigFlag);
-  std::string model_dir =
-      command_line.Value(ScoresModel(command_line) ? "model_dir" : kMeasuredFlag);
+  const std::string_view flag = FlagOfModel(command_line);
+  std::string model_dir = command_line.Value(flag);
   // A model whose first run has not ended has checkpoints only.
-  if (ScoresModel(command_line) && !HasManifest(model_dir)) {
+  if (flag == "model_dir" && !HasManifest(model_dir)) {
     const std::vector<uint64_t> steps = CheckpointsOf(model_dir);
     if (!steps.empty()) model_dir = CheckpointDirectory(model_dir, steps.back());
   }
@@ -380,6 +408,20 @@ Status ReadConfigFile(const std::string& path, bool is_of_model, Settings* setti
   ASSIGN_OR_RETURN(const Manifest manifest, ReadManifest(directory));
   ASSIGN_OR_RETURN(const std::string text, ReadConfig(directory, manifest));
   return ReadYamlText(text, path, settings);
+}
+
+// Without it the data would be taken for what nobody said they are.
+Status CheckModelIsNamed(const CommandLine& command_line) {
+  if (!command_line.Value("model_dir").empty() || !command_line.Value(kConfigFlag).empty()) {
+    return OkStatus();
+  }
+  if (ScoresModel(command_line)) {
+    return UsageError(
+        "{} needs --model_dir=DIRECTORY of a saved model, which knows what its data look like",
+        command_line.verb);
+  }
+  if (!GoesOn(command_line)) return OkStatus();
+  return UsageError("--load needs --model_dir: the directory of the model to go on from");
 }
 
 // What strategies are told has no effect where a file says who owns what.
@@ -446,18 +488,50 @@ Status CountTableRows(Settings* settings) {
 
 }  // namespace
 
+Status CheckSaysWhatToTrain(const CommandLine& command_line) {
+  const bool is_said =
+      command_line.verb != "train" || !command_line.ignored.empty() || GoesOn(command_line) ||
+      std::ranges::any_of(command_line.flags, [](const GivenFlag& flag) {
+        const SettingField* field = FindSettingField(flag.name);
+        return field == nullptr ||
+               (field->section != Section::kOutput && field->section != Section::kCommandLine);
+      });
+  if (is_said) return OkStatus();
+  return UsageError(
+      "train: nothing says what to train. For instance:\n"
+      "  rowhouse data infer FILE > my.yaml && rowhouse train --config=my.yaml --data=FILE "
+      "--test_fraction=0.2 --model_dir=model\n"
+      "  rowhouse train --config=configs/criteo_kaggle.yaml --data=train.txt --model_dir=model\n"
+      "  rowhouse train --load --model_dir=model --data=FILE2\n"
+      "rowhouse train --help lists the flags");
+}
+
 Result<Settings> MakeSettings(const CommandLine& command_line) {
+  RETURN_IF_ERROR(CheckModelIsNamed(command_line));
   Settings settings;
-  const std::string config = ConfigOf(command_line);
+  std::string config = ConfigOf(command_line);
+  if (GoesOn(command_line) && command_line.Value(kConfigFlag).empty() && !ReadFile(config).ok()) {
+    const std::string model_dir = command_line.Value("model_dir");
+    if (!command_line.Value("data").empty() && !HasFlagOf(command_line, {Section::kModel})) {
+      return UsageError(
+          "--load: no model was saved in --model_dir={} ({}/config.yaml is not there); give that "
+          "of "
+          "a run, or train without --load first",
+          model_dir, model_dir);
+    }
+    config.clear();  // The run says what there is.
+  }
   if (!config.empty()) {
     const Status read =
         ReadConfigFile(config, /*is_of_model=*/command_line.Value(kConfigFlag).empty(), &settings);
     if (!read.ok() && command_line.Value(kConfigFlag).empty() && !ReadFile(config).ok()) {
-      const std::string_view flag = ScoresModel(command_line) ? "model_dir" : kMeasuredFlag;
+      const std::string_view flag = FlagOfModel(command_line);
       return UsageError("--{}={}: holds no saved model ({}); give the --model_dir of a run", flag,
                         command_line.Value(flag), ReadFile(config).status().message());
     }
     RETURN_IF_ERROR(read);
+    // What only the run before was told.
+    if (command_line.Value(kConfigFlag).empty()) settings.training.stop_after_steps = 0;
   }
   for (const GivenFlag& flag : command_line.flags) {
     const SettingField* field = FindSettingField(flag.name);

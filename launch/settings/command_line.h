@@ -40,6 +40,7 @@ struct CommandLine {
   std::vector<std::string> ignored;
   bool wants_help = false;
   HelpPage help_page = HelpPage::kBasic;
+  std::string help_topic;  // of plan (PlanHelpText)
   bool wants_version = false;
 
   // The last value given, or `fallback`.
@@ -50,7 +51,12 @@ struct CommandLine {
 // flags of glog are set as well.
 Result<CommandLine> ParseCommandLine(int argc, const char* const* argv);
 
-// Defaults, then --config, then the flags, then Settings::Complete(). Not yet Validate()d.
+// kUsage, with examples, for `train` where nothing says what to train: no flag at all, or only of
+// what the run leaves behind.
+Status CheckSaysWhatToTrain(const CommandLine& command_line);
+
+// Defaults, then --config (or, of a model that is gone on from or scores, its own), then the flags,
+// then Settings::Complete(). Not yet Validate()d.
 Result<Settings> MakeSettings(const CommandLine& command_line);
 
 }  // namespace rowhouse

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "launch/plan/plan_mode.h"
 #include "launch/settings/flags.h"
 #include "launch/settings/verb_flags.h"
 
@@ -93,14 +94,70 @@ std::string LogFlagsText() {
   return text;
 }
 
+// What a flag of plan is for: its topics, by AddPlanOption or by the beginning of its help ("With
+// op_trace: ..."), where it may also name an option of a topic.
+bool IsOfTopic(const VerbFlag& flag, const std::string& topic, int depth = 0) {
+  if (flag.name == topic) return true;
+  const std::vector<std::string> topics = TopicsOfOption(std::string(flag.name));
+  if (std::ranges::count(topics, topic) > 0) return true;
+  if (depth > 2 || !flag.help.starts_with("With ")) return false;
+  const std::string_view of = flag.help.substr(5, flag.help.find_first_of(" :", 5) - 5);
+  const VerbFlag* const other = FindVerbFlag(of, "plan");
+  return other != nullptr && other->name != flag.name && IsOfTopic(*other, topic, depth + 1);
+}
+
+bool IsOfAnyTopic(const VerbFlag& flag) {
+  const std::vector<std::string> topics = PlanTopics();
+  return std::ranges::any_of(topics, [&](const auto& topic) { return IsOfTopic(flag, topic); });
+}
+
+template <typename IsShown>
+std::string PlanFlagsText(const IsShown& is_shown) {
+  std::string text;
+  for (const VerbFlag& flag : VerbFlags()) {
+    if ((flag.verbs & kPlan) == 0 || !is_shown(flag)) continue;
+    text += Describe(flag.name, std::string(flag.default_text), std::string(flag.help) + ".");
+  }
+  return text;
+}
+
 }  // namespace
+
+std::string PlanHelpText(const std::string& topic) {
+  RegisterFlags();
+  const std::vector<std::string> topics = PlanTopics();
+  std::string text =
+      fmt::format("rowhouse plan: {}\n\nusage: rowhouse plan {}[--flag=value ...]\n\n",
+                  FindVerb("plan")->what, topic.empty() ? "" : fmt::format("--{} ", topic));
+  const auto is_topic = [&](const VerbFlag& flag) {
+    return std::ranges::count(topics, flag.name) > 0;
+  };
+  if (topic.empty()) {
+    text += "What it can be asked for:\n" + PlanFlagsText(is_topic);
+    text += "\nFlags of all:\n" + PlanFlagsText([](const VerbFlag& flag) {
+              return flag.section.empty() && !IsOfAnyTopic(flag);
+            });
+  } else {
+    text += PlanFlagsText([&](const VerbFlag& flag) { return IsOfTopic(flag, topic); });
+    const VerbFlag* const of = FindVerbFlag(topic, "plan");
+    text += "\nFlags of others, too:\n" + PlanFlagsText([&](const VerbFlag& flag) {
+              return !IsOfAnyTopic(flag) && (flag.section.empty() || flag.section == of->section);
+            });
+  }
+  return text +
+         fmt::format(
+             "\nrowhouse plan --help=NAME lists the flags of one of {}. Those of model, data "
+             "and\ncluster are train's; rowhouse plan --help=all lists all of them.\n",
+             fmt::join(topics, ", "));
+}
 
 std::string HelpText(const std::string& verb, HelpPage page) {
   RegisterFlags();
   const Verb* const known = FindVerb(verb);
   if (known == nullptr) return VerbsText();
+  if (known->bit == kPlan && page == HelpPage::kBasic) return PlanHelpText("");
   // Of a few settings all are shown at once.
-  const bool is_basic = page == HelpPage::kBasic && (known->bit == kTrain || known->bit == kPlan);
+  const bool is_basic = page == HelpPage::kBasic && known->bit == kTrain;
   std::string text =
       fmt::format("rowhouse {}: {}\n\nusage: rowhouse {} [--flag=value ...]{}{}\n", verb,
                   known->what, verb, known->arguments.empty() ? "" : " ", known->arguments);

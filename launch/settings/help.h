@@ -13,4 +13,7 @@ enum class HelpPage {
 // The verbs, for ""; or the flags of one verb by section, with defaults and what they take.
 std::string HelpText(const std::string& verb, HelpPage page = HelpPage::kBasic);
 
+// Of `rowhouse plan`: for "", what it can be asked for; else the flags of one of PlanTopics.
+std::string PlanHelpText(const std::string& topic);
+
 }  // namespace rowhouse

@@ -92,8 +92,14 @@ class SchemaReader {
   Status ReadNames(const std::string& key, const YAML::Node& list,
                    std::vector<std::string>* names) const {
     if (list.IsNull()) return OkStatus();
+    if (list.IsScalar() && list.Scalar() == kAllOthers && key == "ignored") {
+      names->push_back(kAllOthers);
+      return OkStatus();
+    }
     if (!list.IsSequence()) {
-      return source_.At(list.Mark(), "schema: {} must be a list of names, such as [id, time]", key);
+      return source_.At(list.Mark(), "schema: {} must be a list of names, such as [id, time]{}",
+                        key,
+                        key == "ignored" ? ", or \"*\": all columns that nothing else names" : "");
     }
     for (const YAML::Node& entry : list) {
       RETURN_IF_ERROR(

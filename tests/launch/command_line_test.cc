@@ -5,6 +5,7 @@
 
 #include <fstream>
 
+#include "launch/plan/plan_mode.h"
 #include "launch/settings/flags.h"
 #include "launch/settings/setting_fields.h"
 #include "launch/settings/verb_flags.h"
@@ -192,6 +193,39 @@ TEST_F(CommandLineTest, HelpSaysWhereLogsGoByDefault) {
   EXPECT_THAT(HelpText("train", HelpPage::kAll), HasSubstr("--logtostderr (default: true)"));
 }
 
+// The rest of `plan --help=all` is of no use to who asks for one thing.
+TEST_F(CommandLineTest, HelpOfPlanIsByWhatItIsAskedFor) {
+  const std::string all = HelpText("plan", HelpPage::kAll), basic = HelpText("plan");
+  EXPECT_LT(std::ranges::count(basic, '\n') * 3, std::ranges::count(all, '\n'));
+  for (const std::string& topic : PlanTopics()) {
+    EXPECT_THAT(basic, HasSubstr("\n  --" + topic + " (default: "));
+    EXPECT_THAT(PlanHelpText(topic), HasSubstr("\n  --" + topic + " (default: "));
+  }
+  EXPECT_THAT(PlanHelpText("op_trace"), HasSubstr("\n  --kernel_prefix (default: "));
+  EXPECT_THAT(PlanHelpText("sizes"), HasSubstr("\n  --memory_mb (default: "));
+  EXPECT_THAT(PlanHelpText("sizes"), testing::Not(HasSubstr("--kernel_prefix")));
+}
+
+TEST_F(CommandLineTest, WhatMostRunsNeedIsOnTheFirstPage) {
+  for (const char* flag : {"test_fraction", "test_data", "keep", "max_bad_lines"}) {
+    EXPECT_THAT(HelpText("train"), HasSubstr(fmt::format("\n  --{} (default: ", flag)));
+  }
+}
+
+TEST_F(CommandLineTest, ABareTrainIsAnsweredWithExamples) {
+  for (const std::vector<std::string>& words : {std::vector<std::string>{"train"},
+                                                {"train", "--model_dir=m"},
+                                                {"train", "--report=r.json"}}) {
+    const Status bare = CheckSaysWhatToTrain(Parse(words).value());
+    EXPECT_EQ(bare.exit_code(), 2);
+    EXPECT_THAT(bare.message(), HasSubstr("rowhouse data infer FILE > my.yaml"));
+  }
+  for (const char* flag : {"--config=a.yaml", "--data=f", "--arch_mlp_bot=4-2", "--data-size=6",
+                           "--mini-batch-size=2"}) {
+    EXPECT_OK(CheckSaysWhatToTrain(Parse({"train", flag}).value()));
+  }
+}
+
 TEST_F(CommandLineTest, LogFlagsThatWereGivenReachProcessesThatAreStarted) {
   EXPECT_THAT(GivenLogFlags(), testing::Not(testing::Contains(StartsWith("--log_dir="))));
   ASSERT_OK(Parse({"train", "--log_dir=/logs", "--v=1"}));
@@ -252,6 +286,9 @@ TEST_F(CommandLineTest, HelpAndVersionNeedNoVerb) {
   EXPECT_EQ(Parse({"train", "--help"}).value().help_page, HelpPage::kBasic);
   EXPECT_EQ(Parse({"train", "--help=all"}).value().help_page, HelpPage::kAll);
   EXPECT_EQ(Refusal({"train", "--help=most"}), "--help=most: expected basic, all or no value");
+  EXPECT_EQ(Parse({"plan", "--help=op_trace"}).value().help_topic, "op_trace");
+  EXPECT_THAT(Refusal({"plan", "--help=most"}),
+              HasSubstr("expected basic, all, sizes, count_ids, "));
 }
 
 // ---- Sentences ------------------------------------------------------------------------------

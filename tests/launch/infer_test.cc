@@ -6,6 +6,7 @@
 #include "launch/data/inferred_config.h"
 #include "launch/settings/yaml_config.h"
 #include "tests/testing/testing.h"
+#include "worker/data/mapping/format_look.h"
 
 namespace rowhouse {
 namespace {
@@ -156,7 +157,7 @@ TEST_F(Infer, WhatCannotBeGuessedIsSaid) {
   EXPECT_THAT(Refusal(std::string("PAR1\0\0\0\0", 8)), HasSubstr("a Parquet file"));
   EXPECT_THAT(
       Refusal(Lines("label,b", 100, [](int i) { return fmt::format("{},{}.5", i % 2, i); })),
-      HasSubstr("no column looks categorical"));
+      HasSubstr("no column looks categorical, and a model has one table at least"));
 }
 
 TEST_F(Infer, WeightsOfTokensAndSamples) {
@@ -199,6 +200,73 @@ TEST_F(Infer, TheConfigIsReadBackAndFits) {
   }());
   EXPECT_EQ(settings.tables[0].rows, 401u);
   EXPECT_THAT(config, HasSubstr("# 400 distinct in 3,000 lines"));
+}
+
+TEST_F(Infer, IdsOfAnyLengthAreTokens) {
+  const Inferred found = Must(Lines("label,user,hash,float_id,long", 2000, [](int i) {
+    const uint64_t user = uint64_t{0x9E3779B97F4A7C15} * static_cast<uint64_t>(i % 300 + 1);
+    return fmt::format("{},{},{},{}.0,{}12345678901234567890", i % 2, user,
+                       static_cast<int64_t>(user), i % 200, i % 100 + 100);
+  }));
+  EXPECT_THAT(NamesOf(found, Use::kDense), ElementsAre());
+  EXPECT_EQ(Categorical(found, "user").token, "integer");
+  EXPECT_EQ(Categorical(found, "hash").token, "integer");
+  EXPECT_EQ(Categorical(found, "float_id").token, "string") << "3.0 is no integer to the reader";
+  EXPECT_EQ(Categorical(found, "long").token, "string") << "beyond 64 bits";
+}
+
+TEST_F(Infer, AFewFieldsMakeNumbersNoTokens) {
+  const Inferred found = Must(Lines("label,user,price,age", 2000, [](int i) {
+    return fmt::format("{},u{},{},{}", i % 2, i % 50, i == 7 ? "inf" : fmt::format("{}.5", i % 90),
+                       i % 400 == 9 ? "old" : fmt::format("{}.25", i % 60));
+  }));
+  EXPECT_THAT(NamesOf(found, Use::kDense), ElementsAre("price", "age"));
+  EXPECT_THAT(found.columns[2].why, HasSubstr("1 lines have no number here, such as \"inf\""));
+  EXPECT_THAT(found.notes, ElementsAre(HasSubstr("1 of 2,000 lines have \"inf\""),
+                                       HasSubstr("5 of 2,000 lines have \"old\"")));
+}
+
+TEST_F(Infer, WhatIsOddIsToldAsWhatItIs) {
+  const auto line = [](int i) { return fmt::format("{},u{},{}.5,", i % 2, i % 9, i); };
+  const Inferred trailing = Must(Lines("label,user,x,", 100, line));
+  EXPECT_THAT(trailing.columns.back().why, HasSubstr("lines end with a separator"));
+  EXPECT_THAT(trailing.schema.ignored, ElementsAre("", "*"));
+  EXPECT_THAT(Refusal(Lines("label,user,x", 100, line)),
+              HasSubstr("lines end with a separator and the header does not"));
+  EXPECT_THAT(Refusal("# made on Monday\n" + Lines("label,user,x,", 100, line)),
+              HasSubstr("line 1 begins with # and is no line of 4 fields"));
+  const auto ones = [](int i) { return fmt::format("1,{},u{}", i % 2, i % 9); };
+  EXPECT_THAT(Refusal(Lines("label,sex,user", 100, ones)),
+              HasSubstr("the label \"label\" is 1 in all 100 lines"));
+  EXPECT_THAT(Refusal(Lines("a,sex,user", 100, ones), "a"), HasSubstr("is 1 in all 100 lines"));
+  EXPECT_THAT(
+      Refusal(Lines("label,b", 100, [](int i) { return fmt::format("{},{}.5", i % 2, i); })),
+      HasSubstr("all but the label are numbers, b"));
+  const Inferred commas = Must(Lines(
+      "label;user;x", 100, [](int i) { return fmt::format("{};u{};{},5", i % 2, i % 9, i); }));
+  EXPECT_THAT(NamesOf(commas, Use::kIgnored), ElementsAre("x"));
+  EXPECT_THAT(commas.notes, ElementsAre(HasSubstr("numbers with decimal commas are not read")));
+  EXPECT_THAT(Refusal(Lines("label,gr\xf6\xdf"
+                            "e",
+                            100, [](int i) { return fmt::format("{},u{}", i % 2, i % 9); })),
+              HasSubstr("the header is not UTF-8; is it Latin-1?"));
+  const Inferred latin = Must(
+      Lines("label,city", 100, [](int i) { return fmt::format("{},K\xf6ln{}", i % 2, i % 9); }));
+  EXPECT_THAT(latin.notes, ElementsAre(HasSubstr("100 fields are not UTF-8, Latin-1 perhaps")));
+}
+
+TEST_F(Infer, RatingsAloneHaveNoFeatures) {
+  const std::string csv =
+      Write(Lines("userId,movieId,rating,timestamp", 100,
+                  [](int i) { return fmt::format("{},{},{}.0,9{}", i % 9, i % 7, i % 5 + 1, i); }),
+            "ratings.csv");
+  const Result<Inferred> found = InferByFormat("movielens", {csv});
+  ASSERT_OK(found);
+  EXPECT_THAT(NamesOf(found.value(), Use::kCategorical), ElementsAre("user", "item"));
+  Settings settings;
+  ASSERT_OK(ReadYamlText(ConfigText(found.value(), csv), "my.yaml", &settings));
+  settings.Complete();
+  EXPECT_OK(settings.Validate(false));
 }
 
 TEST(DistinctTokens, AreExactWhileFewAndEstimatedBeyond) {

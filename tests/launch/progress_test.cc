@@ -74,6 +74,33 @@ TEST_F(PrintedProgress, DlrmsLineHasTheTimeOfAStepWithoutItsData) {
             "Finished training it 3/10 of epoch 0, 200.00 ms/it, loss 0.250000\n");
 }
 
+// A test after each of two halves: the loss of training falls from 0.6 to 0.3.
+TEST_F(PrintedProgress, TestsThatGetWorseWhileTheLossFallsAreToldOnce) {
+  const auto warned = [&](double second_auc, double second_logloss, double second_loss) {
+    Progress progress({}, clock_);
+    testing::internal::CaptureStdout();
+    const auto half = [&](uint64_t step, double loss, double auc, double logloss) {
+      progress.OnStep(
+          {.steps_done = step, .last_step = 9, .samples = 1, .loss_sum = loss, .loss_samples = 1});
+      Evaluation evaluation{.step = step, .samples = 8, .metrics = {}};
+      evaluation.metrics.roc_auc = auc;
+      evaluation.metrics.logloss = logloss;
+      progress.OnEvaluation(evaluation);
+    };
+    half(1, 0.6, 0.77, 0.40);
+    half(2, second_loss, second_auc, second_logloss);
+    half(3, second_loss, second_auc, second_logloss);
+    const std::string out = testing::internal::GetCapturedStdout();
+    const size_t first = out.find("note: tests get worse (AUC 0.7500, at step 1 it was 0.7700)");
+    EXPECT_EQ(out.rfind("note: tests get worse"), first);
+    return first != std::string::npos;
+  };
+  EXPECT_TRUE(warned(0.75, 0.45, 0.3));
+  EXPECT_FALSE(warned(0.75, 0.45, 0.7)) << "the loss rises, too";
+  EXPECT_FALSE(warned(0.78, 0.45, 0.3));
+  EXPECT_FALSE(warned(0.7695, 0.45, 0.3)) << "noise";
+}
+
 TEST_F(PrintedProgress, PredictionsThatAreAllEqualAreWarnedOf) {
   EXPECT_EQ(WarningOfOnlyPrediction({.step = 1, .samples = 8}), "");
   EXPECT_THAT(WarningOfOnlyPrediction({.step = 1, .samples = 8, .only_prediction = 1.0f}),

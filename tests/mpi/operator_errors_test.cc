@@ -132,7 +132,7 @@ TEST_F(OperatorErrors, RowsAndModelsOfAnotherRunAreRefused) {
 
 TEST_F(OperatorErrors, RanksThatWereGivenDifferentFlagsAreNamed) {
   const auto run = [&](const std::string& flag) {
-    Command command = CommandOf({"train"}, Mpirun(1));
+    Command command = CommandOf({"train", "--data_size=1"}, Mpirun(1));
     command.arguments.insert(command.arguments.end(),
                              {":", "-n", "1", ROWHOUSE_BINARY, "train", flag});
     return RunCommand(command);
@@ -149,12 +149,12 @@ TEST_F(OperatorErrors, ADirectoryThatMayNotBeWrittenIsNamed) {
       dir_ / "locked", std::filesystem::perms::owner_read | std::filesystem::perms::owner_exec);
   ExpectRefused(RunCommand(CommandOf({"train", "--row_dir=locked/rows"})),
                 {"locked/rows", "Permission denied"});
-  ExpectRefused(RunCommand(CommandOf({"train", "--model_dir=locked/model"})),
+  ExpectRefused(RunCommand(CommandOf({"train", "--data_size=1", "--model_dir=locked/model"})),
                 {"locked/model", "Permission denied"});
 }
 
 TEST_F(OperatorErrors, ATmpdirThatIsNotThereIsNamed) {
-  Command command = CommandOf({"train"});
+  Command command = CommandOf({"train", "--data_size=1"});
   command.environment["TMPDIR"] = dir_ / "absent";
   ExpectRefused(RunCommand(command),
                 {dir_ / "absent", "No such file or directory", "--row_dir", "TMPDIR"});

@@ -243,7 +243,7 @@ const Mistake kMistakes[] = {
      {"train", "--row_dir=foreign"},
      {"foreign/shard-0000", "not empty", "--row_dir"}},
     {"ModelDirectoryIsAFile",
-     {"train", "--model_dir=a_file"},
+     {"train", "--data_size=1", "--model_dir=a_file"},
      {"a_file", "--model_dir", "is a file"}},
     {"LoadWithoutADirectory", {"train", "--load"}, {"--load needs --model_dir"}},
     {"LoadWithoutAModel",

@@ -180,6 +180,81 @@ TEST_F(OwnData, APreparedTextIsKeptInACacheAndOtherwiseNot) {
   EXPECT_EQ(count("tmp"), 0);
 }
 
+// One label is another; size and time of change are as before.
+TEST_F(OwnData, AChangedFileOfEqualSizeAndTimeIsNotTakenFromTheCache) {
+  const Flags cache = {"--data_cache=" + dir_ / "cache", Data("day1.csv")};
+  const TrainResult before = TrainIn("a", 1, cache);
+  ASSERT_TRAINED(before);
+  const std::string path = dir_ / "day1.csv";
+  const auto time = fs::last_write_time(path);
+  std::string text = Samples(300, 1);
+  text[text.size() - 2] = text[text.size() - 2] == '0' ? '1' : '0';
+  Write("day1.csv", text);
+  fs::last_write_time(path, time);
+  const TrainResult after = TrainIn("b", 1, cache);
+  ASSERT_TRAINED(after);
+  EXPECT_NE(after.digest, before.digest);
+}
+
+TEST_F(OwnData, AConvertedDirectoryIsHeldAgainstTheSchema) {
+  const ProcessResult converted =
+      Convert({dir_ / "day1.csv", "--out=" + dir_ / "day1", "--config=" + dir_ / "my.yaml"});
+  ASSERT_EQ(converted.exit_code, 0) << converted.Describe();
+  const auto refusal = [&](const std::string& from, const std::string& to) {
+    std::string other = kConfig;
+    other.replace(other.find(from), from.size(), to);
+    Write("my.yaml", other);
+    const TrainResult refused = TrainIn("model", 1, {Data("day1")});
+    EXPECT_EQ(refused.exit_code, 2) << refused.Describe();
+    return refused.err;
+  };
+  EXPECT_THAT(refusal("transform: standardise", "transform: log1p"),
+              AllOf(HasSubstr("made with another schema than the config's"),
+                    HasSubstr("\"x\" has transform \"standardise\" in the data and \"log1p\" in")));
+  EXPECT_THAT(refusal("label: {column: label}", "label: {column: label, rule: \"== 0\"}"),
+              HasSubstr("\"label\" has compare \"\" in the data and \"==\" in the config"));
+  EXPECT_THAT(refusal("rare_row: true", "rare_row: true, min_count: 2"),
+              HasSubstr("\"user\" has min_count 1 in the data and 2 in the config"));
+}
+
+TEST_F(OwnData, ADictionaryLargerThanItsTableIsTold) {
+  std::string small = kConfig;
+  small.replace(small.find("rows: 40"), 8, "rows: 21");
+  Write("my.yaml", small);
+  const TrainResult told = TrainIn("model", 1, {Data("day1.csv")});
+  ASSERT_TRAINED(told);
+  EXPECT_THAT(told.out, HasSubstr("the table of column \"user\" has 21 rows, and its dictionary "
+                                  "needs 31: 10 of 30 tokens"));
+}
+
+// The model knows its config, which leaves out what it does not know.
+TEST_F(OwnData, ANightlyCommandNeedsNoConfigAndTakesANewColumn) {
+  std::string config = kConfig;
+  config.replace(config.find("tables:"), 0, "  ignored: \"*\"\n");
+  Write("my.yaml", config);
+  ASSERT_TRAINED(TrainIn("model", 1, {Data("day1.csv")}));
+  std::string text = Samples(210, 2);
+  for (size_t at = text.find('\n'); at != std::string::npos; at = text.find('\n', at + 3)) {
+    text.insert(at, ",z");
+  }
+  Write("day2.csv", text);
+  const Flags load = {"--load", "--model_dir=" + dir_ / "model"};
+  const TrainResult next =
+      Train({.ranks = 0, .flags = load + Flags{Data("day2.csv"), "--shards=2"}});
+  ASSERT_TRAINED(next);
+  EXPECT_EQ(next.report.at("totals").at("samples"), 210);
+  const auto refusal = [](const Flags& arguments) {
+    const ProcessResult refused = RunCommand({.arguments = Flags{ROWHOUSE_BINARY} + arguments});
+    EXPECT_EQ(refused.exit_code, 2) << refused.Describe();
+    return refused.err;
+  };
+  EXPECT_THAT(refusal({"predict", Data("day2.csv"), "--out=-"}), HasSubstr("needs --model_dir"));
+  EXPECT_THAT(refusal({"train", "--load", Data("day2.csv")}),
+              HasSubstr("--load needs --model_dir"));
+  EXPECT_THAT(refusal({"train", "--model_dir=" + dir_ / "toy"}),
+              HasSubstr("nothing says what to train. For instance:"));
+}
+
 TEST_F(OwnData, ABrokenLineIsNamedByOneMessage) {
   Write("day1.csv", "user,x,tags,label\nu1,1,a,1\nu2,two,b,0\n");
   const TrainResult broken = TrainIn("model", 2, {Data("day1.csv")});

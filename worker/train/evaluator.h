@@ -24,8 +24,9 @@ struct Evaluation {
   Metrics metrics;
   // The prediction, if it is the same for all samples, of which there are two or more.
   std::optional<float> only_prediction = std::nullopt;
-  // Of labels and dense features of all test samples. It does not depend on the number of workers:
-  // runs with different digests were tested on different samples.
+  // Of the labels of all test samples, in their order. It depends neither on the number of workers
+  // nor on the columns that the model sees: runs with different digests were tested on different
+  // samples.
   uint64_t data_digest = 0;
 };
 

@@ -43,7 +43,8 @@ void AddSource(SettingList& list) {
             .help = "With data that are read: the share of samples held out for testing, as "
                     "test_split says",
             .unit = "fraction",
-            .digest = kOfRun});
+            .digest = kOfRun,
+            .is_basic = true});
   list.Add(Choice(MEMBER(data.test_split), {"tail", "random", "dlrm"}),
            {.name = "test_split",
             .help = "Which samples test_fraction holds out. tail: the last ones; random: drawn by "
@@ -51,7 +52,9 @@ void AddSource(SettingList& list) {
                     "no effect)",
             .digest = kOfRun});
   list.Add(Text(MEMBER(data.test_file), "paths and globs, joined by commas"),
-           {.name = "test_data", .help = "Samples to test on, in place of a part of --data"});
+           {.name = "test_data",
+            .help = "Samples to test on, in place of a part of --data",
+            .is_basic = true});
   list.Add(Text(MEMBER(data.cache), "a directory"),
            {.name = "data_cache",
             .help = "With text: directory, on each host, where the binary form that runs make of "
@@ -60,7 +63,8 @@ void AddSource(SettingList& list) {
             .verbs = kTrain});
   list.Add(Whole(MEMBER(data.max_bad_lines), 0),
            {.name = "max_bad_lines",
-            .help = "With text: lines that cannot be read and are left out, at most"});
+            .help = "With text: lines that cannot be read and are left out, at most",
+            .is_basic = true});
 }
 
 void AddIdsAndOrder(SettingList& list) {

@@ -30,6 +30,7 @@ void AddOutput(SettingList& list) {
            {.name = "keep",
             .help = "Of the saves in mid-run, the newest so many are kept; each may take as much "
                     "disk as all rows",
+            .is_basic = true,
             .verbs = kTrain | kPlan});
 }
 

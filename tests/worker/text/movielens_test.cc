@@ -113,6 +113,20 @@ TEST_F(MovieLensTest, FilesOfRecBole) {
   ExpectTheTwoUsers();
 }
 
+TEST_F(MovieLensTest, AFileOfFeaturesThatIsGoneIsNamed) {
+  Write("ratings.dat", "1::1::3::800\n");
+  options_.files = {dir_ / "ratings.dat"};
+  options_.schema.format = "movielens";
+  options_.schema.label = {.column = "rating", .compare = ">=", .value = "3"};
+  options_.schema.categorical = {{.name = "user"}, {.name = "occupation"}};
+  const auto refusal = [&] { return TextFormats().Make("movielens", options_).status().message(); };
+  EXPECT_THAT(refusal(), HasSubstr("uses column \"occupation\", which the file of users has"));
+  Write("users.dat", "1::F::24::7::12345\n");
+  EXPECT_EQ(refusal(), "");
+  options_.schema.dense = {{.name = "release_year"}};
+  EXPECT_THAT(refusal(), HasSubstr("uses column \"release_year\", which the file of movies has"));
+}
+
 TEST_F(MovieLensTest, ASchemaMayUseAnyColumn) {
   Write("users.dat", "1::F::24::7::12345\n");
   Write("movies.dat", "1::One (1987)::Drama|Children's\n");

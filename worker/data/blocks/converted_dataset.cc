@@ -10,6 +10,7 @@
 #include "worker/data/blocks/sample_order.h"
 #include "worker/data/blocks/sample_split.h"
 #include "worker/data/mapping/preprocessing.h"
+#include "worker/data/mapping/schema_json.h"
 
 namespace rowhouse {
 namespace {
@@ -157,6 +158,13 @@ Result<FittedData> OpenFitted(const std::string& path, const DatasetOptions& opt
           "\"{}\": its preprocessing is that of other data (digest {}, the samples were mapped by "
           "{}); convert the text again",
           path, preprocessing->digest(), data->preprocessing_digest());
+    }
+    const Status same = CheckMappedAs(preprocessing->schema(), options.schema);
+    if (!same.ok()) {
+      return UsageError(
+          "\"{}\" was made with another schema than the config's: {}. Give the config that it was "
+          "made with, or convert the text with this one (rowhouse data convert)",
+          path, same.message());
     }
   }
   return FittedData(std::move(data), std::move(columns));

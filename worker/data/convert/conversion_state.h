@@ -74,6 +74,12 @@ class ConversionState {
   std::string unwritten_;  // entries of the journal
 };
 
+// Tells a file from what it was before: size, times of the last change of bytes and of facts,
+// inode, and a digest of 64 pieces spread over it. Who changes bytes and puts size and time of
+// change back does not change them unseen: the system's own time of change (ctime) cannot be set.
+// kUsage if it cannot be read.
+Result<std::string> FileIdentity(const std::string& path);
+
 // <out> without slashes at its end.
 std::string WithoutEndSlashes(std::string out);
 

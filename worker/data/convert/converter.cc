@@ -39,12 +39,7 @@ Result<ordered_json> IdentityOf(const TextFormat& format, const ConversionOption
   ordered_json identity;
   identity["files"] = options.files;
   for (const std::string& file : options.files) {
-    std::error_code error;
-    const uint64_t bytes = fs::file_size(file, error);
-    if (error) return UsageError("cannot read {}: {}", file, error.message());
-    const auto changed = fs::last_write_time(file, error).time_since_epoch().count();
-    if (error) return UsageError("cannot read {}: {}", file, error.message());
-    identity["file " + file] = fmt::format("{} bytes, changed at {}", bytes, changed);
+    ASSIGN_OR_RETURN(identity["file " + file], FileIdentity(file));
   }
   if (const std::string side = format.side_digest(); !side.empty()) identity["side_files"] = side;
   identity["schema"] = ToJson(format.schema());
@@ -92,13 +87,15 @@ Result<std::shared_ptr<const Preprocessing>> FirstPass(const TextFormat& format,
                                                        const ConversionOptions& options,
                                                        uint32_t threads,
                                                        const ConversionState& state,
-                                                       std::vector<DataOrigin>* counted) {
+                                                       std::vector<DataOrigin>* counted,
+                                                       std::vector<std::string>* warnings) {
   state.RemoveSpills();
   if (Preprocessing::IsIn(state.directory())) return Preprocessing::Open(state.directory());
   if (options.preprocessing != nullptr) {
     RETURN_IF_ERROR(LinkPreprocessing(*options.preprocessing, state.directory()));
   } else {
-    ASSIGN_OR_RETURN(*counted, MakePreprocessing(format, options, threads, state.directory()));
+    ASSIGN_OR_RETURN(*counted,
+                     MakePreprocessing(format, options, threads, state.directory(), warnings));
   }
   return Preprocessing::Open(state.directory());
 }
@@ -127,7 +124,8 @@ Result<ConversionSummary> Convert(const TextFormat& format, const ConversionOpti
   const uint32_t threads = ThreadsFor(options);
   const auto begin = SteadyClock::now();
   std::vector<DataOrigin> counted;
-  ASSIGN_OR_RETURN(const auto preprocessing, FirstPass(format, options, threads, *state, &counted));
+  ASSIGN_OR_RETURN(const auto preprocessing,
+                   FirstPass(format, options, threads, *state, &counted, &summary.warnings));
   for (size_t column = 0; column < preprocessing->schema().categorical.size(); ++column) {
     summary.tokens.push_back(preprocessing->tokens(column));
   }

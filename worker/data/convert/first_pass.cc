@@ -52,7 +52,8 @@ bool HasFirstPass(const TextFormat& format, const ConversionOptions& options) {
 
 Result<std::vector<DataOrigin>> MakePreprocessing(const TextFormat& format,
                                                   const ConversionOptions& options,
-                                                  uint32_t threads, const std::string& directory) {
+                                                  uint32_t threads, const std::string& directory,
+                                                  std::vector<std::string>* warnings) {
   Fitting fitting(format.schema(), {.directory = directory,
                                     .threads = threads,
                                     .memory_bytes = options.memory_bytes / 2,
@@ -63,6 +64,7 @@ Result<std::vector<DataOrigin>> MakePreprocessing(const TextFormat& format,
     ASSIGN_OR_RETURN(origins, CountChunks(format, options, threads, &fitting));
   }
   RETURN_IF_ERROR(fitting.Finish());
+  *warnings = fitting.Warnings();
   return origins;
 }
 

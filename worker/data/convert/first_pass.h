@@ -15,10 +15,12 @@
 namespace rowhouse {
 
 // Counts tokens and adds up dense values where the schema needs it, and writes the preprocessing
-// into `directory`. Returns the files that it has read, none if it had to read none.
+// into `directory`. Returns the files that it has read, none if it had to read none. *warnings:
+// Fitting::Warnings.
 Result<std::vector<DataOrigin>> MakePreprocessing(const TextFormat& format,
                                                   const ConversionOptions& options,
-                                                  uint32_t threads, const std::string& directory);
+                                                  uint32_t threads, const std::string& directory,
+                                                  std::vector<std::string>* warnings);
 
 // Whether MakePreprocessing reads the text.
 bool HasFirstPass(const TextFormat& format, const ConversionOptions& options);

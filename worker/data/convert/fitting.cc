@@ -46,7 +46,7 @@ bool Fitting::IsNeeded(const Schema& schema) {
 Fitting::Fitting(const Schema& schema, FittingOptions options)
     : schema_(schema), options_(std::move(options)), moments_(schema.dense.size()) {
   for (size_t column = 0; column < schema.categorical.size(); ++column) {
-    if (schema.categorical[column].ids == "dictionary") dictionaries_.push_back({column});
+    if (schema.categorical[column].ids == "dictionary") dictionaries_.push_back({.column = column});
   }
   for (uint32_t thread = 0; thread < options_.threads; ++thread) {
     counts_.push_back(std::make_unique<TokenCounts>(
@@ -112,6 +112,7 @@ Status Fitting::WriteVocabulary(size_t dictionary, uint64_t parts) {
   if (column.rare_row && column.rows > 0 && !TakesBadIds(made.column)) {
     kept = std::min(kept, column.rows - std::min(column.rows, KeptRows(column)));
   }
+  made.kept = kept;
   ExternalSort<NumberedKey, ComesEarlierInFile> by_key(
       fmt::format("{}/spill-sorted-{}", options_.directory, dictionary), memory);
   uint64_t number = 0;
@@ -167,6 +168,21 @@ Status Fitting::CheckRows() const {
         fmt::join(needed, "-"));
   }
   return OkStatus();
+}
+
+std::vector<std::string> Fitting::Warnings() const {
+  std::vector<std::string> warnings;
+  for (const Dictionary& dictionary : dictionaries_) {
+    const CategoricalColumn& column = schema_.categorical[dictionary.column];
+    if (dictionary.kept == dictionary.tokens) continue;
+    warnings.push_back(fmt::format(
+        "{}: the table of column \"{}\" has {} rows, and its dictionary needs {}: {} of {} tokens, "
+        "those that appear last, share the row of rare ones; give the table {} rows, or the column "
+        "a higher min_count",
+        options_.source, column.name, column.rows, RowsNeeded(dictionary),
+        dictionary.tokens - dictionary.kept, dictionary.tokens, RowsNeeded(dictionary)));
+  }
+  return warnings;
 }
 
 Status Fitting::Finish() {

@@ -52,10 +52,15 @@ class Fitting {
   // those that appear last, or its table takes bad ids.
   Status Finish();
 
+  // A sentence for each dictionary that had no room for all tokens that occur often enough. After
+  // Finish.
+  std::vector<std::string> Warnings() const;
+
  private:
   struct Dictionary {
     size_t column = 0;    // among the categorical ones
     uint64_t tokens = 0;  // that occur often enough
+    uint64_t kept = 0;    // of these
   };
 
   // `part`: of `parts` that are made at the same time.

@@ -18,6 +18,7 @@
 #include "common/durable_file.h"
 #include "common/json_text.h"
 #include "worker/data/blocks/data_directory.h"
+#include "worker/data/convert/conversion_state.h"
 #include "worker/data/convert/prepare_text.h"
 #include "worker/data/mapping/schema_json.h"
 #include "worker/data/text/text_chunks.h"
@@ -38,16 +39,14 @@ int OpenToLock(const std::string& path, int flags) {
   return open(path.c_str(), flags | O_CLOEXEC, 0666);
 }
 
-// "PATH SIZE TIME\n" of each file.
+// "PATH IDENTITY\n" of each file.
 Result<std::string> DescribeFiles(const std::string& list) {
   if (list.empty()) return std::string();
   ASSIGN_OR_RETURN(const std::vector<std::string> files, ExpandFiles(list));
   std::string text;
   for (const std::string& file : files) {
-    struct stat facts = {};
-    if (stat(file.c_str(), &facts) != 0) return StatusFromErrno(errno, "read", file);
-    text += fmt::format("{} {} {}.{:09}\n", fs::absolute(file).lexically_normal().string(),
-                        facts.st_size, facts.st_mtim.tv_sec, facts.st_mtim.tv_nsec);
+    ASSIGN_OR_RETURN(const std::string identity, FileIdentity(file));
+    text += fmt::format("{} {}\n", fs::absolute(file).lexically_normal().string(), identity);
   }
   return text;
 }

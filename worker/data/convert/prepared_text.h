@@ -3,8 +3,8 @@
 //
 // Without a cache it lies in "<TMPDIR or /tmp>/rowhouse-data-XXXXXX" and goes with the object; what
 // a process left that was killed, the next one on the host removes. In a cache it stays, under a
-// name that says what it was made of, and is used again by runs of the same files (path, size and
-// time of change), schema, tables and preprocessing. A run that was stopped while it was made
+// name that says what it was made of, and is used again by runs of the same files (path and
+// FileIdentity), schema, tables and preprocessing. A run that was stopped while it was made
 // leaves what is done there, and the next one goes on.
 //
 // Threads: one.

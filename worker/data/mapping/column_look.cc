@@ -4,6 +4,8 @@
 #include <cctype>
 #include <cmath>
 
+#include "worker/data/mapping/name_words.h"
+#include "worker/data/mapping/token_key.h"
 #include "worker/data/text/field_text.h"
 
 namespace rowhouse {
@@ -14,9 +16,27 @@ constexpr size_t kMostSampled = 8192;
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
+// Of any length: what is too long for a number is a name of something. A table that has lost
+// integers writes the others as 3.0.
 bool IsInteger(std::string_view field) {
   if (field.starts_with('-') || field.starts_with('+')) field.remove_prefix(1);
-  return !field.empty() && field.size() <= 19 && std::ranges::all_of(field, IsDigit);
+  if (field.ends_with(".0")) field.remove_suffix(2);
+  return !field.empty() && std::ranges::all_of(field, IsDigit);
+}
+
+bool IsInfinity(std::string_view field) {
+  if (field.starts_with('-') || field.starts_with('+')) field.remove_prefix(1);
+  const std::string lower = LowerCase(field);
+  return lower == "inf" || lower == "infinity";
+}
+
+// "3,5", "-1.234,5"; "1,234" may be an integer, and counts as one where others settle it.
+bool IsDecimalComma(std::string_view field) {
+  if (std::ranges::count(field, ',') != 1) return false;
+  std::string with_point(field);
+  std::erase(with_point, '.');
+  with_point[with_point.find(',')] = '.';
+  return with_point.front() != '.' && with_point.back() != '.' && DoubleOf(with_point).has_value();
 }
 
 // The form of a text: digits as 9, other characters as they are.
@@ -64,12 +84,26 @@ void ColumnLook::Add(std::string_view field) {
     texts_.emplace(field, 1);
   }
   const std::string_view trimmed = Trimmed(field);
+  not_utf8_ += !IsUtf8(field);
   if (const auto number = DoubleOf(trimmed)) {
+    ++numbers_like_;
     AddNumber(trimmed, *number);
   } else {
+    if (strays() == 1) first_stray_ = ShownField(trimmed);
+    infinities_ += IsInfinity(trimmed);
+    if (IsDecimalComma(trimmed)) {
+      ++decimal_commas_;
+      ++numbers_like_;
+    }
     dates_ += IsDate(trimmed);
   }
   AddPieces(trimmed);  // also of a number: it may be a list of one
+}
+
+bool ColumnLook::are_numbers() const {
+  if (numbers_ == 0) return false;
+  const bool has_fractions = integers_ < numbers_;
+  return strays() == infinities_ || (has_fractions && strays() * 100 <= values_);
 }
 
 void ColumnLook::AddNumber(std::string_view field, double value) {
@@ -81,8 +115,8 @@ void ColumnLook::AddNumber(std::string_view field, double value) {
   sum_ += value;
   if (IsInteger(field)) {
     ++integers_;
-    const bool is_odd =
-        field[0] == '+' || (field.size() > 1 && field[0] == '0') || field.starts_with("-0");
+    const bool is_odd = field[0] == '+' || (field.size() > 1 && field[0] == '0') ||
+                        field.starts_with("-0") || !TokenKey(TokenType::kInteger, field);
     has_odd_integers_ = has_odd_integers_ || is_odd;
   }
   if (numbers_++ % stride_ != 0) return;

@@ -36,10 +36,19 @@ class ColumnLook {
   uint64_t missing() const {
     return missing_;
   }  // empty, NA, null, ... (worker/data/text/field_text.h)
-  bool are_numbers() const { return values_ > 0 && numbers_ == values_; }
-  bool are_integers() const { return values_ > 0 && integers_ == values_; }
-  // Integers that stay the same when they are read and written as numbers: no 007, no +1.
-  bool are_plain_integers() const { return are_integers() && !has_odd_integers_; }
+  // Numbers, but for strays: infinities, or, among numbers with fractions, one field in a hundred.
+  bool are_numbers() const;
+  bool are_integers() const { return are_numbers() && integers_ == numbers_; }  // 3.0 is one, too
+  // Integers of 64 bits that stay the same when they are read and written as numbers: no 007, +1 or
+  // 3.0.
+  bool are_plain_integers() const {
+    return values_ > 0 && integers_ == values_ && !has_odd_integers_;
+  }
+  uint64_t strays() const { return values_ - numbers_; }  // fields that are no finite numbers
+  const std::string& first_stray() const { return first_stray_; }
+  // Numbers such as 3,5, with or without whole ones among them.
+  bool are_decimal_commas() const { return decimal_commas_ > 0 && numbers_like_ == values_; }
+  uint64_t not_utf8() const { return not_utf8_; }  // fields
   bool are_dates() const { return values_ > 0 && dates_ == values_; }
   bool is_ascending() const { return is_ascending_; }  // numbers, each greater than the one before
   uint64_t longest() const { return longest_; }        // bytes
@@ -62,7 +71,9 @@ class ColumnLook {
 
   std::string name_;
   uint64_t values_ = 0, missing_ = 0, numbers_ = 0, integers_ = 0, dates_ = 0, bytes_ = 0;
+  uint64_t infinities_ = 0, decimal_commas_ = 0, numbers_like_ = 0, not_utf8_ = 0;
   uint64_t longest_ = 0;
+  std::string first_stray_;
   bool has_odd_integers_ = false, is_ascending_ = true;
   double min_ = 0, max_ = 0, sum_ = 0, last_ = 0;
   std::vector<double> sample_;  // every stride_-th number

@@ -66,6 +66,12 @@ class FormatLooker {
     missing_numbers_.resize(schema_.dense.size());
     RETURN_IF_ERROR(Read());
     if (size_.looked_at == 0) return UsageError("\"{}\" has no sample", files_.front());
+    if (ones_ == 0 || ones_ == size_.looked_at) {
+      return UsageError(
+          "\"{}\": the label is {} in all {} lines, so there is nothing to learn: give a file that "
+          "has other samples, too",
+          files_.front(), ones_ == 0 ? 0 : 1, size_.looked_at);
+    }
     return Describe();
   }
 
@@ -147,6 +153,8 @@ class FormatLooker {
     for (size_t k = 0; k < schema_.categorical.size(); ++k) {
       InferredColumn column{.use = Use::kCategorical, .name = schema_.categorical[k].name};
       column.categorical = schema_.categorical[k];
+      // Files of users need not lie beside the ratings.
+      if (name_ == "movielens" && tokens_[k].occurrences() == 0) continue;
       column.categorical.missing_row = missing_[k] > 0 && column.categorical.separator.empty();
       ChooseIds(tokens_[k], size_, &column);
       if (missing_[k] > 0) column.why += fmt::format("; missing {} times", missing_[k]);

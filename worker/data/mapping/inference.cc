@@ -35,7 +35,8 @@ bool IsDense(const ColumnLook& column) {
   if (!column.are_numbers()) return false;
   if (!column.are_integers()) return true;
   // Numbers too long for a quantity are names of something.
-  return column.tokens().distinct() > kMostCodes && !MeansId(column.name()) && column.max() < 1e9;
+  return column.tokens().distinct() > kMostCodes && !MeansId(column.name()) &&
+         std::max(column.max(), -column.min()) < 1e9;
 }
 
 InferredColumn Dense(const ColumnLook& column) {
@@ -49,6 +50,11 @@ InferredColumn Dense(const ColumnLook& column) {
   if (column.missing() > 0) {
     found.dense.missing = static_cast<float>(std::round(median * 1000) / 1000);
     found.why += fmt::format("; missing {} times: the median", column.missing());
+  }
+  if (column.strays() > 0) {
+    found.why +=
+        fmt::format("; {} lines have no number here, such as \"{}\"",
+                    WrittenCount(static_cast<double>(column.strays())), column.first_stray());
   }
   return found;
 }
@@ -96,6 +102,9 @@ InferredColumn Categorical(const ColumnLook& column, const DataSize& size, int s
 InferredColumn InferColumn(const ColumnLook& column, const TextLook& look, bool has_weight) {
   const double distinct = static_cast<double>(column.tokens().distinct());
   const double values = static_cast<double>(column.values());
+  if (column.values() == 0 && column.name().empty()) {
+    return Ignored("has neither name nor values: lines end with a separator");
+  }
   if (column.values() == 0) return Ignored("empty in all lines");
   if (column.name().empty()) return Ignored("has no name; it numbers the lines, as pandas writes");
   if (column.are_dates()) return Ignored("dates");
@@ -106,6 +115,10 @@ InferredColumn InferColumn(const ColumnLook& column, const TextLook& look, bool 
   if (is_weight) return {.use = Use::kWeight};
   if (NumbersTheLines(column)) return Ignored("numbers the lines");
   if (IsDense(column)) return Dense(column);
+  if (column.are_decimal_commas() && !MeansId(column.name())) {
+    return Ignored(fmt::format("numbers with decimal commas, such as {}, which are not read",
+                               column.texts().begin()->first));
+  }
   const int separator = SeparatorOf(column);
   if (separator < 0 && values >= 1000 && distinct > 0.95 * values) {
     return Ignored(fmt::format("different in nearly every line: {} in {} lines",
@@ -135,6 +148,50 @@ void AddToSchema(const InferredColumn& column, Schema* schema) {
   }
 }
 
+namespace {
+
+// What a reader of the config's comments alone might overlook.
+void AddNotes(const ColumnLook& column, const InferredColumn& inferred, Inferred* found) {
+  const auto note = [&](const std::string& what) {
+    found->notes.push_back(fmt::format("column \"{}\": {}", column.name(), what));
+  };
+  if (inferred.use == Use::kDense && column.strays() > 0) {
+    note(fmt::format(
+        "{} of {} lines have \"{}\" or the like in place of a number, which cannot be "
+        "read: mend them, or leave them out by --max_bad_lines",
+        WrittenCount(static_cast<double>(column.strays())),
+        WrittenCount(static_cast<double>(found->size.looked_at)), column.first_stray()));
+  }
+  if (inferred.use == Use::kIgnored && column.are_decimal_commas()) {
+    note(
+        "numbers with decimal commas are not read, so it is left out: write points (3.5) to use "
+        "it");
+  }
+  if (column.not_utf8() > 0) {
+    note(
+        fmt::format("{} fields are not UTF-8, Latin-1 perhaps: they are tokens byte by byte, and "
+                    "others than the same text in UTF-8; iconv -f latin1 -t utf-8 converts a file",
+                    WrittenCount(static_cast<double>(column.not_utf8()))));
+  }
+}
+
+Status NothingCategorical(const TextLook& look, const Schema& schema) {
+  std::vector<std::string> numbers;
+  for (const DenseColumn& column : schema.dense) numbers.push_back(column.name);
+  return UsageError(
+      "\"{}\": no column looks categorical, and a model has one table at least: {}. If one of them "
+      "is a name of something (a user, an article, a place), write the config by hand with it in "
+      "categorical (configs/own_data.yaml)",
+      look.first_file,
+      schema.ignored.empty()
+          ? fmt::format("all but the label are numbers, {}", fmt::join(numbers, ", "))
+          : fmt::format("numbers are {}; left out are {}",
+                        numbers.empty() ? "none" : fmt::format("{}", fmt::join(numbers, ", ")),
+                        fmt::join(schema.ignored, ", ")));
+}
+
+}  // namespace
+
 Result<Inferred> InferSchema(const TextLook& look, const std::string& label) {
   ASSIGN_OR_RETURN(const LabelGuess guess, GuessLabel(look, label));
   Inferred found{.why_label = guess.why, .size = look.size};
@@ -151,14 +208,13 @@ Result<Inferred> InferSchema(const TextLook& look, const std::string& label) {
                                                 : InferColumn(column, look, !schema.weight.empty());
     inferred.name = inferred.dense.name = inferred.categorical.name = column.name();
     AddToSchema(inferred, &schema);
+    AddNotes(column, inferred, &found);
     found.columns.push_back(std::move(inferred));
   }
-  if (!schema.categorical.empty()) return found;
-  return UsageError(
-      "\"{}\": no column looks categorical, and a model has one table at least; write the config "
-      "by "
-      "hand (configs/own_data.yaml), or see what was made of: {}",
-      look.first_file, fmt::join(schema.ignored, ", "));
+  if (schema.categorical.empty()) return NothingCategorical(look, schema);
+  // A column that tomorrow's file has besides is no reason to stop.
+  if (look.has_header) schema.ignored.push_back(kAllOthers);
+  return found;
 }
 
 }  // namespace rowhouse

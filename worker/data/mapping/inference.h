@@ -17,6 +17,7 @@ struct Inferred {
   std::string why_label;
   std::vector<InferredColumn> columns;  // in the order of the file
   DataSize size;
+  std::vector<std::string> notes = {};  // sentences for the one who asked
 };
 
 // Of delimited text. `label`: name of the label's column, "" to guess it. kUsage as GuessLabel, and

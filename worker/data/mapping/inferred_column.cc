@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace rowhouse {
 namespace {
 
@@ -50,9 +52,10 @@ void ChooseIds(const DistinctTokens& tokens, const DataSize& size, InferredColum
     column->why +=
         fmt::format(", {} of them once", WrittenCount(static_cast<double>(tokens.once())));
   }
-  // Tokens beyond a guess that was too low share the row of rare ones.
+  // Tokens beyond a guess that was too low share the row of rare ones. A column without any token
+  // has room for one: a table has a row beside those that are kept.
   const double room = size.is_whole && tokens.is_exact() ? 1.0 : kRoomOfEstimate;
-  made.rows = static_cast<uint64_t>(kept * room) + KeptRows(made);
+  made.rows = std::max<uint64_t>(1, static_cast<uint64_t>(kept * room)) + KeptRows(made);
 }
 
 }  // namespace rowhouse

@@ -30,15 +30,28 @@ std::string NamesText(const TextLook& look) {
   return look.columns.size() > kMost ? text + ", ..." : text;
 }
 
+bool IsConstant(const ColumnLook& column) {
+  return column.values() > 0 && column.tokens().distinct() == 1;
+}
+
+Status SameInAllLines(const TextLook& look, const ColumnLook& column) {
+  return UsageError(
+      "\"{}\": the label \"{}\" is {} in all {} lines, so there is nothing to learn: give a file "
+      "that has other samples, too, or name another column: --label_column=NAME, one of {}",
+      look.first_file, column.name(), column.texts().begin()->first,
+      WrittenCount(static_cast<double>(column.values())), NamesText(look));
+}
+
 // A column whose name is that of a label, or has it among its words.
-int LabelByName(const TextLook& look) {
+template <typename Fits>
+int ColumnNamedAsLabel(const TextLook& look, const Fits& can_be) {
   for (const bool is_whole_name : {true, false}) {
     for (const std::string& name : LabelNames()) {
       for (size_t i = 0; i < look.columns.size(); ++i) {
         const ColumnLook& column = look.columns[i];
         const bool fits = is_whole_name ? LowerCase(column.name()) == name
                                         : std::ranges::count(WordsOf(column.name()), name) > 0;
-        if (fits && CanBeLabel(column)) return static_cast<int>(i);
+        if (fits && can_be(column)) return static_cast<int>(i);
       }
     }
   }
@@ -74,8 +87,11 @@ Result<size_t> FindLabel(const TextLook& look, const std::string& name) {
     return UsageError("--label_column={}: \"{}\" has no such column {}", name, look.first_file,
                       DescribeKnownNames(name, names));
   }
-  const int by_name = LabelByName(look);
-  return by_name >= 0 ? Result<size_t>(static_cast<size_t>(by_name)) : LabelByValues(look);
+  const int by_name = ColumnNamedAsLabel(look, CanBeLabel);
+  if (by_name >= 0) return static_cast<size_t>(by_name);
+  const int constant = ColumnNamedAsLabel(look, IsConstant);
+  if (constant >= 0) return SameInAllLines(look, look.columns[static_cast<size_t>(constant)]);
+  return LabelByValues(look);
 }
 
 double Percent(uint64_t part, uint64_t all) {
@@ -118,6 +134,7 @@ Result<LabelGuess> GuessLabel(const TextLook& look, const std::string& name) {
   ASSIGN_OR_RETURN(guess.column, FindLabel(look, name));
   const ColumnLook& column = look.columns[guess.column];
   guess.rule.column = column.name();
+  if (IsConstant(column)) return SameInAllLines(look, column);
   const double distinct = static_cast<double>(column.tokens().distinct());
   if (column.are_numbers() && (!HasTwoTexts(column) || (column.min() >= 0 && column.max() <= 1))) {
     RuleOfNumbers(column, &guess);

@@ -31,6 +31,8 @@ Status CheckUses(const Schema& schema) {
     RETURN_IF_ERROR(AddUse(column.name, "categorical", &uses));
   }
   for (const std::string& column : schema.ignored) {
+    // A column of files whose lines end with a separator, or that begin with row numbers.
+    if (column.empty() || column == kAllOthers) continue;
     RETURN_IF_ERROR(AddUse(column, "ignored", &uses));
   }
   if (schema.has_header || schema.columns.empty()) return OkStatus();

@@ -63,6 +63,9 @@ struct LabelRule {
   bool operator==(const LabelRule&) const = default;
 };
 
+// In Schema::ignored: all columns that nothing else names.
+inline constexpr char kAllOthers[] = "*";
+
 struct Schema {
   std::string format;  // name in TextFormats(): how text becomes columns; "": no schema was given
   // Of format `delimited`.
@@ -75,7 +78,8 @@ struct Schema {
   std::string weight;  // column of the sample's weight; "": none
   std::vector<DenseColumn> dense;
   std::vector<CategoricalColumn> categorical;
-  std::vector<std::string> ignored;  // columns left out; a column that nothing names is an error
+  // Columns left out. A column that nothing names is an error, unless kAllOthers is among them.
+  std::vector<std::string> ignored;
 
   bool operator==(const Schema&) const = default;
 };

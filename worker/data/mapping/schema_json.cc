@@ -1,5 +1,6 @@
 #include "worker/data/mapping/schema_json.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "common/json_text.h"
@@ -171,6 +172,63 @@ Result<Schema> SchemaFromJson(const json& object) {
     schema.categorical.push_back(std::move(column));
   }
   return schema;
+}
+
+namespace {
+
+// Of one column: the keys of its JSON.
+Status CheckSameKeys(const std::string& column, const ordered_json& mapped,
+                     const ordered_json& given) {
+  for (const auto& [key, value] : given.items()) {
+    if (key == "rows" || mapped.at(key) == value) continue;
+    return UsageError("\"{}\" has {} {} in the data and {} in the config", column, key,
+                      ShownJson(mapped.at(key)), ShownJson(value));
+  }
+  return OkStatus();
+}
+
+template <typename Column>
+Status CheckSameColumns(const char* kind, const std::vector<Column>& mapped,
+                        const std::vector<Column>& given) {
+  const auto check_all_there = [&](const auto& some, const auto& others, const char* there,
+                                   const char* not_there) {
+    for (const Column& column : some) {
+      const auto same = std::ranges::find(others, column.name, &Column::name);
+      if (same != others.end()) continue;
+      return UsageError("{} column \"{}\" is in {} and not in {}", kind, column.name, there,
+                        not_there);
+    }
+    return OkStatus();
+  };
+  RETURN_IF_ERROR(check_all_there(given, mapped, "the config", "the data"));
+  RETURN_IF_ERROR(check_all_there(mapped, given, "the data", "the config"));
+  for (const Column& column : given) {
+    const auto same = std::ranges::find(mapped, column.name, &Column::name);
+    RETURN_IF_ERROR(CheckSameKeys(column.name, ToJson(*same), ToJson(column)));
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+Status CheckMappedAs(const Schema& mapped, const Schema& given) {
+  if (given.dense.empty() && given.categorical.empty()) return OkStatus();
+  if (!given.label.column.empty()) {
+    RETURN_IF_ERROR(CheckSameKeys("label", ToJson(mapped).at("label"), ToJson(given).at("label")));
+  }
+  if (mapped.weight != given.weight) {
+    return UsageError(
+        "the column of samples' weights is \"{}\" in the data and \"{}\" in the config",
+        mapped.weight, given.weight);
+  }
+  RETURN_IF_ERROR(CheckSameColumns("categorical", mapped.categorical, given.categorical));
+  RETURN_IF_ERROR(CheckSameColumns("dense", mapped.dense, given.dense));
+  for (size_t i = 0; i < given.dense.size(); ++i) {
+    if (mapped.dense[i].name == given.dense[i].name) continue;
+    return UsageError("dense column {} is \"{}\" in the data and \"{}\" in the config", i + 1,
+                      mapped.dense[i].name, given.dense[i].name);
+  }
+  return OkStatus();
 }
 
 }  // namespace rowhouse

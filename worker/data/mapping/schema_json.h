@@ -18,4 +18,10 @@ nlohmann::ordered_json ToJson(const Schema& schema);
 // kCorruption, naming the key, if one is missing or of another type. Keys besides are left alone.
 Result<Schema> SchemaFromJson(const nlohmann::json& json);
 
+// kUsage, naming the first thing that differs, if samples that were mapped by `mapped` are not what
+// `given` says: another column, label rule, transform, kind of ids and so on. How text is written
+// and which columns it has besides does not count, nor rows of tables, nor the order of categorical
+// columns. OK if `given` names no columns.
+Status CheckMappedAs(const Schema& mapped, const Schema& given);
+
 }  // namespace rowhouse

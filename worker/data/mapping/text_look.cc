@@ -60,8 +60,9 @@ bool HasHeader(std::string_view text, const TextForm& form) {
   std::set<std::string> different;
   bool has_empty = false;
   for (const std::string& name : names) {
-    // A table that was written with its row numbers has a column without a name, the first.
-    if (name.empty() && !has_empty && &name == &names.front()) {
+    // A table that was written with its row numbers has a column without a name, the first; one
+    // whose lines end with a separator, the last.
+    if (name.empty() && !has_empty && (&name == &names.front() || &name == &names.back())) {
       has_empty = true;
     } else if (name.empty() || IsNumber(name) || name.size() > 200) {
       return false;
@@ -94,13 +95,40 @@ class TextLooker {
     look_.separator = form.separator;
     look_.has_quotes = form.has_quotes;
     look_.has_header = form.has_header;
+    RETURN_IF_ERROR(CheckFirstLine(head.bytes));
     RETURN_IF_ERROR(NameColumns(head.bytes));
     RETURN_IF_ERROR(ReadBeginning());
-    if (look_.size.looked_at == 0) return UsageError("\"{}\" has no sample", look_.first_file);
+    if (look_.size.looked_at == 0) return NoSample();
     return std::move(look_);
   }
 
  private:
+  Status CheckFirstLine(std::string_view head) const {
+    RecordScanner scanner(head, look_.separator, look_.has_quotes);
+    Fields fields;
+    scanner.Next(&fields);
+    const size_t most = RegularityOf(head, look_.separator, look_.has_quotes).fields;
+    if (scanner.record().starts_with('#') && fields.size() != most) {
+      return UsageError(
+          "\"{}\": line 1 begins with # and is no line of {} fields like the others: comments are "
+          "not known; take it away (sed 1d)",
+          look_.first_file, most);
+    }
+    if (!look_.has_header || IsUtf8(scanner.record())) return OkStatus();
+    return UsageError(
+        "\"{}\": the header is not UTF-8; is it Latin-1? iconv -f latin1 -t utf-8 converts a file",
+        look_.first_file);
+  }
+
+  Status NoSample() const {
+    if (look_.size.odd_records == 0) return UsageError("\"{}\" has no sample", look_.first_file);
+    return UsageError(
+        "\"{}\": {} has {} fields and no line has as many: {}{}", look_.first_file,
+        look_.has_header ? "the header" : "line 1", look_.columns.size(), look_.size.first_odd,
+        ends_with_separator_ ? "; lines end with a separator and the header does not: add one to it"
+                             : "");
+  }
+
   Status NameColumns(std::string_view head) {
     RecordScanner scanner(head, look_.separator, look_.has_quotes);
     Fields fields;
@@ -128,6 +156,7 @@ class TextLooker {
       const bool is_header = look_.has_header && std::equal(fields.begin(), fields.end(),
                                                             header_.begin(), header_.end());
       if (fields.size() != look_.columns.size() || scanner.misquoted_field() >= 0) {
+        ends_with_separator_ = fields.size() == look_.columns.size() + 1 && fields.back().empty();
         AddOdd(fmt::format("{} fields instead of {}, or a stray quote, in \"{}\"", fields.size(),
                            look_.columns.size(), ShownField(scanner.record())));
       } else if (is_header) {
@@ -196,7 +225,8 @@ class TextLooker {
   const TextLookOptions options_;
   TextLook look_;
   std::vector<std::string> header_;
-  size_t headers_ = 0;  // that were read
+  size_t headers_ = 0;                // that were read
+  bool ends_with_separator_ = false;  // the last odd record, which has one field more
 };
 
 }  // namespace

@@ -33,7 +33,10 @@ class DelimitedFormat final : public TextFormat {
     scanner.Next(&fields);
     if (schema_.has_header) {
       const std::vector<std::string> names(fields.begin(), fields.end());
-      return SampleFields::Make(schema_, names, file + ":1", needs_label_, true);
+      const bool is_comment = first_record.starts_with('#');
+      return SampleFields::Make(schema_, names,
+                                file + (is_comment ? ":1, which begins with #, no header" : ":1"),
+                                needs_label_, true);
     }
     std::vector<std::string> names = schema_.columns;
     if (!needs_label_ && fields.size() + 1 == names.size()) {
@@ -83,8 +86,9 @@ class DelimitedFormat final : public TextFormat {
     const size_t position = count > expected ? scanner.field_position(expected)
                                              : scanner.position() + scanner.record().size();
     faults->Add(scanner.position(), position,
-                fmt::format("the line has {} fields, {} {}", count,
-                            schema_.has_header ? "the header" : "section schema", expected));
+                fmt::format("the line has {} fields, {} {}{}", count,
+                            schema_.has_header ? "the header" : "section schema", expected,
+                            scanner.record().starts_with('#') ? "; comments are not known" : ""));
   }
 
   const Schema schema_;

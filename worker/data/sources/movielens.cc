@@ -1,6 +1,7 @@
 // "movielens": MovieLens' ratings with features of users and movies, from the files as GroupLens or
 // RecBole give them (worker/data/text/movielens_files.h). Files of users and movies lie beside the
-// first file of ratings; a user or movie that is not in them has missing features.
+// first file of ratings, of those as well that a model scores; a user or movie that is not in them
+// has missing features, and a schema that uses features of a file that is not there is refused.
 //
 // Columns. user, item, rating, timestamp; user_item = (user - 1) * m + item - 1, where m is the
 //   greatest id of a movie; and those of SideTable.
@@ -119,6 +120,7 @@ class MovieLensFormat final : public TextFormat {
   Status SetSchema(const TextFormatOptions& options) {
     const bool is_given = !options.schema.dense.empty() || !options.schema.categorical.empty();
     schema_ = is_given ? options.schema : BuiltInSchema(options, !users_.empty(), !movies_.empty());
+    RETURN_IF_ERROR(CheckSideFiles(options.files[0]));
     std::vector<std::string> names = {"user", "item", "rating", "timestamp", "user_item"};
     names.insert(names.end(), users_.names().begin(), users_.names().end());
     names.insert(names.end(), movies_.names().begin(), movies_.names().end());
@@ -128,6 +130,27 @@ class MovieLensFormat final : public TextFormat {
     if (options.needs_label) return OkStatus();
     names[kRating].clear();
     ASSIGN_OR_RETURN(unrated_, SampleFields::Make(looked_up, names, where, false, false));
+    return OkStatus();
+  }
+
+  // Features of users and movies decide what a model says: without the files they would all be
+  // missing, and scores silently others.
+  Status CheckSideFiles(const std::string& ratings) const {
+    std::vector<std::string> used;
+    for (const DenseColumn& column : schema_.dense) used.push_back(column.name);
+    for (const CategoricalColumn& column : schema_.categorical) used.push_back(column.name);
+    for (const std::string& name : used) {
+      const bool is_of_users = std::ranges::count(users_.names(), name) > 0;
+      const bool is_of_movies = name == kTokens[2] || std::ranges::count(movies_.names(), name) > 0;
+      if ((!is_of_users || !users_.empty()) && (!is_of_movies || !movies_.empty())) continue;
+      return UsageError(
+          "section schema uses column \"{}\", which the file of {} has, and none lies beside "
+          "\"{}\" "
+          "(u.{}, {}.dat{} or NAME.{}): put it there",
+          name, is_of_users ? "users" : "movies", ratings, is_of_users ? "user" : "item",
+          is_of_users ? "users" : "movies", is_of_users ? "" : ", movies.csv",
+          is_of_users ? "user" : "item");
+    }
     return OkStatus();
   }
 

@@ -73,6 +73,18 @@ std::optional<float> FloatOf(std::string_view field) {
 
 std::optional<double> DoubleOf(std::string_view field) { return NumberOf<double>(field); }
 
+bool IsUtf8(std::string_view text) {
+  for (size_t i = 0; i < text.size();) {
+    const auto lead = static_cast<unsigned char>(text[i++]);
+    if (lead < 0x80) continue;
+    if (lead < 0xc2 || lead > 0xf4) return false;
+    for (int following = lead < 0xe0 ? 1 : lead < 0xf0 ? 2 : 3; following > 0; --following) {
+      if (i == text.size() || (static_cast<unsigned char>(text[i++]) >> 6) != 2) return false;
+    }
+  }
+  return true;
+}
+
 std::string ShownField(std::string_view field) {
   size_t most = 24;
   // Not in the middle of a character of UTF-8.

@@ -22,6 +22,9 @@ std::string_view Trimmed(std::string_view field);
 std::optional<float> FloatOf(std::string_view field);
 std::optional<double> DoubleOf(std::string_view field);
 
+// Whether the bytes are characters of UTF-8, as far as their first bits tell.
+bool IsUtf8(std::string_view text);
+
 // The field as an error shows it: short, and without bytes that would upset a terminal.
 std::string ShownField(std::string_view field);
 

@@ -32,7 +32,7 @@ Status CheckNames(const Schema& schema, const std::vector<std::string>& names,
     if (known.insert(name).second) continue;
     return UsageError("{}: two columns are named \"{}\"; rename one", where, name);
   }
-  if (!are_all_named) return OkStatus();
+  if (!are_all_named || std::ranges::count(schema.ignored, kAllOthers) > 0) return OkStatus();
   const std::vector<std::string> used = NamesIn(schema);
   std::vector<std::string> lost;  // used, and not there
   std::ranges::copy_if(used, std::back_inserter(lost),
@@ -40,7 +40,8 @@ Status CheckNames(const Schema& schema, const std::vector<std::string>& names,
   for (const std::string& name : names) {
     if (std::ranges::count(used, name) + std::ranges::count(schema.ignored, name) > 0) continue;
     return UsageError(
-        "{}: section schema does not name column \"{}\"; say what it is, or add it to `ignored`{}",
+        "{}: section schema does not name column \"{}\"; say what it is, or add it to `ignored` "
+        "(\"*\" there stands for all others){}",
         where, name, NearestQuestion(name, lost));
   }
   return OkStatus();
