@@ -115,7 +115,7 @@ double MedianSpread(const KernelTable& table) { return Percentile(table.spread()
 Result<Calibration> Calibrate(const CalibrationOptions& options) {
   Calibration calibration;
   Machine& machine = calibration.machine;
-  RETURN_IF_ERROR(DescribeHost(&machine));
+  DescribeHost(&machine);
   std::map<std::string, KernelSamples> kernels;
   for (const auto& [name, pass] : OrderOf(options)) {
     if (options.on_kernel) RETURN_IF_ERROR(options.on_kernel(name, pass));
@@ -139,10 +139,12 @@ Result<Calibration> Calibrate(const CalibrationOptions& options) {
   return calibration;
 }
 
-size_t BusyKernels(const Machine& machine) {
-  return static_cast<size_t>(std::ranges::count_if(machine.kernels, [](const auto& kernel) {
-    return MedianSpread(kernel.second) > kBusySpread;
-  }));
+std::vector<std::string> KernelsSpreadBeyond(const Machine& machine, double spread) {
+  std::vector<std::string> names;
+  for (const auto& [name, table] : machine.kernels) {
+    if (MedianSpread(table) > spread) names.push_back(name);
+  }
+  return names;
 }
 
 std::string CalibrationText(const Calibration& calibration) {
@@ -161,11 +163,17 @@ std::string CalibrationText(const Calibration& calibration) {
   for (const std::string& missing : calibration.unavailable) {
     text += "\nnot measured: " + missing;
   }
-  if (const size_t busy = BusyKernels(machine); busy > 0) {
+  if (const size_t busy = KernelsSpreadBeyond(machine, kBusySpread).size(); busy > 0) {
     text += fmt::format(
         "\nThe samples of {} of {} kernels are spread by more than {:.0f} %: other work was going "
         "on; measure again when the machine is idle.\n",
         busy, machine.kernels.size(), 100 * kBusySpread);
+  }
+  if (const auto refused = KernelsSpreadBeyond(machine, kRefusedSpread); !refused.empty()) {
+    text += fmt::format(
+        "Those of {} by more than {:.0f} %: predictions take typical figures instead, and "
+        "--plan=auto only proposes.\n",
+        fmt::join(refused, ", "), 100 * kRefusedSpread);
   }
   return text;
 }

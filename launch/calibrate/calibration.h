@@ -50,7 +50,10 @@ Result<Calibration> Calibrate(const CalibrationOptions& options);
 // A kernel whose samples are spread by more, in the median of its points, was measured beside other
 // work.
 inline constexpr double kBusySpread = 0.5;
-size_t BusyKernels(const Machine& machine);
+// Times of a kernel whose samples are spread by more are not used (MachineOf).
+inline constexpr double kRefusedSpread = 1.0;
+// The names of kernels whose samples are spread by more than that.
+std::vector<std::string> KernelsSpreadBeyond(const Machine& machine, double spread);
 
 // For people: constants, kernels with their grids and spreads, and what to make of them.
 std::string CalibrationText(const Calibration& calibration);

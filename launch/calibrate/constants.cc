@@ -89,14 +89,13 @@ void Derive(const char* kernel, std::initializer_list<double> sizes, double work
 
 }  // namespace
 
-Status DescribeHost(Machine* machine) {
+void DescribeHost(Machine* machine) {
   const HostFacts facts = FactsOfThisHost();
   machine->host = facts.name;
   machine->cpu = CpuName();
   machine->cores = facts.cpus;
   machine->memory_bytes =
       static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
-  return OkStatus();
 }
 
 uint64_t CacheKnee(const KernelTable& gather) {

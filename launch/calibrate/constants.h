@@ -12,7 +12,7 @@
 namespace rowhouse {
 
 // Host name, CPU, cores, memory.
-Status DescribeHost(Machine* machine);
+void DescribeHost(Machine* machine);
 
 // Measures dram_gbs, llc_gbs, dram_latency_ns, zmq_round_trip_us and zmq_gbs, and derives
 // gemm_f32_gflops, gemm_bf16_gflops, multiget_rows_per_s, put_rows_per_s and the effective size of
