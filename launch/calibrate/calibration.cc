@@ -87,6 +87,12 @@ bool IsAskedFor(const std::vector<std::string>& only, const std::string& name) {
          });
 }
 
+// How long a kernel's points are sampled for, in any unit.
+Result<double> WorkOf(const std::string& name) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<MeasuredKernel> kernel, MeasuredKernels().Make(name, {}));
+  return static_cast<double>(PointsOf(kernel->grid()).size()) * kernel->patience();
+}
+
 // Which kernel is measured in which pass, in order.
 std::vector<std::pair<std::string, int>> OrderOf(const CalibrationOptions& options) {
   std::vector<std::pair<std::string, int>> order;
@@ -117,8 +123,17 @@ Result<Calibration> Calibrate(const CalibrationOptions& options) {
   Machine& machine = calibration.machine;
   DescribeHost(&machine);
   std::map<std::string, KernelSamples> kernels;
-  for (const auto& [name, pass] : OrderOf(options)) {
-    if (options.on_kernel) RETURN_IF_ERROR(options.on_kernel(name, pass));
+  const std::vector<std::pair<std::string, int>> order = OrderOf(options);
+  double all_work = 0, done = 0;
+  for (const auto& [name, pass] : order) {
+    ASSIGN_OR_RETURN(const double work, WorkOf(name));
+    all_work += work;
+  }
+  for (const auto& [name, pass] : order) {
+    if (options.on_kernel) calibration.cut_off = options.on_kernel(name, pass, done / all_work);
+    if (!calibration.cut_off.ok()) break;
+    ASSIGN_OR_RETURN(const double work, WorkOf(name));
+    done += work;
     const Status status = SampleKernel(name, pass, options, &kernels[name]);
     if (status.code() == StatusCode::kUnavailable) {
       kernels.erase(name);
@@ -134,7 +149,10 @@ Result<Calibration> Calibrate(const CalibrationOptions& options) {
       machine.kernels.emplace(samples.figures[figure], std::move(table));
     }
   }
-  if (options.only.empty()) RETURN_IF_ERROR(MeasureConstants(options.on_kernel, &machine));
+  if (options.only.empty() && calibration.cut_off.ok()) {
+    if (options.on_kernel) calibration.cut_off = options.on_kernel("constants", 0, 1);
+    if (calibration.cut_off.ok()) RETURN_IF_ERROR(MeasureConstants(&machine));
+  }
   machine.measured_at = NowInUtc();
   return calibration;
 }

@@ -110,9 +110,7 @@ uint64_t CacheKnee(const KernelTable& gather) {
   return static_cast<uint64_t>(bytes);
 }
 
-Status MeasureConstants(const std::function<Status(const std::string&, int)>& on_part,
-                        Machine* machine) {
-  if (on_part) RETURN_IF_ERROR(on_part("constants", 0));
+Status MeasureConstants(Machine* machine) {
   auto& constants = machine->constants;
   constants["dram_gbs"] = ConstantOf(Read(kBeyondCaches, 1), /*is_rate=*/true, "GB/s",
                                      static_cast<double>(kBeyondCaches));
