@@ -179,12 +179,25 @@ void KeepLargeBlocks() {
   mallopt(M_ARENA_MAX, 1);
 }
 
+// OpenMP's threads wait for each other by spinning, for milliseconds. Where other work wants the
+// same cores, they keep it and each other from running: a step takes ten times as long. libgomp
+// reads how to wait when it is loaded, before main: so the program starts anew with the variable.
+void LetThreadsSleep(char** argv) {
+  if (std::getenv("OMP_WAIT_POLICY") != nullptr || std::getenv("GOMP_SPINCOUNT") != nullptr) return;
+  std::error_code error;
+  // Not "/proc/self/exe" itself, which the process would be called by.
+  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
+  if (error || setenv("OMP_WAIT_POLICY", "passive", 1) != 0) return;
+  execv(program.c_str(), argv);  // Where that fails, threads spin.
+}
+
 int Main(int argc, char** argv) {
   InstallLastWords();
   std::signal(SIGXFSZ, SIG_IGN);  // A file beyond `ulimit -f`: write() says so, and we do.
   KeepLargeBlocks();              // Before any thread: it holds for arenas made later.
   const Result<CommandLine> command_line = ParseCommandLine(argc, argv);
   if (!command_line.ok()) return ExitBeforeMeeting(command_line.status());
+  if (command_line.value().verb == "train") LetThreadsSleep(argv);
   if (command_line.value().wants_version) return Print(VersionText());
   if (!command_line.value().help_topic.empty()) {
     return Print(PlanHelpText(command_line.value().help_topic));

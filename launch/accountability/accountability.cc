@@ -82,10 +82,12 @@ Result<Calibration> CalibrateFor(const Request& request, const Progress& progres
     options.passes = 1;
     options.point_ms = 0;
   }
-  options.on_kernel = [&](const std::string& kernel, int pass) {
+  options.on_kernel = [&](const std::string& kernel, int pass, double) {
     return progress.Say(kernel + (pass > 0 ? ", again" : ""));
   };
-  return Calibrate(options);
+  ASSIGN_OR_RETURN(Calibration calibration, Calibrate(options));
+  RETURN_IF_ERROR(calibration.cut_off);
+  return calibration;
 }
 
 std::string NameOf(const PlanContest& contest) { return "plans: " + contest.name; }

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "common/durable_file.h"
 #include "common/json_text.h"
 #include "common/output_path.h"
 #include "launch/bench/bench_command.h"
@@ -40,8 +41,13 @@ class Session {
     return StopSignal::Check();
   }
   Result<Calibration> Measure(CalibrationOptions options) const {
-    options.on_kernel = [&](const std::string& kernel, int pass) {
-      return Say(kernel + (pass > 0 ? ", again" : ""));
+    options.on_kernel = [&](const std::string& kernel, int pass, double done) {
+      const std::string what = kernel + (pass > 0 ? ", again" : "");
+      // What comes after the kernels takes about as long as the last tenth of all.
+      constexpr double kPartOfKernels = 0.9, kKnown = 0.02;
+      const double part = kPartOfKernels * done;
+      if (part < kKnown) return Say(what);
+      return Say(fmt::format("{}; about {:.0f} s left", what, seconds() * (1 / part - 1)));
     };
     return Calibrate(options);
   }
@@ -53,15 +59,42 @@ class Session {
   const Stopwatch stopwatch_;
 };
 
-// How a step differs from its kernels; without mpirun the model's own factors stay.
+// How a step differs from its kernels; without mpirun, and beside other work, which steps suffer
+// from most, the model's own factors stay.
 Status MeasureSteps(const Session& session, Calibration* calibration) {
+  const Machine& machine = calibration->machine;
+  if (2 * KernelsSpreadBeyond(machine, kBusySpread).size() > machine.kernels.size()) {
+    calibration->unavailable.push_back("reference runs: other work was going on");
+    return OkStatus();
+  }
   if (const Status script = MpirunScript().status(); !script.ok()) {
     calibration->unavailable.push_back("reference runs: " + script.message());
     return OkStatus();
   }
-  ASSIGN_OR_RETURN(const std::vector<ReferenceRun> references,
-                   TrainReferences([&](const std::string& name) { return session.Say(name); }));
-  return FitInStep(references, &calibration->machine);
+  const Result<std::vector<ReferenceRun>> references =
+      TrainReferences([&](const std::string& name) { return session.Say(name); });
+  if (StopSignal::Check().ok()) {
+    RETURN_IF_ERROR(references.status());
+    return FitInStep(references.value(), &calibration->machine);
+  }
+  calibration->cut_off = StopSignal::Check();
+  return OkStatus();
+}
+
+// A calibration that was cut off keeps what an earlier one of this host measured.
+void KeepEarlier(const std::string& path, Machine* machine) {
+  const Result<std::string> text = ReadFile(path);
+  if (!text.ok()) return;
+  const Result<JsonText> json = ReadJsonText(text.value());
+  if (!json.ok()) return;
+  const Result<Machine> earlier = Machine::FromJson(json.value().value);
+  if (!earlier.ok() || earlier.value().host != machine->host ||
+      earlier.value().cpu != machine->cpu || earlier.value().cores != machine->cores) {
+    return;
+  }
+  machine->kernels.insert(earlier.value().kernels.begin(), earlier.value().kernels.end());
+  machine->constants.insert(earlier.value().constants.begin(), earlier.value().constants.end());
+  if (machine->llc_bytes == 0) machine->llc_bytes = earlier.value().llc_bytes;
 }
 
 std::FILE* ProgressBeside(const std::string& json) {
@@ -73,13 +106,25 @@ Status RunCalibrate(const CommandLine& command_line, const Settings& settings) {
   const std::string json = command_line.Value(kJsonFlag);
   const Session session(ProgressBeside(json));
   ASSIGN_OR_RETURN(Calibration calibration, session.Measure({}));
-  RETURN_IF_ERROR(MeasureSteps(session, &calibration));
+  if (calibration.cut_off.ok()) RETURN_IF_ERROR(MeasureSteps(session, &calibration));
+  const Status& cut_off = calibration.cut_off;
+  const size_t measured = calibration.machine.kernels.size();
+  if (!cut_off.ok()) {
+    if (measured == 0) return cut_off;
+    KeepEarlier(path, &calibration.machine);
+  }
   const std::string text = DumpJson(calibration.machine.ToJson(), 1) + "\n";
   const Status written = WriteOutput(path, text);
   if (!written.ok()) return written.Annotate("--calibration=" + path);
-  return DeliverFigures(json, text,
-                        fmt::format("\n{}\nwritten to {} after {:.0f} s\n",
-                                    CalibrationText(calibration), path, session.seconds()));
+  RETURN_IF_ERROR(
+      DeliverFigures(json, text,
+                     fmt::format("\n{}\nwritten to {} after {:.0f} s\n",
+                                 CalibrationText(calibration), path, session.seconds())));
+  if (cut_off.ok()) return cut_off;
+  return cut_off.Annotate(fmt::format(
+      "{} kernels were measured and are kept in {}; figures of an earlier calibration or typical "
+      "ones stand in for the others; rowhouse bench calibrate measures all",
+      measured, path));
 }
 
 // Those that are judged, or those that were asked for: their tables, if none is judged.
@@ -95,6 +140,7 @@ Status RunKernels(const CommandLine& command_line, const Settings&) {
   if (options.only.empty()) return UsageError("--only={}: no kernel's name begins so", only);
   const Session session(ProgressBeside(json));
   ASSIGN_OR_RETURN(const Calibration calibration, session.Measure(options));
+  RETURN_IF_ERROR(calibration.cut_off);
   if (calibration.judged.empty()) {
     return DeliverFigures(json, DumpJson(calibration.machine.ToJson(), 1) + "\n",
                           "\n" + CalibrationText(calibration));

@@ -87,6 +87,12 @@ bool IsAskedFor(const std::vector<std::string>& only, const std::string& name) {
          });
 }
 
+// How long a kernel's points are sampled for, in any unit.
+Result<double> WorkOf(const std::string& name) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<MeasuredKernel> kernel, MeasuredKernels().Make(name, {}));
+  return static_cast<double>(PointsOf(kernel->grid()).size()) * kernel->patience();
+}
+
 // Which kernel is measured in which pass, in order.
 std::vector<std::pair<std::string, int>> OrderOf(const CalibrationOptions& options) {
   std::vector<std::pair<std::string, int>> order;
@@ -115,10 +121,19 @@ double MedianSpread(const KernelTable& table) { return Percentile(table.spread()
 Result<Calibration> Calibrate(const CalibrationOptions& options) {
   Calibration calibration;
   Machine& machine = calibration.machine;
-  RETURN_IF_ERROR(DescribeHost(&machine));
+  DescribeHost(&machine);
   std::map<std::string, KernelSamples> kernels;
-  for (const auto& [name, pass] : OrderOf(options)) {
-    if (options.on_kernel) RETURN_IF_ERROR(options.on_kernel(name, pass));
+  const std::vector<std::pair<std::string, int>> order = OrderOf(options);
+  double all_work = 0, done = 0;
+  for (const auto& [name, pass] : order) {
+    ASSIGN_OR_RETURN(const double work, WorkOf(name));
+    all_work += work;
+  }
+  for (const auto& [name, pass] : order) {
+    if (options.on_kernel) calibration.cut_off = options.on_kernel(name, pass, done / all_work);
+    if (!calibration.cut_off.ok()) break;
+    ASSIGN_OR_RETURN(const double work, WorkOf(name));
+    done += work;
     const Status status = SampleKernel(name, pass, options, &kernels[name]);
     if (status.code() == StatusCode::kUnavailable) {
       kernels.erase(name);
@@ -134,15 +149,20 @@ Result<Calibration> Calibrate(const CalibrationOptions& options) {
       machine.kernels.emplace(samples.figures[figure], std::move(table));
     }
   }
-  if (options.only.empty()) RETURN_IF_ERROR(MeasureConstants(options.on_kernel, &machine));
+  if (options.only.empty() && calibration.cut_off.ok()) {
+    if (options.on_kernel) calibration.cut_off = options.on_kernel("constants", 0, 1);
+    if (calibration.cut_off.ok()) RETURN_IF_ERROR(MeasureConstants(&machine));
+  }
   machine.measured_at = NowInUtc();
   return calibration;
 }
 
-size_t BusyKernels(const Machine& machine) {
-  return static_cast<size_t>(std::ranges::count_if(machine.kernels, [](const auto& kernel) {
-    return MedianSpread(kernel.second) > kBusySpread;
-  }));
+std::vector<std::string> KernelsSpreadBeyond(const Machine& machine, double spread) {
+  std::vector<std::string> names;
+  for (const auto& [name, table] : machine.kernels) {
+    if (MedianSpread(table) > spread) names.push_back(name);
+  }
+  return names;
 }
 
 std::string CalibrationText(const Calibration& calibration) {
@@ -161,11 +181,17 @@ std::string CalibrationText(const Calibration& calibration) {
   for (const std::string& missing : calibration.unavailable) {
     text += "\nnot measured: " + missing;
   }
-  if (const size_t busy = BusyKernels(machine); busy > 0) {
+  if (const size_t busy = KernelsSpreadBeyond(machine, kBusySpread).size(); busy > 0) {
     text += fmt::format(
         "\nThe samples of {} of {} kernels are spread by more than {:.0f} %: other work was going "
         "on; measure again when the machine is idle.\n",
         busy, machine.kernels.size(), 100 * kBusySpread);
+  }
+  if (const auto refused = KernelsSpreadBeyond(machine, kRefusedSpread); !refused.empty()) {
+    text += fmt::format(
+        "Those of {} by more than {:.0f} %: predictions take typical figures instead, and "
+        "--plan=auto only proposes.\n",
+        fmt::join(refused, ", "), 100 * kRefusedSpread);
   }
   return text;
 }

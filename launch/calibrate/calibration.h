@@ -26,8 +26,9 @@ struct CalibrationOptions {
   bool judges = false;
   // Kernels to measure: names that begin so; empty: all.
   std::vector<std::string> only = {};
-  // Called before each kernel of each pass; an error ends the calibration.
-  std::function<Status(const std::string& kernel, int pass)> on_kernel = nullptr;
+  // Called before each kernel of each pass, with the part of the kernels' time that is behind, from
+  // 0 to 1; an error ends the calibration.
+  std::function<Status(const std::string& kernel, int pass, double done)> on_kernel = nullptr;
 };
 
 // A point at which a kernel was measured to judge its table.
@@ -44,13 +45,15 @@ struct Calibration {
   Machine machine;
   std::vector<std::string> unavailable;  // kernels that this host cannot measure, and why
   std::vector<JudgedPoint> judged;
+  Status cut_off;  // OK: all was measured
 };
+// An error of on_kernel ends the measuring only: what was measured is returned, with `cut_off`.
 Result<Calibration> Calibrate(const CalibrationOptions& options);
 
-// A kernel whose samples are spread by more, in the median of its points, was measured beside other
-// work.
-inline constexpr double kBusySpread = 0.5;
-size_t BusyKernels(const Machine& machine);
+// Times of a kernel whose samples are spread by more are not used (MachineOf).
+inline constexpr double kRefusedSpread = 1.0;
+// The names of kernels whose samples are spread by more than that.
+std::vector<std::string> KernelsSpreadBeyond(const Machine& machine, double spread);
 
 // For people: constants, kernels with their grids and spreads, and what to make of them.
 std::string CalibrationText(const Calibration& calibration);

@@ -89,14 +89,13 @@ void Derive(const char* kernel, std::initializer_list<double> sizes, double work
 
 }  // namespace
 
-Status DescribeHost(Machine* machine) {
+void DescribeHost(Machine* machine) {
   const HostFacts facts = FactsOfThisHost();
   machine->host = facts.name;
   machine->cpu = CpuName();
   machine->cores = facts.cpus;
   machine->memory_bytes =
       static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
-  return OkStatus();
 }
 
 uint64_t CacheKnee(const KernelTable& gather) {
@@ -111,9 +110,7 @@ uint64_t CacheKnee(const KernelTable& gather) {
   return static_cast<uint64_t>(bytes);
 }
 
-Status MeasureConstants(const std::function<Status(const std::string&, int)>& on_part,
-                        Machine* machine) {
-  if (on_part) RETURN_IF_ERROR(on_part("constants", 0));
+Status MeasureConstants(Machine* machine) {
   auto& constants = machine->constants;
   constants["dram_gbs"] = ConstantOf(Read(kBeyondCaches, 1), /*is_rate=*/true, "GB/s",
                                      static_cast<double>(kBeyondCaches));

@@ -3,7 +3,6 @@
 // Threads: one caller.
 #pragma once
 
-#include <functional>
 #include <string>
 
 #include "common/status.h"
@@ -12,13 +11,12 @@
 namespace rowhouse {
 
 // Host name, CPU, cores, memory.
-Status DescribeHost(Machine* machine);
+void DescribeHost(Machine* machine);
 
 // Measures dram_gbs, llc_gbs, dram_latency_ns, zmq_round_trip_us and zmq_gbs, and derives
 // gemm_f32_gflops, gemm_bf16_gflops, multiget_rows_per_s, put_rows_per_s and the effective size of
-// the last-level cache from the kernels that are there. `on_part`: as CalibrationOptions.
-Status MeasureConstants(const std::function<Status(const std::string&, int)>& on_part,
-                        Machine* machine);
+// the last-level cache from the kernels that are there.
+Status MeasureConstants(Machine* machine);
 
 // The size of a table from which on a row takes more than the geometric mean of what it takes from
 // the smallest and from the largest table of kernel "gather" at its widest row, bytes.

@@ -15,14 +15,19 @@ double Percentile(std::vector<double> samples, double share);
 
 inline constexpr int kLeastSamples = 3;
 inline constexpr double kSlowPass = 1.3;
+// Samples that are spread by more were measured beside other work.
+inline constexpr double kBusySpread = 0.5;
+// How many of the fastest samples count: on a quiet host, and beside other work.
+inline constexpr double kFasterPart = 0.8, kFastestPart = 0.25;
 
 // Samples of one point of one kernel.
 struct PointSamples {
   std::vector<std::vector<double>> of_pass;  // ns, of each pass, in the order measured
 
   void Add(int pass, double ns);
-  // The mean of the passes, each without its slowest fifth; passes that took kSlowPass times as
-  // long as the fastest one are left out, as others were at work.
+  // The mean of the passes, each without its slowest fifth, or of its fastest quarter if samples
+  // are spread by more than kBusySpread; passes that took kSlowPass times as long as the fastest
+  // one are left out, as others were at work.
   double ns() const;
   double spread() const;  // (90th - 10th percentile) / median, of all samples
 };

@@ -71,6 +71,10 @@ std::string WhyTooLarge(const LabRun& run, const CandidatePlan& candidate) {
 Settings WithStrategy(const LabRun& run, const std::string& name) {
   Settings settings = run.settings;
   if (name == settings.sharding.plan) return settings;
+  if (IsPlanFile(name)) {
+    settings.sharding.plan = name;
+    return settings;
+  }
   settings.sharding.plan.clear();
   settings.sharding.strategy = StrategyOf(name);
   settings.sharding.pool_on = PoolsOnShards(name) ? "shards" : "workers";
@@ -124,6 +128,10 @@ Status Place(const LabRun& run, CandidatePlan* candidate) {
 
 }  // namespace
 
+bool IsPlanFile(std::string_view name) {
+  return name.ends_with(".json") || name.find('/') != std::string_view::npos;
+}
+
 Result<std::vector<std::string>> CandidateNames(const std::string& value, const std::string& flag) {
   std::vector<std::string> known;
   for (const std::string& name : ShardingStrategies().Names()) {
@@ -136,7 +144,7 @@ Result<std::vector<std::string>> CandidateNames(const std::string& value, const 
   for (size_t begin = 0; begin <= value.size();) {
     const size_t end = std::min(value.find(',', begin), value.size());
     const std::string name = value.substr(begin, end - begin);
-    if (std::ranges::count(known, name) == 0) {
+    if (!IsPlanFile(name) && std::ranges::count(known, name) == 0) {
       if (name == "all") {
         return UsageError("{}={}: all names every strategy; leave out the others", flag, value);
       }

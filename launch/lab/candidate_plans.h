@@ -6,6 +6,7 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "launch/lab/lab_run.h"
@@ -39,9 +40,13 @@ struct CandidatePlan {
 };
 
 // The names that `--strategies` asks for: of "all" every strategy, each also with "+bags", and
-// "auto". kUsage, naming the nearest one, for a name that is none; `flag`: as messages name it.
+// "auto"; files of plans, which end with .json or have a slash. kUsage, naming the nearest one, for
+// a name that is none; `flag`: as messages name it.
 Result<std::vector<std::string>> CandidateNames(const std::string& value,
                                                 const std::string& flag = "--strategies");
+
+// Whether a candidate is a file of a plan: names of strategies have neither dots nor slashes.
+bool IsPlanFile(std::string_view name);
 
 // The candidate that the settings ask for: the plan they name, or else their strategy.
 std::string ConfiguredName(const Settings& settings);

@@ -109,7 +109,8 @@ Result<std::vector<Gain>> GainsOf(const LabRun& run, const CandidatePlan& from,
   if (best != nullptr && best->name != from.name) {
     const bool is_planned = best->name == kPlannedName;
     const std::string strategy = best->name.substr(0, best->name.find(kBagsSuffix));
-    std::string how = is_planned ? "--plan=auto" : "--strategy=" + strategy;
+    const bool is_plan = is_planned || IsPlanFile(best->name);
+    std::string how = is_planned ? "--plan=auto" : (is_plan ? "--plan=" : "--strategy=") + strategy;
     if (!is_planned && strategy != best->name) how += " --pool_on=shards";
     gains.push_back(GainOf({.what = "another plan: " + best->name, .how = how}, from, *best));
   }

@@ -1,10 +1,14 @@
 // MachineOf: see workload_of_run.h.
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cstdlib>
 
+#include "common/counted.h"
 #include "common/durable_file.h"
 #include "common/json_text.h"
 #include "launch/calibrate/calibration.h"
+#include "launch/calibrate/constants.h"
 #include "launch/hosts/host_facts.h"
 #include "launch/lab/workload_of_run.h"
 
@@ -20,27 +24,41 @@ Result<Machine> ReadMachine(const std::string& path) {
   return Machine::FromJson(json.value);
 }
 
-std::string WarningOf(const Machine& machine, const std::string& path) {
-  const std::string host = HostName();
-  const HostFacts here = FactsOfThisHost();
-  if (machine.host != host) {
+// "merge", "merge, pull and 3 others".
+std::string NamesText(const std::vector<std::string>& names) {
+  constexpr size_t kMost = 4;
+  const size_t told = std::min(kMost, names.size());
+  const std::string text = fmt::format("{}", fmt::join(names.begin(), names.begin() + told, ", "));
+  return told == names.size() ? text : text + fmt::format(" and {} others", names.size() - told);
+}
+
+// In what this host is another than the calibrated one; "": in nothing.
+std::string WhyAnotherHost(const Machine& machine, const std::string& path) {
+  Machine here;
+  DescribeHost(&here);
+  if (machine.host != here.host) {
     return fmt::format("the calibration {} is of host {}, this is {}: times are those of that host",
-                       path, machine.host, host);
+                       path, machine.host, here.host);
   }
-  if (machine.cores != here.cpus) {
+  if (machine.cores != here.cores) {
     return fmt::format(
         "the calibration {} is of a host with {} cores, this one has {} now; rowhouse bench "
         "calibrate makes another",
-        path, machine.cores, here.cpus);
+        path, machine.cores, here.cores);
   }
-  if (const std::string cpu = CpuName(); machine.cpu != cpu) {
+  if (machine.cpu != here.cpu) {
     return fmt::format(
         "the calibration {} is of another processor ({}), this host has {}; rowhouse bench "
         "calibrate makes another",
-        path, machine.cpu, cpu);
+        path, machine.cpu, here.cpu);
   }
+  return "";
+}
+
+std::string WarningOf(const Machine& machine, const std::string& path) {
   // Some kernels scatter on any host.
-  const size_t busy = BusyKernels(machine), all = machine.kernels.size();
+  const size_t busy = KernelsSpreadBeyond(machine, kBusySpread).size();
+  const size_t all = machine.kernels.size();
   if (busy * kMostBusy > all) {
     return fmt::format(
         "the calibration {} was measured beside other work: the samples of {} of {} kernels are "
@@ -58,8 +76,42 @@ std::string WarningOf(const Machine& machine, const std::string& path) {
   return "";
 }
 
-CalibratedMachine TypicalMachine(std::string warning) {
-  return {.machine = Machine::Typical(), .path = "", .warning = std::move(warning)};
+// What stands in for this host where nothing was measured.
+CalibratedMachine TypicalHere(const std::string& why) {
+  Machine here;
+  DescribeHost(&here);
+  Machine machine = Machine::Typical();
+  machine.cores = here.cores;
+  machine.memory_bytes = here.memory_bytes;
+  return {.machine = std::move(machine),
+          .path = "",
+          .warning = fmt::format("{} with {}", why, Counted(here.cores, "core"))};
+}
+
+// Typical times for kernels without trustworthy ones: a sentence that names them; "": none.
+std::string StandIn(const std::string& path, Machine* machine) {
+  const Machine typical = Machine::Typical();
+  std::vector<std::string> lacking;
+  for (const auto& [name, table] : typical.kernels) {
+    if (!machine->HasKernel(name)) lacking.push_back(name);
+  }
+  std::vector<std::string> scattered = KernelsSpreadBeyond(*machine, kRefusedSpread);
+  std::erase_if(scattered, [&](const std::string& name) { return !typical.HasKernel(name); });
+  for (const auto& names : {lacking, scattered}) {
+    for (const std::string& name : names) machine->kernels[name] = typical.kernels.at(name);
+  }
+  std::string why;
+  if (!lacking.empty()) why = fmt::format("lacks {}", NamesText(lacking));
+  if (!scattered.empty()) {
+    why += fmt::format(
+        "{}was measured beside other work: samples are spread by more than {:.0f} % "
+        "of {}",
+        why.empty() ? "" : " and ", 100 * kRefusedSpread, NamesText(scattered));
+  }
+  if (why.empty()) return "";
+  return fmt::format(
+      "the calibration {} {}; typical figures stand in; rowhouse bench calibrate measures again",
+      path, why);
 }
 
 }  // namespace
@@ -77,22 +129,27 @@ std::string CalibrationPathOf(const std::string& host) {
 }
 
 Result<CalibratedMachine> MachineOf(const std::string& given) {
-  if (given == "typical") return TypicalMachine("");
+  if (given == "typical") return CalibratedMachine{.machine = Machine::Typical()};
   const std::string path = given.empty() ? CalibrationPathOf(HostName()) : given;
   Result<Machine> machine = ReadMachine(path);
   if (machine.ok()) {
     CalibratedMachine calibrated{
         .machine = std::move(machine).value(), .path = path, .warning = {}};
-    calibrated.warning = WarningOf(calibrated.machine, path);
+    Machine& measured = calibrated.machine;
+    const std::string other = WhyAnotherHost(measured, path);
+    const std::string beside = WarningOf(measured, path);
+    const std::string stands_in = StandIn(path, &measured);
+    calibrated.is_measured_here = other.empty() && stands_in.empty();
+    calibrated.warning = !other.empty() ? other : !stands_in.empty() ? stands_in : beside;
     return calibrated;
   }
   if (!given.empty()) return UsageError("--calibration={}: {}", given, machine.status().message());
   if (machine.status().code() == StatusCode::kNotFound) {
-    return TypicalMachine(
-        "this host is not calibrated: times are those of a typical server; rowhouse bench "
-        "calibrate measures this one");
+    return TypicalHere(
+        "this host is not calibrated (rowhouse bench calibrate measures it): times are those of a "
+        "typical server");
   }
-  return TypicalMachine(
+  return TypicalHere(
       fmt::format("{}: {}; times are those of a typical server", path, machine.status().message()));
 }
 

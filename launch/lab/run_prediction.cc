@@ -108,6 +108,7 @@ Result<RunPrediction> PredictRun(const Settings& settings, const Plan& plan,
   workload.storage.has_rows = run.goes_on;
   ClusterShape cluster = ClusterOf(settings, run.ps, run.shards_per_ps, run.workers);
   cluster.hosts = run.hosts;
+  cluster.cores_per_host = run.cores;
   ASSIGN_OR_RETURN(prediction.cost, PredictStep(workload, plan, cluster, machine.machine));
   prediction.calibration = std::move(machine.path);
   prediction.warning = WarningOf(run.hosts, std::move(machine.warning));

@@ -28,6 +28,7 @@ struct RunToPredict {
   uint32_t shards_per_ps = 1;
   uint32_t workers = 1;
   uint32_t hosts = 1;
+  uint32_t cores = 0;  // of a host; 0: as the machine's
   uint64_t steps = 0;
   uint64_t samples = 0;  // of these steps, over all workers; 0: of whole mini-batches
   bool goes_on = false;

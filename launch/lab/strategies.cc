@@ -17,7 +17,9 @@ const bool kFlagIsThere = AddVerbFlag(
      .verbs = kPlan,
      .help = "Prints what a step would cost with each of these plans, what bounds it, where the "
              "best one puts the tables and what would help most. all; or names of strategies, "
-             "joined by commas, with +bags if shards are to pool, and auto, the planner's own",
+             "joined by commas, with +bags if shards are to pool, files of plans (NAME.json), and "
+             "auto, "
+             "the planner's own",
      .section = kLabSection});
 
 Status NoneCanBe(const CommandLine& command_line, std::span<const CandidatePlan> candidates) {

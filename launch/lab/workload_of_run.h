@@ -44,11 +44,14 @@ struct CalibratedMachine {
   Machine machine;
   std::string path;     // of the file; "": Machine::Typical()
   std::string warning;  // one sentence: not calibrated, of another host, other CPU; "": none
+  // All of it was measured on this host as it is now: its times may decide, others only propose.
+  bool is_measured_here = false;
 };
 // `path` (settings.sharding.calibration), or if it is "" this host's file in the user's cache
-// folder, or else typical figures with a warning. kUsage for a file that is named and cannot be
-// read; a file that is not named and cannot be read is a warning. "typical": Machine::Typical(),
-// without a warning.
+// folder, or else typical figures, with this host's cores and memory and a warning. kUsage for a
+// file that is named and cannot be read; a file that is not named and cannot be read is a warning.
+// "typical": Machine::Typical(), without a warning. Typical figures stand in for kernels that a
+// calibration lacks, as it was cut off, or whose samples scatter (kRefusedSpread).
 Result<CalibratedMachine> MachineOf(const std::string& path);
 Result<CalibratedMachine> MachineOf(const CommandLine& command_line);
 

@@ -88,6 +88,20 @@ Result<std::vector<uint32_t>> CapacitiesOfShards(const Settings& settings, uint3
   return capacities;
 }
 
+// Of each physical table in a sample, on average. An id is in one group of its feature.
+std::vector<double> LookupsOfTables(const Settings& settings) {
+  const StepShape step = StepShapeOf(settings, /*workers=*/1);
+  std::vector<double> lookups(settings.embedding.physical.size());
+  for (size_t f = 0; f < settings.embedding.features.size(); ++f) {
+    const FeatureTable& feature = settings.embedding.features[f];
+    const double of_group =
+        step.bag_lengths[f] / static_cast<double>(std::max<size_t>(1, feature.groups.size()));
+    for (const TableId part : feature.parts) lookups[Raw(part)] += of_group;
+    if (feature.weights) lookups[Raw(*feature.weights)] += step.bag_lengths[f];
+  }
+  return lookups;
+}
+
 Result<Plan> PlanOfStrategies(const Settings& settings, uint32_t nodes, uint32_t shards_per_node,
                               const AccessCounts* measured) {
   PlanOptions options{.shards = nodes * shards_per_node,
@@ -107,6 +121,7 @@ Result<Plan> PlanOfStrategies(const Settings& settings, uint32_t nodes, uint32_t
       options.accesses = &accesses;
     }
   }
+  options.lookups = LookupsOfTables(settings);
   return MakePlan(settings.embedding, options);
 }
 

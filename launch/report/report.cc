@@ -216,8 +216,8 @@ Json ShardingToJson(const Settings& settings, const RunReport::Sharding& shardin
                      {"peak_bytes", node.peak_bytes == 0 ? Json(nullptr) : Json(node.peak_bytes)}});
   }
   // A plan from a file may not be any strategy's.
-  const bool is_made = settings.sharding.plan.empty();
-  const bool is_planned = PlannerMethodOf(settings).has_value();
+  const bool is_planned = sharding.is_planners;
+  const bool is_made = settings.sharding.plan.empty() || (PlannerMethodOf(settings) && !is_planned);
   Json placement = Json::array();
   for (const RunReport::PlacedTable& table : sharding.placement) {
     placement.push_back(

@@ -142,6 +142,7 @@ struct RunReport {
     uint64_t worker_rows = 0;   // rows that exist on each worker
     uint64_t worker_bytes = 0;  // memory that each worker has for rows, existing or not
     std::vector<TableTraffic> traffic;
+    bool is_planners = false;  // with --plan=auto: it is not the plan of the configured strategy
   };
   struct Shard {
     std::string name;

@@ -114,8 +114,11 @@ Result<PreparedRun> PrepareRun(const WorkerSetup& setup) {
   RunStart start;
   const auto share_start = [&]() -> Status {
     RETURN_IF_ERROR(WarnOfMixedCpus(workers, setup.options));
-    ASSIGN_OR_RETURN(start, ShareStart(settings, static_cast<uint32_t>(setup.options.nodes.size()),
-                                       setup.options.shards_per_node, workers));
+    const WorkerRunOptions& options = setup.options;
+    const RunHosts hosts = {.hosts = static_cast<uint32_t>(options.hosts.size()),
+                            .cores = options.cores};
+    ASSIGN_OR_RETURN(start, ShareStart(settings, static_cast<uint32_t>(options.nodes.size()),
+                                       options.shards_per_node, hosts, workers));
     return OkStatus();
   };
   // A model's preprocessing maps its data. A new model's directory is made only once its data can
@@ -131,6 +134,7 @@ Result<PreparedRun> PrepareRun(const WorkerSetup& setup) {
   run.lock = std::move(start.lock);
   run.job = std::move(start.job);
   run.history = std::move(start.history);
+  run.promise = std::move(start.promise);
   ASSIGN_OR_RETURN(run.traffic, EstimateTraffic(setup, run.job));
   return run;
 }

@@ -3,10 +3,12 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "common/file_lock.h"
 #include "common/status.h"
+#include "launch/plan/chosen_plan.h"
 #include "launch/report/training_history.h"
 #include "launch/run/worker_setup.h"
 #include "sharding/plans/plan_traffic.h"
@@ -26,6 +28,7 @@ struct PreparedRun {
   std::unique_ptr<TrainingStep> step;  // with its dense parameters, initial or loaded
   std::vector<TableTraffic> traffic;   // on the worker that prints; else empty
   TrainingHistory history;             // of a loaded model, on the first worker; else empty
+  std::optional<PlanPromise> promise;  // RunStart::promise
 };
 
 // Collective: every worker calls it, and all of them return OK or the same error: kUsage for data,

@@ -12,6 +12,7 @@
 #include "common/clean_text.h"
 #include "common/durable_file.h"
 #include "launch/lab/prediction_text.h"
+#include "launch/plan/auto_plan.h"
 #include "launch/report/figure_text.h"
 #include "launch/run/stop_request.h"
 #include "sharding/planner/table_decisions.h"
@@ -50,8 +51,9 @@ std::vector<RunReport::Worker> WorkersOf(const WorkerRunOptions& options,
 }
 
 // What the plan placed on each PS node, and what was counted there.
-RunReport::Sharding ShardingOf(const JobSpec& job, const WorkerRunOptions& options,
-                               std::vector<TableTraffic> traffic, const RunOutcome& outcome) {
+RunReport::Sharding ShardingOf(const Settings& settings, const JobSpec& job,
+                               const WorkerRunOptions& options, std::vector<TableTraffic> traffic,
+                               const RunOutcome& outcome) {
   const RowFacts& facts = outcome.rows;
   RunReport::Sharding sharding{.plan_digest = job.plan.digest(),
                                .placement = {},
@@ -67,7 +69,12 @@ RunReport::Sharding ShardingOf(const JobSpec& job, const WorkerRunOptions& optio
                                   .worker_rows = job.plan.worker_rows(table.id).size(),
                                   .cache_share = job.plan.cache_share(table.id)});
   }
-  sharding.ps_nodes.resize(job.plan.shards() / job.shards_per_node);
+  const uint32_t nodes = job.plan.shards() / job.shards_per_node;
+  if (PlannerMethodOf(settings)) {
+    const Result<Plan> configured = ConfiguredPlanOf(settings, nodes, job.shards_per_node);
+    sharding.is_planners = !configured.ok() || configured.value().digest() != job.plan.digest();
+  }
+  sharding.ps_nodes.resize(nodes);
   const PlanLoad load = LoadOf(job.tables, job.plan, /*accesses=*/nullptr);
   for (size_t s = 0; s < load.shards.size(); ++s) {
     sharding.ps_nodes[s / job.shards_per_node].placed_bytes += load.shards[s].bytes;
@@ -204,7 +211,7 @@ RunReport ReportOf(const Settings& settings, const WorkerRunOptions& options, co
   report.table_loads = TableLoadsOf(job, outcome.rows.stats);
   report.memory_plan = outcome.memory_plan;
   report.prediction = outcome.prediction;
-  report.sharding = ShardingOf(job, options, std::move(traffic), outcome);
+  report.sharding = ShardingOf(settings, job, options, std::move(traffic), outcome);
   report.rows = {.digest = outcome.rows.digest, .count = outcome.rows.rows};
   for (size_t s = 0; s < shards.size(); ++s) {
     report.shards.push_back({.name = shards[s].name,
@@ -248,6 +255,7 @@ std::optional<RunPrediction> PredictionOf(const Settings& settings, const Worker
                   .shards_per_ps = job.shards_per_node,
                   .workers = job.workers,
                   .hosts = std::max<uint32_t>(1, static_cast<uint32_t>(hosts.size())),
+                  .cores = options.cores,
                   .steps = steps,
                   .samples = summary.samples,
                   .goes_on = job.is_load});
@@ -261,10 +269,14 @@ void PrintOutcome(const Settings& settings, const RunOutcome& outcome, const Run
   const Evaluation& evaluation = outcome.evaluation;
   fmt::print("rows digest: {}\n", outcome.rows.digest);
   fmt::print("{}", PulledText(outcome.rows.stats, settings.storage.store));
-  // Typical constants are of no use to a host that was not measured (rowhouse calibrate).
+  // Typical constants are of no use to a host that was not measured (rowhouse bench calibrate).
   const bool is_of_this_host = report.prediction && !report.prediction->calibration.empty();
-  if (is_of_this_host || !settings.sharding.calibration.empty())
+  if (is_of_this_host || !settings.sharding.calibration.empty()) {
     PrintClean("{}", PredictionText(report));
+  }
+  if (outcome.promise && report.totals.median_step_ms) {
+    fmt::print("{}", BrokenPromiseText(*outcome.promise, *report.totals.median_step_ms));
+  }
   if (outcome.auc_ceiling >= 0.0) {
     fmt::print("AUC ceiling of the planted model on these test samples: {:.4f}\n",
                outcome.auc_ceiling);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "common/wire/control.h"
+#include "launch/plan/chosen_plan.h"
 #include "launch/report/report.h"
 #include "launch/report/training_history.h"
 #include "launch/run/progress.h"
@@ -41,6 +42,7 @@ struct RunOutcome {
   std::optional<RunReport::Checkpoints> checkpoints;  // none without --save_every
   std::optional<NodePlan> memory_plan;                // launch/run/run_preview.h
   std::optional<RunPrediction> prediction;
+  std::optional<PlanPromise> promise;  // of --plan=auto
 };
 
 // "rows from memory 98.1 %, disk 0.4 %, first touch 1.5 %"; "" if no row was pulled.

@@ -153,9 +153,8 @@ Status CountStepRows(const Settings& settings, JobSpec* job) {
   return OkStatus();
 }
 
-// The job of a new model.
-Result<JobSpec> MakeJob(const Settings& settings, uint32_t nodes, uint32_t shards_per_node,
-                        uint32_t workers) {
+// The job of a new model; all of it but the plan.
+JobSpec MakeJob(const Settings& settings, uint32_t shards_per_node, uint32_t workers) {
   JobSpec job;
   job.job_id = RandomWord();
   job.model_id = fmt::format("{:016x}{:016x}", RandomWord(), RandomWord());
@@ -164,10 +163,24 @@ Result<JobSpec> MakeJob(const Settings& settings, uint32_t nodes, uint32_t shard
   job.shards_per_node = shards_per_node;
   job.overwrite = settings.output.overwrite;
   job.tables = settings.embedding.physical;
-  ASSIGN_OR_RETURN(job.plan,
-                   PlanOf(settings, nodes, shards_per_node, /*measured=*/nullptr, workers));
-  RETURN_IF_ERROR(CountStepRows(settings, &job));
   return job;
+}
+
+// *says: what --plan=auto chose, for people.
+Status MakePlanOfJob(const Settings& settings, uint32_t nodes, const RunHosts& hosts,
+                     RunStart* start, std::string* says) {
+  JobSpec& job = start->job;
+  if (PlannerMethodOf(settings)) {
+    ASSIGN_OR_RETURN(ChosenPlan chosen,
+                     ChoosePlan(settings, nodes, job.shards_per_node, job.workers, hosts));
+    job.plan = std::move(chosen.plan);
+    start->promise = std::move(chosen.promise);
+    *says = std::move(chosen.text);
+  } else {
+    ASSIGN_OR_RETURN(
+        job.plan, PlanOf(settings, nodes, job.shards_per_node, /*measured=*/nullptr, job.workers));
+  }
+  return CountStepRows(settings, &job);
 }
 
 // A model that nobody may lose by mistake is not in the way of a new one.
@@ -245,7 +258,8 @@ Result<TrainingHistory> ReadHistory(const Settings& settings, const std::string&
   return history;
 }
 
-Status PrepareLoad(const Settings& settings, RunStart* start) {
+// *says: what was said of the plan, if it is still the plan.
+Status PrepareLoad(const Settings& settings, RunStart* start, std::string* says) {
   JobSpec& job = start->job;
   ASSIGN_OR_RETURN(start->lock, LockModelForRun(settings.output.model_dir));
   ASSIGN_OR_RETURN(const LastSave save, ReadManifestToLoad(settings, job, &start->changes));
@@ -264,6 +278,8 @@ Status PrepareLoad(const Settings& settings, RunStart* start) {
   // The planner may find another plan than the one that the model was saved with.
   if (PlannerMethodOf(settings) && job.plan.shards() == manifest.plan.shards()) {
     job.plan = manifest.plan;
+    start->promise.reset();
+    says->clear();
     RETURN_IF_ERROR(CountStepRows(settings, &job));
   }
   RETURN_IF_ERROR(CheckRowsOnWorkers(job, manifest.plan));
@@ -304,12 +320,16 @@ Status CheckIsNoCheckpoint(const std::string& model_dir) {
 }
 
 Result<RunStart> PrepareStart(const Settings& settings, uint32_t nodes, uint32_t shards_per_node,
-                              uint32_t workers) {
+                              const RunHosts& hosts, uint32_t workers) {
   RETURN_IF_ERROR(CheckIsNoCheckpoint(settings.output.model_dir));
   RunStart start;
-  ASSIGN_OR_RETURN(start.job, MakeJob(settings, nodes, shards_per_node, workers));
-  RETURN_IF_ERROR(settings.output.load ? PrepareLoad(settings, &start)
+  std::string says;
+  start.job = MakeJob(settings, shards_per_node, workers);
+  RETURN_IF_ERROR(MakePlanOfJob(settings, nodes, hosts, &start, &says));
+  RETURN_IF_ERROR(settings.output.load ? PrepareLoad(settings, &start, &says)
                                        : PrepareNew(settings, &start));
+  PrintClean("{}", says);
+  std::fflush(stdout);
   return start;
 }
 
@@ -345,11 +365,12 @@ DatasetState DatasetStateOf(const std::string& text) {
 }  // namespace
 
 Result<RunStart> ShareStart(const Settings& settings, uint32_t nodes, uint32_t shards_per_node,
-                            Communicator& workers) {
+                            const RunHosts& hosts, Communicator& workers) {
   RunStart start;
   Status status;
   if (Raw(workers.rank()) == 0) {
-    Result<RunStart> prepared = PrepareStart(settings, nodes, shards_per_node, workers.size());
+    Result<RunStart> prepared =
+        PrepareStart(settings, nodes, shards_per_node, hosts, workers.size());
     status = prepared.status();
     if (prepared.ok()) start = std::move(prepared).value();
   }

@@ -4,11 +4,13 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "common/file_lock.h"
 #include "common/status.h"
+#include "launch/plan/chosen_plan.h"
 #include "launch/report/training_history.h"
 #include "launch/settings/settings.h"
 #include "sharding/tables/job_spec.h"
@@ -27,6 +29,8 @@ struct RunStart {
   TrainingHistory history;
   std::string rows_digest;
   std::string changes;
+  // On the first worker, where the planner's plan was taken for its predicted time.
+  std::optional<PlanPromise> promise;
 };
 
 // Collective: the first of `workers` makes the plan, reads the manifest in the model directory if
@@ -35,6 +39,6 @@ struct RunStart {
 // output that cannot be written, a plan that cannot be made, a model that is in the way, missing,
 // or of other settings or rows. kCorruption for a saved model that is not what was written.
 Result<RunStart> ShareStart(const Settings& settings, uint32_t nodes, uint32_t shards_per_node,
-                            Communicator& workers);
+                            const RunHosts& hosts, Communicator& workers);
 
 }  // namespace rowhouse

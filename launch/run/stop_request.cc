@@ -1,9 +1,12 @@
 #include "launch/run/stop_request.h"
 
 #include <signal.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <string_view>
 
 namespace rowhouse {
 namespace {
@@ -14,15 +17,26 @@ constexpr const char* kForwardsVariable = "ROWHOUSE_FORWARDS_SIGNALS";
 std::atomic<bool> g_requested = false;
 std::atomic<int> g_signal = 0;
 
+// One of the ranks is heard.
+bool g_speaks = true;
+
 void OnSignal(int signal) {
   int none = 0;
-  g_signal.compare_exchange_strong(none, signal);
+  if (g_signal.compare_exchange_strong(none, signal) && g_speaks) {
+    constexpr std::string_view kSaid =
+        "\nstopping after this step; a second signal ends the run at once, unsaved\n";
+    const int before = errno;
+    [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, kSaid.data(), kSaid.size());
+    errno = before;
+  }
   g_requested = true;
 }
 
 }  // namespace
 
 void HandleStopSignals() {
+  const char* const rank = std::getenv("OMPI_COMM_WORLD_RANK");
+  g_speaks = rank == nullptr || std::string_view(rank) == "0";
   struct sigaction action = {};
   action.sa_handler = OnSignal;
   for (const int signal : {SIGUSR1, SIGUSR2}) sigaction(signal, &action, nullptr);

@@ -122,10 +122,12 @@ std::vector<NodeAddress> NodesFromEndpoints(const std::vector<std::string>& endp
 WorkerRunOptions MakeWorkerRunOptions(const Settings& settings, const TrainRequest& request,
                                       const Cluster& cluster) {
   const std::set<std::string> hosts(cluster.hosts().begin(), cluster.hosts().end());
+  const HostFacts& smallest = *std::ranges::min_element(cluster.facts(), {}, &HostFacts::cpus);
   return {.host = cluster.host(),
           .nodes = NodesFromEndpoints(settings.cluster.ps_endpoints),
           .shards_per_node = settings.cluster.shards,
           .hosts = {hosts.begin(), hosts.end()},
+          .cores = smallest.cpus,
           .started_at = NowInUtc(),
           .profile = request.profile};
 }

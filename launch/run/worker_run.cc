@@ -387,7 +387,8 @@ Status WorkerRun::TellOutcome() {
       .phases = phases_,
       .checkpoints = checkpoints_.is_on() ? std::optional(checkpoints_.figures()) : std::nullopt,
       .memory_plan = std::move(memory_plan_),
-      .prediction = PredictionOf(settings, setup_.options, job_, links_.shards, summary_)};
+      .prediction = PredictionOf(settings, setup_.options, job_, links_.shards, summary_),
+      .promise = run_.promise};
   const bool has_trained = summary_.steps_done > job_.first_step() || !job_.is_load;
   if (!has_trained) {
     fmt::print(

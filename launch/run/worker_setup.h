@@ -20,6 +20,7 @@ struct WorkerRunOptions {
   std::vector<NodeAddress> nodes;  // the PS nodes of the run, by node number
   uint32_t shards_per_node = 1;
   std::vector<std::string> hosts;  // of all ranks, each once; for the report
+  uint32_t cores = 0;              // of the host with the fewest
   std::string started_at;          // "2025-01-31T12:00:00Z"
   bool prints = true;              // rank 0's worker
   std::string profile = {};        // the value of --profile; "": not given

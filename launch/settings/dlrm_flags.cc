@@ -31,7 +31,9 @@ std::vector<DlrmFlag> MakeDlrmFlags() {
        "hidden layers have ReLU and nothing else"},
       {"data_trace_file", "./input/dist_emb_j.log", false, kRefused, false, traces},
       {"data_trace_enable_padding", "false", true, kRefused, false, traces},
-      {"inference_only", "false", true, kRefused, false, "a verb for scoring does not exist yet"},
+      {"inference_only", "false", true, kRefused, false,
+       "rowhouse predict scores a file with a trained model, rowhouse eval measures the model on "
+       "one"},
       {"quantize_mlp_with_bit", "32", false, kRefused, false, quantised},
       {"quantize_emb_with_bit", "32", false, kRefused, false, quantised},
       {"save_onnx", "false", true, kRefused, false, "models are not exported to ONNX"},

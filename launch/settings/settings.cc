@@ -86,7 +86,8 @@ Status Settings::Validate(bool reads_data) const {
   RETURN_IF_ERROR(
       CheckDeclared("data source " + data_source(), Datasets().OptionsOf(data_source()), data.own));
   RETURN_IF_ERROR(CheckSchemaFits(*this));
-  if (sharding.plan.empty()) RETURN_IF_ERROR(CheckStrategySettings(*this));
+  if (sharding.plan.empty() || AsksForPlanner(sharding.plan))
+    RETURN_IF_ERROR(CheckStrategySettings(*this));
   return CheckTogether(*this, reads_data);
 }
 

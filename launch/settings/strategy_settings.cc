@@ -60,8 +60,13 @@ std::set<std::string> SettingsOfStrategies() {
   return all;
 }
 
+bool AsksForPlanner(const std::string& plan) { return plan == "auto" || plan.starts_with("auto:"); }
+
 Status CheckStrategySettings(const Settings& settings) {
-  const std::vector<const SettingField*> idle = IdleFields(settings);
+  std::vector<const SettingField*> idle = IdleFields(settings);
+  if (AsksForPlanner(settings.sharding.plan)) {
+    std::erase_if(idle, [](const SettingField* field) { return field->name == "hot_rows"; });
+  }
   if (idle.empty()) return OkStatus();
   std::vector<std::string> readers = ShardingStrategies().Names();
   std::erase_if(readers, [&](const std::string& name) { return !Reads(name, idle[0]->name); });

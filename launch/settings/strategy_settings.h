@@ -13,8 +13,11 @@ namespace rowhouse {
 // The names of these settings, including options that strategies declare themselves.
 std::set<std::string> SettingsOfStrategies();
 
-// kUsage if one of them is not at its default and no table's strategy reads it. The message names
-// the setting and the strategies that read it.
+// Whether a setting `plan` leaves the plan to the planner: "auto", "auto:greedy".
+bool AsksForPlanner(const std::string& plan);
+
+// kUsage if one of them is not at its default and no table's strategy reads it, nor the planner if
+// it is asked for. The message names the setting and the strategies that read it.
 Status CheckStrategySettings(const Settings& settings);
 
 // Sets those that no table's strategy reads to their defaults, except those named in `given`.

@@ -45,14 +45,19 @@ class Maker {
   Status Place(const std::string& name, const std::vector<TableSpec>& group) {
     ASSIGN_OR_RETURN(const auto strategy, ShardingStrategies().Make(name, {}));
     std::vector<bool> pools_on_shards;
-    for (const TableSpec& table : group) pools_on_shards.push_back(AsksForShards(table.id));
+    std::vector<double> lookups;
+    for (const TableSpec& table : group) {
+      pools_on_shards.push_back(AsksForShards(table.id));
+      if (!options_.lookups.empty()) lookups.push_back(options_.lookups[Raw(table.id)]);
+    }
     ASSIGN_OR_RETURN(Placed placed, strategy->Place({.tables = group,
                                                      .shards = options_.shards,
                                                      .capacities = options_.capacities,
                                                      .bytes_there = bytes_there_,
                                                      .accesses = options_.accesses,
                                                      .options = options_.options,
-                                                     .pools_on_shards = pools_on_shards}));
+                                                     .pools_on_shards = pools_on_shards,
+                                                     .lookups = lookups}));
     for (const Slice& slice : placed.slices) {
       if (slice.shard == kOnWorkers) continue;
       const TableSpec& table = tables_.physical[Raw(slice.table)];

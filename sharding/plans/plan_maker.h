@@ -18,6 +18,7 @@ struct PlanOptions {
   std::string pool_on = "workers";         // workers | shards, for tables that do not say
   std::vector<uint32_t> capacities;        // of shards, relative, each >= 1; empty: all the same
   const AccessCounts* accesses = nullptr;  // null: not counted
+  std::vector<double> lookups = {};        // StrategyRequest::lookups, of all physical tables
 };
 
 // Tables that their kind keeps on the workers (EmbeddingTables::on_workers) are replicated,

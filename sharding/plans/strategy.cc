@@ -1,7 +1,10 @@
 #include "sharding/plans/strategy.h"
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
+#include <tuple>
+#include <utility>
 
 #include "sharding/rows/optimizer.h"
 #include "sharding/rows/record_weights.h"
@@ -91,6 +94,36 @@ std::vector<ShardId> AssignToLeastLoaded(const StrategyRequest& request,
     owner[t] = ShardId{best};
   }
   return owner;
+}
+
+double LookupsOf(const StrategyRequest& request, size_t t) {
+  const auto counted = [&](const TableSpec& table) {
+    return request.accesses == nullptr ? nullptr : request.accesses->Find(table.name);
+  };
+  if (std::ranges::all_of(request.tables, counted)) {
+    return static_cast<double>(counted(request.tables[t])->total());
+  }
+  return request.lookups.empty() ? 1.0 : request.lookups[t];
+}
+
+Placed PlaceGreedily(const StrategyRequest& request, std::span<const double> costs) {
+  std::vector<double> weights;
+  for (const TableSpec& table : request.tables) {
+    weights.push_back(static_cast<double>(table.rows) * table.dim);
+  }
+  std::vector<size_t> order(request.tables.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::ranges::sort(order, std::ranges::greater(),
+                    [&](size_t t) { return std::make_tuple(costs[t], weights[t], t); });
+  std::vector<std::pair<double, double>> loads(request.shards);  // cost, weights
+  std::vector<ShardId> owner(request.tables.size());
+  for (const size_t t : order) {
+    const auto least = std::ranges::min_element(loads);
+    owner[t] = ShardId{static_cast<uint32_t>(least - loads.begin())};
+    least->first += costs[t];
+    least->second += weights[t];
+  }
+  return PlaceWhole(request, owner);
 }
 
 Placed PlaceWhole(const StrategyRequest& request, std::span<const ShardId> owner) {

@@ -40,6 +40,7 @@ struct StrategyRequest {
   const AccessCounts* accesses = nullptr;  // of all tables; null: not counted
   StrategyOptions options;
   std::vector<bool> pools_on_shards = {};  // of `tables`: shards are to pool them; empty: none
+  std::vector<double> lookups = {};        // of `tables`: in a sample, on average; empty: 1 each
 
   uint32_t capacity(uint32_t shard) const { return capacities.empty() ? 1 : capacities[shard]; }
 };
@@ -102,6 +103,15 @@ Status CheckColumnCuts(const StrategyRequest& request);
 // shard with the least (bytes it holds by then) / capacity; of equal shards to the lowest.
 std::vector<ShardId> AssignToLeastLoaded(const StrategyRequest& request,
                                          std::span<const size_t> order);
+
+// Lookups of request.tables[t]: as counted, if all tables were; else as the request says.
+double LookupsOf(const StrategyRequest& request, size_t t);
+
+// Whole tables, the costliest first (of equal ones the largest, then the last), each to the shard
+// with the least cost so far (of equal ones to that with the fewest weights, then the lowest): how
+// AutoShard (Zha et al., KDD 2022) and DreamShard (Zha et al., NeurIPS 2022) place tables by the
+// costs of their baselines. Their limit of memory is ps_rows_mb here, which refuses a plan.
+Placed PlaceGreedily(const StrategyRequest& request, std::span<const double> costs);
 
 // Each table whole on owner[i].
 Placed PlaceWhole(const StrategyRequest& request, std::span<const ShardId> owner);

@@ -381,7 +381,8 @@ TEST_F(CommandLineTest, DlrmsOtherFlagsAreRefusedWithAReasonUnlessTheyAskForNoth
   EXPECT_EQ(Refusal({"train", "--use-gpu", "--num-workers=2", "--inference-only"}),
             "2 flags are DLRM's and not supported:\n"
             "  --use_gpu=true: Rowhouse trains on CPUs only\n"
-            "  --inference_only=true: a verb for scoring does not exist yet");
+            "  --inference_only=true: rowhouse predict scores a file with a trained model, rowhouse "
+            "eval measures the model on one");
 }
 
 TEST_F(CommandLineTest, DlrmsFlagsThatChangeNothingAreKeptByName) {

@@ -4,6 +4,8 @@
 #include <fstream>
 #include <set>
 
+#include "launch/hosts/host_facts.h"
+#include "sharding/cost/machine.h"
 #include "tests/mpi/all_kinds_model.h"
 #include "tests/mpi/simulated_train.h"
 
@@ -48,16 +50,60 @@ class PlannedRuns : public testing::Test {
   PlannedRuns() { std::ofstream(config_) << kMixed; }
 
   // On 2 PS nodes of 2 shards, with 2 workers; the planner sees a machine that is the same on
-  // every host.
+  // every host, and measured here.
   TrainResult TrainOn(std::vector<std::string> flags) {
+    return TrainBy(calibration_, std::move(flags));
+  }
+
+  TrainResult TrainBy(const std::string& calibration, std::vector<std::string> flags) {
     flags.insert(flags.end(),
-                 {"--config=" + config_, "--ps=2", "--shards=2", "--calibration=typical"});
+                 {"--config=" + config_, "--ps=2", "--shards=2", "--calibration=" + calibration});
     return Train({.ranks = 4, .flags = std::move(flags)});
+  }
+
+  // Typical figures as if they had been measured on this host, this many times as fast.
+  std::string WriteCalibration(const std::string& name, double times) {
+    json machine = json::parse(Machine::Typical().ToJson().dump());
+    const HostFacts here = FactsOfThisHost();
+    machine["host"] = here.name;
+    machine["cpu"] = CpuName();
+    machine["cores"] = here.cpus;
+    machine["constants"]["in_step_pull"] = {{"value", 1}, {"unit", "times"}, {"spread", 0}};
+    for (auto& [kernel, table] : machine["kernels"].items()) {
+      for (json& ns : table["ns"]) ns = ns.get<double>() / times;
+    }
+    std::ofstream(dir_ / name) << machine.dump();
+    return dir_ / name;
   }
 
   const TempDir dir_;
   const std::string config_ = dir_ / "mixed.yaml";
+  const std::string calibration_ = WriteCalibration("calibration.json", 1);
 };
+
+TEST_F(PlannedRuns, ByTypicalFiguresAPlanIsProposedAndTheConfiguredOneUsed) {
+  const TrainResult configured = TrainOn({"--strategy=table_wise_lpt"});
+  ASSERT_TRAINED(configured);
+  const TrainResult proposed = TrainBy("typical", {"--plan=auto", "--strategy=table_wise_lpt"});
+  ASSERT_TRAINED(proposed);
+  EXPECT_THAT(proposed.out, AllOf(HasSubstr("ms a step predicted for "),
+                                  HasSubstr("only proposed: --calibration=typical is no"),
+                                  HasSubstr("the run uses strategy table_wise_lpt as configured")));
+  const json& sharding = proposed.report.at("sharding");
+  EXPECT_EQ(sharding.at("strategy"), "table_wise_lpt");
+  EXPECT_EQ(sharding.at("plan_digest"), configured.report["sharding"]["plan_digest"]);
+  EXPECT_EQ(proposed.digest, configured.digest);
+}
+
+TEST_F(PlannedRuns, ARunThatIsSlowerThanPromisedSaysSo) {
+  const TrainResult planned =
+      TrainBy(WriteCalibration("fast.json", 1000), {"--plan=auto", "--strategy=row_wise"});
+  ASSERT_TRAINED(planned);
+  EXPECT_THAT(planned.out,
+              AllOf(HasSubstr("  used instead of strategy row_wise ("),
+                    HasSubstr("slower than promised: the planner's plan was used for "),
+                    HasSubstr(" with strategy row_wise, and the median step took ")));
+}
 
 TEST_F(PlannedRuns, TrainToTheBitsOfAnyOtherPlanAndReportTheirOwn) {
   const TrainResult by_rows = TrainOn({"--strategy=row_wise"});
@@ -89,7 +135,7 @@ TEST_F(PlannedRuns, OfAllKindsWithHotRowsTrainToTheBitsOfTheSimulatedCluster) {
         Train({.ranks = 4,
                .flags = {"--config=" + config, std::string("--plan=") + method, "--ps=2",
                          "--shards=2", "--access_counts=" + counts, "--hot_rows=20",
-                         "--cache_ratio=0.05", "--calibration=typical"}});
+                         "--cache_ratio=0.05", "--calibration=" + calibration_}});
     ASSERT_TRAINED(planned);
     EXPECT_EQ(planned.losses, simulated.losses) << method;
     EXPECT_EQ(planned.digest, simulated.digest) << method;
@@ -160,7 +206,7 @@ TEST_F(PlannedRuns, CacheSharesTravelWithThePlanAndChangeNoBit) {
 }
 
 TEST_F(PlannedRuns, WhatCannotBePlannedIsRefusedInWords) {
-  EXPECT_REFUSED(TrainOn({"--plan=auto", "--strategy=grid"}),
+  EXPECT_REFUSED(RunPlan({"--config=" + config_, "--plan=auto", "--strategy=grid"}),
                  AllOf(HasSubstr("--strategy=grid"), HasSubstr("chooses by itself")));
   EXPECT_REFUSED(TrainOn({"--plan=auto:best"}), HasSubstr("expected auto, greedy"));
   const std::vector<std::string> small = {"--config=" + config_, "--plan=auto", "--ps=2",

@@ -107,8 +107,9 @@ INSTANTIATE_TEST_SUITE_P(All, StrategyContract, testing::ValuesIn(ShardingStrate
 TEST(Strategy, TheKnownOnesAreThere) {
   EXPECT_THAT(
       ShardingStrategies().Names(),
-      testing::IsSupersetOf({"column_wise", "fair", "grid", "replicated", "row_wise",
-                             "row_wise_hashed", "skew_aware", "table_wise_greedy", "table_wise_lpt",
+      testing::IsSupersetOf({"column_wise", "dim_greedy", "fair", "grid", "lookup_greedy",
+                             "replicated", "row_wise", "row_wise_hashed", "size_lookup_greedy",
+                             "skew_aware", "table_wise_greedy", "table_wise_lpt",
                              "table_wise_round_robin", "table_wise_shuffle"}));
 }
 
@@ -178,6 +179,57 @@ TEST(TableWiseLpt, FillsWhatOthersLeaveFree) {
   EXPECT_EQ(plan.slices(TableId{0}).front().shard, ShardId{0});
   EXPECT_EQ(plan.slices(TableId{1}).front().shard, ShardId{1});
   EXPECT_EQ(plan.slices(TableId{2}).front().shard, ShardId{1});
+}
+
+// Rows and columns 1000 x 32, 100 x 32, 10000 x 16, 10 x 8; lookups of a sample 1, 1, 10, 100.
+std::vector<uint32_t> OwnersBy(const std::string& strategy, std::vector<double> lookups,
+                               const AccessCounts* accesses = nullptr) {
+  std::vector<LogicalTable> tables(4);
+  const std::vector<std::pair<uint64_t, uint32_t>> shapes = {
+      {1000, 32}, {100, 32}, {10'000, 16}, {10, 8}};
+  for (size_t t = 0; t < tables.size(); ++t) {
+    tables[t].name = "t" + std::to_string(t);
+    std::tie(tables[t].rows, tables[t].dim) = shapes[t];
+  }
+  const Plan plan = MakePlan(EmbeddingTables::Make(tables).value(), {.shards = 2,
+                                                                     .strategy = strategy,
+                                                                     .capacities = {},
+                                                                     .accesses = accesses,
+                                                                     .lookups = std::move(lookups)})
+                        .value();
+  std::vector<uint32_t> owners;
+  for (uint32_t t = 0; t < tables.size(); ++t) {
+    owners.push_back(Raw(plan.slices(TableId{t}).front().shard));
+  }
+  return owners;
+}
+
+TEST(GreedyBaselines, AreAsWorkedByHand) {
+  using testing::ElementsAre;
+  const std::vector<double> lookups = {1, 1, 10, 100};
+  // Costs 32, 32, 16, 8: t0, the larger one, to 0, t1 to 1; both have 32, and 1 has fewer weights,
+  // so t2 goes to 1; t3 to 0.
+  EXPECT_THAT(OwnersBy("dim_greedy", lookups), ElementsAre(0, 1, 1, 0));
+  // Costs 32, 32, 160, 800: t3 to 0, then t2, t0, t1 to 1, which has 224 at the end.
+  EXPECT_THAT(OwnersBy("lookup_greedy", lookups), ElementsAre(1, 1, 1, 0));
+  // Costs 32 x 3 = 96, 32 x 2 = 64, 160 x 4 = 640, 800 x 1: t3 to 0, t2 to 1 (640), t0 to 1 (736),
+  // t1 to 1 (800).
+  EXPECT_THAT(OwnersBy("size_lookup_greedy", lookups), ElementsAre(1, 1, 1, 0));
+  // One lookup each: costs 32, 32, 16, 8; then 96, 64, 64, 8: t0 to 0; of t2 and t1 the larger, t2,
+  // to 1 (64), t1 to 1 (128), t3 to 0 (104).
+  EXPECT_THAT(OwnersBy("lookup_greedy", {}), ElementsAre(0, 1, 1, 0));
+  EXPECT_THAT(OwnersBy("size_lookup_greedy", {}), ElementsAre(0, 1, 1, 0));
+  // As counted: 30, 1, 1 and 0 lookups cost 960, 32, 16, 0.
+  AccessCounts counts;
+  const std::vector<uint64_t> counted = {30, 1, 1, 0}, rows = {1000, 100, 10'000, 10};
+  for (size_t t = 0; t < counted.size(); ++t) {
+    counts.tables.push_back({.name = "t" + std::to_string(t),
+                             .rows = rows[t],
+                             .range_rows = rows[t],
+                             .ranges = {counted[t]},
+                             .hottest = {}});
+  }
+  EXPECT_THAT(OwnersBy("lookup_greedy", lookups, &counts), ElementsAre(0, 1, 1, 1));
 }
 
 TEST(Strategy, CapacitiesAreKept) {

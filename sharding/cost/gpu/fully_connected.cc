@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
+#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -13,49 +13,147 @@
 namespace rowhouse {
 namespace {
 
-constexpr uint64_t kInfinite = std::numeric_limits<uint64_t>::max();
+using Measured = MeasuredProducts::Measured;
+using Lines = std::vector<const Measured*>;
 
-// A neighbour of a size, and its weight; exact sizes have one neighbour.
-struct Neighbour {
-  uint64_t value = 0;
-  double weight = 1;
+struct Rates {
+  double gflops = 0, gbs = 0;
+
+  void Add(const Rates& other, double weight) {
+    gflops += weight * other.gflops;
+    gbs += weight * other.gbs;
+  }
 };
 
-std::vector<Neighbour> NeighboursOf(uint64_t size, const std::vector<uint64_t>& values,
-                                    bool is_original) {
-  const auto above = std::lower_bound(values.begin(), values.end(), size);
-  if (above != values.end() && *above == size) return {{size, 1}};
-  if (above == values.begin()) return {{0, 0.5}, {*above, 0.5}};
-  const uint64_t low = *(above - 1);
-  if (above == values.end()) return {{low, 0.5}, {kInfinite, 0.5}};
-  const double distance = static_cast<double>(size - low) / static_cast<double>(*above - low);
-  if (is_original) return {{low, distance}, {*above, 1 - distance}};
-  return {{low, 1 - distance}, {*above, distance}};
+Rates RatesOf(const GpuProduct& product, double us) {
+  return {product.multiply_adds() / us / 1000, product.bytes() / us / 1000};
 }
 
-// A corner of the cell that a product lies in. The notebook weighs it by the mean of the weights of
-// its sides; their product interpolates.
-struct Corner {
-  std::array<uint64_t, 4> sizes{};
-  double sum_of_weights = 0;  // of sides with two neighbours
-  double product_of_weights = 1;
+double UsAt(const Rates& rates, const GpuProduct& product) {
+  return std::max(product.multiply_adds() / rates.gflops, product.bytes() / rates.gbs) / 1000;
+}
+
+constexpr std::array<uint64_t GpuProduct::*, 4> kSizes = {&GpuProduct::batch, &GpuProduct::m,
+                                                          &GpuProduct::n, &GpuProduct::k};
+
+Lines LinesAt(const Lines& lines, uint64_t GpuProduct::*size, uint64_t value) {
+  Lines there;
+  std::ranges::copy_if(lines, std::back_inserter(there),
+                       [&](const Measured* line) { return line->product.*size == value; });
+  return there;
+}
+
+// The sizes that the lines have next to `asked`; none: there is none on that side.
+struct Neighbours {
+  std::optional<uint64_t> low, high;  // low <= asked < high
 };
 
-std::vector<Corner> CornersOf(const std::array<std::vector<Neighbour>, 4>& near) {
-  std::vector<Corner> corners(1);
-  for (size_t i = 0; i < near.size(); ++i) {
-    std::vector<Corner> longer;
-    for (const Corner& corner : corners) {
-      for (const Neighbour& neighbour : near[i]) {
-        longer.push_back(corner);
-        longer.back().sizes[i] = neighbour.value;
-        longer.back().product_of_weights *= neighbour.weight;
-        if (near[i].size() > 1) longer.back().sum_of_weights += neighbour.weight;
+Neighbours NeighboursOf(const Lines& lines, uint64_t GpuProduct::*size, uint64_t asked) {
+  Neighbours near;
+  for (const Measured* line : lines) {
+    const uint64_t value = line->product.*size;
+    if (value <= asked) near.low = std::max(near.low.value_or(value), value);
+    if (value > asked) near.high = std::min(near.high.value_or(value), value);
+  }
+  return near;
+}
+
+// The notebook's `fc_forward_predictor`. A size that occurs in the table keeps the lines that have
+// it; each other size splits every set of lines at that set's own neighbours of it, and of a set
+// its first line counts.
+class OriginalProducts {
+ public:
+  OriginalProducts(const GpuModel& gpu, const GpuProduct& asked, bool nearer_weighs_more)
+      : peaks_{gpu.gflops, gpu.dram_gbs}, asked_(asked), nearer_weighs_more_(nearer_weighs_more) {}
+
+  // None: no line has all sizes that occur, where the notebook fails.
+  std::optional<double> Us(const Lines& table) {
+    Lines lines = table;
+    for (uint64_t GpuProduct::*const size : kSizes) {
+      if (LinesAt(table, size, asked_.*size).empty()) {
+        unmatched_.push_back(size);
+      } else {
+        lines = LinesAt(lines, size, asked_.*size);
       }
     }
-    corners = std::move(longer);
+    if (lines.empty()) return std::nullopt;
+    if (unmatched_.empty()) return lines.front()->us;
+    AddSets(lines, 0, {});
+    const double half_the_sets = std::ldexp(1.0, static_cast<int>(unmatched_.size()) - 1);
+    Rates mean;
+    mean.Add(sum_, 1 / half_the_sets);
+    return UsAt(mean, asked_);
   }
-  return corners;
+
+ private:
+  // Of the sides that a set lies on.
+  struct Sides {
+    double own = 0, high = 0;  // sums of the ratios of these sides; of all "more" sides
+    bool is_zero = false, is_infinite = false;
+  };
+
+  void AddSets(const Lines& lines, size_t depth, Sides sides) {
+    if (depth == unmatched_.size()) return AddSet(*lines.front(), sides);
+    uint64_t GpuProduct::*const size = unmatched_[depth];
+    const auto [low, high] = NeighboursOf(lines, size, asked_.*size);
+    const auto at = static_cast<double>(asked_.*size);
+    const double from = low ? static_cast<double>(*low) : 0;
+    const double to = high ? static_cast<double>(*high) : 0;
+    double less = 0.5, more = 0.5;  // ratios, above the range
+    if (high) {
+      less = (at - from) / (to - from);
+      more = (to - at) / (to - from);
+      if (low && nearer_weighs_more_) std::swap(less, more);
+    }
+    Sides below = sides, above = sides;
+    below.own += less;
+    above.own += more;
+    below.high += more;
+    above.high += more;
+    below.is_zero |= !low;
+    above.is_infinite |= !high;
+    AddSets(LinesAt(lines, size, low ? *low : *high), depth + 1, below);
+    AddSets(LinesAt(lines, size, high ? *high : *low), depth + 1, above);
+  }
+
+  // Nothing is achieved at a size of zero, the peaks at an infinite one.
+  void AddSet(const Measured& line, const Sides& sides) {
+    if (sides.is_zero) return;
+    const double share = 1 / static_cast<double>(unmatched_.size());
+    if (sides.is_infinite) return sum_.Add(peaks_, share * sides.high);
+    sum_.Add(RatesOf(line.product, line.us), share * sides.own);
+  }
+
+  const Rates peaks_;
+  const GpuProduct asked_;
+  const bool nearer_weighs_more_;
+  std::vector<uint64_t GpuProduct::*> unmatched_;
+  Rates sum_;
+};
+
+// What lines achieve for a product, each size between their own neighbours of it, linearly: so the
+// prediction is continuous, and at a measured product it is the mean of its times. Above the
+// largest size the rates are those of the largest. Below the smallest the time is that of the
+// smallest: `least` is the product with the sizes that stand for those asked for.
+Rates Interpolated(const Lines& lines, const GpuProduct& asked, GpuProduct least, size_t depth) {
+  if (depth == kSizes.size()) {
+    double us = 0;
+    for (const Measured* line : lines) us += line->us / static_cast<double>(lines.size());
+    const Rates rates = RatesOf(lines.front()->product, us);
+    return {rates.gflops * asked.multiply_adds() / least.multiply_adds(),
+            rates.gbs * asked.bytes() / least.bytes()};
+  }
+  uint64_t GpuProduct::*const size = kSizes[depth];
+  const auto [low, high] = NeighboursOf(lines, size, asked.*size);
+  if (!low) least.*size = *high;
+  const Rates at_low =
+      Interpolated(LinesAt(lines, size, low ? *low : *high), asked, least, depth + 1);
+  if (!low || !high || *low == asked.*size) return at_low;
+  const double more = static_cast<double>(asked.*size - *low) / static_cast<double>(*high - *low);
+  Rates rates;
+  rates.Add(at_low, 1 - more);
+  rates.Add(Interpolated(LinesAt(lines, size, *high), asked, least, depth + 1), more);
+  return rates;
 }
 
 // Fields of a line; a field in double quotes may hold commas.
@@ -147,26 +245,15 @@ double RooflineUs(const GpuModel& gpu, const GpuProduct& product) {
 
 Result<MeasuredProducts> MeasuredProducts::Make(const std::vector<Measured>& measured) {
   if (measured.empty()) return UsageError("no matrix product was measured");
-  MeasuredProducts table;
-  std::map<Sizes, uint64_t> counts;
   for (const Measured& one : measured) {
-    const Sizes sizes = {one.product.batch, one.product.m, one.product.n, one.product.k};
-    if (!(one.us > 0) || !std::isfinite(one.us) ||
-        std::min({sizes[0], sizes[1], sizes[2], sizes[3]}) == 0) {
-      return UsageError("the product {} x {} x {} x {} has a time of {} us", sizes[0], sizes[1],
-                        sizes[2], sizes[3], one.us);
+    const auto& [batch, m, n, k] = one.product;
+    if (!(one.us > 0) || !std::isfinite(one.us) || std::min({batch, m, n, k}) == 0) {
+      return UsageError("the product {} x {} x {} x {} has a time of {} us", batch, m, n, k,
+                        one.us);
     }
-    const auto count = static_cast<double>(counts[sizes]++);
-    double& mean = table.us_[sizes];
-    mean = (mean * count + one.us) / (count + 1);
   }
-  for (const auto& [sizes, us] : table.us_) {
-    for (size_t i = 0; i < sizes.size(); ++i) table.values_[i].push_back(sizes[i]);
-  }
-  for (std::vector<uint64_t>& values : table.values_) {
-    std::sort(values.begin(), values.end());
-    values.erase(std::unique(values.begin(), values.end()), values.end());
-  }
+  MeasuredProducts table;
+  table.lines_ = measured;
   return table;
 }
 
@@ -203,39 +290,11 @@ Result<MeasuredProducts> MeasuredProducts::FromCsv(std::string_view csv, const s
 
 double MeasuredProducts::PredictUs(const GpuModel& gpu, const GpuProduct& product,
                                    GpuForm form) const {
-  const Sizes asked = {product.batch, product.m, product.n, product.k};
-  if (const auto found = us_.find(asked); found != us_.end()) return found->second;
-  std::array<std::vector<Neighbour>, 4> near;
-  int unmatched = 0;
-  for (size_t i = 0; i < 4; ++i) {
-    near[i] = NeighboursOf(asked[i], values_[i], form == GpuForm::kOriginal);
-    unmatched += near[i].size() > 1;
-  }
-  double gflops = 0, gbs = 0, weights = 0;
-  for (const Corner& corner : CornersOf(near)) {
-    const double weight = form == GpuForm::kCorrected
-                              ? corner.product_of_weights
-                              : corner.sum_of_weights / unmatched / (1 << (unmatched - 1));
-    const auto& [batch, m, n, k] = corner.sizes;
-    const auto known = us_.find(corner.sizes);
-    if (std::min({batch, m, n, k}) == 0) {
-      weights += weight;  // and achieves nothing
-    } else if (std::max({batch, m, n, k}) == kInfinite) {
-      weights += weight;
-      gflops += weight * gpu.gflops;
-      gbs += weight * gpu.dram_gbs;
-    } else if (known != us_.end()) {
-      const GpuProduct measured = {batch, m, n, k};
-      weights += weight;
-      gflops += weight * measured.multiply_adds() / known->second / 1000;
-      gbs += weight * measured.bytes() / known->second / 1000;
-    }
-  }
-  // Corners that nobody measured are left out. Where none is left the peaks are all that is known.
-  if (!(gflops > 0)) return RooflineUs(gpu, product);
-  gflops /= weights;
-  gbs /= weights;
-  return std::max(product.multiply_adds() / gflops, product.bytes() / gbs) / 1000;
+  Lines lines;
+  for (const Measured& line : lines_) lines.push_back(&line);
+  if (form == GpuForm::kCorrected) return UsAt(Interpolated(lines, product, product, 0), product);
+  OriginalProducts original(gpu, product, /*nearer_weighs_more=*/form == GpuForm::kListed);
+  return original.Us(lines).value_or(RooflineUs(gpu, product));
 }
 
 }  // namespace rowhouse

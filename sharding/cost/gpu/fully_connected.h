@@ -2,14 +2,15 @@
 // predict for other sizes (the authors of gpu_model.h: effective FLOP/s and bandwidth are
 // interpolated, and the slower of arithmetic and memory decides).
 //
-// Each size that the table lacks is put between its two neighbours; below the smallest measured
-// size the neighbour is 0, where nothing is achieved, and above the largest it is infinity, where
-// the processor's peaks are; both then weigh 1/2. Threads: const functions may be shared.
+// Corrected, a size that the table lacks is put between its two neighbours, linearly; below the
+// smallest measured size a product takes as long as one of that size, above the largest it achieves
+// as much as one of that size. So times are continuous, and do not grow below the grid. The
+// original puts a neighbour of 0, where nothing is achieved, below the smallest size and an
+// infinite one, with the processor's peaks, above the largest; its weights grow with the distance
+// and jump at the grid's edges. Threads: const functions may be shared.
 #pragma once
 
-#include <array>
 #include <cstdint>
-#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,7 +33,8 @@ double RooflineUs(const GpuModel& gpu, const GpuProduct& product);
 
 class MeasuredProducts {
  public:
-  // Products of the same sizes are averaged. kUsage if there are none or a time is not above 0.
+  // Of products of the same sizes the mean counts; in the original form the first one. kUsage if
+  // there are none or a time is not above 0.
   struct Measured {
     GpuProduct product;
     double us = 0;
@@ -45,16 +47,13 @@ class MeasuredProducts {
   static Result<MeasuredProducts> FromCsv(std::string_view csv, const std::string& name,
                                           const std::string& kernel_prefix);
 
+  // In the original form, where no measured product has all of `product`'s sizes that occur in the
+  // table: at the peaks.
   double PredictUs(const GpuModel& gpu, const GpuProduct& product,
                    GpuForm form = GpuForm::kCorrected) const;
 
-  size_t size() const { return us_.size(); }
-
  private:
-  using Sizes = std::array<uint64_t, 4>;  // batch, m, n, k
-
-  std::map<Sizes, double> us_;
-  std::array<std::vector<uint64_t>, 4> values_;  // measured sizes, ascending
+  std::vector<Measured> lines_;  // as measured
 };
 
 }  // namespace rowhouse

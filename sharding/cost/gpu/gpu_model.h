@@ -30,8 +30,9 @@ enum class GpuForm {
   kListed,
   // Besides, as the published measurements ask for: no more tables are read at once than there are;
   // a kernel with shared memory moves the gradients of backward SGD as often as one without;
-  // weights of neighbours are those of multilinear interpolation. And as few lookups ask for: L2 is
-  // filled with no more bytes than are looked up.
+  // products are interpolated linearly and continued beyond the table without a jump
+  // (fully_connected.h). And as few lookups ask for: L2 is filled with no more bytes than are
+  // looked up.
   kCorrected,
 };
 

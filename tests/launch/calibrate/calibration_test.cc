@@ -12,10 +12,18 @@ using testing::HasSubstr;
 
 TEST(PointSamples, LeaveOutSlowPassesAndTheSlowestFifthOfAnother) {
   PointSamples samples;
-  for (const double ns : {10.0, 11.0, 12.0, 13.0, 100.0}) samples.Add(0, ns);
+  for (const double ns : {10.0, 11.0, 12.0, 13.0, 14.0}) samples.Add(0, ns);
   for (const double ns : {12.0, 12.0}) samples.Add(1, ns);
-  for (const double ns : {20.0, 22.0, 24.0}) samples.Add(2, ns);
+  for (const double ns : {15.1, 15.2}) samples.Add(2, ns);
+  EXPECT_LT(samples.spread(), kBusySpread);
   EXPECT_DOUBLE_EQ(samples.ns(), (11.5 + 12) / 2);
+}
+
+TEST(PointSamples, BesideOtherWorkCountTheFastestQuarter) {
+  PointSamples samples;
+  for (const double ns : {90.0, 10.0, 40.0, 11.0, 30.0, 35.0, 60.0, 80.0}) samples.Add(0, ns);
+  EXPECT_GT(samples.spread(), kBusySpread);
+  EXPECT_DOUBLE_EQ(samples.ns(), 10.5);
 }
 
 TEST(PointSamples, HaveTheSpreadOfAllPasses) {
@@ -66,11 +74,18 @@ TEST(Calibrate, JudgesAtHeldOutPointsAndAsManyOthers) {
   EXPECT_EQ(errors.begin()->second.held_out.count, judged.size() / 2);
 }
 
-TEST(Calibrate, EndsWhenItIsTold) {
-  const auto refuse = [](const std::string&, int) {
-    return MakeStatus(StatusCode::kUnavailable, "enough");
+TEST(Calibrate, EndsWhenItIsToldAndKeepsWhatItMeasured) {
+  std::vector<double> parts;
+  const auto refuse = [&](const std::string&, int, double done) {
+    parts.push_back(done);
+    return parts.size() < 2 ? OkStatus() : MakeStatus(StatusCode::kUnavailable, "enough");
   };
-  EXPECT_EQ(Calibrate({.on_kernel = refuse}).status().code(), StatusCode::kUnavailable);
+  const Result<Calibration> calibration =
+      Calibrate({.passes = 2, .point_ms = 0, .only = {"dense_update_sgd"}, .on_kernel = refuse});
+  ASSERT_OK(calibration);
+  EXPECT_EQ(calibration.value().cut_off.code(), StatusCode::kUnavailable);
+  EXPECT_TRUE(calibration.value().machine.HasKernel("dense_update_sgd"));
+  EXPECT_THAT(parts, testing::ElementsAre(0, 0.5));
 }
 
 // A row takes 1 ns up to 4 MiB, and 100 ns beyond.

@@ -257,5 +257,11 @@ TEST(PlanPictures, MissesFallWithTheCache) {
   }
 }
 
+TEST(CandidateNames, MayBeSeveralPlanFiles) {
+  EXPECT_THAT(CandidateNames("row_wise,a.json,plans/b,auto").value(),
+              testing::ElementsAre("row_wise", "a.json", "plans/b", "auto"));
+  EXPECT_EQ(CandidateNames("row_wise,b").status().code(), StatusCode::kUsage);
+}
+
 }  // namespace
 }  // namespace rowhouse

@@ -126,6 +126,7 @@ TEST(MachineOfRun, ACalibrationOfAnotherProcessorOrOfABusyHostIsWarnedAbout) {
     kernel = KernelTable::FromJson(json).value();
   }
   EXPECT_THAT(warning(), HasSubstr("was measured beside other work"));
+  EXPECT_TRUE(MachineOf(path).value().is_measured_here);
   machine.constants["in_step_pull"].value = -1;
   EXPECT_OK(WriteFileDurably(path, machine.ToJson().dump()));
   EXPECT_THAT(MachineOf(path).status().message(), HasSubstr("expected 0 or more"));

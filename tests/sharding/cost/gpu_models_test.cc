@@ -202,14 +202,65 @@ MeasuredProducts ProductsOf(const json& measured) {
   return table.value();
 }
 
-TEST(GpuModelsTest, ProductsAreInterpolatedAsInTheVectors) {
-  const json vectors = LoadVectors("perf_model.json")["fc_interpolation"];
-  const MeasuredProducts table = ProductsOf(vectors["measured"]);
-  for (const json& want : vectors["queries"]) {
+void ExpectPredictions(const MeasuredProducts& table, const json& queries) {
+  for (const json& want : queries) {
     const GpuProduct product = {want["batch_size"], want["M"], want["N"], want["K"]};
-    EXPECT_DOUBLE_EQ(table.PredictUs(V100(), product, GpuForm::kOriginal),
-                     want["predicted_us"].get<double>())
-        << want;
+    const double us = want["predicted_us"];
+    EXPECT_NEAR(table.PredictUs(V100(), product, GpuForm::kOriginal), us, 1e-9 * us) << want;
+  }
+}
+
+TEST(GpuModelsTest, ProductsArePredictedAsByTheOriginalFunction) {
+  const json vectors = LoadVectors("perf_model.json")["fc_interpolation"];
+  ExpectPredictions(ProductsOf(vectors["measured"]), vectors["queries"]);
+  size_t executed = 0;
+  for (const auto& [name, of_table] : vectors["executed"].items()) {
+    SCOPED_TRACE(name);
+    ExpectPredictions(ProductsOf(of_table["measured"]), of_table["queries"]);
+    executed += of_table["queries"].size();
+  }
+  EXPECT_EQ(executed, 90u);
+}
+
+// Steps by one across each measured size of a dimension, the other sizes among, between and beyond
+// those measured. Sizes of the vectors are taken 1024 times, so that a step is small.
+void ExpectNoJumps(const MeasuredProducts& table, const std::vector<GpuProduct>& measured,
+                   GpuProduct at, uint64_t GpuProduct::*size) {
+  const auto us = [&](uint64_t value) {
+    at.*size = value;
+    return table.PredictUs(V100(), at);
+  };
+  uint64_t least = UINT64_MAX;
+  for (const GpuProduct& product : measured) {
+    const uint64_t edge = product.*size;
+    EXPECT_NEAR(us(edge - 1), us(edge), 5e-3 * us(edge)) << edge;
+    EXPECT_NEAR(us(edge + 1), us(edge), 5e-3 * us(edge)) << edge;
+    least = std::min(least, edge);
+  }
+  for (uint64_t value = least; value > 1; value /= 2) {
+    EXPECT_LE(us(value / 2), us(value) * (1 + 1e-12)) << value;
+  }
+}
+
+TEST(GpuModelsTest, CorrectedTimesOfProductsAreContinuousAndDoNotGrowBelowTheGrid) {
+  for (const auto& of_table : LoadVectors("perf_model.json")["fc_interpolation"]["executed"]) {
+    std::vector<MeasuredProducts::Measured> lines;
+    std::vector<GpuProduct> measured;
+    for (const json& line : of_table["measured"]) {
+      measured.push_back({line["batch_size"].get<uint64_t>() << 10, line["M"].get<uint64_t>() << 10,
+                          line["N"].get<uint64_t>() << 10, line["K"].get<uint64_t>() << 10});
+      lines.push_back({.product = measured.back(), .us = line["us"]});
+    }
+    const auto table = MeasuredProducts::Make(lines);
+    ASSERT_OK(table);
+    for (const GpuProduct& at : {GpuProduct{100 << 10, 300 << 10, 64 << 10, 80 << 10},
+                                 GpuProduct{64 << 10, 5000 << 10, 900 << 10, 100 << 10},
+                                 GpuProduct{1 << 9, 2 << 10, 2 << 10, 2000 << 10}}) {
+      for (uint64_t GpuProduct::*const size :
+           {&GpuProduct::batch, &GpuProduct::m, &GpuProduct::n, &GpuProduct::k}) {
+        ExpectNoJumps(table.value(), measured, at, size);
+      }
+    }
   }
 }
 
@@ -223,8 +274,8 @@ TEST(GpuModelsTest, OnlyCorrectedWeightsComeNearANeighbourNearIt) {
             0.15 * 7639.997);
 }
 
-TEST(GpuModelsTest, CornersThatNobodyMeasuredAreLeftOut) {
-  // Of the four corners around 100 x 100, one is known.
+TEST(GpuModelsTest, SizesAreSoughtAmongTheLinesOfTheirNeighbours) {
+  // No full grid: each m was measured with an n of its own.
   const auto table = MeasuredProducts::Make(
       {{.product = {1, 64, 64, 8}, .us = 4}, {.product = {1, 128, 256, 8}, .us = 16}});
   ASSERT_OK(table);
@@ -241,7 +292,6 @@ TEST(GpuModelsTest, CsvOfProductsIsReadByItsColumns) {
       "volta_sgemm_32x32_tn,1,64,32,16,4.0,x\r\n";
   const auto table = MeasuredProducts::FromCsv(csv, "fc.csv", "volta");
   ASSERT_OK(table);
-  EXPECT_EQ(table.value().size(), 1u);
   EXPECT_EQ(table.value().PredictUs(V100(), {1, 64, 32, 16}), 3.0);  // the mean
   EXPECT_EQ(MeasuredProducts::FromCsv(csv, "fc.csv", "void gemv")
                 .value()

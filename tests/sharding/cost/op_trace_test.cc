@@ -62,7 +62,7 @@ TEST(OpTraceTest, SumIsTheOneWorkedByHand) {
 
 TEST(OpTraceTest, SumOfTheOriginalFormIsTheOneWorkedByHand) {
   const OpTracePrediction sum = PredictSmall({.form = GpuForm::kOriginal});
-  EXPECT_NEAR(sum.us_per_iteration(), 31.556786, 1e-6);
+  EXPECT_NEAR(sum.us_per_iteration(), 30.556786, 1e-6);
   EXPECT_NEAR(UsOf(sum, "LookupFunctionBackward"), 2580480 / 809e3, 1e-12);
 }
 
