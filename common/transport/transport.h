@@ -25,13 +25,15 @@
 
 namespace rowhouse {
 
-// Who sent a message to a listener: 1 to 255 bytes, the first not 0, which the dialer chooses (job
-// id, rank, incarnation, session). No two dialers ever have the same one, because the second would
-// take over the connection of the first.
+// Who sent a message to a listener: 1 to 255 bytes, the first not 0, which the dialer chooses
+// (peer_name.h). No two dialers ever have the same one, because the second would take over the
+// connection of the first.
 using PeerId = std::string;
 
 struct Incoming {
-  PeerId peer;          // Listener: the sender's identity. Dialer: unused.
+  // Listener: the sender's identity. Where members of a job are asked for its key (security.h), it
+  // is the one that the sender was let in with. Dialer: unused.
+  PeerId peer;
   size_t listener = 0;  // Dialer: index of the listener that answered.
   Frames frames;
 };
@@ -65,7 +67,8 @@ class Dialer {
   // Messages sent before the listener is there wait in its queue; kResourceExhausted if it is full.
   virtual Status Send(size_t listener, Frames frames) = 0;
 
-  // The next message from any listener, taken fairly; nullopt when timeout_ms passed.
+  // The next message from any listener, taken fairly; nullopt when timeout_ms passed. kUsage, which
+  // begins with its endpoint, if a listener has turned this dialer away.
   virtual Result<std::optional<Incoming>> Receive(int timeout_ms) = 0;
 };
 

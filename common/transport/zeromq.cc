@@ -8,18 +8,23 @@
 #include <algorithm>
 #include <cerrno>
 #include <deque>
+#include <mutex>
+#include <optional>
 #include <unordered_map>
 #include <zmq.hpp>
 
 #include "common/clock.h"
 #include "common/open_files.h"
 #include "common/transport/release_list.h"
+#include "common/transport/zeromq_gate.h"
+#include "common/transport/zeromq_security.h"
 
 namespace rowhouse {
 namespace {
 
-// ZeroMQ over TCP: a ROUTER for each Listener, a DEALER for each line of a Dialer. The only file
-// that includes ZeroMQ. What libzmq 4.3.4 does by default and we must not have:
+// ZeroMQ over TCP: a ROUTER for each Listener, a DEALER for each line of a Dialer. These files
+// (zeromq*) are the only ones that include ZeroMQ. What libzmq 4.3.4 does by default and we must
+// not have:
 //  - a ROUTER drops, and says it has sent, what its peer's queue does not take: ROUTER_MANDATORY
 //    makes that EAGAIN (kept in our own bounded queue) or EHOSTUNREACH (kUnavailable);
 //  - a peer that comes back while its broken connection is not yet noticed is turned away for
@@ -31,7 +36,11 @@ namespace {
 //    queue. So a ROUTER's queue has no limit at which reading stops: askers have a few requests
 //    under way each, and what a stranger sends is read and refused. A ROUTER sends no heartbeats:
 //    TCP's keepalive finds hosts that vanished;
-//  - its limits count messages, of any size: what waits for a peer is limited in bytes here.
+//  - its limits count messages, of any size: what waits for a peer is limited in bytes here;
+//  - a ROUTER believes what a peer says its identity is: the user name that the key was checked
+//  with
+//    has to be the same;
+//  - a dialer that was turned away stays silent: HandshakeWatch looks for it while nothing arrives.
 // A DEALER keeps IMMEDIATE off: messages may wait in it before the listener is there and across a
 // reconnect, bounded by the high-water mark, and a listener that was started again learns of them.
 // With IMMEDIATE on they would be lost without a word at each disconnect.
@@ -48,15 +57,25 @@ constexpr int kConnectTimeoutMs = 5000;
 constexpr int kBacklog = 4096;
 // Messages that a dialer may leave unread: far more than answers to what it has under way.
 constexpr int kMaxUnread = 1000;
+// While nothing arrives, a dialer looks this often whether a listener has turned it away.
+constexpr TimeMs kWatchIntervalMs = 100;
 // Messages a line may give in a row while others have some too.
 constexpr int kTurnMessages = 16;
 
 struct Context {
   explicit Context(const ZeroMqOptions& zeromq_options) : options(zeromq_options) {}
+  // Made by the first listener.
+  ZeroMqGate& Gate() {
+    std::call_once(gate_is_made, [this] { gate.emplace(zmq, options.security); });
+    return *gate;
+  }
+
   const ZeroMqOptions options;
   // Before `zmq`, which returns the last loans when it ends.
   ReleaseList loans;
   zmq::context_t zmq;
+  std::once_flag gate_is_made;
+  std::optional<ZeroMqGate> gate;
 };
 using ContextPtr = std::shared_ptr<Context>;
 
@@ -188,10 +207,12 @@ Sent TrySend(zmq::socket_t& socket, const PeerId* peer, Parts& parts) {
   return is_cut ? Sent::kUnreachable : Sent::kYes;
 }
 
-// One whole message if there is one. Never waits.
-std::optional<Incoming> TryReceive(zmq::socket_t& socket, bool is_router) {
+// One whole message if there is one. Never waits. `*is_stamped`: whether a listener may believe it.
+std::optional<Incoming> TryReceive(const Security& security, zmq::socket_t& socket, bool is_router,
+                                   bool* is_stamped) {
   Incoming incoming;
   bool has_peer = !is_router;
+  *is_stamped = true;
   for (bool more = true; more;) {
     zmq::message_t part;
     while (zmq_msg_recv(part.handle(), socket.handle(), ZMQ_DONTWAIT) < 0) {
@@ -202,6 +223,7 @@ std::optional<Incoming> TryReceive(zmq::socket_t& socket, bool is_router) {
     }
     more = part.more();
     if (has_peer) {
+      if (is_router) *is_stamped = *is_stamped && IsStamped(security, incoming.peer, part);
       incoming.frames.push_back(ToFrame(std::move(part)));
     } else {
       incoming.peer = part.to_string();
@@ -298,7 +320,10 @@ class ZeroMqListener final : public Listener {
         wake_fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
     PCHECK(wake_fd_ >= 0) << "eventfd";
   }
-  ~ZeroMqListener() override { close(wake_fd_); }
+  ~ZeroMqListener() override {
+    context_->Gate().Leave(socket_);
+    close(wake_fd_);
+  }
 
   const std::string& endpoint() const override { return endpoint_; }
 
@@ -307,7 +332,7 @@ class ZeroMqListener final : public Listener {
     for (bool timed_out = false;;) {
       context_->loans.FreeAll();
       FlushOutboxes();
-      if (auto incoming = TryReceive(socket_, /*is_router=*/true)) return incoming;
+      if (auto incoming = TakeStamped()) return incoming;
       if (timed_out) return std::optional<Incoming>();
       const TimeMs left_ms = countdown.LeftMs();
       zmq_pollitem_t items[] = {{socket_.handle(), 0, ZMQ_POLLIN, 0},
@@ -335,6 +360,19 @@ class ZeroMqListener final : public Listener {
   void Wake() override { eventfd_write(wake_fd_, 1); }
 
  private:
+  // The next message whose sender is who it says. Others are dropped.
+  std::optional<Incoming> TakeStamped() {
+    for (bool is_stamped = false;;) {
+      auto incoming =
+          TryReceive(context_->options.security, socket_, /*is_router=*/true, &is_stamped);
+      if (!incoming || is_stamped) return incoming;
+      constexpr int kSeconds = 10;
+      LOG_EVERY_T(WARNING, kSeconds)
+          << "dropped a message listener=" << endpoint_
+          << ": its sender has the job's key, but goes by another's identity";
+    }
+  }
+
   void FlushOutboxes() {
     for (auto outbox = outboxes_.begin(); outbox != outboxes_.end();) {
       const Sent sent = outbox->second.Flush(socket_, &outbox->first);
@@ -390,10 +428,11 @@ class ZeroMqDialer final : public Dialer {
       if (auto incoming = TakeFromReady()) return incoming;
       if (timed_out) return std::optional<Incoming>();
       const TimeMs left_ms = countdown.LeftMs();
-      Poll(poll_items_, waiting_ == 0 ? left_ms : std::min(left_ms, kFlushIntervalMs));
+      Poll(poll_items_, std::min(left_ms, waiting_ == 0 ? kWatchIntervalMs : kFlushIntervalMs));
       for (size_t i = 0; i < poll_items_.size(); ++i) {
         if (poll_items_[i].revents != 0) ready_.push_back({.listener = i});
       }
+      if (ready_.empty()) RETURN_IF_ERROR(CheckHandshakes());
       timed_out = left_ms == 0;
     }
   }
@@ -402,6 +441,7 @@ class ZeroMqDialer final : public Dialer {
   struct Line {
     zmq::socket_t socket;
     std::string endpoint;
+    HandshakeWatch handshakes;
     Outbox outbox;
   };
   // A line that had something to read, and how much of its turn is used.
@@ -416,8 +456,13 @@ class ZeroMqDialer final : public Dialer {
       zmq::socket_t socket = MakeSocket(*context_, zmq::socket_type::dealer);
       socket.set(zmq::sockopt::routing_id, identity);
       socket.set(zmq::sockopt::connect_timeout, kConnectTimeoutMs);
+      SecureDialer(context_->options.security, identity, socket);
+      HandshakeWatch handshakes(context_->zmq, socket);
       socket.connect(endpoint);
-      return Line{.socket = std::move(socket), .endpoint = endpoint, .outbox = {}};
+      return Line{.socket = std::move(socket),
+                  .endpoint = endpoint,
+                  .handshakes = std::move(handshakes),
+                  .outbox = {}};
     } catch (const zmq::error_t& error) {
       return ZeroMqError("connect to", endpoint, error.num());
     }
@@ -431,13 +476,20 @@ class ZeroMqDialer final : public Dialer {
     }
   }
 
+  Status CheckHandshakes() {
+    for (Line& line : lines_) RETURN_IF_ERROR(line.handshakes.Check(line.endpoint));
+    return OkStatus();
+  }
+
   // The lines found ready take turns of a few messages; looking at all lines for each message
   // would cost a system call for each line.
   std::optional<Incoming> TakeFromReady() {
     for (; !ready_.empty(); ready_.pop_front()) {
       Turn& turn = ready_.front();
       if (turn.taken == kTurnMessages) continue;
-      auto incoming = TryReceive(lines_[turn.listener].socket, /*is_router=*/false);
+      bool is_stamped = true;  // Answers are not: a dialer knows whom it has called.
+      auto incoming = TryReceive(context_->options.security, lines_[turn.listener].socket,
+                                 /*is_router=*/false, &is_stamped);
       if (!incoming) continue;
       ++turn.taken;
       incoming->listener = turn.listener;
@@ -498,13 +550,10 @@ class ZeroMqTransport final : public Transport {
       socket.set(zmq::sockopt::router_mandatory, true);
       socket.set(zmq::sockopt::router_handover, true);
       socket.set(zmq::sockopt::backlog, kBacklog);
-      if (fd >= 0) {
-        socket.set(zmq::sockopt::use_fd, fd);
-        // With a descriptor the address is not looked at.
-        socket.bind("tcp://*:*");
-        return Made(std::move(socket), address);
-      }
-      socket.bind(address);
+      if (fd >= 0) socket.set(zmq::sockopt::use_fd, fd);
+      // With a descriptor the address is not looked at.
+      context_->Gate().Open(socket, [&] { socket.bind(fd >= 0 ? "tcp://*:*" : address); });
+      if (fd >= 0) return Made(std::move(socket), address);
       std::string endpoint = socket.get(zmq::sockopt::last_endpoint);
       return Made(std::move(socket), std::move(endpoint));
     } catch (const zmq::error_t& error) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "common/transport/security.h"
 #include "common/transport/transport.h"
 
 namespace rowhouse {
@@ -20,6 +21,7 @@ struct ZeroMqOptions {
   // dialer whose host was silent for as long.
   int heartbeat_ms = 2000;
   int linger_ms = 1000;  // how long closing waits for what is still to be sent
+  Security security = {};
 };
 
 // A transport over TCP. Its listeners and dialers may outlive it. Raises the process's soft limit

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "common/scatter.h"
+#include "common/transport/peer_name.h"
 #include "common/transport/zeromq.h"
 #include "launch/hosts/host_facts.h"
 #include "launch/profile/run_profiler.h"
@@ -69,8 +70,9 @@ OneShard::OneShard(const OneShardOptions& options)
       phases_(clock_, {{.name = "pull", .amounts = {"rows"}},
                        {.name = "push", .amounts = {"rows"}},
                        {.name = "other"}}),
-      shard_transport_(MakeZeroMqTransport({})),
-      worker_transport_(MakeZeroMqTransport({})),
+      security_{.kind = Security::Kind::kPlain, .key = NewKey()},
+      shard_transport_(MakeZeroMqTransport({.security = security_})),
+      worker_transport_(MakeZeroMqTransport({.security = security_})),
       batches_(options.steps) {}
 
 // The worker leaves first, so that the shard has nothing left to send.
@@ -115,7 +117,7 @@ Result<std::unique_ptr<OneShard>> OneShard::Start(const OneShardOptions& options
       one->clock_);
   ASSIGN_OR_RETURN(const std::string endpoint, one->runner_->Start());
 
-  ASSIGN_OR_RETURN(one->dialer_, one->worker_transport_->MakeDialer("bench-worker"));
+  ASSIGN_OR_RETURN(one->dialer_, one->worker_transport_->MakeDialer(PeerIdOf({.job_id = kJobId})));
   ASSIGN_OR_RETURN([[maybe_unused]] const size_t listener, one->dialer_->Connect(endpoint));
   ShardAddress address;
   address.endpoint = endpoint;

@@ -15,6 +15,7 @@
 #include "common/clock.h"
 #include "common/phase_log.h"
 #include "common/status.h"
+#include "common/transport/security.h"
 #include "common/transport/transport.h"
 #include "common/wire/control.h"
 #include "launch/profile/run_profile.h"
@@ -79,7 +80,8 @@ class OneShard {
   PhaseLog phases_;      // of the client: pull, push, other
   MessageLog messages_;  // if the phases keep spans
   ClientPhases pull_phases_, push_phases_;
-  uint64_t runs_ = 0;  // since the profile began
+  uint64_t runs_ = 0;        // since the profile began
+  const Security security_;  // as a run has it
   std::unique_ptr<Transport> shard_transport_, worker_transport_;
   std::unique_ptr<ShardRunner> runner_;
   std::unique_ptr<Dialer> dialer_;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "common/scatter.h"
+#include "common/transport/peer_name.h"
 #include "common/wire/codec.h"
 #include "common/wire/pull.h"
 #include "launch/bench/bench.h"
@@ -103,8 +104,11 @@ class FirstTouchBench final : public Bench {
     header.job_id = kJobId;
     const PullRequest request{.tables = {{0, kPullRows, 0}}, .bags = {}};
     const uint64_t before = shard_->stats().pulled.first_touched;
-    const std::vector<ShardAction> actions = HandleAll(
-        *shard_, MessageArrived{"bench", EncodeMessage(header, request, std::move(payload))}, 0);
+    const std::vector<ShardAction> actions =
+        HandleAll(*shard_,
+                  MessageArrived{PeerIdOf({.job_id = kJobId}),
+                                 EncodeMessage(header, request, std::move(payload))},
+                  0);
     if (actions.size() != 1 || !std::holds_alternative<SendFrames>(actions[0]) ||
         shard_->stats().pulled.first_touched - before != kPullRows ||
         shard_->stats().rows_evicted != 0 ||

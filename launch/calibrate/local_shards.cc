@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "common/transport/peer_name.h"
 #include "common/transport/zeromq.h"
 #include "launch/calibrate/stopwatch.h"
 #include "launch/calibrate/thread_time.h"
@@ -23,6 +24,7 @@ Result<std::unique_ptr<LocalShards>> LocalShards::Start(const EmbeddingTables& t
 // The worker leaves first, so that the shards have nothing left to send.
 LocalShards::~LocalShards() {
   dialer_.reset();
+  second_dialer_.reset();
   for (OneShard& shard : shards_) {
     if (shard.runner != nullptr) shard.runner->Stop();
   }
@@ -30,7 +32,7 @@ LocalShards::~LocalShards() {
 
 Result<ShardAddress> LocalShards::OpenShard(MeasuredShard shard) {
   OneShard& opened = shards_.emplace_back();
-  opened.transport = MakeZeroMqTransport({});
+  opened.transport = MakeZeroMqTransport({.security = security_});
   ShardAddress address = shard.Address("");
   opened.runner = std::make_unique<ShardRunner>(
       shard.name, std::move(shard.shard), std::move(shard.store), /*log=*/nullptr,
@@ -58,11 +60,17 @@ Status LocalShards::Open(const EmbeddingTables& tables, uint32_t shards, bool po
 
 Status LocalShards::Dial(const Plan& plan, const std::vector<ShardAddress>& addresses) {
   const std::vector<pid_t> before = ThreadIds();
-  worker_transport_ = MakeZeroMqTransport({});
-  ASSIGN_OR_RETURN(dialer_, worker_transport_->MakeDialer("calibration"));
-  for (const ShardAddress& address : addresses) {
-    RETURN_IF_ERROR(dialer_->Connect(address.endpoint).status());
-  }
+  worker_transport_ = MakeZeroMqTransport({.security = security_});
+  const auto dial = [&](uint32_t rank, std::unique_ptr<Dialer>* dialer) -> Status {
+    const PeerName name = {.job_id = MeasuredShard::kJobId, .worker = rank};
+    ASSIGN_OR_RETURN(*dialer, worker_transport_->MakeDialer(PeerIdOf(name)));
+    for (const ShardAddress& address : addresses) {
+      RETURN_IF_ERROR((*dialer)->Connect(address.endpoint).status());
+    }
+    return OkStatus();
+  };
+  RETURN_IF_ERROR(dial(0, &dialer_));
+  RETURN_IF_ERROR(dial(1, &second_dialer_));
   worker_threads_ = NewThreads(before, ThreadIds());
   const auto worker = [&](uint32_t rank) {
     return std::make_unique<PsClient>(
@@ -100,7 +108,7 @@ Result<ExchangeNs> LocalShards::Push(const std::vector<RowBatch>* rows) {
 Status LocalShards::ApplyStep() {
   const std::vector<RowBatch> nothing;
   second_->StartPush(step_++, kLearningRate, /*samples=*/1, &nothing);
-  RETURN_IF_ERROR(RunClient(*second_, *dialer_, clock_));
+  RETURN_IF_ERROR(RunClient(*second_, *second_dialer_, clock_));
   client_->StartStats(step_);  // Answered when the step is applied.
   return RunClient(*client_, *dialer_, clock_);
 }

@@ -20,6 +20,7 @@
 
 #include "common/clock.h"
 #include "common/status.h"
+#include "common/transport/security.h"
 #include "common/transport/transport.h"
 #include "launch/calibrate/bound_cores.h"
 #include "launch/calibrate/measured_shard.h"
@@ -64,10 +65,11 @@ class LocalShards {
   Result<ExchangeNs> Time(const Begin& begin);
 
   const SystemClock clock_;
-  std::optional<BoundToCore> bound_;  // the caller
+  const Security security_{.kind = Security::Kind::kPlain, .key = NewKey()};  // as a run has it
+  std::optional<BoundToCore> bound_;                                          // the caller
   std::unique_ptr<Transport> worker_transport_;
   std::vector<OneShard> shards_;
-  std::unique_ptr<Dialer> dialer_;
+  std::unique_ptr<Dialer> dialer_, second_dialer_;
   std::unique_ptr<PsClient> client_, second_;
   std::vector<pid_t> worker_threads_;  // of ZeroMQ
   uint64_t step_ = 0;

@@ -3,6 +3,7 @@
 #include <utility>
 #include <variant>
 
+#include "common/transport/peer_name.h"
 #include "launch/calibrate/stopwatch.h"
 
 namespace rowhouse {
@@ -47,13 +48,13 @@ Status ShardAlone::Give(ShardEvent event, double* ns, double* update_ns) {
 }
 
 Status ShardAlone::Run(double* ns, double* update_ns) {
+  const PeerId peer = PeerIdOf({.job_id = MeasuredShard::kJobId});
   while (client_->busy()) {
     std::vector<Outgoing> outgoing = client_->TakeOutgoing(kNow);
     if (outgoing.empty()) return MakeStatus(StatusCode::kInternal, "{} is silent", shard_.name);
     for (Outgoing& message : outgoing) {
       RETURN_IF_ERROR(
-          Give(MessageArrived{.peer = PeerId("calibration"), .frames = std::move(message.frames)},
-               ns, update_ns));
+          Give(MessageArrived{.peer = peer, .frames = std::move(message.frames)}, ns, update_ns));
     }
   }
   return client_->status();

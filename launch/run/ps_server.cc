@@ -19,6 +19,7 @@
 #include "launch/hosts/cpu_mask.h"
 #include "launch/hosts/host_facts.h"
 #include "launch/plan/plan_of_run.h"
+#include "launch/run/key_file.h"
 #include "launch/run/temporary_rows.h"
 #include "ps/node/server.h"
 
@@ -52,7 +53,8 @@ class StopDeadline {
     TimeMs stop_by = 0;
     while (!is_over_) {
       pollfd supervisor = {.fd = supervisor_fd, .events = POLLIN, .revents = 0};
-      // Nothing is ever written to the pipe: readable means end of file, so the supervisor is gone.
+      // The key has been read, and nothing else is ever written to the pipe: readable means end of
+      // file, so the supervisor is gone.
       if (g_stop || supervisor_fd < 0) {
         std::this_thread::sleep_for(std::chrono::milliseconds(kPollMs));
       } else if (poll(&supervisor, 1, kPollMs) > 0) {
@@ -83,6 +85,15 @@ std::string AnyPortBeside(const std::string& endpoint) {
   return endpoint.substr(0, endpoint.rfind(':')) + ":0";
 }
 
+// What the supervisor says first.
+Result<Security> ReadSupervisorsSecurity(int fd) {
+  std::string line;
+  for (char letter = 0; read(fd, &letter, 1) == 1 && letter != '\n';) line += letter;
+  Result<Security> security = ReadSecurityText(line);
+  if (security.ok()) return security;
+  return security.status().Annotate("the supervisor's first line");
+}
+
 Status Serve(const Settings& settings) {
   const bool is_supervised = settings.server.supervisor_fd >= 0;
   // The supervisor's death closes the pipe. If this process is stopped then (SIGSTOP), this signal
@@ -105,7 +116,10 @@ Status Serve(const Settings& settings) {
     options.node.row_dir = temporary->path();
     options.rows_end_with_job = true;
   }
-  const std::unique_ptr<Transport> transport = MakeZeroMqTransport({});
+  ASSIGN_OR_RETURN(const Security security,
+                   is_supervised ? ReadSupervisorsSecurity(settings.server.supervisor_fd)
+                                 : FindSecurity(settings, /*by_hand=*/true));
+  const std::unique_ptr<Transport> transport = MakeZeroMqTransport({.security = security});
   const std::vector<int32_t>& fds = settings.server.listen_fds;
   const auto inherited = [&](size_t k) -> Result<std::unique_ptr<Listener>> {
     if (k >= fds.size()) {
@@ -125,6 +139,7 @@ Status Serve(const Settings& settings) {
                temporary == nullptr
                    ? ""
                    : "; rows are deleted when it ends, --row_dir=DIRECTORY keeps them");
+    fmt::print("rowhouse ps: {}\n", DescribeSecurity(settings));
     fflush(stdout);
   }
   const StopDeadline stop_deadline(settings.server.supervisor_fd,

@@ -65,6 +65,11 @@ Status Supervisor::Spawn() {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return IoError("pipe: {}", std::strerror(errno));
   pipe_to_child_ = ends[1];
+  const std::string line = SecurityText(options_.security) + "\n";
+  if (write(pipe_to_child_, line.data(), line.size()) != static_cast<ssize_t>(line.size())) {
+    close(ends[0]);
+    return IoError("cannot hand on the key: {}", std::strerror(errno));
+  }
 
   // Each descriptor is copied to a number above all that are open here, so that no copy overwrites
   // one that is yet to be copied.

@@ -3,7 +3,8 @@
 // posix_spawn starts it, because a process that has called MPI_Init must not fork.
 //
 // The supervisor owns the listening sockets and passes them on, so that ports are known before the
-// server runs. A pipe connects the two: when the server reads end of file there, the supervisor is
+// server runs. A pipe connects the two. It brings the key of the run, which no list of processes
+// may show: one line, SecurityText. When the server reads end of file there, the supervisor is
 // gone, and the server refuses new work, closes its stores and exits within --stop_deadline_ms. It
 // saves nothing then: changed rows that only its caches have are lost.
 // Threads: one.
@@ -16,6 +17,7 @@
 #include <vector>
 
 #include "common/status.h"
+#include "common/transport/security.h"
 #include "common/transport/tcp_socket.h"
 
 namespace rowhouse {
@@ -25,6 +27,7 @@ struct SupervisorOptions {
   uint16_t port = 0;                  // of the node; 0: the OS chooses one
   uint32_t shards = 1;
   std::vector<std::string> flags;  // "--row_dir=..." of the server
+  Security security;               // of the run; it is told the server through the pipe
   std::string name;                // "PS node 1 (rank 1 on host a)"
   uint32_t stop_deadline_ms = 30000;
 };

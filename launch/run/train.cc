@@ -15,6 +15,7 @@
 
 #include "common/clean_text.h"
 #include "common/clock.h"
+#include "common/transport/peer_name.h"
 #include "common/transport/zeromq.h"
 #include "common/utc_time.h"
 #include "launch/hosts/cluster.h"
@@ -22,6 +23,7 @@
 #include "launch/hosts/rank_map.h"
 #include "launch/hosts/roles.h"
 #include "launch/plan/plan_of_run.h"
+#include "launch/run/key_file.h"
 #include "launch/run/stop_request.h"
 #include "launch/run/supervisor.h"
 #include "launch/run/temporary_rows.h"
@@ -77,11 +79,12 @@ std::vector<std::string> ServerFlags(const Settings& settings) {
   return flags;
 }
 
-SupervisorOptions MakeSupervisorOptions(const Settings& settings, const std::string& address,
-                                        const std::string& name) {
+SupervisorOptions MakeSupervisorOptions(const Settings& settings, const Security& security,
+                                        const std::string& address, const std::string& name) {
   return {.address = address,
           .shards = settings.cluster.shards,
           .flags = ServerFlags(settings),
+          .security = security,
           .name = name,
           .stop_deadline_ms = settings.cluster.stop_deadline_ms};
 }
@@ -126,6 +129,7 @@ WorkerRunOptions MakeWorkerRunOptions(const Settings& settings, const TrainReque
   return {.host = cluster.host(),
           .nodes = NodesFromEndpoints(settings.cluster.ps_endpoints),
           .shards_per_node = settings.cluster.shards,
+          .session = NewSession(),
           .hosts = {hosts.begin(), hosts.end()},
           .cores = smallest.cpus,
           .started_at = NowInUtc(),
@@ -138,8 +142,10 @@ Status TrainAlone(const Settings& settings, const TrainRequest& request, Cluster
   RETURN_IF_ERROR(settings.PsRanks(1).status());
   ASSIGN_OR_RETURN(const NetworkInterface interface,
                    InterfaceToListenOn(settings.cluster.bind_interface, cluster.facts(), 0));
+  ASSIGN_OR_RETURN(const Security security,
+                   FindSecurity(settings, !settings.cluster.ps_endpoints.empty()));
   Supervisor supervisor(
-      MakeSupervisorOptions(settings, interface.address, NodeName(0, 0, cluster.host())));
+      MakeSupervisorOptions(settings, security, interface.address, NodeName(0, 0, cluster.host())));
   WorkerRunOptions options = MakeWorkerRunOptions(settings, request, cluster);
   options.worker_names = {WorkerName(0, 0, cluster.host())};
   std::atomic<bool> is_done = false;
@@ -157,7 +163,7 @@ Status TrainAlone(const Settings& settings, const TrainRequest& request, Cluster
       }
     });
   }
-  const std::unique_ptr<Transport> transport = MakeZeroMqTransport({});
+  const std::unique_ptr<Transport> transport = MakeZeroMqTransport({.security = security});
   const std::unique_ptr<Communicator> alone = MakeSoloCommunicator();
   const Status status = RunWorker({.settings = settings,
                                    .options = options,
@@ -183,7 +189,7 @@ std::vector<std::string> SharedSettings(const Settings& settings) {
   for (const SettingField& field : SettingFields()) {
     if (field.section == Section::kStorage || field.section == Section::kServer) continue;
     if (field.name == "data" || field.name == "model_dir" || field.name == "report") continue;
-    if (field.name == "bind_interface") continue;
+    if (field.name == "bind_interface" || field.name == "key_file") continue;
     shared.push_back(fmt::format("--{}={}", field.name, field.get(settings)));
   }
   shared.push_back("the config digest " + settings.config_digest());
@@ -221,13 +227,28 @@ Result<Roles> AssignRolesAsTold(const Settings& settings, const Cluster& cluster
   return AssignRoles(cluster.hosts(), ps);
 }
 
+// Collective. A key is not sent where --key_file names one: every rank reads its own host's file.
+Result<Security> ShareSecurity(const Settings& settings, Cluster& cluster) {
+  const bool is_sent = settings.cluster.key_file.empty();
+  Result<Security> mine = Security();
+  if (!is_sent || cluster.rank() == 0)
+    mine = FindSecurity(settings, !settings.cluster.ps_endpoints.empty());
+  RETURN_IF_ERROR(Agree(cluster.world(), mine.status(), "finding the key of the run"));
+  if (!is_sent) return mine;
+  ASSIGN_OR_RETURN(const std::string text,
+                   BroadcastFromFirst(cluster.world(), SecurityText(mine.value()),
+                                      "sharing the key of the run"));
+  return ReadSecurityText(text);
+}
+
 // Starts the server of this rank, PS node `node`; `*interface` is where it listens.
-Status StartNode(const Settings& settings, const Cluster& cluster, size_t node,
-                 std::unique_ptr<Supervisor>* supervisor, NetworkInterface* interface) {
+Status StartNode(const Settings& settings, const Security& security, const Cluster& cluster,
+                 size_t node, std::unique_ptr<Supervisor>* supervisor,
+                 NetworkInterface* interface) {
   ASSIGN_OR_RETURN(*interface, InterfaceToListenOn(settings.cluster.bind_interface, cluster.facts(),
                                                    static_cast<size_t>(cluster.rank())));
   *supervisor = std::make_unique<Supervisor>(MakeSupervisorOptions(
-      settings, interface->address, NodeName(node, cluster.rank(), cluster.host())));
+      settings, security, interface->address, NodeName(node, cluster.rank(), cluster.host())));
   return StartServer(settings, **supervisor);
 }
 
@@ -302,8 +323,9 @@ Status TrainUnderMpirun(const Settings& settings, const TrainRequest& request, C
   std::unique_ptr<Supervisor> supervisor;
   NetworkInterface interface;
   const auto node = static_cast<size_t>(mine - roles.ps.begin());
+  ASSIGN_OR_RETURN(const Security security, ShareSecurity(settings, cluster));
   const Status started =
-      is_ps ? StartNode(settings, cluster, node, &supervisor, &interface) : OkStatus();
+      is_ps ? StartNode(settings, security, cluster, node, &supervisor, &interface) : OkStatus();
   RETURN_IF_ERROR(Agree(cluster.world(), started, "starting the PS nodes"));
   ASSIGN_OR_RETURN(const std::vector<RankPlace> places,
                    GatherPlaces(is_ps ? supervisor->endpoint() : "", interface.name, cluster));
@@ -330,7 +352,7 @@ Status TrainUnderMpirun(const Settings& settings, const TrainRequest& request, C
                RankMapText(roles, settings.cluster.shards, places, settings.cluster.ps_endpoints));
     fflush(stdout);
   }
-  const std::unique_ptr<Transport> transport = MakeZeroMqTransport({});
+  const std::unique_ptr<Transport> transport = MakeZeroMqTransport({.security = security});
   const auto [status, is_agreed] = RunWorker({.settings = settings,
                                               .options = options,
                                               .workers = *workers,

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "common/clean_text.h"
+#include "common/transport/peer_name.h"
 #include "launch/model/manifest.h"
 #include "launch/profile/run_profiler.h"
 #include "launch/run/checkpoints.h"
@@ -38,11 +39,10 @@ struct ShardLinks {
 };
 
 Result<std::unique_ptr<Dialer>> ConnectToShards(const std::vector<ShardAddress>& shards,
-                                                const JobSpec& job, WorkerRank worker,
-                                                Transport& transport) {
-  ASSIGN_OR_RETURN(
-      std::unique_ptr<Dialer> dialer,
-      transport.MakeDialer(fmt::format("{:016x}-w{}-i{}-s0", job.job_id, Raw(worker), getpid())));
+                                                const JobSpec& job, const WorkerSetup& setup) {
+  const PeerName name = {
+      .job_id = job.job_id, .worker = Raw(setup.workers.rank()), .session = setup.options.session};
+  ASSIGN_OR_RETURN(std::unique_ptr<Dialer> dialer, setup.transport.MakeDialer(PeerIdOf(name)));
   for (const ShardAddress& shard : shards) {
     RETURN_IF_ERROR(dialer->Connect(shard.endpoint).status().Annotate(shard.name));
   }
@@ -73,9 +73,11 @@ Result<RowFacts> AskForRows(PsClient& client, Dialer& dialer, const Clock& clock
 
 // Tells the PS nodes that this worker is done with the job.
 Status Part(const WorkerSetup& setup, uint64_t job_id, uint32_t deadline_ms) {
-  return PartFromNodes(
-      {.worker = setup.workers.rank(), .host = setup.options.host, .deadline_ms = deadline_ms},
-      job_id, setup.options.nodes, setup.transport, setup.clock);
+  return PartFromNodes({.worker = setup.workers.rank(),
+                        .session = setup.options.session,
+                        .host = setup.options.host,
+                        .deadline_ms = deadline_ms},
+                       job_id, setup.options.nodes, setup.transport, setup.clock);
 }
 
 // After a failure of all workers. Nodes that are still there hold the job open; once told they are
@@ -89,6 +91,7 @@ void PartEarly(const WorkerSetup& setup, uint64_t job_id) {
 // Collective; all workers return the same.
 Result<ShardLinks> MeetShards(const WorkerSetup& setup, const JobSpec& job) {
   const RendezvousOptions rendezvous{.worker = setup.workers.rank(),
+                                     .session = setup.options.session,
                                      .host = setup.options.host,
                                      .deadline_ms = setup.settings.cluster.rendezvous_deadline_ms,
                                      .stop = &setup.stop};
@@ -103,8 +106,7 @@ Result<ShardLinks> MeetShards(const WorkerSetup& setup, const JobSpec& job) {
     return all_met;
   }
   ShardLinks links{.shards = std::move(met).value(), .dialer = nullptr};
-  Result<std::unique_ptr<Dialer>> connected =
-      ConnectToShards(links.shards, job, setup.workers.rank(), setup.transport);
+  Result<std::unique_ptr<Dialer>> connected = ConnectToShards(links.shards, job, setup);
   RETURN_IF_ERROR(Agree(setup.workers, connected.status(), "connecting to the shards"));
   links.dialer = std::move(connected).value();
   return links;

@@ -19,6 +19,7 @@ struct WorkerRunOptions {
   std::string host;                // this worker's
   std::vector<NodeAddress> nodes;  // the PS nodes of the run, by node number
   uint32_t shards_per_node = 1;
+  uint64_t session = 0;            // of this worker's PeerName
   std::vector<std::string> hosts;  // of all ranks, each once; for the report
   uint32_t cores = 0;              // of the host with the fewest
   std::string started_at;          // "2025-01-31T12:00:00Z"

@@ -70,6 +70,9 @@ struct ClusterSettings {
   std::string bind_interface;             // of PS nodes; "": see InterfaceToListenOn()
   uint32_t shards = 1;                    // per PS node
   std::vector<std::string> ps_endpoints;  // "tcp://host:port" of PS nodes outside mpirun
+  std::string key_file;                   // see launch/run/key_file.h
+  bool open = false;                      // nobody is asked for a key
+  bool encrypt = false;                   // messages between workers and shards
   uint32_t rpc_deadline_ms = 60000;
   uint32_t save_deadline_ms = 1800000;  // to write all rows, to digest them, or to find room
   uint32_t rendezvous_deadline_ms = 60000;

@@ -32,7 +32,7 @@ Status Server::Run(Listener& node, const std::atomic<bool>& stop, bool one_job) 
     Result<Message> message = Unpack(std::move(incoming->frames));
     Frames answer;
     if (message.ok()) {
-      answer = Answer(message.value());
+      answer = Answer(peer, message.value());
     } else {
       answer = EncodeMessage(Header{}, ErrorReply{static_cast<uint8_t>(message.status().code()),
                                                   message.status().message()});
@@ -73,14 +73,15 @@ TimeMs Server::SilenceMs() const {
   return clock_.NowMs() - heard_at;
 }
 
-Frames Server::Answer(const Message& message) {
+Frames Server::Answer(const PeerId& peer, const Message& message) {
   Header header;
   header.job_id = message.header.job_id;
   header.request_id = message.header.request_id;
   header.incarnation = options_.incarnation;
   if (message.header.type == MessageType::kBye) {
-    if (job_ && job_->spec.job_id == message.header.job_id) {
-      job_->gone.insert(message.header.sender);
+    if (const Status status = OnBye(peer, message.header); !status.ok()) {
+      return EncodeMessage(header,
+                           ErrorReply{static_cast<uint8_t>(status.code()), status.message()});
     }
     return EncodeMessage(header, ByeReply{});
   }
@@ -89,10 +90,21 @@ Frames Server::Answer(const Message& message) {
     return EncodeMessage(header, ErrorReply{static_cast<uint8_t>(request.status().code()),
                                             request.status().message()});
   }
-  return EncodeMessage(header, OnHello(message.header, request.value()));
+  return EncodeMessage(header, OnHello(peer, message.header, request.value()));
 }
 
-HelloReply Server::OnHello(const Header& header, const HelloRequest& request) {
+// Of another job: that is over here, or never was.
+Status Server::OnBye(const PeerId& peer, const Header& header) {
+  if (!job_ || job_->spec.job_id != header.job_id) return OkStatus();
+  if (header.sender >= job_->spec.workers) {
+    return CorruptionError("worker {} of {} does not exist", header.sender, job_->spec.workers);
+  }
+  RETURN_IF_ERROR(job_->senders.Check(peer, header));
+  job_->gone.insert(header.sender);
+  return OkStatus();
+}
+
+HelloReply Server::OnHello(const PeerId& peer, const Header& header, const HelloRequest& request) {
   HelloReply reply;
   reply.host = options_.host;
   reply.pid = static_cast<uint32_t>(getpid());
@@ -100,6 +112,11 @@ HelloReply Server::OnHello(const Header& header, const HelloRequest& request) {
   Status status = spec.status();
   if (status.ok() && header.sender >= spec.value().workers) {
     status = CorruptionError("worker {} of {} does not exist", header.sender, spec.value().workers);
+  }
+  if (status.ok()) status = CheckNames(peer, header);
+  if (status.ok() && header.job_id != spec.value().job_id) {
+    status = CorruptionError("HELLO of job {:016x} brings job {:016x}", header.job_id,
+                             spec.value().job_id);
   }
   if (status.ok() && job_ && job_->spec.job_id != spec.value().job_id &&
       SilenceMs() >= options_.silence_ms) {
@@ -111,6 +128,7 @@ HelloReply Server::OnHello(const Header& header, const HelloRequest& request) {
     status = job_ ? CheckSameJob(spec.value(), request.node)
                   : OpenJob(std::move(spec).value(), request.node);
   }
+  if (status.ok()) status = job_->senders.Check(peer, header);
   if (!status.ok()) {
     LOG_IF(ERROR, options_.logs_jobs)
         << "worker " << header.sender << " on " << request.host << " refused: " << status.message();
@@ -256,7 +274,12 @@ Status Server::OpenJob(JobSpec spec, uint32_t node) {
   RETURN_IF_ERROR(CheckRequestsFit(size, spec.workers));
   const NodeBudgets budgets = BudgetsOf(size);
   MakeEnvironment(budgets, per_node);
-  Job job{.spec = std::move(spec), .node = node, .gone = {}, .runners = {}, .endpoints = {}};
+  Job job{.spec = std::move(spec),
+          .node = node,
+          .gone = {},
+          .senders = {},
+          .runners = {},
+          .endpoints = {}};
   // Errors in the tables are found before a directory is claimed.
   ASSIGN_OR_RETURN(std::vector<std::unique_ptr<Shard>> shards, MakeShards(job, budgets));
   std::vector<CacheLedger::Shard> accounts;

@@ -25,6 +25,7 @@
 #include "common/wire/message.h"
 #include "ps/node/memory_estimate.h"
 #include "ps/node/node_options.h"
+#include "ps/shard/senders.h"
 #include "ps/shard/shard_runner.h"
 #include "ps/store/store_environment.h"
 #include "sharding/plans/access_counts.h"
@@ -66,12 +67,14 @@ class Server {
     uint32_t node = 0;
     TimeMs heard_at = 0;      // last HELLO; shards know of other messages
     std::set<uint32_t> gone;  // workers that said BYE
+    Senders senders;          // that said HELLO
     std::vector<std::unique_ptr<ShardRunner>> runners;
     std::vector<ShardEndpoint> endpoints;
   };
 
-  Frames Answer(const Message& message);
-  HelloReply OnHello(const Header& header, const HelloRequest& request);
+  Frames Answer(const PeerId& peer, const Message& message);
+  HelloReply OnHello(const PeerId& peer, const Header& header, const HelloRequest& request);
+  Status OnBye(const PeerId& peer, const Header& header);
   // Opens a job; `node` is this node's number in it.
   Status OpenJob(JobSpec spec, uint32_t node);
   void MakeEnvironment(const NodeBudgets& budgets, uint32_t shards);

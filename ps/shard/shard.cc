@@ -104,6 +104,9 @@ void Shard::OnMessage(MessageArrived event) {
                   .header = message.header,
                   .deadline = state_.DeadlineOf(message.header)};
   Status status = requests_.CheckHeader(request.header);
+  if (status.ok()) {
+    status = senders_.Check(request.peer, request.header).Annotate(state_.options.name);
+  }
   if (status.ok()) status = state_.failure;
   if (status.ok()) status = Take(request, std::move(message));
   if (!status.ok()) state_.out.Refuse(request, status);

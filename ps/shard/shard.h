@@ -28,6 +28,7 @@
 #include "ps/shard/pulls.h"
 #include "ps/shard/pushes.h"
 #include "ps/shard/requests.h"
+#include "ps/shard/senders.h"
 #include "ps/shard/shard_options.h"
 #include "ps/shard/shard_state.h"
 #include "ps/shard/step_update.h"
@@ -99,6 +100,7 @@ class Shard {
   StoreReader reader_;
   CacheAdmission admission_;
   Requests requests_;
+  Senders senders_;
   Sweeper sweeper_;
   Controls controls_;
   Prefetches prefetches_;

@@ -24,9 +24,13 @@ struct Kind {
 
 void PrintTo(const Kind& kind, std::ostream* out) { *out << kind.name; }
 
+template <Security::Kind kKind>
 std::unique_ptr<Transport> MakeZeroMq(size_t peer_queue_messages) {
   return MakeZeroMqTransport(
-      {.high_water_mark = 2, .peer_queue_messages = peer_queue_messages, .linger_ms = 200});
+      {.high_water_mark = 2,
+       .peer_queue_messages = peer_queue_messages,
+       .linger_ms = 200,
+       .security = {.kind = kKind, .key = kKind == Security::Kind::kOpen ? "" : NewKey()}});
 }
 
 Frames TextFrames(const std::vector<std::string>& texts) {
@@ -433,10 +437,13 @@ TEST_P(TransportContract, ListenersAndDialersMayOutliveTheTransport) {
 std::string TcpAddress(size_t /*number*/) { return "tcp://127.0.0.1:0"; }
 std::string InprocAddress(size_t number) { return fmt::format("inproc://{}", number); }
 
-INSTANTIATE_TEST_SUITE_P(Transports, TransportContract,
-                         testing::Values(Kind{"ZeroMq", &TcpAddress, &MakeZeroMq},
-                                         Kind{"Inproc", &InprocAddress, &MakeInprocTransport}),
-                         [](const auto& test) { return test.param.name; });
+INSTANTIATE_TEST_SUITE_P(
+    Transports, TransportContract,
+    testing::Values(Kind{"ZeroMqOpen", &TcpAddress, &MakeZeroMq<Security::Kind::kOpen>},
+                    Kind{"ZeroMqPlain", &TcpAddress, &MakeZeroMq<Security::Kind::kPlain>},
+                    Kind{"ZeroMqCurve", &TcpAddress, &MakeZeroMq<Security::Kind::kCurve>},
+                    Kind{"Inproc", &InprocAddress, &MakeInprocTransport}),
+    [](const auto& test) { return test.param.name; });
 
 }  // namespace
 }  // namespace rowhouse

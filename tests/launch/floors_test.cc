@@ -30,7 +30,7 @@ struct Home {
 };
 
 const std::vector<Home> kHomes = {
-    {"ZeroMQ", "zmq", {"common/transport/zeromq.cc", "launch/version.cc"}},
+    {"ZeroMQ", "zmq", {"common/transport/zeromq", "launch/version.cc"}},
     {"RocksDB",
      "rocksdb/",
      {"ps/store/engines/rocksdb.cc", "ps/store/store_environment.cc", "ps/store/rocksdb_",

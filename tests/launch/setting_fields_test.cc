@@ -112,6 +112,9 @@ const std::map<std::string, std::string> kOthers = {
     {"bind_interface", "10.0.0.0/24"},
     {"shards", "4"},
     {"ps_endpoints", "tcp://host-a:7001,tcp://[::1]:7002"},
+    {"key_file", "#job.key"},
+    {"open", "true"},
+    {"encrypt", "true"},
     {"rpc_deadline_ms", "1000"},
     {"rendezvous_deadline_ms", "2000"},
     {"save_deadline_ms", "3000"},
@@ -157,9 +160,9 @@ TEST(ConfigDigest, WhatDecidesTheBitsChangesItAndNothingElseDoes) {
       "row_dir", "cache_mb", "memory_limit_mb", "cache_ratio", "cache_ways", "cache_policy",
       "cache_access_counts", "cache_warmup_ratio", "prefetch_steps", "max_dirty_steps",
       "durability", "store_compression", "direct_reads", "ps", "ps_per_host", "bind_interface",
-      "shards", "ps_endpoints", "strategy", "capacities", "row_cuts", "column_cuts",
-      "strategy_seed", "hot_rows", "pool_on", "access_counts", "plan", "ps_rows_mb", "calibration",
-      "record_ids", "record_ids_share", "rpc_deadline_ms", "rendezvous_deadline_ms",
+      "shards", "ps_endpoints", "key_file", "open", "encrypt", "strategy", "capacities", "row_cuts",
+      "column_cuts", "strategy_seed", "hot_rows", "pool_on", "access_counts", "plan", "ps_rows_mb",
+      "calibration", "record_ids", "record_ids_share", "rpc_deadline_ms", "rendezvous_deadline_ms",
       "save_deadline_ms", "stop_deadline_ms", "model_dir", "report", "label", "load", "overwrite",
       "save_every", "keep", "listen", "supervisor_fd", "listen_fds"};
   const std::string digest = Defaults().config_digest();

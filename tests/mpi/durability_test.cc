@@ -7,6 +7,7 @@
 #include <random>
 #include <thread>
 
+#include "common/transport/peer_name.h"
 #include "common/transport/zeromq.h"
 #include "ps/log/push_log.h"
 #include "ps/store/row_store.h"
@@ -51,7 +52,7 @@ class TrainingRun {
   void Meet() {
     const auto shards = MeetNodes({.deadline_ms = 20000}, job_, {node_}, *transport_, clock_);
     ASSERT_OK(shards);
-    dialer_ = transport_->MakeDialer("worker").value();
+    dialer_ = transport_->MakeDialer(PeerIdOf({.job_id = job_.job_id})).value();
     ASSERT_OK(dialer_->Connect(shards.value()[0].endpoint));
     client_ = std::make_unique<PsClient>(PsClientOptions{.job_id = job_.job_id,
                                                          .deadline_ms = 1500,
@@ -120,7 +121,7 @@ TEST_P(KilledServer, KeepsWhatItPromised) {
   for (int kill = 0; kill < kKills; ++kill) {
     SCOPED_TRACE(fmt::format("kill {}", kill));
     const TempDir dir;
-    Process server({.arguments = {ROWHOUSE_BINARY, "ps", "--listen=tcp://127.0.0.1:0",
+    Process server({.arguments = {ROWHOUSE_BINARY, "ps", "--open", "--listen=tcp://127.0.0.1:0",
                                   "--row_dir=" + (dir / "rows"), "--cache_ratio=0.1",
                                   "--max_dirty_steps=5", "--durability=" + GetParam()}});
     ASSERT_TRUE(server.WaitForOutput("listening on "));

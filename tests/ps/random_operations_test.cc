@@ -24,6 +24,7 @@
 #include "sharding/plans/access_counts.h"
 #include "sharding/plans/plan_maker.h"
 #include "sharding/rows/record_update.h"
+#include "tests/testing/arriving.h"
 #include "tests/testing/frame_of.h"
 #include "tests/testing/testing.h"
 
@@ -261,10 +262,9 @@ class RandomOperationsTest : public testing::Test {
     Frames payload;
     payload.push_back(FrameOf(ids));
     payload.push_back(eval ? Frame() : FrameOf(std::vector<uint32_t>(ids.size(), 1)));
-    Handle(MessageArrived{
-        "peer", EncodeMessage(HeaderOf(step_),
-                              PullRequest{.eval = eval, .tables = PartsOf(batch), .bags = {}},
-                              std::move(payload))});
+    Handle(Arriving(EncodeMessage(HeaderOf(step_),
+                                  PullRequest{.eval = eval, .tables = PartsOf(batch), .bags = {}},
+                                  std::move(payload))));
     return request_;
   }
   void CheckPulled(uint64_t request, const Batch& batch) {
@@ -298,20 +298,19 @@ class RandomOperationsTest : public testing::Test {
     payload.push_back(FrameOf(IdsOf(batch)));
     payload.push_back(FrameOf(gradients));
     payload.push_back(Frame());
-    Handle(MessageArrived{"peer", EncodeMessage(HeaderOf(step_),
-                                                PushRequest{.learning_rate = kLearningRate,
-                                                            .samples = 1,
-                                                            .tables = PartsOf(batch),
-                                                            .bags = {}},
-                                                std::move(payload))});
+    Handle(Arriving(EncodeMessage(
+        HeaderOf(step_),
+        PushRequest{
+            .learning_rate = kLearningRate, .samples = 1, .tables = PartsOf(batch), .bags = {}},
+        std::move(payload))));
     return request_;
   }
 
   void Prefetch(uint64_t step, const Batch& batch) {
     Frames payload;
     payload.push_back(FrameOf(IdsOf(batch)));
-    Handle(MessageArrived{"peer", EncodeMessage(HeaderOf(step), PrefetchRequest{PartsOf(batch)},
-                                                std::move(payload))});
+    Handle(Arriving(
+        EncodeMessage(HeaderOf(step), PrefetchRequest{PartsOf(batch)}, std::move(payload))));
   }
 
   void TrainStep() {
@@ -341,7 +340,7 @@ class RandomOperationsTest : public testing::Test {
 
   // All that is stored is what a step has changed, to the byte.
   void SaveAndCompare() {
-    Handle(MessageArrived{"peer", EncodeMessage(HeaderOf(step_), FlushRequest{}, {})});
+    Handle(Arriving(EncodeMessage(HeaderOf(step_), FlushRequest{}, {})));
     ASSERT_EQ(AnswerTo(request_).header.type, MessageType::kFlushReply);
     CarryOut(kAll);
     std::vector<size_t> stored(tables_.size());

@@ -5,6 +5,7 @@
 #include "common/wire/codec.h"
 #include "ps/shard/shard.h"
 #include "sharding/plans/plan_maker.h"
+#include "tests/testing/arriving.h"
 #include "tests/testing/frame_of.h"
 #include "tests/testing/testing.h"
 
@@ -44,7 +45,7 @@ class ShardBags : public testing::Test {
 
   template <typename Request>
   void Send(Header header, const Request& request, Frames payload) {
-    Feed(MessageArrived{"peer", EncodeMessage(header, request, std::move(payload))});
+    Feed(Arriving(EncodeMessage(header, request, std::move(payload))));
   }
 
   // Reads answer that nothing is stored.

@@ -10,6 +10,7 @@
 #include "ps/shard/shard.h"
 #include "ps/shard/shard_store.h"
 #include "sharding/plans/plan_maker.h"
+#include "tests/testing/arriving.h"
 #include "tests/testing/frame_of.h"
 #include "tests/testing/testing.h"
 
@@ -70,8 +71,7 @@ class OneNode {
     Frames pull;
     pull.push_back(FrameOf(ids));
     pull.push_back(FrameOf(std::vector<uint32_t>(ids.size(), 1)));
-    Handle(MessageArrived{
-        "peer", EncodeMessage(NextHeader(), PullRequest{.tables = parts}, std::move(pull))});
+    Handle(Arriving(EncodeMessage(NextHeader(), PullRequest{.tables = parts}, std::move(pull))));
     CarryOutAll();
     CHECK(last_.header.type == MessageType::kPullReply);
     const std::span<const float> values = last_.payload[0].As<float>();
@@ -83,7 +83,7 @@ class OneNode {
     const PushRequest request{.learning_rate = 0.5f, .samples = 1, .tables = parts, .bags = {}};
     for (const uint64_t row : rows.hot) unwritten_.try_emplace({0, row}, step_);
     for (const uint64_t row : rows.uniform) unwritten_.try_emplace({1, row}, step_);
-    Handle(MessageArrived{"peer", EncodeMessage(NextHeader(), request, std::move(push))});
+    Handle(Arriving(EncodeMessage(NextHeader(), request, std::move(push))));
     CarryOutAll();
     CHECK_EQ(shard_->next_step(), step_ + 1);
     ++step_;
@@ -91,7 +91,7 @@ class OneNode {
   }
   // Of all rows written.
   std::pair<uint64_t, uint64_t> Digest() {
-    Handle(MessageArrived{"peer", EncodeMessage(NextHeader(), DigestRequest{}, {})});
+    Handle(Arriving(EncodeMessage(NextHeader(), DigestRequest{}, {})));
     CarryOutAll();
     const DigestReply reply = DecodeBody<DigestReply>(last_).value();
     return {reply.low, reply.high};

@@ -12,6 +12,7 @@
 #include "ps/shard/shard_store.h"
 #include "sharding/plans/plan_maker.h"
 #include "sharding/rows/record_weights.h"
+#include "tests/testing/arriving.h"
 #include "tests/testing/frame_of.h"
 #include "tests/testing/npy_writer.h"
 #include "tests/testing/testing.h"
@@ -60,8 +61,7 @@ class ShardTableOptions : public testing::Test {
     Frames payload;
     payload.push_back(FrameOf(std::vector<uint64_t>{row}));
     payload.push_back(Frame());
-    Handle(
-        MessageArrived{"peer", EncodeMessage(Header{.step = step}, request, std::move(payload))});
+    Handle(Arriving(EncodeMessage(Header{.step = step}, request, std::move(payload))));
     EXPECT_EQ(answer_.header.type, MessageType::kPullReply);
     CHECK_EQ(answer_.payload.size(), 1u);
     const std::span<const float> weights = answer_.payload[0].As<float>();
@@ -77,8 +77,8 @@ class ShardTableOptions : public testing::Test {
     payload.push_back(FrameOf(rows));
     payload.push_back(FrameOf(gradients));
     payload.push_back(std::move(counts));
-    Handle(MessageArrived{"peer", EncodeMessage(Header{.step = step, .sender = worker}, request,
-                                                std::move(payload))});
+    Handle(Arriving(
+        EncodeMessage(Header{.step = step, .sender = worker}, request, std::move(payload))));
     const Result<ErrorReply> error = DecodeBody<ErrorReply>(answer_);
     if (!error.ok()) return OkStatus();
     return Status(static_cast<StatusCode>(error.value().code), error.value().message);
@@ -236,7 +236,7 @@ TEST_F(ShardTableOptions, WrongCountsAreRefusedAndHarmNobody) {
     payload.push_back(FrameOf(std::vector<uint64_t>{3, 4}));
     payload.push_back(FrameOf(gradients));
     while (payload.size() < frames) payload.push_back(FrameOf(std::vector<uint32_t>{1, 1}));
-    Handle(MessageArrived{"peer", EncodeMessage(Header{}, request, std::move(payload))});
+    Handle(Arriving(EncodeMessage(Header{}, request, std::move(payload))));
     EXPECT_THAT(DecodeBody<ErrorReply>(answer_).value().message,
                 testing::HasSubstr("a push has 3 payload frames"));
   }
@@ -288,11 +288,11 @@ TEST_F(ShardInitialValues, AFileThatIsGoneFailsTheShardAndNothingElse) {
       Frames payload;
       payload.push_back(FrameOf(std::vector<uint64_t>{4}));
       payload.push_back(Frame());
-      Handle(MessageArrived{"peer", EncodeMessage(Header{}, request, std::move(payload))});
+      Handle(Arriving(EncodeMessage(Header{}, request, std::move(payload))));
     } else {
       ASSERT_OK(Push(0, 0, {4}, {1.0f, 1.0f, 1.0f}));  // Answered before it is applied.
       EXPECT_EQ(shard_->next_step(), 0u);
-      Handle(MessageArrived{"peer", EncodeMessage(Header{}, FlushRequest{})});
+      Handle(Arriving(EncodeMessage(Header{}, FlushRequest{})));
     }
     const Result<ErrorReply> error = DecodeBody<ErrorReply>(answer_);
     ASSERT_OK(error);

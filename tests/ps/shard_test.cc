@@ -10,6 +10,7 @@
 #include "common/wire/control.h"
 #include "ps/shard/shard_store.h"
 #include "sharding/plans/plan_maker.h"
+#include "tests/testing/arriving.h"
 #include "tests/testing/frame_of.h"
 #include "tests/testing/testing.h"
 
@@ -80,8 +81,7 @@ class ShardTest : public testing::Test {
     Frames payload;
     payload.push_back(FrameOf(rows));
     payload.push_back(eval ? Frame() : FrameOf(std::vector<uint32_t>(rows.size(), 1)));
-    Handle(
-        MessageArrived{"peer", EncodeMessage(HeaderOf(worker, step), request, std::move(payload))});
+    Handle(Arriving(EncodeMessage(HeaderOf(worker, step), request, std::move(payload))));
     return request_;
   }
   uint64_t Push(uint32_t worker, uint64_t step, const std::vector<uint64_t>& rows,
@@ -96,7 +96,7 @@ class ShardTest : public testing::Test {
     Header header = HeaderOf(worker, step);
     header.part = part;
     header.parts = parts;
-    Handle(MessageArrived{"peer", EncodeMessage(header, request, std::move(payload))});
+    Handle(Arriving(EncodeMessage(header, request, std::move(payload))));
     return request_;
   }
 
@@ -196,8 +196,8 @@ TEST_F(ShardTest, APushIsAnsweredBeforeItsStepIsApplied) {
   EXPECT_TRUE(answers_.contains(first)) << "no step begins with it";
   const PushRequest last{.learning_rate = 0.1f, .samples = 1, .tables = {}, .bags = {}};
   Frames payload(3);
-  const std::vector<ShardAction> actions = shard_->Handle(
-      MessageArrived{"peer", EncodeMessage(HeaderOf(1, 0), last, std::move(payload))}, 0);
+  const std::vector<ShardAction> actions =
+      shard_->Handle(Arriving(EncodeMessage(HeaderOf(1, 0), last, std::move(payload))), 0);
   ASSERT_EQ(actions.size(), 2u);
   EXPECT_TRUE(std::holds_alternative<SendFrames>(actions[0]));
   EXPECT_TRUE(std::holds_alternative<CallAgain>(actions[1]));
@@ -232,7 +232,7 @@ TEST_F(ShardTest, APushMayBeOneStepAhead) {
 TEST_F(ShardTest, RowsThatWereOnlyPulledAreNeverWritten) {
   Open(0.1);  // One row of ten: pulls evict each other.
   for (uint64_t row = 0; row < 10; ++row) Pull(0, 0, {row}, row % 2 == 0);
-  Handle(MessageArrived{"peer", EncodeMessage(HeaderOf(0, 0), FlushRequest{})});
+  Handle(Arriving(EncodeMessage(HeaderOf(0, 0), FlushRequest{})));
   EXPECT_OK(ErrorOf(request_));
   EXPECT_EQ(writes_, 0);
 }
@@ -261,9 +261,8 @@ TEST_F(ShardTest, APushThatOvertakesItsPullLeavesOneCopyOfTheRow) {
   Frames payload;
   payload.push_back(FrameOf(std::vector<uint64_t>{5}));
   payload.push_back(FrameOf(std::vector<uint32_t>{1}));
-  auto pull = HandleAll(
-      *shard_, MessageArrived{"peer", EncodeMessage(HeaderOf(0, 0), request, std::move(payload))},
-      0);
+  auto pull =
+      HandleAll(*shard_, Arriving(EncodeMessage(HeaderOf(0, 0), request, std::move(payload))), 0);
   ShardAction read = std::move(pull.at(0));
 
   PushRequest push;
@@ -274,9 +273,8 @@ TEST_F(ShardTest, APushThatOvertakesItsPullLeavesOneCopyOfTheRow) {
   gradients.push_back(FrameOf(std::vector<float>{1.0f}));
   gradients.push_back(Frame());
   Push(1, 0, {}, {});
-  auto applying = HandleAll(
-      *shard_, MessageArrived{"peer", EncodeMessage(HeaderOf(0, 0), push, std::move(gradients))},
-      0);
+  auto applying =
+      HandleAll(*shard_, Arriving(EncodeMessage(HeaderOf(0, 0), push, std::move(gradients))), 0);
   ShardAction apply_read = std::move(applying.back());
   ASSERT_TRUE(std::holds_alternative<ReadRows>(apply_read));
   Handle(store_->Execute(std::move(read)));
@@ -314,22 +312,22 @@ TEST_F(ShardTest, WhatAPeerGetsWrongIsAnErrorAndHarmsNobody) {
     Frames payload;
     payload.push_back(FrameOf(std::vector<uint64_t>{3}));
     payload.push_back(FrameOf(std::vector<uint32_t>{1}));
-    Handle(MessageArrived{"peer", EncodeMessage(HeaderOf(0, 0), request, std::move(payload))});
+    Handle(Arriving(EncodeMessage(HeaderOf(0, 0), request, std::move(payload))));
     EXPECT_EQ(ErrorOf(request_).code(), StatusCode::kCorruption) << "no table " << table;
   }
 
   Header header = HeaderOf(0, 0);
   header.job_id = 1;
-  Handle(MessageArrived{"peer", EncodeMessage(header, FlushRequest{})});
+  Handle(Arriving(EncodeMessage(header, FlushRequest{})));
   EXPECT_EQ(ErrorOf(header.request_id).code(), StatusCode::kUnavailable);
   header = HeaderOf(0, 0);
   header.incarnation = 3;
-  Handle(MessageArrived{"peer", EncodeMessage(header, FlushRequest{})});
+  Handle(Arriving(EncodeMessage(header, FlushRequest{})));
   EXPECT_THAT(ErrorOf(header.request_id).message(), testing::HasSubstr("started anew"));
 
   Frames garbage;
   garbage.push_back(Frame::CopyOf("not a header"));
-  Handle(MessageArrived{"peer", std::move(garbage)});
+  Handle(Arriving(std::move(garbage)));
 
   Push(0, 0, {3}, {1.0f});
   Push(1, 0, {3}, {1.0f});
@@ -346,8 +344,8 @@ TEST_F(ShardTest, AfterAFailedStoreActionEverythingIsRefused) {
   payload.push_back(FrameOf(std::vector<uint64_t>{5}));
   payload.push_back(FrameOf(std::vector<uint32_t>{1}));
   const Header header = HeaderOf(0, 0);
-  auto actions = HandleAll(
-      *shard_, MessageArrived{"peer", EncodeMessage(header, request, std::move(payload))}, 0);
+  auto actions =
+      HandleAll(*shard_, Arriving(EncodeMessage(header, request, std::move(payload))), 0);
   auto& read = std::get<ReadRows>(actions.at(0));
   Handle(RowsRead{.ticket = read.ticket,
                   .status = Status(StatusCode::kIoError, "sector 7 is gone"),
@@ -370,8 +368,8 @@ TEST_F(ShardTest, ARowThatIsNoLongerFiniteEndsTheRunWhenItIsToBeKept) {
     Push(1, 0, {4}, {std::numeric_limits<float>::max()});
     EXPECT_EQ(shard_->next_step(), 1u);
     const Header header = HeaderOf(0, 1);
-    Handle(MessageArrived{"peer", by_flush ? EncodeMessage(header, FlushRequest{}, {})
-                                           : EncodeMessage(header, DigestRequest{}, {})});
+    Handle(Arriving(by_flush ? EncodeMessage(header, FlushRequest{}, {})
+                             : EncodeMessage(header, DigestRequest{}, {})));
     const Status refused = ErrorOf(request_);
     EXPECT_EQ(refused.code(), StatusCode::kInternal);
     EXPECT_EQ(refused.message(),
@@ -379,7 +377,7 @@ TEST_F(ShardTest, ARowThatIsNoLongerFiniteEndsTheRunWhenItIsToBeKept) {
     // From then on everything is answered so.
     EXPECT_EQ(ErrorOf(Pull(0, 1, {3})).message(), refused.message());
     EXPECT_EQ(ErrorOf(Push(0, 1, {3}, {0.0f})).message(), refused.message());
-    Handle(MessageArrived{"peer", EncodeMessage(HeaderOf(0, 1), FlushRequest{}, {})});
+    Handle(Arriving(EncodeMessage(HeaderOf(0, 1), FlushRequest{}, {})));
     EXPECT_EQ(ErrorOf(request_).message(), refused.message());
     StoreRead read{.slice = {.table = TableId{0}, .first_column = 0, .record_bytes = 20},
                    .rows = {RowId{4}}};

@@ -38,7 +38,15 @@ std::vector<char*> PointersTo(std::vector<std::string>& strings) {
   return pointers;
 }
 
-std::vector<std::string> EnvironmentWith(const std::map<std::string, std::string>& changes) {
+// Commands find no settings of a person in their home, and leave nothing there: its keys, say.
+const std::string& HomeOfCommands() {
+  static const TempDir home;
+  static const std::string path = home.path();
+  return path;
+}
+
+std::vector<std::string> EnvironmentWith(std::map<std::string, std::string> changes) {
+  changes.try_emplace("HOME", HomeOfCommands());
   std::vector<std::string> entries;
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string text(*entry);

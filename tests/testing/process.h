@@ -19,9 +19,10 @@
 namespace rowhouse {
 
 struct Command {
-  std::vector<std::string> arguments;              // [0] is the program
-  std::map<std::string, std::string> environment;  // beside (or instead of) what this process has
-  std::string directory;                           // to run in; "": where this process runs
+  std::vector<std::string> arguments;  // [0] is the program
+  // Beside (or instead of) what this process has. HOME is an empty directory unless it is here.
+  std::map<std::string, std::string> environment;
+  std::string directory;  // to run in; "": where this process runs
   std::chrono::milliseconds time_limit{60000};
 };
 

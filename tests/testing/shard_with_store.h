@@ -16,6 +16,7 @@
 #include "ps/shard/shard.h"
 #include "ps/shard/shard_store.h"
 #include "sharding/plans/plan_maker.h"
+#include "tests/testing/arriving.h"
 #include "tests/testing/frame_of.h"
 #include "tests/testing/testing.h"
 
@@ -152,7 +153,7 @@ class ShardWithStore : public testing::Test {
     header.job_id = kJobId;
     header.request_id = ++request_;
     header.deadline_ms = 1000;
-    Handle(MessageArrived{"peer", EncodeMessage(header, request, std::move(payload))}, now);
+    Handle(Arriving(EncodeMessage(header, request, std::move(payload))), now);
     return request_;
   }
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/transport/peer_name.h"
 #include "ps/store/checkpoint_part.h"
 #include "worker/client/waiting_for_room.h"
 #include "worker/dense/dense_initialiser.h"
@@ -97,7 +98,8 @@ SimCluster::SimCluster(const SimOptions& options, const ModelSpec& model,
   network_ = std::make_unique<SimNetwork>(
       scheduler_, options.faults, options.workers, options.shards,
       [this](size_t shard, size_t worker, Frames frames) {
-        shards_[shard]->Handle(MessageArrived{std::to_string(worker), std::move(frames)});
+        const PeerName name = {.job_id = kJobId, .worker = static_cast<uint32_t>(worker)};
+        shards_[shard]->Handle(MessageArrived{PeerIdOf(name), std::move(frames)});
       });
   MakeShards(embedding);
   MakeWorkers(model, embedding);
@@ -118,7 +120,7 @@ void SimCluster::MakeShards(const EmbeddingTables& embedding) {
         std::make_unique<ShardStore>(RowStores().Make("memory", {}).value(), "", tables),
         scheduler_, options_.faults,
         [this, s](const PeerId& peer, Frames frames) {
-          network_->SendToWorker(s, std::stoul(peer), std::move(frames));
+          network_->SendToWorker(s, ReadPeerId(peer).value().worker, std::move(frames));
         },
         [this, s](CacheDemands demands) { return ledger_->Ask(s, std::move(demands)); }));
   }

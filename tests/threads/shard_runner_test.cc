@@ -6,6 +6,7 @@
 #include <array>
 
 #include "common/transport/inproc.h"
+#include "common/transport/peer_name.h"
 #include "ps/node/server.h"
 #include "sharding/plans/plan_maker.h"
 #include "tests/testing/testing.h"
@@ -86,7 +87,7 @@ Result<Outcome> Work(Transport& transport, uint32_t worker, const Clock& clock,
   ASSIGN_OR_RETURN(const std::vector<ShardAddress> shards,
                    MeetNodes(rendezvous, job, nodes, transport, clock));
   ASSIGN_OR_RETURN(const std::unique_ptr<Dialer> dialer,
-                   transport.MakeDialer("worker " + std::to_string(worker)));
+                   transport.MakeDialer(PeerIdOf({.job_id = job.job_id, .worker = worker})));
   for (const ShardAddress& shard : shards) {
     RETURN_IF_ERROR(dialer->Connect(shard.endpoint).status());
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "common/transport/peer_name.h"
 #include "common/wire/codec.h"
 #include "common/wire/control.h"
 #include "common/wire/hello.h"
@@ -19,11 +20,21 @@ std::string ReachableEndpoint(const std::string& endpoint, const std::string& no
 
 // One question to every node.
 struct Question {
-  std::string phase;     // for errors
-  std::string identity;  // of the dialer
+  std::string phase;  // for errors
+  PeerId identity;    // of the dialer
   std::function<Frames(size_t node)> ask;
   std::function<Status(size_t node, const Message&)> take;
 };
+
+// An error that begins with a node's endpoint begins with its name.
+Status OfNode(const Status& status, const std::vector<NodeAddress>& nodes) {
+  for (const NodeAddress& node : nodes) {
+    if (status.message().starts_with(node.endpoint + " ")) {
+      return Status(status.code(), node.name + " at " + status.message());
+    }
+  }
+  return status;
+}
 
 // Sends ask(n) to every node n and gives each answer to `take`, until all nodes have answered.
 Status AskAll(const RendezvousOptions& options, const std::vector<NodeAddress>& nodes,
@@ -40,8 +51,10 @@ Status AskAll(const RendezvousOptions& options, const std::vector<NodeAddress>& 
     const TimeMs left = deadline - clock.NowMs();
     if (left <= 0 || is_stopped()) break;
     constexpr TimeMs kMaxWaitMs = 200;  // How soon `stop` is noticed.
-    ASSIGN_OR_RETURN(std::optional<Incoming> incoming,
-                     dialer->Receive(static_cast<int>(std::min(left, kMaxWaitMs))));
+    Result<std::optional<Incoming>> received =
+        dialer->Receive(static_cast<int>(std::min(left, kMaxWaitMs)));
+    if (!received.ok()) return OfNode(received.status(), nodes);
+    std::optional<Incoming> incoming = std::move(received).value();
     if (!incoming) continue;
     const NodeAddress& node = nodes[incoming->listener];
     ASSIGN_OR_RETURN(const Message message, Unpack(std::move(incoming->frames)));
@@ -111,7 +124,10 @@ Result<std::vector<ShardAddress>> MeetNodes(const RendezvousOptions& options, co
     return OkStatus();
   };
   VLOG(1) << "worker " << Raw(options.worker) << " meets " << nodes.size() << " PS nodes";
-  const std::string identity = fmt::format("hello-{:016x}-{}", job.job_id, Raw(options.worker));
+  const PeerId identity = PeerIdOf({.job_id = job.job_id,
+                                    .worker = Raw(options.worker),
+                                    .session = options.session,
+                                    .use = "hello"});
   RETURN_IF_ERROR(AskAll(options, nodes, {"meeting", identity, ask, take}, transport, clock));
   return shards;
 }
@@ -127,7 +143,8 @@ Status PartFromNodes(const RendezvousOptions& options, uint64_t job_id,
     return EncodeMessage(header, ByeRequest{});
   };
   const auto take = [](size_t, const Message& message) { return CheckNoError(message); };
-  const std::string identity = fmt::format("bye-{:016x}-{}", job_id, Raw(options.worker));
+  const PeerId identity = PeerIdOf(
+      {.job_id = job_id, .worker = Raw(options.worker), .session = options.session, .use = "bye"});
   return AskAll(options, nodes, {"parting", identity, ask, take}, transport, clock);
 }
 

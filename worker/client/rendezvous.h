@@ -25,6 +25,7 @@ struct NodeAddress {
 
 struct RendezvousOptions {
   WorkerRank worker{};
+  uint64_t session = 0;          // of the worker's PeerName
   std::string host;              // this worker's
   uint32_t deadline_ms = 60000;  // for all nodes to answer, opening their stores included
   const std::atomic<bool>* stop =

@@ -70,6 +70,25 @@ void AddNodes(SettingList& list) {
             .is_basic = true});
 }
 
+void AddKeys(SettingList& list) {
+  list.Add(Text(MEMBER(cluster.key_file), "a file"),
+           {.name = "key_file",
+            .help = "File of the key by which PS nodes know their workers, readable by its owner "
+                    "alone; it is made if it is not there. Default: with PS nodes started by hand "
+                    "~/.config/rowhouse/key (under mpirun, the first rank's); or else a new key "
+                    "for each run, sent by MPI",
+            .verbs = kTrain | kPs | kPlan});
+  list.Add(Switch(MEMBER(cluster.open)),
+           {.name = "open",
+            .help = "PS nodes ask nobody for a key: who reaches their ports can change rows",
+            .verbs = kTrain | kPs | kPlan});
+  list.Add(Switch(MEMBER(cluster.encrypt)),
+           {.name = "encrypt",
+            .help = "Encrypts what workers and shards send each other (CurveZMQ), which takes "
+                    "about four times as long. With PS nodes started by hand both sides need it",
+            .verbs = kTrain | kPs | kPlan});
+}
+
 void AddDeadlines(SettingList& list) {
   list.Add(Whole(MEMBER(cluster.rpc_deadline_ms), 1, kMaxMs),
            {.name = "rpc_deadline_ms",
@@ -164,7 +183,7 @@ void AddPlan(SettingList& list) {
 }
 
 const bool kAdded =
-    RegisterSettings(Section::kCluster, {AddNodes, AddDeadlines, AddStrategy, AddPlan});
+    RegisterSettings(Section::kCluster, {AddNodes, AddKeys, AddDeadlines, AddStrategy, AddPlan});
 
 }  // namespace
 }  // namespace rowhouse
