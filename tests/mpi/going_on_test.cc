@@ -126,7 +126,7 @@ TEST_F(GoingOn, WhatMayNotChangeIsRefusedAndNothingHappens) {
   std::ofstream(dir_ / "model/config.yaml") << "{}\n";
   const TrainResult unknown = TrainIn("model", 1, kDay1 + Flags{"--load", "--optimizer=sgd"});
   EXPECT_EQ(unknown.exit_code, 2);
-  EXPECT_THAT(unknown.err, HasSubstr("config.yaml is not as it was saved"));
+  EXPECT_THAT(unknown.err, HasSubstr("config.yaml is not the file that was saved"));
   ASSERT_TRAINED(TrainIn("model", 1, kDay1 + Flags{"--load"}));
 }
 

@@ -97,7 +97,7 @@ INSTANTIATE_TEST_SUITE_P(Optimizers, KindsUnderMpirun, testing::ValuesIn(Optimiz
 
 std::string DenseBytes(const std::string& model) {
   const auto manifest = nlohmann::json::parse(std::ifstream(model + "/manifest.json"));
-  std::ifstream in(model + "/" + manifest.at("dense").at("file").get<std::string>(),
+  std::ifstream in(model + "/" + manifest.at("files")[1].at("file").get<std::string>(),
                    std::ios::binary);
   return {std::istreambuf_iterator<char>(in), {}};
 }

@@ -197,7 +197,8 @@ TEST(FinalWeights, OfDenseFileAndRowsAreThoseOfDlrm) {
     }
   }
   const json manifest = json::parse(std::ifstream(model / "manifest.json"));
-  std::ifstream file(model / manifest.at("dense").at("file").get<std::string>(), std::ios::binary);
+  std::ifstream file(model / manifest.at("files")[1].at("file").get<std::string>(),
+                     std::ios::binary);
   const std::string bytes{std::istreambuf_iterator<char>(file), {}};
   std::vector<float> floats(bytes.size() / sizeof(float));
   std::memcpy(floats.data(), bytes.data(), floats.size() * sizeof(float));
