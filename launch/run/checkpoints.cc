@@ -41,7 +41,7 @@ Status Checkpoints::Start(bool* is_agreed) {
         std::erase_if(kept, [&](uint64_t one) {
           return !job_.is_load || one > steps || (one == steps && !goes_on_from_one);
         });
-        RETURN_IF_ERROR(DeleteAllBut(kept, steps));
+        RETURN_IF_ERROR(DeleteOthersThan(kept, steps, /*whole=*/false));
         return is_on() && !goes_on_from_one ? Make(steps) : OkStatus();
       },
       is_agreed);
@@ -72,7 +72,7 @@ Status Checkpoints::Make(uint64_t steps) {
   std::vector<uint64_t> kept = CheckpointsOf(model_dir_);
   const size_t keep = no_room.empty() ? setup_.settings.output.keep : kept.size();
   if (kept.size() > keep) kept.erase(kept.begin(), kept.end() - static_cast<std::ptrdiff_t>(keep));
-  RETURN_IF_ERROR(DeleteAllBut(kept, steps));
+  RETURN_IF_ERROR(DeleteOthersThan(kept, steps, /*whole=*/no_room.empty()));
   const double seconds = SecondsSince(began, setup_.clock);
   figures_.seconds += seconds;
   figures_.longest_seconds = std::max(figures_.longest_seconds, seconds);
@@ -107,8 +107,10 @@ Status Checkpoints::TryToMake(uint64_t steps, std::string* no_room) {
 Status Checkpoints::AskShards(uint64_t steps, CheckpointRequest request, std::string* no_room) {
   links_.client.StartCheckpoint(steps, std::move(request));
   RETURN_IF_ERROR(RunClient(links_.client, links_.dialer, setup_.clock));
+  parts_.clear();
   for (const CheckpointReply& reply : links_.client.replies().checkpoints) {
     if (no_room->empty()) *no_room = reply.no_room;
+    parts_.insert(reply.parts.begin(), reply.parts.end());
   }
   return OkStatus();
 }
@@ -129,11 +131,16 @@ Status Checkpoints::WriteDirectory(uint64_t steps) {
   return RenameDurably(directory + ".tmp", directory);
 }
 
-Status Checkpoints::DeleteAllBut(const std::vector<uint64_t>& kept, uint64_t steps) {
+Status Checkpoints::DeleteOthersThan(const std::vector<uint64_t>& kept, uint64_t steps,
+                                     bool whole) {
   RETURN_IF_ERROR(AsFaultOfTheWorld(DeleteCheckpointsExcept(kept, model_dir_)));
-  CheckpointRequest request{.phase = CheckpointPhase::kKeep, .name = {}, .kept = {}};
-  for (const uint64_t one : kept) request.kept.push_back(CheckpointName(one));
   std::string ignored;  // Deleting needs no room.
+  CheckpointRequest request{
+      .phase = CheckpointPhase::kDelete, .name = whole ? CheckpointName(steps) : "", .deleted = {}};
+  // Before the first checkpoint nobody has said which parts there are; cut-off runs left some.
+  if (parts_.empty()) RETURN_IF_ERROR(AskShards(steps, request, &ignored));
+  for (const uint64_t one : kept) parts_.erase(CheckpointName(one));
+  request.deleted.assign(parts_.begin(), parts_.end());
   return AskShards(steps, std::move(request), &ignored);
 }
 

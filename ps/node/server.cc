@@ -32,7 +32,7 @@ Status Server::Run(Listener& node, const std::atomic<bool>& stop, bool one_job) 
     Result<Message> message = Unpack(std::move(incoming->frames));
     Frames answer;
     if (message.ok()) {
-      answer = Answer(message.value());
+      answer = Answer(peer, message.value());
     } else {
       answer = EncodeMessage(Header{}, ErrorReply{static_cast<uint8_t>(message.status().code()),
                                                   message.status().message()});
@@ -73,26 +73,45 @@ TimeMs Server::SilenceMs() const {
   return clock_.NowMs() - heard_at;
 }
 
-Frames Server::Answer(const Message& message) {
+Status Server::CheckPeer(const PeerId& peer, uint32_t worker) {
+  const auto [known, is_first] = job_->peers.emplace(worker, peer);
+  if (is_first || known->second == peer) return OkStatus();
+  return MakeStatus(StatusCode::kUnavailable,
+                    "this peer is not worker {} of job {:016x}: another one has spoken for it",
+                    worker, job_->spec.job_id);
+}
+
+// Only who said a worker's HELLO ends its part of the job.
+Status Server::OnBye(const PeerId& peer, const Header& header) {
+  if (!job_ || job_->spec.job_id != header.job_id) return OkStatus();  // It has ended.
+  if (!job_->peers.contains(header.sender)) {
+    return CorruptionError("BYE of worker {}, which said no HELLO", header.sender);
+  }
+  RETURN_IF_ERROR(CheckPeer(peer, header.sender));
+  job_->gone.insert(header.sender);
+  return OkStatus();
+}
+
+Frames Server::Answer(const PeerId& peer, const Message& message) {
   Header header;
   header.job_id = message.header.job_id;
   header.request_id = message.header.request_id;
   header.incarnation = options_.incarnation;
   if (message.header.type == MessageType::kBye) {
-    if (job_ && job_->spec.job_id == message.header.job_id) {
-      job_->gone.insert(message.header.sender);
-    }
-    return EncodeMessage(header, ByeReply{});
+    const Status status = OnBye(peer, message.header);
+    if (status.ok()) return EncodeMessage(header, ByeReply{});
+    return EncodeMessage(
+        header, ErrorReply{static_cast<uint8_t>(status.code()), std::string(status.message())});
   }
   const Result<HelloRequest> request = DecodeBody<HelloRequest>(message);
   if (!request.ok()) {
     return EncodeMessage(header, ErrorReply{static_cast<uint8_t>(request.status().code()),
                                             request.status().message()});
   }
-  return EncodeMessage(header, OnHello(message.header, request.value()));
+  return EncodeMessage(header, OnHello(peer, message.header, request.value()));
 }
 
-HelloReply Server::OnHello(const Header& header, const HelloRequest& request) {
+HelloReply Server::OnHello(const PeerId& peer, const Header& header, const HelloRequest& request) {
   HelloReply reply;
   reply.host = options_.host;
   reply.pid = static_cast<uint32_t>(getpid());
@@ -111,6 +130,7 @@ HelloReply Server::OnHello(const Header& header, const HelloRequest& request) {
     status = job_ ? CheckSameJob(spec.value(), request.node)
                   : OpenJob(std::move(spec).value(), request.node);
   }
+  if (status.ok()) status = CheckPeer(peer, header.sender);
   if (!status.ok()) {
     LOG_IF(ERROR, options_.logs_jobs)
         << "worker " << header.sender << " on " << request.host << " refused: " << status.message();
@@ -189,6 +209,7 @@ Result<std::vector<std::unique_ptr<Shard>>> Server::MakeShards(const Job& job,
   const uint32_t per_node = job.spec.shards_per_node;
   ASSIGN_OR_RETURN(const InitialiserSources sources,
                    InitialiserSources::Open(TablesOn(job.spec, job.node)));
+  const auto request_memory = std::make_shared<RequestMemory>(budgets.requests);
   std::vector<std::unique_ptr<Shard>> shards;
   for (uint32_t k = 0; k < per_node; ++k) {
     const ShardId id{job.node * per_node + k};
@@ -205,6 +226,7 @@ Result<std::vector<std::unique_ptr<Shard>>> Server::MakeShards(const Job& job,
                                .access_counts = options_.access_counts,
                                .max_unwritten_bytes = budgets.unwritten / per_node,
                                .max_prefetch_bytes = budgets.prefetch / per_node,
+                               .request_memory = request_memory,
                                .keeps_written_rows = options_.node.has_files(),
                                .rows_end_with_job = options_.rows_end_with_job};
     ASSIGN_OR_RETURN(std::unique_ptr<Shard> shard,
@@ -256,7 +278,12 @@ Status Server::OpenJob(JobSpec spec, uint32_t node) {
   RETURN_IF_ERROR(CheckRequestsFit(size, spec.workers));
   const NodeBudgets budgets = BudgetsOf(size);
   MakeEnvironment(budgets, per_node);
-  Job job{.spec = std::move(spec), .node = node, .gone = {}, .runners = {}, .endpoints = {}};
+  Job job{.spec = std::move(spec),
+          .node = node,
+          .peers = {},
+          .gone = {},
+          .runners = {},
+          .endpoints = {}};
   // Errors in the tables are found before a directory is claimed.
   ASSIGN_OR_RETURN(std::vector<std::unique_ptr<Shard>> shards, MakeShards(job, budgets));
   std::vector<CacheLedger::Shard> accounts;

@@ -13,6 +13,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -64,14 +65,18 @@ class Server {
   struct Job {
     JobSpec spec;
     uint32_t node = 0;
-    TimeMs heard_at = 0;      // last HELLO; shards know of other messages
-    std::set<uint32_t> gone;  // workers that said BYE
+    TimeMs heard_at = 0;               // last HELLO; shards know of other messages
+    std::map<uint32_t, PeerId> peers;  // by worker: who said its first HELLO, and may say its BYE
+    std::set<uint32_t> gone;           // workers that said BYE
     std::vector<std::unique_ptr<ShardRunner>> runners;
     std::vector<ShardEndpoint> endpoints;
   };
 
-  Frames Answer(const Message& message);
-  HelloReply OnHello(const Header& header, const HelloRequest& request);
+  Frames Answer(const PeerId& peer, const Message& message);
+  Status OnBye(const PeerId& peer, const Header& header);
+  HelloReply OnHello(const PeerId& peer, const Header& header, const HelloRequest& request);
+  // Whether the peer may speak for this worker of the job: the first that does so may, no other.
+  Status CheckPeer(const PeerId& peer, uint32_t worker);
   // Opens a job; `node` is this node's number in it.
   Status OpenJob(JobSpec spec, uint32_t node);
   void MakeEnvironment(const NodeBudgets& budgets, uint32_t shards);

@@ -17,10 +17,15 @@ std::string ReachableEndpoint(const std::string& endpoint, const std::string& no
   return node.substr(0, node.rfind(':')) + ":" + endpoint.substr(kAny.size());
 }
 
+// A node takes a worker's BYE only from the peer that said its HELLO.
+PeerId IdentityAtNodes(uint64_t job_id, WorkerRank worker) {
+  return fmt::format("{:016x}-w{}-nodes", job_id, Raw(worker));
+}
+
 // One question to every node.
 struct Question {
-  std::string phase;     // for errors
-  std::string identity;  // of the dialer
+  std::string phase;  // for errors
+  PeerId identity;    // of the dialer
   std::function<Frames(size_t node)> ask;
   std::function<Status(size_t node, const Message&)> take;
 };
@@ -111,7 +116,7 @@ Result<std::vector<ShardAddress>> MeetNodes(const RendezvousOptions& options, co
     return OkStatus();
   };
   VLOG(1) << "worker " << Raw(options.worker) << " meets " << nodes.size() << " PS nodes";
-  const std::string identity = fmt::format("hello-{:016x}-{}", job.job_id, Raw(options.worker));
+  const PeerId identity = IdentityAtNodes(job.job_id, options.worker);
   RETURN_IF_ERROR(AskAll(options, nodes, {"meeting", identity, ask, take}, transport, clock));
   return shards;
 }
@@ -127,7 +132,7 @@ Status PartFromNodes(const RendezvousOptions& options, uint64_t job_id,
     return EncodeMessage(header, ByeRequest{});
   };
   const auto take = [](size_t, const Message& message) { return CheckNoError(message); };
-  const std::string identity = fmt::format("bye-{:016x}-{}", job_id, Raw(options.worker));
+  const PeerId identity = IdentityAtNodes(job_id, options.worker);
   return AskAll(options, nodes, {"parting", identity, ask, take}, transport, clock);
 }
 
