@@ -43,7 +43,7 @@ Status Checkpoints::Start(bool* is_agreed) {
         std::erase_if(kept, [&](uint64_t one) {
           return !job_.is_load || one > steps || (one == steps && !goes_on_from_one);
         });
-        RETURN_IF_ERROR(DeleteAllBut(kept, steps));
+        RETURN_IF_ERROR(DeleteOthersThan(kept, steps, /*whole=*/false));
         if (const auto read = CheckpointsOf(model_dir_); read.size() > kept.size()) {
           return UsageError(
               "checkpoint {} of the model that this run replaces is being read (by predict, eval, "
@@ -80,7 +80,7 @@ Status Checkpoints::Make(uint64_t steps) {
   std::vector<uint64_t> kept = CheckpointsOf(model_dir_);
   const size_t keep = no_room.empty() ? setup_.settings.output.keep : kept.size();
   if (kept.size() > keep) kept.erase(kept.begin(), kept.end() - static_cast<std::ptrdiff_t>(keep));
-  RETURN_IF_ERROR(DeleteAllBut(kept, steps));
+  RETURN_IF_ERROR(DeleteOthersThan(kept, steps, /*whole=*/no_room.empty()));
   const double seconds = SecondsSince(began, setup_.clock);
   figures_.seconds += seconds;
   figures_.longest_seconds = std::max(figures_.longest_seconds, seconds);
@@ -115,8 +115,10 @@ Status Checkpoints::TryToMake(uint64_t steps, std::string* no_room) {
 Status Checkpoints::AskShards(uint64_t steps, CheckpointRequest request, std::string* no_room) {
   links_.client.StartCheckpoint(steps, std::move(request));
   RETURN_IF_ERROR(RunClient(links_.client, links_.dialer, setup_.clock));
+  parts_.clear();
   for (const CheckpointReply& reply : links_.client.replies().checkpoints) {
     if (no_room->empty()) *no_room = reply.no_room;
+    parts_.insert(reply.parts.begin(), reply.parts.end());
   }
   return OkStatus();
 }
@@ -140,13 +142,18 @@ Status Checkpoints::WriteDirectory(uint64_t steps) {
   return RenameDurably(directory + ".tmp", directory);
 }
 
-Status Checkpoints::DeleteAllBut(const std::vector<uint64_t>& wanted, uint64_t steps) {
+Status Checkpoints::DeleteOthersThan(const std::vector<uint64_t>& wanted, uint64_t steps,
+                                     bool whole) {
   // What somebody reads stays; the next checkpoint tries again.
-  Result<std::vector<uint64_t>> kept = DeleteCheckpointsExcept(wanted, model_dir_);
+  const Result<std::vector<uint64_t>> kept = DeleteCheckpointsExcept(wanted, model_dir_);
   if (!kept.ok()) return AsFaultOfTheWorld(kept.status());
-  CheckpointRequest request{.phase = CheckpointPhase::kKeep, .name = {}, .kept = {}};
-  for (const uint64_t one : kept.value()) request.kept.push_back(CheckpointName(one));
   std::string ignored;  // Deleting needs no room.
+  CheckpointRequest request{
+      .phase = CheckpointPhase::kDelete, .name = whole ? CheckpointName(steps) : "", .deleted = {}};
+  // Before the first checkpoint nobody has said which parts there are; cut-off runs left some.
+  if (parts_.empty()) RETURN_IF_ERROR(AskShards(steps, request, &ignored));
+  for (const uint64_t one : kept.value()) parts_.erase(CheckpointName(one));
+  request.deleted.assign(parts_.begin(), parts_.end());
   return AskShards(steps, std::move(request), &ignored);
 }
 

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -65,14 +66,15 @@ class Checkpoints {
   Status TryToMake(uint64_t steps, std::string* no_room);
   Status AskShards(uint64_t steps, CheckpointRequest request, std::string* no_room);
   Status WriteDirectory(uint64_t steps);
-  // Here and on the shards, between the same two steps.
-  Status DeleteAllBut(const std::vector<uint64_t>& wanted, uint64_t steps);
+  // Here and on the shards, between the same two steps. `whole`: the checkpoint of `steps` is.
+  Status DeleteOthersThan(const std::vector<uint64_t>& wanted, uint64_t steps, bool whole);
 
   const WorkerSetup& setup_;
   const JobSpec& job_;
   const Links links_;
   const WriteModel write_model_;
   const std::string& model_dir_;
+  std::set<std::string> parts_;  // checkpoints of which some shard had a part when last asked
   RunReport::Checkpoints figures_;
 };
 

@@ -275,7 +275,9 @@ NodeBudgets BudgetsOf(const NodeSize& node) {
           .memtables = budget.memtable_bytes,
           .blocks = budget.block_cache_bytes,
           .unwritten = budget.unwritten_bytes,
-          .prefetch = budget.prefetch_bytes};
+          .prefetch = budget.prefetch_bytes,
+          // CheckRequestsFit knows the rows of an average step.
+          .requests = budget.request_bytes + budget.request_bytes / 4};
 }
 
 DiskEstimate EstimateDisk(const NodeSize& node) {

@@ -99,6 +99,9 @@ Status Server::OnBye(const PeerId& peer, const Header& header) {
   if (header.sender >= job_->spec.workers) {
     return CorruptionError("worker {} of {} does not exist", header.sender, job_->spec.workers);
   }
+  if (!job_->senders.Know(header.sender)) {
+    return CorruptionError("BYE of worker {}, which said no HELLO", header.sender);
+  }
   RETURN_IF_ERROR(job_->senders.Check(peer, header));
   job_->gone.insert(header.sender);
   return OkStatus();
@@ -207,6 +210,7 @@ Result<std::vector<std::unique_ptr<Shard>>> Server::MakeShards(const Job& job,
   const uint32_t per_node = job.spec.shards_per_node;
   ASSIGN_OR_RETURN(const InitialiserSources sources,
                    InitialiserSources::Open(TablesOn(job.spec, job.node)));
+  const auto request_memory = std::make_shared<RequestMemory>(budgets.requests);
   std::vector<std::unique_ptr<Shard>> shards;
   for (uint32_t k = 0; k < per_node; ++k) {
     const ShardId id{job.node * per_node + k};
@@ -223,6 +227,7 @@ Result<std::vector<std::unique_ptr<Shard>>> Server::MakeShards(const Job& job,
                                .access_counts = options_.access_counts,
                                .max_unwritten_bytes = budgets.unwritten / per_node,
                                .max_prefetch_bytes = budgets.prefetch / per_node,
+                               .request_memory = request_memory,
                                .keeps_written_rows = options_.node.has_files(),
                                .rows_end_with_job = options_.rows_end_with_job};
     ASSIGN_OR_RETURN(std::unique_ptr<Shard> shard,

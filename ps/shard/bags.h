@@ -31,6 +31,10 @@ struct PulledBags {
 
   BagView view() const { return {.offsets = offsets, .slots = slots, .weights = weights}; }
   bool operator==(const PulledBags&) const = default;
+  uint64_t bytes() const {
+    return sizeof(*this) + rows.size() * sizeof(uint64_t) +
+           (slots.size() + offsets.size() + weights.size()) * sizeof(uint32_t);
+  }
 };
 
 // Names the same bags in the pull and in the push of a worker: list, first column, first bag.

@@ -7,7 +7,20 @@
 
 namespace rowhouse {
 
-void Controls::Park(Request request, CheckpointRequest checkpoint) {
+// A worker waits for the answer before it asks again, and asks again only when a deadline passed.
+Status Controls::CheckNumber(uint32_t worker) const {
+  constexpr size_t kMaxOfWorker = 16;
+  size_t waiting = 0;
+  for (const ControlTask& task : parked_) waiting += task.request.header.sender == worker;
+  for (const auto& [ticket, request] : in_store_) waiting += request.header.sender == worker;
+  if (waiting < kMaxOfWorker) return OkStatus();
+  return MakeStatus(StatusCode::kResourceExhausted,
+                    "{}: worker {} asks again and again: {} requests of it wait",
+                    state_.options.name, worker, waiting);
+}
+
+Status Controls::Park(Request request, CheckpointRequest checkpoint) {
+  RETURN_IF_ERROR(CheckNumber(request.header.sender));
   const Blockage& blockage = state_.blockage;
   const bool is_blocked = blockage.is_blocked();
   const bool was_blocked =
@@ -18,6 +31,7 @@ void Controls::Park(Request request, CheckpointRequest checkpoint) {
                                                                 blockage.why)});
   }
   parked_.push_back({.request = std::move(request), .checkpoint = std::move(checkpoint)});
+  return OkStatus();
 }
 
 void Controls::Serve() {
@@ -71,7 +85,7 @@ void Controls::StartCheckpoint(ControlTask task) {
                          .phase = task.checkpoint.phase,
                          .name = std::move(task.checkpoint.name),
                          .steps = state_.next_step,
-                         .kept = std::move(task.checkpoint.kept)};
+                         .deleted = std::move(task.checkpoint.deleted)};
   if (action.phase == CheckpointPhase::kReserve) action.bytes = DirtyBytes();
   if (action.phase == CheckpointPhase::kMake && state_.options.keeps_written_rows) {
     action.written_rows = ImageOfWrittenRows(rooms_.tables.WrittenSlices());
@@ -179,6 +193,7 @@ void Controls::OnCheckpointed(const StoreCheckpointed& event) {
   reply.directory = event.directory;
   reply.checksum = event.checksum;
   reply.bytes = event.bytes;
+  reply.parts = event.parts;
   state_.out.Answer(*request, reply);
 }
 
@@ -194,18 +209,20 @@ void Controls::OnScanned(const StoreScanned& event) {
 }
 
 // A shard that nobody times answers with nothing.
-void Controls::Profile(Request request, ProfileWish wish) {
+Status Controls::Profile(Request request, ProfileWish wish) {
+  RETURN_IF_ERROR(CheckNumber(request.header.sender));
   ShardPhases* const phases = state_.phases;
   if (wish == ProfileWish::kTake && phases != nullptr) {
     const uint64_t ticket = state_.out.TakeTicket();
     state_.out.Add(CountStore{.ticket = ticket});
     in_store_.emplace(ticket, std::move(request));
-    return;
+    return OkStatus();
   }
   if (wish == ProfileWish::kBegin && phases != nullptr) phases->KeepSpans();
   ProfileReply reply;
   if (phases != nullptr) reply.now_ns = phases->shard.Now();
   state_.out.Answer(request, reply);
+  return OkStatus();
 }
 
 void Controls::AnswerProfile(const Request& request, const StoreCounted& event) {

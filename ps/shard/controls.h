@@ -42,10 +42,11 @@ class Controls {
   // Keeps a request until Serve() answers it, when its step is next. A STATS request is also
   // answered BUSY, at once, if the shard is blocked or was blocked within the last deadline_ms of
   // the request: a worker sends it when it has waited that long for other workers.
-  void Park(Request request, CheckpointRequest checkpoint = {});
+  // kResourceExhausted, here and below, if the worker has asked for more than any sound one.
+  Status Park(Request request, CheckpointRequest checkpoint = {});
   void Serve();
   // Answers a PROFILE at once, but for what the store has to be asked.
-  void Profile(Request request, ProfileWish wish);
+  Status Profile(Request request, ProfileWish wish);
 
   // Whether a save is under way.
   bool is_saving() const { return save_.has_value(); }
@@ -73,6 +74,7 @@ class Controls {
     bool is_checkpoint() const { return task.request.header.type == MessageType::kCheckpoint; }
   };
 
+  Status CheckNumber(uint32_t worker) const;
   void ServeOne(ControlTask task);
   void AnswerProfile(const Request& request, const StoreCounted& event);
   void StartCheckpoint(ControlTask task);

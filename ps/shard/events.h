@@ -68,6 +68,7 @@ struct StoreCheckpointed {  // answers CheckpointStore
   std::string directory;  // of the part, after kMake
   std::string checksum;
   uint64_t bytes = 0;
+  std::vector<std::string> parts;  // of this model and shard that are there afterwards
 };
 // Who finds no room to write. Store and log are retried independently of each other.
 enum class Blocked : uint8_t { kStore, kLog };
@@ -129,11 +130,11 @@ struct TruncateLog {       // may overtake appends that find no room
 struct CheckpointStore {
   uint64_t ticket = 0;
   CheckpointPhase phase = CheckpointPhase::kReserve;
-  uint64_t bytes = 0;             // kReserve: of rows still to be written
-  std::string name;               // kMake
-  uint64_t steps = 0;             // kMake: how many steps the rows have
-  std::string written_rows = {};  // kMake: as of SyncStore
-  std::vector<std::string> kept;  // kKeep
+  uint64_t bytes = 0;                // kReserve: of rows still to be written
+  std::string name;                  // kMake, kDelete
+  uint64_t steps = 0;                // how many steps the rows have
+  std::string written_rows = {};     // kMake: as of SyncStore
+  std::vector<std::string> deleted;  // kDelete
 };
 struct ScanStore {  // digest of every stored row
   uint64_t ticket = 0;
@@ -148,8 +149,8 @@ struct WakeAt {  // replaces an earlier one
   TimeMs at = 0;
 };
 // If it is among the actions, it is the last. A step is complete, and the shard applies it when it
-// is given Continue. The driver carries out all other actions before it gives Continue, so that
-// answers need not wait for the step.
+// is given Continue; or there are more answers to make. The driver carries out all other actions
+// before it gives Continue, so that answers need not wait for the step, and few are in memory.
 struct CallAgain {};
 
 using ShardAction =

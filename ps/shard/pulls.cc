@@ -10,14 +10,79 @@
 
 namespace rowhouse {
 
-void Pulls::Serve() {
-  for (PullTask& pull : std::exchange(parked_, {})) {
-    if (pull.request.header.step == state_.next_step && !state_.has_failed()) {
-      ServeOne(std::move(pull));
-    } else {
-      parked_.push_back(std::move(pull));
-    }
+namespace {
+
+// A worker has at most a window of pulls under way, of 1 MiB each unless a single bag is larger.
+constexpr size_t kMaxPullsOfWorker = 64;
+constexpr uint64_t kMaxPullBytesOfWorker = uint64_t{64} << 20;
+// Answers of one Serve().
+constexpr uint64_t kAnswersAtOnce = uint64_t{8} << 20;
+
+}  // namespace
+
+Status Pulls::Park(PullTask pull) {
+  size_t pulls = 0;
+  uint64_t bytes = pull.held.bytes();
+  const auto count = [&](const PullTask& other) {
+    if (other.request.header.sender != pull.request.header.sender) return;
+    ++pulls;
+    bytes += other.held.bytes();
+  };
+  for (const PullTask& other : parked_) count(other);
+  for (const auto& [number, reading] : reading_) count(reading.task);
+  if (pulls >= kMaxPullsOfWorker || (pulls > 0 && bytes > kMaxPullBytesOfWorker)) {
+    return MakeStatus(
+        StatusCode::kResourceExhausted,
+        "{}: worker {} has {} pulls under way, and none more of {} bytes in all may be",
+        state_.options.name, pull.request.header.sender, pulls, bytes);
   }
+  parked_.push_back(std::move(pull));
+  return OkStatus();
+}
+
+bool Pulls::Serve() {
+  bool serves_all = true;
+  answered_bytes_ = 0;
+  for (PullTask& pull : std::exchange(parked_, {})) {
+    const uint64_t step = pull.request.header.step;
+    if (step < state_.next_step) {
+      state_.out.Refuse(pull.request, MakeStatus(StatusCode::kInternal,
+                                                 "{}: pull of step {}, but step {} is next",
+                                                 state_.options.name, step, state_.next_step));
+      continue;
+    }
+    const bool is_due = step == state_.next_step && !state_.has_failed();
+    if (is_due && answered_bytes_ >= kAnswersAtOnce) serves_all = false;
+    if (is_due && answered_bytes_ < kAnswersAtOnce && TryToServe(pull)) continue;
+    parked_.push_back(std::move(pull));
+  }
+  return serves_all;
+}
+
+uint64_t Pulls::AnswerBytes(const PullTask& task) const {
+  uint64_t floats = 0;
+  for (const LocalRows& rows : task.tables) {
+    floats += uint64_t{rows.rows} * rooms_.tables[rows.table].layout.dim;
+  }
+  if (!task.bags.empty()) floats += task.reply_floats;
+  for (const PulledBags& bags : task.bags) {
+    floats += 2 * uint64_t{bags.part.bags} * rooms_.tables[bags.table].layout.dim;
+  }
+  return floats * sizeof(float);
+}
+
+bool Pulls::TryToServe(PullTask& task) {
+  RequestCharge held;
+  const uint64_t bytes = AnswerBytes(task);
+  const Status room = held.Take(*state_.options.request_memory, bytes, state_.options.name);
+  if (!room.ok() && !reading_.empty()) return false;
+  // Nothing that ends soon makes room. What is small is served anyway, one after the other.
+  if (!room.ok() && bytes > kAnswersAtOnce) {
+    state_.out.Refuse(task.request, room);
+  } else {
+    ServeOne(std::move(task), std::move(held));
+  }
+  return true;
 }
 
 void Pulls::ForEachWaiting(const std::function<void(Request&)>& visit) {
@@ -32,13 +97,14 @@ void Pulls::Clear() {
 
 // ---- The first pass: what is in memory ---------------------------------------------------------
 
-void Pulls::ServeOne(PullTask task) {
+void Pulls::ServeOne(PullTask task, RequestCharge held) {
   size_t floats = 0;
   for (const LocalRows& rows : task.tables) {
     floats += size_t{rows.rows} * rooms_.tables[rows.table].layout.dim;
   }
   const bool eval = task.eval;
-  Pull pull{.task = std::move(task), .rows = Frame(floats * sizeof(float))};
+  Pull pull{
+      .task = std::move(task), .rows = Frame(floats * sizeof(float)), .held = std::move(held)};
   MissesBySlice misses;
   InitialBySlice initial;
   const uint64_t rows_asked = pull.task.ids.size() / sizeof(uint64_t);
@@ -290,6 +356,7 @@ void Pulls::Answer(Pull pull) {
   }
   uint64_t bytes = 0;
   for (const Frame& frame : payload) bytes += frame.size();
+  answered_bytes_ += bytes;
   state_.most_answer_bytes = std::max(state_.most_answer_bytes, bytes);
   state_.out.Answer(task.request, PullReply{.has_waited = pull.has_waited}, std::move(payload));
   state_.End(ShardPhase::kEncode, task.ids.size() / sizeof(uint64_t));

@@ -1,7 +1,8 @@
 // Pulls: each row of a pull comes from the cache, or else from the store, or, if it was never
 // written, from its initialiser.
 //
-// A pull of a later step is parked until that step is next. A pull that misses waits for the store
+// A pull of a later step is parked until that step is next, and one for whose answer the node's
+// memory limit leaves no room until others are answered. A pull that misses waits for the store
 // while others pass. The rows that were missing get slots of the cache, pinned for the step, in
 // place of rows that the policy evicts (dirty ones are written back). A row for which there is no
 // slot is answered without one, and is read or initialised again when the step is applied. An eval
@@ -36,10 +37,12 @@ class Pulls {
   };
   Pulls(ShardState& state, const Rooms& rooms) : state_(state), rooms_(rooms) {}
 
-  // Serve() answers it at once if it can.
-  void Park(PullTask pull) { parked_.push_back(std::move(pull)); }
-  // Serves all parked pulls of the next step.
-  void Serve();
+  // Serve() answers it at once if it can. kResourceExhausted if the worker has more under way than
+  // any sound one.
+  Status Park(PullTask pull);
+  // Serves parked pulls of the next step, some megabytes of answers at a time. False: others are to
+  // be served when these answers are sent.
+  bool Serve();
 
   // Whether a pull waits for the store.
   bool is_reading() const { return !reading_.empty(); }
@@ -69,11 +72,15 @@ class Pulls {
     std::vector<Miss> misses;  // being read, in the order of the reads
     std::vector<Miss> coming;  // being read for a prefetch
     bool has_waited = false;   // for the store
+    RequestCharge held = {};   // of the answer
 
     std::span<float> out() { return rows.As<float>(); }
   };
 
-  void ServeOne(PullTask task);
+  // False: there is no room for the answer now, and `task` is as it was.
+  bool TryToServe(PullTask& task);
+  void ServeOne(PullTask task, RequestCharge held);
+  uint64_t AnswerBytes(const PullTask& task) const;
   // Where the rows of one table begin: `first` in the pull's list of rows, `offset` (floats) in the
   // weights of the reply.
   struct Place {
@@ -99,6 +106,7 @@ class Pulls {
   std::deque<PullTask> parked_;
   std::map<uint64_t, Pull> reading_;  // by a number of their own
   uint64_t next_number_ = 0;
+  uint64_t answered_bytes_ = 0;  // of answers, in this Serve()
 };
 
 }  // namespace rowhouse

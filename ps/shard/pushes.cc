@@ -9,6 +9,10 @@
 
 namespace rowhouse {
 
+Pushes::Pushes(ShardState& state, LocalTables& tables) : state_(state), tables_(tables) {
+  for (const LocalSlice* slice : tables_.slices()) rows_here_ += slice->range.rows();
+}
+
 WorkerPush& Pushes::PushOf(const Header& header) {
   StepPushes& step = steps_[header.step];
   step.workers.resize(state_.options.workers);
@@ -21,7 +25,7 @@ void Pushes::Take(const Request& request, PushPart part, bool is_applying) {
   if (header.step < next || (is_applying && header.step == next)) {
     return state_.out.Answer(request, PushReply{});
   }
-  auto kept = std::make_shared<const PushPart>(std::move(part));
+  auto kept = std::make_shared<PushPart>(std::move(part));
   bool is_new = false;
   if (const Status status = Keep(header, kept, &is_new); !status.ok()) {
     return state_.out.Refuse(request, status);
@@ -34,7 +38,20 @@ void Pushes::Take(const Request& request, PushPart part, bool is_applying) {
   state_.out.Answer(request, PushReply{});
 }
 
-Status Pushes::Keep(const Header& header, std::shared_ptr<const PushPart> part, bool* is_new) {
+// A push names each row, and each bag that was pulled, once.
+Status Pushes::CheckSize(const WorkerPush& push, const Header& header, const PushPart& part) const {
+  if (push.rows + part.rows() <= rows_here_ &&
+      push.bags + part.bags.size() <= push.pulled_bags.size()) {
+    return OkStatus();
+  }
+  return CorruptionError(
+      "{}: worker {} pushes {} rows and {} lists of bags in step {}; {} and {} lie "
+      "here",
+      state_.options.name, header.sender, push.rows + part.rows(), push.bags + part.bags.size(),
+      header.step, rows_here_, push.pulled_bags.size());
+}
+
+Status Pushes::Keep(const Header& header, std::shared_ptr<PushPart> part, bool* is_new) {
   const std::string& name = state_.options.name;
   if (header.step > state_.next_step + kMaxStepsAhead) {
     return MakeStatus(StatusCode::kInternal, "{}: push of step {}, but step {} is next", name,
@@ -50,9 +67,15 @@ Status Pushes::Keep(const Header& header, std::shared_ptr<const PushPart> part, 
                            header.sender, header.step, push.parts_expected, header.parts);
   }
   push.parts_expected = header.parts;
+  *is_new = !push.parts.contains(header.part);
+  if (!*is_new) return OkStatus();
+  RETURN_IF_ERROR(CheckSize(push, header, *part));
   const uint64_t bytes = part->bytes();
-  *is_new = push.parts.emplace(header.part, std::move(part)).second;
-  if (*is_new) state_.push_bytes += bytes;
+  RETURN_IF_ERROR(part->held.Take(*state_.options.request_memory, bytes + kRequestBytes, name));
+  push.rows += part->rows();
+  push.bags += part->bags.size();
+  push.parts.emplace(header.part, std::move(part));
+  state_.push_bytes += bytes;
   state_.most_push_bytes = std::max(state_.most_push_bytes, state_.push_bytes);
   return OkStatus();
 }
@@ -74,6 +97,8 @@ Status Pushes::NotePulled(const Header& header, std::vector<PulledBags> bags) {
           "{}: worker {} pulls other bags of table {} in step {} than those it pushes",
           state_.options.name, header.sender, one.part.table, header.step);
     }
+    RETURN_IF_ERROR(
+        push.held.Take(*state_.options.request_memory, one.bytes(), state_.options.name));
     const BagKey key = KeyOf(one.part);
     push.pulled_bags.insert_or_assign(key, std::move(one));
   }

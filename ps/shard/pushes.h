@@ -28,8 +28,11 @@ namespace rowhouse {
 struct WorkerPush {
   uint32_t parts_expected = 0;                                // 0: none has come
   std::map<uint32_t, std::shared_ptr<const PushPart>> parts;  // by number
+  uint64_t rows = 0, bags = 0;                                // in `parts`
   uint32_t answered = 0;                     // parts that are in the log, or need not be
   std::map<BagKey, PulledBags> pulled_bags;  // bags that the same worker pulled for this step
+
+  RequestCharge held = {};  // by pulled_bags
 
   bool is_complete() const { return parts_expected != 0 && answered == parts_expected; }
 };
@@ -42,7 +45,7 @@ struct StepPushes {
 
 class Pushes {
  public:
-  Pushes(ShardState& state, LocalTables& tables) : state_(state), tables_(tables) {}
+  Pushes(ShardState& state, LocalTables& tables);
 
   // Takes a part that Requests::ReadPush has checked, and answers it, at once or when the log has
   // it. A part that is here already, or of an applied step, is answered again and counts once.
@@ -50,7 +53,7 @@ class Pushes {
   void Take(const Request& request, PushPart part, bool is_applying);
 
   // Keeps the bags that a worker pulled until their step is applied. kCorruption if the worker has
-  // pushed gradients of other bags already.
+  // pushed gradients of other bags already; kResourceExhausted as RequestCharge.
   Status NotePulled(const Header& header, std::vector<PulledBags> bags);
 
   // Whether the pushes of all workers for the next step are complete.
@@ -70,13 +73,15 @@ class Pushes {
 
  private:
   WorkerPush& PushOf(const Header& header);
-  Status Keep(const Header& header, std::shared_ptr<const PushPart> part, bool* is_new);
+  Status Keep(const Header& header, std::shared_ptr<PushPart> part, bool* is_new);
+  Status CheckSize(const WorkerPush& push, const Header& header, const PushPart& part) const;
   void Count(const PushPart& part);
   void Log(const Request& request, const WorkerPush& push, std::shared_ptr<const PushPart> part);
   void AnswerAgain(const Request& request);
 
   ShardState& state_;
   LocalTables& tables_;
+  uint64_t rows_here_ = 0;  // of all slices
   std::map<uint64_t, StepPushes> steps_;
   // By ticket: who sent the part first, then who sent it again.
   std::map<uint64_t, std::vector<Request>> logging_;

@@ -244,6 +244,9 @@ Result<PullTask> Requests::ReadPull(const PeerId& peer, Message message) const {
     return CorruptionError("{}: a pull whose answer takes {} bytes; it may take {}", name(), bytes,
                            kMaxFrameBytes);
   }
+  uint64_t bytes = kRequestBytes + pull.ids.size() + pull.counts.size();
+  for (const PulledBags& bags : pull.bags) bytes += bags.bytes();
+  RETURN_IF_ERROR(pull.held.Take(*state_.options.request_memory, bytes, name()));
   AddRowsOfBags(&pull);
   return pull;
 }
@@ -264,7 +267,8 @@ Result<PushPart> Requests::ReadPush(Message message) const {
                 .bag_gradients = {},
                 .bag_winners = {},
                 .body = std::move(message.body),
-                .learning_rate = body.learning_rate};
+                .learning_rate = body.learning_rate,
+                .held = {}};
   if (!part.bags.empty()) {
     part.bag_gradients = std::move(message.payload[3]);
     part.bag_winners = std::move(message.payload[4]);
@@ -282,7 +286,16 @@ Result<PushPart> Requests::ReadPush(Message message) const {
   if (header.parts == 0 || header.part >= header.parts) {
     return CorruptionError("{}: push part {} of {}", name(), header.part, header.parts);
   }
+  if (header.parts > 1 && part.rows() == 0 && part.bags.empty()) {
+    return CorruptionError("{}: push part {} of {} is empty", name(), header.part, header.parts);
+  }
   return part;
+}
+
+Status Requests::CheckControl(const Header& header) const {
+  if (header.step <= state_.next_step + kMaxStepsAhead) return OkStatus();
+  return MakeStatus(StatusCode::kInternal, "{}: asked about step {}, but step {} is next", name(),
+                    header.step, state_.next_step);
 }
 
 Result<PrefetchTask> Requests::ReadPrefetch(Message message) const {
@@ -298,13 +311,25 @@ Result<PrefetchTask> Requests::ReadPrefetch(Message message) const {
 
 Result<CheckpointRequest> Requests::ReadCheckpoint(const Message& message) const {
   ASSIGN_OR_RETURN(CheckpointRequest body, DecodeBody<CheckpointRequest>(message));
-  if (body.phase > CheckpointPhase::kKeep) {
+  if (body.phase > CheckpointPhase::kDelete) {
     return CorruptionError("a checkpoint has no phase {}", static_cast<int>(body.phase));
   }
-  if (body.phase == CheckpointPhase::kMake && !StepsOfCheckpoint(body.name)) {
-    return CorruptionError("\"{}\" is no name of a checkpoint", body.name);
+  if (message.header.sender != 0) {
+    return CorruptionError("{}: worker {} asks for a checkpoint, which worker 0 makes", name(),
+                           message.header.sender);
   }
-  if (state_.options.rows_end_with_job && body.phase != CheckpointPhase::kKeep) {
+  const std::string present = CheckpointName(message.header.step);
+  const bool may_be_unnamed = body.phase != CheckpointPhase::kMake;
+  if (body.name != present && !(may_be_unnamed && body.name.empty())) {
+    return CorruptionError("\"{}\" is not the name of a checkpoint of {} steps", body.name,
+                           message.header.step);
+  }
+  for (const std::string& deleted : body.deleted) {
+    if (!StepsOfCheckpoint(deleted)) {
+      return CorruptionError("\"{}\" is no name of a checkpoint", deleted);
+    }
+  }
+  if (state_.options.rows_end_with_job && body.phase != CheckpointPhase::kDelete) {
     return UsageError(
         "--save_every: {} deletes its rows at the end of the job, and the parts of checkpoints "
         "lie beside them; start it with --row_dir",

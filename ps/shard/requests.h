@@ -2,8 +2,9 @@
 // that a peer's mistake does not become ours; what comes out is sound and needs no more checks,
 // except those that depend on the state of a step (Pushes).
 //
-// Errors: kCorruption for bytes that no sound worker sends, kUnavailable for those of another job
-//         or of an earlier server, kInternal for a step that is out of order.
+// Errors: kCorruption for bytes that no sound worker sends, kUnavailable for those of another job,
+//         of an earlier server or of another peer than the worker's, kInternal for a step that is
+//         out of order, kResourceExhausted where the node's memory limit leaves no room.
 // Threads: the shard's thread only.
 #pragma once
 
@@ -18,6 +19,7 @@
 #include "common/wire/push.h"
 #include "ps/shard/bags.h"
 #include "ps/shard/local_tables.h"
+#include "ps/shard/request_memory.h"
 #include "ps/shard/shard_state.h"
 
 namespace rowhouse {
@@ -26,6 +28,9 @@ namespace rowhouse {
 // later than the step to be applied. A request that is more than kMaxStepsAhead later comes from a
 // broken peer.
 inline constexpr uint64_t kMaxStepsAhead = 2;
+
+// Beside its frames a request takes about so many bytes.
+inline constexpr uint64_t kRequestBytes = 1024;
 
 // An entry of a list that divides the ids of a message by table: the next `rows` ids belong to
 // `table`.
@@ -44,6 +49,7 @@ struct PullTask {
   Frame counts;             // one a row; none for eval
   size_t reply_floats = 0;  // of the rows of the reply
   std::vector<PulledBags> bags;
+  RequestCharge held = {};  // what is above
 };
 
 // One part of a worker's push, as received.
@@ -57,6 +63,7 @@ struct PushPart {
   Frame bag_winners;
   Frame body;  // of the message, for the log
   float learning_rate = 0.0f;
+  RequestCharge held = {};
 
   uint64_t rows() const { return ids.size() / sizeof(uint64_t); }
   uint64_t bytes() const {
@@ -85,6 +92,8 @@ class Requests {
   Result<PushPart> ReadPush(Message message) const;
   Result<PrefetchTask> ReadPrefetch(Message message) const;
   Result<CheckpointRequest> ReadCheckpoint(const Message& message) const;
+  // Whether what a worker asks between two steps is asked of a step that is near.
+  Status CheckControl(const Header& header) const;
 
  private:
   Result<std::vector<LocalRows>> ReadTables(const std::vector<TableRows>& parts,

@@ -52,9 +52,9 @@ std::vector<ShardAction> Shard::Handle(ShardEvent event, TimeMs now) {
              : std::holds_alternative<RowsRead>(event) || std::holds_alternative<RowsWritten>(event)
                  ? ShardPhase::kStore
                  : ShardPhase::kOther);
-  Advance();
+  const bool serves_all = Advance();
   if (state_.has_failed()) RefuseAll();
-  if (CanApplyStep()) {
+  if (CanApplyStep() || (!serves_all && !state_.has_failed())) {
     state_.out.Add(CallAgain{});
   } else {
     writer_.Flush();
@@ -117,8 +117,7 @@ Status Shard::Take(Request request, Message message) {
   switch (request.header.type) {
     case MessageType::kPull: {
       ASSIGN_OR_RETURN(PullTask pull, requests_.ReadPull(request.peer, std::move(message)));
-      pulls_.Park(std::move(pull));
-      return OkStatus();
+      return pulls_.Park(std::move(pull));
     }
     case MessageType::kPush: {
       ASSIGN_OR_RETURN(PushPart part, requests_.ReadPush(std::move(message)));
@@ -131,17 +130,16 @@ Status Shard::Take(Request request, Message message) {
     case MessageType::kFlush:
     case MessageType::kDigest:
     case MessageType::kStats:
-      controls_.Park(std::move(request));
-      return OkStatus();
+      RETURN_IF_ERROR(requests_.CheckControl(request.header));
+      return controls_.Park(std::move(request));
     case MessageType::kProfile: {
       ASSIGN_OR_RETURN(const ProfileRequest profile, DecodeBody<ProfileRequest>(message));
-      controls_.Profile(std::move(request), static_cast<ProfileWish>(profile.wish));
-      return OkStatus();
+      return controls_.Profile(std::move(request), static_cast<ProfileWish>(profile.wish));
     }
     case MessageType::kCheckpoint: {
       ASSIGN_OR_RETURN(CheckpointRequest checkpoint, requests_.ReadCheckpoint(message));
-      controls_.Park(std::move(request), std::move(checkpoint));
-      return OkStatus();
+      RETURN_IF_ERROR(requests_.CheckControl(request.header));
+      return controls_.Park(std::move(request), std::move(checkpoint));
     }
     default:
       return CorruptionError("{}: a shard takes no message of type {}", state_.options.name,
@@ -160,11 +158,12 @@ void Shard::TakePrefetch(Message message) {
 
 // ---- Steps --------------------------------------------------------------------------------------
 
-void Shard::Advance() {
+bool Shard::Advance() {
   if (controls_.is_saving() && !state_.has_failed()) controls_.ContinueSave();
-  if (state_.has_failed() || update_.is_reading() || !writer_.has_room()) return;
-  pulls_.Serve();
+  if (state_.has_failed() || update_.is_reading() || !writer_.has_room()) return true;
+  const bool serves_all = pulls_.Serve();
   controls_.Serve();
+  return serves_all;
 }
 
 bool Shard::CanApplyStep() const {

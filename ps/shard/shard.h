@@ -87,7 +87,8 @@ class Shard {
   Status Take(Request request, Message message);
   void TakePrefetch(Message message);
 
-  void Advance();  // serves all that the present state allows
+  // Serves what the present state allows. False: there is more to serve when the answers are sent.
+  bool Advance();
   bool CanApplyStep() const;
   void ApplyStep();
   void OnStepApplied();

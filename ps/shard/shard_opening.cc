@@ -98,8 +98,8 @@ class Opening {
   }
 
   Result<std::unique_ptr<ShardStore>> Finish(std::unique_ptr<RowStore> rows) const {
-    return std::make_unique<ShardStore>(std::move(rows), directory_, job_.tables,
-                                        job_.first_step());
+    return std::make_unique<ShardStore>(std::move(rows), directory_, job_.tables, job_.first_step(),
+                                        job_.is_load ? job_.load.checkpoint : "");
   }
 
   // Makes room for rows of this run where others may lie.

@@ -7,6 +7,7 @@
 
 #include "common/types.h"
 #include "ps/node/node_options.h"
+#include "ps/shard/request_memory.h"
 #include "sharding/plans/access_counts.h"
 
 namespace rowhouse {
@@ -31,6 +32,8 @@ struct ShardOptions {
   uint64_t max_unwritten_bytes = 256 << 20;  // writes under way; beyond it pulls and saves wait
   // Rows being prefetched and next uses remembered, bytes; beyond it rows are not prefetched.
   uint64_t max_prefetch_bytes = 64 << 20;
+  // Shared by the shards of the node.
+  std::shared_ptr<RequestMemory> request_memory = std::make_shared<RequestMemory>();
   // A save notes which rows were ever written, so that opening them again needs no scan. It takes
   // memory meanwhile, at most a sixteenth of cache_bytes. For stores that have a directory.
   bool keeps_written_rows = false;

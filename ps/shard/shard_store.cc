@@ -14,8 +14,11 @@
 
 namespace rowhouse {
 ShardStore::ShardStore(std::unique_ptr<RowStore> store, std::string directory,
-                       const std::vector<TableSpec>& tables, uint64_t steps)
-    : store_(std::move(store)), directory_(std::move(directory)), last_sync_steps_(steps) {
+                       const std::vector<TableSpec>& tables, uint64_t steps, std::string whole)
+    : store_(std::move(store)),
+      directory_(std::move(directory)),
+      last_sync_steps_(steps),
+      whole_(std::move(whole)) {
   for (const TableSpec& spec : tables) {
     auto optimizer = Optimizers().Make(spec.optimizer, spec.optimizer_options).value();
     DigestedTable digested(spec.name, StateShapeOf(*optimizer));
@@ -100,7 +103,7 @@ StoreCheckpointed ShardStore::Checkpoint(CheckpointStore& action) {
   StoreCheckpointed event{.ticket = action.ticket, .status = {}, .directory = {}, .checksum = {}};
   if (directory_.empty()) {
     // Nothing is kept, so nothing is in the way.
-    if (action.phase != CheckpointPhase::kKeep) {
+    if (action.phase != CheckpointPhase::kDelete) {
       event.status = store_->Checkpoint(action.name).status();
     }
     return event;
@@ -116,19 +119,42 @@ StoreCheckpointed ShardStore::Checkpoint(CheckpointStore& action) {
     case CheckpointPhase::kMake:
       event.status = MakePartOf(action, &event);
       break;
-    case CheckpointPhase::kKeep:
+    case CheckpointPhase::kDelete:
       reserved_.Free();
-      event.status = DeletePartsExcept(action.kept, directory_);
+      event.status = DeletePartsOf(action);
       break;
+  }
+  if (event.status.ok()) {
+    const Result<DirectoryOwner> owner = ReadOwner(directory_);
+    Result<std::vector<std::string>> parts =
+        owner.ok() ? PartsOf(owner.value(), directory_) : owner.status();
+    if (parts.ok()) event.parts = std::move(parts).value();
+    event.status = parts.status();
   }
   event.status = AsFaultOfTheWorld(event.status);
   return event;
 }
 
+// Whatever the list says, a checkpoint from which the model can go on stays: the newest that is
+// known to be whole, and as long as none is, all of earlier steps.
+Status ShardStore::DeletePartsOf(const CheckpointStore& action) {
+  if (!action.name.empty()) whole_ = action.name;
+  std::vector<std::string> deleted = action.deleted;
+  std::erase_if(deleted, [&](const std::string& name) {
+    if (!whole_.empty()) return name == whole_;
+    return StepsOfCheckpoint(name).value_or(0) < action.steps;
+  });
+  ASSIGN_OR_RETURN(const DirectoryOwner owner, ReadOwner(directory_));
+  return DeleteParts(deleted, owner, directory_);
+}
+
 Status ShardStore::MakePartOf(CheckpointStore& action, StoreCheckpointed* event) {
   reserved_.Free();  // No row was dirty.
-  ASSIGN_OR_RETURN(PartFacts facts, MakePart(*store_, directory_, action.name, action.steps,
-                                             std::move(action.written_rows)));
+  // Another part of a whole checkpoint would have another checksum than its manifest names.
+  ASSIGN_OR_RETURN(PartFacts facts, action.name == whole_
+                                        ? SumUpPart(CheckpointPart(directory_, action.name))
+                                        : MakePart(*store_, directory_, action.name, action.steps,
+                                                   std::move(action.written_rows)));
   event->directory = CheckpointPart(directory_, action.name);
   event->checksum = std::move(facts.checksum);
   event->bytes = facts.bytes;

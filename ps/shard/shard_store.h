@@ -22,9 +22,10 @@ namespace rowhouse {
 class ShardStore {
  public:
   // `directory`: where OWNER.json and STATE.json lie; "" for rows in memory.
-  // `steps`: how many steps were applied to the rows that the store has.
+  // `steps`: how many steps were applied to the rows that the store has. `whole`: the checkpoint
+  // that they are a copy of; "": none.
   ShardStore(std::unique_ptr<RowStore> store, std::string directory,
-             const std::vector<TableSpec>& tables, uint64_t steps = 0);
+             const std::vector<TableSpec>& tables, uint64_t steps = 0, std::string whole = "");
 
   // Puts rows that were set aside (replaced_rows.h) back, unless rows were changed.
   ~ShardStore();
@@ -50,6 +51,7 @@ class ShardStore {
   Status Sync(SyncStore& action);
   StoreCheckpointed Checkpoint(CheckpointStore& action);
   Status MakePartOf(CheckpointStore& action, StoreCheckpointed* event);
+  Status DeletePartsOf(const CheckpointStore& action);
   void KeepWrittenRows(std::string image) const;
   StoreScanned Scan(uint64_t ticket);
 
@@ -66,6 +68,7 @@ class ShardStore {
   bool has_changed_ = false;        // by this object
   uint64_t last_sync_steps_ = 0;
   ReservedRoom reserved_;  // for a checkpoint
+  std::string whole_;      // the newest checkpoint that is known to be whole; "": none is
 };
 
 }  // namespace rowhouse

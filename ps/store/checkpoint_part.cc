@@ -11,7 +11,6 @@
 
 #include "common/digest.h"
 #include "common/durable_file.h"
-#include "ps/store/directory_state.h"
 #include "ps/store/written_rows_file.h"
 
 namespace rowhouse {
@@ -58,6 +57,20 @@ Result<std::vector<fs::path>> FilesIn(const std::string& directory) {
   RETURN_IF_ERROR(FromErrorCode(error, "list", directory));
   std::sort(files.begin(), files.end());
   return files;
+}
+
+// Steps of all checkpoints beside the shard, of any model; ascending.
+Result<std::vector<uint64_t>> CheckpointsIn(const std::string& shard_directory) {
+  const fs::path directory = CheckpointsBeside(shard_directory);
+  std::vector<uint64_t> all;
+  std::error_code error;
+  for (fs::directory_iterator at(directory, error), end; !error && at != end; at.increment(error)) {
+    if (const auto steps = StepsOfCheckpoint(at->path().filename().string())) all.push_back(*steps);
+  }
+  if (error == std::errc::no_such_file_or_directory) return all;
+  RETURN_IF_ERROR(FromErrorCode(error, "list", directory));
+  std::sort(all.begin(), all.end());
+  return all;
 }
 
 Status CopyFile(const std::string& from, const std::string& to) {
@@ -185,23 +198,31 @@ Result<PartFacts> MakePart(RowStore& store, const std::string& shard_directory,
   return made;
 }
 
-Status DeletePartsExcept(const std::vector<std::string>& kept, const std::string& shard_directory) {
-  const std::string shard = ShardName(shard_directory);
-  std::vector<fs::path> others;
-  std::error_code error;
-  for (fs::directory_iterator at(CheckpointsBeside(shard_directory), error), end;
-       !error && at != end; at.increment(error)) {
-    if (StepsOfCheckpoint(at->path().filename().string())) others.push_back(at->path());
+Result<std::vector<std::string>> PartsOf(const DirectoryOwner& owner,
+                                         const std::string& shard_directory) {
+  ASSIGN_OR_RETURN(const std::vector<uint64_t> checkpoints, CheckpointsIn(shard_directory));
+  std::vector<std::string> parts;
+  for (const uint64_t steps : checkpoints) {
+    const Result<DirectoryOwner> found =
+        ReadOwner(CheckpointPart(shard_directory, CheckpointName(steps)));
+    if (found.ok() && found.value().model == owner.model && found.value().shard == owner.shard) {
+      parts.push_back(CheckpointName(steps));
+    }
   }
-  if (error && error != std::errc::no_such_file_or_directory) {
-    return FromErrorCode(error, "list", CheckpointsBeside(shard_directory));
-  }
-  for (const fs::path& other : others) {
-    RETURN_IF_ERROR(RemoveAll(other / (shard + kUnfinished)));
-    if (std::find(kept.begin(), kept.end(), other.filename().string()) != kept.end()) continue;
-    RETURN_IF_ERROR(RemoveAll(other / shard));
+  return parts;
+}
+
+Status DeleteParts(const std::vector<std::string>& names, const DirectoryOwner& owner,
+                   const std::string& shard_directory) {
+  ASSIGN_OR_RETURN(const std::vector<std::string> mine, PartsOf(owner, shard_directory));
+  ASSIGN_OR_RETURN(const std::vector<uint64_t> checkpoints, CheckpointsIn(shard_directory));
+  for (const uint64_t steps : checkpoints) {
+    const std::string name = CheckpointName(steps), part = CheckpointPart(shard_directory, name);
+    RETURN_IF_ERROR(RemoveAll(part + kUnfinished));
+    if (std::ranges::count(names, name) == 0 || std::ranges::count(mine, name) == 0) continue;
+    RETURN_IF_ERROR(RemoveAll(part));
     std::error_code ignored;  // Not empty: other shards have not deleted theirs yet.
-    fs::remove(other, ignored);
+    fs::remove(fs::path(part).parent_path(), ignored);
   }
   return OkStatus();
 }

@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "common/status.h"
+#include "ps/store/directory_state.h"
 #include "ps/store/row_store.h"
 
 namespace rowhouse {
@@ -47,14 +48,21 @@ Result<PartFacts> SumUpPart(const std::string& part);
 // digits. kNotFound as above.
 Status CheckPart(const std::string& part, const std::string& checksum);
 
+// Names of the checkpoints that have a part of the shard and of `owner`'s model, by step: the
+// part's own OWNER.json says so.
+Result<std::vector<std::string>> PartsOf(const DirectoryOwner& owner,
+                                         const std::string& shard_directory);
+
 // Makes the part `name` of the store in `shard_directory`, whose rows are those after `steps`. Put
 // after the last Sync is in it as well. An old part of this name is replaced. `written_rows`: an
 // image, or "". On an error nothing is left.
 Result<PartFacts> MakePart(RowStore& store, const std::string& shard_directory,
                            const std::string& name, uint64_t steps, std::string written_rows);
 
-// Deletes all parts of the shard that are not named, with what cut-off attempts left.
-Status DeletePartsExcept(const std::vector<std::string>& kept, const std::string& shard_directory);
+// Deletes the shard's parts of the checkpoints that are named, where PartsOf() has them; other
+// names are passed over. Also deletes what cut-off attempts to make a part of this shard left.
+Status DeleteParts(const std::vector<std::string>& names, const DirectoryOwner& owner,
+                   const std::string& shard_directory);
 
 // Makes `directory`, which must not exist, from a part: links .sst files, or copies them where the
 // file system has no links, and copies the others, so that the part does not change when the copy

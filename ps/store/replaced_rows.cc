@@ -3,6 +3,8 @@
 #include <filesystem>
 
 #include "common/durable_file.h"
+#include "ps/store/checkpoint_part.h"
+#include "ps/store/directory_state.h"
 
 namespace rowhouse {
 namespace {
@@ -52,6 +54,13 @@ Status SupersedeRows(const std::string& directory) {
 }
 
 Status DeleteReplacedRows(const std::string& directory) {
+  const Result<DirectoryOwner> replaced = ReadOwner(AsideOf(directory)),
+                               mine = ReadOwner(directory);
+  if (replaced.ok() && mine.ok() && replaced.value().model != mine.value().model) {
+    // Before the rows: a cut-off deletion is done again.
+    ASSIGN_OR_RETURN(const auto parts, PartsOf(replaced.value(), directory));
+    RETURN_IF_ERROR(DeleteParts(parts, replaced.value(), directory));
+  }
   RETURN_IF_ERROR(Delete(AsideOf(directory)));
   return Delete(SupersededOf(directory));
 }

@@ -36,7 +36,8 @@ Status PutBackReplacedRows(const std::string& directory);
 std::string CopyOf(const std::string& directory);
 Status SupersedeRows(const std::string& directory);
 
-// Deletes the rows set aside, of both kinds; OK if there are none.
+// Deletes the rows set aside, of both kinds, and the parts of checkpoints of a model whose rows
+// were replaced by those of another one; OK if there are none.
 Status DeleteReplacedRows(const std::string& directory);
 
 }  // namespace rowhouse

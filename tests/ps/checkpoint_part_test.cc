@@ -17,11 +17,13 @@ using testing::HasSubstr;
 
 constexpr StoreSlice kSlice{.table = TableId{0}, .first_column = 0, .record_bytes = 8};
 
+const DirectoryOwner kOwner{.model = "m", .shard = ShardId{3}, .shards = 8};
+
 class CheckpointPartTest : public testing::Test {
  protected:
   CheckpointPartTest() {
     CHECK(MakeDirectoryDurably(shard_).ok());
-    CHECK(WriteOwner(shard_, {.model = "m", .shard = ShardId{3}, .shards = 8}).ok());
+    CHECK(WriteOwner(shard_, kOwner).ok());
     store_ = Open(shard_ + "/rows").value();
   }
 
@@ -134,19 +136,31 @@ TEST_F(CheckpointPartTest, ACopyThatIsTrainedOnLeavesThePartAsItIs) {
   EXPECT_EQ(SumUpPart(Part(5)).value().checksum, whole);
 }
 
-TEST_F(CheckpointPartTest, OldPartsAndCutOffOnesAreDeletedAndThoseOfOtherShardsAreNot) {
+TEST_F(CheckpointPartTest, PartsAreDeletedByAListOfThoseOfThisModelAndShard) {
   for (const uint64_t steps : {1, 2, 3}) ASSERT_OK(Make(steps));
   const std::string of_other = dir_ / "rows/checkpoints/step-1/shard-0004";
   fs::create_directories(of_other);
   fs::create_directories(Part(3) + ".tmp");
   fs::create_directories(dir_ / "rows/checkpoints/photos");
-  ASSERT_OK(DeletePartsExcept({"step-3"}, shard_));
+  fs::create_directories(Part(4));
+  ASSERT_OK(WriteOwner(Part(4), {.model = "another", .shard = ShardId{3}, .shards = 8}));
+  fs::create_directories(Part(5));
+  EXPECT_EQ(PartsOf(kOwner, shard_).value(),
+            (std::vector<std::string>{"step-1", "step-2", "step-3"}));
+  ASSERT_OK(DeleteParts({}, kOwner, shard_));
+  EXPECT_TRUE(fs::exists(Part(1))) << "an empty list deletes nothing";
+  ASSERT_OK(
+      DeleteParts({"step-1", "step-2", "step-4", "step-5", "step-9", "photos", "../shard-0003"},
+                  kOwner, shard_));
   EXPECT_FALSE(fs::exists(Part(1)));
   EXPECT_TRUE(fs::exists(of_other));
   EXPECT_FALSE(fs::exists(dir_ / "rows/checkpoints/step-2"));
   EXPECT_TRUE(fs::exists(Part(3)));
   EXPECT_FALSE(fs::exists(Part(3) + ".tmp"));
   EXPECT_TRUE(fs::exists(dir_ / "rows/checkpoints/photos"));
+  EXPECT_TRUE(fs::exists(Part(4))) << "of another model";
+  EXPECT_TRUE(fs::exists(Part(5))) << "of nobody";
+  EXPECT_TRUE(fs::exists(shard_));
 }
 
 TEST_F(CheckpointPartTest, APartThatFindsNoRoomLeavesNothing) {

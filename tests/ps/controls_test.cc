@@ -34,7 +34,7 @@ TEST_F(ControlsTest, ASaveWritesAllDirtyRowsAndThenSyncs) {
   OpenControls({});
   Cache(RowId{3}, 3.0f, /*is_dirty=*/true);
   Cache(RowId{4}, 4.0f, /*is_dirty=*/false);
-  controls_->Park(Ask(MessageType::kFlush, 0));
+  EXPECT_OK(controls_->Park(Ask(MessageType::kFlush, 0)));
   controls_->Serve();
   EXPECT_FALSE(controls_->is_saving());
   std::vector<ShardAction> actions = state_->out.TakeActions();
@@ -52,7 +52,7 @@ TEST_F(ControlsTest, ASaveGoesOnWhenTheWriterHasRoom) {
   OpenControls({.max_unwritten_bytes = 1});
   Cache(RowId{3}, 3.0f, /*is_dirty=*/true);
   Cache(RowId{4}, 4.0f, /*is_dirty=*/true);
-  controls_->Park(Ask(MessageType::kFlush, 0));
+  EXPECT_OK(controls_->Park(Ask(MessageType::kFlush, 0)));
   controls_->Serve();
   EXPECT_TRUE(controls_->is_saving());
   for (int row = 0; row < 2; ++row) {
@@ -65,7 +65,7 @@ TEST_F(ControlsTest, ASaveGoesOnWhenTheWriterHasRoom) {
 
 TEST_F(ControlsTest, WaitsForItsStepAndIsRefusedAfterIt) {
   OpenControls({.first_step = 5});
-  controls_->Park(Ask(MessageType::kFlush, 6));
+  EXPECT_OK(controls_->Park(Ask(MessageType::kFlush, 6)));
   controls_->Serve();
   EXPECT_TRUE(state_->out.TakeActions().empty());
   EXPECT_EQ(controls_->parked().size(), 1u);
@@ -79,7 +79,7 @@ TEST_F(ControlsTest, ACheckpointWritesDirtyRowsAndLeavesTheDirectoryOpen) {
   Cache(RowId{3}, 3.0f, /*is_dirty=*/true);
   Cache(RowId{4}, 4.0f, /*is_dirty=*/true);
   const auto ask = [&](const CheckpointRequest& request) {
-    controls_->Park(Ask(MessageType::kCheckpoint, 5), request);
+    EXPECT_OK(controls_->Park(Ask(MessageType::kCheckpoint, 5), request));
     controls_->Serve();
     return state_->out.TakeActions();
   };
@@ -110,9 +110,25 @@ TEST_F(ControlsTest, ACheckpointWritesDirtyRowsAndLeavesTheDirectoryOpen) {
   EXPECT_EQ(reply.checksum, "c");
   EXPECT_EQ(reply.bytes, 7u);
 
-  actions = ask({.phase = CheckpointPhase::kKeep, .kept = {"step-5"}});
+  actions = ask({.phase = CheckpointPhase::kDelete, .name = "step-5", .deleted = {"step-4"}});
   ASSERT_EQ(actions.size(), 1u);
-  EXPECT_EQ(std::get<CheckpointStore>(actions[0]).kept, std::vector<std::string>{"step-5"});
+  checkpoint = std::get<CheckpointStore>(actions[0]);
+  EXPECT_EQ(checkpoint.name, "step-5");
+  EXPECT_EQ(checkpoint.deleted, std::vector<std::string>{"step-4"});
+}
+
+TEST_F(ControlsTest, AWorkerThatAsksAgainAndAgainIsRefusedAndOthersAreNot) {
+  OpenControls({.name = "shard 0"});
+  Status status;
+  int taken = 0;
+  while (status.ok() && taken < 1000) {
+    status = controls_->Park({.peer = "peer", .header = {.type = MessageType::kFlush, .step = 1}});
+    taken += status.ok() ? 1 : 0;
+  }
+  EXPECT_EQ(taken, 16);
+  EXPECT_EQ(status.code(), StatusCode::kResourceExhausted);
+  EXPECT_OK(controls_->Park(
+      {.peer = "other", .header = {.type = MessageType::kFlush, .step = 1, .sender = 1}}));
 }
 
 TEST_F(ControlsTest, RowsThatFindNoRoomForACheckpointStayDirty) {
@@ -127,7 +143,7 @@ TEST_F(ControlsTest, RowsThatFindNoRoomForACheckpointStayDirty) {
     controls_->ContinueSave();
   };
   const auto begin = [&] {
-    controls_->Park(Ask(MessageType::kCheckpoint, 0), {.phase = CheckpointPhase::kMake});
+    EXPECT_OK(controls_->Park(Ask(MessageType::kCheckpoint, 0), {.phase = CheckpointPhase::kMake}));
     controls_->Serve();
   };
   begin();
@@ -148,7 +164,7 @@ TEST_F(ControlsTest, RowsThatFindNoRoomForACheckpointStayDirty) {
 TEST_F(ControlsTest, ACheckpointWithoutRoomIsNoFailureAndOneThatBreaksIs) {
   OpenControls({});
   for (const bool breaks : {false, true}) {
-    controls_->Park(Ask(MessageType::kCheckpoint, 0), {.phase = CheckpointPhase::kMake});
+    EXPECT_OK(controls_->Park(Ask(MessageType::kCheckpoint, 0), {.phase = CheckpointPhase::kMake}));
     controls_->Serve();
     StoreCheckpointed made{.ticket = Take<CheckpointStore>().at(0).ticket, .status = {}};
     made.status = breaks ? IoError("a disk broke")
@@ -165,7 +181,7 @@ TEST_F(ControlsTest, CountersAreThoseOfTheShardAndOfItsStore) {
   OpenControls({});
   state_->counters.rows_updated = 7;
   table().rows_pushed = 9;
-  controls_->Park(Ask(MessageType::kStats, 0));
+  EXPECT_OK(controls_->Park(Ask(MessageType::kStats, 0)));
   controls_->Serve();
   StoreCounted counted{.ticket = Take<CountStore>().at(0).ticket, .process_peak_bytes = 4};
   counted.counters.rows_read = 3;
@@ -181,14 +197,14 @@ TEST_F(ControlsTest, CountersAreThoseOfTheShardAndOfItsStore) {
 TEST_F(ControlsTest, WhoAsksForCountersOfABlockedShardIsToldAtOnce) {
   OpenControls({.name = "shard 0"});
   state_->blockage = {.blocked = {Blocked::kStore}, .last_at = 0, .why = "the disk is full"};
-  controls_->Park(Ask(MessageType::kStats, 0));
+  EXPECT_OK(controls_->Park(Ask(MessageType::kStats, 0)));
   EXPECT_EQ(AnswerOf<BusyReply>().message, "shard 0 waits: the disk is full");
   state_->blockage.blocked.clear();
   state_->now = 999;
-  controls_->Park(Ask(MessageType::kStats, 0));
+  EXPECT_OK(controls_->Park(Ask(MessageType::kStats, 0)));
   EXPECT_EQ(AnswerOf<BusyReply>().message, "shard 0 has waited: the disk is full");
   state_->now = 1000;
-  controls_->Park(Ask(MessageType::kStats, 0));
+  EXPECT_OK(controls_->Park(Ask(MessageType::kStats, 0)));
   EXPECT_TRUE(Take<SendFrames>().empty());
 }
 

@@ -11,8 +11,12 @@ using testing::ElementsAre;
 
 class PullsTest : public ShardRooms {
  protected:
-  void OpenPulls(const ShardOptions& options) {
-    Open(options);
+  void OpenPulls(const ShardOptions& options, const std::vector<TableSpec>& tables = {}) {
+    if (tables.empty()) {
+      Open(options);
+    } else {
+      OpenTables(options, tables);
+    }
     prefetches_ = std::make_unique<Prefetches>(
         *state_,
         Prefetches::Rooms{
@@ -24,13 +28,16 @@ class PullsTest : public ShardRooms {
                                                            .prefetches = *prefetches_,
                                                            .pushes = *pushes_});
   }
-  void Pull(uint64_t step, const std::vector<uint64_t>& rows, bool eval = false) {
+  static PullTask TaskOf(uint64_t step, const std::vector<uint64_t>& rows, bool eval) {
     PullTask task{.request = {.peer = "peer", .header = {.step = step}}, .eval = eval};
     task.tables = {{.table = 0, .rows = static_cast<uint32_t>(rows.size())}};
     task.ids = FrameOf(rows);
     task.counts = eval ? Frame() : FrameOf(std::vector<uint32_t>(rows.size(), 1));
     task.reply_floats = rows.size();
-    pulls_->Park(std::move(task));
+    return task;
+  }
+  void Pull(uint64_t step, const std::vector<uint64_t>& rows, bool eval = false) {
+    EXPECT_OK(pulls_->Park(TaskOf(step, rows, eval)));
     pulls_->Serve();
   }
   // Of the answers since the last call, one after the other.
@@ -126,6 +133,46 @@ TEST_F(PullsTest, APullWaitsForAPrefetchThatBringsItsRow) {
   }
   EXPECT_EQ(Pulled().size(), 1u);
   EXPECT_EQ(state_->counters.pulled.from_store, 1u);
+}
+
+TEST_F(PullsTest, AWorkerThatPullsWithoutEndIsRefusedAndOthersAreNot) {
+  OpenPulls({.name = "shard 0", .workers = 2});
+  const auto park = [&](uint32_t worker) {
+    PullTask task{.request = {.peer = "peer", .header = {.step = 1, .sender = worker}}};
+    EXPECT_OK(task.held.Take(*state_->options.request_memory, uint64_t{1} << 20, "shard 0"));
+    return pulls_->Park(std::move(task));
+  };
+  int taken = 0;
+  while (park(0).ok() && taken < 1000) ++taken;
+  EXPECT_EQ(taken, 64);
+  EXPECT_EQ(state_->options.request_memory->used(), uint64_t{64} << 20);
+  EXPECT_OK(park(1));
+}
+
+// Answers are made a few megabytes at a time: the driver sends them before it asks for others.
+TEST_F(PullsTest, AnswersOfManyPullsAreNotInMemoryAtOnce) {
+  TableSpec wide;
+  wide.name = "t";
+  wide.rows = 64;
+  wide.dim = 1 << 14;
+  wide.optimizer = "sgd";
+  OpenPulls({.cache_bytes = uint64_t{16} << 20}, {wide});
+  std::vector<uint64_t> rows(48);  // 3 MiB of weights
+  std::iota(rows.begin(), rows.end(), 0u);
+  for (int pull = 0; pull < 4; ++pull) EXPECT_OK(pulls_->Park(TaskOf(0, rows, /*eval=*/true)));
+  EXPECT_FALSE(pulls_->Serve());
+  EXPECT_EQ(Take<SendFrames>().size(), 3u);
+  EXPECT_TRUE(pulls_->Serve());
+  EXPECT_EQ(Take<SendFrames>().size(), 1u);
+}
+
+TEST_F(PullsTest, APullThatWasLeftBehindIsRefused) {
+  OpenPulls({.first_step = 5});
+  EXPECT_OK(pulls_->Park(TaskOf(6, {3}, /*eval=*/true)));
+  state_->next_step = 7;
+  EXPECT_TRUE(pulls_->Serve());
+  EXPECT_TRUE(pulls_->parked().empty());
+  EXPECT_EQ(Take<SendFrames>().size(), 1u);
 }
 
 }  // namespace

@@ -73,6 +73,33 @@ TEST_F(PushesTest, WhatABrokenWorkerPushesIsRefused) {
                                                  MessageType::kError}));
 }
 
+TEST_F(PushesTest, APushOfMoreRowsThanLieHereIsRefused) {
+  OpenPushes(/*logs=*/false);  // 64 rows
+  for (uint32_t part = 0; part < 64; ++part) Take(0, 0, part, 1000);
+  EXPECT_EQ(Answers(), std::vector<MessageType>(64, MessageType::kPushReply));
+  const uint64_t used = state_->options.request_memory->used();
+  Take(0, 0, 64, 1000);
+  EXPECT_EQ(Answers(), std::vector<MessageType>{MessageType::kError});
+  EXPECT_EQ(state_->options.request_memory->used(), used);
+  Take(1, 0);
+  EXPECT_EQ(Answers(), std::vector<MessageType>{MessageType::kPushReply});
+}
+
+TEST_F(PushesTest, PushesStayWithinTheMemoryOfTheNode) {
+  Open({.name = "shard 0",
+        .workers = 2,
+        .request_memory = std::make_shared<RequestMemory>(2 * kRequestBytes)});
+  pushes_ = std::make_unique<Pushes>(*state_, *tables_);
+  Take(0, 0, 0, 2);
+  Take(0, 0, 1, 2);
+  EXPECT_EQ(Answers(), (std::vector<MessageType>{MessageType::kPushReply, MessageType::kError}));
+  state_->next_step = 1;
+  pushes_->Forget(0);
+  EXPECT_EQ(state_->options.request_memory->used(), 0u);
+  Take(0, 1);
+  EXPECT_EQ(Answers(), std::vector<MessageType>{MessageType::kPushReply});
+}
+
 TEST_F(PushesTest, WithALogAPartIsAnsweredAndCountsWhenTheLogHasIt) {
   OpenPushes(/*logs=*/true);
   Take(0, 0);

@@ -59,6 +59,53 @@ TEST_F(RequestsTest, OnlyMessagesOfThisJobServerAndItsWorkersAreTaken) {
   EXPECT_EQ(requests_->CheckHeader(other).code(), StatusCode::kCorruption);
 }
 
+TEST_F(RequestsTest, QuestionsAboutStepsThatAreFarAwayAreRefused) {
+  EXPECT_OK(requests_->CheckControl({.step = 0}));
+  EXPECT_OK(requests_->CheckControl({.step = 10 + kMaxStepsAhead}));
+  EXPECT_EQ(requests_->CheckControl({.step = 11 + kMaxStepsAhead}).code(), StatusCode::kInternal);
+  EXPECT_EQ(requests_->CheckControl({.step = uint64_t{1} << 62}).code(), StatusCode::kInternal);
+}
+
+TEST_F(RequestsTest, ACheckpointIsAskedForByWorker0AndHasTheNameOfItsStep) {
+  const auto error = [&](const Header& header, const CheckpointRequest& request) {
+    return requests_->ReadCheckpoint(Unpack(EncodeMessage(header, request)).value()).status();
+  };
+  using Phase = CheckpointPhase;
+  EXPECT_OK(error({.step = 10}, {.phase = Phase::kReserve}));
+  EXPECT_OK(error({.step = 10}, {.phase = Phase::kMake, .name = "step-10"}));
+  EXPECT_OK(error({.step = 10}, {.phase = Phase::kDelete, .deleted = {"step-9", "step-8"}}));
+  EXPECT_OK(error({.step = 10}, {.phase = Phase::kDelete, .name = "step-10"}));
+  for (const Status& status :
+       {error({.step = 10, .sender = 1}, {.phase = Phase::kDelete}),
+        error({.step = 10}, {.phase = Phase::kMake}),
+        error({.step = 10}, {.phase = Phase::kMake, .name = "step-9"}),
+        error({.step = 10}, {.phase = Phase::kDelete, .name = "step-9"}),
+        error({.step = 10}, {.phase = Phase::kDelete, .deleted = {"step-9", "../../x"}}),
+        error({.step = 10}, {.phase = static_cast<Phase>(3)})}) {
+    EXPECT_EQ(status.code(), StatusCode::kCorruption) << status.message();
+  }
+}
+
+TEST_F(RequestsTest, WhatWaitsStaysWithinTheMemoryOfTheNode) {
+  Open({.name = "shard 0",
+        .workers = 2,
+        .first_step = 10,
+        .request_memory = std::make_shared<RequestMemory>(3 * kRequestBytes)});
+  requests_ = std::make_unique<Requests>(*state_, *tables_);
+  RequestMemory& memory = *state_->options.request_memory;
+  {
+    const auto first = requests_->ReadPull("peer", PullOf(10, {3, 5}, {1, 2}));
+    const auto second = requests_->ReadPull("peer", PullOf(10, {3, 5}, {1, 2}));
+    EXPECT_EQ(memory.used(), 2 * (kRequestBytes + 24));
+    EXPECT_OK(first);
+    EXPECT_OK(second);
+    const Status third = ErrorOf(PullOf(10, {3, 5}, {1, 2}));
+    EXPECT_EQ(third.code(), StatusCode::kResourceExhausted);
+    EXPECT_THAT(third.message(), HasSubstr("--memory_limit_mb"));
+  }
+  EXPECT_EQ(memory.used(), 0u);
+}
+
 TEST_F(RequestsTest, ASoundPullComesOutAsItIs) {
   state_->now = 100;
   const Result<PullTask> pull = requests_->ReadPull("peer", PullOf(11, {3, 5}, {1, 2}));

@@ -187,7 +187,13 @@ TEST_F(ShardBags, BagsThatArePushedAreNotPulledAgainWithOtherLookups) {
   EXPECT_THAT(Refusal(), HasSubstr("pulls other bags of table 0 in step 1 than those it pushes"));
   Pull(part, {4}, {1});
   EXPECT_THAT(Answered<float>(1), ElementsAre(5, -5)) << "the same ones may be asked for again";
-  push(1, {}, 0);
+  Frames row;
+  row.push_back(FrameOf(std::vector<uint64_t>{5}));
+  row.push_back(FrameOf(std::vector<float>(2, 1.0f)));
+  row.push_back(Frame());
+  Send({.step = 1, .part = 1, .parts = 2},
+       PushRequest{.learning_rate = 1.0f, .samples = 1, .tables = {{.rows = 1}}, .bags = {}},
+       std::move(row));
   EXPECT_EQ(shard_->next_step(), 2u);
 }
 

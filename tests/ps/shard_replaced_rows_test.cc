@@ -1,6 +1,8 @@
 // Rows of a model that another one replaces: they go when the first row of that one is written.
 #include <filesystem>
 
+#include "common/durable_file.h"
+#include "ps/store/checkpoint_part.h"
 #include "ps/store/directory_state.h"
 #include "tests/testing/shard_opening.h"
 
@@ -47,6 +49,24 @@ TEST_F(ReplacedRows, GoWithTheFirstRowThatIsWritten) {
   EXPECT_FALSE(std::filesystem::exists(shard_ + ".replaced"));
   store.value().reset();
   EXPECT_EQ(OwnerOf(), "model-b");
+}
+
+TEST_F(ReplacedRows, GoWithTheirCheckpointsAndNoOthers) {
+  const auto make_part = [&](const std::string& name, const std::string& model) {
+    const std::string part = CheckpointPart(shard_, name);
+    ASSERT_OK(MakeDirectoryDurably(part));
+    ASSERT_OK(WriteOwner(part, {.model = model, .shard = ShardId{0}, .shards = 1}));
+  };
+  make_part("step-3", "model-a");
+  make_part("step-4", "model-c");
+  auto store = Open(replacing_, 0, "rows");
+  ASSERT_OK(store);
+  make_part("step-0", "model-b");
+  EXPECT_TRUE(std::filesystem::exists(CheckpointPart(shard_, "step-3")));
+  WriteARow(*store.value());
+  EXPECT_FALSE(std::filesystem::exists(CheckpointPart(shard_, "step-3")));
+  EXPECT_TRUE(std::filesystem::exists(CheckpointPart(shard_, "step-4")));
+  EXPECT_TRUE(std::filesystem::exists(CheckpointPart(shard_, "step-0")));
 }
 
 TEST_F(ReplacedRows, GoWithASaveOfNoRows) {

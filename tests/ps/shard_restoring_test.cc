@@ -72,6 +72,50 @@ TEST_F(ShardRestoring, RowsOfTheKilledRunGoWhenTheNextOneChangesItsFirst) {
   EXPECT_EQ(DigestOfRestored(), digest_);
 }
 
+// Whatever a peer asks for, the last whole checkpoint stays, and no part of one is replaced.
+TEST_F(ShardRestoring, TheWholeCheckpointIsNeitherDeletedNorReplaced) {
+  auto store = Open(Restoring(), 0, "rows");
+  ASSERT_OK(store);
+  const auto ask = [&](CheckpointPhase phase, uint64_t steps, const std::string& name,
+                       const std::vector<std::string>& deleted = {}) {
+    auto done = std::get<StoreCheckpointed>(store.value()->Execute(CheckpointStore{
+        .ticket = 4, .phase = phase, .name = name, .steps = steps, .deleted = deleted}));
+    EXPECT_OK(done.status);
+    return done;
+  };
+  const std::vector<std::string> all = {"step-5", "step-6", "step-7"};
+  EXPECT_EQ(ask(CheckpointPhase::kDelete, 5, "", all).parts, std::vector<std::string>{"step-5"});
+  Change(*store.value());
+  EXPECT_EQ(ask(CheckpointPhase::kMake, 5, "step-5").checksum, checksum_);
+  EXPECT_EQ(SumUpPart(Part()).value().checksum, checksum_);
+  // One that is given up goes; the one before it stays.
+  EXPECT_EQ(ask(CheckpointPhase::kMake, 6, "step-6").parts.size(), 2u);
+  EXPECT_EQ(ask(CheckpointPhase::kDelete, 6, "", all).parts, std::vector<std::string>{"step-5"});
+  // One that is whole takes its place.
+  ask(CheckpointPhase::kMake, 7, "step-7");
+  EXPECT_EQ(ask(CheckpointPhase::kDelete, 7, "step-7", all).parts,
+            std::vector<std::string>{"step-7"});
+}
+
+TEST_F(ShardRestoring, BeforeACheckpointIsKnownToBeWholeAllEarlierOnesStay) {
+  Save(Job(1), 0, "others", 5);
+  auto store = Open(Loading(Job(1), Job(1), "others", 5), 0, "others");
+  ASSERT_OK(store);
+  for (const char* name : {"step-3", "step-5", "step-8"}) {
+    const auto made = std::get<StoreCheckpointed>(store.value()->Execute(
+        CheckpointStore{.ticket = 4, .phase = CheckpointPhase::kMake, .name = name, .steps = 5}));
+    ASSERT_OK(made.status);
+  }
+  const auto left = std::get<StoreCheckpointed>(
+      store.value()->Execute(CheckpointStore{.ticket = 4,
+                                             .phase = CheckpointPhase::kDelete,
+                                             .name = "",
+                                             .steps = 5,
+                                             .deleted = {"step-3", "step-5", "step-8"}}));
+  ASSERT_OK(left.status);
+  EXPECT_EQ(left.parts, std::vector<std::string>{"step-3"});
+}
+
 TEST_F(ShardRestoring, ARunThatChangesNothingLeavesRowsThatNeedNoCopy) {
   EXPECT_EQ(DigestOfRestored(), digest_);
   std::filesystem::create_directory(Directory() + "/seen");
@@ -102,7 +146,8 @@ TEST_F(ShardRestoring, ADamagedPartIsRefusedAndNothingIsChanged) {
   ASSERT_OK(WriteFileDurably(Part() + "/written_rows", "x"));
   const Status refused = Open(Restoring(), 0, "rows").status();
   EXPECT_EQ(refused.code(), StatusCode::kCorruption);
-  EXPECT_THAT(refused.message(), testing::HasSubstr("step-5/shard-0000 is not the part that was made"));
+  EXPECT_THAT(refused.message(),
+              testing::HasSubstr("step-5/shard-0000 is not the part that was made"));
   EXPECT_FALSE(ReadState(Directory()).value().is_clean);
   EXPECT_FALSE(std::filesystem::exists(Directory() + ".superseded"));
 }

@@ -232,12 +232,12 @@ Status SimCluster::MakeCheckpoint(uint32_t w, uint64_t steps, bool* is_agreed) {
   PsClient& client = *workers_[w]->client;
   const auto make = [&]() -> Status {
     for (const CheckpointPhase phase : {CheckpointPhase::kReserve, CheckpointPhase::kMake}) {
-      client.StartCheckpoint(steps, {.phase = phase, .name = CheckpointName(steps), .kept = {}});
+      client.StartCheckpoint(steps, {.phase = phase, .name = CheckpointName(steps), .deleted = {}});
       RETURN_IF_ERROR(RunClient(client, network_->dialer(w), scheduler_));
       const std::vector<CheckpointReply>& replies = client.replies().checkpoints;
       if (std::ranges::any_of(replies, [](const auto& one) { return !one.no_room.empty(); })) break;
     }
-    client.StartCheckpoint(steps, {.phase = CheckpointPhase::kKeep, .name = {}, .kept = {}});
+    client.StartCheckpoint(steps, {.phase = CheckpointPhase::kDelete, .name = {}, .deleted = {}});
     return RunClient(client, network_->dialer(w), scheduler_);
   };
   return AgreeOnOne(*communicators_[w], w == 0 ? make() : OkStatus(), "saving", is_agreed);

@@ -127,7 +127,7 @@ ShardEvent SimShard::Execute(ShardAction& action) {
 
 StoreCheckpointed SimShard::Checkpoint(const CheckpointStore& action) {
   StoreCheckpointed event{.ticket = action.ticket, .status = {}, .directory = {}, .checksum = {}};
-  if (action.phase != CheckpointPhase::kKeep && scheduler_.Happens(faults_.no_room)) {
+  if (action.phase != CheckpointPhase::kDelete && scheduler_.Happens(faults_.no_room)) {
     event.status = Status(StatusCode::kResourceExhausted, "the disk is full");
   } else if (action.phase == CheckpointPhase::kMake) {
     const auto rows = std::get<StoreScanned>(store_->Execute(ScanStore{.ticket = 0}));
