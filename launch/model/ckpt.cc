@@ -100,13 +100,13 @@ Status RunCkpt(const Settings& settings, const std::vector<std::string>& argumen
   }
   const auto carry = [&]() -> Status {
     CkptFigures found;
-    ASSIGN_OR_RETURN(const auto lock, action == "compact" ? LockModelForRun(model_dir)
-                                                          : LockModelForReading(model_dir));
     if (action == "verify") {
       const Status whole = VerifyModel(model_dir, settings.storage, &found);
       RETURN_IF_ERROR(DeliverFigures(flags.json, DumpJson(found.json, 2) + "\n", found.text));
       return whole;
     }
+    ASSIGN_OR_RETURN(const auto lock, action == "compact" ? LockModelForRun(model_dir)
+                                                          : LockModelForReading(model_dir));
     ASSIGN_OR_RETURN(const SavedRows model, SavedRows::Open(model_dir, settings.storage.row_dir));
     if (action == "inspect") {
       RETURN_IF_ERROR(Inspect(settings, model, arguments[1], arguments[2], &found));

@@ -173,15 +173,18 @@ Status VerifyModel(const std::string& model_dir, const NodeOptions& storage, Ckp
     if (first.ok()) first = status.Annotate(directory);
   }
   if (!HasManifest(model_dir)) return first;
-  // Rows that a run has changed since are no damage where a checkpoint has taken their place.
+  // A run changes the rows of the save at its end. Where a checkpoint has taken its place, that is
+  // no damage.
+  const auto lock = LockModelForReading(model_dir);
   const Result<SavedRows> rows = SavedRows::Open(model_dir, storage.row_dir);
-  const Status unchanged = rows.ok() ? rows.value().CheckUnchanged() : OkStatus();
+  Status unchanged = lock.status();
+  if (unchanged.ok() && rows.ok()) unchanged = rows.value().CheckUnchanged();
   if (!unchanged.ok() && is_any_whole) {
-    out->Say(
-        "{}\n  not read: a run has changed its rows since, and the checkpoints took its place\n",
-        model_dir);
+    out->Say("{}\n  not read, the checkpoints have taken its place: {}\n", model_dir,
+             unchanged.message());
     return first;
   }
+  if (!lock.ok()) return lock.status();
   const Status status = Save(model_dir, storage, out).Verify();
   return first.ok() ? status : first;
 }
