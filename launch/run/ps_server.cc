@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
+#include <limits>
 #include <thread>
 
 #include "common/clock.h"
@@ -82,6 +83,19 @@ std::string AnyPortBeside(const std::string& endpoint) {
   return endpoint.substr(0, endpoint.rfind(':')) + ":0";
 }
 
+// What peers send and do not read stays within the node's memory limit.
+ZeroMqOptions TransportOptionsOf(const NodeOptions& node) {
+  ZeroMqOptions options{.process_bytes = std::numeric_limits<uint64_t>::max()};
+  const uint64_t limit = node.memory_limit_mb << 20;
+  if (limit == 0) return options;
+  options.max_frame_bytes =
+      std::min<uint64_t>(kMaxFrameBytes, std::max<uint64_t>(kWindowBytes, limit / 16));
+  options.peer_queue_bytes = std::max<uint64_t>(kWindowBytes, limit / 16);
+  options.queue_bytes = limit / 8;
+  options.process_bytes = limit;
+  return options;
+}
+
 Status Serve(const Settings& settings) {
   const bool is_supervised = settings.server.supervisor_fd >= 0;
   // The supervisor's death closes the pipe. If this process is stopped then (SIGSTOP), this signal
@@ -104,7 +118,8 @@ Status Serve(const Settings& settings) {
     options.node.row_dir = temporary->path();
     options.rows_end_with_job = true;
   }
-  const std::unique_ptr<Transport> transport = MakeZeroMqTransport({});
+  const std::unique_ptr<Transport> transport =
+      MakeZeroMqTransport(TransportOptionsOf(settings.storage));
   const std::vector<int32_t>& fds = settings.server.listen_fds;
   const auto inherited = [&](size_t k) -> Result<std::unique_ptr<Listener>> {
     if (k >= fds.size()) {
