@@ -19,6 +19,7 @@ class ReleaseList {
   struct Loan {
     Frame frame;
     ReleaseList* list;
+    std::shared_ptr<std::atomic<size_t>> unsent = nullptr;  // bytes lent for the same peer
     Loan* next = nullptr;
   };
 
@@ -28,7 +29,14 @@ class ReleaseList {
   // Every loan must have come back.
   ~ReleaseList() { FreeAll(); }
 
-  Loan* Lend(Frame frame) { return new Loan{.frame = std::move(frame), .list = this}; }
+  // `unsent` counts the frame's bytes until it is freed; null: nothing does.
+  Loan* Lend(Frame frame, std::shared_ptr<std::atomic<size_t>> unsent = nullptr) {
+    lent_bytes_ += frame.size();
+    if (unsent != nullptr) *unsent += frame.size();
+    return new Loan{.frame = std::move(frame), .list = this, .unsent = std::move(unsent)};
+  }
+  // Of the frames that are lent and not freed.
+  size_t lent_bytes() const { return lent_bytes_; }
 
   // A callback as zmq_msg_init_data takes it; `hint` is the Loan. Lock-free.
   static void Return(void* /*data*/, void* hint) {
@@ -46,12 +54,15 @@ class ReleaseList {
     Loan* loan = top_.exchange(nullptr, std::memory_order_acquire);
     while (loan != nullptr) {
       const std::unique_ptr<Loan> returned(loan);
+      lent_bytes_ -= returned->frame.size();
+      if (returned->unsent != nullptr) *returned->unsent -= returned->frame.size();
       loan = returned->next;
     }
   }
 
  private:
   std::atomic<Loan*> top_ = nullptr;
+  std::atomic<size_t> lent_bytes_ = 0;
 };
 
 }  // namespace rowhouse

@@ -15,6 +15,7 @@
 
 #include "common/clock.h"
 #include "common/open_files.h"
+#include "common/transport/flood_guard.h"
 #include "common/transport/release_list.h"
 #include "common/transport/zeromq_gate.h"
 #include "common/transport/zeromq_security.h"
@@ -36,10 +37,10 @@ namespace {
 //    queue. So a ROUTER's queue has no limit at which reading stops: askers have a few requests
 //    under way each, and what a stranger sends is read and refused. A ROUTER sends no heartbeats:
 //    TCP's keepalive finds hosts that vanished;
-//  - its limits count messages, of any size: what waits for a peer is limited in bytes here;
+//  - its limits count messages, of any size: what waits for a peer is limited in bytes here, with
+//    what libzmq has of it, and what peers send and nobody reads by the FloodGuard;
 //  - a ROUTER believes what a peer says its identity is: the user name that the key was checked
-//  with
-//    has to be the same;
+//    with has to be the same;
 //  - a dialer that was turned away stays silent: HandshakeWatch looks for it while nothing arrives.
 // A DEALER keeps IMMEDIATE off: messages may wait in it before the listener is there and across a
 // reconnect, bounded by the high-water mark, and a listener that was started again learns of them.
@@ -63,7 +64,9 @@ constexpr TimeMs kWatchIntervalMs = 100;
 constexpr int kTurnMessages = 16;
 
 struct Context {
-  explicit Context(const ZeroMqOptions& zeromq_options) : options(zeromq_options) {}
+  explicit Context(const ZeroMqOptions& zeromq_options) : options(zeromq_options) {
+    if (options.process_bytes > 0) guard.emplace(options.process_bytes);
+  }
   // Made by the first listener.
   ZeroMqGate& Gate() {
     std::call_once(gate_is_made, [this] { gate.emplace(zmq, options.security); });
@@ -76,6 +79,7 @@ struct Context {
   zmq::context_t zmq;
   std::once_flag gate_is_made;
   std::optional<ZeroMqGate> gate;
+  std::optional<FloodGuard> guard;
 };
 using ContextPtr = std::shared_ptr<Context>;
 
@@ -143,21 +147,70 @@ zmq::socket_t MakeSocket(Context& context, zmq::socket_type type) {
 
 // ---- Frames and ZeroMQ's messages -------------------------------------------------------------
 
-Result<Parts> ToParts(Context& context, Frames frames) {
-  CHECK(!frames.empty());
+// Bytes that wait for one peer inside ZeroMQ and in its outbox, of frames that are not copied.
+using Unsent = std::shared_ptr<std::atomic<size_t>>;
+
+// A frame of kMaxPieceBytes or more as full pieces and one that is not full, perhaps empty.
+void Cut(const Frame& frame, Frames* pieces) {
+  for (size_t at = 0;; at += kMaxPieceBytes) {
+    const size_t bytes = std::min<size_t>(kMaxPieceBytes, frame.size() - at);
+    pieces->push_back(Frame::CopyOf(frame.bytes().subspan(at, bytes)));
+    if (bytes < kMaxPieceBytes) return;
+  }
+}
+
+// Puts pieces together to frames. No frames at all: one would be larger than `max_bytes`.
+Frames Join(Frames pieces, size_t max_bytes) {
+  const auto is_full = [](const Frame& piece) { return piece.size() == kMaxPieceBytes; };
+  if (std::none_of(pieces.begin(), pieces.end(), is_full)) return pieces;
+  Frames frames;
+  for (auto first = pieces.begin(); first != pieces.end();) {
+    auto last = std::find_if_not(first, pieces.end(), is_full);
+    if (last != pieces.end()) ++last;
+    if (last - first == 1) {
+      frames.push_back(std::move(*first));
+    } else {
+      size_t bytes = 0;
+      for (auto piece = first; piece != last; ++piece) bytes += piece->size();
+      if (bytes > max_bytes) return {};
+      Frame& frame = frames.emplace_back(bytes);
+      std::byte* to = frame.data();
+      for (auto piece = first; piece != last; ++piece) {
+        to = std::copy_n(piece->data(), piece->size(), to);
+        *piece = Frame();
+      }
+    }
+    first = last;
+  }
+  return frames;
+}
+
+Result<Parts> ToParts(Context& context, Frames whole, const Unsent& unsent = nullptr) {
+  CHECK(!whole.empty());
+  Frames frames;
+  frames.reserve(whole.size());
+  for (Frame& frame : whole) {
+    const auto bytes = static_cast<int64_t>(frame.size());
+    if (bytes > kMaxFrameBytes ||
+        std::min(bytes, kMaxPieceBytes) > context.options.max_message_bytes) {
+      return MakeStatus(StatusCode::kResourceExhausted,
+                        "frame of {} bytes: the peer would hang up above {}", bytes,
+                        std::min(kMaxFrameBytes, context.options.max_message_bytes));
+    }
+    if (bytes < kMaxPieceBytes) {
+      frames.push_back(std::move(frame));
+    } else {
+      Cut(frame, &frames);
+    }
+  }
   Parts parts;
   parts.reserve(frames.size());
   for (Frame& frame : frames) {
-    if (static_cast<int64_t>(frame.size()) > context.options.max_message_bytes) {
-      return MakeStatus(StatusCode::kResourceExhausted,
-                        "frame of {} bytes: the peer would hang up above {}", frame.size(),
-                        context.options.max_message_bytes);
-    }
     if (frame.size() < kZeroCopyBytes) {
       zmq::message_t& part = parts.emplace_back(frame.size());
       if (frame.size() > 0) std::memcpy(part.data(), frame.data(), frame.size());
     } else {
-      ReleaseList::Loan* loan = context.loans.Lend(std::move(frame));
+      ReleaseList::Loan* loan = context.loans.Lend(std::move(frame), unsent);
       parts.emplace_back(loan->frame.data(), loan->frame.size(), &ReleaseList::Return, loan);
     }
   }
@@ -208,9 +261,11 @@ Sent TrySend(zmq::socket_t& socket, const PeerId* peer, Parts& parts) {
 }
 
 // One whole message if there is one. Never waits. `*is_stamped`: whether a listener may believe it.
-std::optional<Incoming> TryReceive(const Security& security, zmq::socket_t& socket, bool is_router,
+std::optional<Incoming> TryReceive(Context& context, zmq::socket_t& socket, bool is_router,
                                    bool* is_stamped) {
   Incoming incoming;
+  uint64_t bytes = 0;
+  int fd = -1;
   bool has_peer = !is_router;
   *is_stamped = true;
   for (bool more = true; more;) {
@@ -222,14 +277,22 @@ std::optional<Incoming> TryReceive(const Security& security, zmq::socket_t& sock
       return std::nullopt;
     }
     more = part.more();
+    if (has_peer && context.guard) {
+      if (fd < 0) fd = zmq_msg_get(part.handle(), ZMQ_SRCFD);
+      constexpr size_t kShort = 256, kBesideShort = 2, kBesideLong = 9;  // flags and length
+      bytes += part.size() + (part.size() < kShort ? kBesideShort : kBesideLong);
+    }
     if (has_peer) {
-      if (is_router) *is_stamped = *is_stamped && IsStamped(security, incoming.peer, part);
+      if (is_router)
+        *is_stamped = *is_stamped && IsStamped(context.options.security, incoming.peer, part);
       incoming.frames.push_back(ToFrame(std::move(part)));
     } else {
       incoming.peer = part.to_string();
       has_peer = true;
     }
   }
+  if (fd >= 0) context.guard->CountRead(fd, bytes);
+  incoming.frames = Join(std::move(incoming.frames), context.options.max_frame_bytes);
   return incoming;
 }
 
@@ -349,7 +412,9 @@ class ZeroMqListener final : public Listener {
 
   Status Send(const PeerId& to, Frames frames) override {
     context_->loans.FreeAll();
-    ASSIGN_OR_RETURN(Parts parts, ToParts(*context_, std::move(frames)));
+    const Unsent unsent = UnsentTo(to);
+    RETURN_IF_ERROR(CheckRoom(*unsent, frames));
+    ASSIGN_OR_RETURN(Parts parts, ToParts(*context_, std::move(frames), unsent));
     Outbox& outbox = outboxes_[to];
     const Status status = outbox.Send(socket_, &to, std::move(parts), context_->options, endpoint_);
     if (status.code() == StatusCode::kUnavailable) DropWaiting(outbox);
@@ -363,8 +428,7 @@ class ZeroMqListener final : public Listener {
   // The next message whose sender is who it says. Others are dropped.
   std::optional<Incoming> TakeStamped() {
     for (bool is_stamped = false;;) {
-      auto incoming =
-          TryReceive(context_->options.security, socket_, /*is_router=*/true, &is_stamped);
+      auto incoming = TryReceive(*context_, socket_, /*is_router=*/true, &is_stamped);
       if (!incoming || is_stamped) return incoming;
       constexpr int kSeconds = 10;
       LOG_EVERY_T(WARNING, kSeconds)
@@ -381,6 +445,29 @@ class ZeroMqListener final : public Listener {
     }
   }
 
+  const Unsent& UnsentTo(const PeerId& to) {
+    constexpr size_t kManyPeers = 1024;
+    if (unsent_.size() > kManyPeers) {
+      std::erase_if(unsent_, [](const auto& entry) { return *entry.second == 0; });
+    }
+    Unsent& unsent = unsent_[to];
+    if (unsent == nullptr) unsent = std::make_shared<std::atomic<size_t>>(0);
+    return unsent;
+  }
+
+  // A peer that reads has at most a window of answers on their way to it.
+  Status CheckRoom(size_t unsent, const Frames& frames) const {
+    const ZeroMqOptions& options = context_->options;
+    size_t bytes = unsent;
+    for (const Frame& frame : frames) bytes += frame.size();
+    const bool is_full = context_->loans.lent_bytes() + bytes - unsent > options.queue_bytes;
+    if (unsent == 0 || bytes <= (is_full ? kWindowBytes : options.peer_queue_bytes)) {
+      return OkStatus();
+    }
+    return MakeStatus(StatusCode::kResourceExhausted,
+                      "{}: the peer does not read: {} bytes wait for it", endpoint_, unsent);
+  }
+
   void DropWaiting(Outbox& outbox) {
     if (outbox.empty()) return;
     LOG(WARNING) << "peer gone listener=" << endpoint_ << " dropped_messages=" << outbox.size();
@@ -392,6 +479,7 @@ class ZeroMqListener final : public Listener {
   const std::string endpoint_;
   const int wake_fd_;
   std::unordered_map<PeerId, Outbox> outboxes_;  // no empty ones
+  std::unordered_map<PeerId, Unsent> unsent_;
 };
 
 // ---- Dialer -------------------------------------------------------------------------------------
@@ -488,8 +576,8 @@ class ZeroMqDialer final : public Dialer {
       Turn& turn = ready_.front();
       if (turn.taken == kTurnMessages) continue;
       bool is_stamped = true;  // Answers are not: a dialer knows whom it has called.
-      auto incoming = TryReceive(context_->options.security, lines_[turn.listener].socket,
-                                 /*is_router=*/false, &is_stamped);
+      auto incoming =
+          TryReceive(*context_, lines_[turn.listener].socket, /*is_router=*/false, &is_stamped);
       if (!incoming) continue;
       ++turn.taken;
       incoming->listener = turn.listener;

@@ -10,12 +10,26 @@
 
 namespace rowhouse {
 
+// The largest piece of a frame on the wire. A frame of so many bytes or more travels in several
+// pieces, copied on both sides; parts of pulls and pushes have smaller ones. Pieces and parts of
+// 1 MiB made pulls a quarter slower, and pushes a seventh.
+inline constexpr int64_t kMaxPieceBytes = 4 << 20;
+// What a sound peer has on its way in one direction: a window of 4 parts, and something beside it.
+inline constexpr size_t kWindowBytes = 5 * kMaxPieceBytes;
+
 struct ZeroMqOptions {
   int io_threads = 1;
-  int64_t max_message_bytes = kMaxFrameBytes;  // larger frames close the connection
+  int64_t max_message_bytes = kMaxPieceBytes;  // larger pieces of frames close the connection
+  size_t max_frame_bytes = kMaxFrameBytes;     // a message with a larger one arrives without frames
   int high_water_mark = 32;                    // messages to a peer that wait inside ZeroMQ
   size_t peer_queue_messages = 10000;          // further messages to a peer, in our own queue
-  size_t peer_queue_bytes = size_t{1} << 30;   // and their bytes
+  size_t peer_queue_bytes = size_t{1} << 30;   // bytes of all that wait for a peer, anywhere
+  // Of all that wait, for all peers. Beyond it a listener sends only to a peer for which less than
+  // kWindowBytes wait, or nothing.
+  size_t queue_bytes = size_t{1} << 30;
+  // Of a server: what its process may take. Connections that send more than is read are closed when
+  // it comes near, and each beyond 256 MiB at once (flood_guard.h). 0: they are not watched.
+  uint64_t process_bytes = 0;
   // Time between heartbeats; 0: there are none. Dialers send them, and a dialer drops a listener
   // that was silent for five such times. A listener uses TCP's keepalive instead, and drops a
   // dialer whose host was silent for as long.

@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
+#include <limits>
 #include <thread>
 
 #include "common/clean_text.h"
@@ -94,6 +95,19 @@ Result<Security> ReadSupervisorsSecurity(int fd) {
   return security.status().Annotate("the supervisor's first line");
 }
 
+// What peers send and do not read stays within the node's memory limit.
+ZeroMqOptions TransportOptionsOf(const NodeOptions& node) {
+  ZeroMqOptions options{.process_bytes = std::numeric_limits<uint64_t>::max()};
+  const uint64_t limit = node.memory_limit_mb << 20;
+  if (limit == 0) return options;
+  options.max_frame_bytes =
+      std::min<uint64_t>(kMaxFrameBytes, std::max<uint64_t>(kWindowBytes, limit / 16));
+  options.peer_queue_bytes = std::max<uint64_t>(kWindowBytes, limit / 16);
+  options.queue_bytes = limit / 8;
+  options.process_bytes = limit;
+  return options;
+}
+
 Status Serve(const Settings& settings) {
   const bool is_supervised = settings.server.supervisor_fd >= 0;
   // The supervisor's death closes the pipe. If this process is stopped then (SIGSTOP), this signal
@@ -116,10 +130,11 @@ Status Serve(const Settings& settings) {
     options.node.row_dir = temporary->path();
     options.rows_end_with_job = true;
   }
-  ASSIGN_OR_RETURN(const Security security,
+  ZeroMqOptions transport_options = TransportOptionsOf(settings.storage);
+  ASSIGN_OR_RETURN(transport_options.security,
                    is_supervised ? ReadSupervisorsSecurity(settings.server.supervisor_fd)
                                  : FindSecurity(settings, /*by_hand=*/true));
-  const std::unique_ptr<Transport> transport = MakeZeroMqTransport({.security = security});
+  const std::unique_ptr<Transport> transport = MakeZeroMqTransport(transport_options);
   const std::vector<int32_t>& fds = settings.server.listen_fds;
   const auto inherited = [&](size_t k) -> Result<std::unique_ptr<Listener>> {
     if (k >= fds.size()) {

@@ -1,5 +1,6 @@
 #include "ps/node/server.h"
 
+#include <malloc.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -59,7 +60,8 @@ Status Server::Run(Listener& node, const std::atomic<bool>& stop, bool one_job) 
 void Server::EndJob() {
   std::vector<std::string> directories;
   for (const ShardEndpoint& shard : job_->endpoints) directories.push_back(shard.directory);
-  job_.reset();  // Closes the shards.
+  job_.reset();    // Closes the shards.
+  malloc_trim(0);  // The next job may be a small one.
   if (!options_.rows_end_with_job) return;
   for (const std::string& directory : directories) {
     std::error_code ignored;  // The next job reports what is left.

@@ -15,7 +15,7 @@ constexpr double kPushBody = 4 + 8 + 8 + 8, kPushReplyBody = 1 + 8;
 constexpr double kPrefetchBody = 8;
 constexpr double kTableRows = 12, kTableBags = 28;
 constexpr double kRowId = 8, kCount = 4, kLength = 4, kWinner = 4, kFloat = 4, kPartial = 8;
-constexpr double kMaxPartRows = 20000, kMaxPartBytes = 1 << 20;
+constexpr double kMaxPartRows = 20000, kMaxPartBytes = 4 << 20;
 
 double SamplesOfWorker(const StepShape& step) {
   return static_cast<double>(step.samples) / step.workers;

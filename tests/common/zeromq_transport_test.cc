@@ -211,6 +211,78 @@ TEST_F(ZeroMqTransport, WhatWaitsForAPeerThatDoesNotReadIsBoundedInBytes) {
   EXPECT_LE(taken, 4u + 2u);
 }
 
+TEST_F(ZeroMqTransport, LargeFramesTravelInPieces) {
+  auto listener = transport_->Listen("tcp://127.0.0.1:0").value();
+  auto dialer = Dial(listener->endpoint());
+  const size_t piece = kMaxPieceBytes;
+  std::vector<std::string> texts;
+  Frames frames;
+  for (const size_t bytes :
+       {size_t{3}, piece - 1, piece, piece + 1, 2 * piece, size_t{0}, 3 * piece}) {
+    std::string text(bytes, 'r');
+    for (size_t i = 0; i < bytes; i += 1000) text[i] = static_cast<char>('a' + i / 1000 % 26);
+    frames.push_back(Frame::CopyOf(text));
+    texts.push_back(std::move(text));
+  }
+  ASSERT_OK(dialer->Send(0, std::move(frames)));
+  const auto incoming = listener->Receive(kPatienceMs).value();
+  ASSERT_TRUE(incoming);
+  ASSERT_EQ(incoming->frames.size(), texts.size());
+  for (size_t f = 0; f < texts.size(); ++f)
+    EXPECT_TRUE(incoming->frames[f].text() == texts[f]) << f;
+}
+
+TEST_F(ZeroMqTransport, AMessageWithAFrameOfTooManyPiecesArrivesWithoutFrames) {
+  auto strict = MakeZeroMqTransport({.max_frame_bytes = 2 * kMaxPieceBytes, .linger_ms = 200});
+  auto listener = strict->Listen("tcp://127.0.0.1:0").value();
+  auto dialer = Dial(listener->endpoint());
+  ASSERT_OK(dialer->Send(0, OneFrame(std::string(3 * kMaxPieceBytes, 'r'))));
+  const auto incoming = listener->Receive(kPatienceMs).value();
+  ASSERT_TRUE(incoming);
+  EXPECT_TRUE(incoming->frames.empty());
+  ASSERT_OK(dialer->Send(0, OneFrame("row")));
+  EXPECT_EQ(NextText(*listener), "row");
+}
+
+TEST_F(ZeroMqTransport, WhatWaitsForAPeerIsBoundedWithWhatZeroMqHasOfIt) {
+  transport_ = MakeZeroMqTransport({.peer_queue_bytes = size_t{4} << 20, .linger_ms = 0});
+  auto listener = transport_->Listen("tcp://127.0.0.1:0").value();
+  auto dialer = Dial(listener->endpoint());
+  ASSERT_OK(dialer->Send(0, OneFrame("row")));
+  ASSERT_EQ(NextText(*listener), "row");
+  // The dialer reads nothing; ZeroMQ at its side takes some hundreds.
+  Status status;
+  int sent = 0;
+  for (; status.ok() && sent < 20000; ++sent) {
+    status = listener->Send("d", OneFrame(std::string(1 << 19, 'r')));
+  }
+  EXPECT_EQ(status.code(), StatusCode::kResourceExhausted) << sent;
+  EXPECT_THAT(status.message(), testing::HasSubstr("does not read"));
+}
+
+// A peer that sends faster than its listener reads is hung up on, and memory is given back.
+TEST_F(ZeroMqTransport, AFloodThatNobodyReadsEndsAtTheServersMemory) {
+  const uint64_t limit = uint64_t{256} << 20;
+  auto server = MakeZeroMqTransport({.process_bytes = limit, .linger_ms = 0});
+  auto listener = server->Listen("tcp://127.0.0.1:0").value();
+  BarePeer peer(listener->endpoint());
+  std::string message = "\x02";
+  for (int shift = 56; shift >= 0; shift -= 8)
+    message += static_cast<char>(((uint64_t{1} << 19) >> shift) & 255);
+  message += std::string(1 << 19, 'r');
+  uint64_t sent = 0;
+  while (sent < 4 * limit && peer.Write(message)) sent += message.size();
+  EXPECT_GE(sent, limit / 16);
+  EXPECT_LT(sent, 2 * limit) << "it was not hung up on";
+  uint64_t read = 0;
+  while (const auto incoming = listener->Receive(200).value())
+    read += incoming->frames.at(0).size();
+  EXPECT_LE(read, sent);
+  auto dialer = Dial(listener->endpoint());
+  ASSERT_OK(dialer->Send(0, OneFrame("row")));
+  EXPECT_EQ(NextText(*listener), "row") << "others are served";
+}
+
 TEST_F(ZeroMqTransport, SocketsBeyondTheLibrarysDefaultCanBeMade) {
   rlimit limit = {};
   ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
