@@ -16,6 +16,7 @@
 #include "common/clock.h"
 #include "common/open_files.h"
 #include "common/transport/flood_guard.h"
+#include "common/transport/frame_pieces.h"
 #include "common/transport/release_list.h"
 #include "common/transport/zeromq_gate.h"
 #include "common/transport/zeromq_security.h"
@@ -150,41 +151,6 @@ zmq::socket_t MakeSocket(Context& context, zmq::socket_type type) {
 // Bytes that wait for one peer inside ZeroMQ and in its outbox, of frames that are not copied.
 using Unsent = std::shared_ptr<std::atomic<size_t>>;
 
-// A frame of kMaxPieceBytes or more as full pieces and one that is not full, perhaps empty.
-void Cut(const Frame& frame, Frames* pieces) {
-  for (size_t at = 0;; at += kMaxPieceBytes) {
-    const size_t bytes = std::min<size_t>(kMaxPieceBytes, frame.size() - at);
-    pieces->push_back(Frame::CopyOf(frame.bytes().subspan(at, bytes)));
-    if (bytes < kMaxPieceBytes) return;
-  }
-}
-
-// Puts pieces together to frames. No frames at all: one would be larger than `max_bytes`.
-Frames Join(Frames pieces, size_t max_bytes) {
-  const auto is_full = [](const Frame& piece) { return piece.size() == kMaxPieceBytes; };
-  if (std::none_of(pieces.begin(), pieces.end(), is_full)) return pieces;
-  Frames frames;
-  for (auto first = pieces.begin(); first != pieces.end();) {
-    auto last = std::find_if_not(first, pieces.end(), is_full);
-    if (last != pieces.end()) ++last;
-    if (last - first == 1) {
-      frames.push_back(std::move(*first));
-    } else {
-      size_t bytes = 0;
-      for (auto piece = first; piece != last; ++piece) bytes += piece->size();
-      if (bytes > max_bytes) return {};
-      Frame& frame = frames.emplace_back(bytes);
-      std::byte* to = frame.data();
-      for (auto piece = first; piece != last; ++piece) {
-        to = std::copy_n(piece->data(), piece->size(), to);
-        *piece = Frame();
-      }
-    }
-    first = last;
-  }
-  return frames;
-}
-
 Result<Parts> ToParts(Context& context, Frames whole, const Unsent& unsent = nullptr) {
   CHECK(!whole.empty());
   Frames frames;
@@ -200,7 +166,7 @@ Result<Parts> ToParts(Context& context, Frames whole, const Unsent& unsent = nul
     if (bytes < kMaxPieceBytes) {
       frames.push_back(std::move(frame));
     } else {
-      Cut(frame, &frames);
+      CutFrame(frame, &frames);
     }
   }
   Parts parts;
@@ -292,7 +258,7 @@ std::optional<Incoming> TryReceive(Context& context, zmq::socket_t& socket, bool
     }
   }
   if (fd >= 0) context.guard->CountRead(fd, bytes);
-  incoming.frames = Join(std::move(incoming.frames), context.options.max_frame_bytes);
+  incoming.frames = JoinFrames(std::move(incoming.frames), context.options.max_frame_bytes);
   return incoming;
 }
 

@@ -5,15 +5,12 @@
 #include <cstdint>
 #include <memory>
 
+#include "common/transport/frame_pieces.h"
 #include "common/transport/security.h"
 #include "common/transport/transport.h"
 
 namespace rowhouse {
 
-// The largest piece of a frame on the wire. A frame of so many bytes or more travels in several
-// pieces, copied on both sides; parts of pulls and pushes have smaller ones. Pieces and parts of
-// 1 MiB made pulls a quarter slower, and pushes a seventh.
-inline constexpr int64_t kMaxPieceBytes = 4 << 20;
 // What a sound peer has on its way in one direction: a window of 4 parts, and something beside it.
 inline constexpr size_t kWindowBytes = 5 * kMaxPieceBytes;
 
