@@ -3,10 +3,10 @@
 
 #include <cstdio>
 
+#include "common/clean_text.h"
 #include "common/output_path.h"
 #include "launch/data/data_verb.h"
 #include "launch/data/inferred_config.h"
-#include "launch/report/clean_text.h"
 #include "launch/settings/verb_flags.h"
 #include "launch/settings/yaml_config.h"
 #include "worker/data/mapping/format_look.h"
