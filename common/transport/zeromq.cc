@@ -56,6 +56,8 @@ constexpr TimeMs kFlushIntervalMs = 1;
 constexpr int kHeartbeatsMissed = 5;
 // Gives up a connection attempt and starts another, before the kernel's pauses reach minutes.
 constexpr int kConnectTimeoutMs = 5000;
+// What CURVE adds to a frame before it is compared with the limit: command, nonce, flags and tag.
+constexpr int64_t kBesideCurve = 64;
 constexpr int kBacklog = 4096;
 // Messages that a dialer may leave unread: far more than answers to what it has under way.
 constexpr int kMaxUnread = 1000;
@@ -128,7 +130,7 @@ zmq::socket_t MakeSocket(Context& context, zmq::socket_type type) {
   const ZeroMqOptions& options = context.options;
   zmq::socket_t socket(context.zmq, type);
   socket.set(zmq::sockopt::linger, options.linger_ms);
-  socket.set(zmq::sockopt::maxmsgsize, options.max_message_bytes);
+  socket.set(zmq::sockopt::maxmsgsize, options.max_message_bytes + kBesideCurve);
   socket.set(zmq::sockopt::sndhwm, options.high_water_mark);
   const bool is_router = type == zmq::socket_type::router;
   socket.set(zmq::sockopt::rcvhwm, is_router ? 0 : kMaxUnread);  // 0: no limit; see above

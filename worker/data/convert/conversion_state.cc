@@ -90,7 +90,10 @@ ConversionState::~ConversionState() {
 
 bool ConversionState::IsThere(const std::string& out) {
   std::error_code ignored;
-  return fs::exists(WithoutEndSlashes(out) + ".partial/" + kIdentityName, ignored);
+  const fs::path directory = WithoutEndSlashes(out) + ".partial";
+  // A kill at the very end leaves it empty.
+  return fs::exists(directory / kIdentityName, ignored) ||
+         (fs::is_directory(directory, ignored) && fs::is_empty(directory, ignored));
 }
 
 Result<std::unique_ptr<ConversionState>> ConversionState::Open(const std::string& out,
