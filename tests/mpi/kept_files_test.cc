@@ -30,7 +30,8 @@ class KeptFiles : public testing::Test {
                                       "--arch_mlp_top=16-1",
                                       "--loss_function=bce",
                                       "--mini_batch_size=40",
-                                      "--test_fraction=0.1",
+                                      "--data_generation=synthetic",
+                                      "--synthetic_test_samples=2000",
                                       "--cache_ratio=0.1",
                                       "--print_freq=0"};
     flags.insert(flags.end(), more.begin(), more.end());
@@ -126,7 +127,7 @@ TEST_F(KeptFiles, TwoPredictionsIntoOneFileDoNotMixAndNoneGoesIntoAModel) {
 }
 
 TEST_F(KeptFiles, ALimitOnTheSizeOfFilesIsTold) {
-  ASSERT_EQ(TrainInto("m", {"--data_size=200000"}).exit_code, 0);
+  ASSERT_EQ(TrainInto("m", {"--data_size=2000"}).exit_code, 0);
   Command command = Rowhouse({"predict", "--model_dir=m", "--out=s.tsv"});
   command.arguments.insert(command.arguments.begin(), {"prlimit", "--fsize=2000"});
   const ProcessResult result = RunCommand(command);
