@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "common/counted.h"
@@ -120,10 +121,25 @@ Status Place(const LabRun& run, CandidatePlan* candidate) {
     return OkStatus();
   }
   candidate->plan = std::move(plan).value();
+  const Settings settings = WithStrategy(run, candidate->name);
+  if (!settings.sharding.plan.empty()) {
+    ASSIGN_OR_RETURN(const PlanFile file, ReadPlanOf(settings));
+    if (!file.name.empty()) candidate->title = file.name;
+  }
   ASSIGN_OR_RETURN(candidate->cost,
                    PredictStep(run.workload, candidate->plan, run.cluster, run.machine.machine));
   candidate->refused = WhyTooLarge(run, *candidate);
   return OkStatus();
+}
+
+// Where two have one title, that of a plan file is followed by its path.
+void TellApart(std::vector<CandidatePlan>* candidates) {
+  std::map<std::string, int> times;
+  for (const CandidatePlan& one : *candidates) ++times[one.title];
+  for (CandidatePlan& one : *candidates) {
+    if (one.title == one.name || times[one.title] == 1) continue;
+    one.title += fmt::format(" ({})", one.name);
+  }
 }
 
 }  // namespace
@@ -167,7 +183,7 @@ std::string ConfiguredName(const Settings& settings) {
 
 Result<CandidatePlan> MakeCandidate(const LabRun& run, const std::string& name) {
   CandidatePlan candidate;
-  candidate.name = name;
+  candidate.name = candidate.title = name;
   candidate.is_configured = name == ConfiguredName(run.settings);
   RETURN_IF_ERROR(Place(run, &candidate));
   if (!candidate.refused.empty()) return candidate;
@@ -188,6 +204,7 @@ Result<std::vector<CandidatePlan>> MakeCandidates(const LabRun& run,
   // A plan file that the run is given has no name of a strategy.
   const std::string& given = run.settings.sharding.plan;
   if (!given.empty() && std::ranges::count(names, given) == 0) RETURN_IF_ERROR(add(given));
+  TellApart(&candidates);
   // Of equal ones the planner's first: it says why.
   const auto rank = [](const CandidatePlan& one) {
     return std::make_tuple(!one.refused.empty(), one.cost.ms, one.name != kPlannedName);

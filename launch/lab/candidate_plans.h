@@ -28,7 +28,8 @@ struct CandidatePlan {
     double mean = 0;
     double max_over_mean() const { return mean > 0 ? max / mean : 1.0; }
   };
-  std::string name;            // "row_wise", "row_wise+bags", "auto"
+  std::string name;            // "row_wise", "row_wise+bags", "auto", the path of a plan file
+  std::string title;           // as people see it: the plan file's own name, if it has one, or name
   bool is_configured = false;  // the settings ask for it
   std::string refused;         // the reason; "" if it can be, and only then the rest is set
   Plan plan;

@@ -41,7 +41,7 @@ TextTable TableOfCandidates(std::span<const CandidatePlan> candidates) {
                      .rows = {}};
   for (const CandidatePlan& one : candidates) {
     if (!one.refused.empty()) continue;
-    table.rows.push_back({one.name + (one.is_configured ? " *" : ""), BytesText(one.memory.max),
+    table.rows.push_back({one.title + (one.is_configured ? " *" : ""), BytesText(one.memory.max),
                           fmt::format("{:.3f}", one.memory.max_over_mean()),
                           BytesText(one.cost.workers[0].memory_bytes), CountText(one.load.max),
                           fmt::format("{:.3f}", one.load.max_over_mean()),
@@ -85,7 +85,7 @@ std::string TablesText(const LabRun& run, const CandidatePlan& best) {
     }
   }
   std::string text =
-      fmt::format("\nWhere {} puts the tables{}:\n\n{}", best.name,
+      fmt::format("\nWhere {} puts the tables{}:\n\n{}", best.title,
                   best.method.empty() ? "" : ", found by " + best.method, TableAsText(table));
   if (order.size() > kShownTables) {
     text += fmt::format("and {} that take less time (--json has them)\n",
@@ -95,7 +95,7 @@ std::string TablesText(const LabRun& run, const CandidatePlan& best) {
 }
 
 std::string GainsText(const CandidatePlan& from, std::span<const Gain> gains) {
-  std::string text = fmt::format("\nWhat would help most, from {} at {} ms a step:\n\n", from.name,
+  std::string text = fmt::format("\nWhat would help most, from {} at {} ms a step:\n\n", from.title,
                                  Milliseconds(from.cost.ms));
   TextTable table = {.columns = {{.name = "change"},
                                  {.name = "ms a step", .is_number = true},
@@ -145,6 +145,7 @@ Json RankToJson(const RankCost& rank) {
 
 Json CandidateToJson(const LabRun& run, const CandidatePlan& one) {
   Json json = {{"name", one.name}};
+  if (one.title != one.name) json["title"] = one.title;
   if (!one.refused.empty()) {
     json["refused"] = one.refused;
     return json;
@@ -216,9 +217,9 @@ std::string RefusedText(std::span<const CandidatePlan> candidates) {
     const auto same =
         std::ranges::find(reasons, one.refused, [](const auto& r) { return r.first; });
     if (same == reasons.end()) {
-      reasons.push_back({one.refused, {one.name}});
+      reasons.push_back({one.refused, {one.title}});
     } else {
-      same->second.push_back(one.name);
+      same->second.push_back(one.title);
     }
   }
   std::string text;

@@ -112,7 +112,7 @@ Result<std::vector<Gain>> GainsOf(const LabRun& run, const CandidatePlan& from,
     const bool is_plan = is_planned || IsPlanFile(best->name);
     std::string how = is_planned ? "--plan=auto" : (is_plan ? "--plan=" : "--strategy=") + strategy;
     if (!is_planned && strategy != best->name) how += " --pool_on=shards";
-    gains.push_back(GainOf({.what = "another plan: " + best->name, .how = how}, from, *best));
+    gains.push_back(GainOf({.what = "another plan: " + best->title, .how = how}, from, *best));
   }
   std::ranges::stable_sort(gains, std::greater(), [](const Gain& gain) {
     return gain.refused.empty() ? gain.share : -1e9;

@@ -73,7 +73,7 @@ Status WriteCandidatesPage(const CommandLine& command_line, const LabRun& run,
   }
   data["title"] = "Plans compared";
   data["subtitle"] =
-      fmt::format("Fastest by prediction: {}, {:.3g} ms a step", best->name, best->cost.ms);
+      fmt::format("Fastest by prediction: {}, {:.3g} ms a step", best->title, best->cost.ms);
   // A plan with all rows on the workers leaves PS nodes nothing to do.
   const CandidatePlan* const loaded = best->load.max > 0 ? best : ConfiguredOf(candidates);
   if (loaded->load.max > 0) {

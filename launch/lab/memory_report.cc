@@ -38,7 +38,7 @@ std::string MemoryTrafficText(const LabRun& run, const CandidatePlan& candidate)
   return fmt::format(
       "\nThe rows of a step of {} are {} MB in lines of 64 bytes ({} pulled, {} pooled, {} "
       "updated{}):\n{}at {:.3g} GB/s of memory {:.3g} ms, {} of the step.\n",
-      candidate.name, mb(of.traffic.total()), mb(of.traffic.pull), mb(of.traffic.pool),
+      candidate.title, mb(of.traffic.total()), mb(of.traffic.pull), mb(of.traffic.pool),
       mb(of.traffic.update),
       has_sum ? fmt::format(", {} of gradients summed on the workers", mb(of.traffic.sum)) : "",
       run.cluster.hosts > 1 ? fmt::format("{} MB of them on the busiest host, ", mb(of.busiest))

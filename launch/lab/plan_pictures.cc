@@ -96,7 +96,7 @@ Result<Json> LoadsByTable(const LabRun& run, const CandidatePlan& candidate) {
   }
   Json names = Json::array();
   for (size_t n = 0; n < nodes; ++n) names.push_back(fmt::format("PS node {}", n));
-  return Json{{"plan", candidate.name},
+  return Json{{"plan", candidate.title},
               {"of_nodes", candidate.cost.ps.size()},
               {"nodes", std::move(names)},
               {"tables", std::move(tables)}};

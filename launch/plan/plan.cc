@@ -109,6 +109,7 @@ Status PlanRun(const Settings& settings, const PlanRequest& request) {
                 .plan = {}};
   if (!sharding.plan.empty() && !is_auto) {
     ASSIGN_OR_RETURN(const PlanFile given, ReadPlanOf(settings));
+    file.name = given.name;
     file.strategy = given.strategy;
     if (settings.cluster.ps <= 0 && endpoints == 0) {
       file.ps = given.ps;

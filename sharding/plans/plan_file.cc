@@ -105,6 +105,15 @@ Status CompareTables(const JsonText& text, const std::vector<TableSpec>& tables)
   return OkStatus();
 }
 
+Result<std::string> ReadName(const json& from) {
+  ASSIGN_OR_RETURN(std::string name, ReadJsonString(from, "name"));
+  const bool has_control =
+      std::ranges::any_of(name, [](unsigned char c) { return c < ' ' || c == 0x7f; });
+  if (!name.empty() && name.size() <= PlanFile::kMaxNameBytes && !has_control) return name;
+  return UsageError("name is {}: give 1 to {} bytes of printable text, or leave it out",
+                    ShownJson(from), PlanFile::kMaxNameBytes);
+}
+
 Result<PlanFile> Read(const JsonText& text, const std::vector<TableSpec>& tables) {
   const json& from = text.value;
   if (!from.is_object() || !from.contains("rowhouse_plan")) {
@@ -116,8 +125,9 @@ Result<PlanFile> Read(const JsonText& text, const std::vector<TableSpec>& tables
     return UsageError("format {} is {} than this program, which reads up to {}", format,
                       format < 1 ? "older" : "newer", PlanFile::kFormat);
   }
-  RETURN_IF_ERROR(CheckJsonKeys(from, {"rowhouse_plan", "tables_digest", "strategy", "ps",
-                                       "shards_per_ps", "tables", "plan"}));
+  RETURN_IF_ERROR(CheckJsonKeys(
+      from, {"rowhouse_plan", "tables_digest", "strategy", "ps", "shards_per_ps", "tables", "plan"},
+      {"name"}));
   RETURN_IF_ERROR(CompareTables(text, tables));
   const std::string digest = DigestOf(TablesToPlanJson(tables));
   if (from.at("tables_digest") != digest) {
@@ -125,6 +135,9 @@ Result<PlanFile> Read(const JsonText& text, const std::vector<TableSpec>& tables
                       ShownJson(from.at("tables_digest")), digest);
   }
   PlanFile file;
+  if (from.contains("name")) {
+    ASSIGN_OR_RETURN(file.name, ReadName(from.at("name")));
+  }
   ASSIGN_OR_RETURN(file.strategy, ReadJsonString(from.at("strategy"), "strategy"));
   if (file.strategy != PlanFile::kPlanner) {
     RETURN_IF_ERROR(ShardingStrategies().Validate(file.strategy));
@@ -159,13 +172,15 @@ Result<PlanFile> Read(const JsonText& text, const std::vector<TableSpec>& tables
 std::string PlanFileText(const PlanFile& file, const std::vector<TableSpec>& tables) {
   ordered_json list = TablesToPlanJson(tables);
   const std::string digest = DigestOf(list);
-  return JsonLines({{"rowhouse_plan", PlanFile::kFormat},
-                    {"tables_digest", digest},
-                    {"strategy", file.strategy},
-                    {"ps", file.ps},
-                    {"shards_per_ps", file.shards_per_ps},
-                    {"tables", std::move(list)},
-                    {"plan", WithNames(file.plan.ToJson(), tables)}});
+  ordered_json all = {{"rowhouse_plan", PlanFile::kFormat}};
+  if (!file.name.empty()) all["name"] = file.name;
+  all["tables_digest"] = digest;
+  all["strategy"] = file.strategy;
+  all["ps"] = file.ps;
+  all["shards_per_ps"] = file.shards_per_ps;
+  all["tables"] = std::move(list);
+  all["plan"] = WithNames(file.plan.ToJson(), tables);
+  return JsonLines(all);
 }
 
 Result<PlanFile> ReadPlanFile(const std::string& text, const std::vector<TableSpec>& tables) {

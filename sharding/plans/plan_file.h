@@ -2,6 +2,7 @@
 // writes it, `rowhouse train --plan` routes by it.
 //
 //   {"rowhouse_plan": 1,              version of this format
+//    "name": text,                    may be left out: what tables of plans call it, for people
 //    "tables_digest": hex,            of "tables" below
 //    "strategy": name,                that made the plan, or "auto"; for people
 //    "ps": 8, "shards_per_ps": 1,     of the run: shard s is on PS node s / shards_per_ps
@@ -23,8 +24,10 @@ namespace rowhouse {
 
 struct PlanFile {
   static constexpr int kFormat = 1;
+  static constexpr size_t kMaxNameBytes = 64;
   static constexpr std::string_view kPlanner = "auto";  // as strategy: the planner made it
 
+  std::string name = {};  // "": none; else 1 to kMaxNameBytes of printable UTF-8
   std::string strategy;
   uint32_t ps = 1;             // >= 1
   uint32_t shards_per_ps = 1;  // >= 1; times ps: plan.shards()

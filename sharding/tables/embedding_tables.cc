@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "sharding/rows/initialiser.h"
 
@@ -49,10 +50,8 @@ class Resolver {
   Status Add(const LogicalTable& table) {
     RETURN_IF_ERROR(table.Validate());
     RETURN_IF_ERROR(CheckInitialiserOptions(table));
-    for (const FeatureTable& other : result_.features) {
-      if (other.table.name == table.name) {
-        return UsageError("table \"{}\" is named twice", table.name);
-      }
+    if (!names_.insert(table.name).second) {
+      return UsageError("table \"{}\" is named twice", table.name);
     }
     ASSIGN_OR_RETURN(std::unique_ptr<TableKind> kind,
                      TableKinds().Make(table.kind, {.table = table, .model = tables_}));
@@ -147,6 +146,7 @@ class Resolver {
 
   const std::vector<LogicalTable>& tables_;
   EmbeddingTables result_;
+  std::set<std::string> names_;  // of tables so far
   std::map<std::string, TableId> by_name_;
 
   struct Projected {

@@ -78,6 +78,15 @@ TEST(EmbeddingTables, EveryPartHasAFileOfItsOwn) {
   }
 }
 
+// Comparing each name with all before it would take minutes here, and the time limit ends it.
+TEST(EmbeddingTables, SoManyTakeNoLongerEach) {
+  std::vector<LogicalTable> many(200'000, Table("", 10));
+  for (size_t i = 0; i < many.size(); ++i) many[i].name = fmt::format("t{}", i);
+  ASSERT_EQ(EmbeddingTables::Make(many).value().physical.size(), many.size());
+  many.back().name = "t0";
+  EXPECT_EQ(Refusal(many), "table \"t0\" is named twice");
+}
+
 TEST(EmbeddingTables, WhatDoesNotGoTogetherIsNamed) {
   EXPECT_THAT(Refusal({Table("a", 10), Table("a", 10)}), HasSubstr("table \"a\" is named twice"));
   LogicalTable table = Table("a", 10);

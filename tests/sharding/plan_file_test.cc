@@ -56,6 +56,22 @@ TEST(PlanFile, OfEveryStrategyComesBackAsItWas) {
   }
 }
 
+TEST(PlanFile, MayHaveANameOfItsOwn) {
+  json named = json::parse(TextOf("grid"));
+  named["name"] = "hot rows apart";
+  const Result<PlanFile> file = ReadPlanFile(named.dump(), Model().physical);
+  ASSERT_OK(file);
+  EXPECT_EQ(file.value().name, "hot rows apart");
+  EXPECT_EQ(json::parse(PlanFileText(file.value(), Model().physical)), named);
+  EXPECT_EQ(ReadPlanFile(TextOf("grid"), Model().physical).value().name, "");
+  for (const json& wrong : {json(""), json("a\nb"), json(std::string(65, 'a')), json(7)}) {
+    named["name"] = wrong;
+    const Status status = ReadPlanFile(named.dump(), Model().physical).status();
+    EXPECT_EQ(status.exit_code(), 2);
+    EXPECT_THAT(status.message(), HasSubstr("name is ")) << wrong;
+  }
+}
+
 TEST(PlanFile, HasASliceALineWithItsTableByName) {
   const std::string text = TextOf("grid");
   EXPECT_THAT(text, HasSubstr("\n   {\"table\":\"user\",\"rows\":[0,50],\"columns\":[32,40],"

@@ -1,6 +1,7 @@
 // Plans compared by their predicted cost, and what would help.
 #include "launch/lab/candidate_plans.h"
 
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "launch/lab/candidates_report.h"
@@ -8,6 +9,7 @@
 #include "launch/lab/plan_pictures.h"
 #include "launch/settings/setting_fields.h"
 #include "launch/settings/verb_flags.h"
+#include "sharding/plans/plan_file.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {
@@ -255,6 +257,31 @@ TEST(PlanPictures, MissesFallWithTheCache) {
     }
     EXPECT_NEAR(before, 0, 1e-3) << "all rows fit";
   }
+}
+
+TEST(Candidates, OfPlanFilesHaveTheirOwnNames) {
+  const LabRun run = RunOf(ThreeTables());
+  const TempDir dir;
+  const auto write = [&](const std::string& file, const std::string& name) {
+    const PlanFile plan{.name = name,
+                        .strategy = "row_wise",
+                        .ps = 2,
+                        .shards_per_ps = run.cluster.shards_per_ps,
+                        .plan = MakeCandidate(run, "row_wise").value().plan};
+    std::ofstream(dir / file) << PlanFileText(plan, run.workload.tables.physical);
+    return dir / file;
+  };
+  const std::vector<std::string> files = {write("a.json", "hot rows apart"), write("b.json", ""),
+                                          write("c.json", "twice"), write("d.json", "twice")};
+  const std::vector<CandidatePlan> candidates = MakeCandidates(run, files).value();
+  std::vector<std::string> titles;
+  for (const CandidatePlan& one : candidates) titles.push_back(one.title);
+  EXPECT_THAT(titles,
+              testing::UnorderedElementsAre("hot rows apart", files[1], "twice (" + files[2] + ")",
+                                            "twice (" + files[3] + ")"));
+  const std::string text = CandidatesText(run, candidates, {});
+  EXPECT_THAT(text, HasSubstr("hot rows apart"));
+  EXPECT_THAT(text, Not(HasSubstr("a.json")));
 }
 
 TEST(CandidateNames, MayBeSeveralPlanFiles) {

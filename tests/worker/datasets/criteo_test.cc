@@ -6,6 +6,8 @@
 
 #include "common/numpy_random.h"
 #include "tests/testing/testing.h"
+#include "worker/data/blocks/data_directory.h"
+#include "worker/data/convert/converter.h"
 #include "worker/data/dataset.h"
 
 namespace rowhouse {
@@ -172,6 +174,45 @@ TEST_F(CriteoDataTest, LineEndsMayBeOfWindowsOrMissingAndBlankLinesMayEndTheFile
         first + second + "\n", first + second + "\r\n\n"}) {
     Write(text);
     EXPECT_EQ(NumbersOf(TrainOf(Open().get())), (std::vector<uint32_t>{3, 4})) << text;
+  }
+}
+
+// As DLRM's data_utils.py: seven days of all lines, the first n modulo 7 with one more, and then a
+// line of label 0 is dropped if its draw is below the rate. Of the last day the first half tests.
+TEST_F(CriteoDataTest, SubSamplingDropsLinesWithinDaysOfAllLines) {
+  for (const uint32_t lines : {9u, 500u, 1000u}) {
+    WriteLines(lines);
+    options_.seed = 123;
+    options_.own = {{"data_sub_sample_rate", "0.5"}};
+    options_.test_split = "dlrm";
+    std::vector<std::vector<uint32_t>> days(7);
+    NumpyRandom draws(123);
+    for (uint32_t line = 0, day = 0, left = lines / 7 + 1; line < lines; ++line, --left) {
+      if (left == 0) left = lines / 7 + (++day < lines % 7 ? 1 : 0);
+      if (draws.NextDouble() >= 0.5 || line % 3 == 0) days[day].push_back(line);
+    }
+    std::vector<uint32_t> train, test(days[6].begin(), days[6].begin() + (days[6].size() + 1) / 2);
+    std::vector<uint64_t> sizes;
+    for (const auto& day : days) sizes.push_back(day.size());
+    for (size_t day = 0; day < 6; ++day)
+      train.insert(train.end(), days[day].begin(), days[day].end());
+    const auto data = Open();
+    EXPECT_EQ(NumbersOf(TrainOf(data.get())), train) << lines;
+    Batch read;
+    ASSERT_OK(data->ReadTest(0, data->test_samples(), &read));
+    EXPECT_EQ(NumbersOf(read), test) << lines;
+
+    TextFormatOptions of_format;
+    of_format.seed = 123;
+    of_format.own = options_.own;
+    of_format.table_rows = options_.table_rows;
+    const auto format = TextFormats().Make("criteo", of_format).value();
+    for (const uint64_t chunk_bytes : {100, 1000, 7777, 1 << 20}) {
+      const std::string out = fmt::format("{}/{}-{}", dir_.path(), lines, chunk_bytes);
+      ASSERT_OK(
+          Convert(*format, {.files = {options_.file}, .out = out, .chunk_bytes = chunk_bytes}));
+      EXPECT_EQ(DataDirectory::Open(out).value()->origins()[0].day_samples, sizes) << out;
+    }
   }
 }
 

@@ -23,6 +23,8 @@ SampleLayout LayoutOf(const DataDirectory& data) {
     layout.first_samples.push_back(data.first_sample(block));
   }
   for (const DataOrigin& origin : data.origins()) layout.file_samples.push_back(origin.samples);
+  const bool has_days = data.origins().size() == 1 && !data.origins()[0].day_samples.empty();
+  if (has_days) layout.file_samples = data.origins()[0].day_samples;
   return layout;
 }
 

@@ -8,6 +8,7 @@
 
 #include "common/json_text.h"
 #include "worker/data/blocks/block_format.h"
+#include "worker/data/blocks/sample_split.h"
 
 namespace rowhouse {
 namespace {
@@ -72,17 +73,31 @@ Status ReadBlocks(const json& list, std::vector<BlockPlace>* blocks) {
   return OkStatus();
 }
 
+Status ReadDays(const json& list, DataOrigin* origin) {
+  RETURN_IF_ERROR(CheckJsonList(list, "day_samples"));
+  uint64_t left = origin->samples;
+  for (const json& value : list) {
+    ASSIGN_OR_RETURN(const uint64_t samples, ReadJsonNumber(value, "day_samples", left));
+    origin->day_samples.push_back(samples);
+    left -= samples;
+  }
+  if (left == 0 && list.size() == kDaysOfOneFile) return OkStatus();
+  return UsageError("has an origin of {} samples whose day_samples are not {} that add up to them",
+                    origin->samples, kDaysOfOneFile);
+}
+
 Status ReadOrigins(const json& list, uint64_t samples, std::vector<DataOrigin>* origins) {
   RETURN_IF_ERROR(CheckJsonList(list, "origins"));
   uint64_t left = samples;
   for (const json& value : list) {
-    RETURN_IF_ERROR(CheckJsonKeys(value, {"file", "samples", "digest"}));
+    RETURN_IF_ERROR(CheckJsonKeys(value, {"file", "samples", "digest"}, {"day_samples"}));
     DataOrigin& origin = origins->emplace_back();
     ASSIGN_OR_RETURN(origin.file, ReadJsonString(value["file"], "file"));
     ASSIGN_OR_RETURN(origin.digest, ReadJsonString(value["digest"], "digest"));
     ASSIGN_OR_RETURN(origin.samples,
                      ReadJsonNumber(value["samples"], "samples of an origin", left));
     left -= origin.samples;
+    if (value.contains("day_samples")) RETURN_IF_ERROR(ReadDays(value["day_samples"], &origin));
   }
   if (origins->empty() || left == 0) return OkStatus();
   return UsageError("has {} samples and its origins have {} fewer", samples, left);
@@ -145,6 +160,7 @@ std::string DataJson(const DataDescription& description) {
   for (const DataOrigin& origin : description.origins) {
     origins.push_back(
         {{"file", origin.file}, {"samples", origin.samples}, {"digest", origin.digest}});
+    if (!origin.day_samples.empty()) origins.back()["day_samples"] = origin.day_samples;
   }
   for (const BlockPlace& block : description.blocks) {
     blocks.push_back({{"offset", block.offset},

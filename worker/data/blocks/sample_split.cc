@@ -13,9 +13,14 @@ namespace rowhouse {
 namespace {
 
 constexpr uint64_t kSplitPurpose = 1;  // of keys; sample_order.cc has others
-constexpr uint64_t kDaysOfOneFile = 7;
 
 }  // namespace
+
+std::vector<uint64_t> DaySizes(uint64_t n) {
+  std::vector<uint64_t> sizes(kDaysOfOneFile, n / kDaysOfOneFile);
+  for (uint64_t day = 0; day < n % kDaysOfOneFile; ++day) ++sizes[day];
+  return sizes;
+}
 
 Result<SampleSplit> SampleSplit::Make(const SampleLayout& layout,
                                       const SampleSplitOptions& options) {
@@ -44,9 +49,10 @@ Result<SampleSplit> SampleSplit::Make(const SampleLayout& layout,
   if (split.samples(Part::kTrain) > 0) return split;
   if (options.split == "dlrm") {
     return UsageError(
-        "test_split dlrm of {} samples in {} files leaves none to train on: it holds out the last "
-        "day",
-        samples, std::max<size_t>(layout.file_samples.size(), 1));
+        "test_split dlrm of {} samples leaves none to train on: it holds out the last day, which "
+        "is "
+        "the last file, or a seventh of the only one",
+        samples);
   }
   return UsageError("test_fraction={} of {} samples leaves none to train on", options.test_fraction,
                     samples);
@@ -54,14 +60,9 @@ Result<SampleSplit> SampleSplit::Make(const SampleLayout& layout,
 
 std::vector<uint64_t> SampleSplit::DayBounds() const {
   std::vector<uint64_t> bounds = {0};
-  if (layout_.file_samples.size() > 1) {
-    for (const uint64_t samples : layout_.file_samples) bounds.push_back(bounds.back() + samples);
-    return bounds;
-  }
-  const uint64_t samples = layout_.samples();
-  for (uint64_t day = 0; day < kDaysOfOneFile; ++day) {
-    bounds.push_back(bounds.back() + samples / kDaysOfOneFile +
-                     (day < samples % kDaysOfOneFile ? 1 : 0));
+  const bool has_files = layout_.file_samples.size() > 1;
+  for (const uint64_t samples : has_files ? layout_.file_samples : DaySizes(layout_.samples())) {
+    bounds.push_back(bounds.back() + samples);
   }
   return bounds;
 }

@@ -4,8 +4,9 @@
 //   tail    the last round-half-even(n * test_fraction) of n samples test
 //   random  as many, drawn by seed from each block
 //   dlrm    as DLRM splits Criteo's data: files are days, a single file is cut into 7 (the first
-//           n modulo 7 get one sample more); of the last day the first half, rounded up, tests, and
-//           the rest is kept for validation, which nothing does yet; the days before it train
+//           n modulo 7 get one sample more; where lines of it were dropped, they count, too, and
+//           the layout has the days as files); of the last day the first half, rounded up, tests,
+//           and the rest is kept for validation, which nothing does yet; the days before it train
 //
 // Source: DLRM (Naumov et al., 2019), data_utils.py and dlrm_data_pytorch.py.
 // Threads: const; any thread.
@@ -19,10 +20,16 @@
 
 namespace rowhouse {
 
+inline constexpr uint64_t kDaysOfOneFile = 7;
+
+// The sizes of the days of one file of n samples.
+std::vector<uint64_t> DaySizes(uint64_t n);
+
 // How samples lie in blocks and files.
 struct SampleLayout {
   std::vector<uint64_t> first_samples;  // of each block, ascending; then the number of samples
-  std::vector<uint64_t> file_samples;   // of each file; adds up to the number of samples, or empty
+  // Of each file, or day of the only one; adds up to the number of samples, or empty.
+  std::vector<uint64_t> file_samples;
 
   size_t blocks() const { return first_samples.size() - 1; }
   uint64_t samples() const { return first_samples.back(); }

@@ -6,6 +6,7 @@
 #include "worker/data/blocks/encoded_block.h"
 #include "worker/data/convert/bad_line_count.h"
 #include "worker/data/convert/batch_part.h"
+#include "worker/data/convert/day_samples.h"
 #include "worker/data/convert/first_pass.h"
 #include "worker/data/convert/ordered_chunks.h"
 #include "worker/data/convert/pass_progress.h"
@@ -187,6 +188,11 @@ Status WriteData(const TextFormat& format, const ConversionOptions& options, uin
   RETURN_IF_ERROR(CompleteOrigins(counted, *state, &origins));
   if (writer->samples() == 0) {
     return UsageError("\"{}\" is empty: there is nothing to train on", options.files.front());
+  }
+  if (format.drops_lines() && origins.size() == 1) {
+    std::vector<uint64_t> samples;
+    for (const ConvertedChunk& chunk : state->chunks()) samples.push_back(chunk.samples);
+    ASSIGN_OR_RETURN(origins[0].day_samples, DaySamples(format, options, samples));
   }
   RETURN_IF_ERROR(LinkPreprocessing(*preprocessing, writer->partial_path()));
   summary->samples = writer->samples();

@@ -9,7 +9,8 @@
 //
 // Option data_sub_sample_rate, as DLRM's flag of this name: a line of label 0 is dropped if u <
 // rate, where u is the draw of numpy's generator from `seed` for the number of the line over all
-// files.
+// files. The seven days of a single file (--test_split=dlrm) are cut from all its lines, as in
+// DLRM.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -121,6 +122,7 @@ class CriteoFormat final : public TextFormat {
   }
 
   const Schema& schema() const override { return schema_; }
+  bool drops_lines() const override { return draws_ != nullptr; }
 
   Status Parse(const TextChunk& chunk, Batch* raw, std::vector<BadLine>* bad) const override {
     const char* at = chunk.bytes.data();

@@ -72,6 +72,10 @@ class TextFormat {
   // Whether a line end within quotes does not end a record.
   virtual bool has_quotes() const { return false; }
 
+  // Whether Parse leaves out good lines, as a line is one record. Days of data
+  // (worker/data/blocks/sample_split.h) are then cut by lines.
+  virtual bool drops_lines() const { return false; }
+
   // Overwrites *raw with the samples of the chunk, in order; appends bad records to *bad. An error
   // is one that leaving out a line does not mend: a header that lacks a column.
   virtual Status Parse(const TextChunk& chunk, Batch* raw, std::vector<BadLine>* bad) const = 0;
