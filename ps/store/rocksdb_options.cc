@@ -8,7 +8,7 @@
 #include <cmath>
 
 #include "ps/store/rocksdb_events.h"
-#include "ps/store/row_files.h"
+#include "ps/store/rocksdb_files.h"
 
 namespace rowhouse {
 namespace {

@@ -22,9 +22,9 @@
 
 #include "common/durable_file.h"
 #include "ps/store/rocksdb_events.h"
+#include "ps/store/rocksdb_files.h"
 #include "ps/store/rocksdb_options.h"
 #include "ps/store/rocksdb_status.h"
-#include "ps/store/row_files.h"
 #include "ps/store/row_store.h"
 #include "ps/store/store_environment.h"
 #include "ps/store/store_key.h"

@@ -1,4 +1,4 @@
-#include "ps/store/row_files.h"
+#include "ps/store/rocksdb_files.h"
 
 #include <algorithm>
 #include <iterator>
