@@ -118,7 +118,7 @@ void FloodGuard::Look(uint64_t resident) {
     if (!taken) continue;
     const MutexLock lock(mutex_);
     uint64_t& read = read_[fd];
-    if (read > *taken) read = 0;  // Another connection has this number now.
+    if (read > *taken) read = *taken;  // Another connection has this number now.
     const uint64_t unread = *taken - read;
     if (unread < kNothingBytes) read = *taken;
     if (unread <= most) continue;

@@ -130,7 +130,8 @@ zmq::socket_t MakeSocket(Context& context, zmq::socket_type type) {
   const ZeroMqOptions& options = context.options;
   zmq::socket_t socket(context.zmq, type);
   socket.set(zmq::sockopt::linger, options.linger_ms);
-  socket.set(zmq::sockopt::maxmsgsize, options.max_message_bytes + kBesideCurve);
+  const bool is_curve = options.security.kind == Security::Kind::kCurve;
+  socket.set(zmq::sockopt::maxmsgsize, options.max_message_bytes + (is_curve ? kBesideCurve : 0));
   socket.set(zmq::sockopt::sndhwm, options.high_water_mark);
   const bool is_router = type == zmq::socket_type::router;
   socket.set(zmq::sockopt::rcvhwm, is_router ? 0 : kMaxUnread);  // 0: no limit; see above
@@ -248,7 +249,10 @@ std::optional<Incoming> TryReceive(Context& context, zmq::socket_t& socket, bool
     if (has_peer && context.guard) {
       if (fd < 0) fd = zmq_msg_get(part.handle(), ZMQ_SRCFD);
       constexpr size_t kShort = 256, kBesideShort = 2, kBesideLong = 9;  // flags and length
-      bytes += part.size() + (part.size() < kShort ? kBesideShort : kBesideLong);
+      constexpr size_t kCurveBytes = 33;  // of its command's name, nonce, tag and flags
+      const bool is_curve = context.options.security.kind == Security::Kind::kCurve;
+      const size_t sent = part.size() + (is_curve ? kCurveBytes : 0);
+      bytes += sent + (sent < kShort ? kBesideShort : kBesideLong);
     }
     if (has_peer) {
       if (is_router)
