@@ -95,12 +95,13 @@ Result<std::unique_ptr<OneShard>> OneShard::Start(const OneShardOptions& options
   const uint64_t cache_rows = options.cache_rows == 0 ? options.table_rows : options.cache_rows;
   const uint64_t cache_bytes = cache_rows * (options.dim * sizeof(float) + 16);
   ASSIGN_OR_RETURN(const InitialiserSources sources, InitialiserSources::Open(tables));
-  ASSIGN_OR_RETURN(std::unique_ptr<Shard> shard, Shard::Make({.name = kShardName,
-                                                              .job_id = kJobId,
-                                                              .incarnation = kIncarnation,
-                                                              .workers = 1,
-                                                              .cache_bytes = cache_bytes},
-                                                             tables, plan, sources));
+  ShardOptions shard_options;
+  shard_options.name = kShardName;
+  shard_options.job_id = kJobId;
+  shard_options.incarnation = kIncarnation;
+  shard_options.workers = 1;
+  shard_options.cache_bytes = cache_bytes;
+  ASSIGN_OR_RETURN(std::unique_ptr<Shard> shard, Shard::Make(shard_options, tables, plan, sources));
   std::unique_ptr<RowStore> rows;
   if (options.store != nullptr) {
     rows = std::make_unique<LentStore>(options.store);

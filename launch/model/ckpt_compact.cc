@@ -24,6 +24,9 @@ std::string DescribeFiles(const std::vector<RowStoreLevel>& levels) {
 // model whose compaction is cut off can be read.
 Status NoteStamp(const std::string& model_dir, const SavedShard& shard, const std::string& stamp) {
   ASSIGN_OR_RETURN(Manifest manifest, ReadManifest(model_dir));
+  if (manifest.config.file.empty()) {  // Of an older program: it names no rows.
+    return WriteState(shard.directory, {.is_clean = true, .step = manifest.steps, .stamp = stamp});
+  }
   std::ranges::find(manifest.shards, shard.shard, &SavedShard::shard)->stamp = stamp;
   const DirectoryState state = {.is_clean = true, .step = manifest.steps, .stamp = stamp};
   // The manifest must not name rows that the directory does not have.

@@ -128,27 +128,27 @@ Status Exporter::ListTables() {
             .interaction_itself = settings_.model.interaction_itself,
             .loss_threshold = settings_.model.loss_threshold};
   std::vector<std::string> known;
-  const auto add = [&](size_t number, ExportIndex::Table table) {
-    known.push_back(table.name);
-    if (!IsAsked(table.name)) return;
+  const auto add = [&](size_t number, const std::string& name, const std::string& file,
+                       uint64_t rows, uint32_t dim, const std::string& pooling) {
+    known.push_back(name);
+    if (!IsAsked(name)) return;
     numbers_.push_back(number);
-    index_.tables.push_back(std::move(table));
+    ExportIndex::Table& table = index_.tables.emplace_back();
+    table.name = name;
+    table.file = FileOf(file);
+    table.rows = rows;
+    table.dim = dim;
+    table.pooling = pooling;
   };
   if (options_.is_stored) {
     for (const TableSpec& table : manifest.tables) {
-      add(Raw(table.id), {.name = table.name,
-                          .file = FileOf("table-" + table.name),
-                          .rows = table.rows,
-                          .dim = table.dim});
+      add(Raw(table.id), table.name, "table-" + table.name, table.rows, table.dim, "");
     }
   } else {
     const std::vector<FeatureTable>& features = settings_.embedding.features;
     for (size_t k = 0; k < features.size(); ++k) {
-      add(k, {.name = features[k].table.name,
-              .file = FileOf(fmt::format("emb_l.{}.weight", k)),
-              .rows = features[k].table.rows,
-              .dim = features[k].out_width(),
-              .pooling = features[k].table.pooling});
+      add(k, features[k].table.name, fmt::format("emb_l.{}.weight", k), features[k].table.rows,
+          features[k].out_width(), features[k].table.pooling);
     }
   }
   return CheckNames(known);

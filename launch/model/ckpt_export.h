@@ -8,8 +8,8 @@
 //   table-<name>.npy       with `is_stored`: the physical tables instead, as f32, rows x dim
 //   bot_l.0.weight.npy     a dense parameter by torch's name; biases have one dimension
 //
-// Tables are streamed: no large one is held in memory. Written as <out>.export-partial and renamed
-// when all is whole. Threads: one.
+// Tables are streamed: no large one is held in memory. Written as <out>.<16 hex digits>.tmp and
+// renamed when all is whole; a killed process leaves that. Threads: one.
 #pragma once
 
 #include <nlohmann/json.hpp>

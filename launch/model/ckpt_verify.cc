@@ -167,7 +167,10 @@ Status VerifyModel(const std::string& model_dir, const NodeOptions& storage, Ckp
   bool is_any_whole = false;
   for (const std::string& directory : checkpoints) {
     const auto hold = HoldCheckpoint(directory);
-    if (hold.status().code() == StatusCode::kUnavailable) continue;  // A run is deleting it.
+    std::error_code ignored;
+    const bool is_gone = hold.status().code() == StatusCode::kUnavailable ||
+                         !std::filesystem::exists(directory, ignored);
+    if (is_gone) continue;  // A run has deleted it, or does so now.
     const Status status = Save(directory, storage, out).Verify();
     is_any_whole = is_any_whole || status.ok();
     if (first.ok()) first = status.Annotate(directory);

@@ -20,7 +20,7 @@ struct ExportIndex {
   struct Table {
     std::string name;
     std::string file;  // within the directory
-    FileDigest contents = {};
+    FileDigest contents;
     uint64_t rows = 0;
     uint32_t dim = 0;
     std::string pooling = {};  // of logical tables; "": as stored
@@ -29,7 +29,7 @@ struct ExportIndex {
   struct Dense {
     std::string name;  // torch's: "bot_l.0.weight"
     std::string file;
-    FileDigest contents = {};
+    FileDigest contents;
     uint32_t rows = 0, columns = 0;
     bool operator==(const Dense&) const = default;
   };

@@ -257,6 +257,7 @@ nlohmann::json ManifestToJson(const Manifest& manifest) {
 }  // namespace
 
 Status WriteManifest(const std::string& model_dir, const Manifest& manifest) {
+  CHECK(!manifest.config.file.empty()) << "an older version, which lists other files";
   return WriteFileDurably(ManifestPath(model_dir),
                           SealJson(DumpJson(ManifestToJson(manifest), 1) + "\n"));
 }

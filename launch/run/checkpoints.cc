@@ -9,6 +9,7 @@
 #include "common/clean_text.h"
 #include "common/durable_file.h"
 #include "launch/model/last_save.h"
+#include "launch/model/model_lock.h"
 #include "launch/report/figure_text.h"
 #include "ps/store/checkpoint_part.h"
 #include "worker/mpi/agreement.h"
@@ -43,13 +44,16 @@ Status Checkpoints::Start(bool* is_agreed) {
         std::erase_if(kept, [&](uint64_t one) {
           return !job_.is_load || one > steps || (one == steps && !goes_on_from_one);
         });
-        RETURN_IF_ERROR(DeleteOthersThan(kept, steps, /*whole=*/false));
-        if (const auto read = CheckpointsOf(model_dir_); read.size() > kept.size()) {
+        // All of them go, or none.
+        for (const uint64_t one : CheckpointsOf(model_dir_)) {
+          const std::string directory = CheckpointDirectory(model_dir_, one);
+          if (std::ranges::count(kept, one) > 0 || LockToDelete(directory).ok()) continue;
           return UsageError(
               "checkpoint {} of the model that this run replaces is being read (by predict, eval, "
               "ckpt); wait until that has ended",
-              CheckpointDirectory(model_dir_, read.back()));
+              directory);
         }
+        RETURN_IF_ERROR(DeleteOthersThan(kept, steps, /*whole=*/false));
         return is_on() && !goes_on_from_one ? Make(steps) : OkStatus();
       },
       is_agreed);

@@ -297,18 +297,19 @@ TrainingHistory WorkerRun::HistorySoFar() const {
 
 Status WorkerRun::WriteModel(const std::string& directory, uint64_t steps,
                              std::vector<SavedShard> shards, const std::string& rows_digest) {
-  Manifest manifest{.model_id = job_.model_id,
-                    .config_digest = job_.config_digest,
-                    .model_settings = ModelSettingsDigest(setup_.settings),
-                    .steps = steps,
-                    .steps_per_epoch = trainer_.steps_per_epoch(),
-                    .data_first_step = job_.first_step_of_data(),
-                    .rows_digest = rows_digest,
-                    .data_digest = run_.data->content_digest(),
-                    .data_settings = DataSettingsDigest(setup_.settings),
-                    .tables = job_.tables,
-                    .plan = job_.plan,
-                    .shards = std::move(shards)};
+  Manifest manifest;
+  manifest.model_id = job_.model_id;
+  manifest.config_digest = job_.config_digest;
+  manifest.model_settings = ModelSettingsDigest(setup_.settings);
+  manifest.steps = steps;
+  manifest.steps_per_epoch = trainer_.steps_per_epoch();
+  manifest.data_first_step = job_.first_step_of_data();
+  manifest.rows_digest = rows_digest;
+  manifest.data_digest = run_.data->content_digest();
+  manifest.data_settings = DataSettingsDigest(setup_.settings);
+  manifest.tables = job_.tables;
+  manifest.plan = job_.plan;
+  manifest.shards = std::move(shards);
   TrainingStep& step = *run_.step;
   const PlaceInData place = PlaceAfter(steps, *run_.data, TrainerOptionsOf(setup_.settings, job_));
   ASSIGN_OR_RETURN(const DatasetState state, run_.data->StateAt(place.epoch, place.sample));

@@ -387,17 +387,27 @@ std::string_view FlagOfModel(const CommandLine& command_line) {
   return kMeasuredFlag;
 }
 
+// Of the model or of its last checkpoint: a run that has not ended, or was killed, has its config
+// there.
+std::string DirectoryOfNewestSave(const std::string& model_dir) {
+  const std::vector<uint64_t> steps = CheckpointsOf(model_dir);
+  if (steps.empty()) return model_dir;
+  const std::string checkpoint = CheckpointDirectory(model_dir, steps.back());
+  if (!HasManifest(model_dir)) return checkpoint;
+  const Result<Manifest> ended = ReadManifest(model_dir), newest = ReadManifest(checkpoint);
+  const bool is_newer = ended.ok() && newest.ok() &&
+                        (newest.value().model_id != ended.value().model_id ||
+                         newest.value().steps > ended.value().steps);
+  return is_newer ? checkpoint : model_dir;
+}
+
 // --config; or else, of a plan that is made from a model, of scores by one and of a model that is
 // gone on from, the model's own.
 std::string ConfigOf(const CommandLine& command_line) {
   const std::string config = command_line.Value(kConfigFlag);
   const std::string_view flag = FlagOfModel(command_line);
   std::string model_dir = command_line.Value(flag);
-  // A model whose first run has not ended has checkpoints only.
-  if (flag == "model_dir" && !HasManifest(model_dir)) {
-    const std::vector<uint64_t> steps = CheckpointsOf(model_dir);
-    if (!steps.empty()) model_dir = CheckpointDirectory(model_dir, steps.back());
-  }
+  if (flag == "model_dir") model_dir = DirectoryOfNewestSave(model_dir);
   return config.empty() && !model_dir.empty() ? model_dir + "/config.yaml" : config;
 }
 
@@ -532,7 +542,11 @@ Result<Settings> MakeSettings(const CommandLine& command_line) {
     }
     RETURN_IF_ERROR(read);
     // What only the run before was told.
-    if (command_line.Value(kConfigFlag).empty()) settings.training.stop_after_steps = 0;
+    if (command_line.Value(kConfigFlag).empty()) {
+      settings.training.stop_after_steps = 0;
+      settings.cluster.open = false;
+      settings.output.report.clear();
+    }
   }
   for (const GivenFlag& flag : command_line.flags) {
     const SettingField* field = FindSettingField(flag.name);
