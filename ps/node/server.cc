@@ -101,9 +101,6 @@ Status Server::OnBye(const PeerId& peer, const Header& header) {
   if (header.sender >= job_->spec.workers) {
     return CorruptionError("worker {} of {} does not exist", header.sender, job_->spec.workers);
   }
-  if (!job_->senders.Know(header.sender)) {
-    return CorruptionError("BYE of worker {}, which said no HELLO", header.sender);
-  }
   RETURN_IF_ERROR(job_->senders.Check(peer, header));
   job_->gone.insert(header.sender);
   return OkStatus();

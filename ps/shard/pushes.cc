@@ -97,6 +97,7 @@ Status Pushes::NotePulled(const Header& header, std::vector<PulledBags> bags) {
           "{}: worker {} pulls other bags of table {} in step {} than those it pushes",
           state_.options.name, header.sender, one.part.table, header.step);
     }
+    if (before != push.pulled_bags.end() && before->second == one) continue;  // Pulled again.
     RETURN_IF_ERROR(
         push.held.Take(*state_.options.request_memory, one.bytes(), state_.options.name));
     const BagKey key = KeyOf(one.part);

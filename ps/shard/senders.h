@@ -19,9 +19,6 @@ class Senders {
   // Requires that the job has such a worker, which bounds what is kept.
   Status Check(const PeerId& peer, const Header& header);
 
-  // Whether any message of the worker has passed.
-  bool Know(uint32_t worker) const { return sessions_.contains(worker); }
-
  private:
   std::unordered_map<uint32_t, uint64_t> sessions_;  // by rank
 };
