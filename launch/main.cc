@@ -197,7 +197,10 @@ int Main(int argc, char** argv) {
   KeepLargeBlocks();              // Before any thread: it holds for arenas made later.
   const Result<CommandLine> command_line = ParseCommandLine(argc, argv);
   if (!command_line.ok()) return ExitBeforeMeeting(command_line.status());
-  if (command_line.value().verb == "train") LetThreadsSleep(argv);
+  const std::string& verb = command_line.value().verb;
+  if (verb == "train" || verb == "predict" || verb == "eval" || verb == "bench") {
+    LetThreadsSleep(argv);
+  }
   if (command_line.value().wants_version) return Print(VersionText());
   if (!command_line.value().help_topic.empty()) {
     return Print(PlanHelpText(command_line.value().help_topic));

@@ -11,7 +11,8 @@
 namespace rowhouse {
 
 // Handles the first Ctrl-C, SIGTERM or SIGHUP (the terminal is gone; not under nohup). A second one
-// kills the process. The first one is answered with a line on stderr, by rank 0. SIGPIPE is ignored.
+// kills the process. The first one is answered with a line on stderr, by rank 0. SIGPIPE is
+// ignored.
 void HandleStopSignals();
 
 // True once one of these signals has come.

@@ -192,6 +192,8 @@ std::vector<std::string> SharedSettings(const Settings& settings) {
     if (field.name == "bind_interface" || field.name == "key_file") continue;
     shared.push_back(fmt::format("--{}={}", field.name, field.get(settings)));
   }
+  // Its path may differ.
+  shared.push_back(settings.cluster.key_file.empty() ? "no --key_file" : "a --key_file");
   shared.push_back("the config digest " + settings.config_digest());
   return shared;
 }
