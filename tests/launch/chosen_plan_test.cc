@@ -35,6 +35,14 @@ class ChoosingAPlan : public testing::Test {
     machine.host = HostName();
     machine.cpu = CpuName();
     machine.cores = FactsOfThisHost().cpus;
+    // Messages of rows take long, so that it matters who pools.
+    for (const char* kernel : {"pull", "push"}) {
+      const KernelTable& table = machine.kernels.at(kernel);
+      std::vector<double> ns = table.ns();
+      for (double& one : ns) one *= 20.0;
+      machine.kernels[kernel] =
+          KernelTable::Make(table.axes(), ns, std::vector<double>(ns.size(), 0.1)).value();
+    }
     const KernelTable merge = machine.kernels.at("merge");
     machine.kernels["merge"] =
         KernelTable::Make(merge.axes(), merge.ns(),

@@ -378,11 +378,12 @@ TEST_F(CommandLineTest, DlrmsOtherFlagsAreRefusedWithAReasonUnlessTheyAskForNoth
   EXPECT_EQ(Refusal({"train", "--use-gpu"}),
             "--use_gpu=true is DLRM's and not supported: Rowhouse trains on CPUs only");
   EXPECT_OK(Parse({"train", "--nouse_gpu", "--md-temperature=0.30", "--activation-function=relu"}));
-  EXPECT_EQ(Refusal({"train", "--use-gpu", "--num-workers=2", "--inference-only"}),
-            "2 flags are DLRM's and not supported:\n"
-            "  --use_gpu=true: Rowhouse trains on CPUs only\n"
-            "  --inference_only=true: rowhouse predict scores a file with a trained model, rowhouse "
-            "eval measures the model on one");
+  EXPECT_EQ(
+      Refusal({"train", "--use-gpu", "--num-workers=2", "--inference-only"}),
+      "2 flags are DLRM's and not supported:\n"
+      "  --use_gpu=true: Rowhouse trains on CPUs only\n"
+      "  --inference_only=true: rowhouse predict scores a file with a trained model, rowhouse "
+      "eval measures the model on one");
 }
 
 TEST_F(CommandLineTest, DlrmsFlagsThatChangeNothingAreKeptByName) {

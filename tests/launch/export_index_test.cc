@@ -1,8 +1,10 @@
 #include "launch/model/export_index.h"
 
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "common/sealed_json.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {
@@ -30,6 +32,21 @@ std::string TextOf(const std::string& path) {
   return text.str();
 }
 
+// As a program that writes such files would.
+void WriteSealed(const std::string& path, const std::string& text) {
+  auto json = nlohmann::ordered_json::parse(text);
+  json.erase("xxh3_128_of_the_above");
+  std::ofstream(path) << SealJson(json.dump(1) + "\n");
+}
+
+TEST(ExportIndex, AnOlderProgramsHasNoDigestsAndIsMadeAnew) {
+  const TempDir dir;
+  std::ofstream(dir / "export.json") << R"({"format_version": 1})";
+  const Status older = ReadExportIndex(dir.path()).status();
+  EXPECT_EQ(older.code(), StatusCode::kUsage);
+  EXPECT_THAT(older.message(), HasSubstr("export again"));
+}
+
 TEST(ExportIndex, IsReadAsItWasWritten) {
   const TempDir dir;
   const ExportIndex index = Sample();
@@ -52,8 +69,8 @@ TEST(ExportIndex, OfAnotherDirectoryOrAProgramToComeIsRefusedInWords) {
   EXPECT_THAT(none.message(), HasSubstr("holds no export"));
   ASSERT_OK(WriteExportIndex(dir.path(), Sample()));
   std::string text = TextOf(dir / "export.json");
-  text.replace(text.find("\"format_version\": 1"), 19, "\"format_version\": 2");
-  std::ofstream(dir / "export.json") << text;
+  text.replace(text.find("\"format_version\": 2"), 19, "\"format_version\": 3");
+  WriteSealed(dir / "export.json", text);
   EXPECT_THAT(ReadExportIndex(dir.path()).status().message(), HasSubstr("newer than this program"));
 }
 
@@ -68,6 +85,9 @@ TEST(ExportIndex, DamageIsCorruptionAndNeverACrash) {
   std::string outside = text;
   outside.replace(outside.find("table-t0"), 8, "../table");
   std::ofstream(dir / "export.json") << outside;
+  EXPECT_THAT(ReadExportIndex(dir.path()).status().message(),
+              HasSubstr("is not as it was written"));
+  WriteSealed(dir / "export.json", outside);
   EXPECT_THAT(ReadExportIndex(dir.path()).status().message(),
               HasSubstr("is no file within the directory"));
 }

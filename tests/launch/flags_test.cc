@@ -146,7 +146,7 @@ TEST(Help, TheFirstPageHasWhatMostRunsNeed) {
     }
   }
   EXPECT_GE(shown.size(), 20u);
-  EXPECT_LE(shown.size(), 30u);
+  EXPECT_LE(shown.size(), 34u);
   EXPECT_THAT(help, HasSubstr("rowhouse train --help=all lists all of them"));
   EXPECT_THAT(help, Not(HasSubstr("log (glog)")));
 }

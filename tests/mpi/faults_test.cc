@@ -251,7 +251,8 @@ TEST_F(Faults, CtrlCEndsARunInOrder) {
   const ProcessResult result = EndAfter(process, kToEnd, [&] { process.Signal(SIGINT); });
   EXPECT_EQ(result.exit_code, 0) << result.Describe();
   EXPECT_THAT(result.out, HasSubstr("rows digest: "));
-  EXPECT_EQ(result.err, "");
+  EXPECT_EQ(result.err,
+            "\nstopping after this step; a second signal ends the run at once, unsaved\n");
   ExpectNothingLeft();
 }
 

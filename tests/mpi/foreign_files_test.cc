@@ -3,6 +3,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "common/digest.h"
 #include "common/durable_file.h"
 #include "launch/model/manifest.h"
 #include "ps/store/directory_state.h"
@@ -51,9 +52,9 @@ class ForeignFiles : public testing::Test {
     for (const auto& entry : fs::recursive_directory_iterator(dir_ / "kept")) {
       const std::string name = entry.path().filename();
       if (!entry.is_regular_file() || name.starts_with("LOG") || name == "LOCK" ||
-          name == "report.json" || name == "report.html" || name == "written_rows" ||
-          name == "IDENTITY" || name.starts_with("OPTIONS") || name.starts_with("push") ||
-          name.starts_with(".")) {
+          name == "run.lock" || name == "report.json" || name == "report.html" ||
+          name == "written_rows" || name == "IDENTITY" || name.starts_with("OPTIONS") ||
+          name.starts_with("push") || name.starts_with(".")) {
         continue;
       }
       files.push_back(entry.path().lexically_relative(dir_ / "kept"));
@@ -219,6 +220,33 @@ TEST_F(ForeignFiles, VerifyNamesFileTableAndShardAndACompactedModelIsWhole) {
   EXPECT_EQ(damaged.exit_code, 1) << damaged.Describe();
   EXPECT_THAT(damaged.out,
               testing::AllOf(HasSubstr("shard 1"), HasSubstr(file), HasSubstr("table")));
+}
+
+// As version 2 listed its files. It names no rows, and compacting them changes nothing in it.
+TEST_F(ForeignFiles, AnOlderModelIsReadAndCompacted) {
+  const Manifest manifest = ReadManifest(dir_ / "model").value();
+  auto json = nlohmann::json::parse(ReadFile(dir_ / "model/manifest.json").value());
+  const auto digest_64 = [this](const ModelFile& file) {
+    Digester digester;
+    digester.Add(ReadFile(dir_ / "model/" + file.file).value());
+    return digester.hex_64();
+  };
+  for (const char* key : {"xxh3_128_of_the_above", "files", "dense_digest"}) json.erase(key);
+  json["format_version"] = 2;
+  json["dense"] = {{"file", manifest.dense.file},
+                   {"floats", manifest.dense.bytes / sizeof(float)},
+                   {"xxh3_64", digest_64(manifest.dense)}};
+  json["curve"] = {{"file", manifest.curve.file}, {"xxh3_64", digest_64(manifest.curve)}};
+  for (auto& shard : json["shards"]) shard.erase("rows_xxh3_128");
+  const std::string older = json.dump(1) + "\n";
+  ASSERT_OK(WriteFileDurably(dir_ / "model/manifest.json", older));
+  for (const std::vector<std::string>& command : std::vector<std::vector<std::string>>{
+           {"eval"}, {"ckpt", "compact"}, {"eval"}, {"ckpt", "verify"}}) {
+    const ProcessResult result = Run(command);
+    EXPECT_EQ(result.exit_code, 0) << result.Describe();
+  }
+  EXPECT_EQ(ReadFile(dir_ / "model/manifest.json").value(), older);
+  EXPECT_EQ(TrainInto("model", {"--load", "--nepochs=2"}).exit_code, 0);
 }
 
 // What a kill leaves: neither the manifest nor the shard's directory says which rows these are.

@@ -108,9 +108,11 @@ TEST_F(KeptFiles, OneModelHasOneRun) {
 TEST_F(KeptFiles, TwoPredictionsIntoOneFileDoNotMixAndNoneGoesIntoAModel) {
   ASSERT_EQ(TrainInto("m", {"--data_size=20000"}).exit_code, 0);
   const std::vector<std::string> predict = {"predict", "--model_dir=m", "--out=s.tsv"};
-  fs::create_symlink("precious", dir_ / "s.tsv.partial");
+  // A link that the operator names stays, and gets what he asked for.
+  fs::create_symlink("target", dir_ / "s.tsv");
   ASSERT_EQ(RunCommand(Rowhouse(predict)).exit_code, 0);
-  EXPECT_FALSE(fs::exists(dir_ / "precious"));
+  EXPECT_TRUE(fs::is_symlink(dir_ / "s.tsv"));
+  EXPECT_TRUE(fs::is_regular_file(dir_ / "target"));
   const std::string scores = ReadText(dir_ / "s.tsv");
   for (int i = 0; i < 3; ++i) {
     Process one(Rowhouse(predict)), other(Rowhouse(predict));

@@ -158,8 +158,9 @@ TEST_F(PlannedRuns, GoOnWithThePlanTheyWereSavedWith) {
 
 TEST_F(PlannedRuns, PlansTravelAsFiles) {
   const std::string file = dir_ / "plan.json";
-  const ProcessResult made = RunPlan({"--config=" + config_, "--plan=auto", "--ps=2", "--shards=2",
-                                      "--workers=2", "--calibration=typical", "--out=" + file});
+  const ProcessResult made =
+      RunPlan({"--config=" + config_, "--plan=auto", "--ps=2", "--shards=2", "--workers=2",
+               "--calibration=" + calibration_, "--out=" + file});
   ASSERT_EQ(made.exit_code, 0) << made.Describe();
   EXPECT_THAT(made.out, AllOf(HasSubstr("found by "), HasSubstr(" ms a step, "),
                               HasSubstr("shards pool it: "), HasSubstr("auto: 6 tables on 2 PS ")));

@@ -42,7 +42,7 @@ TEST(DirectoryState, WhatIsWrittenIsRead) {
   TempDir dir;
   ASSERT_OK(WriteOwner(dir.path(), kOwner));
   EXPECT_EQ(ReadOwner(dir.path()).value(), kOwner);
-  for (const DirectoryState state : {DirectoryState{true, 7}, DirectoryState{false, UINT64_MAX},
+  for (const DirectoryState& state : {DirectoryState{true, 7}, DirectoryState{false, UINT64_MAX},
                                      DirectoryState{true, 8, kStamp}}) {
     ASSERT_OK(WriteState(dir.path(), state));
     EXPECT_EQ(ReadState(dir.path()).value(), state);
@@ -177,7 +177,7 @@ TEST(ClaimDirectory, ADirectoryWithFilesOfOthersIsLeftAlone) {
 
 TEST(ClaimDirectory, AClaimThatWasCutShortIsMadeAgain) {
   TempDir dir;
-  ASSERT_OK(WriteFileDurably(dir / "OWNER.json.tmp", "{\"format\""));
+  ASSERT_OK(WriteFileDurably(dir / "OWNER.json.0123456789abcdef.tmp", "{\"format\""));
   EXPECT_OK(ClaimDirectory(dir.path(), kOwner));
   EXPECT_EQ(ReadOwner(dir.path()).value(), kOwner);
 }
