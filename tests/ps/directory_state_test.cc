@@ -43,7 +43,7 @@ TEST(DirectoryState, WhatIsWrittenIsRead) {
   ASSERT_OK(WriteOwner(dir.path(), kOwner));
   EXPECT_EQ(ReadOwner(dir.path()).value(), kOwner);
   for (const DirectoryState& state : {DirectoryState{true, 7}, DirectoryState{false, UINT64_MAX},
-                                     DirectoryState{true, 8, kStamp}}) {
+                                      DirectoryState{true, 8, kStamp}}) {
     ASSERT_OK(WriteState(dir.path(), state));
     EXPECT_EQ(ReadState(dir.path()).value(), state);
   }
