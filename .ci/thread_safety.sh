@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
 # Checks with clang's thread safety analysis that whatever is GUARDED_BY a lock is used with it held.
-#   .ci/thread_safety.sh [BUILD]   BUILD: a configured build directory (default build/release), for
-#                                  the flags in its compile_commands.json
+#   .ci/thread_safety.sh [BUILD]   BUILD: a build directory that was configured without unity builds
+#                                  (default build/work, which is then configured), for the flags in its
+#                                  compile_commands.json
 # Checked are the sources that use common/mutex.h, and those that include a header that does. Every
 # other lock is refused: the analysis would not see it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-build="${1:-build/release}"
+build="${1:-build/work}"
+[[ $# -gt 0 ]] || cmake --preset work >/dev/null
 commands="$build/compile_commands.json"
 [[ -f "$commands" ]] || { echo "thread_safety: no $commands; configure $build first" >&2; exit 2; }
 

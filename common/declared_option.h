@@ -4,7 +4,7 @@
 //   const DeclaredOption kDecay =
 //       DeclaredOption::Float("decay", 0.9f, 0.0f, 1.0f, "share of the past in the mean square");
 //   ...  decay_(kDecay.FloatIn(options.own))  ...
-//   const bool kRegistered = AddOptimizer<RmsProp>("rmsprop", {kDecay});
+//   REGISTER_MEMBER(AddOptimizer<RmsProp>("rmsprop", {kDecay}));
 //
 // Flags, the YAML file, --help, --print_config, the config digest, HELLO and the manifest know it
 // from the family's registry (common/registry.h), so that a member with options is one new file.

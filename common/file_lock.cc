@@ -33,9 +33,8 @@ Result<std::unique_ptr<FileLock>> FileLock::Take(int fd, int kind, const std::st
   if (error == EWOULDBLOCK) {
     return MakeStatus(StatusCode::kUnavailable, "{} is locked by another process", path);
   }
-  LOG_IF(WARNING, error != 0 && kind == LOCK_EX)
-      << path << " cannot be locked (" << std::strerror(error)
-      << "): nothing keeps another run away";
+  LOG_IF(WARNING, error != 0) << path << " cannot be locked (" << std::strerror(error)
+                              << "): nothing keeps another run away";
   if (!IsStillAt(fd, path)) {
     return MakeStatus(StatusCode::kUnavailable, "{} was replaced meanwhile", path);
   }

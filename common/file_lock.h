@@ -2,7 +2,7 @@
 // however that ends.
 //
 // Where the file system has no locks, whoever asks gets one: nothing is kept apart then, and a
-// warning says so for exclusive ones. Threads: any.
+// warning says so. Threads: any.
 #pragma once
 
 #include <memory>

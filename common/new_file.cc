@@ -1,6 +1,7 @@
 #include "common/new_file.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -16,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kPieceBytes = size_t{1} << 20;
+constexpr size_t kCopiedPieceBytes = size_t{1} << 20;
 
 // Before the name is ".<16 digits>.tmp" long: names have at most 255 bytes.
 constexpr size_t kMostOfName = 230;
@@ -29,7 +30,7 @@ std::string FolderOf(const std::string& path) {
 Status CopyInto(const std::string& source, NewFile& file) {
   const int from = ::open(source.c_str(), O_RDONLY | O_CLOEXEC);
   if (from < 0) return StatusFromErrno(errno, "open", source);
-  std::vector<char> piece(kPieceBytes);
+  std::vector<char> piece(kCopiedPieceBytes);
   Status copied;
   for (ssize_t got = 1; copied.ok() && got != 0;) {
     got = ::read(from, piece.data(), piece.size());
@@ -57,6 +58,13 @@ Status SyncFile(const std::string& path) {
 
 }  // namespace
 
+Status CheckCanMakeFiles(const std::string& directory) {
+  const Status made = NewFile::Make(directory + "/probe").status();
+  if (made.ok() || made.code() == StatusCode::kResourceExhausted) return OkStatus();
+  return UsageError("cannot write into {} ({}); give a directory that can be written", directory,
+                    made.message());
+}
+
 std::string RandomNameBeside(const std::string& path) {
   std::random_device device;
   const uint64_t word = (uint64_t{device()} << 32) | device();
@@ -73,6 +81,12 @@ Result<std::unique_ptr<NewFile>> NewFile::Make(const std::string& path) {
     file->fd_ = ::open(file->temporary_.c_str(),
                        O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
     if (file->fd_ < 0 && errno != EEXIST) return StatusFromErrno(errno, "write", path);
+  }
+  // Who may not read the old file may not read the new one.
+  struct stat replaced = {};
+  if (::lstat(path.c_str(), &replaced) == 0 && S_ISREG(replaced.st_mode) &&
+      ::fchmod(file->fd_, replaced.st_mode & 0777) != 0) {
+    return StatusFromErrno(errno, "set the mode of", path);
   }
   return file;
 }

@@ -3,7 +3,7 @@
 // Until Commit it has no name, where the file system can do that; else a random one beside its
 // path, "<name>.<16 hex digits>.tmp", which only a killed process leaves. So several processes may
 // write one path: the last to commit wins, and no file holds bytes of two. A link at the path is
-// replaced and never followed.
+// replaced and never followed. The mode of a file that is replaced stays.
 //
 // Errors: as common/durable_file.h. Threads: one per object.
 #pragma once
@@ -36,6 +36,10 @@ class NewFile {
   int fd_ = -1;
   std::string temporary_;  // "": it has no name
 };
+
+// OK if files can be made in `directory`: makes one, without a name, and leaves nothing. kUsage,
+// and what to do, if not; a full disk is none of its business.
+Status CheckCanMakeFiles(const std::string& directory);
 
 // Makes `path` a file of the same bytes as `source`, whole or not at all, which survives a crash: a
 // hard link, or a copy where there can be none. Does nothing if `path` is that file already. Both

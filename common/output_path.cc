@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 
 constexpr int kMostLinks = 40;  // as the kernel's
 
-fs::path FolderOf(const fs::path& path) {
+fs::path PlaceOf(const fs::path& path) {
   return path.has_parent_path() ? path.parent_path() : fs::path(".");
 }
 
@@ -27,7 +27,7 @@ std::optional<int> DescriptorOf(fs::path path) {
   const fs::path descriptors = fs::canonical("/proc/self/fd", error);
   if (error) return std::nullopt;
   for (int link = 0; link < kMostLinks; ++link) {
-    if (fs::canonical(FolderOf(path), error) == descriptors && !error) {
+    if (fs::canonical(PlaceOf(path), error) == descriptors && !error) {
       const std::string name = path.filename().string();
       int number = -1;
       const auto [end, fault] = std::from_chars(name.data(), name.data() + name.size(), number);
@@ -37,7 +37,7 @@ std::optional<int> DescriptorOf(fs::path path) {
     if (!fs::is_symlink(fs::symlink_status(path, error))) return std::nullopt;
     const fs::path to = fs::read_symlink(path, error);
     if (error) return std::nullopt;
-    path = to.is_absolute() ? to : FolderOf(path) / to;
+    path = to.is_absolute() ? to : PlaceOf(path) / to;
   }
   return std::nullopt;
 }
@@ -59,7 +59,7 @@ std::string KindOf(fs::file_type type) {
 
 Status CheckFolder(const std::string& path) {
   std::error_code ignored;
-  const fs::path folder = FolderOf(path);
+  const fs::path folder = PlaceOf(path);
   if (fs::is_directory(folder, ignored)) return OkStatus();
   return UsageError("{}: there is no folder {}; make it, or name another file", path,
                     folder.string());
@@ -88,7 +88,7 @@ std::string ReplacedFile(const std::string& path) {
     if (!fs::is_symlink(fs::symlink_status(file, error))) return file.string();
     const fs::path to = fs::read_symlink(file, error);
     if (error) break;
-    file = to.is_absolute() ? to : FolderOf(file) / to;
+    file = to.is_absolute() ? to : PlaceOf(file) / to;
   }
   return path;
 }

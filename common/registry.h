@@ -2,7 +2,7 @@
 // file.
 //
 // A family's registry is a function-local static, filled before main by objects such as
-//   const bool kRegistered = Optimizers().Add<Adagrad>("adagrad", {kDecay});
+//   REGISTER_MEMBER(Optimizers().Add<Adagrad>("adagrad", {kDecay}));
 // and read-only afterwards, so it needs no lock. A member's constructor takes an `Options`. If that
 // struct has a field `own` (or a function own_options()), it holds the values of the options that
 // members declare (common/declared_option.h), and Make checks them.
@@ -18,6 +18,7 @@
 
 #include "common/declared_option.h"
 #include "common/nearest_name.h"
+#include "common/register_member.h"
 #include "common/status.h"
 
 namespace rowhouse {

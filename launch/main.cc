@@ -29,7 +29,6 @@
 #include "launch/settings/help.h"
 #include "launch/settings/load_balance_flags.h"
 #include "launch/settings/verb_flags.h"
-#include "launch/settings/yaml_config.h"
 #include "launch/verbs.h"
 #include "launch/version.h"
 
@@ -221,9 +220,13 @@ int Main(int argc, char** argv) {
   if (const Status status = settings.value().Validate(reads_data); !status.ok()) {
     return ExitBeforeMeeting(status);
   }
-  if (prints_config) return Print(WriteYamlText(settings.value()));
+  if (prints_config) return Print(PrintedConfig(settings.value()));
 
   if (const Status status = StartLogging(command_line.value(), argc, argv); !status.ok()) {
+    return ExitBeforeMeeting(status);
+  }
+  if (const Status status = CheckOutputsAreNoInputs(command_line.value(), settings.value());
+      !status.ok()) {
     return ExitBeforeMeeting(status);
   }
   if (command_line.value().verb == "train") {

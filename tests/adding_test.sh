@@ -40,6 +40,7 @@ cmake -S "$copy" -B "$copy/build/release" -G Ninja \
   -DCMAKE_CXX_COMPILER="$(cached CMAKE_CXX_COMPILER)" \
   -DCMAKE_CXX_FLAGS="$(cached CMAKE_CXX_FLAGS)" \
   -DCMAKE_CXX_FLAGS_RELEASE="$(cached CMAKE_CXX_FLAGS_RELEASE)" \
+  -DROWHOUSE_UNITY="$(cached ROWHOUSE_UNITY)" \
   -DROWHOUSE_SANITIZE="$(cached ROWHOUSE_SANITIZE)" >"$copy/build/cmake.log" ||
   { cat "$copy/build/cmake.log"; fail "the copy cannot be configured"; }
 ninja -C "$copy/build/release" rowhouse >"$copy/build/ninja.log" ||

@@ -12,7 +12,7 @@
 namespace rowhouse {
 namespace {
 
-ROWHOUSE_TARGET_CLONES double SumOfSquaresClones(const float* row, size_t columns) {
+ROWHOUSE_TARGET_CLONES double DoubleSumOfSquaresClones(const float* row, size_t columns) {
   return kernel_bodies::WideSumOfSquares(row, columns);
 }
 
@@ -62,7 +62,7 @@ double Power(double x, double p) {
 
 double RowNorm(std::span<const float> row, double p) {
   CHECK(p > 0.0) << p;
-  if (p == 2.0) return std::sqrt(SumOfSquaresClones(row.data(), row.size()));
+  if (p == 2.0) return std::sqrt(DoubleSumOfSquaresClones(row.data(), row.size()));
   double greatest = 0.0;
   for (const float weight : row) greatest = std::max(greatest, std::fabs(double{weight}));
   if (std::isinf(p)) return greatest;

@@ -10,10 +10,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
+#include <limits>
 #include <optional>
 #include <vector>
 
@@ -23,11 +26,25 @@ namespace rowhouse {
 namespace {
 
 constexpr int kLookMs = 10;
-constexpr TimeMs kLookAnywayMs = 60000, kTrimMs = 1000, kTrimForMs = 60000;
+constexpr TimeMs kLookAnywayMs = 60000, kTrimMs = 1000, kTrimAgainMs = 100, kTrimForMs = 60000,
+                 kForgiveMs = 60000;
 // The process has grown if it takes so much more than at the last look.
 constexpr uint64_t kGrownBytes = uint64_t{64} << 20;
-// Less is what heartbeats and handshakes took, which nobody counts as read.
+// Less is what heartbeats and handshakes took, which nobody counts as read; now and then it is.
 constexpr uint64_t kNothingBytes = uint64_t{64} << 10;
+// Messages are of another size after so many bytes, at the latest.
+constexpr uint64_t kLastBytes = uint64_t{16} << 10;
+// Near the limit all connections together may have a quarter of it, as a sound run's requests have
+// (ps/node/memory_budget.h), or what the rest of the process leaves but for a sixteenth; and a
+// sixteenth in any case.
+constexpr uint64_t kSoundPart = 4, kLeastPart = 16;
+// An I/O thread looks whenever it has read so much, and waits for so long in vain before it hangs
+// up.
+constexpr uint64_t kReadBytes = uint64_t{256} << 10;
+constexpr int kPauseMs = 1, kPauses = 1000;
+constexpr TimeMs kEndedMs = 3000;
+constexpr int kFloodLogSeconds = 10;
+constexpr size_t kDiscardBytes = size_t{1} << 30;
 
 uint64_t ResidentBytes() {
   static const uint64_t page_bytes = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
@@ -62,9 +79,19 @@ std::vector<int> OpenDescriptors() {
   return all;
 }
 
+// Those that have a limit.
+Mutex limited_guards_mutex;
+std::vector<FloodGuard*> limited_guards GUARDED_BY(limited_guards_mutex);
+std::atomic<bool> is_any_limited = false;
+
 }  // namespace
 
 FloodGuard::FloodGuard(uint64_t process_bytes) : process_bytes_(process_bytes) {
+  if (process_bytes_ < std::numeric_limits<uint64_t>::max()) {
+    const MutexLock lock(limited_guards_mutex);
+    limited_guards.push_back(this);
+    is_any_limited = true;
+  }
   thread_ = std::thread([this] {
     NameThisThread("flood-guard");
     Run();
@@ -73,6 +100,11 @@ FloodGuard::FloodGuard(uint64_t process_bytes) : process_bytes_(process_bytes) {
 
 FloodGuard::~FloodGuard() {
   {
+    const MutexLock lock(limited_guards_mutex);
+    std::erase(limited_guards, this);
+    is_any_limited = !limited_guards.empty();
+  }
+  {
     const MutexLock lock(mutex_);
     is_stopping_ = true;
     stopped_.NotifyOne();
@@ -80,9 +112,41 @@ FloodGuard::~FloodGuard() {
   thread_.join();
 }
 
-void FloodGuard::CountRead(int fd, uint64_t bytes) {
+// 0: it is no socket any more.
+FloodGuard::SocketId FloodGuard::IdOf(int fd) {
+  SocketId id = 0;
+  socklen_t length = sizeof(id);
+  return getsockopt(fd, SOL_SOCKET, SO_COOKIE, &id, &length) == 0 ? id : 0;
+}
+
+void FloodGuard::Last::Add(uint64_t more, uint64_t more_memory) {
+  bytes += more;
+  memory_bytes += more_memory;
+  while (bytes > kLastBytes) {
+    bytes /= 2;
+    memory_bytes /= 2;
+  }
+}
+
+uint64_t FloodGuard::Last::MemoryOf(uint64_t unread) const {
+  const double weight = static_cast<double>(memory_bytes + 1) / static_cast<double>(bytes + 1);
+  return static_cast<uint64_t>(static_cast<double>(unread) * std::max(1.0, weight));
+}
+
+bool FloodGuard::CountRead(int fd, uint64_t bytes, uint64_t memory_bytes) {
+  const SocketId id = IdOf(fd);
   const MutexLock lock(mutex_);
-  read_[fd] += bytes;
+  unread_bytes_ -= static_cast<int64_t>(bytes);
+  if (const auto hung_up = hung_up_.find(fd); hung_up != hung_up_.end()) {
+    if (id == 0 || id == hung_up->second) return false;
+    hung_up_.erase(hung_up);
+  }
+  last_.Add(bytes, memory_bytes);
+  if (id == 0) return true;
+  Taken& taken = taken_[id];
+  taken.bytes += bytes;
+  taken.last.Add(bytes, memory_bytes);
+  return true;
 }
 
 void FloodGuard::Run() {
@@ -93,45 +157,161 @@ void FloodGuard::Run() {
       while (!is_stopping_ && stopped_.WaitUntil(mutex_, end)) continue;
       if (is_stopping_) return;
     }
-    const uint64_t resident = ResidentBytes();
-    const TimeMs now = clock_.NowMs();
-    const bool is_near = resident > process_bytes_ - process_bytes_ / 8;
-    resident_at_look_ = std::min(resident_at_look_, resident);
-    if (is_near || resident > resident_at_look_ + kGrownBytes || now - looked_at_ > kLookAnywayMs) {
-      Look(resident);
-      looked_at_ = now;
-      resident_at_look_ = resident;
-    }
-    if (now < trims_until_ && now - trimmed_at_ > kTrimMs) {
-      malloc_trim(0);
-      trimmed_at_ = now;
-    }
+    const MutexLock looking(looking_);
+    LookNow();
   }
 }
 
-void FloodGuard::Look(uint64_t resident) {
-  const bool is_near = resident > process_bytes_ - process_bytes_ / 8;
-  uint64_t most = 0;
-  int worst = -1;
-  for (const int fd : OpenDescriptors()) {
-    const std::optional<uint64_t> taken = BytesTaken(fd);
-    if (!taken) continue;
-    const MutexLock lock(mutex_);
-    uint64_t& read = read_[fd];
-    if (read > *taken) read = *taken;  // Another connection has this number now.
-    const uint64_t unread = *taken - read;
-    if (unread < kNothingBytes) read = *taken;
-    if (unread <= most) continue;
-    most = unread;
-    worst = fd;
+void FloodGuard::LookNow() {
+  const uint64_t resident = ResidentBytes();
+  const TimeMs now = clock_.NowMs();
+  resident_at_look_ = std::min(resident_at_look_, resident);
+  if (IsNear(resident) || resident > resident_at_look_ + kGrownBytes ||
+      now - looked_at_ > kLookAnywayMs) {
+    Look(resident, /*in_vain=*/false);
+    looked_at_ = now;
+    resident_at_look_ = resident;
   }
-  if (most <= (is_near ? kSoundBytes : kMaxBytes)) return;
-  LOG(WARNING) << fmt::format(
-      "hangs up on a peer that sends more than is read: {} MiB of it wait, and the process takes "
-      "{} MiB",
-      most >> 20, resident >> 20);
-  shutdown(worst, SHUT_RDWR);
-  trims_until_ = clock_.NowMs() + kTrimForMs;
+  if ((now < trims_until_ || IsNear(resident)) && now - trimmed_at_ > kTrimMs) {
+    malloc_trim(0);
+    trimmed_at_ = now;
+  }
+}
+
+void FloodGuard::OnRead(uint64_t bytes) {
+  if (!is_any_limited.load(std::memory_order_relaxed)) return;
+  static thread_local uint64_t not_seen = 0;
+  not_seen += bytes;
+  if (not_seen < kReadBytes) return;
+  const MutexLock lock(limited_guards_mutex);
+  for (FloodGuard* guard : limited_guards) guard->LookWhileReading(not_seen);
+  not_seen = 0;
+}
+
+void FloodGuard::LookWhileReading(uint64_t bytes) {
+  std::optional<int64_t> unread = CountUnread(bytes);
+  if (!unread) return;
+  {
+    const MutexLock looking(looking_);
+    SetUnread(FindUnread());
+    if (clock_.NowMs() - trimmed_at_ > kTrimAgainMs) {
+      malloc_trim(0);
+      trimmed_at_ = clock_.NowMs();
+    }
+  }
+  int64_t least = std::numeric_limits<int64_t>::max();
+  for (int pauses = 0; (unread = CountUnread(0)); ++pauses) {
+    if (*unread < least) pauses = 0;
+    least = std::min(least, *unread);
+    if (pauses == kPauses) {
+      const MutexLock looking(looking_);
+      return Look(ResidentBytes(), /*in_vain=*/true);
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(kPauseMs));
+  }
+}
+
+std::optional<int64_t> FloodGuard::CountUnread(uint64_t bytes) {
+  const uint64_t resident = ResidentBytes();
+  const MutexLock lock(mutex_);
+  unread_bytes_ += static_cast<int64_t>(bytes);
+  if (!IsNear(resident) || unread_bytes_ < 0) return std::nullopt;
+  const uint64_t memory = last_.MemoryOf(static_cast<uint64_t>(unread_bytes_));
+  if (memory <= MaxUnread(resident, memory)) return std::nullopt;
+  return unread_bytes_;
+}
+
+uint64_t FloodGuard::MaxUnread(uint64_t resident, uint64_t unread) const {
+  const uint64_t least = process_bytes_ / kLeastPart;
+  const uint64_t others = resident - std::min(resident, unread) + least;
+  return std::clamp(process_bytes_ - std::min(process_bytes_, others), least,
+                    process_bytes_ / kSoundPart);
+}
+
+void FloodGuard::SetUnread(const std::vector<Unread>& all) {
+  int64_t live = 0;
+  for (const Unread& one : all) live += static_cast<int64_t>(one.bytes);
+  const TimeMs now = clock_.NowMs();
+  const MutexLock lock(mutex_);
+  // More was counted: of connections that have ended. What stays of it will never be taken.
+  if (unread_bytes_ - live <= static_cast<int64_t>(kNothingBytes)) ended_at_ = now;
+  if (unread_bytes_ < live || now - ended_at_ > kEndedMs) {
+    unread_bytes_ = live;
+    ended_at_ = now;
+  }
+}
+
+std::vector<FloodGuard::Unread> FloodGuard::FindUnread() {
+  std::vector<Unread> all;
+  std::map<SocketId, Taken> open;
+  const bool forgives = clock_.NowMs() - forgave_at_ > kForgiveMs;
+  if (forgives) forgave_at_ = clock_.NowMs();
+  for (const int fd : OpenDescriptors()) {
+    const std::optional<uint64_t> came = BytesTaken(fd);
+    const SocketId id = came ? IdOf(fd) : 0;
+    if (id == 0) continue;
+    const MutexLock lock(mutex_);
+    Taken& taken = taken_[id];
+    const uint64_t unread = *came - std::min(taken.bytes, *came);
+    if (forgives && unread < kNothingBytes) {
+      taken.bytes = *came;
+    } else {
+      all.push_back(
+          {.fd = fd, .id = id, .bytes = unread, .memory_bytes = taken.last.MemoryOf(unread)});
+    }
+    open[id] = taken;
+  }
+  {
+    // What a connection sent may be taken after its end; then it is not looked for again.
+    const MutexLock lock(mutex_);
+    std::erase_if(taken_, [&](const auto& entry) { return !open.contains(entry.first); });
+  }
+  std::ranges::sort(all, std::greater(), &Unread::memory_bytes);
+  return all;
+}
+
+void FloodGuard::HangUp(const Unread& one) {
+  {
+    const MutexLock lock(mutex_);
+    if (IdOf(one.fd) != one.id) return;  // It has ended by itself.
+    hung_up_[one.fd] = one.id;
+  }
+  shutdown(one.fd, SHUT_RDWR);
+  // libzmq would still read what the kernel has of it, some megabytes.
+  while (recvfrom(one.fd, nullptr, kDiscardBytes, MSG_TRUNC | MSG_DONTWAIT, nullptr, nullptr) > 0) {
+  }
+}
+
+void FloodGuard::Look(uint64_t resident, bool in_vain) {
+  std::vector<Unread> all = FindUnread();
+  uint64_t together = 0;
+  for (const Unread& one : all) together += one.memory_bytes;
+  const bool is_near = IsNear(resident);
+  // Less than may be, as a thread waited for long, and is not to do so again soon.
+  const uint64_t may_be = in_vain ? MaxUnread(resident, together) / 2
+                                  : process_bytes_ / kSoundPart + process_bytes_ / kLeastPart;
+  size_t hung_up = 0;
+  for (const Unread& one : all) {
+    const bool is_sound = one.memory_bytes <= (is_near ? kSoundBytes : kMaxBytes);
+    if (is_sound && (!is_near || together <= may_be)) break;
+    LOG_EVERY_T(WARNING, kFloodLogSeconds) << fmt::format(
+        "hangs up on peers that send more than is read: {} MiB wait, {} MiB of one, and the "
+        "process takes {} MiB",
+        together >> 20, one.bytes >> 20, resident >> 20);
+    HangUp(one);
+    ++hung_up;
+    together -= one.memory_bytes;
+    trims_until_ = clock_.NowMs() + kTrimForMs;
+  }
+  all.erase(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(hung_up));
+  SetUnread(all);
 }
 
 }  // namespace rowhouse
+
+// libzmq reads by it.
+extern "C" ssize_t recv(int fd, void* to, size_t bytes, int flags) {
+  const ssize_t read = recvfrom(fd, to, bytes, flags, nullptr, nullptr);
+  if (read > 0) rowhouse::FloodGuard::OnRead(static_cast<uint64_t>(read));
+  return read;
+}

@@ -1,19 +1,29 @@
 // FloodGuard: keeps what peers send, and nobody has read yet, from filling a server's memory.
 //
-// libzmq reads whatever arrives: a limit at which it stops reading lets it abort (zeromq.cc). So a
-// thread looks at the process's memory, a hundred times a second. Where it comes near the limit, or
-// has grown, the guard asks the kernel how many bytes came by each TCP connection, and hangs up on
-// the one of which the most was not taken by its listener, if that is more than any sound peer has
-// on its way. libzmq then frees what is not a whole message. Afterwards free memory is given back.
+// libzmq reads whatever arrives: a limit at which it stops reading lets it abort (zeromq.cc). So
+// after each quarter of a MiB that libzmq has read, its I/O thread looks at the process's memory,
+// and a thread of the guard does so a hundred times a second. Where it comes near the limit, or has
+// grown, the guard asks the kernel how many bytes came by each TCP connection. It estimates the
+// memory that those take which no listener has taken: small messages take a multiple of their
+// bytes, as those of the same connection did that were taken last. While that is more than what
+// else the process takes leaves of the limit, the I/O thread reads nothing, for a moment. Then the
+// guard hangs up on connections, the one with the most first. What they sent is thrown away, and
+// free memory is given back.
 //
-// It counts what came, so it sees messages that never end, too. A peer can send some megabytes
-// between two looks.
-// Threads: one of its own; CountRead may be called on any.
+// It counts what came, so it sees messages that never end, too; but not in how many frames, of
+// which each takes 64 bytes.
+//
+// libzmq has no hook where it reads: flood_guard.cc defines recv() for the whole program.
+//
+// Threads: one of its own; CountRead and OnRead may be called on any.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <thread>
+#include <vector>
 
 #include "common/clock.h"
 #include "common/mutex.h"
@@ -33,21 +43,70 @@ class FloodGuard {
   FloodGuard(const FloodGuard&) = delete;
   FloodGuard& operator=(const FloodGuard&) = delete;
 
-  // A listener has taken a message of so many bytes, which came by the connection `fd`.
-  void CountRead(int fd, uint64_t bytes);
+  // A listener has taken a message that came by the connection `fd`: its bytes on the wire, and the
+  // memory that it took. False: it was hung up on, so nobody has to look at the message.
+  [[nodiscard]] bool CountRead(int fd, uint64_t bytes, uint64_t memory_bytes);
+
+  // The calling thread has read so many bytes of connections. It may wait here.
+  static void OnRead(uint64_t bytes);
 
  private:
+  // By the kernel's number of a socket: descriptors are used again.
+  using SocketId = uint64_t;
+  // Of messages taken last: bytes on the wire, and the memory that they took.
+  struct Last {
+    uint64_t bytes = 0, memory_bytes = 0;
+    void Add(uint64_t more, uint64_t more_memory);
+    // That unread messages take if they are like these.
+    uint64_t MemoryOf(uint64_t unread_bytes) const;
+  };
+  struct Taken {
+    uint64_t bytes = 0;
+    Last last = {};
+  };
+  struct Unread {
+    int fd = -1;
+    SocketId id = 0;
+    uint64_t bytes = 0;         // on the wire
+    uint64_t memory_bytes = 0;  // estimated
+  };
+
+  static SocketId IdOf(int fd);
   void Run();
-  void Look(uint64_t resident_bytes);
+  // What comes before a flood is noticed and stopped has to fit into the rest.
+  bool IsNear(uint64_t resident_bytes) const {
+    constexpr uint64_t kRoom = uint64_t{64} << 20;
+    const uint64_t room = std::max(process_bytes_ / 8, std::min(process_bytes_ / 2, kRoom));
+    return resident_bytes > process_bytes_ - room;
+  }
+  // Those with any, the one with the most memory first.
+  std::vector<Unread> FindUnread() REQUIRES(looking_);
+  void HangUp(const Unread& one);
+  // Memory that may be unread of all connections together.
+  uint64_t MaxUnread(uint64_t resident_bytes, uint64_t unread_memory_bytes) const;
+  void LookNow() REQUIRES(looking_);
+  // `in_vain`: it was waited for listeners to take what is there.
+  void Look(uint64_t resident_bytes, bool in_vain) REQUIRES(looking_);
+  void LookWhileReading(uint64_t bytes);
+  void SetUnread(const std::vector<Unread>& all);
+  // Counts what was read. Bytes that are unread, if they are more than may be.
+  std::optional<int64_t> CountUnread(uint64_t bytes);
 
   const uint64_t process_bytes_;
   const SystemClock clock_;
-  uint64_t resident_at_look_ = 0;
-  TimeMs looked_at_ = 0, trimmed_at_ = 0, trims_until_ = 0;
+  Mutex looking_;  // taken before mutex_
+  uint64_t resident_at_look_ GUARDED_BY(looking_) = 0;
+  TimeMs looked_at_ GUARDED_BY(looking_) = 0, trimmed_at_ GUARDED_BY(looking_) = 0,
+                    trims_until_ GUARDED_BY(looking_) = 0, forgave_at_ GUARDED_BY(looking_) = 0;
   Mutex mutex_;
   CondVar stopped_;
   bool is_stopping_ GUARDED_BY(mutex_) = false;
-  std::map<int, uint64_t> read_ GUARDED_BY(mutex_);  // bytes taken, by connection
+  std::map<SocketId, Taken> taken_ GUARDED_BY(mutex_);
+  std::map<int, SocketId> hung_up_ GUARDED_BY(mutex_);  // until another has the descriptor
+  // What FindUnread would find, and of connections that have ended.
+  int64_t unread_bytes_ GUARDED_BY(mutex_) = 0;
+  Last last_ GUARDED_BY(mutex_);            // of all connections
+  TimeMs ended_at_ GUARDED_BY(mutex_) = 0;  // when it last was no more than FindUnread found
   std::thread thread_;
 };
 

@@ -15,7 +15,7 @@ namespace rowhouse {
 namespace {
 
 // All workers of a cluster may call within one millisecond; the kernel cuts it to somaxconn.
-constexpr int kBacklog = 4096;
+constexpr int kListenBacklog = 4096;
 
 struct FreeAddresses {
   void operator()(addrinfo* addresses) const { freeaddrinfo(addresses); }
@@ -84,7 +84,7 @@ Result<ListeningSocket> ListenTcp(const std::string& host, uint16_t port) {
   socklen_t length = sizeof(address);
   auto* generic = reinterpret_cast<sockaddr*>(&address);
   if (setsockopt(result.fd_, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) != 0 ||
-      bind(result.fd_, generic, length) != 0 || listen(result.fd_, kBacklog) != 0 ||
+      bind(result.fd_, generic, length) != 0 || listen(result.fd_, kListenBacklog) != 0 ||
       getsockname(result.fd_, generic, &length) != 0) {
     return ListenError(where);
   }

@@ -8,17 +8,14 @@
 #include <algorithm>
 #include <cerrno>
 #include <deque>
-#include <mutex>
 #include <optional>
 #include <unordered_map>
 #include <zmq.hpp>
 
 #include "common/clock.h"
 #include "common/open_files.h"
-#include "common/transport/flood_guard.h"
-#include "common/transport/frame_pieces.h"
-#include "common/transport/release_list.h"
-#include "common/transport/zeromq_gate.h"
+#include "common/transport/zeromq_context.h"
+#include "common/transport/zeromq_messages.h"
 #include "common/transport/zeromq_security.h"
 
 namespace rowhouse {
@@ -35,8 +32,8 @@ namespace {
 //  - large blocks are freed on the I/O thread: they come back by a ReleaseList;
 //  - it aborts (`!_io_error`, its issue 4364) where a peer fills the receive queue and hangs up,
 //    and either its own heartbeat is due or a heartbeat of the peer lies behind what filled the
-//    queue. So a ROUTER's queue has no limit at which reading stops: askers have a few requests
-//    under way each, and what a stranger sends is read and refused. A ROUTER sends no heartbeats:
+//    queue. So a ROUTER's queue has no limit at which it stops by itself: the FloodGuard makes the
+//    I/O thread wait instead. A ROUTER sends no heartbeats:
 //    TCP's keepalive finds hosts that vanished;
 //  - its limits count messages, of any size: what waits for a peer is limited in bytes here, with
 //    what libzmq has of it, and what peers send and nobody reads by the FloodGuard;
@@ -47,9 +44,6 @@ namespace {
 // reconnect, bounded by the high-water mark, and a listener that was started again learns of them.
 // With IMMEDIATE on they would be lost without a word at each disconnect.
 
-// From here on a frame is cheaper to hand over than to copy (an allocation each way, and a free on
-// another core). Also the largest message that libzmq leaves in its shared buffer.
-constexpr size_t kZeroCopyBytes = 8192;
 // While something waits in a queue of ours, Receive looks this often whether it can go.
 constexpr TimeMs kFlushIntervalMs = 1;
 // A heartbeat may be late by what is before it on the wire and in the peer's queue.
@@ -66,27 +60,7 @@ constexpr TimeMs kWatchIntervalMs = 100;
 // Messages a line may give in a row while others have some too.
 constexpr int kTurnMessages = 16;
 
-struct Context {
-  explicit Context(const ZeroMqOptions& zeromq_options) : options(zeromq_options) {
-    if (options.process_bytes > 0) guard.emplace(options.process_bytes);
-  }
-  // Made by the first listener.
-  ZeroMqGate& Gate() {
-    std::call_once(gate_is_made, [this] { gate.emplace(zmq, options.security); });
-    return *gate;
-  }
-
-  const ZeroMqOptions options;
-  // Before `zmq`, which returns the last loans when it ends.
-  ReleaseList loans;
-  zmq::context_t zmq;
-  std::once_flag gate_is_made;
-  std::optional<ZeroMqGate> gate;
-  std::optional<FloodGuard> guard;
-};
-using ContextPtr = std::shared_ptr<Context>;
-
-using Parts = std::vector<zmq::message_t>;
+using ContextPtr = std::shared_ptr<ZeroMqContext>;
 
 Status ZeroMqError(std::string_view action, const std::string& where, int error) {
   const auto said = [&](StatusCode code, std::string_view reason) {
@@ -126,7 +100,7 @@ Status CheckAddress(std::string_view action, const std::string& address) {
   return OkStatus();
 }
 
-zmq::socket_t MakeSocket(Context& context, zmq::socket_type type) {
+zmq::socket_t MakeSocket(ZeroMqContext& context, zmq::socket_type type) {
   const ZeroMqOptions& options = context.options;
   zmq::socket_t socket(context.zmq, type);
   socket.set(zmq::sockopt::linger, options.linger_ms);
@@ -148,180 +122,6 @@ zmq::socket_t MakeSocket(Context& context, zmq::socket_type type) {
   }
   return socket;
 }
-
-// ---- Frames and ZeroMQ's messages -------------------------------------------------------------
-
-// Bytes that wait for one peer inside ZeroMQ and in its outbox, of frames that are not copied.
-using Unsent = std::shared_ptr<std::atomic<size_t>>;
-
-Result<Parts> ToParts(Context& context, Frames whole, const Unsent& unsent = nullptr) {
-  CHECK(!whole.empty());
-  Frames frames;
-  frames.reserve(whole.size());
-  for (Frame& frame : whole) {
-    const auto bytes = static_cast<int64_t>(frame.size());
-    if (bytes > kMaxFrameBytes ||
-        std::min(bytes, kMaxPieceBytes) > context.options.max_message_bytes) {
-      return MakeStatus(StatusCode::kResourceExhausted,
-                        "frame of {} bytes: the peer would hang up above {}", bytes,
-                        std::min(kMaxFrameBytes, context.options.max_message_bytes));
-    }
-    if (bytes < kMaxPieceBytes) {
-      frames.push_back(std::move(frame));
-    } else {
-      CutFrame(frame, &frames);
-    }
-  }
-  Parts parts;
-  parts.reserve(frames.size());
-  for (Frame& frame : frames) {
-    if (frame.size() < kZeroCopyBytes) {
-      zmq::message_t& part = parts.emplace_back(frame.size());
-      if (frame.size() > 0) std::memcpy(part.data(), frame.data(), frame.size());
-    } else {
-      ReleaseList::Loan* loan = context.loans.Lend(std::move(frame), unsent);
-      parts.emplace_back(loan->frame.data(), loan->frame.size(), &ReleaseList::Return, loan);
-    }
-  }
-  return parts;
-}
-
-void DeleteMessage(void* /*data*/, void* hint) { delete static_cast<zmq::message_t*>(hint); }
-
-Frame ToFrame(zmq::message_t message) {
-  const bool is_aligned = reinterpret_cast<uintptr_t>(message.data()) % alignof(uint64_t) == 0;
-  if (message.size() <= kZeroCopyBytes || !is_aligned) {
-    return Frame::CopyOf(std::span(message.data<std::byte>(), message.size()));
-  }
-  auto* kept = new zmq::message_t(std::move(message));
-  return Frame(kept->data<std::byte>(), kept->size(), &DeleteMessage, kept);
-}
-
-// 0 or the error. Never waits.
-int SendPart(zmq::socket_t& socket, zmq::message_t& part, bool more) {
-  const int flags = ZMQ_DONTWAIT | (more ? ZMQ_SNDMORE : 0);
-  while (zmq_msg_send(part.handle(), socket.handle(), flags) < 0) {
-    if (errno != EINTR) return errno;
-  }
-  return 0;
-}
-
-enum class Sent { kYes, kFull, kUnreachable };
-
-// Sends `parts`, to `peer` where the socket is a ROUTER. They are untouched if the answer is kFull.
-Sent TrySend(zmq::socket_t& socket, const PeerId* peer, Parts& parts) {
-  if (peer != nullptr) {
-    zmq::message_t address(peer->data(), peer->size());
-    const int error = SendPart(socket, address, /*more=*/true);
-    if (error == EAGAIN) return Sent::kFull;
-    if (error == EHOSTUNREACH) return Sent::kUnreachable;
-    CHECK_EQ(error, 0) << zmq_strerror(error);
-  }
-  bool is_cut = false;
-  for (size_t i = 0; i < parts.size(); ++i) {
-    const int error = SendPart(socket, parts[i], /*more=*/i + 1 < parts.size());
-    if (error == EAGAIN && i == 0 && peer == nullptr) return Sent::kFull;
-    CHECK(error == 0 || error == EAGAIN || error == EHOSTUNREACH) << zmq_strerror(error);
-    // The connection ended within the message, and ZeroMQ has rolled it back; it still wants the
-    // rest, which it drops, before the next message may begin.
-    if (error != 0) is_cut = true;
-  }
-  return is_cut ? Sent::kUnreachable : Sent::kYes;
-}
-
-// One whole message if there is one. Never waits. `*is_stamped`: whether a listener may believe it.
-std::optional<Incoming> TryReceive(Context& context, zmq::socket_t& socket, bool is_router,
-                                   bool* is_stamped) {
-  Incoming incoming;
-  uint64_t bytes = 0;
-  int fd = -1;
-  bool has_peer = !is_router;
-  *is_stamped = true;
-  for (bool more = true; more;) {
-    zmq::message_t part;
-    while (zmq_msg_recv(part.handle(), socket.handle(), ZMQ_DONTWAIT) < 0) {
-      if (errno == EINTR) continue;
-      CHECK_EQ(errno, EAGAIN) << zmq_strerror(errno);
-      CHECK(incoming.frames.empty()) << "ZeroMQ gives messages whole";
-      return std::nullopt;
-    }
-    more = part.more();
-    if (has_peer && context.guard) {
-      if (fd < 0) fd = zmq_msg_get(part.handle(), ZMQ_SRCFD);
-      constexpr size_t kShort = 256, kBesideShort = 2, kBesideLong = 9;  // flags and length
-      constexpr size_t kCurveBytes = 33;  // of its command's name, nonce, tag and flags
-      const bool is_curve = context.options.security.kind == Security::Kind::kCurve;
-      const size_t sent = part.size() + (is_curve ? kCurveBytes : 0);
-      bytes += sent + (sent < kShort ? kBesideShort : kBesideLong);
-    }
-    if (has_peer) {
-      if (is_router)
-        *is_stamped = *is_stamped && IsStamped(context.options.security, incoming.peer, part);
-      incoming.frames.push_back(ToFrame(std::move(part)));
-    } else {
-      incoming.peer = part.to_string();
-      has_peer = true;
-    }
-  }
-  if (fd >= 0) context.guard->CountRead(fd, bytes);
-  incoming.frames = JoinFrames(std::move(incoming.frames), context.options.max_frame_bytes);
-  return incoming;
-}
-
-// ---- Messages that ZeroMQ's own queue did not take ----------------------------------------------
-
-// The queue of one peer. Everything to that peer goes through it, so that order is kept.
-class Outbox {
- public:
-  bool empty() const { return waiting_.empty(); }
-  size_t size() const { return waiting_.size(); }
-  void Clear() {
-    waiting_.clear();
-    bytes_ = 0;
-  }
-
-  // kFull: some still wait.
-  Sent Flush(zmq::socket_t& socket, const PeerId* peer) {
-    while (!waiting_.empty()) {
-      const size_t bytes = BytesOf(waiting_.front());  // Sent parts are empty.
-      const Sent sent = TrySend(socket, peer, waiting_.front());
-      if (sent != Sent::kYes) return sent;
-      bytes_ -= bytes;
-      waiting_.pop_front();
-    }
-    return Sent::kYes;
-  }
-
-  Status Send(zmq::socket_t& socket, const PeerId* peer, Parts parts, const ZeroMqOptions& options,
-              const std::string& where) {
-    Sent sent = Flush(socket, peer);
-    if (sent == Sent::kYes) sent = TrySend(socket, peer, parts);
-    if (sent == Sent::kYes) return OkStatus();
-    if (sent == Sent::kUnreachable) {
-      return MakeStatus(StatusCode::kUnavailable, "{}: this peer is not connected", where);
-    }
-    const size_t bytes = BytesOf(parts);
-    if (waiting_.size() >= options.peer_queue_messages ||
-        bytes_ + bytes > options.peer_queue_bytes) {
-      return MakeStatus(StatusCode::kResourceExhausted,
-                        "{}: the peer does not read: {} messages of {} bytes in all wait for it",
-                        where, waiting_.size(), bytes_);
-    }
-    bytes_ += bytes;
-    waiting_.push_back(std::move(parts));
-    return OkStatus();
-  }
-
- private:
-  static size_t BytesOf(const Parts& parts) {
-    size_t bytes = 0;
-    for (const zmq::message_t& part : parts) bytes += part.size();
-    return bytes;
-  }
-
-  size_t bytes_ = 0;  // of those that wait
-  std::deque<Parts> waiting_;
-};
 
 // What is left of a wait.
 class Countdown {
@@ -388,8 +188,10 @@ class ZeroMqListener final : public Listener {
     RETURN_IF_ERROR(CheckRoom(*unsent, frames));
     ASSIGN_OR_RETURN(Parts parts, ToParts(*context_, std::move(frames), unsent));
     Outbox& outbox = outboxes_[to];
+    waiting_bytes_ -= outbox.own_bytes();
     const Status status = outbox.Send(socket_, &to, std::move(parts), context_->options, endpoint_);
     if (status.code() == StatusCode::kUnavailable) DropWaiting(outbox);
+    waiting_bytes_ += outbox.own_bytes();
     if (outbox.empty()) outboxes_.erase(to);
     return status;
   }
@@ -411,8 +213,10 @@ class ZeroMqListener final : public Listener {
 
   void FlushOutboxes() {
     for (auto outbox = outboxes_.begin(); outbox != outboxes_.end();) {
+      waiting_bytes_ -= outbox->second.own_bytes();
       const Sent sent = outbox->second.Flush(socket_, &outbox->first);
       if (sent == Sent::kUnreachable) DropWaiting(outbox->second);
+      waiting_bytes_ += outbox->second.own_bytes();
       outbox = sent == Sent::kFull ? std::next(outbox) : outboxes_.erase(outbox);
     }
   }
@@ -430,10 +234,15 @@ class ZeroMqListener final : public Listener {
   // A peer that reads has at most a window of answers on their way to it.
   Status CheckRoom(size_t unsent, const Frames& frames) const {
     const ZeroMqOptions& options = context_->options;
-    size_t bytes = unsent;
+    size_t bytes = 0;
     for (const Frame& frame : frames) bytes += frame.size();
-    const bool is_full = context_->loans.lent_bytes() + bytes - unsent > options.queue_bytes;
-    if (unsent == 0 || bytes <= (is_full ? kWindowBytes : options.peer_queue_bytes)) {
+    const size_t others = context_->loans.lent_bytes() + waiting_bytes_;
+    const bool is_full = others + bytes > options.queue_bytes;
+    if (others > 0 && others + bytes > 2 * options.queue_bytes) {
+      return MakeStatus(StatusCode::kResourceExhausted,
+                        "{}: peers do not read: {} bytes wait for them", endpoint_, others);
+    }
+    if (unsent == 0 || unsent + bytes <= (is_full ? kWindowBytes : options.peer_queue_bytes)) {
       return OkStatus();
     }
     return MakeStatus(StatusCode::kResourceExhausted,
@@ -451,6 +260,7 @@ class ZeroMqListener final : public Listener {
   const std::string endpoint_;
   const int wake_fd_;
   std::unordered_map<PeerId, Outbox> outboxes_;  // no empty ones
+  size_t waiting_bytes_ = 0;                     // own_bytes() of all of them
   std::unordered_map<PeerId, Unsent> unsent_;
 };
 
@@ -571,7 +381,7 @@ class ZeroMqDialer final : public Dialer {
 class ZeroMqTransport final : public Transport {
  public:
   explicit ZeroMqTransport(const ZeroMqOptions& options)
-      : context_(std::make_shared<Context>(options)) {
+      : context_(std::make_shared<ZeroMqContext>(options)) {
     RaiseOpenFilesLimit();
     context_->zmq.set(zmq::ctxopt::io_threads, options.io_threads);
     // 1,023 by default; the real bound is that of open files.

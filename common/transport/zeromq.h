@@ -17,12 +17,13 @@ inline constexpr size_t kWindowBytes = 5 * kMaxPieceBytes;
 struct ZeroMqOptions {
   int io_threads = 1;
   int64_t max_message_bytes = kMaxPieceBytes;  // larger pieces of frames close the connection
-  size_t max_frame_bytes = kMaxFrameBytes;     // a message with a larger one arrives without frames
-  int high_water_mark = 32;                    // messages to a peer that wait inside ZeroMQ
-  size_t peer_queue_messages = 10000;          // further messages to a peer, in our own queue
-  size_t peer_queue_bytes = size_t{1} << 30;   // bytes of all that wait for a peer, anywhere
+  // A message with a larger one, or of more than 256 pieces, arrives without frames.
+  size_t max_frame_bytes = kMaxFrameBytes;
+  int high_water_mark = 32;                   // messages to a peer that wait inside ZeroMQ
+  size_t peer_queue_messages = 10000;         // further messages to a peer, in our own queue
+  size_t peer_queue_bytes = size_t{1} << 30;  // bytes of all that wait for a peer, anywhere
   // Of all that wait, for all peers. Beyond it a listener sends only to a peer for which less than
-  // kWindowBytes wait, or nothing.
+  // kWindowBytes wait, or nothing; and beyond twice as much to nobody.
   size_t queue_bytes = size_t{1} << 30;
   // Of a server: what its process may take. Connections that send more than is read are closed when
   // it comes near, and each beyond 256 MiB at once (flood_guard.h). 0: they are not watched.

@@ -24,7 +24,7 @@ constexpr const char* kAccountabilityFlag = "accountability";
 constexpr const char* kQuickFlag = "quick";
 constexpr const char* kOnlyFlag = "only";
 
-const bool kFlags =
+REGISTER_MEMBER(
     AddVerbFlag({.name = kAccountabilityFlag,
                  .verbs = kPlan,
                  .help = "Holds the cost model to account on this machine: calibrates it, trains a "
@@ -44,7 +44,7 @@ const bool kFlags =
                  .verbs = kPlan,
                  .help = "With accountability: only configurations and plans whose name has this "
                          "in it",
-                 .section = kLabSection});
+                 .section = kLabSection}));
 
 // Says what is going on, and how long it has taken so far.
 class Progress {
@@ -170,9 +170,9 @@ Status RunAccountability(const CommandLine& command_line, const Settings& settin
   return Verdict(all);
 }
 
-const bool kMode = AddPlanMode({.flag = kAccountabilityFlag, .run = RunAccountability}) &&
-                   AddPlanOption(kQuickFlag, {kAccountabilityFlag}) &&
-                   AddPlanOption(kOnlyFlag, {kAccountabilityFlag});
+REGISTER_MEMBER(AddPlanMode({.flag = kAccountabilityFlag, .run = RunAccountability}) &&
+                AddPlanOption(kQuickFlag, {kAccountabilityFlag}) &&
+                AddPlanOption(kOnlyFlag, {kAccountabilityFlag}));
 
 }  // namespace
 }  // namespace rowhouse

@@ -11,7 +11,7 @@
 namespace rowhouse {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 std::string Signed(double predicted, double measured) {
   return fmt::format("{:+.1f} %", 100 * RelativeError(predicted, measured));
@@ -48,17 +48,17 @@ std::string TargetText(const Target& target) {
 }
 
 // null for the error of nothing.
-Json OrNull(const PredictionError& error, double PredictionError::*figure) {
-  return error.count == 0 ? Json(nullptr) : Json(error.*figure);
+OrderedJson OrNull(const PredictionError& error, double PredictionError::*figure) {
+  return error.count == 0 ? OrderedJson(nullptr) : OrderedJson(error.*figure);
 }
 
-Json RunToJson(const AccountedRun& run) {
-  Json phases = Json::object();
+OrderedJson RunToJson(const AccountedRun& run) {
+  OrderedJson phases = OrderedJson::object();
   for (const NamedPhaseCost& phase : kNamedPhaseCosts) {
     phases[phase.name] = {{"predicted", run.predicted.phases.*phase.cost},
                           {"measured", run.measured.SteadyPhase(phase.name)}};
   }
-  Json nodes = Json::array();
+  OrderedJson nodes = OrderedJson::array();
   for (size_t n = 0; n < run.measured.rows_pulled.size() && n < run.predicted.ps.size(); ++n) {
     nodes.push_back({{"rows_pulled",
                       {{"predicted", run.predicted.ps[n].rows_pulled},
@@ -90,8 +90,8 @@ Json RunToJson(const AccountedRun& run) {
       {"is_unsteady", run.is_unsteady()}};
 }
 
-Json ChoiceToJson(const ContestOutcome& choice) {
-  Json plans = Json::array();
+OrderedJson ChoiceToJson(const ContestOutcome& choice) {
+  OrderedJson plans = OrderedJson::array();
   for (const ContestOutcome::Plan& plan : choice.plans) {
     plans.push_back({{"name", plan.name},
                      {"predicted_ms", plan.predicted_ms},
@@ -146,10 +146,11 @@ std::string AccountabilityText(const Accountability& all) {
   return text + fmt::format("\n{:.0f} s in all\n", all.seconds);
 }
 
-Json AccountabilityToJson(const Accountability& all) {
+OrderedJson AccountabilityToJson(const Accountability& all) {
   const PredictionError time = StepTimeError(all.runs), bytes = BytesError(all.runs),
                         load = LoadError(all.runs), kernels = KernelsError(all.calibration.judged);
-  Json rows = Json::array(), choices = Json::array(), targets = Json::array();
+  OrderedJson rows = OrderedJson::array(), choices = OrderedJson::array(),
+              targets = OrderedJson::array();
   for (const AccountedRun& run : all.runs) rows.push_back(RunToJson(run));
   for (const ContestOutcome& choice : all.choices) choices.push_back(ChoiceToJson(choice));
   for (const Target& target : TargetsOf(all)) {

@@ -13,7 +13,7 @@ namespace rowhouse {
 
 namespace {
 
-std::string NameOf(const std::string& plain, TraceShape shape) {
+std::string TraceName(const std::string& plain, TraceShape shape) {
   constexpr const char* kSuffixes[] = {"", "+scan", "+drift"};
   return plain + kSuffixes[static_cast<int>(shape)];
 }
@@ -53,7 +53,7 @@ AccessTrace ZipfTrace(double exponent, TraceShape shape) {
     std::swap(row_of_rank[i], row_of_rank[bits.Next() % (i + 1)]);
   }
   const Zipf zipf(kRows, exponent);
-  AccessTrace trace{.name = NameOf(fmt::format("zipf{}", exponent), shape),
+  AccessTrace trace{.name = TraceName(fmt::format("zipf{}", exponent), shape),
                     .rows = kRows,
                     .accesses = Accesses(kAccesses, shape, std::move(row_of_rank), &bits,
                                          [&](size_t) { return zipf.Draw(&bits) - 1; }),
@@ -66,7 +66,7 @@ AccessTrace Shaped(const AccessTrace& plain, TraceShape shape) {
   SplitMix64 bits(/*seed=*/1);
   std::vector<uint32_t> row_of(plain.rows);
   std::iota(row_of.begin(), row_of.end(), 0u);
-  return {.name = NameOf(plain.name, shape),
+  return {.name = TraceName(plain.name, shape),
           .rows = plain.rows,
           .accesses = Accesses(plain.accesses.size(), shape, std::move(row_of), &bits,
                                [&](size_t i) { return plain.accesses[i]; }),

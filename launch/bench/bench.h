@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "common/register_member.h"
 #include "common/registry.h"
 #include "common/status.h"
 #include "launch/bench/bench_figure.h"

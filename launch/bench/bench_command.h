@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "common/register_member.h"
 #include "common/status.h"
 #include "launch/bench/bench.h"
 #include "launch/settings/command_line.h"

@@ -37,15 +37,15 @@ namespace rowhouse {
 namespace {
 
 constexpr uint64_t kLines = 400'000, kBatch = 2048, kTrainedBatches = 8, kReadySteps = 40;
-constexpr uint32_t kDim = 16;
+constexpr uint32_t kDataDim = 16;
 constexpr double kMegabyte = 1e6;
 
 // DLRM's, of the whole file.
-const std::vector<uint64_t> kRows = {
+const std::vector<uint64_t> kDataTableRows = {
     1460, 583,   10131227, 2202608, 305,  24,   12517, 633,     3,  93145, 5683,   8351593, 3194,
     27,   14992, 5461306,  10,      5652, 2173, 4,     7046547, 18, 15,    286181, 105,     142572};
 
-double Seconds() {
+double SecondsNow() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
@@ -74,7 +74,7 @@ class DenseTraining {
   DenseTraining() : model_(Spec(), &parameters_) {
     parameters_.Allocate();
     for (float& value : parameters_.values()) value = 0.01f;
-    pooled_.assign(kRows.size(), std::vector<float>(kBatch * kDim, 0.1f));
+    pooled_.assign(kDataTableRows.size(), std::vector<float>(kBatch * kDataDim, 0.1f));
   }
 
   void Step(const Batch& batch) {
@@ -87,9 +87,9 @@ class DenseTraining {
 
  private:
   static ModelSpec Spec() {
-    return {.bottom_mlp = {13, 512, 256, 64, kDim},
+    return {.bottom_mlp = {13, 512, 256, 64, kDataDim},
             .top_mlp = {512, 256, 1},
-            .feature_widths = std::vector<uint32_t>(kRows.size(), kDim),
+            .feature_widths = std::vector<uint32_t>(kDataTableRows.size(), kDataDim),
             .loss = "bce"};
   }
 
@@ -100,7 +100,7 @@ class DenseTraining {
 
 // The least that reads a line's fields into numbers.
 double PlainMegabytesPerSecond(const std::string& text) {
-  const double start = Seconds();
+  const double start = SecondsNow();
   std::istringstream lines(text);
   std::vector<float> dense;
   std::vector<std::vector<uint64_t>> ids(26);
@@ -114,7 +114,7 @@ double PlainMegabytesPerSecond(const std::string& text) {
       }
     }
   }
-  return static_cast<double>(text.size()) / kMegabyte / (Seconds() - start);
+  return static_cast<double>(text.size()) / kMegabyte / (SecondsNow() - start);
 }
 
 class DataBench final : public CountBench {
@@ -165,8 +165,8 @@ class DataBench final : public CountBench {
   DatasetOptions Options(const std::string& id_mapping) const {
     DatasetOptions options;
     options.dense_features = 13;
-    options.table_rows = kRows;
-    options.takes_bad_ids.assign(kRows.size(), true);
+    options.table_rows = kDataTableRows;
+    options.takes_bad_ids.assign(kDataTableRows.size(), true);
     options.file = file_;
     options.id_mapping = id_mapping;
     return options;
@@ -180,12 +180,12 @@ class DataBench final : public CountBench {
     chunk.is_first_of_file = true;
     chunk.bytes = text_.substr(0, text_.find('\n', text_.size() / 4) + 1);
     const auto parsed = [&]() -> Result<double> {
-      const double start = Seconds();
+      const double start = SecondsNow();
       Batch raw;
       std::vector<BadLine> bad;
       RETURN_IF_ERROR(format->Parse(chunk, &raw, &bad));
       CHECK(bad.empty() && raw.samples > 0);
-      return static_cast<double>(chunk.bytes.size()) / kMegabyte / (Seconds() - start);
+      return static_cast<double>(chunk.bytes.size()) / kMegabyte / (SecondsNow() - start);
     };
     RETURN_IF_ERROR(Add("data_parse", "MB/s", 2.0, [&]() -> Result<BenchPair> {
       ASSIGN_OR_RETURN(const double rate, parsed());
@@ -238,12 +238,12 @@ class DataBench final : public CountBench {
   // One epoch of data that were just opened, so that every block is checked.
   Result<double> SamplesReadPerSecond(const std::string& order) const {
     ASSIGN_OR_RETURN(const std::unique_ptr<Dataset> data, Open(order));
-    const double start = Seconds();
+    const double start = SecondsNow();
     Batch batch;
     for (uint64_t first = 0; first + kBatch <= kLines; first += kBatch) {
       RETURN_IF_ERROR(data->ReadTrain(0, first, kBatch, &batch));
     }
-    return static_cast<double>(kLines / kBatch * kBatch) / (Seconds() - start);
+    return static_cast<double>(kLines / kBatch * kBatch) / (SecondsNow() - start);
   }
 
   Status MeasureReading(const std::string& order, const std::string& name,
@@ -253,9 +253,9 @@ class DataBench final : public CountBench {
     RETURN_IF_ERROR(data->ReadTrain(0, 0, kBatch, &batch));
     return Add(name, "samples/s", target, [&]() -> Result<BenchPair> {
       ASSIGN_OR_RETURN(const double read, SamplesReadPerSecond(order));
-      const double start = Seconds();
+      const double start = SecondsNow();
       for (uint64_t i = 0; i < kTrainedBatches; ++i) training_.Step(batch);
-      const double trained = static_cast<double>(kTrainedBatches * kBatch) / (Seconds() - start);
+      const double trained = static_cast<double>(kTrainedBatches * kBatch) / (SecondsNow() - start);
       return BenchPair{read, trained};
     });
   }
@@ -266,13 +266,13 @@ class DataBench final : public CountBench {
       Batch batch;
       double waited = 0, start = 0;
       for (uint64_t step = 0; step < kReadySteps; ++step) {
-        if (step == 2) start = Seconds();  // From then on it reads ahead.
-        const double before = Seconds();
+        if (step == 2) start = SecondsNow();  // From then on it reads ahead.
+        const double before = SecondsNow();
         RETURN_IF_ERROR(data->ReadTrain(0, step * kBatch, kBatch, &batch));
-        if (step >= 2) waited += Seconds() - before;
+        if (step >= 2) waited += SecondsNow() - before;
         training_.Step(batch);
       }
-      return BenchPair{1 - waited / (Seconds() - start), 1.0};
+      return BenchPair{1 - waited / (SecondsNow() - start), 1.0};
     });
   }
 
@@ -282,8 +282,8 @@ class DataBench final : public CountBench {
   std::vector<BenchFigure> figures_;
 };
 
-const bool kRegistered = AddBench<DataBench>(
-    "data", {"text parsed and converted, the binary form read, beside training", "60 s"});
+REGISTER_MEMBER(AddBench<DataBench>(
+    "data", {"text parsed and converted, the binary form read, beside training", "60 s"}));
 
 }  // namespace
 }  // namespace rowhouse

@@ -24,7 +24,7 @@
 namespace rowhouse {
 namespace {
 
-constexpr int kFormat = 1;
+constexpr int kKindsFormat = 1;
 constexpr int kRounds = 7;  // odd: the median is one of them
 
 constexpr KindSizes kOfNotebook = {.rows = 1 << 20, .dim = 512, .block_dim = 128};
@@ -173,7 +173,7 @@ Result<std::vector<KindFigure>> MeasureKinds(const KindSizes& sizes,
 
 namespace {
 
-std::string TextOf(const KindSizes& sizes, const std::vector<KindFigure>& figures) {
+std::string KindsText(const KindSizes& sizes, const std::vector<KindFigure>& figures) {
   TextTable table = {.columns = {{.name = "bags"}, {.name = "pooling"}, {.name = "kind"}},
                      .rows = {}};
   for (const char* name : {"rows ms", "forward ms", "backward ms", "of plain", "spread", "table",
@@ -200,7 +200,7 @@ std::string TextOf(const KindSizes& sizes, const std::vector<KindFigure>& figure
          "measurement.\n";
 }
 
-nlohmann::ordered_json JsonOf(const KindSizes& sizes, const std::vector<KindFigure>& figures) {
+nlohmann::ordered_json KindsJson(const KindSizes& sizes, const std::vector<KindFigure>& figures) {
   nlohmann::ordered_json runs = nlohmann::ordered_json::array();
   for (const KindFigure& one : figures) {
     runs.push_back({{"bags", one.bags},
@@ -215,7 +215,7 @@ nlohmann::ordered_json JsonOf(const KindSizes& sizes, const std::vector<KindFigu
                     {"of_plain_bytes", one.of_plain_bytes},
                     {"pulled_bytes", one.pulled_bytes}});
   }
-  return {{"format", kFormat},
+  return {{"format", kKindsFormat},
           {"rows", sizes.rows},
           {"dim", sizes.dim},
           {"block_dim", sizes.block_dim},
@@ -230,17 +230,17 @@ Status BenchKinds(const CommandLine& command_line, const Settings&) {
   ASSIGN_OR_RETURN(
       const std::vector<KindFigure> figures,
       MeasureKinds(sizes, {{"one-hot", 16384, 1}, {"bags of 100", 512, 100}}, kRounds));
-  return DeliverFigures(command_line.Value(kJsonFlag), DumpJson(JsonOf(sizes, figures), 2) + "\n",
-                        TextOf(sizes, figures));
+  return DeliverFigures(command_line.Value(kJsonFlag),
+                        DumpJson(KindsJson(sizes, figures), 2) + "\n", KindsText(sizes, figures));
 }
 
-const bool kRegistered = AddBenchCommand(
+REGISTER_MEMBER(AddBenchCommand(
     {.name = "kinds",
      .note = {.what =
                   "plain, block and qr tables in a worker: forward, backward, bytes; with --long "
                   "at the notebook's size (6 GB)",
               .time = "5 s"},
-     .run = &BenchKinds});
+     .run = &BenchKinds}));
 
 }  // namespace
 }  // namespace rowhouse

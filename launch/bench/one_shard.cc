@@ -70,7 +70,8 @@ OneShard::OneShard(const OneShardOptions& options)
       phases_(clock_, {{.name = "pull", .amounts = {"rows"}},
                        {.name = "push", .amounts = {"rows"}},
                        {.name = "other"}}),
-      security_{.kind = Security::Kind::kPlain, .key = NewKey()},
+      security_{.kind = options.encrypts ? Security::Kind::kCurve : Security::Kind::kPlain,
+                .key = NewKey()},
       shard_transport_(MakeZeroMqTransport({.security = security_})),
       worker_transport_(MakeZeroMqTransport({.security = security_})),
       batches_(options.steps) {}

@@ -33,6 +33,7 @@ struct OneShardOptions {
   size_t step_requests = 20;  // full requests of a step
   size_t steps = 2;           // different steps, used in turn
   size_t window = 4;          // requests in flight
+  bool encrypts = false;      // as with --encrypt
   // Rows that the cache holds; 0: all rows, as a direct array. Must be so large that no set gets
   // more rows of the steps than it has ways, or Start fails.
   uint64_t cache_rows = 0;

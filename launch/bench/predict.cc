@@ -22,11 +22,11 @@ namespace {
 
 constexpr size_t kBatch = 2048;
 constexpr size_t kSliceSamples = 256;  // as rowhouse predict has it
-constexpr size_t kBatches = 24;        // different ones
-constexpr uint32_t kDim = 16;
-const std::vector<uint32_t> kBottomMlp = {13, 512, 256, 64, kDim};
+constexpr size_t kScoredBatches = 24;  // different ones
+constexpr uint32_t kScoredDim = 16;
+const std::vector<uint32_t> kBottomMlp = {13, 512, 256, 64, kScoredDim};
 const std::vector<uint32_t> kTopMlp = {512, 256, 1};
-const std::vector<uint64_t> kTableRows = {
+const std::vector<uint64_t> kScoredTableRows = {
     1460, 583,   10131227, 2202608, 305,  24,   12517, 633,     3,  93145, 5683,   8351593, 3194,
     27,   14992, 5461306,  10,      5652, 2173, 4,     7046547, 18, 15,    286181, 105,     142572};
 
@@ -56,7 +56,8 @@ class PredictBench final : public Bench {
     for (float& weight : forward_.dense().values()) weight = value = -value;
     uint32_t in = kBottomMlp.front();
     for (size_t l = 1; l < kBottomMlp.size(); ++l) AddLayer(&in, kBottomMlp[l]);
-    in = kDim + static_cast<uint32_t>((kTableRows.size() + 1) * kTableRows.size() / 2);
+    in = kScoredDim +
+         static_cast<uint32_t>((kScoredTableRows.size() + 1) * kScoredTableRows.size() / 2);
     for (const uint32_t out : kTopMlp) AddLayer(&in, out);
   }
 
@@ -74,7 +75,7 @@ class PredictBench final : public Bench {
 
   Result<double> MeasureYardstick() override {
     const auto began = std::chrono::steady_clock::now();
-    for (size_t b = 0; b < kBatches; ++b) {
+    for (size_t b = 0; b < kScoredBatches; ++b) {
       for (Layer& layer : layers_) {
         products_.Multiply(MatrixOf(layer.x.data(), kBatch, layer.in),
                            MatrixOf(layer.weights.data(), layer.out, layer.in),
@@ -93,11 +94,11 @@ class PredictBench final : public Bench {
   };
 
   static EmbeddingTables Tables() {
-    std::vector<LogicalTable> tables(kTableRows.size());
+    std::vector<LogicalTable> tables(kScoredTableRows.size());
     for (size_t t = 0; t < tables.size(); ++t) {
       tables[t].name = fmt::format("C{}", t + 1);
-      tables[t].rows = kTableRows[t];
-      tables[t].dim = kDim;
+      tables[t].rows = kScoredTableRows[t];
+      tables[t].dim = kScoredDim;
     }
     return EmbeddingTables::Make(tables).value();
   }
@@ -106,14 +107,14 @@ class PredictBench final : public Bench {
     ModelSpec model;
     model.bottom_mlp = kBottomMlp;
     model.top_mlp = kTopMlp;
-    model.feature_widths.assign(kTableRows.size(), kDim);
+    model.feature_widths.assign(kScoredTableRows.size(), kScoredDim);
     model.loss = "bce";
     return model;
   }
 
   static double RateSince(std::chrono::steady_clock::time_point began) {
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - began;
-    return static_cast<double>(kBatches * kBatch) / seconds.count();
+    return static_cast<double>(kScoredBatches * kBatch) / seconds.count();
   }
 
   void AddLayer(uint32_t* in, uint32_t out) {
@@ -135,15 +136,16 @@ class PredictBench final : public Bench {
     for (const TableSpec& table : tables_.physical) {
       ASSIGN_OR_RETURN(const auto initialiser,
                        Initialisers().Make(table.initialiser, sources.ContextOf(table)));
-      memory_.emplace_back(table.rows * kDim * sizeof(float));
+      memory_.emplace_back(table.rows * kScoredDim * sizeof(float));
       const std::span<float> floats(reinterpret_cast<float*>(memory_.back().data()),
-                                    table.rows * kDim);
+                                    table.rows * kScoredDim);
       for (uint64_t first = 0; first < table.rows; first += kRowsAtOnce) {
         ids.clear();
         for (uint64_t row = first; row < std::min(table.rows, first + kRowsAtOnce); ++row) {
           ids.push_back(RowId{row});
         }
-        RETURN_IF_ERROR(initialiser->Fill(ids, floats.subspan(first * kDim, ids.size() * kDim)));
+        RETURN_IF_ERROR(
+            initialiser->Fill(ids, floats.subspan(first * kScoredDim, ids.size() * kScoredDim)));
       }
       forward_.embedding().ReadFrom(table.id, floats);
     }
@@ -153,11 +155,11 @@ class PredictBench final : public Bench {
   Status ReadBatches() {
     DatasetOptions options;
     options.dense_features = kBottomMlp.front();
-    options.table_rows = kTableRows;
-    options.data_size = kBatches * kBatch;
+    options.table_rows = kScoredTableRows;
+    options.data_size = kScoredBatches * kBatch;
     ASSIGN_OR_RETURN(const auto data, Datasets().Make("synthetic", options));
-    batches_.resize(kBatches);
-    for (size_t b = 0; b < kBatches; ++b) {
+    batches_.resize(kScoredBatches);
+    for (size_t b = 0; b < kScoredBatches; ++b) {
       RETURN_IF_ERROR(data->ReadTrain(0, b * kBatch, kBatch, &batches_[b]));
     }
     return OkStatus();
@@ -173,10 +175,10 @@ class PredictBench final : public Bench {
   MatrixProducts products_;
 };
 
-const bool kRegistered =
+REGISTER_MEMBER(
     AddBench("predict",
              {"scores of Criteo-Kaggle's shape, rows in memory, beside its MLPs' products", "15 s"},
-             [](const BenchOptions&) { return PredictBench::Make(); });
+             [](const BenchOptions&) { return PredictBench::Make(); }));
 
 }  // namespace
 }  // namespace rowhouse

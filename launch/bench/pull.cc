@@ -10,7 +10,7 @@
 namespace rowhouse {
 namespace {
 
-constexpr size_t kSteps = 2;  // a sample: each of OneShard's two batches once
+constexpr size_t kPullSteps = 2;  // a sample: each of OneShard's two batches once
 
 class PullBench final : public Bench {
  public:
@@ -41,10 +41,11 @@ class PullBench final : public Bench {
     return std::optional(std::move(profile));
   }
 
-  Result<double> MeasureSystem() override { return shard_->PulledRowsPerSecond(kSteps); }
+  Result<double> MeasureSystem() override { return shard_->PulledRowsPerSecond(kPullSteps); }
 
   Result<double> MeasureYardstick() override {
-    ASSIGN_OR_RETURN(const double requests, raw_->RequestsPerSecond(kSteps * sizes_.step_requests));
+    ASSIGN_OR_RETURN(const double requests,
+                     raw_->RequestsPerSecond(kPullSteps * sizes_.step_requests));
     return requests * static_cast<double>(sizes_.request_rows);
   }
 
@@ -55,10 +56,10 @@ class PullBench final : public Bench {
   bool is_profiled_ = false;
 };
 
-const bool kRegistered = AddBench(
-    "pull",
-    {"rows from one shard, beside the same bytes by ZeroMQ alone", "5 s", /*has_profile=*/true},
-    &PullBench::Make);
+REGISTER_MEMBER(AddBench("pull",
+                         {"rows from one shard, beside the same bytes by ZeroMQ alone", "5 s",
+                          /*has_profile=*/true},
+                         &PullBench::Make));
 
 }  // namespace
 }  // namespace rowhouse

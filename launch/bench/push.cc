@@ -11,7 +11,7 @@
 namespace rowhouse {
 namespace {
 
-constexpr size_t kSteps = 2;  // a sample: each of OneShard's two batches once
+constexpr size_t kPushSteps = 2;  // a sample: each of OneShard's two batches once
 
 class PushBench final : public Bench {
  public:
@@ -41,10 +41,11 @@ class PushBench final : public Bench {
     return std::optional(std::move(profile));
   }
 
-  Result<double> MeasureSystem() override { return shard_->PushedRowsPerSecond(kSteps); }
+  Result<double> MeasureSystem() override { return shard_->PushedRowsPerSecond(kPushSteps); }
 
   Result<double> MeasureYardstick() override {
-    ASSIGN_OR_RETURN(const double requests, raw_->RequestsPerSecond(kSteps * sizes_.step_requests));
+    ASSIGN_OR_RETURN(const double requests,
+                     raw_->RequestsPerSecond(kPushSteps * sizes_.step_requests));
     return requests * static_cast<double>(sizes_.request_rows);
   }
 
@@ -55,10 +56,10 @@ class PushBench final : public Bench {
   bool is_profiled_ = false;
 };
 
-const bool kRegistered = AddBench(
-    "push",
-    {"gradients to one shard, beside the same bytes by ZeroMQ alone", "5 s", /*has_profile=*/true},
-    &PushBench::Make);
+REGISTER_MEMBER(AddBench("push",
+                         {"gradients to one shard, beside the same bytes by ZeroMQ alone", "5 s",
+                          /*has_profile=*/true},
+                         &PushBench::Make));
 
 }  // namespace
 }  // namespace rowhouse

@@ -5,8 +5,8 @@
 namespace rowhouse {
 namespace {
 
-const bool kRegistered = AddTierBench("tier_by_id", "Zipf ids, beside bare RocksDB id by id",
-                                      {.exponent = 1.05, .yardstick_by_id = true, .target = 6.0});
+REGISTER_MEMBER(AddTierBench("tier_by_id", "Zipf ids, beside bare RocksDB id by id",
+                             {.exponent = 1.05, .yardstick_by_id = true, .target = 6.0}));
 
 }  // namespace
 }  // namespace rowhouse

@@ -10,7 +10,7 @@
 namespace rowhouse {
 namespace {
 
-constexpr size_t kSteps = 5;  // a sample: each of OneShard's steps once
+constexpr size_t kHitSteps = 5;  // a sample: each of OneShard's steps once
 
 class CacheHitBench final : public Bench {
  public:
@@ -18,7 +18,7 @@ class CacheHitBench final : public Bench {
     OneShardOptions sizes;
     // Of a step's rows few are neighbours in the table, as of a batch.
     sizes.step_requests = 4;
-    sizes.steps = kSteps;
+    sizes.steps = kHitSteps;
     auto bench = std::make_unique<CacheHitBench>();
     ASSIGN_OR_RETURN(bench->direct_, OneShard::Start(sizes));
     // 3 of the 16 ways of a set are in use on average: none has more rows than ways.
@@ -31,8 +31,8 @@ class CacheHitBench final : public Bench {
   std::string yardstick() const override { return "the same rows from a direct array"; }
   std::optional<double> target() const override { return 0.7; }
 
-  Result<double> MeasureSystem() override { return cached_->PulledRowsPerSecond(kSteps); }
-  Result<double> MeasureYardstick() override { return direct_->PulledRowsPerSecond(kSteps); }
+  Result<double> MeasureSystem() override { return cached_->PulledRowsPerSecond(kHitSteps); }
+  Result<double> MeasureYardstick() override { return direct_->PulledRowsPerSecond(kHitSteps); }
 
  private:
   std::unique_ptr<OneShard> direct_, cached_;
@@ -63,11 +63,11 @@ class RowBytesBench final : public CountBench {
   }
 };
 
-const bool kRegistered =
-    AddBench("tier_cache_hit", {"pulls that all hit a cache, beside those of an array", "5 s"},
-             &CacheHitBench::Make) &&
-    AddBench<RowBytesBench>("tier_cached_row_bytes",
-                            {"bytes of a cached row beside its record", "1 s"});
+REGISTER_MEMBER(AddBench("tier_cache_hit",
+                         {"pulls that all hit a cache, beside those of an array", "5 s"},
+                         &CacheHitBench::Make) &&
+                AddBench<RowBytesBench>("tier_cached_row_bytes",
+                                        {"bytes of a cached row beside its record", "1 s"}));
 
 }  // namespace
 }  // namespace rowhouse

@@ -59,11 +59,10 @@ class DiskBench final : public Bench {
   double disk_bytes_ = 0.0;
 };
 
-const bool kRegistered =
-    AddBench("tier_disk", {"bytes of files for those of rows, compacted", "minutes"},
-             [](const BenchOptions& kept) { return DiskBench::Make(kept, false); }) &&
-    AddBench("tier_disk_peak", {"the same at the worst moment", "minutes"},
-             [](const BenchOptions& kept) { return DiskBench::Make(kept, true); });
+REGISTER_MEMBER(AddBench("tier_disk", {"bytes of files for those of rows, compacted", "minutes"},
+                         [](const BenchOptions& kept) { return DiskBench::Make(kept, false); }) &&
+                AddBench("tier_disk_peak", {"the same at the worst moment", "minutes"},
+                         [](const BenchOptions& kept) { return DiskBench::Make(kept, true); }));
 
 }  // namespace
 }  // namespace rowhouse

@@ -21,38 +21,38 @@
 namespace rowhouse {
 namespace {
 
-constexpr uint64_t kRows = uint64_t{1} << 40;  // far more than will be asked for
-constexpr uint32_t kDim = 64;
+constexpr uint64_t kTouchableRows = uint64_t{1} << 40;  // far more than will be asked for
+constexpr uint32_t kTouchedDim = 64;
 constexpr uint32_t kPullRows = 20'000;
-constexpr size_t kPulls = 10;  // of a sample
-constexpr size_t kRecordBytes = kDim * sizeof(float) + sizeof(RecordTrailer);
-constexpr size_t kSampleRows = kPulls * kPullRows;
+constexpr size_t kTouchPulls = 10;  // of a sample
+constexpr size_t kTouchedRecordBytes = kTouchedDim * sizeof(float) + sizeof(RecordTrailer);
+constexpr size_t kSampleRows = kTouchPulls * kPullRows;
 // Rows of a step stay in the cache until the next one: as good as all that are asked for have a
 // place, though sets fill up unevenly.
 constexpr uint64_t kCacheRows = 2 * (kMeasuredPairs + 1) * kSampleRows;
-constexpr uint64_t kJobId = 1;
+constexpr uint64_t kTouchJobId = 1;
 
 class FirstTouchBench final : public Bench {
  public:
   explicit FirstTouchBench(bool is_scattered) : is_scattered_(is_scattered) {
     // All of it, so that no page is new: of the scattered as much as the shard's cache has.
     const uint64_t rows = is_scattered ? kCacheRows : kSampleRows;
-    memory_.resize(rows * kRecordBytes);
+    memory_.resize(rows * kTouchedRecordBytes);
   }
 
   static Result<std::unique_ptr<Bench>> Make(bool is_scattered) {
     TableSpec table;
     table.name = "rows";
-    table.rows = kRows;
-    table.dim = kDim;
+    table.rows = kTouchableRows;
+    table.dim = kTouchedDim;
     const std::vector<TableSpec> tables = {table};
     ASSIGN_OR_RETURN(const InitialiserSources sources, InitialiserSources::Open(tables));
     auto bench = std::make_unique<FirstTouchBench>(is_scattered);
-    ASSIGN_OR_RETURN(
-        bench->shard_,
-        Shard::Make(
-            {.name = "bench shard", .job_id = kJobId, .cache_bytes = kCacheRows * kRecordBytes},
-            tables, MakeRowWisePlan(tables, /*shards=*/1), sources));
+    ASSIGN_OR_RETURN(bench->shard_,
+                     Shard::Make({.name = "bench shard",
+                                  .job_id = kTouchJobId,
+                                  .cache_bytes = kCacheRows * kTouchedRecordBytes},
+                                 tables, MakeRowWisePlan(tables, /*shards=*/1), sources));
     return std::unique_ptr<Bench>(std::move(bench));
   }
 
@@ -67,7 +67,7 @@ class FirstTouchBench final : public Bench {
 
   Result<double> MeasureSystem() override {
     const auto begin = std::chrono::steady_clock::now();
-    for (size_t i = 0; i < kPulls; ++i) RETURN_IF_ERROR(PullNewRows());
+    for (size_t i = 0; i < kTouchPulls; ++i) RETURN_IF_ERROR(PullNewRows());
     return RowsPerSecondSince(begin);
   }
 
@@ -76,7 +76,8 @@ class FirstTouchBench final : public Bench {
     ++written_;
     if (is_scattered_) {
       for (size_t i = 0; i < kSampleRows; ++i) {
-        std::memset(memory_.data() + scatter_(i) * kRecordBytes, written_, kRecordBytes);
+        std::memset(memory_.data() + scatter_(i) * kTouchedRecordBytes, written_,
+                    kTouchedRecordBytes);
       }
     } else {
       std::memset(memory_.data(), written_, memory_.size());
@@ -101,12 +102,12 @@ class FirstTouchBench final : public Bench {
     payload.push_back(std::move(ids));
     payload.push_back(std::move(counts));
     Header header;
-    header.job_id = kJobId;
+    header.job_id = kTouchJobId;
     const PullRequest request{.tables = {{0, kPullRows, 0}}, .bags = {}};
     const uint64_t before = shard_->stats().pulled.first_touched;
     const std::vector<ShardAction> actions =
         HandleAll(*shard_,
-                  MessageArrived{PeerIdOf({.job_id = kJobId}),
+                  MessageArrived{PeerIdOf({.job_id = kTouchJobId}),
                                  EncodeMessage(header, request, std::move(payload))},
                   0);
     if (actions.size() != 1 || !std::holds_alternative<SendFrames>(actions[0]) ||
@@ -127,12 +128,12 @@ class FirstTouchBench final : public Bench {
   int written_ = 0;
 };
 
-const bool kRegistered =
-    AddBench("tier_first_touch",
-             {"rows pulled for the first time, beside writing to memory", "5 s"},
-             [](const BenchOptions&) { return FirstTouchBench::Make(false); }) &&
-    AddBench("tier_first_touch_scattered", {"the same, beside writing in random order", "5 s"},
-             [](const BenchOptions&) { return FirstTouchBench::Make(true); });
+REGISTER_MEMBER(AddBench("tier_first_touch",
+                         {"rows pulled for the first time, beside writing to memory", "5 s"},
+                         [](const BenchOptions&) { return FirstTouchBench::Make(false); }) &&
+                AddBench("tier_first_touch_scattered",
+                         {"the same, beside writing in random order", "5 s"},
+                         [](const BenchOptions&) { return FirstTouchBench::Make(true); }));
 
 }  // namespace
 }  // namespace rowhouse

@@ -65,8 +65,8 @@ Result<std::vector<AccessTrace>> TracesOfFile(const std::string& path) {
 }
 
 // `least`: the hit ratio that is the target.
-BenchFigure Figure(const std::string& name, double hits, double yardstick,
-                   std::optional<double> least) {
+BenchFigure HitRatioFigure(const std::string& name, double hits, double yardstick,
+                           std::optional<double> least) {
   BenchFigure figure{.name = name,
                      .unit = "",
                      .measured = hits,
@@ -78,7 +78,7 @@ BenchFigure Figure(const std::string& name, double hits, double yardstick,
   return figure;
 }
 
-std::string NameOf(const AccessTrace& trace, int percent, const std::string& what) {
+std::string HitRatioName(const AccessTrace& trace, int percent, const std::string& what) {
   return fmt::format("tier_hits/{}/{}%/{}", trace.name, percent, what);
 }
 
@@ -109,7 +109,8 @@ class HitRatioBench final : public CountBench {
         const Yardsticks yardsticks = YardsticksOf(trace, slots);
         const double better = yardsticks.better();
         const auto add = [&](const std::string& what, double hits, std::optional<double> least) {
-          figures.push_back(Figure(NameOf(trace, percent, what), hits, better, least));
+          figures.push_back(
+              HitRatioFigure(HitRatioName(trace, percent, what), hits, better, least));
         };
         add("lru", yardsticks.lru, std::nullopt);
         add("lfu", yardsticks.lfu, std::nullopt);
@@ -145,8 +146,8 @@ class PrefetchedBench final : public CountBench {
                                                     .ways = ways,
                                                     .policy = kDefaultCachePolicy,
                                                     .prefetched_batches = 200});
-          figures.push_back(
-              Figure(NameOf(trace, percent, WaysText(ways) + "+200"), hits, half, half));
+          figures.push_back(HitRatioFigure(HitRatioName(trace, percent, WaysText(ways) + "+200"),
+                                           hits, half, half));
         }
       }
     }
@@ -181,7 +182,7 @@ class PoliciesBench final : public CountBench {
       const double hits = mean([&](const AccessTrace& trace, size_t slots) {
         return CacheHitRatio(trace, {.slots = slots, .ways = kWays, .policy = policy});
       });
-      figures.push_back(Figure(name + "/" + policy, hits, better, std::nullopt));
+      figures.push_back(HitRatioFigure(name + "/" + policy, hits, better, std::nullopt));
     }
     return figures;
   }
@@ -219,7 +220,7 @@ Result<std::unique_ptr<Bench>> MakePrefetched(const BenchOptions& options) {
   return std::unique_ptr<Bench>(std::make_unique<PrefetchedBench>(std::move(traces)));
 }
 
-const bool kRegistered =
+REGISTER_MEMBER(
     AddOf("tier_hit_ratio", "hits of the default policy, beside LRU and LFU", TraceShape::kPlain) &&
     AddOf("tier_hit_ratio_scan", "the same with scans between", TraceShape::kScan) &&
     AddOf("tier_hit_ratio_drift", "the same where what is hot changes", TraceShape::kDrift) &&
@@ -227,7 +228,7 @@ const bool kRegistered =
              &MakeOfTrace) &&
     AddBench("tier_hit_ratio_prefetched", {"the same with the next 200 batches known", "15 s"},
              &MakePrefetched) &&
-    AddBench<PoliciesBench>("tier_policies", {"hits of all cache policies", "5 s"});
+    AddBench<PoliciesBench>("tier_policies", {"hits of all cache policies", "5 s"}));
 
 }  // namespace
 }  // namespace rowhouse

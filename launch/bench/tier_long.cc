@@ -24,19 +24,19 @@
 namespace rowhouse {
 namespace {
 
-constexpr uint64_t kRows = 100'000'000;
-constexpr uint32_t kDim = 16;
-constexpr uint64_t kRecordBytes = kDim * sizeof(float) + 16;
+constexpr uint64_t kLongRunRows = 100'000'000;
+constexpr uint32_t kLongRunDim = 16;
+constexpr uint64_t kLongRunRecordBytes = kLongRunDim * sizeof(float) + 16;
 constexpr uint64_t kCacheBytes = uint64_t{512} << 20;
 constexpr size_t kBatchRows = 100'000;
 constexpr size_t kZipfBatches = 100;
 
-double SecondsSince(std::chrono::steady_clock::time_point begin) {
+double ElapsedSeconds(std::chrono::steady_clock::time_point begin) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
-BenchFigure Figure(const std::string& name, const std::string& unit, double measured,
-                   double yardstick) {
+BenchFigure LongRunFigure(const std::string& name, const std::string& unit, double measured,
+                          double yardstick) {
   return {.name = name,
           .unit = unit,
           .measured = measured,
@@ -67,10 +67,10 @@ class LongBench final : public CountBench {
                          {.path = directory->path() + "/rows",
                           .environment = std::make_shared<StoreEnvironment>(environment)}));
     ASSIGN_OR_RETURN(const std::unique_ptr<OneShard> shard,
-                     OneShard::Start({.table_rows = kRows,
-                                      .dim = kDim,
+                     OneShard::Start({.table_rows = kLongRunRows,
+                                      .dim = kLongRunDim,
                                       .request_rows = kBatchRows,
-                                      .cache_rows = kCacheBytes / kRecordBytes,
+                                      .cache_rows = kCacheBytes / kLongRunRecordBytes,
                                       .store = store}));
     ASSIGN_OR_RETURN(const Rates rates, TouchAndTrain(shard.get()));
     rusage usage = {};
@@ -78,11 +78,12 @@ class LongBench final : public CountBench {
     const auto held = static_cast<double>(kCacheBytes + environment.memtable_bytes +
                                           environment.block_cache_bytes);
     return std::vector{
-        Figure(name + "/touched", "rows/s", rates.touched, rates.first_tenth),
-        Figure(name + "/zipf", "ids/s", rates.trained, rates.touched),
-        Figure(name + "/disk", "B", static_cast<double>(BytesOfFiles(directory->path() + "/rows")),
-               kRows * kRecordBytes),
-        Figure(name + "/memory", "B", static_cast<double>(usage.ru_maxrss) * 1024, held)};
+        LongRunFigure(name + "/touched", "rows/s", rates.touched, rates.first_tenth),
+        LongRunFigure(name + "/zipf", "ids/s", rates.trained, rates.touched),
+        LongRunFigure(name + "/disk", "B",
+                      static_cast<double>(BytesOfFiles(directory->path() + "/rows")),
+                      kLongRunRows * kLongRunRecordBytes),
+        LongRunFigure(name + "/memory", "B", static_cast<double>(usage.ru_maxrss) * 1024, held)};
   }
 
  private:
@@ -93,30 +94,31 @@ class LongBench final : public CountBench {
 
   // Touches every row once, then trains by Zipf.
   static Result<Rates> TouchAndTrain(OneShard* shard) {
-    std::vector<RowBatch> batches = {{.table = TableId{0}, .dim = kDim}};
+    std::vector<RowBatch> batches = {{.table = TableId{0}, .dim = kLongRunDim}};
     std::vector<RowId>& rows = batches[0].rows;
     const auto train = [&]() -> Status {
       RETURN_IF_ERROR(StopSignal::Check());
       std::sort(rows.begin(), rows.end());
       rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
       batches[0].counts.assign(rows.size(), 1);
-      batches[0].values.resize(rows.size() * kDim);
-      batches[0].gradients.assign(rows.size() * kDim, 0.5f);
+      batches[0].values.resize(rows.size() * kLongRunDim);
+      batches[0].gradients.assign(rows.size() * kLongRunDim, 0.5f);
       return shard->PullAndPush(&batches);
     };
 
     Rates rates;
-    const Scatter scatter(kRows, /*key=*/41);
+    const Scatter scatter(kLongRunRows, /*key=*/41);
     auto begin = std::chrono::steady_clock::now();
-    for (uint64_t at = 0; at < kRows; at += kBatchRows) {
+    for (uint64_t at = 0; at < kLongRunRows; at += kBatchRows) {
       rows.clear();
       for (uint64_t i = at; i < at + kBatchRows; ++i) rows.push_back(RowId{scatter(i)});
       RETURN_IF_ERROR(train());
-      if (at + kBatchRows == kRows / 10) rates.first_tenth = kRows / 10 / SecondsSince(begin);
+      if (at + kBatchRows == kLongRunRows / 10)
+        rates.first_tenth = kLongRunRows / 10 / ElapsedSeconds(begin);
     }
-    rates.touched = kRows / SecondsSince(begin);
+    rates.touched = kLongRunRows / ElapsedSeconds(begin);
 
-    const Zipf zipf(kRows, 1.05);
+    const Zipf zipf(kLongRunRows, 1.05);
     SplitMix64 bits(43);
     begin = std::chrono::steady_clock::now();
     for (size_t i = 0; i < kZipfBatches; ++i) {
@@ -124,9 +126,9 @@ class LongBench final : public CountBench {
       while (rows.size() < kBatchRows) rows.push_back(RowId{scatter(zipf.Draw(&bits) - 1)});
       RETURN_IF_ERROR(train());
     }
-    rates.trained = kZipfBatches * kBatchRows / SecondsSince(begin);
+    rates.trained = kZipfBatches * kBatchRows / ElapsedSeconds(begin);
     ASSIGN_OR_RETURN(const StatsReply stats, shard->Stats());
-    if (stats.rows_written < kRows / 2) {
+    if (stats.rows_written < kLongRunRows / 2) {
       return MakeStatus(StatusCode::kInternal, "only {} rows were written", stats.rows_written);
     }
     return rates;
@@ -136,11 +138,12 @@ class LongBench final : public CountBench {
   const bool is_asked_;
 };
 
-const bool kRegistered =
-    AddBench("tier_long", {"with --long: a table of 10^8 rows; 10 GB of disk", "10 min"},
-             [](const BenchOptions& options) -> Result<std::unique_ptr<Bench>> {
-               return std::unique_ptr<Bench>(std::make_unique<LongBench>(options.is_long));
-             });
+REGISTER_MEMBER(AddBench("tier_long",
+                         {"with --long: a table of 10^8 rows; 10 GB of disk", "10 min"},
+                         [](const BenchOptions& options) -> Result<std::unique_ptr<Bench>> {
+                           return std::unique_ptr<Bench>(
+                               std::make_unique<LongBench>(options.is_long));
+                         }));
 
 }  // namespace
 }  // namespace rowhouse

@@ -17,8 +17,8 @@ using SteadyClock = std::chrono::steady_clock;
 using Seconds = std::chrono::duration<double>;
 
 constexpr size_t kAhead = 4;
-constexpr size_t kPulls = 9;  // of a sample, which is their median
-constexpr size_t kWarmBatches = 24;
+constexpr size_t kPrefetchPulls = 9;  // of a sample, which is their median
+constexpr size_t kPrefetchWarmBatches = 24;
 
 class PrefetchBench final : public Bench {
  public:
@@ -44,7 +44,7 @@ class PrefetchBench final : public Bench {
     ASSIGN_OR_RETURN(const StatsReply before, tier_->Stats());
     const Result<double> rate = PullsPerSecond(tier_.get(), &tier_batches_);
     ASSIGN_OR_RETURN(const StatsReply after, tier_->Stats());
-    pulls_ += kPulls;
+    pulls_ += kPrefetchPulls;
     waited_ += after.pulls_from_store - before.pulls_from_store;
     return rate;
   }
@@ -71,7 +71,7 @@ class PrefetchBench final : public Bench {
     while (batches->coming.size() < std::max<size_t>(1, batches->prefetched_ahead)) {
       RETURN_IF_ERROR(PrepareNext(shard, batches));
     }
-    for (size_t i = 0; i < kPulls; ++i) {
+    for (size_t i = 0; i < kPrefetchPulls; ++i) {
       RETURN_IF_ERROR(StopSignal::Check());
       const SteadyClock::time_point begin = SteadyClock::now();
       RETURN_IF_ERROR(shard->Pull(&batches->coming.front()));
@@ -150,13 +150,13 @@ class PrefetchBench final : public Bench {
       RETURN_IF_ERROR(tier_->PullAndPush(&batches));
     }
     SteadyClock::time_point begin;
-    for (size_t i = 0; i < kWarmBatches; ++i) {
+    for (size_t i = 0; i < kPrefetchWarmBatches; ++i) {
       RETURN_IF_ERROR(StopSignal::Check());
-      if (i == kWarmBatches / 2) begin = SteadyClock::now();
+      if (i == kPrefetchWarmBatches / 2) begin = SteadyClock::now();
       std::vector<RowBatch> batches = NextBatch(tier_batches_.ids);
       RETURN_IF_ERROR(tier_->PullAndPush(&batches));
     }
-    batch_time_ = Seconds(SteadyClock::now() - begin) / (kWarmBatches / 2.0);
+    batch_time_ = Seconds(SteadyClock::now() - begin) / (kPrefetchWarmBatches / 2.0);
     return OkStatus();
   }
 
@@ -171,11 +171,11 @@ class PrefetchBench final : public Bench {
   uint64_t pulls_ = 0, waited_ = 0;
 };
 
-const bool kRegistered =
+REGISTER_MEMBER(
     AddBench("tier_prefetch", {"pulls of prefetched rows, beside rows in memory", "minutes"},
              [](const BenchOptions& kept) { return PrefetchBench::Make(kept, false); }) &&
     AddBench("tier_prefetch_direct", {"the same past the page cache", "minutes"},
-             [](const BenchOptions& kept) { return PrefetchBench::Make(kept, true); });
+             [](const BenchOptions& kept) { return PrefetchBench::Make(kept, true); }));
 
 }  // namespace
 }  // namespace rowhouse

@@ -45,13 +45,13 @@ const std::vector<std::string> kModel = {
     "--learning_rate=0.1",
     "--print_freq=96",  // half of the steps
 };
-constexpr uint64_t kRecordBytes = 16 * sizeof(float) + 16;
+constexpr uint64_t kTrainedRecordBytes = 16 * sizeof(float) + 16;
 constexpr uint64_t kTableRows = 33'762'577;  // of all of --arch_embedding_size
-constexpr uint64_t kMiB = uint64_t{1} << 20;
-constexpr uint64_t kWorkerBytes = 256 * kMiB, kBesideBytes = 256 * kMiB;
+constexpr uint64_t kTrainingMiB = uint64_t{1} << 20;
+constexpr uint64_t kWorkerBytes = 256 * kTrainingMiB, kBesideBytes = 256 * kTrainingMiB;
 // Above the bytes of all tables: no cache takes more than its table.
 constexpr uint64_t kWholeMiB = 4096;
-static_assert(kTableRows * kRecordBytes < kWholeMiB * kMiB);
+static_assert(kTableRows * kTrainedRecordBytes < kWholeMiB * kTrainingMiB);
 
 class TrainingBench final : public Bench {
  public:
@@ -63,7 +63,7 @@ class TrainingBench final : public Bench {
     ASSIGN_OR_RETURN(const nlohmann::json report, bench->TrainInMemory());
     uint64_t rows = 0;
     for (const auto& shard : report.at("shards")) rows += shard.at("rows").get<uint64_t>();
-    bench->cache_mb_ = std::max<uint64_t>(1, rows * kRecordBytes / 10 / kMiB);
+    bench->cache_mb_ = std::max<uint64_t>(1, rows * kTrainedRecordBytes / 10 / kTrainingMiB);
     return std::unique_ptr<Bench>(std::move(bench));
   }
 
@@ -73,7 +73,9 @@ class TrainingBench final : public Bench {
                        is_direct_ ? "; both direct, in a cgroup" : "");
   }
   std::optional<double> target() const override { return 0.6; }
-  Result<double> MeasureSystem() override { return RateOf(Train(cache_mb_, cache_mb_ * kMiB)); }
+  Result<double> MeasureSystem() override {
+    return RateOf(Train(cache_mb_, cache_mb_ * kTrainingMiB));
+  }
   Result<double> MeasureYardstick() override { return RateOf(TrainInMemory()); }
 
  private:
@@ -82,7 +84,9 @@ class TrainingBench final : public Bench {
     return report.value().at("curve").at(1).at("samples_per_second").get<double>();
   }
 
-  Result<nlohmann::json> TrainInMemory() { return Train(kWholeMiB, kTableRows * kRecordBytes); }
+  Result<nlohmann::json> TrainInMemory() {
+    return Train(kWholeMiB, kTableRows * kTrainedRecordBytes);
+  }
 
   // A run whose rows take at most `row_bytes` of memory.
   Result<nlohmann::json> Train(uint64_t cache_mb, uint64_t row_bytes) {
@@ -127,12 +131,12 @@ class TrainingBench final : public Bench {
   uint64_t cache_mb_ = 0;
 };
 
-const bool kRegistered =
+REGISTER_MEMBER(
     AddBench("tier_training",
              {"Criteo-Kaggle's shape with a tenth in cache, beside all in memory", "minutes"},
              [](const BenchOptions&) { return TrainingBench::Make(/*is_direct=*/false); }) &&
     AddBench("tier_training_direct", {"the same past the page cache, in memory cgroups", "minutes"},
-             [](const BenchOptions&) { return TrainingBench::Make(/*is_direct=*/true); });
+             [](const BenchOptions&) { return TrainingBench::Make(/*is_direct=*/true); }));
 
 }  // namespace
 }  // namespace rowhouse

@@ -6,8 +6,8 @@
 namespace rowhouse {
 namespace {
 
-const bool kRegistered = AddTierBench("tier_uniform", "uniform ids, beside bare RocksDB in batches",
-                                      {.exponent = 0.0, .target = 1.0});
+REGISTER_MEMBER(AddTierBench("tier_uniform", "uniform ids, beside bare RocksDB in batches",
+                             {.exponent = 0.0, .target = 1.0}));
 
 }  // namespace
 }  // namespace rowhouse

@@ -6,8 +6,8 @@
 namespace rowhouse {
 namespace {
 
-const bool kRegistered =
-    AddTierBench("tier_zipf", "Zipf ids, beside bare RocksDB in batches", {.exponent = 1.05});
+REGISTER_MEMBER(AddTierBench("tier_zipf", "Zipf ids, beside bare RocksDB in batches",
+                             {.exponent = 1.05}));
 
 }  // namespace
 }  // namespace rowhouse

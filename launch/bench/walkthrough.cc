@@ -67,7 +67,7 @@ std::span<const WalkthroughRow> WalkthroughRows() {
 
 namespace {
 
-constexpr int kFormat = 1;
+constexpr int kWalkthroughFormat = 1;
 // A tenth of the speed of the walkthrough is not to be waited for.
 constexpr double kPatience = 10;
 
@@ -89,7 +89,7 @@ Result<Measured> Train(const WalkthroughRow& row, bool is_long) {
                   totals.at("samples_per_second").get<double>()};
 }
 
-std::string TextOf(bool is_long, std::span<const Measured> measured) {
+std::string WalkthroughText(bool is_long, std::span<const Measured> measured) {
   TextTable table = {.columns = {{.name = "run"}}, .rows = {}};
   for (const char* name : {"samples", "of the whole", "there s", "there samples/s", "here s",
                            "here samples/s", "times"}) {
@@ -112,7 +112,7 @@ std::string TextOf(bool is_long, std::span<const Measured> measured) {
          TableAsText(table);
 }
 
-nlohmann::ordered_json JsonOf(bool is_long, std::span<const Measured> measured) {
+nlohmann::ordered_json WalkthroughJson(bool is_long, std::span<const Measured> measured) {
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
   for (size_t i = 0; i < measured.size(); ++i) {
     const WalkthroughRow& row = WalkthroughRows()[i];
@@ -125,7 +125,7 @@ nlohmann::ordered_json JsonOf(bool is_long, std::span<const Measured> measured) 
                     {"samples_per_second", measured[i].samples_per_second},
                     {"ratio", measured[i].samples_per_second / row.samples_per_second()}});
   }
-  return {{"format", kFormat}, {"rows", rows}};
+  return {{"format", kWalkthroughFormat}, {"rows", rows}};
 }
 
 Status BenchWalkthrough(const CommandLine& command_line, const Settings&) {
@@ -138,15 +138,16 @@ Status BenchWalkthrough(const CommandLine& command_line, const Settings&) {
     measured.push_back(one);
   }
   return DeliverFigures(command_line.Value(kJsonFlag),
-                        DumpJson(JsonOf(is_long, measured), 2) + "\n", TextOf(is_long, measured));
+                        DumpJson(WalkthroughJson(is_long, measured), 2) + "\n",
+                        WalkthroughText(is_long, measured));
 }
 
-const bool kRegistered = AddBenchCommand(
+REGISTER_MEMBER(AddBenchCommand(
     {.name = "walkthrough",
      .note = {.what = "the four timing rows of a walkthrough of DLRM's code, and ours beside them; "
                       "the last one a tenth of it unless --long is given",
               .time = "40 s"},
-     .run = &BenchWalkthrough});
+     .run = &BenchWalkthrough}));
 
 }  // namespace
 }  // namespace rowhouse

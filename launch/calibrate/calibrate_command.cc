@@ -21,10 +21,10 @@
 namespace rowhouse {
 namespace {
 
-const bool kFlags = AddVerbFlag({.name = kOnlyFlag,
-                                 .verbs = kBench,
-                                 .help = "With kernels: only those whose name begins so"}) &&
-                    AddBenchOption(kOnlyFlag, "kernels");
+REGISTER_MEMBER(AddVerbFlag({.name = kOnlyFlag,
+                             .verbs = kBench,
+                             .help = "With kernels: only those whose name begins so"}) &&
+                AddBenchOption(kOnlyFlag, "kernels"));
 
 // Of a command that measures: progress lines, order on Ctrl-C.
 class Session {
@@ -81,6 +81,11 @@ Status MeasureSteps(const Session& session, Calibration* calibration) {
   return OkStatus();
 }
 
+// Whole or not at all.
+Status WriteMachine(const std::string& path, const Machine& machine) {
+  return WriteOutput(path, DumpJson(machine.ToJson(), 1) + "\n").Annotate("--calibration=" + path);
+}
+
 // A calibration that was cut off keeps what an earlier one of this host measured.
 void KeepEarlier(const std::string& path, Machine* machine) {
   const Result<std::string> text = ReadFile(path);
@@ -105,19 +110,24 @@ Status RunCalibrate(const CommandLine& command_line, const Settings& settings) {
   ASSIGN_OR_RETURN(const std::string path, CalibrationFileToWrite(settings.sharding.calibration));
   const std::string json = command_line.Value(kJsonFlag);
   const Session session(ProgressBeside(json));
-  ASSIGN_OR_RETURN(Calibration calibration, session.Measure({}));
-  if (calibration.cut_off.ok()) RETURN_IF_ERROR(MeasureSteps(session, &calibration));
+  const auto keep = [&path](Machine so_far) {
+    KeepEarlier(path, &so_far);
+    return WriteMachine(path, so_far);
+  };
+  ASSIGN_OR_RETURN(Calibration calibration, session.Measure({.on_measured = keep}));
+  if (calibration.cut_off.ok()) {
+    RETURN_IF_ERROR(keep(calibration.machine));
+    RETURN_IF_ERROR(MeasureSteps(session, &calibration));
+  }
   const Status& cut_off = calibration.cut_off;
   const size_t measured = calibration.machine.kernels.size();
   if (!cut_off.ok()) {
     if (measured == 0) return cut_off;
     KeepEarlier(path, &calibration.machine);
   }
-  const std::string text = DumpJson(calibration.machine.ToJson(), 1) + "\n";
-  const Status written = WriteOutput(path, text);
-  if (!written.ok()) return written.Annotate("--calibration=" + path);
+  RETURN_IF_ERROR(WriteMachine(path, calibration.machine));
   RETURN_IF_ERROR(
-      DeliverFigures(json, text,
+      DeliverFigures(json, DumpJson(calibration.machine.ToJson(), 1) + "\n",
                      fmt::format("\n{}\nwritten to {} after {:.0f} s\n",
                                  CalibrationText(calibration), path, session.seconds())));
   if (cut_off.ok()) return cut_off;
@@ -149,14 +159,14 @@ Status RunKernels(const CommandLine& command_line, const Settings&) {
                         "\n" + JudgementText(calibration.judged));
 }
 
-const bool kRegistered = AddBenchCommand(
+REGISTER_MEMBER(AddBenchCommand(
     {.name = "calibrate",
      .note = {"this machine's constants and kernels, for plan's predictions", "2 minutes"},
-     .run = &RunCalibrate});
-const bool kKernels = AddBenchCommand(
+     .run = &RunCalibrate}));
+REGISTER_MEMBER(AddBenchCommand(
     {.name = "kernels",
      .note = {"tables of kernels, judged at their own and at other sizes", "3 minutes"},
-     .run = &RunKernels});
+     .run = &RunKernels}));
 
 }  // namespace
 }  // namespace rowhouse

@@ -114,6 +114,17 @@ std::string GridText(const KernelTable& table) {
   return fmt::format("{}", fmt::join(axes, ", "));
 }
 
+Status AddTables(const std::map<std::string, KernelSamples>& kernels, Machine* machine) {
+  for (const auto& [name, samples] : kernels) {
+    for (size_t figure = 0; figure < samples.figures.size(); ++figure) {
+      ASSIGN_OR_RETURN(KernelTable table, TableOf(samples, figure));
+      machine->kernels.insert_or_assign(samples.figures[figure], std::move(table));
+    }
+  }
+  machine->measured_at = NowInUtc();
+  return OkStatus();
+}
+
 double MedianSpread(const KernelTable& table) { return Percentile(table.spread(), 0.5); }
 
 }  // namespace
@@ -141,12 +152,16 @@ Result<Calibration> Calibrate(const CalibrationOptions& options) {
       continue;
     }
     RETURN_IF_ERROR(status.Annotate("kernel " + name));
+    if (options.on_measured == nullptr) continue;
+    Machine so_far = machine;
+    RETURN_IF_ERROR(AddTables(kernels, &so_far));
+    RETURN_IF_ERROR(options.on_measured(so_far));
   }
+  RETURN_IF_ERROR(AddTables(kernels, &machine));
   for (const auto& [name, samples] : kernels) {
     for (size_t figure = 0; figure < samples.figures.size(); ++figure) {
-      ASSIGN_OR_RETURN(KernelTable table, TableOf(samples, figure));
+      const KernelTable& table = machine.kernels.at(samples.figures[figure]);
       Judge(samples, figure, table, &calibration.judged);
-      machine.kernels.emplace(samples.figures[figure], std::move(table));
     }
   }
   if (options.only.empty() && calibration.cut_off.ok()) {

@@ -29,6 +29,9 @@ struct CalibrationOptions {
   // Called before each kernel of each pass, with the part of the kernels' time that is behind, from
   // 0 to 1; an error ends the calibration.
   std::function<Status(const std::string& kernel, int pass, double done)> on_kernel = nullptr;
+  // Called after each, with the kernels measured so far, for what must outlast a kill; its error is
+  // Calibrate's.
+  std::function<Status(const Machine& so_far)> on_measured = nullptr;
 };
 
 // A point at which a kernel was measured to judge its table.

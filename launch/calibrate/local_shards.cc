@@ -10,7 +10,7 @@
 namespace rowhouse {
 namespace {
 
-constexpr float kLearningRate = 1e-6f;
+constexpr float kLocalLearningRate = 1e-6f;
 
 }  // namespace
 
@@ -99,15 +99,16 @@ Result<ExchangeNs> LocalShards::Pull(std::vector<RowBatch>* rows, std::vector<Ba
 }
 
 Result<ExchangeNs> LocalShards::Push(const std::vector<RowBatch>* rows) {
-  ASSIGN_OR_RETURN(const ExchangeNs ns,
-                   Time([&] { client_->StartPush(step_, kLearningRate, /*samples=*/1, rows); }));
+  ASSIGN_OR_RETURN(const ExchangeNs ns, Time([&] {
+                     client_->StartPush(step_, kLocalLearningRate, /*samples=*/1, rows);
+                   }));
   RETURN_IF_ERROR(ApplyStep());
   return ns;
 }
 
 Status LocalShards::ApplyStep() {
   const std::vector<RowBatch> nothing;
-  second_->StartPush(step_++, kLearningRate, /*samples=*/1, &nothing);
+  second_->StartPush(step_++, kLocalLearningRate, /*samples=*/1, &nothing);
   RETURN_IF_ERROR(RunClient(*second_, *second_dialer_, clock_));
   client_->StartStats(step_);  // Answered when the step is applied.
   return RunClient(*client_, *dialer_, clock_);

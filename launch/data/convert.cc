@@ -169,13 +169,13 @@ Status RunConvert(const CommandLine& command_line, const std::vector<std::string
                         TextOf(summary.value(), conversion));
 }
 
-const bool kRegistered = AddDataCommand(
+REGISTER_MEMBER(AddDataCommand(
     {.name = "convert",
      .arguments = "FILE ... --out=DIR [--config=FILE | --model_dir=DIR]",
      .what = "makes a data directory of text, by the schema and tables of a config, or by those of "
              "a model, whose dictionaries are then used as they are; after a kill the same command "
              "goes on",
-     .run = RunConvert});
+     .run = RunConvert}));
 
 }  // namespace
 }  // namespace rowhouse

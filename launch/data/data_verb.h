@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "common/register_member.h"
 #include "common/status.h"
 #include "launch/settings/command_line.h"
 #include "launch/settings/settings.h"

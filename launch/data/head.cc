@@ -68,8 +68,8 @@ std::string SampleText(const DataColumns& columns, const Batch& batch, size_t sa
   return CleanText(text) + "\n";
 }
 
-Status Run(const CommandLine& command_line, const std::vector<std::string>& arguments,
-           const Settings& settings) {
+Status RunHead(const CommandLine& command_line, const std::vector<std::string>& arguments,
+               const Settings& settings) {
   ASSIGN_OR_RETURN(const std::shared_ptr<const DataDirectory> data,
                    OpenDataArgument("head", arguments, settings));
   uint64_t count = kDefaultSamples;
@@ -91,8 +91,9 @@ Status Run(const CommandLine& command_line, const std::vector<std::string>& argu
   return DeliverFigures(command_line.Value(kJsonFlag), DumpJson(json, 1) + "\n", text);
 }
 
-const bool kRegistered = AddDataCommand(
-    {"head", "DIR", "prints the first samples of data in the binary form (--max_samples)", &Run});
+REGISTER_MEMBER(AddDataCommand(
+    {"head", "DIR", "prints the first samples of data in the binary form (--max_samples)",
+     &RunHead}));
 
 }  // namespace
 }  // namespace rowhouse

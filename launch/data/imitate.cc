@@ -51,11 +51,11 @@ Status RunImitate(const CommandLine& command_line, const std::vector<std::string
   return OkStatus();
 }
 
-const bool kRegistered =
+REGISTER_MEMBER(
     AddDataCommand({.name = "imitate",
                     .arguments = "--data_size=LINES --out=FILE [--data_set=terabyte]",
                     .what = "makes up a file of the shape of Criteo's data, to measure with",
-                    .run = RunImitate});
+                    .run = RunImitate}));
 
 }  // namespace
 }  // namespace rowhouse

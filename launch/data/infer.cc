@@ -56,10 +56,10 @@ Status Infer(const CommandLine& command_line, const std::vector<std::string>& ar
   return OkStatus();
 }
 
-const bool kAdded = AddDataCommand({.name = "infer",
-                                    .arguments = "FILE ... > my.yaml",
-                                    .what = "guesses a config from a look at the files",
-                                    .run = Infer});
+REGISTER_MEMBER(AddDataCommand({.name = "infer",
+                                .arguments = "FILE ... > my.yaml",
+                                .what = "guesses a config from a look at the files",
+                                .run = Infer}));
 
 }  // namespace
 }  // namespace rowhouse

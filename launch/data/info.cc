@@ -49,7 +49,7 @@ ordered_json InfoJson(const DataDirectory& data, const Preprocessing* preprocess
           {"origins", std::move(origins)}};
 }
 
-std::string ColumnsText(const DataDirectory& data, const Preprocessing* preprocessing) {
+std::string ColumnFacts(const DataDirectory& data, const Preprocessing* preprocessing) {
   TextTable table = {.columns = {{"categorical column"}, {"rows", true}, {"ids"}, {"tokens", true}},
                      .rows = {}};
   const DataColumns& columns = data.columns();
@@ -83,11 +83,11 @@ std::string InfoText(const DataDirectory& data, const Preprocessing* preprocessi
   if (data.columns().has_weights) lines.push_back("each sample has a weight");
   std::string text;
   for (const std::string& line : lines) text += CleanText(line) + "\n";
-  return text + ColumnsText(data, preprocessing);
+  return text + ColumnFacts(data, preprocessing);
 }
 
-Status Run(const CommandLine& command_line, const std::vector<std::string>& arguments,
-           const Settings& settings) {
+Status RunInfo(const CommandLine& command_line, const std::vector<std::string>& arguments,
+               const Settings& settings) {
   ASSIGN_OR_RETURN(const std::shared_ptr<const DataDirectory> data,
                    OpenDataArgument("info", arguments, settings));
   std::shared_ptr<const Preprocessing> preprocessing;
@@ -104,8 +104,8 @@ Status Run(const CommandLine& command_line, const std::vector<std::string>& argu
                         InfoText(*data, preprocessing.get()));
 }
 
-const bool kRegistered = AddDataCommand(
-    {"info", "DIR", "what data in the binary form are, and where they came from", &Run});
+REGISTER_MEMBER(AddDataCommand(
+    {"info", "DIR", "what data in the binary form are, and where they came from", &RunInfo}));
 
 }  // namespace
 }  // namespace rowhouse

@@ -178,8 +178,8 @@ std::string ColumnsText(const DataDirectory& data, const std::vector<ColumnStati
   return TableAsText(table);
 }
 
-Status Run(const CommandLine& command_line, const std::vector<std::string>& arguments,
-           const Settings& settings) {
+Status RunStats(const CommandLine& command_line, const std::vector<std::string>& arguments,
+                const Settings& settings) {
   ASSIGN_OR_RETURN(const std::shared_ptr<const DataDirectory> data,
                    OpenDataArgument("stats", arguments, settings));
   ASSIGN_OR_RETURN(const std::vector<FloatStatistics> floats, MeasureFloats(*data));
@@ -195,8 +195,9 @@ Status Run(const CommandLine& command_line, const std::vector<std::string>& argu
                         DumpJson(StatisticsJson(*data, floats, columns), 1) + "\n", text);
 }
 
-const bool kRegistered = AddDataCommand(
-    {"stats", "DIR", "how many ids each column has and how unevenly they are looked up", &Run});
+REGISTER_MEMBER(AddDataCommand({"stats", "DIR",
+                                "how many ids each column has and how unevenly they are looked up",
+                                &RunStats}));
 
 }  // namespace
 }  // namespace rowhouse

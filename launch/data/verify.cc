@@ -43,8 +43,8 @@ Result<std::map<size_t, std::string>> FindDamage(const DataDirectory& data) {
   return damaged;
 }
 
-Status Run(const CommandLine& command_line, const std::vector<std::string>& arguments,
-           const Settings& settings) {
+Status RunVerify(const CommandLine& command_line, const std::vector<std::string>& arguments,
+                 const Settings& settings) {
   ASSIGN_OR_RETURN(const std::shared_ptr<const DataDirectory> data,
                    OpenDataArgument("verify", arguments, settings));
   using Damage = std::map<size_t, std::string>;
@@ -69,8 +69,8 @@ Status Run(const CommandLine& command_line, const std::vector<std::string>& argu
                   CountText(static_cast<double>(data->samples())), data->blocks()));
 }
 
-const bool kRegistered = AddDataCommand(
-    {"verify", "DIR", "checks every block of data in the binary form, on all cores", &Run});
+REGISTER_MEMBER(AddDataCommand(
+    {"verify", "DIR", "checks every block of data in the binary form, on all cores", &RunVerify}));
 
 }  // namespace
 }  // namespace rowhouse

@@ -17,7 +17,7 @@
 namespace rowhouse {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 constexpr size_t kShownTables = 16;
 // A smaller change of the time is within what predictions err.
@@ -121,17 +121,17 @@ std::string GainsText(const CandidatePlan& from, std::span<const Gain> gains) {
 
 // ---- JSON ---------------------------------------------------------------------------------------
 
-Json OverNodesToJson(const CandidatePlan::OverNodes& over) {
+OrderedJson OverNodesToJson(const CandidatePlan::OverNodes& over) {
   return {{"max", over.max}, {"mean", over.mean}, {"max_over_mean", over.max_over_mean()}};
 }
 
-Json PhasesToJson(const PhaseCost& phases) {
-  Json json;
+OrderedJson PhasesToJson(const PhaseCost& phases) {
+  OrderedJson json;
   for (const auto& [name, phase] : kNamedPhaseCosts) json[name] = phases.*phase;
   return json;
 }
 
-Json RankToJson(const RankCost& rank) {
+OrderedJson RankToJson(const RankCost& rank) {
   return {{"rows_pulled", rank.rows_pulled},
           {"rows_pushed", rank.rows_pushed},
           {"accesses", rank.accesses},
@@ -143,8 +143,8 @@ Json RankToJson(const RankCost& rank) {
           {"busy_ms", rank.busy_ms}};
 }
 
-Json CandidateToJson(const LabRun& run, const CandidatePlan& one) {
-  Json json = {{"name", one.name}};
+OrderedJson CandidateToJson(const LabRun& run, const CandidatePlan& one) {
+  OrderedJson json = {{"name", one.name}};
   if (one.title != one.name) json["title"] = one.title;
   if (!one.refused.empty()) {
     json["refused"] = one.refused;
@@ -159,25 +159,26 @@ Json CandidateToJson(const LabRun& run, const CandidatePlan& one) {
   json["memory"] = OverNodesToJson(one.memory);
   json["memory_traffic"] = MemoryTrafficToJson(run, one);
   json["load"] = OverNodesToJson(one.load);
-  json["ps"] = Json::array();
+  json["ps"] = OrderedJson::array();
   for (const RankCost& node : one.cost.ps) json["ps"].push_back(RankToJson(node));
-  json["worker"] = one.cost.workers.empty() ? Json(nullptr) : RankToJson(one.cost.workers[0]);
+  json["worker"] =
+      one.cost.workers.empty() ? OrderedJson(nullptr) : RankToJson(one.cost.workers[0]);
   return json;
 }
 
-Json TablesToJson(const LabRun& run, const CandidatePlan& best) {
-  Json list = Json::array();
+OrderedJson TablesToJson(const LabRun& run, const CandidatePlan& best) {
+  OrderedJson list = OrderedJson::array();
   for (size_t t = 0; t < best.cost.tables.size(); ++t) {
     const TableSpec& spec = run.workload.tables.physical[t];
     const TableCost& cost = best.cost.tables[t];
-    Json one = {{"name", spec.name},
-                {"rows", spec.rows},
-                {"where", PlacementText(run, best.plan, spec.id)},
-                {"rows_pulled", cost.rows_pulled},
-                {"rows_pushed", cost.rows_pushed},
-                {"bytes", cost.bytes},
-                {"hit_rate", cost.hit_rate},
-                {"ms", cost.ms}};
+    OrderedJson one = {{"name", spec.name},
+                       {"rows", spec.rows},
+                       {"where", PlacementText(run, best.plan, spec.id)},
+                       {"rows_pulled", cost.rows_pulled},
+                       {"rows_pushed", cost.rows_pushed},
+                       {"bytes", cost.bytes},
+                       {"hit_rate", cost.hit_rate},
+                       {"ms", cost.ms}};
     if (t < best.tables.size()) {
       const TableDecision& decision = best.tables[t];
       one["strategy"] = decision.strategy;
@@ -185,7 +186,8 @@ Json TablesToJson(const LabRun& run, const CandidatePlan& best) {
       one["pools_on_shards"] = decision.pools_on_shards;
       one["hot_rows"] = decision.hot_rows;
       one["cache_bytes"] = decision.cache_bytes;
-      one["cache_share"] = decision.cache_share ? Json(*decision.cache_share) : Json(nullptr);
+      one["cache_share"] =
+          decision.cache_share ? OrderedJson(*decision.cache_share) : OrderedJson(nullptr);
       one["why"] = decision.why;
     }
     list.push_back(std::move(one));
@@ -193,10 +195,10 @@ Json TablesToJson(const LabRun& run, const CandidatePlan& best) {
   return list;
 }
 
-Json GainsToJson(std::span<const Gain> gains) {
-  Json list = Json::array();
+OrderedJson GainsToJson(std::span<const Gain> gains) {
+  OrderedJson list = OrderedJson::array();
   for (const Gain& gain : gains) {
-    Json one = {{"what", gain.what}, {"how", gain.how}};
+    OrderedJson one = {{"what", gain.what}, {"how", gain.how}};
     if (gain.refused.empty()) {
       one["ms"] = gain.ms;
       one["share"] = gain.share;
@@ -247,47 +249,48 @@ std::string CandidatesText(const LabRun& run, std::span<const CandidatePlan> can
   return text + TablesText(run, *best) + MemoryTrafficText(run, *best) + GainsText(*from, gains);
 }
 
-Json LabRunToJson(const LabRun& run) {
+OrderedJson LabRunToJson(const LabRun& run) {
   const ClusterShape& cluster = run.cluster;
   const Machine& machine = run.machine.machine;
-  Json warnings = Json::array();
+  OrderedJson warnings = OrderedJson::array();
   for (std::string note : {NetworkNote(cluster), CachesNote(run)}) {
     if (!note.empty()) warnings.push_back(std::move(note));
   }
-  return {
-      {"cluster",
-       {{"ps", cluster.ps},
-        {"shards_per_ps", cluster.shards_per_ps},
-        {"workers", cluster.workers},
-        {"threads", cluster.threads},
-        {"hosts", cluster.hosts},
-        {"cores_per_host", cluster.cores_per_host > 0 ? cluster.cores_per_host : machine.cores},
-        {"network_gbits", cluster.network_gbits > 0 ? Json(cluster.network_gbits) : Json(nullptr)},
-        {"round_trip_us",
-         cluster.round_trip_us > 0 ? Json(cluster.round_trip_us) : Json(nullptr)}}},
-      {"machine",
-       {{"host", machine.host},
-        {"cpu", machine.cpu},
-        {"measured_at", machine.measured_at},
-        {"calibration", run.machine.path},
-        {"warning", run.machine.warning}}},
-      {"samples", run.workload.step.samples},
-      {"ids", run.ids},
-      {"warnings", warnings}};
+  return {{"cluster",
+           {{"ps", cluster.ps},
+            {"shards_per_ps", cluster.shards_per_ps},
+            {"workers", cluster.workers},
+            {"threads", cluster.threads},
+            {"hosts", cluster.hosts},
+            {"cores_per_host", cluster.cores_per_host > 0 ? cluster.cores_per_host : machine.cores},
+            {"network_gbits",
+             cluster.network_gbits > 0 ? OrderedJson(cluster.network_gbits) : OrderedJson(nullptr)},
+            {"round_trip_us", cluster.round_trip_us > 0 ? OrderedJson(cluster.round_trip_us)
+                                                        : OrderedJson(nullptr)}}},
+          {"machine",
+           {{"host", machine.host},
+            {"cpu", machine.cpu},
+            {"measured_at", machine.measured_at},
+            {"calibration", run.machine.path},
+            {"warning", run.machine.warning}}},
+          {"samples", run.workload.step.samples},
+          {"ids", run.ids},
+          {"warnings", warnings}};
 }
 
-Json CandidatesToJson(const LabRun& run, std::span<const CandidatePlan> candidates,
-                      std::span<const Gain> gains) {
-  Json json = {{"rowhouse_lab", 1}};
+OrderedJson CandidatesToJson(const LabRun& run, std::span<const CandidatePlan> candidates,
+                             std::span<const Gain> gains) {
+  OrderedJson json = {{"rowhouse_lab", 1}};
   json.update(LabRunToJson(run));
   const CandidatePlan* const best = BestOf(candidates);
   const CandidatePlan* const from = ConfiguredOf(candidates);
-  json["configured"] = from != nullptr && from->is_configured ? Json(from->name) : Json(nullptr);
-  json["best"] = best != nullptr ? Json(best->name) : Json(nullptr);
-  json["strategies"] = Json::array();
+  json["configured"] =
+      from != nullptr && from->is_configured ? OrderedJson(from->name) : OrderedJson(nullptr);
+  json["best"] = best != nullptr ? OrderedJson(best->name) : OrderedJson(nullptr);
+  json["strategies"] = OrderedJson::array();
   for (const CandidatePlan& one : candidates)
     json["strategies"].push_back(CandidateToJson(run, one));
-  json["tables"] = best != nullptr ? TablesToJson(run, *best) : Json::array();
+  json["tables"] = best != nullptr ? TablesToJson(run, *best) : OrderedJson::array();
   json["gains"] = GainsToJson(gains);
   return json;
 }

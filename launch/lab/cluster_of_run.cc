@@ -7,7 +7,7 @@
 namespace rowhouse {
 namespace {
 
-const bool kDeclared =
+REGISTER_MEMBER(
     AddVerbFlag({.name = "workers",
                  .verbs = kPlan,
                  .help = "Workers of the cluster that is predicted",
@@ -49,7 +49,7 @@ const bool kDeclared =
                  .help = "Most memory of a worker for rows and dense layers in a prediction, MiB; "
                          "0: an equal part of its host's",
                  .default_text = "0",
-                 .section = kLabSection});
+                 .section = kLabSection}));
 
 // 0 says that there is none.
 Result<double> RealOf(const CommandLine& command_line, const char* flag) {

@@ -20,7 +20,7 @@ namespace {
 constexpr std::string_view kHtmlFlag = "html";
 constexpr std::string_view kReportsFlag = "reports";
 
-const bool kFlagsAreThere =
+REGISTER_MEMBER(
     AddVerbFlag({.name = kHtmlFlag,
                  .verbs = kPlan,
                  .help = "Writes a page of what is printed, with curves, for a browser",
@@ -30,7 +30,7 @@ const bool kFlagsAreThere =
                  .help = "With html: draws predictions against measurements of these files, "
                          "joined by commas: report.json of runs, and what --accountability "
                          "--json wrote",
-                 .section = kLabSection});
+                 .section = kLabSection}));
 
 }  // namespace
 

@@ -12,7 +12,7 @@
 namespace rowhouse {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 double ErrorOf(double simulated, double measured) {
   return measured > 0 ? (simulated - measured) / measured : 0;
@@ -75,7 +75,7 @@ Result<OneRun> ReadRun(const std::string& path, const ClusterShape& cluster,
   return run;
 }
 
-TextTable::Column Number(const char* name) { return {.name = name, .is_number = true}; }
+TextTable::Column NumberColumn(const char* name) { return {.name = name, .is_number = true}; }
 
 }  // namespace
 
@@ -112,9 +112,11 @@ SimulationErrors ErrorsOf(const SimulatedRun& simulated, const MeasuredRun& meas
 }
 
 std::string BesideText(const SimulatedRun& simulated, const MeasuredRun& measured) {
-  TextTable table = {
-      .columns = {{.name = "figure"}, Number("simulated"), Number("measured"), Number("error %")},
-      .rows = {}};
+  TextTable table = {.columns = {{.name = "figure"},
+                                 NumberColumn("simulated"),
+                                 NumberColumn("measured"),
+                                 NumberColumn("error %")},
+                     .rows = {}};
   const auto add = [&](std::string name, double expected, double real, int digits) {
     table.rows.push_back({std::move(name), fmt::format("{:.{}f}", expected, digits),
                           fmt::format("{:.{}f}", real, digits),
@@ -133,14 +135,15 @@ std::string BesideText(const SimulatedRun& simulated, const MeasuredRun& measure
                      TableAsText(table));
 }
 
-Json BesideToJson(const SimulatedRun& simulated, const MeasuredRun& measured) {
+OrderedJson BesideToJson(const SimulatedRun& simulated, const MeasuredRun& measured) {
   const auto both = [](double expected, double real) {
-    return Json{{"simulated", expected}, {"measured", real}, {"error", ErrorOf(expected, real)}};
+    return OrderedJson{
+        {"simulated", expected}, {"measured", real}, {"error", ErrorOf(expected, real)}};
   };
-  Json json = {{"runs", measured.runs},
-               {"step_ms", both(simulated.median_step_ms, measured.step_ms)},
-               {"wire_bytes", both(simulated.wire_bytes, measured.wire_bytes)},
-               {"load", Json::array()}};
+  OrderedJson json = {{"runs", measured.runs},
+                      {"step_ms", both(simulated.median_step_ms, measured.step_ms)},
+                      {"wire_bytes", both(simulated.wire_bytes, measured.wire_bytes)},
+                      {"load", OrderedJson::array()}};
   json["step_ms"]["spread"] = measured.step_spread;
   for (size_t p = 0; p < measured.load.size(); ++p) {
     json["load"].push_back(both(simulated.ps[p].load, measured.load[p]));

@@ -228,14 +228,14 @@ bool AddOptionOfOpTrace(std::string_view flag, int precedence) {
          AddPlanOption(std::string(flag), {std::string(kOpTraceFlag)});
 }
 
-const bool kRegistered =
-    AddVerbFlag({.name = kOpTraceFlag,
-                 .verbs = kPlan,
-                 .help =
-                     "A profile in Chrome's trace format (PyTorch's with record_shapes=True, or "
-                     "of train --profile): prints what each operator of an iteration, and all "
-                     "of them, would take on a graphics processor",
-                 .section = kLabSection}) &&
+REGISTER_MEMBER(
+    AddVerbFlag(
+        {.name = kOpTraceFlag,
+         .verbs = kPlan,
+         .help = "A profile in Chrome's trace format (PyTorch's with record_shapes=True, or "
+                 "of train --profile): prints what each operator of an iteration, and all "
+                 "of them, would take on a graphics processor",
+         .section = kLabSection}) &&
     AddVerbFlag({.name = kFcTableFlag,
                  .verbs = kPlan,
                  .help = "With op_trace: CSV of measured matrix products, with columns batch_size, "
@@ -274,7 +274,7 @@ const bool kRegistered =
     AddOptionOfOpTrace(kFcTableFlag, -1) && AddOptionOfOpTrace(kKernelPrefixFlag, -2) &&
     AddOptionOfOpTrace(kBagLengthFlag, -3) && AddOptionOfOpTrace(kGpuFlag, -4) &&
     AddOptionOfOpTrace(kOriginalFormFlag, -5) && AddOptionOfOpTrace(kLinkFlag, -6) &&
-    AddOptionOfOpTrace(kGpusFlag, -7);
+    AddOptionOfOpTrace(kGpusFlag, -7));
 
 }  // namespace
 }  // namespace rowhouse

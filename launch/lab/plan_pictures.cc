@@ -14,9 +14,9 @@
 namespace rowhouse {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
-constexpr size_t kShownTables = 8;  // as many as there are colours
+constexpr size_t kPicturedTables = 8;  // as many as there are colours
 constexpr uint32_t kMaxShownNodes = 64;
 constexpr uint32_t kMostRanks = 64;  // of scaling curves
 
@@ -25,7 +25,7 @@ std::vector<size_t> BusiestTables(const StepCost& cost) {
   std::iota(order.begin(), order.end(), size_t{0});
   std::ranges::stable_sort(order, std::greater(),
                            [&](size_t t) { return cost.tables[t].rows_pulled; });
-  if (order.size() > kShownTables) order.resize(kShownTables);
+  if (order.size() > kPicturedTables) order.resize(kPicturedTables);
   return order;
 }
 
@@ -38,51 +38,54 @@ Workload OnlyTable(const Workload& workload, size_t table) {
   return alone;
 }
 
-Json RowsByNode(const StepCost& cost, size_t nodes) {
-  Json rows = Json::array();
+OrderedJson RowsByNode(const StepCost& cost, size_t nodes) {
+  OrderedJson rows = OrderedJson::array();
   for (size_t n = 0; n < nodes; ++n) rows.push_back(cost.ps[n].rows_pulled);
   return rows;
 }
 
 // Milliseconds of a step with so many ranks; null where the plan cannot be.
-Result<Json> StepMs(const LabRun& run, const std::string& name, uint32_t ps, uint32_t workers) {
+Result<OrderedJson> StepMs(const LabRun& run, const std::string& name, uint32_t ps,
+                           uint32_t workers) {
   LabRun other = run;
   other.cluster.ps = ps;
   other.cluster.workers = workers;
   SetStep(run.workload.step.samples, workers, &other.workload);
   ASSIGN_OR_RETURN(const CandidatePlan candidate, MakeCandidate(other, name));
-  return candidate.refused.empty() ? Json(candidate.cost.ms) : Json(nullptr);
+  return candidate.refused.empty() ? OrderedJson(candidate.cost.ms) : OrderedJson(nullptr);
 }
 
-Result<Json> ScalingCurve(const LabRun& run, const std::vector<std::string>& names, bool is_of_ps) {
-  Json series = Json::array();
+Result<OrderedJson> ScalingCurve(const LabRun& run, const std::vector<std::string>& names,
+                                 bool is_of_ps) {
+  OrderedJson series = OrderedJson::array();
   for (const std::string& name : names) {
-    Json points = Json::array();
+    OrderedJson points = OrderedJson::array();
     for (uint32_t ranks = 1; ranks <= kMostRanks; ranks *= 2) {
       if (!is_of_ps && ranks > run.workload.step.samples) break;
-      ASSIGN_OR_RETURN(Json ms, StepMs(run, name, is_of_ps ? ranks : run.cluster.ps,
-                                       is_of_ps ? run.cluster.workers : ranks));
+      ASSIGN_OR_RETURN(OrderedJson ms, StepMs(run, name, is_of_ps ? ranks : run.cluster.ps,
+                                              is_of_ps ? run.cluster.workers : ranks));
       points.push_back({ranks, std::move(ms)});
     }
     series.push_back({{"name", name}, {"points", std::move(points)}});
   }
-  return Json{{"title", is_of_ps ? "More PS nodes" : "More workers"},
-              {"note", is_of_ps ? Counted(run.cluster.workers, "worker")
-                                : Counted(run.cluster.ps, "PS node") + ", the same samples a step"},
-              {"x", is_of_ps ? "PS nodes" : "workers"},
-              {"y", "ms a step"},
-              {"x_is", "count"},
-              {"y_is", "ms"},
-              {"series", std::move(series)}};
+  return OrderedJson{
+      {"title", is_of_ps ? "More PS nodes" : "More workers"},
+      {"note", is_of_ps ? Counted(run.cluster.workers, "worker")
+                        : Counted(run.cluster.ps, "PS node") + ", the same samples a step"},
+      {"x", is_of_ps ? "PS nodes" : "workers"},
+      {"y", "ms a step"},
+      {"x_is", "count"},
+      {"y_is", "ms"},
+      {"series", std::move(series)}};
 }
 
 }  // namespace
 
-Result<Json> LoadsByTable(const LabRun& run, const CandidatePlan& candidate) {
+Result<OrderedJson> LoadsByTable(const LabRun& run, const CandidatePlan& candidate) {
   const size_t nodes = std::min<size_t>(candidate.cost.ps.size(), kMaxShownNodes);
   std::vector<double> others(nodes);
   for (size_t n = 0; n < nodes; ++n) others[n] = candidate.cost.ps[n].rows_pulled;
-  Json tables = Json::array();
+  OrderedJson tables = OrderedJson::array();
   for (const size_t t : BusiestTables(candidate.cost)) {
     ASSIGN_OR_RETURN(const StepCost alone, PredictStep(OnlyTable(run.workload, t), candidate.plan,
                                                        run.cluster, run.machine.machine));
@@ -90,23 +93,23 @@ Result<Json> LoadsByTable(const LabRun& run, const CandidatePlan& candidate) {
     tables.push_back(
         {{"name", run.workload.tables.physical[t].name}, {"rows", RowsByNode(alone, nodes)}});
   }
-  if (candidate.cost.tables.size() > kShownTables) {
+  if (candidate.cost.tables.size() > kPicturedTables) {
     for (double& rows : others) rows = std::max(rows, 0.0);
     tables.push_back({{"name", "others"}, {"rows", others}});
   }
-  Json names = Json::array();
+  OrderedJson names = OrderedJson::array();
   for (size_t n = 0; n < nodes; ++n) names.push_back(fmt::format("PS node {}", n));
-  return Json{{"plan", candidate.title},
-              {"of_nodes", candidate.cost.ps.size()},
-              {"nodes", std::move(names)},
-              {"tables", std::move(tables)}};
+  return OrderedJson{{"plan", candidate.title},
+                     {"of_nodes", candidate.cost.ps.size()},
+                     {"nodes", std::move(names)},
+                     {"tables", std::move(tables)}};
 }
 
-Json MissRatioCurves(const LabRun& run, const CandidatePlan& candidate) {
+OrderedJson MissRatioCurves(const LabRun& run, const CandidatePlan& candidate) {
   const Workload& workload = run.workload;
   const double samples =
       static_cast<double>(workload.step.samples) / std::max(1u, workload.step.workers);
-  Json series = Json::array();
+  OrderedJson series = OrderedJson::array();
   bool is_any_traced = false;
   for (const size_t t : BusiestTables(candidate.cost)) {
     const TableSpec& table = workload.tables.physical[t];
@@ -115,7 +118,7 @@ Json MissRatioCurves(const LabRun& run, const CandidatePlan& candidate) {
     const double lookups = workload.lookups[t] * samples;
     if (lookups <= 0) continue;
     const auto record = static_cast<double>(RecordBytes(table));
-    Json points = Json::array();
+    OrderedJson points = OrderedJson::array();
     constexpr int kPoints = 24;
     const double first = std::min(16.0, static_cast<double>(table.rows));
     const double factor = std::pow(static_cast<double>(table.rows) / first, 1.0 / (kPoints - 1));
@@ -141,14 +144,14 @@ Json MissRatioCurves(const LabRun& run, const CandidatePlan& candidate) {
       {"series", std::move(series)}};
 }
 
-Result<Json> ScalingCurves(const LabRun& run, std::span<const CandidatePlan> candidates) {
+Result<OrderedJson> ScalingCurves(const LabRun& run, std::span<const CandidatePlan> candidates) {
   std::vector<std::string> names;
   for (const CandidatePlan* one : {ConfiguredOf(candidates), BestOf(candidates)}) {
     if (one != nullptr && std::ranges::count(names, one->name) == 0) names.push_back(one->name);
   }
-  ASSIGN_OR_RETURN(Json of_ps, ScalingCurve(run, names, /*is_of_ps=*/true));
-  ASSIGN_OR_RETURN(Json of_workers, ScalingCurve(run, names, /*is_of_ps=*/false));
-  return Json::array({std::move(of_ps), std::move(of_workers)});
+  ASSIGN_OR_RETURN(OrderedJson of_ps, ScalingCurve(run, names, /*is_of_ps=*/true));
+  ASSIGN_OR_RETURN(OrderedJson of_workers, ScalingCurve(run, names, /*is_of_ps=*/false));
+  return OrderedJson::array({std::move(of_ps), std::move(of_workers)});
 }
 
 }  // namespace rowhouse

@@ -15,16 +15,19 @@
 namespace rowhouse {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
-Json Number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
-
-Json Pair(double predicted, const std::optional<double>& actual) {
-  return {{"predicted", Number(predicted)}, {"actual", actual ? Number(*actual) : Json(nullptr)}};
+OrderedJson FiniteOrNull(double value) {
+  return std::isfinite(value) ? OrderedJson(value) : OrderedJson(nullptr);
 }
 
-Json PhasesToJson(const PhaseCost& predicted, const std::vector<double>& measured) {
-  Json json = Json::object();
+OrderedJson Pair(double predicted, const std::optional<double>& actual) {
+  return {{"predicted", FiniteOrNull(predicted)},
+          {"actual", actual ? FiniteOrNull(*actual) : OrderedJson(nullptr)}};
+}
+
+OrderedJson PredictedPhases(const PhaseCost& predicted, const std::vector<double>& measured) {
+  OrderedJson json = OrderedJson::object();
   for (size_t p = 0; p < measured.size(); ++p) {
     const char* const name = kNamedStepPhases[p].name;
     json[name] = Pair(PhaseOf(predicted, name), measured[p]);
@@ -33,23 +36,23 @@ Json PhasesToJson(const PhaseCost& predicted, const std::vector<double>& measure
 }
 
 // The model holds workers for alike.
-Json WorkersToJson(const RunReport& report, const StepCost& cost) {
+OrderedJson WorkersToJson(const RunReport& report, const StepCost& cost) {
   const ActualSteps actual(report);
-  Json list = Json::array();
+  OrderedJson list = OrderedJson::array();
   for (const RunReport::Worker& worker : report.workers) {
     list.push_back(
         {{"name", worker.name},
          {"step_ms", Pair(cost.ms, worker.median_step_ms)},
          {"phases_ms",
-          PhasesToJson(cost.phases, actual.MedianPhases(worker.steps, worker.median_step_ms))}});
+          PredictedPhases(cost.phases, actual.MedianPhases(worker.steps, worker.median_step_ms))}});
   }
   return list;
 }
 
-Json NodesToJson(const RunReport& report, const StepCost& cost) {
+OrderedJson NodesToJson(const RunReport& report, const StepCost& cost) {
   const ActualSteps actual(report);
   const std::vector<RunReport::PsNode>& nodes = report.sharding.ps_nodes;
-  Json list = Json::array();
+  OrderedJson list = OrderedJson::array();
   for (size_t n = 0; n < std::min(cost.ps.size(), nodes.size()); ++n) {
     const ShardCounters counted = actual.OfNode(n);
     const RankCost& predicted = cost.ps[n];
@@ -63,11 +66,11 @@ Json NodesToJson(const RunReport& report, const StepCost& cost) {
   return list;
 }
 
-Json TablesToJson(const RunReport& report, const StepCost& cost) {
+OrderedJson PredictedTables(const RunReport& report, const StepCost& cost) {
   const ActualSteps actual(report);
   const bool reads_ahead = actual.OfAll().rows_prefetched > 0;  // which no table counts
   const std::vector<TableSpec>& tables = report.settings.embedding.physical;
-  Json list = Json::array();
+  OrderedJson list = OrderedJson::array();
   for (const RunReport::TableLoad& load : report.table_loads) {
     const auto table = std::ranges::find(tables, load.name, &TableSpec::name);
     if (table == tables.end()) continue;
@@ -83,7 +86,7 @@ Json TablesToJson(const RunReport& report, const StepCost& cost) {
 }
 
 // The machine's network is its loopback: a prediction over several hosts says so.
-std::string WarningOf(uint32_t hosts, std::string of_machine) {
+std::string HostsWarning(uint32_t hosts, std::string of_machine) {
   if (hosts <= 1) return of_machine;
   if (!of_machine.empty()) of_machine += "; ";
   return of_machine + fmt::format(
@@ -111,33 +114,33 @@ Result<RunPrediction> PredictRun(const Settings& settings, const Plan& plan,
   cluster.cores_per_host = run.cores;
   ASSIGN_OR_RETURN(prediction.cost, PredictStep(workload, plan, cluster, machine.machine));
   prediction.calibration = std::move(machine.path);
-  prediction.warning = WarningOf(run.hosts, std::move(machine.warning));
+  prediction.warning = HostsWarning(run.hosts, std::move(machine.warning));
   prediction.ids = IdsAreFrom(settings, /*has_trace=*/false);
   return prediction;
 }
 
-Json PredictionToJson(const RunReport& report) {
+OrderedJson PredictionToJson(const RunReport& report) {
   if (!report.prediction) return nullptr;
   const RunPrediction& prediction = *report.prediction;
   const StepCost& cost = prediction.cost;
   const ActualSteps actual(report);
-  return {
-      {"calibration",
-       prediction.calibration.empty() ? Json(nullptr) : Json(prediction.calibration)},
-      {"warning", prediction.warning},
-      {"ids", prediction.ids},
-      {"steps", report.totals.steps - report.totals.first_step},
-      {"bound", std::string(BoundName(cost.bound))},
-      {"busy_threads", Number(cost.busy_threads)},
-      {"is_oversubscribed", cost.is_oversubscribed},
-      {"step_ms", Pair(cost.ms, report.totals.median_step_ms)},
-      {"wire_bytes_per_step", Pair(cost.wire_bytes, report.totals.wire_bytes_per_step)},
-      {"hit_rate", Pair(cost.hit_rate, ActualSteps::HitRate(actual.OfAll()))},
-      {"phases_ms", PhasesToJson(cost.phases, actual.MedianPhases(report.phases.steps,
-                                                                  report.totals.median_step_ms))},
-      {"workers", WorkersToJson(report, cost)},
-      {"ps_nodes", NodesToJson(report, cost)},
-      {"tables", TablesToJson(report, cost)}};
+  return {{"calibration", prediction.calibration.empty() ? OrderedJson(nullptr)
+                                                         : OrderedJson(prediction.calibration)},
+          {"warning", prediction.warning},
+          {"ids", prediction.ids},
+          {"steps", report.totals.steps - report.totals.first_step},
+          {"bound", std::string(BoundName(cost.bound))},
+          {"busy_threads", FiniteOrNull(cost.busy_threads)},
+          {"is_oversubscribed", cost.is_oversubscribed},
+          {"step_ms", Pair(cost.ms, report.totals.median_step_ms)},
+          {"wire_bytes_per_step", Pair(cost.wire_bytes, report.totals.wire_bytes_per_step)},
+          {"hit_rate", Pair(cost.hit_rate, ActualSteps::HitRate(actual.OfAll()))},
+          {"phases_ms",
+           PredictedPhases(cost.phases,
+                           actual.MedianPhases(report.phases.steps, report.totals.median_step_ms))},
+          {"workers", WorkersToJson(report, cost)},
+          {"ps_nodes", NodesToJson(report, cost)},
+          {"tables", PredictedTables(report, cost)}};
 }
 
 }  // namespace rowhouse

@@ -25,20 +25,20 @@
 namespace rowhouse {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
-constexpr std::string_view kFlag = "scaling";
+constexpr std::string_view kScalingFlag = "scaling";
 
-const bool kFlagsAreThere =
-    AddVerbFlag({.name = kFlag,
-                 .verbs = kPlan,
-                 .help =
-                     "Simulates the run on 1 to 1,024 workers and 1 to 256 PS nodes, each on a "
-                     "host of its own, at 25 and 100 Gbit/s (--network_gbits: at that): samples "
-                     "a second with the batch of the config (strong) and with "
-                     "--samples_per_worker (weak)",
-                 .is_switch = true,
-                 .section = kLabSection}) &&
+REGISTER_MEMBER(
+    AddVerbFlag(
+        {.name = kScalingFlag,
+         .verbs = kPlan,
+         .help = "Simulates the run on 1 to 1,024 workers and 1 to 256 PS nodes, each on a "
+                 "host of its own, at 25 and 100 Gbit/s (--network_gbits: at that): samples "
+                 "a second with the batch of the config (strong) and with "
+                 "--samples_per_worker (weak)",
+         .is_switch = true,
+         .section = kLabSection}) &&
     AddVerbFlag({.name = "samples_per_worker",
                  .verbs = kPlan,
                  .help = "Of a step, where --scaling gives every worker equally many",
@@ -49,8 +49,8 @@ const bool kFlagsAreThere =
                  .help = "A folder: --scaling draws its pictures there, scaling_weak.svg and "
                          "scaling_strong.svg",
                  .section = kLabSection}) &&
-    AddPlanOption("samples_per_worker", {std::string(kFlag)}) &&
-    AddPlanOption("svg", {std::string(kFlag)});
+    AddPlanOption("samples_per_worker", {std::string(kScalingFlag)}) &&
+    AddPlanOption("svg", {std::string(kScalingFlag)}));
 
 Result<ScalingOptions> ScalingOptionsOf(const CommandLine& command_line, const LabRun& run) {
   ScalingOptions options{.ps = {1, 4, 16, 64, 256}, .networks_gbits = {25, 100}};
@@ -72,8 +72,8 @@ Result<ScalingOptions> ScalingOptionsOf(const CommandLine& command_line, const L
 std::string NameOf(bool is_weak) { return is_weak ? "weak" : "strong"; }
 
 // Samples a second: a line for each number of workers, a column for each of PS nodes.
-std::string TableOf(std::span<const ScalingPoint> points, const ScalingOptions& options,
-                    bool is_weak, double gbits) {
+std::string ScalingTable(std::span<const ScalingPoint> points, const ScalingOptions& options,
+                         bool is_weak, double gbits) {
   TextTable table = {.columns = {{.name = "workers", .is_number = true}}, .rows = {}};
   for (const uint32_t ps : options.ps) {
     table.columns.push_back({.name = fmt::format("{} PS", ps), .is_number = true});
@@ -116,21 +116,21 @@ std::string ScalingText(const LabRun& run, const ScalingOptions& options,
                           NameOf(is_weak),
                           is_weak ? options.samples_per_worker : run.workload.step.samples,
                           is_weak ? "a worker" : "a step", gbits);
-      text += TableOf(points, options, is_weak, gbits);
+      text += ScalingTable(points, options, is_weak, gbits);
     }
   }
   return text;
 }
 
-Json ScalingToJson(const LabRun& run, const ScalingOptions& options,
-                   std::span<const ScalingPoint> points) {
-  Json json = {{"rowhouse_scaling", 1},
-               {"lookups", run.ids},
-               {"plan", ConfiguredName(run.settings)},
-               {"round_trip_us", options.round_trip_us},
-               {"steps", options.simulator.steps},
-               {"jitter", options.simulator.jitter},
-               {"points", Json::array()}};
+OrderedJson ScalingToJson(const LabRun& run, const ScalingOptions& options,
+                          std::span<const ScalingPoint> points) {
+  OrderedJson json = {{"rowhouse_scaling", 1},
+                      {"lookups", run.ids},
+                      {"plan", ConfiguredName(run.settings)},
+                      {"round_trip_us", options.round_trip_us},
+                      {"steps", options.simulator.steps},
+                      {"jitter", options.simulator.jitter},
+                      {"points", OrderedJson::array()}};
   for (const ScalingPoint& point : points) {
     json["points"].push_back({{"scaling", NameOf(point.is_weak)},
                               {"network_gbits", point.network_gbits},
@@ -145,8 +145,8 @@ Json ScalingToJson(const LabRun& run, const ScalingOptions& options,
   return json;
 }
 
-LineChart::Line LineOf(std::span<const ScalingPoint> points, bool is_weak, double gbits,
-                       uint32_t ps) {
+LineChart::Line ScalingLine(std::span<const ScalingPoint> points, bool is_weak, double gbits,
+                            uint32_t ps) {
   LineChart::Line line{.name = fmt::format("{} PS node{}", ps, ps == 1 ? "" : "s"), .points = {}};
   for (const ScalingPoint& point : points) {
     if (point.is_weak == is_weak && point.network_gbits == gbits && point.ps == ps) {
@@ -164,7 +164,8 @@ std::vector<LineChart> ChartsOf(const ScalingOptions& options, std::span<const S
                     .x = "workers",
                     .y = "samples a second",
                     .lines = {}};
-    for (const uint32_t ps : options.ps) chart.lines.push_back(LineOf(points, is_weak, gbits, ps));
+    for (const uint32_t ps : options.ps)
+      chart.lines.push_back(ScalingLine(points, is_weak, gbits, ps));
     // As if nothing delayed more workers: of one worker, with the best number of PS nodes.
     if (is_weak) {
       double one = 0;
@@ -183,14 +184,14 @@ std::vector<LineChart> ChartsOf(const ScalingOptions& options, std::span<const S
 }
 
 // For --html, as lab_page.h says.
-Json CurvesOf(const ScalingOptions& options, std::span<const ScalingPoint> points) {
-  Json curves = Json::array();
+OrderedJson CurvesJson(const ScalingOptions& options, std::span<const ScalingPoint> points) {
+  OrderedJson curves = OrderedJson::array();
   for (const bool is_weak : {true, false}) {
     for (const LineChart& chart : ChartsOf(options, points, is_weak)) {
-      Json series = Json::array();
+      OrderedJson series = OrderedJson::array();
       for (const LineChart::Line& line : chart.lines) {
-        Json of_line = Json::array();
-        for (const auto& [x, y] : line.points) of_line.push_back(Json::array({x, y}));
+        OrderedJson of_line = OrderedJson::array();
+        for (const auto& [x, y] : line.points) of_line.push_back(OrderedJson::array({x, y}));
         series.push_back({{"name", line.name}, {"points", std::move(of_line)}});
       }
       curves.push_back({{"title", chart.title},
@@ -242,16 +243,17 @@ Status RunScaling(const CommandLine& command_line, const Settings& settings) {
     fmt::print(stderr, "--scaling: a plan is looked for in each cluster, which takes a minute\n");
   }
   ASSIGN_OR_RETURN(const std::vector<ScalingPoint> points, SweepScaling(run, options));
-  const Json json = ScalingToJson(run, options, points);
+  const OrderedJson json = ScalingToJson(run, options, points);
   if (const std::string folder = command_line.Value("svg"); !folder.empty()) {
     RETURN_IF_ERROR(DrawPictures(folder, options, points));
   }
   RETURN_IF_ERROR(DeliverFigures(command_line.Value(kJsonFlag), DumpJson(json, 2) + "\n",
                                  ScalingText(run, options, points)));
-  return WriteLabPage(command_line, {{"title", "Scaling"}, {"curves", CurvesOf(options, points)}});
+  return WriteLabPage(command_line,
+                      {{"title", "Scaling"}, {"curves", CurvesJson(options, points)}});
 }
 
-const bool kModeIsThere = AddPlanMode({.flag = std::string(kFlag), .run = RunScaling});
+REGISTER_MEMBER(AddPlanMode({.flag = std::string(kScalingFlag), .run = RunScaling}));
 
 }  // namespace
 }  // namespace rowhouse

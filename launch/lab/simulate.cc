@@ -16,16 +16,16 @@
 namespace rowhouse {
 namespace {
 
-constexpr std::string_view kFlag = "simulate";
+constexpr std::string_view kSimulateFlag = "simulate";
 
-const bool kFlagIsThere = AddVerbFlag(
-    {.name = kFlag,
+REGISTER_MEMBER(AddVerbFlag(
+    {.name = kSimulateFlag,
      .verbs = kPlan,
      .help = "Simulates the run on a cluster of --ps PS nodes, --workers and --hosts: prints step "
              "time, and load, bytes and queues of each rank, with queues and waiting, which a sum "
              "of phases has not",
      .is_switch = true,
-     .section = kLabSection});
+     .section = kLabSection}));
 
 // For --html, as lab_page.h says.
 nlohmann::ordered_json SimulationPage(const SimulatedRun& simulated) {
@@ -69,7 +69,7 @@ Status RunSimulate(const CommandLine& command_line, const Settings& settings) {
   return WriteLabPage(command_line, SimulationPage(simulated));
 }
 
-const bool kModeIsThere = AddPlanMode({.flag = std::string(kFlag), .run = RunSimulate});
+REGISTER_MEMBER(AddPlanMode({.flag = std::string(kSimulateFlag), .run = RunSimulate}));
 
 }  // namespace
 }  // namespace rowhouse

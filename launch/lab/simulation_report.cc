@@ -12,7 +12,7 @@
 namespace rowhouse {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 constexpr size_t kShownRanks = 16;
 
@@ -68,8 +68,8 @@ void AddRanks(TextTable* table, const char* name, std::span<const SimulatedRank>
   });
 }
 
-Json RanksToJson(std::span<const SimulatedRank> ranks) {
-  Json list = Json::array();
+OrderedJson RanksToJson(std::span<const SimulatedRank> ranks) {
+  OrderedJson list = OrderedJson::array();
   for (const SimulatedRank& rank : ranks) {
     list.push_back({{"load", rank.load},
                     {"bytes", rank.bytes},
@@ -80,8 +80,8 @@ Json RanksToJson(std::span<const SimulatedRank> ranks) {
   return list;
 }
 
-Json PhasesToJson(const PhaseCost& phases) {
-  Json json;
+OrderedJson SimulatedPhases(const PhaseCost& phases) {
+  OrderedJson json;
   for (const auto& [name, phase] : kNamedPhaseCosts) json[name] = phases.*phase;
   return json;
 }
@@ -112,8 +112,8 @@ std::string SimulationText(const LabRun& run, const SimulatorOptions& options,
   return text;
 }
 
-Json SimulationToJson(const LabRun& run, const SimulatorOptions& options, const StepCost& predicted,
-                      const SimulatedRun& simulated) {
+OrderedJson SimulationToJson(const LabRun& run, const SimulatorOptions& options,
+                             const StepCost& predicted, const SimulatedRun& simulated) {
   const ClusterShape& cluster = run.cluster;
   return {{"rowhouse_simulation", 1},
           {"cluster",
@@ -140,7 +140,7 @@ Json SimulationToJson(const LabRun& run, const SimulatorOptions& options, const 
           {"wire_bytes", simulated.wire_bytes},
           {"summed_up_ms", predicted.ms},
           {"is_oversubscribed", predicted.is_oversubscribed},
-          {"phases", PhasesToJson(simulated.phases)},
+          {"phases", SimulatedPhases(simulated.phases)},
           {"ps", RanksToJson(simulated.ps)},
           {"workers", RanksToJson(simulated.workers)},
           {"events", simulated.events}};

@@ -11,7 +11,7 @@
 namespace rowhouse {
 namespace {
 
-const bool kDeclared =
+REGISTER_MEMBER(
     AddVerbFlag({.name = "simulated_steps",
                  .verbs = kPlan,
                  .help = "Steps of --simulate (100) and of each run of --scaling (20)",
@@ -43,7 +43,7 @@ const bool kDeclared =
                  .help = "In a simulation the pull of the next step runs beside this step's "
                          "compute, and sees one step less; rowhouse does not train so",
                  .is_switch = true,
-                 .section = kLabSection});
+                 .section = kLabSection}));
 
 const bool kAreOptions = [] {
   for (const char* const flag :

@@ -12,7 +12,7 @@
 namespace rowhouse {
 namespace {
 
-const bool kFlagIsThere = AddVerbFlag(
+REGISTER_MEMBER(AddVerbFlag(
     {.name = kStrategiesFlag,
      .verbs = kPlan,
      .help = "Prints what a step would cost with each of these plans, what bounds it, where the "
@@ -20,7 +20,7 @@ const bool kFlagIsThere = AddVerbFlag(
              "joined by commas, with +bags if shards are to pool, files of plans (NAME.json), and "
              "auto, "
              "the planner's own",
-     .section = kLabSection});
+     .section = kLabSection}));
 
 Status NoneCanBe(const CommandLine& command_line, std::span<const CandidatePlan> candidates) {
   std::string refused = RefusedText(candidates);
@@ -48,7 +48,7 @@ Status RunStrategies(const CommandLine& command_line, const Settings& settings) 
   return WriteCandidatesPage(command_line, run, candidates, json);
 }
 
-const bool kModeIsThere = AddPlanMode({.flag = std::string(kStrategiesFlag), .run = RunStrategies});
+REGISTER_MEMBER(AddPlanMode({.flag = std::string(kStrategiesFlag), .run = RunStrategies}));
 
 }  // namespace
 }  // namespace rowhouse

@@ -89,7 +89,7 @@ Status RunTraceMode(const CommandLine& command_line, const Settings& settings) {
                        : DescribeTrace(command_line, settings);
 }
 
-const bool kFlagAdded = AddVerbFlag(
+REGISTER_MEMBER(AddVerbFlag(
     {.name = kTraceFlag,
      .verbs = kPlan,
      .help =
@@ -97,10 +97,10 @@ const bool kFlagAdded = AddVerbFlag(
          "or text, a line \"TABLE ID\" a lookup. Prints lookups, skew, reuse and miss ratios of "
          "each table, and --out writes access counts; with other flags of this list: what "
          "their runs would look up",
-     .section = kLabSection});
+     .section = kLabSection}));
 // A trace is what other modes are asked about.
-const bool kModeAdded =
-    AddPlanMode({.flag = std::string(kTraceFlag), .run = RunTraceMode, .precedence = -1});
+REGISTER_MEMBER(
+    AddPlanMode({.flag = std::string(kTraceFlag), .run = RunTraceMode, .precedence = -1}));
 
 }  // namespace
 }  // namespace rowhouse

@@ -90,7 +90,8 @@ double ShareOfHottest(const TableAccesses& counts, double seen_rows) {
   return all > 0.0 ? hot / all : 0.0;
 }
 
-TracedTable TableOf(const TableSpec& spec, const TableCounts& counts, const TableAccesses& seen) {
+TracedTable TracedTableOf(const TableSpec& spec, const TableCounts& counts,
+                          const TableAccesses& seen) {
   const auto touched = static_cast<double>(counts.counter.rows_touched());
   return {.name = spec.name,
           .rows = spec.rows,
@@ -219,7 +220,7 @@ Result<TraceSummary> Summarise(TraceReader& trace, const EmbeddingTables& model,
   if (lookups == 0) return UsageError("it has no lookups");
   for (size_t t = 0; t < counts.size(); ++t) {
     TableAccesses seen = counts[t].counter.Finish();
-    summary.tables.push_back(TableOf(model.physical[t], counts[t], seen));
+    summary.tables.push_back(TracedTableOf(model.physical[t], counts[t], seen));
     summary.accesses.tables.push_back(Scaled(std::move(seen), counts[t].sampled));
   }
   CountExactly(trace, features, model, &summary);

@@ -131,7 +131,7 @@ std::vector<std::string> WithoutLookups(const TraceSummary& summary) {
 }
 
 // "table a", "tables a, b and 7 more".
-std::string TablesText(const std::vector<std::string>& names) {
+std::string TableNamesText(const std::vector<std::string>& names) {
   constexpr size_t kMost = 5;
   std::string text = names.size() == 1 ? "table " : "tables ";
   const size_t named = std::min(kMost, names.size());
@@ -158,7 +158,7 @@ std::string ExtentText(const TraceSummary& summary) {
 
 std::string NoLookupsText(const TraceSummary& summary) {
   const std::vector<std::string> names = WithoutLookups(summary);
-  return names.empty() ? "" : "no lookups of " + TablesText(names);
+  return names.empty() ? "" : "no lookups of " + TableNamesText(names);
 }
 
 std::string TraceNotes(const TraceSummary& summary) {
@@ -176,7 +176,7 @@ std::string TraceNotes(const TraceSummary& summary) {
   }
   if (names.empty()) return text;
   return text + fmt::format("{}{} of the rows of {}: only those can be placed row by row",
-                            text.empty() ? "" : "; ", Percent(least), TablesText(names));
+                            text.empty() ? "" : "; ", Percent(least), TableNamesText(names));
 }
 
 nlohmann::ordered_json TraceSummaryPage(const TraceSummary& summary) {

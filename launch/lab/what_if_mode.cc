@@ -22,15 +22,15 @@ Status RunWhatIf(const CommandLine& command_line, const Settings& settings) {
   return WriteLabPage(command_line, WhatIfPage(what_if));
 }
 
-const bool kFlagAdded = AddVerbFlag(
+REGISTER_MEMBER(AddVerbFlag(
     {.name = kWhatIfFlag,
      .verbs = kPlan,
      .help = "Predicts the run under every combination of settings, such as "
              "--what_if=\"strategy=row_wise,fair cache_mb=64,256 kind=plain,qr\", the fastest "
              "first, and which of them matters most; alone: strategies, caches and PS nodes",
      .has_optional_value = true,
-     .section = kLabSection});
-const bool kModeAdded = AddPlanMode({.flag = std::string(kWhatIfFlag), .run = RunWhatIf});
+     .section = kLabSection}));
+REGISTER_MEMBER(AddPlanMode({.flag = std::string(kWhatIfFlag), .run = RunWhatIf}));
 
 }  // namespace
 }  // namespace rowhouse

@@ -14,7 +14,7 @@ namespace rowhouse {
 namespace {
 
 constexpr size_t kShownRows = 20;
-constexpr double kWorthSaying = 1.005;  // factor between two values
+constexpr double kFactorWorthSaying = 1.005;  // factor between two values
 
 double LargestMemory(const StepCost& cost) {
   double most = 0.0;
@@ -45,7 +45,7 @@ struct Line {
   }
 };
 
-Line LineOf(const WhatIf& what_if, const WhatIfRow& row) {
+Line WhatIfLine(const WhatIf& what_if, const WhatIfRow& row) {
   Line line{.first = &row, .values = {}, .is_as_configured = row.is_as_configured};
   for (size_t a = 0; a < row.values.size(); ++a) {
     const std::vector<std::string>& values = what_if.axes[a].values;
@@ -94,7 +94,7 @@ std::vector<Line> LinesOf(const WhatIf& what_if) {
   for (const WhatIfRow& row : what_if.rows) {
     if (!row.refusal.empty()) continue;
     if (!alike.empty() && !AreAlike(*alike.back().first, row)) end_alike();
-    alike.push_back(LineOf(what_if, row));
+    alike.push_back(WhatIfLine(what_if, row));
   }
   end_alike();
   return lines;
@@ -111,7 +111,7 @@ std::vector<std::string> ValuesText(const WhatIf& what_if, const Line& line) {
   return texts;
 }
 
-void AddRow(const WhatIf& what_if, const Line& line, TextTable* text) {
+void AddWhatIfRow(const WhatIf& what_if, const Line& line, TextTable* text) {
   const WhatIfRow& row = *line.first;
   std::vector<std::string> cells = ValuesText(what_if, line);
   cells.push_back(fmt::format("{:.3f}", row.cost.ms) + (row.cost.is_oversubscribed ? " *" : ""));
@@ -147,7 +147,7 @@ ShownRows RowsOf(const WhatIf& what_if, size_t most) {
     const bool is_among_best = shown++ < most;
     if (is_among_best) rows.best += line.combinations();
     if (!is_among_best && !line.is_as_configured) continue;
-    AddRow(what_if, line, &text);
+    AddWhatIfRow(what_if, line, &text);
     rows.has_joined |= line.combinations() > 1;
   }
   return rows;
@@ -190,7 +190,7 @@ std::string RefusalsText(const WhatIf& what_if) {
   constexpr size_t kMostLines = 4;  // of a reason
   std::map<std::string, std::vector<Line>> refusals;
   for (const WhatIfRow& row : what_if.rows) {
-    if (!row.refusal.empty()) refusals[row.refusal].push_back(LineOf(what_if, row));
+    if (!row.refusal.empty()) refusals[row.refusal].push_back(WhatIfLine(what_if, row));
   }
   std::string text;
   for (auto& [why, lines] : refusals) {
@@ -211,7 +211,7 @@ std::string EffectsText(const WhatIf& what_if) {
   for (const WhatIfEffect& effect : what_if.effects) {
     const auto axis = std::ranges::find(what_if.axes, effect.axis, &WhatIfAxis::name);
     if (axis->values.size() < 2) continue;
-    if (effect.factor < kWorthSaying) {
+    if (effect.factor < kFactorWorthSaying) {
       text += fmt::format("  {}: nothing\n", effect.axis);
       continue;
     }

@@ -1,6 +1,7 @@
 #include "launch/lab/workload_of_run.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <utility>
 
@@ -17,37 +18,101 @@
 namespace rowhouse {
 namespace {
 
-// The share of a feature's ids that each of its groups has, from a sample of ids all over the
-// table.
-std::vector<double> SharesOfGroups(const FeatureTable& feature) {
-  std::vector<double> shares(feature.groups.size(), 1.0);
-  if (shares.size() < 2) return shares;
-  constexpr uint64_t kSampled = 4096;
-  const uint64_t rows = feature.table.rows;
-  const uint64_t count = std::min(rows, kSampled);
-  std::vector<uint64_t> ids(count);
-  const Scatter scatter(rows, /*key=*/1);
-  for (uint64_t i = 0; i < count; ++i) ids[i] = scatter(i);
-  std::vector<uint32_t> groups(count);
-  feature.kind->Assign(ids, groups);
-  std::ranges::fill(shares, 0.0);
-  for (const uint32_t group : groups) shares[group] += 1.0 / static_cast<double>(count);
-  return shares;
-}
+// A feature's ids in one of its groups.
+struct Piece {
+  IdDistribution ids;
+  double share = 0;          // of the feature's lookups
+  std::vector<double> rows;  // of each part: how many of its table's rows the ids are
+};
 
-size_t GroupOfPart(const FeatureTable& feature, size_t part) {
-  for (size_t g = 0; g < feature.groups.size(); ++g) {
-    const IdGroup& group = feature.groups[g];
-    if (part >= group.first_part && part < group.first_part + group.parts) return g;
+// The groups' pieces. The hottest ids, if the source knows them, are each in its own group; of the
+// others each group has as many as of ids all over the table.
+class Pieces {
+ public:
+  Pieces(const Settings& settings, size_t f, double exponent)
+      : feature_(settings.embedding.features[f]),
+        all_(IdDistribution::Zipf(static_cast<double>(feature_.table.rows), exponent)) {
+    constexpr uint64_t kSampled = 1 << 14;
+    constexpr size_t kHottest = 1024;
+    sample_.resize(std::min(feature_.table.rows, kSampled));
+    const Scatter scatter(feature_.table.rows, /*key=*/1);
+    for (uint64_t i = 0; i < sample_.size(); ++i) sample_[i] = scatter(i);
+    groups_.resize(sample_.size());
+    feature_.kind->Assign(sample_, groups_);
+    if (exponent <= 0 || feature_.groups.size() < 2) return;
+    const std::vector<uint64_t> hot =
+        HottestIds(settings.data_source(), settings.data, f, kHottest);
+    groups_of_hot_.resize(hot.size());
+    feature_.kind->Assign(hot, groups_of_hot_);
+    const double first = all_.groups()[0].probability;
+    for (size_t k = 0; k < hot.size(); ++k) {
+      hot_.push_back(first * std::pow(static_cast<double>(k + 1), -exponent));
+    }
   }
-  return 0;
-}
+
+  Piece Of(size_t group) const {
+    const auto sampled = static_cast<double>(std::ranges::count(groups_, group));
+    const auto ids = static_cast<double>(feature_.table.rows);
+    const double of_sample = sampled / static_cast<double>(sample_.size());
+    if (feature_.groups.size() == 1) return {all_, 1, RowsOf(group, ids)};
+    std::vector<IdDistribution::Group> alike;
+    for (size_t k = 0; k < hot_.size(); ++k) {
+      if (groups_of_hot_[k] == group) alike.push_back({1, hot_[k]});
+    }
+    const auto hot = static_cast<double>(hot_.size());
+    const double others = ids * of_sample - static_cast<double>(alike.size());
+    if (ids > hot && others > 0) {
+      double share_of_hot = 0;
+      const IdDistribution cold = all_.Without(hot, &share_of_hot);
+      for (const IdDistribution::Group& some : cold.groups()) {
+        alike.push_back({some.rows * others / (ids - hot), some.probability * (1 - share_of_hot)});
+      }
+    }
+    Piece piece{.ids = {}, .share = 0, .rows = RowsOf(group, ids * of_sample)};
+    for (const IdDistribution::Group& some : alike) piece.share += some.rows * some.probability;
+    if (piece.share > 0) piece.ids = IdDistribution::Of(std::move(alike));
+    return piece;
+  }
+
+ private:
+  // Between the least and the greatest row of the sampled ids, and beyond them as far as one is
+  // from the next; at most as many as `ids`.
+  std::vector<double> RowsOf(size_t group, double ids) const {
+    std::vector<uint64_t> mine;
+    for (size_t i = 0; i < sample_.size(); ++i) {
+      if (groups_[i] == group) mine.push_back(sample_[i]);
+    }
+    std::vector<double> result;
+    std::vector<uint64_t> rows(mine.size());
+    const IdGroup& of_group = feature_.groups[group];
+    for (size_t p = of_group.first_part; p < of_group.first_part + of_group.parts; ++p) {
+      feature_.kind->Resolve(p, mine, rows);
+      const auto [least, greatest] =
+          rows.empty() ? std::ranges::min_max_result<uint64_t>{} : std::ranges::minmax(rows);
+      const auto span = static_cast<double>(greatest - least);
+      const auto between = static_cast<double>(std::max<size_t>(2, mine.size()) - 1);
+      const bool are_all = sample_.size() == feature_.table.rows;
+      result.push_back(std::min(ids, span + (are_all ? 1 : std::max(1.0, 2 * span / between))));
+    }
+    return result;
+  }
+
+  const FeatureTable& feature_;
+  const IdDistribution all_;
+  std::vector<uint64_t> sample_;         // ids
+  std::vector<uint32_t> groups_;         // of each
+  std::vector<uint32_t> groups_of_hot_;  // of the hottest ids
+  std::vector<double> hot_;              // their shares of the feature's lookups
+};
 
 // Lookups of the physical tables, and how they are spread.
 class Lookups {
  public:
   Lookups(const Settings& settings, const AccessCounts* accesses, Workload* workload)
-      : tables_(settings.embedding), accesses_(accesses), workload_(*workload) {
+      : settings_(settings),
+        tables_(settings.embedding),
+        accesses_(accesses),
+        workload_(*workload) {
     parts_.resize(tables_.physical.size());
     workload_.lookups.assign(tables_.physical.size(), 0.0);
   }
@@ -69,47 +134,64 @@ class Lookups {
     const FeatureTable& feature = tables_.features[f];
     const double length = workload_.step.bag_lengths[f];
     if (length <= 0) return;
-    const auto ids = static_cast<double>(feature.table.rows);
     const double exponent = workload_.step.zipf_exponent;
-    const std::vector<double> shares = SharesOfGroups(feature);
-    for (size_t p = 0; p < feature.parts.size(); ++p) {
-      const double share = shares[GroupOfPart(feature, p)];
-      if (share <= 0) continue;
-      Add(feature.parts[p], IdDistribution::Zipf(std::max(1.0, ids * share), exponent),
-          length * share, feature.table.kind == "hashed");
+    const Pieces pieces(settings_, f, exponent);
+    for (size_t g = 0; g < feature.groups.size(); ++g) {
+      const Piece piece = pieces.Of(g);
+      if (piece.share <= 0) continue;
+      for (size_t p = 0; p < feature.groups[g].parts; ++p) {
+        Add(feature.parts[feature.groups[g].first_part + p], piece.ids, piece.rows[p],
+            length * piece.share, feature.table.kind == "hashed");
+      }
     }
     if (feature.weights) {
-      Add(*feature.weights, IdDistribution::Zipf(ids, exponent), length, /*is_hashed=*/false);
+      const auto ids = static_cast<double>(feature.table.rows);
+      Add(*feature.weights, IdDistribution::Zipf(ids, exponent), ids, length, /*is_hashed=*/false);
     }
   }
 
-  void Add(TableId table, IdDistribution ids, double lookups, bool is_hashed) {
+  void Add(TableId table, IdDistribution ids, double rows, double lookups, bool is_hashed) {
     workload_.lookups[Raw(table)] += lookups;
     OfPhysical& physical = parts_[Raw(table)];
-    physical.ids.emplace_back(std::move(ids), lookups);
     physical.is_hashed = physical.is_hashed || is_hashed;
+    physical.ids.push_back({std::move(ids), rows, lookups});
   }
 
   IdDistribution OfTable(const TableSpec& table) const {
     const auto rows = static_cast<double>(table.rows);
     const OfPhysical& physical = parts_[Raw(table.id)];
-    std::vector<IdDistribution::Part> parts;
-    bool are_shared = physical.is_hashed;  // rows by several ids
-    for (const auto& [distribution, lookups] : physical.ids) {
-      parts.push_back({&distribution, lookups});
-      are_shared = are_shared || distribution.rows() > rows;
+    if (physical.ids.empty()) return IdDistribution::Uniform(rows);
+    std::vector<IdDistribution> spread;
+    double of_all = 0, most = 0;
+    for (const OfFeature& one : physical.ids) {
+      of_all += one.rows;
+      most = std::max(most, one.rows);
+      const double own = physical.ids.size() == 1 ? rows : one.rows;
+      spread.push_back(physical.is_hashed ? one.ids : one.ids.Hashed(own, /*evenly=*/true));
     }
-    if (parts.empty()) return IdDistribution::Uniform(rows);
-    if (!are_shared) return IdDistribution::Mixed(parts);
-    return IdDistribution::Joined(parts).Hashed(rows, /*evenly=*/!physical.is_hashed);
+    std::vector<IdDistribution::Part> parts;
+    for (size_t i = 0; i < spread.size(); ++i) {
+      parts.push_back({&spread[i], physical.ids[i].lookups});
+    }
+    if (physical.is_hashed) return IdDistribution::Joined(parts).Hashed(rows, /*evenly=*/false);
+    // Features whose rows fit beside each other have rows of their own, but for those between two.
+    constexpr double kRounding = 1.02;
+    const bool fit = of_all <= kRounding * rows + static_cast<double>(parts.size() - 1);
+    if (!fit || most >= rows) return IdDistribution::Mixed(parts);
+    return IdDistribution::Joined(parts).Hashed(rows, /*evenly=*/true);
   }
 
-  // What is looked up in a physical table: ids of features, and how many of each a sample has.
+  struct OfFeature {
+    IdDistribution ids;
+    double rows = 0;     // of the table, that these are
+    double lookups = 0;  // a sample
+  };
   struct OfPhysical {
-    std::vector<std::pair<IdDistribution, double>> ids;
+    std::vector<OfFeature> ids;
     bool is_hashed = false;
   };
 
+  const Settings& settings_;
   const EmbeddingTables& tables_;
   const AccessCounts* accesses_;
   Workload& workload_;

@@ -10,6 +10,7 @@
 
 #include "common/counted.h"
 #include "launch/model/ckpt_figures.h"
+#include "launch/model/ckpt_verify.h"
 #include "ps/store/directory_state.h"
 #include "ps/store/store_environment.h"
 
@@ -20,19 +21,36 @@ std::string DescribeFiles(const std::vector<RowStoreLevel>& levels) {
   return fmt::format("{} in {}", Megabytes(BytesOf(levels)), Counted(FilesOf(levels), "file"));
 }
 
-// Says in the shard's directory and in the manifest which rows it has; "": not known, so that a
-// model whose compaction is cut off can be read.
+// Says in the shard's directory and in the manifest which rows it has; "": not known.
 Status NoteStamp(const std::string& model_dir, const SavedShard& shard, const std::string& stamp) {
   ASSIGN_OR_RETURN(Manifest manifest, ReadManifest(model_dir));
-  if (manifest.config.file.empty()) {  // Of an older program: it names no rows.
-    return WriteState(shard.directory, {.is_clean = true, .step = manifest.steps, .stamp = stamp});
-  }
   std::ranges::find(manifest.shards, shard.shard, &SavedShard::shard)->stamp = stamp;
   const DirectoryState state = {.is_clean = true, .step = manifest.steps, .stamp = stamp};
   // The manifest must not name rows that the directory does not have.
   if (!stamp.empty()) RETURN_IF_ERROR(WriteState(shard.directory, state));
   RETURN_IF_ERROR(WriteManifest(model_dir, manifest));
   return stamp.empty() ? WriteState(shard.directory, state) : OkStatus();
+}
+
+// While a shard is compacted, and after a kill, the rows digest alone says which rows are the
+// model's: it is in the manifest before the first stamp is taken away, and rows without a stamp are
+// compared with it before they get one.
+Status KeepRowsKnown(const std::string& model_dir, const SavedRows& model,
+                     const NodeOptions& storage) {
+  const bool are_named = std::ranges::none_of(
+      model.manifest().shards, [](const SavedShard& saved) { return saved.stamp.empty(); });
+  ASSIGN_OR_RETURN(Manifest manifest, ReadManifest(model_dir));
+  if (are_named && !manifest.rows_digest.empty()) return OkStatus();
+  if (!are_named && manifest.rows_digest.empty()) {
+    return CorruptionError("the manifest names neither rows nor their digest; put back a copy");
+  }
+  CkptFigures found;
+  found.json = {{"saves", nlohmann::ordered_json::array()}};
+  RETURN_IF_ERROR(VerifySave(model_dir, storage, &found)
+                      .Annotate("the rows that a compaction was cut off at are not as saved"));
+  if (!manifest.rows_digest.empty()) return OkStatus();
+  manifest.rows_digest = found.json["saves"][0]["rows_digest"];
+  return WriteManifest(model_dir, manifest);
 }
 
 }  // namespace
@@ -47,16 +65,19 @@ Status CompactShards(const std::string& model_dir, const SavedRows& model,
   // Errors come before anything is changed.
   std::vector<std::string> compressions;
   for (const SavedShard& saved : model.manifest().shards) {
-    ASSIGN_OR_RETURN(const auto files, model.OpenShard(saved));
+    ASSIGN_OR_RETURN(const auto files,
+                     model.OpenShard(saved, {.read_only = true}, /*compares_digest=*/true));
     compressions.push_back(given);
     if (!given.empty()) continue;
     ASSIGN_OR_RETURN(compressions.back(), files->compression());
   }
+  RETURN_IF_ERROR(KeepRowsKnown(model_dir, model, storage));
   for (size_t s = 0; s < compressions.size(); ++s) {
     const SavedShard& saved = model.manifest().shards[s];
     const std::string& compression = compressions[s];
     ASSIGN_OR_RETURN(const auto rows,
-                     model.OpenShard(saved, {.environment = environment_of(compression)}));
+                     model.OpenShard(saved, {.environment = environment_of(compression)},
+                                     /*compares_digest=*/true));
     RETURN_IF_ERROR(NoteStamp(model_dir, saved, ""));
     const std::vector<RowStoreLevel> before = rows->levels();
     RETURN_IF_ERROR(rows->Compact().Annotate(fmt::format("shard {}", Raw(saved.shard))));

@@ -9,7 +9,6 @@
 #include "launch/model/model_lock.h"
 #include "launch/model/model_settings.h"
 #include "launch/model/saved_rows.h"
-#include "ps/store/checkpoint_part.h"
 #include "sharding/rows/optimizer.h"
 #include "sharding/rows/record_weights.h"
 #include "sharding/rows/rows_digest.h"
@@ -38,7 +37,7 @@ class Save {
   void Note(const Status& status);
   void VerifyFiles();
   void VerifyShard(const SavedRows& rows, const SavedShard& shard);
-  Status AddRows(const SavedShard& shard, RowStore& store);
+  Status AddRows(RowStore& store);
   Status AddRow(TableId table, RowId row, uint16_t first_column, std::span<const std::byte> record);
   Status AddRowsOnWorkers(const SavedRows& rows);
   void CompareDigests();
@@ -50,6 +49,7 @@ class Save {
   std::vector<Table> tables_;
   RowsDigest digest_;
   uint64_t rows_ = 0;
+  bool is_digest_saved_ = false;  // A save in mid-run does not take the time.
   nlohmann::ordered_json faults_ = nlohmann::ordered_json::array();
   Status first_;
 };
@@ -82,8 +82,7 @@ Status Save::AddRow(TableId table, RowId row, uint16_t first_column,
   return OkStatus();
 }
 
-Status Save::AddRows(const SavedShard& shard, RowStore& store) {
-  if (!shard.checksum.empty()) RETURN_IF_ERROR(CheckPart(shard.directory, shard.checksum));
+Status Save::AddRows(RowStore& store) {
   RETURN_IF_ERROR(store.Verify([this](TableId table) {
     return Raw(table) < tables_.size() ? tables_[Raw(table)].spec.name : "that is not the model's";
   }));
@@ -94,8 +93,8 @@ Status Save::AddRows(const SavedShard& shard, RowStore& store) {
 }
 
 void Save::VerifyShard(const SavedRows& rows, const SavedShard& shard) {
-  const auto store = rows.OpenShard(shard);
-  Note((store.ok() ? AddRows(shard, *store.value()) : store.status())
+  const auto store = rows.OpenShard(shard, {.read_only = true}, /*compares_digest=*/true);
+  Note((store.ok() ? AddRows(*store.value()) : store.status())
            .Annotate(fmt::format("shard {}", Raw(shard.shard))));
 }
 
@@ -110,10 +109,8 @@ Status Save::AddRowsOnWorkers(const SavedRows& rows) {
 }
 
 void Save::CompareDigests() {
-  if (manifest_.rows_digest.empty()) {
-    manifest_.rows_digest = digest_.hex();  // Saved in mid-run, when nobody asked for it.
-    return;
-  }
+  is_digest_saved_ = !manifest_.rows_digest.empty();
+  if (!is_digest_saved_) manifest_.rows_digest = digest_.hex();
   if (manifest_.rows_digest == digest_.hex()) return;
   Note(CorruptionError("the digest of all rows is {}, and was {}", digest_.hex(),
                        manifest_.rows_digest));
@@ -141,9 +138,11 @@ Status Save::Verify() {
   };
   Note(verify());
   if (first_.ok()) {
-    out_.Say("  whole: step {}, {}, {}, {}, rows digest {}, {}\n", manifest_.steps,
+    out_.Say("  whole: step {}, {}, {}, {}, rows digest {}{}, {}\n", manifest_.steps,
              Counted(FilesOf(manifest_).size(), "file"), Counted(manifest_.shards.size(), "shard"),
-             Counted(rows_, "row"), digest_.hex(), ModelDigestText(manifest_));
+             Counted(rows_, "row"), digest_.hex(),
+             is_digest_saved_ ? "" : " (computed now: a save in mid-run has none to compare)",
+             ModelDigestText(manifest_));
   }
   out_.json["saves"].push_back({{"directory", directory_},
                                 {"whole", first_.ok()},
@@ -156,6 +155,10 @@ Status Save::Verify() {
 }
 
 }  // namespace
+
+Status VerifySave(const std::string& directory, const NodeOptions& storage, CkptFigures* out) {
+  return Save(directory, storage, out).Verify();
+}
 
 Status VerifyModel(const std::string& model_dir, const NodeOptions& storage, CkptFigures* out) {
   const std::vector<std::string> checkpoints = CheckpointDirectoriesOf(model_dir);
@@ -171,7 +174,7 @@ Status VerifyModel(const std::string& model_dir, const NodeOptions& storage, Ckp
     const bool is_gone = hold.status().code() == StatusCode::kUnavailable ||
                          !std::filesystem::exists(directory, ignored);
     if (is_gone) continue;  // A run has deleted it, or does so now.
-    const Status status = Save(directory, storage, out).Verify();
+    const Status status = VerifySave(directory, storage, out);
     is_any_whole = is_any_whole || status.ok();
     if (first.ok()) first = status.Annotate(directory);
   }
@@ -188,7 +191,7 @@ Status VerifyModel(const std::string& model_dir, const NodeOptions& storage, Ckp
     return first;
   }
   if (!lock.ok()) return lock.status();
-  const Status status = Save(model_dir, storage, out).Verify();
+  const Status status = VerifySave(model_dir, storage, out);
   return first.ok() ? status : first;
 }
 

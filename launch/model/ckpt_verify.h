@@ -18,4 +18,7 @@ namespace rowhouse {
 // there is nothing to verify, or if rows cannot be read here: in use, or on another host.
 Status VerifyModel(const std::string& model_dir, const NodeOptions& storage, CkptFigures* out);
 
+// Of one save alone, which nobody may change meanwhile; out->json["saves"] gets an element.
+Status VerifySave(const std::string& directory, const NodeOptions& storage, CkptFigures* out);
+
 }  // namespace rowhouse

@@ -72,20 +72,20 @@ Result<ExportIndex> ParseIndex(const nlohmann::json& json) {
 }  // namespace
 
 Status WriteExportIndex(const std::string& directory, const ExportIndex& index) {
-  using Json = nlohmann::ordered_json;
-  Json json = {{"format_version", ExportIndex::kFormatVersion},
-               {"model_id", index.model_id},
-               {"model_digest", index.model_digest},
-               {"dense_digest", index.dense_digest},
-               {"steps", index.steps},
-               {"format", index.format},
-               {"stored", index.is_stored},
-               {"untrained", index.untrained},
-               {"interaction", index.interaction},
-               {"interaction_itself", index.interaction_itself},
-               {"loss_threshold", index.loss_threshold},
-               {"tables", Json::array()},
-               {"dense", Json::array()}};
+  using OrderedJson = nlohmann::ordered_json;
+  OrderedJson json = {{"format_version", ExportIndex::kFormatVersion},
+                      {"model_id", index.model_id},
+                      {"model_digest", index.model_digest},
+                      {"dense_digest", index.dense_digest},
+                      {"steps", index.steps},
+                      {"format", index.format},
+                      {"stored", index.is_stored},
+                      {"untrained", index.untrained},
+                      {"interaction", index.interaction},
+                      {"interaction_itself", index.interaction_itself},
+                      {"loss_threshold", index.loss_threshold},
+                      {"tables", OrderedJson::array()},
+                      {"dense", OrderedJson::array()}};
   for (const ExportIndex::Table& table : index.tables) {
     json["tables"].push_back({{"name", table.name},
                               {"file", table.file},
@@ -116,7 +116,11 @@ Result<ExportIndex> ReadExportIndex(const std::string& directory) {
   const Result<nlohmann::json> json = ParseJson(text.value());
   if (!json.ok()) return CorruptionError("{} {}", path, json.status().message());
   try {
-    if (IsSealed(text.value())) RETURN_IF_ERROR(CheckSeal(text.value()).Annotate(path));
+    // Other versions are refused.
+    if (IsSealed(text.value()) ||
+        json.value().at("format_version") == ExportIndex::kFormatVersion) {
+      RETURN_IF_ERROR(CheckSeal(text.value()).Annotate(path));
+    }
     Result<ExportIndex> index = ParseIndex(json.value());
     if (!index.ok()) return index.status().Annotate(path);
     return index;

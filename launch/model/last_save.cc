@@ -76,6 +76,21 @@ std::optional<LastSave> NewestWhole(const std::string& model_dir, const std::str
   return std::nullopt;
 }
 
+bool HoldsFilesOfSave(const std::string& model_dir) {
+  std::error_code error;
+  for (fs::directory_iterator at(model_dir, error), end; !error && at != end; at.increment(error)) {
+    if (at->path().filename().string().starts_with("dense-")) return true;
+  }
+  return false;
+}
+
+// Whether it is still the model's: a run beside may have replaced it by its own.
+bool IsStillSaved(const std::string& model_dir, const Manifest& manifest) {
+  const Result<Manifest> now = ReadManifest(model_dir);
+  return now.ok() && now.value().model_id == manifest.model_id &&
+         now.value().steps == manifest.steps;
+}
+
 }  // namespace
 
 std::string CheckpointDirectory(const std::string& model_dir, const std::string& name) {
@@ -157,7 +172,14 @@ std::string RowDirectoryOf(const std::string& model_dir, const std::string& row_
 Result<LastSave> FindLastSave(const std::string& model_dir, const std::string& row_dir,
                               const std::string& host) {
   std::optional<LastSave> checkpoint = NewestWhole(model_dir, row_dir, host);
-  if (!HasManifest(model_dir) && checkpoint) return std::move(*checkpoint);
+  if (!HasManifest(model_dir) && checkpoint) {
+    LOG_IF(WARNING, HoldsFilesOfSave(model_dir)) << CleanText(
+        fmt::format("{0} holds files of a save at the end of a run, but its manifest.json is gone: "
+                    "{1} is taken in its place, which may be older; put the manifest back to have "
+                    "that save",
+                    model_dir, checkpoint->directory));
+    return std::move(*checkpoint);
+  }
   ASSIGN_OR_RETURN(const SavedRows rows, SavedRows::Open(model_dir, row_dir));
   const Status unchanged = rows.CheckUnchanged();
   if (!unchanged.ok() && !checkpoint) return unchanged;
@@ -170,7 +192,15 @@ Result<LastSave> FindLastSave(const std::string& model_dir, const std::string& r
     // A checkpoint is made before the test and the digest at the end of a run.
     const bool is_same = checkpoint->manifest.model_id == ended.model_id &&
                          checkpoint->manifest.steps == ended.steps;
-    if (is_same && CheckModelFiles(model_dir, ended).ok()) {
+    const Status whole = is_same ? CheckModelFiles(model_dir, ended) : OkStatus();
+    if (!whole.ok() && IsStillSaved(model_dir, ended)) {
+      return MakeStatus(whole.code(),
+                        "{}. Put the file back (rowhouse ckpt verify names all that are damaged), "
+                        "or name the checkpoint of the same step: --model_dir={} (for --load, copy "
+                        "it to a directory of its own)",
+                        whole.message(), checkpoint->directory);
+    }
+    if (is_same && whole.ok()) {
       checkpoint->directory = model_dir;
       std::vector<SavedShard> parts = std::move(checkpoint->manifest.shards);
       checkpoint->manifest = ended;

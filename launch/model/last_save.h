@@ -54,9 +54,11 @@ struct LastSave {
 };
 
 // The save that a run goes on from: the one in `model_dir` if no run has changed its rows since, or
-// the newest whole checkpoint if that is as new. Warns of checkpoints that are not whole. `host`:
+// the newest whole checkpoint if that is as new. Warns of checkpoints that are not whole, and of
+// files of a save whose manifest is gone. `host`:
 // this machine; parts on others are taken to be whole, and are checked by their PS nodes. kUsage
-// with the reason if there is none.
+// with the reason if there is none; kCorruption, naming the file, if the save in `model_dir` would
+// count and is damaged: no checkpoint takes its place unasked.
 Result<LastSave> FindLastSave(const std::string& model_dir, const std::string& row_dir,
                               const std::string& host);
 

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "common/counted.h"
 #include "common/digest.h"
@@ -34,7 +35,6 @@ bool IsNamed(std::string_view name, std::string_view prefix, std::string_view le
 }
 bool IsDenseFile(std::string_view name) { return IsNamed(name, "dense-", kDigits, ".bin"); }
 bool IsCurveFile(std::string_view name) { return IsNamed(name, "curve-", kDigits, ".json"); }
-// Of version 1 with the step, later with the checksum.
 bool IsDataFile(std::string_view name, std::string_view kind) {
   return IsNamed(name, fmt::format("data-{}-", kind), kHexDigits, ".bin");
 }
@@ -46,21 +46,12 @@ bool IsDataFile(std::string_view name) {
          IsDataFile(name, kind);
 }
 
-// Removes files by their names in the directory, whatever older manifests say. A file that cannot
-// be removed is no error.
-void RemoveFilesNotIn(const Manifest& manifest, const std::string& model_dir) {
-  const auto is_kept = [&](const std::string& name) {
-    return std::ranges::count(FilesOf(manifest), name, &ModelFile::file) > 0;
-  };
-  std::error_code ignored;
-  std::vector<std::filesystem::path> others;
-  for (std::filesystem::directory_iterator at(model_dir, ignored), end; !ignored && at != end;
-       at.increment(ignored)) {
-    const std::string name = at->path().filename().string();
-    const bool is_of_model = IsDenseFile(name) || IsCurveFile(name) || IsDataFile(name);
-    if (is_of_model && !is_kept(name)) others.push_back(at->path());
-  }
-  for (const std::filesystem::path& other : others) std::filesystem::remove(other, ignored);
+// While files of a save are made or removed: the names of these, one a line, so that the next save
+// removes what a killed one left.
+constexpr const char* kSavingFile = "saving.list";
+
+bool IsNamedByUs(std::string_view name) {
+  return IsDenseFile(name) || IsCurveFile(name) || IsDataFile(name);
 }
 
 nlohmann::json FilesToJson(const std::vector<ModelFile>& files) {
@@ -106,7 +97,7 @@ Status ParseFiles(const nlohmann::json& json, Manifest* manifest) {
   for (const nlohmann::json& one : json) {
     ModelFile file{.kind = one.at("kind").get<std::string>(),
                    .file = one.at("file").get<std::string>(),
-                   .digest = one.value("xxh3_128", one.value("xxh3_64", "")),
+                   .digest = one.at("xxh3_128").get<std::string>(),
                    .is_linked = one.value("is_linked", false)};
     ASSIGN_OR_RETURN(file.bytes, ReadJsonNumber(one.at("bytes"), "files.bytes", UINT64_MAX));
     RETURN_IF_ERROR(AddFile(std::move(file), manifest));
@@ -114,46 +105,20 @@ Status ParseFiles(const nlohmann::json& json, Manifest* manifest) {
   return OkStatus();
 }
 
-// Before version 3 two of them stood outside of the list.
-Status ParseOlderFiles(const nlohmann::json& json, Manifest* manifest) {
-  const nlohmann::json& dense = json.at("dense");
-  ModelFile file{.kind = manifest->dense.kind,
-                 .file = dense.at("file").get<std::string>(),
-                 .digest = dense.at("xxh3_64").get<std::string>()};
-  ASSIGN_OR_RETURN(const uint64_t floats,
-                   ReadJsonNumber(dense.at("floats"), "dense.floats", UINT64_MAX / sizeof(float)));
-  file.bytes = floats * sizeof(float);
-  RETURN_IF_ERROR(AddFile(std::move(file), manifest));
-  if (!json.contains("curve")) return OkStatus();
-  const nlohmann::json& curve = json.at("curve");
-  return AddFile({.kind = manifest->curve.kind,
-                  .file = curve.at("file").get<std::string>(),
-                  .bytes = ModelFile::kUnknownBytes,
-                  .digest = curve.at("xxh3_64").get<std::string>()},
-                 manifest);
-}
-
-// What it says of the data and the settings: version 1 had less.
+// What it says of the data and the settings.
 Status ParseData(const nlohmann::json& json, Manifest* manifest) {
-  manifest->model_settings = json.value("model_settings", "");
-  manifest->data_digest = json.value("data_digest", "");
-  manifest->data_settings = json.value("data_settings", "");
+  manifest->model_settings = json.at("model_settings").get<std::string>();
+  manifest->data_digest = json.at("data_digest").get<std::string>();
+  manifest->data_settings = json.at("data_settings").get<std::string>();
   manifest->data_position = json.value("data_position", "");
-  if (json.contains("data_first_step")) {
-    ASSIGN_OR_RETURN(manifest->data_first_step, ReadJsonNumber(json.at("data_first_step"),
-                                                               "data_first_step", manifest->steps));
-  }
-  manifest->dense_digest = json.value("dense_digest", "");
-  return json.contains("files") ? ParseFiles(json.at("files"), manifest) : OkStatus();
+  ASSIGN_OR_RETURN(manifest->data_first_step,
+                   ReadJsonNumber(json.at("data_first_step"), "data_first_step", manifest->steps));
+  manifest->dense_digest = json.at("dense_digest").get<std::string>();
+  return ParseFiles(json.at("files"), manifest);
 }
 
 Result<Manifest> ParseManifest(const nlohmann::json& json) {
   Manifest manifest;
-  const int version = json.at("format_version").get<int>();
-  if (version > Manifest::kFormatVersion) {
-    return UsageError("format version {} is newer than this program, which reads up to {}", version,
-                      Manifest::kFormatVersion);
-  }
   manifest.model_id = json.at("model_id").get<std::string>();
   manifest.config_digest = json.at("config_digest").get<std::string>();
   ASSIGN_OR_RETURN(manifest.steps, ReadJsonNumber(json.at("steps"), "steps", UINT64_MAX));
@@ -165,12 +130,33 @@ Result<Manifest> ParseManifest(const nlohmann::json& json) {
   RETURN_IF_ERROR(CheckOptimizers(manifest.tables));
   ASSIGN_OR_RETURN(manifest.plan, Plan::FromJson(json.at("plan"), manifest.tables));
   ASSIGN_OR_RETURN(manifest.shards, SavedShardsFromJson(json.at("shards")));
-  if (version < 3) RETURN_IF_ERROR(ParseOlderFiles(json, &manifest));
   if (manifest.dense.file.empty()) return CorruptionError("files: no dense file is listed");
-  if (version >= 3 && manifest.config.file.empty()) {
+  if (manifest.config.file.empty()) {
     return CorruptionError("files: {} is not listed", kConfigFile);
   }
   return manifest;
+}
+
+// Of a newer program nothing is known, but that it seals what it writes.
+Status CheckVersion(const nlohmann::json& json, const std::string& text) {
+  if (!json.is_object() || !json.contains("format_version")) {
+    return CorruptionError(
+        "is no manifest of a model of Rowhouse, as it has no format_version; if it is another "
+        "program's, give another --model_dir");
+  }
+  const int version = json.at("format_version").get<int>();
+  if (IsSealed(text) || version == Manifest::kFormatVersion) RETURN_IF_ERROR(CheckSeal(text));
+  if (version > Manifest::kFormatVersion) {
+    return UsageError("format version {} is newer than this program, which reads up to {}", version,
+                      Manifest::kFormatVersion);
+  }
+  if (version < Manifest::kFormatVersion) {
+    return UsageError(
+        "format version {} is of an earlier build, which saved models without digests of what "
+        "decides their scores; train anew, with --overwrite or into another --model_dir",
+        version);
+  }
+  return OkStatus();
 }
 
 }  // namespace
@@ -191,11 +177,7 @@ Result<Manifest> ReadManifest(const std::string& model_dir) {
   try {
     const Result<nlohmann::json> json = ParseJson(text);
     if (!json.ok()) return json.status().Annotate(path);
-    // Of a newer program nothing is known.
-    const int version = json.value().at("format_version").get<int>();
-    if (IsSealed(text) || version == Manifest::kFormatVersion) {
-      RETURN_IF_ERROR(CheckSeal(text).Annotate(path));
-    }
+    RETURN_IF_ERROR(CheckVersion(json.value(), text).Annotate(path));
     Result<Manifest> manifest = ParseManifest(json.value());
     if (!manifest.ok()) return manifest.status().Annotate(path);
     return manifest;
@@ -206,31 +188,58 @@ Result<Manifest> ReadManifest(const std::string& model_dir) {
 
 namespace {
 
-Result<ModelFile> SaveDataFile(const std::string& model_dir, const DatasetFile& file) {
+Result<ModelFile> DescribeDataFile(const DatasetFile& file) {
   CHECK(!file.kind.empty() && file.kind.find_first_not_of(kKindLetters) == std::string::npos)
       << file.kind;
   FileDigest digest{.bytes = file.bytes.size(), .xxh3_128 = DigestOf(file.bytes)};
   if (!file.path.empty()) {
     ASSIGN_OR_RETURN(digest, DigestFile(file.path));
   }
-  ModelFile saved{.kind = file.kind,
-                  .file = fmt::format("data-{}-{}.bin", file.kind, digest.xxh3_128),
-                  .bytes = digest.bytes,
-                  .digest = digest.xxh3_128,
-                  .is_linked = !file.path.empty()};
-  const std::string path = model_dir + "/" + saved.file;
-  RETURN_IF_ERROR(file.path.empty() ? WriteFileDurably(path, file.bytes)
-                                    : LinkOrCopyDurably(file.path, path));
-  return saved;
+  return ModelFile{.kind = file.kind,
+                   .file = fmt::format("data-{}-{}.bin", file.kind, digest.xxh3_128),
+                   .bytes = digest.bytes,
+                   .digest = digest.xxh3_128,
+                   .is_linked = !file.path.empty()};
 }
 
-// Writes a file of these bytes.
-Status SaveFile(const std::string& model_dir, const std::string& name, std::string_view bytes,
-                ModelFile* file) {
+// Fills in what the manifest says of a file of these bytes.
+void Describe(const std::string& name, std::string_view bytes, ModelFile* file) {
   file->file = name;
   file->bytes = bytes.size();
   file->digest = DigestOf(bytes);
-  return WriteFileDurably(model_dir + "/" + name, bytes);
+}
+
+// The files of the save in `model_dir`, and of one that was cut off there.
+std::vector<std::string> FilesOfEarlierSaves(const std::string& model_dir) {
+  std::vector<std::string> names;
+  if (const Result<Manifest> before = ReadManifest(model_dir); before.ok()) {
+    for (const ModelFile& file : FilesOf(before.value())) names.push_back(file.file);
+  }
+  const Result<std::string> listed = ReadFile(model_dir + "/" + kSavingFile);
+  std::istringstream lines(listed.ok() ? listed.value() : "");
+  for (std::string line; std::getline(lines, line);) names.push_back(line);
+  std::erase_if(names, [](const std::string& name) { return !IsNamedByUs(name); });
+  return names;
+}
+
+Status NoteFilesOfSaves(const std::string& model_dir, const std::vector<std::string>& earlier,
+                        const Manifest& manifest) {
+  std::string text;
+  for (const std::string& name : earlier) text += name + "\n";
+  for (const ModelFile& file : FilesOf(manifest)) text += file.file + "\n";
+  return WriteFileDurably(model_dir + "/" + kSavingFile, text);
+}
+
+// Of the files of earlier saves those that this one does not have. One that cannot be removed is no
+// error.
+void RemoveEarlierFiles(const std::string& model_dir, const std::vector<std::string>& earlier,
+                        const Manifest& manifest) {
+  std::error_code ignored;
+  for (const std::string& name : earlier) {
+    if (std::ranges::count(FilesOf(manifest), name, &ModelFile::file) > 0) continue;
+    std::filesystem::remove(model_dir + "/" + name, ignored);
+  }
+  std::filesystem::remove(model_dir + "/" + kSavingFile, ignored);
 }
 
 nlohmann::json ManifestToJson(const Manifest& manifest) {
@@ -257,7 +266,6 @@ nlohmann::json ManifestToJson(const Manifest& manifest) {
 }  // namespace
 
 Status WriteManifest(const std::string& model_dir, const Manifest& manifest) {
-  CHECK(!manifest.config.file.empty()) << "an older version, which lists other files";
   return WriteFileDurably(ManifestPath(model_dir),
                           SealJson(DumpJson(ManifestToJson(manifest), 1) + "\n"));
 }
@@ -268,28 +276,42 @@ Status SaveModel(const std::string& model_dir, Manifest manifest, const ModelCon
     return std::string_view(reinterpret_cast<const char*>(contents.dense.data()),
                             floats * sizeof(float));
   };
+  const std::string_view dense = bytes_of(contents.dense.size());
   manifest.dense_digest = DigestOf(bytes_of(contents.dense_values));
-  RETURN_IF_ERROR(SaveFile(model_dir, fmt::format("dense-{}.bin", manifest.steps),
-                           bytes_of(contents.dense.size()), &manifest.dense));
+  Describe(fmt::format("dense-{}.bin", manifest.steps), dense, &manifest.dense);
   manifest.data_position = contents.data.position;
   manifest.files.clear();
   for (const DatasetFile& file : contents.data.files) {
-    ASSIGN_OR_RETURN(ModelFile saved, SaveDataFile(model_dir, file));
-    manifest.files.push_back(std::move(saved));
+    ASSIGN_OR_RETURN(ModelFile described, DescribeDataFile(file));
+    manifest.files.push_back(std::move(described));
   }
   manifest.curve.file.clear();
   if (!contents.curve.empty()) {
-    RETURN_IF_ERROR(SaveFile(model_dir, fmt::format("curve-{}.json", manifest.steps),
-                             contents.curve, &manifest.curve));
+    Describe(fmt::format("curve-{}.json", manifest.steps), contents.curve, &manifest.curve);
   }
-  RETURN_IF_ERROR(SaveFile(model_dir, kConfigFile, contents.config_yaml, &manifest.config));
+  Describe(kConfigFile, contents.config_yaml, &manifest.config);
+
+  const std::vector<std::string> earlier = FilesOfEarlierSaves(model_dir);
+  RETURN_IF_ERROR(NoteFilesOfSaves(model_dir, earlier, manifest));
+  const auto path_of = [&](const ModelFile& file) { return model_dir + "/" + file.file; };
+  RETURN_IF_ERROR(WriteFileDurably(path_of(manifest.dense), dense));
+  for (size_t i = 0; i < manifest.files.size(); ++i) {
+    const DatasetFile& file = contents.data.files[i];
+    const std::string path = path_of(manifest.files[i]);
+    RETURN_IF_ERROR(file.path.empty() ? WriteFileDurably(path, file.bytes)
+                                      : LinkOrCopyDurably(file.path, path));
+  }
+  if (!contents.curve.empty()) {
+    RETURN_IF_ERROR(WriteFileDurably(path_of(manifest.curve), contents.curve));
+  }
+  RETURN_IF_ERROR(WriteFileDurably(path_of(manifest.config), contents.config_yaml));
   RETURN_IF_ERROR(WriteManifest(model_dir, manifest));
-  RemoveFilesNotIn(manifest, model_dir);
+  RemoveEarlierFiles(model_dir, earlier, manifest);
   return OkStatus();
 }
 
 std::string ModelDigest(const Manifest& manifest) {
-  if (manifest.rows_digest.empty() || manifest.dense_digest.empty()) return "";
+  if (manifest.rows_digest.empty()) return "";
   std::string text = fmt::format("rows {}\ndense {}\nsettings {}\n", manifest.rows_digest,
                                  manifest.dense_digest, manifest.model_settings);
   for (const ModelFile& file : manifest.files) {
@@ -301,9 +323,7 @@ std::string ModelDigest(const Manifest& manifest) {
 std::string ModelDigestText(const Manifest& manifest) {
   const std::string digest = ModelDigest(manifest);
   if (!digest.empty()) return "model digest " + digest;
-  return manifest.dense_digest.empty()
-             ? "no model digest, as an older program saved it"
-             : "no model digest, as it was saved in mid-run (rowhouse ckpt verify computes it)";
+  return "no model digest, as it was saved in mid-run (rowhouse ckpt verify computes it)";
 }
 
 std::vector<ModelFile> FilesOf(const Manifest& manifest) {
@@ -349,7 +369,6 @@ Result<std::vector<float>> ReadDense(const std::string& model_dir, const Manifes
 }
 
 Result<std::string> ReadConfig(const std::string& model_dir, const Manifest& manifest) {
-  if (manifest.config.file.empty()) return ReadFile(model_dir + "/" + kConfigFile);
   return ReadModelFile(model_dir, manifest.config);
 }
 

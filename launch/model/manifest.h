@@ -10,13 +10,13 @@
 //                        them by hard links
 //   curve-<steps>.json   the learning curve so far (launch/report/training_history.h)
 //   config.yaml          the effective settings, for people and for `--config`
+//   saving.list          during a save: names of the files that it makes and removes
 // Other rows lie in the shards' directories on their hosts. Rows that no step touched are not
 // stored: the initialisers' names and seeds in `tables` stand for them, or, for initial values from
 // a file, its size and XXH3-64.
 //
 // Whoever reads a model reads nothing that its manifest does not list, and compares what is read
-// with the size and digest there. Manifests of versions 1 and 2 have XXH3-64 in place of XXH3-128,
-// none of config.yaml and the rows, and no digest of their own.
+// with the size and digest there. Manifests of other versions are refused.
 //
 // The manifest is written last, by rename, so that a crash leaves the old one. SaveModel is called
 // after every shard has answered FLUSH. docs/storage.md, "A save", says what a crash leaves at each
@@ -37,24 +37,20 @@ namespace rowhouse {
 
 // A file beside the manifest.
 struct ModelFile {
-  std::string kind;    // [a-z0-9_]+, unique in the model
-  std::string file;    // name within the model directory; "": there is none
-  uint64_t bytes = 0;  // its size
-  std::string digest;  // XXH3-128, hex; of older versions XXH3-64
-  // Of a curve in older versions.
-  static constexpr uint64_t kUnknownBytes = UINT64_MAX;
+  std::string kind;        // [a-z0-9_]+, unique in the model
+  std::string file;        // name within the model directory; "": there is none
+  uint64_t bytes = 0;      // its size
+  std::string digest;      // XXH3-128, hex
   bool is_linked = false;  // the source gave a path, not bytes, and is given one
   bool operator==(const ModelFile&) const = default;
 };
 
 struct Manifest {
-  // 2: the data may have begun at a later step than 0, and files of the data source have other
-  // names; a program of version 1 would go on at the wrong sample. 3: all files are in one list.
   static constexpr int kFormatVersion = 3;
 
   std::string model_id;
   std::string config_digest;        // of the settings of the first run; shards have the same
-  std::string model_settings = {};  // launch/settings/going_on.h; "": written by version 1
+  std::string model_settings = {};  // launch/settings/going_on.h
   uint64_t steps = 0;               // applied
   uint64_t steps_per_epoch = 0;     // of the run that saved
   // The step that read the first sample of epoch 0 of the run's data; with `steps` and
@@ -62,15 +58,15 @@ struct Manifest {
   uint64_t data_first_step = 0;
   std::string rows_digest;         // of all rows at `steps`
   std::string data_digest = {};    // Dataset::content_digest(); "": not known, or no files
-  std::string data_settings = {};  // DataSettingsDigest; "": written by version 1
+  std::string data_settings = {};  // DataSettingsDigest
   std::vector<TableSpec> tables;
   Plan plan;
   std::vector<SavedShard> shards;
   ModelFile dense = {.kind = "dense"};
   // Of the dense parameters and the state of their optimizer, without rows on the workers, of which
-  // a plan may have more than another. XXH3-128, hex; "": not known, in older versions.
+  // a plan may have more than another. XXH3-128, hex.
   std::string dense_digest = {};
-  ModelFile config = {.kind = "config"};  // older versions do not list it
+  ModelFile config = {.kind = "config"};
   ModelFile curve = {.kind = "curve"};
   std::string data_position = {};     // DatasetState::position
   std::vector<ModelFile> files = {};  // of the data source
@@ -79,7 +75,7 @@ struct Manifest {
 // True if `model_dir` holds a manifest.
 bool HasManifest(const std::string& model_dir);
 
-// kUsage if there is none or it is of a newer format; kCorruption if it cannot be read, or is not
+// kUsage if there is none or it is of another format; kCorruption if it cannot be read, or is not
 // as it was written.
 Result<Manifest> ReadManifest(const std::string& model_dir);
 
@@ -93,8 +89,8 @@ struct ModelContents {
 };
 
 // Writes dense file, files of the data source, curve, config and manifest, in this order, each
-// durably; then removes such files of models saved there before. Fills in what the manifest says of
-// them.
+// durably; then removes the files that the manifest there before listed, and those of a save that
+// was cut off, and no others. Fills in what the manifest says of them.
 Status SaveModel(const std::string& model_dir, Manifest manifest, const ModelContents& contents);
 
 // The manifest alone, of a model that is there.
@@ -102,7 +98,7 @@ Status WriteManifest(const std::string& model_dir, const Manifest& manifest);
 
 // Says which model this is: equal digests mean the same rows, dense part, model settings and
 // preprocessing, under whatever plan and wherever it was saved. Hex of XXH3-128; "": not known, as
-// the model was saved in mid-run, without the digest of its rows, or by an older program.
+// the model was saved in mid-run, without the digest of its rows.
 std::string ModelDigest(const Manifest& manifest);
 // "model digest <hex>", or why there is none.
 std::string ModelDigestText(const Manifest& manifest);
@@ -118,7 +114,7 @@ Status CheckModelFiles(const std::string& model_dir, const Manifest& manifest);
 // kCorruption as CheckModelFile.
 Result<std::vector<float>> ReadDense(const std::string& model_dir, const Manifest& manifest);
 
-// The text of config.yaml; of an older version as it is. kCorruption as CheckModelFile.
+// The text of config.yaml. kCorruption as CheckModelFile.
 Result<std::string> ReadConfig(const std::string& model_dir, const Manifest& manifest);
 
 // What the data source kept with the model. Files that it gave by path have a path in `model_dir`.

@@ -10,6 +10,7 @@
 // the file system's do. Threads: any.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <string>
 
@@ -18,20 +19,27 @@
 
 namespace rowhouse {
 
-// For a run that writes into `model_dir`, from before it changes anything to its end. kUsage, which
-// names who has it, as far as that is known, if another run or a reader is at work. Null if the
-// directory is not there or cannot be written to: there is nothing to lock, and others say so.
-Result<std::unique_ptr<FileLock>> LockModelForRun(const std::string& model_dir);
+// How long a run waits for those who read the save that it goes on from.
+inline constexpr std::chrono::milliseconds kWaitForReaders{5000};
+
+// For a run that writes into `model_dir`, from before it changes anything to its end. kUsage: if
+// another run is at work, naming it as far as it is known, or a reader that does not end within
+// `wait`; if the lock cannot be taken; or if the directory holds files, but no model, and no run
+// has been at work in it: they are somebody's own. Null if it is not there.
+Result<std::unique_ptr<FileLock>> LockModelForRun(const std::string& model_dir,
+                                                  std::chrono::milliseconds wait = kWaitForReaders);
 
 // For who reads the save in `model_dir` itself. kUsage as above if a run is at work. Null if
-// there is no lock file: no run with locks has been here. `model_dir` may be a checkpoint's.
+// there is no lock file, as no run has been here, or, with a warning, if it cannot be locked.
+// `model_dir` may be a checkpoint's.
 Result<std::unique_ptr<FileLock>> LockModelForReading(const std::string& model_dir);
 
 // For who reads a checkpoint: as long as it is held, it is not deleted. kUnavailable or kNotFound:
 // it is being deleted, or gone.
 Result<std::unique_ptr<FileLock>> HoldCheckpoint(const std::string& directory);
 
-// For who deletes one. kUnavailable: somebody reads it. Null: it has no manifest, so nobody does.
+// For who deletes one. kUnavailable: somebody reads it; other errors: the lock cannot be taken.
+// Null: it has no manifest, so nobody reads it.
 Result<std::unique_ptr<FileLock>> LockToDelete(const std::string& directory);
 
 }  // namespace rowhouse

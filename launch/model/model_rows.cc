@@ -19,7 +19,7 @@
 namespace rowhouse {
 namespace {
 
-uint64_t BytesOf(const TableSpec& table) { return table.rows * table.dim * sizeof(float); }
+uint64_t RecordBytesOf(const TableSpec& table) { return table.rows * table.dim * sizeof(float); }
 
 // Lookups in memory are addressed by 32 bits, and sizes by 64.
 bool CanBeWhole(const TableSpec& table) {
@@ -90,19 +90,20 @@ Result<std::unique_ptr<ModelRows>> ModelRows::Open(const SavedRows& model,
 Status ModelRows::LoadTables(uint64_t memory_bytes) {
   std::vector<size_t> order(specs_.size());
   std::iota(order.begin(), order.end(), size_t{0});
-  std::ranges::stable_sort(
-      order, {}, [&](size_t t) { return CanBeWhole(specs_[t]) ? BytesOf(specs_[t]) : UINT64_MAX; });
+  std::ranges::stable_sort(order, {}, [&](size_t t) {
+    return CanBeWhole(specs_[t]) ? RecordBytesOf(specs_[t]) : UINT64_MAX;
+  });
   MutexLock lock(mutex_);
   for (const size_t t : order) {
     const TableSpec& spec = specs_[t];
-    if (!CanBeWhole(spec) || BytesOf(spec) > memory_bytes - memory_bytes_) break;
+    if (!CanBeWhole(spec) || RecordBytesOf(spec) > memory_bytes - memory_bytes_) break;
     Table& table = tables_[t];
-    table.memory = PageMemory(BytesOf(spec));
+    table.memory = PageMemory(RecordBytesOf(spec));
     const std::span<float> floats(reinterpret_cast<float*>(table.memory.data()),
                                   spec.rows * spec.dim);
     RETURN_IF_ERROR(weights_->ReadRange(spec.id, 0, floats));
     table.whole = floats;
-    memory_bytes_ += BytesOf(spec);
+    memory_bytes_ += RecordBytesOf(spec);
   }
   return OkStatus();
 }
@@ -145,7 +146,7 @@ Status ModelRows::MapTables(const SavedRows& model, const ModelRowsOptions& opti
     RETURN_IF_ERROR(CheckFile(path, found->contents.bytes, found->contents.xxh3_128));
     ASSIGN_OR_RETURN(table.mapping, Mapping::Open(path, spec));
     table.whole = table.mapping->floats;
-    mapped_bytes_ += BytesOf(spec);
+    mapped_bytes_ += RecordBytesOf(spec);
   }
   return OkStatus();
 }

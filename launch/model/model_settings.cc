@@ -10,13 +10,10 @@ Result<Settings> ReadModelSettings(const std::string& model_dir, const Manifest&
   Settings settings;
   RETURN_IF_ERROR(ReadYamlText(text, model_dir + "/config.yaml", &settings));
   settings.Complete();
-  const bool is_version_1 = manifest.model_settings.empty();
-  const std::string& saved = is_version_1 ? manifest.config_digest : manifest.model_settings;
-  const std::string digest =
-      is_version_1 ? settings.config_digest() : ModelSettingsDigest(settings);
-  if (digest == saved) return settings;
+  const std::string digest = ModelSettingsDigest(settings);
+  if (digest == manifest.model_settings) return settings;
   return UsageError("{}/config.yaml is not as it was saved (digest {}, was {})", model_dir, digest,
-                    saved);
+                    manifest.model_settings);
 }
 
 Status CheckSettingsToScore(const Settings& settings, const std::string& model_dir,

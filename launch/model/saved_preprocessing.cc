@@ -1,5 +1,7 @@
 #include "launch/model/saved_preprocessing.h"
 
+#include <algorithm>
+
 namespace rowhouse {
 namespace {
 
@@ -24,6 +26,14 @@ Result<std::shared_ptr<const Preprocessing>> PreprocessingOf(const DatasetState&
   const std::vector<PreprocessingFile> files = PreprocessingFilesOf(state);
   if (files.empty()) return std::shared_ptr<const Preprocessing>();
   return Preprocessing::OpenFiles(files);
+}
+
+bool IsWithoutMemory(const Schema& schema) {
+  return schema.greatest_movie == 0 &&
+         std::ranges::none_of(schema.categorical,
+                              [](const auto& column) { return column.ids == "dictionary"; }) &&
+         std::ranges::none_of(schema.dense,
+                              [](const auto& column) { return column.transform == "standardise"; });
 }
 
 std::vector<PreprocessingFile> PreprocessingFilesOf(const DatasetState& state) {

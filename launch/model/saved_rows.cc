@@ -6,6 +6,7 @@
 #include "common/counted.h"
 #include "launch/model/last_save.h"
 #include "ps/shard/shard_opening.h"
+#include "ps/store/checkpoint_part.h"
 #include "ps/store/directory_state.h"
 #include "sharding/rows/optimizer.h"
 #include "sharding/rows/record_weights.h"
@@ -62,8 +63,22 @@ Result<SavedRows> SavedRows::Open(const std::string& model_dir, const std::strin
   return rows;
 }
 
+namespace {
+
+// Other rows of as many steps would do as well.
+Status CheckNamed(const SavedShard& saved) {
+  if (saved.directory.empty() || !saved.stamp.empty() || !saved.checksum.empty()) return OkStatus();
+  return UsageError(
+      "the manifest does not say which rows {} has, as ckpt compact was cut off; run rowhouse ckpt "
+      "compact again: it compares them with the rows digest, and names them",
+      saved.directory);
+}
+
+}  // namespace
+
 Status SavedRows::CheckUnchanged() const {
   for (const SavedShard& saved : manifest_.shards) {
+    RETURN_IF_ERROR(CheckNamed(saved));
     const Result<DirectoryOwner> owner = ReadOwner(saved.directory);
     const Result<DirectoryState> state = ReadState(saved.directory);
     if (!owner.ok() || !state.ok()) continue;  // on another host, or its PS node reports the error
@@ -91,7 +106,8 @@ const SavedShard* SavedRows::FindShard(ShardId shard) const {
 }
 
 Result<std::unique_ptr<RowStore>> SavedRows::OpenShard(const SavedShard& saved,
-                                                       RowStoreOptions options) const {
+                                                       RowStoreOptions options,
+                                                       bool compares_digest) const {
   if (saved.directory.empty()) {
     return UsageError(
         "the rows of shard {} were in memory (store=memory) and ended with the run that trained "
@@ -122,9 +138,7 @@ Result<std::unique_ptr<RowStore>> SavedRows::OpenShard(const SavedShard& saved,
     return UsageError("{} holds rows after {} steps, the manifest was saved after {}",
                       saved.directory, state.step, manifest_.steps);
   }
-  LOG_IF(WARNING, saved.stamp.empty() && saved.checksum.empty() && !manifest_.dense_digest.empty())
-      << "the manifest does not say which rows " << saved.directory
-      << " has, as ckpt compact was cut off; run it again";
+  if (!compares_digest) RETURN_IF_ERROR(CheckNamed(saved));
   if (!saved.stamp.empty() && saved.stamp != state.stamp) {
     return CorruptionError(
         "{} holds other rows than the manifest names (their stamp is {}, and was {}); put back "
@@ -135,6 +149,7 @@ Result<std::unique_ptr<RowStore>> SavedRows::OpenShard(const SavedShard& saved,
   if (!options.read_only && !saved.checksum.empty()) {
     return UsageError("{} is a part of a checkpoint, which is never changed", saved.directory);
   }
+  if (!saved.checksum.empty()) RETURN_IF_ERROR(CheckPart(saved.directory, saved.checksum));
   options.path = RowsDirectory(saved.directory);
   options.creates = false;
   options.expected_stamp = state.stamp;

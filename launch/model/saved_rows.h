@@ -30,12 +30,15 @@ class SavedRows {
 
   // Opens the rows of one of manifest().shards, read-only unless `options` say otherwise; the path
   // is filled in. kUsage for rows that were in memory, on another host, of another model or step,
-  // in use, or left open by a run; kCorruption if they are not those that the manifest names.
+  // in use, or left open by a run, or that the manifest does not name, as a compaction was cut off,
+  // unless the caller compares the digest of all rows; kCorruption if they are not those that the
+  // manifest names.
   Result<std::unique_ptr<RowStore>> OpenShard(const SavedShard& saved,
-                                              RowStoreOptions options = {.read_only = true}) const;
+                                              RowStoreOptions options = {.read_only = true},
+                                              bool compares_digest = false) const;
 
   // kUsage, with cause and remedy, if rows on this host are not those of the manifest, as a run
-  // changed or replaced them and did not end in order. Opens no rows.
+  // changed or replaced them and did not end in order, or if it names none. Opens no rows.
   Status CheckUnchanged() const;
 
   // Null for a shard that is not in manifest().shards.

@@ -13,8 +13,8 @@ namespace rowhouse {
 namespace {
 
 // config.yaml and manifest.json are two files: somebody may have exchanged one.
-Status CheckTables(const std::vector<TableSpec>& of_settings,
-                   const std::vector<TableSpec>& of_manifest) {
+Status CheckModelTables(const std::vector<TableSpec>& of_settings,
+                        const std::vector<TableSpec>& of_manifest) {
   const bool are_same =
       std::ranges::equal(of_settings, of_manifest, [](const TableSpec& a, const TableSpec& b) {
         return a.name == b.name && a.rows == b.rows && a.dim == b.dim && a.precision == b.precision;
@@ -66,7 +66,7 @@ Result<std::unique_ptr<ScoringModel>> ScoringModel::Open(const Settings& setting
     ASSIGN_OR_RETURN(SavedRows saved, SavedRows::Open(model_dir, settings.storage.row_dir));
     std::unique_ptr<ScoringModel> model(new ScoringModel(settings, std::move(saved)));
     RETURN_IF_ERROR(CheckSettingsToScore(settings, model_dir, model->manifest()));
-    RETURN_IF_ERROR(CheckTables(settings.embedding.physical, model->manifest().tables));
+    RETURN_IF_ERROR(CheckModelTables(settings.embedding.physical, model->manifest().tables));
     RETURN_IF_ERROR(model->ReadDensePart());
     rows.weights.is_frozen = settings.embedding.is_frozen;
     rows.weights.direct_reads = settings.storage.direct_reads;

@@ -101,7 +101,9 @@ Status CheckWithoutMode(const CommandLine& command_line) {
 }  // namespace
 
 bool AddPlanMode(PlanMode mode) {
-  Modes().push_back(std::move(mode));
+  // By name: the linker decides which mode comes first.
+  const auto place = std::ranges::upper_bound(Modes(), mode.flag, {}, &PlanMode::flag);
+  Modes().insert(place, std::move(mode));
   return true;
 }
 

@@ -46,7 +46,13 @@ Status CheckAccumulation(const Settings& settings, const Plan& plan) {
   if (settings.training.accumulation <= 1) return OkStatus();
   std::vector<int> lookups(settings.embedding.physical.size());
   for (const FeatureTable& feature : settings.embedding.features) {
-    for (const TableId part : feature.parts) ++lookups[Raw(part)];
+    // Grouped tables lie beside each other; only their quotients and remainders share rows.
+    const bool has_own_rows =
+        feature.table.kind == "grouped" && feature.parts.size() == feature.groups.size();
+    for (const TableId part : feature.parts) {
+      int& of_part = lookups[Raw(part)];
+      of_part = has_own_rows ? std::max(of_part, 1) : of_part + 1;
+    }
   }
   for (const TableSpec& table : settings.embedding.physical) {
     if (lookups[Raw(table.id)] < 2 || !plan.pools_on_shards(table.id)) continue;

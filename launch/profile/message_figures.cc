@@ -11,7 +11,7 @@
 namespace rowhouse {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 // The shards of a profile, and their logs of messages.
 struct ShardSides {
@@ -62,9 +62,9 @@ std::string MessagesText(const RunProfile& profile, const RankProfile& rank) {
   return text;
 }
 
-Json MessagesToJson(const RunProfile& profile, const RankProfile& rank) {
+OrderedJson MessagesToJson(const RunProfile& profile, const RankProfile& rank) {
   const ShardSides shards(profile);
-  Json list = Json::array();
+  OrderedJson list = OrderedJson::array();
   for (const MessageWays& way : WaysOfRank(profile, rank, shards)) {
     list.push_back({{"kind", way.is_push ? "push" : "pull"},
                     {"shard", shards.names[way.shard]},

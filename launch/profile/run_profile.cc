@@ -12,7 +12,7 @@
 namespace rowhouse {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 // A phase, or a group of phases: their sum.
 struct Line {
@@ -138,14 +138,14 @@ std::string ClockText(const RankProfile& rank) {
                      static_cast<double>(rank.clock_error) * 1e-3);
 }
 
-Json PhaseToJson(const Line& line, const Scale& scale) {
+OrderedJson PhaseToJson(const Line& line, const Scale& scale) {
   const auto ns = static_cast<double>(line.total.ns);
-  Json json = {{"name", line.name},
-               {"ms_per_step", Over(ns, scale.steps) * 1e-6},
-               {"share", Over(ns, static_cast<double>(scale.all_ns))},
-               {"times", line.total.times},
-               {"ns_per_sample", Over(ns, scale.samples)},
-               {"ns_per_row", Over(ns, RowsOf(line, scale))}};
+  OrderedJson json = {{"name", line.name},
+                      {"ms_per_step", Over(ns, scale.steps) * 1e-6},
+                      {"share", Over(ns, static_cast<double>(scale.all_ns))},
+                      {"times", line.total.times},
+                      {"ns_per_sample", Over(ns, scale.samples)},
+                      {"ns_per_row", Over(ns, RowsOf(line, scale))}};
   for (const PhaseKind& kind : line.kinds) {
     for (size_t a = 0; a < 2; ++a) {
       if (!kind.amounts[a].empty()) json[kind.amounts[a]] = line.total.amounts[a];
@@ -155,11 +155,11 @@ Json PhaseToJson(const Line& line, const Scale& scale) {
   return json;
 }
 
-Json ThreadToJson(const ThreadRecord& thread, Scale scale) {
+OrderedJson ThreadToJson(const ThreadRecord& thread, Scale scale) {
   const std::vector<Line> lines = LinesOf(thread.record);
   scale.all_ns = 0;
   for (const Line& line : lines) scale.all_ns += line.total.ns;
-  Json phases = Json::array();
+  OrderedJson phases = OrderedJson::array();
   for (const Line& line : lines) {
     phases.push_back(PhaseToJson(line, scale));
     for (const Line& part : line.parts) {
@@ -211,29 +211,29 @@ std::string ProfileText(const RunProfile& profile) {
   return text;
 }
 
-Json ProfileToJson(const RunProfile& profile) {
-  Json ranks = Json::array();
+OrderedJson ProfileToJson(const RunProfile& profile) {
+  OrderedJson ranks = OrderedJson::array();
   for (const RankProfile& rank : profile.ranks) {
-    Json threads = Json::array(), memory = Json::array();
+    OrderedJson threads = OrderedJson::array(), memory = OrderedJson::array();
     for (const ThreadRecord& thread : rank.threads) {
       threads.push_back(ThreadToJson(thread, ScaleOf(profile, rank)));
     }
     for (const MemoryPart& part : MemoryOf(profile, rank)) {
       memory.push_back({{"name", part.name}, {"bytes", part.bytes}});
     }
-    ranks.push_back(
-        {{"name", rank.name},
-         {"host", rank.host},
-         {"kind", rank.is_worker ? "worker" : "shard"},
-         {"clock_offset_us", static_cast<double>(rank.clock_offset) * 1e-3},
-         {"clock_error_us", static_cast<double>(rank.clock_error) * 1e-3},
-         {"rows_pulled", rank.rows},
-         {"samples", rank.samples},
-         {"threads", threads},
-         {"messages", MessagesToJson(profile, rank)},
-         {"memory", memory},
-         {"process_peak_bytes",
-          rank.process_peak_bytes == 0 ? Json(nullptr) : Json(rank.process_peak_bytes)}});
+    ranks.push_back({{"name", rank.name},
+                     {"host", rank.host},
+                     {"kind", rank.is_worker ? "worker" : "shard"},
+                     {"clock_offset_us", static_cast<double>(rank.clock_offset) * 1e-3},
+                     {"clock_error_us", static_cast<double>(rank.clock_error) * 1e-3},
+                     {"rows_pulled", rank.rows},
+                     {"samples", rank.samples},
+                     {"threads", threads},
+                     {"messages", MessagesToJson(profile, rank)},
+                     {"memory", memory},
+                     {"process_peak_bytes", rank.process_peak_bytes == 0
+                                                ? OrderedJson(nullptr)
+                                                : OrderedJson(rank.process_peak_bytes)}});
   }
   return {{"rowhouse_profile", 1},
           {"steps", profile.steps},

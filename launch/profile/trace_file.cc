@@ -11,7 +11,7 @@
 namespace rowhouse {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 // Of all threads together, so that viewers can open the file of a run of any size.
 constexpr size_t kMostSlices = 1'000'000;
@@ -46,16 +46,16 @@ class TraceWriter {
         error == 0 ? "all ranks share one clock"
                    : fmt::format("that of {}; others are known to {:.1f} us",
                                  profile_.ranks.front().name, static_cast<double>(error) * 1e-3);
-    const Json other = {{"rowhouse_profile", 1}, {"clock", clock}};
+    const OrderedJson other = {{"rowhouse_profile", 1}, {"clock", clock}};
     return fmt::format(
         "{{\"displayTimeUnit\": \"ns\", \"otherData\": {},\n\"traceEvents\": [\n{}\n]}}\n",
         Dumped(other), text_);
   }
 
  private:
-  static std::string Dumped(const Json& json) { return DumpJson(json); }
+  static std::string Dumped(const OrderedJson& json) { return DumpJson(json); }
 
-  void AddEvent(const Json& event) {
+  void AddEvent(const OrderedJson& event) {
     if (!text_.empty()) text_ += ",\n";
     text_ += Dumped(event);
   }
@@ -81,7 +81,7 @@ class TraceWriter {
   };
 
   void AddSlice(const Track& track, const char* cat, const std::string& name, TimeNs begin,
-                TimeNs end, Json args) {
+                TimeNs end, OrderedJson args) {
     AddEvent({{"ph", "X"},
               {"cat", cat},
               {"name", name},
@@ -135,8 +135,8 @@ class TraceWriter {
              {{"step", spans[i].step}});
   }
 
-  static Json ArgsOf(const PhaseKind& kind, const PhaseSpan& span) {
-    Json args = {{"step", span.step}};
+  static OrderedJson ArgsOf(const PhaseKind& kind, const PhaseSpan& span) {
+    OrderedJson args = {{"step", span.step}};
     for (size_t a = 0; a < 2; ++a) {
       if (!kind.amounts[a].empty()) args[kind.amounts[a]] = span.amounts[a];
     }

@@ -21,19 +21,19 @@ constexpr std::string_view kVerifyFlag = "verify";
 constexpr std::string_view kTableMbFlag = "table_mb";
 constexpr double kCalmSpread = 0.25;  // of the medians of rounds
 
-const bool kFlagsAdded =
-    AddVerbFlag({.name = kVerifyFlag,
-                 .verbs = kBench,
-                 .help =
-                     "With regime: measures nothing, and checks the evidence in this file, which "
-                     "regime --json=FILE wrote, against the rules of its classes"}) &&
-    AddVerbFlag({.name = kTableMbFlag,
-                 .verbs = kBench,
-                 .help =
-                     "With regime: MiB of the largest table, 256 to 1953, the original's. Default: "
-                     "1953, or a third of the free memory if that is less"}) &&
+REGISTER_MEMBER(
+    AddVerbFlag(
+        {.name = kVerifyFlag,
+         .verbs = kBench,
+         .help = "With regime: measures nothing, and checks the evidence in this file, which "
+                 "regime --json=FILE wrote, against the rules of its classes"}) &&
+    AddVerbFlag(
+        {.name = kTableMbFlag,
+         .verbs = kBench,
+         .help = "With regime: MiB of the largest table, 256 to 1953, the original's. Default: "
+                 "1953, or a third of the free memory if that is less"}) &&
     AddBenchOption(std::string(kVerifyFlag), "regime") &&
-    AddBenchOption(std::string(kTableMbFlag), "regime");
+    AddBenchOption(std::string(kTableMbFlag), "regime"));
 
 Result<RegimeEvidence> ReadEvidence(const std::string& file) {
   const Result<std::string> text = ReadFile(file);
@@ -100,13 +100,13 @@ Status RunRegime(const CommandLine& command_line, const Settings& /*settings*/) 
                         text + "\n");
 }
 
-const bool kAdded = AddBenchCommand(
+REGISTER_MEMBER(AddBenchCommand(
     {.name = "regime",
      .note = {.what =
                   "what bounds Micro-DLRM and its DRAM sibling: memory, caches, arithmetic, wire "
                   "or calls (--json=FILE, --verify=FILE)",
               .time = "30 s"},
-     .run = &RunRegime});
+     .run = &RunRegime}));
 
 }  // namespace
 }  // namespace rowhouse

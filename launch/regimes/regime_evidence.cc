@@ -10,25 +10,25 @@
 namespace rowhouse {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 constexpr int kFormat = 1;
 constexpr double kMib = 1024.0 * 1024.0;
 
-Json WidthsToJson(const std::vector<WidthTime>& times) {
-  Json list = Json::array();
+OrderedJson WidthsToJson(const std::vector<WidthTime>& times) {
+  OrderedJson list = OrderedJson::array();
   for (const WidthTime& time : times) {
     list.push_back({{"width", time.width}, {"step_us", time.step_us}});
   }
   return list;
 }
 
-Json ConfigToJson(const ConfigEvidence& config) {
-  Json json = {{"name", config.name},
-               {"place", config.place},
-               {"table_bytes", config.table_bytes},
-               {"batch", config.batch},
-               {"step_us", config.step_us}};
+OrderedJson ConfigToJson(const ConfigEvidence& config) {
+  OrderedJson json = {{"name", config.name},
+                      {"place", config.place},
+                      {"table_bytes", config.table_bytes},
+                      {"batch", config.batch},
+                      {"step_us", config.step_us}};
   const auto add = [&json](const char* key, double measured) {
     if (measured > 0) json[key] = measured;
   };
@@ -132,7 +132,7 @@ ConfigEvidence ConfigOf(const Place& json) {
           .why = json.Text("why")};
 }
 
-RegimeEvidence EvidenceOf(const Place& json) {
+RegimeEvidence EvidenceAt(const Place& json) {
   RegimeEvidence evidence{.host = json.Text("host"),
                           .cpu = json.Text("cpu"),
                           .measured_at = json.Text("measured_at"),
@@ -197,8 +197,8 @@ std::string RegimeName(Regime regime) {
   return "mixed";
 }
 
-Json EvidenceToJson(const RegimeEvidence& evidence) {
-  Json by_table = Json::array(), configs = Json::array();
+OrderedJson EvidenceToJson(const RegimeEvidence& evidence) {
+  OrderedJson by_table = OrderedJson::array(), configs = OrderedJson::array();
   for (const TableTime& time : evidence.by_table) {
     by_table.push_back({{"bytes", time.bytes}, {"ns_per_row", time.ns_per_row}});
   }
@@ -236,7 +236,7 @@ Result<RegimeEvidence> EvidenceFromJson(const nlohmann::json& json) {
                       ShownJson(json["rowhouse_regimes"]), kFormat);
   }
   std::string fault;
-  RegimeEvidence evidence = EvidenceOf(Place{&json, "", &fault});
+  RegimeEvidence evidence = EvidenceAt(Place{&json, "", &fault});
   if (!fault.empty()) return UsageError("evidence of regimes: {}", fault);
   return evidence;
 }

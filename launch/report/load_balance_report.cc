@@ -13,7 +13,7 @@
 namespace rowhouse {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 bool AreCapacitiesEqual(const LoadBalanceManager& manager) {
   const std::vector<uint32_t>& capacities = manager.options().capacities;
@@ -22,14 +22,14 @@ bool AreCapacitiesEqual(const LoadBalanceManager& manager) {
 }
 
 template <typename Value>
-Json EachRank(const LoadBalanceManager& manager, const Value& value) {
-  Json values = Json::array();
+OrderedJson EachRank(const LoadBalanceManager& manager, const Value& value) {
+  OrderedJson values = OrderedJson::array();
   for (uint32_t rank = 0; rank < manager.num_groups(); ++rank) values.push_back(value(rank));
   return values;
 }
 
-void AddFair(const LoadBalanceManager& manager, Json* json) {
-  Json& out = *json;
+void AddFair(const LoadBalanceManager& manager, OrderedJson* json) {
+  OrderedJson& out = *json;
   out["ranges"] = EachRank(manager, [&](uint32_t rank) { return manager.Range(rank); });
   out["remainder_rows"] = manager.remainder_rows();
   if (!AreCapacitiesEqual(manager)) return;
@@ -39,18 +39,18 @@ void AddFair(const LoadBalanceManager& manager, Json* json) {
   out["qr_bucket_size"] = manager.QrBucketSize(manager.num_groups() - 1);
 }
 
-void AddShuffle(const LoadBalanceManager& manager, Json* json) {
-  Json& out = *json;
+void AddShuffle(const LoadBalanceManager& manager, OrderedJson* json) {
+  OrderedJson& out = *json;
   out["numpy_seed"] = manager.options().shuffle_seed;
   out["shuffle_call_number"] = manager.options().shuffle_call_number;
-  out["permutation"] = Json::array();
+  out["permutation"] = OrderedJson::array();
   for (uint32_t rank = 0; rank < manager.num_groups(); ++rank) {
     for (const uint32_t feature : manager.Group(rank)) out["permutation"].push_back(feature);
   }
 }
 
-void AddGreedy(const LoadBalanceManager& manager, Json* json) {
-  Json& out = *json;
+void AddGreedy(const LoadBalanceManager& manager, OrderedJson* json) {
+  OrderedJson& out = *json;
   const std::vector<uint64_t>& sizes = manager.options().embeddings_per_feat;
   out["lpt_groups"] = out["groups"];
   out["lpt_loads"] = out["num_embeddings_on_rank"];
@@ -61,7 +61,7 @@ void AddGreedy(const LoadBalanceManager& manager, Json* json) {
   }
 }
 
-std::string Count(uint64_t count) { return CountText(static_cast<double>(count)); }
+std::string RowCount(uint64_t count) { return CountText(static_cast<double>(count)); }
 
 // "2[0:3133)@2120", "3@70": a whole table needs no rows.
 std::string SegmentText(const LoadBalanceManager& manager,
@@ -87,15 +87,15 @@ double OfShare(const LoadBalanceManager& manager, uint32_t rank) {
 
 }  // namespace
 
-Json LoadBalanceToJson(const LoadBalanceManager& manager) {
+OrderedJson LoadBalanceToJson(const LoadBalanceManager& manager) {
   const LoadBalanceOptions& options = manager.options();
-  Json cuts = Json::object();
+  OrderedJson cuts = OrderedJson::object();
   for (const auto& [feature, rows] : manager.Cuts()) cuts[std::to_string(feature)] = rows;
-  Json json = {{"lbm", LoadBalanceModeName(options.mode)},
-               {"embeddings_per_feat", options.embeddings_per_feat},
-               {"sizes", options.embeddings_per_feat},
-               {"num_groups", options.num_groups},
-               {"base_emb_dim", options.base_emb_dim}};
+  OrderedJson json = {{"lbm", LoadBalanceModeName(options.mode)},
+                      {"embeddings_per_feat", options.embeddings_per_feat},
+                      {"sizes", options.embeddings_per_feat},
+                      {"num_groups", options.num_groups},
+                      {"base_emb_dim", options.base_emb_dim}};
   if (!options.capacities.empty()) json["capacities"] = options.capacities;
   json["all_feat_offsets"] = manager.all_feat_offsets();
   json["cuts"] = std::move(cuts);
@@ -107,7 +107,7 @@ Json LoadBalanceToJson(const LoadBalanceManager& manager) {
   json["qr_bucket_sizes"] =
       EachRank(manager, [&](uint32_t rank) { return manager.QrBucketSize(rank); });
   json["segments_feature_lo_hi_localstart"] = EachRank(manager, [&](uint32_t rank) {
-    Json segments = Json::array();
+    OrderedJson segments = OrderedJson::array();
     for (const LoadBalanceManager::Segment& segment : manager.segments(rank)) {
       segments.push_back(
           {segment.feature, segment.row_begin, segment.row_end, segment.local_begin});
@@ -139,16 +139,16 @@ std::string LoadBalanceText(const LoadBalanceManager& manager) {
     for (const auto& segment : manager.segments(rank))
       held.push_back(SegmentText(manager, segment));
     fullest = std::max(fullest, OfShare(manager, rank));
-    table.rows.push_back({std::to_string(rank), Count(manager.NumEmbeddingsOnRank(rank)),
-                          fmt::format("{:.4f}", OfShare(manager, rank)),
-                          std::to_string(manager.EmbDim(rank)), Count(manager.QrBucketSize(rank)),
-                          fmt::format("{}", fmt::join(held, " "))});
+    table.rows.push_back(
+        {std::to_string(rank), RowCount(manager.NumEmbeddingsOnRank(rank)),
+         fmt::format("{:.4f}", OfShare(manager, rank)), std::to_string(manager.EmbDim(rank)),
+         RowCount(manager.QrBucketSize(rank)), fmt::format("{}", fmt::join(held, " "))});
   }
-  const Json json = LoadBalanceToJson(manager);
+  const OrderedJson json = LoadBalanceToJson(manager);
   std::string text = fmt::format(
       "LoadBalanceManager, {}: {} rows of {} on {}; the fullest has {:.4f} of its "
       "share\n",
-      LoadBalanceModeName(options.mode), Count(manager.total_rows()),
+      LoadBalanceModeName(options.mode), RowCount(manager.total_rows()),
       Counted(manager.num_features(), "table"), Counted(manager.num_groups(), "rank"), fullest);
   if (options.mode == LoadBalanceMode::kShuffle) {
     text +=
@@ -157,7 +157,7 @@ std::string LoadBalanceText(const LoadBalanceManager& manager) {
   if (json.contains("lower_bound")) {
     text +=
         fmt::format("no assignment of whole tables has fewer than {} rows on its fullest rank\n",
-                    Count(json.value("optimal_max_load", json["lower_bound"].get<uint64_t>())));
+                    RowCount(json.value("optimal_max_load", json["lower_bound"].get<uint64_t>())));
   }
   return text + "\n" + TableAsText(table);
 }

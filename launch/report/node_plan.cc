@@ -19,7 +19,7 @@
 namespace rowhouse {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 std::vector<double> DistinctRows(const EmbeddingTables& tables, const Plan& plan,
                                  const StepShape& shape, const AccessCounts* accesses) {
@@ -75,7 +75,7 @@ bool HasHugePages() {
 
 // ---- JSON ---------------------------------------------------------------------------------------
 
-Json MemoryToJson(const MemoryEstimate& memory) {
+OrderedJson MemoryToJson(const MemoryEstimate& memory) {
   return {{"total_bytes", memory.total()},
           {"process_bytes", memory.process},
           {"records_bytes", memory.records},
@@ -90,7 +90,7 @@ Json MemoryToJson(const MemoryEstimate& memory) {
 
 // ---- Text ---------------------------------------------------------------------------------------
 
-std::string Bytes(uint64_t bytes) { return BytesText(static_cast<double>(bytes)); }
+std::string NodeBytes(uint64_t bytes) { return BytesText(static_cast<double>(bytes)); }
 
 TextTable PartsTable(const NodePlan::Node& node) {
   const MemoryEstimate& memory = node.memory;
@@ -98,12 +98,13 @@ TextTable PartsTable(const NodePlan::Node& node) {
       .columns = {{.name = "memory"}, {.name = "bytes", .is_number = true}, {.name = ""}},
       .rows = {}};
   const auto add = [&](const std::string& name, uint64_t bytes, const std::string& what) {
-    table.rows.push_back({name, Bytes(bytes), what});
+    table.rows.push_back({name, NodeBytes(bytes), what});
   };
   add("process", memory.process, "code, libraries, RocksDB without rows");
   add("cached rows", memory.records,
       fmt::format("of {} slots, {} when all are filled",
-                  CountText(static_cast<double>(memory.cache_rows)), Bytes(memory.cache_bytes)));
+                  CountText(static_cast<double>(memory.cache_rows)),
+                  NodeBytes(memory.cache_bytes)));
   add("beside them", memory.slots, "tags, uses and index");
   add("written rows", memory.written_rows, "which rows were ever written");
   add("memtables", memory.stored, "rows on their way to files");
@@ -196,29 +197,31 @@ Result<NodePlan> NodePlanOf(const Settings& settings, const Plan& plan, uint32_t
   return sizes;
 }
 
-Json NodePlanToJson(const NodePlan& plan) {
-  Json nodes = Json::array();
+OrderedJson NodePlanToJson(const NodePlan& plan) {
+  OrderedJson nodes = OrderedJson::array();
   for (size_t n = 0; n < plan.nodes.size(); ++n) {
     const NodePlan::Node& node = plan.nodes[n];
-    nodes.push_back({{"node", n},
-                     {"rows", node.rows},
-                     {"touched_rows", node.touched_rows},
-                     {"step_rows", node.step_rows},
-                     {"memory", MemoryToJson(node.memory)},
-                     {"memory_without_limit_bytes", node.memory_without_limit},
-                     {"disk",
-                      {{"records_bytes", node.disk.records},
-                       {"compacted_bytes", node.disk.compacted},
-                       {"peak_bytes", node.disk.peak},
-                       {"log_bytes", node.disk.log},
-                       {"checkpoint_bytes", node.disk.checkpoints}}},
-                     {"refusal", node.refusal.empty() ? Json(nullptr) : Json(node.refusal)}});
+    nodes.push_back(
+        {{"node", n},
+         {"rows", node.rows},
+         {"touched_rows", node.touched_rows},
+         {"step_rows", node.step_rows},
+         {"memory", MemoryToJson(node.memory)},
+         {"memory_without_limit_bytes", node.memory_without_limit},
+         {"disk",
+          {{"records_bytes", node.disk.records},
+           {"compacted_bytes", node.disk.compacted},
+           {"peak_bytes", node.disk.peak},
+           {"log_bytes", node.disk.log},
+           {"checkpoint_bytes", node.disk.checkpoints}}},
+         {"refusal", node.refusal.empty() ? OrderedJson(nullptr) : OrderedJson(node.refusal)}});
   }
-  return {{"touched_rows", plan.touched},
-          {"workers", plan.workers},
-          {"memory_limit_bytes",
-           plan.memory_limit_bytes == 0 ? Json(nullptr) : Json(plan.memory_limit_bytes)},
-          {"nodes", nodes}};
+  return {
+      {"touched_rows", plan.touched},
+      {"workers", plan.workers},
+      {"memory_limit_bytes",
+       plan.memory_limit_bytes == 0 ? OrderedJson(nullptr) : OrderedJson(plan.memory_limit_bytes)},
+      {"nodes", nodes}};
 }
 
 std::string NodePlanText(const NodePlan& plan) {
@@ -232,28 +235,29 @@ std::string NodePlanText(const NodePlan& plan) {
   const auto line = [](const std::string& name, const std::string& value) {
     return fmt::format("{:<34}{}\n", name, value);
   };
-  text += "\n" + line("peak memory of its process:", Bytes(node.memory.total()));
+  text += "\n" + line("peak memory of its process:", NodeBytes(node.memory.total()));
   if (plan.memory_limit_bytes > 0) {
-    text += line("with memory_limit_mb:",
-                 fmt::format("{}, {} of it for requests; without it the peak were {}",
-                             Bytes(plan.memory_limit_bytes), Bytes(plan.request_limit_bytes),
-                             Bytes(node.memory_without_limit)));
+    text +=
+        line("with memory_limit_mb:",
+             fmt::format("{}, {} of it for requests; without it the peak were {}",
+                         NodeBytes(plan.memory_limit_bytes), NodeBytes(plan.request_limit_bytes),
+                         NodeBytes(node.memory_without_limit)));
   }
   if (!node.refusal.empty()) text += "it would refuse the run: " + node.refusal + "\n";
   text += line("its files:",
                node.disk.compacted == 0
                    ? "none"
                    : fmt::format("{} compacted, for {} of records; {} at most while it trains",
-                                 Bytes(node.disk.compacted), Bytes(node.disk.records),
-                                 Bytes(node.disk.peak)));
+                                 NodeBytes(node.disk.compacted), NodeBytes(node.disk.records),
+                                 NodeBytes(node.disk.peak)));
   if (node.disk.log > 0) {
     text += line("its log of pushes:",
                  fmt::format("{} at most, unless syncing a lap's rows takes longer than the lap",
-                             Bytes(node.disk.log)));
+                             NodeBytes(node.disk.log)));
   }
   if (node.disk.checkpoints > 0) {
     text += line("files held by checkpoints:",
-                 fmt::format("{} more at most", Bytes(node.disk.checkpoints)));
+                 fmt::format("{} more at most", NodeBytes(node.disk.checkpoints)));
   }
   if (plan.nodes.size() > 1) {
     uint64_t memory = 0, disk = 0;
@@ -261,8 +265,9 @@ std::string NodePlanText(const NodePlan& plan) {
       memory += one.memory.total();
       disk += one.disk.peak + one.disk.log + one.disk.checkpoints;
     }
-    text += line(fmt::format("all {} PS nodes:", plan.nodes.size()),
-                 fmt::format("{} of memory, {} of disk at most", Bytes(memory), Bytes(disk)));
+    text +=
+        line(fmt::format("all {} PS nodes:", plan.nodes.size()),
+             fmt::format("{} of memory, {} of disk at most", NodeBytes(memory), NodeBytes(disk)));
   }
   return text;
 }

@@ -11,4 +11,8 @@ namespace rowhouse {
 // if one of them, or --out of any verb, lies in a model, row or data directory.
 Status CheckOutputFlags(const CommandLine& command_line);
 
+// kUsage, naming both flags, if an output is one of the files that the command line or the settings
+// give to read, by whatever name or link: it would take the place of what it is made from.
+Status CheckOutputsAreNoInputs(const CommandLine& command_line, const Settings& settings);
+
 }  // namespace rowhouse

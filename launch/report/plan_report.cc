@@ -17,12 +17,12 @@ std::string Percent(double part, double whole) {
   return whole > 0.0 ? fmt::format("{:.2f} %", 100.0 * part / whole) : "-";
 }
 
-std::string Count(uint64_t count) { return CountText(static_cast<double>(count)); }
+std::string PlanCount(uint64_t count) { return CountText(static_cast<double>(count)); }
 
-using Figure = double (*)(const ShardLoad&);
+using LoadFigure = double (*)(const ShardLoad&);
 
 // By shard and, if PS nodes have several, by PS node.
-std::string Balance(const PlanFile& file, const PlanLoad& load, Figure figure) {
+std::string Balance(const PlanFile& file, const PlanLoad& load, LoadFigure figure) {
   std::vector<double> shards, nodes(file.ps);
   for (size_t s = 0; s < load.shards.size(); ++s) {
     shards.push_back(figure(load.shards[s]));
@@ -99,7 +99,7 @@ std::string PlanText(const PlanFile& file, const std::vector<TableSpec>& tables,
   for (size_t s = 0; s < load.shards.size(); ++s) {
     const ShardLoad& shard = load.shards[s];
     table.rows.push_back({std::to_string(s / file.shards_per_ps), std::to_string(s),
-                          BytesText(shard.bytes), CountText(shard.rows), Count(shard.slices),
+                          BytesText(shard.bytes), CountText(shard.rows), PlanCount(shard.slices),
                           accesses == nullptr ? "-" : Percent(shard.accesses, all)});
   }
   std::string text =
@@ -136,12 +136,12 @@ std::string IdCountsText(const IdCounts& counts) {
       hottest.push_back(fmt::format("{} ({})", one.hottest[i].row,
                                     Percent(static_cast<double>(one.hottest[i].count), total)));
     }
-    table.rows.push_back({one.name, Count(one.rows), Count(one.total()),
-                          Count(counts.rows_touched[t]), Count(counts.rows_pulled[t]),
+    table.rows.push_back({one.name, PlanCount(one.rows), PlanCount(one.total()),
+                          PlanCount(counts.rows_touched[t]), PlanCount(counts.rows_pulled[t]),
                           ShareOfTop(one, 0.01), ShareOfTop(one, 0.001),
                           fmt::format("{}", fmt::join(hottest, " "))});
   }
-  return fmt::format("{} samples\n\n", Count(counts.samples)) + TableAsText(table);
+  return fmt::format("{} samples\n\n", PlanCount(counts.samples)) + TableAsText(table);
 }
 
 }  // namespace rowhouse

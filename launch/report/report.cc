@@ -16,13 +16,17 @@
 namespace rowhouse {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 // JSON has no NaN or infinity: null stands for them.
-Json Number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
-Json Number(const std::optional<double>& value) { return value ? Number(*value) : Json(nullptr); }
+OrderedJson FiniteOrNull(double value) {
+  return std::isfinite(value) ? OrderedJson(value) : OrderedJson(nullptr);
+}
+OrderedJson FiniteOrNull(const std::optional<double>& value) {
+  return value ? FiniteOrNull(*value) : OrderedJson(nullptr);
+}
 
-Json NumberFromText(const std::string& text) {
+OrderedJson NumberFromText(const std::string& text) {
   if (const auto whole = ReadWhole(text)) return *whole;
   if (const auto integer = ReadInteger(text)) return *integer;
   const auto real = ReadReal(text);
@@ -30,8 +34,8 @@ Json NumberFromText(const std::string& text) {
   return *real;
 }
 
-Json FieldToJson(const SettingField& field, const std::string& text) {
-  Json list = Json::array();
+OrderedJson FieldToJson(const SettingField& field, const std::string& text) {
+  OrderedJson list = OrderedJson::array();
   switch (field.kind) {
     case SettingKind::kBool:
       return text == "true";
@@ -49,8 +53,8 @@ Json FieldToJson(const SettingField& field, const std::string& text) {
   return nullptr;
 }
 
-Json TablesToJson(const std::vector<LogicalTable>& tables) {
-  Json list = Json::array();
+OrderedJson TablesToJson(const std::vector<LogicalTable>& tables) {
+  OrderedJson list = OrderedJson::array();
   for (const LogicalTable& table : tables) {
     list.push_back({{"name", table.name},
                     {"rows", table.rows},
@@ -62,14 +66,14 @@ Json TablesToJson(const std::vector<LogicalTable>& tables) {
   return list;
 }
 
-Json ModelBytesToJson(const Settings& settings) {
+OrderedJson ModelBytesToJson(const Settings& settings) {
   const ModelSizes sizes = SizesOf(settings.embedding);
   return {{"rows", sizes.rows_and_projections()},
           {"state", sizes.bytes.state},
           {"plain_rows", sizes.plain_rows}};
 }
 
-Json EnvironmentToJson(const RunReport::Environment& environment) {
+OrderedJson EnvironmentToJson(const RunReport::Environment& environment) {
   return {{"hosts", environment.hosts},
           {"cores", environment.cores},
           {"workers", environment.workers},
@@ -79,117 +83,121 @@ Json EnvironmentToJson(const RunReport::Environment& environment) {
           {"command_line", environment.command_line}};
 }
 
-Json RunsToJson(const std::vector<RunReport::Run>& runs) {
-  Json list = Json::array();
+OrderedJson RunsToJson(const std::vector<RunReport::Run>& runs) {
+  OrderedJson list = OrderedJson::array();
   for (const RunReport::Run& run : runs) {
     list.push_back({{"started_at", run.started_at},
                     {"first_step", run.first_step},
                     {"steps", run.steps},
                     {"samples", run.samples},
-                    {"seconds", Number(run.seconds)},
+                    {"seconds", FiniteOrNull(run.seconds)},
                     {"data", run.data},
                     {"data_digest", run.data_digest}});
   }
   return list;
 }
 
-Json CurveToJson(const std::vector<RunReport::CurvePoint>& curve) {
-  Json list = Json::array();
+OrderedJson CurveToJson(const std::vector<RunReport::CurvePoint>& curve) {
+  OrderedJson list = OrderedJson::array();
   for (const RunReport::CurvePoint& point : curve) {
     list.push_back({{"step", point.step},
                     {"epoch", point.epoch},
-                    {"loss", Number(point.loss)},
-                    {"accuracy", Number(point.accuracy)},
-                    {"samples_per_second", Number(point.samples_per_second)},
-                    {"learning_rate", Number(point.learning_rate)}});
+                    {"loss", FiniteOrNull(point.loss)},
+                    {"accuracy", FiniteOrNull(point.accuracy)},
+                    {"samples_per_second", FiniteOrNull(point.samples_per_second)},
+                    {"learning_rate", FiniteOrNull(point.learning_rate)}});
   }
   return list;
 }
 
-Json EvaluationsToJson(const std::vector<RunReport::Evaluation>& evaluations) {
-  Json list = Json::array();
+OrderedJson EvaluationsToJson(const std::vector<RunReport::Evaluation>& evaluations) {
+  OrderedJson list = OrderedJson::array();
   for (const RunReport::Evaluation& evaluation : evaluations) {
     list.push_back({{"step", evaluation.step},
                     {"samples", evaluation.samples},
-                    {"auc", Number(evaluation.auc)},
-                    {"logloss", Number(evaluation.logloss)},
-                    {"accuracy", Number(evaluation.accuracy)},
+                    {"auc", FiniteOrNull(evaluation.auc)},
+                    {"logloss", FiniteOrNull(evaluation.logloss)},
+                    {"accuracy", FiniteOrNull(evaluation.accuracy)},
                     {"data_digest", fmt::format("{:016x}", evaluation.data_digest)}});
   }
   return list;
 }
 
-Json TotalsToJson(const RunReport::Totals& totals) {
+OrderedJson TotalsToJson(const RunReport::Totals& totals) {
   return {{"first_step", totals.first_step},
           {"steps", totals.steps},
           {"samples", totals.samples},
-          {"seconds", Number(totals.seconds)},
-          {"samples_per_second", Number(totals.samples_per_second)},
-          {"test_auc_ceiling", Number(totals.test_auc_ceiling)},
+          {"seconds", FiniteOrNull(totals.seconds)},
+          {"samples_per_second", FiniteOrNull(totals.samples_per_second)},
+          {"test_auc_ceiling", FiniteOrNull(totals.test_auc_ceiling)},
           {"was_stopped", totals.was_stopped},
-          {"median_step_ms", Number(totals.median_step_ms)},
-          {"wire_bytes_per_step", Number(totals.wire_bytes_per_step)}};
+          {"median_step_ms", FiniteOrNull(totals.median_step_ms)},
+          {"wire_bytes_per_step", FiniteOrNull(totals.wire_bytes_per_step)}};
 }
 
-Json PhasesToJson(const RunReport::Phases& phases) {
+OrderedJson PhasesToJson(const RunReport::Phases& phases) {
   const StepPhases& steps = phases.steps;
-  return {{"start_seconds", Number(phases.start)}, {"data_seconds", Number(steps.data)},
-          {"pull_seconds", Number(steps.pull)},    {"compute_seconds", Number(steps.compute())},
-          {"push_seconds", Number(steps.push)},    {"exchange_seconds", Number(steps.allreduce)},
-          {"test_seconds", Number(phases.test)},   {"save_seconds", Number(phases.save)}};
+  return {{"start_seconds", FiniteOrNull(phases.start)},
+          {"data_seconds", FiniteOrNull(steps.data)},
+          {"pull_seconds", FiniteOrNull(steps.pull)},
+          {"compute_seconds", FiniteOrNull(steps.compute())},
+          {"push_seconds", FiniteOrNull(steps.push)},
+          {"exchange_seconds", FiniteOrNull(steps.allreduce)},
+          {"test_seconds", FiniteOrNull(phases.test)},
+          {"save_seconds", FiniteOrNull(phases.save)}};
 }
 
-Json StepPhasesToJson(const StepPhases& phases) {
-  Json json = Json::object();
+OrderedJson StepPhasesToJson(const StepPhases& phases) {
+  OrderedJson json = OrderedJson::object();
   for (const NamedStepPhase& phase : kNamedStepPhases) {
-    json[phase.name] = Number(phases.*phase.value);
+    json[phase.name] = FiniteOrNull(phases.*phase.value);
   }
   return json;
 }
 
-Json WorkersToJson(const std::vector<RunReport::Worker>& workers) {
-  Json list = Json::array();
+OrderedJson WorkersToJson(const std::vector<RunReport::Worker>& workers) {
+  OrderedJson list = OrderedJson::array();
   for (const RunReport::Worker& worker : workers) {
     list.push_back({{"name", worker.name},
-                    {"median_step_ms", Number(worker.median_step_ms)},
+                    {"median_step_ms", FiniteOrNull(worker.median_step_ms)},
                     {"step_phases", StepPhasesToJson(worker.steps)}});
   }
   return list;
 }
 
 // Seconds by phase; nothing the shard did not tell.
-Json ShardTimesToJson(const ShardTimes& times) {
-  Json json = Json::object();
+OrderedJson ShardTimesToJson(const ShardTimes& times) {
+  OrderedJson json = OrderedJson::object();
   for (size_t p = 0; p < kShardPhaseNames.size(); ++p) {
-    json[kShardPhaseNames[p]] = Number(static_cast<double>(times.shard[p]) * 1e-9);
+    json[kShardPhaseNames[p]] = FiniteOrNull(static_cast<double>(times.shard[p]) * 1e-9);
   }
   for (const StorePhase p : {StorePhase::kRead, StorePhase::kWrite, StorePhase::kOther}) {
     json[fmt::format("store_{}", kStorePhaseNames[static_cast<size_t>(p)])] =
-        Number(static_cast<double>(times.ns(p)) * 1e-9);
+        FiniteOrNull(static_cast<double>(times.ns(p)) * 1e-9);
   }
   return json;
 }
 
-Json CheckpointsToJson(const std::optional<RunReport::Checkpoints>& checkpoints) {
+OrderedJson CheckpointsToJson(const std::optional<RunReport::Checkpoints>& checkpoints) {
   if (!checkpoints) return nullptr;
   return {{"made", checkpoints->made},
           {"without_room", checkpoints->without_room},
-          {"seconds", Number(checkpoints->seconds)},
-          {"longest_seconds", Number(checkpoints->longest_seconds)},
+          {"seconds", FiniteOrNull(checkpoints->seconds)},
+          {"longest_seconds", FiniteOrNull(checkpoints->longest_seconds)},
           {"last_bytes", checkpoints->last_bytes}};
 }
 
-void AddPulled(const RowsPulled& pulled, Json* json) {
+void AddPulled(const RowsPulled& pulled, OrderedJson* json) {
   (*json)["rows_pulled"] = pulled.total();
   (*json)["rows_from_memory"] = pulled.from_memory;
   (*json)["rows_first_touched"] = pulled.first_touched;
   (*json)["rows_from_store"] = pulled.from_store;
 }
 
-Json TableLoadsToJson(const std::vector<RunReport::TableLoad>& tables) {
-  Json list = Json::array();
+OrderedJson TableLoadsToJson(const std::vector<RunReport::TableLoad>& tables) {
+  OrderedJson list = OrderedJson::array();
   for (const RunReport::TableLoad& table : tables) {
-    Json json = {{"name", table.name}};
+    OrderedJson json = {{"name", table.name}};
     AddPulled(table.pulled, &json);
     json["rows_pushed"] = table.rows_pushed;
     list.push_back(std::move(json));
@@ -197,43 +205,44 @@ Json TableLoadsToJson(const std::vector<RunReport::TableLoad>& tables) {
   return list;
 }
 
-Json VersionsToJson() {
-  Json json = Json::object();
+OrderedJson VersionsToJson() {
+  OrderedJson json = OrderedJson::object();
   for (const auto& [name, version] : Versions()) json[name] = version;
   return json;
 }
 
-Json ShardingToJson(const Settings& settings, const RunReport::Sharding& sharding) {
-  Json nodes = Json::array();
+OrderedJson ShardingToJson(const Settings& settings, const RunReport::Sharding& sharding) {
+  OrderedJson nodes = OrderedJson::array();
   for (const RunReport::PsNode& node : sharding.ps_nodes) {
     nodes.push_back({{"name", node.name},
-                     {"placed_bytes", Number(node.placed_bytes)},
+                     {"placed_bytes", FiniteOrNull(node.placed_bytes)},
                      {"rows", node.rows},
                      {"rows_pulled", node.rows_pulled},
                      {"rows_pushed", node.rows_pushed},
                      {"wire_bytes", node.wire_bytes},
                      {"cache_bytes", node.cache_bytes},
-                     {"peak_bytes", node.peak_bytes == 0 ? Json(nullptr) : Json(node.peak_bytes)}});
+                     {"peak_bytes",
+                      node.peak_bytes == 0 ? OrderedJson(nullptr) : OrderedJson(node.peak_bytes)}});
   }
   // A plan from a file may not be any strategy's.
   const bool is_planned = sharding.is_planners;
   const bool is_made = settings.sharding.plan.empty() || (PlannerMethodOf(settings) && !is_planned);
-  Json placement = Json::array();
+  OrderedJson placement = OrderedJson::array();
   for (const RunReport::PlacedTable& table : sharding.placement) {
-    placement.push_back(
-        {{"name", table.name},
-         {"strategy", table.strategy},
-         {"slices", table.slices},
-         {"pool_on", table.pools_on_shards ? "shards" : "workers"},
-         {"worker_rows", table.worker_rows},
-         {"cache_share", table.cache_share ? Json(*table.cache_share) : Json(nullptr)}});
+    placement.push_back({{"name", table.name},
+                         {"strategy", table.strategy},
+                         {"slices", table.slices},
+                         {"pool_on", table.pools_on_shards ? "shards" : "workers"},
+                         {"worker_rows", table.worker_rows},
+                         {"cache_share", table.cache_share ? OrderedJson(*table.cache_share)
+                                                           : OrderedJson(nullptr)}});
   }
-  return {{"strategy", is_made      ? Json(settings.sharding.strategy)
-                       : is_planned ? Json(kAutoPlan)
-                                    : Json(nullptr)},
-          {"pool_on", is_made      ? Json(settings.sharding.pool_on)
-                      : is_planned ? Json(kAutoPlan)
-                                   : Json(nullptr)},
+  return {{"strategy", is_made      ? OrderedJson(settings.sharding.strategy)
+                       : is_planned ? OrderedJson(kAutoPlan)
+                                    : OrderedJson(nullptr)},
+          {"pool_on", is_made      ? OrderedJson(settings.sharding.pool_on)
+                      : is_planned ? OrderedJson(kAutoPlan)
+                                   : OrderedJson(nullptr)},
           {"placement", placement},
           {"plan_digest", sharding.plan_digest},
           {"ps_nodes", nodes},
@@ -241,10 +250,10 @@ Json ShardingToJson(const Settings& settings, const RunReport::Sharding& shardin
           {"tables", TrafficToJson(settings.embedding, sharding.traffic)}};
 }
 
-Json ShardsToJson(const std::vector<RunReport::Shard>& shards) {
-  Json list = Json::array();
+OrderedJson ShardsToJson(const std::vector<RunReport::Shard>& shards) {
+  OrderedJson list = OrderedJson::array();
   for (const RunReport::Shard& shard : shards) {
-    Json json = {{"name", shard.name}, {"rows", shard.rows}};
+    OrderedJson json = {{"name", shard.name}, {"rows", shard.rows}};
     AddPulled(shard.counters.pulled, &json);
     for (const ShardCounter& counter : kShardCounters) {
       if (!counter.is_of_process) json[counter.name] = shard.counters.*counter.value;
@@ -257,8 +266,8 @@ Json ShardsToJson(const std::vector<RunReport::Shard>& shards) {
 
 }  // namespace
 
-Json SettingsToJson(const Settings& settings) {
-  Json json = {{"config_digest", settings.config_digest()}};
+OrderedJson SettingsToJson(const Settings& settings) {
+  OrderedJson json = {{"config_digest", settings.config_digest()}};
   for (const SettingField& field : SettingFields()) {
     if (field.section == Section::kServer) continue;
     json[std::string(SectionName(field.section))][field.name] =
@@ -267,10 +276,10 @@ Json SettingsToJson(const Settings& settings) {
   return json;
 }
 
-Json ReportToJson(const RunReport& report) {
+OrderedJson ReportToJson(const RunReport& report) {
   const std::string label = report.settings.run_label();
   return {{"format", kReportFormat},
-          {"label", label.empty() ? Json(nullptr) : Json(label)},
+          {"label", label.empty() ? OrderedJson(nullptr) : OrderedJson(label)},
           {"settings", SettingsToJson(report.settings)},
           {"tables", TablesToJson(report.settings.tables)},
           {"model_bytes", ModelBytesToJson(report.settings)},
@@ -288,7 +297,8 @@ Json ReportToJson(const RunReport& report) {
           {"sharding", ShardingToJson(report.settings, report.sharding)},
           {"shards", ShardsToJson(report.shards)},
           {"table_loads", TableLoadsToJson(report.table_loads)},
-          {"memory_plan", report.memory_plan ? NodePlanToJson(*report.memory_plan) : Json(nullptr)},
+          {"memory_plan",
+           report.memory_plan ? NodePlanToJson(*report.memory_plan) : OrderedJson(nullptr)},
           {"prediction", PredictionToJson(report)}};
 }
 
@@ -298,7 +308,7 @@ std::string ReportPagePath(const std::string& path) {
 }
 
 Status WriteReport(const RunReport& report, const std::string& path) {
-  const Json json = ReportToJson(report);
+  const OrderedJson json = ReportToJson(report);
   RETURN_IF_ERROR(WriteReportFile(path, DumpJson(json, 2) + "\n").Annotate("the run's report"));
   return WriteReportFile(ReportPagePath(path), PageText("run", {{"report", json}}))
       .Annotate("the run's report as a page");

@@ -15,7 +15,7 @@
 namespace rowhouse {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 // ---- Making -------------------------------------------------------------------------------------
 
@@ -75,23 +75,23 @@ std::string PlaceOf(const FeatureTable& feature, const EmbeddingTables& tables) 
 
 // ---- JSON ---------------------------------------------------------------------------------------
 
-Json BytesToJson(const TableBytes& bytes) {
+OrderedJson BytesToJson(const TableBytes& bytes) {
   return {
       {"rows_bytes", bytes.rows}, {"state_bytes", bytes.state}, {"trailer_bytes", bytes.trailers}};
 }
 
-Json TableToJson(const SizePlan& plan, size_t number) {
+OrderedJson TableToJson(const SizePlan& plan, size_t number) {
   const FeatureTable& feature = plan.tables.features[number];
   const LogicalTableSizes& sizes = plan.sizes.tables[number];
-  Json physical = Json::array();
+  OrderedJson physical = OrderedJson::array();
   for (const PhysicalTable& table : feature.kind->layout().tables) {
     physical.push_back(table.spec.name);
   }
   if (feature.weights) physical.push_back(plan.tables.physical[Raw(*feature.weights)].name);
-  Json json = {{"name", feature.table.name},       {"kind", feature.table.kind},
-               {"rows", feature.table.rows},       {"dim", feature.table.dim},
-               {"out_width", feature.out_width()}, {"physical_rows", sizes.physical_rows},
-               {"physical_tables", physical}};
+  OrderedJson json = {{"name", feature.table.name},       {"kind", feature.table.kind},
+                      {"rows", feature.table.rows},       {"dim", feature.table.dim},
+                      {"out_width", feature.out_width()}, {"physical_rows", sizes.physical_rows},
+                      {"physical_tables", physical}};
   json.update(BytesToJson(sizes.bytes));
   json.update({{"projection_bytes", sizes.projection},
                {"plain_rows_bytes", sizes.plain_rows},
@@ -101,34 +101,35 @@ Json TableToJson(const SizePlan& plan, size_t number) {
   return json;
 }
 
-Json PhysicalToJson(const SizePlan& plan, size_t number) {
+OrderedJson PhysicalToJson(const SizePlan& plan, size_t number) {
   const TableSpec& table = plan.tables.physical[number];
-  Json json = {{"name", table.name},
-               {"kind", table.kind},
-               {"rows", table.rows},
-               {"dim", table.dim},
-               {"optimizer", table.optimizer}};
+  OrderedJson json = {{"name", table.name},
+                      {"kind", table.kind},
+                      {"rows", table.rows},
+                      {"dim", table.dim},
+                      {"optimizer", table.optimizer}};
   json.update(BytesToJson(plan.sizes.physical[number]));
   json["lives_on"] = plan.tables.on_workers[number] ? "workers" : "shards";
   return json;
 }
 
-Json VocabularyToJson(const SizePlan::KindVocabulary& one) {
+OrderedJson VocabularyToJson(const SizePlan::KindVocabulary& one) {
   const Vocabulary& vocabulary = one.vocabulary;
   const bool is_known = one.refusal.empty();
-  return {{"kind", one.kind},
-          {"options", one.options},
-          {"ids", is_known && vocabulary.ids ? Json(*vocabulary.ids) : Json(nullptr)},
-          {"is_bounded", is_known ? Json(vocabulary.ids.has_value()) : Json(nullptr)},
-          {"physical_rows", is_known ? Json(vocabulary.physical_rows) : Json(nullptr)},
-          {"bytes", is_known ? Json(vocabulary.bytes) : Json(nullptr)},
-          {"refusal", is_known ? Json(nullptr) : Json(one.refusal)}};
+  return {
+      {"kind", one.kind},
+      {"options", one.options},
+      {"ids", is_known && vocabulary.ids ? OrderedJson(*vocabulary.ids) : OrderedJson(nullptr)},
+      {"is_bounded", is_known ? OrderedJson(vocabulary.ids.has_value()) : OrderedJson(nullptr)},
+      {"physical_rows", is_known ? OrderedJson(vocabulary.physical_rows) : OrderedJson(nullptr)},
+      {"bytes", is_known ? OrderedJson(vocabulary.bytes) : OrderedJson(nullptr)},
+      {"refusal", is_known ? OrderedJson(nullptr) : OrderedJson(one.refusal)}};
 }
 
 // ---- Text ---------------------------------------------------------------------------------------
 
-std::string Bytes(uint64_t bytes) { return BytesText(static_cast<double>(bytes)); }
-std::string Count(uint64_t count) {
+std::string SizeBytes(uint64_t bytes) { return BytesText(static_cast<double>(bytes)); }
+std::string SizeCount(uint64_t count) {
   return fmt::format("{}", CountText(static_cast<double>(count)));
 }
 
@@ -150,16 +151,16 @@ std::string TablesText(const SizePlan& plan) {
     std::vector<uint32_t> dims;
     for (const PhysicalTable& table : feature.kind->layout().tables) dims.push_back(table.spec.dim);
     text.rows.push_back({feature.table.name, feature.table.kind, PlaceOf(feature, plan.tables),
-                         Count(feature.table.rows), Count(sizes.physical_rows),
+                         SizeCount(feature.table.rows), SizeCount(sizes.physical_rows),
                          fmt::format("{}", feature.table.dim),
-                         fmt::format("{}", fmt::join(dims, "+")), Bytes(sizes.bytes.rows),
-                         Bytes(sizes.bytes.state), Bytes(sizes.bytes.trailers),
-                         Bytes(sizes.projection), fmt::format("{:.4f}", sizes.of_plain())});
+                         fmt::format("{}", fmt::join(dims, "+")), SizeBytes(sizes.bytes.rows),
+                         SizeBytes(sizes.bytes.state), SizeBytes(sizes.bytes.trailers),
+                         SizeBytes(sizes.projection), fmt::format("{:.4f}", sizes.of_plain())});
   }
   const ModelSizes& all = plan.sizes;
-  text.rows.push_back({"total", "", "", "", "", "", "", Bytes(all.bytes.rows),
-                       Bytes(all.bytes.state), Bytes(all.bytes.trailers), Bytes(all.projections),
-                       fmt::format("{:.4f}", all.of_plain())});
+  text.rows.push_back({"total", "", "", "", "", "", "", SizeBytes(all.bytes.rows),
+                       SizeBytes(all.bytes.state), SizeBytes(all.bytes.trailers),
+                       SizeBytes(all.projections), fmt::format("{:.4f}", all.of_plain())});
   return TableAsText(text);
 }
 
@@ -176,15 +177,15 @@ std::string VocabulariesText(const SizePlan& plan) {
     if (!one.refusal.empty()) {
       text.rows.push_back({one.kind, OptionsText(one.options), "-", "-", "-"});
     } else if (vocabulary.ids) {
-      text.rows.push_back({one.kind, OptionsText(one.options), Count(*vocabulary.ids),
-                           Count(vocabulary.physical_rows), Bytes(vocabulary.bytes)});
+      text.rows.push_back({one.kind, OptionsText(one.options), SizeCount(*vocabulary.ids),
+                           SizeCount(vocabulary.physical_rows), SizeBytes(vocabulary.bytes)});
     } else {
       const std::string& rows_option = DeclarationOfKind(one.kind).rows_option;
       const std::string options = rows_option.empty()
                                       ? OptionsText(one.options)
                                       : fmt::format("{}={}", rows_option, vocabulary.physical_rows);
-      text.rows.push_back({one.kind, options, "unbounded", Count(vocabulary.physical_rows),
-                           Bytes(vocabulary.bytes)});
+      text.rows.push_back({one.kind, options, "unbounded", SizeCount(vocabulary.physical_rows),
+                           SizeBytes(vocabulary.bytes)});
     }
   }
   return TableAsText(text);
@@ -196,28 +197,28 @@ std::string FiguresText(const SizePlan& plan) {
     return fmt::format("{:<34}{}\n", name, value);
   };
   std::string text;
-  text += line("rows and projections:",
-               fmt::format("{} ({} bytes), {:.4f} of {} as plain tables",
-                           Bytes(sizes.rows_and_projections()), Count(sizes.rows_and_projections()),
-                           sizes.of_plain(), Bytes(sizes.plain_rows)));
-  text += line("with state and trailers:", Bytes(sizes.bytes.total()));
-  text += line("dense part:", fmt::format("{} parameters, {}", Count(plan.dense_parameters),
-                                          Bytes(plan.dense_parameters * sizeof(float))));
+  text += line("rows and projections:", fmt::format("{} ({} bytes), {:.4f} of {} as plain tables",
+                                                    SizeBytes(sizes.rows_and_projections()),
+                                                    SizeCount(sizes.rows_and_projections()),
+                                                    sizes.of_plain(), SizeBytes(sizes.plain_rows)));
+  text += line("with state and trailers:", SizeBytes(sizes.bytes.total()));
+  text += line("dense part:", fmt::format("{} parameters, {}", SizeCount(plan.dense_parameters),
+                                          SizeBytes(plan.dense_parameters * sizeof(float))));
   text += line("rows read by a sample:",
-               fmt::format("{} bytes, at one id a table", Count(sizes.lookup)));
-  text += line("rows in 8 and in 4 bits:",
-               fmt::format("{} and {}", Bytes(plan.rows_in_8_bits), Bytes(plan.rows_in_4_bits)));
+               fmt::format("{} bytes, at one id a table", SizeCount(sizes.lookup)));
+  text += line("rows in 8 and in 4 bits:", fmt::format("{} and {}", SizeBytes(plan.rows_in_8_bits),
+                                                       SizeBytes(plan.rows_in_4_bits)));
   text += line("cache of a PS node:",
                fmt::format("bytes = cache_sets * cache_lines * dim * element_size = {} * {} * {} * "
                            "4 = {} of weights",
                            plan.cache.sets, plan.cache.lines, plan.asked.dim, plan.cache.bytes));
   if (plan.shards > 1) {
-    text +=
-        line(fmt::format("at most on one of {} shards:", plan.shards),
-             fmt::format("{} of weights divided by rows, as training does; by columns {}; by rows "
-                         "as block tables {}",
-                         Bytes(plan.fullest_shard.by_rows), Bytes(plan.fullest_shard.by_columns),
-                         Bytes(plan.fullest_shard.as_blocks)));
+    text += line(
+        fmt::format("at most on one of {} shards:", plan.shards),
+        fmt::format("{} of weights divided by rows, as training does; by columns {}; by rows "
+                    "as block tables {}",
+                    SizeBytes(plan.fullest_shard.by_rows), SizeBytes(plan.fullest_shard.by_columns),
+                    SizeBytes(plan.fullest_shard.as_blocks)));
   }
   return text;
 }
@@ -276,14 +277,15 @@ SizePlan MakeSizePlan(const Settings& settings, uint64_t memory_bytes) {
   return plan;
 }
 
-Json SizePlanToJson(const SizePlan& plan) {
-  Json tables = Json::array(), physical = Json::array(), vocabularies = Json::array();
+OrderedJson SizePlanToJson(const SizePlan& plan) {
+  OrderedJson tables = OrderedJson::array(), physical = OrderedJson::array(),
+              vocabularies = OrderedJson::array();
   for (size_t i = 0; i < plan.tables.features.size(); ++i) tables.push_back(TableToJson(plan, i));
   for (size_t t = 0; t < plan.tables.physical.size(); ++t) {
     physical.push_back(PhysicalToJson(plan, t));
   }
   for (const auto& one : plan.vocabularies) vocabularies.push_back(VocabularyToJson(one));
-  Json totals = BytesToJson(plan.sizes.bytes);
+  OrderedJson totals = BytesToJson(plan.sizes.bytes);
   totals.update(
       {{"projection_bytes", plan.sizes.projections},
        {"plain_rows_bytes", plan.sizes.plain_rows},
@@ -318,7 +320,7 @@ Json SizePlanToJson(const SizePlan& plan) {
 std::string SizePlanText(const SizePlan& plan) {
   return TablesText(plan) + "\n" + FiguresText(plan) + BlockFiguresText(plan.blocks) +
          fmt::format("\nThe largest table of {} floats a row and optimizer {} in {}:\n\n",
-                     plan.asked.dim, plan.asked.optimizer, Bytes(plan.memory_bytes)) +
+                     plan.asked.dim, plan.asked.optimizer, SizeBytes(plan.memory_bytes)) +
          VocabulariesText(plan);
 }
 

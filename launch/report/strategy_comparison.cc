@@ -18,7 +18,7 @@ using OrderedJson = nlohmann::ordered_json;
 
 // ---- Reading ------------------------------------------------------------------------------------
 
-Result<double> Figure(const Json& json, const char* pointer) {
+Result<double> FigureAt(const Json& json, const char* pointer) {
   const Json::json_pointer place(pointer);
   if (json.contains(place) && json[place].is_number()) return json[place].get<double>();
   return UsageError("no number at {}; it is no report of a run that trained a step", pointer);
@@ -33,14 +33,14 @@ Result<std::string> Text(const Json& json, const char* pointer) {
 Result<StrategyCost::OverNodes> OverNodes(const Json& nodes, const char* pointer) {
   StrategyCost::OverNodes over;
   for (const Json& node : nodes) {
-    ASSIGN_OR_RETURN(const double figure, Figure(node, pointer));
+    ASSIGN_OR_RETURN(const double figure, FigureAt(node, pointer));
     over.max = std::max(over.max, figure);
     over.mean += figure / static_cast<double>(nodes.size());
   }
   return over;
 }
 
-Result<std::string> NameOf(const Json& json) {
+Result<std::string> StrategyName(const Json& json) {
   if (json.contains("label") && json["label"].is_string()) return json["label"].get<std::string>();
   ASSIGN_OR_RETURN(const std::string strategy, Text(json, "/sharding/strategy"));
   ASSIGN_OR_RETURN(const std::string pool_on, Text(json, "/sharding/pool_on"));
@@ -52,20 +52,20 @@ Result<StrategyCost> CostOf(const Json& json) {
     return UsageError("no report of format {}", kReportFormat);
   }
   StrategyCost cost;
-  ASSIGN_OR_RETURN(cost.name, NameOf(json));
+  ASSIGN_OR_RETURN(cost.name, StrategyName(json));
   if (json.contains("refused")) {
     ASSIGN_OR_RETURN(cost.refused, Text(json, "/refused"));
     return cost;
   }
   ASSIGN_OR_RETURN(const std::string digest, Text(json, "/rows/digest"));
-  ASSIGN_OR_RETURN(const double step_ms, Figure(json, "/totals/median_step_ms"));
-  ASSIGN_OR_RETURN(cost.wire_bytes, Figure(json, "/totals/wire_bytes_per_step"));
-  ASSIGN_OR_RETURN(const double steps, Figure(json, "/totals/steps"));
+  ASSIGN_OR_RETURN(const double step_ms, FigureAt(json, "/totals/median_step_ms"));
+  ASSIGN_OR_RETURN(cost.wire_bytes, FigureAt(json, "/totals/wire_bytes_per_step"));
+  ASSIGN_OR_RETURN(const double steps, FigureAt(json, "/totals/steps"));
   const Json nodes = json.value(Json::json_pointer("/sharding/ps_nodes"), Json::array());
   ASSIGN_OR_RETURN(cost.placed_bytes, OverNodes(nodes, "/placed_bytes"));
   ASSIGN_OR_RETURN(cost.cache_bytes, OverNodes(nodes, "/cache_bytes"));
   ASSIGN_OR_RETURN(cost.rows_stored, OverNodes(nodes, "/rows"));
-  const Result<double> on_workers = Figure(json, "/sharding/on_each_worker/bytes");
+  const Result<double> on_workers = FigureAt(json, "/sharding/on_each_worker/bytes");
   if (on_workers.ok()) cost.worker_bytes = on_workers.value();
   ASSIGN_OR_RETURN(cost.rows_pulled, OverNodes(nodes, "/rows_pulled"));
   cost.rows_pulled.max /= steps;

@@ -93,15 +93,16 @@ std::string TrafficHints(const EmbeddingTables& tables, const std::vector<TableT
 
 nlohmann::ordered_json TrafficToJson(const EmbeddingTables& tables,
                                      const std::vector<TableTraffic>& traffic) {
-  using Json = nlohmann::ordered_json;
-  Json list = Json::array();
+  using OrderedJson = nlohmann::ordered_json;
+  OrderedJson list = OrderedJson::array();
   for (const TableTraffic& one : traffic) {
-    list.push_back({{"name", NameOf(tables, one)},
-                    {"pool_on", one.pools_on_shards ? "shards" : "workers"},
-                    {"lookups", one.lookups},
-                    {"distinct_rows", one.distinct_rows},
-                    {"by_rows", one.by_rows},
-                    {"by_bags", one.refusal.empty() ? Json(one.by_bags) : Json(nullptr)}});
+    list.push_back(
+        {{"name", NameOf(tables, one)},
+         {"pool_on", one.pools_on_shards ? "shards" : "workers"},
+         {"lookups", one.lookups},
+         {"distinct_rows", one.distinct_rows},
+         {"by_rows", one.by_rows},
+         {"by_bags", one.refusal.empty() ? OrderedJson(one.by_bags) : OrderedJson(nullptr)}});
   }
   return list;
 }

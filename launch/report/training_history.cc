@@ -13,8 +13,10 @@ namespace {
 
 using Json = nlohmann::json;
 
-Json Number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
-Json Number(const std::optional<double>& value) { return value ? Number(*value) : Json(nullptr); }
+Json FiniteNumber(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+Json FiniteNumber(const std::optional<double>& value) {
+  return value ? FiniteNumber(*value) : Json(nullptr);
+}
 
 double ToDouble(const Json& json) {
   return json.is_null() ? std::numeric_limits<double>::quiet_NaN() : json.get<double>();
@@ -31,7 +33,7 @@ uint64_t DigestFromHex(const std::string& text) {
 
 Json ToJson(const RunReport::Run& run) {
   return {{"first_step", run.first_step},  {"steps", run.steps},
-          {"samples", run.samples},        {"seconds", Number(run.seconds)},
+          {"samples", run.samples},        {"seconds", FiniteNumber(run.seconds)},
           {"started_at", run.started_at},  {"data", run.data},
           {"data_digest", run.data_digest}};
 }
@@ -91,14 +93,14 @@ std::string TrainingHistory::ToJsonText() const {
                {"evaluations", Json::array()}};
   for (const RunReport::Run& run : runs) json["runs"].push_back(ToJson(run));
   for (const RunReport::CurvePoint& point : curve) {
-    json["curve"].push_back(
-        Json::array({point.step, point.epoch, Number(point.loss), Number(point.accuracy),
-                     Number(point.samples_per_second), Number(point.learning_rate)}));
+    json["curve"].push_back(Json::array(
+        {point.step, point.epoch, FiniteNumber(point.loss), FiniteNumber(point.accuracy),
+         FiniteNumber(point.samples_per_second), FiniteNumber(point.learning_rate)}));
   }
   for (const RunReport::Evaluation& one : evaluations) {
     json["evaluations"].push_back(
-        Json::array({one.step, one.samples, Number(one.auc), Number(one.logloss),
-                     Number(one.accuracy), fmt::format("{:016x}", one.data_digest)}));
+        Json::array({one.step, one.samples, FiniteNumber(one.auc), FiniteNumber(one.logloss),
+                     FiniteNumber(one.accuracy), fmt::format("{:016x}", one.data_digest)}));
   }
   return DumpJson(json) + "\n";
 }
@@ -110,27 +112,6 @@ Result<TrainingHistory> TrainingHistory::FromJsonText(const std::string& text) {
   } catch (const Json::exception& error) {
     return CorruptionError("no learning curve: {}", error.what());
   }
-}
-
-TrainingHistory TrainingHistory::OfReport(const std::string& report_text) {
-  TrainingHistory history;
-  const Result<Json> json = ParseJson(report_text);
-  if (!json.ok()) return history;
-  try {
-    for (const Json& point : json.value().at("curve")) {
-      history.curve.push_back(PointFromJson(
-          Json::array({point.at("step"), point.at("epoch"), point.at("loss"), point.at("accuracy"),
-                       point.at("samples_per_second"), point.at("learning_rate")})));
-    }
-    for (const Json& one : json.value().at("evaluations")) {
-      history.evaluations.push_back(EvaluationFromJson(
-          Json::array({one.at("step"), one.at("samples"), one.at("auc"), one.at("logloss"),
-                       one.at("accuracy"), one.at("data_digest")})));
-    }
-  } catch (const Json::exception&) {
-    return TrainingHistory();
-  }
-  return history;
 }
 
 }  // namespace rowhouse

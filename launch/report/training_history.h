@@ -28,10 +28,6 @@ struct TrainingHistory {
   std::string ToJsonText() const;
   // kCorruption.
   static Result<TrainingHistory> FromJsonText(const std::string& text);
-
-  // What the report of an earlier version has, which saved no history: its curve and evaluations.
-  // Of text that is no report: nothing.
-  static TrainingHistory OfReport(const std::string& report_text);
 };
 
 }  // namespace rowhouse

@@ -22,7 +22,7 @@ std::string OfTheHome() {
   return home == nullptr || *home == '\0' ? "" : std::string(home) + "/.config/rowhouse/key";
 }
 
-Status CannotMake(const std::string& path, int error) {
+Status CannotMakeKey(const std::string& path, int error) {
   return UsageError(
       "cannot make the key file {}: {}; name another with --key_file, or give --open, and nobody "
       "is asked for a key",
@@ -34,10 +34,10 @@ Status MakeKeyFile(const std::string& path) {
   const std::string folder = std::filesystem::path(path).parent_path();
   std::error_code error;
   if (!folder.empty()) std::filesystem::create_directories(folder, error);
-  if (error) return CannotMake(path, error.value());
+  if (error) return CannotMakeKey(path, error.value());
   std::string own = path + ".XXXXXX";
   const int fd = mkostemp(own.data(), O_CLOEXEC);  // O_EXCL, mode 0600
-  if (fd < 0) return CannotMake(path, errno);
+  if (fd < 0) return CannotMakeKey(path, errno);
   const std::string line = NewKey() + "\n";
   int failed = 0;
   if (write(fd, line.data(), line.size()) != static_cast<ssize_t>(line.size())) failed = ENOSPC;
@@ -45,7 +45,7 @@ Status MakeKeyFile(const std::string& path) {
   close(fd);
   if (failed == 0 && link(own.c_str(), path.c_str()) != 0 && errno != EEXIST) failed = errno;
   unlink(own.c_str());
-  return failed == 0 ? OkStatus() : CannotMake(path, failed);
+  return failed == 0 ? OkStatus() : CannotMakeKey(path, failed);
 }
 
 // kNotFound if there is none.

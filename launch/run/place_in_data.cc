@@ -31,7 +31,7 @@ Status CheckSameOnAllHosts(const WorkerSetup& setup, const Dataset& data) {
 // Whether step s of an epoch reads the samples that it read in the model's last run.
 bool IsSameData(const Settings& settings, const LoadSpec& load, const Dataset& data,
                 uint64_t steps_per_epoch) {
-  // Models of version 1 may not know what their data were.
+  // Some data have no digest.
   const bool has_same_content =
       load.data_digest.empty() || load.data_digest == data.content_digest();
   return has_same_content && load.data_settings == DataSettingsDigest(settings) &&

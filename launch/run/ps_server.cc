@@ -14,6 +14,7 @@
 
 #include "common/clean_text.h"
 #include "common/clock.h"
+#include "common/read_value.h"
 #include "common/thread_name.h"
 #include "common/transport/tcp_socket.h"
 #include "common/transport/zeromq.h"
@@ -29,7 +30,7 @@ namespace {
 
 std::atomic<bool> g_stop = false;
 
-void HandleStopSignals() {
+void StopServingOnSignals() {
   struct sigaction action = {};
   action.sa_handler = [](int) { g_stop = true; };
   for (int signal : {SIGINT, SIGTERM}) sigaction(signal, &action, nullptr);
@@ -130,6 +131,11 @@ Status Serve(const Settings& settings) {
     options.node.row_dir = temporary->path();
     options.rows_end_with_job = true;
   }
+  // The nodes of a run read what its own operator has named.
+  if (!is_supervised) {
+    options.readable =
+        ReadablePlaces(options.node.row_dir, SplitAtCommas(settings.server.read_dirs));
+  }
   ZeroMqOptions transport_options = TransportOptionsOf(settings.storage);
   ASSIGN_OR_RETURN(transport_options.security,
                    is_supervised ? ReadSupervisorsSecurity(settings.server.supervisor_fd)
@@ -166,7 +172,7 @@ Status Serve(const Settings& settings) {
 }  // namespace
 
 Status RunPs(const Settings& settings) {
-  HandleStopSignals();
+  StopServingOnSignals();
   NameThisThread("rowhouse-ps");    // The supervisor starts it as /proc/self/exe.
   constexpr uint32_t kThreads = 4;  // a shard, its I/O, ZeroMQ's, the node
   WidenCpuMask(kThreads);

@@ -1,6 +1,5 @@
 #include "launch/run/run_data.h"
 
-#include <algorithm>
 #include <string>
 
 #include "launch/model/saved_preprocessing.h"
@@ -12,14 +11,6 @@
 namespace rowhouse {
 namespace {
 
-// Whether the preprocessing maps by its schema alone, with nothing counted in data.
-bool IsWithoutMemory(const Schema& schema) {
-  return std::ranges::none_of(schema.categorical,
-                              [](const auto& column) { return column.ids == "dictionary"; }) &&
-         std::ranges::none_of(schema.dense,
-                              [](const auto& column) { return column.transform == "standardise"; });
-}
-
 // Data that were mapped before the run must have been mapped as the model's were. *model: null if
 // it kept no preprocessing.
 Status CheckMapping(const Settings& settings, const JobSpec& job, const Preprocessing* model,
@@ -28,7 +19,7 @@ Status CheckMapping(const Settings& settings, const JobSpec& job, const Preproce
   ASSIGN_OR_RETURN(const std::shared_ptr<const Preprocessing> of_data, PreprocessingOf(state));
   const std::string& model_dir = settings.output.model_dir;
   if (model == nullptr) {
-    // Models of version 1 kept no dictionary: the same data give the same one.
+    // The same data give the same ids.
     const bool is_same = data.content_digest() == job.load.data_digest;
     if (of_data == nullptr || is_same || IsWithoutMemory(of_data->schema())) return OkStatus();
     return UsageError(

@@ -1,9 +1,7 @@
 #include "launch/run/run_start.h"
 
 #include <fmt/core.h>
-#include <unistd.h>
 
-#include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -12,6 +10,7 @@
 #include "common/clean_text.h"
 #include "common/counted.h"
 #include "common/durable_file.h"
+#include "common/new_file.h"
 #include "launch/hosts/host_facts.h"
 #include "launch/model/last_save.h"
 #include "launch/model/manifest.h"
@@ -24,6 +23,7 @@
 #include "launch/settings/going_on.h"
 #include "ps/shard/shard_opening.h"
 #include "sharding/rows/initialiser.h"
+#include "worker/data/text/field_text.h"
 #include "worker/mpi/agreement.h"
 
 namespace rowhouse {
@@ -36,18 +36,47 @@ uint64_t RandomWord() {
 
 // A result that cannot be kept is to be found before hours of training, not after.
 Status CheckOutputDirectory(const std::string& directory, std::string_view flag) {
-  Status status = MakeDirectoryDurably(directory);
-  if (status.ok() && access(directory.c_str(), W_OK | X_OK) != 0) {
-    status = StatusFromErrno(errno, "write into", directory);
+  const Status made = MakeDirectoryDurably(directory);
+  if (made.ok()) return CheckCanMakeFiles(directory).Annotate(fmt::format("--{}", flag));
+  return UsageError("--{}: {}; give a directory that can be written", flag, made.message());
+}
+
+// A checkpoint and the parts of its shards have the same name in the two.
+Status CheckCheckpointsApart(const Settings& settings) {
+  if (settings.output.model_dir.empty() || settings.output.save_every == 0) return OkStatus();
+  const auto checkpoints_in = [](const std::string& directory) {
+    std::error_code ignored;
+    return std::filesystem::weakly_canonical(directory + "/checkpoints", ignored);
+  };
+  if (checkpoints_in(settings.output.model_dir) != checkpoints_in(settings.row_directory())) {
+    return OkStatus();
   }
-  if (status.ok()) return status;
-  return UsageError("--{}: {}; give a directory that can be written", flag, status.message());
+  return UsageError(
+      "--save_every: --model_dir={} and the row directory {} have the same directory checkpoints; "
+      "give a --row_dir of its own",
+      settings.output.model_dir, settings.row_directory());
+}
+
+// The model's config.yaml names the data for who scores or goes on.
+Status CheckCanBeKept(std::string_view flag, const std::string& path) {
+  if (IsUtf8(path)) return OkStatus();
+  return UsageError(
+      "--{}={}: the name has bytes that are no UTF-8, which config.yaml of the model cannot hold; "
+      "rename it, or give a link to it",
+      flag, path);
 }
 
 Status CheckOutputs(const Settings& settings) {
   if (!settings.output.model_dir.empty()) {
+    RETURN_IF_ERROR(CheckCanBeKept("data", settings.data.file));
+    RETURN_IF_ERROR(CheckCanBeKept("test_data", settings.data.test_file));
     RETURN_IF_ERROR(CheckOutputDirectory(settings.output.model_dir, "model_dir"));
+    const std::string checkpoints = settings.output.model_dir + "/checkpoints";
+    if (settings.output.save_every > 0 && std::filesystem::exists(checkpoints)) {
+      RETURN_IF_ERROR(CheckOutputDirectory(checkpoints, "model_dir"));
+    }
   }
+  RETURN_IF_ERROR(CheckCheckpointsApart(settings));
   const std::string report = std::filesystem::path(settings.output.report).parent_path();
   if (!report.empty()) {
     RETURN_IF_ERROR(CheckOutputDirectory(report, "report"));
@@ -63,19 +92,13 @@ Status CheckOutputs(const Settings& settings) {
   return outside.ok() ? outside : UsageError("--record_ids={}", outside.message());
 }
 
-// Whether a run of these settings may go on from the model. Fills in what a manifest of version 1
-// does not say. *changes: what these settings change.
+// Whether a run of these settings may go on from the model. *changes: what these settings change.
 Status CheckSettingsToLoad(const Settings& settings, const std::string& model_dir,
-                           Manifest* manifest, std::string* changes) {
-  const bool is_same = manifest->model_settings.empty()
-                           ? manifest->config_digest == settings.config_digest()
-                           : manifest->model_settings == ModelSettingsDigest(settings);
-  const Result<Settings> before = ReadModelSettings(model_dir, *manifest);
+                           const Manifest& manifest, std::string* changes) {
+  const Result<Settings> before = ReadModelSettings(model_dir, manifest);
+  if (before.status().code() == StatusCode::kCorruption) return before.status().Annotate("--load");
   if (before.ok()) {
     *changes = ChangesText(AllowedChanges(before.value(), settings));
-    if (manifest->data_settings.empty()) {
-      manifest->data_settings = DataSettingsDigest(before.value());
-    }
     const std::vector<SettingChange> forbidden = ForbiddenChanges(before.value(), settings);
     if (forbidden.empty()) return OkStatus();
     return UsageError(
@@ -83,18 +106,12 @@ Status CheckSettingsToLoad(const Settings& settings, const std::string& model_di
         "same (--config={}/config.yaml has them), or train another model in another --model_dir",
         model_dir, ChangesText(forbidden), model_dir);
   }
-  if (is_same) {
-    if (manifest->data_settings.empty()) manifest->data_settings = DataSettingsDigest(settings);
-    return OkStatus();
-  }
+  if (manifest.model_settings == ModelSettingsDigest(settings)) return OkStatus();
   return UsageError(
       "--load: the model in {} was trained with other settings (digest {}, now {}), and nothing "
       "says which: {}. Model, tables, batch, seed, optimizers, schema and threads must stay the "
       "same",
-      model_dir,
-      manifest->model_settings.empty() ? manifest->config_digest : manifest->model_settings,
-      manifest->model_settings.empty() ? settings.config_digest() : ModelSettingsDigest(settings),
-      before.status().message());
+      model_dir, manifest.model_settings, ModelSettingsDigest(settings), before.status().message());
 }
 
 bool HoldsShards(const std::string& row_dir) {
@@ -210,46 +227,39 @@ Status PrepareNew(const Settings& settings, RunStart* start) {
       model_dir);
 }
 
-// The last save of the model in model_dir.
+// The last save of the model in model_dir, with its rows where they are now.
 Result<LastSave> FindSaveToLoad(const Settings& settings) {
   const std::string& model_dir = settings.output.model_dir;
-  if (!CheckpointsOf(model_dir).empty()) {
+  if (HasManifest(model_dir) || !CheckpointsOf(model_dir).empty()) {
     Result<LastSave> save = FindLastSave(model_dir, settings.storage.row_dir, HostName());
     if (save.ok()) return save;
     return save.status().Annotate("--load");
   }
-  if (!HasManifest(model_dir) && HoldsShards(settings.row_directory())) {
+  if (HoldsShards(settings.row_directory())) {
     return UsageError(
         "--load: no model was saved in --model_dir={}. The rows in {} are of a run that saved "
         "none, or of a model that was saved elsewhere: give its --model_dir, or train anew with "
         "--overwrite, which deletes them",
         model_dir, settings.row_directory());
   }
-  LastSave save{.directory = model_dir, .checkpoint = "", .manifest = {}, .hold = nullptr};
-  ASSIGN_OR_RETURN(save.manifest, ReadManifest(model_dir));
-  return save;
+  return ReadManifest(model_dir).status();  // says that there is none
 }
 
 // The save to go on from, if these settings may go on from it. *changes: what they change.
 Result<LastSave> ReadManifestToLoad(const Settings& settings, const JobSpec& job,
                                     std::string* changes) {
   ASSIGN_OR_RETURN(LastSave save, FindSaveToLoad(settings));
-  Manifest& manifest = save.manifest;
-  RETURN_IF_ERROR(CheckSettingsToLoad(settings, save.directory, &manifest, changes));
+  const Manifest& manifest = save.manifest;
+  RETURN_IF_ERROR(CheckSettingsToLoad(settings, save.directory, manifest, changes));
   RETURN_IF_ERROR(CheckSameTables(job.tables, manifest.tables)
                       .Annotate(fmt::format("--load: {}/manifest.json", save.directory)));
   return save;
 }
 
-// A model of version 1 has no learning curve; its last report has one.
-Result<TrainingHistory> ReadHistory(const Settings& settings, const std::string& model_dir,
-                                    const Manifest& manifest) {
+Result<TrainingHistory> ReadHistory(const std::string& model_dir, const Manifest& manifest) {
   ASSIGN_OR_RETURN(const std::string curve, ReadCurve(model_dir, manifest));
   TrainingHistory history;
-  if (curve.empty()) {
-    const Result<std::string> report = ReadFile(settings.report_path());
-    if (report.ok()) history = TrainingHistory::OfReport(report.value());
-  } else {
+  if (!curve.empty()) {
     Result<TrainingHistory> read = TrainingHistory::FromJsonText(curve);
     if (!read.ok()) return read.status().Annotate(model_dir + "/" + manifest.curve.file);
     history = std::move(read).value();
@@ -301,7 +311,7 @@ Status PrepareLoad(const Settings& settings, RunStart* start, std::string* says)
   };
   ASSIGN_OR_RETURN(start->dense, ReadDense(save.directory, manifest));
   ASSIGN_OR_RETURN(start->data, ReadDatasetState(save.directory, manifest));
-  ASSIGN_OR_RETURN(start->history, ReadHistory(settings, save.directory, manifest));
+  ASSIGN_OR_RETURN(start->history, ReadHistory(save.directory, manifest));
   PrintClean("goes on from step {}, saved in {}: {}\n", manifest.steps, save.directory,
              ModelDigestText(manifest));
   std::fflush(stdout);

@@ -37,7 +37,7 @@
 namespace rowhouse {
 namespace {
 
-const bool kProfileAdded = AddVerbFlag(
+REGISTER_MEMBER(AddVerbFlag(
     {.name = kProfileFlag,
      .verbs = kTrain | kBench,
      .help =
@@ -46,7 +46,7 @@ const bool kProfileAdded = AddVerbFlag(
          "there. train: --profile=NAME.json writes the trace to that file, and --profile alone "
          "both into profile below --model_dir, if there is one. bench: of pull and push, with a "
          "directory for each",
-     .has_optional_value = true});
+     .has_optional_value = true}));
 
 // The ordered allreduce has a longer deadline than a pull, so that the error of a worker that waits
 // for a shard, which names the shard, comes first.
@@ -101,7 +101,7 @@ Status StartServer(const Settings& settings, Supervisor& supervisor) {
 
 // A PS rank: supervises its server until all workers have parted. Never waits inside MPI.
 Status Supervise(Cluster& cluster, Supervisor& supervisor, const std::vector<int>& workers) {
-  constexpr auto kPollInterval = std::chrono::milliseconds(20);
+  constexpr auto kExitPollInterval = std::chrono::milliseconds(20);
   const auto is_waited_for = [&](int rank) {
     return std::find(workers.begin(), workers.end(), rank) != workers.end();
   };
@@ -109,7 +109,7 @@ Status Supervise(Cluster& cluster, Supervisor& supervisor, const std::vector<int
     RETURN_IF_ERROR(supervisor.Check().Annotate("training"));
     const std::vector<int> missing = cluster.NotParted();
     if (std::none_of(missing.begin(), missing.end(), is_waited_for)) break;
-    std::this_thread::sleep_for(kPollInterval);
+    std::this_thread::sleep_for(kExitPollInterval);
   }
   return supervisor.Stop().Annotate("parting");
 }

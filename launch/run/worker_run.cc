@@ -72,7 +72,7 @@ Result<RowFacts> AskForRows(PsClient& client, Dialer& dialer, const Clock& clock
 }
 
 // Tells the PS nodes that this worker is done with the job.
-Status Part(const WorkerSetup& setup, uint64_t job_id, uint32_t deadline_ms) {
+Status PartFromCluster(const WorkerSetup& setup, uint64_t job_id, uint32_t deadline_ms) {
   return PartFromNodes({.worker = setup.workers.rank(),
                         .session = setup.options.session,
                         .host = setup.options.host,
@@ -84,7 +84,7 @@ Status Part(const WorkerSetup& setup, uint64_t job_id, uint32_t deadline_ms) {
 // free for others.
 void PartEarly(const WorkerSetup& setup, uint64_t job_id) {
   constexpr uint32_t kDeadlineMs = 1000;
-  const Status told = Part(setup, job_id, kDeadlineMs);
+  const Status told = PartFromCluster(setup, job_id, kDeadlineMs);
   VLOG_IF(1, !told.ok()) << told.message();
 }
 
@@ -432,7 +432,7 @@ Status WorkerRun::RunToTheEnd() {
   training_waits_.reset();
   saving_waits_.reset();
   return Agree(setup_.workers,
-               Part(setup_, job_.job_id, setup_.settings.cluster.rendezvous_deadline_ms),
+               PartFromCluster(setup_, job_.job_id, setup_.settings.cluster.rendezvous_deadline_ms),
                "parting from the PS nodes");
 }
 

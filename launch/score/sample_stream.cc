@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "launch/model/manifest.h"
+#include "launch/model/saved_preprocessing.h"
 #include "worker/data/blocks/converted_dataset.h"
 #include "worker/data/blocks/data_directory.h"
 #include "worker/data/dataset.h"
@@ -131,16 +132,50 @@ class TextStream final : public SampleStream {
   const std::shared_ptr<const Preprocessing> preprocessing_;
 };
 
-// Ids of tokens mean something only with the preprocessing by which they were made.
-Status CheckMapping(const DataDirectory& data, const Settings& settings) {
-  const std::shared_ptr<const Preprocessing>& of_model = settings.data.preprocessing;
-  const std::string& of_data = data.preprocessing_digest();
-  if (of_model == nullptr || of_data.empty() || of_data == of_model->digest()) return OkStatus();
+// Ids of tokens mean something only with the preprocessing by which they were made. `of_data`: null
+// if the data were not made from text.
+Status CheckMapping(const Settings& settings, const Preprocessing* of_data,
+                    const std::string& content_digest) {
+  const Preprocessing* const of_model = settings.data.preprocessing.get();
+  const std::string& model_dir = settings.output.model_dir;
+  if (of_model == nullptr) {
+    if (of_data == nullptr || IsWithoutMemory(of_data->schema())) return OkStatus();
+    // Models of version 1 kept no dictionary: the same data give the same one.
+    ASSIGN_OR_RETURN(const Manifest manifest, ReadManifest(model_dir));
+    if (!content_digest.empty() && content_digest == manifest.data_digest) return OkStatus();
+    return UsageError(
+        "the model in {} was saved without a preprocessing, and the data have dictionaries or "
+        "standardised columns of their own: their ids and scales are not the model's; give a data "
+        "directory with ids and numbers made as those it was trained on were, or train anew from "
+        "text",
+        model_dir);
+  }
+  if (of_data != nullptr && of_data->digest() == of_model->digest()) return OkStatus();
   return UsageError(
-      "it was made with another preprocessing than the model's, so its ids are others; make it "
-      "anew "
-      "from the text with rowhouse data convert FILE --model_dir={} --out=DIR",
-      settings.output.model_dir);
+      "{}, so its ids may be others; make it anew from the text with rowhouse data convert FILE "
+      "--model_dir={} --out=DIR",
+      of_data == nullptr ? "it names no preprocessing, and the model has one"
+                         : "it was made with another preprocessing than the model's",
+      model_dir);
+}
+
+Status CheckMapping(const Settings& settings, Dataset& data) {
+  ASSIGN_OR_RETURN(const DatasetState state, data.StateAt(0, 0));
+  ASSIGN_OR_RETURN(const std::shared_ptr<const Preprocessing> of_data, PreprocessingOf(state));
+  return CheckMapping(settings, of_data.get(), data.content_digest())
+      .Annotate(settings.data.file.empty() ? settings.data_source()
+                                           : "--data=" + settings.data.file);
+}
+
+Status CheckMapping(const Settings& settings, const DataDirectory& data) {
+  const std::string& digest = data.preprocessing_digest();
+  const std::shared_ptr<const Preprocessing>& of_model = settings.data.preprocessing;
+  if (of_model != nullptr && of_model->digest() == digest) return OkStatus();
+  std::shared_ptr<const Preprocessing> of_data;
+  if (!digest.empty()) {
+    ASSIGN_OR_RETURN(of_data, Preprocessing::Open(data.path()));
+  }
+  return CheckMapping(settings, of_data.get(), data.content_digest());
 }
 
 Result<std::unique_ptr<SampleStream>> OpenDirectory(const Settings& settings) {
@@ -148,7 +183,7 @@ Result<std::unique_ptr<SampleStream>> OpenDirectory(const Settings& settings) {
   const auto open = [&]() -> Result<std::unique_ptr<SampleStream>> {
     ASSIGN_OR_RETURN(std::shared_ptr<const DataDirectory> data, DataDirectory::Open(path));
     ASSIGN_OR_RETURN(std::vector<size_t> columns, FitColumns(path, data->columns(), settings.data));
-    RETURN_IF_ERROR(CheckMapping(*data, settings));
+    RETURN_IF_ERROR(CheckMapping(settings, *data));
     return std::unique_ptr<SampleStream>(
         std::make_unique<DirectoryStream>(std::move(data), std::move(columns)));
   };
@@ -183,6 +218,7 @@ Result<std::unique_ptr<SampleStream>> OpenTestPart(const Settings& settings) {
           settings.data.file, data->content_digest(), manifest.data_digest);
     }
   }
+  if (DeclarationOfDataset(source).reads_file) RETURN_IF_ERROR(CheckMapping(settings, *data));
   if (data->test_samples() == 0) {
     const std::string why = WhyUntested(source, settings.data);
     return UsageError("the data that the model was trained on have no test samples{}; give --data",
@@ -202,6 +238,7 @@ Result<std::unique_ptr<SampleStream>> OpenFile(const Settings& settings) {
   all.randomize = "none";
   all.own.erase("data_sub_sample_rate");
   ASSIGN_OR_RETURN(std::unique_ptr<Dataset> data, Datasets().Make(settings.data_source(), all));
+  RETURN_IF_ERROR(CheckMapping(settings, *data));
   return std::unique_ptr<SampleStream>(
       std::make_unique<DatasetStream>(std::move(data), /*is_test=*/false));
 }

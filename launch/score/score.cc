@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -23,7 +22,6 @@
 #include "launch/score/score_file.h"
 #include "launch/score/scoring.h"
 #include "launch/settings/verb_flags.h"
-#include "worker/data/text/text_chunks.h"
 
 namespace rowhouse {
 namespace {
@@ -195,19 +193,6 @@ std::string JsonOf(const Measured& m, const Manifest& model) {
   return DumpJson(json, 2) + "\n";
 }
 
-// The data that are scored must not be replaced by their scores.
-Status CheckOutIsNoInput(const std::string& out, const std::string& data) {
-  if (data.empty() || data == "-" || out == "-") return OkStatus();
-  ASSIGN_OR_RETURN(const std::vector<std::string> files, ExpandFiles(data));
-  for (const std::string& file : files) {
-    std::error_code ignored;
-    if (!std::filesystem::is_regular_file(out, ignored)) break;
-    if (!std::filesystem::equivalent(file, out, ignored)) continue;
-    return UsageError("--out={} is one of the files to score; name another", out);
-  }
-  return OkStatus();
-}
-
 }  // namespace
 
 Status RunPredict(const CommandLine& command_line, const Settings& settings) {
@@ -215,7 +200,6 @@ Status RunPredict(const CommandLine& command_line, const Settings& settings) {
   if (out.empty()) {
     return UsageError("predict needs --out=FILE for the scores, or --out=- for standard output");
   }
-  RETURN_IF_ERROR(CheckOutIsNoInput(out, settings.data.file));
   ASSIGN_OR_RETURN(const std::unique_ptr<ScoreFile> file, ScoreFile::Create(out));
   ASSIGN_OR_RETURN(Job job, MakeJob(command_line, settings));
   OnlyScore only;

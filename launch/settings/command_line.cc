@@ -29,7 +29,7 @@ namespace {
 constexpr int kDeepestFlagFile = 8;  // A file that names itself must end somewhere.
 
 // An argument and where it stands.
-struct Word {
+struct TypedWord {
   std::string text;
   std::string origin;
 };
@@ -61,7 +61,7 @@ bool LooksLikeFlag(std::string_view word) {
 
 class Parser {
  public:
-  Status Parse(std::vector<Word> words) {
+  Status Parse(std::vector<TypedWord> words) {
     size_t next = 0;
     if (!words.empty() && !LooksLikeFlag(words[0].text)) {
       result_.verb = words[next++].text;
@@ -102,15 +102,15 @@ class Parser {
                       DescribeKnownNames(result_.verb, VerbNames()));
   }
 
-  Status TakeHelpVerb(const std::vector<Word>& words) {
+  Status TakeHelpVerb(const std::vector<TypedWord>& words) {
     result_.wants_help = true;
     result_.verb = words.size() > 1 ? words[1].text : "";
     return result_.verb.empty() ? OkStatus() : CheckVerb();
   }
 
-  Status TakeWords(const std::vector<Word>& words, int depth) {
+  Status TakeWords(const std::vector<TypedWord>& words, int depth) {
     for (size_t i = 0; i < words.size(); ++i) {
-      const Word& word = words[i];
+      const TypedWord& word = words[i];
       if (word.text == "--") {
         for (++i; i < words.size(); ++i) result_.arguments.push_back(words[i].text);
         return OkStatus();
@@ -134,7 +134,7 @@ class Parser {
         return UnknownFlag(flag, word);
       }
       if (!flag.value) {
-        const Word* const next = i + 1 < words.size() ? &words[i + 1] : nullptr;
+        const TypedWord* const next = i + 1 < words.size() ? &words[i + 1] : nullptr;
         bool takes_next = false;
         RETURN_IF_ERROR(TakeValue(word, next, &flag, &takes_next));
         if (takes_next) ++i;
@@ -164,7 +164,7 @@ class Parser {
   }
 
   // "--noload" becomes load=false.
-  Status TakeNegation(const Word& word, FlagWord* flag) const {
+  Status TakeNegation(const TypedWord& word, FlagWord* flag) const {
     const std::string name = flag->name.starts_with("no") ? flag->name.substr(2) : "";
     if (name.empty() || IsKnownFlag(flag->name) || !IsKnownFlag(name) ||
         !IsSwitch(name, result_.verb)) {
@@ -179,7 +179,8 @@ class Parser {
   }
 
   // The value of a flag without an equals sign: that of a switch, or the next word (null: none).
-  Status TakeValue(const Word& word, const Word* next, FlagWord* flag, bool* takes_next) const {
+  Status TakeValue(const TypedWord& word, const TypedWord* next, FlagWord* flag,
+                   bool* takes_next) const {
     const VerbFlag* const own = FindVerbFlag(flag->name, result_.verb);
     if (own != nullptr && own->has_optional_value) {
       flag->value = kJsonToStdout;
@@ -237,7 +238,7 @@ class Parser {
     return TakeWords({{text.substr(0, blank), origin}, {text.substr(value), origin}}, depth);
   }
 
-  Status UnknownFlag(const FlagWord& flag, const Word& word) const {
+  Status UnknownFlag(const FlagWord& flag, const TypedWord& word) const {
     const std::string nearest = NearestName(flag.name, FlagsOfVerb(result_.verb));
     const std::string given =
         fmt::format("unknown flag --{}{}", flag.name, InBrackets(word.origin));
@@ -354,7 +355,7 @@ std::string CommandLine::Value(std::string_view flag, const std::string& fallbac
 
 Result<CommandLine> ParseCommandLine(int argc, const char* const* argv) {
   RegisterFlags();
-  std::vector<Word> words;
+  std::vector<TypedWord> words;
   for (int i = 1; i < argc; ++i) words.push_back({argv[i], ""});
   Parser parser;
   RETURN_IF_ERROR(parser.Parse(std::move(words)));
@@ -476,12 +477,16 @@ Status CheckProcessedFile(const CommandLine& command_line, const Settings& setti
       flag);
 }
 
-// Where neither flag nor file says how many rows tables have, Criteo's data do, as in DLRM.
-Status CountTableRows(Settings* settings) {
+// Whether neither flag nor file says how many rows tables have, so that the data do.
+bool DataSayTableRows(const Settings& settings) {
+  const bool reads_file = settings.data_generation == "dataset" || settings.data_generation.empty();
+  return !settings.are_tables_given && !settings.data.file.empty() && reads_file;
+}
+
+// Counts Criteo's, as DLRM does. What is only printed needs no data.
+Status CountTableRows(bool is_printed, Settings* settings) {
   const DatasetOptions& data = settings->data;
-  const bool reads_file =
-      settings->data_generation == "dataset" || settings->data_generation.empty();
-  if (settings->are_tables_given || data.file.empty() || !reads_file) return OkStatus();
+  if (!DataSayTableRows(*settings)) return OkStatus();
   if (DataDirectory::IsAt(data.file)) {
     ASSIGN_OR_RETURN(const auto directory, DataDirectory::Open(data.file));
     const DataColumns& columns = directory->columns();
@@ -491,6 +496,7 @@ Status CountTableRows(Settings* settings) {
     }
     return OkStatus();
   }
+  if (is_printed) return OkStatus();
   ASSIGN_OR_RETURN(const std::vector<uint64_t> rows, CountCriteoIds(data));
   settings->SetTableRows(rows);
   settings->are_tables_counted = true;
@@ -554,7 +560,7 @@ Result<Settings> MakeSettings(const CommandLine& command_line) {
     RETURN_IF_ERROR(field->set(flag.value, settings).Annotate(flag.Describe()));
   }
   RETURN_IF_ERROR(CheckProcessedFile(command_line, settings));
-  RETURN_IF_ERROR(CountTableRows(&settings));
+  RETURN_IF_ERROR(CountTableRows(command_line.Value(kPrintConfigFlag) == "true", &settings));
   // A plan made from a measured run is not the one that run had.
   const bool is_measured = !command_line.Value(kMeasuredFlag).empty();
   if (is_measured && command_line.Value("plan").empty()) {
@@ -569,6 +575,14 @@ Result<Settings> MakeSettings(const CommandLine& command_line) {
     ForgetIdleStrategySettings(given, &settings);
   }
   return settings;
+}
+
+std::string PrintedConfig(const Settings& settings) {
+  if (!DataSayTableRows(settings)) return WriteYamlText(settings);
+  Settings printed = settings;
+  printed.tables.clear();
+  return "# No sizes of tables are given: a run counts them in the data when it starts.\n" +
+         WriteYamlText(printed);
 }
 
 }  // namespace rowhouse

@@ -56,7 +56,11 @@ Result<CommandLine> ParseCommandLine(int argc, const char* const* argv);
 Status CheckSaysWhatToTrain(const CommandLine& command_line);
 
 // Defaults, then --config (or, of a model that is gone on from or scores, its own), then the flags,
-// then Settings::Complete(). Not yet Validate()d.
+// then Settings::Complete(). Not yet Validate()d. With --print_config no sample is read.
 Result<Settings> MakeSettings(const CommandLine& command_line);
+
+// What --print_config prints: a config from which the same settings are made. Without tables, which
+// a comment says, where a run would count them in the data.
+std::string PrintedConfig(const Settings& settings);
 
 }  // namespace rowhouse

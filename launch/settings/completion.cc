@@ -49,7 +49,7 @@ complete -F _rowhouse rowhouse
 )";
 
 // "--name=", or "--name" of a switch.
-std::string FlagWord(const std::string& name, const std::string& verb) {
+std::string CompletedFlag(const std::string& name, const std::string& verb) {
   const bool has_value = !IsSwitch(name, verb) && name != "help" && name != "version";
   return fmt::format("--{}{}", name, has_value ? "=" : "");
 }
@@ -75,7 +75,7 @@ std::string BashCompletion() {
     verbs.push_back(verb.name);
     std::vector<std::string> words;
     for (const std::string& name : FlagsOfVerb(verb.name)) {
-      words.push_back(FlagWord(name, verb.name));
+      words.push_back(CompletedFlag(name, verb.name));
     }
     flags += fmt::format("    {}) flags=\"{}\" ;;\n", verb.name, fmt::join(words, " "));
   }

@@ -10,10 +10,10 @@
 namespace rowhouse {
 namespace {
 
-Status Expected(const std::string& what) { return UsageError("expected {}", what); }
+Status ExpectedInSchema(const std::string& what) { return UsageError("expected {}", what); }
 
 template <typename Part>
-SchemaField<Part> Text(std::string name, std::string what, std::string Part::*member) {
+SchemaField<Part> SchemaText(std::string name, std::string what, std::string Part::*member) {
   return {.name = std::move(name),
           .expected = std::move(what),
           .set =
@@ -25,8 +25,8 @@ SchemaField<Part> Text(std::string name, std::string what, std::string Part::*me
 }
 
 template <typename Part>
-SchemaField<Part> Word(std::string name, std::vector<std::string> words,
-                       std::string Part::*member) {
+SchemaField<Part> SchemaWord(std::string name, std::vector<std::string> words,
+                             std::string Part::*member) {
   const std::string what = fmt::format("one of {}", fmt::join(words, ", "));
   return {.name = std::move(name),
           .expected = what,
@@ -42,7 +42,7 @@ SchemaField<Part> Word(std::string name, std::vector<std::string> words,
 }
 
 template <typename Part>
-SchemaField<Part> Whole(std::string name, uint64_t low, uint64_t Part::*member) {
+SchemaField<Part> SchemaWhole(std::string name, uint64_t low, uint64_t Part::*member) {
   const std::string what = fmt::format("a whole number of {} or more", low);
   return {.name = std::move(name),
           .expected = what,
@@ -50,7 +50,7 @@ SchemaField<Part> Whole(std::string name, uint64_t low, uint64_t Part::*member) 
           .set =
               [=](const std::string& text, Part& part) {
                 const auto value = ReadWhole(text);
-                if (!value || *value < low) return Expected(what);
+                if (!value || *value < low) return ExpectedInSchema(what);
                 part.*member = *value;
                 return OkStatus();
               },
@@ -58,14 +58,14 @@ SchemaField<Part> Whole(std::string name, uint64_t low, uint64_t Part::*member) 
 }
 
 template <typename Part>
-SchemaField<Part> Bool(std::string name, bool Part::*member) {
+SchemaField<Part> SchemaBool(std::string name, bool Part::*member) {
   return {.name = std::move(name),
           .expected = "true or false",
           .is_text = false,
           .set =
               [member](const std::string& text, Part& part) {
                 const auto value = ReadBool(text);
-                if (!value) return Expected("true or false");
+                if (!value) return ExpectedInSchema("true or false");
                 part.*member = *value;
                 return OkStatus();
               },
@@ -79,7 +79,7 @@ SchemaField<Schema> Separator() {
           .set =
               [what](const std::string& text, Schema& schema) {
                 const std::string one = text == "tab" ? "\t" : text == "space" ? " " : text;
-                if (one.size() != 1) return Expected(what);
+                if (one.size() != 1) return ExpectedInSchema(what);
                 schema.separator = one;
                 return OkStatus();
               },
@@ -111,12 +111,12 @@ SchemaField<LabelRule> Rule() {
                   if (!trimmed.starts_with(compare)) continue;
                   label.compare = compare;
                   label.value = Trimmed(trimmed.substr(label.compare.size()));
-                  if (label.value.empty()) return Expected(what);
+                  if (label.value.empty()) return ExpectedInSchema(what);
                   const bool is_order = label.compare != "==" && label.compare != "!=";
-                  if (is_order && !ReadReal(label.value)) return Expected(what);
+                  if (is_order && !ReadReal(label.value)) return ExpectedInSchema(what);
                   return OkStatus();
                 }
-                return Expected(what);
+                return ExpectedInSchema(what);
               },
           .get =
               [](const LabelRule& label) {
@@ -133,7 +133,7 @@ SchemaField<DenseColumn> Missing() {
           .set =
               [what](const std::string& text, DenseColumn& column) {
                 const auto value = ReadReal(text);
-                if (!value || !IsFiniteAsFloat(*value)) return Expected(what);
+                if (!value || !IsFiniteAsFloat(*value)) return ExpectedInSchema(what);
                 column.missing = static_cast<float>(*value);
                 return OkStatus();
               },
@@ -142,7 +142,7 @@ SchemaField<DenseColumn> Missing() {
 
 // " name="x" rows="2"": what is not as in a fresh Part.
 template <typename Part>
-std::string Describe(const std::vector<SchemaField<Part>>& fields, const Part& part) {
+std::string DescribeFields(const std::vector<SchemaField<Part>>& fields, const Part& part) {
   static const Part kFresh;
   std::string text;
   for (const SchemaField<Part>& field : fields) {
@@ -156,18 +156,18 @@ std::string Describe(const std::vector<SchemaField<Part>>& fields, const Part& p
 
 const std::vector<SchemaField<Schema>>& SchemaFields() {
   static const std::vector<SchemaField<Schema>> fields = {
-      Text("format", "the name of a text format", &Schema::format),
+      SchemaText("format", "the name of a text format", &Schema::format),
       Separator(),
-      Bool("quotes", &Schema::has_quotes),
-      Bool("header", &Schema::has_header),
-      Text("weight", "the name of a column", &Schema::weight),
+      SchemaBool("quotes", &Schema::has_quotes),
+      SchemaBool("header", &Schema::has_header),
+      SchemaText("weight", "the name of a column", &Schema::weight),
   };
   return fields;
 }
 
 const std::vector<SchemaField<LabelRule>>& LabelFields() {
   static const std::vector<SchemaField<LabelRule>> fields = {
-      Text("column", "the name of a column", &LabelRule::column),
+      SchemaText("column", "the name of a column", &LabelRule::column),
       Rule(),
   };
   return fields;
@@ -175,8 +175,8 @@ const std::vector<SchemaField<LabelRule>>& LabelFields() {
 
 const std::vector<SchemaField<DenseColumn>>& DenseColumnFields() {
   static const std::vector<SchemaField<DenseColumn>> fields = {
-      Text("name", "the name of a column", &DenseColumn::name),
-      Word("transform", {"as_is", "log1p", "standardise"}, &DenseColumn::transform),
+      SchemaText("name", "the name of a column", &DenseColumn::name),
+      SchemaWord("transform", {"as_is", "log1p", "standardise"}, &DenseColumn::transform),
       Missing(),
   };
   return fields;
@@ -185,30 +185,30 @@ const std::vector<SchemaField<DenseColumn>>& DenseColumnFields() {
 const std::vector<SchemaField<CategoricalColumn>>& CategoricalFields() {
   using Column = CategoricalColumn;
   static const std::vector<SchemaField<Column>> fields = {
-      Text("name", "the name of a column", &Column::name),
-      Word("token", {"string", "integer", "hex"}, &Column::token),
-      Word("ids", {"hash", "modulo", "dictionary"}, &Column::ids),
-      Whole("max_ind_range", 0, &Column::max_ind_range),
-      Whole("min_count", 1, &Column::min_count),
-      Bool("missing_row", &Column::missing_row),
-      Bool("rare_row", &Column::rare_row),
-      Text("separator", "the text between two tokens", &Column::separator),
-      Text("weight_separator", "the text between a token and its weight",
-           &Column::weight_separator),
+      SchemaText("name", "the name of a column", &Column::name),
+      SchemaWord("token", {"string", "integer", "hex"}, &Column::token),
+      SchemaWord("ids", {"hash", "modulo", "dictionary"}, &Column::ids),
+      SchemaWhole("max_ind_range", 0, &Column::max_ind_range),
+      SchemaWhole("min_count", 1, &Column::min_count),
+      SchemaBool("missing_row", &Column::missing_row),
+      SchemaBool("rare_row", &Column::rare_row),
+      SchemaText("separator", "the text between two tokens", &Column::separator),
+      SchemaText("weight_separator", "the text between a token and its weight",
+                 &Column::weight_separator),
   };
   return fields;
 }
 
 std::string DescribeSchema(const Schema& schema) {
   if (schema.format.empty()) return "";
-  std::string text = "schema" + Describe(SchemaFields(), schema) + "\n";
+  std::string text = "schema" + DescribeFields(SchemaFields(), schema) + "\n";
   for (const std::string& name : schema.columns) text += fmt::format("column \"{}\"\n", name);
-  text += "label" + Describe(LabelFields(), schema.label) + "\n";
+  text += "label" + DescribeFields(LabelFields(), schema.label) + "\n";
   for (const DenseColumn& column : schema.dense) {
-    text += "dense" + Describe(DenseColumnFields(), column) + "\n";
+    text += "dense" + DescribeFields(DenseColumnFields(), column) + "\n";
   }
   for (const CategoricalColumn& column : schema.categorical) {
-    text += "categorical" + Describe(CategoricalFields(), column) + "\n";
+    text += "categorical" + DescribeFields(CategoricalFields(), column) + "\n";
   }
   for (const std::string& name : schema.ignored) text += fmt::format("ignored \"{}\"\n", name);
   return text;

@@ -1,6 +1,8 @@
 #include "launch/settings/schema_rules.h"
 
-#include <algorithm>
+#include <map>
+#include <set>
+#include <string_view>
 
 #include "common/nearest_name.h"
 
@@ -28,19 +30,21 @@ std::vector<std::string> NamesOf(const std::vector<CategoricalColumn>& columns) 
 Status CheckNames(const Schema& schema, const std::vector<LogicalTable>& tables) {
   const std::vector<std::string> of_tables = NamesOf(tables),
                                  of_columns = NamesOf(schema.categorical);
+  const std::set<std::string> known_tables(of_tables.begin(), of_tables.end());
+  std::set<std::string> known_columns;
   for (const std::string& name : of_columns) {
-    if (std::ranges::count(of_columns, name) > 1) {
+    if (!known_columns.insert(name).second) {
       return UsageError("schema: several categorical columns are looked up in table {}; rename one",
                         name);
     }
-    if (std::ranges::count(of_tables, name) > 0) continue;
+    if (known_tables.contains(name)) continue;
     return UsageError(
         "schema: categorical column \"{}\" has no table of its name {}; add it to tables: list, as "
         "in {{name: {}, rows: 1000}}",
         name, DescribeKnownNames(name, of_tables), name);
   }
   for (const std::string& name : of_tables) {
-    if (std::ranges::count(of_columns, name) > 0) continue;
+    if (known_columns.contains(name)) continue;
     return UsageError(
         "table \"{}\" has no categorical column of its name in the schema {}; add the column, or "
         "take the table away",
@@ -60,9 +64,11 @@ Status CheckDenseWidth(const Settings& s) {
 }
 
 Status CheckTokenWeights(const Settings& s) {
+  std::map<std::string_view, const LogicalTable*> tables;
+  for (const LogicalTable& table : s.tables) tables.emplace(table.name, &table);
   for (const CategoricalColumn& column : s.data.schema.categorical) {
     if (column.weight_separator.empty()) continue;
-    const auto table = std::ranges::find(s.tables, TableNameOf(column.name), &LogicalTable::name);
+    const LogicalTable* const table = tables.at(TableNameOf(column.name));
     if (table->pooling == "sum") continue;
     return UsageError(
         "schema: tokens of column \"{}\" have weights (weight_separator), which needs pooling=sum; "
@@ -77,11 +83,13 @@ Status CheckTokenWeights(const Settings& s) {
 void FitSchemaToTables(Settings* settings) {
   Schema& schema = settings->data.schema;
   if (!NamesColumns(schema) || !CheckNames(schema, settings->tables).ok()) return;
-  const std::vector<std::string> names = NamesOf(schema.categorical);
+  std::map<std::string, const CategoricalColumn*> of_table;
+  for (const CategoricalColumn& column : schema.categorical) {
+    of_table.emplace(TableNameOf(column.name), &column);
+  }
   std::vector<CategoricalColumn> columns;
   for (const LogicalTable& table : settings->tables) {
-    const auto found = std::ranges::find(names, table.name);
-    columns.push_back(schema.categorical[static_cast<size_t>(found - names.begin())]);
+    columns.push_back(*of_table.at(table.name));
     columns.back().rows = table.rows;
   }
   schema.categorical = std::move(columns);

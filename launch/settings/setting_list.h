@@ -20,6 +20,7 @@
 
 #include "common/nearest_name.h"
 #include "common/read_value.h"
+#include "common/register_member.h"
 #include "common/registry.h"
 #include "launch/settings/setting_fields.h"
 
@@ -176,7 +177,7 @@ class SettingList {
 };
 
 // A function that adds some entries; a file of entries/ registers its own at namespace scope:
-//   const bool kAdded = RegisterSettings(Section::kStorage, {AddCaches, AddStore});
+//   REGISTER_MEMBER(RegisterSettings(Section::kStorage, {AddCaches, AddStore}));
 // Requires one call a section, so that the order of entries does not depend on the linker's order
 // of files.
 using AddSettings = void (*)(SettingList& list);

@@ -106,6 +106,7 @@ struct OutputSettings {
 // Only of `rowhouse ps`.
 struct ServerSettings {
   std::string listen = "tcp://*:0";  // where HELLO is answered
+  std::string read_dirs;             // joined by commas (ps/store/readable_places.h)
   int32_t supervisor_fd = -1;        // pipe whose end of file means the supervisor is gone
   std::vector<int32_t> listen_fds;   // sockets that the supervisor listens on: HELLO, then shards
 };

@@ -13,21 +13,22 @@
 namespace rowhouse {
 namespace {
 
-Status Expected(const std::string& what) { return UsageError("expected {}", what); }
+Status ExpectedInTable(const std::string& what) { return UsageError("expected {}", what); }
 
-bool IsPositive(double value) { return value > 0.0; }
-bool IsNotNegative(double value) { return value >= 0.0; }
-bool IsFloatNotNegative(double value) { return value >= 0.0 && IsFiniteAsFloat(value); }
+bool IsTableNumberPositive(double value) { return value > 0.0; }
+bool IsTableNumberNotNegative(double value) { return value >= 0.0; }
+bool IsTableFloatNotNegative(double value) { return value >= 0.0 && IsFiniteAsFloat(value); }
 
-TableField Whole(std::string name, uint64_t low, uint64_t high,
-                 void (*write)(LogicalTable&, uint64_t), uint64_t (*read)(const LogicalTable&)) {
+TableField TableWhole(std::string name, uint64_t low, uint64_t high,
+                      void (*write)(LogicalTable&, uint64_t),
+                      uint64_t (*read)(const LogicalTable&)) {
   const std::string what = fmt::format("a whole number from {} to {}", low, high);
   return {.name = std::move(name),
           .expected = what,
           .set =
               [=](const std::string& text, LogicalTable& table) {
                 const auto value = ReadWhole(text);
-                if (!value || *value < low || *value > high) return Expected(what);
+                if (!value || *value < low || *value > high) return ExpectedInTable(what);
                 write(table, *value);
                 return OkStatus();
               },
@@ -35,15 +36,15 @@ TableField Whole(std::string name, uint64_t low, uint64_t high,
 }
 
 template <typename T>
-TableField Real(std::string name, std::string what, bool (*is_legal)(double),
-                T& (*member)(LogicalTable&)) {
+TableField TableReal(std::string name, std::string what, bool (*is_legal)(double),
+                     T& (*member)(LogicalTable&)) {
   return {.name = std::move(name),
           .expected = what,
           .set =
               [=](const std::string& text, LogicalTable& table) {
                 const auto value = ReadReal(text);
                 if (!value || !is_legal(static_cast<double>(static_cast<T>(*value)))) {
-                  return Expected(what);
+                  return ExpectedInTable(what);
                 }
                 member(table) = static_cast<T>(*value);
                 return OkStatus();
@@ -54,13 +55,13 @@ TableField Real(std::string name, std::string what, bool (*is_legal)(double),
               }};
 }
 
-TableField Bool(std::string name, bool& (*member)(LogicalTable&)) {
+TableField TableBool(std::string name, bool& (*member)(LogicalTable&)) {
   return {.name = std::move(name),
           .expected = "true or false",
           .set =
               [member](const std::string& text, LogicalTable& table) {
                 const auto value = ReadBool(text);
-                if (!value) return Expected("true or false");
+                if (!value) return ExpectedInTable("true or false");
                 member(table) = *value;
                 return OkStatus();
               },
@@ -71,8 +72,8 @@ TableField Bool(std::string name, bool& (*member)(LogicalTable&)) {
 }
 
 // One of a few words, or what `check` accepts.
-TableField Word(std::string name, std::string what, Status (*check)(const std::string&),
-                std::string& (*member)(LogicalTable&)) {
+TableField TableWord(std::string name, std::string what, Status (*check)(const std::string&),
+                     std::string& (*member)(LogicalTable&)) {
   return {
       .name = std::move(name),
       .expected = std::move(what),
@@ -98,7 +99,7 @@ TableField PaddingId() {
           .set =
               [what](const std::string& text, LogicalTable& table) {
                 const auto value = ReadWhole(text);
-                if (!value && text != "none") return Expected(what);
+                if (!value && text != "none") return ExpectedInTable(what);
                 table.padding_id = value ? std::optional<uint64_t>(*value) : std::nullopt;
                 return OkStatus();
               },
@@ -115,7 +116,8 @@ TableField LearningRate() {
           .set =
               [what](const std::string& text, LogicalTable& table) {
                 const auto value = ReadReal(text);
-                if (text != "run" && (!value || !IsFloatNotNegative(*value))) return Expected(what);
+                if (text != "run" && (!value || !IsTableFloatNotNegative(*value)))
+                  return ExpectedInTable(what);
                 table.learning_rate = text == "run" ? std::nullopt : std::optional<double>(*value);
                 return OkStatus();
               },
@@ -205,56 +207,57 @@ TableField InitFrom() {
           .get = [](const LogicalTable& table) { return table.initialiser_options.file; }};
 }
 
-#define MEMBER(type, path) [](LogicalTable& t) -> type& { return t.path; }
+#define TABLE_MEMBER(type, path) [](LogicalTable& t) -> type& { return t.path; }
 
 std::vector<TableField> ShapeAndPooling() {
   return {
-      Whole(
+      TableWhole(
           "rows", 1, uint64_t{1} << 63, [](LogicalTable& t, uint64_t v) { t.rows = v; },
           [](const LogicalTable& t) { return t.rows; }),
-      Whole(
+      TableWhole(
           "dim", 1, 4096, [](LogicalTable& t, uint64_t v) { t.dim = static_cast<uint32_t>(v); },
           [](const LogicalTable& t) { return uint64_t{t.dim}; }),
-      Word(
+      TableWord(
           "pooling", "sum, mean or max",
           [](const std::string& text) {
             return OneOf(text, {"sum", "mean", "max"});
           },
-          MEMBER(std::string, pooling)),
-      Word(
+          TABLE_MEMBER(std::string, pooling)),
+      TableWord(
           "pooling_sum", "bag_order or exact",
           [](const std::string& text) {
             return OneOf(text, {"bag_order", "exact"});
           },
-          MEMBER(std::string, pooling_sum)),
-      Word(
+          TABLE_MEMBER(std::string, pooling_sum)),
+      TableWord(
           "weighted_pooling", "none, fixed or learned",
           [](const std::string& text) {
             return OneOf(text, {"none", "fixed", "learned"});
           },
-          MEMBER(std::string, weighted_pooling)),
+          TABLE_MEMBER(std::string, weighted_pooling)),
       PaddingId(),
-      Word(
+      TableWord(
           "bad_ids", "error, modulo or padding",
           [](const std::string& text) {
             return OneOf(text, {"error", "modulo", "padding"});
           },
-          MEMBER(std::string, bad_ids)),
-      Bool("freeze", MEMBER(bool, freeze)),
-      Word(
+          TABLE_MEMBER(std::string, bad_ids)),
+      TableBool("freeze", TABLE_MEMBER(bool, freeze)),
+      TableWord(
           "strategy", "the name of a sharding strategy",
           [](const std::string& text) { return ShardingStrategies().Validate(text); },
-          MEMBER(std::string, strategy)),
-      Word(
+          TABLE_MEMBER(std::string, strategy)),
+      TableWord(
           "pool_on", "workers or shards",
           [](const std::string& text) {
             return OneOf(text, {"workers", "shards"});
           },
-          MEMBER(std::string, pool_on)),
-      Real<double>("max_norm", "a number of 0 or more (0: off)", IsNotNegative,
-                   MEMBER(double, max_norm)),
-      Real<double>("norm_type", "a number greater than 0", IsPositive, MEMBER(double, norm_type)),
-      Bool("scale_grad_by_freq", MEMBER(bool, scale_grad_by_freq)),
+          TABLE_MEMBER(std::string, pool_on)),
+      TableReal<double>("max_norm", "a number of 0 or more (0: off)", IsTableNumberNotNegative,
+                        TABLE_MEMBER(double, max_norm)),
+      TableReal<double>("norm_type", "a number greater than 0", IsTableNumberPositive,
+                        TABLE_MEMBER(double, norm_type)),
+      TableBool("scale_grad_by_freq", TABLE_MEMBER(bool, scale_grad_by_freq)),
   };
 }
 
@@ -277,20 +280,20 @@ std::vector<TableField> Optimizing() {
 
 std::vector<TableField> PrecisionAndInitialValues() {
   return {
-      Word(
+      TableWord(
           "precision", "f32, bf16 or f16",
           [](const std::string& text) { return OneOf(text, PrecisionNames()); },
-          MEMBER(std::string, precision)),
+          TABLE_MEMBER(std::string, precision)),
       InitialiserName(),
-      Real<double>("initial_scale", "a number from 0 to 3.4e38 (0: the initialiser's own)",
-                   IsFloatNotNegative, MEMBER(double, initialiser_options.scale)),
-      Real<double>("initial_value", "a number of at most 3.4e38", IsFiniteAsFloat,
-                   MEMBER(double, initialiser_options.value)),
+      TableReal<double>("initial_scale", "a number from 0 to 3.4e38 (0: the initialiser's own)",
+                        IsTableFloatNotNegative, TABLE_MEMBER(double, initialiser_options.scale)),
+      TableReal<double>("initial_value", "a number of at most 3.4e38", IsFiniteAsFloat,
+                        TABLE_MEMBER(double, initialiser_options.value)),
       InitFrom(),
   };
 }
 
-#undef MEMBER
+#undef TABLE_MEMBER
 
 // Their order is that of the config digest: new ones go to the end.
 std::vector<TableField> MakeTableFields() {

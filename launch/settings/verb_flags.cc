@@ -161,7 +161,10 @@ const Verb* FindVerb(std::string_view name) {
 }
 
 bool AddVerbFlag(const VerbFlag& flag) {
-  AllFlags().push_back(flag);
+  // By name: the linker decides which file comes first.
+  std::vector<VerbFlag>& flags = AllFlags();
+  const auto declared = std::ranges::subrange(flags.begin() + std::size(kFlags), flags.end());
+  flags.insert(std::ranges::upper_bound(declared, flag.name, {}, &VerbFlag::name), flag);
   return true;
 }
 

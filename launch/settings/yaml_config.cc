@@ -309,11 +309,13 @@ std::string WriteYamlText(const Settings& settings) {
     }
     out << YAML::EndMap;
   }
-  out << YAML::Key << "tables" << YAML::Value << YAML::BeginMap;
-  out << YAML::Key << "list" << YAML::Value << YAML::BeginSeq;
-  for (const LogicalTable& table : settings.tables)
-    EmitTable(table, settings.training.optimizer_options, out);
-  out << YAML::EndSeq << YAML::EndMap;
+  if (!settings.tables.empty()) {
+    out << YAML::Key << "tables" << YAML::Value << YAML::BeginMap;
+    out << YAML::Key << "list" << YAML::Value << YAML::BeginSeq;
+    for (const LogicalTable& table : settings.tables)
+      EmitTable(table, settings.training.optimizer_options, out);
+    out << YAML::EndSeq << YAML::EndMap;
+  }
   if (!settings.data.schema.format.empty()) {
     out << YAML::Key << "schema" << YAML::Value;
     EmitYamlSchema(settings.data.schema, out);

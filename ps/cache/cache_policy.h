@@ -8,8 +8,8 @@
 // A policy is deterministic: the same calls give the same choices; no clock, no randomness.
 // Threads: one at a time.
 // To add one, write ps/cache/policies/<name>.cc, a CachePolicy whose constructor takes
-// CachePolicyOptions. Its last line registers it: const bool kRegistered =
-// CachePolicies().Add<Lru>("lru"). lru.cc is the shortest example;
+// CachePolicyOptions. Its last line registers it: REGISTER_MEMBER(CachePolicies().Add<Lru>("lru")).
+// lru.cc is the shortest example;
 // tests/ps/cache_policy_contract_test.cc runs for every registered policy.
 #pragma once
 

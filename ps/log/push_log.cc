@@ -77,7 +77,7 @@ std::vector<std::byte> HeadOf(const LoggedPush& push) {
 }
 
 // Writes all of `blocks`, however many calls it takes. Returns errno, 0 if all is written.
-int WriteAll(int file, std::vector<iovec> blocks) {
+int WriteAllBytes(int file, std::vector<iovec> blocks) {
   size_t first = 0;
   while (first < blocks.size()) {
     const size_t count = std::min<size_t>(blocks.size() - first, IOV_MAX);
@@ -137,7 +137,7 @@ Status PushLog::Begin() {
   const std::string path = PathOf(next_number_);
   const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_NOFOLLOW | O_TRUNC | O_CLOEXEC, 0644);
   if (file < 0) return StatusFromErrno(errno, "make", path);
-  int error = WriteAll(file, {{.iov_base = header.data(), .iov_len = header.size()}});
+  int error = WriteAllBytes(file, {{.iov_base = header.data(), .iov_len = header.size()}});
   // The directory entry must survive, so it is synced before anything is appended.
   if (error == 0 && options_.syncs && fdatasync(file) != 0) error = errno;
   if (error == 0 && options_.syncs) {
@@ -180,7 +180,7 @@ Status PushLog::Write(std::span<const LoggedPush> pushes) {
   }
   for (const iovec& block : blocks) bytes += block.iov_len;
   const std::string path = PathOf(segments_.back().number);
-  int error = WriteAll(file_, std::move(blocks));
+  int error = WriteAllBytes(file_, std::move(blocks));
   if (error == 0 && options_.syncs && fdatasync(file_) != 0) {
     // After a failed sync pages may never reach the disk, though the next sync reports success: it
     // must not be retried.

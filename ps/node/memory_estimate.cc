@@ -277,7 +277,8 @@ NodeBudgets BudgetsOf(const NodeSize& node) {
           .unwritten = budget.unwritten_bytes,
           .prefetch = budget.prefetch_bytes,
           // CheckRequestsFit knows the rows of an average step.
-          .requests = budget.request_bytes + budget.request_bytes / 4};
+          .requests = budget.request_bytes + budget.request_bytes / 4,
+          .answers = budget.request_bytes / 2};
 }
 
 DiskEstimate EstimateDisk(const NodeSize& node) {

@@ -79,6 +79,7 @@ struct NodeBudgets {
   uint64_t unwritten = 0;  // copies of rows that wait for the store
   uint64_t prefetch = 0;   // rows that are read before a pull asks for them
   uint64_t requests = std::numeric_limits<uint64_t>::max();  // that wait or are answered (limit)
+  uint64_t answers = std::numeric_limits<uint64_t>::max();   // that are not sent (limit)
 };
 // Requires a memory_limit_bytes that CheckRequestsFit() has accepted.
 NodeBudgets BudgetsOf(const NodeSize& node);

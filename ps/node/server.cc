@@ -106,12 +106,31 @@ Status Server::OnBye(const PeerId& peer, const Header& header) {
   return OkStatus();
 }
 
+namespace {
+
+// A worker's text may be small and still take much once it is read: "[],[],[]".
+Status CheckJobFits(const std::string& json, uint64_t memory_limit_bytes) {
+  if (memory_limit_bytes == 0) return OkStatus();
+  constexpr uint64_t kValueBytes = 64;
+  const auto begins_value = [](char c) { return c == ',' || c == ':' || c == '[' || c == '{'; };
+  const auto values = static_cast<uint64_t>(std::ranges::count_if(json, begins_value));
+  const uint64_t bytes = json.size() + values * kValueBytes;
+  if (bytes <= memory_limit_bytes / 4) return OkStatus();
+  return MakeStatus(StatusCode::kResourceExhausted,
+                    "the job description takes about {} MiB once it is read, more than a quarter "
+                    "of --memory_limit_mb={}",
+                    bytes >> 20, memory_limit_bytes >> 20);
+}
+
+}  // namespace
+
 HelloReply Server::OnHello(const PeerId& peer, const Header& header, const HelloRequest& request) {
   HelloReply reply;
   reply.host = options_.host;
   reply.pid = static_cast<uint32_t>(getpid());
-  Result<JobSpec> spec = JobSpec::FromJsonText(request.job_json);
-  Status status = spec.status();
+  Status status = CheckJobFits(request.job_json, options_.node.memory_limit_mb << 20);
+  Result<JobSpec> spec = status.ok() ? JobSpec::FromJsonText(request.job_json) : status;
+  status = spec.status();
   if (status.ok() && header.sender >= spec.value().workers) {
     status = CorruptionError("worker {} of {} does not exist", header.sender, spec.value().workers);
   }
@@ -207,9 +226,16 @@ void Server::MakeEnvironment(const NodeBudgets& budgets, uint32_t shards) {
 Result<std::vector<std::unique_ptr<Shard>>> Server::MakeShards(const Job& job,
                                                                const NodeBudgets& budgets) const {
   const uint32_t per_node = job.spec.shards_per_node;
-  ASSIGN_OR_RETURN(const InitialiserSources sources,
-                   InitialiserSources::Open(TablesOn(job.spec, job.node)));
+  const std::vector<TableSpec> tables = TablesOn(job.spec, job.node);
+  for (const TableSpec& table : tables) {
+    const std::string& file = table.initialiser_options.file;
+    if (!file.empty()) {
+      RETURN_IF_ERROR(options_.readable.Check(file).Annotate("table \"" + table.name + "\""));
+    }
+  }
+  ASSIGN_OR_RETURN(const InitialiserSources sources, InitialiserSources::Open(tables));
   const auto request_memory = std::make_shared<RequestMemory>(budgets.requests);
+  const auto answer_memory = std::make_shared<RequestMemory>(budgets.answers);
   std::vector<std::unique_ptr<Shard>> shards;
   for (uint32_t k = 0; k < per_node; ++k) {
     const ShardId id{job.node * per_node + k};
@@ -227,6 +253,7 @@ Result<std::vector<std::unique_ptr<Shard>>> Server::MakeShards(const Job& job,
                                .max_unwritten_bytes = budgets.unwritten / per_node,
                                .max_prefetch_bytes = budgets.prefetch / per_node,
                                .request_memory = request_memory,
+                               .answer_memory = answer_memory,
                                .keeps_written_rows = options_.node.has_files(),
                                .rows_end_with_job = options_.rows_end_with_job};
     ASSIGN_OR_RETURN(std::unique_ptr<Shard> shard,
@@ -246,7 +273,8 @@ Status Server::StartShard(Job& job, uint32_t k, std::unique_ptr<Shard> shard,
            .store_own = OnlyDeclared(RowStores().OptionsOf(options_.node.store), options_.node.own),
            .row_dir = options_.node.row_dir,
            .host = options_.host,
-           .environment = environment_},
+           .environment = environment_,
+           .readable = options_.readable},
           job.spec, id));
   if (job.spec.is_load) {
     RETURN_IF_ERROR(store->TellStored(shard.get()).Annotate(fmt::format("shard {}", Raw(id))));

@@ -27,6 +27,7 @@
 #include "ps/node/node_options.h"
 #include "ps/shard/senders.h"
 #include "ps/shard/shard_runner.h"
+#include "ps/store/readable_places.h"
 #include "ps/store/store_environment.h"
 #include "sharding/plans/access_counts.h"
 #include "sharding/tables/job_spec.h"
@@ -39,6 +40,7 @@ struct ServerOptions {
   NodeOptions node;
   // Read from node.cache_access_counts; null: not known.
   std::shared_ptr<const AccessCounts> access_counts = nullptr;
+  ReadablePlaces readable = {};     // by jobs, besides what lies in node.row_dir
   uint64_t cache_move_steps = 256;  // see ShardOptions
   int64_t stall_limit_ms = 2000;    // limit of a store's Put; beyond it shards answer BUSY
   uint32_t silence_ms = 60000;      // after it a job's workers are taken for dead

@@ -42,6 +42,7 @@ Status Pulls::Park(PullTask pull) {
 
 bool Pulls::Serve() {
   bool serves_all = true;
+  waits_for_room_ = false;
   answered_bytes_ = 0;
   for (PullTask& pull : std::exchange(parked_, {})) {
     const uint64_t step = pull.request.header.step;
@@ -53,7 +54,9 @@ bool Pulls::Serve() {
     }
     const bool is_due = step == state_.next_step && !state_.has_failed();
     if (is_due && answered_bytes_ >= kAnswersAtOnce) serves_all = false;
-    if (is_due && answered_bytes_ < kAnswersAtOnce && TryToServe(pull)) continue;
+    if (is_due && answered_bytes_ < kAnswersAtOnce && !waits_for_room_ && TryToServe(pull)) {
+      continue;
+    }
     parked_.push_back(std::move(pull));
   }
   return serves_all;
@@ -73,10 +76,14 @@ uint64_t Pulls::AnswerBytes(const PullTask& task) const {
 
 bool Pulls::TryToServe(PullTask& task) {
   RequestCharge held;
+  RequestMemory& memory = *state_.options.answer_memory;
   const uint64_t bytes = AnswerBytes(task);
-  const Status room = held.Take(*state_.options.request_memory, bytes, state_.options.name);
-  if (!room.ok() && !reading_.empty()) return false;
-  // Nothing that ends soon makes room. What is small is served anyway, one after the other.
+  const Status room = held.Take(memory, bytes, state_.options.name);
+  if (!room.ok() && memory.used() > 0) {
+    waits_for_room_ = true;
+    return false;
+  }
+  // Nothing that ends makes room. What is small is served anyway, one after the other.
   if (!room.ok() && bytes > kAnswersAtOnce) {
     state_.out.Refuse(task.request, room);
   } else {
@@ -356,6 +363,10 @@ void Pulls::Answer(Pull pull) {
   }
   uint64_t bytes = 0;
   for (const Frame& frame : payload) bytes += frame.size();
+  if (state_.options.answer_memory->limit() != RequestMemory::kNoLimit) {
+    Frame& largest = *std::ranges::max_element(payload, {}, &Frame::size);
+    largest = WithCharge(std::move(largest), state_.options.answer_memory, std::move(pull.held));
+  }
   answered_bytes_ += bytes;
   state_.most_answer_bytes = std::max(state_.most_answer_bytes, bytes);
   state_.out.Answer(task.request, PullReply{.has_waited = pull.has_waited}, std::move(payload));

@@ -44,6 +44,10 @@ class Pulls {
   // be served when these answers are sent.
   bool Serve();
 
+  // Whether one was not served as answers that are not sent yet leave no room. Nobody tells when
+  // they are.
+  bool waits_for_room() const { return waits_for_room_; }
+
   // Whether a pull waits for the store.
   bool is_reading() const { return !reading_.empty(); }
 
@@ -107,6 +111,7 @@ class Pulls {
   std::map<uint64_t, Pull> reading_;  // by a number of their own
   uint64_t next_number_ = 0;
   uint64_t answered_bytes_ = 0;  // of answers, in this Serve()
+  bool waits_for_room_ = false;
 };
 
 }  // namespace rowhouse

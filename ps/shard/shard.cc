@@ -269,6 +269,8 @@ void Shard::AskWakeUp() {
   for (const ControlTask& task : controls_.parked()) {
     earliest = std::min(earliest, task.request.deadline);
   }
+  constexpr TimeMs kTryAgainMs = 1;
+  if (pulls_.waits_for_room()) earliest = std::min(earliest, state_.now + kTryAgainMs);
   if (earliest == std::numeric_limits<TimeMs>::max() || earliest == wake_at_) return;
   wake_at_ = earliest;
   state_.out.Add(WakeAt{earliest});

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "common/digest.h"
+#include "common/new_file.h"
 #include "ps/store/checkpoint_part.h"
 #include "ps/store/directory_state.h"
 #include "ps/store/replaced_rows.h"
@@ -60,7 +61,12 @@ class Opening {
       ASSIGN_OR_RETURN(auto memory, RowStores().Make("memory", {}));
       return std::make_unique<ShardStore>(std::move(memory), "", job_.tables);
     }
+    // It is part of a path.
+    if (job_.is_load && !job_.load.checkpoint.empty() && !StepsOfCheckpoint(job_.load.checkpoint)) {
+      return CorruptionError("\"{}\" is no name of a checkpoint", job_.load.checkpoint);
+    }
     RETURN_IF_ERROR(EndCutOffReplacing());
+    RETURN_IF_ERROR(CheckCanSave());
     if (!job_.is_load) return OpenNew();
     return IsWhereItWasSaved() ? OpenSaved() : OpenRouted();
   }
@@ -70,6 +76,18 @@ class Opening {
     return RowStores().Make(options_.store, {.path = RowsDirectory(directory),
                                              .environment = options_.environment,
                                              .own = options_.store_own});
+  }
+
+  // What a run would else find when it has trained. Directories that are not there yet are made
+  // before.
+  Status CheckCanSave() const {
+    const std::filesystem::path part = CheckpointPart(directory_, "step-0");
+    for (const std::string& directory : {directory_, part.parent_path().parent_path().string()}) {
+      std::error_code ignored;
+      if (!std::filesystem::exists(directory, ignored)) continue;
+      RETURN_IF_ERROR(CheckCanMakeFiles(directory).Annotate("rows"));
+    }
+    return OkStatus();
   }
 
   // The saved rows, and no others; none are made.
@@ -173,16 +191,24 @@ class Opening {
     return Finish(std::move(rows));
   }
 
+  // Its rows in this place, or in a copy of it: of a model that was copied or moved.
   bool IsWhereItWasSaved() const {
     if (job_.load.plan_digest != owner_.plan_digest) return false;
+    const auto saved = std::ranges::find(job_.load.shards, shard_, &SavedShard::shard);
+    if (saved == job_.load.shards.end()) return false;
+    const std::string here = SavedHere();
+    if (saved->host == options_.host && saved->directory == here) return true;
+    const Result<DirectoryOwner> owner = ReadOwner(here);
+    if (!owner.ok() || owner.value() != owner_) return false;
+    if (!job_.load.checkpoint.empty()) return CheckPart(here, saved->checksum).ok();
+    const Result<DirectoryState> state = ReadState(here);
+    return state.ok() && !saved->stamp.empty() && state.value().stamp == saved->stamp;
+  }
+
+  // Where this shard's saved rows are if they were saved in this row directory.
+  std::string SavedHere() const {
     const std::string& checkpoint = job_.load.checkpoint;
-    const std::string saved_here =
-        checkpoint.empty() ? directory_ : CheckpointPart(directory_, checkpoint);
-    return std::any_of(job_.load.shards.begin(), job_.load.shards.end(),
-                       [&](const SavedShard& saved) {
-                         return saved.shard == shard_ && saved.host == options_.host &&
-                                saved.directory == saved_here;
-                       });
+    return checkpoint.empty() ? directory_ : CheckpointPart(directory_, checkpoint);
   }
 
   // OK if the rows in `directory` are those of this shard that the manifest names.
@@ -218,7 +244,7 @@ class Opening {
   // Replaces the rows here by a copy of the checkpoint's, unless they are the same.
   Status Restore() {
     const auto saved = std::ranges::find(job_.load.shards, shard_, &SavedShard::shard);
-    const std::string& part = saved->directory;
+    const std::string part = SavedHere();
     if (const Status is_whole = CheckPart(part, saved->checksum); !is_whole.ok()) {
       return WithCure(is_whole, part);
     }
@@ -303,7 +329,15 @@ class Opening {
     if (!owner.ok() || owner.value() != owner_) return false;
     const Result<DirectoryState> state = ReadState(directory_);
     return state.ok() && state.value().is_clean && state.value().step == job_.load.step &&
-           state.value().routed_from == SourcesDigest();
+           AreSourcesNamed() && state.value().routed_from == SourcesDigest();
+  }
+
+  // Whether the manifest says which rows it means. One of an older program does not, nor one whose
+  // compaction was cut off.
+  bool AreSourcesNamed() const {
+    return std::ranges::none_of(job_.load.shards, [](const SavedShard& saved) {
+      return saved.stamp.empty() && saved.checksum.empty();
+    });
   }
 
   // Which rows those of job_.load are: two models may have gone on from one, for as many steps.
@@ -316,6 +350,8 @@ class Opening {
   }
 
   Status CheckSource(const SavedShard& saved) const {
+    RETURN_IF_ERROR(options_.readable.Check(saved.directory)
+                        .Annotate("--load under another plan or row directory"));
     if (!job_.load.checkpoint.empty()) {
       const Status is_whole = CheckPart(saved.directory, saved.checksum);
       if (!is_whole.ok()) return WithCure(is_whole, saved.directory);

@@ -1,6 +1,6 @@
 // Opens a shard's directory for a run: a new one, one to continue from, or one that is filled from
 // the directories of a model that was saved under another plan. Refuses whatever could lose or mix
-// rows.
+// rows, and directories that could not be written when the rows are saved.
 //
 // Rows of a checkpoint are copied, by links, into the shard's directory, unless that has them
 // already; the checkpoint itself is only read. The rows that were there are set aside until the
@@ -16,6 +16,7 @@
 
 #include "common/status.h"
 #include "ps/shard/shard_store.h"
+#include "ps/store/readable_places.h"
 #include "ps/store/row_store.h"
 #include "sharding/tables/job_spec.h"
 
@@ -27,6 +28,7 @@ struct ShardOpeningOptions {
   std::string row_dir;            // shard k lies in <row_dir>/shard-<k, 4 digits>
   std::string host;               // this machine's name
   std::shared_ptr<StoreEnvironment> environment;
+  ReadablePlaces readable = {};  // where saved rows may be read from
 };
 
 // The directory of a shard under a row directory.

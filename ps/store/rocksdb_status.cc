@@ -28,7 +28,10 @@ Status Translate(const rocksdb::Status& status, const std::string& path, std::st
                       path, what, status.ToString());
   }
   const StatusCode code = status.IsCorruption() ? StatusCode::kCorruption : StatusCode::kIoError;
-  return MakeStatus(code, "row directory {}: {}: {}", path, what, status.ToString());
+  return MakeStatus(code, "row directory {}: {}: {}{}", path, what, status.ToString(),
+                    Mentions(status, "File too large")
+                        ? ", by the limit of the shell (ulimit -f) or of the file system"
+                        : "");
 }
 
 Status CheckNotInUse(const std::string& path) {

@@ -16,7 +16,7 @@ Sum Minus(const Sum& a, const Sum& b) {
   return {a.lookups - b.lookups, a.distinct_rows - b.distinct_rows};
 }
 
-Sum Times(double times, const Sum& of) { return {times * of.lookups, times * of.distinct_rows}; }
+Sum SumTimes(double times, const Sum& of) { return {times * of.lookups, times * of.distinct_rows}; }
 
 }  // namespace
 
@@ -47,7 +47,8 @@ LookupsByRow::LookupsByRow(const TableAccesses& counted, double lookups)
   cold_before_.push_back({});
   for (size_t r = 0; r < cold.size(); ++r) {
     const Sum of_row = cold_rows[r] > 0 ? of_count(cold[r] / cold_rows[r]) : Sum{};
-    cold_before_.push_back(Plus(cold_before_.back(), Times(std::max(0.0, cold_rows[r]), of_row)));
+    cold_before_.push_back(
+        Plus(cold_before_.back(), SumTimes(std::max(0.0, cold_rows[r]), of_row)));
   }
 }
 
@@ -55,7 +56,7 @@ LookupsByRow::LookupsByRow(const TableAccesses& counted, double lookups)
 Sum LookupsByRow::OfColdRow(size_t range) const {
   const uint64_t first = range * range_rows_;
   const auto width = static_cast<double>(std::min(range_rows_, rows_ - first));
-  return Times(1 / width, Minus(cold_before_[range + 1], cold_before_[range]));
+  return SumTimes(1 / width, Minus(cold_before_[range + 1], cold_before_[range]));
 }
 
 Sum LookupsByRow::Until(uint64_t end) const {
@@ -63,7 +64,7 @@ Sum LookupsByRow::Until(uint64_t end) const {
   const auto point = std::ranges::lower_bound(points_, end, {}, &Point::row);
   const size_t range = (end - 1) / range_rows_;
   const auto inside = static_cast<double>(end - range * range_rows_);
-  return Plus(point->before, Plus(cold_before_[range], Times(inside, OfColdRow(range))));
+  return Plus(point->before, Plus(cold_before_[range], SumTimes(inside, OfColdRow(range))));
 }
 
 Sum LookupsByRow::OfRow(RowId row) const {

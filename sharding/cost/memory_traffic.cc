@@ -10,9 +10,9 @@
 namespace rowhouse {
 namespace {
 
-class Counting {
+class CountingBytes {
  public:
-  Counting(const Workload& workload, const Plan& plan, const CpuMemory& memory)
+  CountingBytes(const Workload& workload, const Plan& plan, const CpuMemory& memory)
       : workload_(workload), plan_(plan), memory_(memory), traffic_(TrafficOfStep(workload, plan)) {
     result_.of_shard.resize(plan.shards());
   }
@@ -133,7 +133,7 @@ class Counting {
 }  // namespace
 
 MemoryTraffic MemoryTrafficOf(const Workload& workload, const Plan& plan, const CpuMemory& memory) {
-  return Counting(workload, plan, memory).Of();
+  return CountingBytes(workload, plan, memory).Of();
 }
 
 double BytesOfBusiestHost(const MemoryTraffic& traffic, const ClusterShape& cluster) {

@@ -17,7 +17,7 @@ constexpr uint64_t kMostWork = 140'000;
 // At least so many plans are tried, however large the cluster.
 constexpr uint64_t kFewTried = 12;
 // Of so many tables more, predictions take longer, and few of them help.
-constexpr size_t kManyTables = 500;
+constexpr size_t kTooManyTables = 500;
 constexpr uint64_t kMostRefinements = 10'000;
 // Of so many tables, two at a time are placed otherwise.
 constexpr size_t kMostTablesInPairs = 8;
@@ -66,7 +66,7 @@ PlanChoice::PlanChoice(const Workload& workload, const ClusterShape& cluster,
   const bool is_cached =
       storage.store != "memory" && bytes > static_cast<double>(storage.cache_bytes) * cluster.ps;
   const size_t tables = workload.tables.physical.size();
-  const size_t of_table = is_cached ? 20 : 1 + tables / kManyTables;
+  const size_t of_table = is_cached ? 20 : 1 + tables / kTooManyTables;
   most_tried_ = std::max<uint64_t>(kFewTried, kMostWork / (tables * of_table + shards_));
 }
 

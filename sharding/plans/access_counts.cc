@@ -34,7 +34,7 @@ Status CheckAccesses(const TableAccesses& table) {
   return OkStatus();
 }
 
-Result<TableAccesses> TableFromJson(const nlohmann::json& from) {
+Result<TableAccesses> AccessesFromJson(const nlohmann::json& from) {
   RETURN_IF_ERROR(
       CheckJsonKeys(from, {"name", "rows", "range_rows", "ranges", "hottest"}, {"total"}));
   TableAccesses table;
@@ -109,7 +109,7 @@ Result<AccessCounts> AccessCounts::FromJson(const nlohmann::json& json) {
   if (status.ok()) status = CheckJsonList(json.at("tables"), "tables");
   if (!status.ok()) return refuse(status);
   for (const nlohmann::json& from : json.at("tables")) {
-    Result<TableAccesses> table = TableFromJson(from);
+    Result<TableAccesses> table = AccessesFromJson(from);
     if (!table.ok()) {
       return refuse(table.status().Annotate(fmt::format("table {}", counts.tables.size() + 1)));
     }

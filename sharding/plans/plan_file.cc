@@ -3,6 +3,9 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
 
 #include "common/counted.h"
 #include "common/json_text.h"
@@ -60,17 +63,14 @@ ordered_json WithNames(const json& plan, const std::vector<TableSpec>& tables) {
   return named;
 }
 
-const TableSpec* FindTable(const std::vector<TableSpec>& tables, const std::string& name) {
-  const auto found =
-      std::ranges::find_if(tables, [&](const TableSpec& table) { return table.name == name; });
-  return found == tables.end() ? nullptr : &*found;
-}
-
 // The tables of the file are those of the model, one by one; the first difference, by name.
 Status CompareTables(const JsonText& text, const std::vector<TableSpec>& tables) {
   constexpr const char* kMakeAnother = "it is of another config: make one by rowhouse plan --out";
   const json& list = text.value.at("tables");
   RETURN_IF_ERROR(CheckJsonList(list, "tables"));
+  std::unordered_map<std::string_view, const TableSpec*> of_model;
+  for (const TableSpec& table : tables) of_model.emplace(table.name, &table);
+  std::unordered_set<std::string> listed;
   for (size_t i = 0; i < list.size(); ++i) {
     const json& from = list[i];
     const std::string where = text.Describe("table", "tables", i);
@@ -80,11 +80,12 @@ Status CompareTables(const JsonText& text, const std::vector<TableSpec>& tables)
     const Result<std::string> read = ReadJsonString(from.at("name"), "name");
     if (!read.ok()) return read.status().Annotate(where);
     const std::string& name = read.value();
-    const TableSpec* table = FindTable(tables, name);
-    if (table == nullptr) {
+    listed.insert(name);
+    const auto found = of_model.find(name);
+    if (found == of_model.end()) {
       return UsageError("table \"{}\" of the plan is none of this model's; {}", name, kMakeAnother);
     }
-    const ordered_json mine = TableToJson(*table);
+    const ordered_json mine = TableToJson(*found->second);
     for (const auto& [key, value] : mine.items()) {
       if (from.contains(key) && from.at(key) == json(value)) continue;
       return UsageError("table \"{}\": {} is {} in the plan, {} in this model; {}", name, key,
@@ -92,9 +93,7 @@ Status CompareTables(const JsonText& text, const std::vector<TableSpec>& tables)
     }
   }
   for (const TableSpec& table : tables) {
-    const bool is_there =
-        std::ranges::any_of(list, [&](const json& from) { return from.at("name") == table.name; });
-    if (!is_there) {
+    if (!listed.contains(table.name)) {
       return UsageError("the plan says nothing of table \"{}\"; {}", table.name, kMakeAnother);
     }
   }

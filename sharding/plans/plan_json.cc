@@ -3,6 +3,8 @@
 #include "sharding/plans/plan_json.h"
 
 #include <algorithm>
+#include <string_view>
+#include <unordered_map>
 
 #include "common/json_text.h"
 
@@ -50,12 +52,29 @@ json PlacementsToJson(const Plan& plan) {
   return placements;
 }
 
+// The tables of a plan, of which there may be 100,000, named by each of its parts.
+class NamedTables {
+ public:
+  explicit NamedTables(const std::vector<TableSpec>& tables) : tables_(tables) {
+    for (const TableSpec& table : tables) by_name_.emplace(table.name, &table);
+  }
+  const TableSpec* Find(std::string_view name) const {
+    const auto found = by_name_.find(name);
+    return found == by_name_.end() ? nullptr : found->second;
+  }
+  size_t size() const { return tables_.size(); }
+  const TableSpec& operator[](size_t number) const { return tables_[number]; }
+
+ private:
+  const std::vector<TableSpec>& tables_;
+  std::unordered_map<std::string_view, const TableSpec*> by_name_;
+};
+
 // A table by number, as in messages and manifests, or by name, as in files for people.
-Result<const TableSpec*> TableFromJson(const json& from, const std::vector<TableSpec>& tables) {
+Result<const TableSpec*> TableFromJson(const json& from, const NamedTables& tables) {
   if (from.is_string()) {
-    const auto found =
-        std::ranges::find_if(tables, [&](const TableSpec& table) { return table.name == from; });
-    if (found != tables.end()) return &*found;
+    const TableSpec* const table = tables.Find(from.get_ref<const std::string&>());
+    if (table != nullptr) return table;
     return UsageError("names table {}, which the model does not have", ShownJson(from));
   }
   ASSIGN_OR_RETURN(const uint64_t number, ReadJsonNumber(from, "table", UINT32_MAX));
@@ -91,8 +110,7 @@ Status NeedsVersion(std::string_view what, int needed, uint64_t version) {
                          needed, version);
 }
 
-Result<Slice> SliceFromJson(const json& from, const std::vector<TableSpec>& tables,
-                            uint64_t version) {
+Result<Slice> SliceFromJson(const json& from, const NamedTables& tables, uint64_t version) {
   constexpr uint64_t kMaxShard = UINT32_MAX - 1;  // the last number means the workers
   RETURN_IF_ERROR(CheckJsonKeys(from, {"table", "rows", "columns", "shard"}));
   ASSIGN_OR_RETURN(const TableSpec* const table, TableFromJson(from.at("table"), tables));
@@ -122,7 +140,7 @@ Result<Slice> SliceFromJson(const json& from, const std::vector<TableSpec>& tabl
   return slice;
 }
 
-Result<TablePlacement> PlacementFromJson(const json& from, const std::vector<TableSpec>& tables,
+Result<TablePlacement> PlacementFromJson(const json& from, const NamedTables& tables,
                                          uint64_t version) {
   RETURN_IF_ERROR(CheckJsonKeys(from, {"table"},
                                 {"scatter_key", "worker_rows", "pools_on_shards", "cache_share"}));
@@ -181,8 +199,9 @@ std::string DescribePlanPartByNumber(const std::string& list, size_t index) {
   return fmt::format("{} {}", list == "slices" ? "slice" : "placement", index + 1);
 }
 
-Result<PlanParts> ReadPlanParts(const json& from, const std::vector<TableSpec>& tables,
+Result<PlanParts> ReadPlanParts(const json& from, const std::vector<TableSpec>& of_model,
                                 const DescribePlanPart& describe) {
+  const NamedTables tables(of_model);
   // The version first: a newer one may have keys that nobody here knows.
   if (!from.is_object() || !from.contains("plan_version")) {
     return CheckJsonKeys(from, {"plan_version", "shards", "slices"});

@@ -28,6 +28,28 @@ double MeanCuts(const Plan& plan, const TableSpec& table) {
   return cuts / static_cast<double>(table.rows);
 }
 
+// The share of a feature's ids that are rows of each of its parts, from ids all over its table: a
+// part is one group's.
+std::vector<double> SharesOfParts(const FeatureTable& feature) {
+  std::vector<double> shares(feature.parts.size(), 1.0);
+  if (feature.groups.size() < 2) return shares;
+  constexpr uint64_t kSampled = 4096;
+  std::vector<uint64_t> ids(std::min(feature.table.rows, kSampled));
+  const double apart = static_cast<double>(feature.table.rows) / static_cast<double>(ids.size());
+  for (size_t i = 0; i < ids.size(); ++i) {
+    ids[i] = static_cast<uint64_t>(static_cast<double>(i) * apart);
+  }
+  std::vector<uint32_t> groups(ids.size());
+  feature.kind->Assign(ids, groups);
+  for (size_t g = 0; g < feature.groups.size(); ++g) {
+    const double share =
+        static_cast<double>(std::ranges::count(groups, g)) / static_cast<double>(ids.size());
+    const IdGroup& group = feature.groups[g];
+    std::fill_n(shares.begin() + group.first_part, group.parts, share);
+  }
+  return shares;
+}
+
 // Columns of all answers about one bag, and how many answers there are.
 struct Answers {
   double count = 0, columns = 0;
@@ -48,22 +70,33 @@ class Estimate {
  public:
   Estimate(const EmbeddingTables& tables, const Plan& plan, const StepShape& step,
            const AccessCounts* accesses)
-      : tables_(tables), plan_(plan), step_(step), accesses_(accesses) {}
+      : tables_(tables), plan_(plan), step_(step), accesses_(accesses) {
+    for (const FeatureTable& feature : tables.features) shares_.push_back(SharesOfParts(feature));
+    features_of_.resize(tables.physical.size());
+    for (size_t f = 0; f < tables.features.size(); ++f) {
+      std::vector<TableId> touched = tables.features[f].parts;
+      if (tables.features[f].weights) touched.push_back(*tables.features[f].weights);
+      for (const TableId table : touched) {
+        std::vector<size_t>& features = features_of_[Raw(table)];
+        if (features.empty() || features.back() != f) features.push_back(f);
+      }
+    }
+  }
 
   TableTraffic Of(const TableSpec& table) const {
     TableTraffic traffic{.table = table.id, .refusal = {}};
     traffic.pools_on_shards = plan_.pools_on_shards(table.id);
-    for (size_t f = 0; f < tables_.features.size(); ++f) {
+    for (const size_t f : features_of_[Raw(table.id)]) {
       const FeatureTable& feature = tables_.features[f];
       const double lookups = static_cast<double>(step_.samples) * step_.bag_lengths[f];
       if (feature.weights == table.id) {
         traffic.lookups += lookups;
         traffic.refusal = "they are the weights of ids";
       }
-      for (const TableId part : feature.parts) {
-        if (part != table.id) continue;
-        traffic.lookups += lookups;
-        traffic.by_bags += BytesByBags(feature, table, lookups);
+      for (size_t p = 0; p < feature.parts.size(); ++p) {
+        if (feature.parts[p] != table.id) continue;
+        traffic.lookups += lookups * shares_[f][p];
+        traffic.by_bags += BytesByBags(feature, table, lookups * shares_[f][p]);
         if (traffic.refusal.empty()) {
           traffic.refusal = WhyNotPooledOnShards(tables_, feature, table.id, plan_);
         }
@@ -96,19 +129,27 @@ class Estimate {
     traffic->by_rows = traffic->distinct_rows * bytes;
   }
 
+  // Of the lookups of the feature, by the first of its parts that is the table.
+  double ShareOf(size_t feature, TableId table) const {
+    const std::vector<TableId>& parts = tables_.features[feature].parts;
+    const auto part = std::ranges::find(parts, table);
+    return part == parts.end() ? 1 : shares_[feature][static_cast<size_t>(part - parts.begin())];
+  }
+
   // Of a worker. Features that share a table have their frequent ids in different places.
   double DistinctZipfRows(const TableSpec& table) const {
     const auto rows = static_cast<double>(table.rows);
     const size_t on_workers = plan_.worker_rows(table.id).size();  // the most frequent, if any
     double missed = 1.0;                                           // the chance of a row
-    for (size_t f = 0; f < tables_.features.size(); ++f) {
+    for (const size_t f : features_of_[Raw(table.id)]) {
       const FeatureTable& feature = tables_.features[f];
-      const uint64_t ids = feature.table.rows;
-      const double lookups =
-          static_cast<double>(step_.samples) * step_.bag_lengths[f] / step_.workers;
+      const double share = ShareOf(f, table.id);
       const auto times = static_cast<size_t>(feature.weights == table.id) +
                          static_cast<size_t>(std::ranges::count(feature.parts, table.id));
-      if (times == 0) continue;
+      const auto ids = std::max<uint64_t>(
+          1, static_cast<uint64_t>(std::llround(share * static_cast<double>(feature.table.rows))));
+      const double lookups =
+          share * static_cast<double>(step_.samples) * step_.bag_lengths[f] / step_.workers;
       const bool is_row_an_id = table.rows >= ids;
       const double distinct =
           ExpectedDistinctIds(ids, step_.zipf_exponent, lookups,
@@ -138,6 +179,8 @@ class Estimate {
   const Plan& plan_;
   const StepShape& step_;
   const AccessCounts* accesses_;
+  std::vector<std::vector<double>> shares_;       // of each feature and part
+  std::vector<std::vector<size_t>> features_of_;  // of each table: those with lookups in it
 };
 
 }  // namespace

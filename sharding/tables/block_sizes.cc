@@ -7,7 +7,7 @@
 namespace rowhouse {
 namespace {
 
-uint64_t Product(uint64_t a, uint64_t b) {
+uint64_t BlockProduct(uint64_t a, uint64_t b) {
   uint64_t product = 0;
   return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
 }
@@ -34,8 +34,9 @@ std::vector<BlockSavings> BlockSavingsOf(const EmbeddingTables& tables) {
       if (!CanBeBlock(feature)) continue;
       const uint64_t dim = feature.table.dim;
       const uint64_t block_dim = std::max<uint64_t>(1, dim / divisor);
-      Add(&one.plain_bytes, Product(Product(feature.table.rows, dim), sizeof(float)));
-      Add(&one.rows_bytes, Product(Product(feature.table.rows, block_dim), sizeof(float)));
+      Add(&one.plain_bytes, BlockProduct(BlockProduct(feature.table.rows, dim), sizeof(float)));
+      Add(&one.rows_bytes,
+          BlockProduct(BlockProduct(feature.table.rows, block_dim), sizeof(float)));
       if (block_dim == dim) continue;
       Add(&one.projection_bytes, dim * block_dim * sizeof(float));
       Add(&one.multiply_adds, dim * block_dim);
@@ -48,14 +49,14 @@ std::vector<BlockSavings> BlockSavingsOf(const EmbeddingTables& tables) {
 RankLimits RankLimitsOf(uint64_t floats_a_rank, uint32_t dim, uint32_t ranks) {
   RankLimits limits;
   const uint64_t rows = floats_a_rank / dim;
-  limits.replicated = Product(rows, dim);
-  limits.divided = Product(limits.replicated, ranks);
+  limits.replicated = BlockProduct(rows, dim);
+  limits.divided = BlockProduct(limits.replicated, ranks);
   const uint64_t block_dim = dim / ranks;
   const uint64_t projection = block_dim * dim;
   if (block_dim == 0 || floats_a_rank < projection) return limits;
   const uint64_t block_rows = (floats_a_rank - projection) / block_dim;
-  limits.as_blocks = Product(Product(block_rows, ranks), dim);
-  limits.stored_as_blocks = Product(block_rows * block_dim + projection, ranks);
+  limits.as_blocks = BlockProduct(BlockProduct(block_rows, ranks), dim);
+  limits.stored_as_blocks = BlockProduct(block_rows * block_dim + projection, ranks);
   return limits;
 }
 

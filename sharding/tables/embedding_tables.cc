@@ -10,7 +10,7 @@ namespace rowhouse {
 namespace {
 
 // "a.npy, b.npy" is two names: spaces around one are no part of it.
-std::vector<std::string> SplitAtCommas(const std::string& text) {
+std::vector<std::string> NamesBetweenCommas(const std::string& text) {
   constexpr const char* kSpace = " \t";
   std::vector<std::string> items;
   for (size_t begin = 0; begin <= text.size();) {
@@ -61,7 +61,7 @@ class Resolver {
     feature.groups = GroupsOf(layout, table.name);
     RETURN_IF_ERROR(CheckGroups(feature));
     std::vector<TableId> ids;
-    const std::vector<std::string> files = SplitAtCommas(table.initialiser_options.file);
+    const std::vector<std::string> files = NamesBetweenCommas(table.initialiser_options.file);
     if (table.initialiser == "npy" && files.size() != layout.tables.size()) {
       return UsageError(
           "table \"{}\": init_from names {} file{}, a {} table is kept in {}: {}; give one for "

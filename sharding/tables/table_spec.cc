@@ -9,7 +9,7 @@
 namespace rowhouse {
 namespace {
 
-constexpr uint64_t kMaxRows = uint64_t{1} << 63;
+constexpr uint64_t kMaxTableRows = uint64_t{1} << 63;
 
 bool IsNameLetter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
@@ -22,7 +22,7 @@ Status TableSpec::Validate() const {
   if (name.empty() || !std::all_of(name.begin(), name.end(), IsNameLetter)) {
     return UsageError("table \"{}\": a name is one or more of A-Z a-z 0-9 _ . -", name);
   }
-  if (rows == 0 || rows > kMaxRows) {
+  if (rows == 0 || rows > kMaxTableRows) {
     return UsageError("table \"{}\": rows={} must be 1 to 2^63", name, rows);
   }
   if (dim == 0 || dim > kMaxDim) {

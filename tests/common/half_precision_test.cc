@@ -16,7 +16,7 @@
 namespace rowhouse {
 namespace {
 
-constexpr float kInf = std::numeric_limits<float>::infinity();
+constexpr float kHalfPrecisionInf = std::numeric_limits<float>::infinity();
 
 struct Format {
   std::string name;
@@ -59,7 +59,7 @@ double ValueOf(const Format& format, uint16_t half) {
   const int mantissa = half & ((1 << format.mantissa_bits) - 1);
   const double sign = half & 0x8000 ? -1.0 : 1.0;
   if (exponent == (1 << format.exponent_bits) - 1) {
-    return mantissa == 0 ? sign * double{kInf} : std::nan("");
+    return mantissa == 0 ? sign * double{kHalfPrecisionInf} : std::nan("");
   }
   const int whole = exponent == 0 ? mantissa : mantissa + (1 << format.mantissa_bits);
   return sign * std::ldexp(whole, std::max(exponent, 1) - bias - format.mantissa_bits);
@@ -100,22 +100,23 @@ TEST_P(HalfPrecision, TheNearestIsTakenAndOfTwoTheEvenOne) {
     ASSERT_EQ(GetParam().Nearest(middle), even) << half;
     ASSERT_EQ(GetParam().Nearest(-middle), even | 0x8000) << half;
     ASSERT_EQ(GetParam().Nearest(std::nextafter(middle, 0.0f)), half);
-    ASSERT_EQ(GetParam().Nearest(std::nextafter(middle, kInf)), half + 1);
+    ASSERT_EQ(GetParam().Nearest(std::nextafter(middle, kHalfPrecisionInf)), half + 1);
   }
 }
 
 TEST_P(HalfPrecision, FiniteStaysFiniteAndTheRestIsKept) {
   const Format& format = GetParam();
   const float beyond[] = {format.max, std::numeric_limits<float>::max(),
-                          std::nextafter(format.max, kInf)};
+                          std::nextafter(format.max, kHalfPrecisionInf)};
   for (const float value : beyond) {
     EXPECT_EQ(format.Widen(format.Nearest(value)), format.max) << value;
     EXPECT_EQ(format.Widen(format.Nearest(-value)), -format.max) << value;
     for (const uint16_t half : format.Draws(value, 100)) EXPECT_EQ(format.Widen(half), format.max);
   }
-  EXPECT_EQ(format.Widen(format.Nearest(kInf)), kInf);
-  EXPECT_EQ(format.Widen(format.Nearest(-kInf)), -kInf);
-  for (const uint16_t half : format.Draws(-kInf, 100)) EXPECT_EQ(format.Widen(half), -kInf);
+  EXPECT_EQ(format.Widen(format.Nearest(kHalfPrecisionInf)), kHalfPrecisionInf);
+  EXPECT_EQ(format.Widen(format.Nearest(-kHalfPrecisionInf)), -kHalfPrecisionInf);
+  for (const uint16_t half : format.Draws(-kHalfPrecisionInf, 100))
+    EXPECT_EQ(format.Widen(half), -kHalfPrecisionInf);
   // Also NaN whose payload lies in the bits that are cut off.
   for (const uint32_t bits : {0x7fc00000u, 0x7f800001u, 0xff800001u, 0x7fffffffu}) {
     const auto nan = std::bit_cast<float>(bits);

@@ -29,6 +29,15 @@ TEST(NewFile, ThatIsNotCommittedLeavesNothing) {
   EXPECT_EQ(NewFile::Make(dir / "none/f").status().code(), StatusCode::kNotFound);
 }
 
+TEST(NewFile, KeepsTheModeOfTheFileItReplaces) {
+  const TempDir dir;
+  ASSERT_OK(WriteFileDurably(dir / "f", "secret"));
+  const fs::perms mine = fs::perms::owner_read | fs::perms::owner_write;
+  fs::permissions(dir / "f", mine);
+  ASSERT_OK(WriteFileDurably(dir / "f", "another secret"));
+  EXPECT_EQ(fs::status(dir / "f").permissions(), mine);
+}
+
 TEST(NewFile, TakesTheLongestNameThereIs) {
   const TempDir dir;
   const std::string name(255, 'n');

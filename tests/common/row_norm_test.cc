@@ -15,7 +15,7 @@ namespace rowhouse {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+constexpr float kRowNormNan = std::numeric_limits<float>::quiet_NaN();
 
 // Over many magnitudes, so that a changed order of addition shows.
 std::vector<float> RandomRow(std::mt19937* random, size_t columns) {
@@ -52,40 +52,40 @@ double LibmNorm(const std::vector<float>& row, double p) {
 
 // ---- One instruction set each ---------------------------------------------------------------
 
-struct Bodies {
+struct RowNormBody {
   std::string name;
   bool supported;
   double (*sum_of_squares)(const float*, size_t);
   void (*scale)(float, float*, size_t);
 };
 
-#define ROWHOUSE_BODIES_FOR(NAME, TARGET)                                                   \
-  struct NAME {                                                                             \
-    TARGET static double SumOfSquares(const float* row, size_t n) {                         \
-      return kernel_bodies::WideSumOfSquares(row, n);                                       \
-    }                                                                                       \
-    TARGET static void Scale(float factor, float* row, size_t n) {                          \
-      kernel_bodies::ScaleRow(factor, row, n);                                              \
-    }                                                                                       \
-    static Bodies All(bool supported) { return {#NAME, supported, &SumOfSquares, &Scale}; } \
+#define ROWHOUSE_BODIES_FOR(NAME, TARGET)                                                        \
+  struct NAME {                                                                                  \
+    TARGET static double SumOfSquares(const float* row, size_t n) {                              \
+      return kernel_bodies::WideSumOfSquares(row, n);                                            \
+    }                                                                                            \
+    TARGET static void Scale(float factor, float* row, size_t n) {                               \
+      kernel_bodies::ScaleRow(factor, row, n);                                                   \
+    }                                                                                            \
+    static RowNormBody All(bool supported) { return {#NAME, supported, &SumOfSquares, &Scale}; } \
   }
 
-ROWHOUSE_BODIES_FOR(Base, );
+ROWHOUSE_BODIES_FOR(RowNormBase, );
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
-ROWHOUSE_BODIES_FOR(Avx2, __attribute__((target("avx2,fma"))));
-ROWHOUSE_BODIES_FOR(Avx512, __attribute__((target("avx512f,fma"))));
+ROWHOUSE_BODIES_FOR(RowNormAvx2, __attribute__((target("avx2,fma"))));
+ROWHOUSE_BODIES_FOR(RowNormAvx512, __attribute__((target("avx512f,fma"))));
 #endif
 
-std::vector<Bodies> AllBodies() {
-  std::vector<Bodies> all = {Base::All(true)};
+std::vector<RowNormBody> AllRowNormBodies() {
+  std::vector<RowNormBody> all = {RowNormBase::All(true)};
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
-  all.push_back(Avx2::All(__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")));
-  all.push_back(Avx512::All(__builtin_cpu_supports("avx512f")));
+  all.push_back(RowNormAvx2::All(__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")));
+  all.push_back(RowNormAvx512::All(__builtin_cpu_supports("avx512f")));
 #endif
   return all;
 }
 
-class RowNormBodies : public testing::TestWithParam<Bodies> {
+class RowNormBodies : public testing::TestWithParam<RowNormBody> {
  protected:
   void SetUp() override {
     if (!GetParam().supported) GTEST_SKIP() << "this CPU has no " << GetParam().name;
@@ -115,7 +115,7 @@ TEST_P(RowNormBodies, HaveTheBitsOfScalarLoopsAndOfWhatIsDispatched) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(InstructionSets, RowNormBodies, testing::ValuesIn(AllBodies()),
+INSTANTIATE_TEST_SUITE_P(InstructionSets, RowNormBodies, testing::ValuesIn(AllRowNormBodies()),
                          [](const auto& test) { return test.param.name; });
 
 // ---- Any norm -------------------------------------------------------------------------------
@@ -169,10 +169,10 @@ TEST(RenormaliseRow, LeavesWhatIsShortEnoughOrNotANumber) {
   EXPECT_NEAR(row[0], 1.5f, 1e-6f);
   EXPECT_NEAR(row[1], 2.0f, 1e-6f);
   for (const double p : {2.0, 3.0}) {
-    std::vector<float> sick = {kNan, 4.0f};
+    std::vector<float> sick = {kRowNormNan, 4.0f};
     EXPECT_FALSE(RenormaliseRow(1.0, p, sick));
     EXPECT_EQ(sick[1], 4.0f);
-    EXPECT_TRUE(std::isnan(RowNorm(std::vector<float>{kNan, kNan}, p)));
+    EXPECT_TRUE(std::isnan(RowNorm(std::vector<float>{kRowNormNan, kRowNormNan}, p)));
   }
 }
 

@@ -59,8 +59,7 @@ class Pulse final : public Dataset {
   const float weight_;
 };
 
-const bool kRegistered =
-    AddDataset<Pulse>("pulse", {.options = {kPeriod, kWeight}, .is_generated = true});
+REGISTER_MEMBER(AddDataset<Pulse>("pulse", {.options = {kPeriod, kWeight}, .is_generated = true}));
 
 }  // namespace
 }  // namespace rowhouse

@@ -30,7 +30,7 @@ class DenseSign final : public DenseOptimizer {
   const float dead_zone_;
 };
 
-const bool kRegistered = AddDenseOptimizer<DenseSign>("sign", {kDeadZone});
+REGISTER_MEMBER(AddDenseOptimizer<DenseSign>("sign", {kDeadZone}));
 
 }  // namespace
 }  // namespace rowhouse

@@ -27,7 +27,7 @@ class Ramp final : public Initialiser {
   const float step_;
 };
 
-const bool kRegistered = AddInitialiser<Ramp>("ramp", {}, {kStep});
+REGISTER_MEMBER(AddInitialiser<Ramp>("ramp", {}, {kStep}));
 
 }  // namespace
 }  // namespace rowhouse

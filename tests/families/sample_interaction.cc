@@ -33,7 +33,7 @@ class ScaledSum final : public Interaction {
   const float scale_;
 };
 
-const bool kRegistered = Interactions().Add<ScaledSum>("scaled_sum", {kScale});
+REGISTER_MEMBER(Interactions().Add<ScaledSum>("scaled_sum", {kScale}));
 
 }  // namespace
 }  // namespace rowhouse

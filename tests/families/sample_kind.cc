@@ -35,8 +35,8 @@ std::vector<KindOptions> SizesToAsk(uint32_t, const KindOptions&) {
   return {{{"fold", "2"}}, {{"fold", "4"}}};
 }
 
-const bool kRegistered =
-    AddTableKind("folded", {.options = {"fold"}, .sizes_to_ask = &SizesToAsk}, &Folded::Make);
+REGISTER_MEMBER(AddTableKind("folded", {.options = {"fold"}, .sizes_to_ask = &SizesToAsk},
+                             &Folded::Make));
 
 }  // namespace
 }  // namespace rowhouse

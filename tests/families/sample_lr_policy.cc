@@ -23,7 +23,7 @@ class Staircase final : public LrPolicy {
   const uint64_t steps_;
 };
 
-const bool kRegistered = LrPolicies().Add<Staircase>("staircase", {kSteps});
+REGISTER_MEMBER(LrPolicies().Add<Staircase>("staircase", {kSteps}));
 
 }  // namespace
 }  // namespace rowhouse

@@ -28,7 +28,7 @@ class Sign final : public Optimizer {
   const float dead_zone_;
 };
 
-const bool kRegistered = AddOptimizer<Sign>("sign", {kDeadZone});
+REGISTER_MEMBER(AddOptimizer<Sign>("sign", {kDeadZone}));
 
 }  // namespace
 }  // namespace rowhouse

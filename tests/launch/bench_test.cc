@@ -43,9 +43,8 @@ class FailingBench final : public Bench {
 };
 
 // Only in this program; `rowhouse bench` does not know them.
-const bool kRegistered =
-    AddBench<CountingBench>("counting_in_test", {"nothing, for a test", "no time"}) &&
-    AddBench<FailingBench>("failing_in_test", {"nothing, and fails", "no time"});
+REGISTER_MEMBER(AddBench<CountingBench>("counting_in_test", {"nothing, for a test", "no time"}) &&
+                AddBench<FailingBench>("failing_in_test", {"nothing, and fails", "no time"}));
 
 TEST(BenchTest, OnlyKernelsTakeOnly) {
   const auto asked = [](std::vector<const char*> words) {

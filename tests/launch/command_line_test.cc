@@ -9,12 +9,15 @@
 #include "launch/settings/flags.h"
 #include "launch/settings/setting_fields.h"
 #include "launch/settings/verb_flags.h"
+#include "launch/settings/yaml_config.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 using testing::StartsWith;
 
 class CommandLineTest : public testing::Test {
@@ -427,6 +430,21 @@ TEST_F(CommandLineTest, TablesOfCriteosDataAreCountedUnlessTheyAreGiven) {
   const std::string tables = Write("x.yaml", "tables: {rows: [7, 7]}\n");
   EXPECT_EQ(Make({"train", data, "--config=" + tables}).tables.size(), 2u);
   EXPECT_EQ(Make({"train", data, "--arch-embedding-size=5"}).tables.size(), 1u);
+}
+
+TEST_F(CommandLineTest, AConfigIsPrintedWithoutData) {
+  for (const char* more : {"--threads=1", "--data_generation=dataset"}) {
+    const std::string text = PrintedConfig(
+        Make({"train", "--data=/nonexistent", "--mini_batch_size=7", "--print_config", more}));
+    EXPECT_THAT(text, AllOf(StartsWith("# No sizes of tables are given"),
+                            HasSubstr("mini_batch_size: 7"), Not(HasSubstr("tables:"))));
+    Settings again;
+    ASSERT_OK(ReadYamlText(text, "printed", &again));
+    EXPECT_FALSE(again.are_tables_given);
+  }
+  const std::string given = PrintedConfig(
+      Make({"train", "--data=/nonexistent", "--arch_embedding_size=5-6", "--print_config"}));
+  EXPECT_THAT(given, AllOf(Not(HasSubstr("No sizes")), HasSubstr("tables:")));
 }
 
 TEST_F(CommandLineTest, FlagFilesThatCannotBeReadAreNamed) {

@@ -15,12 +15,12 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::StartsWith;
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 class ComparisonTest : public testing::Test {
  protected:
   // As a training run writes it.
-  static Json Report(double auc) {
+  static OrderedJson Report(double auc) {
     RunReport report;
     report.settings.Complete();
     report.evaluations = {{.step = 10, .samples = 5, .auc = 0.5, .logloss = 0.9},
@@ -30,7 +30,7 @@ class ComparisonTest : public testing::Test {
     return ReportToJson(report);
   }
 
-  static Json WithBytes(Json report, const std::string& label, uint64_t rows) {
+  static OrderedJson WithBytes(OrderedJson report, const std::string& label, uint64_t rows) {
     report["label"] = label;
     report["model_bytes"] = {{"rows", rows}, {"state", 0}, {"plain_rows", 4u << 20}};
     return report;
@@ -42,7 +42,7 @@ class ComparisonTest : public testing::Test {
     std::ofstream(path) << text;
     return path;
   }
-  std::string WriteJson(const std::string& name, const Json& json) {
+  std::string WriteJson(const std::string& name, const OrderedJson& json) {
     return Write(name, json.dump());
   }
 
@@ -59,8 +59,8 @@ class ComparisonTest : public testing::Test {
     EXPECT_FALSE(std::filesystem::exists(dir_ / "x.html"));
     return status.message();
   }
-  std::string RefusalOf(Json report, const std::string& pointer, const Json& value) {
-    report[Json::json_pointer(pointer)] = value;
+  std::string RefusalOf(OrderedJson report, const std::string& pointer, const OrderedJson& value) {
+    report[OrderedJson::json_pointer(pointer)] = value;
     return Refusal(WriteJson("bad/report.json", report));
   }
 
@@ -70,7 +70,7 @@ class ComparisonTest : public testing::Test {
 // ---- Reading ------------------------------------------------------------------------------------
 
 TEST_F(ComparisonTest, ReadsWhatTrainingRunsWrite) {
-  Json report = Report(0.79);
+  OrderedJson report = Report(0.79);
   const ComparedRun run = Read({WriteJson("runs/today/report.json", report)})[0];
   EXPECT_EQ(run.name, "today");
   EXPECT_EQ(run.samples_per_second, 123456.0);
@@ -97,8 +97,8 @@ TEST_F(ComparisonTest, ReadsLabelAndBytesWhereTheyAre) {
 }
 
 TEST_F(ComparisonTest, FiguresNobodyKnowsStayUnknown) {
-  Json report = Report(0.79);
-  report["evaluations"] = Json::array();
+  OrderedJson report = Report(0.79);
+  report["evaluations"] = OrderedJson::array();
   report["totals"]["test_auc_ceiling"] = nullptr;
   report["model_bytes"] = {{"rows", 0}, {"plain_rows", 0}};
   const ComparedRun run = Read({WriteJson("a/report.json", report)})[0];
@@ -136,7 +136,7 @@ TEST_F(ComparisonTest, WhatIsNoReportIsNamed) {
 
 TEST_F(ComparisonTest, FiguresOfAnotherTypeAndOtherFormatsAreNamed) {
   const std::string path = dir_ / "bad/report.json: ";
-  const Json report = WithBytes(Report(0.7), "x", 9);
+  const OrderedJson report = WithBytes(Report(0.7), "x", 9);
   EXPECT_EQ(RefusalOf(report, "/format", 2),
             path + "a report of format 2; this build reads format 1");
   EXPECT_EQ(RefusalOf(report, "/totals/samples_per_second", "fast"),
@@ -192,15 +192,15 @@ TEST_F(ComparisonTest, CsvHoldsEveryBitAndQuotesNames) {
 }
 
 // What the page's script reads.
-Json DataOf(const std::string& page) {
+OrderedJson DataOf(const std::string& page) {
   const std::string begin = "<script id=\"data\" type=\"application/json\">";
   const size_t at = page.find(begin) + begin.size();
-  return Json::parse(page.substr(at, page.find("</script>", at) - at));
+  return OrderedJson::parse(page.substr(at, page.find("</script>", at) - at));
 }
 
 // A run that went on and tested nothing has the tests of the run before it in its curve.
 TEST_F(ComparisonTest, TestsOfEarlierRunsAreNoResultsOfTheLast) {
-  Json a = Report(0.79), b = Report(0.79);
+  OrderedJson a = Report(0.79), b = Report(0.79);
   a["totals"]["first_step"] = 20;
   b["totals"]["first_step"] = 10;
   const auto runs = Read({WriteJson("a/report.json", a), WriteJson("b/report.json", b)});
@@ -210,14 +210,14 @@ TEST_F(ComparisonTest, TestsOfEarlierRunsAreNoResultsOfTheLast) {
 }
 
 TEST_F(ComparisonTest, ThePageHoldsCurvesFiguresAndDifferences) {
-  Json a = WithBytes(Report(0.79), "<a> </script>", 1 << 20), b = Report(0.78);
+  OrderedJson a = WithBytes(Report(0.79), "<a> </script>", 1 << 20), b = Report(0.78);
   a["curve"] = {{{"step", 10}, {"loss", 0.5}, {"samples_per_second", 9.0}},
                 {{"step", 20}, {"loss", nullptr}}};
   b["settings"]["training"]["learning_rate"] = 0.5;
   const auto runs = Read({WriteJson("a/report.json", a), WriteJson("b/report.json", b)});
-  const Json data = DataOf(ComparisonPage(runs));
+  const OrderedJson data = DataOf(ComparisonPage(runs));
   EXPECT_EQ(data["page"], "comparison");
-  const Json& first = data["runs"][0];
+  const OrderedJson& first = data["runs"][0];
   EXPECT_EQ(first["name"], "<a> </script>");
   EXPECT_EQ(first["curve"].dump(), "[[10.0,0.5,9.0],[20.0,null,null]]");
   EXPECT_EQ(first["evaluations"].dump(), "[[10.0,0.5,0.9],[20.0,0.79,0.45]]");
@@ -228,7 +228,7 @@ TEST_F(ComparisonTest, ThePageHoldsCurvesFiguresAndDifferences) {
 }
 
 TEST_F(ComparisonTest, SettingsThatDifferAreListedAndNoOthers) {
-  Json a = Report(0.79), b = Report(0.79);
+  OrderedJson a = Report(0.79), b = Report(0.79);
   b["settings"]["output"]["model_dir"] = "elsewhere";
   b["settings"]["model"]["arch_mlp_bot"] = {4, 8, 2};
   b["tables"][1]["kind"] = "hashed";
@@ -259,7 +259,7 @@ TEST_F(ComparisonTest, SettingsThatDifferAreListedAndNoOthers) {
 }
 
 TEST_F(ComparisonTest, SettingsThatWereRenamedOrHadNoEffectAreTheSame) {
-  Json earlier = Report(0.79);
+  OrderedJson earlier = Report(0.79);
   earlier["settings"]["training"]["print_time"] = true;
   earlier["settings"]["storage"]["cache_frequencies"] = "";
   earlier["settings"]["storage"].erase("cache_access_counts");
@@ -269,9 +269,9 @@ TEST_F(ComparisonTest, SettingsThatWereRenamedOrHadNoEffectAreTheSame) {
 }
 
 TEST_F(ComparisonTest, TestSetsThatDifferAreNamed) {
-  Json other = Report(0.79), untested = Report(0.79);
+  OrderedJson other = Report(0.79), untested = Report(0.79);
   other["evaluations"][1]["data_digest"] = "00000000000000ff";
-  untested["evaluations"] = Json::array();
+  untested["evaluations"] = OrderedJson::array();
   const auto runs = Read({WriteJson("a/report.json", Report(0.7)),
                           WriteJson("b/report.json", other), WriteJson("c/report.json", untested)});
   const std::string text =

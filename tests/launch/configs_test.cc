@@ -14,7 +14,7 @@ namespace {
 
 const std::filesystem::path kConfigs = ROWHOUSE_SOURCE_DIR "/configs";
 
-std::vector<std::string> FilesOf(const std::string& extension) {
+std::vector<std::string> ConfigFilesIn(const std::string& extension) {
   std::vector<std::string> files;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(kConfigs)) {
     if (entry.path().extension() == extension) files.push_back(entry.path());
@@ -46,7 +46,7 @@ bool IsComment(const std::string& line) { return std::regex_search(line, std::re
 TEST(Configs, EveryLineSaysWhatItIsAndTheDefault) {
   const std::regex section("^ *[a-z_]+:$"), described("#[^#]*[a-z][^#]*\\([^()]+\\)"),
       listed("^ *(- \\{|rows: \\[|names: \\[)");
-  for (const std::string& file : FilesOf(".yaml")) {
+  for (const std::string& file : ConfigFilesIn(".yaml")) {
     const std::vector<std::string> lines = LinesOf(file);
     ASSERT_FALSE(lines.empty()) << file;
     EXPECT_TRUE(IsComment(lines.front())) << file << " does not begin with what it is for";
@@ -69,7 +69,7 @@ TEST(Configs, EveryLineSaysWhatItIsAndTheDefault) {
       EXPECT_TRUE(std::regex_search(line, described)) << "no `# what it is (default): why`";
     }
   }
-  for (const std::string& file : FilesOf(".flags")) {
+  for (const std::string& file : ConfigFilesIn(".flags")) {
     std::string before;
     for (const std::string& line : LinesOf(file)) {
       if (line.starts_with("--")) {
@@ -86,7 +86,7 @@ TEST(Configs, TheDefaultsTheyNameAreTheDefaults) {
   const std::regex entry("^  ([a-z0-9_]+): +([^#]*[^# ]) +#[^(]*\\(([^),\\]]+)");
   const Settings defaults;
   size_t checked = 0;
-  for (const std::string& file : FilesOf(".yaml")) {
+  for (const std::string& file : ConfigFilesIn(".yaml")) {
     bool is_schema = false;  // whose keys are no settings; tests/launch/yaml_schema_test.cc
     for (const std::string& line : LinesOf(file)) {
       if (!line.empty() && line[0] != ' ') is_schema = line == "schema:";
@@ -109,7 +109,7 @@ TEST(Configs, TheDefaultsTheyNameAreTheDefaults) {
 }
 
 TEST(Configs, EachMakesAModel) {
-  for (const std::string& file : FilesOf(".yaml")) {
+  for (const std::string& file : ConfigFilesIn(".yaml")) {
     const Status status = Load(file).Validate();
     EXPECT_TRUE(status.ok()) << file << ": " << status.message();
   }
@@ -132,7 +132,7 @@ TEST(Configs, MicroDlrmHasTheWeightsOfTheOriginal) {
 TEST(Configs, TheCompressionSetDiffersInItsTablesAndRatesOnly) {
   const Settings plain = Load(kConfigs / "compression/plain.yaml");
   size_t compressed = 0;
-  for (const std::string& file : FilesOf(".yaml")) {
+  for (const std::string& file : ConfigFilesIn(".yaml")) {
     if (file.find("/compression/") == std::string::npos) continue;
     SCOPED_TRACE(file);
     const Settings settings = Load(file);

@@ -87,6 +87,11 @@ TEST(ExportIndex, DamageIsCorruptionAndNeverACrash) {
   std::ofstream(dir / "export.json") << outside;
   EXPECT_THAT(ReadExportIndex(dir.path()).status().message(),
               HasSubstr("is not as it was written"));
+  nlohmann::json unsealed = nlohmann::json::parse(text);
+  unsealed.erase("xxh3_128_of_the_above");
+  std::ofstream(dir / "export.json") << unsealed.dump(1) << "\n";
+  EXPECT_THAT(ReadExportIndex(dir.path()).status().message(),
+              HasSubstr("is not as it was written"));
   WriteSealed(dir / "export.json", outside);
   EXPECT_THAT(ReadExportIndex(dir.path()).status().message(),
               HasSubstr("is no file within the directory"));

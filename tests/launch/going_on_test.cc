@@ -10,7 +10,7 @@ namespace {
 
 using testing::HasSubstr;
 
-Settings Read(const std::string& yaml) {
+Settings ReadGoingOn(const std::string& yaml) {
   Settings settings;
   const Status read = ReadYamlText(yaml, "config.yaml", &settings);
   EXPECT_OK(read);
@@ -35,8 +35,8 @@ struct Choice {
   double rate_of_user = 0.25;
   std::string second = "item";
   Settings settings() const {
-    return Read(fmt::format(fmt::runtime(kModel), top, data_size, test_samples, rate, threads, rows,
-                            rate_of_user, second));
+    return ReadGoingOn(fmt::format(fmt::runtime(kModel), top, data_size, test_samples, rate,
+                                   threads, rows, rate_of_user, second));
   }
 };
 
@@ -64,7 +64,7 @@ TEST(GoingOn, WhatMayNotChangeIsNamedWithBothValues) {
 
 TEST(GoingOn, AnotherNumberOfTablesIsOneChange) {
   const Settings before = Choice().settings();
-  EXPECT_THAT(ChangesText(ForbiddenChanges(before, Read("{}"))),
+  EXPECT_THAT(ChangesText(ForbiddenChanges(before, ReadGoingOn("{}"))),
               HasSubstr("the number of tables 3 (was 2)"));
 }
 
@@ -72,11 +72,14 @@ TEST(GoingOn, SamplesAreKnownByTheSettingsThatChooseThem) {
   const std::string digest = DataSettingsDigest(Choice().settings());
   EXPECT_EQ(DataSettingsDigest(Choice{.rate = 0.125, .threads = 2}.settings()), digest);
   EXPECT_NE(DataSettingsDigest(Choice{.data_size = 300}.settings()), digest);
-  const std::string of_file = DataSettingsDigest(Read("data: {data: a/x.tsv}\n"));
-  EXPECT_EQ(DataSettingsDigest(Read("data: {data: b/y.tsv}\n")), of_file) << "its content counts";
-  EXPECT_NE(DataSettingsDigest(Read("data: {data: a/x.tsv, test_fraction: 0.1}\n")), of_file);
-  EXPECT_NE(DataSettingsDigest(Read("data: {data: a/x.tsv, data_randomize: none}\n")), of_file);
-  EXPECT_NE(DataSettingsDigest(Read("data: {data: a/x.tsv, test_data: t.tsv}\n")), of_file);
+  const std::string of_file = DataSettingsDigest(ReadGoingOn("data: {data: a/x.tsv}\n"));
+  EXPECT_EQ(DataSettingsDigest(ReadGoingOn("data: {data: b/y.tsv}\n")), of_file)
+      << "its content counts";
+  EXPECT_NE(DataSettingsDigest(ReadGoingOn("data: {data: a/x.tsv, test_fraction: 0.1}\n")),
+            of_file);
+  EXPECT_NE(DataSettingsDigest(ReadGoingOn("data: {data: a/x.tsv, data_randomize: none}\n")),
+            of_file);
+  EXPECT_NE(DataSettingsDigest(ReadGoingOn("data: {data: a/x.tsv, test_data: t.tsv}\n")), of_file);
 }
 
 }  // namespace

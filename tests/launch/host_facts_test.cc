@@ -23,7 +23,8 @@ HostFacts Host(const std::string& name, const std::vector<NetworkInterface>& int
   return facts;
 }
 
-std::string Refusal(const std::string& choice, const std::vector<HostFacts>& ranks, size_t rank) {
+std::string FactsRefusal(const std::string& choice, const std::vector<HostFacts>& ranks,
+                         size_t rank) {
   const Status status = InterfaceToListenOn(choice, ranks, rank).status();
   EXPECT_EQ(status.code(), StatusCode::kUsage);
   return status.message();
@@ -91,17 +92,17 @@ TEST(InterfaceToListenOn, IsChosenByNameNetworkOrAddress) {
   for (const std::string choice : {"eth1", "10.0.0.0/24", "10.1.2.3/8", "10.0.0.2"}) {
     EXPECT_EQ(InterfaceToListenOn(choice, ranks, 1).value().address, "10.0.0.2") << choice;
   }
-  EXPECT_THAT(Refusal("eth2", ranks, 1),
+  EXPECT_THAT(FactsRefusal("eth2", ranks, 1),
               AllOf(HasSubstr("--bind_interface=eth2: host b has no such interface"),
                     HasSubstr("lo 127.0.0.1/8, eth0 192.168.1.6/24, eth1 10.0.0.2/24")));
-  Refusal("172.16.0.0/12", ranks, 0);
-  Refusal("10.0.0.2", ranks, 0);
+  FactsRefusal("172.16.0.0/12", ranks, 0);
+  FactsRefusal("10.0.0.2", ranks, 0);
 }
 
 TEST(InterfaceToListenOn, LoopbackIsNoPlaceToMeetOthers) {
   const std::vector ranks{Host("a", {kBridge}), Host("b", {kBridge})};
-  EXPECT_THAT(Refusal("lo", ranks, 1), HasSubstr("that is 127.0.0.1 of host b, where nobody"));
-  EXPECT_THAT(Refusal("", ranks, 1), HasSubstr("host b has no address by which other hosts"));
+  EXPECT_THAT(FactsRefusal("lo", ranks, 1), HasSubstr("that is 127.0.0.1 of host b, where nobody"));
+  EXPECT_THAT(FactsRefusal("", ranks, 1), HasSubstr("host b has no address by which other hosts"));
 }
 
 TEST(InterfaceChoice, OnlyTheThreeFormsAreTaken) {

@@ -9,7 +9,7 @@
 namespace rowhouse {
 namespace {
 
-Settings Read(const std::string& text) {
+Settings ReadIdCounting(const std::string& text) {
   Settings settings;
   const Status status = ReadYamlText(text, "test.yaml", &settings);
   CHECK(status.ok()) << status.message();
@@ -19,7 +19,7 @@ Settings Read(const std::string& text) {
   return settings;
 }
 
-constexpr const char* kModel = R"(
+constexpr const char* kIdCountingModel = R"(
 model: {arch_mlp_bot: [5, 8], arch_mlp_top: [16, 1], arch_sparse_feature_size: 8}
 training: {mini_batch_size: 32}
 tables:
@@ -35,7 +35,7 @@ TEST(CountIds, CountsWhatTrainingWouldLookUp) {
        {"data: {data_generation: synthetic, data_size: 300, synthetic_bag_length: 3}",
         "data: {data_size: 300, num_indices_per_lookup: 5}"}) {
     SCOPED_TRACE(data);
-    const Settings settings = Read(std::string(kModel) + data);
+    const Settings settings = ReadIdCounting(std::string(kIdCountingModel) + data);
     std::map<std::string, std::vector<uint64_t>> expected;
     for (const TableSpec& table : settings.embedding.physical) {
       expected[table.name].resize(table.rows);
@@ -73,15 +73,19 @@ TEST(CountIds, CountsWhatTrainingWouldLookUp) {
 
 TEST(CountIds, EndsWhereTheRunOrTheOperatorDoes) {
   const std::string data = "data: {data_generation: synthetic, data_size: 300";
-  EXPECT_EQ(CountIds(Read(kModel + data + ", num_batches: 4}"), 0).value().samples, 128u);
-  EXPECT_EQ(CountIds(Read(kModel + data + ", num_batches: 4}"), 100).value().samples, 100u);
-  EXPECT_EQ(CountIds(Read(kModel + data + "}"), 1000).value().samples, 300u);
+  EXPECT_EQ(
+      CountIds(ReadIdCounting(kIdCountingModel + data + ", num_batches: 4}"), 0).value().samples,
+      128u);
+  EXPECT_EQ(
+      CountIds(ReadIdCounting(kIdCountingModel + data + ", num_batches: 4}"), 100).value().samples,
+      100u);
+  EXPECT_EQ(CountIds(ReadIdCounting(kIdCountingModel + data + "}"), 1000).value().samples, 300u);
 }
 
 TEST(CountIds, RefusesIdsThatTrainingRefuses) {
-  std::string config(kModel);
+  std::string config(kIdCountingModel);
   config += "data: {data_size: 64, rand_data_dist: gaussian, rand_data_max: 45}";
-  const Settings settings = Read(config);
+  const Settings settings = ReadIdCounting(config);
   const Status status = CountIds(settings, 0).status();
   EXPECT_EQ(status.exit_code(), 2);
   EXPECT_THAT(status.message(), testing::HasSubstr("45"));

@@ -216,14 +216,26 @@ TEST_F(Infer, IdsOfAnyLengthAreTokens) {
 }
 
 TEST_F(Infer, AFewFieldsMakeNumbersNoTokens) {
-  const Inferred found = Must(Lines("label,user,price,age", 2000, [](int i) {
-    return fmt::format("{},u{},{},{}", i % 2, i % 50, i == 7 ? "inf" : fmt::format("{}.5", i % 90),
-                       i % 400 == 9 ? "old" : fmt::format("{}.25", i % 60));
+  const Inferred found = Must(Lines("label,user,price,age,mass", 2000, [](int i) {
+    return fmt::format("{},u{},{},{},{}", i % 2, i % 50,
+                       i == 7 ? "inf" : fmt::format("{}.5", i % 90),
+                       i % 400 == 9 ? "old" : fmt::format("{}.25", i % 60),
+                       i == 8 ? "1e39" : fmt::format("{}.5", i % 7));
   }));
-  EXPECT_THAT(NamesOf(found, Use::kDense), ElementsAre("price", "age"));
+  EXPECT_THAT(NamesOf(found, Use::kDense), ElementsAre("price", "age", "mass"));
   EXPECT_THAT(found.columns[2].why, HasSubstr("1 lines have no number here, such as \"inf\""));
   EXPECT_THAT(found.notes, ElementsAre(HasSubstr("1 of 2,000 lines have \"inf\""),
-                                       HasSubstr("5 of 2,000 lines have \"old\"")));
+                                       HasSubstr("5 of 2,000 lines have \"old\""),
+                                       HasSubstr("1 of 2,000 lines have \"1e39\"")));
+}
+
+TEST_F(Infer, AStrayAmongWholeNumbersIsNamed) {
+  const Inferred found = Must(Lines("label,user,age", 3000, [](int i) {
+    return fmt::format("{},u{},{}", i % 2, i % 9, i == 1234 ? "old" : std::to_string(i % 90));
+  }));
+  EXPECT_THAT(found.notes,
+              ElementsAre(HasSubstr("column \"age\": all but 1 of 3,000 values are whole numbers, "
+                                    "and \"old\" in line 1236 is none")));
 }
 
 TEST_F(Infer, WhatIsOddIsToldAsWhatItIs) {
@@ -235,6 +247,16 @@ TEST_F(Infer, WhatIsOddIsToldAsWhatItIs) {
               HasSubstr("lines end with a separator and the header does not"));
   EXPECT_THAT(Refusal("# made on Monday\n" + Lines("label,user,x,", 100, line)),
               HasSubstr("line 1 begins with # and is no line of 4 fields"));
+  const std::string three =
+      Lines("label,user,x", 100, [](int i) { return fmt::format("{},u{},{}.5", i % 2, i % 9, i); });
+  EXPECT_THAT(Refusal("# a, comment, here\n" + three),
+              HasSubstr("line 1 begins with # and line 2 looks like the header"));
+  EXPECT_EQ(Must("# " + three).schema.dense.at(0).name, "x") << "a header may begin so";
+  EXPECT_THAT(
+      Refusal("# a, comment, here\n" +
+              Lines("", 100, [](int i) { return fmt::format("{}.5,u{},x{}", i, i % 9, i % 7); })
+                  .substr(1)),
+      HasSubstr("if line 1, which begins with #, is a comment"));
   const auto ones = [](int i) { return fmt::format("1,{},u{}", i % 2, i % 9); };
   EXPECT_THAT(Refusal(Lines("label,sex,user", 100, ones)),
               HasSubstr("the label \"label\" is 1 in all 100 lines"));

@@ -72,13 +72,13 @@ TEST(KeyFile, WithoutAKeyOrAPlaceForOneIsTheOperatorsMistake) {
 }
 
 // The variable HOME of this process, for the time of a test.
-class Home {
+class KeyFileHome {
  public:
-  explicit Home(const char* path) {
+  explicit KeyFileHome(const char* path) {
     if (const char* const before = std::getenv("HOME")) before_ = before;
     path == nullptr ? unsetenv("HOME") : setenv("HOME", path, 1);
   }
-  ~Home() { setenv("HOME", before_.c_str(), 1); }
+  ~KeyFileHome() { setenv("HOME", before_.c_str(), 1); }
 
  private:
   std::string before_;
@@ -86,7 +86,7 @@ class Home {
 
 TEST(FindSecurity, ByHandTheKeyLiesInTheHome) {
   const TempDir dir;
-  const Home home(dir.path().c_str());
+  const KeyFileHome home(dir.path().c_str());
   Settings settings;
   const Result<Security> found = FindSecurity(settings, /*by_hand=*/true);
   ASSERT_OK(found);
@@ -98,7 +98,7 @@ TEST(FindSecurity, ByHandTheKeyLiesInTheHome) {
 }
 
 TEST(FindSecurity, ARunOfItsOwnNodesHasAKeyOfItsOwn) {
-  const Home home(nullptr);
+  const KeyFileHome home(nullptr);
   Settings settings;
   const Result<Security> found = FindSecurity(settings, /*by_hand=*/false);
   ASSERT_OK(found);
@@ -106,7 +106,7 @@ TEST(FindSecurity, ARunOfItsOwnNodesHasAKeyOfItsOwn) {
 }
 
 TEST(FindSecurity, WithoutAHomeANodeRefusesUnlessItIsOpen) {
-  const Home home(nullptr);
+  const KeyFileHome home(nullptr);
   Settings settings;
   const Status status = FindSecurity(settings, /*by_hand=*/true).status();
   EXPECT_EQ(status.code(), StatusCode::kUsage);

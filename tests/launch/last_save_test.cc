@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include "common/durable_file.h"
 #include "launch/model/model_lock.h"
@@ -17,6 +18,7 @@ namespace rowhouse {
 namespace {
 
 namespace fs = std::filesystem;
+using namespace std::chrono_literals;
 
 // One table on one shard; directories of rows without rows.
 class LastSaveTest : public testing::Test {
@@ -43,8 +45,10 @@ class LastSaveTest : public testing::Test {
 
   // The model at the end of a run.
   void SaveEnd(uint64_t steps) {
-    WriteShard(shard_, {.is_clean = true, .step = steps, .stamp = fmt::format("{:032x}", steps)});
-    Write(model_, steps, {.shard = ShardId{0}, .host = "here", .directory = shard_});
+    const std::string stamp = fmt::format("{:032x}", steps);
+    WriteShard(shard_, {.is_clean = true, .step = steps, .stamp = stamp});
+    Write(model_, steps,
+          {.shard = ShardId{0}, .host = "here", .directory = shard_, .stamp = stamp});
   }
   void SaveCheckpoint(uint64_t steps) {
     const std::string part = Part(steps);
@@ -132,6 +136,27 @@ TEST_F(LastSaveTest, SaysWhichCheckpointIsPassedOverAsItsManifestOrAFileIsGone) 
   EXPECT_THAT(said, testing::HasSubstr("step-20/config.yaml"));
 }
 
+TEST_F(LastSaveTest, ADamagedSaveAtTheEndIsRefusedThoughACheckpointIsWhole) {
+  SaveCheckpoint(12);
+  SaveEnd(12);
+  EXPECT_EQ(Last(), "step-12");
+  for (const std::string name : {"dense-12.bin", "config.yaml"}) {
+    const std::string path = model_ + "/" + name, bytes = ReadFile(path).value();
+    ASSERT_OK(WriteFileDurably(path, bytes + "1"));
+    EXPECT_THAT(Last(), testing::AllOf(
+                            testing::HasSubstr(name + " is not the file that was"),
+                            testing::HasSubstr("--model_dir=" + CheckpointDirectory(model_, 12))));
+    fs::remove(path);
+    EXPECT_THAT(Last(), testing::HasSubstr(name));
+    ASSERT_OK(WriteFileDurably(path, bytes));
+  }
+  fs::remove(model_ + "/manifest.json");
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(Last(), "step-12");
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              testing::HasSubstr("but its manifest.json is gone"));
+}
+
 TEST_F(LastSaveTest, OfAnotherModelIsThatOfTheRunThatReplacesIt) {
   SaveEnd(12);
   manifest_.model_id = "another";
@@ -212,12 +237,61 @@ TEST_F(LastSaveTest, ARunHasTheModelAloneAndReadersShareIt) {
                                      std::to_string(getpid()) + " on host "));
     }
   }
-  const auto one = LockModelForReading(model_), other = LockModelForReading(model_);
-  ASSERT_OK(one);
-  ASSERT_OK(other);
-  EXPECT_NE(one.value(), nullptr);
-  EXPECT_THAT(LockModelForRun(model_).status().message(), testing::HasSubstr("is being read"));
+  auto one = LockModelForReading(model_);
+  {
+    const auto other = LockModelForReading(model_);
+    ASSERT_OK(one);
+    ASSERT_OK(other);
+    EXPECT_NE(one.value(), nullptr);
+    EXPECT_THAT(LockModelForRun(model_, 100ms).status().message(),
+                testing::HasSubstr("is being read (by predict, eval, ckpt or plan --measured), "
+                                   "and was for 0.1 s"));
+  }
+  std::thread reader([&one] {
+    std::this_thread::sleep_for(200ms);
+    one.value().reset();
+  });
+  EXPECT_OK(LockModelForRun(model_).status()) << "a run waits for who reads for a moment";
+  reader.join();
   EXPECT_EQ(LockModelForRun(dir_ / "none").value(), nullptr);
+}
+
+TEST_F(LastSaveTest, ALockThatCannotBeTakenIsNoLock) {
+  SaveEnd(10);
+  fs::create_symlink("elsewhere", model_ + "/run.lock");
+  const Status refused = LockModelForRun(model_).status();
+  EXPECT_EQ(refused.code(), StatusCode::kUsage);
+  EXPECT_THAT(refused.message(), testing::HasSubstr("run.lock a file that can be written"));
+  testing::internal::CaptureStderr();
+  EXPECT_OK(LockModelForReading(model_).status()) << "the disk may be one that is only read";
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              testing::HasSubstr("nothing keeps a run from changing the model"));
+  SaveCheckpoint(10);
+  const std::string manifest = CheckpointDirectory(model_, 10) + "/manifest.json";
+  fs::rename(manifest, manifest + ".kept");
+  fs::create_symlink("manifest.json.kept", manifest);
+  EXPECT_EQ(DeleteCheckpointsExcept({}, model_).value(), std::vector<uint64_t>{10});
+  EXPECT_TRUE(fs::exists(manifest));
+}
+
+TEST_F(LastSaveTest, ADirectoryOfOtherFilesIsNoPlaceForAModel) {
+  for (const std::string name : {"config.yaml", "report.json", "manifest.json", "dense-1.bin"}) {
+    const std::string project = dir_ / "of_" + name;
+    ASSERT_OK(MakeDirectoryDurably(project));
+    ASSERT_OK(WriteFileDurably(project + "/" + name, "{\"name\": \"mine\"}"));
+    const Status refused = LockModelForRun(project).status();
+    EXPECT_EQ(refused.code(), StatusCode::kUsage);
+    EXPECT_THAT(refused.message(),
+                testing::HasSubstr("holds files (as " + name + "), but no model of Rowhouse"));
+    EXPECT_FALSE(fs::exists(project + "/run.lock"));
+  }
+  SaveEnd(10);
+  EXPECT_OK(LockModelForRun(model_).status());
+  fs::remove(model_ + "/manifest.json");
+  EXPECT_OK(LockModelForRun(model_).status()) << "a run was at work in it";
+  ASSERT_OK(MakeDirectoryDurably(dir_ / "new/rows"));
+  ASSERT_OK(MakeDirectoryDurably(dir_ / "new/of_a_node"));
+  EXPECT_OK(LockModelForRun(dir_ / "new").status());
 }
 
 }  // namespace

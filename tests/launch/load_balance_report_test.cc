@@ -16,7 +16,8 @@ std::string Text(const LoadBalanceOptions& options) {
   return LoadBalanceText(LoadBalanceManager::Make(options).value());
 }
 
-Result<std::optional<LoadBalanceManager>> Read(const std::vector<GivenFlag>& flags) {
+Result<std::optional<LoadBalanceManager>> ReadLoadBalanceReport(
+    const std::vector<GivenFlag>& flags) {
   return ReadLoadBalanceFlags({.verb = "plan", .flags = flags});
 }
 
@@ -56,27 +57,31 @@ TEST(LoadBalanceText, EmptyRanksHoldNothing) {
 }
 
 TEST(LoadBalanceFlags, TheLastOfSeveralValuesCounts) {
-  const auto manager = Read({{"embeddings_per_feat", "5,5"},
-                             {"num_groups", "2"},
-                             {"lbm", "greedy"},
-                             {"embeddings_per_feat", "9"},
-                             {"num_groups", "1"}});
+  const auto manager = ReadLoadBalanceReport({{"embeddings_per_feat", "5,5"},
+                                              {"num_groups", "2"},
+                                              {"lbm", "greedy"},
+                                              {"embeddings_per_feat", "9"},
+                                              {"num_groups", "1"}});
   ASSERT_OK(manager);
   EXPECT_EQ(manager.value()->total_rows(), 9u);
   EXPECT_EQ(manager.value()->options().mode, LoadBalanceMode::kGreedy);
 }
 
-TEST(LoadBalanceFlags, NoneAskForNothing) { EXPECT_FALSE(Read({}).value().has_value()); }
+TEST(LoadBalanceFlags, NoneAskForNothing) {
+  EXPECT_FALSE(ReadLoadBalanceReport({}).value().has_value());
+}
 
 TEST(LoadBalanceFlags, MistakesSayWhereTheyStand) {
-  EXPECT_EQ(Read({{"embeddings_per_feat", "5,x", "my.flags:3"}}).status().message(),
-            "--embeddings_per_feat=5,x (my.flags:3): item 2 of 2 is \"x\"; expected the rows of "
-            "each table: whole numbers from 1 to 9223372036854775807");
-  EXPECT_THAT(Read({{"embeddings_per_feat", "1,1", "my.flags:3"}, {"lbm_capacities", "1"}})
-                  .status()
-                  .message(),
-              HasSubstr("plan --lbm=fair (my.flags:3): 1 capacity for num_groups=4"));
-  EXPECT_THAT(Read({{"lbm_capacities", "1", "my.flags:4"}}).status().message(),
+  EXPECT_EQ(
+      ReadLoadBalanceReport({{"embeddings_per_feat", "5,x", "my.flags:3"}}).status().message(),
+      "--embeddings_per_feat=5,x (my.flags:3): item 2 of 2 is \"x\"; expected the rows of "
+      "each table: whole numbers from 1 to 9223372036854775807");
+  EXPECT_THAT(
+      ReadLoadBalanceReport({{"embeddings_per_feat", "1,1", "my.flags:3"}, {"lbm_capacities", "1"}})
+          .status()
+          .message(),
+      HasSubstr("plan --lbm=fair (my.flags:3): 1 capacity for num_groups=4"));
+  EXPECT_THAT(ReadLoadBalanceReport({{"lbm_capacities", "1", "my.flags:4"}}).status().message(),
               HasSubstr("--lbm_capacities=1 (my.flags:4) is for LoadBalanceManager"));
 }
 

@@ -6,8 +6,6 @@
 
 #include "common/durable_file.h"
 #include "common/sealed_json.h"
-#include "launch/model/saved_preprocessing.h"
-#include "launch/report/training_history.h"
 #include "sharding/plans/plan_maker.h"
 #include "tests/testing/testing.h"
 
@@ -37,7 +35,7 @@ Manifest Example() {
 }
 
 // As a program that writes manifests would.
-void WriteSealed(const std::string& path, nlohmann::json json) {
+void WriteSealedManifest(const std::string& path, nlohmann::json json) {
   json.erase("xxh3_128_of_the_above");
   ASSERT_OK(WriteFileDurably(path, SealJson(json.dump(1) + "\n")));
 }
@@ -160,7 +158,7 @@ TEST(Manifest, AFileOfTheDataSourceLiesBesideTheManifest) {
   for (const std::string name : {"../data-scales-1.bin", "data-other-1.bin", "data-scales-.bin"}) {
     auto json = nlohmann::json::parse(ReadFile(dir / "manifest.json").value());
     json["files"][2]["file"] = name;
-    WriteSealed(dir / "manifest.json", json);
+    WriteSealedManifest(dir / "manifest.json", json);
     EXPECT_THAT(ReadManifest(dir.path()).status().message(),
                 testing::HasSubstr("files: \"" + name + "\" is of kind \"scales\""));
   }
@@ -188,9 +186,29 @@ TEST(Manifest, WhatIsMissingNewerOrNoManifestIsSaidSo) {
   ASSERT_OK(WriteFileDurably(dir / "manifest.json", "{\"format_version\": 4}"));
   EXPECT_THAT(ReadManifest(dir.path()).status().message(),
               testing::HasSubstr("format version 4 is newer"));
-  for (const std::string text : {"", "{}", "[]", "{\"format_version\": 1}"}) {
+  for (const std::string text : {"", "{}", "[]", "{\"format_version\": \"x\"}"}) {
     ASSERT_OK(WriteFileDurably(dir / "manifest.json", text));
     EXPECT_EQ(ReadManifest(dir.path()).status().code(), StatusCode::kCorruption) << text;
+  }
+  ASSERT_OK(WriteFileDurably(dir / "manifest.json", "{\"name\": \"a web application\"}"));
+  EXPECT_THAT(ReadManifest(dir.path()).status().message(),
+              testing::AllOf(testing::HasSubstr("give another --model_dir"),
+                             testing::Not(testing::HasSubstr("json.exception"))));
+}
+
+// They have no digests of what decides a score.
+TEST(Manifest, OfAnEarlierVersionIsRefused) {
+  const TempDir dir;
+  ASSERT_OK(SaveModel(dir.path(), Example(), {.dense = kDense}));
+  auto json = nlohmann::json::parse(ReadFile(dir / "manifest.json").value());
+  json.erase("xxh3_128_of_the_above");
+  for (const int version : {1, 2}) {
+    json["format_version"] = version;
+    ASSERT_OK(WriteFileDurably(dir / "manifest.json", json.dump(1) + "\n"));
+    const Status refused = ReadManifest(dir.path()).status();
+    EXPECT_EQ(refused.code(), StatusCode::kUsage);
+    EXPECT_THAT(refused.message(), testing::HasSubstr("of an earlier build"));
+    EXPECT_THAT(refused.message(), testing::HasSubstr("train anew"));
   }
 }
 
@@ -202,7 +220,7 @@ TEST(Manifest, ADenseFileElsewhereIsNeitherReadNorDeleted) {
     ASSERT_OK(SaveModel(model, Example(), {.dense = kDense}));
     auto json = nlohmann::json::parse(ReadFile(model + "/manifest.json").value());
     json["files"][1]["file"] = name;
-    WriteSealed(model + "/manifest.json", json);
+    WriteSealedManifest(model + "/manifest.json", json);
     EXPECT_THAT(
         ReadManifest(model).status().message(),
         testing::HasSubstr("files: \"" + name + "\" is of kind \"dense\"; expected the name"));
@@ -218,6 +236,43 @@ TEST(Manifest, SavingKeepsWhatIsNotItsOwn) {
   ASSERT_OK(SaveModel(dir.path(), Example(), {.dense = kDense}));
   EXPECT_TRUE(std::filesystem::exists(dir / "notes.txt"));
   EXPECT_TRUE(std::filesystem::exists(dir / "dense-best.bin"));
+}
+
+TEST(Manifest, SavingDeletesWhatManifestsListedAndNoOtherFile) {
+  const TempDir dir;
+  const DatasetState data = {.files = {{.kind = "clicks", .bytes = "1"}}};
+  ASSERT_OK(SaveModel(dir.path(), Example(), {.dense = kDense, .data = data, .curve = "c"}));
+  const std::vector<std::string> mine = {"dense-1.bin", "curve-7.json", "data-clicks-20240501.bin"};
+  for (const std::string& name : mine) ASSERT_OK(WriteFileDurably(dir / name, "mine"));
+  Manifest later = Example();
+  later.steps = 20;
+  ASSERT_OK(SaveModel(dir.path(), later, {.dense = kDense}));
+  for (const std::string& name : mine) EXPECT_EQ(ReadFile(dir / name).value(), "mine");
+  size_t files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(dir.path())) {
+    files += entry.is_regular_file() ? 1 : 0;
+  }
+  EXPECT_EQ(files, mine.size() + 3) << "manifest, config and dense part of the later save";
+}
+
+// What a kill leaves: files of a save that no manifest lists, which has said what it makes.
+TEST(Manifest, TheNextSaveRemovesWhatACutOffOneLeft) {
+  const TempDir dir;
+  ASSERT_OK(SaveModel(dir.path(), Example(), {.dense = kDense}));
+  for (const std::string name : {"dense-14.bin", "curve-14.json", "notes.txt"}) {
+    ASSERT_OK(WriteFileDurably(dir / name, "cut"));
+  }
+  ASSERT_OK(WriteFileDurably(dir / "saving.list",
+                             "dense-12.bin\nconfig.yaml\ndense-14.bin\ncurve-14.json\n"
+                             "notes.txt\n../dense-14.bin\n"));
+  Manifest later = Example();
+  later.steps = 20;
+  ASSERT_OK(SaveModel(dir.path(), later, {.dense = kDense}));
+  for (const std::string name : {"dense-12.bin", "dense-14.bin", "curve-14.json", "saving.list"}) {
+    EXPECT_FALSE(std::filesystem::exists(dir / name)) << name;
+  }
+  EXPECT_TRUE(std::filesystem::exists(dir / "notes.txt"));
+  EXPECT_OK(CheckModelFiles(dir.path(), ReadManifest(dir.path()).value()));
 }
 
 TEST(Manifest, JsonNestedWithoutEndIsCorruption) {
@@ -294,41 +349,6 @@ TEST(Manifest, TheModelDigestIsOfTheModelAndNotOfItsFiles) {
   other = Example();
   other.rows_digest = "";
   EXPECT_EQ(digest_of(other, contents), "") << "saved in mid-run";
-}
-
-// A model directory as version 1 of the format wrote it, kept for ever: every later version has
-// to read it. Never write these files anew.
-TEST(Manifest, VersionOneIsStillRead) {
-  const std::string model = std::string(ROWHOUSE_TEST_VECTORS) + "/model_v1";
-  const Result<Manifest> read = ReadManifest(model);
-  ASSERT_OK(read);
-  EXPECT_EQ(read.value().model_id, Example().model_id);
-  EXPECT_EQ(read.value().tables.at(0).name, "user");
-  EXPECT_EQ(read.value().plan.digest(), "db4847b4ca451305");
-  EXPECT_EQ(ReadDense(model, read.value()).value(), kDense);
-}
-
-// The same for version 2: a model of own data that went on with a second day.
-TEST(Manifest, VersionTwoIsStillRead) {
-  const std::string model = std::string(ROWHOUSE_TEST_VECTORS) + "/model_v2";
-  const Result<Manifest> read = ReadManifest(model);
-  ASSERT_OK(read);
-  const Manifest& manifest = read.value();
-  EXPECT_EQ(manifest.model_id, Example().model_id);
-  EXPECT_EQ(manifest.steps, 33u);
-  EXPECT_EQ(manifest.data_first_step, 15u);
-  EXPECT_EQ(manifest.steps_per_epoch, 9u);
-  EXPECT_EQ(ReadDense(model, manifest).value().size() * sizeof(float), manifest.dense.bytes);
-  const DatasetState state = ReadDatasetState(model, manifest).value();
-  ASSERT_EQ(state.files.size(), 2u);
-  EXPECT_EQ(state.files[1].kind, "vocabulary_0");
-  const auto preprocessing = OpenPreprocessing(model, manifest);
-  ASSERT_OK(preprocessing);
-  EXPECT_EQ(preprocessing.value()->schema().categorical.at(1).separator, "|");
-  EXPECT_EQ(preprocessing.value()->tokens(0), 30u);
-  const auto history = TrainingHistory::FromJsonText(ReadCurve(model, manifest).value());
-  ASSERT_OK(history);
-  EXPECT_EQ(history.value().runs.size(), 4u);
 }
 
 }  // namespace

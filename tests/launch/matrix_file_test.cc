@@ -11,7 +11,7 @@
 namespace rowhouse {
 namespace {
 
-std::string TextOf(const std::string& path) {
+std::string MatrixFileTextOf(const std::string& path) {
   std::stringstream text;
   text << std::ifstream(path).rdbuf();
   return text.str();
@@ -40,7 +40,7 @@ TEST(MatrixFile, ATsvFileHasALineARowThatIsReadBackExactly) {
   ASSERT_OK(file);
   ASSERT_OK(file.value()->Append(std::array{1.0f, -2.5f, 0.1f, 3e-20f}));
   ASSERT_OK(file.value()->Finish());
-  EXPECT_EQ(TextOf(dir / "m.tsv"), "0\t1\t-2.5\n1\t0.1\t3e-20\n");
+  EXPECT_EQ(MatrixFileTextOf(dir / "m.tsv"), "0\t1\t-2.5\n1\t0.1\t3e-20\n");
 }
 
 TEST(MatrixFile, AVectorHasOneDimension) {
@@ -49,7 +49,7 @@ TEST(MatrixFile, AVectorHasOneDimension) {
   ASSERT_OK(file);
   ASSERT_OK(file.value()->Append(std::array{1.0f, 2.0f, 3.0f}));
   ASSERT_OK(file.value()->Finish());
-  EXPECT_THAT(TextOf(dir / "v.npy"), testing::HasSubstr("'shape': (3,), }"));
+  EXPECT_THAT(MatrixFileTextOf(dir / "v.npy"), testing::HasSubstr("'shape': (3,), }"));
 }
 
 TEST(MatrixFile, AFullDiskIsSaidToBeFull) {

@@ -10,7 +10,7 @@ namespace rowhouse {
 namespace {
 
 using testing::HasSubstr;
-using Json = nlohmann::ordered_json;
+using NodePlanJson = nlohmann::ordered_json;
 
 Settings TwoTables() {
   Settings settings;
@@ -90,10 +90,10 @@ TEST(NodePlan, ALimitIsToldWithWhatItSavesAndWhatItRefuses) {
 TEST(NodePlan, JsonHasEveryPartInBytes) {
   Settings settings = TwoTables();
   const NodePlan plan = MakeNodePlan(settings).value();
-  const Json json = NodePlanToJson(plan);
+  const NodePlanJson json = NodePlanToJson(plan);
   EXPECT_EQ(json["touched_rows"], "all");
   EXPECT_TRUE(json["memory_limit_bytes"].is_null());
-  const Json& memory = json["nodes"][1]["memory"];
+  const NodePlanJson& memory = json["nodes"][1]["memory"];
   uint64_t sum = 0;
   for (const auto& [name, bytes] : memory.items()) {
     if (name != "total_bytes") sum += bytes.get<uint64_t>();

@@ -106,6 +106,27 @@ TEST_F(PlanOfRun, ThatFillsANodeBeyondItsMemoryIsRefused) {
   EXPECT_THAT(Refusal(3, 1), HasSubstr("--ps_rows_mb=1"));
 }
 
+// tests/sim/pooling_on_shards_test.cc shows which tables these are.
+TEST_F(PlanOfRun, ThatSumsAccumulatedGradientsInAnotherOrderIsRefused) {
+  settings_.sharding.pool_on = "shards";
+  settings_.training.accumulation = 3;
+  for (LogicalTable& table : settings_.tables) table.pooling_sum = "exact";
+  settings_.Complete();
+  Made(2, 1);
+  for (LogicalTable& table : settings_.tables) table.kind = "grouped";
+  settings_.Complete();
+  Made(2, 1);
+  for (const size_t t : {0, 1}) {
+    settings_.tables[t].kind = "plain";
+    settings_.tables[t].kind_options = {{"share", "ids"}};
+    settings_.tables[t].rows = 100000;
+  }
+  settings_.Complete();
+  EXPECT_THAT(Refusal(2, 1), HasSubstr("is shared and pooled on the shards"));
+  settings_.training.accumulation = 1;
+  Made(2, 1);
+}
+
 TEST_F(PlanOfRun, GivesEachNodeWhatItsCapacitySays) {
   settings_.sharding.capacities = {3, 1};
   // Some read them; whole tables of 100,000, 30 and 2,000 rows go to the larger node but for one.

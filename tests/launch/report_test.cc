@@ -16,7 +16,7 @@ nlohmann::json ReadJson(const std::string& path) {
   return nlohmann::json::parse(in);
 }
 
-RunReport Sample() {
+RunReport ReportSample() {
   RunReport report;
   report.settings.Complete();
   report.environment = {.hosts = {"a", "b"},
@@ -61,7 +61,7 @@ RunReport Sample() {
 TEST(Report, HoldsWhatTheRunWasDidAndReached) {
   const TempDir dir;
   const std::string path = dir / "made/on/the/way/report.json";
-  ASSERT_OK(WriteReport(Sample(), path));
+  ASSERT_OK(WriteReport(ReportSample(), path));
   const nlohmann::json json = ReadJson(path);
   EXPECT_EQ(json["format"], 1);
   EXPECT_EQ(json["environment"]["hosts"][1], "b");
@@ -87,7 +87,7 @@ TEST(Report, HoldsWhatTheRunWasDidAndReached) {
 }
 
 TEST(Report, SaysHowRowsWereShardedAndWhatThatCost) {
-  RunReport report = Sample();
+  RunReport report = ReportSample();
   report.settings.sharding.strategy = "grid";
   report.settings.sharding.pool_on = "shards";
   const nlohmann::json json = ReportToJson(report);
@@ -113,7 +113,7 @@ TEST(Report, SaysHowRowsWereShardedAndWhatThatCost) {
 }
 
 TEST(Report, SettingsHaveTheirTypes) {
-  const nlohmann::json json = SettingsToJson(Sample().settings);
+  const nlohmann::json json = SettingsToJson(ReportSample().settings);
   EXPECT_EQ(json["training"]["learning_rate"], 0.01);
   EXPECT_EQ(json["training"]["nepochs"], 1);
   EXPECT_EQ(json["training"]["debug_mode"], false);
@@ -125,7 +125,7 @@ TEST(Report, SettingsHaveTheirTypes) {
 }
 
 TEST(Report, SaysWhatTheModelTakes) {
-  RunReport report = Sample();
+  RunReport report = ReportSample();
   LogicalTable& table = report.settings.tables[0];
   table.rows = 1000;
   table.kind = "block";
@@ -139,7 +139,7 @@ TEST(Report, SaysWhatTheModelTakes) {
 }
 
 TEST(Report, IsLabelledByTheOperatorOrByItsDirectory) {
-  RunReport report = Sample();
+  RunReport report = ReportSample();
   const auto label = [&] { return ReportToJson(report)["label"]; };
   EXPECT_TRUE(label().is_null());
   report.settings.output.model_dir = "runs/block-32";
@@ -153,7 +153,7 @@ TEST(Report, IsLabelledByTheOperatorOrByItsDirectory) {
 }
 
 TEST(Report, FiguresNobodyKnowsAreNull) {
-  RunReport report = Sample();
+  RunReport report = ReportSample();
   report.evaluations[0].auc.reset();
   report.evaluations[0].logloss = std::numeric_limits<double>::infinity();
   const nlohmann::json json = ReportToJson(report);
@@ -165,7 +165,7 @@ TEST(Report, FiguresNobodyKnowsAreNull) {
 
 TEST(Report, ReplacesAnEarlierOneAndItsPageAndLeavesNothingBeside) {
   const TempDir dir;
-  RunReport report = Sample();
+  RunReport report = ReportSample();
   ASSERT_OK(WriteReport(report, dir / "report.json"));
   report.rows.digest = "other";
   ASSERT_OK(WriteReport(report, dir / "report.json"));
@@ -186,7 +186,7 @@ TEST(Report, ThePageNeverTakesTheReportsPlace) {
 TEST(Report, APlaceThatCannotBeWrittenIsNamed) {
   const TempDir dir;
   std::ofstream(dir / "file") << "x";
-  const Status status = WriteReport(Sample(), dir / "file/report.json");
+  const Status status = WriteReport(ReportSample(), dir / "file/report.json");
   ASSERT_FALSE(status.ok());
   EXPECT_THAT(status.message(), testing::AllOf(testing::StartsWith("the run's report: "),
                                                testing::HasSubstr(dir / "file")));

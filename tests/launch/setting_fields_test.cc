@@ -139,6 +139,7 @@ const std::map<std::string, std::string> kOthers = {
     {"record_ids", "ids.trace"},
     {"record_ids_share", "0.125"},
     {"listen", "tcp://*:7001"},
+    {"read_dirs", "/data,/more"},
     {"supervisor_fd", "5"},
     {"listen_fds", "7,8"}};
 
@@ -164,7 +165,7 @@ TEST(ConfigDigest, WhatDecidesTheBitsChangesItAndNothingElseDoes) {
       "column_cuts", "strategy_seed", "hot_rows", "pool_on", "access_counts", "plan", "ps_rows_mb",
       "calibration", "record_ids", "record_ids_share", "rpc_deadline_ms", "rendezvous_deadline_ms",
       "save_deadline_ms", "stop_deadline_ms", "model_dir", "report", "label", "load", "overwrite",
-      "save_every", "keep", "listen", "supervisor_fd", "listen_fds"};
+      "save_every", "keep", "listen", "read_dirs", "supervisor_fd", "listen_fds"};
   const std::string digest = Defaults().config_digest();
   EXPECT_EQ(digest.size(), 32u);
   for (const auto& [name, value] : kOthers) {

@@ -10,7 +10,7 @@ namespace rowhouse {
 namespace {
 
 using testing::HasSubstr;
-using Json = nlohmann::ordered_json;
+using SizePlanJson = nlohmann::ordered_json;
 
 Settings Model(const std::vector<LogicalTable>& tables, uint32_t dim) {
   Settings settings;
@@ -33,7 +33,7 @@ LogicalTable Table(const std::string& name, uint64_t rows, uint32_t dim,
 }
 
 // The network of Micro-DLRM: 16 numbers, one id a feature, no dot products.
-Json MicroDlrm(const std::vector<LogicalTable>& tables, uint32_t dim) {
+SizePlanJson MicroDlrm(const std::vector<LogicalTable>& tables, uint32_t dim) {
   Settings settings = Model(tables, dim);
   settings.model.bottom_mlp = {16, 8, 8};
   settings.model.top_mlp = {32, 16, 1};
@@ -53,12 +53,12 @@ TEST(SizePlan, CountsTheParametersOfMicroDlrm) {
                               {"hash_seed", seed.dump()},
                               {"share", "virtual"}}));
     }
-    const Json json = MicroDlrm(tables, c["m_spa"]);
+    const SizePlanJson json = MicroDlrm(tables, c["m_spa"]);
     EXPECT_EQ(json["totals"]["parameters"].dump(), c["params"].dump());
     EXPECT_EQ(json["totals"]["rows_bytes"].dump(), c["working_set_bytes"].dump());
     EXPECT_EQ(json["physical_tables"].size(), 1u);
   }
-  const Json cached =
+  const SizePlanJson cached =
       MicroDlrm({Table("user", 943, 8), Table("item", 1682, 8), Table("job", 21, 8)}, 8);
   EXPECT_EQ(cached["totals"]["parameters"].dump(), vectors["cache_variant_params"].dump());
 }
@@ -69,7 +69,7 @@ TEST(SizePlan, JsonHoldsEveryTableAndTheTotals) {
   const LogicalTable qr = Table("qr", 100, 8, "qr", {{"remainder", "workers"}});
   Settings settings = Model({wide, qr}, 8);
   settings.cluster.ps = 2;
-  const Json json = SizePlanToJson(MakeSizePlan(settings, 4096));
+  const SizePlanJson json = SizePlanToJson(MakeSizePlan(settings, 4096));
   EXPECT_EQ(json["tables"][0].dump(),
             R"({"name":"wide","kind":"block","rows":1000,"dim":8,"out_width":8,)"
             R"("physical_rows":1000,"physical_tables":["wide"],"rows_bytes":8000,)"
@@ -89,11 +89,11 @@ TEST(SizePlan, JsonHoldsEveryTableAndTheTotals) {
 
 TEST(SizePlan, EveryKindHasItsLargestVocabulary) {
   // A record of 8 floats and its trailer: 48 bytes.
-  const Json json = SizePlanToJson(MakeSizePlan(Model({Table("t", 10, 8)}, 8), 4800));
+  const SizePlanJson json = SizePlanToJson(MakeSizePlan(Model({Table("t", 10, 8)}, 8), 4800));
   EXPECT_EQ(json["memory_bytes"], 4800);
   EXPECT_EQ(json["vocabulary_dim"], 8);
   std::map<std::string, std::string> ids;
-  for (const Json& one : json["vocabularies"]) {
+  for (const SizePlanJson& one : json["vocabularies"]) {
     EXPECT_TRUE(one["refusal"].is_null()) << one;
     ids[one["kind"].get<std::string>() + one["options"].dump()] =
         one["ids"].dump() + " in " + one["physical_rows"].dump();
@@ -180,10 +180,11 @@ TEST(PlanVerb, PrintsOneFormOrTheOther) {
   const NodePlan nodes = MakeNodePlan(settings).value();
   EXPECT_EQ(Printed(settings, {.wants_sizes = true}),
             SizePlanText(MakeSizePlan(settings, 3 << 20)) + "\n" + NodePlanText(nodes));
-  Json json = SizePlanToJson(MakeSizePlan(settings, 5 << 20));
+  SizePlanJson json = SizePlanToJson(MakeSizePlan(settings, 5 << 20));
   json["ps_nodes"] = NodePlanToJson(nodes);
-  EXPECT_EQ(Json::parse(Printed(settings, {.wants_sizes = true, .json = "-", .memory_mb = "5"})),
-            json);
+  EXPECT_EQ(
+      SizePlanJson::parse(Printed(settings, {.wants_sizes = true, .json = "-", .memory_mb = "5"})),
+      json);
 }
 
 TEST(PlanVerb, RefusesWhatItCannotDo) {

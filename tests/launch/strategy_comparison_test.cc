@@ -16,12 +16,12 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::StartsWith;
-using Json = nlohmann::ordered_json;
+using StrategyComparisonJson = nlohmann::ordered_json;
 
 class StrategyComparison : public testing::Test {
  protected:
   // As a training run writes it: two PS nodes, the first with three quarters of everything.
-  static Json Report(const std::string& label, double ms) {
+  static StrategyComparisonJson Report(const std::string& label, double ms) {
     RunReport report;
     report.settings.output.label = label;
     report.settings.sharding.strategy = "grid";
@@ -40,11 +40,11 @@ class StrategyComparison : public testing::Test {
     return ReportToJson(report);
   }
 
-  static Json Refused(const std::string& label) {
+  static StrategyComparisonJson Refused(const std::string& label) {
     return {{"format", 1}, {"label", label}, {"refused", "table \"t0\": no, not so"}};
   }
 
-  std::string Write(const std::string& name, const Json& json) {
+  std::string Write(const std::string& name, const StrategyComparisonJson& json) {
     std::ofstream(dir_ / name) << json.dump();
     return dir_ / name;
   }
@@ -61,7 +61,7 @@ class StrategyComparison : public testing::Test {
                  Write("5.json", Report("grid", 5.0)), Write("6.json", Refused("grid+bags"))});
   }
 
-  std::string Refusal(const Json& json) {
+  std::string Refusal(const StrategyComparisonJson& json) {
     const auto costs = ReadStrategyCosts({Write("bad.json", json)});
     EXPECT_EQ(costs.status().exit_code(), 2);
     EXPECT_THAT(costs.status().message(), StartsWith((dir_ / "bad.json") + ": "));
@@ -91,10 +91,10 @@ TEST_F(StrategyComparison, RepetitionsOfOneLabelAreOneStrategy) {
 
 TEST_F(StrategyComparison, WithoutALabelARunIsCalledByItsStrategy) {
   EXPECT_EQ(Read({Write("1.json", Report("", 1.0))})[0].name, "grid+bags");
-  Json report = Report("", 1.0);
+  StrategyComparisonJson report = Report("", 1.0);
   report["sharding"]["pool_on"] = "workers";
   // Nothing lies on a PS node.
-  for (Json& node : report["sharding"]["ps_nodes"]) node["placed_bytes"] = 0.0;
+  for (StrategyComparisonJson& node : report["sharding"]["ps_nodes"]) node["placed_bytes"] = 0.0;
   const StrategyCost cost = Read({Write("1.json", report)})[0];
   EXPECT_EQ(cost.name, "grid");
   EXPECT_EQ(cost.placed_bytes.max_over_mean(), 1.0);
@@ -102,7 +102,7 @@ TEST_F(StrategyComparison, WithoutALabelARunIsCalledByItsStrategy) {
 
 // Reports from before it was measured.
 TEST_F(StrategyComparison, WhatNobodyMeasuredIsNoNumber) {
-  Json report = Report("old", 1.0);
+  StrategyComparisonJson report = Report("old", 1.0);
   report["sharding"].erase("on_each_worker");
   const std::vector<StrategyCost> costs = Read({Write("1.json", report)});
   EXPECT_EQ(costs[0].worker_bytes, std::nullopt);
@@ -165,11 +165,11 @@ TEST_F(StrategyComparison, RowsThatDifferAreADefectAndAreNamed) {
 
 TEST_F(StrategyComparison, WhatIsNoReportOfShardingIsNamed) {
   EXPECT_THAT(Refusal({{"format", 2}}), HasSubstr("no report of format 1"));
-  EXPECT_THAT(Refusal(Json::array()), HasSubstr("no report of format 1"));
+  EXPECT_THAT(Refusal(StrategyComparisonJson::array()), HasSubstr("no report of format 1"));
   EXPECT_THAT(Refusal({{"format", 1}}), HasSubstr("no text at /sharding/strategy"));
   EXPECT_THAT(Refusal({{"format", 1}, {"label", "x"}, {"refused", 7}}),
               HasSubstr("no text at /refused"));
-  Json report = Report("x", 1.0);
+  StrategyComparisonJson report = Report("x", 1.0);
   report["totals"]["median_step_ms"] = nullptr;  // No step was trained.
   EXPECT_THAT(Refusal(report), HasSubstr("no number at /totals/median_step_ms"));
   const auto both =
@@ -180,7 +180,7 @@ TEST_F(StrategyComparison, WhatIsNoReportOfShardingIsNamed) {
 
 TEST_F(StrategyComparison, TheVerbPrintsAndWritesAndThenSaysThatRowsDiffer) {
   const std::string a = Write("a.json", Report("a", 1.0));
-  Json other = Report("b", 1.0);
+  StrategyComparisonJson other = Report("b", 1.0);
   other["rows"]["digest"] = "0000";
   const std::string b = Write("b.json", other);
   std::filesystem::create_directory(dir_ / "out");

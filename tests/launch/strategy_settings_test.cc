@@ -12,34 +12,43 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-std::string Refusal(const std::vector<std::pair<std::string, std::string>>& values) {
+std::string StrategySettingsRefusal(
+    const std::vector<std::pair<std::string, std::string>>& values) {
   return Refusal(WithAll(values));
 }
 
 TEST(StrategySettings, ThatNoStrategyReadsAreRefusedByName) {
-  EXPECT_THAT(Refusal({{"row_cuts", "2"}}),
+  EXPECT_THAT(StrategySettingsRefusal({{"row_cuts", "2"}}),
               HasSubstr("row_cuts=2: strategy row_wise has no use for it; it is for grid"));
-  EXPECT_THAT(Refusal({{"strategy", "column_wise"}, {"row_cuts", "2"}}), HasSubstr("row_cuts=2"));
-  EXPECT_THAT(Refusal({{"column_cuts", "2"}}), HasSubstr("it is for column_wise, grid"));
-  EXPECT_THAT(Refusal({{"strategy", "fair"}, {"strategy_seed", "5"}}),
+  EXPECT_THAT(StrategySettingsRefusal({{"strategy", "column_wise"}, {"row_cuts", "2"}}),
+              HasSubstr("row_cuts=2"));
+  EXPECT_THAT(StrategySettingsRefusal({{"column_cuts", "2"}}),
+              HasSubstr("it is for column_wise, grid"));
+  EXPECT_THAT(StrategySettingsRefusal({{"strategy", "fair"}, {"strategy_seed", "5"}}),
               HasSubstr("strategy_seed=5: strategy fair has no use for it; it is for "
                         "row_wise_hashed, table_wise_shuffle"));
-  EXPECT_THAT(Refusal({{"strategy", "grid"}, {"hot_rows", "5"}}), HasSubstr("for skew_aware"));
+  EXPECT_THAT(StrategySettingsRefusal({{"strategy", "grid"}, {"hot_rows", "5"}}),
+              HasSubstr("for skew_aware"));
   for (const std::string name :
        {"column_wise", "grid", "replicated", "table_wise_round_robin", "table_wise_shuffle"}) {
-    EXPECT_THAT(Refusal({{"strategy", name}, {"capacities", "2,1"}}),
+    EXPECT_THAT(StrategySettingsRefusal({{"strategy", name}, {"capacities", "2,1"}}),
                 HasSubstr("capacities=2,1: strategy " + name +
                           " has no use for it; it is for fair, "
                           "row_wise, row_wise_hashed, skew_aware, table_wise_greedy, "
                           "table_wise_lpt"));
   }
   // At its default it says nothing.
-  EXPECT_EQ(Refusal({{"hot_rows", "1024"}, {"strategy_seed", "111"}, {"row_cuts", "0"}}),
+  EXPECT_EQ(
+      StrategySettingsRefusal({{"hot_rows", "1024"}, {"strategy_seed", "111"}, {"row_cuts", "0"}}),
+      "accepted");
+  EXPECT_EQ(
+      StrategySettingsRefusal({{"strategy", "grid"}, {"row_cuts", "2"}, {"column_cuts", "1"}}),
+      "accepted");
+  EXPECT_EQ(StrategySettingsRefusal({{"strategy", "column_wise"}, {"column_cuts", "1"}}),
             "accepted");
-  EXPECT_EQ(Refusal({{"strategy", "grid"}, {"row_cuts", "2"}, {"column_cuts", "1"}}), "accepted");
-  EXPECT_EQ(Refusal({{"strategy", "column_wise"}, {"column_cuts", "1"}}), "accepted");
-  EXPECT_EQ(Refusal({{"strategy", "row_wise_hashed"}, {"strategy_seed", "5"}}), "accepted");
-  EXPECT_EQ(Refusal({{"strategy", "skew_aware"}, {"hot_rows", "5"}}), "accepted");
+  EXPECT_EQ(StrategySettingsRefusal({{"strategy", "row_wise_hashed"}, {"strategy_seed", "5"}}),
+            "accepted");
+  EXPECT_EQ(StrategySettingsRefusal({{"strategy", "skew_aware"}, {"hot_rows", "5"}}), "accepted");
 }
 
 TEST(StrategySettings, AreForTablesWithAStrategyOfTheirOwnToo) {

@@ -13,7 +13,7 @@ namespace rowhouse {
 namespace {
 
 // DLRM's three default tables, of 4, 3 and 2 rows.
-Settings Sample() {
+Settings TrafficReportSample() {
   Settings settings;
   settings.Complete();
   return settings;
@@ -41,7 +41,7 @@ std::vector<TableTraffic> ThreeTables() {
 }
 
 TEST(TrafficReport, BagsAreAsLongAsTheDataSourceMakesThem) {
-  Settings settings = Sample();
+  Settings settings = TrafficReportSample();
   settings.data.mini_batch_size = 32;
   settings.training.accumulation = 4;
   settings.data.num_indices_per_lookup = 100;
@@ -113,7 +113,7 @@ tables:
 }
 
 TEST(TrafficReport, TheTableSaysWhichIsLess) {
-  EXPECT_EQ(TrafficText(Sample().embedding, ThreeTables()),
+  EXPECT_EQ(TrafficText(TrafficReportSample().embedding, ThreeTables()),
             "Bytes a step between workers and shards, estimated: 5.06 KiB as planned\n\n"
             "table  lookups  distinct rows  merged rows      bags  less  pool_on\n"
             "t0         300            200     4.00 KiB  1.00 KiB  bags  workers\n"
@@ -122,7 +122,7 @@ TEST(TrafficReport, TheTableSaysWhichIsLess) {
 }
 
 TEST(TrafficReport, HintsNameTablesThatWouldMoveLessTheOtherWay) {
-  const EmbeddingTables tables = Sample().embedding;
+  const EmbeddingTables tables = TrafficReportSample().embedding;
   std::vector<TableTraffic> traffic = ThreeTables();
   EXPECT_EQ(TrafficHints(tables, traffic),
             "pooling: of table (t1) bags move about 1.00 KiB a step, merged rows would move 128 B "
@@ -137,7 +137,7 @@ TEST(TrafficReport, HintsNameTablesThatWouldMoveLessTheOtherWay) {
 }
 
 TEST(TrafficReport, AsJsonWhatCannotBePooledIsNull) {
-  const auto json = TrafficToJson(Sample().embedding, ThreeTables());
+  const auto json = TrafficToJson(TrafficReportSample().embedding, ThreeTables());
   EXPECT_EQ(json[1].dump(),
             R"({"name":"t1","pool_on":"shards","lookups":300.0,"distinct_rows":3.0,)"
             R"("by_rows":128.0,"by_bags":1024.0})");

@@ -5,7 +5,7 @@
 namespace rowhouse {
 namespace {
 
-TrainingHistory Example() {
+TrainingHistory TrainingHistoryExample() {
   TrainingHistory history;
   history.runs = {{.started_at = "2025-01-31T12:00:00Z",
                    .first_step = 0,
@@ -23,10 +23,11 @@ TrainingHistory Example() {
 }
 
 TEST(TrainingHistory, IsReadAsItWasWrittenToTheLastBit) {
-  const Result<TrainingHistory> read = TrainingHistory::FromJsonText(Example().ToJsonText());
+  const Result<TrainingHistory> read =
+      TrainingHistory::FromJsonText(TrainingHistoryExample().ToJsonText());
   ASSERT_OK(read);
-  EXPECT_EQ(read.value().ToJsonText(), Example().ToJsonText());
-  EXPECT_EQ(read.value().runs, Example().runs);
+  EXPECT_EQ(read.value().ToJsonText(), TrainingHistoryExample().ToJsonText());
+  EXPECT_EQ(read.value().runs, TrainingHistoryExample().runs);
   EXPECT_EQ(read.value().curve.at(0).loss, 0.1 + 0.2);
   EXPECT_EQ(read.value().curve.at(1).accuracy, std::nullopt);
   EXPECT_EQ(read.value().evaluations.at(0).data_digest, UINT64_MAX);
@@ -34,7 +35,7 @@ TEST(TrainingHistory, IsReadAsItWasWrittenToTheLastBit) {
 }
 
 TEST(TrainingHistory, WhatCameAfterAStepIsForgotten) {
-  TrainingHistory history = Example();
+  TrainingHistory history = TrainingHistoryExample();
   history.DropAfter(20);
   EXPECT_EQ(history.curve.size(), 2u);
   EXPECT_EQ(history.evaluations.size(), 1u);
@@ -45,17 +46,6 @@ TEST(TrainingHistory, WhatCameAfterAStepIsForgotten) {
   EXPECT_EQ(history.runs.size(), 1u);
   history.DropAfter(0);
   EXPECT_TRUE(history.runs.empty() && history.curve.empty() && history.evaluations.empty());
-}
-
-TEST(TrainingHistory, AReportOfAnEarlierVersionGivesItsCurve) {
-  const TrainingHistory history = TrainingHistory::OfReport(
-      R"({"curve": [{"step": 3, "epoch": 0, "loss": 0.25, "accuracy": null,
-          "samples_per_second": 10.0, "learning_rate": 0.1}], "evaluations": []})");
-  ASSERT_EQ(history.curve.size(), 1u);
-  EXPECT_EQ(history.curve[0].loss, 0.25);
-  for (const std::string text : {"", "[]", "{}", R"({"curve": [1], "evaluations": []})"}) {
-    EXPECT_TRUE(TrainingHistory::OfReport(text).curve.empty()) << text;
-  }
 }
 
 TEST(TrainingHistory, DamagedTextIsCorruption) {

@@ -11,7 +11,7 @@ namespace {
 
 using testing::HasSubstr;
 
-Settings Read(const std::string& text) {
+Settings ReadConfigText(const std::string& text) {
   Settings settings;
   const Status status = ReadYamlText(text, "x.yaml", &settings);
   CHECK(status.ok()) << status.ToString();
@@ -19,7 +19,7 @@ Settings Read(const std::string& text) {
   return settings;
 }
 
-std::string Refusal(const std::string& text) {
+std::string YamlConfigRefusal(const std::string& text) {
   Settings settings;
   const Status status = ReadYamlText(text, "x.yaml", &settings);
   if (status.ok()) return "accepted";
@@ -28,7 +28,7 @@ std::string Refusal(const std::string& text) {
 }
 
 TEST(YamlConfig, SectionsHoldSettingsByTheirFlagsNames) {
-  const Settings settings = Read(
+  const Settings settings = ReadConfigText(
       "model:\n"
       "  arch_mlp_bot: [13, 512, 16]\n"
       "  arch_mlp_top: 256-1\n"
@@ -56,12 +56,12 @@ TEST(YamlConfig, SectionsHoldSettingsByTheirFlagsNames) {
 TEST(YamlConfig, AnEmptyFileChangesNothing) {
   Settings settings;
   settings.Complete();
-  EXPECT_EQ(WriteYamlText(Read("# Only a comment.\n")), WriteYamlText(settings));
-  EXPECT_EQ(WriteYamlText(Read("model:\n")), WriteYamlText(settings));
+  EXPECT_EQ(WriteYamlText(ReadConfigText("# Only a comment.\n")), WriteYamlText(settings));
+  EXPECT_EQ(WriteYamlText(ReadConfigText("model:\n")), WriteYamlText(settings));
 }
 
 TEST(YamlConfig, TablesAreAListWithDefaults) {
-  const Settings settings = Read(
+  const Settings settings = ReadConfigText(
       "tables:\n"
       "  defaults: {optimizer: adagrad, epsilon: 1e-8}\n"
       "  list:\n"
@@ -83,7 +83,7 @@ TEST(YamlConfig, TablesAreAListWithDefaults) {
 }
 
 TEST(YamlConfig, TablesHaveOptionsOfTheirOptimizers) {
-  const Settings settings = Read(
+  const Settings settings = ReadConfigText(
       "training: {optimizer: adagrad, optimizer_weight_decay: 0.25}\n"
       "tables:\n"
       "  defaults: {learning_rate_decay: 0.5}\n"
@@ -104,12 +104,12 @@ TEST(YamlConfig, TablesHaveOptionsOfTheirOptimizers) {
             (OptimizerOptions{.l1 = 1.0f, .l2 = 2.0f, .beta = 3.0f}));
   EXPECT_EQ(settings.tables[3].optimizer_options,
             (OptimizerOptions{.weight_decay = 0.5f, .momentum = 0.7f}));
-  EXPECT_EQ(Refusal("tables: {defaults: {beta1: 1}}\n"),
+  EXPECT_EQ(YamlConfigRefusal("tables: {defaults: {beta1: 1}}\n"),
             "x.yaml:1:28: beta1: 1: expected a number from 0 to below 1");
 }
 
 TEST(YamlConfig, TablesHaveAPrecision) {
-  const Settings settings = Read(
+  const Settings settings = ReadConfigText(
       "tables:\n"
       "  defaults: {precision: bf16}\n"
       "  list:\n"
@@ -119,20 +119,20 @@ TEST(YamlConfig, TablesHaveAPrecision) {
   EXPECT_EQ(settings.embedding.physical[0].precision, "bf16");
   EXPECT_EQ(settings.embedding.physical[1].precision, "f32");
   EXPECT_EQ(settings.embedding.physical[2].precision, "f16");
-  EXPECT_EQ(Refusal("tables: {defaults: {precision: fp16}}\n"),
+  EXPECT_EQ(YamlConfigRefusal("tables: {defaults: {precision: fp16}}\n"),
             "x.yaml:1:32: precision: fp16: unknown \"fp16\" (known: f32, bf16, f16). Did you mean "
             "\"f16\"?");
 }
 
 TEST(YamlConfig, TablesMayBeARowOfSizes) {
-  EXPECT_EQ(Read("tables: {rows: [5, 6]}").tables[1].name, "t1");
-  const Settings named = Read("tables: {rows: [5, 6], names: [C1, C2]}");
+  EXPECT_EQ(ReadConfigText("tables: {rows: [5, 6]}").tables[1].name, "t1");
+  const Settings named = ReadConfigText("tables: {rows: [5, 6], names: [C1, C2]}");
   EXPECT_EQ(named.tables[1].name, "C2");
   EXPECT_EQ(named.tables[1].rows, 6u);
 }
 
 TEST(YamlConfig, TablesOfArchEmbeddingSizeMayBeNamedAndHaveDefaults) {
-  const Settings settings = Read(
+  const Settings settings = ReadConfigText(
       "model: {arch_embedding_size: 7-8}\n"
       "tables: {names: [a, b], defaults: {optimizer: adagrad}}\n");
   EXPECT_EQ(settings.tables[0].name, "a");
@@ -141,56 +141,59 @@ TEST(YamlConfig, TablesOfArchEmbeddingSizeMayBeNamedAndHaveDefaults) {
 }
 
 TEST(YamlConfig, AnUnknownKeyNamesPlaceSectionAndNearest) {
-  EXPECT_THAT(Refusal("training:\n  nepochs: 1\n  mini_bach_size: 4\n"),
+  EXPECT_THAT(YamlConfigRefusal("training:\n  nepochs: 1\n  mini_bach_size: 4\n"),
               testing::AllOf(testing::StartsWith("x.yaml:3:3: unknown key \"mini_bach_size\" in "
                                                  "section training (known: mini_batch_size, "),
                              testing::EndsWith("). Did you mean \"mini_batch_size\"?")));
   EXPECT_EQ(
-      Refusal("trainning: {}\n"),
+      YamlConfigRefusal("trainning: {}\n"),
       "x.yaml:1:1: unknown key \"trainning\" in the file (known: model, tables, schema, data, "
       "training, storage, cluster, output). Did you mean \"training\"?");
-  EXPECT_EQ(Refusal("data:\n  nepochs: 2\n"),
+  EXPECT_EQ(YamlConfigRefusal("data:\n  nepochs: 2\n"),
             "x.yaml:2:3: key \"nepochs\" belongs to section training, not to section data");
-  EXPECT_EQ(Refusal("training: {load: true}\n"),
+  EXPECT_EQ(YamlConfigRefusal("training: {load: true}\n"),
             "x.yaml:1:12: \"load\" is for the command line only: --load");
-  EXPECT_THAT(Refusal("tables: {list: [{name: a, row: 5}]}\n"),
+  EXPECT_THAT(YamlConfigRefusal("tables: {list: [{name: a, row: 5}]}\n"),
               testing::AllOf(testing::StartsWith("x.yaml:1:27: unknown key \"row\" in an entry of "
                                                  "tables: list (kind plain) (known: name, kind, "),
                              testing::EndsWith("). Did you mean \"rows\"?")));
-  EXPECT_THAT(Refusal("tables: {list: [{name: a, rows: 5, kind: qr, colisions: 2}]}\n"),
+  EXPECT_THAT(YamlConfigRefusal("tables: {list: [{name: a, rows: 5, kind: qr, colisions: 2}]}\n"),
               testing::AllOf(HasSubstr("(kind qr)"), testing::EndsWith("\"collisions\"?")));
 }
 
 TEST(YamlConfig, AWrongValueSaysWhatIsExpected) {
-  EXPECT_EQ(Refusal("training:\n  nepochs: many\n"),
+  EXPECT_EQ(YamlConfigRefusal("training:\n  nepochs: many\n"),
             "x.yaml:2:12: nepochs: many: expected a whole number of 1 or more");
-  EXPECT_EQ(Refusal("training: {nepochs: 1.5}\n"),
+  EXPECT_EQ(YamlConfigRefusal("training: {nepochs: 1.5}\n"),
             "x.yaml:1:21: nepochs: 1.5: expected a whole number of 1 or more");
-  EXPECT_EQ(Refusal("storage: {cache_ratio: 0}\n"),
+  EXPECT_EQ(YamlConfigRefusal("storage: {cache_ratio: 0}\n"),
             "x.yaml:1:24: cache_ratio: 0: expected a number greater than 0, at most 1");
-  EXPECT_EQ(Refusal("training:\n  nepochs: [1, 2]\n"),
+  EXPECT_EQ(YamlConfigRefusal("training:\n  nepochs: [1, 2]\n"),
             "x.yaml:2:12: nepochs is a list: expected a whole number of 1 or more");
-  EXPECT_EQ(Refusal("training:\n  nepochs: {a: 1}\n"),
+  EXPECT_EQ(YamlConfigRefusal("training:\n  nepochs: {a: 1}\n"),
             "x.yaml:2:12: nepochs is a map: expected a whole number of 1 or more");
-  EXPECT_THAT(Refusal("training:\n  nepochs:\n"),
+  EXPECT_THAT(YamlConfigRefusal("training:\n  nepochs:\n"),
               HasSubstr("nepochs has no value: expected a whole number of 1 or more"));
-  EXPECT_EQ(Refusal("model: {loss_function: bse}\n"),
+  EXPECT_EQ(YamlConfigRefusal("model: {loss_function: bse}\n"),
             "x.yaml:1:24: loss_function: bse: expected one of bce, mse, wbce. Did you mean "
             "\"bce\"?");
-  EXPECT_EQ(Refusal("model: [1]\n"), "x.yaml:1:8: section model must be a map of keys and values");
-  EXPECT_EQ(Refusal("just words\n"), "x.yaml:1:1: the file must be a map of keys and values");
+  EXPECT_EQ(YamlConfigRefusal("model: [1]\n"),
+            "x.yaml:1:8: section model must be a map of keys and values");
+  EXPECT_EQ(YamlConfigRefusal("just words\n"),
+            "x.yaml:1:1: the file must be a map of keys and values");
 }
 
 TEST(YamlConfig, ASettingHasOneOfItsNames) {
-  EXPECT_EQ(Read("training: {batch_size: 64, lr: 0.5, epochs: 2, seed: 9}\n").data.mini_batch_size,
+  EXPECT_EQ(ReadConfigText("training: {batch_size: 64, lr: 0.5, epochs: 2, seed: 9}\n")
+                .data.mini_batch_size,
             64u);
-  EXPECT_THAT(Refusal("training: {lr: 0.5, learning_rate: 0.1}\n"),
+  EXPECT_THAT(YamlConfigRefusal("training: {lr: 0.5, learning_rate: 0.1}\n"),
               HasSubstr("lr and learning_rate are two names of one setting; give only one of "
                         "them"));
 }
 
 TEST(YamlConfig, OptionsOfATableAndOfItsKindAreReadAlike) {
-  const Settings settings = Read(
+  const Settings settings = ReadConfigText(
       "tables: {list: [{name: a, rows: 1e3, freeze: yes},\n"
       "                {name: b, rows: 4_000, kind: qr, pool_first: yes}]}\n");
   EXPECT_EQ(settings.tables[0].rows, 1000u);
@@ -201,40 +204,42 @@ TEST(YamlConfig, OptionsOfATableAndOfItsKindAreReadAlike) {
 
 // --print_config of earlier versions wrote it.
 TEST(YamlConfig, PrintTimeOfEarlierVersionsHasNoEffect) {
-  EXPECT_EQ(Read("training: {print_time: false, nepochs: 3}\n").training.nepochs, 3u);
+  EXPECT_EQ(ReadConfigText("training: {print_time: false, nepochs: 3}\n").training.nepochs, 3u);
 }
 
 TEST(YamlConfig, AKeyGivenTwiceIsAMistake) {
-  EXPECT_EQ(Refusal("training:\n  nepochs: 1\n  nepochs: 2\n"),
+  EXPECT_EQ(YamlConfigRefusal("training:\n  nepochs: 1\n  nepochs: 2\n"),
             "x.yaml:3:3: key \"nepochs\" is given twice in section training, first in line 2");
-  EXPECT_EQ(Refusal("model: {}\nmodel: {}\n"),
+  EXPECT_EQ(YamlConfigRefusal("model: {}\nmodel: {}\n"),
             "x.yaml:2:1: key \"model\" is given twice in the file, first in line 1");
 }
 
 TEST(YamlConfig, TablesThatMakeNoSenseAreNamed) {
-  EXPECT_EQ(Refusal("tables:\n  list:\n    - {rows: 5}\n"), "x.yaml:3:7: a table without \"name\"");
-  EXPECT_EQ(Refusal("tables: {list: [{name: a}]}\n"), "x.yaml:1:17: a table without \"rows\"");
-  EXPECT_EQ(Refusal("tables: {list: [{name: a, rows: 0}]}\n"),
+  EXPECT_EQ(YamlConfigRefusal("tables:\n  list:\n    - {rows: 5}\n"),
+            "x.yaml:3:7: a table without \"name\"");
+  EXPECT_EQ(YamlConfigRefusal("tables: {list: [{name: a}]}\n"),
+            "x.yaml:1:17: a table without \"rows\"");
+  EXPECT_EQ(YamlConfigRefusal("tables: {list: [{name: a, rows: 0}]}\n"),
             "x.yaml:1:33: rows: 0: expected a whole number from 1 to 9223372036854775808");
-  EXPECT_EQ(Refusal("tables: {list: [{name: a, rows: 1}, {name: a, rows: 2}]}\n"),
+  EXPECT_EQ(YamlConfigRefusal("tables: {list: [{name: a, rows: 1}, {name: a, rows: 2}]}\n"),
             "x.yaml:1:37: table \"a\" is named twice");
-  EXPECT_EQ(Refusal("tables: {rows: [1, 2], names: [a]}\n"),
+  EXPECT_EQ(YamlConfigRefusal("tables: {rows: [1, 2], names: [a]}\n"),
             "x.yaml:1:31: tables: names must be a list of 2 names, one a table");
-  EXPECT_EQ(Refusal("tables: {rows: 5}\n"),
+  EXPECT_EQ(YamlConfigRefusal("tables: {rows: 5}\n"),
             "x.yaml:1:16: tables: rows must be a list such as [4, 3, 2]");
-  EXPECT_EQ(Refusal("tables: {list: 5}\n"),
+  EXPECT_EQ(YamlConfigRefusal("tables: {list: 5}\n"),
             "x.yaml:1:16: tables: list must be a list of maps such as {name: user, rows: 9}");
-  EXPECT_EQ(Refusal("tables: {list: [], rows: []}\n"),
+  EXPECT_EQ(YamlConfigRefusal("tables: {list: [], rows: []}\n"),
             "x.yaml:1:16: tables are given by \"list\" or by \"rows\", not by both");
-  EXPECT_EQ(Refusal("tables: {rows: [1]}\nmodel: {arch_embedding_size: 4}\n"),
+  EXPECT_EQ(YamlConfigRefusal("tables: {rows: [1]}\nmodel: {arch_embedding_size: 4}\n"),
             "x.yaml:2:30: tables are given by model: arch_embedding_size or in section tables, not "
             "by both");
-  EXPECT_THAT(Refusal("tables: {defaults: {optimizer: adagard}}\n"),
+  EXPECT_THAT(YamlConfigRefusal("tables: {defaults: {optimizer: adagard}}\n"),
               HasSubstr("x.yaml:1:32: optimizer: adagard: unknown optimizer \"adagard\" (known: "));
 }
 
 TEST(YamlConfig, ATableTakesTheOptionsOfItsKind) {
-  const Settings settings = Read(
+  const Settings settings = ReadConfigText(
       "tables:\n"
       "  defaults: {kind: qr, collisions: sqrt, pooling: mean}\n"
       "  list:\n"
@@ -247,20 +252,21 @@ TEST(YamlConfig, ATableTakesTheOptionsOfItsKind) {
   EXPECT_EQ(settings.tables[1].padding_id, 3u);
   EXPECT_TRUE(settings.tables[1].freeze);
   // And they come out as they went in.
-  EXPECT_EQ(Read(WriteYamlText(settings)).config_digest(), settings.config_digest());
+  EXPECT_EQ(ReadConfigText(WriteYamlText(settings)).config_digest(), settings.config_digest());
 }
 
 TEST(YamlConfig, ATableSaysItsFirstValuesOnce) {
   // Whatever stands first.
   for (const std::string map :
        {"init_from: f.npy, initialiser: constant", "initialiser: constant, init_from: f.npy"}) {
-    EXPECT_THAT(Refusal("tables: {list: [{name: a, rows: 5, " + map + "}]}\n"),
+    EXPECT_THAT(YamlConfigRefusal("tables: {list: [{name: a, rows: 5, " + map + "}]}\n"),
                 testing::AllOf(testing::StartsWith("x.yaml:1:"),
                                HasSubstr("init_from: f.npy: these are the initial values of "
                                          "initialiser npy, and initialiser: constant is given")));
-    EXPECT_THAT(Refusal("tables: {defaults: {" + map + "}}\n"), HasSubstr("only one of the two"));
+    EXPECT_THAT(YamlConfigRefusal("tables: {defaults: {" + map + "}}\n"),
+                HasSubstr("only one of the two"));
   }
-  const Settings settings = Read(
+  const Settings settings = ReadConfigText(
       "tables:\n"
       "  defaults: {initial_value: 0.5, initialiser: constant}\n"
       "  list:\n"
@@ -276,16 +282,18 @@ TEST(YamlConfig, ATableSaysItsFirstValuesOnce) {
     EXPECT_EQ(settings.tables[t].initialiser_options.value, 0.0) << "the default of another";
   }
   EXPECT_EQ(settings.tables[3].initialiser_options.scale, 0.1);
-  EXPECT_EQ(Read(WriteYamlText(settings)).config_digest(), settings.config_digest());
+  EXPECT_EQ(ReadConfigText(WriteYamlText(settings)).config_digest(), settings.config_digest());
   // Defaults that name a file, and a table that wants none of it.
-  const Settings other = Read(
+  const Settings other = ReadConfigText(
       "tables: {defaults: {init_from: f.npy}, list: [{name: a, rows: 9, initialiser: counter}]}\n");
   EXPECT_EQ(other.tables[0].initialiser_options.file, "");
 }
 
 TEST(YamlConfig, OptionsWithoutEffectAreRefused) {
   const auto refusal = [](const std::string& options) {
-    return Read("tables: {list: [{name: a, rows: 9, " + options + "}]}\n").Validate().message();
+    return ReadConfigText("tables: {list: [{name: a, rows: 9, " + options + "}]}\n")
+        .Validate()
+        .message();
   };
   EXPECT_THAT(refusal("initial_value: 0.5"),
               HasSubstr("table \"a\": initialiser counter has no use for initial_value=0.5"));
@@ -297,9 +305,9 @@ TEST(YamlConfig, OptionsWithoutEffectAreRefused) {
 }
 
 TEST(YamlConfig, WhatIsNotYamlSaysWhere) {
-  EXPECT_THAT(Refusal("model: {arch_mlp_bot: [1, 2\ntraining: {}\n"),
+  EXPECT_THAT(YamlConfigRefusal("model: {arch_mlp_bot: [1, 2\ntraining: {}\n"),
               testing::MatchesRegex("x\\.yaml:[0-9]+:[0-9]+: not YAML: .+"));
-  EXPECT_THAT(Refusal("a:\n\tb: 1\n"), HasSubstr("x.yaml:2:3: not YAML: "));
+  EXPECT_THAT(YamlConfigRefusal("a:\n\tb: 1\n"), HasSubstr("x.yaml:2:3: not YAML: "));
 }
 
 TEST(YamlConfig, AFileThatCannotBeReadIsNamed) {

@@ -27,7 +27,7 @@ constexpr char kTables[] =
     "tables: {list: [{name: genres, rows: 20}, {name: user, rows: 900}]}\n"
     "model: {arch_mlp_bot: [2, 3, 2]}\n";
 
-Settings Read(const std::string& text) {
+Settings ReadYamlSchema(const std::string& text) {
   Settings settings;
   const Status status = ReadYamlText(text, "x.yaml", &settings);
   CHECK(status.ok()) << status.ToString();
@@ -35,7 +35,7 @@ Settings Read(const std::string& text) {
   return settings;
 }
 
-std::string Refusal(const std::string& text) {
+std::string YamlSchemaRefusal(const std::string& text) {
   Settings settings;
   const Status status = ReadYamlText(text, "x.yaml", &settings);
   if (status.ok()) return "accepted";
@@ -44,7 +44,9 @@ std::string Refusal(const std::string& text) {
 }
 
 // Of a whole config; "" if it is accepted.
-std::string Misfit(const std::string& text) { return Read(text).Validate(false).message(); }
+std::string Misfit(const std::string& text) {
+  return ReadYamlSchema(text).Validate(false).message();
+}
 
 TEST(YamlSchema, SaysWhatEachColumnIs) {
   Settings settings;
@@ -66,18 +68,18 @@ TEST(YamlSchema, SaysWhatEachColumnIs) {
 TEST(YamlSchema, IsWrittenAsItWasRead) {
   for (const char* label : {"label: y", "label: {column: y, rule: as_is}",
                             "label: {column: \"y\", rule: '== no : \"#'}"}) {
-    const Settings settings =
-        Read(std::string("schema: {format: delimited, header: false, columns: [y, x, \"yes\"], ") +
-             label + ", dense: [x], ignored: [\"yes\"]}");
-    EXPECT_EQ(Read(WriteYamlText(settings)).data.schema, settings.data.schema);
+    const Settings settings = ReadYamlSchema(
+        std::string("schema: {format: delimited, header: false, columns: [y, x, \"yes\"], ") +
+        label + ", dense: [x], ignored: [\"yes\"]}");
+    EXPECT_EQ(ReadYamlSchema(WriteYamlText(settings)).data.schema, settings.data.schema);
   }
-  const Settings settings = Read(std::string(kSchema) + kTables);
-  EXPECT_EQ(Read(WriteYamlText(settings)).data.schema, settings.data.schema);
-  EXPECT_EQ(WriteYamlText(Read("{}")).find("schema"), std::string::npos);
+  const Settings settings = ReadYamlSchema(std::string(kSchema) + kTables);
+  EXPECT_EQ(ReadYamlSchema(WriteYamlText(settings)).data.schema, settings.data.schema);
+  EXPECT_EQ(WriteYamlText(ReadYamlSchema("{}")).find("schema"), std::string::npos);
 }
 
 TEST(YamlSchema, ColumnsGoInTheOrderOfTablesAndKnowTheirRows) {
-  const Settings settings = Read(std::string(kSchema) + kTables);
+  const Settings settings = ReadYamlSchema(std::string(kSchema) + kTables);
   ASSERT_EQ(settings.data.schema.categorical.size(), 2u);
   EXPECT_EQ(settings.data.schema.categorical[0].name, "genres");
   EXPECT_EQ(settings.data.schema.categorical[0].rows, 20u);
@@ -87,7 +89,7 @@ TEST(YamlSchema, ColumnsGoInTheOrderOfTablesAndKnowTheirRows) {
 TEST(YamlSchema, ATableHasTheNameOfItsColumnAsFarAsItCan) {
   EXPECT_EQ(TableNameOf("user_id"), "user_id");
   EXPECT_EQ(TableNameOf(" Größe (cm) "), "_Gr_e_cm_");
-  const Settings settings = Read(
+  const Settings settings = ReadYamlSchema(
       "schema: {format: delimited, label: y, categorical: [{name: ' City ', token: hex}]}\n"
       "tables: {list: [{name: _City_, rows: 7}]}\n"
       "model: {arch_mlp_bot: [1, 2]}\n"
@@ -100,19 +102,20 @@ TEST(YamlSchema, ATableHasTheNameOfItsColumnAsFarAsItCan) {
 }
 
 TEST(YamlSchema, IsTheSourceOfData) {
-  EXPECT_EQ(Read(kSchema).data_source(), "delimited");
-  EXPECT_EQ(Read("schema: {format: criteo}").data_source(), "criteo");
-  EXPECT_EQ(Read(std::string(kSchema) + "data: {data_generation: random}").data_source(), "random");
+  EXPECT_EQ(ReadYamlSchema(kSchema).data_source(), "delimited");
+  EXPECT_EQ(ReadYamlSchema("schema: {format: criteo}").data_source(), "criteo");
+  EXPECT_EQ(ReadYamlSchema(std::string(kSchema) + "data: {data_generation: random}").data_source(),
+            "random");
   const TempDir dir;
   std::ofstream(dir / "data.json") << "{}";
-  EXPECT_EQ(Read(std::string(kSchema) + "data: {data: " + dir.path() + "}").data_source(),
+  EXPECT_EQ(ReadYamlSchema(std::string(kSchema) + "data: {data: " + dir.path() + "}").data_source(),
             "converted");
 }
 
 TEST(YamlSchema, EveryKeyOfItDecidesTheDigest) {
   const std::string plain = "{format: delimited, label: y, dense: [a], categorical: [b]}";
-  const std::string digest = Read("schema: " + plain).config_digest();
-  EXPECT_NE(digest, Read("{}").config_digest());
+  const std::string digest = ReadYamlSchema("schema: " + plain).config_digest();
+  EXPECT_NE(digest, ReadYamlSchema("{}").config_digest());
   for (const char* other :
        {"{format: delimited, label: z, dense: [a], categorical: [b]}",
         "{format: delimited, label: y, dense: [b], categorical: [a]}",
@@ -123,36 +126,38 @@ TEST(YamlSchema, EveryKeyOfItDecidesTheDigest) {
         "categorical: [b]}",
         "{format: delimited, label: y, dense: [a], categorical: "
         "[{name: b, token: hex}]}"}) {
-    EXPECT_NE(Read(std::string("schema: ") + other).config_digest(), digest) << other;
+    EXPECT_NE(ReadYamlSchema(std::string("schema: ") + other).config_digest(), digest) << other;
   }
 }
 
 TEST(YamlSchema, MistakesSayWhereAndWhat) {
   EXPECT_EQ(
-      Refusal("schema:\n  format: delimited\n  labl: y\n"),
+      YamlSchemaRefusal("schema:\n  format: delimited\n  labl: y\n"),
       "x.yaml:3:3: unknown key \"labl\" in section schema (known: format, separator, quotes, "
       "header, weight, label, dense, categorical, columns, ignored). Did you mean \"label\"?");
-  EXPECT_EQ(Refusal("schema: {format: delimited, label: {column: y, rule: 1}}"),
+  EXPECT_EQ(YamlSchemaRefusal("schema: {format: delimited, label: {column: y, rule: 1}}"),
             "x.yaml:1:54: rule: 1: expected a comparison such as \"== 1\", \"!= no\" or \">= 4\", "
             "or as_is: a number from 0 to 1");
-  EXPECT_THAT(Refusal("schema: {format: delimited, label: {column: y, rule: '>= four'}}"),
+  EXPECT_THAT(YamlSchemaRefusal("schema: {format: delimited, label: {column: y, rule: '>= four'}}"),
               HasSubstr("expected a comparison"));
-  EXPECT_EQ(Refusal("schema: {format: delimited, label: y, dense: [{name: a, transform: log}]}"),
+  EXPECT_EQ(YamlSchemaRefusal(
+                "schema: {format: delimited, label: y, dense: [{name: a, transform: log}]}"),
             "x.yaml:1:68: transform: log: unknown \"log\" (known: as_is, log1p, standardise)");
-  EXPECT_EQ(Refusal("schema: {format: delimited, label: y, separator: ';;'}"),
+  EXPECT_EQ(YamlSchemaRefusal("schema: {format: delimited, label: y, separator: ';;'}"),
             "x.yaml:1:50: separator: ;;: expected one character, or tab or space");
-  EXPECT_EQ(Refusal("schema: {format: delimited, label: y, dense: age}"),
+  EXPECT_EQ(YamlSchemaRefusal("schema: {format: delimited, label: y, dense: age}"),
             "x.yaml:1:46: schema: dense must be a list of columns, such as [age, {name: price}]");
-  EXPECT_EQ(Refusal("schema: {format: delimited, label: y, categorical: [{ids: hash}]}"),
+  EXPECT_EQ(YamlSchemaRefusal("schema: {format: delimited, label: y, categorical: [{ids: hash}]}"),
             "x.yaml:1:53: schema: categorical: no name: expected the name of a column");
-  EXPECT_EQ(Refusal("schema: {label: y}"),
+  EXPECT_EQ(YamlSchemaRefusal("schema: {label: y}"),
             "x.yaml:1:9: schema: no format: say which kind of text it is, as in format: delimited");
-  EXPECT_EQ(Refusal("schema: 7"), "x.yaml:1:9: section schema must be a map of keys and values");
+  EXPECT_EQ(YamlSchemaRefusal("schema: 7"),
+            "x.yaml:1:9: section schema must be a map of keys and values");
 }
 
 TEST(YamlSchema, ContradictionsAreRefused) {
   const auto with = [](const std::string& rest) {
-    return Refusal("schema: {format: delimited, " + rest + "}");
+    return YamlSchemaRefusal("schema: {format: delimited, " + rest + "}");
   };
   EXPECT_THAT(with("dense: [a]"), HasSubstr("no label: name its column"));
   EXPECT_EQ(with("label: y, dense: [a], categorical: [a]"),

@@ -44,7 +44,7 @@ json JsonOf(const std::vector<std::string>& arguments, const TempDir& dir) {
   return json::parse(result.out, nullptr, /*allow_exceptions=*/false);
 }
 
-Batch ReadAll(const std::string& path) {
+Batch ReadAllDataFormat(const std::string& path) {
   const auto data = DataDirectory::Open(path).value();
   std::vector<SamplePlace> places;
   for (uint64_t i = 0; i < data->samples(); ++i) places.push_back(data->PlaceOf(i));
@@ -74,7 +74,7 @@ TEST_F(DataFormatPage, PythonReadsWhatWeWriteAndWeReadWhatPythonWrites) {
                                          dir_);
   ASSERT_EQ(result.exit_code, 0) << result.Describe();
   EXPECT_EQ(DataDirectory::Open(dir_ / "copy").value()->columns(), columns);
-  ExpectSame(ReadAll(dir_ / "copy"), ReadAll(dir_ / "ours"));
+  ExpectSame(ReadAllDataFormat(dir_ / "copy"), ReadAllDataFormat(dir_ / "ours"));
 }
 
 TEST_F(DataFormatPage, ItsExampleIsDataThatAreTrainedFrom) {
@@ -109,7 +109,7 @@ TEST(DataCommands, SayWhatDataAre) {
   const json stats = JsonOf({"data", "stats", "data"}, dir);
   EXPECT_EQ(stats.at("label_mean"), 0.5);
   EXPECT_EQ(stats.at("categorical")[0].at("lookups"), 50);
-  const Batch all = ReadAll(dir / "data");
+  const Batch all = ReadAllDataFormat(dir / "data");
   uint64_t missing = 0;
   for (size_t s = 0; s < 50; ++s) {
     missing += all.features[1].offsets[s] == all.features[1].offsets[s + 1];

@@ -56,7 +56,7 @@ std::vector<Case> ExactnessCases() {
 //   sgd:        a table with fewer rows than shards, bags of up to 8 distinct ids, DLRM's first
 //   rows adagrad:    ids repeated within bags (which only gaussian ids have), popular rows
 //   rwsadagrad: always 6 draws a bag, a last step with fewer samples than the others
-std::vector<std::string> ModelFlags(size_t optimizer) {
+std::vector<std::string> ExactnessModelFlags(size_t optimizer) {
   std::vector<std::string> flags = {"--arch_sparse_feature_size=8",
                                     "--arch_mlp_bot=5-16-8",
                                     "--arch_mlp_top=16-1",
@@ -85,7 +85,7 @@ std::vector<std::string> ModelFlags(size_t optimizer) {
 
 TrainResult TrainCase(const Case& c) {
   TrainRun run{.ranks = static_cast<uint32_t>(c[kPs] + 1 + c[kWorker] + 1),
-               .flags = ModelFlags(c[kOptimizer])};
+               .flags = ExactnessModelFlags(c[kOptimizer])};
   run.flags.push_back(fmt::format("--ps={}", kPsNodes[c[kPs]]));
   run.flags.push_back(fmt::format("--shards={}", kShards[c[kShard]]));
   run.flags.push_back(fmt::format("--cache_ratio={}", kCache[c[kCached]]));
@@ -98,7 +98,7 @@ TrainResult TrainCase(const Case& c) {
 TEST(Exactness, CrossLayersTrainTheSameOnAnyPlan) {
   std::vector<TrainResult> results;
   for (const uint32_t ps : {1u, 2u}) {
-    TrainRun run{.ranks = ps + 1, .flags = ModelFlags(1)};
+    TrainRun run{.ranks = ps + 1, .flags = ExactnessModelFlags(1)};
     run.flags.insert(run.flags.end(), {fmt::format("--ps={}", ps), "--arch_interaction_op=dcn",
                                        "--dcn_num_layers=2", "--dcn_low_rank_dim=4"});
     results.push_back(Train(std::move(run)));
@@ -148,7 +148,7 @@ TEST_P(ExactnessOver, PlansAndCachesAreBitIdenticalAndWorkersAgree) {
   for (uint32_t workers = 1; workers <= 3; ++workers) {
     SCOPED_TRACE(fmt::format("simulated, {} workers", workers));
     const TrainResult simulated = SimulateTrain(
-        ModelFlags(GetParam()),
+        ExactnessModelFlags(GetParam()),
         {.seed = 4 + workers, .shards = 1 + workers, .workers = workers, .cache_ratio = 0.05});
     EXPECT_EQ(simulated.losses, references[workers - 1].losses);
     EXPECT_EQ(simulated.digest, references[workers - 1].digest);

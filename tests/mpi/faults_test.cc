@@ -29,7 +29,7 @@ constexpr uint32_t kExchangeMs = kRpcMs + 5000;
 // For mpirun to end a run (it waits a second before it kills) and for a loaded machine.
 constexpr milliseconds kToEnd(20000);
 
-std::string HostName() {
+std::string OwnHostName() {
   char name[256] = {};
   gethostname(name, sizeof(name) - 1);
   return name;
@@ -96,7 +96,7 @@ class Faults : public testing::Test {
     return result;
   }
 
-  const std::string host_ = HostName();
+  const std::string host_ = OwnHostName();
   TempDir tmp_;
 };
 
@@ -414,6 +414,58 @@ TEST_F(OwnServer, EndsInOrderOnSigtermAlsoInTheMiddleOfAJob) {
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_THAT(result.err, ContainsRegex("(pull|push) of step [0-9]+ to shard 0 of PS node 0"));
   ExpectNothingLeft();
+}
+
+// ---- Keys of servers of their own
+// -----------------------------------------------------------------
+
+TEST_F(OwnServer, WithAnotherKeyTellsTheWorkerAtOnceAndGoesOn) {
+  const std::string its = "--key_file=" + (tmp_ / "its-key");
+  StartServer({its});
+  for (const uint32_t ranks : {0u, 2u}) {
+    const ProcessResult refused =
+        RunCommand(TrainThere({"--key_file=" + (tmp_ / "another-key")}, ranks));
+    EXPECT_EQ(refused.exit_code, 2) << refused.Describe();
+    EXPECT_LT(refused.seconds, kToEnd.count() / 1e3);
+    EXPECT_THAT(refused.err, HasSubstr(endpoint_ + " refused this process's key"));
+    EXPECT_THAT(refused.err, HasSubstr("--key_file"));
+  }
+  const ProcessResult encrypted = RunCommand(TrainThere({its, "--encrypt"}));
+  EXPECT_EQ(encrypted.exit_code, 2) << encrypted.Describe();
+  EXPECT_THAT(encrypted.err, HasSubstr("--encrypt"));
+  EXPECT_EQ(RunCommand(TrainThere({its})).exit_code, 0);
+}
+
+TEST_F(OwnServer, WithoutAKeyDoesNotStartUnlessItIsOpen) {
+  Command homeless{.arguments = {ROWHOUSE_BINARY, "ps", "--listen=tcp://127.0.0.1:0"},
+                   .environment = {{"HOME", ""}}};
+  const ProcessResult refused = RunCommand(InTmp(homeless));
+  EXPECT_EQ(refused.exit_code, 2) << refused.Describe();
+  EXPECT_THAT(refused.err, HasSubstr("no key: HOME is not set"));
+  EXPECT_THAT(refused.err, HasSubstr("--open"));
+  EXPECT_THAT(refused.out, testing::Not(HasSubstr("listening")));
+
+  StartServer({"--open"});
+  const ProcessResult with_key = RunCommand(TrainThere());
+  EXPECT_EQ(with_key.exit_code, 2) << with_key.Describe();
+  EXPECT_THAT(with_key.err, HasSubstr("do not agree on keys"));
+  EXPECT_EQ(RunCommand(TrainThere({"--open"})).exit_code, 0);
+}
+
+TEST_F(OwnServer, ReadsRowsForAJobWhereItsOperatorSaid) {
+  const std::string model = "--model_dir=" + (tmp_ / "model");
+  StartServer({"--row_dir=" + (tmp_ / "rows")});
+  const ProcessResult saved = RunCommand(TrainThere({model}));
+  ASSERT_EQ(saved.exit_code, 0) << saved.Describe();
+
+  StartServer({"--row_dir=" + (tmp_ / "other")});
+  const ProcessResult refused = RunCommand(TrainThere({model, "--load"}));
+  EXPECT_EQ(refused.exit_code, 2) << refused.Describe();
+  EXPECT_THAT(refused.err, HasSubstr("start rowhouse ps with --read_dirs=DIRECTORY"));
+
+  StartServer({"--row_dir=" + (tmp_ / "other"), "--read_dirs=" + (tmp_ / "rows")});
+  const ProcessResult loaded = RunCommand(TrainThere({model, "--load"}));
+  EXPECT_EQ(loaded.exit_code, 0) << loaded.Describe();
 }
 
 }  // namespace

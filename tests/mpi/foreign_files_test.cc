@@ -3,7 +3,6 @@
 #include <fstream>
 #include <sstream>
 
-#include "common/digest.h"
 #include "common/durable_file.h"
 #include "launch/model/manifest.h"
 #include "ps/store/directory_state.h"
@@ -133,24 +132,112 @@ TEST_F(ForeignFiles, RowsOfABranchOfTheModelAreRefused) {
   EXPECT_THAT(loaded.err, HasSubstr("holds other rows than the manifest"));
 }
 
-TEST_F(ForeignFiles, NoLineOfTheConfigCanBeChanged) {
-  const std::string text = ReadFile(dir_ / "model/config.yaml").value();
-  std::istringstream lines(text);
-  int changed = 0;
-  for (std::string line; std::getline(lines, line);) {
-    const size_t colon = line.find(": ");
-    if (colon == line.npos || line.find_first_not_of(' ') == colon || line.find('#') < colon) {
-      continue;
+// Every value is changed in tests/launch/changed_values_test.cc, by function; here a choice of
+// them, each for another verb.
+TEST_F(ForeignFiles, NoVerbTakesAChangedValue) {
+  const std::vector<std::vector<std::string>> verbs = {
+      {"eval"},
+      {"predict", "--out=" + dir_ / "scores"},
+      {"ckpt", "export", "--out=" + dir_ / "export"},
+      {"train", "--load", "--nepochs=2"},
+      {"ckpt", "verify"}};
+  size_t changed = 0;
+  for (const std::string name : {"manifest.json", "config.yaml"}) {
+    const std::string text = ReadFile(dir_ / "model/" + name).value();
+    std::istringstream lines(text);
+    size_t line_number = 0;
+    for (std::string line; std::getline(lines, line);) {
+      const size_t colon = line.find(": ");
+      const bool is_value = colon != line.npos && !line.ends_with("[") && !line.ends_with("{");
+      if (!is_value || ++line_number % 7 != 1) continue;
+      std::string other = text;
+      other.replace(text.find(line), line.size(),
+                    line.substr(0, colon + 2) + "7" + (line.ends_with(",") ? "," : ""));
+      if (other == text) continue;
+      std::ofstream(dir_ / "model/" + name) << other;
+      const ProcessResult refused = Run(verbs[changed++ % verbs.size()]);
+      EXPECT_NE(refused.exit_code, 0) << line << refused.Describe();
+      EXPECT_EQ(refused.signal, 0);
+      EXPECT_THAT(refused.err + refused.out, HasSubstr(name)) << line << refused.Describe();
+      EXPECT_FALSE(fs::exists(dir_ / "scores"));
+      EXPECT_FALSE(fs::exists(dir_ / "export"));
+      PutBack();
     }
-    std::string other = text;
-    other.replace(text.find(line), line.size(), line.substr(0, colon + 2) + "7");
-    if (other == text || ++changed % 7 != 1) continue;  // A covering choice of them.
-    std::ofstream(dir_ / "model/config.yaml") << other;
-    const ProcessResult evaluated = Run({"eval"});
-    EXPECT_NE(evaluated.exit_code, 0) << line << evaluated.Describe();
-    EXPECT_THAT(evaluated.err, HasSubstr("config.yaml")) << line;
   }
-  EXPECT_GT(changed, 20);
+  EXPECT_GT(changed, 20u);
+}
+
+// The manifest of a checkpoint names its parts, whoever reads it.
+TEST_F(ForeignFiles, APartOfABranchOfTheModelIsRefused) {
+  const std::vector<std::string> saves = {"--load", "--nepochs=2", "--save_every=30"};
+  auto branch = saves;
+  branch.push_back("--learning_rate=0.5");
+  ASSERT_EQ(TrainInto("model", branch).exit_code, 0);
+  fs::rename(dir_ / "model", dir_ / "branch");
+  PutBack();
+  ASSERT_EQ(TrainInto("model", saves).exit_code, 0);
+  const std::string checkpoint = dir_ / "model/checkpoints/step-30";
+  const std::string part = "rows/checkpoints/step-30/shard-0000";
+  const auto evaluated = [&] {
+    return RunCommand({.arguments = {ROWHOUSE_BINARY, "eval", "--model_dir=" + checkpoint}});
+  };
+  ASSERT_EQ(evaluated().exit_code, 0) << evaluated().Describe();
+  EXPECT_THAT(evaluated().err, HasSubstr("no model digest, as it was saved in mid-run"));
+  EXPECT_THAT(Run({"ckpt", "verify"}).out, HasSubstr("computed now"));
+  fs::remove_all(dir_ / "model/" + part);
+  fs::copy(dir_ / "branch/" + part, dir_ / "model/" + part, fs::copy_options::recursive);
+  const ProcessResult refused = evaluated();
+  EXPECT_EQ(refused.exit_code, 1) << refused.Describe();
+  EXPECT_THAT(refused.err, HasSubstr("step-30/shard-0000 is not the part that was made"));
+}
+
+// Whoever takes another save in its place says so.
+TEST_F(ForeignFiles, ACheckpointWithoutItsManifestIsNamed) {
+  ASSERT_EQ(TrainInto("model", {"--load", "--nepochs=2", "--save_every=30", "--keep=1"}).exit_code,
+            0);
+  fs::remove(dir_ / "model/checkpoints/step-40/manifest.json");
+  const std::string said = "step-40 is not whole, and left out: its manifest.json is gone";
+  const ProcessResult evaluated = Run({"eval"});
+  EXPECT_EQ(evaluated.exit_code, 0) << evaluated.Describe();
+  EXPECT_THAT(evaluated.err, HasSubstr(said));
+  EXPECT_THAT(Run({"ckpt", "verify"}).out, HasSubstr("its manifest.json is gone"));
+  const TrainResult loaded = TrainInto("model", {"--load", "--nepochs=3"});
+  EXPECT_EQ(loaded.exit_code, 0);
+  EXPECT_THAT(loaded.err, HasSubstr(said));
+}
+
+// MovieLens' ids of pairs depend on the movies of the data that the model was trained on.
+TEST_F(ForeignFiles, MoviesBesideTheScoredFileMoveNoIds) {
+  std::string ratings;
+  for (int i = 0; i < 400; ++i) {
+    const int user = i % 20 + 1, movie = i * 7 % 30 + 1;
+    ratings += fmt::format("{}::{}::{}::{}\n", user, movie, (user * movie) % 5 + 1, 900 + i);
+  }
+  fs::create_directory(dir_ / "ml");
+  ASSERT_OK(WriteFileDurably(dir_ / "ml/ratings.dat", ratings));
+  const std::string movies = "1::One (1987)::Drama\n30::Thirty (1999)::Comedy\n";
+  ASSERT_OK(WriteFileDurably(dir_ / "ml/movies.dat", movies));
+  ASSERT_OK(WriteFileDurably(dir_ / "ml.yaml",
+                             "model: {arch_sparse_feature_size: 4, arch_mlp_bot: 1-4,"
+                             " arch_mlp_top: 8-1, loss_function: bce}\n"
+                             "training: {learning_rate: 0.3, mini_batch_size: 10, nepochs: 5}\n"
+                             "schema: {format: movielens, label: {column: rating, rule: \">= 4\"},"
+                             " categorical: [{name: user_item, token: integer, ids: modulo}]}\n"
+                             "tables: {list: [{name: user_item, rows: 600}]}\n"));
+  const ProcessResult trained = RunCommand(
+      {.arguments = {ROWHOUSE_BINARY, "train", "--config=" + dir_ / "ml.yaml",
+                     "--data=" + dir_ / "ml/ratings.dat", "--model_dir=" + dir_ / "movies"}});
+  ASSERT_EQ(trained.exit_code, 0) << trained.Describe();
+  const auto scores = [&] {
+    return RunCommand({.arguments = {ROWHOUSE_BINARY, "predict", "--model_dir=" + dir_ / "movies",
+                                     "--data=" + dir_ / "ml/ratings.dat", "--out=-"}});
+  };
+  const ProcessResult before = scores();
+  ASSERT_EQ(before.exit_code, 0) << before.Describe();
+  ASSERT_OK(WriteFileDurably(dir_ / "ml/movies.dat", movies + "77::New (2020)::Drama\n"));
+  EXPECT_EQ(scores().out, before.out) << scores().Describe();
+  fs::remove(dir_ / "ml/movies.dat");
+  EXPECT_EQ(scores().out, before.out) << scores().Describe();
 }
 
 TEST_F(ForeignFiles, SettingsThatWouldChangeScoresAreRefusedByName) {
@@ -222,47 +309,64 @@ TEST_F(ForeignFiles, VerifyNamesFileTableAndShardAndACompactedModelIsWhole) {
               testing::AllOf(HasSubstr("shard 1"), HasSubstr(file), HasSubstr("table")));
 }
 
-// As version 2 listed its files. It names no rows, and compacting them changes nothing in it.
-TEST_F(ForeignFiles, AnOlderModelIsReadAndCompacted) {
-  const Manifest manifest = ReadManifest(dir_ / "model").value();
+// A manifest without digests of files, rows and itself could name any tables.
+TEST_F(ForeignFiles, AModelOfAnEarlierVersionIsRefused) {
   auto json = nlohmann::json::parse(ReadFile(dir_ / "model/manifest.json").value());
-  const auto digest_64 = [this](const ModelFile& file) {
-    Digester digester;
-    digester.Add(ReadFile(dir_ / "model/" + file.file).value());
-    return digester.hex_64();
-  };
-  for (const char* key : {"xxh3_128_of_the_above", "files", "dense_digest"}) json.erase(key);
+  json.erase("xxh3_128_of_the_above");
   json["format_version"] = 2;
-  json["dense"] = {{"file", manifest.dense.file},
-                   {"floats", manifest.dense.bytes / sizeof(float)},
-                   {"xxh3_64", digest_64(manifest.dense)}};
-  json["curve"] = {{"file", manifest.curve.file}, {"xxh3_64", digest_64(manifest.curve)}};
-  for (auto& shard : json["shards"]) shard.erase("rows_xxh3_128");
-  const std::string older = json.dump(1) + "\n";
-  ASSERT_OK(WriteFileDurably(dir_ / "model/manifest.json", older));
+  ASSERT_OK(WriteFileDurably(dir_ / "model/manifest.json", json.dump(1) + "\n"));
   for (const std::vector<std::string>& command : std::vector<std::vector<std::string>>{
-           {"eval"}, {"ckpt", "compact"}, {"eval"}, {"ckpt", "verify"}}) {
-    const ProcessResult result = Run(command);
-    EXPECT_EQ(result.exit_code, 0) << result.Describe();
+           {"eval"}, {"ckpt", "compact"}, {"train", "--load", "--nepochs=2"}}) {
+    const ProcessResult refused = Run(command);
+    EXPECT_EQ(refused.exit_code, 2) << refused.Describe();
+    EXPECT_THAT(refused.err, HasSubstr("is of an earlier build"));
   }
-  EXPECT_EQ(ReadFile(dir_ / "model/manifest.json").value(), older);
-  EXPECT_EQ(TrainInto("model", {"--load", "--nepochs=2"}).exit_code, 0);
 }
 
 // What a kill leaves: neither the manifest nor the shard's directory says which rows these are.
-TEST_F(ForeignFiles, ACompactionThatWasCutOffLosesNothing) {
+TEST_F(ForeignFiles, ACompactionThatWasCutOffLosesNothingAndTakesNoOtherRows) {
   Manifest manifest = ReadManifest(dir_ / "model").value();
   ASSERT_FALSE(manifest.shards[0].stamp.empty());
   manifest.shards[0].stamp.clear();
   ASSERT_OK(WriteManifest(dir_ / "model", manifest));
-  ASSERT_OK(WriteState(dir_ / "model/rows/shard-0000", {.is_clean = true, .step = 20}));
-  const ProcessResult evaluated = Run({"eval"});
-  EXPECT_EQ(evaluated.exit_code, 0);
-  EXPECT_THAT(evaluated.err, HasSubstr("ckpt compact was cut off; run it again"));
-  EXPECT_EQ(Run({"ckpt", "compact"}).exit_code, 0);
-  EXPECT_FALSE(ReadManifest(dir_ / "model").value().shards[0].stamp.empty());
-  EXPECT_THAT(Run({"eval"}).err, testing::Not(HasSubstr("cut off")));
+  const std::string shard = dir_ / "model/rows/shard-0000";
+  ASSERT_OK(WriteState(shard, {.is_clean = true, .step = 20}));
+  const auto expect_refused = [&] {
+    for (const std::vector<std::string>& command : std::vector<std::vector<std::string>>{
+             {"eval"}, {"ckpt", "stats"}, {"ckpt", "export", "--out=" + dir_ / "export"}}) {
+      const ProcessResult refused = Run(command);
+      EXPECT_EQ(refused.exit_code, 2) << refused.Describe();
+      EXPECT_THAT(refused.err, HasSubstr("as ckpt compact was cut off; run rowhouse ckpt compact"));
+    }
+    EXPECT_EQ(TrainInto("model", {"--load", "--nepochs=2"}).exit_code, 2);
+  };
+  expect_refused();
+  EXPECT_EQ(Run({"ckpt", "verify"}).exit_code, 0) << "by the rows digest";
+  fs::rename(shard, dir_ / "mine");
+  fs::copy(dir_ / "mine", shard, fs::copy_options::recursive);
+  fs::remove_all(shard + "/rows");
+  const auto over = fs::copy_options::recursive | fs::copy_options::overwrite_existing;
+  fs::copy(dir_ / "sibling/rows/shard-0000/rows", shard + "/rows", over);
+  fs::copy(dir_ / "sibling/rows/shard-0000/STATE.json", shard + "/STATE.json", over);
+  expect_refused();
+  EXPECT_EQ(Run({"ckpt", "verify"}).exit_code, 1);
+  const ProcessResult compacted = Run({"ckpt", "compact"});
+  EXPECT_EQ(compacted.exit_code, 1) << compacted.Describe();
+  EXPECT_THAT(compacted.err, HasSubstr("the digest of all rows is"));
+  expect_refused();
+  fs::remove_all(shard);
+  fs::rename(dir_ / "mine", shard);
+  const ProcessResult again = Run({"ckpt", "compact"});
+  EXPECT_EQ(again.exit_code, 0) << again.Describe();
+  EXPECT_EQ(Run({"eval"}).exit_code, 0);
   EXPECT_EQ(Run({"ckpt", "verify"}).exit_code, 0);
+
+  // Of a run that was killed before it had the digest of its rows.
+  Manifest undigested = ReadManifest(dir_ / "model").value();
+  undigested.rows_digest.clear();
+  ASSERT_OK(WriteManifest(dir_ / "model", undigested));
+  EXPECT_EQ(Run({"ckpt", "compact"}).exit_code, 0);
+  EXPECT_EQ(ReadManifest(dir_ / "model").value().rows_digest, manifest.rows_digest);
 }
 
 }  // namespace

@@ -16,12 +16,6 @@ using testing::HasSubstr;
 const std::vector<std::string> kDay1 = {"--data_size=390"};
 const std::vector<std::string> kDay2 = {"--data_size=310", "--zipf_exponent=1.2"};
 
-using Flags = std::vector<std::string>;
-Flags operator+(Flags left, const Flags& right) {
-  left.insert(left.end(), right.begin(), right.end());
-  return left;
-}
-
 class GoingOn : public testing::Test {
  protected:
   TrainResult TrainIn(const std::string& model, uint32_t workers, const Flags& flags) {
@@ -80,6 +74,27 @@ TEST_F(GoingOn, TwoDaysInPartsAreTheTwoDaysThatNeverStopped) {
   }
 }
 
+// Whatever became of the original: its rows have gone on, or have another name.
+TEST_F(GoingOn, ACopiedOrMovedModelGoesOnWithItsOwnRows) {
+  for (const std::string save : {"0", "4"}) {
+    SCOPED_TRACE(save);
+    const Flags go_on = kDay1 + Flags{"--load", "--save_every=" + save, "--nepochs=2"};
+    const auto path = [&](const std::string& name) { return dir_ / (name + save); };
+    ASSERT_TRAINED(TrainIn("model" + save, 1, kDay1 + Flags{"--save_every=" + save}));
+    std::filesystem::copy(path("model"), path("copy"), std::filesystem::copy_options::recursive);
+    const TrainResult original = TrainIn("model" + save, 1, go_on);
+    ASSERT_TRAINED(original);
+    const TrainResult copied = TrainIn("copy" + save, 1, go_on);
+    ASSERT_TRAINED(copied);
+    EXPECT_EQ(copied.digest, original.digest);
+
+    std::filesystem::rename(path("model"), path("moved"));
+    const TrainResult moved = TrainIn("moved" + save, 1, go_on + Flags{"--nepochs=3"});
+    ASSERT_TRAINED(moved);
+    EXPECT_EQ(moved.digest, TrainIn("copy" + save, 1, go_on + Flags{"--nepochs=3"}).digest);
+  }
+}
+
 TEST_F(GoingOn, TheSameDataUnderAnotherSplitBeginAnew) {
   ASSERT_TRAINED(TrainIn("model", 1, kDay1 + Flags{"--stop_after_steps=4"}));
   const TrainResult other =
@@ -122,12 +137,13 @@ TEST_F(GoingOn, WhatMayNotChangeIsRefusedAndNothingHappens) {
                                  HasSubstr("numpy_rand_seed 7 (was 123)")));
   EXPECT_TRUE(refused.losses.empty());
 
-  // A file of settings that was edited is found out, unless nothing needs it.
+  // A file of settings that was edited is found out, whatever is given.
   std::ofstream(dir_ / "model/config.yaml") << "{}\n";
-  const TrainResult unknown = TrainIn("model", 1, kDay1 + Flags{"--load", "--optimizer=sgd"});
-  EXPECT_EQ(unknown.exit_code, 2);
-  EXPECT_THAT(unknown.err, HasSubstr("config.yaml is not the file that was saved"));
-  ASSERT_TRAINED(TrainIn("model", 1, kDay1 + Flags{"--load"}));
+  for (const Flags& more : {Flags{"--load", "--optimizer=sgd"}, Flags{"--load"}}) {
+    const TrainResult edited = TrainIn("model", 1, kDay1 + more);
+    EXPECT_EQ(edited.exit_code, 1);
+    EXPECT_THAT(edited.err, HasSubstr("config.yaml is not the file that was saved"));
+  }
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ using testing::HasSubstr;
 using testing::Not;
 
 // 390 samples: 10 steps an epoch, the last one smaller; a cache that evicts.
-std::vector<std::string> ModelFlags() {
+std::vector<std::string> HostsModelFlags() {
   return {"--arch_embedding_size=500-40-3-800",
           "--arch_sparse_feature_size=8",
           "--arch_mlp_bot=5-16-8",
@@ -38,7 +38,7 @@ class Hosts : public testing::Test {
   void SetUp() override {
     if (!hosts_.why_not().empty()) GTEST_SKIP() << "hosts: " << hosts_.why_not();
     std::vector<std::string> print = {ROWHOUSE_BINARY, "train", "--print_config"};
-    for (const std::string& flag : ModelFlags()) print.push_back(flag);
+    for (const std::string& flag : HostsModelFlags()) print.push_back(flag);
     std::ofstream(dir_ / "config.yaml") << RunCommand({.arguments = print}).out;
   }
 
@@ -104,7 +104,7 @@ class Hosts : public testing::Test {
 #define ASSERT_TRAINED(result) ASSERT_EQ((result).exit_code, 0) << (result).Describe()
 
 TEST_F(Hosts, TrainSaveAndLoadOverTwoGivesTheBitsOfOne) {
-  std::vector<std::string> flags = ModelFlags();
+  std::vector<std::string> flags = HostsModelFlags();
   flags.insert(flags.end(), {"--ps=2", "--row_dir=" + dir_ / "whole_rows"});
   const TrainResult whole = Train({.ranks = 4, .flags = flags});
   ASSERT_TRAINED(whole);

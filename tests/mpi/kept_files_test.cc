@@ -105,6 +105,32 @@ TEST_F(KeptFiles, OneModelHasOneRun) {
   EXPECT_EQ(after.exit_code, 0) << after.Describe();
 }
 
+TEST_F(KeptFiles, AFolderOfTheUsersFilesStaysAsItWas) {
+  fs::create_directory(dir_ / "project");
+  const std::vector<std::string> mine = {"config.yaml", "report.json",  "manifest.json",
+                                         "dense-1.bin", "curve-7.json", "data-clicks-2024.bin"};
+  for (const std::string& name : mine) std::ofstream(dir_ / "project/" + name) << "{}";
+  for (const char* how : {"--nepochs=1", "--overwrite", "--load"}) {
+    Command command =
+        TrainCommand({.flags = Flags({"--data_size=2000", "--model_dir=project", how})});
+    command.directory = dir_.path();
+    const ProcessResult refused = RunCommand(command);
+    EXPECT_EQ(refused.exit_code, 2) << refused.Describe();
+    EXPECT_THAT(refused.err, HasSubstr("but no model of Rowhouse"));
+  }
+  for (const std::string& name : mine) EXPECT_EQ(ReadText(dir_ / "project/" + name), "{}");
+  const auto entries = fs::directory_iterator(dir_ / "project");
+  EXPECT_EQ(std::distance(fs::begin(entries), fs::end(entries)), std::ssize(mine));
+}
+
+TEST_F(KeptFiles, AModelWhoseLockIsALinkIsNotTrainedInto) {
+  fs::create_directory(dir_ / "m");
+  fs::create_symlink("X", dir_ / "m/run.lock");
+  const TrainResult refused = TrainInto("m", {"--data_size=2000", "--save_every=20"});
+  EXPECT_EQ(refused.exit_code, 2) << refused.Describe();
+  EXPECT_THAT(refused.err, HasSubstr("nothing would keep another run away"));
+}
+
 TEST_F(KeptFiles, TwoPredictionsIntoOneFileDoNotMixAndNoneGoesIntoAModel) {
   ASSERT_EQ(TrainInto("m", {"--data_size=20000"}).exit_code, 0);
   const std::vector<std::string> predict = {"predict", "--model_dir=m", "--out=s.tsv"};
@@ -136,6 +162,18 @@ TEST_F(KeptFiles, ALimitOnTheSizeOfFilesIsTold) {
   EXPECT_EQ(result.exit_code, 1) << result.Describe();
   EXPECT_THAT(result.err, HasSubstr("File too large, by the limit of the shell (ulimit -f)"));
   EXPECT_FALSE(fs::exists(dir_ / "s.tsv"));
+
+  // Rows are written by RocksDB.
+  Command train =
+      TrainCommand({.flags = {"--arch_embedding_size=100000-20000", "--arch_sparse_feature_size=16",
+                              "--arch_mlp_bot=4-16", "--arch_mlp_top=8-1", "--mini_batch_size=128",
+                              "--data_generation=synthetic", "--data_size=40000", "--cache_mb=1",
+                              "--model_dir=large"},
+                    .directory = dir_.path()});
+  train.arguments.insert(train.arguments.begin(), {"prlimit", "--fsize=300000"});
+  const ProcessResult trained = RunCommand(train);
+  EXPECT_EQ(trained.exit_code, 1) << trained.Describe();
+  EXPECT_THAT(trained.err, HasSubstr("File too large, by the limit of the shell (ulimit -f)"));
 }
 
 }  // namespace

@@ -16,37 +16,33 @@ namespace {
 
 using testing::ContainsRegex;
 
-constexpr std::array kPsNodes = {1u, 2u, 3u};
-constexpr std::array kShards = {1u, 2u, 4u};
-constexpr std::array kCache = {"0.01", "1"};
-constexpr std::array kWorkers = {1u, 2u, 3u};
+constexpr std::array kKindsPsNodes = {1u, 2u, 3u};
+constexpr std::array kKindsShards = {1u, 2u, 4u};
+constexpr std::array kKindsCache = {"0.01", "1"};
+constexpr std::array kKindsWorkers = {1u, 2u, 3u};
 // How the poolings are dealt to the tables: each table has each of them in one.
 constexpr size_t kRotations = 3;
 
-enum Factor { kOptimizer, kRotation, kPs, kShard, kCached, kWorker };
+enum KindsFactor { kOptimizer, kRotation, kPs, kShard, kCached, kWorker };
 
 FactorLevels LevelCounts() {
-  return {Optimizers().Names().size(),
-          kRotations,
-          kPsNodes.size(),
-          kShards.size(),
-          kCache.size(),
-          kWorkers.size()};
+  return {Optimizers().Names().size(), kRotations,         kKindsPsNodes.size(),
+          kKindsShards.size(),         kKindsCache.size(), kKindsWorkers.size()};
 }
 
 std::vector<FactorLevels> KindsCases() {
   return CoveringCases({}, AllCases(LevelCounts()), /*strength=*/2);
 }
 
-std::string Name(const FactorLevels& c) {
+std::string KindsName(const FactorLevels& c) {
   return fmt::format("{} poolings {} PS {} shards {} cache {} workers {}",
-                     Optimizers().Names()[c[kOptimizer]], c[kRotation], kPsNodes[c[kPs]],
-                     kShards[c[kShard]], kCache[c[kCached]], kWorkers[c[kWorker]]);
+                     Optimizers().Names()[c[kOptimizer]], c[kRotation], kKindsPsNodes[c[kPs]],
+                     kKindsShards[c[kShard]], kKindsCache[c[kCached]], kKindsWorkers[c[kWorker]]);
 }
 
 TEST(Kinds, TheCasesCoverEveryPair) {
   const std::vector<FactorLevels> cases = KindsCases();
-  for (const FactorLevels& c : cases) fmt::print("{}\n", Name(c));
+  for (const FactorLevels& c : cases) fmt::print("{}\n", KindsName(c));
   EXPECT_EQ(CombinationsOfAll(cases, 2), CombinationsOfAll(AllCases(LevelCounts()), 2));
   EXPECT_LE(cases.size(), 40u);
 }
@@ -63,10 +59,10 @@ class KindsUnderMpirun : public testing::TestWithParam<std::string> {
  protected:
   TrainResult TrainCase(const FactorLevels& c, const std::string& config) {
     const TempDir rows;
-    return Train({.ranks = kPsNodes[c[kPs]] + kWorkers[c[kWorker]],
-                  .flags = {"--config=" + config, fmt::format("--ps={}", kPsNodes[c[kPs]]),
-                            fmt::format("--shards={}", kShards[c[kShard]]),
-                            fmt::format("--cache_ratio={}", kCache[c[kCached]]),
+    return Train({.ranks = kKindsPsNodes[c[kPs]] + kKindsWorkers[c[kWorker]],
+                  .flags = {"--config=" + config, fmt::format("--ps={}", kKindsPsNodes[c[kPs]]),
+                            fmt::format("--shards={}", kKindsShards[c[kShard]]),
+                            fmt::format("--cache_ratio={}", kKindsCache[c[kCached]]),
                             "--row_dir=" + rows.path(), "--rpc_deadline_ms=40000"}});
   }
 
@@ -76,14 +72,14 @@ class KindsUnderMpirun : public testing::TestWithParam<std::string> {
 TEST_P(KindsUnderMpirun, AreBitIdenticalToTheSimulatedCluster) {
   for (const FactorLevels& c : KindsCases()) {
     if (Optimizers().Names()[c[kOptimizer]] != GetParam()) continue;
-    SCOPED_TRACE(Name(c));
+    SCOPED_TRACE(KindsName(c));
     const std::string config = WriteAllKindsYaml(dir_ / "all_kinds.yaml", GetParam(), c[kRotation]);
     const TrainResult result = TrainCase(c, config);
     ASSERT_EQ(result.exit_code, 0) << result.Describe();
     ASSERT_EQ(result.losses.size(), kAllKindsSteps) << result.Describe();
     EXPECT_EQ(result.OverShards("rows_evicted") > 0, c[kCached] == 0);
     const TrainResult simulated =
-        SimulateTrain({"--config=" + config}, {.workers = kWorkers[c[kWorker]]});
+        SimulateTrain({"--config=" + config}, {.workers = kKindsWorkers[c[kWorker]]});
     EXPECT_EQ(result.losses, simulated.losses);
     EXPECT_EQ(result.digest, simulated.digest);
     EXPECT_NE(result.losses.front(), result.losses.back());

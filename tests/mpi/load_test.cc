@@ -18,7 +18,7 @@ using testing::AllOf;
 using testing::HasSubstr;
 
 // 390 samples: 10 steps an epoch, the last one smaller; a cache that evicts.
-std::vector<std::string> ModelFlags() {
+std::vector<std::string> LoadModelFlags() {
   return {"--arch_embedding_size=500-40-3-800",
           "--arch_sparse_feature_size=8",
           "--arch_mlp_bot=5-16-8",
@@ -33,7 +33,7 @@ std::vector<std::string> ModelFlags() {
           "--cache_ratio=0.1"};
 }
 
-std::string ReadAll(const std::string& path) {
+std::string ReadAllLoad(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), {}};
 }
@@ -47,7 +47,7 @@ class Load : public testing::Test {
   };
 
   static TrainRun Run(Cluster cluster, const std::vector<std::string>& flags) {
-    TrainRun run{.ranks = cluster.ps + 2, .flags = ModelFlags()};
+    TrainRun run{.ranks = cluster.ps + 2, .flags = LoadModelFlags()};
     run.flags.push_back(fmt::format("--ps={}", cluster.ps));
     run.flags.push_back(fmt::format("--shards={}", cluster.shards));
     run.flags.insert(run.flags.end(), flags.begin(), flags.end());
@@ -65,7 +65,7 @@ class Load : public testing::Test {
 
   std::string DenseBytes(const std::string& model) {
     const auto manifest = nlohmann::json::parse(std::ifstream(dir_ / model + "/manifest.json"));
-    return ReadAll(dir_ / model + "/" + manifest.at("files")[1].at("file").get<std::string>());
+    return ReadAllLoad(dir_ / model + "/" + manifest.at("files")[1].at("file").get<std::string>());
   }
 
   TempDir dir_;
@@ -339,12 +339,12 @@ TEST_F(Load, AnotherModelsRowsStayThoughTheirStateIsDamaged) {
   const auto files_of_b = [this] {
     std::map<std::string, std::string> files;
     for (const auto& entry : std::filesystem::recursive_directory_iterator(dir_ / "b_rows")) {
-      if (entry.is_regular_file()) files[entry.path()] = ReadAll(entry.path());
+      if (entry.is_regular_file()) files[entry.path()] = ReadAllLoad(entry.path());
     }
     return files;
   };
   const std::string state = dir_ / "b_rows/shard-0000/STATE.json";
-  const std::string whole = ReadAll(state);
+  const std::string whole = ReadAllLoad(state);
   std::string damaged = whole;
   damaged.at(damaged.size() / 2) ^= 0x10;
   std::ofstream(state, std::ios::binary) << damaged;
@@ -420,7 +420,7 @@ TEST_F(Load, AModelIsKeptWhenTheRunThatWasToReplaceItCannotStart) {
 TEST_F(Load, AManifestWithATableFewerIsToldFromTheModel) {
   ASSERT_TRAINED(TrainIn("model", "rows", {}, {"--stop_after_steps=2"}));
   const std::string path = dir_ / "model/manifest.json";
-  auto manifest = nlohmann::json::parse(ReadAll(path));
+  auto manifest = nlohmann::json::parse(ReadAllLoad(path));
   manifest["tables"].erase(3);
   auto& slices = manifest["plan"]["slices"];
   for (size_t i = slices.size(); i-- > 0;) {
@@ -448,7 +448,7 @@ void PrintTo(const SignalCase& c, std::ostream* out) { *out << c.name; }
 class StoppedBySignal : public Load, public testing::WithParamInterface<SignalCase> {
  protected:
   TrainRun RunIn(const std::string& model, const std::vector<std::string>& flags) {
-    TrainRun run{.ranks = GetParam().ranks, .flags = ModelFlags()};
+    TrainRun run{.ranks = GetParam().ranks, .flags = LoadModelFlags()};
     run.flags.insert(run.flags.end(), {"--nepochs=100", "--model_dir=" + dir_ / model});
     run.flags.insert(run.flags.end(), flags.begin(), flags.end());
     return run;

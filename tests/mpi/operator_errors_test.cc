@@ -130,6 +130,23 @@ TEST_F(OperatorErrors, RowsAndModelsOfAnotherRunAreRefused) {
                 {"rows/shard-0000", "--row_dir"});
 }
 
+// Checkpoints of the model and their parts would have the same names.
+TEST_F(OperatorErrors, CheckpointsOfModelAndRowsInOnePlaceAreRefused) {
+  std::filesystem::create_directories(dir_ / "linked");
+  std::filesystem::create_directory_symlink(".", dir_ / "linked/rows");
+  ExpectRefused(
+      RunCommand(CommandOf({"train", "--data_size=1", "--model_dir=linked", "--save_every=1"})),
+      {"--model_dir=linked", "linked/rows", "--row_dir of its own"});
+  const auto train = [&](std::vector<std::string> flags) {
+    flags.insert(flags.begin(),
+                 {"train", "--data_size=1", "--model_dir=model", "--row_dir=model/"});
+    return RunCommand(CommandOf(flags));
+  };
+  ExpectRefused(train({"--save_every=1"}), {"--row_dir of its own"});
+  EXPECT_EQ(train({}).exit_code, 0);
+  ExpectRefused(train({"--save_every=1", "--load"}), {"--row_dir of its own"});
+}
+
 TEST_F(OperatorErrors, RanksThatWereGivenDifferentFlagsAreNamed) {
   const auto run = [&](const std::string& flag) {
     Command command = CommandOf({"train", "--data_size=1"}, Mpirun(1));

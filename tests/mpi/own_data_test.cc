@@ -13,13 +13,7 @@ namespace fs = std::filesystem;
 using testing::AllOf;
 using testing::HasSubstr;
 
-using Flags = std::vector<std::string>;
-Flags operator+(Flags left, const Flags& right) {
-  left.insert(left.end(), right.begin(), right.end());
-  return left;
-}
-
-constexpr const char* kConfig =
+constexpr const char* kOwnDataConfig =
     "model: {arch_sparse_feature_size: 4, arch_mlp_bot: [1, 4], arch_mlp_top: [4, 1],\n"
     "        loss_function: bce}\n"
     "data: {data_randomize: blocks}\n"
@@ -49,7 +43,7 @@ class OwnData : public testing::Test {
  protected:
   OwnData() {
     fs::create_directory(dir_ / "tmp");
-    Write("my.yaml", kConfig);
+    Write("my.yaml", kOwnDataConfig);
     Write("day1.csv", Samples(300, 1));
     Write("day2.csv", Samples(210, 2));
   }
@@ -151,7 +145,7 @@ TEST_F(OwnData, DataThatWereMappedOtherwiseAreRefused) {
   EXPECT_EQ(refused.exit_code, 2) << refused.Describe();
   EXPECT_THAT(refused.err, AllOf(HasSubstr("were not mapped as the data of the model"),
                                  HasSubstr("rowhouse data convert FILE --out=DIR --model_dir=")));
-  std::string other = kConfig;
+  std::string other = kOwnDataConfig;
   other.replace(other.find("rare_row: true"), 14, "min_count: 2");
   Write("my.yaml", other);
   const TrainResult schema = TrainIn("model", 1, {Data("day2.csv"), "--load"});
@@ -201,7 +195,7 @@ TEST_F(OwnData, AConvertedDirectoryIsHeldAgainstTheSchema) {
       Convert({dir_ / "day1.csv", "--out=" + dir_ / "day1", "--config=" + dir_ / "my.yaml"});
   ASSERT_EQ(converted.exit_code, 0) << converted.Describe();
   const auto refusal = [&](const std::string& from, const std::string& to) {
-    std::string other = kConfig;
+    std::string other = kOwnDataConfig;
     other.replace(other.find(from), from.size(), to);
     Write("my.yaml", other);
     const TrainResult refused = TrainIn("model", 1, {Data("day1")});
@@ -218,7 +212,7 @@ TEST_F(OwnData, AConvertedDirectoryIsHeldAgainstTheSchema) {
 }
 
 TEST_F(OwnData, ADictionaryLargerThanItsTableIsTold) {
-  std::string small = kConfig;
+  std::string small = kOwnDataConfig;
   small.replace(small.find("rows: 40"), 8, "rows: 21");
   Write("my.yaml", small);
   const TrainResult told = TrainIn("model", 1, {Data("day1.csv")});
@@ -229,7 +223,7 @@ TEST_F(OwnData, ADictionaryLargerThanItsTableIsTold) {
 
 // The model knows its config, which leaves out what it does not know.
 TEST_F(OwnData, ANightlyCommandNeedsNoConfigAndTakesANewColumn) {
-  std::string config = kConfig;
+  std::string config = kOwnDataConfig;
   config.replace(config.find("tables:"), 0, "  ignored: \"*\"\n");
   Write("my.yaml", config);
   ASSERT_TRAINED(TrainIn("model", 1, {Data("day1.csv")}));

@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "tests/testing/process.h"
+#include "tests/testing/sample_blocks.h"
 
 namespace rowhouse {
 namespace {
@@ -13,7 +14,7 @@ using testing::AllOf;
 using testing::ContainsRegex;
 using testing::HasSubstr;
 
-constexpr const char* kConfig =
+constexpr const char* kPredictTextConfig =
     "schema:\n"
     "  format: delimited\n"
     "  separator: \",\"\n"
@@ -49,7 +50,7 @@ std::string Text(int day, bool has_labels) {
 class PredictText : public testing::Test {
  protected:
   void SetUp() override {
-    std::ofstream(dir_ / "my.yaml") << kConfig;
+    std::ofstream(dir_ / "my.yaml") << kPredictTextConfig;
     std::ofstream(dir_ / "monday.csv") << Text(1, true);
     std::ofstream(dir_ / "tuesday.csv") << Text(2, true);
     const ProcessResult trained = Run({"train", "--config=" + dir_ / "my.yaml",
@@ -140,6 +141,59 @@ TEST_F(PredictText, ABadLineIsNamedOrLeftOutAsAllowed) {
   const ProcessResult missing = Run({"predict", "--data=" + dir_ / "none.csv", "--out=-"});
   EXPECT_EQ(missing.exit_code, 2) << missing.Describe();
   EXPECT_THAT(missing.err, HasSubstr("none.csv"));
+}
+
+DataColumns ColumnsOfIds() {
+  return {.dense = {"age"}, .categorical = {"user", "tags"}, .rows = {25, 40}};
+}
+
+// Ids that another program numbered mean nothing to a dictionary, and tokens nothing to them.
+TEST_F(PredictText, IdsThatNoDictionaryOfTheModelMadeGetNoScore) {
+  WriteSampleData(dir_ / "ids", ColumnsOfIds(), 200, 100);
+  const ProcessResult of_ids = Run({"eval", "--data=" + dir_ / "ids"});
+  EXPECT_EQ(of_ids.exit_code, 2) << of_ids.Describe();
+  EXPECT_THAT(of_ids.err, HasSubstr("it names no preprocessing, and the model has one"));
+}
+
+TEST_F(PredictText, AModelOfIdsScoresNoText) {
+  WriteSampleData(dir_ / "ids", ColumnsOfIds(), 200, 100);
+  std::filesystem::remove_all(dir_ / "model");
+  const ProcessResult trained = Run(
+      {"train", "--config=" + dir_ / "my.yaml", "--data=" + dir_ / "ids", "--test_fraction=0.25"});
+  ASSERT_EQ(trained.exit_code, 0) << trained.Describe();
+  const ProcessResult own = Run({"eval"});
+  EXPECT_EQ(own.exit_code, 0) << own.Describe();
+  const ProcessResult converted =
+      RunCommand({.arguments = {ROWHOUSE_BINARY, "data", "convert", dir_ / "monday.csv",
+                                "--config=" + dir_ / "my.yaml", "--out=" + dir_ / "converted"}});
+  ASSERT_EQ(converted.exit_code, 0) << converted.Describe();
+  for (const char* data : {"tuesday.csv", "converted"}) {
+    for (const char* part : {"--threads=1", "--test_fraction=0.5"}) {
+      const ProcessResult refused =
+          Run({"predict", "--out=" + dir_ / "scores.tsv", "--data=" + dir_ / data, part});
+      EXPECT_EQ(refused.exit_code, 2) << data << " " << part << refused.Describe();
+    }
+    const ProcessResult refused = Run({"eval", "--data=" + dir_ / data});
+    EXPECT_EQ(refused.exit_code, 2) << refused.Describe();
+    EXPECT_THAT(refused.err, HasSubstr("was saved without a preprocessing")) << data;
+  }
+}
+
+TEST_F(PredictText, AModelIsTrainedFromNoNameThatItsConfigCannotHold) {
+  const std::string odd = dir_ / "odd\xFF.csv";
+  std::ofstream(odd) << Text(1, true);
+  EXPECT_EQ(Scores(odd), Scores(dir_ / "monday.csv"));
+  const std::vector<std::vector<std::string>> runs = {
+      {"train", "--config=" + dir_ / "my.yaml", "--overwrite"}, {"train", "--load"}};
+  for (const char* flag : {"--data=", "--test_data="}) {
+    for (std::vector<std::string> run : runs) {
+      run.push_back("--data=" + dir_ / "monday.csv");
+      run.push_back(flag + odd);
+      const ProcessResult refused = Run(run);
+      EXPECT_EQ(refused.exit_code, 2) << refused.Describe();
+      EXPECT_THAT(refused.err, AllOf(HasSubstr(flag), HasSubstr("bytes that are no UTF-8")));
+    }
+  }
 }
 
 TEST_F(PredictText, InspectTakesTheTokenOrTheRow) {

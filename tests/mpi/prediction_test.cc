@@ -12,30 +12,49 @@ namespace {
 using nlohmann::json;
 using testing::HasSubstr;
 
-struct PredictedCase {
-  std::string name;
-  uint32_t ps = 1, workers = 1;
-  std::vector<std::string> flags;
-  double hit_rate_within = 0.005;
-  double node_bytes_within = 0.02;
-};
-
-class PredictedRun : public testing::Test {
- protected:
-  // All that decides how many rows are touched: kinds, bags, skew, tables that share nothing.
-  std::string WriteConfig() const {
-    const std::string path = dir_ / "tables.yaml";
-    std::ofstream(path) << R"(
-model: {arch_mlp_bot: [4, 16], arch_mlp_top: [8, 1], arch_sparse_feature_size: 16,
-        loss_function: bce}
-tables:
+// All that decides how many rows are touched: kinds, bags, skew, tables that share nothing.
+const char* const kTables = R"(
   defaults: {optimizer: adagrad, pooling_sum: exact}
   list:
     - {name: few, rows: 50}
     - {name: plain, rows: 30000}
     - {name: hashed, rows: 60000, kind: hashed, buckets: 6000}
     - {name: block, rows: 40000, kind: block, block_dim: 8}
-    - {name: frozen, rows: 20000, freeze: true}
+    - {name: frozen, rows: 20000, freeze: true})";
+
+// Of several tables of rows beside each other: the hottest ids decide which group has how much.
+const char* const kGrouped = R"(
+  defaults: {optimizer: adagrad, kind: grouped, groups: 4}
+  list:
+    - {name: few, rows: 50}
+    - {name: a, rows: 30000}
+    - {name: b, rows: 60000}
+    - {name: c, rows: 4000}
+    - {name: d, rows: 20000}
+    - {name: quotients, rows: 5000, method: qr, share: qr}
+    - {name: few_of_qr, rows: 90, method: qr, share: qr}
+    - {name: whole, rows: 9000, mode: greedy, groups: 2, share: whole}
+    - {name: whole_too, rows: 700, mode: greedy, groups: 2, share: whole}
+    - {name: mixed, kind: mixed, rows: 30000}
+    - {name: mixed_few, kind: mixed, rows: 300})";
+
+struct PredictedCase {
+  std::string name;
+  uint32_t ps = 1, workers = 1;
+  std::vector<std::string> flags;
+  double hit_rate_within = 0.005;
+  double node_bytes_within = 0.02;
+  std::string tables = kTables;
+};
+
+class PredictedRun : public testing::Test {
+ protected:
+  std::string WriteConfig(const std::string& tables = kTables) const {
+    const std::string path = dir_ / "tables.yaml";
+    std::ofstream(path) << R"(
+model: {arch_mlp_bot: [4, 16], arch_mlp_top: [8, 1], arch_sparse_feature_size: 16,
+        loss_function: bce}
+tables:)" << tables << R"(
 data: {data_generation: synthetic, data_size: 20480, synthetic_bag_length: 8,
        synthetic_bag_fixed: false, zipf_exponent: 1.05}
 training: {mini_batch_size: 512, learning_rate: 0.02, print_freq: -1}
@@ -56,7 +75,7 @@ void ExpectNear(const json& pair, double part) {
 
 TEST_P(PredictionUnderMpirun, HasTheBytesAndRowsOfTheRun) {
   const PredictedCase& one = GetParam();
-  std::vector<std::string> flags = {"--config=" + WriteConfig(), "--calibration=typical",
+  std::vector<std::string> flags = {"--config=" + WriteConfig(one.tables), "--calibration=typical",
                                     fmt::format("--ps={}", one.ps), "--row_dir=" + dir_ / "rows"};
   flags.insert(flags.end(), one.flags.begin(), one.flags.end());
   const TrainResult result = Train({.ranks = one.ps + one.workers, .flags = flags});
@@ -191,7 +210,22 @@ INSTANTIATE_TEST_SUITE_P(
                                   1,
                                   1,
                                   {"--cache_mb=1", "--cache_policy=lru", "--prefetch_steps=0"},
-                                  0.02}),
+                                  0.02},
+                    PredictedCase{"Grouped", 1, 1, {}, 0.01, 0.02, kGrouped},
+                    PredictedCase{"GroupedWholeTables",
+                                  2,
+                                  2,
+                                  {"--strategy=table_wise_lpt", "--shards=2"},
+                                  0.01,
+                                  0.03,
+                                  kGrouped},
+                    PredictedCase{"GroupedInSmallCaches",
+                                  1,
+                                  1,
+                                  {"--cache_mb=1", "--cache_policy=lru", "--prefetch_steps=0"},
+                                  0.03,
+                                  0.02,
+                                  kGrouped}),
     [](const auto& test) { return test.param.name; });
 
 }  // namespace

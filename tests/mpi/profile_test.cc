@@ -11,7 +11,7 @@ namespace {
 using nlohmann::json;
 using testing::HasSubstr;
 
-constexpr const char* kConfig =
+constexpr const char* kProfileConfig =
     "model: {arch_mlp_bot: [4, 16, 8], arch_mlp_top: [16, 1], arch_sparse_feature_size: 8}\n"
     "tables: {list: [{name: a, rows: 1000}, {name: b, rows: 2000}]}\n"
     "data: {data_generation: synthetic, data_size: 4000, synthetic_test_samples: 100}\n"
@@ -20,7 +20,7 @@ constexpr const char* kConfig =
 
 class Profile : public testing::Test {
  protected:
-  Profile() { std::ofstream(dir_ / "run.yaml") << kConfig; }
+  Profile() { std::ofstream(dir_ / "run.yaml") << kProfileConfig; }
 
   TrainResult TrainIt(std::vector<std::string> flags) {
     flags.push_back("--config=" + (dir_ / "run.yaml"));

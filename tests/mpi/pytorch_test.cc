@@ -12,9 +12,9 @@
 namespace rowhouse {
 namespace {
 
-constexpr const char* kPython = "/usr/bin/python3";  // Debian's: it has Debian's modules
+constexpr const char* kPytorchPython = "/usr/bin/python3";  // Debian's: it has Debian's modules
 
-std::string TextOf(const std::string& path) {
+std::string PytorchTextOf(const std::string& path) {
   std::stringstream text;
   text << std::ifstream(path).rdbuf();
   return text.str();
@@ -22,7 +22,7 @@ std::string TextOf(const std::string& path) {
 
 // The block of Python behind `<!-- mark -->` on a page of docs/.
 std::string CodeOf(const std::string& page, const std::string& mark) {
-  const std::string text = TextOf(fmt::format("{}/docs/{}", ROWHOUSE_SOURCE_DIR, page));
+  const std::string text = PytorchTextOf(fmt::format("{}/docs/{}", ROWHOUSE_SOURCE_DIR, page));
   const size_t at = text.find(fmt::format("<!-- {} -->", mark));
   CHECK(at != std::string::npos) << page << " has no code marked " << mark;
   const size_t begin = text.find("```python\n", at) + 10;
@@ -30,7 +30,7 @@ std::string CodeOf(const std::string& page, const std::string& mark) {
 }
 
 bool HasTorch() {
-  return RunCommand({.arguments = {kPython, "-c", "import torch, numpy"}}).exit_code == 0;
+  return RunCommand({.arguments = {kPytorchPython, "-c", "import torch, numpy"}}).exit_code == 0;
 }
 
 // Samples of two dense columns and three tables with bags of 0 to 3 ids.
@@ -89,9 +89,9 @@ TEST(PyTorch, TheProgramOfTheDocsGivesTheScoresOfPredict) {
 
   std::ofstream(dir / "rowhouse_data.py") << CodeOf("data_format.md", "read");
   std::ofstream(dir / "score.py") << CodeOf("predict.md", "pytorch");
-  const ProcessResult torch =
-      RunCommand({.arguments = {kPython, "-B", dir / "score.py", dir / "export", dir / "data"},
-                  .directory = dir.path()});
+  const ProcessResult torch = RunCommand(
+      {.arguments = {kPytorchPython, "-B", dir / "score.py", dir / "export", dir / "data"},
+       .directory = dir.path()});
   ASSERT_EQ(torch.exit_code, 0) << torch.Describe();
 
   std::istringstream ours(scored.out), theirs(torch.out);

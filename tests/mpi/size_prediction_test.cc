@@ -29,9 +29,7 @@ struct Sizes {
   double memory = 0, disk = 0;
 };
 
-using Flags = std::vector<std::string>;
-
-const Flags kModel = {
+const Flags kSizePredictionModel = {
     "--arch_mlp_top=64-1",         "--loss_function=bce", "--learning_rate=0.02",
     "--data_generation=synthetic", "--zipf_exponent=0",
 };
@@ -50,7 +48,7 @@ void Measure(const std::string& memory, const Flags& run, Sizes* sizes) {
   Flags train = {
       ROWHOUSE_BINARY, "train", "--print_freq=-1",
       "--ps_endpoints=" + output.substr(begin, output.find_first_of("; \n", begin) - begin)};
-  train.insert(train.end(), kModel.begin(), kModel.end());
+  train.insert(train.end(), kSizePredictionModel.begin(), kSizePredictionModel.end());
   train.insert(train.end(), run.begin(), run.end());
   const ProcessResult trained =
       RunCommand({.arguments = train, .time_limit = std::chrono::minutes(2)});
@@ -58,9 +56,9 @@ void Measure(const std::string& memory, const Flags& run, Sizes* sizes) {
   *sizes = {.memory = PeakBytes(server.pid()), .disk = BytesOfFilesBelow(dir / "rows")};
 }
 
-void Predict(const std::string& memory, const Flags& run, Sizes* sizes) {
+void PredictSizePrediction(const std::string& memory, const Flags& run, Sizes* sizes) {
   Flags plan = {ROWHOUSE_BINARY, "plan", "--sizes", "--json", "--touched_rows=run", memory};
-  plan.insert(plan.end(), kModel.begin(), kModel.end());
+  plan.insert(plan.end(), kSizePredictionModel.begin(), kSizePredictionModel.end());
   plan.insert(plan.end(), run.begin(), run.end());
   const ProcessResult planned = RunCommand({.arguments = plan});
   ASSERT_EQ(planned.exit_code, 0) << planned.Describe();
@@ -71,7 +69,7 @@ void Predict(const std::string& memory, const Flags& run, Sizes* sizes) {
 void MeasureAndPredict(const std::string& memory, const Flags& run, Sizes* measured,
                        Sizes* predicted) {
   ASSERT_NO_FATAL_FAILURE(Measure(memory, run, measured));
-  ASSERT_NO_FATAL_FAILURE(Predict(memory, run, predicted));
+  ASSERT_NO_FATAL_FAILURE(PredictSizePrediction(memory, run, predicted));
 }
 
 // Of --memory_limit_mb=192; how full memtables and queues become depends on the disk.

@@ -3,6 +3,7 @@
 #include <sys/resource.h>
 
 #include <filesystem>
+#include <fstream>
 #include <thread>
 
 #include "tests/testing/left_behind.h"
@@ -88,6 +89,20 @@ TEST_F(Stopping, CtrlCToMpirunShSaves) {
   ExpectNothingLeft();
 }
 
+TEST_F(Stopping, ACalibrationThatIsKilledKeepsTheKernelsItMeasured) {
+  const std::string path = model_ / "machine.json";
+  Process process({.arguments = {ROWHOUSE_BINARY, "bench", "calibrate", "--calibration=" + path}});
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while (!std::filesystem::exists(path) || std::filesystem::file_size(path) == 0) {
+    ASSERT_LT(std::chrono::steady_clock::now(), until) << process.Wait().Describe();
+    std::this_thread::sleep_for(milliseconds(20));
+  }
+  process.Signal(SIGKILL);
+  EXPECT_NE(process.Wait().exit_code, 0);
+  const auto kept = nlohmann::json::parse(std::ifstream(path));
+  EXPECT_GE(kept.at("kernels").size(), 1u);
+}
+
 // mpirun forwards nothing before its ranks have started, and a rank that does not listen yet would
 // be killed by what is forwarded.
 TEST_F(Stopping, ASignalThatComesEarlyIsNotLost) {
@@ -146,6 +161,8 @@ TEST_F(Stopping, WithoutMpirunTheSignalIsNamed) {
   EXPECT_THAT(result.out,
               ContainsRegex("stopped at step [0-9]+ of 20000000 by SIGTERM; nothing was saved, "
                             "because there is no --model_dir"));
+  EXPECT_THAT(result.err, HasSubstr("stopping after this step; a second signal ends the run at "
+                                    "once, unsaved"));
   ExpectNothingLeft();
 }
 

@@ -19,14 +19,14 @@ using nlohmann::json;
 using testing::AllOf;
 using testing::HasSubstr;
 
-constexpr std::array kPsNodes = {1u, 2u, 3u};
-constexpr std::array kShards = {1u, 2u};
-constexpr std::array kWorkers = {1u, 2u, 3u};
-constexpr std::array kOptimizers = {"sgd", "adagrad", "adam"};
+constexpr std::array kStrategiesPsNodes = {1u, 2u, 3u};
+constexpr std::array kStrategiesShards = {1u, 2u};
+constexpr std::array kStrategiesWorkers = {1u, 2u, 3u};
+constexpr std::array kStrategiesOptimizers = {"sgd", "adagrad", "adam"};
 
 constexpr std::array kPooled = {"workers", "shards"};
 
-enum Factor { kStrategy, kPs, kShard, kWorker, kOptimizer, kPoolOn };
+enum StrategiesFactor { kStrategy, kPs, kShard, kWorker, kOptimizer, kPoolOn };
 
 const std::string& StrategyOf(const FactorLevels& c) {
   static const std::vector<std::string> names = ShardingStrategies().Names();
@@ -35,9 +35,9 @@ const std::string& StrategyOf(const FactorLevels& c) {
 
 // All but what there is not: with every table on the workers, shards have nothing to pool.
 std::vector<FactorLevels> PossibleCases() {
-  std::vector<FactorLevels> cases =
-      AllCases({ShardingStrategies().Names().size(), kPsNodes.size(), kShards.size(),
-                kWorkers.size(), kOptimizers.size(), kPooled.size()});
+  std::vector<FactorLevels> cases = AllCases(
+      {ShardingStrategies().Names().size(), kStrategiesPsNodes.size(), kStrategiesShards.size(),
+       kStrategiesWorkers.size(), kStrategiesOptimizers.size(), kPooled.size()});
   std::erase_if(cases, [](const FactorLevels& c) {
     return StrategyOf(c) == "replicated" && kPooled[c[kPoolOn]] == std::string("shards");
   });
@@ -48,21 +48,22 @@ std::vector<FactorLevels> StrategyCases() {
   return CoveringCases({}, PossibleCases(), /*strength=*/2);
 }
 
-std::string Name(const FactorLevels& c) {
-  return fmt::format("{} PS {} shards {} workers {} {} pool_on {}", StrategyOf(c), kPsNodes[c[kPs]],
-                     kShards[c[kShard]], kWorkers[c[kWorker]], kOptimizers[c[kOptimizer]],
+std::string StrategiesName(const FactorLevels& c) {
+  return fmt::format("{} PS {} shards {} workers {} {} pool_on {}", StrategyOf(c),
+                     kStrategiesPsNodes[c[kPs]], kStrategiesShards[c[kShard]],
+                     kStrategiesWorkers[c[kWorker]], kStrategiesOptimizers[c[kOptimizer]],
                      kPooled[c[kPoolOn]]);
 }
 
 TEST(Strategies, TheCasesCoverEveryPair) {
   const std::vector<FactorLevels> cases = StrategyCases();
-  for (const FactorLevels& c : cases) fmt::print("{}\n", Name(c));
+  for (const FactorLevels& c : cases) fmt::print("{}\n", StrategiesName(c));
   EXPECT_EQ(CombinationsOfAll(cases, 2), CombinationsOfAll(PossibleCases(), 2));
   // No fewer can meet each strategy with three numbers of PS nodes.
   EXPECT_LE(cases.size(), 3 * ShardingStrategies().Names().size());
 }
 
-ProcessResult RunPlan(std::vector<std::string> flags) {
+ProcessResult RunPlanStrategies(std::vector<std::string> flags) {
   flags.insert(flags.begin(), {ROWHOUSE_BINARY, "plan"});
   return RunCommand({.arguments = std::move(flags)});
 }
@@ -89,7 +90,7 @@ class StrategiesUnderMpirun : public testing::TestWithParam<std::string> {
   // Counts of the model's ids, which skew_aware needs.
   std::string Count(const std::string& config) {
     const ProcessResult result =
-        RunPlan({"--config=" + config, "--count_ids", "--out=" + dir_ / "counts.json"});
+        RunPlanStrategies({"--config=" + config, "--count_ids", "--out=" + dir_ / "counts.json"});
     EXPECT_EQ(result.exit_code, 0) << result.Describe();
     return dir_ / "counts.json";
   }
@@ -100,26 +101,27 @@ class StrategiesUnderMpirun : public testing::TestWithParam<std::string> {
 TEST_P(StrategiesUnderMpirun, TrainAllKindsToTheBitsOfTheSimulatedCluster) {
   for (const FactorLevels& c : StrategyCases()) {
     if (StrategyOf(c) != GetParam()) continue;
-    SCOPED_TRACE(Name(c));
+    SCOPED_TRACE(StrategiesName(c));
     const std::string pool_on = kPooled[c[kPoolOn]];
-    const std::string config = WriteAllKindsYaml(dir_ / "wide.yaml", kOptimizers[c[kOptimizer]],
-                                                 c[kWorker], kWideDim, pool_on == "shards");
+    const std::string config =
+        WriteAllKindsYaml(dir_ / "wide.yaml", kStrategiesOptimizers[c[kOptimizer]], c[kWorker],
+                          kWideDim, pool_on == "shards");
     std::vector<std::string> flags = {"--config=" + config,
                                       "--strategy=" + GetParam(),
                                       "--pool_on=" + pool_on,
-                                      fmt::format("--ps={}", kPsNodes[c[kPs]]),
-                                      fmt::format("--shards={}", kShards[c[kShard]]),
+                                      fmt::format("--ps={}", kStrategiesPsNodes[c[kPs]]),
+                                      fmt::format("--shards={}", kStrategiesShards[c[kShard]]),
                                       "--cache_ratio=0.05",
                                       "--rpc_deadline_ms=40000"};
     if (GetParam() == "skew_aware") {
       flags.insert(flags.end(), {"--hot_rows=20", "--access_counts=" + Count(config)});
     }
-    const TrainResult result =
-        Train({.ranks = kPsNodes[c[kPs]] + kWorkers[c[kWorker]], .flags = flags});
+    const TrainResult result = Train(
+        {.ranks = kStrategiesPsNodes[c[kPs]] + kStrategiesWorkers[c[kWorker]], .flags = flags});
     ASSERT_TRAINED(result);
     ASSERT_EQ(result.losses.size(), kAllKindsSteps) << result.Describe();
     const TrainResult simulated =
-        SimulateTrain({"--config=" + config}, {.workers = kWorkers[c[kWorker]]});
+        SimulateTrain({"--config=" + config}, {.workers = kStrategiesWorkers[c[kWorker]]});
     EXPECT_EQ(result.losses, simulated.losses);
     EXPECT_EQ(result.digest, simulated.digest);
     EXPECT_NE(result.losses.front(), result.losses.back());
@@ -214,7 +216,7 @@ class PlanFiles : public testing::Test {
   std::string PlanTo(const std::string& name, std::vector<std::string> flags) {
     flags.insert(flags.end(),
                  {"--config=" + config_, "--ps=2", "--shards=2", "--out=" + dir_ / name});
-    const ProcessResult result = RunPlan(std::move(flags));
+    const ProcessResult result = RunPlanStrategies(std::move(flags));
     EXPECT_EQ(result.exit_code, 0) << result.Describe();
     return dir_ / name;
   }
@@ -235,7 +237,7 @@ TEST_F(PlanFiles, RouteARunAsTheStrategyDoesThatMadeThem) {
     EXPECT_EQ(by_file.report["shards"][s]["rows_pulled"],
               by_name.report["shards"][s]["rows_pulled"]);
   }
-  const ProcessResult read = RunPlan({"--config=" + config_, "--plan=" + plan, "--json"});
+  const ProcessResult read = RunPlanStrategies({"--config=" + config_, "--plan=" + plan, "--json"});
   EXPECT_EQ(read.out, std::string(std::istreambuf_iterator<char>(std::ifstream(plan).rdbuf()), {}));
   // Going on: by the same file, not by another.
   const TrainResult more =
@@ -267,7 +269,7 @@ TEST_F(PlanFiles, CapacitiesOfNodesDecideWhatTheyHold) {
 // As the README says.
 TEST_F(PlanFiles, SayWhatTheShardsGetAndTheBytesOfAStep) {
   const ProcessResult printed =
-      RunPlan({"--config=" + config_, "--ps=2", "--shards=2", "--strategy=row_wise"});
+      RunPlanStrategies({"--config=" + config_, "--ps=2", "--shards=2", "--strategy=row_wise"});
   ASSERT_EQ(printed.exit_code, 0) << printed.Describe();
   EXPECT_THAT(printed.out,
               AllOf(HasSubstr("row_wise: 4 tables on 2 PS nodes of 2 shards; "),
@@ -286,7 +288,7 @@ TEST_F(PlanFiles, CountsAreWhatTheShardsCounted) {
       {.ranks = 3,
        .flags = {"--config=" + config_, "--ps=2", "--shards=2", "--model_dir=" + dir_ / "model"}});
   ASSERT_TRAINED(run);
-  const ProcessResult printed = RunPlan({"--config=" + config_, "--count_ids"});
+  const ProcessResult printed = RunPlanStrategies({"--config=" + config_, "--count_ids"});
   EXPECT_THAT(printed.out, AllOf(HasSubstr("6,000 samples"), HasSubstr("medium.remainder")));
   // Column "rows pulled" of tables on shards.
   uint64_t pulled = 0;
@@ -322,7 +324,7 @@ TEST_F(PlanFiles, MadeFromTheLastRunsLoadBalanceTheNext) {
   // Rows on the workers are counted as well: from the second run the same plan comes out. Its own
   // config says what it needs.
   const ProcessResult again =
-      RunPlan({"--measured=" + dir_ / "second", "--out=" + dir_ / "again.json"});
+      RunPlanStrategies({"--measured=" + dir_ / "second", "--out=" + dir_ / "again.json"});
   ASSERT_EQ(again.exit_code, 0) << again.Describe();
   EXPECT_EQ(ReadJson(dir_ / "again.json"), ReadJson(plan));
 }
@@ -346,7 +348,7 @@ cluster: {pool_on: shards, ps: 2, shards: 2}
   const TrainResult first = train("exact.yaml", {"--model_dir=" + dir_ / "first"});
   ASSERT_TRAINED(first);
   const ProcessResult made =
-      RunPlan({"--measured=" + dir_ / "first", "--out=" + dir_ / "plan.json"});
+      RunPlanStrategies({"--measured=" + dir_ / "first", "--out=" + dir_ / "plan.json"});
   ASSERT_EQ(made.exit_code, 0) << made.Describe();
   EXPECT_EQ(ReadJson(dir_ / "plan.json").at("strategy"), "skew_aware");
   EXPECT_EQ(ReadJson(dir_ / "plan.json")["plan"]["placements"][0]["pools_on_shards"], true);
@@ -357,9 +359,10 @@ cluster: {pool_on: shards, ps: 2, shards: 2}
 
   ASSERT_TRAINED(
       train("in_order.yaml", {"--model_dir=" + dir_ / "second", "--strategy=table_wise_lpt"}));
-  EXPECT_REFUSED(RunPlan({"--measured=" + dir_ / "second"}),
+  EXPECT_REFUSED(RunPlanStrategies({"--measured=" + dir_ / "second"}),
                  AllOf(HasSubstr("pooling_sum: exact"), HasSubstr("--pool_on=workers")));
-  const ProcessResult by_workers = RunPlan({"--measured=" + dir_ / "second", "--pool_on=workers"});
+  const ProcessResult by_workers =
+      RunPlanStrategies({"--measured=" + dir_ / "second", "--pool_on=workers"});
   EXPECT_EQ(by_workers.exit_code, 0) << by_workers.Describe();
 }
 
@@ -368,7 +371,7 @@ TEST_F(PlanFiles, MeasuringWhatCannotBeReadIsRefused) {
   const auto plan = [&](const std::vector<std::string>& flags) {
     std::vector<std::string> all = {"--measured=" + dir_ / "model"};
     all.insert(all.end(), flags.begin(), flags.end());
-    return RunPlan(all);
+    return RunPlanStrategies(all);
   };
   EXPECT_REFUSED(plan({"--config=" + config_, "--arch_embedding_size=20000-901-60"}),
                  AllOf(HasSubstr("--measured="), HasSubstr("medium.quotient")));

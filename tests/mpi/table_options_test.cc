@@ -131,7 +131,7 @@ TEST_F(TableOptions, IdsOutOfRangeArePadding) {
 }
 
 // 96 lines, each with one token in all columns.
-void WriteCriteo(const std::string& path, uint32_t (*token)(uint32_t line)) {
+void WriteCriteoLines(const std::string& path, uint32_t (*token)(uint32_t line)) {
   std::ofstream out(path);
   for (uint32_t line = 0; line < 96; ++line) {
     out << line % 2;
@@ -143,9 +143,9 @@ void WriteCriteo(const std::string& path, uint32_t (*token)(uint32_t line)) {
 
 // A dictionary that outgrows the tables, and one whose ids have been brought into them before.
 TEST_F(TableOptions, IdsOutOfRangeAreTakenModuloOrDropped) {
-  WriteCriteo(dir_ / "all.tsv", [](uint32_t line) { return line; });
-  WriteCriteo(dir_ / "modulo.tsv", [](uint32_t line) { return line % 20; });
-  WriteCriteo(dir_ / "cut.tsv", [](uint32_t line) { return std::min(line, 20u); });
+  WriteCriteoLines(dir_ / "all.tsv", [](uint32_t line) { return line; });
+  WriteCriteoLines(dir_ / "modulo.tsv", [](uint32_t line) { return line % 20; });
+  WriteCriteoLines(dir_ / "cut.tsv", [](uint32_t line) { return std::min(line, 20u); });
   const auto train = [&](const std::string& file, const std::string& options) {
     std::string tables;
     for (int k = 0; k < 26; ++k) {

@@ -1,6 +1,7 @@
 // What verbs print and write, through the binary: figures as JSON, sizes without being asked, the
 // version, files of logs.
 #include <filesystem>
+#include <thread>
 
 #include "common/durable_file.h"
 #include "tests/testing/process.h"
@@ -11,7 +12,8 @@ namespace {
 using nlohmann::json;
 using testing::HasSubstr;
 
-ProcessResult Rowhouse(const std::vector<std::string>& arguments, const std::string& directory) {
+ProcessResult VerbsRowhouse(const std::vector<std::string>& arguments,
+                            const std::string& directory) {
   std::vector<std::string> all = {ROWHOUSE_BINARY};
   all.insert(all.end(), arguments.begin(), arguments.end());
   return RunCommand({.arguments = all, .directory = directory});
@@ -20,14 +22,14 @@ ProcessResult Rowhouse(const std::vector<std::string>& arguments, const std::str
 // Runs a verb three ways: without --json, with --json=FILE, which adds the file, and with --json,
 // which prints what the file has and nothing else.
 json FiguresOf(std::vector<std::string> arguments, const std::string& directory) {
-  const ProcessResult plain = Rowhouse(arguments, directory);
+  const ProcessResult plain = VerbsRowhouse(arguments, directory);
   EXPECT_EQ(plain.exit_code, 0) << plain.Describe();
   arguments.push_back("--json=figures.json");
-  const ProcessResult beside = Rowhouse(arguments, directory);
+  const ProcessResult beside = VerbsRowhouse(arguments, directory);
   EXPECT_EQ(beside.exit_code, 0) << beside.Describe();
   EXPECT_EQ(beside.out, plain.out);
   arguments.back() = "--json";
-  const ProcessResult alone = Rowhouse(arguments, directory);
+  const ProcessResult alone = VerbsRowhouse(arguments, directory);
   EXPECT_EQ(alone.exit_code, 0) << alone.Describe();
   EXPECT_EQ(alone.out, ReadFile(directory + "/figures.json").value());
   EXPECT_FALSE(json::accept(plain.out));
@@ -52,14 +54,15 @@ TEST(Verbs, FiguresAreWrittenAsJsonByEveryVerbThatHasSome) {
   EXPECT_EQ(row.at("pieces").at(0).at("weights").size(), 2u);
   const json runs = FiguresOf({"compare", "model/report.json", "--out=page.html"}, dir.path());
   EXPECT_EQ(runs.at(0).at("run"), "model");
-  EXPECT_EQ(Rowhouse({"compare", "model/report.json", "--json"}, dir.path()).exit_code, 0)
+  EXPECT_EQ(VerbsRowhouse({"compare", "model/report.json", "--json"}, dir.path()).exit_code, 0)
       << "needs no page";
 
-  const ProcessResult nowhere = Rowhouse({"plan", "--sizes", "--json=absent/x.json"}, dir.path());
+  const ProcessResult nowhere =
+      VerbsRowhouse({"plan", "--sizes", "--json=absent/x.json"}, dir.path());
   EXPECT_EQ(nowhere.exit_code, 2);
   EXPECT_THAT(nowhere.err, HasSubstr("--json=absent/x.json: "));
   const ProcessResult compacted =
-      Rowhouse({"ckpt", "compact", "--model_dir=model", "--json"}, dir.path());
+      VerbsRowhouse({"ckpt", "compact", "--model_dir=model", "--json"}, dir.path());
   EXPECT_EQ(json::parse(compacted.out).at(0).at("shard"), 0);
 }
 
@@ -67,11 +70,11 @@ TEST(Verbs, APlanOfAModelWithoutMoreSaysItsSizes) {
   const TempDir dir;
   const std::string config =
       std::string("--config=") + ROWHOUSE_SOURCE_DIR "/configs/quickstart.yaml";
-  const ProcessResult asked = Rowhouse({"plan", config, "--sizes", "--ps=2"}, dir.path());
-  const ProcessResult bare = Rowhouse({"plan", config, "--ps=2"}, dir.path());
+  const ProcessResult asked = VerbsRowhouse({"plan", config, "--sizes", "--ps=2"}, dir.path());
+  const ProcessResult bare = VerbsRowhouse({"plan", config, "--ps=2"}, dir.path());
   EXPECT_EQ(bare.exit_code, 0) << bare.Describe();
   EXPECT_EQ(bare.out, asked.out);
-  const ProcessResult nothing = Rowhouse({"plan"}, dir.path());
+  const ProcessResult nothing = VerbsRowhouse({"plan"}, dir.path());
   EXPECT_EQ(nothing.exit_code, 2) << nothing.Describe();
   EXPECT_THAT(nothing.err, HasSubstr("nothing to plan; say rowhouse plan --config=FILE"));
 }
@@ -90,6 +93,29 @@ TEST(Verbs, LogDirHasAFileOfEachProcess) {
   EXPECT_GE(files, 2);
   EXPECT_THAT(all, HasSubstr(" train --log_dir="));
   EXPECT_THAT(all, HasSubstr(" ps --"));
+}
+
+// Threads of OpenMP that spin take the cores from those that work. They read their policy when the
+// program starts, so it starts anew with it.
+TEST(Verbs, ThreadsThatWaitSleepUnlessTheUserSaysOtherwise) {
+  const std::vector<std::string> train = {ROWHOUSE_BINARY, "train", "--arch_embedding_size=100-100",
+                                          "--data_size=100000000", "--nepochs=1"};
+  const auto environment_of = [](const Process& process) {
+    const Result<std::string> read = ReadFile(fmt::format("/proc/{}/environ", process.pid()));
+    return read.ok() ? read.value() : "";
+  };
+  Process process({.arguments = train});
+  std::string environment;
+  for (int tries = 0; tries < 500 && environment.find("OMP_WAIT_POLICY") == std::string::npos;
+       ++tries) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    environment = environment_of(process);
+  }
+  EXPECT_THAT(environment, HasSubstr("OMP_WAIT_POLICY=passive"));
+
+  Process spinning({.arguments = train, .environment = {{"OMP_WAIT_POLICY", "active"}}});
+  ASSERT_TRUE(spinning.WaitForOutput("step")) << spinning.Wait().Describe();
+  EXPECT_THAT(environment_of(spinning), HasSubstr("OMP_WAIT_POLICY=active"));
 }
 
 }  // namespace

@@ -8,7 +8,7 @@ namespace rowhouse {
 namespace {
 
 // One table of each kind and one with learned weights, of 8 floats.
-constexpr const char* kModel = R"(
+constexpr const char* kWeightsModel = R"(
 model:
   arch_sparse_feature_size: 8
   arch_mlp_bot: [5, 8]
@@ -36,7 +36,7 @@ training:
 
 TEST(Weights, OfSamplesReachTablesOfEveryKindOnAnyPlan) {
   const TempDir dir;
-  std::ofstream(dir / "model.yaml") << kModel;
+  std::ofstream(dir / "model.yaml") << kWeightsModel;
   std::vector<TrainResult> results;
   for (const std::string weights : {"true", "false"}) {
     for (const uint32_t ps : {1u, 2u}) {

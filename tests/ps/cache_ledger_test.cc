@@ -13,7 +13,7 @@ namespace {
 using testing::ElementsAre;
 
 // Misses nothing from `rows` cached rows of 10 bytes on, and falls to that in a straight line.
-TableDemand Slice(double accesses, double rows, uint64_t has_bytes) {
+TableDemand DemandOfSlice(double accesses, double rows, uint64_t has_bytes) {
   return {.bytes = 1'000'000,
           .row_bytes = 10,
           .accesses = accesses,
@@ -23,8 +23,8 @@ TableDemand Slice(double accesses, double rows, uint64_t has_bytes) {
 
 TEST(CacheLedger, BytesAreGrantedWhenOthersSayThatTheyGaveThemBack) {
   CacheLedger ledger(10'000, {{.bytes = 5000, .asks = true}, {.bytes = 5000, .asks = true}});
-  CacheDemands hot{.round = 1, .fixed_bytes = 0, .slices = {Slice(100'000, 1000, 5000)}};
-  CacheDemands cold{.round = 1, .fixed_bytes = 1000, .slices = {Slice(10, 1000, 4000)}};
+  CacheDemands hot{.round = 1, .fixed_bytes = 0, .slices = {DemandOfSlice(100'000, 1000, 5000)}};
+  CacheDemands cold{.round = 1, .fixed_bytes = 1000, .slices = {DemandOfSlice(10, 1000, 4000)}};
 
   const CacheGrant alone = ledger.Ask(0, hot);
   EXPECT_THAT(alone.bytes, ElementsAre(5000u)) << "nothing is decided before all have asked";
@@ -46,10 +46,10 @@ TEST(CacheLedger, BytesAreGrantedWhenOthersSayThatTheyGaveThemBack) {
 
 TEST(CacheLedger, AShardMayGrowByWhatItShrinks) {
   CacheLedger ledger(10'000, {{.bytes = 10'000, .asks = true}});
-  const CacheGrant grant =
-      ledger.Ask(0, {.round = 1,
-                     .fixed_bytes = 0,
-                     .slices = {Slice(10, 1000, 5000), Slice(100'000, 1000, 5000)}});
+  const CacheGrant grant = ledger.Ask(
+      0, {.round = 1,
+          .fixed_bytes = 0,
+          .slices = {DemandOfSlice(10, 1000, 5000), DemandOfSlice(100'000, 1000, 5000)}});
   EXPECT_THAT(grant.bytes, ElementsAre(0u, 10'000u));
   EXPECT_FALSE(grant.is_settled) << "it has to say when that is so";
 }
@@ -57,14 +57,14 @@ TEST(CacheLedger, AShardMayGrowByWhatItShrinks) {
 TEST(CacheLedger, WhatAShardDoesNotNeedIsForOthers) {
   // The second holds all its rows and never asks.
   CacheLedger ledger(10'000, {{.bytes = 5000, .asks = true}, {.bytes = 1000, .asks = false}});
-  CacheDemands demands{.round = 1, .fixed_bytes = 0, .slices = {Slice(1000, 1000, 5000)}};
+  CacheDemands demands{.round = 1, .fixed_bytes = 0, .slices = {DemandOfSlice(1000, 1000, 5000)}};
   EXPECT_THAT(ledger.Ask(0, demands).bytes, ElementsAre(9000u));
 }
 
 TEST(CacheLedger, NextRoundsBeginWhenAllHaveWhatWasDecided) {
   CacheLedger ledger(10'000, {{.bytes = 5000, .asks = true}, {.bytes = 5000, .asks = true}});
-  CacheDemands first{.round = 1, .fixed_bytes = 0, .slices = {Slice(100'000, 1000, 5000)}};
-  CacheDemands second{.round = 1, .fixed_bytes = 0, .slices = {Slice(10, 1000, 5000)}};
+  CacheDemands first{.round = 1, .fixed_bytes = 0, .slices = {DemandOfSlice(100'000, 1000, 5000)}};
+  CacheDemands second{.round = 1, .fixed_bytes = 0, .slices = {DemandOfSlice(10, 1000, 5000)}};
   ledger.Ask(0, first);
   ledger.Ask(1, second);
   // The second is slow, and by then the other way round would be better.
@@ -91,7 +91,7 @@ RC_GTEST_PROP(CacheLedgerProperty, ShardsNeverHoldMoreThanTheBudgetAndAllSettle,
     demands.fixed_bytes = *rc::gen::inRange<uint64_t>(0, 3000);
     for (size_t i = *rc::gen::inRange<size_t>(1, 4); i > 0; --i) {
       demands.slices.push_back(
-          Slice(0, *rc::gen::inRange(1, 4000), *rc::gen::inRange<uint64_t>(0, 4000)));
+          DemandOfSlice(0, *rc::gen::inRange(1, 4000), *rc::gen::inRange<uint64_t>(0, 4000)));
     }
     uint64_t bytes = demands.fixed_bytes;
     for (const TableDemand& slice : demands.slices) bytes += slice.has_bytes;

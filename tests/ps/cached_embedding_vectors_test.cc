@@ -15,7 +15,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr RecordLayout kLayout{.dim = 1, .state_floats = 0};
+constexpr RecordLayout kCachedEmbeddingVectorsLayout{.dim = 1, .state_floats = 0};
 
 // Lookups of a whole table, as a file of access counts has them.
 TableAccesses AccessesOf(const std::vector<uint64_t>& counts) {
@@ -42,7 +42,7 @@ class Manager {
 
   Manager(const std::string& policy, uint64_t rows, uint64_t slots, double warmup_ratio,
           const std::optional<std::vector<uint64_t>>& counts)
-      : cache_({.layout = kLayout,
+      : cache_({.layout = kCachedEmbeddingVectorsLayout,
                 .rows = rows,
                 .capacity_rows = slots,
                 .ways = 1,
@@ -65,8 +65,8 @@ class Manager {
     for (uint64_t i = 0; i < warm; ++i) {
       CacheVictim victim;
       const RowCache::Slot slot = cache_.Claim(hottest[i].first, 0, &victim);
-      kLayout.set_trailer(cache_.record(slot),
-                          {.frequency = static_cast<uint32_t>(hottest[i].second)});
+      kCachedEmbeddingVectorsLayout.set_trailer(
+          cache_.record(slot), {.frequency = static_cast<uint32_t>(hottest[i].second)});
       ++resident_;
     }
   }
@@ -94,19 +94,21 @@ class Manager {
       CacheVictim victim;
       EXPECT_TRUE(RowCachePeer::Evict(cache_, missing.front(), step, &victim));
       const auto offset = static_cast<uint64_t>(victim.record.data() - cache_.record(0));
-      outcome.evicted.emplace_back(rank_[Raw(victim.row)], offset / kLayout.bytes());
+      outcome.evicted.emplace_back(rank_[Raw(victim.row)],
+                                   offset / kCachedEmbeddingVectorsLayout.bytes());
       --resident_;
     }
     for (const RowId row : missing) {
       CacheVictim victim;
       const RowCache::Slot slot = cache_.Claim(row, step, &victim);
       EXPECT_TRUE(victim.record.empty());
-      kLayout.set_trailer(cache_.record(slot), {});
+      kCachedEmbeddingVectorsLayout.set_trailer(cache_.record(slot), {});
       cache_.Pin(slot, step);
       ++resident_;
     }
     for (const auto& [rank, row] : wanted) {
-      CountLookups(kLayout, cache_.record(cache_.Find(row.first)), row.second);
+      CountLookups(kCachedEmbeddingVectorsLayout, cache_.record(cache_.Find(row.first)),
+                   row.second);
     }
     return outcome;
   }
@@ -120,7 +122,7 @@ class Manager {
       const RowCache::Slot slot = cache_.Find(RowId{id});
       if (slot == RowCache::kNone) continue;
       rows[slot] = rank_[id];
-      counts[slot] = kLayout.trailer(cache_.record(slot)).frequency;
+      counts[slot] = kCachedEmbeddingVectorsLayout.trailer(cache_.record(slot)).frequency;
     }
     return {rows, counts};
   }

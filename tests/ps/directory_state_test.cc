@@ -6,11 +6,11 @@
 namespace rowhouse {
 namespace {
 
-const DirectoryOwner kOwner{.model = "0b1f7a52-5f3e-4e0e-9a53-4f5a0c4c1d11",
-                            .shard = ShardId{3},
-                            .shards = 8,
-                            .plan_digest = "aa01",
-                            .config_digest = "bb02"};
+const DirectoryOwner kDirectoryStateOwner{.model = "0b1f7a52-5f3e-4e0e-9a53-4f5a0c4c1d11",
+                                          .shard = ShardId{3},
+                                          .shards = 8,
+                                          .plan_digest = "aa01",
+                                          .config_digest = "bb02"};
 
 std::string Golden(const std::string& name) {
   return ReadFile(std::string(ROWHOUSE_TEST_VECTORS) + "/" + name).value();
@@ -22,7 +22,7 @@ const std::string kStamp = "00112233445566778899aabbccddeeff";
 // are.
 TEST(DirectoryState, GoldenFiles) {
   TempDir dir;
-  ASSERT_OK(WriteOwner(dir.path(), kOwner));
+  ASSERT_OK(WriteOwner(dir.path(), kDirectoryStateOwner));
   ASSERT_OK(WriteState(dir.path(), {.is_clean = true, .step = 1200, .stamp = kStamp}));
   EXPECT_EQ(ReadFile(dir / "OWNER.json").value(), Golden("owner_format_1.json"));
   EXPECT_EQ(ReadFile(dir / "STATE.json").value(), Golden("state_format_2.json"));
@@ -40,8 +40,8 @@ TEST(DirectoryState, FormatOneIsStillRead) {
 
 TEST(DirectoryState, WhatIsWrittenIsRead) {
   TempDir dir;
-  ASSERT_OK(WriteOwner(dir.path(), kOwner));
-  EXPECT_EQ(ReadOwner(dir.path()).value(), kOwner);
+  ASSERT_OK(WriteOwner(dir.path(), kDirectoryStateOwner));
+  EXPECT_EQ(ReadOwner(dir.path()).value(), kDirectoryStateOwner);
   for (const DirectoryState& state : {DirectoryState{true, 7}, DirectoryState{false, UINT64_MAX},
                                       DirectoryState{true, 8, kStamp}}) {
     ASSERT_OK(WriteState(dir.path(), state));
@@ -96,11 +96,11 @@ TEST(DirectoryState, StrangeBytesAreCorruptionThatNamesFileAndField) {
 }
 
 TEST(DirectoryState, EachDifferenceOfOwnersHasItsSentence) {
-  EXPECT_OK(CheckOwner("/d", kOwner, kOwner));
+  EXPECT_OK(CheckOwner("/d", kDirectoryStateOwner, kDirectoryStateOwner));
   const auto complaint = [](auto change) {
-    DirectoryOwner found = kOwner;
+    DirectoryOwner found = kDirectoryStateOwner;
     change(found);
-    return CheckOwner("/d", found, kOwner).ToString();
+    return CheckOwner("/d", found, kDirectoryStateOwner).ToString();
   };
   EXPECT_EQ(complaint([](DirectoryOwner& o) { o.model = "other"; }),
             "usage: row directory /d holds rows of another model (other, and this run trains "
@@ -124,7 +124,8 @@ TEST(DirectoryState, EachDifferenceOfOwnersHasItsSentence) {
 TEST(DirectoryState, TheMostTellingDifferenceIsNamed) {
   const DirectoryOwner other{
       .model = "other", .shard = ShardId{0}, .shards = 1, .plan_digest = "x", .config_digest = "y"};
-  EXPECT_THAT(CheckOwner("/d", other, kOwner).message(), testing::HasSubstr("another model"));
+  EXPECT_THAT(CheckOwner("/d", other, kDirectoryStateOwner).message(),
+              testing::HasSubstr("another model"));
 }
 
 TEST(DirectoryState, ARunThatDidNotEndInOrderIsTold) {
@@ -138,37 +139,38 @@ TEST(DirectoryState, ARunThatDidNotEndInOrderIsTold) {
 TEST(ClaimDirectory, AnEmptyDirectoryBecomesOursAndStaysSo) {
   TempDir dir;
   const std::string path = dir / "node0/shard3";
-  EXPECT_EQ(ClaimDirectory(path, kOwner).value(), std::nullopt);
-  EXPECT_EQ(ReadOwner(path).value(), kOwner);
-  EXPECT_EQ(ClaimDirectory(path, kOwner).value(), std::nullopt);  // Claimed, never changed.
+  EXPECT_EQ(ClaimDirectory(path, kDirectoryStateOwner).value(), std::nullopt);
+  EXPECT_EQ(ReadOwner(path).value(), kDirectoryStateOwner);
+  EXPECT_EQ(ClaimDirectory(path, kDirectoryStateOwner).value(),
+            std::nullopt);  // Claimed, never changed.
 }
 
 TEST(ClaimDirectory, ACleanDirectoryGivesItsStep) {
   TempDir dir;
-  ASSERT_OK(ClaimDirectory(dir.path(), kOwner));
+  ASSERT_OK(ClaimDirectory(dir.path(), kDirectoryStateOwner));
   ASSERT_OK(WriteState(dir.path(), {.is_clean = true, .step = 12}));
-  EXPECT_EQ(ClaimDirectory(dir.path(), kOwner).value(), std::optional<uint64_t>(12));
+  EXPECT_EQ(ClaimDirectory(dir.path(), kDirectoryStateOwner).value(), std::optional<uint64_t>(12));
 }
 
 TEST(ClaimDirectory, AnOpenOrForeignDirectoryIsRefusedAndLeftAsItIs) {
   TempDir dir;
-  ASSERT_OK(ClaimDirectory(dir.path(), kOwner));
+  ASSERT_OK(ClaimDirectory(dir.path(), kDirectoryStateOwner));
   ASSERT_OK(WriteState(dir.path(), {.is_clean = false, .step = 12}));
-  EXPECT_EQ(ClaimDirectory(dir.path(), kOwner).status().ToString(),
+  EXPECT_EQ(ClaimDirectory(dir.path(), kDirectoryStateOwner).status().ToString(),
             CheckClean(dir.path(), {false, 12}).ToString());
 
   ASSERT_OK(WriteState(dir.path(), {.is_clean = true, .step = 12}));
-  DirectoryOwner other = kOwner;
+  DirectoryOwner other = kDirectoryStateOwner;
   other.model = "other";
   EXPECT_THAT(ClaimDirectory(dir.path(), other).status().message(),
               testing::HasSubstr("another model"));
-  EXPECT_EQ(ReadOwner(dir.path()).value(), kOwner);
+  EXPECT_EQ(ReadOwner(dir.path()).value(), kDirectoryStateOwner);
 }
 
 TEST(ClaimDirectory, ADirectoryWithFilesOfOthersIsLeftAlone) {
   TempDir dir;
   ASSERT_OK(WriteFileDurably(dir / "thesis.tex", "years of work"));
-  EXPECT_EQ(ClaimDirectory(dir.path(), kOwner).status().ToString(),
+  EXPECT_EQ(ClaimDirectory(dir.path(), kDirectoryStateOwner).status().ToString(),
             "usage: row directory " + dir.path() +
                 " is not empty (it has thesis.tex) and has no OWNER.json, so it is not ours. "
                 "Name another directory");
@@ -178,14 +180,14 @@ TEST(ClaimDirectory, ADirectoryWithFilesOfOthersIsLeftAlone) {
 TEST(ClaimDirectory, AClaimThatWasCutShortIsMadeAgain) {
   TempDir dir;
   ASSERT_OK(WriteFileDurably(dir / "OWNER.json.0123456789abcdef.tmp", "{\"format\""));
-  EXPECT_OK(ClaimDirectory(dir.path(), kOwner));
-  EXPECT_EQ(ReadOwner(dir.path()).value(), kOwner);
+  EXPECT_OK(ClaimDirectory(dir.path(), kDirectoryStateOwner));
+  EXPECT_EQ(ReadOwner(dir.path()).value(), kDirectoryStateOwner);
 }
 
 TEST(ClaimDirectory, AStateWithoutOwnerIsCorruption) {
   TempDir dir;
   ASSERT_OK(WriteState(dir.path(), {.is_clean = true, .step = 12}));
-  EXPECT_EQ(ClaimDirectory(dir.path(), kOwner).status().ToString(),
+  EXPECT_EQ(ClaimDirectory(dir.path(), kDirectoryStateOwner).status().ToString(),
             "corruption: row directory " + dir.path() + " has a STATE.json and no OWNER.json");
 }
 

@@ -11,7 +11,7 @@ namespace {
 
 constexpr double kMiB = 1 << 20;
 
-double Number(uint64_t bytes) { return static_cast<double>(bytes); }
+double NumberAfter(uint64_t bytes) { return static_cast<double>(bytes); }
 
 std::vector<TableSpec> Tables(const std::vector<uint64_t>& rows, uint32_t dim) {
   std::vector<TableSpec> tables;
@@ -71,9 +71,9 @@ TEST(MemoryEstimate, RowsAreMemoryOnceTheyAreTouched) {
   // In huge pages of 7710 rows one in a thousand rows touches nearly all of them.
   node = OneSlice(10'000);
   node.cache_bytes = uint64_t{4} << 30;
-  EXPECT_NEAR(Number(EstimateMemory(node).records), 2.72e9, 0.01e9);
+  EXPECT_NEAR(NumberAfter(EstimateMemory(node).records), 2.72e9, 0.01e9);
   node.has_huge_pages = false;
-  EXPECT_NEAR(Number(EstimateMemory(node).records), 10'000 * 4096.0, 0.01 * 10'000 * 4096);
+  EXPECT_NEAR(NumberAfter(EstimateMemory(node).records), 10'000 * 4096.0, 0.01 * 10'000 * 4096);
   node = OneSlice(10'000'000);
   node.cache_bytes = uint64_t{4} << 30;
   EXPECT_EQ(EstimateMemory(node).records, 2'720'000'000u);
@@ -85,9 +85,9 @@ TEST(MemoryEstimate, ASaveTakesWhatMayBeUnderWayAndAStepItsRequests) {
   NodeSize node = OneSlice(10'000'000, 1000);
   node.cache_bytes = uint64_t{4} << 30;
   MemoryEstimate estimate = EstimateMemory(node);
-  EXPECT_NEAR(Number(estimate.unwritten) / kMiB, 256.0 * 280 / 272, 0.1);
+  EXPECT_NEAR(NumberAfter(estimate.unwritten) / kMiB, 256.0 * 280 / 272, 0.1);
   EXPECT_EQ(estimate.requests, 1000u * (8 + 4 + 256 + 24));
-  EXPECT_NEAR(Number(estimate.stored) / kMiB, 64, 0.1);
+  EXPECT_NEAR(NumberAfter(estimate.stored) / kMiB, 64, 0.1);
   EXPECT_EQ(estimate.total(), estimate.process + estimate.records + estimate.slots +
                                   estimate.written_rows + estimate.stored + estimate.blocks +
                                   estimate.unwritten + estimate.heap_slack);
@@ -112,8 +112,8 @@ TEST(MemoryEstimate, OfALimitNoMoreIsTakenThanItAllows) {
     const MemoryEstimate estimate = EstimateMemory(node);
     EXPECT_LT(estimate.total(), mb << 20) << mb;
     EXPECT_GT(estimate.total(), (mb << 20) / 2) << mb;
-    EXPECT_NEAR(Number(estimate.written_rows),
-                Number(WrittenRows(uint64_t{1} << 40, CacheBytesOf(node) / 16).memory_bytes()),
+    EXPECT_NEAR(NumberAfter(estimate.written_rows),
+                NumberAfter(WrittenRows(uint64_t{1} << 40, CacheBytesOf(node) / 16).memory_bytes()),
                 100);
   }
 }
@@ -123,16 +123,17 @@ TEST(MemoryEstimate, FilesHoldEveryRowOnceAndMoreWhileRowsAreEvicted) {
   node.cache_bytes = uint64_t{4} << 30;
   DiskEstimate disk = EstimateDisk(node);
   EXPECT_EQ(disk.records, 272'000'000u);
-  EXPECT_NEAR(Number(disk.compacted), 1.073 * 272e6, 1e6);
+  EXPECT_NEAR(NumberAfter(disk.compacted), 1.073 * 272e6, 1e6);
   EXPECT_EQ(disk.peak, disk.compacted) << "a save in the order of rows";
   node.cache_bytes = 27 << 20;  // a tenth
   disk = EstimateDisk(node);
-  EXPECT_NEAR(Number(disk.peak), (1 + 0.4 + 0.5) * Number(disk.compacted), 1e6)
+  EXPECT_NEAR(NumberAfter(disk.peak), (1 + 0.4 + 0.5) * NumberAfter(disk.compacted), 1e6)
       << "again and again";
   node.shards[0][0].pulled_rows = 1'000'000;
-  EXPECT_NEAR(Number(EstimateDisk(node).peak), (1 + 0.4) * Number(disk.compacted), 1e6) << "once";
+  EXPECT_NEAR(NumberAfter(EstimateDisk(node).peak), (1 + 0.4) * NumberAfter(disk.compacted), 1e6)
+      << "once";
   node.shards.push_back({node.shards[0][0]});
-  EXPECT_NEAR(Number(EstimateDisk(node).peak), (2 + 0.4) * Number(disk.compacted), 1e6)
+  EXPECT_NEAR(NumberAfter(EstimateDisk(node).peak), (2 + 0.4) * NumberAfter(disk.compacted), 1e6)
       << "one shard at a time";
   node.checkpoints = 2;
   EXPECT_EQ(EstimateDisk(node).checkpoints, 2 * EstimateDisk(node).peak);

@@ -166,6 +166,35 @@ TEST_F(PullsTest, AnswersOfManyPullsAreNotInMemoryAtOnce) {
   EXPECT_EQ(Take<SendFrames>().size(), 1u);
 }
 
+// Under a memory limit an answer is charged until its frames are freed, which is when they are
+// sent.
+TEST_F(PullsTest, APullWaitsForTheAnswersBeforeItToBeSent) {
+  TableSpec wide;
+  wide.name = "t";
+  wide.rows = 64;
+  wide.dim = 1 << 14;
+  wide.optimizer = "sgd";
+  constexpr uint64_t kAnswerBytes = uint64_t{3} << 20;
+  const auto memory = std::make_shared<RequestMemory>(kAnswerBytes + 1);
+  OpenPulls({.cache_bytes = uint64_t{16} << 20, .answer_memory = memory}, {wide});
+  std::vector<uint64_t> rows(48);
+  std::iota(rows.begin(), rows.end(), 0u);
+  for (int pull = 0; pull < 2; ++pull) EXPECT_OK(pulls_->Park(TaskOf(0, rows, /*eval=*/true)));
+  EXPECT_TRUE(pulls_->Serve());
+  EXPECT_TRUE(pulls_->waits_for_room());
+  {
+    const auto sent = Take<SendFrames>();
+    EXPECT_EQ(sent.size(), 1u);
+    EXPECT_EQ(memory->used(), kAnswerBytes);
+    EXPECT_TRUE(pulls_->Serve());
+    EXPECT_TRUE(Take<SendFrames>().empty());
+  }
+  EXPECT_TRUE(pulls_->Serve());
+  EXPECT_FALSE(pulls_->waits_for_room());
+  EXPECT_EQ(Take<SendFrames>().size(), 1u);
+  EXPECT_EQ(memory->used(), 0u);
+}
+
 TEST_F(PullsTest, APullThatWasLeftBehindIsRefused) {
   OpenPulls({.first_step = 5});
   EXPECT_OK(pulls_->Park(TaskOf(6, {3}, /*eval=*/true)));

@@ -41,8 +41,8 @@ double FromEnvironment(const char* name, double otherwise) {
   return value == nullptr ? otherwise : std::stod(value);
 }
 
-TableSpec Table(uint32_t id, const std::string& name, uint64_t rows, uint32_t dim,
-                const std::string& optimizer, const std::string& precision) {
+TableSpec RandomOperationsTable(uint32_t id, const std::string& name, uint64_t rows, uint32_t dim,
+                                const std::string& optimizer, const std::string& precision) {
   TableSpec table;
   table.id = TableId{id};
   table.name = name;
@@ -116,9 +116,9 @@ class RandomOperationsTest : public testing::Test {
  protected:
   RandomOperationsTest()
       : seed_(static_cast<uint64_t>(FromEnvironment("ROWHOUSE_RANDOM_SEED", 1))), random_(seed_) {
-    tables_ = {Table(0, "wide", 20'000, 8, "adagrad", "f32"),
-               Table(1, "small", 300, 16, "sgd", "f32"),
-               Table(2, "half", 5'000, 4, "rowwise_adagrad", "bf16")};
+    tables_ = {RandomOperationsTable(0, "wide", 20'000, 8, "adagrad", "f32"),
+               RandomOperationsTable(1, "small", 300, 16, "sgd", "f32"),
+               RandomOperationsTable(2, "half", 5'000, 4, "rowwise_adagrad", "bf16")};
     sources_.emplace(InitialiserSources::Open(tables_).value());
     for (const TableSpec& table : tables_) models_.emplace_back(table, *sources_);
     auto counts = std::make_shared<AccessCounts>();

@@ -24,7 +24,8 @@ namespace {
 using testing::HasSubstr;
 using testing::MatchesRegex;
 
-constexpr StoreSlice kSlice{.table = TableId{1}, .first_column = 0, .record_bytes = 256};
+constexpr StoreSlice kRocksdbStoreSlice{
+    .table = TableId{1}, .first_column = 0, .record_bytes = 256};
 
 StoreEnvironmentOptions Small() {
   return {.block_cache_bytes = 1 << 20, .memtable_bytes = 256 << 10};
@@ -52,8 +53,9 @@ std::vector<RowId> RowsFrom(uint64_t first, size_t count) {
 
 // Puts `count` records that are filled with one letter.
 Status PutLetter(RowStore& store, char letter, size_t count, uint64_t first_row = 0) {
-  return store.Put(kSlice, RowsFrom(first_row, count),
-                   std::vector<std::byte>(count * kSlice.record_bytes, std::byte(letter)));
+  return store.Put(
+      kRocksdbStoreSlice, RowsFrom(first_row, count),
+      std::vector<std::byte>(count * kRocksdbStoreSlice.record_bytes, std::byte(letter)));
 }
 
 // ---- Opening --------------------------------------------------------------------------------
@@ -177,9 +179,9 @@ TEST(RocksDbStore, AFlippedByteOfARowIsCorruptionThatNamesTheRow) {
     file.put('b');
   }
   auto store = Open(dir / "rows");
-  std::vector<std::byte> out(kSlice.record_bytes);
+  std::vector<std::byte> out(kRocksdbStoreSlice.record_bytes);
   std::vector<size_t> missing;
-  const Status got = store->Get(kSlice, RowsFrom(5, 1), out, &missing);
+  const Status got = store->Get(kRocksdbStoreSlice, RowsFrom(5, 1), out, &missing);
   EXPECT_EQ(got.code(), StatusCode::kCorruption);
   EXPECT_THAT(got.message(),
               HasSubstr("row directory " + (dir / "rows") + ": table 1 row 5: Corruption"));
@@ -227,10 +229,10 @@ TEST(RocksDbStore, CountsBytesOfRowsAndOfFiles) {
   ASSERT_OK(store->Sync());
   EXPECT_GE(store->counters().bytes_flushed, kRowBytes);
   EXPECT_LT(store->counters().bytes_flushed, kRowBytes * 5 / 4);
-  std::vector<std::byte> out(2 * kSlice.record_bytes);
+  std::vector<std::byte> out(2 * kRocksdbStoreSlice.record_bytes);
   std::vector<size_t> missing;
   // Two rows of one block, and one that is not there.
-  ASSERT_OK(store->Get(kSlice, std::vector{RowId{3}, RowId{4}}, out, &missing));
+  ASSERT_OK(store->Get(kRocksdbStoreSlice, std::vector{RowId{3}, RowId{4}}, out, &missing));
   EXPECT_EQ(store->counters().bytes_read, 512u);
   EXPECT_GE(store->counters().file_bytes_read, 3000u);
   EXPECT_LT(store->counters().file_bytes_read, 20'000u);
@@ -274,16 +276,18 @@ TEST(RocksDbStore, DirectReadsThreadsAndCompressionChangeNoByte) {
     for (const uint64_t step : {uint64_t{1}, uint64_t{97}}) {
       std::vector<RowId> rows;
       for (uint64_t row = 0; row < kRows + 200; row += step) rows.push_back(RowId{row});
-      std::vector<std::byte> out(rows.size() * kSlice.record_bytes, std::byte('.'));
+      std::vector<std::byte> out(rows.size() * kRocksdbStoreSlice.record_bytes, std::byte('.'));
       std::vector<size_t> missing;
-      ASSERT_OK(store->Get(kSlice, rows, out, &missing));
+      ASSERT_OK(store->Get(kRocksdbStoreSlice, rows, out, &missing));
       std::vector<size_t> beyond;
       for (size_t k = 0; k < rows.size(); ++k) {
         const bool is_there = Raw(rows[k]) < kRows;
         if (!is_there) beyond.push_back(k);
         const auto letter = std::byte(is_there ? 'a' + Raw(rows[k]) / 500 : '.');
-        const auto record = std::span(out).subspan(k * kSlice.record_bytes, kSlice.record_bytes);
-        ASSERT_EQ(std::count(record.begin(), record.end(), letter), kSlice.record_bytes) << k;
+        const auto record = std::span(out).subspan(k * kRocksdbStoreSlice.record_bytes,
+                                                   kRocksdbStoreSlice.record_bytes);
+        ASSERT_EQ(std::count(record.begin(), record.end(), letter), kRocksdbStoreSlice.record_bytes)
+            << k;
       }
       EXPECT_EQ(missing, beyond);
     }
@@ -307,9 +311,9 @@ void WriteAndDie(const std::string& path, const StoreEnvironmentOptions& options
 // The letter all rows have; '.' if all are missing; '?' if they differ.
 char OnlyLetter(const std::string& path) {
   auto store = Open(path);
-  std::vector<std::byte> out(kBatchRows * kSlice.record_bytes, std::byte('.'));
+  std::vector<std::byte> out(kBatchRows * kRocksdbStoreSlice.record_bytes, std::byte('.'));
   std::vector<size_t> missing;
-  const Status got = store->Get(kSlice, RowsFrom(0, kBatchRows), out, &missing);
+  const Status got = store->Get(kRocksdbStoreSlice, RowsFrom(0, kBatchRows), out, &missing);
   CHECK(got.ok()) << got.ToString();
   const bool same = std::count(out.begin(), out.end(), out[0]) == std::ssize(out);
   return same ? static_cast<char>(out[0]) : '?';
@@ -456,24 +460,24 @@ TEST(RocksDbStore, AFullDiskIsToldWithThePath) {
   EXPECT_EQ(store->Sync().code(), StatusCode::kResourceExhausted);
   EXPECT_GE(store->counters().disk_full, 1u);
   // What was Put is still there.
-  std::vector<std::byte> out(kSlice.record_bytes);
+  std::vector<std::byte> out(kRocksdbStoreSlice.record_bytes);
   std::vector<size_t> missing;
-  ASSERT_OK(store->Get(kSlice, RowsFrom(15'999, 1), out, &missing));
+  ASSERT_OK(store->Get(kRocksdbStoreSlice, RowsFrom(15'999, 1), out, &missing));
   EXPECT_EQ(out[7], std::byte('a'));
 
   // The first Put that finds room is taken, without waiting for RocksDB to look by itself.
   disk.Grow();
   ASSERT_OK(PutLetter(*store, 'b', 1));
-  ASSERT_OK(store->Get(kSlice, RowsFrom(0, 1), out, &missing));
+  ASSERT_OK(store->Get(kRocksdbStoreSlice, RowsFrom(0, 1), out, &missing));
   EXPECT_EQ(out[7], std::byte('b'));
   ASSERT_OK(store->Sync());
-  ASSERT_OK(store->Get(kSlice, RowsFrom(0, 1), out, &missing));
+  ASSERT_OK(store->Get(kRocksdbStoreSlice, RowsFrom(0, 1), out, &missing));
   EXPECT_EQ(out[7], std::byte('b'));
   store.reset();
   store = Open(dir / "disk/rows", options);
-  ASSERT_OK(store->Get(kSlice, RowsFrom(0, 1), out, &missing));
+  ASSERT_OK(store->Get(kRocksdbStoreSlice, RowsFrom(0, 1), out, &missing));
   EXPECT_EQ(out[7], std::byte('b'));
-  ASSERT_OK(store->Get(kSlice, RowsFrom(15'999, 1), out, &missing));
+  ASSERT_OK(store->Get(kRocksdbStoreSlice, RowsFrom(15'999, 1), out, &missing));
   EXPECT_EQ(out[7], std::byte('a'));
   EXPECT_TRUE(missing.empty());
 }
@@ -508,11 +512,11 @@ TEST(RocksDbStore, ADiskThatIsFullNowAndThenLosesNothing) {
   EXPECT_GT(refused, 0u);
   store.reset();
   store = Open(dir / "disk/rows", options);
-  std::vector<std::byte> out(kRows * kSlice.record_bytes);
+  std::vector<std::byte> out(kRows * kRocksdbStoreSlice.record_bytes);
   std::vector<size_t> missing;
   for (uint64_t place = 0; place < 40; ++place) {
     const uint64_t last = place < 20 ? place + 80 : place + 40;  // batch that wrote it
-    ASSERT_OK(store->Get(kSlice, RowsFrom(place * kRows, kRows), out, &missing));
+    ASSERT_OK(store->Get(kRocksdbStoreSlice, RowsFrom(place * kRows, kRows), out, &missing));
     ASSERT_TRUE(missing.empty());
     const auto letter = std::byte('a' + last % 26);
     EXPECT_EQ(std::count(out.begin(), out.end(), letter), std::ssize(out)) << place;
@@ -534,9 +538,9 @@ TEST(StoreEnvironment, IsSharedByTheStoresOfAProcess) {
   EXPECT_GT(environment->memtable_used_bytes(), one);
 
   ASSERT_OK(a->Sync());
-  std::vector<std::byte> out(kSlice.record_bytes);
+  std::vector<std::byte> out(kRocksdbStoreSlice.record_bytes);
   std::vector<size_t> missing;
-  ASSERT_OK(a->Get(kSlice, RowsFrom(5, 1), out, &missing));
+  ASSERT_OK(a->Get(kRocksdbStoreSlice, RowsFrom(5, 1), out, &missing));
   EXPECT_GT(environment->block_cache_used_bytes(), 0u);
 }
 

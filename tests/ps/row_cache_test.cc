@@ -5,15 +5,18 @@
 namespace rowhouse {
 namespace {
 
-constexpr RecordLayout kLayout{.dim = 2, .state_floats = 1};
+constexpr RecordLayout kRowCacheLayout{.dim = 2, .state_floats = 1};
 
 RowCacheOptions Options(uint64_t rows, uint64_t capacity, uint32_t ways) {
-  return {
-      .layout = kLayout, .first_row = 100, .rows = rows, .capacity_rows = capacity, .ways = ways};
+  return {.layout = kRowCacheLayout,
+          .first_row = 100,
+          .rows = rows,
+          .capacity_rows = capacity,
+          .ways = ways};
 }
 
-float& Value(RowCache& cache, RowCache::Slot slot) {
-  return kLayout.weights(cache.record(slot))[0];
+float& RowCacheValue(RowCache& cache, RowCache::Slot slot) {
+  return kRowCacheLayout.weights(cache.record(slot))[0];
 }
 
 TEST(RowCache, ASliceThatFitsIsADirectArrayThatNeverEvicts) {
@@ -24,10 +27,10 @@ TEST(RowCache, ASliceThatFitsIsADirectArrayThatNeverEvicts) {
     CacheVictim victim;
     const RowCache::Slot slot = cache.Claim(RowId{row}, 0, &victim);
     EXPECT_TRUE(victim.record.empty());
-    Value(cache, slot) = static_cast<float>(row);
+    RowCacheValue(cache, slot) = static_cast<float>(row);
   }
   for (uint64_t row = 100; row < 108; ++row) {
-    EXPECT_EQ(Value(cache, cache.Find(RowId{row})), static_cast<float>(row));
+    EXPECT_EQ(RowCacheValue(cache, cache.Find(RowId{row})), static_cast<float>(row));
   }
 }
 
@@ -102,13 +105,13 @@ TEST(RowCache, AVictimComesWithItsRecordAndWhetherItIsDirty) {
   RowCache cache(Options(1000, 1, 1));
   CacheVictim victim;
   const RowCache::Slot slot = cache.Claim(RowId{101}, 0, &victim);
-  Value(cache, slot) = 7.0f;
+  RowCacheValue(cache, slot) = 7.0f;
   cache.set_dirty(slot);
   ASSERT_NE(cache.Claim(RowId{102}, 0, &victim), RowCache::kNone);
   EXPECT_EQ(victim.row, RowId{101});
   EXPECT_TRUE(victim.is_dirty);
-  ASSERT_EQ(victim.record.size(), kLayout.bytes());
-  EXPECT_EQ(kLayout.weights(victim.record.data())[0], 7.0f);
+  ASSERT_EQ(victim.record.size(), kRowCacheLayout.bytes());
+  EXPECT_EQ(kRowCacheLayout.weights(victim.record.data())[0], 7.0f);
   EXPECT_FALSE(cache.is_dirty(cache.Find(RowId{102})));
 }
 

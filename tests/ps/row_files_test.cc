@@ -14,22 +14,22 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr StoreSlice kSlice{.table = TableId{1}, .first_column = 0, .record_bytes = 256};
+constexpr StoreSlice kRowFilesSlice{.table = TableId{1}, .first_column = 0, .record_bytes = 256};
 
-Result<std::unique_ptr<RowStore>> TryOpen(const std::string& path, bool read_only) {
+Result<std::unique_ptr<RowStore>> TryOpenRowFiles(const std::string& path, bool read_only) {
   return RowStores().Make("rocksdb", {.path = path, .read_only = read_only});
 }
 
-std::unique_ptr<RowStore> Open(const std::string& path) {
-  return TryOpen(path, /*read_only=*/false).value();
+std::unique_ptr<RowStore> OpenRowFiles(const std::string& path) {
+  return TryOpenRowFiles(path, /*read_only=*/false).value();
 }
 
 // Puts `count` records that are filled with one letter.
-Status PutLetter(RowStore& store, char letter, size_t count) {
+Status PutLetterRowFiles(RowStore& store, char letter, size_t count) {
   std::vector<RowId> rows;
   for (uint64_t row = 0; row < count; ++row) rows.push_back(RowId{row});
-  return store.Put(kSlice, rows,
-                   std::vector<std::byte>(count * kSlice.record_bytes, std::byte(letter)));
+  return store.Put(kRowFilesSlice, rows,
+                   std::vector<std::byte>(count * kRowFilesSlice.record_bytes, std::byte(letter)));
 }
 
 std::vector<std::string> RowFilesIn(const std::string& path) {
@@ -48,8 +48,8 @@ TEST(RowFiles, FilesOfAnotherStoreOfTheSameChangesAreRefused) {
   const TempDir dir;
   std::string stamps[2];
   for (int k = 0; k < 2; ++k) {
-    const auto store = Open(dir / fmt::format("{}", k));
-    ASSERT_OK(PutLetter(*store, k == 0 ? 'a' : 'b', 100));
+    const auto store = OpenRowFiles(dir / fmt::format("{}", k));
+    ASSERT_OK(PutLetterRowFiles(*store, k == 0 ? 'a' : 'b', 100));
     ASSERT_OK(store->Settle());
     stamps[k] = store->stamp();
   }
@@ -71,8 +71,8 @@ TEST(RowFiles, FilesOfAnotherStoreOfTheSameChangesAreRefused) {
 TEST(RowFiles, VerifyNamesTheDamagedFileAndItsTables) {
   const TempDir dir;
   {
-    const auto store = Open(dir.path());
-    ASSERT_OK(PutLetter(*store, 'a', 1000));
+    const auto store = OpenRowFiles(dir.path());
+    ASSERT_OK(PutLetterRowFiles(*store, 'a', 1000));
     ASSERT_OK(store->Settle());
     EXPECT_EQ(Verify(*store), "");
   }
@@ -81,7 +81,7 @@ TEST(RowFiles, VerifyNamesTheDamagedFileAndItsTables) {
   bytes.seekp(20);
   bytes.put('!');
   bytes.close();
-  const auto store = TryOpen(dir.path(), /*read_only=*/true);
+  const auto store = TryOpenRowFiles(dir.path(), /*read_only=*/true);
   ASSERT_OK(store);
   EXPECT_THAT(Verify(*store.value()),
               testing::AllOf(HasSubstr(file + " is not the file that was saved: its digest is"),
@@ -109,12 +109,13 @@ TEST(RowFiles, BlocksOfFilesWithoutAChecksumAreVerified) {
     for (auto* handle : handles) ASSERT_TRUE(db->DestroyColumnFamilyHandle(handle).ok());
     delete db;
   }
-  EXPECT_EQ(Verify(*TryOpen(dir.path(), /*read_only=*/true).value()), "");
+  EXPECT_EQ(Verify(*TryOpenRowFiles(dir.path(), /*read_only=*/true).value()), "");
   std::fstream bytes(RowFilesIn(dir.path()).at(0), std::ios::in | std::ios::out | std::ios::binary);
   bytes.seekp(100);
   bytes.put('!');
   bytes.close();
-  EXPECT_THAT(Verify(*TryOpen(dir.path(), /*read_only=*/true).value()), HasSubstr("Corruption"));
+  EXPECT_THAT(Verify(*TryOpenRowFiles(dir.path(), /*read_only=*/true).value()),
+              HasSubstr("Corruption"));
 }
 
 }  // namespace

@@ -14,7 +14,8 @@ namespace rowhouse {
 namespace {
 
 constexpr uint32_t kBytes = 8;
-constexpr StoreSlice kSlice{.table = TableId{3}, .first_column = 0, .record_bytes = kBytes};
+constexpr StoreSlice kRowStoreContractSlice{
+    .table = TableId{3}, .first_column = 0, .record_bytes = kBytes};
 
 using Rows = std::vector<RowId>;
 using Bytes = std::vector<std::byte>;
@@ -43,7 +44,8 @@ class RowStoreContract : public testing::TestWithParam<std::string> {
   bool keeps_rows() const { return GetParam() != "memory"; }
 
   // The letters Get finds, '.' for a missing row; CHECKs that *missing agrees.
-  std::string Letters(RowStore& store, const Rows& rows, const StoreSlice& slice = kSlice) {
+  std::string Letters(RowStore& store, const Rows& rows,
+                      const StoreSlice& slice = kRowStoreContractSlice) {
     Bytes out(rows.size() * slice.record_bytes, std::byte('.'));
     std::vector<size_t> missing;
     const Status status = store.Get(slice, rows, out, &missing);
@@ -78,11 +80,11 @@ class RowStoreContract : public testing::TestWithParam<std::string> {
 
 TEST_P(RowStoreContract, MissingRowsAreNamedAndLeaveOutputAlone) {
   auto store = Open();
-  ASSERT_OK(store->Put(kSlice, Rows{RowId{7}}, Records("a")));
+  ASSERT_OK(store->Put(kRowStoreContractSlice, Rows{RowId{7}}, Records("a")));
 
   Bytes out = Records("xyz");
   std::vector<size_t> missing = {42};  // Added to, not replaced.
-  ASSERT_OK(store->Get(kSlice, Rows{RowId{8}, RowId{7}, RowId{9}}, out, &missing));
+  ASSERT_OK(store->Get(kRowStoreContractSlice, Rows{RowId{8}, RowId{7}, RowId{9}}, out, &missing));
 
   EXPECT_EQ(missing, (std::vector<size_t>{42, 0, 2}));
   EXPECT_EQ(out, Records("xaz"));
@@ -90,32 +92,32 @@ TEST_P(RowStoreContract, MissingRowsAreNamedAndLeaveOutputAlone) {
 
 TEST_P(RowStoreContract, MissingIndicesComeInOrderOfTheRequestEvenWhenRowsDoNotAscend) {
   auto store = Open();
-  ASSERT_OK(store->Put(kSlice, Rows{RowId{2}}, Records("b")));
+  ASSERT_OK(store->Put(kRowStoreContractSlice, Rows{RowId{2}}, Records("b")));
   EXPECT_EQ(Letters(*store, {RowId{9}, RowId{2}, RowId{1}, RowId{5}}), ".b..");
 }
 
 TEST_P(RowStoreContract, AnEmptyBatchIsFine) {
   auto store = Open();
-  EXPECT_OK(store->Put(kSlice, Rows{}, Bytes{}));
+  EXPECT_OK(store->Put(kRowStoreContractSlice, Rows{}, Bytes{}));
   EXPECT_EQ(Letters(*store, {}), "");
   EXPECT_EQ(Scanned(*store), "");
 }
 
 TEST_P(RowStoreContract, ARowAskedForTwiceIsAnsweredTwice) {
   auto store = Open();
-  ASSERT_OK(store->Put(kSlice, Rows{RowId{1}, RowId{2}}, Records("ab")));
+  ASSERT_OK(store->Put(kRowStoreContractSlice, Rows{RowId{1}, RowId{2}}, Records("ab")));
   EXPECT_EQ(Letters(*store, {RowId{2}, RowId{2}, RowId{1}, RowId{3}, RowId{3}, RowId{2}}),
             "bba..b");
 }
 
 TEST_P(RowStoreContract, AGetSeesEveryPutBeforeItAndTheLastOneWins) {
   auto store = Open();
-  ASSERT_OK(store->Put(kSlice, Rows{RowId{1}, RowId{2}}, Records("ab")));
-  ASSERT_OK(store->Put(kSlice, Rows{RowId{2}}, Records("c")));
+  ASSERT_OK(store->Put(kRowStoreContractSlice, Rows{RowId{1}, RowId{2}}, Records("ab")));
+  ASSERT_OK(store->Put(kRowStoreContractSlice, Rows{RowId{2}}, Records("c")));
   EXPECT_EQ(Letters(*store, {RowId{1}, RowId{2}}), "ac");
   ASSERT_OK(store->Sync());
   EXPECT_EQ(Letters(*store, {RowId{1}, RowId{2}}), "ac");
-  ASSERT_OK(store->Put(kSlice, Rows{RowId{1}}, Records("d")));
+  ASSERT_OK(store->Put(kRowStoreContractSlice, Rows{RowId{1}}, Records("d")));
   EXPECT_EQ(Letters(*store, {RowId{1}, RowId{2}}), "dc");
 }
 
@@ -123,7 +125,7 @@ TEST_P(RowStoreContract, TablesAndColumnsOfOneRowAreKeptApart) {
   auto store = Open();
   const StoreSlice other_table{.table = TableId{4}, .first_column = 0, .record_bytes = 4};
   const StoreSlice other_columns{.table = TableId{3}, .first_column = 16, .record_bytes = 12};
-  ASSERT_OK(store->Put(kSlice, Rows{RowId{1}}, Records("a")));
+  ASSERT_OK(store->Put(kRowStoreContractSlice, Rows{RowId{1}}, Records("a")));
   ASSERT_OK(store->Put(other_table, Rows{RowId{1}}, Records("b", 4)));
   ASSERT_OK(store->Put(other_columns, Rows{RowId{1}}, Records("c", 12)));
   EXPECT_EQ(Letters(*store, {RowId{1}}), "a");
@@ -179,7 +181,7 @@ TEST_P(RowStoreContract, AScanOfRowsSeesThoseOfOneTableFromTheFirstToTheEnd) {
 
 TEST_P(RowStoreContract, AScanStopsAtTheFirstErrorOfItsVisitor) {
   auto store = Open();
-  ASSERT_OK(store->Put(kSlice, Rows{RowId{1}, RowId{2}, RowId{3}}, Records("abc")));
+  ASSERT_OK(store->Put(kRowStoreContractSlice, Rows{RowId{1}, RowId{2}, RowId{3}}, Records("abc")));
   int visits = 0;
   const Status status = store->Scan([&](TableId, RowId row, uint16_t, auto) {
     ++visits;
@@ -191,8 +193,8 @@ TEST_P(RowStoreContract, AScanStopsAtTheFirstErrorOfItsVisitor) {
 
 TEST_P(RowStoreContract, ARecordOfAnotherSizeIsCorruptionThatNamesTableAndRow) {
   auto store = Open();
-  ASSERT_OK(store->Put(kSlice, Rows{RowId{1}, RowId{2}}, Records("ab")));
-  StoreSlice longer = kSlice;
+  ASSERT_OK(store->Put(kRowStoreContractSlice, Rows{RowId{1}, RowId{2}}, Records("ab")));
+  StoreSlice longer = kRowStoreContractSlice;
   longer.record_bytes = 12;
   Bytes out(24);
   std::vector<size_t> missing;
@@ -219,7 +221,7 @@ TEST_P(RowStoreContract, ManyRowsInAnyOrderEqualAMap) {
       letters += letter;
       reference[row] = letter;
     }
-    ASSERT_OK(store->Put(kSlice, rows, Records(letters)));
+    ASSERT_OK(store->Put(kRowStoreContractSlice, rows, Records(letters)));
     if (round % 10 == 4) {
       ASSERT_OK(store->Sync());
     }
@@ -237,7 +239,7 @@ TEST_P(RowStoreContract, ManyRowsInAnyOrderEqualAMap) {
 
 TEST_P(RowStoreContract, CountsRowsReadAndWritten) {
   auto store = Open();
-  ASSERT_OK(store->Put(kSlice, Rows{RowId{1}, RowId{2}}, Records("ab")));
+  ASSERT_OK(store->Put(kRowStoreContractSlice, Rows{RowId{1}, RowId{2}}, Records("ab")));
   EXPECT_EQ(Letters(*store, {RowId{1}, RowId{2}, RowId{3}}), "ab.");
   EXPECT_EQ(store->counters().rows_read, 3u);
   EXPECT_EQ(store->counters().rows_written, 2u);
@@ -253,10 +255,11 @@ TEST_P(RowStoreContract, AStampChangesWithEveryPutAndOutlivesTheStore) {
     return store->stamp();
   };
   const std::string empty = settled();
-  ASSERT_OK(store->Put(kSlice, Rows{RowId{1}}, Records("a")));
+  ASSERT_OK(store->Put(kRowStoreContractSlice, Rows{RowId{1}}, Records("a")));
   const std::string one = settled();
   EXPECT_NE(one, empty);
-  ASSERT_OK(store->Put(kSlice, Rows{RowId{1}}, Records("a")));  // The same once more.
+  ASSERT_OK(
+      store->Put(kRowStoreContractSlice, Rows{RowId{1}}, Records("a")));  // The same once more.
   const std::string two = settled();
   EXPECT_NE(two, one);
   EXPECT_EQ(Letters(*store, {RowId{1}, RowId{2}}), "a.");
@@ -272,7 +275,7 @@ TEST_P(RowStoreContract, FilesOfASettledStoreStayUntilTheNextPut) {
     auto store = Open();
     if (store->stamp().empty()) GTEST_SKIP() << "has none";
     for (int file = 0; file < 9; ++file) {
-      ASSERT_OK(store->Put(kSlice, Rows{RowId{1}, RowId{2}}, Records("ab")));
+      ASSERT_OK(store->Put(kRowStoreContractSlice, Rows{RowId{1}, RowId{2}}, Records("ab")));
       ASSERT_OK(store->Sync());
     }
     ASSERT_OK(store->Settle());
@@ -285,7 +288,7 @@ TEST_P(RowStoreContract, FilesOfASettledStoreStayUntilTheNextPut) {
     EXPECT_OK(store.value()->Verify([](TableId) { return std::string("t"); }));
   }
   const auto store = TryOpen(/*read_only=*/false, stamp).value();
-  ASSERT_OK(store->Put(kSlice, Rows{RowId{3}}, Records("c")));
+  ASSERT_OK(store->Put(kRowStoreContractSlice, Rows{RowId{3}}, Records("c")));
   ASSERT_OK(store->Compact());
   ASSERT_OK(store->Settle());
   EXPECT_NE(store->stamp(), stamp);
@@ -296,7 +299,8 @@ TEST_P(RowStoreContract, FilesOfASettledStoreStayUntilTheNextPut) {
 TEST_P(RowStoreContract, CompactionKeepsTheRowsAndOneCopyOfEach) {
   auto store = Open();
   for (const char* letters : {"abc", "def", "ghi"}) {
-    ASSERT_OK(store->Put(kSlice, Rows{RowId{1}, RowId{2}, RowId{3}}, Records(letters)));
+    ASSERT_OK(
+        store->Put(kRowStoreContractSlice, Rows{RowId{1}, RowId{2}, RowId{3}}, Records(letters)));
     ASSERT_OK(store->Sync());
   }
   ASSERT_OK(store->Compact());
@@ -315,12 +319,12 @@ TEST_P(RowStoreContract, CompactionKeepsTheRowsAndOneCopyOfEach) {
 TEST_P(RowStoreContract, WhatWasSyncedIsThereWhenOpenedAgain) {
   if (!keeps_rows()) GTEST_SKIP() << "keeps rows as long as the process";
   auto store = Open();
-  ASSERT_OK(store->Put(kSlice, Rows{RowId{1}, RowId{2}}, Records("ab")));
+  ASSERT_OK(store->Put(kRowStoreContractSlice, Rows{RowId{1}, RowId{2}}, Records("ab")));
   ASSERT_OK(store->Sync());
   store.reset();
   store = Open();
   EXPECT_EQ(Letters(*store, {RowId{1}, RowId{2}, RowId{3}}), "ab.");
-  ASSERT_OK(store->Put(kSlice, Rows{RowId{3}}, Records("c")));
+  ASSERT_OK(store->Put(kRowStoreContractSlice, Rows{RowId{3}}, Records("c")));
   EXPECT_EQ(Scanned(*store), "3/1/0=a8 3/2/0=b8 3/3/0=c8 ");
 }
 
@@ -337,7 +341,7 @@ TEST_P(RowStoreContract, OneDirectoryIsNotOpenedTwice) {
 TEST_P(RowStoreContract, OpenedForReadingItReadsAndAPutIsAProgrammersMistake) {
   {
     auto store = Open();
-    ASSERT_OK(store->Put(kSlice, Rows{RowId{1}}, Records("a")));
+    ASSERT_OK(store->Put(kRowStoreContractSlice, Rows{RowId{1}}, Records("a")));
     ASSERT_OK(store->Sync());
   }
   auto opened = TryOpen(/*read_only=*/true);
@@ -345,7 +349,8 @@ TEST_P(RowStoreContract, OpenedForReadingItReadsAndAPutIsAProgrammersMistake) {
   RowStore& store = *opened.value();
   EXPECT_EQ(Letters(store, {RowId{1}, RowId{2}}), keeps_rows() ? "a." : "..");
   EXPECT_OK(store.Sync());
-  EXPECT_DEATH((void)store.Put(kSlice, Rows{RowId{1}}, Records("b")), "opened for reading");
+  EXPECT_DEATH((void)store.Put(kRowStoreContractSlice, Rows{RowId{1}}, Records("b")),
+               "opened for reading");
 }
 
 INSTANTIATE_TEST_SUITE_P(Stores, RowStoreContract, testing::ValuesIn(RowStores().Names()),

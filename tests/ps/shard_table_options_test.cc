@@ -22,7 +22,7 @@ namespace {
 
 constexpr uint32_t kDim = 3;
 
-TableSpec Table() {
+TableSpec ShardTableOptionsTable() {
   TableSpec table;
   table.name = "t";
   table.rows = 10;
@@ -98,7 +98,7 @@ class ShardTableOptions : public testing::Test {
 TEST_F(ShardTableOptions, MaxNormShortensTheStoredRowAndThenTheOptimizerRuns) {
   for (const double cache_ratio : {1.0, 0.1}) {  // Found in the cache, and read from the store.
     for (const double norm_type : {2.0, 1.0, 2.5, std::numeric_limits<double>::infinity()}) {
-      TableSpec table = Table();
+      TableSpec table = ShardTableOptionsTable();
       table.max_norm = 0.05;
       table.norm_type = norm_type;
       Open(table, /*workers=*/2, cache_ratio);
@@ -123,7 +123,7 @@ TEST_F(ShardTableOptions, MaxNormShortensTheStoredRowAndThenTheOptimizerRuns) {
 }
 
 TEST_F(ShardTableOptions, MaxNormLeavesRowsThatAreShortEnough) {
-  TableSpec table = Table();
+  TableSpec table = ShardTableOptionsTable();
   table.max_norm = 100.0;
   Open(table, 1);
   const std::vector<float> before = Pull(0, 3);
@@ -138,7 +138,7 @@ TEST_F(ShardTableOptions, HalvesArePulledAsTheyAreStored) {
   for (const double cache_ratio : {1.0, 0.1}) {  // 0.1: one row, so each pull reads the store.
     for (const std::string precision : {"bf16", "f16"}) {
       SCOPED_TRACE(fmt::format("{} cache {}", precision, cache_ratio));
-      TableSpec table = Table();
+      TableSpec table = ShardTableOptionsTable();
       Open(table, 1);
       const std::vector<float> first = Pull(0, 3), other = Pull(0, 4);
       table.precision = precision;
@@ -171,7 +171,7 @@ TEST_F(ShardTableOptions, HalvesArePulledAsTheyAreStored) {
 
 TEST_F(ShardTableOptions, TheSumOfAllWorkersIsDividedByTheLookupsOfAllWorkers) {
   for (const double cache_ratio : {1.0, 0.1}) {
-    TableSpec table = Table();
+    TableSpec table = ShardTableOptionsTable();
     table.scale_grad_by_freq = true;
     Open(table, /*workers=*/3, cache_ratio);
     std::vector<float> both = Pull(0, 3), alone = Pull(0, 4), once = Pull(0, 5);
@@ -192,7 +192,7 @@ TEST_F(ShardTableOptions, TheSumOfAllWorkersIsDividedByTheLookupsOfAllWorkers) {
 }
 
 TEST_F(ShardTableOptions, LookupsOfManyWorkersDoNotWrapAround) {
-  TableSpec table = Table();
+  TableSpec table = ShardTableOptionsTable();
   table.scale_grad_by_freq = true;
   Open(table, /*workers=*/2);
   std::vector<float> want = Pull(0, 3);
@@ -205,7 +205,7 @@ TEST_F(ShardTableOptions, LookupsOfManyWorkersDoNotWrapAround) {
 }
 
 TEST_F(ShardTableOptions, WithoutScaleGradByFreqCountsAreWelcomeAndChangeNothing) {
-  Open(Table(), 1);
+  Open(ShardTableOptionsTable(), 1);
   std::vector<float> want = Pull(0, 3);
   ASSERT_OK(Push(0, 0, {3}, {1.0f, 1.0f, 1.0f}, {4}));
   for (float& weight : want) weight -= 1.0f;
@@ -213,7 +213,7 @@ TEST_F(ShardTableOptions, WithoutScaleGradByFreqCountsAreWelcomeAndChangeNothing
 }
 
 TEST_F(ShardTableOptions, WrongCountsAreRefusedAndHarmNobody) {
-  TableSpec table = Table();
+  TableSpec table = ShardTableOptionsTable();
   table.scale_grad_by_freq = true;
   Open(table, 1);
   const std::vector<float> before = Pull(0, 3);
@@ -248,7 +248,7 @@ TEST_F(ShardTableOptions, WrongCountsAreRefusedAndHarmNobody) {
 }
 
 TEST_F(ShardTableOptions, CountsOfTheWrongSizeAreRefusedWhereNobodyNeedsThemToo) {
-  Open(Table(), 1);
+  Open(ShardTableOptionsTable(), 1);
   EXPECT_EQ(Push(0, 0, {3}, {1.0f, 1.0f, 1.0f}, {1, 1}).code(), StatusCode::kCorruption);
   EXPECT_EQ(Push(0, 0, {}, {}, {1}).code(), StatusCode::kCorruption);
 }
@@ -258,7 +258,7 @@ TEST_F(ShardTableOptions, CountsOfTheWrongSizeAreRefusedWhereNobodyNeedsThemToo)
 class ShardInitialValues : public ShardTableOptions {
  protected:
   TableSpec NpyTable() {
-    TableSpec table = Table();
+    TableSpec table = ShardTableOptionsTable();
     table.initialiser = "npy";
     table.initialiser_options.file = path_;
     std::vector<float> values(table.rows * kDim);
@@ -304,7 +304,7 @@ TEST_F(ShardInitialValues, AFileThatIsGoneFailsTheShardAndNothingElse) {
 }
 
 TEST_F(ShardInitialValues, AFileIsNeededOnlyWhereRowsOfItsTableLie) {
-  TableSpec away = NpyTable(), here = Table();
+  TableSpec away = NpyTable(), here = ShardTableOptionsTable();
   here.name = "here";
   here.id = TableId{1};
   const std::vector<TableSpec> tables = {away, here};

@@ -17,10 +17,10 @@
 namespace rowhouse {
 namespace {
 
-constexpr uint64_t kJobId = 9;
+constexpr uint64_t kShardJobId = 9;
 constexpr uint64_t kIncarnation = 4;
 
-TableSpec Table() {
+TableSpec ShardTable() {
   TableSpec table;
   table.name = "t";
   table.rows = 10;
@@ -32,11 +32,11 @@ TableSpec Table() {
 // Drives one shard of two workers; store actions are carried out at once unless held.
 class ShardTest : public testing::Test {
  protected:
-  void Open(double cache_ratio = 1.0, const TableSpec& table = Table()) {
+  void Open(double cache_ratio = 1.0, const TableSpec& table = ShardTable()) {
     const std::vector<TableSpec> tables = {table};
     ShardOptions options;
     options.name = "shard 0";
-    options.job_id = kJobId;
+    options.job_id = kShardJobId;
     options.incarnation = kIncarnation;
     options.workers = 2;
     options.node.cache_ratio = cache_ratio;
@@ -48,7 +48,7 @@ class ShardTest : public testing::Test {
 
   Header HeaderOf(uint32_t worker, uint64_t step) {
     Header header;
-    header.job_id = kJobId;
+    header.job_id = kShardJobId;
     header.incarnation = kIncarnation;
     header.request_id = ++request_;
     header.sender = worker;
@@ -132,7 +132,7 @@ TEST_F(ShardTest, TheGradientsOfAStepAreSummedAndTheOptimizerRunsOnce) {
 }
 
 TEST_F(ShardTest, TheRateOfATableIsThatOfThePushTimesItsFactor) {
-  TableSpec table = Table();
+  TableSpec table = ShardTable();
   table.learning_rate_factor = 0.25;
   Open(1.0, table);
   const float before = PulledValue(Pull(0, 0, {3}));
@@ -144,7 +144,7 @@ TEST_F(ShardTest, TheRateOfATableIsThatOfThePushTimesItsFactor) {
 // With beta1 = 1/2, beta2 = 0 and gradient 1 a push moves a row by rate * m / (1 - 2^-t), where
 // m = m * 2^-missed / 2 + 1/2. A missed step that were not counted would show in m.
 TEST_F(ShardTest, AnOptimizerIsToldTheStepsARowMissed) {
-  TableSpec table = Table();
+  TableSpec table = ShardTable();
   table.optimizer = "adam";
   table.optimizer_options = {.beta1 = 0.5f, .beta2 = 0.0f};
   for (const double cache_ratio : {1.0, 0.1}) {  // With one row of ten the trailer is stored.
@@ -358,7 +358,7 @@ TEST_F(ShardTest, AfterAFailedStoreActionEverythingIsRefused) {
 
 // Nothing of such a row reaches the store, and nobody is told that all is kept.
 TEST_F(ShardTest, ARowThatIsNoLongerFiniteEndsTheRunWhenItIsToBeKept) {
-  TableSpec table = Table();
+  TableSpec table = ShardTable();
   table.optimizer = "sgd";
   for (const bool by_flush : {true, false}) {
     Open(/*cache_ratio=*/1.0, table);
@@ -389,7 +389,7 @@ TEST_F(ShardTest, ARowThatIsNoLongerFiniteEndsTheRunWhenItIsToBeKept) {
 }
 
 TEST_F(ShardTest, ARowThatIsNoLongerFiniteIsFoundWhenItLeavesTheCache) {
-  TableSpec table = Table();
+  TableSpec table = ShardTable();
   table.optimizer = "sgd";
   Open(/*cache_ratio=*/0.1, table);  // One row.
   Push(0, 0, {4}, {std::numeric_limits<float>::max()});

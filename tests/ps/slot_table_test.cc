@@ -5,7 +5,7 @@
 namespace rowhouse {
 namespace {
 
-SlotTable Table(uint64_t rows, uint64_t capacity, uint32_t ways) {
+SlotTable SlotTableTable(uint64_t rows, uint64_t capacity, uint32_t ways) {
   return SlotTable({.first_row = 100, .rows = rows, .capacity_rows = capacity, .ways = ways});
 }
 
@@ -26,7 +26,7 @@ TEST(SlotTable, ARowIsFoundWhereItWasPutAndTheSlotKnowsTheRow) {
   };
   for (const Shape& shape : {Shape{64, 64, 16}, Shape{640, 64, 16}, Shape{640, 60, 7},
                              Shape{640, 64, 1}, Shape{uint64_t{1} << 40, 64, 16}}) {
-    SlotTable table = Table(shape.rows, shape.capacity, shape.ways);
+    SlotTable table = SlotTableTable(shape.rows, shape.capacity, shape.ways);
     for (uint64_t i = 0; i < 64; ++i) {
       const RowId row{100 + i};
       EXPECT_EQ(table.Find(table.PlaceOf(row)), kNoCacheSlot);
@@ -39,7 +39,7 @@ TEST(SlotTable, ARowIsFoundWhereItWasPutAndTheSlotKnowsTheRow) {
 }
 
 TEST(SlotTable, ASlotThatWasEmptiedIsGivenToTheNextRow) {
-  SlotTable table = Table(640, 8, /*ways=*/1);
+  SlotTable table = SlotTableTable(640, 8, /*ways=*/1);
   for (uint64_t row = 100; row < 108; ++row) EXPECT_EQ(Put(table, RowId{row}), row - 100);
   EXPECT_EQ(Put(table, RowId{200}), kNoCacheSlot) << "all are taken";
   for (const CacheSlot slot : {5, 2}) table.TakeOut(slot);
@@ -50,7 +50,7 @@ TEST(SlotTable, ASlotThatWasEmptiedIsGivenToTheNextRow) {
 }
 
 TEST(SlotTable, ASetsSlotsAreThoseThatItsRowsMayTake) {
-  SlotTable table = Table(640, 64, 16);
+  SlotTable table = SlotTableTable(640, 64, 16);
   for (uint64_t row = 100; row < 164; ++row) {
     const SlotTable::Range range = table.SlotsFor(table.PlaceOf(RowId{row}));
     EXPECT_EQ(range.count, 16u);

@@ -15,10 +15,10 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr StoreSlice kSlice{.table = TableId{1}, .first_column = 0, .record_bytes = 128};
-constexpr size_t kRows = 300;
+constexpr StoreSlice kStoreFaultsSlice{.table = TableId{1}, .first_column = 0, .record_bytes = 128};
+constexpr size_t kStoreFaultsRows = 300;
 
-std::vector<RowId> Rows(size_t first, size_t count) {
+std::vector<RowId> StoreFaultsRows(size_t first, size_t count) {
   std::vector<RowId> rows;
   for (size_t i = 0; i < count; ++i) rows.push_back(RowId{first + i});
   return rows;
@@ -51,20 +51,23 @@ class StoreFaults : public testing::Test {
     Open();
   }
 
-  Status Put(char letter, size_t first = 0, size_t count = kRows) {
-    return store_->Put(kSlice, Rows(first, count),
-                       std::vector<std::byte>(count * kSlice.record_bytes, std::byte(letter)));
+  Status Put(char letter, size_t first = 0, size_t count = kStoreFaultsRows) {
+    return store_->Put(
+        kStoreFaultsSlice, StoreFaultsRows(first, count),
+        std::vector<std::byte>(count * kStoreFaultsSlice.record_bytes, std::byte(letter)));
   }
 
   // The letter each row is filled with; '.': missing; '?': of several letters.
   std::string Letters() {
-    std::vector<std::byte> out(kRows * kSlice.record_bytes, std::byte('.'));
+    std::vector<std::byte> out(kStoreFaultsRows * kStoreFaultsSlice.record_bytes, std::byte('.'));
     std::vector<size_t> missing;
-    const Status got = store_->Get(kSlice, Rows(0, kRows), out, &missing);
+    const Status got =
+        store_->Get(kStoreFaultsSlice, StoreFaultsRows(0, kStoreFaultsRows), out, &missing);
     EXPECT_OK(got);
     std::string letters;
-    for (size_t i = 0; i < kRows; ++i) {
-      const auto record = std::span(out).subspan(i * kSlice.record_bytes, kSlice.record_bytes);
+    for (size_t i = 0; i < kStoreFaultsRows; ++i) {
+      const auto record = std::span(out).subspan(i * kStoreFaultsSlice.record_bytes,
+                                                 kStoreFaultsSlice.record_bytes);
       const bool is_whole = std::count(record.begin(), record.end(), record[0]) ==
                             static_cast<std::ptrdiff_t>(record.size());
       letters += is_whole ? static_cast<char>(record[0]) : '?';
@@ -83,16 +86,16 @@ TEST_F(StoreFaults, AReadThatFailsIsAnErrorAndTheNextOneMayGoWell) {
   ASSERT_OK(Put('a'));
   ASSERT_OK(store_->Sync());
   files_->Fail(FileFault::kRead, 0, 1'000'000);
-  std::vector<std::byte> out(kSlice.record_bytes);
+  std::vector<std::byte> out(kStoreFaultsSlice.record_bytes);
   std::vector<size_t> missing;
-  const Status got = store_->Get(kSlice, Rows(7, 1), out, &missing);
+  const Status got = store_->Get(kStoreFaultsSlice, StoreFaultsRows(7, 1), out, &missing);
   EXPECT_EQ(got.code(), StatusCode::kIoError) << got.ToString();
   EXPECT_THAT(got.message(), HasSubstr("row directory " + (dir_ / "rows") + ": table 1 row 7: "));
   EXPECT_TRUE(missing.empty());
   const Status scanned = store_->Scan([](TableId, RowId, uint16_t, auto) { return OkStatus(); });
   EXPECT_EQ(scanned.code(), StatusCode::kIoError);
   files_->Heal();
-  EXPECT_EQ(Letters(), std::string(kRows, 'a'));
+  EXPECT_EQ(Letters(), std::string(kStoreFaultsRows, 'a'));
 }
 
 class WriteFaults : public StoreFaults, public testing::WithParamInterface<FileFault> {};
@@ -119,9 +122,10 @@ TEST_P(WriteFaults, WhateverFailsInASyncNothingIsTornAndOkMeansThere) {
     Crash();
     const std::string letters = Letters();
     if (synced.ok()) {
-      ASSERT_EQ(letters, std::string(kRows, next)) << good;
+      ASSERT_EQ(letters, std::string(kStoreFaultsRows, next)) << good;
     } else {
-      ASSERT_TRUE(letters == std::string(kRows, last) || letters == std::string(kRows, next))
+      ASSERT_TRUE(letters == std::string(kStoreFaultsRows, last) ||
+                  letters == std::string(kStoreFaultsRows, next))
           << good << ": " << letters;
     }
     last = letters[0];
@@ -154,13 +158,13 @@ TEST_F(StoreFaults, AfterAFullDiskTheSameSyncSucceedsAtOnce) {
   EXPECT_EQ(store_->Sync().code(), StatusCode::kResourceExhausted);
   EXPECT_EQ(store_->Sync().code(), StatusCode::kResourceExhausted);
   EXPECT_EQ(Put('b').code(), StatusCode::kResourceExhausted);
-  EXPECT_EQ(Letters(), std::string(kRows, 'a'));  // Readable all the while.
+  EXPECT_EQ(Letters(), std::string(kStoreFaultsRows, 'a'));  // Readable all the while.
   files_->Heal();
   ASSERT_OK(store_->Sync());
   ASSERT_OK(Put('c'));
   ASSERT_OK(store_->Sync());
   Crash();
-  EXPECT_EQ(Letters(), std::string(kRows, 'c'));
+  EXPECT_EQ(Letters(), std::string(kStoreFaultsRows, 'c'));
 }
 
 TEST_F(StoreFaults, ASlowDiskIsWaitedForAndLosesNothing) {
@@ -168,7 +172,7 @@ TEST_F(StoreFaults, ASlowDiskIsWaitedForAndLosesNothing) {
   for (char letter = 'a'; letter <= 'z'; ++letter) ASSERT_OK(Put(letter));
   ASSERT_OK(store_->Sync());
   Crash();
-  EXPECT_EQ(Letters(), std::string(kRows, 'z'));
+  EXPECT_EQ(Letters(), std::string(kStoreFaultsRows, 'z'));
 }
 
 // Random operations and faults against what is known of each row: what a Sync covered, and what was
@@ -182,7 +186,7 @@ TEST_P(RandomFaults, NeverGiveOtherRowsThanWerePut) {
     char now = '.';
     std::set<char> after_crash = {'.'};
   };
-  std::vector<Known> known(kRows);
+  std::vector<Known> known(kStoreFaultsRows);
   for (int operation = 0; operation < 15; ++operation) {
     if (random() % 8 == 0) {
       constexpr std::array kFaults = {FileFault::kWrite, FileFault::kTornWrite, FileFault::kSync,
@@ -196,8 +200,8 @@ TEST_P(RandomFaults, NeverGiveOtherRowsThanWerePut) {
         for (Known& row : known) row.after_crash = {row.now};
       }
     } else {
-      const size_t first = random() % kRows;
-      const size_t count = 1 + random() % (kRows - first);
+      const size_t first = random() % kStoreFaultsRows;
+      const size_t count = 1 + random() % (kStoreFaultsRows - first);
       const char letter = static_cast<char>('a' + random() % 26);
       status = Put(letter, first, count);
       for (size_t i = first; i < first + count; ++i) {
@@ -211,13 +215,13 @@ TEST_P(RandomFaults, NeverGiveOtherRowsThanWerePut) {
       ASSERT_TRUE(status.ok() || status.code() == StatusCode::kIoError) << status.ToString();
       Crash();
       const std::string letters = Letters();
-      for (size_t i = 0; i < kRows; ++i) {
+      for (size_t i = 0; i < kStoreFaultsRows; ++i) {
         ASSERT_TRUE(known[i].after_crash.contains(letters[i])) << operation << ": row " << i;
         known[i] = {letters[i], {letters[i]}};
       }
     }
     const std::string letters = Letters();
-    for (size_t i = 0; i < kRows; ++i) ASSERT_EQ(letters[i], known[i].now) << operation;
+    for (size_t i = 0; i < kStoreFaultsRows; ++i) ASSERT_EQ(letters[i], known[i].now) << operation;
   }
 }
 

@@ -7,7 +7,7 @@
 namespace rowhouse {
 namespace {
 
-TableSpec Table(uint64_t rows, uint32_t dim, uint64_t seed, uint64_t first_draw) {
+TableSpec DlrmInitialiserTable(uint64_t rows, uint32_t dim, uint64_t seed, uint64_t first_draw) {
   TableSpec table;
   table.name = "emb";
   table.rows = rows;
@@ -25,7 +25,7 @@ Result<std::unique_ptr<Initialiser>> Make(const TableSpec& table) {
 void ExpectTables(const nlohmann::json& tables, uint64_t first_draw) {
   for (const nlohmann::json& rows : tables) {
     const auto dim = static_cast<uint32_t>(rows[0].size());
-    const auto initialiser = Make(Table(rows.size(), dim, 123, first_draw)).value();
+    const auto initialiser = Make(DlrmInitialiserTable(rows.size(), dim, 123, first_draw)).value();
     for (uint64_t row = 0; row < rows.size(); ++row) {
       std::vector<float> got(dim);
       EXPECT_OK(initialiser->Fill(std::vector{RowId{row}}, got));
@@ -51,7 +51,7 @@ TEST(DlrmInitialiser, StartsWhereTheTableDoes) {
 // Rows on both sides of the states that are kept every 65,536 draws. Expected bits are from
 // Python's MT19937 with numpy's seeding.
 TEST(DlrmInitialiser, RowsFarDownHaveTheirBits) {
-  const auto initialiser = Make(Table(20'000, 16, 7, 1000)).value();
+  const auto initialiser = Make(DlrmInitialiserTable(20'000, 16, 7, 1000)).value();
   const std::vector<RowId> rows = {RowId{0}, RowId{1}, RowId{4096}, RowId{19'999}};
   std::vector<float> got(rows.size() * 16);
   EXPECT_OK(initialiser->Fill(rows, got));
@@ -67,17 +67,19 @@ TEST(DlrmInitialiser, RowsFarDownHaveTheirBits) {
 
 TEST(DlrmInitialiser, ATableBeyondTheLastDrawIsRefusedWithAHint) {
   const uint64_t most = NumpyDraws::kMaxDraws / 64;
-  EXPECT_OK(Make(Table(most, 64, 123, 0)));
-  EXPECT_EQ(Make(Table(most, 64, 123, 1)).status().ToString(),
+  EXPECT_OK(Make(DlrmInitialiserTable(most, 64, 123, 0)));
+  EXPECT_EQ(Make(DlrmInitialiserTable(most, 64, 123, 1)).status().ToString(),
             "usage: table \"emb\": initialiser \"dlrm\" reaches 8589934592 draws, and 134217728 "
             "rows of 64 columns after draw 1 are more. Use initialiser \"counter\", which has no "
             "limit");
-  EXPECT_EQ(Make(Table(uint64_t{1} << 63, 4096, 123, 0)).status().code(), StatusCode::kUsage);
-  EXPECT_EQ(Make(Table(1, 1, 123, ~uint64_t{0})).status().code(), StatusCode::kUsage);
+  EXPECT_EQ(Make(DlrmInitialiserTable(uint64_t{1} << 63, 4096, 123, 0)).status().code(),
+            StatusCode::kUsage);
+  EXPECT_EQ(Make(DlrmInitialiserTable(1, 1, 123, ~uint64_t{0})).status().code(),
+            StatusCode::kUsage);
 }
 
 TEST(DlrmInitialiser, ASeedNumpyDoesNotTakeIsRefused) {
-  EXPECT_EQ(Make(Table(1, 1, uint64_t{1} << 32, 0)).status().ToString(),
+  EXPECT_EQ(Make(DlrmInitialiserTable(1, 1, uint64_t{1} << 32, 0)).status().ToString(),
             "usage: table \"emb\": seed=4294967296 is above 2^32 - 1, the largest numpy takes. "
             "Choose a smaller one, or initialiser \"counter\"");
 }

@@ -8,7 +8,7 @@ namespace {
 
 using testing::HasSubstr;
 
-LogicalTable Table(const std::string& name, uint64_t rows) {
+LogicalTable EmbeddingTablesTable(const std::string& name, uint64_t rows) {
   LogicalTable table;
   table.name = name;
   table.rows = rows;
@@ -16,18 +16,19 @@ LogicalTable Table(const std::string& name, uint64_t rows) {
   return table;
 }
 
-std::string Refusal(const std::vector<LogicalTable>& tables) {
+std::string TablesRefusal(const std::vector<LogicalTable>& tables) {
   return EmbeddingTables::Make(tables).status().message();
 }
 
 TEST(EmbeddingTables, PhysicalTablesFollowTheirFeatures) {
-  LogicalTable qr = Table("b", 100), weighted = Table("c", 7);
+  LogicalTable qr = EmbeddingTablesTable("b", 100), weighted = EmbeddingTablesTable("c", 7);
   qr.kind = "qr";
   qr.freeze = true;
   weighted.weighted_pooling = "learned";
   weighted.max_norm = 1.0;
   weighted.scale_grad_by_freq = true;
-  const EmbeddingTables tables = EmbeddingTables::Make({Table("a", 10), qr, weighted}).value();
+  const EmbeddingTables tables =
+      EmbeddingTables::Make({EmbeddingTablesTable("a", 10), qr, weighted}).value();
   std::vector<std::string> names;
   for (const TableSpec& spec : tables.physical) {
     EXPECT_EQ(Raw(spec.id), names.size());
@@ -46,30 +47,32 @@ TEST(EmbeddingTables, PhysicalTablesFollowTheirFeatures) {
 }
 
 TEST(EmbeddingTables, TablesOfOneNameAreOneIfTheyAgree) {
-  LogicalTable a = Table("a", 10), b = Table("b", 10);
+  LogicalTable a = EmbeddingTablesTable("a", 10), b = EmbeddingTablesTable("b", 10);
   a.kind_options = b.kind_options = {{"share", "both"}};
   const EmbeddingTables tables = EmbeddingTables::Make({a, b}).value();
   ASSERT_EQ(tables.physical.size(), 1u);
   EXPECT_EQ(tables.physical[0].name, "both");
   EXPECT_EQ(tables.features[1].parts, std::vector<TableId>{TableId{0}});
   b.optimizer = "adagrad";
-  EXPECT_THAT(Refusal({a, b}), HasSubstr("table \"b\": its rows are those of \"both\""));
+  EXPECT_THAT(TablesRefusal({a, b}), HasSubstr("table \"b\": its rows are those of \"both\""));
   // A name that happens to be another table's part.
-  LogicalTable qr = Table("c", 100);
+  LogicalTable qr = EmbeddingTablesTable("c", 100);
   qr.kind = "qr";
-  EXPECT_THAT(Refusal({qr, Table("c.quotient", 25)}), HasSubstr("\"c.quotient\""));
+  EXPECT_THAT(TablesRefusal({qr, EmbeddingTablesTable("c.quotient", 25)}),
+              HasSubstr("\"c.quotient\""));
 }
 
 TEST(EmbeddingTables, EveryPartHasAFileOfItsOwn) {
-  LogicalTable table = Table("a", 100);
+  LogicalTable table = EmbeddingTablesTable("a", 100);
   table.kind = "qr";
   table.initialiser = "npy";
   table.initialiser_options.file = "q.npy";
-  EXPECT_THAT(Refusal({table}), HasSubstr("init_from names 1 file, a qr table is kept in 2: "
-                                          "a.quotient (25 x 4), a.remainder (4 x 4); give one for "
-                                          "each, joined by commas"));
+  EXPECT_THAT(TablesRefusal({table}),
+              HasSubstr("init_from names 1 file, a qr table is kept in 2: "
+                        "a.quotient (25 x 4), a.remainder (4 x 4); give one for "
+                        "each, joined by commas"));
   table.initialiser_options.file = "q.npy,r.npy,s.npy";
-  EXPECT_THAT(Refusal({table}), HasSubstr("init_from names 3 files, a qr table"));
+  EXPECT_THAT(TablesRefusal({table}), HasSubstr("init_from names 3 files, a qr table"));
   for (const std::string files : {"q 1.npy,r.npy", "q 1.npy, r.npy", " q 1.npy ,\tr.npy ,"}) {
     table.initialiser_options.file = files;
     const EmbeddingTables tables = EmbeddingTables::Make({table}).value();
@@ -80,34 +83,36 @@ TEST(EmbeddingTables, EveryPartHasAFileOfItsOwn) {
 
 // Comparing each name with all before it would take minutes here, and the time limit ends it.
 TEST(EmbeddingTables, SoManyTakeNoLongerEach) {
-  std::vector<LogicalTable> many(200'000, Table("", 10));
+  std::vector<LogicalTable> many(200'000, EmbeddingTablesTable("", 10));
   for (size_t i = 0; i < many.size(); ++i) many[i].name = fmt::format("t{}", i);
   ASSERT_EQ(EmbeddingTables::Make(many).value().physical.size(), many.size());
   many.back().name = "t0";
-  EXPECT_EQ(Refusal(many), "table \"t0\" is named twice");
+  EXPECT_EQ(TablesRefusal(many), "table \"t0\" is named twice");
 }
 
 TEST(EmbeddingTables, WhatDoesNotGoTogetherIsNamed) {
-  EXPECT_THAT(Refusal({Table("a", 10), Table("a", 10)}), HasSubstr("table \"a\" is named twice"));
-  LogicalTable table = Table("a", 10);
+  EXPECT_THAT(TablesRefusal({EmbeddingTablesTable("a", 10), EmbeddingTablesTable("a", 10)}),
+              HasSubstr("table \"a\" is named twice"));
+  LogicalTable table = EmbeddingTablesTable("a", 10);
   table.weighted_pooling = "learned";
   table.pooling = "max";
-  EXPECT_THAT(Refusal({table}), HasSubstr("weighted_pooling=learned needs pooling=sum"));
-  table = Table("a", 10);
+  EXPECT_THAT(TablesRefusal({table}), HasSubstr("weighted_pooling=learned needs pooling=sum"));
+  table = EmbeddingTablesTable("a", 10);
   table.pooling = "max";
   table.scale_grad_by_freq = true;
-  EXPECT_THAT(Refusal({table}), HasSubstr("scale_grad_by_freq is not defined for pooling=max"));
-  table = Table("a", 10);
+  EXPECT_THAT(TablesRefusal({table}),
+              HasSubstr("scale_grad_by_freq is not defined for pooling=max"));
+  table = EmbeddingTablesTable("a", 10);
   table.padding_id = 10;
-  EXPECT_THAT(Refusal({table}), HasSubstr("padding_id=10 is outside its 10 rows"));
-  table = Table("a", 10);
+  EXPECT_THAT(TablesRefusal({table}), HasSubstr("padding_id=10 is outside its 10 rows"));
+  table = EmbeddingTablesTable("a", 10);
   table.norm_type = 1.0;
-  EXPECT_THAT(Refusal({table}), HasSubstr("norm_type=1 has no effect without max_norm"));
+  EXPECT_THAT(TablesRefusal({table}), HasSubstr("norm_type=1 has no effect without max_norm"));
   table.max_norm = 1.0;
-  EXPECT_EQ(Refusal({table}), "");
-  table = Table("a", 10);
+  EXPECT_EQ(TablesRefusal({table}), "");
+  table = EmbeddingTablesTable("a", 10);
   table.pooling = "men";
-  EXPECT_THAT(Refusal({table}), HasSubstr("Did you mean \"mean\"?"));
+  EXPECT_THAT(TablesRefusal({table}), HasSubstr("Did you mean \"mean\"?"));
 }
 
 }  // namespace

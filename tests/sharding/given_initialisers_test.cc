@@ -14,7 +14,7 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-TableSpec Table(const std::string& initialiser, uint64_t rows, uint32_t dim) {
+TableSpec GivenInitialisersTable(const std::string& initialiser, uint64_t rows, uint32_t dim) {
   TableSpec table;
   table.name = "user";
   table.rows = rows;
@@ -23,28 +23,28 @@ TableSpec Table(const std::string& initialiser, uint64_t rows, uint32_t dim) {
   return table;
 }
 
-Result<std::unique_ptr<Initialiser>> Make(const TableSpec& table) {
+Result<std::unique_ptr<Initialiser>> MakeGivenInitialisers(const TableSpec& table) {
   ASSIGN_OR_RETURN(const InitialiserSources sources, InitialiserSources::Open({table}));
   return Initialisers().Make(table.initialiser, sources.ContextOf(table));
 }
 
 TEST(ConstantInitialiser, GivesItsValueRoundedOnce) {
-  TableSpec table = Table("constant", 10, 3);
+  TableSpec table = GivenInitialisersTable("constant", 10, 3);
   for (const double value : {0.0, -2.5, 0.1, 3.4028234663852886e38}) {
     table.initialiser_options.value = value;
     std::vector<float> out(6, -1.0f);
     const std::vector<RowId> rows = {RowId{9}, RowId{0}};
-    ASSERT_OK(Make(table).value()->Fill(rows, out));
+    ASSERT_OK(MakeGivenInitialisers(table).value()->Fill(rows, out));
     EXPECT_EQ(out, std::vector<float>(6, static_cast<float>(value)));
   }
 }
 
 TEST(ConstantInitialiser, AValueThatIsNoFloatIsRefused) {
-  TableSpec table = Table("constant", 10, 3);
+  TableSpec table = GivenInitialisersTable("constant", 10, 3);
   for (const double value : {1e39, -1e39, std::numeric_limits<double>::infinity(),
                              std::numeric_limits<double>::quiet_NaN()}) {
     table.initialiser_options.value = value;
-    const Status status = Make(table).status();
+    const Status status = MakeGivenInitialisers(table).status();
     EXPECT_EQ(status.code(), StatusCode::kUsage);
     EXPECT_THAT(status.message(), HasSubstr("table \"user\""));
   }
@@ -53,7 +53,7 @@ TEST(ConstantInitialiser, AValueThatIsNoFloatIsRefused) {
 class NpyInitialiser : public testing::Test {
  protected:
   TableSpec TableOf(uint64_t rows, uint32_t dim) {
-    TableSpec table = Table("npy", rows, dim);
+    TableSpec table = GivenInitialisersTable("npy", rows, dim);
     table.initialiser_options.file = path_;
     return table;
   }
@@ -65,7 +65,7 @@ class NpyInitialiser : public testing::Test {
 TEST_F(NpyInitialiser, RowsAreThoseOfTheFile) {
   const std::vector<double> values = {0.1, 1, 2, 3, 4, 5, 6, 7};
   WriteNpy<double>(path_, 2, values);
-  const auto initialiser = Make(TableOf(4, 2));
+  const auto initialiser = MakeGivenInitialisers(TableOf(4, 2));
   ASSERT_OK(initialiser);
   // A run, a step back, and a row twice.
   const std::vector<RowId> rows = {RowId{1}, RowId{2}, RowId{0}, RowId{0}, RowId{3}};
@@ -78,7 +78,8 @@ TEST_F(NpyInitialiser, AnotherShapeIsRefusedWithBoth) {
   WriteNpy<float>(path_, 2, std::vector<float>(8));
   for (const auto& [rows, dim] : {std::pair{2, 4}, {3, 2}, {5, 2}, {4, 1}}) {
     const Status status =
-        Make(TableOf(static_cast<uint64_t>(rows), static_cast<uint32_t>(dim))).status();
+        MakeGivenInitialisers(TableOf(static_cast<uint64_t>(rows), static_cast<uint32_t>(dim)))
+            .status();
     EXPECT_EQ(status.code(), StatusCode::kUsage);
     EXPECT_THAT(
         status.message(),
@@ -88,18 +89,19 @@ TEST_F(NpyInitialiser, AnotherShapeIsRefusedWithBoth) {
 }
 
 TEST_F(NpyInitialiser, AFileThatCannotBeUsedIsRefusedNamingTheTable) {
-  EXPECT_THAT(Make(TableOf(4, 2)).status().ToString(),
+  EXPECT_THAT(MakeGivenInitialisers(TableOf(4, 2)).status().ToString(),
               AllOf(HasSubstr("usage: table \"user\": cannot read "), HasSubstr(path_)));
   WriteBytes(path_, "id,weight\n");
-  EXPECT_THAT(Make(TableOf(4, 2)).status().ToString(), HasSubstr("is not a .npy file"));
-  EXPECT_THAT(Make(Table("npy", 4, 2)).status().ToString(),
+  EXPECT_THAT(MakeGivenInitialisers(TableOf(4, 2)).status().ToString(),
+              HasSubstr("is not a .npy file"));
+  EXPECT_THAT(MakeGivenInitialisers(GivenInitialisersTable("npy", 4, 2)).status().ToString(),
               HasSubstr("usage: table \"user\": initialiser \"npy\" needs the .npy file of 4 x 2"));
 }
 
 TEST_F(NpyInitialiser, AValueThatIsNotFiniteIsNamedWhenItsRowIsFirstUsed) {
   const std::vector<double> values = {0, 1, 2, 3, 4, 1e300, 6, 7};
   WriteNpy<double>(path_, 2, values);
-  const auto initialiser = Make(TableOf(4, 2));
+  const auto initialiser = MakeGivenInitialisers(TableOf(4, 2));
   ASSERT_OK(initialiser);
   std::vector<float> out(4);
   EXPECT_OK(initialiser.value()->Fill(std::vector{RowId{0}, RowId{1}}, out));
@@ -110,7 +112,7 @@ TEST_F(NpyInitialiser, AValueThatIsNotFiniteIsNamedWhenItsRowIsFirstUsed) {
 
 TEST_F(NpyInitialiser, AFileThatIsTruncatedLaterIsAnError) {
   WriteNpy<float>(path_, 2, std::vector<float>(8));
-  const auto initialiser = Make(TableOf(4, 2));
+  const auto initialiser = MakeGivenInitialisers(TableOf(4, 2));
   ASSERT_OK(initialiser);
   ASSERT_EQ(::truncate(path_.c_str(), 0), 0);
   std::vector<float> out(2);
@@ -122,21 +124,21 @@ TEST_F(NpyInitialiser, AFileThatIsTruncatedLaterIsAnError) {
 TEST_F(NpyInitialiser, AFileMayMoveButNotChange) {
   std::vector<float> values(8, 0.5f);
   WriteNpy<float>(path_, 2, values);
-  std::vector<TableSpec> tables = {TableOf(4, 2), Table("counter", 4, 2)};
+  std::vector<TableSpec> tables = {TableOf(4, 2), GivenInitialisersTable("counter", 4, 2)};
   ASSERT_OK(SumUpFiles(&tables));
   EXPECT_EQ(tables[0].initialiser_options.file_bytes, 128u + 8 * sizeof(float));
   EXPECT_EQ(tables[0].initialiser_options.file_xxh3.size(), 16u);
-  EXPECT_EQ(tables[1], Table("counter", 4, 2));
+  EXPECT_EQ(tables[1], GivenInitialisersTable("counter", 4, 2));
   EXPECT_OK(InitialiserSources::Open(tables));
 
   TableSpec moved = tables[0];
   moved.initialiser_options.file = dir_ / "moved.npy";
   WriteNpy<float>(moved.initialiser_options.file, 2, values);
-  EXPECT_OK(Make(moved));
+  EXPECT_OK(MakeGivenInitialisers(moved));
 
   values.back() = 0.25f;  // As many bytes.
   WriteNpy<float>(moved.initialiser_options.file, 2, values);
-  const Status changed = Make(moved).status();
+  const Status changed = MakeGivenInitialisers(moved).status();
   EXPECT_EQ(changed.code(), StatusCode::kUsage);
   EXPECT_THAT(changed.message(), AllOf(HasSubstr("table \"user\""), HasSubstr(dir_ / "moved.npy"),
                                        HasSubstr("is not the file the model was made with"),
@@ -153,7 +155,7 @@ TEST_F(NpyInitialiser, AFileMayMoveButNotChange) {
 
 TEST(InitialiserOptions, WhatHasNoEffectIsRefused) {
   const auto refusal = [](const std::string& initialiser, const InitialiserOptions& options) {
-    TableSpec table = Table(initialiser, 4, 2);
+    TableSpec table = GivenInitialisersTable(initialiser, 4, 2);
     table.initialiser_options = options;
     return CheckInitialiserOptions(table).message();
   };
@@ -175,7 +177,7 @@ TEST(InitialiserOptions, WhatHasNoEffectIsRefused) {
 }
 
 TEST(InitialiserOptions, AnotherInitialiserKeepsWhatItTakes) {
-  TableSpec table = Table("counter", 4, 2);
+  TableSpec table = GivenInitialisersTable("counter", 4, 2);
   table.initialiser_options.scale = 0.1;
   SetInitialiser("normal", &table);
   EXPECT_EQ(table.initialiser_options.scale, 0.1);
@@ -185,7 +187,8 @@ TEST(InitialiserOptions, AnotherInitialiserKeepsWhatItTakes) {
 
 TEST(InitialiserSources, TablesOfOneFileShareIt) {
   TempDir dir;
-  std::vector<TableSpec> tables = {Table("npy", 2, 2), Table("npy", 2, 2)};
+  std::vector<TableSpec> tables = {GivenInitialisersTable("npy", 2, 2),
+                                   GivenInitialisersTable("npy", 2, 2)};
   for (TableSpec& table : tables) table.initialiser_options.file = dir / "a.npy";
   WriteNpy<float>(dir / "a.npy", 2, std::vector<float>(4));
   const auto sources = InitialiserSources::Open(tables);

@@ -40,7 +40,7 @@ std::vector<TableSpec> Tables(const Sizes& sizes) {
   return tables;
 }
 
-Groups GroupsOf(const LoadBalanceManager& manager) {
+Groups GroupsOfManager(const LoadBalanceManager& manager) {
   Groups groups;
   for (uint32_t rank = 0; rank < manager.num_groups(); ++rank) {
     groups.push_back(manager.Group(rank));
@@ -56,7 +56,7 @@ Offsets OffsetsOf(const LoadBalanceManager& manager) {
   return offsets;
 }
 
-std::vector<uint64_t> RowsOf(const LoadBalanceManager& manager) {
+std::vector<uint64_t> LoadBalanceManagerRowsOf(const LoadBalanceManager& manager) {
   std::vector<uint64_t> rows;
   for (uint32_t rank = 0; rank < manager.num_groups(); ++rank) {
     rows.push_back(manager.NumEmbeddingsOnRank(rank));
@@ -131,7 +131,7 @@ TEST_F(LoadBalanceVectors, FairViewsAreTheRecordedOnesWithoutTheirDefects) {
     const auto manager =
         Made({.embeddings_per_feat = want["embeddings_per_feat"], .num_groups = ranks});
     Cuts cuts = manager.Cuts();
-    Groups groups = GroupsOf(manager);
+    Groups groups = GroupsOfManager(manager);
     Offsets offsets = OffsetsOf(manager);
     for (uint32_t rank = 0; rank < ranks; ++rank) {
       const bool is_right = want["recorded_offsets_match_truth_per_group"][rank] == 1;
@@ -195,7 +195,7 @@ TEST_F(LoadBalanceVectors, Shuffle) {
                                .mode = LoadBalanceMode::kShuffle,
                                .shuffle_seed = want["numpy_seed"],
                                .shuffle_call_number = want["shuffle_call_number"]});
-    EXPECT_EQ(GroupsOf(manager), want["groups"].get<Groups>());
+    EXPECT_EQ(GroupsOfManager(manager), want["groups"].get<Groups>());
     std::vector<uint32_t> permutation;
     for (uint32_t rank = 0; rank < manager.num_groups(); ++rank) {
       const auto group = manager.Group(rank);
@@ -204,7 +204,7 @@ TEST_F(LoadBalanceVectors, Shuffle) {
       EXPECT_EQ(manager.QrBucketSize(rank), want["qr_bucket_sizes"][rank]);
     }
     EXPECT_EQ(permutation, want["permutation"].get<std::vector<uint32_t>>());
-    EXPECT_EQ(RowsOf(manager), want["rows_per_group"].get<Sizes>());
+    EXPECT_EQ(LoadBalanceManagerRowsOf(manager), want["rows_per_group"].get<Sizes>());
     EXPECT_EQ(OffsetsOf(manager), want["offsets"].get<Offsets>());
     EXPECT_EQ(manager.remainder_rows(), 0u);
     EXPECT_EQ(manager.Cuts(), Cuts());
@@ -219,8 +219,8 @@ TEST_F(LoadBalanceVectors, TheNotebooksShards) {
   const auto manager = Made({.embeddings_per_feat = want["sizes"],
                              .num_groups = want["num_groups"],
                              .mode = LoadBalanceMode::kShuffle});
-  EXPECT_EQ(GroupsOf(manager), (Groups{{3, 0}, {1, 2}, {5, 6}, {7, 4}}));
-  EXPECT_EQ(RowsOf(manager), want["num_embeddings_on_rank"].get<Sizes>());
+  EXPECT_EQ(GroupsOfManager(manager), (Groups{{3, 0}, {1, 2}, {5, 6}, {7, 4}}));
+  EXPECT_EQ(LoadBalanceManagerRowsOf(manager), want["num_embeddings_on_rank"].get<Sizes>());
   Sizes ids;
   for (const json& sample : want["ids"]) ids.insert(ids.end(), sample.begin(), sample.end());
   for (uint32_t rank = 0; rank < manager.num_groups(); ++rank) {
@@ -249,8 +249,8 @@ TEST_F(LoadBalanceVectors, Greedy) {
     const auto manager = Made({.embeddings_per_feat = sizes,
                                .num_groups = want["num_groups"],
                                .mode = LoadBalanceMode::kGreedy});
-    const Sizes loads = RowsOf(manager);
-    EXPECT_EQ(GroupsOf(manager), want["lpt_groups"].get<Groups>());
+    const Sizes loads = LoadBalanceManagerRowsOf(manager);
+    EXPECT_EQ(GroupsOfManager(manager), want["lpt_groups"].get<Groups>());
     EXPECT_EQ(loads, want["lpt_loads"].get<Sizes>());
     EXPECT_EQ(MaxLoadLowerBound(sizes, manager.num_groups()), want["lower_bound"]);
     EXPECT_EQ(is_solved, sizes.size() <= kMaxItemsToSolve);
@@ -292,7 +292,7 @@ TEST_F(LoadBalanceVectors, GreedyIsAPartitionOfAsManyInputs) {
                                .num_groups = static_cast<uint32_t>(1 + random() % sizes.size()),
                                .mode = LoadBalanceMode::kGreedy});
     std::vector<uint32_t> dealt;
-    for (const auto& group : GroupsOf(manager)) {
+    for (const auto& group : GroupsOfManager(manager)) {
       dealt.insert(dealt.end(), group.begin(), group.end());
     }
     std::sort(dealt.begin(), dealt.end());
@@ -320,10 +320,10 @@ TEST(LoadBalanceManager, FairCutsAreProportionalToCapacities) {
   const auto manager =
       Made({.embeddings_per_feat = {30, 71}, .num_groups = 3, .capacities = {5, 1, 4}});
   // 101 rows of 10 parts: 50.5, 10.1 and 40.4, rounded down; the last rank has the one left over.
-  EXPECT_EQ(RowsOf(manager), (Sizes{50, 10, 41}));
+  EXPECT_EQ(LoadBalanceManagerRowsOf(manager), (Sizes{50, 10, 41}));
   EXPECT_EQ(manager.remainder_rows(), 1u);
   EXPECT_EQ(manager.Cuts(), (Cuts{{1, {20, 30}}}));
-  EXPECT_EQ(GroupsOf(manager), (Groups{{0, 1}, {1}, {1}}));
+  EXPECT_EQ(GroupsOfManager(manager), (Groups{{0, 1}, {1}, {1}}));
   // 10 / 5, 10 / 1 and 10 / 4 of 128.
   EXPECT_EQ(manager.EmbDim(0), 64u);
   EXPECT_EQ(manager.EmbDim(1), 16u);
@@ -338,7 +338,7 @@ TEST(LoadBalanceManager, GreedyFillsRanksByTheirCapacities) {
                              .num_groups = 2,
                              .mode = LoadBalanceMode::kGreedy,
                              .capacities = {3, 1}});
-  EXPECT_EQ(GroupsOf(manager), (Groups{{0, 1, 3}, {2}}));
+  EXPECT_EQ(GroupsOfManager(manager), (Groups{{0, 1, 3}, {2}}));
 }
 
 TEST(LoadBalanceManager, ShardWeightsAreRowsInLocalOrder) {
@@ -361,7 +361,7 @@ TEST(LoadBalanceManager, RowsNearTheLimitAreCutExactly) {
   const uint64_t most = uint64_t{1} << 63;
   const auto manager = Made({.embeddings_per_feat = {most}, .num_groups = 2});
   EXPECT_EQ(manager.Cuts(), (Cuts{{0, {most / 2}}}));
-  EXPECT_EQ(RowsOf(manager), (Sizes{most / 2, most / 2}));
+  EXPECT_EQ(LoadBalanceManagerRowsOf(manager), (Sizes{most / 2, most / 2}));
   const Sizes ids = {most - 1};
   EXPECT_EQ(manager.ShardTensor(ids, 1).value().local_ids[0], static_cast<int64_t>(most / 2 - 1));
   EXPECT_EQ(manager.ShardTensor(ids, 1).value().is_on_this_rank[0], 1);
@@ -405,9 +405,9 @@ TEST(LoadBalanceManager, MoreRanksThanTablesLeaveSomeEmpty) {
 // Each has floor(3 / 4) = 0 rows, and the last the remainder.
 TEST(LoadBalanceManager, MoreFairRanksThanRowsLeaveSomeEmpty) {
   const auto manager = Made({.embeddings_per_feat = {2, 1}, .num_groups = 4});
-  EXPECT_EQ(RowsOf(manager), (Sizes{0, 0, 0, 3}));
+  EXPECT_EQ(LoadBalanceManagerRowsOf(manager), (Sizes{0, 0, 0, 3}));
   EXPECT_EQ(manager.remainder_rows(), 3u);
-  EXPECT_EQ(GroupsOf(manager), (Groups{{}, {}, {}, {0, 1}}));
+  EXPECT_EQ(GroupsOfManager(manager), (Groups{{}, {}, {}, {0, 1}}));
   EXPECT_EQ(manager.Range(1), (std::pair<uint64_t, uint64_t>{0, 0}));
   EXPECT_EQ(manager.Range(3), (std::pair<uint64_t, uint64_t>{0, 3}));
   EXPECT_EQ(manager.EmbDim(0), 0u);
@@ -420,12 +420,13 @@ TEST(LoadBalanceManager, MoreFairRanksThanRowsLeaveSomeEmpty) {
 }
 
 TEST(LoadBalanceManager, PartsTooSmallForARowLeaveTheirRankEmpty) {
-  EXPECT_EQ(RowsOf(Made({.embeddings_per_feat = {9, 9}, .num_groups = 2, .capacities = {1, 99}})),
+  EXPECT_EQ(LoadBalanceManagerRowsOf(
+                Made({.embeddings_per_feat = {9, 9}, .num_groups = 2, .capacities = {1, 99}})),
             (Sizes{0, 18}));
-  EXPECT_EQ(GroupsOf(Made({.embeddings_per_feat = {9, 9},
-                           .num_groups = 2,
-                           .mode = LoadBalanceMode::kGreedy,
-                           .capacities = {1, 99}})),
+  EXPECT_EQ(GroupsOfManager(Made({.embeddings_per_feat = {9, 9},
+                                  .num_groups = 2,
+                                  .mode = LoadBalanceMode::kGreedy,
+                                  .capacities = {1, 99}})),
             (Groups{{}, {0, 1}}));
 }
 
@@ -522,7 +523,7 @@ RC_GTEST_PROP(LoadBalanceManager, GroupsOffsetsAndCutsAreViewsOfItsPlan, ()) {
     }
   }
   RC_ASSERT(cuts == manager.Cuts());
-  RC_ASSERT(rows == RowsOf(manager));
+  RC_ASSERT(rows == LoadBalanceManagerRowsOf(manager));
   uint64_t global = 0;
   for (uint32_t rank = 0; rank < manager.num_groups(); ++rank) {
     const auto group = manager.Group(rank);

@@ -12,24 +12,25 @@ namespace {
 
 constexpr double kTolerance = 1e-6;  // Ours are f32, the vectors float64; values are below 1.
 
-using Row = std::vector<float>;
+using OptimizerRow = std::vector<float>;
 
-std::unique_ptr<Optimizer> Make(const std::string& name, const OptimizerOptions& options = {}) {
+std::unique_ptr<Optimizer> MakeOptimizer(const std::string& name,
+                                         const OptimizerOptions& options = {}) {
   return Optimizers().Make(name, options).value();
 }
 
 // The gradient of each touched row, repeated rows summed.
-std::map<size_t, Row> Coalesced(const nlohmann::json& step) {
-  std::map<size_t, Row> gradients;
+std::map<size_t, OptimizerRow> Coalesced(const nlohmann::json& step) {
+  std::map<size_t, OptimizerRow> gradients;
   for (size_t i = 0; i < step["rows"].size(); ++i) {
-    const Row values = step["vals"][i].get<Row>();
-    Row& sum = gradients.try_emplace(step["rows"][i], values.size(), 0.0f).first->second;
+    const OptimizerRow values = step["vals"][i].get<OptimizerRow>();
+    OptimizerRow& sum = gradients.try_emplace(step["rows"][i], values.size(), 0.0f).first->second;
     for (size_t c = 0; c < values.size(); ++c) sum[c] += values[c];
   }
   return gradients;
 }
 
-void ExpectNear(const Row& got, const nlohmann::json& expected, const std::string& what) {
+void ExpectNear(const OptimizerRow& got, const nlohmann::json& expected, const std::string& what) {
   const auto values = expected.is_array() ? expected.get<std::vector<double>>()
                                           : std::vector<double>{expected.get<double>()};
   ASSERT_EQ(got.size(), values.size()) << what;
@@ -39,11 +40,12 @@ void ExpectNear(const Row& got, const nlohmann::json& expected, const std::strin
 // Returns how many steps were compared.
 int Replay(const nlohmann::json& vectors, const nlohmann::json& run, const std::string& name) {
   const nlohmann::json& args = run["args"];
-  const auto optimizer = Make(name, {.epsilon = args.value("eps", 0.0f),
-                                     .learning_rate_decay = args.value("lr_decay", 0.0f)});
-  auto weights = vectors["weight"].get<std::vector<Row>>();
-  std::vector<Row> states(weights.size(), Row(optimizer->state_floats(weights[0].size())));
-  for (Row& state : states) optimizer->InitState(state);
+  const auto optimizer = MakeOptimizer(name, {.epsilon = args.value("eps", 0.0f),
+                                              .learning_rate_decay = args.value("lr_decay", 0.0f)});
+  auto weights = vectors["weight"].get<std::vector<OptimizerRow>>();
+  std::vector<OptimizerRow> states(weights.size(),
+                                   OptimizerRow(optimizer->state_floats(weights[0].size())));
+  for (OptimizerRow& state : states) optimizer->InitState(state);
 
   int compared = 0;
   for (size_t t = 0; t < vectors["sparse_grad_steps"].size(); ++t) {
@@ -94,14 +96,15 @@ TEST(Optimizers, RowsTouchedByEveryStepFollowTheDenseRuns) {
     const auto name = ours.find(run["kind"].get<std::string>());
     if (name == ours.end()) continue;  // AdamW is of the dense part alone.
     const nlohmann::json& args = run["args"];
-    const auto optimizer = Make(name->second, {.epsilon = args.value("eps", 0.0f),
-                                               .momentum = args.value("momentum", 0.9f)});
+    const auto optimizer = MakeOptimizer(name->second, {.epsilon = args.value("eps", 0.0f),
+                                                        .momentum = args.value("momentum", 0.9f)});
     for (size_t row = 0; row < vectors["weight"].size(); ++row) {
-      Row weights = vectors["weight"][row].get<Row>(), state(optimizer->state_floats(3));
+      OptimizerRow weights = vectors["weight"][row].get<OptimizerRow>(),
+                   state(optimizer->state_floats(3));
       optimizer->InitState(state);
       for (size_t t = 0; t < vectors["grads"].size(); ++t) {
         optimizer->Apply({.step = t, .learning_rate = args["lr"].get<float>()},
-                         vectors["grads"][t][row].get<Row>(), weights, state);
+                         vectors["grads"][t][row].get<OptimizerRow>(), weights, state);
         ExpectNear(weights, run["after_each_step"][t][row], name->second);
         ++compared;
       }
@@ -116,32 +119,33 @@ TEST(Optimizers, TheirOwnEpsilonIsTorchs) {
                                                                   {"adam", 1e-8f},
                                                                   {"lazy_adam", 1e-8f}}) {
     // A gradient so small that epsilon shows.
-    Row weights[2] = {{1.0f, -1.0f}, {1.0f, -1.0f}};
+    OptimizerRow weights[2] = {{1.0f, -1.0f}, {1.0f, -1.0f}};
     for (int run = 0; run < 2; ++run) {
-      const auto optimizer = Make(name, {.epsilon = run == 0 ? 0.0f : epsilon});
-      Row state(optimizer->state_floats(2));
+      const auto optimizer = MakeOptimizer(name, {.epsilon = run == 0 ? 0.0f : epsilon});
+      OptimizerRow state(optimizer->state_floats(2));
       optimizer->InitState(state);
-      optimizer->Apply({.step = 0, .learning_rate = 0.5f}, Row{1e-9f, 2e-9f}, weights[run], state);
+      optimizer->Apply({.step = 0, .learning_rate = 0.5f}, OptimizerRow{1e-9f, 2e-9f}, weights[run],
+                       state);
     }
     EXPECT_EQ(weights[0], weights[1]) << name;
-    EXPECT_NE(weights[0], (Row{1.0f, -1.0f})) << name;
+    EXPECT_NE(weights[0], (OptimizerRow{1.0f, -1.0f})) << name;
   }
 }
 
 // Weight 4, decay 1/2: the gradient is 1 + 2 = 3 before anything else happens.
 TEST(WeightDecay, IsAddedToTheGradientFirst) {
   const auto applied = [](const std::string& name) {
-    const auto optimizer = Make(name, {.epsilon = 1.0f, .weight_decay = 0.5f});
-    Row row = {4.0f}, state(optimizer->state_floats(1));
+    const auto optimizer = MakeOptimizer(name, {.epsilon = 1.0f, .weight_decay = 0.5f});
+    OptimizerRow row = {4.0f}, state(optimizer->state_floats(1));
     optimizer->InitState(state);
-    optimizer->Apply({.step = 0, .learning_rate = 2.0f}, Row{1.0f}, row, state);
+    optimizer->Apply({.step = 0, .learning_rate = 2.0f}, OptimizerRow{1.0f}, row, state);
     row.insert(row.end(), state.begin(), state.end());
     return row;
   };
-  EXPECT_EQ(applied("sgd"), (Row{4.0f - 2 * 3}));
-  EXPECT_EQ(applied("momentum"), (Row{4.0f - 2 * 3, 3.0f}));
-  EXPECT_EQ(applied("adagrad"), (Row{4.0f - 2 * 3.0f / 4, 9.0f}));
-  EXPECT_EQ(applied("rowwise_adagrad"), (Row{4.0f - 2 * 3.0f / 4, 9.0f}));
+  EXPECT_EQ(applied("sgd"), (OptimizerRow{4.0f - 2 * 3}));
+  EXPECT_EQ(applied("momentum"), (OptimizerRow{4.0f - 2 * 3, 3.0f}));
+  EXPECT_EQ(applied("adagrad"), (OptimizerRow{4.0f - 2 * 3.0f / 4, 9.0f}));
+  EXPECT_EQ(applied("rowwise_adagrad"), (OptimizerRow{4.0f - 2 * 3.0f / 4, 9.0f}));
   // m = .1 * 3 and v = .001 * 9; without their bias 3 and 9.
   EXPECT_NEAR(applied("adam")[0], 4.0 - 2 * 3.0 / 4, 1e-5);
   EXPECT_NEAR(applied("lazy_adam")[1], 0.3, 1e-6);
@@ -150,37 +154,37 @@ TEST(WeightDecay, IsAddedToTheGradientFirst) {
 }
 
 TEST(Momentum, TwoStepsByHand) {
-  const auto optimizer = Make("momentum", {.momentum = 0.5f});
-  Row weights = {10.0f}, state(1);
+  const auto optimizer = MakeOptimizer("momentum", {.momentum = 0.5f});
+  OptimizerRow weights = {10.0f}, state(1);
   optimizer->InitState(state);
-  optimizer->Apply({.step = 0, .learning_rate = 2.0f}, Row{3.0f}, weights, state);
+  optimizer->Apply({.step = 0, .learning_rate = 2.0f}, OptimizerRow{3.0f}, weights, state);
   EXPECT_EQ(weights[0], 4.0f);  // v = 3
   // Steps 1 to 8 did not touch the row: the velocity waited.
-  optimizer->Apply({.step = 9, .learning_rate = 2.0f, .missed_steps = 8}, Row{1.0f}, weights,
-                   state);
+  optimizer->Apply({.step = 9, .learning_rate = 2.0f, .missed_steps = 8}, OptimizerRow{1.0f},
+                   weights, state);
   EXPECT_EQ(state[0], 2.5f);  // 3 / 2 + 1
   EXPECT_EQ(weights[0], -1.0f);
 }
 
 TEST(Adam, TwoStepsByHandWithOneMissedBetweenThem) {
   const OptimizerOptions options{.epsilon = 1.0f, .beta1 = 0.5f, .beta2 = 0.75f};
-  const auto optimizer = Make("adam", options);
-  Row weights = {10.0f}, state(2);
+  const auto optimizer = MakeOptimizer("adam", options);
+  OptimizerRow weights = {10.0f}, state(2);
   optimizer->InitState(state);
-  optimizer->Apply({.step = 0, .learning_rate = 1.0f}, Row{4.0f}, weights, state);
-  EXPECT_EQ(state, (Row{2.0f, 4.0f}));                // 4 / 2, 16 / 4
+  optimizer->Apply({.step = 0, .learning_rate = 1.0f}, OptimizerRow{4.0f}, weights, state);
+  EXPECT_EQ(state, (OptimizerRow{2.0f, 4.0f}));       // 4 / 2, 16 / 4
   EXPECT_NEAR(weights[0], 10 - 4.0 / (4 + 1), 1e-6);  // biases 1/2 and 1/4
-  optimizer->Apply({.step = 2, .learning_rate = 1.0f, .missed_steps = 1}, Row{8.0f}, weights,
-                   state);
-  EXPECT_EQ(state, (Row{4.5f, 18.25f}));  // (2 / 2 + 8) / 2, 4 * .75^2 + 64 / 4
+  optimizer->Apply({.step = 2, .learning_rate = 1.0f, .missed_steps = 1}, OptimizerRow{8.0f},
+                   weights, state);
+  EXPECT_EQ(state, (OptimizerRow{4.5f, 18.25f}));  // (2 / 2 + 8) / 2, 4 * .75^2 + 64 / 4
   const double mean = 4.5 / 0.875, square = 18.25 / (1 - 0.421875);  // t = 3
   EXPECT_NEAR(weights[0], 9.2 - mean / (std::sqrt(square) + 1), 1e-6);
 }
 
 // Moments of dense Adam with zero gradients where the row was not touched.
 TEST(Adam, MomentsAreThoseOfDenseAdamWhateverTheGaps) {
-  const auto optimizer = Make("adam");
-  Row row = {0.5f}, state(2);
+  const auto optimizer = MakeOptimizer("adam");
+  OptimizerRow row = {0.5f}, state(2);
   optimizer->InitState(state);
   double m = 0.0, v = 0.0;
   uint64_t missed = 0;
@@ -192,8 +196,8 @@ TEST(Adam, MomentsAreThoseOfDenseAdamWhateverTheGaps) {
       if (step > 3) ++missed;
       continue;
     }
-    optimizer->Apply({.step = step, .learning_rate = 0.1f, .missed_steps = missed}, Row{g}, row,
-                     state);
+    optimizer->Apply({.step = step, .learning_rate = 0.1f, .missed_steps = missed}, OptimizerRow{g},
+                     row, state);
     missed = 0;
     EXPECT_NEAR(state[0], m, 1e-7) << step;
     EXPECT_NEAR(state[1], v, 1e-8) << step;
@@ -201,29 +205,30 @@ TEST(Adam, MomentsAreThoseOfDenseAdamWhateverTheGaps) {
 }
 
 TEST(LazyAdam, MissedStepsLeaveItsMomentsAlone) {
-  const auto optimizer = Make("lazy_adam", {.epsilon = 1.0f, .beta1 = 0.5f, .beta2 = 0.75f});
-  Row weights = {10.0f}, state(2);
+  const auto optimizer =
+      MakeOptimizer("lazy_adam", {.epsilon = 1.0f, .beta1 = 0.5f, .beta2 = 0.75f});
+  OptimizerRow weights = {10.0f}, state(2);
   optimizer->InitState(state);
-  optimizer->Apply({.step = 0, .learning_rate = 1.0f}, Row{4.0f}, weights, state);
+  optimizer->Apply({.step = 0, .learning_rate = 1.0f}, OptimizerRow{4.0f}, weights, state);
   EXPECT_NEAR(weights[0], 10 - 2.0 / (2 + 1), 1e-6);  // root 2, biases 1/2 and 1/4 cancel to 1
-  optimizer->Apply({.step = 2, .learning_rate = 1.0f, .missed_steps = 1}, Row{8.0f}, weights,
-                   state);
-  EXPECT_EQ(state, (Row{5.0f, 19.0f}));  // (2 + 8) / 2, 4 * .75 + 64 / 4
+  optimizer->Apply({.step = 2, .learning_rate = 1.0f, .missed_steps = 1}, OptimizerRow{8.0f},
+                   weights, state);
+  EXPECT_EQ(state, (OptimizerRow{5.0f, 19.0f}));  // (2 + 8) / 2, 4 * .75 + 64 / 4
 }
 
 // ---- FTRL -----------------------------------------------------------------------------------
 
 TEST(Ftrl, OneStepByHand) {
-  const auto optimizer = Make("ftrl", {.l1 = 1.0f, .l2 = 2.0f});
-  Row weights = {0.0f, 0.0f}, state(4);
+  const auto optimizer = MakeOptimizer("ftrl", {.l1 = 1.0f, .l2 = 2.0f});
+  OptimizerRow weights = {0.0f, 0.0f}, state(4);
   optimizer->InitState(state);
-  optimizer->Apply({.step = 0, .learning_rate = 0.5f}, Row{3.0f, 0.5f}, weights, state);
+  optimizer->Apply({.step = 0, .learning_rate = 0.5f}, OptimizerRow{3.0f, 0.5f}, weights, state);
   // z = 3, n = 9: -(3 - 1) / ((1 + 3) / .5 + 2). And |z| = .5 is below l1.
   EXPECT_FLOAT_EQ(weights[0], -0.2f);
   EXPECT_EQ(weights[1], 0.0f);
-  EXPECT_EQ(state, (Row{0.0f, -0.5f, 9.0f, 0.25f}));
+  EXPECT_EQ(state, (OptimizerRow{0.0f, -0.5f, 9.0f, 0.25f}));
   // z = 1.2, n = .25 + .49: now it is above.
-  optimizer->Apply({.step = 1, .learning_rate = 0.5f}, Row{0.0f, 0.7f}, weights, state);
+  optimizer->Apply({.step = 1, .learning_rate = 0.5f}, OptimizerRow{0.0f, 0.7f}, weights, state);
   EXPECT_FLOAT_EQ(weights[0], -0.2f);
   EXPECT_NEAR(weights[1], -0.2 / ((1 + std::sqrt(0.74)) / 0.5 + 2), 1e-6);
 }
@@ -246,8 +251,9 @@ TEST(Ftrl, IsTheAlgorithmOfThePaperFromAnyFirstWeight) {
   int zeros = 0;
   for (const float first : {0.0f, 0.3f, -0.02f}) {
     for (const auto& [l1, l2] : {std::pair{0.0f, 0.0f}, {0.5f, 0.0f}, {0.3f, 1.0f}}) {
-      const auto optimizer = Make("ftrl", {.initial_accumulator = 0.1f, .l1 = l1, .l2 = l2});
-      Row weights = {first}, state(2);
+      const auto optimizer =
+          MakeOptimizer("ftrl", {.initial_accumulator = 0.1f, .l1 = l1, .l2 = l2});
+      OptimizerRow weights = {first}, state(2);
       optimizer->InitState(state);
       PublishedFtrl published{.rate = double{0.1f}, .beta = 1.0, .l1 = l1, .l2 = l2};
       published.n = 0.1;
@@ -255,7 +261,7 @@ TEST(Ftrl, IsTheAlgorithmOfThePaperFromAnyFirstWeight) {
       EXPECT_NEAR(published.Weight(), first, 1e-12);
       for (uint64_t step = 0; step < 300; ++step) {
         const float g = static_cast<float>((step * 37 + 11) % 101) / 101.0f - 0.5f;
-        optimizer->Apply({.step = step, .learning_rate = 0.1f}, Row{g}, weights, state);
+        optimizer->Apply({.step = step, .learning_rate = 0.1f}, OptimizerRow{g}, weights, state);
         published.Apply(g);
         ASSERT_NEAR(weights[0], published.Weight(), 1e-5) << step << " l1 " << l1 << " l2 " << l2;
         zeros += weights[0] == 0.0f && l1 > 0 ? 1 : 0;
@@ -267,12 +273,13 @@ TEST(Ftrl, IsTheAlgorithmOfThePaperFromAnyFirstWeight) {
 }
 
 TEST(Ftrl, WithoutL1AndL2ItIsAdagradWithBetaInThePlaceOfEpsilon) {
-  const auto ftrl = Make("ftrl", {.beta = 0.5f}), adagrad = Make("adagrad", {.epsilon = 0.5f});
-  Row a = {0.7f, -0.1f}, b = a, state_a(4), state_b(2);
+  const auto ftrl = MakeOptimizer("ftrl", {.beta = 0.5f}),
+             adagrad = MakeOptimizer("adagrad", {.epsilon = 0.5f});
+  OptimizerRow a = {0.7f, -0.1f}, b = a, state_a(4), state_b(2);
   ftrl->InitState(state_a);
   adagrad->InitState(state_b);
   for (uint64_t step = 0; step < 20; ++step) {
-    const Row gradient = {std::sin(static_cast<float>(step)), 0.3f};
+    const OptimizerRow gradient = {std::sin(static_cast<float>(step)), 0.3f};
     ftrl->Apply({.step = step, .learning_rate = 0.1f}, gradient, a, state_a);
     adagrad->Apply({.step = step, .learning_rate = 0.1f}, gradient, b, state_b);
     EXPECT_NEAR(a[0], b[0], 1e-5);
@@ -281,49 +288,50 @@ TEST(Ftrl, WithoutL1AndL2ItIsAdagradWithBetaInThePlaceOfEpsilon) {
 }
 
 TEST(Ftrl, ABetaOfZeroAndGradientsOfZeroMakeNoNaN) {
-  const auto optimizer = Make("ftrl", {.l1 = 0.5f, .beta = 0.0f});
-  Row weights = {0.25f, 0.0f}, state(4);
+  const auto optimizer = MakeOptimizer("ftrl", {.l1 = 0.5f, .beta = 0.0f});
+  OptimizerRow weights = {0.25f, 0.0f}, state(4);
   optimizer->InitState(state);
-  optimizer->Apply({.step = 0, .learning_rate = 0.1f}, Row{0.0f, 0.0f}, weights, state);
-  EXPECT_EQ(weights, (Row{0.25f, 0.0f}));
-  EXPECT_EQ(state, Row(4, 0.0f));
+  optimizer->Apply({.step = 0, .learning_rate = 0.1f}, OptimizerRow{0.0f, 0.0f}, weights, state);
+  EXPECT_EQ(weights, (OptimizerRow{0.25f, 0.0f}));
+  EXPECT_EQ(state, OptimizerRow(4, 0.0f));
 }
 
 // ---- Adagrads -------------------------------------------------------------------------------
 
 TEST(Adagrad, OneStepByHand) {
-  const auto optimizer = Make("adagrad", {.epsilon = 1.0f, .initial_accumulator = 7.0f});
-  Row weights = {10.0f}, state(1);
+  const auto optimizer = MakeOptimizer("adagrad", {.epsilon = 1.0f, .initial_accumulator = 7.0f});
+  OptimizerRow weights = {10.0f}, state(1);
   optimizer->InitState(state);
-  optimizer->Apply({.step = 0, .learning_rate = 2.0f}, Row{3.0f}, weights, state);
+  optimizer->Apply({.step = 0, .learning_rate = 2.0f}, OptimizerRow{3.0f}, weights, state);
   EXPECT_EQ(state[0], 16.0f);                   // 7 + 3*3
   EXPECT_EQ(weights[0], 10.0f - 2 * 3.0f / 5);  // root 4, epsilon 1 after it
 }
 
 // Why a shard sums pushes before it runs the optimizer: .15 and .05 are not .2.
 TEST(Adagrad, TwoStepsWithThePartsAreAnotherModel) {
-  const auto optimizer = Make("adagrad");
-  Row parts = {0.0f}, sum = {0.0f}, state_of_parts(1), state_of_sum(1);
+  const auto optimizer = MakeOptimizer("adagrad");
+  OptimizerRow parts = {0.0f}, sum = {0.0f}, state_of_parts(1), state_of_sum(1);
   const StepContext step{.step = 0, .learning_rate = 0.1f};
-  optimizer->Apply(step, Row{0.15f}, parts, state_of_parts);
-  optimizer->Apply(step, Row{0.05f}, parts, state_of_parts);
-  optimizer->Apply(step, Row{0.20f}, sum, state_of_sum);
+  optimizer->Apply(step, OptimizerRow{0.15f}, parts, state_of_parts);
+  optimizer->Apply(step, OptimizerRow{0.05f}, parts, state_of_parts);
+  optimizer->Apply(step, OptimizerRow{0.20f}, sum, state_of_sum);
   EXPECT_NEAR(parts[0], -0.1316, 1e-4);
   EXPECT_NEAR(sum[0], -0.1000, 1e-4);
 }
 
 TEST(RowwiseAdagrad, OneStepByHand) {
-  const auto optimizer = Make("rowwise_adagrad", {.epsilon = 1.0f, .initial_accumulator = 11.0f});
-  Row weights = {10.0f, 20.0f}, state(1);
+  const auto optimizer =
+      MakeOptimizer("rowwise_adagrad", {.epsilon = 1.0f, .initial_accumulator = 11.0f});
+  OptimizerRow weights = {10.0f, 20.0f}, state(1);
   optimizer->InitState(state);
-  optimizer->Apply({.step = 0, .learning_rate = 2.0f}, Row{1.0f, 3.0f}, weights, state);
+  optimizer->Apply({.step = 0, .learning_rate = 2.0f}, OptimizerRow{1.0f, 3.0f}, weights, state);
   EXPECT_EQ(state[0], 16.0f);  // 11 + (1 + 9) / 2
-  EXPECT_EQ(weights, (Row{10.0f - 2 * 1.0f / 5, 20.0f - 2 * 3.0f / 5}));
+  EXPECT_EQ(weights, (OptimizerRow{10.0f - 2 * 1.0f / 5, 20.0f - 2 * 3.0f / 5}));
 }
 
 TEST(StateShape, SaysWhatBelongsToColumnsAndWhatToTheRow) {
   const auto shape = [](const char* name) {
-    const StateShape of = StateShapeOf(*Make(name));
+    const StateShape of = StateShapeOf(*MakeOptimizer(name));
     return std::pair(of.planes, of.row_floats);
   };
   EXPECT_EQ(shape("sgd"), std::pair(0u, 0u));

@@ -15,7 +15,7 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
-EmbeddingTables Model() {
+EmbeddingTables PlanFileModel() {
   EmbeddingTables model;
   for (const auto& [name, rows, dim] : std::vector<std::tuple<std::string, uint64_t, uint32_t>>{
            {"user", 100, 40}, {"item", 31, 16}, {"small", 3, 4}}) {
@@ -33,7 +33,7 @@ EmbeddingTables Model() {
 }
 
 std::string TextOf(const std::string& strategy) {
-  const EmbeddingTables model = Model();
+  const EmbeddingTables model = PlanFileModel();
   const AccessCounts accesses = CountsByRank(model.physical);
   const Plan plan =
       MakePlan(model, {.shards = 4, .strategy = strategy, .options = {}, .accesses = &accesses})
@@ -46,27 +46,49 @@ TEST(PlanFile, OfEveryStrategyComesBackAsItWas) {
   for (const std::string& strategy : ShardingStrategies().Names()) {
     SCOPED_TRACE(strategy);
     const std::string text = TextOf(strategy);
-    const Result<PlanFile> file = ReadPlanFile(text, Model().physical);
+    const Result<PlanFile> file = ReadPlanFile(text, PlanFileModel().physical);
     ASSERT_OK(file);
     EXPECT_EQ(file.value().strategy, strategy);
     EXPECT_EQ(file.value().ps, 2u);
     EXPECT_EQ(file.value().shards_per_ps, 2u);
     EXPECT_EQ(file.value().plan.shards(), 4u);
-    EXPECT_EQ(PlanFileText(file.value(), Model().physical), text);
+    EXPECT_EQ(PlanFileText(file.value(), PlanFileModel().physical), text);
   }
+}
+
+// Comparing each name with all others would take minutes here, and the time limit ends it.
+TEST(PlanFile, OfManyTablesTakesNoLongerEach) {
+  EmbeddingTables model;
+  for (uint32_t i = 0; i < 40'000; ++i) {
+    TableSpec table;
+    table.id = TableId{i};
+    table.name = fmt::format("table {}", i);
+    table.rows = 10;
+    table.dim = 4;
+    model.physical.push_back(table);
+  }
+  model.on_workers.resize(model.physical.size());
+  model.strategies.resize(model.physical.size());
+  model.pool_on.resize(model.physical.size());
+  const Plan plan = MakePlan(model, {.shards = 1, .strategy = "table_wise_lpt"}).value();
+  const std::string text = PlanFileText(
+      {.strategy = "table_wise_lpt", .ps = 1, .shards_per_ps = 1, .plan = plan}, model.physical);
+  const Result<PlanFile> file = ReadPlanFile(text, model.physical);
+  ASSERT_OK(file);
+  EXPECT_EQ(file.value().plan.slices(TableId{39'999}).size(), 1u);
 }
 
 TEST(PlanFile, MayHaveANameOfItsOwn) {
   json named = json::parse(TextOf("grid"));
   named["name"] = "hot rows apart";
-  const Result<PlanFile> file = ReadPlanFile(named.dump(), Model().physical);
+  const Result<PlanFile> file = ReadPlanFile(named.dump(), PlanFileModel().physical);
   ASSERT_OK(file);
   EXPECT_EQ(file.value().name, "hot rows apart");
-  EXPECT_EQ(json::parse(PlanFileText(file.value(), Model().physical)), named);
-  EXPECT_EQ(ReadPlanFile(TextOf("grid"), Model().physical).value().name, "");
+  EXPECT_EQ(json::parse(PlanFileText(file.value(), PlanFileModel().physical)), named);
+  EXPECT_EQ(ReadPlanFile(TextOf("grid"), PlanFileModel().physical).value().name, "");
   for (const json& wrong : {json(""), json("a\nb"), json(std::string(65, 'a')), json(7)}) {
     named["name"] = wrong;
-    const Status status = ReadPlanFile(named.dump(), Model().physical).status();
+    const Status status = ReadPlanFile(named.dump(), PlanFileModel().physical).status();
     EXPECT_EQ(status.exit_code(), 2);
     EXPECT_THAT(status.message(), HasSubstr("name is ")) << wrong;
   }
@@ -87,14 +109,14 @@ TEST(PlanFile, TakesTablesByNumberToo) {
       one["table"] = one["table"] == "user" ? 0 : one["table"] == "item" ? 1 : 2;
     }
   }
-  const Result<PlanFile> read = ReadPlanFile(file.dump(), Model().physical);
+  const Result<PlanFile> read = ReadPlanFile(file.dump(), PlanFileModel().physical);
   ASSERT_OK(read);
-  EXPECT_EQ(PlanFileText(read.value(), Model().physical), TextOf("row_wise_hashed"));
+  EXPECT_EQ(PlanFileText(read.value(), PlanFileModel().physical), TextOf("row_wise_hashed"));
 }
 
 // Rates and first values are no part of a plan.
 TEST(PlanFile, FitsTablesThatDifferInWhatItDoesNotDependOn) {
-  EmbeddingTables model = Model();
+  EmbeddingTables model = PlanFileModel();
   model.physical[0].learning_rate_factor = 0.5;
   model.physical[1].initialiser = "normal";
   model.physical[1].initialiser_options.seed = 5;
@@ -103,7 +125,7 @@ TEST(PlanFile, FitsTablesThatDifferInWhatItDoesNotDependOn) {
 
 TEST(PlanFile, OfOtherTablesIsRefusedByTheNameOfTheFirstThatDiffers) {
   const auto refusal = [](const std::function<void(std::vector<TableSpec>&)>& change) {
-    std::vector<TableSpec> tables = Model().physical;
+    std::vector<TableSpec> tables = PlanFileModel().physical;
     change(tables);
     const Status status = ReadPlanFile(TextOf("row_wise"), tables).status();
     EXPECT_EQ(status.exit_code(), 2);
@@ -134,7 +156,7 @@ TEST(PlanFile, WithAMistakeIsRefusedBySayingWhichAndWhere) {
   const auto refusal = [](const std::function<void(json&)>& change) {
     json file = json::parse(TextOf("row_wise"));
     change(file);
-    const Status status = ReadPlanFile(file.dump(), Model().physical).status();
+    const Status status = ReadPlanFile(file.dump(), PlanFileModel().physical).status();
     EXPECT_EQ(status.exit_code(), 2) << status.ToString();
     return status.message();
   };
@@ -185,7 +207,7 @@ TEST(PlanFile, WithWhatNobodyReadsIsRefusedByNumberAndLine) {
     const size_t at = text.find(from);
     CHECK(at != std::string::npos) << from;
     text.replace(at, from.size(), to);
-    const Status status = ReadPlanFile(text, Model().physical).status();
+    const Status status = ReadPlanFile(text, PlanFileModel().physical).status();
     EXPECT_EQ(status.exit_code(), 2) << status.ToString();
     EXPECT_THAT(status.message(), Not(HasSubstr("json.exception")));
     return status.message();
@@ -242,7 +264,7 @@ TEST(PlanFile, WithWhatNobodyReadsIsRefusedByNumberAndLine) {
     json file = json::parse(TextOf("row_wise_hashed"));
     file["plan"]["plan_version"] = 4;
     file["plan"]["placements"][1]["cache_share"] = json::parse(value);
-    return ReadPlanFile(file.dump(), Model().physical).status().message();
+    return ReadPlanFile(file.dump(), PlanFileModel().physical).status().message();
   };
   EXPECT_EQ(share("0.25"), "");
   for (const char* const value : {"-0.5", "1.5", "null", "\"half\""}) {
@@ -283,13 +305,13 @@ TEST(PlanFile, WhosePartsAreOfOtherTypesIsRefusedInASentence) {
       json file = json::parse(TextOf("row_wise_hashed"));
       if (file[key].type() == value.type()) continue;
       file[key] = value;
-      const Status status = ReadPlanFile(file.dump(), Model().physical).status();
+      const Status status = ReadPlanFile(file.dump(), PlanFileModel().physical).status();
       EXPECT_EQ(status.exit_code(), 2) << key << " " << value << ": " << status.ToString();
       EXPECT_THAT(status.message(), AllOf(HasSubstr(key), Not(HasSubstr("json.exception"))));
     }
     json file = json::parse(TextOf("row_wise_hashed"));
     file.erase(key);
-    EXPECT_THAT(ReadPlanFile(file.dump(), Model().physical).status().message(),
+    EXPECT_THAT(ReadPlanFile(file.dump(), PlanFileModel().physical).status().message(),
                 HasSubstr(fmt::format("has no \"{}\"", key)));
   }
 }
@@ -297,9 +319,9 @@ TEST(PlanFile, WhosePartsAreOfOtherTypesIsRefusedInASentence) {
 TEST(PlanFile, ThatIsNoJsonIsRefusedByItsLine) {
   std::string text = TextOf("row_wise");
   text.replace(text.find("\"ps\""), 4, "\"ps");
-  EXPECT_THAT(ReadPlanFile(text, Model().physical).status().message(),
+  EXPECT_THAT(ReadPlanFile(text, PlanFileModel().physical).status().message(),
               HasSubstr("line 5: is no JSON"));
-  EXPECT_EQ(ReadPlanFile("", Model().physical).status().message(), "line 1: is no JSON");
+  EXPECT_EQ(ReadPlanFile("", PlanFileModel().physical).status().message(), "line 1: is no JSON");
 }
 
 }  // namespace

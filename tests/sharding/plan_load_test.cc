@@ -10,7 +10,7 @@
 namespace rowhouse {
 namespace {
 
-TableSpec Table(uint32_t id, uint64_t rows, uint32_t dim) {
+TableSpec PlanLoadTable(uint32_t id, uint64_t rows, uint32_t dim) {
   TableSpec table;
   table.id = TableId{id};
   table.name = fmt::format("t{}", id);
@@ -19,9 +19,9 @@ TableSpec Table(uint32_t id, uint64_t rows, uint32_t dim) {
   return table;
 }
 
-EmbeddingTables Model() {
+EmbeddingTables PlanLoadModel() {
   EmbeddingTables model;
-  model.physical = {Table(0, 300, 40), Table(1, 17, 8), Table(2, 5, 4)};
+  model.physical = {PlanLoadTable(0, 300, 40), PlanLoadTable(1, 17, 8), PlanLoadTable(2, 5, 4)};
   model.on_workers = {false, false, true};
   model.strategies.resize(3);
   model.pool_on.resize(3);
@@ -43,7 +43,7 @@ AccessCounts Counted(const std::vector<TableSpec>& tables) {
 }
 
 TEST(PlanLoad, IsWhatEachShardHoldsAndIsAskedFor) {
-  const EmbeddingTables model = Model();
+  const EmbeddingTables model = PlanLoadModel();
   const AccessCounts accesses = Counted(model.physical);
   for (const std::string& strategy : ShardingStrategies().Names()) {
     SCOPED_TRACE(strategy);
@@ -84,7 +84,7 @@ TEST(PlanLoad, IsWhatEachShardHoldsAndIsAskedFor) {
 
 // More rows than counters and ranges: totals hold, the rest is spread.
 TEST(PlanLoad, SpreadsWhatIsKnownByRangeOnly) {
-  const std::vector<TableSpec> tables = {Table(0, 1 << 20, 4)};
+  const std::vector<TableSpec> tables = {PlanLoadTable(0, 1 << 20, 4)};
   AccessCounter counter("t0", 1 << 20);
   for (uint64_t row = 0; row < (1 << 18); ++row) counter.Add(row, 4);
   const AccessCounts accesses{.tables = {counter.Finish()}};

@@ -16,7 +16,7 @@ namespace {
 
 using testing::HasSubstr;
 
-std::vector<TableSpec> Tables(const std::vector<uint64_t>& rows) {
+std::vector<TableSpec> PlanTables(const std::vector<uint64_t>& rows) {
   std::vector<TableSpec> tables;
   for (uint64_t n : rows) {
     TableSpec table;
@@ -39,7 +39,7 @@ Slice Piece(uint32_t table, uint64_t begin, uint64_t end, uint32_t shard) {
 }
 
 TEST(Plan, RefusesGapsOverlapsAndMissingRowsByName) {
-  const auto tables = Tables({10});
+  const auto tables = PlanTables({10});
   const auto error = [&](std::vector<Slice> slices) {
     return Plan::Make(tables, 2, std::move(slices)).status().message();
   };
@@ -66,7 +66,7 @@ Slice Cut(uint64_t row_begin, uint64_t row_end, uint32_t column_begin, uint32_t 
 }
 
 TEST(Plan, ColumnsAreCutWithinBands) {
-  std::vector<TableSpec> tables = Tables({10});
+  std::vector<TableSpec> tables = PlanTables({10});
   tables[0].dim = 48;
   const auto error = [&](std::vector<Slice> slices) {
     return Plan::Make(tables, 1, std::move(slices)).status().message();
@@ -100,7 +100,7 @@ TEST(Plan, ColumnsAreCutWithinBands) {
 // ---- Rows that are placed otherwise than as numbered --------------------------------------------
 
 TEST(Plan, RowsMayBeScatteredAndLiveOnTheWorkers) {
-  const std::vector<TableSpec> tables = Tables({10, 7});
+  const std::vector<TableSpec> tables = PlanTables({10, 7});
   const TablePlacement scattered{
       .table = TableId{1}, .order = RowOrder::Scattered(7, 42), .worker_rows = {}};
   const TablePlacement hot{.table = TableId{0}, .order = {}, .worker_rows = {RowId{3}, RowId{9}}};
@@ -141,7 +141,7 @@ RC_GTEST_PROP(RowWisePlan, EveryRowHasExactlyOneOwnerAndPiecesDifferByOneRow, ()
   const auto shards = *rc::gen::inRange<uint32_t>(1, 40);
   const auto sizes = *rc::gen::nonEmpty(
       rc::gen::container<std::vector<uint64_t>>(rc::gen::inRange<uint64_t>(1, 1000)));
-  const auto tables = Tables(sizes);
+  const auto tables = PlanTables(sizes);
   const Plan plan = MakeRowWisePlan(tables, shards);
   for (const TableSpec& table : tables) {
     uint64_t covered = 0, least = table.rows, most = 0;
@@ -158,7 +158,7 @@ RC_GTEST_PROP(RowWisePlan, EveryRowHasExactlyOneOwnerAndPiecesDifferByOneRow, ()
 
 RC_GTEST_PROP(RowWisePlan, SurvivesJson, ()) {
   const auto shards = *rc::gen::inRange<uint32_t>(1, 9);
-  const auto tables = Tables({7, 1, 100, 3});
+  const auto tables = PlanTables({7, 1, 100, 3});
   const Plan plan = MakeRowWisePlan(tables, shards);
   const auto again = Plan::FromJson(nlohmann::json::parse(plan.ToJson().dump()), tables);
   RC_ASSERT(again.ok());
@@ -167,13 +167,13 @@ RC_GTEST_PROP(RowWisePlan, SurvivesJson, ()) {
 }
 
 TEST(RowWisePlan, CutsTheLargestTablesWithoutOverflow) {
-  const Plan plan = MakeRowWisePlan(Tables({uint64_t{1} << 62}), 3);
+  const Plan plan = MakeRowWisePlan(PlanTables({uint64_t{1} << 62}), 3);
   EXPECT_EQ(plan.slices(TableId{0}).back().row_end, uint64_t{1} << 62);
   EXPECT_EQ(plan.slices(TableId{0})[0].row_end, (uint64_t{1} << 62) / 3);
 }
 
 TEST(RowWisePlan, FirstPiecesOfDifferentTablesLieOnDifferentShards) {
-  const Plan plan = MakeRowWisePlan(Tables({100, 100}), 2);
+  const Plan plan = MakeRowWisePlan(PlanTables({100, 100}), 2);
   EXPECT_EQ(plan.slices(TableId{0})[0].shard, ShardId{0});
   EXPECT_EQ(plan.slices(TableId{1})[0].shard, ShardId{1});
 }
@@ -181,7 +181,7 @@ TEST(RowWisePlan, FirstPiecesOfDifferentTablesLieOnDifferentShards) {
 // ---- Cache shares -------------------------------------------------------------------------------
 
 TEST(Plan, CacheSharesSurviveJsonAndRouteNothing) {
-  const auto tables = Tables({10, 4, 7});
+  const auto tables = PlanTables({10, 4, 7});
   const Plan without = MakeRowWisePlan(tables, 2, {false, true, false});
   EXPECT_EQ(without.cache_share(TableId{0}), std::nullopt);
   const Plan plan = without.WithCacheShares(tables, {0.1, std::nullopt, 0.9}).value();
@@ -196,7 +196,7 @@ TEST(Plan, CacheSharesSurviveJsonAndRouteNothing) {
 }
 
 TEST(Plan, CacheSharesThatCannotBeAreRefusedWithTableAndFigure) {
-  const auto tables = Tables({10, 10, 7});
+  const auto tables = PlanTables({10, 10, 7});
   // Table 0 on shard 0, table 1 on shard 1, table 2 on both.
   const Plan plan =
       Plan::Make(tables, 2,
@@ -220,7 +220,7 @@ TEST(Plan, CacheSharesThatCannotBeAreRefusedWithTableAndFigure) {
 }
 
 TEST(Plan, ANewerFormatIsRefusedByName) {
-  const auto tables = Tables({10});
+  const auto tables = PlanTables({10});
   nlohmann::json json = MakeRowWisePlan(tables, 2).ToJson();
   json["plan_version"] = 5;
   const Status status = Plan::FromJson(json, tables).status();
@@ -229,7 +229,7 @@ TEST(Plan, ANewerFormatIsRefusedByName) {
 }
 
 TEST(Plan, ATableMayLiveOnTheWorkers) {
-  const auto tables = Tables({10, 4});
+  const auto tables = PlanTables({10, 4});
   const Plan plan = MakeRowWisePlan(tables, 2, {false, true});
   EXPECT_FALSE(plan.is_on_workers(TableId{0}));
   EXPECT_TRUE(plan.is_on_workers(TableId{1}));
@@ -242,7 +242,7 @@ TEST(Plan, ATableMayLiveOnTheWorkers) {
 }
 
 TEST(Plan, HalfATableOnTheWorkersIsRefused) {
-  const auto tables = Tables({10});
+  const auto tables = PlanTables({10});
   const auto plan =
       Plan::Make(tables, 1,
                  {{.row_begin = 0, .row_end = 5, .column_end = 4, .shard = kOnWorkers},
@@ -257,7 +257,7 @@ TEST(JobSpec, SurvivesJsonAndRefusesNonsense) {
   job.config_digest = "c";
   job.workers = 3;
   job.shards_per_node = 2;
-  job.tables = Tables({7, 50});
+  job.tables = PlanTables({7, 50});
   job.tables[1].optimizer_options.epsilon = 1e-8f;
   job.plan = MakeRowWisePlan(job.tables, 4);
   job.is_load = true;

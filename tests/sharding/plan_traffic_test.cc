@@ -13,7 +13,7 @@ namespace {
 
 using testing::HasSubstr;
 
-LogicalTable Table(const std::string& name, uint64_t rows, uint32_t dim) {
+LogicalTable PlanTrafficTable(const std::string& name, uint64_t rows, uint32_t dim) {
   LogicalTable table;
   table.name = name;
   table.rows = rows;
@@ -27,6 +27,23 @@ TableTraffic TrafficOfOne(const LogicalTable& table, const PlanOptions& options,
   const auto all = TrafficOf(tables, MakePlan(tables, options).value(), step, accesses);
   CHECK_EQ(all.size(), 1u);
   return all[0];
+}
+
+TEST(PlanTraffic, LookupsAreDividedAmongGroups) {
+  LogicalTable grouped = PlanTrafficTable("grouped", 100'000, 16);
+  grouped.kind = "grouped";
+  grouped.kind_options = {{"groups", "4"}};
+  const EmbeddingTables tables = EmbeddingTables::Make({grouped}).value();
+  ASSERT_EQ(tables.physical.size(), 4u);
+  const Plan plan = MakePlan(tables, {}).value();
+  for (const double exponent : {0.0, 1.05}) {
+    const StepShape step{.samples = 100, .bag_lengths = {8}, .zipf_exponent = exponent};
+    for (const TableTraffic& of_group : TrafficOf(tables, plan, step, nullptr)) {
+      EXPECT_NEAR(of_group.lookups, 200, 1);
+      EXPECT_LT(of_group.distinct_rows, 200);
+      EXPECT_GT(of_group.distinct_rows, 50);
+    }
+  }
 }
 
 // ---- Rows that a step touches -------------------------------------------------------------------
@@ -110,7 +127,7 @@ StepShape DlrmStep() {
 }
 
 TEST(PlanTraffic, BagsOfAHundredInDlrmsBenchmarkMoveAFewPercentOfTheirRows) {
-  const LogicalTable table = Table("t", 1000000, 64);
+  const LogicalTable table = PlanTrafficTable("t", 1000000, 64);
   const TableTraffic whole = TrafficOfOne(
       table, {.shards = 4, .strategy = "table_wise_lpt", .pool_on = "shards"}, DlrmStep());
   EXPECT_EQ(whole.lookups, 204800.0);
@@ -133,8 +150,8 @@ TEST(PlanTraffic, BagsOfAHundredInDlrmsBenchmarkMoveAFewPercentOfTheirRows) {
 
 TEST(PlanTraffic, ManyLookupsOfFewRowsMoveLessMerged) {
   const StepShape step = {.samples = 2048, .workers = 1, .bag_lengths = {10.0}};
-  const TableTraffic traffic =
-      TrafficOfOne(Table("small", 500, 16), {.shards = 2, .strategy = "table_wise_lpt"}, step);
+  const TableTraffic traffic = TrafficOfOne(PlanTrafficTable("small", 500, 16),
+                                            {.shards = 2, .strategy = "table_wise_lpt"}, step);
   EXPECT_FALSE(traffic.pools_on_shards);
   EXPECT_EQ(traffic.planned(), traffic.by_rows);
   EXPECT_LT(traffic.by_rows, 0.5 * traffic.by_bags);
@@ -142,7 +159,7 @@ TEST(PlanTraffic, ManyLookupsOfFewRowsMoveLessMerged) {
 
 TEST(PlanTraffic, EveryWorkerMergesItsOwnRows) {
   const auto with = [](uint32_t workers) {
-    return TrafficOfOne(Table("t", 100, 8), {.strategy = "table_wise_lpt"},
+    return TrafficOfOne(PlanTrafficTable("t", 100, 8), {.strategy = "table_wise_lpt"},
                         {.samples = 64, .workers = workers, .bag_lengths = {4.0}});
   };
   EXPECT_DOUBLE_EQ(with(1).distinct_rows, ExpectedDistinctRows(100, 256, nullptr));
@@ -152,14 +169,15 @@ TEST(PlanTraffic, EveryWorkerMergesItsOwnRows) {
 
 TEST(PlanTraffic, CutsOfColumnsAskTwiceAndMoveTheSameValues) {
   const StepShape step = {.samples = 1, .workers = 1, .bag_lengths = {1.0}};
-  const TableTraffic traffic = TrafficOfOne(
-      Table("t", 100, 32), {.shards = 2, .strategy = "column_wise", .pool_on = "shards"}, step);
+  const TableTraffic traffic =
+      TrafficOfOne(PlanTrafficTable("t", 100, 32),
+                   {.shards = 2, .strategy = "column_wise", .pool_on = "shards"}, step);
   EXPECT_DOUBLE_EQ(traffic.by_rows, 2 * (8 + 4 + 8) + 2 * 128);
   EXPECT_DOUBLE_EQ(traffic.by_bags, 2 * (4 + 4) + 2 * 128);
 }
 
 TEST(PlanTraffic, MaximaBringTheirWinnersAndFrozenTablesAreNotPushed) {
-  LogicalTable table = Table("t", 100, 16);
+  LogicalTable table = PlanTrafficTable("t", 100, 16);
   table.pooling = "max";
   const StepShape step = {.samples = 1, .workers = 1, .bag_lengths = {1.0}};
   EXPECT_DOUBLE_EQ(TrafficOfOne(table, {.shards = 2, .pool_on = "shards"}, step).by_bags,
@@ -173,10 +191,10 @@ TEST(PlanTraffic, MaximaBringTheirWinnersAndFrozenTablesAreNotPushed) {
 
 TEST(PlanTraffic, WhatCannotBePooledSaysWhy) {
   const StepShape step = {.samples = 1, .workers = 1, .bag_lengths = {1.0}};
-  const TableTraffic split = TrafficOfOne(Table("t", 100, 16), {.shards = 2}, step);
+  const TableTraffic split = TrafficOfOne(PlanTrafficTable("t", 100, 16), {.shards = 2}, step);
   EXPECT_THAT(split.refusal, HasSubstr("pooling_sum: exact can"));
   EXPECT_EQ(split.by_bags, 0.0);
-  LogicalTable learned = Table("t", 100, 16);
+  LogicalTable learned = PlanTrafficTable("t", 100, 16);
   learned.weighted_pooling = "learned";
   const EmbeddingTables tables = EmbeddingTables::Make({learned}).value();
   const auto all = TrafficOf(tables, MakePlan(tables, {}).value(), step, nullptr);
@@ -187,7 +205,7 @@ TEST(PlanTraffic, WhatCannotBePooledSaysWhy) {
 }
 
 TEST(PlanTraffic, TablesOnTheWorkersMoveNothing) {
-  const EmbeddingTables tables = EmbeddingTables::Make({Table("t", 9, 2)}).value();
+  const EmbeddingTables tables = EmbeddingTables::Make({PlanTrafficTable("t", 9, 2)}).value();
   const Plan plan = MakePlan(tables, {.strategy = "replicated"}).value();
   EXPECT_TRUE(TrafficOf(tables, plan, {.bag_lengths = {1.0}}, nullptr).empty());
 }

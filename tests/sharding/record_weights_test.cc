@@ -16,7 +16,7 @@
 namespace rowhouse {
 namespace {
 
-TableSpec Table(const std::string& precision, uint32_t dim = 3) {
+TableSpec RecordWeightsTable(const std::string& precision, uint32_t dim = 3) {
   TableSpec table;
   table.name = "user";
   table.rows = 100;
@@ -25,14 +25,14 @@ TableSpec Table(const std::string& precision, uint32_t dim = 3) {
   return table;
 }
 
-struct Row {
+struct RecordWeightsRow {
   TableSpec table;
   std::unique_ptr<Optimizer> optimizer;
   RecordLayout layout;
   std::vector<std::byte> record;
   RecordPlace place{.row = RowId{7}};
 
-  explicit Row(const TableSpec& spec)
+  explicit RecordWeightsRow(const TableSpec& spec)
       : table(spec),
         optimizer(Optimizers().Make(spec.optimizer, spec.optimizer_options).value()),
         layout(LayoutOf(spec, *optimizer)),
@@ -86,7 +86,7 @@ TEST(RecordWeights, TakeHalfTheBytesFilledUpToFour) {
 }
 
 TEST(RecordWeights, TheDrawsOfAnUpdateAreWhatTheHeaderSays) {
-  TableSpec table = Table("bf16");
+  TableSpec table = RecordWeightsTable("bf16");
   table.initialiser_options.seed = 9;
   const RoundingDraws draws = RoundingOf(table, {.row = RowId{5}, .first_column = 16}, 40);
   const uint64_t table_key = MixKey(XXH3_64bits_withSeed("user", 4, 9), 0x726f756e64696e67);
@@ -108,12 +108,12 @@ TEST(RecordWeights, TheDrawsOfAnUpdateAreWhatTheHeaderSays) {
 TEST(RecordWeights, AnUpdateIsThatOfF32ThenRounded) {
   for (const std::string precision : {"bf16", "f16"}) {
     for (const std::string& optimizer : Optimizers().Names()) {
-      TableSpec table = Table(precision, 37);
+      TableSpec table = RecordWeightsTable(precision, 37);
       table.optimizer = optimizer;
       table.max_norm = 0.9;
-      Row row(table);
+      RecordWeightsRow row(table);
       table.precision = "f32";
-      Row wide(table);
+      RecordWeightsRow wide(table);
       std::vector<float> first, gradient;
       for (int c = 0; c < 37; ++c) {
         first.push_back(0.013f * static_cast<float>(c) - 0.2f);
@@ -139,7 +139,7 @@ TEST(RecordWeights, AnUpdateIsThatOfF32ThenRounded) {
 }
 
 TEST(RecordWeights, ColumnCutsRoundToTheBitsOfTheWholeRow) {
-  Row whole(Table("bf16", 24));
+  RecordWeightsRow whole(RecordWeightsTable("bf16", 24));
   std::vector<float> first(24), gradient(24);
   for (int c = 0; c < 24; ++c) {
     first[c] = 0.1f * static_cast<float>(c);
@@ -149,9 +149,9 @@ TEST(RecordWeights, ColumnCutsRoundToTheBitsOfTheWholeRow) {
   whole.Update(3, gradient);
   std::vector<float> cut;
   for (const auto& [begin, end] : {std::pair<int, int>{0, 16}, {16, 24}}) {
-    TableSpec table = Table("bf16", 24);
+    TableSpec table = RecordWeightsTable("bf16", 24);
     table.dim = static_cast<uint32_t>(end - begin);
-    Row part(table);
+    RecordWeightsRow part(table);
     part.place.first_column = static_cast<uint32_t>(begin);
     part.First({first.begin() + begin, first.begin() + end});
     part.Update(3, {gradient.begin() + begin, gradient.begin() + end});
@@ -164,7 +164,7 @@ TEST(RecordWeights, ColumnCutsRoundToTheBitsOfTheWholeRow) {
 // Updates of a fiftieth of bf16's step: to nearest, none of them would ever move the weight.
 TEST(RecordWeights, SmallUpdatesAddUp) {
   for (const std::string precision : {"bf16", "f16"}) {
-    Row row(Table(precision, 256));
+    RecordWeightsRow row(RecordWeightsTable(precision, 256));
     row.First(std::vector<float>(256, 1.0f));
     for (uint64_t step = 0; step < 1000; ++step) row.Update(step, std::vector<float>(256, -1e-4f));
     double sum = 0.0;
@@ -174,9 +174,9 @@ TEST(RecordWeights, SmallUpdatesAddUp) {
 }
 
 TEST(RecordWeights, TheDigestCountsTheF32ThatAWeightIs) {
-  Row row(Table("bf16"));
+  RecordWeightsRow row(RecordWeightsTable("bf16"));
   row.First({1.0f / 3.0f, -0.7f, 5.0f});
-  Row wide(Table("f32"));
+  RecordWeightsRow wide(RecordWeightsTable("f32"));
   wide.First(row.Weights());
   const DigestedTable digested("user", {});
   RowsDigest a, b;
@@ -188,16 +188,16 @@ TEST(RecordWeights, TheDigestCountsTheF32ThatAWeightIs) {
 
 TEST(TablePrecision, IsOneOfThree) {
   for (const std::string precision : {"f32", "bf16", "f16"}) {
-    EXPECT_OK(Table(precision).Validate());
+    EXPECT_OK(RecordWeightsTable(precision).Validate());
   }
-  EXPECT_EQ(Table("fp16").Validate().message(),
+  EXPECT_EQ(RecordWeightsTable("fp16").Validate().message(),
             "table \"user\": precision: unknown \"fp16\" (known: f32, bf16, f16). Did you mean "
             "\"f16\"?");
 }
 
 TEST(TablePrecision, IsThatOfEveryPhysicalTableButOfLearnedWeights) {
   LogicalTable table;
-  static_cast<TableSpec&>(table) = Table("bf16");
+  static_cast<TableSpec&>(table) = RecordWeightsTable("bf16");
   table.kind = "qr";
   table.weighted_pooling = "learned";
   const EmbeddingTables tables = EmbeddingTables::Make({table}).value();

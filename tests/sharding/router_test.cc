@@ -15,7 +15,7 @@ constexpr uint64_t kRows = 10;
 constexpr uint32_t kDim = 32;
 constexpr TableId kTable{0};
 
-TableSpec Table() {
+TableSpec RouterTable() {
   TableSpec table;
   table.id = kTable;
   table.name = "t";
@@ -37,7 +37,7 @@ Slice SliceAt(uint64_t row_begin, uint64_t row_end, uint32_t column_begin, uint3
 // Rows 0 .. 5 whole on shard 1; of the others, shard 0 has the first 16 columns, shard 2 the rest.
 Plan ThreeShards(TablePlacement placement) {
   placement.table = kTable;
-  return Plan::Make({Table()}, 3,
+  return Plan::Make({RouterTable()}, 3,
                     {SliceAt(0, 6, 0, kDim, 1), SliceAt(6, kRows, 0, 16, 0),
                      SliceAt(6, kRows, 16, kDim, 2)},
                     {placement})
@@ -107,7 +107,7 @@ TEST(Router, ScatteredRowsGoToTheirOwnersInOrderAndThoseOnWorkersToNobody) {
 TEST(Router, ATableOnTheWorkersHasNoPieces) {
   Slice all = SliceAt(0, kRows, 0, kDim, 0);
   all.shard = kOnWorkers;
-  const Plan plan = Plan::Make({Table()}, 1, {all}).value();
+  const Plan plan = Plan::Make({RouterTable()}, 1, {all}).value();
   EXPECT_TRUE(Route(plan, {RowId{3}}).pieces.empty());
 }
 
@@ -132,7 +132,7 @@ TEST(Router, BagsOfSplitRowsGoLookupByLookup) {
 
 TEST(Router, WholeBagsGoToEachSliceOfTheColumns) {
   const Plan plan =
-      Plan::Make({Table()}, 2, {SliceAt(0, kRows, 0, 16, 1), SliceAt(0, kRows, 16, kDim, 0)},
+      Plan::Make({RouterTable()}, 2, {SliceAt(0, kRows, 0, 16, 1), SliceAt(0, kRows, 16, kDim, 0)},
                  {{.table = kTable, .pools_on_shards = true}})
           .value();
   const std::vector<uint32_t> offsets = {0, 2};

@@ -20,7 +20,7 @@ namespace {
 
 using testing::HasSubstr;
 
-EmbeddingTables Model(const std::vector<uint64_t>& rows, uint32_t dim) {
+EmbeddingTables StrategyModel(const std::vector<uint64_t>& rows, uint32_t dim) {
   std::vector<LogicalTable> tables;
   for (const uint64_t n : rows) {
     LogicalTable table;
@@ -37,7 +37,7 @@ EmbeddingTables Model(const std::vector<uint64_t>& rows, uint32_t dim) {
 class StrategyContract : public testing::TestWithParam<std::string> {};
 
 // The owner of each column of a row.
-std::vector<ShardId> OwnersOf(const Plan& plan, const TableSpec& table, RowId row) {
+std::vector<ShardId> StrategyOwnersOf(const Plan& plan, const TableSpec& table, RowId row) {
   const std::vector<RowId>& on_workers = plan.worker_rows(table.id);
   std::vector<ShardId> owners(table.dim, kOnWorkers);
   if (std::ranges::binary_search(on_workers, row)) return owners;
@@ -62,7 +62,7 @@ TEST_P(StrategyContract, EveryWeightHasOneOwnerAndLocalPlacesAreDense) {
         rc::gen::container<std::vector<uint64_t>>(rc::gen::inRange<uint64_t>(1, 60)));
     const auto dim = *rc::gen::inRange<uint32_t>(1, 70);
     const auto shards = *rc::gen::inRange<uint32_t>(1, 9);
-    const EmbeddingTables model = Model(rows, dim);
+    const EmbeddingTables model = StrategyModel(rows, dim);
     const AccessCounts accesses = CountsByRank(model.physical);
     const Result<Plan> plan = MakePlan(
         model, {.shards = shards, .strategy = GetParam(), .capacities = {}, .accesses = &accesses});
@@ -70,7 +70,7 @@ TEST_P(StrategyContract, EveryWeightHasOneOwnerAndLocalPlacesAreDense) {
     for (const TableSpec& table : model.physical) {
       std::map<std::tuple<uint32_t, uint64_t, uint32_t>, std::set<uint64_t>> local;
       for (uint64_t row = 0; row < table.rows; ++row) {
-        OwnersOf(plan.value(), table, RowId{row});
+        StrategyOwnersOf(plan.value(), table, RowId{row});
         const uint64_t position = plan.value().order(table.id).PositionOf(RowId{row});
         for (const Slice& slice : plan.value().slices(table.id)) {
           if (position < slice.row_begin || position >= slice.row_end) continue;
@@ -88,7 +88,7 @@ TEST_P(StrategyContract, EveryWeightHasOneOwnerAndLocalPlacesAreDense) {
 }
 
 TEST_P(StrategyContract, APlanSurvivesJsonAndIsTheSameTwice) {
-  const EmbeddingTables model = Model({100, 7, 3000}, 48);
+  const EmbeddingTables model = StrategyModel({100, 7, 3000}, 48);
   const AccessCounts accesses = CountsByRank(model.physical);
   PlanOptions options;
   options.shards = 3;
@@ -114,7 +114,7 @@ TEST(Strategy, TheKnownOnesAreThere) {
 }
 
 TEST(Strategy, ATableMayNameItsOwn) {
-  EmbeddingTables model = Model({100, 100}, 32);
+  EmbeddingTables model = StrategyModel({100, 100}, 32);
   model.strategies = {"replicated", ""};
   const Plan plan =
       MakePlan(model, {.shards = 2, .strategy = "column_wise", .capacities = {}}).value();
@@ -164,7 +164,7 @@ RC_GTEST_PROP(TableWiseLpt, IsWithinFourThirdsOfTheOptimum, ()) {
   const auto rows = *rc::gen::resize(8, rc::gen::nonEmpty(rc::gen::container<std::vector<uint64_t>>(
                                             rc::gen::inRange<uint64_t>(1, 1000))));
   RC_PRE(rows.size() <= 9);
-  const EmbeddingTables model = Model(rows, 4);
+  const EmbeddingTables model = StrategyModel(rows, 4);
   std::vector<uint64_t> sizes;
   for (const TableSpec& table : model.physical) sizes.push_back(TableBytesOf(table));
   const Plan plan =
@@ -173,7 +173,7 @@ RC_GTEST_PROP(TableWiseLpt, IsWithinFourThirdsOfTheOptimum, ()) {
 }
 
 TEST(TableWiseLpt, FillsWhatOthersLeaveFree) {
-  EmbeddingTables model = Model({1000, 10, 10}, 4);
+  EmbeddingTables model = StrategyModel({1000, 10, 10}, 4);
   model.strategies = {"table_wise_round_robin", "table_wise_lpt", "table_wise_lpt"};
   const Plan plan = MakePlan(model, {.shards = 2, .capacities = {}}).value();
   EXPECT_EQ(plan.slices(TableId{0}).front().shard, ShardId{0});
@@ -233,7 +233,7 @@ TEST(GreedyBaselines, AreAsWorkedByHand) {
 }
 
 TEST(Strategy, CapacitiesAreKept) {
-  const EmbeddingTables model = Model({900, 900, 900, 900, 900, 900, 900, 900}, 16);
+  const EmbeddingTables model = StrategyModel({900, 900, 900, 900, 900, 900, 900, 900}, 16);
   for (const std::string strategy : {"row_wise", "row_wise_hashed", "table_wise_lpt", "fair"}) {
     const Plan plan =
         MakePlan(model, {.shards = 2, .strategy = strategy, .capacities = {3, 1}}).value();
@@ -268,7 +268,7 @@ TEST(RowWise, RowsAreCutAsTheVectorsSay) {
   const auto vectors = LoadVectors("parallel.json");
   for (const auto& want : vectors["vocab_split"]) {
     const auto world = want["world"].get<uint32_t>();
-    const EmbeddingTables model = Model({want["rows"].get<uint64_t>()}, 4);
+    const EmbeddingTables model = StrategyModel({want["rows"].get<uint64_t>()}, 4);
     const Plan plan = MakePlan(model, {.shards = world, .capacities = {}}).value();
     for (uint32_t p = 0; p < world; ++p) {
       const Slice& slice = plan.slices(TableId{0})[p];
@@ -280,7 +280,7 @@ TEST(RowWise, RowsAreCutAsTheVectorsSay) {
 }
 
 TEST(ColumnWise, ATableThatNeedsWholeRowsIsRefusedByName) {
-  EmbeddingTables model = Model({100}, 32);
+  EmbeddingTables model = StrategyModel({100}, 32);
   model.physical[0].optimizer = "rowwise_adagrad";
   const Status status =
       MakePlan(model, {.shards = 2, .strategy = "column_wise", .capacities = {}}).status();
@@ -289,7 +289,7 @@ TEST(ColumnWise, ATableThatNeedsWholeRowsIsRefusedByName) {
 }
 
 TEST(Strategy, MoreCutsThanATableCanHaveAreRefusedByName) {
-  const EmbeddingTables model = Model({100, 7}, 40);
+  const EmbeddingTables model = StrategyModel({100, 7}, 40);
   const auto refusal = [&](const std::string& strategy, const StrategyOptions& options) {
     const Status status =
         MakePlan(model, {.shards = 2, .strategy = strategy, .options = options}).status();
@@ -339,7 +339,7 @@ double Imbalance(const Plan& plan, const TableSpec& table,
 TEST(SkewAware, BalancesZipf105Over16ShardsWhereRowWiseDoesNot) {
   constexpr uint64_t kRows = 1'000'000;
   constexpr uint32_t kShards = 16;
-  const EmbeddingTables model = Model({kRows}, 16);
+  const EmbeddingTables model = StrategyModel({kRows}, 16);
   const TableSpec& table = model.physical[0];
   std::vector<double> weights(kRows);
   for (uint64_t row = 0; row < kRows; ++row) weights[row] = WeightOfRank(row);
@@ -370,7 +370,7 @@ TEST(SkewAware, BalancesZipf105Over16ShardsWhereRowWiseDoesNot) {
 }
 
 TEST(SkewAware, WithoutCountsIsRefusedInWords) {
-  const EmbeddingTables model = Model({100}, 4);
+  const EmbeddingTables model = StrategyModel({100}, 4);
   const auto refusal = [&](const AccessCounts* accesses) {
     return MakePlan(model,
                     {.shards = 2, .strategy = "skew_aware", .capacities = {}, .accesses = accesses})
@@ -380,7 +380,7 @@ TEST(SkewAware, WithoutCountsIsRefusedInWords) {
   EXPECT_THAT(refusal(nullptr), HasSubstr("rowhouse plan --count_ids"));
   const AccessCounts of_nothing;
   EXPECT_THAT(refusal(&of_nothing), HasSubstr("nothing about table \"t0\""));
-  const AccessCounts of_others = CountsByRank(Model({99}, 4).physical);
+  const AccessCounts of_others = CountsByRank(StrategyModel({99}, 4).physical);
   EXPECT_THAT(refusal(&of_others), HasSubstr("another size than that of table \"t0\""));
 }
 
@@ -406,7 +406,7 @@ TEST(AccessCounter, RangesAreExactAndTheHottestAreFound) {
 }
 
 TEST(AccessCounts, SurviveJsonAndRefuseNonsense) {
-  const AccessCounts counts = CountsByRank(Model({100, 70'000}, 4).physical);
+  const AccessCounts counts = CountsByRank(StrategyModel({100, 70'000}, 4).physical);
   const Result<AccessCounts> again =
       AccessCounts::FromJson(nlohmann::json::parse(counts.ToJson().dump()));
   ASSERT_OK(again);

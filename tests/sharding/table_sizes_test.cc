@@ -7,7 +7,8 @@
 namespace rowhouse {
 namespace {
 
-LogicalTable Table(const std::string& kind, uint64_t rows, uint32_t dim, KindOptions options = {}) {
+LogicalTable TableSizesTable(const std::string& kind, uint64_t rows, uint32_t dim,
+                             KindOptions options = {}) {
   LogicalTable table;
   table.name = "t";
   table.kind = kind;
@@ -17,7 +18,7 @@ LogicalTable Table(const std::string& kind, uint64_t rows, uint32_t dim, KindOpt
   return table;
 }
 
-ModelSizes SizesOf(const std::vector<LogicalTable>& tables) {
+ModelSizes SizesOfTable(const std::vector<LogicalTable>& tables) {
   return SizesOf(EmbeddingTables::Make(tables).value());
 }
 
@@ -36,9 +37,11 @@ TEST_F(TableSizes, BlockAndQrTakeWhatTheNotebookPrints) {
     SCOPED_TRACE(c.dump());
     const uint64_t rows = c["V"];
     const uint32_t dim = c["E"], block_dim = c["Eb"];
-    const ModelSizes plain = SizesOf({Table("plain", rows, dim)});
-    const ModelSizes block = SizesOf({Table("block", rows, dim, {{"block_dim", Text(c["Eb"])}})});
-    const ModelSizes qr = SizesOf({Table("qr", rows, dim, {{"collisions", "sqrt"}})});
+    const ModelSizes plain = SizesOfTable({TableSizesTable("plain", rows, dim)});
+    const ModelSizes block =
+        SizesOfTable({TableSizesTable("block", rows, dim, {{"block_dim", Text(c["Eb"])}})});
+    const ModelSizes qr =
+        SizesOfTable({TableSizesTable("qr", rows, dim, {{"collisions", "sqrt"}})});
     EXPECT_EQ(plain.rows_and_projections(), c["full_bytes"]);
     EXPECT_EQ(block.rows_and_projections(), c["block_bytes"]);
     EXPECT_EQ(block.plain_rows, c["full_bytes"]);
@@ -59,7 +62,7 @@ TEST_F(TableSizes, QrHasTheRowsAndTheRatioOfDlrms) {
   for (const auto& c : vectors_["qr_rows"]) {
     SCOPED_TRACE(c.dump());
     const ModelSizes sizes =
-        SizesOf({Table("qr", c["n"], 16, {{"collisions", Text(c["collisions"])}})});
+        SizesOfTable({TableSizesTable("qr", c["n"], 16, {{"collisions", Text(c["collisions"])}})});
     EXPECT_EQ(sizes.physical[0].rows, c["q_rows"].get<uint64_t>() * 64);
     EXPECT_EQ(sizes.physical[1].rows, c["r_rows"].get<uint64_t>() * 64);
     EXPECT_EQ(sizes.of_plain(), c["params_ratio_to_full"]);
@@ -74,13 +77,13 @@ TEST_F(TableSizes, ASharedHashedTableCountsOnce) {
     SCOPED_TRACE(c.dump());
     std::vector<LogicalTable> tables;
     for (const auto& seed : micro["seeds"]) {
-      tables.push_back(Table("hashed", 1586126, c["m_spa"],
-                             {{"buckets", Text(c["virtual_table_size"])},
-                              {"hash_seed", Text(seed)},
-                              {"share", "virtual"}}));
+      tables.push_back(TableSizesTable("hashed", 1586126, c["m_spa"],
+                                       {{"buckets", Text(c["virtual_table_size"])},
+                                        {"hash_seed", Text(seed)},
+                                        {"share", "virtual"}}));
       tables.back().name = "t" + Text(seed);
     }
-    const ModelSizes sizes = SizesOf(tables);
+    const ModelSizes sizes = SizesOfTable(tables);
     ASSERT_EQ(sizes.physical.size(), 1u);
     EXPECT_EQ(sizes.rows_and_projections(), c["working_set_bytes"]);
     for (const LogicalTableSizes& table : sizes.tables) {
@@ -142,7 +145,7 @@ TEST_F(TableSizes, BlocksOnEveryRankSaveWhatTheNotebookSays) {
 // ---- By hand ------------------------------------------------------------------------------------
 
 TEST(TableBytes, StateIsTheOptimizersAndTrailersAreStored) {
-  TableSpec table = Table("plain", 10, 8);
+  TableSpec table = TableSizesTable("plain", 10, 8);
   EXPECT_EQ(BytesOfTable(table, false, false), (TableBytes{320, 0, 160}));
   table.optimizer = "adagrad";
   EXPECT_EQ(BytesOfTable(table, false, false), (TableBytes{320, 320, 160}));
@@ -154,7 +157,7 @@ TEST(TableBytes, StateIsTheOptimizersAndTrailersAreStored) {
 }
 
 TEST(TableBytes, WhatDoesNotFit64BitsSaturates) {
-  const TableSpec table = Table("plain", uint64_t{1} << 62, 4096);
+  const TableSpec table = TableSizesTable("plain", uint64_t{1} << 62, 4096);
   const TableBytes bytes = BytesOfTable(table, false, false);
   EXPECT_EQ(bytes.rows, UINT64_MAX);
   EXPECT_EQ(bytes.total(), UINT64_MAX);
@@ -162,9 +165,9 @@ TEST(TableBytes, WhatDoesNotFit64BitsSaturates) {
 }
 
 TEST(ModelSizes, LearnedWeightsAreRowsAlsoOfThePlainTable) {
-  LogicalTable table = Table("block", 100, 8, {{"block_dim", "2"}});
+  LogicalTable table = TableSizesTable("block", 100, 8, {{"block_dim", "2"}});
   table.weighted_pooling = "learned";
-  const ModelSizes sizes = SizesOf({table});
+  const ModelSizes sizes = SizesOfTable({table});
   EXPECT_EQ(sizes.bytes.rows, 100u * (2 + 1) * 4);
   EXPECT_EQ(sizes.projections, 8u * 2 * 4);
   EXPECT_EQ(sizes.rows_and_projections(), 1264u);
@@ -175,9 +178,10 @@ TEST(ModelSizes, LearnedWeightsAreRowsAlsoOfThePlainTable) {
 
 TEST(ModelSizes, GroupsOfSeveralTablesAreCountedOnce) {
   // 160 rows in 4 groups of 40, rows of 2 floats: the first table is in three, the other in one.
-  LogicalTable first = Table("grouped", 100, 8), second = Table("grouped", 60, 8);
+  LogicalTable first = TableSizesTable("grouped", 100, 8),
+               second = TableSizesTable("grouped", 60, 8);
   second.name = "second";
-  const ModelSizes sizes = SizesOf({first, second});
+  const ModelSizes sizes = SizesOfTable({first, second});
   EXPECT_EQ(sizes.bytes.rows, 160u * 2 * 4);
   EXPECT_EQ(sizes.projections, 4u * 8 * 2 * 4);
   EXPECT_EQ(sizes.tables[0].physical_rows, 3u * 40);
@@ -190,7 +194,7 @@ TEST(ModelSizes, GroupsOfSeveralTablesAreCountedOnce) {
 
 TEST(ModelSizes, SeveralHashesReadSeveralRowsOfOneTable) {
   const ModelSizes sizes =
-      SizesOf({Table("hashed", 1000, 4, {{"buckets", "10"}, {"hashes", "3"}})});
+      SizesOfTable({TableSizesTable("hashed", 1000, 4, {{"buckets", "10"}, {"hashes", "3"}})});
   EXPECT_EQ(sizes.lookup, 3u * 16);
   EXPECT_EQ(sizes.tables[0].physical_rows, 10u);
   EXPECT_EQ(sizes.tables[0].bytes.rows, 160u);
@@ -199,7 +203,8 @@ TEST(ModelSizes, SeveralHashesReadSeveralRowsOfOneTable) {
 
 TEST(ModelSizes, OverShardsAndInFewerBits) {
   const EmbeddingTables tables =
-      EmbeddingTables::Make({Table("qr", 100, 8, {{"collisions", "10"}, {"remainder", "workers"}})})
+      EmbeddingTables::Make(
+          {TableSizesTable("qr", 100, 8, {{"collisions", "10"}, {"remainder", "workers"}})})
           .value();
   EXPECT_EQ(QuantisedBytes(tables, 8), 20u * 16);
   EXPECT_EQ(QuantisedBytes(tables, 4), 20u * 8);
@@ -214,7 +219,7 @@ TEST(ModelSizes, OverShardsAndInFewerBits) {
 
 Vocabulary Largest(const std::string& kind, uint32_t dim, uint64_t memory,
                    KindOptions options = {}) {
-  return LargestVocabulary(Table(kind, 0, dim, std::move(options)), memory).value();
+  return LargestVocabulary(TableSizesTable(kind, 0, dim, std::move(options)), memory).value();
 }
 
 TEST(LargestVocabulary, IsTheLastThatFits) {
@@ -244,7 +249,7 @@ TEST(LargestVocabulary, OfHashedTablesIsUnbounded) {
 TEST(LargestVocabulary, EveryKindFillsTheMemoryAndNoMore) {
   size_t measured = 0;
   for (const std::string& kind : TableKinds().Names()) {
-    const auto result = LargestVocabulary(Table(kind, 0, 16), 1 << 20);
+    const auto result = LargestVocabulary(TableSizesTable(kind, 0, 16), 1 << 20);
     if (!result.ok()) continue;  // It needs options of its own.
     ++measured;
     EXPECT_LE(result.value().bytes, 1u << 20) << kind;
@@ -255,7 +260,8 @@ TEST(LargestVocabulary, EveryKindFillsTheMemoryAndNoMore) {
 }
 
 TEST(LargestVocabulary, ARefusalIsTheKinds) {
-  const auto result = LargestVocabulary(Table("block", 0, 16, {{"block_dim", "17"}}), 1 << 20);
+  const auto result =
+      LargestVocabulary(TableSizesTable("block", 0, 16, {{"block_dim", "17"}}), 1 << 20);
   ASSERT_FALSE(result.ok());
   EXPECT_THAT(result.status().message(), testing::HasSubstr("block_dim=17"));
 }

@@ -57,13 +57,14 @@ EmbeddingTables Tables(const std::string& optimizer, const std::string& initiali
   return EmbeddingTables::Make(LogicalTables(optimizer, initialiser)).value();
 }
 
-SimOutcome Train(const SimOptions& options, const EmbeddingTables& tables) {
+SimOutcome TrainExactly(const SimOptions& options, const EmbeddingTables& tables) {
   return TrainOnSim(options, {.model = Model(), .tables = tables, .data = DataOptions()});
 }
 
-SimOutcome Train(SimOptions options, const std::string& optimizer, const std::string& initialiser) {
+SimOutcome TrainExactly(SimOptions options, const std::string& optimizer,
+                        const std::string& initialiser) {
   options.dense_optimizer = optimizer;
-  return Train(options, Tables(optimizer, initialiser));
+  return TrainExactly(options, Tables(optimizer, initialiser));
 }
 
 void ExpectTheSameModel(const SimOutcome& outcome, const SimOutcome& expected) {
@@ -78,7 +79,7 @@ class Exactness : public testing::TestWithParam<std::string> {};
 TEST_P(Exactness, LossesAndRowsAreTheSameForEveryPlanCacheAndOrder) {
   for (const std::string initialiser : {"counter", "dlrm"}) {
     for (uint32_t workers : {1u, 3u}) {
-      const SimOutcome expected = Train({.workers = workers}, GetParam(), initialiser);
+      const SimOutcome expected = TrainExactly({.workers = workers}, GetParam(), initialiser);
       uint64_t seed = 0;
       for (uint32_t shards : {1u, 2u, 3u, 12u}) {
         for (double cache_ratio : {1.0, 0.01, 0.2}) {
@@ -88,7 +89,7 @@ TEST_P(Exactness, LossesAndRowsAreTheSameForEveryPlanCacheAndOrder) {
                                    .cache_ratio = cache_ratio,
                                    .cache_ways = seed % 2 == 0 ? 16u : 2u,
                                    .max_part_rows = seed % 3 == 0 ? 7u : 20000u};
-          const SimOutcome outcome = Train(options, GetParam(), initialiser);
+          const SimOutcome outcome = TrainExactly(options, GetParam(), initialiser);
           SCOPED_TRACE(fmt::format("workers {} shards {} cache {} seed {}", workers, shards,
                                    cache_ratio, seed));
           ExpectTheSameModel(outcome, expected);
@@ -99,9 +100,9 @@ TEST_P(Exactness, LossesAndRowsAreTheSameForEveryPlanCacheAndOrder) {
 }
 
 TEST_P(Exactness, NumbersOfWorkersAgreeTo1e5) {
-  const SimOutcome one = Train({.workers = 1}, GetParam(), "counter");
+  const SimOutcome one = TrainExactly({.workers = 1}, GetParam(), "counter");
   for (uint32_t workers : {2u, 3u, 4u}) {
-    const SimOutcome many = Train({.shards = 2, .workers = workers}, GetParam(), "counter");
+    const SimOutcome many = TrainExactly({.shards = 2, .workers = workers}, GetParam(), "counter");
     for (int step = 0; step < kSteps; ++step) {
       EXPECT_NEAR(many.losses[step], one.losses[step], 1e-5) << "step " << step;
     }
@@ -121,7 +122,7 @@ TEST(Exactness, TablesMayHaveOptimizersRatesAndOptionsOfTheirOwn) {
   tables[3].optimizer = "rowwise_adagrad";
   tables[3].optimizer_options = {.learning_rate_decay = 0.1f, .weight_decay = 0.01f};
   const auto train = [&](uint32_t shards, double cache_ratio) {
-    return Train(
+    return TrainExactly(
         {.shards = shards, .workers = 3, .cache_ratio = cache_ratio, .dense_optimizer = "adamw"},
         EmbeddingTables::Make(tables).value());
   };
@@ -147,21 +148,22 @@ TEST(Exactness, EveryCachePolicyTrainsTheSameModel) {
     for (uint64_t i = 0; i < 500; ++i) counter.Add(i * i % table.rows);
     counts->tables.push_back(counter.Finish());
   }
-  const SimOutcome expected = Train({.workers = 2, .dense_optimizer = "adagrad"}, tables);
+  const SimOutcome expected = TrainExactly({.workers = 2, .dense_optimizer = "adagrad"}, tables);
   uint32_t seed = 0;
   for (const std::string& policy : CachePolicies().Names()) {
     for (const double cache_ratio : {0.01, 0.05, 0.3}) {
       for (const uint32_t ways : {1u, 2u, 16u}) {
         for (const bool is_warm : {false, true}) {
-          const SimOutcome outcome = Train({.seed = ++seed,
-                                            .shards = 1 + seed % 3,
-                                            .workers = 2,
-                                            .cache_ratio = cache_ratio,
-                                            .cache_ways = ways,
-                                            .cache_policy = policy,
-                                            .cache_access_counts = is_warm ? counts : nullptr,
-                                            .dense_optimizer = "adagrad"},
-                                           tables);
+          const SimOutcome outcome =
+              TrainExactly({.seed = ++seed,
+                            .shards = 1 + seed % 3,
+                            .workers = 2,
+                            .cache_ratio = cache_ratio,
+                            .cache_ways = ways,
+                            .cache_policy = policy,
+                            .cache_access_counts = is_warm ? counts : nullptr,
+                            .dense_optimizer = "adagrad"},
+                           tables);
           SCOPED_TRACE(fmt::format("{} cache {} ways {} warm {} seed {}", policy, cache_ratio, ways,
                                    is_warm, seed));
           ExpectTheSameModel(outcome, expected);
@@ -181,7 +183,8 @@ TEST(Exactness, AWarmCacheHasItsFirstHitsBeforeItsFirstMisses) {
     counts->tables.push_back(counter.Finish());
   }
   const auto hits = [&](std::shared_ptr<const AccessCounts> access_counts) {
-    return Train({.cache_ratio = 0.3, .cache_access_counts = std::move(access_counts)}, tables)
+    return TrainExactly({.cache_ratio = 0.3, .cache_access_counts = std::move(access_counts)},
+                        tables)
         .stats.pulled.from_memory;
   };
   EXPECT_GT(hits(counts), hits(nullptr));
@@ -205,14 +208,14 @@ SimOptions TierOptions(uint64_t seed, uint32_t workers) {
 TEST(Exactness, PrefetchesSweepsLogsAndFullDisksChangeNoBit) {
   for (const std::string optimizer : {"sgd", "adagrad"}) {
     for (const uint32_t workers : {1u, 3u}) {
-      const SimOutcome expected = Train({.workers = workers}, optimizer, "counter");
+      const SimOutcome expected = TrainExactly({.workers = workers}, optimizer, "counter");
       ShardCounters sum;
       for (uint64_t seed = 1; seed <= 24; ++seed) {
         SCOPED_TRACE(fmt::format("{} workers {} seed {}", optimizer, workers, seed));
         SimOptions options = TierOptions(seed, workers);
         options.cache_ratio = seed % 4 == 0 ? 1.0 : 0.01 * static_cast<double>(seed);
         options.cache_ways = seed % 2 == 0 ? 16 : 2;
-        const SimOutcome outcome = Train(options, optimizer, "counter");
+        const SimOutcome outcome = TrainExactly(options, optimizer, "counter");
         ExpectTheSameModel(outcome, expected);
         sum.rows_prefetched += outcome.stats.rows_prefetched;
         sum.rows_swept += outcome.stats.rows_swept;
@@ -228,7 +231,7 @@ TEST(Exactness, PrefetchesSweepsLogsAndFullDisksChangeNoBit) {
 // The same, and bytes of caches move between tables and shards.
 TEST(Exactness, CachesThatChangeTheirSizesChangeNoBit) {
   for (const uint32_t workers : {1u, 3u}) {
-    const SimOutcome expected = Train({.workers = workers}, "adagrad", "counter");
+    const SimOutcome expected = TrainExactly({.workers = workers}, "adagrad", "counter");
     uint64_t moved = 0, prefetched = 0, swept = 0, overflowed = 0;
     for (uint64_t seed = 1; seed <= 48; ++seed) {
       SCOPED_TRACE(fmt::format("workers {} seed {}", workers, seed));
@@ -238,7 +241,7 @@ TEST(Exactness, CachesThatChangeTheirSizesChangeNoBit) {
       options.cache_move_steps = 1 + seed % 2;
       options.cache_ratio = seed % 7 == 0 ? 0.5 : 1.0;
       options.cache_ways = seed % 4 == 0 ? 1 : seed % 2 == 0 ? 16 : 2;
-      const SimOutcome outcome = Train(options, "adagrad", "counter");
+      const SimOutcome outcome = TrainExactly(options, "adagrad", "counter");
       ExpectTheSameModel(outcome, expected);
       EXPECT_LE(outcome.stats.cache_bytes, cache_bytes);
       moved += outcome.stats.cache_bytes_moved;
@@ -255,7 +258,7 @@ TEST(Exactness, CachesThatChangeTheirSizesChangeNoBit) {
 
 // Nor does it matter which table the plan gives the caches to.
 TEST(Exactness, CacheSharesOfThePlanChangeNoBit) {
-  const SimOutcome expected = Train({.workers = 2}, "adagrad", "counter");
+  const SimOutcome expected = TrainExactly({.workers = 2}, "adagrad", "counter");
   uint64_t read = 0;
   for (uint64_t seed = 1; seed <= 8; ++seed) {
     SCOPED_TRACE(fmt::format("seed {}", seed));
@@ -265,7 +268,7 @@ TEST(Exactness, CacheSharesOfThePlanChangeNoBit) {
     options.cache_shares.assign(DataOptions().table_rows.size(), 0.01);
     options.cache_shares[seed % options.cache_shares.size()] = 0.9;
     if (seed % 2 == 0) options.cache_shares.back() = std::nullopt;
-    const SimOutcome outcome = Train(options, "adagrad", "counter");
+    const SimOutcome outcome = TrainExactly(options, "adagrad", "counter");
     ExpectTheSameModel(outcome, expected);
     read += outcome.stats.rows_evicted;
   }
@@ -273,23 +276,23 @@ TEST(Exactness, CacheSharesOfThePlanChangeNoBit) {
 }
 
 TEST(Exactness, TheLossGoesDown) {
-  const SimOutcome outcome = Train({.workers = 2}, "adagrad", "counter");
+  const SimOutcome outcome = TrainExactly({.workers = 2}, "adagrad", "counter");
   EXPECT_TRUE(std::isfinite(outcome.losses.back()));
   EXPECT_NE(outcome.losses.front(), outcome.losses.back());
 }
 
 TEST(Exactness, ATinyCacheOverflowsEvictsAndWritesBack) {
   const SimOutcome outcome =
-      Train({.shards = 2, .workers = 2, .cache_ratio = 0.02}, "adagrad", "counter");
+      TrainExactly({.shards = 2, .workers = 2, .cache_ratio = 0.02}, "adagrad", "counter");
   EXPECT_GT(outcome.stats.rows_overflowed, 0u);
   EXPECT_GT(outcome.stats.rows_evicted, 0u);
   EXPECT_GT(outcome.stats.rows_written, 0u);
 }
 
 TEST(Exactness, ABoundOnUnwrittenBytesDelaysButChangesNothing) {
-  const SimOutcome free = Train({.workers = 2, .cache_ratio = 0.05}, "adagrad", "counter");
-  const SimOutcome bound =
-      Train({.workers = 2, .cache_ratio = 0.05, .max_unwritten_bytes = 200}, "adagrad", "counter");
+  const SimOutcome free = TrainExactly({.workers = 2, .cache_ratio = 0.05}, "adagrad", "counter");
+  const SimOutcome bound = TrainExactly(
+      {.workers = 2, .cache_ratio = 0.05, .max_unwritten_bytes = 200}, "adagrad", "counter");
   EXPECT_EQ(bound.digest, free.digest);
   EXPECT_EQ(bound.losses, free.losses);
 }

@@ -11,7 +11,7 @@ namespace {
 using testing::AnyOf;
 using testing::HasSubstr;
 
-void ExpectTheSameModel(const SimOutcome& outcome, const SimOutcome& expected) {
+void ExpectTheSameModelInFaults(const SimOutcome& outcome, const SimOutcome& expected) {
   EXPECT_EQ(outcome.losses, expected.losses);
   EXPECT_EQ(outcome.digest, expected.digest);
   EXPECT_EQ(outcome.dense, expected.dense);
@@ -26,7 +26,7 @@ void ExpectNoBitChanged(const SimFaults& faults) {
       SCOPED_TRACE(fmt::format("workers {} seed {}", workers, seed));
       SimOptions options = SmallRunOptions(seed, workers);
       options.faults = faults;
-      ExpectTheSameModel(TrainOnSim(options, SmallTask()), expected);
+      ExpectTheSameModelInFaults(TrainOnSim(options, SmallTask()), expected);
     }
   }
 }

@@ -50,8 +50,8 @@ bool CanBe(const TableOption& option, const KindVariant& variant) {
   return option.name != "freeze_of_one_table" || !shares;
 }
 
-SimTask TaskOf(const KindVariant& variant, const TableOption& option) {
-  return TaskOf(variant, [&option](LogicalTable& table) {
+SimTask KindOptionTaskOf(const KindVariant& variant, const TableOption& option) {
+  return rowhouse::TaskOf(variant, [&option](LogicalTable& table) {
     table.optimizer = "adagrad";
     option.set(table);
   });
@@ -60,7 +60,7 @@ SimTask TaskOf(const KindVariant& variant, const TableOption& option) {
 class KindOptionsOf : public testing::TestWithParam<KindVariant> {
  protected:
   static SimOutcome Train(const SimOptions& options, const TableOption& option) {
-    return TrainOnSim(options, TaskOf(GetParam(), option));
+    return TrainOnSim(options, KindOptionTaskOf(GetParam(), option));
   }
 };
 
@@ -124,7 +124,7 @@ TEST_P(KindOptionsOf, FrozenTablesHaveNoRowsAndKeepTheirProjections) {
   EXPECT_EQ(frozen.digest, RowsDigest().hex());
   EXPECT_EQ(frozen.stats.rows_pushed, 0u);
   // The dense part trains, the projections, which are its last blocks, do not.
-  const SimTask task = TaskOf(GetParam(), kFrozen);
+  const SimTask task = KindOptionTaskOf(GetParam(), kFrozen);
   SimCluster fresh({.model_seed = static_cast<uint32_t>(task.data.seed)}, ModelOf(task),
                    task.tables);
   const std::vector<float> first = fresh.DenseParameters(0);
@@ -163,7 +163,7 @@ std::vector<std::set<uint64_t>> IdsOfTheRun() {
 
 SimOutcome TrainPlain(void (*set)(LogicalTable& table)) {
   return TrainOnSim({.shards = 3, .workers = 2, .cache_ratio = 0.01},
-                    TaskOf(kPlain, TableOption{"", set}));
+                    KindOptionTaskOf(kPlain, TableOption{"", set}));
 }
 
 TEST(KindOptions, RowsExistOnceTheyWereLookedUp) {

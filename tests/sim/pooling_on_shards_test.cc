@@ -124,6 +124,39 @@ TEST_P(PoolingOnShards, TakesTheWeightsOfSamples) {
 INSTANTIATE_TEST_SUITE_P(All, PoolingOnShards, testing::ValuesIn(ShardingStrategies().Names()),
                          [](const auto& test) { return test.param; });
 
+// Workers sum the gradients of a piece of their samples after those of the one before, feature by
+// feature, and shards feature by feature over all of them: which differs for a table of several
+// lookups alone. A run refuses these (launch/plan/plan_of_run.cc).
+TEST(PoolingOnShards, SumsAccumulatedGradientsInTheSameOrderButForSharedTables) {
+  std::set<std::string> same, different;
+  for (const KindVariant& variant : KindVariants()) {
+    for (const std::string& pooling : variant.Poolings()) {
+      SimTask task = TaskOf(variant, [&](LogicalTable& table) {
+        table.optimizer = "adagrad";
+        table.pooling = pooling;
+        table.pooling_sum = "exact";
+      });
+      const PlanOptions plan{.shards = 2, .strategy = "row_wise", .pool_on = "shards"};
+      if (!MakePlan(task.tables, plan).ok()) continue;
+      SimOptions options{.shards = 2, .workers = 2, .accumulation = 3};
+      const SimOutcome expected = TrainOnSim(options, task);
+      options.plan = plan;
+      const std::string name = variant.name + " " + pooling;
+      std::vector<int> lookups(task.tables.physical.size());
+      for (const FeatureTable& feature : task.tables.features) {
+        for (const TableId part : feature.parts) ++lookups[Raw(part)];
+        if (variant.name == "grouped") std::ranges::fill(lookups, 1);  // rows beside each other
+      }
+      const bool is_shared = std::ranges::max(lookups) > 1;
+      const bool is_same = TrainOnSim(options, task).digest == expected.digest;
+      EXPECT_TRUE(is_same || is_shared) << name;
+      if (is_shared) (is_same ? same : different).insert(name);
+    }
+  }
+  EXPECT_FALSE(different.empty()) << "what is refused for";
+  EXPECT_THAT(same, testing::IsEmpty()) << "refused for nothing";
+}
+
 // What the run asks for is for tables that are on the shards.
 TEST(PoolingOnShards, LeavesTablesOnTheWorkersToThem) {
   for (const std::string strategy : {"table_wise_lpt", "skew_aware"}) {

@@ -11,21 +11,21 @@
 namespace rowhouse {
 namespace {
 
-constexpr int kSteps = 6;
+constexpr int kPrecisionSteps = 6;
 
-DatasetOptions DataOptions() {
+DatasetOptions PrecisionDataOptions() {
   DatasetOptions data;
   data.dense_features = 4;
   data.table_rows = {300, 40, 3, 200};
   data.seed = 77;
   data.mini_batch_size = 24;
-  data.num_batches = kSteps;
+  data.num_batches = kPrecisionSteps;
   data.num_indices_per_lookup = 6;
   data.round_targets = true;
   return data;
 }
 
-ModelSpec Model() {
+ModelSpec PrecisionModel() {
   ModelSpec model;
   model.bottom_mlp = {4, 7};
   model.top_mlp = {8, 1};
@@ -39,9 +39,9 @@ struct Case {
 };
 
 // Table 1 is f32, table 2 frozen; an odd dim, so that records have a gap.
-std::vector<LogicalTable> Tables(const Case& c) {
+std::vector<LogicalTable> PrecisionTables(const Case& c) {
   std::vector<LogicalTable> tables;
-  for (const uint64_t rows : DataOptions().table_rows) {
+  for (const uint64_t rows : PrecisionDataOptions().table_rows) {
     LogicalTable table;
     table.name = "t" + std::to_string(tables.size());
     table.rows = rows;
@@ -54,10 +54,10 @@ std::vector<LogicalTable> Tables(const Case& c) {
   return tables;
 }
 
-SimOutcome Train(const SimOptions& options, const std::vector<LogicalTable>& tables) {
-  return TrainOnSim(
-      options,
-      {.model = Model(), .tables = EmbeddingTables::Make(tables).value(), .data = DataOptions()});
+SimOutcome TrainPrecision(const SimOptions& options, const std::vector<LogicalTable>& tables) {
+  return TrainOnSim(options, {.model = PrecisionModel(),
+                              .tables = EmbeddingTables::Make(tables).value(),
+                              .data = PrecisionDataOptions()});
 }
 
 class SimPrecision : public testing::TestWithParam<Case> {};
@@ -66,9 +66,10 @@ TEST_P(SimPrecision, LossesAndRowsAreTheSameForEveryPlanCacheAndOrder) {
   const std::vector<std::string> policies = CachePolicies().Names();
   uint64_t seed = 0;
   for (const uint32_t workers : {1u, 3u}) {
-    const SimOutcome expected = Train({.workers = workers}, Tables(GetParam()));
+    const SimOutcome expected = TrainPrecision({.workers = workers}, PrecisionTables(GetParam()));
     EXPECT_NE(expected.digest,
-              Train({.workers = workers}, Tables({"f32", GetParam().optimizer})).digest);
+              TrainPrecision({.workers = workers}, PrecisionTables({"f32", GetParam().optimizer}))
+                  .digest);
     for (const uint32_t shards : {1u, 2u, 3u}) {
       for (const double cache_ratio : {1.0, 0.2, 0.01}) {
         const SimOptions options{.seed = ++seed,
@@ -78,7 +79,7 @@ TEST_P(SimPrecision, LossesAndRowsAreTheSameForEveryPlanCacheAndOrder) {
                                  .cache_ways = seed % 2 == 0 ? 16u : 2u,
                                  .cache_policy = policies[seed % policies.size()],
                                  .max_part_rows = seed % 3 == 0 ? 7u : 20000u};
-        const SimOutcome outcome = Train(options, Tables(GetParam()));
+        const SimOutcome outcome = TrainPrecision(options, PrecisionTables(GetParam()));
         SCOPED_TRACE(fmt::format("workers {} shards {} cache {}", workers, shards, cache_ratio));
         EXPECT_EQ(outcome.losses, expected.losses);
         EXPECT_EQ(outcome.digest, expected.digest);
@@ -91,7 +92,7 @@ TEST_P(SimPrecision, LossesAndRowsAreTheSameForEveryPlanCacheAndOrder) {
 }
 
 TEST_P(SimPrecision, RowsOnWorkersAreThoseOfShards) {
-  std::vector<LogicalTable> tables = Tables(GetParam());
+  std::vector<LogicalTable> tables = PrecisionTables(GetParam());
   const auto with_remainder = [&tables](const std::string& place) {
     for (LogicalTable& table : tables) {
       table.kind = "qr";
@@ -100,8 +101,10 @@ TEST_P(SimPrecision, RowsOnWorkersAreThoseOfShards) {
     return tables;
   };
   for (const uint32_t workers : {1u, 3u}) {
-    const SimOutcome on_shards = Train({.shards = 2, .workers = workers}, with_remainder("shards"));
-    const SimOutcome on_workers = Train({.seed = 9, .workers = workers}, with_remainder("workers"));
+    const SimOutcome on_shards =
+        TrainPrecision({.shards = 2, .workers = workers}, with_remainder("shards"));
+    const SimOutcome on_workers =
+        TrainPrecision({.seed = 9, .workers = workers}, with_remainder("workers"));
     EXPECT_EQ(on_workers.losses, on_shards.losses);
     EXPECT_EQ(on_workers.digest, on_shards.digest);
     EXPECT_LT(on_workers.stats.pulled.total(), on_shards.stats.pulled.total());
@@ -110,9 +113,9 @@ TEST_P(SimPrecision, RowsOnWorkersAreThoseOfShards) {
 
 // A step of bf16 is 2^-8 of a weight, so the losses of f32 rows are near.
 TEST_P(SimPrecision, TheLossesAreNearThoseOfF32) {
-  const SimOutcome outcome = Train({}, Tables(GetParam()));
-  const SimOutcome wide = Train({}, Tables({"f32", GetParam().optimizer}));
-  for (int step = 0; step < kSteps; ++step) {
+  const SimOutcome outcome = TrainPrecision({}, PrecisionTables(GetParam()));
+  const SimOutcome wide = TrainPrecision({}, PrecisionTables({"f32", GetParam().optimizer}));
+  for (int step = 0; step < kPrecisionSteps; ++step) {
     EXPECT_NEAR(outcome.losses[step], wide.losses[step], 2e-2) << "step " << step;
   }
 }
@@ -126,15 +129,15 @@ INSTANTIATE_TEST_SUITE_P(Precisions, SimPrecision,
                          });
 
 TEST(SimRounding, FollowsTheSeedOfTheTable) {
-  std::vector<LogicalTable> tables = Tables({"bf16", "sgd"});
+  std::vector<LogicalTable> tables = PrecisionTables({"bf16", "sgd"});
   for (LogicalTable& table : tables) {
     table.initialiser = "constant";
     table.initialiser_options.value = 0.1;
   }
-  const std::string digest = Train({}, tables).digest;
-  EXPECT_EQ(Train({}, tables).digest, digest);
+  const std::string digest = TrainPrecision({}, tables).digest;
+  EXPECT_EQ(TrainPrecision({}, tables).digest, digest);
   tables[0].initialiser_options.seed += 1;  // First values do not use it, rounding does.
-  EXPECT_NE(Train({}, tables).digest, digest);
+  EXPECT_NE(TrainPrecision({}, tables).digest, digest);
 }
 
 }  // namespace

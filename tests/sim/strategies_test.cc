@@ -9,7 +9,7 @@
 namespace rowhouse {
 namespace {
 
-constexpr uint32_t kDim = 40;  // two cuts of 16 columns and one of 8
+constexpr uint32_t kStrategiesDim = 40;  // two cuts of 16 columns and one of 8
 
 class Strategies : public testing::TestWithParam<std::string> {
  protected:
@@ -37,7 +37,7 @@ TEST_P(Strategies, TrainEveryKindToTheBitsOfOneShard) {
     for (const std::string& pooling : variant.Poolings()) {
       for (const std::string optimizer : {"sgd", "adagrad", "adam"}) {
         const SimTask task = TaskOf(variant, [&](LogicalTable& table) {
-          table.dim = kDim;
+          table.dim = kStrategiesDim;
           table.pooling = pooling;
           table.optimizer = optimizer;
         });
@@ -75,7 +75,7 @@ TEST_P(Strategies, TrainTheTableOptionsToTheBitsOfOneShard) {
   };
   for (const auto& [name, customise] : variants) {
     const SimTask task = TaskOf({"plain", "plain", {}}, [&](LogicalTable& table) {
-      table.dim = kDim;
+      table.dim = kStrategiesDim;
       customise(table);
     });
     SCOPED_TRACE(name);
@@ -86,7 +86,7 @@ TEST_P(Strategies, TrainTheTableOptionsToTheBitsOfOneShard) {
 
 TEST_P(Strategies, TrainFewerRowsThanShards) {
   SimTask task = TaskOf({"plain", "plain", {}}, [](LogicalTable& table) {
-    table.dim = kDim;
+    table.dim = kStrategiesDim;
     table.rows = table.name == "a" ? 5 : 3;
   });
   task.data.table_rows = {5, 3};
@@ -100,7 +100,7 @@ INSTANTIATE_TEST_SUITE_P(All, Strategies, testing::ValuesIn(ShardingStrategies()
 TEST(Strategies, MayDifferFromTableToTable) {
   std::vector<std::string> names = {"column_wise", "row_wise_hashed"};
   const auto customise = [&](LogicalTable& table) {
-    table.dim = kDim;
+    table.dim = kStrategiesDim;
     table.strategy = table.name == "a" ? names[0] : names[1];
   };
   const KindVariant qr{"qr", "qr", {}};

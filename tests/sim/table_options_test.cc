@@ -9,22 +9,22 @@
 namespace rowhouse {
 namespace {
 
-constexpr int kSteps = 5;
+constexpr int kTableOptionsSteps = 5;
 
 // Few rows, so that most are looked up more than once a step, by more than one worker.
-DatasetOptions DataOptions() {
+DatasetOptions TableOptionsDataOptions() {
   DatasetOptions data;
   data.dense_features = 4;
   data.table_rows = {60, 7, 300};
   data.seed = 31;
   data.mini_batch_size = 24;
-  data.num_batches = kSteps;
+  data.num_batches = kTableOptionsSteps;
   data.num_indices_per_lookup = 5;
   data.round_targets = true;
   return data;
 }
 
-ModelSpec Model() {
+ModelSpec TableOptionsModel() {
   ModelSpec model;
   model.bottom_mlp = {4, 8};
   model.top_mlp = {8, 1};
@@ -40,13 +40,13 @@ struct Options {
   bool scale_grad_by_freq = false;
 };
 
-EmbeddingTables Tables(const Options& options) {
+EmbeddingTables TableOptionsTables(const Options& options) {
   std::vector<LogicalTable> tables;
-  for (const uint64_t rows : DataOptions().table_rows) {
+  for (const uint64_t rows : TableOptionsDataOptions().table_rows) {
     LogicalTable table;
     table.name = "t" + std::to_string(tables.size());
     table.rows = rows;
-    table.dim = Model().bottom_mlp.back();
+    table.dim = TableOptionsModel().bottom_mlp.back();
     table.optimizer = "adagrad";
     if (tables.size() != 1) {
       table.max_norm = options.max_norm;
@@ -58,9 +58,10 @@ EmbeddingTables Tables(const Options& options) {
   return EmbeddingTables::Make(tables).value();
 }
 
-SimOutcome Train(const SimOptions& options, const Options& table_options) {
-  return TrainOnSim(options,
-                    {.model = Model(), .tables = Tables(table_options), .data = DataOptions()});
+SimOutcome TrainTableOptions(const SimOptions& options, const Options& table_options) {
+  return TrainOnSim(options, {.model = TableOptionsModel(),
+                              .tables = TableOptionsTables(table_options),
+                              .data = TableOptionsDataOptions()});
 }
 
 class SimTableOptions : public testing::TestWithParam<Options> {};
@@ -68,8 +69,9 @@ class SimTableOptions : public testing::TestWithParam<Options> {};
 TEST_P(SimTableOptions, RowsAreTheSameForEveryPlanCacheAndOrder) {
   uint64_t seed = 0;
   for (const uint32_t workers : {1u, 2u, 3u}) {
-    const SimOutcome expected = Train({.workers = workers}, GetParam());
-    EXPECT_NE(expected.digest, Train({.workers = workers}, {}).digest) << "they do something";
+    const SimOutcome expected = TrainTableOptions({.workers = workers}, GetParam());
+    EXPECT_NE(expected.digest, TrainTableOptions({.workers = workers}, {}).digest)
+        << "they do something";
     for (const uint32_t shards : {1u, 2u, 3u}) {
       for (const double cache_ratio : {1.0, 0.05}) {
         const SimOptions options{.seed = ++seed,
@@ -78,7 +80,7 @@ TEST_P(SimTableOptions, RowsAreTheSameForEveryPlanCacheAndOrder) {
                                  .cache_ratio = cache_ratio,
                                  .cache_ways = 2,
                                  .max_part_rows = seed % 3 == 0 ? 7u : 20000u};
-        const SimOutcome outcome = Train(options, GetParam());
+        const SimOutcome outcome = TrainTableOptions(options, GetParam());
         SCOPED_TRACE(fmt::format("workers {} shards {} cache {}", workers, shards, cache_ratio));
         EXPECT_EQ(outcome.losses, expected.losses);
         EXPECT_EQ(outcome.digest, expected.digest);
@@ -88,10 +90,10 @@ TEST_P(SimTableOptions, RowsAreTheSameForEveryPlanCacheAndOrder) {
 }
 
 TEST_P(SimTableOptions, NumbersOfWorkersAgreeTo1e5) {
-  const SimOutcome one = Train({.workers = 1}, GetParam());
+  const SimOutcome one = TrainTableOptions({.workers = 1}, GetParam());
   for (const uint32_t workers : {2u, 3u}) {
-    const SimOutcome many = Train({.shards = 2, .workers = workers}, GetParam());
-    for (int step = 0; step < kSteps; ++step) {
+    const SimOutcome many = TrainTableOptions({.shards = 2, .workers = workers}, GetParam());
+    for (int step = 0; step < kTableOptionsSteps; ++step) {
       EXPECT_NEAR(many.losses[step], one.losses[step], 1e-5)
           << workers << " workers, step " << step;
     }

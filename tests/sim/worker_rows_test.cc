@@ -9,29 +9,29 @@
 namespace rowhouse {
 namespace {
 
-constexpr int kSteps = 5;
+constexpr int kWorkerRowsSteps = 5;
 
-DatasetOptions DataOptions() {
+DatasetOptions WorkerRowsDataOptions() {
   DatasetOptions data;
   data.dense_features = 4;
   data.table_rows = {200, 50};
   data.seed = 5;
   data.mini_batch_size = 24;
-  data.num_batches = kSteps;
+  data.num_batches = kWorkerRowsSteps;
   data.num_indices_per_lookup = 5;
   data.round_targets = true;
   return data;
 }
 
-struct Case {
+struct WorkerRowsCase {
   std::string optimizer;
   bool scale_grad_by_freq = false;
   double max_norm = 0.0;
 };
 
-EmbeddingTables Tables(const Case& c, const std::string& remainder) {
+EmbeddingTables WorkerRowsTables(const WorkerRowsCase& c, const std::string& remainder) {
   std::vector<LogicalTable> tables;
-  for (const uint64_t rows : DataOptions().table_rows) {
+  for (const uint64_t rows : WorkerRowsDataOptions().table_rows) {
     LogicalTable table;
     table.name = "t" + std::to_string(tables.size());
     table.rows = rows;
@@ -46,24 +46,27 @@ EmbeddingTables Tables(const Case& c, const std::string& remainder) {
   return EmbeddingTables::Make(tables).value();
 }
 
-SimOutcome Train(const Case& c, const std::string& remainder, const SimOptions& options) {
+SimOutcome TrainWorkerRows(const WorkerRowsCase& c, const std::string& remainder,
+                           const SimOptions& options) {
   ModelSpec model;
   model.bottom_mlp = {4, 4};
   model.top_mlp = {6, 1};
   model.loss = "bce";
-  return TrainOnSim(options,
-                    {.model = model, .tables = Tables(c, remainder), .data = DataOptions()});
+  return TrainOnSim(
+      options,
+      {.model = model, .tables = WorkerRowsTables(c, remainder), .data = WorkerRowsDataOptions()});
 }
 
 TEST(WorkerRows, TrainTheSameModelAsRowsOnShards) {
-  std::vector<Case> cases = {{.optimizer = "adagrad", .scale_grad_by_freq = true, .max_norm = 0.1}};
+  std::vector<WorkerRowsCase> cases = {
+      {.optimizer = "adagrad", .scale_grad_by_freq = true, .max_norm = 0.1}};
   for (const std::string& optimizer : Optimizers().Names())
     cases.push_back({.optimizer = optimizer});
-  for (const Case& c : cases) {
+  for (const WorkerRowsCase& c : cases) {
     for (const uint32_t workers : {1u, 2u, 3u}) {
       SCOPED_TRACE(fmt::format("{} workers {}", c.optimizer, workers));
-      const SimOutcome on_shards = Train(c, "shards", {.shards = 2, .workers = workers});
-      const SimOutcome on_workers = Train(c, "workers", {.seed = 9, .workers = workers});
+      const SimOutcome on_shards = TrainWorkerRows(c, "shards", {.shards = 2, .workers = workers});
+      const SimOutcome on_workers = TrainWorkerRows(c, "workers", {.seed = 9, .workers = workers});
       EXPECT_EQ(on_workers.losses, on_shards.losses);
       EXPECT_EQ(on_workers.digest, on_shards.digest);
       EXPECT_EQ(on_workers.rows, on_shards.rows);
@@ -74,7 +77,7 @@ TEST(WorkerRows, TrainTheSameModelAsRowsOnShards) {
 }
 
 TEST(WorkerRows, ComeBackAsTheyWereSaved) {
-  const EmbeddingTables tables = Tables({.optimizer = "adagrad"}, "workers");
+  const EmbeddingTables tables = WorkerRowsTables({.optimizer = "adagrad"}, "workers");
   const Plan plan = MakeRowWisePlan(tables.physical, 1, tables.on_workers);
   const auto rows = WorkerRows::Make(tables.physical, plan).value();
   EXPECT_EQ(rows->existing_rows(), 0u);

@@ -87,6 +87,12 @@ ProcessResult RunCommand(Command command);
 
 // ---- rowhouse train ---------------------------------------------------------------------------
 
+using Flags = std::vector<std::string>;
+inline Flags operator+(Flags left, const Flags& right) {
+  left.insert(left.end(), right.begin(), right.end());
+  return left;
+}
+
 struct TrainRun {
   uint32_t ranks = 0;              // under mpirun; 0: without it
   std::vector<std::string> flags;  // after `rowhouse train`

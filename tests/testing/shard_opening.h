@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "ps/shard/shard_opening.h"
+#include "ps/store/directory_state.h"
 #include "sharding/plans/plan_maker.h"
 #include "tests/testing/testing.h"
 
@@ -63,7 +64,10 @@ class ShardOpening : public testing::Test {
     job.load.step = steps;
     job.load.plan_digest = saved.plan.digest();
     for (uint32_t s = 0; s < saved.plan.shards(); ++s) {
-      job.load.shards.push_back({ShardId{s}, "here", ShardDirectory(dir_ / name, ShardId{s})});
+      const std::string directory = ShardDirectory(dir_ / name, ShardId{s});
+      job.load.shards.push_back({ShardId{s}, "here", directory});
+      const Result<DirectoryState> state = ReadState(directory);
+      if (state.ok()) job.load.shards.back().stamp = state.value().stamp;
     }
     return job;
   }

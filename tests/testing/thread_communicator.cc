@@ -12,9 +12,9 @@ namespace {
 using Messages = std::vector<std::vector<std::byte>>;
 
 // Where the threads of one run meet, call after call.
-class Meeting {
+class ThreadMeeting {
  public:
-  Meeting(uint32_t workers, int64_t deadline_ms)
+  ThreadMeeting(uint32_t workers, int64_t deadline_ms)
       : workers_(workers), deadline_ms_(deadline_ms), phases_(workers), messages_(workers) {}
 
   size_t workers() const { return workers_; }
@@ -86,7 +86,7 @@ class Meeting {
 
 class ThreadCommunicator final : public GatheringCommunicator {
  public:
-  ThreadCommunicator(uint32_t rank, std::shared_ptr<Meeting> meeting)
+  ThreadCommunicator(uint32_t rank, std::shared_ptr<ThreadMeeting> meeting)
       : rank_(rank), meeting_(std::move(meeting)) {}
 
   WorkerRank rank() const override { return WorkerRank{rank_}; }
@@ -100,14 +100,14 @@ class ThreadCommunicator final : public GatheringCommunicator {
   }
 
   const uint32_t rank_;
-  const std::shared_ptr<Meeting> meeting_;
+  const std::shared_ptr<ThreadMeeting> meeting_;
 };
 
 }  // namespace
 
 std::vector<std::unique_ptr<Communicator>> MakeThreadCommunicators(uint32_t workers,
                                                                    int64_t deadline_ms) {
-  const auto meeting = std::make_shared<Meeting>(workers, deadline_ms);
+  const auto meeting = std::make_shared<ThreadMeeting>(workers, deadline_ms);
   std::vector<std::unique_ptr<Communicator>> communicators;
   for (uint32_t rank = 0; rank < workers; ++rank) {
     communicators.push_back(std::make_unique<ThreadCommunicator>(rank, meeting));

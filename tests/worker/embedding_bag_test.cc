@@ -16,7 +16,7 @@ namespace {
 
 using nlohmann::json;
 
-void ExpectNear(std::span<const float> got, const std::vector<float>& want) {
+void ExpectNearInEmbeddingBag(std::span<const float> got, const std::vector<float>& want) {
   ASSERT_EQ(got.size(), want.size());
   for (size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], want[i], 1e-6) << "[" << i << "]";
 }
@@ -119,9 +119,9 @@ TEST_P(EmbeddingBagCase, ForwardAndBackwardEqualTorch) {
   std::vector<float> out(c.view().bags() * c.dim, -1.0f);
   std::vector<uint32_t> winners;
   PoolBags(c.view(), c.options, c.rows, c.dim, out, &winners);
-  ExpectNear(out, Flatten(want["output"]));
+  ExpectNearInEmbeddingBag(out, Flatten(want["output"]));
   if (want.contains("weight_after_forward")) {
-    ExpectNear(c.rows, Flatten(want["weight_after_forward"]));
+    ExpectNearInEmbeddingBag(c.rows, Flatten(want["weight_after_forward"]));
   }
 
   const std::vector<float> gradient = Flatten(want["grad_out"]);
@@ -131,7 +131,7 @@ TEST_P(EmbeddingBagCase, ForwardAndBackwardEqualTorch) {
     c.DivideByLookups(&by_row);
     std::vector<float> want_by_row = Flatten(want["grad_dense"]);
     if (c.scales_by_lookups) MendAccessCounts(&want_by_row, c.dim);
-    ExpectNear(by_row, want_by_row);
+    ExpectNearInEmbeddingBag(by_row, want_by_row);
   }
   if (want.contains("grad_sparse_rows")) {
     // Coalesced from the start: one gradient a distinct row, in row order.
@@ -145,13 +145,13 @@ TEST_P(EmbeddingBagCase, ForwardAndBackwardEqualTorch) {
     std::vector<float> by_row(rows.size() * c.dim, 0.0f);
     const BagView merged = {.offsets = c.offsets, .slots = slots, .weights = c.weights};
     AddBagGradients(merged, c.options, gradient, c.dim, nullptr, by_row);
-    ExpectNear(by_row, Flatten(want["grad_sparse_values"]));
+    ExpectNearInEmbeddingBag(by_row, Flatten(want["grad_sparse_values"]));
   }
   if (want.contains("grad_per_sample_weights")) {
     std::vector<float> by_id(c.ids.size(), 0.0f);
     const std::vector<float> gradients = BagWeightGradients(c.view(), c.rows, gradient, c.dim);
     for (size_t p = 0; p < gradients.size(); ++p) by_id[c.places[p]] = gradients[p];
-    ExpectNear(by_id, Flatten(want["grad_per_sample_weights"]));
+    ExpectNearInEmbeddingBag(by_id, Flatten(want["grad_per_sample_weights"]));
   }
 }
 
@@ -168,7 +168,7 @@ TEST(EmbeddingBag, SumsOfCsrBagsEqualTheVectors) {
   const auto slots = want["col_indices"].get<std::vector<uint32_t>>();
   std::vector<float> out(Flatten(want["output"]).size());
   SumBags({.offsets = offsets, .slots = slots}, Flatten(file["weight"]), 3, out);
-  ExpectNear(out, Flatten(want["output"]));
+  ExpectNearInEmbeddingBag(out, Flatten(want["output"]));
 }
 
 TEST(EmbeddingBag, SumsAndRowsOfFixedLengthBagsEqualTheVectors) {
@@ -181,9 +181,9 @@ TEST(EmbeddingBag, SumsAndRowsOfFixedLengthBagsEqualTheVectors) {
   std::vector<float> sums(9), side_by_side(18);
   const std::vector<uint32_t> offsets = OffsetsOfLength(3, want["nnz"].get<size_t>());
   SumBags({.offsets = offsets, .slots = slots}, Flatten(file["weight"]), 3, sums);
-  ExpectNear(sums, Flatten(want["sum_output"]));
+  ExpectNearInEmbeddingBag(sums, Flatten(want["sum_output"]));
   GatherRows(slots, Flatten(file["weight"]), 3, side_by_side);
-  ExpectNear(side_by_side, Flatten(want["concat_output"]));
+  ExpectNearInEmbeddingBag(side_by_side, Flatten(want["concat_output"]));
 }
 
 // Widths around the kernels' blocks of 64 and 16 columns.

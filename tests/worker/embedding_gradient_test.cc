@@ -12,7 +12,7 @@
 namespace rowhouse {
 namespace {
 
-struct Case {
+struct EmbeddingGradientCase {
   std::string kind;
   KindOptions options;
   std::string pooling = "sum";
@@ -55,8 +55,8 @@ std::vector<KindOptions> ShapesOf(const std::string& kind) {
   return {MinimalOptions(kind)};
 }
 
-std::vector<Case> AllCases() {
-  std::vector<Case> cases;
+std::vector<EmbeddingGradientCase> AllCases() {
+  std::vector<EmbeddingGradientCase> cases;
   for (const std::string& kind : TableKinds().Names()) {
     for (const KindOptions& options : ShapesOf(kind)) {
       cases.push_back({kind, options, "mean"});
@@ -74,14 +74,14 @@ std::vector<Case> AllCases() {
 }
 
 constexpr uint64_t kRows = 10;
-constexpr uint32_t kDim = 3;
-constexpr size_t kSamples = 4;
+constexpr uint32_t kEmbeddingGradientDim = 3;
+constexpr size_t kGradientSamples = 4;
 
-class EmbeddingGradients : public testing::TestWithParam<Case> {
+class EmbeddingGradients : public testing::TestWithParam<EmbeddingGradientCase> {
  protected:
   EmbeddingGradients() {
-    const Case& c = GetParam();
-    LogicalTable table = TableOfKind(c.kind, c.options, kRows, kDim);
+    const EmbeddingGradientCase& c = GetParam();
+    LogicalTable table = TableOfKind(c.kind, c.options, kRows, kEmbeddingGradientDim);
     table.pooling = c.pooling;
     table.weighted_pooling = c.learned_weights ? "learned" : "none";
     table.padding_id = 4;
@@ -98,7 +98,7 @@ class EmbeddingGradients : public testing::TestWithParam<Case> {
     }
     for (std::vector<float>& values : layer_->tables) std::ranges::generate(values, draw);
     std::ranges::generate(layer_->dense.values(), draw);
-    gradient_.resize(kSamples * layer_->embedding.out_width(0));
+    gradient_.resize(kGradientSamples * layer_->embedding.out_width(0));
     std::ranges::generate(gradient_, draw);
   }
 
@@ -128,7 +128,7 @@ class EmbeddingGradients : public testing::TestWithParam<Case> {
 
 TEST_P(EmbeddingGradients, EqualCentralDifferences) {
   Loss();
-  layer_->embedding.Backward(0, {0, kSamples}, gradient_);
+  layer_->embedding.Backward(0, {0, kGradientSamples}, gradient_);
   std::vector<std::vector<float>> gradients;
   for (size_t t = 0; t < layer_->tables.size(); ++t) {
     gradients.push_back(layer_->TableGradient(t));
@@ -152,7 +152,7 @@ TEST_P(EmbeddingGradients, EqualCentralDifferences) {
 
 TEST_P(EmbeddingGradients, ChunksAddUpToTheWhole) {
   const std::vector<float> whole = layer_->Forward({bags_})[0];
-  layer_->embedding.Backward(0, {0, kSamples}, gradient_);
+  layer_->embedding.Backward(0, {0, kGradientSamples}, gradient_);
   std::vector<std::vector<float>> gradients;
   for (size_t t = 0; t < layer_->tables.size(); ++t) {
     gradients.push_back(layer_->TableGradient(t));

@@ -109,9 +109,9 @@ class Reference {
 Vector Widen(std::span<const float> values) { return {values.begin(), values.end()}; }
 
 // (interaction, itself, loss)
-using Case = std::tuple<std::string, bool, std::string>;
+using GradientCase = std::tuple<std::string, bool, std::string>;
 
-class Gradients : public testing::TestWithParam<Case> {};
+class Gradients : public testing::TestWithParam<GradientCase> {};
 
 TEST_P(Gradients, EqualCentralDifferencesInFloat64) {
   const auto& [interaction, itself, loss] = GetParam();
@@ -193,8 +193,8 @@ TEST_P(Gradients, EqualCentralDifferencesInFloat64) {
   EXPECT_GT(largest, 0.02);  // far above the tolerance
 }
 
-std::vector<Case> AllCases() {
-  std::vector<Case> cases;
+std::vector<GradientCase> AllGradientCases() {
+  std::vector<GradientCase> cases;
   for (const std::string loss : {"mse", "bce", "wbce"}) {
     for (const std::string& interaction : Interactions().Names()) {
       cases.emplace_back(interaction, false, loss);
@@ -204,12 +204,12 @@ std::vector<Case> AllCases() {
   return cases;
 }
 
-std::string NameOf(const testing::TestParamInfo<Case>& test) {
+std::string GradientNameOf(const testing::TestParamInfo<GradientCase>& test) {
   return std::get<0>(test.param) + (std::get<1>(test.param) ? "_itself_" : "_") +
          std::get<2>(test.param);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Gradients, testing::ValuesIn(AllCases()), NameOf);
+INSTANTIATE_TEST_SUITE_P(All, Gradients, testing::ValuesIn(AllGradientCases()), GradientNameOf);
 
 }  // namespace
 }  // namespace rowhouse

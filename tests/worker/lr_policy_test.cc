@@ -16,7 +16,7 @@ using testing::HasSubstr;
 
 constexpr double kFloor = 1e-7;
 
-std::unique_ptr<LrPolicy> Make(const std::string& name, const LrPolicyOptions& options) {
+std::unique_ptr<LrPolicy> MakeLrPolicy(const std::string& name, const LrPolicyOptions& options) {
   return LrPolicies().Make(name, options).value();
 }
 
@@ -47,7 +47,7 @@ TEST(Poly2, IsDlrmsBitForBit) {
       EXPECT_FALSE(LrPolicies().Make("poly2", OptionsOf(c)).ok());
     } else if (status == "ok") {
       const auto want = c.at("lr_for_step_1_to_n").get<std::vector<double>>();
-      EXPECT_EQ(FirstRates(*Make("poly2", OptionsOf(c)), want.size()), want);
+      EXPECT_EQ(FirstRates(*MakeLrPolicy("poly2", OptionsOf(c)), want.size()), want);
       rates += want.size();
     } else {
       ++failed;  // in the original; see WhereDlrmFailsTheRateIsBaseUntilDecay
@@ -62,28 +62,28 @@ TEST(Poly2, IsDlrmsBitForBit) {
 TEST(Poly2, WhereDlrmFailsTheRateIsBaseUntilDecay) {
   const std::vector<double> want = {0.5, 0.5, 0.5, 0.125, 0.125};
   for (const uint64_t warmup : {0, 1}) {  // One step of warm-up has no step below base.
-    EXPECT_EQ(FirstRates(*Make("poly2", {0.5, warmup, 3, 2}), 5), want) << warmup;
+    EXPECT_EQ(FirstRates(*MakeLrPolicy("poly2", {0.5, warmup, 3, 2}), 5), want) << warmup;
   }
 }
 
 TEST(Poly2, WithoutDecayTheRateIsBaseAsSoonAsItIsWarm) {
-  EXPECT_EQ(FirstRates(*Make("poly2", {1.0, 4, 9, 0}), 6),
+  EXPECT_EQ(FirstRates(*MakeLrPolicy("poly2", {1.0, 4, 9, 0}), 6),
             (std::vector<double>{0.25, 0.5, 0.75, 1.0, 1.0, 1.0}));
-  EXPECT_EQ(FirstRates(*Make("poly2", {0.1, 0, 7, 0}), 9), std::vector<double>(9, 0.1));
+  EXPECT_EQ(FirstRates(*MakeLrPolicy("poly2", {0.1, 0, 7, 0}), 9), std::vector<double>(9, 0.1));
 }
 
 // ---- poly2_smooth ---------------------------------------------------------------------------
 
 TEST(Poly2Smooth, ReachesBaseStaysThereAndDecaysToTheFloor) {
-  EXPECT_EQ(FirstRates(*Make("poly2_smooth", {1.0, 4, 6, 4}), 12),
+  EXPECT_EQ(FirstRates(*MakeLrPolicy("poly2_smooth", {1.0, 4, 6, 4}), 12),
             (std::vector<double>{0.25, 0.5, 0.75, 1.0, 1.0, 1.0, 0.5625, 0.25, 0.0625, kFloor,
                                  kFloor, kFloor}));
 }
 
 TEST(Poly2Smooth, WithoutDecayIsPoly2) {
   const LrPolicyOptions options{.base = 0.3, .warmup_steps = 7, .decay_start_step = 9};
-  EXPECT_EQ(FirstRates(*Make("poly2_smooth", options), 20),
-            FirstRates(*Make("poly2", options), 20));
+  EXPECT_EQ(FirstRates(*MakeLrPolicy("poly2_smooth", options), 20),
+            FirstRates(*MakeLrPolicy("poly2", options), 20));
 }
 
 LrPolicyOptions AnySchedule() {
@@ -97,7 +97,7 @@ LrPolicyOptions AnySchedule() {
 
 RC_GTEST_PROP(Poly2Smooth, RisesOnceAndFallsOnceByNoMoreThanASlope, ()) {
   const LrPolicyOptions options = AnySchedule();
-  const auto policy = Make("poly2_smooth", options);
+  const auto policy = MakeLrPolicy("poly2_smooth", options);
   for (uint64_t step = 1; step < 100; ++step) {
     const double change = policy->Rate(step) - policy->Rate(step - 1);
     const uint64_t s = step + 1;
@@ -113,7 +113,7 @@ RC_GTEST_PROP(Poly2Smooth, RisesOnceAndFallsOnceByNoMoreThanASlope, ()) {
 // ---- constant -------------------------------------------------------------------------------
 
 TEST(Constant, HasNoSchedule) {
-  EXPECT_EQ(FirstRates(*Make("constant", {.base = 0.3}), 3), std::vector<double>(3, 0.3));
+  EXPECT_EQ(FirstRates(*MakeLrPolicy("constant", {.base = 0.3}), 3), std::vector<double>(3, 0.3));
   for (const LrPolicyOptions& options :
        {LrPolicyOptions{0.1, 1, 0, 0}, {0.1, 0, 1, 0}, {0.1, 0, 0, 1}}) {
     const Status status = LrPolicies().Make("constant", options).status();
@@ -196,7 +196,7 @@ TEST_P(LrPolicyContract, TheRateDependsOnTheStepAlone) {
 }
 
 TEST_P(LrPolicyContract, WithoutAScheduleTheRateIsBase) {
-  EXPECT_EQ(FirstRates(*Make(GetParam(), {.base = 0.7}), 20), std::vector<double>(20, 0.7));
+  EXPECT_EQ(FirstRates(*MakeLrPolicy(GetParam(), {.base = 0.7}), 20), std::vector<double>(20, 0.7));
 }
 
 INSTANTIATE_TEST_SUITE_P(LrPolicies, LrPolicyContract, testing::ValuesIn(LrPolicies().Names()),

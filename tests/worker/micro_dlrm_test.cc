@@ -10,7 +10,7 @@ namespace {
 
 using nlohmann::json;
 
-void ExpectNear(std::span<const float> got, const std::vector<float>& want) {
+void ExpectNearInMicroDlrm(std::span<const float> got, const std::vector<float>& want) {
   ASSERT_EQ(got.size(), want.size());
   for (size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], want[i], 1e-6) << "[" << i << "]";
 }
@@ -68,7 +68,7 @@ TEST(MicroDlrm, ForwardLossAndEveryGradient) {
     }
   }
   const std::span<const float> p = model.Forward(Flatten(file["dense"]), samples, pooled);
-  ExpectNear(p, Flatten(file["p"]));
+  ExpectNearInMicroDlrm(p, Flatten(file["p"]));
   const std::vector<float> labels = Flatten(file["labels"]);
   EXPECT_NEAR(model.LossSum(labels) / static_cast<double>(samples), file["bce"].get<double>(),
               1e-6);
@@ -80,8 +80,9 @@ TEST(MicroDlrm, ForwardLossAndEveryGradient) {
   json touched = json::array();
   for (const RowId row : batch.rows) touched.push_back(Raw(row));
   EXPECT_EQ(touched, file["grad_table_rows"]);
-  ExpectNear(batch.gradients, Flatten(file["grad_table"]));
-  ExpectNear(dense.gradients(), FlatMlps({{"bot", file["grad_bot"]}, {"top", file["grad_top"]}}));
+  ExpectNearInMicroDlrm(batch.gradients, Flatten(file["grad_table"]));
+  ExpectNearInMicroDlrm(dense.gradients(),
+                        FlatMlps({{"bot", file["grad_bot"]}, {"top", file["grad_top"]}}));
   // Row 2 is id 5 of the first feature and id 1 of the third.
   EXPECT_EQ(batch.rows[1], RowId{2});
   EXPECT_EQ(batch.counts[1], 2u);

@@ -13,14 +13,14 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr uint64_t kRows = 8;
+constexpr uint64_t kPsClientRows = 8;
 
 class PsClientTest : public testing::Test {
  protected:
   static PsClient MakeClient() {
     TableSpec table;
     table.name = "t";
-    table.rows = kRows;
+    table.rows = kPsClientRows;
     table.dim = 2;
     return {{.deadline_ms = 1000, .answer_grace_ms = 0, .window = 1, .max_part_rows = 2},
             MakeRowWisePlan({table}, 2),
@@ -31,12 +31,12 @@ class PsClientTest : public testing::Test {
   static std::vector<RowBatch> AllRows() {
     std::vector<RowBatch> batches(1);
     batches[0].dim = 2;
-    for (uint64_t row = 0; row < kRows; ++row) {
+    for (uint64_t row = 0; row < kPsClientRows; ++row) {
       batches[0].rows.push_back(RowId{row});
       batches[0].gradients.insert(batches[0].gradients.end(), 2, static_cast<float>(row) + 0.5f);
     }
-    batches[0].counts.assign(kRows, 1);
-    batches[0].values.resize(kRows * 2);
+    batches[0].counts.assign(kPsClientRows, 1);
+    batches[0].values.resize(kPsClientRows * 2);
     return batches;
   }
 
@@ -84,7 +84,7 @@ TEST_F(PsClientTest, APullFetchesEveryRowPartByPart) {
   }
   EXPECT_OK(client_.status());
   EXPECT_EQ(parts, 4u);
-  for (uint64_t row = 0; row < kRows; ++row) {
+  for (uint64_t row = 0; row < kPsClientRows; ++row) {
     EXPECT_EQ(rows[0].values[row * 2 + 1], 10.0f * static_cast<float>(row));
   }
 }

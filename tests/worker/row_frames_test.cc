@@ -5,37 +5,37 @@
 namespace rowhouse {
 namespace {
 
-constexpr uint64_t kRows = 50;
-constexpr uint32_t kDim = 32;
+constexpr uint64_t kRowFramesRows = 50;
+constexpr uint32_t kRowFramesDim = 32;
 
 // Rows scattered over two shards, the second of which has them in two halves of columns with the
 // third; row 7 lives on the workers.
 Plan ScatteredPlan() {
   TableSpec table;
   table.name = "t";
-  table.rows = kRows;
-  table.dim = kDim;
+  table.rows = kRowFramesRows;
+  table.dim = kRowFramesDim;
   const std::vector<Slice> slices = {
-      {.row_end = 20, .column_end = kDim, .shard = ShardId{0}},
-      {.row_begin = 20, .row_end = kRows, .column_end = 16, .shard = ShardId{1}},
+      {.row_end = 20, .column_end = kRowFramesDim, .shard = ShardId{0}},
+      {.row_begin = 20, .row_end = kRowFramesRows, .column_end = 16, .shard = ShardId{1}},
       {.row_begin = 20,
-       .row_end = kRows,
+       .row_end = kRowFramesRows,
        .column_begin = 16,
-       .column_end = kDim,
+       .column_end = kRowFramesDim,
        .shard = ShardId{2}}};
   return Plan::Make({table}, 3, slices,
-                    {{.order = RowOrder::Scattered(kRows, 5), .worker_rows = {RowId{7}}}})
+                    {{.order = RowOrder::Scattered(kRowFramesRows, 5), .worker_rows = {RowId{7}}}})
       .value();
 }
 
 std::vector<RowBatch> Batches() {
   std::vector<RowBatch> batches(1);
   RowBatch& batch = batches[0];
-  batch.dim = kDim;
-  for (uint64_t row = 1; row < kRows; row += 2) {
+  batch.dim = kRowFramesDim;
+  for (uint64_t row = 1; row < kRowFramesRows; row += 2) {
     batch.rows.push_back(RowId{row});
     batch.counts.push_back(static_cast<uint32_t>(row));
-    for (uint32_t c = 0; c < kDim; ++c) {
+    for (uint32_t c = 0; c < kRowFramesDim; ++c) {
       batch.gradients.push_back(static_cast<float>(row * 100 + c));
     }
   }
@@ -57,7 +57,7 @@ TEST(RowFrames, GradientsThatComeBackAsValuesAreEachRowsOwn) {
     const Frame ids = frames.Ids(batches, part), counts = frames.Counts(batches, part);
     size_t row = 0, at = 0;
     for (const TableRows& entry : RowFrames::TablesOf(batches, part)) {
-      const uint32_t columns = part.shard == 0 ? kDim : 16;
+      const uint32_t columns = part.shard == 0 ? kRowFramesDim : 16;
       EXPECT_EQ(entry.first_column, part.shard == 2 ? 16u : 0u);
       for (uint32_t r = 0; r < entry.rows; ++r, ++row, at += columns) {
         const uint64_t id = ids.As<uint64_t>()[row];
@@ -68,8 +68,8 @@ TEST(RowFrames, GradientsThatComeBackAsValuesAreEachRowsOwn) {
   }
   const RowBatch& batch = batches[0];
   for (size_t r = 0; r < batch.rows.size(); ++r) {
-    for (uint32_t c = 0; c < kDim; ++c) {
-      const size_t i = r * kDim + c;
+    for (uint32_t c = 0; c < kRowFramesDim; ++c) {
+      const size_t i = r * kRowFramesDim + c;
       EXPECT_EQ(batch.values[i], batch.rows[r] == RowId{7} ? -1.0f : batch.gradients[i]);
     }
   }

@@ -12,14 +12,14 @@ namespace {
 
 using nlohmann::json;
 
-void ExpectNear(std::span<const float> got, const json& json_of_want) {
+void ExpectNearInTableKinds(std::span<const float> got, const json& json_of_want) {
   const std::vector<float> want = Flatten(json_of_want);
   ASSERT_EQ(got.size(), want.size());
   for (size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], want[i], 2e-6) << "[" << i << "]";
 }
 
 // A list of bags, or of ids with the starts of bags. Negative ids as their 64 bits.
-Bags BagsOf(const json& ids, const json& starts = nullptr) {
+Bags BagsFromJson(const json& ids, const json& starts = nullptr) {
   Bags bags;
   if (starts.is_null()) {
     for (const json& bag : ids) {
@@ -57,11 +57,11 @@ TEST(BlockTables, EqualThePooledRowsProjectedOnce) {
     table.pooling = want["mode"].get<std::string>();
     EmbeddingOverArrays layer({table});
     SetBlock(&layer, block["table"], block["proj"]);
-    const Bags bags = BagsOf(block["ids"]);
-    ExpectNear(layer.Forward({bags})[0], want["output"]);
+    const Bags bags = BagsFromJson(block["ids"]);
+    ExpectNearInTableKinds(layer.Forward({bags})[0], want["output"]);
     layer.embedding.Backward(0, {0, bags.samples()}, Flatten(block["grad_out"]));
-    ExpectNear(layer.TableGradient(0), want["grad_table"]);
-    ExpectNear(layer.dense.gradients(), want["grad_proj"]);
+    ExpectNearInTableKinds(layer.TableGradient(0), want["grad_table"]);
+    ExpectNearInTableKinds(layer.dense.gradients(), want["grad_proj"]);
 
     // The pooled rows themselves: those of a table as wide as a row.
     LogicalTable narrow = TableOfKind("block", {}, block["table"].size(), 2);
@@ -69,7 +69,7 @@ TEST(BlockTables, EqualThePooledRowsProjectedOnce) {
     EmbeddingOverArrays unprojected({narrow});
     EXPECT_EQ(unprojected.dense.size(), 0u);
     unprojected.tables[0] = Flatten(block["table"]);
-    ExpectNear(unprojected.Forward({bags})[0], want["pooled"]);
+    ExpectNearInTableKinds(unprojected.Forward({bags})[0], want["pooled"]);
   }
 }
 
@@ -83,18 +83,18 @@ TEST(BlockTables, LeaveOutIdsTheyDoNotHave) {
     table.bad_ids = "padding";
     EmbeddingOverArrays layer({table});
     SetBlock(&layer, block["table"], block["proj"]);
-    const Bags bags = BagsOf(block["out_of_range"]["ids"]);
-    ExpectNear(layer.Forward({bags})[0], want["output"]);
+    const Bags bags = BagsFromJson(block["out_of_range"]["ids"]);
+    ExpectNearInTableKinds(layer.Forward({bags})[0], want["output"]);
     layer.embedding.Backward(0, {0, bags.samples()}, Flatten(block["grad_out"]));
-    ExpectNear(layer.TableGradient(0), want["grad_table"]);
-    ExpectNear(layer.dense.gradients(), want["grad_proj"]);
+    ExpectNearInTableKinds(layer.TableGradient(0), want["grad_table"]);
+    ExpectNearInTableKinds(layer.dense.gradients(), want["grad_proj"]);
 
     LogicalTable narrow = TableOfKind("block", {}, block["table"].size(), 2);
     narrow.pooling = table.pooling;
     narrow.bad_ids = "padding";
     EmbeddingOverArrays unprojected({narrow});
     unprojected.tables[0] = Flatten(block["table"]);
-    ExpectNear(unprojected.Forward({bags})[0], want["pooled"]);
+    ExpectNearInTableKinds(unprojected.Forward({bags})[0], want["pooled"]);
   }
 }
 
@@ -131,7 +131,7 @@ TEST(BlockTables, AreTheSameHoweverTheirRowsAreSharded) {
       std::copy(rows.data() + begin, rows.data() + end, layer.tables[0].data() + begin);
     }
     const std::vector<float> out = layer.Forward({bags})[0];
-    ExpectNear(out, want["unsharded"]);
+    ExpectNearInTableKinds(out, want["unsharded"]);
     layer.embedding.Backward(0, {0, bags.samples()}, Flatten(block["grad_out"]));
     if (want.contains("grad_table_by_rank")) {
       json all = json::array();
@@ -141,8 +141,8 @@ TEST(BlockTables, AreTheSameHoweverTheirRowsAreSharded) {
         const std::vector<float> of_rank = Flatten(want["grad_proj_by_rank"][r]);
         for (size_t i = 0; i < of_rank.size(); ++i) projection_gradient[i] += of_rank[i];
       }
-      ExpectNear(layer.TableGradient(0), all);
-      ExpectNear(layer.dense.gradients(), json(projection_gradient));
+      ExpectNearInTableKinds(layer.TableGradient(0), all);
+      ExpectNearInTableKinds(layer.dense.gradients(), json(projection_gradient));
     }
 
     // What a rank alone would make of its rows, and of that the original's reduction.
@@ -158,7 +158,7 @@ TEST(BlockTables, AreTheSameHoweverTheirRowsAreSharded) {
         local.EndBag();
       }
       const std::vector<float> partial = layer.Forward({local})[0];
-      ExpectNear(partial, want["partials"][r]);
+      ExpectNearInTableKinds(partial, want["partials"][r]);
       for (size_t i = 0; i < partial.size(); ++i) {
         reduced[i] = mode == "max" ? std::max(reduced[i], partial[i]) : reduced[i] + partial[i];
       }
@@ -166,7 +166,7 @@ TEST(BlockTables, AreTheSameHoweverTheirRowsAreSharded) {
     if (mode == "mean") {
       for (float& value : reduced) value /= static_cast<float>(ranks);
     }
-    ExpectNear(reduced, want["reduced"]);
+    ExpectNearInTableKinds(reduced, want["reduced"]);
     float difference = 0.0f;
     for (size_t i = 0; i < out.size(); ++i) {
       difference = std::max(difference, std::fabs(out[i] - reduced[i]));
@@ -233,14 +233,14 @@ TEST(GroupedTables, EqualTheUnshardedLayerWhereProjectionsAre) {
       for (const std::vector<float>& out : layer.Forward(features)) {
         for (size_t i = 0; i < sum.size(); ++i) sum[i] += out[i];
       }
-      ExpectNear(sum, want["unsharded"]);
+      ExpectNearInTableKinds(sum, want["unsharded"]);
       for (size_t k = 0; k < features.size(); ++k) {
         layer.embedding.Backward(k, {0, features[k].samples()}, gradient);
       }
       if (!want.contains("grad_table_by_rank")) continue;
       for (size_t g = 0; g < groups; ++g) {
-        ExpectNear(layer.TableGradient(g), want["grad_table_by_rank"][g]);
-        ExpectNear(layer.dense.gradients(g), want["grad_proj_by_rank"][g]);
+        ExpectNearInTableKinds(layer.TableGradient(g), want["grad_table_by_rank"][g]);
+        ExpectNearInTableKinds(layer.dense.gradients(g), want["grad_proj_by_rank"][g]);
       }
     }
   }
@@ -257,7 +257,7 @@ void ExpectQr(const LogicalTable& table, const json& q, const json& r, const Bag
   layer.tables[0] = Flatten(q);
   layer.tables[1] = Flatten(r);
   const std::vector<float> out = layer.Forward({bags})[0];
-  ExpectNear(out, want["output"]);
+  ExpectNearInTableKinds(out, want["output"]);
   if (!want.contains("grad_q")) return;
   // The file's gradients are as wide as concat's.
   std::vector<float> gradient;
@@ -267,8 +267,8 @@ void ExpectQr(const LogicalTable& table, const json& q, const json& r, const Bag
     gradient.insert(gradient.end(), flat.begin(), flat.begin() + static_cast<ptrdiff_t>(width));
   }
   layer.embedding.Backward(0, {0, bags.samples()}, gradient);
-  ExpectNear(layer.TableGradient(0), want["grad_q"]);
-  ExpectNear(layer.TableGradient(1), want["grad_r"]);
+  ExpectNearInTableKinds(layer.TableGradient(0), want["grad_q"]);
+  ExpectNearInTableKinds(layer.TableGradient(1), want["grad_r"]);
 }
 
 LogicalTable QrTable(uint64_t rows, uint32_t dim, uint64_t collisions, const json& want,
@@ -284,7 +284,7 @@ LogicalTable QrTable(uint64_t rows, uint32_t dim, uint64_t collisions, const jso
 
 TEST(QrTables, PoolFirstAsDlrm) {
   const json qr = LoadVectors("composite_embeddings.json")["qr_dlrm"];
-  const Bags bags = BagsOf(qr["ids"], qr["offsets"]);
+  const Bags bags = BagsFromJson(qr["ids"], qr["offsets"]);
   const auto rows = qr["num_categories"].get<uint64_t>();
   const auto collisions = qr["num_collisions"].get<uint64_t>();
   ASSERT_EQ(qr["cases"].size(), 10u);
@@ -311,7 +311,7 @@ TEST(QrTables, CombineEachIdFirstAsThePaper) {
   ASSERT_EQ(qr["compose_per_id_then_pool"].size(), 2u);
   for (const json& want : qr["compose_per_id_then_pool"]) {
     ExpectQr(QrTable(10, 3, 4, want, false), qr["table_q"], qr["table_r"],
-             BagsOf(qr["ids"], qr["offsets"]), qr["grad_out"], want);
+             BagsFromJson(qr["ids"], qr["offsets"]), qr["grad_out"], want);
   }
 }
 
@@ -338,7 +338,7 @@ TEST(QrTables, PoolFirstAsHpcaitech) {
   const json qr = LoadVectors("composite_embeddings.json")["qr_hpcai"];
   const auto bucket = qr["bucket"].get<uint64_t>();
   const uint64_t rows = qr["max_addressable_id"].get<uint64_t>() + 1;
-  const Bags bags = BagsOf(qr["ids"]);
+  const Bags bags = BagsFromJson(qr["ids"]);
   ASSERT_EQ(qr["cases"].size(), 6u);
   for (const json& want : qr["cases"]) {
     ExpectQr(QrTable(rows, 3, bucket, want, true), qr["table_q"], qr["table_r"], bags,
@@ -368,11 +368,11 @@ TEST(MixedTables, AreProjectedAsDlrms) {
       {TableOfKind("mixed", {{"row_dim", std::to_string(WidthOf(want["table"]))}},
                    want["table"].size(), static_cast<uint32_t>(want["proj"].size()))});
   SetBlock(&layer, want["table"], want["proj"]);
-  const Bags bags = BagsOf(want["ids"], want["offsets"]);
-  ExpectNear(layer.Forward({bags})[0], want["output"]);
+  const Bags bags = BagsFromJson(want["ids"], want["offsets"]);
+  ExpectNearInTableKinds(layer.Forward({bags})[0], want["output"]);
   layer.embedding.Backward(0, {0, bags.samples()}, Flatten(want["grad_out"]));
-  ExpectNear(layer.TableGradient(0), want["grad_table"]);
-  ExpectNear(layer.dense.gradients(), want["grad_proj"]);
+  ExpectNearInTableKinds(layer.TableGradient(0), want["grad_table"]);
+  ExpectNearInTableKinds(layer.dense.gradients(), want["grad_proj"]);
 }
 
 // ---- plain: the operator's cases ----------------------------------------------------------------
@@ -399,20 +399,20 @@ TEST(PlainTables, EqualTheOperator) {
     table.scale_grad_by_freq = args.value("scale_grad_by_freq", false);
     json starts = want["offsets"];
     if (args.value("include_last_offset", false)) starts.erase(starts.size() - 1);
-    Bags bags = BagsOf(want["indices"], starts);
+    Bags bags = BagsFromJson(want["indices"], starts);
     if (!want["per_sample_weights"].is_null()) bags.weights = Flatten(want["per_sample_weights"]);
     if (want.contains("grad_per_sample_weights")) table.weighted_pooling = "learned";
 
     EmbeddingOverArrays layer({table});
     layer.tables[0] = Flatten(weight);
     if (layer.tables.size() > 1) std::ranges::fill(layer.tables[1], 1.0f);
-    ExpectNear(layer.Forward({bags})[0], want["output"]);
+    ExpectNearInTableKinds(layer.Forward({bags})[0], want["output"]);
     const RowBatch& batch = layer.embedding.row_batches()[0];
     const size_t dim = table.dim;
     if (want.contains("weight_after_forward")) {
       for (size_t r = 0; r < batch.rows.size(); ++r) {
-        ExpectNear(std::span(batch.values).subspan(r * dim, dim),
-                   want["weight_after_forward"][Raw(batch.rows[r])]);
+        ExpectNearInTableKinds(std::span(batch.values).subspan(r * dim, dim),
+                               want["weight_after_forward"][Raw(batch.rows[r])]);
       }
     }
     layer.embedding.Backward(0, {0, bags.samples()}, Flatten(want["grad_out"]));
@@ -421,7 +421,7 @@ TEST(PlainTables, EqualTheOperator) {
       json numbers = json::array();
       for (const RowId row : batch.rows) numbers.push_back(Raw(row));
       EXPECT_EQ(numbers, want["grad_sparse_rows"]);
-      ExpectNear(batch.gradients, want["grad_sparse_values"]);
+      ExpectNearInTableKinds(batch.gradients, want["grad_sparse_values"]);
     } else {
       std::vector<float> dense = Flatten(want["grad_dense"]);
       if (table.scale_grad_by_freq) {
@@ -434,7 +434,7 @@ TEST(PlainTables, EqualTheOperator) {
           }
         }
       }
-      ExpectNear(by_row, json(dense));
+      ExpectNearInTableKinds(by_row, json(dense));
     }
     if (want.contains("grad_per_sample_weights")) {
       std::vector<float> by_id(weight.size(), 0.0f);
@@ -442,7 +442,7 @@ TEST(PlainTables, EqualTheOperator) {
       for (size_t p = 0; p < bags.ids.size(); ++p) {
         by_id[bags.ids[p]] += bags.weights[p] * by_lookup[p];
       }
-      ExpectNear(layer.TableGradient(1), json(by_id));
+      ExpectNearInTableKinds(layer.TableGradient(1), json(by_id));
     }
   }
 }

@@ -22,7 +22,7 @@ constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 constexpr uint64_t kTrain = 12, kTest = 8;
 
 // Sample i looks up row i mod 4 and has the label i mod 2.
-class Samples final : public Dataset {
+class TrainerSamples final : public Dataset {
  public:
   uint64_t train_samples() const override { return kTrain; }
   uint64_t test_samples() const override { return kTest; }
@@ -128,7 +128,7 @@ std::vector<Outcome> RunOn(const Sickness& sickness, uint32_t workers,
   const auto communicators = MakeThreadCommunicators(workers);
   std::vector<Outcome> outcomes(workers);
   const auto work = [&](uint32_t w) {
-    Samples data;
+    TrainerSamples data;
     data.sick_train_ = sickness.train_sample;
     data.sick_test_ = sickness.test_sample;
     data.sick_value_ = sickness.value;

@@ -7,17 +7,17 @@
 namespace rowhouse {
 namespace {
 
-constexpr uint32_t kRows = 300, kColumns = 200;
+constexpr uint32_t kXavierRows = 300, kColumns = 200;
 
 std::vector<float> Normal(uint64_t seed, std::string_view name) {
-  std::vector<float> values(kRows * kColumns);
-  FillXavierNormal(seed, name, kRows, kColumns, values);
+  std::vector<float> values(kXavierRows * kColumns);
+  FillXavierNormal(seed, name, kXavierRows, kColumns, values);
   return values;
 }
 
 std::vector<float> Uniform(uint64_t seed, std::string_view name) {
-  std::vector<float> values(kRows * kColumns);
-  FillXavierUniform(seed, name, kRows, kColumns, values);
+  std::vector<float> values(kXavierRows * kColumns);
+  FillXavierUniform(seed, name, kXavierRows, kColumns, values);
   return values;
 }
 
@@ -30,7 +30,7 @@ double PowerMean(const std::vector<float>& values, int power) {
 // 60,000 values: the standard error of a mean is 1/245 of the deviation, that of a mean square
 // 1/173 of it (normal), so five of each is rare in a lifetime, and the seed is fixed.
 TEST(Xavier, NormalHasItsMoments) {
-  const double variance = 2.0 / (kRows + kColumns);
+  const double variance = 2.0 / (kXavierRows + kColumns);
   const std::vector<float> values = Normal(123, "crossnet.W_kernels.0");
   EXPECT_NEAR(PowerMean(values, 1), 0.0, 5 * std::sqrt(variance) / 245);
   EXPECT_NEAR(PowerMean(values, 2), variance, 5 * variance / 173);
@@ -38,7 +38,7 @@ TEST(Xavier, NormalHasItsMoments) {
 }
 
 TEST(Xavier, UniformFillsItsBounds) {
-  const float bound = std::sqrt(6.0f / (kRows + kColumns));
+  const float bound = std::sqrt(6.0f / (kXavierRows + kColumns));
   const std::vector<float> values = Uniform(123, "proj.3");
   const auto [least, most] = std::ranges::minmax(values);
   EXPECT_GE(least, -bound);

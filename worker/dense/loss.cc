@@ -49,9 +49,9 @@ class WeightedCrossEntropy final : public Loss {
   const std::array<double, 2> weights_;
 };
 
-const bool kMse = Losses().Add<MeanSquaredError>("mse");
-const bool kBce = Losses().Add<CrossEntropy>("bce");
-const bool kWbce = Losses().Add<WeightedCrossEntropy>("wbce");
+REGISTER_MEMBER(Losses().Add<MeanSquaredError>("mse"));
+REGISTER_MEMBER(Losses().Add<CrossEntropy>("bce"));
+REGISTER_MEMBER(Losses().Add<WeightedCrossEntropy>("wbce"));
 
 }  // namespace
 

@@ -13,7 +13,7 @@ constexpr int kTag = 1;
 // Far below the size up to which every transport of Open MPI sends at once (eager), so that
 // neither side waits for the other.
 constexpr size_t kMaxPhaseBytes = 512;
-constexpr std::chrono::milliseconds kPause(1);
+constexpr std::chrono::milliseconds kRollCallPause(1);
 
 }  // namespace
 
@@ -83,7 +83,7 @@ void MpiRollCall::Collect(RollCall* call) {
     } else if (clock.NowMs() >= end) {
       return;
     } else {
-      std::this_thread::sleep_for(kPause);
+      std::this_thread::sleep_for(kRollCallPause);
     }
   }
 }

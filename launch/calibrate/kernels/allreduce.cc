@@ -64,10 +64,10 @@ Status RunRanks(const CommandLine&, const Settings&) {
   return OkStatus();
 }
 
-const bool kCommand = AddBenchCommand({.name = kRanksCommand,
-                                       .note = {"ranks of the calibration", ""},
-                                       .run = &RunRanks,
-                                       .is_hidden = true});
+REGISTER_MEMBER(AddBenchCommand({.name = kRanksCommand,
+                                 .note = {"ranks of the calibration", ""},
+                                 .run = &RunRanks,
+                                 .is_hidden = true}));
 
 class Allreduce final : public MeasuredKernel {
  public:
@@ -126,7 +126,7 @@ class Allreduce final : public MeasuredKernel {
   std::map<std::pair<int, bool>, Samples> samples_;  // by workers, and whether of the grid
 };
 
-const bool kRegistered = MeasuredKernels().Add<Allreduce>("allreduce");
+REGISTER_MEMBER(MeasuredKernels().Add<Allreduce>("allreduce"));
 
 }  // namespace
 }  // namespace rowhouse

@@ -55,7 +55,7 @@ class Bf16 final : public MeasuredKernel {
   std::unordered_map<int, memory> matrices_;
 };
 
-const bool kRegistered = MeasuredKernels().Add<Bf16>("fully_connected_bf16");
+REGISTER_MEMBER(MeasuredKernels().Add<Bf16>("fully_connected_bf16"));
 
 }  // namespace
 }  // namespace rowhouse

@@ -50,7 +50,7 @@ class Data final : public MeasuredKernel {
   Batch batch_;
 };
 
-const bool kRegistered = [] {
+REGISTER_MEMBER([] {
   for (const char* name : {"synthetic", kUniform, "random"}) {
     MeasuredKernels().Add(std::string("data_") + name,
                           [name](const KernelOptions&) -> Result<std::unique_ptr<MeasuredKernel>> {
@@ -58,7 +58,7 @@ const bool kRegistered = [] {
                           });
   }
   return true;
-}();
+}());
 
 }  // namespace
 }  // namespace rowhouse

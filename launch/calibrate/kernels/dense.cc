@@ -191,14 +191,14 @@ bool Add(const std::string& prefix, const char* member) {
       });
 }
 
-const bool kRegistered = [] {
+REGISTER_MEMBER([] {
   MeasuredKernels().Add<FullyConnected>("fully_connected");
   for (const char* name : {"cat", "dcn", "dot"}) Add<InteractionKernel>("interaction_", name);
   for (const char* name : {"adagrad", "adam", "adamw", "momentum", "sgd"}) {
     Add<DenseUpdate>("dense_update_", name);
   }
   return true;
-}();
+}());
 
 }  // namespace
 }  // namespace rowhouse

@@ -189,7 +189,7 @@ class CachedRows final : public MeasuredKernel {
   uint64_t steps_ = 0, step_ = 0;
 };
 
-const bool kRegistered = [] {
+REGISTER_MEMBER([] {
   MeasuredKernels().Add<Exchange>("exchange");
   MeasuredKernels().Add<CachedRows>("cached_rows");
   // Not all names of Optimizers() may be there yet when this file registers.
@@ -202,7 +202,7 @@ const bool kRegistered = [] {
         });
   }
   return true;
-}();
+}());
 
 }  // namespace
 }  // namespace rowhouse

@@ -129,9 +129,8 @@ class RowGradients final : public MeasuredKernel {
   size_t size_ = 0;
 };
 
-const bool kRegistered = MeasuredKernels().Add<Merge>("merge") &&
-                         MeasuredKernels().Add<Lookup>("lookup") &&
-                         MeasuredKernels().Add<RowGradients>("row_gradients");
+REGISTER_MEMBER(MeasuredKernels().Add<Merge>("merge") && MeasuredKernels().Add<Lookup>("lookup") &&
+                MeasuredKernels().Add<RowGradients>("row_gradients"));
 
 }  // namespace
 }  // namespace rowhouse

@@ -54,7 +54,7 @@ class Gather final : public MeasuredKernel {
   size_t row_bytes_ = 0, next_ = 0;
 };
 
-const bool kRegistered = MeasuredKernels().Add<Gather>("gather");
+REGISTER_MEMBER(MeasuredKernels().Add<Gather>("gather"));
 
 }  // namespace
 }  // namespace rowhouse

@@ -125,8 +125,8 @@ class BagsOnShards final : public MeasuredKernel {
   size_t next_ = 0;
 };
 
-const bool kRegistered =
-    MeasuredKernels().Add<Tables>("tables") && MeasuredKernels().Add<BagsOnShards>("bags");
+REGISTER_MEMBER(MeasuredKernels().Add<Tables>("tables") &&
+                MeasuredKernels().Add<BagsOnShards>("bags"));
 
 }  // namespace
 }  // namespace rowhouse

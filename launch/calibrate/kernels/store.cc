@@ -71,7 +71,7 @@ class Store final : public MeasuredKernel {
   uint64_t turn_ = 0;
 };
 
-const bool kRegistered = MeasuredKernels().Add<Store>("store");
+REGISTER_MEMBER(MeasuredKernels().Add<Store>("store"));
 
 }  // namespace
 }  // namespace rowhouse

@@ -85,7 +85,7 @@ void AddKeys(SettingList& list) {
   list.Add(Switch(MEMBER(cluster.encrypt)),
            {.name = "encrypt",
             .help = "Encrypts what workers and shards send each other (CurveZMQ), which takes "
-                    "about four times as long. With PS nodes started by hand both sides need it",
+                    "about three times as long. With PS nodes started by hand both sides need it",
             .verbs = kTrain | kPs | kPlan});
 }
 
@@ -182,8 +182,8 @@ void AddPlan(SettingList& list) {
             .verbs = kTrain | kPlan | kBench});
 }
 
-const bool kAdded =
-    RegisterSettings(Section::kCluster, {AddNodes, AddKeys, AddDeadlines, AddStrategy, AddPlan});
+REGISTER_MEMBER(RegisterSettings(Section::kCluster,
+                                 {AddNodes, AddKeys, AddDeadlines, AddStrategy, AddPlan}));
 
 }  // namespace
 }  // namespace rowhouse

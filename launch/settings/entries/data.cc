@@ -161,8 +161,8 @@ void AddOthers(SettingList& list) {
       kOfRun);
 }
 
-const bool kAdded = RegisterSettings(
-    Section::kData, {AddSource, AddIdsAndOrder, AddSizes, AddRandom, AddSynthetic, AddOthers});
+REGISTER_MEMBER(RegisterSettings(Section::kData, {AddSource, AddIdsAndOrder, AddSizes, AddRandom,
+                                                  AddSynthetic, AddOthers}));
 
 }  // namespace
 }  // namespace rowhouse

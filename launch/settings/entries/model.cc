@@ -188,8 +188,8 @@ void AddMixedTables(SettingList& list) {
            {.name = "md_round_dims", .help = "With md_flag: widths are powers of two"});
 }
 
-const bool kAdded = RegisterSettings(
-    Section::kModel, {AddShape, AddInteraction, AddLoss, AddTables, AddQrTables, AddMixedTables});
+REGISTER_MEMBER(RegisterSettings(Section::kModel, {AddShape, AddInteraction, AddLoss, AddTables,
+                                                   AddQrTables, AddMixedTables}));
 
 }  // namespace
 }  // namespace rowhouse

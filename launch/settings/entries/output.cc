@@ -52,8 +52,8 @@ void AddActs(SettingList& list) {
                     "tables, and those that are not plain, are written whole"});
 }
 
-const bool kOutputAdded = RegisterSettings(Section::kOutput, {AddOutput});
-const bool kActsAdded = RegisterSettings(Section::kCommandLine, {AddActs});
+REGISTER_MEMBER(RegisterSettings(Section::kOutput, {AddOutput}));
+REGISTER_MEMBER(RegisterSettings(Section::kCommandLine, {AddActs}));
 
 }  // namespace
 }  // namespace rowhouse

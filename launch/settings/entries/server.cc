@@ -25,6 +25,10 @@ void AddServer(SettingList& list) {
   list.Add(ListenAddress(), {.name = "listen",
                              .help = "Address at which workers reach this PS node; port 0: any "
                                      "free port"});
+  list.Add(Text(MEMBER(server.read_dirs), "directories, joined by commas"),
+           {.name = "read_dirs",
+            .help = "Directories from which this node may read what a job names, besides its "
+                    "--row_dir: rows that were saved elsewhere (--load), files of initial values"});
   list.Add(
       Whole(MEMBER(server.supervisor_fd), -1),
       {.name = "supervisor_fd", .help = "Internal: a pipe that ends when the supervisor does"});
@@ -34,7 +38,7 @@ void AddServer(SettingList& list) {
            {.name = "listen_fds", .help = "Internal: sockets inherited from the supervisor"});
 }
 
-const bool kAdded = RegisterSettings(Section::kServer, {AddServer});
+REGISTER_MEMBER(RegisterSettings(Section::kServer, {AddServer}));
 
 }  // namespace
 }  // namespace rowhouse

@@ -32,7 +32,8 @@ void AddCaches(SettingList& list) {
             .is_basic = true});
   list.Add(Mebibytes(MEMBER(storage.memory_limit_mb), 0, kMaxMb),
            {.name = "memory_limit_mb",
-            .help = "Memory of a PS node, at most, with all that it holds. Its cache is as large "
+            .help = "Memory of a PS node, at most, with all that it holds and what workers "
+                    "send; docs/internals.md says which floods go beyond. Its cache is as large "
                     "as --cache_mb says, or as the limit leaves beside requests, RocksDB and the "
                     "process; 128 or more; 0: no limit",
             .unit = "MiB",
@@ -96,7 +97,7 @@ void AddWrites(SettingList& list) {
             .verbs = kTrain | kPs | kCkpt | kPlan | kPredict | kEval});
 }
 
-const bool kAdded = RegisterSettings(Section::kStorage, {AddStore, AddCaches, AddWrites});
+REGISTER_MEMBER(RegisterSettings(Section::kStorage, {AddStore, AddCaches, AddWrites}));
 
 }  // namespace
 }  // namespace rowhouse

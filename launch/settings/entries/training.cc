@@ -252,10 +252,10 @@ void AddTimes(SettingList& list) {
                     "otherwise it changes nothing"});
 }
 
-const bool kAdded =
-    RegisterSettings(Section::kTraining,
-                     {AddSamples, AddRate, AddOptimizerOfRows, AddOptimizerOptions,
-                      AddDeclaredOfOptimizers, AddOptimizerOfDensePart, AddComputation, AddTimes});
+REGISTER_MEMBER(RegisterSettings(Section::kTraining,
+                                 {AddSamples, AddRate, AddOptimizerOfRows, AddOptimizerOptions,
+                                  AddDeclaredOfOptimizers, AddOptimizerOfDensePart, AddComputation,
+                                  AddTimes}));
 
 }  // namespace
 }  // namespace rowhouse

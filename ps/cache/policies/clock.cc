@@ -31,7 +31,7 @@ class Clock final : public CachePolicy {
   }
 };
 
-const bool kRegistered = CachePolicies().Add<Clock>("clock");
+REGISTER_MEMBER(CachePolicies().Add<Clock>("clock"));
 
 }  // namespace
 }  // namespace rowhouse

@@ -35,7 +35,7 @@ class DatasetRanks final : public CachePolicy {
   const std::shared_ptr<const RowAccessCounts> access_counts_;
 };
 
-const bool kRegistered = CachePolicies().Add<DatasetRanks>("dataset");
+REGISTER_MEMBER(CachePolicies().Add<DatasetRanks>("dataset"));
 
 }  // namespace
 }  // namespace rowhouse

@@ -41,7 +41,7 @@ class Lfu final : public CachePolicy {
   HalfLife half_life_;
 };
 
-const bool kRegistered = CachePolicies().Add<Lfu>("lfu");
+REGISTER_MEMBER(CachePolicies().Add<Lfu>("lfu"));
 
 }  // namespace
 }  // namespace rowhouse

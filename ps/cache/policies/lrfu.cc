@@ -105,7 +105,7 @@ class Lrfu final : public CachePolicy {
   std::array<int64_t, 20 * kPerOctave> increase_;  // log2(1 + 2^(-d / kPerOctave))
 };
 
-const bool kRegistered = CachePolicies().Add<Lrfu>("lrfu");
+REGISTER_MEMBER(CachePolicies().Add<Lrfu>("lrfu"));
 
 }  // namespace
 }  // namespace rowhouse

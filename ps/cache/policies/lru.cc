@@ -43,7 +43,7 @@ class Lru final : public CachePolicy {
   int group_bits_ = 0;
 };
 
-const bool kRegistered = CachePolicies().Add<Lru>("lru");
+REGISTER_MEMBER(CachePolicies().Add<Lru>("lru"));
 
 }  // namespace
 }  // namespace rowhouse

@@ -103,7 +103,7 @@ class WTinyLfu final : public CachePolicy {
   uint64_t group_ = 1;  // uses told apart
 };
 
-const bool kRegistered = CachePolicies().Add<WTinyLfu>("w_tinylfu");
+REGISTER_MEMBER(CachePolicies().Add<WTinyLfu>("w_tinylfu"));
 
 }  // namespace
 }  // namespace rowhouse

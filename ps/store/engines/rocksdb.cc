@@ -9,7 +9,6 @@
 #include <rocksdb/db.h>
 #include <rocksdb/perf_context.h>
 #include <rocksdb/perf_level.h>
-#include <rocksdb/table_properties.h>
 #include <rocksdb/utilities/checkpoint.h>
 #include <rocksdb/write_batch.h>
 
@@ -21,8 +20,8 @@
 #include <optional>
 
 #include "common/durable_file.h"
+#include "ps/store/rocksdb_database.h"
 #include "ps/store/rocksdb_events.h"
-#include "ps/store/rocksdb_files.h"
 #include "ps/store/rocksdb_options.h"
 #include "ps/store/rocksdb_status.h"
 #include "ps/store/row_store.h"
@@ -32,9 +31,6 @@
 namespace rowhouse {
 namespace {
 
-constexpr char kRowsFamily[] = "rows";
-// What older programs added to the number of changes, so that it was never 0.
-constexpr uint64_t kNoChanges = 1;
 // Most keys of one MultiGet: enough to share reads of indexes and filters, few enough that the
 // blocks they pin stay small beside the block cache. And the fewest that are worth a thread.
 constexpr size_t kSliceKeys = 256;
@@ -51,9 +47,9 @@ class RocksDbStore final : public RowStore {
 
   ~RocksDbStore() override {
     // Flushes what is left: an orderly end loses nothing, though only Sync promises that.
-    const bool was_open = db_ != nullptr;
-    CloseDatabase();
-    if (was_open) LogCounters();
+    if (rows_ == nullptr) return;
+    rows_.reset();
+    LogCounters();
   }
 
   Status Get(const StoreSlice& slice, std::span<const RowId> rows, std::span<std::byte> out,
@@ -65,19 +61,18 @@ class RocksDbStore final : public RowStore {
   Status ScanRows(TableId table, RowId first, RowId end, const Visitor& visit) override;
   RowStoreCounters counters() const override;
   Status Settle() override;
-  std::string stamp() const override;
-  Status Verify(const NameOfTable& name_of) override;
+  std::string stamp() const override { return rows_->stamp(); }
+  Status Verify(const NameOfTable& name_of) override { return rows_->Verify(name_of); }
   Result<std::string> Checkpoint(const std::string& directory) override;
   uint64_t bytes_in_memory() const override;
   Status Compact() override;
-  std::vector<RowStoreLevel> levels() const override;
-  Result<std::string> compression() const override;
+  std::vector<RowStoreLevel> levels() const override { return rows_->levels(); }
+  Result<std::string> compression() const override { return rows_->compression(); }
 
  private:
   explicit RocksDbStore(const RowStoreOptions& options)
       : path_(options.path),
         read_only_(options.read_only),
-        creates_(options.creates),
         is_settled_(!options.expected_stamp.empty()),
         environment_(options.environment) {
     if (environment_ == nullptr) {
@@ -85,15 +80,8 @@ class RocksDbStore final : public RowStore {
     }
     slots_.resize(environment_->reads().threads());
   }
-  Status OpenDatabase();
-  void CloseDatabase();
-  // kCorruption if the rows have another stamp.
-  Status CheckStamp(const std::string& expected) const;
   // Files change again.
   void Unsettle();
-  // By name.
-  std::vector<rocksdb::SstFileMetaData> Files() const;
-  uint64_t RowsInMemory() const;
 
   // What one thread needs to read a slice; kept between calls for its memory.
   struct Slots {
@@ -120,16 +108,13 @@ class RocksDbStore final : public RowStore {
 
   const std::string path_;
   const bool read_only_;
-  const bool creates_;
   // No flush or compaction changes the files until the next Put: of a store opened with an expected
   // stamp by an option, later by a pause.
   bool is_settled_;
   bool is_paused_ = false;
   std::shared_ptr<StoreEnvironment> environment_;
   std::shared_ptr<RocksDbEvents> events_ = std::make_shared<RocksDbEvents>();
-  std::unique_ptr<rocksdb::DB> db_;
-  rocksdb::ColumnFamilyHandle* default_ = nullptr;
-  rocksdb::ColumnFamilyHandle* rows_ = nullptr;
+  std::unique_ptr<RowDatabase> rows_;
   std::atomic<uint64_t> rows_read_ = 0;
   std::atomic<uint64_t> rows_written_ = 0;
   std::atomic<uint64_t> bytes_read_ = 0;
@@ -168,79 +153,17 @@ Result<std::unique_ptr<RowStore>> RocksDbStore::Open(const RowStoreOptions& opti
     RETURN_IF_ERROR(Open(looks).status());
   }
   std::unique_ptr<RocksDbStore> store(new RocksDbStore(options));
-  RETURN_IF_ERROR(store->OpenDatabase());
+  RowStoreOptions opened = options;
+  opened.environment = store->environment_;
+  ASSIGN_OR_RETURN(store->rows_, RowDatabase::Open(opened, store->events_));
   if (!options.expected_stamp.empty()) {
-    RETURN_IF_ERROR(store->CheckStamp(options.expected_stamp));
+    RETURN_IF_ERROR(store->rows_->CheckStamp(options.expected_stamp));
   }
   return std::unique_ptr<RowStore>(std::move(store));
 }
 
-Status RocksDbStore::CheckStamp(const std::string& expected) const {
-  const uint64_t changes = db_->GetLatestSequenceNumber();
-  const bool is_of_older_program = expected.size() < stamp().size();
-  const std::string found = is_of_older_program ? fmt::format("{}", changes + kNoChanges) : stamp();
-  if (found != expected) {
-    return CorruptionError(
-        "row directory {}: these are not the rows that were saved there (their stamp is {}, and "
-        "was "
-        "{}): files were lost, or put there from another run or time",
-        path_, found, expected);
-  }
-  // Opening replays a write-ahead log. Rowhouse writes none: these rows would be somebody else's.
-  if (RowsInMemory() > 0) {
-    return CorruptionError(
-        "row directory {}: {} rows are in a log there, which is not this store's", path_,
-        RowsInMemory());
-  }
-  // A truncated MANIFEST may know the number of changes and not the files.
-  if (is_of_older_program && changes > 0 && Files().empty()) {
-    return CorruptionError("row directory {}: {} rows were written there, and none is left", path_,
-                           changes);
-  }
-  return OkStatus();
-}
-
-Status RocksDbStore::OpenDatabase() {
-  rocksdb::DBOptions options = RowDatabaseOptions(*environment_, path_);
-  options.listeners.push_back(events_);
-  options.create_if_missing = creates_;
-  rocksdb::ColumnFamilyOptions family =
-      RowFamilyOptions(*environment_, environment_->NextStoreNumber());
-  family.disable_auto_compactions = is_settled_;
-  const std::vector<rocksdb::ColumnFamilyDescriptor> families = {
-      {rocksdb::kDefaultColumnFamilyName, family}, {kRowsFamily, family}};
-  std::vector<rocksdb::ColumnFamilyHandle*> handles;
-  rocksdb::DB* db = nullptr;
-  const rocksdb::Status opened =
-      read_only_ ? rocksdb::DB::OpenForReadOnly(options, path_, families, &handles, &db)
-                 : rocksdb::DB::Open(options, path_, families, &handles, &db);
-  if (!opened.ok()) return TranslateOpen(opened, path_);
-  db_.reset(db);
-  default_ = handles[0];
-  rows_ = handles[1];
-  return OkStatus();
-}
-
-std::vector<rocksdb::SstFileMetaData> RocksDbStore::Files() const {
-  return RowFilesOf(*db_, rows_);
-}
-
-std::string RocksDbStore::stamp() const { return StampOf(Files()); }
-
-Status RocksDbStore::Verify(const NameOfTable& name_of) {
-  const std::vector<rocksdb::SstFileMetaData> files = Files();
-  RETURN_IF_ERROR(VerifyRowFiles(files, path_, name_of));
-  const bool have_checksums = std::ranges::none_of(
-      files, [](const rocksdb::SstFileMetaData& file) { return ChecksumOf(file).empty(); });
-  return have_checksums ? OkStatus() : Translate(db_->VerifyChecksum(), path_, "verify");
-}
-
 RowStoreCounters RocksDbStore::counters() const {
-  uint64_t table_reader_bytes = 0;
-  if (db_ != nullptr) {
-    db_->GetIntProperty(rows_, rocksdb::DB::Properties::kEstimateTableReadersMem,
-                        &table_reader_bytes);
-  }
+  using Properties = rocksdb::DB::Properties;
   return {.rows_read = rows_read_,
           .rows_written = rows_written_,
           .stalls = stalls_,
@@ -252,9 +175,10 @@ RowStoreCounters RocksDbStore::counters() const {
           .bytes_flushed = events_->bytes_flushed(),
           .bytes_compacted = events_->bytes_compacted(),
           .disk_full = events_->times_disk_full(),
-          .background_jobs = db_ == nullptr ? 0 : BackgroundJobs(*db_, rows_),
+          .background_jobs = rows_ == nullptr ? 0 : BackgroundJobs(rows_->db(), rows_->rows()),
           .memtable_bytes = memtable_bytes_,
-          .table_reader_bytes = table_reader_bytes,
+          .table_reader_bytes =
+              rows_ == nullptr ? 0 : rows_->Property(Properties::kEstimateTableReadersMem),
           .block_cache_bytes = environment_->block_cache_used_bytes() /
                                std::max<size_t>(environment_->options().stores, 1)};
 }
@@ -322,8 +246,8 @@ Status RocksDbStore::GetSorted(const StoreSlice& slice, std::span<const RowId> r
   rocksdb::SetPerfLevel(rocksdb::PerfLevel::kEnableCount);  // Of this thread.
   rocksdb::PerfContext& seen = *rocksdb::get_perf_context();
   const uint64_t bytes_before = seen.block_read_byte, reads_before = seen.block_read_count;
-  db_->MultiGet(options, rows_, order.size(), slots.key_slices.data(), slots.values.data(),
-                slots.statuses.data(), /*sorted_input=*/true);
+  rows_->db().MultiGet(options, rows_->rows(), order.size(), slots.key_slices.data(),
+                       slots.values.data(), slots.statuses.data(), /*sorted_input=*/true);
   file_bytes_read_ += seen.block_read_byte - bytes_before;
   file_reads_ += seen.block_read_count - reads_before;
   Status result;
@@ -361,13 +285,13 @@ Status RocksDbStore::Put(const StoreSlice& slice, std::span<const RowId> rows,
   for (const size_t i : order_) {
     const StoreKey::Encoded key = StoreKey{slice.table, rows[i], slice.first_column}.Encode();
     const char* record = reinterpret_cast<const char*>(records.data()) + i * slice.record_bytes;
-    const rocksdb::Status added = batch_.Put(rows_, rocksdb::Slice(key.data(), StoreKey::kBytes),
-                                             rocksdb::Slice(record, slice.record_bytes));
+    const rocksdb::Status added =
+        batch_.Put(rows_->rows(), rocksdb::Slice(key.data(), StoreKey::kBytes),
+                   rocksdb::Slice(record, slice.record_bytes));
     if (!added.ok()) return Translate(added, path_, "put");
   }
   RETURN_IF_ERROR(WriteOrGiveUp(&batch_));
-  uint64_t in_memory = 0;
-  db_->GetIntProperty(rows_, rocksdb::DB::Properties::kCurSizeAllMemTables, &in_memory);
+  const uint64_t in_memory = rows_->Property(rocksdb::DB::Properties::kCurSizeAllMemTables);
   if (in_memory > memtable_bytes_) memtable_bytes_ = in_memory;
   rows_written_ += rows.size();
   bytes_written_ += records.size();
@@ -387,7 +311,7 @@ Status RocksDbStore::WriteOrGiveUp(rocksdb::WriteBatch* batch) {
     RETURN_IF_ERROR(MakeRoom());
     // Read before the write, so that no change is missed.
     const uint64_t changes = events_->changes();
-    const rocksdb::Status written = db_->Write(options, batch);
+    const rocksdb::Status written = rows_->db().Write(options, batch);
     const auto waited =
         std::chrono::duration_cast<std::chrono::milliseconds>(SteadyClock::now() - start);
     const bool refused = written.IsIncomplete();
@@ -414,8 +338,7 @@ Status RocksDbStore::Written(const rocksdb::Status& status, std::string_view wha
 // for what waits in memory: a vain try would fill the disk each time.
 Status RocksDbStore::MakeRoom() {
   if (!events_->is_disk_full()) return OkStatus();
-  uint64_t waiting = 0;
-  (void)db_->GetIntProperty(rows_, rocksdb::DB::Properties::kCurSizeAllMemTables, &waiting);
+  const uint64_t waiting = rows_->Property(rocksdb::DB::Properties::kCurSizeAllMemTables);
   std::error_code unknown;  // Then only trying tells.
   const std::filesystem::space_info space = std::filesystem::space(path_, unknown);
   constexpr uint64_t kMinRoom = uint64_t{1} << 20;  // for what RocksDB writes beside rows
@@ -431,7 +354,7 @@ Status RocksDbStore::MakeRoom() {
   }
   next_try_ = now + kTryAnyway;
   events_->SetDiskHasRoom();  // What Resume starts may find the disk full again.
-  const rocksdb::Status resumed = db_->Resume();
+  const rocksdb::Status resumed = rows_->db().Resume();
   if (resumed.ok()) {
     next_try_.reset();
     LOG(INFO) << "row directory " << path_ << " has room again, writes go on";
@@ -459,8 +382,8 @@ Status RocksDbStore::Sync() {
                        std::chrono::milliseconds(environment_->options().stall_limit_ms);
   for (;;) {
     const uint64_t changes = events_->changes();
-    RETURN_IF_ERROR(Written(db_->Flush(options, rows_), "sync"));
-    const uint64_t left = RowsInMemory();
+    RETURN_IF_ERROR(Written(rows_->db().Flush(options, rows_->rows()), "sync"));
+    const uint64_t left = rows_->RowsInMemory();
     if (left == 0) return OkStatus();
     RETURN_IF_ERROR(MakeRoom());
     if (std::chrono::steady_clock::now() >= give_up) {
@@ -476,15 +399,15 @@ Status RocksDbStore::Settle() {
   if (read_only_ || is_settled_) return OkStatus();
   RETURN_IF_ERROR(Sync());
   // Waits for compactions that are under way.
-  RETURN_IF_ERROR(Translate(db_->PauseBackgroundWork(), path_, "pause"));
+  RETURN_IF_ERROR(Translate(rows_->db().PauseBackgroundWork(), path_, "pause"));
   is_settled_ = is_paused_ = true;
   return OkStatus();
 }
 
 void RocksDbStore::Unsettle() {
   if (!is_settled_) return;
-  const rocksdb::Status status =
-      is_paused_ ? db_->ContinueBackgroundWork() : db_->EnableAutoCompaction({rows_});
+  const rocksdb::Status status = is_paused_ ? rows_->db().ContinueBackgroundWork()
+                                            : rows_->db().EnableAutoCompaction({rows_->rows()});
   LOG_IF(WARNING, !status.ok()) << Translate(status, path_, "go on with compactions").message();
   is_settled_ = is_paused_ = false;
 }
@@ -493,7 +416,7 @@ void RocksDbStore::Unsettle() {
 Result<std::string> RocksDbStore::Checkpoint(const std::string& directory) {
   RETURN_IF_ERROR(Sync());
   rocksdb::Checkpoint* made = nullptr;
-  RETURN_IF_ERROR(Translate(rocksdb::Checkpoint::Create(db_.get(), &made), path_, "checkpoint"));
+  RETURN_IF_ERROR(Translate(rocksdb::Checkpoint::Create(&rows_->db(), &made), path_, "checkpoint"));
   const std::unique_ptr<rocksdb::Checkpoint> checkpoint(made);
   RETURN_IF_ERROR(Translate(checkpoint->CreateCheckpoint(directory, /*log_size_for_flush=*/0),
                             path_, "checkpoint"));
@@ -505,26 +428,8 @@ Result<std::string> RocksDbStore::Checkpoint(const std::string& directory) {
 }
 
 uint64_t RocksDbStore::bytes_in_memory() const {
-  if (RowsInMemory() == 0) return 0;
-  uint64_t bytes = 0;
-  (void)db_->GetIntProperty(rows_, rocksdb::DB::Properties::kCurSizeAllMemTables, &bytes);
-  return bytes;
-}
-
-uint64_t RocksDbStore::RowsInMemory() const {
-  uint64_t active = 0, waiting = 0;
-  (void)db_->GetIntProperty(rows_, rocksdb::DB::Properties::kNumEntriesActiveMemTable, &active);
-  (void)db_->GetIntProperty(rows_, rocksdb::DB::Properties::kNumEntriesImmMemTables, &waiting);
-  return active + waiting;
-}
-
-void RocksDbStore::CloseDatabase() {
-  if (db_ == nullptr) return;
-  for (auto* family : {rows_, default_}) (void)db_->DestroyColumnFamilyHandle(family);
-  rows_ = default_ = nullptr;
-  const rocksdb::Status closed = db_->Close();
-  LOG_IF(WARNING, !closed.ok()) << Translate(closed, path_, "close").message();
-  db_.reset();
+  if (rows_->RowsInMemory() == 0) return 0;
+  return rows_->Property(rocksdb::DB::Properties::kCurSizeAllMemTables);
 }
 
 Status RocksDbStore::Compact() {
@@ -533,27 +438,7 @@ Status RocksDbStore::Compact() {
   RETURN_IF_ERROR(Sync());
   rocksdb::CompactRangeOptions options;
   options.bottommost_level_compaction = rocksdb::BottommostLevelCompaction::kForceOptimized;
-  return Written(db_->CompactRange(options, rows_, nullptr, nullptr), "compact");
-}
-
-std::vector<RowStoreLevel> RocksDbStore::levels() const {
-  rocksdb::ColumnFamilyMetaData data;
-  db_->GetColumnFamilyMetaData(rows_, &data);
-  std::vector<RowStoreLevel> levels;
-  for (const rocksdb::LevelMetaData& level : data.levels) {
-    if (level.files.empty()) continue;
-    levels.push_back({.level = level.level, .files = level.files.size(), .bytes = level.size});
-  }
-  return levels;
-}
-
-Result<std::string> RocksDbStore::compression() const {
-  rocksdb::TablePropertiesCollection files;
-  RETURN_IF_ERROR(Translate(db_->GetPropertiesOfAllTables(rows_, &files), path_, "properties"));
-  const bool is_any = std::any_of(files.begin(), files.end(), [](const auto& file) {
-    return file.second->compression_name == "ZSTD";
-  });
-  return std::string(is_any ? "zstd" : "none");
+  return Written(rows_->db().CompactRange(options, rows_->rows(), nullptr, nullptr), "compact");
 }
 
 Status RocksDbStore::Scan(const Visitor& visit) { return ScanKeys(std::nullopt, visit); }
@@ -576,7 +461,7 @@ Status RocksDbStore::ScanKeys(const std::optional<KeyRange>& range, const Visito
     end = rocksdb::Slice(range->end.data(), StoreKey::kBytes);
     options.iterate_upper_bound = &end;
   }
-  const std::unique_ptr<rocksdb::Iterator> at(db_->NewIterator(options, rows_));
+  const std::unique_ptr<rocksdb::Iterator> at(rows_->db().NewIterator(options, rows_->rows()));
   std::vector<std::byte> record;
   if (range) {
     at->Seek(rocksdb::Slice(range->begin.data(), StoreKey::kBytes));
@@ -597,7 +482,7 @@ Status RocksDbStore::ScanKeys(const std::optional<KeyRange>& range, const Visito
   return Translate(at->status(), path_, "scan");
 }
 
-const bool kRegistered = RowStores().Add("rocksdb", &RocksDbStore::Open);
+REGISTER_MEMBER(RowStores().Add("rocksdb", &RocksDbStore::Open));
 
 }  // namespace
 }  // namespace rowhouse

@@ -9,7 +9,7 @@ namespace {
 
 constexpr int64_t kMostSize = int64_t{1} << 31;
 
-uint64_t U(int64_t size) { return static_cast<uint64_t>(size); }
+uint64_t AsUnsigned(int64_t size) { return static_cast<uint64_t>(size); }
 
 // The mean, to the nearest id.
 uint64_t BagLength(uint64_t ids, uint64_t bags) {
@@ -18,7 +18,7 @@ uint64_t BagLength(uint64_t ids, uint64_t bags) {
 
 uint64_t Product(const Shape& shape) {
   uint64_t product = 1;
-  for (const int64_t size : shape) product *= U(size);
+  for (const int64_t size : shape) product *= AsUnsigned(size);
   return product;
 }
 
@@ -44,23 +44,23 @@ bool ReadLookup(const Shapes& shapes, GpuLookup* lookup) {
       !HasShape(shapes, 3, 1)) {
     return false;
   }
-  const uint64_t tables = U(shapes[1][0]), bags = U(shapes[3][0]) - 1;
+  const uint64_t tables = AsUnsigned(shapes[1][0]), bags = AsUnsigned(shapes[3][0]) - 1;
   lookup->tables = tables;
-  lookup->dim = U(shapes[0][1]);
-  lookup->rows = U(shapes[0][0]) / tables;
+  lookup->dim = AsUnsigned(shapes[0][1]);
+  lookup->rows = AsUnsigned(shapes[0][0]) / tables;
   lookup->samples = bags / tables;
   if (lookup->rows < 1 || lookup->samples < 1) return false;
-  lookup->bag_length = std::max<uint64_t>(1, U(shapes[2][0]) / bags);
+  lookup->bag_length = std::max<uint64_t>(1, AsUnsigned(shapes[2][0]) / bags);
   return true;
 }
 
 bool ReadBags(const Shapes& shapes, GpuLookup* lookup) {
   if (!HasShape(shapes, 0, 2)) return false;
-  lookup->rows = U(shapes[0][0]);
-  lookup->dim = U(shapes[0][1]);
+  lookup->rows = AsUnsigned(shapes[0][0]);
+  lookup->dim = AsUnsigned(shapes[0][1]);
   if (HasShape(shapes, 1, 2)) {
-    lookup->samples = U(shapes[1][0]);
-    lookup->bag_length = U(shapes[1][1]);
+    lookup->samples = AsUnsigned(shapes[1][0]);
+    lookup->bag_length = AsUnsigned(shapes[1][1]);
     return true;
   }
   // A batch may have no ids of a table.
@@ -68,15 +68,15 @@ bool ReadBags(const Shapes& shapes, GpuLookup* lookup) {
     if (!HasShape(shapes, 1, 1)) return false;
   }
   if (!HasShape(shapes, 2, 1)) return false;
-  lookup->samples = U(shapes[2][0]);
-  lookup->bag_length = BagLength(U(shapes[1][0]), lookup->samples);
+  lookup->samples = AsUnsigned(shapes[2][0]);
+  lookup->bag_length = BagLength(AsUnsigned(shapes[1][0]), lookup->samples);
   return true;
 }
 
 bool ReadSingleIds(const Shapes& shapes, GpuLookup* lookup) {
   if (!HasShape(shapes, 0, 2) || !HasFlatOrDeep(shapes, 1, 1)) return false;
-  lookup->rows = U(shapes[0][0]);
-  lookup->dim = U(shapes[0][1]);
+  lookup->rows = AsUnsigned(shapes[0][0]);
+  lookup->dim = AsUnsigned(shapes[0][1]);
   lookup->samples = Product(shapes[1]);
   lookup->bag_length = 1;
   return true;
@@ -85,7 +85,7 @@ bool ReadSingleIds(const Shapes& shapes, GpuLookup* lookup) {
 bool ReadBagGradients(const Shapes& shapes, GpuLookup* lookup) {
   const bool has_ids = shapes.size() > 1 && shapes[1] != Shape{0};
   if (!HasFlatOrDeep(shapes, 0, 2) || (has_ids && !HasFlatOrDeep(shapes, 1, 1))) return false;
-  lookup->dim = U(shapes[0].back());
+  lookup->dim = AsUnsigned(shapes[0].back());
   lookup->samples = Product(shapes[0]) / lookup->dim;
   lookup->bag_length = BagLength(has_ids ? Product(shapes[1]) : 0, lookup->samples);
   return true;

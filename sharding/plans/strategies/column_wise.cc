@@ -35,7 +35,7 @@ class ColumnWise final : public ShardingStrategy {
   }
 };
 
-const bool kRegistered = AddShardingStrategy<ColumnWise>("column_wise");
+REGISTER_MEMBER(AddShardingStrategy<ColumnWise>("column_wise"));
 
 }  // namespace
 }  // namespace rowhouse

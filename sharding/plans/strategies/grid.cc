@@ -55,7 +55,7 @@ class Grid final : public ShardingStrategy {
   }
 };
 
-const bool kRegistered = AddShardingStrategy<Grid>("grid");
+REGISTER_MEMBER(AddShardingStrategy<Grid>("grid"));
 
 }  // namespace
 }  // namespace rowhouse

@@ -18,7 +18,7 @@ class LookupGreedy final : public ShardingStrategy {
   }
 };
 
-const bool kRegistered = AddShardingStrategy<LookupGreedy>("lookup_greedy");
+REGISTER_MEMBER(AddShardingStrategy<LookupGreedy>("lookup_greedy"));
 
 }  // namespace
 }  // namespace rowhouse

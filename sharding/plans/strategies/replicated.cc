@@ -17,7 +17,7 @@ class Replicated final : public ShardingStrategy {
   }
 };
 
-const bool kRegistered = AddShardingStrategy<Replicated>("replicated");
+REGISTER_MEMBER(AddShardingStrategy<Replicated>("replicated"));
 
 }  // namespace
 }  // namespace rowhouse

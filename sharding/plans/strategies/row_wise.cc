@@ -36,7 +36,7 @@ class RowWise final : public ShardingStrategy {
   }
 };
 
-const bool kRegistered = AddShardingStrategy<RowWise>("row_wise");
+REGISTER_MEMBER(AddShardingStrategy<RowWise>("row_wise"));
 
 }  // namespace
 }  // namespace rowhouse

@@ -29,7 +29,7 @@ class RowWiseHashed final : public ShardingStrategy {
   }
 };
 
-const bool kRegistered = AddShardingStrategy<RowWiseHashed>("row_wise_hashed");
+REGISTER_MEMBER(AddShardingStrategy<RowWiseHashed>("row_wise_hashed"));
 
 }  // namespace
 }  // namespace rowhouse

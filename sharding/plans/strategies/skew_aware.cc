@@ -166,7 +166,7 @@ class SkewAware final : public ShardingStrategy {
   }
 };
 
-const bool kRegistered = AddShardingStrategy<SkewAware>("skew_aware");
+REGISTER_MEMBER(AddShardingStrategy<SkewAware>("skew_aware"));
 
 }  // namespace
 }  // namespace rowhouse

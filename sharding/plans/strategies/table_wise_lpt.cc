@@ -24,7 +24,7 @@ class TableWiseLpt final : public ShardingStrategy {
   }
 };
 
-const bool kRegistered = AddShardingStrategy<TableWiseLpt>("table_wise_lpt");
+REGISTER_MEMBER(AddShardingStrategy<TableWiseLpt>("table_wise_lpt"));
 
 }  // namespace
 }  // namespace rowhouse

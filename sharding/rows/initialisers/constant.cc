@@ -37,7 +37,7 @@ class ConstantInitialiser final : public Initialiser {
   const float value_;
 };
 
-const bool kRegistered = AddInitialiser("constant", {"initial_value"}, &ConstantInitialiser::Make);
+REGISTER_MEMBER(AddInitialiser("constant", {"initial_value"}, &ConstantInitialiser::Make));
 
 }  // namespace
 }  // namespace rowhouse

@@ -77,7 +77,7 @@ class CounterInitialiser final : public Initialiser {
   const float scale_;
 };
 
-const bool kRegistered = AddInitialiser<CounterInitialiser>("counter", {"initial_scale"});
+REGISTER_MEMBER(AddInitialiser<CounterInitialiser>("counter", {"initial_scale"}));
 
 }  // namespace
 }  // namespace rowhouse

@@ -77,7 +77,7 @@ Status DlrmInitialiser::Fill(std::span<const RowId> rows, std::span<float> out) 
   return OkStatus();
 }
 
-const bool kRegistered = AddInitialiser("dlrm", {}, &DlrmInitialiser::Make);
+REGISTER_MEMBER(AddInitialiser("dlrm", {}, &DlrmInitialiser::Make));
 
 }  // namespace
 }  // namespace rowhouse

@@ -35,7 +35,7 @@ class Adagrad final : public Optimizer {
   const OptimizerOptions options_;
 };
 
-const bool kRegistered = AddOptimizer<Adagrad>("adagrad");
+REGISTER_MEMBER(AddOptimizer<Adagrad>("adagrad"));
 
 }  // namespace
 }  // namespace rowhouse

@@ -42,7 +42,7 @@ class Adam final : public Optimizer {
   const OptimizerOptions options_;
 };
 
-const bool kRegistered = AddOptimizer<Adam>("adam");
+REGISTER_MEMBER(AddOptimizer<Adam>("adam"));
 
 }  // namespace
 }  // namespace rowhouse

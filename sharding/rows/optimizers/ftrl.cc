@@ -45,7 +45,7 @@ class Ftrl final : public Optimizer {
   const OptimizerOptions options_;
 };
 
-const bool kRegistered = AddOptimizer<Ftrl>("ftrl");
+REGISTER_MEMBER(AddOptimizer<Ftrl>("ftrl"));
 
 }  // namespace
 }  // namespace rowhouse

@@ -36,7 +36,7 @@ class LazyAdam final : public Optimizer {
   const OptimizerOptions options_;
 };
 
-const bool kRegistered = AddOptimizer<LazyAdam>("lazy_adam");
+REGISTER_MEMBER(AddOptimizer<LazyAdam>("lazy_adam"));
 
 }  // namespace
 }  // namespace rowhouse

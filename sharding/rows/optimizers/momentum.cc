@@ -32,7 +32,7 @@ class Momentum final : public Optimizer {
   const OptimizerOptions options_;
 };
 
-const bool kRegistered = AddOptimizer<Momentum>("momentum");
+REGISTER_MEMBER(AddOptimizer<Momentum>("momentum"));
 
 }  // namespace
 }  // namespace rowhouse

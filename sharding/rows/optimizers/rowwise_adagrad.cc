@@ -39,7 +39,7 @@ class RowwiseAdagrad final : public Optimizer {
   const OptimizerOptions options_;
 };
 
-const bool kRegistered = AddOptimizer<RowwiseAdagrad>("rowwise_adagrad");
+REGISTER_MEMBER(AddOptimizer<RowwiseAdagrad>("rowwise_adagrad"));
 
 }  // namespace
 }  // namespace rowhouse

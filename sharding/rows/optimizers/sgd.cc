@@ -26,7 +26,7 @@ class Sgd final : public Optimizer {
   const OptimizerOptions options_;
 };
 
-const bool kRegistered = AddOptimizer<Sgd>("sgd");
+REGISTER_MEMBER(AddOptimizer<Sgd>("sgd"));
 
 }  // namespace
 }  // namespace rowhouse

@@ -38,14 +38,14 @@ class Block final : public TableKind {
 };
 
 // Rows of full width save nothing: where the default has them, a quarter of the width.
-std::vector<KindOptions> SizesToAsk(uint32_t dim, const KindOptions& of_model) {
+std::vector<KindOptions> BlockSizes(uint32_t dim, const KindOptions& of_model) {
   const auto given = of_model.find("block_dim");
   const uint32_t width = dim > kDefaultWidth ? kDefaultWidth : std::max(1u, dim / 4);
   return {{{"block_dim", given != of_model.end() ? given->second : fmt::format("{}", width)}}};
 }
 
-const bool kRegistered =
-    AddTableKind("block", {.options = {"block_dim"}, .sizes_to_ask = &SizesToAsk}, &Block::Make);
+REGISTER_MEMBER(AddTableKind("block", {.options = {"block_dim"}, .sizes_to_ask = &BlockSizes},
+                             &Block::Make));
 
 }  // namespace
 }  // namespace rowhouse

@@ -67,8 +67,8 @@ class Compositional final : public TableKind {
   std::vector<uint64_t> divisors_;  // base^part
 };
 
-const bool kRegistered = AddTableKind(
-    "compositional", {.options = {"parts", "operation", "pool_first"}}, &Compositional::Make);
+REGISTER_MEMBER(AddTableKind("compositional", {.options = {"parts", "operation", "pool_first"}},
+                             &Compositional::Make));
 
 }  // namespace
 }  // namespace rowhouse

@@ -37,7 +37,7 @@ struct GroupedOptions {
   bool operator==(const GroupedOptions&) const = default;
 };
 
-Result<GroupedOptions> ReadOptions(const LogicalTable& table) {
+Result<GroupedOptions> ReadGroupedOptions(const LogicalTable& table) {
   KindOptionReader options(table);
   GroupedOptions grouped;
   grouped.groups = options.Whole("groups", 0, 1, kMaxGroups);
@@ -60,7 +60,7 @@ class Grouped final : public TableKind {
  public:
   static Result<std::unique_ptr<TableKind>> Make(const KindContext& context) {
     const LogicalTable& table = context.table;
-    ASSIGN_OR_RETURN(const GroupedOptions options, ReadOptions(table));
+    ASSIGN_OR_RETURN(const GroupedOptions options, ReadGroupedOptions(table));
     ASSIGN_OR_RETURN(const Together together, FindTogether(context, options));
     RETURN_IF_ERROR(CheckGroups(table, options, together));
     const Result<LoadBalanceManager> manager =
@@ -116,7 +116,7 @@ class Grouped final : public TableKind {
     Together together;
     for (const LogicalTable& other : context.model) {
       if (other.kind != "grouped") continue;
-      ASSIGN_OR_RETURN(const GroupedOptions options, ReadOptions(other));
+      ASSIGN_OR_RETURN(const GroupedOptions options, ReadGroupedOptions(other));
       if (options.share != mine.share) continue;
       if (options != mine || other.dim != context.table.dim) {
         return UsageError(
@@ -207,8 +207,9 @@ class Grouped final : public TableKind {
   std::vector<Piece> pieces_;     // one a group that the table has ids in
 };
 
-const bool kRegistered = AddTableKind(
-    "grouped", {.options = {"groups", "mode", "method", "share", "capacities"}}, &Grouped::Make);
+REGISTER_MEMBER(AddTableKind("grouped",
+                             {.options = {"groups", "mode", "method", "share", "capacities"}},
+                             &Grouped::Make));
 
 }  // namespace
 }  // namespace rowhouse

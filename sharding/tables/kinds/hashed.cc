@@ -59,10 +59,10 @@ class Hashed final : public TableKind {
   std::vector<uint64_t> seeds_;
 };
 
-const bool kRegistered = AddTableKind(
-    "hashed",
-    {.options = {"buckets", "hash_seed", "hashes", "operation", "share"}, .rows_option = "buckets"},
-    &Hashed::Make);
+REGISTER_MEMBER(AddTableKind("hashed",
+                             {.options = {"buckets", "hash_seed", "hashes", "operation", "share"},
+                              .rows_option = "buckets"},
+                             &Hashed::Make));
 
 }  // namespace
 }  // namespace rowhouse

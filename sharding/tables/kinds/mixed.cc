@@ -29,7 +29,7 @@ struct MixedOptions {
   }
 };
 
-Result<MixedOptions> ReadOptions(const LogicalTable& table) {
+Result<MixedOptions> ReadMixedOptions(const LogicalTable& table) {
   KindOptionReader options(table);
   MixedOptions mixed;
   mixed.temperature = options.Real("temperature", 0.3, 0.0, 10.0);
@@ -45,7 +45,7 @@ class Mixed final : public TableKind {
  public:
   static Result<std::unique_ptr<TableKind>> Make(const KindContext& context) {
     const LogicalTable& table = context.table;
-    ASSIGN_OR_RETURN(const MixedOptions mine, ReadOptions(table));
+    ASSIGN_OR_RETURN(const MixedOptions mine, ReadMixedOptions(table));
     uint32_t width = mine.row_dim;
     if (width == 0) {
       ASSIGN_OR_RETURN(width, DimByRule(context, mine));
@@ -72,7 +72,7 @@ class Mixed final : public TableKind {
     size_t place = 0;
     for (const LogicalTable& other : context.model) {
       if (other.kind != "mixed") continue;
-      ASSIGN_OR_RETURN(const MixedOptions options, ReadOptions(other));
+      ASSIGN_OR_RETURN(const MixedOptions options, ReadMixedOptions(other));
       if (!options.SharesRuleWith(mine) || other.dim != context.table.dim) {
         return UsageError(
             "tables \"{}\" and \"{}\": all mixed tables of a model share dim, temperature, "
@@ -98,17 +98,17 @@ class Mixed final : public TableKind {
   KindLayout layout_;
 };
 
-std::vector<KindOptions> SizesToAsk(uint32_t dim, const KindOptions& of_model) {
+std::vector<KindOptions> MixedSizes(uint32_t dim, const KindOptions& of_model) {
   const auto given = of_model.find("row_dim");
   return {{{"row_dim",
             given != of_model.end() ? given->second : fmt::format("{}", std::max(1u, dim / 4))}}};
 }
 
-const bool kRegistered =
-    AddTableKind("mixed",
-                 {.options = {"temperature", "round_dims", "full_dim_rows", "lookups", "row_dim"},
-                  .sizes_to_ask = &SizesToAsk},
-                 &Mixed::Make);
+REGISTER_MEMBER(AddTableKind("mixed",
+                             {.options = {"temperature", "round_dims", "full_dim_rows", "lookups",
+                                          "row_dim"},
+                              .sizes_to_ask = &MixedSizes},
+                             &Mixed::Make));
 
 }  // namespace
 }  // namespace rowhouse

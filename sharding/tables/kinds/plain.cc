@@ -31,7 +31,7 @@ class Plain final : public TableKind {
   KindLayout layout_;
 };
 
-const bool kRegistered = AddTableKind("plain", {.options = {"share"}}, &Plain::Make);
+REGISTER_MEMBER(AddTableKind("plain", {.options = {"share"}}, &Plain::Make));
 
 }  // namespace
 }  // namespace rowhouse

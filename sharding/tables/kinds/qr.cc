@@ -64,7 +64,7 @@ class QuotientRemainder final : public TableKind {
   uint64_t collisions_ = 1;
 };
 
-std::vector<KindOptions> SizesToAsk(uint32_t /*dim*/, const KindOptions& of_model) {
+std::vector<KindOptions> QrSizes(uint32_t /*dim*/, const KindOptions& of_model) {
   const auto given = of_model.find("collisions");
   const std::string first = given != of_model.end() ? given->second : "4";
   std::vector<KindOptions> asked = {{{"collisions", first}}};
@@ -72,12 +72,11 @@ std::vector<KindOptions> SizesToAsk(uint32_t /*dim*/, const KindOptions& of_mode
   return asked;
 }
 
-const bool kRegistered =
-    AddTableKind("qr",
-                 {.options = {"collisions", "operation", "pool_first", "remainder"},
-                  .outside_digest = {"remainder"},
-                  .sizes_to_ask = &SizesToAsk},
-                 &QuotientRemainder::Make);
+REGISTER_MEMBER(AddTableKind("qr",
+                             {.options = {"collisions", "operation", "pool_first", "remainder"},
+                              .outside_digest = {"remainder"},
+                              .sizes_to_ask = &QrSizes},
+                             &QuotientRemainder::Make));
 
 }  // namespace
 }  // namespace rowhouse

@@ -88,6 +88,22 @@ TEST(Calibrate, EndsWhenItIsToldAndKeepsWhatItMeasured) {
   EXPECT_THAT(parts, testing::ElementsAre(0, 0.5));
 }
 
+TEST(Calibrate, TellsWhatItHasAfterEachKernelOfEachPass) {
+  std::vector<size_t> kernels;
+  const auto keep = [&](const Machine& so_far) {
+    kernels.push_back(so_far.kernels.size());
+    EXPECT_FALSE(so_far.host.empty());
+    return kernels.size() < 3 ? OkStatus() : MakeStatus(StatusCode::kInternal, "disk is full");
+  };
+  const Status status = Calibrate({.passes = 2,
+                                   .point_ms = 0,
+                                   .only = {"dense_update_sgd", "row_gradients"},
+                                   .on_measured = keep})
+                            .status();
+  EXPECT_EQ(status.message(), "disk is full");
+  EXPECT_THAT(kernels, testing::ElementsAre(1, 2, 2));
+}
+
 // A row takes 1 ns up to 4 MiB, and 100 ns beyond.
 TEST(CacheKnee, IsTheLastSizeThatIsFast) {
   const double mib = 1 << 20;

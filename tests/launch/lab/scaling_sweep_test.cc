@@ -13,7 +13,7 @@ namespace {
 
 using testing::HasSubstr;
 
-LabRun RunOf(const std::string& plan) {
+LabRun RunOfScalingSweep(const std::string& plan) {
   LabRun run;
   const Status read = ReadYamlText(
       "model: {arch_mlp_bot: 13-32, arch_mlp_top: 16-1, arch_sparse_feature_size: 32}\n"
@@ -32,11 +32,11 @@ LabRun RunOf(const std::string& plan) {
 }
 
 Result<std::vector<ScalingPoint>> Sweep(const std::string& plan) {
-  return SweepScaling(RunOf(plan), {.ps = {1, 4},
-                                    .workers = {1, 8},
-                                    .networks_gbits = {25},
-                                    .samples_per_worker = 512,
-                                    .simulator = {.steps = 5, .jitter = 0}});
+  return SweepScaling(RunOfScalingSweep(plan), {.ps = {1, 4},
+                                                .workers = {1, 8},
+                                                .networks_gbits = {25},
+                                                .samples_per_worker = 512,
+                                                .simulator = {.steps = 5, .jitter = 0}});
 }
 
 TEST(SweepScaling, HasAPointForEachClusterWeakAndStrong) {
@@ -69,7 +69,7 @@ TEST(SweepScaling, APlanOfOneNumberOfNodesIsRefused) {
 }
 
 TEST(SweepScaling, OtherStepsThanTheTracesTakeHitRatesFromItsIds) {
-  LabRun run = RunOf("");
+  LabRun run = RunOfScalingSweep("");
   run.settings.storage.store = run.workload.storage.store = "rocksdb";
   run.workload.storage.cache_bytes = 8 << 20;
   const ScalingOptions options{.ps = {1},

@@ -13,7 +13,7 @@ namespace {
 
 using testing::HasSubstr;
 
-CommandLine PlanLine(std::vector<const char*> flags) {
+CommandLine WhatIfPlanLine(std::vector<const char*> flags) {
   std::vector<const char*> argv = {"rowhouse",
                                    "plan",
                                    "--arch_embedding_size=5000-300",
@@ -35,7 +35,7 @@ std::vector<WhatIfAxis> AxesOf(const std::string& text) {
   return axes.value();
 }
 
-std::string ErrorOf(const std::string& text) {
+std::string WhatIfErrorOf(const std::string& text) {
   const auto axes = WhatIfAxesOf(text, Settings());
   EXPECT_EQ(axes.status().code(), StatusCode::kUsage);
   return axes.status().message();
@@ -48,22 +48,22 @@ TEST(WhatIf, AxesAreReadAndBounded) {
   EXPECT_THAT(axes[1].values, testing::ElementsAre("64", "256"));
   EXPECT_EQ(AxesOf("-").size(), 3u) << "the default";
   EXPECT_EQ(AxesOf("-")[0].values, AxesOf("strategy=all")[0].values);
-  EXPECT_THAT(ErrorOf("cache_mb"), HasSubstr("expected NAME=VALUE"));
-  EXPECT_THAT(ErrorOf("=1"), HasSubstr("expected NAME=VALUE"));
-  EXPECT_THAT(ErrorOf("cache_bm=1"), HasSubstr("did you mean cache_mb?"));
-  EXPECT_THAT(ErrorOf("kindd=qr"), HasSubstr("did you mean kind?"));
-  EXPECT_THAT(ErrorOf("ps=1 ps=2"), HasSubstr("ps is named twice"));
-  EXPECT_THAT(ErrorOf("ps=1,,2"), HasSubstr("a value is empty"));
+  EXPECT_THAT(WhatIfErrorOf("cache_mb"), HasSubstr("expected NAME=VALUE"));
+  EXPECT_THAT(WhatIfErrorOf("=1"), HasSubstr("expected NAME=VALUE"));
+  EXPECT_THAT(WhatIfErrorOf("cache_bm=1"), HasSubstr("did you mean cache_mb?"));
+  EXPECT_THAT(WhatIfErrorOf("kindd=qr"), HasSubstr("did you mean kind?"));
+  EXPECT_THAT(WhatIfErrorOf("ps=1 ps=2"), HasSubstr("ps is named twice"));
+  EXPECT_THAT(WhatIfErrorOf("ps=1,,2"), HasSubstr("a value is empty"));
   std::string many = "ps=1";
   for (int i = 2; i < 40; ++i) many += fmt::format(",{}", i);
   std::string shards = "shards=1";
   for (int i = 2; i < 40; ++i) shards += fmt::format(",{}", i);
-  EXPECT_THAT(ErrorOf(many + " " + shards), HasSubstr("1521 combinations"));
+  EXPECT_THAT(WhatIfErrorOf(many + " " + shards), HasSubstr("1521 combinations"));
 }
 
 TEST(WhatIf, PredictsEveryCombinationTheFastestFirst) {
-  const auto asked = AskWhatIf(PlanLine({}), AxesOf("strategy=row_wise,fair ps=1,2 "
-                                                    "mini_batch_size=64,128"));
+  const auto asked = AskWhatIf(WhatIfPlanLine({}), AxesOf("strategy=row_wise,fair ps=1,2 "
+                                                          "mini_batch_size=64,128"));
   ASSERT_OK(asked);
   const WhatIf& what_if = asked.value();
   ASSERT_EQ(what_if.rows.size(), 8u);
@@ -85,9 +85,10 @@ TEST(WhatIf, PredictsEveryCombinationTheFastestFirst) {
 }
 
 TEST(WhatIf, WhatCannotBeIsSaid) {
-  const auto asked = AskWhatIf(PlanLine({"--optimizer=rowwise_adagrad",
-                                         "--arch_sparse_feature_size=32", "--arch_mlp_bot=4-32"}),
-                               AxesOf("strategy=row_wise,column_wise,auto ps=2"));
+  const auto asked =
+      AskWhatIf(WhatIfPlanLine({"--optimizer=rowwise_adagrad", "--arch_sparse_feature_size=32",
+                                "--arch_mlp_bot=4-32"}),
+                AxesOf("strategy=row_wise,column_wise,auto ps=2"));
   ASSERT_OK(asked);
   ASSERT_EQ(asked.value().rows.size(), 3u);
   EXPECT_EQ(asked.value().rows[1].refusal, "");
@@ -99,42 +100,44 @@ TEST(WhatIf, WhatCannotBeIsSaid) {
 }
 
 TEST(WhatIf, OneValueThatCanBeMakesNoDifference) {
-  const auto asked = AskWhatIf(PlanLine({"--optimizer=rowwise_adagrad",
-                                         "--arch_sparse_feature_size=32", "--arch_mlp_bot=4-32"}),
-                               AxesOf("strategy=row_wise,column_wise cache_mb=64,128 ps=2"));
+  const auto asked =
+      AskWhatIf(WhatIfPlanLine({"--optimizer=rowwise_adagrad", "--arch_sparse_feature_size=32",
+                                "--arch_mlp_bot=4-32"}),
+                AxesOf("strategy=row_wise,column_wise cache_mb=64,128 ps=2"));
   ASSERT_OK(asked);
   EXPECT_THAT(WhatIfText(asked.value()), HasSubstr("\n  strategy=column_wise, cache_mb=64/128\n"));
   for (const WhatIfEffect& effect : asked.value().effects) EXPECT_NE(effect.axis, "strategy");
 }
 
 TEST(WhatIf, AnUnknownValueIsAMistakeOfAll) {
-  EXPECT_THAT(ErrorOf("strategy=foo"), HasSubstr("--what_if: strategy=foo: unknown strategy"));
-  EXPECT_THAT(ErrorOf("strategy=row_wisely"), HasSubstr("Did you mean \"row_wise\"?"));
-  EXPECT_THAT(AskWhatIf(PlanLine({}), AxesOf("ps=none")).status().message(),
+  EXPECT_THAT(WhatIfErrorOf("strategy=foo"),
+              HasSubstr("--what_if: strategy=foo: unknown strategy"));
+  EXPECT_THAT(WhatIfErrorOf("strategy=row_wisely"), HasSubstr("Did you mean \"row_wise\"?"));
+  EXPECT_THAT(AskWhatIf(WhatIfPlanLine({}), AxesOf("ps=none")).status().message(),
               HasSubstr("--ps=none (--what_if)"));
-  EXPECT_THAT(AskWhatIf(PlanLine({}), AxesOf("network_gbits=10,nan")).status().message(),
+  EXPECT_THAT(AskWhatIf(WhatIfPlanLine({}), AxesOf("network_gbits=10,nan")).status().message(),
               HasSubstr("--network_gbits=nan: expected 0, or a number from 0.001"));
-  EXPECT_EQ(AskWhatIf(PlanLine({}), AxesOf("kind=plain,none")).status().exit_code(), 2);
+  EXPECT_EQ(AskWhatIf(WhatIfPlanLine({}), AxesOf("kind=plain,none")).status().exit_code(), 2);
 }
 
 TEST(WhatIf, WhatIsTheSameForAllCombinationsIsNoAxis) {
   for (const char* const flag : {"trace", "calibration", "config", "json", "html", "out", "reports",
                                  "svg", "what_if", "strategies", "simulate", "max_samples"}) {
     EXPECT_THAT(
-        ErrorOf(fmt::format("{}=1", flag)),
+        WhatIfErrorOf(fmt::format("{}=1", flag)),
         HasSubstr(fmt::format("{0} is the same for all combinations; give it as --{0}", flag)));
   }
 }
 
 TEST(WhatIf, NothingThatCanBeIsAMistake) {
-  const auto asked = AskWhatIf(PlanLine({}), AxesOf("strategy=replicated+bags"));
+  const auto asked = AskWhatIf(WhatIfPlanLine({}), AxesOf("strategy=replicated+bags"));
   EXPECT_EQ(asked.status().exit_code(), 2);
   EXPECT_THAT(asked.status().message(), HasSubstr("none of 1 combination can be: "));
 }
 
 TEST(WhatIf, ThePlanOfTheRunKeepsToTheLimitsOfANode) {
   const auto asked =
-      AskWhatIf(PlanLine({"--ps=2", "--arch_embedding_size=1000000-300", "--store=memory"}),
+      AskWhatIf(WhatIfPlanLine({"--ps=2", "--arch_embedding_size=1000000-300", "--store=memory"}),
                 AxesOf("ps_memory_mb=1,100000"));
   ASSERT_OK(asked);
   EXPECT_EQ(asked.value().rows[0].values[0], "100000");
@@ -143,10 +146,10 @@ TEST(WhatIf, ThePlanOfTheRunKeepsToTheLimitsOfANode) {
 }
 
 TEST(WhatIf, ThePlannersPlanIsForTheClusterThatIsAskedAbout) {
-  const auto by_plan = AskWhatIf(PlanLine({"--plan=auto", "--ps=2", "--workers=4", "--hosts=2"}),
-                                 AxesOf("shards=1"));
-  const auto by_strategy =
-      AskWhatIf(PlanLine({"--ps=2", "--workers=4", "--hosts=2"}), AxesOf("strategy=auto shards=1"));
+  const auto by_plan = AskWhatIf(
+      WhatIfPlanLine({"--plan=auto", "--ps=2", "--workers=4", "--hosts=2"}), AxesOf("shards=1"));
+  const auto by_strategy = AskWhatIf(WhatIfPlanLine({"--ps=2", "--workers=4", "--hosts=2"}),
+                                     AxesOf("strategy=auto shards=1"));
   ASSERT_OK(by_plan);
   ASSERT_OK(by_strategy);
   EXPECT_DOUBLE_EQ(by_plan.value().rows[0].cost.ms, by_strategy.value().rows[0].cost.ms);
@@ -157,7 +160,7 @@ TEST(WhatIf, ATraceIsReadAnewForOtherTables) {
   std::ofstream(dir / "t") << "t0 7\nt1 8\nt0 4000\nt1 299\n";
   const std::string trace = "--trace=" + dir / "t";
   for (const char* const axes : {"qr_flag=false,true", "kind=qr qr_threshold=100,1000000"}) {
-    const auto asked = AskWhatIf(PlanLine({trace.c_str()}), AxesOf(axes));
+    const auto asked = AskWhatIf(WhatIfPlanLine({trace.c_str()}), AxesOf(axes));
     ASSERT_OK(asked);
     std::set<size_t> tables;
     for (const WhatIfRow& row : asked.value().rows) {
@@ -172,18 +175,19 @@ TEST(WhatIf, ATraceThatLacksTablesSaysSo) {
   const TempDir dir;
   std::ofstream(dir / "t") << "t0 7\nt0 4000\n";
   const std::string trace = "--trace=" + dir / "t";
-  const auto asked = AskWhatIf(PlanLine({trace.c_str()}), AxesOf("ps=1"));
+  const auto asked = AskWhatIf(WhatIfPlanLine({trace.c_str()}), AxesOf("ps=1"));
   ASSERT_OK(asked);
   EXPECT_THAT(asked.value().ids, HasSubstr("ids as traced; no lookups of table t1; the trace has 2 "
                                            "samples, fewer than a step"));
-  EXPECT_THAT(
-      AskWhatIf(PlanLine({trace.c_str(), "--max_samples=0"}), AxesOf("ps=1")).status().message(),
-      HasSubstr("--max_samples=0: expected"));
+  EXPECT_THAT(AskWhatIf(WhatIfPlanLine({trace.c_str(), "--max_samples=0"}), AxesOf("ps=1"))
+                  .status()
+                  .message(),
+              HasSubstr("--max_samples=0: expected"));
 }
 
 TEST(WhatIf, AsConfiguredIsWhatTheSettingsMean) {
   const auto asked =
-      AskWhatIf(PlanLine({"--cache_mb=1024"}), AxesOf("cache_mb=64,1GB workers=1,2"));
+      AskWhatIf(WhatIfPlanLine({"--cache_mb=1024"}), AxesOf("cache_mb=64,1GB workers=1,2"));
   ASSERT_OK(asked);
   for (const WhatIfRow& row : asked.value().rows) {
     EXPECT_EQ(row.is_as_configured, row.values == std::vector<std::string>({"1GB", "1"}));
@@ -191,7 +195,7 @@ TEST(WhatIf, AsConfiguredIsWhatTheSettingsMean) {
 }
 
 TEST(WhatIf, KindsAreThoseOfLargePlainTables) {
-  const auto asked = AskWhatIf(PlanLine({}), AxesOf("kind=plain,qr"));
+  const auto asked = AskWhatIf(WhatIfPlanLine({}), AxesOf("kind=plain,qr"));
   ASSERT_OK(asked);
   ASSERT_EQ(asked.value().rows.size(), 2u);
   for (const WhatIfRow& row : asked.value().rows) {
@@ -201,7 +205,7 @@ TEST(WhatIf, KindsAreThoseOfLargePlainTables) {
 }
 
 TEST(WhatIf, KindsWithRowsOrColumnsToChooseTakeAQuarter) {
-  const auto asked = AskWhatIf(PlanLine({}), AxesOf("kind=hashed,block"));
+  const auto asked = AskWhatIf(WhatIfPlanLine({}), AxesOf("kind=hashed,block"));
   ASSERT_OK(asked);
   std::set<std::string> options;
   for (const WhatIfRow& row : asked.value().rows) {

@@ -8,6 +8,7 @@
 #include "common/durable_file.h"
 #include "launch/hosts/host_facts.h"
 #include "launch/lab/traced_workload.h"
+#include "launch/plan/id_counting.h"
 #include "launch/plan/plan_of_run.h"
 #include "launch/settings/yaml_config.h"
 #include "sharding/cost/step_cost.h"
@@ -50,6 +51,34 @@ TEST(WorkloadOfRun, HasTheModelsShapeAndTheDatasSkew) {
   EXPECT_NEAR(workload.of_table[1].rows(), 5000, 1e-6);
   EXPECT_EQ(workload.lookups, std::vector<double>(4, 4.0));
   EXPECT_GT(workload.of_table[0].groups()[0].probability, 0.1);
+}
+
+// Tables beside each other in groups, whose hottest ids decide how much a group has.
+TEST(WorkloadOfRun, LookupsAndRowsOfGroupsAreThoseThatCountingFinds) {
+  const Settings settings = Complete(
+      "model: {arch_mlp_bot: 4-16, arch_mlp_top: 8-1, arch_sparse_feature_size: 16}\n"
+      "tables:\n"
+      "  defaults: {kind: grouped, groups: 4}\n"
+      "  list: [{name: few, rows: 50}, {name: a, rows: 30000}, {name: b, rows: 60000},\n"
+      "    {name: c, rows: 4000}, {name: d, rows: 20000},\n"
+      "    {name: qr, rows: 5000, method: qr, share: qr},\n"
+      "    {name: few_qr, rows: 90, method: qr, share: qr},\n"
+      "    {name: greedy, rows: 9000, mode: greedy, groups: 2, share: greedy},\n"
+      "    {name: few_greedy, rows: 700, mode: greedy, groups: 2, share: greedy},\n"
+      "    {name: mixed, kind: mixed, rows: 30000}]\n"
+      "data: {data_generation: synthetic, data_size: 20480, synthetic_bag_length: 8,\n"
+      "  synthetic_bag_fixed: false, zipf_exponent: 1.05}\n"
+      "training: {mini_batch_size: 512}\n");
+  const Workload workload = WorkloadOf(settings, /*workers=*/1).value();
+  const IdCounts counted = CountIds(settings, /*max_samples=*/0).value();
+  ASSERT_EQ(counted.counts.tables.size(), workload.lookups.size());
+  for (size_t t = 0; t < workload.lookups.size(); ++t) {
+    SCOPED_TRACE(counted.counts.tables[t].name);
+    const auto lookups = static_cast<double>(counted.counts.tables[t].total());
+    EXPECT_NEAR(workload.lookups[t] * 20480 / lookups, 1, 0.03);
+    const double rows = 40 * workload.of_table[t].DistinctRows(512 * workload.lookups[t]);
+    EXPECT_NEAR(rows / static_cast<double>(counted.rows_pulled[t]), 1, 0.03);
+  }
 }
 
 TEST(WorkloadOfRun, CountsOfATraceDecideWhereLookupsGo) {

@@ -20,8 +20,8 @@ LogicalTable TableOf(const std::string& name, uint64_t rows, uint32_t dim) {
   return table;
 }
 
-Workload WorkloadOf(size_t tables, uint64_t rows, uint32_t dim, uint64_t samples,
-                    uint32_t workers) {
+Workload StepCostWorkloadOf(size_t tables, uint64_t rows, uint32_t dim, uint64_t samples,
+                            uint32_t workers) {
   std::vector<LogicalTable> logical;
   for (size_t t = 0; t < tables; ++t) {
     logical.push_back(TableOf("t" + std::to_string(t), rows, dim));
@@ -58,7 +58,7 @@ ClusterShape Cluster(uint32_t ps, uint32_t workers) {
 }
 
 TEST(StepCost, RowsAndBytesOfNodesAddUpToThoseOfWorkers) {
-  const Workload workload = WorkloadOf(8, 100'000, 32, 2048, 2);
+  const Workload workload = StepCostWorkloadOf(8, 100'000, 32, 2048, 2);
   const StepCost cost =
       PredictStep(workload, RowWise(workload, 3), Cluster(3, 2), Machine::Typical()).value();
   ASSERT_EQ(cost.ps.size(), 3u);
@@ -75,7 +75,7 @@ TEST(StepCost, RowsAndBytesOfNodesAddUpToThoseOfWorkers) {
 }
 
 TEST(StepCost, MoreNodesTakeNoLongerToAnswer) {
-  const Workload workload = WorkloadOf(4, 1'000'000, 64, 65536, 1);
+  const Workload workload = StepCostWorkloadOf(4, 1'000'000, 64, 65536, 1);
   const Machine machine = Machine::Typical();
   const StepCost one = PredictStep(workload, RowWise(workload, 1), Cluster(1, 1), machine).value();
   const StepCost four = PredictStep(workload, RowWise(workload, 4), Cluster(4, 1), machine).value();
@@ -84,7 +84,7 @@ TEST(StepCost, MoreNodesTakeNoLongerToAnswer) {
 }
 
 TEST(StepCost, NamesTheKernelsThatACalibrationLacks) {
-  const Workload workload = WorkloadOf(2, 1000, 16, 128, 1);
+  const Workload workload = StepCostWorkloadOf(2, 1000, 16, 128, 1);
   Machine machine = Machine::Typical();
   machine.kernels.erase("merge");
   const Result<StepCost> cost = PredictStep(workload, RowWise(workload, 1), Cluster(1, 1), machine);
@@ -94,7 +94,7 @@ TEST(StepCost, NamesTheKernelsThatACalibrationLacks) {
 }
 
 TEST(StepCost, CachesThatAreTooSmallReadTheStore) {
-  Workload workload = WorkloadOf(2, 1'000'000, 64, 4096, 1);
+  Workload workload = StepCostWorkloadOf(2, 1'000'000, 64, 4096, 1);
   workload.storage.cache_bytes = 20 << 20;
   const StepCost cost =
       PredictStep(workload, RowWise(workload, 1), Cluster(1, 1), Machine::Typical()).value();
@@ -103,7 +103,7 @@ TEST(StepCost, CachesThatAreTooSmallReadTheStore) {
 }
 
 TEST(CacheShares, ACacheHasAsManySlotsAsRecordsFitItsBytes) {
-  Workload workload = WorkloadOf(2, 1'000'000, 64, 4096, 1);
+  Workload workload = StepCostWorkloadOf(2, 1'000'000, 64, 4096, 1);
   workload.storage.cache_bytes = 20 << 20;
   const Plan plan =
       RowWise(workload, 1).WithCacheShares(workload.tables.physical, {0.75, 0.25}).value();
@@ -115,7 +115,7 @@ TEST(CacheShares, ACacheHasAsManySlotsAsRecordsFitItsBytes) {
 }
 
 TEST(StepCost, CachesBeginAsThePlanSharesThem) {
-  Workload workload = WorkloadOf(2, 1'000'000, 64, 4096, 1);
+  Workload workload = StepCostWorkloadOf(2, 1'000'000, 64, 4096, 1);
   workload.storage.cache_bytes = 20 << 20;
   const Plan plan = RowWise(workload, 2);
   const auto hits = [&](std::vector<std::optional<double>> shares) {
@@ -134,7 +134,7 @@ TEST(StepCost, CachesBeginAsThePlanSharesThem) {
 // What a message takes whatever is in it is no longer inside a step than outside.
 TEST(StepCost, AFactorOfExchangesLeavesTheirFixedCostsAlone) {
   const auto pull_ms = [](uint64_t samples, double factor) {
-    const Workload workload = WorkloadOf(1, 1'000'000, 4, samples, 1);
+    const Workload workload = StepCostWorkloadOf(1, 1'000'000, 4, samples, 1);
     Machine machine = Machine::Typical();
     machine.constants["in_step_pull"] = {.value = factor, .unit = "times", .spread = 0};
     return PredictStep(workload, RowWise(workload, 1), Cluster(1, 1), machine).value().phases.pull;
@@ -144,7 +144,7 @@ TEST(StepCost, AFactorOfExchangesLeavesTheirFixedCostsAlone) {
 }
 
 TEST(StepCost, CachesThatHoldAllRowsNeverReadOrWriteTheStore) {
-  Workload workload = WorkloadOf(3, 100'000, 64, 4096, 1);
+  Workload workload = StepCostWorkloadOf(3, 100'000, 64, 4096, 1);
   workload.steps = 50;
   workload.storage.prefetch_steps = 8;
   const Plan plan = RowWise(workload, 2);
@@ -163,7 +163,7 @@ TEST(StepCost, CachesThatHoldAllRowsNeverReadOrWriteTheStore) {
 }
 
 TEST(StepCost, ShardsPoolBagsOfFewRowsFasterThanOfMany) {
-  Workload workload = WorkloadOf(4, 1'000'000, 32, 2048, 1);
+  Workload workload = StepCostWorkloadOf(4, 1'000'000, 32, 2048, 1);
   workload.step.bag_lengths.assign(4, 10.0);
   workload.lookups.assign(4, 10.0);
   std::vector<TablePlacement> placements;
@@ -200,7 +200,7 @@ Plan PoolBagsOnShards(uint32_t shards, Workload* workload) {
 }
 
 TEST(StepCost, AWorkerWaitsForUpdatesOnlyWhereShardsHaveAllCores) {
-  Workload workload = WorkloadOf(4, 1'000'000, 32, 2048, 1);
+  Workload workload = StepCostWorkloadOf(4, 1'000'000, 32, 2048, 1);
   const Plan plan = PoolBagsOnShards(2, &workload);
   Machine machine = Machine::Typical();
   machine.cores = 2;
@@ -214,7 +214,7 @@ TEST(StepCost, AWorkerWaitsForUpdatesOnlyWhereShardsHaveAllCores) {
 }
 
 TEST(StepCost, GradientsOfBagsAreMovedAsRowsAre) {
-  Workload workload = WorkloadOf(4, 1'000'000, 32, 2048, 1);
+  Workload workload = StepCostWorkloadOf(4, 1'000'000, 32, 2048, 1);
   const Plan plan = PoolBagsOnShards(1, &workload);
   const auto predict = [&](double factor) {
     Machine machine = Machine::Typical();
@@ -228,7 +228,7 @@ TEST(StepCost, GradientsOfBagsAreMovedAsRowsAre) {
 }
 
 TEST(StepCost, AStoreThatReadsAheadTakesCoresFromThoseWhoHaveNoneToSpare) {
-  Workload workload = WorkloadOf(2, 1'000'000, 64, 4096, 2);
+  Workload workload = StepCostWorkloadOf(2, 1'000'000, 64, 4096, 2);
   workload.storage.store = "rocksdb";
   workload.storage.cache_bytes = 10 << 20;
   workload.storage.has_rows = true;
@@ -248,7 +248,7 @@ TEST(StepCost, AStoreThatReadsAheadTakesCoresFromThoseWhoHaveNoneToSpare) {
 
 TEST(StepCost, RowsThatAreNearlyAllOnTheWorkersLeaveShardsNoLessThanNothing) {
   for (const uint64_t rows : {2u, 3u, 7u, 50u, 333u}) {
-    const Workload workload = WorkloadOf(3, rows, 32, 4096, 2);
+    const Workload workload = StepCostWorkloadOf(3, rows, 32, 4096, 2);
     std::vector<TablePlacement> placements;
     std::vector<Slice> slices;
     for (const TableSpec& table : workload.tables.physical) {
@@ -273,7 +273,7 @@ Plan OnWorkers(const Workload& workload) {
 }
 
 TEST(StepCost, AWorkerKeepsRecordsAndEveryCopyOfTheirGradients) {
-  Workload workload = WorkloadOf(2, 50'000, 32, 1024, 1);
+  Workload workload = StepCostWorkloadOf(2, 50'000, 32, 1024, 1);
   workload.dense.parameters = 0;
   for (TableSpec& table : workload.tables.physical) table.optimizer = "adagrad";
   const StepCost cost =
@@ -294,7 +294,7 @@ TEST(StepCost, AWorkerKeepsRecordsAndEveryCopyOfTheirGradients) {
 }
 
 TEST(StepCost, ATableHasItsShareOfTheUpdateOfRowsOnTheWorkers) {
-  Workload workload = WorkloadOf(2, 1000, 32, 1024, 2);
+  Workload workload = StepCostWorkloadOf(2, 1000, 32, 1024, 2);
   workload.tables =
       EmbeddingTables::Make({TableOf("small", 1000, 32), TableOf("large", 400'000, 32)}).value();
   const StepCost cost =
@@ -306,7 +306,7 @@ TEST(StepCost, ATableHasItsShareOfTheUpdateOfRowsOnTheWorkers) {
 }
 
 TEST(StepCost, WorkersThatShareCoresWaitForEachOther) {
-  const Workload workload = WorkloadOf(3, 10'000, 16, 2048, 2);
+  const Workload workload = StepCostWorkloadOf(3, 10'000, 16, 2048, 2);
   Machine machine = Machine::Typical();
   const Plan plan = RowWise(workload, 1);
   EXPECT_EQ(PredictStep(workload, plan, Cluster(1, 2), machine).value().wait_ms, 0);

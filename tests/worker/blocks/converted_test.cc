@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "tests/testing/sample_blocks.h"
 #include "tests/testing/testing.h"
@@ -119,6 +120,22 @@ TEST_F(ConvertedTest, DataThatDoNotFitTheModelAreRefusedInWords) {
   EXPECT_OK(Make());
   options_.file = dir_.path();
   EXPECT_THAT(Error(), testing::HasSubstr("is no data directory"));
+}
+
+TEST_F(ConvertedTest, DenseColumnsAreThoseOfTheSchemaByNameAndOrder) {
+  options_.schema.dense = {{.name = "d0"}, {.name = "d1"}};
+  EXPECT_OK(Make());
+  std::swap(options_.schema.dense[0], options_.schema.dense[1]);
+  EXPECT_THAT(Error(), testing::HasSubstr("the model's dense columns are d1, d0 and those of \"" +
+                                          path_ + "\" are d0, d1"));
+}
+
+TEST_F(ConvertedTest, APreprocessingThatIsNamedAndGoneIsRefused) {
+  auto json = nlohmann::json::parse(std::ifstream(path_ + "/data.json"));
+  json["preprocessing_digest"] = "0123456789abcdef";
+  std::ofstream(path_ + "/data.json") << json;
+  EXPECT_THAT(Error(), testing::HasSubstr("names a preprocessing (digest 0123456789abcdef), and "
+                                          "preprocessing.json is gone"));
 }
 
 TEST_F(ConvertedTest, ARunGoesOnFromAnyPosition) {

@@ -74,5 +74,22 @@ TEST(ConversionState, FinishesAlsoWhereItWasKilledAfterTheRename) {
   }
 }
 
+// At once, between the sampled pieces, and with size and time put back.
+TEST(FileIdentity, FindsAByteThatWasChangedInPlace) {
+  const TempDir dir;
+  const std::string path = dir / "text";
+  std::ofstream(path) << std::string(1 << 20, 'a');
+  for (const char letter : {'b', 'c', 'd', 'e', 'f', 'g', 'h'}) {
+    const std::string before = FileIdentity(path).value();
+    EXPECT_EQ(FileIdentity(path).value(), before);
+    const auto written = fs::last_write_time(path);
+    std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(6000).put(letter);
+    file.close();
+    fs::last_write_time(path, written);
+    EXPECT_NE(FileIdentity(path).value(), before);
+  }
+}
+
 }  // namespace
 }  // namespace rowhouse

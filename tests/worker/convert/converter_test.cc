@@ -242,6 +242,15 @@ TEST(Converter, RefusesToGoOnWithOtherDataOrSettings) {
   const Status schema = Convert(SimpleFormat(other), options).status();
   EXPECT_EQ(schema.code(), StatusCode::kUsage);
   EXPECT_THAT(schema.message(), HasSubstr("\"schema\""));
+  // One digit, in place, and the time of the change put back.
+  const auto written = fs::last_write_time(directory / "text");
+  std::string text = ReadFile(directory / "text").value();
+  char& digit = *std::find_if(text.rbegin(), text.rend(), [](char c) { return c >= '0'; });
+  digit = digit == '1' ? '0' : '1';
+  std::fstream(directory / "text", std::ios::in | std::ios::out) << text;
+  fs::last_write_time(directory / "text", written);
+  EXPECT_THAT(Convert(SimpleFormat(), options).status().message(),
+              HasSubstr("was begun with another \"file "));
   WriteText(directory / "text", SimpleText(101, 3));
   const Status data = Convert(SimpleFormat(), options).status();
   EXPECT_EQ(data.code(), StatusCode::kUsage);

@@ -103,6 +103,13 @@ TEST_F(PreparedTextTest, ACacheIsUsedAgainForTheSameFilesAndNoOthers) {
   options_.schema.categorical[0].min_count = 1;
   Write("day1.csv", "another,7");
   EXPECT_NE(made_at(), directory);
+
+  // One byte, in place, and the time of the change put back.
+  const std::string before = made_at();
+  const auto changed = fs::last_write_time(options_.file);
+  std::fstream(options_.file, std::ios::in | std::ios::out).seekp(-2, std::ios::end).put('0');
+  fs::last_write_time(options_.file, changed);
+  EXPECT_NE(made_at(), before);
 }
 
 TEST_F(PreparedTextTest, ARunThatPreparesTheSameTextIsWaitedFor) {

@@ -13,7 +13,7 @@
 namespace rowhouse {
 namespace {
 
-constexpr float kMissing = std::numeric_limits<float>::quiet_NaN();
+constexpr float kPreprocessingMissing = std::numeric_limits<float>::quiet_NaN();
 
 uint64_t Key(std::string_view token) { return TokenKey(TokenType::kString, token).value(); }
 
@@ -68,7 +68,7 @@ Batch RawSamples() {
     }
   };
   add(1, {1.5f, 0.0f, 45.0f}, {{Key("Oslo")}, {123}, {Key("b"), Key("x"), Key("a")}});
-  add(0, {kMissing, kMissing, kMissing}, {{}, {}, {}});
+  add(0, {kPreprocessingMissing, kPreprocessingMissing, kPreprocessingMissing}, {{}, {}, {}});
   add(0, {-2.0f, -7.0f, 40.0f}, {{Key("Paris")}, {7}, {Key("x")}});
   return raw;
 }

@@ -6,6 +6,7 @@
 
 #include "common/numpy_random.h"
 #include "tests/testing/testing.h"
+#include "worker/data/blocks/converted_dataset.h"
 #include "worker/data/blocks/data_directory.h"
 #include "worker/data/convert/converter.h"
 #include "worker/data/dataset.h"
@@ -213,6 +214,32 @@ TEST_F(CriteoDataTest, SubSamplingDropsLinesWithinDaysOfAllLines) {
           Convert(*format, {.files = {options_.file}, .out = out, .chunk_bytes = chunk_bytes}));
       EXPECT_EQ(DataDirectory::Open(out).value()->origins()[0].day_samples, sizes) << out;
     }
+  }
+}
+
+// Converted data whose days nobody wrote down, as before days were cut from all lines.
+TEST_F(CriteoDataTest, ConvertedDataWithoutDaysAreNotSplitAsByDlrm) {
+  WriteLines(500);
+  options_.test_split = "dlrm";
+  for (const char* const rate : {"0", "0.5"}) {
+    TextFormatOptions of_format;
+    of_format.own = {{"data_sub_sample_rate", rate}};
+    of_format.table_rows = options_.table_rows;
+    const auto format = TextFormats().Make("criteo", of_format).value();
+    const std::string out = dir_.path() + "/converted" + rate;
+    ASSERT_OK(Convert(*format, {.files = {options_.file}, .out = out}));
+    const std::string path = out + "/data.json";
+    auto data = nlohmann::ordered_json::parse(std::ifstream(path));
+    EXPECT_EQ(data["origins"][0]["day_samples"].size(), 7u);
+    ASSERT_OK(MakeConvertedDataset(out, options_).status());
+    data["origins"][0].erase("day_samples");
+    std::ofstream(path) << data.dump();
+    const Status status = MakeConvertedDataset(out, options_).status();
+    EXPECT_EQ(status.code(), StatusCode::kUsage);
+    EXPECT_THAT(status.message(), testing::HasSubstr("was converted by an earlier version"));
+    DatasetOptions tail = options_;
+    tail.test_split = "tail";
+    EXPECT_OK(MakeConvertedDataset(out, tail).status());
   }
 }
 

@@ -82,7 +82,7 @@ DatasetOptions Small() {
 }
 
 // dense, then ids with a separator after each bag, then labels: everything a sample holds.
-std::vector<double> Flat(const Batch& batch, size_t sample) {
+std::vector<double> RandomFlat(const Batch& batch, size_t sample) {
   std::vector<double> all(batch.dense.begin() + sample * batch.dense_features,
                           batch.dense.begin() + (sample + 1) * batch.dense_features);
   for (const Bags& bags : batch.features) {
@@ -111,7 +111,8 @@ RC_GTEST_PROP(RandomDataProperty, AnySliceInAnyOrderIsThatPartOfTheWhole, (bool 
     const auto count = *rc::gen::inRange<uint64_t>(0, 31 - first);
     RC_ASSERT(data->ReadTrain(static_cast<uint64_t>(read % 3), first, count, &slice).ok());
     RC_ASSERT(slice.samples == count);
-    for (uint64_t s = 0; s < count; ++s) RC_ASSERT(Flat(slice, s) == Flat(whole, first + s));
+    for (uint64_t s = 0; s < count; ++s)
+      RC_ASSERT(RandomFlat(slice, s) == RandomFlat(whole, first + s));
   }
 }
 

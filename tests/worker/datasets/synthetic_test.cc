@@ -19,13 +19,13 @@ DatasetOptions Options() {
   return options;
 }
 
-std::unique_ptr<Dataset> Open(const DatasetOptions& options) {
+std::unique_ptr<Dataset> OpenSynthetic(const DatasetOptions& options) {
   return Datasets().Make("synthetic", options).value();
 }
 
 Batch TrainOf(const DatasetOptions& options) {
   Batch batch;
-  EXPECT_OK(Open(options)->ReadTrain(0, 0, options.data_size, &batch));
+  EXPECT_OK(OpenSynthetic(options)->ReadTrain(0, 0, options.data_size, &batch));
   return batch;
 }
 
@@ -51,7 +51,7 @@ TEST(SyntheticData, LogitsHaveTheDeviationAskedFor) {
   for (const double scale : {0.5, 1.0, 3.0}) {
     DatasetOptions options = Options();
     options.effect_scale = scale;
-    const auto data = Open(options);
+    const auto data = OpenSynthetic(options);
     Batch test;
     ASSERT_OK(data->ReadTest(0, options.test_samples, &test));
     double positives = 0.0;
@@ -65,15 +65,15 @@ TEST(SyntheticData, LogitsHaveTheDeviationAskedFor) {
 TEST(SyntheticData, WithoutEffectsNoModelBeatsAGuess) {
   DatasetOptions options = Options();
   options.effect_scale = 0.0;
-  EXPECT_EQ(Open(options)->TestAucCeiling(), 0.5);  // All probabilities are equal.
+  EXPECT_EQ(OpenSynthetic(options)->TestAucCeiling(), 0.5);  // All probabilities are equal.
 }
 
 TEST(SyntheticData, TheCeilingIsUnknownWithoutTestSamplesOfBothLabels) {
   DatasetOptions options = Options();
   options.test_samples = 0;
-  EXPECT_LT(Open(options)->TestAucCeiling(), 0.0);
+  EXPECT_LT(OpenSynthetic(options)->TestAucCeiling(), 0.0);
   options.test_samples = 1;
-  EXPECT_LT(Open(options)->TestAucCeiling(), 0.0);
+  EXPECT_LT(OpenSynthetic(options)->TestAucCeiling(), 0.0);
 }
 
 TEST(SyntheticData, AnIdCarriesItsEffectIntoTrainAndTestAlike) {
@@ -82,7 +82,7 @@ TEST(SyntheticData, AnIdCarriesItsEffectIntoTrainAndTestAlike) {
   options.table_rows = {6};
   options.zipf_exponent = 0.0;
   options.effect_scale = 2.0;
-  const auto data = Open(options);
+  const auto data = OpenSynthetic(options);
   Batch batches[2];
   ASSERT_OK(data->ReadTrain(0, 0, 20000, &batches[0]));
   ASSERT_OK(data->ReadTest(0, 20000, &batches[1]));
@@ -135,7 +135,7 @@ TEST(SyntheticData, DenseFeaturesAreStandardNormals) {
 }
 
 TEST(SyntheticData, TestSamplesAreNotTrainSamples) {
-  const auto data = Open(Options());
+  const auto data = OpenSynthetic(Options());
   Batch train, test;
   ASSERT_OK(data->ReadTrain(0, 0, 100, &train));
   ASSERT_OK(data->ReadTest(0, 100, &test));
@@ -166,14 +166,14 @@ TEST(SyntheticData, BagsOfOneIdAreWhatTheyAlwaysWere) {
   options.table_rows = {1000, 4000000};
   options.dense_features = 1;
   Batch batch;
-  ASSERT_OK(Open(options)->ReadTrain(0, 0, 5, &batch));
+  ASSERT_OK(OpenSynthetic(options)->ReadTrain(0, 0, 5, &batch));
   EXPECT_EQ(batch.features[0].ids, (std::vector<uint64_t>{996, 379, 281, 32, 113}));
   EXPECT_EQ(batch.features[1].ids,
             (std::vector<uint64_t>{1910736, 551576, 664164, 1672442, 761422}));
   EXPECT_EQ(batch.features[0].offsets, (std::vector<uint32_t>{0, 1, 2, 3, 4, 5}));
   EXPECT_TRUE(batch.features[0].weights.empty());
   EXPECT_EQ(batch.labels, (std::vector<float>{1, 1, 1, 0, 0}));
-  EXPECT_EQ(Open(options)->TestAucCeiling(), 0x1.7addcb69541a3p-1);
+  EXPECT_EQ(OpenSynthetic(options)->TestAucCeiling(), 0x1.7addcb69541a3p-1);
 }
 
 TEST(SyntheticData, BagsHaveTheLengthAskedForAndBeginWithTheIdOfShorterOnes) {
@@ -238,7 +238,7 @@ TEST(SyntheticData, BagsAndWeightsDoNotDependOnTheSlice) {
   options.bag_length_fixed = false;
   options.has_lookup_weights = true;
   const Batch all = TrainOf(options);
-  const auto data = Open(options);
+  const auto data = OpenSynthetic(options);
   for (uint64_t s = 63; s < 64; --s) {
     Batch one;
     ASSERT_OK(data->ReadTrain(1, s, 1, &one));
@@ -262,7 +262,7 @@ TEST(SyntheticData, LongBagsAreAsPredictableAsShortOnes) {
   for (const bool is_fixed : {true, false}) {
     options.bag_length_fixed = is_fixed;
     options.has_lookup_weights = !is_fixed;
-    EXPECT_NEAR(Open(options)->TestAucCeiling(), Expect(1.0).auc, 0.015) << is_fixed;
+    EXPECT_NEAR(OpenSynthetic(options)->TestAucCeiling(), Expect(1.0).auc, 0.015) << is_fixed;
   }
 }
 

@@ -27,7 +27,7 @@ std::unique_ptr<TextFormat> Format(const TextFormatOptions& options = {}) {
   return TextFormats().Make("criteo", options).value();
 }
 
-std::string Line(int label, uint32_t number) {
+std::string CriteoFormatLine(int label, uint32_t number) {
   std::string line = fmt::format("{}\t{}", label, number);
   for (int i = 1; i < 13; ++i) line += '\t';
   for (uint32_t i = 0; i < 26; ++i) line += fmt::format("\t{:08x}", number * 31 + i);
@@ -80,8 +80,8 @@ TEST(CriteoFormat, TheSchemaIsKnownAndTakesTheModelsTables) {
 }
 
 TEST(CriteoFormat, BadLinesAreLeftOutAndNamed) {
-  const std::string text =
-      Line(1, 1) + "1\t2\n" + Line(0, 2) + "\n" + "7" + Line(0, 3) + Line(1, 4);
+  const std::string text = CriteoFormatLine(1, 1) + "1\t2\n" + CriteoFormatLine(0, 2) + "\n" + "7" +
+                           CriteoFormatLine(0, 3) + CriteoFormatLine(1, 4);
   Batch raw;
   std::vector<BadLine> bad;
   ASSERT_OK(Format()->Parse(ChunkOf(text, 101), &raw, &bad));
@@ -106,7 +106,7 @@ TEST(CriteoFormat, AFileOfAnotherFormIsGuessed) {
 
 TEST(CriteoFormat, LinesWithoutLabelsAreReadWhereLabelsAreNotNeeded) {
   std::string text;
-  for (uint32_t i = 0; i < 40; ++i) text += Line(1, i).substr(2);
+  for (uint32_t i = 0; i < 40; ++i) text += CriteoFormatLine(1, i).substr(2);
   Batch raw;
   std::vector<BadLine> bad;
   ASSERT_OK(Format({.needs_label = false})->Parse(ChunkOf(text), &raw, &bad));
@@ -115,7 +115,7 @@ TEST(CriteoFormat, LinesWithoutLabelsAreReadWhereLabelsAreNotNeeded) {
   EXPECT_TRUE(raw.labels.empty());
   EXPECT_EQ(raw.dense[39 * 13], 39);
   EXPECT_EQ(raw.features[25].ids[39], 39 * 31 + 25u);
-  ASSERT_OK(Format({.needs_label = false})->Parse(ChunkOf(Line(1, 2)), &raw, &bad));
+  ASSERT_OK(Format({.needs_label = false})->Parse(ChunkOf(CriteoFormatLine(1, 2)), &raw, &bad));
   EXPECT_EQ(raw.labels, std::vector<float>{1});
 }
 
@@ -134,7 +134,7 @@ TEST(CriteoFormat, NegativesAreSubSampledByTheNumberOfTheirLine) {
       draws.NextDouble();
       continue;
     }
-    text += Line(label, i);
+    text += CriteoFormatLine(label, i);
     if (draws.NextDouble() >= 0.5 || label == 1) kept.push_back(static_cast<float>(i));
   }
   Batch raw;

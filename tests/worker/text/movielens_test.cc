@@ -1,7 +1,10 @@
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 
 #include "tests/testing/testing.h"
+#include "worker/data/dataset.h"
+#include "worker/data/mapping/preprocessing.h"
 #include "worker/data/mapping/token_key.h"
 #include "worker/data/text/text_chunks.h"
 #include "worker/data/text/text_format.h"
@@ -157,6 +160,37 @@ TEST_F(MovieLensTest, ColumnsGoByTheNamesOfTheModelsTables) {
   options_ = {.schema = schema_};  // as it is saved with a model
   Read("ratings.csv");
   EXPECT_THAT(raw_.features[1].ids, ElementsAre(3u));
+}
+
+// The ids of user_item count the movies of the data that a model was trained on.
+TEST_F(MovieLensTest, MoviesThatCameLaterMoveNoIds) {
+  Write("movies.dat", "1::One (1987)::Drama\n3::Three (1999)::Comedy\n");
+  Write("ratings.dat", "2::3::5::900\n1::1::3::800\n");
+  DatasetOptions data{.file = dir_ / "ratings.dat"};
+  data.schema = {.format = "movielens", .label = {.column = "rating", .compare = ">="}};
+  data.schema.label.value = "4";
+  data.schema.categorical = {{.name = "user_item", .token = "integer", .ids = "modulo"}};
+  data.schema.categorical[0].rows = 100;
+  const auto ids = [&]() -> std::vector<uint64_t> {
+    const auto format = MakeTextFormat("movielens", data, {data.file});
+    EXPECT_OK(format);
+    TextChunks chunks = TextChunks::Open({data.file}, false).value();
+    TextChunk chunk;
+    EXPECT_TRUE(chunks.Next(&chunk).value());
+    EXPECT_OK(format.value()->Parse(chunk, &raw_, &bad_));
+    schema_ = format.value()->schema();
+    return raw_.features[0].ids;
+  };
+  EXPECT_THAT(ids(), ElementsAre(1 * 3 + 2, 0));
+  ASSERT_OK(WritePreprocessing(dir_.path(), schema_, {}));
+  data.preprocessing = Preprocessing::Open(dir_.path()).value();
+  Write("movies.dat", "1::One (1987)::Drama\n3::Three (1999)::Comedy\n9::Nine (2020)::Drama\n");
+  EXPECT_THAT(ids(), ElementsAre(1 * 3 + 2, 0));
+  std::filesystem::remove(dir_ / "movies.dat");
+  EXPECT_THAT(ids(), ElementsAre(1 * 3 + 2, 0));
+  data.preprocessing = nullptr;
+  EXPECT_THAT(MakeTextFormat("movielens", data, {data.file}).status().message(),
+              HasSubstr("uses column \"user_item\", which the file of movies has"));
 }
 
 TEST_F(MovieLensTest, RatingsToPredictNeedNone) {

@@ -15,7 +15,7 @@
 namespace rowhouse {
 namespace {
 
-using Directory = std::shared_ptr<const DataDirectory>;
+using SharedDirectory = std::shared_ptr<const DataDirectory>;
 
 SampleLayout LayoutOf(const DataDirectory& data) {
   SampleLayout layout;
@@ -31,7 +31,7 @@ SampleLayout LayoutOf(const DataDirectory& data) {
 // One data directory as the model's columns.
 class FittedData {
  public:
-  FittedData(Directory data, std::vector<size_t> columns)
+  FittedData(SharedDirectory data, std::vector<size_t> columns)
       : data_(std::move(data)),
         columns_(std::move(columns)),
         is_in_order_(std::ranges::is_sorted(columns_)) {}
@@ -56,7 +56,7 @@ class FittedData {
   }
 
  private:
-  const Directory data_;
+  const SharedDirectory data_;
   const std::vector<size_t> columns_;  // of each table
   const bool is_in_order_;
   Batch read_;  // in the order of the data's columns
@@ -122,6 +122,22 @@ class ConvertedData final : public Dataset {
   std::vector<SamplePlace> places_;
 };
 
+// Days of Criteo's only file that no list of day_samples gives may be cut after lines were dropped.
+Status CheckHasDays(const DataDirectory& data, const DatasetOptions& options) {
+  const bool needs_days = options.test_split == "dlrm" && options.prepared_test.empty();
+  if (!needs_days || data.origins().size() != 1 || !data.origins()[0].day_samples.empty() ||
+      !Preprocessing::IsIn(data.path())) {
+    return OkStatus();
+  }
+  ASSIGN_OR_RETURN(const auto preprocessing, Preprocessing::Open(data.path()));
+  if (preprocessing->schema().format != "criteo") return OkStatus();
+  return UsageError(
+      "\"{}\" was converted by an earlier version, which did not keep where the seven days of "
+      "test_split=dlrm end; where lines were dropped (data_sub_sample_rate) it cut other days than "
+      "DLRM does. Convert {} again (rowhouse data convert), or give another --test_split",
+      data.path(), data.origins()[0].file);
+}
+
 // t0, t1, ...: the names of tables that were given none.
 bool AreNamesGiven(const std::vector<std::string>& names) {
   for (size_t i = 0; i < names.size(); ++i) {
@@ -150,9 +166,15 @@ Result<std::vector<size_t>> ColumnsOfTables(const std::string& path, const DataC
 }
 
 Result<FittedData> OpenFitted(const std::string& path, const DatasetOptions& options) {
-  ASSIGN_OR_RETURN(Directory data, DataDirectory::Open(path));
+  ASSIGN_OR_RETURN(SharedDirectory data, DataDirectory::Open(path));
   ASSIGN_OR_RETURN(std::vector<size_t> columns, FitColumns(path, data->columns(), options));
   // A damaged dictionary is to be found before hours of training, not when the model is saved.
+  if (!data->preprocessing_digest().empty() && !Preprocessing::IsIn(path)) {
+    return UsageError(
+        "\"{}\": data.json names a preprocessing (digest {}), and preprocessing.json is gone: "
+        "nobody can say what its ids mean; copy the whole directory, or convert the text again",
+        path, data->preprocessing_digest());
+  }
   if (Preprocessing::IsIn(path)) {
     ASSIGN_OR_RETURN(const auto preprocessing, Preprocessing::Open(path));
     if (preprocessing->digest() != data->preprocessing_digest()) {
@@ -181,6 +203,13 @@ Result<std::vector<size_t>> FitColumns(const std::string& path, const DataColumn
         "the model takes {} dense features and \"{}\" has {}: set the first width of arch_mlp_bot "
         "to {}",
         options.dense_features, path, columns.dense.size(), columns.dense.size());
+  }
+  const std::vector<std::string> names = DenseInputs(options.schema);
+  if (!options.schema.dense.empty() && columns.dense != names) {
+    return UsageError(
+        "the model's dense columns are {} and those of \"{}\" are {}: it needs them by these "
+        "names, in this order",
+        fmt::join(names, ", "), path, fmt::join(columns.dense, ", "));
   }
   if (columns.categorical.size() != options.table_rows.size()) {
     // Of text that was not read yet nobody knows how many rows a dictionary needs.
@@ -215,6 +244,7 @@ Result<std::unique_ptr<Dataset>> MakeConvertedDataset(const std::string& directo
         options.test_fraction);
   }
   ASSIGN_OR_RETURN(FittedData train, OpenFitted(directory, options));
+  RETURN_IF_ERROR(CheckHasDays(train.directory(), options));
   std::optional<FittedData> test;
   if (has_test_data) {
     ASSIGN_OR_RETURN(FittedData opened, OpenFitted(options.prepared_test, options));

@@ -69,7 +69,7 @@ class GrowingFile {
   int fd_ = -1;
 };
 
-Status SyncDirectory(const std::string& path) {
+Status SyncFolder(const std::string& path) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0) return StatusFromErrno(errno, "open directory", path);
   const int synced = ::fsync(fd), error = errno;
@@ -148,12 +148,12 @@ class Writer final : public DataWriter {
     // A writer that is killed between these lines leaves data.json, from which Open goes on.
     ::unlink((partial_ + "/blocks.journal").c_str());
     ::unlink((partial_ + "/columns.json").c_str());
-    RETURN_IF_ERROR(SyncDirectory(partial_));
+    RETURN_IF_ERROR(SyncFolder(partial_));
     if (std::rename(partial_.c_str(), path_.c_str()) != 0) {
       return StatusFromErrno(errno, "rename to", path_);
     }
     const std::string parent = std::filesystem::absolute(path_).parent_path().string();
-    return SyncDirectory(parent);
+    return SyncFolder(parent);
   }
 
  private:

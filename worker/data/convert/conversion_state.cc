@@ -9,9 +9,11 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <thread>
 
 #include "common/durable_file.h"
 #include "common/json_text.h"
@@ -45,6 +47,21 @@ Status FsyncDirectory(const std::string& path) {
 
 }  // namespace
 
+namespace {
+
+// A change within the tick of the file system's clock in which an earlier one fell would leave the
+// time of change (ctime) as it is. So whoever notes that time lets the tick pass first: up to 10 ms
+// by the kernel's clock, and two seconds where times are whole seconds.
+void LetClockPass(const struct stat& facts) {
+  using std::chrono::nanoseconds, std::chrono::seconds, std::chrono::milliseconds;
+  const nanoseconds tick = facts.st_ctim.tv_nsec == 0 ? nanoseconds(seconds(2)) : milliseconds(20);
+  const nanoseconds changed = seconds(facts.st_ctim.tv_sec) + nanoseconds(facts.st_ctim.tv_nsec);
+  const nanoseconds now = std::chrono::system_clock::now().time_since_epoch();
+  if (now - changed < tick) std::this_thread::sleep_for(tick);
+}
+
+}  // namespace
+
 Result<std::string> FileIdentity(const std::string& path) {
   constexpr off_t kPieces = 64, kPieceBytes = 4096;
   const auto cannot_read = [&] {
@@ -58,6 +75,7 @@ Result<std::string> FileIdentity(const std::string& path) {
     ::close(fd);
     return failed;
   }
+  LetClockPass(facts);
   std::string pieces;
   std::array<char, kPieceBytes> piece;
   const bool is_file = S_ISREG(facts.st_mode);  // The bytes of a pipe come once.

@@ -77,7 +77,9 @@ class ConversionState {
 // Tells a file from what it was before: size, times of the last change of bytes and of facts,
 // inode, and a digest of 64 pieces spread over it. Who changes bytes and puts size and time of
 // change back does not change them unseen: the system's own time of change (ctime) cannot be set.
-// kUsage if it cannot be read.
+// (On a file system without one, such as FAT, only the pieces tell.) Waits until a change would
+// have another time: 20 ms after the last one, two seconds where times are whole seconds. kUsage if
+// it cannot be read.
 Result<std::string> FileIdentity(const std::string& path);
 
 // <out> without slashes at its end.

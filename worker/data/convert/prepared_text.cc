@@ -31,7 +31,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kTemporary = "rowhouse-data";
 // Raised when the same text gives other bytes.
-constexpr int kCacheVersion = 2;
+constexpr int kCacheVersion = 3;
 // For another run that prepares the same text.
 constexpr auto kLongestWait = std::chrono::hours(24);
 

@@ -4,6 +4,7 @@
 
 #include "worker/data/blocks/data_writer.h"
 #include "worker/data/blocks/encoded_block.h"
+#include "worker/data/blocks/sample_split.h"
 #include "worker/data/convert/bad_line_count.h"
 #include "worker/data/convert/batch_part.h"
 #include "worker/data/convert/day_samples.h"
@@ -188,6 +189,9 @@ Status WriteData(const TextFormat& format, const ConversionOptions& options, uin
   RETURN_IF_ERROR(CompleteOrigins(counted, *state, &origins));
   if (writer->samples() == 0) {
     return UsageError("\"{}\" is empty: there is nothing to train on", options.files.front());
+  }
+  if (format.may_drop_lines() && origins.size() == 1) {
+    origins[0].day_samples = DaySizes(origins[0].samples);
   }
   if (format.drops_lines() && origins.size() == 1) {
     std::vector<uint64_t> samples;

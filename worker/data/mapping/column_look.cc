@@ -24,7 +24,9 @@ bool IsInteger(std::string_view field) {
   return !field.empty() && std::ranges::all_of(field, IsDigit);
 }
 
+// Also 1e39, which no float holds; digits alone may be ids.
 bool IsInfinity(std::string_view field) {
+  if (DoubleOf(field)) return !IsInteger(field) && !FloatOf(field);
   if (field.starts_with('-') || field.starts_with('+')) field.remove_prefix(1);
   const std::string lower = LowerCase(field);
   return lower == "inf" || lower == "infinity";
@@ -69,7 +71,7 @@ bool IsWeighted(std::string_view piece, std::string_view* token) {
 
 }  // namespace
 
-void ColumnLook::Add(std::string_view field) {
+void ColumnLook::Add(std::string_view field, uint64_t line) {
   if (IsMissingNumber(field)) {
     ++missing_;
     return;
@@ -85,11 +87,14 @@ void ColumnLook::Add(std::string_view field) {
   }
   const std::string_view trimmed = Trimmed(field);
   not_utf8_ += !IsUtf8(field);
-  if (const auto number = DoubleOf(trimmed)) {
+  if (const auto number = DoubleOf(trimmed); number && !IsInfinity(trimmed)) {
     ++numbers_like_;
     AddNumber(trimmed, *number);
   } else {
-    if (strays() == 1) first_stray_ = ShownField(trimmed);
+    if (strays() == 1) {
+      first_stray_ = ShownField(trimmed);
+      first_stray_line_ = line;
+    }
     infinities_ += IsInfinity(trimmed);
     if (IsDecimalComma(trimmed)) {
       ++decimal_commas_;

@@ -29,7 +29,8 @@ class ColumnLook {
 
   explicit ColumnLook(std::string name) : name_(std::move(name)) {}
 
-  void Add(std::string_view field);
+  // `line`: of its file; 0: not known.
+  void Add(std::string_view field, uint64_t line = 0);
 
   const std::string& name() const { return name_; }
   uint64_t values() const { return values_; }  // fields that are not missing
@@ -46,6 +47,7 @@ class ColumnLook {
   }
   uint64_t strays() const { return values_ - numbers_; }  // fields that are no finite numbers
   const std::string& first_stray() const { return first_stray_; }
+  uint64_t first_stray_line() const { return first_stray_line_; }  // 0: not known
   // Numbers such as 3,5, with or without whole ones among them.
   bool are_decimal_commas() const { return decimal_commas_ > 0 && numbers_like_ == values_; }
   uint64_t not_utf8() const { return not_utf8_; }  // fields
@@ -74,6 +76,7 @@ class ColumnLook {
   uint64_t infinities_ = 0, decimal_commas_ = 0, numbers_like_ = 0, not_utf8_ = 0;
   uint64_t longest_ = 0;
   std::string first_stray_;
+  uint64_t first_stray_line_ = 0;
   bool has_odd_integers_ = false, is_ascending_ = true;
   double min_ = 0, max_ = 0, sum_ = 0, last_ = 0;
   std::vector<double> sample_;  // every stride_-th number

@@ -162,6 +162,17 @@ void AddNotes(const ColumnLook& column, const InferredColumn& inferred, Inferred
         WrittenCount(static_cast<double>(column.strays())),
         WrittenCount(static_cast<double>(found->size.looked_at)), column.first_stray()));
   }
+  // A slip of the pen in a column of whole numbers makes tokens of them all.
+  if (inferred.use == Use::kCategorical && column.strays() > 0 &&
+      column.strays() * 100 <= column.values()) {
+    note(fmt::format(
+        "all but {} of {} values are whole numbers, and \"{}\"{} is none, so all are tokens: if "
+        "they are numbers, mend it and infer again",
+        WrittenCount(static_cast<double>(column.strays())),
+        WrittenCount(static_cast<double>(column.values())), column.first_stray(),
+        column.first_stray_line() == 0 ? ""
+                                       : fmt::format(" in line {}", column.first_stray_line())));
+  }
   if (inferred.use == Use::kIgnored && column.are_decimal_commas()) {
     note(
         "numbers with decimal commas are not read, so it is left out: write points (3.5) to use "

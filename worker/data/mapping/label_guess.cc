@@ -74,9 +74,12 @@ Result<size_t> LabelByValues(const TextLook& look) {
   if (!found.empty() && found.front() == 0) return found.front();
   if (!found.empty() && found.back() + 1 == look.columns.size()) return found.back();
   return UsageError(
-      "\"{}\": {}; name the label's column: --label_column=NAME, one of {}", look.first_file,
+      "\"{}\": {}; name the label's column: --label_column=NAME, one of {}{}", look.first_file,
       found.empty() ? "no column looks like a label" : "several columns have two values",
-      NamesText(look));
+      NamesText(look),
+      look.columns.front().name().starts_with('#')
+          ? "; or, if line 1, which begins with #, is a comment, take it away (sed 1d)"
+          : "");
 }
 
 Result<size_t> FindLabel(const TextLook& look, const std::string& name) {

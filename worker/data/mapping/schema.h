@@ -80,6 +80,9 @@ struct Schema {
   std::vector<CategoricalColumn> categorical;
   // Columns left out. A column that nothing names is an error, unless kAllOthers is among them.
   std::vector<std::string> ignored;
+  // Of format `movielens`, in the preprocessing of a model: the greatest id of a movie in the data
+  // that it was made from, which decides the ids of user_item. 0: the data say it.
+  uint64_t greatest_movie = 0;
 
   bool operator==(const Schema&) const = default;
 };

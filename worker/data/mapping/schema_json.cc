@@ -11,6 +11,7 @@ namespace {
 using nlohmann::json;
 using nlohmann::ordered_json;
 
+constexpr char kGreatestMovie[] = "greatest_movie";
 constexpr uint64_t kAnyNumber = std::numeric_limits<uint64_t>::max();
 
 // Reads the keys of an object one by one; the first mistake stays.
@@ -139,6 +140,7 @@ ordered_json ToJson(const Schema& schema) {
     object["categorical"].push_back(ToJson(column));
   }
   object["ignored"] = schema.ignored;
+  if (schema.greatest_movie > 0) object[kGreatestMovie] = schema.greatest_movie;
   return object;
 }
 
@@ -152,6 +154,7 @@ Result<Schema> SchemaFromJson(const json& object) {
   reader.Read("columns", &schema.columns);
   reader.Read("weight", &schema.weight);
   reader.Read("ignored", &schema.ignored);
+  if (object.contains(kGreatestMovie)) reader.Read(kGreatestMovie, &schema.greatest_movie);
   const json* const label = reader.Find("label");
   const json* const dense = reader.Find("dense");
   const json* const categorical = reader.Find("categorical");
@@ -188,8 +191,8 @@ Status CheckSameKeys(const std::string& column, const ordered_json& mapped,
 }
 
 template <typename Column>
-Status CheckSameColumns(const char* kind, const std::vector<Column>& mapped,
-                        const std::vector<Column>& given) {
+Status CheckColumnsAreSame(const char* kind, const std::vector<Column>& mapped,
+                           const std::vector<Column>& given) {
   const auto check_all_there = [&](const auto& some, const auto& others, const char* there,
                                    const char* not_there) {
     for (const Column& column : some) {
@@ -221,8 +224,8 @@ Status CheckMappedAs(const Schema& mapped, const Schema& given) {
         "the column of samples' weights is \"{}\" in the data and \"{}\" in the config",
         mapped.weight, given.weight);
   }
-  RETURN_IF_ERROR(CheckSameColumns("categorical", mapped.categorical, given.categorical));
-  RETURN_IF_ERROR(CheckSameColumns("dense", mapped.dense, given.dense));
+  RETURN_IF_ERROR(CheckColumnsAreSame("categorical", mapped.categorical, given.categorical));
+  RETURN_IF_ERROR(CheckColumnsAreSame("dense", mapped.dense, given.dense));
   for (size_t i = 0; i < given.dense.size(); ++i) {
     if (mapped.dense[i].name == given.dense[i].name) continue;
     return UsageError("dense column {} is \"{}\" in the data and \"{}\" in the config", i + 1,

@@ -114,6 +114,14 @@ class TextLooker {
           "not known; take it away (sed 1d)",
           look_.first_file, most);
     }
+    const std::string_view rest = head.substr(std::min(head.find('\n'), head.size() - 1) + 1);
+    if (scanner.record().starts_with("# ") && look_.has_header &&
+        HasHeader(rest, {look_.separator, look_.has_quotes})) {
+      return UsageError(
+          "\"{}\": line 1 begins with # and line 2 looks like the header: comments are not known; "
+          "take line 1 away (sed 1d), or its # if it is the header",
+          look_.first_file);
+    }
     if (!look_.has_header || IsUtf8(scanner.record())) return OkStatus();
     return UsageError(
         "\"{}\": the header is not UTF-8; is it Latin-1? iconv -f latin1 -t utf-8 converts a file",
@@ -148,10 +156,17 @@ class TextLooker {
     return OkStatus();
   }
 
-  void Add(std::string_view text) {
+  // `line`: of its file, on which the text begins; 0: not known.
+  void Add(std::string_view text, uint64_t line) {
     RecordScanner scanner(text, look_.separator, look_.has_quotes);
     Fields fields;
+    size_t counted = 0;  // bytes whose lines are in `line`
     while (scanner.Next(&fields)) {
+      if (line > 0) {
+        line += static_cast<uint64_t>(
+            std::ranges::count(text.substr(counted, scanner.position() - counted), '\n'));
+        counted = scanner.position();
+      }
       if (scanner.record().empty()) continue;
       const bool is_header = look_.has_header && std::equal(fields.begin(), fields.end(),
                                                             header_.begin(), header_.end());
@@ -163,7 +178,7 @@ class TextLooker {
         if (++headers_ > options_.files.size()) AddOdd("the header once more");
       } else {
         ++look_.size.looked_at;
-        for (size_t i = 0; i < fields.size(); ++i) look_.columns[i].Add(fields[i]);
+        for (size_t i = 0; i < fields.size(); ++i) look_.columns[i].Add(fields[i], line);
       }
     }
   }
@@ -181,7 +196,7 @@ class TextLooker {
     while (chunks.text_bytes() < options_.most_bytes) {
       ASSIGN_OR_RETURN(has_more, chunks.Next(&chunk));
       if (!has_more) break;
-      Add(chunk.bytes);
+      Add(chunk.bytes, chunk.first_line);
     }
     look_.size.is_whole = !has_more;
     look_.size.records = static_cast<double>(look_.size.looked_at);
@@ -219,7 +234,7 @@ class TextLooker {
     bytes.resize(static_cast<size_t>(stream.gcount()));
     const size_t first = bytes.find('\n'), last = bytes.rfind('\n');
     if (first == std::string::npos || first == last) return;
-    Add(std::string_view(bytes).substr(first + 1, last - first));
+    Add(std::string_view(bytes).substr(first + 1, last - first), /*line=*/0);
   }
 
   const TextLookOptions options_;

@@ -7,7 +7,7 @@
 namespace rowhouse {
 namespace {
 
-Result<std::unique_ptr<Dataset>> Open(const DatasetOptions& options) {
+Result<std::unique_ptr<Dataset>> OpenConverted(const DatasetOptions& options) {
   DatasetOptions fitted = options;
   if (options.prepared_test.empty() && !options.test_file.empty()) {
     if (!DataDirectory::IsAt(options.test_file)) {
@@ -21,15 +21,16 @@ Result<std::unique_ptr<Dataset>> Open(const DatasetOptions& options) {
   return MakeConvertedDataset(options.file, fitted);
 }
 
-std::string WhyNothingIsTested(const DatasetOptions& options) {
+std::string WhyConvertedIsUntested(const DatasetOptions& options) {
   if (options.test_fraction > 0.0 || options.test_split == "dlrm" || !options.test_file.empty()) {
     return "";
   }
   return "no part of the data is held out; --test_fraction=0.1 holds out the last tenth";
 }
 
-const bool kRegistered =
-    AddDataset("converted", {.reads_file = true, .why_untested = &WhyNothingIsTested}, Open);
+REGISTER_MEMBER(AddDataset("converted",
+                           {.reads_file = true, .why_untested = &WhyConvertedIsUntested},
+                           OpenConverted));
 
 }  // namespace
 }  // namespace rowhouse

@@ -25,7 +25,7 @@
 namespace rowhouse {
 namespace {
 
-constexpr size_t kDense = CriteoLine::kIntegers;
+constexpr size_t kCriteoDense = CriteoLine::kIntegers;
 constexpr size_t kTables = CriteoLine::kTokens;
 
 const DeclaredOption kSubSampleRate = DeclaredOption::Real(
@@ -33,13 +33,13 @@ const DeclaredOption kSubSampleRate = DeclaredOption::Real(
     "share of the lines of label 0 that is left out of criteo data, drawn by numpy's generator "
     "from the seed");
 
-Schema BuiltInSchema(const TextFormatOptions& options) {
+Schema CriteoSchema(const TextFormatOptions& options) {
   Schema schema;
   schema.format = "criteo";
   schema.separator = "\t";
   schema.has_quotes = schema.has_header = false;
   schema.label = {.column = "label"};
-  for (size_t i = 0; i < kDense; ++i) {
+  for (size_t i = 0; i < kCriteoDense; ++i) {
     schema.dense.push_back({.name = fmt::format("I{}", i + 1), .transform = "log1p"});
   }
   for (size_t i = 0; i < kTables; ++i) {
@@ -60,8 +60,8 @@ class Filler {
  public:
   Filler(Batch* batch, size_t lines, const std::vector<bool>& leaves_empty)
       : batch_(*batch), leaves_empty_(leaves_empty) {
-    batch_.dense_features = kDense;
-    batch_.dense.resize(lines * kDense);
+    batch_.dense_features = kCriteoDense;
+    batch_.dense.resize(lines * kCriteoDense);
     batch_.labels.resize(lines);
     batch_.weights.clear();
     batch_.features.resize(kTables);
@@ -75,8 +75,8 @@ class Filler {
 
   void Add(const CriteoLine& line, uint32_t missing_integers) {
     batch_.labels[samples_] = line.label;
-    float* const dense = batch_.dense.data() + samples_ * kDense;
-    for (size_t i = 0; i < kDense; ++i) {
+    float* const dense = batch_.dense.data() + samples_ * kCriteoDense;
+    for (size_t i = 0; i < kCriteoDense; ++i) {
       dense[i] = (missing_integers >> i & 1) != 0 ? std::numeric_limits<float>::quiet_NaN()
                                                   : static_cast<float>(line.integers[i]);
     }
@@ -93,7 +93,7 @@ class Filler {
 
   void Finish() {
     batch_.samples = samples_;
-    batch_.dense.resize(samples_ * kDense);
+    batch_.dense.resize(samples_ * kCriteoDense);
     batch_.labels.resize(samples_);
     for (Bags& bags : batch_.features) {
       bags.offsets.resize(samples_ + 1);
@@ -123,6 +123,7 @@ class CriteoFormat final : public TextFormat {
 
   const Schema& schema() const override { return schema_; }
   bool drops_lines() const override { return draws_ != nullptr; }
+  bool may_drop_lines() const override { return true; }
 
   Status Parse(const TextChunk& chunk, Batch* raw, std::vector<BadLine>* bad) const override {
     const char* at = chunk.bytes.data();
@@ -175,7 +176,7 @@ class CriteoFormat final : public TextFormat {
     }
     *missing = 0;
     size_t at = has_label ? text.find('\t') + 1 : 0;
-    for (size_t i = 0; i < kDense; ++i) {
+    for (size_t i = 0; i < kCriteoDense; ++i) {
       const size_t next = text.find('\t', at);
       if (next == at) *missing |= 1u << i;
       at = next + 1;
@@ -190,7 +191,7 @@ class CriteoFormat final : public TextFormat {
   std::unique_ptr<NumpyDraws> draws_;
 };
 
-Result<std::unique_ptr<TextFormat>> Open(const TextFormatOptions& options) {
+Result<std::unique_ptr<TextFormat>> OpenCriteo(const TextFormatOptions& options) {
   const std::vector<std::string> mappings = {"dictionary", "hash"};
   if (!std::ranges::count(mappings, options.id_mapping)) {
     return UsageError("unknown id_mapping \"{}\" {}", options.id_mapping,
@@ -208,18 +209,18 @@ Result<std::unique_ptr<TextFormat>> Open(const TextFormatOptions& options) {
     return UsageError("table {} has 0 rows: Criteo's tokens need one at least", table);
   }
   const bool is_given = !options.schema.dense.empty() || !options.schema.categorical.empty();
-  Schema schema = is_given ? options.schema : BuiltInSchema(options);
-  if (schema.dense.size() != kDense || schema.categorical.size() != kTables) {
+  Schema schema = is_given ? options.schema : CriteoSchema(options);
+  if (schema.dense.size() != kCriteoDense || schema.categorical.size() != kTables) {
     return UsageError(
         "section schema has {} dense and {} categorical columns, and Criteo data have {} and {}; "
         "leave the columns out, they are known",
-        schema.dense.size(), schema.categorical.size(), kDense, kTables);
+        schema.dense.size(), schema.categorical.size(), kCriteoDense, kTables);
   }
   return std::unique_ptr<TextFormat>(std::make_unique<CriteoFormat>(options, std::move(schema)));
 }
 
-const bool kRegistered = TextFormats().Add("criteo", Open, {kSubSampleRate}) &&
-                         AddTextDataset("criteo", {.options = {kSubSampleRate}});
+REGISTER_MEMBER(TextFormats().Add("criteo", OpenCriteo, {kSubSampleRate}) &&
+                AddTextDataset("criteo", {.options = {kSubSampleRate}}));
 
 }  // namespace
 }  // namespace rowhouse

@@ -95,7 +95,7 @@ class DelimitedFormat final : public TextFormat {
   const bool needs_label_;
 };
 
-Status Validate(const Schema& schema) {
+Status ValidateSchema(const Schema& schema) {
   if (schema.separator.size() != 1 ||
       std::string_view("\"\n\r\0", 4).find(schema.separator) != std::string_view::npos) {
     return UsageError(
@@ -115,13 +115,13 @@ Status Validate(const Schema& schema) {
   return OkStatus();
 }
 
-Result<std::unique_ptr<TextFormat>> Open(const TextFormatOptions& options) {
+Result<std::unique_ptr<TextFormat>> OpenDelimited(const TextFormatOptions& options) {
   if (options.schema.format.empty()) {
     return UsageError(
         "delimited text needs section schema in the YAML file (--config); `rowhouse data infer "
         "FILE` writes it");
   }
-  RETURN_IF_ERROR(Validate(options.schema));
+  RETURN_IF_ERROR(ValidateSchema(options.schema));
   auto format = std::make_unique<DelimitedFormat>(options.schema, options.needs_label);
   for (const std::string& file : options.files) {
     ASSIGN_OR_RETURN(const std::string first, FirstRecordOf(file, options.schema.has_quotes));
@@ -130,7 +130,7 @@ Result<std::unique_ptr<TextFormat>> Open(const TextFormatOptions& options) {
   return std::unique_ptr<TextFormat>(std::move(format));
 }
 
-const bool kRegistered = TextFormats().Add("delimited", Open) && AddTextDataset("delimited");
+REGISTER_MEMBER(TextFormats().Add("delimited", OpenDelimited) && AddTextDataset("delimited"));
 
 }  // namespace
 }  // namespace rowhouse

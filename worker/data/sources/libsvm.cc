@@ -23,7 +23,7 @@ namespace {
 
 constexpr std::string_view kBlanks = " \t";
 
-Schema BuiltInSchema(const TextFormatOptions& options) {
+Schema LibsvmSchema(const TextFormatOptions& options) {
   Schema schema;
   schema.format = "libsvm";
   schema.has_quotes = schema.has_header = false;
@@ -147,9 +147,9 @@ class LibsvmFormat final : public TextFormat {
   std::unordered_map<uint64_t, size_t> dense_;  // index -> dense column
 };
 
-Result<std::unique_ptr<TextFormat>> Open(const TextFormatOptions& options) {
+Result<std::unique_ptr<TextFormat>> OpenLibsvm(const TextFormatOptions& options) {
   const bool is_given = !options.schema.dense.empty() || !options.schema.categorical.empty();
-  Schema schema = is_given ? options.schema : BuiltInSchema(options);
+  Schema schema = is_given ? options.schema : LibsvmSchema(options);
   if (schema.categorical.size() > 1) {
     return UsageError(
         "section schema has {} categorical columns, and libsvm data have one, the bag of the "
@@ -178,7 +178,7 @@ Result<std::unique_ptr<TextFormat>> Open(const TextFormatOptions& options) {
       std::make_unique<LibsvmFormat>(std::move(schema), std::move(label), options.needs_label));
 }
 
-const bool kRegistered = TextFormats().Add("libsvm", Open) && AddTextDataset("libsvm");
+REGISTER_MEMBER(TextFormats().Add("libsvm", OpenLibsvm) && AddTextDataset("libsvm"));
 
 }  // namespace
 }  // namespace rowhouse

@@ -1,10 +1,11 @@
 // "movielens": MovieLens' ratings with features of users and movies, from the files as GroupLens or
 // RecBole give them (worker/data/text/movielens_files.h). Files of users and movies lie beside the
-// first file of ratings, of those as well that a model scores; a user or movie that is not in them
-// has missing features, and a schema that uses features of a file that is not there is refused.
+// first file of ratings, of those as well that a model scores: they are part of what is scored. A
+// user or movie that is not in them has missing features, and a schema that uses features of a file
+// that is not there is refused.
 //
 // Columns. user, item, rating, timestamp; user_item = (user - 1) * m + item - 1, where m is the
-//   greatest id of a movie; and those of SideTable.
+//   greatest id of a movie in the data that the model was trained on first; and those of SideTable.
 // Schema. Its own, unless one is given, which may use any of these columns: label 1 if rating >= 4;
 //   dense columns age, is_male, release_year, timestamp (all but is_male standardised) and 12
 //   genres; categorical columns user, item, user_item, by the names of the model's tables if it has
@@ -31,7 +32,7 @@ constexpr std::array<const char*, 12> kGenres = {"Drama",   "Comedy",    "Action
                                                  "Romance", "Adventure", "Children's", "Crime",
                                                  "Sci-Fi",  "Horror",    "War",        "Mystery"};
 
-Schema BuiltInSchema(const TextFormatOptions& options, bool has_users, bool has_movies) {
+Schema MovieLensSchema(const TextFormatOptions& options, bool has_users, bool has_movies) {
   Schema schema;
   schema.format = "movielens";
   schema.separator = "\t";
@@ -119,13 +120,16 @@ class MovieLensFormat final : public TextFormat {
 
   Status SetSchema(const TextFormatOptions& options) {
     const bool is_given = !options.schema.dense.empty() || !options.schema.categorical.empty();
-    schema_ = is_given ? options.schema : BuiltInSchema(options, !users_.empty(), !movies_.empty());
-    RETURN_IF_ERROR(CheckSideFiles(options.files[0]));
+    schema_ =
+        is_given ? options.schema : MovieLensSchema(options, !users_.empty(), !movies_.empty());
+    schema_.greatest_movie = options.schema.greatest_movie;
     std::vector<std::string> names = {"user", "item", "rating", "timestamp", "user_item"};
     names.insert(names.end(), users_.names().begin(), users_.names().end());
     names.insert(names.end(), movies_.names().begin(), movies_.names().end());
     const std::string where = "MovieLens' columns";
     const Schema looked_up = WithColumnNames(schema_, names);
+    RETURN_IF_ERROR(CheckSideFiles(looked_up, options.files[0]));
+    if (schema_.greatest_movie == 0) schema_.greatest_movie = movies_.greatest_id();
     ASSIGN_OR_RETURN(rated_, SampleFields::Make(looked_up, names, where, true, false));
     if (options.needs_label) return OkStatus();
     names[kRating].clear();
@@ -135,13 +139,14 @@ class MovieLensFormat final : public TextFormat {
 
   // Features of users and movies decide what a model says: without the files they would all be
   // missing, and scores silently others.
-  Status CheckSideFiles(const std::string& ratings) const {
+  Status CheckSideFiles(const Schema& schema, const std::string& ratings) const {
     std::vector<std::string> used;
-    for (const DenseColumn& column : schema_.dense) used.push_back(column.name);
-    for (const CategoricalColumn& column : schema_.categorical) used.push_back(column.name);
+    for (const DenseColumn& column : schema.dense) used.push_back(column.name);
+    for (const CategoricalColumn& column : schema.categorical) used.push_back(column.name);
     for (const std::string& name : used) {
       const bool is_of_users = std::ranges::count(users_.names(), name) > 0;
-      const bool is_of_movies = name == kTokens[2] || std::ranges::count(movies_.names(), name) > 0;
+      const bool is_of_movies = (name == kTokens[2] && schema_.greatest_movie == 0) ||
+                                std::ranges::count(movies_.names(), name) > 0;
       if ((!is_of_users || !users_.empty()) && (!is_of_movies || !movies_.empty())) continue;
       return UsageError(
           "section schema uses column \"{}\", which the file of {} has, and none lies beside "
@@ -176,7 +181,7 @@ class MovieLensFormat final : public TextFormat {
     const auto item = TokenKey(TokenType::kInteger, (*fields)[kItem]);
     user_item->clear();
     if (user && item && *user > 0 && *item > 0) {
-      *user_item = fmt::format("{}", (*user - 1) * movies_.greatest_id() + *item - 1);
+      *user_item = fmt::format("{}", (*user - 1) * schema_.greatest_movie + *item - 1);
     }
     (*fields)[kUserItem] = *user_item;
     size_t next = kOwnColumns;
@@ -208,11 +213,11 @@ void ChooseTest(DatasetOptions* options) {
   options->test_fraction = 0.2;
 }
 
-const bool kRegistered =
-    TextFormats().Add("movielens", MovieLensFormat::Open) &&
-    AddTextDataset("movielens", {.adjust = &ChooseTest, .why_untested = [](const DatasetOptions&) {
-                                   return std::string();
-                                 }});
+REGISTER_MEMBER(TextFormats().Add("movielens", MovieLensFormat::Open) &&
+                AddTextDataset("movielens",
+                               {.adjust = &ChooseTest, .why_untested = [](const DatasetOptions&) {
+                                  return std::string();
+                                }}));
 
 }  // namespace
 }  // namespace rowhouse

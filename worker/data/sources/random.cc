@@ -167,7 +167,7 @@ class RandomData final : public Dataset {
   std::vector<double> drawn_;
 };
 
-Status Validate(const DatasetOptions& options) {
+Status ValidateRandom(const DatasetOptions& options) {
   if (options.mini_batch_size == 0) {
     return UsageError("mini_batch_size is 0: a batch needs at least one sample");
   }
@@ -212,24 +212,25 @@ Status Validate(const DatasetOptions& options) {
   return OkStatus();
 }
 
-Result<std::unique_ptr<Dataset>> Open(const DatasetOptions& options) {
-  RETURN_IF_ERROR(Validate(options));
+Result<std::unique_ptr<Dataset>> OpenRandom(const DatasetOptions& options) {
+  RETURN_IF_ERROR(ValidateRandom(options));
   return std::unique_ptr<Dataset>(std::make_unique<RandomData>(options));
 }
 
-double MeanLength(const DatasetOptions& options, uint64_t rows) {
+double RandomMeanLength(const DatasetOptions& options, uint64_t rows) {
   if (options.num_indices_per_lookup_fixed) return options.num_indices_per_lookup;
   const auto most = static_cast<double>(std::min<uint64_t>(rows, options.num_indices_per_lookup));
   return std::max(1.0, most / 2);
 }
 
-const bool kRegistered = AddDataset(
-    "random",
-    {.is_generated = true,
-     .mean_bag_length = &MeanLength,
-     .why_untested =
-         [](const DatasetOptions&) { return std::string("random data have no test samples"); }},
-    Open);
+REGISTER_MEMBER(AddDataset("random",
+                           {.is_generated = true,
+                            .mean_bag_length = &RandomMeanLength,
+                            .why_untested =
+                                [](const DatasetOptions&) {
+                                  return std::string("random data have no test samples");
+                                }},
+                           OpenRandom));
 
 }  // namespace
 }  // namespace rowhouse

@@ -217,7 +217,7 @@ class SyntheticData final : public Dataset {
   std::optional<double> auc_ceiling_;
 };
 
-Result<std::unique_ptr<Dataset>> Open(const DatasetOptions& options) {
+Result<std::unique_ptr<Dataset>> OpenSynthetic(const DatasetOptions& options) {
   if (options.data_size == 0) return UsageError("data_size is 0: give the number of samples");
   if (options.data_size >= kFirstPilot || options.test_samples >= kFirstPilot - options.data_size) {
     return UsageError("data_size={} and test_samples={} together exceed 2^62 samples",
@@ -245,7 +245,7 @@ Result<std::unique_ptr<Dataset>> Open(const DatasetOptions& options) {
   return std::unique_ptr<Dataset>(std::make_unique<SyntheticData>(options));
 }
 
-double MeanLength(const DatasetOptions& options, uint64_t /*rows*/) {
+double SyntheticMeanLength(const DatasetOptions& options, uint64_t /*rows*/) {
   return options.bag_length_fixed ? options.bag_length : (1.0 + options.bag_length) / 2;
 }
 
@@ -258,23 +258,23 @@ std::vector<uint64_t> HottestIdsOf(const DatasetOptions& options, size_t table, 
   return ids;
 }
 
-std::string WhyNothingIsTested(const DatasetOptions& options) {
+std::string WhySyntheticIsUntested(const DatasetOptions& options) {
   if (options.test_samples > 0) return "";
   return "there are no test samples; --synthetic_test_samples=10000 makes some";
 }
 
-const bool kRegistered = AddDataset(
+REGISTER_MEMBER(AddDataset(
     "synthetic",
     {.is_generated = true,
-     .mean_bag_length = &MeanLength,
+     .mean_bag_length = &SyntheticMeanLength,
      .zipf_exponent = [](const DatasetOptions& options) { return options.zipf_exponent; },
      .hottest_ids = &HottestIdsOf,
      .weighing_setting =
          [](const DatasetOptions& options) {
            return std::string(options.has_lookup_weights ? "synthetic_weights" : "");
          },
-     .why_untested = &WhyNothingIsTested},
-    Open);
+     .why_untested = &WhySyntheticIsUntested},
+    OpenSynthetic));
 
 }  // namespace
 }  // namespace rowhouse

@@ -1,6 +1,7 @@
 #include "worker/data/text/text_format.h"
 
 #include "worker/data/dataset.h"
+#include "worker/data/mapping/preprocessing.h"
 
 namespace rowhouse {
 
@@ -13,8 +14,12 @@ Result<std::unique_ptr<TextFormat>> MakeTextFormat(const std::string& source,
                                                    const DatasetOptions& options,
                                                    const std::vector<std::string>& files,
                                                    bool needs_label) {
-  const std::string& given = options.schema.format;
-  return TextFormats().Make(given.empty() ? source : given, {.schema = options.schema,
+  Schema schema = options.schema;
+  if (options.preprocessing != nullptr) {
+    schema.greatest_movie = options.preprocessing->schema().greatest_movie;
+  }
+  const std::string given = schema.format;
+  return TextFormats().Make(given.empty() ? source : given, {.schema = std::move(schema),
                                                              .files = files,
                                                              .seed = options.seed,
                                                              .needs_label = needs_label,

@@ -76,6 +76,10 @@ class TextFormat {
   // (worker/data/blocks/sample_split.h) are then cut by lines.
   virtual bool drops_lines() const { return false; }
 
+  // Whether an option makes it drop lines. Converted data then have days in any case, so that those
+  // of a version that cut them otherwise are known by having none.
+  virtual bool may_drop_lines() const { return false; }
+
   // Overwrites *raw with the samples of the chunk, in order; appends bad records to *bad. An error
   // is one that leaving out a line does not mend: a header that lacks a column.
   virtual Status Parse(const TextChunk& chunk, Batch* raw, std::vector<BadLine>* bad) const = 0;

@@ -41,7 +41,7 @@ class CatInteraction final : public Interaction {
   const std::vector<uint32_t> widths_;
 };
 
-const bool kRegistered = Interactions().Add<CatInteraction>("cat");
+REGISTER_MEMBER(Interactions().Add<CatInteraction>("cat"));
 
 }  // namespace
 }  // namespace rowhouse

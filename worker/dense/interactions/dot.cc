@@ -111,7 +111,7 @@ class DotInteraction final : public Interaction {
   std::vector<float> stacked_gradients_;  // a block's gradients, as stacked_
 };
 
-const bool kRegistered = Interactions().Add<DotInteraction>("dot");
+REGISTER_MEMBER(Interactions().Add<DotInteraction>("dot"));
 
 }  // namespace
 }  // namespace rowhouse

@@ -14,7 +14,7 @@ class Constant final : public LrPolicy {
 };
 
 // A schedule that would be ignored is a mistake somebody finds out after the training.
-Result<std::unique_ptr<LrPolicy>> Make(const LrPolicyOptions& options) {
+Result<std::unique_ptr<LrPolicy>> MakeConstant(const LrPolicyOptions& options) {
   if (options.warmup_steps > 0 || options.decay_start_step > 0 || options.decay_steps > 0) {
     return UsageError(
         "lr_policy=constant has no schedule, but lr_num_warmup_steps={}, lr_decay_start_step={}, "
@@ -24,7 +24,7 @@ Result<std::unique_ptr<LrPolicy>> Make(const LrPolicyOptions& options) {
   return std::unique_ptr<LrPolicy>(std::make_unique<Constant>(options));
 }
 
-const bool kRegistered = LrPolicies().Add("constant", Make);
+REGISTER_MEMBER(LrPolicies().Add("constant", MakeConstant));
 
 }  // namespace
 }  // namespace rowhouse

@@ -27,12 +27,12 @@ class Poly2 final : public LrPolicy {
   const LrPolicyOptions options_;
 };
 
-Result<std::unique_ptr<LrPolicy>> Make(const LrPolicyOptions& options) {
+Result<std::unique_ptr<LrPolicy>> MakePoly2(const LrPolicyOptions& options) {
   RETURN_IF_ERROR(CheckWarmupEndsBeforeDecay(options));
   return std::unique_ptr<LrPolicy>(std::make_unique<Poly2>(options));
 }
 
-const bool kRegistered = LrPolicies().Add("poly2", Make);
+REGISTER_MEMBER(LrPolicies().Add("poly2", MakePoly2));
 
 }  // namespace
 }  // namespace rowhouse

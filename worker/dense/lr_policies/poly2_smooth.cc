@@ -23,12 +23,12 @@ class Poly2Smooth final : public LrPolicy {
   const LrPolicyOptions options_;
 };
 
-Result<std::unique_ptr<LrPolicy>> Make(const LrPolicyOptions& options) {
+Result<std::unique_ptr<LrPolicy>> MakePoly2Smooth(const LrPolicyOptions& options) {
   RETURN_IF_ERROR(CheckWarmupEndsBeforeDecay(options));
   return std::unique_ptr<LrPolicy>(std::make_unique<Poly2Smooth>(options));
 }
 
-const bool kRegistered = LrPolicies().Add("poly2_smooth", Make);
+REGISTER_MEMBER(LrPolicies().Add("poly2_smooth", MakePoly2Smooth));
 
 }  // namespace
 }  // namespace rowhouse

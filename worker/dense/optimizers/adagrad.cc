@@ -30,9 +30,9 @@ class Adagrad final : public DenseOptimizer {
   std::vector<float> sums_;  // of squared gradients
 };
 
-const bool kAdagrad = AddDenseOptimizer<Adagrad>("adagrad");
-const bool kRowwise = AddDenseOptimizer<Adagrad>("rowwise_adagrad");
-const bool kFtrl = AddDenseOptimizer<Adagrad>("ftrl");
+REGISTER_MEMBER(AddDenseOptimizer<Adagrad>("adagrad"));
+REGISTER_MEMBER(AddDenseOptimizer<Adagrad>("rowwise_adagrad"));
+REGISTER_MEMBER(AddDenseOptimizer<Adagrad>("ftrl"));
 
 }  // namespace
 }  // namespace rowhouse

@@ -29,8 +29,8 @@ class Adam final : public DenseOptimizer {
   std::vector<float> moments_;  // all means, then all mean squares
 };
 
-const bool kAdam = AddDenseOptimizer<Adam>("adam");
-const bool kLazyAdam = AddDenseOptimizer<Adam>("lazy_adam");
+REGISTER_MEMBER(AddDenseOptimizer<Adam>("adam"));
+REGISTER_MEMBER(AddDenseOptimizer<Adam>("lazy_adam"));
 
 }  // namespace
 }  // namespace rowhouse

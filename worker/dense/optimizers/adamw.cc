@@ -35,7 +35,7 @@ class AdamW final : public DenseOptimizer {
   std::vector<float> moments_;  // all means, then all mean squares
 };
 
-const bool kRegistered = AddDenseOptimizer<AdamW>("adamw");
+REGISTER_MEMBER(AddDenseOptimizer<AdamW>("adamw"));
 
 }  // namespace
 }  // namespace rowhouse

@@ -27,7 +27,7 @@ class Momentum final : public DenseOptimizer {
   std::vector<float> velocity_;
 };
 
-const bool kRegistered = AddDenseOptimizer<Momentum>("momentum");
+REGISTER_MEMBER(AddDenseOptimizer<Momentum>("momentum"));
 
 }  // namespace
 }  // namespace rowhouse

@@ -19,7 +19,7 @@ class Sgd final : public DenseOptimizer {
   }
 };
 
-const bool kRegistered = AddDenseOptimizer<Sgd>("sgd");
+REGISTER_MEMBER(AddDenseOptimizer<Sgd>("sgd"));
 
 }  // namespace
 }  // namespace rowhouse

@@ -1,0 +1,58 @@
+// RowDatabase: a RocksDB database that holds rows: opened and closed, which rows it has, and what
+// it says of itself. How rows are read and written: engines/rocksdb.cc.
+//
+// Threads: any.
+#pragma once
+
+#include <rocksdb/db.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/status.h"
+#include "ps/store/rocksdb_events.h"
+#include "ps/store/rocksdb_files.h"
+#include "ps/store/row_store.h"
+#include "ps/store/store_environment.h"
+
+namespace rowhouse {
+
+class RowDatabase {
+ public:
+  // One that is read-only, is not to be made, or stays settled, as `options` say. Errors as
+  // RowStores().
+  static Result<std::unique_ptr<RowDatabase>> Open(const RowStoreOptions& options,
+                                                   const std::shared_ptr<RocksDbEvents>& events);
+  // Flushes what is left.
+  ~RowDatabase();
+  RowDatabase(const RowDatabase&) = delete;
+  RowDatabase& operator=(const RowDatabase&) = delete;
+
+  rocksdb::DB& db() const { return *db_; }
+  rocksdb::ColumnFamilyHandle* rows() const { return rows_; }
+
+  RowFiles files() const { return RowFilesOf(*db_, rows_); }
+  // RowStore::stamp and the like.
+  std::string stamp() const { return StampOf(files()); }
+  std::vector<RowStoreLevel> levels() const;
+  Result<std::string> compression() const;
+  Status Verify(const RowStore::NameOfTable& name_of) const;
+
+  // kCorruption if the rows have another stamp.
+  Status CheckStamp(const std::string& expected) const;
+
+  uint64_t RowsInMemory() const;
+  // Of one of the family of rows; 0 if it is not known.
+  uint64_t Property(const std::string& name) const;
+
+ private:
+  explicit RowDatabase(std::string path) : path_(std::move(path)) {}
+
+  const std::string path_;
+  std::unique_ptr<rocksdb::DB> db_;
+  rocksdb::ColumnFamilyHandle* default_ = nullptr;
+  rocksdb::ColumnFamilyHandle* rows_ = nullptr;
+};
+
+}  // namespace rowhouse

@@ -1,0 +1,216 @@
+// A PS node of --memory_limit_mb=128 stays below it while a member of its job floods it. The test
+// is worker 0, with the key. What no node withstands stands in docs/internals.md, "ZeroMQ".
+#include <csignal>
+#include <fstream>
+#include <thread>
+
+#include "common/durable_file.h"
+#include "common/transport/peer_name.h"
+#include "common/transport/zeromq.h"
+#include "common/wire/codec.h"
+#include "common/wire/control.h"
+#include "common/wire/hello.h"
+#include "common/wire/prefetch.h"
+#include "common/wire/pull.h"
+#include "common/wire/push.h"
+#include "sharding/plans/plan_maker.h"
+#include "sharding/tables/job_spec.h"
+#include "tests/testing/process.h"
+
+namespace rowhouse {
+namespace {
+
+constexpr uint64_t kLimitMb = 128;
+constexpr uint64_t kJob = 5;
+constexpr uint32_t kFloodedRows = 1'000'000, kRowsOfMessage = 20'000, kDim = 16;
+constexpr std::chrono::seconds kFlood(2);
+constexpr size_t kFlooders = 4;
+
+double PeakMb(pid_t pid) {
+  std::ifstream status(fmt::format("/proc/{}/status", pid));
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with("VmHWM:")) return std::stod(line.substr(6)) / 1024;
+  }
+  return 0;
+}
+
+JobSpec Job() {
+  TableSpec table;
+  table.name = "t";
+  table.rows = kFloodedRows;
+  table.dim = kDim;
+  JobSpec job;
+  job.job_id = kJob;
+  job.model_id = "m";
+  job.config_digest = "c";
+  job.workers = 2;
+  job.tables = {table};
+  job.plan = MakeRowWisePlan(job.tables, 1);
+  return job;
+}
+
+class FloodedNode : public testing::Test {
+ protected:
+  void SetUp() override {
+    const std::string key_file = dir_ / "key";
+    node_ = std::make_unique<Process>(Command{
+        .arguments = {ROWHOUSE_BINARY, "ps", "--listen=tcp://127.0.0.1:0", "--key_file=" + key_file,
+                      "--cache_mb=8", fmt::format("--memory_limit_mb={}", kLimitMb),
+                      "--row_dir=" + (dir_ / "rows")}});
+    ASSERT_TRUE(node_->WaitForOutput("\n")) << node_->Wait().Describe();
+    const std::string line = node_->Output();
+    const size_t begin = line.find("tcp://");
+    endpoint_ = line.substr(begin, line.find_first_of("; \n", begin) - begin);
+    const std::string key = ReadFile(key_file).value().substr(0, 64);
+    security_ = {.kind = Security::Kind::kPlain, .key = key};
+    transport_ = NewTransport();
+    const HelloRequest hello{.host = "here", .node = 0, .job_json = Job().ToJsonText()};
+    const Message answer = Ask(endpoint_, EncodeMessage(HeaderOf<HelloRequest>(), hello));
+    const HelloReply reply = DecodeBody<HelloReply>(answer).value();
+    ASSERT_EQ(reply.code, 0) << reply.message;
+    shard_ = reply.shards.at(0).endpoint;
+  }
+
+  template <typename Body>
+  static Header HeaderOf(uint64_t step = 0) {
+    return {.type = Body::kType, .job_id = kJob, .step = step};
+  }
+
+  std::unique_ptr<Transport> NewTransport() const {
+    // Without heartbeats: libzmq aborts a dialer that does not read and is hung up on.
+    return MakeZeroMqTransport({.high_water_mark = 8,
+                                .peer_queue_messages = 1,  // or the flooder's memory is filled
+                                .heartbeat_ms = 0,
+                                .linger_ms = 0,
+                                .security = security_});
+  }
+
+  std::unique_ptr<Dialer> Dial(Transport& transport, const std::string& use,
+                               const std::string& endpoint) const {
+    const PeerName name{.job_id = kJob, .worker = 0, .session = session_, .use = use};
+    auto dialer = transport.MakeDialer(PeerIdOf(name)).value();
+    EXPECT_OK(dialer->Connect(endpoint));
+    return dialer;
+  }
+
+  Message Ask(const std::string& endpoint, Frames frames) {
+    const auto dialer = Dial(*transport_, fmt::format("ask-{}", ++asked_), endpoint);
+    EXPECT_OK(dialer->Send(0, std::move(frames)));
+    constexpr int kPatienceMs = 30'000;
+    auto incoming = dialer->Receive(kPatienceMs).value();
+    CHECK(incoming) << "no answer";
+    return Unpack(std::move(incoming->frames)).value();
+  }
+
+  // Several threads, each with a transport of its own, send message number 0, 1, 2, ... over all
+  // connections for a while, as fast as they go. `reads`: whether they take the answers.
+  template <typename MakeMessage>
+  void Flood(size_t connections, bool reads, const MakeMessage& message) {
+    std::vector<std::thread> flooders;
+    for (size_t i = 0; i < kFlooders; ++i) {
+      flooders.emplace_back([&, i] { FloodOnce(i, connections / kFlooders, reads, message); });
+    }
+    for (std::thread& flooder : flooders) flooder.join();
+    EXPECT_LT(PeakMb(node_->pid()), kLimitMb);
+    const Message answer = Ask(shard_, EncodeMessage(HeaderOf<StatsRequest>(), StatsRequest{}));
+    EXPECT_EQ(answer.header.type, MessageType::kStatsReply) << "the node goes on";
+  }
+
+  template <typename MakeMessage>
+  void FloodOnce(size_t flooder, size_t connections, bool reads, const MakeMessage& message) {
+    const std::unique_ptr<Transport> transport = NewTransport();
+    std::vector<std::unique_ptr<Dialer>> dialers;
+    for (size_t i = 0; i < connections; ++i) {
+      dialers.push_back(Dial(*transport, fmt::format("flood-{}-{}", flooder, i), shard_));
+    }
+    const auto end = std::chrono::steady_clock::now() + kFlood;
+    for (uint32_t number = 0; std::chrono::steady_clock::now() < end; ++number) {
+      // A full queue is no matter: the next one has room.
+      Dialer& dialer = *dialers[number % connections];
+      (void)dialer.Send(0, message(number));
+      if (reads) (void)dialer.Receive(0);
+    }
+  }
+
+  static Frame Ids(uint32_t number) {
+    Frame ids(kRowsOfMessage * sizeof(uint64_t));
+    for (uint64_t i = 0; i < kRowsOfMessage; ++i) {
+      ids.As<uint64_t>()[i] = (uint64_t{number} * kRowsOfMessage + i) % kFloodedRows;
+    }
+    return ids;
+  }
+  static std::vector<TableRows> Tables() {
+    return {{.table = 0, .rows = kRowsOfMessage, .first_column = 0}};
+  }
+  static Frames Pull(uint32_t number, uint64_t step) {
+    Frames payload;
+    payload.push_back(Ids(number));
+    payload.push_back(Frame());
+    return EncodeMessage(HeaderOf<PullRequest>(step),
+                         PullRequest{.eval = true, .tables = Tables(), .bags = {}},
+                         std::move(payload));
+  }
+
+  static Frames PushPart(uint32_t part, uint32_t parts) {
+    Header header = HeaderOf<PushRequest>();
+    header.part = part % parts;
+    header.parts = parts;
+    Frames payload;
+    payload.push_back(Ids(part));
+    payload.push_back(Frame(kRowsOfMessage * kDim * sizeof(float)));
+    payload.push_back(Frame());
+    return EncodeMessage(header, PushRequest{.samples = 1, .tables = Tables(), .bags = {}},
+                         std::move(payload));
+  }
+  static Frames Announcement(uint32_t number) {
+    Frames payload;
+    payload.push_back(Ids(number));
+    return EncodeMessage(HeaderOf<PrefetchRequest>(1), PrefetchRequest{.tables = Tables()},
+                         std::move(payload));
+  }
+  static Frames Small() {
+    constexpr size_t kFrames = 250;
+    Frames frames;
+    for (size_t i = 0; i < kFrames; ++i) frames.push_back(Frame::CopyOf(std::string_view("r")));
+    return frames;
+  }
+
+  const TempDir dir_;
+  const uint64_t session_ = NewSession();
+  Security security_;
+  int asked_ = 0;
+  std::string endpoint_, shard_;
+  std::unique_ptr<Process> node_;
+  std::unique_ptr<Transport> transport_;
+};
+
+TEST_F(FloodedNode, ByPullsThatWait) {
+  Flood(8, /*reads=*/true, [](uint32_t number) { return Pull(number, 1); });
+}
+
+TEST_F(FloodedNode, ByPullsWhoseAnswersNobodyReads) {
+  Flood(8, /*reads=*/false, [](uint32_t number) { return Pull(number, 0); });
+}
+
+TEST_F(FloodedNode, ByPullsOverManyConnections) {
+  Flood(32, /*reads=*/true, [](uint32_t number) { return Pull(number, 0); });
+}
+
+TEST_F(FloodedNode, ByPartsOfPushes) {
+  Flood(8, /*reads=*/true, [](uint32_t number) { return PushPart(number, 1'000'000); });
+}
+
+TEST_F(FloodedNode, ByPushes) {
+  Flood(8, /*reads=*/true, [](uint32_t) { return PushPart(0, 1); });
+}
+
+TEST_F(FloodedNode, ByAnnouncements) {
+  Flood(8, /*reads=*/true, [](uint32_t number) { return Announcement(number); });
+}
+
+TEST_F(FloodedNode, BySmallMessages) {
+  Flood(8, /*reads=*/true, [](uint32_t) { return Small(); });
+}
+
+}  // namespace
+}  // namespace rowhouse
