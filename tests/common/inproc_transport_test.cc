@@ -1,15 +1,9 @@
 // What only the queues between threads promise; the rest is in transport_contract_test.cc.
 #include "common/transport/inproc.h"
-#include "tests/testing/testing.h"
+#include "tests/testing/text_frames.h"
 
 namespace rowhouse {
 namespace {
-
-Frames OneFrame(std::string_view text) {
-  Frames frames;
-  frames.push_back(Frame::CopyOf(text));
-  return frames;
-}
 
 TEST(InprocTransport, SendersTakeTurnsHoweverMuchOneSends) {
   auto transport = MakeInprocTransport();

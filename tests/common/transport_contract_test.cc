@@ -7,12 +7,11 @@
 
 #include "common/transport/inproc.h"
 #include "common/transport/zeromq.h"
-#include "tests/testing/testing.h"
+#include "tests/testing/text_frames.h"
 
 namespace rowhouse {
 namespace {
 
-constexpr int kPatienceMs = 10'000;  // only a failing test waits this long
 constexpr int kInstantMs = 20;       // for what must not arrive
 
 struct Kind {
@@ -43,20 +42,6 @@ std::vector<std::string> Texts(const Frames& frames) {
   std::vector<std::string> texts;
   for (const Frame& frame : frames) texts.emplace_back(frame.text());
   return texts;
-}
-
-// The next message, or one without frames if none came.
-template <typename Socket>
-Incoming Next(Socket& socket) {
-  Result<std::optional<Incoming>> received = socket.Receive(kPatienceMs);
-  EXPECT_OK(received);
-  return received.ok() && received.value() ? *std::move(received).value() : Incoming();
-}
-
-template <typename Socket>
-std::string NextText(Socket& socket) {
-  const Incoming incoming = Next(socket);
-  return incoming.frames.empty() ? "(nothing)" : std::string(incoming.frames[0].text());
 }
 
 template <typename Socket>

@@ -14,7 +14,7 @@
 #include "common/transport/tcp_socket.h"
 #include "common/transport/zeromq.h"
 #include "common/transport/zeromq_gate.h"
-#include "tests/testing/testing.h"
+#include "tests/testing/text_frames.h"
 
 namespace rowhouse {
 namespace {
@@ -22,25 +22,12 @@ namespace {
 using testing::HasSubstr;
 using testing::StartsWith;
 
-constexpr int kZeromqSecurityPatienceMs = 10'000;  // only a failing test waits this long
-
 Security OfKind(Security::Kind kind) {
   return {.kind = kind, .key = kind == Security::Kind::kOpen ? "" : NewKey()};
 }
 
 std::unique_ptr<Transport> MakeTransport(const Security& security) {
   return MakeZeroMqTransport({.linger_ms = 200, .security = security});
-}
-
-Frames ZeromqSecurityOneFrame(std::string_view text) {
-  Frames frames;
-  frames.push_back(Frame::CopyOf(text));
-  return frames;
-}
-
-std::string ZeromqSecurityNextText(Listener& listener, int timeout_ms = kZeromqSecurityPatienceMs) {
-  const auto incoming = listener.Receive(timeout_ms).value();
-  return incoming ? std::string(incoming->frames.at(0).text()) : "(nothing)";
 }
 
 TEST(SecurityTest, KeysDifferAndAreHandedOnAsText) {
@@ -82,11 +69,11 @@ Status Refusal(const Security& asked, const Security& shown) {
   auto listener = server->Listen("tcp://127.0.0.1:0").value();
   auto dialer = client->MakeDialer("d").value();
   EXPECT_OK(dialer->Connect(listener->endpoint()));
-  EXPECT_OK(dialer->Send(0, ZeromqSecurityOneFrame("row")));
+  EXPECT_OK(dialer->Send(0, OneFrame("row")));
   const auto start = std::chrono::steady_clock::now();
-  const Status status = dialer->Receive(kZeromqSecurityPatienceMs).status();
+  const Status status = dialer->Receive(kPatienceMs).status();
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5)) << "at once";
-  EXPECT_EQ(ZeromqSecurityNextText(*listener, 100), "(nothing)");
+  EXPECT_EQ(NextText(*listener, 100), "(nothing)");
   if (status.ok()) return status;
   EXPECT_THAT(status.message(), StartsWith(listener->endpoint() + " "));
   return Status(status.code(), status.message().substr(listener->endpoint().size() + 1));
@@ -139,10 +126,10 @@ TEST(ZeroMqSecurity, AMessageUnderAnothersIdentityIsDropped) {
   auto listener = transport->Listen("tcp://127.0.0.1:0").value();
   MemberByHand liar(listener->endpoint(), security.key, "w1", "w0");
   liar.Send("as another");
-  EXPECT_EQ(ZeromqSecurityNextText(*listener, 500), "(nothing)");
+  EXPECT_EQ(NextText(*listener, 500), "(nothing)");
   MemberByHand honest(listener->endpoint(), security.key, "w2", "w2");
   honest.Send("as myself");
-  const auto incoming = listener->Receive(kZeromqSecurityPatienceMs).value();
+  const auto incoming = listener->Receive(kPatienceMs).value();
   ASSERT_TRUE(incoming);
   EXPECT_EQ(incoming->peer, "w2");
   EXPECT_EQ(incoming->frames.at(0).text(), "as myself");
@@ -176,8 +163,8 @@ TEST(ZeroMqSecurity, ACrowdThatNeverEndsItsHandshakesIsKeptOutside) {
   const auto port = static_cast<uint16_t>(std::stoul(endpoint.substr(endpoint.rfind(':') + 1)));
   auto member = client->MakeDialer("member").value();
   ASSERT_OK(member->Connect(endpoint));
-  ASSERT_OK(member->Send(0, ZeromqSecurityOneFrame("before")));
-  ASSERT_EQ(ZeromqSecurityNextText(*listener), "before");
+  ASSERT_OK(member->Send(0, OneFrame("before")));
+  ASSERT_EQ(NextText(*listener), "before");
 
   const size_t before = OpenDescriptors();
   std::vector<int> crowd;
@@ -186,18 +173,19 @@ TEST(ZeroMqSecurity, ACrowdThatNeverEndsItsHandshakesIsKeptOutside) {
     const int fd = ConnectTo(port, 300);
     if (fd < 0) break;
     crowd.push_back(fd);
+    // ZeroMQ accepts whoever comes while a busy machine keeps the gate from running.
+    if (crowd.size() % 8 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
   EXPECT_LT(crowd.size(), kMany) << "the door was never shut";
   EXPECT_GE(crowd.size(), ZeroMqGate::kMaxHandshakes);
-  // ZeroMQ accepts while a busy machine keeps the gate from running: hundreds, not all who come.
-  EXPECT_LT(OpenDescriptors() - before, crowd.size() + kMany / 2);
-  ASSERT_OK(member->Send(0, ZeromqSecurityOneFrame("meanwhile")));
-  EXPECT_EQ(ZeromqSecurityNextText(*listener), "meanwhile") << "who is in stays in";
+  EXPECT_LT(OpenDescriptors() - before, crowd.size() + 2 * ZeroMqGate::kMaxHandshakes + 100);
+  ASSERT_OK(member->Send(0, OneFrame("meanwhile")));
+  EXPECT_EQ(NextText(*listener), "meanwhile") << "who is in stays in";
 
   auto newcomer = client->MakeDialer("newcomer").value();
   ASSERT_OK(newcomer->Connect(endpoint));
-  ASSERT_OK(newcomer->Send(0, ZeromqSecurityOneFrame("after")));
-  EXPECT_EQ(ZeromqSecurityNextText(*listener), "after")
+  ASSERT_OK(newcomer->Send(0, OneFrame("after")));
+  EXPECT_EQ(NextText(*listener), "after")
       << "the crowd's handshakes end by themselves";
   for (const int fd : crowd) close(fd);
 }
@@ -227,8 +215,8 @@ TEST(ZeroMqSecurity, ADoorThatWasLeftShutIsOpenedByTheNextListener) {
   auto listener = transport->ListenOn(socket.fd(), socket.endpoint()).value();
   auto dialer = transport->MakeDialer("d").value();
   ASSERT_OK(dialer->Connect(socket.endpoint()));
-  ASSERT_OK(dialer->Send(0, ZeromqSecurityOneFrame("row")));
-  EXPECT_EQ(ZeromqSecurityNextText(*listener), "row");
+  ASSERT_OK(dialer->Send(0, OneFrame("row")));
+  EXPECT_EQ(NextText(*listener), "row");
 }
 
 }  // namespace

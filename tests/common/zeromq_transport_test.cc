@@ -10,28 +10,15 @@
 
 #include "common/transport/tcp_socket.h"
 #include "common/transport/zeromq.h"
-#include "tests/testing/testing.h"
+#include "tests/testing/text_frames.h"
 
 namespace rowhouse {
 namespace {
 
-constexpr int kZeromqTransportPatienceMs = 10'000;  // only a failing test waits this long
-
-Frames ZeromqTransportOneFrame(std::string_view text) {
-  Frames frames;
-  frames.push_back(Frame::CopyOf(text));
-  return frames;
-}
-
-std::string ZeromqTransportNextText(Listener& listener) {
-  const auto incoming = listener.Receive(kZeromqTransportPatienceMs).value();
-  return incoming ? std::string(incoming->frames.at(0).text()) : "(nothing)";
-}
-
 // Sends until something arrives: what is sent while a line is down may be lost with it.
 std::string AskUntilHeard(Dialer& dialer, Listener& listener, std::string_view text) {
-  for (int tries = 0; tries < kZeromqTransportPatienceMs / 10; ++tries) {
-    EXPECT_OK(dialer.Send(0, ZeromqTransportOneFrame(text)));
+  for (int tries = 0; tries < kPatienceMs / 10; ++tries) {
+    EXPECT_OK(dialer.Send(0, OneFrame(text)));
     if (const auto incoming = listener.Receive(10).value()) {
       return std::string(incoming->frames.at(0).text());
     }
@@ -56,8 +43,8 @@ TEST_F(ZeroMqTransport, WildcardsBecomeThePortTheSystemGave) {
     ASSERT_EQ(std::sscanf(listener->endpoint().c_str(), "tcp://0.0.0.0:%d", &port), 1)
         << listener->endpoint();
     auto dialer = Dial(fmt::format("tcp://127.0.0.1:{}", port));
-    ASSERT_OK(dialer->Send(0, ZeromqTransportOneFrame("row")));
-    EXPECT_EQ(ZeromqTransportNextText(*listener), "row");
+    ASSERT_OK(dialer->Send(0, OneFrame("row")));
+    EXPECT_EQ(NextText(*listener), "row");
   }
 }
 
@@ -66,8 +53,8 @@ TEST_F(ZeroMqTransport, NamesOfHostsAreDialled) {
   std::string endpoint = listener->endpoint();
   endpoint.replace(endpoint.find("127.0.0.1"), 9, "localhost");
   auto dialer = Dial(endpoint);
-  ASSERT_OK(dialer->Send(0, ZeromqTransportOneFrame("row")));
-  EXPECT_EQ(ZeromqTransportNextText(*listener), "row");
+  ASSERT_OK(dialer->Send(0, OneFrame("row")));
+  EXPECT_EQ(NextText(*listener), "row");
 }
 
 TEST_F(ZeroMqTransport, AnInterfaceThisMachineDoesNotHaveIsTheOperatorsMistake) {
@@ -84,8 +71,8 @@ TEST_F(ZeroMqTransport, ASocketThatSomebodyElseBoundIsListenedOn) {
   auto listener = transport_->ListenOn(socket.fd(), socket.endpoint()).value();
   EXPECT_EQ(listener->endpoint(), socket.endpoint());
   auto dialer = Dial(socket.endpoint());
-  ASSERT_OK(dialer->Send(0, ZeromqTransportOneFrame("row")));
-  EXPECT_EQ(ZeromqTransportNextText(*listener), "row");
+  ASSERT_OK(dialer->Send(0, OneFrame("row")));
+  EXPECT_EQ(NextText(*listener), "row");
   listener.reset();
   EXPECT_NE(fcntl(socket.fd(), F_GETFD), -1) << "the caller still owns the descriptor";
 }
@@ -109,9 +96,9 @@ TEST_F(ZeroMqTransport, ARestartOnTheSameDescriptorIsReachedAgain) {
     auto server = MakeZeroMqTransport({.linger_ms = 200});
     auto listener = server->ListenOn(socket.fd(), socket.endpoint()).value();
     EXPECT_EQ(AskUntilHeard(*dialer, *listener, text), text);
-    ASSERT_OK(listener->Send("d", ZeromqTransportOneFrame(text)));
+    ASSERT_OK(listener->Send("d", OneFrame(text)));
     std::string answer;
-    for (int tries = 0; answer != text && tries < kZeromqTransportPatienceMs; ++tries) {
+    for (int tries = 0; answer != text && tries < kPatienceMs; ++tries) {
       const auto incoming = dialer->Receive(1).value();
       if (incoming) answer = incoming->frames.at(0).text();
     }
@@ -123,18 +110,18 @@ TEST_F(ZeroMqTransport, AFrameOverTheLimitIsRefusedBeforeThePeerHangsUp) {
   transport_ = MakeZeroMqTransport({.max_message_bytes = 1000, .linger_ms = 200});
   auto listener = transport_->Listen("tcp://127.0.0.1:0").value();
   auto dialer = Dial(listener->endpoint());
-  const Status status = dialer->Send(0, ZeromqTransportOneFrame(std::string(1001, 'r')));
+  const Status status = dialer->Send(0, OneFrame(std::string(1001, 'r')));
   EXPECT_EQ(status.code(), StatusCode::kResourceExhausted);
   EXPECT_THAT(status.message(), testing::HasSubstr("1001 bytes"));
-  ASSERT_OK(dialer->Send(0, ZeromqTransportOneFrame(std::string(1000, 'r'))));
-  EXPECT_EQ(ZeromqTransportNextText(*listener), std::string(1000, 'r'));
+  ASSERT_OK(dialer->Send(0, OneFrame(std::string(1000, 'r'))));
+  EXPECT_EQ(NextText(*listener), std::string(1000, 'r'));
 }
 
 TEST_F(ZeroMqTransport, AFrameOverTheListenersLimitIsNeverDelivered) {
   auto strict = MakeZeroMqTransport({.max_message_bytes = 1000, .linger_ms = 200});
   auto listener = strict->Listen("tcp://127.0.0.1:0").value();
   auto dialer = Dial(listener->endpoint());
-  ASSERT_OK(dialer->Send(0, ZeromqTransportOneFrame(std::string(1001, 'r'))));
+  ASSERT_OK(dialer->Send(0, OneFrame(std::string(1001, 'r'))));
   EXPECT_EQ(AskUntilHeard(*dialer, *listener, "row"), "row") << "the line is made anew";
 }
 
@@ -205,7 +192,7 @@ TEST_F(ZeroMqTransport, WhatWaitsForAPeerThatDoesNotReadIsBoundedInBytes) {
   Status status;
   size_t taken = 0;
   for (; status.ok() && taken < 100; ++taken) {
-    status = dialer->Send(0, ZeromqTransportOneFrame(std::string(1 << 20, 'r')));
+    status = dialer->Send(0, OneFrame(std::string(1 << 20, 'r')));
   }
   EXPECT_EQ(status.code(), StatusCode::kResourceExhausted);
   EXPECT_LE(taken, 4u + 2u);
@@ -225,7 +212,7 @@ TEST_F(ZeroMqTransport, LargeFramesTravelInPieces) {
     texts.push_back(std::move(text));
   }
   ASSERT_OK(dialer->Send(0, std::move(frames)));
-  const auto incoming = listener->Receive(kZeromqTransportPatienceMs).value();
+  const auto incoming = listener->Receive(kPatienceMs).value();
   ASSERT_TRUE(incoming);
   ASSERT_EQ(incoming->frames.size(), texts.size());
   for (size_t f = 0; f < texts.size(); ++f)
@@ -236,12 +223,12 @@ TEST_F(ZeroMqTransport, AMessageWithAFrameOfTooManyPiecesArrivesWithoutFrames) {
   auto strict = MakeZeroMqTransport({.max_frame_bytes = 2 * kMaxPieceBytes, .linger_ms = 200});
   auto listener = strict->Listen("tcp://127.0.0.1:0").value();
   auto dialer = Dial(listener->endpoint());
-  ASSERT_OK(dialer->Send(0, ZeromqTransportOneFrame(std::string(3 * kMaxPieceBytes, 'r'))));
-  const auto incoming = listener->Receive(kZeromqTransportPatienceMs).value();
+  ASSERT_OK(dialer->Send(0, OneFrame(std::string(3 * kMaxPieceBytes, 'r'))));
+  const auto incoming = listener->Receive(kPatienceMs).value();
   ASSERT_TRUE(incoming);
   EXPECT_TRUE(incoming->frames.empty());
-  ASSERT_OK(dialer->Send(0, ZeromqTransportOneFrame("row")));
-  EXPECT_EQ(ZeromqTransportNextText(*listener), "row");
+  ASSERT_OK(dialer->Send(0, OneFrame("row")));
+  EXPECT_EQ(NextText(*listener), "row");
 }
 
 TEST_F(ZeroMqTransport, AMessageOfTooManyFramesArrivesWithoutFrames) {
@@ -250,24 +237,24 @@ TEST_F(ZeroMqTransport, AMessageOfTooManyFramesArrivesWithoutFrames) {
   Frames frames;
   for (int f = 0; f < 100'000; ++f) frames.push_back(Frame::CopyOf(std::string_view()));
   ASSERT_OK(dialer->Send(0, std::move(frames)));
-  const auto incoming = listener->Receive(kZeromqTransportPatienceMs).value();
+  const auto incoming = listener->Receive(kPatienceMs).value();
   ASSERT_TRUE(incoming);
   EXPECT_TRUE(incoming->frames.empty());
-  ASSERT_OK(dialer->Send(0, ZeromqTransportOneFrame("row")));
-  EXPECT_EQ(ZeromqTransportNextText(*listener), "row");
+  ASSERT_OK(dialer->Send(0, OneFrame("row")));
+  EXPECT_EQ(NextText(*listener), "row");
 }
 
 TEST_F(ZeroMqTransport, WhatWaitsForAPeerIsBoundedWithWhatZeroMqHasOfIt) {
   transport_ = MakeZeroMqTransport({.peer_queue_bytes = size_t{4} << 20, .linger_ms = 0});
   auto listener = transport_->Listen("tcp://127.0.0.1:0").value();
   auto dialer = Dial(listener->endpoint());
-  ASSERT_OK(dialer->Send(0, ZeromqTransportOneFrame("row")));
-  ASSERT_EQ(ZeromqTransportNextText(*listener), "row");
+  ASSERT_OK(dialer->Send(0, OneFrame("row")));
+  ASSERT_EQ(NextText(*listener), "row");
   // The dialer reads nothing; ZeroMQ at its side takes some hundreds.
   Status status;
   int sent = 0;
   for (; status.ok() && sent < 20000; ++sent) {
-    status = listener->Send("d", ZeromqTransportOneFrame(std::string(1 << 19, 'r')));
+    status = listener->Send("d", OneFrame(std::string(1 << 19, 'r')));
   }
   EXPECT_EQ(status.code(), StatusCode::kResourceExhausted) << sent;
   EXPECT_THAT(status.message(), testing::HasSubstr("does not read"));
@@ -285,10 +272,10 @@ TEST_F(ZeroMqTransport, WhatWaitsForAllPeersTogetherIsBounded) {
     const PeerId name = fmt::format("deaf-{}", peer);
     deaf.push_back(transport_->MakeDialer(name).value());
     ASSERT_OK(deaf.back()->Connect(listener->endpoint()));
-    ASSERT_OK(deaf.back()->Send(0, ZeromqTransportOneFrame("row")));
-    ASSERT_EQ(ZeromqTransportNextText(*listener), "row");
+    ASSERT_OK(deaf.back()->Send(0, OneFrame("row")));
+    ASSERT_EQ(NextText(*listener), "row");
     for (int sent = 0; sent < 20000; ++sent) {
-      const Status status = listener->Send(name, ZeromqTransportOneFrame(std::string(6000, 'r')));
+      const Status status = listener->Send(name, OneFrame(std::string(6000, 'r')));
       if (!status.ok()) {
         EXPECT_EQ(status.code(), StatusCode::kResourceExhausted);
         is_refused = is_refused || status.message().find("peers do not read") != std::string::npos;
@@ -318,8 +305,8 @@ TEST_F(ZeroMqTransport, AFloodThatNobodyReadsEndsAtTheServersMemory) {
     read += incoming->frames.at(0).size();
   EXPECT_LE(read, sent);
   auto dialer = Dial(listener->endpoint());
-  ASSERT_OK(dialer->Send(0, ZeromqTransportOneFrame("row")));
-  EXPECT_EQ(ZeromqTransportNextText(*listener), "row") << "others are served";
+  ASSERT_OK(dialer->Send(0, OneFrame("row")));
+  EXPECT_EQ(NextText(*listener), "row") << "others are served";
 }
 
 TEST_F(ZeroMqTransport, SocketsBeyondTheLibrarysDefaultCanBeMade) {
