@@ -12,7 +12,7 @@
 namespace rowhouse {
 namespace {
 
-constexpr int kInstantMs = 20;       // for what must not arrive
+constexpr int kInstantMs = 20;  // for what must not arrive
 
 struct Kind {
   std::string name;

@@ -185,8 +185,7 @@ TEST(ZeroMqSecurity, ACrowdThatNeverEndsItsHandshakesIsKeptOutside) {
   auto newcomer = client->MakeDialer("newcomer").value();
   ASSERT_OK(newcomer->Connect(endpoint));
   ASSERT_OK(newcomer->Send(0, OneFrame("after")));
-  EXPECT_EQ(NextText(*listener), "after")
-      << "the crowd's handshakes end by themselves";
+  EXPECT_EQ(NextText(*listener), "after") << "the crowd's handshakes end by themselves";
   for (const int fd : crowd) close(fd);
 }
 
