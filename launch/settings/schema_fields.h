@@ -2,25 +2,16 @@
 // written and the config digest is made.
 #pragma once
 
-#include <functional>
 #include <string>
 #include <vector>
 
-#include "common/status.h"
+#include "launch/settings/key_field.h"
 #include "worker/data/mapping/schema.h"
 
 namespace rowhouse {
 
-// A key whose value is one word or number, of a Schema or of a part of it.
 template <typename Part>
-struct SchemaField {
-  std::string name;      // key in YAML
-  std::string expected;  // "true or false"
-  bool is_text = true;   // is written in quotes
-  // kUsage "expected ...".
-  std::function<Status(const std::string& text, Part& part)> set;
-  std::function<std::string(const Part& part)> get;
-};
+using SchemaField = KeyField<Part>;
 
 // Of the section itself; besides, it has the lists and maps label, dense, categorical, columns and
 // ignored.

@@ -18,10 +18,9 @@
 #include <utility>
 #include <vector>
 
-#include "common/nearest_name.h"
-#include "common/read_value.h"
 #include "common/register_member.h"
 #include "common/registry.h"
+#include "common/value.h"
 #include "launch/settings/setting_fields.h"
 
 namespace rowhouse {
@@ -45,19 +44,49 @@ struct Member {
 #path, [](::rowhouse::Settings & s) -> auto& { return s.path; } \
   }
 
-inline Status Expected(const std::string& what) { return UsageError("expected {}", what); }
-
 // ---- Values ---------------------------------------------------------------------------------
-// Each makes the part of a SettingField that reads, checks and prints a value.
+// Each makes the part of a SettingField that reads, checks and prints a value (common/value.h).
 
-SettingField Switch(Member<bool> member);
-SettingField Text(Member<std::string> member, const std::string& what);
-// One of a few words.
-SettingField Choice(Member<std::string> member, const std::vector<std::string>& words);
-// A number for which `is_legal` holds; `what` says in words which ones those are.
-SettingField Real(Member<double> member, const std::string& what, bool (*is_legal)(double value));
-// A size in MiB, with or without a unit (4096, 4GB), of [low, high] MiB.
-SettingField Mebibytes(Member<uint64_t> member, uint64_t low, uint64_t high);
+template <typename T>
+SettingField Held(const Member<T>& member, const Value<T>& value) {
+  SettingField field{.expected = value.expected, .words = value.words, .member = member.path};
+  if constexpr (std::is_same_v<T, bool>) {
+    field.kind = SettingKind::kBool;
+  } else if constexpr (std::is_arithmetic_v<T>) {
+    field.kind = SettingKind::kNumber;
+  } else if constexpr (!std::is_same_v<T, std::string>) {
+    field.kind = SettingKind::kNumberList;
+  }
+  field.set = [member, value](const std::string& text, Settings& settings) {
+    ASSIGN_OR_RETURN(member.Of(settings), value.read(text));
+    return OkStatus();
+  };
+  field.get = [member, value](const Settings& settings) {
+    return value.print(member.Of(settings));
+  };
+  return field;
+}
+
+inline SettingField Switch(const Member<bool>& member) { return Held(member, BoolValue()); }
+inline SettingField Text(const Member<std::string>& member, const std::string& what) {
+  return Held(member, TextValue(what));
+}
+inline SettingField Choice(const Member<std::string>& member,
+                           const std::vector<std::string>& words) {
+  return Held(member, WordValue(words));
+}
+inline SettingField Real(const Member<double>& member, const std::string& what,
+                         bool (*is_legal)(double value)) {
+  return Held(member, RealValue<double>(what, is_legal));
+}
+inline SettingField Mebibytes(const Member<uint64_t>& member, uint64_t low, uint64_t high) {
+  return Held(member, MebibytesValue(low, high));
+}
+template <std::integral T>
+SettingField Whole(const Member<T>& member, std::type_identity_t<T> low,
+                   std::type_identity_t<T> high = std::numeric_limits<T>::max()) {
+  return Held(member, WholeValue<T>(low, high));
+}
 
 // The name of a member of a family.
 template <typename Interface, typename Options>
@@ -69,72 +98,6 @@ SettingField Name(const Member<std::string>& member, const Registry<Interface, O
     return OkStatus();
   };
   return field;
-}
-
-// A whole number in [low, high]. The largest value of its type as `high` means that there is no
-// upper bound.
-template <std::integral T>
-SettingField Whole(const Member<T>& member, std::type_identity_t<T> low,
-                   std::type_identity_t<T> high = std::numeric_limits<T>::max()) {
-  const std::string what = high == std::numeric_limits<T>::max()
-                               ? fmt::format("a whole number of {} or more", low)
-                               : fmt::format("a whole number from {} to {}", low, high);
-  SettingField field{.kind = SettingKind::kNumber, .expected = what, .member = member.path};
-  field.set = [=](const std::string& text, Settings& settings) {
-    using Wide = std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>;
-    std::optional<Wide> value;
-    if constexpr (std::is_signed_v<T>) {
-      value = ReadInteger(text);
-    } else {
-      value = ReadWhole(text);
-    }
-    if (!value || *value < Wide{low} || *value > Wide{high}) return Expected(what);
-    member.Of(settings) = static_cast<T>(*value);
-    return OkStatus();
-  };
-  field.get = [member](const Settings& settings) { return fmt::format("{}", member.Of(settings)); };
-  return field;
-}
-
-// Whole numbers in [low, high], joined by `separator` when printed; by - or , when read, or only by
-// commas if `separator` is one. An empty list only if `may_be_empty`.
-struct ListForm {
-  uint64_t low = 1, high = 0;
-  char separator = '-';
-  bool may_be_empty = false;
-  std::string what;  // "whole numbers from 1 to 9, joined by - (such as 4-3-2)"
-};
-template <typename T>
-SettingField Wholes(std::string member, const ListForm& form,
-                    std::vector<T> (*read)(const Settings&),
-                    void (*write)(std::vector<T>, Settings&)) {
-  SettingField field{
-      .kind = SettingKind::kNumberList, .expected = form.what, .member = std::move(member)};
-  field.set = [=](const std::string& text, Settings& settings) {
-    std::vector<T> values;
-    for (const std::string& item : form.separator == ',' ? SplitAtCommas(text) : SplitList(text)) {
-      const auto value = ReadWhole(item);
-      if (!value || *value < form.low || *value > form.high) return Expected(form.what);
-      values.push_back(static_cast<T>(*value));
-    }
-    if (values.empty() && !form.may_be_empty) return Expected(form.what);
-    write(std::move(values), settings);
-    return OkStatus();
-  };
-  field.get = [=](const Settings& settings) {
-    return fmt::format("{}", fmt::join(read(settings), std::string(1, form.separator)));
-  };
-  return field;
-}
-
-// The commonest bounds of real numbers.
-inline bool IsAny(double) { return true; }
-inline bool IsPositive(double value) { return value > 0.0; }
-inline bool IsNotNegative(double value) { return value >= 0.0; }
-inline bool IsBelowOne(double value) { return value >= 0.0 && value < 1.0; }
-inline bool IsFloatNotNegative(double value) { return value >= 0.0 && IsFiniteAsFloat(value); }
-inline bool IsFloatNotNegativeOrMinusOne(double value) {
-  return IsFloatNotNegative(value) || value == -1.0;
 }
 
 // Calls `change` for each table there is, and for table_defaults, with which each further table

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "common/nearest_name.h"
-#include "common/read_value.h"
 #include "launch/settings/optimizer_fields.h"
 #include "sharding/plans/strategy.h"
 #include "sharding/rows/initialiser.h"
@@ -13,131 +11,23 @@
 namespace rowhouse {
 namespace {
 
-Status ExpectedInTable(const std::string& what) { return UsageError("expected {}", what); }
-
-bool IsTableNumberPositive(double value) { return value > 0.0; }
-bool IsTableNumberNotNegative(double value) { return value >= 0.0; }
-bool IsTableFloatNotNegative(double value) { return value >= 0.0 && IsFiniteAsFloat(value); }
-
-TableField TableWhole(std::string name, uint64_t low, uint64_t high,
-                      void (*write)(LogicalTable&, uint64_t),
-                      uint64_t (*read)(const LogicalTable&)) {
-  const std::string what = fmt::format("a whole number from {} to {}", low, high);
-  return {.name = std::move(name),
-          .expected = what,
-          .set =
-              [=](const std::string& text, LogicalTable& table) {
-                const auto value = ReadWhole(text);
-                if (!value || *value < low || *value > high) return ExpectedInTable(what);
-                write(table, *value);
-                return OkStatus();
-              },
-          .get = [read](const LogicalTable& table) { return fmt::format("{}", read(table)); }};
-}
-
-template <typename T>
-TableField TableReal(std::string name, std::string what, bool (*is_legal)(double),
-                     T& (*member)(LogicalTable&)) {
-  return {.name = std::move(name),
-          .expected = what,
-          .set =
-              [=](const std::string& text, LogicalTable& table) {
-                const auto value = ReadReal(text);
-                if (!value || !is_legal(static_cast<double>(static_cast<T>(*value)))) {
-                  return ExpectedInTable(what);
-                }
-                member(table) = static_cast<T>(*value);
-                return OkStatus();
-              },
-          .get =
-              [member](const LogicalTable& table) {
-                return fmt::format("{}", member(const_cast<LogicalTable&>(table)));
-              }};
-}
-
-TableField TableBool(std::string name, bool& (*member)(LogicalTable&)) {
-  return {.name = std::move(name),
-          .expected = "true or false",
-          .set =
-              [member](const std::string& text, LogicalTable& table) {
-                const auto value = ReadBool(text);
-                if (!value) return ExpectedInTable("true or false");
-                member(table) = *value;
-                return OkStatus();
-              },
-          .get =
-              [member](const LogicalTable& table) {
-                return std::string(member(const_cast<LogicalTable&>(table)) ? "true" : "false");
-              }};
-}
-
-// One of a few words, or what `check` accepts.
-TableField TableWord(std::string name, std::string what, Status (*check)(const std::string&),
-                     std::string& (*member)(LogicalTable&)) {
-  return {
-      .name = std::move(name),
-      .expected = std::move(what),
-      .set =
-          [=](const std::string& text, LogicalTable& table) {
-            RETURN_IF_ERROR(check(text));
-            member(table) = text;
-            return OkStatus();
-          },
-      .get =
-          [member](const LogicalTable& table) { return member(const_cast<LogicalTable&>(table)); }};
-}
-
-Status OneOf(const std::string& text, const std::vector<std::string>& words) {
-  if (std::find(words.begin(), words.end(), text) != words.end()) return OkStatus();
-  return UsageError("unknown \"{}\" {}", text, DescribeKnownNames(text, words));
-}
-
-TableField PaddingId() {
-  const std::string what = "an id of the table, or none";
-  return {.name = "padding_id",
-          .expected = what,
-          .set =
-              [what](const std::string& text, LogicalTable& table) {
-                const auto value = ReadWhole(text);
-                if (!value && text != "none") return ExpectedInTable(what);
-                table.padding_id = value ? std::optional<uint64_t>(*value) : std::nullopt;
-                return OkStatus();
-              },
-          .get =
-              [](const LogicalTable& table) {
-                return table.padding_id ? fmt::format("{}", *table.padding_id) : "none";
-              }};
-}
-
-TableField LearningRate() {
-  const std::string what = "a number from 0 to 3.4e38, or run";
-  return {.name = "learning_rate",
-          .expected = what,
-          .set =
-              [what](const std::string& text, LogicalTable& table) {
-                const auto value = ReadReal(text);
-                if (text != "run" && (!value || !IsTableFloatNotNegative(*value)))
-                  return ExpectedInTable(what);
-                table.learning_rate = text == "run" ? std::nullopt : std::optional<double>(*value);
-                return OkStatus();
-              },
-          .get =
-              [](const LogicalTable& table) {
-                return table.learning_rate ? fmt::format("{}", *table.learning_rate) : "run";
-              }};
+// One of the names of a family.
+template <typename Family>
+Value<std::string> MemberValue(const std::string& expected, const Family& family) {
+  Value<std::string> value = TextValue(expected);
+  value.read = [&family](const std::string& text) -> Result<std::string> {
+    RETURN_IF_ERROR(family.Validate(text));
+    return text;
+  };
+  return value;
 }
 
 TableField OptimizerName() {
-  return {.name = "optimizer",
-          .expected = "a row optimizer",
-          .set =
-              [](const std::string& text, LogicalTable& table) {
-                const std::string name = text == "rwsadagrad" ? "rowwise_adagrad" : text;
-                RETURN_IF_ERROR(Optimizers().Validate(name));
-                table.optimizer = name;
-                return OkStatus();
-              },
-          .get = [](const LogicalTable& table) { return table.optimizer; }};
+  Value<std::string> value = MemberValue("a row optimizer", Optimizers());
+  value.read = [read = value.read](const std::string& text) {
+    return read(text == "rwsadagrad" ? "rowwise_adagrad" : text);
+  };
+  return MakeKey<LogicalTable>("optimizer", value, &LogicalTable::optimizer);
 }
 
 TableField OptimizerOption(const std::string& name) {
@@ -207,63 +97,43 @@ TableField InitFrom() {
           .get = [](const LogicalTable& table) { return table.initialiser_options.file; }};
 }
 
-#define TABLE_MEMBER(type, path) [](LogicalTable& t) -> type& { return t.path; }
+using Table = LogicalTable;
+
+TableField TableWord(std::string name, const std::vector<std::string>& words,
+                     std::string Table::*member) {
+  return MakeKey<Table>(std::move(name), WordValue(words), member);
+}
 
 std::vector<TableField> ShapeAndPooling() {
+  Value<uint64_t> id = WholeValue<uint64_t>(0);
+  id.expected = "an id of the table";
   return {
-      TableWhole(
-          "rows", 1, uint64_t{1} << 63, [](LogicalTable& t, uint64_t v) { t.rows = v; },
-          [](const LogicalTable& t) { return t.rows; }),
-      TableWhole(
-          "dim", 1, 4096, [](LogicalTable& t, uint64_t v) { t.dim = static_cast<uint32_t>(v); },
-          [](const LogicalTable& t) { return uint64_t{t.dim}; }),
-      TableWord(
-          "pooling", "sum, mean or max",
-          [](const std::string& text) {
-            return OneOf(text, {"sum", "mean", "max"});
-          },
-          TABLE_MEMBER(std::string, pooling)),
-      TableWord(
-          "pooling_sum", "bag_order or exact",
-          [](const std::string& text) {
-            return OneOf(text, {"bag_order", "exact"});
-          },
-          TABLE_MEMBER(std::string, pooling_sum)),
-      TableWord(
-          "weighted_pooling", "none, fixed or learned",
-          [](const std::string& text) {
-            return OneOf(text, {"none", "fixed", "learned"});
-          },
-          TABLE_MEMBER(std::string, weighted_pooling)),
-      PaddingId(),
-      TableWord(
-          "bad_ids", "error, modulo or padding",
-          [](const std::string& text) {
-            return OneOf(text, {"error", "modulo", "padding"});
-          },
-          TABLE_MEMBER(std::string, bad_ids)),
-      TableBool("freeze", TABLE_MEMBER(bool, freeze)),
-      TableWord(
-          "strategy", "the name of a sharding strategy",
-          [](const std::string& text) { return ShardingStrategies().Validate(text); },
-          TABLE_MEMBER(std::string, strategy)),
-      TableWord(
-          "pool_on", "workers or shards",
-          [](const std::string& text) {
-            return OneOf(text, {"workers", "shards"});
-          },
-          TABLE_MEMBER(std::string, pool_on)),
-      TableReal<double>("max_norm", "a number of 0 or more (0: off)", IsTableNumberNotNegative,
-                        TABLE_MEMBER(double, max_norm)),
-      TableReal<double>("norm_type", "a number greater than 0", IsTableNumberPositive,
-                        TABLE_MEMBER(double, norm_type)),
-      TableBool("scale_grad_by_freq", TABLE_MEMBER(bool, scale_grad_by_freq)),
+      MakeKey<Table>("rows", WholeValue<uint64_t>(1, uint64_t{1} << 63), &Table::rows),
+      MakeKey<Table>("dim", WholeValue<uint32_t>(1, TableSpec::kMaxDim), &Table::dim),
+      TableWord("pooling", {"sum", "mean", "max"}, &Table::pooling),
+      TableWord("pooling_sum", {"bag_order", "exact"}, &Table::pooling_sum),
+      TableWord("weighted_pooling", {"none", "fixed", "learned"}, &Table::weighted_pooling),
+      MakeKey<Table>("padding_id", OrWord(id, "none"), &Table::padding_id),
+      TableWord("bad_ids", {"error", "modulo", "padding"}, &Table::bad_ids),
+      MakeKey<Table>("freeze", BoolValue(), &Table::freeze),
+      MakeKey<Table>("strategy",
+                     MemberValue("the name of a sharding strategy", ShardingStrategies()),
+                     &Table::strategy),
+      TableWord("pool_on", {"workers", "shards"}, &Table::pool_on),
+      MakeKey<Table>("max_norm", RealValue<double>("a number of 0 or more (0: off)", IsNotNegative),
+                     &Table::max_norm),
+      MakeKey<Table>("norm_type", RealValue<double>("a number greater than 0", IsPositive),
+                     &Table::norm_type),
+      MakeKey<Table>("scale_grad_by_freq", BoolValue(), &Table::scale_grad_by_freq),
   };
 }
 
 std::vector<TableField> Optimizing() {
   return {
-      LearningRate(),
+      MakeKey<Table>(
+          "learning_rate",
+          OrWord(RealValue<double>("a number from 0 to 3.4e38", IsFloatNotNegative), "run"),
+          &Table::learning_rate),
       OptimizerName(),
       OptimizerOption("epsilon"),
       OptimizerOption("initial_accumulator"),
@@ -280,20 +150,19 @@ std::vector<TableField> Optimizing() {
 
 std::vector<TableField> PrecisionAndInitialValues() {
   return {
-      TableWord(
-          "precision", "f32, bf16 or f16",
-          [](const std::string& text) { return OneOf(text, PrecisionNames()); },
-          TABLE_MEMBER(std::string, precision)),
+      TableWord("precision", PrecisionNames(), &Table::precision),
       InitialiserName(),
-      TableReal<double>("initial_scale", "a number from 0 to 3.4e38 (0: the initialiser's own)",
-                        IsTableFloatNotNegative, TABLE_MEMBER(double, initialiser_options.scale)),
-      TableReal<double>("initial_value", "a number of at most 3.4e38", IsFiniteAsFloat,
-                        TABLE_MEMBER(double, initialiser_options.value)),
+      MakeKey<Table>(
+          "initial_scale",
+          RealValue<double>("a number from 0 to 3.4e38 (0: the initialiser's own)",
+                            IsFloatNotNegative),
+          [](Table & t) -> auto& { return t.initialiser_options.scale; }),
+      MakeKey<Table>(
+          "initial_value", RealValue<double>("a number of at most 3.4e38", IsFiniteAsFloat),
+          [](Table & t) -> auto& { return t.initialiser_options.value; }),
       InitFrom(),
   };
 }
-
-#undef TABLE_MEMBER
 
 // Their order is that of the config digest: new ones go to the end.
 std::vector<TableField> MakeTableFields() {

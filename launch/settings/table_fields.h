@@ -2,23 +2,15 @@
 // file is read and written and the config digest is made.
 #pragma once
 
-#include <functional>
 #include <string>
 #include <vector>
 
-#include "common/status.h"
+#include "launch/settings/key_field.h"
 #include "sharding/tables/logical_table.h"
 
 namespace rowhouse {
 
-struct TableField {
-  std::string name;      // key in YAML
-  std::string expected;  // "a whole number of 1 or more"
-  // kUsage "expected ..." or what the family says of an unknown name.
-  std::function<Status(const std::string& text, LogicalTable& table)> set;
-  std::function<std::string(const LogicalTable& table)> get;
-  bool is_part_of_digest = true;
-};
+using TableField = KeyField<LogicalTable>;
 
 // "name" is not among them.
 const std::vector<TableField>& TableFields();

@@ -4,7 +4,6 @@
 #include <map>
 
 #include "common/nearest_name.h"
-#include "common/read_value.h"
 
 namespace rowhouse {
 
@@ -69,58 +68,43 @@ void KindOptionReader::Refuse(const std::string& name, const std::string& value,
   status_ = UsageError("table \"{}\": {}={}: expected {}", table_.name, name, value, expected);
 }
 
-uint64_t KindOptionReader::Whole(const std::string& name, uint64_t otherwise, uint64_t least,
-                                 uint64_t most, const std::string& also) {
+template <typename T>
+T KindOptionReader::Read(const std::string& name, T otherwise, const Value<T>& value,
+                         const std::string& also) {
   const std::string* text = Find(name);
   if (text == nullptr) return otherwise;
-  const auto value = ReadWhole(*text);
-  if (value && *value >= least && *value <= most) return *value;
-  Refuse(name, *text,
-         fmt::format("a whole number from {} to {}{}", least, most,
-                     also.empty() ? "" : ", or " + also));
+  Result<T> read = value.read(*text);
+  if (read.ok()) return std::move(read).value();
+  Refuse(name, *text, also.empty() ? value.expected : value.expected + ", or " + also);
   return otherwise;
+}
+
+uint64_t KindOptionReader::Whole(const std::string& name, uint64_t otherwise, uint64_t least,
+                                 uint64_t most, const std::string& also) {
+  return Read(name, otherwise, WholeValue<uint64_t>(least, most), also);
 }
 
 std::vector<uint64_t> KindOptionReader::Wholes(const std::string& name, uint64_t least,
                                                uint64_t most) {
-  const std::string* text = Find(name);
-  std::vector<uint64_t> values;
-  if (text == nullptr) return values;
-  for (const std::string& item : SplitAtCommas(*text)) {
-    const auto value = ReadWhole(item);
-    if (!value || *value < least || *value > most) {
-      values.clear();
-      break;
-    }
-    values.push_back(*value);
-  }
-  if (values.empty()) {
-    Refuse(name, *text, fmt::format("whole numbers from {} to {}, joined by commas", least, most));
-  }
-  return values;
+  return Read<std::vector<uint64_t>>(
+      name, {},
+      ListValue(fmt::format("whole numbers from {} to {}, joined by commas", least, most),
+                WholeValue<uint64_t>(least, most), ',', /*may_be_empty=*/false));
 }
 
 double KindOptionReader::Real(const std::string& name, double otherwise, double least,
                               double most) {
-  const std::string* text = Find(name);
-  if (text == nullptr) return otherwise;
-  const auto value = ReadReal(*text);
-  if (value && *value >= least && *value <= most) return *value;
-  Refuse(name, *text, fmt::format("a number from {} to {}", least, most));
-  return otherwise;
+  const auto is_legal = [=](double value) { return value >= least && value <= most; };
+  return Read(name, otherwise,
+              RealValue<double>(fmt::format("a number from {} to {}", least, most), is_legal));
 }
 
 bool KindOptionReader::Bool(const std::string& name, bool otherwise) {
-  const std::string* text = Find(name);
-  if (text == nullptr) return otherwise;
-  const auto value = ReadBool(*text);
-  if (!value) Refuse(name, *text, "true or false");
-  return value.value_or(otherwise);
+  return Read(name, otherwise, BoolValue());
 }
 
 std::string KindOptionReader::Text(const std::string& name, const std::string& otherwise) {
-  const std::string* text = Find(name);
-  return text == nullptr ? otherwise : *text;
+  return Read(name, otherwise, TextValue("text"));
 }
 
 std::string KindOptionReader::TableName(const std::string& name, const std::string& otherwise) {
@@ -132,13 +116,7 @@ std::string KindOptionReader::TableName(const std::string& name, const std::stri
 
 std::string KindOptionReader::Choice(const std::string& name,
                                      const std::vector<std::string>& known) {
-  const std::string* text = Find(name);
-  if (text == nullptr) return known.front();
-  for (const std::string& one : known) {
-    if (one == *text) return one;
-  }
-  Refuse(name, *text, fmt::format("one of {}", fmt::join(known, ", ")));
-  return known.front();
+  return Read(name, known.front(), WordValue(known));
 }
 
 Status KindOptionReader::Finish() const {

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "common/registry.h"
+#include "common/value.h"
 #include "sharding/tables/logical_table.h"
 
 namespace rowhouse {
@@ -137,6 +138,8 @@ class KindOptionReader {
 
  private:
   const std::string* Find(const std::string& name);
+  template <typename T>
+  T Read(const std::string& name, T otherwise, const Value<T>& value, const std::string& also = "");
   void Refuse(const std::string& name, const std::string& value, const std::string& expected);
 
   const LogicalTable& table_;

@@ -120,7 +120,7 @@ TEST(YamlConfig, TablesHaveAPrecision) {
   EXPECT_EQ(settings.embedding.physical[1].precision, "f32");
   EXPECT_EQ(settings.embedding.physical[2].precision, "f16");
   EXPECT_EQ(YamlConfigRefusal("tables: {defaults: {precision: fp16}}\n"),
-            "x.yaml:1:32: precision: fp16: unknown \"fp16\" (known: f32, bf16, f16). Did you mean "
+            "x.yaml:1:32: precision: fp16: expected one of f32, bf16, f16. Did you mean "
             "\"f16\"?");
 }
 

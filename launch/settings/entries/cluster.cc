@@ -113,20 +113,13 @@ void AddDeadlines(SettingList& list) {
 }
 
 void AddStrategy(SettingList& list) {
-  const ListForm capacities = {
-      .high = UINT32_MAX,
-      .separator = ',',
-      .may_be_empty = true,
-      .what =
-          "whole numbers from 1 to 4294967295, one a PS node, joined by commas (such as "
-          "2,1,1)"};
+  const Value<std::vector<uint32_t>> capacities = ListValue(
+      "whole numbers from 1 to 4294967295, one a PS node, joined by commas (such as 2,1,1)",
+      WholeValue<uint32_t>(1), ',', /*may_be_empty=*/true);
   list.Add(
       Name(MEMBER(sharding.strategy), ShardingStrategies()),
       {.name = "strategy", .help = "Which shards own which rows of a table", .is_basic = true});
-  list.Add(Wholes<uint32_t>(
-               "sharding.capacities", capacities,
-               [](const Settings& s) { return s.sharding.capacities; },
-               [](std::vector<uint32_t> all, Settings& s) { s.sharding.capacities = all; }),
+  list.Add(Held(MEMBER(sharding.capacities), capacities),
            {.name = "capacities",
             .help = "What each PS node can hold, relative to the others, in the order of the map "
                     "that a run prints (2,1,1: the first twice as much); the shards of a node are "

@@ -12,16 +12,29 @@ using enum Digest;
 
 constexpr uint32_t kMaxWidth = 1 << 20;
 
-ListForm Joined(uint64_t high) {
-  return {.high = high,
-          .separator = '-',
-          .what = fmt::format("whole numbers from 1 to {}, joined by - (such as 4-3-2)", high)};
+template <typename T>
+Value<std::vector<T>> Joined(uint64_t high) {
+  return ListValue(fmt::format("whole numbers from 1 to {}, joined by - (such as 4-3-2)", high),
+                   WholeValue<T>(1, static_cast<T>(high)), '-', /*may_be_empty=*/false);
 }
 
-std::vector<uint64_t> RowsOfTables(const Settings& settings) {
-  std::vector<uint64_t> rows;
-  for (const LogicalTable& table : settings.tables) rows.push_back(table.rows);
-  return rows;
+SettingField RowsOfTables() {
+  const Value<std::vector<uint64_t>> value = Joined<uint64_t>(uint64_t{1} << 63);
+  return {.kind = SettingKind::kNumberList,
+          .expected = value.expected,
+          .member = "tables",
+          .set =
+              [value](const std::string& text, Settings& settings) {
+                ASSIGN_OR_RETURN(const std::vector<uint64_t> rows, value.read(text));
+                settings.SetTableRows(rows);
+                return OkStatus();
+              },
+          .get =
+              [value](const Settings& settings) {
+                std::vector<uint64_t> rows;
+                for (const LogicalTable& table : settings.tables) rows.push_back(table.rows);
+                return value.print(rows);
+              }};
 }
 
 SettingField LossWeights() {
@@ -65,32 +78,25 @@ void AddShape(SettingList& list) {
             .then = [](Settings& s) {
               ForAllTables(s, [&s](LogicalTable& table) { table.dim = s.sparse_feature_size; });
             }});
-  list.Add(Wholes<uint64_t>("tables", Joined(uint64_t{1} << 63), RowsOfTables,
-                            [](std::vector<uint64_t> rows, Settings& s) { s.SetTableRows(rows); }),
+  list.Add(RowsOfTables(),
            {.name = "arch_embedding_size",
             .help = "Rows of each table. Where neither flag nor config gives them, a table of "
                     "Criteo's data has a row for each token of its column. Tables are named t0, "
                     "t1, ...; where --config has as many tables, they keep their names and options",
             .digest = kIn,
             .is_basic = true});
-  list.Add(Wholes<uint32_t>(
-               "model.bottom_mlp", Joined(kMaxWidth),
-               [](const Settings& s) { return s.model.bottom_mlp; },
-               [](std::vector<uint32_t> widths, Settings& s) { s.model.bottom_mlp = widths; }),
+  list.Add(Held(MEMBER(model.bottom_mlp), Joined<uint32_t>(kMaxWidth)),
            {.name = "arch_mlp_bot",
             .help = "Widths of the bottom MLP: the dense features first, arch_sparse_feature_size "
                     "last",
             .digest = kIn,
             .is_basic = true});
-  list.Add(
-      Wholes<uint32_t>(
-          "model.top_mlp", Joined(kMaxWidth), [](const Settings& s) { return s.model.top_mlp; },
-          [](std::vector<uint32_t> widths, Settings& s) { s.model.top_mlp = widths; }),
-      {.name = "arch_mlp_top",
-       .help = "Widths of the top MLP without its input, which follows from the interaction; "
-               "the last is 1",
-       .digest = kIn,
-       .is_basic = true});
+  list.Add(Held(MEMBER(model.top_mlp), Joined<uint32_t>(kMaxWidth)),
+           {.name = "arch_mlp_top",
+            .help = "Widths of the top MLP without its input, which follows from the interaction; "
+                    "the last is 1",
+            .digest = kIn,
+            .is_basic = true});
 }
 
 void AddInteraction(SettingList& list) {

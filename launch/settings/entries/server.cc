@@ -17,11 +17,9 @@ SettingField ListenAddress() {
 }
 
 void AddServer(SettingList& list) {
-  const ListForm sockets = {.low = 0,
-                            .high = INT32_MAX,
-                            .separator = ',',
-                            .may_be_empty = true,
-                            .what = "numbers of open sockets, joined by commas"};
+  const Value<std::vector<int32_t>> sockets =
+      ListValue("numbers of open sockets, joined by commas", WholeValue<int32_t>(0), ',',
+                /*may_be_empty=*/true);
   list.Add(ListenAddress(), {.name = "listen",
                              .help = "Address at which workers reach this PS node; port 0: any "
                                      "free port"});
@@ -32,9 +30,7 @@ void AddServer(SettingList& list) {
   list.Add(
       Whole(MEMBER(server.supervisor_fd), -1),
       {.name = "supervisor_fd", .help = "Internal: a pipe that ends when the supervisor does"});
-  list.Add(Wholes<int32_t>(
-               "server.listen_fds", sockets, [](const Settings& s) { return s.server.listen_fds; },
-               [](std::vector<int32_t> fds, Settings& s) { s.server.listen_fds = fds; }),
+  list.Add(Held(MEMBER(server.listen_fds), sockets),
            {.name = "listen_fds", .help = "Internal: sockets inherited from the supervisor"});
 }
 
