@@ -13,7 +13,6 @@ namespace rowhouse {
 namespace {
 
 constexpr size_t kPieceBytes = size_t{1} << 20;
-constexpr size_t kDigitsOf64 = 16;
 
 // Adds the bytes of the file, and returns their number.
 Result<uint64_t> AddFile(const std::string& path, Digester* digester) {
@@ -36,8 +35,8 @@ Result<uint64_t> AddFile(const std::string& path, Digester* digester) {
 
 Status Compare(const std::string& path, uint64_t found, const Digester& digester, uint64_t bytes,
                const std::string& hex) {
-  const std::string digest = hex.size() == kDigitsOf64 ? digester.hex_64() : digester.hex();
-  const bool has_size = bytes == UINT64_MAX || found == bytes;
+  const std::string digest = digester.hex();
+  const bool has_size = found == bytes;
   if (has_size && digest == hex) return OkStatus();
   return CorruptionError("{} is not the file that was saved: {}", path,
                          has_size ? fmt::format("its digest is {}, and was {}", digest, hex)
@@ -51,10 +50,6 @@ Digester::Digester() : state_(XXH3_createState()) { XXH3_128bits_reset(state_.ge
 std::string Digester::hex() const {
   const XXH128_hash_t hash = XXH3_128bits_digest(state_.get());
   return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
-}
-
-std::string Digester::hex_64() const {
-  return fmt::format("{:016x}", XXH3_64bits_digest(state_.get()));
 }
 
 std::string DigestOf(std::string_view bytes) {

@@ -1,5 +1,4 @@
-// Digests of bytes and files: XXH3-128, as 32 hex digits, most significant first. Files of older
-// programs hold XXH3-64, as 16 digits.
+// Digests of bytes and files: XXH3-128, as 32 hex digits, most significant first.
 //
 // Threads: any; a Digester has one user.
 #pragma once
@@ -22,10 +21,7 @@ class Digester {
   void Add(std::string_view bytes) {
     XXH3_128bits_update(state_.get(), bytes.data(), bytes.size());
   }
-  // XXH3-128.
   std::string hex() const;
-  // XXH3-64, as older programs wrote it.
-  std::string hex_64() const;
 
  private:
   struct Free {
@@ -45,8 +41,8 @@ struct FileDigest {
 // Reads the file in pieces. Errors as ReadFile (common/durable_file.h).
 Result<FileDigest> DigestFile(const std::string& path);
 
-// kCorruption, naming the file, unless it has `bytes` bytes and the digest `hex`, which may be one
-// of an older program. `bytes` UINT64_MAX: not known. Errors of reading as ReadFile.
+// kCorruption, naming the file, unless it has `bytes` bytes and the digest `hex`. Errors of reading
+// as ReadFile.
 Status CheckFile(const std::string& path, uint64_t bytes, const std::string& hex);
 // The same of a file's contents, which were read.
 Status CheckBytes(const std::string& path, std::string_view contents, uint64_t bytes,

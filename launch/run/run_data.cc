@@ -13,15 +13,12 @@ namespace {
 
 // Data that were mapped before the run must have been mapped as the model's were. *model: null if
 // it kept no preprocessing.
-Status CheckMapping(const Settings& settings, const JobSpec& job, const Preprocessing* model,
-                    Dataset& data) {
+Status CheckMapping(const Settings& settings, const Preprocessing* model, Dataset& data) {
   ASSIGN_OR_RETURN(const DatasetState state, data.StateAt(0, 0));
   ASSIGN_OR_RETURN(const std::shared_ptr<const Preprocessing> of_data, PreprocessingOf(state));
   const std::string& model_dir = settings.output.model_dir;
   if (model == nullptr) {
-    // The same data give the same ids.
-    const bool is_same = data.content_digest() == job.load.data_digest;
-    if (of_data == nullptr || is_same || IsWithoutMemory(of_data->schema())) return OkStatus();
+    if (of_data == nullptr || IsWithoutMemory(of_data->schema())) return OkStatus();
     return UsageError(
         "--load: the model in {} was saved without a preprocessing, and --data={} have "
         "dictionaries "
@@ -57,8 +54,7 @@ Result<RunData> OpenRunData(const WorkerSetup& setup, const RunStart& start) {
   run.data = std::move(opened).value();
   if (run.text) run.text->DropSamples();
   if (!start.job.is_load) return run;
-  RETURN_IF_ERROR(Agree(workers,
-                        CheckMapping(settings, start.job, options.preprocessing.get(), *run.data),
+  RETURN_IF_ERROR(Agree(workers, CheckMapping(settings, options.preprocessing.get(), *run.data),
                         "comparing the preprocessing"));
   return run;
 }

@@ -134,15 +134,11 @@ class TextStream final : public SampleStream {
 
 // Ids of tokens mean something only with the preprocessing by which they were made. `of_data`: null
 // if the data were not made from text.
-Status CheckMapping(const Settings& settings, const Preprocessing* of_data,
-                    const std::string& content_digest) {
+Status CheckMapping(const Settings& settings, const Preprocessing* of_data) {
   const Preprocessing* const of_model = settings.data.preprocessing.get();
   const std::string& model_dir = settings.output.model_dir;
   if (of_model == nullptr) {
     if (of_data == nullptr || IsWithoutMemory(of_data->schema())) return OkStatus();
-    // Models of version 1 kept no dictionary: the same data give the same one.
-    ASSIGN_OR_RETURN(const Manifest manifest, ReadManifest(model_dir));
-    if (!content_digest.empty() && content_digest == manifest.data_digest) return OkStatus();
     return UsageError(
         "the model in {} was saved without a preprocessing, and the data have dictionaries or "
         "standardised columns of their own: their ids and scales are not the model's; give a data "
@@ -162,7 +158,7 @@ Status CheckMapping(const Settings& settings, const Preprocessing* of_data,
 Status CheckMapping(const Settings& settings, Dataset& data) {
   ASSIGN_OR_RETURN(const DatasetState state, data.StateAt(0, 0));
   ASSIGN_OR_RETURN(const std::shared_ptr<const Preprocessing> of_data, PreprocessingOf(state));
-  return CheckMapping(settings, of_data.get(), data.content_digest())
+  return CheckMapping(settings, of_data.get())
       .Annotate(settings.data.file.empty() ? settings.data_source()
                                            : "--data=" + settings.data.file);
 }
@@ -175,7 +171,7 @@ Status CheckMapping(const Settings& settings, const DataDirectory& data) {
   if (!digest.empty()) {
     ASSIGN_OR_RETURN(of_data, Preprocessing::Open(data.path()));
   }
-  return CheckMapping(settings, of_data.get(), data.content_digest());
+  return CheckMapping(settings, of_data.get());
 }
 
 Result<std::unique_ptr<SampleStream>> OpenDirectory(const Settings& settings) {

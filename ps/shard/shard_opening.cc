@@ -332,8 +332,7 @@ class Opening {
            AreSourcesNamed() && state.value().routed_from == SourcesDigest();
   }
 
-  // Whether the manifest says which rows it means. One of an older program does not, nor one whose
-  // compaction was cut off.
+  // Whether the manifest says which rows it means. One whose compaction was cut off does not.
   bool AreSourcesNamed() const {
     return std::ranges::none_of(job_.load.shards, [](const SavedShard& saved) {
       return saved.stamp.empty() && saved.checksum.empty();

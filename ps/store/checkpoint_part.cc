@@ -119,35 +119,6 @@ Status FillCopy(const std::string& part, const std::string& directory) {
   return SyncDirectory(directory);
 }
 
-// As older programs did: XXH3-64.
-enum class Form { kNow, kOlder };
-
-Result<PartFacts> SumUp(const std::string& part, Form form) {
-  const auto digest_of = [form](std::string_view bytes) {
-    Digester digester;
-    digester.Add(bytes);
-    return form == Form::kNow ? digester.hex() : digester.hex_64();
-  };
-  ASSIGN_OR_RETURN(const std::vector<fs::path> files, FilesIn(part));
-  PartFacts facts;
-  std::string all;
-  for (const fs::path& file : files) {
-    const std::string path = fs::path(part) / file;
-    std::error_code error;
-    const uint64_t bytes = fs::file_size(path, error);
-    RETURN_IF_ERROR(FromErrorCode(error, "look at", path));
-    facts.bytes += bytes;
-    all += fmt::format("{} {}", file.string(), bytes);
-    if (!IsRowFile(file)) {
-      ASSIGN_OR_RETURN(const std::string content, ReadFile(path));
-      all += " " + digest_of(content);
-    }
-    all += '\n';
-  }
-  facts.checksum = digest_of(all);
-  return facts;
-}
-
 }  // namespace
 
 std::string CheckpointName(uint64_t steps) { return fmt::format("{}{}", kPrefix, steps); }
@@ -165,11 +136,29 @@ std::string CheckpointPart(const std::string& shard_directory, const std::string
   return CheckpointsBeside(shard_directory) / name / ShardName(shard_directory);
 }
 
-Result<PartFacts> SumUpPart(const std::string& part) { return SumUp(part, Form::kNow); }
+Result<PartFacts> SumUpPart(const std::string& part) {
+  ASSIGN_OR_RETURN(const std::vector<fs::path> files, FilesIn(part));
+  PartFacts facts;
+  std::string all;
+  for (const fs::path& file : files) {
+    const std::string path = fs::path(part) / file;
+    std::error_code error;
+    const uint64_t bytes = fs::file_size(path, error);
+    RETURN_IF_ERROR(FromErrorCode(error, "look at", path));
+    facts.bytes += bytes;
+    all += fmt::format("{} {}", file.string(), bytes);
+    if (!IsRowFile(file)) {
+      ASSIGN_OR_RETURN(const std::string content, ReadFile(path));
+      all += " " + DigestOf(content);
+    }
+    all += '\n';
+  }
+  facts.checksum = DigestOf(all);
+  return facts;
+}
 
 Status CheckPart(const std::string& part, const std::string& checksum) {
-  ASSIGN_OR_RETURN(const PartFacts found,
-                   SumUp(part, checksum.size() == 16 ? Form::kOlder : Form::kNow));
+  ASSIGN_OR_RETURN(const PartFacts found, SumUpPart(part));
   if (found.checksum == checksum) return OkStatus();
   return CorruptionError("{} is not the part that was made: its checksum is {}, and was {}", part,
                          found.checksum, checksum);

@@ -44,8 +44,7 @@ struct PartFacts {
 };
 // kNotFound if there is no such part.
 Result<PartFacts> SumUpPart(const std::string& part);
-// kCorruption unless the part has this checksum, which may be one of an older program: XXH3-64, 16
-// digits. kNotFound as above.
+// kCorruption unless the part has this checksum. kNotFound as above.
 Status CheckPart(const std::string& part, const std::string& checksum);
 
 // Names of the checkpoints that have a part of the shard and of `owner`'s model, by step: the

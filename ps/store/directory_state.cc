@@ -23,8 +23,8 @@ Status WriteJson(const std::string& path, uint64_t format, json document) {
   return WriteFileDurably(path, DumpJson(document, 2) + "\n");
 }
 
-// The document of a known format.
-Result<json> ReadJson(const std::string& path, uint64_t newest_format) {
+// The document of this format.
+Result<json> ReadJson(const std::string& path, uint64_t expected) {
   ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
   Result<json> parsed = ParseJson(text);
   if (!parsed.ok()) return parsed.status().Annotate(path);
@@ -34,9 +34,11 @@ Result<json> ReadJson(const std::string& path, uint64_t newest_format) {
   if (format == document.end() || !format->is_number_unsigned()) {
     return CorruptionError("{}: no format number", path);
   }
-  if (*format > newest_format) {
-    return UsageError("{} has format {}, and this program reads up to {}. Use a newer one", path,
-                      format->get<uint64_t>(), newest_format);
+  if (*format != expected) {
+    return UsageError(
+        "{} has format {}, and this program reads format {}. Use the program that wrote it, or "
+        "train anew with --overwrite",
+        path, format->get<uint64_t>(), expected);
   }
   return document;
 }
@@ -127,11 +129,7 @@ Result<DirectoryState> ReadState(const std::string& directory) {
   if (document.contains("routed_from")) {
     RETURN_IF_ERROR(TakeText(path, document, "routed_from", &state.routed_from));
   }
-  if (document.contains("stamp") && document.at("format") == 1) {
-    uint64_t changes = 0;
-    RETURN_IF_ERROR(TakeNumber(path, document, "stamp", UINT64_MAX, &changes));
-    state.stamp = fmt::format("{}", changes);
-  } else if (document.contains("stamp")) {
+  if (document.contains("stamp")) {
     RETURN_IF_ERROR(TakeText(path, document, "stamp", &state.stamp));
     if (state.stamp.size() != 32 ||
         state.stamp.find_first_not_of("0123456789abcdef") != std::string::npos) {

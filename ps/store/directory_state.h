@@ -6,10 +6,10 @@
 //               written once, before the first row
 //   STATE.json  {"format": 2, "state": "open" | "clean", "step": 1200, "stamp": hex}
 //               "open" from the first change of a run on, "clean" after its last Sync; `step`:
-//               steps applied when it was written; `stamp`: RowStore::stamp of clean rows; in
-//               format 1 a number of changes, or absent; "routed_from": see below, may be absent
+//               steps applied when it was written; `stamp`: RowStore::stamp of clean rows, absent
+//               where there is none; "routed_from": see below, may be absent
 //
-// A reader reads older formats and refuses newer ones by name. Errors: kNotFound if a file is
+// A reader refuses other formats by name. Errors: kNotFound if a file is
 // missing; kCorruption if it was damaged; kUsage if the directory is not for this run, with a
 // sentence that says what the operator can do. Threads: one per directory.
 #pragma once

@@ -11,8 +11,6 @@ namespace rowhouse {
 namespace {
 
 constexpr char kRowsFamily[] = "rows";
-// What older programs added to the number of changes, so that it was never 0.
-constexpr uint64_t kNoChanges = 1;
 
 }  // namespace
 
@@ -67,17 +65,11 @@ Result<std::string> RowDatabase::compression() const {
 }
 
 Status RowDatabase::Verify(const RowStore::NameOfTable& name_of) const {
-  const RowFiles all = files();
-  RETURN_IF_ERROR(VerifyRowFiles(all, path_, name_of));
-  const bool have_checksums = std::ranges::none_of(
-      all, [](const rocksdb::SstFileMetaData& file) { return ChecksumOf(file).empty(); });
-  return have_checksums ? OkStatus() : Translate(db_->VerifyChecksum(), path_, "verify");
+  return VerifyRowFiles(files(), path_, name_of);
 }
 
 Status RowDatabase::CheckStamp(const std::string& expected) const {
-  const uint64_t changes = db_->GetLatestSequenceNumber();
-  const bool is_of_older_program = expected.size() < stamp().size();
-  const std::string found = is_of_older_program ? fmt::format("{}", changes + kNoChanges) : stamp();
+  const std::string found = stamp();
   if (found != expected) {
     return CorruptionError(
         "row directory {}: these are not the rows that were saved there (their stamp is {}, and "
@@ -90,11 +82,6 @@ Status RowDatabase::CheckStamp(const std::string& expected) const {
     return CorruptionError(
         "row directory {}: {} rows are in a log there, which is not this store's", path_,
         RowsInMemory());
-  }
-  // A truncated MANIFEST may know the number of changes and not the files.
-  if (is_of_older_program && changes > 0 && files().empty()) {
-    return CorruptionError("row directory {}: {} rows were written there, and none is left", path_,
-                           changes);
   }
   return OkStatus();
 }

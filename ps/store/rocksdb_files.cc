@@ -52,10 +52,6 @@ std::shared_ptr<rocksdb::FileChecksumGenFactory> RowFileChecksums() {
   return factory;
 }
 
-std::string ChecksumOf(const rocksdb::SstFileMetaData& file) {
-  return file.file_checksum_func_name == kFunction ? file.file_checksum : "";
-}
-
 RowFiles RowFilesOf(rocksdb::DB& db, rocksdb::ColumnFamilyHandle* family) {
   rocksdb::ColumnFamilyMetaData data;
   db.GetColumnFamilyMetaData(family, &data);
@@ -70,7 +66,7 @@ RowFiles RowFilesOf(rocksdb::DB& db, rocksdb::ColumnFamilyHandle* family) {
 std::string StampOf(const RowFiles& files) {
   Digester digester;
   for (const rocksdb::SstFileMetaData& file : files) {
-    digester.Add(fmt::format("{} {} {}\n", file.relative_filename, file.size, ChecksumOf(file)));
+    digester.Add(fmt::format("{} {} {}\n", file.relative_filename, file.size, file.file_checksum));
   }
   return digester.hex();
 }
@@ -79,9 +75,8 @@ Status VerifyRowFiles(const RowFiles& files, const std::string& directory,
                       const RowStore::NameOfTable& name_of) {
   std::string damaged;
   for (const rocksdb::SstFileMetaData& file : files) {
-    const std::string checksum = ChecksumOf(file);
-    if (checksum.empty()) continue;
-    const Status status = CheckFile(directory + "/" + file.relative_filename, file.size, checksum);
+    const Status status =
+        CheckFile(directory + "/" + file.relative_filename, file.size, file.file_checksum);
     if (status.ok()) continue;
     damaged += fmt::format("; {} (rows of {})", status.message(), TablesIn(file, name_of));
   }

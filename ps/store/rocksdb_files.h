@@ -19,9 +19,6 @@ namespace rowhouse {
 
 std::shared_ptr<rocksdb::FileChecksumGenFactory> RowFileChecksums();
 
-// 32 hex digits; "" of a file that was written without one, by an older program.
-std::string ChecksumOf(const rocksdb::SstFileMetaData& file);
-
 using RowFiles = std::vector<rocksdb::SstFileMetaData>;
 
 // By name.
@@ -30,7 +27,7 @@ RowFiles RowFilesOf(rocksdb::DB& db, rocksdb::ColumnFamilyHandle* family);
 // RowStore::stamp of these files.
 std::string StampOf(const RowFiles& files);
 
-// Reads the files in `directory` that have checksums. kCorruption that names all damaged ones, and
+// Reads the files in `directory`. kCorruption that names all damaged ones, and
 // the tables whose rows they hold.
 Status VerifyRowFiles(const RowFiles& files, const std::string& directory,
                       const RowStore::NameOfTable& name_of);

@@ -39,7 +39,6 @@ struct RowStoreOptions {
   // index does not name, and these may be all that is left of the rows.)
   bool creates = true;
   // Unless "": what stamp() must be. Checked before anything is changed; kCorruption if it is not.
-  // A decimal number is the number of changes by which older programs knew the rows.
   std::string expected_stamp = {};
   // Block cache, write buffers and threads shared with other stores. Null: the store makes its own.
   std::shared_ptr<StoreEnvironment> environment;

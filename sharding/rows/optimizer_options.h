@@ -45,8 +45,7 @@ struct OptimizerOptionField {
   OptimizerOptionMember member = nullptr;
   std::string_view range;  // "a number of 0 or more"
   bool (*is_legal)(float value) = nullptr;
-  // True: no optimizer refuses it. Version 1 of the manifest wrote such an option for every table,
-  // and old configs give it to optimizers that do not use it.
+  // True: no optimizer refuses it, so that one value can stand for all tables of a run.
   bool is_for_all = false;
 };
 

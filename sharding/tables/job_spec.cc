@@ -16,13 +16,12 @@ namespace rowhouse {
 
 namespace {
 
-// Every option of a table that came after version 1 of the format, by its name in JSON: absent
-// where it has its default, so that older manifests mean what they meant. `visit(name, member of
-// table)` reads or writes one.
+// Every option of a table that JSON leaves out where it has its default, by its name there.
+// `visit(name, member of table)` reads or writes one.
 template <typename Table, typename Visit>
-void VisitLaterOptions(Table& table, Visit visit) {
+void VisitOptionalOnes(Table& table, Visit visit) {
   for (const OptimizerOptionField& option : OptimizerOptionFields()) {
-    if (option.is_for_all) continue;  // Of version 1.
+    if (option.is_for_all) continue;  // Always there.
     visit(std::string(option.name).c_str(), table.optimizer_options.*option.member);
   }
   visit("first_values_file", table.initialiser_options.file);
@@ -126,10 +125,10 @@ nlohmann::json TablesToJson(const std::vector<TableSpec>& tables) {
                           {"first_draw", table.initialiser_options.first_draw}};
     std::map<std::string, nlohmann::json> defaults;
     static const TableSpec kDefault;
-    VisitLaterOptions(kDefault, [&](const char* name, const auto& value) {
+    VisitOptionalOnes(kDefault, [&](const char* name, const auto& value) {
       defaults[name] = ValueToJson(value);
     });
-    VisitLaterOptions(table, [&](const char* name, const auto& value) {
+    VisitOptionalOnes(table, [&](const char* name, const auto& value) {
       if (ValueToJson(value) != defaults[name]) all[name] = ValueToJson(value);
     });
     VisitDeclaredOptions(table, [&](const DeclaredOption& option, const OptionValues& values) {
@@ -158,7 +157,7 @@ Result<std::vector<TableSpec>> TablesFromJson(const nlohmann::json& json) {
       ASSIGN_OR_RETURN(spec.initialiser_options.seed, NumberAt<uint64_t>(table, "seed"));
       ASSIGN_OR_RETURN(spec.initialiser_options.first_draw,
                        NumberAt<uint64_t>(table, "first_draw"));
-      VisitLaterOptions(spec, [&table](const char* name, auto& value) {
+      VisitOptionalOnes(spec, [&table](const char* name, auto& value) {
         if (table.contains(name)) ValueFromJson(table.at(name), value);
       });
       RETURN_IF_ERROR(ReadDeclaredOptions(table, &spec));
@@ -181,23 +180,13 @@ Status CheckOptimizers(const std::vector<TableSpec>& tables) {
   return OkStatus();
 }
 
-namespace {
-
-constexpr const char* kPart64 = "part_xxh3_64";
-constexpr const char* kPart128 = "part_xxh3_128";
-const char* PartKey(const std::string& checksum) {
-  return checksum.size() == 16 ? kPart64 : kPart128;
-}
-
-}  // namespace
-
 nlohmann::json SavedShardsToJson(const std::vector<SavedShard>& shards) {
   nlohmann::json json = nlohmann::json::array();
   for (const SavedShard& shard : shards) {
     json.push_back({{"shard", Raw(shard.shard)},
                     {"host", shard.host},
                     {"directory", JsonOfPath(shard.directory)}});
-    if (!shard.checksum.empty()) json.back()[PartKey(shard.checksum)] = shard.checksum;
+    if (!shard.checksum.empty()) json.back()["part_xxh3_128"] = shard.checksum;
     if (!shard.stamp.empty()) json.back()["rows_xxh3_128"] = shard.stamp;
   }
   return json;
@@ -211,7 +200,7 @@ Result<std::vector<SavedShard>> SavedShardsFromJson(const nlohmann::json& json) 
       shards.push_back({.shard = ShardId{number},
                         .host = shard.at("host").get<std::string>(),
                         .directory = PathOfJson(shard.at("directory").get<std::string>()),
-                        .checksum = shard.value(kPart128, shard.value(kPart64, "")),
+                        .checksum = shard.value("part_xxh3_128", ""),
                         .stamp = shard.value("rows_xxh3_128", "")});
     }
   } catch (const nlohmann::json::exception& error) {

@@ -20,10 +20,10 @@ struct SavedShard {
   std::string host;
   std::string directory;  // absolute, on that host
   // Of the shard's part of a checkpoint, which is then what lies in `directory`; "": it is the
-  // shard's own directory. XXH3-128, of older programs XXH3-64.
+  // shard's own directory. XXH3-128, hex.
   std::string checksum = {};
   // Of the rows in the shard's own directory: which they are (ps/store/row_store.h); "": not known,
-  // as an older program saved them, or they were in memory.
+  // as they were in memory, or a compaction was cut off.
   std::string stamp = {};
 };
 

@@ -88,35 +88,5 @@ TEST(RowFiles, VerifyNamesTheDamagedFileAndItsTables) {
                              HasSubstr("(rows of table t1)")));
 }
 
-// RocksDB's VerifyFileChecksums passes such files over.
-TEST(RowFiles, BlocksOfFilesWithoutAChecksumAreVerified) {
-  const TempDir dir;
-  {
-    StoreEnvironment environment(StoreEnvironmentOptions{});
-    rocksdb::DBOptions options = RowDatabaseOptions(environment, dir.path());
-    options.file_checksum_gen_factory = nullptr;
-    const auto family = RowFamilyOptions(environment, 0);
-    std::vector<rocksdb::ColumnFamilyHandle*> handles;
-    rocksdb::DB* db = nullptr;
-    ASSERT_TRUE(rocksdb::DB::Open(options, dir.path(), {{"default", family}, {"rows", family}},
-                                  &handles, &db)
-                    .ok());
-    rocksdb::WriteOptions write;
-    write.disableWAL = true;
-    const std::string key(14, 'k'), record(5000, 'r');
-    ASSERT_TRUE(db->Put(write, handles[1], key, record).ok());
-    ASSERT_TRUE(db->Flush({}, handles[1]).ok());
-    for (auto* handle : handles) ASSERT_TRUE(db->DestroyColumnFamilyHandle(handle).ok());
-    delete db;
-  }
-  EXPECT_EQ(Verify(*TryOpenRowFiles(dir.path(), /*read_only=*/true).value()), "");
-  std::fstream bytes(RowFilesIn(dir.path()).at(0), std::ios::in | std::ios::out | std::ios::binary);
-  bytes.seekp(100);
-  bytes.put('!');
-  bytes.close();
-  EXPECT_THAT(Verify(*TryOpenRowFiles(dir.path(), /*read_only=*/true).value()),
-              HasSubstr("Corruption"));
-}
-
 }  // namespace
 }  // namespace rowhouse

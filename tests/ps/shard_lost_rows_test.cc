@@ -115,7 +115,7 @@ TEST_F(LostRows, ThatAreRoutedAreRefusedToo) {
   EXPECT_THAT(refused.message(), testing::HasSubstr("no rows in " + rows_));
 }
 
-TEST_F(LostRows, AStateOfAnOlderProgramHasNoStampAndIsTaken) {
+TEST_F(LostRows, AStateOfAStoreWithoutStampsIsTaken) {
   ASSERT_OK(WriteState(shard_, {.is_clean = true, .step = 6}));
   EXPECT_OK(Open(Loading(Job(1), Job(1), "rows", 6), 0, "rows"));
 }

@@ -1,5 +1,4 @@
-// What a table is must come out of the manifest as it went in, and older manifests must mean what
-// they meant.
+// What a table is must come out of the manifest as it went in.
 #include "sharding/tables/job_spec.h"
 
 #include <cmath>
@@ -53,16 +52,6 @@ TEST(TablesToJson, AnInfiniteNormTypeSurvives) {
   const auto read = TablesFromJson(nlohmann::json::parse(TablesToJson({table}).dump()));
   ASSERT_OK(read.status());
   EXPECT_EQ(read.value(), std::vector{table});
-}
-
-// Version 1 wrote the Adagrads' epsilon for every table.
-TEST(TablesToJson, TheEpsilonOfVersion1IsReadAsItIs) {
-  nlohmann::json json = TablesToJson({NamedTable()});
-  json[0]["epsilon"] = 1e-10;
-  const auto read = TablesFromJson(json);
-  ASSERT_OK(read.status());
-  EXPECT_EQ(read.value()[0].optimizer_options.epsilon, 1e-10f);
-  EXPECT_OK(Optimizers().Make("sgd", read.value()[0].optimizer_options).status());
 }
 
 TEST(TableSpec, EveryOptionHasItsRange) {
