@@ -8,8 +8,6 @@
 #include <set>
 
 #include "common/json_text.h"
-#include "launch/settings/dlrm_flags.h"
-#include "launch/settings/setting_fields.h"
 
 namespace rowhouse {
 namespace {
@@ -43,11 +41,8 @@ RunSettings SettingsOfReport(const Json& report) {
   for (const auto& [section, members] : sections.items()) {
     if (section == "output" || !members.is_object()) continue;
     for (const auto& [name, value] : members.items()) {
-      if (name == "row_dir" || FindDlrmFlag(name) != nullptr) continue;
-      // Reports of earlier versions may have an alias.
-      const SettingField* const field = FindSettingField(name);
-      settings.emplace_back(fmt::format("{}.{}", section, field == nullptr ? name : field->name),
-                            ValueText(value));
+      if (name == "row_dir") continue;
+      settings.emplace_back(fmt::format("{}.{}", section, name), ValueText(value));
     }
   }
   for (const Json& table : report.value("tables", Json::array())) {

@@ -129,17 +129,13 @@ class Parser {
         continue;
       }
       RETURN_IF_ERROR(TakeNegation(word, &flag));
-      const bool is_idle = result_.verb == "ps" && IsIdleFlagOfPs(flag.name);
-      if (flag.name != "flagfile" && !is_idle && !IsKnownFlag(flag.name)) {
-        return UnknownFlag(flag, word);
-      }
+      if (flag.name != "flagfile" && !IsKnownFlag(flag.name)) return UnknownFlag(flag, word);
       if (!flag.value) {
         const TypedWord* const next = i + 1 < words.size() ? &words[i + 1] : nullptr;
         bool takes_next = false;
         RETURN_IF_ERROR(TakeValue(word, next, &flag, &takes_next));
         if (takes_next) ++i;
       }
-      if (is_idle) continue;
       if (flag.name == "flagfile") {
         RETURN_IF_ERROR(TakeFlagFile(*flag.value, word.origin, depth));
       } else {

@@ -186,10 +186,6 @@ bool IsKnownFlag(std::string_view flag) {
          FindVerbFlag(flag) != nullptr;
 }
 
-bool IsIdleFlagOfPs(std::string_view flag) {
-  return flag == "workers" || flag == "prefetch_steps" || flag == "rendezvous_deadline_ms";
-}
-
 bool IsSwitch(std::string_view flag, std::string_view verb) {
   if (const DlrmFlag* dlrms = FindDlrmFlag(flag)) return dlrms->is_bool;
   if (const SettingField* field = FindSettingField(flag)) return field->kind == SettingKind::kBool;

@@ -84,10 +84,6 @@ inline constexpr std::array kLoadBalanceFlags = {
 // one of DLRM's that is ignored or refused.
 bool IsKnownFlag(std::string_view flag);
 
-// Flags with a value that `rowhouse ps` took in earlier versions and nothing there read. Scripts
-// may still give them: they change nothing, and no help names them.
-bool IsIdleFlagOfPs(std::string_view flag);
-
 // Whether the verb takes it without a value: --load, --noload.
 bool IsSwitch(std::string_view flag, std::string_view verb = {});
 

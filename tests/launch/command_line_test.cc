@@ -84,16 +84,6 @@ TEST_F(CommandLineTest, SwitchesHaveFourForms) {
   EXPECT_TRUE(Make({"train", "--debug-mode", "--nepochs=2"}).training.debug_mode);
 }
 
-// Earlier versions took them, and no PS node read them.
-TEST_F(CommandLineTest, FlagsThatPsTookAndNobodyReadStandInNobodysWay) {
-  const Settings settings = Make({"ps", "--workers=2", "--prefetch_steps", "3",
-                                  "--rendezvous-deadline-ms=1000", "--cache_ways=4"});
-  EXPECT_EQ(settings.storage.cache_ways, 4u);
-  EXPECT_EQ(settings.training.prefetch_steps, Settings().training.prefetch_steps);
-  EXPECT_THAT(Refusal({"train", "--workers=2"}),
-              StartsWith("--workers=2 is no flag of rowhouse train"));
-}
-
 TEST_F(CommandLineTest, ASwitchTakesEveryWordThatYamlTakes) {
   for (const char* word : {"true", "T", "yes", "y", "1", "on", "On"}) {
     EXPECT_TRUE(Make({"train", std::string("--debug_mode=") + word}).training.debug_mode) << word;
@@ -129,7 +119,6 @@ TEST_F(CommandLineTest, ShortNamesAreThoseOfDlrmsFlags) {
   EXPECT_EQ(settings.training.learning_rate, 0.5);
   EXPECT_EQ(settings.training.nepochs, 3u);
   EXPECT_EQ(settings.tables[0].initialiser_options.seed, 7u);
-  EXPECT_EQ(Make({"train", "--cache_frequencies=x"}).storage.cache_access_counts, "x");
   EXPECT_EQ(Refusal({"train", "--lr=fast"}), "--lr=fast: expected a number from 0 to 3.4e38");
 }
 

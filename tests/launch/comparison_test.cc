@@ -258,16 +258,6 @@ TEST_F(ComparisonTest, SettingsThatDifferAreListedAndNoOthers) {
                     HasSubstr("\nand 10 more, which the page lists\n")));
 }
 
-TEST_F(ComparisonTest, SettingsThatWereRenamedOrHadNoEffectAreTheSame) {
-  OrderedJson earlier = Report(0.79);
-  earlier["settings"]["training"]["print_time"] = true;
-  earlier["settings"]["storage"]["cache_frequencies"] = "";
-  earlier["settings"]["storage"].erase("cache_access_counts");
-  const auto runs =
-      Read({WriteJson("a/report.json", earlier), WriteJson("b/report.json", Report(0.79))});
-  EXPECT_TRUE(DifferencesOf({runs[0].settings, runs[1].settings}).empty());
-}
-
 TEST_F(ComparisonTest, TestSetsThatDifferAreNamed) {
   OrderedJson other = Report(0.79), untested = Report(0.79);
   other["evaluations"][1]["data_digest"] = "00000000000000ff";

@@ -54,8 +54,7 @@ void AddCaches(SettingList& list) {
            {.name = "cache_access_counts",
             .help = "File of access counts on each PS node: caches begin with the rows that are "
                     "looked up most, and policy dataset keeps them. --access_counts is the file "
-                    "that plans are made from, on the first worker's host",
-            .aliases = {"cache_frequencies"}});
+                    "that plans are made from, on the first worker's host"});
   list.Add(Real(MEMBER(storage.cache_warmup_ratio), "a number from 0 to 1",
                 [](double v) { return v >= 0.0 && v <= 1.0; }),
            {.name = "cache_warmup_ratio",
