@@ -24,7 +24,6 @@ Result<HostLeaders> HostLeaders::Find(Communicator& workers, const std::string& 
   HostLeaders leaders;
   leaders.rank_ = Raw(workers.rank());
   leaders.leader_ = static_cast<uint32_t>(std::ranges::find(hosts, host) - hosts.begin());
-  leaders.is_one_host_ = std::ranges::count(hosts, host) == std::ssize(hosts);
   return leaders;
 }
 

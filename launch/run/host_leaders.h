@@ -18,7 +18,6 @@ class HostLeaders {
   bool is_leader() const { return leader_ == rank_; }
   // The first worker's host needs nothing sent.
   bool is_first_host() const { return leader_ == 0; }
-  bool is_one_host() const { return is_one_host_; }
 
   // Collective: the text that the leader of this host gives. What others give is ignored.
   Result<std::string> FromLeader(Communicator& workers, const std::string& text,
@@ -26,7 +25,6 @@ class HostLeaders {
 
  private:
   uint32_t rank_ = 0, leader_ = 0;
-  bool is_one_host_ = true;
 };
 
 }  // namespace rowhouse

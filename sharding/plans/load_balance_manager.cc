@@ -313,17 +313,4 @@ Result<LoadBalanceManager::TensorShard> LoadBalanceManager::ShardTensor(
   return shard;
 }
 
-std::vector<float> LoadBalanceManager::ShardWeights(std::span<const float> weights, size_t dim,
-                                                    uint32_t rank) const {
-  CHECK_EQ(weights.size(), total_rows() * dim);
-  std::vector<float> rows;
-  rows.reserve(NumEmbeddingsOnRank(rank) * dim);
-  for (const Segment& segment : segments(rank)) {
-    const uint64_t begin = all_feat_offsets_[segment.feature] + segment.row_begin;
-    const auto part = weights.subspan(begin * dim, segment.rows() * dim);
-    rows.insert(rows.end(), part.begin(), part.end());
-  }
-  return rows;
-}
-
 }  // namespace rowhouse

@@ -116,15 +116,11 @@ class LoadBalanceManager {
   // max(2, base / 2^floor(log2(divisor)), rounded down). Requires base >= 1 and divisor >= 1.
   static uint32_t BlockDim(uint32_t base, double divisor);
 
-  // ---- A rank's share of a batch and of the weights ---------------------------------------------
+  // ---- A rank's share of a batch ----------------------------------------------------------------
 
   // ids [samples x features], row-major. kUsage, naming sample and feature, for an id beyond its
   // table, and if ids.size() is no multiple of the features.
   Result<TensorShard> ShardTensor(std::span<const uint64_t> ids, uint32_t rank) const;
-
-  // The rank's rows, by local row, out of weights [total_rows() x dim], all tables end to end.
-  // Requires weights.size() == total_rows() * dim.
-  std::vector<float> ShardWeights(std::span<const float> weights, size_t dim, uint32_t rank) const;
 
  private:
   explicit LoadBalanceManager(LoadBalanceOptions options);

@@ -341,22 +341,6 @@ TEST(LoadBalanceManager, GreedyFillsRanksByTheirCapacities) {
   EXPECT_EQ(GroupsOfManager(manager), (Groups{{0, 1, 3}, {2}}));
 }
 
-TEST(LoadBalanceManager, ShardWeightsAreRowsInLocalOrder) {
-  // Row r of table t holds 10 t + r.
-  const std::vector<float> weights = {0, 1, 2, 10, 11, 20, 21, 22};
-  const Sizes sizes = {3, 2, 3};
-  const auto fair = Made({.embeddings_per_feat = sizes, .num_groups = 3});
-  EXPECT_EQ(fair.ShardWeights(weights, 1, 1), (std::vector<float>{2, 10}));
-  EXPECT_EQ(fair.ShardWeights(weights, 1, 2), (std::vector<float>{11, 20, 21, 22}));
-  const auto greedy =
-      Made({.embeddings_per_feat = sizes, .num_groups = 2, .mode = LoadBalanceMode::kGreedy});
-  ASSERT_EQ(greedy.Group(0), (std::vector<uint32_t>{0, 1}));
-  EXPECT_EQ(greedy.ShardWeights(weights, 1, 0), (std::vector<float>{0, 1, 2, 10, 11}));
-  // Two columns a row.
-  EXPECT_EQ(Made({.embeddings_per_feat = {2, 2}, .num_groups = 2}).ShardWeights(weights, 2, 1),
-            (std::vector<float>{11, 20, 21, 22}));
-}
-
 TEST(LoadBalanceManager, RowsNearTheLimitAreCutExactly) {
   const uint64_t most = uint64_t{1} << 63;
   const auto manager = Made({.embeddings_per_feat = {most}, .num_groups = 2});
@@ -394,7 +378,6 @@ TEST(LoadBalanceManager, MoreRanksThanTablesLeaveSomeEmpty) {
       EXPECT_EQ(manager.NumEmbeddingsOnRank(rank), 0u);
       EXPECT_EQ(manager.EmbDim(rank), 0u);
       EXPECT_EQ(manager.QrBucketSize(rank), 0u);
-      EXPECT_EQ(manager.ShardWeights(std::vector<float>(5323), 1, rank), std::vector<float>());
     }
     EXPECT_EQ(dealt, (std::multiset<uint32_t>{0, 1, 2}));
     EXPECT_EQ(empty, 2u);
@@ -580,7 +563,12 @@ RC_GTEST_PROP(LoadBalanceManager, PartialLookupsAddUpToTheUnshardedOne, ()) {
   }
   for (uint32_t rank = 0; rank < manager.num_groups(); ++rank) {
     const auto shard = manager.ShardTensor(ids, rank).value();
-    const std::vector<float> rows = manager.ShardWeights(weights, dim, rank);
+    std::vector<float> rows;  // the rank's, by local row
+    for (const auto& segment : manager.segments(rank)) {
+      const float* const first =
+          weights.data() + (manager.all_feat_offsets()[segment.feature] + segment.row_begin) * dim;
+      rows.insert(rows.end(), first, first + segment.rows() * dim);
+    }
     RC_ASSERT(rows.size() == manager.NumEmbeddingsOnRank(rank) * dim);
     const size_t columns = shard.features.size();
     for (size_t i = 0; i < shard.local_ids.size(); ++i) {
