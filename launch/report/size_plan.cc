@@ -272,7 +272,6 @@ SizePlan MakeSizePlan(const Settings& settings, uint64_t memory_bytes) {
   plan.asked.optimizer_options = settings.table_defaults.optimizer_options;
   plan.cache = CacheOf(settings, plan);
   plan.memory_bytes = memory_bytes;
-  plan.blocks = BlockFiguresOf(plan.tables, plan.asked.dim, memory_bytes, plan.shards);
   plan.vocabularies = AskKinds(settings, plan.asked, memory_bytes);
   return plan;
 }
@@ -310,7 +309,6 @@ OrderedJson SizePlanToJson(const SizePlan& plan) {
             {"by_rows_bytes", plan.fullest_shard.by_rows},
             {"by_columns_bytes", plan.fullest_shard.by_columns},
             {"as_blocks_bytes", plan.fullest_shard.as_blocks}}},
-          {"block_tables", BlockFiguresToJson(plan.blocks)},
           {"memory_bytes", plan.memory_bytes},
           {"vocabulary_dim", plan.asked.dim},
           {"vocabulary_optimizer", plan.asked.optimizer},
@@ -318,7 +316,7 @@ OrderedJson SizePlanToJson(const SizePlan& plan) {
 }
 
 std::string SizePlanText(const SizePlan& plan) {
-  return TablesText(plan) + "\n" + FiguresText(plan) + BlockFiguresText(plan.blocks) +
+  return TablesText(plan) + "\n" + FiguresText(plan) +
          fmt::format("\nThe largest table of {} floats a row and optimizer {} in {}:\n\n",
                      plan.asked.dim, plan.asked.optimizer, SizeBytes(plan.memory_bytes)) +
          VocabulariesText(plan);

@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "launch/report/block_text.h"
 #include "launch/settings/settings.h"
 #include "sharding/tables/table_sizes.h"
 
@@ -39,7 +38,6 @@ struct SizePlan {
   Cache cache;
   uint32_t shards = 1;  // by ps, ps_endpoints and shards; of one PS node by default
   ShardBytes fullest_shard;
-  BlockFigures blocks;
   LogicalTable asked;  // dim and optimizer of the vocabularies
   uint64_t memory_bytes = 0;
   std::vector<KindVocabulary> vocabularies;  // every registered kind, by name
@@ -48,7 +46,7 @@ struct SizePlan {
 // Requires settings that are Validate()d.
 SizePlan MakeSizePlan(const Settings& settings, uint64_t memory_bytes);
 
-// Format 1: tables [...], physical_tables [...], totals, cache, shards, block_tables, vocabularies.
+// Format 1: tables [...], physical_tables [...], totals, cache, shards, vocabularies.
 // Unbounded numbers of ids, and vocabularies that a kind refuses, are null.
 nlohmann::ordered_json SizePlanToJson(const SizePlan& plan);
 
