@@ -6,14 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "common/child_process.h"
 #include "common/status.h"
 
 namespace rowhouse {
-
-struct CommandOutput {
-  int exit_code = -1;  // -1: a signal ended it
-  std::string out, err;
-};
 
 // The script, beside this program's tree or installed. kUnavailable if it or mpirun is not there.
 Result<std::string> MpirunScript();

@@ -1,6 +1,5 @@
 // Supervisor: starts, watches and stops the server of a PS rank. The server, `rowhouse ps`, is a
 // child process in a session of its own, so that a server that dies does not end the MPI rank.
-// posix_spawn starts it, because a process that has called MPI_Init must not fork.
 //
 // The supervisor owns the listening sockets and passes them on, so that ports are known before the
 // server runs. A pipe connects the two. It brings the key of the run, which no list of processes
@@ -10,12 +9,12 @@
 // Threads: one.
 #pragma once
 
-#include <sys/types.h>
-
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "common/child_process.h"
 #include "common/status.h"
 #include "common/transport/security.h"
 #include "common/transport/tcp_socket.h"
@@ -45,7 +44,6 @@ class Supervisor {
 
   // "tcp://host:port" of the node.
   const std::string& endpoint() const { return endpoint_; }
-  pid_t pid() const { return pid_; }
 
   // OK while the server runs; otherwise an error that says how it ended, with node, pid, and signal
   // or exit code. kUsage if the server ended because of the operator's mistake, which it has
@@ -58,13 +56,13 @@ class Supervisor {
 
  private:
   Status Spawn();
-  Status TakeEnd(int wait_status);
+  Status TakeEnd(const ChildEnd& end);
 
   const SupervisorOptions options_;
   std::string endpoint_;
   std::vector<ListeningSocket> sockets_;  // the node's, then the shards'
   int pipe_to_child_ = -1;                // closing it asks the server to end
-  pid_t pid_ = -1;
+  std::unique_ptr<ChildProcess> server_;  // null: none runs
   Status end_;  // OK until the server has ended otherwise than with exit code 0
 };
 

@@ -14,9 +14,9 @@
 namespace rowhouse {
 
 struct ChildRun {
-  std::string yaml;                // its --config
+  std::string yaml = {};           // its --config; "": none
   std::vector<std::string> flags;  // besides
-  uint32_t deadline_ms = 120'000;  // it is killed then
+  uint32_t deadline_ms = 120'000;  // it is ended then, and when this process is told to stop
 };
 
 // Runs `rowhouse train` of this program, without mpirun: one PS node and one worker. Returns its
