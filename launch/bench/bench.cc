@@ -57,6 +57,26 @@ bool HasProfile(const std::string& name) {
   return note != Notes().end() && note->second.has_profile;
 }
 
+class CountBench final : public Bench {
+ public:
+  CountBench(const std::string& yardstick, const MeasureCounts& measure,
+             const BenchOptions& options)
+      : yardstick_(yardstick), measure_(measure), options_(options) {}
+  std::string unit() const override { return ""; }
+  std::string yardstick() const override { return yardstick_; }
+  std::optional<double> target() const override { return std::nullopt; }
+  Result<double> MeasureSystem() override { LOG(FATAL) << "it counts"; }
+  Result<double> MeasureYardstick() override { LOG(FATAL) << "it counts"; }
+  Result<std::vector<BenchFigure>> Measure(const std::string& name) override {
+    return measure_(name, options_);
+  }
+
+ private:
+  const std::string yardstick_;
+  const MeasureCounts measure_;
+  const BenchOptions options_;
+};
+
 // Of each bench that has one; its files lie in `directory`, but for --profile alone.
 Status TellProfile(Bench& bench, const std::string& directory, std::FILE* out) {
   ASSIGN_OR_RETURN(const std::optional<RunProfile> profile, bench.Profile());
@@ -79,9 +99,6 @@ Result<std::vector<BenchFigure>> Bench::Measure(const std::string& name) {
   return std::vector{Summarise(name, unit(), target(), pairs)};
 }
 
-Result<double> CountBench::MeasureSystem() { LOG(FATAL) << "it counts"; }
-Result<double> CountBench::MeasureYardstick() { LOG(FATAL) << "it counts"; }
-
 Registry<Bench, BenchOptions>& Benches() {
   static Registry<Bench, BenchOptions> registry("bench");
   return registry;
@@ -91,6 +108,14 @@ bool AddBench(const std::string& name, BenchNote note,
               Registry<Bench, BenchOptions>::Factory factory) {
   Notes().emplace(name, std::move(note));
   return Benches().Add(name, std::move(factory));
+}
+
+bool AddCountBench(const std::string& name, BenchNote note, const std::string& yardstick,
+                   const MeasureCounts& measure) {
+  return AddBench(
+      name, std::move(note), [=](const BenchOptions& options) -> Result<std::unique_ptr<Bench>> {
+        return std::unique_ptr<Bench>(std::make_unique<CountBench>(yardstick, measure, options));
+      });
 }
 
 std::string BenchListText() {

@@ -4,7 +4,7 @@
 // measured next to each other does not. So each bench has a yardstick, the least work that could do
 // the same job (moving the same bytes, gathering the same rows), and is judged by the ratio. Both
 // are rates, so that more is better, and a target is the least ratio. Figures that are counted and
-// not timed (hit ratios, bytes) are the same in every run: a CountBench.
+// not timed (hit ratios, bytes) are the same in every run: AddCountBench.
 //
 // Threads: made, used and destroyed on one thread, one bench at a time.
 // To add one, write launch/bench/<name>.cc; it registers itself here. A bench should take less than
@@ -12,6 +12,7 @@
 // (tier_*) take a minute.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -59,16 +60,6 @@ class Bench {
   virtual Result<std::vector<BenchFigure>> Measure(const std::string& name);
 };
 
-// A bench whose figures are counts; members implement Measure.
-class CountBench : public Bench {
- public:
-  std::string unit() const final { return ""; }
-  std::optional<double> target() const final { return std::nullopt; }
-  Result<double> MeasureSystem() final;
-  Result<double> MeasureYardstick() final;
-  Result<std::vector<BenchFigure>> Measure(const std::string& name) override = 0;
-};
-
 Registry<Bench, BenchOptions>& Benches();
 
 // A bench's line in the list of benches.
@@ -88,6 +79,12 @@ bool AddBench(const std::string& name, BenchNote note) {
                     return std::unique_ptr<Bench>(std::make_unique<Member>(options));
                   });
 }
+
+// A bench whose figures are counts. `measure` gets its name.
+using MeasureCounts =
+    std::function<Result<std::vector<BenchFigure>>(const std::string& name, const BenchOptions&)>;
+bool AddCountBench(const std::string& name, BenchNote note, const std::string& yardstick,
+                   const MeasureCounts& measure);
 
 // A line for each bench (name, time, what), and how to run them.
 std::string BenchListText();

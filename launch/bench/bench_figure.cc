@@ -53,6 +53,16 @@ BenchFigure Summarise(std::string name, std::string unit, std::optional<double> 
           .target = target};
 }
 
+BenchFigure CountedFigure(std::string name, std::string unit, double measured, double yardstick,
+                          std::optional<double> target) {
+  return {.name = std::move(name),
+          .unit = std::move(unit),
+          .measured = measured,
+          .yardstick = yardstick,
+          .ratio = measured / yardstick,
+          .target = target};
+}
+
 nlohmann::ordered_json FigureToJson(const BenchFigure& figure) {
   nlohmann::ordered_json json = {{"name", figure.name},   {"measured", figure.measured},
                                  {"unit", figure.unit},   {"yardstick", figure.yardstick},

@@ -33,6 +33,10 @@ struct BenchFigure {
 BenchFigure Summarise(std::string name, std::string unit, std::optional<double> target,
                       std::span<const BenchPair> pairs);
 
+// Of two numbers that are counted, not sampled.
+BenchFigure CountedFigure(std::string name, std::string unit, double measured, double yardstick,
+                          std::optional<double> target = std::nullopt);
+
 // {name, measured, unit, yardstick, ratio, spread, target, met}; without a target the last two are
 // null.
 nlohmann::ordered_json FigureToJson(const BenchFigure& figure);

@@ -117,15 +117,9 @@ double PlainMegabytesPerSecond(const std::string& text) {
   return static_cast<double>(text.size()) / kMegabyte / (SecondsNow() - start);
 }
 
-class DataBench final : public CountBench {
+class DataFigures {
  public:
-  explicit DataBench(const BenchOptions&) {}
-
-  std::string yardstick() const override {
-    return "what data_* stand beside: launch/bench/data.cc";
-  }
-
-  Result<std::vector<BenchFigure>> Measure(const std::string&) override {
+  Result<std::vector<BenchFigure>> Measure() {
     ASSIGN_OR_RETURN(directory_, MakeTemporaryRows());
     RETURN_IF_ERROR(MakeText());
     RETURN_IF_ERROR(MeasureParsing());
@@ -134,7 +128,6 @@ class DataBench final : public CountBench {
     RETURN_IF_ERROR(MeasureReading("blocks", "data_read", 10.0));
     RETURN_IF_ERROR(MeasureReading("total", "data_read_total", std::nullopt));
     RETURN_IF_ERROR(MeasureReady());
-    directory_.reset();
     return std::move(figures_);
   }
 
@@ -282,8 +275,10 @@ class DataBench final : public CountBench {
   std::vector<BenchFigure> figures_;
 };
 
-REGISTER_MEMBER(AddBench<DataBench>(
-    "data", {"text parsed and converted, the binary form read, beside training", "60 s"}));
+REGISTER_MEMBER(AddCountBench(
+    "data", {"text parsed and converted, the binary form read, beside training", "60 s"},
+    "what data_* stand beside: launch/bench/data.cc",
+    [](const std::string&, const BenchOptions&) { return DataFigures().Measure(); }));
 
 }  // namespace
 }  // namespace rowhouse

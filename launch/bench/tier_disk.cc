@@ -4,7 +4,8 @@
 #include <algorithm>
 
 #include "common/scatter.h"
-#include "launch/bench/tier_bench.h"
+#include "launch/bench/stop_signal.h"
+#include "launch/bench/tier_rows.h"
 
 namespace rowhouse {
 namespace {

@@ -66,16 +66,9 @@ Result<std::vector<AccessTrace>> TracesOfFile(const std::string& path) {
 
 // `least`: the hit ratio that is the target.
 BenchFigure HitRatioFigure(const std::string& name, double hits, double yardstick,
-                           std::optional<double> least) {
-  BenchFigure figure{.name = name,
-                     .unit = "",
-                     .measured = hits,
-                     .yardstick = yardstick,
-                     .ratio = hits / yardstick,
-                     .spread = 0.0,
-                     .target = std::nullopt};
-  if (least) figure.target = *least / yardstick;
-  return figure;
+                           std::optional<double> least = std::nullopt) {
+  if (least) least = *least / yardstick;
+  return CountedFigure(name, "", hits, yardstick, least);
 }
 
 std::string HitRatioName(const AccessTrace& trace, int percent, const std::string& what) {
@@ -93,142 +86,115 @@ std::string WaysText(uint32_t ways) {
   return ways == kFullyAssociative ? "any" : fmt::format("{}", ways);
 }
 
-class HitRatioBench final : public CountBench {
- public:
-  explicit HitRatioBench(std::vector<AccessTrace> traces) : traces_(std::move(traces)) {}
+using Figures = Result<std::vector<BenchFigure>>;
 
-  std::string yardstick() const override {
-    return "the better of LRU and perfect LFU, fully associative";
-  }
-
-  Result<std::vector<BenchFigure>> Measure(const std::string&) override {
-    std::vector<BenchFigure> figures;
-    for (const AccessTrace& trace : traces_) {
-      for (const int percent : kPercents) {
-        const size_t slots = SlotsOf(trace, percent);
-        const Yardsticks yardsticks = YardsticksOf(trace, slots);
-        const double better = yardsticks.better();
-        const auto add = [&](const std::string& what, double hits, std::optional<double> least) {
-          figures.push_back(
-              HitRatioFigure(HitRatioName(trace, percent, what), hits, better, least));
-        };
-        add("lru", yardsticks.lru, std::nullopt);
-        add("lfu", yardsticks.lfu, std::nullopt);
-        for (const uint32_t ways : {kFullyAssociative, kWays}) {
-          const double hits =
-              CacheHitRatio(trace, {.slots = slots, .ways = ways, .policy = kDefaultCachePolicy});
-          add(WaysText(ways), hits, LeastHits(trace, ways, better));
-        }
-        add("belady", yardsticks.belady, std::nullopt);
+Figures HitRatios(const std::vector<AccessTrace>& traces) {
+  std::vector<BenchFigure> figures;
+  for (const AccessTrace& trace : traces) {
+    for (const int percent : kPercents) {
+      const size_t slots = SlotsOf(trace, percent);
+      const Yardsticks yardsticks = YardsticksOf(trace, slots);
+      const double better = yardsticks.better();
+      const auto add = [&](const std::string& what, double hits,
+                           std::optional<double> least = std::nullopt) {
+        figures.push_back(HitRatioFigure(HitRatioName(trace, percent, what), hits, better, least));
+      };
+      add("lru", yardsticks.lru);
+      add("lfu", yardsticks.lfu);
+      for (const uint32_t ways : {kFullyAssociative, kWays}) {
+        add(WaysText(ways),
+            CacheHitRatio(trace, {.slots = slots, .ways = ways, .policy = kDefaultCachePolicy}),
+            LeastHits(trace, ways, better));
       }
+      add("belady", yardsticks.belady);
     }
-    return figures;
   }
+  return figures;
+}
 
- private:
-  const std::vector<AccessTrace> traces_;
-};
-
-class PrefetchedBench final : public CountBench {
- public:
-  explicit PrefetchedBench(std::vector<AccessTrace> traces) : traces_(std::move(traces)) {}
-
-  std::string yardstick() const override { return "half way from perfect LFU to Belady's optimum"; }
-
-  Result<std::vector<BenchFigure>> Measure(const std::string&) override {
-    std::vector<BenchFigure> figures;
-    for (const AccessTrace& trace : traces_) {
-      for (const int percent : kPercents) {
-        const size_t slots = SlotsOf(trace, percent);
-        const double half = (LfuHitRatio(trace, slots) + BeladyHitRatio(trace, slots)) / 2.0;
-        for (const uint32_t ways : {kFullyAssociative, kWays}) {
-          const double hits = CacheHitRatio(trace, {.slots = slots,
-                                                    .ways = ways,
-                                                    .policy = kDefaultCachePolicy,
-                                                    .prefetched_batches = 200});
-          figures.push_back(HitRatioFigure(HitRatioName(trace, percent, WaysText(ways) + "+200"),
-                                           hits, half, half));
-        }
-      }
-    }
-    return figures;
-  }
-
- private:
-  const std::vector<AccessTrace> traces_;
-};
-
-// Of each policy the mean over all traces, caches of 5 % and 16 ways.
-class PoliciesBench final : public CountBench {
- public:
-  explicit PoliciesBench(const BenchOptions&) {}
-
-  std::string yardstick() const override {
-    return "mean of the better of LRU and perfect LFU, fully associative";
-  }
-
-  Result<std::vector<BenchFigure>> Measure(const std::string& name) override {
-    const std::vector<AccessTrace> traces = AllZipfTraces();
-    const auto mean = [&](const std::function<double(const AccessTrace&, size_t slots)>& of) {
-      double sum = 0.0;
-      for (const AccessTrace& trace : traces) sum += of(trace, SlotsOf(trace, 5));
-      return sum / static_cast<double>(traces.size());
-    };
-    const double better = mean([](const AccessTrace& trace, size_t slots) {
-      return std::max(LruHitRatio(trace, slots), LfuHitRatio(trace, slots));
-    });
-    std::vector<BenchFigure> figures;
-    for (const std::string& policy : CachePolicies().Names()) {
-      const double hits = mean([&](const AccessTrace& trace, size_t slots) {
-        return CacheHitRatio(trace, {.slots = slots, .ways = kWays, .policy = policy});
-      });
-      figures.push_back(HitRatioFigure(name + "/" + policy, hits, better, std::nullopt));
-    }
-    return figures;
-  }
-};
-
-// Stands for a bench whose trace was not given.
-class SkippedBench final : public CountBench {
- public:
-  std::string yardstick() const override { return ""; }
-  Result<std::vector<BenchFigure>> Measure(const std::string& name) override {
+Figures OfTrace(const std::string& name, const BenchOptions& options) {
+  if (options.trace.empty()) {
     fmt::print("{}: skipped: give a trace of accesses with --trace=FILE\n", name);
     return std::vector<BenchFigure>();
   }
-};
-
-bool AddOf(const std::string& name, const std::string& what, TraceShape shape) {
-  return AddBench(
-      name, {what, "5 s"}, [shape](const BenchOptions&) -> Result<std::unique_ptr<Bench>> {
-        return std::unique_ptr<Bench>(std::make_unique<HitRatioBench>(ZipfTraces(shape)));
-      });
+  ASSIGN_OR_RETURN(const std::vector<AccessTrace> traces, TracesOfFile(options.trace));
+  return HitRatios(traces);
 }
 
-Result<std::unique_ptr<Bench>> MakeOfTrace(const BenchOptions& options) {
-  if (options.trace.empty()) return std::unique_ptr<Bench>(std::make_unique<SkippedBench>());
-  ASSIGN_OR_RETURN(std::vector<AccessTrace> traces, TracesOfFile(options.trace));
-  return std::unique_ptr<Bench>(std::make_unique<HitRatioBench>(std::move(traces)));
-}
-
-Result<std::unique_ptr<Bench>> MakePrefetched(const BenchOptions& options) {
+Figures Prefetched(const std::string&, const BenchOptions& options) {
   std::vector<AccessTrace> traces = AllZipfTraces();
   if (!options.trace.empty()) {
     ASSIGN_OR_RETURN(std::vector<AccessTrace> more, TracesOfFile(options.trace));
     std::ranges::move(more, std::back_inserter(traces));
   }
-  return std::unique_ptr<Bench>(std::make_unique<PrefetchedBench>(std::move(traces)));
+  std::vector<BenchFigure> figures;
+  for (const AccessTrace& trace : traces) {
+    for (const int percent : kPercents) {
+      const size_t slots = SlotsOf(trace, percent);
+      const double half = (LfuHitRatio(trace, slots) + BeladyHitRatio(trace, slots)) / 2.0;
+      for (const uint32_t ways : {kFullyAssociative, kWays}) {
+        const double hits = CacheHitRatio(trace, {.slots = slots,
+                                                  .ways = ways,
+                                                  .policy = kDefaultCachePolicy,
+                                                  .prefetched_batches = 200});
+        figures.push_back(HitRatioFigure(HitRatioName(trace, percent, WaysText(ways) + "+200"),
+                                         hits, half, half));
+      }
+    }
+  }
+  return figures;
 }
 
-REGISTER_MEMBER(
-    AddOf("tier_hit_ratio", "hits of the default policy, beside LRU and LFU", TraceShape::kPlain) &&
-    AddOf("tier_hit_ratio_scan", "the same with scans between", TraceShape::kScan) &&
-    AddOf("tier_hit_ratio_drift", "the same where what is hot changes", TraceShape::kDrift) &&
-    AddBench("tier_hit_ratio_trace", {"the same of the accesses in --trace=FILE", "by the file"},
-             &MakeOfTrace) &&
-    AddBench("tier_hit_ratio_prefetched", {"the same with the next 200 batches known", "15 s"},
-             &MakePrefetched) &&
-    AddBench<PoliciesBench>("tier_policies", {"hits of all cache policies", "5 s"}));
+// Of each policy the mean over all traces, caches of 5 % and 16 ways.
+Figures Policies(const std::string& name, const BenchOptions&) {
+  const std::vector<AccessTrace> traces = AllZipfTraces();
+  const auto mean = [&](const std::function<double(const AccessTrace&, size_t slots)>& of) {
+    double sum = 0.0;
+    for (const AccessTrace& trace : traces) sum += of(trace, SlotsOf(trace, 5));
+    return sum / static_cast<double>(traces.size());
+  };
+  const double better = mean([](const AccessTrace& trace, size_t slots) {
+    return std::max(LruHitRatio(trace, slots), LfuHitRatio(trace, slots));
+  });
+  std::vector<BenchFigure> figures;
+  for (const std::string& policy : CachePolicies().Names()) {
+    const double hits = mean([&](const AccessTrace& trace, size_t slots) {
+      return CacheHitRatio(trace, {.slots = slots, .ways = kWays, .policy = policy});
+    });
+    figures.push_back(HitRatioFigure(name + "/" + policy, hits, better));
+  }
+  return figures;
+}
+
+template <TraceShape kShape>
+Figures OfShape(const std::string&, const BenchOptions&) {
+  return HitRatios(ZipfTraces(kShape));
+}
+
+bool AddHitRatioBenches() {
+  constexpr const char* kBetter = "the better of LRU and perfect LFU, fully associative";
+  const struct {
+    const char *name, *what, *time, *yardstick;
+    Figures (*measure)(const std::string& name, const BenchOptions&);
+  } all[] = {
+      {"", "hits of the default policy, beside LRU and LFU", "5 s", kBetter,
+       &OfShape<TraceShape::kPlain>},
+      {"_scan", "the same with scans between", "5 s", kBetter, &OfShape<TraceShape::kScan>},
+      {"_drift", "the same where what is hot changes", "5 s", kBetter,
+       &OfShape<TraceShape::kDrift>},
+      {"_trace", "the same of the accesses in --trace=FILE", "by the file", kBetter, &OfTrace},
+      {"_prefetched", "the same with the next 200 batches known", "15 s",
+       "half way from perfect LFU to Belady's optimum", &Prefetched},
+  };
+  for (const auto& one : all) {
+    AddCountBench(std::string("tier_hit_ratio") + one.name, {one.what, one.time}, one.yardstick,
+                  one.measure);
+  }
+  return AddCountBench("tier_policies", {"hits of all cache policies", "5 s"},
+                       "mean of the better of LRU and perfect LFU, fully associative", &Policies);
+}
+
+REGISTER_MEMBER(AddHitRatioBenches());
 
 }  // namespace
 }  // namespace rowhouse

@@ -35,115 +35,90 @@ double ElapsedSeconds(std::chrono::steady_clock::time_point begin) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
-BenchFigure LongRunFigure(const std::string& name, const std::string& unit, double measured,
-                          double yardstick) {
-  return {.name = name,
-          .unit = unit,
-          .measured = measured,
-          .yardstick = yardstick,
-          .ratio = measured / yardstick,
-          .spread = 0.0,
-          .target = std::nullopt};
-}
-
-class LongBench final : public CountBench {
- public:
-  explicit LongBench(bool is_asked) : is_asked_(is_asked) {}
-
-  std::string yardstick() const override {
-    return "rows/s of the first tenth; of touching; bytes of rows; cache and memtables";
-  }
-
-  Result<std::vector<BenchFigure>> Measure(const std::string& name) override {
-    if (!is_asked_) {
-      fmt::print("{} left out: it takes minutes and 10 GB of disk; give --long\n", name);
-      return std::vector<BenchFigure>();
-    }
-    ASSIGN_OR_RETURN(const std::unique_ptr<TemporaryDirectory> directory, MakeTemporaryRows());
-    const StoreEnvironmentOptions environment;
-    ASSIGN_OR_RETURN(
-        std::shared_ptr<RowStore> store,
-        RowStores().Make("rocksdb",
-                         {.path = directory->path() + "/rows",
-                          .environment = std::make_shared<StoreEnvironment>(environment)}));
-    ASSIGN_OR_RETURN(const std::unique_ptr<OneShard> shard,
-                     OneShard::Start({.table_rows = kLongRunRows,
-                                      .dim = kLongRunDim,
-                                      .request_rows = kBatchRows,
-                                      .cache_rows = kCacheBytes / kLongRunRecordBytes,
-                                      .store = store}));
-    ASSIGN_OR_RETURN(const Rates rates, TouchAndTrain(shard.get()));
-    rusage usage = {};
-    PCHECK(getrusage(RUSAGE_SELF, &usage) == 0);
-    const auto held = static_cast<double>(kCacheBytes + environment.memtable_bytes +
-                                          environment.block_cache_bytes);
-    return std::vector{
-        LongRunFigure(name + "/touched", "rows/s", rates.touched, rates.first_tenth),
-        LongRunFigure(name + "/zipf", "ids/s", rates.trained, rates.touched),
-        LongRunFigure(name + "/disk", "B",
-                      static_cast<double>(BytesOfFiles(directory->path() + "/rows")),
-                      kLongRunRows * kLongRunRecordBytes),
-        LongRunFigure(name + "/memory", "B", static_cast<double>(usage.ru_maxrss) * 1024, held)};
-  }
-
- private:
-  // Rows a second.
-  struct Rates {
-    double first_tenth = 0.0, touched = 0.0, trained = 0.0;
-  };
-
-  // Touches every row once, then trains by Zipf.
-  static Result<Rates> TouchAndTrain(OneShard* shard) {
-    std::vector<RowBatch> batches = {{.table = TableId{0}, .dim = kLongRunDim}};
-    std::vector<RowId>& rows = batches[0].rows;
-    const auto train = [&]() -> Status {
-      RETURN_IF_ERROR(StopSignal::Check());
-      std::sort(rows.begin(), rows.end());
-      rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
-      batches[0].counts.assign(rows.size(), 1);
-      batches[0].values.resize(rows.size() * kLongRunDim);
-      batches[0].gradients.assign(rows.size() * kLongRunDim, 0.5f);
-      return shard->PullAndPush(&batches);
-    };
-
-    Rates rates;
-    const Scatter scatter(kLongRunRows, /*key=*/41);
-    auto begin = std::chrono::steady_clock::now();
-    for (uint64_t at = 0; at < kLongRunRows; at += kBatchRows) {
-      rows.clear();
-      for (uint64_t i = at; i < at + kBatchRows; ++i) rows.push_back(RowId{scatter(i)});
-      RETURN_IF_ERROR(train());
-      if (at + kBatchRows == kLongRunRows / 10)
-        rates.first_tenth = kLongRunRows / 10 / ElapsedSeconds(begin);
-    }
-    rates.touched = kLongRunRows / ElapsedSeconds(begin);
-
-    const Zipf zipf(kLongRunRows, 1.05);
-    SplitMix64 bits(43);
-    begin = std::chrono::steady_clock::now();
-    for (size_t i = 0; i < kZipfBatches; ++i) {
-      rows.clear();
-      while (rows.size() < kBatchRows) rows.push_back(RowId{scatter(zipf.Draw(&bits) - 1)});
-      RETURN_IF_ERROR(train());
-    }
-    rates.trained = kZipfBatches * kBatchRows / ElapsedSeconds(begin);
-    ASSIGN_OR_RETURN(const StatsReply stats, shard->Stats());
-    if (stats.rows_written < kLongRunRows / 2) {
-      return MakeStatus(StatusCode::kInternal, "only {} rows were written", stats.rows_written);
-    }
-    return rates;
-  }
-
-  StopSignal stop_signal_;
-  const bool is_asked_;
+// Rows a second.
+struct Rates {
+  double first_tenth = 0.0, touched = 0.0, trained = 0.0;
 };
 
-REGISTER_MEMBER(AddBench("tier_long",
-                         {"with --long: a table of 10^8 rows; 10 GB of disk", "10 min"},
-                         [](const BenchOptions& options) -> Result<std::unique_ptr<Bench>> {
-                           return std::unique_ptr<Bench>(
-                               std::make_unique<LongBench>(options.is_long));
-                         }));
+// Touches every row once, then trains by Zipf.
+Result<Rates> TouchAndTrain(OneShard* shard) {
+  std::vector<RowBatch> batches = {{.table = TableId{0}, .dim = kLongRunDim}};
+  std::vector<RowId>& rows = batches[0].rows;
+  const auto train = [&]() -> Status {
+    RETURN_IF_ERROR(StopSignal::Check());
+    std::sort(rows.begin(), rows.end());
+    rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
+    batches[0].counts.assign(rows.size(), 1);
+    batches[0].values.resize(rows.size() * kLongRunDim);
+    batches[0].gradients.assign(rows.size() * kLongRunDim, 0.5f);
+    return shard->PullAndPush(&batches);
+  };
+
+  Rates rates;
+  const Scatter scatter(kLongRunRows, /*key=*/41);
+  auto begin = std::chrono::steady_clock::now();
+  for (uint64_t at = 0; at < kLongRunRows; at += kBatchRows) {
+    rows.clear();
+    for (uint64_t i = at; i < at + kBatchRows; ++i) rows.push_back(RowId{scatter(i)});
+    RETURN_IF_ERROR(train());
+    if (at + kBatchRows == kLongRunRows / 10)
+      rates.first_tenth = kLongRunRows / 10 / ElapsedSeconds(begin);
+  }
+  rates.touched = kLongRunRows / ElapsedSeconds(begin);
+
+  const Zipf zipf(kLongRunRows, 1.05);
+  SplitMix64 bits(43);
+  begin = std::chrono::steady_clock::now();
+  for (size_t i = 0; i < kZipfBatches; ++i) {
+    rows.clear();
+    while (rows.size() < kBatchRows) rows.push_back(RowId{scatter(zipf.Draw(&bits) - 1)});
+    RETURN_IF_ERROR(train());
+  }
+  rates.trained = kZipfBatches * kBatchRows / ElapsedSeconds(begin);
+  ASSIGN_OR_RETURN(const StatsReply stats, shard->Stats());
+  if (stats.rows_written < kLongRunRows / 2) {
+    return MakeStatus(StatusCode::kInternal, "only {} rows were written", stats.rows_written);
+  }
+  return rates;
+}
+
+Result<std::vector<BenchFigure>> MeasureLongRun(const std::string& name,
+                                                const BenchOptions& options) {
+  if (!options.is_long) {
+    fmt::print("{} left out: it takes minutes and 10 GB of disk; give --long\n", name);
+    return std::vector<BenchFigure>();
+  }
+  const StopSignal stop_signal;
+  ASSIGN_OR_RETURN(const std::unique_ptr<TemporaryDirectory> directory, MakeTemporaryRows());
+  const StoreEnvironmentOptions environment;
+  ASSIGN_OR_RETURN(
+      std::shared_ptr<RowStore> store,
+      RowStores().Make("rocksdb",
+                       {.path = directory->path() + "/rows",
+                        .environment = std::make_shared<StoreEnvironment>(environment)}));
+  ASSIGN_OR_RETURN(const std::unique_ptr<OneShard> shard,
+                   OneShard::Start({.table_rows = kLongRunRows,
+                                    .dim = kLongRunDim,
+                                    .request_rows = kBatchRows,
+                                    .cache_rows = kCacheBytes / kLongRunRecordBytes,
+                                    .store = store}));
+  ASSIGN_OR_RETURN(const Rates rates, TouchAndTrain(shard.get()));
+  rusage usage = {};
+  PCHECK(getrusage(RUSAGE_SELF, &usage) == 0);
+  const auto held =
+      static_cast<double>(kCacheBytes + environment.memtable_bytes + environment.block_cache_bytes);
+  return std::vector{
+      CountedFigure(name + "/touched", "rows/s", rates.touched, rates.first_tenth),
+      CountedFigure(name + "/zipf", "ids/s", rates.trained, rates.touched),
+      CountedFigure(name + "/disk", "B",
+                    static_cast<double>(BytesOfFiles(directory->path() + "/rows")),
+                    kLongRunRows * kLongRunRecordBytes),
+      CountedFigure(name + "/memory", "B", static_cast<double>(usage.ru_maxrss) * 1024, held)};
+}
+
+REGISTER_MEMBER(AddCountBench(
+    "tier_long", {"with --long: a table of 10^8 rows; 10 GB of disk", "10 min"},
+    "rows/s of the first tenth; of touching; bytes of rows; cache and memtables", &MeasureLongRun));
 
 }  // namespace
 }  // namespace rowhouse

@@ -8,7 +8,9 @@
 #include <thread>
 
 #include "common/median.h"
-#include "launch/bench/tier_bench.h"
+#include "launch/bench/memory_limit.h"
+#include "launch/bench/stop_signal.h"
+#include "launch/bench/tier_rows.h"
 
 namespace rowhouse {
 namespace {
@@ -27,10 +29,6 @@ class PrefetchBench final : public Bench {
     RETURN_IF_ERROR(bench->Open(kept, is_direct));
     return std::unique_ptr<Bench>(std::move(bench));
   }
-  ~PrefetchBench() override {  // Before its directory.
-    tier_.reset();
-    store_.reset();
-  }
 
   std::string unit() const override { return "pulls/s"; }
   std::string yardstick() const override {
@@ -41,17 +39,15 @@ class PrefetchBench final : public Bench {
   std::optional<double> target() const override { return 1.0 / 1.5; }
 
   Result<double> MeasureSystem() override {
-    ASSIGN_OR_RETURN(const StatsReply before, tier_->Stats());
-    const Result<double> rate = PullsPerSecond(tier_.get(), &tier_batches_);
-    ASSIGN_OR_RETURN(const StatsReply after, tier_->Stats());
+    ASSIGN_OR_RETURN(const StatsReply before, tier_->shard().Stats());
+    const Result<double> rate = PullsPerSecond(tier_->shard(), &tier_batches_);
+    ASSIGN_OR_RETURN(const StatsReply after, tier_->shard().Stats());
     pulls_ += kPrefetchPulls;
     waited_ += after.pulls_from_store - before.pulls_from_store;
     return rate;
   }
 
-  Result<double> MeasureYardstick() override {
-    return PullsPerSecond(memory_.get(), &memory_batches_);
-  }
+  Result<double> MeasureYardstick() override { return PullsPerSecond(*memory_, &memory_batches_); }
 
  private:
   struct Batches {
@@ -60,13 +56,20 @@ class PrefetchBench final : public Bench {
     std::deque<std::vector<RowBatch>> coming = {};  // the front is next
   };
 
-  static Status PrepareNext(OneShard* shard, Batches* batches) {
-    batches->coming.push_back(NextBatch(batches->ids));
-    if (batches->prefetched_ahead == 0) return OkStatus();
-    return shard->Prefetch(batches->coming.size() - 1, batches->coming.back());
+  static std::vector<RowBatch> NextBatch(IdStream& ids) {
+    std::vector<RowId> rows = ids.Next(TierRows::kBatchIds);
+    std::sort(rows.begin(), rows.end());
+    rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
+    return TierShard::BatchOf(std::move(rows));
   }
 
-  Result<double> PullsPerSecond(OneShard* shard, Batches* batches) {
+  static Status PrepareNext(OneShard& shard, Batches* batches) {
+    batches->coming.push_back(NextBatch(batches->ids));
+    if (batches->prefetched_ahead == 0) return OkStatus();
+    return shard.Prefetch(batches->coming.size() - 1, batches->coming.back());
+  }
+
+  Result<double> PullsPerSecond(OneShard& shard, Batches* batches) {
     std::vector<double> seconds;
     while (batches->coming.size() < std::max<size_t>(1, batches->prefetched_ahead)) {
       RETURN_IF_ERROR(PrepareNext(shard, batches));
@@ -74,10 +77,10 @@ class PrefetchBench final : public Bench {
     for (size_t i = 0; i < kPrefetchPulls; ++i) {
       RETURN_IF_ERROR(StopSignal::Check());
       const SteadyClock::time_point begin = SteadyClock::now();
-      RETURN_IF_ERROR(shard->Pull(&batches->coming.front()));
+      RETURN_IF_ERROR(shard.Pull(&batches->coming.front()));
       seconds.push_back(Seconds(SteadyClock::now() - begin).count());
       RETURN_IF_ERROR(PrepareNext(shard, batches));
-      RETURN_IF_ERROR(shard->PullAndPush(&batches->coming.front()));
+      RETURN_IF_ERROR(shard.PullAndPush(&batches->coming.front()));
       batches->coming.pop_front();
       std::this_thread::sleep_until(
           begin + std::chrono::duration_cast<SteadyClock::duration>(2 * batch_time_));
@@ -85,97 +88,52 @@ class PrefetchBench final : public Bench {
     return 1.0 / MedianOf(seconds);
   }
 
-  static std::vector<RowBatch> NextBatch(IdStream& ids) {
-    std::vector<RowId> rows = ids.Next(TierRows::kBatchIds);
-    std::sort(rows.begin(), rows.end());
-    rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
-    return BatchOf(std::move(rows));
-  }
-  static std::vector<RowBatch> BatchOf(std::vector<RowId> rows) {
-    RowBatch batch{.table = TierRows::kSlice.table, .dim = TierRows::kDim};
-    batch.counts.assign(rows.size(), 1);
-    batch.values.resize(rows.size() * TierRows::kDim);
-    batch.gradients.assign(rows.size() * TierRows::kDim, 0.5f);
-    batch.rows = std::move(rows);
-    std::vector<RowBatch> batches;
-    batches.push_back(std::move(batch));
-    return batches;
-  }
-
   Status Open(const BenchOptions& kept, bool is_direct) {
-    StoreEnvironmentOptions environment;
-    environment.direct_reads = is_direct;
-    constexpr uint64_t kMemoryBytes = TierRows::kRows * TierRows::kRecordBytes;
     if (is_direct) {
-      ASSIGN_OR_RETURN(limit_,
-                       MemoryLimit::Set(TierRows::kCacheBytes + kMemoryBytes +
-                                        environment.memtable_bytes + (uint64_t{256} << 20)));
+      constexpr uint64_t kMemoryBytes = TierRows::kRows * TierRows::kRecordBytes;
+      ASSIGN_OR_RETURN(limit_, MemoryLimit::Set(TierRows::kCacheBytes + kMemoryBytes +
+                                                StoreEnvironmentOptions().memtable_bytes +
+                                                (uint64_t{256} << 20)));
     }
-    ASSIGN_OR_RETURN(rows_, TierRows::Of(kept));
-    ASSIGN_OR_RETURN(tier_rows_, rows_->MakeCopy());
-    ASSIGN_OR_RETURN(
-        std::unique_ptr<RowStore> store,
-        RowStores().Make("rocksdb",
-                         {.path = tier_rows_->path(),
-                          .environment = std::make_shared<StoreEnvironment>(environment)}));
-    store_ = std::move(store);
-    ASSIGN_OR_RETURN(tier_, OneShard::Start({.table_rows = TierRows::kRows,
-                                             .dim = TierRows::kDim,
-                                             .request_rows = TierRows::kBatchIds,
-                                             .cache_rows = TierRows::kCacheRows,
-                                             .store = store_}));
+    ASSIGN_OR_RETURN(tier_, TierShard::Open(kept, is_direct));
     ASSIGN_OR_RETURN(std::unique_ptr<RowStore> none, RowStores().Make("memory", {}));
-    ASSIGN_OR_RETURN(memory_, OneShard::Start({.table_rows = TierRows::kRows,
-                                               .dim = TierRows::kDim,
-                                               .request_rows = TierRows::kBatchIds,
-                                               .store = std::move(none)}));
+    OneShardOptions all_in_memory = TierShard::Options();
+    all_in_memory.cache_rows = 0;
+    all_in_memory.store = std::move(none);
+    ASSIGN_OR_RETURN(memory_, OneShard::Start(all_in_memory));
     for (uint64_t row = 0; row < TierRows::kRows;) {
       RETURN_IF_ERROR(StopSignal::Check());
       std::vector<RowId> rows;
       for (; row < TierRows::kRows && rows.size() < TierRows::kBatchIds; ++row) {
         rows.push_back(RowId{row});
       }
-      std::vector<RowBatch> batches = BatchOf(std::move(rows));
+      std::vector<RowBatch> batches = TierShard::BatchOf(std::move(rows));
       RETURN_IF_ERROR(memory_->Pull(&batches));
     }
     // The hottest rows, then batches as they will come; the last tell how fast that is.
-    for (uint64_t rank = TierRows::kCacheRows; rank > 0;) {
-      RETURN_IF_ERROR(StopSignal::Check());
-      std::vector<RowId> rows;
-      for (; rank > 0 && rows.size() < TierRows::kBatchIds; --rank) {
-        rows.push_back(tier_batches_.ids.OfRank(rank));
-      }
-      std::sort(rows.begin(), rows.end());
-      std::vector<RowBatch> batches = BatchOf(std::move(rows));
-      RETURN_IF_ERROR(tier_->PullAndPush(&batches));
-    }
+    RETURN_IF_ERROR(tier_->TrainHottest(tier_batches_.ids));
     SteadyClock::time_point begin;
     for (size_t i = 0; i < kPrefetchWarmBatches; ++i) {
       RETURN_IF_ERROR(StopSignal::Check());
       if (i == kPrefetchWarmBatches / 2) begin = SteadyClock::now();
       std::vector<RowBatch> batches = NextBatch(tier_batches_.ids);
-      RETURN_IF_ERROR(tier_->PullAndPush(&batches));
+      RETURN_IF_ERROR(tier_->shard().PullAndPush(&batches));
     }
     batch_time_ = Seconds(SteadyClock::now() - begin) / (kPrefetchWarmBatches / 2.0);
     return OkStatus();
   }
 
   StopSignal stop_signal_;
-  std::shared_ptr<TierRows> rows_;
   std::unique_ptr<MemoryLimit> limit_;
-  std::unique_ptr<TierRows::Copy> tier_rows_;
-  std::shared_ptr<RowStore> store_;
-  std::unique_ptr<OneShard> tier_, memory_;
+  std::unique_ptr<TierShard> tier_;
+  std::unique_ptr<OneShard> memory_;
   Batches tier_batches_{.prefetched_ahead = kAhead}, memory_batches_;
   Seconds batch_time_{0.0};
   uint64_t pulls_ = 0, waited_ = 0;
 };
 
-REGISTER_MEMBER(
-    AddBench("tier_prefetch", {"pulls of prefetched rows, beside rows in memory", "minutes"},
-             [](const BenchOptions& kept) { return PrefetchBench::Make(kept, false); }) &&
-    AddBench("tier_prefetch_direct", {"the same past the page cache", "minutes"},
-             [](const BenchOptions& kept) { return PrefetchBench::Make(kept, true); }));
+REGISTER_MEMBER(AddTierBench("tier_prefetch", "pulls of prefetched rows, beside rows in memory",
+                             &PrefetchBench::Make));
 
 }  // namespace
 }  // namespace rowhouse

@@ -5,8 +5,6 @@
 #include <utility>
 #include <vector>
 
-#include "common/random.h"
-#include "common/scatter.h"
 #include "launch/bench/stop_signal.h"
 #include "sharding/rows/record.h"
 
@@ -87,6 +85,75 @@ Result<std::unique_ptr<TierRows::Copy>> TierRows::MakeCopy() {
   }
   if (error) return IoError("cannot copy rows to {}: {}", copy->path(), error.message());
   return copy;
+}
+
+std::vector<RowId> IdStream::Next(size_t ids) {
+  std::vector<RowId> rows(ids);
+  for (RowId& row : rows) row = OfRank(zipf_.Draw(&bits_));
+  return rows;
+}
+
+OneShardOptions TierShard::Options() {
+  return {.table_rows = TierRows::kRows,
+          .dim = TierRows::kDim,
+          .request_rows = TierRows::kBatchIds,
+          .cache_rows = TierRows::kCacheRows};
+}
+
+StoreEnvironmentOptions TierShard::Environment(bool is_direct) {
+  StoreEnvironmentOptions options;
+  options.direct_reads = is_direct;
+  return options;
+}
+
+Result<std::unique_ptr<TierShard>> TierShard::Open(const BenchOptions& kept, bool is_direct) {
+  std::unique_ptr<TierShard> tier(new TierShard);
+  ASSIGN_OR_RETURN(tier->rows_, TierRows::Of(kept));
+  ASSIGN_OR_RETURN(tier->copy_, tier->rows_->MakeCopy());
+  ASSIGN_OR_RETURN(
+      std::unique_ptr<RowStore> store,
+      RowStores().Make(
+          "rocksdb", {.path = tier->copy_->path(),
+                      .environment = std::make_shared<StoreEnvironment>(Environment(is_direct))}));
+  tier->store_ = std::move(store);
+  OneShardOptions options = Options();
+  options.store = tier->store_;
+  ASSIGN_OR_RETURN(tier->shard_, OneShard::Start(options));
+  return tier;
+}
+
+Status TierShard::TrainHottest(const IdStream& ids, const TakeRows& also) {
+  for (uint64_t rank = TierRows::kCacheRows; rank > 0;) {
+    RETURN_IF_ERROR(StopSignal::Check());
+    std::vector<RowId> rows;
+    for (; rank > 0 && rows.size() < TierRows::kBatchIds; --rank) rows.push_back(ids.OfRank(rank));
+    std::sort(rows.begin(), rows.end());
+    if (also != nullptr) RETURN_IF_ERROR(also(rows));
+    std::vector<RowBatch> batches = BatchOf(std::move(rows));
+    RETURN_IF_ERROR(shard_->PullAndPush(&batches));
+  }
+  return OkStatus();
+}
+
+std::vector<RowBatch> TierShard::BatchOf(std::vector<RowId> rows) {
+  std::vector<RowBatch> batches(1);
+  RowBatch& batch = batches[0];
+  batch.table = TierRows::kSlice.table;
+  batch.dim = TierRows::kDim;
+  batch.counts.assign(rows.size(), 1);
+  batch.values.resize(rows.size() * TierRows::kDim);
+  batch.gradients.assign(rows.size() * TierRows::kDim, 0.5f);
+  batch.rows = std::move(rows);
+  return batches;
+}
+
+bool AddTierBench(const std::string& name, const std::string& what, const MakeTierBench& make) {
+  for (const bool is_direct : {false, true}) {
+    AddBench(name + (is_direct ? "_direct" : ""),
+             {is_direct ? "the same past the page cache, in memory cgroups" : what, "minutes"},
+             [make, is_direct](const BenchOptions& kept) { return make(kept, is_direct); });
+  }
+  return true;
 }
 
 }  // namespace rowhouse

@@ -2,7 +2,8 @@
 // state, each written once in scattered order by the store. Made once a run (half a minute); each
 // bench works on a copy of hard links, as RocksDB never changes a table file.
 //
-// It lies in a directory under TMPDIR, which is removed at the end. Threads: one.
+// It lies in a directory under TMPDIR, which is removed at the end. TierShard: a shard over a copy,
+// whose cache holds a tenth of the rows. Threads: one.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +11,18 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "common/random.h"
+#include "common/scatter.h"
 #include "common/status.h"
 #include "launch/bench/bench.h"
+#include "launch/bench/one_shard.h"
 #include "launch/run/temporary_rows.h"
 #include "ps/store/row_store.h"
+#include "ps/store/store_environment.h"
+#include "worker/data/zipf.h"
+#include "worker/embedding/row_batch.h"
 
 namespace rowhouse {
 
@@ -62,6 +70,53 @@ class TierRows {
   double peak_ = 0.0;
   int copies_ = 0;
 };
+
+// A stream of ids: Zipf over scattered rows; streams of one exponent are equal. 0: uniform.
+class IdStream {
+ public:
+  explicit IdStream(double exponent)
+      : zipf_(TierRows::kRows, exponent), scatter_(TierRows::kRows, /*key=*/3), bits_(17) {}
+  std::vector<RowId> Next(size_t ids);
+  RowId OfRank(uint64_t rank) const { return RowId{scatter_(rank - 1)}; }  // 1: the hottest
+
+ private:
+  const Zipf zipf_;
+  const Scatter scatter_;
+  SplitMix64 bits_;
+};
+
+class TierShard {
+ public:
+  // The shard's, but for its store.
+  static OneShardOptions Options();
+  static StoreEnvironmentOptions Environment(bool is_direct);
+  static Result<std::unique_ptr<TierShard>> Open(const BenchOptions& kept, bool is_direct);
+
+  OneShard& shard() { return *shard_; }
+  RowStore& store() { return *store_; }
+
+  // Trains as many rows as the cache holds, the hottest of `ids` last. `also`, if given, gets the
+  // rows of each batch, ascending.
+  using TakeRows = std::function<Status(const std::vector<RowId>& rows)>;
+  Status TrainHottest(const IdStream& ids, const TakeRows& also = nullptr);
+
+  // A batch of these rows, distinct and ascending, each looked up once.
+  static std::vector<RowBatch> BatchOf(std::vector<RowId> rows);
+
+ private:
+  TierShard() = default;
+
+  std::shared_ptr<TierRows> rows_;
+  std::unique_ptr<TierRows::Copy> copy_;
+  std::shared_ptr<RowStore> store_;
+  std::unique_ptr<OneShard> shard_;  // goes first
+};
+
+// Registers `name`, which measures `what`, and `name`_direct: the same with direct reads, in a
+// memory cgroup.
+using MakeTierBench =
+    std::function<Result<std::unique_ptr<Bench>>(const BenchOptions& kept, bool is_direct)>;
+bool AddTierBench(const std::string& name, const std::string& what, const MakeTierBench& make);
 
 // Bytes of all files in a directory, without subdirectories.
 uint64_t BytesOfFiles(const std::string& directory);

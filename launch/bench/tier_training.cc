@@ -9,23 +9,15 @@
 // worker and the PS node that it starts). Its limit is the cache, or the whole tables for the
 // yardstick; memtables and block cache; 256 MB for the worker; and 256 MB for the page cache and
 // all else.
-#include <fcntl.h>
-#include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <nlohmann/json.hpp>
 
-#include "common/durable_file.h"
 #include "launch/bench/bench.h"
+#include "launch/bench/child_run.h"
 #include "launch/bench/memory_limit.h"
 #include "launch/bench/stop_signal.h"
-#include "launch/run/temporary_rows.h"
+#include "launch/bench/tier_rows.h"
 #include "ps/store/store_environment.h"
-
-extern char** environ;
 
 namespace rowhouse {
 namespace {
@@ -59,7 +51,6 @@ class TrainingBench final : public Bench {
 
   static Result<std::unique_ptr<Bench>> Make(bool is_direct) {
     auto bench = std::make_unique<TrainingBench>(is_direct);
-    ASSIGN_OR_RETURN(bench->directory_, MakeTemporaryRows());
     ASSIGN_OR_RETURN(const nlohmann::json report, bench->TrainInMemory());
     uint64_t rows = 0;
     for (const auto& shard : report.at("shards")) rows += shard.at("rows").get<uint64_t>();
@@ -90,7 +81,6 @@ class TrainingBench final : public Bench {
 
   // A run whose rows take at most `row_bytes` of memory.
   Result<nlohmann::json> Train(uint64_t cache_mb, uint64_t row_bytes) {
-    RETURN_IF_ERROR(StopSignal::Check());
     std::unique_ptr<MemoryLimit> limit;
     if (is_direct_) {
       const StoreEnvironmentOptions environment;  // As a PS node has with --cache_mb.
@@ -98,45 +88,22 @@ class TrainingBench final : public Bench {
           limit, MemoryLimit::Set(row_bytes + environment.memtable_bytes +
                                   environment.block_cache_bytes + kWorkerBytes + kBesideBytes));
     }
-    const std::string report = directory_->path() + "/report.json";
-    std::vector<std::string> arguments = {"rowhouse", "train"};
-    arguments.insert(arguments.end(), kModel.begin(), kModel.end());
-    arguments.push_back(fmt::format("--cache_mb={}", cache_mb));
-    arguments.push_back(fmt::format("--direct_reads={}", is_direct_));
-    arguments.push_back("--report=" + report);
-    std::vector<char*> argv;
-    for (std::string& argument : arguments) argv.push_back(argument.data());
-    argv.push_back(nullptr);
-    posix_spawn_file_actions_t quiet;
-    posix_spawn_file_actions_init(&quiet);
-    posix_spawn_file_actions_addopen(&quiet, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-    pid_t pid = 0;
-    const int error = posix_spawn(&pid, "/proc/self/exe", &quiet, nullptr, argv.data(), environ);
-    posix_spawn_file_actions_destroy(&quiet);
-    if (error != 0) return StatusFromErrno(error, "start", "/proc/self/exe");
-    int status = 0;
-    while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
-    }
-    RETURN_IF_ERROR(StopSignal::Check());  // It has stopped the run, too, before its last figure.
-    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
-      return MakeStatus(StatusCode::kInternal, "rowhouse train ended with wait status {}", status);
-    }
-    ASSIGN_OR_RETURN(const std::string text, ReadFile(report));
-    return nlohmann::json::parse(text);
+    ChildRun run{.flags = kModel, .deadline_ms = UINT32_MAX};
+    run.flags.push_back(fmt::format("--cache_mb={}", cache_mb));
+    run.flags.push_back(fmt::format("--direct_reads={}", is_direct_));
+    return TrainInChild(run);
   }
 
   const bool is_direct_;
   StopSignal stop_signal_;
-  std::unique_ptr<TemporaryDirectory> directory_;
   uint64_t cache_mb_ = 0;
 };
 
-REGISTER_MEMBER(
-    AddBench("tier_training",
-             {"Criteo-Kaggle's shape with a tenth in cache, beside all in memory", "minutes"},
-             [](const BenchOptions&) { return TrainingBench::Make(/*is_direct=*/false); }) &&
-    AddBench("tier_training_direct", {"the same past the page cache, in memory cgroups", "minutes"},
-             [](const BenchOptions&) { return TrainingBench::Make(/*is_direct=*/true); }));
+REGISTER_MEMBER(AddTierBench("tier_training",
+                             "Criteo-Kaggle's shape with a tenth in cache, beside all in memory",
+                             [](const BenchOptions&, bool is_direct) {
+                               return TrainingBench::Make(is_direct);
+                             }));
 
 }  // namespace
 }  // namespace rowhouse

@@ -54,6 +54,7 @@ const std::vector<CallHome> kCallHomes = {
     {".dump(", "DumpJson, which never throws", {"common/json_text.cc"}},
     {"->dump(", "DumpJson, which never throws", {"common/json_text.cc"}},
     // A name is no proof that a directory is ours.
+    {"posix_spawn(", "ChildProcess", {"common/child_process.cc"}},
     {"mkdtemp(", "TemporaryDirectory", {"common/temporary_directory.cc"}},
     {"temp_directory_path(", "TemporaryDirectory", {"worker/data/traces/torch_file.cc"}},
 };
