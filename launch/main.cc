@@ -25,7 +25,6 @@
 #include "launch/run/last_words.h"
 #include "launch/run/notices.h"
 #include "launch/settings/command_line.h"
-#include "launch/settings/completion.h"
 #include "launch/settings/help.h"
 #include "launch/settings/load_balance_flags.h"
 #include "launch/settings/verb_flags.h"

@@ -5,15 +5,47 @@
 // Threads: one.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "common/status.h"
-#include "launch/accountability/drift.h"
+#include "launch/calibrate/reference_runs.h"
 #include "launch/calibrate/train_run.h"
 #include "launch/calibrate/trained_config.h"
+#include "sharding/cost/machine.h"
 #include "sharding/cost/step_cost.h"
 
 namespace rowhouse {
+
+// Drift: how much slower or faster this machine is now than when it was calibrated: the phases of a
+// reference run, trained again, beside those of then. The ratio scales all kernels of its kind:
+// products, memory, messages. Now over then; 1: as it was.
+struct Drift {
+  double products = 1, memory = 1, messages = 1;
+
+  static Drift Since(const MeasuredStep& then, const MeasuredStep& now);
+  // The mean of two, as factors are averaged.
+  static Drift Between(const Drift& before, const Drift& after);
+};
+
+// Measures drift, now and again.
+class DriftMeter {
+ public:
+  // `then`: of the calibration. Null: nothing is known of drift, all are 1.
+  explicit DriftMeter(const ReferenceRun* then) : then_(then) {}
+
+  // Trains the reference again.
+  Result<Drift> Measure();
+  // What was measured last, if anything was: for what follows at once.
+  Result<Drift> Latest() { return latest_ ? *latest_ : Measure(); }
+
+ private:
+  const ReferenceRun* const then_;
+  std::optional<Drift> latest_;
+};
+
+// The machine with every kernel's times multiplied.
+Result<Machine> Drifted(const Machine& machine, const Drift& drift);
 
 struct AccountedRun {
   TrainedConfig config;

@@ -5,16 +5,57 @@
 // time. Threads: pure functions.
 #pragma once
 
+#include <cmath>
+#include <cstddef>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "common/status.h"
+#include "launch/accountability/accounted_configs.h"
 #include "launch/accountability/accounted_run.h"
-#include "launch/accountability/contest_outcome.h"
 #include "launch/calibrate/calibration.h"
+#include "sharding/cost/machine.h"
 #include "sharding/cost/prediction_error.h"
 
 namespace rowhouse {
+
+// ContestOutcome: several plans of one workload, predicted and measured: would the model have
+// chosen well? Runs of the plans take turns, so that a slow minute slows all alike, until they tell
+// whether the choice was good, or too many were made.
+struct ContestOutcome {
+  struct Plan {
+    std::string name;
+    double predicted_ms = 0;
+    std::vector<double> runs_ms;
+
+    double measured_ms() const;  // median
+  };
+
+  std::string name;  // of the workload
+  std::vector<Plan> plans;
+
+  const Plan& chosen() const;   // predicted to be the fastest
+  const Plan& fastest() const;  // measured: to which the chosen one's ratio is largest
+  const Plan& rival() const;    // measured, the fastest but the chosen one (if there is another)
+  // The chosen plan's time over another one's: the median over the turns, of which each has one run
+  // of every plan, so that what slows all of a turn divides out.
+  double RatioTo(const Plan& plan) const;
+  double regret() const { return RatioTo(fastest()); }  // 1: the chosen one is the fastest
+  bool is_good() const;                                 // within kGoodRegret
+  double error() const;  // standard error of the ratio to the rival, as a share of it
+  // Runs tell on which side of kGoodRegret that ratio is: beyond it the rival is the fastest and
+  // the ratio is the regret.
+  bool is_told() const { return std::abs(kGoodRegret / RatioTo(rival()) - 1) > error(); }
+
+  static constexpr double kGoodRegret = 1.05;
+};
+
+// Runs of each plan.
+inline constexpr int kLeastContestRuns = 4, kMostContestRuns = 8;
+
+Result<ContestOutcome> HoldContest(const PlanContest& contest, const Machine& machine,
+                                   DriftMeter* drift);
 
 struct Accountability {
   Calibration calibration;

@@ -15,7 +15,6 @@
 #include "launch/bench/access_trace.h"
 #include "launch/bench/bench.h"
 #include "launch/bench/cache_hit_ratio.h"
-#include "launch/bench/hit_ratio_yardsticks.h"
 #include "ps/cache/cache_policy.h"
 
 namespace rowhouse {

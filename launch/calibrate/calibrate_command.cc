@@ -10,7 +10,6 @@
 #include "launch/bench/bench_command.h"
 #include "launch/bench/stop_signal.h"
 #include "launch/calibrate/calibration.h"
-#include "launch/calibrate/calibration_file.h"
 #include "launch/calibrate/kernel_judgement.h"
 #include "launch/calibrate/mpirun_command.h"
 #include "launch/calibrate/reference_runs.h"

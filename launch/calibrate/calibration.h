@@ -61,4 +61,11 @@ std::vector<std::string> KernelsSpreadBeyond(const Machine& machine, double spre
 // For people: constants, kernels with their grids and spreads, and what to make of them.
 std::string CalibrationText(const Calibration& calibration);
 
+// Where `rowhouse bench calibrate` writes, checked before it measures for minutes: a file is made
+// beside the path and removed. `given`: --calibration; "": this host's file in the user's cache
+// folder, which is made. kUsage, naming the flag and the path, if nothing can be written there: no
+// such directory, a directory itself, no permission; and for "typical", which means built-in
+// figures wherever one is read.
+Result<std::string> CalibrationFileToWrite(const std::string& given);
+
 }  // namespace rowhouse

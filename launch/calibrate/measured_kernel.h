@@ -9,6 +9,7 @@
 // To add one, write launch/calibrate/kernels/<name>.cc; it registers itself here.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
@@ -17,6 +18,8 @@
 #include "common/registry.h"
 #include "common/status.h"
 #include "sharding/cost/kernel_table.h"
+#include "sharding/tables/embedding_tables.h"
+#include "worker/data/batch.h"
 
 namespace rowhouse {
 
@@ -49,5 +52,18 @@ class MeasuredKernel {
 
 struct KernelOptions {};
 Registry<MeasuredKernel, KernelOptions>& MeasuredKernels();
+
+// Helpers of kernels: tables of a model that has nothing but what is measured, ids, and grids.
+// Threads: pure functions.
+
+// `count` equal plain tables with pooling sum.
+EmbeddingTables MeasuredTables(size_t count, uint64_t rows, uint32_t dim,
+                               const std::string& optimizer = "sgd",
+                               const std::string& pooling_sum = "bag_order");
+
+// Evenly spread ids; the same for the same key.
+void FillBags(size_t samples, size_t bag_length, uint64_t rows, uint64_t key, Bags* bags);
+
+inline size_t SizeOf(double size) { return static_cast<size_t>(size + 0.5); }
 
 }  // namespace rowhouse

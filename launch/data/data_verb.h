@@ -4,6 +4,8 @@
 // Threads: read-only after main begins.
 #pragma once
 
+#include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -11,6 +13,7 @@
 #include "common/status.h"
 #include "launch/settings/command_line.h"
 #include "launch/settings/settings.h"
+#include "worker/data/blocks/data_directory.h"
 
 namespace rowhouse {
 
@@ -28,5 +31,16 @@ bool AddDataCommand(DataCommand command);
 
 // kUsage, listing the commands, for none or an unknown one; else what the command returns.
 Status RunData(const CommandLine& command_line, const Settings& settings);
+
+// ---- For commands -------------------------------------------------------------------------------
+
+// Opens the one directory among `arguments`, or that of --data. kUsage if there is none or several.
+Result<std::shared_ptr<const DataDirectory>> OpenDataArgument(
+    const std::string& command, const std::vector<std::string>& arguments,
+    const Settings& settings);
+
+// Calls task(i) for i from 0 to count - 1, on as many threads as this process has cores. A task's
+// error ends it all: no further task is begun, and the error of the smallest i is returned.
+Status ForEachOnAllCores(size_t count, const std::function<Status(size_t i)>& task);
 
 }  // namespace rowhouse

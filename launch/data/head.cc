@@ -7,7 +7,6 @@
 #include "common/clean_text.h"
 #include "common/json_text.h"
 #include "common/read_value.h"
-#include "launch/data/data_argument.h"
 #include "launch/data/data_verb.h"
 #include "launch/report/json_output.h"
 #include "launch/settings/verb_flags.h"

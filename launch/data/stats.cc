@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 
 #include "common/json_text.h"
-#include "launch/data/data_argument.h"
 #include "launch/data/data_verb.h"
 #include "launch/report/figure_text.h"
 #include "launch/report/json_output.h"

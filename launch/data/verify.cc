@@ -6,7 +6,6 @@
 
 #include "common/json_text.h"
 #include "common/mutex.h"
-#include "launch/data/data_argument.h"
 #include "launch/data/data_verb.h"
 #include "launch/report/figure_text.h"
 #include "launch/report/json_output.h"

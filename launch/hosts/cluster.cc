@@ -1,5 +1,7 @@
 #include "launch/hosts/cluster.h"
 
+#include <fcntl.h>
+#include <fmt/format.h>
 #include <mpi.h>
 #include <unistd.h>
 
@@ -242,6 +244,17 @@ Result<std::unique_ptr<Cluster>> Cluster::Join(uint32_t deadline_ms) {
   auto cluster = std::make_unique<MpiCluster>();
   RETURN_IF_ERROR(cluster->Meet(deadline_ms));
   return std::unique_ptr<Cluster>(std::move(cluster));
+}
+
+bool IsWatchedOnTerminal() {
+  if (isatty(STDOUT_FILENO) == 0) return false;
+  if (!Cluster::IsUnderMpirun()) return true;
+  const int fd = open(fmt::format("/proc/{}/fd/1", getppid()).c_str(),
+                      O_WRONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
+  if (fd < 0) return false;
+  const bool is_terminal = isatty(fd) != 0;
+  close(fd);
+  return is_terminal;
 }
 
 }  // namespace rowhouse

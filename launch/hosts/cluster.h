@@ -55,4 +55,9 @@ class Cluster {
   virtual void Finalize() = 0;
 };
 
+// Whether a person watches what this process prints: stdout is a terminal. Under mpirun, whose
+// ranks always have a pseudo-terminal, it is mpirun's stdout that counts, if mpirun runs on this
+// host.
+bool IsWatchedOnTerminal();
+
 }  // namespace rowhouse

@@ -41,4 +41,9 @@ std::vector<std::string> NamesOfHosts(std::span<const HostFacts> ranks);
 Result<NetworkInterface> InterfaceToListenOn(const std::string& choice,
                                              std::span<const HostFacts> ranks, size_t rank);
 
+// mpirun binds each rank to one core, which all threads of the rank would share. If this process
+// may run on fewer cores than `threads`, lets it run on all cores of the host that the system
+// allows it, and logs that.
+void WidenCpuMask(uint32_t threads);
+
 }  // namespace rowhouse

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "common/status.h"
+#include "launch/hosts/network_interface.h"
 
 namespace rowhouse {
 
@@ -28,5 +29,20 @@ Result<Roles> AssignRoles(const std::vector<std::string>& hosts, uint32_t ps);
 // `ps_per_host` (>= 1) PS nodes on every host. kUsage for a host with fewer ranks, which is named,
 // and if no rank would be a worker.
 Result<Roles> AssignRolesPerHost(const std::vector<std::string>& hosts, uint32_t ps_per_host);
+
+// ---- The map that a run prints at its start: role, host and address of each rank ----------------
+
+struct RankPlace {
+  std::string host;
+  uint32_t cpus = 0;      // of the host
+  std::string endpoint;   // PS nodes: "tcp://10.0.0.1:4000", where HELLO is answered
+  std::string interface;  // PS nodes: "eth0", what that address is bound to
+};
+
+// A line of column names, a line for each rank, and one for each PS node of --ps_endpoints, which
+// is no rank; columns are aligned.
+std::string RankMapText(const Roles& roles, uint32_t shards_per_node,
+                        const std::vector<RankPlace>& ranks,
+                        const std::vector<std::string>& ps_endpoints);
 
 }  // namespace rowhouse

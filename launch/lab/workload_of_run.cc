@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "common/scatter.h"
-#include "launch/plan/generated_accesses.h"
+#include "launch/plan/id_counting.h"
 #include "launch/plan/plan_of_run.h"
 #include "launch/report/traffic_report.h"
 #include "sharding/cost/step_traffic.h"

@@ -1,4 +1,3 @@
-#include "launch/model/ckpt_compact.h"
 
 #include <fmt/core.h>
 
@@ -9,8 +8,7 @@
 #include <vector>
 
 #include "common/counted.h"
-#include "launch/model/ckpt_figures.h"
-#include "launch/model/ckpt_verify.h"
+#include "launch/model/ckpt_actions.h"
 #include "ps/store/directory_state.h"
 #include "ps/store/store_environment.h"
 

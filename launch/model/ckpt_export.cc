@@ -1,4 +1,3 @@
-#include "launch/model/ckpt_export.h"
 
 #include <fmt/core.h>
 
@@ -10,7 +9,7 @@
 #include "common/durable_file.h"
 #include "common/nearest_name.h"
 #include "common/new_file.h"
-#include "launch/model/ckpt_figures.h"
+#include "launch/model/ckpt_actions.h"
 #include "launch/model/export_index.h"
 #include "launch/model/matrix_file.h"
 #include "launch/model/scoring_model.h"

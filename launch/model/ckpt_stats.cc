@@ -1,11 +1,10 @@
-#include "launch/model/ckpt_stats.h"
-
 #include <optional>
 
 #include "common/counted.h"
 #include "common/durable_file.h"
 #include "common/json_text.h"
 #include "common/wire/control.h"
+#include "launch/model/ckpt_actions.h"
 
 namespace rowhouse {
 namespace {

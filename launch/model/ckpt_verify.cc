@@ -1,9 +1,8 @@
-#include "launch/model/ckpt_verify.h"
-
 #include <algorithm>
 #include <filesystem>
 
 #include "common/counted.h"
+#include "launch/model/ckpt_actions.h"
 #include "launch/model/last_save.h"
 #include "launch/model/manifest.h"
 #include "launch/model/model_lock.h"

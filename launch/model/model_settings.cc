@@ -1,5 +1,7 @@
 #include "launch/model/model_settings.h"
 
+#include <algorithm>
+
 #include "launch/settings/going_on.h"
 #include "launch/settings/yaml_config.h"
 
@@ -29,6 +31,48 @@ Status CheckSettingsToScore(const Settings& settings, const std::string& model_d
       "the model in {} was trained with other settings: {}. Its scores are those of its own "
       "config.yaml, which is read if none of these is given",
       model_dir, ChangesText(changes));
+}
+
+namespace {
+
+bool IsOfPreprocessing(const std::string& kind) {
+  return kind == "preprocessing" || kind.starts_with("vocabulary_");
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const Preprocessing>> OpenPreprocessing(const std::string& model_dir,
+                                                               const Manifest& manifest) {
+  DatasetState state;
+  for (const ModelFile& file : manifest.files) {
+    if (!IsOfPreprocessing(file.kind)) continue;
+    RETURN_IF_ERROR(CheckModelFile(model_dir, file));
+    state.files.push_back({.kind = file.kind, .bytes = "", .path = model_dir + "/" + file.file});
+  }
+  return PreprocessingOf(state);
+}
+
+Result<std::shared_ptr<const Preprocessing>> PreprocessingOf(const DatasetState& state) {
+  const std::vector<PreprocessingFile> files = PreprocessingFilesOf(state);
+  if (files.empty()) return std::shared_ptr<const Preprocessing>();
+  return Preprocessing::OpenFiles(files);
+}
+
+bool IsWithoutMemory(const Schema& schema) {
+  return schema.greatest_movie == 0 &&
+         std::ranges::none_of(schema.categorical,
+                              [](const auto& column) { return column.ids == "dictionary"; }) &&
+         std::ranges::none_of(schema.dense,
+                              [](const auto& column) { return column.transform == "standardise"; });
+}
+
+std::vector<PreprocessingFile> PreprocessingFilesOf(const DatasetState& state) {
+  std::vector<PreprocessingFile> files;
+  for (const DatasetFile& file : state.files) {
+    if (!IsOfPreprocessing(file.kind)) continue;
+    files.push_back({.kind = file.kind, .name = "", .path = file.path});
+  }
+  return files;
 }
 
 }  // namespace rowhouse

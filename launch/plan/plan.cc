@@ -9,7 +9,6 @@
 #include "launch/lab/lab_run.h"
 #include "launch/plan/auto_plan.h"
 #include "launch/plan/id_counting.h"
-#include "launch/plan/measured_accesses.h"
 #include "launch/plan/plan_of_run.h"
 #include "launch/report/json_output.h"
 #include "launch/report/load_balance_report.h"

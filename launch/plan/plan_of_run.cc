@@ -6,7 +6,7 @@
 #include "common/durable_file.h"
 #include "common/json_text.h"
 #include "launch/plan/auto_plan.h"
-#include "launch/plan/generated_accesses.h"
+#include "launch/plan/id_counting.h"
 #include "launch/report/traffic_report.h"
 #include "sharding/plans/plan_load.h"
 #include "sharding/plans/plan_maker.h"

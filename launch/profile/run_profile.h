@@ -5,8 +5,8 @@
 // "worker" | "shard", "clock_offset_us", "clock_error_us", "threads": [{"name", "seconds",
 // "dropped_spans", "phases": [{"name", "ms_per_step", "share", "times", "ns_per_sample",
 // "ns_per_row", <amounts>}]}], "messages": [{"kind": "pull" | "push", "shard", "number",
-// "behind_us", "going_us", "served_us", "coming_us"}] (launch/profile/message_ways.h; of workers),
-// "memory": [{"name", "bytes"}], "process_peak_bytes"}]}. Names of phases are those of
+// "behind_us", "going_us", "served_us", "coming_us"}] (launch/profile/message_figures.h; of
+// workers), "memory": [{"name", "bytes"}], "process_peak_bytes"}]}. Names of phases are those of
 // worker/train/step_phases.h and common/wire/shard_times.h; "a/b" is part of "a". Threads: plain
 // data.
 #pragma once

@@ -7,19 +7,55 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <utility>
+#include <vector>
 
 #include "common/json_text.h"
 #include "common/wire/codec.h"
+#include "common/wire/profile.h"
 #include "launch/model/output_place.h"
 #include "launch/profile/allreduce_wait.h"
-#include "launch/profile/clock_bounds.h"
 #include "launch/profile/trace_file.h"
-#include "launch/profile/worker_memory.h"
 #include "launch/report/report_file.h"
 #include "ps/node/process_memory.h"
+#include "worker/train/trainer.h"
 
 namespace rowhouse {
 namespace {
+
+template <typename T>
+uint64_t BytesOf(const std::vector<T>& vector) {
+  return vector.capacity() * sizeof(T);
+}
+
+uint64_t BytesOfRows(TrainingStep& step) {
+  uint64_t bytes = 0;
+  for (const RowBatch& batch : step.row_batches()) {
+    bytes += BytesOf(batch.rows) + BytesOf(batch.counts) + BytesOf(batch.values) +
+             BytesOf(batch.gradients);
+  }
+  for (const BagBatch& batch : step.bag_batches()) {
+    bytes += BytesOf(batch.rows) + BytesOf(batch.offsets) + BytesOf(batch.weights) +
+             BytesOf(batch.pooled) + BytesOf(batch.gradients);
+  }
+  return bytes;
+}
+
+// Batches of rows and bags, the dense part with its optimizer, activations, rows that live on the
+// worker, samples, messages under way (at most). What the data source keeps is not among them.
+std::vector<MemoryPart> MemoryOfWorker(TrainingStep& step, const Trainer& trainer) {
+  const uint64_t dense = step.dense().size() * 2 + step.optimizer().state().size();
+  std::vector<MemoryPart> parts = {
+      {.name = "batches of rows", .bytes = BytesOfRows(step)},
+      {.name = "lookups", .bytes = step.embedding().lookup_bytes()},
+      {.name = "dense part", .bytes = (dense + step.allreduce().size()) * sizeof(float)},
+      {.name = "activations", .bytes = step.activation_bytes()},
+      {.name = "samples", .bytes = trainer.sample_bytes()},
+      {.name = "messages", .bytes = trainer.most_message_bytes()}};
+  if (const WorkerRows* rows = step.rows(); rows != nullptr && rows->saved_floats() > 0) {
+    parts.push_back({.name = "rows on the worker", .bytes = rows->saved_floats() * sizeof(float)});
+  }
+  return parts;
+}
 
 constexpr int kClockRounds = 8;
 

@@ -2,19 +2,34 @@
 // bytes of rows, and settings that differ. For `rowhouse compare`.
 //
 // It reads label, curve, evaluations, totals, model_bytes {rows, plain_rows} and the settings of a
-// report (launch/report/setting_differences.h). A figure that is missing or null is "-" in tables,
+// report. A figure that is missing or null is "-" in tables,
 // empty in CSV and left out of plots. Threads: pure functions.
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/status.h"
-#include "launch/report/setting_differences.h"
 #include "launch/report/text_table.h"
 
 namespace rowhouse {
+
+// Names and values, as text: settings ("training.learning_rate"), tables ("table user"),
+// environment ("environment.workers") and versions. Paths of files and members of a wrong type are
+// left out.
+using RunSettings = std::vector<std::pair<std::string, std::string>>;
+RunSettings SettingsOfReport(const nlohmann::json& report);
+
+struct SettingDifference {
+  std::string name;
+  std::vector<std::string> values;  // of each run; "-" if it has none
+};
+
+// The settings that do not have the same value in all runs, in the order of their first appearance.
+std::vector<SettingDifference> DifferencesOf(const std::vector<RunSettings>& runs);
 
 struct ComparedRun {
   struct CurvePoint {

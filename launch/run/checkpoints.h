@@ -17,7 +17,7 @@
 #include "common/status.h"
 #include "launch/report/report.h"
 #include "launch/run/progress.h"
-#include "launch/run/worker_setup.h"
+#include "launch/run/worker_run.h"
 #include "sharding/tables/job_spec.h"
 #include "worker/client/ps_client.h"
 
@@ -77,5 +77,20 @@ class Checkpoints {
   std::set<std::string> parts_;  // checkpoints of which some shard had a part when last asked
   RunReport::Checkpoints figures_;
 };
+
+// ---- Where the disk is full, a save waits for room, so that no trained model is lost
+// -------------
+
+struct RoomOptions {
+  std::string what;                       // what is written: "the model in DIR"
+  TimeMs deadline_ms = 0;                 // how long to wait for room
+  std::function<void()> pause = nullptr;  // between two tries; null: half a second
+};
+
+// Calls `write` again and again while it returns kResourceExhausted and the deadline has not
+// passed. Returns what the last call returned. Logs when it begins to wait, every half minute, and
+// when there is room again.
+Status UntilThereIsRoom(const RoomOptions& options, const Clock& clock,
+                        const std::function<Status()>& write);
 
 }  // namespace rowhouse

@@ -10,7 +10,7 @@
 #include "common/status.h"
 #include "launch/plan/chosen_plan.h"
 #include "launch/report/training_history.h"
-#include "launch/run/worker_setup.h"
+#include "launch/run/worker_run.h"
 #include "sharding/plans/plan_traffic.h"
 #include "sharding/tables/job_spec.h"
 #include "worker/data/convert/prepared_text.h"

@@ -18,7 +18,6 @@
 #include "common/thread_name.h"
 #include "common/transport/tcp_socket.h"
 #include "common/transport/zeromq.h"
-#include "launch/hosts/cpu_mask.h"
 #include "launch/hosts/host_facts.h"
 #include "launch/plan/plan_of_run.h"
 #include "launch/run/key_file.h"

@@ -6,7 +6,7 @@
 
 #include "common/status.h"
 #include "launch/run/run_start.h"
-#include "launch/run/worker_setup.h"
+#include "launch/run/worker_run.h"
 #include "worker/data/convert/prepared_text.h"
 #include "worker/data/dataset.h"
 

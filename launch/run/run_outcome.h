@@ -12,7 +12,7 @@
 #include "launch/report/report.h"
 #include "launch/report/training_history.h"
 #include "launch/run/progress.h"
-#include "launch/run/worker_setup.h"
+#include "launch/run/worker_run.h"
 #include "launch/settings/settings.h"
 #include "sharding/tables/job_spec.h"
 #include "worker/client/rendezvous.h"

@@ -7,12 +7,13 @@
 #include <chrono>
 #include <cstdio>
 #include <optional>
+#include <span>
 #include <thread>
 #include <utility>
 
 #include "common/clean_text.h"
 #include "common/mutex.h"
-#include "launch/run/terminal.h"
+#include "launch/hosts/cluster.h"
 #include "worker/mpi/agreement.h"
 
 namespace rowhouse {
@@ -192,6 +193,35 @@ Result<std::unique_ptr<PreparedText>> PrepareTextOnHosts(const WorkerSetup& setu
                    hosts.FromLeader(setup.workers, text ? text->test_directory() : "",
                                     "sharing the prepared test data"));
   return text;
+}
+
+namespace {
+
+Result<std::vector<std::string>> GatherTexts(Communicator& workers, const std::string& mine,
+                                             const std::string& phase) {
+  ASSIGN_OR_RETURN(const auto all, workers.AllGather(std::as_bytes(std::span(mine)), phase));
+  std::vector<std::string> texts;
+  for (const std::vector<std::byte>& bytes : all) {
+    texts.emplace_back(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  }
+  return texts;
+}
+
+}  // namespace
+
+Result<HostLeaders> HostLeaders::Find(Communicator& workers, const std::string& host) {
+  ASSIGN_OR_RETURN(const std::vector<std::string> hosts,
+                   GatherTexts(workers, host, "finding the workers of each host"));
+  HostLeaders leaders;
+  leaders.rank_ = Raw(workers.rank());
+  leaders.leader_ = static_cast<uint32_t>(std::ranges::find(hosts, host) - hosts.begin());
+  return leaders;
+}
+
+Result<std::string> HostLeaders::FromLeader(Communicator& workers, const std::string& text,
+                                            const std::string& phase) const {
+  ASSIGN_OR_RETURN(const std::vector<std::string> all, GatherTexts(workers, text, phase));
+  return all.at(leader_);
 }
 
 }  // namespace rowhouse

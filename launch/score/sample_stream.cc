@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "launch/model/manifest.h"
-#include "launch/model/saved_preprocessing.h"
+#include "launch/model/model_settings.h"
 #include "worker/data/blocks/converted_dataset.h"
 #include "worker/data/blocks/data_directory.h"
 #include "worker/data/dataset.h"

@@ -15,11 +15,9 @@
 #include "common/json_text.h"
 #include "common/read_value.h"
 #include "launch/model/model_settings.h"
-#include "launch/model/saved_preprocessing.h"
 #include "launch/report/json_output.h"
 #include "launch/run/progress.h"
 #include "launch/run/stop_request.h"
-#include "launch/score/score_file.h"
 #include "launch/score/scoring.h"
 #include "launch/settings/verb_flags.h"
 

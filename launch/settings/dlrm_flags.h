@@ -19,8 +19,7 @@ struct DlrmFlag {
   std::string harmless;  // the value that asks for nothing and is accepted silently
   bool is_bool = false;
   Fate fate = Fate::kRefused;
-  bool was_setting = false;  // earlier versions printed it to YAML, section training
-  std::string why = {};      // of a refused one, a clause: "Rowhouse trains on CPUs only"
+  std::string why = {};  // of a refused one, a clause: "Rowhouse trains on CPUs only"
 
   std::string dlrms_name() const;  // "--num-workers"
 };

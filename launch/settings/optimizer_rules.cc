@@ -1,11 +1,13 @@
 #include "launch/settings/optimizer_rules.h"
 
+#include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
 #include <set>
 
+#include "common/value.h"
 #include "sharding/rows/optimizer.h"
 
 namespace rowhouse {
@@ -135,6 +137,28 @@ DenseOptimizerOptions DenseOptionsOf(const Settings& settings) {
     dense.learning_rate_factor = training.dense_learning_rate / training.learning_rate;
   }
   return dense;
+}
+
+const OptimizerOptionField* FindOptimizerOption(std::string_view name) {
+  for (const OptimizerOptionField& field : OptimizerOptionFields()) {
+    if (field.name == name) return &field;
+  }
+  return nullptr;
+}
+
+Status ReadOptimizerOption(const OptimizerOptionField& field, const std::string& text,
+                           OptimizerOptions* options) {
+  const auto is_legal = [&field](double value) {
+    return field.is_legal(static_cast<float>(value));
+  };
+  ASSIGN_OR_RETURN(options->*field.member,
+                   RealValue<float>(std::string(field.range), is_legal).read(text));
+  return OkStatus();
+}
+
+std::string PrintOptimizerOption(const OptimizerOptionField& field,
+                                 const OptimizerOptions& options) {
+  return fmt::format("{}", options.*field.member);
 }
 
 }  // namespace rowhouse

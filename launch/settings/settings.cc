@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "launch/model/model_rules.h"
-#include "launch/settings/config_digest.h"
+#include "launch/settings/going_on.h"
+#include "launch/settings/model_rules.h"
 #include "launch/settings/optimizer_rules.h"
 #include "launch/settings/schema_rules.h"
 #include "launch/settings/settings_checks.h"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "launch/settings/optimizer_fields.h"
+#include "launch/settings/optimizer_rules.h"
 #include "sharding/plans/strategy.h"
 #include "sharding/rows/initialiser.h"
 #include "sharding/rows/optimizer.h"

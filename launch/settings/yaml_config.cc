@@ -9,7 +9,6 @@
 #include "common/durable_file.h"
 #include "common/nearest_name.h"
 #include "common/read_value.h"
-#include "launch/settings/dlrm_flags.h"
 #include "launch/settings/setting_fields.h"
 #include "launch/settings/table_fields.h"
 #include "launch/settings/yaml_schema.h"
@@ -50,17 +49,12 @@ class YamlReader : YamlSource {
  private:
   Status ReadSection(Section section, const YAML::Node& map) {
     if (map.IsNull()) return OkStatus();
-    std::vector<std::string> known = SettingNames(section);
-    for (const DlrmFlag& flag : DlrmFlags()) {
-      if (flag.was_setting && section == Section::kTraining) known.push_back(flag.name);
-    }
-    RETURN_IF_ERROR(CheckKeys(map, fmt::format("section {}", SectionName(section)), known));
+    RETURN_IF_ERROR(
+        CheckKeys(map, fmt::format("section {}", SectionName(section)), SettingNames(section)));
     std::map<std::string, std::string> key_of;  // as given, by the setting's name
     for (const auto& entry : map) {
       const YAML::Node &key = entry.first, &value = entry.second;
-      const SettingField* const found = FindSettingField(key.Scalar());
-      if (found == nullptr) continue;  // Without effect, of a file that an earlier version printed.
-      const SettingField& field = *found;
+      const SettingField& field = *FindSettingField(key.Scalar());
       const auto [first, is_first] = key_of.emplace(field.name, key.Scalar());
       if (!is_first) {
         return At(key.Mark(), "{} and {} are two names of one setting; give only one of them",

@@ -6,7 +6,6 @@
 
 #include <set>
 
-#include "launch/settings/completion.h"
 #include "launch/settings/dlrm_flags.h"
 #include "launch/settings/help.h"
 #include "launch/settings/setting_fields.h"

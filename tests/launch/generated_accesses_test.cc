@@ -1,5 +1,4 @@
 // What the source of generated ids knows of them, against counting them.
-#include "launch/plan/generated_accesses.h"
 
 #include <algorithm>
 #include <numeric>

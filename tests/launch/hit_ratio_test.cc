@@ -5,7 +5,6 @@
 
 #include "launch/bench/access_trace.h"
 #include "launch/bench/cache_hit_ratio.h"
-#include "launch/bench/hit_ratio_yardsticks.h"
 #include "ps/cache/cache_policy.h"
 #include "ps/cache/row_access_counts.h"
 #include "sharding/plans/access_counts.h"

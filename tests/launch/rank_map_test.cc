@@ -1,5 +1,4 @@
-#include "launch/hosts/rank_map.h"
-
+#include "launch/hosts/roles.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {

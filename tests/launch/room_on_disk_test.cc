@@ -1,5 +1,4 @@
-#include "launch/run/room_on_disk.h"
-
+#include "launch/run/checkpoints.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {

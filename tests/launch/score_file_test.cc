@@ -1,10 +1,9 @@
-#include "launch/score/score_file.h"
-
 #include <array>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 
+#include "launch/score/scoring.h"
 #include "tests/testing/small_disk.h"
 #include "tests/testing/testing.h"
 

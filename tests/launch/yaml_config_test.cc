@@ -202,11 +202,6 @@ TEST(YamlConfig, OptionsOfATableAndOfItsKindAreReadAlike) {
   EXPECT_EQ(settings.embedding.features.size(), 2u) << "pool_first: yes was refused";
 }
 
-// --print_config of earlier versions wrote it.
-TEST(YamlConfig, PrintTimeOfEarlierVersionsHasNoEffect) {
-  EXPECT_EQ(ReadConfigText("training: {print_time: false, nepochs: 3}\n").training.nepochs, 3u);
-}
-
 TEST(YamlConfig, AKeyGivenTwiceIsAMistake) {
   EXPECT_EQ(YamlConfigRefusal("training:\n  nepochs: 1\n  nepochs: 2\n"),
             "x.yaml:3:3: key \"nepochs\" is given twice in section training, first in line 2");

@@ -11,7 +11,6 @@
 #include "common/json_text.h"
 #include "launch/bench/bench_command.h"
 #include "launch/calibrate/bound_cores.h"
-#include "launch/calibrate/kernel_sizes.h"
 #include "launch/calibrate/measured_kernel.h"
 #include "launch/calibrate/mpirun_command.h"
 #include "launch/calibrate/stopwatch.h"

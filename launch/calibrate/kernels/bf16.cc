@@ -4,7 +4,6 @@
 #include <dnnl.hpp>
 #include <unordered_map>
 
-#include "launch/calibrate/kernel_sizes.h"
 #include "launch/calibrate/measured_kernel.h"
 #include "launch/calibrate/stopwatch.h"
 

@@ -2,7 +2,6 @@
 // data that are generated: synthetic (Zipf 1.05), synthetic_uniform, random.
 #include <algorithm>
 
-#include "launch/calibrate/kernel_sizes.h"
 #include "launch/calibrate/measured_kernel.h"
 #include "launch/calibrate/stopwatch.h"
 #include "worker/data/dataset.h"

@@ -7,7 +7,6 @@
 #include <algorithm>
 
 #include "common/kernels/finite.h"
-#include "launch/calibrate/kernel_sizes.h"
 #include "launch/calibrate/measured_kernel.h"
 #include "launch/calibrate/stopwatch.h"
 #include "worker/dense/dense_optimizer.h"

@@ -8,7 +8,6 @@
 #include <algorithm>
 
 #include "common/kernels/finite.h"
-#include "launch/calibrate/kernel_sizes.h"
 #include "launch/calibrate/measured_kernel.h"
 #include "launch/calibrate/stopwatch.h"
 #include "worker/embedding/embedding.h"

@@ -5,7 +5,6 @@
 #include <cstring>
 
 #include "common/random.h"
-#include "launch/calibrate/kernel_sizes.h"
 #include "launch/calibrate/measured_kernel.h"
 #include "launch/calibrate/stopwatch.h"
 

@@ -9,7 +9,6 @@
 #include <algorithm>
 
 #include "common/scatter.h"
-#include "launch/calibrate/kernel_sizes.h"
 #include "launch/calibrate/local_shards.h"
 #include "launch/calibrate/measured_kernel.h"
 #include "launch/calibrate/shard_alone.h"

@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "common/scatter.h"
-#include "launch/calibrate/kernel_sizes.h"
 #include "launch/calibrate/measured_kernel.h"
 #include "launch/calibrate/stopwatch.h"
 #include "launch/run/temporary_rows.h"

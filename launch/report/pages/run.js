@@ -24,7 +24,7 @@ function drawRun({report}) {
     main.append(el("div", "notice", `The run was stopped after step ${count(totals.steps)}, before ` +
                                     "its last epoch ended."));
   }
-  const runs = report.runs || [];  // Reports of earlier versions have none.
+  const runs = report.runs;
   if (totals.first_step > 0) {
     main.append(el("div", "notice",
                    `The run went on from step ${count(totals.first_step)} of a model. The curves are of ` +
@@ -96,9 +96,7 @@ function drawRun({report}) {
 
   const time = Page.section(main, "Where time went");
   const ofRun = (key, name, what) => ({name, what, seconds: phases[key + "_seconds"] || 0});
-  // Reports of earlier versions know computing as a whole.
-  const ofStep = report.step_phases;
-  const computing = !ofStep ? [ofRun("compute", "compute", "forward, backward, dense update")] : [
+  const computing = [
     ["merge", "merge ids", "ids to rows; repeated rows become one"],
     ["row_gradients", "row gradients", "zeroed, and searched for values that are not finite"],
     ["pool", "pool", "bags forward"],
@@ -107,7 +105,7 @@ function drawRun({report}) {
     ["pool_backward", "pool backward", "gradients of rows"],
     ["dense_update", "dense update", "dense gradients checked, optimizer"],
     ["other", "other", "of steps, between the others"],
-  ].map(([key, name, what]) => ({name, what, seconds: ofStep[key] || 0}));
+  ].map(([key, name, what]) => ({name, what, seconds: report.step_phases[key] || 0}));
   const kinds = [
     ofRun("start", "start", "opening data, meeting PS nodes"),
     ofRun("data", "read data", "samples, and telling shards of rows to come"),
@@ -130,7 +128,7 @@ function drawRun({report}) {
 
   // ---- What was predicted -----------------------------------------------------------------------
 
-  const prediction = report.prediction;  // Reports of earlier versions have none.
+  const prediction = report.prediction;
   if (prediction) {
     const origin = prediction.calibration ? `times by ${prediction.calibration}`
                                           : "times of a typical server: this one is not calibrated";
@@ -172,7 +170,7 @@ function drawRun({report}) {
     const headingOf = (ranks, name) => ranks.length <= kMaxRanks ? `By ${name}` :
       `The ${kMaxRanks} of ${count(ranks.length)} ${name}s that are farthest off`;
     const nameOf = (rank, kind, list) => rank.name || `${kind} ${list.indexOf(rank)}`;
-    const workers = prediction.workers || [];  // Reports of earlier versions have none.
+    const workers = prediction.workers;
     if (workers.length) {
       Page.panel(section, headingOf(workers, "worker"), "time of a median step").append(
         table(columns("worker"), shownOf(workers, "step_ms").flatMap((worker) => [

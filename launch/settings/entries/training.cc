@@ -1,6 +1,6 @@
 // Settings of training. Names and defaults of DLRM's flags are DLRM's.
 #include "launch/settings/declared_settings.h"
-#include "launch/settings/optimizer_fields.h"
+#include "launch/settings/optimizer_rules.h"
 #include "launch/settings/setting_list.h"
 #include "sharding/rows/optimizer.h"
 #include "worker/dense/dense_optimizer.h"

@@ -1,9 +1,8 @@
 // Where a calibration cannot be written is said before anything is measured.
-#include "launch/calibrate/calibration_file.h"
-
 #include <filesystem>
 #include <fstream>
 
+#include "launch/calibrate/calibration.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {

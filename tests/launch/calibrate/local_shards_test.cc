@@ -1,7 +1,7 @@
 // The shards that are measured do what shards do: a push changes what the next pull brings.
 #include "launch/calibrate/local_shards.h"
 
-#include "launch/calibrate/kernel_sizes.h"
+#include "launch/calibrate/measured_kernel.h"
 #include "launch/calibrate/shard_alone.h"
 #include "tests/testing/testing.h"
 

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "launch/bench/one_shard.h"
-#include "launch/profile/clock_bounds.h"
+#include "launch/profile/allreduce_wait.h"
 #include "launch/profile/run_profiler.h"
 #include "launch/profile/trace_file.h"
 #include "tests/testing/testing.h"

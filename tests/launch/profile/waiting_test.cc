@@ -2,7 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "launch/profile/allreduce_wait.h"
-#include "launch/profile/message_ways.h"
+#include "launch/profile/message_figures.h"
 #include "tests/testing/testing.h"
 #include "worker/train/step_phases.h"
 

@@ -1,4 +1,4 @@
-#include "launch/model/model_rules.h"
+#include "launch/settings/model_rules.h"
 
 #include <algorithm>
 #include <optional>
