@@ -1,7 +1,6 @@
 #include "launch/lab/what_if.h"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <optional>
 #include <set>
@@ -264,50 +263,6 @@ Status CheckValues(const WhatIfAxis& axis, const CommandLine& command_line,
 
 }  // namespace
 
-std::vector<WhatIfEffect> WhatIfEffectsOf(const std::vector<WhatIfAxis>& axes,
-                                          const std::vector<WhatIfRow>& rows) {
-  std::vector<double> logs;
-  std::vector<const WhatIfRow*> of;
-  double mean = 0.0, variance = 0.0;
-  for (const WhatIfRow& row : rows) {
-    if (!row.refusal.empty()) continue;
-    of.push_back(&row);
-    logs.push_back(std::log(row.us_per_sample()));
-    mean += logs.back();
-  }
-  const auto count = static_cast<double>(logs.size());
-  mean /= std::max(1.0, count);
-  for (const double value : logs) variance += (value - mean) * (value - mean);
-  std::vector<WhatIfEffect> effects;
-  for (size_t a = 0; a < axes.size(); ++a) {
-    WhatIfEffect effect{.axis = axes[a].name};
-    double least = INFINITY, most = -INFINITY, between = 0.0;
-    size_t compared = 0;  // values that some combination can be with
-    for (const std::string& value : axes[a].values) {
-      double sum = 0.0, with = 0.0;
-      for (size_t i = 0; i < of.size(); ++i) {
-        if (of[i]->values[a] != value) continue;
-        sum += logs[i];
-        with += 1.0;
-      }
-      if (with == 0.0) continue;
-      ++compared;
-      const double of_value = sum / with;
-      between += with * (of_value - mean) * (of_value - mean);
-      if (of_value < least) effect.best = value;
-      if (of_value > most) effect.worst = value;
-      least = std::min(least, of_value);
-      most = std::max(most, of_value);
-    }
-    if (compared == 0 || (compared == 1 && axes[a].values.size() > 1)) continue;
-    effect.share = variance > 0.0 ? std::min(1.0, between / variance) : 0.0;
-    effect.factor = std::exp(most - least);
-    effects.push_back(std::move(effect));
-  }
-  std::ranges::stable_sort(effects, std::greater<>(), &WhatIfEffect::share);
-  return effects;
-}
-
 Result<WhatIf> AskWhatIf(const CommandLine& command_line, const std::vector<WhatIfAxis>& axes) {
   ASSIGN_OR_RETURN(const Settings settings, MakeSettings(command_line));
   ASSIGN_OR_RETURN(const CalibratedMachine machine, MachineOf(settings.sharding.calibration));
@@ -315,7 +270,6 @@ Result<WhatIf> AskWhatIf(const CommandLine& command_line, const std::vector<What
   RETURN_IF_ERROR(CheckTablesAreSaid(command_line, settings));
   WhatIf what_if{.axes = axes,
                  .rows = {},
-                 .effects = {},
                  .ids = IdsAreFrom(settings, !command_line.Value(kTraceFlag).empty()),
                  .machine_warning = machine.warning};
   for (const WhatIfAxis& axis : axes) {
@@ -345,7 +299,6 @@ Result<WhatIf> AskWhatIf(const CommandLine& command_line, const std::vector<What
   for (const std::string& note : {asker.note(), asker.network_note(), asker.caches_note()}) {
     if (!note.empty()) what_if.ids += "; " + note;
   }
-  what_if.effects = WhatIfEffectsOf(axes, what_if.rows);
   return what_if;
 }
 

@@ -38,20 +38,11 @@ struct WhatIfRow {
   double us_per_sample() const { return 1e3 * cost.ms / static_cast<double>(samples); }
 };
 
-// What choosing a value of an axis changes, all else equal in the mean.
-struct WhatIfEffect {
-  std::string axis;
-  double share = 0;  // of the variance of the logarithm of the time of a sample, [0, 1]
-  std::string best, worst;
-  double factor = 1;  // geometric mean of times with the worst value over those with the best
-};
-
 struct WhatIf {
   std::vector<WhatIfAxis> axes;
-  std::vector<WhatIfRow> rows;        // by rising time of a sample; those that cannot be, last
-  std::vector<WhatIfEffect> effects;  // by falling share
-  std::string ids;                    // where ids are from, for people
-  std::string machine_warning;        // of CalibratedMachine
+  std::vector<WhatIfRow> rows;  // by rising time of a sample; those that cannot be, last
+  std::string ids;              // where ids are from, for people
+  std::string machine_warning;  // of CalibratedMachine
 };
 
 inline constexpr size_t kMaxWhatIfRows = 1000;
@@ -68,12 +59,8 @@ Result<std::vector<WhatIfAxis>> WhatIfAxesOf(const std::string& text, const Sett
 // that cannot be is a row with the reason.
 Result<WhatIf> AskWhatIf(const CommandLine& command_line, const std::vector<WhatIfAxis>& axes);
 
-// None of an axis of several values if combinations can be with one of them only.
-std::vector<WhatIfEffect> WhatIfEffectsOf(const std::vector<WhatIfAxis>& axes,
-                                          const std::vector<WhatIfRow>& rows);
-
 std::string WhatIfText(const WhatIf& what_if);
-// {axes, ids, rows: [{name: value, ..., ms, samples_per_second, ...}], effects}
+// {axes, ids, rows: [{name: value, ..., ms, samples_per_second, ...}]}
 nlohmann::ordered_json WhatIfToJson(const WhatIf& what_if);
 // Data of a page (launch/lab/lab_page.h).
 nlohmann::ordered_json WhatIfPage(const WhatIf& what_if);

@@ -27,7 +27,7 @@ REGISTER_MEMBER(AddVerbFlag(
      .verbs = kPlan,
      .help = "Predicts the run under every combination of settings, such as "
              "--what_if=\"strategy=row_wise,fair cache_mb=64,256 kind=plain,qr\", the fastest "
-             "first, and which of them matters most; alone: strategies, caches and PS nodes",
+             "first; alone: strategies, caches and PS nodes",
      .has_optional_value = true,
      .section = kLabSection}));
 REGISTER_MEMBER(AddPlanMode({.flag = std::string(kWhatIfFlag), .run = RunWhatIf}));

@@ -79,7 +79,6 @@ TEST(WhatIf, PredictsEveryCombinationTheFastestFirst) {
   }
   EXPECT_EQ(seen.size(), 8u);
   EXPECT_EQ(std::ranges::count(what_if.rows, true, &WhatIfRow::is_as_configured), 1);
-  EXPECT_EQ(what_if.effects.size(), 3u);
   EXPECT_THAT(WhatIfText(what_if), HasSubstr("as configured"));
   EXPECT_EQ(WhatIfToJson(what_if)["rows"].size(), 8u);
 }
@@ -97,16 +96,6 @@ TEST(WhatIf, WhatCannotBeIsSaid) {
   EXPECT_THAT(last.refusal, HasSubstr("column"));
   EXPECT_THAT(WhatIfText(asked.value()), HasSubstr("1 combination cannot be: "));
   EXPECT_THAT(WhatIfText(asked.value()), HasSubstr("\n  strategy=column_wise\n"));
-}
-
-TEST(WhatIf, OneValueThatCanBeMakesNoDifference) {
-  const auto asked =
-      AskWhatIf(WhatIfPlanLine({"--optimizer=rowwise_adagrad", "--arch_sparse_feature_size=32",
-                                "--arch_mlp_bot=4-32"}),
-                AxesOf("strategy=row_wise,column_wise cache_mb=64,128 ps=2"));
-  ASSERT_OK(asked);
-  EXPECT_THAT(WhatIfText(asked.value()), HasSubstr("\n  strategy=column_wise, cache_mb=64/128\n"));
-  for (const WhatIfEffect& effect : asked.value().effects) EXPECT_NE(effect.axis, "strategy");
 }
 
 TEST(WhatIf, AnUnknownValueIsAMistakeOfAll) {
@@ -216,50 +205,20 @@ TEST(WhatIf, KindsWithRowsOrColumnsToChooseTakeAQuarter) {
   EXPECT_THAT(WhatIfText(asked.value()), HasSubstr("buckets=rows/4"));
 }
 
-TEST(WhatIf, TheAxisThatExplainsMostComesFirst) {
-  const std::vector<WhatIfAxis> axes = {{"a", {"1", "2"}}, {"b", {"1", "2"}}};
-  std::vector<WhatIfRow> rows;
-  for (const auto& [a, b, ms] : std::vector<std::tuple<std::string, std::string, double>>{
-           {"1", "1", 1.0}, {"1", "2", 1.1}, {"2", "1", 4.0}, {"2", "2", 4.4}}) {
-    rows.push_back({.values = {a, b}, .samples = 1});
-    rows.back().cost.ms = ms;
-  }
-  const std::vector<WhatIfEffect> effects = WhatIfEffectsOf(axes, rows);
-  EXPECT_EQ(effects[0].axis, "a");
-  EXPECT_EQ(effects[0].best, "1");
-  EXPECT_NEAR(effects[0].factor, 4.0, 1e-9);
-  EXPECT_NEAR(effects[0].share + effects[1].share, 1.0, 1e-9);
-}
-
-TEST(WhatIf, CombinationsOfLikeFiguresThatDifferInOneSettingAreOneLine) {
-  WhatIf what_if{.axes = {{"cache_mb", {"64", "256"}}, {"ps", {"1", "2"}}}};
-  for (const auto& [cache, ps, ms] : std::vector<std::tuple<std::string, std::string, double>>{
-           {"64", "2", 1.0}, {"256", "2", 1.0}, {"64", "1", 2.0}, {"256", "1", 2.5}}) {
-    what_if.rows.push_back({.values = {cache, ps}, .samples = 1});
-    what_if.rows.back().cost.ms = ms;
-  }
-  const std::string text = WhatIfText(what_if);
-  EXPECT_THAT(text, HasSubstr("\n64/256    2       1.000"));
-  EXPECT_THAT(text, HasSubstr("\n64        1       2.000"));
-  EXPECT_THAT(text, HasSubstr("a/b: with either the same is predicted"));
-  EXPECT_EQ(WhatIfToJson(what_if)["rows"].size(), 4u);
-}
-
-TEST(WhatIf, ALineOfSeveralCombinationsIsExplainedWhereverItIs) {
+TEST(WhatIf, SaysWhatEachCombinationSavesAndHowManyThereAre) {
   WhatIf what_if{.axes = {{"cache_mb", {"64", "256"}}, {"ps", {}}}};
-  // Twenty lines that are better than the one as configured, which stands for two combinations.
-  for (int ps = 1; ps <= 21; ++ps) {
+  for (int ps = 1; ps <= 22; ++ps) {
     what_if.axes[1].values.push_back(std::to_string(ps));
-    for (const char* const cache : {"64", "256"}) {
-      if (ps <= 20 && cache == std::string("256")) continue;
-      what_if.rows.push_back({.values = {cache, std::to_string(ps)}, .samples = 1});
-      what_if.rows.back().cost.ms = ps;
-    }
+    what_if.rows.push_back({.values = {"64", std::to_string(ps)}, .samples = 1});
+    what_if.rows.back().cost.ms = ps;
   }
   what_if.rows.back().is_as_configured = true;
   const std::string text = WhatIfText(what_if);
-  EXPECT_THAT(text, HasSubstr("\n64/256    21"));
-  EXPECT_THAT(text, HasSubstr("a/b: with either the same is predicted"));
+  EXPECT_THAT(text, HasSubstr("\n64        11         50.0 %     11.000"));
+  EXPECT_THAT(text, HasSubstr("\n64        22  as configured     22.000"));
+  EXPECT_THAT(text, testing::Not(HasSubstr("\n64        21")));
+  EXPECT_THAT(text, HasSubstr("\nthe best 20 of 22; --json has all\n"));
+  EXPECT_EQ(WhatIfToJson(what_if)["rows"].size(), 22u);
 }
 
 }  // namespace
