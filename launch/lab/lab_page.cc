@@ -53,6 +53,15 @@ Status CheckNoLabPage(const CommandLine& command_line) {
   return OkStatus();
 }
 
+nlohmann::ordered_json PageGrid(const std::string& title, const std::string& note,
+                                const TextTable& table) {
+  nlohmann::ordered_json columns = nlohmann::ordered_json::array();
+  for (const TextTable::Column& column : table.columns) {
+    columns.push_back({{"name", column.name}, {"number", column.is_number}});
+  }
+  return {{"title", title}, {"note", note}, {"columns", std::move(columns)}, {"rows", table.rows}};
+}
+
 Status WriteLabPage(const CommandLine& command_line, nlohmann::ordered_json data) {
   const std::string path = command_line.Value(kHtmlFlag);
   const std::string reports = command_line.Value(kReportsFlag);
@@ -79,8 +88,7 @@ Status WriteCandidatesPage(const CommandLine& command_line, const LabRun& run,
   if (loaded->load.max > 0) {
     ASSIGN_OR_RETURN(data["loads"], LoadsByTable(run, *loaded));
   }
-  ASSIGN_OR_RETURN(data["curves"], ScalingCurves(run, candidates));
-  data["curves"].insert(data["curves"].begin(), MissRatioCurves(run, *best));
+  data["curves"] = {MissRatioCurves(run, *best)};
   return WriteLabPage(command_line, std::move(data));
 }
 

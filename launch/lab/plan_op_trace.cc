@@ -163,20 +163,15 @@ std::string TextOf(const OpTraceRun& run, const OpTracePrediction& prediction) {
 }
 
 nlohmann::ordered_json PageOf(const OpTraceRun& run, const OpTracePrediction& prediction) {
-  const TextTable table = TableOf(prediction);
-  nlohmann::ordered_json columns = nlohmann::ordered_json::array();
-  for (const TextTable::Column& column : table.columns) {
-    columns.push_back({{"name", column.name}, {"number", column.is_number}});
-  }
   return {{"title", fmt::format("{:.2f} us an iteration on a {}", prediction.us_per_iteration(),
                                 run.gpu->name)},
           {"subtitle", HeadOf(run, prediction)},
           {"grids",
-           {{{"title", "Operators"},
-             {"note", prediction.Warning() + (prediction.ops.empty() ? ". " : "") +
-                          ProductsText(run) + " " + NoRuleText(prediction)},
-             {"columns", columns},
-             {"rows", table.rows}}}}};
+           nlohmann::ordered_json::array(
+               {PageGrid("Operators",
+                         prediction.Warning() + (prediction.ops.empty() ? ". " : "") +
+                             ProductsText(run) + " " + NoRuleText(prediction),
+                         TableOf(prediction))})}};
 }
 
 Status PlanOpTrace(const CommandLine& command_line, const Settings&) {

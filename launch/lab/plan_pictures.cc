@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "common/counted.h"
 #include "sharding/cost/step_traffic.h"
 #include "sharding/plans/strategy.h"
 
@@ -18,7 +17,6 @@ using OrderedJson = nlohmann::ordered_json;
 
 constexpr size_t kPicturedTables = 8;  // as many as there are colours
 constexpr uint32_t kMaxShownNodes = 64;
-constexpr uint32_t kMostRanks = 64;  // of scaling curves
 
 std::vector<size_t> BusiestTables(const StepCost& cost) {
   std::vector<size_t> order(cost.tables.size());
@@ -42,41 +40,6 @@ OrderedJson RowsByNode(const StepCost& cost, size_t nodes) {
   OrderedJson rows = OrderedJson::array();
   for (size_t n = 0; n < nodes; ++n) rows.push_back(cost.ps[n].rows_pulled);
   return rows;
-}
-
-// Milliseconds of a step with so many ranks; null where the plan cannot be.
-Result<OrderedJson> StepMs(const LabRun& run, const std::string& name, uint32_t ps,
-                           uint32_t workers) {
-  LabRun other = run;
-  other.cluster.ps = ps;
-  other.cluster.workers = workers;
-  SetStep(run.workload.step.samples, workers, &other.workload);
-  ASSIGN_OR_RETURN(const CandidatePlan candidate, MakeCandidate(other, name));
-  return candidate.refused.empty() ? OrderedJson(candidate.cost.ms) : OrderedJson(nullptr);
-}
-
-Result<OrderedJson> ScalingCurve(const LabRun& run, const std::vector<std::string>& names,
-                                 bool is_of_ps) {
-  OrderedJson series = OrderedJson::array();
-  for (const std::string& name : names) {
-    OrderedJson points = OrderedJson::array();
-    for (uint32_t ranks = 1; ranks <= kMostRanks; ranks *= 2) {
-      if (!is_of_ps && ranks > run.workload.step.samples) break;
-      ASSIGN_OR_RETURN(OrderedJson ms, StepMs(run, name, is_of_ps ? ranks : run.cluster.ps,
-                                              is_of_ps ? run.cluster.workers : ranks));
-      points.push_back({ranks, std::move(ms)});
-    }
-    series.push_back({{"name", name}, {"points", std::move(points)}});
-  }
-  return OrderedJson{
-      {"title", is_of_ps ? "More PS nodes" : "More workers"},
-      {"note", is_of_ps ? Counted(run.cluster.workers, "worker")
-                        : Counted(run.cluster.ps, "PS node") + ", the same samples a step"},
-      {"x", is_of_ps ? "PS nodes" : "workers"},
-      {"y", "ms a step"},
-      {"x_is", "count"},
-      {"y_is", "ms"},
-      {"series", std::move(series)}};
 }
 
 }  // namespace
@@ -142,16 +105,6 @@ OrderedJson MissRatioCurves(const LabRun& run, const CandidatePlan& candidate) {
       {"x_is", "bytes"},
       {"y_is", "share"},
       {"series", std::move(series)}};
-}
-
-Result<OrderedJson> ScalingCurves(const LabRun& run, std::span<const CandidatePlan> candidates) {
-  std::vector<std::string> names;
-  for (const CandidatePlan* one : {ConfiguredOf(candidates), BestOf(candidates)}) {
-    if (one != nullptr && std::ranges::count(names, one->name) == 0) names.push_back(one->name);
-  }
-  ASSIGN_OR_RETURN(OrderedJson of_ps, ScalingCurve(run, names, /*is_of_ps=*/true));
-  ASSIGN_OR_RETURN(OrderedJson of_workers, ScalingCurve(run, names, /*is_of_ps=*/false));
-  return OrderedJson::array({std::move(of_ps), std::move(of_workers)});
 }
 
 }  // namespace rowhouse

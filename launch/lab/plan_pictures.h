@@ -15,8 +15,4 @@ Result<nlohmann::ordered_json> LoadsByTable(const LabRun& run, const CandidatePl
 // of a PS node's cache that are the table's.
 nlohmann::ordered_json MissRatioCurves(const LabRun& run, const CandidatePlan& candidate);
 
-// The time of a step over PS nodes, and over workers, with the plan as configured and the best one.
-Result<nlohmann::ordered_json> ScalingCurves(const LabRun& run,
-                                             std::span<const CandidatePlan> candidates);
-
 }  // namespace rowhouse

@@ -1,21 +1,17 @@
-// rowhouse plan --scaling: a run on 1 to 1,024 workers and 1 to 256 PS nodes, simulated; with --svg
-// as pictures.
+// rowhouse plan --scaling: a run on 1 to 1,024 workers and 1 to 256 PS nodes, simulated.
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <span>
 
 #include "common/counted.h"
 #include "common/json_text.h"
-#include "common/output_path.h"
-#include "common/read_value.h"
 #include "launch/lab/candidate_plans.h"
 #include "launch/lab/lab_page.h"
-#include "launch/lab/line_chart.h"
 #include "launch/lab/scaling_sweep.h"
 #include "launch/lab/simulator_flags.h"
+#include "launch/lab/whole_flag.h"
 #include "launch/plan/auto_plan.h"
 #include "launch/plan/plan_mode.h"
 #include "launch/report/json_output.h"
@@ -44,27 +40,16 @@ REGISTER_MEMBER(
                  .help = "Of a step, where --scaling gives every worker equally many",
                  .default_text = "2048",
                  .section = kLabSection}) &&
-    AddVerbFlag({.name = "svg",
-                 .verbs = kPlan,
-                 .help = "A folder: --scaling draws its pictures there, scaling_weak.svg and "
-                         "scaling_strong.svg",
-                 .section = kLabSection}) &&
-    AddPlanOption("samples_per_worker", {std::string(kScalingFlag)}) &&
-    AddPlanOption("svg", {std::string(kScalingFlag)}));
+    AddPlanOption("samples_per_worker", {std::string(kScalingFlag)}));
 
 Result<ScalingOptions> ScalingOptionsOf(const CommandLine& command_line, const LabRun& run) {
   ScalingOptions options{.ps = {1, 4, 16, 64, 256}, .networks_gbits = {25, 100}};
   for (uint32_t workers = 1; workers <= 1024; workers *= 2) options.workers.push_back(workers);
   if (run.cluster.network_gbits > 0) options.networks_gbits = {run.cluster.network_gbits};
   if (run.cluster.round_trip_us > 0) options.round_trip_us = run.cluster.round_trip_us;
-  if (const std::string text = command_line.Value("samples_per_worker"); !text.empty()) {
-    const auto samples = ReadWhole(text);
-    if (!samples || *samples < 1 || *samples > 1'000'000'000) {
-      return UsageError("--samples_per_worker={}: expected a whole number from 1 to 1000000000",
-                        text);
-    }
-    options.samples_per_worker = *samples;
-  }
+  ASSIGN_OR_RETURN(options.samples_per_worker,
+                   WholeFlag(command_line, "samples_per_worker", options.samples_per_worker, 1,
+                             1'000'000'000));
   ASSIGN_OR_RETURN(options.simulator, SimulatorOptionsOf(command_line, {.steps = 20}));
   return options;
 }
@@ -72,7 +57,7 @@ Result<ScalingOptions> ScalingOptionsOf(const CommandLine& command_line, const L
 std::string NameOf(bool is_weak) { return is_weak ? "weak" : "strong"; }
 
 // Samples a second: a line for each number of workers, a column for each of PS nodes.
-std::string ScalingTable(std::span<const ScalingPoint> points, const ScalingOptions& options,
+TextTable ScalingTable(std::span<const ScalingPoint> points, const ScalingOptions& options,
                          bool is_weak, double gbits) {
   TextTable table = {.columns = {{.name = "workers", .is_number = true}}, .rows = {}};
   for (const uint32_t ps : options.ps) {
@@ -87,18 +72,29 @@ std::string ScalingTable(std::span<const ScalingPoint> points, const ScalingOpti
     }
     if (row.size() == table.columns.size()) table.rows.push_back(std::move(row));
   }
-  return TableAsText(table);
+  return table;
+}
+
+std::string PointsTitle(const LabRun& run, const ScalingOptions& options, bool is_weak,
+                        double gbits) {
+  return fmt::format("Samples a second, {} scaling, {} samples {}, {:g} Gbit/s", NameOf(is_weak),
+                     is_weak ? options.samples_per_worker : run.workload.step.samples,
+                     is_weak ? "a worker" : "a step", gbits);
+}
+
+std::string ClustersText(const LabRun& run, const ScalingOptions& options) {
+  const uint32_t cores = run.cluster.cores_per_host;
+  return fmt::format(
+      "{} to {} PS nodes of {}, {} to {} workers of {}, each on a host of its own of {}, {:g} us "
+      "round trip",
+      options.ps.front(), options.ps.back(), Counted(run.cluster.shards_per_ps, "shard"),
+      options.workers.front(), options.workers.back(), Counted(run.cluster.threads, "thread"),
+      Counted(cores > 0 ? cores : run.machine.machine.cores, "core"), options.round_trip_us);
 }
 
 std::string ScalingText(const LabRun& run, const ScalingOptions& options,
                         std::span<const ScalingPoint> points) {
-  const uint32_t cores = run.cluster.cores_per_host;
-  std::string text = fmt::format(
-      "clusters: {} to {} PS nodes of {}, {} to {} workers of {}, each on a host of its own of "
-      "{}, {:g} us round trip\n",
-      options.ps.front(), options.ps.back(), Counted(run.cluster.shards_per_ps, "shard"),
-      options.workers.front(), options.workers.back(), Counted(run.cluster.threads, "thread"),
-      Counted(cores > 0 ? cores : run.machine.machine.cores, "core"), options.round_trip_us);
+  std::string text = fmt::format("clusters: {}\n", ClustersText(run, options));
   text += LabRunNotes(run);
   text += fmt::format("simulation: {}\n", SimulatorOptionsText(options.simulator));
   text +=
@@ -112,11 +108,8 @@ std::string ScalingText(const LabRun& run, const ScalingOptions& options,
   }
   for (const bool is_weak : {true, false}) {
     for (const double gbits : options.networks_gbits) {
-      text += fmt::format("\nSamples a second, {} scaling, {} samples {}, {:g} Gbit/s:\n\n",
-                          NameOf(is_weak),
-                          is_weak ? options.samples_per_worker : run.workload.step.samples,
-                          is_weak ? "a worker" : "a step", gbits);
-      text += ScalingTable(points, options, is_weak, gbits);
+      text += fmt::format("\n{}:\n\n{}", PointsTitle(run, options, is_weak, gbits),
+                          TableAsText(ScalingTable(points, options, is_weak, gbits)));
     }
   }
   return text;
@@ -145,78 +138,52 @@ OrderedJson ScalingToJson(const LabRun& run, const ScalingOptions& options,
   return json;
 }
 
-LineChart::Line ScalingLine(std::span<const ScalingPoint> points, bool is_weak, double gbits,
-                            uint32_t ps) {
-  LineChart::Line line{.name = fmt::format("{} PS node{}", ps, ps == 1 ? "" : "s"), .points = {}};
-  for (const ScalingPoint& point : points) {
-    if (point.is_weak == is_weak && point.network_gbits == gbits && point.ps == ps) {
-      line.points.emplace_back(point.workers, point.run.samples_per_second);
+// For --html, as lab_page.h says: samples a second over workers, a line for each number of PS nodes.
+OrderedJson ScalingCurve(const ScalingOptions& options, std::span<const ScalingPoint> points,
+                         bool is_weak, double gbits) {
+  OrderedJson series = OrderedJson::array();
+  double best_alone = 0;  // of one worker, with the best number of PS nodes
+  for (const uint32_t ps : options.ps) {
+    OrderedJson line = OrderedJson::array();
+    for (const ScalingPoint& point : points) {
+      if (point.is_weak != is_weak || point.network_gbits != gbits || point.ps != ps) continue;
+      line.push_back({point.workers, point.run.samples_per_second});
+      if (point.workers == 1) best_alone = std::max(best_alone, point.run.samples_per_second);
     }
+    series.push_back({{"name", Counted(ps, "PS node")}, {"points", std::move(line)}});
   }
-  return line;
+  // As if nothing delayed more workers.
+  if (is_weak) {
+    OrderedJson line = OrderedJson::array();
+    for (const uint32_t workers : options.workers) line.push_back({workers, best_alone * workers});
+    series.push_back({{"name", "n times one worker"}, {"points", std::move(line)}});
+  }
+  return {{"title", fmt::format("{} scaling, {:g} Gbit/s", NameOf(is_weak), gbits)},
+          {"note", ""},
+          {"x", "workers"},
+          {"y", "samples a second"},
+          {"x_is", "count"},
+          {"y_is", "count"},
+          {"is_log", true},
+          {"series", std::move(series)}};
 }
 
-std::vector<LineChart> ChartsOf(const ScalingOptions& options, std::span<const ScalingPoint> points,
-                                bool is_weak) {
-  std::vector<LineChart> charts;
-  for (const double gbits : options.networks_gbits) {
-    LineChart chart{.title = fmt::format("{} scaling, {:g} Gbit/s", NameOf(is_weak), gbits),
-                    .x = "workers",
-                    .y = "samples a second",
-                    .lines = {}};
-    for (const uint32_t ps : options.ps)
-      chart.lines.push_back(ScalingLine(points, is_weak, gbits, ps));
-    // As if nothing delayed more workers: of one worker, with the best number of PS nodes.
-    if (is_weak) {
-      double one = 0;
-      for (const LineChart::Line& line : chart.lines) {
-        one = std::max(one, line.points.front().second);
-      }
-      LineChart::Line ideal{.name = "n times one worker", .points = {}, .is_dashed = true};
-      for (const uint32_t workers : options.workers) {
-        ideal.points.emplace_back(workers, one * workers);
-      }
-      chart.lines.push_back(std::move(ideal));
-    }
-    charts.push_back(std::move(chart));
-  }
-  return charts;
-}
-
-// For --html, as lab_page.h says.
-OrderedJson CurvesJson(const ScalingOptions& options, std::span<const ScalingPoint> points) {
-  OrderedJson curves = OrderedJson::array();
+OrderedJson ScalingPage(const LabRun& run, const ScalingOptions& options,
+                        std::span<const ScalingPoint> points) {
+  OrderedJson page = {{"title", "Scaling"},
+                      {"subtitle", ClustersText(run, options)},
+                      {"warnings", OrderedJson::array()},
+                      {"curves", OrderedJson::array()},
+                      {"grids", OrderedJson::array()}};
+  if (!run.machine.warning.empty()) page["warnings"].push_back(run.machine.warning);
   for (const bool is_weak : {true, false}) {
-    for (const LineChart& chart : ChartsOf(options, points, is_weak)) {
-      OrderedJson series = OrderedJson::array();
-      for (const LineChart::Line& line : chart.lines) {
-        OrderedJson of_line = OrderedJson::array();
-        for (const auto& [x, y] : line.points) of_line.push_back(OrderedJson::array({x, y}));
-        series.push_back({{"name", line.name}, {"points", std::move(of_line)}});
-      }
-      curves.push_back({{"title", chart.title},
-                        {"note", ""},
-                        {"x", chart.x},
-                        {"y", chart.y},
-                        {"x_is", "count"},
-                        {"y_is", "count"},
-                        {"series", std::move(series)}});
+    for (const double gbits : options.networks_gbits) {
+      page["curves"].push_back(ScalingCurve(options, points, is_weak, gbits));
+      page["grids"].push_back(PageGrid(PointsTitle(run, options, is_weak, gbits), "",
+                                       ScalingTable(points, options, is_weak, gbits)));
     }
   }
-  return curves;
-}
-
-Status DrawPictures(const std::string& folder, const ScalingOptions& options,
-                    std::span<const ScalingPoint> points) {
-  for (const bool is_weak : {true, false}) {
-    const std::string path = fmt::format("{}/scaling_{}.svg", folder, NameOf(is_weak));
-    const Status written = WriteOutput(path, SvgOf(ChartsOf(options, points, is_weak)));
-    if (written.code() == StatusCode::kNotFound) {
-      return UsageError("--svg={}: {}", folder, written.message());
-    }
-    if (!written.ok()) return written.Annotate("--svg=" + folder);
-  }
-  return OkStatus();
+  return page;
 }
 
 // Before the simulations, which take a while.
@@ -230,9 +197,7 @@ Status CheckFlags(const CommandLine& command_line) {
         "out, or say --simulate for one cluster",
         flag, value);
   }
-  const std::string folder = command_line.Value("svg");
-  if (folder.empty() || std::filesystem::is_directory(folder)) return OkStatus();
-  return UsageError("--svg={}: there is no such folder", folder);
+  return OkStatus();
 }
 
 Status RunScaling(const CommandLine& command_line, const Settings& settings) {
@@ -244,13 +209,9 @@ Status RunScaling(const CommandLine& command_line, const Settings& settings) {
   }
   ASSIGN_OR_RETURN(const std::vector<ScalingPoint> points, SweepScaling(run, options));
   const OrderedJson json = ScalingToJson(run, options, points);
-  if (const std::string folder = command_line.Value("svg"); !folder.empty()) {
-    RETURN_IF_ERROR(DrawPictures(folder, options, points));
-  }
   RETURN_IF_ERROR(DeliverFigures(command_line.Value(kJsonFlag), DumpJson(json, 2) + "\n",
                                  ScalingText(run, options, points)));
-  return WriteLabPage(command_line,
-                      {{"title", "Scaling"}, {"curves", CurvesJson(options, points)}});
+  return WriteLabPage(command_line, ScalingPage(run, options, points));
 }
 
 REGISTER_MEMBER(AddPlanMode({.flag = std::string(kScalingFlag), .run = RunScaling}));

@@ -7,12 +7,12 @@
 
 namespace rowhouse {
 
-// --simulated_steps, --simulation_seed, --jitter, --stragglers, --staleness, --overlap; for those
-// that are not given, those of `defaults`. kUsage, naming the flag, for a value out of range.
+// --simulated_steps, --simulation_seed and --jitter; for those that are not given, those of
+// `defaults`. kUsage, naming the flag, for a value out of range.
 Result<SimulatorOptions> SimulatorOptionsOf(const CommandLine& command_line,
                                             SimulatorOptions defaults = {});
 
-// "100 steps, seed 1, jitter 5 %, synchronous".
+// "100 steps, seed 1, jitter 5 %".
 std::string SimulatorOptionsText(const SimulatorOptions& options);
 
 }  // namespace rowhouse

@@ -5,9 +5,9 @@
 #include <nlohmann/json.hpp>
 
 #include "common/counted.h"
+#include "launch/lab/lab_page.h"
 #include "launch/lab/trace_summary.h"
 #include "launch/report/figure_text.h"
-#include "launch/report/text_table.h"
 
 namespace rowhouse {
 namespace {
@@ -84,15 +84,6 @@ nlohmann::ordered_json TableToJson(const TracedTable& table) {
           {"hottest_1_percent_share", table.hottest_share},
           {"zipf_exponent", NumberOrNull(table.zipf_exponent)},
           {"miss_ratio_curve", table.curve.ToJson()}};
-}
-
-// A table of the page of the lab (lab_page.h).
-nlohmann::ordered_json GridOf(const std::string& title, const TextTable& table) {
-  nlohmann::ordered_json columns = nlohmann::ordered_json::array();
-  for (const TextTable::Column& column : table.columns) {
-    columns.push_back({{"name", column.name}, {"number", column.is_number}});
-  }
-  return {{"title", title}, {"columns", std::move(columns)}, {"rows", table.rows}};
 }
 
 // Of the tables with the most accesses.
@@ -186,8 +177,8 @@ nlohmann::ordered_json TraceSummaryPage(const TraceSummary& summary) {
           {"subtitle", fmt::format("{}: {}", summary.path, ExtentText(summary))},
           {"warnings", std::move(warnings)},
           {"curves", nlohmann::ordered_json::array({CurvesOf(summary)})},
-          {"grids", nlohmann::ordered_json::array({GridOf("Tables", TablesOf(summary)),
-                                                   GridOf("Features", BagsOf(summary))})}};
+          {"grids", nlohmann::ordered_json::array({PageGrid("Tables", "", TablesOf(summary)),
+                                                   PageGrid("Features", "", BagsOf(summary))})}};
 }
 
 nlohmann::ordered_json TraceSummaryToJson(const TraceSummary& summary) {

@@ -6,9 +6,9 @@
 #include <nlohmann/json.hpp>
 
 #include "common/counted.h"
+#include "launch/lab/lab_page.h"
 #include "launch/lab/what_if.h"
 #include "launch/report/figure_text.h"
-#include "launch/report/text_table.h"
 
 namespace rowhouse {
 namespace {
@@ -140,11 +140,7 @@ std::string WhatIfText(const WhatIf& what_if) {
 
 OrderedJson WhatIfPage(const WhatIf& what_if) {
   constexpr size_t kMaxRows = 200;
-  const TextTable table = CombinationsTable(what_if, kMaxRows);
-  OrderedJson columns = OrderedJson::array(), warnings = OrderedJson::array();
-  for (const TextTable::Column& column : table.columns) {
-    columns.push_back({{"name", column.name}, {"number", column.is_number}});
-  }
+  OrderedJson warnings = OrderedJson::array();
   if (!what_if.machine_warning.empty()) warnings.push_back(what_if.machine_warning);
   return {{"title", "What if"},
           {"subtitle", fmt::format("{}, predicted; {}",
@@ -152,10 +148,9 @@ OrderedJson WhatIfPage(const WhatIf& what_if) {
           {"warnings", std::move(warnings)},
           {"grids",
            OrderedJson::array(
-               {{{"title", "Combinations, by time of a sample"},
-                 {"note", fmt::format("{}", fmt::join(TableNotes(what_if, kMaxRows), "; "))},
-                 {"columns", std::move(columns)},
-                 {"rows", table.rows}}})}};
+               {PageGrid("Combinations, by time of a sample",
+                         fmt::format("{}", fmt::join(TableNotes(what_if, kMaxRows), "; ")),
+                         CombinationsTable(what_if, kMaxRows))})}};
 }
 
 OrderedJson WhatIfToJson(const WhatIf& what_if) {

@@ -7,13 +7,6 @@
 namespace rowhouse {
 namespace {
 
-SpeedOptions SpeedOptionsOf(const SimulatorOptions& options) {
-  return {.seed = options.seed,
-          .jitter = options.jitter,
-          .straggler_share = options.straggler_share,
-          .straggler_factor = options.straggler_factor};
-}
-
 // The most threads of each host that want a core at once.
 std::vector<uint32_t> BusyThreads(const StepWork& work) {
   std::vector<double> threads(work.hosts);
@@ -34,20 +27,17 @@ double At(const std::vector<double>& sorted, double share) {
 ClusterSimulation::ClusterSimulation(const StepWork& work, const SimulatorOptions& options)
     : work_(work),
       options_(options),
-      lag_(options.staleness + (options.overlaps ? 1 : 0)),
-      speed_(SpeedOptionsOf(options), static_cast<uint32_t>(work.ps.size()) + work.workers),
+      speed_(options.seed, options.jitter),
       links_(work.hosts, work.network_gbits, work.round_trip_us),
       cores_(work.cores, BusyThreads(work)),
-      nodes_(work, speed_, lag_, links_, cores_),
+      nodes_(work, speed_, links_, cores_),
       workers_(work.workers),
-      // The fastest worker is staleness + 1 steps ahead, and the slowest asks for an older sum.
-      steps_(2 * lag_ + 4),
       step_ends_ms_(options.steps) {}
 
 double ClusterSimulation::Slowness(uint32_t worker, Phase phase) const {
   static_assert(kEnd < RankSpeed::kPhases);
-  return speed_.Slowness(static_cast<uint32_t>(work_.ps.size()) + worker, workers_[worker].step,
-                         phase);
+  return speed_.Jitter(static_cast<uint32_t>(work_.ps.size()) + worker, workers_[worker].step,
+                       phase);
 }
 
 SimulatedRun ClusterSimulation::Run() {
@@ -73,7 +63,6 @@ void ClusterSimulation::Handle(const SimulatedEvent& event) {
   switch (static_cast<Phase>(event.phase)) {
     case kRead:
       worker.since_ms = now_ms;
-      if (worker.pulls_sent > worker.step) return WaitForPull(w, now_ms);  // sent a step ago
       return Work(w, now_ms, work_.read_ms(), work_.threads, kAsk);
     case kAsk:
       phases_.data += spent_ms;
@@ -81,20 +70,13 @@ void ClusterSimulation::Handle(const SimulatedEvent& event) {
       return Work(w, now_ms, work_.phases.pull / 2, work_.pull_threads * work_.exchange_load,
                   kSendPull);
     case kSendPull:
-      SendPull(w, now_ms);
-      if (worker.pulls_sent == worker.step + 1) return WaitForPull(w, now_ms);
-      phases_.pull += spent_ms;
-      worker.since_ms = now_ms;
-      return Work(w, now_ms, work_.compute_ms(), work_.threads, kEncode);
+      return events_.Add(nodes_.Pull(work_.host_of_worker[w], now_ms, worker.step), w, kDecode);
     case kDecode:
       return Work(w, now_ms, work_.phases.pull / 2, work_.pull_threads * work_.exchange_load,
                   kCompute);
     case kCompute:
       phases_.pull += spent_ms;
       worker.since_ms = now_ms;
-      if (options_.overlaps && worker.step + 1 < options_.steps) {
-        return Work(w, now_ms, work_.read_ms(), work_.threads, kAsk);
-      }
       return Work(w, now_ms, work_.compute_ms(), work_.threads, kEncode);
     case kEncode:
       phases_.mlp += spent_ms;
@@ -102,7 +84,7 @@ void ClusterSimulation::Handle(const SimulatedEvent& event) {
       return Work(w, now_ms, work_.phases.push, work_.push_threads * work_.exchange_load,
                   kSendPush);
     case kSendPush:
-      return SendPush(w, now_ms);
+      return events_.Add(nodes_.Push(work_.host_of_worker[w], now_ms, worker.step), w, kMeet);
     case kMeet:
       phases_.push += spent_ms;
       worker.since_ms = now_ms;
@@ -113,82 +95,22 @@ void ClusterSimulation::Handle(const SimulatedEvent& event) {
   }
 }
 
-void ClusterSimulation::SendPull(uint32_t w, double now_ms) {
-  Worker& worker = workers_[w];
-  const uint64_t step = worker.pulls_sent++;
-  worker.pulled_ms = -1;
-  worker.asked_ms = now_ms;
-  const uint64_t applied = step > lag_ ? step - lag_ : 0;
-  if (!nodes_.HasApplied(applied)) {
-    steps_[(applied - 1) % steps_.size()].parked.push_back(w);
-    return;
-  }
-  ReceivePull(w, now_ms);
-}
-
-void ClusterSimulation::ReceivePull(uint32_t w, double sent_ms) {
-  Worker& worker = workers_[w];
-  const uint64_t step = worker.pulls_sent - 1;
-  worker.pulled_ms =
-      nodes_.Pull(work_.host_of_worker[w], sent_ms, step, step > lag_ ? step - lag_ : 0);
-}
-
-void ClusterSimulation::WaitForPull(uint32_t w, double now_ms) {
-  Worker& worker = workers_[w];
-  worker.waits_for_pull = worker.pulled_ms < 0;
-  if (!worker.waits_for_pull) events_.Add(std::max(now_ms, worker.pulled_ms), w, kDecode);
-}
-
-void ClusterSimulation::SendPush(uint32_t w, double now_ms) {
-  const uint64_t step = workers_[w].step;
-  events_.Add(nodes_.Push(work_.host_of_worker[w], now_ms, step), w, kMeet);
-  if (!nodes_.HasApplied(step + 1)) return;
-  std::vector<uint32_t> parked;
-  parked.swap(steps_[step % steps_.size()].parked);
-  for (const uint32_t other : parked) {
-    ReceivePull(other, workers_[other].asked_ms);
-    if (workers_[other].waits_for_pull) WaitForPull(other, now_ms);
-  }
-}
-
 void ClusterSimulation::Meet(uint32_t w, double now_ms) {
-  const uint64_t step = workers_[w].step;
-  StepState& state = steps_[step % steps_.size()];
-  if (state.arrived == 0) {
-    state.is_summed = false;
-    state.in_allreduce.clear();
-  }
-  const bool is_last = ++state.arrived == work_.workers;
-  if (step < options_.staleness) {
-    Update(w, now_ms);
-  } else {
-    StepState& awaited = steps_[(step - options_.staleness) % steps_.size()];
-    if (awaited.is_summed && awaited.arrived == 0) {
-      Update(w, std::max(now_ms, awaited.summed_ms));
-    } else {
-      awaited.in_allreduce.push_back(w);
-    }
-  }
-  if (is_last) FinishAllreduce(step, now_ms);
-}
-
-void ClusterSimulation::FinishAllreduce(uint64_t step, double now_ms) {
-  StepState& state = steps_[step % steps_.size()];
-  // Of one worker there is none, whatever its phases say. It is nobody's own: no straggler's.
-  const double ms =
-      work_.workers > 1 ? work_.phases.allreduce * speed_.Jitter(UINT32_MAX, step, kMeet) : 0;
-  double summed_ms = std::max(last_summed_ms_, now_ms) + ms;
+  in_allreduce_.push_back(w);
+  if (in_allreduce_.size() < work_.workers) return;
+  // Of one worker there is none, whatever its phases say.
+  const double ms = work_.workers > 1 ? work_.phases.allreduce *
+                                            speed_.Jitter(UINT32_MAX, workers_[w].step, kMeet)
+                                      : 0;
+  double summed_ms = now_ms + ms;
   // Workers need their cores for it, which shards may have.
   if (cores_.is_any_crowded()) {
     for (const uint32_t host : work_.host_of_worker) {
       summed_ms = std::max(summed_ms, cores_.RunWorker(host, now_ms, ms, 1));
     }
   }
-  state.summed_ms = last_summed_ms_ = summed_ms;
-  state.is_summed = true;
-  state.arrived = 0;
-  for (const uint32_t w : state.in_allreduce) Update(w, state.summed_ms);
-  state.in_allreduce.clear();
+  for (const uint32_t other : in_allreduce_) Update(other, summed_ms);
+  in_allreduce_.clear();
 }
 
 void ClusterSimulation::Update(uint32_t w, double now_ms) {

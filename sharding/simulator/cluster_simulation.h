@@ -1,9 +1,6 @@
 // ClusterSimulation: workers that go through the phases of their steps, and what they wait for:
-// replies of PS nodes, the step that a pull has to see, the slowest worker in the allreduce.
-//
-// With staleness s the pull of step t sees step t - 1 - s applied, and a worker ends step t when
-// the allreduce of step t - s is done (stale synchronous parallel; Ho et al., 2013). With overlap
-// the pull of step t + 1 is sent before step t is computed, and sees one step less. Threads: one.
+// replies of PS nodes, and the slowest worker in the allreduce. Steps are synchronous, as Rowhouse
+// trains: a pull sees the step before, and a worker ends a step when all have summed. Threads: one.
 #pragma once
 
 #include <cstdint>
@@ -41,31 +38,14 @@ class ClusterSimulation {
   };
   struct Worker {
     uint64_t step = 0;
-    uint64_t pulls_sent = 0;
-    double since_ms = 0;    // when the phase under way began
-    double pulled_ms = -1;  // when the replies are there; < 0: not known yet
-    double asked_ms = 0;    // when the parked pull was sent
-    bool waits_for_pull = false;
+    double since_ms = 0;  // when the phase under way began
     double busy_ms = 0;
-  };
-  // Workers that wait for something of a step.
-  struct StepState {
-    uint32_t arrived = 0;  // workers in the allreduce
-    bool is_summed = false;
-    double summed_ms = 0;                // when the allreduce is done
-    std::vector<uint32_t> in_allreduce;  // that wait for its end
-    std::vector<uint32_t> parked;        // whose pulls wait until it is applied
   };
 
   // Adds the event that ends `ms` of work on the worker's cores.
   void Work(uint32_t worker, double now_ms, double ms, double threads, Phase next);
   void Handle(const SimulatedEvent& event);
-  void SendPull(uint32_t worker, double now_ms);
-  void ReceivePull(uint32_t worker, double sent_ms);
-  void WaitForPull(uint32_t worker, double now_ms);
-  void SendPush(uint32_t worker, double now_ms);
   void Meet(uint32_t worker, double now_ms);
-  void FinishAllreduce(uint64_t step, double now_ms);
   void Update(uint32_t worker, double now_ms);
   void EndStep(uint32_t worker, double now_ms);
   double Slowness(uint32_t worker, Phase phase) const;
@@ -73,15 +53,13 @@ class ClusterSimulation {
 
   const StepWork& work_;
   const SimulatorOptions options_;
-  const uint32_t lag_;  // steps that a pull need not see
   RankSpeed speed_;
   HostLinks links_;
   HostCores cores_;
   PsQueues nodes_;
   EventQueue events_;
   std::vector<Worker> workers_;
-  std::vector<StepState> steps_;  // of the last ones, by step mod its size
-  double last_summed_ms_ = 0;
+  std::vector<uint32_t> in_allreduce_;  // workers that wait for the others
   std::vector<double> step_ends_ms_;  // of each step, on the slowest worker
   PhaseCost phases_;                  // summed; mlp: all of compute; data: merge as well
 };

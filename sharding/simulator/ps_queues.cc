@@ -8,8 +8,7 @@
 
 namespace rowhouse {
 
-PsQueues::PsQueues(const StepWork& work, const RankSpeed& speed, uint32_t lag, HostLinks& links,
-                   HostCores& cores)
+PsQueues::PsQueues(const StepWork& work, const RankSpeed& speed, HostLinks& links, HostCores& cores)
     : work_(work),
       speed_(speed),
       links_(links),
@@ -20,8 +19,7 @@ PsQueues::PsQueues(const StepWork& work, const RankSpeed& speed, uint32_t lag, H
       slowness_(work.ps.size(), 1.0),
       stored_ms_(work.ps.size()),
       stored_before_ms_(work.ps.size()),
-      applied_ms_(lag + 3, std::vector<double>(work.ps.size())),
-      pushes_(lag + 3),
+      applied_ms_(work.ps.size()),
       totals_(work.ps.size()) {
   for (uint32_t host = 0; host < work.hosts; ++host) {
     for (size_t p = 0; p < work.ps.size(); ++p) {
@@ -36,7 +34,7 @@ PsQueues::PsQueues(const StepWork& work, const RankSpeed& speed, uint32_t lag, H
 void PsQueues::DrawSpeeds(uint64_t step) {
   if (speeds_of_step_ != UINT64_MAX && step <= speeds_of_step_) return;
   speeds_of_step_ = step;
-  for (uint32_t p = 0; p < slowness_.size(); ++p) slowness_[p] = speed_.Slowness(p, step, 0);
+  for (uint32_t p = 0; p < slowness_.size(); ++p) slowness_[p] = speed_.Jitter(p, step, 0);
 }
 
 double PsQueues::Serve(uint32_t node, const Arrival& arrival, double ms, double load) {
@@ -60,12 +58,11 @@ void PsQueues::Queue(uint32_t node, double ready_ms, double end_ms) {
       std::max(totals_[node].longest_queue, static_cast<double>(queued.size()));
 }
 
-double PsQueues::Pull(uint32_t host, double start_ms, uint64_t step, uint64_t applied) {
-  DCHECK(HasApplied(applied));
+double PsQueues::Pull(uint32_t host, double start_ms, uint64_t step) {
+  DCHECK_EQ(step, applied_steps_);
   DrawSpeeds(step);
   ++requests_;
   const Asked& asked = asked_[host];
-  const std::vector<double>& applied_ms = applied_ms_[applied % applied_ms_.size()];
   const double sent_ms = links_.Send(host, start_ms, asked.pull_request);
   const double first_ms = sent_ms - links_.Ms(asked.pull_request) + links_.delay_ms();
   double first_reply_ms = std::numeric_limits<double>::infinity();
@@ -80,7 +77,7 @@ double PsQueues::Pull(uint32_t host, double start_ms, uint64_t step, uint64_t ap
       arrival = {.first_ms = first_ms,
                  .last_ms = std::max(sent_ms + links_.delay_ms(), received_ms)};
     }
-    arrival.first_ms = std::max({arrival.first_ms, applied_ms[p], stored_before_ms_[p]});
+    arrival.first_ms = std::max({arrival.first_ms, applied_ms_[p], stored_before_ms_[p]});
     double end_ms = Serve(p, arrival, ms, work_.answer_load);
     if (at != host) {
       const double reply_ms = links_.Ms(node.pull_reply_bytes);
@@ -116,9 +113,8 @@ double PsQueues::Push(uint32_t host, double start_ms, uint64_t step) {
     done_ms = std::max(
         done_ms, Serve(p, arrival, node.push_ms * slowness_[p], work_.exchange_load) + back_ms);
   }
-  uint32_t& pushes = pushes_[step % pushes_.size()];
-  if (++pushes == work_.workers) {
-    pushes = 0;
+  if (++pushes_ == work_.workers) {
+    pushes_ = 0;
     Apply(step);
   }
   return done_ms;
@@ -127,12 +123,11 @@ double PsQueues::Push(uint32_t host, double start_ms, uint64_t step) {
 void PsQueues::Apply(uint64_t step) {
   CHECK_EQ(step, applied_steps_);
   applied_steps_ = step + 1;
-  std::vector<double>& applied_ms = applied_ms_[applied_steps_ % applied_ms_.size()];
   for (uint32_t p = 0; p < work_.ps.size(); ++p) {
     const double ms = work_.ps[p].apply_ms * slowness_[p];
     totals_[p].busy_ms += ms;
     free_ms_[p] = cores_.RunShard(work_.host_of_ps[p], free_ms_[p], ms, work_.shards);
-    applied_ms[p] = free_ms_[p];
+    applied_ms_[p] = free_ms_[p];
     Store(p);
   }
 }

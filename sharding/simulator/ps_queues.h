@@ -2,8 +2,8 @@
 // their hosts. A call handles one request of a worker to all PS nodes, so that a run takes a few
 // events a worker and step however many nodes there are.
 //
-// A pull waits until the step that it has to see is applied (parked), then behind the requests
-// that came before it (queued). Calls are made in the order of their starts. Threads: one.
+// A pull waits until the step before is applied (parked), then behind the requests that came before
+// it (queued). Calls are made in the order of their starts. Threads: one.
 #pragma once
 
 #include <cstdint>
@@ -26,18 +26,15 @@ struct PsTotals {
 
 class PsQueues {
  public:
-  // `lag`: how many applied steps are remembered beyond the last. All references outlive it.
-  PsQueues(const StepWork& work, const RankSpeed& speed, uint32_t lag, HostLinks& links,
-           HostCores& cores);
+  // All references outlive it.
+  PsQueues(const StepWork& work, const RankSpeed& speed, HostLinks& links, HostCores& cores);
 
-  // Begins at `start_ms` on a worker's host and sees `applied`, the number of steps that have to be
-  // applied before. Returns when all replies are there. Requires HasApplied(applied).
-  double Pull(uint32_t host, double start_ms, uint64_t step, uint64_t applied);
+  // Begins at `start_ms` on a worker's host and sees the steps before. Returns when all replies are
+  // there. Requires that all workers have pushed the step before.
+  double Pull(uint32_t host, double start_ms, uint64_t step);
 
   // Returns when all PS nodes have the push of `step`, which is applied when it was the last one.
   double Push(uint32_t host, double start_ms, uint64_t step);
-
-  bool HasApplied(uint64_t steps) const { return steps <= applied_steps_; }
 
   const std::vector<PsTotals>& totals() const { return totals_; }
   uint64_t requests() const { return requests_; }  // to each PS node
@@ -75,8 +72,8 @@ class PsQueues {
   std::vector<double> stored_ms_, stored_before_ms_;
   uint64_t speeds_of_step_ = UINT64_MAX;
 
-  std::vector<std::vector<double>> applied_ms_;  // by number of steps, mod its size; each PS node
-  std::vector<uint32_t> pushes_;                 // by step, mod its size
+  std::vector<double> applied_ms_;  // of each PS node: when it has applied the last step
+  uint32_t pushes_ = 0;             // of the step under way
   uint64_t applied_steps_ = 0;
 
   std::vector<PsTotals> totals_;

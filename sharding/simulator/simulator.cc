@@ -2,14 +2,13 @@
 
 #include "common/counted.h"
 #include "sharding/simulator/cluster_simulation.h"
-#include "sharding/simulator/predicted_work.h"
+#include "sharding/simulator/step_work.h"
 
 namespace rowhouse {
 namespace {
 
 constexpr uint32_t kMaxRanks = 4096;
 constexpr uint64_t kMaxSteps = 1'000'000;
-constexpr uint32_t kMaxStaleness = 1000;
 
 Status Check(const ClusterShape& cluster, const SimulatorOptions& options) {
   const uint64_t ranks = uint64_t{cluster.ps} + cluster.workers;
@@ -24,18 +23,6 @@ Status Check(const ClusterShape& cluster, const SimulatorOptions& options) {
   }
   if (!(options.jitter >= 0 && options.jitter <= 2)) {
     return UsageError("a jitter of {}: expected a share of the time, 0 to 2", options.jitter);
-  }
-  if (!(options.straggler_share >= 0 && options.straggler_share <= 1)) {
-    return UsageError("stragglers: a share of {} of the ranks; expected 0 to 1",
-                      options.straggler_share);
-  }
-  if (!(options.straggler_factor >= 1 && options.straggler_factor <= 1000)) {
-    return UsageError("stragglers that are slower by a factor of {}; expected 1 to 1000",
-                      options.straggler_factor);
-  }
-  if (options.staleness > kMaxStaleness) {
-    return UsageError("a staleness of {} steps: expected 0 to {}", options.staleness,
-                      kMaxStaleness);
   }
   return OkStatus();
 }

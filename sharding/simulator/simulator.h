@@ -16,10 +16,6 @@ struct SimulatorOptions {
   uint64_t steps = 100;
   uint64_t seed = 1;
   double jitter = 0.05;  // standard deviation of a phase's time, as a share of it (log-normal)
-  double straggler_share = 0;   // of ranks that are slower for the whole run
-  double straggler_factor = 1;  // by how much
-  uint32_t staleness = 0;       // steps a worker may be ahead of the slowest; 0: synchronous
-  bool overlaps = false;        // the pull of the next step runs beside this step's compute
 };
 
 struct SimulatedRank {

@@ -1,12 +1,13 @@
 // StepWork: the numbers of a step that a simulation replays: how long each part takes when nothing
 // else is under way, and what it asks of links and cores. Waiting is what the simulation adds.
 //
-// Threads: pure data.
+// Threads: plain data, pure functions.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
+#include "common/status.h"
 #include "sharding/cost/step_cost.h"
 
 namespace rowhouse {
@@ -53,5 +54,10 @@ struct StepWork {
 
 // Puts ranks on hosts in turn, PS nodes first. Requires hosts > 0.
 void DealRanks(uint32_t hosts, StepWork* work);
+
+// By PredictStep, taken apart: load, bytes and updates are those of the whole cluster, phases those
+// of a worker alone with its share of the samples. kUsage as PredictStep.
+Result<StepWork> StepWorkOf(const Workload& workload, const Plan& plan, const ClusterShape& cluster,
+                            const Machine& machine);
 
 }  // namespace rowhouse

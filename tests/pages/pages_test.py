@@ -186,7 +186,7 @@ def make_pages(rowhouse, directory):
                       "--config=" + config, "--synthetic_bag_length=10")
     many_lab = lab(rowhouse, os.path.join(directory, "lab_many.html"), *synthetic,
                    "--arch-embedding-size=" + "-".join(["7"] * 1000))
-    pages += [("lab", awkward_lab, 6), ("lab of many tables", many_lab, 6)]
+    pages += [("lab", awkward_lab, 4), ("lab of many tables", many_lab, 4)]
 
     strategies = []
     for strategy in ("row_wise", "table_wise_lpt", "column_wise"):

@@ -97,8 +97,9 @@ const Charts = (() => {
 
   // series: [{name, points: [[step, value]], level, isDots}]; level: the same value everywhere.
   // range: [first, last] step, the same for curves that lie above one another; format: of a value.
-  // powers {name, format}: x is no step but the binary logarithm of something else.
-  function curve(panel, series, {range, format, yName, powers}) {
+  // powers {name, format}: x is no step but the binary logarithm of something else. isLog: y is
+  // drawn by its logarithm.
+  function curve(panel, series, {range, format, yName, powers, isLog}) {
     if (series.every((one) => !one.points.length)) {
       panel.append(el("p", "muted", "no points"));
       return;
@@ -136,7 +137,8 @@ const Charts = (() => {
         connectSeparatedPoints: true,
         dateWindow: limits,
         xRangePad: 0,
-        includeZero: Boolean(powers),
+        includeZero: Boolean(powers) && !isLog,
+        logscale: Boolean(isLog),
         ylabel: yName,
         yLabelWidth: 16,
         axisLineColor: style("--line"),

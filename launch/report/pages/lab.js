@@ -127,7 +127,8 @@ function drawLab(data) {
       const all = series.flatMap(({points}) => points.map((at) => at[0]));
       Charts.curve(Page.panel(grid, one.title, one.note), series, {
         range: [Math.min(...all), Math.max(...all)], powers: x, yName: one.y,
-        format: one.y_is === "share" ? percent : (value) => ms(value),
+        format: one.y_is === "share" ? percent : (value) => count(Math.round(value)),
+        isLog: Boolean(one.is_log),
       });
     }
   }

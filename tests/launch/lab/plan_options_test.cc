@@ -34,13 +34,15 @@ TEST(PlanOptions, WithoutEffectAreRefused) {
               HasSubstr("--jitter=0.1 is for --simulate and --scaling and has no effect on "
                         "--strategies"));
   EXPECT_THAT(ErrorOf({"--strategies=all", "--simulation_seed=3"}), HasSubstr("no effect"));
-  EXPECT_THAT(ErrorOf({"--simulate", "--svg=."}), HasSubstr("--svg=. is for --scaling"));
+  EXPECT_THAT(ErrorOf({"--simulate", "--samples_per_worker=4"}),
+              HasSubstr("--samples_per_worker=4 is for --scaling"));
   EXPECT_THAT(ErrorOf({"--simulate", "--samples_per_worker=4"}), HasSubstr("is for --scaling"));
   EXPECT_THAT(ErrorOf({"--strategies=all", "--gpu=A100"}), HasSubstr("is for --op_trace"));
   EXPECT_THAT(ErrorOf({"--strategies=all", "--max_samples=9"}), HasSubstr("say --trace=FILE"));
   EXPECT_THAT(ErrorOf({"--plan=auto", "--jitter=0.1"}),
               HasSubstr("is for --simulate and --scaling,"));
-  EXPECT_THAT(ErrorOf({"--svg=."}), HasSubstr("--svg=. is for --scaling, which is not asked for"));
+  EXPECT_THAT(ErrorOf({"--samples_per_worker=4"}),
+              HasSubstr("--samples_per_worker=4 is for --scaling, which is not asked for"));
 }
 
 TEST(PlanOptions, LookupsAreOfATraceOrOfCounts) {
@@ -74,10 +76,10 @@ TEST(PlanOptions, ANetworkThatIsNotDescribedIsSaid) {
 }
 
 TEST(PlanOptions, OfTheModeAreTaken) {
-  EXPECT_OK(StatusOf({"--simulate", "--jitter=0.1", "--overlap"}));
-  EXPECT_OK(StatusOf({"--scaling", "--simulated_steps=5", "--svg=.", "--samples_per_worker=4"}));
+  EXPECT_OK(StatusOf({"--simulate", "--jitter=0.1"}));
+  EXPECT_OK(StatusOf({"--scaling", "--simulated_steps=5", "--samples_per_worker=4"}));
   EXPECT_OK(StatusOf({"--op_trace=t", "--gpu=A100"}));
-  EXPECT_OK(StatusOf({"--strategies=all", "--trace=t", "--max_samples=9", "--nooverlap"}));
+  EXPECT_OK(StatusOf({"--strategies=all", "--trace=t", "--max_samples=9"}));
 }
 
 TEST(PlanOptions, OnePlanHasNoPage) {

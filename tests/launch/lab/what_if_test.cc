@@ -111,7 +111,7 @@ TEST(WhatIf, AnUnknownValueIsAMistakeOfAll) {
 
 TEST(WhatIf, WhatIsTheSameForAllCombinationsIsNoAxis) {
   for (const char* const flag : {"trace", "calibration", "config", "json", "html", "out", "reports",
-                                 "svg", "what_if", "strategies", "simulate", "max_samples"}) {
+                                 "what_if", "strategies", "simulate", "max_samples"}) {
     EXPECT_THAT(
         WhatIfErrorOf(fmt::format("{}=1", flag)),
         HasSubstr(fmt::format("{0} is the same for all combinations; give it as --{0}", flag)));

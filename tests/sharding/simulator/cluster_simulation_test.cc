@@ -46,8 +46,7 @@ TEST(ClusterSimulation, WhatWorkersSendPsNodesReceive) {
     StepWork work = WorkByHand(workers, 3);
     work.ps[1].push_bytes = 5000;
     work.ps[2].rows_pulled = 17;
-    const SimulatedRun run =
-        RunOf(work, {.steps = 10, .jitter = 0.3, .staleness = workers, .overlaps = workers == 7});
+    const SimulatedRun run = RunOf(work, {.steps = 10, .jitter = 0.3});
     double of_ps = 0, of_workers = 0, rows_of_ps = 0, rows_of_workers = 0;
     for (const SimulatedRank& node : run.ps) of_ps += node.bytes, rows_of_ps += node.load;
     for (const SimulatedRank& w : run.workers) of_workers += w.bytes, rows_of_workers += w.load;
@@ -61,8 +60,7 @@ TEST(ClusterSimulation, WhatWorkersSendPsNodesReceive) {
 
 TEST(ClusterSimulation, EqualSeedsGiveEqualRuns) {
   const StepWork work = WorkByHand(5, 3);
-  SimulatorOptions options{
-      .steps = 50, .seed = 3, .jitter = 0.2, .straggler_share = 0.2, .straggler_factor = 2};
+  SimulatorOptions options{.steps = 50, .seed = 3, .jitter = 0.2};
   const SimulatedRun one = RunOf(work, options), two = RunOf(work, options);
   options.seed = 4;
   const SimulatedRun other = RunOf(work, options);
@@ -82,60 +80,15 @@ TEST(ClusterSimulation, JitterMakesStepsLongerBecauseTheSlowestWorkerDecides) {
   EXPECT_GT(run.p95_step_ms, run.median_step_ms);
 }
 
-TEST(ClusterSimulation, AStragglerSlowsASynchronousRunDown) {
-  StepWork work = WorkByHand(4, 1);
-  work.ps[0] = {};
-  SimulatorOptions options = Exact();
-  options.straggler_share = 0.01;  // at least one rank
-  options.straggler_factor = 3;
-  double slowest_ms = 0;
-  for (options.seed = 1; options.seed < 10; ++options.seed) {
-    slowest_ms = std::max(slowest_ms, RunOf(work, options).median_step_ms);
-  }
-  EXPECT_NEAR(slowest_ms, 16 * 3, 1e-9);  // where the rank is a worker
-}
-
-TEST(ClusterSimulation, StalenessHidesJitterButNotAWorkerThatIsAlwaysSlow) {
-  StepWork work = WorkByHand(8, 1);
-  work.ps[0] = {};
-  const SimulatorOptions sync{.steps = 400, .jitter = 0.3};
-  SimulatorOptions stale = sync;
-  stale.staleness = 8;
-  const double sync_ms = RunOf(work, sync).mean_step_ms;
-  const double stale_ms = RunOf(work, stale).mean_step_ms;
-  EXPECT_GT(sync_ms, 16 * 1.2);
-  EXPECT_LT(stale_ms, 16 * 1.1);
-  EXPECT_GT(stale_ms, 16 * 0.97);
-
-  SimulatorOptions slow{.steps = 400, .jitter = 0, .straggler_share = 1, .straggler_factor = 2};
-  slow.staleness = 8;
-  EXPECT_NEAR(RunOf(work, slow).mean_step_ms, 32, 1);
-}
-
 TEST(ClusterSimulation, NoPsNodeIsBusyForLongerThanTheRun) {
   StepWork work = WorkByHand(8, 1);
   work.ps[0].apply_ms = 100;  // The last one ends long after the last step.
   for (const double store_ms : {0.0, 100.0}) {
     work.ps[0].store_ms = work.ps[0].merge_ms = store_ms;
-    const SimulatedRun run = RunOf(work, {.steps = 3, .jitter = 0, .staleness = 1});
+    const SimulatedRun run = RunOf(work, Exact(3));
     EXPECT_GT(run.ps[0].busy_share, 0.5);
     EXPECT_LE(run.ps[0].busy_share, 1);
   }
-}
-
-TEST(ClusterSimulation, OverlapHidesTheSmallerOfPullAndCompute) {
-  StepWork work = WorkByHand(1, 1);
-  work.phases.pull = 0;
-  SimulatorOptions options = Exact(200);
-  options.overlaps = true;
-  work.ps[0].pull_ms = 4;  // while 14 ms are computed
-  EXPECT_NEAR(RunOf(work, options).median_step_ms, 16, 1e-9);
-  // The pull needs the next samples, read and merged in 2 ms; the push of 1 ms waits behind it in
-  // the queue, and 2 ms of update follow.
-  work.ps[0].pull_ms = 40;
-  EXPECT_NEAR(RunOf(work, options).median_step_ms, 2 + 40 + 1 + 2, 1e-9);
-  options.overlaps = false;
-  EXPECT_NEAR(RunOf(work, options).median_step_ms, 16 + 40, 1e-9);
 }
 
 TEST(ClusterSimulation, ThreadsBeyondTheCoresOfTheirHostTakeTurns) {

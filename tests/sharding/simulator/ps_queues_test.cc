@@ -13,12 +13,12 @@ namespace {
 // Queues with what they refer to.
 class Queues {
  public:
-  explicit Queues(const StepWork& work, uint32_t lag = 0)
+  explicit Queues(const StepWork& work)
       : work_(work),
-        speed_({}, static_cast<uint32_t>(work.ps.size()) + work.workers),
+        speed_(/*seed=*/1, /*jitter=*/0),
         links_(work.hosts, work.network_gbits, work.round_trip_us),
         cores_(work.cores, std::vector<uint32_t>(work.hosts)),
-        queues_(work_, speed_, lag, links_, cores_) {}
+        queues_(work_, speed_, links_, cores_) {}
   PsQueues* operator->() { return &queues_; }
 
  private:
@@ -33,7 +33,7 @@ TEST(PsQueues, PullsThatComeTogetherAreServedOneAfterTheOther) {
   const StepWork work = WorkByHand(/*workers=*/4, /*ps=*/2);
   Queues queues(work);
   for (uint32_t w = 0; w < 4; ++w) {
-    EXPECT_DOUBLE_EQ(queues->Pull(work.host_of_worker[w], 10, 0, 0), 10 + 2 * (w + 1));
+    EXPECT_DOUBLE_EQ(queues->Pull(work.host_of_worker[w], 10, 0), 10 + 2 * (w + 1));
   }
   for (const PsTotals& node : queues->totals()) {
     EXPECT_DOUBLE_EQ(node.wait_ms, 0 + 2 + 4 + 6);
@@ -48,11 +48,11 @@ TEST(PsQueues, AQueueIsARequestOrMoreHoweverLongTheyTake) {
   work.ps[0].push_ms = 0.1;
   work.ps[0].apply_ms = 500;
   Queues queues(work);
-  queues->Pull(work.host_of_worker[0], 0, 0, 0);
+  queues->Pull(work.host_of_worker[0], 0, 0);
   queues->Push(work.host_of_worker[1], 1, 0);  // waits for a pull, not for a thousand pushes
   EXPECT_EQ(queues->totals()[0].longest_queue, 2);
   queues->Push(work.host_of_worker[0], 200, 0);
-  queues->Pull(work.host_of_worker[0], 201, 1, 1);  // waits for the update, which is no request
+  queues->Pull(work.host_of_worker[0], 201, 1);  // waits for the update, which is no request
   EXPECT_EQ(queues->totals()[0].longest_queue, 2);
 }
 
@@ -66,7 +66,7 @@ TEST(PsQueues, WaitAsLongAsPollaczekAndKhinchineSay) {
   double now_ms = 0;
   for (int i = 0; i < kRequests; ++i) {
     now_ms -= std::log(1 - ToUnitDouble(MixBits(MixKey(7, 1), i))) / kLoad;
-    queues->Pull(work.host_of_worker[0], now_ms, 0, 0);
+    queues->Pull(work.host_of_worker[0], now_ms, 0);
   }
   const double mean_ms = queues->totals()[0].wait_ms / kRequests;
   EXPECT_NEAR(mean_ms, kLoad / (2 * (1 - kLoad)), 0.04);
@@ -81,7 +81,7 @@ TEST(PsQueues, TheLinkOfAPsNodeIsTheLimitOfManyWorkers) {
   Queues queues(work);
   double last_ms = 0;
   for (uint32_t w = 0; w < 8; ++w) {
-    last_ms = queues->Pull(work.host_of_worker[w], 0, 0, 0);
+    last_ms = queues->Pull(work.host_of_worker[w], 0, 0);
   }
   EXPECT_NEAR(last_ms, 8 * 3 + 0.1, 1e-9);
 }
@@ -92,7 +92,7 @@ TEST(PsQueues, TheLinkOfAWorkerIsTheLimitOfManyPsNodes) {
   work.round_trip_us = 100;
   for (PsWork& node : work.ps) node = {.pull_reply_bytes = 3e6, .push_bytes = 2e6};
   Queues queues(work);
-  EXPECT_NEAR(queues->Pull(work.host_of_worker[0], 0, 0, 0), 8 * 3 + 0.1, 1e-9);
+  EXPECT_NEAR(queues->Pull(work.host_of_worker[0], 0, 0), 8 * 3 + 0.1, 1e-9);
   EXPECT_NEAR(queues->Push(work.host_of_worker[0], 100, 0), 100 + 8 * 2 + 0.1, 1e-9);
 }
 
@@ -105,7 +105,7 @@ TEST(PsQueues, PartsAreServedWhileOthersAreOnTheirWay) {
         .pull_ms = served_ms, .push_ms = served_ms, .pull_reply_bytes = 3e6, .push_bytes = 3e6};
     Queues queues(work);
     const double ms = std::max(served_ms, 3.0) + 0.1;
-    EXPECT_NEAR(queues->Pull(work.host_of_worker[0], 0, 0, 0), ms, 1e-9);
+    EXPECT_NEAR(queues->Pull(work.host_of_worker[0], 0, 0), ms, 1e-9);
     EXPECT_NEAR(queues->Push(work.host_of_worker[0], 100, 0), 100 + ms, 1e-9);
   }
 }
@@ -117,26 +117,16 @@ TEST(PsQueues, AHostSendsItselfNothing) {
   for (PsWork& node : work.ps) node = {.pull_reply_bytes = 3e6};
   DealRanks(2, &work);  // the worker is beside PS node 0
   Queues queues(work);
-  EXPECT_NEAR(queues->Pull(work.host_of_worker[0], 0, 0, 0), 3 + 0.1, 1e-9);
+  EXPECT_NEAR(queues->Pull(work.host_of_worker[0], 0, 0), 3 + 0.1, 1e-9);
 }
 
 TEST(PsQueues, APullWaitsUntilTheStepBeforeIsApplied) {
   const StepWork work = WorkByHand(2, 1);
   Queues queues(work);
-  EXPECT_TRUE(queues->HasApplied(0));
   EXPECT_DOUBLE_EQ(queues->Push(work.host_of_worker[0], 10, 0), 11);
-  EXPECT_FALSE(queues->HasApplied(1));
   EXPECT_DOUBLE_EQ(queues->Push(work.host_of_worker[1], 20, 0), 21);
-  ASSERT_TRUE(queues->HasApplied(1));
   // Applied at 21.5, then 2 ms.
-  EXPECT_DOUBLE_EQ(queues->Pull(work.host_of_worker[0], 15, 1, 1), 23.5);
-}
-
-TEST(PsQueues, APullThatMaySeeAnOlderStepWaitsForNoPush) {
-  const StepWork work = WorkByHand(2, 1);
-  Queues queues(work, /*lag=*/1);
-  queues->Push(work.host_of_worker[0], 10, 0);
-  EXPECT_DOUBLE_EQ(queues->Pull(work.host_of_worker[0], 12, 1, 0), 14);
+  EXPECT_DOUBLE_EQ(queues->Pull(work.host_of_worker[0], 15, 1), 23.5);
 }
 
 TEST(PsQueues, TheStoreHasAWholeStepForWhatAPullNeeds) {
@@ -145,9 +135,9 @@ TEST(PsQueues, TheStoreHasAWholeStepForWhatAPullNeeds) {
   Queues queues(work);
   const uint32_t host = work.host_of_worker[0];
   queues->Push(host, 10, 0);  // applied at 11.5, stored at 41.5
-  EXPECT_DOUBLE_EQ(queues->Pull(host, 12, 1, 1), 14) << "what it needs was asked a step ago";
+  EXPECT_DOUBLE_EQ(queues->Pull(host, 12, 1), 14) << "what it needs was asked a step ago";
   queues->Push(host, 20, 1);
-  EXPECT_DOUBLE_EQ(queues->Pull(host, 22, 2, 2), 43.5);
+  EXPECT_DOUBLE_EQ(queues->Pull(host, 22, 2), 43.5);
   EXPECT_DOUBLE_EQ(queues->totals()[0].busy_ms, 2 * (2 + 1 + 0.5)) << "the shard's own thread";
 }
 
@@ -156,14 +146,14 @@ TEST(PsQueues, NobodyWaitsForMergesButForTheirCores) {
   DealRanks(1, &work);
   work.cores = 1;
   work.ps[0].merge_ms = 1000;
-  const RankSpeed speed({}, 2);
+  const RankSpeed speed(/*seed=*/1, /*jitter=*/0);
   HostLinks links(1, 0, 0);
   for (const bool is_crowded : {false, true}) {
     HostCores cores(1, std::vector<uint32_t>{is_crowded ? 2u : 1u});
-    PsQueues queues(work, speed, 0, links, cores);
+    PsQueues queues(work, speed, links, cores);
     for (uint64_t step = 0; step < 5; ++step) {
       const double now_ms = 10.0 * static_cast<double>(step);
-      EXPECT_DOUBLE_EQ(queues.Pull(0, now_ms, step, step), now_ms + 2);
+      EXPECT_DOUBLE_EQ(queues.Pull(0, now_ms, step), now_ms + 2);
       EXPECT_DOUBLE_EQ(queues.Push(0, now_ms + 5, step), now_ms + 6);
     }
     EXPECT_DOUBLE_EQ(queues.totals()[0].busy_ms, 5 * (2 + 1 + 0.5));
@@ -183,12 +173,12 @@ TEST(PsQueues, PoolingTakesFewerCoresThanMovingRows) {
   work.exchange_load = 2;
   const auto pulled_ms = [&](double answer_load) {
     work.answer_load = answer_load;
-    const RankSpeed speed({}, 4);
+    const RankSpeed speed(/*seed=*/1, /*jitter=*/0);
     HostLinks links(1, 0, 0);
     HostCores cores(2, std::vector<uint32_t>{4});
-    PsQueues queues(work, speed, 0, links, cores);
-    queues.Pull(0, 0, 0, 0);
-    return queues.Pull(0, 0, 0, 0);
+    PsQueues queues(work, speed, links, cores);
+    queues.Pull(0, 0, 0);
+    return queues.Pull(0, 0, 0);
   };
   EXPECT_DOUBLE_EQ(pulled_ms(1), 4) << "two nodes, on a core each, answer two pulls of 2 ms";
   EXPECT_DOUBLE_EQ(pulled_ms(2), 8);

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "sharding/plans/plan_maker.h"
-#include "sharding/simulator/predicted_work.h"
+#include "sharding/simulator/step_work.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {
@@ -167,9 +167,6 @@ TEST(Simulate, RefusesClustersAndOptionsThatCannotBe) {
   EXPECT_THAT(refused(Cluster(1, 1), {.steps = 0}), HasSubstr("0 steps"));
   EXPECT_THAT(refused(Cluster(1, 1), {.jitter = -1}), HasSubstr("jitter of -1"));
   EXPECT_THAT(refused(Cluster(1, 1), {.jitter = std::nan("")}), HasSubstr("jitter"));
-  EXPECT_THAT(refused(Cluster(1, 1), {.straggler_share = 2}), HasSubstr("share of 2"));
-  EXPECT_THAT(refused(Cluster(1, 1), {.straggler_factor = 0.5}), HasSubstr("factor of 0.5"));
-  EXPECT_THAT(refused(Cluster(1, 1), {.staleness = 5000}), HasSubstr("staleness of 5000"));
 }
 
 }  // namespace
