@@ -19,7 +19,6 @@
 #include "launch/bench/bench_command.h"
 #include "launch/lab/lab_page.h"
 #include "launch/lab/lab_run.h"
-#include "launch/plan/auto_plan.h"
 #include "launch/plan/plan_mode.h"
 #include "launch/report/output_flags.h"
 #include "launch/run/last_words.h"
@@ -27,6 +26,7 @@
 #include "launch/settings/command_line.h"
 #include "launch/settings/help.h"
 #include "launch/settings/load_balance_flags.h"
+#include "launch/settings/strategy_settings.h"
 #include "launch/settings/verb_flags.h"
 #include "launch/verbs.h"
 #include "launch/version.h"
@@ -97,7 +97,7 @@ Result<PlanRequest> ReadPlanRequest(const CommandLine& command_line, const Setti
   request.wants_plan = request.has_strategy || !request.measured.empty() ||
                        !command_line.Value("plan").empty() ||
                        (!request.out.empty() && !request.wants_counts);
-  if (PlannerMethodOf(settings)) {
+  if (AsksForPlanner(settings.sharding.plan)) {
     RETURN_IF_ERROR(CheckNoLabPage(command_line));
     // --max_samples is of --trace, then.
     if (!command_line.Value(kTraceFlag).empty()) request.max_samples.clear();
@@ -127,7 +127,8 @@ Status RunVerb(const CommandLine& command_line, const Settings& settings) {
   if (command_line.verb == "plan") {
     ASSIGN_OR_RETURN(const PlanMode* const mode, PlanModeOf(command_line));
     // A mode that may be an option of others (--trace) is one of the planner's, too.
-    const bool is_option = mode != nullptr && mode->precedence < 0 && PlannerMethodOf(settings);
+    const bool is_option =
+        mode != nullptr && mode->precedence < 0 && AsksForPlanner(settings.sharding.plan);
     if (mode != nullptr && !is_option) return mode->run(command_line, settings);
     ASSIGN_OR_RETURN(const PlanRequest request, ReadPlanRequest(command_line, settings));
     return RunPlan(settings, request);

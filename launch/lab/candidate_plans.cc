@@ -12,7 +12,8 @@
 #include "launch/plan/plan_of_run.h"
 #include "launch/report/figure_text.h"
 #include "launch/settings/strategy_settings.h"
-#include "sharding/cost/largest_table.h"
+#include "sharding/cost/worker_memory.h"
+#include "sharding/planner/plan_limits.h"
 #include "sharding/plans/strategy.h"
 
 namespace rowhouse {
@@ -34,38 +35,27 @@ CandidatePlan::OverNodes OverNodes(const StepCost& cost, double RankCost::*figur
   return over;
 }
 
+// "; or --cache_mb=N", with which a PS node keeps to its memory; "" where all rows are in memory or
+// in caches, no node lacks any, or no cache is small enough.
+std::string SmallerCacheText(const LabRun& run, const StepCost& cost) {
+  const StorageShape& storage = run.workload.storage;
+  const auto limit = static_cast<double>(run.cluster.ps_memory_bytes);
+  const auto full = static_cast<double>(storage.cache_bytes);
+  double most = 0;
+  for (const RankCost& node : cost.ps) most = std::max(most, node.memory_bytes);
+  if (limit == 0 || most <= limit || storage.store == "memory" || full >= most) return "";
+  const auto cache = static_cast<uint64_t>(full * limit / most) >> 20;
+  return cache == 0 ? "" : fmt::format("; or --cache_mb={}", cache);
+}
+
 // Why a PS node or the workers have no room for their parts of the plan; "" if each has.
 std::string WhyTooLarge(const LabRun& run, const CandidatePlan& candidate) {
-  struct Limit {
-    const char *what, *flag;
-    uint64_t bytes;
-    double RankCost::*used;
-  };
-  const Limit limits[] = {
-      {"memory", "ps_memory_mb", run.cluster.ps_memory_bytes, &RankCost::memory_bytes},
-      {"disk", "ps_disk_mb", run.cluster.ps_disk_bytes, &RankCost::disk_bytes}};
-  for (const Limit& limit : limits) {
-    if (limit.bytes == 0) continue;
-    const auto fullest = std::ranges::max_element(
-        candidate.cost.ps, {}, [&](const RankCost& node) { return node.*limit.used; });
-    const double over = (*fullest).*limit.used - static_cast<double>(limit.bytes);
-    if (over <= 0) continue;
-    const auto node = static_cast<uint32_t>(fullest - candidate.cost.ps.begin());
-    const bool is_memory = limit.used == &RankCost::memory_bytes;
-    return fmt::format(
-        "PS node {} needs {} of {}, {} more than --{}={}; most of it is of table \"{}\"{}", node,
-        BytesText((*fullest).*limit.used), limit.what, BytesText(over), limit.flag,
-        limit.bytes >> 20,
-        LargestTableOn(run.workload.tables.physical, candidate.plan, run.cluster.shards_per_ps,
-                       node),
-        is_memory ? SmallerCacheText(run.workload.storage, candidate.cost.ps[node].memory_bytes,
-                                     limit.bytes)
-                  : "");
-  }
-  std::string why = WhyTooMuchOnWorkers(candidate.cost, run.cluster, run.machine.machine);
-  const std::string table = LargestTableOnWorkers(run.workload.tables.physical, candidate.plan);
-  if (!why.empty() && !table.empty()) why += fmt::format("; most of it is of table \"{}\"", table);
-  return why;
+  const Machine& machine = run.machine.machine;
+  const NodeLimits limits{.worker_bytes = WorkerMemoryLimit(run.cluster, machine)};
+  const std::string why =
+      PlanLimits(run.workload, run.cluster, limits).WhyTooMuch(candidate.plan, candidate.cost);
+  if (why.empty()) return "";
+  return why + LimitsText(run.cluster, machine) + SmallerCacheText(run, candidate.cost);
 }
 
 // As the operator's settings but for the strategy.
@@ -81,12 +71,6 @@ Settings WithStrategy(const LabRun& run, const std::string& name) {
   settings.sharding.pool_on = PoolsOnShards(name) ? "shards" : "workers";
   ForgetIdleStrategySettings({}, &settings);
   return settings;
-}
-
-// "auto"; or "auto:greedy", where the settings ask for it.
-bool IsPlanned(const LabRun& run, const std::string& name) {
-  return name == kPlannedName ||
-         (name == run.settings.sharding.plan && PlannerMethodOf(run.settings).has_value());
 }
 
 // The planner's plan for the run's own workload, cluster and machine.
@@ -110,7 +94,7 @@ void PlaceByPlanner(const LabRun& run, CandidatePlan* candidate) {
 
 // Sets plan and cost, or `refused`.
 Status Place(const LabRun& run, CandidatePlan* candidate) {
-  if (IsPlanned(run, candidate->name)) {
+  if (candidate->name == kPlannedName) {
     PlaceByPlanner(run, candidate);
     return OkStatus();
   }
@@ -205,7 +189,7 @@ Result<std::vector<CandidatePlan>> MakeCandidates(const LabRun& run,
   const std::string& given = run.settings.sharding.plan;
   if (!given.empty() && std::ranges::count(names, given) == 0) RETURN_IF_ERROR(add(given));
   TellApart(&candidates);
-  // Of equal ones the planner's first: it says why.
+  // Of equal ones the planner's first: it says what other forms would cost.
   const auto rank = [](const CandidatePlan& one) {
     return std::make_tuple(!one.refused.empty(), one.cost.ms, one.name != kPlannedName);
   };

@@ -10,6 +10,7 @@
 
 #include "common/counted.h"
 #include "launch/lab/memory_report.h"
+#include "launch/plan/auto_plan.h"
 #include "launch/report/figure_text.h"
 #include "launch/report/text_table.h"
 #include "sharding/cost/named_phases.h"
@@ -70,7 +71,7 @@ std::string TablesText(const LabRun& run, const CandidatePlan& best) {
                                  {.name = "ms a step", .is_number = true},
                                  {.name = "where"}},
                      .rows = {}};
-  std::string reasons;
+  if (!best.tables.empty()) AddFormColumns(&table);
   const std::vector<size_t> order = ByTime(best.cost);
   for (const size_t t : order) {
     if (table.rows.size() == kShownTables) break;
@@ -80,9 +81,7 @@ std::string TablesText(const LabRun& run, const CandidatePlan& best) {
                           CountText(cost.rows_pulled), fmt::format("{:.3f}", cost.hit_rate),
                           fmt::format("{:.3f}", cost.bytes / 1e6), Milliseconds(cost.ms),
                           PlacementText(run, best.plan, spec.id)});
-    if (t < best.tables.size() && !best.tables[t].why.empty()) {
-      reasons += fmt::format("  {}: {}\n", spec.name, best.tables[t].why);
-    }
+    if (!best.tables.empty()) AddFormCells(best.tables[t], &table.rows.back());
   }
   std::string text =
       fmt::format("\nWhere {} puts the tables{}:\n\n{}", best.title,
@@ -91,7 +90,7 @@ std::string TablesText(const LabRun& run, const CandidatePlan& best) {
     text += fmt::format("and {} that take less time (--json has them)\n",
                         Counted(order.size() - kShownTables, "table"));
   }
-  return reasons.empty() ? text : text + "\nWhy:\n" + reasons;
+  return text;
 }
 
 std::string GainsText(const CandidatePlan& from, std::span<const Gain> gains) {
@@ -180,15 +179,19 @@ OrderedJson TablesToJson(const LabRun& run, const CandidatePlan& best) {
                        {"hit_rate", cost.hit_rate},
                        {"ms", cost.ms}};
     if (t < best.tables.size()) {
+      const auto number = [](const std::optional<double>& value) {
+        return value ? OrderedJson(*value) : OrderedJson(nullptr);
+      };
       const TableDecision& decision = best.tables[t];
       one["strategy"] = decision.strategy;
       one["pieces"] = decision.pieces;
       one["pools_on_shards"] = decision.pools_on_shards;
       one["hot_rows"] = decision.hot_rows;
       one["cache_bytes"] = decision.cache_bytes;
-      one["cache_share"] =
-          decision.cache_share ? OrderedJson(*decision.cache_share) : OrderedJson(nullptr);
-      one["why"] = decision.why;
+      one["cache_share"] = number(decision.cache_share);
+      one["ms_if_pulled"] = number(decision.rows_ms);
+      one["ms_if_pooled"] = number(decision.bags_ms);
+      one["ms_if_on_workers"] = number(decision.workers_ms);
     }
     list.push_back(std::move(one));
   }

@@ -11,7 +11,7 @@
 namespace rowhouse {
 
 // A line for each candidate, the fastest first; where the fastest one puts the tables that take
-// most time, and why; what would help.
+// most time; what would help.
 std::string CandidatesText(const LabRun& run, std::span<const CandidatePlan> candidates,
                            std::span<const Gain> gains);
 
@@ -20,7 +20,7 @@ std::string RefusedText(std::span<const CandidatePlan> candidates);
 
 // {rowhouse_lab: 1, cluster {...}, machine {...}, ids, configured, best, strategies: [{name,
 //  refused, ms, bound, is_oversubscribed, phases {...}, wire_bytes, hit_rate, memory {max,
-//  mean, max_over_mean}, load {...}, ps: [{...}]}], tables: [{name, rows, where, why, ...}] of the
+//  mean, max_over_mean}, load {...}, ps: [{...}]}], tables: [{name, rows, where, ...}] of the
 //  best, gains: [{what, how, ms, share}]}. Times are milliseconds a step; figures that are not
 //  known are null.
 nlohmann::ordered_json CandidatesToJson(const LabRun& run,

@@ -3,6 +3,7 @@
 #include "launch/lab/whole_flag.h"
 #include "launch/lab/workload_of_run.h"
 #include "launch/settings/verb_flags.h"
+#include "sharding/cost/worker_memory.h"
 
 namespace rowhouse {
 namespace {
@@ -103,6 +104,28 @@ Result<ClusterShape> ClusterOf(const Settings& settings, const CommandLine& comm
   cluster.ps_disk_bytes = disk << 20;
   cluster.worker_memory_bytes = of_worker << 20;
   return cluster;
+}
+
+std::string LimitsText(const ClusterShape& cluster, const Machine& machine, uint64_t ps_rows_mb) {
+  std::string text;
+  const auto add = [&text](const std::string& limit) {
+    text += (text.empty() ? " (" : ", ") + limit;
+  };
+  if (ps_rows_mb > 0) add(fmt::format("--ps_rows_mb={}", ps_rows_mb));
+  const auto add_flag = [&](const char* flag, uint64_t bytes) {
+    if (bytes > 0) add(fmt::format("--{}={}", flag, bytes >> 20));
+  };
+  add_flag("ps_memory_mb", cluster.ps_memory_bytes);
+  add_flag("ps_disk_mb", cluster.ps_disk_bytes);
+  add_flag("worker_memory_mb", cluster.worker_memory_bytes);
+  const uint64_t share = WorkerMemoryLimit(cluster, machine);
+  if (cluster.worker_memory_bytes == 0 && share > 0) {
+    add(
+        fmt::format("a worker has its share of its host's memory, {} MiB, if there is no "
+                    "--worker_memory_mb=N",
+                    share >> 20));
+  }
+  return text.empty() ? "" : text + ")";
 }
 
 }  // namespace rowhouse

@@ -7,9 +7,9 @@
 #include "common/counted.h"
 #include "common/read_value.h"
 #include "launch/lab/traced_workload.h"
-#include "launch/plan/auto_plan.h"
 #include "launch/plan/plan_of_run.h"
 #include "launch/report/figure_text.h"
+#include "launch/settings/strategy_settings.h"
 #include "launch/settings/verb_flags.h"
 #include "sharding/cost/cache_shares.h"
 
@@ -17,7 +17,7 @@ namespace rowhouse {
 
 Status TakeShapeOfPlan(LabRun* run) {
   const Settings& settings = run->settings;
-  const bool is_file = !settings.sharding.plan.empty() && !PlannerMethodOf(settings);
+  const bool is_file = !settings.sharding.plan.empty() && !AsksForPlanner(settings.sharding.plan);
   if (!is_file || settings.cluster.ps > 0 || !settings.cluster.ps_endpoints.empty()) {
     return OkStatus();
   }

@@ -12,10 +12,10 @@
 #include "launch/lab/scaling_sweep.h"
 #include "launch/lab/simulator_flags.h"
 #include "launch/lab/whole_flag.h"
-#include "launch/plan/auto_plan.h"
 #include "launch/plan/plan_mode.h"
 #include "launch/report/json_output.h"
 #include "launch/report/text_table.h"
+#include "launch/settings/strategy_settings.h"
 #include "launch/settings/verb_flags.h"
 
 namespace rowhouse {
@@ -47,9 +47,9 @@ Result<ScalingOptions> ScalingOptionsOf(const CommandLine& command_line, const L
   for (uint32_t workers = 1; workers <= 1024; workers *= 2) options.workers.push_back(workers);
   if (run.cluster.network_gbits > 0) options.networks_gbits = {run.cluster.network_gbits};
   if (run.cluster.round_trip_us > 0) options.round_trip_us = run.cluster.round_trip_us;
-  ASSIGN_OR_RETURN(options.samples_per_worker,
-                   WholeFlag(command_line, "samples_per_worker", options.samples_per_worker, 1,
-                             1'000'000'000));
+  ASSIGN_OR_RETURN(
+      options.samples_per_worker,
+      WholeFlag(command_line, "samples_per_worker", options.samples_per_worker, 1, 1'000'000'000));
   ASSIGN_OR_RETURN(options.simulator, SimulatorOptionsOf(command_line, {.steps = 20}));
   return options;
 }
@@ -58,7 +58,7 @@ std::string NameOf(bool is_weak) { return is_weak ? "weak" : "strong"; }
 
 // Samples a second: a line for each number of workers, a column for each of PS nodes.
 TextTable ScalingTable(std::span<const ScalingPoint> points, const ScalingOptions& options,
-                         bool is_weak, double gbits) {
+                       bool is_weak, double gbits) {
   TextTable table = {.columns = {{.name = "workers", .is_number = true}}, .rows = {}};
   for (const uint32_t ps : options.ps) {
     table.columns.push_back({.name = fmt::format("{} PS", ps), .is_number = true});
@@ -138,7 +138,8 @@ OrderedJson ScalingToJson(const LabRun& run, const ScalingOptions& options,
   return json;
 }
 
-// For --html, as lab_page.h says: samples a second over workers, a line for each number of PS nodes.
+// For --html, as lab_page.h says: samples a second over workers, a line for each number of PS
+// nodes.
 OrderedJson ScalingCurve(const ScalingOptions& options, std::span<const ScalingPoint> points,
                          bool is_weak, double gbits) {
   OrderedJson series = OrderedJson::array();
@@ -204,7 +205,7 @@ Status RunScaling(const CommandLine& command_line, const Settings& settings) {
   RETURN_IF_ERROR(CheckFlags(command_line));
   ASSIGN_OR_RETURN(const LabRun run, LabRunOf(command_line, settings));
   ASSIGN_OR_RETURN(const ScalingOptions options, ScalingOptionsOf(command_line, run));
-  if (PlannerMethodOf(run.settings)) {
+  if (AsksForPlanner(run.settings.sharding.plan)) {
     fmt::print(stderr, "--scaling: a plan is looked for in each cluster, which takes a minute\n");
   }
   ASSIGN_OR_RETURN(const std::vector<ScalingPoint> points, SweepScaling(run, options));

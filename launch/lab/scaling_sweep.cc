@@ -7,6 +7,7 @@
 
 #include "launch/plan/auto_plan.h"
 #include "launch/plan/plan_of_run.h"
+#include "launch/settings/strategy_settings.h"
 #include "sharding/cost/step_traffic.h"
 
 namespace rowhouse {
@@ -67,7 +68,7 @@ Result<ScalingPoint> Point(const LabRun& run, const ScalingOptions& options,
 
 }  // namespace
 
-bool IsPlannedAnew(const LabRun& run) { return PlannerMethodOf(run.settings).has_value(); }
+bool IsPlannedAnew(const LabRun& run) { return AsksForPlanner(run.settings.sharding.plan); }
 
 Result<std::vector<ScalingPoint>> SweepScaling(const LabRun& run, const ScalingOptions& options) {
   PlansOfPoints plans(run);

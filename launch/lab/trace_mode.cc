@@ -8,11 +8,11 @@
 #include "launch/lab/candidate_plans.h"
 #include "launch/lab/lab_page.h"
 #include "launch/lab/trace_summary.h"
-#include "launch/plan/auto_plan.h"
 #include "launch/plan/plan_mode.h"
 #include "launch/plan/plan_of_run.h"
 #include "launch/report/json_output.h"
 #include "launch/report/plan_report.h"
+#include "launch/settings/strategy_settings.h"
 #include "launch/settings/verb_flags.h"
 
 namespace rowhouse {
@@ -37,7 +37,7 @@ Status PlanByTrace(const CommandLine& command_line, const Settings& settings) {
   RETURN_IF_ERROR(CheckNoLabPage(command_line));
   ASSIGN_OR_RETURN(const LabRun run, LabRunOf(command_line, settings));
   const ShardingSettings& sharding = settings.sharding;
-  const bool is_file = !sharding.plan.empty() && !PlannerMethodOf(settings);
+  const bool is_file = !sharding.plan.empty() && !AsksForPlanner(settings.sharding.plan);
   ASSIGN_OR_RETURN(const CandidatePlan made, MakeCandidate(run, ConfiguredName(settings)));
   if (!made.refused.empty()) return UsageError("{}", made.refused);
   PlanFile file{.strategy = sharding.plan.empty() ? sharding.strategy : sharding.plan,
@@ -52,9 +52,6 @@ Status PlanByTrace(const CommandLine& command_line, const Settings& settings) {
   std::string text = LabRunText(run) + "\n" + PlanText(file, tables, run.counts());
   text += fmt::format("predicted: {:.3f} ms a step, {:.1f} % of rows from memory, bound by {}\n",
                       made.cost.ms, 100.0 * made.cost.hit_rate, BoundName(made.cost.bound));
-  for (size_t t = 0; t < made.tables.size(); ++t) {
-    text += fmt::format("  {}: {}\n", tables[t].name, made.tables[t].why);
-  }
   RETURN_IF_ERROR(
       WriteOut(command_line, "the plan, for --plan", PlanFileText(file, tables), &text));
   return DeliverFigures(command_line.Value(kJsonFlag), PlanFileText(file, tables), text);

@@ -58,4 +58,9 @@ Result<CalibratedMachine> MachineOf(const CommandLine& command_line);
 // $XDG_CACHE_HOME/rowhouse/calibration-<host>.json, or ~/.cache/...
 std::string CalibrationPathOf(const std::string& host);
 
+// Of the limits that a plan has to keep the flags that say them, for errors:
+// " (--ps_memory_mb=64, --worker_memory_mb=4)"; "": there are none.
+std::string LimitsText(const ClusterShape& cluster, const Machine& machine,
+                       uint64_t ps_rows_mb = 0);
+
 }  // namespace rowhouse

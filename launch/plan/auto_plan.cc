@@ -10,22 +10,6 @@
 
 namespace rowhouse {
 
-std::optional<std::string> PlannerMethodOf(const Settings& settings) {
-  const std::string& plan = settings.sharding.plan;
-  if (plan == kAutoPlan) return std::string(kAutoPlan);
-  const std::string prefix = std::string(kAutoPlan) + ":";
-  if (!plan.starts_with(prefix)) return std::nullopt;
-  return plan.substr(prefix.size());
-}
-
-PlannerOptions PlannerOptionsOf(const Settings& settings) {
-  PlannerOptions options;
-  options.method = PlannerMethodOf(settings).value_or(std::string(kAutoPlan));
-  options.hot_rows = settings.sharding.options.hot_rows;
-  options.ps_row_bytes = settings.sharding.ps_rows_mb << 20;
-  return options;
-}
-
 Result<PlannedRun> AutoPlanOf(const Settings& settings, const Workload& workload,
                               const ClusterShape& cluster, const Machine& machine) {
   const std::string given = "--plan=" + settings.sharding.plan;
@@ -35,10 +19,15 @@ Result<PlannedRun> AutoPlanOf(const Settings& settings, const Workload& workload
         "name a strategy that uses them",
         given, fmt::join(settings.sharding.capacities, ","));
   }
-  Result<PlannedRun> planned = PlanFor(workload, cluster, machine, PlannerOptionsOf(settings));
+  const uint64_t rows_mb = settings.sharding.ps_rows_mb;
+  Result<PlannedRun> planned =
+      PlanFor(workload, cluster, machine,
+              {.hot_rows = settings.sharding.options.hot_rows, .ps_row_bytes = rows_mb << 20});
+  if (planned.status().code() != StatusCode::kUsage) return planned;
+  const Status refusal =
+      UsageError("{}{}", planned.status().message(), LimitsText(cluster, machine, rows_mb));
   // Of a lab's candidate no --plan was given.
-  if (!planned.ok() && !settings.sharding.plan.empty()) return planned.status().Annotate(given);
-  return planned;
+  return settings.sharding.plan.empty() ? refusal : refusal.Annotate(given);
 }
 
 Result<PlannedRun> AutoPlanOf(const Settings& settings, uint32_t nodes, uint32_t shards_per_node,
@@ -63,6 +52,19 @@ std::string CacheText(const TableDecision& decision) {
 
 }  // namespace
 
+void AddFormColumns(TextTable* table) {
+  for (const char* const name : {"ms if pulled", "if pooled", "on workers"}) {
+    table->columns.push_back({.name = name, .is_number = true});
+  }
+}
+
+void AddFormCells(const TableDecision& decision, std::vector<std::string>* row) {
+  for (const std::optional<double>& ms :
+       {decision.rows_ms, decision.bags_ms, decision.workers_ms}) {
+    row->push_back(ms ? fmt::format("{:.{}f}", *ms, *ms < 0.1 ? 4 : 3) : "-");
+  }
+}
+
 std::string AutoPlanText(const Settings& settings, const PlannedRun& planned) {
   std::string text = fmt::format(
       "found by {}, {} predicted: {:.2f} ms a step, {} binds; load of PS nodes {:.3f} max/mean, "
@@ -76,14 +78,15 @@ std::string AutoPlanText(const Settings& settings, const PlannedRun& planned) {
                                  {.name = "slices", .is_number = true},
                                  {.name = "pooled by"},
                                  {.name = "hot rows", .is_number = true},
-                                 {.name = "cache", .is_number = true},
-                                 {.name = "why"}},
+                                 {.name = "cache", .is_number = true}},
                      .rows = {}};
+  AddFormColumns(&table);
   for (const TableSpec& spec : settings.embedding.physical) {
     const TableDecision& decision = planned.tables[Raw(spec.id)];
     table.rows.push_back({spec.name, decision.strategy, std::to_string(decision.pieces),
                           decision.pools_on_shards ? "shards" : "workers",
-                          std::to_string(decision.hot_rows), CacheText(decision), decision.why});
+                          std::to_string(decision.hot_rows), CacheText(decision)});
+    AddFormCells(decision, &table.rows.back());
   }
   return text + TableAsText(table);
 }

@@ -4,24 +4,15 @@
 // Threads: pure, but for reading files.
 #pragma once
 
-#include <optional>
 #include <string>
 
+#include "launch/report/text_table.h"
 #include "launch/settings/settings.h"
 #include "sharding/cost/machine.h"
 #include "sharding/planner/planner.h"
 #include "sharding/plans/access_counts.h"
 
 namespace rowhouse {
-
-inline constexpr std::string_view kAutoPlan = "auto";
-
-// The planner's method that settings.sharding.plan asks for: of "auto" it is "auto", of
-// "auto:greedy" it is "greedy". None: it names a file, or nothing.
-std::optional<std::string> PlannerMethodOf(const Settings& settings);
-
-// What the settings allow the planner: method, hot_rows, ps_rows_mb.
-PlannerOptions PlannerOptionsOf(const Settings& settings);
 
 // By `measured`, or else the counts that access_counts names. Requires settings that are
 // Validate()d. kUsage as PlanFor; for a calibration or counts that cannot be read; and for
@@ -32,7 +23,12 @@ Result<PlannedRun> AutoPlanOf(const Settings& settings, uint32_t nodes, uint32_t
 Result<PlannedRun> AutoPlanOf(const Settings& settings, const Workload& workload,
                               const ClusterShape& cluster, const Machine& machine);
 
-// How it was found, what a step is predicted to take and, for each table, what was decided and why.
+// How it was found, what a step is predicted to take and, for each table, what was decided and what
+// it costs in each form.
 std::string AutoPlanText(const Settings& settings, const PlannedRun& planned);
+
+// The last part of it as columns and cells of any table of tables.
+void AddFormColumns(TextTable* table);
+void AddFormCells(const TableDecision& decision, std::vector<std::string>* row);
 
 }  // namespace rowhouse

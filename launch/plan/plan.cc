@@ -16,6 +16,7 @@
 #include "launch/report/plan_report.h"
 #include "launch/report/size_plan.h"
 #include "launch/report/traffic_report.h"
+#include "launch/settings/strategy_settings.h"
 
 namespace rowhouse {
 namespace {
@@ -89,7 +90,7 @@ Result<PlannedRun> PlanByPlanner(const Settings& settings, const LabRun& lab,
 
 Status PlanRun(const Settings& settings, const PlanRequest& request) {
   const ShardingSettings& sharding = settings.sharding;
-  const bool is_auto = PlannerMethodOf(settings).has_value();
+  const bool is_auto = AsksForPlanner(settings.sharding.plan);
   std::optional<AccessCounts> accesses;
   if (!request.measured.empty()) {
     if (!sharding.plan.empty() && !is_auto) {

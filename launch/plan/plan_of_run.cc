@@ -8,6 +8,7 @@
 #include "launch/plan/auto_plan.h"
 #include "launch/plan/id_counting.h"
 #include "launch/report/traffic_report.h"
+#include "launch/settings/strategy_settings.h"
 #include "sharding/plans/plan_load.h"
 #include "sharding/plans/plan_maker.h"
 
@@ -159,7 +160,7 @@ Result<Plan> PlanOf(const Settings& settings, uint32_t nodes, uint32_t shards_pe
                       Counted(shards_per_node, "shard"), uint64_t{nodes} * shards_per_node,
                       kMaxShards);
   }
-  if (PlannerMethodOf(settings)) {
+  if (AsksForPlanner(settings.sharding.plan)) {
     ASSIGN_OR_RETURN(PlannedRun planned,
                      AutoPlanOf(settings, nodes, shards_per_node, workers, measured));
     RETURN_IF_ERROR(CheckPlanOfRun(settings, planned.plan, shards_per_node));

@@ -5,11 +5,11 @@
 
 #include "common/json_text.h"
 #include "common/read_value.h"
-#include "launch/plan/auto_plan.h"
 #include "launch/report/page.h"
 #include "launch/report/report_file.h"
 #include "launch/report/traffic_report.h"
 #include "launch/settings/setting_fields.h"
+#include "launch/settings/strategy_settings.h"
 #include "launch/version.h"
 #include "sharding/tables/table_sizes.h"
 
@@ -226,7 +226,8 @@ OrderedJson ShardingToJson(const Settings& settings, const RunReport::Sharding& 
   }
   // A plan from a file may not be any strategy's.
   const bool is_planned = sharding.is_planners;
-  const bool is_made = settings.sharding.plan.empty() || (PlannerMethodOf(settings) && !is_planned);
+  const bool is_made =
+      settings.sharding.plan.empty() || (AsksForPlanner(settings.sharding.plan) && !is_planned);
   OrderedJson placement = OrderedJson::array();
   for (const RunReport::PlacedTable& table : sharding.placement) {
     placement.push_back({{"name", table.name},

@@ -129,7 +129,7 @@ struct RunReport {
   };
   struct PlacedTable {
     std::string name;
-    std::string strategy;  // that it is placed like (sharding/planner/table_decisions.h)
+    std::string strategy;  // that it is placed like (sharding/planner/planner.h)
     uint64_t slices = 0;
     bool pools_on_shards = false;
     uint64_t worker_rows = 0;                          // single rows on the workers

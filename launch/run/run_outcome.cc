@@ -12,10 +12,10 @@
 #include "common/clean_text.h"
 #include "common/durable_file.h"
 #include "launch/lab/prediction_text.h"
-#include "launch/plan/auto_plan.h"
 #include "launch/report/figure_text.h"
 #include "launch/run/stop_request.h"
-#include "sharding/planner/table_decisions.h"
+#include "launch/settings/strategy_settings.h"
+#include "sharding/planner/planner.h"
 #include "sharding/plans/plan_load.h"
 
 namespace rowhouse {
@@ -70,7 +70,7 @@ RunReport::Sharding ShardingOf(const Settings& settings, const JobSpec& job,
                                   .cache_share = job.plan.cache_share(table.id)});
   }
   const uint32_t nodes = job.plan.shards() / job.shards_per_node;
-  if (PlannerMethodOf(settings)) {
+  if (AsksForPlanner(settings.sharding.plan)) {
     const Result<Plan> configured = ConfiguredPlanOf(settings, nodes, job.shards_per_node);
     sharding.is_planners = !configured.ok() || configured.value().digest() != job.plan.digest();
   }

@@ -18,9 +18,9 @@
 #include "launch/model/model_settings.h"
 #include "launch/model/output_place.h"
 #include "launch/model/saved_rows.h"
-#include "launch/plan/auto_plan.h"
 #include "launch/plan/plan_of_run.h"
 #include "launch/settings/going_on.h"
+#include "launch/settings/strategy_settings.h"
 #include "ps/shard/shard_opening.h"
 #include "sharding/rows/initialiser.h"
 #include "worker/data/text/field_text.h"
@@ -187,7 +187,7 @@ JobSpec MakeJob(const Settings& settings, uint32_t shards_per_node, uint32_t wor
 Status MakePlanOfJob(const Settings& settings, uint32_t nodes, const RunHosts& hosts,
                      RunStart* start, std::string* says) {
   JobSpec& job = start->job;
-  if (PlannerMethodOf(settings)) {
+  if (AsksForPlanner(settings.sharding.plan)) {
     ASSIGN_OR_RETURN(ChosenPlan chosen,
                      ChoosePlan(settings, nodes, job.shards_per_node, job.workers, hosts));
     job.plan = std::move(chosen.plan);
@@ -286,7 +286,7 @@ Status PrepareLoad(const Settings& settings, RunStart* start, std::string* says)
     table.initialiser_options.file_xxh3 = saved.file_xxh3;
   }
   // The planner may find another plan than the one that the model was saved with.
-  if (PlannerMethodOf(settings) && job.plan.shards() == manifest.plan.shards()) {
+  if (AsksForPlanner(settings.sharding.plan) && job.plan.shards() == manifest.plan.shards()) {
     job.plan = manifest.plan;
     start->promise.reset();
     says->clear();

@@ -86,6 +86,9 @@ Status Settings::Validate(bool reads_data) const {
   RETURN_IF_ERROR(
       CheckDeclared("data source " + data_source(), Datasets().OptionsOf(data_source()), data.own));
   RETURN_IF_ERROR(CheckSchemaFits(*this));
+  if (sharding.plan.starts_with("auto:")) {
+    return UsageError("--plan={}: the planner has one method; say --plan=auto", sharding.plan);
+  }
   if (sharding.plan.empty() || AsksForPlanner(sharding.plan))
     RETURN_IF_ERROR(CheckStrategySettings(*this));
   return CheckTogether(*this, reads_data);

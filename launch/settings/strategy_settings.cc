@@ -60,8 +60,6 @@ std::set<std::string> SettingsOfStrategies() {
   return all;
 }
 
-bool AsksForPlanner(const std::string& plan) { return plan == "auto" || plan.starts_with("auto:"); }
-
 Status CheckStrategySettings(const Settings& settings) {
   std::vector<const SettingField*> idle = IdleFields(settings);
   if (AsksForPlanner(settings.sharding.plan)) {

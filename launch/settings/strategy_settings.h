@@ -4,6 +4,7 @@
 
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "launch/settings/settings.h"
@@ -13,8 +14,9 @@ namespace rowhouse {
 // The names of these settings, including options that strategies declare themselves.
 std::set<std::string> SettingsOfStrategies();
 
-// Whether a setting `plan` leaves the plan to the planner: "auto", "auto:greedy".
-bool AsksForPlanner(const std::string& plan);
+// Of a setting `plan`: leaves the plan to the planner.
+inline constexpr std::string_view kAutoPlan = "auto";
+inline bool AsksForPlanner(std::string_view plan) { return plan == kAutoPlan; }
 
 // kUsage if one of them is not at its default and no table's strategy reads it, nor the planner if
 // it is asked for. The message names the setting and the strategies that read it.

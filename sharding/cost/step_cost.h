@@ -84,21 +84,6 @@ struct StepCost {
   bool is_oversubscribed = false;  // more of them than cores: the time is a guess
 };
 
-// What a worker may have of memory: what the cluster says, or else an equal part of its host's, of
-// PS nodes and workers there, as far as the machine knows it; 0: any.
-uint64_t WorkerMemoryLimit(const ClusterShape& cluster, const Machine& machine);
-
-// For errors. MiB: "16384.0", "733.5", "12.4", "0.0312".
-std::string MibText(double bytes);
-// Where a worker's limit is from: "--worker_memory_mb=100".
-std::string WorkerLimitText(const ClusterShape& cluster, uint64_t limit);
-// Why workers have no room for their rows and dense layers, and by how much; "" if they have.
-std::string WhyTooMuchOnWorkers(const StepCost& cost, const ClusterShape& cluster,
-                                const Machine& machine);
-// "; or --cache_mb=N", with which a PS node that needs so many bytes of memory keeps to `limit`;
-// "" where all rows are in memory or in caches, or no cache is small enough.
-std::string SmallerCacheText(const StorageShape& storage, double bytes, uint64_t limit);
-
 // kUsage, naming what is missing, if the machine lacks a kernel that the run needs.
 Result<StepCost> PredictStep(const Workload& workload, const Plan& plan,
                              const ClusterShape& cluster, const Machine& machine);

@@ -1,5 +1,7 @@
 #include "sharding/cost/worker_memory.h"
 
+#include <algorithm>
+
 #include "sharding/plans/strategy.h"
 
 namespace rowhouse {
@@ -22,6 +24,13 @@ double BytesOfDensePart(const DenseShape& dense) {
   // Gradients are made in one place and summed in another.
   const double kept = parameters * (2 + dense.state_floats);
   return (kept + kCopies * (parameters + kFlags)) * sizeof(float);
+}
+
+uint64_t WorkerMemoryLimit(const ClusterShape& cluster, const Machine& machine) {
+  if (cluster.worker_memory_bytes > 0) return cluster.worker_memory_bytes;
+  const uint64_t hosts = std::max(1u, cluster.hosts);
+  const uint64_t ranks = uint64_t{cluster.ps} + cluster.workers;
+  return machine.memory_bytes / std::max<uint64_t>(1, (ranks + hosts - 1) / hosts);
 }
 
 double RowsOnWorker(const TableSpec& table, const Plan& plan) {

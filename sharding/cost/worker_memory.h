@@ -2,6 +2,7 @@
 // pure functions.
 #pragma once
 
+#include "sharding/cost/machine.h"
 #include "sharding/cost/workload.h"
 #include "sharding/plans/plan.h"
 
@@ -17,6 +18,10 @@ double BytesOfDensePart(const DenseShape& dense);
 
 // All of it under a plan.
 double BytesOnWorker(const Workload& workload, const Plan& plan);
+
+// What a worker may have of memory: what the cluster says, or else an equal part of its host's, of
+// PS nodes and workers there, as far as the machine knows it; 0: any.
+uint64_t WorkerMemoryLimit(const ClusterShape& cluster, const Machine& machine);
 
 // Of a table on each worker: all, the hot ones, or none.
 double RowsOnWorker(const TableSpec& table, const Plan& plan);

@@ -22,7 +22,7 @@ TableForm FormChoice::BestOf(const TableSpec& table, bool with_hot_rows, double 
                              bool may_replicate) const {
   if (forms_.MustBeOnWorkers(table.id)) return forms_.OnWorkers(table.id);
   const std::string& pool_on = workload_.tables.pool_on[Raw(table.id)];
-  const bool may_pool = options_.may_pool_on_shards && forms_.WhyNotBags(table.id).empty();
+  const bool may_pool = options_.may_pool_on_shards && forms_.MayPool(table.id);
   if (may_pool && pool_on == "shards") return forms_.Bags(table.id);
   std::vector<TableForm> forms = {forms_.Rows(table.id)};
   if (with_hot_rows && !forms_.HotRows(table.id).empty()) {

@@ -153,16 +153,12 @@ class Improvement {
     most_cuts_ = 4 * uint64_t{limits.ranks} + items.size();
   }
 
-  // Moves that were made.
-  uint64_t Run() {
-    uint64_t moves = 0;
-    while (moves < options_.max_moves && looked_at_ < kMostLookedAt * options_.max_moves) {
+  void Run() {
+    for (uint64_t moves = 0; moves < options_.max_moves; ++moves) {
+      if (looked_at_ >= kMostLookedAt * options_.max_moves) return;
       const auto& [load, fullest] = *loads_->by_load().rbegin();
-      if (load <= goal_) break;
-      if (!MoveOrSwap(fullest) && !Cut(fullest)) break;
-      ++moves;
+      if (load <= goal_ || (!MoveOrSwap(fullest) && !Cut(fullest))) return;
     }
-    return moves;
   }
 
  private:
@@ -273,7 +269,7 @@ class Improvement {
 
 // By load, else by bytes, which finds room more often.
 LoadPlacement PlaceAndImprove(std::span<const LoadItem> items, const LoadLimits& limits,
-                              uint64_t most, const LoadSearchOptions& options, bool improves) {
+                              uint64_t most, const LoadSearchOptions& options) {
   LoadRefusal refusal;
   for (const bool by_room : {false, true}) {
     RankLoads loads(items, limits);
@@ -284,9 +280,10 @@ LoadPlacement PlaceAndImprove(std::span<const LoadItem> items, const LoadLimits&
       refusal = placing.refusal();
       continue;
     }
-    return loads.Finish(improves ? Improvement(items, limits, options, &loads).Run() : 0);
+    Improvement(items, limits, options, &loads).Run();
+    return loads.Finish();
   }
-  return {.pieces = {}, .loads = {}, .moves = 0, .refusal = refusal};
+  return {.pieces = {}, .loads = {}, .refusal = refusal};
 }
 
 }  // namespace
@@ -299,25 +296,17 @@ double LoadPlacement::max_over_mean() const {
                       : static_cast<double>(largest()) * static_cast<double>(loads.size()) / total;
 }
 
-LoadPlacement PlaceByFallingLoad(std::span<const LoadItem> items, const LoadLimits& limits,
-                                 bool may_cut) {
-  CHECK_GT(limits.ranks, 0u);
-  LoadSearchOptions options;
-  options.may_cut = may_cut;
-  return PlaceAndImprove(items, limits, /*most=*/0, options, /*improves=*/false);
-}
-
 LoadPlacement SearchPlacement(std::span<const LoadItem> items, const LoadLimits& limits,
                               const LoadSearchOptions& options) {
   CHECK_GT(limits.ranks, 0u);
   LoadSearchOptions whole_options = options;
   whole_options.may_cut = false;
-  LoadPlacement whole = PlaceAndImprove(items, limits, /*most=*/0, whole_options, true);
+  LoadPlacement whole = PlaceAndImprove(items, limits, /*most=*/0, whole_options);
   if (!options.may_cut) return whole;
   const uint64_t mean = CeilOfMean(TotalLoad(items), limits.ranks);
   const auto enough = static_cast<uint64_t>(static_cast<double>(mean) * options.enough);
   if (!whole.refusal && whole.largest() <= enough) return whole;
-  LoadPlacement cut = PlaceAndImprove(items, limits, mean, options, true);
+  LoadPlacement cut = PlaceAndImprove(items, limits, mean, options);
   if (cut.refusal) return whole.refusal ? cut : whole;
   return !whole.refusal && whole.largest() <= cut.largest() ? whole : cut;
 }

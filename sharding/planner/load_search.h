@@ -59,20 +59,15 @@ struct LoadRefusal {
 struct LoadPlacement {
   std::vector<LoadPiece> pieces;       // by item, then begin; neighbours have different ranks
   std::vector<uint64_t> loads;         // of each rank
-  uint64_t moves = 0;                  // moves, swaps and cuts that were made
   std::optional<LoadRefusal> refusal;  // then the rest has no meaning
 
   uint64_t largest() const;
   double max_over_mean() const;  // 1 if there is no load
 };
 
-// Longest processing time first alone; items are cut only if they fit nowhere and may_cut. Requires
-// items whose loads, bytes and disk_bytes sum to less than 2^63 each.
-LoadPlacement PlaceByFallingLoad(std::span<const LoadItem> items, const LoadLimits& limits,
-                                 bool may_cut = false);
-
-// Never a larger largest load than PlaceByFallingLoad without cuts, unless that does not fit.
-// 4,000 pieces on 1,024 ranks take a fraction of a second.
+// Never a larger largest load than longest processing time first without cuts, unless that does not
+// fit; with max_moves 0 and no cuts it is that. Requires items whose loads, bytes and disk_bytes
+// sum to less than 2^63 each. 4,000 pieces on 1,024 ranks take a fraction of a second.
 LoadPlacement SearchPlacement(std::span<const LoadItem> items, const LoadLimits& limits,
                               const LoadSearchOptions& options = {});
 

@@ -54,7 +54,7 @@ PlanChoice::PlanChoice(const Workload& workload, const ClusterShape& cluster,
       cluster_(cluster),
       machine_(machine),
       options_(options),
-      limits_(workload, cluster, machine, limits),
+      limits_(workload, cluster, limits),
       shards_(cluster.ps * cluster.shards_per_ps),
       places_(workload, shards_, options, forms) {
   // Shares of a cache that does not hold all rows take longer to predict than all the rest.
@@ -94,7 +94,7 @@ Status PlanChoice::Try(const Plan& plan, const std::string& name) {
   return OkStatus();
 }
 
-Result<std::optional<StepCost>> PlanChoice::TryEven(const PlanParts& parts) {
+Result<std::optional<StepCost>> PlanChoice::TryEven(const PlanByTable& parts) {
   Result<Plan> plan = parts.ToPlan(workload_.tables, shards_);
   if (!plan.ok()) return std::optional<StepCost>();
   ASSIGN_OR_RETURN(StepCost cost, PredictStep(workload_, plan.value(), cluster_, machine_));
@@ -122,13 +122,12 @@ Status PlanChoice::ShareCaches() {
   ASSIGN_OR_RETURN(StepCost cost, PredictStep(workload_, plan, cluster_, machine_));
   const bool is_worse = cost.ms > cost_.ms * (1 + kLeastGain) || cost.hit_rate < cost_.hit_rate;
   if (is_worse || !limits_.WhyTooMuch(plan, cost).empty()) return OkStatus();
-  ms_without_shares_ = cost_.ms;
   best_ = std::move(plan);
   cost_ = std::move(cost);
   return OkStatus();
 }
 
-Status PlanChoice::Try(const PlanParts& parts, const std::string& name) {
+Status PlanChoice::Try(const PlanByTable& parts, const std::string& name) {
   const Result<Plan> plan = parts.ToPlan(workload_.tables, shards_);
   return plan.ok() ? Try(plan.value(), name) : OkStatus();
 }
@@ -144,8 +143,7 @@ Status PlanChoice::TryStrategies() {
   std::ranges::stable_partition(names, [](const std::string& name) { return name == kLpt; });
   for (const std::string& name : names) {
     const bool divides = name.find("table_wise") == std::string::npos && name != "fair";
-    if ((searched() >= most_tried_ && name != kLpt) ||
-        (divides && physical * shards_ > kMostSlices))
+    if ((tried_ >= most_tried_ && name != kLpt) || (divides && physical * shards_ > kMostSlices))
       continue;
     if (name == "replicated" && !options_.may_replicate) continue;
     if (divides && name != "replicated" && !options_.may_split) continue;
@@ -154,7 +152,7 @@ Status PlanChoice::TryStrategies() {
     made.accesses = workload_.accesses.get();
     const Result<Plan> plan = MakePlan(tables, made);
     if (!plan.ok()) continue;  // It cannot place these tables, or needs counts.
-    const PlanParts parts(plan.value());
+    const PlanByTable parts(plan.value());
     const bool is_allowed = std::ranges::all_of(tables.physical, [&](const TableSpec& table) {
       return places_.IsAllowed(table, parts.tables()[Raw(table.id)]);
     });
@@ -164,7 +162,7 @@ Status PlanChoice::TryStrategies() {
     }
     if (!options_.may_pool_on_shards) continue;
     for (const bool only_where_better : {true, false}) {
-      const PlanParts pooled = places_.Pooled(plan.value(), only_where_better);
+      const PlanByTable pooled = places_.Pooled(plan.value(), only_where_better);
       const bool is_any = std::ranges::any_of(
           pooled.tables(), [](const TableParts& table) { return table.placement.pools_on_shards; });
       if (!is_any) continue;
@@ -181,7 +179,7 @@ Status PlanChoice::Refine() {
   const uint64_t most = std::min(kMostRefinements, most_tried_);
   if (!best_) return OkStatus();
   double before = std::numeric_limits<double>::infinity();
-  while (cost_.ms < before && searched() < most) {
+  while (cost_.ms < before && tried_ < most) {
     before = cost_.ms;
     RETURN_IF_ERROR(RefineTables(most));
     if (cost_.ms < before || workload_.tables.physical.size() > kMostTablesInPairs) continue;
@@ -192,7 +190,7 @@ Status PlanChoice::Refine() {
 
 Status PlanChoice::RefineTables(uint64_t most) {
   bool helped = true;
-  while (helped && searched() < most) {
+  while (helped && tried_ < most) {
     helped = false;
     // Those that cost most first.
     std::vector<size_t> order(workload_.tables.physical.size());
@@ -200,10 +198,10 @@ Status PlanChoice::RefineTables(uint64_t most) {
     std::ranges::stable_sort(order, std::greater<>(), [&](size_t t) { return cost_.tables[t].ms; });
     for (const size_t t : order) {
       const TableSpec& table = workload_.tables.physical[t];
-      const PlanParts now(*best_);
+      const PlanByTable now(*best_);
       for (TableParts& place : places_.Of(table, &now.tables()[t])) {
-        if (searched() >= most) return OkStatus();
-        PlanParts other = now;
+        if (tried_ >= most) return OkStatus();
+        PlanByTable other = now;
         other.tables()[t] = std::move(place);
         const double so_far = cost_.ms;
         RETURN_IF_ERROR(Try(other, "local search"));
@@ -218,12 +216,12 @@ Status PlanChoice::RefinePairs(uint64_t most) {
   const std::vector<TableSpec>& tables = workload_.tables.physical;
   for (size_t t = 0; t < tables.size(); ++t) {
     for (size_t u = t + 1; u < tables.size(); ++u) {
-      const PlanParts now(*best_);
+      const PlanByTable now(*best_);
       const std::vector<TableParts> of_other = places_.Of(tables[u], &now.tables()[u]);
       for (const TableParts& place : places_.Of(tables[t], &now.tables()[t])) {
         for (const TableParts& other_place : of_other) {
-          if (searched() >= most) return OkStatus();
-          PlanParts other = now;
+          if (tried_ >= most) return OkStatus();
+          PlanByTable other = now;
           other.tables()[t] = place;
           other.tables()[u] = other_place;
           RETURN_IF_ERROR(Try(other, "local search"));
@@ -232,51 +230,6 @@ Status PlanChoice::RefinePairs(uint64_t most) {
     }
   }
   return OkStatus();
-}
-
-// ---- All combinations ---------------------------------------------------------------------------
-
-uint64_t PlanChoice::Combinations(uint64_t most) const {
-  uint64_t all = 1;
-  for (const TableSpec& table : workload_.tables.physical) {
-    all *= places_.Of(table, nullptr).size();
-    if (all > most) return most + 1;
-  }
-  return all;
-}
-
-Status PlanChoice::TryAll() {
-  std::vector<std::vector<TableParts>> places;
-  for (const TableSpec& table : workload_.tables.physical) {
-    places.push_back(places_.Of(table, nullptr));
-  }
-  std::vector<TableParts> chosen;
-  RETURN_IF_ERROR(TryFrom(places, &chosen));
-  combinations_ = tried_;
-  return OkStatus();
-}
-
-// No two shards are taken to be alike: of a table that is cut, one has the hot rows.
-Status PlanChoice::TryFrom(const std::vector<std::vector<TableParts>>& places,
-                           std::vector<TableParts>* chosen) {
-  if (chosen->size() == places.size()) return Try(PlanParts(*chosen), "exhaustive");
-  for (const TableParts& place : places[chosen->size()]) {
-    chosen->push_back(place);
-    RETURN_IF_ERROR(TryFrom(places, chosen));
-    chosen->pop_back();
-  }
-  return OkStatus();
-}
-
-std::optional<double> PlanChoice::MsWith(const TableSpec& table, const TableParts& place) const {
-  PlanParts parts(*best_);
-  parts.tables()[Raw(table.id)] = place;
-  for (TableParts& one : parts.tables()) one.placement.cache_share.reset();
-  const Result<Plan> plan = parts.ToPlan(workload_.tables, shards_);
-  if (!plan.ok()) return std::nullopt;
-  const Result<StepCost> cost = PredictStep(workload_, plan.value(), cluster_, machine_);
-  if (!cost.ok() || !limits_.WhyTooMuch(plan.value(), cost.value()).empty()) return std::nullopt;
-  return cost.value().ms;
 }
 
 }  // namespace rowhouse

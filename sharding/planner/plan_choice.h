@@ -29,7 +29,7 @@ class PlanChoice {
   // the prediction, not of the plan.
   Status Try(const Plan& plan, const std::string& name);
   // The same of parts that may be no plan at all, which are passed over.
-  Status Try(const PlanParts& parts, const std::string& name);
+  Status Try(const PlanByTable& parts, const std::string& name);
 
   // Every strategy for all tables, with workers pooling and with shards pooling where it is better.
   Status TryStrategies();
@@ -39,17 +39,12 @@ class PlanChoice {
   // Predicts a plan that is meant to be more even. It replaces the best one if it is faster, or if
   // it is clearly more even and takes at most 1 % longer than the fastest, which no prediction can
   // tell apart, and no longer than table_wise_lpt. Its cost; nullopt if it is no plan.
-  Result<std::optional<StepCost>> TryEven(const PlanParts& parts);
+  Result<std::optional<StepCost>> TryEven(const PlanByTable& parts);
   // Gives the best plan the cache shares that save most reads, unless it is slower with them,
   // or has fewer hits.
   Status ShareCaches();
-  // Every combination of places.
-  Status TryAll();
-  // Combinations of places, at most `most` + 1.
-  uint64_t Combinations(uint64_t most) const;
-
   // Whether predictions have taken as long as they may; a few are always made.
-  bool is_tired() const { return searched() >= most_tried_; }
+  bool is_tired() const { return tried_ >= most_tried_; }
   bool has_plan() const { return best_.has_value(); }
   const Plan& plan() const { return *best_; }
   const StepCost& cost() const { return cost_; }
@@ -58,24 +53,9 @@ class PlanChoice {
   // Why the plan that was passed over and breaks the limits least does so; "": none did.
   const std::string& refusal() const { return refusal_; }
 
-  // Ways to place one table.
-  const TablePlaces& places() const { return places_; }
-  // Whether ShareCaches gave the best plan cache shares.
-  bool has_cache_shares() const { return ms_without_shares_.has_value(); }
-  // Milliseconds of a step of the best plan with one table placed otherwise; nullopt if that is no
-  // plan or breaks the limits. Without cache shares: those of the best plan were chosen for the
-  // places as they are, and choosing them for every other place takes long.
-  std::optional<double> MsWith(const TableSpec& table, const TableParts& place) const;
-  // What to compare with it: milliseconds of a step of the best plan, without cache shares.
-  double MsToCompare() const { return ms_without_shares_.value_or(cost_.ms); }
-
  private:
   Status RefineTables(uint64_t most);
   Status RefinePairs(uint64_t most);
-  Status TryFrom(const std::vector<std::vector<TableParts>>& places,
-                 std::vector<TableParts>* chosen);
-  // Plans tried but for combinations.
-  uint64_t searched() const { return tried_ - combinations_; }
 
   const Workload& workload_;
   const ClusterShape& cluster_;
@@ -86,10 +66,8 @@ class PlanChoice {
   const TablePlaces places_;
   uint64_t most_tried_ = 0;  // by TryStrategies and Refine
   uint64_t tried_ = 0;
-  uint64_t combinations_ = 0;  // of tried_: by TryAll and before
   std::optional<Plan> best_;
   StepCost cost_;
-  std::optional<double> ms_without_shares_;  // of the best plan, if it has cache shares
   std::string name_, refusal_;
   double least_overload_ = 0;  // of refusal_
   double last_ms_ = 0;         // of the plan that was predicted last

@@ -52,8 +52,9 @@ Status Refusal(const Workload& workload, const ClusterShape& cluster, const Node
   const double least = std::ceil(all / cluster.ps / (1 << 20));
   const bool is_too_little = all > limit * cluster.ps;
   return UsageError(
-      "{}: table \"{}\" of {} does not fit: {} of it are left over, and {} ({}); {}", limits.name,
-      table.name, Mib(static_cast<double>(items[refusal.item].bytes)),
+      "PS nodes of {} of {}: table \"{}\" of {} does not fit: {} of it are left over, and {} "
+      "({}); {}",
+      Mib(limit), limits.what, table.name, Mib(static_cast<double>(items[refusal.item].bytes)),
       Mib(static_cast<double>(refusal.needs)), why, all_together,
       is_too_little
           ? fmt::format("use at least {} or a limit of at least {:.0f} MiB",
@@ -85,9 +86,9 @@ TableParts PartsOf(const TableSpec& table, const TableForm& form,
 
 }  // namespace
 
-Result<PlanDraft> DraftPlan(const Workload& workload, const ClusterShape& cluster,
-                            const NodeLimits& limits, const std::vector<TableForm>& forms,
-                            const DraftOptions& options) {
+Result<PlanByTable> DraftPlan(const Workload& workload, const ClusterShape& cluster,
+                              const NodeLimits& limits, const std::vector<TableForm>& forms,
+                              bool may_cut) {
   std::vector<LoadItem> items;
   std::vector<TableId> tables;
   for (const TableSpec& table : workload.tables.physical) {
@@ -103,9 +104,7 @@ Result<PlanDraft> DraftPlan(const Workload& workload, const ClusterShape& cluste
   const LoadLimits load_limits{.ranks = cluster.ps * cluster.shards_per_ps,
                                .ranks_per_node = cluster.shards_per_ps,
                                .node_bytes = limits.row_bytes};
-  const LoadPlacement placement =
-      options.searches ? SearchPlacement(items, load_limits, options.search)
-                       : PlaceByFallingLoad(items, load_limits, options.search.may_cut);
+  const LoadPlacement placement = SearchPlacement(items, load_limits, {.may_cut = may_cut});
   if (placement.refusal) {
     return Refusal(workload, cluster, limits, items, tables, *placement.refusal);
   }
@@ -113,22 +112,13 @@ Result<PlanDraft> DraftPlan(const Workload& workload, const ClusterShape& cluste
   for (const LoadPiece& piece : placement.pieces) {
     pieces[Raw(tables[piece.item])].push_back(piece);
   }
-  PlanDraft draft{.moves = placement.moves};
   std::vector<TableParts> parts;
   for (const TableSpec& table : workload.tables.physical) {
     const TableForm& form = forms[Raw(table.id)];
     parts.push_back(form.is_on_workers ? PartsOnWorkers(table)
                                        : PartsOf(table, form, pieces[Raw(table.id)]));
   }
-  draft.parts = PlanParts(std::move(parts));
-  double sum = 0;
-  for (const uint64_t load : placement.loads) sum += static_cast<double>(load);
-  draft.largest_ms = static_cast<double>(placement.largest()) / kUnitsOfMs;
-  draft.mean_ms = sum / static_cast<double>(placement.loads.size()) / kUnitsOfMs;
-  draft.lower_bound_ms =
-      static_cast<double>(LargestLoadLowerBound(items, load_limits.ranks, options.search.may_cut)) /
-      kUnitsOfMs;
-  return draft;
+  return PlanByTable(std::move(parts));
 }
 
 std::vector<double> RowBytesOfNodes(const Workload& workload, const Plan& plan,

@@ -12,9 +12,8 @@ namespace rowhouse {
 
 class PlanLimits {
  public:
-  PlanLimits(const Workload& workload, const ClusterShape& cluster, const Machine& machine,
-             const NodeLimits& limits)
-      : workload_(workload), cluster_(cluster), machine_(machine), limits_(limits) {}
+  PlanLimits(const Workload& workload, const ClusterShape& cluster, const NodeLimits& limits)
+      : workload_(workload), cluster_(cluster), limits_(limits) {}
 
   // Why the plan breaks a limit: rank, table, and by how much; "" if it keeps to all of them.
   // `cost`: PredictStep's of the plan.
@@ -25,9 +24,13 @@ class PlanLimits {
   double OverloadOf(const Plan& plan, const StepCost& cost) const;
 
  private:
+  std::string LargestOnNode(const Plan& plan, size_t node) const;
+  // Of the node with most bytes.
+  std::string WhyTooMuchOnNode(const Plan& plan, const std::vector<double>& bytes, uint64_t limit,
+                               const char* what) const;
+
   const Workload& workload_;
   const ClusterShape& cluster_;
-  const Machine& machine_;
   const NodeLimits& limits_;
 };
 

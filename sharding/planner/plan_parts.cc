@@ -8,7 +8,7 @@
 
 namespace rowhouse {
 
-PlanParts::PlanParts(const Plan& plan) {
+PlanByTable::PlanByTable(const Plan& plan) {
   for (uint32_t t = 0; t < plan.tables(); ++t) {
     const TableId table{t};
     const auto slices = plan.slices(table);
@@ -21,7 +21,7 @@ PlanParts::PlanParts(const Plan& plan) {
   }
 }
 
-Result<Plan> PlanParts::ToPlan(const EmbeddingTables& tables, uint32_t shards) const {
+Result<Plan> PlanByTable::ToPlan(const EmbeddingTables& tables, uint32_t shards) const {
   std::vector<Slice> slices;
   std::vector<TablePlacement> placements;
   for (const TableParts& table : tables_) {

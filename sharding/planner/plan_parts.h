@@ -1,4 +1,4 @@
-// PlanParts: a plan as the planner changes it, table by table. Threads: plain data.
+// PlanByTable: a plan as the planner changes it, table by table. Threads: plain data.
 #pragma once
 
 #include <vector>
@@ -16,11 +16,11 @@ struct TableParts {
   bool is_on_workers() const { return slices.size() == 1 && slices[0].shard == kOnWorkers; }
 };
 
-class PlanParts {
+class PlanByTable {
  public:
-  PlanParts() = default;
-  explicit PlanParts(const Plan& plan);
-  explicit PlanParts(std::vector<TableParts> tables) : tables_(std::move(tables)) {}
+  PlanByTable() = default;
+  explicit PlanByTable(const Plan& plan);
+  explicit PlanByTable(std::vector<TableParts> tables) : tables_(std::move(tables)) {}
 
   std::vector<TableParts>& tables() { return tables_; }
   const std::vector<TableParts>& tables() const { return tables_; }

@@ -1,21 +1,16 @@
 #include "sharding/planner/planner.h"
 
 #include <algorithm>
-#include <array>
 
-#include "common/counted.h"
+#include "sharding/cost/cache_shares.h"
+#include "sharding/cost/worker_memory.h"
 #include "sharding/planner/form_choice.h"
-#include "sharding/planner/next_best.h"
 #include "sharding/planner/plan_choice.h"
 #include "sharding/planner/plan_draft.h"
-#include "sharding/planner/table_decisions.h"
 #include "sharding/planner/table_forms.h"
 
 namespace rowhouse {
 namespace {
-
-constexpr uint64_t kFewPlans = 2'000;    // auto tries all of them
-constexpr uint64_t kMostPlans = 50'000;  // exhaustive
 
 class Planner {
  public:
@@ -31,23 +26,16 @@ class Planner {
         choice_(workload, cluster, machine, options, limits_, forms_) {}
 
   Result<PlannedRun> Plan() {
-    ASSIGN_OR_RETURN(const bool tries_all, TriesAll());
-    const bool searches = options_.method != "greedy";
-    Result<PlanDraft> draft = FirstDraft(searches);
-    if (draft.ok()) {
-      RETURN_IF_ERROR(choice_.Try(draft.value().parts, searches ? "local search" : "greedy"));
-    }
-    if (!choice_.has_plan()) RETURN_IF_ERROR(TryRoomier(searches, &draft));
-    if (tries_all) RETURN_IF_ERROR(choice_.TryAll());
-    if (searches) {
-      RETURN_IF_ERROR(TryOtherDrafts());
-      RETURN_IF_ERROR(choice_.TryStrategies());
-      RETURN_IF_ERROR(choice_.Refine());
-    }
+    Result<PlanByTable> draft = FirstDraft();
+    if (draft.ok()) RETURN_IF_ERROR(choice_.Try(draft.value(), "local search"));
+    if (!choice_.has_plan()) RETURN_IF_ERROR(TryRoomier(&draft));
+    RETURN_IF_ERROR(TryOtherDrafts());
+    RETURN_IF_ERROR(choice_.TryStrategies());
+    RETURN_IF_ERROR(choice_.Refine());
     if (!choice_.has_plan()) {
       return draft.ok() ? UsageError("{}", choice_.refusal()) : WhyNone(draft.status());
     }
-    if (searches) RETURN_IF_ERROR(MakeEven());
+    RETURN_IF_ERROR(MakeEven());
     RETURN_IF_ERROR(choice_.ShareCaches());
     return Finish();
   }
@@ -57,31 +45,30 @@ class Planner {
                              const Machine& machine, const PlannerOptions& options) {
     const bool is_memory = workload.storage.store == "memory";
     NodeLimits limits{.row_bytes = is_memory ? cluster.ps_memory_bytes : cluster.ps_disk_bytes,
-                      .name = is_memory ? "--ps_memory_mb" : "--ps_disk_mb",
+                      .what = is_memory ? "memory" : "disk",
                       .worker_bytes = WorkerMemoryLimit(cluster, machine)};
     if (options.ps_row_bytes > 0 &&
         (limits.row_bytes == 0 || options.ps_row_bytes < limits.row_bytes)) {
       limits.row_bytes = options.ps_row_bytes;
-      limits.name = "--ps_rows_mb";
+      limits.what = "room for rows";
     }
-    limits.name += fmt::format("={}", limits.row_bytes >> 20);
     return limits;
   }
 
   // The forms that cost least, or else those that take least room on shards.
-  Result<PlanDraft> FirstDraft(bool searches) const {
-    Result<PlanDraft> draft = Draft(form_choice_.Best(), searches, options_.may_split);
+  Result<PlanByTable> FirstDraft() const {
+    Result<PlanByTable> draft = Draft(form_choice_.Best(), options_.may_split);
     // Rows that nobody cuts by columns take the least room.
-    if (!draft.ok()) draft = Draft(form_choice_.Rows(), searches, options_.may_split);
+    if (!draft.ok()) draft = Draft(form_choice_.Rows(), options_.may_split);
     return draft;
   }
 
   // Tables go to the workers until the rest has room; `draft`: the last one.
-  Status TryRoomier(bool searches, Result<PlanDraft>* draft) {
+  Status TryRoomier(Result<PlanByTable>* draft) {
     const double room = static_cast<double>(limits_.row_bytes) * cluster_.ps;
     for (const std::vector<TableForm>& forms : form_choice_.Roomier(room)) {
-      *draft = Draft(forms, searches, options_.may_split);
-      if (draft->ok()) RETURN_IF_ERROR(choice_.Try(draft->value().parts, "tables on the workers"));
+      *draft = Draft(forms, options_.may_split);
+      if (draft->ok()) RETURN_IF_ERROR(choice_.Try(draft->value(), "tables on the workers"));
       if (choice_.has_plan()) break;
     }
     return OkStatus();
@@ -89,29 +76,11 @@ class Planner {
 
   Status WhyNone(const Status& refusal) const {
     if (!form_choice_.WorkersAreFull()) return refusal;
-    return UsageError("{}; workers have no room for more tables: {}", refusal.message(),
-                      WorkerLimitText(cluster_, limits_.worker_bytes));
+    return UsageError("{}; workers have no room for more tables", refusal.message());
   }
 
-  Result<bool> TriesAll() const {
-    constexpr std::array kMethods = {"auto", "greedy", "local_search", "exhaustive"};
-    if (std::ranges::count(kMethods, options_.method) == 0) {
-      return UsageError("method={}: expected auto, greedy, local_search or exhaustive",
-                        options_.method);
-    }
-    if (options_.method == "auto") return choice_.Combinations(kFewPlans) <= kFewPlans;
-    if (options_.method != "exhaustive") return false;
-    if (choice_.Combinations(kMostPlans) <= kMostPlans) return true;
-    return UsageError(
-        "{} tables on {} shards have more than {} plans, too many to try each; say "
-        "--plan=auto:local_search",
-        workload_.tables.physical.size(), shards_, kMostPlans);
-  }
-
-  Result<PlanDraft> Draft(std::vector<TableForm> forms, bool searches, bool may_cut) const {
-    DraftOptions options{.searches = searches, .search = {.max_moves = options_.max_moves}};
-    options.search.may_cut = may_cut;
-    return DraftPlan(workload_, cluster_, limits_, forms, options);
+  Result<PlanByTable> Draft(const std::vector<TableForm>& forms, bool may_cut) const {
+    return DraftPlan(workload_, cluster_, limits_, forms, may_cut);
   }
 
   Status TryOtherDrafts() {
@@ -129,8 +98,8 @@ class Planner {
       if (may_cut && !options_.may_split) continue;
       for (const std::vector<TableForm>& forms : all) {
         if (choice_.is_tired()) return OkStatus();
-        const Result<PlanDraft> draft = Draft(forms, /*searches=*/true, may_cut);
-        if (draft.ok()) RETURN_IF_ERROR(choice_.Try(draft.value().parts, "local search"));
+        const Result<PlanByTable> draft = Draft(forms, may_cut);
+        if (draft.ok()) RETURN_IF_ERROR(choice_.Try(draft.value(), "local search"));
       }
     }
     return OkStatus();
@@ -157,9 +126,9 @@ class Planner {
       }
       std::vector<TableForm> of_best = FormsOfBest(forms);
       if (by_rows && !DivideByRows(forms, &of_best)) break;
-      const Result<PlanDraft> draft = Draft(of_best, /*searches=*/true, options_.may_split);
+      const Result<PlanByTable> draft = Draft(of_best, options_.may_split);
       if (!draft.ok()) break;
-      ASSIGN_OR_RETURN(const std::optional<StepCost> cost, choice_.TryEven(draft.value().parts));
+      ASSIGN_OR_RETURN(const std::optional<StepCost> cost, choice_.TryEven(draft.value()));
       if (!cost) break;
       for (size_t t = 0; t < read_shares.size(); ++t) {
         read_shares[t] = (read_shares[t] + cost->tables[t].read_share) / 2;
@@ -207,17 +176,25 @@ class Planner {
     return options_.may_split ? form.LeastPieceMs() : form.shard_ms + form.piece_ms;
   }
 
-  // Why a table is where it is, if its own figures do not say.
-  std::string OtherReason(const TableSpec& table) const {
-    // A prediction takes time that grows with tables and shards.
-    constexpr size_t kFewTables = 32, kFewPieces = 512;
-    const size_t tables = workload_.tables.physical.size();
-    if (tables <= kFewTables && tables * shards_ <= kFewPieces) {
-      const std::optional<NextBest> next = NextBestOf(choice_, table);
-      if (next) return NextBestText(*next, choice_.MsToCompare());
+  std::vector<TableDecision> Decisions() const {
+    const rowhouse::Plan& plan = choice_.plan();
+    const CacheShares caches =
+        CacheSharesOf(workload_, plan, TrafficOfStep(workload_, plan), cluster_.shards_per_ps);
+    std::vector<TableDecision> decisions;
+    for (const TableSpec& table : workload_.tables.physical) {
+      TableDecision& one = decisions.emplace_back();
+      one = {.strategy = StrategyLike(table, plan),
+             .pieces = static_cast<uint32_t>(plan.slices(table.id).size()),
+             .pools_on_shards = plan.pools_on_shards(table.id),
+             .hot_rows = static_cast<uint32_t>(plan.worker_rows(table.id).size()),
+             .cache_bytes = caches.cached_bytes[Raw(table.id)],
+             .cache_share = plan.cache_share(table.id)};
+      one.workers_ms = forms_.OnWorkers(table.id).even_ms;
+      if (forms_.MustBeOnWorkers(table.id)) continue;
+      one.rows_ms = forms_.Rows(table.id).even_ms;
+      if (forms_.MayPool(table.id)) one.bags_ms = forms_.Bags(table.id).even_ms;
     }
-    return fmt::format("so in the fastest of {} that were tried, found by {}",
-                       Counted(choice_.tried(), "plan"), choice_.name());
+    return decisions;
   }
 
   PlannedRun Finish() const {
@@ -233,8 +210,7 @@ class Planner {
     }
     return {.plan = choice_.plan(),
             .cost = choice_.cost(),
-            .tables = DecisionsOf(workload_, cluster_, forms_, limits_, choice_.plan(),
-                                  [this](const TableSpec& table) { return OtherReason(table); }),
+            .tables = Decisions(),
             .method = choice_.name(),
             .plans_tried = choice_.tried(),
             .largest_load = largest,
@@ -253,6 +229,18 @@ class Planner {
 };
 
 }  // namespace
+
+std::string StrategyLike(const TableSpec& table, const Plan& plan) {
+  if (plan.is_on_workers(table.id)) return "replicated";
+  const auto bands = plan.bands(table.id);
+  const bool cuts_columns =
+      std::ranges::any_of(bands, [](const Plan::Band& band) { return band.cuts.size() > 1; });
+  if (bands.size() > 1 && cuts_columns) return "grid";
+  if (cuts_columns) return "column_wise";
+  if (!plan.worker_rows(table.id).empty()) return "skew_aware";
+  if (bands.size() == 1) return "table_wise";
+  return plan.order(table.id).is_scattered() ? "row_wise_hashed" : "row_wise";
+}
 
 Result<PlannedRun> PlanFor(const Workload& workload, const ClusterShape& cluster,
                            const Machine& machine, const PlannerOptions& options) {

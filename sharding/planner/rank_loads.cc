@@ -126,8 +126,8 @@ void RankLoads::Cut(uint32_t index, uint64_t cut, uint32_t rank) {
   Add(PieceOf(piece.item, cut, piece.end), rank);
 }
 
-LoadPlacement RankLoads::Finish(uint64_t moves) const {
-  LoadPlacement placement{.pieces = {}, .loads = loads_, .moves = moves, .refusal = {}};
+LoadPlacement RankLoads::Finish() const {
+  LoadPlacement placement{.pieces = {}, .loads = loads_, .refusal = {}};
   std::vector<Piece> sorted = pieces_;
   std::ranges::sort(sorted, [](const Piece& a, const Piece& b) {
     return std::tuple(a.item, a.begin) < std::tuple(b.item, b.begin);

@@ -50,7 +50,7 @@ class RankLoads {
   uint64_t free_bytes(uint32_t rank) const;
   uint64_t free_disk_bytes(uint32_t rank) const;
 
-  LoadPlacement Finish(uint64_t moves) const;
+  LoadPlacement Finish() const;
 
  private:
   uint32_t NodeOf(uint32_t rank) const { return rank / limits_.ranks_per_node; }

@@ -65,28 +65,25 @@ void TableForms::CheckBags() {
   std::vector<Slice> whole;
   for (const TableSpec& table : tables.physical) whole.push_back(WholeTable(table, ShardId{0}));
   const Plan plan = Plan::Make(tables.physical, 1, std::move(whole)).value();
-  why_no_bags_.resize(tables.physical.size());
+  may_pool_.assign(tables.physical.size(), true);
   splits_bags_.assign(tables.physical.size(), true);
   std::vector<int> lookups(tables.physical.size());
   for (const FeatureTable& feature : tables.features) {
     for (const TableId part : feature.parts) {
-      std::string& why = why_no_bags_[Raw(part)];
-      if (why.empty()) why = WhyNotPooledOnShards(tables, feature, part, plan);
+      if (!WhyNotPooledOnShards(tables, feature, part, plan).empty()) may_pool_[Raw(part)] = false;
       if (feature.table.pooling != "max" && feature.table.pooling_sum != "exact") {
         splits_bags_[Raw(part)] = false;
       }
       // Workers merge such gradients piece by piece of their samples, shards list by list.
-      if (++lookups[Raw(part)] > 1 && workload_.dense.accumulation > 1 && why.empty()) {
-        why = "it is shared, and gradients are accumulated";
+      if (++lookups[Raw(part)] > 1 && workload_.dense.accumulation > 1) {
+        may_pool_[Raw(part)] = false;
       }
     }
-    if (feature.weights) why_no_bags_[Raw(*feature.weights)] = "they are the weights of ids";
+    if (feature.weights) may_pool_[Raw(*feature.weights)] = false;
   }
   can_split_bags_ = splits_bags_;
   for (size_t t = 0; t < tables.physical.size(); ++t) {
-    if (why_no_bags_[t].empty() && tables.pool_on[t] == "workers") {
-      why_no_bags_[t] = "it says pool_on: workers";
-    }
+    if (tables.pool_on[t] == "workers") may_pool_[t] = false;
     const auto groups = workload_.of_table[t].groups();
     if (!groups.empty() && groups.front().probability > kMostShareOfRow) splits_bags_[t] = false;
   }

@@ -53,15 +53,15 @@ class TableForms {
              uint32_t hot_rows);
 
   const TableUse& use(TableId table) const { return uses_[Raw(table)]; }
-  // Of the rows that workers pull so many are read from the store, as a prediction has it: the
-  // forms then cost what they do with the caches of that plan. At first all tables have equal ones.
+  // Sets the share of pulled rows that is read from the store, as predicted for some plan; later
+  // costs use it. At first all tables have equal caches.
   void SetReadShare(TableId table, double share);
 
   // Workers pull rows, and have `hot_rows` of them.
   TableForm Rows(TableId table, std::vector<RowId> hot_rows = {}) const;
-  // Shards pool bags. WhyNotBags(table) says why not; "" if they can.
+  // Shards pool bags. Requires MayPool(table).
   TableForm Bags(TableId table) const;
-  const std::string& WhyNotBags(TableId table) const { return why_no_bags_[Raw(table)]; }
+  bool MayPool(TableId table) const { return may_pool_[Raw(table)]; }
   // Whether row ranges of it on several shards could pool parts of its bags; and whether they
   // would have like shares of the lookups.
   bool CanSplitBags(TableId table) const { return can_split_bags_[Raw(table)]; }
@@ -99,8 +99,7 @@ class TableForms {
   const Machine& machine_;
   double rows_of_message_ = 1;  // of a worker for a shard, a step
   std::vector<TableUse> uses_;
-  std::vector<std::string> why_no_bags_;
-  std::vector<bool> can_split_bags_, splits_bags_;  // of each table
+  std::vector<bool> may_pool_, can_split_bags_, splits_bags_;  // of each table
   std::vector<std::vector<RowId>> hot_rows_;
 };
 

@@ -10,12 +10,12 @@ constexpr uint32_t kMostShardsToTry = 16;
 
 }  // namespace
 
-PlanParts TablePlaces::Pooled(const Plan& plan, bool only_where_better) const {
-  PlanParts parts(plan);
+PlanByTable TablePlaces::Pooled(const Plan& plan, bool only_where_better) const {
+  PlanByTable parts(plan);
   for (const TableSpec& table : workload_.tables.physical) {
     TablePlacement& placement = parts.tables()[Raw(table.id)].placement;
     const bool is_possible = !plan.is_on_workers(table.id) && placement.worker_rows.empty() &&
-                             forms_.WhyNotBags(table.id).empty() &&
+                             forms_.MayPool(table.id) &&
                              (!plan.splits_bags(table.id) || forms_.CanSplitBags(table.id));
     placement.pools_on_shards =
         is_possible && (!only_where_better || workload_.tables.pool_on[Raw(table.id)] == "shards" ||
@@ -33,12 +33,12 @@ bool TablePlaces::IsAllowed(const TableSpec& table, const TableParts& parts) con
   if (forms_.MustBeOnWorkers(table.id)) return false;
   if (!options_.may_split && parts.slices.size() > 1) return false;
   if (workload_.tables.pool_on[Raw(table.id)] == "shards" && !placement.pools_on_shards) {
-    return !forms_.WhyNotBags(table.id).empty();
+    return !forms_.MayPool(table.id);
   }
   if (!placement.pools_on_shards) return true;
   const bool by_rows = parts.slices.size() > 1 && parts.slices[0].rows() < table.rows;
-  return options_.may_pool_on_shards && forms_.WhyNotBags(table.id).empty() &&
-         placement.worker_rows.empty() && (!by_rows || forms_.MaySplitBags(table.id));
+  return options_.may_pool_on_shards && forms_.MayPool(table.id) && placement.worker_rows.empty() &&
+         (!by_rows || forms_.MaySplitBags(table.id));
 }
 
 void TablePlaces::AddPooled(const TableSpec& table, TableParts parts,

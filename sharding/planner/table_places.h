@@ -26,7 +26,7 @@ class TablePlaces {
   bool IsAllowed(const TableSpec& table, const TableParts& parts) const;
 
   // The plan with bags pooled on shards, where that is possible.
-  PlanParts Pooled(const Plan& plan, bool only_where_better) const;
+  PlanByTable Pooled(const Plan& plan, bool only_where_better) const;
 
  private:
   void AddPooled(const TableSpec& table, TableParts parts, std::vector<TableParts>* places) const;

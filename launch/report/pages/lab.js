@@ -2,7 +2,7 @@
 // The sharding lab: what plans would cost, and how right that was. Every part is drawn if its data
 // are there (launch/lab/lab_page.h).
 function drawLab(data) {
-  const {el, count, fixed, bytes, short, table} = Page;
+  const {el, count, fixed, bytes, short, table, isNumber} = Page;
   const ms = (value, isAxis) => (isAxis ? short(value) : fixed(value, value < 10 ? 3 : 2)) + " ms";
   const percent = (share) => fixed(100 * share, 1) + " %";
   const counted = (number, one) => `${count(number)} ${one}${number === 1 ? "" : "s"}`;
@@ -79,7 +79,7 @@ function drawLab(data) {
   }
 
   function drawTables() {
-    const isPlanned = data.tables.some((one) => one.why);
+    const isPlanned = data.tables.some((one) => isNumber(one.ms_if_on_workers));
     const kMax = 200;
     const shown = [...data.tables].sort((a, b) => b.ms - a.ms).slice(0, kMax);
     main.append(el("h2", "", `Where ${data.best} puts the tables`));
@@ -89,10 +89,14 @@ function drawLab(data) {
     main.append(table(
       [{name: "table"}, {name: "rows", number: true}, {name: "rows a step", number: true},
        {name: "hit rate", number: true}, {name: "MB a step", number: true},
-       {name: "ms a step", number: true}, {name: "where"}, ...(isPlanned ? [{name: "why"}] : [])],
+       {name: "ms a step", number: true}, {name: "where"}, 
+       ...(isPlanned ? ["ms if pulled", "if pooled", "on workers"].map(
+         (name) => ({name, number: true})) : [])],
       shown.map((one) => [
         one.name, count(one.rows), count(one.rows_pulled), fixed(one.hit_rate, 3),
-        fixed(one.bytes / 1e6, 3), fixed(one.ms, 3), one.where, ...(isPlanned ? [one.why || ""] : []),
+        fixed(one.bytes / 1e6, 3), fixed(one.ms, 3), one.where,
+        ...(isPlanned ? [one.ms_if_pulled, one.ms_if_pooled, one.ms_if_on_workers].map(
+          (value) => (isNumber(value) ? fixed(value, 3) : null)) : []),
       ])));
   }
 

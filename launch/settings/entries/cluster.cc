@@ -155,14 +155,15 @@ void AddPlan(SettingList& list) {
             .help = "File of rowhouse plan --count_ids, on the first worker's host, for strategy "
                     "skew_aware and for predictions of a run's traffic. --cache_access_counts "
                     "names the file that PS nodes read"});
-  list.Add(Text(MEMBER(sharding.plan), "a file"),
-           {.name = "plan",
-            .help = "File of the plan that the run uses, made by rowhouse plan --out, on the "
-                    "first worker's host; or auto: the planner chooses strategy and pooling of "
-                    "each table by predicted step time (auto:greedy, auto:local_search and "
-                    "auto:exhaustive say how). On hosts that rowhouse bench calibrate measured, "
-                    "training takes its plan where that gains 10 % over the configured strategy; "
-                    "on others it is only printed"});
+  list.Add(
+      Text(MEMBER(sharding.plan), "a file"),
+      {.name = "plan",
+       .help =
+           "File of the plan that the run uses, made by rowhouse plan --out, on the "
+           "first worker's host; or auto: the planner chooses strategy and pooling of "
+           "each table by predicted step time. On hosts that rowhouse bench calibrate measured, "
+           "training takes its plan where that gains 10 % over the configured strategy; "
+           "on others it is only printed"});
   list.Add(Mebibytes(MEMBER(sharding.ps_rows_mb), 0, uint64_t{1} << 40),
            {.name = "ps_rows_mb",
             .help = "Most rows and optimizer state that a plan may give a PS node; 0: no limit",

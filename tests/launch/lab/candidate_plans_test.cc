@@ -102,7 +102,7 @@ TEST(Candidates, ThePlannersPlanIsNoSlowerThanAStrategys) {
   ASSERT_EQ(planned->refused, "");
   EXPECT_LE(planned->cost.ms, 1.01 * candidates.front().cost.ms);
   ASSERT_EQ(planned->tables.size(), 3u);
-  for (const TableDecision& table : planned->tables) EXPECT_NE(table.why, "");
+  for (const TableDecision& table : planned->tables) EXPECT_GT(table.workers_ms, 0);
 }
 
 TEST(Candidates, APlanThatANodeHasNoRoomForIsRefusedWithTheTableAndByHowMuch) {
@@ -110,49 +110,32 @@ TEST(Candidates, APlanThatANodeHasNoRoomForIsRefusedWithTheTableAndByHowMuch) {
   run.cluster.ps_memory_bytes = 1 << 20;
   const CandidatePlan one = MakeCandidate(run, "table_wise_lpt").value();
   EXPECT_THAT(one.refused, HasSubstr("PS node "));
-  EXPECT_THAT(one.refused, HasSubstr(" more than --ps_memory_mb=1; most of it is of table \"t"));
+  EXPECT_THAT(one.refused,
+              AllOf(HasSubstr(" MiB more than it may have; most of it is of table \"t"),
+                    HasSubstr("(--ps_memory_mb=1")));
 }
 
-TEST(Candidates, AMethodOfThePlannerThatIsConfiguredPlansForTheRun) {
+TEST(Candidates, APlanThatIsConfiguredPlansForTheRun) {
   Settings settings = ThreeTables();
   EXPECT_EQ(ConfiguredName(settings), "row_wise");
   settings.sharding.pool_on = "shards";
   EXPECT_EQ(ConfiguredName(settings), "row_wise+bags");
   settings.sharding.pool_on = "workers";
-  settings.sharding.plan = "auto:greedy";
+  settings.sharding.plan = "auto";
   const LabRun run = RunOf(settings);
-  EXPECT_EQ(ConfiguredName(run.settings), "auto:greedy");
-  const CandidatePlan one = MakeCandidate(run, "auto:greedy").value();
+  EXPECT_EQ(ConfiguredName(run.settings), "auto");
+  const CandidatePlan one = MakeCandidate(run, "auto").value();
   EXPECT_EQ(one.refused, "");
   EXPECT_TRUE(one.is_configured);
   EXPECT_EQ(one.tables.size(), 3u);
-}
-
-// One half of a table that is cut has its hot rows: other tables are whole on the other shard. To
-// try every combination leaves the search as much as it would have without.
-TEST(Candidates, OfAllCombinationsTheBestIsNoSlowerThanWhatASearchFinds) {
-  const CommandLine command_line{.verb = "plan",
-                                 .flags = {{.name = std::string(kConfigFlag),
-                                            .value = ROWHOUSE_SOURCE_DIR "/configs/strategies.yaml",
-                                            .origin = ""}}};
-  Settings settings = MakeSettings(command_line).value();
-  settings.cluster.ps = 2;
-  const auto ms = [&](const char* method) {
-    settings.sharding.plan = method;
-    const LabRun run = RunOf(settings);
-    const CandidatePlan one = MakeCandidate(run, method).value();
-    EXPECT_EQ(one.refused, "");
-    return one.cost.ms;
-  };
-  // Of plans that differ by less than a hundredth the simplest is taken.
-  EXPECT_LE(ms("auto:exhaustive"), 1.011 * ms("auto:local_search"));
 }
 
 TEST(Candidates, APlanThatWorkersHaveNoRoomForIsRefused) {
   LabRun run = RunOf(ThreeTables());
   run.cluster.worker_memory_bytes = 1 << 20;
   EXPECT_THAT(MakeCandidate(run, "replicated").value().refused,
-              HasSubstr("MiB too many (--worker_memory_mb=1); most of it is of table \"t"));
+              AllOf(HasSubstr("MiB more than it may have; most of it is of table \"t"),
+                    HasSubstr("--worker_memory_mb=1)")));
   EXPECT_EQ(MakeCandidate(run, "row_wise").value().refused, "");
 }
 

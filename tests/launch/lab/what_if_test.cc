@@ -131,7 +131,7 @@ TEST(WhatIf, ThePlanOfTheRunKeepsToTheLimitsOfANode) {
   ASSERT_OK(asked);
   EXPECT_EQ(asked.value().rows[0].values[0], "100000");
   EXPECT_EQ(asked.value().rows[0].refusal, "");
-  EXPECT_THAT(asked.value().rows[1].refusal, HasSubstr("more than --ps_memory_mb=1"));
+  EXPECT_THAT(asked.value().rows[1].refusal, HasSubstr("(--ps_memory_mb=1"));
 }
 
 TEST(WhatIf, ThePlannersPlanIsForTheClusterThatIsAskedAbout) {

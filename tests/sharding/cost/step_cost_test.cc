@@ -314,12 +314,5 @@ TEST(StepCost, WorkersThatShareCoresWaitForEachOther) {
   EXPECT_GT(PredictStep(workload, plan, Cluster(1, 2), machine).value().wait_ms, 0);
 }
 
-TEST(MemoryLimits, SmallAndLargeAmountsAreToldWithoutExponents) {
-  EXPECT_EQ(MibText(10 << 10), "0.00977");
-  EXPECT_EQ(MibText(12.44 * (1 << 20)), "12.4");
-  EXPECT_EQ(MibText(733.5 * (1 << 20)), "733.5");
-  EXPECT_EQ(MibText(16384.0 * (1 << 20)), "16384.0");
-}
-
 }  // namespace
 }  // namespace rowhouse

@@ -16,6 +16,11 @@
 namespace rowhouse {
 namespace {
 
+// Longest processing time first alone.
+LoadPlacement LptPlacement(std::span<const LoadItem> items, const LoadLimits& limits) {
+  return SearchPlacement(items, limits, {.max_moves = 0, .may_cut = false});
+}
+
 using Items = std::vector<LoadItem>;
 
 Items WholeItems(const std::vector<uint64_t>& loads) {
@@ -87,7 +92,7 @@ RC_GTEST_PROP(LoadSearch, OfWholeTablesIsNearTheBestOfAllAndNeverWorseThanLpt, (
   const LoadPlacement placed = SearchPlacement(items, limits);
   ExpectIsPlacement(items, limits, placed);
   const uint64_t best = LeastByTryingAll(items, limits).value();
-  const uint64_t lpt = PlaceByFallingLoad(items, limits).largest();
+  const uint64_t lpt = LptPlacement(items, limits).largest();
   RC_ASSERT(placed.largest() >= best);
   RC_ASSERT(placed.largest() <= lpt);
   // Graham's bound holds for what begins with LPT: 4/3 - 1 / (3 ranks).
@@ -128,7 +133,7 @@ RC_GTEST_PROP(LoadSearch, LimitsHoldAndWhatHasRoomInOnePieceIsPlaced, ()) {
 TEST(LoadSearch, LptAloneIsLpt) {
   const std::vector<uint64_t> loads = {9, 8, 7, 6, 5, 4};
   const auto groups = LongestProcessingTime(loads, std::vector<uint32_t>(2, 1));
-  for (const LoadPiece& piece : PlaceByFallingLoad(WholeItems(loads), {.ranks = 2}).pieces) {
+  for (const LoadPiece& piece : LptPlacement(WholeItems(loads), {.ranks = 2}).pieces) {
     EXPECT_EQ(std::ranges::count(groups[piece.rank], piece.item), 1);
   }
 }
@@ -137,12 +142,12 @@ TEST(LoadSearch, SwapsWhereMovesDoNotHelp) {
   // LPT: 3 + 2 + 2 and 3 + 2; the best is 3 + 3 and 2 + 2 + 2, a swap away.
   const LoadPlacement placed =
       SearchPlacement(WholeItems({3, 3, 2, 2, 2}), {.ranks = 2}, {.may_cut = false});
-  EXPECT_EQ(PlaceByFallingLoad(WholeItems({3, 3, 2, 2, 2}), {.ranks = 2}).largest(), 7u);
+  EXPECT_EQ(LptPlacement(WholeItems({3, 3, 2, 2, 2}), {.ranks = 2}).largest(), 7u);
   EXPECT_EQ(placed.largest(), 6u);
   // Graham's worst case for LPT: 2m - 1 sizes on m ranks; LPT gives 11, the best is 9.
   const LoadPlacement worst =
       SearchPlacement(WholeItems({5, 5, 4, 4, 3, 3, 3}), {.ranks = 3}, {.may_cut = false});
-  EXPECT_EQ(PlaceByFallingLoad(WholeItems({5, 5, 4, 4, 3, 3, 3}), {.ranks = 3}).largest(), 11u);
+  EXPECT_EQ(LptPlacement(WholeItems({5, 5, 4, 4, 3, 3, 3}), {.ranks = 3}).largest(), 11u);
   EXPECT_LE(worst.largest(), 10u);
 }
 
@@ -184,7 +189,7 @@ TEST(LoadSearch, BeatsLptOnTablesOfLikeSize) {
   Items items;
   for (int i = 0; i < 1000; ++i) items.push_back({.load = 1'000'000 + random.Next() % 1'000'000});
   const LoadLimits limits{.ranks = 400};
-  const double lpt = PlaceByFallingLoad(items, limits).max_over_mean();
+  const double lpt = LptPlacement(items, limits).max_over_mean();
   const LoadPlacement whole = SearchPlacement(items, limits, {.may_cut = false});
   for (LoadItem& item : items) item.units = 1000;
   const LoadPlacement cut = SearchPlacement(items, limits);
@@ -210,7 +215,7 @@ TEST(LoadSearch, OnPublishedShapesWholeTablesReachTheBoundOrBeatLpt) {
     const Items items = MetaItems(shape, false);
     for (const uint32_t ranks : {8u, 16u, 64u, 128u}) {
       const LoadPlacement placed = SearchPlacement(items, {.ranks = ranks});
-      const LoadPlacement lpt = PlaceByFallingLoad(items, {.ranks = ranks});
+      const LoadPlacement lpt = LptPlacement(items, {.ranks = ranks});
       const uint64_t bound = LargestLoadLowerBound(items, ranks, false);
       const double mean = static_cast<double>(std::accumulate(placed.loads.begin(),
                                                               placed.loads.end(), uint64_t{0})) /
