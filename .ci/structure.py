@@ -19,7 +19,7 @@ NO_HEADER = re.compile(
     r"/(kinds|optimizers|initialisers|strategies|engines|policies|sources|interactions|lr_policies|bench|entries|kernels)/[^/]+\.cc$"
     r"|^launch/data/[^/]+\.cc$|^launch/main\.cc$"
     r"|^launch/accountability/accountability\.cc$"
-    r"|^launch/lab/(plan_op_trace|scaling|simulate|strategies|trace_mode|what_if_mode)\.cc$|_command\.cc$")
+    r"|^launch/lab/(plan_op_trace|scaling|simulate|strategies|trace_mode|what_if_report)\.cc$|_command\.cc$")
 CONTROL = re.compile(r"^(if|for|while|switch|do|else|try|catch|case|default|return)\b")
 CLASS = re.compile(r"^(?:template\s*<.*>\s*)?(?:class|struct)\s+(?:\[\[\w+\]\]\s*)?(?:[A-Z_]+(?:\([^)]*\))?\s+)?([\w:]+)")
 

@@ -1,6 +1,5 @@
 // ClusterOf: see workload_of_run.h. The flags of plan that describe a cluster are declared here.
 #include "common/read_value.h"
-#include "launch/lab/whole_flag.h"
 #include "launch/lab/workload_of_run.h"
 #include "launch/settings/verb_flags.h"
 #include "sharding/cost/worker_memory.h"
@@ -104,6 +103,15 @@ Result<ClusterShape> ClusterOf(const Settings& settings, const CommandLine& comm
   cluster.ps_disk_bytes = disk << 20;
   cluster.worker_memory_bytes = of_worker << 20;
   return cluster;
+}
+
+Result<uint64_t> WholeFlag(const CommandLine& command_line, const char* flag, uint64_t otherwise,
+                           uint64_t least, uint64_t most) {
+  const std::string text = command_line.Value(flag);
+  if (text.empty()) return otherwise;
+  const auto value = ReadWhole(text);
+  if (value && *value >= least && *value <= most) return *value;
+  return UsageError("--{}={}: expected a whole number from {} to {}", flag, text, least, most);
 }
 
 std::string LimitsText(const ClusterShape& cluster, const Machine& machine, uint64_t ps_rows_mb) {

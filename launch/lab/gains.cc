@@ -16,72 +16,52 @@ namespace {
 struct Change {
   std::string what, how;
   std::function<void(LabRun*)> apply;
-  bool keeps_rows = true;  // it needs no other distribution of rows
 };
 
-Change MoreCache(const LabRun& run, uint64_t factor) {
-  const uint64_t bytes = run.workload.storage.cache_bytes * factor;
-  return {.what = fmt::format("{} times the cache: {} on each PS node", factor,
-                              BytesText(static_cast<double>(bytes))),
-          .how = fmt::format("--cache_mb={}", bytes >> 20),
-          .apply = [bytes](LabRun* changed) { changed->workload.storage.cache_bytes = bytes; }};
-}
-
-Change MoreNodes(const LabRun& run, uint32_t ps) {
-  return {.what = fmt::format("{}{}", Counted(ps, "PS node"),
-                              run.cluster.hosts > 1 ? " on the same hosts" : ""),
-          .how = fmt::format("--ps={}", ps),
-          .apply = [ps](LabRun* changed) { changed->cluster.ps = ps; }};
-}
-
-Change MoreWorkers(uint32_t workers) {
-  return {.what = Counted(workers, "worker") + " for the same samples",
-          .how = fmt::format("--workers={}", workers),
-          .apply = [workers](LabRun* changed) {
-            changed->cluster.workers = workers;
-            SetStep(changed->workload.step.samples, workers, &changed->workload);
-          }};
-}
-
-Change MoreThreads(uint32_t threads) {
-  return {.what = Counted(threads, "thread") + " of a worker",
-          .how = fmt::format("--threads={}", threads),
-          .apply = [threads](LabRun* changed) { changed->cluster.threads = threads; }};
-}
-
-Change NarrowRows() {
-  return {.what = "rows stored in bf16",
-          .how = "precision: bf16 of the tables",
-          .apply = [](LabRun* run) {
-            for (TableSpec& table : run->workload.tables.physical) table.precision = "bf16";
-            run->settings.embedding = run->workload.tables;
-          }};
-}
-
-Change FasterNetwork(double gbits) {
-  return {.what = fmt::format("a network of {} Gb/s", gbits),
-          .how = fmt::format("--network_gbits={}", gbits),
-          .apply = [gbits](LabRun* changed) { changed->cluster.network_gbits = gbits; }};
-}
-
 std::vector<Change> ChangesOf(const LabRun& run, const CandidatePlan& from) {
+  const ClusterShape& cluster = run.cluster;
   std::vector<Change> changes;
   const bool has_misses = from.cost.hit_rate < 0.9999 && run.workload.storage.store != "memory";
   const bool may_grow = CachesNote(run).empty();  // or else they are as large as memory lets them
   if (has_misses && may_grow && run.workload.storage.cache_bytes > 0) {
-    changes.push_back(MoreCache(run, 2));
-    changes.push_back(MoreCache(run, 8));
+    for (const uint64_t factor : {2, 8}) {
+      const uint64_t bytes = run.workload.storage.cache_bytes * factor;
+      changes.push_back({fmt::format("{} times the cache: {} on each PS node", factor,
+                                     BytesText(static_cast<double>(bytes))),
+                         fmt::format("--cache_mb={}", bytes >> 20),
+                         [=](LabRun* to) { to->workload.storage.cache_bytes = bytes; }});
+    }
   }
   const auto is_wide = [](const TableSpec& table) { return table.precision == "f32"; };
-  if (std::ranges::any_of(run.workload.tables.physical, is_wide)) changes.push_back(NarrowRows());
-  changes.push_back(MoreNodes(run, run.cluster.ps + 1));
-  changes.push_back(MoreNodes(run, 2 * run.cluster.ps));
-  if (run.workload.step.samples >= 2 * run.cluster.workers) {
-    changes.push_back(MoreWorkers(2 * run.cluster.workers));
+  if (std::ranges::any_of(run.workload.tables.physical, is_wide)) {
+    changes.push_back({"rows stored in bf16", "precision: bf16 of the tables", [](LabRun* to) {
+                         for (TableSpec& table : to->workload.tables.physical) {
+                           table.precision = "bf16";
+                         }
+                         to->settings.embedding = to->workload.tables;
+                       }});
   }
-  changes.push_back(MoreThreads(2 * run.cluster.threads));
-  if (run.cluster.network_gbits > 0) {
-    changes.push_back(FasterNetwork(4 * run.cluster.network_gbits));
+  for (const uint32_t ps : {cluster.ps + 1, 2 * cluster.ps}) {
+    changes.push_back({Counted(ps, "PS node") + (cluster.hosts > 1 ? " on the same hosts" : ""),
+                       fmt::format("--ps={}", ps), [=](LabRun* to) { to->cluster.ps = ps; }});
+  }
+  if (run.workload.step.samples >= 2 * cluster.workers) {
+    const uint32_t workers = 2 * cluster.workers;
+    changes.push_back({Counted(workers, "worker") + " for the same samples",
+                       fmt::format("--workers={}", workers), [=](LabRun* to) {
+                         to->cluster.workers = workers;
+                         SetStep(to->workload.step.samples, workers, &to->workload);
+                       }});
+  }
+  const uint32_t threads = 2 * cluster.threads;
+  changes.push_back({Counted(threads, "thread") + " of a worker",
+                     fmt::format("--threads={}", threads),
+                     [=](LabRun* to) { to->cluster.threads = threads; }});
+  if (cluster.network_gbits > 0) {
+    const double gbits = 4 * cluster.network_gbits;
+    changes.push_back({fmt::format("a network of {} Gb/s", gbits),
+                       fmt::format("--network_gbits={}", gbits),
+                       [=](LabRun* to) { to->cluster.network_gbits = gbits; }});
   }
   return changes;
 }
@@ -112,7 +92,7 @@ Result<std::vector<Gain>> GainsOf(const LabRun& run, const CandidatePlan& from,
     const bool is_plan = is_planned || IsPlanFile(best->name);
     std::string how = is_planned ? "--plan=auto" : (is_plan ? "--plan=" : "--strategy=") + strategy;
     if (!is_planned && strategy != best->name) how += " --pool_on=shards";
-    gains.push_back(GainOf({.what = "another plan: " + best->title, .how = how}, from, *best));
+    gains.push_back(GainOf({"another plan: " + best->title, how, nullptr}, from, *best));
   }
   std::ranges::stable_sort(gains, std::greater(), [](const Gain& gain) {
     return gain.refused.empty() ? gain.share : -1e9;

@@ -1,7 +1,6 @@
 #include "launch/lab/measured_beside.h"
 
 #include <algorithm>
-#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "common/counted.h"
@@ -99,16 +98,6 @@ Result<MeasuredRun> ReadMeasuredRun(const std::string& paths, const ClusterShape
   if (measured.step_ms > 0) measured.step_spread = (most - least) / measured.step_ms;
   for (const std::vector<double>& node : load) measured.load.push_back(MedianOf(node));
   return measured;
-}
-
-SimulationErrors ErrorsOf(const SimulatedRun& simulated, const MeasuredRun& measured) {
-  SimulationErrors errors{.step_ms = ErrorOf(simulated.median_step_ms, measured.step_ms),
-                          .wire_bytes = ErrorOf(simulated.wire_bytes, measured.wire_bytes)};
-  for (size_t p = 0; p < measured.load.size(); ++p) {
-    const double error = ErrorOf(simulated.ps[p].load, measured.load[p]);
-    if (std::abs(error) > std::abs(errors.load)) errors.load = error;
-  }
-  return errors;
 }
 
 std::string BesideText(const SimulatedRun& simulated, const MeasuredRun& measured) {

@@ -26,13 +26,6 @@ struct MeasuredRun {
 Result<MeasuredRun> ReadMeasuredRun(const std::string& paths, const ClusterShape& cluster,
                                     std::span<const LogicalTable> tables);
 
-// Relative errors of the simulation, signed: (simulated - measured) / measured.
-struct SimulationErrors {
-  double step_ms = 0, wire_bytes = 0;
-  double load = 0;  // the largest, over PS nodes
-};
-SimulationErrors ErrorsOf(const SimulatedRun& simulated, const MeasuredRun& measured);
-
 // Lines for a terminal; and {"runs", "step_ms": {"simulated", "measured", "error", "spread"},
 // "wire_bytes": {...}, "load": [{...}]}.
 std::string BesideText(const SimulatedRun& simulated, const MeasuredRun& measured);

@@ -166,12 +166,11 @@ nlohmann::ordered_json PageOf(const OpTraceRun& run, const OpTracePrediction& pr
   return {{"title", fmt::format("{:.2f} us an iteration on a {}", prediction.us_per_iteration(),
                                 run.gpu->name)},
           {"subtitle", HeadOf(run, prediction)},
-          {"grids",
-           nlohmann::ordered_json::array(
-               {PageGrid("Operators",
-                         prediction.Warning() + (prediction.ops.empty() ? ". " : "") +
-                             ProductsText(run) + " " + NoRuleText(prediction),
-                         TableOf(prediction))})}};
+          {"grids", nlohmann::ordered_json::array(
+                        {PageGrid("Operators",
+                                  prediction.Warning() + (prediction.ops.empty() ? ". " : "") +
+                                      ProductsText(run) + " " + NoRuleText(prediction),
+                                  TableOf(prediction))})}};
 }
 
 Status PlanOpTrace(const CommandLine& command_line, const Settings&) {

@@ -11,7 +11,7 @@
 #include "launch/lab/lab_page.h"
 #include "launch/lab/scaling_sweep.h"
 #include "launch/lab/simulator_flags.h"
-#include "launch/lab/whole_flag.h"
+#include "launch/lab/workload_of_run.h"
 #include "launch/plan/plan_mode.h"
 #include "launch/report/json_output.h"
 #include "launch/report/text_table.h"

@@ -4,7 +4,7 @@
 
 #include "common/counted.h"
 #include "common/read_value.h"
-#include "launch/lab/whole_flag.h"
+#include "launch/lab/workload_of_run.h"
 #include "launch/plan/plan_mode.h"
 #include "launch/settings/verb_flags.h"
 

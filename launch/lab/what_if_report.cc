@@ -1,4 +1,5 @@
-// What is printed of a WhatIf, as text, as JSON and as a page.
+// rowhouse plan --what_if[="strategy=row_wise,fair cache_mb=64,256"]: what is printed, as text, as
+// JSON and as a page.
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -6,9 +7,13 @@
 #include <nlohmann/json.hpp>
 
 #include "common/counted.h"
+#include "common/json_text.h"
 #include "launch/lab/lab_page.h"
 #include "launch/lab/what_if.h"
+#include "launch/plan/plan_mode.h"
 #include "launch/report/figure_text.h"
+#include "launch/report/json_output.h"
+#include "launch/settings/verb_flags.h"
 
 namespace rowhouse {
 namespace {
@@ -143,14 +148,13 @@ OrderedJson WhatIfPage(const WhatIf& what_if) {
   OrderedJson warnings = OrderedJson::array();
   if (!what_if.machine_warning.empty()) warnings.push_back(what_if.machine_warning);
   return {{"title", "What if"},
-          {"subtitle", fmt::format("{}, predicted; {}",
-                                   Counted(what_if.rows.size(), "combination"), what_if.ids)},
+          {"subtitle", fmt::format("{}, predicted; {}", Counted(what_if.rows.size(), "combination"),
+                                   what_if.ids)},
           {"warnings", std::move(warnings)},
-          {"grids",
-           OrderedJson::array(
-               {PageGrid("Combinations, by time of a sample",
-                         fmt::format("{}", fmt::join(TableNotes(what_if, kMaxRows), "; ")),
-                         CombinationsTable(what_if, kMaxRows))})}};
+          {"grids", OrderedJson::array(
+                        {PageGrid("Combinations, by time of a sample",
+                                  fmt::format("{}", fmt::join(TableNotes(what_if, kMaxRows), "; ")),
+                                  CombinationsTable(what_if, kMaxRows))})}};
 }
 
 OrderedJson WhatIfToJson(const WhatIf& what_if) {
@@ -166,4 +170,28 @@ OrderedJson WhatIfToJson(const WhatIf& what_if) {
           {"rows", std::move(rows)}};
 }
 
+namespace {
+
+constexpr std::string_view kWhatIfFlag = "what_if";
+
+Status RunWhatIf(const CommandLine& command_line, const Settings& settings) {
+  ASSIGN_OR_RETURN(const std::vector<WhatIfAxis> axes,
+                   WhatIfAxesOf(command_line.Value(kWhatIfFlag), settings));
+  ASSIGN_OR_RETURN(const WhatIf what_if, AskWhatIf(command_line, axes));
+  RETURN_IF_ERROR(DeliverFigures(command_line.Value(kJsonFlag),
+                                 DumpJson(WhatIfToJson(what_if), 2) + "\n", WhatIfText(what_if)));
+  return WriteLabPage(command_line, WhatIfPage(what_if));
+}
+
+REGISTER_MEMBER(AddVerbFlag(
+    {.name = kWhatIfFlag,
+     .verbs = kPlan,
+     .help = "Predicts the run under every combination of settings, such as "
+             "--what_if=\"strategy=row_wise,fair cache_mb=64,256 kind=plain,qr\", the fastest "
+             "first; alone: strategies, caches and PS nodes",
+     .has_optional_value = true,
+     .section = kLabSection}));
+REGISTER_MEMBER(AddPlanMode({.flag = std::string(kWhatIfFlag), .run = RunWhatIf}));
+
+}  // namespace
 }  // namespace rowhouse

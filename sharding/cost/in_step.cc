@@ -3,7 +3,7 @@
 namespace rowhouse {
 
 InStep InStep::Of(const Machine& machine) {
-  InStep factors;
+  InStep factors = Typical();
   const auto take = [&](const char* name, double* value) {
     const auto found = machine.constants.find(std::string("in_step_") + name);
     if (found != machine.constants.end()) *value = found->second.value;

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <functional>
 
+#include "sharding/cost/in_step.h"
 #include "sharding/cost/machine.h"
 
 namespace rowhouse {
@@ -115,6 +116,23 @@ void AddStoreAndData(Machine* machine) {
 }
 
 }  // namespace
+
+InStep InStep::Typical() {
+  return {.data = 1.06,
+          .merge = 1.8,
+          .row_gradients = 1.85,
+          .pool = 2.9,
+          .mlp = 1.05,
+          .interaction = 1.3,
+          .pool_backward = 1.8,
+          .dense_update = 1.6,
+          .pull = 1.35,
+          .push = 1.35,
+          .store = 1.35,
+          .loss_ns_per_sample = 90,
+          .exchange_cores = 0.55,
+          .jitter = 0.1};
+}
 
 Machine Machine::Typical() {
   Machine machine;

@@ -27,12 +27,6 @@ class HostLinks {
   double Receive(uint32_t host, double start_ms, double bytes) {
     return Use(&in_free_ms_[host], start_ms, bytes);
   }
-  // When bytes are where they go, which leave one host at `start_ms` or later.
-  double Deliver(uint32_t from, uint32_t to, double start_ms, double bytes) {
-    const double sent_ms = Send(from, start_ms, bytes);
-    const double first_ms = sent_ms - Ms(bytes) + delay_ms_;
-    return std::max(sent_ms + delay_ms_, Receive(to, first_ms, bytes));
-  }
   double Ms(double bytes) const { return bytes * ms_per_byte_; }
   double delay_ms() const { return delay_ms_; }
 

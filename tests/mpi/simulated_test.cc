@@ -54,11 +54,10 @@ TEST_F(Simulated, BytesAndLoadAreThoseOfARealRun) {
 
 TEST_F(Simulated, EqualSeedsPrintTheSame) {
   const auto simulate = [&](const char* seed) {
-    return RunCommand(
-               {.arguments = {ROWHOUSE_BINARY, "plan", "--simulate", "--workers=3", "--ps=2",
-                              "--config=" ROWHOUSE_SOURCE_DIR "/configs/strategies.yaml",
-                              "--calibration=typical", "--simulated_steps=20", "--jitter=0.2",
-                              std::string("--simulation_seed=") + seed}})
+    return RunCommand({.arguments = {ROWHOUSE_BINARY, "plan", "--simulate", "--workers=3", "--ps=2",
+                                     "--config=" ROWHOUSE_SOURCE_DIR "/configs/strategies.yaml",
+                                     "--calibration=typical", "--simulated_steps=20",
+                                     "--jitter=0.2", std::string("--simulation_seed=") + seed}})
         .out;
   };
   const std::string one = simulate("1");
