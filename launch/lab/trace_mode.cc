@@ -89,11 +89,11 @@ Status RunTraceMode(const CommandLine& command_line, const Settings& settings) {
 REGISTER_MEMBER(AddVerbFlag(
     {.name = kTraceFlag,
      .verbs = kPlan,
-     .help =
-         "A trace of ids: a file of train --record_ids, of Meta's dlrm_datasets (.pt, .pt.gz), "
-         "or text, a line \"TABLE ID\" a lookup. Prints lookups, skew, reuse and miss ratios of "
-         "each table, and --out writes access counts; with other flags of this list: what "
-         "their runs would look up",
+     .help = "A trace of ids: a file of train --record_ids, or text, a line \"TABLE ID\" a lookup "
+             "(docs/traces.md has a program for files of torch). Prints lookups, skew, reuse and "
+             "miss ratios of "
+             "each table, and --out writes access counts; with other flags of this list: what "
+             "their runs would look up",
      .section = kLabSection}));
 // A trace is what other modes are asked about.
 REGISTER_MEMBER(

@@ -262,10 +262,6 @@ Result<std::vector<size_t>> FeaturesOfTrace(const TraceReader& trace,
   std::vector<size_t> features(tables.size());
   const std::string form = trace.form();
   if (form == "recorded") RETURN_IF_ERROR(CheckRecorded(trace, model));
-  if (form == "dlrm_datasets" && tables.size() != model.features.size()) {
-    return OfAnotherConfig(
-        trace, fmt::format("it has {} tables, the model {}", tables.size(), model.features.size()));
-  }
   for (size_t t = 0; t < tables.size(); ++t) features[t] = t;
   if (form != "text") return features;
   std::vector<bool> is_taken(model.features.size());

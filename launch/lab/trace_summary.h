@@ -48,7 +48,7 @@ struct TracedTable {
 
 struct TraceSummary {
   std::string path;
-  std::string form;  // "recorded", "dlrm_datasets", "text"
+  std::string form;  // "recorded", "text"
   uint64_t samples = 0, steps = 0;
   uint64_t step_samples = 0;
   AccessCounts accesses;                // of each physical table, in their order
@@ -62,8 +62,8 @@ Result<TraceSummary> ReadTraceSummary(const std::string& path, const EmbeddingTa
                                       const TraceOptions& options = {});
 
 // Which feature of the model each table of the trace is: those of a recorded trace are the model's,
-// with their rows; those of dlrm_datasets have no names, and are as many; those of a text have the
-// names of the model's tables, or their numbers from 0. kUsage, naming what differs.
+// with their rows; those of a text have the names of the model's tables, or their numbers from 0.
+// kUsage, naming what differs.
 Result<std::vector<size_t>> FeaturesOfTrace(const TraceReader& trace, const EmbeddingTables& model);
 
 // Plain tables for a trace whose model is not known: as many rows as ids need, of 16 floats. Reads

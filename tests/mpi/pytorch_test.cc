@@ -1,5 +1,5 @@
 // docs/predict.md's PyTorch program, word for word, with the reader of docs/data_format.md: it
-// gives the scores of rowhouse predict.
+// gives the scores of rowhouse predict. And docs/traces.md's, which writes traces of torch as text.
 #include <cmath>
 #include <fstream>
 #include <random>
@@ -8,6 +8,7 @@
 #include "tests/testing/process.h"
 #include "worker/data/blocks/data_writer.h"
 #include "worker/data/blocks/encoded_block.h"
+#include "worker/data/traces/trace_reader.h"
 
 namespace rowhouse {
 namespace {
@@ -101,6 +102,50 @@ TEST(PyTorch, TheProgramOfTheDocsGivesTheScoresOfPredict) {
     ASSERT_TRUE(theirs >> their_score) << s;
     EXPECT_NEAR(our_score, their_score, 1e-6) << s;
   }
+}
+
+// The ids of each table of 3, by its number, and where its bags begin.
+std::vector<Bags> BagsOfText(const std::string& text) {
+  const TempDir dir;
+  std::ofstream(dir / "ids") << text;
+  const auto trace = OpenTrace(dir / "ids");
+  CHECK(trace.ok()) << trace.status().ToString();
+  std::vector<Bags> read, features(3);
+  CHECK_EQ(trace.value()->Read(10, &read).value(), 4u);
+  for (size_t t = 0; t < 3; ++t) {
+    features.at(std::stoul(trace.value()->tables().at(t).name)) = read[t];
+  }
+  return features;
+}
+
+TEST(PyTorch, TheProgramOfTheDocsWritesTracesOfTorchAsText) {
+  using testing::ElementsAre;
+  if (!HasTorch()) GTEST_SKIP() << "Debian's python3-torch and python3-numpy are not installed";
+  const TempDir dir;
+  std::ofstream(dir / "torch_trace.py") << CodeOf("traces.md", "torch");
+  const auto run = [&](const std::string& file, const std::vector<std::string>& more = {}) {
+    std::vector<std::string> arguments = {kPytorchPython, "-B", dir / "torch_trace.py", file};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return RunCommand({.arguments = std::move(arguments)});
+  };
+  const std::string tiny = ROWHOUSE_TEST_VECTORS "/dlrm_datasets_tiny.pt";
+  ASSERT_EQ(
+      RunCommand({.arguments = {"/bin/sh", "-c", "gzip -c " + tiny + " > " + dir / "t.pt.gz"}})
+          .exit_code,
+      0);
+  for (const std::string& file :
+       {tiny, dir / "t.pt.gz", std::string(ROWHOUSE_TEST_VECTORS "/dlrm_datasets_tiny_old.pt")}) {
+    const ProcessResult written = run(file);
+    ASSERT_EQ(written.exit_code, 0) << written.Describe();
+    const std::vector<Bags> features = BagsOfText(written.out);
+    EXPECT_THAT(features[0].ids, ElementsAre(5, 7, 5, 9));
+    EXPECT_THAT(features[0].offsets, ElementsAre(0, 1, 3, 3, 4));
+    EXPECT_THAT(features[1].ids, ElementsAre(0, 1, 0, 1));
+    EXPECT_THAT(features[1].offsets, ElementsAre(0, 1, 2, 3, 4));
+    EXPECT_THAT(features[2].ids, ElementsAre(100'000, 3, 100'000, 8, 3));
+    EXPECT_THAT(features[2].offsets, ElementsAre(0, 0, 0, 3, 5));
+  }
+  EXPECT_EQ(run(tiny, {"1"}).out, "0 5\n1 0\n\n");
 }
 
 }  // namespace

@@ -1,5 +1,3 @@
-#include "worker/data/traces/text_trace.h"
-
 #include <algorithm>
 #include <charconv>
 #include <string_view>
@@ -8,6 +6,7 @@
 #include "worker/data/text/byte_stream.h"
 #include "worker/data/text/field_text.h"
 #include "worker/data/text/first_look.h"
+#include "worker/data/traces/trace_reader.h"
 
 namespace rowhouse {
 namespace {

@@ -5,10 +5,6 @@
 #include <filesystem>
 
 #include "worker/data/text/byte_stream.h"
-#include "worker/data/traces/dlrm_datasets_trace.h"
-#include "worker/data/traces/recorded_trace.h"
-#include "worker/data/traces/text_trace.h"
-#include "worker/data/traces/torch_file.h"
 
 namespace rowhouse {
 namespace {
@@ -30,6 +26,12 @@ Result<std::string> HeadOf(const std::string& path) {
   ASSIGN_OR_RETURN(const size_t bytes, stream->Read(head.data(), head.size()));
   head.resize(bytes);
   return head;
+}
+
+// A ZIP archive, as torch.save writes since 1.6, or a pickle, as it did before.
+bool LooksLikeTorch(std::string_view head) {
+  return head.starts_with("PK\x03\x04") ||
+         (head.size() > 1 && head[0] == '\x80' && head[1] >= 2 && head[1] <= 5);
 }
 
 }  // namespace
@@ -61,13 +63,17 @@ Result<std::unique_ptr<TraceReader>> OpenTrace(const std::string& path) {
   if (head.starts_with(std::string_view(kTraceMagic, sizeof(kTraceMagic)))) {
     return OpenRecordedTrace({path});
   }
-  if (head.starts_with("PK\x03\x04") || head.starts_with(kTorchBefore16)) {
-    return OpenDlrmDatasetsTrace(path);
+  if (LooksLikeTorch(head)) {
+    return UsageError(
+        "{}: is a file of torch.save, or another pickle or ZIP archive, and these are not read: "
+        "the program under \"Files of torch\" in docs/traces.md writes the ids of Meta's "
+        "dlrm_datasets as text; give that file",
+        path);
   }
   if (head.find('\0') != std::string::npos && !head.starts_with("\xff\xfe") &&
       !head.starts_with("\xfe\xff")) {
     return UsageError(
-        "{}: is no trace: it begins as none of train --record_ids does, nor as a file of torch, "
+        "{}: is no trace: it begins as none of train --record_ids does, "
         "and text has no bytes of value 0; if it was recorded it is damaged: record it anew",
         path);
   }
