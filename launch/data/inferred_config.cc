@@ -8,6 +8,8 @@
 #include <cmath>
 #include <vector>
 
+#include "worker/data/text/field_text.h"
+
 namespace rowhouse {
 namespace {
 
@@ -75,13 +77,13 @@ std::string HeadText(const Inferred& inferred, const std::string& files) {
       "# Written by rowhouse data infer {}\n# after a look at {} lines{}. Lines begin with what "
       "was "
       "assumed; what was seen is behind #.\n",
-      files, WrittenCount(static_cast<double>(size.looked_at)),
+      files, WrittenCount(size.looked_at),
       size.is_whole ? ", which are all" : fmt::format(", of about {}", WrittenCount(size.records)));
   if (size.odd_records > 0) {
     text += fmt::format(
         "# Besides, {} cannot be read; to leave them out, train with --max_bad_lines. The first:\n"
         "# {}\n",
-        WrittenCount(static_cast<double>(size.odd_records)), OneLine(size.first_odd));
+        WrittenCount(size.odd_records), OneLine(size.first_odd));
   }
   for (const std::string& note : inferred.notes) text += "# Note: " + OneLine(note) + "\n";
   return text + fmt::format(
@@ -203,11 +205,9 @@ std::string TrainingText(const Shape& shape, const DataSize& size) {
 std::string YamlWord(std::string_view text) {
   static constexpr std::array<std::string_view, 12> kNoText = {
       "true", "false", "yes", "no", "on", "off", "null", "y", "n", "~", ".nan", ".inf"};
-  std::string lower(text);
-  for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   const bool is_plain = !text.empty() && std::isalpha(static_cast<unsigned char>(text[0])) != 0 &&
                         std::ranges::all_of(text, IsPlainCharacter) &&
-                        std::ranges::count(kNoText, lower) == 0;
+                        std::ranges::count(kNoText, LowerCase(text)) == 0;
   if (is_plain) return std::string(text);
   std::string quoted = "\"";
   for (const char c : text) {

@@ -1,10 +1,11 @@
 #include "worker/data/mapping/column_look.h"
 
+#include <xxhash.h>
+
 #include <algorithm>
-#include <cctype>
+#include <bit>
 #include <cmath>
 
-#include "worker/data/mapping/name_words.h"
 #include "worker/data/mapping/token_key.h"
 #include "worker/data/text/field_text.h"
 
@@ -41,22 +42,22 @@ bool IsDecimalComma(std::string_view field) {
   return with_point.front() != '.' && with_point.back() != '.' && DoubleOf(with_point).has_value();
 }
 
-// The form of a text: digits as 9, other characters as they are.
-bool HasForm(std::string_view text, std::string_view form) {
-  return text.size() >= form.size() &&
-         std::equal(form.begin(), form.end(), text.begin(),
-                    [](char f, char c) { return f == '9' ? IsDigit(c) : f == c; });
-}
-
-// 2024-01-31, 2024/01/31, 31.01.2024 and the like, a time behind it or not.
+// 2024-01-31, 31.01.2024, 1/31/2024 and the like, a time behind it or not.
 bool IsDate(std::string_view text) {
-  for (const std::string_view form : {"9999-99-99", "9999/99/99", "99/99/9999", "99.99.9999",
-                                      "9/99/9999", "99/9/9999", "9/9/9999", "99-99-9999"}) {
-    if (!HasForm(text, form)) continue;
-    const std::string_view rest = text.substr(form.size());
-    return rest.empty() || ((rest[0] == ' ' || rest[0] == 'T') && rest.size() <= 25);
+  const std::string_view day = text.substr(0, text.find_first_of(" T"));
+  std::array<size_t, 3> digits{};
+  size_t part = 0;
+  for (const char c : day) {
+    if (IsDigit(c)) {
+      ++digits[part];
+    } else if (std::string_view("-/.").find(c) == std::string_view::npos || ++part > 2) {
+      return false;
+    }
   }
-  return false;
+  const size_t year = std::max(digits[0], digits[2]), other = std::min(digits[0], digits[2]);
+  const auto is_short = [](size_t count) { return count == 1 || count == 2; };
+  return part == 2 && year == 4 && is_short(other) && is_short(digits[1]) &&
+         text.size() - day.size() <= 25;
 }
 
 // Whether `piece` is "token:number"; the token without the weight in *token.
@@ -71,14 +72,50 @@ bool IsWeighted(std::string_view piece, std::string_view* token) {
 
 }  // namespace
 
+void DistinctTokens::Add(std::string_view token) {
+  AddHash(XXH3_64bits(token.data(), token.size()));
+}
+
+void DistinctTokens::AddKey(uint64_t key) { AddHash(XXH3_64bits(&key, sizeof(key))); }
+
+void DistinctTokens::AddHash(uint64_t hash) {
+  ++occurrences_;
+  if ((hash & ((uint64_t{1} << depth_) - 1)) == 0) {
+    ++kept_[hash];
+    while (kept_.size() > kMostKept) {
+      ++depth_;
+      const uint64_t mask = (uint64_t{1} << depth_) - 1;
+      std::erase_if(kept_, [mask](const auto& entry) { return (entry.first & mask) != 0; });
+    }
+  }
+  if (std::has_single_bit(occurrences_)) history_.emplace_back(occurrences_, distinct());
+}
+
+uint64_t DistinctTokens::once() const {
+  const auto count =
+      std::ranges::count_if(kept_, [](const auto& entry) { return entry.second == 1; });
+  return static_cast<uint64_t>(count) << depth_;
+}
+
+double DistinctTokens::DistinctAmong(double occurrences) const {
+  const double now = static_cast<double>(distinct());
+  const double seen = static_cast<double>(occurrences_);
+  if (occurrences <= seen || history_.size() < 2) return now;
+  // The last power of two that is at most half of what was added.
+  const auto& [then_seen, then] =
+      occurrences_ >= 2 * history_.back().first ? history_.back() : history_[history_.size() - 2];
+  if (then == 0 || now <= static_cast<double>(then)) return now;
+  const double exponent = std::min(1.0, std::log(now / static_cast<double>(then)) /
+                                            std::log(seen / static_cast<double>(then_seen)));
+  return now * std::pow(occurrences / seen, exponent);
+}
+
 void ColumnLook::Add(std::string_view field, uint64_t line) {
   if (IsMissingNumber(field)) {
     ++missing_;
     return;
   }
   ++values_;
-  bytes_ += field.size();
-  longest_ = std::max<uint64_t>(longest_, field.size());
   tokens_.Add(field);
   if (const auto found = texts_.find(std::string(field)); found != texts_.end()) {
     ++found->second;
@@ -156,10 +193,6 @@ void ColumnLook::AddPieces(std::string_view field) {
     }
     pieces.fields += has_separator;
   }
-}
-
-double ColumnLook::mean_length() const {
-  return values_ == 0 ? 0 : static_cast<double>(bytes_) / static_cast<double>(values_);
 }
 
 double ColumnLook::mean() const { return numbers_ == 0 ? 0 : sum_ / static_cast<double>(numbers_); }

@@ -1,4 +1,5 @@
 // ColumnLook: what the fields of one column look like: numbers, tokens, lists of tokens, dates.
+// DistinctTokens: how many different tokens it has.
 //
 // Threads: one thread.
 #pragma once
@@ -8,11 +9,40 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
-#include "worker/data/mapping/distinct_tokens.h"
-
 namespace rowhouse {
+
+// How many different tokens there are, and how many occur once, in bounded memory: exact up to
+// kMostKept different ones. Beyond, tokens are kept whose hash ends in d zero bits, and d grows as
+// they become too many (adaptive sampling: Wegman; Flajolet, Computing 43, 1990); the standard
+// error of an estimate is then about 1.2 / sqrt(kMostKept), 0.5 %.
+class DistinctTokens {
+ public:
+  static constexpr size_t kMostKept = size_t{1} << 16;
+
+  void Add(std::string_view token);
+  void AddKey(uint64_t key);  // of tokens that are numbers already
+
+  uint64_t occurrences() const { return occurrences_; }
+  uint64_t distinct() const { return kept_.size() << depth_; }
+  uint64_t once() const;  // tokens that occur once
+  bool is_exact() const { return depth_ == 0; }
+
+  // The different tokens to expect among `occurrences`, if they go on as before: by Heaps' law,
+  // d(n) proportional to n^b, with b from the second half of what was added. distinct() if fewer.
+  double DistinctAmong(double occurrences) const;
+
+ private:
+  void AddHash(uint64_t hash);
+
+  std::unordered_map<uint64_t, uint32_t> kept_;  // hash, occurrences
+  int depth_ = 0;
+  uint64_t occurrences_ = 0;
+  std::vector<std::pair<uint64_t, uint64_t>> history_;  // distinct() after 2^k occurrences
+};
 
 class ColumnLook {
  public:
@@ -33,10 +63,8 @@ class ColumnLook {
   void Add(std::string_view field, uint64_t line = 0);
 
   const std::string& name() const { return name_; }
-  uint64_t values() const { return values_; }  // fields that are not missing
-  uint64_t missing() const {
-    return missing_;
-  }  // empty, NA, null, ... (worker/data/text/field_text.h)
+  uint64_t values() const { return values_; }    // fields that are not missing
+  uint64_t missing() const { return missing_; }  // IsMissingNumber (worker/data/text/field_text.h)
   // Numbers, but for strays: infinities, or, among numbers with fractions, one field in a hundred.
   bool are_numbers() const;
   bool are_integers() const { return are_numbers() && integers_ == numbers_; }  // 3.0 is one, too
@@ -53,8 +81,6 @@ class ColumnLook {
   uint64_t not_utf8() const { return not_utf8_; }  // fields
   bool are_dates() const { return values_ > 0 && dates_ == values_; }
   bool is_ascending() const { return is_ascending_; }  // numbers, each greater than the one before
-  uint64_t longest() const { return longest_; }        // bytes
-  double mean_length() const;
 
   // Of the fields that are numbers.
   double min() const { return min_; }
@@ -72,9 +98,8 @@ class ColumnLook {
   void AddPieces(std::string_view field);
 
   std::string name_;
-  uint64_t values_ = 0, missing_ = 0, numbers_ = 0, integers_ = 0, dates_ = 0, bytes_ = 0;
+  uint64_t values_ = 0, missing_ = 0, numbers_ = 0, integers_ = 0, dates_ = 0;
   uint64_t infinities_ = 0, decimal_commas_ = 0, numbers_like_ = 0, not_utf8_ = 0;
-  uint64_t longest_ = 0;
   std::string first_stray_;
   uint64_t first_stray_line_ = 0;
   bool has_odd_integers_ = false, is_ascending_ = true;

@@ -1,38 +1,16 @@
-#include "worker/data/mapping/format_look.h"
-
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <regex>
 
+#include "worker/data/criteo_line.h"
 #include "worker/data/dataset.h"
-#include "worker/data/text/field_text.h"
-#include "worker/data/text/record_scanner.h"
-#include "worker/data/text/text_chunks.h"
+#include "worker/data/mapping/inference.h"
 
 namespace rowhouse {
 namespace {
 
 using Use = InferredColumn::Use;
-
-std::vector<std::string> FieldsOf(std::string_view line, char separator) {
-  RecordScanner scanner(line, separator, false);
-  std::vector<std::string_view> fields;
-  if (!scanner.Next(&fields)) return {};
-  return {fields.begin(), fields.end()};
-}
-
-// A label, 13 integers and 26 tokens of 8 hexadecimal digits.
-bool IsCriteo(std::string_view line) {
-  const std::vector<std::string> fields = FieldsOf(line, '\t');
-  if (fields.size() != 40 || (fields[0] != "0" && fields[0] != "1")) return false;
-  const auto is_hex = [](unsigned char c) { return std::isxdigit(c) != 0; };
-  return std::all_of(fields.begin() + 1, fields.begin() + 14,
-                     [](const std::string& f) { return f.empty() || DoubleOf(f); }) &&
-         std::all_of(fields.begin() + 14, fields.end(), [&](const std::string& f) {
-           return f.empty() || (f.size() <= 8 && std::ranges::all_of(f, is_hex));
-         });
-}
 
 // A number, then pairs such as 3:0.5.
 bool IsLibsvm(std::string_view line) {
@@ -97,27 +75,19 @@ class FormatLooker {
 
   Status Read() {
     ASSIGN_OR_RETURN(TextChunks chunks, TextChunks::Open(files_, format_->has_quotes()));
-    TextChunk chunk;
     Batch raw;
     std::vector<BadLine> bad;
-    bool has_more = true;
-    while (chunks.text_bytes() < most_bytes_) {
-      ASSIGN_OR_RETURN(has_more, chunks.Next(&chunk));
-      if (!has_more) break;
+    const auto add = [&](const TextChunk& chunk) {
       RETURN_IF_ERROR(format_->Parse(chunk, &raw, &bad));
       if (size_.looked_at + raw.samples == 0 && !bad.empty()) {
         return UsageError("{}", bad.front().message);
       }
       Add(raw);
-    }
+      return OkStatus();
+    };
+    RETURN_IF_ERROR(ReadBeginning(&chunks, most_bytes_, add, &size_));
     size_.odd_records = bad.size();
     if (!bad.empty()) size_.first_odd = bad.front().message;
-    size_.is_whole = !has_more;
-    size_.records = static_cast<double>(size_.looked_at);
-    const auto done = static_cast<double>(chunks.bytes_done());
-    if (has_more && done > 0) {
-      size_.records *= std::max(1.0, static_cast<double>(chunks.bytes_total()) / done);
-    }
     return OkStatus();
   }
 
@@ -178,9 +148,11 @@ class FormatLooker {
 }  // namespace
 
 std::string GuessFormat(const std::string& file, std::string_view head) {
-  const std::string_view line = head.substr(0, head.find('\n'));
+  std::string_view line = head.substr(0, head.find('\n'));
+  if (line.ends_with('\r')) line.remove_suffix(1);
   if (IsMovieLens(file, line)) return "movielens";
-  if (IsCriteo(line)) return "criteo";
+  CriteoLine criteo;
+  if (ParseCriteoLine(line, &criteo).ok()) return "criteo";
   return IsLibsvm(line) ? "libsvm" : "";
 }
 

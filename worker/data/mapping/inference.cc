@@ -3,18 +3,37 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
+#include <cctype>
 #include <cmath>
-
-#include "worker/data/mapping/label_guess.h"
-#include "worker/data/mapping/name_words.h"
 
 namespace rowhouse {
 namespace {
 
 using Use = InferredColumn::Use;
 
-constexpr uint64_t kMostCodes =
-    16;  // different integers of a categorical column, unless it is named one
+// Different integers of a categorical column, unless it is named one.
+constexpr uint64_t kMostCodes = 16;
+constexpr double kMostInDictionary = 1e6;  // tokens; more are hashed
+constexpr double kFewTokens = 100;         // a dictionary of fewer keeps tokens that occur once
+constexpr double kRoomOfHash = 1.3;        // rows for each token of a hashed column
+constexpr double kRoomOfEstimate = 1.2;  // rows for each token of a dictionary, if they are guessed
+
+// What whole numbers are names of.
+constexpr std::array<std::string_view, 14> kIdWords = {
+    "id",    "ids", "uid",      "user", "customer", "item", "product",
+    "movie", "ad",  "campaign", "site", "code",     "zip",  "category"};
+
+bool MeansId(const ColumnLook& column) {
+  return std::ranges::any_of(WordsOfName(column.name()), [](const std::string& word) {
+    return std::ranges::count(kIdWords, word) > 0;
+  });
+}
+
+bool MeansWeight(const ColumnLook& column) {
+  const std::string name = fmt::format("{}", fmt::join(WordsOfName(column.name()), "_"));
+  return name == "weight" || name == "sample_weight";
+}
 
 InferredColumn Ignored(std::string why) { return {.use = Use::kIgnored, .why = std::move(why)}; }
 
@@ -35,7 +54,7 @@ bool IsDense(const ColumnLook& column) {
   if (!column.are_numbers()) return false;
   if (!column.are_integers()) return true;
   // Numbers too long for a quantity are names of something.
-  return column.tokens().distinct() > kMostCodes && !MeansId(column.name()) &&
+  return column.tokens().distinct() > kMostCodes && !MeansId(column) &&
          std::max(column.max(), -column.min()) < 1e9;
 }
 
@@ -52,9 +71,8 @@ InferredColumn Dense(const ColumnLook& column) {
     found.why += fmt::format("; missing {} times: the median", column.missing());
   }
   if (column.strays() > 0) {
-    found.why +=
-        fmt::format("; {} lines have no number here, such as \"{}\"",
-                    WrittenCount(static_cast<double>(column.strays())), column.first_stray());
+    found.why += fmt::format("; {} lines have no number here, such as \"{}\"",
+                             WrittenCount(column.strays()), column.first_stray());
   }
   return found;
 }
@@ -110,12 +128,12 @@ InferredColumn InferColumn(const ColumnLook& column, const TextLook& look, bool 
   if (column.are_dates()) return Ignored("dates");
   if (distinct == 1 && column.missing() == 0) return Ignored("the same in all lines");
   if (AreEpochTimes(column)) return Ignored("times since 1970");
-  const bool is_weight = !has_weight && MeansWeight(column.name()) && column.are_numbers() &&
+  const bool is_weight = !has_weight && MeansWeight(column) && column.are_numbers() &&
                          column.min() >= 0 && column.missing() == 0;
   if (is_weight) return {.use = Use::kWeight};
   if (NumbersTheLines(column)) return Ignored("numbers the lines");
   if (IsDense(column)) return Dense(column);
-  if (column.are_decimal_commas() && !MeansId(column.name())) {
+  if (column.are_decimal_commas() && !MeansId(column)) {
     return Ignored(fmt::format("numbers with decimal commas, such as {}, which are not read",
                                column.texts().begin()->first));
   }
@@ -127,29 +145,6 @@ InferredColumn InferColumn(const ColumnLook& column, const TextLook& look, bool 
   return Categorical(column, look.size, separator);
 }
 
-}  // namespace
-
-void AddToSchema(const InferredColumn& column, Schema* schema) {
-  switch (column.use) {
-    case Use::kLabel:
-      break;
-    case Use::kWeight:
-      schema->weight = column.name;
-      break;
-    case Use::kDense:
-      schema->dense.push_back(column.dense);
-      break;
-    case Use::kCategorical:
-      schema->categorical.push_back(column.categorical);
-      break;
-    case Use::kIgnored:
-      schema->ignored.push_back(column.name);
-      break;
-  }
-}
-
-namespace {
-
 // What a reader of the config's comments alone might overlook.
 void AddNotes(const ColumnLook& column, const InferredColumn& inferred, Inferred* found) {
   const auto note = [&](const std::string& what) {
@@ -159,8 +154,7 @@ void AddNotes(const ColumnLook& column, const InferredColumn& inferred, Inferred
     note(fmt::format(
         "{} of {} lines have \"{}\" or the like in place of a number, which cannot be "
         "read: mend them, or leave them out by --max_bad_lines",
-        WrittenCount(static_cast<double>(column.strays())),
-        WrittenCount(static_cast<double>(found->size.looked_at)), column.first_stray()));
+        WrittenCount(column.strays()), WrittenCount(found->size.looked_at), column.first_stray()));
   }
   // A slip of the pen in a column of whole numbers makes tokens of them all.
   if (inferred.use == Use::kCategorical && column.strays() > 0 &&
@@ -168,8 +162,7 @@ void AddNotes(const ColumnLook& column, const InferredColumn& inferred, Inferred
     note(fmt::format(
         "all but {} of {} values are whole numbers, and \"{}\"{} is none, so all are tokens: if "
         "they are numbers, mend it and infer again",
-        WrittenCount(static_cast<double>(column.strays())),
-        WrittenCount(static_cast<double>(column.values())), column.first_stray(),
+        WrittenCount(column.strays()), WrittenCount(column.values()), column.first_stray(),
         column.first_stray_line() == 0 ? ""
                                        : fmt::format(" in line {}", column.first_stray_line())));
   }
@@ -182,7 +175,7 @@ void AddNotes(const ColumnLook& column, const InferredColumn& inferred, Inferred
     note(
         fmt::format("{} fields are not UTF-8, Latin-1 perhaps: they are tokens byte by byte, and "
                     "others than the same text in UTF-8; iconv -f latin1 -t utf-8 converts a file",
-                    WrittenCount(static_cast<double>(column.not_utf8()))));
+                    WrittenCount(column.not_utf8())));
   }
 }
 
@@ -202,6 +195,82 @@ Status NothingCategorical(const TextLook& look, const Schema& schema) {
 }
 
 }  // namespace
+
+std::string WrittenCount(double count) {
+  if (count >= 1e9) return fmt::format("{:.1f} billion", count / 1e9);
+  if (count >= 1e6) return fmt::format("{:.1f} million", count / 1e6);
+  const std::string digits = fmt::format("{:.0f}", count);
+  std::string text;
+  for (size_t i = 0; i < digits.size(); ++i) {
+    if (i > 0 && (digits.size() - i) % 3 == 0) text += ',';
+    text += digits[i];
+  }
+  return text;
+}
+
+void ChooseIds(const DistinctTokens& tokens, const DataSize& size, InferredColumn* column) {
+  const double seen = static_cast<double>(tokens.distinct());
+  const double all = static_cast<double>(tokens.occurrences()) * size.records /
+                     static_cast<double>(size.looked_at);
+  column->distinct = size.is_whole ? seen : tokens.DistinctAmong(all);
+  column->why = fmt::format("{}{} distinct in {} lines", tokens.is_exact() ? "" : "about ",
+                            WrittenCount(seen), WrittenCount(size.looked_at));
+  if (!size.is_whole) {
+    column->why += fmt::format(", about {} in all", WrittenCount(column->distinct));
+  }
+  CategoricalColumn& made = column->categorical;
+  if (column->distinct > kMostInDictionary) {
+    made.ids = "hash";
+    made.rows = static_cast<uint64_t>(column->distinct * kRoomOfHash) + KeptRows(made);
+    return;
+  }
+  made.ids = "dictionary";
+  made.rare_row = true;
+  double kept = column->distinct;
+  if (column->distinct > kFewTokens && tokens.once() > 0) {
+    // So that the row of rare tokens is trained, too.
+    made.min_count = 2;
+    if (size.is_whole) kept -= static_cast<double>(tokens.once());
+    column->why += fmt::format(", {} of them once", WrittenCount(tokens.once()));
+  }
+  // Tokens beyond a guess that was too low share the row of rare ones. A column without any token
+  // has room for one: a table has a row beside those that are kept.
+  const double room = size.is_whole && tokens.is_exact() ? 1.0 : kRoomOfEstimate;
+  made.rows = std::max<uint64_t>(1, static_cast<uint64_t>(kept * room)) + KeptRows(made);
+}
+
+std::vector<std::string> WordsOfName(std::string_view name) {
+  std::vector<std::string> words(1);
+  bool was_lower = false;
+  for (const char c : name) {
+    const auto letter = static_cast<unsigned char>(c);
+    const bool begins = std::isupper(letter) != 0 && was_lower;
+    if (std::isalnum(letter) == 0 || begins) words.emplace_back();
+    if (std::isalnum(letter) != 0) words.back() += static_cast<char>(std::tolower(letter));
+    was_lower = std::islower(letter) != 0;
+  }
+  std::erase(words, "");
+  return words;
+}
+
+void AddToSchema(const InferredColumn& column, Schema* schema) {
+  switch (column.use) {
+    case Use::kLabel:
+      break;
+    case Use::kWeight:
+      schema->weight = column.name;
+      break;
+    case Use::kDense:
+      schema->dense.push_back(column.dense);
+      break;
+    case Use::kCategorical:
+      schema->categorical.push_back(column.categorical);
+      break;
+    case Use::kIgnored:
+      schema->ignored.push_back(column.name);
+      break;
+  }
+}
 
 Result<Inferred> InferSchema(const TextLook& look, const std::string& label) {
   ASSIGN_OR_RETURN(const LabelGuess guess, GuessLabel(look, label));

@@ -1,13 +1,22 @@
-#include "worker/data/mapping/label_guess.h"
-
 #include <algorithm>
+#include <array>
 
 #include "common/nearest_name.h"
-#include "worker/data/mapping/inferred_column.h"
-#include "worker/data/mapping/name_words.h"
+#include "worker/data/mapping/inference.h"
+#include "worker/data/text/field_text.h"
 
 namespace rowhouse {
 namespace {
+
+// Names that labels have, best first.
+constexpr std::array<std::string_view, 12> kLabelNames = {
+    "label",     "click",    "clicked",    "target", "y",     "converted",
+    "purchased", "purchase", "conversion", "rating", "liked", "score"};
+// Texts that stand for a label of 1.
+constexpr std::array<std::string_view, 7> kYes = {"1", "yes",   "true",    "t",
+                                                  "y", "click", "positive"};
+
+bool MeansYes(std::string_view text) { return std::ranges::count(kYes, LowerCase(text)) > 0; }
 
 bool HasTwoTexts(const ColumnLook& column) { return column.tokens().distinct() == 2; }
 
@@ -15,10 +24,8 @@ bool CanBeLabel(const ColumnLook& column) {
   return HasTwoTexts(column) || (column.are_numbers() && column.tokens().distinct() > 1);
 }
 
-std::vector<std::string> NamesOf(const TextLook& look) {
-  std::vector<std::string> names;
-  for (const ColumnLook& column : look.columns) names.push_back(column.name());
-  return names;
+bool IsConstant(const ColumnLook& column) {
+  return column.values() > 0 && column.tokens().distinct() == 1;
 }
 
 std::string NamesText(const TextLook& look) {
@@ -30,49 +37,42 @@ std::string NamesText(const TextLook& look) {
   return look.columns.size() > kMost ? text + ", ..." : text;
 }
 
-bool IsConstant(const ColumnLook& column) {
-  return column.values() > 0 && column.tokens().distinct() == 1;
-}
-
 Status SameInAllLines(const TextLook& look, const ColumnLook& column) {
   return UsageError(
       "\"{}\": the label \"{}\" is {} in all {} lines, so there is nothing to learn: give a file "
       "that has other samples, too, or name another column: --label_column=NAME, one of {}",
-      look.first_file, column.name(), column.texts().begin()->first,
-      WrittenCount(static_cast<double>(column.values())), NamesText(look));
+      look.first_file, column.name(), column.texts().begin()->first, WrittenCount(column.values()),
+      NamesText(look));
 }
 
-// A column whose name is that of a label, or has it among its words.
-template <typename Fits>
-int ColumnNamedAsLabel(const TextLook& look, const Fits& can_be) {
+// The first column, by the best name, whose name is that of a label, or has it among its words.
+const ColumnLook* ColumnNamedAsLabel(const TextLook& look, bool (*fits)(const ColumnLook&)) {
   for (const bool is_whole_name : {true, false}) {
-    for (const std::string& name : LabelNames()) {
-      for (size_t i = 0; i < look.columns.size(); ++i) {
-        const ColumnLook& column = look.columns[i];
-        const bool fits = is_whole_name ? LowerCase(column.name()) == name
-                                        : std::ranges::count(WordsOf(column.name()), name) > 0;
-        if (fits && can_be(column)) return static_cast<int>(i);
+    for (const std::string_view name : kLabelNames) {
+      for (const ColumnLook& column : look.columns) {
+        const std::vector<std::string> words = WordsOfName(column.name());
+        const bool is_named =
+            is_whole_name ? LowerCase(column.name()) == name : std::ranges::count(words, name) > 0;
+        if (is_named && fits(column)) return &column;
       }
     }
   }
-  return -1;
+  return nullptr;
 }
 
 // The only column of zeros and ones, or of two values; of several, the first or last of the file.
-Result<size_t> LabelByValues(const TextLook& look) {
-  std::vector<size_t> found;
-  for (const bool is_of_digits : {true, false}) {
-    if (!found.empty()) break;
-    for (size_t i = 0; i < look.columns.size(); ++i) {
-      const ColumnLook& column = look.columns[i];
-      const bool are_digits = column.texts().contains("0") && column.texts().contains("1");
-      const bool fits = are_digits || !is_of_digits;
-      if (HasTwoTexts(column) && column.missing() == 0 && fits) found.push_back(i);
-    }
+Result<const ColumnLook*> LabelByValues(const TextLook& look) {
+  std::vector<const ColumnLook*> of_digits, of_two;
+  for (const ColumnLook& column : look.columns) {
+    if (!HasTwoTexts(column) || column.missing() > 0) continue;
+    of_two.push_back(&column);
+    if (column.texts().contains("0") && column.texts().contains("1")) of_digits.push_back(&column);
   }
-  if (found.size() == 1) return found.front();
-  if (!found.empty() && found.front() == 0) return found.front();
-  if (!found.empty() && found.back() + 1 == look.columns.size()) return found.back();
+  const std::vector<const ColumnLook*>& found = of_digits.empty() ? of_two : of_digits;
+  if (found.size() == 1 || (!found.empty() && found.front() == &look.columns.front())) {
+    return found.front();
+  }
+  if (!found.empty() && found.back() == &look.columns.back()) return found.back();
   return UsageError(
       "\"{}\": {}; name the label's column: --label_column=NAME, one of {}{}", look.first_file,
       found.empty() ? "no column looks like a label" : "several columns have two values",
@@ -82,23 +82,18 @@ Result<size_t> LabelByValues(const TextLook& look) {
           : "");
 }
 
-Result<size_t> FindLabel(const TextLook& look, const std::string& name) {
-  const std::vector<std::string> names = NamesOf(look);
+Result<const ColumnLook*> FindLabel(const TextLook& look, const std::string& name) {
   if (!name.empty()) {
-    const auto found = std::ranges::find(names, name);
-    if (found != names.end()) return static_cast<size_t>(found - names.begin());
+    const auto found = std::ranges::find(look.columns, name, &ColumnLook::name);
+    if (found != look.columns.end()) return &*found;
+    std::vector<std::string> names;
+    for (const ColumnLook& column : look.columns) names.push_back(column.name());
     return UsageError("--label_column={}: \"{}\" has no such column {}", name, look.first_file,
                       DescribeKnownNames(name, names));
   }
-  const int by_name = ColumnNamedAsLabel(look, CanBeLabel);
-  if (by_name >= 0) return static_cast<size_t>(by_name);
-  const int constant = ColumnNamedAsLabel(look, IsConstant);
-  if (constant >= 0) return SameInAllLines(look, look.columns[static_cast<size_t>(constant)]);
+  if (const ColumnLook* const named = ColumnNamedAsLabel(look, CanBeLabel)) return named;
+  if (const ColumnLook* const constant = ColumnNamedAsLabel(look, IsConstant)) return constant;
   return LabelByValues(look);
-}
-
-double Percent(uint64_t part, uint64_t all) {
-  return 100.0 * static_cast<double>(part) / static_cast<double>(all);
 }
 
 void RuleOfTwoTexts(const ColumnLook& column, LabelGuess* guess) {
@@ -106,10 +101,11 @@ void RuleOfTwoTexts(const ColumnLook& column, LabelGuess* guess) {
   const auto& [b, b_count] = *column.texts().rbegin();
   const bool is_known = MeansYes(a) != MeansYes(b);
   const bool is_a = is_known ? MeansYes(a) : a_count < b_count;
+  const double ones = static_cast<double>(is_a ? a_count : b_count);
   guess->rule.compare = "==";
   guess->rule.value = is_a ? a : b;
   guess->why = fmt::format("\"{}\" is 1 ({:.3g} %){}, \"{}\" 0", is_a ? a : b,
-                           Percent(is_a ? a_count : b_count, a_count + b_count),
+                           100.0 * ones / static_cast<double>(a_count + b_count),
                            is_known ? "" : ", because it is rarer", is_a ? b : a);
 }
 
@@ -133,12 +129,11 @@ void RuleOfNumbers(const ColumnLook& column, LabelGuess* guess) {
 }  // namespace
 
 Result<LabelGuess> GuessLabel(const TextLook& look, const std::string& name) {
-  LabelGuess guess;
-  ASSIGN_OR_RETURN(guess.column, FindLabel(look, name));
-  const ColumnLook& column = look.columns[guess.column];
-  guess.rule.column = column.name();
+  ASSIGN_OR_RETURN(const ColumnLook* const found, FindLabel(look, name));
+  const ColumnLook& column = *found;
   if (IsConstant(column)) return SameInAllLines(look, column);
-  const double distinct = static_cast<double>(column.tokens().distinct());
+  LabelGuess guess{.column = static_cast<size_t>(found - look.columns.data()),
+                   .rule = {.column = column.name()}};
   if (column.are_numbers() && (!HasTwoTexts(column) || (column.min() >= 0 && column.max() <= 1))) {
     RuleOfNumbers(column, &guess);
   } else if (HasTwoTexts(column)) {
@@ -147,14 +142,13 @@ Result<LabelGuess> GuessLabel(const TextLook& look, const std::string& name) {
     return UsageError(
         "\"{}\": the label \"{}\" is neither a number nor one of two values: {} different in {} "
         "lines, such as \"{}\"; name another column: --label_column=NAME",
-        look.first_file, column.name(), WrittenCount(distinct),
-        WrittenCount(static_cast<double>(look.size.looked_at)),
+        look.first_file, column.name(), WrittenCount(column.tokens().distinct()),
+        WrittenCount(look.size.looked_at),
         column.texts().empty() ? "" : column.texts().begin()->first);
   }
   if (column.missing() > 0) {
     guess.why += fmt::format("; missing in {} of {} lines: --max_bad_lines leaves them out",
-                             WrittenCount(static_cast<double>(column.missing())),
-                             WrittenCount(static_cast<double>(look.size.looked_at)));
+                             WrittenCount(column.missing()), WrittenCount(look.size.looked_at));
   }
   return guess;
 }

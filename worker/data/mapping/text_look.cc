@@ -1,15 +1,12 @@
-#include "worker/data/mapping/text_look.h"
-
 #include <algorithm>
-#include <cctype>
 #include <filesystem>
 #include <fstream>
 #include <map>
 #include <set>
 
+#include "worker/data/mapping/inference.h"
 #include "worker/data/text/field_text.h"
 #include "worker/data/text/record_scanner.h"
-#include "worker/data/text/text_chunks.h"
 
 namespace rowhouse {
 namespace {
@@ -18,6 +15,14 @@ constexpr size_t kMostOfForm = size_t{1} << 18;  // bytes that tell the form
 constexpr size_t kMostHeaderRecords = 1000;      // that are compared with the first
 
 using Fields = std::vector<std::string_view>;
+
+// How records are written, from the beginning of a file.
+struct TextForm {
+  char separator = ',';
+  bool has_quotes = true;
+  bool has_header = true;
+  size_t fields = 0;  // of most records
+};
 
 // The share of records that have as many fields as most have.
 struct Regularity {
@@ -81,6 +86,34 @@ bool HasHeader(std::string_view text, const TextForm& form) {
   return has_numbers || !recurs;
 }
 
+// kUsage if it has no separator.
+Result<TextForm> GuessTextForm(std::string_view head, const std::string& file) {
+  TextForm best;
+  double best_score = 0;
+  for (const char separator : {',', '\t', ';', '|', ' '}) {
+    for (const bool has_quotes : {true, false}) {
+      const Regularity found = RegularityOf(head, separator, has_quotes);
+      if (found.fields < 2) continue;
+      // Regular records first; then many fields; blanks only where nothing else is regular.
+      double score = found.share - 0.001 / static_cast<double>(found.fields);
+      if (found.misquoted > 0) score -= 0.01;
+      if (separator == ' ') score *= 0.5;
+      if (score <= best_score) continue;
+      best_score = score;
+      best = {.separator = separator, .has_quotes = has_quotes, .fields = found.fields};
+    }
+  }
+  if (best_score == 0) {
+    return UsageError(
+        "\"{}\": no character separates fields (tried comma, tab, semicolon, | and blank); its "
+        "first "
+        "line is \"{}\"",
+        file, ShownField(head.substr(0, head.find('\n'))));
+  }
+  best.has_header = HasHeader(head, best);
+  return best;
+}
+
 class TextLooker {
  public:
   explicit TextLooker(const TextLookOptions& options) : options_(options) {}
@@ -95,34 +128,32 @@ class TextLooker {
     look_.separator = form.separator;
     look_.has_quotes = form.has_quotes;
     look_.has_header = form.has_header;
-    RETURN_IF_ERROR(CheckFirstLine(head.bytes));
+    RETURN_IF_ERROR(CheckFirstLine(head.bytes, form));
     RETURN_IF_ERROR(NameColumns(head.bytes));
-    RETURN_IF_ERROR(ReadBeginning());
+    RETURN_IF_ERROR(ReadFiles());
     if (look_.size.looked_at == 0) return NoSample();
     return std::move(look_);
   }
 
  private:
-  Status CheckFirstLine(std::string_view head) const {
-    RecordScanner scanner(head, look_.separator, look_.has_quotes);
+  Status CheckFirstLine(std::string_view head, const TextForm& form) const {
+    RecordScanner scanner(head, form.separator, form.has_quotes);
     Fields fields;
     scanner.Next(&fields);
-    const size_t most = RegularityOf(head, look_.separator, look_.has_quotes).fields;
-    if (scanner.record().starts_with('#') && fields.size() != most) {
+    if (scanner.record().starts_with('#') && fields.size() != form.fields) {
       return UsageError(
           "\"{}\": line 1 begins with # and is no line of {} fields like the others: comments are "
           "not known; take it away (sed 1d)",
-          look_.first_file, most);
+          look_.first_file, form.fields);
     }
     const std::string_view rest = head.substr(std::min(head.find('\n'), head.size() - 1) + 1);
-    if (scanner.record().starts_with("# ") && look_.has_header &&
-        HasHeader(rest, {look_.separator, look_.has_quotes})) {
+    if (scanner.record().starts_with("# ") && form.has_header && HasHeader(rest, form)) {
       return UsageError(
           "\"{}\": line 1 begins with # and line 2 looks like the header: comments are not known; "
           "take line 1 away (sed 1d), or its # if it is the header",
           look_.first_file);
     }
-    if (!look_.has_header || IsUtf8(scanner.record())) return OkStatus();
+    if (!form.has_header || IsUtf8(scanner.record())) return OkStatus();
     return UsageError(
         "\"{}\": the header is not UTF-8; is it Latin-1? iconv -f latin1 -t utf-8 converts a file",
         look_.first_file);
@@ -187,24 +218,20 @@ class TextLooker {
     if (look_.size.odd_records++ == 0) look_.size.first_odd = what;
   }
 
-  Status ReadBeginning() {
+  Status ReadFiles() {
     const size_t chunk_bytes = std::clamp<size_t>(options_.most_bytes / 16, 1 << 12, 1 << 22);
     ASSIGN_OR_RETURN(TextChunks chunks,
                      TextChunks::Open(options_.files, look_.has_quotes, chunk_bytes));
-    TextChunk chunk;
-    bool has_more = true;
-    while (chunks.text_bytes() < options_.most_bytes) {
-      ASSIGN_OR_RETURN(has_more, chunks.Next(&chunk));
-      if (!has_more) break;
+    const auto add = [this](const TextChunk& chunk) {
       Add(chunk.bytes, chunk.first_line);
-    }
-    look_.size.is_whole = !has_more;
-    look_.size.records = static_cast<double>(look_.size.looked_at);
+      return OkStatus();
+    };
+    RETURN_IF_ERROR(ReadBeginning(&chunks, options_.most_bytes, add, &look_.size));
     const uint64_t done = chunks.bytes_done(), total = chunks.bytes_total();
-    if (look_.size.is_whole || done == 0 || total <= done) return OkStatus();
-    look_.size.records *= static_cast<double>(total) / static_cast<double>(done);
     // Compressed bytes cannot be read from the middle.
-    return done * 10 < chunks.text_bytes() * 9 ? OkStatus() : ReadPieces(done, total);
+    const bool is_compressed = done * 10 < chunks.text_bytes() * 9;
+    if (look_.size.is_whole || is_compressed || total <= done) return OkStatus();
+    return ReadPieces(done, total);
   }
 
   // Pieces spread evenly over [begin, end) of all files, one after the other.
@@ -246,31 +273,22 @@ class TextLooker {
 
 }  // namespace
 
-Result<TextForm> GuessTextForm(std::string_view head, const std::string& file) {
-  TextForm best;
-  double best_score = 0;
-  for (const char separator : {',', '\t', ';', '|', ' '}) {
-    for (const bool has_quotes : {true, false}) {
-      const Regularity found = RegularityOf(head, separator, has_quotes);
-      if (found.fields < 2) continue;
-      // Regular records first; then many fields; blanks only where nothing else is regular.
-      double score = found.share - 0.001 / static_cast<double>(found.fields);
-      if (found.misquoted > 0) score -= 0.01;
-      if (separator == ' ') score *= 0.5;
-      if (score <= best_score) continue;
-      best_score = score;
-      best = {.separator = separator, .has_quotes = has_quotes};
-    }
+Status ReadBeginning(TextChunks* chunks, uint64_t most_bytes,
+                     const std::function<Status(const TextChunk&)>& add, DataSize* size) {
+  TextChunk chunk;
+  bool has_more = true;
+  while (chunks->text_bytes() < most_bytes) {
+    ASSIGN_OR_RETURN(has_more, chunks->Next(&chunk));
+    if (!has_more) break;
+    RETURN_IF_ERROR(add(chunk));
   }
-  if (best_score == 0) {
-    return UsageError(
-        "\"{}\": no character separates fields (tried comma, tab, semicolon, | and blank); its "
-        "first "
-        "line is \"{}\"",
-        file, ShownField(head.substr(0, head.find('\n'))));
+  size->is_whole = !has_more;
+  size->records = static_cast<double>(size->looked_at);
+  const auto done = static_cast<double>(chunks->bytes_done());
+  if (has_more && done > 0) {
+    size->records *= std::max(1.0, static_cast<double>(chunks->bytes_total()) / done);
   }
-  best.has_header = HasHeader(head, best);
-  return best;
+  return OkStatus();
 }
 
 Result<TextLook> LookAtText(const TextLookOptions& options) { return TextLooker(options).Look(); }

@@ -12,7 +12,6 @@
 
 #include "common/status.h"
 #include "worker/data/mapping/column_look.h"
-#include "worker/data/mapping/inferred_column.h"
 
 namespace rowhouse {
 

@@ -43,6 +43,12 @@ std::string_view Trimmed(std::string_view field) {
   return field.substr(begin, field.find_last_not_of(kBlanks) - begin + 1);
 }
 
+std::string LowerCase(std::string_view text) {
+  std::string lower(text);
+  for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return lower;
+}
+
 bool IsMissingNumber(std::string_view field) {
   if (field.empty()) return true;
   const unsigned char first = static_cast<unsigned char>(field.front());

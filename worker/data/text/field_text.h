@@ -17,6 +17,8 @@ bool IsMissingNumber(std::string_view field);
 // Without blanks and tabs at both ends.
 std::string_view Trimmed(std::string_view field);
 
+std::string LowerCase(std::string_view text);  // of ASCII's letters
+
 // All of `field`, but for blanks around it, as a finite number; numbers nearer to 0 than any of the
 // type are 0. Nothing for another text, an infinity, or a number beyond the type.
 std::optional<float> FloatOf(std::string_view field);
