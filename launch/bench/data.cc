@@ -29,7 +29,7 @@
 #include "launch/run/temporary_rows.h"
 #include "worker/data/blocks/converted_dataset.h"
 #include "worker/data/convert/converter.h"
-#include "worker/data/convert/prepare_text.h"
+#include "worker/data/convert/prepared_text.h"
 #include "worker/data/text/text_format.h"
 #include "worker/dense/dlrm_model.h"
 

@@ -17,7 +17,7 @@
 #include "launch/run/stop_request.h"
 #include "launch/settings/verb_flags.h"
 #include "worker/data/convert/converter.h"
-#include "worker/data/convert/prepare_text.h"
+#include "worker/data/convert/prepared_text.h"
 
 namespace rowhouse {
 namespace {

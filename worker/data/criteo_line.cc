@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cmath>
 #include <string>
 
 namespace rowhouse {
@@ -131,10 +130,6 @@ const char* ReadCriteoLine(const char* begin, const char* end, bool has_label, C
   if (*at != '\n') return nullptr;
   *is_missing = missing;
   return at + 1;
-}
-
-float CriteoDense(int32_t integer) {
-  return std::log(static_cast<float>(std::max(integer, 0)) + 1.0f);
 }
 
 }  // namespace rowhouse

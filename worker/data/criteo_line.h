@@ -36,7 +36,4 @@ Status ParseCriteoLine(std::string_view line, CriteoLine* out, bool has_label = 
 const char* ReadCriteoLine(const char* begin, const char* end, bool has_label, CriteoLine* out,
                            uint32_t* is_missing);
 
-// What the model sees of an integer: log(x + 1) in float32, negative x as 0.
-float CriteoDense(int32_t integer);
-
 }  // namespace rowhouse

@@ -146,7 +146,7 @@ Registry<Dataset, DatasetOptions>& Datasets();
 struct DatasetDeclaration {
   std::vector<DeclaredOption> options = {};  // of its own; each is a setting by this name
   bool reads_file = false;                   // the setting `data` names what it reads
-  // It reads text. Before it is made, PrepareText (worker/data/convert/prepare_text.h) makes a data
+  // It reads text. Before it is made, PrepareText (worker/data/convert/prepared_text.h) makes a data
   // directory, once a host, and names it in DatasetOptions::prepared.
   bool reads_text = false;
   // Completes options that the files decide: PrepareText and the source get what it makes of them.

@@ -7,7 +7,7 @@
 #include "tests/testing/testing.h"
 #include "worker/data/blocks/data_directory.h"
 #include "worker/data/convert/converter.h"
-#include "worker/data/convert/prepare_text.h"
+#include "worker/data/convert/prepared_text.h"
 #include "worker/data/text/text_chunks.h"
 
 namespace rowhouse {

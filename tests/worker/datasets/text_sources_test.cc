@@ -5,7 +5,7 @@
 #include "common/random.h"
 #include "tests/testing/testing.h"
 #include "worker/data/convert/converter.h"
-#include "worker/data/convert/prepare_text.h"
+#include "worker/data/convert/prepared_text.h"
 #include "worker/data/dataset.h"
 #include "worker/data/mapping/preprocessing.h"
 #include "worker/data/text/text_chunks.h"

@@ -6,7 +6,6 @@
 #include "common/random.h"
 #include "tests/testing/testing.h"
 #include "worker/data/criteo_line.h"
-#include "worker/data/text/token_set.h"
 
 namespace rowhouse {
 namespace {

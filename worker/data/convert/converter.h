@@ -50,7 +50,7 @@ struct ConversionSummary {
 struct ConversionHooks {
   std::function<void(const ConversionProgress&)> progress = nullptr;  // about once a second
   const std::atomic<bool>* stop = nullptr;  // set: it ends soon; a later call goes on
-  // What PrepareText (prepare_text.h) has made, once it is whole.
+  // What PrepareText (prepared_text.h) has made, once it is whole.
   std::function<void(const ConversionSummary&)> done = nullptr;
 };
 

@@ -1,8 +1,7 @@
-#include "worker/data/convert/day_samples.h"
-
 #include <algorithm>
 
 #include "worker/data/blocks/sample_split.h"
+#include "worker/data/convert/passes.h"
 #include "worker/data/text/text_chunks.h"
 
 namespace rowhouse {

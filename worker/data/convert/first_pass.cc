@@ -1,9 +1,6 @@
-#include "worker/data/convert/first_pass.h"
-
-#include "worker/data/convert/bad_line_count.h"
 #include "worker/data/convert/fitting.h"
 #include "worker/data/convert/ordered_chunks.h"
-#include "worker/data/convert/pass_progress.h"
+#include "worker/data/convert/passes.h"
 #include "worker/data/text/text_chunks.h"
 
 namespace rowhouse {

@@ -1,11 +1,5 @@
-// PreparedText: the text that a run reads, as data directories. Workers of a host share one, which
-// one of them makes.
-//
-// Without a cache it lies in "<TMPDIR or /tmp>/rowhouse-data-XXXXXX" and goes with the object; what
-// a process left that was killed, the next one on the host removes. In a cache it stays, under a
-// name that says what it was made of, and is used again by runs of the same files (path and
-// FileIdentity), schema, tables and preprocessing. A run that was stopped while it was made
-// leaves what is done there, and the next one goes on.
+// What text sources do before samples are read: PrepareText makes a data directory of text;
+// PreparedText those of a run.
 //
 // Threads: one.
 #pragma once
@@ -17,9 +11,32 @@
 #include "common/temporary_directory.h"
 #include "worker/data/convert/converter.h"
 #include "worker/data/dataset.h"
+#include "worker/data/text/text_format.h"
 
 namespace rowhouse {
 
+// The text of `options.file` as a data directory at `directory`, with the settings of a run. Does
+// nothing if it is there already; a second call goes on where one was killed. `source`: name of the
+// text source. Errors as Convert; kUsage if the text's columns are not the model's.
+Status PrepareText(const std::string& source, const DatasetOptions& options,
+                   const std::string& directory, const ConversionHooks& hooks = {});
+
+// What PrepareText converts by and with: for callers that show more of it.
+struct TextConversion {
+  std::unique_ptr<TextFormat> format;
+  ConversionOptions options;
+};
+Result<TextConversion> MakeTextConversion(const std::string& source, const DatasetOptions& options,
+                                          const std::string& directory);
+
+// The text that a run reads, as data directories. Workers of a host share one, which one of them
+// makes.
+//
+// Without a cache it lies in "<TMPDIR or /tmp>/rowhouse-data-XXXXXX" and goes with the object;
+// leftovers of a killed process are removed by the next one on the host. In a cache it stays, under a
+// name that says what it was made of, and is used again by runs of the same files (path and
+// FileIdentity), schema, tables and preprocessing. A run that was stopped while it was made
+// leaves what is done there, and the next one goes on.
 class PreparedText {
  public:
   // Prepares options.file, and options.test_file with the same preprocessing, unless that is a data

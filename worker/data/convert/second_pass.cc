@@ -1,16 +1,10 @@
-#include "worker/data/convert/second_pass.h"
-
 #include <algorithm>
 
 #include "worker/data/blocks/data_writer.h"
 #include "worker/data/blocks/encoded_block.h"
 #include "worker/data/blocks/sample_split.h"
-#include "worker/data/convert/bad_line_count.h"
-#include "worker/data/convert/batch_part.h"
-#include "worker/data/convert/day_samples.h"
-#include "worker/data/convert/first_pass.h"
 #include "worker/data/convert/ordered_chunks.h"
-#include "worker/data/convert/pass_progress.h"
+#include "worker/data/convert/passes.h"
 #include "worker/data/text/text_chunks.h"
 
 namespace rowhouse {
@@ -26,6 +20,32 @@ DataColumns ColumnsOf(const Preprocessing& preprocessing) {
   }
   columns.has_weights = !schema.weight.empty();
   return columns;
+}
+
+template <typename T>
+void CopyRange(const std::vector<T>& all, size_t first, size_t end, std::vector<T>* part) {
+  part->assign(all.begin() + static_cast<ptrdiff_t>(first),
+               all.begin() + static_cast<ptrdiff_t>(end));
+}
+
+void CopyBags(const Bags& all, size_t first, size_t end, Bags* part) {
+  const uint32_t begin = all.offsets[first], stop = all.offsets[end];
+  CopyRange(all.ids, begin, stop, &part->ids);
+  if (!all.weights.empty()) CopyRange(all.weights, begin, stop, &part->weights);
+  part->offsets.resize(end - first + 1);
+  for (size_t i = first; i <= end; ++i) part->offsets[i - first] = all.offsets[i] - begin;
+}
+
+// Overwrites *part with samples [first, end) of `all`.
+void CopySamples(const Batch& all, size_t first, size_t end, Batch* part) {
+  part->Clear(all.dense_features, all.features.size());
+  part->samples = end - first;
+  CopyRange(all.dense, first * all.dense_features, end * all.dense_features, &part->dense);
+  if (!all.labels.empty()) CopyRange(all.labels, first, end, &part->labels);
+  if (!all.weights.empty()) CopyRange(all.weights, first, end, &part->weights);
+  for (size_t feature = 0; feature < all.features.size(); ++feature) {
+    CopyBags(all.features[feature], first, end, &part->features[feature]);
+  }
 }
 
 struct EncodedChunk {
