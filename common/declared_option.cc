@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "common/nearest_name.h"
 #include "common/read_value.h"
 
 namespace rowhouse {
@@ -26,6 +27,7 @@ DeclaredOption DeclaredOption::Bool(std::string name, bool otherwise, std::strin
   option.default_ = otherwise ? "true" : "false";
   option.help_ = std::move(help);
   option.expected_ = "true or false";
+  option.words_ = {"true", "false"};
   return option;
 }
 
@@ -37,9 +39,21 @@ DeclaredOption DeclaredOption::Whole(std::string name, uint64_t otherwise, uint6
   option.default_ = fmt::format("{}", otherwise);
   option.help_ = std::move(help);
   option.expected_ = RangeText("a whole number", fmt::format("{}", min), fmt::format("{}", max),
-                               max != UINT64_MAX);
+                               max != UINT64_MAX && max != UINT32_MAX);
   option.min_whole_ = min;
   option.max_whole_ = max;
+  return option;
+}
+
+DeclaredOption DeclaredOption::Integer(std::string name, int64_t otherwise, int64_t min,
+                                       std::string help) {
+  DeclaredOption option;
+  option.name_ = std::move(name);
+  option.type_ = Type::kInteger;
+  option.default_ = fmt::format("{}", otherwise);
+  option.help_ = std::move(help);
+  option.expected_ = RangeText("a whole number", fmt::format("{}", min), "", false);
+  option.min_integer_ = min;
   return option;
 }
 
@@ -50,8 +64,12 @@ DeclaredOption DeclaredOption::Real(std::string name, double otherwise, double m
   option.type_ = Type::kReal;
   option.default_ = fmt::format("{}", otherwise);
   option.help_ = std::move(help);
-  option.expected_ = RangeText("a number", fmt::format("{}", min), fmt::format("{}", max),
-                               max != std::numeric_limits<double>::max());
+  using Limits = std::numeric_limits<double>;
+  option.expected_ = min == Limits::lowest() ? "a number"
+                     : min == Limits::min()
+                         ? "a number greater than 0"
+                         : RangeText("a number", fmt::format("{}", min), fmt::format("{}", max),
+                                     max != Limits::max());
   option.min_real_ = min;
   option.max_real_ = max;
   return option;
@@ -107,6 +125,11 @@ Result<std::string> DeclaredOption::Read(const std::string& text) const {
         return fmt::format("{}", *value);
       }
       break;
+    case Type::kInteger:
+      if (const auto value = ReadInteger(text); value && *value >= min_integer_) {
+        return fmt::format("{}", *value);
+      }
+      break;
     case Type::kReal:
       if (const auto value = ReadReal(text); value && *value >= min_real_ && *value <= max_real_) {
         return fmt::format("{}", *value);
@@ -124,6 +147,9 @@ Result<std::string> DeclaredOption::Read(const std::string& text) const {
     }
     case Type::kChoice:
       if (std::find(words_.begin(), words_.end(), text) != words_.end()) return text;
+      if (const std::string nearest = NearestName(text, words_); !nearest.empty()) {
+        return UsageError("expected {}. Did you mean \"{}\"?", expected_, nearest);
+      }
       break;
     case Type::kText:
       return text;
@@ -154,6 +180,11 @@ bool DeclaredOption::BoolIn(const OptionValues& values) const {
 uint64_t DeclaredOption::WholeIn(const OptionValues& values) const {
   CHECK(type_ == Type::kWhole) << name_;
   return ReadWhole(TextIn(values)).value();
+}
+
+int64_t DeclaredOption::IntegerIn(const OptionValues& values) const {
+  CHECK(type_ == Type::kInteger) << name_;
+  return ReadInteger(TextIn(values)).value();
 }
 
 double DeclaredOption::RealIn(const OptionValues& values) const {

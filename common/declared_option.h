@@ -28,13 +28,15 @@ using OptionValues = std::map<std::string, std::string>;
 
 class DeclaredOption {
  public:
-  enum class Type { kBool, kWhole, kReal, kFloat, kChoice, kText };
+  enum class Type { kBool, kWhole, kInteger, kReal, kFloat, kChoice, kText };
 
   // `name`: of the flag and the key, [a-z0-9_]+, unique among the settings. `help`: what it is, as
-  // the rest of a sentence, without a full stop. `min` and `max` are legal values.
+  // the rest of a sentence, without a full stop. `min` and `max` are legal values; the extreme
+  // values of a type mean no bound, and a `min` of the smallest number above 0 means above 0.
   static DeclaredOption Bool(std::string name, bool otherwise, std::string help);
   static DeclaredOption Whole(std::string name, uint64_t otherwise, uint64_t min, uint64_t max,
                               std::string help);
+  static DeclaredOption Integer(std::string name, int64_t otherwise, int64_t min, std::string help);
   static DeclaredOption Real(std::string name, double otherwise, double min, double max,
                              std::string help);
   // A real number that is computed with as f32: what is given is rounded to one.
@@ -53,7 +55,9 @@ class DeclaredOption {
   const std::string& expected() const { return expected_; }  // "a whole number from 1 to 9"
   const std::string& default_text() const { return default_; }
   bool is_part_of_digest() const { return is_part_of_digest_; }
-  const std::vector<std::string>& words() const { return words_; }  // all values of a kChoice
+  const std::vector<std::string>& words() const {
+    return words_;
+  }  // all values of a kBool or kChoice
 
   // Reads `text` and returns its value in a fixed form: texts that mean the same value give the
   // same string. kUsage for any other text: "expected a whole number from 1 to 9".
@@ -68,6 +72,7 @@ class DeclaredOption {
   const std::string& TextIn(const OptionValues& values) const;
   bool BoolIn(const OptionValues& values) const;
   uint64_t WholeIn(const OptionValues& values) const;
+  int64_t IntegerIn(const OptionValues& values) const;
   double RealIn(const OptionValues& values) const;
   float FloatIn(const OptionValues& values) const;
 
@@ -85,6 +90,7 @@ class DeclaredOption {
   std::string expected_;
   std::vector<std::string> words_;          // kChoice
   uint64_t min_whole_ = 0, max_whole_ = 0;  // kWhole
+  int64_t min_integer_ = 0;                 // kInteger
   double min_real_ = 0.0, max_real_ = 0.0;  // kReal, kFloat
   bool is_part_of_digest_ = true;
 };

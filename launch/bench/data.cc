@@ -161,7 +161,7 @@ class DataFigures {
     options.table_rows = kDataTableRows;
     options.takes_bad_ids.assign(kDataTableRows.size(), true);
     options.file = file_;
-    options.id_mapping = id_mapping;
+    options.flags["id_mapping"] = id_mapping;
     return options;
   }
 

@@ -6,6 +6,7 @@
 
 #include "common/clean_text.h"
 #include "common/new_file.h"
+#include "common/read_value.h"
 #include "launch/data/criteo_imitation.h"
 #include "launch/data/data_verb.h"
 #include "launch/report/figure_text.h"
@@ -43,10 +44,12 @@ Status RunImitate(const CommandLine& command_line, const std::vector<std::string
     return UsageError("\"{}\" exists already: remove it, or choose another name", out);
   }
   const DatasetOptions& data = settings.data;
-  const CriteoImitation imitation(data.data_set, data.zipf_exponent, data.seed);
+  const std::string& data_set = FlagText(data, "data_set");
+  const double exponent = ReadReal(FlagText(data, "zipf_exponent")).value();
+  const CriteoImitation imitation(data_set, exponent, data.seed);
   ASSIGN_OR_RETURN(const uint64_t bytes, WriteLines(imitation, data.data_size, out));
   PrintClean("{}: {} made-up lines of the shape of Criteo's {} data, {}\n", out,
-             CountText(static_cast<double>(data.data_size)), data.data_set,
+             CountText(static_cast<double>(data.data_size)), data_set,
              BytesText(static_cast<double>(bytes)));
   return OkStatus();
 }

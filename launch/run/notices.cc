@@ -34,7 +34,7 @@ std::vector<std::string> NoticesOf(const CommandLine& command_line, const Settin
     notices.push_back(fmt::format(
         "no table sizes were given: tables have a row for each token of their column of {}{}",
         settings.data.file,
-        settings.data.id_mapping == "dictionary"
+        FlagText(settings.data, "id_mapping") == "dictionary"
             ? ""
             : "; --id_mapping=dictionary keeps tokens apart, as DLRM does"));
   }

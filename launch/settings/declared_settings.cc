@@ -8,6 +8,7 @@ SettingKind KindOf(DeclaredOption::Type type) {
     case DeclaredOption::Type::kBool:
       return SettingKind::kBool;
     case DeclaredOption::Type::kWhole:
+    case DeclaredOption::Type::kInteger:
     case DeclaredOption::Type::kReal:
     case DeclaredOption::Type::kFloat:
       return SettingKind::kNumber;

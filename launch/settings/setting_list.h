@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <concepts>
 #include <limits>
 #include <string>
@@ -132,6 +133,9 @@ class SettingList {
   explicit SettingList(Section section) : section_(section) {}
 
   void Add(SettingField value, Entry entry);
+  bool Has(const std::string& name) const {
+    return std::ranges::count(fields_, name, &SettingField::name) > 0;
+  }
   std::vector<SettingField> Take() { return std::move(fields_); }
 
  private:

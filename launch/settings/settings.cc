@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "common/read_value.h"
 #include "launch/settings/going_on.h"
 #include "launch/settings/model_rules.h"
 #include "launch/settings/optimizer_rules.h"
@@ -48,12 +49,13 @@ void Settings::Complete() {
   CompressTables(this);
   ForgetUselessOptimizerOptions(this);
   // DLRM caps tables at the range its ids are brought into.
-  const bool is_capped = data_generation == "dataset" && data.max_ind_range > 0;
+  const int64_t range = ReadInteger(FlagText(data, "max_ind_range")).value();
+  const bool is_capped = data_generation == "dataset" && range > 0;
   data.table_rows.clear();
   data.table_names.clear();
   data.takes_bad_ids.clear();
   for (LogicalTable& table : tables) {
-    if (is_capped) table.rows = std::min(table.rows, static_cast<uint64_t>(data.max_ind_range));
+    if (is_capped) table.rows = std::min(table.rows, static_cast<uint64_t>(range));
     data.table_rows.push_back(table.rows);
     data.table_names.push_back(table.name);
     data.takes_bad_ids.push_back(table.bad_ids != "error");

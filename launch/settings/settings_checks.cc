@@ -30,11 +30,7 @@ Status CheckData(const Settings& s, bool reads_data) {
           weighing, table.name, table.pooling);
     }
   }
-  if (s.data.rand_data_min > s.data.rand_data_max) {
-    return UsageError("rand_data_min={} is greater than rand_data_max={}", s.data.rand_data_min,
-                      s.data.rand_data_max);
-  }
-  return OkStatus();
+  return CheckDatasetOptions(source, s.data);
 }
 
 Status CheckModelDirectory(const Settings& s) {

@@ -63,6 +63,8 @@ nlohmann::json DeclaredToJson(const DeclaredOption& option, const OptionValues& 
       return option.BoolIn(values);
     case DeclaredOption::Type::kWhole:
       return option.WholeIn(values);
+    case DeclaredOption::Type::kInteger:
+      return option.IntegerIn(values);
     case DeclaredOption::Type::kReal:
       return option.RealIn(values);
     case DeclaredOption::Type::kFloat:

@@ -10,6 +10,7 @@ const DeclaredOption kWhole = DeclaredOption::Whole("steps", 10, 1, 100, "steps 
 const DeclaredOption kFloat = DeclaredOption::Float("decay", 0.9f, 0.0f, 1.0f, "of the past");
 const DeclaredOption kBool = DeclaredOption::Bool("nesterov", false, "looks ahead");
 const DeclaredOption kChoice = DeclaredOption::Choice("form", {"plain", "centred"}, "which form");
+const DeclaredOption kInteger = DeclaredOption::Integer("range", -1, -1, "largest token");
 
 TEST(DeclaredOption, ValuesHaveOneFormAndDefaultsAreLeftOut) {
   OptionValues values;
@@ -20,6 +21,9 @@ TEST(DeclaredOption, ValuesHaveOneFormAndDefaultsAreLeftOut) {
   EXPECT_EQ(
       values,
       (OptionValues{{"decay", "0.5"}, {"form", "centred"}, {"nesterov", "true"}, {"steps", "20"}}));
+  EXPECT_OK(kInteger.Set("-01", &values));
+  EXPECT_EQ(values.count("range"), 0u);
+  EXPECT_EQ(kInteger.IntegerIn(values), -1);
   EXPECT_EQ(kWhole.WholeIn(values), 20u);
   EXPECT_EQ(kFloat.FloatIn(values), 0.5f);
   EXPECT_TRUE(kBool.BoolIn(values));
@@ -46,6 +50,15 @@ TEST(DeclaredOption, WhatItDoesNotTakeIsRefusedAndChangesNothing) {
   EXPECT_FALSE(kFloat.Set("1e-60", &values).ok()) << "too small for a float, and not 0";
   EXPECT_FALSE(kBool.Set("perhaps", &values).ok());
   EXPECT_EQ(kChoice.Set("other", &values).message(), "expected one of plain, centred");
+  EXPECT_EQ(kChoice.Set("plian", &values).message(),
+            "expected one of plain, centred. Did you mean \"plain\"?");
+  EXPECT_EQ(kInteger.Set("-2", &values).message(), "expected a whole number of -1 or more");
+  const auto expected = [](double min, double max) {
+    return DeclaredOption::Real("x", 1.0, min, max, "").expected();
+  };
+  using Limits = std::numeric_limits<double>;
+  EXPECT_EQ(expected(Limits::lowest(), Limits::max()), "a number");
+  EXPECT_EQ(expected(Limits::min(), Limits::max()), "a number greater than 0");
   EXPECT_EQ(values, (OptionValues{{"steps", "20"}}));
 }
 

@@ -24,7 +24,7 @@ Settings TwoTables() {
     settings.tables[i].dim = 64;
   }
   settings.data_generation = "synthetic";
-  settings.data.zipf_exponent = 0;
+  settings.data.flags["zipf_exponent"] = "0";
   settings.data.data_size = 1'000'000;
   settings.data.mini_batch_size = 1000;
   settings.cluster.ps = 2;

@@ -82,10 +82,17 @@ TEST(Settings, ARateThatIsNoMultipleOfTheRunsIsRefused) {
 TEST(Settings, MaxIndRangeCapsTablesOfADataset) {
   Settings settings;
   settings.data.file = "x.tsv";
-  settings.data.max_ind_range = 3;
+  settings.data.flags["max_ind_range"] = "3";
   settings.Complete();
   EXPECT_EQ(settings.data_generation, "dataset");
   EXPECT_EQ(settings.data.table_rows, (std::vector<uint64_t>{3, 3, 2}));
+}
+
+TEST(Settings, FlagsOfAnotherDataSourceHaveNoEffectAndItsOwnOptionsAreRefused) {
+  EXPECT_OK(With("num_indices_per_lookup", "80").Validate());
+  EXPECT_OK(With("synthetic_bag_length", "80").Validate());
+  EXPECT_THAT(Refusal(With("data_sub_sample_rate", "0.5")),
+              HasSubstr("data source random has no use for data_sub_sample_rate=0.5"));
 }
 
 TEST(Settings, ContradictionsAreRefusedInWords) {
@@ -95,7 +102,7 @@ TEST(Settings, ContradictionsAreRefusedInWords) {
   settings.data.file = "x.tsv";
   EXPECT_THAT(Refusal(settings), HasSubstr("data_generation=random reads no file"));
   Settings weighted = With("data_generation", "synthetic");
-  weighted.data.has_lookup_weights = true;
+  weighted.data.flags["synthetic_weights"] = "true";
   EXPECT_OK(weighted.Validate());
   weighted.tables[1].pooling = "mean";
   weighted.Complete();

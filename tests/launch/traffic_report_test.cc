@@ -44,19 +44,19 @@ TEST(TrafficReport, BagsAreAsLongAsTheDataSourceMakesThem) {
   Settings settings = TrafficReportSample();
   settings.data.mini_batch_size = 32;
   settings.training.accumulation = 4;
-  settings.data.num_indices_per_lookup = 100;
-  settings.data.num_indices_per_lookup_fixed = true;
+  settings.data.flags["num_indices_per_lookup"] = "100";
+  settings.data.flags["num_indices_per_lookup_fixed"] = "true";
   StepShape step = StepShapeOf(settings, 3);
   EXPECT_EQ(step.samples, 128u);
   EXPECT_EQ(step.workers, 3u);
   EXPECT_EQ(step.bag_lengths, (std::vector<double>{100, 100, 100}));
-  settings.data.num_indices_per_lookup_fixed = false;
+  settings.data.flags["num_indices_per_lookup_fixed"] = "false";
   EXPECT_EQ(StepShapeOf(settings, 1).bag_lengths, (std::vector<double>{2, 1.5, 1}))
       << "drawn up to the rows of the table";
   settings.data_generation = "synthetic";
-  settings.data.bag_length = 4;
+  settings.data.flags["synthetic_bag_length"] = "4";
   EXPECT_EQ(StepShapeOf(settings, 1).bag_lengths, (std::vector<double>{4, 4, 4}));
-  settings.data.bag_length_fixed = false;
+  settings.data.flags["synthetic_bag_fixed"] = "false";
   EXPECT_EQ(StepShapeOf(settings, 1).bag_lengths, (std::vector<double>{2.5, 2.5, 2.5}));
   settings.data_generation = "dataset";
   EXPECT_EQ(StepShapeOf(settings, 1).bag_lengths, (std::vector<double>{1, 1, 1}));

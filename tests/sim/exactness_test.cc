@@ -22,8 +22,8 @@ DatasetOptions DataOptions() {
   data.seed = 727;
   data.mini_batch_size = 24;
   data.num_batches = kSteps;
-  data.num_indices_per_lookup = 6;
-  data.round_targets = true;
+  data.flags["num_indices_per_lookup"] = "6";
+  data.flags["round_targets"] = "true";
   return data;
 }
 

@@ -84,8 +84,8 @@ inline DatasetOptions VariantData(const KindVariant& variant) {
   data.seed = 99;
   data.mini_batch_size = 20;
   data.num_batches = kVariantSteps;
-  data.num_indices_per_lookup = 4;
-  data.round_targets = true;
+  data.flags["num_indices_per_lookup"] = "4";
+  data.flags["round_targets"] = "true";
   return data;
 }
 

@@ -115,9 +115,9 @@ TEST_P(PoolingOnShards, TakesTheWeightsOfSamples) {
   SimTask task =
       Task({"plain", "plain", {}}, [](LogicalTable& table) { table.pooling_sum = "exact"; });
   task.source = "synthetic";
-  task.data.bag_length = 5;
-  task.data.bag_length_fixed = false;
-  task.data.has_lookup_weights = true;
+  task.data.flags["synthetic_bag_length"] = "5";
+  task.data.flags["synthetic_bag_fixed"] = "false";
+  task.data.flags["synthetic_weights"] = "true";
   EXPECT_EQ(Compare(task, "weights"), !IsOnWorkers());
 }
 

@@ -20,8 +20,8 @@ DatasetOptions PrecisionDataOptions() {
   data.seed = 77;
   data.mini_batch_size = 24;
   data.num_batches = kPrecisionSteps;
-  data.num_indices_per_lookup = 6;
-  data.round_targets = true;
+  data.flags["num_indices_per_lookup"] = "6";
+  data.flags["round_targets"] = "true";
   return data;
 }
 

@@ -18,8 +18,8 @@ inline SimTask SmallTask() {
   task.data.seed = 727;
   task.data.mini_batch_size = 24;
   task.data.num_batches = kSmallRunSteps;
-  task.data.num_indices_per_lookup = 6;
-  task.data.round_targets = true;
+  task.data.flags["num_indices_per_lookup"] = "6";
+  task.data.flags["round_targets"] = "true";
   std::vector<LogicalTable> tables;
   for (const uint64_t rows : task.data.table_rows) {
     LogicalTable table;

@@ -19,8 +19,8 @@ DatasetOptions TableOptionsDataOptions() {
   data.seed = 31;
   data.mini_batch_size = 24;
   data.num_batches = kTableOptionsSteps;
-  data.num_indices_per_lookup = 5;
-  data.round_targets = true;
+  data.flags["num_indices_per_lookup"] = "5";
+  data.flags["round_targets"] = "true";
   return data;
 }
 

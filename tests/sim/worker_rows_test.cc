@@ -18,8 +18,8 @@ DatasetOptions WorkerRowsDataOptions() {
   data.seed = 5;
   data.mini_batch_size = 24;
   data.num_batches = kWorkerRowsSteps;
-  data.num_indices_per_lookup = 5;
-  data.round_targets = true;
+  data.flags["num_indices_per_lookup"] = "5";
+  data.flags["round_targets"] = "true";
   return data;
 }
 

@@ -47,8 +47,9 @@ Result<std::vector<uint64_t>> CountCriteoIds(const DatasetOptions& options) {
     RETURN_IF_ERROR(format->Parse(chunk, &raw, &bad));
     if (bad.size() > options.max_bad_lines) return UsageError("{}", bad[0].message);
     for (size_t k = 0; k < seen.size(); ++k) {
+      const uint64_t range = format->schema().categorical[k].max_ind_range;
       for (uint64_t token : raw.features[k].ids) {
-        if (options.max_ind_range > 0) token %= static_cast<uint64_t>(options.max_ind_range);
+        if (range > 0) token %= range;
         seen[k].Add(static_cast<uint32_t>(token));
       }
     }

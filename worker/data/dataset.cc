@@ -1,5 +1,6 @@
 #include "worker/data/dataset.h"
 
+#include <algorithm>
 #include <map>
 
 namespace rowhouse {
@@ -31,7 +32,13 @@ Registry<Dataset, DatasetOptions>& Datasets() {
 
 bool AddDataset(const std::string& name, DatasetDeclaration declaration,
                 Registry<Dataset, DatasetOptions>::Factory factory) {
-  const bool added = Datasets().Add(name, std::move(factory), declaration.options);
+  const auto make = [name, factory = std::move(factory), flags = declaration.flags](
+                        const DatasetOptions& options) -> Result<std::unique_ptr<Dataset>> {
+    RETURN_IF_ERROR(
+        CheckDeclared("data source " + name, flags, OnlyDeclared(flags, options.flags)));
+    return factory(options);
+  };
+  const bool added = Datasets().Add(name, make, declaration.options);
   Declarations()[name] = std::move(declaration);
   return added;
 }
@@ -40,6 +47,27 @@ const DatasetDeclaration& DeclarationOfDataset(const std::string& name) {
   static const DatasetDeclaration kNone;
   const auto found = Declarations().find(name);
   return found == Declarations().end() ? kNone : found->second;
+}
+
+std::vector<DeclaredOption> DatasetFlags() {
+  std::vector<DeclaredOption> all;
+  for (const auto& [name, declaration] : Declarations()) {
+    all.insert(all.end(), declaration.flags.begin(), declaration.flags.end());
+  }
+  return all;
+}
+
+const std::string& FlagText(const DatasetOptions& options, const std::string& name) {
+  for (const auto& [source, declaration] : Declarations()) {
+    const auto found = std::ranges::find(declaration.flags, name, &DeclaredOption::name);
+    if (found != declaration.flags.end()) return found->TextIn(options.flags);
+  }
+  LOG(FATAL) << "no data source declares " << name;
+}
+
+Status CheckDatasetOptions(const std::string& source, const DatasetOptions& options) {
+  const auto ask = DeclarationOfDataset(source).check;
+  return ask == nullptr ? OkStatus() : ask(options);
 }
 
 double MeanBagLength(const std::string& source, const DatasetOptions& options, uint64_t rows) {

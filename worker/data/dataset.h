@@ -25,8 +25,8 @@ namespace rowhouse {
 
 class Preprocessing;
 
-// One struct for all sources; each says in its file which fields it reads. An option that only one
-// source reads is declared in its file and found in `own`.
+// What sources share. An option that only one of them reads is declared in its file
+// (common/declared_option.h), and found in `own` or `flags`.
 struct DatasetOptions {
   // The model's shape, which the data must fit.
   uint32_t dense_features = 0;
@@ -51,32 +51,13 @@ struct DatasetOptions {
   std::string prepared_test;
   // Where prepared text is kept (worker/data/convert/prepared_text.h); "": nowhere.
   std::string cache;
-  std::string data_set = "kaggle";  // criteo: kaggle | terabyte, DLRM's flag; nothing reads it
-  double test_fraction = 0.0;       // criteo: last part of the file held out, [0, 1)
-  std::string randomize =
-      "total";  // criteo: order of train samples: total (one permutation) | none
-  std::string id_mapping =
-      "hash";                  // criteo: hash (token modulo rows) | dictionary (first appearance)
-  int64_t max_ind_range = -1;  // criteo: tokens modulo this before anything else; -1 off
+  double test_fraction = 0.0;       // of data that are read: the part held out, [0, 1)
+  std::string randomize = "total";  // of data that are read: order of train samples
+  uint64_t data_size = 1;           // of generated data: train samples
+  uint64_t num_batches = 0;         // DLRM's: > 0 overrides data_size
 
-  // DLRM's generator (dlrm_data_pytorch.py), names and defaults as there.
-  uint64_t data_size = 1;
-  uint64_t num_batches = 0;  // > 0 overrides data_size
-  uint32_t num_indices_per_lookup = 10;
-  bool num_indices_per_lookup_fixed = false;
-  bool round_targets = false;
-  std::string rand_data_dist = "uniform";  // uniform | gaussian
-  double rand_data_min = 0, rand_data_max = 1, rand_data_mu = -1, rand_data_sigma = 1;
-
-  // The synthetic source: Zipf ids with a planted effect per id.
-  uint64_t test_samples = 0;
-  double zipf_exponent = 1.05;
-  double effect_scale = 1.0;        // standard deviation of the logit over samples
-  uint32_t bag_length = 1;          // ids in a bag: exactly so many, or
-  bool bag_length_fixed = true;     // if not fixed, 1 to so many
-  bool has_lookup_weights = false;  // Bags::weights in [0.5, 1.5)
-
-  OptionValues own;  // of options that the source declares itself
+  OptionValues own;    // of DatasetDeclaration::options
+  OptionValues flags;  // of DatasetDeclaration::flags, of any sources
 
   // `table 2 "C3"`, for messages.
   std::string Describe(size_t table) const;
@@ -144,14 +125,19 @@ Registry<Dataset, DatasetOptions>& Datasets();
 // opened. A function may be null; the answer is then the value in parentheses at the end of its
 // comment.
 struct DatasetDeclaration {
-  std::vector<DeclaredOption> options = {};  // of its own; each is a setting by this name
-  bool reads_file = false;                   // the setting `data` names what it reads
-  // It reads text. Before it is made, PrepareText (worker/data/convert/prepared_text.h) makes a data
-  // directory, once a host, and names it in DatasetOptions::prepared.
+  // Options of its own; each is a setting by this name. Other sources refuse those of `options`,
+  // and take those of `flags` without effect, as DLRM's program takes its flags; their help is a
+  // whole sentence.
+  std::vector<DeclaredOption> options = {}, flags = {};
+  bool reads_file = false;  // the setting `data` names what it reads
+  // It reads text. Before it is made, PrepareText (worker/data/convert/prepared_text.h) makes a
+  // data directory, once a host, and names it in DatasetOptions::prepared.
   bool reads_text = false;
   // Completes options that the files decide: PrepareText and the source get what it makes of them.
   // Calling it twice changes nothing more. (nothing to complete)
   void (*adjust)(DatasetOptions* options) = nullptr;
+  // Of options that do not fit together, before the source is opened. (OK)
+  Status (*check)(const DatasetOptions& options) = nullptr;
   bool is_generated = false;  // opening it is quick and needs no file
   // Mean number of ids in a bag of a table of so many rows. (1)
   double (*mean_bag_length)(const DatasetOptions& options, uint64_t rows) = nullptr;
@@ -181,7 +167,13 @@ bool AddDataset(const std::string& name, DatasetDeclaration declaration) {
 // Of a registered source; an empty one for an unknown name.
 const DatasetDeclaration& DeclarationOfDataset(const std::string& name);
 
+// The flags of all sources.
+std::vector<DeclaredOption> DatasetFlags();
+// The value of one. Requires that a source has declared it.
+const std::string& FlagText(const DatasetOptions& options, const std::string& name);
+
 // Their functions, or what a null one stands for.
+Status CheckDatasetOptions(const std::string& source, const DatasetOptions& options);
 double MeanBagLength(const std::string& source, const DatasetOptions& options, uint64_t rows);
 double ZipfExponent(const std::string& source, const DatasetOptions& options);
 std::vector<uint64_t> HottestIds(const std::string& source, const DatasetOptions& options,

@@ -27,10 +27,11 @@ class Data final : public MeasuredKernel {
     options.table_rows.assign(tables, 100'000);
     options.mini_batch_size = samples_;
     options.data_size = samples_ * 1000;
-    options.bag_length = static_cast<uint32_t>(ids / tables);
-    options.num_indices_per_lookup = options.bag_length;
-    options.num_indices_per_lookup_fixed = true;
-    if (name_ == kUniform) options.zipf_exponent = 0;
+    const std::string bag = std::to_string(ids / tables);
+    options.flags = {{"synthetic_bag_length", bag},
+                     {"num_indices_per_lookup", bag},
+                     {"num_indices_per_lookup_fixed", "true"}};
+    if (name_ == kUniform) options.flags["zipf_exponent"] = "0";
     ASSIGN_OR_RETURN(data_, Datasets().Make(name_ == kUniform ? "synthetic" : name_, options));
     turn_ = 0;
     return Measure().status();

@@ -1,4 +1,6 @@
 // Settings of the data. Names and defaults of DLRM's flags are DLRM's.
+#include <algorithm>
+
 #include "launch/settings/declared_settings.h"
 #include "launch/settings/setting_list.h"
 #include "worker/data/dataset.h"
@@ -13,6 +15,17 @@ std::vector<std::string> SourceNames() {
   std::vector<std::string> names = Datasets().Names();
   std::replace(names.begin(), names.end(), std::string("criteo"), std::string("dataset"));
   return names;
+}
+
+// A flag that a source declares (DatasetDeclaration::flags). Config digests list settings in the
+// order in which they are added here.
+void AddFlag(SettingList& list, const std::string& name, Digest digest) {
+  const std::vector<DeclaredOption> flags = DatasetFlags();
+  const auto flag = std::ranges::find(flags, name, &DeclaredOption::name);
+  CHECK(flag != flags.end()) << name;
+  const PickOptions pick = [](Settings& s) -> OptionValues& { return s.data.flags; };
+  list.Add(Declared(*flag, pick, "data.flags"),
+           {.name = name, .help = flag->help(), .digest = digest});
 }
 
 void AddSource(SettingList& list) {
@@ -32,12 +45,7 @@ void AddSource(SettingList& list) {
                     "data convert made",
             .aliases = {"raw_data_file"},
             .is_basic = true});
-  list.Add(Choice(MEMBER(data.data_set), {"kaggle", "terabyte"}),
-           {.name = "data_set",
-            .help = "With dataset: DLRM's flag. Both read the files that --data names; "
-                    "--data=day stands for day_0, day_1, ..., as many as there are, where no file "
-                    "has just this name",
-            .digest = kOfRun});
+  AddFlag(list, "data_set", kOfRun);
   list.Add(Real(MEMBER(data.test_fraction), "a number from 0 to below 1", IsBelowOne),
            {.name = "test_fraction",
             .help = "With data that are read: the share of samples held out for testing, as "
@@ -68,16 +76,8 @@ void AddSource(SettingList& list) {
 }
 
 void AddIdsAndOrder(SettingList& list) {
-  list.Add(Choice(MEMBER(data.id_mapping), {"hash", "dictionary"}),
-           {.name = "id_mapping",
-            .help = "With dataset: how a token becomes a row. hash: the token modulo the rows; "
-                    "dictionary: tokens are numbered as they first appear",
-            .digest = kIn});
-  list.Add(Whole(MEMBER(data.max_ind_range), -1),
-           {.name = "max_ind_range",
-            .help = "With dataset: tokens are taken modulo this first, and no table has more rows; "
-                    "-1: off",
-            .digest = kIn});
+  AddFlag(list, "id_mapping", kIn);
+  AddFlag(list, "max_ind_range", kIn);
   list.Add(Choice(MEMBER(data.randomize), {"total", "none", "day", "blocks"}),
            {.name = "data_randomize",
             .help = "With data that are read: the order of train samples. total: one permutation "
@@ -98,71 +98,17 @@ void AddSizes(SettingList& list) {
             .digest = kOfRun});
 }
 
-void AddRandom(SettingList& list) {
-  list.Add(Whole(MEMBER(data.num_indices_per_lookup), 1),
-           {.name = "num_indices_per_lookup",
-            .help = "With random: ids in a bag, at most",
-            .digest = kOfRun});
-  list.Add(Switch(MEMBER(data.num_indices_per_lookup_fixed)),
-           {.name = "num_indices_per_lookup_fixed",
-            .help = "With random: every bag has num_indices_per_lookup ids",
-            .digest = kOfRun});
-  list.Add(Switch(MEMBER(data.round_targets)),
-           {.name = "round_targets",
-            .help = "With random: labels are 0 and 1 instead of numbers between",
-            .digest = kOfRun});
-  list.Add(
-      Choice(MEMBER(data.rand_data_dist), {"uniform", "gaussian"}),
-      {.name = "rand_data_dist", .help = "With random: the distribution of ids", .digest = kOfRun});
-  list.Add(Real(MEMBER(data.rand_data_min), "a number", IsAny),
-           {.name = "rand_data_min", .help = "With gaussian: the smallest id", .digest = kOfRun});
-  list.Add(Real(MEMBER(data.rand_data_max), "a number", IsAny),
-           {.name = "rand_data_max", .help = "With gaussian: the largest id", .digest = kOfRun});
-  list.Add(Real(MEMBER(data.rand_data_mu), "a number", IsAny),
-           {.name = "rand_data_mu",
-            .help = "With gaussian: the mean; -1: halfway between the smallest and the largest id",
-            .digest = kOfRun});
-  list.Add(Real(MEMBER(data.rand_data_sigma), "a number greater than 0", IsPositive),
-           {.name = "rand_data_sigma",
-            .help = "With gaussian: the standard deviation",
-            .digest = kOfRun});
-}
-
-void AddSynthetic(SettingList& list) {
-  list.Add(Whole(MEMBER(data.test_samples), 0), {.name = "synthetic_test_samples",
-                                                 .help = "With synthetic: samples to test on",
-                                                 .digest = kOfRun});
-  list.Add(Real(MEMBER(data.zipf_exponent), "a number of 0 or more", IsNotNegative),
-           {.name = "zipf_exponent",
-            .help = "With synthetic: id k of a table is as frequent as 1 / k^this",
-            .digest = kOfRun});
-  list.Add(Real(MEMBER(data.effect_scale), "a number of 0 or more", IsNotNegative),
-           {.name = "effect_scale",
-            .help = "With synthetic: the standard deviation of the planted logit",
-            .digest = kOfRun});
-  list.Add(
-      Whole(MEMBER(data.bag_length), 1, 65536),
-      {.name = "synthetic_bag_length", .help = "With synthetic: ids in a bag", .digest = kOfRun});
-  list.Add(Switch(MEMBER(data.bag_length_fixed)),
-           {.name = "synthetic_bag_fixed",
-            .help = "With synthetic: every bag has synthetic_bag_length ids; otherwise 1 to that "
-                    "many",
-            .digest = kOfRun});
-  list.Add(Switch(MEMBER(data.has_lookup_weights)),
-           {.name = "synthetic_weights",
-            .help = "With synthetic: each id of a bag has a weight from 0.5 to 1.5; all tables "
-                    "need pooling sum",
-            .digest = kOfRun});
-}
-
+// What one source reads alone.
 void AddOthers(SettingList& list) {
+  for (const DeclaredOption& flag : DatasetFlags()) {
+    if (!list.Has(flag.name())) AddFlag(list, flag.name(), kOfRun);
+  }
   AddDeclared(
       list, Datasets(), [](Settings& s) -> OptionValues& { return s.data.own; }, "data.own",
       kOfRun);
 }
 
-REGISTER_MEMBER(RegisterSettings(Section::kData, {AddSource, AddIdsAndOrder, AddSizes, AddRandom,
-                                                  AddSynthetic, AddOthers}));
+REGISTER_MEMBER(RegisterSettings(Section::kData, {AddSource, AddIdsAndOrder, AddSizes, AddOthers}));
 
 }  // namespace
 }  // namespace rowhouse

@@ -36,7 +36,7 @@ Settings ThreeTables() {
     settings.tables[i].dim = 32;
   }
   settings.data_generation = "synthetic";
-  settings.data.bag_length = 20;
+  settings.data.flags["synthetic_bag_length"] = "20";
   settings.data.data_size = 1'000'000;
   settings.data.mini_batch_size = 1024;
   settings.cluster.ps = 2;

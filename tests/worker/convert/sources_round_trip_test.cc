@@ -136,7 +136,7 @@ TEST(SourcesRoundTrip, Criteo) {
   DatasetOptions options;
   options.table_rows.assign(26, 30);
   CheckSource("criteo", options, CriteoText);
-  options.id_mapping = "dictionary";
+  options.flags["id_mapping"] = "dictionary";
   options.table_rows.assign(26, 50);
   CheckSource("criteo", options, CriteoText);
 }

@@ -22,8 +22,8 @@ class DatasetContract : public testing::TestWithParam<std::string> {
     for (uint64_t table = 0; table < 26; ++table) options_.table_rows.push_back(1 + table * 40);
     options_.mini_batch_size = 8;
     options_.data_size = kTrain;
-    options_.test_samples = kTest;
-    options_.num_indices_per_lookup = 4;
+    options_.flags["synthetic_test_samples"] = fmt::format("{}", kTest);
+    options_.flags["num_indices_per_lookup"] = "4";
     options_.test_fraction = 0.25;
     if (GetParam() == "converted") {
       options_.file = dir_ / "data";

@@ -69,10 +69,10 @@ class CriteoDataTest : public testing::Test {
 
 TEST_F(CriteoDataTest, SamplesAreDlrmsWithItsDictionaries) {
   WriteVectors();
-  options_.id_mapping = "dictionary";
+  options_.flags["id_mapping"] = "dictionary";
   ASSERT_EQ(vectors_["parsed"].size(), 3u);
   for (const auto& expected : vectors_["parsed"]) {
-    options_.max_ind_range = expected["max_ind_range"];
+    options_.flags["max_ind_range"] = expected["max_ind_range"].dump();
     options_.table_rows = expected["counts"].get<std::vector<uint64_t>>();  // No row too many.
     const auto data = Open();
     ASSERT_EQ(data->train_samples(), 3u);
@@ -93,7 +93,7 @@ TEST_F(CriteoDataTest, SamplesAreDlrmsWithItsDictionaries) {
 TEST_F(CriteoDataTest, HashedIdsAreTokensModuloRangeThenRows) {
   WriteVectors();
   for (const auto& expected : vectors_["parsed"]) {
-    options_.max_ind_range = expected["max_ind_range"];
+    options_.flags["max_ind_range"] = expected["max_ind_range"].dump();
     const Batch batch = TrainOf(Open().get());
     for (size_t s = 0; s < 3; ++s) {
       for (size_t k = 0; k < 26; ++k) {
@@ -106,7 +106,7 @@ TEST_F(CriteoDataTest, HashedIdsAreTokensModuloRangeThenRows) {
 
 TEST_F(CriteoDataTest, ADictionaryThatOutgrowsItsTableSaysHowManyRowsItNeeds) {
   WriteVectors();
-  options_.id_mapping = "dictionary";
+  options_.flags["id_mapping"] = "dictionary";
   options_.table_rows[2] = 2;
   ExpectUsage("dictionary of table 2 \"C3\" needs 3 rows and the table has 2");
   ExpectUsage("arch_embedding_size=2-2-3-2-2-3-2-3-2-3-2-2-3-2-3-3-2-2-2-3-2-2-2-2-2-3 or more");
@@ -114,7 +114,7 @@ TEST_F(CriteoDataTest, ADictionaryThatOutgrowsItsTableSaysHowManyRowsItNeeds) {
 
 TEST_F(CriteoDataTest, ADictionaryMayOutgrowATableThatTakesBadIds) {
   WriteLines(5);  // 5 tokens in every column
-  options_.id_mapping = "dictionary";
+  options_.flags["id_mapping"] = "dictionary";
   options_.table_rows[2] = 2;
   options_.table_rows[7] = 4;
   for (int table = 0; table < 26; ++table)
@@ -130,7 +130,7 @@ TEST_F(CriteoDataTest, ADictionaryMayOutgrowATableThatTakesBadIds) {
 
 TEST_F(CriteoDataTest, TheDictionaryCountsTestLinesToo) {
   WriteVectors();
-  options_.id_mapping = "dictionary";
+  options_.flags["id_mapping"] = "dictionary";
   options_.test_fraction = 0.34;
   options_.table_rows[2] = 2;
   ExpectUsage("needs 3 rows");
@@ -285,9 +285,9 @@ TEST_F(CriteoDataTest, UnknownNamesAndWrongRangesAreRefused) {
   options_.seed = uint64_t{1} << 32;
   ExpectUsage("seed 4294967296");
   options_.seed = 1;
-  options_.id_mapping = "hsh";
-  ExpectUsage("unknown id_mapping \"hsh\"");
-  options_.id_mapping = "hash";
+  options_.flags["id_mapping"] = "hsh";
+  ExpectUsage("id_mapping=hsh: expected one of hash, dictionary");
+  options_.flags["id_mapping"] = "hash";
   options_.test_fraction = 1.0;
   ExpectUsage("test_fraction=1 is not in [0, 1)");
   options_.test_fraction = 0.9;

@@ -22,14 +22,16 @@ DatasetOptions OptionsOf(const nlohmann::json& config) {
   options.data_size = config["data_size"];
   options.mini_batch_size = config["mb"];
   options.num_batches = config.value("num_batches", options.num_batches);
-  options.num_indices_per_lookup = config.value("L", options.num_indices_per_lookup);
-  options.num_indices_per_lookup_fixed = config.value("fixed", false);
-  options.round_targets = config.value("rounding", false);
-  options.rand_data_dist = config.value("dist", options.rand_data_dist);
-  options.rand_data_min = config.value("lo", options.rand_data_min);
-  options.rand_data_max = config.value("hi", options.rand_data_max);
-  options.rand_data_mu = config.value("mu", options.rand_data_mu);
-  options.rand_data_sigma = config.value("sigma", options.rand_data_sigma);
+  const std::map<std::string, std::string> flags = {
+      {"L", "num_indices_per_lookup"}, {"fixed", "num_indices_per_lookup_fixed"},
+      {"rounding", "round_targets"},   {"dist", "rand_data_dist"},
+      {"lo", "rand_data_min"},         {"hi", "rand_data_max"},
+      {"mu", "rand_data_mu"},          {"sigma", "rand_data_sigma"}};
+  for (const auto& [key, flag] : flags) {
+    if (!config.contains(key)) continue;
+    const nlohmann::json& value = config[key];
+    options.flags[flag] = value.is_string() ? value.get<std::string>() : value.dump();
+  }
   return options;
 }
 
@@ -77,7 +79,7 @@ DatasetOptions Small() {
   options.table_rows = {7, 1, 100};
   options.mini_batch_size = 4;
   options.data_size = 30;
-  options.num_indices_per_lookup = 5;
+  options.flags["num_indices_per_lookup"] = "5";
   return options;
 }
 
@@ -98,9 +100,9 @@ RC_GTEST_PROP(RandomDataProperty, AnySliceInAnyOrderIsThatPartOfTheWhole, (bool 
   DatasetOptions options = Small();
   if (gaussian) {
     options.table_rows = {20, 30};
-    options.rand_data_dist = "gaussian";
-    options.rand_data_max = 19;
-    options.rand_data_sigma = 5;
+    options.flags["rand_data_dist"] = "gaussian";
+    options.flags["rand_data_max"] = "19";
+    options.flags["rand_data_sigma"] = "5";
   }
   Batch whole;
   RC_ASSERT(Open(options)->ReadTrain(0, 0, 30, &whole).ok());
@@ -141,10 +143,10 @@ TEST(RandomData, BagsAreSortedDistinctAndInRange) {
 TEST(RandomData, GaussianIdsGoBeyondTablesThatTakeThem) {
   DatasetOptions options = Small();
   options.table_rows = {60, 7, 60};
-  options.rand_data_dist = "gaussian";
-  options.rand_data_max = 59;
-  options.rand_data_sigma = 15;
-  options.num_indices_per_lookup_fixed = true;  // else a small table has shorter bags
+  options.flags["rand_data_dist"] = "gaussian";
+  options.flags["rand_data_max"] = "59";
+  options.flags["rand_data_sigma"] = "15";
+  options.flags["num_indices_per_lookup_fixed"] = "true";  // else a small table has shorter bags
   options.takes_bad_ids = {false, true, false};
   Batch small, large;
   ASSERT_OK(Open(options)->ReadTrain(0, 0, 30, &small));
@@ -178,21 +180,21 @@ TEST(RandomData, WhatCannotBeDrawnIsRefusedByName) {
   options.seed = uint64_t{1} << 32;
   ExpectUsage(options, "seed 4294967296");
   options = Small();
-  options.rand_data_dist = "gausian";
-  ExpectUsage(options, "Did you mean \"gaussian\"?");
+  options.flags["rand_data_dist"] = "gausian";
+  ExpectUsage(options, "rand_data_dist=gausian: expected one of uniform, gaussian");
   options = Small();
-  options.rand_data_dist = "gaussian";
+  options.flags["rand_data_dist"] = "gaussian";
   ExpectUsage(options, "rand_data_max=1 is not a row of table 1, which has 1 rows");
   options.table_names = {"a", "b", "c"};
   ExpectUsage(options, "rand_data_max=1 is not a row of table 1 \"b\", which has 1 rows");
   ExpectUsage(options, "bad_ids: modulo or padding");
   options.takes_bad_ids = {true, false, true};
   ExpectUsage(options, "is not a row of table 1 \"b\"");
-  options.rand_data_max = 0x1p63;
+  options.flags["rand_data_max"] = "9223372036854775808";
   ExpectUsage(options, "below 2^63");
-  options.rand_data_max = 1;
+  options.flags["rand_data_max"] = "1";
   options.table_rows = {5, 5};
-  options.rand_data_min = -2;
+  options.flags["rand_data_min"] = "-2";
   ExpectUsage(options, "rand_data_min=-2");
   options = Small();
   options.data_size = 0;
@@ -205,10 +207,10 @@ TEST(RandomData, TheGeneratorAfterAnEpochGoesOnWhereTheDataEnded) {
   options.dense_features = 1;
   options.table_rows = {100};
   options.seed = 5;
-  options.num_indices_per_lookup = 1;
-  options.num_indices_per_lookup_fixed = true;
-  options.rand_data_dist = "gaussian";
-  options.rand_data_max = 99;
+  options.flags["num_indices_per_lookup"] = "1";
+  options.flags["num_indices_per_lookup_fixed"] = "true";
+  options.flags["rand_data_dist"] = "gaussian";
+  options.flags["rand_data_max"] = "99";
   const auto data = Datasets().Make("random", options).value();
   NumpyRandom after = data->GeneratorAfterEpoch().value();
 

@@ -15,7 +15,7 @@ DatasetOptions Options() {
   options.dense_features = 13;
   options.table_rows.assign(26, 100000);
   options.data_size = 20000;
-  options.test_samples = 20000;
+  options.flags["synthetic_test_samples"] = "20000";
   return options;
 }
 
@@ -50,10 +50,10 @@ Expected Expect(double scale) {
 TEST(SyntheticData, LogitsHaveTheDeviationAskedFor) {
   for (const double scale : {0.5, 1.0, 3.0}) {
     DatasetOptions options = Options();
-    options.effect_scale = scale;
+    options.flags["effect_scale"] = fmt::format("{}", scale);
     const auto data = OpenSynthetic(options);
     Batch test;
-    ASSERT_OK(data->ReadTest(0, options.test_samples, &test));
+    ASSERT_OK(data->ReadTest(0, data->test_samples(), &test));
     double positives = 0.0;
     for (const float label : test.labels) positives += label;
     const Expected expected = Expect(scale);
@@ -64,15 +64,15 @@ TEST(SyntheticData, LogitsHaveTheDeviationAskedFor) {
 
 TEST(SyntheticData, WithoutEffectsNoModelBeatsAGuess) {
   DatasetOptions options = Options();
-  options.effect_scale = 0.0;
+  options.flags["effect_scale"] = "0";
   EXPECT_EQ(OpenSynthetic(options)->TestAucCeiling(), 0.5);  // All probabilities are equal.
 }
 
 TEST(SyntheticData, TheCeilingIsUnknownWithoutTestSamplesOfBothLabels) {
   DatasetOptions options = Options();
-  options.test_samples = 0;
+  options.flags["synthetic_test_samples"] = "0";
   EXPECT_LT(OpenSynthetic(options)->TestAucCeiling(), 0.0);
-  options.test_samples = 1;
+  options.flags["synthetic_test_samples"] = "1";
   EXPECT_LT(OpenSynthetic(options)->TestAucCeiling(), 0.0);
 }
 
@@ -80,8 +80,8 @@ TEST(SyntheticData, AnIdCarriesItsEffectIntoTrainAndTestAlike) {
   DatasetOptions options = Options();
   options.dense_features = 0;
   options.table_rows = {6};
-  options.zipf_exponent = 0.0;
-  options.effect_scale = 2.0;
+  options.flags["zipf_exponent"] = "0";
+  options.flags["effect_scale"] = "2";
   const auto data = OpenSynthetic(options);
   Batch batches[2];
   ASSERT_OK(data->ReadTrain(0, 0, 20000, &batches[0]));
@@ -106,7 +106,7 @@ TEST(SyntheticData, AnIdCarriesItsEffectIntoTrainAndTestAlike) {
 
 TEST(SyntheticData, HotIdsAreZipfianAndScattered) {
   DatasetOptions options = Options();
-  options.zipf_exponent = 1.0;
+  options.flags["zipf_exponent"] = "1";
   options.table_rows = {1000, 1000};
   const Batch batch = TrainOf(options);
   std::set<uint64_t> hottest;
@@ -181,9 +181,9 @@ TEST(SyntheticData, BagsHaveTheLengthAskedForAndBeginWithTheIdOfShorterOnes) {
   options.data_size = 2000;
   options.table_rows = {100000, 50};
   const Batch one = TrainOf(options);
-  options.bag_length = 4;
+  options.flags["synthetic_bag_length"] = "4";
   const Batch four = TrainOf(options);
-  options.bag_length_fixed = false;
+  options.flags["synthetic_bag_fixed"] = "false";
   const Batch some = TrainOf(options);
   for (size_t k = 0; k < 2; ++k) {
     std::array<double, 5> bags_of{};
@@ -206,11 +206,11 @@ TEST(SyntheticData, BagsHaveTheLengthAskedForAndBeginWithTheIdOfShorterOnes) {
 
 TEST(SyntheticData, WeightsLieAroundOneAndChangeNoId) {
   DatasetOptions options = Options();
-  options.bag_length = 3;
-  options.bag_length_fixed = false;
+  options.flags["synthetic_bag_length"] = "3";
+  options.flags["synthetic_bag_fixed"] = "false";
   options.table_rows = {1000, 1000};
   const Batch plain = TrainOf(options);
-  options.has_lookup_weights = true;
+  options.flags["synthetic_weights"] = "true";
   const Batch weighted = TrainOf(options);
   std::set<float> seen;
   for (size_t k = 0; k < 2; ++k) {
@@ -234,9 +234,9 @@ TEST(SyntheticData, WeightsLieAroundOneAndChangeNoId) {
 TEST(SyntheticData, BagsAndWeightsDoNotDependOnTheSlice) {
   DatasetOptions options = Options();
   options.data_size = 64;
-  options.bag_length = 5;
-  options.bag_length_fixed = false;
-  options.has_lookup_weights = true;
+  options.flags["synthetic_bag_length"] = "5";
+  options.flags["synthetic_bag_fixed"] = "false";
+  options.flags["synthetic_weights"] = "true";
   const Batch all = TrainOf(options);
   const auto data = OpenSynthetic(options);
   for (uint64_t s = 63; s < 64; --s) {
@@ -256,12 +256,12 @@ TEST(SyntheticData, BagsAndWeightsDoNotDependOnTheSlice) {
 
 TEST(SyntheticData, LongBagsAreAsPredictableAsShortOnes) {
   DatasetOptions options = Options();
-  options.bag_length = 5;
+  options.flags["synthetic_bag_length"] = "5";
   options.table_rows.assign(6, 100000);
   options.data_size = 1;
   for (const bool is_fixed : {true, false}) {
-    options.bag_length_fixed = is_fixed;
-    options.has_lookup_weights = !is_fixed;
+    options.flags["synthetic_bag_fixed"] = fmt::format("{}", is_fixed);
+    options.flags["synthetic_weights"] = fmt::format("{}", !is_fixed);
     EXPECT_NEAR(OpenSynthetic(options)->TestAucCeiling(), Expect(1.0).auc, 0.015) << is_fixed;
   }
 }
@@ -272,9 +272,9 @@ TEST(SyntheticData, TheEffectOfABagIsTheMeanOfItsIds) {
   DatasetOptions options = Options();
   options.dense_features = 0;
   options.table_rows = {2};
-  options.zipf_exponent = 0.0;
-  options.effect_scale = 2.0;
-  options.bag_length = 2;
+  options.flags["zipf_exponent"] = "0";
+  options.flags["effect_scale"] = "2";
+  options.flags["synthetic_bag_length"] = "2";
   options.data_size = 40000;
   const Batch batch = TrainOf(options);
   std::array<double, 3> clicks{}, bags{};
@@ -301,16 +301,16 @@ TEST(SyntheticData, WhatCannotBeMadeIsRefusedByName) {
     EXPECT_THAT(data.status().message(), testing::HasSubstr(part));
   };
   DatasetOptions options = Options();
-  options.zipf_exponent = -0.1;
+  options.flags["zipf_exponent"] = "-0.1";
   expect(options, "zipf_exponent=-0.1");
   options = Options();
-  options.effect_scale = NAN;
+  options.flags["effect_scale"] = "nan";
   expect(options, "effect_scale=nan");
   options = Options();
   options.table_rows[3] = 0;
   expect(options, "table 3 has 0 rows");
   options = Options();
-  options.bag_length = 0;
+  options.flags["synthetic_bag_length"] = "0";
   expect(options, "synthetic_bag_length=0");
   options = Options();
   options.data_size = 0;

@@ -107,7 +107,7 @@ TEST_F(TextSourcesTest, CriteosLinesComeBackFromTheBinaryForm) {
   options_.dense_features = 13;
   options_.table_rows.assign(26, 300);
   for (const char* const mapping : {"hash", "dictionary"}) {
-    options_.id_mapping = mapping;
+    options_.flags["id_mapping"] = mapping;
     SplitMix64 random(7);
     std::string text;
     for (int line = 0; line < 150; ++line) {

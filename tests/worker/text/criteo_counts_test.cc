@@ -32,7 +32,7 @@ TEST_F(CriteoCountsTest, RowsAreDifferentTokensOverAllDays) {
   Write("day_1", Line("0", "a") + Line("1", "10b"));
   DatasetOptions options = {.file = dir_ / "day"};
   EXPECT_EQ(CountCriteoIds(options).value(), std::vector<uint64_t>(CriteoLine::kTokens, 3));
-  options.max_ind_range = 256;
+  options.flags["max_ind_range"] = "256";
   EXPECT_EQ(CountCriteoIds(options).value(), std::vector<uint64_t>(CriteoLine::kTokens, 2));
 }
 

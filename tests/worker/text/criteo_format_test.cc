@@ -65,8 +65,8 @@ TEST(CriteoFormat, TheSchemaIsKnownAndTakesTheModelsTables) {
   EXPECT_EQ(plain.categorical[25].name, "C26");
   EXPECT_EQ(plain.categorical[25].ids, "modulo");
   TextFormatOptions options;
-  options.id_mapping = "dictionary";
-  options.max_ind_range = 7;
+  options.flags["id_mapping"] = "dictionary";
+  options.flags["max_ind_range"] = "7";
   options.table_rows.assign(26, 5);
   options.table_names.assign(26, "t");
   const Schema schema = Format(options)->schema();
@@ -74,9 +74,9 @@ TEST(CriteoFormat, TheSchemaIsKnownAndTakesTheModelsTables) {
   EXPECT_EQ(schema.categorical[3].ids, "dictionary");
   EXPECT_EQ(schema.categorical[3].rows, 5u);
   EXPECT_EQ(schema.categorical[3].max_ind_range, 7u);
-  options.id_mapping = "hsh";
+  options.flags["id_mapping"] = "hsh";
   EXPECT_THAT(TextFormats().Make("criteo", options).status().message(),
-              HasSubstr("unknown id_mapping \"hsh\""));
+              HasSubstr("id_mapping=hsh: expected one of hash, dictionary"));
 }
 
 TEST(CriteoFormat, BadLinesAreLeftOutAndNamed) {

@@ -61,14 +61,16 @@ Result<std::string> NameInCache(const std::string& source, const DatasetOptions&
     text += "test\n" + of_test;
   }
   text += fmt::format(
-      "version {} source {} schema {} seed {} rows {} names {} bad ids {} mapping {} range {} days "
-      "{} bad lines {} preprocessing {}",
+      "version {} source {} schema {} seed {} rows {} names {} bad ids {} bad lines {} "
+      "preprocessing "
+      "{}",
       kCacheVersion, source, DumpJson(ToJson(options.schema)), options.seed,
       fmt::join(options.table_rows, ","), fmt::join(options.table_names, ","),
-      fmt::join(options.takes_bad_ids, ","), options.id_mapping, options.max_ind_range,
-      options.data_set, options.max_bad_lines,
+      fmt::join(options.takes_bad_ids, ","), options.max_bad_lines,
       options.preprocessing == nullptr ? "none" : options.preprocessing->digest());
-  for (const auto& [name, value] : options.own) text += fmt::format(" {}={}", name, value);
+  OptionValues values = OnlyDeclared(DeclarationOfDataset(source).flags, options.flags);
+  values.insert(options.own.begin(), options.own.end());
+  for (const auto& [name, value] : values) text += fmt::format(" {}={}", name, value);
   const XXH128_hash_t hash = XXH3_128bits(text.data(), text.size());
   return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
 }

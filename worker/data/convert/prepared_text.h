@@ -33,8 +33,8 @@ Result<TextConversion> MakeTextConversion(const std::string& source, const Datas
 // makes.
 //
 // Without a cache it lies in "<TMPDIR or /tmp>/rowhouse-data-XXXXXX" and goes with the object;
-// leftovers of a killed process are removed by the next one on the host. In a cache it stays, under a
-// name that says what it was made of, and is used again by runs of the same files (path and
+// leftovers of a killed process are removed by the next one on the host. In a cache it stays, under
+// a name that says what it was made of, and is used again by runs of the same files (path and
 // FileIdentity), schema, tables and preprocessing. A run that was stopped while it was made
 // leaves what is done there, and the next one goes on.
 class PreparedText {

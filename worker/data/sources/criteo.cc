@@ -33,6 +33,24 @@ const DeclaredOption kSubSampleRate = DeclaredOption::Real(
     "share of the lines of label 0 that is left out of criteo data, drawn by numpy's generator "
     "from the seed");
 
+const DeclaredOption kDataSet =
+    DeclaredOption::Choice("data_set", {"kaggle", "terabyte"},
+                           "With dataset: DLRM's flag. Both read the files that --data names; "
+                           "--data=day stands for day_0, "
+                           "day_1, ..., as many as there are, where no file has just this name");
+const DeclaredOption kIdMapping = DeclaredOption::Choice(
+    "id_mapping", {"hash", "dictionary"},
+    "With dataset: how a token becomes a row. hash: the token modulo the rows; dictionary: tokens "
+    "are numbered as they first appear");
+const DeclaredOption kMaxIndRange = DeclaredOption::Integer(
+    "max_ind_range", -1, -1,
+    "With dataset: tokens are taken modulo this first, and no table has more rows; -1: off");
+
+// 0: off.
+uint64_t RangeOf(const OptionValues& flags) {
+  return static_cast<uint64_t>(std::max<int64_t>(0, kMaxIndRange.IntegerIn(flags)));
+}
+
 Schema CriteoSchema(const TextFormatOptions& options) {
   Schema schema;
   schema.format = "criteo";
@@ -47,10 +65,9 @@ Schema CriteoSchema(const TextFormatOptions& options) {
     column.name =
         i < options.table_names.size() ? options.table_names[i] : fmt::format("C{}", i + 1);
     column.token = "hex";
-    column.ids = options.id_mapping == "dictionary" ? "dictionary" : "modulo";
+    column.ids = kIdMapping.TextIn(options.flags) == "dictionary" ? "dictionary" : "modulo";
     column.rows = i < options.table_rows.size() ? options.table_rows[i] : 0;
-    column.max_ind_range =
-        options.max_ind_range > 0 ? static_cast<uint64_t>(options.max_ind_range) : 0;
+    column.max_ind_range = RangeOf(options.flags);
   }
   return schema;
 }
@@ -192,11 +209,8 @@ class CriteoFormat final : public TextFormat {
 };
 
 Result<std::unique_ptr<TextFormat>> OpenCriteo(const TextFormatOptions& options) {
-  const std::vector<std::string> mappings = {"dictionary", "hash"};
-  if (!std::ranges::count(mappings, options.id_mapping)) {
-    return UsageError("unknown id_mapping \"{}\" {}", options.id_mapping,
-                      DescribeKnownNames(options.id_mapping, mappings));
-  }
+  const std::vector<DeclaredOption> flags = {kIdMapping, kMaxIndRange};
+  RETURN_IF_ERROR(CheckDeclared("criteo data", flags, OnlyDeclared(flags, options.flags)));
   if (kSubSampleRate.RealIn(options.own) > 0 &&
       options.seed > std::numeric_limits<uint32_t>::max()) {
     return UsageError(
@@ -220,7 +234,8 @@ Result<std::unique_ptr<TextFormat>> OpenCriteo(const TextFormatOptions& options)
 }
 
 REGISTER_MEMBER(TextFormats().Add("criteo", OpenCriteo, {kSubSampleRate}) &&
-                AddTextDataset("criteo", {.options = {kSubSampleRate}}));
+                AddTextDataset("criteo", {.options = {kSubSampleRate},
+                                          .flags = {kDataSet, kIdMapping, kMaxIndRange}}));
 
 }  // namespace
 }  // namespace rowhouse

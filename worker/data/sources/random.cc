@@ -9,8 +9,8 @@
 //
 // Gaussian ids reach rand_data_max in every table: only tables that take bad ids may be smaller.
 //
-// Reads dense_features, table_*, takes_bad_ids, seed, mini_batch_size, data_size, num_batches,
-// num_indices_per_lookup and _fixed, round_targets, rand_data_*. Has no test samples.
+// Reads dense_features, table_*, takes_bad_ids, seed, mini_batch_size, data_size, num_batches. Has
+// no test samples.
 //
 // A slice costs a walk over its whole batch, with draws of other samples skipped; batches read in
 // order cost nothing more, a batch further down a walk from the last one or from the seed.
@@ -26,6 +26,44 @@ namespace rowhouse {
 namespace {
 
 constexpr double kIdsEnd = 0x1p63;
+constexpr double kAny = std::numeric_limits<double>::lowest();
+constexpr double kAbove0 = std::numeric_limits<double>::min();
+constexpr double kNoBound = std::numeric_limits<double>::max();
+
+const DeclaredOption kMostIds = DeclaredOption::Whole("num_indices_per_lookup", 10, 1, UINT32_MAX,
+                                                      "With random: ids in a bag, at most");
+const DeclaredOption kFixed = DeclaredOption::Bool(
+    "num_indices_per_lookup_fixed", false, "With random: every bag has num_indices_per_lookup ids");
+const DeclaredOption kRound = DeclaredOption::Bool(
+    "round_targets", false, "With random: labels are 0 and 1 instead of numbers between");
+const DeclaredOption kDist = DeclaredOption::Choice("rand_data_dist", {"uniform", "gaussian"},
+                                                    "With random: the distribution of ids");
+const DeclaredOption kMin =
+    DeclaredOption::Real("rand_data_min", 0, kAny, kNoBound, "With gaussian: the smallest id");
+const DeclaredOption kMax =
+    DeclaredOption::Real("rand_data_max", 1, kAny, kNoBound, "With gaussian: the largest id");
+const DeclaredOption kMu = DeclaredOption::Real(
+    "rand_data_mu", -1, kAny, kNoBound,
+    "With gaussian: the mean; -1: halfway between the smallest and the largest id");
+const DeclaredOption kSigma = DeclaredOption::Real("rand_data_sigma", 1, kAbove0, kNoBound,
+                                                   "With gaussian: the standard deviation");
+
+// The values of these options.
+struct RandomFlags {
+  explicit RandomFlags(const OptionValues& flags)
+      : most_ids(kMostIds.WholeIn(flags)),
+        is_fixed(kFixed.BoolIn(flags)),
+        rounds(kRound.BoolIn(flags)),
+        is_gaussian(kDist.TextIn(flags) == "gaussian"),
+        min(kMin.RealIn(flags)),
+        max(kMax.RealIn(flags)),
+        mean(kMu.RealIn(flags) == -1.0 ? (max + min) / 2.0 : kMu.RealIn(flags)),
+        sigma(kSigma.RealIn(flags)) {}
+
+  const uint64_t most_ids;
+  const bool is_fixed, rounds, is_gaussian;
+  const double min, max, mean, sigma;
+};
 
 class RandomData final : public Dataset {
  public:
@@ -33,10 +71,7 @@ class RandomData final : public Dataset {
       : options_(options),
         train_samples_(options.num_batches > 0 ? options.num_batches * options.mini_batch_size
                                                : options.data_size),
-        gaussian_(options.rand_data_dist == "gaussian"),
-        gaussian_mean_(options.rand_data_mu == -1.0
-                           ? (options.rand_data_max + options.rand_data_min) / 2.0
-                           : options.rand_data_mu) {}
+        flags_(options.flags) {}
 
   uint64_t train_samples() const override { return train_samples_; }
   uint64_t test_samples() const override { return 0; }
@@ -116,24 +151,23 @@ class RandomData final : public Dataset {
     random.SkipDoubles(from);
     for (uint64_t sample = from; sample < to; ++sample) {
       const float label = static_cast<float>(random.NextDouble());
-      out->labels.push_back(options_.round_targets ? static_cast<float>(RoundHalfEven(label))
-                                                   : label);
+      out->labels.push_back(flags_.rounds ? static_cast<float>(RoundHalfEven(label)) : label);
     }
     random.SkipDoubles(samples - to);
     if (out != nullptr) out->samples += to - from;
   }
 
   uint64_t DrawLength(NumpyRandom* random, uint64_t rows) const {
-    const uint64_t most = options_.num_indices_per_lookup;
-    if (options_.num_indices_per_lookup_fixed) return most;
-    const double drawn = random->NextDouble() * static_cast<double>(std::min(rows, most));
+    if (flags_.is_fixed) return flags_.most_ids;
+    const double drawn =
+        random->NextDouble() * static_cast<double>(std::min(rows, flags_.most_ids));
     return static_cast<uint64_t>(RoundHalfEven(std::max(1.0, drawn)));
   }
 
   void DrawBag(NumpyRandom* random, uint64_t rows, uint64_t length, Bags* bags) {
     drawn_.clear();
     for (uint64_t i = 0; i < length; ++i) {
-      drawn_.push_back(gaussian_
+      drawn_.push_back(flags_.is_gaussian
                            ? DrawGaussian(random)
                            : RoundHalfEven(random->NextDouble() * static_cast<double>(rows - 1)));
     }
@@ -143,25 +177,23 @@ class RandomData final : public Dataset {
     for (const double value : drawn_) {
       const auto id = static_cast<uint64_t>(value);
       // Beyond 2^53 rows a uniform double may round up to `rows` itself.
-      bags->ids.push_back(gaussian_ ? id : std::min(id, rows - 1));
+      bags->ids.push_back(flags_.is_gaussian ? id : std::min(id, rows - 1));
     }
     bags->EndBag();
   }
 
   double DrawGaussian(NumpyRandom* random) const {
-    return std::clamp(random->Normal(gaussian_mean_, options_.rand_data_sigma),
-                      options_.rand_data_min, options_.rand_data_max);
+    return std::clamp(random->Normal(flags_.mean, flags_.sigma), flags_.min, flags_.max);
   }
 
   void SkipBag(NumpyRandom* random, uint64_t length) const {
-    if (!gaussian_) return random->SkipDoubles(length);
+    if (!flags_.is_gaussian) return random->SkipDoubles(length);
     for (uint64_t i = 0; i < length; ++i) DrawGaussian(random);
   }
 
   const DatasetOptions options_;
   const uint64_t train_samples_;
-  const bool gaussian_;
-  const double gaussian_mean_;
+  const RandomFlags flags_;
   Position read_ = Start();  // the batch read last: other slices of it may follow
   Position next_ = Start();  // the one after it
   std::vector<double> drawn_;
@@ -183,22 +215,15 @@ Status ValidateRandom(const DatasetOptions& options) {
       return UsageError("{} has 0 rows: no id can be drawn for it", options.Describe(table));
     }
   }
-  const std::vector<std::string> dists = {"gaussian", "uniform"};
-  if (!std::count(dists.begin(), dists.end(), options.rand_data_dist)) {
-    return UsageError("unknown rand_data_dist \"{}\" {}", options.rand_data_dist,
-                      DescribeKnownNames(options.rand_data_dist, dists));
-  }
-  if (options.rand_data_dist == "uniform") return OkStatus();
+  const RandomFlags flags(options.flags);
+  if (!flags.is_gaussian) return OkStatus();
 
-  const double low = options.rand_data_min, high = options.rand_data_max;
+  const double low = flags.min, high = flags.max;
   if (!(low > -1.0 && low <= high && high < kIdsEnd)) {
     return UsageError(
         "gaussian ids lie in [rand_data_min={}, rand_data_max={}]: that must be a range of ids, "
         "from 0 up and below 2^63",
         low, high);
-  }
-  if (!(options.rand_data_sigma >= 0.0)) {
-    return UsageError("rand_data_sigma={} is negative", options.rand_data_sigma);
   }
   for (size_t table = 0; table < options.table_rows.size(); ++table) {
     if (high < static_cast<double>(options.table_rows[table])) continue;
@@ -218,13 +243,21 @@ Result<std::unique_ptr<Dataset>> OpenRandom(const DatasetOptions& options) {
 }
 
 double RandomMeanLength(const DatasetOptions& options, uint64_t rows) {
-  if (options.num_indices_per_lookup_fixed) return options.num_indices_per_lookup;
-  const auto most = static_cast<double>(std::min<uint64_t>(rows, options.num_indices_per_lookup));
-  return std::max(1.0, most / 2);
+  const RandomFlags flags(options.flags);
+  if (flags.is_fixed) return static_cast<double>(flags.most_ids);
+  return std::max(1.0, static_cast<double>(std::min(rows, flags.most_ids)) / 2);
+}
+
+Status CheckBounds(const DatasetOptions& options) {
+  const RandomFlags flags(options.flags);
+  if (flags.min <= flags.max) return OkStatus();
+  return UsageError("rand_data_min={} is greater than rand_data_max={}", flags.min, flags.max);
 }
 
 REGISTER_MEMBER(AddDataset("random",
-                           {.is_generated = true,
+                           {.flags = {kMostIds, kFixed, kRound, kDist, kMin, kMax, kMu, kSigma},
+                            .check = &CheckBounds,
+                            .is_generated = true,
                             .mean_bag_length = &RandomMeanLength,
                             .why_untested =
                                 [](const DatasetOptions&) {

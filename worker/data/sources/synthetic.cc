@@ -15,13 +15,13 @@
 // Order. Train samples are 0 .. data_size - 1 in every epoch (they are independent, so an order
 // means nothing); test samples follow them.
 //
-// Reads dense_features, table_rows, seed, data_size, test_samples, zipf_exponent, effect_scale,
-// bag_length, bag_length_fixed, has_lookup_weights.
+// Reads dense_features, table_rows, seed, data_size.
 //
 // Hosts: the same sample everywhere, except that log and exp of the C library may differ in the
 // last bit between processors with and without FMA, which can move a sample that lies on a border.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <optional>
 
 #include "common/random.h"
@@ -38,6 +38,25 @@ constexpr uint64_t kPilotSamples = 16384;
 constexpr uint64_t kFirstPilot = uint64_t{1} << 62;  // above the number of any other sample
 constexpr uint64_t kMaxRows = uint64_t{1} << 50;
 constexpr uint32_t kMaxBagLength = 1 << 16;
+
+constexpr double kUnbounded = std::numeric_limits<double>::max();
+
+const DeclaredOption kTestSamples = DeclaredOption::Whole(
+    "synthetic_test_samples", 0, 0, UINT64_MAX, "With synthetic: samples to test on");
+const DeclaredOption kExponent =
+    DeclaredOption::Real("zipf_exponent", 1.05, 0, kUnbounded,
+                         "With synthetic: id k of a table is as frequent as 1 / k^this");
+const DeclaredOption kEffectScale =
+    DeclaredOption::Real("effect_scale", 1.0, 0, kUnbounded,
+                         "With synthetic: the standard deviation of the planted logit");
+const DeclaredOption kBagIds = DeclaredOption::Whole("synthetic_bag_length", 1, 1, kMaxBagLength,
+                                                     "With synthetic: ids in a bag");
+const DeclaredOption kBagFixed = DeclaredOption::Bool(
+    "synthetic_bag_fixed", true,
+    "With synthetic: every bag has synthetic_bag_length ids; otherwise 1 to that many");
+const DeclaredOption kWeights = DeclaredOption::Bool(
+    "synthetic_weights", false,
+    "With synthetic: each id of a bag has a weight from 0.5 to 1.5; all tables need pooling sum");
 
 // What the keys under a seed are for. Numbers are part of the data: never change one.
 enum Purpose : uint64_t {
@@ -65,11 +84,11 @@ class Feature {
  public:
   Feature(const DatasetOptions& options, uint64_t index)
       : length_key_(MixKey(MixKey(options.seed, kBagLength), index)),
-        most_ids_(options.bag_length),
-        is_length_fixed_(options.bag_length_fixed),
-        has_weights_(options.has_lookup_weights),
+        most_ids_(static_cast<uint32_t>(kBagIds.WholeIn(options.flags))),
+        is_length_fixed_(kBagFixed.BoolIn(options.flags)),
+        has_weights_(kWeights.BoolIn(options.flags)),
         effect_key_(MixKey(MixKey(options.seed, kIdEffect), index)),
-        zipf_(options.table_rows[index], options.zipf_exponent),
+        zipf_(options.table_rows[index], kExponent.RealIn(options.flags)),
         scatter_(IdsByRank(options, index)) {
     // The first id's key is that of data of one id a bag, which were there before bags.
     const uint64_t id_key = MixKey(MixKey(options.seed, kId), index);
@@ -121,7 +140,10 @@ class Feature {
 class SyntheticData final : public Dataset {
  public:
   explicit SyntheticData(const DatasetOptions& options)
-      : options_(options), label_key_(MixKey(options.seed, kLabel)) {
+      : train_samples_(options.data_size),
+        test_samples_(kTestSamples.WholeIn(options.flags)),
+        effect_scale_(kEffectScale.RealIn(options.flags)),
+        label_key_(MixKey(options.seed, kLabel)) {
     for (uint64_t k = 0; k < options.table_rows.size(); ++k) features_.emplace_back(options, k);
     for (uint64_t k = 0; k < options.dense_features; ++k) {
       dense_keys_.push_back(MixKey(MixKey(options.seed, kDense), k));
@@ -130,8 +152,8 @@ class SyntheticData final : public Dataset {
     ScaleLogit();
   }
 
-  uint64_t train_samples() const override { return options_.data_size; }
-  uint64_t test_samples() const override { return options_.test_samples; }
+  uint64_t train_samples() const override { return train_samples_; }
+  uint64_t test_samples() const override { return test_samples_; }
 
   Status ReadTrain(uint64_t /*epoch*/, uint64_t first, uint64_t count, Batch* out) override {
     CHECK(first <= train_samples() && count <= train_samples() - first);
@@ -141,7 +163,7 @@ class SyntheticData final : public Dataset {
 
   Status ReadTest(uint64_t first, uint64_t count, Batch* out) override {
     CHECK(first <= test_samples() && count <= test_samples() - first);
-    Make(options_.data_size + first, count, out, nullptr);
+    Make(train_samples_ + first, count, out, nullptr);
     return OkStatus();
   }
 
@@ -151,7 +173,7 @@ class SyntheticData final : public Dataset {
     std::vector<float> labels, probabilities;
     Batch batch;
     for (uint64_t first = 0; first < test_samples(); first += kAtOnce) {
-      Make(options_.data_size + first, std::min(kAtOnce, test_samples() - first), &batch,
+      Make(train_samples_ + first, std::min(kAtOnce, test_samples() - first), &batch,
            &probabilities);
       labels.insert(labels.end(), batch.labels.begin(), batch.labels.end());
     }
@@ -204,10 +226,11 @@ class SyntheticData final : public Dataset {
       variance += (effect - shift_) * (effect - shift_) / kPilotSamples;
     }
     // A model without inputs that vary (tables of one row, no dense feature) has a constant logit.
-    scale_ = variance > 1e-12 ? options_.effect_scale / std::sqrt(variance) : 0.0;
+    scale_ = variance > 1e-12 ? effect_scale_ / std::sqrt(variance) : 0.0;
   }
 
-  const DatasetOptions options_;
+  const uint64_t train_samples_, test_samples_;
+  const double effect_scale_;
   const uint64_t label_key_;
   std::vector<Feature> features_;
   std::vector<uint64_t> dense_keys_;
@@ -219,23 +242,15 @@ class SyntheticData final : public Dataset {
 
 Result<std::unique_ptr<Dataset>> OpenSynthetic(const DatasetOptions& options) {
   if (options.data_size == 0) return UsageError("data_size is 0: give the number of samples");
-  if (options.data_size >= kFirstPilot || options.test_samples >= kFirstPilot - options.data_size) {
+  const uint64_t test_samples = kTestSamples.WholeIn(options.flags);
+  if (options.data_size >= kFirstPilot || test_samples >= kFirstPilot - options.data_size) {
     return UsageError("data_size={} and test_samples={} together exceed 2^62 samples",
-                      options.data_size, options.test_samples);
+                      options.data_size, test_samples);
   }
-  if (!(options.zipf_exponent >= 0.0 && options.zipf_exponent <= 20.0)) {
+  if (const double exponent = kExponent.RealIn(options.flags); exponent > 20.0) {
     return UsageError(
-        "zipf_exponent={} is not in [0, 20] (0 makes all ids alike, click logs are "
-        "near 1)",
-        options.zipf_exponent);
-  }
-  if (!(options.effect_scale >= 0.0 && std::isfinite(options.effect_scale))) {
-    return UsageError("effect_scale={} is not a standard deviation (0 or more)",
-                      options.effect_scale);
-  }
-  if (options.bag_length < 1 || options.bag_length > kMaxBagLength) {
-    return UsageError("synthetic_bag_length={}: expected 1 to {} ids in a bag", options.bag_length,
-                      kMaxBagLength);
+        "zipf_exponent={} is not in [0, 20] (0 makes all ids alike, click logs are near 1)",
+        exponent);
   }
   for (size_t table = 0; table < options.table_rows.size(); ++table) {
     if (options.table_rows[table] >= 1 && options.table_rows[table] <= kMaxRows) continue;
@@ -246,12 +261,13 @@ Result<std::unique_ptr<Dataset>> OpenSynthetic(const DatasetOptions& options) {
 }
 
 double SyntheticMeanLength(const DatasetOptions& options, uint64_t /*rows*/) {
-  return options.bag_length_fixed ? options.bag_length : (1.0 + options.bag_length) / 2;
+  const auto most = static_cast<double>(kBagIds.WholeIn(options.flags));
+  return kBagFixed.BoolIn(options.flags) ? most : (1.0 + most) / 2;
 }
 
 std::vector<uint64_t> HottestIdsOf(const DatasetOptions& options, size_t table, size_t most) {
   std::vector<uint64_t> ids;
-  if (options.zipf_exponent <= 0.0) return ids;
+  if (kExponent.RealIn(options.flags) <= 0.0) return ids;
   const Scatter id_of(IdsByRank(options, table));
   const uint64_t count = std::min<uint64_t>(most, options.table_rows[table]);
   for (uint64_t rank = 0; rank < count; ++rank) ids.push_back(id_of(rank));
@@ -259,19 +275,20 @@ std::vector<uint64_t> HottestIdsOf(const DatasetOptions& options, size_t table, 
 }
 
 std::string WhySyntheticIsUntested(const DatasetOptions& options) {
-  if (options.test_samples > 0) return "";
+  if (kTestSamples.WholeIn(options.flags) > 0) return "";
   return "there are no test samples; --synthetic_test_samples=10000 makes some";
 }
 
 REGISTER_MEMBER(AddDataset(
     "synthetic",
-    {.is_generated = true,
+    {.flags = {kTestSamples, kExponent, kEffectScale, kBagIds, kBagFixed, kWeights},
+     .is_generated = true,
      .mean_bag_length = &SyntheticMeanLength,
-     .zipf_exponent = [](const DatasetOptions& options) { return options.zipf_exponent; },
+     .zipf_exponent = [](const DatasetOptions& options) { return kExponent.RealIn(options.flags); },
      .hottest_ids = &HottestIdsOf,
      .weighing_setting =
          [](const DatasetOptions& options) {
-           return std::string(options.has_lookup_weights ? "synthetic_weights" : "");
+           return std::string(kWeights.BoolIn(options.flags) ? kWeights.name() : "");
          },
      .why_untested = &WhySyntheticIsUntested},
     OpenSynthetic));

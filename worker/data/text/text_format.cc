@@ -25,9 +25,8 @@ Result<std::unique_ptr<TextFormat>> MakeTextFormat(const std::string& source,
                                                              .needs_label = needs_label,
                                                              .table_rows = options.table_rows,
                                                              .table_names = options.table_names,
-                                                             .id_mapping = options.id_mapping,
-                                                             .max_ind_range = options.max_ind_range,
-                                                             .own = options.own});
+                                                             .own = options.own,
+                                                             .flags = options.flags});
 }
 
 }  // namespace rowhouse

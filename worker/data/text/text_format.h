@@ -52,10 +52,9 @@ struct TextFormatOptions {
   // Of formats that have a schema of their own: of the model's tables.
   std::vector<uint64_t> table_rows = {};
   std::vector<std::string> table_names = {};
-  std::string id_mapping = "hash";  // hash | dictionary
-  int64_t max_ind_range = -1;       // tokens modulo this before anything else; -1: off
 
-  OptionValues own = {};
+  OptionValues own = {};    // DatasetOptions::own
+  OptionValues flags = {};  // DatasetOptions::flags
 };
 
 class TextFormat {
